@@ -1,0 +1,24 @@
+//! What every st program shares: exit status, opening and renaming, common options, talk on standard error.
+//!
+//! A program's `main` parses, runs and reports, and nothing else:
+//!
+//! ```no_run
+//! # fn run() -> anyhow::Result<st_tool::Status> { Ok(st_tool::Status::Ok) }
+//! fn main() -> std::process::ExitCode {
+//!     st_tool::report("st-merge", run())
+//! }
+//! ```
+//!
+//! Data goes to standard output, talk to standard error. The option groups in [`options`] are small on purpose:
+//! a program flattens those that it honours, so that no option is accepted and ignored.
+
+mod input;
+pub mod options;
+mod output;
+mod progress;
+mod status;
+
+pub use input::{Input, expand};
+pub use output::{Output, free_name};
+pub use progress::Progress;
+pub use status::{InvalidStream, Status, UsageError, report};

@@ -1,0 +1,223 @@
+//! Writing a result so that an unfinished one is never seen under its name.
+
+use anyhow::{Context, Result, bail};
+use std::ffi::OsString;
+use std::fs::{self, File, Permissions};
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use tempfile::NamedTempFile;
+
+/// A result being written: to standard output (`-`), or to a file under a temporary name beside its target.
+///
+/// [`Output::commit`] gives the file its name; a dropped `Output` leaves nothing behind. Targets that exist and
+/// are no regular files (`/dev/null`, a fifo) are written in place; a symbolic link's target is replaced, not the
+/// link.
+#[derive(Debug)]
+pub struct Output {
+    name: String,
+    to: Sink,
+}
+
+#[derive(Debug)]
+enum Sink {
+    Stdout(BufWriter<io::Stdout>),
+    InPlace(BufWriter<File>),
+    Renamed { file: BufWriter<NamedTempFile>, target: PathBuf },
+}
+
+impl Output {
+    /// Opens `target` for a stream. Streams are binary, so a terminal is refused.
+    ///
+    /// # Errors
+    ///
+    /// If standard output is meant and is a terminal, or the file cannot be created.
+    pub fn stream(target: &Path) -> Result<Self> {
+        if is_dash(target) && io::stdout().is_terminal() {
+            bail!("refusing to write a trace to a terminal; name a file with -o, or pipe it on");
+        }
+        Self::text(target)
+    }
+
+    /// Opens `target` for text.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be created.
+    pub fn text(target: &Path) -> Result<Self> {
+        if is_dash(target) {
+            return Ok(Self {
+                name: "standard output".into(),
+                to: Sink::Stdout(BufWriter::new(io::stdout())),
+            });
+        }
+        let name = target.display().to_string();
+        let to = open(target).with_context(|| format!("{name}: cannot create"))?;
+        Ok(Self { name, to })
+    }
+
+    /// What is written to, for messages.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether this is standard output.
+    #[must_use]
+    pub fn is_stdout(&self) -> bool {
+        matches!(self.to, Sink::Stdout(_))
+    }
+
+    /// Writes what is buffered and, for a file, puts it in its target's place in one step.
+    ///
+    /// # Errors
+    ///
+    /// If writing or renaming fails (a full disk shows here at the latest); the target is then as it was.
+    pub fn commit(self) -> Result<()> {
+        let Self { name, to } = self;
+        match to {
+            Sink::Stdout(mut out) => out.flush().context("writing standard output"),
+            Sink::InPlace(mut out) => out.flush().with_context(|| format!("{name}: writing")),
+            Sink::Renamed { file, target } => {
+                let file = file.into_inner().map_err(|e| e.into_error());
+                let file = file.with_context(|| format!("{name}: writing"))?;
+                file.persist(&target).map_err(|e| e.error).with_context(|| format!("{name}: renaming"))?;
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+        match &mut self.to {
+            Sink::Stdout(out) => out.write(buf),
+            Sink::InPlace(out) => out.write(buf),
+            Sink::Renamed { file, .. } => file.write(buf),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match &mut self.to {
+            Sink::Stdout(out) => out.flush(),
+            Sink::InPlace(out) => out.flush(),
+            Sink::Renamed { file, .. } => file.flush(),
+        }
+    }
+}
+
+fn open(target: &Path) -> io::Result<Sink> {
+    let target = match fs::metadata(target) {
+        Ok(found) if found.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
+        Ok(found) if !found.is_file() => {
+            return Ok(Sink::InPlace(BufWriter::new(File::options().write(true).open(target)?)));
+        }
+        Ok(_) => fs::canonicalize(target)?,
+        Err(_) => target.to_owned(),
+    };
+    let directory = match target.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let mut prefix = OsString::from(".");
+    prefix.push(target.file_name().unwrap_or_default());
+    prefix.push(".");
+    // The usual mode of a new file, reduced by the umask, instead of the private mode of temporary files.
+    let mode = Permissions::from_mode(0o666);
+    let file =
+        tempfile::Builder::new().prefix(&prefix).suffix(".tmp").permissions(mode).tempfile_in(directory)?;
+    Ok(Sink::Renamed { file: BufWriter::with_capacity(1 << 16, file), target })
+}
+
+/// A name of the user's choice may be replaced, a default one may not: `app-4r.st`, and if that exists
+/// `app-4r-2.st`, `app-4r-3.st`, ….
+#[must_use]
+pub fn free_name(wanted: &Path) -> PathBuf {
+    let numbered = (2_u32..).map(|n| {
+        let mut name = wanted.file_stem().unwrap_or_default().to_owned();
+        name.push(format!("-{n}"));
+        if let Some(extension) = wanted.extension() {
+            name.push(".");
+            name.push(extension);
+        }
+        wanted.with_file_name(name)
+    });
+    std::iter::once(wanted.to_owned())
+        .chain(numbered)
+        .find(|name| fs::symlink_metadata(name).is_err())
+        .unwrap_or_else(|| wanted.to_owned())
+}
+
+pub(crate) fn is_dash(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entries(directory: &Path) -> Vec<String> {
+        let mut names: Vec<_> =
+            fs::read_dir(directory).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_committed_file_replaces_the_old_one_and_an_uncommitted_one_does_not() {
+        let directory = tempfile::tempdir().unwrap();
+        let target = directory.path().join("a.st");
+        fs::write(&target, "old").unwrap();
+        let mut output = Output::stream(&target).unwrap();
+        output.write_all(b"new").unwrap();
+        assert_eq!(fs::read(&target).unwrap(), b"old");
+        drop(output);
+        assert_eq!(entries(directory.path()), ["a.st"]);
+        assert_eq!(fs::read(&target).unwrap(), b"old");
+        let mut output = Output::stream(&target).unwrap();
+        output.write_all(b"new").unwrap();
+        output.commit().unwrap();
+        assert_eq!(entries(directory.path()), ["a.st"]);
+        assert_eq!(fs::read(&target).unwrap(), b"new");
+    }
+
+    #[test]
+    fn a_link_stays_a_link() {
+        let directory = tempfile::tempdir().unwrap();
+        let (real, link) = (directory.path().join("real.st"), directory.path().join("link.st"));
+        fs::write(&real, "old").unwrap();
+        std::os::unix::fs::symlink(&real, &link).unwrap();
+        let mut output = Output::stream(&link).unwrap();
+        output.write_all(b"new").unwrap();
+        output.commit().unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(fs::read(&real).unwrap(), b"new");
+    }
+
+    #[test]
+    fn devices_are_written_in_place_and_a_full_one_fails() {
+        Output::stream(Path::new("/dev/null")).unwrap().commit().unwrap();
+        let mut full = Output::stream(Path::new("/dev/full")).unwrap();
+        full.write_all(b"x").unwrap();
+        let error = full.commit().unwrap_err();
+        assert_eq!(error.downcast_ref::<io::Error>().unwrap().raw_os_error(), Some(28));
+    }
+
+    #[test]
+    fn a_directory_is_no_target() {
+        let directory = tempfile::tempdir().unwrap();
+        assert!(Output::text(directory.path()).is_err());
+    }
+
+    #[test]
+    fn default_names_are_numbered() {
+        let directory = tempfile::tempdir().unwrap();
+        let wanted = directory.path().join("app-4r.st");
+        assert_eq!(free_name(&wanted), wanted);
+        fs::write(&wanted, "").unwrap();
+        let second = directory.path().join("app-4r-2.st");
+        assert_eq!(free_name(&wanted), second);
+        fs::write(&second, "").unwrap();
+        assert_eq!(free_name(&wanted), directory.path().join("app-4r-3.st"));
+    }
+}

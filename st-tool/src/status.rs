@@ -1,0 +1,117 @@
+//! Exit statuses. Nothing else in the project decides one.
+
+use std::error::Error;
+use std::fmt;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+/// How a program that did not fail ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[must_use = "pass it to `report`"]
+pub enum Status {
+    /// Done: exit status 0.
+    Ok,
+    /// A difference or a failed check was found and has been printed: exit status 4.
+    Difference,
+}
+
+/// The command line asks for something impossible: exit status 2.
+///
+/// For what clap cannot see, as options that exclude each other by the input's content.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct UsageError(pub String);
+
+impl fmt::Display for UsageError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Error for UsageError {}
+
+/// An input is not a readable trace, or ends too early: exit status 3.
+///
+/// For programs that find out themselves, beyond what the stream reader checks.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct InvalidStream(pub String);
+
+impl fmt::Display for InvalidStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Error for InvalidStream {}
+
+/// Prints the error, if there is one, as one line `tool: outermost: …: cause` and returns the exit status:
+/// 0 done, 1 failed, 2 usage, 3 invalid or truncated stream, 4 difference.
+///
+/// A broken pipe anywhere among the causes means that the reader of our output has seen enough (`| head`);
+/// that is no failure: silent, status 0. Rust ignores SIGPIPE, so the write returns an error and outputs under
+/// temporary names are still removed.
+pub fn report(tool: &str, result: anyhow::Result<Status>) -> ExitCode {
+    let (line, code) = verdict(tool, &result);
+    if let Some(line) = line {
+        // Standard error may be closed; there is nowhere left to say so.
+        let _ = writeln!(io::stderr().lock(), "{line}");
+    }
+    ExitCode::from(code)
+}
+
+fn verdict(tool: &str, result: &anyhow::Result<Status>) -> (Option<String>, u8) {
+    let error = match result {
+        Ok(Status::Ok) => return (None, 0),
+        Ok(Status::Difference) => return (None, 4),
+        Err(error) => error,
+    };
+    let code = error.chain().find_map(code_of).unwrap_or(1);
+    let line = format!("{tool}: {error:#}").lines().map(str::trim).collect::<Vec<_>>().join("; ");
+    ((code != 0).then_some(line), code)
+}
+
+/// The status that this one cause asks for, if it asks for any.
+fn code_of(cause: &(dyn Error + 'static)) -> Option<u8> {
+    if let Some(error) = cause.downcast_ref::<io::Error>() {
+        return (error.kind() == io::ErrorKind::BrokenPipe).then_some(0);
+    }
+    if cause.is::<UsageError>() {
+        return Some(2);
+    }
+    cause.is::<InvalidStream>().then_some(3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anyhow::Context;
+
+    fn failed<E: Error + Send + Sync + 'static>(error: E) -> (Option<String>, u8) {
+        let result = Err(error).context("rank 3").context("run/rank3.st");
+        verdict("st-merge", &result)
+    }
+
+    #[test]
+    fn statuses_without_error_are_silent() {
+        assert_eq!(verdict("st-view", &Ok(Status::Ok)), (None, 0));
+        assert_eq!(verdict("st-view", &Ok(Status::Difference)), (None, 4));
+    }
+
+    #[test]
+    fn a_chain_is_one_line_and_keeps_its_status() {
+        let line = "st-merge: run/rank3.st: rank 3: no end frame".to_owned();
+        assert_eq!(failed(InvalidStream("no end frame".into())), (Some(line), 3));
+        assert_eq!(failed(UsageError("x".into())).1, 2);
+        assert_eq!(failed(io::Error::from_raw_os_error(28)).1, 1);
+    }
+
+    #[test]
+    fn a_message_of_several_lines_becomes_one() {
+        let (line, _) = verdict("st-view", &Err(anyhow::anyhow!("first\n  second")));
+        assert_eq!(line.as_deref(), Some("st-view: first; second"));
+    }
+
+    #[test]
+    fn a_reader_that_left_is_no_failure() {
+        assert_eq!(failed(io::Error::from(io::ErrorKind::BrokenPipe)), (None, 0));
+    }
+}
