@@ -1,0 +1,350 @@
+//! The unwinder of one thread.
+
+use crate::cfi::FrameInfo;
+use crate::memo::Memo;
+use crate::modules::{ModuleMap, generation};
+use crate::rules::{Cfa, Cursor, Rule, RuleCache, Trail};
+use crate::sites::{ModuleRecord, SiteFrame, SiteId, SiteInterner};
+use crate::stack::{Stacks, Window};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Frames kept per call site, innermost first, unless said otherwise.
+pub const DEPTH_LIMIT: usize = 64;
+/// Frames of our own module skipped at most.
+const OWN_LIMIT: usize = 64;
+
+/// The registers of a frame that is running.
+#[derive(Clone, Copy, Debug)]
+pub struct Registers {
+    /// Instruction pointer.
+    pub rip: u64,
+    /// Stack pointer.
+    pub rsp: u64,
+    /// Frame pointer, or whatever the compiler keeps in its place.
+    pub rbp: u64,
+}
+
+/// Captures the registers of the function that this is inlined into.
+#[inline(always)]
+#[must_use]
+pub fn capture_registers() -> Registers {
+    let (rip, rsp, rbp);
+    // SAFETY: reads three registers, touches neither memory nor flags.
+    unsafe {
+        std::arch::asm!(
+            "lea {rip}, [rip]",
+            "mov {rsp}, rsp",
+            "mov {rbp}, rbp",
+            rip = out(reg) rip,
+            rsp = out(reg) rsp,
+            rbp = out(reg) rbp,
+            options(nomem, nostack, preserves_flags),
+        );
+    }
+    Registers { rip, rsp, rbp }
+}
+
+/// The frame that an MPI function was called from: its registers after the call returns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct StartFrame {
+    /// Where the call returns to: the innermost frame of the site.
+    pub return_address: u64,
+    /// Stack pointer after the return: the address of the slot of the return address, plus 8.
+    pub stack_pointer: u64,
+    /// `rbp` after the return.
+    pub frame_pointer: u64,
+}
+
+/// How often the slower levels were needed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Statistics {
+    /// Stacks walked, because the memo did not know them.
+    pub walks: u64,
+    /// Rules compiled from call frame information.
+    pub rules: u64,
+}
+
+/// Finds the call sites of one thread. Cheap to make: tables fill on use.
+///
+/// Works on any thread (it checks that a stack is readable before reading it), but only the thread that made it
+/// has the fast path.
+#[derive(Debug)]
+pub struct Unwinder {
+    sites: Arc<Mutex<SiteInterner>>,
+    depth_limit: usize,
+    /// Address range of the module that this code is linked into; its frames are skipped. Empty: none are.
+    own_module: (u64, u64),
+    stacks: Stacks,
+    memo: Memo,
+    rules: RuleCache,
+    modules: ModuleMap,
+    frame_info: FrameInfo,
+    /// Sites by return addresses, innermost first.
+    by_addresses: HashMap<Box<[u64]>, SiteId, foldhash::fast::FixedState>,
+    /// Address of the C library's function that starts programs.
+    start_main: u64,
+    /// A module was closed during this walk: it must be repeated.
+    stale: bool,
+    statistics: Statistics,
+    trail: Trail,
+    addresses: Vec<u64>,
+}
+
+impl Unwinder {
+    /// An unwinder for the calling thread, keeping [`DEPTH_LIMIT`] frames and skipping those of the module (the
+    /// preloaded library) that it is linked into.
+    #[must_use]
+    pub fn new(sites: Arc<Mutex<SiteInterner>>) -> Self {
+        let modules = ModuleMap::load();
+        let own_code = capture_registers as fn() -> Registers as *const ();
+        Self {
+            sites,
+            depth_limit: DEPTH_LIMIT,
+            own_module: modules.range_of(own_code.addr() as u64),
+            stacks: Stacks::of_this_thread(),
+            memo: Memo::new(),
+            rules: RuleCache::new(),
+            modules,
+            frame_info: FrameInfo::default(),
+            by_addresses: HashMap::default(),
+            start_main: address_of_start_main(),
+            stale: false,
+            statistics: Statistics::default(),
+            trail: Trail::default(),
+            addresses: Vec::new(),
+        }
+    }
+    /// Keeps at most this many frames, innermost first.
+    #[must_use]
+    pub fn with_depth_limit(mut self, frames: usize) -> Self {
+        self.depth_limit = frames;
+        self
+    }
+    /// Keeps frames of its own module too: sites begin with the caller of the function that captured the
+    /// registers. For programs that look at their own stack.
+    #[must_use]
+    pub fn with_own_frames(mut self) -> Self {
+        self.own_module = (0, 0);
+        self
+    }
+    /// How often the slower levels were needed so far.
+    #[must_use]
+    pub fn statistics(&self) -> Statistics {
+        self.statistics
+    }
+
+    /// The call site of the function outside our own module that led to the frame of these registers.
+    ///
+    /// # Safety
+    ///
+    /// The function in which the registers were captured must not have returned.
+    #[inline]
+    pub unsafe fn call_site(&mut self, registers: Registers) -> SiteId {
+        // SAFETY: the caller's promise.
+        match unsafe { self.start_frame(registers) } {
+            // SAFETY: callers of a running function are running.
+            Some(start) => unsafe { self.call_site_from(start) },
+            None => {
+                self.addresses.clear();
+                self.intern()
+            }
+        }
+    }
+
+    /// The call site of a known starting frame.
+    ///
+    /// # Safety
+    ///
+    /// The frame must not have returned.
+    #[inline]
+    pub unsafe fn call_site_from(&mut self, start: StartFrame) -> SiteId {
+        if self.stacks.own_window(start.stack_pointer).is_some() {
+            // SAFETY: the frame is live and on the thread's own stack; only walks on it are inserted.
+            if let Some(site) = unsafe { self.memo.lookup(&start) } {
+                return site;
+            }
+        }
+        self.walk_and_intern(start)
+    }
+
+    /// Steps out of our own module: the frame that called into it.
+    ///
+    /// # Safety
+    ///
+    /// The function in which the registers were captured must not have returned.
+    #[inline]
+    pub unsafe fn start_frame(&mut self, registers: Registers) -> Option<StartFrame> {
+        let window = self.stacks.any_window(registers.rsp)?;
+        self.trail.clear();
+        let mut cursor = Cursor::new(registers.rip, registers.rsp, registers.rbp);
+        for _ in 0..OWN_LIMIT {
+            let rule = self.rule(cursor.lookup);
+            let return_address = match cursor.step(rule, &window, &mut self.trail) {
+                Some(address) => address,
+                None if rule.cfa == Cfa::Complex => self.complex_step(&mut cursor, &window)?,
+                None => return None,
+            };
+            if return_address.wrapping_sub(self.own_module.0) >= self.own_module.1 - self.own_module.0 {
+                return Some(StartFrame {
+                    return_address,
+                    stack_pointer: cursor.stack_pointer,
+                    frame_pointer: cursor.frame_pointer,
+                });
+            }
+        }
+        None
+    }
+
+    /// Return addresses from a starting frame up, innermost first, by the cached rules and without the memo.
+    ///
+    /// # Safety
+    ///
+    /// The frame must not have returned.
+    pub unsafe fn walk(&mut self, start: StartFrame, out: &mut Vec<u64>) {
+        self.walk_stack(start);
+        out.clear();
+        out.extend_from_slice(&self.addresses);
+    }
+
+    #[cold]
+    fn walk_and_intern(&mut self, start: StartFrame) -> SiteId {
+        self.statistics.walks += 1;
+        let on_own_stack = self.walk_stack(start);
+        let site = self.intern();
+        if on_own_stack {
+            self.memo.insert(start, &self.trail, site);
+        }
+        site
+    }
+
+    /// Walks into `addresses` and `trail`, and says whether all slots were on the thread's own stack.
+    fn walk_stack(&mut self, start: StartFrame) -> bool {
+        loop {
+            self.stale = false;
+            self.addresses.clear();
+            self.trail.clear();
+            let on_own_stack = self.walk_once(start);
+            if !self.stale {
+                self.addresses.truncate(self.depth_limit);
+                return on_own_stack;
+            }
+        }
+    }
+    fn walk_once(&mut self, start: StartFrame) -> bool {
+        let own = self.stacks.own_window(start.stack_pointer);
+        let Some(mut window) = own.or_else(|| self.stacks.any_window(start.stack_pointer)) else {
+            return false;
+        };
+        let mut on_own_stack = own.is_some();
+        let mut cursor = Cursor::new(start.return_address, start.stack_pointer, start.frame_pointer);
+        let mut address = start.return_address;
+        // One frame beyond the limit is looked at, so that the C library's own start is seen, hence left out, at
+        // the limit too.
+        while address != 0 && self.addresses.len() <= self.depth_limit {
+            let rule = self.rule(cursor.lookup);
+            match rule.cfa {
+                Cfa::Origin => {
+                    self.leave_out_before_origin();
+                    break;
+                }
+                Cfa::BeforeOrigin => break,
+                _ => self.addresses.push(address),
+            }
+            let next = match cursor.step(rule, &window, &mut self.trail) {
+                Some(next) => next,
+                None if rule.cfa == Cfa::Complex => {
+                    let Some(next) = self.complex_step(&mut cursor, &window) else { break };
+                    // Out of a signal frame the walk may go on on another stack.
+                    let Some(there) = self.stacks.any_window(cursor.stack_pointer) else { break };
+                    if window.read(cursor.stack_pointer).is_none() {
+                        on_own_stack = false;
+                    }
+                    window = there;
+                    next
+                }
+                None => break,
+            };
+            address = next;
+        }
+        on_own_stack
+    }
+    /// The C library calls `main`, and the functions of threads, through a function of its own below the origin.
+    fn leave_out_before_origin(&mut self) {
+        let Some(&last) = self.addresses.last() else { return };
+        if self.modules.find(last).is_some_and(|(_, module)| module.is_libc) {
+            self.addresses.pop();
+            self.rules.insert(last.wrapping_sub(1), Rule::plain(Cfa::BeforeOrigin));
+        }
+    }
+
+    #[inline]
+    fn rule(&mut self, lookup: u64) -> Rule {
+        match self.rules.get(lookup) {
+            Some(rule) => rule,
+            None => self.compile(lookup),
+        }
+    }
+    #[cold]
+    fn compile(&mut self, lookup: u64) -> Rule {
+        self.follow_loader();
+        self.statistics.rules += 1;
+        let rule = match self.modules.find(lookup) {
+            None => Rule::plain(Cfa::End),
+            Some((_, module)) => match self.frame_info.compile(module, lookup) {
+                Some(compiled) if compiled.function == self.start_main => Rule::plain(Cfa::Origin),
+                Some(compiled) if compiled.rule.cfa == Cfa::End && module.is_libc => Rule::plain(Cfa::Origin),
+                Some(compiled) => compiled.rule,
+                None if module.is_libc => Rule::plain(Cfa::Origin),
+                None => Rule::plain(Cfa::End),
+            },
+        };
+        self.rules.insert(lookup, rule);
+        rule
+    }
+    /// Reads the list of modules again if some were opened or closed; what is known of closed ones is forgotten.
+    fn follow_loader(&mut self) {
+        let now = generation();
+        if now == self.modules.generation {
+            return;
+        }
+        if now.closed != self.modules.generation.closed {
+            self.rules.clear();
+            self.memo.clear();
+            self.by_addresses.clear();
+            self.stale = true;
+        }
+        self.modules = ModuleMap::load();
+    }
+    #[cold]
+    fn complex_step(&mut self, cursor: &mut Cursor, window: &Window) -> Option<u64> {
+        let (_, module) = self.modules.find(cursor.lookup)?;
+        self.frame_info.step(module, cursor, window, &mut self.trail)
+    }
+
+    /// The site of `addresses`.
+    fn intern(&mut self) -> SiteId {
+        if let Some(&site) = self.by_addresses.get(self.addresses.as_slice()) {
+            return site;
+        }
+        let mut table = self.sites.lock().unwrap_or_else(PoisonError::into_inner);
+        let unknown = ModuleRecord { path: "[unknown]".to_owned(), build_id: String::new() };
+        let frame = |&address: &u64| match self.modules.find(address) {
+            Some((_, module)) => {
+                SiteFrame { module: table.module(&module.record), offset: address.wrapping_sub(module.bias) }
+            }
+            None => SiteFrame { module: table.module(&unknown), offset: 0 },
+        };
+        let frames: Vec<SiteFrame> = self.addresses.iter().map(frame).collect();
+        let site = table.intern(&frames);
+        self.by_addresses.insert(self.addresses.as_slice().into(), site);
+        site
+    }
+}
+
+/// Address of `__libc_start_main`, 0 if there is none.
+fn address_of_start_main() -> u64 {
+    // SAFETY: looks a name up among the loaded modules.
+    let symbol = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"__libc_start_main".as_ptr()) };
+    symbol.addr() as u64
+}
