@@ -1,0 +1,120 @@
+# The two commands: `make demo` shows it, `make test` proves it. `make help` lists the rest.
+# Crates that link libmpi are built once per MPI found (tools/mpis), each MPI in its own target directory.
+
+CARGO ?= cargo
+PREFIX ?= /usr/local
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+
+MPI_CRATES := st-pmpi st-replay-engine st-kernels-mpi
+NO_MPI := --workspace $(MPI_CRATES:%=--exclude %)
+ONLY_MPI := $(MPI_CRATES:%=-p %)
+PROGRAMS := st-record st-merge st-view st-stat st-replay st-kernels
+
+# $(call with_mpi,NAMES,COMMAND): the command once per MPI among NAMES that this machine has, in that MPI's target
+# directory and with its compiler wrapper, echoed.
+define with_mpi
+@tools/mpis | while read -r name wrapper; do \
+    case " $(1) " in *" $$name "*) ;; *) continue ;; esac; \
+    echo "CARGO_TARGET_DIR=target/$$name MPICC=$$wrapper $(2)"; \
+    CARGO_TARGET_DIR=target/$$name MPICC=$$wrapper $(2) </dev/null; \
+done
+endef
+
+.PHONY: help build build-demo check test fmt clippy clippy-mpi doc tree licences deny man man-check unit e2e \
+    test-programs demo bench fuzz completions install clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t16
+
+build: ## build everything for every MPI found
+	$(CARGO) build --release --locked
+	$(call with_mpi,openmpi mpich,$(CARGO) build --release --locked $(ONLY_MPI))
+
+build-demo:
+	$(CARGO) build --release --locked $(PROGRAMS:%=-p %)
+	$(call with_mpi,openmpi,$(CARGO) build --release --locked $(ONLY_MPI))
+
+check: fmt clippy unit ## format, lints and unit tests of what needs no MPI: the fast loop
+
+test: ## everything that must hold, end to end under every MPI found
+	tools/bootstrap test
+	$(MAKE) fmt tree licences deny clippy clippy-mpi doc unit man-check fuzz build e2e
+
+fmt:
+	$(CARGO) fmt --all --check
+
+clippy:
+	$(CARGO) clippy --locked $(NO_MPI) --all-targets -- -D warnings
+
+clippy-mpi:
+	$(call with_mpi,openmpi mpich,$(CARGO) clippy --release --locked $(ONLY_MPI) --all-targets -- -D warnings)
+
+doc:
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --no-deps $(NO_MPI)
+
+# The interposer must not call MPI through its own symbols, and everything else must build without MPI.
+tree: ## fail if the recorder or a crate that needs no MPI depends on the mpi crate
+	@echo "$(CARGO) tree: no mpi crate below the recorder and the crates that need no MPI"
+	@tree=$$($(CARGO) tree --locked --workspace --exclude st-replay-engine --exclude st-kernels-mpi --edges normal,build --prefix none); \
+	if grep -E '^(mpi|mpi-sys) v' <<<"$$tree"; then echo "these link libmpi" >&2; exit 1; fi
+
+licences: ## licences of all dependencies against the allow list of deny.toml
+	tools/licences
+
+deny:
+	@if $(CARGO) deny --version >/dev/null 2>&1; then set -x; $(CARGO) deny --locked check; \
+	else echo "cargo-deny is not installed: skipped (licences are checked by tools/licences)"; fi
+
+man: ## write man/*.1 from the programs' option definitions
+	$(CARGO) run --locked -q -p st-man -- write man
+
+man-check:
+	$(CARGO) run --locked -q -p st-man -- check man
+	@if command -v mandoc >/dev/null; then set -x; mandoc -T lint -W warning man/*.[157]; \
+	else echo "mandoc is not installed: the pages' markup is not checked"; fi
+
+unit:
+	$(CARGO) test --locked $(NO_MPI) --exclude st-tests
+
+e2e:
+	$(CARGO) test --locked -p st-tests
+
+test-programs: ## record, merge and replay LAMMPS and Quantum ESPRESSO
+	tools/bootstrap programs
+	$(MAKE) build
+	tests/programs.sh
+
+demo: ## record, look at, merge and replay two programs
+	@tools/bootstrap demo
+	@$(MAKE) --no-print-directory build-demo
+	@tools/demo
+
+bench: build ## measure what BENCHMARKS.md reports
+	$(CARGO) bench --locked $(NO_MPI)
+
+fuzz: ## compile the fuzz targets
+	$(CARGO) build --locked --manifest-path fuzz/Cargo.toml
+
+completions: ## write shell completions into target/completions
+	$(CARGO) run --locked -q -p st-man -- completions target/completions
+
+install: build completions ## install below PREFIX (default /usr/local; DESTDIR for packagers)
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man{1,5,7}
+	install $(PROGRAMS:%=target/release/%) $(DESTDIR)$(PREFIX)/bin
+	for s in 1 5 7; do install -m 644 man/*.$$s $(DESTDIR)$(PREFIX)/share/man/man$$s; done
+	tools/mpis | while read -r name wrapper; do \
+	    install -d $(DESTDIR)$(PREFIX)/lib/st/$$name; \
+	    install target/$$name/release/libst_pmpi.so target/$$name/release/st-replay-engine \
+	        target/$$name/release/st-kernels-mpi $(DESTDIR)$(PREFIX)/lib/st/$$name; \
+	done
+	install -d $(DESTDIR)$(PREFIX)/share/{bash-completion/completions,zsh/site-functions,fish/vendor_completions.d}
+	for p in $(PROGRAMS); do \
+	    install -m 644 target/completions/$$p.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/$$p; \
+	    install -m 644 target/completions/_$$p $(DESTDIR)$(PREFIX)/share/zsh/site-functions; \
+	    install -m 644 target/completions/$$p.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d; \
+	done
+
+clean: ## delete what was built
+	$(CARGO) clean
+	rm -rf demo
