@@ -224,7 +224,10 @@ static void between_groups(void)
     say("MPI_Barrier comm=inter");
     memcpy(in, out, sizeof in);
     MPI_Bcast(in, 12, MPI_INT, role, inter);
-    say("MPI_Bcast count=12 type=MPI_INT root=%r comm=inter", role);
+    if (role == MPI_PROC_NULL)
+        say("MPI_Bcast count=0 type=null root=MPI_PROC_NULL comm=inter");
+    else
+        say("MPI_Bcast count=12 type=MPI_INT root=%r comm=inter", role);
     add();
     MPI_Allgather(out, 6, MPI_INT, in, 3, pair, inter);
     say("MPI_Allgather inplace=false sendcount=6 sendtype=MPI_INT recvcount=3 recvtype=pair comm=inter");
@@ -235,19 +238,29 @@ static void between_groups(void)
     say("MPI_Allgatherv inplace=false sendcount=%d sendtype=MPI_INT recvcounts=%D displs=%D recvtype=pair comm=inter",
         2 * (1 + 2 * (rank / 2) + odd), there, pairs, there, backward);
     add();
-    if (role == MPI_ROOT) {
-        MPI_Gather(out, 0, MPI_INT, in, 4, pair, role, inter);
-        say("MPI_Gather inplace=false sendcount=0 sendtype=MPI_INT recvcount=4 recvtype=pair root=MPI_ROOT comm=inter");
-    } else {
-        MPI_Gather(out, 8, MPI_INT, in, 0, MPI_INT, role, inter);
+    /* What the root sends to itself, and all that the others of its group say, means nothing. */
+    MPI_Gather(out, role == MPI_ROOT ? 5 : 8, MPI_INT, in, 4, pair, role, inter);
+    if (role == MPI_ROOT)
+        say("MPI_Gather inplace=false sendcount=0 sendtype=null recvcount=4 recvtype=pair root=MPI_ROOT comm=inter");
+    else if (role == MPI_PROC_NULL)
+        say("MPI_Gather inplace=false sendcount=0 sendtype=null recvcount=0 recvtype=null root=MPI_PROC_NULL comm=inter");
+    else
         say("MPI_Gather inplace=false sendcount=8 sendtype=MPI_INT recvcount=0 recvtype=null root=%r comm=inter", role);
-    }
     add();
     MPI_Reduce(out, in, 5, MPI_INT, MPI_SUM, role, inter);
-    say("MPI_Reduce inplace=false count=5 type=MPI_INT op=MPI_SUM root=%r comm=inter", role);
+    if (role == MPI_PROC_NULL)
+        say("MPI_Reduce inplace=false count=0 type=null op=null root=MPI_PROC_NULL comm=inter");
+    else
+        say("MPI_Reduce inplace=false count=5 type=MPI_INT op=MPI_SUM root=%r comm=inter", role);
     add();
     MPI_Allreduce(out, in, 6, MPI_INT, MPI_MAX, inter);
     say("MPI_Allreduce inplace=false count=6 type=MPI_INT op=MPI_MAX comm=inter");
+    add();
+    /* Counts of the local group; both groups receive as much. */
+    for (i = 0; i < size - there; i++)
+        counts[i] = 3 * there;
+    MPI_Reduce_scatter(out, in, counts, MPI_INT, MPI_SUM, inter);
+    say("MPI_Reduce_scatter inplace=false counts=%D type=MPI_INT op=MPI_SUM comm=inter", size - there, counts);
     add();
     MPI_Comm_free(&inter);
     say("MPI_Comm_free freecomm=inter");

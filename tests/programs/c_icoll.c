@@ -258,7 +258,10 @@ static void between_groups(void)
     memcpy(in, out, sizeof in);
     MPI_Ibcast(in, 12, MPI_INT, role, inter, &q[1]);
     s[1] = slot_send();
-    say("MPI_Ibcast count=12 type=MPI_INT root=%r comm=inter request=%q", role, s[1]);
+    if (role == MPI_PROC_NULL)
+        say("MPI_Ibcast count=0 type=null root=MPI_PROC_NULL comm=inter request=%q", s[1]);
+    else
+        say("MPI_Ibcast count=12 type=MPI_INT root=%r comm=inter request=%q", role, s[1]);
     finish(1);
     MPI_Iallgather(out, 6, MPI_INT, in, 3, pair, inter, &q[1]);
     s[1] = slot_send();

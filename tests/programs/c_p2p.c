@@ -34,7 +34,7 @@ static void blocking(void)
             /* A wildcard whose status is ignored: the program knows who it is. */
             MPI_Recv(in, 15, MPI_UNSIGNED, MPI_ANY_SOURCE, 8, W, MPI_STATUS_IGNORE);
             say("MPI_Recv count=15 type=MPI_UNSIGNED source=MPI_ANY_SOURCE tag=8 comm=MPI_COMM_WORLD rsource=%r "
-                "rtag=null bytes=48", left);
+                "rtag=8 bytes=48", left);
             add(12);
             MPI_Recv(in, 13, MPI_FLOAT, left, MPI_ANY_TAG, W, &st);
             say("MPI_Recv count=13 type=MPI_FLOAT source=%r tag=MPI_ANY_TAG comm=MPI_COMM_WORLD status=%S", left, left,

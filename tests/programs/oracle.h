@@ -170,16 +170,14 @@ ORACLE void oracle_completed(int n, const int *positions, const int *slots, cons
 
 ORACLE void oracle_status(int source, int tag, int bytes, const MPI_Status *status)
 {
-    oracle_put("\"rsource\":");
-    if (source == MPI_ANY_SOURCE)
+    if (source == MPI_ANY_SOURCE || tag == MPI_ANY_TAG) {
+        oracle_put("\"rsource\":");
         oracle_rank_value(status->MPI_SOURCE);
-    else
-        oracle_put("null");
-    oracle_put(",\"rtag\":");
-    if (tag == MPI_ANY_TAG)
+        oracle_put(",\"rtag\":");
         oracle_tag_value(status->MPI_TAG);
-    else
-        oracle_put("null");
+    } else {
+        oracle_put("\"rsource\":null,\"rtag\":null");
+    }
     oracle_put(",\"bytes\":%d", bytes);
 }
 
