@@ -29,8 +29,13 @@ for program; do
         rank=0
         while [ "$rank" -lt "$n" ]; do
             file=$oracle.$rank.jsonl
+            rank=$((rank + 1))
+            if [ ! -f "$file" ]; then
+                complain "$name: no $file"
+                continue
+            fi
             # Each line an object of this rank, in order, from MPI_Init to MPI_Finalize.
-            awk -v rank="$rank" '
+            awk -v rank="$((rank - 1))" '
                 index($0, "{\"rank\":" rank ",\"i\":" NR - 1 ",\"call\":\"MPI_") != 1 || $0 !~ /}$/ { bad = 1; exit }
                 NR == 1 && $0 !~ /"MPI_Init(_thread)?"/ { bad = 1; exit }
                 { last = $0 }
@@ -38,7 +43,6 @@ for program; do
             if command -v python3 >/dev/null; then
                 python3 -m json.tool --json-lines "$file" >/dev/null || complain "$name: $file is not JSON lines"
             fi
-            rank=$((rank + 1))
         done
     done
 done
