@@ -9,6 +9,8 @@ use crate::unwinder::StartFrame;
 const WAYS: usize = 8;
 /// Checks kept per thread (16 bytes each); the memo starts anew when they are used up.
 const MAX_CHECKS: usize = 1 << 18;
+/// Checks compared at a time; lists are filled up with their last one.
+const STRIDE: usize = 4;
 const FIRST_HEADS: usize = 1024;
 const NONE: u32 = u32::MAX;
 
@@ -48,14 +50,15 @@ impl Memo {
     /// # Safety
     ///
     /// `start` must be a live frame on the stack of the thread that all `insert`s were made on.
-    #[inline]
+    #[inline(always)]
     pub(crate) unsafe fn lookup(&self, start: &StartFrame) -> Option<SiteId> {
         let mut at = *self.heads.get(self.head(start))?;
         while let Some(entry) = usize::try_from(at).ok().and_then(|i| self.entries.get(i)) {
             if entry.is_from(start) {
-                let mut checks = self.checks_of(entry).iter();
+                let (fours, _) = self.checks_of(entry).as_chunks::<STRIDE>();
                 // SAFETY: the slots were aligned and in this stack, above the same live stack pointer.
-                if checks.all(|c| unsafe { read_word(c.slot) } == c.value) {
+                let differ = |c: &Check| unsafe { read_word(c.slot) } ^ c.value;
+                if fours.iter().all(|four| four.iter().fold(0, |bits, c| bits | differ(c)) == 0) {
                     return Some(entry.site);
                 }
             }
@@ -65,14 +68,17 @@ impl Memo {
     }
     /// Remembers the site of a walk from `start` that read what `trail` says.
     pub(crate) fn insert(&mut self, start: StartFrame, trail: &Trail, site: SiteId) {
-        if self.checks.len() + trail.checks.len() > MAX_CHECKS {
+        let padded = trail.checks.len().next_multiple_of(STRIDE);
+        if self.checks.len() + padded > MAX_CHECKS {
             self.clear();
         }
-        let (Ok(first), Ok(count)) = (u32::try_from(self.checks.len()), u32::try_from(trail.checks.len()))
-        else {
+        let (Ok(first), Ok(count)) = (u32::try_from(self.checks.len()), u32::try_from(padded)) else {
             return;
         };
         self.checks.extend_from_slice(&trail.checks);
+        if let Some(&last) = trail.checks.last() {
+            self.checks.resize(self.checks.len().next_multiple_of(STRIDE), last);
+        }
         let frame_mask = if trail.start_frame_used { u64::MAX } else { 0 };
         let mut entry = Entry { start, frame_mask, first, count, site, next: NONE };
         if let Some(victim) = self.victim(&start) {
@@ -89,9 +95,11 @@ impl Memo {
             self.entries.push(entry);
         }
     }
+    #[inline(always)]
     fn head(&self, start: &StartFrame) -> usize {
         spread(start.return_address ^ start.stack_pointer.rotate_left(20)) & (self.heads.len() - 1)
     }
+    #[inline(always)]
     fn checks_of(&self, entry: &Entry) -> &[Check] {
         let range = |first: u32, count: u32| {
             let first = usize::try_from(first).ok()?;
@@ -140,7 +148,7 @@ impl Memo {
 }
 
 impl Entry {
-    #[inline]
+    #[inline(always)]
     fn is_from(&self, start: &StartFrame) -> bool {
         self.start.return_address == start.return_address
             && self.start.stack_pointer == start.stack_pointer

@@ -64,6 +64,35 @@ pub(crate) struct Trail {
     pub(crate) start_frame_used: bool,
 }
 
+/// Is told what a walk depends on.
+pub(crate) trait Notes {
+    /// A slot was read and held this.
+    fn slot(&mut self, slot: u64, value: u64);
+    /// The starting frame pointer was used.
+    fn start_frame(&mut self);
+}
+
+impl Notes for Trail {
+    #[inline(always)]
+    fn slot(&mut self, slot: u64, value: u64) {
+        self.checks.push(Check { slot, value });
+    }
+    #[inline(always)]
+    fn start_frame(&mut self) {
+        self.start_frame_used = true;
+    }
+}
+
+/// Keeps no notes: for steps that are repeated on every call.
+pub(crate) struct Unnoted;
+
+impl Notes for Unnoted {
+    #[inline(always)]
+    fn slot(&mut self, _: u64, _: u64) {}
+    #[inline(always)]
+    fn start_frame(&mut self) {}
+}
+
 impl Trail {
     /// Forgets the last walk.
     pub(crate) fn clear(&mut self) {
@@ -97,20 +126,20 @@ impl Cursor {
         }
     }
     /// Records that the walk depends on the frame pointer.
-    #[inline]
-    pub(crate) fn note_frame(&mut self, trail: &mut Trail) {
+    #[inline(always)]
+    pub(crate) fn note_frame(&mut self, notes: &mut impl Notes) {
         if self.frame_noted {
             return;
         }
         self.frame_noted = true;
         if self.frame_slot == 0 {
-            trail.start_frame_used = true;
+            notes.start_frame();
         } else {
-            trail.checks.push(Check { slot: self.frame_slot, value: self.frame_pointer });
+            notes.slot(self.frame_slot, self.frame_pointer);
         }
     }
     /// Sets the frame pointer to the word in a slot.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn restore_frame(&mut self, slot: u64, window: &Window) -> Option<()> {
         self.frame_pointer = window.read(slot)?;
         self.frame_slot = slot;
@@ -119,32 +148,32 @@ impl Cursor {
     }
     /// Steps out of the frame by a simple rule and returns the return address; nothing if a slot lies outside the
     /// stack or the rule is not simple.
-    #[inline]
-    pub(crate) fn step(&mut self, rule: Rule, window: &Window, trail: &mut Trail) -> Option<u64> {
+    #[inline(always)]
+    pub(crate) fn step(&mut self, rule: Rule, window: &Window, notes: &mut impl Notes) -> Option<u64> {
         let at = |base: u64, offset: i32| base.wrapping_add_signed(i64::from(offset));
         let cfa = match rule.cfa {
             Cfa::Stack => at(self.stack_pointer, rule.cfa_offset),
             Cfa::Frame => {
-                self.note_frame(trail);
+                self.note_frame(notes);
                 at(self.frame_pointer, rule.cfa_offset)
             }
             Cfa::SavedArgument => {
-                self.note_frame(trail);
+                self.note_frame(notes);
                 let slot = at(self.frame_pointer, rule.cfa_offset);
                 let value = window.read(slot)?;
-                trail.checks.push(Check { slot, value });
+                notes.slot(slot, value);
                 value
             }
             Cfa::Complex | Cfa::End | Cfa::Origin | Cfa::BeforeOrigin => return None,
         };
         let slot = cfa.wrapping_sub(8);
         let return_address = window.read(slot)?;
-        trail.checks.push(Check { slot, value: return_address });
+        notes.slot(slot, return_address);
         match rule.saved_frame {
             SavedFrame::Kept => {}
             SavedFrame::AtCfa => self.restore_frame(at(cfa, rule.frame_offset), window)?,
             SavedFrame::AtFrame => {
-                self.note_frame(trail);
+                self.note_frame(notes);
                 self.restore_frame(at(self.frame_pointer, rule.frame_offset), window)?;
             }
         }
@@ -174,7 +203,7 @@ impl RuleCache {
         *self = Self::new();
     }
     /// The rule at an address, if known.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn get(&self, lookup: u64) -> Option<Rule> {
         let mask = self.places.len() - 1;
         let mut i = spread(lookup) & mask;
@@ -213,7 +242,7 @@ impl RuleCache {
 }
 
 /// Spreads an address over the bits that tables are indexed by (Fibonacci hashing, Knuth volume 3, section 6.4).
-#[inline]
+#[inline(always)]
 pub(crate) fn spread(key: u64) -> usize {
     usize::try_from(key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32).unwrap_or_default()
 }

@@ -21,10 +21,12 @@ impl Stacks {
         Self { own: own_stack().unwrap_or((0, 0)), others: Vec::new() }
     }
     /// The readable part of the thread's own stack above a live stack pointer.
+    #[inline(always)]
     pub(crate) fn own_window(&self, stack_pointer: u64) -> Option<Window> {
         window(self.own, stack_pointer)
     }
     /// The readable part of any stack above a live stack pointer, from the kernel's list of mappings if need be.
+    #[cold]
     pub(crate) fn any_window(&mut self, stack_pointer: u64) -> Option<Window> {
         if let Some(found) = self.own_window(stack_pointer) {
             return Some(found);
@@ -53,7 +55,7 @@ pub(crate) struct Window {
 
 impl Window {
     /// The word in a slot, if the slot is aligned and in the window.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn read(&self, slot: u64) -> Option<u64> {
         if slot.wrapping_sub(self.low) > self.span || !slot.is_multiple_of(WORD) {
             return None;
@@ -68,13 +70,14 @@ impl Window {
 /// # Safety
 ///
 /// The address must be aligned and readable.
-#[inline]
+#[inline(always)]
 pub(crate) unsafe fn read_word(address: u64) -> u64 {
     let address = usize::try_from(address).unwrap_or_default();
     // SAFETY: the caller vouches for the address. Volatile, because the slot belongs to somebody else's frame.
     unsafe { std::ptr::with_exposed_provenance::<u64>(address).read_volatile() }
 }
 
+#[inline(always)]
 fn window(range: (u64, u64), stack_pointer: u64) -> Option<Window> {
     let room = range.1.checked_sub(stack_pointer)?;
     (range.0 <= stack_pointer && room >= WORD && stack_pointer.is_multiple_of(WORD))

@@ -3,7 +3,7 @@
 use crate::cfi::FrameInfo;
 use crate::memo::Memo;
 use crate::modules::{ModuleMap, generation};
-use crate::rules::{Cfa, Cursor, Rule, RuleCache, Trail};
+use crate::rules::{Cfa, Cursor, Rule, RuleCache, Trail, Unnoted};
 use crate::sites::{ModuleRecord, SiteFrame, SiteId, SiteInterner};
 use crate::stack::{Stacks, Window};
 use std::collections::HashMap;
@@ -54,6 +54,15 @@ pub struct StartFrame {
     pub stack_pointer: u64,
     /// `rbp` after the return.
     pub frame_pointer: u64,
+}
+
+impl Cursor {
+    /// The cursor as a starting frame.
+    #[inline(always)]
+    fn start_at(&self, return_address: u64) -> StartFrame {
+        let (stack_pointer, frame_pointer) = (self.stack_pointer, self.frame_pointer);
+        StartFrame { return_address, stack_pointer, frame_pointer }
+    }
 }
 
 /// How often the slower levels were needed.
@@ -141,15 +150,17 @@ impl Unwinder {
     /// The function in which the registers were captured must not have returned.
     #[inline]
     pub unsafe fn call_site(&mut self, registers: Registers) -> SiteId {
-        // SAFETY: the caller's promise.
-        match unsafe { self.start_frame(registers) } {
-            // SAFETY: callers of a running function are running.
-            Some(start) => unsafe { self.call_site_from(start) },
-            None => {
-                self.addresses.clear();
-                self.intern()
-            }
+        if let Some(window) = self.stacks.own_window(registers.rsp)
+            && let Some(start) = self.leave_own_module(registers, &window)
+        {
+            // SAFETY: callers of a running function are running, and this one is on the thread's own stack.
+            return match unsafe { self.memo.lookup(&start) } {
+                Some(site) => site,
+                None => self.walk_and_intern(start),
+            };
         }
+        // SAFETY: the caller's promise.
+        unsafe { self.call_site_slowly(registers) }
     }
 
     /// The call site of a known starting frame.
@@ -175,25 +186,55 @@ impl Unwinder {
     /// The function in which the registers were captured must not have returned.
     #[inline]
     pub unsafe fn start_frame(&mut self, registers: Registers) -> Option<StartFrame> {
+        let fast = self.stacks.own_window(registers.rsp).and_then(|w| self.leave_own_module(registers, &w));
+        fast.or_else(|| self.leave_own_module_slowly(registers))
+    }
+
+    /// Steps out of our own module by known rules of the simple forms.
+    #[inline(always)]
+    fn leave_own_module(&self, registers: Registers, window: &Window) -> Option<StartFrame> {
+        let mut cursor = Cursor::new(registers.rip, registers.rsp, registers.rbp);
+        for _ in 0..OWN_LIMIT {
+            let return_address = cursor.step(self.rules.get(cursor.lookup)?, window, &mut Unnoted)?;
+            if !self.is_own(return_address) {
+                return Some(cursor.start_at(return_address));
+            }
+        }
+        None
+    }
+    /// Steps out of our own module by any rule, on any stack.
+    #[cold]
+    fn leave_own_module_slowly(&mut self, registers: Registers) -> Option<StartFrame> {
         let window = self.stacks.any_window(registers.rsp)?;
         self.trail.clear();
         let mut cursor = Cursor::new(registers.rip, registers.rsp, registers.rbp);
         for _ in 0..OWN_LIMIT {
             let rule = self.rule(cursor.lookup);
-            let return_address = match cursor.step(rule, &window, &mut self.trail) {
+            let return_address = match cursor.step(rule, &window, &mut Unnoted) {
                 Some(address) => address,
                 None if rule.cfa == Cfa::Complex => self.complex_step(&mut cursor, &window)?,
                 None => return None,
             };
-            if return_address.wrapping_sub(self.own_module.0) >= self.own_module.1 - self.own_module.0 {
-                return Some(StartFrame {
-                    return_address,
-                    stack_pointer: cursor.stack_pointer,
-                    frame_pointer: cursor.frame_pointer,
-                });
+            if !self.is_own(return_address) {
+                return Some(cursor.start_at(return_address));
             }
         }
         None
+    }
+    #[inline(always)]
+    fn is_own(&self, address: u64) -> bool {
+        address.wrapping_sub(self.own_module.0) < self.own_module.1 - self.own_module.0
+    }
+    #[cold]
+    unsafe fn call_site_slowly(&mut self, registers: Registers) -> SiteId {
+        match self.leave_own_module_slowly(registers) {
+            // SAFETY: callers of a running function are running.
+            Some(start) => unsafe { self.call_site_from(start) },
+            None => {
+                self.addresses.clear();
+                self.intern()
+            }
+        }
     }
 
     /// Return addresses from a starting frame up, innermost first, by the cached rules and without the memo.
