@@ -1,4 +1,5 @@
-//! What every st program shares: exit status, opening and renaming, common options, talk on standard error.
+//! What every st program shares: exit status, opening and renaming, common options, talk on standard
+//! error, and what the launcher of an MPI job says.
 //!
 //! A program's `main` parses, runs and reports, and nothing else:
 //!
@@ -12,13 +13,16 @@
 //! Data goes to standard output, talk to standard error. The option groups in [`options`] are small on purpose:
 //! a program flattens those that it honours, so that no option is accepted and ignored.
 
+pub mod engine;
 mod input;
+mod mpi;
 pub mod options;
 mod output;
 mod progress;
 mod status;
 
 pub use input::{Input, expand};
+pub use mpi::{Launch, Mpi};
 pub use output::{Output, free_name};
 pub use progress::Progress;
 pub use status::{InvalidStream, Status, UsageError, report};
