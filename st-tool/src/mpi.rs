@@ -1,13 +1,16 @@
 //! Which MPI started us, and where what was built for that MPI lies.
 //!
 //! The programs link no MPI. What must (the recorder, the engines) is built once per MPI library and installed in
-//! `lib/st/<mpi>/` beside the programs' `bin/`, or lies in the build tree in `target/<mpi>/release/`.
+//! `lib/st/<mpi>/` beside the programs' `bin/`, or lies in the build tree in `target/<mpi>/<profile>/`.
 
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use std::env;
 use std::fmt;
 use std::path::{Path, PathBuf};
+
+/// Names a directory to look in first, with one subdirectory per MPI.
+const LIBRARY_PATH: &str = "ST_LIBRARY_PATH";
 
 /// MPI libraries that recorder and engines are built for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, ValueEnum)]
@@ -31,15 +34,17 @@ impl Mpi {
         }
     }
 
-    /// The file `name` that was built for this MPI.
+    /// The file `name` that was built for this MPI: in `$ST_LIBRARY_PATH/<mpi>/`, if that is set, or beside the
+    /// running program.
     ///
     /// # Errors
     ///
-    /// If it is neither installed beside the running program nor in its build tree; the message says where it
-    /// was looked for.
+    /// If it is neither there, nor installed beside the running program, nor in its build tree; the message says
+    /// where it was looked for.
     pub fn find(self, name: &str) -> Result<PathBuf> {
         let program = env::current_exe().context("looking for our own program file")?;
-        let places = places(&program, self, name);
+        let named = env::var_os(LIBRARY_PATH).map(PathBuf::from);
+        let places = places(&program, named.as_deref(), self, name);
         if let Some(found) = places.iter().find(|place| place.is_file()) {
             return Ok(found.clone());
         }
@@ -57,17 +62,20 @@ impl fmt::Display for Mpi {
     }
 }
 
-/// Where a file may be, best first: `PREFIX/lib/st/<mpi>/`, then the build tree of `target/<profile>/program`.
-fn places(program: &Path, mpi: Mpi, name: &str) -> Vec<PathBuf> {
-    let Some(dir) = program.parent() else { return Vec::new() };
-    let mut places = Vec::new();
+/// Where a file may be, best first: where the environment says, `PREFIX/lib/st/<mpi>/`, then the build tree of
+/// `target/<profile>/program`, its own profile first.
+fn places(program: &Path, named: Option<&Path>, mpi: Mpi, name: &str) -> Vec<PathBuf> {
+    let mut places: Vec<PathBuf> = named.map(|dir| dir.join(mpi.name()).join(name)).into_iter().collect();
+    let Some(dir) = program.parent() else { return places };
     if let Some(prefix) = dir.parent() {
         places.push(prefix.join("lib/st").join(mpi.name()).join(name));
     }
     // Test programs lie one level deeper, in `target/<profile>/deps/`.
-    places.extend(
-        dir.ancestors().skip(1).take(2).map(|target| target.join(mpi.name()).join("release").join(name)),
-    );
+    let debug = dir.ancestors().take(2).any(|d| d.ends_with("debug"));
+    let profiles = if debug { ["debug", "release"] } else { ["release", "debug"] };
+    for target in dir.ancestors().skip(1).take(2) {
+        places.extend(profiles.map(|profile| target.join(mpi.name()).join(profile).join(name)));
+    }
     places
 }
 
@@ -121,11 +129,17 @@ mod tests {
 
     #[test]
     fn installed_files_come_before_the_build_tree() {
-        let installed = places(Path::new("/usr/local/bin/st-replay"), Mpi::Mpich, "engine");
-        assert_eq!(installed[0], Path::new("/usr/local/lib/st/mpich/engine"));
-        for program in ["/src/target/release/st-replay", "/src/target/debug/deps/cli-0"] {
-            let places = places(Path::new(program), Mpi::Openmpi, "engine");
-            assert!(places.contains(&PathBuf::from("/src/target/openmpi/release/engine")), "{places:?}");
+        let installed =
+            places(Path::new("/usr/local/bin/st-replay"), Some(Path::new("/x")), Mpi::Mpich, "engine");
+        assert_eq!(installed[0], Path::new("/x/mpich/engine"));
+        assert_eq!(installed[1], Path::new("/usr/local/lib/st/mpich/engine"));
+        for (program, own) in
+            [("/src/target/release/st-replay", "release"), ("/src/target/debug/deps/cli-0", "debug")]
+        {
+            let places = places(Path::new(program), None, Mpi::Openmpi, "engine");
+            let built: Vec<_> = places.iter().filter(|p| p.starts_with("/src/target/openmpi")).collect();
+            assert_eq!(built.len(), 2, "{places:?}");
+            assert_eq!(built[0], &Path::new("/src/target/openmpi").join(own).join("engine"));
         }
     }
 
