@@ -15,12 +15,14 @@
 
 pub mod engine;
 mod input;
+mod mpi;
 pub mod options;
 mod output;
 mod progress;
 mod status;
 
 pub use input::{Input, expand};
+pub use mpi::{Launch, Mpi};
 pub use output::{Output, free_name};
 pub use progress::Progress;
 pub use status::{InvalidStream, Status, UsageError, report};
