@@ -38,7 +38,7 @@ int main(int argc, char **argv)
     t += MPI_Wtime();
     say("MPI_Wtime times=1");
     t += MPI_Wtick();
-    say("MPI_Wtick");
+    say("MPI_Wtick times=1");
     sum += t > 0;
 
     MPI_Get_processor_name(text, &n);
