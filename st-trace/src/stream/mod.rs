@@ -1,0 +1,104 @@
+//! The framed, versioned stream: one format for per-rank traces, packed sets and merged traces.
+//!
+//! `st-stream.5` is the specification; encoder and decoder of each payload lie side by side in one module and mirror
+//! it field by field: [`frame`](self) (frames and checksums), `sites`, `objects`, `section`, `structure`, `column`,
+//! `index`. A length is never believed before it is checked against what is there; indices into symbols, sites,
+//! partitions, classes and slots are checked here, so that the rest of the library may rely on them.
+//!
+//! ```
+//! use st_trace::{header::Header, stream};
+//! let trace = stream::Trace { header: Header { world: 4, ..Header::default() }, ..stream::Trace::default() };
+//! let mut bytes = Vec::new();
+//! stream::write(&trace, &mut bytes, stream::WriteOptions::PIPE)?;
+//! let back = stream::read(&bytes[..], stream::ReadOptions::default())?;
+//! assert_eq!(back.header.world, 4);
+//! let cut = &bytes[..bytes.len() - 1];
+//! assert!(stream::read(cut, stream::ReadOptions::default()).unwrap_err().is_truncated());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod blocks;
+mod bytes;
+mod column;
+mod error;
+mod frame;
+mod index;
+mod objects;
+mod reader;
+mod section;
+mod sites;
+mod structure;
+mod version;
+mod writer;
+
+use std::io::{self, Read, Write};
+
+pub use error::{DecodeError, Error, ErrorKind};
+pub use frame::Kind;
+pub use index::Place;
+pub use reader::{ReadOptions, Reader};
+pub use version::{CURRENT, MAGIC, Version, VersionError, is_stream};
+pub use writer::{CopyError, WriteOptions, Writer};
+
+use crate::header::{Header, Step};
+use crate::section::Section;
+
+/// A whole stream in memory.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Trace {
+    /// Facts of the run.
+    pub header: Header,
+    /// The tools that made it, in order.
+    pub provenance: Vec<Step>,
+    /// What its ranks did: one section per set of ranks with a shared structure.
+    pub sections: Vec<Section>,
+    /// Whether its end frame was there.
+    pub complete: bool,
+    /// The compression level that it was written with.
+    pub level: u8,
+}
+
+impl Default for Trace {
+    /// Complete and empty.
+    fn default() -> Self {
+        Self {
+            header: Header::default(),
+            provenance: Vec::new(),
+            sections: Vec::new(),
+            complete: true,
+            level: WriteOptions::default().level,
+        }
+    }
+}
+
+/// Reads a whole stream.
+///
+/// # Errors
+///
+/// If it is no stream, cannot be read, is damaged, or is truncated and [`ReadOptions::partial`] is not set.
+pub fn read(from: impl Read, options: ReadOptions) -> Result<Trace, Error> {
+    let mut reader = Reader::new(from, options)?;
+    let mut sections = Vec::new();
+    while let Some(section) = reader.next_section()? {
+        sections.push(section);
+    }
+    Ok(Trace {
+        header: reader.header().clone(),
+        provenance: reader.provenance().to_vec(),
+        sections,
+        complete: reader.is_complete(),
+        level: reader.level(),
+    })
+}
+
+/// Writes a whole stream.
+///
+/// # Errors
+///
+/// If it cannot be written.
+pub fn write(trace: &Trace, to: impl Write, options: WriteOptions) -> io::Result<()> {
+    let mut writer = Writer::new(to, &trace.header, options)?;
+    trace.provenance.iter().try_for_each(|s| writer.provenance(s))?;
+    trace.sections.iter().try_for_each(|s| writer.section(s))?;
+    writer.finish()?.flush()
+}

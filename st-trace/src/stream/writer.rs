@@ -1,0 +1,234 @@
+//! Writing streams.
+
+use std::io::{self, Read, Write};
+
+use super::column;
+use super::error::Error;
+use super::frame::{Frame, Kind};
+use super::index::{self, Place};
+use super::reader::Reader;
+use super::section::{Opening, encode_lanes, encode_sketches, encode_sums};
+use super::version::{CURRENT, MAGIC};
+use super::{objects, sites, structure};
+use crate::columns::Chunk;
+use crate::header::{Header, Step};
+use crate::ranklist::RankList;
+use crate::section::Section;
+
+/// Exact times are compressed at this level at most: they are many and hardly shrink further.
+const COLUMN_LEVEL: i32 = 3;
+
+/// How a stream is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WriteOptions {
+    /// Compression level of zstd, 1 to 22; 0 for none.
+    pub level: u8,
+}
+
+impl WriteOptions {
+    /// For files: as small as zstd makes them without its slowest levels.
+    pub const FILE: Self = Self { level: 19 };
+    /// For pipes: as fast as possible.
+    pub const PIPE: Self = Self { level: 1 };
+}
+
+impl Default for WriteOptions {
+    /// For files.
+    fn default() -> Self {
+        Self::FILE
+    }
+}
+
+/// Writes a stream piece by piece. [`Writer::finish`] makes it a whole one; dropping never does.
+#[derive(Debug)]
+pub struct Writer<W> {
+    to: W,
+    level: u8,
+    offset: u64,
+    frames: u64,
+    /// The SITES and OBJECTS frames in force, with their offsets.
+    sites: Option<(Frame, u64)>,
+    objects: Option<(Frame, u64)>,
+    /// Offset of the first frame of the section that is being written.
+    start: Option<u64>,
+    places: Vec<Place>,
+}
+
+impl<W: Write> Writer<W> {
+    /// Begins a stream.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be written.
+    pub fn new(mut to: W, header: &Header, options: WriteOptions) -> io::Result<Self> {
+        let mut first = MAGIC.to_vec();
+        first.extend_from_slice(&[CURRENT.major, CURRENT.minor, options.level]);
+        to.write_all(&first)?;
+        let offset = u64::try_from(first.len()).unwrap_or(0);
+        let places = Vec::new();
+        let level = options.level;
+        let mut writer =
+            Self { to, level, offset, frames: 0, sites: None, objects: None, start: None, places };
+        writer.put(Kind::Head, serde_json::to_vec(header)?)?;
+        Ok(writer)
+    }
+
+    /// Appends a tool to the provenance. Before the first section.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be written.
+    pub fn provenance(&mut self, step: &Step) -> io::Result<()> {
+        self.put(Kind::Prov, serde_json::to_vec(step)?)?;
+        Ok(())
+    }
+
+    /// Writes exact times of a rank's thread: any time before the rank's section, in the order of events.
+    ///
+    /// # Errors
+    ///
+    /// If they cannot be written.
+    pub fn column_chunk(&mut self, rank: u32, thread: u32, chunk: &Chunk) -> io::Result<()> {
+        self.start.get_or_insert(self.offset);
+        let level = i32::from(self.level).min(COLUMN_LEVEL);
+        let frame = Frame::new(Kind::Column, column::encode((rank, thread), chunk), level)?;
+        self.put_frame(&frame)?;
+        Ok(())
+    }
+
+    /// Writes a section, its exact times first.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be written.
+    pub fn section(&mut self, section: &Section) -> io::Result<()> {
+        for (thread, t) in (0u32..).zip(&section.threads) {
+            for (rank, column) in &t.columns {
+                column.chunks.iter().try_for_each(|c| self.column_chunk(*rank, thread, c))?;
+            }
+        }
+        let level = i32::from(self.level);
+        self.sites_in_force(Frame::new(Kind::Sites, sites::encode(&section.sites), level)?)?;
+        self.objects_in_force(Frame::new(
+            Kind::Objects,
+            objects::encode(&section.tables, &section.ranks),
+            level,
+        )?)?;
+
+        let mut parts =
+            vec![(Kind::Struct, structure::encode(section)), (Kind::Lanes, encode_lanes(section))];
+        if section.threads.iter().any(|t| !t.sketches.is_empty()) {
+            parts.push((Kind::Sketch, encode_sketches(section)));
+        }
+        if section.threads.iter().any(|t| !t.sums.is_empty()) {
+            parts.push((Kind::Sums, encode_sums(section)));
+        }
+        let opening = Opening::of(section, parts.len()).encode();
+        self.opening(&section.ranks, &Frame::new(Kind::Section, opening, level)?)?;
+        for (kind, payload) in parts {
+            self.put(kind, payload)?;
+        }
+        Ok(())
+    }
+
+    /// Copies all remaining sections of a stream, frame by frame, without expanding what it need not. Tables equal to those
+    /// in force are left out.
+    ///
+    /// # Errors
+    ///
+    /// If the stream cannot be read, or the copy not written.
+    pub fn copy<R: Read>(&mut self, from: &mut Reader<R>) -> Result<u64, CopyError> {
+        let (mut sections, mut parts) = (0, 0);
+        while let Some(frame) = from.next_raw()? {
+            match frame.kind()? {
+                Some(Kind::Sites | Kind::Objects) => {}
+                Some(Kind::Column) => {
+                    self.start.get_or_insert(self.offset);
+                    self.put_frame(&frame)?;
+                }
+                Some(Kind::Section) => {
+                    let opening = frame.decode(Kind::Section, Opening::decode)?;
+                    let (sites, objects) = from.tables().map_err(|kind| frame.fault(kind))?;
+                    self.sites_in_force(sites.clone())?;
+                    self.objects_in_force(objects.clone())?;
+                    self.opening(&opening.ranks, &frame)?;
+                    parts = opening.parts;
+                    sections += 1;
+                }
+                _ if parts > 0 => {
+                    self.put_frame(&frame)?;
+                    parts -= 1;
+                }
+                // An optional frame of a newer version that belongs to no section says nothing about the copy.
+                _ => {}
+            }
+        }
+        Ok(sections)
+    }
+
+    /// Writes the end of the stream and hands back what it was written to, not flushed.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be written.
+    pub fn finish(mut self) -> io::Result<W> {
+        let mut at = None;
+        if self.places.len() > 1 {
+            let payload = index::encode(&self.places);
+            at = Some(self.put(Kind::Index, payload)?);
+        }
+        let end = Frame::new(Kind::End, index::encode_end(self.frames, at), 0)?;
+        end.write(&mut self.to)?;
+        Ok(self.to)
+    }
+
+    fn sites_in_force(&mut self, frame: Frame) -> io::Result<()> {
+        if !self.sites.as_ref().is_some_and(|(f, _)| f.same(&frame)) {
+            let at = self.put_frame(&frame)?;
+            self.sites = Some((frame, at));
+        }
+        Ok(())
+    }
+
+    fn objects_in_force(&mut self, frame: Frame) -> io::Result<()> {
+        if !self.objects.as_ref().is_some_and(|(f, _)| f.same(&frame)) {
+            let at = self.put_frame(&frame)?;
+            self.objects = Some((frame, at));
+        }
+        Ok(())
+    }
+
+    fn opening(&mut self, ranks: &RankList, frame: &Frame) -> io::Result<()> {
+        let at = |table: &Option<(Frame, u64)>| table.as_ref().map_or(0, |(_, at)| *at);
+        let (sites, objects) = (at(&self.sites), at(&self.objects));
+        // Tables written for this section alone are its own frames.
+        let start = self.start.take().unwrap_or(self.offset);
+        self.places.push(Place { ranks: ranks.clone(), sites, objects, start });
+        self.put_frame(frame)?;
+        Ok(())
+    }
+
+    /// Returns the frame's offset.
+    fn put(&mut self, kind: Kind, payload: Vec<u8>) -> io::Result<u64> {
+        let frame = Frame::new(kind, payload, i32::from(self.level))?;
+        self.put_frame(&frame)
+    }
+
+    fn put_frame(&mut self, frame: &Frame) -> io::Result<u64> {
+        let at = self.offset;
+        self.offset += frame.write(&mut self.to)?;
+        self.frames += 1;
+        Ok(at)
+    }
+}
+
+/// Why sections could not be copied.
+#[derive(Debug, thiserror::Error)]
+pub enum CopyError {
+    /// The source cannot be read.
+    #[error(transparent)]
+    Read(#[from] Error),
+    /// The copy cannot be written.
+    #[error("writing")]
+    Write(#[from] io::Error),
+}
