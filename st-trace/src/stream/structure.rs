@@ -219,10 +219,10 @@ fn get_thread(
     for i in 0..tree.items().len() {
         counts.push(get_elastic(b, partitions, COUNTS).nth("count", i)?);
     }
-    let n = get_len(&mut b[PRESENT]).field("parameters")?;
-    let mut params = Vec::with_capacity(n.min(symbols.len()));
-    for i in 0..n {
-        let symbol = symbols.get(i).ok_or(DecodeError::Invalid("parameters of no symbol"))?;
+    // At most one list of streams per symbol, and a symbol without slots takes no byte here.
+    let n = get_index(&mut b[PRESENT], symbols.len() + 1).field("parameters")? as usize;
+    let mut params = Vec::with_capacity(n);
+    for (i, symbol) in symbols.iter().take(n).enumerate() {
         params.push(get_params(b, partitions, CallTable::builtin().slots(symbol.call)).nth("parameters", i)?);
     }
     check_params(&tree, &params, symbols)?;
