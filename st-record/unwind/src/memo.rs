@@ -9,6 +9,8 @@ use crate::unwinder::StartFrame;
 const WAYS: usize = 8;
 /// Checks kept per thread (16 bytes each); the memo starts anew when they are used up.
 const MAX_CHECKS: usize = 1 << 18;
+/// Entries kept per thread (56 bytes each).
+const MAX_ENTRIES: usize = 1 << 16;
 /// Checks compared at a time; lists are filled up with their last one.
 const STRIDE: usize = 4;
 const FIRST_HEADS: usize = 1024;
@@ -43,7 +45,9 @@ impl Memo {
         Self { heads: vec![NONE; FIRST_HEADS], entries: Vec::new(), checks: Vec::new(), turn: 0 }
     }
     pub(crate) fn clear(&mut self) {
-        *self = Self::new();
+        self.heads.fill(NONE);
+        self.entries.clear();
+        self.checks.clear();
     }
     /// The site of a call, if its stack is one that was seen before.
     ///
@@ -69,7 +73,7 @@ impl Memo {
     /// Remembers the site of a walk from `start` that read what `trail` says.
     pub(crate) fn insert(&mut self, start: StartFrame, trail: &Trail, site: SiteId) {
         let padded = trail.checks.len().next_multiple_of(STRIDE);
-        if self.checks.len() + padded > MAX_CHECKS {
+        if self.checks.len() + padded > MAX_CHECKS || self.entries.len() >= MAX_ENTRIES {
             self.clear();
         }
         let (Ok(first), Ok(count)) = (u32::try_from(self.checks.len()), u32::try_from(padded)) else {

@@ -77,7 +77,8 @@ pub struct Statistics {
 /// Finds the call sites of one thread. Cheap to make: tables fill on use.
 ///
 /// Works on any thread (it checks that a stack is readable before reading it), but only the thread that made it
-/// has the fast path.
+/// has the fast path. A thread-local one is best kept behind a plain pointer: handlers of `atexit` may still call
+/// MPI after the destructors of the main thread's variables have run.
 #[derive(Debug)]
 pub struct Unwinder {
     sites: Arc<Mutex<SiteInterner>>,

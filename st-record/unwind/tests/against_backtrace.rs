@@ -199,6 +199,19 @@ fn signal_handlers_on_the_same_and_on_an_alternate_stack() {
 }
 
 #[test]
+fn coroutines_on_stacks_of_the_program() {
+    with_libraries(|library| {
+        let mut visits = Visits::new(64);
+        for _ in 0..3 {
+            // SAFETY: the visitor gets what it expects.
+            unsafe { plain(library, "switched")(visit, visits.argument()) };
+        }
+        assert_eq!(visits.found[0].1.len(), 4, "three frames of recursion and the coroutine's function");
+        assert_eq!(visits.found[0].0, visits.found[2].0);
+    });
+}
+
+#[test]
 fn random_paths_through_all_shapes() {
     with_libraries(|library| {
         // SAFETY: this is the type of the function in frames.c.

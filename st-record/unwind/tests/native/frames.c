@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
+#include <ucontext.h>
 
 typedef void (*visitor)(void *);
 // Not static and not inlined, so that each is a frame; the result is used after the call, so that none is a tail call.
@@ -78,6 +78,25 @@ FRAME signalled(int alternate, visitor visit, void *argument) {
     sigaction(SIGUSR2, &old, NULL);
     sigaltstack(&before, NULL);
     free(stack.ss_sp);
+    return ++sink;
+}
+
+static ucontext_t outside, inside;
+
+static void coroutine(void) {
+    sink += 1 + recursive(2, the_visitor, the_argument);
+}
+
+// On a stack that the program allocated for a coroutine.
+FRAME switched(visitor visit, void *argument) {
+    size_t size = 1 << 18;
+    void *stack = malloc(size);
+    the_visitor = visit, the_argument = argument;
+    getcontext(&inside);
+    inside.uc_stack.ss_sp = stack, inside.uc_stack.ss_size = size, inside.uc_link = &outside;
+    makecontext(&inside, coroutine, 0);
+    swapcontext(&outside, &inside);
+    free(stack);
     return ++sink;
 }
 
