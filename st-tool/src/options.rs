@@ -1,7 +1,8 @@
 //! Option groups. A program flattens (`#[command(flatten)]`) the groups it honours, and no others.
 
-use crate::Progress;
+use crate::{Output, Progress};
 use clap::{Args, ValueEnum};
+use st_trace::stream::WriteOptions;
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
 use std::num::NonZeroUsize;
@@ -127,10 +128,19 @@ pub struct StreamOut {
     /// Do not append this program to the trace's provenance
     #[arg(long, help_heading = "Output")]
     pub no_provenance: bool,
-    /// Compression of the frames: 0 (none) to 22 (smallest)
-    #[arg(long, value_name = "N", default_value_t = 9, help_heading = "Output",
-          value_parser = clap::value_parser!(i32).range(0..=22))]
-    pub level: i32,
+    /// Compression of the frames: 0 (none) to 22 (smallest) [default: 19 for a file, 1 for a pipe]
+    #[arg(long, value_name = "N", help_heading = "Output",
+          value_parser = clap::value_parser!(u8).range(0..=22))]
+    pub level: Option<u8>,
+}
+
+impl StreamOut {
+    /// How frames are written to the output that was opened.
+    #[must_use]
+    pub fn write_options(&self, output: &Output) -> WriteOptions {
+        let usual = if output.is_stdout() { WriteOptions::PIPE } else { WriteOptions::FILE };
+        self.level.map_or(usual, |level| WriteOptions { level })
+    }
 }
 
 /// How many threads work.
@@ -177,7 +187,7 @@ mod tests {
         assert_eq!(All::command().get_about().unwrap().to_string(), "About all");
         let all = All::parse_from(["x", "-q", "-j3", "-o", "a.st", "--level", "0", "--progress", "always"]);
         assert!(all.talk.quiet && !all.talk.verbose && !all.input.partial && !all.output.no_provenance);
-        assert_eq!((all.jobs.count().get(), all.output.level), (3, 0));
+        assert_eq!((all.jobs.count().get(), all.output.level), (3, Some(0)));
         assert_eq!(all.output.output, PathBuf::from("a.st"));
         assert_eq!((all.progress.progress, all.color.color), (When::Always, When::Auto));
         assert!(!ColorOption { color: When::Never }.on_stdout());

@@ -1,5 +1,6 @@
 //! Exit statuses. Nothing else in the project decides one.
 
+use st_trace::{project, stream};
 use std::error::Error;
 use std::fmt;
 use std::io::{self, Write};
@@ -77,7 +78,11 @@ fn code_of(cause: &(dyn Error + 'static)) -> Option<u8> {
     if cause.is::<UsageError>() {
         return Some(2);
     }
-    cause.is::<InvalidStream>().then_some(3)
+    if let Some(error) = cause.downcast_ref::<stream::Error>() {
+        // A stream that cannot be read for the system's reasons is a failure, not an invalid stream.
+        return (!matches!(error.kind(), stream::ErrorKind::Read(_))).then_some(3);
+    }
+    (cause.is::<InvalidStream>() || cause.is::<project::Error>()).then_some(3)
 }
 
 #[cfg(test)]

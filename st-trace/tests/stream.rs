@@ -6,9 +6,7 @@ use proptest::prelude::*;
 use sections::{recorded, sample};
 use st_trace::header::{Header, Step};
 use st_trace::section::Section;
-use st_trace::stream::{
-    self, CURRENT, ErrorKind, MAGIC, ReadOptions, Reader, Trace, WriteOptions, Writer,
-};
+use st_trace::stream::{self, CURRENT, ErrorKind, MAGIC, ReadOptions, Reader, Trace, WriteOptions, Writer};
 
 const PARTIAL: ReadOptions = ReadOptions { partial: true };
 
@@ -180,7 +178,11 @@ fn errors_say_where() {
     let at = written.len() - 20;
     written[at] ^= 1;
     let error = read(&written).unwrap_err();
-    assert!(error.to_string().starts_with(&format!("frame {} at byte {}: ", error.frame().unwrap(), error.offset())));
+    assert!(error.to_string().starts_with(&format!(
+        "frame {} at byte {}: ",
+        error.frame().unwrap(),
+        error.offset()
+    )));
 }
 
 /// Streams of single ranks, as a recorder leaves them: exact times first.

@@ -28,7 +28,12 @@ pub struct Plan(Vec<Planned>);
 /// A recorder with the objects and sites that all samples refer to.
 fn recorder(rank: u32) -> RankRecorder {
     let mut r = RankRecorder::new(rank, Options::default());
-    let world = Comm { kind: "MPI_COMM_WORLD".into(), parent: 0, members: RankSeq::first(8), remote: RankSeq::default() };
+    let world = Comm {
+        kind: "MPI_COMM_WORLD".into(),
+        parent: 0,
+        members: RankSeq::first(8),
+        remote: RankSeq::default(),
+    };
     let own: RankSeq = [rank].into_iter().collect();
     let this = Comm { kind: "MPI_COMM_SELF".into(), parent: 0, members: own, remote: RankSeq::default() };
     r.comms.predefined(world);
@@ -37,7 +42,8 @@ fn recorder(rank: u32) -> RankRecorder {
     r.types.predefined(int.clone());
     let name = r.types.get(0).unwrap().name;
     let words = vec![3, -1, i64::MAX];
-    let vector = Type { kind: "MPI_Type_vector".into(), words, parts: vec![name], size: 12, lb: -4, extent: 16 };
+    let vector =
+        Type { kind: "MPI_Type_vector".into(), words, parts: vec![name], size: 12, lb: -4, extent: 16 };
     r.types.create(st_trace::calls::CallId(220), 5, vector.clone());
     r.types.create(st_trace::calls::CallId(220), 5, vector);
     r.ops.predefined(Op { kind: "MPI_SUM".into(), commutes: true });
@@ -110,8 +116,22 @@ fn fill(slots: &[Slot], from: &[i64]) -> Vec<i64> {
 /// Any calls with any parameters.
 pub fn recorded() -> impl Strategy<Value = Plan> {
     let word = prop_oneof![4 => -3i64..20, 1 => any::<i64>()];
-    let call = (0usize..300, 0u8..5, any::<u8>(), prop::collection::vec(word, 1..12), any::<bool>(), (any::<u32>(), 0u32..5000));
-    let call = call.prop_map(|(row, site, error, words, thread, times)| Planned { row, site, error, words, thread, times });
+    let call = (
+        0usize..300,
+        0u8..5,
+        any::<u8>(),
+        prop::collection::vec(word, 1..12),
+        any::<bool>(),
+        (any::<u32>(), 0u32..5000),
+    );
+    let call = call.prop_map(|(row, site, error, words, thread, times)| Planned {
+        row,
+        site,
+        error,
+        words,
+        thread,
+        times,
+    });
     // A few kinds of calls in some order, so that loops occur.
     (prop::collection::vec(call, 1..8), prop::collection::vec(any::<prop::sample::Index>(), 0..60))
         .prop_map(|(kinds, order)| Plan(order.iter().map(|i| kinds[i.index(kinds.len())].clone()).collect()))

@@ -1,0 +1,98 @@
+//! Elastic streams under construction: ranks gathered by the content of their streams.
+
+use std::collections::HashMap;
+
+use st_trace::ints::Sealed;
+use st_trace::ranklist::RankList;
+use st_trace::section::{Elastic, Form, Partition};
+
+/// Streams and the ranks that have them.
+#[derive(Debug, Default, Clone)]
+pub struct Classes {
+    list: Vec<(Sealed, RankList)>,
+    index: HashMap<Sealed, usize>,
+}
+
+impl Classes {
+    /// Adds a rank's stream.
+    pub fn add(&mut self, stream: Sealed, rank: u32) {
+        self.entry(stream).insert(rank);
+    }
+    /// Adds a stream that several ranks share.
+    pub fn add_all(&mut self, stream: Sealed, ranks: &RankList) {
+        self.entry(stream).extend(ranks);
+    }
+    fn entry(&mut self, stream: Sealed) -> &mut RankList {
+        let i = *self.index.entry(stream).or_insert_with_key(|s| {
+            self.list.push((s.clone(), RankList::default()));
+            self.list.len() - 1
+        });
+        &mut self.list[i].1
+    }
+    /// Number of distinct streams.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+    /// Whether no rank has a stream.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+    /// The streams with their ranks.
+    #[must_use]
+    pub fn list(&self) -> &[(Sealed, RankList)] {
+        &self.list
+    }
+    /// All ranks that have a stream.
+    #[must_use]
+    pub fn ranks(&self) -> RankList {
+        let mut lists = self.list.iter().map(|(_, r)| r);
+        let first = lists.next().cloned().unwrap_or_default();
+        lists.fold(first, |a, r| a.union(r))
+    }
+    /// Words that the distinct streams take: what choosing between forms compares.
+    #[must_use]
+    pub fn cost(&self) -> usize {
+        self.list.iter().map(|(s, r)| s.heap_words() + 1 + r.runs().len()).sum()
+    }
+}
+
+/// The partitions of a section under construction, each stored once.
+#[derive(Debug)]
+pub struct Partitions {
+    list: Vec<Partition>,
+    index: HashMap<Vec<RankList>, u32>,
+}
+
+impl Partitions {
+    /// Starts with the partition of one class: all ranks.
+    #[must_use]
+    pub fn new(all: RankList) -> Self {
+        let classes = vec![all];
+        Self { list: vec![Partition { classes: classes.clone() }], index: HashMap::from([(classes, 0)]) }
+    }
+    /// Makes an elastic stream of classes. A single class reads as all ranks: who never executes it never asks.
+    pub fn elastic(&mut self, classes: Classes, form: Form) -> Elastic {
+        let mut list = classes.list;
+        if list.is_empty() {
+            return Elastic { form, partition: 0, streams: vec![Sealed::zero().clone()] };
+        }
+        if list.len() == 1 {
+            return Elastic { form, partition: 0, streams: list.into_iter().map(|(s, _)| s).collect() };
+        }
+        list.sort_by_key(|(_, r)| r.lowest());
+        let (streams, ranks): (Vec<_>, Vec<_>) = list.into_iter().unzip();
+        let next = u32::try_from(self.list.len()).unwrap_or(u32::MAX);
+        let partition = *self.index.entry(ranks).or_insert_with_key(|r| {
+            self.list.push(Partition { classes: r.clone() });
+            next
+        });
+        Elastic { form, partition, streams }
+    }
+    /// The partitions, by index.
+    #[must_use]
+    pub fn into_list(self) -> Vec<Partition> {
+        self.list
+    }
+}

@@ -1,0 +1,172 @@
+//! The merge of sections.
+
+use std::collections::HashMap;
+
+use st_trace::columns::Column;
+use st_trace::lanes::LaneSum;
+use st_trace::ranklist::RankList;
+use st_trace::section::{NO_SYM, Section, Sym, Thread};
+use st_trace::tree::{FlatTree, Item};
+
+use crate::classes::Partitions;
+use crate::master::Master;
+use crate::params::Params;
+use crate::tables::{Renaming, United};
+use crate::time::Times;
+
+/// Merges sections one at a time. *Memory:* the merged structure and what differs between ranks.
+#[derive(Debug, Default)]
+pub struct Merger {
+    keep_columns: bool,
+    ranks: RankList,
+    hosts: Vec<(String, RankList)>,
+    united: United,
+    threads: Vec<ThreadMerger>,
+}
+
+#[derive(Debug, Default)]
+struct ThreadMerger {
+    ranks: RankList,
+    master: Master,
+    params: Params,
+    times: Times,
+    lanes: LaneSum,
+    columns: Vec<(u32, Column)>,
+}
+
+/// Why sections cannot be merged.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// Two sections hold the same rank.
+    #[error("rank {0} is in more than one input; give each rank's stream once")]
+    Duplicate(u32),
+}
+
+impl Merger {
+    /// A merger that keeps exact times, or leaves them out (sketches hold what is needed of them).
+    #[must_use]
+    pub fn new(keep_columns: bool) -> Self {
+        Self { keep_columns, ..Self::default() }
+    }
+
+    /// Adds a section.
+    ///
+    /// # Errors
+    ///
+    /// If it holds a rank that has been added already.
+    pub fn add(&mut self, section: Section) -> Result<(), Error> {
+        if let Some(twice) = section.ranks.iter().find(|&r| self.ranks.contains(r)) {
+            return Err(Error::Duplicate(twice));
+        }
+        self.ranks.extend(&section.ranks);
+        for (host, ranks) in &section.hosts {
+            match self.hosts.iter_mut().find(|(h, _)| h == host) {
+                Some((_, r)) => r.extend(ranks),
+                None => self.hosts.push((host.clone(), ranks.clone())),
+            }
+        }
+        let renaming = self.united.add(&section);
+        if self.threads.len() < section.threads.len() {
+            self.threads.resize_with(section.threads.len(), ThreadMerger::default);
+        }
+        for (into, thread) in self.threads.iter_mut().zip(&section.threads) {
+            into.add(&section, thread, &renaming);
+        }
+        if self.keep_columns {
+            for (into, thread) in self.threads.iter_mut().zip(section.threads) {
+                into.columns.extend(thread.columns);
+            }
+        }
+        Ok(())
+    }
+
+    /// The merged section: symbols in the order in which the merged trees name them first.
+    #[must_use]
+    pub fn finish(mut self) -> Section {
+        let mut partitions = Partitions::new(self.ranks.clone());
+        let mut trees = Vec::new();
+        for t in &mut self.threads {
+            trees.push(std::mem::take(&mut t.master).finish(&t.ranks, &mut partitions));
+        }
+        let (order, numbers) = first_appearance(trees.iter().map(|(t, _)| t), self.united.symbols().len());
+        let number = |s: Sym| if s == NO_SYM { s } else { numbers.get(&s).copied().unwrap_or(s) };
+        let mut threads = Vec::new();
+        for (t, (tree, counts)) in self.threads.into_iter().zip(trees) {
+            let (sketches, sums) = t.times.finish(number, &t.ranks);
+            let mut columns = t.columns;
+            columns.sort_by_key(|c| c.0);
+            threads.push(Thread {
+                tree: renumbered(&tree, number),
+                counts,
+                params: t.params.finish(&order, &mut partitions),
+                lanes: t.lanes,
+                sketches,
+                sums,
+                columns,
+                ranks: t.ranks,
+            });
+        }
+        let (sites, symbols, tables) = self.united.finish(&order);
+        self.hosts.sort_by_key(|(_, r)| r.lowest());
+        Section {
+            ranks: self.ranks,
+            hosts: self.hosts,
+            sites,
+            tables,
+            symbols,
+            partitions: partitions.into_list(),
+            threads,
+        }
+    }
+}
+
+impl ThreadMerger {
+    fn add(&mut self, section: &Section, thread: &Thread, renaming: &Renaming) {
+        let to = |s: Sym| renaming.symbols.get(s as usize).copied().unwrap_or(s);
+        self.ranks.extend(&thread.ranks);
+        self.master.add(&renumbered(&thread.tree, to), &thread.counts, &section.partitions, &thread.ranks);
+        self.params.add(section, thread, renaming);
+        self.times.add(thread, renaming);
+        self.lanes.merge(&thread.lanes);
+    }
+}
+
+/// Merges sections.
+///
+/// # Errors
+///
+/// If two hold the same rank.
+pub fn merge(sections: impl IntoIterator<Item = Section>, keep_columns: bool) -> Result<Section, Error> {
+    let mut m = Merger::new(keep_columns);
+    for s in sections {
+        m.add(s)?;
+    }
+    Ok(m.finish())
+}
+
+/// Symbols in the order of their first appearance in the trees, then the rest; and each symbol's place in it.
+fn first_appearance<'a>(
+    trees: impl Iterator<Item = &'a FlatTree>,
+    symbols: usize,
+) -> (Vec<Sym>, HashMap<Sym, Sym>) {
+    let mut order = Vec::new();
+    let mut numbers = HashMap::new();
+    let leaves = trees
+        .flat_map(|t| t.items())
+        .filter_map(|i| if let Item::Leaf { sym } = i { Some(*sym) } else { None });
+    for s in leaves.chain(0..Sym::try_from(symbols).unwrap_or(Sym::MAX)) {
+        numbers.entry(s).or_insert_with(|| {
+            order.push(s);
+            Sym::try_from(order.len() - 1).unwrap_or(Sym::MAX - 1)
+        });
+    }
+    (order, numbers)
+}
+
+fn renumbered(tree: &FlatTree, number: impl Fn(Sym) -> Sym) -> FlatTree {
+    let rename = |i: &Item| match i {
+        Item::Leaf { sym } => Item::Leaf { sym: number(*sym) },
+        Item::Body { .. } => i.clone(),
+    };
+    FlatTree::new(tree.items().iter().map(rename).collect())
+}

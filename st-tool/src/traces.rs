@@ -1,0 +1,71 @@
+//! Reading a trace from whatever it lies in: a file, a directory of rank streams, standard input.
+
+use crate::options::StreamIn;
+use crate::{Input, InvalidStream, expand};
+use anyhow::{Context, Result, bail};
+use st_trace::header::{Header, Step};
+use st_trace::section::Section;
+use st_trace::stream::{ReadOptions, Reader};
+use std::path::{Path, PathBuf};
+
+/// What the streams of a trace say about the run as a whole.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Whole {
+    /// Facts of the run, from the first stream.
+    pub header: Header,
+    /// The tools that made it, from the first stream.
+    pub provenance: Vec<Step>,
+    /// Whether all streams had their end frames.
+    pub complete: bool,
+    /// Bytes of the files; `None` if a stream came through a pipe.
+    pub bytes: Option<u64>,
+}
+
+/// Reads all sections of the streams that `paths` stand for (see [`expand`]), one at a time, and hands each with the
+/// run's header to `take`.
+///
+/// # Errors
+///
+/// If a stream cannot be read, if streams are of different runs, or if `take` fails.
+pub fn each_section(
+    paths: &[PathBuf],
+    input: &StreamIn,
+    mut take: impl FnMut(&Header, Section) -> Result<()>,
+) -> Result<Whole> {
+    let mut whole = Whole { complete: true, bytes: Some(0), ..Whole::default() };
+    for (i, path) in expand(paths)?.iter().enumerate() {
+        let from = Input::open(path)?;
+        let name = from.name().to_owned();
+        let mut reader =
+            Reader::new(from, ReadOptions { partial: input.partial }).with_context(|| name.clone())?;
+        if i == 0 {
+            whole.header = reader.header().clone();
+            whole.provenance = reader.provenance().to_vec();
+        } else if !same_run(&whole.header, reader.header()) {
+            bail!(InvalidStream(format!("{name}: of another run than the streams before it")));
+        }
+        while let Some(section) = reader.next_section().with_context(|| name.clone())? {
+            take(&whole.header, section).with_context(|| name.clone())?;
+        }
+        whole.complete &= reader.is_complete();
+        whole.bytes = whole.bytes.zip(size(path)).map(|(a, b)| a + b);
+    }
+    Ok(whole)
+}
+
+/// The provenance step of this program, as it was started.
+#[must_use]
+pub fn step(tool: &str) -> Step {
+    let args = std::env::args_os().skip(1).map(|a| a.to_string_lossy().into_owned()).collect();
+    Step { tool: tool.to_owned(), version: env!("CARGO_PKG_VERSION").to_owned(), args }
+}
+
+/// Ranks of one job agree on these; start times and programs (MPMD) differ.
+fn same_run(a: &Header, b: &Header) -> bool {
+    (a.world, &a.mpi) == (b.world, &b.mpi)
+}
+
+fn size(path: &Path) -> Option<u64> {
+    let found = std::fs::metadata(path).ok()?;
+    found.is_file().then_some(found.len())
+}

@@ -1,0 +1,424 @@
+//! The call table: what each MPI function's parameters mean, and which integers a recorded call holds.
+//!
+//! One text table, `calls.txt`, lists every function with a stable number, its name and its parameters as
+//! roles. The wrappers (generated from the headers and this table), the text form, statistics, signatures and
+//! the replayer all read it. A recorded call is a sequence of *words* (`i64`), one group per [`Slot`] of its
+//! row in row order: a scalar slot is one word; a list slot is its length followed by its elements.
+//!
+//! Values are the same under every MPI library (see [`crate::values`]): ranks are ranks in the call's
+//! communicator, handles are indices into the trace's object tables, requests are slot numbers.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::OnceLock;
+
+/// The table's text, for generators.
+pub const TABLE: &str = include_str!("calls.txt");
+
+/// Stable number of an MPI function. Streams hold it; [`CallTable::get`] gives the row.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct CallId(pub u16);
+
+/// Numbers from here on are not in the table: functions of a header newer than the table, named by the
+/// stream itself ([`crate::tables::Tables::names`]).
+pub const FIRST_UNKNOWN: u16 = 0xF000;
+
+/// A kind of object that calls refer to by its index in the trace's table of that kind; -1 is the null handle.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Object {
+    /// Communicators.
+    Comm,
+    /// Groups.
+    Group,
+    /// Datatypes.
+    Type,
+    /// Reduction operations.
+    Op,
+}
+
+/// What the words of a slot mean: how they are printed, hashed and made symbolic.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Meaning {
+    /// A plain integer.
+    Int,
+    /// A number of elements, displacement or length.
+    Count,
+    /// Truth value, 0 or 1.
+    Flag,
+    /// A message tag, or [`crate::values::ANY_TAG`].
+    Tag,
+    /// A rank in the communicator of the call's first [`Object::Comm`] slot (the remote group's rank for an
+    /// intercommunicator), or one of the negative values in [`crate::values`].
+    Rank,
+    /// An index into an object table.
+    Ref(Object),
+    /// A request slot number, -1 for a null request.
+    Request,
+    /// A position in the list of the same call's `requests`.
+    Position,
+    /// Number of calls that the event stands for (1 or more): a poll series.
+    Times,
+}
+
+/// Which proof lane a slot's words are hashed into (see [`crate::lanes`]).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[repr(u8)]
+pub enum Lane {
+    /// Function, order, and error class. Every call enters here.
+    Call = 0,
+    /// Call site.
+    Site = 1,
+    /// Destinations, sources, roots, resolved peers.
+    Endpoint = 2,
+    /// Counts, types, bytes.
+    Count = 3,
+    /// Tags.
+    Tag = 4,
+    /// Everything else.
+    Rest = 5,
+}
+
+/// Number of lanes.
+pub const LANES: usize = 6;
+
+/// One recorded parameter (or part of one).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Slot {
+    /// Name in the text and JSON forms.
+    pub name: String,
+    /// Length-prefixed list (`true`) or one word (`false`).
+    pub list: bool,
+    /// What the words mean.
+    pub meaning: Meaning,
+    /// The lane that proves it.
+    pub lane: Lane,
+}
+
+/// How many elements an array parameter has.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Length {
+    /// Not an array.
+    None,
+    /// The value of the C parameter with this index.
+    Param(usize),
+    /// A literal number.
+    Fixed(usize),
+    /// Size of the communicator's peer group.
+    Comm,
+    /// Number of dimensions of the communicator's cartesian topology.
+    Cart,
+    /// The last element of the `index` array (`MPI_Graph_create`).
+    Edges,
+    /// The sum of the `degrees` array (`MPI_Dist_graph_create`).
+    Sum,
+    /// In-degree of the communicator's topology.
+    InDegree,
+    /// Out-degree of the communicator's topology.
+    OutDegree,
+}
+
+/// One C parameter: its role decides how the recorder reads it and which slots it makes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Param {
+    /// Name in the table.
+    pub name: String,
+    /// The role's word in the table. The roles:
+    ///
+    /// | role | C parameter | slots |
+    /// |---|---|---|
+    /// | `_` | anything | none |
+    /// | `inplace` | buffer | flag `inplace`: 1 if it is `MPI_IN_PLACE` |
+    /// | `count`, `int`, `color`, `key`, `aint`, … | integer | one word |
+    /// | `dest`, `source`, `root`, `leader`, `peer` | rank | one word, normalised |
+    /// | `tag` | tag | one word, normalised |
+    /// | `comm`, `group`, `type`, `op` | handle | table index |
+    /// | `freecomm`, … | handle, in and out | table index before the call |
+    /// | `newcomm`, … | handle, out | table index; -1 for a null handle |
+    /// | `rootcount`, `roottype`, `rootcounts`, `rootdispls` | significant at the root only | 0, -1 or an empty list elsewhere |
+    /// | `counts[X]`, `ints[X]`, `flags[X]`, `types[X]`, … | array | list |
+    /// | `displs[X]`, `rootdispls[X]` | array | list; empty if it is the exclusive prefix sum of the counts before it |
+    /// | `addresses[X]` | `MPI_Aint` array | list, relative to the smallest element if that is an absolute address (above 2^32), else as given |
+    /// | `flag`, `outint`, `outints[X]`, … | out | read after the call |
+    /// | `newrequest` | request, out | request slot |
+    /// | `startrequest`, `freerequest`, `cancelrequest`, `queryrequest` | request | request slot |
+    /// | `requests[X]` | requests, in and out | list of request slots, nulls -1 |
+    /// | `completed` | status or statuses | four lists: `completed` (positions in `requests`), and per completed receive `source`, `tag`, `bytes` ([`crate::values::NONE`] for what is not a receive) |
+    /// | `status` | status of a receive or probe | `rsource`, `rtag` (NONE unless the call named a wildcard), `bytes` (-1 if unknown) |
+    /// | `newmessage`, `message` | matched-probe message | request slot number of the message |
+    pub role: String,
+    /// Length of an array.
+    pub length: Length,
+}
+
+/// Properties of a row (after the `;`).
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Properties {
+    /// May fail and be repeated; has a `times` slot.
+    pub poll: bool,
+    /// Every call repeats the one before (`MPI_Wtime`); has a `times` slot.
+    pub fold: bool,
+    /// Starts an operation.
+    pub start: bool,
+    /// Needs no other process.
+    pub local: bool,
+    /// Recorded by name only.
+    pub opaque: bool,
+}
+
+/// One row of the call table.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Row {
+    /// Stable number.
+    pub id: CallId,
+    /// MPI's name.
+    pub name: String,
+    /// The C parameters, in order.
+    pub params: Vec<Param>,
+    /// The recorded words, in order: parameters first to last, then `times` for poll and fold rows.
+    pub slots: Vec<Slot>,
+    /// Properties.
+    pub properties: Properties,
+}
+
+impl Row {
+    /// Index of the slot with this name.
+    #[must_use]
+    pub fn slot(&self, name: &str) -> Option<usize> {
+        self.slots.iter().position(|s| s.name == name)
+    }
+    /// Index of the first slot that refers to a communicator: the one that rank slots are ranks of.
+    #[must_use]
+    pub fn comm_slot(&self) -> Option<usize> {
+        self.slots.iter().position(|s| s.meaning == Meaning::Ref(Object::Comm))
+    }
+}
+
+/// Why a table text is not a call table.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("call table: line {line}: {what}")]
+pub struct TableError {
+    line: usize,
+    what: String,
+}
+
+/// The table: rows by number and by name.
+#[derive(Clone, Debug, Default)]
+pub struct CallTable {
+    rows: Vec<Row>,
+    by_id: HashMap<CallId, usize>,
+    by_name: HashMap<String, usize>,
+}
+
+impl CallTable {
+    /// The built-in table.
+    ///
+    /// # Panics
+    ///
+    /// Never in a tested build: a unit test parses the same text.
+    #[must_use]
+    #[expect(clippy::expect_used, reason = "the embedded table is tested to parse")]
+    pub fn builtin() -> &'static Self {
+        static BUILTIN: OnceLock<CallTable> = OnceLock::new();
+        BUILTIN.get_or_init(|| Self::parse(TABLE).expect("the embedded call table parses"))
+    }
+
+    /// Reads a table text.
+    ///
+    /// # Errors
+    ///
+    /// With the line of the first fault: an unknown role or property, a length that names no parameter, a
+    /// number or name used twice.
+    pub fn parse(text: &str) -> Result<Self, TableError> {
+        let mut table = Self::default();
+        for (i, line) in text.lines().enumerate() {
+            let line = line.trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let row = parse_row(line).map_err(|what| TableError { line: i + 1, what })?;
+            let at = table.rows.len();
+            if table.by_id.insert(row.id, at).is_some()
+                || table.by_name.insert(row.name.clone(), at).is_some()
+            {
+                return Err(TableError { line: i + 1, what: format!("{} is listed twice", row.name) });
+            }
+            table.rows.push(row);
+        }
+        Ok(table)
+    }
+
+    /// All rows, in table order.
+    #[must_use]
+    pub fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+    /// The row of a number; `None` for an unknown function.
+    #[must_use]
+    pub fn get(&self, id: CallId) -> Option<&Row> {
+        self.by_id.get(&id).map(|&i| &self.rows[i])
+    }
+    /// The row of a function by its MPI name.
+    #[must_use]
+    pub fn by_name(&self, name: &str) -> Option<&Row> {
+        self.by_name.get(name).map(|&i| &self.rows[i])
+    }
+    /// Slots of a call; none for a function outside the table.
+    #[must_use]
+    pub fn slots(&self, id: CallId) -> &[Slot] {
+        self.get(id).map_or(&[], |r| &r.slots)
+    }
+}
+
+fn parse_row(line: &str) -> Result<Row, String> {
+    let (head, tail) = line.split_once(';').unwrap_or((line, ""));
+    let mut words = head.split_whitespace();
+    let number = words.next().ok_or("no number")?;
+    let id = CallId(number.parse().map_err(|_| format!("{number} is not a call number"))?);
+    if id.0 >= FIRST_UNKNOWN {
+        return Err(format!("{number} is reserved for functions outside the table"));
+    }
+    let name = words.next().ok_or("no name")?.to_owned();
+    let mut properties = Properties::default();
+    for p in tail.split_whitespace() {
+        match p {
+            "poll" => properties.poll = true,
+            "fold" => properties.fold = true,
+            "start" => properties.start = true,
+            "local" => properties.local = true,
+            _ => return Err(format!("unknown property {p}")),
+        }
+    }
+    let tokens: Vec<&str> = words.collect();
+    let mut params = Vec::new();
+    if tokens == ["opaque"] {
+        properties.opaque = true;
+    } else {
+        let names: Vec<&str> = tokens.iter().map(|t| t.split(['=', '[']).next().unwrap_or(t)).collect();
+        for token in &tokens {
+            params.push(parse_param(token, &names)?);
+        }
+    }
+    let mut slots = Vec::new();
+    for p in &params {
+        add_slots(p, &mut slots)?;
+    }
+    if properties.poll || properties.fold {
+        slots.push(Slot { name: "times".into(), list: false, meaning: Meaning::Times, lane: Lane::Rest });
+    }
+    Ok(Row { id, name, params, slots, properties })
+}
+
+fn parse_param(token: &str, names: &[&str]) -> Result<Param, String> {
+    let (name, role) = token.split_once('=').map_or((None, token), |(n, r)| (Some(n), r));
+    let (role, length) = match role.split_once('[') {
+        None => (role, Length::None),
+        Some((role, rest)) => {
+            let x = rest.strip_suffix(']').ok_or_else(|| format!("{token}: no closing bracket"))?;
+            let length = match x {
+                "comm" => Length::Comm,
+                "cart" => Length::Cart,
+                "edges" => Length::Edges,
+                "sum" => Length::Sum,
+                "in" => Length::InDegree,
+                "out" => Length::OutDegree,
+                _ => match (x.parse(), names.iter().position(|n| *n == x)) {
+                    (Ok(n), _) => Length::Fixed(n),
+                    (_, Some(i)) => Length::Param(i),
+                    _ => return Err(format!("{token}: {x} is no parameter")),
+                },
+            };
+            (role, length)
+        }
+    };
+    Ok(Param { name: name.unwrap_or(role).to_owned(), role: role.to_owned(), length })
+}
+
+fn add_slots(p: &Param, slots: &mut Vec<Slot>) -> Result<(), String> {
+    use Lane::{Count as LCount, Endpoint, Rest, Tag as LTag};
+    let mut add = |name: &str, list, meaning, lane| {
+        slots.push(Slot { name: name.to_owned(), list, meaning, lane });
+    };
+    let list = p.length != Length::None;
+    let n = p.name.as_str();
+    match p.role.as_str() {
+        "_" => {}
+        "inplace" => add("inplace", false, Meaning::Flag, Rest),
+        "count" | "rootcount" | "counts" | "rootcounts" | "outcount64" => {
+            add(n, list, Meaning::Count, LCount)
+        }
+        "displs" | "rootdispls" => add(n, true, Meaning::Count, Rest),
+        "int" | "aint" | "color" | "key" | "outint" | "outaint" | "outints" | "inoutints" | "ints"
+        | "addresses" | "arrayorder" | "distribs" | "dargs" | "ranges" | "splittype" | "outcompare"
+        | "outtopo" | "typeclass" | "weights" => add(n, list, Meaning::Int, Rest),
+        "flag" | "flags" => add(n, list, Meaning::Flag, Rest),
+        "dest" | "source" | "root" | "peer" | "leader" | "outpeer" => add(n, list, Meaning::Rank, Endpoint),
+        "tag" => add(n, false, Meaning::Tag, LTag),
+        "comm" | "newcomm" | "freecomm" => add(n, list, Meaning::Ref(Object::Comm), Rest),
+        "group" | "newgroup" | "freegroup" => add(n, list, Meaning::Ref(Object::Group), Rest),
+        "type" | "types" | "roottype" | "newtype" | "freetype" | "committype" => {
+            add(n, list, Meaning::Ref(Object::Type), LCount);
+        }
+        "op" | "newop" | "freeop" => add(n, list, Meaning::Ref(Object::Op), Rest),
+        "newrequest" | "startrequest" | "freerequest" | "cancelrequest" | "queryrequest" | "newmessage"
+        | "message" => {
+            add("request", false, Meaning::Request, Rest);
+        }
+        "requests" | "startrequests" => add("requests", true, Meaning::Request, Rest),
+        "completed" => {
+            add("completed", true, Meaning::Position, Rest);
+            add("source", true, Meaning::Rank, Endpoint);
+            add("tag", true, Meaning::Tag, LTag);
+            add("bytes", true, Meaning::Count, LCount);
+        }
+        "status" => {
+            add("rsource", false, Meaning::Rank, Endpoint);
+            add("rtag", false, Meaning::Tag, LTag);
+            add("bytes", false, Meaning::Count, LCount);
+        }
+        r => return Err(format!("unknown role {r}")),
+    }
+    Ok(())
+}
+
+impl fmt::Display for CallId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match CallTable::builtin().get(*self) {
+            Some(row) => f.write_str(&row.name),
+            None => write!(f, "call {}", self.0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_builtin_table_parses_and_numbers_are_stable() {
+        let t = CallTable::parse(TABLE).unwrap();
+        assert_eq!(t.by_name("MPI_Send").unwrap().id, CallId(20));
+        assert_eq!(t.get(CallId(101)).unwrap().name, "MPI_Bcast");
+    }
+
+    #[test]
+    fn slots_follow_parameters() {
+        let row = CallTable::builtin().by_name("MPI_Testany").unwrap();
+        let names: Vec<_> = row.slots.iter().map(|s| s.name.as_str()).collect();
+        assert_eq!(names, ["n", "requests", "flag", "completed", "source", "tag", "bytes", "times"]);
+        assert_eq!(row.params[1].length, Length::Param(0));
+    }
+
+    #[test]
+    fn faults_name_their_line() {
+        for (text, part) in [
+            ("1 A x", "line 1: unknown role x"),
+            ("1 A _\n1 B _", "line 2: B is listed twice"),
+            ("x A", "x is not a call number"),
+            ("1 A ints[n]", "n is no parameter"),
+            ("1 A _ ; quick", "unknown property quick"),
+        ] {
+            let e = CallTable::parse(text).unwrap_err().to_string();
+            assert!(e.contains(part), "{e}");
+        }
+    }
+}

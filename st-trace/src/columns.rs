@@ -1,0 +1,110 @@
+//! Time columns: the exact enter and exit time of every event, in execution order.
+//!
+//! Times are ns on the rank's clock. A column is two integer columns: the *gap* from the previous event's exit to the
+//! enter, and the *duration* from enter to exit; both signed, since clocks may be corrected. They leave the recorder
+//! in chunks, so that they stream to disk while the program runs.
+
+use crate::varint;
+
+/// Events per chunk.
+pub const CHUNK_EVENTS: u32 = 16_384;
+
+/// Times of consecutive events of one (rank, thread).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Chunk {
+    /// Position of the first event.
+    pub first: u64,
+    /// Exit time of the event before it (of the thread's start, for the first chunk).
+    pub base: i64,
+    /// Number of events.
+    pub events: u32,
+    /// Gaps, zigzag varints.
+    pub gaps: Vec<u8>,
+    /// Durations, zigzag varints.
+    pub durations: Vec<u8>,
+}
+
+/// All times of one (rank, thread): chunks in order.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Column {
+    /// The chunks, contiguous from event 0.
+    pub chunks: Vec<Chunk>,
+}
+
+impl Column {
+    /// Number of events that have times. Events after a spent time budget have none.
+    #[must_use]
+    pub fn events(&self) -> u64 {
+        self.chunks.iter().map(|c| u64::from(c.events)).sum()
+    }
+    /// (enter, exit) of the events in order; ends early at malformed bytes.
+    pub fn times(&self) -> impl Iterator<Item = (i64, i64)> + '_ {
+        self.chunks.iter().flat_map(|c| {
+            let (mut gaps, mut durations) = (&c.gaps[..], &c.durations[..]);
+            let mut last = c.base;
+            (0..c.events).map_while(move |_| {
+                let enter = last.wrapping_add(varint::get_i64(&mut gaps).ok()?);
+                let exit = enter.wrapping_add(varint::get_i64(&mut durations).ok()?);
+                last = exit;
+                Some((enter, exit))
+            })
+        })
+    }
+}
+
+/// Collects times into chunks.
+#[derive(Clone, Debug)]
+pub struct ColumnWriter {
+    open: Chunk,
+    last: i64,
+}
+
+impl ColumnWriter {
+    /// Starts at a time.
+    #[must_use]
+    pub fn new(start: i64) -> Self {
+        Self { open: chunk(0, start), last: start }
+    }
+    /// Adds an event; a full chunk is handed out.
+    pub fn push(&mut self, enter: i64, exit: i64) -> Option<Chunk> {
+        varint::put_i64(&mut self.open.gaps, enter.wrapping_sub(self.last));
+        varint::put_i64(&mut self.open.durations, exit.wrapping_sub(enter));
+        self.last = exit;
+        self.open.events += 1;
+        if self.open.events < CHUNK_EVENTS {
+            return None;
+        }
+        Some(self.cut())
+    }
+    /// The open chunk, if it has events.
+    pub fn flush(&mut self) -> Option<Chunk> {
+        (self.open.events > 0).then(|| self.cut())
+    }
+    fn cut(&mut self) -> Chunk {
+        let next = chunk(self.open.first + u64::from(self.open.events), self.last);
+        std::mem::replace(&mut self.open, next)
+    }
+}
+
+fn chunk(first: u64, base: i64) -> Chunk {
+    Chunk { first, base, events: 0, gaps: Vec::new(), durations: Vec::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn times_come_back(v in proptest::collection::vec((any::<i64>(), any::<i64>()), 0..50), start: i64) {
+            let mut w = ColumnWriter::new(start);
+            let mut c = Column::default();
+            for &(a, b) in &v {
+                c.chunks.extend(w.push(a, b));
+            }
+            c.chunks.extend(w.flush());
+            prop_assert_eq!(c.times().collect::<Vec<_>>(), v);
+        }
+    }
+}

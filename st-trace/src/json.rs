@@ -1,0 +1,350 @@
+//! Calls as JSON objects and as lines for people, by the call table.
+//!
+//! Keys are the names of the row's slots; values are what the words mean ([`crate::values`]): special values by their MPI
+//! names, null handles and what is not known as `null`, flags as `true` and `false`, objects by their labels. The four
+//! lists of a completion become one list of objects.
+
+use serde_json::{Map, Value, json};
+
+use crate::calls::{CallTable, Meaning, Object, Row, Slot};
+use crate::objects::{Content, Named};
+use crate::ranks::RankSeq;
+use crate::section::{Entry, Section, Sym, Tables};
+use crate::sites::SiteTable;
+use crate::values;
+
+/// Where a call happened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Place {
+    /// World rank.
+    pub rank: u32,
+    /// Thread index.
+    pub thread: usize,
+    /// Position on the rank's thread, from 0.
+    pub index: u64,
+    /// Call site, as printed.
+    pub site: u32,
+    /// Enter and exit in ns, if known.
+    pub times: Option<(i64, i64)>,
+}
+
+/// A call as an object: `rank`, `thread`, `i`, `call`, `site`, `enter` and `exit` (if known), the row's slots, `bytes` of a
+/// send, and `error` if the call failed. Words are as [`Section::project`] gives them.
+///
+/// `table` may be another than the built-in one: a wrong row shows in the object.
+#[must_use]
+pub fn call(table: &CallTable, section: &Section, place: Place, sym: Sym, words: &[i64]) -> Map<String, Value> {
+    let mut out = Map::new();
+    out.insert("rank".into(), place.rank.into());
+    out.insert("thread".into(), place.thread.into());
+    out.insert("i".into(), place.index.into());
+    let Some(symbol) = section.symbols.get(sym as usize) else { return out };
+    let row = table.get(symbol.call);
+    let unknown = || section.tables.names.get(&symbol.call).cloned().unwrap_or_else(|| symbol.call.to_string());
+    out.insert("call".into(), row.map_or_else(unknown, |r| r.name.clone()).into());
+    out.insert("site".into(), place.site.into());
+    if let Some((enter, exit)) = place.times {
+        out.insert("enter".into(), enter.into());
+        out.insert("exit".into(), exit.into());
+    }
+    if let Some(row) = row {
+        parameters(&mut out, row, section, place.rank, words);
+    }
+    if symbol.error != 0 {
+        let name = values::error_class(symbol.error);
+        out.insert("error".into(), name.map_or_else(|| symbol.error.into(), Value::from));
+    }
+    out
+}
+
+/// The words of each slot; missing ones read as nothing.
+fn split<'a>(slots: &[Slot], mut words: &'a [i64]) -> Vec<&'a [i64]> {
+    let mut out = Vec::with_capacity(slots.len());
+    for s in slots {
+        let (mut n, mut from) = (1, 0);
+        if s.list {
+            n = words.first().map_or(0, |n| usize::try_from(*n).unwrap_or(0));
+            from = 1;
+        }
+        words = words.get(from..).unwrap_or(&[]);
+        let (mine, rest) = words.split_at(n.min(words.len()));
+        out.push(mine);
+        words = rest;
+    }
+    out
+}
+
+fn parameters(out: &mut Map<String, Value>, row: &Row, section: &Section, rank: u32, words: &[i64]) {
+    let parts = split(&row.slots, words);
+    let completed = row.slots.iter().position(|s| s.meaning == Meaning::Position);
+    let mut slots = row.slots.iter().zip(&parts).enumerate();
+    while let Some((i, (slot, words))) = slots.next() {
+        if Some(i) == completed {
+            let of = parts.get(i..).unwrap_or(&[]);
+            let requests = row.slot("requests").and_then(|r| parts.get(r)).copied().unwrap_or(&[]);
+            out.insert(slot.name.clone(), completions(row, i, of, requests));
+            // Source, tag and bytes of the completed requests are in it.
+            slots.by_ref().take(3).for_each(drop);
+            continue;
+        }
+        let role = row.params.iter().find(|p| p.name == slot.name).map_or("", |p| p.role.as_str());
+        let each = |w: &i64| value(slot, role, *w, section, rank);
+        let v = if slot.list { words.iter().map(each).collect() } else { words.first().map_or(Value::Null, each) };
+        out.insert(slot.name.clone(), v);
+    }
+    if let Some(bytes) = sent(row, &parts, section, rank) {
+        out.insert("bytes".into(), bytes.into());
+    }
+}
+
+/// `of`: words of the slots completed, source, tag, bytes.
+fn completions(row: &Row, at: usize, of: &[&[i64]], requests: &[i64]) -> Value {
+    let positions = of.first().copied().unwrap_or(&[]);
+    let one = |(k, position): (usize, &i64)| {
+        let request = usize::try_from(*position).ok().and_then(|p| requests.get(p)).copied();
+        let mut object = Map::new();
+        object.insert("request".into(), request.map_or(Value::Null, Value::from));
+        for j in 1..4 {
+            let Some(slot) = row.slots.get(at + j) else { break };
+            let word = of.get(j).and_then(|w| w.get(k));
+            object.insert(slot.name.clone(), word.map_or(Value::Null, |w| plain(slot, *w)));
+        }
+        Value::Object(object)
+    };
+    positions.iter().enumerate().map(one).collect()
+}
+
+/// Bytes of a send: count times size of the type, for rows that state neither themselves.
+fn sent(row: &Row, parts: &[&[i64]], section: &Section, rank: u32) -> Option<i64> {
+    let scalar = |name: &str| parts.get(row.slot(name)?)?.first().copied();
+    scalar("dest")?;
+    if row.slot("bytes").is_some() {
+        return None;
+    }
+    let t = Tables::find(&section.tables.types, scalar("type")?, rank)?;
+    scalar("count")?.checked_mul(t.content.size)
+}
+
+/// A word whose meaning needs no table.
+fn plain(slot: &Slot, word: i64) -> Value {
+    match (slot.meaning, word) {
+        (Meaning::Rank, values::PROC_NULL) => "MPI_PROC_NULL".into(),
+        (Meaning::Rank, values::ANY_SOURCE) => "MPI_ANY_SOURCE".into(),
+        (Meaning::Rank, values::ROOT) => "MPI_ROOT".into(),
+        (Meaning::Tag, values::ANY_TAG) => "MPI_ANY_TAG".into(),
+        (Meaning::Rank | Meaning::Tag, values::NONE) => Value::Null,
+        (Meaning::Count, values::NONE) if slot.name == "bytes" => Value::Null,
+        (Meaning::Count, values::CANCELLED) if slot.name == "bytes" => "cancelled".into(),
+        (Meaning::Flag, 0) => false.into(),
+        (Meaning::Flag, 1) => true.into(),
+        (Meaning::Request, values::NULL) => Value::Null,
+        (_, v) => v.into(),
+    }
+}
+
+fn value(slot: &Slot, role: &str, word: i64, section: &Section, rank: u32) -> Value {
+    match slot.meaning {
+        Meaning::Ref(object) => reference(&section.tables, object, word, rank),
+        Meaning::Int | Meaning::Count => named(role, word).unwrap_or_else(|| plain(slot, word)),
+        _ => plain(slot, word),
+    }
+}
+
+/// A word that its role gives a name to.
+fn named(role: &str, word: i64) -> Option<Value> {
+    let names: &[&str] = match role {
+        "outcompare" => &values::COMPARE,
+        "arrayorder" => &values::ORDER,
+        "distribs" => &values::DISTRIBUTE,
+        "splittype" => &values::SPLIT_TYPE,
+        "outtopo" => &values::TOPOLOGY,
+        "typeclass" => &values::TYPE_CLASS,
+        "dargs" if word == values::DFLT_DARG => return Some("MPI_DISTRIBUTE_DFLT_DARG".into()),
+        "weights" if word == values::UNWEIGHTED => return Some("MPI_UNWEIGHTED".into()),
+        "color" | "int" | "outint" | "outints" | "outcount64" if word == values::UNDEFINED => {
+            return Some("MPI_UNDEFINED".into());
+        }
+        _ => return None,
+    };
+    match word {
+        values::NONE => Some(Value::Null),
+        values::UNDEFINED => Some("MPI_UNDEFINED".into()),
+        _ => names.get(usize::try_from(word).ok()?).map(|n| Value::from(*n)),
+    }
+}
+
+fn reference(tables: &Tables, object: Object, word: i64, rank: u32) -> Value {
+    fn label<T: Content>(table: &[Entry<T>], word: i64, rank: u32) -> Value {
+        if word == values::NULL {
+            return Value::Null;
+        }
+        Tables::find(table, word, rank).map_or_else(|| word.into(), |o| o.label().into())
+    }
+    match object {
+        Object::Comm => label(&tables.comms, word, rank),
+        Object::Group => label(&tables.groups, word, rank),
+        Object::Type => label(&tables.types, word, rank),
+        Object::Op => label(&tables.ops, word, rank),
+    }
+}
+
+/// A call site as an object: `site` (index), `id`, and `frames` (innermost first) or `label`.
+#[must_use]
+pub fn site(sites: &SiteTable, index: u32) -> Map<String, Value> {
+    let mut out = Map::new();
+    out.insert("site".into(), index.into());
+    let Some(s) = sites.get(index) else { return out };
+    out.insert("id".into(), format!("{:032x}", s.id).into());
+    if !s.label.is_empty() {
+        out.insert("label".into(), s.label.clone().into());
+    }
+    if !s.frames.is_empty() {
+        let frame = |f: &crate::sites::Frame| {
+            let module = sites.modules().get(f.module as usize);
+            json!({
+                "module": module.map(|m| &m.path),
+                "build_id": module.map(|m| &m.build_id).filter(|b| !b.is_empty()),
+                "offset": format!("{:#x}", f.offset),
+            })
+        };
+        out.insert("frames".into(), s.frames.iter().map(frame).collect());
+    }
+    out
+}
+
+/// A communicator as an object: `comm` (label), `ranks` (that have it, as world ranks), `members` and, for an
+/// intercommunicator, `remote` (world ranks in the order of their ranks).
+#[must_use]
+pub fn communicator(
+    comm: &Named<crate::objects::Comm>,
+    ranks: &crate::ranklist::RankList,
+) -> Map<String, Value> {
+    let list = |s: &RankSeq| s.iter().map(Value::from).collect::<Value>();
+    let mut out = Map::new();
+    out.insert("comm".into(), comm.label().into());
+    out.insert("ranks".into(), ranks.iter().map(Value::from).collect());
+    out.insert("members".into(), list(&comm.content.members));
+    if !comm.content.remote.is_empty() {
+        out.insert("remote".into(), list(&comm.content.remote));
+    }
+    out
+}
+
+/// An object of [`call`] as a line for people:
+/// `rank 3 #12 MPI_Send count=10 type=MPI_INT dest=4 tag=7 comm=MPI_COMM_WORLD bytes=40  [site 5] 12.3us`.
+#[must_use]
+pub fn line(call: &Map<String, Value>) -> String {
+    let text = |key: &str| call.get(key).map(bare).unwrap_or_default();
+    let mut out = format!("rank {}", text("rank"));
+    if call.get("thread").and_then(Value::as_u64).is_some_and(|t| t > 0) {
+        out.push_str(&format!(".{}", text("thread")));
+    }
+    out.push_str(&format!(" #{} {}", text("i"), text("call")));
+    for (key, v) in call {
+        if !matches!(key.as_str(), "rank" | "thread" | "i" | "call" | "site" | "enter" | "exit") {
+            out.push_str(&format!(" {key}={}", bare(v)));
+        }
+    }
+    out.push_str(&format!("  [site {}]", text("site")));
+    let time = |key: &str| call.get(key).and_then(Value::as_i64);
+    if let (Some(enter), Some(exit)) = (time("enter"), time("exit")) {
+        out.push_str(&format!(" {}", duration(exit.saturating_sub(enter))));
+    }
+    out
+}
+
+/// A value without the quotes of JSON.
+fn bare(v: &Value) -> String {
+    match v {
+        Value::String(s) => s.clone(),
+        Value::Null => "-".into(),
+        Value::Array(a) => format!("[{}]", a.iter().map(bare).collect::<Vec<_>>().join(",")),
+        Value::Object(o) => {
+            let fields = o.iter().map(|(k, v)| format!("{k}={}", bare(v)));
+            format!("{{{}}}", fields.collect::<Vec<_>>().join(" "))
+        }
+        other => other.to_string(),
+    }
+}
+
+/// A duration in ns with three digits or so: `950ns`, `12.3us`, `4.05ms`, `17.2s`.
+#[must_use]
+pub fn duration(ns: i64) -> String {
+    let n = ns.unsigned_abs();
+    let sign = if ns < 0 { "-" } else { "" };
+    let (unit, name) = match n {
+        0..1_000 => return format!("{sign}{n}ns"),
+        1_000..1_000_000 => (1_000, "us"),
+        1_000_000..1_000_000_000 => (1_000_000, "ms"),
+        _ => (1_000_000_000, "s"),
+    };
+    let (whole, rest) = (n / unit, n % unit);
+    let digits = match whole {
+        0..10 => format!("{whole}.{:02}", rest * 100 / unit),
+        10..100 => format!("{whole}.{}", rest * 10 / unit),
+        _ => whole.to_string(),
+    };
+    format!("{sign}{digits}{name}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::calls::CallId;
+    use crate::objects::{Comm, Type};
+    use crate::record::{Options, RankRecorder};
+
+    fn object(name: &str, error: u32, words: &[i64]) -> Value {
+        let mut r = RankRecorder::new(3, Options::default());
+        let kind = "MPI_COMM_WORLD".into();
+        r.comms.predefined(Comm { kind, parent: 0, members: RankSeq::first(8), remote: RankSeq::default() });
+        let kind = "MPI_INT".into();
+        r.types.predefined(Type { kind, words: vec![], parts: vec![], size: 4, lb: 0, extent: 4 });
+        r.open_thread(0);
+        let id = CallTable::builtin().by_name(name).map_or(CallId(0), |row| row.id);
+        let sym = r.symbol(id, 0, error);
+        r.record(0, sym, words, 5, 17);
+        let s = r.finish("h");
+        let place = Place { rank: 3, thread: 0, index: 12, site: 5, times: Some((5, 12_350)) };
+        Value::Object(call(CallTable::builtin(), &s, place, 0, words))
+    }
+
+    #[test]
+    fn a_send_has_bytes_and_reads_well() {
+        let send = object("MPI_Send", 0, &[10, 0, 4, 7, 0]);
+        let want = json!({"rank": 3, "thread": 0, "i": 12, "call": "MPI_Send", "site": 5, "enter": 5, "exit": 12350,
+            "count": 10, "type": "MPI_INT", "dest": 4, "tag": 7, "comm": "MPI_COMM_WORLD", "bytes": 40});
+        assert_eq!(send, want);
+        let text = "rank 3 #12 MPI_Send count=10 type=MPI_INT dest=4 tag=7 comm=MPI_COMM_WORLD bytes=40  [site 5] 12.3us";
+        assert_eq!(line(send.as_object().unwrap()), text);
+    }
+
+    #[test]
+    fn special_values_have_names() {
+        let recv = object("MPI_Recv", 6, &[10, -1, -2, -1, 0, -9, -9, -9]);
+        let want = [("type", Value::Null), ("source", "MPI_ANY_SOURCE".into()), ("tag", "MPI_ANY_TAG".into())];
+        want.iter().for_each(|(key, v)| assert_eq!(&recv[key], v));
+        assert_eq!((&recv["rsource"], &recv["bytes"]), (&Value::Null, &Value::Null));
+        assert_eq!(recv["error"], "MPI_ERR_RANK");
+        assert_eq!(object("MPI_Cart_shift", 0, &[0, 0, 1, -1, 2])["source"], "MPI_PROC_NULL");
+        assert_eq!(object("MPI_Comm_split", 0, &[0, -32766, 1, -1])["color"], "MPI_UNDEFINED");
+        assert_eq!(object("MPI_Comm_compare", 0, &[0, 0, 2])["result"], "MPI_SIMILAR");
+        assert_eq!(object("MPI_Initialized", 0, &[1])["flag"], true);
+    }
+
+    #[test]
+    fn completions_are_one_list() {
+        let some = object("MPI_Waitsome", 0, &[3, 3, 7, -1, 9, 2, 2, 0, 2, 5, -9, 2, 8, -9, 2, 40, -10]);
+        assert_eq!(some["requests"], json!([7, null, 9]));
+        let want = json!([{"request": 9, "source": 5, "tag": 8, "bytes": 40},
+            {"request": 7, "source": null, "tag": null, "bytes": "cancelled"}]);
+        assert_eq!(some["completed"], want);
+        assert!(some.get("source").is_none() && some.get("tag").is_none());
+    }
+
+    #[test]
+    fn durations_have_three_digits() {
+        let cases = [(0, "0ns"), (999, "999ns"), (1_234, "1.23us"), (45_678_901, "45.6ms"), (-2_000_000_000, "-2.00s")];
+        cases.iter().for_each(|(ns, text)| assert_eq!(duration(*ns), *text));
+    }
+}

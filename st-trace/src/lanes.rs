@@ -1,0 +1,216 @@
+//! Proof lanes: order-sensitive 128-bit hashes over the calls as they happened, taken before any compression.
+//!
+//! Per (rank, thread) there is one hash per [`Lane`]. Each call contributes one digest `d` to every lane that it has
+//! words in: `H ← H·B + d (mod 2^127 − 1)`, a polynomial hash, so that `n` equal calls in a row can be entered at
+//! once and the hash of a concatenation follows from the hashes of its parts. A merged trace holds, per thread, the
+//! sum over its ranks of each lane's hash keyed by the rank: constant in the number of ranks, and the sum of two
+//! traces' sums is the sum of their merge.
+
+use crate::calls::{LANES, Lane};
+
+const P: u128 = (1 << 127) - 1;
+const B: u128 = 0x2545_F491_4F6C_DD1D_9E37_79B9_7F4A_7C15;
+const K1: u64 = 0x9E37_79B9_7F4A_7C15;
+const K2: u64 = 0xD6E8_FEB8_6659_FD93;
+const K3: u64 = 0xA076_1D64_78BD_642F;
+
+/// Adds modulo 2^127 − 1; both below it.
+fn add(a: u128, b: u128) -> u128 {
+    let s = a + b;
+    if s >= P { s - P } else { s }
+}
+
+/// Multiplies modulo 2^127 − 1; both below it.
+#[expect(clippy::cast_possible_truncation, reason = "splits into halves on purpose")]
+fn mul(a: u128, b: u128) -> u128 {
+    let (a0, a1) = (u128::from(a as u64), a >> 64);
+    let (b0, b1) = (u128::from(b as u64), b >> 64);
+    let low = a0 * b0;
+    let mid1 = a0 * b1; // both below 2^127
+    let mid2 = a1 * b0;
+    let high = a1 * b1; // below 2^126
+    let (mid, carry) = mid1.overflowing_add(mid2);
+    let (lo, c) = low.overflowing_add(mid << 64);
+    let hi = high + (mid >> 64) + (u128::from(carry) << 64) + u128::from(c);
+    // value = hi·2^128 + lo; 2^127 ≡ 1, so it is 2·hi + lo's top bit + lo's low 127 bits.
+    let r = (lo & P) + ((hi << 1) | (lo >> 127));
+    let r = (r & P) + (r >> 127);
+    if r >= P { r - P } else { r }
+}
+
+/// Digest of the words that one call has in one lane.
+#[derive(Clone, Copy, Debug)]
+pub struct Digest {
+    a: u64,
+    b: u64,
+}
+
+impl Digest {
+    /// Start of a digest.
+    #[must_use]
+    pub fn new() -> Self {
+        Self { a: K3, b: K2 }
+    }
+    /// Adds a word.
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "folds a product's halves")]
+    pub fn word(&mut self, w: u64) {
+        let m = u128::from(self.a ^ w ^ K2) * u128::from(K1);
+        self.a = (m as u64) ^ ((m >> 64) as u64) ^ self.b;
+        self.b = self.b.wrapping_add(w).wrapping_mul(K2).rotate_left(29);
+    }
+    fn value(self) -> u128 {
+        ((u128::from(self.b.wrapping_mul(K3)) << 64) | u128::from(self.a)) % P
+    }
+}
+
+impl Default for Digest {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// The lanes of one (rank, thread) while it is recorded or decoded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Lanes {
+    /// Number of calls; a poll series counts each of its calls.
+    pub calls: u64,
+    hash: [u128; LANES],
+}
+
+impl Default for Lanes {
+    fn default() -> Self {
+        Self { calls: 0, hash: [1; LANES] }
+    }
+}
+
+impl Lanes {
+    /// No call yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+    /// Enters one digest into a lane `times` times.
+    #[inline]
+    pub fn enter(&mut self, lane: Lane, digest: Digest, times: u64) {
+        let h = &mut self.hash[lane as usize];
+        let d = digest.value();
+        if times == 1 {
+            *h = add(mul(*h, B % P), d);
+        } else {
+            let (power, sum) = geometric(times);
+            *h = add(mul(*h, power), mul(d, sum));
+        }
+    }
+    /// The sum's term for this rank and thread.
+    #[must_use]
+    pub fn keyed(&self, rank: u32, thread: u32) -> LaneSum {
+        let mut sum = LaneSum { calls: self.calls, ..LaneSum::default() };
+        for (s, h) in sum.hash.iter_mut().zip(self.hash) {
+            let mut key = Digest::new();
+            key.word(u64::from(rank));
+            key.word(u64::from(thread));
+            *s = mul(add(key.value(), h), add(mul(h, B % P), 3));
+        }
+        sum
+    }
+}
+
+/// `(B^n, 1 + B + … + B^(n-1))`.
+fn geometric(n: u64) -> (u128, u128) {
+    let b = B % P;
+    let (mut power, mut sum) = (1, 0);
+    for bit in (0..64 - n.leading_zeros()).rev() {
+        // Doubling: B^2k = (B^k)², S(2k) = S(k)·(1 + B^k).
+        sum = mul(sum, add(1, power));
+        power = mul(power, power);
+        if n >> bit & 1 == 1 {
+            sum = add(mul(sum, b), 1);
+            power = mul(power, b);
+        }
+    }
+    (power, sum)
+}
+
+/// Lanes folded over the ranks of a thread of a (merged) trace.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct LaneSum {
+    /// Calls of all ranks.
+    pub calls: u64,
+    /// One sum per lane, modulo 2^127 − 1.
+    pub hash: [u128; LANES],
+    /// Bit `1 << lane` is set if a lossy option has voided the lane.
+    pub voided: u8,
+}
+
+impl LaneSum {
+    /// Adds the ranks of another trace.
+    pub fn merge(&mut self, other: &Self) {
+        self.calls = self.calls.wrapping_add(other.calls);
+        for (a, b) in self.hash.iter_mut().zip(other.hash) {
+            *a = add(*a % P, b % P);
+        }
+        self.voided |= other.voided;
+    }
+    /// Whether a lane has been voided.
+    #[must_use]
+    pub fn is_voided(&self, lane: Lane) -> bool {
+        self.voided >> (lane as u8) & 1 == 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn digest(w: u64) -> Digest {
+        let mut d = Digest::new();
+        d.word(w);
+        d
+    }
+
+    #[test]
+    fn multiplication_agrees_with_addition() {
+        for (a, b) in [(P - 1, P - 1), (B % P, 12345), (1 << 126, 6), (P - 2, 1 << 100)] {
+            let (mut x, mut r, mut k) = (a % P, 0, b % P);
+            while k > 0 {
+                if k & 1 == 1 {
+                    r = add(r, x);
+                }
+                x = add(x, x);
+                k >>= 1;
+            }
+            assert_eq!(mul(a % P, b % P), r);
+        }
+    }
+
+    #[test]
+    fn a_series_is_the_power_of_its_element() {
+        for n in [1, 2, 3, 7, 64, 1000] {
+            let (mut a, mut b) = (Lanes::new(), Lanes::new());
+            a.enter(Lane::Call, digest(5), n);
+            for _ in 0..n {
+                b.enter(Lane::Call, digest(5), 1);
+            }
+            assert_eq!(a, b);
+        }
+    }
+
+    #[test]
+    fn order_rank_and_thread_matter() {
+        let run = |v: &[u64]| {
+            let mut l = Lanes::new();
+            v.iter().for_each(|&w| l.enter(Lane::Tag, digest(w), 1));
+            l
+        };
+        assert_ne!(run(&[1, 2]), run(&[2, 1]));
+        assert_ne!(run(&[1]).keyed(0, 0).hash, run(&[1]).keyed(1, 0).hash);
+        assert_ne!(run(&[1]).keyed(0, 0).hash, run(&[1]).keyed(0, 1).hash);
+        // Swapping two ranks' lanes changes the sum.
+        let mut a = run(&[1]).keyed(0, 0);
+        a.merge(&run(&[2]).keyed(1, 0));
+        let mut b = run(&[2]).keyed(0, 0);
+        b.merge(&run(&[1]).keyed(1, 0));
+        assert_ne!(a.hash, b.hash);
+    }
+}

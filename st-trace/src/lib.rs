@@ -1,0 +1,36 @@
+//! The st trace model and its stream.
+//!
+//! A trace says what an MPI program did: which calls, in which order, with which parameters, from where, and when.
+//! Its size follows the program's structure. The notions, bottom up:
+//!
+//! * [`calls`]: the call table. What each MPI function's parameters mean.
+//! * [`ints`]: integer streams, compressed online; [`tree`] and [`fold`]: the count-stream tree and its folding.
+//! * [`section`]: the model. [`record`] builds it for one rank, [`project`] reads one rank back, [`check`] proves it.
+//! * [`stream`]: the framed, versioned form; [`text`]: the form for people and for `diff`.
+//!
+//! The crate knows no stage, opens no path and needs no MPI.
+
+pub mod calls;
+pub mod check;
+pub mod columns;
+pub mod fold;
+pub mod header;
+
+pub mod ints;
+
+pub mod json;
+pub mod lanes;
+pub mod objects;
+pub mod project;
+pub mod proof;
+pub mod ranklist;
+pub mod ranks;
+pub mod record;
+pub mod section;
+pub mod sites;
+pub mod sketch;
+pub mod stream;
+
+pub mod tree;
+pub mod values;
+pub mod varint;

@@ -1,0 +1,223 @@
+//! Reading one rank back out of a section, call by call.
+
+use std::collections::HashMap;
+
+use foldhash::fast::FixedState;
+
+use crate::calls::{CallTable, Meaning, Object, Slot};
+use crate::ints::{Cursor, Sealed};
+use crate::section::{Elastic, Form, SPECIAL, Section, Sym, Tables, Thread};
+use crate::tree::{Walk, WalkError};
+
+/// The longest list that a call may have: lists are as long as communicators.
+const LONGEST_LIST: i64 = 1 << 24;
+
+/// Why a section cannot be read back.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// The tree does not terminate sensibly.
+    #[error("tree of rank {rank}")]
+    Tree {
+        /// The rank being read.
+        rank: u32,
+        /// What the walk met.
+        #[source]
+        source: WalkError,
+    },
+    /// A list length is negative or larger than any communicator.
+    #[error("rank {rank}: call {index}: a list of length {len}")]
+    Length {
+        /// The rank being read.
+        rank: u32,
+        /// Position of the call's event on the rank.
+        index: u64,
+        /// The length found.
+        len: i64,
+    },
+}
+
+/// The calls of one rank and thread, in order. Memory does not depend on the number of calls.
+#[derive(Debug)]
+pub struct Projection<'a> {
+    section: &'a Section,
+    rank: u32,
+    walk: Walk<'a>,
+    symbols: Vec<Vec<SlotCursor<'a>>>,
+    /// The rank's own rank per communicator index, as met.
+    own: HashMap<i64, i64, FixedState>,
+    index: u64,
+}
+
+#[derive(Debug)]
+struct SlotCursor<'a> {
+    slot: &'static Slot,
+    lens: Option<Cursor<'a>>,
+    values: Cursor<'a>,
+    relative: bool,
+}
+
+impl Section {
+    /// The calls of a rank's thread; `None` if the section does not hold it.
+    #[must_use]
+    pub fn project(&self, thread: usize, rank: u32) -> Option<Projection<'_>> {
+        let t = self.threads.get(thread)?;
+        if !t.ranks.contains(rank) {
+            return None;
+        }
+        let classes: Vec<Option<usize>> = self.partitions.iter().map(|p| p.class_of(rank)).collect();
+        let counts = t.counts.iter().map(|c| stream(c, &classes).cursor()).collect();
+        let symbols = (0..self.symbols.len()).map(|s| self.slot_cursors(t, s, &classes)).collect();
+        Some(Projection {
+            section: self,
+            rank,
+            walk: Walk::new(&t.tree, counts),
+            symbols,
+            own: HashMap::default(),
+            index: 0,
+        })
+    }
+
+    fn slot_cursors<'a>(&'a self, t: &'a Thread, s: usize, classes: &[Option<usize>]) -> Vec<SlotCursor<'a>> {
+        let slots = CallTable::builtin().slots(self.symbols[s].call);
+        let streams = t.params.get(s).map_or(&[][..], |p| &p[..]);
+        let cursors = streams.iter().zip(slots).map(|(c, slot)| SlotCursor {
+            slot,
+            lens: c.lens.as_ref().map(|l| stream(l, classes).cursor()),
+            values: stream(&c.values, classes).cursor(),
+            relative: c.values.form == Form::Relative,
+        });
+        cursors.collect()
+    }
+
+    /// A rank's own rank in a communicator of its table (local group); `None` if it is not known there. For -1 (no
+    /// communicator) its rank in the world.
+    #[must_use]
+    pub fn own_rank(&self, comm: i64, rank: u32) -> Option<i64> {
+        if comm < 0 {
+            return Some(i64::from(rank));
+        }
+        let c = Tables::find(&self.tables.comms, comm, rank)?;
+        i64::try_from(c.content.members.position(i64::from(rank))?).ok()
+    }
+}
+
+/// The stream that a rank reads; a rank outside all classes reads zeros, and never does in a valid trace.
+pub(crate) fn stream<'a>(e: &'a Elastic, classes: &[Option<usize>]) -> &'a Sealed {
+    let class = classes.get(e.partition as usize).copied().flatten();
+    class.and_then(|c| e.streams.get(c)).unwrap_or(Sealed::zero())
+}
+
+/// The communicator that a call's rank words refer to: its first communicator word, -1 if it names none.
+#[must_use]
+pub fn comm_word(slots: &[Slot], words: &[i64]) -> i64 {
+    let mut rest = words;
+    for s in slots {
+        let Some((&first, tail)) = rest.split_first() else { return -1 };
+        rest = tail;
+        if s.list {
+            rest = rest.get(usize::try_from(first).unwrap_or(0)..).unwrap_or(&[]);
+        } else if s.meaning == Meaning::Ref(Object::Comm) {
+            return first;
+        }
+    }
+    -1
+}
+
+impl Projection<'_> {
+    /// The next call: its symbol, and its words put into `words` (cleared first), peers absolute. `None` at the end.
+    ///
+    /// # Errors
+    ///
+    /// If the section is malformed in a way that its decoder cannot see.
+    pub fn next_call(&mut self, words: &mut Vec<i64>) -> Result<Option<Sym>, Error> {
+        words.clear();
+        let rank = self.rank;
+        let Some(sym) = self.walk.next_symbol().map_err(|source| Error::Tree { rank, source })? else {
+            return Ok(None);
+        };
+        let index = self.index;
+        self.index += 1;
+        let Some(slots) = self.symbols.get_mut(sym as usize) else { return Ok(Some(sym)) };
+        let mut relative = false;
+        for c in slots.iter_mut() {
+            let mut n = 1;
+            if let Some(lens) = &mut c.lens {
+                n = lens.next();
+                if !(0..=LONGEST_LIST).contains(&n) {
+                    return Err(Error::Length { rank, index, len: n });
+                }
+                words.push(n);
+            }
+            for _ in 0..n {
+                words.push(c.values.next());
+            }
+            relative |= c.relative;
+        }
+        if relative {
+            self.resolve(sym, words);
+        }
+        Ok(Some(sym))
+    }
+
+    /// Position of the next event on the rank.
+    #[must_use]
+    pub fn index(&self) -> u64 {
+        self.index
+    }
+
+    /// Turns relative peers into absolute ones.
+    fn resolve(&mut self, sym: Sym, words: &mut [i64]) {
+        let slots = CallTable::builtin().slots(self.section.symbols[sym as usize].call);
+        let comm = comm_word(slots, words);
+        let (section, rank) = (self.section, self.rank);
+        let me = *self.own.entry(comm).or_insert_with(|| section.own_rank(comm, rank).unwrap_or(0));
+        let mut rest = words;
+        for c in &self.symbols[sym as usize] {
+            let n = match (c.slot.list, rest.split_first()) {
+                (true, Some((&n, _))) => {
+                    rest = rest.split_first_mut().map_or(&mut [], |(_, t)| t);
+                    usize::try_from(n).unwrap_or(0)
+                }
+                _ => 1,
+            };
+            let (mine, tail) = rest.split_at_mut(n.min(rest.len()));
+            rest = tail;
+            if c.relative {
+                mine.iter_mut().for_each(|w| *w = from_relative(*w, me));
+            }
+        }
+    }
+}
+
+/// Relative form of a peer, for the caller's own rank `me`.
+#[must_use]
+pub fn to_relative(v: i64, me: i64) -> i64 {
+    if v < 0 { v.wrapping_sub(SPECIAL) } else { v.wrapping_sub(me) }
+}
+
+/// Inverse of [`to_relative`].
+#[must_use]
+pub fn from_relative(v: i64, me: i64) -> i64 {
+    if v < -(SPECIAL / 2) { v.wrapping_add(SPECIAL) } else { v.wrapping_add(me) }
+}
+
+/// One call of a projection with its words, for iteration where speed does not matter.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Call {
+    /// Symbol.
+    pub sym: Sym,
+    /// Words in slot order, peers absolute.
+    pub words: Vec<i64>,
+}
+
+impl Iterator for Projection<'_> {
+    type Item = Result<Call, Error>;
+    fn next(&mut self) -> Option<Self::Item> {
+        let mut words = Vec::new();
+        match self.next_call(&mut words) {
+            Ok(Some(sym)) => Some(Ok(Call { sym, words })),
+            Ok(None) => None,
+            Err(e) => Some(Err(e)),
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! Sets of ranks.
+
+use crate::ranks::{RankSeq, Run};
+
+/// A set of ranks, ascending. Regular sets (a block, a stride) take one run whatever their size.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct RankList {
+    seq: RankSeq,
+}
+
+impl RankList {
+    /// The set {rank}.
+    #[must_use]
+    pub fn single(rank: u32) -> Self {
+        [rank].into_iter().collect()
+    }
+    /// The set {0, …, n-1}.
+    #[must_use]
+    pub fn first(n: u32) -> Self {
+        Self { seq: RankSeq::first(n) }
+    }
+    /// From runs; `None` unless they are strictly ascending ranks below 2^32.
+    pub fn from_runs(runs: impl IntoIterator<Item = Run>) -> Option<Self> {
+        let seq = RankSeq::from_runs(runs);
+        let mut next = 0;
+        for r in seq.runs() {
+            let span = i128::from(r.step) * i128::from(r.n.checked_sub(1)?);
+            let last = i128::from(r.start) + span;
+            if i128::from(r.start) < next
+                || r.step < 0
+                || (r.n > 1 && r.step == 0)
+                || last > i128::from(u32::MAX)
+            {
+                return None;
+            }
+            next = last + 1;
+        }
+        Some(Self { seq })
+    }
+    /// Number of ranks.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.seq.len()
+    }
+    /// Whether it is empty.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.seq.is_empty()
+    }
+    /// Whether a rank is in the set. *Cost:* O(runs).
+    #[must_use]
+    pub fn contains(&self, rank: u32) -> bool {
+        self.seq.position(i64::from(rank)).is_some()
+    }
+    /// Position of a rank in the set. *Cost:* O(runs).
+    #[must_use]
+    pub fn position(&self, rank: u32) -> Option<u64> {
+        self.seq.position(i64::from(rank))
+    }
+    /// The rank at a position. *Cost:* O(runs).
+    #[must_use]
+    pub fn nth(&self, position: u64) -> Option<u32> {
+        u32::try_from(self.seq.get(position)?).ok()
+    }
+    /// The lowest rank.
+    #[must_use]
+    pub fn lowest(&self) -> Option<u32> {
+        self.iter().next()
+    }
+    /// The ranks, ascending.
+    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        self.seq.iter().map(|r| u32::try_from(r).unwrap_or(u32::MAX))
+    }
+    /// The runs, canonical.
+    #[must_use]
+    pub fn runs(&self) -> &[Run] {
+        self.seq.runs()
+    }
+    /// The highest rank. *Cost:* O(runs).
+    #[must_use]
+    pub fn highest(&self) -> Option<u32> {
+        u32::try_from(self.seq.get(self.len().checked_sub(1)?)?).ok()
+    }
+    /// Adds a rank. *Cost:* O(1) if it is above all others, else O(ranks).
+    pub fn insert(&mut self, rank: u32) {
+        match self.seq.runs().last() {
+            Some(r) if r.start + r.step * i64::try_from(r.n - 1).unwrap_or(i64::MAX) >= i64::from(rank) => {
+                *self = self.union(&Self::single(rank));
+            }
+            _ => self.seq.push(i64::from(rank)),
+        }
+    }
+    /// Adds the ranks of another set. *Cost:* O(ranks of the other) if they are above all ranks of this one.
+    pub fn extend(&mut self, other: &Self) {
+        if self.highest() < other.lowest() {
+            other.seq.iter().for_each(|r| self.seq.push(r));
+        } else {
+            *self = self.union(other);
+        }
+    }
+    /// The ranks that are not in another set.
+    #[must_use]
+    pub fn difference(&self, other: &Self) -> Self {
+        let mut b = other.iter().peekable();
+        let mut seq = RankSeq::default();
+        for r in self.iter() {
+            while b.next_if(|&x| x < r).is_some() {}
+            if b.peek() != Some(&r) {
+                seq.push(i64::from(r));
+            }
+        }
+        Self { seq }
+    }
+    /// The union with another set.
+    #[must_use]
+    pub fn union(&self, other: &Self) -> Self {
+        if self.is_empty() {
+            return other.clone();
+        }
+        let (mut a, mut b) = (self.iter().peekable(), other.iter().peekable());
+        let mut seq = RankSeq::default();
+        loop {
+            let next = match (a.peek().copied(), b.peek().copied()) {
+                (Some(x), Some(y)) => x.min(y),
+                (Some(x), None) | (None, Some(x)) => x,
+                (None, None) => return Self { seq },
+            };
+            if a.peek() == Some(&next) {
+                a.next();
+            }
+            if b.peek() == Some(&next) {
+                b.next();
+            }
+            seq.push(i64::from(next));
+        }
+    }
+}
+
+impl FromIterator<u32> for RankList {
+    /// Sorts and removes duplicates.
+    fn from_iter<I: IntoIterator<Item = u32>>(iter: I) -> Self {
+        let mut v: Vec<u32> = iter.into_iter().collect();
+        v.sort_unstable();
+        v.dedup();
+        Self { seq: v.into_iter().collect() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    proptest! {
+        #[test]
+        fn sets_behave_as_sets(a in proptest::collection::btree_set(0u32..40, 0..20), b in proptest::collection::btree_set(0u32..40, 0..20)) {
+            let set = |s: &BTreeSet<u32>| s.iter().copied().collect::<RankList>();
+            let (x, y) = (set(&a), set(&b));
+            prop_assert_eq!(x.union(&y), set(&a.union(&b).copied().collect()));
+            prop_assert_eq!(x.difference(&y), set(&a.difference(&b).copied().collect()));
+            let mut z = x.clone();
+            z.extend(&y);
+            prop_assert_eq!(&z, &x.union(&y));
+            let mut w = x.clone();
+            b.iter().for_each(|&r| w.insert(r));
+            prop_assert_eq!(&w, &z);
+            prop_assert_eq!(x.highest(), a.last().copied());
+            prop_assert_eq!(RankList::from_runs(x.runs().iter().copied()), Some(x.clone()));
+            prop_assert!((0..40).all(|r| x.contains(r) == a.contains(&r)));
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! The trace model: what a set of ranks did, as structure, elastic parameters and payloads.
+//!
+//! A [`Section`] holds a set of ranks with one shared structure: one rank's own trace while it is recorded, many
+//! ranks' after merging. Control is a tree of symbols and counts per thread; parameters lie beside it, one stream per
+//! (symbol, slot) in execution order. Every count and parameter is [`Elastic`]: ranks with equal content form
+//! classes. [`Section::project`] reads one rank back, exactly.
+
+use std::collections::BTreeMap;
+
+use crate::calls::CallId;
+use crate::columns::Column;
+use crate::ints::Sealed;
+use crate::lanes::LaneSum;
+use crate::objects::{Comm, Content, Group, Named, Op, Type};
+use crate::ranklist::RankList;
+use crate::sites::SiteTable;
+use crate::sketch::Sketch;
+use crate::tree::FlatTree;
+
+/// Index of a symbol in its section.
+pub type Sym = u32;
+
+/// No predecessor: the first call of a thread.
+pub const NO_SYM: Sym = Sym::MAX;
+
+/// What the tree's leaves stand for: an MPI function called from a place, with an outcome.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Symbol {
+    /// The function.
+    pub call: CallId,
+    /// Index in the section's site table.
+    pub site: u32,
+    /// MPI error class; 0 is success. A call that failed has its inputs recorded, its outputs null.
+    pub error: u32,
+}
+
+/// How the values of an endpoint stream are written.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
+pub enum Form {
+    /// As recorded.
+    #[default]
+    Absolute,
+    /// Ranks (values from 0 up) minus the caller's own rank in the call's communicator, or in the world for calls
+    /// that name none; special (negative) values moved out of the way by [`SPECIAL`].
+    Relative,
+}
+
+/// In relative form a special value `v < 0` is stored as `v - SPECIAL`.
+pub const SPECIAL: i64 = 1 << 62;
+
+/// A stream that differs between ranks: one sealed stream per class of a partition of the ranks.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Elastic {
+    /// How endpoint values are written, for all classes.
+    pub form: Form,
+    /// Index into [`Section::partitions`]; ranks outside all classes never read the stream.
+    pub partition: u32,
+    /// One stream per class, in the partition's order.
+    pub streams: Vec<Sealed>,
+}
+
+/// Disjoint classes of ranks.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Partition {
+    /// The classes.
+    pub classes: Vec<RankList>,
+}
+
+impl Partition {
+    /// The class that a rank is in.
+    #[must_use]
+    pub fn class_of(&self, rank: u32) -> Option<usize> {
+        self.classes.iter().position(|c| c.contains(rank))
+    }
+}
+
+/// The streams of one slot of one symbol.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SlotStreams {
+    /// Lengths, for a list slot: one per execution.
+    pub lens: Option<Elastic>,
+    /// Values: one per execution, or the elements of all lists one after the other.
+    pub values: Elastic,
+}
+
+/// An object table entry: what the index stands for on which ranks.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Entry<T> {
+    /// What made the object: the key on which tables of ranks are united.
+    pub family: u128,
+    /// The object, by rank.
+    pub of: Vec<(RankList, Named<T>)>,
+}
+
+impl<T> Entry<T> {
+    /// The object on a rank.
+    #[must_use]
+    pub fn on(&self, rank: u32) -> Option<&Named<T>> {
+        self.of.iter().find(|(r, _)| r.contains(rank)).map(|(_, o)| o)
+    }
+}
+
+/// The objects that words refer to.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Tables {
+    /// Communicators; 0 is world and 1 is self in recorded traces.
+    pub comms: Vec<Entry<Comm>>,
+    /// Groups.
+    pub groups: Vec<Entry<Group>>,
+    /// Datatypes.
+    pub types: Vec<Entry<Type>>,
+    /// Reduction operations.
+    pub ops: Vec<Entry<Op>>,
+    /// Names of functions outside the call table, by number.
+    pub names: BTreeMap<CallId, String>,
+}
+
+impl Tables {
+    /// The object an index stands for on a rank; `None` for null and unknown indices.
+    pub fn find<T>(table: &[Entry<T>], index: i64, rank: u32) -> Option<&Named<T>> {
+        table.get(usize::try_from(index).ok()?)?.on(rank)
+    }
+    /// Lane word of the object: its name's low half, 0 for null, and the complement of the index if unknown.
+    pub fn lane_word<T: Content>(table: &[Entry<T>], index: i64, rank: u32) -> u64 {
+        if index < 0 {
+            return 0;
+        }
+        Self::find(table, index, rank).map_or(!index.unsigned_abs(), Named::lane_word)
+    }
+}
+
+/// Compute and communication times of a symbol after a predecessor.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PathSketch {
+    /// The event.
+    pub sym: Sym,
+    /// The event before it on the same thread, [`NO_SYM`] for the first.
+    pub pred: Sym,
+    /// From the end of the predecessor to the start of the event, ns.
+    pub compute: Sketch,
+    /// From the start to the end of the event, ns.
+    pub comm: Sketch,
+}
+
+/// Per-rank sums of a symbol's times, quantised to 1 % ([`crate::sketch::bucket`]), in the order of the thread's ranks.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RankSums {
+    /// The event.
+    pub sym: Sym,
+    /// Bucket of the rank's total compute time before the event.
+    pub compute: Sealed,
+    /// Bucket of the rank's total time in the event.
+    pub comm: Sealed,
+}
+
+/// One thread index of the section's ranks.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Thread {
+    /// Ranks that have this thread.
+    pub ranks: RankList,
+    /// Control: leaves are symbols.
+    pub tree: FlatTree,
+    /// Count per visit of the parent, per node of the tree (preorder).
+    pub counts: Vec<Elastic>,
+    /// Streams by symbol, then by slot of its row. Symbols that the thread never executes have none.
+    pub params: Vec<Vec<SlotStreams>>,
+    /// Proof.
+    pub lanes: LaneSum,
+    /// Time sketches, ordered by (sym, pred); empty if not recorded.
+    pub sketches: Vec<PathSketch>,
+    /// Per-rank sums; empty for a single rank, whose sketches hold them exactly.
+    pub sums: Vec<RankSums>,
+    /// Exact times by rank; empty if not recorded.
+    pub columns: Vec<(u32, Column)>,
+}
+
+/// What a set of ranks did.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Section {
+    /// The world ranks.
+    pub ranks: RankList,
+    /// Host of each rank, as ranklists.
+    pub hosts: Vec<(String, RankList)>,
+    /// Call sites.
+    pub sites: SiteTable,
+    /// Objects.
+    pub tables: Tables,
+    /// Symbols.
+    pub symbols: Vec<Symbol>,
+    /// Partitions of the ranks, shared by all elastic streams.
+    pub partitions: Vec<Partition>,
+    /// Threads, by index.
+    pub threads: Vec<Thread>,
+}

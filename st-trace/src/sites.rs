@@ -1,0 +1,158 @@
+//! Call sites: the stack of return addresses of an MPI call, independent of address randomisation.
+//!
+//! A site is a list of (module, offset) frames, innermost first. Its identity is a 128-bit hash over the modules'
+//! build-ids (or file names, where a module has none) and offsets, so the same call in the same program is the
+//! same site on every rank and in every run. Names and lines are resolved by readers, on request.
+
+use std::collections::HashMap;
+use xxhash_rust::xxh3::Xxh3;
+
+/// An executable or shared library that frames lie in.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Module {
+    /// Path as the loader knew it.
+    pub path: String,
+    /// GNU build-id in hexadecimal; empty if the module has none.
+    pub build_id: String,
+}
+
+/// A return address in a module.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Frame {
+    /// Index into [`SiteTable::modules`].
+    pub module: u32,
+    /// Return address minus the module's load bias.
+    pub offset: u64,
+}
+
+/// A call site.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Site {
+    /// Identity.
+    pub id: u128,
+    /// Frames, innermost first. Empty for a site known by its label only.
+    pub frames: Vec<Frame>,
+    /// Text of a site that is not a stack (synthetic traces); empty otherwise.
+    pub label: String,
+}
+
+/// The call sites of a trace.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SiteTable {
+    modules: Vec<Module>,
+    sites: Vec<Site>,
+    by_id: HashMap<u128, u32>,
+    by_module: HashMap<Module, u32>,
+}
+
+impl SiteTable {
+    /// An empty table.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+    /// All modules.
+    #[must_use]
+    pub fn modules(&self) -> &[Module] {
+        &self.modules
+    }
+    /// All sites, by index.
+    #[must_use]
+    pub fn sites(&self) -> &[Site] {
+        &self.sites
+    }
+    /// The site at an index.
+    #[must_use]
+    pub fn get(&self, index: u32) -> Option<&Site> {
+        self.sites.get(usize::try_from(index).ok()?)
+    }
+    /// Index of a module, added if new.
+    pub fn module(&mut self, module: Module) -> u32 {
+        if let Some(&i) = self.by_module.get(&module) {
+            return i;
+        }
+        let i = u32::try_from(self.modules.len()).unwrap_or(u32::MAX);
+        self.modules.push(module.clone());
+        self.by_module.insert(module, i);
+        i
+    }
+    /// Index of the site with these frames (modules must be in the table), added if new.
+    pub fn stack(&mut self, frames: Vec<Frame>) -> u32 {
+        let id = self.stack_id(&frames);
+        self.insert(Site { id, frames, label: String::new() })
+    }
+    /// Index of a site known by its text only, added if new.
+    pub fn label(&mut self, label: &str) -> u32 {
+        let id = Self::label_id(label);
+        self.insert(Site { id, frames: Vec::new(), label: label.to_owned() })
+    }
+    /// Identity of a site known by its text only.
+    #[must_use]
+    pub fn label_id(label: &str) -> u128 {
+        xxhash_rust::xxh3::xxh3_128(label.as_bytes())
+    }
+    /// Index in this table of a site of another table, added if new.
+    pub fn adopt(&mut self, other: &Self, site: &Site) -> u32 {
+        if let Some(&i) = self.by_id.get(&site.id) {
+            return i;
+        }
+        let frames = site
+            .frames
+            .iter()
+            .map(|f| {
+                let module = other.modules.get(f.module as usize).cloned().unwrap_or_default();
+                Frame { module: self.module(module), offset: f.offset }
+            })
+            .collect();
+        self.insert(Site { id: site.id, frames, label: site.label.clone() })
+    }
+    /// Adds a decoded site as it is.
+    pub fn insert(&mut self, site: Site) -> u32 {
+        if let Some(&i) = self.by_id.get(&site.id) {
+            return i;
+        }
+        let i = u32::try_from(self.sites.len()).unwrap_or(u32::MAX);
+        self.by_id.insert(site.id, i);
+        self.sites.push(site);
+        i
+    }
+    /// Identity of a list of frames of this table's modules.
+    #[must_use]
+    pub fn stack_id(&self, frames: &[Frame]) -> u128 {
+        let mut h = Xxh3::new();
+        for f in frames {
+            if let Some(m) = self.modules.get(f.module as usize) {
+                let name = if m.build_id.is_empty() { file_name(&m.path) } else { &m.build_id };
+                h.update(name.as_bytes());
+            }
+            h.update(&[0]);
+            h.update(&f.offset.to_le_bytes());
+        }
+        h.digest128()
+    }
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn identity_does_not_depend_on_table_order() {
+        let a = Module { path: "/x/a".into(), build_id: "01".into() };
+        let b = Module { path: "/x/libb.so".into(), build_id: String::new() };
+        let mut t = SiteTable::new();
+        let mut u = SiteTable::new();
+        let (ta, tb) = (t.module(a.clone()), t.module(b.clone()));
+        let (ub, ua) = (u.module(Module { path: "/elsewhere/libb.so".into(), ..b }), u.module(a));
+        let i = t.stack(vec![Frame { module: ta, offset: 1 }, Frame { module: tb, offset: 2 }]);
+        let j = u.stack(vec![Frame { module: ua, offset: 1 }, Frame { module: ub, offset: 2 }]);
+        assert_eq!(t.get(i).unwrap().id, u.get(j).unwrap().id);
+        let k = u.stack(vec![Frame { module: ub, offset: 2 }, Frame { module: ua, offset: 1 }]);
+        assert_ne!(u.get(j).unwrap().id, u.get(k).unwrap().id);
+        assert_eq!(u.adopt(&t, t.get(i).unwrap()), j);
+    }
+}

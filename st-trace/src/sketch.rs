@@ -1,0 +1,246 @@
+//! Time sketches: the distribution of durations with a guaranteed relative error, exact totals, and merging that
+//! gives the same bits in any order.
+//!
+//! A DDSketch with relative error α = 1 %: bucket i holds durations x with g^(i-1) < x ≤ g^i nanoseconds,
+//! g = (1+α)/(1−α). Bucket bounds are integers computed by integer arithmetic, so that all machines agree.
+//!
+//! Source: algorithms after Masson, Rim, Lee 2019 (DDSketch); keys by predecessor as in Ratn, Mueller, de Supinski,
+//! Schulz 2008, section 3 (path-sensitive delta times).
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+/// Upper bounds of the buckets in ns, ascending; a longer duration falls into the last.
+fn bounds() -> &'static [u64] {
+    static BOUNDS: OnceLock<Vec<u64>> = OnceLock::new();
+    BOUNDS.get_or_init(|| {
+        // g = 101/99 in 64.64 fixed point: x ← ⌊x·101/99⌋, exact integers on every machine.
+        let mut out = Vec::with_capacity(2048);
+        let mut x: u128 = 1 << 64;
+        while x >> 64 < 1 << 62 {
+            let bound = u64::try_from(x >> 64).unwrap_or(u64::MAX);
+            if out.last() != Some(&bound) {
+                out.push(bound);
+            }
+            x = x / 99 * 101 + x % 99 * 101 / 99;
+        }
+        out
+    })
+}
+
+/// Start of the search per power of two: index of the first bound that is at least 2^k.
+fn starts() -> &'static [u16; 65] {
+    static STARTS: OnceLock<[u16; 65]> = OnceLock::new();
+    STARTS.get_or_init(|| {
+        let b = bounds();
+        std::array::from_fn(|k| {
+            let low = 1u128 << k;
+            u16::try_from(b.partition_point(|&x| u128::from(x) < low)).unwrap_or(u16::MAX)
+        })
+    })
+}
+
+/// Index of the bucket of a duration in ns: 0 for zero, else 1 + index of the first bound that is not below it.
+#[must_use]
+#[inline]
+pub fn bucket(ns: u64) -> u16 {
+    if ns == 0 {
+        return 0;
+    }
+    let k = 63 - ns.leading_zeros() as usize;
+    let s = starts();
+    let b = bounds();
+    let (lo, hi) = (usize::from(s[k]), usize::from(s[k + 1]).min(b.len() - 1));
+    let i = lo + b[lo..hi].partition_point(|&x| x < ns);
+    u16::try_from(i + 1).unwrap_or(u16::MAX)
+}
+
+/// A duration in ns that stands for a bucket: within 1 % of every duration in it.
+#[must_use]
+pub fn representative(bucket: u16) -> u64 {
+    let b = bounds();
+    match usize::from(bucket) {
+        0 => 0,
+        1 => 1,
+        i => {
+            let i = (i - 1).min(b.len() - 1);
+            let (low, high) = (u128::from(b[i - 1]) + 1, u128::from(b[i]));
+            // The value whose relative distance to both ends is equal: 2·l·h/(l+h).
+            u64::try_from((2 * low * high + (low + high) / 2) / (low + high)).unwrap_or(u64::MAX)
+        }
+    }
+}
+
+/// Distribution of one phase's durations.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Sketch {
+    /// Number of durations.
+    pub count: u64,
+    /// Sum in ns.
+    pub sum: u128,
+    /// Sum of squares in ns².
+    pub squares: u128,
+    /// Shortest, with the lowest rank that had it.
+    pub min: (u64, u32),
+    /// Longest, with the lowest rank that had it.
+    pub max: (u64, u32),
+    /// Bucket index → number.
+    buckets: BTreeMap<u16, u64>,
+}
+
+impl Sketch {
+    /// Adds a duration of a rank.
+    pub fn add(&mut self, ns: u64, rank: u32) {
+        let one = Self {
+            count: 1,
+            sum: u128::from(ns),
+            squares: u128::from(ns) * u128::from(ns),
+            min: (ns, rank),
+            max: (ns, rank),
+            buckets: BTreeMap::new(),
+        };
+        self.totals(&one);
+        *self.buckets.entry(bucket(ns)).or_insert(0) += 1;
+    }
+    /// Adds another sketch. Commutative and associative, bit for bit.
+    pub fn merge(&mut self, other: &Self) {
+        self.totals(other);
+        for (&b, &n) in &other.buckets {
+            *self.buckets.entry(b).or_insert(0) += n;
+        }
+    }
+    fn totals(&mut self, other: &Self) {
+        if other.count == 0 {
+            return;
+        }
+        if self.count == 0 {
+            (self.min, self.max) = (other.min, other.max);
+        } else {
+            self.min = self.min.min(other.min);
+            if other.max.0 > self.max.0 || (other.max.0 == self.max.0 && other.max.1 < self.max.1) {
+                self.max = other.max;
+            }
+        }
+        self.count += other.count;
+        self.sum += other.sum;
+        self.squares = self.squares.saturating_add(other.squares);
+    }
+    /// Buckets in ascending order with their numbers.
+    pub fn buckets(&self) -> impl Iterator<Item = (u16, u64)> + '_ {
+        self.buckets.iter().map(|(&b, &n)| (b, n))
+    }
+    /// From decoded parts.
+    #[must_use]
+    pub fn from_parts(totals: Self, buckets: impl IntoIterator<Item = (u16, u64)>) -> Self {
+        Self { buckets: buckets.into_iter().collect(), ..totals }
+    }
+    /// A duration within 1 % of the ⌈q·count⌉-th shortest; 0 if there is none. `q` in thousandths.
+    #[must_use]
+    pub fn quantile(&self, q: u64) -> u64 {
+        let target = (u128::from(self.count) * u128::from(q.min(1000))).div_ceil(1000).max(1);
+        let mut seen = 0u128;
+        for (b, n) in self.buckets() {
+            seen += u128::from(n);
+            if seen >= target {
+                return representative(b).clamp(self.min.0, self.max.0);
+            }
+        }
+        self.max.0
+    }
+    /// Mean in ns, rounded down; 0 if empty.
+    #[must_use]
+    pub fn mean(&self) -> u64 {
+        u64::try_from(self.sum / u128::from(self.count.max(1))).unwrap_or(u64::MAX)
+    }
+}
+
+/// A sketch that is being filled by one rank: buckets in a dense window, so that adding is a few instructions.
+#[derive(Clone, Debug, Default)]
+pub struct LiveSketch {
+    totals: Sketch,
+    low: usize,
+    window: Vec<u64>,
+}
+
+impl LiveSketch {
+    /// Adds a duration of the rank.
+    #[inline]
+    pub fn add(&mut self, ns: u64, rank: u32) {
+        let t = &mut self.totals;
+        let wide = u128::from(ns);
+        if t.count == 0 {
+            (t.min, t.max) = ((ns, rank), (ns, rank));
+        } else if ns < t.min.0 {
+            t.min = (ns, rank);
+        } else if ns > t.max.0 {
+            t.max = (ns, rank);
+        }
+        t.count += 1;
+        t.sum += wide;
+        t.squares = t.squares.saturating_add(wide * wide);
+        let b = usize::from(bucket(ns));
+        match self.window.get_mut(b.wrapping_sub(self.low)) {
+            Some(n) => *n += 1,
+            None => self.widen(b),
+        }
+    }
+    fn widen(&mut self, b: usize) {
+        if self.window.is_empty() {
+            self.low = b;
+        } else if b < self.low {
+            self.window.splice(0..0, std::iter::repeat_n(0, self.low - b));
+            self.low = b;
+        }
+        if self.window.len() <= b - self.low {
+            self.window.resize(b - self.low + 1, 0);
+        }
+        self.window[b - self.low] += 1;
+    }
+    /// The sketch.
+    #[must_use]
+    pub fn finish(self) -> Sketch {
+        let low = self.low;
+        let buckets = self.window.into_iter().enumerate().filter(|(_, n)| *n > 0);
+        Sketch::from_parts(self.totals, buckets.map(|(i, n)| (u16::try_from(low + i).unwrap_or(u16::MAX), n)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn representative_is_within_one_percent(x in prop_oneof![0u64..5000, 0u64..1 << 60]) {
+            let r = representative(bucket(x));
+            prop_assert!(u128::from(r.abs_diff(x)) * 100 <= u128::from(x) + 50, "{x} {r}");
+        }
+
+        #[test]
+        fn merge_order_does_not_matter(v in proptest::collection::vec((0u64..1 << 50, 0u32..8), 1..60), cut in 0usize..60) {
+            let build = |v: &[(u64, u32)]| {
+                let mut s = Sketch::default();
+                v.iter().for_each(|&(x, r)| s.add(x, r));
+                s
+            };
+            let cut = cut.min(v.len());
+            let (a, b) = (build(&v[..cut]), build(&v[cut..]));
+            let (mut ab, mut ba) = (a.clone(), b.clone());
+            ab.merge(&b);
+            ba.merge(&a);
+            prop_assert_eq!(&ab, &ba);
+            prop_assert_eq!(&ab, &build(&v));
+            let mut live = LiveSketch::default();
+            v.iter().for_each(|&(x, _)| live.add(x, 0));
+            let mut plain = Sketch::default();
+            v.iter().for_each(|&(x, _)| plain.add(x, 0));
+            prop_assert_eq!(live.finish(), plain);
+            let mut sorted: Vec<u64> = v.iter().map(|x| x.0).collect();
+            sorted.sort_unstable();
+            let median = sorted[v.len().div_ceil(2) - 1];
+            let q = ab.quantile(500);
+            prop_assert!(u128::from(q.abs_diff(median)) * 100 <= u128::from(median) + 100, "{q} {median}");
+        }
+    }
+}
