@@ -33,14 +33,21 @@ pub struct Place {
 ///
 /// `table` may be another than the built-in one: a wrong row shows in the object.
 #[must_use]
-pub fn call(table: &CallTable, section: &Section, place: Place, sym: Sym, words: &[i64]) -> Map<String, Value> {
+pub fn call(
+    table: &CallTable,
+    section: &Section,
+    place: Place,
+    sym: Sym,
+    words: &[i64],
+) -> Map<String, Value> {
     let mut out = Map::new();
     out.insert("rank".into(), place.rank.into());
     out.insert("thread".into(), place.thread.into());
     out.insert("i".into(), place.index.into());
     let Some(symbol) = section.symbols.get(sym as usize) else { return out };
     let row = table.get(symbol.call);
-    let unknown = || section.tables.names.get(&symbol.call).cloned().unwrap_or_else(|| symbol.call.to_string());
+    let unknown =
+        || section.tables.names.get(&symbol.call).cloned().unwrap_or_else(|| symbol.call.to_string());
     out.insert("call".into(), row.map_or_else(unknown, |r| r.name.clone()).into());
     out.insert("site".into(), place.site.into());
     if let Some((enter, exit)) = place.times {
@@ -89,7 +96,11 @@ fn parameters(out: &mut Map<String, Value>, row: &Row, section: &Section, rank: 
         }
         let role = row.params.iter().find(|p| p.name == slot.name).map_or("", |p| p.role.as_str());
         let each = |w: &i64| value(slot, role, *w, section, rank);
-        let v = if slot.list { words.iter().map(each).collect() } else { words.first().map_or(Value::Null, each) };
+        let v = if slot.list {
+            words.iter().map(each).collect()
+        } else {
+            words.first().map_or(Value::Null, each)
+        };
         out.insert(slot.name.clone(), v);
     }
     if let Some(bytes) = sent(row, &parts, section, rank) {
@@ -322,7 +333,8 @@ mod tests {
     #[test]
     fn special_values_have_names() {
         let recv = object("MPI_Recv", 6, &[10, -1, -2, -1, 0, -9, -9, -9]);
-        let want = [("type", Value::Null), ("source", "MPI_ANY_SOURCE".into()), ("tag", "MPI_ANY_TAG".into())];
+        let want =
+            [("type", Value::Null), ("source", "MPI_ANY_SOURCE".into()), ("tag", "MPI_ANY_TAG".into())];
         want.iter().for_each(|(key, v)| assert_eq!(&recv[key], v));
         assert_eq!((&recv["rsource"], &recv["bytes"]), (&Value::Null, &Value::Null));
         assert_eq!(recv["error"], "MPI_ERR_RANK");
@@ -344,7 +356,13 @@ mod tests {
 
     #[test]
     fn durations_have_three_digits() {
-        let cases = [(0, "0ns"), (999, "999ns"), (1_234, "1.23us"), (45_678_901, "45.6ms"), (-2_000_000_000, "-2.00s")];
+        let cases = [
+            (0, "0ns"),
+            (999, "999ns"),
+            (1_234, "1.23us"),
+            (45_678_901, "45.6ms"),
+            (-2_000_000_000, "-2.00s"),
+        ];
         cases.iter().for_each(|(ns, text)| assert_eq!(duration(*ns), *text));
     }
 }

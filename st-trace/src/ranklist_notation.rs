@@ -8,6 +8,7 @@
 use std::fmt::Write as _;
 
 use crate::ranklist::RankList;
+use crate::ranks::Run;
 
 /// Sets of more ranks than this print their runs as they are, without a search for boxes.
 const SEARCH_LIMIT: u64 = 1 << 16;
@@ -42,40 +43,203 @@ pub fn print(set: &RankList) -> String {
     text
 }
 
-/// Reads a set; `None` if the text is not one, or has more than 2^32 ranks.
+/// Reads a set; `None` if the text is not one, or more than [`SEARCH_LIMIT`] ranks in several dimensions.
 #[must_use]
 pub fn parse(text: &str) -> Option<RankList> {
     if text == "<>" {
         return Some(RankList::default());
     }
-    let mut set = RankList::default();
-    for part in text.split('+') {
-        set = set.union(&parse_box(part.strip_prefix('<')?.strip_suffix('>')?)?);
+    let boxes = text.split('+').map(parse_box).collect::<Option<Vec<_>>>()?;
+    // Ascending runs, however long, are taken as they are.
+    let runs = boxes.iter().map(as_run).collect::<Option<Vec<_>>>();
+    if let Some(set) = runs.and_then(RankList::from_runs) {
+        return Some(set);
     }
-    Some(set)
+    let mut ranks = Vec::new();
+    for b in &boxes {
+        expand(b, &mut ranks)?;
+    }
+    Some(ranks.into_iter().collect())
 }
 
-fn parse_box(text: &str) -> Option<RankList> {
-    let words = text.split(' ').map(|w| w.parse().ok()).collect::<Option<Vec<u32>>>()?;
-    let (&[dim, start], dims) = words.split_first_chunk::<2>()?;
-    let pairs: Vec<(u32, u32)> = dims.chunks_exact(2).map(|p| (p[0], p[1])).collect();
-    if dims.len() % 2 != 0 || u32::try_from(pairs.len()) != Ok(dim) || dim == 0 {
+fn parse_box(text: &str) -> Option<Descriptor> {
+    let words = text.strip_prefix('<')?.strip_suffix('>')?.split(' ');
+    let words = words.map(|w| w.parse().ok()).collect::<Option<Vec<u32>>>()?;
+    let (&[dim, start], rest) = words.split_first_chunk::<2>()?;
+    let dims: Vec<(u32, u32)> = rest.chunks_exact(2).map(|p| (p[0], p[1])).collect();
+    let sound = dims.iter().all(|(n, stride)| *n == 1 || (*n > 1 && *stride > 0));
+    (rest.len() % 2 == 0 && u32::try_from(dims.len()) == Ok(dim) && dim > 0 && sound)
+        .then_some(Descriptor { start, dims })
+}
+
+fn as_run(b: &Descriptor) -> Option<Run> {
+    let &[(n, stride)] = &b.dims[..] else { return None };
+    let step = if n == 1 { 0 } else { stride.into() };
+    let last = u64::from(b.start) + u64::from(stride) * u64::from(n - 1);
+    (n == 1 || last <= u32::MAX.into()).then_some(Run { start: b.start.into(), step, n: n.into() })
+}
+
+/// Appends the ranks of a box.
+fn expand(b: &Descriptor, to: &mut Vec<u32>) -> Option<()> {
+    let total = b.dims.iter().try_fold(1u64, |t, (n, _)| t.checked_mul((*n).into()))?;
+    if total.saturating_add(u64::try_from(to.len()).ok()?) > SEARCH_LIMIT {
         return None;
     }
-    // One dimension is a run, whatever its length.
-    if let [(n, step)] = pairs[..] {
-        let run = crate::ranks::Run { start: start.into(), step: step.into(), n: n.into() };
-        let last = u64::from(start) + u64::from(step) * u64::from(n.checked_sub(1)?);
-        return (n == 1 || step > 0).then_some(())?.and_run(run, last);
+    let mut ranks = vec![b.start];
+    for (n, stride) in &b.dims {
+        let mut inner = Vec::with_capacity(ranks.len());
+        for r in ranks {
+            for i in 0..*n {
+                inner.push(i.checked_mul(*stride)?.checked_add(r)?);
+            }
+        }
+        ranks = inner;
     }
-    let total = pairs.iter().try_fold(1u64, |t, (n, _)| t.checked_mul((*n).into()).filter(|t| *t <= SEARCH_LIMIT))?;
-    let mut ranks = Vec::with_capacity(usize::try_from(total).ok()?);
-    ranks.push(u64::from(start));
-    for (n, stride) in pairs {
-        let outer = std::mem::take(&mut ranks);
-        for r in outer {
-            ranks.extend((0..u64::from(n)).map(|i| r + i * u64::from(stride)));
+    to.append(&mut ranks);
+    Some(())
+}
+
+fn cover_set(set: &RankList) -> Vec<Descriptor> {
+    if set.len() <= SEARCH_LIMIT {
+        return cover(&set.iter().collect::<Vec<_>>());
+    }
+    let small = |v: i64| u32::try_from(v).unwrap_or(u32::MAX);
+    let one = |r: &Run| Descriptor {
+        start: small(r.start),
+        dims: vec![(u32::try_from(r.n).unwrap_or(u32::MAX), small(r.step))],
+    };
+    set.runs().iter().map(one).collect()
+}
+
+/// The set as one box, if it is one. `s` ascends strictly and is not empty.
+fn boxed(s: &[u32]) -> Option<Descriptor> {
+    let (&start, rest) = s.split_first()?;
+    let Some(second) = rest.first() else { return Some(Descriptor { start, dims: Vec::new() }) };
+    let step = second - start;
+    let k = progression(s, step);
+    if k == s.len() {
+        return Some(Descriptor { start, dims: vec![(u32::try_from(k).ok()?, step)] });
+    }
+    for m in (2..=k).rev().filter(|m| s.len() % m == 0) {
+        if s.chunks(m).all(|block| progression(block, step) == m) {
+            let starts: Vec<u32> = s.iter().step_by(m).copied().collect();
+            if let Some(mut outer) = boxed(&starts) {
+                outer.dims.push((u32::try_from(m).ok()?, step));
+                return Some(outer);
+            }
         }
     }
-    ranks.into_iter().map(|r| u32::try_from(r).ok()).collect::<Option<RankList>>()
+    None
+}
+
+/// Length of the longest prefix that ascends by `step`.
+fn progression(s: &[u32], step: u32) -> usize {
+    1 + s.windows(2).take_while(|w| w[1] - w[0] == step).count()
+}
+
+/// Boxes whose union is the set: exact, and small but not always least.
+fn cover(s: &[u32]) -> Vec<Descriptor> {
+    if let Some(one) = boxed(s) {
+        return vec![one];
+    }
+    let pieces = |fixed: Option<u32>| {
+        let (mut out, mut rest) = (Vec::new(), s);
+        while let [first, tail @ ..] = rest {
+            let step = fixed.or_else(|| tail.first().map(|t| t - first)).unwrap_or(1);
+            let n = progression(rest, step);
+            out.push((*first, u32::try_from(n).unwrap_or(u32::MAX), if n == 1 { 0 } else { step }));
+            rest = &rest[n..];
+        }
+        out
+    };
+    let any = grouped(pieces(None));
+    let runs = pieces(Some(1));
+    // Runs of two and more on average, so that each level halves the work.
+    let by_runs = (runs.len() * 2 <= s.len()).then(|| grouped(runs));
+    let cost = |d: &[Descriptor]| d.iter().map(|d| 2 + 2 * d.dims.len().max(1)).sum::<usize>();
+    match by_runs {
+        Some(r) if cost(&r) < cost(&any) => r,
+        _ => any,
+    }
+}
+
+/// Covers progressions (start, length, step): those of equal length and step by the cover of their starts.
+fn grouped(pieces: Vec<(u32, u32, u32)>) -> Vec<Descriptor> {
+    let mut groups: Vec<((u32, u32), Vec<u32>)> = Vec::new();
+    for (start, n, step) in pieces {
+        match groups.iter_mut().find(|(key, _)| *key == (n, step)) {
+            Some((_, starts)) => starts.push(start),
+            None => groups.push(((n, step), vec![start])),
+        }
+    }
+    let mut out = Vec::new();
+    for ((n, step), starts) in groups {
+        for mut d in cover(&starts) {
+            if n > 1 {
+                d.dims.push((n, step));
+            }
+            out.push(d);
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_papers_examples() {
+        for (ranks, text) in [
+            (vec![5, 6, 9, 10], "<2 5 2 4 2 1>"),
+            ((0..16).collect(), "<1 0 16 1>"),
+            (vec![7], "<1 7 1 0>"),
+            (vec![], "<>"),
+            (vec![0, 1, 2, 4, 5, 6, 8, 9, 10, 15], "<2 0 3 4 3 1>+<1 15 1 0>"),
+        ] {
+            let set: RankList = ranks.into_iter().collect();
+            assert_eq!(print(&set), text);
+            assert_eq!(parse(text), Some(set));
+        }
+        assert_eq!(parse("<2 0 4 4 4 1>"), Some(RankList::first(16)));
+    }
+
+    #[test]
+    fn a_million_ranks_are_one_descriptor() {
+        assert_eq!(print(&RankList::first(1_000_000)), "<1 0 1000000 1>");
+        assert_eq!(parse("<1 0 1000000 1>"), Some(RankList::first(1_000_000)));
+    }
+
+    #[test]
+    fn what_is_no_set_is_refused() {
+        for text in [
+            "",
+            "<",
+            "<1 0>",
+            "<2 0 4 1>",
+            "<1 0 0 1>",
+            "<1 4294967295 2 1>",
+            "<0 1>",
+            "<1 0 2 0>",
+            "1 0 1 0",
+            "<3 0 9999 1 9999 1 9999 1>",
+        ] {
+            assert_eq!(parse(text), None, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_set_comes_back(v in proptest::collection::vec(0u32..200, 0..80)) {
+            let set: RankList = v.into_iter().collect();
+            prop_assert_eq!(parse(&print(&set)), Some(set));
+        }
+
+        #[test]
+        fn nested_boxes_are_one_descriptor(start in 0u32..9, a in 1u32..5, b in 1u32..5, c in 1u32..4) {
+            let ranks = (0..a).flat_map(|i| (0..b).flat_map(move |j| (0..c).map(move |k| start + 1000 * i + 50 * j + 3 * k)));
+            prop_assert_eq!(cover(&ranks.collect::<Vec<_>>()).len(), 1);
+        }
+    }
 }
