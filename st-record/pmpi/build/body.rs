@@ -1,0 +1,100 @@
+//! The body of a wrapper: read the inputs, make the real call, read the outputs.
+
+use crate::header::Function;
+use crate::params::{Code, Params};
+use crate::wrappers::{arguments, pointer, result};
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+use st_trace::calls::Row;
+
+/// Body of a function that is recorded by name only.
+pub(crate) fn opaque(name: &str, id: u16, f: &Function) -> TokenStream {
+    let code = Code::opaque();
+    assemble(name, id, f, &code)
+}
+
+/// Body of a function with a row in the call table.
+pub(crate) fn recorded(row: &Row, f: &Function) -> Result<TokenStream, String> {
+    if row.params.len() != f.params.len() {
+        return Err(format!(
+            "{}: mpi.h declares {} parameters, the call table (calls.txt) lists {}",
+            row.name,
+            f.params.len(),
+            row.params.len()
+        ));
+    }
+    let code = Params::new(row).code()?;
+    Ok(assemble(&row.name, row.id.0, f, &code))
+}
+
+fn assemble(name: &str, id: u16, f: &Function, code: &Code) -> TokenStream {
+    let (decl, args) = arguments(f);
+    let (pointer, result) = (pointer(f), result(f));
+    let body = format_ident!("body_{name}");
+    let sep = if f.params.is_empty() { quote!() } else { quote!(,) };
+    let (variables, before, after) = (&code.variables, &code.before, &code.after);
+    let repeat = format_ident!("{}", code.repeat);
+    let opaque = code.opaque;
+    let class = if result.to_string().ends_with("c_int") { quote!(i64::from(result)) } else { quote!(0) };
+    let hooks = Hooks::of(name, &class);
+    let (first, prepared, returned, last) = (hooks.first, hooks.prepared, hooks.returned, hooks.last);
+    quote! {
+        #[inline(never)]
+        unsafe fn #body(next: #pointer #sep #decl) -> #result {
+            unsafe {
+                #first
+                let Some(mut call) = Call::begin(#id, Repeat::#repeat, #opaque, capture_registers()) else { return next(#args) };
+                #variables
+                call.prepare(|c| { #before });
+                #prepared
+                let result = call.real(|| next(#args));
+                #returned
+                call.finish(#class, |c| { #after });
+                #last
+                result
+            }
+        }
+    }
+}
+
+/// What the functions that begin and end a recording do besides being recorded.
+#[derive(Default)]
+struct Hooks {
+    /// Before anything else.
+    first: TokenStream,
+    /// After the inputs were read.
+    prepared: TokenStream,
+    /// After the real call.
+    returned: TokenStream,
+    /// After the call was recorded.
+    last: TokenStream,
+}
+
+impl Hooks {
+    fn of(name: &str, class: &TokenStream) -> Self {
+        match name {
+            "MPI_Init" | "MPI_Init_thread" => Self {
+                first: quote!(crate::life::before_init();),
+                prepared: quote!(call.always();),
+                returned: quote!(crate::life::after_init(#class);),
+                ..Self::default()
+            },
+            "MPI_Finalize" => Self {
+                prepared: quote!(call.always();),
+                last: quote!(drop(call); crate::life::close();),
+                ..Self::default()
+            },
+            // It does not return: everything is recorded and written first.
+            "MPI_Abort" => Self {
+                prepared: quote!(call.always(); call.last(); crate::life::close();),
+                ..Self::default()
+            },
+            "MPI_Pcontrol" => Self {
+                first: quote!(crate::life::pcontrol(a0);),
+                prepared: quote!(call.always();),
+                ..Self::default()
+            },
+            _ => Self::default(),
+        }
+    }
+}

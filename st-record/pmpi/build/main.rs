@@ -1,0 +1,43 @@
+//! Generates, for the MPI named by `MPICC`, one wrapper per function of its headers.
+//!
+//! Outputs in `OUT_DIR`: `types.rs` (types and numeric constants), `constants.rs` (what only C can see) and
+//! `wrappers.rs`. Sets `cfg(openmpi)` or `cfg(mpich)`.
+
+mod body;
+mod header;
+mod params;
+mod shim;
+mod toolchain;
+mod wrappers;
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+fn main() {
+    if let Err(e) = run() {
+        println!("cargo::error=st-pmpi: {e}");
+        std::process::exit(1);
+    }
+}
+
+fn run() -> Result<(), String> {
+    println!("cargo::rerun-if-changed=build");
+    println!("cargo::rustc-check-cfg=cfg(openmpi, mpich)");
+    let out = PathBuf::from(env::var_os("OUT_DIR").ok_or("OUT_DIR is not set")?);
+    let toolchain = toolchain::Toolchain::detect()?;
+    let header = header::Header::read(&toolchain)?;
+    let flavour = if header.library == "MPICH" { "mpich" } else { "openmpi" };
+    println!("cargo::rustc-cfg={flavour}");
+    println!("cargo::rustc-env=ST_MPI_LIBRARY={}", header.library);
+    let constants = shim::build(&toolchain, &out)?;
+    let wrappers = wrappers::generate(&header)?;
+    write(&out.join("types.rs"), &header.types)?;
+    write(&out.join("constants.rs"), &constants)?;
+    write(&out.join("wrappers.rs"), &wrappers)?;
+    toolchain.link();
+    Ok(())
+}
+
+fn write(path: &Path, text: &str) -> Result<(), String> {
+    std::fs::write(path, text).map_err(|e| format!("{}: {e}", path.display()))
+}

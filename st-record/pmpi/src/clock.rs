@@ -1,0 +1,143 @@
+//! The clock: nanoseconds of `CLOCK_MONOTONIC`, read through the time stamp counter where the kernel itself trusts it.
+//!
+//! The counter's rate is measured against `CLOCK_MONOTONIC` all the time: first over a moment in `MPI_Init`, then
+//! again at growing intervals, each time over the whole run so far. A correction never jumps: the clock keeps its
+//! reading and runs a little faster or slower for the next interval.
+
+use std::time::Duration;
+
+/// Bits after the binary point of a rate.
+const POINT: u32 = 40;
+/// First and longest interval between corrections, ns.
+const SHORTEST: i64 = 1_000_000;
+const LONGEST: i64 = 1_000_000_000;
+
+/// Conversion from ticks to ns. `Copy`: a call takes both its times with the same one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Clock {
+    /// Whether ticks are the counter's; otherwise they are ns.
+    counter: bool,
+    /// The reading at `ticks` was `ns`.
+    ticks: u64,
+    ns: i64,
+    /// ns per tick.
+    rate: u64,
+    /// When to correct next.
+    due: u64,
+    interval: i64,
+    /// First reading of both clocks.
+    first: (u64, i64),
+}
+
+impl Clock {
+    /// Measures the counter for a tenth of a millisecond.
+    pub(crate) fn start() -> Self {
+        let source = std::fs::read_to_string("/sys/devices/system/clocksource/clocksource0/current_clocksource");
+        let counter = source.is_ok_and(|s| s.trim() == "tsc");
+        let mut c = Self { counter, ticks: 0, ns: 0, rate: 1 << POINT, due: u64::MAX, interval: SHORTEST, first: (0, 0) };
+        c.first = (c.read(), monotonic());
+        (c.ticks, c.ns) = c.first;
+        if counter {
+            let end = c.ns + i64::try_from(Duration::from_micros(100).as_nanos()).unwrap_or(0);
+            while monotonic() < end {}
+            let now = (c.read(), monotonic());
+            c.rate = rate(now.0 - c.first.0, now.1 - c.first.1).unwrap_or(1 << POINT);
+            c.due = c.ticks_in(c.interval);
+        }
+        c
+    }
+
+    /// Where times come from, for the header.
+    pub(crate) fn source(&self) -> &'static str {
+        if self.counter { "tsc" } else { "clock_monotonic" }
+    }
+
+    /// Now, in ns.
+    #[inline]
+    pub(crate) fn now(&self) -> i64 {
+        self.at(self.read())
+    }
+
+    /// Corrects the rate if that is due.
+    #[inline]
+    pub(crate) fn tick(&mut self) {
+        if self.counter {
+            let t = self.read();
+            if t >= self.due {
+                self.correct(t);
+            }
+        }
+    }
+
+    #[cold]
+    fn correct(&mut self, t: u64) {
+        let truth = monotonic();
+        let shown = self.at(t);
+        self.interval = (self.interval * 2).min(LONGEST);
+        if let Some(r) = rate(t - self.first.0, truth - self.first.1) {
+            // The error is worked off over the next interval, at no more than a thousandth.
+            let limit = i128::from(r) / 1000;
+            let slew = (i128::from(truth - shown) * i128::from(r) / i128::from(self.interval)).clamp(-limit, limit);
+            self.rate = u64::try_from(i128::from(r) + slew).unwrap_or(r);
+        }
+        (self.ticks, self.ns) = (t, shown);
+        self.due = self.ticks_in(self.interval);
+    }
+
+    /// The tick count `ns` after the last correction.
+    fn ticks_in(&self, ns: i64) -> u64 {
+        let ticks = (u128::from(ns.unsigned_abs()) << POINT) / u128::from(self.rate.max(1));
+        self.ticks.saturating_add(u64::try_from(ticks).unwrap_or(u64::MAX))
+    }
+
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "ns since the last correction")]
+    fn at(&self, ticks: u64) -> i64 {
+        // Another processor's counter may be behind by a few ticks.
+        let elapsed = ticks.saturating_sub(self.ticks);
+        self.ns + ((u128::from(elapsed) * u128::from(self.rate)) >> POINT) as i64
+    }
+
+    #[inline]
+    fn read(&self) -> u64 {
+        if self.counter {
+            // SAFETY: x86-64 always has the time stamp counter (st-unwind builds for no other machine).
+            unsafe { core::arch::x86_64::_rdtsc() }
+        } else {
+            monotonic().unsigned_abs()
+        }
+    }
+}
+
+/// ns per tick in fixed point.
+fn rate(ticks: u64, ns: i64) -> Option<u64> {
+    u64::try_from((u128::from(ns.unsigned_abs()) << POINT).checked_div(u128::from(ticks))?).ok()
+}
+
+/// `CLOCK_MONOTONIC` in ns.
+pub(crate) fn monotonic() -> i64 {
+    let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `t` is a valid place for the answer.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut t) };
+    t.tv_sec * 1_000_000_000 + t.tv_nsec
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn follows_the_kernel_clock_and_never_goes_back() {
+        let mut c = Clock::start();
+        let (mut last, end) = (c.now(), monotonic() + 300_000_000);
+        while monotonic() < end {
+            c.tick();
+            let now = c.now();
+            assert!(now >= last);
+            last = now;
+        }
+        // Both clocks are read one after the other; the machine may switch to another process in between.
+        let error = (0..10).map(|_| (c.now() - monotonic()).abs()).min().unwrap();
+        assert!(error < 20_000, "{error} ns");
+    }
+}

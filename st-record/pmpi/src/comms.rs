@@ -1,0 +1,278 @@
+//! Communicators and groups: from handles to the trace's tables.
+//!
+//! Members are world ranks, found by local calls only (`MPI_Comm_group`, `MPI_Group_translate_ranks`).
+//!
+//! SAFETY, for the whole module: handles come from the program, which passed them to an MPI function that uses them,
+//! or from an MPI function that made them; results go to variables and buffers of the stated lengths.
+#![expect(clippy::undocumented_unsafe_blocks, reason = "one reason for the module, above")]
+
+use crate::ffi::{Handle, MPI_Comm, MPI_Group, constants as k};
+use crate::generated::real;
+use crate::state::Made;
+use foldhash::fast::FixedState;
+use st_trace::objects::{Comm, Group, Name};
+use st_trace::ranks::RankSeq;
+use st_trace::record::RankRecorder;
+use std::collections::HashMap;
+use std::ffi::c_int;
+
+/// What reading calls on a communicator needs.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct CommInfo {
+    /// The caller's rank in it.
+    pub(crate) rank: c_int,
+    /// Size of the local group.
+    pub(crate) local: i64,
+    /// Size of the group that ranks in calls refer to.
+    pub(crate) peers: i64,
+    pub(crate) inter: bool,
+}
+
+/// Communicators and groups in use.
+#[derive(Debug, Default)]
+pub(crate) struct Comms {
+    by_handle: HashMap<u64, i64, FixedState>,
+    /// The communicator of most calls.
+    last: (u64, i64),
+    /// By index in the trace's table.
+    infos: Vec<CommInfo>,
+    /// Open MPI gives equal groups one handle, and counts.
+    groups: HashMap<u64, Vec<i64>, FixedState>,
+    /// Group of `MPI_COMM_WORLD`, as a handle of our own.
+    world: u64,
+}
+
+impl Comms {
+    /// Registers `MPI_COMM_WORLD` and `MPI_COMM_SELF`.
+    pub(crate) fn start(&mut self, recorder: &mut RankRecorder) {
+        let world = MPI_Comm::from_raw(k::st_MPI_COMM_WORLD);
+        let mut group = MPI_Group::from_raw(k::st_MPI_GROUP_NULL);
+        unsafe { real::MPI_Comm_group(world, &raw mut group) };
+        self.world = group.raw();
+        for (handle, kind) in [(k::st_MPI_COMM_WORLD, "MPI_COMM_WORLD"), (k::st_MPI_COMM_SELF, "MPI_COMM_SELF")] {
+            let (content, info) = self.describe(handle, kind, 0);
+            let index = recorder.comms.predefined(content);
+            self.set(handle, index, info);
+        }
+        let empty = recorder.groups.predefined(Group { members: RankSeq::default() });
+        self.groups.insert(k::st_MPI_GROUP_EMPTY, vec![empty]);
+        self.last = (k::st_MPI_COMM_NULL, -1);
+    }
+
+    /// Index of a communicator, learned now if some unknown function made it; -1 for the null handle.
+    #[inline]
+    pub(crate) fn index(&mut self, handle: u64, recorder: &mut RankRecorder) -> i64 {
+        if self.last.0 == handle {
+            return self.last.1;
+        }
+        let index = self.find(handle, recorder);
+        self.last = (handle, index);
+        index
+    }
+
+    fn find(&mut self, handle: u64, recorder: &mut RankRecorder) -> i64 {
+        if handle == k::st_MPI_COMM_NULL {
+            return -1;
+        }
+        match self.by_handle.get(&handle) {
+            Some(&i) => i,
+            None => self.create(handle, 0, Made::unknown(), recorder),
+        }
+    }
+
+    /// What is known of the communicator at an index.
+    pub(crate) fn info(&self, index: i64) -> CommInfo {
+        usize::try_from(index).ok().and_then(|i| self.infos.get(i)).copied().unwrap_or_default()
+    }
+
+    /// Registers a new communicator made from the one with index `parent`.
+    pub(crate) fn create(&mut self, handle: u64, parent: i64, made: Made<'_>, recorder: &mut RankRecorder) -> i64 {
+        if handle == k::st_MPI_COMM_NULL {
+            return -1;
+        }
+        // The two sides of an intercommunicator have different local communicators; its name must not tell them apart.
+        let parent = if made.function == "MPI_Intercomm_create" { 0 } else { parent };
+        let name: Name = recorder.comms.get(parent).map_or(1, |c| c.name);
+        let (content, info) = self.describe(handle, made.function, name);
+        let index = recorder.comms.create(made.call, made.site, content);
+        self.set(handle, index, info);
+        index
+    }
+
+    /// Registers a duplicate whose handle is not usable yet.
+    pub(crate) fn promise(&mut self, parent: i64, made: Made<'_>, recorder: &mut RankRecorder) -> i64 {
+        let Some(of) = recorder.comms.get(parent) else { return -1 };
+        let content = Comm { kind: made.function.to_owned(), parent: of.name, ..of.content.clone() };
+        let index = recorder.comms.create(made.call, made.site, content);
+        let info = self.info(parent);
+        self.set_info(index, info);
+        index
+    }
+
+    /// Gives a communicator its handle.
+    pub(crate) fn bind(&mut self, handle: u64, index: i64) {
+        if handle != k::st_MPI_COMM_NULL {
+            self.by_handle.insert(handle, index);
+            self.last = (handle, index);
+        }
+    }
+
+    /// Whether the handle is one of a live communicator.
+    pub(crate) fn knows(&self, handle: u64) -> bool {
+        self.by_handle.contains_key(&handle)
+    }
+
+    /// Forgets a freed communicator.
+    pub(crate) fn free(&mut self, handle: u64, recorder: &mut RankRecorder) {
+        if let Some(index) = self.by_handle.remove(&handle) {
+            recorder.comms.free(index);
+        }
+        self.last = (k::st_MPI_COMM_NULL, -1);
+    }
+
+    fn set(&mut self, handle: u64, index: i64, info: CommInfo) {
+        self.set_info(index, info);
+        self.bind(handle, index);
+    }
+
+    fn set_info(&mut self, index: i64, info: CommInfo) {
+        if let Ok(i) = usize::try_from(index) {
+            if self.infos.len() <= i {
+                self.infos.resize(i + 1, CommInfo::default());
+            }
+            self.infos[i] = info;
+        }
+    }
+
+    /// Asks the library.
+    fn describe(&self, handle: u64, kind: &str, parent: Name) -> (Comm, CommInfo) {
+        let comm = MPI_Comm::from_raw(handle);
+        let (mut rank, mut inter) = (0, 0);
+        let mut group = MPI_Group::from_raw(k::st_MPI_GROUP_NULL);
+        unsafe {
+            real::MPI_Comm_rank(comm, &raw mut rank);
+            real::MPI_Comm_test_inter(comm, &raw mut inter);
+            real::MPI_Comm_group(comm, &raw mut group);
+        }
+        let members = self.members(group.raw());
+        let mut remote = RankSeq::default();
+        unsafe {
+            real::MPI_Group_free(&raw mut group);
+            if inter != 0 {
+                real::MPI_Comm_remote_group(comm, &raw mut group);
+                remote = self.members(group.raw());
+                real::MPI_Group_free(&raw mut group);
+            }
+        }
+        let local = i64::try_from(members.len()).unwrap_or(0);
+        let peers = if inter != 0 { i64::try_from(remote.len()).unwrap_or(0) } else { local };
+        let info = CommInfo { rank, local, peers, inter: inter != 0 };
+        (Comm { kind: kind.to_owned(), parent, members, remote }, info)
+    }
+
+    /// World ranks of a group's members; -1 for processes that are not in the world.
+    fn members(&self, group: u64) -> RankSeq {
+        let group = MPI_Group::from_raw(group);
+        let mut n: c_int = 0;
+        unsafe { real::MPI_Group_size(group, &raw mut n) };
+        let ranks: Vec<c_int> = (0..n).collect();
+        let mut world = vec![-1; ranks.len()];
+        if n > 0 {
+            // Some versions of the header lack the const: the ranks are only read.
+            let (from, to) = (ranks.as_ptr().cast_mut(), world.as_mut_ptr());
+            unsafe { real::MPI_Group_translate_ranks(group, n, from, MPI_Group::from_raw(self.world), to) };
+        }
+        let mut seq = RankSeq::default();
+        world.into_iter().for_each(|r| seq.push(if r < 0 { -1 } else { i64::from(r) }));
+        seq
+    }
+
+    /// Index of a group, learned now if some unknown function made it; -1 for the null handle.
+    pub(crate) fn group(&mut self, handle: u64, recorder: &mut RankRecorder) -> i64 {
+        if handle == k::st_MPI_GROUP_NULL {
+            return -1;
+        }
+        match self.groups.get(&handle).and_then(|g| g.last()) {
+            Some(&i) => i,
+            None => self.new_group(handle, Made::unknown(), recorder),
+        }
+    }
+
+    /// Registers a new group. Empty groups are all `MPI_GROUP_EMPTY`.
+    pub(crate) fn new_group(&mut self, handle: u64, made: Made<'_>, recorder: &mut RankRecorder) -> i64 {
+        if handle == k::st_MPI_GROUP_NULL {
+            return -1;
+        }
+        let members = self.members(handle);
+        let index = if members.is_empty() {
+            recorder.groups.predefined(Group { members })
+        } else {
+            recorder.groups.create(made.call, made.site, Group { members })
+        };
+        if handle != k::st_MPI_GROUP_EMPTY {
+            self.groups.entry(handle).or_default().push(index);
+        }
+        index
+    }
+
+    /// Forgets a freed group.
+    pub(crate) fn free_group(&mut self, handle: u64, recorder: &mut RankRecorder) {
+        if handle == k::st_MPI_GROUP_EMPTY {
+            return;
+        }
+        if let Some(of) = self.groups.get_mut(&handle) {
+            if let Some(index) = of.pop() {
+                recorder.groups.free(index);
+            }
+            if of.is_empty() {
+                self.groups.remove(&handle);
+            }
+        }
+    }
+
+    /// Number of dimensions of a cartesian topology; 0 without one.
+    pub(crate) fn cart_dims(comm: u64) -> i64 {
+        let mut n = 0;
+        if topology(comm) == k::st_MPI_CART {
+            unsafe { real::MPI_Cartdim_get(MPI_Comm::from_raw(comm), &raw mut n) };
+        }
+        i64::from(n)
+    }
+
+    /// Nodes and edges of a graph topology; 0 without one.
+    pub(crate) fn graph_dims(comm: u64) -> (i64, i64) {
+        let (mut nodes, mut edges) = (0, 0);
+        if topology(comm) == k::st_MPI_GRAPH {
+            unsafe { real::MPI_Graphdims_get(MPI_Comm::from_raw(comm), &raw mut nodes, &raw mut edges) };
+        }
+        (i64::from(nodes), i64::from(edges))
+    }
+
+    /// Number of a rank's neighbours in a graph topology.
+    pub(crate) fn graph_degree(comm: u64, rank: c_int) -> i64 {
+        let mut n = 0;
+        if topology(comm) == k::st_MPI_GRAPH {
+            unsafe { real::MPI_Graph_neighbors_count(MPI_Comm::from_raw(comm), rank, &raw mut n) };
+        }
+        i64::from(n)
+    }
+
+    /// In and out-degree of the caller in a distributed graph topology.
+    pub(crate) fn dist_degrees(comm: u64) -> (i64, i64) {
+        let (mut into, mut out, mut weighted) = (0, 0, 0);
+        if topology(comm) == k::st_MPI_DIST_GRAPH {
+            let comm = MPI_Comm::from_raw(comm);
+            unsafe { real::MPI_Dist_graph_neighbors_count(comm, &raw mut into, &raw mut out, &raw mut weighted) };
+        }
+        (i64::from(into), i64::from(out))
+    }
+}
+
+/// The communicator's kind of topology.
+fn topology(comm: u64) -> c_int {
+    let mut kind: c_int = k::st_MPI_UNDEFINED;
+    if comm != k::st_MPI_COMM_NULL {
+        unsafe { real::MPI_Topo_test(MPI_Comm::from_raw(comm), &raw mut kind) };
+    }
+    kind
+}

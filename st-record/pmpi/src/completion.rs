@@ -1,0 +1,165 @@
+//! Statuses, and what completions complete.
+//!
+//! SAFETY, for the whole module: pointers are the program's, or our own stand-ins, with as many elements as the call
+//! takes; they are read after the call that fills them has succeeded.
+#![expect(clippy::undocumented_unsafe_blocks, reason = "one reason for the module, above")]
+
+use crate::ffi::{Handle, MPI_Comm, MPI_Request, MPI_Status, constants as k, is_mark};
+use crate::requests::Key;
+use crate::scribe::Scribe;
+use st_trace::values::{CANCELLED, NONE};
+use std::ffi::c_int;
+
+impl Scribe<'_> {
+    /// The program's status, or ours if it ignores it.
+    pub(crate) fn own_status(&mut self, status: *mut MPI_Status) -> *mut MPI_Status {
+        self.stand_in(status, 1)
+    }
+
+    /// The statuses of a call that completes up to `n` requests; its lists are owed from here on.
+    pub(crate) fn own_statuses(&mut self, statuses: *mut MPI_Status, n: i64) -> *mut MPI_Status {
+        self.own().owes_lists = true;
+        self.stand_in(statuses, usize::try_from(n).unwrap_or(0))
+    }
+
+    fn stand_in(&mut self, theirs: *mut MPI_Status, n: usize) -> *mut MPI_Status {
+        if !is_mark(theirs, k::st_MPI_STATUS_IGNORE) && !is_mark(theirs, k::st_MPI_STATUSES_IGNORE) {
+            return theirs;
+        }
+        let ours = &mut self.own().statuses;
+        if ours.len() < n {
+            ours.resize(n.next_power_of_two(), unsafe { std::mem::zeroed() });
+        }
+        ours.as_mut_ptr()
+    }
+
+    /// Fills the three words of a receive's or probe's status.
+    pub(crate) unsafe fn status(&mut self, at: usize, status: *const MPI_Status, wildcard: bool) {
+        let status = unsafe { &*status };
+        let (source, tag) = Self::resolved(status.MPI_SOURCE, status.MPI_TAG);
+        if wildcard {
+            self.set(at, source);
+            self.set(at + 1, tag);
+        }
+        self.set(at + 2, bytes(status));
+    }
+
+    /// All requests of the call are complete.
+    pub(crate) unsafe fn completed_all(&mut self, statuses: *const MPI_Status) {
+        for i in 0..self.own().listed.len() {
+            unsafe { self.one(i, statuses.wrapping_add(i)) };
+        }
+        self.completed_none();
+    }
+
+    /// The requests at `n` positions are complete; statuses in the order of the positions.
+    pub(crate) unsafe fn completed_some(&mut self, positions: *const c_int, n: i64, statuses: *const MPI_Status) {
+        for i in 0..usize::try_from(n).unwrap_or(0) {
+            // MPI_UNDEFINED is negative: there was no active request.
+            if let Ok(position) = usize::try_from(unsafe { *positions.wrapping_add(i) }) {
+                unsafe { self.one(position, statuses.wrapping_add(i)) };
+            }
+        }
+        self.completed_none();
+    }
+
+    /// Writes the lists of what is complete (nothing, if nothing was noted).
+    pub(crate) fn completed_none(&mut self) {
+        let t = self.own();
+        if !std::mem::take(&mut t.owes_lists) {
+            return;
+        }
+        for list in &mut t.completed {
+            t.words.push(i64::try_from(list.len()).unwrap_or(0));
+            t.words.append(list);
+        }
+    }
+
+    /// Writes what a failed call left unwritten.
+    pub(crate) fn settle(&mut self) {
+        self.completed_none();
+    }
+
+    /// Notes the completion of the request at a position.
+    unsafe fn one(&mut self, position: usize, status: *const MPI_Status) {
+        let Some(Some(key)) = self.own().listed.get(position).copied() else { return };
+        let slot = self.state.requests.get(key);
+        if !slot.active {
+            return;
+        }
+        let receive = slot.kind.receive;
+        let status = unsafe { &*status };
+        let (source, tag, size) = if !receive {
+            (NONE, NONE, NONE)
+        } else if is_cancelled(status) {
+            (NONE, NONE, CANCELLED)
+        } else {
+            let (source, tag) = Self::resolved(status.MPI_SOURCE, status.MPI_TAG);
+            (source, tag, bytes(status))
+        };
+        let lists = &mut self.own().completed;
+        lists[0].push(i64::try_from(position).unwrap_or(0));
+        lists[1].push(source);
+        lists[2].push(tag);
+        lists[3].push(size);
+        unsafe { self.complete(position, key) };
+    }
+
+    /// A completed request is gone, or inactive if the program still has its handle (persistent ones).
+    unsafe fn complete(&mut self, position: usize, key: Key) {
+        let at = self.own().listed_at;
+        let theirs = std::ptr::with_exposed_provenance::<MPI_Request>(at).wrapping_add(position);
+        let slot = self.state.requests.get(key);
+        if let Some(promise) = slot.promise.take() {
+            let place = std::ptr::with_exposed_provenance::<MPI_Comm>(promise.place);
+            let handle = unsafe { *place }.raw();
+            self.state.comms.bind(handle, promise.comm);
+        }
+        let slot = self.state.requests.get(key);
+        if unsafe { *theirs }.raw() == k::st_MPI_REQUEST_NULL {
+            self.release(key);
+        } else {
+            slot.active = false;
+        }
+    }
+
+    /// After a completion that returned an error some requests may be gone all the same.
+    pub(crate) fn failed_completion(&mut self) {
+        if !self.own().owes_lists {
+            return;
+        }
+        for position in 0..self.own().listed.len() {
+            if let Some(Some(key)) = self.own().listed.get(position).copied() {
+                let at = self.own().listed_at;
+                let theirs = std::ptr::with_exposed_provenance::<MPI_Request>(at).wrapping_add(position);
+                if unsafe { *theirs }.raw() == k::st_MPI_REQUEST_NULL {
+                    self.release(key);
+                }
+            }
+        }
+    }
+}
+
+/// Bytes that a receive got.
+#[cfg(openmpi)]
+fn bytes(status: &MPI_Status) -> i64 {
+    i64::try_from(status._ucount).unwrap_or(-1)
+}
+/// Whether an operation was cancelled.
+#[cfg(openmpi)]
+fn is_cancelled(status: &MPI_Status) -> bool {
+    status._cancelled != 0
+}
+
+/// Bytes that a receive got: 31 bits in one field, 31 above the flag of the next.
+#[cfg(mpich)]
+fn bytes(status: &MPI_Status) -> i64 {
+    let low = i64::from(status.count_lo.cast_unsigned());
+    let high = i64::from(status.count_hi_and_cancelled.cast_unsigned() >> 1);
+    (high << 32) | low
+}
+/// Whether an operation was cancelled.
+#[cfg(mpich)]
+fn is_cancelled(status: &MPI_Status) -> bool {
+    status.count_hi_and_cancelled & 1 != 0
+}

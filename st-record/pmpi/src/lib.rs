@@ -1,0 +1,37 @@
+//! The recorder: a library preloaded into an MPI program, built once per MPI.
+//!
+//! For every function of `mpi.h` the build script generates two exported wrappers, `MPI_x` and `PMPI_x`, each of which
+//! forwards to the next definition of its own name; language bindings and other tools may come in by either. The
+//! outermost one records: it reads the inputs into words as the call table's row says, makes the real call, reads the
+//! outputs, and hands the call to [`st_trace::record::RankRecorder`].
+//!
+//! * `call`, `scribe`, `lists`, `completion`: one call and its words. `normal`: constants.
+//! * `comms`, `types`, `requests`: from handles to what the trace calls them. `polls`: series of failed polls.
+//! * `state`, `local`, `lock`, `clock`: per process and per thread. `life`: begin and end. `output`: the stream.
+//!
+//! What it deliberately does not do: it reads no user buffer, installs no signal handler, sends no message, and never
+//! changes what a call returns. If anything inside fails it says so in one line and gets out of the way.
+#![expect(unsafe_code, reason = "interposes C functions")]
+
+mod call;
+mod clock;
+mod comms;
+mod completion;
+mod ffi;
+mod generated;
+mod life;
+mod lists;
+mod local;
+mod lock;
+mod message;
+mod next;
+mod normal;
+mod output;
+mod polls;
+mod requests;
+mod scribe;
+mod settings;
+#[path = "../../src/size.rs"]
+mod size;
+mod state;
+mod types;

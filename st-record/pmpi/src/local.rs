@@ -1,0 +1,54 @@
+//! What each thread remembers between calls.
+
+use std::cell::Cell;
+use std::ffi::c_int;
+
+/// A thread's state. Plain cells: there is nothing to drop when a thread or the process ends.
+pub(crate) struct Local {
+    /// Wrappers that the thread is inside of.
+    pub(crate) depth: Cell<u32>,
+    /// More than 0 while [`st_pause`] is in force.
+    pub(crate) paused: Cell<u32>,
+    /// Index of its sequence plus 1; 0 before its first recorded call.
+    pub(crate) thread: Cell<usize>,
+}
+
+thread_local! {
+    /// The calling thread's state.
+    pub(crate) static LOCAL: Local =
+        const { Local { depth: Cell::new(0), paused: Cell::new(0), thread: Cell::new(0) } };
+}
+
+/// Makes the recorder ignore (`on` = 1) or see again (`on` = 0) the MPI calls of the calling thread; nests. A
+/// replayer finds this symbol by `dlsym` and brackets the calls that are its own.
+#[unsafe(no_mangle)]
+pub extern "C" fn st_pause(on: c_int) {
+    LOCAL.with(|l| {
+        let n = l.paused.get();
+        l.paused.set(if on == 0 { n.saturating_sub(1) } else { n + 1 });
+    });
+}
+
+/// Marks the thread as inside a wrapper until dropped, also when a C++ exception passes through.
+pub(crate) struct Inside(());
+
+impl Inside {
+    /// `None` inside another wrapper or while paused.
+    #[inline]
+    pub(crate) fn enter() -> Option<Self> {
+        LOCAL.with(|l| {
+            if l.depth.get() > 0 || l.paused.get() > 0 {
+                return None;
+            }
+            l.depth.set(1);
+            Some(Self(()))
+        })
+    }
+}
+
+impl Drop for Inside {
+    #[inline]
+    fn drop(&mut self) {
+        LOCAL.with(|l| l.depth.set(0));
+    }
+}

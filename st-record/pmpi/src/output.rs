@@ -1,0 +1,211 @@
+//! The stream of one rank: written under a temporary name while the program runs, renamed when complete.
+
+use crate::generated::real;
+use crate::message::say;
+use crate::state::{NESTED, State};
+use st_trace::columns::Chunk;
+use st_trace::header::{Clock, Header, Mpi, Step};
+use st_trace::stream::{WriteOptions, Writer};
+use std::ffi::{CStr, c_char, c_int};
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Name of the file in the output directory that a launcher puts there to be told about each rank, one line each.
+const NOTES: &str = "notes";
+
+/// A stream being written.
+pub(crate) struct Output {
+    rank: u32,
+    writer: Option<Writer<BufWriter<File>>>,
+    temporary: PathBuf,
+    target: PathBuf,
+    /// Bytes of exact times so far.
+    bytes: u64,
+    /// The first failure; nothing is written after it.
+    failure: Option<String>,
+}
+
+impl Output {
+    /// Creates the file and writes the header.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be created.
+    pub(crate) fn create(state: &State, rank: u32, world: u32) -> Result<Self, String> {
+        let directory = &state.settings.output;
+        let target = directory.join(format!("rank-{rank:06}.st"));
+        let temporary = directory.join(format!(".rank-{rank:06}.{}.tmp", std::process::id()));
+        let told = |e: std::io::Error| format!("{}: {e}", temporary.display());
+        let file = File::create(&temporary).map_err(told)?;
+        let header = header(state, world);
+        let mut writer = Writer::new(BufWriter::new(file), &header, WriteOptions { level: 9 }).map_err(told)?;
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        writer.provenance(&Step { tool: "st-record".into(), version, args: Vec::new() }).map_err(told)?;
+        if rank == 0 && !state.settings.quiet {
+            open_line(directory, &header);
+        }
+        Ok(Self { rank, writer: Some(writer), temporary, target, bytes: 0, failure: None })
+    }
+
+    /// Writes exact times; returns the bytes of exact times so far.
+    pub(crate) fn times(&mut self, thread: u32, chunk: &Chunk) -> u64 {
+        if let Some(w) = &mut self.writer {
+            if let Err(e) = w.column_chunk(self.rank, thread, chunk) {
+                self.failure = Some(format!("{}: {e}", self.temporary.display()));
+                self.writer = None;
+            }
+        }
+        let n = chunk.gaps.len() + chunk.durations.len();
+        self.bytes = self.bytes.saturating_add(u64::try_from(n).unwrap_or(0));
+        self.bytes
+    }
+
+    /// Writes the structure and gives the file its name.
+    ///
+    /// # Errors
+    ///
+    /// If anything could not be written, now or earlier; the file is gone then.
+    pub(crate) fn finish(self, state: State) -> Result<(), String> {
+        let Self { writer, temporary, target, failure, .. } = self;
+        let written = match (failure, writer) {
+            (None, Some(writer)) => {
+                let note = note(&state);
+                let (directory, quiet, rank) = (state.settings.output.clone(), state.settings.quiet, self.rank);
+                let section = state.recorder.finish(&host());
+                finish(writer, &section)
+                    .and_then(|()| fs::rename(&temporary, &target))
+                    .map(|()| close_line(&directory, &note, rank, quiet))
+                    .map_err(|e| format!("{}: {e}", target.display()))
+            }
+            (failure, _) => Err(failure.unwrap_or_default()),
+        };
+        if written.is_err() {
+            // Nothing more can be done if even this fails.
+            let _ = fs::remove_file(&temporary);
+        }
+        written
+    }
+}
+
+fn finish(mut writer: Writer<BufWriter<File>>, section: &st_trace::section::Section) -> std::io::Result<()> {
+    writer.section(section)?;
+    writer.finish()?.flush()
+}
+
+fn header(state: &State, world: u32) -> Header {
+    let mut command = fs::read("/proc/self/cmdline").unwrap_or_default();
+    command.pop();
+    let mut words = command.split(|b| *b == 0).map(|w| String::from_utf8_lossy(w).into_owned());
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let settings = &state.settings;
+    let options = [
+        ("time", settings.time.clone().into()),
+        ("time-budget", settings.time_budget.into()),
+        ("stack-depth", settings.stack_depth.into()),
+    ];
+    Header {
+        world,
+        mpi: mpi(),
+        program: words.next().unwrap_or_default(),
+        args: words.collect(),
+        started: u64::try_from(now.as_nanos()).unwrap_or(0),
+        clock: Clock { source: state.clock.source().to_owned(), resolution: 1 },
+        options: options.into_iter().map(|(n, v)| (n.to_owned(), v)).collect(),
+        bindings: vec![binding(state).to_owned()],
+        ..Header::default()
+    }
+}
+
+/// The library and its version, as it says itself.
+fn mpi() -> Mpi {
+    let mut text: [c_char; 8192] = [0; 8192];
+    let (mut n, mut major, mut minor): (c_int, c_int, c_int) = (0, 0, 0);
+    // SAFETY: no MPI's version text is longer (MPI_MAX_LIBRARY_VERSION_STRING is at most 8192); results go to variables.
+    let text = unsafe {
+        real::MPI_Get_library_version(text.as_mut_ptr(), &raw mut n);
+        real::MPI_Get_version(&raw mut major, &raw mut minor);
+        CStr::from_ptr(text.as_ptr()).to_string_lossy().into_owned()
+    };
+    let number = |w: &str| w.trim_start_matches('v').trim_end_matches(',').to_owned();
+    let version = text
+        .split_whitespace()
+        .find(|w| w.trim_start_matches('v').starts_with(|c: char| c.is_ascii_digit()))
+        .map_or_else(String::new, number);
+    let flavour = if cfg!(openmpi) { "openmpi" } else { "mpich" };
+    Mpi { flavour: flavour.into(), version, standard: format!("{major}.{minor}") }
+}
+
+/// The language layer that `MPI_Init` came through: the module of the first site's innermost frame.
+fn binding(state: &State) -> &'static str {
+    let sites = &state.recorder.sites;
+    let frame = sites.sites().first().and_then(|s| s.frames.first());
+    let module = frame.and_then(|f| sites.modules().get(f.module as usize));
+    let file = module.and_then(|m| Path::new(&m.path).file_name()).map(|f| f.to_string_lossy().into_owned());
+    match file.as_deref().unwrap_or_default() {
+        f if f.starts_with("libmpi_mpifh") || f.starts_with("libmpichfort") || f.starts_with("libmpi_usempi") => "Fortran",
+        f if f.starts_with("libmpi_cxx") || f.starts_with("libmpichcxx") => "C++",
+        f if f.starts_with("MPI.") && f.contains("cpython") => "Python",
+        _ => "C",
+    }
+}
+
+/// `Open MPI 4.1.4, C; recording to run/`.
+fn open_line(directory: &Path, header: &Header) {
+    // A launcher says in its file where the trace will go in the end.
+    let launched = fs::read_to_string(directory.join(NOTES)).ok();
+    let to = match launched.as_deref().map(|t| t.lines().next().unwrap_or_default()) {
+        None => format!("{}/", directory.display().to_string().trim_end_matches('/')),
+        Some("") => default_name(&header.program, header.world),
+        Some(target) => target.to_owned(),
+    };
+    let library = env!("ST_MPI_LIBRARY");
+    say(&format!("{library} {}, {}; recording to {to} (-q: silent)", header.mpi.version, header.bindings.join(", ")));
+}
+
+/// Name of the trace of a job: `app-4r.st`.
+fn default_name(program: &str, world: u32) -> String {
+    let app = Path::new(program).file_name().map_or_else(|| "trace".into(), |f| f.to_string_lossy());
+    format!("{app}-{world}r.st")
+}
+
+/// Tells the launcher about this rank, or the user if there is none.
+fn close_line(directory: &Path, note: &str, rank: u32, quiet: bool) {
+    let notes = directory.join(NOTES);
+    match File::options().append(true).open(notes) {
+        // Lines of this length are written as one piece.
+        Ok(mut f) => drop(f.write_all(note.as_bytes())),
+        Err(_) if rank == 0 && !quiet => {
+            let to = directory.display();
+            say(&format!("one stream per rank in {to}; next: st-merge {to} -o {to}.st"));
+        }
+        Err(_) => {}
+    }
+}
+
+/// What a launcher is told: `rank=0 calls=12 nested=0 own_ns=900 MPI_File_open=1`.
+fn note(state: &State) -> String {
+    let mut line = format!(
+        "rank={} calls={} nested={} own_ns={}",
+        state.rank,
+        state.recorder.calls(),
+        NESTED.load(Ordering::Relaxed),
+        state.own_ns()
+    );
+    for (name, n) in state.opaque_calls() {
+        let _ = write!(line, " {name}={n}");
+    }
+    line.push('\n');
+    line
+}
+
+fn host() -> String {
+    let mut name = [0_u8; 256];
+    // SAFETY: the buffer has the stated length.
+    unsafe { libc::gethostname(name.as_mut_ptr().cast(), name.len() - 1) };
+    let end = name.iter().position(|b| *b == 0).unwrap_or(0);
+    String::from_utf8_lossy(&name[..end]).into_owned()
+}

@@ -1,0 +1,223 @@
+//! Requests: which operation a handle stands for.
+//!
+//! A request's *number* is the lowest one free on its thread when the operation was made; it is free again when the
+//! operation completes (a persistent one: when it is freed). Handles are not unique: both libraries give one handle to
+//! several operations that are complete from the start. So a handle leads to a queue of slots; among those, a request
+//! is recognised by the place in which the program keeps it, or else the first in is the first out.
+
+use foldhash::fast::FixedState;
+use std::collections::HashMap;
+
+/// What an operation is, as its creation says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Kind {
+    /// Its completion tells source, tag and size.
+    pub(crate) receive: bool,
+    /// Starts inactive and survives its completion.
+    pub(crate) persistent: bool,
+    /// Leaves its source or tag open.
+    pub(crate) wildcard: bool,
+}
+
+/// A communicator that exists when the request completes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Promise {
+    /// Address of the program's variable for the handle.
+    pub(crate) place: usize,
+    /// Index of the communicator.
+    pub(crate) comm: i64,
+}
+
+/// A live request.
+#[derive(Clone, Debug)]
+pub(crate) struct Slot {
+    handle: u64,
+    /// Address of the program's variable when the request was made.
+    place: usize,
+    thread: usize,
+    number: u32,
+    /// The call that has already claimed it.
+    claimed: u64,
+    pub(crate) kind: Kind,
+    /// Started and not complete.
+    pub(crate) active: bool,
+    pub(crate) promise: Option<Promise>,
+}
+
+/// Index of a live request.
+pub(crate) type Key = u32;
+
+/// All live requests (or, in another instance, matched messages) of the process.
+#[derive(Debug, Default)]
+pub(crate) struct Requests {
+    slots: Vec<Slot>,
+    unused: Vec<Key>,
+    queues: HashMap<u64, Queue, FixedState>,
+    /// The call that claims requests now.
+    call: u64,
+}
+
+/// Slots of one handle, oldest first. Nearly always one.
+#[derive(Debug)]
+struct Queue {
+    first: Key,
+    rest: Vec<Key>,
+}
+
+impl Requests {
+    /// Begins a call: no request is claimed.
+    pub(crate) fn begin(&mut self) {
+        self.call += 1;
+    }
+
+    /// A new request under a number of its thread.
+    pub(crate) fn add(&mut self, numbers: &mut Numbers, thread: usize, handle: u64, place: usize, kind: Kind) -> Key {
+        let slot = Slot {
+            handle,
+            place,
+            thread,
+            number: numbers.take(),
+            claimed: 0,
+            kind,
+            active: !kind.persistent,
+            promise: None,
+        };
+        let key = match self.unused.pop() {
+            Some(k) => {
+                self.slots[k as usize] = slot;
+                k
+            }
+            None => {
+                self.slots.push(slot);
+                u32::try_from(self.slots.len() - 1).unwrap_or(u32::MAX)
+            }
+        };
+        self.queues
+            .entry(handle)
+            .and_modify(|q| q.rest.push(key))
+            .or_insert_with(|| Queue { first: key, rest: Vec::new() });
+        key
+    }
+
+    /// Finds and claims the request that a handle kept at `place` stands for.
+    pub(crate) fn claim(&mut self, handle: u64, place: usize) -> Option<Key> {
+        let queue = self.queues.get(&handle)?;
+        let (slots, call) = (&self.slots, self.call);
+        let free = |k: &Key| slots[*k as usize].claimed != call;
+        let key = if queue.rest.is_empty() {
+            Some(queue.first).filter(free)
+        } else {
+            let all = || std::iter::once(queue.first).chain(queue.rest.iter().copied()).filter(free);
+            all().find(|k| slots[*k as usize].place == place).or_else(|| all().next())
+        }?;
+        self.slots[key as usize].claimed = call;
+        Some(key)
+    }
+
+    /// The request.
+    pub(crate) fn get(&mut self, key: Key) -> &mut Slot {
+        &mut self.slots[key as usize]
+    }
+
+    /// Its number.
+    pub(crate) fn number(&self, key: Key) -> i64 {
+        i64::from(self.slots[key as usize].number)
+    }
+
+    /// Forgets a request; returns the thread and number that are free again.
+    pub(crate) fn remove(&mut self, key: Key) -> (usize, u32) {
+        let slot = &self.slots[key as usize];
+        let (handle, thread, number) = (slot.handle, slot.thread, slot.number);
+        if let Some(q) = self.queues.get_mut(&handle) {
+            if q.first != key {
+                q.rest.retain(|k| *k != key);
+            } else if q.rest.is_empty() {
+                self.queues.remove(&handle);
+            } else {
+                q.first = q.rest.remove(0);
+            }
+        }
+        self.unused.push(key);
+        (thread, number)
+    }
+}
+
+/// The numbers in use on one thread.
+#[derive(Debug, Default)]
+pub(crate) struct Numbers {
+    words: Vec<u64>,
+    /// No word before this one has a free bit.
+    first: usize,
+}
+
+impl Numbers {
+    /// Takes the lowest free number.
+    pub(crate) fn take(&mut self) -> u32 {
+        while self.words.get(self.first).is_some_and(|w| *w == u64::MAX) {
+            self.first += 1;
+        }
+        if self.first == self.words.len() {
+            self.words.push(0);
+        }
+        let word = &mut self.words[self.first];
+        let bit = word.trailing_ones();
+        *word |= 1 << bit;
+        u32::try_from(self.first).unwrap_or(u32::MAX / 64) * 64 + bit
+    }
+
+    /// Gives a number back.
+    pub(crate) fn give(&mut self, number: u32) {
+        let word = number as usize / 64;
+        if let Some(w) = self.words.get_mut(word) {
+            *w &= !(1 << (number % 64));
+            self.first = self.first.min(word);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn add(r: &mut Requests, n: &mut Numbers, handle: u64, place: usize) -> Key {
+        r.add(n, 0, handle, place, Kind::default())
+    }
+
+    #[test]
+    fn the_lowest_free_number_is_taken() {
+        let mut n = Numbers::default();
+        assert_eq!((0..130).map(|_| n.take()).collect::<Vec<_>>(), (0..130).collect::<Vec<_>>());
+        n.give(70);
+        n.give(3);
+        assert_eq!([n.take(), n.take(), n.take()], [3, 70, 130]);
+    }
+
+    #[test]
+    fn one_handle_for_several_requests() {
+        let (mut r, mut n) = (Requests::default(), Numbers::default());
+        let keys: Vec<_> = (0..3).map(|i| add(&mut r, &mut n, 9, 100 + i)).collect();
+        r.begin();
+        // By place, whatever the order; then the oldest that is left.
+        assert_eq!(r.claim(9, 102), Some(keys[2]));
+        assert_eq!(r.claim(9, 7), Some(keys[0]));
+        assert_eq!(r.claim(9, 7), Some(keys[1]));
+        assert_eq!(r.claim(9, 7), None);
+        r.begin();
+        assert_eq!(r.remove(keys[0]), (0, 0));
+        assert_eq!(r.claim(9, 7), Some(keys[1]));
+        r.remove(keys[1]);
+        r.remove(keys[2]);
+        r.begin();
+        assert_eq!(r.claim(9, 102), None);
+    }
+
+    #[test]
+    fn numbers_are_free_after_removal() {
+        let (mut r, mut n) = (Requests::default(), Numbers::default());
+        let (a, b) = (add(&mut r, &mut n, 1, 0), add(&mut r, &mut n, 2, 0));
+        let (_, number) = r.remove(a);
+        n.give(number);
+        let c = add(&mut r, &mut n, 3, 0);
+        assert_eq!((r.number(b), r.number(c)), (1, 0));
+    }
+}

@@ -1,0 +1,296 @@
+//! Reads the parameters of a call into words. Called by the generated wrappers, in row order.
+
+use crate::comms::Comms;
+use crate::ffi::{Handle, MPI_Comm, MPI_Request, constants as k, is_mark};
+use crate::normal;
+use crate::requests::{Kind, Promise};
+use crate::state::{Made, State, Thread};
+use st_trace::calls::CallId;
+use st_trace::values::{NONE, NULL};
+use std::ffi::{c_int, c_void};
+
+/// A call being written down.
+pub(crate) struct Scribe<'a> {
+    pub(crate) state: &'a mut State,
+    pub(crate) thread: usize,
+    call: CallId,
+    site: u32,
+}
+
+/// Which parameters of a rooted collective mean something on this rank.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Significance {
+    /// Those of the root.
+    pub(crate) at_root: bool,
+    /// Those of the others (of all, on an intracommunicator).
+    pub(crate) elsewhere: bool,
+}
+
+impl Thread {
+    /// Begins a call.
+    pub(crate) fn begin(&mut self) {
+        self.words.clear();
+        self.listed.clear();
+        self.owes_lists = false;
+        self.failed = false;
+    }
+}
+
+impl<'a> Scribe<'a> {
+    pub(crate) fn new(state: &'a mut State, thread: usize, call: CallId, site: u32) -> Self {
+        Self { state, thread, call, site }
+    }
+
+    /// The calling thread's state.
+    #[inline]
+    pub(crate) fn own(&mut self) -> &mut Thread {
+        &mut self.state.threads[self.thread]
+    }
+
+    /// Adds a word.
+    #[inline]
+    pub(crate) fn push(&mut self, word: i64) {
+        self.own().words.push(word);
+    }
+
+    /// Keeps a place for an output that reads `default` if the call fails.
+    pub(crate) fn reserve(&mut self, default: i64) -> usize {
+        let words = &mut self.own().words;
+        words.push(default);
+        words.len() - 1
+    }
+
+    /// Keeps places for the three words of a status.
+    pub(crate) fn reserve_status(&mut self) -> usize {
+        let at = self.reserve(NONE);
+        self.push(NONE);
+        self.push(-1);
+        at
+    }
+
+    /// Fills a place.
+    #[inline]
+    pub(crate) fn set(&mut self, at: usize, word: i64) {
+        self.own().words[at] = word;
+    }
+
+    /// Notes that a poll said no.
+    pub(crate) fn poll_failed(&mut self) {
+        self.own().failed = true;
+    }
+
+    // ---- buffers and ranks ----
+
+    /// Whether a buffer is `MPI_IN_PLACE`; adds the flag.
+    pub(crate) fn in_place(&mut self, buffer: *const c_void) -> bool {
+        let yes = is_mark(buffer, k::st_MPI_IN_PLACE);
+        self.push(i64::from(yes));
+        yes
+    }
+
+    /// Which parameters of a rooted collective count here. `by_root`: the root has parameters of its own.
+    pub(crate) fn significance(&mut self, comm: u64, root: c_int, by_root: bool) -> Significance {
+        let index = self.comm(comm);
+        let info = self.state.comms.info(index);
+        if !info.inter {
+            return Significance { at_root: info.rank == root, elsewhere: true };
+        }
+        let at_root = root == k::st_MPI_ROOT;
+        Significance { at_root, elsewhere: root >= 0 || (at_root && !by_root) }
+    }
+
+    // ---- communicators and groups ----
+
+    /// Index of a communicator.
+    #[inline]
+    pub(crate) fn comm(&mut self, handle: u64) -> i64 {
+        self.state.comms.index(handle, &mut self.state.recorder)
+    }
+    /// Number of ranks that lists by rank have.
+    pub(crate) fn peers(&mut self, comm: u64) -> i64 {
+        let index = self.comm(comm);
+        self.state.comms.info(index).peers
+    }
+    /// Size of the local group.
+    pub(crate) fn local_size(&mut self, comm: u64) -> i64 {
+        let index = self.comm(comm);
+        self.state.comms.info(index).local
+    }
+    /// See [`Comms::cart_dims`].
+    pub(crate) fn cart_dims(&mut self, comm: u64) -> i64 {
+        Comms::cart_dims(comm)
+    }
+    /// See [`Comms::graph_dims`].
+    pub(crate) fn graph_dims(&mut self, comm: u64) -> (i64, i64) {
+        Comms::graph_dims(comm)
+    }
+    /// See [`Comms::graph_degree`].
+    pub(crate) fn graph_degree(&mut self, comm: u64, rank: c_int) -> i64 {
+        Comms::graph_degree(comm, rank)
+    }
+    /// See [`Comms::dist_degrees`].
+    pub(crate) fn dist_degrees(&mut self, comm: u64) -> (i64, i64) {
+        Comms::dist_degrees(comm)
+    }
+    /// Registers a new communicator.
+    pub(crate) fn new_comm(&mut self, parent: u64, handle: u64) -> i64 {
+        let (parent, made) = (self.comm(parent), self.made());
+        self.state.comms.create(handle, parent, made, &mut self.state.recorder)
+    }
+    /// Registers a communicator that a request will deliver.
+    pub(crate) fn promise_comm(&mut self, parent: u64) -> i64 {
+        let (parent, made) = (self.comm(parent), self.made());
+        self.state.comms.promise(parent, made, &mut self.state.recorder)
+    }
+    /// Binds the promised communicator of the request numbered last to its handle: now if the library has written it,
+    /// else when the request completes.
+    ///
+    /// # Safety
+    ///
+    /// `place` is the call's output parameter.
+    pub(crate) unsafe fn keep_promise(&mut self, place: *const MPI_Comm, comm: i64) {
+        // SAFETY: the caller's promise.
+        let handle = unsafe { *place }.raw();
+        if handle != k::st_MPI_COMM_NULL && !self.state.comms.knows(handle) {
+            self.state.comms.bind(handle, comm);
+        } else if let Some(Some(key)) = self.own().listed.last().copied() {
+            self.state.requests.get(key).promise = Some(Promise { place: place.expose_provenance(), comm });
+        }
+    }
+    /// Forgets a communicator.
+    pub(crate) fn free_comm(&mut self, handle: u64) {
+        self.state.comms.free(handle, &mut self.state.recorder);
+    }
+    /// Index of a group.
+    pub(crate) fn group(&mut self, handle: u64) -> i64 {
+        self.state.comms.group(handle, &mut self.state.recorder)
+    }
+    /// Registers a new group.
+    pub(crate) fn new_group(&mut self, handle: u64) -> i64 {
+        let made = self.made();
+        self.state.comms.new_group(handle, made, &mut self.state.recorder)
+    }
+    /// Forgets a group.
+    pub(crate) fn free_group(&mut self, handle: u64) {
+        self.state.comms.free_group(handle, &mut self.state.recorder);
+    }
+
+    // ---- datatypes and operations ----
+
+    /// Index of a datatype.
+    #[inline]
+    pub(crate) fn datatype(&mut self, handle: u64) -> i64 {
+        self.state.types.index(handle, &mut self.state.recorder)
+    }
+    /// Registers the type that the call has made.
+    pub(crate) fn new_type(&mut self, handle: u64) -> i64 {
+        let made = self.made();
+        let words = std::mem::take(&mut self.own().words);
+        let index = self.state.types.create(handle, made, &words, &mut self.state.recorder);
+        self.own().words = words;
+        index
+    }
+    /// Forgets a datatype.
+    pub(crate) fn free_type(&mut self, handle: u64) {
+        self.state.types.free(handle, &mut self.state.recorder);
+    }
+    /// Index of an operation.
+    pub(crate) fn op(&mut self, handle: u64) -> i64 {
+        self.state.types.op(handle, &mut self.state.recorder)
+    }
+    /// Registers a user's operation.
+    pub(crate) fn new_op(&mut self, handle: u64, commutes: bool) -> i64 {
+        let made = self.made();
+        self.state.types.new_op(handle, commutes, made, &mut self.state.recorder)
+    }
+    /// Forgets an operation.
+    pub(crate) fn free_op(&mut self, handle: u64) {
+        self.state.types.free_op(handle, &mut self.state.recorder);
+    }
+
+    fn made(&self) -> Made<'static> {
+        self.state.made(self.call, self.site)
+    }
+
+    // ---- requests and messages ----
+
+    /// A new request, kept at `place`; its number.
+    ///
+    /// # Safety
+    ///
+    /// `place` is the call's output parameter.
+    pub(crate) unsafe fn new_request(&mut self, place: *const MPI_Request, kind: Kind) -> i64 {
+        // SAFETY: the caller's promise.
+        let handle = unsafe { *place }.raw();
+        if handle == k::st_MPI_REQUEST_NULL {
+            return NULL;
+        }
+        let State { requests, threads, .. } = &mut *self.state;
+        let thread = &mut threads[self.thread];
+        let key = requests.add(&mut thread.numbers, self.thread, handle, place.expose_provenance(), kind);
+        thread.listed.push(Some(key));
+        requests.number(key)
+    }
+
+    /// Number of the request that a handle stands for, which the call names. A handle that some unknown function made
+    /// gets a number now.
+    pub(crate) fn request(&mut self, handle: MPI_Request, place: *const MPI_Request) -> i64 {
+        let handle = handle.raw();
+        self.own().listed_at = place.expose_provenance();
+        if handle == k::st_MPI_REQUEST_NULL {
+            self.own().listed.push(None);
+            return NULL;
+        }
+        let State { requests, threads, .. } = &mut *self.state;
+        let thread = &mut threads[self.thread];
+        let key = requests
+            .claim(handle, place.expose_provenance())
+            .unwrap_or_else(|| requests.add(&mut thread.numbers, self.thread, handle, place.expose_provenance(), Kind::default()));
+        thread.listed.push(Some(key));
+        requests.number(key)
+    }
+
+    /// Marks the requests that the call names as started.
+    pub(crate) fn start_requests(&mut self) {
+        let State { requests, threads, .. } = &mut *self.state;
+        threads[self.thread].listed.iter().flatten().for_each(|key| requests.get(*key).active = true);
+    }
+
+    /// Forgets the request that the call names.
+    pub(crate) fn free_request(&mut self) {
+        if let Some(Some(key)) = self.own().listed.first().copied() {
+            self.release(key);
+        }
+    }
+
+    /// Forgets a request and gives its number back.
+    pub(crate) fn release(&mut self, key: u32) {
+        let (thread, number) = self.state.requests.remove(key);
+        self.state.threads[thread].numbers.give(number);
+    }
+
+    /// A matched message; its number, taken from the requests' numbers.
+    pub(crate) fn new_message(&mut self, handle: u64) -> i64 {
+        if handle == k::st_MPI_MESSAGE_NULL || handle == k::st_MPI_MESSAGE_NO_PROC {
+            return NULL;
+        }
+        let State { messages, threads, .. } = &mut *self.state;
+        let key = messages.add(&mut threads[self.thread].numbers, self.thread, handle, 0, Kind::default());
+        messages.number(key)
+    }
+
+    /// Number of a message that the call receives.
+    pub(crate) fn take_message(&mut self, handle: u64) -> i64 {
+        self.state.messages.begin();
+        let Some(key) = self.state.messages.claim(handle, 0) else { return NULL };
+        let number = self.state.messages.number(key);
+        let (thread, n) = self.state.messages.remove(key);
+        self.state.threads[thread].numbers.give(n);
+        number
+    }
+
+    /// Splits off the parts of a status' resolution.
+    pub(crate) fn resolved(source: c_int, tag: c_int) -> (i64, i64) {
+        (normal::rank(source), normal::tag(tag))
+    }
+}

@@ -1,0 +1,52 @@
+//! Settings: environment variables, each the twin of an option of st-record.
+
+use crate::size::parse_size;
+use st_trace::record::Options;
+use std::env;
+use std::path::PathBuf;
+
+/// Bytes of exact times per rank, unless said otherwise.
+const TIME_BUDGET: u64 = 256 << 20;
+
+/// What to record, and where to.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    /// `ST_OUTPUT`: the directory of the ranks' streams.
+    pub(crate) output: PathBuf,
+    /// `ST_TIME`: `columns` (exact), `sketch` or `none`.
+    pub(crate) time: String,
+    /// `ST_TIME_BUDGET`: after this many bytes exact times stop.
+    pub(crate) time_budget: u64,
+    /// `ST_STACK_DEPTH`: frames kept per call site.
+    pub(crate) stack_depth: usize,
+    /// `ST_QUIET`: say nothing but errors.
+    pub(crate) quiet: bool,
+}
+
+impl Settings {
+    /// Reads the environment; `None` if no output is named, and nothing is to be recorded.
+    ///
+    /// # Errors
+    ///
+    /// If a variable has an impossible value.
+    pub(crate) fn read() -> Result<Option<Self>, String> {
+        let Some(output) = env::var_os("ST_OUTPUT").filter(|v| !v.is_empty()) else { return Ok(None) };
+        let get = |name: &str| env::var(name).ok().filter(|v| !v.is_empty());
+        let time = get("ST_TIME").unwrap_or_else(|| "columns".into());
+        if !matches!(time.as_str(), "columns" | "sketch" | "none") {
+            return Err(format!("ST_TIME={time}: not columns, sketch or none"));
+        }
+        let time_budget = get("ST_TIME_BUDGET")
+            .map_or(Ok(TIME_BUDGET), |v| parse_size(&v).map_err(|e| format!("ST_TIME_BUDGET: {e}")))?;
+        let stack_depth = get("ST_STACK_DEPTH").map_or(Ok(st_unwind::DEPTH_LIMIT), |v| {
+            v.parse().map_err(|_| format!("ST_STACK_DEPTH={v}: not a number"))
+        })?;
+        let quiet = get("ST_QUIET").is_some_and(|v| v != "0");
+        Ok(Some(Self { output: output.into(), time, time_budget, stack_depth, quiet }))
+    }
+
+    /// What the recorder keeps beside the structure.
+    pub(crate) fn recorder_options(&self) -> Options {
+        Options { columns: self.time == "columns", sketches: self.time != "none", ..Options::default() }
+    }
+}

@@ -1,0 +1,303 @@
+//! The recorder's state: one per process, behind one lock.
+
+use crate::clock::Clock;
+use crate::comms::Comms;
+use crate::ffi::MPI_Status;
+use crate::local::LOCAL;
+use crate::lock::Lock;
+use crate::output::Output;
+use crate::polls::{Repeat, Series};
+use crate::requests::{Key, Numbers, Requests};
+use crate::settings::Settings;
+use crate::types::Types;
+use st_trace::calls::{CallId, CallTable, FIRST_UNKNOWN};
+use st_trace::record::RankRecorder;
+use st_trace::section::Sym;
+use st_trace::sites::{Frame, Module};
+use st_unwind::{Registers, SiteId, SiteInterner, Unwinder};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Whether wrappers record: from `MPI_Init` to the end of recording.
+pub(crate) static RECORDING: AtomicBool = AtomicBool::new(false);
+
+/// `MPI_Pcontrol(0)` was called: objects are followed, calls not recorded.
+pub(crate) static PAUSED: AtomicBool = AtomicBool::new(false);
+
+/// Calls made inside other calls (by the library itself, by callbacks): seen, not recorded.
+pub(crate) static NESTED: AtomicU64 = AtomicU64::new(0);
+
+/// One call in so many measures our own cost.
+const SAMPLE: u64 = 64;
+
+/// The state.
+pub(crate) static STATE: Lock<Option<Box<State>>> = Lock::new(None);
+
+/// Everything that is remembered of the program.
+pub(crate) struct State {
+    pub(crate) settings: Settings,
+    pub(crate) clock: Clock,
+    pub(crate) recorder: RankRecorder,
+    pub(crate) comms: Comms,
+    pub(crate) types: Types,
+    pub(crate) requests: Requests,
+    pub(crate) messages: Requests,
+    pub(crate) threads: Vec<Thread>,
+    pub(crate) output: Option<Output>,
+    /// World rank, once it is known.
+    pub(crate) rank: u32,
+    /// Executions of functions that are recorded by name only.
+    opaque: BTreeMap<CallId, u64>,
+    /// Calls so far, of which every [`SAMPLE`]-th measures our own cost; the sum of those, ns.
+    calls: u64,
+    sampled: i64,
+    /// The process that recording began in: not its children.
+    pub(crate) pid: u32,
+    sites: Arc<Mutex<SiteInterner>>,
+    /// Index in the recorder's table, by the unwinder's number.
+    site_indices: Vec<u32>,
+}
+
+/// One thread's state.
+pub(crate) struct Thread {
+    /// Index in the recorder.
+    pub(crate) index: usize,
+    pub(crate) unwinder: Unwinder,
+    /// Words of the call that is being read.
+    pub(crate) words: Vec<i64>,
+    pub(crate) series: Series,
+    pub(crate) numbers: Numbers,
+    /// Requests named by the call that is being read; `None` for null ones.
+    pub(crate) listed: Vec<Option<Key>>,
+    /// Address of the program's array of them.
+    pub(crate) listed_at: usize,
+    /// The call completes requests, and its lists are not written yet.
+    pub(crate) owes_lists: bool,
+    /// A poll said no.
+    pub(crate) failed: bool,
+    /// Stand-ins for ignored statuses.
+    pub(crate) statuses: Vec<MPI_Status>,
+    /// Sources, tags and sizes of completed requests.
+    pub(crate) completed: [Vec<i64>; 4],
+}
+
+/// What made an object.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Made<'a> {
+    pub(crate) function: &'a str,
+    pub(crate) call: CallId,
+    pub(crate) site: u128,
+}
+
+impl Made<'_> {
+    /// A function without a row, some time ago.
+    pub(crate) fn unknown() -> Made<'static> {
+        Made { function: "unknown", call: CallId(0), site: 0 }
+    }
+}
+
+impl State {
+    pub(crate) fn new(settings: Settings) -> Self {
+        let recorder = RankRecorder::new(0, settings.recorder_options());
+        Self {
+            settings,
+            clock: Clock::start(),
+            recorder,
+            comms: Comms::default(),
+            types: Types::default(),
+            requests: Requests::default(),
+            messages: Requests::default(),
+            threads: Vec::new(),
+            output: None,
+            rank: 0,
+            opaque: BTreeMap::new(),
+            calls: 0,
+            sampled: 0,
+            pid: std::process::id(),
+            sites: Arc::default(),
+            site_indices: Vec::new(),
+        }
+    }
+
+    /// Position of the calling thread in `threads`, opened on its first call.
+    pub(crate) fn thread(&mut self) -> usize {
+        LOCAL.with(|l| match l.thread.get() {
+            0 => {
+                let unwinder = Unwinder::new(Arc::clone(&self.sites)).with_depth_limit(self.settings.stack_depth);
+                self.threads.push(Thread {
+                    index: self.recorder.open_thread(self.clock.now()),
+                    unwinder,
+                    words: Vec::with_capacity(64),
+                    series: Series::default(),
+                    numbers: Numbers::default(),
+                    listed: Vec::new(),
+                    listed_at: 0,
+                    owes_lists: false,
+                    failed: false,
+                    statuses: Vec::new(),
+                    completed: Default::default(),
+                });
+                l.thread.set(self.threads.len());
+                self.threads.len() - 1
+            }
+            n => n - 1,
+        })
+    }
+
+    /// Call site of the calling thread, as an index in the recorder's table.
+    ///
+    /// # Safety
+    ///
+    /// The function in which the registers were captured must not have returned.
+    pub(crate) unsafe fn site(&mut self, thread: usize, registers: Registers) -> u32 {
+        // SAFETY: the caller's promise.
+        let SiteId(id) = unsafe { self.threads[thread].unwinder.call_site(registers) };
+        match self.site_indices.get(id as usize) {
+            Some(&i) if i != u32::MAX => i,
+            _ => self.adopt(id),
+        }
+    }
+
+    #[cold]
+    fn adopt(&mut self, id: u32) -> u32 {
+        let table = self.sites.lock().unwrap_or_else(PoisonError::into_inner);
+        let frames = table.sites().get(id as usize).map(|s| Arc::clone(&s.frames)).unwrap_or_default();
+        let frames = frames
+            .iter()
+            .map(|f| {
+                let record = table.modules().get(f.module as usize);
+                let module = record.map(|m| Module { path: m.path.clone(), build_id: m.build_id.clone() });
+                Frame { module: self.recorder.sites.module(module.unwrap_or_default()), offset: f.offset }
+            })
+            .collect();
+        let index = self.recorder.sites.stack(frames);
+        if self.site_indices.len() <= id as usize {
+            self.site_indices.resize(id as usize + 1, u32::MAX);
+        }
+        self.site_indices[id as usize] = index;
+        index
+    }
+
+    /// Records the thread's call, or counts it as one more of a series.
+    pub(crate) fn commit(&mut self, thread: usize, event: Event) {
+        if PAUSED.load(Ordering::Relaxed) && !event.always {
+            return;
+        }
+        if event.opaque {
+            self.count_opaque(event.call);
+        }
+        let sym = self.recorder.symbol(event.call, event.site, event.error);
+        let t = &mut self.threads[thread];
+        let repeats = match event.repeat {
+            Repeat::Never => false,
+            Repeat::WhileFailing => t.failed && event.error == 0,
+            Repeat::Always => event.error == 0,
+        };
+        if event.repeat != Repeat::Never {
+            t.words.push(1);
+        }
+        if repeats && t.series.grow(sym, &t.words, event.exit) {
+            return;
+        }
+        self.flush(thread);
+        let t = &mut self.threads[thread];
+        if repeats {
+            t.series.begin(sym, &t.words, event.enter, event.exit);
+        } else {
+            let words = std::mem::take(&mut t.words);
+            self.record(thread, sym, &words, event.enter, event.exit);
+            self.threads[thread].words = words;
+        }
+    }
+
+    /// Ends the thread's series, if there is one.
+    pub(crate) fn flush(&mut self, thread: usize) {
+        if self.threads[thread].series.is_open() {
+            let mut series = std::mem::take(&mut self.threads[thread].series);
+            series.close();
+            self.record(thread, series.sym, &series.words, series.enter, series.exit);
+            self.threads[thread].series = series;
+        }
+    }
+
+    fn record(&mut self, thread: usize, sym: Sym, words: &[i64], enter: i64, exit: i64) {
+        let index = self.threads[thread].index;
+        if let Some(chunk) = self.recorder.record(index, sym, words, enter, exit) {
+            self.write(u32::try_from(index).unwrap_or(u32::MAX), chunk);
+        }
+    }
+
+    /// Passes exact times on to the stream, while the budget lasts.
+    pub(crate) fn write(&mut self, thread: u32, chunk: st_trace::columns::Chunk) {
+        let Some(output) = &mut self.output else { return };
+        if output.times(thread, &chunk) > self.settings.time_budget {
+            self.recorder.stop_columns();
+        }
+    }
+
+    /// Number of a function without a row.
+    #[inline]
+    pub(crate) fn call_id(&mut self, id: u16) -> CallId {
+        if id < FIRST_UNKNOWN {
+            return CallId(id);
+        }
+        let i = usize::from(id - FIRST_UNKNOWN);
+        let name = crate::generated::UNKNOWN.get(i).copied().unwrap_or("unknown");
+        self.recorder.unknown_call(name)
+    }
+
+    /// Counts a call that the trace holds by name only.
+    #[cold]
+    fn count_opaque(&mut self, call: CallId) {
+        *self.opaque.entry(call).or_default() += 1;
+    }
+
+    /// Functions recorded by name only, and how often they were called.
+    pub(crate) fn opaque_calls(&self) -> impl Iterator<Item = (String, u64)> {
+        let table = CallTable::builtin();
+        self.opaque.iter().map(move |(id, n)| {
+            let unknown = || crate::generated::UNKNOWN.get(usize::from(id.0.wrapping_sub(FIRST_UNKNOWN)));
+            let name = table.get(*id).map(|r| r.name.as_str()).or_else(|| unknown().copied());
+            (name.unwrap_or("unknown").to_owned(), *n)
+        })
+    }
+
+    /// Whether this call measures our own cost.
+    #[inline]
+    pub(crate) fn samples(&mut self) -> bool {
+        self.calls += 1;
+        self.calls % SAMPLE == 0
+    }
+
+    /// Adds the measured cost of one call.
+    pub(crate) fn add_cost(&mut self, ns: i64) {
+        self.sampled += ns.max(0);
+    }
+
+    /// Estimate of the time spent in the recorder, ns.
+    pub(crate) fn own_ns(&self) -> i64 {
+        self.sampled.saturating_mul(i64::try_from(SAMPLE).unwrap_or(1))
+    }
+
+    /// What makes an object in the current call.
+    pub(crate) fn made(&self, call: CallId, site: u32) -> Made<'static> {
+        let function = CallTable::builtin().get(call).map_or("unknown", |r| r.name.as_str());
+        Made { function, call, site: self.recorder.sites.get(site).map_or(0, |s| s.id) }
+    }
+}
+
+/// A call that has returned.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Event {
+    pub(crate) call: CallId,
+    pub(crate) site: u32,
+    pub(crate) error: u32,
+    pub(crate) repeat: Repeat,
+    /// Recorded by name only.
+    pub(crate) opaque: bool,
+    /// Recorded also while paused: the calls that frame a trace.
+    pub(crate) always: bool,
+    pub(crate) enter: i64,
+    pub(crate) exit: i64,
+}

@@ -1,0 +1,185 @@
+//! Datatypes and reduction operations: from handles to the trace's tables.
+//!
+//! SAFETY, for the whole module: as in [`crate::comms`].
+#![expect(clippy::undocumented_unsafe_blocks, reason = "one reason for the module, above")]
+
+use crate::ffi::{Handle, MPI_Count, MPI_Datatype, PredefinedName, constants as k};
+use crate::generated::real;
+use crate::state::Made;
+use foldhash::fast::FixedState;
+use st_trace::calls::{CallTable, Meaning, Object};
+use st_trace::objects::{Name, Op, Type};
+use st_trace::record::RankRecorder;
+use std::collections::HashMap;
+use std::ffi::{CStr, c_char};
+
+/// Datatypes and operations in use.
+#[derive(Debug, Default)]
+pub(crate) struct Types {
+    by_handle: HashMap<u64, i64, FixedState>,
+    /// The type of most calls.
+    last: (u64, i64),
+    ops: HashMap<u64, i64, FixedState>,
+    /// Standard names of predefined handles, not all of which are registered.
+    predefined: HashMap<u64, &'static str, FixedState>,
+    predefined_ops: HashMap<u64, &'static str, FixedState>,
+}
+
+impl Types {
+    /// Learns the predefined handles.
+    pub(crate) fn start(&mut self) {
+        self.predefined = read((&raw const k::st_types).cast(), k::st_MPI_DATATYPE_NULL);
+        self.predefined_ops = read((&raw const k::st_ops).cast(), k::st_MPI_OP_NULL);
+        self.last = (k::st_MPI_DATATYPE_NULL, -1);
+    }
+
+    /// Index of a type, learned now if it is predefined or some unknown function made it; -1 for the null handle.
+    #[inline]
+    pub(crate) fn index(&mut self, handle: u64, recorder: &mut RankRecorder) -> i64 {
+        if self.last.0 == handle {
+            return self.last.1;
+        }
+        let index = self.find(handle, recorder);
+        self.last = (handle, index);
+        index
+    }
+
+    fn find(&mut self, handle: u64, recorder: &mut RankRecorder) -> i64 {
+        if handle == k::st_MPI_DATATYPE_NULL {
+            return -1;
+        }
+        if let Some(&i) = self.by_handle.get(&handle) {
+            return i;
+        }
+        let index = match self.predefined.get(&handle) {
+            Some(name) => recorder.types.predefined(content(handle, (*name).to_owned(), Vec::new(), Vec::new())),
+            None => {
+                // Made by a function without a row; the library may know a name for it.
+                let mut t = content(handle, own_name(handle), Vec::new(), Vec::new());
+                t.words = vec![t.size, t.lb, t.extent];
+                let made = Made::unknown();
+                recorder.types.create(made.call, made.site, t)
+            }
+        };
+        self.by_handle.insert(handle, index);
+        index
+    }
+
+    /// Registers the type that a constructor made, from the words of its call.
+    pub(crate) fn create(&mut self, handle: u64, made: Made<'_>, call: &[i64], recorder: &mut RankRecorder) -> i64 {
+        // Functions that look types up return one that is already there.
+        let lookup = matches!(made.function, "MPI_Type_match_size" | "MPI_Type_create_f90_integer")
+            || matches!(made.function, "MPI_Type_create_f90_real" | "MPI_Type_create_f90_complex");
+        if self.predefined.contains_key(&handle) || handle == k::st_MPI_DATATYPE_NULL {
+            return self.index(handle, recorder);
+        }
+        if let Some(&i) = self.by_handle.get(&handle).filter(|_| lookup) {
+            return i;
+        }
+        let (mut words, mut parts): (Vec<i64>, Vec<Name>) = (Vec::new(), Vec::new());
+        let mut rest = call.iter().copied();
+        for slot in CallTable::builtin().slots(made.call) {
+            let is_type = slot.meaning == Meaning::Ref(Object::Type);
+            let n = if slot.list { rest.next().unwrap_or(0) } else { 1 };
+            if slot.list && !is_type {
+                words.push(n);
+            }
+            for _ in 0..n {
+                let w = rest.next().unwrap_or(0);
+                if !is_type {
+                    words.push(w);
+                } else if slot.name != "newtype" {
+                    parts.push(recorder.types.get(w).map_or(0, |t| t.name));
+                }
+            }
+        }
+        let t = content(handle, made.function.to_owned(), words, parts);
+        let index = recorder.types.create(made.call, made.site, t);
+        self.by_handle.insert(handle, index);
+        self.last = (handle, index);
+        index
+    }
+
+    /// Forgets a freed type.
+    pub(crate) fn free(&mut self, handle: u64, recorder: &mut RankRecorder) {
+        if let Some(index) = self.by_handle.remove(&handle) {
+            recorder.types.free(index);
+        }
+        self.last = (k::st_MPI_DATATYPE_NULL, -1);
+    }
+
+    /// Index of an operation; -1 for the null handle.
+    pub(crate) fn op(&mut self, handle: u64, recorder: &mut RankRecorder) -> i64 {
+        if handle == k::st_MPI_OP_NULL {
+            return -1;
+        }
+        if let Some(&i) = self.ops.get(&handle) {
+            return i;
+        }
+        let index = match self.predefined_ops.get(&handle) {
+            // REPLACE and NO_OP, which are for one-sided communication, do not commute.
+            Some(name) => {
+                let commutes = !matches!(*name, "MPI_REPLACE" | "MPI_NO_OP");
+                recorder.ops.predefined(Op { kind: (*name).to_owned(), commutes })
+            }
+            None => {
+                let made = Made::unknown();
+                recorder.ops.create(made.call, made.site, Op { kind: "unknown".into(), commutes: true })
+            }
+        };
+        self.ops.insert(handle, index);
+        index
+    }
+
+    /// Registers a user's operation.
+    pub(crate) fn new_op(&mut self, handle: u64, commutes: bool, made: Made<'_>, recorder: &mut RankRecorder) -> i64 {
+        let op = Op { kind: made.function.to_owned(), commutes };
+        let index = recorder.ops.create(made.call, made.site, op);
+        self.ops.insert(handle, index);
+        index
+    }
+
+    /// Forgets a freed operation.
+    pub(crate) fn free_op(&mut self, handle: u64, recorder: &mut RankRecorder) {
+        if let Some(index) = self.ops.remove(&handle) {
+            recorder.ops.free(index);
+        }
+    }
+}
+
+/// A table of the shim. Handles that stand for "not available" are left out.
+fn read(mut row: *const PredefinedName, null: u64) -> HashMap<u64, &'static str, FixedState> {
+    let mut names = HashMap::default();
+    loop {
+        // The shim's table ends with a null name.
+        let PredefinedName { name, handle } = unsafe { row.read() };
+        if name.is_null() {
+            return names;
+        }
+        if handle != null {
+            let name = unsafe { CStr::from_ptr(name) }.to_str().unwrap_or_default();
+            names.entry(handle).or_insert(name);
+        }
+        row = row.wrapping_add(1);
+    }
+}
+
+/// A type's content; size and extent from the library.
+fn content(handle: u64, kind: String, words: Vec<i64>, parts: Vec<Name>) -> Type {
+    let t = MPI_Datatype::from_raw(handle);
+    let (mut size, mut lb, mut extent): (MPI_Count, MPI_Count, MPI_Count) = (0, 0, 0);
+    unsafe {
+        real::MPI_Type_size_x(t, &raw mut size);
+        real::MPI_Type_get_extent_x(t, &raw mut lb, &raw mut extent);
+    }
+    Type { kind, words, parts, size, lb, extent }
+}
+
+/// The name that the library or the program gave the type.
+fn own_name(handle: u64) -> String {
+    let mut text: [c_char; 512] = [0; 512];
+    let mut n = 0;
+    unsafe { real::MPI_Type_get_name(MPI_Datatype::from_raw(handle), text.as_mut_ptr(), &raw mut n) };
+    let name = unsafe { CStr::from_ptr(text.as_ptr()) }.to_string_lossy().into_owned();
+    if name.is_empty() { "unknown".into() } else { name }
+}
