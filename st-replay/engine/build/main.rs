@@ -1,0 +1,67 @@
+//! Compiles the constants that `mpi.h` has only as macros, and asserts which MPI is meant.
+#![expect(clippy::print_stdout, reason = "build scripts talk to cargo on standard output")]
+
+use std::env;
+use std::error::Error;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// Predefined datatypes by their C names, Fortran's included: what a trace calls them.
+const TYPES: &str = include_str!("types.txt");
+/// Predefined reduction operations.
+const OPS: &str = include_str!("ops.txt");
+
+fn main() -> Result<(), Box<dyn Error>> {
+    println!("cargo::rerun-if-env-changed=MPICC");
+    for file in ["build/types.txt", "build/ops.txt", "shim/constants.c"] {
+        println!("cargo::rerun-if-changed={file}");
+    }
+    println!("cargo::rustc-check-cfg=cfg(mpi_handles_are, values(\"pointers\", \"ints\"))");
+    let mpicc = env::var("MPICC").unwrap_or_else(|_| "mpicc".into());
+    let name = flavour(&mpicc)?;
+    // mpi-sys looks for an MPI by itself and falls back silently: main.rs compares its handles with this.
+    println!("cargo::rustc-cfg=mpi_handles_are=\"{}\"", if name == "openmpi" { "pointers" } else { "ints" });
+
+    let out = env::var("OUT_DIR")?;
+    let names = Path::new(&out).join("names.h");
+    fs::write(&names, lookup("MPI_Datatype", "st_type", TYPES)? + &lookup("MPI_Op", "st_op", OPS)?)?;
+    cc::Build::new()
+        .compiler(&mpicc)
+        .file("shim/constants.c")
+        .include(&out)
+        .warnings(true)
+        .try_compile("st_shim")?;
+    Ok(())
+}
+
+/// Which MPI the wrapper compiles for, by what its header defines.
+fn flavour(mpicc: &str) -> Result<&'static str, String> {
+    let output = Command::new(mpicc)
+        .args(["-dM", "-E", "-include", "mpi.h", "-x", "c", "/dev/null"])
+        .output()
+        .map_err(|e| format!("{mpicc}: {e}; name the MPI compiler wrapper by MPICC"))?;
+    if !output.status.success() {
+        return Err(format!("{mpicc}: {}", String::from_utf8_lossy(&output.stderr)));
+    }
+    let macros = String::from_utf8_lossy(&output.stdout).into_owned();
+    match (macros.contains("#define OPEN_MPI "), macros.contains("#define MPICH_VERSION ")) {
+        (true, false) => Ok("openmpi"),
+        (false, true) => Ok("mpich"),
+        _ => Err(format!("{mpicc} is neither Open MPI's nor MPICH's compiler wrapper")),
+    }
+}
+
+/// A C function from name to handle, over the names that the header has.
+fn lookup(handle: &str, function: &str, names: &str) -> Result<String, std::fmt::Error> {
+    let mut c = format!("int {function}(const char *name, {handle} *out)\n{{\n");
+    for name in names.split_whitespace() {
+        writeln!(
+            c,
+            "#ifdef {name}\n    if (!strcmp(name, \"{name}\")) {{ *out = {name}; return 1; }}\n#endif"
+        )?;
+    }
+    c.push_str("    return 0;\n}\n");
+    Ok(c)
+}

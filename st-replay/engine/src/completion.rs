@@ -1,0 +1,228 @@
+//! Completion calls, their outcomes forced to the recorded ones.
+//!
+//! A call that completes some of its requests is made on exactly these, in their places, the others null. One that
+//! returns at once, complete or not, is made when its requests are known to be complete.
+#![expect(unsafe_code, reason = "calls MPI")]
+
+use anyhow::{Context, Result, bail};
+use mpi::ffi;
+use st_replay::words::Words;
+use st_trace::values::NULL;
+use std::ffi::c_int;
+
+use crate::call::mpi;
+use crate::replay::{Handler, Replay};
+
+pub(crate) const CALLS: &[(&str, Handler)] = &[
+    ("MPI_Wait", wait),
+    ("MPI_Waitall", wait_all),
+    ("MPI_Waitany", wait_any),
+    ("MPI_Waitsome", wait_some),
+    ("MPI_Test", test),
+    ("MPI_Testall", test_all),
+    ("MPI_Testany", test_any),
+    ("MPI_Testsome", test_some),
+];
+
+impl Replay<'_> {
+    /// Puts the handles of the slots into `array`.
+    pub(crate) fn load(&mut self, slots: &[i64]) -> Result<()> {
+        self.array.clear();
+        for &slot in slots {
+            let handle = self.requests.handle(slot, &self.k)?;
+            self.array.push(handle);
+        }
+        Ok(())
+    }
+
+    /// The request of a call on one: in its own place, or null.
+    fn single(&mut self, slots: &[i64]) -> Result<*mut ffi::MPI_Request> {
+        match slots {
+            [slot] if *slot != NULL => self.requests.live(*slot),
+            _ => {
+                self.load(slots)?;
+                Ok(self.array.as_mut_ptr())
+            }
+        }
+    }
+
+    /// Room for `n` statuses.
+    fn statuses(&mut self, n: usize) -> *mut ffi::MPI_Status {
+        if self.statuses.len() < n {
+            // SAFETY: a status is a structure of integers.
+            self.statuses.resize(n, unsafe { std::mem::zeroed() });
+        }
+        self.statuses.as_mut_ptr()
+    }
+
+    /// Room for one status.
+    pub(crate) fn status(&mut self) -> *mut ffi::MPI_Status {
+        self.statuses(1)
+    }
+}
+
+/// Which slots the completed positions mean.
+fn completed(slots: &[i64], positions: &[i64]) -> Result<Vec<i64>> {
+    let slot = |&p| usize::try_from(p).ok().and_then(|p: usize| slots.get(p)).copied();
+    positions.iter().map(slot).collect::<Option<_>>().context("a completed position beyond the requests")
+}
+
+/// Polls, hidden from a recorder, until all these requests are complete. They stay as they are.
+pub(crate) fn until_complete(r: &mut Replay<'_>, slots: &[i64]) -> Result<()> {
+    let _hidden = r.pause.hide();
+    let status = r.status();
+    for &slot in slots.iter().filter(|s| **s != NULL) {
+        let request = r.requests.handle(slot, &r.k)?;
+        let mut flag = 0;
+        loop {
+            mpi!(MPI_Request_get_status(request, &raw mut flag, status))?;
+            if flag != 0 {
+                break;
+            }
+            std::thread::yield_now();
+        }
+    }
+    Ok(())
+}
+
+/// The slots of `slots` that are in `wanted`, the others null. With none wanted, all: nothing was to be completed.
+fn only(slots: &[i64], positions: &[i64]) -> Vec<i64> {
+    if positions.is_empty() {
+        return slots.to_vec();
+    }
+    let wanted = |i: usize| i64::try_from(i).is_ok_and(|i| positions.contains(&i));
+    slots.iter().enumerate().map(|(i, &s)| if wanted(i) { s } else { NULL }).collect()
+}
+
+fn finish(r: &mut Replay<'_>, slots: &[i64]) -> Result<()> {
+    slots.iter().try_for_each(|&s| r.complete(s))
+}
+
+fn wait(r: &mut Replay<'_>, w: &mut Words<'_>) -> Result<()> {
+    let slots = w.list()?;
+    let done = completed(slots, w.list()?)?;
+    let request = r.single(slots)?;
+    let status = r.status();
+    mpi!(MPI_Wait(request, status))?;
+    finish(r, &done)
+}
+
+fn wait_all(r: &mut Replay<'_>, w: &mut Words<'_>) -> Result<()> {
+    let n = w.int()?;
+    let slots = w.list()?;
+    let done = completed(slots, w.list()?)?;
+    r.load(slots)?;
+    let statuses = r.statuses(slots.len());
+    mpi!(MPI_Waitall(n, r.array.as_mut_ptr(), statuses))?;
+    finish(r, &done)
+}
+
+fn wait_any(r: &mut Replay<'_>, w: &mut Words<'_>) -> Result<()> {
+    let n = w.int()?;
+    let slots = w.list()?;
+    let positions = w.list()?;
+    let done = completed(slots, positions)?;
+    r.load(&only(slots, positions))?;
+    let mut index = 0;
+    let status = r.status();
+    mpi!(MPI_Waitany(n, r.array.as_mut_ptr(), &raw mut index, status))?;
+    finish(r, &done)
+}
+
+/// Positions that a call wrote, and how many.
+struct Positions {
+    count: c_int,
+    list: Vec<c_int>,
+}
+
+impl Positions {
+    fn room(n: usize) -> Self {
+        Self { count: 0, list: vec![0; n] }
+    }
+
+    fn check(&self, wanted: usize) -> Result<()> {
+        if wanted > 0 && usize::try_from(self.count) != Ok(wanted) {
+            bail!("{} requests completed where {wanted} had", self.count);
+        }
+        Ok(())
+    }
+}
+
+fn wait_some(r: &mut Replay<'_>, w: &mut Words<'_>) -> Result<()> {
+    let n = w.int()?;
+    let slots = w.list()?;
+    let positions = w.list()?;
+    let done = completed(slots, positions)?;
+    until_complete(r, &done)?;
+    r.load(&only(slots, positions))?;
+    let mut out = Positions::room(slots.len());
+    let statuses = r.statuses(slots.len());
+    mpi!(MPI_Waitsome(n, r.array.as_mut_ptr(), &raw mut out.count, out.list.as_mut_ptr(), statuses))?;
+    out.check(done.len())?;
+    finish(r, &done)
+}
+
+// Failed tests are not replayed: only successful ones get here.
+
+fn test(r: &mut Replay<'_>, w: &mut Words<'_>) -> Result<()> {
+    let slots = w.list()?;
+    w.word()?;
+    let done = completed(slots, w.list()?)?;
+    until_complete(r, slots)?;
+    let request = r.single(slots)?;
+    let mut flag = 0;
+    let status = r.status();
+    mpi!(MPI_Test(request, &raw mut flag, status))?;
+    succeeded(flag)?;
+    finish(r, &done)
+}
+
+fn test_all(r: &mut Replay<'_>, w: &mut Words<'_>) -> Result<()> {
+    let n = w.int()?;
+    let slots = w.list()?;
+    w.word()?;
+    let done = completed(slots, w.list()?)?;
+    until_complete(r, slots)?;
+    r.load(slots)?;
+    let mut flag = 0;
+    let statuses = r.statuses(slots.len());
+    mpi!(MPI_Testall(n, r.array.as_mut_ptr(), &raw mut flag, statuses))?;
+    succeeded(flag)?;
+    finish(r, &done)
+}
+
+fn test_any(r: &mut Replay<'_>, w: &mut Words<'_>) -> Result<()> {
+    let n = w.int()?;
+    let slots = w.list()?;
+    w.word()?;
+    let positions = w.list()?;
+    let done = completed(slots, positions)?;
+    until_complete(r, &done)?;
+    r.load(&only(slots, positions))?;
+    let (mut index, mut flag) = (0, 0);
+    let status = r.status();
+    mpi!(MPI_Testany(n, r.array.as_mut_ptr(), &raw mut index, &raw mut flag, status))?;
+    succeeded(flag)?;
+    finish(r, &done)
+}
+
+fn test_some(r: &mut Replay<'_>, w: &mut Words<'_>) -> Result<()> {
+    let n = w.int()?;
+    let slots = w.list()?;
+    let positions = w.list()?;
+    let done = completed(slots, positions)?;
+    until_complete(r, &done)?;
+    r.load(&only(slots, positions))?;
+    let mut out = Positions::room(slots.len());
+    let statuses = r.statuses(slots.len());
+    mpi!(MPI_Testsome(n, r.array.as_mut_ptr(), &raw mut out.count, out.list.as_mut_ptr(), statuses))?;
+    out.check(done.len())?;
+    finish(r, &done)
+}
+
+fn succeeded(flag: c_int) -> Result<()> {
+    if flag == 0 {
+        bail!("a test failed although its requests are complete");
+    }
+    Ok(())
+}

@@ -1,0 +1,96 @@
+//! The constants of the MPI at hand that bindings cannot carry, and predefined handles by name.
+#![expect(unsafe_code, reason = "calls the C shim")]
+
+use std::ffi::{CString, c_char, c_int, c_void};
+use std::mem::MaybeUninit;
+use std::num::TryFromIntError;
+
+use mpi::ffi;
+use st_trace::values;
+
+/// Macros of `mpi.h`. The C shim fills it, field by field in this order.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Constants {
+    pub(crate) in_place: *mut c_void,
+    pub(crate) unweighted: *mut c_int,
+    pub(crate) weights_empty: *mut c_int,
+    pub(crate) comm_world: ffi::MPI_Comm,
+    pub(crate) comm_self: ffi::MPI_Comm,
+    pub(crate) comm_null: ffi::MPI_Comm,
+    pub(crate) group_empty: ffi::MPI_Group,
+    pub(crate) group_null: ffi::MPI_Group,
+    pub(crate) type_null: ffi::MPI_Datatype,
+    pub(crate) byte: ffi::MPI_Datatype,
+    pub(crate) op_null: ffi::MPI_Op,
+    pub(crate) request_null: ffi::MPI_Request,
+    pub(crate) message_null: ffi::MPI_Message,
+    pub(crate) message_no_proc: ffi::MPI_Message,
+    pub(crate) info_null: ffi::MPI_Info,
+    pub(crate) proc_null: c_int,
+    pub(crate) any_source: c_int,
+    pub(crate) any_tag: c_int,
+    pub(crate) root: c_int,
+    pub(crate) undefined: c_int,
+    pub(crate) order: [c_int; 2],
+    pub(crate) distribute: [c_int; 3],
+    pub(crate) default_argument: c_int,
+    pub(crate) split_shared: c_int,
+    pub(crate) type_class: [c_int; 3],
+}
+
+unsafe extern "C" {
+    fn st_constants(out: *mut Constants);
+    fn st_type(name: *const c_char, out: *mut ffi::MPI_Datatype) -> c_int;
+    fn st_op(name: *const c_char, out: *mut ffi::MPI_Op) -> c_int;
+}
+
+impl Constants {
+    /// The constants of the MPI that is linked.
+    pub(crate) fn load() -> Self {
+        let mut all = MaybeUninit::uninit();
+        // SAFETY: the shim writes every field of the structure, which both sides declare alike.
+        unsafe {
+            st_constants(all.as_mut_ptr());
+            all.assume_init()
+        }
+    }
+
+    /// A rank word as the library's `int`. Ranks are below 2^31 in every MPI.
+    pub(crate) fn rank(&self, word: i64) -> c_int {
+        match word {
+            values::PROC_NULL => self.proc_null,
+            values::ANY_SOURCE => self.any_source,
+            values::ROOT => self.root,
+            rank => c_int::try_from(rank).unwrap_or(self.proc_null),
+        }
+    }
+
+    /// A tag word as the library's `int`.
+    pub(crate) fn tag(&self, word: i64) -> c_int {
+        if word == values::ANY_TAG { self.any_tag } else { c_int::try_from(word).unwrap_or(0) }
+    }
+
+    /// A plain word in which `MPI_UNDEFINED` may stand.
+    pub(crate) fn plain(&self, word: i64) -> Result<c_int, TryFromIntError> {
+        if word == values::UNDEFINED { Ok(self.undefined) } else { c_int::try_from(word) }
+    }
+}
+
+/// A predefined datatype by its C name; `None` if this MPI has none of the name.
+pub(crate) fn predefined_type(name: &str, null: ffi::MPI_Datatype) -> Option<ffi::MPI_Datatype> {
+    let name = CString::new(name).ok()?;
+    let mut out = null;
+    // SAFETY: a terminated string and a handle of our own.
+    let found = unsafe { st_type(name.as_ptr(), &raw mut out) };
+    (found != 0 && out != null).then_some(out)
+}
+
+/// A predefined operation by its C name; `None` if this MPI has none of the name.
+pub(crate) fn predefined_op(name: &str, null: ffi::MPI_Op) -> Option<ffi::MPI_Op> {
+    let name = CString::new(name).ok()?;
+    let mut out = null;
+    // SAFETY: a terminated string and a handle of our own.
+    let found = unsafe { st_op(name.as_ptr(), &raw mut out) };
+    (found != 0).then_some(out)
+}

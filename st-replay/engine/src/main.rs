@@ -1,0 +1,86 @@
+//! The part of st-replay that calls MPI: one rank of a replay.
+//!
+//! Every rank opens the trace itself, reads its own part, and interprets it call by call without expanding it. A call is
+//! made again as itself; modules hold the calls by family. `unsafe` is confined to the modules that face MPI, the
+//! recorder's pause entry and the kernel.
+
+mod buffers;
+mod call;
+mod clock;
+mod collective;
+mod comm;
+mod completion;
+mod constants;
+mod environment;
+mod group;
+mod handles;
+mod p2p;
+mod pause;
+mod persistent;
+mod play;
+mod probe;
+mod queries;
+mod replay;
+mod requests;
+mod topology;
+mod types;
+
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use clap::Parser;
+use st_replay::args::Args;
+use st_replay::{TOOL, launch, load};
+use st_tool::{Launch, Mpi, Status, UsageError};
+use st_trace::section::Section;
+
+use crate::play::Prepared;
+
+// mpi-sys finds an MPI on its own: the build stops here if it is not the one that MPICC names.
+#[cfg(mpi_handles_are = "pointers")]
+const _: () =
+    assert!(size_of::<mpi::ffi::MPI_Comm>() == size_of::<usize>(), "mpi-sys found another MPI than MPICC");
+#[cfg(mpi_handles_are = "ints")]
+const _: () =
+    assert!(size_of::<mpi::ffi::MPI_Comm>() == size_of::<i32>(), "mpi-sys found another MPI than MPICC");
+
+/// The MPI that this engine is built for.
+const MPI: Mpi = if cfg!(mpi_handles_are = "pointers") { Mpi::Openmpi } else { Mpi::Mpich };
+
+fn main() -> ExitCode {
+    st_tool::report(TOOL, run(&Args::parse()))
+}
+
+fn run(args: &Args) -> Result<Status> {
+    let job = Launch::current().context("this is one rank of a replay: start st-replay instead")?;
+    play::run(args, job.rank, prepare(args, job))
+}
+
+/// Reads what this rank needs. Rank 0 looks at the whole trace, and speaks for all.
+fn prepare(args: &Args, job: Launch) -> Result<Prepared> {
+    let rank = job.rank;
+    if rank == 0 {
+        let (preflight, header) = launch::survey(&args.trace, args)?;
+        let world = preflight.world(&header);
+        if job.size != world {
+            let trace = args.trace.display();
+            bail!(UsageError(format!("{trace} has {world} ranks: start {world}, not {}", job.size)));
+        }
+        launch::check(&preflight, args)?;
+    }
+    match load::of_rank(&args.trace, &args.input, rank) {
+        Ok(section) => Ok(Prepared::Ready(Box::new(section))),
+        // Rank 0 has seen the same trace and says what is wrong with it.
+        Err(_) if rank != 0 => Ok(Prepared::Nothing),
+        Err(error) => Err(error),
+    }
+}
+
+/// The first call of a rank, for traces that do not begin at the beginning.
+fn begins_with_init(section: &Section, rank: u32) -> Result<bool> {
+    let Some(mut calls) = section.project(0, rank) else { return Ok(false) };
+    let first = calls.next_call(&mut Vec::new())?;
+    let symbol = first.and_then(|sym| section.symbols.get(sym as usize));
+    let name = symbol.map(|s| s.call.to_string()).unwrap_or_default();
+    Ok(matches!(name.as_str(), "MPI_Init" | "MPI_Init_thread"))
+}

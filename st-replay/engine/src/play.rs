@@ -1,0 +1,290 @@
+//! One rank from `MPI_Init` to `MPI_Finalize`.
+#![expect(unsafe_code, reason = "calls MPI")]
+
+use std::collections::HashMap;
+use std::ffi::c_int;
+use std::ptr;
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+use mpi::ffi;
+use st_replay::TOOL;
+use st_replay::args::Args;
+use st_replay::lookahead::LookAhead;
+use st_replay::pace::{Pace, Step};
+use st_replay::preflight::name_of;
+use st_replay::words::{Words, failed_poll};
+use st_tool::{Status, engine};
+use st_trace::calls::{CallTable, Row};
+use st_trace::section::Section;
+
+use crate::buffers::Memory;
+use crate::call::mpi;
+use crate::clock::Clock;
+use crate::constants::{Constants, predefined_type};
+use crate::handles::Handles;
+use crate::pause::Pause;
+use crate::replay::{Handler, Replay, handlers};
+use crate::requests::Requests;
+
+/// What a rank found in the trace.
+pub(crate) enum Prepared {
+    /// Its calls.
+    Ready(Box<Section>),
+    /// Nothing to replay; another rank says why.
+    Nothing,
+}
+
+/// What a symbol's calls come to.
+#[derive(Clone, Copy)]
+enum Action {
+    /// They failed, or cannot be replayed and are left out.
+    Skip,
+    Make(Handler, &'static Row),
+    Abort,
+}
+
+/// Replays a rank, or, if any rank of the job is not ready, ends the job in order.
+pub(crate) fn run(args: &Args, rank: u32, prepared: Result<Prepared>) -> Result<Status> {
+    let section = match prepared {
+        Ok(Prepared::Ready(section)) => Ok(Some(section)),
+        Ok(Prepared::Nothing) => Ok(None),
+        Err(error) => Err(error),
+    };
+    let starts = |s: &Option<Box<Section>>| s.as_ref().map(|s| crate::begins_with_init(s, rank)).transpose();
+    let section = section.and_then(|s| match starts(&s)? {
+        Some(false) => bail!("rank {rank} does not begin with MPI_Init: its calls cannot be replayed"),
+        _ => Ok(s),
+    });
+    match section {
+        Ok(Some(section)) => {
+            let played = play(args, rank, &section);
+            if let Err(error) = played {
+                // The other ranks may wait for this one for ever.
+                let code = st_tool::report(TOOL, Err(error.context(format!("rank {rank}"))));
+                abort(if code == std::process::ExitCode::from(3) { 3 } else { 1 });
+            }
+            played
+        }
+        other => {
+            let pause = Pause::find();
+            let _hidden = pause.hide();
+            mpi!(MPI_Init(ptr::null_mut(), ptr::null_mut()))?;
+            agree(false)?;
+            mpi!(MPI_Finalize())?;
+            other.map(|_| Status::Ok)
+        }
+    }
+}
+
+/// Ends the job at once.
+fn abort(code: c_int) -> ! {
+    let _hidden = Pause::find().hide();
+    let world = Constants::load().comm_world;
+    // It does not return; if it does all the same, ending this rank ends the job.
+    let _ = mpi!(MPI_Abort(world, code));
+    std::process::abort()
+}
+
+/// Whether all ranks are ready.
+fn agree(ready: bool) -> Result<bool> {
+    let world = Constants::load().comm_world;
+    let int = predefined("MPI_INT")?;
+    let mine = c_int::from(ready);
+    let mut all: c_int = 0;
+    mpi!(MPI_Allreduce((&raw const mine).cast(), (&raw mut all).cast(), 1, int, op("MPI_MIN")?, world))?;
+    Ok(all != 0)
+}
+
+fn predefined(name: &str) -> Result<ffi::MPI_Datatype> {
+    predefined_type(name, Constants::load().type_null).with_context(|| format!("this MPI has no {name}"))
+}
+
+fn op(name: &str) -> Result<ffi::MPI_Op> {
+    let null = Constants::load().op_null;
+    crate::constants::predefined_op(name, null).with_context(|| format!("this MPI has no {name}"))
+}
+
+/// Recorded and replayed time between the end of `MPI_Init` and the start of `MPI_Finalize`, ns.
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+struct Times {
+    recorded: u64,
+    replayed: u64,
+}
+
+/// The longest of all ranks, on rank 0.
+fn longest(mine: Times) -> Result<Times> {
+    let world = Constants::load().comm_world;
+    let mut all = Times::default();
+    let (from, to) = ((&raw const mine).cast(), (&raw mut all).cast());
+    mpi!(MPI_Reduce(from, to, 2, predefined("MPI_UINT64_T")?, op("MPI_MAX")?, 0, world))?;
+    Ok(all)
+}
+
+fn actions(section: &Section, args: &Args) -> Result<Vec<Action>> {
+    let handlers: HashMap<&str, Handler> = handlers();
+    let action = |symbol: &st_trace::section::Symbol| {
+        let row = CallTable::builtin().get(symbol.call);
+        let handler = row.and_then(|row| handlers.get(row.name.as_str()));
+        match (row, handler) {
+            _ if symbol.error != 0 => Ok(Action::Skip),
+            (Some(row), _) if row.name == "MPI_Abort" => Ok(Action::Abort),
+            (Some(row), Some(handler)) => Ok(Action::Make(*handler, row)),
+            _ if args.skip_unsupported => Ok(Action::Skip),
+            _ => bail!("{} cannot be replayed", name_of(symbol, &section.tables)),
+        }
+    };
+    section.symbols.iter().map(action).collect()
+}
+
+/// Interprets the rank's calls.
+fn play(args: &Args, rank: u32, section: &Section) -> Result<Status> {
+    let mut calls = section.project(0, rank).context("no calls")?;
+    let ahead = LookAhead::new(section, section.project(0, rank).context("no calls")?);
+    let thread = section.threads.first().context("no thread")?;
+    let actions = actions(section, args)?;
+    let (k, pause) = (Constants::load(), Pause::find());
+    let mut replay = Replay {
+        k,
+        pause,
+        handles: Handles::new(section, rank, k, pause),
+        requests: Requests::default(),
+        memory: Memory::default(),
+        ahead,
+        statuses: Vec::new(),
+        array: Vec::new(),
+        attached: Vec::new(),
+    };
+    let mut run = Run {
+        args,
+        rank,
+        pace: Pace::new(thread, rank),
+        timed: Pace::is_known(thread),
+        clock: Clock::new(args.compute),
+        skipped: 0,
+        recorded: 0,
+        began: None,
+        finalized: false,
+    };
+    let mut words = Vec::new();
+    loop {
+        let index = calls.index();
+        let Some(sym) = calls.next_call(&mut words)? else { break };
+        let step = run.pace.step(sym);
+        match actions.get(sym as usize) {
+            Some(Action::Make(handler, row)) if !failed_poll(row, &words) => {
+                let made = run.make(&mut replay, *handler, row, &words, step);
+                if !made.with_context(|| format!("call {index}: {}", row.name))? {
+                    return Ok(Status::Ok);
+                }
+            }
+            Some(Action::Abort) => bail!("the program called MPI_Abort here (call {index}): the replay ends"),
+            // The time it took is kept: polls are made while waiting or computing.
+            _ => run.skipped += step.gap.saturating_add(step.duration),
+        }
+    }
+    if !run.finalized {
+        bail!("the trace ends before MPI_Finalize: the replay ends");
+    }
+    Ok(Status::Ok)
+}
+
+/// Time keeping around the calls of a rank.
+struct Run<'a> {
+    args: &'a Args,
+    rank: u32,
+    pace: Pace<'a>,
+    timed: bool,
+    clock: Clock,
+    /// Time of events that are not replayed, since the last one that was, ns.
+    skipped: u64,
+    /// Recorded time since `MPI_Init`, ns.
+    recorded: u64,
+    began: Option<Instant>,
+    finalized: bool,
+}
+
+impl Run<'_> {
+    /// Waits as the program did, and makes a call. `false` if the job is not to go on.
+    fn make(
+        &mut self,
+        r: &mut Replay<'_>,
+        handler: Handler,
+        row: &Row,
+        words: &[i64],
+        step: Step,
+    ) -> Result<bool> {
+        let gap = std::mem::take(&mut self.skipped).saturating_add(step.gap);
+        let init = row.name.starts_with("MPI_Init") && self.began.is_none();
+        if !init {
+            self.recorded = self.recorded.saturating_add(gap);
+            self.clock.wait(gap);
+        }
+        let finalize = row.name == "MPI_Finalize";
+        let times = if finalize { Some(self.end(r)?) } else { None };
+        let start = Instant::now();
+        handler(r, &mut Words::new(words))?;
+        if init {
+            self.begin(r)?;
+            let _hidden = r.pause.hide();
+            if !agree(true)? {
+                mpi!(MPI_Finalize())?;
+                return Ok(false);
+            }
+            self.began = Some(Instant::now());
+        } else {
+            self.recorded = self.recorded.saturating_add(step.duration);
+            if row.properties.fold {
+                self.clock.fill(start, step.duration);
+            }
+        }
+        self.clock.call_ended();
+        if let Some(times) = times {
+            self.finalized = true;
+            self.say(times);
+        }
+        Ok(true)
+    }
+
+    /// Right after `MPI_Init`: the job must be the one that was recorded.
+    fn begin(&self, r: &Replay<'_>) -> Result<()> {
+        let _hidden = r.pause.hide();
+        let (mut size, mut rank) = (0, 0);
+        mpi!(MPI_Comm_size(r.k.comm_world, &raw mut size))?;
+        mpi!(MPI_Comm_rank(r.k.comm_world, &raw mut rank))?;
+        engine::check_world(crate::MPI, size)?;
+        if u32::try_from(rank) != Ok(self.rank) {
+            bail!("the launcher says rank {}, MPI says {rank}", self.rank);
+        }
+        Ok(())
+    }
+
+    /// Right before `MPI_Finalize`.
+    fn end(&self, r: &Replay<'_>) -> Result<Times> {
+        let replayed = self.began.map_or(0, |b| u64::try_from(b.elapsed().as_nanos()).unwrap_or(u64::MAX));
+        let _hidden = r.pause.hide();
+        longest(Times { recorded: self.recorded, replayed })
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "durations for people")]
+    fn say(&self, times: Times) {
+        if self.rank != 0 {
+            return;
+        }
+        let seconds = |ns: u64| ns as f64 / 1e9;
+        let replayed = seconds(times.replayed);
+        if !self.timed || times.recorded == 0 {
+            self.args
+                .talk
+                .note(TOOL, format_args!("replayed in {replayed:.3} s; no recorded times to compare with"));
+            return;
+        }
+        let recorded = seconds(times.recorded);
+        let error = 100.0 * (replayed - recorded) / recorded;
+        self.args.talk.note(
+            TOOL,
+            format_args!("recorded {recorded:.3} s, replayed {replayed:.3} s, error {error:+.1} %"),
+        );
+    }
+}

@@ -1,0 +1,97 @@
+//! The command line, shared by the program and its engines.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::Parser;
+use st_tool::Mpi;
+use st_tool::options::{StreamIn, Talk};
+
+/// Replay a recorded program's communication without the program
+///
+/// Each rank makes the calls that it made when it was recorded, with the recorded sizes, types, tags and
+/// communicators and arbitrary bytes for data, and waits between them as long as the program computed. Outcomes
+/// that depended on timing (wildcards, Waitany, Test) are forced to what they were.
+///
+/// Outside of mpirun, starts mpirun itself with as many ranks as were recorded. Inside, joins the running job.
+#[derive(Parser, Clone, Debug)]
+#[command(name = "st-replay", version)]
+pub struct Args {
+    /// A trace: a file, a directory of rank streams, or - for standard input (outside of mpirun only)
+    #[arg(value_name = "TRACE")]
+    pub trace: PathBuf,
+
+    /// What to do for the time that the program computed: sleep, spin, none, or scale=F (sleep F times as long)
+    #[arg(long, value_name = "HOW", default_value = "sleep", help_heading = "Replay")]
+    pub compute: Compute,
+    /// List the calls that cannot be replayed, and do nothing else
+    #[arg(long, help_heading = "Replay")]
+    pub list: bool,
+    /// Leave out calls that cannot be replayed
+    #[arg(long, help_heading = "Replay")]
+    pub skip_unsupported: bool,
+
+    /// Replay under this MPI (default: the launcher's; outside of mpirun the recorded one, if it is installed)
+    #[arg(long, value_enum, value_name = "MPI", help_heading = "Launch")]
+    pub mpi: Option<Mpi>,
+    /// Command and options that start the ranks; -n and the number of ranks are added
+    #[arg(long, value_name = "COMMAND", help_heading = "Launch")]
+    pub mpirun: Option<String>,
+
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "clap would show it as help")]
+    pub input: StreamIn,
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "clap would show it as help")]
+    pub talk: Talk,
+}
+
+/// What happens between calls.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Compute {
+    /// Sleep for the recorded time times a factor; the last 50 µs are spun, because sleeping is coarser than that.
+    Sleep(f64),
+    /// Spin for the recorded time.
+    Spin,
+    /// Nothing.
+    None,
+}
+
+impl FromStr for Compute {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "sleep" => Ok(Self::Sleep(1.0)),
+            "spin" => Ok(Self::Spin),
+            "none" => Ok(Self::None),
+            _ => {
+                let factor = text.strip_prefix("scale=").and_then(|f| f.parse::<f64>().ok());
+                match factor {
+                    Some(f) if f.is_finite() && f >= 0.0 => Ok(Self::Sleep(f)),
+                    _ => Err("sleep, spin, none or scale=F with F from 0 up".into()),
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definition_is_sound() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn compute_has_four_forms() {
+        assert_eq!("scale=0.5".parse(), Ok(Compute::Sleep(0.5)));
+        assert_eq!("none".parse(), Ok(Compute::None));
+        assert!("scale=-1".parse::<Compute>().is_err());
+        assert!("scale=inf".parse::<Compute>().is_err());
+        assert!("nap".parse::<Compute>().is_err());
+    }
+}

@@ -1,0 +1,160 @@
+//! From the command line to running ranks: inside a job by becoming its engine, outside by starting `mpirun`.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread::available_parallelism;
+
+use anyhow::{Context, Result, bail};
+use st_tool::{Input, Launch, Mpi, Status, UsageError, each_section, engine};
+use st_trace::header::Header;
+use tempfile::NamedTempFile;
+
+use crate::TOOL;
+use crate::args::Args;
+use crate::preflight::{Preflight, summary};
+
+/// File name of the engine.
+pub const ENGINE: &str = "st-replay-engine";
+
+/// How the program ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ended {
+    /// Without starting ranks.
+    Here(Status),
+    /// With the exit status of the ranks' launcher.
+    Ranks(u8),
+}
+
+/// Does what the command line asks for. Inside a job, returns only on failure.
+///
+/// # Errors
+///
+/// If the trace cannot be read or replayed, or nothing can be started.
+pub fn run(args: &Args) -> Result<Ended> {
+    let job = Launch::current();
+    if let Some(job) = job.filter(|_| !args.list) {
+        if args.trace.as_os_str() == "-" {
+            bail!(UsageError("inside a job, name the trace: standard input reaches one rank only".into()));
+        }
+        let job = Launch { mpi: args.mpi.or(job.mpi), ..job };
+        match engine::become_engine(ENGINE, &job, env::args_os().skip(1))? {}
+    }
+    let spooled = spool(&args.trace)?;
+    let trace = spooled.as_ref().map_or(args.trace.as_path(), |file| file.path());
+    let (preflight, header) = survey(trace, args)?;
+    if args.list {
+        list(&preflight, job.map(|j| j.rank))?;
+        return Ok(Ended::Here(Status::Ok));
+    }
+    check(&preflight, args)?;
+    let recorded = Mpi::ALL.into_iter().find(|mpi| mpi.name() == header.mpi.flavour);
+    start(args, trace, recorded, preflight.world(&header))
+}
+
+/// Looks at the whole trace.
+///
+/// # Errors
+///
+/// If it cannot be read.
+pub fn survey(trace: &Path, args: &Args) -> Result<(Preflight, Header)> {
+    let mut preflight = Preflight::default();
+    let whole = each_section(&[trace.to_owned()], &args.input, |_, section| Ok(preflight.see(&section)?))?;
+    Ok((preflight, whole.header))
+}
+
+/// A copy of standard input, if the trace comes from there: every rank opens it for itself.
+fn spool(trace: &Path) -> Result<Option<NamedTempFile>> {
+    if trace.as_os_str() != "-" {
+        return Ok(None);
+    }
+    let mut input = Input::open(trace)?;
+    let mut copy = NamedTempFile::new().context("temporary copy of standard input")?;
+    io::copy(&mut input, copy.as_file_mut()).context("temporary copy of standard input")?;
+    Ok(Some(copy))
+}
+
+/// Prints the unsupported calls, one a line with their number; on one rank of a job only.
+fn list(preflight: &Preflight, rank: Option<u32>) -> Result<()> {
+    use std::io::Write as _;
+    if rank.unwrap_or(0) == 0 {
+        let mut out = io::stdout().lock();
+        for u in preflight.unsupported() {
+            writeln!(out, "{}\t{}", u.name, u.calls)?;
+        }
+    }
+    Ok(())
+}
+
+/// Says which calls cannot be replayed, and fails unless they are to be left out.
+///
+/// # Errors
+///
+/// If there are such calls and `--skip-unsupported` was not given.
+pub fn check(preflight: &Preflight, args: &Args) -> Result<()> {
+    let unsupported = preflight.unsupported();
+    if unsupported.is_empty() {
+        return Ok(());
+    }
+    let summary = summary(&unsupported);
+    if !args.skip_unsupported {
+        bail!("{}: {summary}; leave them out with --skip-unsupported", args.trace.display());
+    }
+    args.talk.warn(TOOL, format_args!("{summary}; left out"));
+    Ok(())
+}
+
+/// Starts this program once per rank.
+fn start(args: &Args, trace: &Path, recorded: Option<Mpi>, world: u32) -> Result<Ended> {
+    let exe = env::current_exe().context("this program's own path is unknown")?;
+    let words = match &args.mpirun {
+        Some(command) => command.split_whitespace().map(OsString::from).collect(),
+        None => {
+            let mpi = choose(args.mpi, recorded)?;
+            let mut words = vec![mpirun(mpi)?.into_os_string()];
+            let cores = available_parallelism().map_or(1, usize::from);
+            if mpi == Mpi::Openmpi && usize::try_from(world).is_ok_and(|n| n > cores) {
+                words.push("--oversubscribe".into());
+            }
+            words
+        }
+    };
+    let (program, options) = words.split_first().context("--mpirun names no program")?;
+    let mut command = Command::new(program);
+    command.args(options).arg("-n").arg(world.to_string()).arg(exe);
+    // The same command line, but with the copy in place of standard input.
+    for word in env::args_os().skip(1) {
+        command.arg(if word == "-" { trace.as_os_str().to_owned() } else { word });
+    }
+    args.talk.detail(TOOL, format_args!("{command:?}"));
+    let status =
+        command.status().with_context(|| format!("{}: cannot start", Path::new(program).display()))?;
+    let code = status.code().with_context(|| format!("{}: {status}", Path::new(program).display()))?;
+    Ok(Ended::Ranks(u8::try_from(code).unwrap_or(1)))
+}
+
+/// The MPI to replay under: the one asked for, the recorded one, or whatever has both launcher and engine.
+fn choose(wanted: Option<Mpi>, recorded: Option<Mpi>) -> Result<Mpi> {
+    if let Some(mpi) = wanted {
+        mpi.find(ENGINE)?;
+        return Ok(mpi);
+    }
+    let usable = |mpi: &Mpi| mpi.find(ENGINE).is_ok() && mpirun(*mpi).is_ok();
+    let mut order = recorded.into_iter().chain(Mpi::ALL);
+    order.find(usable).context(
+        "no MPI has both its mpirun in PATH and an engine beside this program; `make build` makes the engines",
+    )
+}
+
+/// The launcher of an MPI: with Debian's suffix, or plain.
+fn mpirun(mpi: Mpi) -> Result<PathBuf> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    [format!("mpirun.{}", mpi.name()), "mpirun".to_owned()]
+        .iter()
+        .flat_map(|name| env::split_paths(&path).map(move |directory| directory.join(name)))
+        .find(|file| File::open(file).is_ok())
+        .with_context(|| format!("no mpirun of {mpi} in PATH; name one with --mpirun"))
+}

@@ -1,0 +1,187 @@
+//! Who sent what a wildcard receive got: known only when the receive completes, needed when it is posted.
+//!
+//! A second projection of the same rank runs ahead of the replay until the receive in question has completed.
+//! *Cost:* one more pass over the rank's calls; memory for the wildcard receives between the two cursors.
+//!
+//! Source: Wu, Mueller 2011 ("resolved" wildcards), section on deterministic replay: a live wildcard can take
+//! another receive's message and hang the replay.
+
+use std::collections::{HashMap, VecDeque};
+
+use st_trace::calls::{CallTable, Meaning, Row, Slot};
+use st_trace::project::{Error, Projection};
+use st_trace::section::Section;
+use st_trace::values::{ANY_SOURCE, ANY_TAG, CANCELLED};
+
+/// What a wildcard receive got.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// One message (or, for a persistent receive, messages of one kind only).
+    Message {
+        /// Rank in the receive's communicator.
+        source: i64,
+        /// Tag.
+        tag: i64,
+    },
+    /// It was cancelled, never completed, or got messages of several kinds: it has to stay a wildcard.
+    Open,
+}
+
+/// The cursor that runs ahead.
+#[derive(Debug)]
+pub struct LookAhead<'a> {
+    section: &'a Section,
+    calls: Projection<'a>,
+    words: Vec<i64>,
+    /// Wildcard receives in the order of their creation; `None` while they are open.
+    receives: VecDeque<Receive>,
+    /// Number of receives taken out of the front.
+    taken: u64,
+    /// Request slot → number of the receive that holds it.
+    open: HashMap<i64, u64>,
+    ended: bool,
+}
+
+#[derive(Debug)]
+struct Receive {
+    persistent: bool,
+    done: bool,
+    outcome: Option<Outcome>,
+}
+
+/// Whether a call posts a receive that names a wildcard and gives its answer only on completion.
+#[must_use]
+pub fn is_open_wildcard(name: &str, source: i64, tag: i64) -> bool {
+    matches!(name, "MPI_Irecv" | "MPI_Recv_init") && (source == ANY_SOURCE || tag == ANY_TAG)
+}
+
+impl<'a> LookAhead<'a> {
+    /// Runs ahead over a projection of the section from its beginning.
+    #[must_use]
+    pub fn new(section: &'a Section, calls: Projection<'a>) -> Self {
+        Self {
+            section,
+            calls,
+            words: Vec::new(),
+            receives: VecDeque::new(),
+            taken: 0,
+            open: HashMap::new(),
+            ended: false,
+        }
+    }
+
+    /// What the next wildcard receive (in order of posting) got.
+    ///
+    /// # Errors
+    ///
+    /// If the trace is malformed.
+    pub fn next_outcome(&mut self) -> Result<Outcome, Error> {
+        while !self.ended && self.receives.front().is_none_or(|r| !r.done) {
+            self.step()?;
+        }
+        let outcome = self.receives.pop_front().and_then(|r| r.outcome);
+        self.taken += 1;
+        Ok(outcome.unwrap_or(Outcome::Open))
+    }
+
+    fn step(&mut self) -> Result<(), Error> {
+        let mut words = std::mem::take(&mut self.words);
+        let call = self.calls.next_call(&mut words)?;
+        match call {
+            None => self.ended = true,
+            Some(sym) => {
+                let symbol = self.section.symbols.get(sym as usize);
+                if let Some(row) =
+                    symbol.filter(|s| s.error == 0).and_then(|s| CallTable::builtin().get(s.call))
+                {
+                    self.see(row, &words);
+                }
+            }
+        }
+        self.words = words;
+        Ok(())
+    }
+
+    fn see(&mut self, row: &Row, words: &[i64]) {
+        if row.slot("completed").is_some() {
+            self.complete(row, words);
+            return;
+        }
+        match row.name.as_str() {
+            "MPI_Irecv" | "MPI_Recv_init" => {
+                let value = |name| scalar(row, words, name);
+                if !is_open_wildcard(&row.name, value("source"), value("tag")) {
+                    return;
+                }
+                let persistent = row.name == "MPI_Recv_init";
+                let number = self.taken + u64::try_from(self.receives.len()).unwrap_or(u64::MAX);
+                self.open.insert(value("request"), number);
+                self.receives.push_back(Receive { persistent, done: false, outcome: None });
+            }
+            "MPI_Request_free" => {
+                let number = self.open.remove(&scalar(row, words, "request"));
+                if let Some(r) = number.and_then(|n| self.receive(n)) {
+                    r.done = true;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn complete(&mut self, row: &Row, words: &[i64]) {
+        if self.open.is_empty() {
+            return;
+        }
+        let list = |name| list(row, words, name);
+        let requests = list("requests");
+        let (sources, tags, bytes) = (list("source"), list("tag"), list("bytes"));
+        for (i, &position) in list("completed").iter().enumerate() {
+            let slot = usize::try_from(position).ok().and_then(|p| requests.get(p));
+            let Some((&slot, &number)) = slot.and_then(|s| self.open.get_key_value(s)) else { continue };
+            let at = |l: &[i64]| l.get(i).copied();
+            let outcome = match (at(sources), at(tags), at(bytes)) {
+                (Some(source), Some(tag), Some(b)) if source >= 0 && tag >= 0 && b != CANCELLED => {
+                    Outcome::Message { source, tag }
+                }
+                _ => Outcome::Open,
+            };
+            let Some(r) = self.receive(number) else { continue };
+            r.outcome = match r.outcome {
+                Some(before) if before != outcome => Some(Outcome::Open),
+                _ => Some(outcome),
+            };
+            if !r.persistent {
+                r.done = true;
+                self.open.remove(&slot);
+            }
+        }
+    }
+
+    fn receive(&mut self, number: u64) -> Option<&mut Receive> {
+        self.receives.get_mut(usize::try_from(number.checked_sub(self.taken)?).ok()?)
+    }
+}
+
+/// Where a slot's words are: (start, length).
+fn find(row: &Row, words: &[i64], wanted: impl Fn(&Slot) -> bool) -> (usize, usize) {
+    let mut at = 0;
+    for slot in &row.slots {
+        let first = words.get(at).copied().unwrap_or(0);
+        let (start, n) = if slot.list { (at + 1, usize::try_from(first).unwrap_or(0)) } else { (at, 1) };
+        if wanted(slot) {
+            return (start, n);
+        }
+        at = start.saturating_add(n);
+    }
+    (words.len(), 0)
+}
+
+fn list<'w>(row: &Row, words: &'w [i64], name: &str) -> &'w [i64] {
+    let (start, n) = find(row, words, |s| s.name == name && s.list);
+    words.get(start..start.saturating_add(n)).unwrap_or(&[])
+}
+
+fn scalar(row: &Row, words: &[i64], name: &str) -> i64 {
+    let (start, _) = find(row, words, |s| s.name == name && !s.list && s.meaning != Meaning::Times);
+    words.get(start).copied().unwrap_or(0)
+}

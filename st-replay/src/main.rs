@@ -1,0 +1,15 @@
+//! The program that people start: it finds the engine that fits the job, or starts the job.
+
+use clap::Parser;
+use st_replay::args::Args;
+use st_replay::{TOOL, launch};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    match launch::run(&args) {
+        Ok(launch::Ended::Here(status)) => st_tool::report(TOOL, Ok(status)),
+        Ok(launch::Ended::Ranks(code)) => ExitCode::from(code),
+        Err(error) => st_tool::report(TOOL, Err(error)),
+    }
+}

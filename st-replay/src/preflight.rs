@@ -1,0 +1,93 @@
+//! What must be known before the first call is made: can this trace be replayed here at all?
+
+use std::collections::BTreeMap;
+
+use st_trace::calls::CallTable;
+use st_trace::header::Header;
+use st_trace::project::Error;
+use st_trace::section::{Section, Symbol, Tables};
+
+/// Name of the pseudo call under which calls of further threads are listed.
+pub const OTHER_THREADS: &str = "(calls of threads other than the first)";
+
+/// A function that is recorded but cannot be replayed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Unsupported {
+    /// MPI's name.
+    pub name: String,
+    /// Number of events, all ranks.
+    pub calls: u64,
+}
+
+/// Whether calls of this symbol are replayed. Failed calls are: by doing nothing.
+#[must_use]
+pub fn is_supported(symbol: &Symbol) -> bool {
+    symbol.error != 0 || CallTable::builtin().get(symbol.call).is_some_and(|row| !row.properties.opaque)
+}
+
+/// Name of a symbol's function.
+#[must_use]
+pub fn name_of(symbol: &Symbol, tables: &Tables) -> String {
+    tables.names.get(&symbol.call).cloned().unwrap_or_else(|| symbol.call.to_string())
+}
+
+/// What is gathered over the sections of a trace.
+#[derive(Clone, Debug, Default)]
+pub struct Preflight {
+    unsupported: BTreeMap<String, u64>,
+    ranks: u32,
+}
+
+impl Preflight {
+    /// Looks at a section.
+    /// *Cost:* one pass over its calls if it has unsupported ones, else its symbols.
+    ///
+    /// # Errors
+    ///
+    /// If the section is malformed.
+    pub fn see(&mut self, section: &Section) -> Result<(), Error> {
+        self.ranks = self.ranks.max(section.ranks.highest().map_or(0, |r| r.saturating_add(1)));
+        let bad: Vec<bool> = section.symbols.iter().map(|s| !is_supported(s)).collect();
+        for (index, thread) in section.threads.iter().enumerate() {
+            if index == 0 && !bad.contains(&true) {
+                continue;
+            }
+            for rank in thread.ranks.iter() {
+                let Some(mut calls) = section.project(index, rank) else { continue };
+                let mut words = Vec::new();
+                while let Some(sym) = calls.next_call(&mut words)? {
+                    if index > 0 {
+                        self.count(OTHER_THREADS.into());
+                    } else if bad.get(sym as usize) == Some(&true) {
+                        self.count(name_of(&section.symbols[sym as usize], &section.tables));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, name: String) {
+        *self.unsupported.entry(name).or_insert(0) += 1;
+    }
+
+    /// The unsupported calls seen, ordered by name.
+    #[must_use]
+    pub fn unsupported(&self) -> Vec<Unsupported> {
+        self.unsupported.iter().map(|(name, &calls)| Unsupported { name: name.clone(), calls }).collect()
+    }
+
+    /// Number of ranks to start: the world's size by the header, or by the highest rank if the header does not say.
+    #[must_use]
+    pub fn world(&self, header: &Header) -> u32 {
+        if header.world > 0 { header.world } else { self.ranks }
+    }
+}
+
+/// One line for people: `2 calls cannot be replayed: MPI_Put (10), MPI_Win_create (2)`.
+#[must_use]
+pub fn summary(unsupported: &[Unsupported]) -> String {
+    let calls: u64 = unsupported.iter().map(|u| u.calls).sum();
+    let names: Vec<String> = unsupported.iter().map(|u| format!("{} ({})", u.name, u.calls)).collect();
+    format!("{calls} call{} cannot be replayed: {}", if calls == 1 { "" } else { "s" }, names.join(", "))
+}
