@@ -91,11 +91,12 @@ static void matched(void)
         "times=3", left);
     MPI_Barrier(W);
     say("MPI_Barrier comm=MPI_COMM_WORLD");
+    send(2, 29);
     send(8, 23);
     /* Slot 0 is busy while the message takes slot 1, and free when it becomes a request. */
-    MPI_Irecv(in + 50, 1, MPI_INT, MPI_PROC_NULL, 29, W, &q[0]);
-    s[0] = slot_recv(0);
-    say("MPI_Irecv count=1 type=MPI_INT source=MPI_PROC_NULL tag=29 comm=MPI_COMM_WORLD request=%q", s[0]);
+    MPI_Irecv(in + 50, 3, MPI_INT, left, 29, W, &q[0]);
+    s[0] = slot_recv(8);
+    say("MPI_Irecv count=3 type=MPI_INT source=%r tag=29 comm=MPI_COMM_WORLD request=%q", left, s[0]);
     fails = -1;
     do {
         MPI_Improbe(left, MPI_ANY_TAG, W, &flag, &m[0], st);

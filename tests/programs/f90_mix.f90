@@ -150,7 +150,7 @@ contains
   end subroutine persistent
 
   subroutine matched
-    integer :: message, request, s, t, status(MPI_STATUS_SIZE)
+    integer :: message, s, status(MPI_STATUS_SIZE)
     call MPI_Send(out, 4, MPI_INTEGER, right, 31, MPI_COMM_WORLD, ierr)
     call say('MPI_Send count=4 type=MPI_INTEGER dest='//num(right)//' tag=31 comm=MPI_COMM_WORLD')
     call MPI_Mprobe(left, MPI_ANY_TAG, MPI_COMM_WORLD, message, status, ierr)
@@ -161,12 +161,6 @@ contains
     call say('MPI_Mrecv count=5 type=MPI_INTEGER request='//num(s)//' rsource=null rtag=null bytes=16')
     call slfree(s)
     call take
-    call MPI_Irecv(in, 3, MPI_INTEGER, MPI_PROC_NULL, 33, MPI_COMM_WORLD, request, ierr)
-    t = slrecv(0)
-    call say('MPI_Irecv count=3 type=MPI_INTEGER source=MPI_PROC_NULL tag=33 comm=MPI_COMM_WORLD request='//num(t))
-    call MPI_Wait(request, status, ierr)
-    call say('MPI_Wait requests='//trim(slots(1, [t]))//' completed='// &
-         done(1, [1], [t], [status(MPI_SOURCE)], [status(MPI_TAG)]))
   end subroutine matched
 
   subroutine collective
@@ -281,7 +275,7 @@ contains
   end subroutine types
 
   subroutine topology
-    integer :: graph, cart, kind, dims(2), coords(2), n, from, to
+    integer :: graph, cart, kind, dims(2), coords(2), from, to
     logical :: periods(2)
     call MPI_Cart_create(MPI_COMM_WORLD, 2, [size, 1], [.true., .false.], .false., cart, ierr)
     call say('MPI_Cart_create comm=MPI_COMM_WORLD ndims=2 dims='//trim(list(2, [size, 1]))// &
@@ -289,9 +283,6 @@ contains
     call MPI_Cart_get(cart, 2, dims, periods, coords, ierr)
     call say('MPI_Cart_get comm=cart maxdims=2 dims='//trim(list(2, dims))//' periods=[1,0] coords='//list(2, coords))
     sum = sum + dims(1) + coords(1) + count(periods)
-    call MPI_Cart_rank(cart, [coords(1) + 1, 0], n, ierr)
-    call say('MPI_Cart_rank comm=cart coords='//trim(list(2, [coords(1) + 1, 0]))//' rank='//num(n))
-    sum = sum + n
     call MPI_Cart_shift(cart, 1, 1, from, to, ierr)
     call say('MPI_Cart_shift comm=cart direction=1 disp=1 source='//rnk(from)//' dest='//rnk(to))
     call MPI_Topo_test(cart, kind, ierr)
