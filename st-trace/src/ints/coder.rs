@@ -1,0 +1,309 @@
+//! The online encoder.
+
+use super::cursor::{Copied, Parts, Place, Run};
+
+/// Values that must agree after a hash hit before a copy begins. A copy costs as much as three plain values in
+/// memory, so shorter agreements do not pay.
+const CONFIRM: u32 = 4;
+
+/// Copies up to this length are always turned into elements when they break off.
+const SHORT: u64 = 64;
+
+/// What the encoder expects next.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Mode {
+    /// Nothing, or a candidate for a copy that is still being confirmed.
+    #[default]
+    Plain,
+    /// The last element is a run and goes on.
+    Run,
+    /// The last copy goes on.
+    Copy,
+}
+
+/// A walk through earlier elements whose values are compared with the arriving ones.
+#[derive(Debug, Clone, Copy, Default)]
+struct Track {
+    place: Place,
+    /// The value after `place`'s; `place` has already moved onto it.
+    expected: i64,
+    /// Whether `expected` is the first value of its element.
+    first: bool,
+    /// Start that a copy beginning with `expected` would have, if that place can be named.
+    start: Option<usize>,
+    /// Values that agreed so far.
+    agreed: u32,
+}
+
+/// State of a stream that is not constant.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Coder {
+    lits: Vec<i64>,
+    runs: Vec<Run>,
+    copies: Vec<Copied>,
+    mode: Mode,
+    /// The last two values, latest first.
+    last: [i64; 2],
+    /// Elements at the end that are plain values following one another in the stream.
+    plain: u32,
+    /// Candidate (mode `Plain`, `Run`) or running copy (mode `Copy`).
+    track: Option<Track>,
+    wrap: Place,
+    /// `last` when the running copy began.
+    before: [i64; 2],
+    /// Direct-mapped by tag: hash of three values, and one more than the element of the third (0: empty).
+    slots: Vec<(u32, u32)>,
+}
+
+impl Coder {
+    pub(super) fn parts(&self) -> Parts<'_> {
+        Parts { lits: &self.lits, runs: &self.runs, copies: &self.copies }
+    }
+
+    pub(super) fn into_parts(self) -> (Vec<i64>, Vec<Run>, Vec<Copied>) {
+        (self.lits, self.runs, self.copies)
+    }
+
+    pub(super) fn heap_words(&self) -> usize {
+        size_of::<Self>() / 8
+            + self.lits.capacity()
+            + 3 * (self.runs.capacity() + self.copies.capacity())
+            + self.slots.capacity()
+    }
+
+    /// Appends equal values; long constant runs take constant time.
+    pub(super) fn push_run(&mut self, value: i64, n: u64) {
+        let mut left = n;
+        while left > 0 {
+            self.push(value);
+            left -= 1;
+            if self.mode == Mode::Run
+                && self.track.is_none()
+                && let Some(run) = self.runs.last_mut()
+                && run.step == 0
+            {
+                run.more += left;
+                if left > 0 {
+                    self.last[1] = value;
+                }
+                return;
+            }
+        }
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, value: i64) {
+        match self.mode {
+            Mode::Copy => {
+                if let (Some(track), Some(copy)) = (&mut self.track, self.copies.last_mut())
+                    && track.expected == value
+                {
+                    copy.n += 1;
+                    let end = copy.at;
+                    track.step_cyclic(&self.lits, &self.runs, end, self.wrap);
+                    self.last = [value, self.last[0]];
+                    return;
+                }
+                self.track = None;
+                self.leave();
+                self.unroll();
+            }
+            Mode::Run => {
+                if self.lengthen(value) {
+                    if self.track.is_some() {
+                        self.follow(value);
+                    }
+                    return;
+                }
+                self.leave();
+            }
+            Mode::Plain => {}
+        }
+        self.push_plain(value);
+    }
+
+    fn leave(&mut self) {
+        self.mode = Mode::Plain;
+        self.plain = 0;
+    }
+
+    /// Adds the value to the run in progress, if it continues it.
+    #[inline]
+    fn lengthen(&mut self, value: i64) -> bool {
+        let Some(run) = self.runs.last_mut() else { return false };
+        let fits = self.last[0].wrapping_add(run.step) == value && (run.step == 0 || value >= 0);
+        if fits {
+            run.more += 1;
+            self.last = [value, self.last[0]];
+        }
+        fits
+    }
+
+    fn push_plain(&mut self, value: i64) {
+        if self.begin_copy(value) {
+            return;
+        }
+        self.follow(value);
+        if let Some(found) = self.append(value)
+            && self.track.is_none()
+        {
+            self.track = Track::new(&self.lits, &self.runs, found);
+        }
+    }
+
+    /// Appends an element, or turns the last one into a run. Returns where a copy may start: after the latest
+    /// earlier occurrence of the last three values.
+    fn append(&mut self, value: i64) -> Option<usize> {
+        let found = if let Some(step) = self.run_step(value) {
+            self.runs.push(Run { at: self.lits.len() - 1, step, more: 1 });
+            self.mode = Mode::Run;
+            None
+        } else {
+            self.lits.push(value);
+            self.plain = self.plain.saturating_add(1);
+            self.remember(value)
+        };
+        self.last = [value, self.last[0]];
+        found
+    }
+
+    /// Turns a copy that broke off soon into elements. Otherwise a longer period around it would never stand in
+    /// the source as a whole, and every occurrence would cost anew. Longer copies stay: the bound keeps the
+    /// source in proportion to what had to be stored anyway.
+    fn unroll(&mut self) {
+        let bound = u64::try_from(self.lits.len() * 2).unwrap_or(u64::MAX).max(SHORT);
+        let Some(copy) = self.copies.pop_if(|copy| copy.n <= bound) else { return };
+        let mut track = Track { place: self.wrap, ..Track::default() };
+        self.last = self.before;
+        for _ in 0..copy.n {
+            track.step_cyclic(&self.lits, &self.runs, copy.at, self.wrap);
+            if self.mode == Mode::Run {
+                if self.lengthen(track.expected) {
+                    continue;
+                }
+                self.leave();
+            }
+            self.append(track.expected);
+        }
+        if self.mode == Mode::Run {
+            self.leave();
+        }
+    }
+
+    /// Begins the copy if the candidate is confirmed, agrees once more and its place can be named.
+    fn begin_copy(&mut self, value: i64) -> bool {
+        let end = self.lits.len();
+        let Some(track) = &mut self.track else { return false };
+        let Some(start) = track.start.filter(|&start| start < end) else { return false };
+        if track.agreed < CONFIRM || track.expected != value {
+            return false;
+        }
+        self.copies.push(Copied { at: end, start, n: 1 });
+        self.before = self.last;
+        self.last = [value, self.last[0]];
+        self.wrap = Place::at_start(&self.lits, &self.runs, start);
+        // The candidate may have seen a run while it still grew: start again from the named place.
+        track.place = self.wrap;
+        track.step_cyclic(&self.lits, &self.runs, end, self.wrap);
+        track.step_cyclic(&self.lits, &self.runs, end, self.wrap);
+        self.mode = Mode::Copy;
+        true
+    }
+
+    /// Compares a value with the candidate and moves or drops it.
+    fn follow(&mut self, value: i64) {
+        let kept = match &mut self.track {
+            Some(track) if track.expected == value => {
+                track.agreed = track.agreed.saturating_add(1);
+                track.step(&self.lits, &self.runs, self.lits.len())
+            }
+            _ => false,
+        };
+        if !kept {
+            self.track = None;
+        }
+    }
+
+    /// The step, if the last three elements and this value are an arithmetic run (of nonnegative values, unless
+    /// it is constant).
+    fn run_step(&self, value: i64) -> Option<i64> {
+        if self.plain < 3 {
+            return None;
+        }
+        let [.., a, b, c] = self.lits[..] else { return None };
+        let step = value.wrapping_sub(c);
+        let even = c.wrapping_sub(b) == step && b.wrapping_sub(a) == step;
+        (even && (step == 0 || (a >= 0 && value >= 0))).then_some(step)
+    }
+
+    /// Enters the last three values under their hash; returns the start after their latest earlier occurrence.
+    fn remember(&mut self, value: i64) -> Option<usize> {
+        let element = self.lits.len() - 1;
+        if element < 2 {
+            return None;
+        }
+        if self.slots.len() <= element {
+            self.grow_slots();
+        }
+        let tag = hash(self.last[1], self.last[0], value);
+        let place = slot_of(tag, self.slots.len());
+        let (found, start) = self.slots[place];
+        self.slots[place] = (tag, u32::try_from(element + 1).ok()?);
+        if start == 0 || found != tag { None } else { usize::try_from(start).ok() }
+    }
+
+    fn grow_slots(&mut self) {
+        let size = (self.slots.len() * 2).max(8);
+        let old = std::mem::replace(&mut self.slots, vec![(0, 0); size]);
+        for entry in old.into_iter().filter(|entry| entry.1 != 0) {
+            self.slots[slot_of(entry.0, size)] = entry;
+        }
+    }
+}
+
+impl Track {
+    /// A candidate that starts after the first value of element `start − 1`, if something follows there.
+    fn new(lits: &[i64], runs: &[Run], start: usize) -> Option<Self> {
+        let mut track = Self { place: Place::at_start(lits, runs, start), first: true, ..Self::default() };
+        track.step(lits, runs, lits.len()).then_some(track)
+    }
+
+    /// Moves onto the next value; false at the end.
+    #[inline]
+    fn step(&mut self, lits: &[i64], runs: &[Run], end: usize) -> bool {
+        self.start = self.first.then_some(self.place.pos);
+        self.first = self.place.rest == 0;
+        if !self.first {
+            self.expected = self.place.in_run();
+        } else if self.place.pos < end {
+            self.expected = self.place.enter(lits, runs);
+        } else {
+            return false;
+        }
+        true
+    }
+
+    /// Moves onto the next value of the cycle from `wrap` to element `end`.
+    #[inline]
+    fn step_cyclic(&mut self, lits: &[i64], runs: &[Run], end: usize, wrap: Place) {
+        if self.place.rest == 0 && self.place.pos == end {
+            self.place = wrap;
+        }
+        self.expected = if self.place.rest > 0 { self.place.in_run() } else { self.place.enter(lits, runs) };
+    }
+}
+
+/// A 32-bit hash of three values in order.
+fn hash(a: i64, b: i64, c: i64) -> u32 {
+    let mixed = (a.cast_unsigned().wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ b.cast_unsigned())
+        .wrapping_mul(0xc2b2_ae3d_27d4_eb4f)
+        .rotate_left(29)
+        ^ c.cast_unsigned();
+    let bytes = mixed.wrapping_mul(0x1656_67b1_9e37_79f9).to_be_bytes();
+    u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
+}
+
+/// The slot of a tag in a table whose size is a power of two.
+fn slot_of(tag: u32, size: usize) -> usize {
+    usize::try_from(tag).unwrap_or(0) & (size - 1)
+}

@@ -1,0 +1,218 @@
+//! Reading a stream: elements, cyclic copies, and the open tail.
+
+/// An arithmetic run: the element at index `at` is followed by `more` values at distance `step`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Run {
+    pub(super) at: usize,
+    pub(super) step: i64,
+    pub(super) more: u64,
+}
+
+/// A copy of `n` values, inserted after the first `at` elements.
+///
+/// It cycles through the values between its start and element `at`. Start `s` is the place just after the
+/// *first value* of element `s − 1` (so a run there contributes its rest); 0 is the beginning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Copied {
+    pub(super) at: usize,
+    pub(super) start: usize,
+    pub(super) n: u64,
+}
+
+/// The parts of a stream, borrowed.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Parts<'a> {
+    /// First value of every element.
+    pub(super) lits: &'a [i64],
+    /// Runs, ascending by element.
+    pub(super) runs: &'a [Run],
+    /// Copies, strictly ascending by `at`.
+    pub(super) copies: &'a [Copied],
+}
+
+impl Parts<'_> {
+    /// Whether the stream ends in a copy, which the open tail then continues.
+    pub(super) fn ends_in_copy(&self) -> bool {
+        self.copies.last().is_some_and(|copy| copy.at == self.lits.len())
+    }
+}
+
+/// A place among the elements `..end` that moves one value at a time.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Place {
+    /// Next element.
+    pub(super) pos: usize,
+    /// Index of the first run at or after `pos`.
+    run: usize,
+    value: i64,
+    step: i64,
+    /// Values left in the run of element `pos − 1`.
+    pub(super) rest: u64,
+}
+
+impl Place {
+    /// The place after the first value of element `start − 1`, or the beginning.
+    pub(super) fn at_start(lits: &[i64], runs: &[Run], start: usize) -> Self {
+        let run = runs.partition_point(|run| run.at + 1 < start);
+        let mut place = Self { pos: start, run, ..Self::default() };
+        if let (Some(before), Some(found)) = (start.checked_sub(1), runs.get(run))
+            && found.at == before
+        {
+            place.run += 1;
+            place.value = lits[before];
+            place.step = found.step;
+            place.rest = found.more;
+        }
+        place
+    }
+
+    /// The place before element `pos`.
+    fn before(runs: &[Run], pos: usize) -> Self {
+        Self { pos, run: runs.partition_point(|run| run.at < pos), ..Self::default() }
+    }
+
+    /// The next value inside the current run.
+    #[inline]
+    pub(super) fn in_run(&mut self) -> i64 {
+        self.rest -= 1;
+        self.value = self.value.wrapping_add(self.step);
+        self.value
+    }
+
+    /// The first value of the next element, which must exist.
+    #[inline]
+    pub(super) fn enter(&mut self, lits: &[i64], runs: &[Run]) -> i64 {
+        self.value = lits[self.pos];
+        if let Some(run) = runs.get(self.run)
+            && run.at == self.pos
+        {
+            self.step = run.step;
+            self.rest = run.more;
+            self.run += 1;
+        }
+        self.pos += 1;
+        self.value
+    }
+}
+
+/// A reader of a stream that never ends.
+#[derive(Debug, Clone)]
+pub struct Cursor<'a> {
+    parts: Parts<'a>,
+    place: Place,
+    /// Elements end here in the current stage (plain elements or copy).
+    limit: usize,
+    /// Values left in the current copy; without bound between copies.
+    left: u64,
+    /// Next copy to begin.
+    next_copy: usize,
+    /// Where the current copy wraps to.
+    wrap: Option<Place>,
+}
+
+impl<'a> Cursor<'a> {
+    pub(super) fn new(parts: Parts<'a>) -> Self {
+        let limit = parts.copies.first().map_or(parts.lits.len(), |copy| copy.at);
+        Self { parts, place: Place::default(), limit, left: u64::MAX, next_copy: 0, wrap: None }
+    }
+
+    /// The next value; an empty stream yields 0.
+    #[inline]
+    #[expect(clippy::should_implement_trait, reason = "it never ends, an iterator would have to say Some")]
+    pub fn next(&mut self) -> i64 {
+        if self.left == 0 {
+            self.leave_copy();
+        }
+        if self.place.rest == 0 {
+            return self.next_element();
+        }
+        self.left -= 1;
+        self.place.in_run()
+    }
+
+    /// The next value and how often it comes in a row, as far as one run shows it; at most `max` (at least 1).
+    pub fn next_run(&mut self, max: u64) -> (i64, u64) {
+        let value = self.next();
+        if self.place.rest == 0 || self.place.step != 0 {
+            return (value, 1);
+        }
+        let more = self.place.rest.min(self.left).min(max.saturating_sub(1));
+        self.place.rest -= more;
+        self.left -= more;
+        (value, more + 1)
+    }
+
+    fn next_element(&mut self) -> i64 {
+        if self.place.pos == self.limit {
+            if let Some(wrap) = self.wrap {
+                self.place = wrap;
+            } else if let Some(&copy) = self.parts.copies.get(self.next_copy) {
+                self.begin_copy(copy);
+            } else {
+                return 0;
+            }
+            if self.place.rest > 0 {
+                self.left -= 1;
+                return self.place.in_run();
+            }
+        }
+        let value = self.place.enter(self.parts.lits, self.parts.runs);
+        self.left -= 1;
+        if self.wrap.is_none()
+            && self.place.pos == self.parts.lits.len()
+            && self.next_copy == self.parts.copies.len()
+        {
+            if self.place.rest == 0 {
+                self.place.step = 0;
+            }
+            self.place.rest = u64::MAX;
+            self.left = u64::MAX;
+        }
+        value
+    }
+
+    fn begin_copy(&mut self, copy: Copied) {
+        let place = Place::at_start(self.parts.lits, self.parts.runs, copy.start);
+        self.place = place;
+        self.wrap = Some(place);
+        self.limit = copy.at;
+        self.next_copy += 1;
+        let open = self.next_copy == self.parts.copies.len() && copy.at == self.parts.lits.len();
+        self.left = if open { u64::MAX } else { copy.n };
+    }
+
+    fn leave_copy(&mut self) {
+        self.place = Place::before(self.parts.runs, self.limit);
+        self.wrap = None;
+        self.left = u64::MAX;
+        self.limit = self.parts.copies.get(self.next_copy).map_or(self.parts.lits.len(), |copy| copy.at);
+    }
+}
+
+/// The values pushed to a stream, in order.
+#[derive(Debug, Clone)]
+pub struct Values<'a> {
+    cursor: Cursor<'a>,
+    left: u64,
+}
+
+impl<'a> Values<'a> {
+    pub(super) fn new(cursor: Cursor<'a>, left: u64) -> Self {
+        Self { cursor, left }
+    }
+}
+
+impl Iterator for Values<'_> {
+    type Item = i64;
+
+    #[inline]
+    fn next(&mut self) -> Option<i64> {
+        self.left = self.left.checked_sub(1)?;
+        Some(self.cursor.next())
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let exact = usize::try_from(self.left).ok();
+        (exact.unwrap_or(usize::MAX), exact)
+    }
+}
