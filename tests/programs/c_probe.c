@@ -43,7 +43,7 @@ static void probe(void)
 
     for (i = 0; i < 4; i++)
         MPI_Iprobe(left, 14, W, &flag, &st);
-    say("MPI_Iprobe source=%r tag=14 comm=MPI_COMM_WORLD flag=false rsource=null rtag=null bytes=null times=4", left);
+    say("MPI_Iprobe source=%r tag=14 comm=MPI_COMM_WORLD flag=false rsource=null rtag=null bytes=-1 times=4", left);
     MPI_Barrier(W);
     say("MPI_Barrier comm=MPI_COMM_WORLD");
     send(7, 14);
@@ -53,7 +53,7 @@ static void probe(void)
         fails++;
     } while (!flag);
     if (fails)
-        say("MPI_Iprobe source=MPI_ANY_SOURCE tag=14 comm=MPI_COMM_WORLD flag=false rsource=null rtag=null bytes=null "
+        say("MPI_Iprobe source=MPI_ANY_SOURCE tag=14 comm=MPI_COMM_WORLD flag=false rsource=null rtag=null bytes=-1 "
             "times=%d", fails);
     say("MPI_Iprobe source=MPI_ANY_SOURCE tag=14 comm=MPI_COMM_WORLD flag=true status=%S times=1", MPI_ANY_SOURCE, 14, 28,
         &st);
@@ -87,7 +87,7 @@ static void matched(void)
 
     for (i = 0; i < 3; i++)
         MPI_Improbe(left, 23, W, &flag, &m[0], st);
-    say("MPI_Improbe source=%r tag=23 comm=MPI_COMM_WORLD flag=false request=null rsource=null rtag=null bytes=null "
+    say("MPI_Improbe source=%r tag=23 comm=MPI_COMM_WORLD flag=false request=null rsource=null rtag=null bytes=-1 "
         "times=3", left);
     MPI_Barrier(W);
     say("MPI_Barrier comm=MPI_COMM_WORLD");
@@ -104,7 +104,7 @@ static void matched(void)
     } while (!flag);
     if (fails)
         say("MPI_Improbe source=%r tag=MPI_ANY_TAG comm=MPI_COMM_WORLD flag=false request=null rsource=null rtag=null "
-            "bytes=null times=%d", left, fails);
+            "bytes=-1 times=%d", left, fails);
     slot = slot_send();
     say("MPI_Improbe source=%r tag=MPI_ANY_TAG comm=MPI_COMM_WORLD flag=true request=%q status=%S times=1", left, slot,
         left, MPI_ANY_TAG, 32, st);

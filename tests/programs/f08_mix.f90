@@ -78,7 +78,7 @@ contains
        if (flag) exit
     end do
     if (fails > 0) call say('MPI_Improbe source='//num(left)//' tag=16 comm=MPI_COMM_WORLD flag=false request=null '// &
-         'rsource=null rtag=null bytes=null times='//num(fails))
+         'rsource=null rtag=null bytes=-1 times='//num(fails))
     s = slsend()
     call say('MPI_Improbe source='//num(left)//' tag=16 comm=MPI_COMM_WORLD flag=true request='//num(s)// &
          ' rsource=null rtag=null bytes=36 times=1')
