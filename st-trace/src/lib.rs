@@ -24,6 +24,7 @@ pub mod objects;
 pub mod project;
 pub mod proof;
 pub mod ranklist;
+pub mod ranklist_notation;
 pub mod ranks;
 pub mod record;
 pub mod section;

@@ -27,6 +27,7 @@ mod objects;
 mod reader;
 mod section;
 mod sites;
+mod sizes;
 mod structure;
 mod version;
 mod writer;
@@ -37,6 +38,7 @@ pub use error::{DecodeError, Error, ErrorKind};
 pub use frame::Kind;
 pub use index::Place;
 pub use reader::{ReadOptions, Reader};
+pub use sizes::{FrameSize, frame_sizes};
 pub use version::{CURRENT, MAGIC, Version, VersionError, is_stream};
 pub use writer::{CopyError, WriteOptions, Writer};
 

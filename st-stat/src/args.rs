@@ -1,0 +1,117 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, Parser, Subcommand};
+use st_tool::options::{StreamIn, Talk, TextOut};
+
+use crate::table::Format;
+
+/// Say what a trace holds
+///
+/// Without a command: a summary of what the program did, that a person understands at once. The commands give the
+/// details, as text, CSV or JSON.
+#[derive(Parser, Clone, Debug)]
+#[command(name = "st-stat", version, args_conflicts_with_subcommands = true, flatten_help = true)]
+pub struct Args {
+    /// What to say.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    /// The summary's input and output.
+    #[command(flatten)]
+    pub summary: SummaryArgs,
+}
+
+/// What to say.
+#[derive(Subcommand, Clone, Debug)]
+pub enum Command {
+    /// Count, time and bytes per function and per call site
+    Calls(CallsArgs),
+    /// Where the bytes of a file go
+    Sizes(SizesArgs),
+    /// Compare what two traces' programs did; exit status 4 if it differs
+    Diff(DiffArgs),
+}
+
+/// The summary.
+#[derive(ClapArgs, Clone, Debug)]
+pub struct SummaryArgs {
+    /// The trace's streams, or a directory of streams; - or nothing is standard input
+    #[arg(value_name = "STREAM")]
+    pub inputs: Vec<PathBuf>,
+    /// Form of the output
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+    /// How inputs are read.
+    #[command(flatten)]
+    pub input: StreamIn,
+    /// Where the text goes.
+    #[command(flatten)]
+    pub output: TextOut,
+}
+
+/// Per function and per call site.
+#[derive(ClapArgs, Clone, Debug)]
+pub struct CallsArgs {
+    /// The trace's streams, or a directory of streams; - or nothing is standard input
+    #[arg(value_name = "STREAM")]
+    pub inputs: Vec<PathBuf>,
+    /// Only the functions
+    #[arg(long, conflicts_with = "sites")]
+    pub functions: bool,
+    /// Only the call sites
+    #[arg(long)]
+    pub sites: bool,
+    /// Print the whole stack of each call site
+    #[arg(long, conflicts_with = "functions")]
+    pub stacks: bool,
+    /// Form of the output
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+    /// How inputs are read.
+    #[command(flatten)]
+    pub input: StreamIn,
+    /// Where the text goes.
+    #[command(flatten)]
+    pub output: TextOut,
+}
+
+/// Where the bytes go.
+#[derive(ClapArgs, Clone, Debug)]
+pub struct SizesArgs {
+    /// A stream; - or nothing is standard input
+    #[arg(value_name = "STREAM", default_value = "-")]
+    pub input: PathBuf,
+    /// Form of the output
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+    /// Where the text goes.
+    #[command(flatten)]
+    pub output: TextOut,
+}
+
+/// Two traces.
+#[derive(ClapArgs, Clone, Debug)]
+pub struct DiffArgs {
+    /// The first trace: a stream or a directory of streams
+    #[arg(value_name = "A")]
+    pub a: PathBuf,
+    /// The second trace
+    #[arg(value_name = "B")]
+    pub b: PathBuf,
+    /// Compare call sites too
+    #[arg(long)]
+    pub sites: bool,
+    /// Print at most N differing call sites
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub limit: usize,
+    /// How inputs are read.
+    #[command(flatten)]
+    pub input: StreamIn,
+    /// Where the text goes.
+    #[command(flatten)]
+    pub output: TextOut,
+    /// How much is said.
+    #[command(flatten)]
+    pub talk: Talk,
+}

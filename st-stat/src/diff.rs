@@ -1,0 +1,172 @@
+//! Comparing two traces in normal form, rank by rank.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+use st_trace::project::Error;
+use st_trace::section::Section;
+
+use crate::normal::{Normal, NormalCall};
+
+/// How far apart two sequences may run before they are taken for different to the end.
+const WINDOW: usize = 512;
+
+/// A call that one trace has and the other has not, or has otherwise.
+#[derive(Debug, Clone)]
+pub struct Difference {
+    /// World rank.
+    pub rank: u32,
+    /// Thread index.
+    pub thread: usize,
+    /// The call of the first trace, if it has one there.
+    pub a: Option<NormalCall>,
+    /// The call of the second trace, if it has one there.
+    pub b: Option<NormalCall>,
+}
+
+/// What a comparison found.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// Pairs of calls that are equal.
+    pub equal: u64,
+    /// Number of differences.
+    pub different: u64,
+    /// The first difference per call site (symbol of the first trace; of the second where the first has none).
+    pub first: Vec<(Difference, u64)>,
+    /// Ranks or threads that only one of the traces holds.
+    pub unmatched: Vec<String>,
+    /// Calls left out because they returned an error, in either trace.
+    pub failed: (u64, u64),
+}
+
+impl Report {
+    /// Whether the traces are equal.
+    #[must_use]
+    pub fn same(&self) -> bool {
+        self.different == 0 && self.unmatched.is_empty()
+    }
+}
+
+/// Where a rank's calls are: a section that holds it.
+fn by_rank(sections: &[Section]) -> BTreeMap<u32, &Section> {
+    sections.iter().flat_map(|s| s.ranks.iter().map(move |r| (r, s))).collect()
+}
+
+/// Compares two traces; `sites` makes call sites part of it. *Cost:* O(calls).
+///
+/// # Errors
+///
+/// If a section cannot be read back.
+pub fn diff(a: &[Section], b: &[Section], sites: bool) -> Result<Report, Error> {
+    let (a, b) = (by_rank(a), by_rank(b));
+    let mut report = Report::default();
+    let mut first = HashMap::new();
+    let only = |r: &u32, which: &str| format!("rank {r} is only in the {which} trace");
+    report.unmatched.extend(a.keys().filter(|r| !b.contains_key(r)).map(|r| only(r, "first")));
+    report.unmatched.extend(b.keys().filter(|r| !a.contains_key(r)).map(|r| only(r, "second")));
+    for (&rank, sa) in &a {
+        let Some(sb) = b.get(&rank) else { continue };
+        for thread in 0..sa.threads.len().max(sb.threads.len()) {
+            match (Normal::new(sa, thread, rank, sites), Normal::new(sb, thread, rank, sites)) {
+                (Some(x), Some(y)) => Pair { x, y, rank, thread }.compare(&mut report, &mut first)?,
+                (None, None) => {}
+                (x, _) => {
+                    let which = if x.is_some() { "first" } else { "second" };
+                    report
+                        .unmatched
+                        .push(format!("rank {rank} thread {thread} is only in the {which} trace"));
+                }
+            }
+        }
+    }
+    Ok(report)
+}
+
+/// (whether the symbol is of the first trace, symbol) → position in the list of first differences.
+type Firsts = HashMap<(bool, u32), usize>;
+
+struct Pair<'a> {
+    x: Normal<'a>,
+    y: Normal<'a>,
+    rank: u32,
+    thread: usize,
+}
+
+impl Pair<'_> {
+    fn compare(mut self, report: &mut Report, first: &mut Firsts) -> Result<(), Error> {
+        let (mut a, mut b) = (VecDeque::new(), VecDeque::new());
+        loop {
+            fill(&mut self.x, &mut a, 1)?;
+            fill(&mut self.y, &mut b, 1)?;
+            match (a.front(), b.front()) {
+                (None, None) => break,
+                (Some(p), Some(q)) if p.key == q.key => {
+                    report.equal += 1;
+                    a.pop_front();
+                    b.pop_front();
+                }
+                _ => {
+                    fill(&mut self.x, &mut a, WINDOW)?;
+                    fill(&mut self.y, &mut b, WINDOW)?;
+                    let (i, j) = rejoin(&a, &b);
+                    self.differ(a.drain(..i).collect(), b.drain(..j).collect(), report, first);
+                }
+            }
+        }
+        report.failed.0 += self.x.failed;
+        report.failed.1 += self.y.failed;
+        Ok(())
+    }
+
+    /// Notes calls that do not agree: one against one as far as they go, then what is left of the longer.
+    fn differ(&self, a: Vec<NormalCall>, b: Vec<NormalCall>, report: &mut Report, first: &mut Firsts) {
+        let n = a.len().max(b.len());
+        let (mut a, mut b) = (a.into_iter(), b.into_iter());
+        for _ in 0..n {
+            let d = Difference { rank: self.rank, thread: self.thread, a: a.next(), b: b.next() };
+            let site = match (&d.a, &d.b) {
+                (Some(c), _) => (true, c.sym),
+                (None, Some(c)) => (false, c.sym),
+                (None, None) => return,
+            };
+            report.different += 1;
+            match first.get(&site) {
+                Some(&i) => report.first[i].1 += 1,
+                None => {
+                    first.insert(site, report.first.len());
+                    report.first.push((d, 1));
+                }
+            }
+        }
+    }
+}
+
+fn fill(from: &mut Normal<'_>, into: &mut VecDeque<NormalCall>, n: usize) -> Result<(), Error> {
+    while into.len() < n {
+        match from.next_call()? {
+            Some(c) => into.push_back(c),
+            None => break,
+        }
+    }
+    Ok(())
+}
+
+/// The nearest pair of positions from which the sequences agree again (two calls in a row, or to the end), by the sum of
+/// what is skipped; everything if there is none.
+fn rejoin(a: &VecDeque<NormalCall>, b: &VecDeque<NormalCall>) -> (usize, usize) {
+    let agree = |i: usize, j: usize| {
+        let at = |k: usize| match (a.get(i + k), b.get(j + k)) {
+            (Some(p), Some(q)) => p.key == q.key,
+            (None, None) => true,
+            _ => false,
+        };
+        i < a.len() && j < b.len() && at(0) && at(1)
+    };
+    for skipped in 1..a.len() + b.len() {
+        for i in 0..=skipped.min(a.len()) {
+            if skipped - i <= b.len() && agree(i, skipped - i) {
+                return (i, skipped - i);
+            }
+        }
+    }
+    (a.len(), b.len())
+}

@@ -1,0 +1,14 @@
+//! Statistics of a trace: a summary, calls per function and call site, where the bytes go, and how two traces differ.
+
+pub mod args;
+mod calls;
+pub mod diff;
+mod input;
+pub mod normal;
+pub mod profile;
+mod run;
+mod sizes;
+mod summary;
+pub mod table;
+
+pub use run::run;

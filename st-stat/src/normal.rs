@@ -1,0 +1,319 @@
+//! The normal form in which two traces are compared: what a program did, apart from what chance decided.
+//!
+//! * Failed polls (`flag` false, or nothing completed) are removed; consecutive clock reads are one event.
+//! * Wildcard receives carry the source and tag that they received, also non-blocking ones, from their completion.
+//! * Completions are the set of completed requests.
+//! * Objects are compared by name, never by index; calls that returned an error are left out.
+
+use std::collections::{HashMap, VecDeque};
+
+use st_trace::calls::{CallTable, Lane, Meaning, Object, Row, Slot};
+use st_trace::project::{Error, Projection};
+use st_trace::section::{Section, Sym, Tables};
+use st_trace::values::{ANY_SOURCE, ANY_TAG, NONE, NULL};
+use xxhash_rust::xxh3::Xxh3;
+
+/// A call in normal form.
+#[derive(Clone, Debug)]
+pub struct NormalCall {
+    /// Symbol in its section.
+    pub sym: Sym,
+    /// Position among the rank's events.
+    pub index: u64,
+    /// Words in slot order, resolved.
+    pub words: Vec<i64>,
+    /// Hash of the normal form: equal calls have equal keys.
+    pub key: u64,
+}
+
+/// The calls of one rank in normal form.
+#[derive(Debug)]
+pub struct Normal<'a> {
+    section: &'a Section,
+    rank: u32,
+    sites: bool,
+    calls: Projection<'a>,
+    /// Calls read but not handed out: some receive among them is still open.
+    queue: VecDeque<Pending>,
+    /// Position in the whole sequence of the queue's first call.
+    base: u64,
+    /// Request slot → the open wildcard receive that it names (position in the whole sequence).
+    open: HashMap<i64, u64>,
+    /// Calls that failed and were left out.
+    pub failed: u64,
+    done: bool,
+}
+
+#[derive(Debug)]
+struct Pending {
+    sym: Sym,
+    index: u64,
+    words: Vec<i64>,
+    waits: bool,
+}
+
+/// Calls held back for an open receive before they are handed out as they are.
+const HELD: usize = 1 << 20;
+
+impl<'a> Normal<'a> {
+    /// Reads a rank's thread; `sites` makes call sites part of the comparison.
+    #[must_use]
+    pub fn new(section: &'a Section, thread: usize, rank: u32, sites: bool) -> Option<Self> {
+        Some(Self {
+            section,
+            rank,
+            sites,
+            calls: section.project(thread, rank)?,
+            queue: VecDeque::new(),
+            base: 0,
+            open: HashMap::new(),
+            failed: 0,
+            done: false,
+        })
+    }
+
+    /// The next call.
+    ///
+    /// # Errors
+    ///
+    /// If the section cannot be read back.
+    pub fn next_call(&mut self) -> Result<Option<NormalCall>, Error> {
+        loop {
+            // The newest call stays in hand while more may come: a clock read may still grow.
+            let ready = self.queue.front().is_some_and(|p| !p.waits || self.queue.len() > HELD);
+            if ready && (self.done || self.queue.len() > 1) || (self.done && !self.queue.is_empty()) {
+                self.base += 1;
+                return Ok(self.queue.pop_front().map(|p| self.normal(p)));
+            }
+            if self.done {
+                return Ok(None);
+            }
+            self.read()?;
+        }
+    }
+
+    fn read(&mut self) -> Result<(), Error> {
+        let mut words = Vec::new();
+        let index = self.calls.index();
+        let Some(sym) = self.calls.next_call(&mut words)? else {
+            self.done = true;
+            return Ok(());
+        };
+        let symbol = self.section.symbols[sym as usize];
+        if symbol.error != 0 {
+            self.failed += 1;
+            return Ok(());
+        }
+        let Some(row) = CallTable::builtin().get(symbol.call) else {
+            self.queue.push_back(Pending { sym, index, words, waits: false });
+            return Ok(());
+        };
+        if row.properties.fold && self.grew(sym, row, &words) {
+            return Ok(());
+        }
+        let view = View::new(row, &words);
+        if row.properties.poll && !view.succeeded() {
+            return Ok(());
+        }
+        self.complete(&view);
+        let waits = self.opens(row, &view);
+        let words = resolved(row, words);
+        self.queue.push_back(Pending { sym, index, words, waits });
+        Ok(())
+    }
+
+    /// Adds a clock read to one just before it.
+    fn grew(&mut self, sym: Sym, row: &Row, words: &[i64]) -> bool {
+        let Some(last) = self.queue.back_mut() else { return false };
+        let of = |s: Sym| self.section.symbols[s as usize].call;
+        if of(last.sym) != row.id || of(last.sym) != of(sym) {
+            return false;
+        }
+        match (last.words.last_mut(), words.last()) {
+            (Some(a), Some(b)) => {
+                *a = a.saturating_add(*b);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Notes a non-blocking wildcard receive; its source and tag come with its completion.
+    fn opens(&mut self, row: &Row, view: &View<'_>) -> bool {
+        let wild = view.one("source") == Some(ANY_SOURCE) || view.one("tag") == Some(ANY_TAG);
+        let Some(request) = view.one("request") else { return false };
+        if !wild || !row.properties.start || row.slot("rsource").is_some() {
+            return false;
+        }
+        self.open.insert(request, self.base + self.queue.len() as u64);
+        true
+    }
+
+    /// Gives completed receives their source and tag.
+    fn complete(&mut self, view: &View<'_>) {
+        let (Some(requests), Some(completed)) = (view.list("requests"), view.list("completed")) else {
+            return;
+        };
+        let sources = view.last_list("source").unwrap_or(&[]);
+        let tags = view.last_list("tag").unwrap_or(&[]);
+        for (i, &position) in completed.iter().enumerate() {
+            let request =
+                usize::try_from(position).ok().and_then(|p| requests.get(p)).copied().unwrap_or(NULL);
+            let Some(at) = self.open.remove(&request) else { continue };
+            let table = CallTable::builtin();
+            let Some(p) =
+                at.checked_sub(self.base).and_then(|k| self.queue.get_mut(usize::try_from(k).ok()?))
+            else {
+                continue;
+            };
+            p.waits = false;
+            let slots = table.slots(self.section.symbols[p.sym as usize].call);
+            set(slots, &mut p.words, "source", sources.get(i).copied().filter(|&v| v != NONE));
+            set(slots, &mut p.words, "tag", tags.get(i).copied().filter(|&v| v != NONE));
+        }
+    }
+
+    fn normal(&self, p: Pending) -> NormalCall {
+        let symbol = self.section.symbols[p.sym as usize];
+        let slots = CallTable::builtin().slots(symbol.call);
+        let mut h = Xxh3::new();
+        match self.section.tables.names.get(&symbol.call) {
+            Some(name) => h.update(name.as_bytes()),
+            None => h.update(&symbol.call.0.to_le_bytes()),
+        }
+        if self.sites {
+            h.update(&self.section.sites.get(symbol.site).map_or(0, |s| s.id).to_le_bytes());
+        }
+        let mut words = p.words.iter().copied();
+        let completion = completion(slots, &p.words);
+        for slot in slots {
+            let n = if slot.list { words.next().unwrap_or(0) } else { 1 };
+            let of_completion = completion.is_some() && slot.list && is_completion(slot);
+            if slot.list && !of_completion {
+                h.update(&n.to_le_bytes());
+            }
+            for w in words.by_ref().take(usize::try_from(n).unwrap_or(0)) {
+                if !of_completion {
+                    h.update(&self.word(slot, w).to_le_bytes());
+                }
+            }
+        }
+        for row in completion.iter().flatten() {
+            for w in row {
+                h.update(&w.to_le_bytes());
+            }
+        }
+        NormalCall { sym: p.sym, index: p.index, key: h.digest(), words: p.words }
+    }
+
+    #[expect(clippy::cast_sign_loss, reason = "hash input, reinterpreted")]
+    fn word(&self, slot: &Slot, w: i64) -> u64 {
+        let tables = &self.section.tables;
+        match slot.meaning {
+            Meaning::Ref(Object::Comm) => Tables::lane_word(&tables.comms, w, self.rank),
+            Meaning::Ref(Object::Group) => Tables::lane_word(&tables.groups, w, self.rank),
+            Meaning::Ref(Object::Type) => Tables::lane_word(&tables.types, w, self.rank),
+            Meaning::Ref(Object::Op) => Tables::lane_word(&tables.ops, w, self.rank),
+            _ => w as u64,
+        }
+    }
+}
+
+/// Whether a list slot is part of what completed.
+fn is_completion(slot: &Slot) -> bool {
+    slot.meaning == Meaning::Position
+        || matches!(
+            (slot.name.as_str(), slot.lane),
+            ("source", Lane::Endpoint) | ("tag", Lane::Tag) | ("bytes", Lane::Count)
+        )
+}
+
+/// The completed requests with their source, tag and bytes, as a sorted set; `None` for calls that complete nothing.
+fn completion(slots: &[Slot], words: &[i64]) -> Option<Vec<[i64; 4]>> {
+    let view = View { slots, words };
+    let (requests, completed) = (view.list("requests")?, view.list("completed")?);
+    let (s, t, b) = (view.last_list("source")?, view.last_list("tag")?, view.last_list("bytes")?);
+    let at = |l: &[i64], i: usize| l.get(i).copied().unwrap_or(NONE);
+    let row = |(i, &p): (usize, &i64)| {
+        let request = usize::try_from(p).ok().and_then(|p| requests.get(p)).copied().unwrap_or(NULL);
+        [request, at(s, i), at(t, i), at(b, i)]
+    };
+    let mut rows: Vec<_> = completed.iter().enumerate().map(row).collect();
+    rows.sort_unstable();
+    Some(rows)
+}
+
+/// Puts the resolved source and tag of a blocking receive or probe in the place of its wildcards.
+fn resolved(row: &Row, mut words: Vec<i64>) -> Vec<i64> {
+    if row.slot("rsource").is_none() {
+        return words;
+    }
+    let view = View::new(row, &words);
+    let (source, tag) = (view.one("rsource"), view.one("rtag"));
+    let tag_name = if row.slot("recvtag").is_some() { "recvtag" } else { "tag" };
+    set(&row.slots, &mut words, "source", source.filter(|&v| v != NONE));
+    set(&row.slots, &mut words, tag_name, tag.filter(|&v| v != NONE));
+    set(&row.slots, &mut words, "rsource", Some(NONE));
+    set(&row.slots, &mut words, "rtag", Some(NONE));
+    words
+}
+
+/// Words by slot name.
+#[derive(Clone, Copy)]
+struct View<'a> {
+    slots: &'a [Slot],
+    words: &'a [i64],
+}
+
+impl<'a> View<'a> {
+    fn new(row: &'a Row, words: &'a [i64]) -> Self {
+        Self { slots: &row.slots, words }
+    }
+    /// (slot, its words without the length), in order.
+    fn each(&self) -> impl Iterator<Item = (&'a Slot, &'a [i64])> + use<'a> {
+        let mut rest = self.words;
+        self.slots.iter().map_while(move |s| {
+            let (&first, tail) = rest.split_first()?;
+            let n = if s.list { usize::try_from(first).ok()? } else { 1 };
+            let from = if s.list { tail } else { rest };
+            let mine = from.get(..n)?;
+            rest = &from[n..];
+            Some((s, mine))
+        })
+    }
+    fn one(&self, name: &str) -> Option<i64> {
+        self.each().find(|(s, _)| !s.list && s.name == name)?.1.first().copied()
+    }
+    fn list(&self, name: &str) -> Option<&'a [i64]> {
+        self.each().find(|(s, _)| s.list && s.name == name).map(|(_, w)| w)
+    }
+    fn last_list(&self, name: &str) -> Option<&'a [i64]> {
+        self.each().filter(|(s, _)| s.list && s.name == name).last().map(|(_, w)| w)
+    }
+    /// Whether a poll found something.
+    fn succeeded(&self) -> bool {
+        match self.one("flag") {
+            Some(flag) => flag != 0,
+            None => self.list("completed").is_some_and(|c| !c.is_empty()),
+        }
+    }
+}
+
+/// Sets a scalar slot.
+fn set(slots: &[Slot], words: &mut [i64], name: &str, value: Option<i64>) {
+    let Some(value) = value else { return };
+    let mut at = 0;
+    for s in slots {
+        if s.list {
+            at += 1 + words.get(at).and_then(|&n| usize::try_from(n).ok()).unwrap_or(0);
+        } else {
+            if s.name == name {
+                if let Some(w) = words.get_mut(at) {
+                    *w = value;
+                }
+                return;
+            }
+            at += 1;
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! What a trace's calls add up to, per symbol and per rank.
+
+use std::collections::BTreeSet;
+
+use st_trace::calls::{CallTable, Meaning, Object, Row};
+use st_trace::project::Error;
+use st_trace::section::{PathSketch, Section, Tables};
+use st_trace::values::NONE;
+
+/// Totals of one symbol over all ranks and threads.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SymTotals {
+    /// Calls, poll series expanded.
+    pub calls: u64,
+    /// Bytes: what sends, collectives and one-sided calls hand over; what receives and completions got.
+    pub bytes: u128,
+    /// Total time in the call, ns.
+    pub time: u128,
+    /// Longest single event in ns, with its rank.
+    pub max: (u64, u32),
+    /// Number of timed events; 0 if the trace holds no times.
+    pub timed: u64,
+}
+
+impl SymTotals {
+    /// Adds another symbol's totals.
+    pub fn add(&mut self, other: &Self) {
+        self.calls += other.calls;
+        self.bytes += other.bytes;
+        self.time += other.time;
+        if other.timed > 0 && (self.timed == 0 || other.max.0 > self.max.0) {
+            self.max = other.max;
+        }
+        self.timed += other.timed;
+    }
+}
+
+/// Totals of one rank.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RankTotals {
+    /// World rank.
+    pub rank: u32,
+    /// Calls.
+    pub calls: u64,
+    /// World ranks that it sends to point to point.
+    pub neighbours: BTreeSet<i64>,
+    /// Bytes sent point to point.
+    pub sent: u128,
+}
+
+/// The profile of a section.
+#[derive(Clone, Debug, Default)]
+pub struct Profile {
+    /// By symbol.
+    pub symbols: Vec<SymTotals>,
+    /// By rank, ascending.
+    pub ranks: Vec<RankTotals>,
+}
+
+impl Profile {
+    /// Reads a section. *Cost:* O(calls), for bytes depend on every call's parameters; times come from the sketches.
+    ///
+    /// # Errors
+    ///
+    /// If a rank cannot be read back.
+    pub fn of(section: &Section) -> Result<Self, Error> {
+        let mut p = Self { symbols: vec![SymTotals::default(); section.symbols.len()], ranks: Vec::new() };
+        for rank in section.ranks.iter() {
+            let mut totals = RankTotals { rank, ..RankTotals::default() };
+            for thread in 0..section.threads.len() {
+                p.read(section, thread, rank, &mut totals)?;
+            }
+            p.ranks.push(totals);
+        }
+        for sketch in section.threads.iter().flat_map(|t| &t.sketches) {
+            p.time(sketch);
+        }
+        Ok(p)
+    }
+
+    fn read(
+        &mut self,
+        section: &Section,
+        thread: usize,
+        rank: u32,
+        totals: &mut RankTotals,
+    ) -> Result<(), Error> {
+        let Some(mut calls) = section.project(thread, rank) else { return Ok(()) };
+        let table = CallTable::builtin();
+        let rows: Vec<Option<&Row>> = section.symbols.iter().map(|s| table.get(s.call)).collect();
+        let mut words = Vec::new();
+        while let Some(sym) = calls.next_call(&mut words)? {
+            let into = &mut self.symbols[sym as usize];
+            let mut facts = Facts { times: 1, ..Facts::default() };
+            if let Some(row) = rows[sym as usize] {
+                facts.read(row, &words, section, rank);
+            }
+            into.calls += facts.times;
+            into.bytes += facts.sent + facts.received;
+            totals.calls += facts.times;
+            if let Some(dest) = facts.dest {
+                totals.sent += facts.sent;
+                totals.neighbours.insert(dest);
+            }
+        }
+        Ok(())
+    }
+
+    fn time(&mut self, s: &PathSketch) {
+        let Some(into) = self.symbols.get_mut(s.sym as usize) else { return };
+        into.time += s.comm.sum;
+        into.timed += s.comm.count;
+        if s.comm.max.0 > into.max.0 || into.timed == s.comm.count {
+            into.max = s.comm.max;
+        }
+    }
+
+    /// Calls of all symbols.
+    #[must_use]
+    pub fn calls(&self) -> u64 {
+        self.symbols.iter().map(|s| s.calls).sum()
+    }
+}
+
+/// What one call contributes.
+#[derive(Debug, Default)]
+struct Facts {
+    times: u64,
+    sent: u128,
+    received: u128,
+    dest: Option<i64>,
+    count: u128,
+    size_known: bool,
+}
+
+impl Facts {
+    fn read(&mut self, row: &Row, words: &[i64], section: &Section, rank: u32) {
+        let tables = &section.tables;
+        let mut rest = words;
+        let (mut dest, mut peers) = (None, None);
+        for slot in &row.slots {
+            let Some((&first, tail)) = rest.split_first() else { break };
+            let n = if slot.list { usize::try_from(first).unwrap_or(0) } else { 1 };
+            let from = if slot.list { tail } else { rest };
+            let mine = from.get(..n).unwrap_or(&[]);
+            rest = from.get(n..).unwrap_or(&[]);
+            match slot.meaning {
+                Meaning::Times => self.times = mine.first().and_then(|&t| u64::try_from(t).ok()).unwrap_or(1),
+                Meaning::Count if slot.name == "bytes" => self.received += sum(mine),
+                Meaning::Count if slot.name.contains("count") && !self.size_known => self.count = sum(mine),
+                // Datatype queries and constructors name types too, but hand no data over.
+                Meaning::Ref(Object::Type) if !self.size_known && !slot.list && moves_data(row) => {
+                    let size = mine.first().and_then(|&t| Tables::find(&tables.types, t, rank));
+                    self.sent += self.count * size.map_or(0, |t| u128::try_from(t.content.size).unwrap_or(0));
+                    self.size_known = true;
+                }
+                Meaning::Rank
+                    if slot.name == "dest" && row.slot("count").or(row.slot("sendcount")).is_some() =>
+                {
+                    dest = mine.first().copied().filter(|&d| d >= 0);
+                }
+                Meaning::Ref(Object::Comm) if peers.is_none() => {
+                    peers = mine.first().and_then(|&c| Tables::find(&tables.comms, c, rank));
+                }
+                _ => {}
+            }
+        }
+        self.dest = dest.and_then(|d| peers?.content.peers().get(u64::try_from(d).ok()?));
+    }
+}
+
+/// Whether a call's count and type say what it hands over: not a receive (its status says more), nor a local call.
+fn moves_data(row: &Row) -> bool {
+    !row.properties.local
+        && row.slot("bytes").is_none()
+        && !(row.slot("source").is_some() && row.slot("dest").is_none())
+        || row.slot("dest").is_some()
+}
+
+fn sum(words: &[i64]) -> u128 {
+    words.iter().filter(|&&w| w != NONE).map(|&w| u128::try_from(w).unwrap_or(0)).sum()
+}

@@ -1,0 +1,133 @@
+//! The commands.
+
+use std::io::Write;
+
+use anyhow::Result;
+use st_tool::{Output, Status};
+use st_trace::calls::CallTable;
+use st_trace::json::{self, Place, line};
+use st_trace::section::Section;
+
+use crate::args::{Args, CallsArgs, Command, DiffArgs, SizesArgs, SummaryArgs};
+use crate::diff::{Difference, Report, diff};
+use crate::normal::NormalCall;
+use crate::table::{Format, Table, grouped};
+use crate::{calls, input, sizes, summary};
+
+/// Runs the program.
+///
+/// # Errors
+///
+/// If an input cannot be read or the output cannot be written.
+pub fn run(args: &Args) -> Result<Status> {
+    match &args.command {
+        None => summarise(&args.summary),
+        Some(Command::Calls(a)) => list_calls(a),
+        Some(Command::Sizes(a)) => list_sizes(a),
+        Some(Command::Diff(a)) => compare(a),
+    }
+}
+
+/// Rows of the summary's table of functions.
+const TOP: usize = 8;
+
+fn summarise(args: &SummaryArgs) -> Result<Status> {
+    let (whole, sections) = input::profiled(&args.inputs, &args.input)?;
+    let mut out = Output::text(&args.output.output)?;
+    let facts = summary::facts(&whole.header, whole.complete, whole.bytes, &sections);
+    if args.format == Format::Text {
+        summary::write_text(&facts, &mut out)?;
+        let mut top = calls::functions(&sections);
+        let rest = top.rows.len().saturating_sub(TOP);
+        top.rows.truncate(TOP);
+        writeln!(out)?;
+        top.write(Format::Text, &mut out)?;
+        if rest > 0 {
+            writeln!(out, "… and {rest} more functions (st-stat calls)")?;
+        }
+    } else {
+        facts.write(args.format, &mut out)?;
+    }
+    out.commit()?;
+    Ok(Status::Ok)
+}
+
+fn list_calls(args: &CallsArgs) -> Result<Status> {
+    let (_, sections) = input::profiled(&args.inputs, &args.input)?;
+    let mut out = Output::text(&args.output.output)?;
+    let write = |t: &Table, out: &mut Output| t.write(args.format, out);
+    if !args.sites {
+        write(&calls::functions(&sections), &mut out)?;
+    }
+    // CSV holds one table: that of the functions unless the sites are asked for.
+    let both = !args.sites && !args.functions;
+    if both && args.format == Format::Text {
+        writeln!(out)?;
+    }
+    if args.sites || (both && args.format != Format::Csv) {
+        write(&calls::sites(&sections, args.stacks), &mut out)?;
+    }
+    out.commit()?;
+    Ok(Status::Ok)
+}
+
+fn list_sizes(args: &SizesArgs) -> Result<Status> {
+    let table = sizes::sizes(&args.input)?;
+    let mut out = Output::text(&args.output.output)?;
+    table.write(args.format, &mut out)?;
+    out.commit()?;
+    Ok(Status::Ok)
+}
+
+fn compare(args: &DiffArgs) -> Result<Status> {
+    let (a, b) = (input::sections(&args.a, &args.input)?, input::sections(&args.b, &args.input)?);
+    let report = diff(&a, &b, args.sites)?;
+    let mut out = Output::text(&args.output.output)?;
+    write_report(&report, (&a, &b), args.limit, &mut out)?;
+    out.commit()?;
+    let (x, y) = report.failed;
+    if x + y > 0 {
+        args.talk.note("st-stat", format_args!("calls that returned an error are not compared: {x} and {y}"));
+    }
+    Ok(if report.same() { Status::Ok } else { Status::Difference })
+}
+
+fn write_report(
+    r: &Report,
+    traces: (&[Section], &[Section]),
+    limit: usize,
+    out: &mut dyn Write,
+) -> Result<()> {
+    for u in &r.unmatched {
+        writeln!(out, "{u}")?;
+    }
+    for (d, n) in r.first.iter().take(limit) {
+        writeln!(out, "{} at this call site, first on rank {}{}:", count(*n), d.rank, thread_of(d))?;
+        for (sign, call, sections) in [('-', &d.a, traces.0), ('+', &d.b, traces.1)] {
+            let line = call.as_ref().map(|c| shown(c, sections, d.rank, d.thread));
+            writeln!(out, "  {sign} {}", line.unwrap_or_else(|| "(no call)".into()))?;
+        }
+    }
+    if r.first.len() > limit {
+        writeln!(out, "… and {} more call sites (--limit)", r.first.len() - limit)?;
+    }
+    let verdict = if r.same() { "no difference" } else { "the traces differ" };
+    writeln!(out, "{verdict}: {} calls equal, {} different", grouped(r.equal), grouped(r.different))?;
+    Ok(())
+}
+
+fn count(n: u64) -> String {
+    if n == 1 { "1 difference".into() } else { format!("{} differences", grouped(n)) }
+}
+
+fn thread_of(d: &Difference) -> String {
+    if d.thread == 0 { String::new() } else { format!(" thread {}", d.thread) }
+}
+
+/// A call for people, with its position.
+fn shown(call: &NormalCall, sections: &[Section], rank: u32, thread: usize) -> String {
+    let Some(section) = sections.iter().find(|s| s.ranks.contains(rank)) else { return String::new() };
+    let place =
+        Place { rank, thread, index: call.index, site: section.symbols[call.sym as usize].site, times: None };
+    line(&json::call(CallTable::builtin(), section, place, call.sym, &call.words))
+}

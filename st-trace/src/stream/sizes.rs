@@ -1,0 +1,52 @@
+//! What each frame of a stream takes.
+
+use std::io::Read;
+
+use super::error::{Error, ErrorKind};
+use super::frame::FrameReader;
+use super::version::{MAGIC, is_stream};
+
+/// Size of one frame.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FrameSize {
+    /// Name of its kind; the number of a kind that this version does not know.
+    pub kind: String,
+    /// Payload as stored, bytes.
+    pub stored: u64,
+    /// Payload expanded, bytes.
+    pub expanded: u64,
+}
+
+/// The sizes of a stream's frames, in order; a stream without end frame gives those that are whole.
+///
+/// # Errors
+///
+/// If it is no stream, or damaged.
+pub fn frame_sizes(mut from: impl Read) -> Result<Vec<FrameSize>, Error> {
+    let mut preamble = Vec::new();
+    let want = u64::try_from(MAGIC.len() + 3).unwrap_or(0);
+    let start = |kind| Error::new(0, None, kind);
+    (&mut from).take(want).read_to_end(&mut preamble).map_err(|e| start(ErrorKind::Read(e)))?;
+    if !is_stream(&preamble) {
+        return Err(start(ErrorKind::NotAStream));
+    }
+    let mut frames = FrameReader::new(from, want, 0);
+    let mut out = Vec::new();
+    loop {
+        let frame = match frames.next() {
+            Err(e) if e.is_truncated() => return Ok(out),
+            other => other?,
+        };
+        let kind = frame.kind()?;
+        let stored = u64::try_from(frame.stored.len()).unwrap_or(u64::MAX);
+        let expanded = match kind {
+            Some(k) => u64::try_from(frame.payload(k)?.len()).unwrap_or(u64::MAX),
+            None => stored,
+        };
+        let name = kind.map_or_else(|| format!("kind {}", frame.number), |k| k.to_string());
+        out.push(FrameSize { kind: name, stored, expanded });
+        if kind == Some(super::Kind::End) {
+            return Ok(out);
+        }
+    }
+}
