@@ -37,8 +37,6 @@ const HANDLES: &[&str] = &[
     "MPI_IN_PLACE",
     "MPI_STATUS_IGNORE",
     "MPI_STATUSES_IGNORE",
-    "MPI_UNWEIGHTED",
-    "MPI_WEIGHTS_EMPTY",
     "MPI_COMM_NULL",
     "MPI_COMM_WORLD",
     "MPI_COMM_SELF",
@@ -50,6 +48,9 @@ const HANDLES: &[&str] = &[
     "MPI_MESSAGE_NULL",
     "MPI_MESSAGE_NO_PROC",
 ];
+
+/// Pointers that are variables in some libraries.
+const VARIABLES: &[&str] = &["MPI_UNWEIGHTED", "MPI_WEIGHTS_EMPTY"];
 
 /// Reduction operations that need no creation.
 const OPS: &str = "MAX MIN SUM PROD LAND BAND LOR BOR LXOR BXOR MINLOC MAXLOC REPLACE NO_OP";
@@ -83,6 +84,10 @@ pub(crate) fn build(toolchain: &Toolchain, out: &Path) -> Result<String, String>
         let _ = writeln!(c, "const void *const st_{name} = {cast}({name});");
         let word = if pointer { "usize" } else { "u64" };
         let _ = writeln!(rust, "pub(crate) safe static st_{name}: {word};");
+    }
+    for name in VARIABLES {
+        let _ = writeln!(c, "const void *st_{name}(void) {{ return {name}; }}");
+        let _ = writeln!(rust, "pub(crate) safe fn st_{name}() -> usize;");
     }
     for (table, names) in [("types", TYPES), ("ops", OPS)] {
         let _ = writeln!(c, "const struct named st_{table}[] = {{");

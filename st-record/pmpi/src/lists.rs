@@ -84,9 +84,9 @@ impl Scribe<'_> {
     }
     /// Weights of edges.
     pub(crate) unsafe fn weights(&mut self, p: *const c_int, n: i64) {
-        if is_mark(p, k::st_MPI_UNWEIGHTED) {
+        if is_mark(p, k::st_MPI_UNWEIGHTED()) {
             self.list(&[UNWEIGHTED], |v| v);
-        } else if is_mark(p, k::st_MPI_WEIGHTS_EMPTY) {
+        } else if is_mark(p, k::st_MPI_WEIGHTS_EMPTY()) {
             self.push(0);
         } else {
             unsafe { self.ints(p, n) };
