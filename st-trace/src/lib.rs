@@ -32,6 +32,7 @@ pub mod sites;
 pub mod sketch;
 pub mod stream;
 
+pub mod text;
 pub mod tree;
 pub mod values;
 pub mod varint;

@@ -12,7 +12,7 @@ use st_trace::sites::{Frame, Module};
 
 /// A call to record: row of the call table, site, error class, words by slot, thread, gap and duration.
 #[derive(Clone, Debug)]
-pub struct Planned {
+pub(crate) struct Planned {
     row: usize,
     site: u8,
     error: u8,
@@ -23,7 +23,7 @@ pub struct Planned {
 
 /// What a rank does.
 #[derive(Clone, Debug)]
-pub struct Plan(Vec<Planned>);
+pub(crate) struct Plan(Vec<Planned>);
 
 /// A recorder with the objects and sites that all samples refer to.
 fn recorder(rank: u32) -> RankRecorder {
@@ -71,7 +71,7 @@ fn finish(r: RankRecorder, rank: u32, chunks: Vec<(usize, Chunk)>) -> Section {
 
 impl Plan {
     /// The trace of a rank that does it.
-    pub fn section(&self, rank: u32) -> Section {
+    pub(crate) fn section(&self, rank: u32) -> Section {
         let mut r = recorder(rank);
         let threads = [r.open_thread(100), r.open_thread(200)];
         let mut now = [100i64, 200];
@@ -114,7 +114,7 @@ fn fill(slots: &[Slot], from: &[i64]) -> Vec<i64> {
 }
 
 /// Any calls with any parameters.
-pub fn recorded() -> impl Strategy<Value = Plan> {
+pub(crate) fn recorded() -> impl Strategy<Value = Plan> {
     let word = prop_oneof![4 => -3i64..20, 1 => any::<i64>()];
     let call = (
         0usize..300,
@@ -138,7 +138,7 @@ pub fn recorded() -> impl Strategy<Value = Plan> {
 }
 
 /// A small trace of a rank: a loop of sends and a reduction, equal but for what depends on the rank.
-pub fn sample(rank: u32) -> Section {
+pub(crate) fn sample(rank: u32) -> Section {
     let mut r = recorder(rank);
     r.open_thread(1_000);
     let table = CallTable::builtin();

@@ -1,0 +1,102 @@
+//! The text form: what it looks like, and that it reads back.
+
+mod sections;
+
+use proptest::prelude::*;
+use sections::{recorded, sample};
+use st_trace::header::{Header, Step};
+use st_trace::section::Section;
+use st_trace::stream::{self, ReadOptions, Trace, WriteOptions};
+use st_trace::text;
+
+fn trace(sections: Vec<Section>, level: u8) -> Trace {
+    let header = Header { world: 8, program: "a \"quoted\" name".into(), ..Header::default() };
+    let step = Step { tool: "st-test".into(), version: "1".into(), args: vec!["--x".into()] };
+    Trace { header, provenance: vec![step], sections, complete: true, level }
+}
+
+fn print(trace: &Trace) -> String {
+    let mut out = Vec::new();
+    text::write(trace, &mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+proptest! {
+    #[test]
+    fn text_reads_back(ranks in prop::collection::vec(recorded(), 0..3), level in 0u8..3) {
+        let sections: Vec<Section> = (0..).zip(&ranks).map(|(r, calls)| calls.section(r)).collect();
+        let trace = trace(sections, level);
+        let text = print(&trace);
+        let back = text::parse(text.as_bytes()).unwrap();
+        prop_assert_eq!(&back, &trace);
+        let bytes = |t: &Trace| {
+            let mut out = Vec::new();
+            stream::write(t, &mut out, WriteOptions { level: t.level }).unwrap();
+            out
+        };
+        prop_assert_eq!(bytes(&back), bytes(&trace));
+    }
+
+    #[test]
+    fn damaged_text_is_never_a_panic(at in any::<prop::sample::Index>(), with in "[ -~]{0,3}", cut in 0usize..4) {
+        let mut text = print(&trace(vec![sample(0)], 0));
+        let at = at.index(text.len());
+        let end = (at + cut).min(text.len());
+        if text.is_char_boundary(at) && text.is_char_boundary(end) {
+            text.replace_range(at..end, &with);
+            if let Err(e) = text::parse(text.as_bytes()) {
+                prop_assert!(e.line() <= text.lines().count() + 1);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_truncated_trace_says_so() {
+    let mut t = trace(vec![sample(0)], 0);
+    t.complete = false;
+    let text = print(&t);
+    assert!(text.ends_with("truncated\n"));
+    assert_eq!(text::parse(text.as_bytes()).unwrap(), t);
+}
+
+#[test]
+fn faults_name_their_line() {
+    let text = print(&trace(vec![sample(0)], 0));
+    let lines: Vec<&str> = text.lines().collect();
+    let replaced = |i: usize, with: &str| {
+        let mut lines = lines.clone();
+        lines[i] = with;
+        lines.join("\n")
+    };
+    for (i, with, expected) in [
+        (0, "st 9.0 level 1", "line 1: expected a version that this st reads"),
+        (1, "header {", "line 2: expected JSON"),
+        (4, " host x <1 0 1 0>", "line 5: expected a host"),
+        (4, " hast \"x\" <1 0 1 0>", "line 5: expected a line that may stand here"),
+    ] {
+        let e = text::parse(replaced(i, with).as_bytes()).unwrap_err().to_string();
+        assert!(e.starts_with(expected), "{e}");
+    }
+    let e = text::parse(lines[..lines.len() - 1].join("\n").as_bytes()).unwrap_err().to_string();
+    assert!(e.contains("the text ends without \"end\""), "{e}");
+}
+
+/// Rewrite with `ST_BLESS=1 cargo test`.
+#[test]
+fn the_sample_looks_like_this() {
+    let text = print(&trace(vec![sample(3)], 19));
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/sample.txt");
+    if std::env::var_os("ST_BLESS").is_some() {
+        std::fs::write(path, &text).unwrap();
+    }
+    let golden = std::fs::read_to_string(path).unwrap();
+    assert!(text == golden, "expected\n{golden}\ngot\n{text}");
+    let bytes = |t: &Trace| {
+        let mut out = Vec::new();
+        stream::write(t, &mut out, WriteOptions { level: t.level }).unwrap();
+        out
+    };
+    let parsed = text::parse(golden.as_bytes()).unwrap();
+    assert_eq!(stream::read(&bytes(&parsed)[..], ReadOptions::default()).unwrap(), parsed);
+}
