@@ -185,3 +185,76 @@ fn scalar(row: &Row, words: &[i64], name: &str) -> i64 {
     let (start, _) = find(row, words, |s| s.name == name && !s.list && s.meaning != Meaning::Times);
     words.get(start).copied().unwrap_or(0)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use st_trace::calls::CallTable;
+    use st_trace::record::{Options, RankRecorder};
+
+    /// A trace of rank 0 with these calls, each from one site.
+    fn section(calls: &[(&str, &[i64])]) -> Section {
+        let mut recorder = RankRecorder::new(0, Options::default());
+        let thread = recorder.open_thread(0);
+        let site = recorder.sites.stack(Vec::new());
+        for (name, words) in calls {
+            let sym = recorder.symbol(CallTable::builtin().by_name(name).unwrap().id, site, 0);
+            recorder.record(thread, sym, words, 0, 0);
+        }
+        recorder.finish("host")
+    }
+
+    fn outcomes(calls: &[(&str, &[i64])], n: usize) -> Vec<Outcome> {
+        let section = section(calls);
+        let mut ahead = LookAhead::new(&section, section.project(0, 0).unwrap());
+        (0..n).map(|_| ahead.next_outcome().unwrap()).collect()
+    }
+
+    // count type source tag comm request
+    const ANY_0: (&str, &[i64]) = ("MPI_Irecv", &[1, 0, ANY_SOURCE, ANY_TAG, 0, 0]);
+    const ANY_1: (&str, &[i64]) = ("MPI_Irecv", &[1, 0, ANY_SOURCE, 5, 0, 1]);
+    const NAMED: (&str, &[i64]) = ("MPI_Irecv", &[1, 0, 3, 5, 0, 2]);
+
+    #[test]
+    fn receives_get_what_their_completion_says_in_whatever_order() {
+        let calls: &[(&str, &[i64])] = &[
+            ANY_0,
+            ANY_1,
+            NAMED,
+            // n requests completed source tag bytes
+            ("MPI_Waitany", &[3, 3, 0, 1, 2, 1, 1, 1, 7, 1, 5, 1, 8]),
+            ("MPI_Wait", &[1, 2, 1, 0, 1, 3, 1, 5, 1, 8]),
+            ("MPI_Wait", &[1, 0, 1, 0, 1, 2, 1, 9, 1, 8]),
+            ANY_0,
+        ];
+        let message = |source, tag| Outcome::Message { source, tag };
+        assert_eq!(outcomes(calls, 3), [message(2, 9), message(7, 5), Outcome::Open]);
+    }
+
+    #[test]
+    fn cancelled_and_freed_receives_stay_open() {
+        let calls: &[(&str, &[i64])] = &[
+            ANY_0,
+            ("MPI_Cancel", &[0]),
+            ("MPI_Wait", &[1, 0, 1, 0, 1, -9, 1, -9, 1, CANCELLED]),
+            ANY_0,
+            ("MPI_Request_free", &[0]),
+            ANY_0,
+            ("MPI_Wait", &[1, 0, 1, 0, 1, 4, 1, 6, 1, 8]),
+        ];
+        let got = outcomes(calls, 3);
+        assert_eq!(got, [Outcome::Open, Outcome::Open, Outcome::Message { source: 4, tag: 6 }]);
+    }
+
+    #[test]
+    fn a_persistent_receive_is_named_if_all_its_messages_agree() {
+        let init: (&str, &[i64]) = ("MPI_Recv_init", &[1, 0, ANY_SOURCE, 5, 0, 0]);
+        let wait: (&str, &[i64]) = ("MPI_Wait", &[1, 0, 1, 0, 1, 4, 1, 5, 1, 8]);
+        let other: (&str, &[i64]) = ("MPI_Wait", &[1, 0, 1, 0, 1, 3, 1, 5, 1, 8]);
+        let free: (&str, &[i64]) = ("MPI_Request_free", &[0]);
+        let named = [Outcome::Message { source: 4, tag: 5 }];
+        assert_eq!(outcomes(&[init, wait, wait, free, other], 1), named);
+        assert_eq!(outcomes(&[init, wait, wait], 1), named);
+        assert_eq!(outcomes(&[init, wait, other, free], 1), [Outcome::Open]);
+    }
+}

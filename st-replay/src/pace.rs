@@ -72,3 +72,49 @@ impl<'a> Pace<'a> {
 fn nanos(a: i64, b: i64) -> u64 {
     u64::try_from(b.saturating_sub(a)).unwrap_or(0)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use st_trace::calls::CallId;
+    use st_trace::columns::Column;
+    use st_trace::record::{Options, RankRecorder};
+
+    /// Three events of two symbols; exact times for the first `exact`.
+    fn thread(exact: bool) -> Thread {
+        let mut recorder = RankRecorder::new(0, Options::default());
+        let thread = recorder.open_thread(0);
+        let site = recorder.sites.stack(Vec::new());
+        let (a, b) = (recorder.symbol(CallId(1), site, 0), recorder.symbol(CallId(100), site, 0));
+        for (sym, enter, exit) in [(a, 10, 20), (b, 50, 60), (b, 65, 80)] {
+            recorder.record(thread, sym, &[0], enter, exit);
+        }
+        let mut column = Column::default();
+        column.chunks.extend(recorder.flush_columns().into_iter().map(|(_, chunk)| chunk));
+        let mut section = recorder.finish("host");
+        let mut thread = section.threads.remove(0);
+        if exact {
+            thread.columns.push((0, column));
+        }
+        thread
+    }
+
+    fn steps(thread: &Thread, syms: &[Sym]) -> Vec<(u64, u64)> {
+        let mut pace = Pace::new(thread, 0);
+        syms.iter().map(|&s| pace.step(s)).map(|s| (s.gap, s.duration)).collect()
+    }
+
+    #[test]
+    fn exact_times_go_first_and_means_follow() {
+        let with = thread(true);
+        assert_eq!(steps(&with, &[0, 1, 1, 1]), [(0, 10), (30, 10), (5, 15), (5, 15)]);
+        let without = thread(false);
+        assert_eq!(steps(&without, &[0, 1, 1]), [(0, 10), (30, 10), (5, 15)]);
+        assert!(Pace::is_known(&without));
+    }
+
+    #[test]
+    fn unknown_pairs_take_no_time() {
+        assert_eq!(steps(&thread(false), &[1, 0]), [(0, 0), (0, 0)]);
+    }
+}
