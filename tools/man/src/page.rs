@@ -6,6 +6,9 @@ use clap_mangen::Man;
 use std::collections::BTreeMap;
 use std::io::Write;
 
+/// The version's date; set with the version.
+const DATE: &str = "2026-11-21";
+
 /// What every program's page ends with.
 const COMMON: &str = r#".SH "EXIT STATUS"
 0 done, 1 failed, 2 wrong usage, 3 invalid or truncated stream, 4 a difference or a failed check was found.
@@ -40,18 +43,34 @@ fn add(mut command: Command, pages: &mut BTreeMap<String, String>) -> Result<()>
 
 fn render(command: Command, name: &str) -> Result<String> {
     let version = command.get_version().unwrap_or(env!("CARGO_PKG_VERSION")).to_owned();
-    let title = name.to_uppercase();
-    let man = Man::new(command).title(title).section("1").source(format!("st {version}")).manual("st");
+    let has_subcommands = command.has_subcommands();
+    let man = Man::new(command);
     let mut page = Vec::new();
-    man.render_title(&mut page)?;
+    writeln!(page, r#".TH "{}" "1" "{DATE}" "st {version}" "st""#, name.to_uppercase())?;
     man.render_name_section(&mut page)?;
     man.render_synopsis_section(&mut page)?;
     man.render_description_section(&mut page)?;
     man.render_options_section(&mut page)?;
-    man.render_subcommands_section(&mut page)?;
-    man.render_extra_section(&mut page)?;
+    if has_subcommands {
+        man.render_subcommands_section(&mut page)?;
+    }
     page.write_all(COMMON.as_bytes())?;
-    Ok(String::from_utf8(page)?)
+    Ok(tidy(&String::from_utf8(page)?))
+}
+
+/// Drops what mandoc warns of: blanks at the ends of lines, and line breaks next to vertical space.
+fn tidy(page: &str) -> String {
+    let lines: Vec<_> = page.lines().map(str::trim_end).collect();
+    let is_space =
+        |i: Option<usize>| i.and_then(|i| lines.get(i)).is_some_and(|line| matches!(*line, "" | ".sp"));
+    let mut tidied = String::with_capacity(page.len());
+    for (i, line) in lines.iter().enumerate() {
+        if *line != ".br" || !(is_space(i.checked_sub(1)) || is_space(Some(i + 1))) {
+            tidied.push_str(line);
+            tidied.push('\n');
+        }
+    }
+    tidied
 }
 
 #[cfg(test)]
@@ -73,5 +92,10 @@ mod tests {
             assert!(page.contains(wanted), "{wanted} in {page}");
         }
         assert!(pages["st-x-calls.1"].contains("About calls"));
+    }
+
+    #[test]
+    fn line_breaks_beside_space_go() {
+        assert_eq!(tidy("a \n.br\n\n.br\nb\n.br\nc\n"), "a\n\nb\n.br\nc\n");
     }
 }

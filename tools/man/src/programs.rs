@@ -1,8 +1,8 @@
 //! The programs that have a page.
 
-use clap::Command;
+use clap::{Command, CommandFactory};
 
 /// The option definitions of every program, in alphabetical order.
 pub(crate) fn programs() -> Vec<Command> {
-    Vec::new()
+    vec![st_kernels::Args::command(), st_merge::args::Args::command(), st_replay::args::Args::command()]
 }
