@@ -1,0 +1,38 @@
+//! `st-kernels-mpi`: what `st-kernels` becomes inside an MPI job.
+
+mod buffers;
+mod communicator;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use clap::Parser;
+use st_kernels::{Args, Kernel, Options, Outcome};
+use st_tool::{Mpi, Status, UsageError, engine};
+
+/// The MPI that the build was asked for.
+const MPI: Mpi = if cfg!(mpi_is = "openmpi") { Mpi::Openmpi } else { Mpi::Mpich };
+
+// The mpi crate looks for an MPI by itself and falls back silently; handles tell which one it took.
+#[cfg(mpi_is = "openmpi")]
+const _: fn(mpi::ffi::MPI_Comm) -> *mut mpi::ffi::ompi_communicator_t = |comm| comm.0;
+#[cfg(mpi_is = "mpich")]
+const _: fn(mpi::ffi::MPI_Comm) -> std::ffi::c_int = |comm| comm.0;
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    st_tool::report("st-kernels", run(args.kernel, &args.options))
+}
+
+fn run(kernel: Kernel, options: &Options) -> anyhow::Result<Status> {
+    let ran = st_kernels::execute(&communicator::Real::world(), kernel, options);
+    let Outcome { rank, ranks, checksum } = ran.map_err(|unfit| UsageError(unfit.to_string()))?;
+    engine::check_world(MPI, ranks)?;
+    if rank == 0 {
+        let name = kernel.name();
+        writeln!(std::io::stdout(), "{name}: {ranks} ranks, checksum {checksum:016x}")
+            .context("standard output")?;
+    }
+    Ok(Status::Ok)
+}

@@ -1,0 +1,107 @@
+//! The command line.
+
+use clap::{Args as ClapArgs, Parser};
+use st_tool::options::StreamOut;
+
+use crate::Kernel;
+
+/// MPI mini-programs, for real or on paper
+///
+/// Inside mpirun, runs the kernel and prints a checksum of all messages received. With --paper, runs the same code
+/// without MPI on any number of ranks and writes the trace that a recording of it would be, in simulated time.
+#[derive(Parser, Clone, Debug)]
+#[command(name = "st-kernels", version)]
+pub struct Args {
+    /// The kernel
+    #[arg(value_enum, value_name = "NAME")]
+    pub kernel: Kernel,
+    /// What the kernel does.
+    #[command(flatten)]
+    pub options: Options,
+    /// Traces without MPI.
+    #[command(flatten)]
+    pub paper: PaperArgs,
+}
+
+/// What a kernel does.
+#[derive(ClapArgs, Clone, Debug)]
+pub struct Options {
+    /// Time steps; the kernel's own number if not given
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(1..))]
+    pub steps: Option<i32>,
+    /// Size of messages, in elements (sweeps: points along a side of the domain); the kernel's own if not given
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(1..))]
+    pub size: Option<i32>,
+    /// Computing time per rank, spread over the steps
+    #[arg(long, value_name = "S", default_value_t = 0.05, value_parser = seconds)]
+    pub seconds: f64,
+    /// Seed of all that is random: message content, iteration counts, task sizes
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    pub seed: u64,
+    /// Open borders instead of periodic ones (stencil2d)
+    #[arg(long)]
+    pub open: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { steps: None, size: None, seconds: 0.05, seed: 1, open: false }
+    }
+}
+
+/// Traces without MPI.
+#[derive(ClapArgs, Clone, Debug)]
+#[command(next_help_heading = "On paper")]
+pub struct PaperArgs {
+    /// Write the trace that the run would leave, without running
+    #[arg(long, requires = "ranks")]
+    pub paper: bool,
+    /// Number of ranks
+    #[arg(long, value_name = "P", requires = "paper", value_parser = clap::value_parser!(i32).range(1..))]
+    pub ranks: Option<i32>,
+    /// Where the trace goes.
+    #[command(flatten)]
+    pub output: StreamOut,
+}
+
+impl PaperArgs {
+    /// Whether the trace was sent somewhere.
+    pub(crate) fn names_output(&self) -> bool {
+        self.output.output != *"-"
+    }
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(s) if (0.0..=1e6).contains(&s) => Ok(s),
+        _ => Err("not a number of seconds from 0 to 1000000".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_definition_is_sound() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn contradictions_are_usage_errors() {
+        let parses = |line: &str| Args::try_parse_from(line.split_whitespace()).is_ok();
+        assert!(parses("x ocean --paper --ranks 4"));
+        for line in [
+            "x",
+            "x nothing",
+            "x ocean --paper",
+            "x ocean --ranks 4",
+            "x ocean --steps 0",
+            "x ocean --seconds -1",
+        ] {
+            assert!(!parses(line), "{line}");
+        }
+    }
+}

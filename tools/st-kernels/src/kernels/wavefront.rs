@@ -1,0 +1,67 @@
+//! Pipelined sweeps over a two-dimensional grid, from one corner to the other and back, as in a lower-upper solver:
+//! each rank takes each block from two neighbours and passes it on to the two others.
+
+use std::panic::Location;
+
+use crate::grid::Grid;
+use crate::{Communicator, Digest, Job, Kind, Nested, Op, Part, Receive};
+
+/// Blocks of a sweep: depth of the pipeline.
+const BLOCKS: i32 = 10;
+
+/// Buffers and place of a rank.
+struct Place {
+    grid: Grid,
+    x: i32,
+    y: i32,
+    send: [Part; 2],
+    receive: [Part; 2],
+}
+
+pub(super) fn run<C: Communicator>(world: &C, job: &Job, mut seen: Digest) -> Digest {
+    let grid = Grid::nearly_square(job.ranks);
+    let (x, y) = grid.coordinates(job.me);
+    let part = || world.buffer(Kind::Double, job.size);
+    let place = Place { grid, x, y, send: [part(), part()], receive: [part(), part()] };
+    let (local, norm) = (world.buffer(Kind::Double, 5), world.buffer(Kind::Double, 5));
+
+    let block = job.seconds / f64::from(2 * BLOCKS);
+    let distance = f64::from(x + y) * block;
+    let length = f64::from(grid.width + grid.height - 2) * block;
+    for _ in 0..job.steps {
+        world.expect_wait(distance);
+        sweep(world, &place, 1, block, &mut seen);
+        // The way back starts in the far corner, once the pipeline there has run dry.
+        world.expect_wait(2.0 * (length - distance));
+        sweep(world, &place, -1, block, &mut seen);
+        world.fill(local, seen.value());
+        world.expect_wait(distance);
+        world.allreduce(local, norm, Op::Sum);
+        seen.absorb(world.digest(norm));
+    }
+    seen
+}
+
+/// One sweep: `way` 1 from the first corner, -1 from the last.
+#[track_caller]
+fn sweep<C: Communicator>(world: &C, place: &Place, way: i32, block: f64, seen: &mut Digest) {
+    let _nested = Nested::new(world, Location::caller());
+    let Place { grid, x, y, send, receive } = *place;
+    let from = [grid.bounded(x - way, y), grid.bounded(x, y - way)];
+    let to = [grid.bounded(x + way, y), grid.bounded(x, y + way)];
+    for tag in 0..BLOCKS {
+        for (rank, part) in from.into_iter().zip(receive) {
+            if let Some(rank) = rank {
+                world.recv(Receive::exact(part, rank, tag));
+                seen.absorb(world.digest(part));
+            }
+        }
+        world.compute(block);
+        for (rank, part) in to.into_iter().zip(send) {
+            if let Some(rank) = rank {
+                world.fill(part, seen.value());
+                world.send(part, rank, tag);
+            }
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! The `st-kernels` program: on paper by itself, for real by becoming the engine of the launcher's MPI.
+
+use anyhow::{Context, Result, bail};
+use st_tool::{Launch, Output, Status, UsageError, engine};
+use st_trace::header::{Clock, Header, Mpi, Step};
+use st_trace::stream::Writer;
+
+use crate::{Args, Options, paper};
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// The engine's file name.
+const ENGINE: &str = "st-kernels-mpi";
+
+/// Runs the program.
+///
+/// # Errors
+///
+/// If it is started outside an MPI job without `--paper`, the engine is missing, the kernel does not run on so many
+/// ranks, or the trace cannot be written.
+pub fn run(args: &Args) -> Result<Status> {
+    if args.paper.paper {
+        return on_paper(args);
+    }
+    let kernel = args.kernel.name();
+    if args.paper.names_output() {
+        bail!(UsageError("-o goes with --paper; to record a run: st-record -- mpirun …".into()));
+    }
+    let Some(launch) = Launch::current() else {
+        bail!(UsageError(format!(
+            "not inside an MPI job: `mpirun -n 4 st-kernels {kernel}` runs it, --paper --ranks P writes its trace \
+             without MPI"
+        )));
+    };
+    match engine::become_engine(ENGINE, &launch, std::env::args_os().skip(1))? {}
+}
+
+/// Writes the trace of a run that never was, one rank at a time.
+fn on_paper(args: &Args) -> Result<Status> {
+    let ranks = args.paper.ranks.unwrap_or(1);
+    // Said before a file is opened.
+    args.kernel.check(ranks, &args.options).map_err(|unfit| UsageError(unfit.to_string()))?;
+    let ranks = ranks.cast_unsigned();
+    let target = &args.paper.output;
+    let output = Output::stream(&target.output)?;
+    let name = output.name().to_owned();
+    let options = target.write_options(&output);
+    let write = || format!("{name}: writing");
+    let mut writer = Writer::new(output, &header(args, ranks), options).with_context(write)?;
+    if !target.no_provenance {
+        let step = Step { tool: "st-kernels".into(), version: VERSION.into(), args: arguments(args) };
+        writer.provenance(&step).with_context(write)?;
+    }
+    for section in paper::sections(args.kernel, &args.options, ranks) {
+        let section = section.map_err(|unfit| UsageError(unfit.to_string()))?;
+        writer.section(&section).with_context(write)?;
+    }
+    writer.finish().with_context(write)?.commit()?;
+    Ok(Status::Ok)
+}
+
+fn header(args: &Args, ranks: u32) -> Header {
+    Header {
+        world: ranks,
+        mpi: Mpi { flavour: "paper".into(), version: VERSION.into(), standard: String::new() },
+        program: "st-kernels".into(),
+        args: arguments(args),
+        clock: Clock { source: "simulated".into(), resolution: 1 },
+        ..Header::default()
+    }
+}
+
+/// The arguments that decide the trace: not where it goes.
+fn arguments(args: &Args) -> Vec<String> {
+    let Options { steps, size, seconds, seed, open } = &args.options;
+    let mut list = vec![args.kernel.name().to_owned()];
+    let mut add = |name: &str, value: Option<String>| list.extend(value.map(|v| format!("--{name}={v}")));
+    add("steps", steps.map(|n| n.to_string()));
+    add("size", size.map(|n| n.to_string()));
+    add("seconds", Some(seconds.to_string()));
+    add("seed", Some(seed.to_string()));
+    if *open {
+        list.push("--open".into());
+    }
+    list
+}

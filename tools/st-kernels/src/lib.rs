@@ -1,0 +1,28 @@
+//! MPI mini-programs, written once over a small [`Communicator`] trait.
+//!
+//! The trait has two implementations. The real one (crate `st-kernels-mpi`) makes each call exactly once through MPI;
+//! the one on [`paper`] only logs what the calls would be, for any rank of any number of ranks, without MPI. A
+//! kernel decides nothing from message content or time, so the two agree call by call; what it would learn from
+//! other ranks it states as a forecast, which the real communicator ignores. The exception is `workers`, whose
+//! master takes messages in the order they come: its trace on paper is one order of many.
+//!
+//! Every kernel also computes: buffers are filled and digested, so that the checksum at the end shows whether all
+//! messages arrived where they should.
+
+mod args;
+mod chance;
+mod communicator;
+mod grid;
+mod kernels;
+mod launch;
+pub mod paper;
+mod program;
+
+pub use args::{Args, Options, PaperArgs};
+pub use chance::{Digest, content, draw};
+pub use communicator::{
+    ANY_SOURCE, ANY_TAG, Arrival, Communicator, Envelope, Kind, Nested, Op, Part, Receive,
+};
+pub use kernels::{Job, Kernel};
+pub use launch::run;
+pub use program::{Outcome, Unfit, execute};

@@ -1,0 +1,280 @@
+//! One rank's log on paper: what a recorder inside the program would have kept.
+
+use std::collections::HashMap;
+use std::panic::Location;
+
+use st_trace::calls::{CallId, CallTable};
+use st_trace::columns::{Chunk, Column};
+use st_trace::objects::{Comm, Op as OpContent, Type};
+use st_trace::ranks::RankSeq;
+use st_trace::record::{Options as RecordOptions, RankRecorder, well_formed};
+use st_trace::section::Section;
+use st_trace::values::NONE;
+
+use super::clock::{Clock, Cost, NODE};
+use crate::{ANY_SOURCE, ANY_TAG, Arrival, Kind, Op, Receive};
+
+/// Index of the world in the table of communicators.
+pub(super) const WORLD: i64 = 0;
+
+/// A started operation: what its completion tells, if it is a receive.
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    message: Option<Message>,
+}
+
+/// A message that arrives: its words in a status, and where it comes from.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Message {
+    source: i64,
+    tag: i64,
+    bytes: i64,
+    /// Rank of the sender in the world.
+    from: i64,
+}
+
+impl Message {
+    pub(super) fn new(arrival: Arrival, kind: Kind, from: i64) -> Self {
+        let bytes = i64::from(arrival.count) * i64::from(kind.bytes());
+        Self { source: arrival.source.into(), tag: arrival.tag.into(), bytes, from }
+    }
+    pub(super) fn cost(self) -> Cost {
+        Cost::Message { peer: self.from, bytes: self.bytes }
+    }
+    /// The words of a `status` slot for a call that named a source and a tag.
+    pub(super) fn status(self, source: i32, tag: i32) -> [i64; 3] {
+        let source = if source == ANY_SOURCE { self.source } else { NONE };
+        let tag = if tag == ANY_TAG { self.tag } else { NONE };
+        [source, tag, self.bytes]
+    }
+}
+
+/// The log of one rank.
+#[derive(Debug)]
+pub(super) struct Log {
+    pub(super) rank: i64,
+    pub(super) clock: Clock,
+    recorder: RankRecorder,
+    thread: usize,
+    column: Column,
+    calls: HashMap<&'static str, CallId>,
+    /// Requests by slot number.
+    pending: Vec<Option<Pending>>,
+    /// Callers of the functions that are running, as numbers of nestings.
+    nested: Vec<u32>,
+    /// Nestings: (nesting outside, caller) → number; 0 is none.
+    nestings: HashMap<(u32, &'static Location<'static>), u32>,
+    labels: Vec<String>,
+    sites: HashMap<(u32, &'static Location<'static>), u32>,
+    pub(super) buffers: usize,
+}
+
+impl Log {
+    pub(super) fn new(rank: u32, ranks: u32, seed: u64) -> Self {
+        let mut recorder = RankRecorder::new(rank, RecordOptions::default());
+        let predefined =
+            |kind: &str, members| Comm { kind: kind.into(), parent: 0, members, remote: RankSeq::default() };
+        recorder.comms.predefined(predefined("MPI_COMM_WORLD", RankSeq::first(ranks)));
+        recorder.comms.predefined(predefined("MPI_COMM_SELF", std::iter::once(rank).collect()));
+        let thread = recorder.open_thread(0);
+        Self {
+            rank: rank.into(),
+            clock: Clock::new(seed, rank.into()),
+            recorder,
+            thread,
+            column: Column::default(),
+            calls: HashMap::new(),
+            pending: Vec::new(),
+            nested: Vec::new(),
+            nestings: HashMap::new(),
+            labels: vec![String::new()],
+            sites: HashMap::new(),
+            buffers: 0,
+        }
+    }
+
+    /// Logs a call of a function of the table.
+    pub(super) fn call(
+        &mut self,
+        name: &'static str,
+        at: &'static Location<'static>,
+        words: &[i64],
+        cost: Cost,
+    ) {
+        let call = self.call_id(name);
+        debug_assert!(
+            well_formed(CallTable::builtin().slots(call), words),
+            "{name} has other slots: {words:?}"
+        );
+        let site = self.site(at);
+        let symbol = self.recorder.symbol(call, site, 0);
+        let (enter, exit) = self.clock.call(cost);
+        let chunk: Option<Chunk> = self.recorder.record(self.thread, symbol, words, enter, exit);
+        self.column.chunks.extend(chunk);
+    }
+
+    /// Number of a function; one that the table lacks is recorded by name.
+    fn call_id(&mut self, name: &'static str) -> CallId {
+        let recorder = &mut self.recorder;
+        *self.calls.entry(name).or_insert_with(|| {
+            CallTable::builtin().by_name(name).map_or_else(|| recorder.unknown_call(name), |row| row.id)
+        })
+    }
+
+    /// Index of the site of a call in the functions that are running.
+    fn site(&mut self, at: &'static Location<'static>) -> u32 {
+        let outside = self.nested.last().copied().unwrap_or(0);
+        if let Some(&site) = self.sites.get(&(outside, at)) {
+            return site;
+        }
+        let label = self.label(outside, at);
+        let site = self.recorder.sites.label(&label);
+        self.sites.insert((outside, at), site);
+        site
+    }
+
+    /// Innermost place first, as a stack is printed.
+    fn label(&self, outside: u32, at: &Location<'_>) -> String {
+        let file = at.file().rsplit('/').next().unwrap_or_default();
+        let here = format!("{file}:{}:{}", at.line(), at.column());
+        match usize::try_from(outside).ok().and_then(|n| self.labels.get(n)) {
+            Some(callers) if !callers.is_empty() => format!("{here} < {callers}"),
+            _ => here,
+        }
+    }
+
+    pub(super) fn enter(&mut self, caller: &'static Location<'static>) {
+        let outside = self.nested.last().copied().unwrap_or(0);
+        let n = if let Some(&n) = self.nestings.get(&(outside, caller)) {
+            n
+        } else {
+            let n = u32::try_from(self.labels.len()).unwrap_or(0);
+            self.labels.push(self.label(outside, caller));
+            self.nestings.insert((outside, caller), n);
+            n
+        };
+        self.nested.push(n);
+    }
+
+    pub(super) fn leave(&mut self) {
+        self.nested.pop();
+    }
+
+    /// Word of a datatype.
+    pub(super) fn kind(&mut self, kind: Kind) -> i64 {
+        let size = i64::from(kind.bytes());
+        let (words, parts) = (Vec::new(), Vec::new());
+        self.recorder.types.predefined(Type {
+            kind: kind.name().into(),
+            words,
+            parts,
+            size,
+            lb: 0,
+            extent: size,
+        })
+    }
+
+    /// Word of an operation.
+    pub(super) fn op(&mut self, op: Op) -> i64 {
+        self.recorder.ops.predefined(OpContent { kind: op.name().into(), commutes: true })
+    }
+
+    /// Registers a communicator made by `MPI_Comm_split` at a place, of these ranks of its parent, and returns its
+    /// index and its members in the world.
+    pub(super) fn split(
+        &mut self,
+        at: &'static Location<'static>,
+        parent: i64,
+        group: &RankSeq,
+        chosen: &RankSeq,
+    ) -> (i64, RankSeq) {
+        let members = if parent == WORLD {
+            chosen.clone()
+        } else {
+            let world = |i: i64| group.get(u64::try_from(i).ok()?).and_then(|r| u32::try_from(r).ok());
+            chosen.iter().filter_map(world).collect()
+        };
+        let call = self.call_id("MPI_Comm_split");
+        let site = self.site(at);
+        let site = self.recorder.sites.get(site).map_or(0, |s| s.id);
+        let parent = self.recorder.comms.get(parent).map_or(0, |c| c.name);
+        let content = Comm {
+            kind: "MPI_Comm_split".into(),
+            parent,
+            members: members.clone(),
+            remote: RankSeq::default(),
+        };
+        (self.recorder.comms.create(call, site, content), members)
+    }
+
+    pub(super) fn free_comm(&mut self, index: i64) {
+        self.recorder.comms.free(index);
+    }
+
+    /// The lowest free request slot, taken.
+    pub(super) fn start(&mut self, message: Option<Message>) -> i64 {
+        let started = Some(Pending { message });
+        let free = self.pending.iter().position(Option::is_none);
+        let slot = free.unwrap_or_else(|| {
+            self.pending.push(None);
+            self.pending.len() - 1
+        });
+        self.pending[slot] = started;
+        i64::try_from(slot).unwrap_or(i64::MAX)
+    }
+
+    /// Completes the requests at these positions: frees their slots and appends the words of the `completed` slots.
+    /// Returns what the last of them cost.
+    pub(super) fn complete(
+        &mut self,
+        requests: &mut [i64],
+        positions: &[usize],
+        words: &mut Vec<i64>,
+    ) -> Cost {
+        let mut done = Vec::with_capacity(positions.len());
+        let mut cost = Cost::Message { peer: self.rank, bytes: 0 };
+        for &p in positions {
+            let Some(request) = requests.get_mut(p) else { continue };
+            let slot = usize::try_from(*request).ok().and_then(|s| self.pending.get_mut(s));
+            let Some(pending) = slot.and_then(Option::take) else { continue };
+            *request = st_trace::values::NULL;
+            if let Some(message) = pending.message {
+                cost = message.cost();
+            }
+            done.push((p, pending.message));
+        }
+        let n = i64::try_from(done.len()).unwrap_or(i64::MAX);
+        let mut list = |word: &dyn Fn(usize, Option<Message>) -> i64| {
+            words.push(n);
+            words.extend(done.iter().map(|(p, m)| word(*p, *m)));
+        };
+        list(&|p, _| i64::try_from(p).unwrap_or(i64::MAX));
+        list(&|_, m| m.map_or(NONE, |m| m.source));
+        list(&|_, m| m.map_or(NONE, |m| m.tag));
+        list(&|_, m| m.map_or(NONE, |m| m.bytes));
+        cost
+    }
+
+    /// The rank's trace, times included.
+    pub(super) fn finish(mut self) -> Section {
+        for (_, chunk) in self.recorder.flush_columns() {
+            self.column.chunks.push(chunk);
+        }
+        let rank = u32::try_from(self.rank).unwrap_or(u32::MAX);
+        let mut section = self.recorder.finish(&format!("node{}", self.rank / NODE));
+        if let Some(thread) = section.threads.first_mut() {
+            thread.columns.push((rank, self.column));
+        }
+        section
+    }
+}
+
+/// The message that a receive gets, from a rank of the world.
+pub(super) fn arriving(receive: Receive, group: &RankSeq) -> Message {
+    Message::new(receive.forecast, receive.into.kind, world_rank(group, receive.forecast.source))
+}
+
+/// Rank in the world of a rank of a group.
+pub(super) fn world_rank(group: &RankSeq, rank: i32) -> i64 {
+    u64::try_from(rank).ok().and_then(|r| group.get(r)).unwrap_or(0)
+}

@@ -1,0 +1,69 @@
+//! The frame around every kernel.
+
+use crate::{Communicator, Digest, Job, Kernel, Kind, Op, Options};
+
+/// What a run came to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Outcome {
+    /// This rank.
+    pub rank: i32,
+    /// Number of ranks.
+    pub ranks: i32,
+    /// Checksum over all that all ranks received. Only rank 0's means anything.
+    pub checksum: u64,
+}
+
+/// Why a kernel does not run on these ranks with these options.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Unfit {
+    /// The number of ranks is wrong for the kernel.
+    #[error("{kernel} runs on {needs}, not on {ranks}")]
+    Ranks {
+        /// The kernel.
+        kernel: &'static str,
+        /// Numbers it runs on.
+        needs: &'static str,
+        /// The number asked for.
+        ranks: i32,
+    },
+    /// A message would be longer than MPI's counts.
+    #[error("--size {size} is too large for {kernel}: at most {most}")]
+    Size {
+        /// The kernel.
+        kernel: &'static str,
+        /// The size asked for.
+        size: i32,
+        /// The largest possible.
+        most: i32,
+    },
+    /// An option of another kernel.
+    #[error("--open is for stencil2d, not for {kernel}")]
+    Open {
+        /// The kernel.
+        kernel: &'static str,
+    },
+}
+
+/// Runs a kernel on this rank, from `MPI_Init` to `MPI_Finalize`.
+///
+/// # Errors
+///
+/// If the kernel does not run on this number of ranks or with these options; MPI is then finalised again.
+pub fn execute<C: Communicator>(world: &C, kernel: Kernel, options: &Options) -> Result<Outcome, Unfit> {
+    world.init();
+    let rank = world.rank();
+    let ranks = world.size();
+    if let Err(unfit) = kernel.check(ranks, options) {
+        world.finalize();
+        return Err(unfit);
+    }
+    let job = Job::new(kernel, options, rank, ranks);
+    let seen = kernel.run(world, &job, Digest::new(options.seed, rank));
+    let mine = world.buffer(Kind::Long, 1);
+    let total = world.buffer(Kind::Long, 1);
+    world.fill(mine, seen.value());
+    world.reduce(mine, total, Op::Sum, 0);
+    let checksum = world.digest(total);
+    world.finalize();
+    Ok(Outcome { rank, ranks, checksum })
+}
