@@ -1,5 +1,5 @@
 ! Fortran calls for which Open MPI's binding calls another MPI function first, to learn the length of an array.
-! The program does not make those calls; they are said with by=binding, and a recording may have them or not.
+! The program does not make those calls; they are said with, and a recording may have them or not.
 program f90_binding
   use mpi
   implicit none
@@ -86,7 +86,7 @@ program f90_binding
   call MPI_Cart_create(MPI_COMM_WORLD, 2, [n, 1], [.true., .false.], .false., cart, ierr)
   call say('MPI_Cart_create comm=MPI_COMM_WORLD ndims=2 dims='//trim(list(2, [n, 1]))// &
        ' periods=[true,false] reorder=0 newcomm=new:cart')
-  if (openmpi) call say('MPI_Cartdim_get comm=cart ndims=2 by=binding')
+  if (openmpi) call say('MPI_Cartdim_get comm=cart ndims=2')
   call MPI_Cart_rank(cart, [rank + 1, 0], i, ierr)
   call say('MPI_Cart_rank comm=cart coords='//trim(list(2, [rank + 1, 0]))//' rank='//num(i))
   sum = sum + i
@@ -108,7 +108,7 @@ contains
   end subroutine take
 
   subroutine asks_size
-    if (openmpi) call say('MPI_Comm_size comm=MPI_COMM_WORLD size='//trim(num(size))//' by=binding')
+    if (openmpi) call say('MPI_Comm_size comm=MPI_COMM_WORLD size='//num(size))
   end subroutine asks_size
 
 end program f90_binding

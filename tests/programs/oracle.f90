@@ -44,10 +44,16 @@ subroutine field(line, name, value)
   character(len=*), intent(in) :: name, value
   logical :: bare
   bare = index('0123456789-[', value(1:1)) > 0 .or. value == 'true' .or. value == 'false' .or. value == 'null'
-  if (bare) then
-     line = trim(line)//',"'//name//'":'//value
+  ! The second of a name in one object is NAME2 (rank is there already).
+  if (name == 'rank' .or. index(line, '"'//name//'":') > 0) then
+     line = trim(line)//',"'//name//'2":'
   else
-     line = trim(line)//',"'//name//'":"'//value//'"'
+     line = trim(line)//',"'//name//'":'
+  end if
+  if (bare) then
+     line = trim(line)//value
+  else
+     line = trim(line)//'"'//value//'"'
   end if
 end subroutine field
 

@@ -183,9 +183,20 @@ ORACLE void oracle_status(int source, int tag, int bytes, const MPI_Status *stat
 
 /* ---- one call ---- */
 
+/* A field's name; the second of a name in one object (rank, i and call are there already) is NAME2. */
+ORACLE void oracle_name(const char *name, const char **before, int n)
+{
+    int i, again = !strcmp(name, "rank");
+    for (i = 0; i < n; i++)
+        again |= !strcmp(name, before[i]);
+    oracle_put(again ? "\"%s2\":" : "\"%s\":", name);
+}
+
 ORACLE void say(const char *text, ...)
 {
     char copy[1000], *word, *save = NULL;
+    const char *names[32];
+    int fields = 0;
     va_list args;
     snprintf(copy, sizeof copy, "%s", text);
     word = strtok_r(copy, " ", &save);
@@ -200,7 +211,8 @@ ORACLE void say(const char *text, ...)
         *value++ = '\0';
         oracle_put(",");
         if (strcmp(value, "%S"))
-            oracle_put("\"%s\":", word);
+            oracle_name(word, names, fields);
+        names[fields++] = word;
         if (value[0] != '%') {
             oracle_word(value);
             continue;
