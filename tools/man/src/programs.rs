@@ -4,5 +4,10 @@ use clap::{Command, CommandFactory};
 
 /// The option definitions of every program, in alphabetical order.
 pub(crate) fn programs() -> Vec<Command> {
-    vec![st_kernels::Args::command(), st_merge::args::Args::command(), st_replay::args::Args::command()]
+    vec![
+        st_kernels::Args::command(),
+        st_merge::args::Args::command(),
+        st_replay::args::Args::command(),
+        st_stat::args::Args::command(),
+    ]
 }
