@@ -17,6 +17,8 @@ pub struct Whole {
     pub provenance: Vec<Step>,
     /// Whether all streams had their end frames.
     pub complete: bool,
+    /// Compression level of the first stream.
+    pub level: u8,
     /// Bytes of the files; `None` if a stream came through a pipe.
     pub bytes: Option<u64>,
 }
@@ -41,6 +43,7 @@ pub fn each_section(
         if i == 0 {
             whole.header = reader.header().clone();
             whole.provenance = reader.provenance().to_vec();
+            whole.level = reader.level();
         } else if !same_run(&whole.header, reader.header()) {
             bail!(InvalidStream(format!("{name}: of another run than the streams before it")));
         }

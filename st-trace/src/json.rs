@@ -29,7 +29,7 @@ pub struct Place {
 }
 
 /// A call as an object: `rank`, `thread`, `i`, `call`, `site`, `enter` and `exit` (if known), the row's slots, `bytes` of a
-/// send, and `error` if the call failed. Words are as [`Section::project`] gives them.
+/// send, and `error` if the call failed; a slot whose name is taken has a 2 after it. Words are as [`Section::project`] gives them.
 ///
 /// `table` may be another than the built-in one: a wrong row shows in the object.
 #[must_use]
@@ -89,7 +89,7 @@ fn parameters(out: &mut Map<String, Value>, row: &Row, section: &Section, rank: 
         if Some(i) == completed {
             let of = parts.get(i..).unwrap_or(&[]);
             let requests = row.slot("requests").and_then(|r| parts.get(r)).copied().unwrap_or(&[]);
-            out.insert(slot.name.clone(), completions(row, i, of, requests));
+            put(out, &slot.name, completions(row, i, of, requests));
             // Source, tag and bytes of the completed requests are in it.
             slots.by_ref().take(3).for_each(drop);
             continue;
@@ -101,11 +101,17 @@ fn parameters(out: &mut Map<String, Value>, row: &Row, section: &Section, rank: 
         } else {
             words.first().map_or(Value::Null, each)
         };
-        out.insert(slot.name.clone(), v);
+        put(out, &slot.name, v);
     }
     if let Some(bytes) = sent(row, &parts, section, rank) {
         out.insert("bytes".into(), bytes.into());
     }
+}
+
+/// Adds a field; a name that is taken gets a 2: `rank2` of `MPI_Comm_rank`, the new `request2` of `MPI_Imrecv`.
+fn put(out: &mut Map<String, Value>, name: &str, v: Value) {
+    let taken = out.contains_key(name);
+    out.insert(if taken { format!("{name}2") } else { name.to_owned() }, v);
 }
 
 /// `of`: words of the slots completed, source, tag, bytes.
@@ -136,8 +142,9 @@ fn sent(row: &Row, parts: &[&[i64]], section: &Section, rank: u32) -> Option<i64
     scalar("count")?.checked_mul(t.content.size)
 }
 
-/// A word whose meaning needs no table.
-fn plain(slot: &Slot, word: i64) -> Value {
+/// A word whose meaning needs neither table nor role.
+#[must_use]
+pub fn plain(slot: &Slot, word: i64) -> Value {
     match (slot.meaning, word) {
         (Meaning::Rank, values::PROC_NULL) => "MPI_PROC_NULL".into(),
         (Meaning::Rank, values::ANY_SOURCE) => "MPI_ANY_SOURCE".into(),
@@ -264,8 +271,9 @@ pub fn line(call: &Map<String, Value>) -> String {
     out
 }
 
-/// A value without the quotes of JSON.
-fn bare(v: &Value) -> String {
+/// A value without the quotes of JSON; `null` is `-`.
+#[must_use]
+pub fn bare(v: &Value) -> String {
     match v {
         Value::String(s) => s.clone(),
         Value::Null => "-".into(),
@@ -342,6 +350,14 @@ mod tests {
         assert_eq!(object("MPI_Comm_split", 0, &[0, -32766, 1, -1])["color"], "MPI_UNDEFINED");
         assert_eq!(object("MPI_Comm_compare", 0, &[0, 0, 2])["result"], "MPI_SIMILAR");
         assert_eq!(object("MPI_Initialized", 0, &[1])["flag"], true);
+    }
+
+    #[test]
+    fn a_name_is_a_key_once() {
+        let rank = object("MPI_Comm_rank", 0, &[0, 7]);
+        assert_eq!((&rank["rank"], &rank["rank2"]), (&json!(3), &json!(7)));
+        let imrecv = object("MPI_Imrecv", 0, &[1, -1, 4, 5]);
+        assert_eq!((&imrecv["request"], &imrecv["request2"]), (&json!(4), &json!(5)));
     }
 
     #[test]

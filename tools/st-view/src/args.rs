@@ -1,0 +1,115 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{ArgGroup, Parser};
+use st_tool::options::{StreamIn, Talk, TextOut};
+use st_trace::ranklist::RankList;
+use st_trace::ranklist_notation;
+
+/// Show a trace: its structure, its calls, its text form
+///
+/// Reads streams (files, directories of streams, or standard input) of any stage. Without an option it prints each
+/// section's tree: functions with their call sites, how often they run, and their parameters.
+#[derive(Parser, Clone, Debug)]
+#[command(name = "st-view", version, after_long_help = AFTER)]
+#[command(group = ArgGroup::new("form"), group = ArgGroup::new("calls-form").multiple(true))]
+pub struct Args {
+    /// Streams, or directories of streams; - or nothing is standard input
+    #[arg(value_name = "STREAM")]
+    pub inputs: Vec<PathBuf>,
+    /// Print the papers' leaf list: per event its ranks and the loops (members,iterations) that begin at it
+    #[arg(long, group = "form")]
+    pub flat: bool,
+    /// Print one call a line
+    #[arg(long, groups = ["form", "calls-form"])]
+    pub calls: bool,
+    /// Print one JSON object a line: call sites, communicators, then calls
+    #[arg(long, groups = ["form", "calls-form"])]
+    pub json: bool,
+    /// Print the text form, which holds everything and reads back
+    #[arg(long, group = "form")]
+    pub text: bool,
+    /// Read the text form and write the stream that it came from
+    #[arg(long, group = "form")]
+    pub from_text: bool,
+    /// Decode all calls and compare with the hashes taken while recording: exit status 4 if a lane differs
+    #[arg(long, group = "form")]
+    pub check: bool,
+    /// With --calls or --json: only these ranks, as 3 or 0-3,8 or <1 0 4 2>
+    #[arg(long, visible_alias = "rank", value_name = "RANKS", requires = "calls-form", conflicts_with_all = ["flat", "text", "from_text", "check"], value_parser = ranks)]
+    pub ranks: Option<RankList>,
+    /// With --from-text: compression of the frames, 0 (none) to 22 (smallest) [default: that of the text]
+    #[arg(long, value_name = "N", requires = "from_text", conflicts_with_all = ["flat", "calls", "json", "text", "check"], value_parser = clap::value_parser!(u8).range(0..=22))]
+    pub level: Option<u8>,
+    /// How inputs are read.
+    #[command(flatten)]
+    pub input: StreamIn,
+    /// Where the result goes.
+    #[command(flatten)]
+    pub output: TextOut,
+    /// How much is said.
+    #[command(flatten)]
+    pub talk: Talk,
+}
+
+const AFTER: &str = "\
+JSON lines: objects with \"site\" and \"frames\" or \"label\" (call sites by index), then objects with \"comm\" and \
+\"members\" (world ranks in order), then one object per call: rank, thread, i (position on the thread, from 0), call, \
+site, enter and exit (ns, if the trace holds exact times), then the parameters under the names of the call table. Peers \
+are ranks in comm. Special values are strings (\"MPI_PROC_NULL\", \"MPI_ANY_SOURCE\", \"MPI_ANY_TAG\", \"MPI_UNDEFINED\"), \
+null handles and unknown values null, flags true or false, objects their names. completed is a list of {request, source, \
+tag, bytes}; error is the error class of a call that failed; times is the number of calls of a series of polls.
+
+Exit status: 0 done, 1 failed, 2 usage, 3 invalid or truncated stream, 4 --check found a difference.";
+
+/// Ranks as `3`, `0-3,8` or a ranklist.
+fn ranks(text: &str) -> Result<RankList, String> {
+    if text.starts_with('<') {
+        return ranklist_notation::parse(text).ok_or_else(|| "not a ranklist".into());
+    }
+    let number = |n: &str| n.parse::<u32>().map_err(|_| format!("{n} is not a rank"));
+    let mut all = RankList::default();
+    for part in text.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last) = (number(first)?, number(last)?);
+        if last < first {
+            return Err(format!("{part} runs backwards"));
+        }
+        let n = u64::from(last - first) + 1;
+        let run = st_trace::ranks::Run { start: first.into(), step: i64::from(n > 1), n };
+        let run = RankList::from_runs([run]).ok_or_else(|| format!("{part} is not a range of ranks"))?;
+        all = all.union(&run);
+    }
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definition_is_sound() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn ranks_are_lists_ranges_or_ranklists() {
+        let set = |v: &[u32]| v.iter().copied().collect::<RankList>();
+        assert_eq!(ranks("3"), Ok(set(&[3])));
+        assert_eq!(ranks("0-3,8"), Ok(set(&[0, 1, 2, 3, 8])));
+        assert_eq!(ranks("<2 5 2 4 2 1>"), Ok(set(&[5, 6, 9, 10])));
+        assert!(ranks("3-1").is_err() && ranks("x").is_err() && ranks("").is_err());
+    }
+
+    #[test]
+    fn forms_exclude_each_other() {
+        assert!(Args::try_parse_from(["st-view", "--text", "--json"]).is_err());
+        assert!(Args::try_parse_from(["st-view", "--rank", "3"]).is_err());
+        assert!(Args::try_parse_from(["st-view", "--json", "--rank", "3"]).is_ok());
+        // clap drops a requirement that conflicts with what is given: conflicts are stated.
+        assert!(Args::try_parse_from(["st-view", "--text", "--level", "3"]).is_err());
+        assert!(Args::try_parse_from(["st-view", "--text", "--rank", "3"]).is_err());
+    }
+}

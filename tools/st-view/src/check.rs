@@ -1,0 +1,50 @@
+//! The proof: decoded calls against the hashes taken while recording.
+
+use std::io::Write;
+
+use anyhow::{Context, Result};
+use st_tool::{Output, Status};
+use st_trace::calls::LANES;
+use st_trace::check::{ThreadCheck, Verdict, check};
+use st_trace::ranklist_notation;
+use st_trace::section::Section;
+
+use crate::args::Args;
+use crate::each;
+
+/// What the lanes prove, in their order.
+const NAMES: [&str; LANES] = ["calls", "sites", "endpoints", "counts", "tags", "rest"];
+
+/// Prints a line per thread of each section.
+pub(crate) fn print(args: &Args, out: &mut Output) -> Result<Status> {
+    let (mut passed, mut threads) = (true, 0u64);
+    each(args, |section| {
+        for c in check(&section).context("decoding")? {
+            passed &= c.passed();
+            threads += 1;
+            writeln!(out, "{}", line(&section, &c))?;
+        }
+        Ok(())
+    })?;
+    args.talk.detail("st-view", format_args!("{threads} threads checked"));
+    Ok(if passed { Status::Ok } else { Status::Difference })
+}
+
+fn line(section: &Section, c: &ThreadCheck) -> String {
+    let ranks =
+        section.threads.get(c.thread).map_or_else(String::new, |t| ranklist_notation::print(&t.ranks));
+    let (recorded, decoded) = c.calls;
+    let mut text = format!("ranks {ranks} thread {}: {recorded} calls", c.thread);
+    if recorded != decoded {
+        text.push_str(&format!(" recorded, {decoded} decoded: DIFFERS"));
+    }
+    for (name, verdict) in NAMES.iter().zip(c.lanes) {
+        let verdict = match verdict {
+            Verdict::Proved => "ok",
+            Verdict::Voided => "voided",
+            Verdict::Differs => "DIFFERS",
+        };
+        text.push_str(&format!(", {name} {verdict}"));
+    }
+    text
+}

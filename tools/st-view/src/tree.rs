@@ -1,0 +1,155 @@
+//! The structure for people: trees with names, counts and parameters; or the papers' leaf lists.
+
+use std::fmt::Write as _;
+use std::io::Write;
+
+use anyhow::Result;
+use st_tool::Output;
+use st_trace::calls::{CallTable, Meaning, Object, Slot};
+use st_trace::ints::Sealed;
+use st_trace::json;
+use st_trace::objects::Content;
+use st_trace::ranklist_notation;
+use st_trace::section::{Elastic, Entry, Form, Section, SlotStreams, Symbol, Thread};
+use st_trace::text;
+use st_trace::tree::Item;
+
+use crate::args::Args;
+use crate::each;
+
+/// Classes of ranks whose values are shown; of more only the number.
+const CLASSES: usize = 3;
+/// Characters of a stream that are shown.
+const WIDTH: usize = 48;
+/// Levels of indentation that are shown.
+const DEEPEST: usize = 40;
+
+/// Prints all sections.
+pub(crate) fn print(args: &Args, out: &mut Output) -> Result<()> {
+    each(args, |section| {
+        let ranks = ranklist_notation::print(&section.ranks);
+        writeln!(
+            out,
+            "ranks {ranks}: {} symbols, {} call sites",
+            section.symbols.len(),
+            section.sites.sites().len()
+        )?;
+        for (i, thread) in section.threads.iter().enumerate() {
+            let nodes = thread.tree.items().len();
+            let on = ranklist_notation::print(&thread.ranks);
+            writeln!(out, " thread {i} of ranks {on}: {} calls, {nodes} nodes", thread.lanes.calls)?;
+            if args.flat {
+                text::flat::leaves(&section, thread).iter().try_for_each(|leaf| writeln!(out, "  {leaf}"))?;
+            } else {
+                tree(&section, thread, out)?;
+            }
+        }
+        Ok(())
+    })?;
+    Ok(())
+}
+
+fn tree(section: &Section, thread: &Thread, out: &mut Output) -> Result<()> {
+    let mut ends = Vec::new();
+    for (i, (item, counts)) in thread.tree.items().iter().zip(&thread.counts).enumerate() {
+        while ends.last() == Some(&i) {
+            ends.pop();
+        }
+        let indent = " ".repeat(2 + 2 * ends.len().min(DEEPEST));
+        let times = values(section, counts, &|v| format!("x{v}"));
+        match *item {
+            Item::Body { below } => {
+                writeln!(out, "{indent}loop {times}")?;
+                ends.push(i + 1 + below as usize);
+            }
+            Item::Leaf { sym } => {
+                let times = if times == "x1" { String::new() } else { format!(" {times}") };
+                let Some(symbol) = section.symbols.get(sym as usize) else { continue };
+                let params = thread.params.get(sym as usize).map_or(&[][..], |p| p);
+                writeln!(out, "{indent}{}{times}", leaf(section, symbol, params))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn leaf(section: &Section, symbol: &Symbol, params: &[SlotStreams]) -> String {
+    let name = section.tables.names.get(&symbol.call).cloned().unwrap_or_else(|| symbol.call.to_string());
+    let mut line = format!("{name} [site {}]", symbol.site);
+    for (slot, streams) in CallTable::builtin().slots(symbol.call).iter().zip(params) {
+        let _ = write!(line, " {}=", slot.name);
+        if let Some(lens) = &streams.lens {
+            let _ = write!(line, "{} of ", values(section, lens, &|v| v.to_string()));
+        }
+        let relative = streams.values.form == Form::Relative;
+        line.push_str(&values(section, &streams.values, &|v| value(section, slot, relative, v)));
+    }
+    if symbol.error != 0 {
+        let class = st_trace::values::error_class(symbol.error);
+        let _ = write!(line, " error={}", class.map_or_else(|| symbol.error.to_string(), str::to_owned));
+    }
+    line
+}
+
+/// The values of each class of ranks.
+fn values(section: &Section, e: &Elastic, show: &dyn Fn(i64) -> String) -> String {
+    let one = |s: &Sealed| match s.constant() {
+        Some(v) => show(v),
+        None => match s.distinct(4) {
+            Some(few) => format!("{{{}}}", few.into_iter().map(show).collect::<Vec<_>>().join(",")),
+            None => short(&text::stream(s)),
+        },
+    };
+    match &e.streams[..] {
+        [] => "-".into(),
+        [only] => one(only),
+        many if many.len() > CLASSES => format!("({} classes)", many.len()),
+        many => {
+            let classes = section.partitions.get(e.partition as usize).map_or(&[][..], |p| &p.classes);
+            let pairs =
+                many.iter().zip(classes).map(|(s, r)| format!("{}@{}", one(s), ranklist_notation::print(r)));
+            pairs.collect::<Vec<_>>().join("|")
+        }
+    }
+}
+
+fn short(stream: &str) -> String {
+    match stream.char_indices().nth(WIDTH) {
+        Some((end, _)) => format!("{}…]", &stream[..end]),
+        None => stream.to_owned(),
+    }
+}
+
+/// A word as JSON would name it; relative peers as `me+1`.
+fn value(section: &Section, slot: &Slot, relative: bool, word: i64) -> String {
+    if relative && word > -st_trace::section::SPECIAL / 2 {
+        return if word < 0 { format!("me{word}") } else { format!("me+{word}") };
+    }
+    let word = if relative { word.wrapping_add(st_trace::section::SPECIAL) } else { word };
+    match slot.meaning {
+        Meaning::Ref(object) => object_name(section, object, word),
+        _ => json::bare(&json::plain(slot, word)),
+    }
+}
+
+/// Label of an object: of all ranks that have it if they agree, else its index.
+fn object_name(section: &Section, object: Object, word: i64) -> String {
+    fn label<T: Content>(table: &[Entry<T>], word: i64) -> Option<String> {
+        let entry = table.get(usize::try_from(word).ok()?)?;
+        let (_, first) = entry.of.first()?;
+        let kind = first.content.label();
+        if entry.of.iter().all(|(_, o)| o.label() == first.label()) {
+            return Some(first.label());
+        }
+        // Different objects made in the same place, as the row communicators of a grid.
+        Some(format!("{}#{word}", kind.split('-').next().unwrap_or(&kind)))
+    }
+    let t = &section.tables;
+    let name = match object {
+        Object::Comm => label(&t.comms, word),
+        Object::Group => label(&t.groups, word),
+        Object::Type => label(&t.types, word),
+        Object::Op => label(&t.ops, word),
+    };
+    name.unwrap_or_else(|| if word < 0 { "-".into() } else { word.to_string() })
+}

@@ -1,0 +1,206 @@
+//! The program as users meet it.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use st_trace::calls::CallTable;
+use st_trace::header::{Header, Step};
+use st_trace::objects::{Comm, Type};
+use st_trace::ranks::RankSeq;
+use st_trace::record::{Options, RankRecorder};
+use st_trace::section::Section;
+use st_trace::stream::{self, Trace, WriteOptions};
+
+/// A rank's trace: ten rounds of a send and a receive.
+fn section(rank: u32) -> Section {
+    let mut r = RankRecorder::new(rank, Options { columns: true, ..Options::default() });
+    let kind = "MPI_COMM_WORLD".into();
+    r.comms.predefined(Comm { kind, parent: 0, members: RankSeq::first(4), remote: RankSeq::default() });
+    r.types.predefined(Type {
+        kind: "MPI_INT".into(),
+        words: vec![],
+        parts: vec![],
+        size: 4,
+        lb: 0,
+        extent: 4,
+    });
+    r.sites.label("exchange");
+    r.open_thread(0);
+    let id = |name| CallTable::builtin().by_name(name).unwrap().id;
+    let (send, recv) = (r.symbol(id("MPI_Send"), 0, 0), r.symbol(id("MPI_Recv"), 0, 0));
+    for i in 0..10 {
+        let peer = i64::from((rank + 1) % 4);
+        r.record(0, send, &[10, 0, peer, 7, 0], 100 * i, 100 * i + 40);
+        r.record(0, recv, &[10, 0, -2, -1, 0, peer, 7, 40], 100 * i + 50, 100 * i + 60);
+    }
+    let chunks = r.flush_columns();
+    let mut s = r.finish("node");
+    let column = st_trace::columns::Column { chunks: chunks.into_iter().map(|(_, c)| c).collect() };
+    s.threads[0].columns.push((rank, column));
+    s
+}
+
+fn stream(sections: Vec<Section>, level: u8) -> Vec<u8> {
+    let header = Header { world: 4, ..Header::default() };
+    let provenance = vec![Step { tool: "st-test".into(), ..Step::default() }];
+    let mut bytes = Vec::new();
+    let trace = Trace { header, provenance, sections, ..Trace::default() };
+    stream::write(&trace, &mut bytes, WriteOptions { level }).unwrap();
+    bytes
+}
+
+struct Dir(tempfile::TempDir);
+
+impl Dir {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+    fn file(&self, name: &str, bytes: &[u8]) -> PathBuf {
+        let path = self.0.path().join(name);
+        fs::write(&path, bytes).unwrap();
+        path
+    }
+}
+
+fn view(args: &[&str], input: &Path) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_st-view")).args(args).arg(input).stdin(Stdio::null()).output().unwrap()
+}
+
+fn text(out: &[u8]) -> &str {
+    std::str::from_utf8(out).unwrap()
+}
+
+fn stdout(out: &Output) -> String {
+    assert!(out.status.success(), "{}", text(&out.stderr));
+    assert_eq!(text(&out.stderr), "");
+    text(&out.stdout).to_owned()
+}
+
+#[test]
+fn text_reproduces_the_file_byte_by_byte() {
+    let dir = Dir::new();
+    for level in [0, 1, 19] {
+        let bytes = stream((0..4).map(section).collect(), level);
+        let file = dir.file("a.st", &bytes);
+        let text = stdout(&view(&["--text"], &file));
+        let back = dir.0.path().join("b.st");
+        let text = dir.file("a.txt", text.as_bytes());
+        stdout(&view(&["--from-text", "-o", back.to_str().unwrap()], &text));
+        assert!(fs::read(&back).unwrap() == bytes, "level {level}");
+    }
+}
+
+#[test]
+fn calls_of_a_rank_read_well() {
+    let dir = Dir::new();
+    let file = dir.file("a.st", &stream((0..4).map(section).collect(), 1));
+    let out = stdout(&view(&["--calls", "--rank", "2"], &file));
+    let lines: Vec<_> = out.lines().collect();
+    assert_eq!(lines.len(), 20);
+    let sent =
+        "rank 2 #0 MPI_Send count=10 type=MPI_INT dest=3 tag=7 comm=MPI_COMM_WORLD bytes=40  [site 0] 40ns";
+    assert_eq!(lines[0], sent);
+    let received = "rank 2 #19 MPI_Recv count=10 type=MPI_INT source=MPI_ANY_SOURCE tag=MPI_ANY_TAG comm=MPI_COMM_WORLD \
+        rsource=3 rtag=7 bytes=40  [site 0] 10ns";
+    assert_eq!(lines[19], received);
+}
+
+#[test]
+fn json_has_its_tables_first() {
+    let dir = Dir::new();
+    for rank in 0..4 {
+        dir.file(&format!("rank{rank}.st"), &stream(vec![section(rank)], 1));
+    }
+    let out = stdout(&view(&["--json"], dir.0.path()));
+    let lines: Vec<serde_json::Value> = out.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+    assert_eq!((&lines[0]["site"], &lines[0]["label"]), (&0.into(), &"exchange".into()));
+    assert_eq!(lines[1]["comm"], "MPI_COMM_WORLD");
+    assert_eq!(lines[1]["members"], serde_json::json!([0, 1, 2, 3]));
+    assert_eq!(lines[1]["ranks"], serde_json::json!([0, 1, 2, 3]));
+    assert_eq!(lines.len(), 2 + 4 * 20);
+    let last = &lines[lines.len() - 1];
+    assert_eq!(
+        (&last["rank"], &last["i"], &last["enter"], &last["exit"]),
+        (&3.into(), &19.into(), &950.into(), &960.into())
+    );
+}
+
+#[test]
+fn structure_and_leaf_list() {
+    let dir = Dir::new();
+    let file = dir.file("a.st", &stream(vec![section(1)], 1));
+    let tree = "ranks <1 1 1 0>: 2 symbols, 1 call sites\n \
+        thread 0 of ranks <1 1 1 0>: 20 calls, 3 nodes\n  \
+        loop x10\n    \
+        MPI_Send [site 0] count=10 type=MPI_INT dest=2 tag=7 comm=MPI_COMM_WORLD\n    \
+        MPI_Recv [site 0] count=10 type=MPI_INT source=MPI_ANY_SOURCE tag=MPI_ANY_TAG comm=MPI_COMM_WORLD rsource=2 rtag=7 bytes=40\n";
+    assert_eq!(stdout(&view(&[], &file)), tree);
+    let flat = stdout(&view(&["--flat"], &file));
+    assert!(flat.ends_with("  <1 1 1 0> s0 MPI_Send (2,10)\n  <1 1 1 0> s1 MPI_Recv\n"), "{flat}");
+}
+
+#[test]
+fn check_passes_and_finds_a_changed_parameter() {
+    let dir = Dir::new();
+    let file = dir.file("a.st", &stream((0..2).map(section).collect(), 1));
+    let out = stdout(&view(&["--check"], &file));
+    let first =
+        "ranks <1 0 1 0> thread 0: 20 calls, calls ok, sites ok, endpoints ok, counts ok, tags ok, rest ok";
+    assert_eq!(out.lines().next(), Some(first));
+
+    // Another tag in the text form, with the hashes as they were.
+    let printed = stdout(&view(&["--text"], &file)).replacen(" tag P0 7 ", " tag P0 8 ", 1);
+    let changed = dir.file("b.txt", printed.as_bytes());
+    let target = dir.0.path().join("b.st");
+    stdout(&view(&["--from-text", "-o", target.to_str().unwrap()], &changed));
+    let out = view(&["--check"], &target);
+    assert_eq!(out.status.code(), Some(4));
+    assert!(text(&out.stdout).contains("counts ok, tags DIFFERS, rest ok"), "{}", text(&out.stdout));
+}
+
+#[test]
+fn truncated_streams_are_refused_unless_partial() {
+    let dir = Dir::new();
+    let bytes = stream((0..3).map(section).collect(), 1);
+    let file = dir.file("a.st", &bytes[..bytes.len() - 30]);
+    let out = view(&["--check"], &file);
+    assert_eq!(out.status.code(), Some(3));
+    assert!(text(&out.stderr).contains("truncated"), "{}", text(&out.stderr));
+    let out = view(&["--check", "--partial"], &file);
+    assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
+    assert!(text(&out.stderr).contains("an input is truncated"), "{}", text(&out.stderr));
+    assert!(text(&out.stdout).lines().count() >= 2);
+}
+
+#[test]
+fn other_files_bad_text_and_bad_usage_have_their_status() {
+    let dir = Dir::new();
+    let script = dir.file("run.sh", b"echo hi\n");
+    let out = view(&[], &script);
+    assert_eq!(out.status.code(), Some(3));
+    assert!(text(&out.stderr).contains("run.sh: not an st stream"), "{}", text(&out.stderr));
+    let out = view(&["--from-text"], &script);
+    assert_eq!(out.status.code(), Some(3));
+    assert!(text(&out.stderr).contains("line 1: expected"), "{}", text(&out.stderr));
+    assert_eq!(view(&["--text", "--calls"], &script).status.code(), Some(2));
+    assert_eq!(view(&[], &dir.0.path().join("none.st")).status.code(), Some(1));
+}
+
+#[test]
+fn standard_input_is_read_and_a_reader_may_leave() {
+    let bytes = stream((0..4).map(section).collect(), 1);
+    let mut child = Command::new(env!("CARGO_BIN_EXE_st-view"))
+        .arg("--calls")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // The reader of its output is gone before it writes.
+    drop(child.stdout.take());
+    child.stdin.take().unwrap().write_all(&bytes).unwrap();
+    let out = child.wait_with_output().unwrap();
+    assert_eq!((out.status.code(), text(&out.stderr)), (Some(0), ""));
+}
