@@ -145,3 +145,24 @@ fn a_period_of_runs_takes_a_few_words() {
     assert!(ints.iter().eq(expected));
     assert!(ints.seal().heap_words() < 60);
 }
+
+#[test]
+fn periods_of_few_values_are_found() {
+    for (period, values) in [(500, 3), (500, 2), (5_000, 2)] {
+        let period: Vec<i64> = noise(period).iter().map(|value| value % values).collect();
+        let words = |n| Sealed::from(period.repeat(n)).heap_words();
+        assert_eq!(words(20), words(40));
+        assert!(words(20) < 4 * period.len(), "{} words for a period of {}", words(20), period.len());
+    }
+}
+
+#[test]
+fn periods_of_runs_of_varying_length_are_found() {
+    let program = |n: i64| -> Ints {
+        let mut ints = Ints::new();
+        (0..n).for_each(|i| ints.push_run(1 + i % 3, u64::try_from(2 + i % 11).unwrap()));
+        ints
+    };
+    assert_eq!(program(1_000).seal(), program(9_000).seal());
+    assert!(program(1_000).seal().heap_words() < 600);
+}

@@ -6,6 +6,9 @@ use super::cursor::{Copied, Parts, Place, Run};
 /// memory, so shorter agreements do not pay.
 const CONFIRM: u32 = 4;
 
+/// A candidate with so many agreements is not given up for one of a longer context.
+const FAR: u32 = 12;
+
 /// Copies up to this length are always turned into elements when they break off.
 const SHORT: u64 = 64;
 
@@ -42,16 +45,15 @@ pub(super) struct Coder {
     runs: Vec<Run>,
     copies: Vec<Copied>,
     mode: Mode,
-    /// The last two values, latest first.
-    last: [i64; 2],
+    /// The last value.
+    tip: i64,
+    context: Context,
     /// Elements at the end that are plain values following one another in the stream.
     plain: u32,
     /// Candidate (mode `Plain`, `Run`) or running copy (mode `Copy`).
     track: Option<Track>,
     wrap: Place,
-    /// `last` when the running copy began.
-    before: [i64; 2],
-    /// Direct-mapped by tag: hash of three values, and one more than the element of the third (0: empty).
+    /// Direct-mapped by tag: hash of a context, and one more than the element at its end (0: empty).
     slots: Vec<(u32, u32)>,
 }
 
@@ -83,9 +85,6 @@ impl Coder {
                 && run.step == 0
             {
                 run.more += left;
-                if left > 0 {
-                    self.last[1] = value;
-                }
                 return;
             }
         }
@@ -101,12 +100,11 @@ impl Coder {
                     copy.n += 1;
                     let end = copy.at;
                     track.step_cyclic(&self.lits, &self.runs, end, self.wrap);
-                    self.last = [value, self.last[0]];
+                    self.tip = value;
                     return;
                 }
                 self.track = None;
-                self.leave();
-                self.unroll();
+                self.leave_copy();
             }
             Mode::Run => {
                 if self.lengthen(value) {
@@ -115,26 +113,29 @@ impl Coder {
                     }
                     return;
                 }
-                self.leave();
+                self.leave_run();
             }
             Mode::Plain => {}
         }
         self.push_plain(value);
     }
 
-    fn leave(&mut self) {
+    fn leave_run(&mut self) {
         self.mode = Mode::Plain;
         self.plain = 0;
+        if let Some(run) = self.runs.last() {
+            self.context.enter(run.step.wrapping_mul(31).wrapping_add(run.more.cast_signed()));
+        }
     }
 
     /// Adds the value to the run in progress, if it continues it.
     #[inline]
     fn lengthen(&mut self, value: i64) -> bool {
         let Some(run) = self.runs.last_mut() else { return false };
-        let fits = self.last[0].wrapping_add(run.step) == value && (run.step == 0 || value >= 0);
+        let fits = self.tip.wrapping_add(run.step) == value && (run.step == 0 || value >= 0);
         if fits {
             run.more += 1;
-            self.last = [value, self.last[0]];
+            self.tip = value;
         }
         fits
     }
@@ -144,49 +145,62 @@ impl Coder {
             return;
         }
         self.follow(value);
-        if let Some(found) = self.append(value)
-            && self.track.is_none()
-        {
+        let [near, far] = self.append(value);
+        let unsure = self.track.is_none_or(|track| track.agreed < FAR);
+        if let Some(found) = far.filter(|_| unsure) {
+            self.track = Track::new(&self.lits, &self.runs, found);
+            if let Some(track) = &mut self.track {
+                track.agreed = FAR;
+            }
+        } else if let Some(found) = near.filter(|_| self.track.is_none()) {
             self.track = Track::new(&self.lits, &self.runs, found);
         }
     }
 
     /// Appends an element, or turns the last one into a run. Returns where a copy may start: after the latest
-    /// earlier occurrence of the last three values.
-    fn append(&mut self, value: i64) -> Option<usize> {
-        let found = if let Some(step) = self.run_step(value) {
+    /// earlier occurrence of the short and of the long context.
+    fn append(&mut self, value: i64) -> [Option<usize>; 2] {
+        self.tip = value;
+        if let Some(step) = self.run_step(value) {
             self.runs.push(Run { at: self.lits.len() - 1, step, more: 1 });
             self.mode = Mode::Run;
-            None
-        } else {
-            self.lits.push(value);
-            self.plain = self.plain.saturating_add(1);
-            self.remember(value)
-        };
-        self.last = [value, self.last[0]];
-        found
+            return [None; 2];
+        }
+        self.lits.push(value);
+        self.plain = self.plain.saturating_add(1);
+        self.context.enter(value);
+        if self.slots.len() < self.lits.len() {
+            self.grow_slots();
+        }
+        let near = self.remember(self.context.short());
+        let far = self.context.long().and_then(|tag| self.remember(tag));
+        [near, far]
     }
 
-    /// Turns a copy that broke off soon into elements. Otherwise a longer period around it would never stand in
-    /// the source as a whole, and every occurrence would cost anew. Longer copies stay: the bound keeps the
-    /// source in proportion to what had to be stored anyway.
-    fn unroll(&mut self) {
+    /// Leaves a copy. One that broke off soon turns into elements: otherwise a longer period around it would never
+    /// stand in the source as a whole, and every occurrence would cost anew. Longer copies stay: the bound keeps
+    /// the source in proportion to what had to be stored anyway.
+    fn leave_copy(&mut self) {
+        self.mode = Mode::Plain;
+        self.plain = 0;
         let bound = u64::try_from(self.lits.len() * 2).unwrap_or(u64::MAX).max(SHORT);
-        let Some(copy) = self.copies.pop_if(|copy| copy.n <= bound) else { return };
+        let Some(copy) = self.copies.pop_if(|copy| copy.n <= bound) else {
+            self.context.enter(self.tip);
+            return;
+        };
         let mut track = Track { place: self.wrap, ..Track::default() };
-        self.last = self.before;
         for _ in 0..copy.n {
             track.step_cyclic(&self.lits, &self.runs, copy.at, self.wrap);
             if self.mode == Mode::Run {
                 if self.lengthen(track.expected) {
                     continue;
                 }
-                self.leave();
+                self.leave_run();
             }
             self.append(track.expected);
         }
         if self.mode == Mode::Run {
-            self.leave();
+            self.leave_run();
         }
     }
 
@@ -199,8 +213,7 @@ impl Coder {
             return false;
         }
         self.copies.push(Copied { at: end, start, n: 1 });
-        self.before = self.last;
-        self.last = [value, self.last[0]];
+        self.tip = value;
         self.wrap = Place::at_start(&self.lits, &self.runs, start);
         // The candidate may have seen a run while it still grew: start again from the named place.
         track.place = self.wrap;
@@ -236,19 +249,11 @@ impl Coder {
         (even && (step == 0 || (a >= 0 && value >= 0))).then_some(step)
     }
 
-    /// Enters the last three values under their hash; returns the start after their latest earlier occurrence.
-    fn remember(&mut self, value: i64) -> Option<usize> {
-        let element = self.lits.len() - 1;
-        if element < 2 {
-            return None;
-        }
-        if self.slots.len() <= element {
-            self.grow_slots();
-        }
-        let tag = hash(self.last[1], self.last[0], value);
+    /// Enters the last element under a context; returns the start after the context's latest earlier occurrence.
+    fn remember(&mut self, tag: u32) -> Option<usize> {
         let place = slot_of(tag, self.slots.len());
         let (found, start) = self.slots[place];
-        self.slots[place] = (tag, u32::try_from(element + 1).ok()?);
+        self.slots[place] = (tag, u32::try_from(self.lits.len()).ok()?);
         if start == 0 || found != tag { None } else { usize::try_from(start).ok() }
     }
 
@@ -293,14 +298,65 @@ impl Track {
     }
 }
 
-/// A 32-bit hash of three values in order.
-fn hash(a: i64, b: i64, c: i64) -> u32 {
-    let mixed = (a.cast_unsigned().wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ b.cast_unsigned())
-        .wrapping_mul(0xc2b2_ae3d_27d4_eb4f)
-        .rotate_left(29)
-        ^ c.cast_unsigned();
-    let bytes = mixed.wrapping_mul(0x1656_67b1_9e37_79f9).to_be_bytes();
-    u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
+/// What came last: values, and for each finished run its step and length, so that places in runs of different length
+/// differ.
+#[derive(Debug, Clone, Copy, Default)]
+struct Context {
+    tokens: [i64; LONG],
+    next: usize,
+    /// Polynomial hash of all tokens kept.
+    hash: u64,
+}
+
+impl Context {
+    #[inline]
+    fn enter(&mut self, token: i64) {
+        let old = std::mem::replace(&mut self.tokens[self.next], token);
+        self.next = (self.next + 1) % LONG;
+        let gone = spread(old).wrapping_mul(OLDEST);
+        self.hash = self.hash.wrapping_sub(gone).wrapping_mul(FACTOR).wrapping_add(spread(token));
+    }
+
+    /// Hash of the last three tokens.
+    #[inline]
+    fn short(&self) -> u32 {
+        let [a, b, c] = [LONG - 3, LONG - 2, LONG - 1].map(|back| self.tokens[(self.next + back) % LONG]);
+        let hash = (spread(a).wrapping_mul(FACTOR).wrapping_add(spread(b)))
+            .wrapping_mul(FACTOR)
+            .wrapping_add(spread(c));
+        upper(hash.wrapping_mul(FACTOR))
+    }
+
+    /// Hash of all tokens kept, in one case of four: sampling keeps values without structure cheap.
+    #[inline]
+    fn long(&self) -> Option<u32> {
+        (self.hash >> 62 == 0).then(|| upper(self.hash.wrapping_mul(FACTOR)))
+    }
+}
+
+/// Tokens of a long context.
+const LONG: usize = 12;
+const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+/// FACTOR to the power LONG − 1: what the oldest token was multiplied with.
+const OLDEST: u64 = {
+    let mut power = 1_u64;
+    let mut i = 1;
+    while i < LONG {
+        power = power.wrapping_mul(FACTOR);
+        i += 1;
+    }
+    power
+};
+
+fn spread(token: i64) -> u64 {
+    let mixed = token.cast_unsigned().wrapping_add(1).wrapping_mul(0xc2b2_ae3d_27d4_eb4f);
+    mixed ^ (mixed >> 32)
+}
+
+/// The upper half of a hash.
+fn upper(hash: u64) -> u32 {
+    let [a, b, c, d, ..] = hash.to_be_bytes();
+    u32::from_be_bytes([a, b, c, d])
 }
 
 /// The slot of a tag in a table whose size is a power of two.

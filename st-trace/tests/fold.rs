@@ -1,0 +1,257 @@
+//! Properties of folding: exactness for every sequence, the papers' examples, size.
+
+use proptest::collection::vec;
+use proptest::prelude::{Just, Strategy, any, prop_oneof, proptest};
+use st_trace::fold::{DEFAULT_WINDOW, Folder, Sym};
+use st_trace::ints::Sealed;
+use st_trace::tree::{FlatTree, Item, Walk, WalkError};
+
+type Tree = (FlatTree, Vec<Sealed>);
+
+fn fold_by(mut folder: Folder, symbols: &[Sym]) -> Tree {
+    symbols.iter().for_each(|&sym| folder.push(sym));
+    folder.finish().flatten()
+}
+
+fn fold(symbols: &[Sym]) -> Tree {
+    fold_by(Folder::new(DEFAULT_WINDOW), symbols)
+}
+
+fn unfold((tree, counts): &Tree) -> Vec<Sym> {
+    let cursors: Vec<_> = counts.iter().map(Sealed::cursor).collect();
+    Walk::new(tree, cursors).collect::<Result<_, _>>().unwrap()
+}
+
+/// A program: what a loop does at its n-th visit depends on n only.
+#[derive(Clone, Debug)]
+enum Code {
+    Call(Sym, u8),
+    Loop(Vec<Code>, Vec<u8>),
+}
+
+fn run(code: &mut [(Code, usize)], out: &mut Vec<Sym>) {
+    for (code, visits) in code {
+        *visits += 1;
+        match code {
+            Code::Call(sym, n) => out.extend(std::iter::repeat_n(*sym, usize::from(*n))),
+            Code::Loop(body, trips) => {
+                let mut body: Vec<_> = body.iter().map(|code| (code.clone(), *visits)).collect();
+                for _ in 0..trips[*visits % trips.len()] {
+                    if out.len() > 5_000 {
+                        return;
+                    }
+                    run(&mut body, out);
+                }
+            }
+        }
+    }
+}
+
+fn codes(fewest: u8, symbols: Sym) -> impl Strategy<Value = Vec<Code>> {
+    let call = prop_oneof![
+        (0..symbols).prop_map(|sym| Code::Call(sym, 1)),
+        (0..symbols, 1..4_u8).prop_map(|(sym, n)| Code::Call(sym, n)),
+    ];
+    let code = call.prop_recursive(5, 40, 5, move |inner| {
+        (vec(inner, 1..5), vec(fewest..7, 1..5)).prop_map(|(body, trips)| Code::Loop(body, trips))
+    });
+    vec(code, 1..6)
+}
+
+fn execute(code: Vec<Code>) -> Vec<Sym> {
+    let mut out = Vec::new();
+    run(&mut code.into_iter().map(|code| (code, 0)).collect::<Vec<_>>(), &mut out);
+    out
+}
+
+fn programs(fewest: u8, symbols: Sym) -> impl Strategy<Value = Vec<Sym>> {
+    codes(fewest, symbols).prop_map(execute)
+}
+
+/// Programs in which every call site has its own symbol and every loop repeats.
+fn repeating_programs() -> impl Strategy<Value = Vec<Sym>> {
+    fn rename(code: &mut [Code], next: &mut Sym) {
+        for code in code {
+            match code {
+                Code::Call(sym, _) => {
+                    *sym = *next;
+                    *next += 1;
+                }
+                Code::Loop(body, _) => rename(body, next),
+            }
+        }
+    }
+    codes(2, 2).prop_map(|mut code| {
+        rename(&mut code, &mut 0);
+        execute(code)
+    })
+}
+
+fn sequences() -> impl Strategy<Value = Vec<Sym>> {
+    prop_oneof![
+        programs(0, 6),
+        programs(1, 3),
+        vec(0..3_u32, 0..300),
+        vec(0..12_u32, 0..300),
+        vec(any::<u32>(), 0..40),
+        (vec(0..5_u32, 1..12), vec(0..12_usize, 1..60)).prop_map(|(text, starts)| {
+            starts.iter().flat_map(|&start| text[start.min(text.len() - 1)..].to_vec()).collect()
+        }),
+    ]
+}
+
+proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn trees_are_exact(symbols in sequences(), window in prop_oneof![Just(DEFAULT_WINDOW), 1..40_usize]) {
+        assert_eq!(unfold(&fold_by(Folder::new(window), &symbols)), symbols);
+        assert_eq!(unfold(&fold_by(Folder::without_prediction(window), &symbols)), symbols);
+    }
+
+    #[test]
+    fn runs_may_be_pushed_at_once(symbols in sequences()) {
+        let mut folder = Folder::new(DEFAULT_WINDOW);
+        for run in symbols.chunk_by(|a, b| a == b) {
+            folder.push_n(run[0], u64::try_from(run.len()).unwrap());
+        }
+        assert_eq!(folder.finish().flatten(), fold(&symbols));
+    }
+
+    #[test]
+    fn prediction_leaves_trees_of_repeating_loops_as_they_are(symbols in repeating_programs()) {
+        let slow = fold_by(Folder::without_prediction(DEFAULT_WINDOW), &symbols);
+        assert_eq!(fold(&symbols), slow);
+    }
+}
+
+/// `{A{BC}[2 5]}[3]`-like text; counts where they are not all 1, as many as the node has visits.
+fn text(tree: &Tree) -> String {
+    fn list(tree: &Tree, from: usize, end: usize, visits: i64, out: &mut String) {
+        let mut node = from;
+        while node < end {
+            let after = tree.0.end_of(node);
+            let mut cursor = tree.1[node].cursor();
+            let counts: Vec<i64> = (0..visits).map(|_| cursor.next()).collect();
+            match tree.0.items()[node] {
+                Item::Leaf { sym } => out.push(char::from(u8::try_from(sym).unwrap())),
+                Item::Body { .. } => {
+                    out.push('{');
+                    list(tree, node + 1, after, counts.iter().sum(), out);
+                    out.push('}');
+                }
+            }
+            if counts.iter().any(|&count| count != 1) {
+                let mut runs: Vec<String> = Vec::new();
+                for run in counts.chunk_by(|a, b| a == b) {
+                    runs.push(if run.len() > 3 {
+                        format!("{}x{}", run[0], run.len())
+                    } else {
+                        vec![run[0].to_string(); run.len()].join(" ")
+                    });
+                }
+                out.push_str(&format!("[{}]", runs.join(" ")));
+            }
+            node = after;
+        }
+    }
+    let mut out = String::new();
+    list(tree, 0, tree.0.items().len(), 1, &mut out);
+    out
+}
+
+fn letters(text: &str) -> String {
+    let symbols: Vec<Sym> = text.bytes().map(u32::from).collect();
+    let tree = fold(&symbols);
+    assert_eq!(unfold(&tree), symbols);
+    self::text(&tree)
+}
+
+#[test]
+fn loops_of_the_papers() {
+    let ocean = |trips: &[usize]| {
+        letters(&trips.iter().map(|&n| format!("A{}", "SRW".repeat(n))).collect::<String>())
+    };
+    assert_eq!(ocean(&[3, 3, 3]), "{A{SRW}[3 3 3]}[3]");
+    assert_eq!(ocean(&[2, 5, 1, 4]), "{A{SRW}[2 5 1 4]}[4]");
+    assert_eq!(ocean(&[1, 2, 3, 4]), "{A{SRW}[1 2 3 4]}[4]");
+    assert_eq!(letters("ABCDCDABCDCDCDABCDCDCDCD"), "{AB{CD}[2 3 4]}[3]");
+    assert_eq!(letters("AAAAABABABAB"), "{A[5 1 1 1]B}[4]");
+    assert_eq!(letters("IRIRIRIRIRJRW"), "{IR}[5]JRW");
+    assert_eq!(letters("IRIRIRIRIRIRW"), "{IR}[6]W");
+}
+
+#[test]
+fn inner_loops_may_run_once_or_not_at_all() {
+    let visits = [3, 2, 1, 0, 4, 0, 0, 5, 1, 2];
+    let program: String = visits.iter().map(|&n| format!("A{}Z", "SRW".repeat(n))).collect();
+    assert_eq!(letters(&program), "{A{SRW}[3 2 1 0 4 0 0 5 1 2]Z}[10]");
+}
+
+#[test]
+fn nested_loops_take_constant_size() {
+    let program = |n: usize| -> Vec<Sym> {
+        let step = |i: usize| {
+            let inner: Vec<Sym> = [[2_u32].repeat(1 + i % 3), [3, 4].repeat(2 + i % 5)].concat();
+            [vec![1], inner.repeat(3 + i % 4), vec![5, 6, 6, 6]].concat()
+        };
+        (0..n).flat_map(step).collect()
+    };
+    let (small, large) = (fold(&program(100)), fold(&program(5_000)));
+    assert_eq!(small.0, large.0);
+    assert_eq!(unfold(&large), program(5_000));
+    let words = |tree: &Tree| tree.1.iter().map(Sealed::heap_words).sum::<usize>();
+    assert!(words(&large) < 2 * words(&small) + 100, "{} and {} words", words(&small), words(&large));
+}
+
+/// `n` symbols below 64 without structure.
+fn noise(n: usize) -> Vec<Sym> {
+    let mut state = 7_u64;
+    let step = |state: &mut u64| {
+        *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        u32::try_from(*state >> 58).unwrap()
+    };
+    (0..n).map(|_| step(&mut state)).collect()
+}
+
+#[test]
+fn long_periods_fold() {
+    for (period, calls) in [(500, 100_000), (5_000, 200_000), (50_000, 1_000_000)] {
+        let symbols = noise(period).repeat(calls / period);
+        let tree = fold(&symbols);
+        let nodes = tree.0.items().len();
+        assert!(nodes <= 2 * period + 100, "period {period}: {nodes} nodes");
+        assert_eq!(unfold(&tree), symbols);
+        let words: usize = tree.1.iter().map(Sealed::heap_words).sum();
+        assert!(words < 1_000, "{words} words of counts");
+    }
+}
+
+#[test]
+fn memory_without_structure_is_bounded_by_the_window() {
+    let mut folder = Folder::new(1_000);
+    let mut state = 1_u32;
+    for _ in 0..100_000 {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        folder.push(state >> 8 & 0xfff);
+    }
+    assert!(folder.heap_words() < 200_000, "{} words", folder.heap_words());
+}
+
+#[test]
+fn damaged_trees_end_with_an_error() {
+    let body = Item::Body { below: 1 };
+    let walk = |items: Vec<Item>, counts: &[i64]| {
+        let counts: Vec<Sealed> = counts.iter().map(|&count| Sealed::from_constant(count)).collect();
+        let tree = FlatTree::new(items);
+        let mut walk = Walk::new(&tree, counts.iter().map(Sealed::cursor).collect::<Vec<_>>());
+        (walk.next_symbol(), walk.next_symbol())
+    };
+    let leaf = Item::Leaf { sym: 9 };
+    let ends = walk(vec![body, leaf], &[i64::MAX, 0]);
+    assert!(matches!(ends.0, Err(WalkError::Idle { .. })), "{ends:?}");
+    assert_eq!(ends.0, ends.1);
+    assert_eq!(walk(vec![body, leaf], &[2, -1]).0, Err(WalkError::Negative { node: 1 }));
+    assert_eq!(walk(vec![body, leaf], &[1, i64::MAX]), (Ok(Some(9)), Ok(Some(9))));
+    assert_eq!(walk(vec![Item::Body { below: u32::MAX }, leaf], &[1, 1]), (Ok(Some(9)), Ok(None)));
+}
