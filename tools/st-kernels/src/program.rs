@@ -44,18 +44,23 @@ pub enum Unfit {
     },
 }
 
-/// Runs a kernel on this rank, from `MPI_Init` to `MPI_Finalize`.
+/// Runs a kernel on this rank, from `MPI_Init` to `MPI_Finalize`, if `accept` lets it run on so many ranks.
 ///
 /// # Errors
 ///
-/// If the kernel does not run on this number of ranks or with these options; MPI is then finalised again.
-pub fn execute<C: Communicator>(world: &C, kernel: Kernel, options: &Options) -> Result<Outcome, Unfit> {
+/// What `accept` says; MPI is then finalised again.
+pub fn execute<C: Communicator, E>(
+    world: &C,
+    kernel: Kernel,
+    options: &Options,
+    accept: impl FnOnce(i32) -> Result<(), E>,
+) -> Result<Outcome, E> {
     world.init();
     let rank = world.rank();
     let ranks = world.size();
-    if let Err(unfit) = kernel.check(ranks, options) {
+    if let Err(reason) = accept(ranks) {
         world.finalize();
-        return Err(unfit);
+        return Err(reason);
     }
     let job = Job::new(kernel, options, rank, ranks);
     let seen = kernel.run(world, &job, Digest::new(options.seed, rank));

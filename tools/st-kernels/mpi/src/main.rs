@@ -6,7 +6,7 @@ mod communicator;
 use std::io::Write;
 use std::process::ExitCode;
 
-use anyhow::Context;
+use anyhow::{Context, Result};
 use clap::Parser;
 use st_kernels::{Args, Kernel, Options, Outcome};
 use st_tool::{Mpi, Status, UsageError, engine};
@@ -25,10 +25,14 @@ fn main() -> ExitCode {
     st_tool::report("st-kernels", run(args.kernel, &args.options))
 }
 
-fn run(kernel: Kernel, options: &Options) -> anyhow::Result<Status> {
-    let ran = st_kernels::execute(&communicator::Real::world(), kernel, options);
-    let Outcome { rank, ranks, checksum } = ran.map_err(|unfit| UsageError(unfit.to_string()))?;
-    engine::check_world(MPI, ranks)?;
+fn run(kernel: Kernel, options: &Options) -> Result<Status> {
+    let accept = |ranks| -> Result<()> {
+        engine::check_world(MPI, ranks)?;
+        kernel.check(ranks, options).map_err(|unfit| UsageError(unfit.to_string()))?;
+        Ok(())
+    };
+    let world = communicator::Real::world();
+    let Outcome { rank, ranks, checksum } = st_kernels::execute(&world, kernel, options, accept)?;
     if rank == 0 {
         let name = kernel.name();
         writeln!(std::io::stdout(), "{name}: {ranks} ranks, checksum {checksum:016x}")

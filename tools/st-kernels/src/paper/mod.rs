@@ -23,7 +23,7 @@ use crate::{Kernel, Options, Unfit, execute};
 pub fn rank(kernel: Kernel, options: &Options, ranks: u32, rank: u32) -> Result<Section, Unfit> {
     let log = Rc::new(RefCell::new(Log::new(rank, ranks, options.seed)));
     let world = Paper::world(&log, ranks);
-    execute(&world, kernel, options)?;
+    execute(&world, kernel, options, |ranks| kernel.check(ranks, options))?;
     let ended = log.replace(Log::new(rank, ranks, options.seed));
     Ok(ended.finish())
 }
