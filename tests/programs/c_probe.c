@@ -25,6 +25,7 @@ static void send(int count, int tag)
 static void probe(void)
 {
     MPI_Status st;
+    volatile int four = 4; /* so that a loop stays one call */
     int flag, i, fails;
     send(5, 11);
     MPI_Probe(left, 11, W, &st);
@@ -41,7 +42,7 @@ static void probe(void)
     say("MPI_Probe source=MPI_PROC_NULL tag=13 comm=MPI_COMM_WORLD rsource=null rtag=null bytes=0");
     add();
 
-    for (i = 0; i < 4; i++)
+    for (i = 0; i < four; i++)
         MPI_Iprobe(left, 14, W, &flag, &st);
     say("MPI_Iprobe source=%r tag=14 comm=MPI_COMM_WORLD flag=false rsource=null rtag=null bytes=-1 times=4", left);
     MPI_Barrier(W);
@@ -67,6 +68,7 @@ static void matched(void)
     MPI_Request q[2];
     MPI_Status st[2];
     MPI_Message m[2];
+    volatile int three = 3;
     int flag, i, fails, s[2], slot;
 
     /* Two messages at once, taken out in the other order. */
@@ -85,7 +87,7 @@ static void matched(void)
     say("MPI_Mrecv count=5 type=MPI_INT request=%q rsource=null rtag=null bytes=12", slot_free(s[0]));
     add();
 
-    for (i = 0; i < 3; i++)
+    for (i = 0; i < three; i++)
         MPI_Improbe(left, 23, W, &flag, &m[0], st);
     say("MPI_Improbe source=%r tag=23 comm=MPI_COMM_WORLD flag=false request=null rsource=null rtag=null bytes=-1 "
         "times=3", left);
