@@ -68,7 +68,7 @@ fn parse_box(text: &str) -> Option<Descriptor> {
     let (&[dim, start], rest) = words.split_first_chunk::<2>()?;
     let dims: Vec<(u32, u32)> = rest.chunks_exact(2).map(|p| (p[0], p[1])).collect();
     let sound = dims.iter().all(|(n, stride)| *n == 1 || (*n > 1 && *stride > 0));
-    (rest.len() % 2 == 0 && u32::try_from(dims.len()) == Ok(dim) && dim > 0 && sound)
+    (rest.len().is_multiple_of(2) && u32::try_from(dims.len()) == Ok(dim) && dim > 0 && sound)
         .then_some(Descriptor { start, dims })
 }
 
@@ -120,7 +120,7 @@ fn boxed(s: &[u32]) -> Option<Descriptor> {
     if k == s.len() {
         return Some(Descriptor { start, dims: vec![(u32::try_from(k).ok()?, step)] });
     }
-    for m in (2..=k).rev().filter(|m| s.len() % m == 0) {
+    for m in (2..=k).rev().filter(|m| s.len().is_multiple_of(*m)) {
         if s.chunks(m).all(|block| progression(block, step) == m) {
             let starts: Vec<u32> = s.iter().step_by(m).copied().collect();
             if let Some(mut outer) = boxed(&starts) {

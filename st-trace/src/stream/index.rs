@@ -59,10 +59,7 @@ pub(crate) fn encode_end(frames: u64, index: Option<u64>) -> Vec<u8> {
 
 pub(crate) fn decode_end(src: &[u8]) -> Result<(u32, Option<u64>), DecodeError> {
     let (frames, rest) = src.split_first_chunk::<4>().ok_or(DecodeError::End)?;
-    let index = match rest.split_first_chunk::<8>() {
-        None => None,
-        Some((at, _)) => Some(u64::from_le_bytes(*at)),
-    };
+    let index = rest.first_chunk::<8>().map(|at| u64::from_le_bytes(*at));
     finish(rest.get(if index.is_some() { 8 } else { 0 }..).unwrap_or(&[])).field("end")?;
     Ok((u32::from_le_bytes(*frames), index))
 }
