@@ -4,7 +4,7 @@
 mod sections;
 
 use proptest::prelude::*;
-use sections::{recorded, sample};
+use sections::{pair, recorded, sample};
 use st_trace::header::{Header, Step};
 use st_trace::section::Section;
 use st_trace::stream::{self, CURRENT, ErrorKind, MAGIC, ReadOptions, Reader, Trace, WriteOptions, Writer};
@@ -70,11 +70,17 @@ proptest! {
 
     #[test]
     fn damage_behind_a_good_checksum_is_never_a_panic(at in any::<prop::sample::Index>(), xor in 1u8..) {
-        let mut written = bytes(&trace(vec![sample(0)], 0));
+        let mut written = bytes(&trace(vec![pair()], 0));
         let at = at.index(written.len());
         written[at] ^= xor;
         mend(&mut written);
-        read(&written).iter().for_each(use_up);
+        if let Ok(accepted) = read(&written) {
+            use_up(&accepted);
+            prop_assert_eq!(&read(&bytes(&accepted)).unwrap(), &accepted);
+            let mut text = Vec::new();
+            st_trace::text::write(&accepted, &mut text).unwrap();
+            prop_assert_eq!(&st_trace::text::parse(&text[..]).unwrap(), &accepted);
+        }
     }
 
     #[test]
@@ -117,6 +123,19 @@ fn every_truncation_is_told_and_keeps_whole_sections() {
     assert!(kept.is_sorted());
     kept.dedup();
     assert_eq!(kept, [0, 1, 2, 3]);
+}
+
+#[test]
+fn classes_of_ranks_and_relative_endpoints_are_kept() {
+    for level in [0, 1] {
+        let trace = trace(vec![pair(), sample(5)], level);
+        assert_eq!(read(&bytes(&trace)).unwrap(), trace);
+    }
+    let peers = |rank| {
+        let first = pair().project(0, rank).unwrap().next().unwrap().unwrap();
+        first.words[2]
+    };
+    assert_eq!((peers(0), peers(1)), (1, 2));
 }
 
 #[test]

@@ -4,7 +4,7 @@
 mod sections;
 
 use proptest::prelude::*;
-use sections::{recorded, sample};
+use sections::{pair, recorded, sample};
 use st_trace::header::{Header, Step};
 use st_trace::section::Section;
 use st_trace::stream::{self, ReadOptions, Trace, WriteOptions};
@@ -50,6 +50,21 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn a_merged_section_shows_classes_and_reads_back() {
+    let t = trace(vec![pair()], 0);
+    let text = print(&t);
+    for line in [
+        "   dest P0~ 1 @<1 0 2 1>",
+        "   rsource P1 7 @<1 0 1 0> | 0 @<1 1 1 0>",
+        "# <1 0 2 1> s0 MPI_Send (3,10)",
+        "  sums s1 [30 31] 40",
+    ] {
+        assert!(text.lines().any(|l| l == line), "{line}\n{text}");
+    }
+    assert_eq!(text::parse(text.as_bytes()).unwrap(), t);
 }
 
 #[test]

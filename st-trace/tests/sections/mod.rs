@@ -3,11 +3,12 @@
 use proptest::prelude::*;
 use st_trace::calls::{CallTable, Slot};
 use st_trace::columns::{Chunk, Column};
+use st_trace::ints::Sealed;
 use st_trace::objects::{Comm, Op, Type};
 use st_trace::ranklist::RankList;
 use st_trace::ranks::RankSeq;
 use st_trace::record::{Options, RankRecorder};
-use st_trace::section::Section;
+use st_trace::section::{Elastic, Form, Partition, RankSums, Section};
 use st_trace::sites::{Frame, Module};
 
 /// A call to record: row of the call table, site, error class, words by slot, thread, gap and duration.
@@ -159,5 +160,35 @@ pub(crate) fn sample(rank: u32) -> Section {
     chunks.extend(r.flush_columns().into_iter().map(|(_, c)| (0, c)));
     let s = finish(r, rank, chunks);
     assert_eq!(s.ranks, RankList::single(rank));
+    s
+}
+
+/// Two ranks in one section, as merging makes it: counts in common, parameters in classes, an endpoint relative.
+pub(crate) fn pair() -> Section {
+    let (mut s, other) = (sample(0), sample(1));
+    let both: RankList = [0, 1].into_iter().collect();
+    s.ranks = both.clone();
+    s.hosts = vec![("a".into(), RankList::single(0)), ("b".into(), RankList::single(1))];
+    s.partitions = vec![
+        Partition { classes: vec![both.clone()] },
+        Partition { classes: vec![RankList::single(0), RankList::single(1)] },
+    ];
+    for (e, o) in s.tables.comms.iter_mut().zip(&other.tables.comms) {
+        e.of.extend(o.of.clone());
+    }
+    let (thread, second) = (&mut s.threads[0], &other.threads[0]);
+    thread.ranks = both;
+    thread.lanes.merge(&second.lanes);
+    thread.columns.extend(second.columns.clone());
+    for (streams, others) in thread.params.iter_mut().flatten().zip(second.params.iter().flatten()) {
+        if streams.values != others.values {
+            streams.values.partition = 1;
+            streams.values.streams.extend(others.values.streams.clone());
+        }
+    }
+    thread.params[0][2].values =
+        Elastic { form: Form::Relative, partition: 0, streams: vec![Sealed::from_constant(1)] };
+    let quantised = |v: Vec<i64>| Sealed::from(v);
+    thread.sums.push(RankSums { sym: 1, compute: quantised(vec![30, 31]), comm: quantised(vec![40, 40]) });
     s
 }

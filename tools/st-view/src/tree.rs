@@ -66,16 +66,16 @@ fn tree(section: &Section, thread: &Thread, out: &mut Output) -> Result<()> {
                 let times = if times == "x1" { String::new() } else { format!(" {times}") };
                 let Some(symbol) = section.symbols.get(sym as usize) else { continue };
                 let params = thread.params.get(sym as usize).map_or(&[][..], |p| p);
-                writeln!(out, "{indent}{}{times}", leaf(section, symbol, params))?;
+                writeln!(out, "{indent}{}", leaf(section, symbol, &times, params))?;
             }
         }
     }
     Ok(())
 }
 
-fn leaf(section: &Section, symbol: &Symbol, params: &[SlotStreams]) -> String {
+fn leaf(section: &Section, symbol: &Symbol, times: &str, params: &[SlotStreams]) -> String {
     let name = section.tables.names.get(&symbol.call).cloned().unwrap_or_else(|| symbol.call.to_string());
-    let mut line = format!("{name} [site {}]", symbol.site);
+    let mut line = format!("{name}{times} [site {}]", symbol.site);
     for (slot, streams) in CallTable::builtin().slots(symbol.call).iter().zip(params) {
         let _ = write!(line, " {}=", slot.name);
         if let Some(lens) = &streams.lens {
