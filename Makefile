@@ -94,7 +94,7 @@ bench: build ## measure what BENCHMARKS.md reports
 	$(CARGO) bench --locked $(NO_MPI)
 
 fuzz: ## compile the fuzz targets
-	$(CARGO) build --locked --manifest-path fuzz/Cargo.toml
+	$(CARGO) build --locked --manifest-path fuzz/Cargo.toml --target-dir target
 
 completions: ## write shell completions into target/completions
 	$(CARGO) run --locked -q -p st-man -- completions target/completions
