@@ -7,7 +7,9 @@ pub(crate) fn programs() -> Vec<Command> {
     vec![
         st_kernels::Args::command(),
         st_merge::args::Args::command(),
+        st_record::args::Args::command(),
         st_replay::args::Args::command(),
         st_stat::args::Args::command(),
+        st_view::args::Args::command(),
     ]
 }
