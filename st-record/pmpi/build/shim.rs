@@ -1,6 +1,7 @@
 //! Constants that only a C compiler can see: handles and pointers that are macros with casts.
 
 use crate::toolchain::Toolchain;
+use st_trace::values::ERROR_CLASSES;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -97,6 +98,12 @@ pub(crate) fn build(toolchain: &Toolchain, out: &Path) -> Result<String, String>
         let _ = writeln!(c, "{{NULL, NULL}}}};");
         let _ = writeln!(rust, "pub(crate) static st_{table}: [PredefinedName; 0];");
     }
+    let _ = writeln!(c, "const int st_errors[] = {{");
+    for name in ERROR_CLASSES {
+        let _ = writeln!(c, "#ifdef {name}\n{name},\n#else\n-1,\n#endif");
+    }
+    let _ = writeln!(c, "}};");
+    let _ = writeln!(rust, "pub(crate) safe static st_errors: [::std::os::raw::c_int; {}];", ERROR_CLASSES.len());
     rust.push_str("}\n");
     let file = out.join("shim.c");
     std::fs::write(&file, c).map_err(|e| format!("{}: {e}", file.display()))?;

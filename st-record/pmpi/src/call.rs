@@ -3,6 +3,7 @@
 use crate::clock::Clock;
 use crate::generated::real;
 use crate::life;
+use crate::normal;
 use crate::local::Inside;
 use crate::polls::Repeat;
 use crate::scribe::Scribe;
@@ -120,15 +121,14 @@ impl Call {
     }
 }
 
-/// MPI error class of a code.
+/// Error class of a code, numbered as [`st_trace::values::ERROR_CLASSES`].
 fn error_class(code: i64) -> u32 {
     let mut class: c_int = 0;
     if let Ok(code) = c_int::try_from(code) {
         // SAFETY: `class` is a valid place for the answer.
         unsafe { real::MPI_Error_class(code, &raw mut class) };
     }
-    // An error is never class 0, which means success.
-    u32::try_from(class).unwrap_or(1).max(1)
+    normal::error_class(class)
 }
 
 /// Runs our own code: a panic in it must not reach the program.

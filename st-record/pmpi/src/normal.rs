@@ -79,6 +79,14 @@ pub(crate) fn typeclass(v: c_int) -> i64 {
     position(v, &[k::st_MPI_TYPECLASS_REAL, k::st_MPI_TYPECLASS_INTEGER, k::st_MPI_TYPECLASS_COMPLEX])
 }
 
+/// A library's error class, numbered from 1 in the order of [`st_trace::values::ERROR_CLASSES`]; classes of the library's
+/// or the program's own come after these.
+pub(crate) fn error_class(class: c_int) -> u32 {
+    let known = k::st_errors.iter().position(|c| *c == class);
+    let own = || k::st_errors.len() + usize::try_from(class).unwrap_or(0);
+    u32::try_from(known.unwrap_or_else(own)).unwrap_or(u32::MAX - 1) + 1
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -94,6 +102,9 @@ mod tests {
         assert_eq!((compare(k::st_MPI_SIMILAR), topology(k::st_MPI_CART)), (2, 2));
         assert_eq!((topology(k::st_MPI_UNDEFINED), arrayorder(k::st_MPI_ORDER_FORTRAN)), (0, 1));
         assert_eq!((splittype(k::st_MPI_COMM_TYPE_SHARED), splittype(12345)), (0, NONE));
+        let truncate = k::st_errors[14];
+        assert_eq!(st_trace::values::error_class(error_class(truncate)), Some("MPI_ERR_TRUNCATE"));
+        assert_eq!(st_trace::values::error_class(error_class(1 << 20)), None);
         assert_eq!(color(k::st_MPI_UNDEFINED), UNDEFINED);
     }
 }

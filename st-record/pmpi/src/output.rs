@@ -11,16 +11,38 @@ use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Name of the file in the output directory that a launcher puts there to be told about each rank, one line each.
 const NOTES: &str = "notes";
 
+/// Compression level of the frames: the program waits in `MPI_Finalize` for it.
+const LEVEL: u8 = 9;
+
+/// A file that counts what goes into it.
+struct Counted {
+    to: BufWriter<File>,
+    written: Arc<AtomicU64>,
+}
+
+impl Write for Counted {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let n = self.to.write(bytes)?;
+        self.written.fetch_add(u64::try_from(n).unwrap_or(0), Ordering::Relaxed);
+        Ok(n)
+    }
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.to.flush()
+    }
+}
+
 /// A stream being written.
 pub(crate) struct Output {
     rank: u32,
-    writer: Option<Writer<BufWriter<File>>>,
+    writer: Option<Writer<Counted>>,
+    written: Arc<AtomicU64>,
     temporary: PathBuf,
     target: PathBuf,
     /// Bytes of exact times so far.
@@ -42,25 +64,27 @@ impl Output {
         let told = |e: std::io::Error| format!("{}: {e}", temporary.display());
         let file = File::create(&temporary).map_err(told)?;
         let header = header(state, world);
-        let mut writer = Writer::new(BufWriter::new(file), &header, WriteOptions { level: 9 }).map_err(told)?;
+        let written = Arc::new(AtomicU64::new(0));
+        let counted = Counted { to: BufWriter::new(file), written: Arc::clone(&written) };
+        let mut writer = Writer::new(counted, &header, WriteOptions { level: LEVEL }).map_err(told)?;
         let version = env!("CARGO_PKG_VERSION").to_owned();
         writer.provenance(&Step { tool: "st-record".into(), version, args: Vec::new() }).map_err(told)?;
         if rank == 0 && !state.settings.quiet {
             open_line(directory, &header);
         }
-        Ok(Self { rank, writer: Some(writer), temporary, target, bytes: 0, failure: None })
+        Ok(Self { rank, writer: Some(writer), written, temporary, target, bytes: 0, failure: None })
     }
 
     /// Writes exact times; returns the bytes of exact times so far.
     pub(crate) fn times(&mut self, thread: u32, chunk: &Chunk) -> u64 {
+        let before = self.written.load(Ordering::Relaxed);
         if let Some(w) = &mut self.writer {
             if let Err(e) = w.column_chunk(self.rank, thread, chunk) {
                 self.failure = Some(format!("{}: {e}", self.temporary.display()));
                 self.writer = None;
             }
         }
-        let n = chunk.gaps.len() + chunk.durations.len();
-        self.bytes = self.bytes.saturating_add(u64::try_from(n).unwrap_or(0));
+        self.bytes += self.written.load(Ordering::Relaxed) - before;
         self.bytes
     }
 
@@ -70,10 +94,10 @@ impl Output {
     ///
     /// If anything could not be written, now or earlier; the file is gone then.
     pub(crate) fn finish(self, state: State) -> Result<(), String> {
-        let Self { writer, temporary, target, failure, .. } = self;
+        let Self { writer, temporary, target, failure, bytes, .. } = self;
         let written = match (failure, writer) {
             (None, Some(writer)) => {
-                let note = note(&state);
+                let note = note(&state, bytes);
                 let (directory, quiet, rank) = (state.settings.output.clone(), state.settings.quiet, self.rank);
                 let section = state.recorder.finish(&host());
                 finish(writer, &section)
@@ -91,7 +115,7 @@ impl Output {
     }
 }
 
-fn finish(mut writer: Writer<BufWriter<File>>, section: &st_trace::section::Section) -> std::io::Result<()> {
+fn finish(mut writer: Writer<Counted>, section: &st_trace::section::Section) -> std::io::Result<()> {
     writer.section(section)?;
     writer.finish()?.flush()
 }
@@ -186,14 +210,15 @@ fn close_line(directory: &Path, note: &str, rank: u32, quiet: bool) {
     }
 }
 
-/// What a launcher is told: `rank=0 calls=12 nested=0 own_ns=900 MPI_File_open=1`.
-fn note(state: &State) -> String {
+/// What a launcher is told: `rank=0 calls=12 nested=0 own_ns=900 time_bytes=70 stopped=0 MPI_File_open=1`.
+fn note(state: &State, time_bytes: u64) -> String {
     let mut line = format!(
-        "rank={} calls={} nested={} own_ns={}",
+        "rank={} calls={} nested={} own_ns={} time_bytes={time_bytes} stopped={}",
         state.rank,
         state.recorder.calls(),
         NESTED.load(Ordering::Relaxed),
-        state.own_ns()
+        state.own_ns(),
+        u8::from(state.stopped)
     );
     for (name, n) in state.opaque_calls() {
         let _ = write!(line, " {name}={n}");

@@ -45,6 +45,8 @@ pub(crate) struct State {
     pub(crate) messages: Requests,
     pub(crate) threads: Vec<Thread>,
     pub(crate) output: Option<Output>,
+    /// Exact times have stopped at the budget.
+    pub(crate) stopped: bool,
     /// World rank, once it is known.
     pub(crate) rank: u32,
     /// Executions of functions that are recorded by name only.
@@ -110,6 +112,7 @@ impl State {
             messages: Requests::default(),
             threads: Vec::new(),
             output: None,
+            stopped: false,
             rank: 0,
             opaque: BTreeMap::new(),
             calls: 0,
@@ -232,7 +235,11 @@ impl State {
     pub(crate) fn write(&mut self, thread: u32, chunk: st_trace::columns::Chunk) {
         let Some(output) = &mut self.output else { return };
         if output.times(thread, &chunk) > self.settings.time_budget {
-            self.recorder.stop_columns();
+            // What is left of the open chunks goes too, so that all events before this one have their times.
+            for (thread, chunk) in self.recorder.stop_columns() {
+                output.times(thread, &chunk);
+            }
+            self.stopped = true;
         }
     }
 

@@ -1,0 +1,156 @@
+//! Running the job: the command itself, with the recorder where its ranks will be.
+//!
+//! A launcher gets options that pass the recorder on. A program that links MPI gets it directly. Anything else (a
+//! script, a replayer) may start a launcher itself: it finds ours first in `PATH`, links to this very program that
+//! call the real one with those options ([`stand_in`]).
+
+use crate::args::Args;
+use crate::launcher::{LAUNCHERS, is_launcher, mpi_of, preload, with_environment};
+use crate::target::{self, Target, of_launcher};
+use anyhow::{Context, Result};
+use st_tool::Mpi;
+use std::convert::Infallible;
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::fs::symlink;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+
+/// Directory of the stand-ins, in the directory of the ranks' streams.
+const STAND_INS: &str = "bin";
+/// Names of the variables that reach the ranks.
+const VARIABLES: [&str; 5] = ["ST_OUTPUT", "ST_TIME", "ST_TIME_BUDGET", "ST_STACK_DEPTH", "ST_QUIET"];
+
+/// Why a job could not be started.
+#[derive(Debug)]
+pub enum Failure {
+    /// There is no such command.
+    NotFound(OsString),
+    /// Anything of our own.
+    Own(anyhow::Error),
+}
+
+impl From<anyhow::Error> for Failure {
+    fn from(e: anyhow::Error) -> Self {
+        Self::Own(e)
+    }
+}
+
+/// The variables of a recording into a directory, without the preloaded library.
+fn variables(args: &Args, directory: &Path) -> Vec<(String, OsString)> {
+    let mut all = vec![("ST_OUTPUT".to_owned(), directory.as_os_str().to_owned())];
+    all.extend(args.environment().into_iter().map(|(n, v)| (n.to_owned(), v)));
+    all
+}
+
+/// The command that runs the job.
+///
+/// # Errors
+///
+/// If the command does not exist, is statically linked, or its MPI has no recorder.
+pub fn command(args: &Args, directory: &Path) -> Result<Command, Failure> {
+    let words = &args.command;
+    let Some(file) = target::resolve(&words[0]) else { return Err(Failure::NotFound(words[0].clone())) };
+    let mut variables = variables(args, directory);
+    let mut command;
+    if is_launcher(&words[0]) {
+        variables.push(preload(mpi_of(words)?)?);
+        let words = with_environment(words, &variables, of_launcher(&file));
+        command = Command::new(&file);
+        command.arg0(&words[0]).args(&words[1..]);
+        return Ok(command);
+    }
+    command = Command::new(&file);
+    command.arg0(&words[0]).args(&words[1..]);
+    match target::inspect(&file)? {
+        Target::Links(mpi) => {
+            variables.push(preload(mpi)?);
+        }
+        Target::Other => {
+            let ours = stand_ins(directory)?;
+            let theirs = env::var_os("PATH").unwrap_or_default();
+            let path = env::join_paths(std::iter::once(ours).chain(env::split_paths(&theirs)));
+            command.env("PATH", path.context("PATH")?);
+        }
+    }
+    command.envs(variables);
+    Ok(command)
+}
+
+/// Makes the stand-ins of launchers; returns their directory.
+fn stand_ins(directory: &Path) -> Result<PathBuf> {
+    let bin = directory.join(STAND_INS);
+    let make = || {
+        let us = env::current_exe()?;
+        std::fs::create_dir(&bin)?;
+        // Only launchers that exist: a program may choose by what it finds.
+        LAUNCHERS
+            .iter()
+            .filter(|l| target::resolve(OsStr::new(l)).is_some())
+            .try_for_each(|l| symlink(&us, bin.join(l)))
+    };
+    make().with_context(|| format!("{}: cannot create", bin.display()))?;
+    Ok(bin)
+}
+
+/// Called under a launcher's name: becomes the real launcher, passing the recorder on.
+///
+/// # Errors
+///
+/// If there is no real launcher, or no recorder for its job. There is no other way to return.
+pub fn stand_in(words: &[OsString]) -> Result<Infallible> {
+    let own = env::var_os("ST_OUTPUT").map(|d| Path::new(&d).join(STAND_INS));
+    let path = env::var_os("PATH").unwrap_or_default();
+    let rest: Vec<_> = env::split_paths(&path).filter(|d| Some(d) != own.as_ref()).collect();
+    let name = Path::new(&words[0]).file_name().unwrap_or_default().to_owned();
+    let real = rest.iter().map(|d| d.join(&name)).find(|f| f.is_file());
+    let real = real.with_context(|| format!("{}: no such launcher in PATH", name.display()))?;
+    let mut words = words.to_vec();
+    words[0] = real.clone().into_os_string();
+    let mut variables: Vec<_> =
+        VARIABLES.iter().filter_map(|n| Some(((*n).to_owned(), env::var_os(n)?))).collect();
+    variables.push(preload(mpi_of(&words)?)?);
+    let words = with_environment(&words, &variables, of_launcher(&real));
+    let path = env::join_paths(rest).context("PATH")?;
+    let error = Command::new(&real).args(&words[1..]).env("PATH", path).exec();
+    Err(anyhow::Error::new(error).context(format!("{}: cannot start", real.display())))
+}
+
+/// Inside a job: becomes the program, with the recorder preloaded.
+///
+/// # Errors
+///
+/// If the program does not exist, is statically linked, or its MPI has no recorder. There is no other way to return.
+pub fn become_rank(args: &Args, directory: &Path, launcher: Option<Mpi>) -> Result<Infallible, Failure> {
+    let words = &args.command;
+    let Some(file) = target::resolve(&words[0]) else { return Err(Failure::NotFound(words[0].clone())) };
+    let mpi = match target::inspect(&file)? {
+        Target::Links(mpi) => mpi,
+        Target::Other => launcher.context("cannot tell the MPI: the program links none, and the launcher starts any")?,
+    };
+    let mut variables = variables(args, directory);
+    variables.push(preload(mpi)?);
+    let error = Command::new(&file).arg0(&words[0]).args(&words[1..]).envs(variables).exec();
+    Err(anyhow::Error::new(error).context(format!("{}: cannot start", file.display())).into())
+}
+
+/// Runs the command to its end. Interrupts from the keyboard go to the job, which ends by them; we go on to pack.
+///
+/// # Errors
+///
+/// If it cannot be started.
+pub fn run(mut command: Command) -> Result<ExitStatus> {
+    let name = Path::new(command.get_program()).display().to_string();
+    let mut child = command.spawn().with_context(|| format!("{name}: cannot start"))?;
+    ignore_keyboard();
+    child.wait().with_context(|| format!("{name}: waiting"))
+}
+
+#[expect(unsafe_code, reason = "signal dispositions have no safe interface in std")]
+fn ignore_keyboard() {
+    for signal in [libc::SIGINT, libc::SIGQUIT] {
+        // SAFETY: ignoring a signal installs no handler.
+        unsafe { libc::signal(signal, libc::SIG_IGN) };
+    }
+}

@@ -1,0 +1,159 @@
+//! st-record: starts an MPI job with the recorder preloaded, and packs what its ranks leave into one file.
+//!
+//! The recorder itself is `libst_pmpi.so` (crate st-pmpi), built once per MPI. This crate links no MPI: it finds out
+//! which one a job uses ([`target`], [`launcher`]), hands the right recorder to the ranks ([`job`]), and afterwards
+//! copies the ranks' sections into one stream ([`pack`]). It never decides how the job ends: its exit status passes
+//! through.
+
+pub mod args;
+pub mod job;
+pub mod launcher;
+pub mod pack;
+pub mod size;
+pub mod summary;
+pub mod target;
+
+use anyhow::{Context, Result};
+use args::Args;
+use job::Failure;
+use pack::{NOTES, Notes};
+use st_tool::{Launch, Output, free_name};
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{ExitCode, ExitStatus};
+use std::time::{Duration, Instant};
+use summary::Summary;
+
+/// Name in messages.
+pub const TOOL: &str = "st-record";
+
+/// Exit status of a failure of our own before the program starts (as of `env`, `nohup`, `timeout`).
+const FAILED: u8 = 125;
+/// Exit status if there is no such program.
+const NOT_FOUND: u8 = 127;
+
+/// The program: records, and returns the job's exit status.
+#[must_use]
+pub fn run(args: &Args) -> ExitCode {
+    let ended = match Launch::current() {
+        Some(launch) => inside(args, launch).map(|never| match never {}),
+        None => outside(args),
+    };
+    match ended {
+        Ok(code) => ExitCode::from(code),
+        Err(Failure::NotFound(command)) => {
+            complain(&format!("{}: command not found", command.display()));
+            ExitCode::from(NOT_FOUND)
+        }
+        Err(Failure::Own(e)) => {
+            complain(&format!("{e:#}"));
+            ExitCode::from(FAILED)
+        }
+    }
+}
+
+/// Called under the name of a launcher (see [`job::stand_in`]).
+#[must_use]
+pub fn stand_in(words: &[OsString]) -> ExitCode {
+    match job::stand_in(words) {
+        Ok(never) => match never {},
+        Err(e) => {
+            complain(&format!("{e:#}"));
+            ExitCode::from(FAILED)
+        }
+    }
+}
+
+fn inside(args: &Args, launch: Launch) -> Result<std::convert::Infallible, Failure> {
+    let directory = args.output.clone().unwrap_or_else(|| {
+        let name = Path::new(&args.command[0]).file_name().unwrap_or_default().to_string_lossy().into_owned();
+        PathBuf::from(format!("{name}-{}r", launch.size))
+    });
+    fs::create_dir_all(&directory).with_context(|| format!("{}: cannot create", directory.display()))?;
+    let directory = fs::canonicalize(&directory).with_context(|| directory.display().to_string())?;
+    job::become_rank(args, &directory, launch.mpi)
+}
+
+fn outside(args: &Args) -> Result<u8, Failure> {
+    // Beside the result, so that packing moves nothing between file systems.
+    let home = match args.output.as_deref().and_then(Path::parent) {
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+        _ => PathBuf::from("."),
+    };
+    let home = fs::canonicalize(&home).with_context(|| format!("{}: no such directory", home.display()))?;
+    let directory = tempfile::Builder::new()
+        .prefix(".st-record-")
+        .tempdir_in(&home)
+        .with_context(|| format!("{}: cannot create a directory", home.display()))?;
+    let name = args.output.as_ref().map_or_else(String::new, |o| o.display().to_string());
+    fs::write(directory.path().join(NOTES), format!("{name}\n")).context("writing to our directory")?;
+    let command = job::command(args, directory.path())?;
+    args.talk.detail(TOOL, format_args!("{command:?}"));
+    let start = Instant::now();
+    let status = job::run(command)?;
+    let code = exit_code(status);
+    match finish(args, directory.path(), start.elapsed(), status) {
+        Ok(()) => Ok(code),
+        // The job has ended as it has; only where it says nothing do we.
+        Err(e) => {
+            complain(&format!("{e:#}"));
+            Ok(if code == 0 { 1 } else { code })
+        }
+    }
+}
+
+/// The job's exit status; 128 + n if signal n ended it.
+fn exit_code(status: ExitStatus) -> u8 {
+    let code = status.code().or_else(|| status.signal().map(|s| 128 + s));
+    code.and_then(|c| u8::try_from(c).ok()).unwrap_or(1)
+}
+
+/// Packs the streams and says so.
+fn finish(args: &Args, directory: &Path, elapsed: Duration, status: ExitStatus) -> Result<()> {
+    let notes = Notes::read(directory)?;
+    let streams = pack::streams(directory)?;
+    if streams.is_empty() {
+        args.talk.warn(
+            TOOL,
+            "no MPI call was seen, and there is no trace: does the program use MPI, did it reach MPI_Init, and was it \
+             killed before MPI_Finalize? A launcher started by its full path from a script is not seen either",
+        );
+        return Ok(());
+    }
+    let header = pack::header(&streams)?;
+    let target = args.output.clone().unwrap_or_else(|| {
+        let app = Path::new(&header.program).file_name().unwrap_or_default().to_string_lossy().into_owned();
+        free_name(Path::new(&format!("{app}-{}r.st", header.world)))
+    });
+    let mut output = Output::stream(&target)?;
+    pack::pack(&streams, &header, &mut output)?;
+    output.commit()?;
+    let summary = Summary {
+        file: target.display().to_string(),
+        bytes: fs::metadata(&target).map_or(0, |m| m.len()),
+        notes: &notes,
+        ranks: u64::try_from(streams.len()).unwrap_or(0),
+        world: u64::from(header.world),
+        elapsed,
+        status,
+    };
+    args.talk.note(TOOL, summary.line());
+    args.talk.note(TOOL, format_args!("next: st-stat {}", target.display()));
+    Ok(())
+}
+
+fn complain(message: &str) {
+    // Standard error may be closed; there is nowhere left to say so.
+    let _ = writeln!(io::stderr().lock(), "{TOOL}: {message}");
+}
+
+/// The words that this process was started with, if its name is a launcher's.
+#[must_use]
+pub fn stand_in_words() -> Option<Vec<OsString>> {
+    let words: Vec<_> = env::args_os().collect();
+    words.first().is_some_and(|w| launcher::is_launcher(w)).then_some(words)
+}

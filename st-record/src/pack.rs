@@ -1,0 +1,138 @@
+//! From the ranks' streams to one file.
+
+use anyhow::{Context, Result};
+use st_trace::header::Header;
+use st_trace::stream::{ReadOptions, Reader, WriteOptions, Writer};
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{BufReader, Write};
+use std::path::{Path, PathBuf};
+
+/// File in the ranks' directory in which they say what they did. Its first line is the trace's name.
+pub const NOTES: &str = "notes";
+
+/// What the ranks said, summed.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Notes {
+    /// Ranks that said anything.
+    pub ranks: u64,
+    /// Calls recorded.
+    pub calls: u64,
+    /// Time spent recording, ns.
+    pub own_ns: u64,
+    /// Bytes of exact times.
+    pub time_bytes: u64,
+    /// Ranks whose exact times stopped at the budget.
+    pub stopped: u64,
+    /// Calls recorded by name only.
+    pub opaque: BTreeMap<String, u64>,
+}
+
+impl Notes {
+    /// Reads the file.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be read.
+    pub fn read(directory: &Path) -> Result<Self> {
+        let path = directory.join(NOTES);
+        let text = fs::read_to_string(&path).with_context(|| format!("{}: reading", path.display()))?;
+        Ok(Self::parse(&text))
+    }
+
+    fn parse(text: &str) -> Self {
+        let mut notes = Self::default();
+        for line in text.lines().skip(1) {
+            notes.ranks += 1;
+            for (name, value) in line.split_whitespace().filter_map(|w| w.split_once('=')) {
+                let value: u64 = value.parse().unwrap_or(0);
+                match name {
+                    "calls" => notes.calls += value,
+                    "own_ns" => notes.own_ns += value,
+                    "time_bytes" => notes.time_bytes += value,
+                    "stopped" => notes.stopped += value,
+                    _ if name.starts_with("MPI") => *notes.opaque.entry(name.to_owned()).or_default() += value,
+                    _ => {}
+                }
+            }
+        }
+        notes
+    }
+}
+
+/// The ranks' streams in a directory, by rank.
+///
+/// # Errors
+///
+/// If the directory cannot be read.
+pub fn streams(directory: &Path) -> Result<Vec<PathBuf>> {
+    let told = || format!("{}: reading", directory.display());
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory).with_context(told)? {
+        let path = entry.with_context(told)?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if name.starts_with("rank-") && name.ends_with(".st") {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// The header of the whole: the first rank's, with all bindings.
+///
+/// # Errors
+///
+/// If a stream is damaged.
+pub fn header(streams: &[PathBuf]) -> Result<Header> {
+    let mut whole: Option<Header> = None;
+    for path in streams {
+        let reader = open(path)?;
+        let mine = reader.header();
+        let whole = whole.get_or_insert_with(|| mine.clone());
+        whole.started = whole.started.min(mine.started);
+        for b in &mine.bindings {
+            if !whole.bindings.contains(b) {
+                whole.bindings.push(b.clone());
+            }
+        }
+    }
+    whole.context("no streams")
+}
+
+/// Writes all streams as one.
+///
+/// # Errors
+///
+/// If a stream is damaged, or the result cannot be written.
+pub fn pack(streams: &[PathBuf], header: &Header, to: impl Write) -> Result<()> {
+    let mut writer = Writer::new(to, header, WriteOptions::default())?;
+    writer.provenance(&st_tool::step("st-record"))?;
+    for path in streams {
+        let mut reader = open(path)?;
+        writer.copy(&mut reader).with_context(|| path.display().to_string())?;
+    }
+    writer.finish()?.flush()?;
+    Ok(())
+}
+
+fn open(path: &Path) -> Result<Reader<BufReader<File>>> {
+    let told = || path.display().to_string();
+    let file = File::open(path).with_context(told)?;
+    Reader::new(BufReader::new(file), ReadOptions::default()).with_context(told)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notes_are_summed() {
+        let n = Notes::parse(
+            "out.st\nrank=0 calls=5 own_ns=7 time_bytes=3 stopped=0 MPI_File_open=1\n\
+             rank=1 calls=6 own_ns=1 time_bytes=4 stopped=1 MPI_File_open=2 MPI_Put=9\n",
+        );
+        assert_eq!((n.ranks, n.calls, n.own_ns, n.time_bytes, n.stopped), (2, 11, 8, 7, 1));
+        assert_eq!(n.opaque, BTreeMap::from([("MPI_File_open".into(), 3), ("MPI_Put".into(), 9)]));
+    }
+}

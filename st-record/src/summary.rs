@@ -1,0 +1,154 @@
+//! The closing lines.
+
+use crate::pack::Notes;
+use std::fmt::Write as _;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+use std::time::Duration;
+
+/// What a finished job is told about.
+#[derive(Debug)]
+pub struct Summary<'a> {
+    /// Name of the trace.
+    pub file: String,
+    /// Its size in bytes.
+    pub bytes: u64,
+    /// What the ranks said.
+    pub notes: &'a Notes,
+    /// Ranks whose streams are in it.
+    pub ranks: u64,
+    /// Ranks of the job.
+    pub world: u64,
+    /// Wall time of the job.
+    pub elapsed: Duration,
+    /// How it ended.
+    pub status: ExitStatus,
+}
+
+impl Summary<'_> {
+    /// The line: what, where, how large, at what cost, what is missing, how it ended.
+    #[must_use]
+    pub fn line(&self) -> String {
+        let n = self.notes;
+        let mut s = format!(
+            "{} ranks, {} calls in {} → {}, {}",
+            self.ranks,
+            thousands(n.calls),
+            seconds(self.elapsed),
+            self.file,
+            size(self.bytes)
+        );
+        if n.time_bytes > 0 {
+            let without = self.bytes.saturating_sub(n.time_bytes);
+            let _ = write!(s, " (exact times; {} without)", size(without));
+        }
+        let _ = write!(s, "; own cost about {}", self.cost());
+        let _ = write!(s, "; {}; {}", self.losses(), ending(self.status));
+        s
+    }
+
+    /// Share of the ranks' time spent recording.
+    fn cost(&self) -> String {
+        let total = self.elapsed.as_nanos().saturating_mul(u128::from(self.ranks)).max(1);
+        let permille = u128::from(self.notes.own_ns).saturating_mul(1000) / total;
+        match permille {
+            0 => "0.1 % or less".into(),
+            p => format!("{}.{} %", p / 10, p % 10),
+        }
+    }
+
+    fn losses(&self) -> String {
+        let n = self.notes;
+        let mut all = Vec::new();
+        if self.ranks < self.world {
+            let missing = self.world - self.ranks;
+            all.push(format!("{missing} of {} ranks left no trace (killed before MPI_Finalize?)", self.world));
+        }
+        if n.stopped > 0 {
+            all.push(format!("exact times stopped at the budget on {} ranks", n.stopped));
+        }
+        if !n.opaque.is_empty() {
+            let calls: u64 = n.opaque.values().sum();
+            let mut by_count: Vec<_> = n.opaque.iter().collect();
+            by_count.sort_by_key(|(name, count)| (std::cmp::Reverse(**count), name.as_str()));
+            let named: Vec<_> = by_count.iter().take(4).map(|(name, count)| format!("{name} {count}")).collect();
+            let more = if by_count.len() > named.len() { ", …" } else { "" };
+            all.push(format!("{} calls by name only ({}{more})", thousands(calls), named.join(", ")));
+        }
+        if all.is_empty() { "nothing dropped".into() } else { all.join("; ") }
+    }
+}
+
+/// `exit 3` or `killed by signal 9`.
+fn ending(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exit {code}"),
+        (None, Some(signal)) => format!("killed by signal {signal}"),
+        (None, None) => status.to_string(),
+    }
+}
+
+/// `1.4 s`, `12 ms`.
+fn seconds(t: Duration) -> String {
+    let ms = t.as_millis();
+    if ms < 100 { format!("{ms} ms") } else { format!("{}.{} s", ms / 1000, ms % 1000 / 100) }
+}
+
+/// `33,701`.
+fn thousands(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::new();
+    for (i, d) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i) % 3 == 0 {
+            out.push(',');
+        }
+        out.push(d);
+    }
+    out
+}
+
+/// `980 bytes`, `20 kB`, `1.2 MB`.
+fn size(bytes: u64) -> String {
+    match bytes {
+        0..1_000 => format!("{bytes} bytes"),
+        1_000..10_000 => format!("{}.{} kB", bytes / 1_000, bytes % 1_000 / 100),
+        10_000..1_000_000 => format!("{} kB", bytes / 1_000),
+        1_000_000..1_000_000_000 => format!("{}.{} MB", bytes / 1_000_000, bytes % 1_000_000 / 100_000),
+        _ => format!("{}.{} GB", bytes / 1_000_000_000, bytes % 1_000_000_000 / 100_000_000),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_says_what_is_where_and_what_is_missing() {
+        let mut notes = Notes { ranks: 4, calls: 33_701, own_ns: 33_600_000, time_bytes: 130_000, ..Notes::default() };
+        let summary = |notes, status| Summary {
+            file: "lmp-4r.st".into(),
+            bytes: 150_000,
+            notes,
+            ranks: 4,
+            world: 4,
+            elapsed: Duration::from_millis(1400),
+            status: ExitStatus::from_raw(status),
+        };
+        assert_eq!(
+            summary(&notes, 0).line(),
+            "4 ranks, 33,701 calls in 1.4 s → lmp-4r.st, 150 kB (exact times; 20 kB without); own cost about 0.6 %; \
+             nothing dropped; exit 0"
+        );
+        notes.stopped = 1;
+        notes.opaque = [("MPI_Put".to_owned(), 2), ("MPI_Win_fence".to_owned(), 9)].into();
+        let line = summary(&notes, 9).line();
+        assert!(line.contains("11 calls by name only (MPI_Win_fence 9, MPI_Put 2)"), "{line}");
+        assert!(line.contains("stopped at the budget on 1 ranks") && line.ends_with("killed by signal 9"), "{line}");
+    }
+
+    #[test]
+    fn numbers_are_short() {
+        assert_eq!([size(7), size(1_250), size(20_400), size(1_250_000)], ["7 bytes", "1.2 kB", "20 kB", "1.2 MB"]);
+        assert_eq!([thousands(7), thousands(1_000), thousands(1_234_567)], ["7", "1,000", "1,234,567"]);
+    }
+}
