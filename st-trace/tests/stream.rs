@@ -229,6 +229,18 @@ fn packing_copies_sections_and_stores_equal_tables_once() {
     stream::write(&all, &mut direct, WriteOptions { level: 1 }).unwrap();
     assert_eq!(direct, packed, "copying equals writing");
 
+    // Packing at another level gives what writing at that level gives.
+    for level in [0, 9] {
+        let mut writer = Writer::new(Vec::new(), &Header::default(), WriteOptions { level }).unwrap();
+        for rank in 0..8 {
+            let source = rank_stream(rank);
+            writer.copy(&mut Reader::new(&source[..], ReadOptions::default()).unwrap()).unwrap();
+        }
+        let mut direct = Vec::new();
+        stream::write(&all, &mut direct, WriteOptions { level }).unwrap();
+        assert!(writer.finish().unwrap() == direct, "level {level}");
+    }
+
     // Tables are in the first section only: the second costs less than a stream of its own by more than them.
     let mut two = Writer::new(Vec::new(), &Header::default(), WriteOptions { level: 1 }).unwrap();
     two.section(&sample(0)).unwrap();

@@ -6,9 +6,11 @@ mod sections;
 use proptest::prelude::*;
 use sections::{pair, recorded, sample};
 use st_trace::header::{Header, Step};
-use st_trace::section::Section;
+use st_trace::ints::Sealed;
+use st_trace::section::{Elastic, Section};
 use st_trace::stream::{self, ReadOptions, Trace, WriteOptions};
 use st_trace::text;
+use st_trace::tree::{FlatTree, Item};
 
 fn trace(sections: Vec<Section>, level: u8) -> Trace {
     let header = Header { world: 8, program: "a \"quoted\" name".into(), ..Header::default() };
@@ -64,6 +66,31 @@ fn a_merged_section_shows_classes_and_reads_back() {
     ] {
         assert!(text.lines().any(|l| l == line), "{line}\n{text}");
     }
+    assert_eq!(text::parse(text.as_bytes()).unwrap(), t);
+}
+
+#[test]
+fn deep_trees_and_vectors_read_back() {
+    let mut s = sample(0);
+    let body = 100;
+    let mut items: Vec<Item> = (0..body).map(|i| Item::Body { below: body - i }).collect();
+    items.push(Item::Leaf { sym: 0 });
+    items.extend([Item::Body { below: 2 }, Item::Leaf { sym: 1 }, Item::Leaf { sym: 2 }]);
+    let thread = &mut s.threads[0];
+    let one = Elastic { streams: vec![Sealed::from_constant(1)], ..thread.counts[0].clone() };
+    thread.counts = vec![one; items.len()];
+    let n = items.len();
+    thread.counts[n - 3].streams = vec![Sealed::from_constant(4)];
+    thread.counts[n - 2].streams = vec![Sealed::from(vec![1, 0, 1, 1])];
+    thread.counts[n - 1].streams = vec![Sealed::from(vec![0, 1, 0, 1])];
+    thread.tree = FlatTree::new(items);
+    let t = trace(vec![s], 0);
+    let text = print(&t);
+    assert!(text.contains(" ^100 s0 MPI_Send P0 1 @<1 0 1 0>\n"), "{text}");
+    assert!(
+        text.contains("# <1 0 1 0> s1 MPI_Recv (2,4)(1,1 0 1 1)\n# <1 0 1 0> s2 MPI_Allreduce (1,0 1 0 1)\n"),
+        "{text}"
+    );
     assert_eq!(text::parse(text.as_bytes()).unwrap(), t);
 }
 

@@ -18,6 +18,12 @@ use crate::section::Section;
 /// Exact times are compressed at this level at most: they are many and hardly shrink further.
 const COLUMN_LEVEL: i32 = 3;
 
+/// Compression level of frames of a kind in a stream of a level.
+fn level_of(kind: Kind, level: u8) -> i32 {
+    let level = i32::from(level);
+    if kind == Kind::Column { level.min(COLUMN_LEVEL) } else { level }
+}
+
 /// How a stream is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WriteOptions {
@@ -90,9 +96,7 @@ impl<W: Write> Writer<W> {
     /// If they cannot be written.
     pub fn column_chunk(&mut self, rank: u32, thread: u32, chunk: &Chunk) -> io::Result<()> {
         self.start.get_or_insert(self.offset);
-        let level = i32::from(self.level).min(COLUMN_LEVEL);
-        let frame = Frame::new(Kind::Column, column::encode((rank, thread), chunk), level)?;
-        self.put_frame(&frame)?;
+        self.put(Kind::Column, column::encode((rank, thread), chunk))?;
         Ok(())
     }
 
@@ -124,6 +128,7 @@ impl<W: Write> Writer<W> {
             parts.push((Kind::Sums, encode_sums(section)));
         }
         let opening = Opening::of(section, parts.len()).encode();
+        let level = level_of(Kind::Section, self.level);
         self.opening(&section.ranks, &Frame::new(Kind::Section, opening, level)?)?;
         for (kind, payload) in parts {
             self.put(kind, payload)?;
@@ -131,31 +136,43 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Copies all remaining sections of a stream, frame by frame, without expanding what it need not. Tables equal to those
-    /// in force are left out.
+    /// Copies all remaining sections of a stream, frame by frame, without decoding them. Frames are compressed anew only if
+    /// the levels differ; tables equal to those in force are left out. Returns the number of sections.
     ///
     /// # Errors
     ///
     /// If the stream cannot be read, or the copy not written.
     pub fn copy<R: Read>(&mut self, from: &mut Reader<R>) -> Result<u64, CopyError> {
+        let level = from.level();
         let (mut sections, mut parts) = (0, 0);
         while let Some(frame) = from.next_raw()? {
             match frame.kind()? {
                 Some(Kind::Sites | Kind::Objects) => {}
                 Some(Kind::Column) => {
                     self.start.get_or_insert(self.offset);
+                    let frame = self.recoded(frame, Kind::Column, level)?;
                     self.put_frame(&frame)?;
                 }
                 Some(Kind::Section) => {
                     let opening = frame.decode(Kind::Section, Opening::decode)?;
                     let (sites, objects) = from.tables().map_err(|kind| frame.fault(kind))?;
-                    self.sites_in_force(sites.clone())?;
-                    self.objects_in_force(objects.clone())?;
+                    let (sites, objects) = (sites.clone(), objects.clone());
+                    let sites = self.recoded(sites, Kind::Sites, level)?;
+                    self.sites_in_force(sites)?;
+                    let objects = self.recoded(objects, Kind::Objects, level)?;
+                    self.objects_in_force(objects)?;
+                    let frame = self.recoded(frame, Kind::Section, level)?;
                     self.opening(&opening.ranks, &frame)?;
                     parts = opening.parts;
                     sections += 1;
                 }
-                _ if parts > 0 => {
+                Some(kind) if parts > 0 => {
+                    let frame = self.recoded(frame, kind, level)?;
+                    self.put_frame(&frame)?;
+                    parts -= 1;
+                }
+                // A part of a newer version.
+                None if parts > 0 => {
                     self.put_frame(&frame)?;
                     parts -= 1;
                 }
@@ -164,6 +181,15 @@ impl<W: Write> Writer<W> {
             }
         }
         Ok(sections)
+    }
+
+    /// The frame as this stream's level would have it, from one of another level.
+    fn recoded(&self, frame: Frame, kind: Kind, level: u8) -> Result<Frame, CopyError> {
+        if level_of(kind, level) == level_of(kind, self.level) {
+            return Ok(frame);
+        }
+        let payload = frame.payload(kind)?.into_owned();
+        Ok(Frame::new(kind, payload, level_of(kind, self.level))?)
     }
 
     /// Writes the end of the stream and hands back what it was written to, not flushed.
@@ -210,7 +236,7 @@ impl<W: Write> Writer<W> {
 
     /// Returns the frame's offset.
     fn put(&mut self, kind: Kind, payload: Vec<u8>) -> io::Result<u64> {
-        let frame = Frame::new(kind, payload, i32::from(self.level))?;
+        let frame = Frame::new(kind, payload, level_of(kind, self.level))?;
         self.put_frame(&frame)
     }
 

@@ -19,8 +19,11 @@ use super::write::call_name;
 /// Values of a vector that are looked at, and runs of it that are printed.
 const LOOKED_AT: u64 = 1 << 20;
 const PRINTED: usize = 24;
-/// Nodes times rank classes that are printed.
-const LIMIT: usize = 1 << 20;
+/// Nodes times classes of ranks that are printed, ranks times partitions and values in all that are looked at: bounds on
+/// the work for one list.
+const NODES: usize = 1 << 20;
+const RANKS: u64 = 1 << 24;
+const VALUES: u64 = 1 << 26;
 
 /// One node as one class of ranks sees it.
 struct Seen {
@@ -38,12 +41,23 @@ struct Seen {
 /// too long is one line that says so.
 #[must_use]
 pub fn leaves(section: &Section, thread: &Thread) -> Vec<String> {
-    let classes = classes(section, thread);
-    let nodes = thread.tree.items().len();
-    if nodes.saturating_mul(classes.len()) > LIMIT {
-        return vec![format!("leaf list left out: {nodes} nodes, {} classes of ranks", classes.len())];
+    let left_out = |what: &str| vec![format!("leaf list left out: too many {what}")];
+    if thread.ranks.len().saturating_mul(u64::try_from(section.partitions.len()).unwrap_or(u64::MAX)) > RANKS
+    {
+        return left_out("ranks");
     }
-    let views: Vec<Vec<Seen>> = classes.iter().map(|(rank, _)| view(section, thread, *rank)).collect();
+    let classes = classes(section, thread);
+    if thread.tree.items().len().saturating_mul(classes.len()) > NODES {
+        return left_out("nodes and classes of ranks");
+    }
+    let mut budget = VALUES;
+    let mut views: Vec<Vec<Seen>> = Vec::with_capacity(classes.len());
+    for (rank, _) in &classes {
+        views.push(view(section, thread, *rank, &mut budget));
+        if budget == 0 {
+            return left_out("counts");
+        }
+    }
     let mut lines = Vec::new();
     // First nodes of bodies stand for the loops that begin at their first leaf.
     let mut pending = Vec::new();
@@ -101,7 +115,7 @@ fn classes(section: &Section, thread: &Thread) -> Vec<(u32, RankList)> {
 }
 
 /// The tree as one rank sees it.
-fn view(section: &Section, thread: &Thread, rank: u32) -> Vec<Seen> {
+fn view(section: &Section, thread: &Thread, rank: u32, budget: &mut u64) -> Vec<Seen> {
     let mut out: Vec<Seen> = Vec::new();
     // Open bodies: where they end, and how often they run.
     let mut open: Vec<(usize, u64)> = Vec::new();
@@ -112,7 +126,7 @@ fn view(section: &Section, thread: &Thread, rank: u32) -> Vec<Seen> {
         let visits = open.last().map_or(1, |(_, total)| *total);
         let class = section.partitions.get(counts.partition as usize).and_then(|p| p.class_of(rank));
         let stream = class.and_then(|c| counts.streams.get(c)).unwrap_or(Sealed::zero());
-        let seen = vector(stream, visits);
+        let seen = vector(stream, visits, budget);
         if let Item::Body { below } = *item {
             open.push((i + 1 + below as usize, seen.total));
         }
@@ -121,15 +135,17 @@ fn view(section: &Section, thread: &Thread, rank: u32) -> Vec<Seen> {
     out
 }
 
-/// The first values of a stream, and their sum.
-fn vector(stream: &Sealed, visits: u64) -> Seen {
+/// The first values of a stream, and their sum; `budget` falls by the number looked at.
+fn vector(stream: &Sealed, visits: u64, budget: &mut u64) -> Seen {
     if let Some(v) = stream.constant() {
         let total = u64::try_from(v).unwrap_or(0).saturating_mul(visits);
         return Seen { total, ones: v == 1, vector: runs_of(&[(v, visits)]) };
     }
     let mut cursor = stream.cursor();
     let (mut total, mut runs) = (0u64, Vec::<(i64, u64)>::new());
-    for _ in 0..visits.min(LOOKED_AT) {
+    let looked_at = visits.min(LOOKED_AT).min(*budget);
+    *budget -= looked_at;
+    for _ in 0..looked_at {
         let v = cursor.next();
         total = total.saturating_add(u64::try_from(v).unwrap_or(0));
         match runs.last_mut() {
