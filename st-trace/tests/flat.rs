@@ -1,0 +1,53 @@
+//! The papers' leaf lists of the papers' examples.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use st_trace::calls::CallId;
+use st_trace::record::{Options, RankRecorder};
+use st_trace::text::flat;
+
+/// The leaf list of a sequence of one-letter events: `A(4,3) S(3,3 3 3) R W`.
+fn list(events: &str) -> String {
+    let mut r = RankRecorder::new(0, Options::default());
+    r.open_thread(0);
+    let mut names = Vec::new();
+    for name in events.chars() {
+        let site = r.sites.label(&name.to_string());
+        // MPI_Finalize has no parameters.
+        let sym = r.symbol(CallId(3), site, 0);
+        if names.len() <= sym as usize {
+            names.push(name);
+        }
+        r.record(0, sym, &[], 0, 0);
+    }
+    let s = r.finish("host");
+    let leaf = |line: &String| {
+        let rest = line.strip_prefix("<1 0 1 0> s").unwrap();
+        let (number, rest) = rest.split_once(' ').unwrap();
+        let stack = rest.strip_prefix("MPI_Finalize").unwrap().trim();
+        format!("{}{stack}", names[number.parse::<usize>().unwrap()])
+    };
+    flat::leaves(&s, &s.threads[0]).iter().map(leaf).collect::<Vec<_>>().join(" ")
+}
+
+/// Outer work, then `n` rounds of send, receive, wait, for each `n`.
+fn rounds(n: &[usize]) -> String {
+    n.iter().map(|n| format!("A{}", "SRW".repeat(*n))).collect()
+}
+
+/// Source: `algorithms.md` §3.4, where exact folding reaches the papers' form.
+#[test]
+fn the_papers_loops() {
+    assert_eq!(list(&rounds(&[3, 3, 3])), "A(4,3) S(3,3 3 3) R W");
+    assert_eq!(list(&rounds(&[2, 5, 1, 4])), "A(4,4) S(3,2 5 1 4) R W");
+    assert_eq!(list(&"IR".repeat(5)), "I(2,5) R");
+    assert_eq!(list(&format!("{}JQW", "IR".repeat(5))), "I(2,5) R J Q W");
+    assert_eq!(list("ABCDCDABCDCDCDABCDCDCDCD"), "A(4,3) B C(2,2 3 4) D");
+    assert_eq!(list("AAAAABABABAB"), "A(2,4)(1,5 1 1 1) B");
+}
+
+#[test]
+fn long_vectors_are_runs() {
+    let many = rounds(&[vec![7; 9], vec![1, 2]].concat());
+    assert_eq!(list(&many), "A(4,11) S(3,7*9 1 2) R W");
+}
