@@ -40,10 +40,13 @@ static void to_and_from_a_root(void)
     MPI_Waitall(2, q, st);
     say("MPI_Waitall n=2 requests=%Q completed=%C", 2, s, 2, all_positions, s, st);
 
-    /* Slot 0 is busy until the end, so that the others' is not the lowest. */
+    /* Slots 0 and 1 are busy until the end, so that the others' is not the lowest. */
     MPI_Ibarrier(W, &q[0]);
     s[0] = slot_send();
     say("MPI_Ibarrier comm=MPI_COMM_WORLD request=%q", s[0]);
+    MPI_Ibarrier(W, &q[2]);
+    s[2] = slot_send();
+    say("MPI_Ibarrier comm=MPI_COMM_WORLD request=%q", s[2]);
     MPI_Igather(out, 6, MPI_INT, in, here ? 3 : -77, here ? pair : MPI_DATATYPE_NULL, root, W, &q[1]);
     s[1] = slot_send();
     say("MPI_Igather inplace=false sendcount=6 sendtype=MPI_INT recvcount=%d recvtype=%s root=%r comm=MPI_COMM_WORLD "
@@ -100,6 +103,7 @@ static void to_and_from_a_root(void)
     say("MPI_Iscatterv sendcounts=%D displs=[] sendtype=%s inplace=false recvcount=%d recvtype=pair root=%r "
         "comm=MPI_COMM_WORLD request=%q", here ? size : 0, pairs, here ? "pair" : "null", pairs[rank], root, s[1]);
     finish(1);
+    finish(2);
     finish(0);
 }
 

@@ -20,6 +20,12 @@ static void grid(void)
     MPI_Comm cart, row, torus;
     int dims[2] = {0, 0}, three[3], periods[3] = {1, 0, 1}, coords[3], got[3], wrap[3], remain[3] = {0, 1, 1};
     int n, from, to;
+    three[0] = 0;
+    three[1] = 5;
+    three[2] = 0;
+    MPI_Dims_create(60, 3, three);
+    say("MPI_Dims_create nnodes=60 ndims=3 dims=%D", 3, three);
+    sum += three[0] + 10 * three[2];
     MPI_Dims_create(size, 2, dims);
     say("MPI_Dims_create nnodes=%d ndims=2 dims=%D", size, 2, dims);
     three[0] = dims[0];
@@ -82,14 +88,13 @@ static void grid(void)
     sum += n == MPI_UNDEFINED;
 }
 
-/* A line: everyone's neighbours are the ones before and after. */
+/* A line: everyone's neighbours are the ones before and after; rank 0 is its own, too. */
 static void graph(void)
 {
     MPI_Comm line;
     int ends[MOST], edges[2 * MOST], ends2[MOST], edges2[2 * MOST], near[2], i, n = 0, m;
     for (i = 0; i < size; i++) {
-        if (i > 0)
-            edges[n++] = i - 1;
+        edges[n++] = i > 0 ? i - 1 : 0;
         if (i + 1 < size)
             edges[n++] = i + 1;
         ends[i] = n;
@@ -109,7 +114,7 @@ static void graph(void)
     sum += ends2[size - 1] + edges2[n - 1];
     MPI_Graph_neighbors_count(line, (rank + 1) % size, &m);
     i = (rank + 1) % size;
-    say("MPI_Graph_neighbors_count comm=graph rank=%d n=%d", i, i == 0 || i == size - 1 ? 1 : 2);
+    say("MPI_Graph_neighbors_count comm=graph rank=%d n=%d", i, i == size - 1 ? 1 : 2);
     sum += m;
     MPI_Graph_neighbors(line, (rank + 1) % size, m, near);
     say("MPI_Graph_neighbors comm=graph rank=%d max=%d neighbors=%D", i, m, m, near);
