@@ -9,12 +9,11 @@ use std::io::Write;
 /// The version's date; set with the version.
 const DATE: &str = "2026-11-21";
 
-/// What every program's page ends with.
-const COMMON: &str = r#".SH "EXIT STATUS"
-0 done, 1 failed, 2 wrong usage, 3 invalid or truncated stream, 4 a difference or a failed check was found.
-.SH "SEE ALSO"
-st\-intro(7), st\-stream(5)
-"#;
+/// The exit statuses of a program that says nothing else.
+const EXIT_STATUS: &str = "0 done, 1 failed, 2 wrong usage, 3 invalid or truncated stream, 4 a difference or a failed check was found.";
+
+/// What every page ends with.
+const SEE_ALSO: &str = ".SH \"SEE ALSO\"\nst\\-intro(7), st\\-stream(5)\n";
 
 /// The pages of all programs and their subcommands: file name to text.
 ///
@@ -44,6 +43,7 @@ fn add(mut command: Command, pages: &mut BTreeMap<String, String>) -> Result<()>
 fn render(command: Command, name: &str) -> Result<String> {
     let version = command.get_version().unwrap_or(env!("CARGO_PKG_VERSION")).to_owned();
     let has_subcommands = command.has_subcommands();
+    let after = command.get_after_long_help().or(command.get_after_help()).map(ToString::to_string);
     let man = Man::new(command);
     let mut page = Vec::new();
     writeln!(page, r#".TH "{}" "1" "{DATE}" "st {version}" "st""#, name.to_uppercase())?;
@@ -54,8 +54,48 @@ fn render(command: Command, name: &str) -> Result<String> {
     if has_subcommands {
         man.render_subcommands_section(&mut page)?;
     }
-    page.write_all(COMMON.as_bytes())?;
+    let after = sections(after.as_deref().unwrap_or_default());
+    page.write_all(after.as_bytes())?;
+    if !after.contains("EXIT STATUS") {
+        writeln!(page, ".SH \"EXIT STATUS\"\n{EXIT_STATUS}")?;
+    }
+    page.write_all(SEE_ALSO.as_bytes())?;
     Ok(tidy(&String::from_utf8(page)?))
+}
+
+/// The text after a program's help: paragraphs `Title: text` as sections, indented lines as they are.
+fn sections(help: &str) -> String {
+    let mut page = String::new();
+    for paragraph in help.split("\n\n").filter(|p| !p.trim().is_empty()) {
+        let (title, text) = match paragraph.split_once(':') {
+            Some((title, text)) if !title.contains('\n') => (title, text),
+            _ => ("Notes", paragraph),
+        };
+        page.push_str(&format!(".SH \"{}\"\n", title.trim().to_uppercase()));
+        let mut literal = false;
+        let text = sentence(text);
+        for line in text.lines().filter(|line| !line.trim().is_empty()) {
+            if line.starts_with("  ") != literal {
+                literal = !literal;
+                page.push_str(if literal { ".nf\n" } else { ".fi\n" });
+            }
+            let line = line.trim_start().replace('\\', "\\e").replace('-', "\\-");
+            // A dot or an apostrophe would begin a request.
+            let guard = if line.starts_with(['.', '\'']) { "\\&" } else { "" };
+            page.push_str(&format!("{guard}{line}\n"));
+        }
+        if literal {
+            page.push_str(".fi\n");
+        }
+    }
+    page
+}
+
+/// The text with its first letter in upper case.
+fn sentence(text: &str) -> String {
+    let text = text.strip_prefix(' ').unwrap_or(text);
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 /// Drops what mandoc warns of: blanks at the ends of lines, and line breaks next to vertical space.
@@ -92,6 +132,14 @@ mod tests {
             assert!(page.contains(wanted), "{wanted} in {page}");
         }
         assert!(pages["st-x-calls.1"].contains("About calls"));
+    }
+
+    #[test]
+    fn the_text_after_the_help_becomes_sections() {
+        let page = sections("Examples:\n  st-x -- a\n\nExit status: its own;\n125 else.");
+        let wanted =
+            ".SH \"EXAMPLES\"\n.nf\nst\\-x \\-\\- a\n.fi\n.SH \"EXIT STATUS\"\nIts own;\n125 else.\n";
+        assert_eq!(page, wanted);
     }
 
     #[test]
