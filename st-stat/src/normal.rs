@@ -219,9 +219,10 @@ impl<'a> Normal<'a> {
     }
 }
 
-/// Whether a list slot is part of what completed.
+/// Whether a list slot is part of what completed. What else a call waited for is not: which of its requests were
+/// complete is chance, and a replay forces it by naming only those.
 fn is_completion(slot: &Slot) -> bool {
-    slot.meaning == Meaning::Position
+    matches!(slot.meaning, Meaning::Position | Meaning::Request)
         || matches!(
             (slot.name.as_str(), slot.lane),
             ("source", Lane::Endpoint) | ("tag", Lane::Tag) | ("bytes", Lane::Count)
