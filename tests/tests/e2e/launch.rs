@@ -1,0 +1,215 @@
+//! Starting a recording: both ways, names of the result, exit statuses, and what is said.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use st_tests::jobs::Job;
+use st_tests::process::{Outcome, Run};
+use st_tests::{Failure, conclude, place, render};
+
+/// A directory with the program `leaves`, built for a job's MPI; there the commands run.
+struct Place {
+    job: Job,
+    directory: tempfile::TempDir,
+}
+
+impl Place {
+    fn new(job: Job) -> Result<Self, Failure> {
+        let place = Self { job, directory: place::directory()? };
+        place.compile("leaves", &[])?.ok()?;
+        Ok(place)
+    }
+
+    fn compile(&self, name: &str, options: &[&str]) -> Result<Outcome, Failure> {
+        let wrapper = format!("mpicc.{}", self.job.mpi.name());
+        let wrapper = place::in_path(&wrapper).unwrap_or_else(|| "mpicc".into());
+        let source = place::root().join("tests/fixtures/leaves.c");
+        let words = [OsString::from("-o"), self.path(name).into(), source.into()];
+        Run::new(wrapper, options.iter().map(OsString::from).chain(words)).go()
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn go(&self, run: Run) -> Result<Outcome, Failure> {
+        self.job.go(run.within(self.directory.path()))
+    }
+
+    /// `st-record OPTIONS -- mpirun -n N APP`.
+    fn outside(&self, options: &str, app: &str) -> Result<Outcome, Failure> {
+        let words = self.job.words(app.split(' '))?;
+        let args = options.split_whitespace().map(OsString::from).chain(["--".into()]).chain(words);
+        self.go(Run::st("st-record", args)?)
+    }
+
+    /// `mpirun -n N st-record OPTIONS -- APP`.
+    fn inside(&self, options: &str, app: &str) -> Result<Outcome, Failure> {
+        let start = std::iter::once(place::program("st-record")?.into_os_string());
+        let options = options.split_whitespace().map(OsString::from);
+        let app = app.split(' ').map(OsString::from);
+        let words = self.job.words(start.chain(options).chain(["--".into()]).chain(app))?;
+        self.go(Run::new(&words[0], &words[1..]))
+    }
+
+    /// Names of what is in a directory here, sorted; hidden files too.
+    fn names(&self, below: &str) -> Vec<String> {
+        let entries = fs::read_dir(self.path(below)).into_iter().flatten().flatten();
+        let mut names: Vec<_> = entries.map(|e| e.file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+}
+
+/// Runs a test under each MPI.
+fn under_each(test: impl Fn(&Place) -> Result<(), Failure>) {
+    let jobs = Job::all();
+    let one = |job: &Job| Place::new(*job).and_then(|p| test(&p)).map_err(|e| format!("{job}: {e}")).err();
+    let failures: Vec<_> = jobs.iter().filter_map(one).collect();
+    conclude(jobs.len(), &failures);
+}
+
+fn check(condition: bool, what: &str, outcome: &Outcome) -> Result<(), Failure> {
+    if condition { Ok(()) } else { Err(format!("{what}: {outcome}")) }
+}
+
+/// All ranks with 20 exchanges.
+fn complete(place: &Place, trace: &Path) -> Result<(), Failure> {
+    Run::st("st-view", ["--check".as_ref(), trace.as_os_str()])?.go()?.ok()?;
+    let ranks = render::viewed(trace)?;
+    let exchanges = |calls: &Vec<render::Object>| calls.iter().filter(|c| c["call"] == "MPI_Sendrecv").count();
+    let all = ranks.values().map(exchanges).collect::<Vec<_>>();
+    let expected = usize::try_from(place.job.ranks).unwrap_or(0);
+    if all == vec![20; expected] { Ok(()) } else { Err(format!("{}: exchanges: {all:?}", trace.display())) }
+}
+
+#[test]
+fn outside_mpirun_it_leaves_one_file() {
+    under_each(|p| {
+        let o = p.outside("-o here.st", "./leaves 0 a -q")?.ok()?;
+        check(o.text() == format!("got {} [a] [-q]\n", p.job.ranks - 1), "the program's output", &o)?;
+        check(o.stderr.contains("said on standard error"), "the program's errors", &o)?;
+        for word in ["recording to here.st", "exit 0", "next: st-stat here.st", "nothing dropped"] {
+            check(o.stderr.contains(word), word, &o)?;
+        }
+        check(p.names(".") == ["here.st", "leaves"], &format!("files {:?}", p.names(".")), &o)?;
+        complete(p, &p.path("here.st"))
+    });
+}
+
+#[test]
+fn a_quiet_recording_says_nothing() {
+    under_each(|p| {
+        let o = p.outside("-q -o here.st", "./leaves")?.ok()?;
+        check(o.stderr == "said on standard error\n", "standard error", &o)?;
+        let o = p.inside("-q -o run", "./leaves")?.ok()?;
+        check(o.stderr == "said on standard error\n", "standard error", &o)
+    });
+}
+
+#[test]
+fn a_name_that_is_taken_gets_a_suffix_unless_it_was_given() {
+    under_each(|p| {
+        let n = p.job.ranks;
+        for _ in 0..3 {
+            p.outside("-q", "./leaves")?.ok()?;
+        }
+        let names = p.names(".");
+        let traces: Vec<_> = names.iter().filter(|n| n.ends_with(".st")).collect();
+        if traces.len() != 3 || !names.contains(&format!("leaves-{n}r.st")) {
+            return Err(format!("{names:?}"));
+        }
+        traces.iter().try_for_each(|t| complete(p, &p.path(t)))?;
+        fs::write(p.path("mine.st"), "old").map_err(|e| e.to_string())?;
+        p.outside("-q -o mine.st", "./leaves")?.ok()?;
+        complete(p, &p.path("mine.st"))
+    });
+}
+
+#[test]
+fn inside_mpirun_it_leaves_a_directory() {
+    under_each(|p| {
+        let o = p.inside("-o run", "./leaves 0 x")?.ok()?;
+        check(o.text() == format!("got {} [x]\n", p.job.ranks - 1), "the program's output", &o)?;
+        let names = p.names("run");
+        let expected: Vec<_> = (0..p.job.ranks).map(|r| format!("rank-{r:06}.st")).collect();
+        check(names == expected, &format!("files {names:?}"), &o)?;
+        complete(p, &p.path("run"))?;
+        let merged = p.path("merged.st");
+        Run::st("st-merge", [p.path("run").as_os_str(), "-o".as_ref(), merged.as_ref()])?.go()?.ok()?;
+        complete(p, &merged)?;
+        // The other way of launching records the same.
+        p.outside("-q -o here.st", "./leaves 0 x")?.ok()?;
+        let diff = ["diff".as_ref(), p.path("here.st").into_os_string().as_os_str(), merged.as_os_str()].map(OsString::from);
+        let said = Run::st("st-stat", diff)?.go()?.ok()?;
+        check(said.text().contains("no difference"), "both ways", &said)
+    });
+}
+
+#[test]
+fn the_exit_status_is_the_programs() {
+    under_each(|p| {
+        let plain = p.go({
+            let words = p.job.words(["./leaves", "7"])?;
+            Run::new(&words[0], &words[1..])
+        })?;
+        let o = p.outside("-o seven.st", "./leaves 7")?;
+        check(plain.status == 7 && o.status == 7 && plain.stdout == o.stdout, "status 7", &o)?;
+        check(o.stderr.contains("exit 7"), "the closing line", &o)?;
+        complete(p, &p.path("seven.st"))?;
+        let o = p.inside("-q -o seven", "./leaves 7")?;
+        check(o.status == 7, "status 7 inside", &o)?;
+        complete(p, &p.path("seven"))
+    });
+}
+
+#[test]
+fn what_cannot_start_has_a_status_of_its_own() {
+    under_each(|p| {
+        let o = p.go(Run::st("st-record", ["--", "./no-such-program"])?)?.expect(127)?;
+        check(o.stderr.contains("no-such-program"), "names the program", &o)?;
+        let o = p.go(Run::st("st-record", ["-o", "no/such/place.st", "--", "./leaves"])?)?.expect(125)?;
+        check(o.stderr.contains("no/such"), "names the place", &o)?;
+        check(p.names(".") == ["leaves"], &format!("files {:?}", p.names(".")), &o)
+    });
+}
+
+#[test]
+fn a_statically_linked_program_is_refused() {
+    under_each(|p| {
+        // Plain C: what matters is that nothing can be preloaded.
+        fs::write(p.path("static.c"), "int main(void) { return 0; }\n").map_err(|e| e.to_string())?;
+        let (source, app) = (p.path("static.c"), p.path("static"));
+        let cc = Run::new("cc", ["-static".as_ref(), "-o".as_ref(), app.as_os_str(), source.as_os_str()]).go()?;
+        if cc.status != 0 {
+            place::say("no static libc on this machine: refusing static programs is NOT tested");
+            return Ok(());
+        }
+        let o = p.outside("", "./static")?.expect(125)?;
+        check(o.stderr.contains("static"), "says why", &o)?;
+        let o = p.go(Run::st("st-record", ["--", "./static"])?)?.expect(125)?;
+        check(o.stderr.contains("static"), "says why", &o)
+    });
+}
+
+#[test]
+fn a_program_without_mpi_is_warned_of() {
+    under_each(|p| {
+        let o = p.outside("", "true")?.ok()?;
+        check(o.stderr.contains("no MPI call was seen"), "the warning", &o)?;
+        check(p.names(".") == ["leaves"], &format!("files {:?}", p.names(".")), &o)
+    });
+}
+
+#[test]
+fn a_script_that_starts_the_job_is_recorded() {
+    under_each(|p| {
+        let mpirun = p.job.words(["./leaves"])?;
+        let name = |w: &OsString| Path::new(w).file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let line = format!("{} -n {} ./leaves 5", name(&mpirun[0]), p.job.ranks);
+        let o = p.go(Run::st("st-record", ["-q", "-o", "script.st", "--", "sh", "-c", &line])?)?.expect(5)?;
+        check(o.text().starts_with("got "), "the program's output", &o)?;
+        complete(p, &p.path("script.st"))
+    });
+}

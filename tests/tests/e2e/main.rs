@@ -1,0 +1,10 @@
+//! End to end: real programs under real MPIs, through every stage. Needs `make build`; see the library.
+
+mod kernels;
+mod launch;
+mod mutation;
+mod oracle;
+mod pipes;
+mod recorder;
+mod replay;
+mod truncation;

@@ -1,0 +1,240 @@
+//! Corrupting a row of the call table must not go unnoticed: rendered through a table with one wrong row, recordings no
+//! longer equal what the programs state.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::sync::Arc;
+
+use st_tests::jobs::Job;
+use st_tests::recordings::{self, Recording, Subject};
+use st_tests::render::{Object, Ranks, Trace};
+use st_tests::{compare, conclude, place};
+use st_trace::calls::{CallId, CallTable, Row, TABLE};
+
+/// Rows that no program makes, and why.
+const NOT_MADE: [(&str, &str); 0] = [];
+
+/// Changes of a row that no program can notice, and why: function, mutation.
+const UNNOTICED: [(&str, &str, &str); 0] = [];
+
+/// A recording read, with what its program states.
+struct Exhibit {
+    name: String,
+    stated: Ranks,
+    trace: Trace,
+    /// What each rank's calls look like through the right table.
+    right: Ranks,
+    _recording: Arc<Recording>,
+}
+
+/// All programs under all MPIs. (Those that fail or differ anyway are the oracle test's business.)
+fn exhibits() -> Vec<Exhibit> {
+    let mut found = Vec::new();
+    for job in Job::all() {
+        for subject in Subject::programs(job).unwrap() {
+            let Ok(recording) = recordings::of(job, &subject) else { continue };
+            let (Ok(stated), Ok(trace)) = (recording.stated(), Trace::read(&recording.trace)) else { continue };
+            let right = render(&trace, CallTable::builtin(), |_| true, &Ranks::new());
+            if compare::ranks(&stated, &right).is_ok() {
+                let name = format!("{subject}, {job}");
+                found.push(Exhibit { name, stated, trace, right, _recording: recording });
+            }
+        }
+    }
+    found
+}
+
+/// Renders the calls of some functions through a table; the others are taken from `otherwise`.
+fn render(trace: &Trace, table: &CallTable, of: impl Fn(CallId) -> bool, otherwise: &Ranks) -> Ranks {
+    let one = |d: &st_tests::render::Decoded| {
+        let symbols = &trace.sections[d.section].symbols;
+        let call = |(i, call): (usize, &st_trace::project::Call)| -> Object {
+            match otherwise.get(&d.rank).and_then(|calls| calls.get(i)) {
+                Some(right) if !of(symbols[call.sym as usize].call) => right.clone(),
+                _ => trace.render(table, d, i),
+            }
+        };
+        (d.rank, d.calls.iter().enumerate().map(call).collect())
+    };
+    trace.ranks.iter().map(one).collect()
+}
+
+impl Exhibit {
+    fn makes(&self, id: CallId) -> bool {
+        self.trace.ranks.iter().any(|d| {
+            let symbols = &self.trace.sections[d.section].symbols;
+            d.calls.iter().any(|c| symbols[c.sym as usize].call == id)
+        })
+    }
+
+    fn notices(&self, table: &CallTable, ids: &[CallId]) -> bool {
+        let wrong = render(&self.trace, table, |id| ids.contains(&id), &self.right);
+        compare::ranks(&self.stated, &wrong).is_err()
+    }
+}
+
+/// A row of the table's text in its parts.
+#[derive(Clone, PartialEq)]
+struct Line {
+    number: String,
+    name: String,
+    params: Vec<String>,
+    properties: Vec<String>,
+}
+
+impl Line {
+    fn parse(text: &str) -> Option<Self> {
+        let (head, tail) = text.split_once(';').unwrap_or((text, ""));
+        let mut words = head.split_whitespace().map(str::to_owned);
+        let (number, name) = (words.next().filter(|n| !n.starts_with('#'))?, words.next()?);
+        let properties = tail.split_whitespace().map(str::to_owned).collect();
+        Some(Self { number, name, params: words.collect(), properties })
+    }
+
+    fn text(&self) -> String {
+        let Self { number, name, params, properties } = self;
+        format!("{number} {name} {} ; {}", params.join(" "), properties.join(" "))
+    }
+}
+
+fn lines() -> Vec<Line> {
+    TABLE.lines().filter_map(Line::parse).collect()
+}
+
+fn table(lines: &[Line]) -> CallTable {
+    let text = lines.iter().fold(String::new(), |mut text, line| {
+        let _ = writeln!(text, "{}", line.text());
+        text
+    });
+    CallTable::parse(&text).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// The name of a parameter, its role, and the length of an array with its brackets.
+fn parts(param: &str) -> (&str, &str, &str) {
+    let (name, role) = param.split_once('=').unwrap_or(("", param));
+    let (role, length) = role.find('[').map_or((role, ""), |at| role.split_at(at));
+    (if name.is_empty() { role } else { name }, role, length)
+}
+
+/// Roles to put in the place of a role: one of each meaning, of the same shape. A value that is an object becomes a
+/// number or a truth value, a number an object or a truth value, and so on.
+fn instead(role: &str) -> &'static [&'static str] {
+    match role {
+        "completed" => &["status"],
+        "status" => &["completed"],
+        "inplace" | "flag" | "flags" => &["int", "type"],
+        "newrequest" | "startrequest" | "freerequest" | "cancelrequest" | "queryrequest" | "newmessage"
+        | "message" | "requests" | "startrequests" => &["_", "status"],
+        "comm" | "newcomm" | "freecomm" | "group" | "newgroup" | "freegroup" | "op" | "newop" | "freeop" => {
+            &["int", "type", "flag"]
+        }
+        "type" | "newtype" | "freetype" | "committype" | "types" | "roottype" => &["int", "op", "flag"],
+        "outcompare" | "outtopo" | "splittype" | "typeclass" | "arrayorder" | "distribs" => &["count", "type"],
+        _ => &["flag", "type", "op", "comm"],
+    }
+}
+
+/// Roles whose slots have names of their own.
+const FIXED: [&str; 12] = [
+    "inplace",
+    "newrequest",
+    "startrequest",
+    "freerequest",
+    "cancelrequest",
+    "queryrequest",
+    "newmessage",
+    "message",
+    "requests",
+    "startrequests",
+    "completed",
+    "status",
+];
+
+/// The wrong rows made of one, each with its description. A group of rows is noticed if one of them is: which of the
+/// other meanings shows depends on the values.
+fn mutants(line: &Line, row: &Row) -> Vec<(String, Vec<Line>)> {
+    let with = |i: usize, param: String| {
+        let mut wrong = line.clone();
+        wrong.params[i] = param;
+        wrong
+    };
+    let mut found = Vec::new();
+    let made = |i: &usize| line.params[*i] != "_" && !row.properties.opaque;
+    let made: Vec<usize> = (0..line.params.len()).filter(made).collect();
+    for &i in &made {
+        let (name, role, length) = parts(&line.params[i]);
+        found.push((format!("without {name}"), vec![with(i, "_".into())]));
+        let other = |role: &&str| with(i, if *role == "_" { "_".into() } else { format!("{name}={role}{length}") });
+        found.push((format!("{name} not {role}"), instead(role).iter().map(other).collect()));
+        if !FIXED.contains(&role) {
+            found.push((format!("{name} misnamed"), vec![with(i, format!("wrong={role}{length}"))]));
+        }
+    }
+    for pair in made.windows(2) {
+        let mut wrong = line.clone();
+        // The names stay where they are: only the meanings change places. Lengths refer to names.
+        let ((a, ra, la), (b, rb, lb)) = (parts(&line.params[pair[0]]), parts(&line.params[pair[1]]));
+        wrong.params[pair[0]] = format!("{b}={rb}{lb}");
+        wrong.params[pair[1]] = format!("{a}={ra}{la}");
+        found.push((format!("{a} and {b} swapped"), vec![wrong]));
+    }
+    for i in line.properties.iter().enumerate().filter(|(_, p)| ["poll", "fold"].contains(&p.as_str())).map(|p| p.0) {
+        let mut wrong = line.clone();
+        let property = wrong.properties.remove(i);
+        found.push((format!("no {property}"), vec![wrong]));
+    }
+    found
+}
+
+#[test]
+fn corrupting_a_row_of_the_call_table_is_noticed() {
+    if place::mpis().is_empty() {
+        return;
+    }
+    let exhibits = exhibits();
+    let right = lines();
+    let mut failures = Vec::new();
+    let mut not_made = Vec::new();
+    let mut tried = BTreeMap::new();
+    for (at, line) in right.iter().enumerate() {
+        let row = CallTable::builtin().by_name(&line.name).unwrap();
+        let witnesses: Vec<_> = exhibits.iter().filter(|e| e.makes(row.id)).collect();
+        if witnesses.is_empty() {
+            if !row.properties.opaque && !NOT_MADE.iter().any(|(name, _)| *name == line.name) {
+                not_made.push(line.name.as_str());
+            }
+            continue;
+        }
+        let noticed = |wrong: &[Line], ids: &[CallId]| {
+            let table = table(wrong);
+            witnesses.iter().any(|e| e.notices(&table, ids))
+        };
+        for (what, variants) in mutants(line, row) {
+            let variant = |v: Line| {
+                let mut wrong = right.clone();
+                wrong[at] = v;
+                noticed(&wrong, &[row.id])
+            };
+            *tried.entry("changed").or_insert(0) += 1;
+            let known = UNNOTICED.iter().any(|(name, change, _)| *name == line.name && *change == what);
+            if variants.into_iter().any(variant) == known {
+                failures.push(format!("{}: {what}{}", line.name, if known { ": is noticed now" } else { "" }));
+            }
+        }
+        // Its neighbour's name.
+        let other = if at + 1 < right.len() { at + 1 } else { at - 1 };
+        let mut wrong = right.clone();
+        wrong[at].name.clone_from(&right[other].name);
+        wrong[other].name.clone_from(&line.name);
+        *tried.entry("renamed").or_insert(0) += 1;
+        if !noticed(&wrong, &[row.id]) {
+            failures.push(format!("{}: named {}", line.name, right[other].name));
+        }
+    }
+    place::say(&format!("mutation: {tried:?} over {} programs", exhibits.len()));
+    if !not_made.is_empty() {
+        let names: Vec<_> = exhibits.iter().map(|e| e.name.as_str()).collect();
+        failures.push(format!("rows that none of {names:?} makes: {not_made:?}"));
+    }
+    conclude(tried.values().sum(), &failures);
+}

@@ -1,0 +1,213 @@
+//! Stages in pipelines, exit statuses, and outputs that are whole or not there.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use st_tests::process::{Outcome, Run};
+use st_tests::{Failure, conclude, place};
+
+/// All programs.
+const PROGRAMS: [&str; 6] = ["st-record", "st-merge", "st-view", "st-stat", "st-replay", "st-kernels"];
+
+/// A shell line in a directory of its own, with st's programs in `PATH` and the status of each stage printed last, as
+/// `status: 0 0`.
+struct Shell {
+    directory: tempfile::TempDir,
+}
+
+impl Shell {
+    /// In the directory: `a.st`, a trace on paper; `b.st`, another; `text`, no trace; `cut.st`, half a trace.
+    fn new() -> Result<Self, Failure> {
+        let shell = Self { directory: place::directory()? };
+        let kernel = |steps: &str, file: &str| {
+            let args = ["stencil2d", "--steps", steps, "--paper", "--ranks", "4", "-o", file];
+            Run::st("st-kernels", args)?.within(shell.directory.path()).go()?.ok()
+        };
+        kernel("40", "a.st")?;
+        kernel("41", "b.st")?;
+        let told = |e: std::io::Error| e.to_string();
+        fs::write(shell.path("text"), "This is no trace, but a text.\n").map_err(told)?;
+        let whole = fs::read(shell.path("a.st")).map_err(told)?;
+        fs::write(shell.path("cut.st"), &whole[..whole.len() * 9 / 10]).map_err(told)?;
+        Ok(shell)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn run(&self, line: &str) -> Result<Outcome, Failure> {
+        let bin = place::program("st-view")?;
+        let bin = bin.parent().unwrap_or(Path::new("."));
+        let path = std::env::var("PATH").unwrap_or_default();
+        let script = format!("{line}\necho status: \"${{PIPESTATUS[@]}}\"");
+        Run::new("bash", ["-c", &script])
+            .env("PATH", format!("{}:{path}", bin.display()))
+            .within(self.directory.path())
+            .go()
+    }
+
+    /// The files in the directory.
+    fn files(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.directory.path()).into_iter().flatten().flatten();
+        let mut names: Vec<_> = entries.map(|e| e.file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+}
+
+/// Runs lines; each must end with these statuses and say these words on standard output and error together.
+fn lines(cases: &[(&str, &str, &[&str])]) {
+    let shell = Shell::new().unwrap();
+    let before = shell.files();
+    let mut failures = Vec::new();
+    for (line, statuses, words) in cases {
+        let outcome = shell.run(line).unwrap();
+        let all = format!("{}{}", outcome.text(), outcome.stderr);
+        let expected = format!("status: {statuses}\n");
+        let said = words.iter().all(|w| all.contains(w));
+        if !outcome.text().ends_with(&expected) || !said || all.contains("panicked") {
+            failures.push(format!("expected {statuses} and {words:?}: {outcome}"));
+        }
+        if shell.files() != before {
+            failures.push(format!("{line}: left {:?}", shell.files()));
+            break;
+        }
+    }
+    conclude(cases.len(), &failures);
+}
+
+#[test]
+fn stages_pass_traces_through_pipes() {
+    lines(&[
+        ("st-merge a.st | st-stat", "0 0", &["MPI_"]),
+        ("cat a.st | st-merge | st-view --check", "0 0 0", &[]),
+        ("st-merge - < a.st | st-view --calls - | grep -c MPI_Isend", "0 0 0", &["640"]),
+        ("st-kernels ocean --paper --ranks 5 | st-merge | st-stat calls --format csv", "0 0 0", &["MPI_Allreduce,"]),
+        ("st-merge a.st | st-view --text | st-view --from-text | st-stat diff a.st -", "0 0 0 0", &["no difference"]),
+        ("st-view --text a.st | st-view --from-text | cmp - a.st", "0 0 0", &[]),
+    ]);
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_failure() {
+    let many = "st-kernels wavefront --paper --ranks 64 --steps 50";
+    let cases: Vec<String> = ["st-view --calls", "st-view --json", "st-view --text", "st-view", "st-view --flat"]
+        .iter()
+        .map(|view| format!("{many} | {view} | head -n 1 >/dev/null"))
+        .chain([format!("{many} | st-merge --level 0 | head -c 9 >/dev/null")])
+        .collect();
+    let cases: Vec<_> = cases.iter().map(|line| (line.as_str(), "0 0 0", &[][..])).collect();
+    lines(&cases);
+}
+
+#[test]
+fn impossible_command_lines_are_usage_errors() {
+    let mut cases = Vec::new();
+    for program in PROGRAMS {
+        // The launcher's own failures must not look like the program's.
+        let status = if program == "st-record" { "125" } else { "2" };
+        cases.push((format!("{program} --no-such-option"), status));
+        cases.push((format!("{program} --help >/dev/null"), "0"));
+        cases.push((format!("{program} --version | grep -q '^{program} [0-9]'"), "0 0"));
+    }
+    cases.push(("st-view --text --json a.st".into(), "2"));
+    cases.push(("st-stat diff a.st".into(), "2"));
+    cases.push(("st-kernels ocean".into(), "2"));
+    let cases: Vec<_> = cases.iter().map(|(line, status)| (line.as_str(), *status, &[][..])).collect();
+    lines(&cases);
+}
+
+#[test]
+fn what_is_no_trace_is_refused_by_name() {
+    lines(&[
+        ("st-view text", "3", &["st-view: text: "]),
+        ("st-stat text", "3", &["st-stat: text: "]),
+        ("st-merge a.st text -o m.st", "3", &["st-merge: text: "]),
+        ("st-stat diff a.st text", "3", &["st-stat: text: "]),
+        ("st-replay text", "3", &["st-replay: text: "]),
+        ("st-view < text", "3", &["st-view: "]),
+        ("st-view /dev/null", "3", &["st-view: /dev/null: "]),
+        ("st-view no-such-file", "1", &["st-view: no-such-file: "]),
+        ("st-merge no-such-file -o m.st", "1", &["st-merge: no-such-file: "]),
+        ("st-stat no-such-file", "1", &["st-stat: no-such-file: "]),
+    ]);
+}
+
+#[test]
+fn half_a_trace_is_refused_unless_asked_for() {
+    lines(&[
+        ("st-view --calls cut.st >/dev/null", "3", &["cut.st", "truncated"]),
+        ("st-stat cut.st >/dev/null", "3", &["cut.st", "truncated"]),
+        ("st-merge cut.st -o m.st", "3", &["cut.st", "truncated"]),
+        ("st-replay cut.st", "3", &["cut.st", "truncated"]),
+        ("st-view --partial --calls cut.st | grep -c MPI_Init", "0 0", &[]),
+        ("st-stat --partial cut.st", "0", &["MPI_"]),
+        ("st-merge --partial cut.st | st-view --partial --calls | grep -c MPI_Init", "0 0 0", &[]),
+    ]);
+}
+
+#[test]
+fn a_difference_has_its_own_status() {
+    lines(&[
+        ("st-stat diff a.st a.st", "0", &["no difference"]),
+        ("st-stat diff a.st b.st", "4", &["differ", "MPI_"]),
+    ]);
+}
+
+#[test]
+fn an_output_is_replaced_whole_or_not_at_all() {
+    let shell = Shell::new().unwrap();
+    fs::write(shell.path("out.st"), "what was there").unwrap();
+    let before = shell.files();
+    shell.run("st-merge a.st text -o out.st").unwrap();
+    shell.run("st-merge cut.st -o out.st").unwrap();
+    shell.run("st-view --from-text text -o out.st").unwrap();
+    assert_eq!(fs::read(shell.path("out.st")).unwrap(), b"what was there");
+    assert_eq!(shell.files(), before, "nothing else was left");
+    let done = shell.run("st-merge a.st -o out.st && st-view --check out.st").unwrap();
+    assert!(done.text().ends_with("status: 0\n"), "{done}");
+    assert_eq!(shell.files(), before, "nothing else was left");
+    let nowhere = shell.run("st-merge a.st -o no/such/directory/out.st").unwrap();
+    assert!(nowhere.text().ends_with("status: 1\n") && nowhere.stderr.contains("no/such/directory"), "{nowhere}");
+}
+
+#[test]
+fn a_stream_is_not_written_to_a_terminal() {
+    if place::in_path("script").is_none() {
+        place::say("no script(1) on this machine: output to a terminal is NOT tested");
+        return;
+    }
+    let shell = Shell::new().unwrap();
+    for line in ["st-merge a.st", "st-kernels ocean --paper --ranks 2"] {
+        let inner = format!("script -qec '{line}' /dev/null");
+        let outcome = shell.run(&inner).unwrap();
+        let text = outcome.text();
+        assert!(text.contains("terminal") && text.ends_with("status: 2\n"), "{outcome}");
+    }
+}
+
+#[test]
+fn the_table_forms_are_well_formed() {
+    let shell = Shell::new().unwrap();
+    for command in ["st-stat", "st-stat calls", "st-stat sizes"] {
+        let json = shell.run(&format!("{command} --format json a.st")).unwrap();
+        let text = json.text();
+        let (body, _) = text.rsplit_once("status: ").unwrap();
+        let values = serde_json::Deserializer::from_str(body).into_iter::<serde_json::Value>();
+        let values: Result<Vec<_>, _> = values.collect();
+        assert!(values.is_ok_and(|v| !v.is_empty()), "{json}");
+        let csv = shell.run(&format!("{command} --format csv a.st")).unwrap().text();
+        let (body, _) = csv.rsplit_once("status: ").unwrap();
+        let widths: Vec<_> = body.lines().filter(|l| !l.contains('"')).map(|l| l.matches(',').count()).collect();
+        assert!(widths.len() > 1 && widths.iter().all(|w| *w == widths[0]), "{csv}");
+    }
+}
+
+/// So that a program is not taken for another of the same name.
+#[test]
+fn the_programs_are_those_just_built() {
+    let (ours, theirs) = (place::target().unwrap(), place::program("st-view").unwrap());
+    assert!(theirs.starts_with(&ours) && theirs.extension() != Some(OsStr::new("d")), "{}", theirs.display());
+}
