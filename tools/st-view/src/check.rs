@@ -18,7 +18,7 @@ const NAMES: [&str; LANES] = ["calls", "sites", "endpoints", "counts", "tags", "
 /// Prints a line per thread of each section.
 pub(crate) fn print(args: &Args, out: &mut Output) -> Result<Status> {
     let (mut passed, mut threads) = (true, 0u64);
-    each(args, |section| {
+    each(args, |_, section| {
         for c in check(&section).context("decoding")? {
             passed &= c.passed();
             threads += 1;

@@ -11,6 +11,7 @@ mod tree;
 
 use anyhow::Result;
 use st_tool::{Output, Status, Whole, each_section};
+use st_trace::header::Header;
 use st_trace::section::Section;
 use st_trace::stream::Trace;
 
@@ -41,8 +42,8 @@ pub fn run(args: &Args) -> Result<Status> {
 }
 
 /// Reads sections one by one, and says so if an input is truncated.
-fn each(args: &Args, mut take: impl FnMut(Section) -> Result<()>) -> Result<Whole> {
-    let whole = each_section(&args.inputs, &args.input, |_, section| take(section))?;
+fn each(args: &Args, take: impl FnMut(&Header, Section) -> Result<()>) -> Result<Whole> {
+    let whole = each_section(&args.inputs, &args.input, take)?;
     if !whole.complete {
         args.talk.warn("st-view", "an input is truncated; what is whole is shown");
     }
@@ -52,7 +53,7 @@ fn each(args: &Args, mut take: impl FnMut(Section) -> Result<()>) -> Result<Whol
 /// Reads all inputs as one trace.
 fn read(args: &Args) -> Result<Trace> {
     let mut sections = Vec::new();
-    let whole = each(args, |section| {
+    let whole = each(args, |_, section| {
         sections.push(section);
         Ok(())
     })?;

@@ -6,6 +6,7 @@ use std::io::Write;
 use anyhow::Result;
 use st_tool::Output;
 use st_trace::calls::{CallTable, Meaning, Object, Slot};
+use st_trace::header::Header;
 use st_trace::ints::Sealed;
 use st_trace::json;
 use st_trace::objects::Content;
@@ -26,7 +27,12 @@ const DEEPEST: usize = 40;
 
 /// Prints all sections.
 pub(crate) fn print(args: &Args, out: &mut Output) -> Result<()> {
-    each(args, |section| {
+    let mut begun = false;
+    each(args, |header, section| {
+        if !begun {
+            begun = true;
+            writeln!(out, "{}", title(header))?;
+        }
         let ranks = ranklist_notation::print(&section.ranks);
         writeln!(
             out,
@@ -47,6 +53,19 @@ pub(crate) fn print(args: &Args, out: &mut Output) -> Result<()> {
         Ok(())
     })?;
     Ok(())
+}
+
+/// `./app -n 5: 64 ranks, openmpi 4.1.4`.
+fn title(header: &Header) -> String {
+    let mut line = if header.program.is_empty() { "trace".to_owned() } else { header.program.clone() };
+    for arg in &header.args {
+        let _ = write!(line, " {arg}");
+    }
+    let _ = write!(line, ": {} ranks", header.world);
+    if !header.mpi.flavour.is_empty() {
+        let _ = write!(line, ", {} {}", header.mpi.flavour, header.mpi.version);
+    }
+    line
 }
 
 fn tree(section: &Section, thread: &Thread, out: &mut Output) -> Result<()> {

@@ -132,7 +132,8 @@ fn json_has_its_tables_first() {
 fn structure_and_leaf_list() {
     let dir = Dir::new();
     let file = dir.file("a.st", &stream(vec![section(1)], 1));
-    let tree = "ranks <1 1 1 0>: 2 symbols, 1 call sites\n \
+    let tree = "trace: 4 ranks\n\
+        ranks <1 1 1 0>: 2 symbols, 1 call sites\n \
         thread 0 of ranks <1 1 1 0>: 20 calls, 3 nodes\n  \
         loop x10\n    \
         MPI_Send [site 0] count=10 type=MPI_INT dest=2 tag=7 comm=MPI_COMM_WORLD\n    \
