@@ -103,12 +103,15 @@ fn messages(section: &Section, rank: &Rank) -> (Messages, Messages) {
             sent.entry((call.comm, me, world(call.one("dest")), call.one(tag))).or_default().push(bytes);
         };
         // Source and tag of a receive: as asked for, or as the status says.
-        let resolved = |asked: &str, said: &str, any: i64| match call.one(asked) {
-            v if v == any => call.one(said),
-            v => {
-                assert_eq!(call.one(said), NONE);
-                v
+        let resolved = |tag: &str| {
+            let (source, tag) = (call.one("source"), call.one(tag));
+            let said = (call.one("rsource"), call.one("rtag"));
+            if source == ANY_SOURCE || tag == ANY_TAG {
+                assert!((source == ANY_SOURCE || source == said.0) && (tag == ANY_TAG || tag == said.1));
+                return said;
             }
+            assert_eq!(said, (NONE, NONE));
+            (source, tag)
         };
         match call.name.as_str() {
             "MPI_Send" => send("count", "type", "tag"),
@@ -118,13 +121,11 @@ fn messages(section: &Section, rank: &Rank) -> (Messages, Messages) {
             }
             "MPI_Sendrecv" => {
                 send("sendcount", "sendtype", "sendtag");
-                let (source, tag) =
-                    (resolved("source", "rsource", ANY_SOURCE), resolved("recvtag", "rtag", ANY_TAG));
+                let (source, tag) = resolved("recvtag");
                 received.entry((call.comm, world(source), me, tag)).or_default().push(call.one("bytes"));
             }
             "MPI_Recv" => {
-                let (source, tag) =
-                    (resolved("source", "rsource", ANY_SOURCE), resolved("tag", "rtag", ANY_TAG));
+                let (source, tag) = resolved("tag");
                 received.entry((call.comm, world(source), me, tag)).or_default().push(call.one("bytes"));
                 assert!(call.one("bytes") <= call.one("count") * size_of(section, call.one("type")));
             }

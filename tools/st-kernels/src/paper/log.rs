@@ -41,11 +41,13 @@ impl Message {
     pub(super) fn cost(self) -> Cost {
         Cost::Message { peer: self.from, bytes: self.bytes }
     }
-    /// The words of a `status` slot for a call that named a source and a tag.
+    /// The words of a `status` slot for a call that asked for a source and a tag.
     pub(super) fn status(self, source: i32, tag: i32) -> [i64; 3] {
-        let source = if source == ANY_SOURCE { self.source } else { NONE };
-        let tag = if tag == ANY_TAG { self.tag } else { NONE };
-        [source, tag, self.bytes]
+        if source == ANY_SOURCE || tag == ANY_TAG {
+            [self.source, self.tag, self.bytes]
+        } else {
+            [NONE, NONE, self.bytes]
+        }
     }
 }
 
