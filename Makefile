@@ -40,6 +40,7 @@ check: fmt clippy unit ## format, lints and unit tests of what needs no MPI: the
 test: ## everything that must hold, end to end under every MPI found
 	tools/bootstrap test
 	$(MAKE) fmt tree licences deny clippy clippy-mpi doc unit man-check fuzz build e2e
+	tools/test-programs lammps
 
 fmt:
 	$(CARGO) fmt --all --check
@@ -83,7 +84,7 @@ e2e:
 test-programs: ## record, merge and replay LAMMPS and Quantum ESPRESSO
 	tools/bootstrap programs
 	$(MAKE) build
-	tests/programs.sh
+	tools/test-programs
 
 demo: ## record, look at, merge and replay two programs
 	@tools/bootstrap demo
