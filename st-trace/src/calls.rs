@@ -20,7 +20,7 @@ pub const TABLE: &str = include_str!("calls.txt");
 pub struct CallId(pub u16);
 
 /// Numbers from here on are not in the table: functions of a header newer than the table, named by the
-/// stream itself ([`crate::tables::Tables::names`]).
+/// stream itself ([`crate::section::Tables::names`]).
 pub const FIRST_UNKNOWN: u16 = 0xF000;
 
 /// A kind of object that calls refer to by its index in the trace's table of that kind; -1 is the null handle.

@@ -43,7 +43,7 @@ pub fn print(set: &RankList) -> String {
     text
 }
 
-/// Reads a set; `None` if the text is not one, or more than [`SEARCH_LIMIT`] ranks in several dimensions.
+/// Reads a set; `None` if the text is not one, or more than 65,536 ranks in several dimensions.
 #[must_use]
 pub fn parse(text: &str) -> Option<RankList> {
     if text == "<>" {

@@ -1,6 +1,6 @@
 //! The text form: a faithful dump of a trace, one thing a line, stable and made for `diff`; and its reader.
 //!
-//! [`write`] and [`parse`] mirror each other: parsing what was written gives an equal trace. Lines that begin with `#` are
+//! [`write()`] and [`parse()`] mirror each other: parsing what was written gives an equal trace. Lines that begin with `#` are
 //! for people and are not read: they hold the papers' leaf list of each tree (see [`flat`]).
 //!
 //! ```text

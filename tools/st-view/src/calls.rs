@@ -5,40 +5,79 @@ use std::io::Write;
 
 use anyhow::{Context, Result};
 use serde_json::{Map, Value};
-use st_tool::Output;
+use st_tool::{Output, each_section};
 use st_trace::calls::CallTable;
 use st_trace::json::{self, Place};
 use st_trace::objects::{Comm, Name, Named};
 use st_trace::ranklist::RankList;
 use st_trace::section::{Section, Thread};
 use st_trace::sites::SiteTable;
-use st_trace::stream::Trace;
 
 use crate::args::Args;
+use crate::each;
 
 /// Prints the calls of the selected ranks: by section, rank and thread, each in order.
-pub(crate) fn print(args: &Args, trace: &Trace, out: &mut Output) -> Result<()> {
-    // One numbering of sites for all sections.
-    let mut sites = SiteTable::new();
-    let numbers: Vec<Vec<u32>> = trace
-        .sections
-        .iter()
-        .map(|s| s.sites.sites().iter().map(|site| sites.adopt(&s.sites, site)).collect())
-        .collect();
-    if args.json {
-        for i in 0..u32::try_from(sites.sites().len()).unwrap_or(u32::MAX) {
-            line(&json::site(&sites, i), out)?;
+pub(crate) fn print(args: &Args, out: &mut Output) -> Result<()> {
+    if !args.json {
+        // Sites are numbered as they come, and one section is held at a time.
+        let mut sites = SiteTable::new();
+        each(args, |_, section| print_section(args, &section, &numbers(&mut sites, &section), out))?;
+        return Ok(());
+    }
+    // The tables come first. A pipe is read once, so that what comes through one has to be held.
+    let once = args.inputs.is_empty() || args.inputs.iter().any(|i| i.as_os_str() == "-");
+    let (mut tables, mut held) = (Tables::default(), Vec::new());
+    each(args, |_, section| {
+        tables.add(&section);
+        if once {
+            held.push(section);
         }
-        for (comm, ranks) in communicators(trace).into_values() {
-            line(&json::communicator(comm, &ranks), out)?;
+        Ok(())
+    })?;
+    tables.print(out)?;
+    let mut sites = tables.sites;
+    let mut print = |section: &Section| print_section(args, section, &numbers(&mut sites, section), out);
+    if once {
+        return held.iter().try_for_each(print);
+    }
+    each_section(&args.inputs, &args.input, |_, section| print(&section))?;
+    Ok(())
+}
+
+/// Number of each of the section's sites among those of all sections.
+fn numbers(sites: &mut SiteTable, section: &Section) -> Vec<u32> {
+    section.sites.sites().iter().map(|site| sites.adopt(&section.sites, site)).collect()
+}
+
+/// What comes before the calls.
+#[derive(Default)]
+struct Tables {
+    sites: SiteTable,
+    /// Communicators by name, with the ranks that have them.
+    comms: BTreeMap<Name, (Named<Comm>, RankList)>,
+}
+
+impl Tables {
+    fn add(&mut self, section: &Section) {
+        numbers(&mut self.sites, section);
+        for (ranks, comm) in section.tables.comms.iter().flat_map(|e| &e.of) {
+            let found = self.comms.entry(comm.name).or_insert_with(|| (comm.clone(), RankList::default()));
+            found.1.extend(ranks);
         }
     }
-    for (section, numbers) in trace.sections.iter().zip(&numbers) {
-        for rank in section.ranks.iter().filter(|r| args.ranks.as_ref().is_none_or(|only| only.contains(*r)))
-        {
-            for (i, thread) in section.threads.iter().enumerate() {
-                calls(section, thread, Where { thread: i, rank, sites: numbers }, args.json, out)?;
-            }
+
+    fn print(&self, out: &mut Output) -> Result<()> {
+        for i in 0..u32::try_from(self.sites.sites().len()).unwrap_or(u32::MAX) {
+            line(&json::site(&self.sites, i), out)?;
+        }
+        self.comms.values().try_for_each(|(comm, ranks)| line(&json::communicator(comm, ranks), out))
+    }
+}
+
+fn print_section(args: &Args, section: &Section, sites: &[u32], out: &mut Output) -> Result<()> {
+    for rank in section.ranks.iter().filter(|r| args.ranks.as_ref().is_none_or(|only| only.contains(*r))) {
+        for (i, thread) in section.threads.iter().enumerate() {
+            calls(section, thread, Where { thread: i, rank, sites }, args.json, out)?;
         }
     }
     Ok(())
@@ -75,16 +114,4 @@ fn calls(section: &Section, thread: &Thread, at: Where<'_>, json: bool, out: &mu
 fn line(object: &Map<String, Value>, out: &mut Output) -> Result<()> {
     serde_json::to_writer(&mut *out, object).map_err(std::io::Error::from)?;
     Ok(out.write_all(b"\n")?)
-}
-
-/// All communicators by name, with the ranks that have them.
-fn communicators(trace: &Trace) -> BTreeMap<Name, (&Named<Comm>, RankList)> {
-    let mut all: BTreeMap<Name, (&Named<Comm>, RankList)> = BTreeMap::new();
-    for entry in trace.sections.iter().flat_map(|s| &s.tables.comms) {
-        for (ranks, comm) in &entry.of {
-            let found = all.entry(comm.name).or_insert_with(|| (comm, RankList::default()));
-            found.1.extend(ranks);
-        }
-    }
-    all
 }

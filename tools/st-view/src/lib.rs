@@ -1,7 +1,7 @@
 //! Showing traces: to people (structure, leaf lists, calls), to programs (JSON lines, text form), and whether they are
 //! what was recorded.
 //!
-//! Memory: the trace's structure, and with `--calls`, `--json` and `--text` its exact times.
+//! Memory: one section of the stream with its exact times; with `--text`, and with `--json` from a pipe, all of them.
 
 pub mod args;
 mod calls;
@@ -31,7 +31,7 @@ pub fn run(args: &Args) -> Result<Status> {
     if args.text {
         form::text(&read(args)?, &mut out)?;
     } else if args.json || args.calls {
-        calls::print(args, &read(args)?, &mut out)?;
+        calls::print(args, &mut out)?;
     } else if args.check {
         status = check::print(args, &mut out)?;
     } else {

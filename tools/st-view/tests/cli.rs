@@ -191,6 +191,18 @@ fn other_files_bad_text_and_bad_usage_have_their_status() {
 }
 
 #[test]
+fn json_from_a_pipe_is_that_of_the_file() {
+    let dir = Dir::new();
+    let file = dir.file("a.st", &stream((0..4).map(section).collect(), 1));
+    let piped = Command::new(env!("CARGO_BIN_EXE_st-view"))
+        .args(["--json", "-"])
+        .stdin(fs::File::open(&file).unwrap())
+        .output()
+        .unwrap();
+    assert_eq!(stdout(&piped), stdout(&view(&["--json"], &file)));
+}
+
+#[test]
 fn standard_input_is_read_and_a_reader_may_leave() {
     let bytes = stream((0..4).map(section).collect(), 1);
     let mut child = Command::new(env!("CARGO_BIN_EXE_st-view"))
