@@ -18,13 +18,11 @@ mod input;
 mod mpi;
 pub mod options;
 mod output;
-mod progress;
 mod status;
 mod traces;
 
 pub use input::{Input, expand};
 pub use mpi::{Launch, Mpi};
 pub use output::{Output, free_name};
-pub use progress::Progress;
 pub use status::{InvalidStream, Status, UsageError, report};
 pub use traces::{Whole, each_section, step};
