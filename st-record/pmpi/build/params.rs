@@ -259,7 +259,7 @@ impl<'a> Params<'a> {
         let code = match p.role.as_str() {
             "newcomm" if self.role("newrequest").is_some() => {
                 let comm = first("comm");
-                quote!(let v = c.promise_comm(#comm);)
+                quote!(let promised = c.promise_comm(#comm); let v = promised;)
             }
             "newcomm" => {
                 let comm = first("comm");
@@ -283,7 +283,7 @@ impl<'a> Params<'a> {
         match p.role.as_str() {
             "newrequest" => {
                 self.before(quote!(#at = c.reserve(NULL);));
-                let promise = self.role_index("newcomm").map(argument).map(|n| quote!(c.keep_promise(#n, v);));
+                let promise = self.role_index("newcomm").map(argument).map(|n| quote!(c.keep_promise(#n, promised);));
                 self.after(quote! {
                     let v = c.new_request(#a, Kind { receive: #receive, persistent: #persistent, wildcard: #wildcard });
                     c.set(#at, v);
