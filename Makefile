@@ -92,7 +92,8 @@ demo: ## record, look at, merge and replay two programs
 	@tools/demo
 
 bench: build ## measure what BENCHMARKS.md reports
-	$(CARGO) bench --locked $(NO_MPI)
+	$(CARGO) bench --locked -p st-trace -p st-merge -p st-unwind --bench '*'
+	tools/bench/run
 
 fuzz: ## compile the fuzz targets
 	$(CARGO) build --locked --manifest-path fuzz/Cargo.toml --target-dir target
