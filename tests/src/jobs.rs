@@ -100,7 +100,8 @@ impl Job {
         let out = place::target()?.join("tmp").join(format!("programs-{}", self.mpi.name()));
         let from = place::root().join("tests/programs");
         let make = |goal: &str| {
-            let args: [&OsStr; 5] = ["-s".as_ref(), "-C".as_ref(), from.as_ref(), "-j2".as_ref(), goal.as_ref()];
+            let args: [&OsStr; 5] =
+                ["-s".as_ref(), "-C".as_ref(), from.as_ref(), "-j2".as_ref(), goal.as_ref()];
             let (mpi, out) = (format!("MPI={}", self.mpi.name()), format!("OUT={}", out.display()));
             let run = Run::new("make", args.into_iter().chain([mpi.as_ref(), out.as_ref()]));
             // The numbers of jobs of the make that runs the tests are not for this one.

@@ -28,7 +28,10 @@ pub fn target() -> Result<PathBuf, Failure> {
     }
     // target/<profile>/deps/test
     let exe = env::current_exe().map_err(|e| e.to_string())?;
-    exe.ancestors().nth(3).map(Path::to_path_buf).ok_or_else(|| format!("{}: no target directory", exe.display()))
+    exe.ancestors()
+        .nth(3)
+        .map(Path::to_path_buf)
+        .ok_or_else(|| format!("{}: no target directory", exe.display()))
 }
 
 /// The newer of `directory/release/name` and `directory/debug/name`.

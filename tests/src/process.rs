@@ -59,7 +59,14 @@ impl Outcome {
 
 impl std::fmt::Display for Outcome {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "`{}` ended with status {}\n{}{}", self.line, self.status, tail(&self.text()), tail(&self.stderr))
+        write!(
+            f,
+            "`{}` ended with status {}\n{}{}",
+            self.line,
+            self.status,
+            tail(&self.text()),
+            tail(&self.stderr)
+        )
     }
 }
 

@@ -118,7 +118,8 @@ pub fn of(job: Job, subject: &Subject) -> Result<Arc<Recording>, Failure> {
 }
 
 fn make(job: Job, subject: &Subject, number: usize) -> Result<Recording, Failure> {
-    let name: String = subject.to_string().chars().map(|c| if c.is_alphanumeric() { c } else { '_' }).collect();
+    let name: String =
+        subject.to_string().chars().map(|c| if c.is_alphanumeric() { c } else { '_' }).collect();
     let base = place::scratch().join(format!("{number}-{}-{name}", job.mpi.name()));
     let command = subject.command(job)?;
     let plain = job.run(&command)?;
@@ -139,7 +140,8 @@ pub fn round_trip(job: Job, trace: &Path) -> Result<(), Failure> {
     st("st-view", &["--check".as_ref(), trace.as_ref()])?;
     st("st-merge", &[trace.as_ref(), "-o".as_ref(), merged.as_ref()])?;
     st("st-view", &["--check".as_ref(), merged.as_ref()])?;
-    let replay = [place::program("st-replay")?.into(), "--compute".into(), "none".into(), merged.clone().into()];
+    let replay =
+        [place::program("st-replay")?.into(), "--compute".into(), "none".into(), merged.clone().into()];
     let replay: [OsString; 4] = replay;
     job.go(job.record(&again, replay)?)?.ok()?;
     st("st-view", &["--check".as_ref(), again.as_ref()])?;

@@ -120,8 +120,7 @@ impl Trace {
     pub fn read(path: &Path) -> Result<Self, Failure> {
         let told = |e: String| format!("{}: {e}", path.display());
         let file = File::open(path).map_err(|e| told(e.to_string()))?;
-        let trace =
-            read(BufReader::new(file), ReadOptions::default()).map_err(|e| told(format!("{e:?}")))?;
+        let trace = read(BufReader::new(file), ReadOptions::default()).map_err(|e| told(format!("{e:?}")))?;
         let mut ranks = Vec::new();
         for (section, s) in trace.sections.iter().enumerate() {
             for rank in s.ranks.iter() {

@@ -36,7 +36,8 @@ fn happenings(calls: &[Object]) -> BTreeMap<String, usize> {
             }
             _ => {
                 // Names of communicators, which paper gives by itself.
-                let made = |v: &Value| v.as_str().is_some_and(|s| s.starts_with("MPI_Comm_") && s.contains('-'));
+                let made =
+                    |v: &Value| v.as_str().is_some_and(|s| s.starts_with("MPI_Comm_") && s.contains('-'));
                 call.values_mut().filter(|v| made(v)).for_each(|v| *v = "a communicator".into());
                 add(Value::Object(call).to_string());
             }
@@ -72,7 +73,8 @@ fn as_on_paper(job: Job, subject: &Subject, args: &[String]) -> Result<(), Failu
     }
     // Its master takes answers as they come; the workers' calls are always the same.
     up_to_order(&paper, &real)?;
-    let workers = |ranks: &Ranks| ranks.iter().filter(|(r, _)| **r > 0).map(|(r, c)| (*r, c.clone())).collect();
+    let workers =
+        |ranks: &Ranks| ranks.iter().filter(|(r, _)| **r > 0).map(|(r, c)| (*r, c.clone())).collect();
     compare::ranks(&workers(&paper), &workers(&real))
 }
 

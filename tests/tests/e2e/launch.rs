@@ -78,7 +78,8 @@ fn check(condition: bool, what: &str, outcome: &Outcome) -> Result<(), Failure> 
 fn complete(place: &Place, trace: &Path) -> Result<(), Failure> {
     Run::st("st-view", ["--check".as_ref(), trace.as_os_str()])?.go()?.ok()?;
     let ranks = render::viewed(trace)?;
-    let exchanges = |calls: &Vec<render::Object>| calls.iter().filter(|c| c["call"] == "MPI_Sendrecv").count();
+    let exchanges =
+        |calls: &Vec<render::Object>| calls.iter().filter(|c| c["call"] == "MPI_Sendrecv").count();
     let all = ranks.values().map(exchanges).collect::<Vec<_>>();
     let expected = usize::try_from(place.job.ranks).unwrap_or(0);
     if all == vec![20; expected] { Ok(()) } else { Err(format!("{}: exchanges: {all:?}", trace.display())) }
@@ -141,7 +142,8 @@ fn inside_mpirun_it_leaves_a_directory() {
         complete(p, &merged)?;
         // The other way of launching records the same.
         p.outside("-q -o here.st", "./leaves 0 x")?.ok()?;
-        let diff = ["diff".as_ref(), p.path("here.st").into_os_string().as_os_str(), merged.as_os_str()].map(OsString::from);
+        let diff = ["diff".as_ref(), p.path("here.st").into_os_string().as_os_str(), merged.as_os_str()]
+            .map(OsString::from);
         let said = Run::st("st-stat", diff)?.go()?.ok()?;
         check(said.text().contains("no difference"), "both ways", &said)
     });
@@ -181,7 +183,8 @@ fn a_statically_linked_program_is_refused() {
         // Plain C: what matters is that nothing can be preloaded.
         fs::write(p.path("static.c"), "int main(void) { return 0; }\n").map_err(|e| e.to_string())?;
         let (source, app) = (p.path("static.c"), p.path("static"));
-        let cc = Run::new("cc", ["-static".as_ref(), "-o".as_ref(), app.as_os_str(), source.as_os_str()]).go()?;
+        let cc =
+            Run::new("cc", ["-static".as_ref(), "-o".as_ref(), app.as_os_str(), source.as_os_str()]).go()?;
         if cc.status != 0 {
             place::say("no static libc on this machine: refusing static programs is NOT tested");
             return Ok(());

@@ -33,7 +33,9 @@ fn exhibits() -> Vec<Exhibit> {
     for job in Job::all() {
         for subject in Subject::programs(job).unwrap() {
             let Ok(recording) = recordings::of(job, &subject) else { continue };
-            let (Ok(stated), Ok(trace)) = (recording.stated(), Trace::read(&recording.trace)) else { continue };
+            let (Ok(stated), Ok(trace)) = (recording.stated(), Trace::read(&recording.trace)) else {
+                continue;
+            };
             let right = render(&trace, CallTable::builtin(), |_| true, &Ranks::new());
             if compare::ranks(&stated, &right).is_ok() {
                 let name = format!("{subject}, {job}");
@@ -129,7 +131,9 @@ fn instead(role: &str) -> &'static [&'static str] {
             &["int", "type", "flag"]
         }
         "type" | "newtype" | "freetype" | "committype" | "types" | "roottype" => &["int", "op", "flag"],
-        "outcompare" | "outtopo" | "splittype" | "typeclass" | "arrayorder" | "distribs" => &["count", "type"],
+        "outcompare" | "outtopo" | "splittype" | "typeclass" | "arrayorder" | "distribs" => {
+            &["count", "type"]
+        }
         _ => &["flag", "type", "op", "comm"],
     }
 }
@@ -164,7 +168,8 @@ fn mutants(line: &Line, row: &Row) -> Vec<(String, Vec<Line>)> {
     for &i in &made {
         let (name, role, length) = parts(&line.params[i]);
         found.push((format!("without {name}"), vec![with(i, "_".into())]));
-        let other = |role: &&str| with(i, if *role == "_" { "_".into() } else { format!("{name}={role}{length}") });
+        let other =
+            |role: &&str| with(i, if *role == "_" { "_".into() } else { format!("{name}={role}{length}") });
         found.push((format!("{name} not {role}"), instead(role).iter().map(other).collect()));
         if !FIXED.contains(&role) {
             found.push((format!("{name} misnamed"), vec![with(i, format!("wrong={role}{length}"))]));
@@ -178,7 +183,13 @@ fn mutants(line: &Line, row: &Row) -> Vec<(String, Vec<Line>)> {
         wrong.params[pair[1]] = format!("{a}={ra}{la}");
         found.push((format!("{a} and {b} swapped"), vec![wrong]));
     }
-    for i in line.properties.iter().enumerate().filter(|(_, p)| ["poll", "fold"].contains(&p.as_str())).map(|p| p.0) {
+    for i in line
+        .properties
+        .iter()
+        .enumerate()
+        .filter(|(_, p)| ["poll", "fold"].contains(&p.as_str()))
+        .map(|p| p.0)
+    {
         let mut wrong = line.clone();
         let property = wrong.properties.remove(i);
         found.push((format!("no {property}"), vec![wrong]));
@@ -218,7 +229,11 @@ fn corrupting_a_row_of_the_call_table_is_noticed() {
             *tried.entry("changed").or_insert(0) += 1;
             let known = UNNOTICED.iter().any(|(name, change, _)| *name == line.name && *change == what);
             if variants.into_iter().any(variant) == known {
-                failures.push(format!("{}: {what}{}", line.name, if known { ": is noticed now" } else { "" }));
+                failures.push(format!(
+                    "{}: {what}{}",
+                    line.name,
+                    if known { ": is noticed now" } else { "" }
+                ));
             }
         }
         // Its neighbour's name.

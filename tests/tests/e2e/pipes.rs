@@ -84,8 +84,16 @@ fn stages_pass_traces_through_pipes() {
         ("st-merge a.st | st-stat", "0 0", &["MPI_"]),
         ("cat a.st | st-merge | st-view --check", "0 0 0", &[]),
         ("st-merge - < a.st | st-view --calls - | grep -c MPI_Isend", "0 0 0", &["640"]),
-        ("st-kernels ocean --paper --ranks 5 | st-merge | st-stat calls --format csv", "0 0 0", &["MPI_Allreduce,"]),
-        ("st-merge a.st | st-view --text | st-view --from-text | st-stat diff a.st -", "0 0 0 0", &["no difference"]),
+        (
+            "st-kernels ocean --paper --ranks 5 | st-merge | st-stat calls --format csv",
+            "0 0 0",
+            &["MPI_Allreduce,"],
+        ),
+        (
+            "st-merge a.st | st-view --text | st-view --from-text | st-stat diff a.st -",
+            "0 0 0 0",
+            &["no difference"],
+        ),
         ("st-view --text a.st | st-view --from-text | cmp - a.st", "0 0 0", &[]),
     ]);
 }
@@ -93,11 +101,12 @@ fn stages_pass_traces_through_pipes() {
 #[test]
 fn a_reader_that_has_seen_enough_is_no_failure() {
     let many = "st-kernels wavefront --paper --ranks 64 --steps 50";
-    let cases: Vec<String> = ["st-view --calls", "st-view --json", "st-view --text", "st-view", "st-view --flat"]
-        .iter()
-        .map(|view| format!("{many} | {view} | head -n 1 >/dev/null"))
-        .chain([format!("{many} | st-merge --level 0 | head -c 9 >/dev/null")])
-        .collect();
+    let cases: Vec<String> =
+        ["st-view --calls", "st-view --json", "st-view --text", "st-view", "st-view --flat"]
+            .iter()
+            .map(|view| format!("{many} | {view} | head -n 1 >/dev/null"))
+            .chain([format!("{many} | st-merge --level 0 | head -c 9 >/dev/null")])
+            .collect();
     let cases: Vec<_> = cases.iter().map(|line| (line.as_str(), "0 0 0", &[][..])).collect();
     lines(&cases);
 }
@@ -170,7 +179,10 @@ fn an_output_is_replaced_whole_or_not_at_all() {
     assert!(done.text().ends_with("status: 0\n"), "{done}");
     assert_eq!(shell.files(), before, "nothing else was left");
     let nowhere = shell.run("st-merge a.st -o no/such/directory/out.st").unwrap();
-    assert!(nowhere.text().ends_with("status: 1\n") && nowhere.stderr.contains("no/such/directory"), "{nowhere}");
+    assert!(
+        nowhere.text().ends_with("status: 1\n") && nowhere.stderr.contains("no/such/directory"),
+        "{nowhere}"
+    );
 }
 
 #[test]
@@ -200,7 +212,8 @@ fn the_table_forms_are_well_formed() {
         assert!(values.is_ok_and(|v| !v.is_empty()), "{json}");
         let csv = shell.run(&format!("{command} --format csv a.st")).unwrap().text();
         let (body, _) = csv.rsplit_once("status: ").unwrap();
-        let widths: Vec<_> = body.lines().filter(|l| !l.contains('"')).map(|l| l.matches(',').count()).collect();
+        let widths: Vec<_> =
+            body.lines().filter(|l| !l.contains('"')).map(|l| l.matches(',').count()).collect();
         assert!(widths.len() > 1 && widths.iter().all(|w| *w == widths[0]), "{csv}");
     }
 }

@@ -21,7 +21,8 @@ fn needed(path: &Path) -> Result<Vec<String>, Failure> {
         let sections = header.sections(endian, &*data)?;
         let Some((entries, link)) = sections.dynamic(endian, &*data)? else { return Ok(Vec::new()) };
         let strings = sections.strings(endian, &*data, link)?;
-        let names = entries.iter().filter(|e| e.tag32(endian) == Some(elf::DT_NEEDED)).map(|e| e.string(endian, strings));
+        let names =
+            entries.iter().filter(|e| e.tag(endian) == elf::DT_NEEDED).map(|e| e.string(endian, strings));
         names.map(|n| n.map(|n| String::from_utf8_lossy(n).into_owned())).collect()
     };
     read().map_err(|e| format!("{}: {e}", path.display()))
@@ -51,7 +52,8 @@ fn libmpi(mpi: Mpi) -> Result<(String, PathBuf), Failure> {
 /// Functions that are not wrapped, and why.
 fn apart(name: &str) -> bool {
     // Conversions of handles between languages: local, and made by every Fortran call.
-    let converts = name.ends_with("_f2c") || name.ends_with("_c2f") || name.contains("_f082") || name.contains("2f08");
+    let converts =
+        name.ends_with("_f2c") || name.ends_with("_c2f") || name.contains("_f082") || name.contains("2f08");
     // The profiling layer's own variants, and what the MPI_T interface declares in the same header.
     converts || name.starts_with("MPI_T_") || name.starts_with("MPI_F_") || name.starts_with("MPI_F08_")
 }
@@ -66,7 +68,9 @@ fn stands_in(mpi: Mpi) -> Result<(), Failure> {
     let ours = exports(&library)?;
     let missing: Vec<_> = exports(&path)?
         .into_iter()
-        .filter(|f| f.starts_with("MPI_") && !apart(f) && f.as_bytes().get(4).is_some_and(u8::is_ascii_uppercase))
+        .filter(|f| {
+            f.starts_with("MPI_") && !apart(f) && f.as_bytes().get(4).is_some_and(u8::is_ascii_uppercase)
+        })
         .filter(|f| declared(mpi, f))
         .filter(|f| !ours.contains(f) || !ours.contains(&format!("P{f}")))
         .collect();
@@ -74,7 +78,10 @@ fn stands_in(mpi: Mpi) -> Result<(), Failure> {
         return Err(format!("exported by {name}, but not stood in for (twice): {missing:?}"));
     }
     // It must not take the place of anything else in a program.
-    let other: Vec<_> = ours.iter().filter(|n| !["MPI_", "PMPI_", "MPIX_", "PMPIX_", "st_"].iter().any(|p| n.starts_with(p))).collect();
+    let other: Vec<_> = ours
+        .iter()
+        .filter(|n| !["MPI_", "PMPI_", "MPIX_", "PMPIX_", "st_"].iter().any(|p| n.starts_with(p)))
+        .collect();
     if other.is_empty() { Ok(()) } else { Err(format!("exports more than MPI: {other:?}")) }
 }
 
@@ -95,7 +102,8 @@ fn declared(mpi: Mpi, function: &str) -> bool {
 #[test]
 fn every_function_of_the_headers_has_a_wrapper_twice() {
     let mpis = place::mpis();
-    let failures: Vec<_> = mpis.iter().filter_map(|m| stands_in(*m).map_err(|e| format!("{m}: {e}")).err()).collect();
+    let failures: Vec<_> =
+        mpis.iter().filter_map(|m| stands_in(*m).map_err(|e| format!("{m}: {e}")).err()).collect();
     conclude(mpis.len(), &failures);
 }
 
@@ -105,7 +113,8 @@ fn nothing_but_engines_depends_on_the_mpi_crate() {
     let packages = ["st-record", "st-pmpi", "st-merge", "st-view", "st-stat", "st-replay", "st-kernels"];
     let words = packages.iter().flat_map(|p| ["-p", p]);
     let args = ["tree", "--locked", "--edges", "normal,build", "--prefix", "none"];
-    let tree = Run::new(cargo, args.into_iter().chain(words)).within(&place::root()).go().unwrap().ok().unwrap();
+    let tree =
+        Run::new(cargo, args.into_iter().chain(words)).within(&place::root()).go().unwrap().ok().unwrap();
     let text = tree.text();
     for package in packages {
         assert!(text.lines().any(|l| l.starts_with(&format!("{package} v"))), "{package} is not in the tree");

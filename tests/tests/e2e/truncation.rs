@@ -52,7 +52,8 @@ fn a_trace_cut_anywhere_is_refused_and_read_on_request() {
     let file = directory.path().join("cut.st");
     let (mut failures, mut cases) = (Vec::new(), 0);
     for trace in [&recording.trace, &merged] {
-        let view = Run::st("st-view", ["--calls".as_ref(), trace.as_os_str()]).unwrap().go().unwrap().ok().unwrap();
+        let view =
+            Run::st("st-view", ["--calls".as_ref(), trace.as_os_str()]).unwrap().go().unwrap().ok().unwrap();
         let whole = fs::read(trace).unwrap();
         for at in positions(whole.len()) {
             cases += 1;
