@@ -29,7 +29,8 @@ pub struct Place {
 }
 
 /// A call as an object: `rank`, `thread`, `i`, `call`, `site`, `enter` and `exit` (if known), the row's slots, `bytes` of a
-/// send, and `error` if the call failed; a slot whose name is taken has a 2 after it. Words are as [`Section::project`] gives them.
+/// send, and `error` if the call failed. A slot whose name is taken has a 2 after it. Words are as [`Section::project`]
+/// gives them.
 ///
 /// `table` may be another than the built-in one: a wrong row shows in the object.
 #[must_use]

@@ -28,6 +28,7 @@
 //! A stream of integers is `-` (never read), a constant, or elements in brackets: `5` one value, `0:1:9` first value, step
 //! and number of further values, `<3x20>` the last 3 elements over again for 20 values; `*` for a number is "for ever".
 
+mod fields;
 pub mod flat;
 mod ints;
 mod parse;
