@@ -111,7 +111,8 @@ impl United {
 struct Table<T> {
     entries: Vec<Entry<T>>,
     by_family: HashMap<u128, usize>,
-    choices: HashMap<(usize, Name), usize>,
+    /// Places in an entry by name: more than one for an intercommunicator, whose two sides see its groups exchanged.
+    choices: HashMap<(usize, Name), Vec<usize>>,
 }
 
 impl<T> Default for Table<T> {
@@ -120,7 +121,7 @@ impl<T> Default for Table<T> {
     }
 }
 
-impl<T: Clone> Table<T> {
+impl<T: Clone + PartialEq> Table<T> {
     fn add(&mut self, entries: &[Entry<T>]) -> Vec<i64> {
         let united = entries.iter().map(|e| {
             let i = *self.by_family.entry(e.family).or_insert_with(|| {
@@ -129,10 +130,11 @@ impl<T: Clone> Table<T> {
             });
             for (ranks, object) in &e.of {
                 let of = &mut self.entries[i].of;
-                match self.choices.get(&(i, object.name)) {
+                let places = self.choices.entry((i, object.name)).or_default();
+                match places.iter().find(|&&at| of[at].1 == *object) {
                     Some(&at) => of[at].0.extend(ranks),
                     None => {
-                        self.choices.insert((i, object.name), of.len());
+                        places.push(of.len());
                         of.push((ranks.clone(), object.clone()));
                     }
                 }
