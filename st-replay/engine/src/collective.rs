@@ -167,13 +167,19 @@ fn side(r: &mut Replay<'_>, w: &mut Words<'_>) -> Result<Side> {
     Ok(Side { count, datatype: r.handles.datatype(w.word()?)? })
 }
 
-/// A count and a type that are significant at the root only, where the type is not null.
+/// A count and a type that are not significant on all ranks of a rooted collective: recorded as 0 and null where they
+/// are not. Some libraries look at them all the same.
 fn root_side(r: &mut Replay<'_>, w: &mut Words<'_>) -> Result<Side> {
     let mut s = side(r, w)?;
     if s.datatype.handle == r.k.type_null {
         s.datatype = r.handles.insignificant_type();
     }
     Ok(s)
+}
+
+/// The part of a rooted collective that the root may keep in place.
+fn unless_in_place(r: &mut Replay<'_>, w: &mut Words<'_>, inplace: i64) -> Result<Side> {
+    if inplace == 0 { root_side(r, w) } else { side(r, w) }
 }
 
 /// Displacements; an empty list means that the blocks lie side by side.
@@ -217,7 +223,7 @@ fn read_barrier(r: &mut Replay<'_>, w: &mut Words<'_>, _: Later<'_>) -> Result<A
 
 fn read_bcast(r: &mut Replay<'_>, w: &mut Words<'_>, later: Later<'_>) -> Result<Arguments> {
     let mut a = Arguments::new(r);
-    let s = side(r, w)?;
+    let s = root_side(r, w)?;
     a.root = r.k.rank(w.word()?);
     a.comm = r.handles.comm(w.word()?)?.handle;
     (a.recvcount, a.recvtype) = (s.count, s.datatype.handle);
@@ -228,7 +234,7 @@ fn read_bcast(r: &mut Replay<'_>, w: &mut Words<'_>, later: Later<'_>) -> Result
 fn read_gather(r: &mut Replay<'_>, w: &mut Words<'_>, later: Later<'_>) -> Result<Arguments> {
     let mut a = Arguments::new(r);
     let inplace = w.word()?;
-    let (send, receive) = (side(r, w)?, root_side(r, w)?);
+    let (send, receive) = (unless_in_place(r, w, inplace)?, root_side(r, w)?);
     a.root = r.k.rank(w.word()?);
     let comm = r.handles.comm(w.word()?)?;
     a.comm = comm.handle;
@@ -242,7 +248,7 @@ fn read_gather(r: &mut Replay<'_>, w: &mut Words<'_>, later: Later<'_>) -> Resul
 fn read_gatherv(r: &mut Replay<'_>, w: &mut Words<'_>, later: Later<'_>) -> Result<Arguments> {
     let mut a = Arguments::new(r);
     let inplace = w.word()?;
-    let send = side(r, w)?;
+    let send = unless_in_place(r, w, inplace)?;
     a.recvcounts = w.ints()?;
     a.rdispls = displacements(w.list()?, &a.recvcounts)?;
     let mut receive = r.handles.datatype(w.word()?)?;
@@ -262,7 +268,7 @@ fn read_scatter(r: &mut Replay<'_>, w: &mut Words<'_>, later: Later<'_>) -> Resu
     let mut a = Arguments::new(r);
     let send = root_side(r, w)?;
     let inplace = w.word()?;
-    let receive = side(r, w)?;
+    let receive = unless_in_place(r, w, inplace)?;
     a.root = r.k.rank(w.word()?);
     let comm = r.handles.comm(w.word()?)?;
     a.comm = comm.handle;
@@ -287,7 +293,7 @@ fn read_scatterv(r: &mut Replay<'_>, w: &mut Words<'_>, later: Later<'_>) -> Res
         send = r.handles.insignificant_type();
     }
     let inplace = w.word()?;
-    let receive = side(r, w)?;
+    let receive = unless_in_place(r, w, inplace)?;
     a.root = r.k.rank(w.word()?);
     a.comm = r.handles.comm(w.word()?)?.handle;
     a.sendtype = send.handle;
@@ -390,8 +396,11 @@ fn read_alltoallw(r: &mut Replay<'_>, w: &mut Words<'_>, later: Later<'_>) -> Re
 fn read_reduce(r: &mut Replay<'_>, w: &mut Words<'_>, later: Later<'_>) -> Result<Arguments> {
     let mut a = Arguments::new(r);
     let inplace = w.word()?;
-    let s = side(r, w)?;
+    let s = root_side(r, w)?;
     a.op = r.handles.op(w.word()?)?;
+    if a.op == r.k.op_null {
+        a.op = r.handles.insignificant_op()?;
+    }
     a.root = r.k.rank(w.word()?);
     a.comm = r.handles.comm(w.word()?)?.handle;
     (a.recvcount, a.recvtype) = (s.count, s.datatype.handle);

@@ -221,6 +221,11 @@ impl<'a> Handles<'a> {
         Type { handle: self.k.byte, size: 1, extent: 1, lower: 0, bytes: 1 }
     }
 
+    /// An operation for arguments that are significant elsewhere only.
+    pub(crate) fn insignificant_op(&self) -> Result<ffi::MPI_Op> {
+        predefined_op("MPI_BOR", self.k.op_null).context("this MPI has no MPI_BOR")
+    }
+
     /// A datatype that has just been made gets its index.
     pub(crate) fn bind_type(&mut self, index: i64, handle: ffi::MPI_Datatype) -> Result<()> {
         if index == NULL || handle == self.k.type_null {

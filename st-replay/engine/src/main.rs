@@ -30,6 +30,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use clap::Parser;
 use st_replay::args::Args;
+use st_replay::preflight::Preflight;
 use st_replay::{TOOL, launch, load};
 use st_tool::{Launch, Mpi, Status, UsageError};
 use st_trace::section::Section;
@@ -69,7 +70,13 @@ fn prepare(args: &Args, job: Launch) -> Result<Prepared> {
         launch::check(&preflight, args)?;
     }
     match load::of_rank(&args.trace, &args.input, rank) {
-        Ok(section) => Ok(Prepared::Ready(Box::new(section))),
+        Ok(section) => {
+            let mut mine = Preflight::default();
+            mine.see(&section)?;
+            // Rank 0 has refused the trace.
+            let refused = rank != 0 && !args.skip_unsupported && !mine.unsupported().is_empty();
+            Ok(if refused { Prepared::Nothing } else { Prepared::Ready(Box::new(section)) })
+        }
         // Rank 0 has seen the same trace and says what is wrong with it.
         Err(_) if rank != 0 => Ok(Prepared::Nothing),
         Err(error) => Err(error),

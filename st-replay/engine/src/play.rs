@@ -60,9 +60,13 @@ pub(crate) fn run(args: &Args, rank: u32, prepared: Result<Prepared>) -> Result<
         Ok(Some(section)) => {
             let played = play(args, rank, &section);
             if let Err(error) = played {
+                let error = error.context(format!("rank {rank}"));
+                if !is_running()? {
+                    return Err(error);
+                }
                 // The other ranks may wait for this one for ever.
-                let code = st_tool::report(TOOL, Err(error.context(format!("rank {rank}"))));
-                abort(if code == std::process::ExitCode::from(3) { 3 } else { 1 });
+                st_tool::report(TOOL, Err(error));
+                abort();
             }
             played
         }
@@ -77,12 +81,21 @@ pub(crate) fn run(args: &Args, rank: u32, prepared: Result<Prepared>) -> Result<
     }
 }
 
+/// Whether the rank is between `MPI_Init` and `MPI_Finalize`.
+fn is_running() -> Result<bool> {
+    let _hidden = Pause::find().hide();
+    let (mut begun, mut ended) = (0, 0);
+    mpi!(MPI_Initialized(&raw mut begun))?;
+    mpi!(MPI_Finalized(&raw mut ended))?;
+    Ok(begun != 0 && ended == 0)
+}
+
 /// Ends the job at once.
-fn abort(code: c_int) -> ! {
+fn abort() -> ! {
     let _hidden = Pause::find().hide();
     let world = Constants::load().comm_world;
     // It does not return; if it does all the same, ending this rank ends the job.
-    let _ = mpi!(MPI_Abort(world, code));
+    let _ = mpi!(MPI_Abort(world, 1));
     std::process::abort()
 }
 
