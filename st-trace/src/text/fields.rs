@@ -15,7 +15,6 @@ use crate::ranks::{RankSeq, Run};
 use crate::section::{Elastic, Entry, Form, NO_SYM, Partition, PathSketch, RankSums, Section, Sym, Symbol};
 use crate::sites::{Frame, Module, Site};
 use crate::sketch::Sketch;
-use crate::tree::Item;
 use crate::varint;
 
 /// What a word should have been.

@@ -11,7 +11,6 @@ use crate::calls::{CallTable, Slot};
 use crate::columns::Chunk;
 use crate::lanes::LaneSum;
 use crate::ranklist::RankList;
-use crate::ranklist_notation::parse as ranks;
 use crate::section::{Elastic, Section, SlotStreams, Thread};
 use crate::stream::{self, ReadOptions, Trace, Version, WriteOptions};
 use crate::tree::{FlatTree, Item};
