@@ -168,11 +168,12 @@ fn side(r: &mut Replay<'_>, w: &mut Words<'_>) -> Result<Side> {
 }
 
 /// A count and a type that are not significant on all ranks of a rooted collective: recorded as 0 and null where they
-/// are not. Some libraries look at them all the same.
+/// are not. Libraries look at them all the same: Open MPI checks the type, and takes a count of 0 for a collective
+/// that does nothing, which it then leaves out of step with the other ranks.
 fn root_side(r: &mut Replay<'_>, w: &mut Words<'_>) -> Result<Side> {
     let mut s = side(r, w)?;
     if s.datatype.handle == r.k.type_null {
-        s.datatype = r.handles.insignificant_type();
+        s = Side { count: 1, datatype: r.handles.insignificant_type() };
     }
     Ok(s)
 }
