@@ -6,7 +6,7 @@
 //! is recognised by the place in which the program keeps it, or else the first in is the first out.
 
 use foldhash::fast::FixedState;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 /// What an operation is, as its creation says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -61,8 +61,12 @@ pub(crate) struct Requests {
 #[derive(Debug)]
 struct Queue {
     first: Key,
-    rest: Vec<Key>,
+    rest: VecDeque<Key>,
 }
+
+/// Requests of one handle that are looked through for the right place: a program that never completes what it starts
+/// must not make every call slower.
+const LOOK: usize = 64;
 
 impl Requests {
     /// Begins a call: no request is claimed.
@@ -94,8 +98,8 @@ impl Requests {
         };
         self.queues
             .entry(handle)
-            .and_modify(|q| q.rest.push(key))
-            .or_insert_with(|| Queue { first: key, rest: Vec::new() });
+            .and_modify(|q| q.rest.push_back(key))
+            .or_insert_with(|| Queue { first: key, rest: VecDeque::new() });
         key
     }
 
@@ -108,7 +112,7 @@ impl Requests {
             Some(queue.first).filter(free)
         } else {
             let all = || std::iter::once(queue.first).chain(queue.rest.iter().copied()).filter(free);
-            all().find(|k| slots[*k as usize].place == place).or_else(|| all().next())
+            all().take(LOOK).find(|k| slots[*k as usize].place == place).or_else(|| all().next())
         }?;
         self.slots[key as usize].claimed = call;
         Some(key)
@@ -131,10 +135,10 @@ impl Requests {
         if let Some(q) = self.queues.get_mut(&handle) {
             if q.first != key {
                 q.rest.retain(|k| *k != key);
-            } else if q.rest.is_empty() {
-                self.queues.remove(&handle);
+            } else if let Some(next) = q.rest.pop_front() {
+                q.first = next;
             } else {
-                q.first = q.rest.remove(0);
+                self.queues.remove(&handle);
             }
         }
         self.unused.push(key);
