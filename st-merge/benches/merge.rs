@@ -46,11 +46,17 @@ fn rank(me: u32, ranks: u32, periodic: bool) -> Section {
 #[divan::bench(args = [16, 256, 1024], sample_count = 10)]
 fn ring(bencher: Bencher<'_, '_>, ranks: u32) {
     let sections: Vec<Section> = (0..ranks).map(|r| rank(r, ranks, true)).collect();
-    bencher.counter(divan::counter::ItemsCount::new(ranks)).with_inputs(|| sections.clone()).bench_values(|s| black_box(merge(s, false)));
+    bencher
+        .counter(divan::counter::ItemsCount::new(ranks))
+        .with_inputs(|| sections.clone())
+        .bench_values(|s| black_box(merge(s, false)));
 }
 
 #[divan::bench(args = [16, 256, 1024], sample_count = 10)]
 fn chain(bencher: Bencher<'_, '_>, ranks: u32) {
     let sections: Vec<Section> = (0..ranks).map(|r| rank(r, ranks, false)).collect();
-    bencher.counter(divan::counter::ItemsCount::new(ranks)).with_inputs(|| sections.clone()).bench_values(|s| black_box(merge(s, false)));
+    bencher
+        .counter(divan::counter::ItemsCount::new(ranks))
+        .with_inputs(|| sections.clone())
+        .bench_values(|s| black_box(merge(s, false)));
 }

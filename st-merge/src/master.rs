@@ -221,11 +221,12 @@ impl Master {
         let present: HashSet<u64> = incoming.iter().map(|&at| tree.shapes[at]).collect();
         let mut bodies: HashMap<u64, Vec<Vec<u64>>> = HashMap::new();
         for &id in list {
-            if let Kind::Body(inner) = &self.nodes[id].kind {
-                if inner.len() >= 2 && !present.contains(&self.shape(id)) {
-                    let s: Vec<u64> = inner.iter().map(|&c| self.shape(c)).collect();
-                    bodies.entry(s[0]).or_default().push(s);
-                }
+            if let Kind::Body(inner) = &self.nodes[id].kind
+                && inner.len() >= 2
+                && !present.contains(&self.shape(id))
+            {
+                let s: Vec<u64> = inner.iter().map(|&c| self.shape(c)).collect();
+                bodies.entry(s[0]).or_default().push(s);
             }
         }
         let mut out = Vec::new();

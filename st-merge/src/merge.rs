@@ -166,7 +166,7 @@ fn first_appearance<'a>(
 fn renumbered(tree: &FlatTree, number: impl Fn(Sym) -> Sym) -> FlatTree {
     let rename = |i: &Item| match i {
         Item::Leaf { sym } => Item::Leaf { sym: number(*sym) },
-        Item::Body { .. } => i.clone(),
+        Item::Body { .. } => *i,
     };
     FlatTree::new(tree.items().iter().map(rename).collect())
 }

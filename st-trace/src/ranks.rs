@@ -95,12 +95,12 @@ impl RankSeq {
             if d == 0 {
                 return Some(before);
             }
-            if r.step != 0 && d.wrapping_rem(r.step) == 0 {
-                if let Ok(k) = u64::try_from(d.wrapping_div(r.step)) {
-                    if k < r.n {
-                        return Some(before + k);
-                    }
-                }
+            if r.step != 0
+                && d.wrapping_rem(r.step) == 0
+                && let Ok(k) = u64::try_from(d.wrapping_div(r.step))
+                && k < r.n
+            {
+                return Some(before + k);
             }
             before += r.n;
         }

@@ -1,4 +1,5 @@
 //! Properties of folding: exactness for every sequence, the papers' examples, size.
+#![expect(clippy::unwrap_used, reason = "a test fails by it")]
 
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any, prop_oneof, proptest};

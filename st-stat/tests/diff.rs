@@ -1,0 +1,91 @@
+//! What a comparison sees, and what it does not.
+#![expect(clippy::unwrap_used, reason = "a test fails by it")]
+
+use st_stat::diff::{Report, diff};
+use st_trace::calls::CallTable;
+use st_trace::objects::{Comm, Type};
+use st_trace::ranks::RankSeq;
+use st_trace::record::{Options, RankRecorder};
+use st_trace::section::Section;
+use st_trace::values::{ANY_SOURCE, ANY_TAG, NONE};
+
+/// A rank that makes these calls: (function, site, words).
+fn rank(calls: &[(&str, &str, &[i64])]) -> Vec<Section> {
+    let mut r = RankRecorder::new(0, Options::default());
+    let kind = "MPI_COMM_WORLD".into();
+    let members = RankSeq::first(4);
+    r.comms.predefined(Comm { kind, parent: 0, members, remote: RankSeq::default() });
+    let (words, parts) = (Vec::new(), Vec::new());
+    r.types.predefined(Type { kind: "MPI_INT".into(), words, parts, size: 4, lb: 0, extent: 4 });
+    r.open_thread(0);
+    for (name, site, words) in calls {
+        let site = r.sites.label(site);
+        let sym = r.symbol(CallTable::builtin().by_name(name).unwrap().id, site, 0);
+        r.record(0, sym, words, 0, 0);
+    }
+    vec![r.finish("host")]
+}
+
+fn compare(a: &[(&str, &str, &[i64])], b: &[(&str, &str, &[i64])], sites: bool) -> Report {
+    diff(&rank(a), &rank(b), sites).unwrap()
+}
+
+// count type dest tag comm; count type source tag comm rsource rtag bytes
+const SEND: &[i64] = &[3, 0, 1, 7, 0];
+
+#[test]
+fn sites_count_only_on_request() {
+    let (a, b) = ([("MPI_Send", "here", SEND)], [("MPI_Send", "there", SEND)]);
+    assert!(compare(&a, &b, false).same());
+    assert!(!compare(&a, &b, true).same());
+}
+
+#[test]
+fn a_wildcard_equals_what_it_received() {
+    let wild = [("MPI_Recv", "r", &[3, 0, ANY_SOURCE, ANY_TAG, 0, 2, 9, 12][..])];
+    let named = [("MPI_Recv", "r", &[3, 0, 2, 9, 0, NONE, NONE, 12][..])];
+    let other = [("MPI_Recv", "r", &[3, 0, 1, 9, 0, NONE, NONE, 12][..])];
+    assert!(compare(&wild, &named, false).same());
+    assert!(!compare(&wild, &other, false).same());
+}
+
+#[test]
+fn a_non_blocking_wildcard_is_resolved_by_its_completion() {
+    // requests, completed, source, tag, bytes
+    let wait = ("MPI_Wait", "w", &[1, 0, 1, 0, 1, 2, 1, 9, 1, 12][..]);
+    let wild = [("MPI_Irecv", "r", &[3, 0, ANY_SOURCE, 9, 0, 0][..]), wait];
+    let named = [("MPI_Irecv", "r", &[3, 0, 2, 9, 0, 0][..]), wait];
+    let other = [("MPI_Irecv", "r", &[3, 0, 3, 9, 0, 0][..]), wait];
+    assert!(compare(&wild, &named, false).same());
+    assert!(!compare(&wild, &other, false).same());
+}
+
+#[test]
+fn failed_polls_and_split_clock_reads_do_not_count() {
+    let yes = ("MPI_Test", "t", &[1, 0, 1, 1, 0, 1, 2, 1, 9, 1, 12, 1][..]);
+    let no = ("MPI_Test", "t", &[1, 0, 0, 0, 0, 0, 0, 17][..]);
+    assert!(compare(&[no, yes], &[yes], false).same());
+    let clock = |site, n: &'static [i64]| ("MPI_Wtime", site, n);
+    assert!(compare(&[clock("a", &[2]), clock("b", &[3])], &[clock("a", &[5])], false).same());
+    assert!(!compare(&[clock("a", &[2])], &[clock("a", &[5])], false).same());
+}
+
+#[test]
+fn a_missing_call_is_one_difference() {
+    let call = |tag| ("MPI_Send", "s", [3, 0, 1, tag, 0]);
+    let list = |tags: &[i64]| tags.iter().map(|&t| call(t)).collect::<Vec<_>>();
+    let run = |a: &[i64], b: &[i64]| {
+        let (a, b) = (list(a), list(b));
+        let view = |l: &[(&'static str, &'static str, [i64; 5])]| {
+            rank(&l.iter().map(|(n, s, w)| (*n, *s, &w[..])).collect::<Vec<_>>())
+        };
+        diff(&view(&a), &view(&b), false).unwrap()
+    };
+    let r = run(&[1, 2, 3, 4, 5, 6], &[1, 2, 4, 5, 6]);
+    assert_eq!((r.equal, r.different), (5, 1));
+    assert_eq!(r.first[0].0.a.as_ref().unwrap().index, 2);
+    assert!(r.first[0].0.b.is_none());
+    let r = run(&[1, 2, 3], &[1, 9, 3]);
+    assert_eq!((r.equal, r.different), (2, 1));
+    assert!(run(&[], &[]).same());
+}
