@@ -10,6 +10,39 @@ use st_trace::section::{Section, Symbol, Tables};
 /// Name of the pseudo call under which calls of further threads are listed.
 pub const OTHER_THREADS: &str = "(calls of threads other than the first)";
 
+/// Local functions that are recorded by name only, and that no other call depends on: replayed on objects of the
+/// replay's own.
+pub const STAND_INS: &[&str] = &[
+    "MPI_Info_create",
+    "MPI_Info_dup",
+    "MPI_Info_free",
+    "MPI_Info_set",
+    "MPI_Info_get",
+    "MPI_Info_get_nkeys",
+    "MPI_Info_get_nthkey",
+    "MPI_Info_get_valuelen",
+    "MPI_Info_delete",
+    "MPI_Comm_create_errhandler",
+    "MPI_Comm_set_errhandler",
+    "MPI_Comm_get_errhandler",
+    "MPI_Errhandler_free",
+    "MPI_Error_class",
+    "MPI_Error_string",
+    "MPI_Comm_create_keyval",
+    "MPI_Comm_free_keyval",
+    "MPI_Comm_set_attr",
+    "MPI_Comm_get_attr",
+    "MPI_Comm_delete_attr",
+    "MPI_Attr_get",
+    "MPI_Alloc_mem",
+    "MPI_Free_mem",
+    "MPI_Type_get_name",
+    "MPI_Type_set_name",
+    "MPI_Type_get_envelope",
+    "MPI_Type_get_extent_x",
+    "MPI_Type_get_true_extent_x",
+];
+
 /// A function that is recorded but cannot be replayed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Unsupported {
@@ -22,7 +55,9 @@ pub struct Unsupported {
 /// Whether calls of this symbol are replayed. Failed calls are: by doing nothing.
 #[must_use]
 pub fn is_supported(symbol: &Symbol) -> bool {
-    symbol.error != 0 || CallTable::builtin().get(symbol.call).is_some_and(|row| !row.properties.opaque)
+    let row = CallTable::builtin().get(symbol.call);
+    symbol.error != 0
+        || row.is_some_and(|row| !row.properties.opaque || STAND_INS.contains(&row.name.as_str()))
 }
 
 /// Name of a symbol's function.

@@ -18,6 +18,7 @@ struct st_constants {
     MPI_Request request_null;
     MPI_Message message_null, message_no_proc;
     MPI_Info info_null;
+    MPI_Errhandler errhandler_null, errors_are_fatal;
     int proc_null, any_source, any_tag, root, undefined;
     int order[2], distribute[3], default_argument, split_shared, type_class[3];
 };
@@ -33,6 +34,7 @@ void st_constants(struct st_constants *out)
         MPI_REQUEST_NULL,
         MPI_MESSAGE_NULL, MPI_MESSAGE_NO_PROC,
         MPI_INFO_NULL,
+        MPI_ERRHANDLER_NULL, MPI_ERRORS_ARE_FATAL,
         MPI_PROC_NULL, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_ROOT, MPI_UNDEFINED,
         {MPI_ORDER_C, MPI_ORDER_FORTRAN},
         {MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_CYCLIC, MPI_DISTRIBUTE_NONE},
@@ -41,4 +43,11 @@ void st_constants(struct st_constants *out)
         {MPI_TYPECLASS_REAL, MPI_TYPECLASS_INTEGER, MPI_TYPECLASS_COMPLEX},
     };
     *out = all;
+}
+
+/* Error handlers are variadic, which only C can define. */
+void st_no_handler(MPI_Comm *comm, int *code, ...)
+{
+    (void)comm;
+    (void)code;
 }

@@ -27,6 +27,8 @@ pub(crate) struct Constants {
     pub(crate) message_null: ffi::MPI_Message,
     pub(crate) message_no_proc: ffi::MPI_Message,
     pub(crate) info_null: ffi::MPI_Info,
+    pub(crate) errhandler_null: ffi::MPI_Errhandler,
+    pub(crate) errors_are_fatal: ffi::MPI_Errhandler,
     pub(crate) proc_null: c_int,
     pub(crate) any_source: c_int,
     pub(crate) any_tag: c_int,
@@ -42,6 +44,8 @@ pub(crate) struct Constants {
 unsafe extern "C" {
     fn st_constants(out: *mut Constants);
     fn st_type(name: *const c_char, out: *mut ffi::MPI_Datatype) -> c_int;
+    /// An error handler that does nothing.
+    pub(crate) fn st_no_handler(comm: *mut ffi::MPI_Comm, code: *mut c_int, ...);
     fn st_op(name: *const c_char, out: *mut ffi::MPI_Op) -> c_int;
 }
 

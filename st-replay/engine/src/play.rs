@@ -18,6 +18,7 @@ use st_tool::{Status, engine};
 use st_trace::calls::{CallTable, Row};
 use st_trace::section::Section;
 
+use crate::bookkeeping;
 use crate::buffers::Memory;
 use crate::call::mpi;
 use crate::clock::Clock;
@@ -168,6 +169,7 @@ fn play(args: &Args, rank: u32, section: &Section) -> Result<Status> {
         statuses: Vec::new(),
         array: Vec::new(),
         attached: Vec::new(),
+        own: bookkeeping::Own::default(),
     };
     let mut run = Run {
         args,
