@@ -22,7 +22,12 @@ const _: fn(mpi::ffi::MPI_Comm) -> std::ffi::c_int = |comm| comm.0;
 
 fn main() -> ExitCode {
     let args = Args::parse();
-    st_tool::report("st-kernels", run(args.kernel, &args.options))
+    let result = if args.paper.paper {
+        Err(UsageError("--paper is for st-kernels, which needs no engine".into()).into())
+    } else {
+        run(args.kernel, &args.options)
+    };
+    st_tool::report("st-kernels", result)
 }
 
 fn run(kernel: Kernel, options: &Options) -> Result<Status> {
