@@ -191,8 +191,9 @@ impl Folder {
                 return;
             }
             match self.open.continued() {
-                Some(found) if found.suffix.is_none() && self.lengthen(found) => return,
-                Some(Expected { at, level, suffix: Some(n) }) if self.wrap(at, level, n) => {}
+                Some(found) if found.suffix == 0 && self.lengthen(found.at, wide(found.level)) => return,
+                Some(Expected { at, level, suffix })
+                    if suffix > 0 && self.wrap(at, wide(level), wide(suffix)) => {}
                 _ => {
                     if !self.fold() {
                         return;
@@ -223,7 +224,7 @@ impl Folder {
     }
 
     /// Rule 2.
-    fn lengthen(&mut self, Expected { at, level, .. }: Expected) -> bool {
+    fn lengthen(&mut self, at: usize, level: usize) -> bool {
         let n = self.open.end() - 1 - at;
         let fits = self
             .open
@@ -297,6 +298,11 @@ impl Folder {
         self.open.push(Node::body(first, 2));
         true
     }
+}
+
+/// A level or suffix length, both bounded by [`DEEPEST`], as index.
+fn wide(n: u32) -> usize {
+    usize::try_from(n).unwrap_or(usize::MAX)
 }
 
 /// A folded sequence.

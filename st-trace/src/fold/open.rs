@@ -24,46 +24,49 @@ pub(super) struct Expected {
     /// Position of the node whose right spine the body lies on.
     pub(super) at: usize,
     /// How deep on that spine.
-    pub(super) level: usize,
-    /// How many of the body's last children the nodes after `at` repeat; `None`: all.
-    pub(super) suffix: Option<usize>,
+    pub(super) level: u32,
+    /// How many of the body's last children the nodes after `at` repeat; 0: all.
+    pub(super) suffix: u32,
 }
 
-#[derive(Debug)]
-struct Entry {
-    node: Node,
+/// What is compared of a node; apart from the nodes, so that the search for repeats stays in the cache.
+#[derive(Debug, Clone, Copy)]
+struct Mark {
+    shape: u64,
     /// Hash of the list up to and including this node.
     prefix: u64,
-    /// Previous position of the same shape.
-    before: Option<usize>,
-    /// Lengths of the undo lists before this node.
-    undo: [usize; 2],
-    /// Earlier ends of the same n-grams.
-    grams: [Option<usize>; 2],
+    /// Distance to the previous node of the same shape; 0: none.
+    back: u32,
+    /// Entries in the undo lists.
+    expected: u32,
 }
 
 /// Positions count from the beginning of the sequence, frozen nodes included.
 #[derive(Debug)]
 pub(super) struct Open {
-    entries: Vec<Entry>,
-    /// Nodes frozen so far: position of the first entry.
+    nodes: Vec<Node>,
+    marks: Vec<Mark>,
+    /// Nodes frozen so far: position of the first node here.
     base: usize,
-    /// Prefix hash before the first entry.
+    /// Prefix hash before the first node.
     base_prefix: u64,
     powers: Vec<u64>,
     latest: Map<usize>,
     expected: Map<Expected>,
     expected_undo: Vec<(u64, Option<Expected>)>,
     grams: Map<usize>,
-    grams_undo: Vec<(u64, Option<usize>)>,
+    /// Position of the node entered, key, and what the key had meant before.
+    grams_undo: Vec<(usize, u64, Option<usize>)>,
     /// The lowest end since [`Open::mark`].
     fell_to: usize,
+    scratch: Vec<(usize, u64, Expected)>,
 }
 
 impl Open {
     pub(super) fn new() -> Self {
         Self {
-            entries: Vec::new(),
+            nodes: Vec::new(),
+            marks: Vec::new(),
             base: 0,
             base_prefix: 0,
             powers: vec![1],
@@ -73,12 +76,13 @@ impl Open {
             grams: Map::default(),
             grams_undo: Vec::new(),
             fell_to: 0,
+            scratch: Vec::new(),
         }
     }
 
     /// Position after the last node.
     pub(super) fn end(&self) -> usize {
-        self.base + self.entries.len()
+        self.base + self.nodes.len()
     }
 
     /// Begins to watch which nodes stay: those below [`Open::fell_to`] did.
@@ -93,35 +97,39 @@ impl Open {
 
     /// Number of nodes.
     pub(super) fn len(&self) -> usize {
-        self.entries.len()
+        self.nodes.len()
     }
 
     pub(super) fn last(&self) -> Option<&Node> {
-        self.entries.last().map(|entry| &entry.node)
+        self.nodes.last()
     }
 
     pub(super) fn last_mut(&mut self) -> Option<&mut Node> {
-        self.entries.last_mut().map(|entry| &mut entry.node)
+        self.nodes.last_mut()
     }
 
     /// The node at a position, unless it is frozen.
     pub(super) fn at(&self, position: usize) -> Option<&Node> {
-        self.entries.get(position.checked_sub(self.base)?).map(|entry| &entry.node)
+        self.nodes.get(position.checked_sub(self.base)?)
     }
 
     pub(super) fn push(&mut self, node: Node) {
         let position = self.end();
-        let prefix = append(self.prefix_before(self.entries.len()), node.shape);
-        let before = self.latest.insert(node.shape, position);
-        let undo = [self.expected_undo.len(), self.grams_undo.len()];
-        let sampled = node.shape.is_multiple_of(8);
+        let shape = node.shape;
+        let prefix = append(self.prefix_before(self.marks.len()), shape);
+        let before = self.latest.insert(shape, position);
+        let back = before
+            .filter(|&at| at >= self.base)
+            .and_then(|at| u32::try_from(position - at).ok())
+            .unwrap_or(0);
         let is_body = node.as_body().is_some();
-        self.entries.push(Entry { node, prefix, before, undo, grams: [None; 2] });
-        if self.powers.len() <= self.entries.len() {
+        self.nodes.push(node);
+        self.marks.push(Mark { shape, prefix, back, expected: 0 });
+        if self.powers.len() <= self.marks.len() {
             let power = self.powers.last().copied().unwrap_or(1);
             self.powers.push(power.wrapping_mul(BASE));
         }
-        if sampled {
+        if shape.is_multiple_of(8) {
             self.enter_grams(position);
         }
         if is_body {
@@ -130,15 +138,21 @@ impl Open {
     }
 
     pub(super) fn pop(&mut self) -> Option<Node> {
-        let entry = self.entries.pop()?;
-        self.fell_to = self.fell_to.min(self.end());
-        match entry.before.filter(|&before| before >= self.base) {
-            Some(before) => self.latest.insert(entry.node.shape, before),
-            None => self.latest.remove(&entry.node.shape),
+        let (node, mark) = (self.nodes.pop()?, self.marks.pop()?);
+        let end = self.end();
+        self.fell_to = self.fell_to.min(end);
+        match usize::try_from(mark.back).unwrap_or(0) {
+            0 => self.latest.remove(&mark.shape),
+            back => self.latest.insert(mark.shape, end - back),
         };
-        undo(&mut self.expected, &mut self.expected_undo, entry.undo[0]);
-        undo(&mut self.grams, &mut self.grams_undo, entry.undo[1]);
-        Some(entry.node)
+        for _ in 0..mark.expected {
+            let Some((key, old)) = self.expected_undo.pop() else { break };
+            restore(&mut self.expected, key, old);
+        }
+        while let Some((_, key, old)) = self.grams_undo.pop_if(|&mut (at, ..)| at == end) {
+            restore(&mut self.grams, key, old);
+        }
+        Some(node)
     }
 
     /// Removes the last `n` nodes and returns them in order.
@@ -150,101 +164,99 @@ impl Open {
 
     /// Whether the list ends with nodes of these shapes.
     pub(super) fn ends_with(&self, nodes: &[Node]) -> bool {
-        let Some(start) = self.entries.len().checked_sub(nodes.len()) else { return false };
-        self.entries[start..].iter().zip(nodes).all(|(entry, node)| entry.node.same_shape(node))
+        let Some(start) = self.nodes.len().checked_sub(nodes.len()) else { return false };
+        self.nodes[start..].iter().zip(nodes).all(|(node, other)| node.same_shape(other))
     }
 
     /// What the list as it stands would continue.
     pub(super) fn continued(&self) -> Option<Expected> {
-        let entry = self.entries.last()?;
+        let mark = self.marks.last()?;
         self.expected
-            .get(&entry.prefix)
+            .get(&mark.prefix)
             .copied()
             .filter(|found| found.at >= self.base && found.at + 1 < self.end())
     }
 
     /// The shortest `n ≥ 2` found for which the last `n` nodes equal the `n` before.
     pub(super) fn repeat(&self) -> Option<usize> {
-        let last = self.entries.last()?;
-        let end = self.end() - 1;
-        let mut position = last.before;
+        let len = self.marks.len();
+        let mut at = len.checked_sub(1)?;
         for _ in 0..POSITIONS {
-            let Some(at) = position.filter(|&at| at >= self.base) else { break };
-            let n = end - at;
-            if 2 * n > self.entries.len() {
+            let back = usize::try_from(self.marks[at].back).unwrap_or(0);
+            if back == 0 || back > at {
+                break;
+            }
+            at -= back;
+            let n = len - 1 - at;
+            if 2 * n > len {
                 return None;
             }
             if self.repeats(n) {
                 return Some(n);
             }
-            position = self.entries[at - self.base].before;
         }
-        last.grams
-            .iter()
-            .flatten()
-            .map(|&at| end - at)
-            .find(|&n| 2 * n <= self.entries.len() && self.repeats(n))
+        let end = self.end() - 1;
+        let grams = self.grams_undo.iter().rev().take(GRAMS.len()).filter(|&&(position, ..)| position == end);
+        grams
+            .filter_map(|&(.., at)| at.filter(|&at| at >= self.base))
+            .map(|at| end - at)
+            .find(|&n| 2 * n <= len && self.repeats(n))
     }
 
     fn repeats(&self, n: usize) -> bool {
-        let len = self.entries.len();
+        let len = self.marks.len();
         n >= 2
+            && self.marks[len - 2].shape == self.marks[len - 2 - n].shape
             && self.hash(len - 2 * n, len - n) == self.hash(len - n, len)
-            && (len - n..len).all(|i| self.entries[i].node.same_shape(&self.entries[i - n].node))
+            && (len - n..len).all(|i| self.nodes[i].same_shape(&self.nodes[i - n]))
     }
 
     /// Gives up the oldest `n` nodes.
     pub(super) fn freeze(&mut self, n: usize) -> Vec<Node> {
-        let n = n.min(self.entries.len());
+        let n = n.min(self.nodes.len());
         self.base_prefix = self.prefix_before(n);
         self.base += n;
-        let drop =
-            self.entries.get(n).map_or([self.expected_undo.len(), self.grams_undo.len()], |entry| entry.undo);
-        for (key, _) in self.expected_undo.drain(..drop[0]) {
+        let mut gone = 0;
+        for mark in self.marks.drain(..n) {
+            if self.latest.get(&mark.shape).is_some_and(|&at| at < self.base) {
+                self.latest.remove(&mark.shape);
+            }
+            gone += usize::try_from(mark.expected).unwrap_or(0);
+        }
+        for (key, _) in self.expected_undo.drain(..gone) {
             if self.expected.get(&key).is_some_and(|found| found.at < self.base) {
                 self.expected.remove(&key);
             }
         }
-        for (key, _) in self.grams_undo.drain(..drop[1]) {
+        let gone = self.grams_undo.partition_point(|&(at, ..)| at < self.base);
+        for (_, key, _) in self.grams_undo.drain(..gone) {
             if self.grams.get(&key).is_some_and(|&at| at < self.base) {
                 self.grams.remove(&key);
             }
         }
-        let frozen: Vec<Node> = self.entries.drain(..n).map(|entry| entry.node).collect();
-        for node in &frozen {
-            if self.latest.get(&node.shape).is_some_and(|&at| at < self.base) {
-                self.latest.remove(&node.shape);
-            }
-        }
-        for entry in &mut self.entries {
-            entry.undo[0] -= drop[0];
-            entry.undo[1] -= drop[1];
-            for gram in &mut entry.grams {
-                *gram = gram.filter(|&at| at >= self.base);
-            }
-        }
-        frozen
+        self.nodes.drain(..n).collect()
     }
 
     pub(super) fn into_nodes(self) -> impl Iterator<Item = Node> {
-        self.entries.into_iter().map(|entry| entry.node)
+        self.nodes.into_iter()
     }
 
     /// Memory behind the list, in words of 8 bytes; table sizes estimated from their capacity.
     pub(super) fn heap_words(&self) -> usize {
-        let nodes: usize = self.entries.iter().map(|entry| entry.node.heap_words()).sum();
+        let nodes: usize = self.nodes.iter().map(Node::heap_words).sum();
         nodes
-            + self.entries.capacity() * (size_of::<Entry>() / 8)
+            + self.nodes.capacity() * (size_of::<Node>() / 8)
+            + 3 * self.marks.capacity()
             + self.powers.capacity()
             + 3 * (self.latest.capacity() + self.grams.capacity() + self.grams_undo.capacity())
             + 6 * (self.expected.capacity() + self.expected_undo.capacity())
     }
 
     fn prefix_before(&self, index: usize) -> u64 {
-        index.checked_sub(1).map_or(self.base_prefix, |before| self.entries[before].prefix)
+        index.checked_sub(1).map_or(self.base_prefix, |before| self.marks[before].prefix)
     }
 
-    /// Hash of the shapes of entries `from..to`.
+    /// Hash of the shapes of nodes `from..to`.
     fn hash(&self, from: usize, to: usize) -> u64 {
         let before = self.prefix_before(from).wrapping_mul(self.powers[to - from]);
         self.prefix_before(to).wrapping_sub(before)
@@ -253,70 +265,69 @@ impl Open {
     /// Enters the n-grams that end at the last node. Only one shape in eight is entered: at every node this would
     /// cost several times all the rest, and a long period contains many such shapes.
     fn enter_grams(&mut self, position: usize) {
-        let len = self.entries.len();
-        let mut found = [None; 2];
-        for (found, n) in found.iter_mut().zip(GRAMS) {
+        let len = self.marks.len();
+        for n in GRAMS {
             let Some(from) = len.checked_sub(n) else { continue };
             let key = self.hash(from, len) ^ u64::from(n == GRAMS[0]);
-            *found = self.grams.insert(key, position);
-            self.grams_undo.push((key, *found));
-        }
-        if let Some(entry) = self.entries.last_mut() {
-            entry.grams = found.map(|at| at.filter(|&at| at >= self.base));
+            let old = self.grams.insert(key, position);
+            self.grams_undo.push((position, key, old));
         }
     }
 
     /// Enters the prefix hashes that the list will have when one more iteration of a body on the right spine of the
     /// last node, or of a suffix of such a body, has been appended.
     fn expect_more(&mut self, at: usize) {
-        let Some(entry) = self.entries.last() else { return };
-        let prefix = entry.prefix;
-        let mut found = Vec::new();
-        let mut node = &entry.node;
+        let (Some(mark), Some(mut node)) = (self.marks.last(), self.nodes.last()) else { return };
+        let (prefix, mut entered) = (mark.prefix, 0);
+        let mut found = std::mem::take(&mut self.scratch);
         let mut level = 0;
         while let Some(body) = node.as_body() {
             let len = body.children.len();
-            found.push((len, body.hash, Expected { at, level, suffix: None }));
+            found.push((len, body.hash, Expected { at, level, suffix: 0 }));
             let mut hash = 0_u64;
             let mut power = 1_u64;
             for n in 1..len.min(WRAP + 1) {
                 hash = hash.wrapping_add(body.children[len - n].shape.wrapping_mul(power));
                 power = power.wrapping_mul(BASE);
                 if n >= 2 {
-                    found.push((n, hash, Expected { at, level, suffix: Some(n) }));
+                    found.push((n, hash, Expected { at, level, suffix: u32::try_from(n).unwrap_or(0) }));
                 }
             }
             let Some(last) = body.children.last() else { break };
             node = last;
             level += 1;
         }
-        for (len, hash, expected) in found {
+        for (len, hash, expected) in found.drain(..) {
             while self.powers.len() <= len {
                 let power = self.powers.last().copied().unwrap_or(1);
                 self.powers.push(power.wrapping_mul(BASE));
             }
             let key = prefix.wrapping_mul(self.powers[len]).wrapping_add(hash);
-            self.expect(key, expected);
+            entered += u32::from(self.expect(key, expected));
+        }
+        self.scratch = found;
+        if let Some(mark) = self.marks.last_mut() {
+            mark.expected = entered;
         }
     }
 
     /// Enters one expectation; whole bodies go before suffixes, and later ones before earlier ones of their kind.
-    fn expect(&mut self, key: u64, expected: Expected) {
+    /// Returns whether it was entered.
+    fn expect(&mut self, key: u64, expected: Expected) -> bool {
         let old = self.expected.get(&key).copied();
-        if expected.suffix.is_some() && old.is_some_and(|old| old.suffix.is_none() && old.at >= self.base) {
-            return;
+        if expected.suffix > 0 && old.is_some_and(|old| old.suffix == 0 && old.at >= self.base) {
+            return false;
         }
         self.expected.insert(key, expected);
         self.expected_undo.push((key, old));
+        true
     }
 }
 
-/// Takes back the latest insertions into a table.
-fn undo<V>(table: &mut Map<V>, done: &mut Vec<(u64, Option<V>)>, len: usize) {
-    for (key, old) in done.drain(len..).rev() {
-        match old {
-            Some(old) => table.insert(key, old),
-            None => table.remove(&key),
-        };
-    }
+/// Takes back an insertion into a table.
+fn restore<V>(table: &mut Map<V>, key: u64, old: Option<V>) {
+    match old {
+        Some(old) => table.insert(key, old),
+        None => table.remove(&key),
+    };
 }

@@ -9,6 +9,10 @@ const CONFIRM: u32 = 4;
 /// A candidate with so many agreements is not given up for one of a longer context.
 const FAR: u32 = 12;
 
+/// Up to so many elements each has a slot, beyond it one in eight, so that the table stays in the cache: a period is
+/// found at any of its values.
+const DENSE: usize = 1 << 15;
+
 /// Copies up to this length are always turned into elements when they break off.
 const SHORT: u64 = 64;
 
@@ -169,7 +173,7 @@ impl Coder {
         self.lits.push(value);
         self.plain = self.plain.saturating_add(1);
         self.context.enter(value);
-        if self.slots.len() < self.lits.len() {
+        if self.slots.len() < self.lits.len().min((self.lits.len() / 8).max(DENSE)) {
             self.grow_slots();
         }
         let near = self.remember(self.context.short());

@@ -30,13 +30,27 @@ pub use sealed::{Element, Sealed};
 
 /// An online integer stream.
 ///
-/// *Cost:* 24 bytes while all values are equal; then memory in proportion to the values that had to be stored.
+/// *Cost:* 32 bytes while all values are equal, 64 more up to 8 values; then memory in proportion to the values that
+/// had to be stored.
 #[derive(Debug, Clone, Default)]
 pub struct Ints {
     len: u64,
-    /// The only value so far, while `coder` is absent.
+    /// The first value.
     value: i64,
-    coder: Option<Box<Coder>>,
+    store: Store,
+}
+
+/// Values of a short stream. Most streams inside folded bodies are short or constant, and an encoder is large.
+const FEW: usize = 8;
+
+#[derive(Debug, Clone, Default)]
+enum Store {
+    /// All values are the first.
+    #[default]
+    Constant,
+    /// The first `len` of these.
+    Few(Box<[i64; FEW]>),
+    Coded(Box<Coder>),
 }
 
 impl Ints {
@@ -55,23 +69,53 @@ impl Ints {
     /// Appends `n` equal values; the result is that of `n` single pushes.
     #[inline]
     pub fn push_run(&mut self, value: i64, n: u64) {
-        if self.coder.is_none() {
-            if self.value == value || self.len == 0 {
-                self.value = value;
-                self.len += n;
-                return;
+        match &mut self.store {
+            Store::Constant if self.value == value || self.len == 0 => {
+                if n > 0 {
+                    self.value = value;
+                }
             }
-            if n == 0 {
-                return;
-            }
-            let mut coder = Box::new(Coder::default());
-            coder.push_run(self.value, self.len);
-            self.coder = Some(coder);
+            Store::Coded(coder) => coder.push_run(value, n),
+            _ => self.push_few(value, n),
         }
         self.len += n;
-        if let Some(coder) = &mut self.coder {
-            coder.push_run(value, n);
+    }
+
+    /// Appends to a stream that has no encoder, and makes one if it no longer fits.
+    fn push_few(&mut self, value: i64, n: u64) {
+        let few = self.few();
+        let places = usize::try_from(self.len).ok().zip(usize::try_from(self.len + n).ok());
+        if let Some((from, to)) = places.filter(|&(_, to)| to <= FEW) {
+            let mut few = few;
+            few[from..to].fill(value);
+            match &mut self.store {
+                Store::Few(store) => **store = few,
+                store => *store = Store::Few(Box::new(few)),
+            }
+            return;
         }
+        let mut coder = Box::new(self.encode_few(&few));
+        coder.push_run(value, n);
+        self.store = Store::Coded(coder);
+    }
+
+    /// The values of a stream without encoder, as far as they fit.
+    fn few(&self) -> [i64; FEW] {
+        match &self.store {
+            Store::Few(few) => **few,
+            _ => [self.value; FEW],
+        }
+    }
+
+    fn encode_few(&self, few: &[i64; FEW]) -> Coder {
+        let mut coder = Coder::default();
+        match self.store {
+            Store::Constant => coder.push_run(self.value, self.len),
+            _ => {
+                few.iter().take(usize::try_from(self.len).unwrap_or(FEW)).for_each(|&value| coder.push(value))
+            }
+        }
+        coder
     }
 
     /// Appends the content of another stream.
@@ -107,7 +151,8 @@ impl Ints {
         Values::new(self.cursor(), self.len)
     }
 
-    /// A reader with an open tail: after the last value the last run or copy goes on, a plain value repeats.
+    /// A reader with an open tail: after the last value a run or copy goes on, another value repeats. (A stream of
+    /// up to 8 values repeats its last; its sealed form may know better.)
     #[must_use]
     pub fn cursor(&self) -> Cursor<'_> {
         Cursor::new(self.parts())
@@ -116,28 +161,36 @@ impl Ints {
     /// The stored form.
     #[must_use]
     pub fn seal(self) -> Sealed {
-        match self.coder {
-            None if self.len == 0 => Sealed::default(),
-            None => Sealed::from_constant(self.value),
-            Some(coder) => {
-                let (lits, runs, copies) = coder.into_parts();
-                Sealed::canonical(lits, runs, copies)
-            }
-        }
+        let coder = match self.store {
+            Store::Constant if self.len == 0 => return Sealed::default(),
+            Store::Constant => return Sealed::from_constant(self.value),
+            Store::Few(ref few) => self.encode_few(few),
+            Store::Coded(coder) => *coder,
+        };
+        let (lits, runs, copies) = coder.into_parts();
+        Sealed::canonical(lits, runs, copies)
     }
 
     /// Memory behind this stream, in words of 8 bytes.
     #[must_use]
     pub fn heap_words(&self) -> usize {
-        self.coder.as_ref().map_or(0, |coder| coder.heap_words())
+        match &self.store {
+            Store::Constant => 0,
+            Store::Few(_) => FEW,
+            Store::Coded(coder) => coder.heap_words(),
+        }
     }
 
     fn parts(&self) -> Parts<'_> {
-        match &self.coder {
-            Some(coder) => coder.parts(),
-            None if self.len == 0 => Parts::default(),
-            None => Parts { lits: std::slice::from_ref(&self.value), runs: &[], copies: &[] },
-        }
+        let lits = match &self.store {
+            Store::Coded(coder) => return coder.parts(),
+            Store::Constant if self.len == 0 => &[],
+            Store::Constant => std::slice::from_ref(&self.value),
+            Store::Few(few) => {
+                usize::try_from(self.len).ok().and_then(|len| few.get(..len)).unwrap_or(&**few)
+            }
+        };
+        Parts { lits, runs: &[], copies: &[] }
     }
 }
 
