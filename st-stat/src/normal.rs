@@ -52,6 +52,9 @@ struct Pending {
     waits: bool,
 }
 
+/// Displacements above this are addresses, as in the call table's `addresses`.
+const ADDRESS: i64 = 1 << 32;
+
 /// Calls held back for an open receive before they are handed out as they are.
 const HELD: usize = 1 << 20;
 
@@ -214,6 +217,8 @@ impl<'a> Normal<'a> {
             Meaning::Ref(Object::Group) => Tables::lane_word(&tables.groups, w, self.rank),
             Meaning::Ref(Object::Type) => Tables::lane_word(&tables.types, w, self.rank),
             Meaning::Ref(Object::Op) => Tables::lane_word(&tables.ops, w, self.rank),
+            // The lower bound of a type that holds absolute addresses is where the process has its data.
+            Meaning::Int if slot.name == "lb" && w > ADDRESS => 0,
             _ => w as u64,
         }
     }
