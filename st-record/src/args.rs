@@ -36,7 +36,7 @@ pub struct Args {
     #[command(flatten)]
     pub talk: Talk,
     /// The command that starts the job, or inside mpirun the program
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }
 
@@ -83,6 +83,7 @@ mod tests {
         let b = Args::parse_from(["st-record", "mpirun", "-n", "4", "./a", "-q"]);
         assert_eq!((b.command.len(), b.talk.quiet, b.time_budget), (5, false, 256 << 20));
         assert!(Args::try_parse_from(["st-record"]).is_err());
+        assert!(Args::try_parse_from(["st-record", "--ouptut", "x.st", "./a"]).is_err());
         assert!(Args::try_parse_from(["st-record", "--time", "exact", "x"]).is_err());
     }
 }

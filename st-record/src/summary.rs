@@ -62,7 +62,10 @@ impl Summary<'_> {
         let mut all = Vec::new();
         if self.ranks < self.world {
             let missing = self.world - self.ranks;
-            all.push(format!("{missing} of {} ranks left no trace (killed before MPI_Finalize?)", self.world));
+            all.push(format!(
+                "{missing} of {} ranks left no trace (killed before MPI_Finalize?)",
+                self.world
+            ));
         }
         if n.stopped > 0 {
             all.push(format!("exact times stopped at the budget on {} ranks", n.stopped));
@@ -71,7 +74,8 @@ impl Summary<'_> {
             let calls: u64 = n.opaque.values().sum();
             let mut by_count: Vec<_> = n.opaque.iter().collect();
             by_count.sort_by_key(|(name, count)| (std::cmp::Reverse(**count), name.as_str()));
-            let named: Vec<_> = by_count.iter().take(4).map(|(name, count)| format!("{name} {count}")).collect();
+            let named: Vec<_> =
+                by_count.iter().take(4).map(|(name, count)| format!("{name} {count}")).collect();
             let more = if by_count.len() > named.len() { ", …" } else { "" };
             all.push(format!("{} calls by name only ({}{more})", thousands(calls), named.join(", ")));
         }
@@ -124,16 +128,12 @@ mod tests {
 
     #[test]
     fn the_line_says_what_is_where_and_what_is_missing() {
-        let mut notes = Notes { ranks: 4, calls: 33_701, own_ns: 33_600_000, time_bytes: 130_000, ..Notes::default() };
-        let summary = |notes, status| Summary {
-            file: "lmp-4r.st".into(),
-            bytes: 150_000,
-            notes,
-            ranks: 4,
-            world: 4,
-            elapsed: Duration::from_millis(1400),
-            status: ExitStatus::from_raw(status),
-        };
+        fn summary(notes: &Notes, status: i32) -> Summary<'_> {
+            let (elapsed, status) = (Duration::from_millis(1400), ExitStatus::from_raw(status));
+            Summary { file: "lmp-4r.st".into(), bytes: 150_000, notes, ranks: 4, world: 4, elapsed, status }
+        }
+        let mut notes =
+            Notes { ranks: 4, calls: 33_701, own_ns: 33_600_000, time_bytes: 130_000, ..Notes::default() };
         assert_eq!(
             summary(&notes, 0).line(),
             "4 ranks, 33,701 calls in 1.4 s → lmp-4r.st, 150 kB (exact times; 20 kB without); own cost about 0.6 %; \
@@ -143,12 +143,18 @@ mod tests {
         notes.opaque = [("MPI_Put".to_owned(), 2), ("MPI_Win_fence".to_owned(), 9)].into();
         let line = summary(&notes, 9).line();
         assert!(line.contains("11 calls by name only (MPI_Win_fence 9, MPI_Put 2)"), "{line}");
-        assert!(line.contains("stopped at the budget on 1 ranks") && line.ends_with("killed by signal 9"), "{line}");
+        assert!(
+            line.contains("stopped at the budget on 1 ranks") && line.ends_with("killed by signal 9"),
+            "{line}"
+        );
     }
 
     #[test]
     fn numbers_are_short() {
-        assert_eq!([size(7), size(1_250), size(20_400), size(1_250_000)], ["7 bytes", "1.2 kB", "20 kB", "1.2 MB"]);
+        assert_eq!(
+            [size(7), size(1_250), size(20_400), size(1_250_000)],
+            ["7 bytes", "1.2 kB", "20 kB", "1.2 MB"]
+        );
         assert_eq!([thousands(7), thousands(1_000), thousands(1_234_567)], ["7", "1,000", "1,234,567"]);
     }
 }
