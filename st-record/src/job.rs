@@ -127,7 +127,9 @@ pub fn become_rank(args: &Args, directory: &Path, launcher: Option<Mpi>) -> Resu
     let Some(file) = target::resolve(&words[0]) else { return Err(Failure::NotFound(words[0].clone())) };
     let mpi = match target::inspect(&file)? {
         Target::Links(mpi) => mpi,
-        Target::Other => launcher.context("cannot tell the MPI: the program links none, and the launcher starts any")?,
+        Target::Other => {
+            launcher.context("cannot tell the MPI: the program links none, and the launcher starts any")?
+        }
     };
     let mut variables = variables(args, directory);
     variables.push(preload(mpi)?);

@@ -75,7 +75,11 @@ pub fn mpi_of(words: &[OsString]) -> Result<Mpi> {
 
 /// A launcher's command line that gives its ranks these variables. The launcher itself is not preloaded.
 #[must_use]
-pub fn with_environment(words: &[OsString], variables: &[(String, OsString)], launcher: Option<Mpi>) -> Vec<OsString> {
+pub fn with_environment(
+    words: &[OsString],
+    variables: &[(String, OsString)],
+    launcher: Option<Mpi>,
+) -> Vec<OsString> {
     let mut options = Vec::new();
     for (name, value) in variables {
         if launcher == Some(Mpi::Mpich) {

@@ -51,7 +51,9 @@ impl Notes {
                     "own_ns" => notes.own_ns += value,
                     "time_bytes" => notes.time_bytes += value,
                     "stopped" => notes.stopped += value,
-                    _ if name.starts_with("MPI") => *notes.opaque.entry(name.to_owned()).or_default() += value,
+                    _ if name.starts_with("MPI") => {
+                        *notes.opaque.entry(name.to_owned()).or_default() += value
+                    }
                     _ => {}
                 }
             }
