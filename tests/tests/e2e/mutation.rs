@@ -167,7 +167,7 @@ fn mutants(line: &Line, row: &Row) -> Vec<(String, Vec<Line>)> {
     let made: Vec<usize> = (0..line.params.len()).filter(made).collect();
     for &i in &made {
         let (name, role, length) = parts(&line.params[i]);
-        found.push((format!("without {name}"), vec![with(i, "_".into())]));
+        found.push((format!("without {name}"), vec![with(i, format!("{name}=_{length}"))]));
         let other =
             |role: &&str| with(i, if *role == "_" { "_".into() } else { format!("{name}={role}{length}") });
         found.push((format!("{name} not {role}"), instead(role).iter().map(other).collect()));
