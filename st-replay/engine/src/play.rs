@@ -174,7 +174,7 @@ fn play(args: &Args, rank: u32, section: &Section) -> Result<Status> {
     let mut run = Run {
         args,
         rank,
-        pace: Pace::new(thread, rank),
+        pace: Pace::new(section, 0, rank)?,
         timed: Pace::is_known(thread),
         clock: Clock::new(args.compute),
         skipped: 0,
