@@ -69,8 +69,8 @@ impl Merger {
         if self.threads.len() < section.threads.len() {
             self.threads.resize_with(section.threads.len(), ThreadMerger::default);
         }
-        for (into, thread) in self.threads.iter_mut().zip(&section.threads) {
-            into.add(&section, thread, &renaming);
+        for (i, (into, thread)) in self.threads.iter_mut().zip(&section.threads).enumerate() {
+            into.add(&section, i, thread, &renaming);
         }
         if self.keep_columns {
             for (into, thread) in self.threads.iter_mut().zip(section.threads) {
@@ -121,11 +121,11 @@ impl Merger {
 }
 
 impl ThreadMerger {
-    fn add(&mut self, section: &Section, thread: &Thread, renaming: &Renaming) {
+    fn add(&mut self, section: &Section, index: usize, thread: &Thread, renaming: &Renaming) {
         let to = |s: Sym| renaming.symbols.get(s as usize).copied().unwrap_or(s);
         self.ranks.extend(&thread.ranks);
         self.master.add(&renumbered(&thread.tree, to), &thread.counts, &section.partitions, &thread.ranks);
-        self.params.add(section, thread, renaming);
+        self.params.add(section, index, thread, renaming);
         self.times.add(thread, renaming);
         self.lanes.merge(&thread.lanes);
     }

@@ -137,7 +137,7 @@ pub(crate) struct Params {
 
 impl Params {
     /// Adds a section's thread.
-    pub(crate) fn add(&mut self, section: &Section, thread: &Thread, renaming: &Renaming) {
+    pub(crate) fn add(&mut self, section: &Section, index: usize, thread: &Thread, renaming: &Renaming) {
         let table = CallTable::builtin();
         for (s, streams) in thread.params.iter().enumerate() {
             let (Some(symbol), Some(&to)) = (section.symbols.get(s), renaming.symbols.get(s)) else {
@@ -155,7 +155,10 @@ impl Params {
                 self.symbols[to] = slots.iter().map(SlotClasses::new).collect();
             }
             let own = |rank| own_rank(section, streams, slots, rank);
-            for ((slot, streams), into) in slots.iter().zip(streams).zip(&mut self.symbols[to]) {
+            let sym = Sym::try_from(s).unwrap_or(Sym::MAX);
+            for (i, ((slot, streams), into)) in
+                slots.iter().zip(streams).zip(&mut self.symbols[to]).enumerate()
+            {
                 if let (Some(lens), Some(into)) = (&streams.lens, &mut into.lens) {
                     let classes = &section.partitions[lens.partition as usize].classes;
                     for (stream, ranks) in lens.streams.iter().zip(classes) {
@@ -165,8 +168,9 @@ impl Params {
                 let classes = &section.partitions[streams.values.partition as usize].classes;
                 match slot.meaning {
                     Meaning::Ref(object) if !renaming.keeps(object) => {
-                        let renamed = rename(&streams.values, object, renaming);
-                        into.add(&renamed, classes, &own);
+                        let at = SlotAt { thread: index, sym, slot: i };
+                        let (renamed, classes) = rename(section, at, &streams.values, object, renaming);
+                        into.add(&renamed, &classes, &own);
                     }
                     _ => into.add(&streams.values, classes, &own),
                 }
@@ -182,9 +186,60 @@ impl Params {
     }
 }
 
-fn rename(e: &Elastic, object: Object, renaming: &Renaming) -> Elastic {
-    let streams = e.streams.iter().map(|s| s.map(|v| renaming.object(object, v))).collect();
-    Elastic { streams, ..e.clone() }
+/// A slot's streams with united object indices, and the ranks of each.
+fn rename(
+    section: &Section,
+    at: SlotAt,
+    e: &Elastic,
+    object: Object,
+    renaming: &Renaming,
+) -> (Elastic, Vec<RankList>) {
+    let united = |v| renaming.object(object, v);
+    let (mut streams, mut classes) = (Vec::new(), Vec::new());
+    for (stream, ranks) in e.streams.iter().zip(&section.partitions[e.partition as usize].classes) {
+        if stream.elements().all(|x| x.step == 0) {
+            streams.push(stream.map(united));
+            classes.push(ranks.clone());
+            continue;
+        }
+        // A renaming is no affine map, so indices that run up or down are renamed one by one, and by rank: ranks that
+        // read more of a common run read on where it is none any more.
+        for rank in ranks.iter() {
+            let values = values(section, at, rank);
+            streams.push(Sealed::from(values.into_iter().map(united).collect::<Vec<_>>()));
+            classes.push(RankList::single(rank));
+        }
+    }
+    (Elastic { streams, ..e.clone() }, classes)
+}
+
+/// A slot of a symbol of a thread.
+#[derive(Clone, Copy)]
+struct SlotAt {
+    thread: usize,
+    sym: Sym,
+    slot: usize,
+}
+
+/// All values of a slot on a rank. *Cost:* O(calls).
+fn values(section: &Section, at: SlotAt, rank: u32) -> Vec<i64> {
+    let mut out = Vec::new();
+    let Some(calls) = section.project(at.thread, rank) else { return out };
+    let slots = CallTable::builtin().slots(section.symbols[at.sym as usize].call);
+    // A section that cannot be read back to its end cannot be checked either; what can be read is kept.
+    for call in calls.map_while(Result::ok).filter(|c| c.sym == at.sym) {
+        let mut rest = &call.words[..];
+        for (i, slot) in slots.iter().enumerate() {
+            let Some((&first, tail)) = rest.split_first() else { break };
+            let n = if slot.list { usize::try_from(first).unwrap_or(0) } else { 1 };
+            let from = if slot.list { tail } else { rest };
+            if i == at.slot {
+                out.extend_from_slice(from.get(..n).unwrap_or(&[]));
+            }
+            rest = from.get(n..).unwrap_or(&[]);
+        }
+    }
+    out
 }
 
 /// The rank's own rank in the communicators that a symbol's calls name, if it is the same in all of them.

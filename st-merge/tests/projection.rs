@@ -22,6 +22,8 @@ enum Act {
     Wait { site: u8, n: usize },
     /// A barrier, on world or on a row communicator.
     Barrier { site: u8, row: bool },
+    /// Barriers on all communicators one after the other: their indices run up, but not alike on all ranks.
+    Sweep,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -46,6 +48,7 @@ fn act() -> impl Strategy<Value = Act> {
         (0u8..3, 0i64..4, peer).prop_map(|(site, count, peer)| Act::Send { site, count, peer }),
         (0u8..2, 0usize..3).prop_map(|(site, n)| Act::Wait { site, n }),
         (0u8..2, any::<bool>()).prop_map(|(site, row)| Act::Barrier { site, row }),
+        Just(Act::Sweep),
     ]
 }
 
@@ -66,6 +69,7 @@ struct Machine {
     recorder: RankRecorder,
     world: i64,
     row: i64,
+    all: Vec<i64>,
     int: i64,
     clock: i64,
 }
@@ -92,6 +96,14 @@ impl Machine {
         let split = CallTable::builtin().by_name("MPI_Comm_split").unwrap().id;
         let members = (0..RANKS).filter(|r| r % 2 == rank % 2).collect();
         let row = recorder.comms.create(split, 9, comm("MPI_Comm_split", 1, members));
+        let dup = CallTable::builtin().by_name("MPI_Comm_dup").unwrap().id;
+        let mut all = vec![world, row];
+        for site in 10..14 {
+            if rank == 2 && site == 12 {
+                recorder.comms.create(dup, 6, comm("y", 1, vec![2]));
+            }
+            all.push(recorder.comms.create(dup, site, comm("MPI_Comm_dup", site, (0..RANKS).collect())));
+        }
         let int = recorder.types.predefined(Type {
             kind: "MPI_INT".into(),
             words: vec![],
@@ -101,7 +113,7 @@ impl Machine {
             extent: 4,
         });
         recorder.open_thread(0);
-        Self { rank, recorder, world, row, int, clock: 0 }
+        Self { rank, recorder, world, row, all, int, clock: 0 }
     }
 
     fn run(&mut self, code: &[Code]) {
@@ -123,6 +135,12 @@ impl Machine {
 
     fn act(&mut self, act: &Act) {
         let (name, site, words) = match act {
+            Act::Sweep => {
+                for comm in self.all.clone() {
+                    self.call("MPI_Barrier", 9, &[comm]);
+                }
+                return;
+            }
             Act::Send { site, count, peer } => {
                 let peer = match peer {
                     Peer::Absolute(r) => i64::from(*r),
@@ -145,11 +163,15 @@ impl Machine {
                 ("MPI_Barrier", site, vec![if *row { self.row } else { self.world }])
             }
         };
+        self.call(name, *site, &words);
+    }
+
+    fn call(&mut self, name: &str, site: u8, words: &[i64]) {
         let site = self.recorder.sites.label(&format!("{name} {site}"));
         let call = CallTable::builtin().by_name(name).unwrap().id;
         let sym = self.recorder.symbol(call, site, 0);
         self.clock += 10;
-        self.recorder.record(0, sym, &words, self.clock, self.clock + 3);
+        self.recorder.record(0, sym, words, self.clock, self.clock + 3);
     }
 }
 
