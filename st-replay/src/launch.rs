@@ -9,7 +9,7 @@ use std::process::Command;
 use std::thread::available_parallelism;
 
 use anyhow::{Context, Result, bail};
-use st_tool::{Input, Launch, Mpi, Status, UsageError, each_section, engine};
+use st_tool::{Input, InvalidStream, Launch, Mpi, Status, UsageError, each_section, engine};
 use st_trace::header::Header;
 use tempfile::NamedTempFile;
 
@@ -50,7 +50,7 @@ pub fn run(args: &Args) -> Result<Ended> {
         list(&preflight, job.map(|j| j.rank))?;
         return Ok(Ended::Here(Status::Ok));
     }
-    check(&preflight, args)?;
+    check(&preflight, &header, args)?;
     let recorded = Mpi::ALL.into_iter().find(|mpi| mpi.name() == header.mpi.flavour);
     start(args, trace, recorded, preflight.world(&header))
 }
@@ -89,12 +89,21 @@ fn list(preflight: &Preflight, rank: Option<u32>) -> Result<()> {
     Ok(())
 }
 
-/// Says which calls cannot be replayed, and fails unless they are to be left out.
+/// Checks that all ranks are there, says which calls cannot be replayed, and fails unless they are to be left out.
 ///
 /// # Errors
 ///
-/// If there are such calls and `--skip-unsupported` was not given.
-pub fn check(preflight: &Preflight, args: &Args) -> Result<()> {
+/// If a rank is missing, or there are such calls and `--skip-unsupported` was not given.
+pub fn check(preflight: &Preflight, header: &Header, args: &Args) -> Result<()> {
+    let world = preflight.world(header);
+    let missing = preflight.missing(world);
+    if let Some(first) = missing.lowest() {
+        let trace = args.trace.display();
+        let n = missing.len();
+        bail!(InvalidStream(format!(
+            "{trace}: {n} of {world} ranks are missing, the first of them rank {first}"
+        )));
+    }
     let unsupported = preflight.unsupported();
     if unsupported.is_empty() {
         return Ok(());

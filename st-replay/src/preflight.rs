@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use st_trace::calls::CallTable;
 use st_trace::header::Header;
 use st_trace::project::Error;
+use st_trace::ranklist::RankList;
 use st_trace::section::{Section, Symbol, Tables};
 
 /// Name of the pseudo call under which calls of further threads are listed.
@@ -70,7 +71,7 @@ pub fn name_of(symbol: &Symbol, tables: &Tables) -> String {
 #[derive(Clone, Debug, Default)]
 pub struct Preflight {
     unsupported: BTreeMap<String, u64>,
-    ranks: u32,
+    ranks: RankList,
 }
 
 impl Preflight {
@@ -81,7 +82,7 @@ impl Preflight {
     ///
     /// If the section is malformed.
     pub fn see(&mut self, section: &Section) -> Result<(), Error> {
-        self.ranks = self.ranks.max(section.ranks.highest().map_or(0, |r| r.saturating_add(1)));
+        self.ranks = self.ranks.union(&section.ranks);
         let bad: Vec<bool> = section.symbols.iter().map(|s| !is_supported(s)).collect();
         for (index, thread) in section.threads.iter().enumerate() {
             if index == 0 && !bad.contains(&true) {
@@ -115,7 +116,13 @@ impl Preflight {
     /// Number of ranks to start: the world's size by the header, or by the highest rank if the header does not say.
     #[must_use]
     pub fn world(&self, header: &Header) -> u32 {
-        if header.world > 0 { header.world } else { self.ranks }
+        if header.world > 0 { header.world } else { self.ranks.highest().map_or(0, |r| r.saturating_add(1)) }
+    }
+
+    /// Ranks of a world of this size that the trace does not hold.
+    #[must_use]
+    pub fn missing(&self, world: u32) -> RankList {
+        RankList::first(world).difference(&self.ranks)
     }
 }
 
@@ -125,4 +132,39 @@ pub fn summary(unsupported: &[Unsupported]) -> String {
     let calls: u64 = unsupported.iter().map(|u| u.calls).sum();
     let names: Vec<String> = unsupported.iter().map(|u| format!("{} ({})", u.name, u.calls)).collect();
     format!("{calls} call{} cannot be replayed: {}", if calls == 1 { "" } else { "s" }, names.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use st_trace::record::{Options, RankRecorder};
+
+    fn section(rank: u32, calls: &[(&str, u32)]) -> Section {
+        let mut recorder = RankRecorder::new(rank, Options::default());
+        let thread = recorder.open_thread(0);
+        let site = recorder.sites.stack(Vec::new());
+        for (name, error) in calls {
+            let call = CallTable::builtin().by_name(name).map(|row| row.id);
+            let call = call.unwrap_or_else(|| recorder.unknown_call(name));
+            let sym = recorder.symbol(call, site, *error);
+            recorder.record(thread, sym, &[], 0, 0);
+        }
+        recorder.finish("host")
+    }
+
+    #[test]
+    fn unsupported_calls_are_counted_and_missing_ranks_named() {
+        let mut preflight = Preflight::default();
+        preflight
+            .see(&section(0, &[("MPI_Init", 0), ("MPI_New_thing", 0), ("MPI_Put", 0), ("MPI_Put", 0)]))
+            .unwrap();
+        preflight
+            .see(&section(2, &[("MPI_Init", 0), ("MPI_Put", 0), ("MPI_Put", 9), ("MPI_Info_set", 0)]))
+            .unwrap();
+        let found = preflight.unsupported();
+        assert_eq!(summary(&found), "4 calls cannot be replayed: MPI_New_thing (1), MPI_Put (3)");
+        assert_eq!(preflight.world(&Header::default()), 3);
+        assert_eq!(preflight.world(&Header { world: 4, ..Header::default() }), 4);
+        assert_eq!(preflight.missing(4).iter().collect::<Vec<_>>(), [1, 3]);
+    }
 }

@@ -68,7 +68,7 @@ fn prepare(args: &Args, job: Launch) -> Result<Prepared> {
             let trace = args.trace.display();
             bail!(UsageError(format!("{trace} has {world} ranks: start {world}, not {}", job.size)));
         }
-        launch::check(&preflight, args)?;
+        launch::check(&preflight, &header, args)?;
     }
     match load::of_rank(&args.trace, &args.input, rank) {
         Ok(section) => {
