@@ -21,7 +21,8 @@ define with_mpi
 done
 endef
 
-.PHONY: help build build-demo check test fmt clippy clippy-mpi doc tree licences deny man man-check unit e2e \
+.NOTPARALLEL:
+.PHONY: help build build-demo check test fmt clippy clippy-mpi doc tree licences deny man man-check unit unit-mpi e2e \
     test-programs demo bench fuzz completions install clean
 
 help: ## list the targets
@@ -39,7 +40,7 @@ check: fmt clippy unit ## format, lints and unit tests of what needs no MPI: the
 
 test: ## everything that must hold, end to end under every MPI found
 	tools/bootstrap test
-	$(MAKE) fmt tree licences deny clippy clippy-mpi doc unit man-check fuzz build e2e
+	$(MAKE) fmt tree licences deny clippy clippy-mpi doc unit unit-mpi man-check fuzz build e2e
 	tools/test-programs lammps
 
 fmt:
@@ -77,6 +78,9 @@ man-check:
 
 unit:
 	$(CARGO) test --locked $(NO_MPI) --exclude st-tests
+
+unit-mpi:
+	$(call with_mpi,openmpi mpich,$(CARGO) test --release --locked $(ONLY_MPI))
 
 e2e:
 	$(CARGO) test --locked -p st-tests
