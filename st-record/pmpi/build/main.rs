@@ -3,6 +3,8 @@
 //! Outputs in `OUT_DIR`: `types.rs` (types and numeric constants), `constants.rs` (what only C can see) and
 //! `wrappers.rs`. Sets `cfg(openmpi)` or `cfg(mpich)`.
 
+#![expect(clippy::print_stdout, reason = "how a build script talks to cargo")]
+
 mod body;
 mod header;
 mod params;

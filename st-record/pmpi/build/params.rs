@@ -54,7 +54,8 @@ impl<'a> Params<'a> {
         for (i, p) in row.params.iter().enumerate() {
             let side = matches!(p.role.as_str(), "count" | "type" | "counts" | "displs" | "ints" | "types");
             in_place = in_place && side || p.role == "inplace";
-            self.param(i, p, in_place && p.role != "inplace").map_err(|e| format!("{}: {}: {e}", row.name, p.name))?;
+            self.param(i, p, in_place && p.role != "inplace")
+                .map_err(|e| format!("{}: {}: {e}", row.name, p.name))?;
         }
         Ok(self.code)
     }
@@ -94,8 +95,11 @@ impl<'a> Params<'a> {
             "committype" => self.before(quote!(let v = c.datatype((*#a).raw()); c.push(v);)),
             "freecomm" | "freegroup" | "freetype" | "freeop" => self.free(i, p),
             "newcomm" | "newgroup" | "newtype" | "newop" => self.create(i, p),
-            "outint" | "outaint" | "outcount64" | "flag" | "outcompare" | "outtopo" | "outpeer" => self.output(i, p),
-            "newrequest" | "newmessage" | "message" | "startrequest" | "freerequest" | "cancelrequest" | "queryrequest" => {
+            "outint" | "outaint" | "outcount64" | "flag" | "outcompare" | "outtopo" | "outpeer" => {
+                self.output(i, p)
+            }
+            "newrequest" | "newmessage" | "message" | "startrequest" | "freerequest" | "cancelrequest"
+            | "queryrequest" => {
                 self.request(i, p);
             }
             "status" => self.status(i)?,
@@ -158,7 +162,12 @@ impl<'a> Params<'a> {
 
     /// The argument with a name and its number of elements.
     fn named(&self, name: &str) -> Result<(Ident, TokenStream), String> {
-        let i = self.row.params.iter().position(|p| p.name == name).ok_or_else(|| format!("no parameter {name}"))?;
+        let i = self
+            .row
+            .params
+            .iter()
+            .position(|p| p.name == name)
+            .ok_or_else(|| format!("no parameter {name}"))?;
         let n = match self.row.params[i].length {
             Length::Param(j) => argument(j),
             _ => return Err(format!("{name} has no length parameter")),
@@ -234,7 +243,11 @@ impl<'a> Params<'a> {
         };
         let default = if p.role == "flag" { quote!(0) } else { quote!(NONE) };
         self.before(quote!(#at = c.reserve(#default);));
-        let failed = if p.role == "flag" && self.row.properties.poll { quote!(if *#a == 0 { c.poll_failed(); }) } else { quote!() };
+        let failed = if p.role == "flag" && self.row.properties.poll {
+            quote!(if *#a == 0 { c.poll_failed(); })
+        } else {
+            quote!()
+        };
         self.after(quote!(let v = #value; c.set(#at, v); #failed));
     }
 
@@ -277,13 +290,16 @@ impl<'a> Params<'a> {
 
     fn request(&mut self, i: usize, p: &Param) {
         let (a, at) = (argument(i), self.place(i));
-        let (receive, persistent) =
-            (self.row.name.contains("recv") || self.row.name.contains("Recv"), self.row.name.ends_with("_init"));
+        let (receive, persistent) = (
+            self.row.name.contains("recv") || self.row.name.contains("Recv"),
+            self.row.name.ends_with("_init"),
+        );
         let wildcard = self.wildcard();
         match p.role.as_str() {
             "newrequest" => {
                 self.before(quote!(#at = c.reserve(NULL);));
-                let promise = self.role_index("newcomm").map(argument).map(|n| quote!(c.keep_promise(#n, promised);));
+                let promise =
+                    self.role_index("newcomm").map(argument).map(|n| quote!(c.keep_promise(#n, promised);));
                 self.after(quote! {
                     let v = c.new_request(#a, Kind { receive: #receive, persistent: #persistent, wildcard: #wildcard });
                     c.set(#at, v);
@@ -336,7 +352,8 @@ impl<'a> Params<'a> {
         let a = argument(i);
         self.variable(quote!(let mut #a = #a;));
         let name = self.row.name.as_str();
-        let many = if name.ends_with("all") || name.ends_with("some") { quote!(i64::from(a0)) } else { quote!(1) };
+        let many =
+            if name.ends_with("all") || name.ends_with("some") { quote!(i64::from(a0)) } else { quote!(1) };
         self.before(quote!(#a = c.own_statuses(#a, #many);));
         let after = match name {
             "MPI_Wait" | "MPI_Waitall" => quote!(c.completed_all(#a);),
@@ -344,7 +361,9 @@ impl<'a> Params<'a> {
             "MPI_Waitsome" => quote!(c.completed_some(a3, i64::from(*a2), #a);),
             "MPI_Test" => quote!(if *a1 != 0 { c.completed_all(#a); } else { c.completed_none(); }),
             "MPI_Testall" => quote!(if *a2 != 0 { c.completed_all(#a); } else { c.completed_none(); }),
-            "MPI_Testany" => quote!(if *a3 != 0 { c.completed_some(a2, 1, #a); } else { c.completed_none(); }),
+            "MPI_Testany" => {
+                quote!(if *a3 != 0 { c.completed_some(a2, 1, #a); } else { c.completed_none(); })
+            }
             "MPI_Testsome" => quote! {
                 if *a2 > 0 { c.completed_some(a3, i64::from(*a2), #a); } else { c.completed_none(); c.poll_failed(); }
             },

@@ -103,10 +103,17 @@ pub(crate) fn build(toolchain: &Toolchain, out: &Path) -> Result<String, String>
         let _ = writeln!(c, "#ifdef {name}\n{name},\n#else\n-1,\n#endif");
     }
     let _ = writeln!(c, "}};");
-    let _ = writeln!(rust, "pub(crate) safe static st_errors: [::std::os::raw::c_int; {}];", ERROR_CLASSES.len());
+    let _ =
+        writeln!(rust, "pub(crate) safe static st_errors: [::std::os::raw::c_int; {}];", ERROR_CLASSES.len());
     rust.push_str("}\n");
     let file = out.join("shim.c");
     std::fs::write(&file, c).map_err(|e| format!("{}: {e}", file.display()))?;
-    cc::Build::new().file(&file).includes(&toolchain.includes).warnings(false).pic(true).try_compile("st_shim").map_err(|e| e.to_string())?;
+    cc::Build::new()
+        .file(&file)
+        .includes(&toolchain.includes)
+        .warnings(false)
+        .pic(true)
+        .try_compile("st_shim")
+        .map_err(|e| e.to_string())?;
     Ok(rust)
 }

@@ -27,7 +27,9 @@ impl Toolchain {
             return Err(format!("{mpicc} -show: {}", output.status));
         }
         let line = String::from_utf8_lossy(&output.stdout).into_owned();
-        let all = |flag: &str| line.split_whitespace().filter_map(|w| w.strip_prefix(flag).map(str::to_owned)).collect();
+        let all = |flag: &str| {
+            line.split_whitespace().filter_map(|w| w.strip_prefix(flag).map(str::to_owned)).collect()
+        };
         Ok(Self { includes: all("-I"), directories: all("-L"), libraries: all("-l") })
     }
 

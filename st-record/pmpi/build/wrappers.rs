@@ -10,7 +10,9 @@ use st_trace::calls::{CallTable, FIRST_UNKNOWN};
 /// language layers themselves: conversions between handles and statuses of C and Fortran, address arithmetic,
 /// and the tool interface.
 fn is_noise(name: &str) -> bool {
-    ["_f2c", "_c2f", "_f2f08", "_f082f", "_c2f08", "_f082c", "_FN", "_fn", "_FN_NULL"].iter().any(|e| name.ends_with(e))
+    ["_f2c", "_c2f", "_f2f08", "_f082f", "_c2f08", "_f082c", "_FN", "_fn", "_FN_NULL"]
+        .iter()
+        .any(|e| name.ends_with(e))
         || name.starts_with("MPI_T_")
         || name == "MPI_Aint_add"
         || name == "MPI_Aint_diff"
@@ -22,7 +24,9 @@ pub(crate) fn generate(header: &Header) -> Result<String, String> {
     let (mut names, mut items, mut real) = (Vec::new(), Vec::new(), Vec::new());
     let mut unknown: Vec<String> = Vec::new();
     for (name, f) in &header.functions {
-        let Some(base) = name.strip_prefix('P').filter(|b| header.functions.contains_key(*b)) else { continue };
+        let Some(base) = name.strip_prefix('P').filter(|b| header.functions.contains_key(*b)) else {
+            continue;
+        };
         if let Some(k) = f.params.iter().position(|p| quote!(#p).to_string().contains("__va_list")) {
             return Err(format!("{name}: parameter {k} is a va_list"));
         }

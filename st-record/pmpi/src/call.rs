@@ -3,8 +3,8 @@
 use crate::clock::Clock;
 use crate::generated::real;
 use crate::life;
-use crate::normal;
 use crate::local::Inside;
+use crate::normal;
 use crate::polls::Repeat;
 use crate::scribe::Scribe;
 use crate::state::{Event, NESTED, RECORDING, STATE};
@@ -17,7 +17,6 @@ use std::sync::atomic::Ordering;
 /// A call that is being recorded. Dropped also when a C++ exception passes through.
 pub(crate) struct Call {
     id: u16,
-    repeat: Repeat,
     registers: Registers,
     clock: Option<Clock>,
     event: Event,
@@ -39,7 +38,7 @@ impl Call {
         };
         let event =
             Event { call: CallId(id), site: 0, error: 0, repeat, opaque, always: false, enter: 0, exit: 0 };
-        Some(Self { id, repeat, registers, clock: None, event, arrived: None, _inside: inside })
+        Some(Self { id, registers, clock: None, event, arrived: None, _inside: inside })
     }
 
     /// Reads the inputs.

@@ -32,9 +32,18 @@ pub(crate) struct Clock {
 impl Clock {
     /// Measures the counter for a tenth of a millisecond.
     pub(crate) fn start() -> Self {
-        let source = std::fs::read_to_string("/sys/devices/system/clocksource/clocksource0/current_clocksource");
+        let source =
+            std::fs::read_to_string("/sys/devices/system/clocksource/clocksource0/current_clocksource");
         let counter = source.is_ok_and(|s| s.trim() == "tsc");
-        let mut c = Self { counter, ticks: 0, ns: 0, rate: 1 << POINT, due: u64::MAX, interval: SHORTEST, first: (0, 0) };
+        let mut c = Self {
+            counter,
+            ticks: 0,
+            ns: 0,
+            rate: 1 << POINT,
+            due: u64::MAX,
+            interval: SHORTEST,
+            first: (0, 0),
+        };
         c.first = (c.read(), monotonic());
         (c.ticks, c.ns) = c.first;
         if counter {
@@ -77,7 +86,8 @@ impl Clock {
         if let Some(r) = rate(t - self.first.0, truth - self.first.1) {
             // The error is worked off over the next interval, at no more than a thousandth.
             let limit = i128::from(r) / 1000;
-            let slew = (i128::from(truth - shown) * i128::from(r) / i128::from(self.interval)).clamp(-limit, limit);
+            let slew =
+                (i128::from(truth - shown) * i128::from(r) / i128::from(self.interval)).clamp(-limit, limit);
             self.rate = u64::try_from(i128::from(r) + slew).unwrap_or(r);
         }
         (self.ticks, self.ns) = (t, shown);
@@ -91,7 +101,7 @@ impl Clock {
     }
 
     #[inline]
-    #[expect(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "ns since the last correction")]
+    #[expect(clippy::cast_possible_truncation, reason = "ns since the last correction")]
     fn at(&self, ticks: u64) -> i64 {
         // Another processor's counter may be behind by a few ticks.
         let elapsed = ticks.saturating_sub(self.ticks);

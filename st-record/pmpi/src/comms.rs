@@ -49,7 +49,9 @@ impl Comms {
         let mut group = MPI_Group::from_raw(k::st_MPI_GROUP_NULL);
         unsafe { real::MPI_Comm_group(world, &raw mut group) };
         self.world = group.raw();
-        for (handle, kind) in [(k::st_MPI_COMM_WORLD, "MPI_COMM_WORLD"), (k::st_MPI_COMM_SELF, "MPI_COMM_SELF")] {
+        for (handle, kind) in
+            [(k::st_MPI_COMM_WORLD, "MPI_COMM_WORLD"), (k::st_MPI_COMM_SELF, "MPI_COMM_SELF")]
+        {
             let (content, info) = self.describe(handle, kind, 0);
             let index = recorder.comms.predefined(content);
             self.set(handle, index, info);
@@ -86,7 +88,13 @@ impl Comms {
     }
 
     /// Registers a new communicator made from the one with index `parent`.
-    pub(crate) fn create(&mut self, handle: u64, parent: i64, made: Made<'_>, recorder: &mut RankRecorder) -> i64 {
+    pub(crate) fn create(
+        &mut self,
+        handle: u64,
+        parent: i64,
+        made: Made<'_>,
+        recorder: &mut RankRecorder,
+    ) -> i64 {
         if handle == k::st_MPI_COMM_NULL {
             return -1;
         }
@@ -262,7 +270,9 @@ impl Comms {
         let (mut into, mut out, mut weighted) = (0, 0, 0);
         if topology(comm) == k::st_MPI_DIST_GRAPH {
             let comm = MPI_Comm::from_raw(comm);
-            unsafe { real::MPI_Dist_graph_neighbors_count(comm, &raw mut into, &raw mut out, &raw mut weighted) };
+            unsafe {
+                real::MPI_Dist_graph_neighbors_count(comm, &raw mut into, &raw mut out, &raw mut weighted)
+            };
         }
         (i64::from(into), i64::from(out))
     }

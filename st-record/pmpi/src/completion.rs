@@ -53,7 +53,12 @@ impl Scribe<'_> {
     }
 
     /// The requests at `n` positions are complete; statuses in the order of the positions.
-    pub(crate) unsafe fn completed_some(&mut self, positions: *const c_int, n: i64, statuses: *const MPI_Status) {
+    pub(crate) unsafe fn completed_some(
+        &mut self,
+        positions: *const c_int,
+        n: i64,
+        statuses: *const MPI_Status,
+    ) {
         for i in 0..usize::try_from(n).unwrap_or(0) {
             // MPI_UNDEFINED is negative: there was no active request.
             if let Ok(position) = usize::try_from(unsafe { *positions.wrapping_add(i) }) {

@@ -31,6 +31,7 @@ mod polls;
 mod requests;
 mod scribe;
 mod settings;
+#[expect(unreachable_pub, reason = "public in the launcher, whose file it is")]
 #[path = "../../src/size.rs"]
 mod size;
 mod state;

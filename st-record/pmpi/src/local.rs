@@ -22,6 +22,7 @@ thread_local! {
 /// Makes the recorder ignore (`on` = 1) or see again (`on` = 0) the MPI calls of the calling thread; nests. A
 /// replayer finds this symbol by `dlsym` and brackets the calls that are its own.
 #[unsafe(no_mangle)]
+#[expect(unreachable_pub, reason = "exported to C")]
 pub extern "C" fn st_pause(on: c_int) {
     LOCAL.with(|l| {
         let n = l.paused.get();

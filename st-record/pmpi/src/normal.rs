@@ -98,7 +98,9 @@ mod tests {
         assert_eq!(rank(k::st_MPI_ROOT), ROOT);
         assert_eq!((rank(0), rank(7)), (0, 7));
         assert_eq!((tag(k::st_MPI_ANY_TAG), tag(3)), (ANY_TAG, 3));
-        assert!(is_wildcard(k::st_MPI_ANY_SOURCE, 3) && is_wildcard(0, k::st_MPI_ANY_TAG) && !is_wildcard(0, 3));
+        assert!(
+            is_wildcard(k::st_MPI_ANY_SOURCE, 3) && is_wildcard(0, k::st_MPI_ANY_TAG) && !is_wildcard(0, 3)
+        );
         assert_eq!((compare(k::st_MPI_SIMILAR), topology(k::st_MPI_CART)), (2, 2));
         assert_eq!((topology(k::st_MPI_UNDEFINED), arrayorder(k::st_MPI_ORDER_FORTRAN)), (0, 1));
         assert_eq!((splittype(k::st_MPI_COMM_TYPE_SHARED), splittype(12345)), (0, NONE));

@@ -78,11 +78,11 @@ impl Output {
     /// Writes exact times; returns the bytes of exact times so far.
     pub(crate) fn times(&mut self, thread: u32, chunk: &Chunk) -> u64 {
         let before = self.written.load(Ordering::Relaxed);
-        if let Some(w) = &mut self.writer {
-            if let Err(e) = w.column_chunk(self.rank, thread, chunk) {
-                self.failure = Some(format!("{}: {e}", self.temporary.display()));
-                self.writer = None;
-            }
+        if let Some(w) = &mut self.writer
+            && let Err(e) = w.column_chunk(self.rank, thread, chunk)
+        {
+            self.failure = Some(format!("{}: {e}", self.temporary.display()));
+            self.writer = None;
         }
         self.bytes += self.written.load(Ordering::Relaxed) - before;
         self.bytes
@@ -98,7 +98,8 @@ impl Output {
         let written = match (failure, writer) {
             (None, Some(writer)) => {
                 let note = note(&state, bytes);
-                let (directory, quiet, rank) = (state.settings.output.clone(), state.settings.quiet, self.rank);
+                let (directory, quiet, rank) =
+                    (state.settings.output.clone(), state.settings.quiet, self.rank);
                 let section = state.recorder.finish(&host());
                 finish(writer, &section)
                     .and_then(|()| fs::rename(&temporary, &target))
@@ -170,7 +171,12 @@ fn binding(state: &State) -> &'static str {
     let module = frame.and_then(|f| sites.modules().get(f.module as usize));
     let file = module.and_then(|m| Path::new(&m.path).file_name()).map(|f| f.to_string_lossy().into_owned());
     match file.as_deref().unwrap_or_default() {
-        f if f.starts_with("libmpi_mpifh") || f.starts_with("libmpichfort") || f.starts_with("libmpi_usempi") => "Fortran",
+        f if f.starts_with("libmpi_mpifh")
+            || f.starts_with("libmpichfort")
+            || f.starts_with("libmpi_usempi") =>
+        {
+            "Fortran"
+        }
         f if f.starts_with("libmpi_cxx") || f.starts_with("libmpichcxx") => "C++",
         f if f.starts_with("MPI.") && f.contains("cpython") => "Python",
         _ => "C",
@@ -187,7 +193,11 @@ fn open_line(directory: &Path, header: &Header) {
         Some(target) => target.to_owned(),
     };
     let library = env!("ST_MPI_LIBRARY");
-    say(&format!("{library} {}, {}; recording to {to} (-q: silent)", header.mpi.version, header.bindings.join(", ")));
+    say(&format!(
+        "{library} {}, {}; recording to {to} (-q: silent)",
+        header.mpi.version,
+        header.bindings.join(", ")
+    ));
 }
 
 /// Name of the trace of a job: `app-4r.st`.

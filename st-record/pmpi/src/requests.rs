@@ -75,7 +75,14 @@ impl Requests {
     }
 
     /// A new request under a number of its thread.
-    pub(crate) fn add(&mut self, numbers: &mut Numbers, thread: usize, handle: u64, place: usize, kind: Kind) -> Key {
+    pub(crate) fn add(
+        &mut self,
+        numbers: &mut Numbers,
+        thread: usize,
+        handle: u64,
+        place: usize,
+        kind: Kind,
+    ) -> Key {
         let slot = Slot {
             handle,
             place,

@@ -243,9 +243,9 @@ impl<'a> Scribe<'a> {
         }
         let State { requests, threads, .. } = &mut *self.state;
         let thread = &mut threads[self.thread];
-        let key = requests
-            .claim(handle, place.expose_provenance())
-            .unwrap_or_else(|| requests.add(&mut thread.numbers, self.thread, handle, place.expose_provenance(), Kind::default()));
+        let key = requests.claim(handle, place.expose_provenance()).unwrap_or_else(|| {
+            requests.add(&mut thread.numbers, self.thread, handle, place.expose_provenance(), Kind::default())
+        });
         thread.listed.push(Some(key));
         requests.number(key)
     }

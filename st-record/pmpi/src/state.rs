@@ -127,7 +127,8 @@ impl State {
     pub(crate) fn thread(&mut self) -> usize {
         LOCAL.with(|l| match l.thread.get() {
             0 => {
-                let unwinder = Unwinder::new(Arc::clone(&self.sites)).with_depth_limit(self.settings.stack_depth);
+                let unwinder =
+                    Unwinder::new(Arc::clone(&self.sites)).with_depth_limit(self.settings.stack_depth);
                 self.threads.push(Thread {
                     index: self.recorder.open_thread(self.clock.now()),
                     unwinder,
@@ -274,7 +275,7 @@ impl State {
     #[inline]
     pub(crate) fn samples(&mut self) -> bool {
         self.calls += 1;
-        self.calls % SAMPLE == 0
+        self.calls.is_multiple_of(SAMPLE)
     }
 
     /// Adds the measured cost of one call.

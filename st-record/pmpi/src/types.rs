@@ -52,7 +52,9 @@ impl Types {
             return i;
         }
         let index = match self.predefined.get(&handle) {
-            Some(name) => recorder.types.predefined(content(handle, (*name).to_owned(), Vec::new(), Vec::new())),
+            Some(name) => {
+                recorder.types.predefined(content(handle, (*name).to_owned(), Vec::new(), Vec::new()))
+            }
             None => {
                 // Made by a function without a row; the library may know a name for it.
                 let mut t = content(handle, own_name(handle), Vec::new(), Vec::new());
@@ -66,7 +68,13 @@ impl Types {
     }
 
     /// Registers the type that a constructor made, from the words of its call.
-    pub(crate) fn create(&mut self, handle: u64, made: Made<'_>, call: &[i64], recorder: &mut RankRecorder) -> i64 {
+    pub(crate) fn create(
+        &mut self,
+        handle: u64,
+        made: Made<'_>,
+        call: &[i64],
+        recorder: &mut RankRecorder,
+    ) -> i64 {
         // Functions that look types up return one that is already there.
         let lookup = matches!(made.function, "MPI_Type_match_size" | "MPI_Type_create_f90_integer")
             || matches!(made.function, "MPI_Type_create_f90_real" | "MPI_Type_create_f90_complex");
@@ -132,7 +140,13 @@ impl Types {
     }
 
     /// Registers a user's operation.
-    pub(crate) fn new_op(&mut self, handle: u64, commutes: bool, made: Made<'_>, recorder: &mut RankRecorder) -> i64 {
+    pub(crate) fn new_op(
+        &mut self,
+        handle: u64,
+        commutes: bool,
+        made: Made<'_>,
+        recorder: &mut RankRecorder,
+    ) -> i64 {
         let op = Op { kind: made.function.to_owned(), commutes };
         let index = recorder.ops.create(made.call, made.site, op);
         self.ops.insert(handle, index);

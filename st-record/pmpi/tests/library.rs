@@ -1,0 +1,34 @@
+//! The built library as the loader sees it.
+
+use object::read::elf::{Dyn, ElfFile64};
+use object::{Endianness, Object, ObjectSymbol, elf};
+
+#[test]
+fn the_mpi_is_needed_and_both_names_are_exported() {
+    // `libst_pmpi.so` of the profile and target directory that this test was built in.
+    let test = std::env::current_exe().unwrap();
+    let path = test.parent().and_then(|deps| deps.parent()).unwrap().join("libst_pmpi.so");
+    let data = std::fs::read(path).unwrap();
+    let file = ElfFile64::<Endianness>::parse(&*data).unwrap();
+    let endian = file.endian();
+
+    // The loader must map the MPI that wrappers forward to, even where the program does so late (Python).
+    let sections = file.elf_section_table();
+    let (entries, link) = sections.dynamic(endian, &*data).unwrap().unwrap();
+    let strings = sections.strings(endian, &*data, link).unwrap();
+    let needed: Vec<_> = entries
+        .iter()
+        .filter(|d| d.tag32(endian).map(i64::from) == Some(elf::DT_NEEDED.0))
+        .map(|d| String::from_utf8_lossy(d.string(endian, strings).unwrap()).into_owned())
+        .collect();
+    assert!(needed.iter().any(|n| n.starts_with("libmpi.so") || n.starts_with("libmpich.so")), "{needed:?}");
+
+    let exported = |name: &str| file.dynamic_symbols().any(|s| s.is_definition() && s.name() == Ok(name));
+    for name in
+        ["MPI_Init", "PMPI_Init", "MPI_Waitall", "PMPI_Waitall", "MPI_File_open", "MPI_Pcontrol", "st_pause"]
+    {
+        assert!(exported(name), "{name} is not exported");
+    }
+    // Unwinding must stay the program's own.
+    assert!(!exported("_Unwind_Resume"));
+}
