@@ -110,8 +110,8 @@ static void intracommunicators(void)
         MPI_Comm_free(&none);
         say("MPI_Comm_free freecomm=most");
     }
-    MPI_Comm_split_type(W, MPI_COMM_TYPE_SHARED, 90 - rank, MPI_INFO_NULL, &node);
-    say("MPI_Comm_split_type comm=MPI_COMM_WORLD splittype=MPI_COMM_TYPE_SHARED key=%d newcomm=new:node", 90 - rank);
+    MPI_Comm_split_type(dup, MPI_COMM_TYPE_SHARED, 90 - rank, MPI_INFO_NULL, &node);
+    say("MPI_Comm_split_type comm=dup splittype=MPI_COMM_TYPE_SHARED key=%d newcomm=new:node", 90 - rank);
     use(node, "node", 1);
     MPI_Comm_disconnect(&node);
     say("MPI_Comm_disconnect freecomm=node");

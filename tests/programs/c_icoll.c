@@ -280,7 +280,8 @@ static void between_groups(void)
 int main(int argc, char **argv)
 {
     long total = 0;
-    int i;
+    int i, held = 0, first;
+    MPI_Request kept;
     MPI_Init(&argc, &argv);
     say("MPI_Init");
     MPI_Comm_rank(W, &rank);
@@ -302,12 +303,18 @@ int main(int argc, char **argv)
     say("MPI_Type_contiguous count=2 type=MPI_INT newtype=new:pair");
     MPI_Type_commit(&pair);
     say("MPI_Type_commit committype=pair");
+    /* Keeps slot 0, so that no request below has the number of the communicator. */
+    MPI_Recv_init(&held, 1, MPI_INT, 0, 99, W, &kept);
+    first = slot_recv_init(4);
+    say("MPI_Recv_init count=1 type=MPI_INT source=0 tag=99 comm=MPI_COMM_WORLD request=%q", first);
 
     to_and_from_a_root();
     all_to_all();
     reductions();
     between_groups();
 
+    MPI_Request_free(&kept);
+    say("MPI_Request_free request=%q", slot_free(first));
     MPI_Type_free(&pair);
     say("MPI_Type_free freetype=pair");
     MPI_Reduce(&sum, &total, 1, MPI_LONG, MPI_SUM, 0, W);

@@ -58,6 +58,12 @@ pub fn program(name: &str) -> Result<PathBuf, Failure> {
 ///
 /// If it was not built.
 pub fn engine(mpi: Mpi, name: &str) -> Result<PathBuf, Failure> {
+    if let Some(named) = env::var_os("ST_LIBRARY_PATH") {
+        let named = Path::new(&named).join(mpi.name()).join(name);
+        if named.is_file() {
+            return Ok(named);
+        }
+    }
     let directory = target()?.join(mpi.name());
     let program = program("st-record")?;
     let profile = program.parent().and_then(Path::file_name).unwrap_or_default();

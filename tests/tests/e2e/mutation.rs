@@ -12,10 +12,17 @@ use st_tests::{compare, conclude, place};
 use st_trace::calls::{CallId, CallTable, Row, TABLE};
 
 /// Rows that no program makes, and why.
-const NOT_MADE: [(&str, &str); 0] = [];
+const NOT_MADE: [(&str, &str); 1] = [("MPI_Abort", "ends the job: not all ranks of c_abort have a list")];
 
 /// Changes of a row that no program can notice, and why: function, mutation.
-const UNNOTICED: [(&str, &str, &str); 0] = [];
+const UNNOTICED: [(&str, &str, &str); 2] = [
+    (
+        "MPI_Init_thread",
+        "required and provided swapped",
+        "both libraries provide the level that is asked for",
+    ),
+    ("MPI_Imrecv", "message and newrequest swapped", "both make a slot of the same name and meaning"),
+];
 
 /// A recording read, with what its program states.
 struct Exhibit {
@@ -69,9 +76,14 @@ impl Exhibit {
         })
     }
 
-    fn notices(&self, table: &CallTable, ids: &[CallId]) -> bool {
-        let wrong = render(&self.trace, table, |id| ids.contains(&id), &self.right);
+    fn notices(&self, table: &CallTable, id: CallId) -> bool {
+        let wrong = render(&self.trace, table, |other| other == id, &self.right);
         compare::ranks(&self.stated, &wrong).is_err()
+    }
+
+    /// Whether a wrong table prints anything else: a count of 40 looks the same if taken for a tag.
+    fn shows(&self, table: &CallTable, id: CallId) -> bool {
+        render(&self.trace, table, |other| other == id, &self.right) != self.right
     }
 }
 
@@ -168,11 +180,14 @@ fn mutants(line: &Line, row: &Row) -> Vec<(String, Vec<Line>)> {
     for &i in &made {
         let (name, role, length) = parts(&line.params[i]);
         found.push((format!("without {name}"), vec![with(i, format!("{name}=_{length}"))]));
-        let other =
-            |role: &&str| with(i, if *role == "_" { "_".into() } else { format!("{name}={role}{length}") });
+        let other = |role: &&str| with(i, format!("{name}={role}{length}"));
         found.push((format!("{name} not {role}"), instead(role).iter().map(other).collect()));
         if !FIXED.contains(&role) {
-            found.push((format!("{name} misnamed"), vec![with(i, format!("wrong={role}{length}"))]));
+            let mut wrong = with(i, format!("wrong={role}{length}"));
+            // Arrays as long as it says stay so.
+            let (old, new) = (format!("[{name}]"), "[wrong]");
+            wrong.params.iter_mut().for_each(|p| *p = p.replace(&old, new));
+            found.push((format!("{name} misnamed"), vec![wrong]));
         }
     }
     for pair in made.windows(2) {
@@ -216,19 +231,23 @@ fn corrupting_a_row_of_the_call_table_is_noticed() {
             }
             continue;
         }
-        let noticed = |wrong: &[Line], ids: &[CallId]| {
-            let table = table(wrong);
-            witnesses.iter().any(|e| e.notices(&table, ids))
-        };
+        let noticed = |t: &CallTable| witnesses.iter().any(|e| e.notices(t, row.id));
         for (what, variants) in mutants(line, row) {
-            let variant = |v: Line| {
+            let corrupt = |v: Line| {
                 let mut wrong = right.clone();
                 wrong[at] = v;
-                noticed(&wrong, &[row.id])
+                table(&wrong)
             };
-            *tried.entry("changed").or_insert(0) += 1;
+            let other_role = variants.len() > 1;
+            let tables: Vec<_> = variants.into_iter().map(corrupt).collect();
             let known = UNNOTICED.iter().any(|(name, change, _)| *name == line.name && *change == what);
-            if variants.into_iter().any(variant) == known {
+            let found = tables.iter().any(noticed);
+            if !found && other_role && !tables.iter().any(|t| witnesses.iter().any(|e| e.shows(t, row.id))) {
+                *tried.entry("looks the same").or_insert(0) += 1;
+                continue;
+            }
+            *tried.entry("changed").or_insert(0) += 1;
+            if found == known {
                 failures.push(format!(
                     "{}: {what}{}",
                     line.name,
@@ -242,7 +261,7 @@ fn corrupting_a_row_of_the_call_table_is_noticed() {
         wrong[at].name.clone_from(&right[other].name);
         wrong[other].name.clone_from(&line.name);
         *tried.entry("renamed").or_insert(0) += 1;
-        if !noticed(&wrong, &[row.id]) {
+        if !noticed(&table(&wrong)) {
             failures.push(format!("{}: named {}", line.name, right[other].name));
         }
     }
