@@ -54,8 +54,14 @@ fn apart(name: &str) -> bool {
     // Conversions of handles between languages: local, and made by every Fortran call.
     let converts =
         name.ends_with("_f2c") || name.ends_with("_c2f") || name.contains("_f082") || name.contains("2f08");
+    // Sums of addresses, which the recorder leaves alone.
+    let sums = ["MPI_Aint_add", "MPI_Aint_diff"].contains(&name);
     // The profiling layer's own variants, and what the MPI_T interface declares in the same header.
-    converts || name.starts_with("MPI_T_") || name.starts_with("MPI_F_") || name.starts_with("MPI_F08_")
+    converts
+        || sums
+        || name.starts_with("MPI_T_")
+        || name.starts_with("MPI_F_")
+        || name.starts_with("MPI_F08_")
 }
 
 fn stands_in(mpi: Mpi) -> Result<(), Failure> {

@@ -11,6 +11,9 @@ use st_tests::{Failure, conclude, place};
 /// Positions to cut at: the first bytes, the last, and some between.
 const BETWEEN: usize = 40;
 
+/// Where the minor version is: streams of any are read.
+const MINOR: usize = 9;
+
 fn positions(length: usize) -> Vec<usize> {
     let mut all: Vec<_> = (0..=BETWEEN).map(|k| k * (length - 1) / BETWEEN).collect();
     all.extend([1, 7, 8, 9, 12, 20, length - 2, length - 9, length - 16]);
@@ -73,7 +76,7 @@ fn a_damaged_byte_is_found() {
     let file = directory.path().join("damaged.st");
     let whole = fs::read(&recording.trace).unwrap();
     let (mut failures, mut cases) = (Vec::new(), 0);
-    for at in positions(whole.len()) {
+    for at in positions(whole.len()).into_iter().filter(|at| *at != MINOR) {
         cases += 1;
         let mut bytes = whole.clone();
         bytes[at] ^= 0x10;
