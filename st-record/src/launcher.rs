@@ -62,10 +62,10 @@ pub fn program(words: &[OsString]) -> Option<usize> {
 ///
 /// If the program is statically linked, or neither tells.
 pub fn mpi_of(words: &[OsString]) -> Result<Mpi> {
-    if let Some(file) = program(words).and_then(|i| target::resolve(&words[i])) {
-        if let Target::Links(mpi) = target::inspect(&file)? {
-            return Ok(mpi);
-        }
+    if let Some(file) = program(words).and_then(|i| target::resolve(&words[i]))
+        && let Target::Links(mpi) = target::inspect(&file)?
+    {
+        return Ok(mpi);
     }
     let launcher = target::resolve(&words[0]);
     launcher

@@ -31,8 +31,9 @@ impl Summary<'_> {
     pub fn line(&self) -> String {
         let n = self.notes;
         let mut s = format!(
-            "{} ranks, {} calls in {} → {}, {}",
+            "{} {}, {} calls in {} → {}, {}",
             self.ranks,
+            if self.ranks == 1 { "rank" } else { "ranks" },
             thousands(n.calls),
             seconds(self.elapsed),
             self.file,
@@ -42,7 +43,7 @@ impl Summary<'_> {
             let without = self.bytes.saturating_sub(n.time_bytes);
             let _ = write!(s, " (exact times; {} without)", size(without));
         }
-        let _ = write!(s, "; own cost about {}", self.cost());
+        let _ = write!(s, "; own cost {}", self.cost());
         let _ = write!(s, "; {}; {}", self.losses(), ending(self.status));
         s
     }
@@ -52,8 +53,8 @@ impl Summary<'_> {
         let total = self.elapsed.as_nanos().saturating_mul(u128::from(self.ranks)).max(1);
         let permille = u128::from(self.notes.own_ns).saturating_mul(1000) / total;
         match permille {
-            0 => "0.1 % or less".into(),
-            p => format!("{}.{} %", p / 10, p % 10),
+            0 => "below 0.1 %".into(),
+            p => format!("about {}.{} %", p / 10, p % 10),
         }
     }
 
@@ -68,7 +69,7 @@ impl Summary<'_> {
             ));
         }
         if n.stopped > 0 {
-            all.push(format!("exact times stopped at the budget on {} ranks", n.stopped));
+            all.push(format!("exact times stopped at the budget on {} of {} ranks", n.stopped, self.ranks));
         }
         if !n.opaque.is_empty() {
             let calls: u64 = n.opaque.values().sum();
@@ -103,7 +104,7 @@ fn thousands(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::new();
     for (i, d) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i) % 3 == 0 {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
             out.push(',');
         }
         out.push(d);
@@ -144,7 +145,7 @@ mod tests {
         let line = summary(&notes, 9).line();
         assert!(line.contains("11 calls by name only (MPI_Win_fence 9, MPI_Put 2)"), "{line}");
         assert!(
-            line.contains("stopped at the budget on 1 ranks") && line.ends_with("killed by signal 9"),
+            line.contains("stopped at the budget on 1 of 4 ranks") && line.ends_with("killed by signal 9"),
             "{line}"
         );
     }
