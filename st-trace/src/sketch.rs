@@ -8,36 +8,62 @@
 //! Schulz 2008, section 3 (path-sensitive delta times).
 
 use std::collections::BTreeMap;
-use std::sync::OnceLock;
+
+/// Number of buckets but the one for zero: bounds below 2^62 ns.
+const BUCKETS: usize = count();
 
 /// Upper bounds of the buckets in ns, ascending; a longer duration falls into the last.
-fn bounds() -> &'static [u64] {
-    static BOUNDS: OnceLock<Vec<u64>> = OnceLock::new();
-    BOUNDS.get_or_init(|| {
-        // g = 101/99 in 64.64 fixed point: x ← ⌊x·101/99⌋, exact integers on every machine.
-        let mut out = Vec::with_capacity(2048);
-        let mut x: u128 = 1 << 64;
-        while x >> 64 < 1 << 62 {
-            let bound = u64::try_from(x >> 64).unwrap_or(u64::MAX);
-            if out.last() != Some(&bound) {
-                out.push(bound);
-            }
-            x = x / 99 * 101 + x % 99 * 101 / 99;
-        }
-        out
-    })
+static BOUNDS: [u64; BUCKETS] = bounds();
+
+/// Where the search begins: index of the first bound not below (8 + m)/8 · 2^k, at 8·k + m.
+static STARTS: [u16; 8 * 64 + 1] = starts();
+
+/// The next bound of g = 101/99 in 64.64 fixed point: x ← ⌊x·101/99⌋, exact integers on every machine.
+const fn next_bound(x: u128) -> u128 {
+    x / 99 * 101 + x % 99 * 101 / 99
 }
 
-/// Start of the search per power of two: index of the first bound that is at least 2^k.
-fn starts() -> &'static [u16; 65] {
-    static STARTS: OnceLock<[u16; 65]> = OnceLock::new();
-    STARTS.get_or_init(|| {
-        let b = bounds();
-        std::array::from_fn(|k| {
-            let low = 1u128 << k;
-            u16::try_from(b.partition_point(|&x| u128::from(x) < low)).unwrap_or(u16::MAX)
-        })
-    })
+const fn count() -> usize {
+    let (mut x, mut last, mut n) = (1u128 << 64, 0, 0);
+    while x >> 64 < 1 << 62 {
+        if x >> 64 != last {
+            last = x >> 64;
+            n += 1;
+        }
+        x = next_bound(x);
+    }
+    n
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "bounds are below 2^62")]
+const fn bounds() -> [u64; BUCKETS] {
+    let mut out = [0; BUCKETS];
+    let (mut x, mut last, mut n) = (1u128 << 64, 0, 0);
+    while x >> 64 < 1 << 62 {
+        if x >> 64 != last {
+            last = x >> 64;
+            out[n] = last as u64;
+            n += 1;
+        }
+        x = next_bound(x);
+    }
+    out
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "there are some two thousand bounds")]
+const fn starts() -> [u16; 8 * 64 + 1] {
+    let bounds = bounds();
+    let mut out = [0; 8 * 64 + 1];
+    let (mut i, mut at) = (0, 0);
+    while i < out.len() {
+        let low = ((8 + i as u128 % 8) << (i / 8)) / 8;
+        while at < BUCKETS && (bounds[at] as u128) < low {
+            at += 1;
+        }
+        out[i] = at as u16;
+        i += 1;
+    }
+    out
 }
 
 /// Index of the bucket of a duration in ns: 0 for zero, else 1 + index of the first bound that is not below it.
@@ -47,18 +73,18 @@ pub fn bucket(ns: u64) -> u16 {
     if ns == 0 {
         return 0;
     }
-    let k = 63 - ns.leading_zeros() as usize;
-    let s = starts();
-    let b = bounds();
-    let (lo, hi) = (usize::from(s[k]), usize::from(s[k + 1]).min(b.len() - 1));
-    let i = lo + b[lo..hi].partition_point(|&x| x < ns);
-    u16::try_from(i + 1).unwrap_or(u16::MAX)
+    let shift = ns.leading_zeros() as usize;
+    let i = 8 * (63 - shift) + ((ns << shift) >> 60) as usize - 8;
+    let (lo, hi) = (usize::from(STARTS[i]), usize::from(STARTS[i + 1]).min(BUCKETS - 1));
+    // A handful of bounds.
+    let at = (lo..hi).find(|&at| BOUNDS[at] >= ns).unwrap_or(hi);
+    u16::try_from(at + 1).unwrap_or(u16::MAX)
 }
 
 /// A duration in ns that stands for a bucket: within 1 % of every duration in it.
 #[must_use]
 pub fn representative(bucket: u16) -> u64 {
-    let b = bounds();
+    let b = &BOUNDS;
     match usize::from(bucket) {
         0 => 0,
         1 => 1,
@@ -211,6 +237,12 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
+        #[test]
+        fn a_bucket_is_found_as_by_plain_search(x in prop_oneof![0u64..5000, 0u64..1 << 60, any::<u64>()]) {
+            let plain = BOUNDS.partition_point(|&b| b < x).min(BUCKETS - 1) + 1;
+            prop_assert_eq!(usize::from(bucket(x)), if x == 0 { 0 } else { plain });
+        }
+
         #[test]
         fn representative_is_within_one_percent(x in prop_oneof![0u64..5000, 0u64..1 << 60]) {
             let r = representative(bucket(x));
