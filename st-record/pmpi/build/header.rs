@@ -19,7 +19,7 @@ pub(crate) struct Header {
     /// The other items (types, numeric constants) as Rust text.
     pub(crate) types: String,
     /// `Open MPI` or `MPICH`.
-    pub(crate) library: &'static str,
+    pub(crate) flavour: &'static str,
 }
 
 impl Header {
@@ -42,7 +42,7 @@ impl Header {
             .map_err(|e| format!("mpi.h: {e}"))?
             .to_string();
         let file = syn::parse_file(&bindings).map_err(|e| format!("bindgen's output: {e}"))?;
-        let library = if bindings.contains("OMPI_MAJOR_VERSION") {
+        let flavour = if bindings.contains("OMPI_MAJOR_VERSION") {
             "Open MPI"
         } else if bindings.contains("MPICH_VERSION") {
             "MPICH"
@@ -64,7 +64,7 @@ impl Header {
                 other => types.push_str(&format!("{}\n", quote::quote!(#other))),
             }
         }
-        Ok(Self { functions, types, library })
+        Ok(Self { functions, types, flavour })
     }
 }
 

@@ -28,9 +28,9 @@ fn run() -> Result<(), String> {
     let out = PathBuf::from(env::var_os("OUT_DIR").ok_or("OUT_DIR is not set")?);
     let toolchain = toolchain::Toolchain::detect()?;
     let header = header::Header::read(&toolchain)?;
-    let flavour = if header.library == "MPICH" { "mpich" } else { "openmpi" };
+    let flavour = if header.flavour == "MPICH" { "mpich" } else { "openmpi" };
     println!("cargo::rustc-cfg={flavour}");
-    println!("cargo::rustc-env=ST_MPI_LIBRARY={}", header.library);
+    println!("cargo::rustc-env=ST_MPI_LIBRARY={}", header.flavour);
     let constants = shim::build(&toolchain, &out)?;
     let wrappers = wrappers::generate(&header)?;
     write(&out.join("types.rs"), &header.types)?;
