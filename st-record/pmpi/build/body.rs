@@ -37,7 +37,7 @@ fn assemble(name: &str, id: u16, f: &Function, code: &Code) -> TokenStream {
     let opaque = code.opaque;
     let class = if result.to_string().ends_with("c_int") { quote!(i64::from(result)) } else { quote!(0) };
     let hooks = Hooks::of(name, &class);
-    let (first, prepared, returned, last) = (hooks.first, hooks.prepared, hooks.returned, hooks.last);
+    let (first, prepared, returned) = (hooks.first, hooks.prepared, hooks.returned);
     quote! {
         #[inline(never)]
         unsafe fn #body(next: #pointer #sep #decl) -> #result {
@@ -50,7 +50,6 @@ fn assemble(name: &str, id: u16, f: &Function, code: &Code) -> TokenStream {
                 let result = call.real(|| next(#args));
                 #returned
                 call.finish(#class, |c| { #after });
-                #last
                 result
             }
         }
@@ -66,8 +65,6 @@ struct Hooks {
     prepared: TokenStream,
     /// After the real call.
     returned: TokenStream,
-    /// After the call was recorded.
-    last: TokenStream,
 }
 
 impl Hooks {
@@ -79,13 +76,9 @@ impl Hooks {
                 returned: quote!(crate::life::after_init(#class);),
                 ..Self::default()
             },
-            "MPI_Finalize" => Self {
-                prepared: quote!(call.always();),
-                last: quote!(drop(call); crate::life::close();),
-                ..Self::default()
-            },
-            // It does not return: everything is recorded and written first.
-            "MPI_Abort" => Self {
+            // Everything is written before the real call: `MPI_Abort` does not return, and once a rank has left
+            // `MPI_Finalize` and ended with a non-zero status, a launcher kills the others wherever they are.
+            "MPI_Finalize" | "MPI_Abort" => Self {
                 prepared: quote!(call.always(); call.last(); crate::life::close();),
                 ..Self::default()
             },

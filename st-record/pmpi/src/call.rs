@@ -110,7 +110,7 @@ impl Call {
         self.event.always = true;
     }
 
-    /// A call that will not return: it ends as it begins.
+    /// A call whose end is not waited for: it ends as it begins.
     pub(crate) fn last(&mut self) {
         if let Some(c) = self.clock {
             self.event.enter = c.now();
