@@ -74,7 +74,6 @@ impl Hooks {
                 first: quote!(crate::life::before_init();),
                 prepared: quote!(call.always();),
                 returned: quote!(crate::life::after_init(#class);),
-                ..Self::default()
             },
             // Everything is written before the real call: `MPI_Abort` does not return, and once a rank has left
             // `MPI_Finalize` and ended with a non-zero status, a launcher kills the others wherever they are.
