@@ -58,7 +58,9 @@ pub struct Unsupported {
 pub fn is_supported(symbol: &Symbol) -> bool {
     let row = CallTable::builtin().get(symbol.call);
     symbol.error != 0
-        || row.is_some_and(|row| !row.properties.opaque || STAND_INS.contains(&row.name.as_str()))
+        || row.is_some_and(|row| {
+            !row.properties.opaque && !row.properties.unplayed || STAND_INS.contains(&row.name.as_str())
+        })
 }
 
 /// Name of a symbol's function.

@@ -163,6 +163,8 @@ pub struct Properties {
     pub local: bool,
     /// Recorded by name only.
     pub opaque: bool,
+    /// Recorded, but not made again by a replay.
+    pub unplayed: bool,
 }
 
 /// One row of the call table.
@@ -285,6 +287,7 @@ fn parse_row(line: &str) -> Result<Row, String> {
             "fold" => properties.fold = true,
             "start" => properties.start = true,
             "local" => properties.local = true,
+            "unplayed" => properties.unplayed = true,
             _ => return Err(format!("unknown property {p}")),
         }
     }

@@ -26,6 +26,8 @@ pub(crate) struct CommInfo {
     /// Size of the group that ranks in calls refer to.
     pub(crate) peers: i64,
     pub(crate) inter: bool,
+    /// Numbers of the caller's neighbours in the topology, once they were asked for.
+    degrees: Option<(i64, i64)>,
 }
 
 /// Communicators and groups in use.
@@ -174,7 +176,7 @@ impl Comms {
         }
         let local = i64::try_from(members.len()).unwrap_or(0);
         let peers = if inter != 0 { i64::try_from(remote.len()).unwrap_or(0) } else { local };
-        let info = CommInfo { rank, local, peers, inter: inter != 0 };
+        let info = CommInfo { rank, local, peers, inter: inter != 0, degrees: None };
         (Comm { kind: kind.to_owned(), parent, members, remote }, info)
     }
 
@@ -263,6 +265,29 @@ impl Comms {
             unsafe { real::MPI_Graph_neighbors_count(MPI_Comm::from_raw(comm), rank, &raw mut n) };
         }
         i64::from(n)
+    }
+
+    /// Numbers of neighbours that the caller receives from and sends to in a neighbourhood collective (MPI-3.1, 7.6); 0
+    /// without a topology.
+    pub(crate) fn degrees(&mut self, comm: u64, index: i64) -> (i64, i64) {
+        let info = self.info(index);
+        if let Some(known) = info.degrees {
+            return known;
+        }
+        let degrees = match topology(comm) {
+            t if t == k::st_MPI_CART => {
+                let n = 2 * Self::cart_dims(comm);
+                (n, n)
+            }
+            t if t == k::st_MPI_GRAPH => {
+                let n = Self::graph_degree(comm, info.rank);
+                (n, n)
+            }
+            t if t == k::st_MPI_DIST_GRAPH => Self::dist_degrees(comm),
+            _ => (0, 0),
+        };
+        self.set_info(index, CommInfo { degrees: Some(degrees), ..info });
+        degrees
     }
 
     /// In and out-degree of the caller in a distributed graph topology.

@@ -132,6 +132,11 @@ impl<'a> Scribe<'a> {
     pub(crate) fn dist_degrees(&mut self, comm: u64) -> (i64, i64) {
         Comms::dist_degrees(comm)
     }
+    /// See [`Comms::degrees`].
+    pub(crate) fn degrees(&mut self, comm: u64) -> (i64, i64) {
+        let index = self.comm(comm);
+        self.state.comms.degrees(comm, index)
+    }
     /// Registers a new communicator.
     pub(crate) fn new_comm(&mut self, parent: u64, handle: u64) -> i64 {
         let (parent, made) = (self.comm(parent), self.made());

@@ -1,0 +1,173 @@
+//! From the roles of a row to the code that reads its parameters.
+
+mod lists;
+mod objects;
+mod requests;
+
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+use st_trace::calls::{Length, Param, Row};
+use syn::Ident;
+
+/// Statements of a body.
+pub(crate) struct Code {
+    /// Variables shared by both phases.
+    pub(crate) variables: TokenStream,
+    /// Before the real call.
+    pub(crate) before: TokenStream,
+    /// After it, if it succeeded.
+    pub(crate) after: TokenStream,
+    /// Variant of `Repeat`.
+    pub(crate) repeat: &'static str,
+    /// Recorded by name only.
+    pub(crate) opaque: bool,
+}
+
+impl Code {
+    /// No parameters.
+    pub(crate) fn opaque() -> Self {
+        let nothing = TokenStream::new;
+        Self { variables: nothing(), before: nothing(), after: nothing(), repeat: "Never", opaque: true }
+    }
+}
+
+/// A row being translated.
+pub(crate) struct Params<'a> {
+    row: &'a Row,
+    code: Code,
+}
+
+impl<'a> Params<'a> {
+    pub(crate) fn new(row: &'a Row) -> Self {
+        let repeat = match (row.properties.poll, row.properties.fold) {
+            (true, _) => "WhileFailing",
+            (_, true) => "Always",
+            _ => "Never",
+        };
+        Self { row, code: Code { repeat, opaque: false, ..Code::opaque() } }
+    }
+
+    /// Code for all parameters.
+    pub(crate) fn code(mut self) -> Result<Code, String> {
+        let row = self.row;
+        if let (Some(root), Some(comm)) = (self.role("root"), self.role("comm")) {
+            let by_root = row.params.iter().any(|p| p.role.starts_with("root") && p.role != "root");
+            self.before(quote!(let significant = c.significance(#comm.raw(), #root, #by_root);));
+        }
+        let mut in_place = false;
+        for (i, p) in row.params.iter().enumerate() {
+            let side = matches!(p.role.as_str(), "count" | "type" | "counts" | "displs" | "ints" | "types");
+            in_place = in_place && side || p.role == "inplace";
+            self.param(i, p, in_place && p.role != "inplace")
+                .map_err(|e| format!("{}: {}: {e}", row.name, p.name))?;
+        }
+        Ok(self.code)
+    }
+
+    fn param(&mut self, i: usize, p: &Param, in_place: bool) -> Result<(), String> {
+        let a = argument(i);
+        if p.length != Length::None {
+            return self.list(i, p, in_place);
+        }
+        match p.role.as_str() {
+            "_" => {}
+            "inplace" => self.before(quote!(let in_place = c.in_place(#a.cast());)),
+            "count" | "type" | "rootcount" | "roottype" | "op" => {
+                let value = match p.role.as_str() {
+                    "count" | "rootcount" => quote!(#a.word()),
+                    "op" => quote!(c.op(#a.raw())),
+                    _ => quote!(c.datatype(#a.raw())),
+                };
+                let absent = if p.role.ends_with("count") { quote!(0) } else { quote!(NULL) };
+                let condition = self.significant(p, in_place);
+                self.before(match condition {
+                    Some(s) => quote!(let v = if #s { #value } else { #absent }; c.push(v);),
+                    None => quote!(let v = #value; c.push(v);),
+                });
+            }
+            "int" | "aint" | "key" => self.before(quote!(c.push(#a.word());)),
+            "color" | "arrayorder" | "splittype" | "typeclass" => {
+                let f = format_ident!("{}", p.role);
+                self.before(quote!(c.push(normal::#f(#a));));
+            }
+            "dest" | "source" | "root" | "leader" | "peer" => self.before(quote!(c.push(normal::rank(#a));)),
+            "tag" => self.before(quote!(c.push(normal::tag(#a));)),
+            "comm" | "group" => {
+                let f = format_ident!("{}", p.role);
+                self.before(quote!(let v = c.#f(#a.raw()); c.push(v);));
+            }
+            "committype" => self.before(quote!(let v = c.datatype((*#a).raw()); c.push(v);)),
+            "freecomm" | "freegroup" | "freetype" | "freeop" => self.free(i, p),
+            "newcomm" | "newgroup" | "newtype" | "newop" => self.create(i, p),
+            "outint" | "outaint" | "outcount64" | "flag" | "outcompare" | "outtopo" | "outpeer" => {
+                self.output(i, p)
+            }
+            "newrequest" | "newmessage" | "message" | "startrequest" | "freerequest" | "cancelrequest"
+            | "queryrequest" => {
+                self.request(i, p);
+            }
+            "status" => self.status(i)?,
+            "completed" => self.completed(i)?,
+            r => return Err(format!("no code for role {r}")),
+        }
+        Ok(())
+    }
+
+    /// Condition under which a parameter of a collective means something.
+    fn significant(&self, p: &Param, in_place: bool) -> Option<TokenStream> {
+        let rooted = self.role("root").is_some();
+        match (p.role.starts_with("root"), rooted, in_place) {
+            (true, _, false) => Some(quote!(significant.at_root)),
+            (true, _, true) => Some(quote!(significant.at_root && !in_place)),
+            (false, true, false) => Some(quote!(significant.elsewhere)),
+            (false, true, true) => Some(quote!(significant.elsewhere && !in_place)),
+            (false, false, true) => Some(quote!(!in_place)),
+            (false, false, false) => None,
+        }
+    }
+
+    fn output(&mut self, i: usize, p: &Param) {
+        let (a, at) = (argument(i), self.place(i));
+        let value = match p.role.as_str() {
+            "flag" => quote!(i64::from(*#a != 0)),
+            "outcompare" => quote!(normal::compare(*#a)),
+            "outtopo" => quote!(normal::topology(*#a)),
+            "outpeer" => quote!(normal::rank(*#a)),
+            _ => quote!((*#a).word()),
+        };
+        let default = if p.role == "flag" { quote!(0) } else { quote!(NONE) };
+        self.before(quote!(#at = c.reserve(#default);));
+        let failed = if p.role == "flag" && self.row.properties.poll {
+            quote!(if *#a == 0 { c.poll_failed(); })
+        } else {
+            quote!()
+        };
+        self.after(quote!(let v = #value; c.set(#at, v); #failed));
+    }
+
+    fn before(&mut self, t: TokenStream) {
+        self.code.before.extend(t);
+    }
+    fn after(&mut self, t: TokenStream) {
+        self.code.after.extend(t);
+    }
+    fn variable(&mut self, t: TokenStream) {
+        self.code.variables.extend(t);
+    }
+    /// Declares the place of an output's words.
+    fn place(&mut self, i: usize) -> Ident {
+        let p = format_ident!("p{i}");
+        self.variable(quote!(let mut #p = 0usize;));
+        p
+    }
+    fn role_index(&self, role: &str) -> Option<usize> {
+        self.row.params.iter().position(|p| p.role == role)
+    }
+    fn role(&self, role: &str) -> Option<Ident> {
+        self.role_index(role).map(argument)
+    }
+}
+
+fn argument(i: usize) -> Ident {
+    format_ident!("a{i}")
+}

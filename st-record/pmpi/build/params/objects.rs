@@ -1,0 +1,44 @@
+//! Handles that a call makes or gives up.
+
+use super::{Params, argument};
+use quote::{format_ident, quote};
+use st_trace::calls::Param;
+
+impl Params<'_> {
+    pub(super) fn free(&mut self, i: usize, p: &Param) {
+        let (a, h) = (argument(i), format_ident!("h{i}"));
+        let (lookup, free) = match p.role.as_str() {
+            "freecomm" => ("comm", "free_comm"),
+            "freegroup" => ("group", "free_group"),
+            "freetype" => ("datatype", "free_type"),
+            _ => ("op", "free_op"),
+        };
+        let (lookup, free) = (format_ident!("{lookup}"), format_ident!("{free}"));
+        self.variable(quote!(let mut #h = 0u64;));
+        self.before(quote!(#h = (*#a).raw(); let v = c.#lookup(#h); c.push(v);));
+        self.after(quote!(c.#free(#h);));
+    }
+
+    pub(super) fn create(&mut self, i: usize, p: &Param) {
+        let (a, at) = (argument(i), self.place(i));
+        self.before(quote!(#at = c.reserve(NULL);));
+        let first = |role| self.role(role).map_or_else(|| quote!(0), |x| quote!(#x.raw()));
+        let code = match p.role.as_str() {
+            "newcomm" if self.role("newrequest").is_some() => {
+                let comm = first("comm");
+                quote!(let promised = c.promise_comm(#comm); let v = promised;)
+            }
+            "newcomm" => {
+                let comm = first("comm");
+                quote!(let v = c.new_comm(#comm, (*#a).raw());)
+            }
+            "newgroup" => quote!(let v = c.new_group((*#a).raw());),
+            "newtype" => quote!(let v = c.new_type((*#a).raw());),
+            _ => {
+                let commute = self.row.params.iter().position(|p| p.name == "commute").map(argument);
+                quote!(let v = c.new_op((*#a).raw(), #commute != 0);)
+            }
+        };
+        self.after(quote!(#code c.set(#at, v);));
+    }
+}
