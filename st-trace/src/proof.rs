@@ -29,43 +29,98 @@ pub fn call_word(call: CallId, name: Option<&str>) -> u64 {
 
 impl Proof<'_> {
     /// Enters the call into the lanes; `object` gives the lane word of an object by its index.
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "hash input, reinterpreted")]
     pub fn enter(&self, lanes: &mut Lanes, object: impl Fn(Object, i64) -> u64) {
-        let mut digests = [Digest::new(); LANES];
-        let mut used = [false; LANES];
-        let mut times = 1;
-        digests[Lane::Call as usize].word(self.call);
-        digests[Lane::Call as usize].word(u64::from(self.error));
-        digests[Lane::Site as usize].word(self.site as u64);
-        digests[Lane::Site as usize].word((self.site >> 64) as u64);
-        used[Lane::Call as usize] = true;
-        used[Lane::Site as usize] = true;
-        let mut words = self.words.iter().copied();
-        for slot in self.slots {
-            let lane = slot.lane as usize;
-            let n = if slot.list { words.next().unwrap_or(0) } else { 1 };
-            if slot.meaning == Meaning::Times {
-                times = words.next().unwrap_or(1).max(1) as u64;
-                continue;
-            }
-            used[lane] = true;
-            if slot.list {
-                digests[lane].word(n as u64);
-            }
-            for _ in 0..n {
-                let Some(w) = words.next() else { break };
-                let w = match slot.meaning {
-                    Meaning::Ref(o) => object(o, w),
-                    _ => w as u64,
-                };
-                digests[lane].word(w);
+        let mut digests = Digests::new(self.call, self.error, self.site, self.slots);
+        digests.read(self.slots, self.words, u8::MAX, object);
+        digests.enter(lanes);
+    }
+}
+
+/// Takes one slot's words: one, or as many as a list's length says, as far as they are there.
+pub(crate) fn cut<'a>(list: bool, words: &mut &'a [i64]) -> &'a [i64] {
+    let mut n = 1;
+    if list && let Some((&length, rest)) = words.split_first() {
+        (n, *words) = (length, rest);
+    }
+    let (mine, rest) = words.split_at(usize::try_from(n).unwrap_or(0).min(words.len()));
+    *words = rest;
+    mine
+}
+
+/// What one call adds to each lane. A recorder keeps it from one execution of a symbol to the next, and reads again only
+/// the lanes whose words have changed.
+#[derive(Clone, Copy, Debug)]
+pub struct Digests {
+    lanes: [u128; LANES],
+    /// The lanes that the call has words in, one after the other.
+    used: [Lane; LANES],
+    n: usize,
+    times: u64,
+}
+
+impl Digests {
+    /// For a symbol (see [`Proof`] for the parameters): lanes of words are not read yet.
+    #[must_use]
+    #[expect(clippy::cast_possible_truncation, reason = "takes a hash in halves")]
+    pub fn new(call: u64, error: u32, site: u128, slots: &[Slot]) -> Self {
+        let mut d = Self { lanes: [0; LANES], used: [Lane::Call; LANES], n: 0, times: 1 };
+        let digest = |words: [u64; 2]| {
+            let mut d = Digest::new();
+            words.into_iter().for_each(|w| d.word(w));
+            d.value()
+        };
+        d.lanes[Lane::Call as usize] = digest([call, u64::from(error)]);
+        d.lanes[Lane::Site as usize] = digest([site as u64, (site >> 64) as u64]);
+        for lane in [Lane::Call, Lane::Site, Lane::Endpoint, Lane::Count, Lane::Tag, Lane::Rest] {
+            let has_words = slots.iter().any(|s| s.lane == lane && s.meaning != Meaning::Times);
+            if has_words || matches!(lane, Lane::Call | Lane::Site) {
+                d.used[d.n] = lane;
+                d.n += 1;
             }
         }
-        lanes.calls = lanes.calls.wrapping_add(times);
-        for lane in [Lane::Call, Lane::Site, Lane::Endpoint, Lane::Count, Lane::Tag, Lane::Rest] {
-            if used[lane as usize] {
-                lanes.enter(lane, digests[lane as usize], times);
+        d
+    }
+
+    /// Reads the words of the lanes whose bits are set in `which`, and the number of calls.
+    #[expect(clippy::cast_sign_loss, reason = "hash input, reinterpreted")]
+    pub fn read(&mut self, slots: &[Slot], words: &[i64], which: u8, object: impl Fn(Object, i64) -> u64) {
+        let mut digests = [Digest::new(); LANES];
+        let mut rest = words;
+        for slot in slots {
+            let mine = cut(slot.list, &mut rest);
+            if slot.meaning == Meaning::Times {
+                self.times = mine.first().map_or(1, |&n| n.max(1) as u64);
+                continue;
             }
+            if which >> (slot.lane as u8) & 1 == 0 {
+                continue;
+            }
+            let digest = &mut digests[slot.lane as usize];
+            if slot.list {
+                digest.word(mine.len() as u64);
+            }
+            // A scalar that is not there reads as 0.
+            let mine = if mine.is_empty() && !slot.list { &[0] } else { mine };
+            for &w in mine {
+                digest.word(match slot.meaning {
+                    Meaning::Ref(o) => object(o, w),
+                    _ => w as u64,
+                });
+            }
+        }
+        for &lane in &self.used[..self.n] {
+            if which >> (lane as u8) & 1 == 1 && !matches!(lane, Lane::Call | Lane::Site) {
+                self.lanes[lane as usize] = digests[lane as usize].value();
+            }
+        }
+    }
+
+    /// Enters the call into the lanes.
+    #[inline]
+    pub fn enter(&self, lanes: &mut Lanes) {
+        lanes.calls = lanes.calls.wrapping_add(self.times);
+        for &lane in &self.used[..self.n] {
+            lanes.enter(lane, self.lanes[lane as usize], self.times);
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::fold::{DEFAULT_WINDOW, Folder};
 use crate::ints::{Ints, Sealed};
 use crate::lanes::Lanes;
 use crate::objects::{Comm, Content, Group, Op, Registry, Type};
-use crate::proof::{Proof, call_word};
+use crate::proof::{Digests, call_word, cut};
 use crate::ranklist::RankList;
 use crate::section::{
     Elastic, Entry, Form, NO_SYM, Partition, PathSketch, Section, SlotStreams, Sym, Symbol, Tables, Thread,
@@ -72,7 +72,7 @@ struct SymInfo {
 #[derive(Debug)]
 struct SequenceRecorder {
     folder: Folder,
-    params: Vec<Vec<SlotColumn>>,
+    known: Vec<Known>,
     lanes: Lanes,
     columns: Option<ColumnWriter>,
     sketches: Vec<(Sym, Sym, LiveSketch, LiveSketch)>,
@@ -83,10 +83,23 @@ struct SequenceRecorder {
     last_exit: i64,
 }
 
-#[derive(Debug, Default, Clone)]
+/// A symbol's executions on one thread. Most repeat the words of the one before: those cost a comparison.
+#[derive(Debug, Clone)]
+struct Known {
+    /// Words of the last execution.
+    words: Vec<i64>,
+    digests: Digests,
+    /// Number of executions.
+    events: u64,
+    columns: Vec<SlotColumn>,
+}
+
+#[derive(Debug, Clone)]
 struct SlotColumn {
     lens: Option<Ints>,
     values: Ints,
+    /// Executions before this one are in the streams; since then the slot has had its last words.
+    since: u64,
 }
 
 impl RankRecorder {
@@ -137,7 +150,7 @@ impl RankRecorder {
     pub fn open_thread(&mut self, start: i64) -> usize {
         self.threads.push(SequenceRecorder {
             folder: Folder::new(self.options.window),
-            params: Vec::new(),
+            known: Vec::new(),
             lanes: Lanes::new(),
             columns: self.options.columns.then(|| ColumnWriter::new(start)),
             sketches: Vec::new(),
@@ -176,16 +189,22 @@ impl RankRecorder {
     pub fn record(&mut self, thread: usize, sym: Sym, words: &[i64], enter: i64, exit: i64) -> Option<Chunk> {
         let info = self.infos.get(sym as usize)?;
         let t = self.threads.get_mut(thread)?;
-        let proof = Proof { call: info.call, error: info.error, site: info.site, slots: info.slots, words };
-        proof.enter(&mut t.lanes, |object, i| match object {
-            Object::Comm => lane_word(&self.comms, i),
-            Object::Group => lane_word(&self.groups, i),
-            Object::Type => lane_word(&self.types, i),
-            Object::Op => lane_word(&self.ops, i),
-        });
+        if t.known.len() <= sym as usize {
+            t.known.extend(self.infos[t.known.len()..=sym as usize].iter().map(Known::new));
+        }
+        let known = &mut t.known[sym as usize];
+        if known.events == 0 || known.words != words {
+            known.change(info.slots, words, |object, i| match object {
+                Object::Comm => lane_word(&self.comms, i),
+                Object::Group => lane_word(&self.groups, i),
+                Object::Type => lane_word(&self.types, i),
+                Object::Op => lane_word(&self.ops, i),
+            });
+        }
+        known.events += 1;
+        known.digests.enter(&mut t.lanes);
         t.folder.push(sym);
-        t.push_params(sym, info.slots, words);
-        t.time(sym, enter, exit, self.options.sketches, self.rank)
+        t.time(sym, enter, exit, self.options.sketches)
     }
 
     /// The open chunks of exact times, by thread: call before [`RankRecorder::finish`], and to bound what a crash can lose.
@@ -210,7 +229,7 @@ impl RankRecorder {
     pub fn finish(self, host: &str) -> Section {
         let rank = self.rank;
         let ranks = RankList::single(rank);
-        let threads = self.threads.into_iter().enumerate().map(|(i, t)| t.finish(rank, i)).collect();
+        let threads = self.threads.into_iter().enumerate().map(|(i, t)| t.finish(rank, i, &self.infos)).collect();
         Section {
             hosts: vec![(host.to_owned(), ranks.clone())],
             sites: self.sites,
@@ -241,32 +260,63 @@ fn entries<T: Content + Clone>(registry: &Registry<T>, ranks: &RankList) -> Vec<
         .collect()
 }
 
-impl SequenceRecorder {
-    fn push_params(&mut self, sym: Sym, slots: &[Slot], words: &[i64]) {
-        let i = sym as usize;
-        if self.params.len() <= i {
-            self.params.resize_with(i + 1, Vec::new);
-        }
-        let columns = &mut self.params[i];
-        if columns.len() < slots.len() {
-            columns.extend(
-                slots.iter().map(|s| SlotColumn { lens: s.list.then(Ints::new), values: Ints::new() }),
-            );
-        }
-        let mut words = words.iter().copied();
-        for c in columns {
-            match &mut c.lens {
-                None => c.values.push(words.next().unwrap_or(0)),
-                Some(lens) => {
-                    let n = words.next().unwrap_or(0);
-                    lens.push(n);
-                    words.by_ref().take(usize::try_from(n).unwrap_or(0)).for_each(|w| c.values.push(w));
-                }
-            }
+impl Known {
+    fn new(info: &SymInfo) -> Self {
+        let column = |s: &Slot| SlotColumn { lens: s.list.then(Ints::new), values: Ints::new(), since: 0 };
+        Self {
+            words: Vec::new(),
+            digests: Digests::new(info.call, info.error, info.site, info.slots),
+            events: 0,
+            columns: info.slots.iter().map(column).collect(),
         }
     }
 
-    fn time(&mut self, sym: Sym, enter: i64, exit: i64, sketches: bool, rank: u32) -> Option<Chunk> {
+    /// Takes the words of the next execution, which differ from the last one's.
+    fn change(&mut self, slots: &[Slot], words: &[i64], object: impl Fn(Object, i64) -> u64) {
+        let (mut old, mut new) = (&self.words[..], words);
+        let mut lanes = 0;
+        for (slot, column) in slots.iter().zip(&mut self.columns) {
+            let (was, is) = (cut(slot.list, &mut old), cut(slot.list, &mut new));
+            if was != is || self.events == 0 {
+                column.settle(was, self.events);
+                lanes |= 1 << slot.lane as u8;
+            }
+        }
+        self.words.clear();
+        self.words.extend_from_slice(words);
+        self.digests.read(slots, words, lanes, object);
+    }
+
+    /// The streams, complete.
+    fn finish(mut self, slots: &[Slot]) -> Vec<SlotStreams> {
+        let mut words = &self.words[..];
+        for (slot, column) in slots.iter().zip(&mut self.columns) {
+            let last = cut(slot.list, &mut words);
+            column.settle(last, self.events);
+        }
+        let streams =
+            |c: SlotColumn| SlotStreams { lens: c.lens.map(|l| own(l.seal())), values: own(c.values.seal()) };
+        self.columns.into_iter().map(streams).collect()
+    }
+}
+
+impl SlotColumn {
+    /// Enters the last words for all executions before `event`.
+    fn settle(&mut self, last: &[i64], event: u64) {
+        let n = event - self.since;
+        self.since = event;
+        match &mut self.lens {
+            None => self.values.push_run(last.first().copied().unwrap_or(0), n),
+            Some(lens) => {
+                lens.push_run(i64::try_from(last.len()).unwrap_or(i64::MAX), n);
+                self.values.push_cycle(last, n);
+            }
+        }
+    }
+}
+
+impl SequenceRecorder {
+    fn time(&mut self, sym: Sym, enter: i64, exit: i64, sketches: bool) -> Option<Chunk> {
         if sketches {
             let pred = self.pred;
             let i = sym as usize;
@@ -282,15 +332,15 @@ impl SequenceRecorder {
                 self.last_path[i] = (pred, at);
             }
             let (_, _, compute, comm) = &mut self.sketches[at];
-            compute.add(duration(self.last_exit, enter), rank);
-            comm.add(duration(enter, exit), rank);
+            compute.add(duration(self.last_exit, enter));
+            comm.add(duration(enter, exit));
             self.pred = sym;
         }
         self.last_exit = exit;
         self.columns.as_mut()?.push(enter, exit)
     }
 
-    fn finish(self, rank: u32, index: usize) -> Thread {
+    fn finish(self, rank: u32, index: usize, infos: &[SymInfo]) -> Thread {
         let (tree, counts) = self.folder.finish().flatten();
         let mut sketches: Vec<PathSketch> = self
             .sketches
@@ -298,18 +348,16 @@ impl SequenceRecorder {
             .map(|(sym, pred, compute, comm)| PathSketch {
                 sym,
                 pred,
-                compute: compute.finish(),
-                comm: comm.finish(),
+                compute: compute.finish(rank),
+                comm: comm.finish(rank),
             })
             .collect();
         sketches.sort_by_key(|s| (s.sym, s.pred));
-        let slot =
-            |c: SlotColumn| SlotStreams { lens: c.lens.map(|l| own(l.seal())), values: own(c.values.seal()) };
         Thread {
             ranks: RankList::single(rank),
             tree,
             counts: counts.into_iter().map(own).collect(),
-            params: self.params.into_iter().map(|p| p.into_iter().map(slot).collect()).collect(),
+            params: self.known.into_iter().zip(infos).map(|(k, i)| k.finish(i.slots)).collect(),
             lanes: self.lanes.keyed(rank, u32::try_from(index).unwrap_or(u32::MAX)),
             sketches,
             sums: Vec::new(),

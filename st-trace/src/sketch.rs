@@ -15,8 +15,11 @@ const BUCKETS: usize = count();
 /// Upper bounds of the buckets in ns, ascending; a longer duration falls into the last.
 static BOUNDS: [u64; BUCKETS] = bounds();
 
-/// Where the search begins: index of the first bound not below (8 + m)/8 · 2^k, at 8·k + m.
-static STARTS: [u16; 8 * 64 + 1] = starts();
+/// Parts of an octave: each holds one bound at most.
+const PARTS: usize = 64;
+
+/// Index of the first bound not below (64 + m)/64 · 2^k, at 64·k + m.
+static STARTS: [u16; PARTS * 64 + 1] = starts();
 
 /// The next bound of g = 101/99 in 64.64 fixed point: x ← ⌊x·101/99⌋, exact integers on every machine.
 const fn next_bound(x: u128) -> u128 {
@@ -51,12 +54,12 @@ const fn bounds() -> [u64; BUCKETS] {
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "there are some two thousand bounds")]
-const fn starts() -> [u16; 8 * 64 + 1] {
+const fn starts() -> [u16; PARTS * 64 + 1] {
     let bounds = bounds();
-    let mut out = [0; 8 * 64 + 1];
+    let mut out = [0; PARTS * 64 + 1];
     let (mut i, mut at) = (0, 0);
     while i < out.len() {
-        let low = ((8 + i as u128 % 8) << (i / 8)) / 8;
+        let low = ((PARTS as u128 + (i % PARTS) as u128) << (i / PARTS)).div_ceil(PARTS as u128);
         while at < BUCKETS && (bounds[at] as u128) < low {
             at += 1;
         }
@@ -74,10 +77,9 @@ pub fn bucket(ns: u64) -> u16 {
         return 0;
     }
     let shift = ns.leading_zeros() as usize;
-    let i = 8 * (63 - shift) + ((ns << shift) >> 60) as usize - 8;
-    let (lo, hi) = (usize::from(STARTS[i]), usize::from(STARTS[i + 1]).min(BUCKETS - 1));
-    // A handful of bounds.
-    let at = (lo..hi).find(|&at| BOUNDS[at] >= ns).unwrap_or(hi);
+    let i = PARTS * (63 - shift) + ((ns << shift) >> 57) as usize - PARTS;
+    let at = usize::from(STARTS[i]).min(BUCKETS - 1);
+    let at = (at + usize::from(BOUNDS[at] < ns)).min(BUCKETS - 1);
     u16::try_from(at + 1).unwrap_or(u16::MAX)
 }
 
@@ -183,33 +185,31 @@ impl Sketch {
 /// A sketch that is being filled by one rank: buckets in a dense window, so that adding is a few instructions.
 #[derive(Clone, Debug, Default)]
 pub struct LiveSketch {
-    totals: Sketch,
+    sum: u128,
+    squares: u128,
+    /// The shortest, as its distance from the longest possible.
+    inverse_min: u64,
+    max: u64,
     low: usize,
     window: Vec<u64>,
 }
 
 impl LiveSketch {
-    /// Adds a duration of the rank.
+    /// Adds a duration.
     #[inline]
-    pub fn add(&mut self, ns: u64, rank: u32) {
-        let t = &mut self.totals;
+    pub fn add(&mut self, ns: u64) {
         let wide = u128::from(ns);
-        if t.count == 0 {
-            (t.min, t.max) = ((ns, rank), (ns, rank));
-        } else if ns < t.min.0 {
-            t.min = (ns, rank);
-        } else if ns > t.max.0 {
-            t.max = (ns, rank);
-        }
-        t.count += 1;
-        t.sum += wide;
-        t.squares = t.squares.saturating_add(wide * wide);
+        self.sum += wide;
+        self.squares = self.squares.saturating_add(wide * wide);
+        self.inverse_min = self.inverse_min.max(!ns);
+        self.max = self.max.max(ns);
         let b = usize::from(bucket(ns));
         match self.window.get_mut(b.wrapping_sub(self.low)) {
             Some(n) => *n += 1,
             None => self.widen(b),
         }
     }
+    #[cold]
     fn widen(&mut self, b: usize) {
         if self.window.is_empty() {
             self.low = b;
@@ -222,12 +222,18 @@ impl LiveSketch {
         }
         self.window[b - self.low] += 1;
     }
-    /// The sketch.
+    /// The sketch of a rank.
     #[must_use]
-    pub fn finish(self) -> Sketch {
-        let low = self.low;
-        let buckets = self.window.into_iter().enumerate().filter(|(_, n)| *n > 0);
-        Sketch::from_parts(self.totals, buckets.map(|(i, n)| (u16::try_from(low + i).unwrap_or(u16::MAX), n)))
+    pub fn finish(self, rank: u32) -> Sketch {
+        let Self { sum, squares, inverse_min, max, low, window } = self;
+        let count = window.iter().sum();
+        if count == 0 {
+            return Sketch::default();
+        }
+        let totals =
+            Sketch { count, sum, squares, min: (!inverse_min, rank), max: (max, rank), ..Sketch::default() };
+        let buckets = window.into_iter().enumerate().filter(|(_, n)| *n > 0);
+        Sketch::from_parts(totals, buckets.map(|(i, n)| (u16::try_from(low + i).unwrap_or(u16::MAX), n)))
     }
 }
 
@@ -264,10 +270,10 @@ mod tests {
             prop_assert_eq!(&ab, &ba);
             prop_assert_eq!(&ab, &build(&v));
             let mut live = LiveSketch::default();
-            v.iter().for_each(|&(x, _)| live.add(x, 0));
+            v.iter().for_each(|&(x, _)| live.add(x));
             let mut plain = Sketch::default();
             v.iter().for_each(|&(x, _)| plain.add(x, 0));
-            prop_assert_eq!(live.finish(), plain);
+            prop_assert_eq!(live.finish(0), plain);
             let mut sorted: Vec<u64> = v.iter().map(|x| x.0).collect();
             sorted.sort_unstable();
             let median = sorted[v.len().div_ceil(2) - 1];

@@ -66,6 +66,21 @@ proptest! {
     }
 
     #[test]
+    fn a_cycle_is_its_values(
+        before in proptest::collection::vec(0..4_i64, 0..40),
+        rounds in proptest::collection::vec((proptest::collection::vec(0..3_i64, 0..6), 0..40_u64), 0..12),
+    ) {
+        let (mut cycles, mut plain) = (Ints::from(before.clone()), Ints::from(before));
+        for (values, n) in rounds {
+            cycles.push_cycle(&values, n);
+            (0..n).for_each(|_| plain.extend(values.iter().copied()));
+        }
+        assert_eq!(cycles.len(), plain.len());
+        assert_eq!(cycles.iter().collect::<Vec<_>>(), plain.iter().collect::<Vec<_>>());
+        assert_eq!(cycles.seal(), plain.seal());
+    }
+
+    #[test]
     fn mapped_values_are_values_of_the_mapped_stream(values in values(), shift in -9..9_i64) {
         let map = |value: i64| if value < 0 { value.wrapping_sub(1_000_000) } else { value.wrapping_add(shift) };
         let sealed = Sealed::from(values.clone());

@@ -124,6 +124,24 @@ impl Coder {
         self.push_plain(value);
     }
 
+    /// If the running copy cycles through just these values, lets it do so `n` more times: returns how many it did.
+    pub(super) fn turn(&mut self, values: &[i64], n: u64) -> u64 {
+        let (Mode::Copy, Some(track), Some(copy)) = (self.mode, self.track, self.copies.last_mut()) else { return 0 };
+        // As many steps as there are values must lead to the same place past the same values.
+        let mut next = track;
+        for &value in values {
+            if next.expected != value {
+                return 0;
+            }
+            next.step_cyclic(&self.lits, &self.runs, copy.at, self.wrap);
+        }
+        if next.place != track.place {
+            return 0;
+        }
+        copy.n += n * u64::try_from(values.len()).unwrap_or(0);
+        n
+    }
+
     fn leave_run(&mut self) {
         self.mode = Mode::Plain;
         self.plain = 0;

@@ -38,7 +38,7 @@ impl Parts<'_> {
 }
 
 /// A place among the elements `..end` that moves one value at a time.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Place {
     /// Next element.
     pub(super) pos: usize,

@@ -81,6 +81,27 @@ impl Ints {
         self.len += n;
     }
 
+    /// Appends the same values `n` times; the result is that of single pushes, the cost soon no longer grows with `n`.
+    pub fn push_cycle(&mut self, values: &[i64], n: u64) {
+        if let [value, rest @ ..] = values
+            && rest.iter().all(|v| v == value)
+        {
+            return self.push_run(*value, n * u64::try_from(values.len()).unwrap_or(u64::MAX));
+        }
+        let mut left = if values.is_empty() { 0 } else { n };
+        while left > 0 {
+            left -= 1;
+            values.iter().for_each(|&v| self.push(v));
+            if left > 1
+                && let Store::Coded(coder) = &mut self.store
+            {
+                let turns = coder.turn(values, left);
+                self.len += turns * u64::try_from(values.len()).unwrap_or(0);
+                left -= turns;
+            }
+        }
+    }
+
     /// Appends to a stream that has no encoder, and makes one if it no longer fits.
     fn push_few(&mut self, value: i64, n: u64) {
         let few = self.few();
