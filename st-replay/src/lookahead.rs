@@ -107,13 +107,13 @@ impl<'a> LookAhead<'a> {
             self.complete(row, words);
             return;
         }
-        match row.name.as_str() {
+        match row.base() {
             "MPI_Irecv" | "MPI_Recv_init" => {
                 let value = |name| scalar(row, words, name);
-                if !is_open_wildcard(&row.name, value("source"), value("tag")) {
+                if !is_open_wildcard(row.base(), value("source"), value("tag")) {
                     return;
                 }
-                let persistent = row.name == "MPI_Recv_init";
+                let persistent = row.base() == "MPI_Recv_init";
                 let number = self.taken + u64::try_from(self.receives.len()).unwrap_or(u64::MAX);
                 self.open.insert(value("request"), number);
                 self.receives.push_back(Receive { persistent, done: false, outcome: None });

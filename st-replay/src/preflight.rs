@@ -59,7 +59,7 @@ pub fn is_supported(symbol: &Symbol) -> bool {
     let row = CallTable::builtin().get(symbol.call);
     symbol.error != 0
         || row.is_some_and(|row| {
-            !row.properties.opaque && !row.properties.unplayed || STAND_INS.contains(&row.name.as_str())
+            !row.properties.opaque && !row.properties.unplayed || STAND_INS.contains(&row.base())
         })
 }
 

@@ -180,9 +180,17 @@ pub struct Row {
     pub slots: Vec<Slot>,
     /// Properties.
     pub properties: Properties,
+    /// The function whose roles these are, for a row that says `like` one: the same call with other C types (a
+    /// large-count function) or under an older name.
+    pub like: Option<String>,
 }
 
 impl Row {
+    /// Name of the function that this one is like, or its own: what it does, whatever its C types.
+    #[must_use]
+    pub fn base(&self) -> &str {
+        self.like.as_deref().unwrap_or(&self.name)
+    }
     /// Index of the slot with this name.
     #[must_use]
     pub fn slot(&self, name: &str) -> Option<usize> {
@@ -229,9 +237,10 @@ impl CallTable {
     /// # Errors
     ///
     /// With the line of the first fault: an unknown role or property, a length that names no parameter, a
-    /// number or name used twice.
+    /// number or name used twice, a row like one that is not there or like another such row.
     pub fn parse(text: &str) -> Result<Self, TableError> {
         let mut table = Self::default();
+        let mut alike = Vec::new();
         for (i, line) in text.lines().enumerate() {
             let line = line.trim();
             if line.is_empty() || line.starts_with('#') {
@@ -244,9 +253,28 @@ impl CallTable {
             {
                 return Err(TableError { line: i + 1, what: format!("{} is listed twice", row.name) });
             }
+            if row.like.is_some() {
+                alike.push((i + 1, at));
+            }
             table.rows.push(row);
         }
+        for (line, at) in alike {
+            table.resolve(at).map_err(|what| TableError { line, what })?;
+        }
         Ok(table)
+    }
+
+    /// Gives a row the roles of the one that it is like.
+    fn resolve(&mut self, at: usize) -> Result<(), String> {
+        let name = self.rows[at].base();
+        let base = self.by_name(name).ok_or_else(|| format!("{name} is not listed"))?;
+        if base.like.is_some() {
+            return Err(format!("{name} is like another itself"));
+        }
+        let (params, slots, properties) = (base.params.clone(), base.slots.clone(), base.properties);
+        let row = &mut self.rows[at];
+        (row.params, row.slots, row.properties) = (params, slots, properties);
+        Ok(())
     }
 
     /// All rows, in table order.
@@ -293,6 +321,12 @@ fn parse_row(line: &str) -> Result<Row, String> {
     }
     let tokens: Vec<&str> = words.collect();
     let mut params = Vec::new();
+    if let ["like", base] = tokens[..] {
+        if !tail.trim().is_empty() {
+            return Err(format!("{name} has the properties of {base}"));
+        }
+        return Ok(Row { id, name, params, slots: Vec::new(), properties, like: Some(base.to_owned()) });
+    }
     if tokens == ["opaque"] {
         properties.opaque = true;
     } else {
@@ -308,7 +342,7 @@ fn parse_row(line: &str) -> Result<Row, String> {
     if properties.poll || properties.fold {
         slots.push(Slot { name: "times".into(), list: false, meaning: Meaning::Times, lane: Lane::Rest });
     }
-    Ok(Row { id, name, params, slots, properties })
+    Ok(Row { id, name, params, slots, properties, like: None })
 }
 
 fn parse_param(token: &str, names: &[&str]) -> Result<Param, String> {
@@ -412,6 +446,15 @@ mod tests {
     }
 
     #[test]
+    fn a_row_like_another_has_its_roles() {
+        let t = CallTable::parse("9 B_c like B\n3 B _ count ; poll\n4 C opaque\n5 C_c like C").unwrap();
+        let (c, b) = (t.get(CallId(9)).unwrap(), t.by_name("B").unwrap());
+        assert_eq!((&c.params, &c.slots, c.properties), (&b.params, &b.slots, b.properties));
+        assert_eq!((c.name.as_str(), c.base(), b.base()), ("B_c", "B", "B"));
+        assert!(t.by_name("C_c").unwrap().properties.opaque);
+    }
+
+    #[test]
     fn faults_name_their_line() {
         for (text, part) in [
             ("1 A x", "line 1: unknown role x"),
@@ -419,6 +462,9 @@ mod tests {
             ("x A", "x is not a call number"),
             ("1 A ints[n]", "n is no parameter"),
             ("1 A _ ; quick", "unknown property quick"),
+            ("1 A _\n2 B like C", "line 2: C is not listed"),
+            ("1 A _\n2 B like C\n3 C like A", "line 2: C is like another itself"),
+            ("1 A _\n2 B like A ; local", "B has the properties of A"),
         ] {
             let e = CallTable::parse(text).unwrap_err().to_string();
             assert!(e.contains(part), "{e}");

@@ -3,7 +3,7 @@
 //! SAFETY, for the whole module: pointers and lengths are the program's own; MPI reads the same elements.
 #![expect(clippy::undocumented_unsafe_blocks, reason = "one reason for the module, above")]
 
-use crate::ffi::{Handle, Integer, MPI_Aint, MPI_Datatype, MPI_Request, constants as k, is_mark};
+use crate::ffi::{Handle, Integer, MPI_Datatype, MPI_Request, constants as k, is_mark};
 use crate::normal;
 use crate::scribe::Scribe;
 use st_trace::values::{NONE, UNWEIGHTED};
@@ -21,17 +21,17 @@ unsafe fn slice<'a, T>(p: *const T, n: i64) -> &'a [T] {
 }
 
 /// Whether displacements are those of blocks that follow each other.
-fn is_prefix_sum(displacements: &[c_int], counts: &[c_int]) -> bool {
+fn is_prefix_sum<D: Integer, N: Integer>(displacements: &[D], counts: &[N]) -> bool {
     let mut sum = 0_i64;
     displacements.iter().zip(counts).all(|(d, n)| {
-        let here = i64::from(*d) == sum;
-        sum += i64::from(*n);
+        let here = d.word() == sum;
+        sum = sum.wrapping_add(n.word());
         here
     })
 }
 
 /// Displacements relative to the smallest one if that is an address.
-fn relative(displacements: &[MPI_Aint]) -> impl Iterator<Item = i64> + '_ {
+fn relative<D: Integer>(displacements: &[D]) -> impl Iterator<Item = i64> + '_ {
     let base = displacements.iter().map(|d| d.word()).min().filter(|m| *m > ADDRESS).unwrap_or(0);
     displacements.iter().map(move |d| d.word() - base)
 }
@@ -45,8 +45,8 @@ impl Scribe<'_> {
     }
 
     /// Integers.
-    pub(crate) unsafe fn ints(&mut self, p: *const c_int, n: i64) {
-        self.list(unsafe { slice(p, n) }, i64::from);
+    pub(crate) unsafe fn ints<T: Integer>(&mut self, p: *const T, n: i64) {
+        self.list(unsafe { slice(p, n) }, T::word);
     }
     /// Truth values.
     pub(crate) unsafe fn flags(&mut self, p: *const c_int, n: i64) {
@@ -70,13 +70,18 @@ impl Scribe<'_> {
         }
     }
     /// Displacements of blocks with these counts; nothing if the blocks follow each other.
-    pub(crate) unsafe fn displacements(&mut self, p: *const c_int, counts: *const c_int, n: i64) {
+    pub(crate) unsafe fn displacements<D: Integer, N: Integer>(
+        &mut self,
+        p: *const D,
+        counts: *const N,
+        n: i64,
+    ) {
         let (displacements, counts) = unsafe { (slice(p, n), slice(counts, n)) };
         let implied = is_prefix_sum(displacements, counts);
-        self.list(if implied { &[] } else { displacements }, i64::from);
+        self.list(if implied { &[] } else { displacements }, D::word);
     }
     /// Displacements in bytes.
-    pub(crate) unsafe fn addresses(&mut self, p: *const MPI_Aint, n: i64) {
+    pub(crate) unsafe fn addresses<T: Integer>(&mut self, p: *const T, n: i64) {
         let list = unsafe { slice(p, n) };
         let words = &mut self.own().words;
         words.push(i64::try_from(list.len()).unwrap_or(0));
@@ -119,11 +124,11 @@ impl Scribe<'_> {
         at
     }
     /// Fills an output list.
-    pub(crate) unsafe fn fill(&mut self, at: usize, p: *const c_int) {
+    pub(crate) unsafe fn fill<T: Integer>(&mut self, at: usize, p: *const T) {
         let words = &mut self.own().words;
         let n = words[at];
         for (i, v) in unsafe { slice(p, n) }.iter().enumerate() {
-            words[at + 1 + i] = i64::from(*v);
+            words[at + 1 + i] = v.word();
         }
     }
 }
@@ -131,13 +136,14 @@ impl Scribe<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ffi::MPI_Aint;
 
     #[test]
     fn blocks_in_a_row_need_no_displacements() {
         assert!(is_prefix_sum(&[0, 3, 3, 10], &[3, 0, 7, 1]));
         assert!(!is_prefix_sum(&[0, 3, 4, 10], &[3, 0, 7, 1]));
         assert!(!is_prefix_sum(&[1], &[3]));
-        assert!(is_prefix_sum(&[], &[]));
+        assert!(is_prefix_sum::<c_int, c_int>(&[], &[]));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::polls::{Repeat, Series};
 use crate::requests::{Key, Numbers, Requests};
 use crate::settings::Settings;
 use crate::types::Types;
-use st_trace::calls::{CallId, CallTable, FIRST_UNKNOWN};
+use st_trace::calls::{CallId, CallTable, FIRST_UNKNOWN, Row};
 use st_trace::record::RankRecorder;
 use st_trace::section::Sym;
 use st_trace::sites::{Frame, Module};
@@ -290,7 +290,7 @@ impl State {
 
     /// What makes an object in the current call.
     pub(crate) fn made(&self, call: CallId, site: u32) -> Made<'static> {
-        let function = CallTable::builtin().get(call).map_or("unknown", |r| r.name.as_str());
+        let function = CallTable::builtin().get(call).map_or("unknown", Row::base);
         Made { function, call, site: self.recorder.sites.get(site).map_or(0, |s| s.id) }
     }
 }

@@ -140,7 +140,7 @@ fn actions(section: &Section, args: &Args) -> Result<Vec<Action>> {
     let handlers: HashMap<&str, Handler> = handlers();
     let action = |symbol: &st_trace::section::Symbol| {
         let row = CallTable::builtin().get(symbol.call);
-        let handler = row.and_then(|row| handlers.get(row.name.as_str()));
+        let handler = row.and_then(|row| handlers.get(row.base()));
         match (row, handler) {
             _ if symbol.error != 0 => Ok(Action::Skip),
             (Some(row), _) if row.name == "MPI_Abort" => Ok(Action::Abort),

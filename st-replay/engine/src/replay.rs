@@ -96,7 +96,7 @@ mod tests {
             .iter()
             .filter(|r| {
                 let played = !r.properties.opaque && !r.properties.unplayed;
-                played && r.name != "MPI_Abort" && !handlers.contains_key(r.name.as_str())
+                played && r.name != "MPI_Abort" && !handlers.contains_key(r.base())
             })
             .map(|r| &r.name)
             .collect();

@@ -21,7 +21,7 @@ impl Params<'_> {
                 quote!(#n)
             }
             // MPI-3.1, 5.10: on an intercommunicator its counts are those of the local group.
-            Length::Comm if self.row.name.contains("educe_scatter") => {
+            Length::Comm if self.row.base().contains("educe_scatter") => {
                 let comm = need()?;
                 quote!(c.local_size(#comm.raw()))
             }
@@ -81,7 +81,7 @@ impl Params<'_> {
             "addresses" => quote!(c.addresses(#a, n);),
             "distribs" => quote!(c.distribs(#a, n);),
             "dargs" => quote!(c.dargs(#a, n);),
-            "ranges" => quote!(c.ints(#a.cast(), 3 * n);),
+            "ranges" => quote!(c.ints(#a.cast::<::std::ffi::c_int>(), 3 * n);),
             "weights" => quote!(c.weights(#a, n);),
             "outints" | "inoutints" => return self.output_list(i, &n),
             "requests" => quote!(c.requests(#a, n);),
@@ -107,7 +107,7 @@ impl Params<'_> {
         let (a, p) = (argument(i), self.place(i));
         // What the library leaves unset must not be read: an array may be longer than what it holds.
         let comm = self.role("comm");
-        let limit = match (self.row.name.as_str(), self.row.params[i].name.as_str()) {
+        let limit = match (self.row.base(), self.row.params[i].name.as_str()) {
             ("MPI_Cart_get" | "MPI_Cart_coords", _) => quote!(c.cart_dims(#comm.raw())),
             ("MPI_Graph_neighbors", _) => {
                 let rank = self.role("peer");

@@ -9,8 +9,8 @@ impl Params<'_> {
     pub(super) fn request(&mut self, i: usize, p: &Param) {
         let (a, at) = (argument(i), self.place(i));
         let (receive, persistent) = (
-            self.row.name.contains("recv") || self.row.name.contains("Recv"),
-            self.row.name.ends_with("_init"),
+            self.row.base().contains("recv") || self.row.base().contains("Recv"),
+            self.row.base().ends_with("_init"),
         );
         let wildcard = self.wildcard();
         match p.role.as_str() {
