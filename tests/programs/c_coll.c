@@ -6,7 +6,8 @@ enum { MOST = 64 }; /* ranks */
 
 static int rank, size, root;
 static int out[40 * MOST], in[40 * MOST];
-static int counts[MOST], pairs[MOST], displs[MOST], backward[MOST];
+static COUNT counts[MOST], pairs[MOST];
+static DISPL displs[MOST], backward[MOST];
 static long sum;
 static MPI_Datatype pair;
 
@@ -56,12 +57,12 @@ static void to_and_from_a_root(void)
     }
     add();
     MPI_Gatherv(out, counts[rank], MPI_INT, in, pairs, backward, pair, root, W);
-    say("MPI_Gatherv inplace=false sendcount=%d sendtype=MPI_INT recvcounts=%D displs=%D recvtype=%s root=%r "
+    say("MPI_Gatherv inplace=false sendcount=%n sendtype=MPI_INT recvcounts=%N displs=%V recvtype=%s root=%r "
         "comm=MPI_COMM_WORLD", counts[rank], here ? size : 0, pairs, here ? size : 0, backward, here ? "pair" : "null",
         root);
     add();
     MPI_Gatherv(out, pairs[rank], pair, in, pairs, displs, pair, root, W);
-    say("MPI_Gatherv inplace=false sendcount=%d sendtype=pair recvcounts=%D displs=[] recvtype=%s root=%r "
+    say("MPI_Gatherv inplace=false sendcount=%n sendtype=pair recvcounts=%N displs=[] recvtype=%s root=%r "
         "comm=MPI_COMM_WORLD", pairs[rank], here ? size : 0, pairs, here ? "pair" : "null", root);
     add();
     MPI_Scatter(out, 8, MPI_INT, in, 4, pair, root, W);
@@ -79,19 +80,21 @@ static void to_and_from_a_root(void)
     }
     add();
     MPI_Scatterv(out, pairs, backward, pair, in, counts[rank], MPI_INT, root, W);
-    say("MPI_Scatterv sendcounts=%D displs=%D sendtype=%s inplace=false recvcount=%d recvtype=MPI_INT root=%r "
+    say("MPI_Scatterv sendcounts=%N displs=%V sendtype=%s inplace=false recvcount=%n recvtype=MPI_INT root=%r "
         "comm=MPI_COMM_WORLD", here ? size : 0, pairs, here ? size : 0, backward, here ? "pair" : "null", counts[rank],
         root);
     add();
     MPI_Scatterv(out, pairs, displs, pair, in, pairs[rank], pair, root, W);
-    say("MPI_Scatterv sendcounts=%D displs=[] sendtype=%s inplace=false recvcount=%d recvtype=pair root=%r "
+    say("MPI_Scatterv sendcounts=%N displs=[] sendtype=%s inplace=false recvcount=%n recvtype=pair root=%r "
         "comm=MPI_COMM_WORLD", here ? size : 0, pairs, here ? "pair" : "null", pairs[rank], root);
     add();
 }
 
 static void all_to_all(void)
 {
-    int sendcounts[MOST], recvcounts[MOST], sdispls[MOST], rdispls[MOST], i;
+    COUNT sendcounts[MOST], recvcounts[MOST];
+    DISPL sdispls[MOST], rdispls[MOST];
+    int i;
     MPI_Datatype sendtypes[MOST], recvtypes[MOST];
     char *sendnames, *recvnames;
     MPI_Allgather(out, 6, MPI_INT, in, 3, pair, W);
@@ -101,11 +104,11 @@ static void all_to_all(void)
     say("MPI_Allgather inplace=true sendcount=0 sendtype=null recvcount=5 recvtype=MPI_INT comm=MPI_COMM_WORLD");
     add();
     MPI_Allgatherv(out, counts[rank], MPI_INT, in, pairs, backward, pair, W);
-    say("MPI_Allgatherv inplace=false sendcount=%d sendtype=MPI_INT recvcounts=%D displs=%D recvtype=pair "
+    say("MPI_Allgatherv inplace=false sendcount=%n sendtype=MPI_INT recvcounts=%N displs=%V recvtype=pair "
         "comm=MPI_COMM_WORLD", counts[rank], size, pairs, size, backward);
     add();
     MPI_Allgatherv(out, counts[rank], MPI_INT, in, pairs, displs, pair, W);
-    say("MPI_Allgatherv inplace=false sendcount=%d sendtype=MPI_INT recvcounts=%D displs=[] recvtype=pair "
+    say("MPI_Allgatherv inplace=false sendcount=%n sendtype=MPI_INT recvcounts=%N displs=[] recvtype=pair "
         "comm=MPI_COMM_WORLD", counts[rank], size, pairs);
     add();
     MPI_Alltoall(out, 4, MPI_INT, in, 2, pair, W);
@@ -122,7 +125,7 @@ static void all_to_all(void)
         rdispls[i] = 4 * i + 1;
     }
     MPI_Alltoallv(out, sendcounts, sdispls, MPI_INT, in, recvcounts, rdispls, pair, W);
-    say("MPI_Alltoallv inplace=false sendcounts=%D sdispls=[] sendtype=MPI_INT recvcounts=%D rdispls=%D recvtype=pair "
+    say("MPI_Alltoallv inplace=false sendcounts=%N sdispls=[] sendtype=MPI_INT recvcounts=%N rdispls=%V recvtype=pair "
         "comm=MPI_COMM_WORLD", size, sendcounts, size, recvcounts, size, rdispls);
     add();
     for (i = 0; i < size; i++) {
@@ -130,7 +133,7 @@ static void all_to_all(void)
         rdispls[i] = i ? rdispls[i - 1] + recvcounts[i - 1] : 0;
     }
     MPI_Alltoallv(out, sendcounts, sdispls, MPI_INT, in, recvcounts, rdispls, pair, W);
-    say("MPI_Alltoallv inplace=false sendcounts=%D sdispls=%D sendtype=MPI_INT recvcounts=%D rdispls=[] recvtype=pair "
+    say("MPI_Alltoallv inplace=false sendcounts=%N sdispls=%V sendtype=MPI_INT recvcounts=%N rdispls=[] recvtype=pair "
         "comm=MPI_COMM_WORLD", size, sendcounts, size, sdispls, size, recvcounts);
     add();
     /* Displacements in bytes. Even ranks are sent integers, odd ones pairs; each receives the other kind. */
@@ -151,7 +154,7 @@ static void all_to_all(void)
     strcat(sendnames, "]");
     strcat(recvnames, "]");
     MPI_Alltoallw(out, sendcounts, sdispls, sendtypes, in, recvcounts, rdispls, recvtypes, W);
-    say("MPI_Alltoallw inplace=false sendcounts=%D sdispls=%D sendtypes=%s recvcounts=%D rdispls=%D recvtypes=%s "
+    say("MPI_Alltoallw inplace=false sendcounts=%N sdispls=%V sendtypes=%s recvcounts=%N rdispls=%V recvtypes=%s "
         "comm=MPI_COMM_WORLD", size, sendcounts, size, sdispls, sendnames, size, recvcounts, size, rdispls, recvnames);
     add();
     free(sendnames);
@@ -180,12 +183,12 @@ static void reductions(void)
     say("MPI_Allreduce inplace=true count=2 type=MPI_LONG op=MPI_BOR comm=MPI_COMM_WORLD");
     sum += a[0] + a[1] + (long)(2 * y);
     MPI_Reduce_scatter(out, in, counts, MPI_INT, MPI_SUM, W);
-    say("MPI_Reduce_scatter inplace=false counts=%D type=MPI_INT op=MPI_SUM comm=MPI_COMM_WORLD", size, counts);
+    say("MPI_Reduce_scatter inplace=false counts=%N type=MPI_INT op=MPI_SUM comm=MPI_COMM_WORLD", size, counts);
     add();
     for (i = 0; i < 8 * size; i++)
         many[i] = rank ^ i;
     MPI_Reduce_scatter(MPI_IN_PLACE, many, pairs, MPI_LONG, MPI_BXOR, W);
-    say("MPI_Reduce_scatter inplace=true counts=%D type=MPI_LONG op=MPI_BXOR comm=MPI_COMM_WORLD", size, pairs);
+    say("MPI_Reduce_scatter inplace=true counts=%N type=MPI_LONG op=MPI_BXOR comm=MPI_COMM_WORLD", size, pairs);
     sum += many[0];
     for (i = 0; i < 8 * size; i++)
         many[i] = rank + i;
@@ -235,7 +238,7 @@ static void between_groups(void)
     for (i = 0; i < there; i++)
         pairs[i] = 1 + 2 * i + (1 - odd); /* the odd ranks send even numbers of pairs */
     MPI_Allgatherv(out, 2 * (1 + 2 * (rank / 2) + odd), MPI_INT, in, pairs, backward, pair, inter);
-    say("MPI_Allgatherv inplace=false sendcount=%d sendtype=MPI_INT recvcounts=%D displs=%D recvtype=pair comm=inter",
+    say("MPI_Allgatherv inplace=false sendcount=%d sendtype=MPI_INT recvcounts=%N displs=%V recvtype=pair comm=inter",
         2 * (1 + 2 * (rank / 2) + odd), there, pairs, there, backward);
     add();
     /* What the root sends to itself, and all that the others of its group say, means nothing. */
@@ -260,7 +263,7 @@ static void between_groups(void)
     for (i = 0; i < size - there; i++)
         counts[i] = 3 * there;
     MPI_Reduce_scatter(out, in, counts, MPI_INT, MPI_SUM, inter);
-    say("MPI_Reduce_scatter inplace=false counts=%D type=MPI_INT op=MPI_SUM comm=inter", size - there, counts);
+    say("MPI_Reduce_scatter inplace=false counts=%N type=MPI_INT op=MPI_SUM comm=inter", size - there, counts);
     add();
     MPI_Comm_free(&inter);
     say("MPI_Comm_free freecomm=inter");
@@ -301,6 +304,6 @@ int main(int argc, char **argv)
     say("MPI_Finalize");
     oracle_write();
     if (rank == 0)
-        printf("c_coll: ok %ld\n", total);
+        printf(PROGRAM("coll") ": ok %ld\n", total);
     return 0;
 }

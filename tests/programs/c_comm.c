@@ -288,6 +288,6 @@ int main(int argc, char **argv)
     say("MPI_Finalize");
     oracle_write();
     if (rank == 0)
-        printf("c_comm: ok %ld\n", total);
+        printf(PROGRAM("comm") ": ok %ld\n", total);
     return 0;
 }

@@ -291,6 +291,6 @@ int main(int argc, char **argv)
     say("MPI_Finalize");
     oracle_write();
     if (rank == 0)
-        printf("c_complete: ok %ld\n", total);
+        printf(PROGRAM("complete") ": ok %ld\n", total);
     return 0;
 }

@@ -71,6 +71,6 @@ int main(int argc, char **argv)
     say("MPI_Finalize");
     oracle_write();
     if (rank == 0)
-        printf("c_env: ok %ld\n", total);
+        printf(PROGRAM("env") ": ok %ld\n", total);
     return 0;
 }

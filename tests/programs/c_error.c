@@ -69,6 +69,6 @@ int main(int argc, char **argv)
     say("MPI_Finalize");
     oracle_write();
     if (rank == 0)
-        printf("c_error: ok %ld\n", total);
+        printf(PROGRAM("error") ": ok %ld\n", total);
     return 0;
 }

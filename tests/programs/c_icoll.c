@@ -6,7 +6,8 @@ enum { MOST = 64 }; /* ranks */
 
 static int rank, size, root;
 static int out[40 * MOST], in[40 * MOST];
-static int counts[MOST], pairs[MOST], displs[MOST], backward[MOST];
+static COUNT counts[MOST], pairs[MOST];
+static DISPL displs[MOST], backward[MOST];
 static long sum;
 static MPI_Datatype pair;
 
@@ -66,13 +67,13 @@ static void to_and_from_a_root(void)
     finish(1);
     MPI_Igatherv(out, counts[rank], MPI_INT, in, pairs, backward, pair, root, W, &q[1]);
     s[1] = slot_send();
-    say("MPI_Igatherv inplace=false sendcount=%d sendtype=MPI_INT recvcounts=%D displs=%D recvtype=%s root=%r "
+    say("MPI_Igatherv inplace=false sendcount=%n sendtype=MPI_INT recvcounts=%N displs=%V recvtype=%s root=%r "
         "comm=MPI_COMM_WORLD request=%q", counts[rank], here ? size : 0, pairs, here ? size : 0, backward,
         here ? "pair" : "null", root, s[1]);
     finish(1);
     MPI_Igatherv(out, pairs[rank], pair, in, pairs, displs, pair, root, W, &q[1]);
     s[1] = slot_send();
-    say("MPI_Igatherv inplace=false sendcount=%d sendtype=pair recvcounts=%D displs=[] recvtype=%s root=%r "
+    say("MPI_Igatherv inplace=false sendcount=%n sendtype=pair recvcounts=%N displs=[] recvtype=%s root=%r "
         "comm=MPI_COMM_WORLD request=%q", pairs[rank], here ? size : 0, pairs, here ? "pair" : "null", root, s[1]);
     finish(1);
     MPI_Iscatter(out, 8, MPI_INT, in, 4, pair, root, W, &q[1]);
@@ -94,13 +95,13 @@ static void to_and_from_a_root(void)
     finish(1);
     MPI_Iscatterv(out, pairs, backward, pair, in, counts[rank], MPI_INT, root, W, &q[1]);
     s[1] = slot_send();
-    say("MPI_Iscatterv sendcounts=%D displs=%D sendtype=%s inplace=false recvcount=%d recvtype=MPI_INT root=%r "
+    say("MPI_Iscatterv sendcounts=%N displs=%V sendtype=%s inplace=false recvcount=%d recvtype=MPI_INT root=%r "
         "comm=MPI_COMM_WORLD request=%q", here ? size : 0, pairs, here ? size : 0, backward, here ? "pair" : "null",
         counts[rank], root, s[1]);
     finish(1);
     MPI_Iscatterv(out, pairs, displs, pair, in, pairs[rank], pair, root, W, &q[1]);
     s[1] = slot_send();
-    say("MPI_Iscatterv sendcounts=%D displs=[] sendtype=%s inplace=false recvcount=%d recvtype=pair root=%r "
+    say("MPI_Iscatterv sendcounts=%N displs=[] sendtype=%s inplace=false recvcount=%n recvtype=pair root=%r "
         "comm=MPI_COMM_WORLD request=%q", here ? size : 0, pairs, here ? "pair" : "null", pairs[rank], root, s[1]);
     finish(1);
     finish(2);
@@ -109,7 +110,9 @@ static void to_and_from_a_root(void)
 
 static void all_to_all(void)
 {
-    int sendcounts[MOST], recvcounts[MOST], sdispls[MOST], rdispls[MOST], i;
+    COUNT sendcounts[MOST], recvcounts[MOST];
+    DISPL sdispls[MOST], rdispls[MOST];
+    int i;
     MPI_Datatype sendtypes[MOST], recvtypes[MOST];
     char sendnames[20 * MOST] = "[", recvnames[20 * MOST] = "[";
     MPI_Iallgather(out, 6, MPI_INT, in, 3, pair, W, &q[1]);
@@ -124,12 +127,12 @@ static void all_to_all(void)
     finish(1);
     MPI_Iallgatherv(out, counts[rank], MPI_INT, in, pairs, backward, pair, W, &q[1]);
     s[1] = slot_send();
-    say("MPI_Iallgatherv inplace=false sendcount=%d sendtype=MPI_INT recvcounts=%D displs=%D recvtype=pair "
+    say("MPI_Iallgatherv inplace=false sendcount=%n sendtype=MPI_INT recvcounts=%N displs=%V recvtype=pair "
         "comm=MPI_COMM_WORLD request=%q", counts[rank], size, pairs, size, backward, s[1]);
     finish(1);
     MPI_Iallgatherv(out, counts[rank], MPI_INT, in, pairs, displs, pair, W, &q[1]);
     s[1] = slot_send();
-    say("MPI_Iallgatherv inplace=false sendcount=%d sendtype=MPI_INT recvcounts=%D displs=[] recvtype=pair "
+    say("MPI_Iallgatherv inplace=false sendcount=%n sendtype=MPI_INT recvcounts=%N displs=[] recvtype=pair "
         "comm=MPI_COMM_WORLD request=%q", counts[rank], size, pairs, s[1]);
     finish(1);
     MPI_Ialltoall(out, 4, MPI_INT, in, 2, pair, W, &q[1]);
@@ -151,7 +154,7 @@ static void all_to_all(void)
     }
     MPI_Ialltoallv(out, sendcounts, sdispls, MPI_INT, in, recvcounts, rdispls, pair, W, &q[1]);
     s[1] = slot_send();
-    say("MPI_Ialltoallv inplace=false sendcounts=%D sdispls=[] sendtype=MPI_INT recvcounts=%D rdispls=%D recvtype=pair "
+    say("MPI_Ialltoallv inplace=false sendcounts=%N sdispls=[] sendtype=MPI_INT recvcounts=%N rdispls=%V recvtype=pair "
         "comm=MPI_COMM_WORLD request=%q", size, sendcounts, size, recvcounts, size, rdispls, s[1]);
     finish(1);
     for (i = 0; i < size; i++) {
@@ -160,7 +163,7 @@ static void all_to_all(void)
     }
     MPI_Ialltoallv(out, sendcounts, sdispls, MPI_INT, in, recvcounts, rdispls, pair, W, &q[1]);
     s[1] = slot_send();
-    say("MPI_Ialltoallv inplace=false sendcounts=%D sdispls=%D sendtype=MPI_INT recvcounts=%D rdispls=[] recvtype=pair "
+    say("MPI_Ialltoallv inplace=false sendcounts=%N sdispls=%V sendtype=MPI_INT recvcounts=%N rdispls=[] recvtype=pair "
         "comm=MPI_COMM_WORLD request=%q", size, sendcounts, size, sdispls, size, recvcounts, s[1]);
     finish(1);
     /* Displacements in bytes. Even ranks are sent integers, odd ones pairs; each receives the other kind. */
@@ -178,7 +181,7 @@ static void all_to_all(void)
     strcat(recvnames, "]");
     MPI_Ialltoallw(out, sendcounts, sdispls, sendtypes, in, recvcounts, rdispls, recvtypes, W, &q[1]);
     s[1] = slot_send();
-    say("MPI_Ialltoallw inplace=false sendcounts=%D sdispls=%D sendtypes=%s recvcounts=%D rdispls=%D recvtypes=%s "
+    say("MPI_Ialltoallw inplace=false sendcounts=%N sdispls=%V sendtypes=%s recvcounts=%N rdispls=%V recvtypes=%s "
         "comm=MPI_COMM_WORLD request=%q", size, sendcounts, size, sdispls, sendnames, size, recvcounts, size, rdispls,
         recvnames, s[1]);
     finish(1);
@@ -214,7 +217,7 @@ static void reductions(void)
     finish(1);
     MPI_Ireduce_scatter(out, in, counts, MPI_INT, MPI_SUM, W, &q[1]);
     s[1] = slot_send();
-    say("MPI_Ireduce_scatter inplace=false counts=%D type=MPI_INT op=MPI_SUM comm=MPI_COMM_WORLD request=%q", size, counts,
+    say("MPI_Ireduce_scatter inplace=false counts=%N type=MPI_INT op=MPI_SUM comm=MPI_COMM_WORLD request=%q", size, counts,
         s[1]);
     finish(1);
     MPI_Ireduce_scatter_block(out, in, 6, MPI_INT, MPI_BXOR, W, &q[1]);
@@ -323,6 +326,6 @@ int main(int argc, char **argv)
     say("MPI_Finalize");
     oracle_write();
     if (rank == 0)
-        printf("c_icoll: ok %ld\n", total);
+        printf(PROGRAM("icoll") ": ok %ld\n", total);
     return 0;
 }

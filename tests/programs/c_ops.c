@@ -4,15 +4,16 @@
 #define W MPI_COMM_WORLD
 
 /* What an operator calls is the library's affair: nested in the reduction, it is not in the list. */
-static void keep_larger(void *a, void *b, int *n, MPI_Datatype *type)
+static void keep_larger(void *a, void *b, COUNT *n, MPI_Datatype *type)
 {
-    int *from = a, *to = b, i, bytes;
+    int *from = a, *to = b, i;
+    COUNT bytes;
     MPI_Type_size(*type, &bytes);
     for (i = 0; i < *n * bytes / (int)sizeof(int); i++)
         to[i] = from[i] > to[i] ? from[i] : to[i];
 }
 
-static void keep_left(void *a, void *b, int *n, MPI_Datatype *type)
+static void keep_left(void *a, void *b, COUNT *n, MPI_Datatype *type)
 {
     (void)type;
     memcpy(b, a, (size_t)*n * sizeof(int));
@@ -94,6 +95,6 @@ int main(int argc, char **argv)
     say("MPI_Finalize");
     oracle_write();
     if (rank == 0)
-        printf("c_ops: ok %ld\n", total);
+        printf(PROGRAM("ops") ": ok %ld\n", total);
     return 0;
 }

@@ -70,16 +70,16 @@ static void ready(void)
 static void exchange(MPI_Datatype pair)
 {
     MPI_Status st;
-    int n;
+    COUNT n;
     MPI_Count big;
     MPI_Sendrecv(out, 14, MPI_INT, right, 100 + rank, in, 8, pair, left, 100 + left, W, &st);
     say("MPI_Sendrecv sendcount=14 sendtype=MPI_INT dest=%r sendtag=%t recvcount=8 recvtype=pair source=%r recvtag=%t "
         "comm=MPI_COMM_WORLD status=%S", right, 100 + rank, left, 100 + left, left, 100 + left, 56, &st);
     add(14);
     MPI_Get_count(&st, pair, &n);
-    say("MPI_Get_count type=pair count=%d", n);
+    say("MPI_Get_count type=pair count=%n", n);
     MPI_Get_elements(&st, pair, &n);
-    say("MPI_Get_elements type=pair count=%d", n);
+    say("MPI_Get_elements type=pair count=%n", n);
     MPI_Get_elements_x(&st, pair, &big);
     say("MPI_Get_elements_x type=pair count=%l", (long long)big);
     sum += n + big;
@@ -236,7 +236,8 @@ int main(int argc, char **argv)
     void *detached;
     MPI_Datatype pair;
     long total = 0;
-    int i, n;
+    COUNT n;
+    int i;
     MPI_Init(&argc, &argv);
     say("MPI_Init");
     MPI_Comm_rank(W, &rank);
@@ -266,7 +267,7 @@ int main(int argc, char **argv)
     MPI_Type_free(&pair);
     say("MPI_Type_free freetype=pair");
     MPI_Buffer_detach(&detached, &n);
-    say("MPI_Buffer_detach size=%d", n);
+    say("MPI_Buffer_detach size=%n", n);
 
     MPI_Reduce(&sum, &total, 1, MPI_LONG, MPI_SUM, 0, W);
     say("MPI_Reduce inplace=false count=1 type=MPI_LONG op=MPI_SUM root=0 comm=MPI_COMM_WORLD");
@@ -274,6 +275,6 @@ int main(int argc, char **argv)
     say("MPI_Finalize");
     oracle_write();
     if (rank == 0)
-        printf("c_p2p: ok %ld\n", total);
+        printf(PROGRAM("p2p") ": ok %ld\n", total);
     return 0;
 }

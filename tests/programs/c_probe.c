@@ -146,6 +146,6 @@ int main(int argc, char **argv)
     say("MPI_Finalize");
     oracle_write();
     if (rank == 0)
-        printf("c_probe: ok %ld\n", total);
+        printf(PROGRAM("probe") ": ok %ld\n", total);
     return 0;
 }

@@ -198,6 +198,6 @@ int main(int argc, char **argv)
     say("MPI_Finalize");
     oracle_write();
     if (rank == 0)
-        printf("c_topo: ok %ld\n", total);
+        printf(PROGRAM("topo") ": ok %ld\n", total);
     return 0;
 }

@@ -17,16 +17,17 @@ struct mixed {
 /* Commits a type, asks for its measures, passes some of it round the ring, and frees it. */
 static void use(MPI_Datatype type, const char *name, int count, int bytes)
 {
-    MPI_Aint lb, extent;
+    PLACE lb, extent;
     MPI_Count big;
-    int n, i;
+    COUNT n;
+    int i;
     MPI_Type_commit(&type);
     say("MPI_Type_commit committype=%s", name);
     MPI_Type_size(type, &n);
-    say("MPI_Type_size type=%s size=%d", name, n);
+    say("MPI_Type_size type=%s size=%n", name, n);
     sum += n;
     MPI_Type_size_x(type, &big);
-    say("MPI_Type_size_x type=%s size=%d", name, n);
+    say("MPI_Type_size_x type=%s size=%n", name, n);
     sum += big;
     MPI_Type_get_extent(type, &lb, &extent);
     say("MPI_Type_get_extent type=%s lb=%l extent=%l", name, (long long)lb, (long long)extent);
@@ -48,8 +49,8 @@ static void use(MPI_Datatype type, const char *name, int count, int bytes)
 static void rows(void)
 {
     MPI_Datatype t, pair;
-    int lengths[3] = {2, 1, 4}, places[3] = {9, 0, 3}, three[3] = {12, 5, 1};
-    MPI_Aint far[3] = {48, 4, 20}, farther[2] = {60, 8}, address[3];
+    COUNT lengths[3] = {2, 1, 4}, places[3] = {9, 0, 3}, three[3] = {12, 5, 1};
+    PLACE far[3] = {48, 4, 20}, farther[2] = {60, 8}, address[3];
     MPI_Type_contiguous(3, MPI_INT, &t);
     say("MPI_Type_contiguous count=3 type=MPI_INT newtype=new:contiguous");
     use(t, "contiguous", 2, 24);
@@ -60,10 +61,10 @@ static void rows(void)
     say("MPI_Type_create_hvector count=5 blocklength=3 stride=36 type=MPI_INT newtype=new:hvector");
     use(t, "hvector", 2, 120);
     MPI_Type_indexed(3, lengths, places, MPI_INT, &t);
-    say("MPI_Type_indexed count=3 blocklengths=%D displacements=%D type=MPI_INT newtype=new:indexed", 3, lengths, 3, places);
+    say("MPI_Type_indexed count=3 blocklengths=%N displacements=%N type=MPI_INT newtype=new:indexed", 3, lengths, 3, places);
     use(t, "indexed", 2, 56);
     MPI_Type_create_hindexed(3, lengths, far, MPI_INT, &t);
-    say("MPI_Type_create_hindexed count=3 blocklengths=%D displacements=%A type=MPI_INT newtype=new:hindexed", 3, lengths,
+    say("MPI_Type_create_hindexed count=3 blocklengths=%N displacements=%W type=MPI_INT newtype=new:hindexed", 3, lengths,
         3, far);
     use(t, "hindexed", 1, 28);
     /* Absolute addresses: relative to the lowest in the list. */
@@ -74,7 +75,7 @@ static void rows(void)
     MPI_Get_address(out + 15, &address[2]);
     say("MPI_Get_address");
     MPI_Type_create_hindexed(3, lengths, address, MPI_INT, &t);
-    say("MPI_Type_create_hindexed count=3 blocklengths=%D displacements=[20,0,52] type=MPI_INT newtype=new:absolute", 3,
+    say("MPI_Type_create_hindexed count=3 blocklengths=%N displacements=[20,0,52] type=MPI_INT newtype=new:absolute", 3,
         lengths);
     MPI_Type_commit(&t);
     say("MPI_Type_commit committype=absolute");
@@ -85,10 +86,10 @@ static void rows(void)
     MPI_Type_free(&t);
     say("MPI_Type_free freetype=absolute");
     MPI_Type_create_indexed_block(3, 2, three, MPI_INT, &t);
-    say("MPI_Type_create_indexed_block count=3 blocklength=2 displacements=%D type=MPI_INT newtype=new:block", 3, three);
+    say("MPI_Type_create_indexed_block count=3 blocklength=2 displacements=%N type=MPI_INT newtype=new:block", 3, three);
     use(t, "block", 2, 48);
     MPI_Type_create_hindexed_block(2, 3, farther, MPI_INT, &t);
-    say("MPI_Type_create_hindexed_block count=2 blocklength=3 displacements=%A type=MPI_INT newtype=new:hblock", 2, farther);
+    say("MPI_Type_create_hindexed_block count=2 blocklength=3 displacements=%W type=MPI_INT newtype=new:hblock", 2, farther);
     use(t, "hblock", 2, 48);
     /* A type made of another one, which goes first. */
     MPI_Type_contiguous(2, MPI_INT, &pair);
@@ -107,14 +108,14 @@ static void structure(void)
 {
     MPI_Datatype t, types[3] = {MPI_CHAR, MPI_DOUBLE, MPI_INT};
     struct mixed a[3], b[3];
-    int lengths[3] = {1, 1, 3};
-    MPI_Aint places[3] = {offsetof(struct mixed, flag), offsetof(struct mixed, value), offsetof(struct mixed, numbers)};
+    COUNT lengths[3] = {1, 1, 3};
+    PLACE places[3] = {offsetof(struct mixed, flag), offsetof(struct mixed, value), offsetof(struct mixed, numbers)};
     memset(a, 0, sizeof a);
     a[1].flag = (char)(rank + 1);
     a[1].value = 0.25;
     a[2].numbers[2] = 5 * rank;
     MPI_Type_create_struct(3, lengths, places, types, &t);
-    say("MPI_Type_create_struct count=3 blocklengths=%D displacements=%A types=[\"MPI_CHAR\",\"MPI_DOUBLE\",\"MPI_INT\"] "
+    say("MPI_Type_create_struct count=3 blocklengths=%N displacements=%W types=[\"MPI_CHAR\",\"MPI_DOUBLE\",\"MPI_INT\"] "
         "newtype=new:struct", 3, lengths, 3, places);
     MPI_Type_commit(&t);
     say("MPI_Type_commit committype=struct");
@@ -129,19 +130,19 @@ static void structure(void)
 static void arrays(void)
 {
     MPI_Datatype t;
-    int sizes[3] = {4, 6, 5}, part[3] = {2, 3, 4}, starts[3] = {1, 2, 0};
-    int global[2] = {10, 7}, distribs[2] = {MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_CYCLIC};
+    COUNT sizes[3] = {4, 6, 5}, part[3] = {2, 3, 4}, starts[3] = {1, 2, 0}, global[2] = {10, 7};
+    int distribs[2] = {MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_CYCLIC};
     int dargs[2] = {MPI_DISTRIBUTE_DFLT_DARG, 3}, procs[2] = {2, 3};
     MPI_Type_create_subarray(3, sizes, part, starts, MPI_ORDER_C, MPI_INT, &t);
-    say("MPI_Type_create_subarray ndims=3 sizes=%D subsizes=%D starts=%D order=MPI_ORDER_C type=MPI_INT newtype=new:sub",
+    say("MPI_Type_create_subarray ndims=3 sizes=%N subsizes=%N starts=%N order=MPI_ORDER_C type=MPI_INT newtype=new:sub",
         3, sizes, 3, part, 3, starts);
     use(t, "sub", 1, 96);
     MPI_Type_create_subarray(2, sizes, part, starts, MPI_ORDER_FORTRAN, MPI_INT, &t);
-    say("MPI_Type_create_subarray ndims=2 sizes=%D subsizes=%D starts=%D order=MPI_ORDER_FORTRAN type=MPI_INT "
+    say("MPI_Type_create_subarray ndims=2 sizes=%N subsizes=%N starts=%N order=MPI_ORDER_FORTRAN type=MPI_INT "
         "newtype=new:sub2", 2, sizes, 2, part, 2, starts);
     use(t, "sub2", 2, 48);
     MPI_Type_create_darray(6, 4, 2, global, distribs, dargs, procs, MPI_ORDER_C, MPI_INT, &t);
-    say("MPI_Type_create_darray size=6 rank=4 ndims=2 gsizes=%D "
+    say("MPI_Type_create_darray size=6 rank=4 ndims=2 gsizes=%N "
         "distribs=[\"MPI_DISTRIBUTE_BLOCK\",\"MPI_DISTRIBUTE_CYCLIC\"] dargs=[\"MPI_DISTRIBUTE_DFLT_DARG\",3] psizes=%D "
         "order=MPI_ORDER_C type=MPI_INT newtype=new:darray", 2, global, 2, procs);
     use(t, "darray", 1, 60);
@@ -152,7 +153,7 @@ static void arrays(void)
     procs[0] = 1;
     procs[1] = 2;
     MPI_Type_create_darray(2, 1, 2, global, distribs, dargs, procs, MPI_ORDER_FORTRAN, MPI_INT, &t);
-    say("MPI_Type_create_darray size=2 rank=1 ndims=2 gsizes=%D "
+    say("MPI_Type_create_darray size=2 rank=1 ndims=2 gsizes=%N "
         "distribs=[\"MPI_DISTRIBUTE_NONE\",\"MPI_DISTRIBUTE_BLOCK\"] dargs=[\"MPI_DISTRIBUTE_DFLT_DARG\",4] psizes=%D "
         "order=MPI_ORDER_FORTRAN type=MPI_INT newtype=new:darray2", 2, global, 2, procs);
     use(t, "darray2", 1, 120);
@@ -162,7 +163,7 @@ static void arrays(void)
 static void found(void)
 {
     MPI_Datatype t;
-    int n;
+    COUNT n;
     MPI_Type_create_f90_integer(9, &t);
     say("MPI_Type_create_f90_integer range=9 newtype=new:f90integer");
     MPI_Type_size(t, &n);
@@ -211,17 +212,17 @@ static void packing(void)
 {
     char buffer[500];
     double x[4] = {1.5, 2.5, 3.5, 4.5}, y[4];
-    int at = 0, n;
+    COUNT at = 0, n;
     MPI_Pack_size(6, MPI_DOUBLE, W, &n);
-    say("MPI_Pack_size count=6 type=MPI_DOUBLE comm=MPI_COMM_WORLD size=%d", n);
+    say("MPI_Pack_size count=6 type=MPI_DOUBLE comm=MPI_COMM_WORLD size=%n", n);
     sum += n >= 48;
     MPI_Pack(out, 13, MPI_INT, buffer, 500, &at, W);
     say("MPI_Pack count=13 type=MPI_INT size=500 comm=MPI_COMM_WORLD");
     MPI_Pack(x, 4, MPI_DOUBLE, buffer, 490, &at, MPI_COMM_SELF);
     say("MPI_Pack count=4 type=MPI_DOUBLE size=490 comm=MPI_COMM_SELF");
     MPI_Sendrecv_replace(buffer, at, MPI_PACKED, right, 8, left, 8, W, MPI_STATUS_IGNORE);
-    say("MPI_Sendrecv_replace count=%d type=MPI_PACKED dest=%r sendtag=8 source=%r recvtag=8 comm=MPI_COMM_WORLD "
-        "rsource=null rtag=null bytes=%d", at, right, left, at);
+    say("MPI_Sendrecv_replace count=%n type=MPI_PACKED dest=%r sendtag=8 source=%r recvtag=8 comm=MPI_COMM_WORLD "
+        "rsource=null rtag=null bytes=%n", at, right, left, at);
     at = 0;
     MPI_Unpack(buffer, 480, &at, in, 13, MPI_INT, W);
     say("MPI_Unpack size=480 count=13 type=MPI_INT comm=MPI_COMM_WORLD");
@@ -258,6 +259,6 @@ int main(int argc, char **argv)
     say("MPI_Finalize");
     oracle_write();
     if (rank == 0)
-        printf("c_types: ok %ld\n", total);
+        printf(PROGRAM("types") ": ok %ld\n", total);
     return 0;
 }

@@ -14,7 +14,11 @@
  *   %d int                 %l long long            %s const char *         %b int, as true or false
  *   %r rank, or one of the rank constants          %t tag, or MPI_ANY_TAG  %u int, or MPI_UNDEFINED
  *   %q request slot, -1 is null
+ *   %n COUNT, an int, or an MPI_Count where -DLARGE asks for the functions with large counts (large.h)
  *   %D int n, const int *                          list of %d
+ *   %N int n, const COUNT *                        list of %n
+ *   %V int n, const DISPL *                        list of displacements, int or MPI_Aint
+ *   %W int n, const PLACE *                        list of displacements, MPI_Aint or MPI_Count
  *   %U int n, const int *                          list of %u
  *   %B int n, const int *                          list of %b
  *   %A int n, const MPI_Aint *                     list of addresses
@@ -34,6 +38,21 @@
 #include <string.h>
 
 #define ORACLE __attribute__((unused)) static
+
+#ifdef LARGE
+#include "large.h"
+#define PROGRAM(name) "large_" name
+#else
+typedef int COUNT;
+typedef int DISPL;
+typedef MPI_Aint PLACE;
+#define PROGRAM(name) "c_" name
+ORACLE int is_large(const char *call)
+{
+    (void)call;
+    return 0;
+}
+#endif
 
 /* ---- the text of the calls so far ---- */
 
@@ -201,13 +220,16 @@ ORACLE void say(const char *text, ...)
     snprintf(copy, sizeof copy, "%s", text);
     word = strtok_r(copy, " ", &save);
     /* The rank is put in when the file is written: it is not known at MPI_Init. */
-    oracle_put("\"i\":%d,\"call\":\"%s\"", oracle_calls++, word);
+    oracle_put("\"i\":%d,\"call\":\"%s%s\"", oracle_calls++, word, is_large(word) ? "_c" : "");
     va_start(args, text);
     while ((word = strtok_r(NULL, " ", &save)) != NULL) {
         char *value = strchr(word, '=');
         int n, source, tag;
         const int *list, *slots;
         const MPI_Aint *addresses;
+        const COUNT *counts;
+        const DISPL *displs;
+        const PLACE *places;
         *value++ = '\0';
         oracle_put(",");
         if (strcmp(value, "%S"))
@@ -220,6 +242,7 @@ ORACLE void say(const char *text, ...)
         switch (value[1]) {
         case 'd': oracle_put("%d", va_arg(args, int)); break;
         case 'l': oracle_put("%lld", va_arg(args, long long)); break;
+        case 'n': oracle_put("%lld", (long long)va_arg(args, COUNT)); break;
         case 's': oracle_word(va_arg(args, const char *)); break;
         case 'b': oracle_int_value('B', va_arg(args, int)); break;
         case 'u': oracle_int_value('U', va_arg(args, int)); break;
@@ -239,6 +262,30 @@ ORACLE void say(const char *text, ...)
             oracle_put("[");
             for (tag = 0; tag < n; tag++)
                 oracle_put("%s%lld", tag ? "," : "", (long long)addresses[tag]);
+            oracle_put("]");
+            break;
+        case 'N':
+            n = va_arg(args, int);
+            counts = va_arg(args, const COUNT *);
+            oracle_put("[");
+            for (tag = 0; tag < n; tag++)
+                oracle_put("%s%lld", tag ? "," : "", (long long)counts[tag]);
+            oracle_put("]");
+            break;
+        case 'V':
+            n = va_arg(args, int);
+            displs = va_arg(args, const DISPL *);
+            oracle_put("[");
+            for (tag = 0; tag < n; tag++)
+                oracle_put("%s%lld", tag ? "," : "", (long long)displs[tag]);
+            oracle_put("]");
+            break;
+        case 'W':
+            n = va_arg(args, int);
+            places = va_arg(args, const PLACE *);
+            oracle_put("[");
+            for (tag = 0; tag < n; tag++)
+                oracle_put("%s%lld", tag ? "," : "", (long long)places[tag]);
             oracle_put("]");
             break;
         case 'C':

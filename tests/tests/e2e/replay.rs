@@ -5,8 +5,11 @@ use st_tests::recordings::{self, Subject};
 use st_tests::{Failure, conclude, place};
 use st_tool::Mpi;
 
-/// Programs that cannot be replayed to an equal recording, and why.
-const APART: [(&str, &str); 1] = [("c_abort", "has no end: rank 0 kills the others")];
+/// Beginnings of the names of programs that cannot be replayed to an equal recording, and why.
+const APART: [(&str, &str); 2] = [
+    ("c_abort", "has no end: rank 0 kills the others"),
+    ("large_", "is replayed by the functions without large counts, which every MPI has"),
+];
 
 fn round_trip(job: Job, subject: &Subject) -> Result<(), Failure> {
     let recording = recordings::of(job, subject)?;
@@ -15,7 +18,10 @@ fn round_trip(job: Job, subject: &Subject) -> Result<(), Failure> {
 }
 
 fn round_trips(job: Job, subjects: &[Subject]) {
-    let apart = |s: &Subject| APART.iter().any(|(name, _)| *s == Subject::Program((*name).into()));
+    let apart = |s: &Subject| match s {
+        Subject::Program(name) => APART.iter().any(|(apart, _)| name.starts_with(apart)),
+        Subject::Kernel(_) => false,
+    };
     let mut failures = Vec::new();
     let mut cases = 0;
     for subject in subjects.iter().filter(|s| !apart(s)) {
