@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use st_trace::columns::Column;
 use st_trace::lanes::LaneSum;
 use st_trace::ranklist::RankList;
-use st_trace::section::{NO_SYM, Section, Sym, Thread};
+use st_trace::section::{Ended, NO_SYM, Section, Sym, Thread};
 use st_trace::tree::{FlatTree, Item};
 
 use crate::classes::Partitions;
@@ -22,6 +22,7 @@ pub struct Merger {
     hosts: Vec<(String, RankList)>,
     united: United,
     threads: Vec<ThreadMerger>,
+    ended: Vec<Ended>,
 }
 
 #[derive(Debug, Default)]
@@ -72,6 +73,12 @@ impl Merger {
         for (i, (into, thread)) in self.threads.iter_mut().zip(&section.threads).enumerate() {
             into.add(&section, i, thread, &renaming);
         }
+        let to = |s: Sym| renaming.symbols.get(s as usize).copied().unwrap_or(s);
+        self.ended.extend(section.ended.iter().map(|e| Ended {
+            last: to(e.last),
+            inside: to(e.inside),
+            ..*e
+        }));
         if self.keep_columns {
             for (into, thread) in self.threads.iter_mut().zip(section.threads) {
                 into.columns.extend(thread.columns);
@@ -108,6 +115,10 @@ impl Merger {
         }
         let (sites, symbols, tables) = self.united.finish(&order);
         self.hosts.sort_by_key(|(_, r)| r.lowest());
+        for e in &mut self.ended {
+            (e.last, e.inside) = (number(e.last), number(e.inside));
+        }
+        self.ended.sort_unstable_by_key(|e| (e.rank, e.thread));
         Section {
             ranks: self.ranks,
             hosts: self.hosts,
@@ -116,6 +127,7 @@ impl Merger {
             symbols,
             partitions: partitions.into_list(),
             threads,
+            ended: self.ended,
         }
     }
 }

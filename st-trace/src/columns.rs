@@ -65,6 +65,11 @@ impl ColumnWriter {
     pub fn new(start: i64) -> Self {
         Self { open: chunk(0, start), last: start }
     }
+    /// Goes on after `events` events, the last of which ended at `last`.
+    #[must_use]
+    pub fn resume(events: u64, last: i64) -> Self {
+        Self { open: chunk(events, last), last }
+    }
     /// Adds an event; a full chunk is handed out.
     pub fn push(&mut self, enter: i64, exit: i64) -> Option<Chunk> {
         varint::put_i64(&mut self.open.gaps, enter.wrapping_sub(self.last));

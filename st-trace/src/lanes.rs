@@ -88,7 +88,9 @@ impl Lanes {
     pub fn keyed(&self, rank: u32, thread: u32) -> LaneSum {
         let term = |h: u128| {
             let mut d = Digest::new();
-            [u64::from(rank), u64::from(thread), h as u64, (h >> 64) as u64].into_iter().for_each(|w| d.word(w));
+            [u64::from(rank), u64::from(thread), h as u64, (h >> 64) as u64]
+                .into_iter()
+                .for_each(|w| d.word(w));
             d.value()
         };
         LaneSum { calls: self.calls, hash: self.hash.map(term), voided: 0 }

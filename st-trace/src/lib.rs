@@ -6,6 +6,7 @@
 //! * [`calls`]: the call table. What each MPI function's parameters mean.
 //! * [`ints`]: integer streams, compressed online; [`tree`] and [`fold`]: the count-stream tree and its folding.
 //! * [`section`]: the model. [`record`] builds it for one rank, [`project`] reads one rank back, [`check`] proves it.
+//! * [`journal`]: what a recorder leaves of a rank whatever ends its process.
 //! * [`stream`]: the framed, versioned form; [`text`]: the form for people and for `diff`.
 //!
 //! The crate knows no stage, opens no path and needs no MPI.
@@ -18,6 +19,7 @@ pub mod header;
 
 pub mod ints;
 
+pub mod journal;
 pub mod json;
 pub mod lanes;
 pub mod objects;

@@ -301,6 +301,11 @@ impl<T: Content> Registry<T> {
         self.entries.get(usize::try_from(index).ok()?).map(|e| &e.object)
     }
 
+    /// Adds an object as another registry had it, at the next index. Nothing can be freed or found again here.
+    pub fn adopt(&mut self, family: u128, object: Named<T>) -> i64 {
+        self.add(family, family, object)
+    }
+
     /// All objects ever registered, by index.
     #[must_use]
     pub fn entries(&self) -> &[Registered<T>] {

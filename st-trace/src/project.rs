@@ -10,7 +10,7 @@ use crate::section::{Elastic, Form, SPECIAL, Section, Sym, Tables, Thread};
 use crate::tree::{Walk, WalkError};
 
 /// The longest list that a call may have: lists are as long as communicators.
-const LONGEST_LIST: i64 = 1 << 24;
+pub(crate) const LONGEST_LIST: i64 = 1 << 24;
 
 /// Why a section cannot be read back.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -3,6 +3,8 @@
 //! *Cost:* amortised constant per call; memory proportional to the structure found (and to the literals of parameters
 //! that no predictor explains), never to the number of calls.
 
+mod restore;
+
 use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
@@ -20,6 +22,8 @@ use crate::section::{
 };
 use crate::sites::SiteTable;
 use crate::sketch::LiveSketch;
+
+pub use restore::{Extent, RestoreError};
 
 /// What is recorded beside the structure.
 #[derive(Clone, Copy, Debug)]
@@ -40,7 +44,7 @@ impl Default for Options {
 }
 
 /// Records one rank.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct RankRecorder {
     rank: u32,
     options: Options,
@@ -61,7 +65,7 @@ pub struct RankRecorder {
     threads: Vec<SequenceRecorder>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct SymInfo {
     slots: &'static [Slot],
     call: u64,
@@ -69,7 +73,7 @@ struct SymInfo {
     site: u128,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct SequenceRecorder {
     folder: Folder,
     known: Vec<Known>,
@@ -120,6 +124,12 @@ impl RankRecorder {
             by_symbol: HashMap::default(),
             threads: Vec::new(),
         }
+    }
+
+    /// The world rank.
+    #[must_use]
+    pub fn rank(&self) -> u32 {
+        self.rank
     }
 
     /// Sets the world rank, if it was not known at first (before `MPI_Init` returns).
@@ -229,7 +239,8 @@ impl RankRecorder {
     pub fn finish(self, host: &str) -> Section {
         let rank = self.rank;
         let ranks = RankList::single(rank);
-        let threads = self.threads.into_iter().enumerate().map(|(i, t)| t.finish(rank, i, &self.infos)).collect();
+        let threads =
+            self.threads.into_iter().enumerate().map(|(i, t)| t.finish(rank, i, &self.infos)).collect();
         Section {
             hosts: vec![(host.to_owned(), ranks.clone())],
             sites: self.sites,
@@ -244,6 +255,7 @@ impl RankRecorder {
             partitions: vec![Partition { classes: vec![ranks.clone()] }],
             ranks,
             threads,
+            ended: Vec::new(),
         }
     }
 }

@@ -174,6 +174,24 @@ pub struct Thread {
     pub columns: Vec<(u32, Column)>,
 }
 
+/// Where a thread of a rank stopped that did not come to the end of its program: killed, aborted, or left without
+/// `MPI_Finalize`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ended {
+    /// The rank.
+    pub rank: u32,
+    /// Its thread.
+    pub thread: u32,
+    /// Calls of the thread that the trace holds, each of a poll series counted.
+    pub calls: u64,
+    /// The last of them; [`NO_SYM`] if there is none.
+    pub last: Sym,
+    /// The call that the thread was in, after those; [`NO_SYM`] if it was in none. It is not among the calls.
+    pub inside: Sym,
+    /// When it entered that call, ns on the rank's clock; 0 if it was in none.
+    pub entered: i64,
+}
+
 /// What a set of ranks did.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Section {
@@ -191,4 +209,6 @@ pub struct Section {
     pub partitions: Vec<Partition>,
     /// Threads, by index.
     pub threads: Vec<Thread>,
+    /// Threads of ranks that ended early, by rank and thread. Ranks not listed came to their end.
+    pub ended: Vec<Ended>,
 }

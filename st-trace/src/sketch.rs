@@ -222,6 +222,19 @@ impl LiveSketch {
         }
         self.window[b - self.low] += 1;
     }
+    /// Goes on with the sketch of a rank.
+    #[must_use]
+    pub fn resume(sketch: &Sketch) -> Self {
+        let Some((first, _)) = sketch.buckets().next() else { return Self::default() };
+        let low = usize::from(first);
+        let mut window = Vec::new();
+        for (b, n) in sketch.buckets() {
+            window.resize(usize::from(b) - low, 0);
+            window.push(n);
+        }
+        let Sketch { sum, squares, min, max, .. } = sketch;
+        Self { sum: *sum, squares: *squares, inverse_min: !min.0, max: max.0, low, window }
+    }
     /// The sketch of a rank.
     #[must_use]
     pub fn finish(self, rank: u32) -> Sketch {

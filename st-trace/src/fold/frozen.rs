@@ -6,7 +6,7 @@
 use super::node::{Kind, Node};
 use crate::varint;
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Frozen {
     /// Per node: symbol × 2 and count of an event, or 1 for the next body.
     codes: Vec<u8>,

@@ -46,7 +46,7 @@ pub const DEFAULT_WINDOW: usize = 131_072;
 pub const DEEPEST: u32 = 64;
 
 /// Folds a symbol sequence while it arrives.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Folder {
     window: usize,
     open: Open,

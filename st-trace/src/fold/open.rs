@@ -42,7 +42,7 @@ struct Mark {
 }
 
 /// Positions count from the beginning of the sequence, frozen nodes included.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Open {
     nodes: Vec<Node>,
     marks: Vec<Mark>,

@@ -43,7 +43,7 @@ pub(super) enum Outcome {
     Lost,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Prediction {
     /// The last node of the list in preorder, and the indices of the bodies on its right spine.
     steps: Vec<Step>,

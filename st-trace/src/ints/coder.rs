@@ -126,7 +126,9 @@ impl Coder {
 
     /// If the running copy cycles through just these values, lets it do so `n` more times: returns how many it did.
     pub(super) fn turn(&mut self, values: &[i64], n: u64) -> u64 {
-        let (Mode::Copy, Some(track), Some(copy)) = (self.mode, self.track, self.copies.last_mut()) else { return 0 };
+        let (Mode::Copy, Some(track), Some(copy)) = (self.mode, self.track, self.copies.last_mut()) else {
+            return 0;
+        };
         // As many steps as there are values must lead to the same place past the same values.
         let mut next = track;
         for &value in values {

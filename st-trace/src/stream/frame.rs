@@ -72,6 +72,8 @@ kinds! {
     Column = 10, "COLUMN", 0;
     /// Where sections lie.
     Index = 11, "INDEX", 0;
+    /// Where the ranks of a section stopped that ended early.
+    Ended = 13, "ENDED", 0;
 }
 
 /// A frame as it is stored.

@@ -18,15 +18,15 @@
 //! ```
 
 mod blocks;
-mod bytes;
+pub(crate) mod bytes;
 mod column;
 mod error;
 mod frame;
 mod index;
-mod objects;
+pub(crate) mod objects;
 mod reader;
 mod section;
-mod sites;
+pub(crate) mod sites;
 mod sizes;
 mod structure;
 mod version;

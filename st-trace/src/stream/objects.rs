@@ -11,13 +11,15 @@ use super::bytes::{
 };
 use super::error::{DecodeError, Field as _};
 use crate::calls::{CallId, FIRST_UNKNOWN};
-use crate::objects::{Comm, Content, Group, Name, Named, Op, Type, family_of_predefined, name_of};
+use crate::objects::{
+    Comm, Content, Group, Name, Named, Op, Registered, Type, family_of_predefined, name_of,
+};
 use crate::ranklist::RankList;
 use crate::ranks::RankSeq;
 use crate::section::{Entry, Tables};
 
 /// What an encoder or decoder knows while it is in a table.
-struct Context<'a> {
+pub(crate) struct Context<'a> {
     /// The section's ranks.
     ranks: &'a RankList,
     /// The same as a sequence.
@@ -43,7 +45,7 @@ impl<'a> Context<'a> {
 }
 
 /// Fields of a kind of object.
-trait Codec: Content + Sized {
+pub(crate) trait Codec: Content + Sized {
     fn put(&self, out: &mut Vec<u8>, context: &Context<'_>);
     fn get(src: &mut &[u8], context: &Context<'_>) -> Result<Self, DecodeError>;
 }
@@ -132,6 +134,17 @@ fn get_entry<T: Codec>(src: &mut &[u8], context: &mut Context<'_>) -> Result<Ent
         (None, None) => return Err(DecodeError::Invalid("a predefined object that is none")),
     };
     Ok(Entry { family, of })
+}
+
+/// An object of one rank by itself: family and object.
+pub(crate) fn put_object<T: Codec>(out: &mut Vec<u8>, object: &Registered<T>, rank: u32) {
+    put_id(out, object.family);
+    put_named(out, &object.object, &Context::new(&RankList::single(rank)));
+}
+
+pub(crate) fn get_object<T: Codec>(src: &mut &[u8], rank: u32) -> Result<(u128, Named<T>), DecodeError> {
+    let family = get_id(src).field("family")?;
+    Ok((family, get_named(src, &Context::new(&RankList::single(rank)))?))
 }
 
 /// 1 for the section's ranks, else 0 and the set.

@@ -7,11 +7,11 @@ use super::column::{self, Owner};
 use super::error::{DecodeError, Error, ErrorKind};
 use super::frame::{Frame, FrameReader, Kind};
 use super::index::{self, Place};
-use super::section::{Opening, decode_lanes, decode_sketches, decode_sums};
+use super::section::{Opening, decode_ended, decode_lanes, decode_sketches, decode_sums};
 use super::structure::{self, Known};
 use super::version::{MAGIC, Version};
 use super::{objects, sites};
-use crate::columns::Column;
+use crate::columns::{Chunk, Column};
 use crate::header::{Header, Step};
 use crate::section::{Section, Thread};
 
@@ -137,10 +137,20 @@ impl<R: Read> Reader<R> {
                     }
                     column.chunks.push(chunk);
                 }
-                Some(kind @ (Kind::Struct | Kind::Lanes | Kind::Sketch | Kind::Sums)) => {
+                Some(kind @ (Kind::Struct | Kind::Lanes | Kind::Sketch | Kind::Sums | Kind::Ended)) => {
                     return Err(frame.fault(ErrorKind::OutOfPlace(kind)));
                 }
                 _ => {}
+            }
+        }
+        Ok(None)
+    }
+
+    /// The next chunk of exact times, whatever else the stream holds.
+    pub(crate) fn next_chunk(&mut self) -> Result<Option<(Owner, Chunk)>, Error> {
+        while let Some(frame) = self.next_raw()? {
+            if frame.kind()? == Some(Kind::Column) {
+                return Ok(Some(frame.decode(Kind::Column, column::decode)?));
             }
         }
         Ok(None)
@@ -203,6 +213,7 @@ impl<R: Read> Reader<R> {
         let tables = objects.decode(Kind::Objects, |b| objects::decode(b, &opening.ranks))?;
 
         let (mut structure, mut lanes, mut sketches, mut sums) = (None, None, None, None);
+        let mut ended = None;
         for _ in 0..opening.parts {
             let Some(part) = self.next_raw()? else { return self.cut_short() };
             match part.kind()? {
@@ -210,6 +221,7 @@ impl<R: Read> Reader<R> {
                 Some(Kind::Lanes) => lanes = Some(part),
                 Some(Kind::Sketch) => sketches = Some(part),
                 Some(Kind::Sums) => sums = Some(part),
+                Some(Kind::Ended) => ended = Some(part),
                 Some(kind) => return Err(part.fault(ErrorKind::OutOfPlace(kind))),
                 None => {}
             }
@@ -229,6 +241,10 @@ impl<R: Read> Reader<R> {
             Some(f) => f.decode(Kind::Sums, |b| decode_sums(b, n, symbols))?,
             None => vec![Vec::new(); n],
         };
+        let ended = match ended {
+            Some(f) => f.decode(Kind::Ended, |b| decode_ended(b, &opening.threads, symbols))?,
+            None => Vec::new(),
+        };
         let controls = opening.threads.into_iter().zip(structure.threads).zip(lanes).zip(sketches).zip(sums);
         let threads = controls.zip(0..).map(|(((((ranks, c), lanes), sketches), sums), thread)| {
             let columns = self.take_columns(thread, &opening.ranks);
@@ -242,6 +258,7 @@ impl<R: Read> Reader<R> {
             tables,
             symbols: structure.symbols,
             partitions: structure.partitions,
+            ended,
         }))
     }
 

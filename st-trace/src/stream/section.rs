@@ -2,15 +2,15 @@
 
 use super::blocks::{self, Blocks};
 use super::bytes::{
-    finish, get_id, get_len, get_ranks, get_str, get_u8, get_u16, get_u32, get_u64, get_u128, put_id,
-    put_ranks, put_str, put_u64, put_u128, put_usize,
+    finish, get_i64, get_id, get_len, get_ranks, get_str, get_u8, get_u16, get_u32, get_u64, get_u128,
+    put_i64, put_id, put_ranks, put_str, put_u64, put_u128, put_usize,
 };
 use super::error::{DecodeError, Field as _};
 use super::objects::{get_set_of, put_set_of};
 use crate::ints::Sealed;
 use crate::lanes::LaneSum;
 use crate::ranklist::RankList;
-use crate::section::{NO_SYM, PathSketch, RankSums, Section, Sym};
+use crate::section::{Ended, NO_SYM, PathSketch, RankSums, Section, Sym};
 use crate::sketch::Sketch;
 
 /// The fields of SECTION.
@@ -269,4 +269,62 @@ fn get_sums(b: &mut [&[u8]; 3], symbols: usize) -> Result<RankSums, DecodeError>
     let compute = Sealed::decode(head, value).map_err(DecodeError::from).field("compute")?;
     let comm = Sealed::decode(head, value).map_err(DecodeError::from).field("communicate")?;
     Ok(RankSums { sym, compute, comm })
+}
+
+/// Per thread that ended early: rank (as its distance from the one before), thread, calls, symbols of the last call and of
+/// the one it was in (each + 1, 0 for none), time of entering that.
+pub(crate) fn encode_ended(section: &Section) -> Vec<u8> {
+    let mut out = Vec::new();
+    put_usize(&mut out, section.ended.len());
+    let mut before = 0;
+    for e in &section.ended {
+        put_u64(&mut out, u64::from(e.rank.wrapping_sub(before)));
+        before = e.rank;
+        put_u64(&mut out, e.thread.into());
+        put_u64(&mut out, e.calls);
+        put_u64(&mut out, u64::from(e.last.wrapping_add(1)));
+        put_u64(&mut out, u64::from(e.inside.wrapping_add(1)));
+        put_i64(&mut out, e.entered);
+    }
+    out
+}
+
+/// The threads that ended early, of a section with these threads' ranks and that many symbols.
+pub(crate) fn decode_ended(
+    mut src: &[u8],
+    threads: &[RankList],
+    symbols: usize,
+) -> Result<Vec<Ended>, DecodeError> {
+    let src = &mut src;
+    let mut out: Vec<Ended> = Vec::new();
+    for i in 0..get_len(src).field("number")? {
+        let before = out.last().map_or(0, |e| e.rank);
+        let ended = get_ended(src, before, threads, symbols).nth("thread", i)?;
+        if out.last().is_some_and(|e| (e.rank, e.thread) >= (ended.rank, ended.thread)) {
+            return Err(DecodeError::Invalid("not ascending")).nth("thread", i);
+        }
+        out.push(ended);
+    }
+    finish(src)?;
+    Ok(out)
+}
+
+fn get_ended(
+    src: &mut &[u8],
+    before: u32,
+    threads: &[RankList],
+    symbols: usize,
+) -> Result<Ended, DecodeError> {
+    let rank = before.wrapping_add(get_u32(src).field("rank")?);
+    let thread = super::bytes::get_index(src, threads.len()).field("thread")?;
+    if !threads[thread as usize].contains(rank) {
+        return Err(DecodeError::Invalid("a rank without this thread"));
+    }
+    let calls = get_u64(src).field("calls")?;
+    let symbol = |src: &mut &[u8]| -> Result<Sym, DecodeError> {
+        Ok(super::bytes::get_index(src, symbols + 1)?.wrapping_sub(1))
+    };
+    let last = symbol(src).field("last call")?;
+    let inside = symbol(src).field("open call")?;
+    Ok(Ended { rank, thread, calls, last, inside, entered: get_i64(src).field("time")? })
 }

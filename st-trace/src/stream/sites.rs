@@ -23,20 +23,27 @@ pub(crate) fn encode(table: &SiteTable) -> Vec<u8> {
     put_usize(&mut out, table.sites().len());
     let mut before: &[Frame] = &[];
     for s in table.sites() {
-        let form = form(table, s);
-        put_u64(&mut out, form);
-        if form != STACK {
-            put_str(&mut out, &s.label);
-        }
-        if form != LABEL {
-            put_frames(&mut out, before, &s.frames);
+        if put_site(&mut out, table, s, before) {
             before = &s.frames;
-        }
-        if form == EXPLICIT {
-            put_id(&mut out, s.id);
         }
     }
     out
+}
+
+/// Appends a site; returns whether it has frames that the next one may share.
+pub(crate) fn put_site(out: &mut Vec<u8>, table: &SiteTable, s: &Site, before: &[Frame]) -> bool {
+    let form = form(table, s);
+    put_u64(out, form);
+    if form != STACK {
+        put_str(out, &s.label);
+    }
+    if form != LABEL {
+        put_frames(out, before, &s.frames);
+    }
+    if form == EXPLICIT {
+        put_id(out, s.id);
+    }
+    form != LABEL
 }
 
 fn form(table: &SiteTable, s: &Site) -> u64 {
@@ -72,7 +79,7 @@ pub(crate) fn decode(mut src: &[u8]) -> Result<SiteTable, DecodeError> {
     }
     let mut before = Vec::new();
     for i in 0..get_len(src).field("sites")? {
-        let site = site(src, &table, &mut before).nth("site", i)?;
+        let site = get_site(src, &table, &mut before).nth("site", i)?;
         if table.insert(site) as usize != i {
             return Err(DecodeError::Invalid("a site is listed twice")).nth("site", i);
         }
@@ -81,7 +88,11 @@ pub(crate) fn decode(mut src: &[u8]) -> Result<SiteTable, DecodeError> {
     Ok(table)
 }
 
-fn site(src: &mut &[u8], table: &SiteTable, before: &mut Vec<Frame>) -> Result<Site, DecodeError> {
+pub(crate) fn get_site(
+    src: &mut &[u8],
+    table: &SiteTable,
+    before: &mut Vec<Frame>,
+) -> Result<Site, DecodeError> {
     let form = get_u64(src)?;
     if form > EXPLICIT {
         return Err(DecodeError::Invalid("unknown form"));

@@ -7,7 +7,7 @@ use super::error::Error;
 use super::frame::{Frame, Kind};
 use super::index::{self, Place};
 use super::reader::Reader;
-use super::section::{Opening, encode_lanes, encode_sketches, encode_sums};
+use super::section::{Opening, encode_ended, encode_lanes, encode_sketches, encode_sums};
 use super::version::{CURRENT, MAGIC};
 use super::{objects, sites, structure};
 use crate::columns::Chunk;
@@ -126,6 +126,9 @@ impl<W: Write> Writer<W> {
         }
         if section.threads.iter().any(|t| !t.sums.is_empty()) {
             parts.push((Kind::Sums, encode_sums(section)));
+        }
+        if !section.ended.is_empty() {
+            parts.push((Kind::Ended, encode_ended(section)));
         }
         let opening = Opening::of(section, parts.len()).encode();
         let level = level_of(Kind::Section, self.level);

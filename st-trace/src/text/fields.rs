@@ -12,7 +12,9 @@ use crate::objects::{Comm, Group, Named, Op, Type};
 use crate::ranklist::RankList;
 use crate::ranklist_notation::parse as ranks;
 use crate::ranks::{RankSeq, Run};
-use crate::section::{Elastic, Entry, Form, NO_SYM, Partition, PathSketch, RankSums, Section, Sym, Symbol};
+use crate::section::{
+    Elastic, Ended, Entry, Form, NO_SYM, Partition, PathSketch, RankSums, Section, Sym, Symbol,
+};
 use crate::sites::{Frame, Module, Site};
 use crate::sketch::Sketch;
 use crate::varint;
@@ -110,9 +112,24 @@ pub(super) fn header_line(s: &mut Section, first: &str, w: &mut Words<'_>) -> Pa
             }
             s.partitions.push(Partition { classes });
         }
+        "ended" => s.ended.push(ended(w)?),
         _ => return Err("a line that may stand here"),
     }
     Ok(())
+}
+
+fn ended(w: &mut Words<'_>) -> Parsed<Ended> {
+    let rank = number(w, "a rank")?;
+    key(w, "thread", "\"thread\"")?;
+    let thread = number(w, "a thread")?;
+    key(w, "calls", "\"calls\"")?;
+    let calls = number(w, "a number of calls")?;
+    key(w, "last", "\"last\"")?;
+    let last = symbol_or_none(w)?;
+    key(w, "inside", "\"inside\"")?;
+    let inside = symbol_or_none(w)?;
+    key(w, "entered", "\"entered\"")?;
+    Ok(Ended { rank, thread, calls, last, inside, entered: number(w, "a time")? })
 }
 
 fn site(s: &mut Section, w: &mut Words<'_>) -> Parsed<()> {
@@ -253,17 +270,21 @@ pub(super) fn elastic(s: &Section, w: &mut Words<'_>) -> Parsed<Elastic> {
 fn path(w: &mut Words<'_>) -> Parsed<PathSketch> {
     let sym = symbol_number(w)?;
     key(w, "after", "\"after\"")?;
-    let mut ahead = w.clone();
-    let pred = if ahead.next() == Some("-") {
-        *w = ahead;
-        NO_SYM
-    } else {
-        symbol_number(w)?
-    };
+    let pred = symbol_or_none(w)?;
     key(w, "compute", "\"compute\"")?;
     let compute = sketch(w)?;
     key(w, "communicate", "\"communicate\"")?;
     Ok(PathSketch { sym, pred, compute, comm: sketch(w)? })
+}
+
+/// A symbol, or `-` for none.
+fn symbol_or_none(w: &mut Words<'_>) -> Parsed<Sym> {
+    let mut ahead = w.clone();
+    if ahead.next() == Some("-") {
+        *w = ahead;
+        return Ok(NO_SYM);
+    }
+    symbol_number(w)
 }
 
 fn sketch(w: &mut Words<'_>) -> Parsed<Sketch> {

@@ -10,7 +10,7 @@ use crate::objects::{Comm, Group, Named, Op, Type};
 use crate::ranklist::RankList;
 use crate::ranklist_notation::print as ranks;
 use crate::ranks::RankSeq;
-use crate::section::{Elastic, Entry, Form, NO_SYM, PathSketch, Section, Thread};
+use crate::section::{Elastic, Ended, Entry, Form, NO_SYM, PathSketch, Section, Sym, Thread};
 use crate::sketch::Sketch;
 use crate::stream::{CURRENT, Trace};
 use crate::text::words::quote;
@@ -56,7 +56,19 @@ fn section(s: &Section, to: &mut impl Write) -> io::Result<()> {
         let classes: Vec<_> = p.classes.iter().map(ranks).collect();
         writeln!(to, " partition {}", classes.join(" | "))?;
     }
+    s.ended.iter().try_for_each(|e| ended(e, to))?;
     s.threads.iter().try_for_each(|t| thread(s, t, to))
+}
+
+/// `ended 2 thread 0 calls 151 last s4 inside s5 entered 12345`.
+fn ended(e: &Ended, to: &mut impl Write) -> io::Result<()> {
+    let symbol = |s: Sym| if s == NO_SYM { "-".to_owned() } else { format!("s{s}") };
+    let (last, inside) = (symbol(e.last), symbol(e.inside));
+    writeln!(
+        to,
+        " ended {} thread {} calls {} last {last} inside {inside} entered {}",
+        e.rank, e.thread, e.calls, e.entered
+    )
 }
 
 /// Name of a function; its number, where a name would not lead back to it.

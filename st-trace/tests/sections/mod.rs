@@ -8,7 +8,7 @@ use st_trace::objects::{Comm, Op, Type};
 use st_trace::ranklist::RankList;
 use st_trace::ranks::RankSeq;
 use st_trace::record::{Options, RankRecorder};
-use st_trace::section::{Elastic, Form, Partition, RankSums, Section};
+use st_trace::section::{Elastic, Ended, Form, NO_SYM, Partition, RankSums, Section, Sym};
 use st_trace::sites::{Frame, Module};
 
 /// A call to record: row of the call table, site, error class, words by slot, thread, gap and duration.
@@ -73,10 +73,27 @@ fn finish(r: RankRecorder, rank: u32, chunks: Vec<(usize, Chunk)>) -> Section {
 impl Plan {
     /// The trace of a rank that does it.
     pub(crate) fn section(&self, rank: u32) -> Section {
+        let (mut r, mut chunks) = self.record(
+            rank,
+            |_| Vec::new(),
+            |chunks, _, thread, event| chunks.extend(event.chunk.map(|c| (thread, c))),
+        );
+        let open = r.flush_columns();
+        chunks.extend(open.into_iter().map(|(t, c)| (usize::try_from(t).unwrap(), c)));
+        finish(r, rank, chunks)
+    }
+
+    /// Records it; `begin` sees the recorder before the first event, `each` after each event of a thread.
+    pub(crate) fn record<T>(
+        &self,
+        rank: u32,
+        begin: impl FnOnce(&mut RankRecorder) -> T,
+        mut each: impl FnMut(&mut T, &mut RankRecorder, usize, Event),
+    ) -> (RankRecorder, T) {
         let mut r = recorder(rank);
         let threads = [r.open_thread(100), r.open_thread(200)];
         let mut now = [100i64, 200];
-        let mut chunks = Vec::new();
+        let mut with = begin(&mut r);
         let rows = CallTable::builtin().rows();
         for c in &self.0 {
             let row = &rows[c.row % rows.len()];
@@ -86,13 +103,21 @@ impl Plan {
             let thread = threads[usize::from(c.thread)];
             let enter = now[thread] + i64::from(c.times.0);
             now[thread] = enter + i64::from(c.times.1);
-            let chunk = r.record(thread, sym, &fill(slots, &c.words), enter, now[thread]);
-            chunks.extend(chunk.map(|c| (thread, c)));
+            let words = fill(slots, &c.words);
+            let chunk = r.record(thread, sym, &words, enter, now[thread]);
+            each(&mut with, &mut r, thread, Event { sym, words, times: (enter, now[thread]), chunk });
         }
-        let open = r.flush_columns();
-        chunks.extend(open.into_iter().map(|(t, c)| (usize::try_from(t).unwrap(), c)));
-        finish(r, rank, chunks)
+        (r, with)
     }
+}
+
+/// What was recorded.
+#[derive(Clone, Debug)]
+pub(crate) struct Event {
+    pub(crate) sym: Sym,
+    pub(crate) words: Vec<i64>,
+    pub(crate) times: (i64, i64),
+    pub(crate) chunk: Option<Chunk>,
 }
 
 /// Words of the row's shape out of any words.
@@ -189,6 +214,8 @@ pub(crate) fn pair() -> Section {
     thread.params[0][2].values =
         Elastic { form: Form::Relative, partition: 0, streams: vec![Sealed::from_constant(1)] };
     let quantised = |v: Vec<i64>| Sealed::from(v);
+    let ended = Ended { rank: 0, thread: 0, calls: 30, last: 2, inside: 1, entered: 9000 };
+    s.ended = vec![ended, Ended { rank: 1, last: NO_SYM, inside: NO_SYM, entered: 0, ..ended }];
     thread.sums.push(RankSums { sym: 1, compute: quantised(vec![30, 31]), comm: quantised(vec![40, 40]) });
     s
 }

@@ -1,0 +1,282 @@
+//! The log: calls, and what they refer to that is newer than the snapshot.
+//!
+//! An entry begins with a number: below [`CALL`] a definition, from there on a call of symbol number minus [`CALL`].
+
+use crate::calls::{CallTable, Slot};
+use crate::project::LONGEST_LIST;
+use crate::record::{Extent, RankRecorder};
+use crate::section::Sym;
+use crate::stream::DecodeError;
+use crate::stream::bytes::{
+    get_i64, get_index, get_len, get_str, get_u16, get_u32, put_i64, put_str, put_u64,
+};
+use crate::stream::objects::{get_object, put_object};
+use crate::stream::sites::{get_site, put_site};
+
+/// The calls that follow are of this thread.
+pub(super) const THREAD: u64 = 1;
+/// A thread begins.
+pub(super) const OPENED: u64 = 2;
+/// A module of call sites.
+pub(super) const MODULE: u64 = 3;
+/// A call site.
+pub(super) const SITE: u64 = 4;
+/// A symbol.
+pub(super) const SYMBOL: u64 = 5;
+/// A communicator.
+pub(super) const COMM: u64 = 6;
+/// A group.
+pub(super) const GROUP: u64 = 7;
+/// A datatype.
+pub(super) const TYPE: u64 = 8;
+/// An operation.
+pub(super) const OP: u64 = 9;
+/// The name of a function outside the call table.
+pub(super) const NAME: u64 = 10;
+/// Exact times are no longer kept.
+pub(super) const STOPPED: u64 = 11;
+/// A call that may still turn out to be the first of a poll series.
+pub(super) const SERIES: u64 = 12;
+/// Calls.
+pub(super) const CALL: u64 = 16;
+
+/// Writes the log of a region.
+#[derive(Debug, Default)]
+pub struct LogWriter {
+    known: Extent,
+    stamp: usize,
+    stopped: bool,
+    thread: usize,
+    exits: Vec<i64>,
+}
+
+/// Bytes of a varint at most.
+const LONGEST: usize = 10;
+
+impl LogWriter {
+    /// A log that follows a snapshot of the recorder.
+    #[must_use]
+    pub fn after(recorder: &RankRecorder) -> Self {
+        let known = recorder.extent();
+        Self {
+            known,
+            stamp: recorder.stamp(),
+            stopped: !recorder.keeps_columns(),
+            thread: usize::MAX,
+            exits: (0..known.threads).map(|t| recorder.last_exit(t)).collect(),
+        }
+    }
+
+    /// Whether nothing has to be defined before the next call.
+    #[must_use]
+    #[inline]
+    pub fn knows(&self, recorder: &RankRecorder) -> bool {
+        self.stamp == recorder.stamp()
+    }
+
+    /// Entries for everything that the recorder's tables hold beyond what the log and its snapshot do.
+    pub fn define(&mut self, r: &RankRecorder, out: &mut Vec<u8>) {
+        let (from, to) = (self.known, r.extent());
+        for m in &r.sites.modules()[from.modules..] {
+            put_u64(out, MODULE);
+            put_str(out, &m.path);
+            put_str(out, &m.build_id);
+        }
+        for s in &r.sites.sites()[from.sites..] {
+            put_u64(out, SITE);
+            put_site(out, &r.sites, s, &[]);
+        }
+        let (tables, rank) = ((&r.comms, &r.groups, &r.types, &r.ops), r.rank());
+        for e in &tables.0.entries()[from.comms..] {
+            put_u64(out, COMM);
+            put_object(out, e, rank);
+        }
+        for e in &tables.1.entries()[from.groups..] {
+            put_u64(out, GROUP);
+            put_object(out, e, rank);
+        }
+        for e in &tables.2.entries()[from.types..] {
+            put_u64(out, TYPE);
+            put_object(out, e, rank);
+        }
+        for e in &tables.3.entries()[from.ops..] {
+            put_u64(out, OP);
+            put_object(out, e, rank);
+        }
+        let mut names: Vec<_> = r.names().collect();
+        names.sort_unstable();
+        for (_, name) in &names[from.names..] {
+            put_u64(out, NAME);
+            put_str(out, name);
+        }
+        for s in &r.symbols()[from.symbols..] {
+            put_u64(out, SYMBOL);
+            put_u64(out, s.call.0.into());
+            put_u64(out, s.site.into());
+            put_u64(out, s.error.into());
+        }
+        for t in from.threads..to.threads {
+            put_u64(out, OPENED);
+            put_i64(out, r.last_exit(t));
+            self.exits.push(r.last_exit(t));
+        }
+        if !r.keeps_columns() && !self.stopped {
+            put_u64(out, STOPPED);
+            self.stopped = true;
+        }
+        (self.known, self.stamp) = (to, r.stamp());
+    }
+
+    /// Writes a call at the beginning of `room`; returns its number of bytes, `None` if there may be too little room.
+    #[inline]
+    pub fn call(
+        &mut self,
+        room: &mut [u8],
+        thread: usize,
+        sym: Sym,
+        words: &[i64],
+        times: (i64, i64),
+    ) -> Option<usize> {
+        let n = self.entry(room, thread, None, sym, words, times)?;
+        if let Some(last) = self.exits.get_mut(thread) {
+            *last = times.1;
+        }
+        Some(n)
+    }
+
+    /// Writes a call that may become a series: its slot says how many calls it stands for, and when the last one ended. It
+    /// holds until the thread's next call is written.
+    pub fn series(
+        &mut self,
+        room: &mut [u8],
+        thread: usize,
+        sym: Sym,
+        words: &[i64],
+        times: (i64, i64),
+    ) -> Option<usize> {
+        self.entry(room, thread, Some(SERIES), sym, words, times)
+    }
+
+    #[inline]
+    fn entry(
+        &mut self,
+        room: &mut [u8],
+        thread: usize,
+        tag: Option<u64>,
+        sym: Sym,
+        words: &[i64],
+        (enter, exit): (i64, i64),
+    ) -> Option<usize> {
+        // Two numbers for a change of thread, tag, symbol, gap, duration, number of words.
+        if room.len() < (words.len() + 7) * LONGEST {
+            return None;
+        }
+        let mut at = 0;
+        if self.thread != thread {
+            self.thread = thread;
+            put(room, &mut at, THREAD);
+            put(room, &mut at, u64::try_from(thread).unwrap_or(u64::MAX));
+        }
+        if let Some(tag) = tag {
+            put(room, &mut at, tag);
+        }
+        put(room, &mut at, CALL + u64::from(sym));
+        let last = self.exits.get(thread).copied().unwrap_or(0);
+        put(room, &mut at, zigzag(enter.wrapping_sub(last)));
+        put(room, &mut at, zigzag(exit.wrapping_sub(enter)));
+        put(room, &mut at, u64::try_from(words.len()).unwrap_or(u64::MAX));
+        for &w in words {
+            put(room, &mut at, zigzag(w));
+        }
+        Some(at)
+    }
+}
+
+#[inline]
+fn zigzag(value: i64) -> u64 {
+    ((value << 1) ^ (value >> 63)).cast_unsigned()
+}
+
+#[inline]
+fn put(room: &mut [u8], at: &mut usize, mut value: u64) {
+    while value >= 0x80 {
+        room[*at] = value.to_le_bytes()[0] | 0x80;
+        *at += 1;
+        value >>= 7;
+    }
+    room[*at] = value.to_le_bytes()[0];
+    *at += 1;
+}
+
+/// A call as the log has it; its times are relative to the exit before it.
+#[derive(Clone, Debug)]
+pub(super) struct Logged {
+    pub(super) sym: Sym,
+    pub(super) gap: i64,
+    pub(super) duration: i64,
+    pub(super) words: Vec<i64>,
+}
+
+/// Reads a call after its first number.
+pub(super) fn get_call(first: u64, src: &mut &[u8], r: &RankRecorder) -> Result<Logged, DecodeError> {
+    let index = first.checked_sub(CALL).ok_or(DecodeError::Invalid("no call"))?;
+    let len = r.symbols().len();
+    let found = usize::try_from(index).ok().and_then(|i| r.symbols().get(i));
+    let symbol = found.ok_or(DecodeError::Index { index, len: u64::try_from(len).unwrap_or(u64::MAX) })?;
+    let sym = Sym::try_from(index).map_err(|_| DecodeError::Integer)?;
+    let (gap, duration) = (get_i64(src)?, get_i64(src)?);
+    let n = get_len(src)?;
+    let mut words = Vec::with_capacity(n);
+    for _ in 0..n {
+        words.push(get_i64(src)?);
+    }
+    if !readable(CallTable::builtin().slots(symbol.call), &words) {
+        return Err(DecodeError::Invalid("words that are none of its function"));
+    }
+    Ok(Logged { sym, gap, duration, words })
+}
+
+/// Whether a recorder takes these words in a way that they can be read back.
+fn readable(slots: &[Slot], words: &[i64]) -> bool {
+    let mut rest = words;
+    for s in slots {
+        let first = rest.first().copied().unwrap_or(0);
+        rest = rest.get(1..).unwrap_or(&[]);
+        if s.list {
+            match usize::try_from(first) {
+                Ok(n) if first <= LONGEST_LIST && n <= rest.len() => rest = &rest[n..],
+                _ => return false,
+            }
+        }
+    }
+    true
+}
+
+/// Reads a definition into the recorder's tables; `false` if `tag` is none.
+pub(super) fn get_definition(tag: u64, src: &mut &[u8], r: &mut RankRecorder) -> Result<bool, DecodeError> {
+    let before = r.extent();
+    let rank = r.rank();
+    match tag {
+        MODULE => {
+            let (path, build_id) = (get_str(src)?, get_str(src)?);
+            r.sites.module(crate::sites::Module { path, build_id });
+        }
+        SITE => {
+            let site = get_site(src, &r.sites, &mut Vec::new())?;
+            r.sites.insert(site);
+        }
+        SYMBOL => {
+            let (call, site) = (get_u16(src)?, get_index(src, before.sites)?);
+            r.symbol(crate::calls::CallId(call), site, get_u32(src)?);
+        }
+        COMM => drop(get_object(src, rank).map(|(family, o)| r.comms.adopt(family, o))?),
+        GROUP => drop(get_object(src, rank).map(|(family, o)| r.groups.adopt(family, o))?),
+        TYPE => drop(get_object(src, rank).map(|(family, o)| r.types.adopt(family, o))?),
+        OP => drop(get_object(src, rank).map(|(family, o)| r.ops.adopt(family, o))?),
+        NAME => {
+            r.unknown_call(&get_str(src)?);
+        }
+        _ => return Ok(false),
+    }
+    if r.extent() == before { Err(DecodeError::Invalid("defined twice")) } else { Ok(true) }
+}

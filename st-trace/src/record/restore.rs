@@ -1,0 +1,210 @@
+//! A recorder's state as a section, and a recorder from such a section: what a journal keeps and a reader goes on from.
+//!
+//! A section holds every call, so the recorder is restored by recording them again. Recording depends on nothing but the
+//! calls and the order in which tables grew: the restored recorder goes on exactly as the first one would have.
+
+use super::{RankRecorder, SequenceRecorder};
+use crate::calls::CallId;
+use crate::objects::{Content, Registry};
+use crate::project;
+use crate::section::{Entry, NO_SYM, Section, Sym, Symbol};
+use crate::sketch::LiveSketch;
+
+use super::Options;
+
+/// Why a recorder cannot be restored.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RestoreError {
+    /// Not the section of exactly one rank.
+    #[error("not the section of one rank")]
+    NotOneRank,
+    /// Its calls cannot be read back.
+    #[error(transparent)]
+    Project(#[from] project::Error),
+    /// Its tables name something twice, or its calls are not those that were recorded.
+    #[error("the section contradicts itself: {0}")]
+    Contradiction(&'static str),
+    /// More events than the caller wants to wait for.
+    #[error("more than {0} events")]
+    TooLong(u64),
+}
+
+/// How far a recorder's tables and threads have grown.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Extent {
+    /// Modules of call sites.
+    pub modules: usize,
+    /// Call sites.
+    pub sites: usize,
+    /// Symbols.
+    pub symbols: usize,
+    /// Communicators.
+    pub comms: usize,
+    /// Groups.
+    pub groups: usize,
+    /// Datatypes.
+    pub types: usize,
+    /// Operations.
+    pub ops: usize,
+    /// Names of functions outside the call table.
+    pub names: usize,
+    /// Threads.
+    pub threads: usize,
+}
+
+impl RankRecorder {
+    /// The rank's trace so far; recording goes on. *Cost:* as [`RankRecorder::finish`], and a copy.
+    #[must_use]
+    pub fn snapshot(&self, host: &str) -> Section {
+        self.clone().finish(host)
+    }
+
+    /// How far tables and threads have grown. They never shrink.
+    #[must_use]
+    pub fn extent(&self) -> Extent {
+        Extent {
+            modules: self.sites.modules().len(),
+            sites: self.sites.sites().len(),
+            symbols: self.symbols.len(),
+            comms: self.comms.entries().len(),
+            groups: self.groups.entries().len(),
+            types: self.types.entries().len(),
+            ops: self.ops.entries().len(),
+            names: self.names.len(),
+            threads: self.threads.len(),
+        }
+    }
+
+    /// A number that changes whenever [`RankRecorder::extent`] or [`RankRecorder::keeps_columns`] does. *Cost:* a few loads.
+    #[must_use]
+    #[inline]
+    pub fn stamp(&self) -> usize {
+        self.sites.modules().len()
+            + self.sites.sites().len()
+            + self.symbols.len()
+            + self.comms.entries().len()
+            + self.groups.entries().len()
+            + self.types.entries().len()
+            + self.ops.entries().len()
+            + self.names.len()
+            + self.threads.len()
+            + usize::from(!self.options.columns)
+    }
+
+    /// The symbols, by index.
+    #[must_use]
+    pub fn symbols(&self) -> &[Symbol] {
+        &self.symbols
+    }
+
+    /// Number and name of the functions outside the call table.
+    pub fn names(&self) -> impl Iterator<Item = (CallId, &str)> {
+        self.names.iter().map(|(n, id)| (*id, n.as_str()))
+    }
+
+    /// Whether exact times are kept.
+    #[must_use]
+    pub fn keeps_columns(&self) -> bool {
+        self.options.columns
+    }
+
+    /// Whether time sketches are kept.
+    #[must_use]
+    pub fn keeps_sketches(&self) -> bool {
+        self.options.sketches
+    }
+
+    /// Exit of the last event of a thread, ns; of its start, if it has none.
+    #[must_use]
+    pub fn last_exit(&self, thread: usize) -> i64 {
+        self.threads.get(thread).map_or(0, |t| t.last_exit)
+    }
+
+    /// Calls of a thread so far, poll series expanded.
+    #[must_use]
+    pub fn calls_of(&self, thread: usize) -> u64 {
+        self.threads.get(thread).map_or(0, |t| t.lanes.calls)
+    }
+
+    /// A recorder that has recorded what a [`RankRecorder::snapshot`] holds. It keeps no columns; sketches go on if `sketches`.
+    /// `exits` are the threads' last exits. Hands each event (its thread) to `seen`. *Cost:* O(events), at most `limit`.
+    ///
+    /// # Errors
+    ///
+    /// If the section is not one that a recorder can have made.
+    pub fn restore(
+        section: &Section,
+        sketches: bool,
+        exits: &[i64],
+        limit: u64,
+        mut seen: impl FnMut(usize, Sym),
+    ) -> Result<Self, RestoreError> {
+        let rank = section.ranks.lowest().filter(|_| section.ranks.len() == 1);
+        let rank = rank.ok_or(RestoreError::NotOneRank)?;
+        let mut r = Self::new(rank, Options { columns: false, sketches: false, ..Options::default() });
+        r.sites = section.sites.clone();
+        let tables = &section.tables;
+        adopt(&mut r.comms, &tables.comms, rank)?;
+        adopt(&mut r.groups, &tables.groups, rank)?;
+        adopt(&mut r.types, &tables.types, rank)?;
+        adopt(&mut r.ops, &tables.ops, rank)?;
+        r.names = tables.names.iter().map(|(id, n)| (n.clone(), *id)).collect();
+        for s in &section.symbols {
+            let at = r.symbols.len();
+            if r.symbol(s.call, s.site, s.error) as usize != at {
+                return Err(RestoreError::Contradiction("a symbol is listed twice"));
+            }
+        }
+        let mut words = Vec::new();
+        let mut events = 0;
+        for (i, t) in section.threads.iter().enumerate() {
+            let thread = r.open_thread(0);
+            let mut last = NO_SYM;
+            if let Some(mut calls) = section.project(i, rank) {
+                while let Some(sym) = calls.next_call(&mut words)? {
+                    events += 1;
+                    if events > limit {
+                        return Err(RestoreError::TooLong(limit));
+                    }
+                    r.record(thread, sym, &words, 0, 0);
+                    seen(thread, sym);
+                    last = sym;
+                }
+            }
+            let into = &mut r.threads[thread];
+            if into.lanes.keyed(rank, u32::try_from(i).unwrap_or(u32::MAX)).hash != t.lanes.hash {
+                return Err(RestoreError::Contradiction("its calls are not those that were recorded"));
+            }
+            into.last_exit = exits.get(i).copied().unwrap_or(0);
+            if sketches {
+                into.resume_sketches(t, last);
+            }
+        }
+        r.options.sketches = sketches;
+        Ok(r)
+    }
+}
+
+impl SequenceRecorder {
+    fn resume_sketches(&mut self, t: &crate::section::Thread, last: Sym) {
+        for (i, s) in t.sketches.iter().enumerate() {
+            let (compute, comm) = (LiveSketch::resume(&s.compute), LiveSketch::resume(&s.comm));
+            self.sketches.push((s.sym, s.pred, compute, comm));
+            self.by_path.insert((s.sym, s.pred), i);
+        }
+        self.pred = last;
+    }
+}
+
+fn adopt<T: Content + Clone>(
+    into: &mut Registry<T>,
+    table: &[Entry<T>],
+    rank: u32,
+) -> Result<(), RestoreError> {
+    for e in table {
+        let object = e.on(rank).ok_or(RestoreError::Contradiction("an object of no rank"))?;
+        into.adopt(e.family, object.clone());
+    }
+    Ok(())
+}
