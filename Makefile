@@ -9,7 +9,7 @@ SHELL := /bin/bash
 MPI_CRATES := st-pmpi st-replay-engine st-kernels-mpi
 NO_MPI := --workspace $(MPI_CRATES:%=--exclude %)
 ONLY_MPI := $(MPI_CRATES:%=-p %)
-PROGRAMS := st-record st-merge st-view st-stat st-replay st-kernels
+PROGRAMS := st-record st-sync st-merge st-view st-stat st-replay st-kernels
 
 # $(call with_mpi,NAMES,COMMAND): the command once per MPI among NAMES that this machine has, in that MPI's target
 # directory and with its compiler wrapper, echoed.

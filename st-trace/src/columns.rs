@@ -24,11 +24,43 @@ pub struct Chunk {
     pub durations: Vec<u8>,
 }
 
+/// One comparison of a rank's clock with that of rank 0.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Offset {
+    /// When, on the rank's own clock, ns.
+    pub local: i64,
+    /// What to add to the rank's clock to have that of rank 0, ns.
+    pub offset: i64,
+    /// The offset is wrong by at most this much, ns.
+    pub error: i64,
+}
+
+/// How a rank's clock was compared with that of rank 0.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Comparison {
+    /// The comparisons, in order.
+    pub points: Vec<Offset>,
+    /// Shortest time of a message within the node that was met, ns; 0 if none was.
+    pub near: i64,
+    /// Shortest time of a message between nodes that was met, ns; 0 if none was.
+    pub far: i64,
+}
+
+impl Comparison {
+    /// Whether nothing was compared.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// All times of one (rank, thread): chunks in order.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Column {
     /// The chunks, contiguous from event 0.
     pub chunks: Vec<Chunk>,
+    /// Comparisons of the rank's clock, on its first thread.
+    pub clock: Comparison,
 }
 
 impl Column {

@@ -15,6 +15,7 @@ pub mod calls;
 pub mod check;
 pub mod columns;
 pub mod fold;
+pub mod graph;
 pub mod header;
 
 pub mod ints;

@@ -1,8 +1,10 @@
-//! Payload of COLUMN: exact times of consecutive events of one rank's thread.
+//! Payloads of COLUMN and CLOCK: exact times of consecutive events of one rank's thread; comparisons of its clock.
 
-use super::bytes::{get_bytes, get_i64, get_u32, get_u64, put_bytes, put_i64, put_u64};
+use super::bytes::{
+    finish, get_bytes, get_i64, get_len, get_u32, get_u64, put_bytes, put_i64, put_u64, put_usize,
+};
 use super::error::{DecodeError, Field as _};
-use crate::columns::Chunk;
+use crate::columns::{Chunk, Comparison, Offset};
 
 /// Rank and thread that a chunk belongs to.
 pub(crate) type Owner = (u32, u32);
@@ -42,5 +44,56 @@ fn check(mut bytes: &[u8], events: u32) -> Result<(), DecodeError> {
     for _ in 0..events {
         get_i64(&mut bytes)?;
     }
-    super::bytes::finish(bytes)
+    finish(bytes)
+}
+
+/// Rank, shortest times, number of comparisons; per comparison the time since the one before, the offset less that of the
+/// one before, the error.
+pub(crate) fn encode_clock(rank: u32, clock: &Comparison) -> Vec<u8> {
+    let mut out = Vec::new();
+    put_u64(&mut out, rank.into());
+    put_i64(&mut out, clock.near);
+    put_i64(&mut out, clock.far);
+    put_usize(&mut out, clock.points.len());
+    let mut before = Offset::default();
+    for p in &clock.points {
+        put_i64(&mut out, p.local.wrapping_sub(before.local));
+        put_i64(&mut out, p.offset.wrapping_sub(before.offset));
+        put_i64(&mut out, p.error);
+        before = *p;
+    }
+    out
+}
+
+pub(crate) fn decode_clock(mut src: &[u8]) -> Result<(u32, Comparison), DecodeError> {
+    let src = &mut src;
+    let rank = get_u32(src).field("rank")?;
+    let near = get_i64(src).field("shortest time within the node")?;
+    let far = get_i64(src).field("shortest time between nodes")?;
+    let n = get_len(src).field("comparisons")?;
+    let mut points = Vec::with_capacity(n.min(1 << 16));
+    let mut before = Offset::default();
+    for i in 0..n {
+        let local = before.local.wrapping_add(get_i64(src).nth("comparison", i)?);
+        let offset = before.offset.wrapping_add(get_i64(src).nth("comparison", i)?);
+        before = Offset { local, offset, error: get_i64(src).nth("comparison", i)? };
+        points.push(before);
+    }
+    finish(src)?;
+    Ok((rank, Comparison { points, near, far }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn comparisons_come_back(rank: u32, near: i64, far: i64, v: Vec<(i64, i64, i64)>) {
+            let points = v.into_iter().map(|(local, offset, error)| Offset { local, offset, error }).collect();
+            let clock = Comparison { points, near, far };
+            prop_assert_eq!(decode_clock(&encode_clock(rank, &clock)).unwrap(), (rank, clock));
+        }
+    }
 }

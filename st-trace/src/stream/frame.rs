@@ -72,6 +72,8 @@ kinds! {
     Column = 10, "COLUMN", 0;
     /// Where sections lie.
     Index = 11, "INDEX", 0;
+    /// How a rank's clock was compared with that of rank 0.
+    Clock = 12, "CLOCK", 0;
     /// Where the ranks of a section stopped that ended early.
     Ended = 13, "ENDED", 0;
 }

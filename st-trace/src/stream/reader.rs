@@ -137,6 +137,10 @@ impl<R: Read> Reader<R> {
                     }
                     column.chunks.push(chunk);
                 }
+                Some(Kind::Clock) => {
+                    let (rank, clock) = frame.decode(Kind::Clock, column::decode_clock)?;
+                    self.columns.entry((rank, 0)).or_default().clock = clock;
+                }
                 Some(kind @ (Kind::Struct | Kind::Lanes | Kind::Sketch | Kind::Sums | Kind::Ended)) => {
                     return Err(frame.fault(ErrorKind::OutOfPlace(kind)));
                 }

@@ -10,7 +10,7 @@ use super::reader::Reader;
 use super::section::{Opening, encode_ended, encode_lanes, encode_sketches, encode_sums};
 use super::version::{CURRENT, MAGIC};
 use super::{objects, sites, structure};
-use crate::columns::Chunk;
+use crate::columns::{Chunk, Comparison};
 use crate::header::{Header, Step};
 use crate::ranklist::RankList;
 use crate::section::Section;
@@ -100,6 +100,17 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
+    /// Writes how a rank's clock was compared: any time before the rank's section.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be written.
+    pub fn clock(&mut self, rank: u32, clock: &Comparison) -> io::Result<()> {
+        self.start.get_or_insert(self.offset);
+        self.put(Kind::Clock, column::encode_clock(rank, clock))?;
+        Ok(())
+    }
+
     /// Writes a section, its exact times first.
     ///
     /// # Errors
@@ -109,6 +120,9 @@ impl<W: Write> Writer<W> {
         for (thread, t) in (0u32..).zip(&section.threads) {
             for (rank, column) in &t.columns {
                 column.chunks.iter().try_for_each(|c| self.column_chunk(*rank, thread, c))?;
+                if !column.clock.is_empty() {
+                    self.clock(*rank, &column.clock)?;
+                }
             }
         }
         let level = i32::from(self.level);
@@ -151,9 +165,9 @@ impl<W: Write> Writer<W> {
         while let Some(frame) = from.next_raw()? {
             match frame.kind()? {
                 Some(Kind::Sites | Kind::Objects) => {}
-                Some(Kind::Column) => {
+                Some(kind @ (Kind::Column | Kind::Clock)) => {
                     self.start.get_or_insert(self.offset);
-                    let frame = self.recoded(frame, Kind::Column, level)?;
+                    let frame = self.recoded(frame, kind, level)?;
                     self.put_frame(&frame)?;
                 }
                 Some(Kind::Section) => {

@@ -8,7 +8,7 @@ use super::fields::{
 };
 use super::words::Words;
 use crate::calls::{CallTable, Slot};
-use crate::columns::Chunk;
+use crate::columns::{Chunk, Comparison, Offset};
 use crate::lanes::LaneSum;
 use crate::ranklist::RankList;
 use crate::section::{Elastic, Section, SlotStreams, Thread};
@@ -166,6 +166,7 @@ impl Parser {
             (2, "of") => self.of(w),
             (2, "lanes" | "time" | "sums" | "column") => thread_line(self.section()?, first, w),
             (3, "chunk") => self.chunk(w),
+            (3, "clock") => self.clock(w),
             (2.., f) if f == "loop" || f.starts_with('^') || is_symbol(f) => self.node(indent, line, w),
             _ => Err("a line that may stand here"),
         }
@@ -278,6 +279,19 @@ impl Parser {
         self.slots.pop();
         let thread = self.section()?.threads.last_mut().ok_or("a thread first")?;
         thread.params.get_mut(at).ok_or("a symbol first")?.push(SlotStreams { lens, values: stream });
+        Ok(())
+    }
+
+    fn clock(&mut self, w: &mut Words<'_>) -> Parsed<()> {
+        let (near, far) = (number(w, "a shortest time")?, number(w, "a shortest time")?);
+        let mut points = Vec::new();
+        for word in w.by_ref() {
+            let mut parts = word.split('/').map(|p| p.parse().or(Err("local/offset/error")));
+            let mut next = || parts.next().unwrap_or(Err("local/offset/error"));
+            points.push(Offset { local: next()?, offset: next()?, error: next()? });
+        }
+        let column = self.section()?.threads.last_mut().and_then(|t| t.columns.last_mut());
+        column.ok_or("a column first")?.1.clock = Comparison { points, near, far };
         Ok(())
     }
 

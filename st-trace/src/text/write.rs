@@ -224,6 +224,11 @@ fn sketch(s: &Sketch) -> String {
 
 fn column(rank: u32, c: &Column, to: &mut impl Write) -> io::Result<()> {
     writeln!(to, "  column {rank}")?;
+    if !c.clock.is_empty() {
+        let points: Vec<_> =
+            c.clock.points.iter().map(|p| format!(" {}/{}/{}", p.local, p.offset, p.error)).collect();
+        writeln!(to, "   clock {} {}{}", c.clock.near, c.clock.far, points.concat())?;
+    }
     for chunk in &c.chunks {
         writeln!(to, "   chunk {} {} {}", chunk.first, chunk.base, chunk.events)?;
         let (mut gaps, mut durations) = (&chunk.gaps[..], &chunk.durations[..]);

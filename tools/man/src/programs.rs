@@ -10,6 +10,7 @@ pub(crate) fn programs() -> Vec<Command> {
         st_record::args::Args::command(),
         st_replay::args::Args::command(),
         st_stat::args::Args::command(),
+        st_sync::args::Args::command(),
         st_view::args::Args::command(),
     ]
 }

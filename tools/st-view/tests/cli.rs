@@ -38,7 +38,8 @@ fn section(rank: u32) -> Section {
     }
     let chunks = r.flush_columns();
     let mut s = r.finish("node");
-    let column = st_trace::columns::Column { chunks: chunks.into_iter().map(|(_, c)| c).collect() };
+    let chunks = chunks.into_iter().map(|(_, c)| c).collect();
+    let column = st_trace::columns::Column { chunks, ..st_trace::columns::Column::default() };
     s.threads[0].columns.push((rank, column));
     s
 }

@@ -1,0 +1,227 @@
+//! Backward: the events before a jump are stretched towards it.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use st_trace::graph::{Graph, Op, Seats, Step, latest};
+
+use super::exchange::{EMPTY, Exchange};
+use super::{Jump, Options, unlocked};
+
+/// A jump is spread over this many times its height: a slope of 0.01 (Scalasca's).
+pub const REACH: i64 = 100;
+
+/// Events that may be visited on average per event of a stream. Only traces whose jumps overlap more than that many
+/// times are spread over less than [`REACH`]; it makes the cost linear whatever the trace.
+pub const WORK: usize = 256;
+
+/// Even without credit a jump is spread over this many events.
+const LEAST: usize = 16;
+
+/// Spreads all jumps. `times` are those after the forward pass.
+pub(super) fn backward(
+    graph: &Graph,
+    exchange: &Exchange,
+    times: &mut [Mutex<Vec<i64>>],
+    jumps: &[Vec<Jump>],
+    options: &Options,
+) {
+    exchange.reset(graph);
+    each(times, options.jobs, |s, times| tell(graph, exchange, s, times));
+    let instances = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        let bound = || {
+            while let Some(i) = graph.instances.get(instances.fetch_add(1, Ordering::Relaxed)) {
+                let group = &graph.groups[i.group as usize];
+                let slot = |p| exchange.member(i.receiver_slot(group, p));
+                latest(
+                    i,
+                    group,
+                    options.latency,
+                    |p| Exchange::known(exchange.get(slot(p))),
+                    |p, bound| {
+                        exchange.set(exchange.member(i.sender_slot(p)), bound.map_or(i64::MAX, |b| b.time));
+                    },
+                );
+            }
+        };
+        for _ in 1..options.jobs.max(1) {
+            scope.spawn(bound);
+        }
+        bound();
+    });
+    each(times, options.jobs, |s, times| {
+        if !jumps[s].is_empty() {
+            Stretch::new(graph, exchange, s, options).all(times, &jumps[s]);
+        }
+    });
+}
+
+/// Calls `act` for every stream, on several threads.
+fn each(times: &mut [Mutex<Vec<i64>>], jobs: usize, act: impl Fn(usize, &mut Vec<i64>) + Sync) {
+    if jobs <= 1 {
+        times.iter_mut().enumerate().for_each(|(s, t)| act(s, unlocked(t)));
+        return;
+    }
+    let (next, times) = (AtomicUsize::new(0), &*times);
+    let work = || {
+        loop {
+            let s = next.fetch_add(1, Ordering::Relaxed);
+            let Some(t) = times.get(s) else { return };
+            act(s, &mut t.lock().unwrap_or_else(|e| e.into_inner()));
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..jobs {
+            scope.spawn(work);
+        }
+        work();
+    });
+}
+
+/// A stream tells its receives' times to their senders.
+fn tell(graph: &Graph, exchange: &Exchange, stream: usize, times: &[i64]) {
+    let mut seats = Seats::new(graph, graph.streams[stream].rank);
+    for op in &graph.ops[stream] {
+        let Some(&time) = times.get(op.at as usize) else { continue };
+        match op.step() {
+            Step::Receive(m) => exchange.set(m, time),
+            Step::Leave(i) => exchange.set(exchange.member(seats.receiver(i)), time),
+            Step::Send { .. } | Step::Enter(_) => {}
+        }
+    }
+}
+
+/// The stretching of one stream.
+struct Stretch<'a> {
+    graph: &'a Graph,
+    exchange: &'a Exchange,
+    options: &'a Options,
+    ops: &'a [Op],
+    seats: Seats<'a>,
+    /// Corners of what is allowed, right to left: time, displacement.
+    hull: Vec<(i64, i64)>,
+}
+
+impl<'a> Stretch<'a> {
+    fn new(graph: &'a Graph, exchange: &'a Exchange, stream: usize, options: &'a Options) -> Self {
+        let seats = Seats::new(graph, graph.streams[stream].rank);
+        Self { graph, exchange, options, ops: &graph.ops[stream], seats, hull: Vec::new() }
+    }
+
+    fn all(&mut self, times: &mut [i64], jumps: &[Jump]) {
+        let (mut credit, mut before) = (0usize, 0usize);
+        for jump in jumps {
+            let at = jump.at as usize;
+            credit += WORK * (at - before);
+            before = at;
+            let visited = self.one(times, at, jump.by, credit.max(LEAST));
+            credit = credit.saturating_sub(visited);
+        }
+    }
+
+    /// How far a send may move: to where its earliest receive allows.
+    fn slack(&mut self, op: Op, time: i64) -> Option<i64> {
+        let latency = self.options.latency;
+        let limit = match op.step() {
+            Step::Send { message, far } => {
+                let l = if far { latency.far } else { latency.near };
+                let received = self.exchange.get(message);
+                if received == EMPTY { i64::MAX } else { received.saturating_sub(l) }
+            }
+            Step::Enter(i) => {
+                if self.graph.instances[i].receivers == 0 {
+                    return None;
+                }
+                self.exchange.get(self.exchange.member(self.seats.sender(i)))
+            }
+            Step::Receive(_) | Step::Leave(_) => return None,
+        };
+        // Only a receive that was left alone (in a circle) can be before its send.
+        Some(limit.saturating_sub(time).max(0))
+    }
+
+    /// Spreads a jump by `by` at the point `at` over the points before it; returns how many were looked at.
+    fn one(&mut self, times: &mut [i64], at: usize, by: i64, work: usize) -> usize {
+        let base = times[at] - by;
+        let mut from = base.saturating_sub(by.saturating_mul(REACH)).max(times[0]);
+        let mut first = times[..at].partition_point(|t| *t <= from);
+        if at - first > work {
+            first = at - work;
+            from = times[first];
+        }
+        if from >= base {
+            return 0;
+        }
+        // What the sends in between allow. Those that allow the whole jump are above any chain.
+        self.hull.clear();
+        self.hull.push((base, by));
+        let end = self.ops.partition_point(|op| (op.at as usize) < at);
+        for k in (0..end).rev() {
+            let op = self.ops[k];
+            let time = times[op.at as usize];
+            if time <= from {
+                break;
+            }
+            if time < base
+                && let Some(slack) = self.slack(op, time).filter(|s| *s < by)
+            {
+                self.corner(time, slack);
+            }
+        }
+        self.corner(from, 0);
+
+        let (mut cap, mut corner, mut k) = (by, 0, end);
+        let mut e = at;
+        while e > 0 && times[e - 1] > from {
+            e -= 1;
+            let time = times[e];
+            while k > 0 && self.ops[k - 1].at as usize >= e {
+                k -= 1;
+                if let Some(slack) = self.slack(self.ops[k], time) {
+                    cap = cap.min(slack);
+                }
+            }
+            while corner + 2 < self.hull.len() && self.hull[corner + 1].0 >= time {
+                corner += 1;
+            }
+            let height = between(self.hull[corner + 1], self.hull[corner], time);
+            times[e] = time + height.min(cap);
+        }
+        at - e
+    }
+
+    /// Adds a corner to the left and keeps the chain below all corners and convex.
+    fn corner(&mut self, time: i64, height: i64) {
+        while let [.., a, b] = self.hull[..] {
+            // b lies on or above the line from the new corner to a.
+            let (dx, dy) = (i128::from(a.0) - i128::from(time), i128::from(a.1) - i128::from(height));
+            let (ex, ey) = (i128::from(b.0) - i128::from(time), i128::from(b.1) - i128::from(height));
+            if ey * dx < dy * ex {
+                break;
+            }
+            self.hull.pop();
+        }
+        match self.hull[..] {
+            // Of several at one time the lowest counts; the first corner stays.
+            [.., b] if b.0 == time && self.hull.len() > 1 => {
+                if height < b.1 {
+                    self.hull.pop();
+                    self.hull.push((time, height));
+                }
+            }
+            _ => self.hull.push((time, height)),
+        }
+    }
+}
+
+/// Height at a time on the line between two corners, rounded down.
+fn between(left: (i64, i64), right: (i64, i64), time: i64) -> i64 {
+    let width = i128::from(right.0) - i128::from(left.0);
+    if width <= 0 {
+        return left.1.min(right.1);
+    }
+    let rise = i128::from(right.1) - i128::from(left.1);
+    let part = rise * (i128::from(time.min(right.0)) - i128::from(left.0));
+    left.1.saturating_add(i64::try_from(part.div_euclid(width)).unwrap_or(i64::MAX))
+}

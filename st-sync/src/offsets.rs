@@ -1,0 +1,118 @@
+//! Interpolation between measured offsets.
+//!
+//! Source: Becker et al. 2008, section 2 (linear offset interpolation); Scalasca and OTF2 extend the last segment as is
+//! done here.
+
+use st_trace::columns::{Comparison, Offset};
+
+/// A rank's clock as a piecewise linear function onto that of rank 0.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Map {
+    points: Vec<Offset>,
+}
+
+impl Map {
+    /// The map through all comparisons. Of two at one time the more exact one counts; one after which time would stand
+    /// still or run backwards is left out.
+    #[must_use]
+    pub fn linear(clock: &Comparison) -> Self {
+        let mut sorted = clock.points.clone();
+        sorted.sort_by_key(|p| (p.local, p.error));
+        sorted.dedup_by_key(|p| p.local);
+        let mut points: Vec<Offset> = Vec::with_capacity(sorted.len());
+        for p in sorted {
+            let forward = points.last().is_none_or(|b| {
+                i128::from(p.offset) - i128::from(b.offset) > i128::from(b.local) - i128::from(p.local)
+            });
+            if forward {
+                points.push(p);
+            }
+        }
+        Self { points }
+    }
+
+    /// The first offset, for all times.
+    #[must_use]
+    pub fn constant(clock: &Comparison) -> Self {
+        Self { points: clock.points.first().copied().into_iter().collect() }
+    }
+
+    /// Whether times stay as they are.
+    #[must_use]
+    pub fn is_identity(&self) -> bool {
+        self.points.iter().all(|p| p.offset == 0)
+    }
+
+    /// The comparisons that are used.
+    #[must_use]
+    pub fn points(&self) -> &[Offset] {
+        &self.points
+    }
+
+    /// The time on rank 0's clock, rounded down. Times outside the comparisons continue the first or last segment.
+    #[must_use]
+    pub fn apply(&self, t: i64) -> i64 {
+        let (a, b) = match &self.points[..] {
+            [] => return t,
+            [only] => return t.saturating_add(only.offset),
+            many => {
+                let i = many.partition_point(|p| p.local <= t).clamp(1, many.len() - 1);
+                (many[i - 1], many[i])
+            }
+        };
+        let run = i128::from(b.local) - i128::from(a.local);
+        let rise = i128::from(b.offset) - i128::from(a.offset);
+        let part = (rise * (i128::from(t) - i128::from(a.local))).div_euclid(run);
+        let mapped = i128::from(t) + i128::from(a.offset) + part;
+        i64::try_from(mapped).unwrap_or(if mapped < 0 { i64::MIN } else { i64::MAX })
+    }
+
+    /// Drift against rank 0 between the first and the last comparison, ns per 1000 s (1e-12); `None` with fewer than two.
+    #[must_use]
+    pub fn drift(&self) -> Option<i64> {
+        let (a, b) = (self.points.first()?, self.points.last()?);
+        let run = i128::from(b.local) - i128::from(a.local);
+        let rise = i128::from(b.offset) - i128::from(a.offset);
+        i64::try_from((rise * 1_000_000_000_000).checked_div(run)?).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn clock(points: &[(i64, i64)]) -> Comparison {
+        let points = points.iter().map(|&(local, offset)| Offset { local, offset, error: 0 }).collect();
+        Comparison { points, ..Comparison::default() }
+    }
+
+    #[test]
+    fn between_and_beyond_the_points() {
+        let m = Map::linear(&clock(&[(0, 100), (1000, 200)]));
+        assert_eq!([m.apply(500), m.apply(1500), m.apply(-1000)], [650, 1750, -1000]);
+        assert_eq!(m.drift(), Some(100_000_000_000));
+        assert_eq!(Map::constant(&clock(&[(0, 100), (1000, 200)])).apply(1500), 1600);
+        assert_eq!(Map::linear(&clock(&[])).apply(7), 7);
+    }
+
+    #[test]
+    fn a_segment_in_which_time_runs_backwards_is_left_out() {
+        let m = Map::linear(&clock(&[(0, 0), (10, -10), (20, 0)]));
+        assert_eq!(m.points().len(), 2);
+    }
+
+    proptest! {
+        #[test]
+        fn a_linear_clock_comes_back_exactly(offset in -1_000_000i64..1_000_000, drift in -500i64..500,
+                                             t in 0i64..10_000_000_000) {
+            // The rank's clock reads (truth − offset) slowed by `drift` per 1e6, exact at multiples of 1e6.
+            let local = |k: i64| k * 1_000_000;
+            let truth = |k: i64| k * (1_000_000 + drift) + offset;
+            let m = Map::linear(&clock(&[(local(0), truth(0) - local(0)), (local(9_000), truth(9_000) - local(9_000))]));
+            let k = t / 1_000_000;
+            prop_assert_eq!(m.apply(local(k)), truth(k));
+            prop_assert!(m.apply(t) <= m.apply(t + 1));
+        }
+    }
+}

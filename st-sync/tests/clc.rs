@@ -1,0 +1,502 @@
+//! The controlled logical clock against its worked example, its invariants, and a slow and simple implementation.
+
+#![expect(clippy::unwrap_used, clippy::needless_range_loop, reason = "tests; indices are ranks and points")]
+
+mod program;
+
+use program::{Point, Program, exit};
+use proptest::prelude::*;
+use st_sync::clc::{Options, Outcome, correct};
+use st_trace::graph::{Barriers, Graph, Latency, Matcher, survey};
+
+const ANY: i64 = -2;
+const ANY_TAG: i64 = -1;
+
+fn graph(program: Program) -> (Graph, Vec<Vec<i64>>) {
+    let sections = program.sections();
+    let mut matcher = Matcher::new(Barriers::default());
+    sections.iter().for_each(|s| matcher.add(s).unwrap());
+    let times = sections
+        .iter()
+        .map(|s| s.threads[0].columns[0].1.times().flat_map(|(a, b)| [a, b]).collect())
+        .collect();
+    (matcher.finish(), times)
+}
+
+fn run(graph: &Graph, times: &[Vec<i64>], options: &Options) -> (Vec<Vec<i64>>, Outcome) {
+    correct(graph, times.to_vec(), options, |s| times[s].clone())
+}
+
+fn send(p: &mut Program, from: usize, to: i64, tag: i64, times: (i64, i64)) -> Point {
+    p.call(from, "MPI_Send", &[("count", 1.into()), ("dest", to.into()), ("tag", tag.into())], times)
+}
+
+fn receive(p: &mut Program, to: usize, from: i64, tag: i64, times: (i64, i64)) -> Point {
+    p.call(to, "MPI_Recv", &[("count", 1.into()), ("source", from.into()), ("tag", tag.into())], times)
+}
+
+/// Becker et al. 2008, figure 1: one violated message, stretched before and kept after.
+#[test]
+fn the_worked_example() {
+    let options =
+        Options { latency: Latency { near: 2, far: 2 }, gamma: Some(1_000_000_000), ..Options::default() };
+    let mut p = Program::new(&[0, 1]);
+    send(&mut p, 0, 1, 0, (10, 10));
+    p.call(1, "MPI_Comm_rank", &[], (0, 4));
+    receive(&mut p, 1, 0, 0, (4, 9));
+    p.call(1, "MPI_Comm_rank", &[], (11, 11));
+    let (g, times) = graph(p);
+    let (corrected, outcome) = run(&g, &times, &options);
+    assert_eq!(corrected, [vec![10, 10], vec![0, 5, 5, 12, 14, 14]]);
+    assert_eq!((outcome.detected, outcome.largest, outcome.passes), (1, 3, 1));
+}
+
+#[test]
+fn the_worked_example_with_a_send_before_the_jump() {
+    // Hull (0,0), (6,1), (9,3): the send goes to 7, what was at 4 stays.
+    let options =
+        Options { latency: Latency { near: 2, far: 2 }, gamma: Some(1_000_000_000), ..Options::default() };
+    let mut p = Program::new(&[0, 1, 2]);
+    send(&mut p, 0, 1, 0, (10, 10));
+    p.call(1, "MPI_Comm_rank", &[], (0, 4));
+    send(&mut p, 1, 2, 0, (6, 6));
+    receive(&mut p, 1, 0, 0, (9, 9));
+    receive(&mut p, 2, 1, 0, (0, 9));
+    let (g, times) = graph(p);
+    let (corrected, _) = run(&g, &times, &options);
+    assert_eq!(corrected[1], [0, 4, 7, 7, 12, 12]);
+}
+
+#[test]
+fn streams_that_wait_in_a_circle_are_reported_and_survived() {
+    // Recorded by a broken tool: both receive before they send.
+    let mut p = Program::new(&[0, 1]);
+    for (me, you) in [(0, 1), (1, 0)] {
+        receive(&mut p, me, you, 0, (0, 5));
+        send(&mut p, me, you, 0, (6, 7));
+    }
+    let (g, times) = graph(p);
+    let (corrected, outcome) = run(&g, &times, &Options::default());
+    assert_eq!(outcome.circular, 1);
+    assert!(corrected.iter().all(|t| t.is_sorted()));
+}
+
+#[test]
+fn what_does_not_match_is_counted_and_left_alone() {
+    let mut p = Program::new(&[0, 1]);
+    send(&mut p, 0, 1, 3, (100, 110));
+    receive(&mut p, 1, 0, 4, (0, 5));
+    p.call(0, "MPI_Barrier", &[], (120, 130));
+    let (g, times) = graph(p);
+    assert_eq!((g.issues.sends, g.issues.receives, g.issues.members), (1, 1, 1));
+    assert_eq!(g.issues.examples.len(), 2);
+    assert!(g.issues.examples[0].contains("rank 0 to 1, tag 3"), "{:?}", g.issues.examples);
+    assert_eq!(run(&g, &times, &Options::default()).0, times);
+}
+
+// ---- random programs ----
+
+#[derive(Clone, Debug)]
+enum Deed {
+    Local(usize),
+    /// From, to, tag, how it is sent, how it is received.
+    Message(usize, usize, i64, u8, u8),
+    /// Completes what a rank still waits for, latest first or not.
+    Wait(usize, bool),
+    /// Kind, root, counts by rank.
+    Collective(u8, usize, Vec<i64>),
+}
+
+const RANKS: usize = 4;
+
+fn deed() -> impl Strategy<Value = Deed> {
+    let counts = proptest::collection::vec(0i64..2, RANKS * RANKS);
+    prop_oneof![
+        2 => (0..RANKS).prop_map(Deed::Local),
+        8 => (0..RANKS, 0..RANKS, 0i64..2, 0u8..4, 0u8..5).prop_map(|(a, b, t, s, r)| Deed::Message(a, b, t, s, r)),
+        2 => (0..RANKS, any::<bool>()).prop_map(|(r, b)| Deed::Wait(r, b)),
+        3 => (0u8..16, 0..RANKS, counts).prop_map(|(k, r, c)| Deed::Collective(k, r, c)),
+    ]
+}
+
+/// Request, source, tag, the send's point, the post's point.
+type Posted = (i64, i64, i64, Point, Option<Point>);
+
+/// Turns deeds into a program whose times come from `ticks`: gaps, coarse, with many ties.
+struct Author {
+    program: Program,
+    now: Vec<i64>,
+    ticks: Vec<i64>,
+    at: usize,
+    /// What each rank has posted and not completed.
+    open: Vec<Vec<Posted>>,
+}
+
+impl Author {
+    fn times(&mut self, rank: usize) -> (i64, i64) {
+        let mut tick = || {
+            self.at += 1;
+            self.ticks[self.at % self.ticks.len()]
+        };
+        let enter = self.now[rank] + tick();
+        let exit = enter + tick();
+        self.now[rank] = exit;
+        (enter, exit)
+    }
+
+    fn message(&mut self, from: usize, to: usize, tag: i64, how: (u8, u8)) {
+        let (f, t) = (i64::try_from(from).unwrap(), i64::try_from(to).unwrap());
+        let (source, any) = if how.1 == 3 { (ANY, ANY_TAG) } else { (f, tag) };
+        let blocking = how.1 == 4 && from != to;
+        let mut post = None;
+        if !blocking {
+            let request = self.program.take_request(to);
+            let times = self.times(to);
+            let words = [
+                ("count", 1.into()),
+                ("source", source.into()),
+                ("tag", any.into()),
+                ("request", request.into()),
+            ];
+            post = Some((request, self.program.call(to, "MPI_Irecv", &words, times)));
+        }
+        let times = self.times(from);
+        let name = ["MPI_Send", "MPI_Ssend", "MPI_Bsend", "MPI_Rsend"][usize::from(how.0)];
+        let words = [("count", 1.into()), ("dest", t.into()), ("tag", tag.into())];
+        let sent = self.program.call(from, name, &words, times);
+        match post {
+            Some((request, posted)) => {
+                self.open[to].push((request, f, tag, sent, Some(posted)));
+                if how.0 == 1 {
+                    self.program.edge(posted, exit(sent));
+                }
+            }
+            None => {
+                let times = self.times(to);
+                let got = receive(&mut self.program, to, f, tag, times);
+                self.program.edge(sent, exit(got));
+                if how.0 == 1 {
+                    self.program.edge(got, exit(sent));
+                }
+            }
+        }
+    }
+
+    fn wait(&mut self, rank: usize, latest_first: bool) {
+        let mut open = std::mem::take(&mut self.open[rank]);
+        if latest_first {
+            open.reverse();
+        }
+        if open.is_empty() {
+            return;
+        }
+        let column = |of: fn(&Posted) -> i64| open.iter().map(of).collect::<Vec<_>>();
+        let n = i64::try_from(open.len()).unwrap();
+        let words = [
+            ("n", n.into()),
+            ("requests", column(|o| o.0).into()),
+            ("completed", (0..n).collect::<Vec<_>>().into()),
+            ("source", column(|o| o.1).into()),
+            ("tag", column(|o| o.2).into()),
+            ("bytes", vec![4; open.len()].into()),
+        ];
+        let times = self.times(rank);
+        let done = self.program.call(rank, "MPI_Waitall", &words, times);
+        for (request, _, _, sent, _) in open {
+            self.program.edge(sent, exit(done));
+            self.program.give_request(rank, request);
+        }
+    }
+
+    #[expect(clippy::too_many_lines, reason = "one table of what all operations do")]
+    fn collective(&mut self, kind: u8, root: usize, c: &[i64]) {
+        const NAMES: [&str; 16] = [
+            "MPI_Barrier",
+            "MPI_Bcast",
+            "MPI_Gather",
+            "MPI_Scatter",
+            "MPI_Reduce",
+            "MPI_Allgather",
+            "MPI_Allgatherv",
+            "MPI_Alltoall",
+            "MPI_Alltoallv",
+            "MPI_Allreduce",
+            "MPI_Reduce_scatter_block",
+            "MPI_Scan",
+            "MPI_Exscan",
+            "MPI_Ibarrier",
+            "MPI_Iallreduce",
+            "MPI_Gatherv",
+        ];
+        let name = NAMES[usize::from(kind)];
+        let some = i64::from(c[0] > 0);
+        // What rank i gives to rank j.
+        let gives = |i: usize, j: usize| match name {
+            "MPI_Barrier" | "MPI_Ibarrier" => true,
+            "MPI_Bcast" | "MPI_Scatter" => i == root && some > 0,
+            "MPI_Gather" | "MPI_Reduce" => j == root && some > 0,
+            "MPI_Gatherv" => j == root && c[i] > 0,
+            "MPI_Allgatherv" => c[i] > 0 && (0..RANKS).any(|q| q != j && c[q] > 0),
+            "MPI_Alltoallv" => c[i * RANKS + j] > 0,
+            "MPI_Scan" | "MPI_Exscan" => i < j && some > 0,
+            _ => some > 0,
+        };
+        let mut points = Vec::new();
+        for r in 0..RANKS {
+            let row = |i: usize| (0..RANKS).map(|j| c[i * RANKS + j]).collect::<Vec<_>>();
+            let column = |j: usize| (0..RANKS).map(|i| c[i * RANKS + j]).collect::<Vec<_>>();
+            let mine = if matches!(name, "MPI_Gatherv" | "MPI_Allgatherv") { c[r] } else { some };
+            let (send, receive) = match name {
+                "MPI_Alltoallv" => (row(r), column(r)),
+                "MPI_Allgatherv" => (vec![], row(0)),
+                "MPI_Gatherv" if r == root => (vec![], row(0)),
+                _ => (vec![], vec![]),
+            };
+            let significant =
+                if r == root || !matches!(name, "MPI_Gather" | "MPI_Scatter") { some } else { 0 };
+            let (at_send, at_receive) =
+                if name == "MPI_Scatter" { (significant, some) } else { (mine, significant) };
+            let request = if name.starts_with("MPI_I") { self.program.take_request(r) } else { 0 };
+            let times = self.times(r);
+            let words = [
+                ("root", i64::try_from(root).unwrap().into()),
+                ("count", some.into()),
+                ("sendcount", at_send.into()),
+                ("recvcount", at_receive.into()),
+                ("sendcounts", send.into()),
+                ("recvcounts", receive.into()),
+                ("request", request.into()),
+            ];
+            let enter = self.program.call(r, name, &words, times);
+            points.push((enter, request));
+        }
+        let mut ends = Vec::new();
+        for (r, (enter, request)) in points.iter().enumerate() {
+            if !name.starts_with("MPI_I") {
+                ends.push(exit(*enter));
+                continue;
+            }
+            let times = self.times(r);
+            let words = [
+                ("requests", vec![*request].into()),
+                ("completed", vec![0].into()),
+                ("source", vec![-9].into()),
+                ("tag", vec![-9].into()),
+                ("bytes", vec![-9].into()),
+            ];
+            ends.push(exit(self.program.call(r, "MPI_Wait", &words, times)));
+            self.program.give_request(r, *request);
+        }
+        for i in 0..RANKS {
+            for j in 0..RANKS {
+                if i != j && gives(i, j) {
+                    self.program.edge(points[i].0, ends[j]);
+                }
+            }
+        }
+    }
+}
+
+fn written(deeds: &[Deed], ticks: &[i64], offsets: &[i64], nodes: &[usize]) -> Program {
+    let mut a = Author {
+        program: Program::new(nodes),
+        now: offsets.to_vec(),
+        ticks: ticks.to_vec(),
+        at: 0,
+        open: vec![Vec::new(); RANKS],
+    };
+    for d in deeds {
+        match d {
+            Deed::Local(r) => {
+                let times = a.times(*r);
+                a.program.call(*r, "MPI_Comm_rank", &[], times);
+            }
+            Deed::Message(from, to, tag, s, r) => a.message(*from, *to, *tag, (*s, *r)),
+            Deed::Wait(r, latest_first) => a.wait(*r, *latest_first),
+            Deed::Collective(k, root, c) => a.collective(*k, *root, c),
+        }
+    }
+    (0..RANKS).for_each(|r| a.wait(r, false));
+    a.program
+}
+
+/// Per rank: point and height.
+type Jumps = Vec<Vec<(usize, i64)>>;
+
+/// The definitions, word by word, on an explicit list of edges.
+struct Plain<'a> {
+    edges: &'a [(Point, Point)],
+    nodes: &'a [usize],
+    options: Options,
+}
+
+impl Plain<'_> {
+    fn l(&self, a: Point, b: Point) -> i64 {
+        if self.nodes[a.0] == self.nodes[b.0] { self.options.latency.near } else { self.options.latency.far }
+    }
+
+    fn forward(&self, t: &[Vec<i64>], gamma: i64) -> (Vec<Vec<i64>>, Jumps) {
+        let mut c: Vec<Vec<i64>> = vec![Vec::new(); t.len()];
+        let mut jumps = vec![Vec::new(); t.len()];
+        loop {
+            let mut moved = false;
+            for r in 0..t.len() {
+                let j = c[r].len();
+                let Some(&now) = t[r].get(j) else { continue };
+                let into = |e: &&(Point, Point)| e.1.0 == r && e.1.1 as usize == j;
+                let limits: Option<Vec<i64>> = self
+                    .edges
+                    .iter()
+                    .filter(into)
+                    .map(|(a, b)| c[a.0].get(a.1 as usize).map(|s| s + self.l(*a, *b)))
+                    .collect();
+                let Some(limits) = limits else { continue };
+                let mut base = now;
+                if j > 0 {
+                    let g = now - t[r][j - 1];
+                    let before = c[r][j - 1];
+                    let shrunk = (i128::from(g) * i128::from(gamma)).div_euclid(1_000_000_000);
+                    base = base
+                        .max(before + self.options.delta.min(g))
+                        .max(before + i64::try_from(shrunk).unwrap());
+                }
+                let corrected = limits.into_iter().fold(base, i64::max);
+                if corrected > base {
+                    jumps[r].push((j, corrected - base));
+                }
+                c[r].push(corrected);
+                moved = true;
+            }
+            if !moved {
+                return (c, jumps);
+            }
+        }
+    }
+
+    fn backward(&self, c: &[Vec<i64>], jumps: &Jumps) -> Vec<Vec<i64>> {
+        let mut times = c.to_vec();
+        for r in 0..c.len() {
+            let limit = |j: usize| {
+                let out = self.edges.iter().filter(|(a, _)| a.0 == r && a.1 as usize == j);
+                out.map(|(a, b)| c[b.0][b.1 as usize] - self.l(*a, *b)).min()
+            };
+            for &(at, d) in &jumps[r] {
+                let base = c[r][at] - d;
+                let from = (base - 100 * d).max(c[r][0]);
+                if from >= base {
+                    continue;
+                }
+                let mut corners = vec![(from, 0), (base, d)];
+                for j in 0..at {
+                    if let Some(u) = limit(j)
+                        && from < times[r][j]
+                        && times[r][j] < base
+                    {
+                        corners.push((times[r][j], u - times[r][j]));
+                    }
+                }
+                let mut cap = d;
+                for e in (0..at).rev() {
+                    let x = times[r][e];
+                    if x <= from {
+                        break;
+                    }
+                    if let Some(u) = limit(e) {
+                        cap = cap.min(u - x);
+                    }
+                    times[r][e] += cap.min(hull(&corners, x));
+                }
+            }
+        }
+        times
+    }
+}
+
+/// The lower convex hull at x, rounded down: the lowest chord.
+fn hull(corners: &[(i64, i64)], x: i64) -> i64 {
+    let mut lowest = i64::MAX;
+    for a in corners.iter().filter(|a| a.0 <= x) {
+        for b in corners.iter().filter(|b| b.0 >= x) {
+            let y = if a.0 == b.0 {
+                a.1.min(b.1)
+            } else {
+                let part = (i128::from(b.1 - a.1) * i128::from(x - a.0)).div_euclid(i128::from(b.0 - a.0));
+                a.1 + i64::try_from(part).unwrap()
+            };
+            lowest = lowest.min(y);
+        }
+    }
+    lowest
+}
+
+fn holds(edges: &[(Point, Point)], plain: &Plain<'_>, times: &[Vec<i64>]) -> bool {
+    edges.iter().all(|(a, b)| times[b.0][b.1 as usize] >= times[a.0][a.1 as usize] + plain.l(*a, *b))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn random_programs(
+        deeds in proptest::collection::vec(deed(), 1..60),
+        ticks in proptest::collection::vec(0i64..6, 1..20),
+        offsets in proptest::collection::vec(0i64..40, RANKS),
+        scale in prop_oneof![Just(1i64), Just(7), Just(1000)],
+        nodes in proptest::collection::vec(0usize..3, RANKS),
+        near in 0i64..3, far in 0i64..9,
+        gamma in prop_oneof![Just(0i64), Just(999_990_000), Just(1_000_000_000), Just(500_000_000)],
+        delta in 0i64..2,
+    ) {
+        let ticks: Vec<i64> = ticks.iter().map(|t| t * scale).collect();
+        let program = written(&deeds, &ticks, &offsets, &nodes);
+        let edges = program.edges.clone();
+        let (g, times) = graph(program);
+        prop_assert_eq!(g.issues.counts().collect::<Vec<_>>(), vec![]);
+        let latency = Latency { near, far };
+        let options = Options { latency, delta, gamma: Some(gamma), passes: 1, jobs: 1 };
+        let plain = Plain { edges: &edges, nodes: &nodes, options };
+
+        // The same as the definitions, word by word.
+        let (c, jumps) = plain.forward(&times, gamma);
+        prop_assert!(c.iter().zip(&times).all(|(c, t)| c.len() == t.len()), "the program itself is circular");
+        let expected = plain.backward(&c, &jumps);
+        let (corrected, outcome) = run(&g, &times, &options);
+        prop_assert_eq!(&corrected, &expected);
+        prop_assert_eq!(outcome.detected, jumps.iter().map(|j| j.len() as u64).sum::<u64>());
+        prop_assert_eq!(outcome.circular, 0);
+
+        // Invariants.
+        prop_assert!(holds(&edges, &plain, &c) && holds(&edges, &plain, &corrected));
+        for ((f, c), t) in corrected.iter().zip(&c).zip(&times) {
+            prop_assert!(f.is_sorted());
+            prop_assert!(f.iter().zip(c).zip(t).all(|((f, c), t)| f >= c && c >= t));
+        }
+        let found = survey(&g, &times, latency);
+        let plainly = |test: &dyn Fn(i64, i64, i64) -> bool| {
+            let of = |e: &&(Point, Point)| test(times[e.0.0][e.0.1 as usize], times[e.1.0][e.1.1 as usize], plain.l(e.0, e.1));
+            edges.iter().filter(of).count() as u64
+        };
+        let pairs = found.messages.messages + found.pairs.messages;
+        prop_assert!(pairs <= edges.len() as u64);
+        prop_assert_eq!(pairs, edges.len() as u64);
+        prop_assert_eq!(found.messages.violated + found.pairs.violated, plainly(&|s, r, l| r < s + l));
+        prop_assert_eq!(found.messages.reversed + found.pairs.reversed, plainly(&|s, r, _| r < s));
+        if found.all().violated == 0 {
+            prop_assert_eq!(&corrected, &times);
+        }
+        prop_assert_eq!(survey(&g, &corrected, latency).all().violated, 0);
+        let (second, outcome) = run(&g, &corrected, &options);
+        prop_assert_eq!(&second, &corrected);
+        prop_assert_eq!(outcome.detected, 0);
+
+        // Any number of threads gives the same, also with the whole schedule of γ.
+        let several = Options { gamma: None, passes: 5, ..options };
+        let (one, kept) = run(&g, &times, &several);
+        for jobs in [2, 3] {
+            prop_assert_eq!(run(&g, &times, &Options { jobs, ..several }), (one.clone(), kept));
+        }
+        // No other γ moves anything farther than the one that moves nothing more than it must.
+        let least = Options { delta: 0, gamma: Some(0), ..options };
+        prop_assert!(run(&g, &times, &least).1.largest <= kept.largest);
+    }
+}

@@ -1,0 +1,220 @@
+//! What a function means for the graph, from its name and its row in the call table.
+
+use super::words::{ABSENT, last_slot, slot};
+use crate::calls::Row;
+
+/// How an operation is started and completed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Start {
+    /// The call itself is the operation.
+    Blocking,
+    /// The call starts it, a completion ends it.
+    Request,
+    /// The call only makes it; `MPI_Start` starts it.
+    Persistent,
+}
+
+/// Kinds of collective operations.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Rule {
+    Barrier,
+    Bcast,
+    Gather,
+    Scatter,
+    Reduce,
+    Allgather,
+    Allgatherv,
+    Alltoall,
+    Alltoallv,
+    Allreduce,
+    ReduceScatter,
+    Scan,
+    /// Neighbourhood, one count for all neighbours.
+    Neighbour,
+    /// Neighbourhood, one count per neighbour.
+    NeighbourV,
+}
+
+/// What a call does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
+    /// Nothing that concerns others.
+    Internal,
+    Send {
+        sync: bool,
+        start: Start,
+    },
+    Receive {
+        start: Start,
+    },
+    Both {
+        start: Start,
+    },
+    /// Matched probe.
+    Match,
+    /// Receive of a matched message.
+    Matched {
+        start: Start,
+    },
+    /// Starts persistent requests.
+    Start,
+    Complete,
+    Free,
+    Collective {
+        rule: Rule,
+        start: Start,
+    },
+    /// Beginning of MPI.
+    Init,
+    /// End of MPI.
+    Finalize,
+    /// Makes or frees an object of a communicator.
+    Creation,
+    /// Makes a communicator with a topology: also a creation.
+    Topology,
+}
+
+/// A function's kind, and where its words are.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Role {
+    pub(super) kind: Kind,
+    /// Slots by name, [`ABSENT`] where the row has none.
+    pub(super) comm: u8,
+    pub(super) peer: [u8; 2],
+    pub(super) tag: [u8; 2],
+    pub(super) resolved: [u8; 2],
+    pub(super) request: u8,
+    pub(super) new_request: u8,
+    pub(super) requests: u8,
+    pub(super) completed: [u8; 4],
+    pub(super) flag: u8,
+    pub(super) root: u8,
+    pub(super) inplace: u8,
+    pub(super) count: [u8; 2],
+    pub(super) types: [u8; 2],
+    pub(super) counts: [u8; 2],
+}
+
+impl Role {
+    pub(super) const INTERNAL: Self = Self {
+        kind: Kind::Internal,
+        comm: ABSENT,
+        peer: [ABSENT; 2],
+        tag: [ABSENT; 2],
+        resolved: [ABSENT; 2],
+        request: ABSENT,
+        new_request: ABSENT,
+        requests: ABSENT,
+        completed: [ABSENT; 4],
+        flag: ABSENT,
+        root: ABSENT,
+        inplace: ABSENT,
+        count: [ABSENT; 2],
+        types: [ABSENT; 2],
+        counts: [ABSENT; 2],
+    };
+
+    /// The role of a row.
+    pub(super) fn of(row: &Row) -> Self {
+        let kind = kind(row);
+        if row.properties.opaque || kind == Kind::Internal {
+            return Self::INTERNAL;
+        }
+        let s = |name| slot(row, name);
+        let either = |a, b| if s(a) == ABSENT { s(b) } else { s(a) };
+        Self {
+            kind,
+            comm: row.comm_slot().and_then(|i| u8::try_from(i).ok()).unwrap_or(ABSENT),
+            peer: [s("dest"), s("source")],
+            tag: [either("sendtag", "tag"), either("recvtag", "tag")],
+            resolved: [s("rsource"), s("rtag")],
+            request: s("request"),
+            new_request: last_slot(row, "request"),
+            requests: s("requests"),
+            completed: [s("completed"), s("source"), s("tag"), s("bytes")],
+            flag: s("flag"),
+            root: s("root"),
+            inplace: s("inplace"),
+            count: [either("sendcount", "count"), either("recvcount", "count")],
+            types: [either("sendtype", "type"), either("recvtype", "type")],
+            counts: [either("sendcounts", "counts"), either("recvcounts", "counts")],
+        }
+    }
+}
+
+fn kind(row: &Row) -> Kind {
+    let name = row.name.trim_start_matches("MPIX_").trim_start_matches("MPI_");
+    let name = name.strip_suffix("_c").unwrap_or(name);
+    let send = |sync, start| Kind::Send { sync, start };
+    match name {
+        "Send" | "Bsend" | "Rsend" => send(false, Start::Blocking),
+        "Ssend" => send(true, Start::Blocking),
+        "Isend" | "Ibsend" | "Irsend" => send(false, Start::Request),
+        "Issend" => send(true, Start::Request),
+        "Send_init" | "Bsend_init" | "Rsend_init" => send(false, Start::Persistent),
+        "Ssend_init" => send(true, Start::Persistent),
+        "Recv" => Kind::Receive { start: Start::Blocking },
+        "Irecv" => Kind::Receive { start: Start::Request },
+        "Recv_init" => Kind::Receive { start: Start::Persistent },
+        "Sendrecv" | "Sendrecv_replace" => Kind::Both { start: Start::Blocking },
+        "Isendrecv" | "Isendrecv_replace" => Kind::Both { start: Start::Request },
+        "Mprobe" | "Improbe" => Kind::Match,
+        "Mrecv" => Kind::Matched { start: Start::Blocking },
+        "Imrecv" => Kind::Matched { start: Start::Request },
+        "Start" | "Startall" => Kind::Start,
+        "Request_free" => Kind::Free,
+        "Init" | "Init_thread" => Kind::Init,
+        "Finalize" => Kind::Finalize,
+        "Cart_create" | "Cart_sub" | "Graph_create" | "Dist_graph_create" | "Dist_graph_create_adjacent" => {
+            Kind::Topology
+        }
+        "Comm_dup"
+        | "Comm_dup_with_info"
+        | "Comm_create"
+        | "Comm_split"
+        | "Comm_split_type"
+        | "Intercomm_create"
+        | "Intercomm_merge"
+        | "Comm_free"
+        | "Comm_disconnect"
+        | "Win_create"
+        | "Win_allocate"
+        | "Win_allocate_shared"
+        | "Win_create_dynamic"
+        | "File_open" => Kind::Creation,
+        "Comm_idup" | "Comm_idup_with_info" => {
+            Kind::Collective { rule: Rule::Barrier, start: Start::Request }
+        }
+        _ if row.slot("completed").is_some() => Kind::Complete,
+        _ => collective(name, row).unwrap_or(Kind::Internal),
+    }
+}
+
+fn collective(name: &str, row: &Row) -> Option<Kind> {
+    let lower = name.to_ascii_lowercase();
+    let (base, start) = if let Some(base) = lower.strip_suffix("_init") {
+        (base, Start::Persistent)
+    } else if row.params.iter().any(|p| p.role == "newrequest") {
+        (lower.strip_prefix('i')?, Start::Request)
+    } else {
+        (&*lower, Start::Blocking)
+    };
+    let rule = match base {
+        "barrier" => Rule::Barrier,
+        "bcast" => Rule::Bcast,
+        "gather" | "gatherv" => Rule::Gather,
+        "scatter" | "scatterv" => Rule::Scatter,
+        "reduce" => Rule::Reduce,
+        "allgather" => Rule::Allgather,
+        "allgatherv" => Rule::Allgatherv,
+        "alltoall" => Rule::Alltoall,
+        "alltoallv" | "alltoallw" => Rule::Alltoallv,
+        "allreduce" => Rule::Allreduce,
+        "reduce_scatter" | "reduce_scatter_block" => Rule::ReduceScatter,
+        "scan" | "exscan" => Rule::Scan,
+        "neighbor_allgather" | "neighbor_alltoall" => Rule::Neighbour,
+        "neighbor_allgatherv" | "neighbor_alltoallv" | "neighbor_alltoallw" => Rule::NeighbourV,
+        _ => return None,
+    };
+    Some(Kind::Collective { rule, start })
+}

@@ -1,0 +1,246 @@
+//! How many messages arrive before they were sent.
+//!
+//! Definitions: a *logical message* is counted once per receive (per thread leaving a collective operation) and compared
+//! with the sender that binds it, the one of the largest time plus latency. It is *reversed* if it is received before
+//! it was sent, *violated* if it is received earlier than the least latency after. Edges are counted beside it, each
+//! pair of a collective operation by itself. Source: Becker et al. 2008, section 5, figure 3 and table 1, which do not
+//! say which of the two they count.
+
+use std::collections::{BTreeMap, HashMap};
+
+use foldhash::fast::FixedState;
+
+use super::{Graph, Instance, Latency, Shape, Step, earliest};
+
+/// Counts of a set of messages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Tally {
+    /// All.
+    pub messages: u64,
+    /// Received before they were sent.
+    pub reversed: u64,
+    /// Received earlier than possible, reversed ones included.
+    pub violated: u64,
+    /// Sum over the reversed ones of how much too early they are, ns.
+    pub error: u128,
+    /// The largest of these, ns.
+    pub largest: i64,
+}
+
+impl Tally {
+    /// Adds a message by its times.
+    fn add(&mut self, sent: i64, received: i64, latency: i64) {
+        self.messages += 1;
+        self.violated += u64::from(received < sent.saturating_add(latency));
+        if received < sent {
+            self.reversed += 1;
+            let error = sent.saturating_sub(received);
+            self.error += u128::from(error.unsigned_abs());
+            self.largest = self.largest.max(error);
+        }
+    }
+    /// Mean over the reversed messages of how much too early they are, ns.
+    #[must_use]
+    pub fn mean_error(&self) -> u128 {
+        self.error / u128::from(self.reversed.max(1))
+    }
+}
+
+/// What a trace's messages say about its clocks.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Survey {
+    /// Point-to-point messages.
+    pub messages: Tally,
+    /// Logical messages of collective operations.
+    pub collective: Tally,
+    /// Edges of collective operations, each pair by itself. Errors are not summed.
+    pub pairs: Tally,
+    /// Violated messages by (sender, receiver) in world ranks, binding pairs only.
+    pub ranks: BTreeMap<(u32, u32), Tally>,
+    /// Violated messages by when they are received: counts in equal parts of [`Survey::span`].
+    pub over_time: Vec<u64>,
+    /// First and last point.
+    pub span: (i64, i64),
+}
+
+impl Survey {
+    /// Logical messages of both kinds.
+    #[must_use]
+    pub fn all(&self) -> Tally {
+        let (a, b) = (&self.messages, &self.collective);
+        Tally {
+            messages: a.messages + b.messages,
+            reversed: a.reversed + b.reversed,
+            violated: a.violated + b.violated,
+            error: a.error + b.error,
+            largest: a.largest.max(b.largest),
+        }
+    }
+
+    fn violation(&mut self, from: u32, to: u32, sent: i64, received: i64, latency: i64) {
+        if received >= sent.saturating_add(latency) {
+            return;
+        }
+        self.ranks.entry((from, to)).or_default().add(sent, received, latency);
+        let span = i128::from(self.span.1) - i128::from(self.span.0) + 1;
+        let at = (i128::from(received) - i128::from(self.span.0)) * self.over_time.len() as i128 / span;
+        if let Some(n) = usize::try_from(at).ok().and_then(|i| self.over_time.get_mut(i)) {
+            *n += 1;
+        }
+    }
+}
+
+/// Parts that [`Survey::over_time`] has.
+const PARTS: usize = 100;
+
+/// Surveys the messages of a graph. `times` gives the points of each of its streams.
+///
+/// *Cost:* O(points + edges' ends · log ranks); two words per message and member.
+#[must_use]
+pub fn survey<T: AsRef<[i64]>>(graph: &Graph, times: &[T], latency: Latency) -> Survey {
+    let ends = times.iter().filter_map(|t| Some((*t.as_ref().first()?, *t.as_ref().last()?)));
+    let span = ends.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))).unwrap_or_default();
+    let mut found = Survey { over_time: vec![0; PARTS], span, ..Survey::default() };
+    let mut sent = vec![0i64; graph.senders.len()];
+    let mut members: Vec<Option<i64>> = vec![None; graph.slots];
+    for ((stream, ops), times) in graph.streams.iter().zip(&graph.ops).zip(times) {
+        let mut seats = Seats::new(graph, stream.rank);
+        for op in ops {
+            let Some(&t) = times.as_ref().get(op.at as usize) else { continue };
+            match op.step() {
+                Step::Send { message, .. } => sent[message] = t,
+                Step::Receive(_) => {}
+                Step::Enter(i) => members[seats.sender(i)] = Some(t),
+                Step::Leave(i) => members[seats.receiver(i)] = Some(t),
+            }
+        }
+    }
+    for ((stream, ops), times) in graph.streams.iter().zip(&graph.ops).zip(times) {
+        for op in ops {
+            let (Step::Receive(m), Some(&t)) = (op.step(), times.as_ref().get(op.at as usize)) else {
+                continue;
+            };
+            let from = &graph.streams[graph.senders[m] as usize];
+            let l = latency.between(from.node, stream.node);
+            found.messages.add(sent[m], t, l);
+            found.violation(from.rank, stream.rank, sent[m], t, l);
+        }
+    }
+    for instance in &graph.instances {
+        collective(graph, instance, &members, latency, &mut found);
+    }
+    found
+}
+
+fn collective(graph: &Graph, i: &Instance, members: &[Option<i64>], latency: Latency, found: &mut Survey) {
+    if i.senders == 0 || i.receivers == 0 {
+        return;
+    }
+    let group = &graph.groups[i.group as usize];
+    let (from, to) = (usize::from(i.side), usize::from(i.to_side(group)));
+    let sent = |p: usize| members[i.sender_slot(p)];
+    let rank = |side: usize, p: usize| {
+        let rank = group.sides[side].get(u64::try_from(p).unwrap_or(u64::MAX));
+        rank.and_then(|r| u32::try_from(r).ok()).unwrap_or(u32::MAX)
+    };
+    earliest(i, group, latency, sent, |p, bound| {
+        let (Some(bound), Some(t)) = (bound, members[i.receiver_slot(group, p)]) else { return };
+        let by = bound.by as usize;
+        let l = latency.between(group.nodes[from][by], group.nodes[to][p]);
+        let sent = bound.time.saturating_sub(l);
+        found.collective.add(sent, t, l);
+        found.violation(rank(from, by), rank(to, p), sent, t, l);
+    });
+    if i.shape == Shape::Full {
+        pairs(i, graph, members, latency, &mut found.pairs);
+    } else {
+        prefix_pairs(i, graph, members, latency, &mut found.pairs);
+    }
+}
+
+/// Counts the pairs of an operation in O(members · log members).
+fn pairs(i: &Instance, graph: &Graph, members: &[Option<i64>], latency: Latency, tally: &mut Tally) {
+    let group = &graph.groups[i.group as usize];
+    let (from, to) = (&group.nodes[usize::from(i.side)], &group.nodes[usize::from(i.to_side(group))]);
+    let same = i.side == i.to_side(group);
+    let mut all: Vec<i64> = Vec::new();
+    let mut by_node: HashMap<u32, Vec<i64>, FixedState> = HashMap::default();
+    for p in i.sender_positions(group) {
+        if let Some(t) = members[i.sender_slot(p)] {
+            all.push(t);
+            by_node.entry(from[p]).or_default().push(t);
+        }
+    }
+    all.sort_unstable();
+    by_node.values_mut().for_each(|v| v.sort_unstable());
+    let later = |v: &[i64], t: i64| (v.len() - v.partition_point(|s| *s <= t)) as u64;
+    for p in i.receiver_positions(group) {
+        let Some(t) = members[i.receiver_slot(group, p)] else { continue };
+        let near = by_node.get(&to[p]).map_or(&[][..], |v| v);
+        let (mut n, mut reversed) = (all.len() as u64, later(&all, t));
+        let (near_at, far_at) = (t.saturating_sub(latency.near), t.saturating_sub(latency.far));
+        let mut violated = later(&all, far_at) - later(near, far_at) + later(near, near_at);
+        let own = i.sender_positions(group).contains(&p).then(|| members[i.sender_slot(p)]).flatten();
+        if let (true, Some(own)) = (same, own) {
+            n -= 1;
+            reversed -= u64::from(own > t);
+            violated -= u64::from(own > near_at);
+        }
+        tally.messages += n;
+        tally.reversed += reversed;
+        tally.violated += violated;
+    }
+}
+
+/// Counts the pairs of a prefix operation one by one: such operations are rare.
+fn prefix_pairs(i: &Instance, graph: &Graph, members: &[Option<i64>], latency: Latency, tally: &mut Tally) {
+    let group = &graph.groups[i.group as usize];
+    let nodes = &group.nodes[usize::from(i.side)];
+    for r in i.receiver_positions(group) {
+        let Some(t) = members[i.receiver_slot(group, r)] else { continue };
+        for q in 0..r {
+            let Some(s) = members[i.sender_slot(q)] else { continue };
+            tally.messages += 1;
+            tally.reversed += u64::from(s > t);
+            tally.violated += u64::from(s.saturating_add(latency.between(nodes[q], nodes[r])) > t);
+        }
+    }
+}
+
+/// Where a rank sits in the operations it takes part in; the last communicator is remembered.
+#[derive(Debug)]
+pub struct Seats<'a> {
+    graph: &'a Graph,
+    rank: i64,
+    last: Option<(u32, u8, usize)>,
+}
+
+impl<'a> Seats<'a> {
+    /// Of a rank.
+    #[must_use]
+    pub fn new(graph: &'a Graph, rank: u32) -> Self {
+        Self { graph, rank: rank.into(), last: None }
+    }
+    fn position(&mut self, group: u32, side: u8) -> usize {
+        if let Some((g, s, p)) = self.last
+            && (g, s) == (group, side)
+        {
+            return p;
+        }
+        let p = self.graph.groups[group as usize].sides[usize::from(side)].position(self.rank);
+        let p = p.and_then(|p| usize::try_from(p).ok()).unwrap_or(0);
+        self.last = Some((group, side, p));
+        p
+    }
+    /// Slot of the rank as a sender.
+    pub fn sender(&mut self, instance: usize) -> usize {
+        let i = &self.graph.instances[instance];
+        i.sender_slot(self.position(i.group, i.side))
+    }
+    /// Slot of the rank as a receiver.
+    pub fn receiver(&mut self, instance: usize) -> usize {
+        let i = &self.graph.instances[instance];
+        let group = &self.graph.groups[i.group as usize];
+        i.receiver_slot(group, self.position(i.group, i.to_side(group)))
+    }
+}
