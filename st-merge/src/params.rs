@@ -1,144 +1,37 @@
-//! Merging parameter streams: per (symbol, slot) classes of ranks, endpoints in the cheaper of two forms.
+//! Merging parameter streams: per (symbol, slot) classes of ranks, in symbolic forms where they unite ranks.
 
 use st_trace::calls::{CallTable, Meaning, Object, Slot};
+use st_trace::form::Own;
 use st_trace::ints::Sealed;
-use st_trace::project::{from_relative, to_relative};
 use st_trace::ranklist::RankList;
-use st_trace::section::{Elastic, Form, Section, SlotStreams, Sym, Thread};
+use st_trace::section::{Elastic, Section, SlotStreams, Sym, Thread};
+use st_trace::tree::Item;
 
-use crate::classes::{Classes, Partitions};
+use crate::callers::Callers;
+use crate::classes::Partitions;
+use crate::slots::SlotClasses;
 use crate::tables::Renaming;
 
-/// A form with more than this many classes is given up where the other has far fewer.
-const MANY: usize = 64;
-
-/// The streams of one slot under construction.
-#[derive(Debug)]
-pub(crate) struct SlotClasses {
-    lens: Option<Classes>,
-    absolute: Option<Classes>,
-    /// `None` for what is not an endpoint, and where some rank's own rank varies from call to call.
-    relative: Option<Classes>,
-    /// Own rank per rank, for turning one form into the other: (ranks, own rank) as met.
-    own: Vec<(u32, i64)>,
-}
-
-impl SlotClasses {
-    fn new(slot: &Slot) -> Self {
-        Self {
-            lens: slot.list.then(Classes::default),
-            absolute: Some(Classes::default()),
-            relative: (slot.meaning == Meaning::Rank).then(Classes::default),
-            own: Vec::new(),
-        }
-    }
-
-    fn add(&mut self, e: &Elastic, classes: &[RankList], own: &dyn Fn(u32) -> Option<i64>) {
-        for (stream, ranks) in e.streams.iter().zip(classes) {
-            if self.relative.is_none() && e.form == Form::Absolute {
-                if let Some(a) = &mut self.absolute {
-                    a.add_all(stream.clone(), ranks);
-                }
-                continue;
-            }
-            self.add_endpoint(stream, e.form, ranks, own);
-        }
-        self.prune();
-    }
-
-    fn add_endpoint(
-        &mut self,
-        stream: &Sealed,
-        form: Form,
-        ranks: &RankList,
-        own: &dyn Fn(u32) -> Option<i64>,
-    ) {
-        if form == Form::Relative
-            && self.absolute.is_some()
-            && ranks.len() > MANY as u64
-            && self.relative.is_some()
-        {
-            self.absolute = None;
-        }
-        for rank in ranks.iter() {
-            let me = own(rank);
-            let same = |s: &Sealed| s.clone();
-            match (form, me) {
-                (Form::Absolute, Some(me)) => {
-                    self.put(rank, Some(same(stream)), Some(stream.map(|v| to_relative(v, me))), me);
-                }
-                (Form::Absolute, None) => {
-                    self.give_up_relative();
-                    self.put(rank, Some(same(stream)), None, 0);
-                }
-                (Form::Relative, me) => {
-                    let me = me.unwrap_or(0);
-                    let absolute = self.absolute.is_some().then(|| stream.map(|v| from_relative(v, me)));
-                    self.put(rank, absolute, Some(same(stream)), me);
-                }
-            }
-        }
-    }
-
-    fn put(&mut self, rank: u32, absolute: Option<Sealed>, relative: Option<Sealed>, me: i64) {
-        if let (Some(c), Some(s)) = (&mut self.absolute, absolute) {
-            c.add(s, rank);
-        }
-        if let (Some(c), Some(s)) = (&mut self.relative, relative) {
-            c.add(s, rank);
-            self.own.push((rank, me));
-        }
-    }
-
-    /// Goes back to absolute values for all ranks met so far.
-    fn give_up_relative(&mut self) {
-        let Some(relative) = self.relative.take() else { return };
-        if self.absolute.is_some() {
-            return;
-        }
-        let mut absolute = Classes::default();
-        let own: std::collections::HashMap<u32, i64> = self.own.drain(..).collect();
-        for (stream, ranks) in relative.list() {
-            for rank in ranks.iter() {
-                let me = own.get(&rank).copied().unwrap_or(0);
-                absolute.add(stream.map(|v| from_relative(v, me)), rank);
-            }
-        }
-        self.absolute = Some(absolute);
-    }
-
-    /// Gives up a form that is clearly losing, so that memory follows the winner.
-    fn prune(&mut self) {
-        let (Some(a), Some(r)) = (&self.absolute, &self.relative) else { return };
-        if a.len() > MANY && a.len() > 8 * r.len() {
-            self.absolute = None;
-        } else if r.len() > MANY && r.len() > 8 * a.len() {
-            self.relative = None;
-            self.own = Vec::new();
-        }
-    }
-
-    fn finish(self, partitions: &mut Partitions) -> SlotStreams {
-        let lens = self.lens.map(|l| partitions.elastic(l, Form::Absolute));
-        let values = match (self.absolute, self.relative) {
-            (Some(a), Some(r)) if r.cost() < a.cost() => partitions.elastic(r, Form::Relative),
-            (None, Some(r)) => partitions.elastic(r, Form::Relative),
-            (a, _) => partitions.elastic(a.unwrap_or_default(), Form::Absolute),
-        };
-        SlotStreams { lens, values }
-    }
-}
+/// Values that are added up to learn how many another stream has.
+const COUNTED: u64 = 1 << 22;
 
 /// The parameters of one thread index under construction, by united symbol.
 #[derive(Debug, Default)]
 pub(crate) struct Params {
-    symbols: Vec<Vec<SlotClasses>>,
+    symbols: Vec<SymbolParams>,
+}
+
+#[derive(Debug, Default)]
+struct SymbolParams {
+    slots: Vec<SlotClasses>,
+    callers: Callers,
 }
 
 impl Params {
     /// Adds a section's thread.
     pub(crate) fn add(&mut self, section: &Section, index: usize, thread: &Thread, renaming: &Renaming) {
         let table = CallTable::builtin();
+        let mut runs = Executions { section, thread, of: None };
         for (s, streams) in thread.params.iter().enumerate() {
             let (Some(symbol), Some(&to)) = (section.symbols.get(s), renaming.symbols.get(s)) else {
                 continue;
@@ -149,30 +42,34 @@ impl Params {
             }
             let to = to as usize;
             if self.symbols.len() <= to {
-                self.symbols.resize_with(to + 1, Vec::new);
+                self.symbols.resize_with(to + 1, SymbolParams::default);
             }
-            if self.symbols[to].is_empty() {
-                self.symbols[to] = slots.iter().map(SlotClasses::new).collect();
+            let into = &mut self.symbols[to];
+            if into.slots.is_empty() {
+                into.slots = slots.iter().map(SlotClasses::new).collect();
             }
-            let own = |rank| own_rank(section, streams, slots, rank);
+            for rank in executing(section, streams, &thread.ranks) {
+                into.callers.add(rank, own(section, streams, slots, rank));
+            }
             let sym = Sym::try_from(s).unwrap_or(Sym::MAX);
-            for (i, ((slot, streams), into)) in
-                slots.iter().zip(streams).zip(&mut self.symbols[to]).enumerate()
+            for (i, ((slot, streams), slot_into)) in
+                slots.iter().zip(streams).zip(&mut into.slots).enumerate()
             {
-                if let (Some(lens), Some(into)) = (&streams.lens, &mut into.lens) {
+                if let (Some(lens), Some(into)) = (&streams.lens, &mut slot_into.lens) {
                     let classes = &section.partitions[lens.partition as usize].classes;
                     for (stream, ranks) in lens.streams.iter().zip(classes) {
                         into.add_all(stream.clone(), ranks);
                     }
                 }
                 let classes = &section.partitions[streams.values.partition as usize].classes;
+                let mut len = |rank| runs.values(s, streams.lens.as_ref(), rank);
                 match slot.meaning {
                     Meaning::Ref(object) if !renaming.keeps(object) => {
                         let at = SlotAt { thread: index, sym, slot: i };
                         let (renamed, classes) = rename(section, at, &streams.values, object, renaming);
-                        into.add(&renamed, &classes, &own);
+                        slot_into.add(&renamed, &classes, &into.callers, &mut len);
                     }
-                    _ => into.add(&streams.values, classes, &own),
+                    _ => slot_into.add(&streams.values, classes, &into.callers, &mut len),
                 }
             }
         }
@@ -181,9 +78,90 @@ impl Params {
     /// The streams, by symbol in the given order.
     pub(crate) fn finish(mut self, order: &[Sym], partitions: &mut Partitions) -> Vec<Vec<SlotStreams>> {
         let of = |s: &Sym| self.symbols.get_mut(*s as usize).map(std::mem::take).unwrap_or_default();
-        let lists: Vec<Vec<SlotClasses>> = order.iter().map(of).collect();
-        lists.into_iter().map(|l| l.into_iter().map(|c| c.finish(partitions)).collect()).collect()
+        let lists: Vec<SymbolParams> = order.iter().map(of).collect();
+        let finish = |p: SymbolParams, partitions: &mut Partitions| {
+            p.slots.into_iter().map(|c| c.finish(&p.callers, partitions)).collect()
+        };
+        lists.into_iter().map(|p| finish(p, partitions)).collect()
     }
+}
+
+/// How often the ranks of a section execute its symbols, found out when asked.
+struct Executions<'a> {
+    section: &'a Section,
+    thread: &'a Thread,
+    /// The rank asked about last, and its executions by symbol.
+    of: Option<(u32, Vec<u64>)>,
+}
+
+impl Executions<'_> {
+    /// Number of values that a rank reads of a symbol's slot with these lengths.
+    fn values(&mut self, sym: usize, lens: Option<&Elastic>, rank: u32) -> u64 {
+        if self.of.as_ref().is_none_or(|(r, _)| *r != rank) {
+            self.of = Some((rank, self.executions(rank)));
+        }
+        let n = self.of.as_ref().and_then(|(_, v)| v.get(sym)).copied().unwrap_or(0);
+        lens.map_or(n, |l| self.stream(l, rank).map_or(0, |s| sum(s, n)))
+    }
+    fn stream<'b>(&self, e: &'b Elastic, rank: u32) -> Option<&'b Sealed> {
+        if e.streams.len() == 1 {
+            return e.streams.first();
+        }
+        e.streams.get(self.section.partitions.get(e.partition as usize)?.class_of(rank)?)
+    }
+    fn executions(&self, rank: u32) -> Vec<u64> {
+        let mut out = vec![0u64; self.section.symbols.len()];
+        let mut open: Vec<(usize, u64)> = Vec::new();
+        for (i, (item, counts)) in self.thread.tree.items().iter().zip(&self.thread.counts).enumerate() {
+            while open.last().is_some_and(|(end, _)| *end == i) {
+                open.pop();
+            }
+            let visits = open.last().map_or(1, |(_, n)| *n);
+            let n = self.stream(counts, rank).map_or(0, |s| sum(s, visits));
+            match *item {
+                Item::Leaf { sym } => {
+                    if let Some(total) = out.get_mut(sym as usize) {
+                        *total = total.saturating_add(n);
+                    }
+                }
+                Item::Body { below } => open.push((i + 1 + below as usize, n)),
+            }
+        }
+        out
+    }
+}
+
+/// Sum of the first values of a stream; very large if that would take long.
+fn sum(stream: &Sealed, n: u64) -> u64 {
+    if let Some(v) = stream.constant() {
+        return u64::try_from(v).unwrap_or(0).saturating_mul(n);
+    }
+    if n > COUNTED {
+        return u64::MAX;
+    }
+    let mut cursor = stream.cursor();
+    let (mut total, mut left) = (0u64, n);
+    while left > 0 {
+        let (v, times) = cursor.next_run(left);
+        total = total.saturating_add(u64::try_from(v).unwrap_or(0).saturating_mul(times));
+        left -= times;
+    }
+    total
+}
+
+/// The ranks that have streams of a symbol.
+fn executing<'a>(
+    section: &'a Section,
+    streams: &'a [SlotStreams],
+    all: &'a RankList,
+) -> impl Iterator<Item = u32> + 'a {
+    // Where all ranks are one class, those that never execute the symbol cannot be told apart, and do no harm.
+    let widest = streams.iter().max_by_key(|s| s.values.streams.len());
+    let partition = widest.and_then(|s| section.partitions.get(s.values.partition as usize));
+    let classes = partition.map_or(&[][..], |p| &p.classes[..]);
+    let of_classes = classes.iter().flat_map(RankList::iter);
+    let all = (classes.len() < 2).then(|| all.iter()).into_iter().flatten();
+    of_classes.filter(move |_| classes.len() > 1).chain(all)
 }
 
 /// A slot's streams with united object indices, and the ranks of each.
@@ -242,19 +220,23 @@ fn values(section: &Section, at: SlotAt, rank: u32) -> Vec<i64> {
     out
 }
 
-/// The rank's own rank in the communicators that a symbol's calls name, if it is the same in all of them.
-fn own_rank(section: &Section, streams: &[SlotStreams], slots: &[Slot], rank: u32) -> Option<i64> {
+/// Who a rank is in the communicators that a symbol's calls name, if it is the same in all of them.
+fn own(section: &Section, streams: &[SlotStreams], slots: &[Slot], rank: u32) -> Option<Own> {
     let comm = slots.iter().position(|s| s.meaning == Meaning::Ref(Object::Comm) && !s.list);
-    let Some(comm) = comm else { return Some(i64::from(rank)) };
+    let Some(comm) = comm else { return Some(section.own(-1, rank).unwrap_or_default()) };
     let e = &streams.get(comm)?.values;
-    let class = section.partitions.get(e.partition as usize)?.class_of(rank)?;
+    let class = match e.streams.len() {
+        1 => 0,
+        _ => section.partitions.get(e.partition as usize)?.class_of(rank)?,
+    };
     let mut own = None;
     for c in e.streams.get(class)?.distinct(16)? {
-        let me = section.own_rank(c, rank)?;
-        if own.is_some_and(|o| o != me) {
+        // As in reading back: who is not known in a communicator is nobody in particular there.
+        let here = section.own(c, rank).unwrap_or_default();
+        if own.is_some_and(|o| o != here) {
             return None;
         }
-        own = Some(me);
+        own = Some(here);
     }
     own
 }

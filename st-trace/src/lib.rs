@@ -5,7 +5,8 @@
 //!
 //! * [`calls`]: the call table. What each MPI function's parameters mean.
 //! * [`ints`]: integer streams, compressed online; [`tree`] and [`fold`]: the count-stream tree and its folding.
-//! * [`section`]: the model. [`record`] builds it for one rank, [`project`] reads one rank back, [`check`] proves it.
+//! * [`section`]: the model, [`form`]: its values as functions of the caller's rank. [`record`] builds it for one rank,
+//!   [`project`] reads one rank back, [`check`] proves it.
 //! * [`journal`]: what a recorder leaves of a rank whatever ends its process.
 //! * [`stream`]: the framed, versioned form; [`text`]: the form for people and for `diff`.
 //!
@@ -15,6 +16,7 @@ pub mod calls;
 pub mod check;
 pub mod columns;
 pub mod fold;
+pub mod form;
 pub mod graph;
 pub mod header;
 

@@ -6,7 +6,7 @@ use foldhash::fast::FixedState;
 
 use crate::calls::{CallTable, Meaning, Object, Slot};
 use crate::ints::{Cursor, Sealed};
-use crate::section::{Elastic, Form, SPECIAL, Section, Sym, Tables, Thread};
+use crate::section::{Elastic, Form, Own, Section, Sym, Tables, Thread};
 use crate::tree::{Walk, WalkError};
 
 /// The longest list that a call may have: lists are as long as communicators.
@@ -43,8 +43,8 @@ pub struct Projection<'a> {
     rank: u32,
     walk: Walk<'a>,
     symbols: Vec<Vec<SlotCursor<'a>>>,
-    /// The rank's own rank per communicator index, as met.
-    own: HashMap<i64, i64, FixedState>,
+    /// Who the rank is, per communicator index, as met.
+    own: HashMap<i64, Own, FixedState>,
     index: u64,
 }
 
@@ -53,7 +53,7 @@ struct SlotCursor<'a> {
     slot: &'static Slot,
     lens: Option<Cursor<'a>>,
     values: Cursor<'a>,
-    relative: bool,
+    form: Form,
 }
 
 impl Section {
@@ -84,20 +84,23 @@ impl Section {
             slot,
             lens: c.lens.as_ref().map(|l| stream(l, classes).cursor()),
             values: stream(&c.values, classes).cursor(),
-            relative: c.values.form == Form::Relative,
+            form: c.values.form,
         });
         cursors.collect()
     }
 
-    /// A rank's own rank in a communicator of its table (local group); `None` if it is not known there. For -1 (no
-    /// communicator) its rank in the world.
+    /// Who a rank is in a communicator of its table: its rank in the local group, among as many as there are peers.
+    /// `None` if it is not known there. For -1 (no communicator) its rank in the world.
     #[must_use]
-    pub fn own_rank(&self, comm: i64, rank: u32) -> Option<i64> {
+    pub fn own(&self, comm: i64, rank: u32) -> Option<Own> {
         if comm < 0 {
-            return Some(i64::from(rank));
+            let world = Tables::find(&self.tables.comms, 0, rank);
+            let size = world.and_then(|w| i64::try_from(w.content.members.len()).ok()).unwrap_or(0);
+            return Some(Own { me: i64::from(rank), size });
         }
-        let c = Tables::find(&self.tables.comms, comm, rank)?;
-        i64::try_from(c.content.members.position(i64::from(rank))?).ok()
+        let c = &Tables::find(&self.tables.comms, comm, rank)?.content;
+        let me = i64::try_from(c.members.position(i64::from(rank))?).ok()?;
+        Some(Own { me, size: i64::try_from(c.peers().len()).ok()? })
     }
 }
 
@@ -107,7 +110,7 @@ pub(crate) fn stream<'a>(e: &'a Elastic, classes: &[Option<usize>]) -> &'a Seale
     class.and_then(|c| e.streams.get(c)).unwrap_or(Sealed::zero())
 }
 
-/// The communicator that a call's rank words refer to: its first communicator word, -1 if it names none.
+/// The communicator that a call's symbolic words refer to: its first communicator word, -1 if it names none.
 #[must_use]
 pub fn comm_word(slots: &[Slot], words: &[i64]) -> i64 {
     let mut rest = words;
@@ -124,7 +127,7 @@ pub fn comm_word(slots: &[Slot], words: &[i64]) -> i64 {
 }
 
 impl Projection<'_> {
-    /// The next call: its symbol, and its words put into `words` (cleared first), peers absolute. `None` at the end.
+    /// The next call: its symbol, and its words put into `words` (cleared first), as recorded. `None` at the end.
     ///
     /// # Errors
     ///
@@ -138,7 +141,7 @@ impl Projection<'_> {
         let index = self.index;
         self.index += 1;
         let Some(slots) = self.symbols.get_mut(sym as usize) else { return Ok(Some(sym)) };
-        let mut relative = false;
+        let mut symbolic = false;
         for c in slots.iter_mut() {
             let mut n = 1;
             if let Some(lens) = &mut c.lens {
@@ -151,9 +154,9 @@ impl Projection<'_> {
             for _ in 0..n {
                 words.push(c.values.next());
             }
-            relative |= c.relative;
+            symbolic |= c.form != Form::Absolute;
         }
-        if relative {
+        if symbolic {
             self.resolve(sym, words);
         }
         Ok(Some(sym))
@@ -165,12 +168,12 @@ impl Projection<'_> {
         self.index
     }
 
-    /// Turns relative peers into absolute ones.
+    /// Turns symbolic values into absolute ones.
     fn resolve(&mut self, sym: Sym, words: &mut [i64]) {
         let slots = CallTable::builtin().slots(self.section.symbols[sym as usize].call);
         let comm = comm_word(slots, words);
         let (section, rank) = (self.section, self.rank);
-        let me = *self.own.entry(comm).or_insert_with(|| section.own_rank(comm, rank).unwrap_or(0));
+        let own = *self.own.entry(comm).or_insert_with(|| section.own(comm, rank).unwrap_or_default());
         let mut rest = words;
         for c in &self.symbols[sym as usize] {
             let n = match (c.slot.list, rest.split_first()) {
@@ -182,23 +185,11 @@ impl Projection<'_> {
             };
             let (mine, tail) = rest.split_at_mut(n.min(rest.len()));
             rest = tail;
-            if c.relative {
-                mine.iter_mut().for_each(|w| *w = from_relative(*w, me));
+            if c.form != Form::Absolute {
+                mine.iter_mut().for_each(|w| *w = c.form.value(*w, own));
             }
         }
     }
-}
-
-/// Relative form of a peer, for the caller's own rank `me`.
-#[must_use]
-pub fn to_relative(v: i64, me: i64) -> i64 {
-    if v < 0 { v.wrapping_sub(SPECIAL) } else { v.wrapping_sub(me) }
-}
-
-/// Inverse of [`to_relative`].
-#[must_use]
-pub fn from_relative(v: i64, me: i64) -> i64 {
-    if v < -(SPECIAL / 2) { v.wrapping_add(SPECIAL) } else { v.wrapping_add(me) }
 }
 
 /// One call of a projection with its words, for iteration where speed does not matter.
@@ -206,7 +197,7 @@ pub fn from_relative(v: i64, me: i64) -> i64 {
 pub struct Call {
     /// Symbol.
     pub sym: Sym,
-    /// Words in slot order, peers absolute.
+    /// Words in slot order, as recorded.
     pub words: Vec<i64>,
 }
 

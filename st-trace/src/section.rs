@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use crate::calls::CallId;
 use crate::columns::Column;
+pub use crate::form::{Form, Own};
 use crate::ints::Sealed;
 use crate::lanes::LaneSum;
 use crate::objects::{Comm, Content, Group, Named, Op, Type};
@@ -34,24 +35,10 @@ pub struct Symbol {
     pub error: u32,
 }
 
-/// How the values of an endpoint stream are written.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
-pub enum Form {
-    /// As recorded.
-    #[default]
-    Absolute,
-    /// Ranks (values from 0 up) minus the caller's own rank in the call's communicator, or in the world for calls
-    /// that name none; special (negative) values moved out of the way by [`SPECIAL`].
-    Relative,
-}
-
-/// In relative form a special value `v < 0` is stored as `v - SPECIAL`.
-pub const SPECIAL: i64 = 1 << 62;
-
 /// A stream that differs between ranks: one sealed stream per class of a partition of the ranks.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Elastic {
-    /// How endpoint values are written, for all classes.
+    /// How values are written, for all classes.
     pub form: Form,
     /// Index into [`Section::partitions`]; ranks outside all classes never read the stream.
     pub partition: u32,

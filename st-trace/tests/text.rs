@@ -59,7 +59,7 @@ fn a_merged_section_shows_classes_and_reads_back() {
     let t = trace(vec![pair()], 0);
     let text = print(&t);
     for line in [
-        "   dest P0~ 1 @<1 0 2 1>",
+        "   dest P0~relative 1 @<1 0 2 1>",
         "   rsource P1 7 @<1 0 1 0> | 0 @<1 1 1 0>",
         "# <1 0 2 1> s0 MPI_Send (3,10)",
         "  sums s1 [30 31] 40",

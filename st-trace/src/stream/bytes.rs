@@ -2,7 +2,7 @@
 
 use super::error::{DecodeError, Field as _};
 use crate::ranklist::RankList;
-use crate::ranks::{RankSeq, Run};
+use crate::ranks::Run;
 use crate::varint;
 
 /// Ranks lie below this.
@@ -175,40 +175,4 @@ fn checked(r: Run) -> Result<Run, DecodeError> {
 /// Last rank of a run.
 fn last(r: &Run) -> i64 {
     r.start.wrapping_add(r.step.wrapping_mul(i64::try_from(r.n.saturating_sub(1)).unwrap_or(i64::MAX)))
-}
-
-/// Number of runs; per run the signed distance of its first rank from the last rank before it (from 0 for the
-/// first), the number of its ranks less one, and, if there are several, their signed step.
-pub(crate) fn put_seq(out: &mut Vec<u8>, seq: &RankSeq) {
-    put_usize(out, seq.runs().len());
-    let mut before = 0;
-    for r in seq.runs() {
-        let more = r.n.saturating_sub(1);
-        put_i64(out, r.start.wrapping_sub(before));
-        put_u64(out, more);
-        if more > 0 {
-            put_i64(out, r.step);
-        }
-        before = last(r);
-    }
-}
-
-pub(crate) fn get_seq(src: &mut &[u8]) -> Result<RankSeq, DecodeError> {
-    let n = get_len(src)?;
-    let mut runs = Vec::with_capacity(n);
-    let (mut before, mut total) = (0i64, 0u64);
-    for i in 0..n {
-        let run = get_seq_run(src, before).nth("run", i)?;
-        total = total.checked_add(run.n).filter(|t| *t <= 1 << 32).ok_or(DecodeError::Integer)?;
-        before = last(&run);
-        runs.push(run);
-    }
-    Ok(RankSeq::from_runs(runs))
-}
-
-fn get_seq_run(src: &mut &[u8], before: i64) -> Result<Run, DecodeError> {
-    let start = before.checked_add(get_i64(src)?).ok_or(DecodeError::Integer)?;
-    let more = get_u64(src)?;
-    let step = if more > 0 { get_i64(src)? } else { 0 };
-    checked(Run { start, step, n: more.checked_add(1).ok_or(DecodeError::Integer)? })
 }

@@ -2,11 +2,11 @@
 
 use super::blocks::{self, Blocks};
 use super::bytes::{
-    finish, get_i64, get_id, get_len, get_ranks, get_str, get_u8, get_u16, get_u32, get_u64, get_u128,
-    put_i64, put_id, put_ranks, put_str, put_u64, put_u128, put_usize,
+    finish, get_i64, get_id, get_len, get_ranks, get_u8, get_u16, get_u32, get_u64, get_u128, put_i64,
+    put_id, put_ranks, put_u64, put_u128, put_usize,
 };
 use super::error::{DecodeError, Field as _};
-use super::objects::{get_set_of, put_set_of};
+use super::hosts;
 use crate::ints::Sealed;
 use crate::lanes::LaneSum;
 use crate::ranklist::RankList;
@@ -38,15 +38,7 @@ impl Opening {
         let mut out = Vec::new();
         put_usize(&mut out, self.parts);
         put_ranks(&mut out, &self.ranks);
-        put_usize(&mut out, self.hosts.len());
-        for (host, ranks) in &self.hosts {
-            put_str(&mut out, host);
-            put_set_of(&mut out, ranks, &self.ranks);
-        }
-        put_usize(&mut out, self.threads.len());
-        for ranks in &self.threads {
-            put_set_of(&mut out, ranks, &self.ranks);
-        }
+        hosts::put(&mut out, &self.hosts, &self.threads, &self.ranks);
         out
     }
 
@@ -55,14 +47,7 @@ impl Opening {
         let parts =
             usize::try_from(get_u64(src).field("parts")?).map_err(|_| DecodeError::Integer).field("parts")?;
         let ranks = get_ranks(src).field("ranks")?;
-        let (mut hosts, mut threads) = (Vec::new(), Vec::new());
-        for i in 0..get_len(src).field("hosts")? {
-            let host = get_str(src).nth("host", i)?;
-            hosts.push((host, get_set_of(src, &ranks).nth("host", i)?));
-        }
-        for i in 0..get_len(src).field("threads")? {
-            threads.push(get_set_of(src, &ranks).nth("thread", i)?);
-        }
+        let (hosts, threads) = hosts::get(src, &ranks)?;
         finish(src)?;
         Ok(Self { ranks, parts, hosts, threads })
     }

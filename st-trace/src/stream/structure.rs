@@ -1,13 +1,16 @@
 //! Payload of STRUCT: symbols, partitions, and per thread the tree, its counts and the parameter streams.
 //!
-//! Columns by role, in this order: symbols, partitions, trees, the shape of elastic streams (form and partition), then
-//! for counts, lengths of lists and each meaning of parameters a column of stream heads and one of stream values.
+//! Columns by role, in this order: symbols, partitions, trees, the shape of elastic streams (form and partition), forms,
+//! then for counts, lengths of lists and each meaning of parameters a column of stream heads and one of stream values.
 
 use super::blocks::{self, Blocks};
-use super::bytes::{finish, get_index, get_len, get_u16, get_u32, get_u64, put_u64, put_usize};
+use super::bytes::{
+    finish, get_i64, get_index, get_len, get_u16, get_u32, get_u64, put_i64, put_u64, put_usize,
+};
 use super::error::{DecodeError, Field as _};
-use super::objects::{get_set_of, put_set_of};
+use super::numbers::{Budget, MOST, Numbers, RUNS, Readers, get_columns, get_set, put_set};
 use crate::calls::{CallId, CallTable, FIRST_UNKNOWN, Lane, Meaning, Slot};
+use crate::form::Grid;
 use crate::ints::Sealed;
 use crate::ranklist::RankList;
 use crate::section::{Elastic, Form, Partition, Section, SlotStreams, Symbol, Tables};
@@ -45,8 +48,9 @@ const NODE: usize = 4;
 const BELOW: usize = 5;
 const PRESENT: usize = 6;
 const SHAPE: usize = 7;
+const FORM: usize = 8;
 /// First of the pairs (heads, values) of streams.
-const STREAMS: usize = 8;
+const STREAMS: usize = 9;
 /// Streams: counts, lengths, then [`role`].
 const ROLES: usize = 13;
 const COLUMNS: usize = STREAMS + 2 * ROLES;
@@ -75,16 +79,21 @@ pub(crate) fn encode(s: &Section) -> Vec<u8> {
     let mut b = Blocks::<COLUMNS>::new();
     put_symbols(&mut b, &s.symbols);
     put_usize(&mut b.0[PARTITION], s.partitions.len());
+    let mut sets = Numbers::<RUNS>::new();
     for p in &s.partitions {
         put_usize(&mut b.0[PARTITION], p.classes.len());
-        p.classes.iter().for_each(|c| put_set_of(&mut b.0[PARTITION], c, &s.ranks));
+        p.classes.iter().for_each(|c| put_set(&mut sets, 0, c, &s.ranks));
     }
+    sets.finish(&mut b.0[PARTITION]);
+    let forms = forms_of(s);
+    put_usize(&mut b.0[FORM], forms.len());
+    forms.iter().for_each(|f| put_form(&mut b.0[FORM], *f));
     for t in &s.threads {
         put_tree(&mut b, &t.tree);
-        t.counts.iter().for_each(|c| put_elastic(&mut b, c, COUNTS));
+        t.counts.iter().for_each(|c| put_elastic(&mut b, c, COUNTS, &forms));
         put_usize(&mut b.0[PRESENT], t.params.len());
         for (streams, symbol) in t.params.iter().zip(&s.symbols) {
-            put_params(&mut b, streams, CallTable::builtin().slots(symbol.call));
+            put_params(&mut b, streams, CallTable::builtin().slots(symbol.call), &forms);
         }
     }
     let mut out = Vec::new();
@@ -96,13 +105,14 @@ pub(crate) fn decode(mut src: &[u8], known: &Known<'_>) -> Result<Structure, Dec
     let mut b: [&[u8]; COLUMNS] = blocks::get(&mut src)?;
     finish(src)?;
     let symbols = get_symbols(&mut b, known)?;
-    let mut partitions = Vec::new();
-    for i in 0..get_len(&mut b[PARTITION]).field("partitions")? {
-        partitions.push(get_partition(&mut b[PARTITION], known.ranks).nth("partition", i)?);
+    let partitions = get_partitions(&mut b[PARTITION], known.ranks).field("partitions")?;
+    let mut forms = Vec::new();
+    for i in 0..get_len(&mut b[FORM]).field("forms")? {
+        forms.push(get_form(&mut b[FORM]).nth("form", i)?);
     }
     let mut threads = Vec::new();
     for i in 0..known.threads {
-        threads.push(get_thread(&mut b, &symbols, &partitions).nth("thread", i)?);
+        threads.push(get_thread(&mut b, &symbols, (&partitions, &forms)).nth("thread", i)?);
     }
     blocks::finish(&b)?;
     Ok(Structure { symbols, partitions, threads })
@@ -158,13 +168,83 @@ fn from_next(code: u64, next: &mut u32, len: usize, offset: u64) -> Result<u32, 
     Ok(v)
 }
 
-fn get_partition(src: &mut &[u8], all: &RankList) -> Result<Partition, DecodeError> {
-    let n = get_len(src)?;
-    let mut classes: Vec<RankList> = Vec::with_capacity(n);
-    for i in 0..n {
-        classes.push(get_set_of(src, all).nth("class", i)?);
+/// The number of classes of each, then the sets.
+fn get_partitions(src: &mut &[u8], all: &RankList) -> Result<Vec<Partition>, DecodeError> {
+    let (mut numbers, mut things) = (Vec::new(), Budget::new(MOST));
+    for i in 0..get_len(src)? {
+        let n = usize::try_from(get_u64(src)?).map_err(|_| DecodeError::Integer).nth("partition", i)?;
+        things.take(n).nth("partition", i)?;
+        numbers.push(n);
     }
-    Ok(Partition { classes })
+    let columns = get_columns::<RUNS>(src)?;
+    let (mut sets, mut runs) = (Readers::new(&columns), Budget::new(MOST));
+    let mut partitions = Vec::new();
+    for (i, n) in numbers.into_iter().enumerate() {
+        let mut classes = Vec::new();
+        for k in 0..n {
+            classes.push(get_set(&mut sets, 0, all, &mut runs).nth("class", k).nth("partition", i)?);
+        }
+        partitions.push(Partition { classes });
+    }
+    Ok(partitions)
+}
+
+/// The symbolic forms in use, in the order in which streams first have them.
+fn forms_of(s: &Section) -> Vec<Form> {
+    let mut forms = Vec::new();
+    for t in &s.threads {
+        let params = t.params.iter().flatten().flat_map(|p| p.lens.iter().chain([&p.values]));
+        for e in t.counts.iter().chain(params) {
+            if e.form != Form::Absolute && !forms.contains(&e.form) {
+                forms.push(e.form);
+            }
+        }
+    }
+    forms
+}
+
+/// 0 and the grid and factors; 1 and the grid and a bit per dimension that wraps, outermost highest; 2 exclusive or.
+fn put_form(out: &mut Vec<u8>, form: Form) {
+    let grid = |out: &mut Vec<u8>, kind, grid: Grid| {
+        put_u64(out, kind);
+        let (middle, inner) = grid.extents();
+        put_u64(out, middle.into());
+        put_u64(out, inner.into());
+    };
+    match form {
+        Form::Affine { grid: g, factors } => {
+            grid(out, 0, g);
+            factors.iter().for_each(|f| put_i64(out, *f));
+        }
+        Form::Shift { grid: g, wrap } => {
+            grid(out, 1, g);
+            put_u64(out, wrap.iter().fold(0, |bits, w| bits << 1 | u64::from(*w)));
+        }
+        Form::Xor | Form::Absolute => put_u64(out, 2),
+    }
+}
+
+fn get_form(src: &mut &[u8]) -> Result<Form, DecodeError> {
+    let kind = get_u64(src)?;
+    if kind == 2 {
+        return Ok(Form::Xor);
+    }
+    let (middle, inner) = (get_u32(src).field("grid")?, get_u32(src).field("grid")?);
+    let grid = Grid::new(middle, inner).ok_or(DecodeError::Invalid("no grid of ranks")).field("grid")?;
+    match kind {
+        0 => {
+            let mut factors = [0; 3];
+            for f in &mut factors {
+                *f = get_i64(src).field("factors")?;
+            }
+            Ok(Form::Affine { grid, factors })
+        }
+        1 => {
+            let bits = get_index(src, 8).field("wrap")?;
+            Ok(Form::Shift { grid, wrap: [bits & 4 != 0, bits & 2 != 0, bits & 1 != 0] })
+        }
+        _ => Err(DecodeError::Invalid("unknown form of values")),
+    }
 }
 
 /// Nodes in preorder: 0 for the lowest symbol not met yet, 1 for a body (its number of nodes below apart), else the
@@ -212,18 +292,18 @@ fn get_tree(b: &mut [&[u8]; COLUMNS], symbols: usize) -> Result<FlatTree, Decode
 fn get_thread(
     b: &mut [&[u8]; COLUMNS],
     symbols: &[Symbol],
-    partitions: &[Partition],
+    known: (&[Partition], &[Form]),
 ) -> Result<Control, DecodeError> {
     let tree = get_tree(b, symbols.len())?;
     let mut counts = Vec::with_capacity(tree.items().len());
     for i in 0..tree.items().len() {
-        counts.push(get_elastic(b, partitions, COUNTS).nth("count", i)?);
+        counts.push(get_elastic(b, known, COUNTS).nth("count", i)?);
     }
     // At most one list of streams per symbol, and a symbol without slots takes no byte here.
     let n = get_index(&mut b[PRESENT], symbols.len() + 1).field("parameters")? as usize;
     let mut params = Vec::with_capacity(n);
     for (i, symbol) in symbols.iter().take(n).enumerate() {
-        params.push(get_params(b, partitions, CallTable::builtin().slots(symbol.call)).nth("parameters", i)?);
+        params.push(get_params(b, known, CallTable::builtin().slots(symbol.call)).nth("parameters", i)?);
     }
     check_params(&tree, &params, symbols)?;
     Ok(Control { tree, counts, params })
@@ -244,22 +324,22 @@ fn check_params(tree: &FlatTree, params: &[Vec<SlotStreams>], symbols: &[Symbol]
 }
 
 /// Whether the symbol has streams; then per slot its lengths, if it is a list, and its values.
-fn put_params(b: &mut Blocks<COLUMNS>, streams: &[SlotStreams], slots: &[Slot]) {
+fn put_params(b: &mut Blocks<COLUMNS>, streams: &[SlotStreams], slots: &[Slot], forms: &[Form]) {
     if slots.is_empty() {
         return;
     }
     put_u64(&mut b.0[PRESENT], u64::from(!streams.is_empty()));
     for (s, slot) in streams.iter().zip(slots) {
         if let Some(lens) = s.lens.as_ref().filter(|_| slot.list) {
-            put_elastic(b, lens, LENGTHS);
+            put_elastic(b, lens, LENGTHS, forms);
         }
-        put_elastic(b, &s.values, role(slot));
+        put_elastic(b, &s.values, role(slot), forms);
     }
 }
 
 fn get_params(
     b: &mut [&[u8]; COLUMNS],
-    partitions: &[Partition],
+    known: (&[Partition], &[Form]),
     slots: &[Slot],
 ) -> Result<Vec<SlotStreams>, DecodeError> {
     let mut streams = Vec::new();
@@ -267,21 +347,21 @@ fn get_params(
         return Ok(streams);
     }
     for (i, slot) in slots.iter().enumerate() {
-        let lens = if slot.list {
-            Some(get_elastic(b, partitions, LENGTHS).nth("lengths of slot", i)?)
-        } else {
-            None
-        };
-        let values = get_elastic(b, partitions, role(slot)).nth("slot", i)?;
+        let lens =
+            if slot.list { Some(get_elastic(b, known, LENGTHS).nth("lengths of slot", i)?) } else { None };
+        let values = get_elastic(b, known, role(slot)).nth("slot", i)?;
         streams.push(SlotStreams { lens, values });
     }
     Ok(streams)
 }
 
-/// The partition, doubled, plus 1 if relative; then a stream per class of the partition.
-fn put_elastic(b: &mut Blocks<COLUMNS>, e: &Elastic, role: usize) {
-    let form = u64::from(e.form == Form::Relative);
-    put_u64(&mut b.0[SHAPE], u64::from(e.partition) << 1 | form);
+/// The partition, doubled, plus 1 and the number of the form if there is one; then a stream per class of the partition.
+fn put_elastic(b: &mut Blocks<COLUMNS>, e: &Elastic, role: usize, forms: &[Form]) {
+    let form = forms.iter().position(|f| *f == e.form);
+    put_u64(&mut b.0[SHAPE], u64::from(e.partition) << 1 | u64::from(form.is_some()));
+    if let Some(form) = form {
+        put_usize(&mut b.0[SHAPE], form);
+    }
     for s in &e.streams {
         let (heads, values) = b.0.split_at_mut(STREAMS + 2 * role + 1);
         s.encode(&mut heads[STREAMS + 2 * role], &mut values[0]);
@@ -290,11 +370,15 @@ fn put_elastic(b: &mut Blocks<COLUMNS>, e: &Elastic, role: usize) {
 
 fn get_elastic(
     b: &mut [&[u8]; COLUMNS],
-    partitions: &[Partition],
+    (partitions, forms): (&[Partition], &[Form]),
     role: usize,
 ) -> Result<Elastic, DecodeError> {
     let code = get_u64(&mut b[SHAPE])?;
-    let form = if code & 1 == 1 { Form::Relative } else { Form::Absolute };
+    let form = if code & 1 == 1 {
+        forms[get_index(&mut b[SHAPE], forms.len()).field("form")? as usize]
+    } else {
+        Form::Absolute
+    };
     let (index, len) = (code >> 1, partitions.len() as u64);
     let classes = usize::try_from(index).ok().and_then(|p| partitions.get(p));
     let classes = classes.ok_or(DecodeError::Index { index, len }).field("partition")?.classes.len();

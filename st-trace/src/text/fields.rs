@@ -250,8 +250,11 @@ fn sealed(w: &mut Words<'_>) -> Parsed<Sealed> {
 
 pub(super) fn elastic(s: &Section, w: &mut Words<'_>) -> Parsed<Elastic> {
     let head = w.next().and_then(|w| w.strip_prefix('P')).ok_or("a partition (P and its number)")?;
-    let form = if head.ends_with('~') { Form::Relative } else { Form::Absolute };
-    let partition: u32 = head.trim_end_matches('~').parse().or(Err("a partition (P and its number)"))?;
+    let (head, form) = match head.split_once('~') {
+        Some((head, form)) => (head, form.parse().or(Err("a form after ~"))?),
+        None => (head, Form::Absolute),
+    };
+    let partition: u32 = head.parse().or(Err("a partition (P and its number)"))?;
     let classes = &s.partitions.get(partition as usize).ok_or("a partition that has been listed")?.classes;
     let mut streams = Vec::with_capacity(classes.len());
     for (i, class) in classes.iter().enumerate() {

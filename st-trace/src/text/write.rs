@@ -199,9 +199,12 @@ fn tree(s: &Section, t: &Thread, to: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-/// `P3~ stream @<ranks> | stream @<ranks>`.
+/// `P3~relative stream @<ranks> | stream @<ranks>`.
 fn elastic(s: &Section, e: &Elastic) -> String {
-    let mut out = format!("P{}{}", e.partition, if e.form == Form::Relative { "~" } else { "" });
+    let mut out = format!("P{}", e.partition);
+    if e.form != Form::Absolute {
+        let _ = write!(out, "~{}", e.form);
+    }
     let none = RankList::default();
     let classes = s.partitions.get(e.partition as usize).map_or(&[][..], |p| &p.classes);
     for (i, stream) in e.streams.iter().enumerate() {

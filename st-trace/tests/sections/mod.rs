@@ -212,7 +212,7 @@ pub(crate) fn pair() -> Section {
         }
     }
     thread.params[0][2].values =
-        Elastic { form: Form::Relative, partition: 0, streams: vec![Sealed::from_constant(1)] };
+        Elastic { form: Form::RELATIVE, partition: 0, streams: vec![Sealed::from_constant(1)] };
     let quantised = |v: Vec<i64>| Sealed::from(v);
     let ended = Ended { rank: 0, thread: 0, calls: 30, last: 2, inside: 1, entered: 9000 };
     s.ended = vec![ended, Ended { rank: 1, last: NO_SYM, inside: NO_SYM, entered: 0, ..ended }];

@@ -6,6 +6,7 @@ use std::io::Write;
 use anyhow::Result;
 use st_tool::Output;
 use st_trace::calls::{CallTable, Meaning, Object, Slot};
+use st_trace::form::SPECIAL;
 use st_trace::header::Header;
 use st_trace::ints::Sealed;
 use st_trace::json;
@@ -100,8 +101,8 @@ fn leaf(section: &Section, symbol: &Symbol, times: &str, params: &[SlotStreams])
         if let Some(lens) = &streams.lens {
             let _ = write!(line, "{} of ", values(section, lens, &|v| v.to_string()));
         }
-        let relative = streams.values.form == Form::Relative;
-        line.push_str(&values(section, &streams.values, &|v| value(section, slot, relative, v)));
+        let form = streams.values.form;
+        line.push_str(&values(section, &streams.values, &|v| value(section, slot, form, v)));
     }
     if symbol.error != 0 {
         let class = st_trace::values::error_class(symbol.error);
@@ -139,12 +140,18 @@ fn short(stream: &str) -> String {
     }
 }
 
-/// A word as JSON would name it; relative peers as `me+1`.
-fn value(section: &Section, slot: &Slot, relative: bool, word: i64) -> String {
-    if relative && word > -st_trace::section::SPECIAL / 2 {
-        return if word < 0 { format!("me{word}") } else { format!("me+{word}") };
+/// A word as JSON would name it; relative peers as `me+1`, others by their form.
+fn value(section: &Section, slot: &Slot, form: Form, word: i64) -> String {
+    if form != Form::Absolute && word > -SPECIAL / 2 {
+        return match form {
+            Form::Xor => format!("me^{word}"),
+            f if f == Form::RELATIVE => format!("me{word:+}"),
+            f if f == Form::MODULO => format!("me{word:+}%size"),
+            f if f == Form::MIRRORED => format!("{word}-me"),
+            f => format!("{f}{word:+}"),
+        };
     }
-    let word = if relative { word.wrapping_add(st_trace::section::SPECIAL) } else { word };
+    let word = if form == Form::Absolute { word } else { word.wrapping_add(SPECIAL) };
     match slot.meaning {
         Meaning::Ref(object) => object_name(section, object, word),
         _ => json::bare(&json::plain(slot, word)),

@@ -1,0 +1,184 @@
+//! Columns of integers written as streams ([`Sealed`]): what is regular over ranks takes no space per rank.
+//!
+//! Such a column does not say how long it is, and a short one can stand for any number of values. Whoever reads things
+//! out of it therefore keeps a [`Budget`] of how many of them there may be.
+
+use super::bytes::{get_bytes, put_bytes};
+use super::error::DecodeError;
+use crate::ints::{Cursor, Ints, Sealed};
+use crate::ranklist::RankList;
+use crate::ranks::{RankSeq, Run};
+
+/// Things of one kind that a payload may hold beyond what its bytes would show.
+pub(crate) const MOST: usize = 1 << 22;
+
+/// `N` columns being written.
+#[derive(Debug)]
+pub(crate) struct Numbers<const N: usize>([Ints; N]);
+
+impl<const N: usize> Numbers<N> {
+    pub(crate) fn new() -> Self {
+        Self(std::array::from_fn(|_| Ints::new()))
+    }
+    pub(crate) fn put(&mut self, column: usize, value: i64) {
+        self.0[column].push(value);
+    }
+    pub(crate) fn put_len(&mut self, column: usize, len: usize) {
+        self.put(column, i64::try_from(len).unwrap_or(i64::MAX));
+    }
+    /// The heads of all columns, then their values, each with its length in bytes.
+    pub(crate) fn finish(self, out: &mut Vec<u8>) {
+        let (mut heads, mut values) = (Vec::new(), Vec::new());
+        self.0.into_iter().for_each(|c| c.seal().encode(&mut heads, &mut values));
+        put_bytes(out, &heads);
+        put_bytes(out, &values);
+    }
+}
+
+/// The columns that [`Numbers::finish`] wrote.
+pub(crate) fn get_columns<const N: usize>(src: &mut &[u8]) -> Result<[Sealed; N], DecodeError> {
+    let (mut heads, mut values) = (get_bytes(src)?, get_bytes(src)?);
+    let mut out = [const { None }; N];
+    for column in &mut out {
+        *column = Some(Sealed::decode(&mut heads, &mut values)?);
+    }
+    super::bytes::finish(heads)?;
+    super::bytes::finish(values)?;
+    Ok(out.map(Option::unwrap_or_default))
+}
+
+/// `N` columns being read.
+#[derive(Debug)]
+pub(crate) struct Readers<'a, const N: usize>([Cursor<'a>; N]);
+
+impl<'a, const N: usize> Readers<'a, N> {
+    pub(crate) fn new(columns: &'a [Sealed; N]) -> Self {
+        Self(columns.each_ref().map(Sealed::cursor))
+    }
+    pub(crate) fn get(&mut self, column: usize) -> i64 {
+        self.0[column].next()
+    }
+    /// A number of things, taken from what there may be of them.
+    pub(crate) fn get_len(&mut self, column: usize, budget: &mut Budget) -> Result<usize, DecodeError> {
+        let n = usize::try_from(self.get(column)).map_err(|_| DecodeError::Integer)?;
+        budget.take(n)?;
+        Ok(n)
+    }
+}
+
+/// How many things may still come.
+#[derive(Debug)]
+pub(crate) struct Budget(usize);
+
+impl Budget {
+    pub(crate) fn new(things: usize) -> Self {
+        Self(things)
+    }
+    pub(crate) fn take(&mut self, n: usize) -> Result<(), DecodeError> {
+        self.0 = self.0.checked_sub(n).ok_or(DecodeError::Invalid("more than a trace can hold"))?;
+        Ok(())
+    }
+}
+
+/// Number of columns of a set or a sequence.
+pub(crate) const RUNS: usize = 4;
+
+/// A set in columns `at` to `at + 3`: 0 for all ranks of the section, else 1 + number of runs; per run the distance of
+/// its first rank from the last rank before it, less 1 (for the first run, the rank); the number of its ranks less one;
+/// and, if there are several, their step less one.
+pub(crate) fn put_set<const N: usize>(n: &mut Numbers<N>, at: usize, ranks: &RankList, all: &RankList) {
+    if ranks == all {
+        n.put(at, 0);
+        return;
+    }
+    n.put_len(at, ranks.runs().len() + 1);
+    let mut next = 0;
+    for r in ranks.runs() {
+        n.put(at + 1, r.start.wrapping_sub(next));
+        n.put(at + 2, more(r));
+        if r.n > 1 {
+            n.put(at + 3, r.step.wrapping_sub(1));
+        }
+        next = last(r).wrapping_add(1);
+    }
+}
+
+pub(crate) fn get_set<const N: usize>(
+    n: &mut Readers<'_, N>,
+    at: usize,
+    all: &RankList,
+    budget: &mut Budget,
+) -> Result<RankList, DecodeError> {
+    let runs = n.get_len(at, budget)?;
+    if runs == 0 {
+        return Ok(all.clone());
+    }
+    let mut next = 0i64;
+    let mut list = Vec::new();
+    for _ in 1..runs {
+        let start = n.get(at + 1).checked_add(next).ok_or(DecodeError::Integer)?;
+        let more = n.get(at + 2);
+        let step = if more > 0 { n.get(at + 3).checked_add(1).ok_or(DecodeError::Integer)? } else { 0 };
+        let run = checked(start, more, step)?;
+        next = last(&run) + 1;
+        list.push(run);
+    }
+    RankList::from_runs(list).ok_or(DecodeError::Invalid("ranks are not ascending"))
+}
+
+/// A sequence in columns `at` to `at + 3`: its number of runs + `offset`; per run the distance of its first rank from the
+/// last rank before it (for the first run, the rank); the number of its ranks less one; and, if there are several, their
+/// step.
+pub(crate) fn put_seq<const N: usize>(n: &mut Numbers<N>, at: usize, seq: &RankSeq, offset: usize) {
+    n.put_len(at, seq.runs().len() + offset);
+    let mut before = 0;
+    for r in seq.runs() {
+        n.put(at + 1, r.start.wrapping_sub(before));
+        n.put(at + 2, more(r));
+        if r.n > 1 {
+            n.put(at + 3, r.step);
+        }
+        before = last(r);
+    }
+}
+
+/// A sequence of so many runs.
+pub(crate) fn get_seq<const N: usize>(
+    n: &mut Readers<'_, N>,
+    at: usize,
+    runs: usize,
+) -> Result<RankSeq, DecodeError> {
+    let (mut before, mut total) = (0i64, 0u64);
+    let mut list = Vec::new();
+    for _ in 0..runs {
+        let start = n.get(at + 1).checked_add(before).ok_or(DecodeError::Integer)?;
+        let more = n.get(at + 2);
+        let step = if more > 0 { n.get(at + 3) } else { 0 };
+        let run = checked(start, more, step)?;
+        total = total.checked_add(run.n).filter(|t| *t <= 1 << 32).ok_or(DecodeError::Integer)?;
+        before = last(&run);
+        list.push(run);
+    }
+    Ok(RankSeq::from_runs(list))
+}
+
+fn more(r: &Run) -> i64 {
+    i64::try_from(r.n.saturating_sub(1)).unwrap_or(i64::MAX)
+}
+
+fn last(r: &Run) -> i64 {
+    r.start.wrapping_add(r.step.wrapping_mul(more(r)))
+}
+
+/// A run all of whose ranks are ranks.
+fn checked(start: i64, more: i64, step: i64) -> Result<Run, DecodeError> {
+    let ranks = 0..1i128 << 32;
+    let end = i128::from(start) + i128::from(step) * i128::from(more);
+    let n = u64::try_from(more).ok().and_then(|m| m.checked_add(1));
+    match n {
+        Some(n) if ranks.contains(&start.into()) && ranks.contains(&end) && (n == 1 || step != 0) => {
+            Ok(Run { start, step, n })
+        }
+        _ => Err(DecodeError::Invalid("not ranks")),
+    }
+}
