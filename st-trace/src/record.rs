@@ -203,7 +203,7 @@ impl RankRecorder {
             t.known.extend(self.infos[t.known.len()..=sym as usize].iter().map(Known::new));
         }
         let known = &mut t.known[sym as usize];
-        if known.events == 0 || known.words != words {
+        if known.events == 0 || !equal(&known.words, words) {
             known.change(info.slots, words, |object, i| match object {
                 Object::Comm => lane_word(&self.comms, i),
                 Object::Group => lane_word(&self.groups, i),
@@ -258,6 +258,12 @@ impl RankRecorder {
             ended: Vec::new(),
         }
     }
+}
+
+/// Whether words are equal. They are few: a loop is faster than the C library's comparison.
+#[inline]
+fn equal(a: &[i64], b: &[i64]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).fold(0, |bits, (a, b)| bits | (a ^ b)) == 0
 }
 
 fn lane_word<T: Content>(registry: &Registry<T>, index: i64) -> u64 {

@@ -1,6 +1,6 @@
 //! One call on its way through a wrapper.
 
-use crate::clock::Clock;
+use crate::clock::Reader;
 use crate::generated::real;
 use crate::life;
 use crate::local::Inside;
@@ -18,7 +18,7 @@ use std::sync::atomic::Ordering;
 pub(crate) struct Call {
     id: u16,
     registers: Registers,
-    clock: Option<Clock>,
+    clock: Option<Reader>,
     event: Event,
     /// When the wrapper was entered, if this call measures our own cost.
     arrived: Option<i64>,
@@ -51,7 +51,6 @@ impl Call {
         let ok = guarded(|| {
             let mut state = STATE.lock();
             let Some(state) = state.as_deref_mut() else { return false };
-            state.clock.tick();
             self.arrived = state.samples().then(|| state.clock.now());
             let thread = state.thread();
             self.event.call = state.call_id(self.id);
@@ -60,7 +59,7 @@ impl Call {
             state.threads[thread].begin();
             state.requests.begin();
             read(&mut Scribe::new(state, thread, self.event.call, self.event.site));
-            self.clock = Some(state.clock);
+            self.clock = Some(state.clock.reader());
             true
         });
         if !ok {
@@ -87,6 +86,7 @@ impl Call {
         guarded(|| {
             let mut state = STATE.lock();
             let Some(state) = state.as_deref_mut() else { return false };
+            state.clock.tick(self.event.exit);
             let thread = state.thread();
             let mut scribe = Scribe::new(state, thread, self.event.call, self.event.site);
             if result == 0 {

@@ -14,7 +14,7 @@ const LONGEST: i64 = 1_000_000_000;
 
 /// Conversion from ticks to ns. `Copy`: a call takes both its times with the same one.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Clock {
+pub(crate) struct Reader {
     /// Whether ticks are the counter's; otherwise they are ns.
     counter: bool,
     /// The reading at `ticks` was `ns`.
@@ -22,82 +22,24 @@ pub(crate) struct Clock {
     ns: i64,
     /// ns per tick.
     rate: u64,
-    /// When to correct next.
-    due: u64,
+}
+
+/// The clock, which corrects its reader's rate.
+#[derive(Debug)]
+pub(crate) struct Clock {
+    reader: Reader,
+    /// The reading at which to correct next, ns.
+    due: i64,
     interval: i64,
     /// First reading of both clocks.
     first: (u64, i64),
 }
 
-impl Clock {
-    /// Measures the counter for a tenth of a millisecond.
-    pub(crate) fn start() -> Self {
-        let source =
-            std::fs::read_to_string("/sys/devices/system/clocksource/clocksource0/current_clocksource");
-        let counter = source.is_ok_and(|s| s.trim() == "tsc");
-        let mut c = Self {
-            counter,
-            ticks: 0,
-            ns: 0,
-            rate: 1 << POINT,
-            due: u64::MAX,
-            interval: SHORTEST,
-            first: (0, 0),
-        };
-        c.first = (c.read(), monotonic());
-        (c.ticks, c.ns) = c.first;
-        if counter {
-            let end = c.ns + i64::try_from(Duration::from_micros(100).as_nanos()).unwrap_or(0);
-            while monotonic() < end {}
-            let now = (c.read(), monotonic());
-            c.rate = rate(now.0 - c.first.0, now.1 - c.first.1).unwrap_or(1 << POINT);
-            c.due = c.ticks_in(c.interval);
-        }
-        c
-    }
-
-    /// Where times come from, for the header.
-    pub(crate) fn source(&self) -> &'static str {
-        if self.counter { "tsc" } else { "clock_monotonic" }
-    }
-
+impl Reader {
     /// Now, in ns.
     #[inline]
     pub(crate) fn now(&self) -> i64 {
         self.at(self.read())
-    }
-
-    /// Corrects the rate if that is due.
-    #[inline]
-    pub(crate) fn tick(&mut self) {
-        if self.counter {
-            let t = self.read();
-            if t >= self.due {
-                self.correct(t);
-            }
-        }
-    }
-
-    #[cold]
-    fn correct(&mut self, t: u64) {
-        let truth = monotonic();
-        let shown = self.at(t);
-        self.interval = (self.interval * 2).min(LONGEST);
-        if let Some(r) = rate(t - self.first.0, truth - self.first.1) {
-            // The error is worked off over the next interval, at no more than a thousandth.
-            let limit = i128::from(r) / 1000;
-            let slew =
-                (i128::from(truth - shown) * i128::from(r) / i128::from(self.interval)).clamp(-limit, limit);
-            self.rate = u64::try_from(i128::from(r) + slew).unwrap_or(r);
-        }
-        (self.ticks, self.ns) = (t, shown);
-        self.due = self.ticks_in(self.interval);
-    }
-
-    /// The tick count `ns` after the last correction.
-    fn ticks_in(&self, ns: i64) -> u64 {
-        let ticks = (u128::from(ns.unsigned_abs()) << POINT) / u128::from(self.rate.max(1));
-        self.ticks.saturating_add(u64::try_from(ticks).unwrap_or(u64::MAX))
     }
 
     #[inline]
@@ -116,6 +58,69 @@ impl Clock {
         } else {
             monotonic().unsigned_abs()
         }
+    }
+}
+
+impl Clock {
+    /// Measures the counter for a tenth of a millisecond.
+    pub(crate) fn start() -> Self {
+        let source =
+            std::fs::read_to_string("/sys/devices/system/clocksource/clocksource0/current_clocksource");
+        let counter = source.is_ok_and(|s| s.trim() == "tsc");
+        let mut reader = Reader { counter, ticks: 0, ns: 0, rate: 1 << POINT };
+        let first = (reader.read(), monotonic());
+        (reader.ticks, reader.ns) = first;
+        let mut due = i64::MAX;
+        if counter {
+            let end = first.1 + i64::try_from(Duration::from_micros(100).as_nanos()).unwrap_or(0);
+            while monotonic() < end {}
+            let now = (reader.read(), monotonic());
+            reader.rate = rate(now.0 - first.0, now.1 - first.1).unwrap_or(1 << POINT);
+            due = first.1 + SHORTEST;
+        }
+        Self { reader, due, interval: SHORTEST, first }
+    }
+
+    /// Where times come from, for the header.
+    pub(crate) fn source(&self) -> &'static str {
+        if self.reader.counter { "tsc" } else { "clock_monotonic" }
+    }
+
+    /// What a call reads its times with.
+    #[inline]
+    pub(crate) fn reader(&self) -> Reader {
+        self.reader
+    }
+
+    /// Now, in ns.
+    #[inline]
+    pub(crate) fn now(&self) -> i64 {
+        self.reader.now()
+    }
+
+    /// Corrects the rate if that is due at a reading taken just now.
+    #[inline]
+    pub(crate) fn tick(&mut self, now: i64) {
+        if now >= self.due {
+            self.correct();
+        }
+    }
+
+    #[cold]
+    fn correct(&mut self) {
+        let t = self.reader.read();
+        let truth = monotonic();
+        let shown = self.reader.at(t);
+        self.interval = (self.interval * 2).min(LONGEST);
+        if let Some(r) = rate(t - self.first.0, truth - self.first.1) {
+            // The error is worked off over the next interval, at no more than a thousandth.
+            let limit = i128::from(r) / 1000;
+            let slew =
+                (i128::from(truth - shown) * i128::from(r) / i128::from(self.interval)).clamp(-limit, limit);
+            self.reader.rate = u64::try_from(i128::from(r) + slew).unwrap_or(r);
+        }
+        (self.reader.ticks, self.reader.ns) = (t, shown);
+        self.due = shown + self.interval;
     }
 }
 
@@ -141,8 +146,8 @@ mod tests {
         let mut c = Clock::start();
         let (mut last, end) = (c.now(), monotonic() + 300_000_000);
         while monotonic() < end {
-            c.tick();
             let now = c.now();
+            c.tick(now);
             assert!(now >= last);
             last = now;
         }

@@ -59,6 +59,8 @@ pub(crate) struct State {
     sites: Arc<Mutex<SiteInterner>>,
     /// Index in the recorder's table, by the unwinder's number.
     site_indices: Vec<u32>,
+    /// By site, in that table: the function last called from it without error, and its symbol.
+    symbols: Vec<(CallId, Sym)>,
 }
 
 /// One thread's state.
@@ -120,6 +122,7 @@ impl State {
             pid: std::process::id(),
             sites: Arc::default(),
             site_indices: Vec::new(),
+            symbols: Vec::new(),
         }
     }
 
@@ -191,7 +194,7 @@ impl State {
         if event.opaque {
             self.count_opaque(event.call);
         }
-        let sym = self.recorder.symbol(event.call, event.site, event.error);
+        let sym = self.symbol(&event);
         let t = &mut self.threads[thread];
         let repeats = match event.repeat {
             Repeat::Never => false,
@@ -212,6 +215,26 @@ impl State {
             let words = std::mem::take(&mut t.words);
             self.record(thread, sym, &words, event.enter, event.exit);
             self.threads[thread].words = words;
+        }
+    }
+
+    /// The event's symbol. A site nearly always calls one function.
+    #[inline]
+    fn symbol(&mut self, event: &Event) -> Sym {
+        let i = event.site as usize;
+        match self.symbols.get(i) {
+            Some(&(call, sym)) if call == event.call && event.error == 0 => sym,
+            _ => {
+                let sym = self.recorder.symbol(event.call, event.site, event.error);
+                if event.error == 0 {
+                    if self.symbols.len() <= i {
+                        // No function has number 0.
+                        self.symbols.resize(i + 1, (CallId(0), sym));
+                    }
+                    self.symbols[i] = (event.call, sym);
+                }
+                sym
+            }
         }
     }
 
