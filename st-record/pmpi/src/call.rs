@@ -22,7 +22,7 @@ pub(crate) struct Call {
     event: Event,
     /// When the wrapper was entered, if this call measures our own cost.
     arrived: Option<i64>,
-    _inside: Inside,
+    inside: Inside,
 }
 
 impl Call {
@@ -38,7 +38,7 @@ impl Call {
         };
         let event =
             Event { call: CallId(id), site: 0, error: 0, repeat, opaque, always: false, enter: 0, exit: 0 };
-        Some(Self { id, registers, clock: None, event, arrived: None, _inside: inside })
+        Some(Self { id, registers, clock: None, event, arrived: None, inside })
     }
 
     /// Reads the inputs.
@@ -49,7 +49,7 @@ impl Call {
     #[inline]
     pub(crate) unsafe fn prepare(&mut self, read: impl FnOnce(&mut Scribe<'_>)) {
         let ok = guarded(|| {
-            let mut state = STATE.lock();
+            let mut state = STATE.lock(self.inside.owner);
             let Some(state) = state.as_deref_mut() else { return false };
             self.arrived = state.samples().then(|| state.clock.now());
             let thread = state.thread();
@@ -84,7 +84,7 @@ impl Call {
             return;
         }
         guarded(|| {
-            let mut state = STATE.lock();
+            let mut state = STATE.lock(self.inside.owner);
             let Some(state) = state.as_deref_mut() else { return false };
             state.clock.tick(self.event.exit);
             let thread = state.thread();

@@ -2,6 +2,7 @@
 
 use crate::ffi::{Handle, MPI_Comm, constants as k};
 use crate::generated::real;
+use crate::local::LOCAL;
 use crate::message::say;
 use crate::output::Output;
 use crate::settings::Settings;
@@ -15,7 +16,7 @@ static RANK: AtomicU32 = AtomicU32::new(u32::MAX);
 
 /// Called when `MPI_Init` is entered: makes the state if an output is named.
 pub(crate) fn before_init() {
-    if RECORDING.load(Ordering::Relaxed) || STATE.lock().is_some() {
+    if RECORDING.load(Ordering::Relaxed) || STATE.lock(is_owner()).is_some() {
         return;
     }
     match Settings::read() {
@@ -25,13 +26,19 @@ pub(crate) fn before_init() {
             std::panic::set_hook(Box::new(|_| {}));
             let state = catch_unwind(|| Box::new(State::new(settings)));
             let Ok(state) = state else { return give_up("internal error") };
-            *STATE.lock() = Some(state);
+            *STATE.lock(is_owner()) = Some(state);
+            STATE.begin_bias();
+            LOCAL.with(|l| l.owner.set(true));
             // SAFETY: the handler only stores a flag.
             unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
             RECORDING.store(true, Ordering::Relaxed);
         }
         Err(e) => give_up(&e),
     }
+}
+
+fn is_owner() -> bool {
+    LOCAL.with(|l| l.owner.get())
 }
 
 /// Children made by fork record nothing.
@@ -46,7 +53,7 @@ pub(crate) fn after_init(result: i64) {
         return;
     }
     let begun = catch_unwind(|| {
-        let mut state = STATE.lock();
+        let mut state = STATE.lock(is_owner());
         let Some(state) = state.as_deref_mut() else { return Ok(()) };
         begin(state)
     });
@@ -88,7 +95,11 @@ pub(crate) fn close() {
         return;
     }
     let closed = catch_unwind(AssertUnwindSafe(|| {
-        let Some(mut state) = STATE.lock().take() else { return Ok(()) };
+        let Some(mut held) = STATE.lock_at_exit(is_owner()) else {
+            return Err("ended by a signal handler".into());
+        };
+        let Some(mut state) = held.take() else { return Ok(()) };
+        drop(held);
         if state.pid != std::process::id() {
             return Ok(());
         }

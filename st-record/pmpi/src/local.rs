@@ -9,6 +9,8 @@ pub(crate) struct Local {
     pub(crate) depth: Cell<u32>,
     /// More than 0 while [`st_pause`] is in force.
     pub(crate) paused: Cell<u32>,
+    /// It entered `MPI_Init`: the state's lock is biased towards it.
+    pub(crate) owner: Cell<bool>,
     /// Index of its sequence plus 1; 0 before its first recorded call.
     pub(crate) thread: Cell<usize>,
 }
@@ -16,7 +18,9 @@ pub(crate) struct Local {
 thread_local! {
     /// The calling thread's state.
     pub(crate) static LOCAL: Local =
-        const { Local { depth: Cell::new(0), paused: Cell::new(0), thread: Cell::new(0) } };
+        const {
+            Local { depth: Cell::new(0), paused: Cell::new(0), owner: Cell::new(false), thread: Cell::new(0) }
+        };
 }
 
 /// Makes the recorder ignore (`on` = 1) or see again (`on` = 0) the MPI calls of the calling thread; nests. A
@@ -31,7 +35,10 @@ pub extern "C" fn st_pause(on: c_int) {
 }
 
 /// Marks the thread as inside a wrapper until dropped, also when a C++ exception passes through.
-pub(crate) struct Inside(());
+pub(crate) struct Inside {
+    /// See [`Local::owner`].
+    pub(crate) owner: bool,
+}
 
 impl Inside {
     /// `None` inside another wrapper or while paused.
@@ -42,7 +49,7 @@ impl Inside {
                 return None;
             }
             l.depth.set(1);
-            Some(Self(()))
+            Some(Self { owner: l.owner.get() })
         })
     }
 }

@@ -52,9 +52,39 @@ pub(crate) type Key = u32;
 pub(crate) struct Requests {
     slots: Vec<Slot>,
     unused: Vec<Key>,
+    /// Most handles stand for one request, and few are out at a time: those stay here, each at its hash, as far as
+    /// that place is free. No handle is both here and in `queues`.
+    single: Singles,
     queues: HashMap<u64, Queue, FixedState>,
     /// The call that claims requests now.
     call: u64,
+}
+
+/// Handles with one request, direct-mapped.
+#[derive(Debug)]
+struct Singles(Box<[Option<(u64, Key)>; SINGLES]>);
+
+/// Places for those; a power of two.
+const SINGLES: usize = 64;
+
+impl Default for Singles {
+    fn default() -> Self {
+        Self(Box::new([None; SINGLES]))
+    }
+}
+
+impl Singles {
+    #[inline]
+    fn place(&mut self, handle: u64) -> &mut Option<(u64, Key)> {
+        // The upper bits of the product: handles are addresses or small numbers.
+        let hash = handle.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(6);
+        &mut self.0[usize::try_from(hash % SINGLES as u64).unwrap_or(0)]
+    }
+
+    #[inline]
+    fn find(&mut self, handle: u64) -> Option<Key> {
+        self.place(handle).filter(|s| s.0 == handle).map(|s| s.1)
+    }
 }
 
 /// Slots of one handle, oldest first. Nearly always one.
@@ -103,18 +133,42 @@ impl Requests {
                 u32::try_from(self.slots.len() - 1).unwrap_or(u32::MAX)
             }
         };
+        self.enter(handle, key);
+        key
+    }
+
+    #[inline]
+    fn enter(&mut self, handle: u64, key: Key) {
+        let known = !self.queues.is_empty() && self.queues.contains_key(&handle);
+        let place = self.single.place(handle);
+        match *place {
+            None if !known => *place = Some((handle, key)),
+            Some((h, first)) if h == handle => {
+                *place = None;
+                self.queues.insert(handle, Queue { first, rest: VecDeque::from([key]) });
+            }
+            _ => self.queue(handle, key),
+        }
+    }
+
+    fn queue(&mut self, handle: u64, key: Key) {
         self.queues
             .entry(handle)
             .and_modify(|q| q.rest.push_back(key))
             .or_insert_with(|| Queue { first: key, rest: VecDeque::new() });
-        key
     }
 
     /// Finds and claims the request that a handle kept at `place` stands for.
     pub(crate) fn claim(&mut self, handle: u64, place: usize) -> Option<Key> {
-        let queue = self.queues.get(&handle)?;
+        let single = self.single.find(handle);
         let (slots, call) = (&self.slots, self.call);
         let free = |k: &Key| slots[*k as usize].claimed != call;
+        if let Some(key) = single {
+            let key = Some(key).filter(free)?;
+            self.slots[key as usize].claimed = call;
+            return Some(key);
+        }
+        let queue = self.queues.get(&handle)?;
         let key = if queue.rest.is_empty() {
             Some(queue.first).filter(free)
         } else {
@@ -139,7 +193,9 @@ impl Requests {
     pub(crate) fn remove(&mut self, key: Key) -> (usize, u32) {
         let slot = &self.slots[key as usize];
         let (handle, thread, number) = (slot.handle, slot.thread, slot.number);
-        if let Some(q) = self.queues.get_mut(&handle) {
+        if self.single.find(handle) == Some(key) {
+            *self.single.place(handle) = None;
+        } else if let Some(q) = self.queues.get_mut(&handle) {
             if q.first != key {
                 q.rest.retain(|k| *k != key);
             } else if let Some(next) = q.rest.pop_front() {
