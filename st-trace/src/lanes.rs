@@ -1,7 +1,7 @@
 //! Proof lanes: order-sensitive 128-bit hashes over the calls as they happened, taken before any compression.
 //!
-//! Per (rank, thread) there is one hash per [`Lane`]. Each call contributes one digest `d` to every lane that it has
-//! words in: `H ← H·B + d (mod 2^128)`, a polynomial hash, so that `n` equal calls in a row can be entered at
+//! Per (rank, thread) there is one hash per [`Lane`]. Each call contributes one digest `d` to every lane (0 if it
+//! has no words there): `H ← H·B + d (mod 2^128)`, a polynomial hash, so that `n` equal calls in a row can be entered at
 //! once and the hash of a concatenation follows from the hashes of its parts. A merged trace holds, per thread, the
 //! sum over its ranks of each lane's hash keyed by the rank: constant in the number of ranks, and the sum of two
 //! traces' sums is the sum of their merge.
@@ -71,15 +71,22 @@ impl Lanes {
     pub fn new() -> Self {
         Self::default()
     }
-    /// Enters one call's digest into a lane, `times` times.
+    /// Enters a call `times` times: its digest in each lane, 0 in those that it has no words in.
     #[inline]
-    pub fn enter(&mut self, lane: Lane, digest: u128, times: u64) {
-        let h = &mut self.hash[lane as usize];
+    pub fn enter(&mut self, digests: &[u128; LANES], times: u64) {
+        self.calls = self.calls.wrapping_add(times);
         if times == 1 {
-            *h = h.wrapping_mul(B).wrapping_add(digest);
+            for (h, d) in self.hash.iter_mut().zip(digests) {
+                *h = h.wrapping_mul(B).wrapping_add(*d);
+            }
         } else {
-            let (power, sum) = geometric(times);
-            *h = h.wrapping_mul(power).wrapping_add(digest.wrapping_mul(sum));
+            self.enter_many(digests, times);
+        }
+    }
+    fn enter_many(&mut self, digests: &[u128; LANES], times: u64) {
+        let (power, sum) = geometric(times);
+        for (h, d) in self.hash.iter_mut().zip(digests) {
+            *h = h.wrapping_mul(power).wrapping_add(d.wrapping_mul(sum));
         }
     }
     /// The sum's term for this rank and thread.
@@ -143,19 +150,19 @@ impl LaneSum {
 mod tests {
     use super::*;
 
-    fn digest(w: u64) -> u128 {
+    fn digest(w: u64) -> [u128; LANES] {
         let mut d = Digest::new();
         d.word(w);
-        d.value()
+        [d.value(); LANES]
     }
 
     #[test]
     fn a_series_is_the_power_of_its_element() {
         for n in [1, 2, 3, 7, 64, 1000] {
             let (mut a, mut b) = (Lanes::new(), Lanes::new());
-            a.enter(Lane::Call, digest(5), n);
+            a.enter(&digest(5), n);
             for _ in 0..n {
-                b.enter(Lane::Call, digest(5), 1);
+                b.enter(&digest(5), 1);
             }
             assert_eq!(a, b);
         }
@@ -165,7 +172,7 @@ mod tests {
     fn order_rank_and_thread_matter() {
         let run = |v: &[u64]| {
             let mut l = Lanes::new();
-            v.iter().for_each(|&w| l.enter(Lane::Tag, digest(w), 1));
+            v.iter().for_each(|&w| l.enter(&digest(w), 1));
             l
         };
         assert_ne!(run(&[1, 2]), run(&[2, 1]));

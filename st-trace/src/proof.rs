@@ -52,9 +52,8 @@ pub(crate) fn cut<'a>(list: bool, words: &mut &'a [i64]) -> &'a [i64] {
 #[derive(Clone, Copy, Debug)]
 pub struct Digests {
     lanes: [u128; LANES],
-    /// The lanes that the call has words in, one after the other.
-    used: [Lane; LANES],
-    n: usize,
+    /// Bit `1 << lane` is set for the lanes that slots' words are in.
+    used: u8,
     times: u64,
 }
 
@@ -63,7 +62,9 @@ impl Digests {
     #[must_use]
     #[expect(clippy::cast_possible_truncation, reason = "takes a hash in halves")]
     pub fn new(call: u64, error: u32, site: u128, slots: &[Slot]) -> Self {
-        let mut d = Self { lanes: [0; LANES], used: [Lane::Call; LANES], n: 0, times: 1 };
+        let words = slots.iter().filter(|s| s.meaning != Meaning::Times);
+        let used = words.fold(0, |bits, s| bits | 1 << s.lane as u8);
+        let mut d = Self { lanes: [0; LANES], used, times: 1 };
         let digest = |words: [u64; 2]| {
             let mut d = Digest::new();
             words.into_iter().for_each(|w| d.word(w));
@@ -71,13 +72,6 @@ impl Digests {
         };
         d.lanes[Lane::Call as usize] = digest([call, u64::from(error)]);
         d.lanes[Lane::Site as usize] = digest([site as u64, (site >> 64) as u64]);
-        for lane in [Lane::Call, Lane::Site, Lane::Endpoint, Lane::Count, Lane::Tag, Lane::Rest] {
-            let has_words = slots.iter().any(|s| s.lane == lane && s.meaning != Meaning::Times);
-            if has_words || matches!(lane, Lane::Call | Lane::Site) {
-                d.used[d.n] = lane;
-                d.n += 1;
-            }
-        }
         d
     }
 
@@ -108,9 +102,9 @@ impl Digests {
                 });
             }
         }
-        for &lane in &self.used[..self.n] {
-            if which >> (lane as u8) & 1 == 1 && !matches!(lane, Lane::Call | Lane::Site) {
-                self.lanes[lane as usize] = digests[lane as usize].value();
+        for (lane, digest) in digests.into_iter().enumerate() {
+            if which & self.used & 1 << lane != 0 {
+                self.lanes[lane] = digest.value();
             }
         }
     }
@@ -118,9 +112,6 @@ impl Digests {
     /// Enters the call into the lanes.
     #[inline]
     pub fn enter(&self, lanes: &mut Lanes) {
-        lanes.calls = lanes.calls.wrapping_add(self.times);
-        for &lane in &self.used[..self.n] {
-            lanes.enter(lane, self.lanes[lane as usize], self.times);
-        }
+        lanes.enter(&self.lanes, self.times);
     }
 }

@@ -49,10 +49,10 @@ impl Call {
     #[inline]
     pub(crate) unsafe fn prepare(&mut self, read: impl FnOnce(&mut Scribe<'_>)) {
         let ok = guarded(|| {
-            let mut state = STATE.lock(self.inside.owner);
+            let mut state = STATE.lock(self.inside.local().owner.get());
             let Some(state) = state.as_deref_mut() else { return false };
             self.arrived = state.samples().then(|| state.clock.now());
-            let thread = state.thread();
+            let thread = state.thread(self.inside.local());
             self.event.call = state.call_id(self.id);
             // SAFETY: the caller's promise.
             self.event.site = unsafe { state.site(thread, self.registers) };
@@ -84,10 +84,10 @@ impl Call {
             return;
         }
         guarded(|| {
-            let mut state = STATE.lock(self.inside.owner);
+            let mut state = STATE.lock(self.inside.local().owner.get());
             let Some(state) = state.as_deref_mut() else { return false };
             state.clock.tick(self.event.exit);
-            let thread = state.thread();
+            let thread = state.thread(self.inside.local());
             let mut scribe = Scribe::new(state, thread, self.event.call, self.event.site);
             if result == 0 {
                 read(&mut scribe);

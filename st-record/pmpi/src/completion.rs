@@ -74,10 +74,13 @@ impl Scribe<'_> {
         if !std::mem::take(&mut t.owes_lists) {
             return;
         }
-        for list in &mut t.completed {
-            t.words.push(i64::try_from(list.len()).unwrap_or(0));
-            t.words.append(list);
+        let n = t.completed.len();
+        t.words.reserve(4 * (n + 1));
+        for list in 0..4 {
+            t.words.push(i64::try_from(n).unwrap_or(0));
+            t.words.extend(t.completed.iter().map(|c| c[list]));
         }
+        t.completed.clear();
     }
 
     /// Writes what a failed call left unwritten.
@@ -102,11 +105,7 @@ impl Scribe<'_> {
             let (source, tag) = Self::resolved(status.MPI_SOURCE, status.MPI_TAG);
             (source, tag, bytes(status))
         };
-        let lists = &mut self.own().completed;
-        lists[0].push(i64::try_from(position).unwrap_or(0));
-        lists[1].push(source);
-        lists[2].push(tag);
-        lists[3].push(size);
+        self.own().completed.push([i64::try_from(position).unwrap_or(0), source, tag, size]);
         unsafe { self.complete(position, key) };
     }
 

@@ -34,10 +34,10 @@ pub extern "C" fn st_pause(on: c_int) {
     });
 }
 
-/// Marks the thread as inside a wrapper until dropped, also when a C++ exception passes through.
+/// Marks the thread as inside a wrapper until dropped, also when a C++ exception passes through. Finding a thread's
+/// state costs a function call in a preloaded library, so it is kept.
 pub(crate) struct Inside {
-    /// See [`Local::owner`].
-    pub(crate) owner: bool,
+    local: *const Local,
 }
 
 impl Inside {
@@ -49,14 +49,22 @@ impl Inside {
                 return None;
             }
             l.depth.set(1);
-            Some(Self { owner: l.owner.get() })
+            Some(Self { local: l })
         })
+    }
+
+    /// The thread's state.
+    #[inline]
+    pub(crate) fn local(&self) -> &Local {
+        // SAFETY: the thread's own variable (a pointer does not go to another thread), which lives as long as the
+        // thread: it has no destructor, and a wrapper does not outlive its thread.
+        unsafe { &*self.local }
     }
 }
 
 impl Drop for Inside {
     #[inline]
     fn drop(&mut self) {
-        LOCAL.with(|l| l.depth.set(0));
+        self.local().depth.set(0);
     }
 }

@@ -3,7 +3,7 @@
 use crate::clock::Clock;
 use crate::comms::Comms;
 use crate::ffi::MPI_Status;
-use crate::local::LOCAL;
+use crate::local::Local;
 use crate::lock::Lock;
 use crate::output::Output;
 use crate::polls::{Repeat, Series};
@@ -82,8 +82,8 @@ pub(crate) struct Thread {
     pub(crate) failed: bool,
     /// Stand-ins for ignored statuses.
     pub(crate) statuses: Vec<MPI_Status>,
-    /// Sources, tags and sizes of completed requests.
-    pub(crate) completed: [Vec<i64>; 4],
+    /// Positions, sources, tags and sizes of completed requests.
+    pub(crate) completed: Vec<[i64; 4]>,
 }
 
 /// What made an object.
@@ -127,29 +127,32 @@ impl State {
     }
 
     /// Position of the calling thread in `threads`, opened on its first call.
-    pub(crate) fn thread(&mut self) -> usize {
-        LOCAL.with(|l| match l.thread.get() {
-            0 => {
-                let unwinder =
-                    Unwinder::new(Arc::clone(&self.sites)).with_depth_limit(self.settings.stack_depth);
-                self.threads.push(Thread {
-                    index: self.recorder.open_thread(self.clock.now()),
-                    unwinder,
-                    words: Vec::with_capacity(64),
-                    series: Series::default(),
-                    numbers: Numbers::default(),
-                    listed: Vec::new(),
-                    listed_at: 0,
-                    owes_lists: false,
-                    failed: false,
-                    statuses: Vec::new(),
-                    completed: Default::default(),
-                });
-                l.thread.set(self.threads.len());
-                self.threads.len() - 1
-            }
+    #[inline]
+    pub(crate) fn thread(&mut self, local: &Local) -> usize {
+        match local.thread.get() {
+            0 => self.open_thread(local),
             n => n - 1,
-        })
+        }
+    }
+
+    #[cold]
+    fn open_thread(&mut self, local: &Local) -> usize {
+        let unwinder = Unwinder::new(Arc::clone(&self.sites)).with_depth_limit(self.settings.stack_depth);
+        self.threads.push(Thread {
+            index: self.recorder.open_thread(self.clock.now()),
+            unwinder,
+            words: Vec::with_capacity(64),
+            series: Series::default(),
+            numbers: Numbers::default(),
+            listed: Vec::new(),
+            listed_at: 0,
+            owes_lists: false,
+            failed: false,
+            statuses: Vec::new(),
+            completed: Vec::new(),
+        });
+        local.thread.set(self.threads.len());
+        self.threads.len() - 1
     }
 
     /// Call site of the calling thread, as an index in the recorder's table.
@@ -195,27 +198,27 @@ impl State {
             self.count_opaque(event.call);
         }
         let sym = self.symbol(&event);
-        let t = &mut self.threads[thread];
-        let repeats = match event.repeat {
-            Repeat::Never => false,
-            Repeat::WhileFailing => t.failed && event.error == 0,
-            Repeat::Always => event.error == 0,
-        };
-        if event.repeat != Repeat::Never {
-            t.words.push(1);
-        }
-        if repeats && t.series.grow(sym, &t.words, event.exit) {
+        if event.repeat != Repeat::Never && self.grow(thread, sym, &event) {
             return;
         }
         self.flush(thread);
-        let t = &mut self.threads[thread];
-        if repeats {
-            t.series.begin(sym, &t.words, event.enter, event.exit);
-        } else {
-            let words = std::mem::take(&mut t.words);
-            self.record(thread, sym, &words, event.enter, event.exit);
-            self.threads[thread].words = words;
+        let t = &self.threads[thread];
+        if let Some(chunk) = self.recorder.record(t.index, sym, &t.words, event.enter, event.exit) {
+            self.write(u32::try_from(t.index).unwrap_or(u32::MAX), chunk);
         }
+    }
+
+    /// Takes a call that may be part of a series, if it is.
+    fn grow(&mut self, thread: usize, sym: Sym, event: &Event) -> bool {
+        let t = &mut self.threads[thread];
+        let repeats = event.error == 0 && (t.failed || event.repeat == Repeat::Always);
+        t.words.push(1);
+        if repeats && !t.series.grow(sym, &t.words, event.exit) {
+            self.flush(thread);
+            let t = &mut self.threads[thread];
+            t.series.begin(sym, &t.words, event.enter, event.exit);
+        }
+        repeats
     }
 
     /// The event's symbol. A site nearly always calls one function.
@@ -239,6 +242,7 @@ impl State {
     }
 
     /// Ends the thread's series, if there is one.
+    #[inline]
     pub(crate) fn flush(&mut self, thread: usize) {
         if self.threads[thread].series.is_open() {
             let mut series = std::mem::take(&mut self.threads[thread].series);
