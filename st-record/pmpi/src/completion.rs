@@ -78,7 +78,10 @@ impl Scribe<'_> {
         t.words.reserve(4 * (n + 1));
         for list in 0..4 {
             t.words.push(i64::try_from(n).unwrap_or(0));
-            t.words.extend(t.completed.iter().map(|c| c[list]));
+            // They are few: pushing is cheaper than setting up a bulk copy.
+            for c in &t.completed {
+                t.words.push(c[list]);
+            }
         }
         t.completed.clear();
     }
