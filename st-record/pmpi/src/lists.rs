@@ -150,7 +150,7 @@ mod tests {
     fn addresses_are_relative_and_offsets_are_not() {
         assert_eq!(relative(&[8, 0, 16]).collect::<Vec<_>>(), [8, 0, 16]);
         let l = MPI_Aint::try_from(ADDRESS).unwrap();
-        let a = 0x7fff_0000_1000;
+        let a: MPI_Aint = 0x7fff_0000_1000;
         assert_eq!(relative(&[a + 8, a, a + 24]).collect::<Vec<_>>(), [8, 0, 24]);
         assert_eq!(relative(&[l, l + 1]).collect::<Vec<_>>(), [ADDRESS, ADDRESS + 1]);
     }
