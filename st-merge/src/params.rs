@@ -220,11 +220,11 @@ fn values(section: &Section, at: SlotAt, rank: u32) -> Vec<i64> {
     out
 }
 
-/// Who a rank is in the communicators that a symbol's calls name, if it is the same in all of them.
+/// Who a rank is in the communicators or windows that a symbol's calls name, if it is the same in all of them.
 fn own(section: &Section, streams: &[SlotStreams], slots: &[Slot], rank: u32) -> Option<Own> {
-    let comm = slots.iter().position(|s| s.meaning == Meaning::Ref(Object::Comm) && !s.list);
-    let Some(comm) = comm else { return Some(section.own(-1, rank).unwrap_or_default()) };
-    let e = &streams.get(comm)?.values;
+    let base = slots.iter().enumerate().find_map(|(i, s)| Some((i, s.base()?)));
+    let Some((at, kind)) = base else { return Some(section.own((Object::Comm, -1), rank).unwrap_or_default()) };
+    let e = &streams.get(at)?.values;
     let class = match e.streams.len() {
         1 => 0,
         _ => section.partitions.get(e.partition as usize)?.class_of(rank)?,
@@ -232,7 +232,7 @@ fn own(section: &Section, streams: &[SlotStreams], slots: &[Slot], rank: u32) ->
     let mut own = None;
     for c in e.streams.get(class)?.distinct(16)? {
         // As in reading back: who is not known in a communicator is nobody in particular there.
-        let here = section.own(c, rank).unwrap_or_default();
+        let here = section.own((kind, c), rank).unwrap_or_default();
         if own.is_some_and(|o| o != here) {
             return None;
         }

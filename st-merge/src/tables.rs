@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use st_trace::calls::{CallId, FIRST_UNKNOWN, Object};
-use st_trace::objects::{Comm, Group, Name, Op, Type};
+use st_trace::objects::{Comm, Group, Joint, Name, Op, Text, Type};
 use st_trace::section::{Entry, Section, Sym, Symbol, Tables};
 use st_trace::sites::SiteTable;
 
@@ -17,6 +17,9 @@ pub(crate) struct United {
     groups: Table<Group>,
     types: Table<Type>,
     ops: Table<Op>,
+    wins: Table<Joint>,
+    files: Table<Joint>,
+    texts: Table<Text>,
     names: BTreeMap<String, CallId>,
 }
 
@@ -29,6 +32,9 @@ pub(crate) struct Renaming {
     groups: Vec<i64>,
     types: Vec<i64>,
     ops: Vec<i64>,
+    wins: Vec<i64>,
+    files: Vec<i64>,
+    texts: Vec<i64>,
 }
 
 impl Renaming {
@@ -47,6 +53,9 @@ impl Renaming {
             Object::Group => &self.groups,
             Object::Type => &self.types,
             Object::Op => &self.ops,
+            Object::Win => &self.wins,
+            Object::File => &self.files,
+            Object::Text => &self.texts,
         }
     }
 }
@@ -67,6 +76,9 @@ impl United {
             groups: self.groups.add(&section.tables.groups),
             types: self.types.add(&section.tables.types),
             ops: self.ops.add(&section.tables.ops),
+            wins: self.wins.add(&section.tables.wins),
+            files: self.files.add(&section.tables.files),
+            texts: self.texts.add(&section.tables.texts),
         }
     }
 
@@ -101,6 +113,9 @@ impl United {
             groups: self.groups.entries,
             types: self.types.entries,
             ops: self.ops.entries,
+            wins: self.wins.entries,
+            files: self.files.entries,
+            texts: self.texts.entries,
             names: self.names.into_iter().map(|(n, id)| (id, n)).collect(),
         };
         (sites, symbols, tables)

@@ -14,15 +14,6 @@ pub const OTHER_THREADS: &str = "(calls of threads other than the first)";
 /// Local functions that are recorded by name only, and that no other call depends on: replayed on objects of the
 /// replay's own.
 pub const STAND_INS: &[&str] = &[
-    "MPI_Info_create",
-    "MPI_Info_dup",
-    "MPI_Info_free",
-    "MPI_Info_set",
-    "MPI_Info_get",
-    "MPI_Info_get_nkeys",
-    "MPI_Info_get_nthkey",
-    "MPI_Info_get_valuelen",
-    "MPI_Info_delete",
     "MPI_Comm_create_errhandler",
     "MPI_Comm_set_errhandler",
     "MPI_Comm_get_errhandler",
@@ -35,8 +26,6 @@ pub const STAND_INS: &[&str] = &[
     "MPI_Comm_get_attr",
     "MPI_Comm_delete_attr",
     "MPI_Attr_get",
-    "MPI_Alloc_mem",
-    "MPI_Free_mem",
     "MPI_Type_get_name",
     "MPI_Type_set_name",
     "MPI_Type_get_envelope",

@@ -7,9 +7,9 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use st_trace::calls::{CallTable, Lane, Meaning, Object, Row, Slot};
+use st_trace::calls::{CallTable, Lane, Meaning, Row, Slot};
 use st_trace::project::{Error, Projection};
-use st_trace::section::{Section, Sym, Tables};
+use st_trace::section::{Section, Sym};
 use st_trace::values::{ANY_SOURCE, ANY_TAG, NONE, NULL};
 use xxhash_rust::xxh3::Xxh3;
 
@@ -213,10 +213,7 @@ impl<'a> Normal<'a> {
     fn word(&self, slot: &Slot, w: i64) -> u64 {
         let tables = &self.section.tables;
         match slot.meaning {
-            Meaning::Ref(Object::Comm) => Tables::lane_word(&tables.comms, w, self.rank),
-            Meaning::Ref(Object::Group) => Tables::lane_word(&tables.groups, w, self.rank),
-            Meaning::Ref(Object::Type) => Tables::lane_word(&tables.types, w, self.rank),
-            Meaning::Ref(Object::Op) => Tables::lane_word(&tables.ops, w, self.rank),
+            Meaning::Ref(object) => tables.word_of(object, w, self.rank),
             // The lower bound of a type that holds absolute addresses is where the process has its data.
             Meaning::Int if slot.name == "lb" && w > ADDRESS => 0,
             _ => w as u64,

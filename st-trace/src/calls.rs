@@ -34,6 +34,12 @@ pub enum Object {
     Type,
     /// Reduction operations.
     Op,
+    /// Windows.
+    Win,
+    /// Open files.
+    File,
+    /// Texts: names, keys and values.
+    Text,
 }
 
 /// What the words of a slot mean: how they are printed, hashed and made symbolic.
@@ -47,13 +53,16 @@ pub enum Meaning {
     Flag,
     /// A message tag, or [`crate::values::ANY_TAG`].
     Tag,
-    /// A rank in the communicator of the call's first [`Object::Comm`] slot (the remote group's rank for an
-    /// intercommunicator), or one of the negative values in [`crate::values`].
+    /// A rank in the communicator or window of the call's first [`Object::Comm`] or [`Object::Win`] slot (the remote
+    /// group's rank for an intercommunicator), or one of the negative values in [`crate::values`].
     Rank,
     /// An index into an object table.
     Ref(Object),
     /// A request slot number, -1 for a null request.
     Request,
+    /// Number of an info object: the lowest that is free in the process when it is made, free again when it is freed;
+    /// -1 for the null handle, or [`crate::values::INFO_ENV`].
+    Info,
     /// A position in the list of the same call's `requests`.
     Position,
     /// Number of calls that the event stands for (1 or more): a poll series.
@@ -94,6 +103,17 @@ pub struct Slot {
     pub lane: Lane,
 }
 
+impl Slot {
+    /// The kind of object, if rank slots of the call may be ranks in the one that this slot refers to.
+    #[must_use]
+    pub fn base(&self) -> Option<Object> {
+        match self.meaning {
+            Meaning::Ref(o @ (Object::Comm | Object::Win)) if !self.list => Some(o),
+            _ => None,
+        }
+    }
+}
+
 /// How many elements an array parameter has.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Length {
@@ -131,9 +151,17 @@ pub struct Param {
     /// | `count`, `int`, `color`, `key`, `aint`, … | integer | one word |
     /// | `dest`, `source`, `root`, `leader`, `peer` | rank | one word, normalised |
     /// | `tag` | tag | one word, normalised |
-    /// | `comm`, `group`, `type`, `op` | handle | table index |
+    /// | `comm`, `group`, `type`, `op`, `win`, `file` | handle | table index |
     /// | `freecomm`, … | handle, in and out | table index before the call |
-    /// | `newcomm`, … | handle, out | table index; -1 for a null handle |
+    /// | `newcomm`, …, `outtype` | handle, out | table index; -1 for a null handle |
+    /// | `info`, `freeinfo`, `newinfo` | info object | its number |
+    /// | `text`, `outtext` | string | index of the text, -1 for a null pointer (`outtext`: if the call says that there is none) |
+    /// | `buflen` | length, in and out | `buflen` before the call, `length` after it |
+    /// | `target` | rank in the window | one word, normalised |
+    /// | `targetdisp` | displacement in the target's window | one word; in a dynamic window, where it is an address, relative to the first that the caller used with that window and target |
+    /// | `origincount`, `origintype` | ignored with `MPI_NO_OP` | 0 and -1 there |
+    /// | `assert`, `amode`, `outamode` | sum of constants | bits in the order of [`crate::values::ASSERT`], [`crate::values::AMODE`]; others of the library's 32 bits higher up |
+    /// | `locktype`, `whence` | constant | position in [`crate::values::LOCK_TYPE`], [`crate::values::WHENCE`] |
     /// | `rootcount`, `roottype`, `rootcounts`, `rootdispls` | significant at the root only | 0, -1 or an empty list elsewhere |
     /// | `counts[X]`, `ints[X]`, `flags[X]`, `types[X]`, … | array | list |
     /// | `displs[X]`, `rootdispls[X]` | array | list; empty if it is the exclusive prefix sum of the counts before it |
@@ -142,8 +170,9 @@ pub struct Param {
     /// | `newrequest` | request, out | request slot |
     /// | `startrequest`, `freerequest`, `cancelrequest`, `queryrequest` | request | request slot |
     /// | `requests[X]` | requests, in and out | list of request slots, nulls -1 |
-    /// | `completed` | status or statuses | four lists: `completed` (positions in `requests`), and per completed receive `source`, `tag`, `bytes` ([`crate::values::NONE`] for what is not a receive) |
+    /// | `completed` | status or statuses | four lists: `completed` (positions in `requests`), and per completed receive `source`, `tag`, `bytes` ([`crate::values::NONE`] for what is not a receive; `bytes` also of reads and writes of files) |
     /// | `status` | status of a receive or probe | `rsource`, `rtag` (NONE unless the call named a wildcard), `bytes` (-1 if unknown) |
+    /// | `iostatus` | status of a read or write | `bytes` (-1 if unknown) |
     /// | `newmessage`, `message` | matched-probe message | request slot number of the message |
     pub role: String,
     /// Length of an array.
@@ -196,10 +225,10 @@ impl Row {
     pub fn slot(&self, name: &str) -> Option<usize> {
         self.slots.iter().position(|s| s.name == name)
     }
-    /// Index of the first slot that refers to a communicator: the one that rank slots are ranks of.
+    /// Index of the first slot that refers to a communicator or window: the one that rank slots are ranks of.
     #[must_use]
-    pub fn comm_slot(&self) -> Option<usize> {
-        self.slots.iter().position(|s| s.meaning == Meaning::Ref(Object::Comm))
+    pub fn base_slot(&self) -> Option<usize> {
+        self.slots.iter().position(|s| s.base().is_some())
     }
 }
 
@@ -380,22 +409,29 @@ fn add_slots(p: &Param, slots: &mut Vec<Slot>) -> Result<(), String> {
     match p.role.as_str() {
         "_" => {}
         "inplace" => add("inplace", false, Meaning::Flag, Rest),
-        "count" | "rootcount" | "counts" | "rootcounts" | "outcount64" => {
+        "count" | "rootcount" | "counts" | "rootcounts" | "outcount64" | "origincount" => {
             add(n, list, Meaning::Count, LCount)
         }
         "displs" | "rootdispls" => add(n, true, Meaning::Count, Rest),
         "int" | "aint" | "color" | "key" | "outint" | "outaint" | "outints" | "inoutints" | "ints"
         | "addresses" | "arrayorder" | "distribs" | "dargs" | "ranges" | "splittype" | "outcompare"
-        | "outtopo" | "typeclass" | "weights" => add(n, list, Meaning::Int, Rest),
+        | "outtopo" | "typeclass" | "weights" | "targetdisp" | "assert" | "amode" | "outamode"
+        | "locktype" | "whence" => add(n, list, Meaning::Int, Rest),
         "flag" | "flags" => add(n, list, Meaning::Flag, Rest),
-        "dest" | "source" | "root" | "peer" | "leader" | "outpeer" => add(n, list, Meaning::Rank, Endpoint),
+        "dest" | "source" | "root" | "peer" | "leader" | "outpeer" | "target" => {
+            add(n, list, Meaning::Rank, Endpoint)
+        }
         "tag" => add(n, false, Meaning::Tag, LTag),
         "comm" | "newcomm" | "freecomm" => add(n, list, Meaning::Ref(Object::Comm), Rest),
         "group" | "newgroup" | "freegroup" => add(n, list, Meaning::Ref(Object::Group), Rest),
-        "type" | "types" | "roottype" | "newtype" | "freetype" | "committype" => {
+        "type" | "types" | "roottype" | "newtype" | "freetype" | "committype" | "origintype" | "outtype" => {
             add(n, list, Meaning::Ref(Object::Type), LCount);
         }
         "op" | "newop" | "freeop" => add(n, list, Meaning::Ref(Object::Op), Rest),
+        "win" | "newwin" | "freewin" => add(n, list, Meaning::Ref(Object::Win), Rest),
+        "file" | "newfile" | "freefile" => add(n, list, Meaning::Ref(Object::File), Rest),
+        "text" | "outtext" => add(n, list, Meaning::Ref(Object::Text), Rest),
+        "info" | "newinfo" | "freeinfo" => add(n, list, Meaning::Info, Rest),
         "newrequest" | "startrequest" | "freerequest" | "cancelrequest" | "queryrequest" | "newmessage"
         | "message" => {
             add("request", false, Meaning::Request, Rest);
@@ -412,6 +448,11 @@ fn add_slots(p: &Param, slots: &mut Vec<Slot>) -> Result<(), String> {
             add("rtag", false, Meaning::Tag, LTag);
             add("bytes", false, Meaning::Count, LCount);
         }
+        "buflen" => {
+            add("buflen", false, Meaning::Int, Rest);
+            add("length", false, Meaning::Int, Rest);
+        }
+        "iostatus" => add("bytes", false, Meaning::Count, LCount),
         r => return Err(format!("unknown role {r}")),
     }
     Ok(())

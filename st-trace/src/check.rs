@@ -1,10 +1,10 @@
 //! The proof of losslessness: decode every rank and compare its lanes with those taken while recording.
 
-use crate::calls::{CallTable, LANES, Lane, Object};
+use crate::calls::{CallTable, LANES, Lane};
 use crate::lanes::{LaneSum, Lanes};
 use crate::project::Error;
 use crate::proof::{Proof, call_word};
-use crate::section::{Section, Tables};
+use crate::section::Section;
 
 /// What became of a lane.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -84,12 +84,7 @@ pub fn rank_lanes(section: &Section, thread: usize, rank: u32) -> Result<Lanes, 
             slots: table.slots(s.call),
             words: &words,
         };
-        proof.enter(&mut lanes, |object, i| match object {
-            Object::Comm => Tables::lane_word(&tables.comms, i, rank),
-            Object::Group => Tables::lane_word(&tables.groups, i, rank),
-            Object::Type => Tables::lane_word(&tables.types, i, rank),
-            Object::Op => Tables::lane_word(&tables.ops, i, rank),
-        });
+        proof.enter(&mut lanes, |object, i| tables.word_of(object, i, rank));
     }
     Ok(lanes)
 }

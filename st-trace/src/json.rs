@@ -6,10 +6,10 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::calls::{CallTable, Meaning, Object, Row, Slot};
-use crate::objects::{Content, Named};
+use crate::calls::{CallTable, Meaning, Row, Slot};
+use crate::objects::Named;
 use crate::ranks::RankSeq;
-use crate::section::{Entry, Section, Sym, Tables};
+use crate::section::{Section, Sym, Tables};
 use crate::sites::SiteTable;
 use crate::values;
 
@@ -156,14 +156,18 @@ pub fn plain(slot: &Slot, word: i64) -> Value {
         (Meaning::Count, values::CANCELLED) if slot.name == "bytes" => "cancelled".into(),
         (Meaning::Flag, 0) => false.into(),
         (Meaning::Flag, 1) => true.into(),
-        (Meaning::Request, values::NULL) => Value::Null,
+        (Meaning::Request | Meaning::Info, values::NULL) => Value::Null,
+        (Meaning::Info, values::INFO_ENV) => "MPI_INFO_ENV".into(),
         (_, v) => v.into(),
     }
 }
 
 fn value(slot: &Slot, role: &str, word: i64, section: &Section, rank: u32) -> Value {
     match slot.meaning {
-        Meaning::Ref(object) => reference(&section.tables, object, word, rank),
+        Meaning::Ref(_) if word == values::NULL => Value::Null,
+        Meaning::Ref(object) => {
+            section.tables.label(object, word, rank).map_or_else(|| word.into(), Value::from)
+        }
         Meaning::Int | Meaning::Count => named(role, word).unwrap_or_else(|| plain(slot, word)),
         _ => plain(slot, word),
     }
@@ -178,6 +182,10 @@ fn named(role: &str, word: i64) -> Option<Value> {
         "splittype" => &values::SPLIT_TYPE,
         "outtopo" => &values::TOPOLOGY,
         "typeclass" => &values::TYPE_CLASS,
+        "locktype" => &values::LOCK_TYPE,
+        "whence" => &values::WHENCE,
+        "assert" => return bits(&values::ASSERT, word),
+        "amode" | "outamode" => return bits(&values::AMODE, word),
         "dargs" if word == values::DFLT_DARG => return Some("MPI_DISTRIBUTE_DFLT_DARG".into()),
         "weights" if word == values::UNWEIGHTED => return Some("MPI_UNWEIGHTED".into()),
         "color" | "int" | "outint" | "outints" | "outcount64" if word == values::UNDEFINED => {
@@ -192,19 +200,19 @@ fn named(role: &str, word: i64) -> Option<Value> {
     }
 }
 
-fn reference(tables: &Tables, object: Object, word: i64, rank: u32) -> Value {
-    fn label<T: Content>(table: &[Entry<T>], word: i64, rank: u32) -> Value {
-        if word == values::NULL {
-            return Value::Null;
-        }
-        Tables::find(table, word, rank).map_or_else(|| word.into(), |o| o.label().into())
+/// The names of the bits that are set, with `|` between them; what has no name in hexadecimal. `None` for none.
+fn bits(names: &[&str], word: i64) -> Option<Value> {
+    let set = |i: usize| word >> i & 1 == 1;
+    let mut parts: Vec<String> =
+        names.iter().enumerate().filter(|(i, _)| set(*i)).map(|(_, n)| (*n).to_owned()).collect();
+    let foreign = word >> values::FOREIGN_BITS;
+    match word {
+        values::NONE => return Some(Value::Null),
+        0 => return None,
+        _ if foreign != 0 => parts.push(format!("{foreign:#x}")),
+        _ => {}
     }
-    match object {
-        Object::Comm => label(&tables.comms, word, rank),
-        Object::Group => label(&tables.groups, word, rank),
-        Object::Type => label(&tables.types, word, rank),
-        Object::Op => label(&tables.ops, word, rank),
-    }
+    Some(parts.join("|").into())
 }
 
 /// A call site as an object: `site` (index), `id`, and `frames` (innermost first) or `label`.

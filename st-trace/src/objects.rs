@@ -1,4 +1,4 @@
-//! Communicators, groups, datatypes and operations: how they are named.
+//! Communicators, groups, datatypes, operations, windows, files and texts: how they are named.
 //!
 //! Each object has a *name*, a 128-bit hash of its content and of the number of equal live copies on the rank, and
 //! a *family*, a hash of what created it (function, call site, n-th live object of that creation, n-th content
@@ -7,6 +7,10 @@
 //! and, since creations and releases of equal communicators are ordered alike on all members, on the copy.
 //! Families are equal wherever the program text does the same thing: on merging, row communicators of
 //! different rows become one entry, and calls on them stay equal between ranks.
+
+mod joint;
+
+pub use joint::{Joint, Text};
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

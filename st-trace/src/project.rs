@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
 
-use crate::calls::{CallTable, Meaning, Object, Slot};
+use crate::calls::{CallTable, Object, Slot};
 use crate::ints::{Cursor, Sealed};
 use crate::section::{Elastic, Form, Own, Section, Sym, Tables, Thread};
 use crate::tree::{Walk, WalkError};
@@ -43,8 +43,8 @@ pub struct Projection<'a> {
     rank: u32,
     walk: Walk<'a>,
     symbols: Vec<Vec<SlotCursor<'a>>>,
-    /// Who the rank is, per communicator index, as met.
-    own: HashMap<i64, Own, FixedState>,
+    /// Who the rank is, per communicator or window, as met.
+    own: HashMap<(Object, i64), Own, FixedState>,
     index: u64,
 }
 
@@ -89,18 +89,28 @@ impl Section {
         cursors.collect()
     }
 
-    /// Who a rank is in a communicator of its table: its rank in the local group, among as many as there are peers.
-    /// `None` if it is not known there. For -1 (no communicator) its rank in the world.
+    /// Who a rank is in a communicator or window of its table: its rank in the local group, among as many as there are
+    /// peers. `None` if it is not known there. For index -1 (no communicator) its rank in the world.
     #[must_use]
-    pub fn own(&self, comm: i64, rank: u32) -> Option<Own> {
-        if comm < 0 {
+    pub fn own(&self, base: (Object, i64), rank: u32) -> Option<Own> {
+        let (kind, index) = base;
+        if index < 0 {
             let world = Tables::find(&self.tables.comms, 0, rank);
             let size = world.and_then(|w| i64::try_from(w.content.members.len()).ok()).unwrap_or(0);
             return Some(Own { me: i64::from(rank), size });
         }
-        let c = &Tables::find(&self.tables.comms, comm, rank)?.content;
-        let me = i64::try_from(c.members.position(i64::from(rank))?).ok()?;
-        Some(Own { me, size: i64::try_from(c.peers().len()).ok()? })
+        let (members, peers) = match kind {
+            Object::Win => {
+                let w = &Tables::find(&self.tables.wins, index, rank)?.content;
+                (&w.members, &w.members)
+            }
+            _ => {
+                let c = &Tables::find(&self.tables.comms, index, rank)?.content;
+                (&c.members, c.peers())
+            }
+        };
+        let me = i64::try_from(members.position(i64::from(rank))?).ok()?;
+        Some(Own { me, size: i64::try_from(peers.len()).ok()? })
     }
 }
 
@@ -110,20 +120,20 @@ pub(crate) fn stream<'a>(e: &'a Elastic, classes: &[Option<usize>]) -> &'a Seale
     class.and_then(|c| e.streams.get(c)).unwrap_or(Sealed::zero())
 }
 
-/// The communicator that a call's symbolic words refer to: its first communicator word, -1 if it names none.
+/// What a call's symbolic words refer to: its first communicator or window word, communicator -1 if it names none.
 #[must_use]
-pub fn comm_word(slots: &[Slot], words: &[i64]) -> i64 {
+pub fn base_word(slots: &[Slot], words: &[i64]) -> (Object, i64) {
     let mut rest = words;
     for s in slots {
-        let Some((&first, tail)) = rest.split_first() else { return -1 };
+        let Some((&first, tail)) = rest.split_first() else { break };
         rest = tail;
         if s.list {
             rest = rest.get(usize::try_from(first).unwrap_or(0)..).unwrap_or(&[]);
-        } else if s.meaning == Meaning::Ref(Object::Comm) {
-            return first;
+        } else if let Some(kind) = s.base() {
+            return (kind, first);
         }
     }
-    -1
+    (Object::Comm, -1)
 }
 
 impl Projection<'_> {
@@ -171,9 +181,9 @@ impl Projection<'_> {
     /// Turns symbolic values into absolute ones.
     fn resolve(&mut self, sym: Sym, words: &mut [i64]) {
         let slots = CallTable::builtin().slots(self.section.symbols[sym as usize].call);
-        let comm = comm_word(slots, words);
+        let base = base_word(slots, words);
         let (section, rank) = (self.section, self.rank);
-        let own = *self.own.entry(comm).or_insert_with(|| section.own(comm, rank).unwrap_or_default());
+        let own = *self.own.entry(base).or_insert_with(|| section.own(base, rank).unwrap_or_default());
         let mut rest = words;
         for c in &self.symbols[sym as usize] {
             let n = match (c.slot.list, rest.split_first()) {

@@ -14,7 +14,7 @@ use crate::columns::{Chunk, ColumnWriter};
 use crate::fold::{DEFAULT_WINDOW, Folder};
 use crate::ints::{Ints, Sealed};
 use crate::lanes::Lanes;
-use crate::objects::{Comm, Content, Group, Op, Registry, Type};
+use crate::objects::{Comm, Content, Group, Joint, Op, Registry, Text, Type};
 use crate::proof::{Digests, call_word, cut};
 use crate::ranklist::RankList;
 use crate::section::{
@@ -56,6 +56,12 @@ pub struct RankRecorder {
     pub types: Registry<Type>,
     /// Reduction operations.
     pub ops: Registry<Op>,
+    /// Windows.
+    pub wins: Registry<Joint>,
+    /// Files.
+    pub files: Registry<Joint>,
+    /// Texts: register with [`RankRecorder::text`].
+    pub texts: Registry<Text>,
     /// Call sites.
     pub sites: SiteTable,
     names: HashMap<String, CallId>,
@@ -117,6 +123,9 @@ impl RankRecorder {
             groups: Registry::new(),
             types: Registry::new(),
             ops: Registry::new(),
+            wins: Registry::new(),
+            files: Registry::new(),
+            texts: Registry::new(),
             sites: SiteTable::new(),
             names: HashMap::new(),
             symbols: Vec::new(),
@@ -154,6 +163,13 @@ impl RankRecorder {
         let id = CallId(FIRST_UNKNOWN + n);
         self.names.insert(name.to_owned(), id);
         id
+    }
+
+    /// Index of a text that a call of a function from a site is given or has returned.
+    pub fn text(&mut self, call: CallId, site: u128, text: String) -> i64 {
+        let index = self.texts.create(call, site, Text(text));
+        self.texts.free(index);
+        index
     }
 
     /// Opens the next thread (index 0 first) whose clock starts at `start` ns; returns its index.
@@ -209,6 +225,9 @@ impl RankRecorder {
                 Object::Group => lane_word(&self.groups, i),
                 Object::Type => lane_word(&self.types, i),
                 Object::Op => lane_word(&self.ops, i),
+                Object::Win => lane_word(&self.wins, i),
+                Object::File => lane_word(&self.files, i),
+                Object::Text => lane_word(&self.texts, i),
             });
         }
         known.events += 1;
@@ -249,6 +268,9 @@ impl RankRecorder {
                 groups: entries(&self.groups, &ranks),
                 types: entries(&self.types, &ranks),
                 ops: entries(&self.ops, &ranks),
+                wins: entries(&self.wins, &ranks),
+                files: entries(&self.files, &ranks),
+                texts: entries(&self.texts, &ranks),
                 names: self.names.into_iter().map(|(n, id)| (id, n)).collect(),
             },
             symbols: self.symbols,

@@ -7,12 +7,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::calls::CallId;
+use crate::calls::{CallId, Object};
 use crate::columns::Column;
 pub use crate::form::{Form, Own};
 use crate::ints::Sealed;
 use crate::lanes::LaneSum;
-use crate::objects::{Comm, Content, Group, Named, Op, Type};
+use crate::objects::{Comm, Content, Group, Joint, Named, Op, Text, Type};
 use crate::ranklist::RankList;
 use crate::sites::SiteTable;
 use crate::sketch::Sketch;
@@ -98,6 +98,12 @@ pub struct Tables {
     pub types: Vec<Entry<Type>>,
     /// Reduction operations.
     pub ops: Vec<Entry<Op>>,
+    /// Windows.
+    pub wins: Vec<Entry<Joint>>,
+    /// Files.
+    pub files: Vec<Entry<Joint>>,
+    /// Texts.
+    pub texts: Vec<Entry<Text>>,
     /// Names of functions outside the call table, by number.
     pub names: BTreeMap<CallId, String>,
 }
@@ -113,6 +119,35 @@ impl Tables {
             return 0;
         }
         Self::find(table, index, rank).map_or(!index.unsigned_abs(), Named::lane_word)
+    }
+    /// [`Tables::lane_word`] of an object of any kind.
+    #[must_use]
+    pub fn word_of(&self, object: Object, index: i64, rank: u32) -> u64 {
+        match object {
+            Object::Comm => Self::lane_word(&self.comms, index, rank),
+            Object::Group => Self::lane_word(&self.groups, index, rank),
+            Object::Type => Self::lane_word(&self.types, index, rank),
+            Object::Op => Self::lane_word(&self.ops, index, rank),
+            Object::Win => Self::lane_word(&self.wins, index, rank),
+            Object::File => Self::lane_word(&self.files, index, rank),
+            Object::Text => Self::lane_word(&self.texts, index, rank),
+        }
+    }
+    /// Name for people of an object of any kind; `None` for null and unknown indices.
+    #[must_use]
+    pub fn label(&self, object: Object, index: i64, rank: u32) -> Option<String> {
+        fn label<T: Content>(table: &[Entry<T>], index: i64, rank: u32) -> Option<String> {
+            Tables::find(table, index, rank).map(Named::label)
+        }
+        match object {
+            Object::Comm => label(&self.comms, index, rank),
+            Object::Group => label(&self.groups, index, rank),
+            Object::Type => label(&self.types, index, rank),
+            Object::Op => label(&self.ops, index, rank),
+            Object::Win => label(&self.wins, index, rank),
+            Object::File => label(&self.files, index, rank),
+            Object::Text => label(&self.texts, index, rank),
+        }
     }
 }
 

@@ -12,6 +12,8 @@ pub const ANY_TAG: i64 = -1;
 pub const UNDEFINED: i64 = -32766;
 /// A null handle in a slot that refers to an object table or a request.
 pub const NULL: i64 = -1;
+/// `MPI_INFO_ENV`.
+pub const INFO_ENV: i64 = -2;
 /// Nothing to say: not a receive, not a wildcard, not known.
 pub const NONE: i64 = -9;
 /// `bytes` of a completed operation that had been cancelled.
@@ -33,6 +35,28 @@ pub const TOPOLOGY: [&str; 4] = ["MPI_UNDEFINED", "MPI_GRAPH", "MPI_CART", "MPI_
 pub const TYPE_CLASS: [&str; 3] = ["MPI_TYPECLASS_REAL", "MPI_TYPECLASS_INTEGER", "MPI_TYPECLASS_COMPLEX"];
 /// A `weights` list that was `MPI_UNWEIGHTED` has this one element; `MPI_WEIGHTS_EMPTY` is an empty list.
 pub const UNWEIGHTED: i64 = -1;
+
+/// `locktype` words.
+pub const LOCK_TYPE: [&str; 2] = ["MPI_LOCK_EXCLUSIVE", "MPI_LOCK_SHARED"];
+/// `whence` words.
+pub const WHENCE: [&str; 3] = ["MPI_SEEK_SET", "MPI_SEEK_CUR", "MPI_SEEK_END"];
+/// Bits of `assert` words, lowest first. What else a library sets stands [`FOREIGN_BITS`] higher.
+pub const ASSERT: [&str; 5] =
+    ["MPI_MODE_NOCHECK", "MPI_MODE_NOSTORE", "MPI_MODE_NOPUT", "MPI_MODE_NOPRECEDE", "MPI_MODE_NOSUCCEED"];
+/// Bits of `amode` words, lowest first. What else a library sets stands [`FOREIGN_BITS`] higher.
+pub const AMODE: [&str; 9] = [
+    "MPI_MODE_CREATE",
+    "MPI_MODE_RDONLY",
+    "MPI_MODE_WRONLY",
+    "MPI_MODE_RDWR",
+    "MPI_MODE_DELETE_ON_CLOSE",
+    "MPI_MODE_UNIQUE_OPEN",
+    "MPI_MODE_EXCL",
+    "MPI_MODE_APPEND",
+    "MPI_MODE_SEQUENTIAL",
+];
+/// Where bits of a library's that have no name here begin in a word.
+pub const FOREIGN_BITS: u32 = 32;
 
 /// Error classes: class `n` of a recorded call is the `n`-th of these names, counted from 1; class 0 is success. A class
 /// that is not listed here is recorded as this list's length + 1 + its number.

@@ -56,14 +56,14 @@ int main(int argc, char **argv)
     say("MPI_Pcontrol level=1");
 
     MPI_Info_create(&info);
-    say("MPI_Info_create");
+    say("MPI_Info_create newinfo=0");
     MPI_Info_set(info, "key", "value");
-    say("MPI_Info_set");
+    say("MPI_Info_set info=0 key=key value=value");
     MPI_Info_get_nkeys(info, &n);
-    say("MPI_Info_get_nkeys");
+    say("MPI_Info_get_nkeys info=0 n=1");
     sum += n;
     MPI_Info_free(&info);
-    say("MPI_Info_free");
+    say("MPI_Info_free freeinfo=0");
 
     MPI_Reduce(&sum, &total, 1, MPI_LONG, MPI_SUM, 0, W);
     say("MPI_Reduce inplace=false count=1 type=MPI_LONG op=MPI_SUM root=0 comm=MPI_COMM_WORLD");

@@ -98,6 +98,8 @@ ORACLE int slot_take(int persistent, int receive, int bytes)
 ORACLE int slot_send(void) { return slot_take(0, 0, 0); }
 /* A slot for a receive that will get so many bytes (or, found out later, slot_bytes). */
 ORACLE int slot_recv(int bytes) { return slot_take(0, 1, bytes); }
+/* A slot for a read or write of so many bytes of a file. */
+ORACLE int slot_file(int bytes) { return slot_take(0, 2, bytes); }
 ORACLE int slot_send_init(void) { return slot_take(1, 0, 0); }
 ORACLE int slot_recv_init(int bytes) { return slot_take(1, 1, bytes); }
 ORACLE void slot_bytes(int s, int bytes) { oracle_slots[s].bytes = bytes; }
@@ -170,6 +172,8 @@ ORACLE void oracle_completed(int n, const int *positions, const int *slots, cons
         oracle_put("%s{\"request\":%d,", i ? "," : "", s);
         if (oracle_slots[s].receive && oracle_slots[s].cancelled) {
             oracle_put("\"source\":null,\"tag\":null,\"bytes\":\"cancelled\"}");
+        } else if (oracle_slots[s].receive == 2) {
+            oracle_put("\"source\":null,\"tag\":null,\"bytes\":%d}", oracle_slots[s].bytes);
         } else if (oracle_slots[s].receive) {
             oracle_put("\"source\":");
             oracle_rank_value(status[i].MPI_SOURCE);

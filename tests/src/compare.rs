@@ -45,8 +45,10 @@ fn kind(field: &str) -> Option<&'static str> {
     let field = field.trim_end_matches(|c: char| c.is_ascii_digit());
     let ends = |kind: &str| field.ends_with(kind);
     match field {
-        "splittype" => None,
+        "splittype" | "locktype" => None,
         "op" | "newop" | "freeop" => Some("op"),
+        "win" | "newwin" | "freewin" => Some("win"),
+        "file" | "newfile" | "freefile" => Some("file"),
         _ if ends("comm") => Some("comm"),
         _ if ends("group") => Some("group"),
         _ if ends("type") || ends("types") => Some("type"),

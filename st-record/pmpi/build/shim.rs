@@ -1,7 +1,7 @@
 //! Constants that only a C compiler can see: handles and pointers that are macros with casts.
 
 use crate::toolchain::Toolchain;
-use st_trace::values::ERROR_CLASSES;
+use st_trace::values::{AMODE, ASSERT, ERROR_CLASSES};
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -31,6 +31,11 @@ const INTS: &[&str] = &[
     "MPI_TYPECLASS_COMPLEX",
     "MPI_THREAD_SINGLE",
     "MPI_THREAD_MULTIPLE",
+    "MPI_LOCK_EXCLUSIVE",
+    "MPI_LOCK_SHARED",
+    "MPI_SEEK_SET",
+    "MPI_SEEK_CUR",
+    "MPI_SEEK_END",
 ];
 
 /// Pointers and handles, recorded as machine words.
@@ -45,9 +50,14 @@ const HANDLES: &[&str] = &[
     "MPI_GROUP_EMPTY",
     "MPI_DATATYPE_NULL",
     "MPI_OP_NULL",
+    "MPI_NO_OP",
     "MPI_REQUEST_NULL",
     "MPI_MESSAGE_NULL",
     "MPI_MESSAGE_NO_PROC",
+    "MPI_WIN_NULL",
+    "MPI_FILE_NULL",
+    "MPI_INFO_NULL",
+    "MPI_INFO_ENV",
 ];
 
 /// Pointers that are variables in some libraries.
@@ -75,13 +85,14 @@ pub(crate) fn build(toolchain: &Toolchain, out: &Path) -> Result<String, String>
          struct named { const char *name; const void *handle; };\n",
     );
     let mut rust = String::from("unsafe extern \"C\" {\n");
-    for name in INTS {
+    for name in INTS.iter().chain(&ASSERT).chain(&AMODE) {
         let _ = writeln!(c, "const int st_{name} = {name};");
         let _ = writeln!(rust, "pub(crate) safe static st_{name}: ::std::os::raw::c_int;");
     }
     for name in HANDLES {
         let pointer = name.contains("IN_PLACE") || name.contains("IGNORE") || name.contains("WEIGHT");
-        let cast = if pointer { "(const void *)" } else { "H" };
+        // Files are pointers under every library.
+        let cast = if pointer || name.contains("FILE") { "(const void *)" } else { "H" };
         let _ = writeln!(c, "const void *const st_{name} = {cast}({name});");
         let word = if pointer { "usize" } else { "u64" };
         let _ = writeln!(rust, "pub(crate) safe static st_{name}: {word};");

@@ -181,7 +181,7 @@ impl Comms {
     }
 
     /// World ranks of a group's members; -1 for processes that are not in the world.
-    fn members(&self, group: u64) -> RankSeq {
+    pub(crate) fn members(&self, group: u64) -> RankSeq {
         let group = MPI_Group::from_raw(group);
         let mut n: c_int = 0;
         unsafe { real::MPI_Group_size(group, &raw mut n) };

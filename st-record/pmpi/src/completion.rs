@@ -22,6 +22,15 @@ impl Scribe<'_> {
         self.stand_in(statuses, usize::try_from(n).unwrap_or(0))
     }
 
+    /// As [`Scribe::own_status`]; not every library sets the status of every read and write.
+    pub(crate) fn own_iostatus(&mut self, status: *mut MPI_Status) -> *mut MPI_Status {
+        let own = self.stand_in(status, 1);
+        if !std::ptr::eq(own, status) {
+            unsafe { own.write_bytes(0, 1) };
+        }
+        own
+    }
+
     fn stand_in(&mut self, theirs: *mut MPI_Status, n: usize) -> *mut MPI_Status {
         if !is_mark(theirs, k::st_MPI_STATUS_IGNORE) && !is_mark(theirs, k::st_MPI_STATUSES_IGNORE) {
             return theirs;
@@ -42,6 +51,12 @@ impl Scribe<'_> {
             self.set(at + 1, tag);
         }
         self.set(at + 2, bytes(status));
+    }
+
+    /// Fills the word of a read's or write's status.
+    pub(crate) unsafe fn iostatus(&mut self, at: usize, status: *const MPI_Status) {
+        let n = bytes(unsafe { &*status });
+        self.set(at, n);
     }
 
     /// All requests of the call are complete.
@@ -98,10 +113,10 @@ impl Scribe<'_> {
         if !slot.active {
             return;
         }
-        let receive = slot.kind.receive;
+        let (receive, sized) = (slot.kind.receive, slot.kind.sized);
         let status = unsafe { &*status };
         let (source, tag, size) = if !receive {
-            (NONE, NONE, NONE)
+            (NONE, NONE, if sized { bytes(status) } else { NONE })
         } else if is_cancelled(status) {
             (NONE, NONE, CANCELLED)
         } else {

@@ -6,7 +6,7 @@
 //! outputs, and hands the call to [`st_trace::record::RankRecorder`].
 //!
 //! * `call`, `scribe`, `lists`, `completion`: one call and its words. `normal`: constants.
-//! * `comms`, `types`, `requests`: from handles to what the trace calls them. `polls`: series of failed polls.
+//! * `comms`, `types`, `joint` (windows and files), `infos`, `requests`: from handles to what the trace calls them. `polls`: series of failed polls.
 //! * `state`, `local`, `lock`, `clock`: per process and per thread. `life`: begin and end. `output`: the stream.
 //!
 //! What it deliberately does not do: it reads no user buffer, installs no signal handler, sends no message, and never
@@ -19,6 +19,8 @@ mod comms;
 mod completion;
 mod ffi;
 mod generated;
+mod infos;
+mod joint;
 mod life;
 mod lists;
 mod local;

@@ -1,7 +1,7 @@
 //! The library's constants as the values of [`st_trace::values`].
 
 use crate::ffi::constants as k;
-use st_trace::values::{ANY_SOURCE, ANY_TAG, DFLT_DARG, NONE, PROC_NULL, ROOT, UNDEFINED};
+use st_trace::values::{ANY_SOURCE, ANY_TAG, DFLT_DARG, FOREIGN_BITS, NONE, PROC_NULL, ROOT, UNDEFINED};
 use std::ffi::c_int;
 
 /// A rank argument.
@@ -79,6 +79,61 @@ pub(crate) fn typeclass(v: c_int) -> i64 {
     position(v, &[k::st_MPI_TYPECLASS_REAL, k::st_MPI_TYPECLASS_INTEGER, k::st_MPI_TYPECLASS_COMPLEX])
 }
 
+/// Kind of lock.
+pub(crate) fn locktype(v: c_int) -> i64 {
+    position(v, &[k::st_MPI_LOCK_EXCLUSIVE, k::st_MPI_LOCK_SHARED])
+}
+
+/// What an offset counts from.
+pub(crate) fn whence(v: c_int) -> i64 {
+    position(v, &[k::st_MPI_SEEK_SET, k::st_MPI_SEEK_CUR, k::st_MPI_SEEK_END])
+}
+
+/// A sum of constants as bits in the order of a list of them; others stand higher up.
+fn bits(v: c_int, of: &[c_int]) -> i64 {
+    let mut rest = v;
+    let mut word = 0;
+    for (i, &bit) in of.iter().enumerate() {
+        if rest & bit == bit {
+            rest &= !bit;
+            word |= 1_i64 << i;
+        }
+    }
+    word | i64::from(rest.cast_unsigned()) << FOREIGN_BITS
+}
+
+/// Promises about a synchronisation of one-sided communication.
+pub(crate) fn assertion(v: c_int) -> i64 {
+    bits(
+        v,
+        &[
+            k::st_MPI_MODE_NOCHECK,
+            k::st_MPI_MODE_NOSTORE,
+            k::st_MPI_MODE_NOPUT,
+            k::st_MPI_MODE_NOPRECEDE,
+            k::st_MPI_MODE_NOSUCCEED,
+        ],
+    )
+}
+
+/// Mode in which a file is opened.
+pub(crate) fn amode(v: c_int) -> i64 {
+    bits(
+        v,
+        &[
+            k::st_MPI_MODE_CREATE,
+            k::st_MPI_MODE_RDONLY,
+            k::st_MPI_MODE_WRONLY,
+            k::st_MPI_MODE_RDWR,
+            k::st_MPI_MODE_DELETE_ON_CLOSE,
+            k::st_MPI_MODE_UNIQUE_OPEN,
+            k::st_MPI_MODE_EXCL,
+            k::st_MPI_MODE_APPEND,
+            k::st_MPI_MODE_SEQUENTIAL,
+        ],
+    )
+}
+
 /// A library's error class, numbered from 1 in the order of [`st_trace::values::ERROR_CLASSES`]; classes of the library's
 /// or the program's own come after these.
 pub(crate) fn error_class(class: c_int) -> u32 {
@@ -108,5 +163,9 @@ mod tests {
         assert_eq!(st_trace::values::error_class(error_class(truncate)), Some("MPI_ERR_TRUNCATE"));
         assert_eq!(st_trace::values::error_class(error_class(1 << 20)), None);
         assert_eq!(color(k::st_MPI_UNDEFINED), UNDEFINED);
+        assert_eq!((locktype(k::st_MPI_LOCK_SHARED), whence(k::st_MPI_SEEK_END)), (1, 2));
+        assert_eq!(assertion(k::st_MPI_MODE_NOPUT | k::st_MPI_MODE_NOSUCCEED), 0b10100);
+        assert_eq!(amode(k::st_MPI_MODE_CREATE | k::st_MPI_MODE_RDWR), 0b1001);
+        assert_eq!(amode(k::st_MPI_MODE_RDONLY | 1 << 20), 0b10 | 1 << (20 + FOREIGN_BITS));
     }
 }

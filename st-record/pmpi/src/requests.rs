@@ -13,6 +13,8 @@ use std::collections::{HashMap, VecDeque};
 pub(crate) struct Kind {
     /// Its completion tells source, tag and size.
     pub(crate) receive: bool,
+    /// Its completion tells the size: it reads or writes a file.
+    pub(crate) sized: bool,
     /// Starts inactive and survives its completion.
     pub(crate) persistent: bool,
     /// Leaves its source or tag open.

@@ -203,6 +203,10 @@ impl<'a> Scribe<'a> {
     pub(crate) fn op(&mut self, handle: u64) -> i64 {
         self.state.types.op(handle, &mut self.state.recorder)
     }
+    /// Whether an operation is `MPI_NO_OP`.
+    pub(crate) fn is_no_op(&self, handle: u64) -> bool {
+        handle == k::st_MPI_NO_OP
+    }
     /// Registers a user's operation.
     pub(crate) fn new_op(&mut self, handle: u64, commutes: bool) -> i64 {
         let made = self.made();
@@ -213,7 +217,8 @@ impl<'a> Scribe<'a> {
         self.state.types.free_op(handle, &mut self.state.recorder);
     }
 
-    fn made(&self) -> Made<'static> {
+    /// What makes the call's objects.
+    pub(crate) fn made(&self) -> Made<'static> {
         self.state.made(self.call, self.site)
     }
 

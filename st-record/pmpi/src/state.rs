@@ -2,7 +2,9 @@
 
 use crate::clock::Clock;
 use crate::comms::Comms;
-use crate::ffi::MPI_Status;
+use crate::ffi::{MPI_Status, constants as k};
+use crate::infos::Infos;
+use crate::joint::Joints;
 use crate::local::Local;
 use crate::lock::Lock;
 use crate::output::Output;
@@ -41,6 +43,9 @@ pub(crate) struct State {
     pub(crate) recorder: RankRecorder,
     pub(crate) comms: Comms,
     pub(crate) types: Types,
+    pub(crate) wins: Joints,
+    pub(crate) files: Joints,
+    pub(crate) infos: Infos,
     pub(crate) requests: Requests,
     pub(crate) messages: Requests,
     pub(crate) threads: Vec<Thread>,
@@ -110,6 +115,9 @@ impl State {
             recorder,
             comms: Comms::default(),
             types: Types::default(),
+            wins: Joints::new(k::st_MPI_WIN_NULL),
+            files: Joints::new(k::st_MPI_FILE_NULL),
+            infos: Infos::default(),
             requests: Requests::default(),
             messages: Requests::default(),
             threads: Vec::new(),

@@ -2,7 +2,7 @@
 //! nothing that the trace holds depends on it.
 #![expect(unsafe_code, reason = "calls MPI")]
 
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{c_char, c_int, c_void};
 use std::ptr;
 
 use anyhow::Result;
@@ -18,54 +18,14 @@ type GetAttribute = unsafe extern "C" fn(ffi::MPI_Comm, c_int, *mut c_void, *mut
 /// Objects that stand for the program's, the newest last.
 #[derive(Debug, Default)]
 pub(crate) struct Own {
-    infos: Vec<ffi::MPI_Info>,
     handlers: Vec<ffi::MPI_Errhandler>,
     keyvals: Vec<c_int>,
-    memory: Vec<*mut c_void>,
 }
 
-/// The key and value of all hints.
-const KEY: &CStr = c"st";
 /// Longest of the lengths of names, keys and messages under any MPI.
-const LONGEST: usize = 4096;
+pub(crate) const LONGEST: usize = 4096;
 
 pub(crate) const CALLS: &[(&str, Handler)] = &[
-    ("MPI_Info_create", |r, _| new_info(r).map(|info| r.own.infos.push(info))),
-    ("MPI_Info_dup", |r, _| {
-        let (info, mut copy) = (info(r)?, r.k.info_null);
-        mpi!(MPI_Info_dup(info, &raw mut copy))?;
-        r.own.infos.push(copy);
-        Ok(())
-    }),
-    ("MPI_Info_free", |r, _| {
-        let mut info = info(r)?;
-        r.own.infos.pop();
-        mpi!(MPI_Info_free(&raw mut info))
-    }),
-    ("MPI_Info_set", |r, _| {
-        let info = info(r)?;
-        mpi!(MPI_Info_set(info, KEY.as_ptr(), KEY.as_ptr()))
-    }),
-    ("MPI_Info_get", |r, _| {
-        let info = info(r)?;
-        text(|value, flag| mpi!(MPI_Info_get(info, KEY.as_ptr(), 2, value, flag)))
-    }),
-    ("MPI_Info_get_nkeys", |r, _| {
-        let (info, mut n) = (info(r)?, 0);
-        mpi!(MPI_Info_get_nkeys(info, &raw mut n))
-    }),
-    ("MPI_Info_get_nthkey", |r, _| {
-        let info = keyed_info(r)?;
-        text(|key, _| mpi!(MPI_Info_get_nthkey(info, 0, key)))
-    }),
-    ("MPI_Info_get_valuelen", |r, _| {
-        let (info, mut n, mut flag) = (info(r)?, 0, 0);
-        mpi!(MPI_Info_get_valuelen(info, KEY.as_ptr(), &raw mut n, &raw mut flag))
-    }),
-    ("MPI_Info_delete", |r, _| {
-        let info = keyed_info(r)?;
-        mpi!(MPI_Info_delete(info, KEY.as_ptr()))
-    }),
     ("MPI_Comm_create_errhandler", |r, _| new_handler(r).map(|handler| r.own.handlers.push(handler))),
     // Errors go on ending the replay.
     ("MPI_Comm_set_errhandler", |r, _| mpi!(MPI_Comm_set_errhandler(r.k.comm_self, r.k.errors_are_fatal))),
@@ -102,14 +62,6 @@ pub(crate) const CALLS: &[(&str, Handler)] = &[
         hidden(r, |r| mpi!(MPI_Comm_set_attr(r.k.comm_self, keyval, ptr::null_mut())))?;
         mpi!(MPI_Comm_delete_attr(r.k.comm_self, keyval))
     }),
-    ("MPI_Alloc_mem", |r, _| new_memory(r).map(|memory| r.own.memory.push(memory))),
-    ("MPI_Free_mem", |r, _| {
-        let memory = match r.own.memory.pop() {
-            Some(memory) => memory,
-            None => hidden(r, new_memory)?,
-        };
-        mpi!(MPI_Free_mem(memory))
-    }),
     ("MPI_Type_get_name", |r, _| text(|name, n| mpi!(MPI_Type_get_name(r.k.byte, name, n)))),
     ("MPI_Type_set_name", |r, _| mpi!(MPI_Type_set_name(r.k.byte, c"MPI_BYTE".as_ptr()))),
     ("MPI_Type_get_envelope", |r, _| {
@@ -127,43 +79,15 @@ pub(crate) const CALLS: &[(&str, Handler)] = &[
 ];
 
 /// Does something that the program did not do.
-fn hidden<T>(r: &mut Replay<'_>, act: impl FnOnce(&mut Replay<'_>) -> Result<T>) -> Result<T> {
+pub(crate) fn hidden<T>(r: &mut Replay<'_>, act: impl FnOnce(&mut Replay<'_>) -> Result<T>) -> Result<T> {
     let _hidden = r.pause.hide();
     act(r)
-}
-
-fn new_info(r: &mut Replay<'_>) -> Result<ffi::MPI_Info> {
-    let mut info = r.k.info_null;
-    mpi!(MPI_Info_create(&raw mut info))?;
-    Ok(info)
-}
-
-/// The newest hints, made now if the program's came from a call that is not replayed.
-fn info(r: &mut Replay<'_>) -> Result<ffi::MPI_Info> {
-    if r.own.infos.is_empty() {
-        let info = hidden(r, new_info)?;
-        r.own.infos.push(info);
-    }
-    Ok(r.own.infos.last().copied().unwrap_or(r.k.info_null))
-}
-
-/// The newest hints, with a key.
-fn keyed_info(r: &mut Replay<'_>) -> Result<ffi::MPI_Info> {
-    let info = info(r)?;
-    hidden(r, |_| mpi!(MPI_Info_set(info, KEY.as_ptr(), KEY.as_ptr())))?;
-    Ok(info)
 }
 
 fn new_handler(r: &mut Replay<'_>) -> Result<ffi::MPI_Errhandler> {
     let mut handler = r.k.errhandler_null;
     mpi!(MPI_Comm_create_errhandler(Some(st_no_handler), &raw mut handler))?;
     Ok(handler)
-}
-
-fn new_memory(r: &mut Replay<'_>) -> Result<*mut c_void> {
-    let mut memory: *mut c_void = ptr::null_mut();
-    mpi!(MPI_Alloc_mem(64, r.k.info_null, (&raw mut memory).cast()))?;
-    Ok(memory)
 }
 
 /// Attributes are not copied with their communicator.
@@ -213,7 +137,7 @@ fn bounds(r: &mut Replay<'_>, function: Bounds) -> Result<()> {
 }
 
 /// Calls with room for a text and an integer.
-fn text(call: impl FnOnce(*mut c_char, *mut c_int) -> Result<()>) -> Result<()> {
+pub(crate) fn text(call: impl FnOnce(*mut c_char, *mut c_int) -> Result<()>) -> Result<()> {
     let mut text: [c_char; LONGEST] = [0; LONGEST];
     let mut n = 0;
     call(text.as_mut_ptr(), &raw mut n)

@@ -100,6 +100,11 @@ pub(crate) struct Handles<'a> {
 }
 
 impl<'a> Handles<'a> {
+    /// The text at an index.
+    pub(crate) fn text(&self, index: i64) -> Option<&'a str> {
+        Tables::find(&self.tables.texts, index, self.rank).map(|t| t.content.0.as_str())
+    }
+
     /// No objects yet but the predefined ones, which are found by name when they are first used.
     pub(crate) fn new(section: &'a Section, rank: u32, k: Constants, pause: Pause) -> Self {
         Self {

@@ -15,6 +15,7 @@ mod constants;
 mod environment;
 mod group;
 mod handles;
+mod info;
 mod p2p;
 mod pause;
 mod persistent;

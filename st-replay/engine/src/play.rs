@@ -24,6 +24,7 @@ use crate::call::mpi;
 use crate::clock::Clock;
 use crate::constants::{Constants, predefined_type};
 use crate::handles::Handles;
+use crate::info::Infos;
 use crate::pause::Pause;
 use crate::replay::{Handler, Replay, handlers};
 use crate::requests::Requests;
@@ -170,6 +171,7 @@ fn play(args: &Args, rank: u32, section: &Section) -> Result<Status> {
         array: Vec::new(),
         attached: Vec::new(),
         own: bookkeeping::Own::default(),
+        infos: Infos::default(),
     };
     let mut run = Run {
         args,

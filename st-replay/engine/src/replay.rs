@@ -13,8 +13,8 @@ use crate::handles::Handles;
 use crate::pause::Pause;
 use crate::requests::{Kept, Requests};
 use crate::{
-    bookkeeping, collective, comm, completion, environment, group, p2p, persistent, probe, queries, topology,
-    types,
+    bookkeeping, collective, comm, completion, environment, group, info, p2p, persistent, probe, queries,
+    topology, types,
 };
 
 /// Makes one recorded call again from its words.
@@ -36,6 +36,7 @@ pub(crate) struct Replay<'a> {
     /// What `MPI_Buffer_attach` was given.
     pub(crate) attached: Vec<u128>,
     pub(crate) own: bookkeeping::Own,
+    pub(crate) infos: info::Infos,
 }
 
 impl Replay<'_> {
@@ -65,7 +66,7 @@ impl Replay<'_> {
 
 /// All functions that can be replayed, by MPI's names.
 pub(crate) fn handlers() -> HashMap<&'static str, Handler> {
-    let families: [&[(&'static str, Handler)]; 12] = [
+    let families: [&[(&'static str, Handler)]; 13] = [
         environment::CALLS,
         p2p::CALLS,
         persistent::CALLS,
@@ -78,6 +79,7 @@ pub(crate) fn handlers() -> HashMap<&'static str, Handler> {
         types::CALLS,
         queries::CALLS,
         bookkeeping::CALLS,
+        info::CALLS,
     ];
     families.into_iter().flatten().copied().collect()
 }

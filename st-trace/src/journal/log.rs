@@ -3,6 +3,7 @@
 //! An entry begins with a number: below [`CALL`] a definition, from there on a call of symbol number minus [`CALL`].
 
 use crate::calls::{CallTable, Slot};
+use crate::objects::Registered;
 use crate::project::LONGEST_LIST;
 use crate::record::{Extent, RankRecorder};
 use crate::section::Sym;
@@ -10,7 +11,7 @@ use crate::stream::DecodeError;
 use crate::stream::bytes::{
     get_i64, get_index, get_len, get_str, get_u16, get_u32, put_i64, put_str, put_u64,
 };
-use crate::stream::objects::{get_object, put_object};
+use crate::stream::objects::{Codec, get_object, put_object};
 use crate::stream::sites::{get_site, put_site};
 
 /// The calls that follow are of this thread.
@@ -37,6 +38,12 @@ pub(super) const NAME: u64 = 10;
 pub(super) const STOPPED: u64 = 11;
 /// A call that may still turn out to be the first of a poll series.
 pub(super) const SERIES: u64 = 12;
+/// A window.
+pub(super) const WIN: u64 = 13;
+/// A file.
+pub(super) const FILE: u64 = 14;
+/// A text.
+pub(super) const TEXT: u64 = 15;
 /// Calls.
 pub(super) const CALL: u64 = 16;
 
@@ -86,23 +93,14 @@ impl LogWriter {
             put_u64(out, SITE);
             put_site(out, &r.sites, s, &[]);
         }
-        let (tables, rank) = ((&r.comms, &r.groups, &r.types, &r.ops), r.rank());
-        for e in &tables.0.entries()[from.comms..] {
-            put_u64(out, COMM);
-            put_object(out, e, rank);
-        }
-        for e in &tables.1.entries()[from.groups..] {
-            put_u64(out, GROUP);
-            put_object(out, e, rank);
-        }
-        for e in &tables.2.entries()[from.types..] {
-            put_u64(out, TYPE);
-            put_object(out, e, rank);
-        }
-        for e in &tables.3.entries()[from.ops..] {
-            put_u64(out, OP);
-            put_object(out, e, rank);
-        }
+        let rank = r.rank();
+        put_objects(out, COMM, &r.comms.entries()[from.comms..], rank);
+        put_objects(out, GROUP, &r.groups.entries()[from.groups..], rank);
+        put_objects(out, TYPE, &r.types.entries()[from.types..], rank);
+        put_objects(out, OP, &r.ops.entries()[from.ops..], rank);
+        put_objects(out, WIN, &r.wins.entries()[from.wins..], rank);
+        put_objects(out, FILE, &r.files.entries()[from.files..], rank);
+        put_objects(out, TEXT, &r.texts.entries()[from.texts..], rank);
         let mut names: Vec<_> = r.names().collect();
         names.sort_unstable();
         for (_, name) in &names[from.names..] {
@@ -252,6 +250,13 @@ fn readable(slots: &[Slot], words: &[i64]) -> bool {
     true
 }
 
+fn put_objects<T: Codec>(out: &mut Vec<u8>, tag: u64, objects: &[Registered<T>], rank: u32) {
+    for o in objects {
+        put_u64(out, tag);
+        put_object(out, o, rank);
+    }
+}
+
 /// Reads a definition into the recorder's tables; `false` if `tag` is none.
 pub(super) fn get_definition(tag: u64, src: &mut &[u8], r: &mut RankRecorder) -> Result<bool, DecodeError> {
     let before = r.extent();
@@ -273,6 +278,9 @@ pub(super) fn get_definition(tag: u64, src: &mut &[u8], r: &mut RankRecorder) ->
         GROUP => drop(get_object(src, rank).map(|(family, o)| r.groups.adopt(family, o))?),
         TYPE => drop(get_object(src, rank).map(|(family, o)| r.types.adopt(family, o))?),
         OP => drop(get_object(src, rank).map(|(family, o)| r.ops.adopt(family, o))?),
+        WIN => drop(get_object(src, rank).map(|(family, o)| r.wins.adopt(family, o))?),
+        FILE => drop(get_object(src, rank).map(|(family, o)| r.files.adopt(family, o))?),
+        TEXT => drop(get_object(src, rank).map(|(family, o)| r.texts.adopt(family, o))?),
         NAME => {
             r.unknown_call(&get_str(src)?);
         }

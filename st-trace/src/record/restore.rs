@@ -47,6 +47,12 @@ pub struct Extent {
     pub types: usize,
     /// Operations.
     pub ops: usize,
+    /// Windows.
+    pub wins: usize,
+    /// Files.
+    pub files: usize,
+    /// Texts.
+    pub texts: usize,
     /// Names of functions outside the call table.
     pub names: usize,
     /// Threads.
@@ -71,6 +77,9 @@ impl RankRecorder {
             groups: self.groups.entries().len(),
             types: self.types.entries().len(),
             ops: self.ops.entries().len(),
+            wins: self.wins.entries().len(),
+            files: self.files.entries().len(),
+            texts: self.texts.entries().len(),
             names: self.names.len(),
             threads: self.threads.len(),
         }
@@ -87,6 +96,9 @@ impl RankRecorder {
             + self.groups.entries().len()
             + self.types.entries().len()
             + self.ops.entries().len()
+            + self.wins.entries().len()
+            + self.files.entries().len()
+            + self.texts.entries().len()
             + self.names.len()
             + self.threads.len()
             + usize::from(!self.options.columns)
@@ -149,6 +161,9 @@ impl RankRecorder {
         adopt(&mut r.groups, &tables.groups, rank)?;
         adopt(&mut r.types, &tables.types, rank)?;
         adopt(&mut r.ops, &tables.ops, rank)?;
+        adopt(&mut r.wins, &tables.wins, rank)?;
+        adopt(&mut r.files, &tables.files, rank)?;
+        adopt(&mut r.texts, &tables.texts, rank)?;
         r.names = tables.names.iter().map(|(id, n)| (n.clone(), *id)).collect();
         for s in &section.symbols {
             let at = r.symbols.len();

@@ -1,4 +1,5 @@
-//! Payload of OBJECTS: communicators, groups, datatypes, operations, and names of functions outside the call table.
+//! Payload of OBJECTS: communicators, windows, files, groups, datatypes, operations, texts, and names of functions outside
+//! the call table.
 //!
 //! Everything that follows from the section's ranks is written as "the section's ranks", so that ranks which made the
 //! same objects have equal payloads; it is decoded for each section that it is in force for.
@@ -14,7 +15,7 @@ use super::numbers::{self, Budget, MOST, Numbers, RUNS, Readers};
 use crate::calls::{CallId, FIRST_UNKNOWN};
 use crate::ints::Sealed;
 use crate::objects::{
-    Comm, Content, Group, Name, Named, Op, Registered, Type, family_of_predefined, name_of,
+    Comm, Content, Group, Joint, Name, Named, Op, Registered, Text, Type, family_of_predefined, name_of,
 };
 use crate::ranklist::RankList;
 use crate::ranks::RankSeq;
@@ -30,7 +31,7 @@ const COPY: usize = SET + RUNS;
 const KIND: usize = COPY + 1;
 /// References to other objects of the table.
 const REFERENCE: usize = KIND + 1;
-/// Members of communicators and groups: sequences.
+/// Members of communicators, windows, files and groups: sequences.
 const MEMBERS: usize = REFERENCE + 1;
 /// Lengths of lists.
 const LENGTH: usize = MEMBERS + RUNS;
@@ -44,7 +45,7 @@ struct Context<'a> {
     ranks: &'a RankList,
     /// The same as a sequence.
     sequence: RankSeq,
-    /// Names met so far in the table, in order, with the first position of each.
+    /// Names that references may be to, in order, with the first position of each.
     names: Vec<Name>,
     positions: HashMap<Name, usize>,
     /// Kinds met so far.
@@ -56,13 +57,17 @@ impl<'a> Context<'a> {
         let (names, positions, kinds) = (Vec::new(), HashMap::new(), Vec::new());
         Self { ranks, sequence: sequence_of(ranks), names, positions, kinds }
     }
-    fn next_table(&mut self) {
-        self.names.clear();
-        self.positions.clear();
+    fn next_table<T: Codec>(&mut self) {
+        if T::OWN_NAMES {
+            self.names.clear();
+            self.positions.clear();
+        }
     }
-    fn met(&mut self, name: Name) {
-        self.positions.entry(name).or_insert(self.names.len());
-        self.names.push(name);
+    fn met<T: Codec>(&mut self, name: Name) {
+        if T::OWN_NAMES {
+            self.positions.entry(name).or_insert(self.names.len());
+            self.names.push(name);
+        }
     }
 }
 
@@ -95,6 +100,8 @@ impl<'a, 'b> In<'a, 'b> {
 
 /// Fields of a kind of object that these ranks have.
 pub(crate) trait Codec: Content + Sized {
+    /// References are to objects of the same table met before; otherwise to those of the table before it.
+    const OWN_NAMES: bool = true;
     fn put(&self, out: &mut Out<'_>, on: &RankList);
     fn get(src: &mut In<'_, '_>, on: &RankList) -> Result<Self, DecodeError>;
 }
@@ -102,9 +109,12 @@ pub(crate) trait Codec: Content + Sized {
 pub(crate) fn encode(tables: &Tables, ranks: &RankList) -> Vec<u8> {
     let mut out = Out { bytes: Vec::new(), numbers: Numbers::new(), context: Context::new(ranks) };
     put_table(&mut out, &tables.comms);
+    put_table(&mut out, &tables.wins);
+    put_table(&mut out, &tables.files);
     put_table(&mut out, &tables.groups);
     put_table(&mut out, &tables.types);
     put_table(&mut out, &tables.ops);
+    put_table(&mut out, &tables.texts);
     put_usize(&mut out.bytes, tables.names.len());
     for (id, name) in &tables.names {
         put_u64(&mut out.bytes, id.0.into());
@@ -123,9 +133,12 @@ pub(crate) fn decode(mut src: &[u8], ranks: &RankList) -> Result<Tables, DecodeE
     let mut src = In::new(bytes, &columns, ranks);
     let tables = Tables {
         comms: get_table(&mut src).field("communicators")?,
+        wins: get_table(&mut src).field("windows")?,
+        files: get_table(&mut src).field("files")?,
         groups: get_table(&mut src).field("groups")?,
         types: get_table(&mut src).field("datatypes")?,
         ops: get_table(&mut src).field("operations")?,
+        texts: get_table(&mut src).field("texts")?,
         names: get_names(&mut src.bytes).field("function names")?,
     };
     finish(src.bytes)?;
@@ -145,7 +158,7 @@ fn get_names(src: &mut &[u8]) -> Result<BTreeMap<CallId, String>, DecodeError> {
 }
 
 fn put_table<T: Codec>(out: &mut Out<'_>, table: &[Entry<T>]) {
-    out.context.next_table();
+    out.context.next_table::<T>();
     put_usize(&mut out.bytes, table.len());
     for e in table {
         let predefined = e.of.first().is_some_and(|(_, o)| e.family == family_of_predefined(o.name));
@@ -157,13 +170,13 @@ fn put_table<T: Codec>(out: &mut Out<'_>, table: &[Entry<T>]) {
         for (ranks, object) in &e.of {
             numbers::put_set(&mut out.numbers, SET, ranks, out.context.ranks);
             put_named(out, object, ranks);
-            out.context.met(object.name);
+            out.context.met::<T>(object.name);
         }
     }
 }
 
 fn get_table<T: Codec>(src: &mut In<'_, '_>) -> Result<Vec<Entry<T>>, DecodeError> {
-    src.context.next_table();
+    src.context.next_table::<T>();
     let n = get_len(&mut src.bytes)?;
     (0..n).map(|i| get_entry(src).nth("entry", i)).collect()
 }
@@ -179,7 +192,7 @@ fn get_entry<T: Codec>(src: &mut In<'_, '_>) -> Result<Entry<T>, DecodeError> {
         let ranks = numbers::get_set(&mut src.numbers, SET, src.context.ranks, &mut src.runs);
         let ranks = ranks.nth("object", i)?;
         let object: Named<T> = get_named(src, &ranks).nth("object", i)?;
-        src.context.met(object.name);
+        src.context.met::<T>(object.name);
         of.push((ranks, object));
     }
     let family = match (family, of.first()) {
@@ -356,5 +369,28 @@ impl Codec for Op {
             1 => Ok(Self { kind, commutes: true }),
             _ => Err(DecodeError::Invalid("neither true nor false")).field("commutes"),
         }
+    }
+}
+
+impl Codec for Joint {
+    const OWN_NAMES: bool = false;
+    fn put(&self, out: &mut Out<'_>, on: &RankList) {
+        put_kind(out, &self.kind);
+        put_reference(out, self.comm);
+        put_members(out, &self.members, on);
+    }
+    fn get(src: &mut In<'_, '_>, on: &RankList) -> Result<Self, DecodeError> {
+        let kind = get_kind(src).field("kind")?;
+        let comm = get_reference(src).field("communicator")?;
+        Ok(Self { kind, comm, members: get_members(src, on).field("members")? })
+    }
+}
+
+impl Codec for Text {
+    fn put(&self, out: &mut Out<'_>, _: &RankList) {
+        put_str(&mut out.bytes, &self.0);
+    }
+    fn get(src: &mut In<'_, '_>, _: &RankList) -> Result<Self, DecodeError> {
+        get_str(&mut src.bytes).map(Self)
     }
 }

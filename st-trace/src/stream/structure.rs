@@ -67,7 +67,7 @@ fn role(slot: &Slot) -> usize {
         (Meaning::Count, _) => 5,
         (Meaning::Ref(_), Lane::Count) => 6,
         (Meaning::Ref(_), _) => 7,
-        (Meaning::Request, _) => 8,
+        (Meaning::Request | Meaning::Info, _) => 8,
         (Meaning::Position, _) => 9,
         (Meaning::Flag, _) => 10,
         (Meaning::Times, _) => 11,

@@ -8,7 +8,7 @@ use crate::calls::{CallId, CallTable, FIRST_UNKNOWN, LANES};
 use crate::columns::{Chunk, Column};
 use crate::ints::Sealed;
 use crate::lanes::LaneSum;
-use crate::objects::{Comm, Group, Named, Op, Type};
+use crate::objects::{Comm, Group, Joint, Named, Op, Text, Type};
 use crate::ranklist::RankList;
 use crate::ranklist_notation::parse as ranks;
 use crate::ranks::{RankSeq, Run};
@@ -92,6 +92,9 @@ pub(super) fn header_line(s: &mut Section, first: &str, w: &mut Words<'_>) -> Pa
         "group" => s.tables.groups.push(Entry { family: hex(w, "a family")?, of: Vec::new() }),
         "type" => s.tables.types.push(Entry { family: hex(w, "a family")?, of: Vec::new() }),
         "op" => s.tables.ops.push(Entry { family: hex(w, "a family")?, of: Vec::new() }),
+        "win" => s.tables.wins.push(Entry { family: hex(w, "a family")?, of: Vec::new() }),
+        "file" => s.tables.files.push(Entry { family: hex(w, "a family")?, of: Vec::new() }),
+        "text" => s.tables.texts.push(Entry { family: hex(w, "a family")?, of: Vec::new() }),
         "name" => {
             s.tables.names.insert(CallId(number(w, "a function's number")?), text(w, "a name")?);
         }
@@ -172,7 +175,12 @@ pub(super) fn object(s: &mut Section, w: &mut Words<'_>) -> Parsed<()> {
     let (on, name, copy) = (set(w)?, hex(w, "a name")?, number(w, "a copy")?);
     let t = &mut s.tables;
     // Tables are written one after the other, so the last one that has an entry is the open one.
-    if let Some(e) = t.ops.last_mut() {
+    if let Some(e) = t.texts.last_mut() {
+        e.of.push((on, Named { name, copy, content: Text(text(w, "a text")?) }));
+    } else if let Some(e) = t.files.last_mut().or(t.wins.last_mut()) {
+        let (kind, comm) = (text(w, "a kind")?, hex(w, "a communicator")?);
+        e.of.push((on, Named { name, copy, content: Joint { kind, comm, members: sequence(w)? } }));
+    } else if let Some(e) = t.ops.last_mut() {
         let kind = text(w, "a kind")?;
         e.of.push((on, Named { name, copy, content: Op { kind, commutes: number(w, "true or false")? } }));
     } else if let Some(e) = t.types.last_mut() {

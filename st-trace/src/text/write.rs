@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use super::{DEEPEST, flat, ints};
 use crate::calls::{CallTable, Slot};
 use crate::columns::Column;
-use crate::objects::{Comm, Group, Named, Op, Type};
+use crate::objects::{Comm, Group, Joint, Named, Op, Text, Type};
 use crate::ranklist::RankList;
 use crate::ranklist_notation::print as ranks;
 use crate::ranks::RankSeq;
@@ -46,6 +46,9 @@ fn section(s: &Section, to: &mut impl Write) -> io::Result<()> {
     table(&s.tables.groups, "group", group, to)?;
     table(&s.tables.types, "type", datatype, to)?;
     table(&s.tables.ops, "op", op, to)?;
+    table(&s.tables.wins, "win", joint, to)?;
+    table(&s.tables.files, "file", joint, to)?;
+    table(&s.tables.texts, "text", text, to)?;
     for (id, name) in &s.tables.names {
         writeln!(to, " name {} {}", id.0, quote(name))?;
     }
@@ -140,6 +143,14 @@ fn datatype(t: &Type) -> String {
 
 fn op(o: &Op) -> String {
     format!("{} {}", quote(&o.kind), o.commutes)
+}
+
+fn joint(j: &Joint) -> String {
+    format!("{} {:x} {}", quote(&j.kind), j.comm, sequence(&j.members))
+}
+
+fn text(t: &Text) -> String {
+    quote(&t.0)
 }
 
 fn thread(s: &Section, t: &Thread, to: &mut impl Write) -> io::Result<()> {

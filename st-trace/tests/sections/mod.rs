@@ -1,10 +1,10 @@
 //! Sections to test with, built as a recorder builds them.
 
 use proptest::prelude::*;
-use st_trace::calls::{CallTable, Slot};
+use st_trace::calls::{CallId, CallTable, Slot};
 use st_trace::columns::{Chunk, Column};
 use st_trace::ints::Sealed;
-use st_trace::objects::{Comm, Op, Type};
+use st_trace::objects::{Comm, Joint, Op, Type};
 use st_trace::ranklist::RankList;
 use st_trace::ranks::RankSeq;
 use st_trace::record::{Options, RankRecorder};
@@ -48,6 +48,11 @@ fn recorder(rank: u32) -> RankRecorder {
     r.types.create(st_trace::calls::CallId(220), 5, vector.clone());
     r.types.create(st_trace::calls::CallId(220), 5, vector);
     r.ops.predefined(Op { kind: "MPI_SUM".into(), commutes: true });
+    let joint = |kind: &str| Joint { kind: kind.into(), comm: 7, members: RankSeq::first(3) };
+    r.wins.create(CallId(793), 6, joint("MPI_Win_create"));
+    let comm = r.comms.get(0).unwrap().name;
+    r.files.create(CallId(540), 6, Joint { comm, ..joint("MPI_File_open") });
+    r.text(CallId(540), 6, "a file named \"é\"".into());
     let program = r.sites.module(Module { path: "/bin/a \"b\"".into(), build_id: "ab12".into() });
     let library = r.sites.module(Module { path: "/lib/libé.so".into(), build_id: String::new() });
     for offset in 0..4 {

@@ -148,19 +148,28 @@ fn instead(role: &str) -> &'static [&'static str] {
         "inplace" | "flag" | "flags" => &["int", "type"],
         "newrequest" | "startrequest" | "freerequest" | "cancelrequest" | "queryrequest" | "newmessage"
         | "message" | "requests" | "startrequests" => &["_", "status"],
+        "win" | "newwin" | "freewin" | "file" | "newfile" | "freefile" | "text" | "outtext" => {
+            &["int", "type", "flag"]
+        }
+        "info" | "newinfo" | "freeinfo" => &["count", "type", "flag"],
+        "iostatus" => &["_", "status"],
+        "buflen" => &["flag", "int"],
         "comm" | "newcomm" | "freecomm" | "group" | "newgroup" | "freegroup" | "op" | "newop" | "freeop" => {
             &["int", "type", "flag"]
         }
-        "type" | "newtype" | "freetype" | "committype" | "types" | "roottype" => &["int", "op", "flag"],
-        "outcompare" | "outtopo" | "splittype" | "typeclass" | "arrayorder" | "distribs" => {
-            &["count", "type"]
+        "type" | "newtype" | "freetype" | "committype" | "types" | "roottype" | "origintype" | "outtype" => {
+            &["int", "op", "flag"]
         }
+        "locktype" | "whence" | "assert" | "amode" | "outamode" | "outcompare" | "outtopo" | "splittype"
+        | "typeclass" | "arrayorder" | "distribs" => &["count", "type"],
         _ => &["flag", "type", "op", "comm"],
     }
 }
 
 /// Roles whose slots have names of their own.
-const FIXED: [&str; 12] = [
+const FIXED: [&str; 14] = [
+    "iostatus",
+    "buflen",
     "inplace",
     "newrequest",
     "startrequest",

@@ -176,6 +176,9 @@ fn object_name(section: &Section, object: Object, word: i64) -> String {
         Object::Group => label(&t.groups, word),
         Object::Type => label(&t.types, word),
         Object::Op => label(&t.ops, word),
+        Object::Win => label(&t.wins, word),
+        Object::File => label(&t.files, word),
+        Object::Text => label(&t.texts, word),
     };
     name.unwrap_or_else(|| if word < 0 { "-".into() } else { word.to_string() })
 }

@@ -85,28 +85,42 @@ impl<'a> Params<'a> {
                     None => quote!(let v = #value; c.push(v);),
                 });
             }
+            "origincount" | "origintype" => self.origin(i, p),
+            "targetdisp" => {
+                let (win, target) = (self.need("win")?, self.need("target")?);
+                self.before(quote!(let v = c.target_disp(#win.raw(), #target, #a.word()); c.push(v);));
+            }
+            "assert" => self.before(quote!(c.push(normal::assertion(#a));)),
+            "buflen" => self.buflen(i),
+            "text" => self.before(quote!(let v = c.text(#a); c.push(v);)),
             "int" | "aint" | "key" => self.before(quote!(c.push(#a.word());)),
-            "color" | "arrayorder" | "splittype" | "typeclass" => {
+            "color" | "arrayorder" | "splittype" | "typeclass" | "amode" | "locktype" | "whence" => {
                 let f = format_ident!("{}", p.role);
                 self.before(quote!(c.push(normal::#f(#a));));
             }
-            "dest" | "source" | "root" | "leader" | "peer" => self.before(quote!(c.push(normal::rank(#a));)),
+            "dest" | "source" | "root" | "leader" | "peer" | "target" => {
+                self.before(quote!(c.push(normal::rank(#a));))
+            }
             "tag" => self.before(quote!(c.push(normal::tag(#a));)),
-            "comm" | "group" => {
+            "comm" | "group" | "win" | "file" | "info" => {
                 let f = format_ident!("{}", p.role);
                 self.before(quote!(let v = c.#f(#a.raw()); c.push(v);));
             }
             "committype" => self.before(quote!(let v = c.datatype((*#a).raw()); c.push(v);)),
-            "freecomm" | "freegroup" | "freetype" | "freeop" => self.free(i, p),
-            "newcomm" | "newgroup" | "newtype" | "newop" => self.create(i, p),
-            "outint" | "outaint" | "outcount64" | "flag" | "outcompare" | "outtopo" | "outpeer" => {
-                self.output(i, p)
+            "freecomm" | "freegroup" | "freetype" | "freeop" | "freewin" | "freefile" | "freeinfo" => {
+                self.free(i, p);
             }
+            "newcomm" | "newgroup" | "newtype" | "newop" | "newwin" | "newfile" | "newinfo" => {
+                self.create(i, p);
+            }
+            "outint" | "outaint" | "outcount64" | "flag" | "outcompare" | "outtopo" | "outpeer"
+            | "outamode" | "outtype" | "outtext" => self.output(i, p),
             "newrequest" | "newmessage" | "message" | "startrequest" | "freerequest" | "cancelrequest"
             | "queryrequest" => {
                 self.request(i, p);
             }
             "status" => self.status(i)?,
+            "iostatus" => self.iostatus(i),
             "completed" => self.completed(i)?,
             r => return Err(format!("no code for role {r}")),
         }
@@ -133,16 +147,52 @@ impl<'a> Params<'a> {
             "outcompare" => quote!(normal::compare(*#a)),
             "outtopo" => quote!(normal::topology(*#a)),
             "outpeer" => quote!(normal::rank(*#a)),
+            "outamode" => quote!(normal::amode(*#a)),
+            "outtype" => quote!(c.datatype((*#a).raw())),
+            "outtext" => {
+                let room = self.room();
+                quote!(c.text_within(#a, #room))
+            }
             _ => quote!((*#a).word()),
         };
-        let default = if p.role == "flag" { quote!(0) } else { quote!(NONE) };
+        let default = match p.role.as_str() {
+            "flag" => quote!(0),
+            "outtype" | "outtext" => quote!(NULL),
+            _ => quote!(NONE),
+        };
         self.before(quote!(#at = c.reserve(#default);));
         let failed = if p.role == "flag" && self.row.properties.poll {
             quote!(if *#a == 0 { c.poll_failed(); })
         } else {
             quote!()
         };
-        self.after(quote!(let v = #value; c.set(#at, v); #failed));
+        let set = quote!(let v = #value; c.set(#at, v););
+        // What is there only if the call says so.
+        let condition = self.role("flag").filter(|_| ["outtext", "outint"].contains(&p.role.as_str()));
+        self.after(match condition {
+            Some(flag) => quote!(if *#flag != 0 { #set }),
+            None => quote!(#set #failed),
+        });
+    }
+
+    /// A length that the call reads and writes.
+    fn buflen(&mut self, i: usize) {
+        let (a, at) = (argument(i), self.place(i));
+        self.variable(quote!(let mut room = 0i64;));
+        self.before(quote!(room = (*#a).word(); c.push(room); #at = c.reserve(NONE);));
+        let flag = self.role("flag").map_or_else(|| quote!(true), |f| quote!(*#f != 0));
+        self.after(quote!(if #flag { let v = (*#a).word(); c.set(#at, v); }));
+    }
+
+    /// Number of bytes that the program has room for in a text that the call returns.
+    fn room(&self) -> TokenStream {
+        if self.role("buflen").is_some() {
+            return quote!(room);
+        }
+        match self.row.params.iter().position(|p| p.name == "valuelen").map(argument) {
+            Some(n) => quote!(#n.word() + 1),
+            None => quote!(i64::MAX),
+        }
     }
 
     fn before(&mut self, t: TokenStream) {
@@ -165,6 +215,9 @@ impl<'a> Params<'a> {
     }
     fn role(&self, role: &str) -> Option<Ident> {
         self.role_index(role).map(argument)
+    }
+    fn need(&self, role: &str) -> Result<Ident, String> {
+        self.role(role).ok_or_else(|| format!("no parameter of role {role}"))
     }
 }
 

@@ -11,12 +11,27 @@ impl Params<'_> {
             "freecomm" => ("comm", "free_comm"),
             "freegroup" => ("group", "free_group"),
             "freetype" => ("datatype", "free_type"),
+            "freewin" => ("win", "free_win"),
+            "freefile" => ("file", "free_file"),
+            "freeinfo" => ("info", "free_info"),
             _ => ("op", "free_op"),
         };
         let (lookup, free) = (format_ident!("{lookup}"), format_ident!("{free}"));
         self.variable(quote!(let mut #h = 0u64;));
         self.before(quote!(#h = (*#a).raw(); let v = c.#lookup(#h); c.push(v);));
         self.after(quote!(c.#free(#h);));
+    }
+
+    /// What describes the origin's buffer means nothing to an operation that does not read it (MPI-3.1, 11.3.4): there may
+    /// be no type.
+    pub(super) fn origin(&mut self, i: usize, p: &Param) {
+        let a = argument(i);
+        let (value, absent) = match p.role.as_str() {
+            "origincount" => (quote!(#a.word()), quote!(0)),
+            _ => (quote!(c.datatype(#a.raw())), quote!(NULL)),
+        };
+        let op = self.role("op").map_or_else(|| quote!(true), |op| quote!(!c.is_no_op(#op.raw())));
+        self.before(quote!(let v = if #op { #value } else { #absent }; c.push(v);));
     }
 
     pub(super) fn create(&mut self, i: usize, p: &Param) {
@@ -33,6 +48,11 @@ impl Params<'_> {
                 quote!(let v = c.new_comm(#comm, (*#a).raw());)
             }
             "newgroup" => quote!(let v = c.new_group((*#a).raw());),
+            "newwin" | "newfile" => {
+                let (comm, new) = (first("comm"), format_ident!("new_{}", &p.role[3..]));
+                quote!(let v = c.#new(#comm, (*#a).raw());)
+            }
+            "newinfo" => quote!(let v = c.info((*#a).raw());),
             "newtype" => quote!(let v = c.new_type((*#a).raw());),
             _ => {
                 let commute = self.row.params.iter().position(|p| p.name == "commute").map(argument);

@@ -12,6 +12,7 @@ impl Params<'_> {
             self.row.base().contains("recv") || self.row.base().contains("Recv"),
             self.row.base().ends_with("_init"),
         );
+        let sized = self.row.name.starts_with("MPI_File_i");
         let wildcard = self.wildcard();
         match p.role.as_str() {
             "newrequest" => {
@@ -19,7 +20,7 @@ impl Params<'_> {
                 let promise =
                     self.role_index("newcomm").map(argument).map(|n| quote!(c.keep_promise(#n, promised);));
                 self.after(quote! {
-                    let v = c.new_request(#a, Kind { receive: #receive, persistent: #persistent, wildcard: #wildcard });
+                    let v = c.new_request(#a, Kind { receive: #receive, sized: #sized, persistent: #persistent, wildcard: #wildcard });
                     c.set(#at, v);
                     #promise
                 });
@@ -64,6 +65,13 @@ impl Params<'_> {
             None => quote!(c.status(#at, #a, #wildcard);),
         });
         Ok(())
+    }
+
+    pub(super) fn iostatus(&mut self, i: usize) {
+        let (a, at) = (argument(i), self.place(i));
+        self.variable(quote!(let mut #a = #a;));
+        self.before(quote!(#at = c.reserve(-1); #a = c.own_iostatus(#a);));
+        self.after(quote!(c.iostatus(#at, #a);));
     }
 
     pub(super) fn completed(&mut self, i: usize) -> Result<(), String> {
