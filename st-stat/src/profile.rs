@@ -12,7 +12,8 @@ use st_trace::values::NONE;
 pub struct SymTotals {
     /// Calls, poll series expanded.
     pub calls: u64,
-    /// Bytes: what sends, collectives and one-sided calls hand over; what receives and completions got.
+    /// Bytes: what sends, collectives and one-sided calls hand over; what receives and completions got; what was read from
+    /// and written to files.
     pub bytes: u128,
     /// Total time in the call, ns.
     pub time: u128,
@@ -42,9 +43,9 @@ pub struct RankTotals {
     pub rank: u32,
     /// Calls.
     pub calls: u64,
-    /// World ranks that it sends to point to point.
+    /// World ranks that it sends to point to point, or whose windows it reaches.
     pub neighbours: BTreeSet<i64>,
-    /// Bytes sent point to point.
+    /// Bytes sent point to point and moved by one-sided calls.
     pub sent: u128,
 }
 
@@ -138,6 +139,9 @@ impl Facts {
         let tables = &section.tables;
         let mut rest = words;
         let (mut dest, mut peers) = (None, None);
+        let one_sided = row.slot("targetdisp").is_some();
+        // Atomic operations on one element have no count.
+        self.count = u128::from(one_sided && row.slot("targetcount").is_none());
         for slot in &row.slots {
             let Some((&first, tail)) = rest.split_first() else { break };
             let n = if slot.list { usize::try_from(first).unwrap_or(0) } else { 1 };
@@ -151,28 +155,40 @@ impl Facts {
                 // Datatype queries and constructors name types too, but hand no data over.
                 Meaning::Ref(Object::Type) if !self.size_known && !slot.list && moves_data(row) => {
                     let size = mine.first().and_then(|&t| Tables::find(&tables.types, t, rank));
+                    if one_sided && size.is_none() {
+                        // Nothing goes out; what comes back is next.
+                        continue;
+                    }
                     self.sent += self.count * size.map_or(0, |t| u128::try_from(t.content.size).unwrap_or(0));
                     self.size_known = true;
                 }
                 Meaning::Rank
-                    if slot.name == "dest" && row.slot("count").or(row.slot("sendcount")).is_some() =>
+                    if slot.name == "dest" && row.slot("count").or(row.slot("sendcount")).is_some()
+                        || slot.name == "target" && one_sided =>
                 {
                     dest = mine.first().copied().filter(|&d| d >= 0);
                 }
                 Meaning::Ref(Object::Comm) if peers.is_none() => {
-                    peers = mine.first().and_then(|&c| Tables::find(&tables.comms, c, rank));
+                    let comm = mine.first().and_then(|&c| Tables::find(&tables.comms, c, rank));
+                    peers = comm.map(|c| c.content.peers());
+                }
+                Meaning::Ref(Object::Win) if peers.is_none() => {
+                    let win = mine.first().and_then(|&w| Tables::find(&tables.wins, w, rank));
+                    peers = win.map(|w| &w.content.members);
                 }
                 _ => {}
             }
         }
-        self.dest = dest.and_then(|d| peers?.content.peers().get(u64::try_from(d).ok()?));
+        self.dest = dest.and_then(|d| peers?.get(u64::try_from(d).ok()?));
     }
 }
 
-/// Whether a call's count and type say what it hands over: not a receive (its status says more), nor a local call.
+/// Whether a call's count and type say what it hands over: not a receive, nor a read or write of a file (their statuses say
+/// more), nor a local call.
 fn moves_data(row: &Row) -> bool {
     !row.properties.local
         && row.slot("bytes").is_none()
+        && row.slot("file").is_none()
         && !(row.slot("source").is_some() && row.slot("dest").is_none())
         || row.slot("dest").is_some()
 }

@@ -95,7 +95,7 @@ fn parameters(out: &mut Map<String, Value>, row: &Row, section: &Section, rank: 
             slots.by_ref().take(3).for_each(drop);
             continue;
         }
-        let role = row.params.iter().find(|p| p.name == slot.name).map_or("", |p| p.role.as_str());
+        let role = role(row, slot);
         let each = |w: &i64| value(slot, role, *w, section, rank);
         let v = if slot.list {
             words.iter().map(each).collect()
@@ -162,14 +162,30 @@ pub fn plain(slot: &Slot, word: i64) -> Value {
     }
 }
 
+/// A word whose meaning needs no table.
+#[must_use]
+pub fn word(row: &Row, slot: &Slot, word: i64) -> Value {
+    by_role(slot, role(row, slot), word)
+}
+
+fn by_role(slot: &Slot, role: &str, word: i64) -> Value {
+    match slot.meaning {
+        Meaning::Int | Meaning::Count => named(role, word).unwrap_or_else(|| plain(slot, word)),
+        _ => plain(slot, word),
+    }
+}
+
+fn role<'a>(row: &'a Row, slot: &Slot) -> &'a str {
+    row.params.iter().find(|p| p.name == slot.name).map_or("", |p| p.role.as_str())
+}
+
 fn value(slot: &Slot, role: &str, word: i64, section: &Section, rank: u32) -> Value {
     match slot.meaning {
         Meaning::Ref(_) if word == values::NULL => Value::Null,
         Meaning::Ref(object) => {
             section.tables.label(object, word, rank).map_or_else(|| word.into(), Value::from)
         }
-        Meaning::Int | Meaning::Count => named(role, word).unwrap_or_else(|| plain(slot, word)),
-        _ => plain(slot, word),
+        _ => by_role(slot, role, word),
     }
 }
 

@@ -2,6 +2,11 @@
 #include "oracle.h"
 #include <unistd.h>
 
+/* MPICH cannot read or write by types from the functions for large counts. */
+#undef MPI_Type_contiguous
+#undef MPI_Type_create_hindexed
+#undef MPI_Type_create_resized
+
 #define W MPI_COMM_WORLD
 enum { N = 16, PART = 1024 }; /* integers in a buffer, bytes of a rank in the file */
 
@@ -27,7 +32,7 @@ static void properties(void)
     MPI_Group group;
     MPI_Info info;
     MPI_Offset n;
-    MPI_Aint extent;
+    PLACE extent;
     int v;
     MPI_File_set_size(f, 4000);
     say("MPI_File_set_size file=f size=4000");
@@ -327,6 +332,7 @@ int main(int argc, char **argv)
     oracle_rank = rank;
     for (i = 0; i < N; i++)
         out[i] = 10 * rank + i;
+    oracle_small = 1;
     MPI_Type_contiguous(2, MPI_INT, &pair);
     say("MPI_Type_contiguous count=2 type=MPI_INT newtype=new:pair");
     MPI_Type_commit(&pair);
@@ -337,6 +343,7 @@ int main(int argc, char **argv)
     say("MPI_Type_create_resized type=two lb=0 extent=12 newtype=new:gaps");
     MPI_Type_commit(&gaps);
     say("MPI_Type_commit committype=gaps");
+    oracle_small = 0;
     if (rank == 0) {
         const char *dir = getenv("TMPDIR");
         int fd;
@@ -380,6 +387,6 @@ int main(int argc, char **argv)
     say("MPI_Finalize");
     oracle_write();
     if (rank == 0)
-        printf("c_io: ok %ld\n", total);
+        printf(PROGRAM("io") ": ok %ld\n", total);
     return 0;
 }

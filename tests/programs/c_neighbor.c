@@ -33,7 +33,9 @@ static void finish(void)
 /* From nin neighbours, to nout ones, on the communicator called name. */
 static void blocking(MPI_Comm comm, const char *name, int nin, int nout)
 {
-    int sendcounts[MOST], recvcounts[MOST], sdispls[MOST], rdispls[MOST], i;
+    COUNT sendcounts[MOST], recvcounts[MOST];
+    DISPL sdispls[MOST], rdispls[MOST];
+    int i;
     MPI_Neighbor_allgather(out, 6, MPI_INT, in, 3, pair, comm);
     say("MPI_Neighbor_allgather sendcount=6 sendtype=MPI_INT recvcount=3 recvtype=pair comm=%s", name);
     take();
@@ -42,7 +44,7 @@ static void blocking(MPI_Comm comm, const char *name, int nin, int nout)
         rdispls[i] = 9 * i + 1;
     }
     MPI_Neighbor_allgatherv(out, 2, pair, in, recvcounts, rdispls, MPI_INT, comm);
-    say("MPI_Neighbor_allgatherv sendcount=2 sendtype=pair recvcounts=%D displs=%D recvtype=MPI_INT comm=%s", nin,
+    say("MPI_Neighbor_allgatherv sendcount=2 sendtype=pair recvcounts=%N displs=%V recvtype=MPI_INT comm=%s", nin,
         recvcounts, nin, rdispls, name);
     take();
     MPI_Neighbor_alltoall(out, 2, MPI_INT, in, 1, pair, comm);
@@ -55,7 +57,7 @@ static void blocking(MPI_Comm comm, const char *name, int nin, int nout)
         sdispls[i] = 2 * i;
     }
     MPI_Neighbor_alltoallv(out, sendcounts, sdispls, MPI_INT, in, recvcounts, rdispls, pair, comm);
-    say("MPI_Neighbor_alltoallv sendcounts=%D sdispls=[] sendtype=MPI_INT recvcounts=%D rdispls=%D recvtype=pair comm=%s",
+    say("MPI_Neighbor_alltoallv sendcounts=%N sdispls=[] sendtype=MPI_INT recvcounts=%N rdispls=%V recvtype=pair comm=%s",
         nout, sendcounts, nin, recvcounts, nin, rdispls, name);
     take();
 }
@@ -75,7 +77,8 @@ static const char *types(int n, const char *what)
 
 static void words(MPI_Comm comm, const char *name, int nin, int nout)
 {
-    int sendcounts[MOST], recvcounts[MOST], i;
+    COUNT sendcounts[MOST], recvcounts[MOST];
+    int i;
     MPI_Aint sdispls[MOST], rdispls[MOST];
     MPI_Datatype sendtypes[MOST], recvtypes[MOST];
     for (i = 0; i < nin; i++) {
@@ -89,12 +92,12 @@ static void words(MPI_Comm comm, const char *name, int nin, int nout)
         sendtypes[i] = pair;
     }
     MPI_Neighbor_alltoallw(out, sendcounts, sdispls, sendtypes, in, recvcounts, rdispls, recvtypes, comm);
-    say("MPI_Neighbor_alltoallw sendcounts=%D sdispls=%A sendtypes=%s recvcounts=%D rdispls=%A recvtypes=%s comm=%s", nout,
+    say("MPI_Neighbor_alltoallw sendcounts=%N sdispls=%A sendtypes=%s recvcounts=%N rdispls=%A recvtypes=%s comm=%s", nout,
         sendcounts, nout, sdispls, types(nout, "pair"), nin, recvcounts, nin, rdispls, types(nin, "MPI_INT"), name);
     take();
     MPI_Ineighbor_alltoallw(out, sendcounts, sdispls, sendtypes, in, recvcounts, rdispls, recvtypes, comm, &q[1]);
     s[1] = slot_send();
-    say("MPI_Ineighbor_alltoallw sendcounts=%D sdispls=%A sendtypes=%s recvcounts=%D rdispls=%A recvtypes=%s comm=%s "
+    say("MPI_Ineighbor_alltoallw sendcounts=%N sdispls=%A sendtypes=%s recvcounts=%N rdispls=%A recvtypes=%s comm=%s "
         "request=%q", nout, sendcounts, nout, sdispls, types(nout, "pair"), nin, recvcounts, nin, rdispls,
         types(nin, "MPI_INT"), name, s[1]);
     finish();
@@ -102,7 +105,9 @@ static void words(MPI_Comm comm, const char *name, int nin, int nout)
 
 static void starting(MPI_Comm comm, const char *name, int nin, int nout)
 {
-    int sendcounts[MOST], recvcounts[MOST], sdispls[MOST], rdispls[MOST], i;
+    COUNT sendcounts[MOST], recvcounts[MOST];
+    DISPL sdispls[MOST], rdispls[MOST];
+    int i;
     MPI_Ineighbor_allgather(out, 8, MPI_INT, in, 4, pair, comm, &q[1]);
     s[1] = slot_send();
     say("MPI_Ineighbor_allgather sendcount=8 sendtype=MPI_INT recvcount=4 recvtype=pair comm=%s request=%q", name, s[1]);
@@ -113,7 +118,7 @@ static void starting(MPI_Comm comm, const char *name, int nin, int nout)
     }
     MPI_Ineighbor_allgatherv(out, 3, pair, in, recvcounts, rdispls, MPI_INT, comm, &q[1]);
     s[1] = slot_send();
-    say("MPI_Ineighbor_allgatherv sendcount=3 sendtype=pair recvcounts=%D displs=%D recvtype=MPI_INT comm=%s request=%q",
+    say("MPI_Ineighbor_allgatherv sendcount=3 sendtype=pair recvcounts=%N displs=%V recvtype=MPI_INT comm=%s request=%q",
         nin, recvcounts, nin, rdispls, name, s[1]);
     finish();
     MPI_Ineighbor_alltoall(out, 1, pair, in, 2, MPI_INT, comm, &q[1]);
@@ -130,7 +135,7 @@ static void starting(MPI_Comm comm, const char *name, int nin, int nout)
     }
     MPI_Ineighbor_alltoallv(out, sendcounts, sdispls, pair, in, recvcounts, rdispls, MPI_INT, comm, &q[1]);
     s[1] = slot_send();
-    say("MPI_Ineighbor_alltoallv sendcounts=%D sdispls=%D sendtype=pair recvcounts=%D rdispls=[] recvtype=MPI_INT comm=%s "
+    say("MPI_Ineighbor_alltoallv sendcounts=%N sdispls=%V sendtype=pair recvcounts=%N rdispls=[] recvtype=MPI_INT comm=%s "
         "request=%q", nout, sendcounts, nout, sdispls, nin, recvcounts, name, s[1]);
     finish();
 }
@@ -219,6 +224,6 @@ int main(int argc, char **argv)
     say("MPI_Finalize");
     oracle_write();
     if (rank == 0)
-        printf("c_neighbor: ok %ld\n", total);
+        printf(PROGRAM("neighbor") ": ok %ld\n", total);
     return 0;
 }

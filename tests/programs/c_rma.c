@@ -251,7 +251,8 @@ static void shared(void)
     MPI_Comm node;
     MPI_Win win;
     MPI_Aint bytes;
-    int *mine, *theirs, unit, me;
+    int *mine, *theirs, me;
+    DISPL unit;
     MPI_Comm_split_type(W, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
     say("MPI_Comm_split_type comm=MPI_COMM_WORLD splittype=MPI_COMM_TYPE_SHARED key=0 newcomm=new:node");
     MPI_Comm_rank(node, &me);
@@ -269,7 +270,8 @@ static void shared(void)
     say("MPI_Win_shared_query win=common target=1 size=192 dispunit=8");
     sum += theirs[3] + unit + bytes;
     MPI_Win_shared_query(win, MPI_PROC_NULL, &bytes, &unit, &theirs);
-    say("MPI_Win_shared_query win=common target=MPI_PROC_NULL size=%l dispunit=%d", (long long)bytes, unit);
+    say("MPI_Win_shared_query win=common target=MPI_PROC_NULL size=%l dispunit=%d", (long long)bytes,
+        (int)unit);
     MPI_Win_unlock_all(win);
     say("MPI_Win_unlock_all win=common");
     MPI_Win_free(&win);
@@ -340,6 +342,6 @@ int main(int argc, char **argv)
     say("MPI_Finalize");
     oracle_write();
     if (rank == 0)
-        printf("c_rma: ok %ld\n", total);
+        printf(PROGRAM("rma") ": ok %ld\n", total);
     return 0;
 }

@@ -5,12 +5,12 @@ use std::io::Write;
 
 use anyhow::Result;
 use st_tool::Output;
-use st_trace::calls::{CallTable, Meaning, Object, Slot};
+use st_trace::calls::{CallTable, Meaning, Object, Row, Slot};
 use st_trace::form::SPECIAL;
 use st_trace::header::Header;
 use st_trace::ints::Sealed;
 use st_trace::json;
-use st_trace::objects::Content;
+use st_trace::objects::{Content, Text};
 use st_trace::ranklist_notation;
 use st_trace::section::{Elastic, Entry, Form, Section, SlotStreams, Symbol, Thread};
 use st_trace::text;
@@ -96,13 +96,15 @@ fn tree(section: &Section, thread: &Thread, out: &mut Output) -> Result<()> {
 fn leaf(section: &Section, symbol: &Symbol, times: &str, params: &[SlotStreams]) -> String {
     let name = section.tables.names.get(&symbol.call).cloned().unwrap_or_else(|| symbol.call.to_string());
     let mut line = format!("{name}{times} [site {}]", symbol.site);
-    for (slot, streams) in CallTable::builtin().slots(symbol.call).iter().zip(params) {
+    let row = CallTable::builtin().get(symbol.call);
+    let pairs = row.into_iter().flat_map(|row| row.slots.iter().zip(params).map(move |(s, p)| (row, s, p)));
+    for (row, slot, streams) in pairs {
         let _ = write!(line, " {}=", slot.name);
         if let Some(lens) = &streams.lens {
             let _ = write!(line, "{} of ", values(section, lens, &|v| v.to_string()));
         }
         let form = streams.values.form;
-        line.push_str(&values(section, &streams.values, &|v| value(section, slot, form, v)));
+        line.push_str(&values(section, &streams.values, &|v| value(section, row, slot, form, v)));
     }
     if symbol.error != 0 {
         let class = st_trace::values::error_class(symbol.error);
@@ -141,7 +143,7 @@ fn short(stream: &str) -> String {
 }
 
 /// A word as JSON would name it; relative peers as `me+1`, others by their form.
-fn value(section: &Section, slot: &Slot, form: Form, word: i64) -> String {
+fn value(section: &Section, row: &Row, slot: &Slot, form: Form, word: i64) -> String {
     if form != Form::Absolute && word > -SPECIAL / 2 {
         return match form {
             Form::Xor => format!("me^{word}"),
@@ -154,7 +156,7 @@ fn value(section: &Section, slot: &Slot, form: Form, word: i64) -> String {
     let word = if form == Form::Absolute { word } else { word.wrapping_add(SPECIAL) };
     match slot.meaning {
         Meaning::Ref(object) => object_name(section, object, word),
-        _ => json::bare(&json::plain(slot, word)),
+        _ => json::bare(&json::word(row, slot, word)),
     }
 }
 
@@ -170,6 +172,14 @@ fn object_name(section: &Section, object: Object, word: i64) -> String {
         // Different objects made in the same place, as the row communicators of a grid.
         Some(format!("{}#{word}", kind.split('-').next().unwrap_or(&kind)))
     }
+    /// Texts have no kind that they share.
+    fn texts(table: &[Entry<Text>], word: i64) -> Option<String> {
+        let entry = table.get(usize::try_from(word).ok()?)?;
+        match &entry.of[..] {
+            [(_, only)] => Some(only.label()),
+            many => Some(format!("({} texts)", many.len())),
+        }
+    }
     let t = &section.tables;
     let name = match object {
         Object::Comm => label(&t.comms, word),
@@ -178,7 +188,7 @@ fn object_name(section: &Section, object: Object, word: i64) -> String {
         Object::Op => label(&t.ops, word),
         Object::Win => label(&t.wins, word),
         Object::File => label(&t.files, word),
-        Object::Text => label(&t.texts, word),
+        Object::Text => texts(&t.texts, word),
     };
     name.unwrap_or_else(|| if word < 0 { "-".into() } else { word.to_string() })
 }
