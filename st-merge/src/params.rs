@@ -223,7 +223,9 @@ fn values(section: &Section, at: SlotAt, rank: u32) -> Vec<i64> {
 /// Who a rank is in the communicators or windows that a symbol's calls name, if it is the same in all of them.
 fn own(section: &Section, streams: &[SlotStreams], slots: &[Slot], rank: u32) -> Option<Own> {
     let base = slots.iter().enumerate().find_map(|(i, s)| Some((i, s.base()?)));
-    let Some((at, kind)) = base else { return Some(section.own((Object::Comm, -1), rank).unwrap_or_default()) };
+    let Some((at, kind)) = base else {
+        return Some(section.own((Object::Comm, -1), rank).unwrap_or_default());
+    };
     let e = &streams.get(at)?.values;
     let class = match e.streams.len() {
         1 => 0,

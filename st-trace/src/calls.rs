@@ -225,10 +225,10 @@ impl Row {
     pub fn slot(&self, name: &str) -> Option<usize> {
         self.slots.iter().position(|s| s.name == name)
     }
-    /// Index of the first slot that refers to a communicator or window: the one that rank slots are ranks of.
+    /// Index of the first slot that refers to a communicator.
     #[must_use]
-    pub fn base_slot(&self) -> Option<usize> {
-        self.slots.iter().position(|s| s.base().is_some())
+    pub fn comm_slot(&self) -> Option<usize> {
+        self.slots.iter().position(|s| s.meaning == Meaning::Ref(Object::Comm))
     }
 }
 
