@@ -19,6 +19,9 @@ pub struct Args {
     /// Keep exact times: the file is then a merged structure and a column per rank
     #[arg(long)]
     pub keep_columns: bool,
+    /// Threads, 0 for one per processor; the result is the same with any number
+    #[arg(short, long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=1024))]
+    pub jobs: u16,
     /// How inputs are read.
     #[command(flatten)]
     pub input: StreamIn,
@@ -28,4 +31,14 @@ pub struct Args {
     /// How much is said.
     #[command(flatten)]
     pub talk: Talk,
+}
+
+impl Args {
+    /// Number of threads.
+    pub(crate) fn threads(&self) -> usize {
+        match self.jobs {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            n => n.into(),
+        }
+    }
 }

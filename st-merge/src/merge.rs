@@ -89,8 +89,15 @@ impl Merger {
 
     /// The merged section: symbols in the order in which the merged trees name them first.
     #[must_use]
-    pub fn finish(mut self) -> Section {
+    pub fn finish(self) -> Section {
+        self.finish_with(1)
+    }
+
+    /// As [`Merger::finish`], with so many threads.
+    #[must_use]
+    pub fn finish_with(mut self, jobs: usize) -> Section {
         let mut partitions = Partitions::new(self.ranks.clone());
+        self.threads.iter_mut().for_each(|t| t.params.review(jobs));
         let mut trees = Vec::new();
         for t in &mut self.threads {
             trees.push(std::mem::take(&mut t.master).finish(&t.ranks, &mut partitions));

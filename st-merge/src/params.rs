@@ -1,5 +1,8 @@
 //! Merging parameter streams: per (symbol, slot) classes of ranks, in symbolic forms where they unite ranks.
 
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
 use st_trace::calls::{CallTable, Meaning, Object, Slot};
 use st_trace::form::Own;
 use st_trace::ints::Sealed;
@@ -75,12 +78,30 @@ impl Params {
         }
     }
 
+    /// Chooses the forms, symbols shared out among so many threads.
+    pub(crate) fn review(&mut self, jobs: usize) {
+        let all = Mutex::new(self.symbols.iter_mut());
+        let work = || {
+            loop {
+                let next = all.lock().unwrap_or_else(PoisonError::into_inner).next();
+                let Some(symbol) = next else { break };
+                symbol.slots.iter_mut().for_each(|s| s.review(&symbol.callers));
+            }
+        };
+        thread::scope(|scope| {
+            for _ in 1..jobs {
+                scope.spawn(work);
+            }
+            work();
+        });
+    }
+
     /// The streams, by symbol in the given order.
     pub(crate) fn finish(mut self, order: &[Sym], partitions: &mut Partitions) -> Vec<Vec<SlotStreams>> {
         let of = |s: &Sym| self.symbols.get_mut(*s as usize).map(std::mem::take).unwrap_or_default();
         let lists: Vec<SymbolParams> = order.iter().map(of).collect();
         let finish = |p: SymbolParams, partitions: &mut Partitions| {
-            p.slots.into_iter().map(|c| c.finish(&p.callers, partitions)).collect()
+            p.slots.into_iter().map(|c| c.finish(partitions)).collect()
         };
         lists.into_iter().map(|p| finish(p, partitions)).collect()
     }

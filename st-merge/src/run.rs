@@ -1,11 +1,19 @@
 //! Reading, merging, writing.
 
-use anyhow::Result;
-use st_tool::{Output, Status, each_section, step};
+use std::sync::mpsc::sync_channel;
+use std::thread;
+
+use anyhow::{Result, anyhow};
+use st_tool::{Output, Status, Whole, each_section, step};
+use st_trace::ranklist::RankList;
+use st_trace::section::Section;
 use st_trace::stream::Writer;
 
 use crate::args::Args;
-use crate::merge::Merger;
+use crate::merge::{Error, Merger};
+
+/// Sections that are decoded before they can be merged.
+const AHEAD: usize = 16;
 
 /// Runs the program.
 ///
@@ -16,10 +24,11 @@ pub fn run(args: &Args) -> Result<Status> {
     let mut out = Output::stream(&args.output.output)?;
     let mut merger = Merger::new(args.keep_columns);
     let mut dropped = false;
-    let mut whole = each_section(&args.inputs, &args.input, |_, section| {
+    let mut add = |section: Section| -> Result<(), Error> {
         dropped |= section.threads.iter().any(|t| !t.columns.is_empty());
-        Ok(merger.add(section)?)
-    })?;
+        merger.add(section)
+    };
+    let mut whole = if args.threads() > 1 { read_ahead(args, &mut add)? } else { read(args, &mut add)? };
     if !whole.complete {
         args.talk.warn("st-merge", "an input is truncated; the result holds what is whole");
     }
@@ -34,8 +43,34 @@ pub fn run(args: &Args) -> Result<Status> {
     for s in &whole.provenance {
         writer.provenance(s)?;
     }
-    writer.section(&merger.finish())?;
+    writer.section(&merger.finish_with(args.threads()))?;
     writer.finish()?;
     out.commit()?;
     Ok(Status::Ok)
+}
+
+fn read(args: &Args, add: &mut impl FnMut(Section) -> Result<(), Error>) -> Result<Whole> {
+    each_section(&args.inputs, &args.input, |_, section| Ok(add(section)?))
+}
+
+/// Decodes sections in one thread while they are merged in another, in the same order.
+fn read_ahead(args: &Args, add: &mut impl FnMut(Section) -> Result<(), Error>) -> Result<Whole> {
+    let (to, from) = sync_channel::<Section>(AHEAD);
+    thread::scope(|scope| {
+        let reader = scope.spawn(move || {
+            // Said here, where the name of the stream is known.
+            let mut seen = RankList::default();
+            each_section(&args.inputs, &args.input, |_, section| {
+                if let Some(twice) = section.ranks.iter().find(|&r| seen.contains(r)) {
+                    return Err(Error::Duplicate(twice).into());
+                }
+                seen.extend(&section.ranks);
+                to.send(section).map_err(|_| anyhow!("merging has stopped"))
+            })
+        });
+        let merged = from.into_iter().try_for_each(add);
+        let whole = reader.join().map_err(|_| anyhow!("the reading thread failed"))?;
+        merged?;
+        whole
+    })
 }

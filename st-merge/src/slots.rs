@@ -91,14 +91,14 @@ impl SlotClasses {
     /// Goes back to values as recorded, for good.
     fn give_up(&mut self, callers: &Callers) {
         self.plain = true;
-        if let Some(classes) = self.converted(Form::Absolute, callers) {
+        if let Some(classes) = self.converted(Form::Absolute, callers, usize::MAX) {
             self.classes = classes;
             self.form = Form::Absolute;
         }
     }
 
-    /// All ranks' streams in another form; `None` if that does not hold them exactly.
-    fn converted(&self, form: Form, callers: &Callers) -> Option<Classes> {
+    /// All ranks' streams in another form; `None` if that does not hold them exactly, or in more than `most` classes.
+    fn converted(&self, form: Form, callers: &Callers, most: usize) -> Option<Classes> {
         let mut out = Classes::default();
         for (stream, ranks) in self.classes.list() {
             for rank in ranks.iter() {
@@ -106,12 +106,16 @@ impl SlotClasses {
                 let values = decode(stream, self.form, own, len)?;
                 out.add(code(&values, form, own, len)?, rank);
             }
+            if out.len() > most {
+                return None;
+            }
         }
         Some(out)
     }
 
-    fn review(&mut self, callers: &Callers) {
-        if self.classes.len() < 2 {
+    /// Takes a better form, if there is one.
+    pub(crate) fn review(&mut self, callers: &Callers) {
+        if self.plain || self.classes.len() < 2 {
             return;
         }
         let sample = self.sample(callers);
@@ -127,7 +131,9 @@ impl SlotClasses {
         if form == self.form {
             return;
         }
-        let Some(classes) = self.converted(form, callers) else { return };
+        // Values as such are worth many classes where forms explain nothing; a form must leave fewer or shorter ones.
+        let most = if form == Form::Absolute { usize::MAX } else { 2 * self.classes.len() };
+        let Some(classes) = self.converted(form, callers, most) else { return };
         if classes.cost() < self.classes.cost() || form == Form::Absolute {
             (self.form, self.classes) = (form, classes);
         }
@@ -157,10 +163,7 @@ impl SlotClasses {
         Sampled { own, head: (0..n).map(|_| self.form.value(cursor.next(), own)).collect() }
     }
 
-    pub(crate) fn finish(mut self, callers: &Callers, partitions: &mut Partitions) -> SlotStreams {
-        if !self.plain {
-            self.review(callers);
-        }
+    pub(crate) fn finish(self, partitions: &mut Partitions) -> SlotStreams {
         let lens = self.lens.map(|l| partitions.elastic(l, Form::Absolute));
         SlotStreams { lens, values: partitions.elastic(self.classes, self.form) }
     }

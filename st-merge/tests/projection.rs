@@ -2,7 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by it")]
 
 use proptest::prelude::*;
-use st_merge::merge;
+use st_merge::{Merger, merge};
 use st_trace::calls::CallTable;
 use st_trace::check::check;
 use st_trace::objects::{Comm, Type};
@@ -16,8 +16,8 @@ const RANKS: u32 = 6;
 /// What a generated program does in one call.
 #[derive(Clone, Debug)]
 enum Act {
-    /// Send to a rank given absolutely, relative, or none.
-    Send { site: u8, count: i64, peer: Peer },
+    /// Send to a rank given absolutely, by some function of the own rank, or none; with a tag that rises by rank.
+    Send { site: u8, count: i64, peer: Peer, slope: i64 },
     /// A wait over some requests.
     Wait { site: u8, n: usize },
     /// A barrier, on world or on a row communicator.
@@ -30,6 +30,12 @@ enum Act {
 enum Peer {
     Absolute(u32),
     Right(u32),
+    Exclusive(u32),
+    Mirrored,
+    /// Displacement in a grid of two rows, with wrap.
+    Grid(u32, u32),
+    /// In turn the ranks to the right.
+    Turn,
     Null,
 }
 
@@ -42,10 +48,22 @@ enum Code {
 }
 
 fn act() -> impl Strategy<Value = Act> {
-    let peer =
-        prop_oneof![(0..RANKS).prop_map(Peer::Absolute), (1..RANKS).prop_map(Peer::Right), Just(Peer::Null)];
+    let peer = prop_oneof![
+        (0..RANKS).prop_map(Peer::Absolute),
+        (1..RANKS).prop_map(Peer::Right),
+        (1..RANKS).prop_map(Peer::Exclusive),
+        Just(Peer::Mirrored),
+        (0u32..2, 0u32..3).prop_map(|(y, x)| Peer::Grid(y, x)),
+        Just(Peer::Turn),
+        Just(Peer::Null),
+    ];
     prop_oneof![
-        (0u8..3, 0i64..4, peer).prop_map(|(site, count, peer)| Act::Send { site, count, peer }),
+        (0u8..3, 0i64..4, peer, 0i64..3).prop_map(|(site, count, peer, slope)| Act::Send {
+            site,
+            count,
+            peer,
+            slope
+        }),
         (0u8..2, 0usize..3).prop_map(|(site, n)| Act::Wait { site, n }),
         (0u8..2, any::<bool>()).prop_map(|(site, row)| Act::Barrier { site, row }),
         Just(Act::Sweep),
@@ -72,6 +90,7 @@ struct Machine {
     all: Vec<i64>,
     int: i64,
     clock: i64,
+    turn: u32,
 }
 
 impl Machine {
@@ -113,7 +132,7 @@ impl Machine {
             extent: 4,
         });
         recorder.open_thread(0);
-        Self { rank, recorder, world, row, all, int, clock: 0 }
+        Self { rank, recorder, world, row, all, int, clock: 0, turn: 0 }
     }
 
     fn run(&mut self, code: &[Code]) {
@@ -141,13 +160,21 @@ impl Machine {
                 }
                 return;
             }
-            Act::Send { site, count, peer } => {
+            Act::Send { site, count, peer, slope } => {
                 let peer = match peer {
                     Peer::Absolute(r) => i64::from(*r),
                     Peer::Right(k) => i64::from((self.rank + k) % RANKS),
+                    Peer::Exclusive(k) => i64::from(self.rank ^ k),
+                    Peer::Mirrored => i64::from(RANKS - 1 - self.rank),
+                    Peer::Grid(y, x) => i64::from((self.rank / 3 + y) % 2 * 3 + (self.rank + x) % 3),
+                    Peer::Turn => {
+                        self.turn += 1;
+                        i64::from((self.rank + self.turn) % RANKS)
+                    }
                     Peer::Null => -1,
                 };
-                ("MPI_Send", site, vec![*count, self.int, peer, 7, self.world])
+                let tag = 7 + slope * i64::from(self.rank % 3);
+                ("MPI_Send", site, vec![*count, self.int, peer, tag, self.world])
             }
             Act::Wait { site, n } => {
                 let k = i64::try_from(*n).unwrap();
@@ -208,7 +235,10 @@ proptest! {
         if cut == 0 {
             all.remove(0);
         }
+        let mut threaded = Merger::new(false);
+        all.iter().for_each(|s| threaded.add(s.clone()).unwrap());
         let merged = merge(all, false).unwrap();
+        prop_assert_eq!(&threaded.finish_with(3), &merged);
         for r in 0..RANKS {
             prop_assert_eq!(calls(&merged, r), calls(&sections[r as usize], r));
         }

@@ -20,7 +20,13 @@ pub enum Subject {
 }
 
 /// The kernels, with arguments that make them short.
-pub const KERNELS: [&str; 7] = [
+pub const KERNELS: [&str; 13] = [
+    "stencil1d --steps 6",
+    "stencil1d --steps 6 --open",
+    "stencil3d --steps 3",
+    "multigrid --steps 3",
+    "fft --steps 3",
+    "sort --steps 3",
     "stencil2d --steps 12",
     "stencil2d --steps 7 --open",
     "wavefront --steps 4",

@@ -4,8 +4,11 @@
 //! flags, length and payload as stored.
 
 use std::borrow::Cow;
+use std::cell::RefCell;
 use std::fmt;
 use std::io::{self, Read, Seek, SeekFrom, Write};
+
+use zstd::stream::raw::{Decoder, InBuffer, Operation as _, OutBuffer};
 
 use super::error::{DecodeError, Error, ErrorKind};
 use crate::varint;
@@ -90,15 +93,29 @@ pub(crate) struct Frame {
     pub(crate) index: u64,
 }
 
-impl Frame {
+/// In streams of this level, which are for pipes, payloads of up to so many bytes are not worth compressing.
+const PIPE: i32 = 1;
+const SMALL: usize = 4096;
+
+/// Makes frames. It keeps its compressor: setting one up takes longer than compressing a rank's payload.
+#[derive(Default)]
+pub(crate) struct Packer {
+    compressor: Option<(i32, zstd::bulk::Compressor<'static>)>,
+}
+
+impl std::fmt::Debug for Packer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Packer").field("level", &self.compressor.as_ref().map(|c| c.0)).finish()
+    }
+}
+
+impl Packer {
     /// A frame with this payload, compressed if that makes it smaller (`level` 0: never).
-    pub(crate) fn new(kind: Kind, payload: Vec<u8>, level: i32) -> io::Result<Self> {
+    pub(crate) fn frame(&mut self, kind: Kind, payload: Vec<u8>, level: i32) -> io::Result<Frame> {
         let mut frame =
-            Self { number: kind.number(), flags: kind.flags(), stored: payload, offset: 0, index: 0 };
-        if level > 0 {
-            let mut packer = zstd::bulk::Compressor::new(level)?;
-            packer.include_contentsize(false)?;
-            let packed = packer.compress(&frame.stored)?;
+            Frame { number: kind.number(), flags: kind.flags(), stored: payload, offset: 0, index: 0 };
+        if level > PIPE || (level > 0 && frame.stored.len() > SMALL) {
+            let packed = self.at(level)?.compress(&frame.stored)?;
             if packed.len() < frame.stored.len() && frame.stored.len() <= limit(packed.len()) {
                 frame.stored = packed;
                 frame.flags |= ZSTD;
@@ -107,6 +124,24 @@ impl Frame {
         Ok(frame)
     }
 
+    fn at(&mut self, level: i32) -> io::Result<&mut zstd::bulk::Compressor<'static>> {
+        let compressor = match self.compressor.take() {
+            Some((l, compressor)) if l == level => compressor,
+            Some((_, mut compressor)) => {
+                compressor.set_compression_level(level)?;
+                compressor
+            }
+            None => {
+                let mut compressor = zstd::bulk::Compressor::new(level)?;
+                compressor.include_contentsize(false)?;
+                compressor
+            }
+        };
+        Ok(&mut self.compressor.insert((level, compressor)).1)
+    }
+}
+
+impl Frame {
     /// Whether both frames hold the same, as stored.
     pub(crate) fn same(&self, other: &Self) -> bool {
         (self.number, self.flags, &self.stored) == (other.number, other.flags, &other.stored)
@@ -150,16 +185,8 @@ impl Frame {
             return Ok(Cow::Borrowed(&self.stored));
         }
         let limit = limit(self.stored.len());
-        let expand = || {
-            let mut out = Vec::new();
-            let more = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
-            zstd::stream::read::Decoder::with_buffer(&self.stored[..])?
-                .single_frame()
-                .take(more)
-                .read_to_end(&mut out)?;
-            Ok(out)
-        };
-        let out = expand().map_err(|source| self.fault(ErrorKind::Decompress { frame, source }))?;
+        let out = expand(&self.stored, limit)
+            .map_err(|source| self.fault(ErrorKind::Decompress { frame, source }))?;
         if out.len() > limit {
             return Err(self.fault(ErrorKind::TooLarge(frame)));
         }
@@ -175,6 +202,39 @@ impl Frame {
         let payload = self.payload(frame)?;
         decode(&payload).map_err(|source| self.fault(ErrorKind::Payload { frame, source }))
     }
+}
+
+thread_local! {
+    /// Setting up a decompressor takes longer than a rank's payload.
+    static EXPANDER: RefCell<Option<Decoder<'static>>> = const { RefCell::new(None) };
+}
+
+/// The content of one zstd frame, as far as it is not longer than `limit` by more than a byte.
+fn expand(packed: &[u8], limit: usize) -> io::Result<Vec<u8>> {
+    EXPANDER.with_borrow_mut(|kept| {
+        let mut decoder = match kept.take() {
+            Some(decoder) => decoder,
+            None => Decoder::new()?,
+        };
+        decoder.reinit()?;
+        let mut out = Vec::new();
+        let mut from = InBuffer::around(packed);
+        loop {
+            let filled = out.len();
+            out.reserve(4 * packed.len().clamp(1 << 10, 1 << 20));
+            let mut to = OutBuffer::around_pos(&mut out, filled);
+            let hint = decoder.run(&mut from, &mut to)?;
+            let written = to.pos();
+            if hint == 0 || written > limit {
+                out.truncate(written.min(limit.saturating_add(1)));
+                *kept = Some(decoder);
+                return Ok(out);
+            }
+            if written == filled && from.pos == packed.len() {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+        }
+    })
 }
 
 fn limit(stored: usize) -> usize {

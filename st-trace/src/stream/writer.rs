@@ -4,7 +4,7 @@ use std::io::{self, Read, Write};
 
 use super::column;
 use super::error::Error;
-use super::frame::{Frame, Kind};
+use super::frame::{Frame, Kind, Packer};
 use super::index::{self, Place};
 use super::reader::Reader;
 use super::section::{Opening, encode_ended, encode_lanes, encode_sketches, encode_sums};
@@ -50,11 +50,14 @@ impl Default for WriteOptions {
 pub struct Writer<W> {
     to: W,
     level: u8,
+    packer: Packer,
     offset: u64,
     frames: u64,
     /// The SITES and OBJECTS frames in force, with their offsets.
     sites: Option<(Frame, u64)>,
     objects: Option<(Frame, u64)>,
+    /// Their payloads, where these were encoded here.
+    payloads: [Vec<u8>; 2],
     /// Offset of the first frame of the section that is being written.
     start: Option<u64>,
     places: Vec<Place>,
@@ -73,8 +76,10 @@ impl<W: Write> Writer<W> {
         let offset = u64::try_from(first.len()).unwrap_or(0);
         let places = Vec::new();
         let level = options.level;
+        let (packer, payloads) = (Packer::default(), [Vec::new(), Vec::new()]);
+        let (sites, objects, start) = (None, None, None);
         let mut writer =
-            Self { to, level, offset, frames: 0, sites: None, objects: None, start: None, places };
+            Self { to, level, packer, offset, frames: 0, sites, objects, payloads, start, places };
         writer.put(Kind::Head, serde_json::to_vec(header)?)?;
         Ok(writer)
     }
@@ -126,12 +131,19 @@ impl<W: Write> Writer<W> {
             }
         }
         let level = i32::from(self.level);
-        self.sites_in_force(Frame::new(Kind::Sites, sites::encode(&section.sites), level)?)?;
-        self.objects_in_force(Frame::new(
-            Kind::Objects,
-            objects::encode(&section.tables, &section.ranks),
-            level,
-        )?)?;
+        // Most ranks have the tables of the rank before; these need not be compressed to be known.
+        let payload = sites::encode(&section.sites);
+        if self.sites.is_none() || payload != self.payloads[0] {
+            self.payloads[0].clone_from(&payload);
+            let frame = self.packer.frame(Kind::Sites, payload, level)?;
+            self.sites_in_force(frame)?;
+        }
+        let payload = objects::encode(&section.tables, &section.ranks);
+        if self.objects.is_none() || payload != self.payloads[1] {
+            self.payloads[1].clone_from(&payload);
+            let frame = self.packer.frame(Kind::Objects, payload, level)?;
+            self.objects_in_force(frame)?;
+        }
 
         let mut parts =
             vec![(Kind::Struct, structure::encode(section)), (Kind::Lanes, encode_lanes(section))];
@@ -146,7 +158,8 @@ impl<W: Write> Writer<W> {
         }
         let opening = Opening::of(section, parts.len()).encode();
         let level = level_of(Kind::Section, self.level);
-        self.opening(&section.ranks, &Frame::new(Kind::Section, opening, level)?)?;
+        let frame = self.packer.frame(Kind::Section, opening, level)?;
+        self.opening(&section.ranks, &frame)?;
         for (kind, payload) in parts {
             self.put(kind, payload)?;
         }
@@ -161,6 +174,7 @@ impl<W: Write> Writer<W> {
     /// If the stream cannot be read, or the copy not written.
     pub fn copy<R: Read>(&mut self, from: &mut Reader<R>) -> Result<u64, CopyError> {
         let level = from.level();
+        self.payloads = [Vec::new(), Vec::new()];
         let (mut sections, mut parts) = (0, 0);
         while let Some(frame) = from.next_raw()? {
             match frame.kind()? {
@@ -201,12 +215,12 @@ impl<W: Write> Writer<W> {
     }
 
     /// The frame as this stream's level would have it, from one of another level.
-    fn recoded(&self, frame: Frame, kind: Kind, level: u8) -> Result<Frame, CopyError> {
+    fn recoded(&mut self, frame: Frame, kind: Kind, level: u8) -> Result<Frame, CopyError> {
         if level_of(kind, level) == level_of(kind, self.level) {
             return Ok(frame);
         }
         let payload = frame.payload(kind)?.into_owned();
-        Ok(Frame::new(kind, payload, level_of(kind, self.level))?)
+        Ok(self.packer.frame(kind, payload, level_of(kind, self.level))?)
     }
 
     /// Writes the end of the stream and hands back what it was written to, not flushed.
@@ -220,7 +234,7 @@ impl<W: Write> Writer<W> {
             let payload = index::encode(&self.places);
             at = Some(self.put(Kind::Index, payload)?);
         }
-        let end = Frame::new(Kind::End, index::encode_end(self.frames, at), 0)?;
+        let end = self.packer.frame(Kind::End, index::encode_end(self.frames, at), 0)?;
         end.write(&mut self.to)?;
         Ok(self.to)
     }
@@ -253,7 +267,7 @@ impl<W: Write> Writer<W> {
 
     /// Returns the frame's offset.
     fn put(&mut self, kind: Kind, payload: Vec<u8>) -> io::Result<u64> {
-        let frame = Frame::new(kind, payload, level_of(kind, self.level))?;
+        let frame = self.packer.frame(kind, payload, level_of(kind, self.level))?;
         self.put_frame(&frame)
     }
 

@@ -38,7 +38,7 @@ pub struct Options {
     /// Seed of all that is random: message content, iteration counts, task sizes
     #[arg(long, value_name = "S", default_value_t = 1)]
     pub seed: u64,
-    /// Open borders instead of periodic ones (stencil2d)
+    /// Open borders instead of periodic ones (stencils)
     #[arg(long)]
     pub open: bool,
 }

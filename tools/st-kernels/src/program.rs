@@ -37,7 +37,7 @@ pub enum Unfit {
         most: i32,
     },
     /// An option of another kernel.
-    #[error("--open is for stencil2d, not for {kernel}")]
+    #[error("--open is for stencils, not for {kernel}")]
     Open {
         /// The kernel.
         kernel: &'static str,

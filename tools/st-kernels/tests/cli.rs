@@ -67,7 +67,7 @@ fn inside_a_job_without_its_engine_it_fails() {
 fn what_cannot_run_is_a_usage_error() {
     for (line, part) in [
         ("transpose --paper --ranks 6", "a power of two ranks"),
-        ("workers --open --paper --ranks 4", "--open is for stencil2d"),
+        ("workers --open --paper --ranks 4", "--open is for stencils"),
         ("ocean -o x.st", "-o goes with --paper"),
     ] {
         let output = run(line);

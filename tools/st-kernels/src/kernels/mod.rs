@@ -1,7 +1,12 @@
 //! The kernels.
 
+mod fft;
+mod multigrid;
 mod ocean;
+mod sort;
+mod stencil1d;
 mod stencil2d;
+mod stencil3d;
 mod sweeps;
 mod transpose;
 mod wavefront;
@@ -14,9 +19,21 @@ use crate::{Communicator, Digest, Options, Unfit};
 /// An MPI mini-program.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, ValueEnum)]
 pub enum Kernel {
+    /// Halo exchange on a ring, blocking, a reduction every five steps
+    #[value(name = "stencil1d")]
+    Stencil1d,
     /// Halo exchange on a periodic two-dimensional grid, a reduction every five steps
     #[value(name = "stencil2d")]
     Stencil2d,
+    /// Halo exchange with all 26 neighbours of a periodic three-dimensional grid
+    #[value(name = "stencil3d")]
+    Stencil3d,
+    /// V-cycles over levels on which fewer and fewer ranks work, exchanges on a ring per level
+    Multigrid,
+    /// Fourier transforms of a cube cut into pencils: exchanges among rows and columns of a grid of ranks
+    Fft,
+    /// Sample sort: message sizes that depend on the data
+    Sort,
     /// Pipelined sweeps over a two-dimensional grid, there and back
     Wavefront,
     /// Sweeps in three alternating directions over a multi-partitioned domain, with varying sizes
@@ -68,14 +85,30 @@ impl Job {
 
 impl Kernel {
     /// All kernels.
-    pub const ALL: [Self; 6] =
-        [Self::Stencil2d, Self::Wavefront, Self::Sweeps, Self::Transpose, Self::Ocean, Self::Workers];
+    pub const ALL: [Self; 11] = [
+        Self::Stencil1d,
+        Self::Stencil2d,
+        Self::Stencil3d,
+        Self::Multigrid,
+        Self::Fft,
+        Self::Sort,
+        Self::Wavefront,
+        Self::Sweeps,
+        Self::Transpose,
+        Self::Ocean,
+        Self::Workers,
+    ];
 
     /// Its name on the command line.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
+            Self::Stencil1d => "stencil1d",
             Self::Stencil2d => "stencil2d",
+            Self::Stencil3d => "stencil3d",
+            Self::Multigrid => "multigrid",
+            Self::Fft => "fft",
+            Self::Sort => "sort",
             Self::Wavefront => "wavefront",
             Self::Sweeps => "sweeps",
             Self::Transpose => "transpose",
@@ -88,7 +121,11 @@ impl Kernel {
     #[must_use]
     pub fn defaults(self) -> (i32, i32) {
         match self {
-            Self::Stencil2d => (50, 1000),
+            Self::Stencil1d | Self::Stencil2d => (50, 1000),
+            Self::Stencil3d => (20, 300),
+            Self::Multigrid => (10, 256),
+            Self::Fft => (10, 128),
+            Self::Sort => (5, 500),
             Self::Wavefront => (20, 200),
             Self::Sweeps => (20, 25),
             Self::Transpose => (10, 500),
@@ -102,6 +139,10 @@ impl Kernel {
         match self {
             // A whole cross section of the domain with 10 values a point.
             Self::Sweeps => 5_000,
+            // One side of a cube in planes.
+            Self::Fft => 1_000,
+            // The whole of a column's share may go to one rank.
+            Self::Sort => 100_000,
             _ => 10_000_000,
         }
     }
@@ -113,7 +154,7 @@ impl Kernel {
     /// If not, with the reason.
     pub fn check(self, ranks: i32, options: &Options) -> Result<(), Unfit> {
         let kernel = self.name();
-        if options.open && self != Self::Stencil2d {
+        if options.open && !matches!(self, Self::Stencil1d | Self::Stencil2d | Self::Stencil3d) {
             return Err(Unfit::Open { kernel });
         }
         if self == Self::Transpose && !ranks.cast_unsigned().is_power_of_two() {
@@ -130,7 +171,12 @@ impl Kernel {
     /// Runs the kernel between `MPI_Init` and `MPI_Finalize`; gives what the rank has seen.
     pub(crate) fn run<C: Communicator>(self, world: &C, job: &Job, seen: Digest) -> Digest {
         match self {
+            Self::Stencil1d => stencil1d::run(world, job, seen),
             Self::Stencil2d => stencil2d::run(world, job, seen),
+            Self::Stencil3d => stencil3d::run(world, job, seen),
+            Self::Multigrid => multigrid::run(world, job, seen),
+            Self::Fft => fft::run(world, job, seen),
+            Self::Sort => sort::run(world, job, seen),
             Self::Wavefront => wavefront::run(world, job, seen),
             Self::Sweeps => sweeps::run(world, job, seen),
             Self::Transpose => transpose::run(world, job, seen),
