@@ -1,7 +1,6 @@
 //! A journal cut anywhere gives a prefix of what was recorded.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-#[allow(dead_code, reason = "each test file uses its part")]
 mod sections;
 
 use proptest::prelude::*;
@@ -74,8 +73,8 @@ impl Journal {
         journal::REGIONS[usize::try_from(self.generation % 2).unwrap()]
     }
 
-    fn event(&mut self, r: &mut RankRecorder, thread: usize, e: &Event) {
-        self.chunks.extend(e.chunk.clone().map(|c| (thread, c)));
+    fn event(&mut self, r: &mut RankRecorder, thread: usize, (sym, words, times, chunk): &Event) {
+        self.chunks.extend(chunk.clone().map(|c| (thread, c)));
         let mut definitions = Vec::new();
         if !self.log.knows(r) {
             self.log.define(r, &mut definitions);
@@ -85,7 +84,7 @@ impl Journal {
         let written = (definitions.len() <= room.len()).then(|| {
             let (first, rest) = room.split_at_mut(definitions.len());
             first.copy_from_slice(&definitions);
-            self.log.call(rest, thread, e.sym, &e.words, e.times)
+            self.log.call(rest, thread, *sym, words, *times)
         });
         match written.flatten() {
             Some(n) => self.length += definitions.len() + n,
@@ -149,7 +148,8 @@ fn journalled(plan: &Plan, capacity: usize) -> (Journal, Section) {
 /// Everything of the journal gives everything that was recorded.
 fn all_comes_back(journal: &Journal, whole: &Section) {
     let trace = recover(&journal.bytes, &journal.times[..]).unwrap();
-    let [back] = &trace.sections[..] else { panic!("one section") };
+    assert_eq!(trace.sections.len(), 1);
+    let back = &trace.sections[0];
     assert_eq!(back.threads.len(), whole.threads.len());
     for t in 0..whole.threads.len() {
         assert_eq!(calls(back, t), calls(whole, t));

@@ -2,12 +2,15 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod sections;
+#[path = "sections/whole.rs"]
+mod whole;
 
 use proptest::prelude::*;
-use sections::{pair, recorded, sample};
+use sections::recorded;
 use st_trace::header::{Header, Step};
 use st_trace::section::Section;
 use st_trace::stream::{self, CURRENT, ErrorKind, MAGIC, ReadOptions, Reader, Trace, WriteOptions, Writer};
+use whole::{pair, sample};
 
 const PARTIAL: ReadOptions = ReadOptions { partial: true };
 

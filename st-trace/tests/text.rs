@@ -2,15 +2,18 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod sections;
+#[path = "sections/whole.rs"]
+mod whole;
 
 use proptest::prelude::*;
-use sections::{pair, recorded, sample};
+use sections::recorded;
 use st_trace::header::{Header, Step};
 use st_trace::ints::Sealed;
 use st_trace::section::{Elastic, Section};
 use st_trace::stream::{self, ReadOptions, Trace, WriteOptions};
 use st_trace::text;
 use st_trace::tree::{FlatTree, Item};
+use whole::{pair, sample};
 
 fn trace(sections: Vec<Section>, level: u8) -> Trace {
     let header = Header { world: 8, program: "a \"quoted\" name".into(), ..Header::default() };
