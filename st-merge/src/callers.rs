@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use st_trace::form::{Form, Own};
 use st_trace::ints::Sealed;
 
-/// Streams of more values than this are not encoded afresh; forms that would have to are not used for them.
+/// Streams of more values than this are not encoded afresh; only affine forms are used for them.
 const LONG: u64 = 1 << 20;
 
 /// The ranks that execute a symbol. Ranks whose own rank is their rank in the world take no space.
@@ -77,9 +77,13 @@ fn mapped(stream: &Sealed, form: Form, len: u64, f: impl Fn(i64) -> i64) -> Opti
     if form == Form::Absolute {
         return Some(stream.clone());
     }
-    if form.is_affine() || stream.constant().is_some() {
+    if stream.constant().is_some() {
         return Some(stream.map(f));
     }
-    // Runs do not stay runs, and others may come up: equal codes have equal encodings only if encoded alike.
-    (len <= LONG).then(|| stream.rebuild(len, f))
+    // Which periods an encoder finds depends on the values, and runs of values need not be runs of codes: equal codes
+    // have equal encodings only if they are encoded as such.
+    if (1..=LONG).contains(&len) {
+        return Some(stream.rebuild(len, f));
+    }
+    form.is_affine().then(|| stream.map(f))
 }

@@ -45,7 +45,7 @@ impl SlotClasses {
 
     /// Whether lengths of streams are needed.
     pub(crate) fn asks_lengths(&self, e: &Elastic) -> bool {
-        !self.plain && self.meaning == Meaning::Rank && e.streams.iter().any(|s| s.constant().is_none())
+        !self.plain && e.streams.iter().any(|s| s.constant().is_none())
     }
 
     /// Adds streams of classes of ranks. `len` is how many values a rank reads.
@@ -70,7 +70,7 @@ impl SlotClasses {
             }
             for rank in ranks.iter() {
                 let own = callers.of(rank);
-                let n = if e.form.is_affine() { 0 } else { len(rank) };
+                let n = if e.form == Form::Absolute { 0 } else { len(rank) };
                 // What was put into a form has led back when that was done.
                 let values = decode(stream, e.form, own, n).unwrap_or_else(|| stream.clone());
                 let codes = code(&values, self.form, own, self.lengths.of(rank));
