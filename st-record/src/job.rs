@@ -137,22 +137,80 @@ pub fn become_rank(args: &Args, directory: &Path, launcher: Option<Mpi>) -> Resu
     Err(anyhow::Error::new(error).context(format!("{}: cannot start", file.display())).into())
 }
 
-/// Runs the command to its end. Interrupts from the keyboard go to the job, which ends by them; we go on to pack.
+/// Runs the command to its end. What asks us to end is passed on to the job, which ends by it; we go on to pack.
 ///
 /// # Errors
 ///
 /// If it cannot be started.
 pub fn run(mut command: Command) -> Result<ExitStatus> {
     let name = Path::new(command.get_program()).display().to_string();
-    let mut child = command.spawn().with_context(|| format!("{name}: cannot start"))?;
-    ignore_keyboard();
-    child.wait().with_context(|| format!("{name}: waiting"))
+    signals::catch();
+    let child = command.spawn().with_context(|| format!("{name}: cannot start"));
+    let mut child = child.inspect_err(|_| signals::forget())?;
+    signals::pass_to(child.id());
+    let status = child.wait();
+    signals::forget();
+    status.with_context(|| format!("{name}: waiting"))
 }
 
-#[expect(unsafe_code, reason = "signal dispositions have no safe interface in std")]
-fn ignore_keyboard() {
-    for signal in [libc::SIGINT, libc::SIGQUIT] {
-        // SAFETY: ignoring a signal installs no handler.
-        unsafe { libc::signal(signal, libc::SIG_IGN) };
+#[expect(unsafe_code, reason = "signal handlers have no safe interface in std")]
+mod signals {
+    use libc::{c_int, c_void, pid_t, siginfo_t};
+    use std::sync::atomic::{AtomicI32, Ordering};
+
+    /// The job's process; 0 before it runs and after it has ended.
+    static JOB: AtomicI32 = AtomicI32::new(0);
+    /// A signal that came before the job ran.
+    static EARLY: AtomicI32 = AtomicI32::new(0);
+
+    /// Signals that ask a program to end.
+    const ASKING: [c_int; 4] = [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP];
+
+    extern "C" fn pass(signal: c_int, info: *mut siginfo_t, _: *mut c_void) {
+        // The terminal sends its signals to the job, too: passed on they would arrive twice, which launchers take for
+        // impatience.
+        // SAFETY: the kernel hands over a valid siginfo_t.
+        let from_terminal = unsafe { (*info).si_code } > 0;
+        match JOB.load(Ordering::Relaxed) {
+            _ if from_terminal => {}
+            0 => EARLY.store(signal, Ordering::Relaxed),
+            // SAFETY: may be called in a handler; the process is ours and not waited for yet.
+            job => drop(unsafe { libc::kill(job, signal) }),
+        }
+    }
+
+    /// From now on signals that ask us to end are kept for the job.
+    pub(super) fn catch() {
+        for signal in ASKING {
+            // SAFETY: zero is a valid sigaction; the handler does what handlers may.
+            unsafe {
+                let mut before: libc::sigaction = std::mem::zeroed();
+                libc::sigaction(signal, std::ptr::null(), &raw mut before);
+                // What we were started to ignore (nohup), the job ignores by itself.
+                if before.sa_sigaction == libc::SIG_IGN {
+                    continue;
+                }
+                let mut action: libc::sigaction = std::mem::zeroed();
+                action.sa_sigaction = pass as *const () as usize;
+                action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
+                libc::sigaction(signal, &raw const action, std::ptr::null_mut());
+            }
+        }
+    }
+
+    /// The job runs.
+    pub(super) fn pass_to(job: u32) {
+        let job = pid_t::try_from(job).unwrap_or(0);
+        JOB.store(job, Ordering::Relaxed);
+        let early = EARLY.swap(0, Ordering::Relaxed);
+        if early != 0 && job != 0 {
+            // SAFETY: the process is ours and not waited for yet.
+            unsafe { libc::kill(job, early) };
+        }
+    }
+
+    /// The job has ended: there is nobody to pass signals to. They still do not end us while its trace is packed.
+    pub(super) fn forget() {
+        JOB.store(0, Ordering::Relaxed);
     }
 }

@@ -114,8 +114,8 @@ fn exit_code(status: ExitStatus) -> u8 {
 
 /// Packs the streams and says so.
 fn finish(args: &Args, directory: &Path, elapsed: Duration, status: ExitStatus) -> Result<()> {
-    let notes = Notes::read(directory)?;
-    let streams = pack::streams(directory)?;
+    let mut notes = Notes::read(directory)?;
+    let streams = pack::streams(directory, &mut notes, |why| args.talk.warn(TOOL, why))?;
     if streams.is_empty() {
         args.talk.warn(
             TOOL,

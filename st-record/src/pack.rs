@@ -1,11 +1,12 @@
-//! From the ranks' streams to one file.
+//! From the ranks' streams to one file. Of a rank that ended early its journal stands for its stream.
 
 use anyhow::{Context, Result};
+use st_tool::{Input, streams_in};
 use st_trace::header::Header;
 use st_trace::stream::{ReadOptions, Reader, WriteOptions, Writer};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{BufReader, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// File in the ranks' directory in which they say what they did. Its first line is the trace's name.
@@ -24,6 +25,8 @@ pub struct Notes {
     pub time_bytes: u64,
     /// Ranks whose exact times stopped at the budget.
     pub stopped: u64,
+    /// Ranks that ended early: killed, aborted, or without MPI_Finalize.
+    pub ended: u64,
     /// Calls recorded by name only.
     pub opaque: BTreeMap<String, u64>,
 }
@@ -51,6 +54,7 @@ impl Notes {
                     "own_ns" => notes.own_ns += value,
                     "time_bytes" => notes.time_bytes += value,
                     "stopped" => notes.stopped += value,
+                    "ended" => notes.ended += value,
                     _ if name.starts_with("MPI") => {
                         *notes.opaque.entry(name.to_owned()).or_default() += value
                     }
@@ -62,23 +66,42 @@ impl Notes {
     }
 }
 
-/// The ranks' streams in a directory, by rank.
+/// The ranks' streams in a directory, by rank. Journals become streams first, and what they hold is added to the notes; `told`
+/// hears of those that hold nothing.
 ///
 /// # Errors
 ///
-/// If the directory cannot be read.
-pub fn streams(directory: &Path) -> Result<Vec<PathBuf>> {
-    let told = || format!("{}: reading", directory.display());
+/// If the directory cannot be read, or a stream not written.
+pub fn streams(directory: &Path, notes: &mut Notes, mut told: impl FnMut(&str)) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
-    for entry in fs::read_dir(directory).with_context(told)? {
-        let path = entry.with_context(told)?.path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if name.starts_with("rank-") && name.ends_with(".st") {
+    for path in streams_in(directory)? {
+        if path.extension().is_some_and(|e| e == "st") {
             found.push(path);
+            continue;
+        }
+        match recovered(&path, notes) {
+            Ok(stream) => found.push(stream),
+            Err(e) => told(&format!("{e:#}")),
         }
     }
-    found.sort();
     Ok(found)
+}
+
+/// Makes a journal a stream.
+fn recovered(path: &Path, notes: &mut Notes) -> Result<PathBuf> {
+    let told = || path.display().to_string();
+    let stream = path.with_extension("").with_extension("st");
+    io::copy(&mut Input::open(path)?, &mut File::create(&stream).with_context(told)?).with_context(told)?;
+    let mut reader = open(&stream)?;
+    while let Some(section) = reader.next_section().with_context(told)? {
+        notes.calls += section.ended.iter().map(|e| e.calls).sum::<u64>();
+        let chunks = section.threads.iter().flat_map(|t| &t.columns).flat_map(|(_, c)| &c.chunks);
+        let bytes: usize = chunks.map(|c| c.gaps.len() + c.durations.len()).sum();
+        notes.time_bytes += u64::try_from(bytes).unwrap_or(0);
+    }
+    notes.ranks += 1;
+    notes.ended += 1;
+    Ok(stream)
 }
 
 /// The header of the whole: the first rank's, with all bindings.
@@ -118,10 +141,8 @@ pub fn pack(streams: &[PathBuf], header: &Header, to: impl Write) -> Result<()> 
     Ok(())
 }
 
-fn open(path: &Path) -> Result<Reader<BufReader<File>>> {
-    let told = || path.display().to_string();
-    let file = File::open(path).with_context(told)?;
-    Reader::new(BufReader::new(file), ReadOptions::default()).with_context(told)
+fn open(path: &Path) -> Result<Reader<Input>> {
+    Reader::new(Input::open(path)?, ReadOptions::default()).with_context(|| path.display().to_string())
 }
 
 #[cfg(test)]

@@ -63,10 +63,10 @@ impl Summary<'_> {
         let mut all = Vec::new();
         if self.ranks < self.world {
             let missing = self.world - self.ranks;
-            all.push(format!(
-                "{missing} of {} ranks left no trace (killed before MPI_Finalize?)",
-                self.world
-            ));
+            all.push(format!("{missing} of {} ranks left no trace (killed in MPI_Init?)", self.world));
+        }
+        if n.ended > 0 {
+            all.push(format!("{} of {} ranks ended early (st-stat says where)", n.ended, self.ranks));
         }
         if n.stopped > 0 {
             all.push(format!("exact times stopped at the budget on {} of {} ranks", n.stopped, self.ranks));

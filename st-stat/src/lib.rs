@@ -3,6 +3,7 @@
 pub mod args;
 mod calls;
 pub mod diff;
+mod ended;
 mod input;
 pub mod normal;
 pub mod profile;

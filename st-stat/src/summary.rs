@@ -8,6 +8,7 @@ use st_trace::sketch::representative;
 use st_trace::tree::{FlatTree, Item};
 
 use crate::calls::function;
+use crate::ended;
 use crate::profile::Profile;
 use crate::table::{Cell, Table, bytes, duration, grouped};
 
@@ -33,6 +34,9 @@ pub(crate) fn facts(
         fact("complete", Cell::text("no: the stream is truncated; this is what is whole"));
     }
     fact("calls", Cell::count(calls));
+    for place in ended::places(sections) {
+        fact("ended early", Cell::text(place));
+    }
     let times = Times::of(sections);
     if times.timed {
         fact(

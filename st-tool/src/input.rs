@@ -1,11 +1,16 @@
-//! Reading inputs: files, directories of rank streams, standard input.
+//! Reading inputs: files, directories of rank streams, standard input. The journal of a rank that ended early reads as
+//! its stream.
 
-use crate::UsageError;
 use crate::output::is_dash;
+use crate::{InvalidStream, UsageError};
 use anyhow::{Context, Result, bail};
+use st_trace::journal::{self, recover};
+use st_trace::stream::{self, WriteOptions};
 use std::cmp::Ordering;
+use std::collections::HashMap;
+use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, IsTerminal, Read, Seek, SeekFrom};
+use std::io::{self, BufRead, BufReader, Cursor, IsTerminal, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 /// An opened input: a file, or standard input (`-`).
@@ -19,6 +24,8 @@ pub struct Input {
 enum Source {
     Stdin(io::StdinLock<'static>),
     File(BufReader<File>),
+    /// What was recovered from a journal.
+    Memory(Cursor<Vec<u8>>),
 }
 
 impl Input {
@@ -40,7 +47,14 @@ impl Input {
         if file.metadata().is_ok_and(|found| found.is_dir()) {
             bail!("{name}: is a directory");
         }
-        Ok(Self { name, from: Source::File(BufReader::with_capacity(1 << 16, file)) })
+        let mut from = BufReader::with_capacity(1 << 16, file);
+        // A pipe may hold less at first; nobody sends journals through pipes.
+        let begins = from.fill_buf().with_context(|| format!("{name}: reading"))?;
+        if journal::is_journal(begins) {
+            let stream = recovered(path, from).with_context(|| name.clone())?;
+            return Ok(Self { name, from: Source::Memory(Cursor::new(stream)) });
+        }
+        Ok(Self { name, from: Source::File(from) })
     }
 
     /// What is read, for messages.
@@ -66,6 +80,7 @@ impl Input {
                 Ok(file)
             }
             Source::File(mut reader) => spooled(&mut reader, &name, spool),
+            Source::Memory(mut reader) => spooled(&mut reader, &name, spool),
             Source::Stdin(mut reader) => spooled(&mut reader, &name, spool),
         }
     }
@@ -76,6 +91,7 @@ impl Read for Input {
         match &mut self.from {
             Source::Stdin(reader) => reader.read(buf),
             Source::File(reader) => reader.read(buf),
+            Source::Memory(reader) => reader.read(buf),
         }
     }
 }
@@ -85,6 +101,7 @@ impl BufRead for Input {
         match &mut self.from {
             Source::Stdin(reader) => reader.fill_buf(),
             Source::File(reader) => reader.fill_buf(),
+            Source::Memory(reader) => reader.fill_buf(),
         }
     }
 
@@ -92,6 +109,7 @@ impl BufRead for Input {
         match &mut self.from {
             Source::Stdin(reader) => reader.consume(amount),
             Source::File(reader) => reader.consume(amount),
+            Source::Memory(reader) => reader.consume(amount),
         }
     }
 }
@@ -105,8 +123,21 @@ fn spooled(reader: &mut dyn Read, name: &str, spool: Option<&Path>) -> Result<Fi
     Ok(copy)
 }
 
-/// The inputs that `paths` stand for: no path is standard input, a directory is the `*.st` files in it, in
-/// natural order (`rank10.st` after `rank9.st`).
+/// The stream of a rank that ended early, from its journal and, if it is there, the file of exact times beside it.
+fn recovered(path: &Path, mut from: impl Read) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    from.read_to_end(&mut bytes).context("reading")?;
+    let times = File::open(path.with_extension("times")).ok();
+    let times: Box<dyn Read> =
+        times.map_or_else(|| Box::new(io::empty()) as _, |f| Box::new(BufReader::new(f)) as _);
+    let trace = recover(&bytes, times).map_err(|e| InvalidStream(format!("{:#}", anyhow::Error::new(e))))?;
+    let mut out = Vec::new();
+    stream::write(&trace, &mut out, WriteOptions::PIPE).context("writing to memory")?;
+    out.flush()?;
+    Ok(out)
+}
+
+/// The inputs that `paths` stand for: no path is standard input, a directory is the streams in it, see [`streams_in`].
 ///
 /// # Errors
 ///
@@ -121,27 +152,58 @@ pub fn expand(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
             inputs.push(path.clone());
             continue;
         }
-        let streams = streams_in(path).with_context(|| format!("{}: cannot list", path.display()))?;
+        let streams = streams_in(path)?;
         if streams.is_empty() {
-            bail!("{}: no stream (*.st) in this directory", path.display());
+            bail!("{}: no stream (*.st) and no journal in this directory", path.display());
         }
         inputs.extend(streams);
     }
     Ok(inputs)
 }
 
-fn streams_in(directory: &Path) -> io::Result<Vec<PathBuf>> {
+/// The `*.st` files in a directory, in natural order (`rank10.st` after `rank9.st`), and the journals of ranks that left
+/// nothing newer (`rank-000002.4711.journal`).
+///
+/// # Errors
+///
+/// If the directory cannot be read.
+pub fn streams_in(directory: &Path) -> Result<Vec<PathBuf>> {
+    listed(directory).with_context(|| format!("{}: cannot list", directory.display()))
+}
+
+fn listed(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let mut streams = Vec::new();
+    let mut newest = HashMap::new();
     for entry in fs::read_dir(directory)? {
         let path = entry?.path();
         // Names that begin with a dot are results still being written.
         let hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
-        if !hidden && path.extension().is_some_and(|e| e == "st") && path.is_file() {
-            streams.push(path);
+        let named = path.extension().is_some_and(|e| e == "st" || e == "journal");
+        if hidden || !named || !path.is_file() {
+            continue;
         }
+        let written = fs::metadata(&path).and_then(|m| m.modified())?;
+        let latest = newest.entry(rank_of(&path)).or_insert(written);
+        *latest = written.max(*latest);
+        streams.push((path, written));
     }
+    // Of a rank's journals and its stream the newest is that of its last run; streams of other names all count.
+    let journals: Vec<_> = streams.iter().filter(|(p, _)| is_journal(p)).map(|(p, _)| rank_of(p)).collect();
+    streams
+        .retain(|(p, written)| !journals.contains(&rank_of(p)) || newest.get(&rank_of(p)) == Some(written));
+    let mut streams: Vec<_> = streams.into_iter().map(|(p, _)| p).collect();
     streams.sort_by(|a, b| natural(a.as_os_str().as_encoded_bytes(), b.as_os_str().as_encoded_bytes()));
     Ok(streams)
+}
+
+fn is_journal(path: &Path) -> bool {
+    path.extension().is_some_and(|e| e == "journal")
+}
+
+/// `rank-000002` of `rank-000002.st` and `rank-000002.4711.journal`.
+fn rank_of(path: &Path) -> OsString {
+    let stem = if is_journal(path) { path.with_extension("") } else { path.to_owned() };
+    stem.file_stem().unwrap_or_default().to_owned()
 }
 
 /// Compares names with runs of digits as numbers; names equal so far are ordered as bytes.

@@ -21,7 +21,7 @@ mod output;
 mod status;
 mod traces;
 
-pub use input::{Input, expand};
+pub use input::{Input, expand, streams_in};
 pub use mpi::{Launch, Mpi};
 pub use output::{Output, free_name};
 pub use status::{InvalidStream, Status, UsageError, report};

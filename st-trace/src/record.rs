@@ -374,8 +374,8 @@ impl SequenceRecorder {
             let (_, _, compute, comm) = &mut self.sketches[at];
             compute.add(duration(self.last_exit, enter));
             comm.add(duration(enter, exit));
-            self.pred = sym;
         }
+        self.pred = sym;
         self.last_exit = exit;
         self.columns.as_mut()?.push(enter, exit)
     }

@@ -12,7 +12,7 @@ use st_trace::journal::{self, LogWriter, recover};
 use st_trace::objects::Op;
 use st_trace::record::RankRecorder;
 use st_trace::section::{NO_SYM, Section};
-use st_trace::stream::{WriteOptions, Writer};
+use st_trace::stream::{self, ReadOptions, WriteOptions, Writer};
 
 const HOST: &str = "node";
 
@@ -221,6 +221,12 @@ proptest! {
             let at = at.index(journal.bytes.len());
             journal.bytes[at] ^= flip;
         }
-        let _ = recover(&journal.bytes, &journal.times[..]);
+        if let Ok(trace) = recover(&journal.bytes, &journal.times[..]) {
+            // What comes back is a stream, whatever it is.
+            let mut bytes = Vec::new();
+            stream::write(&trace, &mut bytes, WriteOptions { level: 0 }).unwrap();
+            let back = stream::read(&bytes[..], ReadOptions::default()).unwrap();
+            prop_assert_eq!(back.sections, trace.sections);
+        }
     }
 }

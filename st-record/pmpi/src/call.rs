@@ -2,6 +2,7 @@
 
 use crate::clock::Reader;
 use crate::generated::real;
+use crate::journal::Mark;
 use crate::life;
 use crate::local::Inside;
 use crate::normal;
@@ -23,6 +24,9 @@ pub(crate) struct Call {
     /// When the wrapper was entered, if this call measures our own cost.
     arrived: Option<i64>,
     inside: Inside,
+    mark: Mark,
+    /// Has been recorded, or could not be.
+    done: bool,
 }
 
 impl Call {
@@ -38,7 +42,8 @@ impl Call {
         };
         let event =
             Event { call: CallId(id), site: 0, error: 0, repeat, opaque, always: false, enter: 0, exit: 0 };
-        Some(Self { id, registers, clock: None, event, arrived: None, inside })
+        let mark = Mark::NONE;
+        Some(Self { id, registers, clock: None, event, arrived: None, inside, mark, done: false })
     }
 
     /// Reads the inputs.
@@ -59,6 +64,7 @@ impl Call {
             state.threads[thread].begin();
             state.requests.begin();
             read(&mut Scribe::new(state, thread, self.event.call, self.event.site));
+            self.mark = state.mark(thread, self.event.call, self.event.site);
             self.clock = Some(state.clock.reader());
             true
         });
@@ -72,8 +78,11 @@ impl Call {
     pub(crate) fn real<R>(&mut self, call: impl FnOnce() -> R) -> R {
         let Some(clock) = self.clock else { return call() };
         self.event.enter = clock.now();
+        self.mark.enter(self.event.enter);
         let result = call();
         self.event.exit = clock.now();
+        // Before the call is recorded: a call may be missing from the journal, but none is there twice.
+        self.mark.leave();
         result
     }
 
@@ -83,6 +92,7 @@ impl Call {
         if self.clock.is_none() {
             return;
         }
+        self.done = true;
         guarded(|| {
             let mut state = STATE.lock(self.inside.local().owner.get());
             let Some(state) = state.as_deref_mut() else { return false };
@@ -117,6 +127,17 @@ impl Call {
             self.event.exit = self.event.enter;
         }
         self.finish(0, |_| {});
+    }
+}
+
+impl Drop for Call {
+    /// An exception that the program's error handler has thrown passes through: the call has failed, nobody knows how.
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(clock) = self.clock.filter(|_| !self.done) {
+            self.event.exit = clock.now();
+            self.finish(i64::from(normal::other_error()), |_| {});
+        }
     }
 }
 

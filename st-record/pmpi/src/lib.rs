@@ -8,6 +8,7 @@
 //! * `call`, `scribe`, `lists`, `completion`: one call and its words. `normal`: constants.
 //! * `comms`, `types`, `joint` (windows and files), `infos`, `requests`: from handles to what the trace calls them. `polls`: series of failed polls.
 //! * `state`, `local`, `lock`, `clock`: per process and per thread. `life`: begin and end. `output`: the stream.
+//! * `journal`, `mapping`: what is left if the process is killed. `limits`: of the process, that we must not run into.
 //!
 //! What it deliberately does not do: it reads no user buffer, installs no signal handler, sends no message, and never
 //! changes what a call returns. If anything inside fails it says so in one line and gets out of the way.
@@ -21,10 +22,13 @@ mod ffi;
 mod generated;
 mod infos;
 mod joint;
+mod journal;
 mod life;
+mod limits;
 mod lists;
 mod local;
 mod lock;
+mod mapping;
 mod message;
 mod next;
 mod normal;

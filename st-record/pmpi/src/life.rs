@@ -78,7 +78,13 @@ fn begin(state: &mut State) -> Result<(), String> {
     state.recorder.set_rank(rank);
     state.types.start();
     state.comms.start(&mut state.recorder);
-    state.output = Some(Output::create(state, rank, u32::try_from(size).unwrap_or(0))?);
+    let size = u32::try_from(size).unwrap_or(0);
+    let (output, journal) = Output::create(state, rank, size)?;
+    state.output = Some(output);
+    match journal {
+        Ok(journal) => state.journal = Some(journal),
+        Err(e) => warn(&format!("no journal: {e}; a rank that is killed leaves no trace")),
+    }
     Ok(())
 }
 
@@ -89,8 +95,8 @@ pub(crate) fn pcontrol(level: c_int) {
     }
 }
 
-/// Ends the recording and writes the rest of the stream.
-pub(crate) fn close() {
+/// Ends the recording and writes the rest of the stream; `early` says that the program has not come to its end.
+pub(crate) fn close(early: bool) {
     if !RECORDING.swap(false, Ordering::Relaxed) {
         return;
     }
@@ -101,6 +107,8 @@ pub(crate) fn close() {
         let Some(mut state) = held.take() else { return Ok(()) };
         drop(held);
         if state.pid != std::process::id() {
+            // A child that was made behind our back must not write what the parent will write.
+            std::mem::forget(state);
             return Ok(());
         }
         (0..state.threads.len()).for_each(|t| state.flush(t));
@@ -108,7 +116,7 @@ pub(crate) fn close() {
             state.write(thread, chunk);
         }
         match state.output.take() {
-            Some(output) => output.finish(*state),
+            Some(output) => output.finish(*state, early),
             None => Ok(()),
         }
     }));
@@ -126,16 +134,21 @@ pub(crate) fn give_up(why: &str) {
 }
 
 fn complain(why: &str) {
+    warn(&format!("{why}; recording stops, the program goes on"));
+}
+
+/// Says something of this rank.
+pub(crate) fn warn(what: &str) {
     let rank = match RANK.load(Ordering::Relaxed) {
         u32::MAX => String::new(),
         r => format!("rank {r}: "),
     };
-    say(&format!("{rank}{why}; recording stops, the program goes on"));
+    say(&format!("{rank}{what}"));
 }
 
 /// A program that ends without `MPI_Finalize` still leaves its trace. (Not if it is killed: nothing of ours runs then.)
 extern "C" fn at_exit() {
-    close();
+    close(true);
 }
 
 #[used]

@@ -1,6 +1,9 @@
-//! The stream of one rank: written under a temporary name while the program runs, renamed when complete.
+//! The stream of one rank: exact times are written while the program runs (`rank-N.PID.times`), the rest at its end, when
+//! the file gets its name. Until then the journal beside it holds the rest.
 
 use crate::generated::real;
+use crate::journal::Journal;
+use crate::limits;
 use crate::message::say;
 use crate::state::{NESTED, State};
 use st_trace::columns::Chunk;
@@ -29,6 +32,10 @@ struct Counted {
 
 impl Write for Counted {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let held = self.written.load(Ordering::Relaxed);
+        if !limits::file_may_have(held.saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX))) {
+            return Err(limits::too_large());
+        }
         let n = self.to.write(bytes)?;
         self.written.fetch_add(u64::try_from(n).unwrap_or(0), Ordering::Relaxed);
         Ok(n)
@@ -52,15 +59,23 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// Creates the file and writes the header.
+    /// Creates the file and writes the header; makes the journal beside it, or says why there is none.
     ///
     /// # Errors
     ///
     /// If the file cannot be created.
-    pub(crate) fn create(state: &State, rank: u32, world: u32) -> Result<Self, String> {
+    pub(crate) fn create(
+        state: &State,
+        rank: u32,
+        world: u32,
+    ) -> Result<(Self, Result<Journal, String>), String> {
         let directory = &state.settings.output;
+        if ancestors().any(|pid| directory.join(format!("rank-{rank:06}.{pid}.journal")).exists()) {
+            return Err("started by a rank that is being recorded, whose trace has this name".into());
+        }
         let target = directory.join(format!("rank-{rank:06}.st"));
-        let temporary = directory.join(format!(".rank-{rank:06}.{}.tmp", std::process::id()));
+        let own = format!("rank-{rank:06}.{}", std::process::id());
+        let temporary = directory.join(format!("{own}.times"));
         let told = |e: std::io::Error| format!("{}: {e}", temporary.display());
         let file = File::create(&temporary).map_err(told)?;
         let header = header(state, world);
@@ -68,11 +83,32 @@ impl Output {
         let counted = Counted { to: BufWriter::new(file), written: Arc::clone(&written) };
         let mut writer = Writer::new(counted, &header, WriteOptions { level: LEVEL }).map_err(told)?;
         let version = env!("CARGO_PKG_VERSION").to_owned();
-        writer.provenance(&Step { tool: "st-record".into(), version, args: Vec::new() }).map_err(told)?;
+        let step = Step { tool: "st-record".into(), version, args: Vec::new() };
+        writer.provenance(&step).map_err(told)?;
         if rank == 0 && !state.settings.quiet {
             open_line(directory, &header);
         }
-        Ok(Self { rank, writer: Some(writer), written, temporary, target, bytes: 0, failure: None })
+        let path = directory.join(format!("{own}.journal"));
+        let journal = Journal::create(path.clone(), &state.recorder, header, vec![step], host());
+        let journal = journal.map_err(|e| format!("{}: {e}", path.display()));
+        Ok((
+            Self { rank, writer: Some(writer), written, temporary, target, bytes: 0, failure: None },
+            journal,
+        ))
+    }
+
+    /// Hands to the kernel what was written.
+    pub(crate) fn flush(&mut self) {
+        if let Some(w) = &mut self.writer
+            && let Err(e) = w.flush()
+        {
+            self.fail(&e);
+        }
+    }
+
+    fn fail(&mut self, e: &std::io::Error) {
+        self.failure = Some(format!("{}: {e}", self.temporary.display()));
+        self.writer = None;
     }
 
     /// Writes exact times; returns the bytes of exact times so far.
@@ -81,8 +117,7 @@ impl Output {
         if let Some(w) = &mut self.writer
             && let Err(e) = w.column_chunk(self.rank, thread, chunk)
         {
-            self.failure = Some(format!("{}: {e}", self.temporary.display()));
-            self.writer = None;
+            self.fail(&e);
         }
         self.bytes += self.written.load(Ordering::Relaxed) - before;
         self.bytes
@@ -93,14 +128,17 @@ impl Output {
     /// # Errors
     ///
     /// If anything could not be written, now or earlier; the file is gone then.
-    pub(crate) fn finish(self, state: State) -> Result<(), String> {
+    pub(crate) fn finish(self, mut state: State, early: bool) -> Result<(), String> {
         let Self { writer, temporary, target, failure, bytes, .. } = self;
+        let journal = state.journal.take();
         let written = match (failure, writer) {
             (None, Some(writer)) => {
-                let note = note(&state, bytes);
+                let note = note(&state, bytes, early);
                 let (directory, quiet, rank) =
                     (state.settings.output.clone(), state.settings.quiet, self.rank);
-                let section = state.recorder.finish(&host());
+                let ended = if early { state.recorder.ended() } else { Vec::new() };
+                let mut section = state.recorder.finish(&host());
+                section.ended = ended;
                 finish(writer, &section)
                     .and_then(|()| fs::rename(&temporary, &target))
                     .map(|()| close_line(&directory, &note, rank, quiet))
@@ -108,9 +146,11 @@ impl Output {
             }
             (failure, _) => Err(failure.unwrap_or_default()),
         };
-        if written.is_err() {
-            // Nothing more can be done if even this fails.
-            let _ = fs::remove_file(&temporary);
+        match (&written, journal) {
+            (Ok(()), Some(journal)) => journal.remove(),
+            (Ok(()), None) => {}
+            // Nothing more can be done if even this fails. The journal stays: it holds all but older exact times.
+            (Err(_), _) => drop(fs::remove_file(&temporary)),
         }
         written
     }
@@ -143,6 +183,16 @@ fn header(state: &State, world: u32) -> Header {
         bindings: vec![binding(state).to_owned()],
         ..Header::default()
     }
+}
+
+/// The processes that this one descends from, nearest first.
+fn ancestors() -> impl Iterator<Item = u32> {
+    let parent = |pid: &u32| {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // The name, in parentheses, may hold anything.
+        stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok().filter(|p| *p > 1)
+    };
+    std::iter::successors(Some(std::os::unix::process::parent_id()), parent)
 }
 
 /// The library and its version, as it says itself.
@@ -220,15 +270,16 @@ fn close_line(directory: &Path, note: &str, rank: u32, quiet: bool) {
     }
 }
 
-/// What a launcher is told: `rank=0 calls=12 nested=0 own_ns=900 time_bytes=70 stopped=0 MPI_File_open=1`.
-fn note(state: &State, time_bytes: u64) -> String {
+/// What a launcher is told: `rank=0 calls=12 nested=0 own_ns=900 time_bytes=70 stopped=0 ended=0 MPI_File_open=1`.
+fn note(state: &State, time_bytes: u64, early: bool) -> String {
     let mut line = format!(
-        "rank={} calls={} nested={} own_ns={} time_bytes={time_bytes} stopped={}",
+        "rank={} calls={} nested={} own_ns={} time_bytes={time_bytes} stopped={} ended={}",
         state.rank,
         state.recorder.calls(),
         NESTED.load(Ordering::Relaxed),
         state.own_ns(),
-        u8::from(state.stopped)
+        u8::from(state.stopped),
+        u8::from(early)
     );
     for (name, n) in state.opaque_calls() {
         let _ = write!(line, " {name}={n}");

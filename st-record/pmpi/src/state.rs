@@ -5,6 +5,7 @@ use crate::comms::Comms;
 use crate::ffi::{MPI_Status, constants as k};
 use crate::infos::Infos;
 use crate::joint::Joints;
+use crate::journal::{Journal, Mark};
 use crate::local::Local;
 use crate::lock::Lock;
 use crate::output::Output;
@@ -50,6 +51,7 @@ pub(crate) struct State {
     pub(crate) messages: Requests,
     pub(crate) threads: Vec<Thread>,
     pub(crate) output: Option<Output>,
+    pub(crate) journal: Option<Journal>,
     /// Exact times have stopped at the budget.
     pub(crate) stopped: bool,
     /// World rank, once it is known.
@@ -122,6 +124,7 @@ impl State {
             messages: Requests::default(),
             threads: Vec::new(),
             output: None,
+            journal: None,
             stopped: false,
             rank: 0,
             opaque: BTreeMap::new(),
@@ -214,6 +217,12 @@ impl State {
         if let Some(chunk) = self.recorder.record(t.index, sym, &t.words, event.enter, event.exit) {
             self.write(u32::try_from(t.index).unwrap_or(u32::MAX), chunk);
         }
+        let t = &self.threads[thread];
+        if let Some(j) = &mut self.journal
+            && !j.call(&self.recorder, t.index, sym, &t.words, (event.enter, event.exit))
+        {
+            self.snapshot();
+        }
     }
 
     /// Takes a call that may be part of a series, if it is.
@@ -221,12 +230,20 @@ impl State {
         let t = &mut self.threads[thread];
         let repeats = event.error == 0 && (t.failed || event.repeat == Repeat::Always);
         t.words.push(1);
-        if repeats && !t.series.grow(sym, &t.words, event.exit) {
-            self.flush(thread);
-            let t = &mut self.threads[thread];
-            t.series.begin(sym, &t.words, event.enter, event.exit);
+        if !repeats {
+            return false;
         }
-        repeats
+        if t.series.grow(sym, &t.words, event.exit) {
+            if let Some(j) = &self.journal {
+                j.grown(t.index, t.series.words.last().copied().unwrap_or(1), event.exit);
+            }
+            return true;
+        }
+        self.flush(thread);
+        let t = &mut self.threads[thread];
+        t.series.begin(sym, &t.words, event.enter, event.exit);
+        self.note_series(thread);
+        true
     }
 
     /// The event's symbol. A site nearly always calls one function.
@@ -265,6 +282,55 @@ impl State {
         if let Some(chunk) = self.recorder.record(index, sym, words, enter, exit) {
             self.write(u32::try_from(index).unwrap_or(u32::MAX), chunk);
         }
+        if let Some(j) = &mut self.journal
+            && !j.call(&self.recorder, index, sym, words, (enter, exit))
+        {
+            self.snapshot();
+        }
+    }
+
+    /// Writes the thread's open series to the journal.
+    #[cold]
+    fn note_series(&mut self, thread: usize) {
+        let Thread { index, series, .. } = &self.threads[thread];
+        if let Some(j) = &mut self.journal
+            && !j.series(&self.recorder, *index, series.sym, &series.words, (series.enter, series.exit))
+        {
+            self.snapshot();
+        }
+    }
+
+    /// Begins the next region of the journal, all that was recorded until now being in the snapshot or the stream.
+    #[cold]
+    fn snapshot(&mut self) {
+        for (thread, chunk) in self.recorder.flush_columns() {
+            self.write(thread, chunk);
+        }
+        if let Some(output) = &mut self.output {
+            output.flush();
+        }
+        let Some(j) = &mut self.journal else { return };
+        if let Err(e) = j.snapshot(&self.recorder) {
+            let path = j.path().display().to_string();
+            if let Some(j) = self.journal.take() {
+                j.remove();
+            }
+            crate::life::warn(&format!(
+                "{path}: {e}; recording goes on, but a rank that is killed leaves no trace"
+            ));
+            return;
+        }
+        for t in self.threads.iter().filter(|t| t.series.is_open()) {
+            // A series that does not fit an empty log is written when it ends.
+            j.series(&self.recorder, t.index, t.series.sym, &t.series.words, (t.series.enter, t.series.exit));
+        }
+    }
+
+    /// A mark for a call that a thread is about to make.
+    #[inline]
+    pub(crate) fn mark(&mut self, thread: usize, call: CallId, site: u32) -> Mark {
+        let index = self.threads[thread].index;
+        self.journal.as_mut().map_or(Mark::NONE, |j| j.mark(&self.recorder, index, call, site))
     }
 
     /// Passes exact times on to the stream, while the budget lasts.

@@ -2,7 +2,7 @@
 //!
 //! An entry begins with a number: below [`CALL`] a definition, from there on a call of symbol number minus [`CALL`].
 
-use crate::calls::{CallTable, Slot};
+use crate::calls::{CallId, CallTable, Slot};
 use crate::objects::Registered;
 use crate::project::LONGEST_LIST;
 use crate::record::{Extent, RankRecorder};
@@ -271,8 +271,11 @@ pub(super) fn get_definition(tag: u64, src: &mut &[u8], r: &mut RankRecorder) ->
             r.sites.insert(site);
         }
         SYMBOL => {
-            let (call, site) = (get_u16(src)?, get_index(src, before.sites)?);
-            r.symbol(crate::calls::CallId(call), site, get_u32(src)?);
+            let (call, site) = (CallId(get_u16(src)?), get_index(src, before.sites)?);
+            if CallTable::builtin().get(call).is_none() && !r.names().any(|n| n.0 == call) {
+                return Err(DecodeError::Invalid("a function that has no name"));
+            }
+            r.symbol(call, site, get_u32(src)?);
         }
         COMM => drop(get_object(src, rank).map(|(family, o)| r.comms.adopt(family, o))?),
         GROUP => drop(get_object(src, rank).map(|(family, o)| r.groups.adopt(family, o))?),

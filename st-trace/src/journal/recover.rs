@@ -224,12 +224,13 @@ impl Replay {
             entered,
         });
         let ended = ended.collect();
-        let mut columns = read_columns(times, rank);
-        columns.resize_with(self.threads.len(), Column::default);
+        let begun = times.and_then(|f| stream::Reader::new(f, ReadOptions { partial: true }).ok());
+        let mut columns = begun.map(stream::Reader::begun).unwrap_or_default();
         let mut section: Section = self.recorder.finish(&self.host);
-        for ((thread, t), mut column) in section.threads.iter_mut().zip(self.threads).zip(columns) {
+        for ((i, thread), t) in (0u32..).zip(&mut section.threads).zip(self.threads) {
+            let mut column = columns.remove(&(rank, i)).unwrap_or_default();
             complete(&mut column, &t);
-            if !column.chunks.is_empty() {
+            if column != Column::default() {
                 thread.columns.push((rank, column));
             }
         }
@@ -284,29 +285,6 @@ impl Slot {
         Self { inside, entered: field(1), times: field(2), exit: field(3) }
     }
 }
-
-/// Exact times by thread, from what there is of a rank's stream; chunks beyond a gap are left out.
-fn read_columns(from: Option<impl Read>, rank: u32) -> Vec<Column> {
-    let mut columns: Vec<Column> = Vec::new();
-    let Some(Ok(mut reader)) = from.map(|f| stream::Reader::new(f, ReadOptions { partial: true })) else {
-        return columns;
-    };
-    while let Ok(Some(((of, thread), chunk))) = reader.next_chunk() {
-        let Some(thread) = usize::try_from(thread).ok().filter(|t| of == rank && *t < MOST_THREADS) else {
-            continue;
-        };
-        if columns.len() <= thread {
-            columns.resize_with(thread + 1, Column::default);
-        }
-        if chunk.first == columns[thread].events() {
-            columns[thread].chunks.push(chunk);
-        }
-    }
-    columns
-}
-
-/// No process has more threads.
-const MOST_THREADS: usize = 1 << 22;
 
 /// Takes from the file what precedes the log or lies in it, and the rest from the log.
 fn complete(column: &mut Column, t: &Threaded) {

@@ -7,7 +7,7 @@ use super::{RankRecorder, SequenceRecorder};
 use crate::calls::CallId;
 use crate::objects::{Content, Registry};
 use crate::project;
-use crate::section::{Entry, NO_SYM, Section, Sym, Symbol};
+use crate::section::{Ended, Entry, NO_SYM, Section, Sym, Symbol};
 use crate::sketch::LiveSketch;
 
 use super::Options;
@@ -137,6 +137,20 @@ impl RankRecorder {
     #[must_use]
     pub fn calls_of(&self, thread: usize) -> u64 {
         self.threads.get(thread).map_or(0, |t| t.lanes.calls)
+    }
+
+    /// Where the threads are, as of a program that goes no further.
+    #[must_use]
+    pub fn ended(&self) -> Vec<Ended> {
+        let ended = self.threads.iter().enumerate().map(|(i, t)| Ended {
+            rank: self.rank,
+            thread: u32::try_from(i).unwrap_or(u32::MAX),
+            calls: t.lanes.calls,
+            last: t.pred,
+            inside: NO_SYM,
+            entered: 0,
+        });
+        ended.collect()
     }
 
     /// A recorder that has recorded what a [`RankRecorder::snapshot`] holds. It keeps no columns; sketches go on if `sketches`.

@@ -11,7 +11,7 @@ use super::section::{Opening, decode_ended, decode_lanes, decode_sketches, decod
 use super::structure::{self, Known};
 use super::version::{MAGIC, Version};
 use super::{objects, sites};
-use crate::columns::{Chunk, Column};
+use crate::columns::Column;
 use crate::header::{Header, Step};
 use crate::section::{Section, Thread};
 
@@ -150,14 +150,26 @@ impl<R: Read> Reader<R> {
         Ok(None)
     }
 
-    /// The next chunk of exact times, whatever else the stream holds.
-    pub(crate) fn next_chunk(&mut self) -> Result<Option<(Owner, Chunk)>, Error> {
-        while let Some(frame) = self.next_raw()? {
-            if frame.kind()? == Some(Kind::Column) {
-                return Ok(Some(frame.decode(Kind::Column, column::decode)?));
+    /// Times and clocks of a stream that was begun, up to its first fault or section.
+    pub(crate) fn begun(mut self) -> BTreeMap<Owner, Column> {
+        while let Ok(Some(frame)) = self.next_raw() {
+            match frame.kind() {
+                Ok(Some(Kind::Column)) => {
+                    let Ok((owner, chunk)) = frame.decode(Kind::Column, column::decode) else { break };
+                    let column = self.columns.entry(owner).or_default();
+                    if chunk.first != column.events() {
+                        break;
+                    }
+                    column.chunks.push(chunk);
+                }
+                Ok(Some(Kind::Clock)) => {
+                    let Ok((rank, clock)) = frame.decode(Kind::Clock, column::decode_clock) else { break };
+                    self.columns.entry((rank, 0)).or_default().clock = clock;
+                }
+                _ => break,
             }
         }
-        Ok(None)
+        self.columns
     }
 
     /// The next frame that is neither provenance nor the end; tables are noted as well as handed out.

@@ -223,6 +223,15 @@ impl<W: Write> Writer<W> {
         Ok(self.packer.frame(kind, payload, level_of(kind, self.level))?)
     }
 
+    /// Flushes what the stream is written to.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be written.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
+
     /// Writes the end of the stream and hands back what it was written to, not flushed.
     ///
     /// # Errors

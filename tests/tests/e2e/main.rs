@@ -1,6 +1,7 @@
 //! End to end: real programs under real MPIs, through every stage. Needs `make build`; see the library.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
+mod accidents;
 mod kernels;
 mod launch;
 mod mutation;

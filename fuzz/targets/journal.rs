@@ -1,0 +1,38 @@
+//! Any bytes are a journal or an error, and what is recovered is a stream that proves itself.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use st_trace::header::Header;
+use st_trace::journal::{self, recover_within};
+use st_trace::record::{Options, RankRecorder};
+use st_trace::stream::{ReadOptions, WriteOptions, read, write};
+
+/// A few bytes can stand for many calls; nobody waits for the end.
+const EVENTS: u64 = 10_000;
+
+/// A journal with an empty snapshot and these bytes as its log: checksums keep a fuzzer out of everything but that.
+fn with_log(log: &[u8]) -> Vec<u8> {
+    let mut recorder = RankRecorder::new(0, Options::default());
+    recorder.open_thread(0);
+    let snapshot = journal::snapshot(&recorder, &Header::default(), &[], "host").expect("a vector takes all");
+    let mut bytes = vec![0; journal::PAGE];
+    bytes[..16].copy_from_slice(&journal::opening());
+    let length = log.len() as u64;
+    let fields = journal::descriptor(1, journal::PAGE as u64, &snapshot, length);
+    for (i, f) in fields.into_iter().chain([length]).enumerate() {
+        bytes[journal::REGIONS[1] + 8 * i..][..8].copy_from_slice(&f.to_le_bytes());
+    }
+    bytes.extend_from_slice(&snapshot);
+    bytes.extend_from_slice(log);
+    bytes
+}
+
+fuzz_target!(|bytes: &[u8]| {
+    let _ = recover_within(bytes, std::io::empty(), EVENTS);
+    let trace = recover_within(&with_log(bytes), std::io::empty(), EVENTS).expect("its snapshot is whole");
+    let mut stream = Vec::new();
+    write(&trace, &mut stream, WriteOptions { level: 0 }).expect("a vector takes all");
+    let back = read(&stream[..], ReadOptions::default()).expect("what was written is a stream");
+    assert_eq!(back.sections, trace.sections);
+});

@@ -1,0 +1,339 @@
+//! Programs that come to a bad end, or into narrow straits: they behave as without us, and the trace tells up to their
+//! last moments.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use st_tests::jobs::Job;
+use st_tests::process::{Outcome, Run};
+use st_tests::{Failure, conclude, place, render};
+
+/// Calls of a rank before the accident: MPI_Init_thread, rank, size, and 50 times two.
+const BEFORE: u64 = 103;
+
+/// A directory with the program `accident`, built for a job's MPI.
+struct Place {
+    job: Job,
+    directory: tempfile::TempDir,
+}
+
+impl Place {
+    fn new(job: Job) -> Result<Self, Failure> {
+        let place = Self { job, directory: place::directory()? };
+        place.compile("mpicc", "accident.c", &["-g", "-O0", "-pthread", "-ldl"])?;
+        Ok(place)
+    }
+
+    fn compile(&self, wrapper: &str, source: &str, options: &[&str]) -> Result<(), Failure> {
+        let named = format!("{wrapper}.{}", self.job.mpi.name());
+        let wrapper = place::in_path(&named).unwrap_or_else(|| wrapper.into());
+        let to = self.path(source.split('.').next().unwrap_or(source));
+        let words = [fixture(source).into(), OsString::from("-o"), to.into()];
+        let options = options.iter().map(OsString::from);
+        self.job.go(Run::new(wrapper, words.into_iter().chain(options)))?.ok()?;
+        Ok(())
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn go(&self, words: Vec<OsString>) -> Result<Outcome, Failure> {
+        self.job.go(Run::new(&words[0], &words[1..]).within(self.directory.path()))
+    }
+
+    /// `mpirun -n N ./accident WHAT`.
+    fn plain(&self, app: &[&str]) -> Result<Outcome, Failure> {
+        self.go(self.job.words(app)?)
+    }
+
+    /// `st-record -q OPTIONS -o trace.st -- mpirun -n N ./accident WHAT`.
+    fn recorded(&self, options: &[&str], app: &[&str]) -> Result<Outcome, Failure> {
+        let start =
+            [place::program("st-record")?.into_os_string(), "-q".into(), "-o".into(), "trace.st".into()];
+        let options = options.iter().map(OsString::from).chain(["--".into()]);
+        self.go(start.into_iter().chain(options).chain(self.job.words(app)?).collect())
+    }
+
+    /// Runs with and without the recorder; stdout and status must be equal.
+    fn both(&self, options: &[&str], app: &[&str]) -> Result<Outcome, Failure> {
+        let plain = self.plain(app)?;
+        let recorded = self.recorded(options, app)?;
+        if (plain.status, &plain.stdout) != (recorded.status, &recorded.stdout) {
+            return Err(format!("not as without us: {plain}; recorded: {recorded}"));
+        }
+        Ok(recorded)
+    }
+
+    /// The rank that has the accident.
+    fn last(&self) -> u32 {
+        self.job.ranks - 1
+    }
+
+    /// Names of what is left here beside programs.
+    fn left(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.directory.path()).into_iter().flatten().flatten();
+        let names = entries.map(|e| e.file_name().to_string_lossy().into_owned());
+        names.filter(|n| !["accident", "throws"].contains(&n.as_str())).collect()
+    }
+
+    /// Calls to a function in the last rank's trace.
+    fn calls(&self, function: &str) -> Result<usize, Failure> {
+        let ranks = render::viewed(&self.path("trace.st"))?;
+        let calls = ranks.get(&self.last()).ok_or("the last rank has no trace")?;
+        Ok(calls.iter().filter(|c| c["call"] == function).count())
+    }
+}
+
+fn fixture(name: &str) -> PathBuf {
+    place::root().join("tests/fixtures").join(name)
+}
+
+/// The line of `accident.c` that carries a remark.
+fn line_of(remark: &str) -> Result<usize, Failure> {
+    let text = fs::read_to_string(fixture("accident.c")).map_err(|e| e.to_string())?;
+    let found = text.lines().position(|l| l.contains(&format!("/* {remark} */")));
+    found.map(|i| i + 1).ok_or_else(|| format!("no line with {remark}"))
+}
+
+fn summary(trace: &Path) -> Result<String, Failure> {
+    Ok(Run::st("st-stat", [trace])?.go()?.ok()?.text())
+}
+
+/// A trace is proved, before and after merging, and both say these things.
+fn tells(trace: &Path, what: &[String]) -> Result<(), Failure> {
+    let merged = trace.with_extension("merged");
+    Run::st("st-merge", [trace.as_os_str(), "-o".as_ref(), merged.as_os_str()])?.go()?.ok()?;
+    for file in [trace, &merged] {
+        Run::st("st-view", ["--check".as_ref(), file.as_os_str()])?.go()?.ok()?;
+        let text = summary(file)?;
+        if let Some(missing) = what.iter().find(|w| !text.contains(w.as_str())) {
+            return Err(format!("{}: expected {missing:?} in\n{text}", file.display()));
+        }
+    }
+    fs::remove_file(merged).map_err(|e| e.to_string())
+}
+
+/// Runs a test under each MPI.
+fn under_each(test: impl Fn(&Place) -> Result<(), Failure>) {
+    let jobs = Job::all();
+    let one = |job: &Job| Place::new(*job).and_then(|p| test(&p)).map_err(|e| format!("{job}: {e}")).err();
+    let failures: Vec<_> = jobs.iter().filter_map(one).collect();
+    conclude(jobs.len(), &failures);
+}
+
+/// Where the last rank ends for an accident of a kind.
+fn end_of(p: &Place, what: &str) -> Result<String, Failure> {
+    let (rank, in_main) = (p.last(), format!("main accident.c:{}", line_of("last")?));
+    Ok(match what {
+        "fatal" => format!(
+            "rank {rank} ends at call {}, MPI_Send, accident accident.c:{}, which did not return",
+            BEFORE + 1,
+            line_of("fatal")?
+        ),
+        "mpi_abort" => format!("rank {rank} ends at call {}, MPI_Abort, accident accident.c:", BEFORE + 1),
+        _ => format!("rank {rank} ends at call {BEFORE}, MPI_Allreduce, {in_main}"),
+    })
+}
+
+#[test]
+fn a_killed_job_leaves_its_trace_to_the_last_call() {
+    under_each(|p| {
+        let waiting = format!(
+            "at call {}, MPI_Barrier, main accident.c:{}, which did not return",
+            BEFORE + 1,
+            line_of("wait")?
+        );
+        for what in ["segv", "abort", "term", "kill", "_exit", "exit", "mpi_abort", "fatal"] {
+            let fault = |e| format!("{what}: {e}");
+            p.both(&[], &["./accident", what]).map_err(fault)?;
+            tells(&p.path("trace.st"), &[end_of(p, what)?, waiting.clone()]).map_err(fault)?;
+            if p.left() != ["trace.st"] {
+                return Err(format!("{what}: left {:?}", p.left()));
+            }
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn a_directory_of_a_killed_job_reads_as_its_trace() {
+    under_each(|p| {
+        let start = [place::program("st-record")?.into_os_string()];
+        let words =
+            start.into_iter().chain(["-q", "-o", "run", "--", "./accident", "kill"].map(OsString::from));
+        p.go(p.job.words(words)?)?;
+        let run = p.path("run");
+        let text = summary(&run)?;
+        for what in [end_of(p, "kill")?, format!("{}", p.job.ranks), "exact times of every call".into()] {
+            if !text.contains(&what) {
+                return Err(format!("expected {what:?} in\n{text}"));
+            }
+        }
+        let entries = fs::read_dir(&run).map_err(|e| e.to_string())?.flatten().map(|e| e.path());
+        let journals: Vec<_> = entries.filter(|f| f.extension().is_some_and(|e| e == "journal")).collect();
+        if journals.is_empty() {
+            return Err("no journal is left".into());
+        }
+        for file in journals {
+            Run::st("st-view", ["--check".as_ref(), file.as_os_str()])?.go()?.ok()?;
+        }
+        p.go(vec![place::program("st-merge")?.into(), "run".into(), "-o".into(), "trace.st".into()])?.ok()?;
+        tells(&p.path("trace.st"), &[end_of(p, "kill")?])
+    });
+}
+
+#[test]
+fn polls_and_long_logs_are_kept_to_the_last() {
+    under_each(|p| {
+        p.both(&[], &["./accident", "polls"])?;
+        let polls = format!(
+            "rank {} ends at call 5,104, MPI_Iprobe, accident accident.c:{}",
+            p.last(),
+            line_of("poll")?
+        );
+        tells(&p.path("trace.st"), &[polls])?;
+        for options in [&[][..], &["--time", "sketch"], &["--time-budget", "20k"]] {
+            p.both(options, &["./accident", "long"])?;
+            let end = format!("rank {} ends at call 120,103, MPI_Comm_size, many accident.c:", p.last());
+            tells(&p.path("trace.st"), &[end]).map_err(|e| format!("{options:?}: {e}"))?;
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn narrow_limits_do_not_change_the_program() {
+    under_each(|p| {
+        for what in ["fsize", "nofile", "as", "closes", "gone"] {
+            let o = p.both(&[], &["./accident", what]).map_err(|e| format!("{what}: {e}"))?;
+            let lines = o.stderr.lines().filter(|l| l.contains(&format!("rank {}: ", p.last()))).count();
+            if lines > 2 {
+                return Err(format!("{what}: complains more than once about one thing: {o}"));
+            }
+            if what != "gone" {
+                // The other ranks have no part in it.
+                tells(&p.path("trace.st"), &["MPI_Allreduce".into()])
+                    .map_err(|e| format!("{what}: {e}: {o}"))?;
+            }
+        }
+        Ok(())
+    });
+}
+
+/// A small file system, unmounted when dropped.
+struct Disk(PathBuf);
+
+impl Disk {
+    /// `None` where mounting is not permitted.
+    fn new(at: PathBuf, options: &str) -> Option<Self> {
+        fs::create_dir_all(&at).ok()?;
+        let args = ["-t", "tmpfs", "-o", options, "st-tests"].map(OsString::from);
+        let mount = Run::new("mount", args.into_iter().chain([at.clone().into()])).go().ok()?;
+        (mount.status == 0).then_some(Self(at))
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        drop(Run::new("umount", [&self.0]).go());
+    }
+}
+
+#[test]
+fn a_full_or_read_only_disk_does_not_change_the_program() {
+    under_each(|p| {
+        let plain = p.plain(&["./accident", "threads"])?;
+        for options in ["size=64k", "size=2700k", "ro"] {
+            let Some(disk) = Disk::new(p.path("disk"), options) else {
+                place::say("mounting is not permitted: full and read-only disks are not tested");
+                return Ok(());
+            };
+            let output = disk.0.clone().into();
+            let start = [place::program("st-record")?.into_os_string(), "-q".into(), "-o".into(), output];
+            let words = start.into_iter().chain(["--", "./accident", "threads"].map(OsString::from));
+            let o = p.go(p.job.words(words)?)?;
+            if (plain.status, &plain.stdout) != (o.status, &o.stdout) {
+                return Err(format!("{options}: not as without us: {o}"));
+            }
+            if !o.stderr.contains("st-record: rank") {
+                return Err(format!("{options}: nothing is said: {o}"));
+            }
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn children_and_stops_leave_the_trace_whole() {
+    under_each(|p| {
+        for what in ["fork", "stopped", "whole"] {
+            p.both(&[], &["./accident", what]).map_err(|e| format!("{what}: {e}"))?;
+            let trace = p.path("trace.st");
+            tells(&trace, &["MPI_Finalize".into()]).map_err(|e| format!("{what}: {e}"))?;
+            if summary(&trace)?.contains("ended early") {
+                return Err(format!("{what}: {}", summary(&trace)?));
+            }
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn pauses_leave_calls_out_and_budgets_only_times() {
+    under_each(|p| {
+        for what in ["pcontrol", "pause"] {
+            p.both(&[], &["./accident", what])?;
+            let n = p.calls("MPI_Type_size")?;
+            if n != 3 {
+                return Err(format!("{what}: {n} calls recorded instead of 3"));
+            }
+        }
+        p.both(&["--time-budget", "20k"], &["./accident", "threads"])?;
+        tells(&p.path("trace.st"), &["MPI_Finalize".into()])?;
+        let calls = Run::st("st-stat", ["calls", "--functions", "--format", "csv", "trace.st"])?;
+        let text = calls.within(p.directory.path()).go()?.ok()?.text();
+        let expected = format!("MPI_Comm_rank,{},", 4 * 20_000 + p.job.ranks);
+        if text.contains(&expected) { Ok(()) } else { Err(format!("expected {expected} in\n{text}")) }
+    });
+}
+
+#[test]
+fn a_request_to_end_goes_to_the_job_and_the_trace_is_packed() {
+    under_each(|p| {
+        for signal in ["TERM", "INT"] {
+            let start = ["--foreground", "--preserve-status", "-s", signal, "4"].map(OsString::from);
+            let ours =
+                [place::program("st-record")?.into_os_string(), "-q".into(), "-o".into(), "trace.st".into()];
+            let words = p.job.words(["./accident", "sleep"])?;
+            let all =
+                std::iter::once("timeout".into()).chain(start).chain(ours).chain(["--".into()]).chain(words);
+            let o = p.go(all.collect())?;
+            if o.status == 0 {
+                return Err(format!("{signal}: the job came to its end: {o}"));
+            }
+            let end = format!("rank {} ends at call {BEFORE}, MPI_Allreduce", p.last());
+            tells(&p.path("trace.st"), &[end]).map_err(|e| format!("{signal}: {e}: {o}"))?;
+            if p.left() != ["trace.st"] {
+                return Err(format!("{signal}: left {:?}", p.left()));
+            }
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn an_exception_through_a_call_is_a_failed_call() {
+    under_each(|p| {
+        p.compile("mpicxx", "throws.cpp", &[])?;
+        p.both(&[], &["./throws"])?;
+        tells(&p.path("trace.st"), &["failed calls".into()])?;
+        let (sends, sizes) = (p.calls("MPI_Send")?, p.calls("MPI_Type_size")?);
+        if (sends, sizes) == (3, 1) {
+            Ok(())
+        } else {
+            Err(format!("{sends} sends, {sizes} calls after them"))
+        }
+    });
+}
