@@ -143,6 +143,17 @@ fn finish(args: &Args, directory: &Path, elapsed: Duration, status: ExitStatus) 
     };
     args.talk.note(TOOL, summary.line());
     args.talk.note(TOOL, format_args!("next: st-stat {}", target.display()));
+    for (name, directory) in pack::spawned(directory)? {
+        let file = target.with_extension(format!("{name}.st"));
+        let streams = pack::streams(&directory)?;
+        if streams.is_empty() {
+            continue;
+        }
+        let mut output = Output::stream(&file)?;
+        pack::pack(&streams, &pack::header(&streams)?, &mut output)?;
+        output.commit()?;
+        args.talk.note(TOOL, format_args!("{}: {} ranks of a spawned job", file.display(), streams.len()));
+    }
     Ok(())
 }
 

@@ -104,6 +104,25 @@ fn recovered(path: &Path, notes: &mut Notes) -> Result<PathBuf> {
     Ok(stream)
 }
 
+/// The directories of spawned jobs, `spawn-N`, in that of the job that was launched, by name.
+///
+/// # Errors
+///
+/// If the directory cannot be read.
+pub fn spawned(directory: &Path) -> Result<Vec<(String, PathBuf)>> {
+    let told = || format!("{}: reading", directory.display());
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory).with_context(told)? {
+        let path = entry.with_context(told)?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if name.starts_with("spawn-") && path.is_dir() {
+            found.push((name, path));
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
 /// The header of the whole: the first rank's, with all bindings.
 ///
 /// # Errors

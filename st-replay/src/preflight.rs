@@ -11,28 +11,6 @@ use st_trace::section::{Section, Symbol, Tables};
 /// Name of the pseudo call under which calls of further threads are listed.
 pub const OTHER_THREADS: &str = "(calls of threads other than the first)";
 
-/// Local functions that are recorded by name only, and that no other call depends on: replayed on objects of the
-/// replay's own.
-pub const STAND_INS: &[&str] = &[
-    "MPI_Comm_create_errhandler",
-    "MPI_Comm_set_errhandler",
-    "MPI_Comm_get_errhandler",
-    "MPI_Errhandler_free",
-    "MPI_Error_class",
-    "MPI_Error_string",
-    "MPI_Comm_create_keyval",
-    "MPI_Comm_free_keyval",
-    "MPI_Comm_set_attr",
-    "MPI_Comm_get_attr",
-    "MPI_Comm_delete_attr",
-    "MPI_Attr_get",
-    "MPI_Type_get_name",
-    "MPI_Type_set_name",
-    "MPI_Type_get_envelope",
-    "MPI_Type_get_extent_x",
-    "MPI_Type_get_true_extent_x",
-];
-
 /// A function that is recorded but cannot be replayed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Unsupported {
@@ -46,10 +24,7 @@ pub struct Unsupported {
 #[must_use]
 pub fn is_supported(symbol: &Symbol) -> bool {
     let row = CallTable::builtin().get(symbol.call);
-    symbol.error != 0
-        || row.is_some_and(|row| {
-            !row.properties.opaque && !row.properties.unplayed || STAND_INS.contains(&row.base())
-        })
+    symbol.error != 0 || row.is_some_and(|row| !row.properties.opaque && !row.properties.unplayed)
 }
 
 /// Name of a symbol's function.

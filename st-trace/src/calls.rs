@@ -162,10 +162,15 @@ pub struct Param {
     /// | `origincount`, `origintype` | ignored with `MPI_NO_OP` | 0 and -1 there |
     /// | `assert`, `amode`, `outamode` | sum of constants | bits in the order of [`crate::values::ASSERT`], [`crate::values::AMODE`]; others of the library's 32 bits higher up |
     /// | `locktype`, `whence` | constant | position in [`crate::values::LOCK_TYPE`], [`crate::values::WHENCE`] |
-    /// | `rootcount`, `roottype`, `rootcounts`, `rootdispls` | significant at the root only | 0, -1 or an empty list elsewhere |
+    /// | `rootcount`, `roottype`, `rootcounts`, `rootdispls`, `roottext`, `roottexts[X]`, `rootinfo` | significant at the root only | 0, -1 or an empty list elsewhere |
     /// | `counts[X]`, `ints[X]`, `flags[X]`, `types[X]`, … | array | list |
     /// | `displs[X]`, `rootdispls[X]` | array | list; empty if it is the exclusive prefix sum of the counts before it |
     /// | `addresses[X]` | `MPI_Aint` array | list, relative to the smallest element if that is an absolute address (above 2^32), else as given |
+    /// | `keyval`, `errhandler`, `session` | handle | its number: the lowest free one when it was made, or one that stands for a predefined object ([`crate::values::FIRST_NAMED`]) |
+    /// | `newkeyval`, `freekeyval`, … | the same, out; in and out | the same |
+    /// | `error`, `outerror` | error code or class | its class, numbered as the class of a call; 0 is success |
+    /// | `outcombiner` | combiner, out | position in [`crate::values::COMBINERS`] |
+    /// | `contents` | types, out, of `MPI_Type_get_contents` | list of table indices |
     /// | `flag`, `outint`, `outints[X]`, … | out | read after the call |
     /// | `newrequest` | request, out | request slot |
     /// | `startrequest`, `freerequest`, `cancelrequest`, `queryrequest` | request | request slot |
@@ -417,6 +422,10 @@ fn add_slots(p: &Param, slots: &mut Vec<Slot>) -> Result<(), String> {
         | "addresses" | "arrayorder" | "distribs" | "dargs" | "ranges" | "splittype" | "outcompare"
         | "outtopo" | "typeclass" | "weights" | "targetdisp" | "assert" | "amode" | "outamode"
         | "locktype" | "whence" => add(n, list, Meaning::Int, Rest),
+        "keyval" | "newkeyval" | "freekeyval" | "errhandler" | "newerrhandler" | "freeerrhandler"
+        | "session" | "newsession" | "freesession" | "error" | "outerror" | "outcombiner" => {
+            add(n, list, Meaning::Int, Rest)
+        }
         "flag" | "flags" => add(n, list, Meaning::Flag, Rest),
         "dest" | "source" | "root" | "peer" | "leader" | "outpeer" | "target" => {
             add(n, list, Meaning::Rank, Endpoint)
@@ -427,11 +436,12 @@ fn add_slots(p: &Param, slots: &mut Vec<Slot>) -> Result<(), String> {
         "type" | "types" | "roottype" | "newtype" | "freetype" | "committype" | "origintype" | "outtype" => {
             add(n, list, Meaning::Ref(Object::Type), LCount);
         }
+        "contents" => add(n, true, Meaning::Ref(Object::Type), LCount),
         "op" | "newop" | "freeop" => add(n, list, Meaning::Ref(Object::Op), Rest),
         "win" | "newwin" | "freewin" => add(n, list, Meaning::Ref(Object::Win), Rest),
         "file" | "newfile" | "freefile" => add(n, list, Meaning::Ref(Object::File), Rest),
-        "text" | "outtext" => add(n, list, Meaning::Ref(Object::Text), Rest),
-        "info" | "newinfo" | "freeinfo" => add(n, list, Meaning::Info, Rest),
+        "text" | "outtext" | "roottext" | "roottexts" => add(n, list, Meaning::Ref(Object::Text), Rest),
+        "info" | "rootinfo" | "newinfo" | "freeinfo" => add(n, list, Meaning::Info, Rest),
         "newrequest" | "startrequest" | "freerequest" | "cancelrequest" | "queryrequest" | "newmessage"
         | "message" => {
             add("request", false, Meaning::Request, Rest);

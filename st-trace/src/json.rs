@@ -189,6 +189,15 @@ fn value(slot: &Slot, role: &str, word: i64, section: &Section, rank: u32) -> Va
     }
 }
 
+/// A predefined object that has a name, or none.
+fn counted_down(names: &[&str], word: i64) -> Option<Value> {
+    if word == values::NULL {
+        return Some(Value::Null);
+    }
+    let i = usize::try_from(values::FIRST_NAMED.checked_sub(word)?).ok()?;
+    names.get(i).map(|n| Value::from(*n))
+}
+
 /// A word that its role gives a name to.
 fn named(role: &str, word: i64) -> Option<Value> {
     let names: &[&str] = match role {
@@ -202,6 +211,14 @@ fn named(role: &str, word: i64) -> Option<Value> {
         "whence" => &values::WHENCE,
         "assert" => return bits(&values::ASSERT, word),
         "amode" | "outamode" => return bits(&values::AMODE, word),
+        "outcombiner" => &values::COMBINERS,
+        "keyval" | "newkeyval" | "freekeyval" => return counted_down(&values::KEYVALS, word),
+        "errhandler" | "newerrhandler" | "freeerrhandler" => return counted_down(&values::ERRHANDLERS, word),
+        "session" | "newsession" | "freesession" => return counted_down(&[], word),
+        "error" | "outerror" if word == 0 => return Some("MPI_SUCCESS".into()),
+        "error" | "outerror" => {
+            return u32::try_from(word).ok().and_then(values::error_class).map(Value::from);
+        }
         "dargs" if word == values::DFLT_DARG => return Some("MPI_DISTRIBUTE_DFLT_DARG".into()),
         "weights" if word == values::UNWEIGHTED => return Some("MPI_UNWEIGHTED".into()),
         "color" | "int" | "outint" | "outints" | "outcount64" if word == values::UNDEFINED => {

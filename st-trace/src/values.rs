@@ -57,6 +57,45 @@ pub const AMODE: [&str; 9] = [
 ];
 /// Where bits of a library's that have no name here begin in a word.
 pub const FOREIGN_BITS: u32 = 32;
+/// Attribute keys, error handlers and sessions that a program made are numbered from 0; predefined ones count down from
+/// here, in the order of [`KEYVALS`] and [`ERRHANDLERS`].
+pub const FIRST_NAMED: i64 = -2;
+/// Predefined attribute keys, as `keyval` words.
+pub const KEYVALS: [&str; 12] = [
+    "MPI_TAG_UB",
+    "MPI_HOST",
+    "MPI_IO",
+    "MPI_WTIME_IS_GLOBAL",
+    "MPI_UNIVERSE_SIZE",
+    "MPI_LASTUSEDCODE",
+    "MPI_APPNUM",
+    "MPI_WIN_BASE",
+    "MPI_WIN_SIZE",
+    "MPI_WIN_DISP_UNIT",
+    "MPI_WIN_CREATE_FLAVOR",
+    "MPI_WIN_MODEL",
+];
+/// Predefined error handlers, as `errhandler` words.
+pub const ERRHANDLERS: [&str; 3] = ["MPI_ERRORS_ARE_FATAL", "MPI_ERRORS_RETURN", "MPI_ERRORS_ABORT"];
+/// `outcombiner` words; other combiners of a library are recorded as [`NONE`].
+pub const COMBINERS: [&str; 16] = [
+    "MPI_COMBINER_NAMED",
+    "MPI_COMBINER_DUP",
+    "MPI_COMBINER_CONTIGUOUS",
+    "MPI_COMBINER_VECTOR",
+    "MPI_COMBINER_HVECTOR",
+    "MPI_COMBINER_INDEXED",
+    "MPI_COMBINER_HINDEXED",
+    "MPI_COMBINER_INDEXED_BLOCK",
+    "MPI_COMBINER_HINDEXED_BLOCK",
+    "MPI_COMBINER_STRUCT",
+    "MPI_COMBINER_SUBARRAY",
+    "MPI_COMBINER_DARRAY",
+    "MPI_COMBINER_F90_REAL",
+    "MPI_COMBINER_F90_COMPLEX",
+    "MPI_COMBINER_F90_INTEGER",
+    "MPI_COMBINER_RESIZED",
+];
 
 /// Error classes: class `n` of a recorded call is the `n`-th of these names, counted from 1; class 0 is success. A class
 /// that is not listed here is recorded as this list's length + 1 + its number.

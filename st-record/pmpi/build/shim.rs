@@ -1,7 +1,7 @@
 //! Constants that only a C compiler can see: handles and pointers that are macros with casts.
 
 use crate::toolchain::Toolchain;
-use st_trace::values::{AMODE, ASSERT, ERROR_CLASSES};
+use st_trace::values::{AMODE, ASSERT, COMBINERS, ERROR_CLASSES, KEYVALS};
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -36,6 +36,7 @@ const INTS: &[&str] = &[
     "MPI_SEEK_SET",
     "MPI_SEEK_CUR",
     "MPI_SEEK_END",
+    "MPI_KEYVAL_INVALID",
 ];
 
 /// Pointers and handles, recorded as machine words.
@@ -58,6 +59,8 @@ const HANDLES: &[&str] = &[
     "MPI_FILE_NULL",
     "MPI_INFO_NULL",
     "MPI_INFO_ENV",
+    "MPI_ERRHANDLER_NULL",
+    "MPI_SESSION_NULL",
 ];
 
 /// Pointers that are variables in some libraries.
@@ -65,6 +68,9 @@ const VARIABLES: &[&str] = &["MPI_UNWEIGHTED", "MPI_WEIGHTS_EMPTY"];
 
 /// Reduction operations that need no creation.
 const OPS: &str = "MAX MIN SUM PROD LAND BAND LOR BOR LXOR BXOR MINLOC MAXLOC REPLACE NO_OP";
+
+/// Error handlers that need no creation.
+const ERRHANDLERS: &str = "ERRORS_ARE_FATAL ERRORS_RETURN ERRORS_ABORT";
 
 /// Predefined datatypes of MPI-4.0, annex A.1.1. Of two names for one handle the first is used.
 const TYPES: &str = "CHAR SIGNED_CHAR UNSIGNED_CHAR BYTE WCHAR SHORT UNSIGNED_SHORT INT UNSIGNED LONG UNSIGNED_LONG \
@@ -82,6 +88,7 @@ pub(crate) fn build(toolchain: &Toolchain, out: &Path) -> Result<String, String>
         "#include <stdint.h>\n#include <stddef.h>\n#include <mpi.h>\n\
          #ifdef MPICH_VERSION\n#define H(x) ((const void *)(uintptr_t)(unsigned)(x))\n\
          #else\n#define H(x) ((const void *)(x))\n#undef MPI_LB\n#undef MPI_UB\n#endif\n\
+         #ifndef MPI_SESSION_NULL\n#define MPI_SESSION_NULL 0\n#endif\n\
          struct named { const char *name; const void *handle; };\n",
     );
     let mut rust = String::from("unsafe extern \"C\" {\n");
@@ -101,13 +108,18 @@ pub(crate) fn build(toolchain: &Toolchain, out: &Path) -> Result<String, String>
         let _ = writeln!(c, "const void *st_{name}(void) {{ return {name}; }}");
         let _ = writeln!(rust, "pub(crate) safe fn st_{name}() -> usize;");
     }
-    for (table, names) in [("types", TYPES), ("ops", OPS)] {
+    for (table, names) in [("types", TYPES), ("ops", OPS), ("errhandlers", ERRHANDLERS)] {
         let _ = writeln!(c, "const struct named st_{table}[] = {{");
         for n in names.split_whitespace() {
             let _ = writeln!(c, "#ifdef MPI_{n}\n{{\"MPI_{n}\", H(MPI_{n})}},\n#endif");
         }
         let _ = writeln!(c, "{{NULL, NULL}}}};");
         let _ = writeln!(rust, "pub(crate) static st_{table}: [PredefinedName; 0];");
+    }
+    for (table, names) in [("keyvals", &KEYVALS[..]), ("combiners", &COMBINERS[..])] {
+        let _ = writeln!(c, "const int st_{table}[] = {{{}}};", names.join(", "));
+        let _ =
+            writeln!(rust, "pub(crate) safe static st_{table}: [::std::os::raw::c_int; {}];", names.len());
     }
     let _ = writeln!(c, "const int st_errors[] = {{");
     for name in ERROR_CLASSES {

@@ -142,7 +142,7 @@ impl Drop for Call {
 }
 
 /// Error class of a code, numbered as [`st_trace::values::ERROR_CLASSES`].
-fn error_class(code: i64) -> u32 {
+pub(crate) fn error_class(code: i64) -> u32 {
     let mut class: c_int = 0;
     if let Ok(code) = c_int::try_from(code) {
         // SAFETY: `class` is a valid place for the answer.

@@ -63,6 +63,33 @@ impl Comms {
         self.last = (k::st_MPI_COMM_NULL, -1);
     }
 
+    /// Registers the two communicators that every process has but a program of sessions does not, and the group of
+    /// `mpi://WORLD`.
+    pub(crate) fn start_without_world(
+        &mut self,
+        rank: u32,
+        size: u32,
+        group: u64,
+        recorder: &mut RankRecorder,
+    ) {
+        self.world = group;
+        let me = c_int::try_from(rank).unwrap_or(0);
+        for (handle, kind, rank, members) in [
+            (k::st_MPI_COMM_WORLD, "MPI_COMM_WORLD", me, 0..size),
+            (k::st_MPI_COMM_SELF, "MPI_COMM_SELF", 0, rank..rank + 1),
+        ] {
+            let local = i64::try_from(members.len()).unwrap_or(0);
+            let mut seq = RankSeq::default();
+            members.for_each(|r| seq.push(i64::from(r)));
+            let content = Comm { kind: kind.into(), parent: 0, members: seq, remote: RankSeq::default() };
+            let index = recorder.comms.predefined(content);
+            self.set(handle, index, CommInfo { rank, local, peers: local, inter: false });
+        }
+        let empty = recorder.groups.predefined(Group { members: RankSeq::default() });
+        self.groups.insert(k::st_MPI_GROUP_EMPTY, vec![empty]);
+        self.last = (k::st_MPI_COMM_NULL, -1);
+    }
+
     /// Index of a communicator, learned now if some unknown function made it; -1 for the null handle.
     #[inline]
     pub(crate) fn index(&mut self, handle: u64, recorder: &mut RankRecorder) -> i64 {

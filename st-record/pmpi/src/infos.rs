@@ -49,6 +49,15 @@ impl Scribe<'_> {
     pub(crate) unsafe fn text(&mut self, text: *const c_char) -> i64 {
         unsafe { self.text_within(text, i64::MAX) }
     }
+    /// A list of texts.
+    pub(crate) unsafe fn texts(&mut self, texts: *const *const c_char, n: i64) {
+        let n = usize::try_from(n).unwrap_or(0);
+        self.push(i64::try_from(n).unwrap_or(0));
+        for i in 0..n {
+            let text = unsafe { self.text(*texts.wrapping_add(i)) };
+            self.push(text);
+        }
+    }
     /// As [`Scribe::text`]; at most `room` bytes are read.
     pub(crate) unsafe fn text_within(&mut self, text: *const c_char, room: i64) -> i64 {
         let room = usize::try_from(room).unwrap_or(0);

@@ -6,8 +6,9 @@
 //! outputs, and hands the call to [`st_trace::record::RankRecorder`].
 //!
 //! * `call`, `scribe`, `lists`, `completion`: one call and its words. `normal`: constants.
-//! * `comms`, `types`, `joint` (windows and files), `infos`, `requests`: from handles to what the trace calls them. `polls`: series of failed polls.
-//! * `state`, `local`, `lock`, `clock`: per process and per thread. `life`: begin and end. `output`: the stream.
+//! * `comms`, `types`, `joint` (windows and files), `infos`, `numbered`, `requests`: from handles to what the trace calls
+//!   them. `polls`: series of failed polls.
+//! * `state`, `local`, `lock`, `clock`: per process and per thread. `life`, `jobs`: begin and end. `output`: the stream.
 //! * `journal`, `mapping`: what is left if the process is killed. `limits`: of the process, that we must not run into.
 //!
 //! What it deliberately does not do: it reads no user buffer, installs no signal handler, sends no message, and never
@@ -21,6 +22,7 @@ mod completion;
 mod ffi;
 mod generated;
 mod infos;
+mod jobs;
 mod joint;
 mod journal;
 mod life;
@@ -32,6 +34,7 @@ mod mapping;
 mod message;
 mod next;
 mod normal;
+mod numbered;
 mod output;
 mod polls;
 mod requests;

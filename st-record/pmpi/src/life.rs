@@ -2,6 +2,7 @@
 
 use crate::ffi::{Handle, MPI_Comm, constants as k};
 use crate::generated::real;
+use crate::jobs::{directory, launched};
 use crate::local::LOCAL;
 use crate::message::say;
 use crate::output::Output;
@@ -9,14 +10,18 @@ use crate::settings::Settings;
 use crate::state::{PAUSED, RECORDING, STATE, State};
 use std::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// World rank, for messages; `u32::MAX` while unknown.
 static RANK: AtomicU32 = AtomicU32::new(u32::MAX);
 
-/// Called when `MPI_Init` is entered: makes the state if an output is named.
+/// A recording has ended: sessions after `MPI_Finalize` do not begin another, which would replace its stream.
+static ENDED: AtomicBool = AtomicBool::new(false);
+
+/// Called when `MPI_Init` or `MPI_Session_init` is entered: makes the state if an output is named.
 pub(crate) fn before_init() {
-    if RECORDING.load(Ordering::Relaxed) || STATE.lock(is_owner()).is_some() {
+    if ENDED.load(Ordering::Relaxed) || RECORDING.load(Ordering::Relaxed) || STATE.lock(is_owner()).is_some()
+    {
         return;
     }
     match Settings::read() {
@@ -52,11 +57,30 @@ pub(crate) fn after_init(result: i64) {
         RECORDING.store(false, Ordering::Relaxed);
         return;
     }
-    let begun = catch_unwind(|| {
+    begun(begin);
+}
+
+/// Called when `MPI_Session_init` has returned: as [`after_init`], but the world is what the launcher says; `group` asks
+/// the session for the group of all. Such a recording ends with the process: other sessions may follow the last one.
+pub(crate) fn after_session(result: i64, group: impl FnOnce() -> u64) {
+    begun(|state| {
+        if result != 0 || state.output.is_some() {
+            return Ok(());
+        }
+        let (rank, size) = launched();
+        learn(state, rank);
+        state.comms.start_without_world(rank, size, group(), &mut state.recorder);
+        state.output = Some(Output::create(state, rank, size)?);
+        Ok(())
+    });
+}
+
+fn begun(begin: impl FnOnce(&mut State) -> Result<(), String>) {
+    let begun = catch_unwind(AssertUnwindSafe(|| {
         let mut state = STATE.lock(is_owner());
         let Some(state) = state.as_deref_mut() else { return Ok(()) };
         begin(state)
-    });
+    }));
     match begun {
         Ok(Ok(())) => {}
         Ok(Err(e)) => give_up(&e),
@@ -64,21 +88,35 @@ pub(crate) fn after_init(result: i64) {
     }
 }
 
-fn begin(state: &mut State) -> Result<(), String> {
-    let world = MPI_Comm::from_raw(k::st_MPI_COMM_WORLD);
-    let (mut rank, mut size): (c_int, c_int) = (0, 0);
-    // SAFETY: MPI is initialised; results go to variables.
-    unsafe {
-        real::MPI_Comm_rank(world, &raw mut rank);
-        real::MPI_Comm_size(world, &raw mut size);
-    }
-    let rank = u32::try_from(rank).map_err(|e| format!("rank: {e}"))?;
+fn learn(state: &mut State, rank: u32) {
     RANK.store(rank, Ordering::Relaxed);
     state.rank = rank;
     state.recorder.set_rank(rank);
     state.types.start();
+    state.minor.start();
+}
+
+fn begin(state: &mut State) -> Result<(), String> {
+    // A session has begun already.
+    if state.output.is_some() {
+        return Ok(());
+    }
+    let world = MPI_Comm::from_raw(k::st_MPI_COMM_WORLD);
+    let (mut rank, mut size): (c_int, c_int) = (0, 0);
+    let mut parent = MPI_Comm::from_raw(k::st_MPI_COMM_NULL);
+    // SAFETY: MPI is initialised; results go to variables.
+    unsafe {
+        real::MPI_Comm_rank(world, &raw mut rank);
+        real::MPI_Comm_size(world, &raw mut size);
+        real::MPI_Comm_get_parent(&raw mut parent);
+    }
+    let rank = u32::try_from(rank).map_err(|e| format!("rank: {e}"))?;
+    learn(state, rank);
     state.comms.start(&mut state.recorder);
     let size = u32::try_from(size).unwrap_or(0);
+    if parent.raw() != k::st_MPI_COMM_NULL {
+        state.settings.output = directory(&state.settings.output)?;
+    }
     let (output, journal) = Output::create(state, rank, size)?;
     state.output = Some(output);
     match journal {
@@ -100,6 +138,7 @@ pub(crate) fn close(early: bool) {
     if !RECORDING.swap(false, Ordering::Relaxed) {
         return;
     }
+    ENDED.store(true, Ordering::Relaxed);
     let closed = catch_unwind(AssertUnwindSafe(|| {
         let Some(mut held) = STATE.lock_at_exit(is_owner()) else {
             return Err("ended by a signal handler".into());

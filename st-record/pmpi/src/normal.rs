@@ -134,6 +134,11 @@ pub(crate) fn amode(v: c_int) -> i64 {
     )
 }
 
+/// What a type was made by.
+pub(crate) fn combiner(v: c_int) -> i64 {
+    position(v, &k::st_combiners)
+}
+
 /// A library's error class, numbered from 1 in the order of [`st_trace::values::ERROR_CLASSES`]; classes of the library's
 /// or the program's own come after these.
 pub(crate) fn error_class(class: c_int) -> u32 {

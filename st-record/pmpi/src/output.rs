@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Name of the file in the output directory that a launcher puts there to be told about each rank, one line each.
-const NOTES: &str = "notes";
+pub(crate) const NOTES: &str = "notes";
 
 /// Compression level of the frames: the program waits in `MPI_Finalize` for it.
 const LEVEL: u8 = 9;

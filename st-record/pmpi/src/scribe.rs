@@ -142,6 +142,14 @@ impl<'a> Scribe<'a> {
         let (parent, made) = (self.comm(parent), self.made());
         self.state.comms.create(handle, parent, made, &mut self.state.recorder)
     }
+    /// Registers a communicator that was not made from another, unless it is known (`MPI_Comm_get_parent`).
+    pub(crate) fn new_comm_alone(&mut self, handle: u64) -> i64 {
+        if self.state.comms.knows(handle) {
+            return self.comm(handle);
+        }
+        let made = self.made();
+        self.state.comms.create(handle, NULL, made, &mut self.state.recorder)
+    }
     /// Registers a communicator that a request will deliver.
     pub(crate) fn promise_comm(&mut self, parent: u64) -> i64 {
         let (parent, made) = (self.comm(parent), self.made());

@@ -8,6 +8,7 @@ use crate::joint::Joints;
 use crate::journal::{Journal, Mark};
 use crate::local::Local;
 use crate::lock::Lock;
+use crate::numbered::Minor;
 use crate::output::Output;
 use crate::polls::{Repeat, Series};
 use crate::requests::{Key, Numbers, Requests};
@@ -47,6 +48,7 @@ pub(crate) struct State {
     pub(crate) wins: Joints,
     pub(crate) files: Joints,
     pub(crate) infos: Infos,
+    pub(crate) minor: Minor,
     pub(crate) requests: Requests,
     pub(crate) messages: Requests,
     pub(crate) threads: Vec<Thread>,
@@ -120,6 +122,7 @@ impl State {
             wins: Joints::new(k::st_MPI_WIN_NULL),
             files: Joints::new(k::st_MPI_FILE_NULL),
             infos: Infos::default(),
+            minor: Minor::default(),
             requests: Requests::default(),
             messages: Requests::default(),
             threads: Vec::new(),

@@ -17,6 +17,8 @@ use std::ffi::{CStr, c_char};
 #[derive(Debug, Default)]
 pub(crate) struct Types {
     by_handle: HashMap<u64, i64, FixedState>,
+    /// Further references that the library handed out (`MPI_Type_get_contents`).
+    references: HashMap<u64, u32, FixedState>,
     /// The type of most calls.
     last: (u64, i64),
     ops: HashMap<u64, i64, FixedState>,
@@ -110,10 +112,24 @@ impl Types {
 
     /// Forgets a freed type.
     pub(crate) fn free(&mut self, handle: u64, recorder: &mut RankRecorder) {
+        if let Some(n) = self.references.get_mut(&handle) {
+            *n -= 1;
+            if *n == 0 {
+                self.references.remove(&handle);
+            }
+            return;
+        }
         if let Some(index) = self.by_handle.remove(&handle) {
             recorder.types.free(index);
         }
         self.last = (k::st_MPI_DATATYPE_NULL, -1);
+    }
+
+    /// Notes one more reference to a type that a program made.
+    pub(crate) fn retain(&mut self, handle: u64) {
+        if handle != k::st_MPI_DATATYPE_NULL && !self.predefined.contains_key(&handle) {
+            *self.references.entry(handle).or_default() += 1;
+        }
     }
 
     /// Index of an operation; -1 for the null handle.
@@ -162,7 +178,7 @@ impl Types {
 }
 
 /// A table of the shim. Handles that stand for "not available" are left out.
-fn read(mut row: *const PredefinedName, null: u64) -> HashMap<u64, &'static str, FixedState> {
+pub(crate) fn read(mut row: *const PredefinedName, null: u64) -> HashMap<u64, &'static str, FixedState> {
     let mut names = HashMap::default();
     loop {
         // The shim's table ends with a null name.

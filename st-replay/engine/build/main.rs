@@ -12,10 +12,12 @@ use std::process::Command;
 const TYPES: &str = include_str!("types.txt");
 /// Predefined reduction operations.
 const OPS: &str = include_str!("ops.txt");
+/// Error classes, in the order of `st_trace::values::ERROR_CLASSES`.
+const ERRORS: &str = include_str!("errors.txt");
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-env-changed=MPICC");
-    for file in ["build/types.txt", "build/ops.txt", "shim/constants.c"] {
+    for file in ["build/types.txt", "build/ops.txt", "build/errors.txt", "shim/constants.c"] {
         println!("cargo::rerun-if-changed={file}");
     }
     println!("cargo::rustc-check-cfg=cfg(mpi_handles_are, values(\"pointers\", \"ints\"))");
@@ -27,6 +29,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let out = env::var("OUT_DIR")?;
     let names = Path::new(&out).join("names.h");
     fs::write(&names, lookup("MPI_Datatype", "st_type", TYPES)? + &lookup("MPI_Op", "st_op", OPS)?)?;
+    fs::write(Path::new(&out).join("errors.h"), classes()?)?;
     cc::Build::new()
         .compiler(&mpicc)
         .file("shim/constants.c")
@@ -51,6 +54,15 @@ fn flavour(mpicc: &str) -> Result<&'static str, String> {
         (false, true) => Ok("mpich"),
         _ => Err(format!("{mpicc} is neither Open MPI's nor MPICH's compiler wrapper")),
     }
+}
+
+/// The elements of a C array: each class, or -1 where the header has it not.
+fn classes() -> Result<String, std::fmt::Error> {
+    let mut c = String::new();
+    for name in ERRORS.split_whitespace() {
+        writeln!(c, "#ifdef {name}\n{name},\n#else\n-1,\n#endif")?;
+    }
+    Ok(c)
 }
 
 /// A C function from name to handle, over the names that the header has.

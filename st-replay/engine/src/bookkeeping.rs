@@ -2,92 +2,113 @@
 //! nothing that the trace holds depends on it.
 #![expect(unsafe_code, reason = "calls MPI")]
 
+use std::collections::HashMap;
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use mpi::ffi;
+use st_replay::words::Words;
+use st_trace::values::FIRST_NAMED;
 
-use crate::call::{apply, mpi};
+use crate::call::mpi;
 use crate::constants::st_no_handler;
+use crate::info::string;
 use crate::replay::{Handler, Replay};
-
-type Bounds = unsafe extern "C" fn(ffi::MPI_Datatype, *mut ffi::MPI_Count, *mut ffi::MPI_Count) -> c_int;
-type GetAttribute = unsafe extern "C" fn(ffi::MPI_Comm, c_int, *mut c_void, *mut c_int) -> c_int;
 
 /// Objects that stand for the program's, the newest last.
 #[derive(Debug, Default)]
 pub(crate) struct Own {
-    handlers: Vec<ffi::MPI_Errhandler>,
-    keyvals: Vec<c_int>,
+    /// Error handlers and attribute keys, by their words.
+    handlers: HashMap<i64, ffi::MPI_Errhandler>,
+    keyvals: HashMap<i64, c_int>,
 }
 
 /// Longest of the lengths of names, keys and messages under any MPI.
 pub(crate) const LONGEST: usize = 4096;
 
 pub(crate) const CALLS: &[(&str, Handler)] = &[
-    ("MPI_Comm_create_errhandler", |r, _| new_handler(r).map(|handler| r.own.handlers.push(handler))),
-    // Errors go on ending the replay.
-    ("MPI_Comm_set_errhandler", |r, _| mpi!(MPI_Comm_set_errhandler(r.k.comm_self, r.k.errors_are_fatal))),
-    ("MPI_Comm_get_errhandler", |r, _| {
+    ("MPI_Comm_create_errhandler", |r, w| {
         let mut handler = r.k.errhandler_null;
-        mpi!(MPI_Comm_get_errhandler(r.k.comm_self, &raw mut handler))
+        mpi!(MPI_Comm_create_errhandler(Some(st_no_handler), &raw mut handler))?;
+        r.own.handlers.insert(w.word()?, handler);
+        Ok(())
     }),
-    ("MPI_Errhandler_free", |r, _| {
-        let mut handler = match r.own.handlers.pop() {
-            Some(handler) => handler,
-            None => hidden(r, new_handler)?,
-        };
+    // An error that the program's handler would see ends the replay all the same: each call's code is looked at.
+    ("MPI_Comm_set_errhandler", |r, w| {
+        let comm = r.handles.comm(w.word()?)?.handle;
+        let handler = handler(r, w.word()?)?;
+        mpi!(MPI_Comm_set_errhandler(comm, handler))
+    }),
+    ("MPI_Comm_get_errhandler", |r, w| {
+        let comm = r.handles.comm(w.word()?)?.handle;
+        let mut handler = r.k.errhandler_null;
+        mpi!(MPI_Comm_get_errhandler(comm, &raw mut handler))?;
+        r.own.handlers.insert(w.word()?, handler);
+        Ok(())
+    }),
+    ("MPI_Errhandler_free", |r, w| {
+        let mut handler = handler(r, w.word()?)?;
         mpi!(MPI_Errhandler_free(&raw mut handler))
     }),
-    ("MPI_Error_class", |_, _| {
-        let mut class = 0;
-        mpi!(MPI_Error_class(0, &raw mut class))
+    ("MPI_Error_class", |r, w| {
+        let (code, mut class) = (code(r, w)?, 0);
+        mpi!(MPI_Error_class(code, &raw mut class))
     }),
-    ("MPI_Error_string", |_, _| text(|message, n| mpi!(MPI_Error_string(0, message, n)))),
-    ("MPI_Comm_create_keyval", |r, _| new_keyval(r).map(|keyval| r.own.keyvals.push(keyval))),
-    ("MPI_Comm_free_keyval", |r, _| {
-        let mut keyval = keyval(r)?;
-        r.own.keyvals.pop();
+    ("MPI_Error_string", |r, w| {
+        let code = code(r, w)?;
+        text(|message, n| mpi!(MPI_Error_string(code, message, n)))
+    }),
+    ("MPI_Comm_create_keyval", |r, w| {
+        let mut keyval = 0;
+        mpi!(MPI_Comm_create_keyval(Some(no_copy), Some(no_delete), &raw mut keyval, ptr::null_mut()))?;
+        r.own.keyvals.insert(w.word()?, keyval);
+        Ok(())
+    }),
+    ("MPI_Comm_free_keyval", |r, w| {
+        let mut keyval = keyval(r, w.word()?)?;
         mpi!(MPI_Comm_free_keyval(&raw mut keyval))
     }),
-    ("MPI_Comm_set_attr", |r, _| {
-        let keyval = keyval(r)?;
-        mpi!(MPI_Comm_set_attr(r.k.comm_self, keyval, ptr::null_mut()))
+    ("MPI_Comm_set_attr", |r, w| {
+        let (comm, keyval) = attribute(r, w)?;
+        mpi!(MPI_Comm_set_attr(comm, keyval, ptr::null_mut()))
     }),
-    ("MPI_Comm_get_attr", |r, _| attribute(r, ffi::MPI_Comm_get_attr)),
-    ("MPI_Attr_get", |r, _| attribute(r, ffi::MPI_Attr_get)),
-    ("MPI_Comm_delete_attr", |r, _| {
-        let keyval = keyval(r)?;
-        hidden(r, |r| mpi!(MPI_Comm_set_attr(r.k.comm_self, keyval, ptr::null_mut())))?;
-        mpi!(MPI_Comm_delete_attr(r.k.comm_self, keyval))
+    ("MPI_Comm_get_attr", |r, w| {
+        let (comm, keyval) = attribute(r, w)?;
+        let mut value: *mut c_void = ptr::null_mut();
+        let mut flag = 0;
+        mpi!(MPI_Comm_get_attr(comm, keyval, (&raw mut value).cast(), &raw mut flag))
     }),
-    ("MPI_Type_get_name", |r, _| text(|name, n| mpi!(MPI_Type_get_name(r.k.byte, name, n)))),
-    ("MPI_Type_set_name", |r, _| mpi!(MPI_Type_set_name(r.k.byte, c"MPI_BYTE".as_ptr()))),
-    ("MPI_Type_get_envelope", |r, _| {
+    ("MPI_Comm_delete_attr", |r, w| {
+        let (comm, keyval) = attribute(r, w)?;
+        mpi!(MPI_Comm_delete_attr(comm, keyval))
+    }),
+    ("MPI_Type_get_name", |r, w| {
+        let datatype = r.handles.datatype(w.word()?)?.handle;
+        text(|name, n| mpi!(MPI_Type_get_name(datatype, name, n)))
+    }),
+    ("MPI_Type_set_name", |r, w| {
+        let datatype = r.handles.datatype(w.word()?)?.handle;
+        let name = string(r, w)?;
+        mpi!(MPI_Type_set_name(datatype, name.as_ptr()))
+    }),
+    ("MPI_Type_get_envelope", |r, w| {
+        let datatype = r.handles.datatype(w.word()?)?.handle;
         let (mut ints, mut addresses, mut types, mut combiner) = (0, 0, 0, 0);
         mpi!(MPI_Type_get_envelope(
-            r.k.byte,
+            datatype,
             &raw mut ints,
             &raw mut addresses,
             &raw mut types,
             &raw mut combiner
         ))
     }),
-    ("MPI_Type_get_extent_x", |r, _| bounds(r, ffi::MPI_Type_get_extent_x)),
-    ("MPI_Type_get_true_extent_x", |r, _| bounds(r, ffi::MPI_Type_get_true_extent_x)),
 ];
 
 /// Does something that the program did not do.
 pub(crate) fn hidden<T>(r: &mut Replay<'_>, act: impl FnOnce(&mut Replay<'_>) -> Result<T>) -> Result<T> {
     let _hidden = r.pause.hide();
     act(r)
-}
-
-fn new_handler(r: &mut Replay<'_>) -> Result<ffi::MPI_Errhandler> {
-    let mut handler = r.k.errhandler_null;
-    mpi!(MPI_Comm_create_errhandler(Some(st_no_handler), &raw mut handler))?;
-    Ok(handler)
 }
 
 /// Attributes are not copied with their communicator.
@@ -108,32 +129,31 @@ unsafe extern "C" fn no_delete(_: ffi::MPI_Comm, _: c_int, _: *mut c_void, _: *m
     0
 }
 
-fn new_keyval(_: &mut Replay<'_>) -> Result<c_int> {
-    let mut keyval = 0;
-    mpi!(MPI_Comm_create_keyval(Some(no_copy), Some(no_delete), &raw mut keyval, ptr::null_mut()))?;
-    Ok(keyval)
+/// A predefined object of which the words count down.
+fn predefined<T: Copy>(of: &[T], word: i64) -> Option<T> {
+    of.get(usize::try_from(FIRST_NAMED.checked_sub(word)?).ok()?).copied()
 }
 
-/// The newest key of attributes, made now if there is none.
-fn keyval(r: &mut Replay<'_>) -> Result<c_int> {
-    if let Some(&keyval) = r.own.keyvals.last() {
-        return Ok(keyval);
-    }
-    let keyval = hidden(r, new_keyval)?;
-    r.own.keyvals.push(keyval);
-    Ok(keyval)
+fn handler(r: &Replay<'_>, word: i64) -> Result<ffi::MPI_Errhandler> {
+    let own = || r.own.handlers.get(&word).copied();
+    predefined(&r.k.errhandlers, word).or_else(own).with_context(|| format!("no error handler {word}"))
 }
 
-fn attribute(r: &mut Replay<'_>, function: GetAttribute) -> Result<()> {
-    let keyval = keyval(r)?;
-    let mut value: *mut c_void = ptr::null_mut();
-    let mut flag = 0;
-    apply!(function, (r.k.comm_self, keyval, (&raw mut value).cast(), &raw mut flag))
+fn keyval(r: &Replay<'_>, word: i64) -> Result<c_int> {
+    let own = || r.own.keyvals.get(&word).copied();
+    predefined(&r.k.keyvals, word).or_else(own).with_context(|| format!("no attribute key {word}"))
 }
 
-fn bounds(r: &mut Replay<'_>, function: Bounds) -> Result<()> {
-    let (mut lower, mut extent) = (0, 0);
-    apply!(function, (r.k.byte, &raw mut lower, &raw mut extent))
+/// The communicator and key of an attribute.
+fn attribute(r: &mut Replay<'_>, w: &mut Words<'_>) -> Result<(ffi::MPI_Comm, c_int)> {
+    let comm = r.handles.comm(w.word()?)?.handle;
+    Ok((comm, keyval(r, w.word()?)?))
+}
+
+/// A code of the class that a word names; success for one that this MPI has no constant of.
+fn code(r: &Replay<'_>, w: &mut Words<'_>) -> Result<c_int> {
+    let class = usize::try_from(w.word()?)?.checked_sub(1);
+    Ok(class.and_then(|c| r.k.errors.get(c)).copied().filter(|&c| c > 0).unwrap_or(0))
 }
 
 /// Calls with room for a text and an integer.

@@ -117,8 +117,8 @@ fn intercomm_merge(r: &mut Replay<'_>, w: &mut Words<'_>) -> Result<()> {
     made(r, w, |new| mpi!(MPI_Intercomm_merge(comm, high, new)))
 }
 
-/// Names are not recorded.
 fn set_name(r: &mut Replay<'_>, w: &mut Words<'_>) -> Result<()> {
     let comm = r.handles.comm(w.word()?)?.handle;
-    mpi!(MPI_Comm_set_name(comm, c"replayed".as_ptr()))
+    let name = crate::info::string(r, w)?;
+    mpi!(MPI_Comm_set_name(comm, name.as_ptr()))
 }

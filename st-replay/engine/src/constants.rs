@@ -28,7 +28,7 @@ pub(crate) struct Constants {
     pub(crate) message_no_proc: ffi::MPI_Message,
     pub(crate) info_null: ffi::MPI_Info,
     pub(crate) errhandler_null: ffi::MPI_Errhandler,
-    pub(crate) errors_are_fatal: ffi::MPI_Errhandler,
+    pub(crate) errhandlers: [ffi::MPI_Errhandler; values::ERRHANDLERS.len()],
     pub(crate) proc_null: c_int,
     pub(crate) any_source: c_int,
     pub(crate) any_tag: c_int,
@@ -39,6 +39,9 @@ pub(crate) struct Constants {
     pub(crate) default_argument: c_int,
     pub(crate) split_shared: c_int,
     pub(crate) type_class: [c_int; 3],
+    pub(crate) keyvals: [c_int; values::KEYVALS.len()],
+    /// -1 for a class that this MPI has not.
+    pub(crate) errors: [c_int; values::ERROR_CLASSES.len()],
 }
 
 unsafe extern "C" {
@@ -97,4 +100,17 @@ pub(crate) fn predefined_op(name: &str, null: ffi::MPI_Op) -> Option<ffi::MPI_Op
     // SAFETY: a terminated string and a handle of our own.
     let found = unsafe { st_op(name.as_ptr(), &raw mut out) };
     (found != 0).then_some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn error_classes_stand_in_the_order_of_the_trace() {
+        let listed: Vec<_> = include_str!("../build/errors.txt").split_whitespace().collect();
+        assert_eq!(listed, values::ERROR_CLASSES);
+        let k = Constants::load();
+        assert!(k.errors[0] > 0 && k.errors[14] > k.errors[0], "{:?}", k.errors);
+    }
 }

@@ -127,7 +127,7 @@ fn info(r: &mut Replay<'_>, w: &mut Words<'_>) -> Result<ffi::MPI_Info> {
 }
 
 /// The text of the next word.
-fn string(r: &Replay<'_>, w: &mut Words<'_>) -> Result<CString> {
+pub(crate) fn string(r: &Replay<'_>, w: &mut Words<'_>) -> Result<CString> {
     let text = r.handles.text(w.word()?).context("a text that the trace does not hold")?;
     Ok(CString::new(text)?)
 }

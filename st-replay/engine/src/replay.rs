@@ -87,7 +87,6 @@ pub(crate) fn handlers() -> HashMap<&'static str, Handler> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use st_replay::preflight::STAND_INS;
     use st_trace::calls::CallTable;
 
     #[test]
@@ -105,7 +104,7 @@ mod tests {
         assert!(missing.is_empty(), "{missing:?}");
         let known = |n: &str| {
             let row = CallTable::builtin().by_name(n);
-            row.is_some_and(|r| !r.properties.opaque && !r.properties.unplayed || STAND_INS.contains(&n))
+            row.is_some_and(|r| !r.properties.opaque && !r.properties.unplayed)
         };
         let unknown: Vec<_> = handlers.keys().filter(|n| !known(n)).collect();
         assert!(unknown.is_empty(), "{unknown:?}");

@@ -78,6 +78,7 @@ impl Params<'_> {
             }
             "flags" => quote!(c.flags(#a, n);),
             "types" => quote!(c.types(#a, n);),
+            "roottexts" => quote!(c.texts(#a.cast(), n);),
             "addresses" => quote!(c.addresses(#a, n);),
             "distribs" => quote!(c.distribs(#a, n);),
             "dargs" => quote!(c.dargs(#a, n);),
@@ -92,7 +93,9 @@ impl Params<'_> {
             r => return Err(format!("no code for a list of role {r}")),
         };
         let condition = match p.role.as_str() {
-            "counts" | "types" | "displs" | "rootcounts" | "rootdispls" => self.significant(p, in_place),
+            "counts" | "types" | "displs" | "rootcounts" | "rootdispls" | "roottexts" => {
+                self.significant(p, in_place)
+            }
             "ints" if in_place => self.significant(p, true),
             _ => None,
         };

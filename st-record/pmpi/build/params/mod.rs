@@ -1,6 +1,7 @@
 //! From the roles of a row to the code that reads its parameters.
 
 mod lists;
+mod numbered;
 mod objects;
 mod requests;
 
@@ -122,6 +123,7 @@ impl<'a> Params<'a> {
             "status" => self.status(i)?,
             "iostatus" => self.iostatus(i),
             "completed" => self.completed(i)?,
+            _ if self.numbered(i, p) => {}
             r => return Err(format!("no code for role {r}")),
         }
         Ok(())

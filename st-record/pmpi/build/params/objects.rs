@@ -43,6 +43,7 @@ impl Params<'_> {
                 let comm = first("comm");
                 quote!(let promised = c.promise_comm(#comm); let v = promised;)
             }
+            "newcomm" if self.role("comm").is_none() => quote!(let v = c.new_comm_alone((*#a).raw());),
             "newcomm" => {
                 let comm = first("comm");
                 quote!(let v = c.new_comm(#comm, (*#a).raw());)

@@ -1,0 +1,68 @@
+//! Attribute keys, texts of a root, error handlers, sessions, error codes, and what a type is made of.
+
+use super::{Params, argument};
+use quote::{format_ident, quote};
+use st_trace::calls::Param;
+
+impl Params<'_> {
+    /// Code for a parameter of these roles; `false` if it has another role.
+    pub(super) fn numbered(&mut self, i: usize, p: &Param) -> bool {
+        let a = argument(i);
+        match p.role.as_str() {
+            "keyval" | "errhandler" | "session" | "error" => {
+                let f = format_ident!("{}", p.role);
+                self.before(quote!(let v = c.#f(#a); c.push(v);));
+            }
+            "roottext" | "rootinfo" => {
+                let value = if p.role == "roottext" { quote!(c.text(#a)) } else { quote!(c.info(#a.raw())) };
+                self.before(quote!(let v = if significant.at_root { #value } else { NULL }; c.push(v);));
+            }
+            "freekeyval" | "freeerrhandler" | "freesession" => {
+                let (kind, free) =
+                    (format_ident!("{}", &p.role[4..]), format_ident!("free_{}", &p.role[4..]));
+                let h = format_ident!("h{i}");
+                self.variable(quote!(let #h = *#a;));
+                self.before(quote!(let v = c.#kind(#h); c.push(v);));
+                self.after(quote!(c.#free(#h);));
+            }
+            "newkeyval" | "newerrhandler" | "newsession" => {
+                let (at, new) = (self.place(i), format_ident!("new_{}", &p.role[3..]));
+                self.before(quote!(#at = c.reserve(NULL);));
+                self.after(quote!(let v = c.#new(*#a); c.set(#at, v);));
+            }
+            "outerror" => {
+                let at = self.place(i);
+                self.before(quote!(#at = c.reserve(NONE);));
+                self.after(quote!(let v = c.error(*#a); c.set(#at, v);));
+            }
+            "outcombiner" => {
+                let at = self.place(i);
+                self.before(quote!(#at = c.reserve(NONE);));
+                self.after(quote!(c.set(#at, normal::combiner(*#a));));
+            }
+            "contents" => {
+                let at = self.place(i);
+                self.before(quote!(#at = c.reserve(0);));
+                let n = if self.row.name.ends_with("_c") {
+                    quote!({
+                        let (mut n, mut a, mut l, mut t, mut combiner) = (0, 0, 0, 0, 0);
+                        real::MPI_Type_get_envelope_c(
+                            a0,
+                            &raw mut n,
+                            &raw mut a,
+                            &raw mut l,
+                            &raw mut t,
+                            &raw mut combiner,
+                        );
+                        t
+                    })
+                } else {
+                    quote!(crate::numbered::parts(a0))
+                };
+                self.after(quote!(let n = #n; c.contents(#at, #a, n);));
+            }
+            _ => return false,
+        }
+        true
+    }
+}
