@@ -168,7 +168,7 @@ pub struct Param {
     /// | `addresses[X]` | `MPI_Aint` array | list, relative to the smallest element if that is an absolute address (above 2^32), else as given |
     /// | `keyval`, `errhandler`, `session` | handle | its number: the lowest free one when it was made, or one that stands for a predefined object ([`crate::values::FIRST_NAMED`]) |
     /// | `newkeyval`, `freekeyval`, … | the same, out; in and out | the same |
-    /// | `error`, `outerror` | error code or class | its class, numbered as the class of a call; 0 is success |
+    /// | `error`, `outerror`, `errorclass`, `outerrorclass` | error code or class | the class, numbered as the class of a call; 0 is success |
     /// | `outcombiner` | combiner, out | position in [`crate::values::COMBINERS`] |
     /// | `contents` | types, out, of `MPI_Type_get_contents` | list of table indices |
     /// | `flag`, `outint`, `outints[X]`, … | out | read after the call |
@@ -423,9 +423,8 @@ fn add_slots(p: &Param, slots: &mut Vec<Slot>) -> Result<(), String> {
         | "outtopo" | "typeclass" | "weights" | "targetdisp" | "assert" | "amode" | "outamode"
         | "locktype" | "whence" => add(n, list, Meaning::Int, Rest),
         "keyval" | "newkeyval" | "freekeyval" | "errhandler" | "newerrhandler" | "freeerrhandler"
-        | "session" | "newsession" | "freesession" | "error" | "outerror" | "outcombiner" => {
-            add(n, list, Meaning::Int, Rest)
-        }
+        | "session" | "newsession" | "freesession" | "error" | "outerror" | "errorclass"
+        | "outerrorclass" | "outcombiner" => add(n, list, Meaning::Int, Rest),
         "flag" | "flags" => add(n, list, Meaning::Flag, Rest),
         "dest" | "source" | "root" | "peer" | "leader" | "outpeer" | "target" => {
             add(n, list, Meaning::Rank, Endpoint)

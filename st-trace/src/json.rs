@@ -215,8 +215,10 @@ fn named(role: &str, word: i64) -> Option<Value> {
         "keyval" | "newkeyval" | "freekeyval" => return counted_down(&values::KEYVALS, word),
         "errhandler" | "newerrhandler" | "freeerrhandler" => return counted_down(&values::ERRHANDLERS, word),
         "session" | "newsession" | "freesession" => return counted_down(&[], word),
-        "error" | "outerror" if word == 0 => return Some("MPI_SUCCESS".into()),
-        "error" | "outerror" => {
+        "error" | "outerror" | "errorclass" | "outerrorclass" if word == 0 => {
+            return Some("MPI_SUCCESS".into());
+        }
+        "error" | "outerror" | "errorclass" | "outerrorclass" => {
             return u32::try_from(word).ok().and_then(values::error_class).map(Value::from);
         }
         "dargs" if word == values::DFLT_DARG => return Some("MPI_DISTRIBUTE_DFLT_DARG".into()),

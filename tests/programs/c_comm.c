@@ -60,9 +60,9 @@ static void intracommunicators(void)
     say("MPI_Comm_free freecomm=idup");
 
     MPI_Comm_set_name(dup, "a name");
-    say("MPI_Comm_set_name comm=dup");
+    say("MPI_Comm_set_name comm=dup name=%s", "a name");
     MPI_Comm_get_name(dup, text, &n);
-    say("MPI_Comm_get_name comm=dup");
+    say("MPI_Comm_get_name comm=dup name=%s", "a name");
     sum += n + text[0];
 
     /* Everyone but rank 0, in both ways. */

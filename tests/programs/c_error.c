@@ -6,11 +6,12 @@
 static long sum;
 
 /* The class that the program expects is in its text; this asks the library whether it agrees. */
-static void expect(int code, int class)
+#define expect(code, class) expected(code, class, #class)
+static void expected(int code, int class, const char *name)
 {
     int found;
     MPI_Error_class(code, &found);
-    say("MPI_Error_class");
+    say("MPI_Error_class errorcode=%s class=%s", name, name);
     sum = 3 * sum + (found == class);
 }
 
@@ -30,7 +31,7 @@ int main(int argc, char **argv)
     right = (rank + 1) % size;
     left = (rank + size - 1) % size;
     MPI_Comm_set_errhandler(W, MPI_ERRORS_RETURN);
-    say("MPI_Comm_set_errhandler");
+    say("MPI_Comm_set_errhandler comm=MPI_COMM_WORLD errhandler=MPI_ERRORS_RETURN");
 
     code = MPI_Send(out, 10, MPI_INT, 9999, 7, W);
     say("MPI_Send count=10 type=MPI_INT dest=9999 tag=7 comm=MPI_COMM_WORLD error=MPI_ERR_RANK");

@@ -151,9 +151,9 @@ void exceptions()
     MPI_Errhandler handler;
     int caught = 0;
     MPI_Comm_create_errhandler(thrower, &handler);
-    say("MPI_Comm_create_errhandler");
+    say("MPI_Comm_create_errhandler newerrhandler=0");
     MPI_Comm_set_errhandler(W, handler);
-    say("MPI_Comm_set_errhandler");
+    say("MPI_Comm_set_errhandler comm=MPI_COMM_WORLD errhandler=0");
     for (int i = 0; i < 3; i++) {
         try {
             std::vector<int> v(4, i); // freed on the way out
@@ -168,9 +168,9 @@ void exceptions()
     }
     sum += caught;
     MPI_Comm_set_errhandler(W, MPI_ERRORS_ARE_FATAL);
-    say("MPI_Comm_set_errhandler");
+    say("MPI_Comm_set_errhandler comm=MPI_COMM_WORLD errhandler=MPI_ERRORS_ARE_FATAL");
     MPI_Errhandler_free(&handler);
-    say("MPI_Errhandler_free");
+    say("MPI_Errhandler_free freeerrhandler=0");
 }
 
 } // namespace

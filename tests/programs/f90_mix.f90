@@ -223,7 +223,7 @@ contains
     call MPI_Wait(q(1), status(:, 1), ierr)
     call say('MPI_Wait requests='//trim(slots(1, s))//' completed='//done(1, [1], s, [0], [0]))
     call MPI_Comm_set_name(dup, 'twice', ierr)
-    call say('MPI_Comm_set_name comm=dup')
+    call say('MPI_Comm_set_name comm=dup name=twice')
     call MPI_Comm_free(dup, ierr)
     call say('MPI_Comm_free freecomm=dup')
   end subroutine nonblocking

@@ -42,11 +42,14 @@ pub(crate) struct Comms {
     groups: HashMap<u64, Vec<i64>, FixedState>,
     /// Group of `MPI_COMM_WORLD`, as a handle of our own.
     world: u64,
+    /// Its size.
+    size: u32,
 }
 
 impl Comms {
     /// Registers `MPI_COMM_WORLD` and `MPI_COMM_SELF`.
-    pub(crate) fn start(&mut self, recorder: &mut RankRecorder) {
+    pub(crate) fn start(&mut self, size: u32, recorder: &mut RankRecorder) {
+        self.size = size;
         let world = MPI_Comm::from_raw(k::st_MPI_COMM_WORLD);
         let mut group = MPI_Group::from_raw(k::st_MPI_GROUP_NULL);
         unsafe { real::MPI_Comm_group(world, &raw mut group) };
@@ -73,6 +76,7 @@ impl Comms {
         recorder: &mut RankRecorder,
     ) {
         self.world = group;
+        self.size = size;
         let me = c_int::try_from(rank).unwrap_or(0);
         for (handle, kind, rank, members) in [
             (k::st_MPI_COMM_WORLD, "MPI_COMM_WORLD", me, 0..size),
@@ -83,7 +87,7 @@ impl Comms {
             members.for_each(|r| seq.push(i64::from(r)));
             let content = Comm { kind: kind.into(), parent: 0, members: seq, remote: RankSeq::default() };
             let index = recorder.comms.predefined(content);
-            self.set(handle, index, CommInfo { rank, local, peers: local, inter: false });
+            self.set(handle, index, CommInfo { rank, local, peers: local, ..CommInfo::default() });
         }
         let empty = recorder.groups.predefined(Group { members: RankSeq::default() });
         self.groups.insert(k::st_MPI_GROUP_EMPTY, vec![empty]);
@@ -207,7 +211,8 @@ impl Comms {
         (Comm { kind: kind.to_owned(), parent, members, remote }, info)
     }
 
-    /// World ranks of a group's members; -1 for processes that are not in the world.
+    /// World ranks of a group's members; processes that are not in the world (spawned ones, or whose job is connected) go
+    /// by the numbers after its last, in the group's order.
     pub(crate) fn members(&self, group: u64) -> RankSeq {
         let group = MPI_Group::from_raw(group);
         let mut n: c_int = 0;
@@ -220,7 +225,9 @@ impl Comms {
             unsafe { real::MPI_Group_translate_ranks(group, n, from, MPI_Group::from_raw(self.world), to) };
         }
         let mut seq = RankSeq::default();
-        world.into_iter().for_each(|r| seq.push(if r < 0 { -1 } else { i64::from(r) }));
+        let mut foreign = self.size..;
+        let number = |r: c_int| u32::try_from(r).ok().or_else(|| foreign.next()).map_or(0, i64::from);
+        world.into_iter().map(number).for_each(|r| seq.push(r));
         seq
     }
 

@@ -70,8 +70,7 @@ pub(crate) fn after_session(result: i64, group: impl FnOnce() -> u64) {
         let (rank, size) = launched();
         learn(state, rank);
         state.comms.start_without_world(rank, size, group(), &mut state.recorder);
-        state.output = Some(Output::create(state, rank, size)?);
-        Ok(())
+        open(state, rank, size)
     });
 }
 
@@ -93,7 +92,6 @@ fn learn(state: &mut State, rank: u32) {
     state.rank = rank;
     state.recorder.set_rank(rank);
     state.types.start();
-    state.minor.start();
 }
 
 fn begin(state: &mut State) -> Result<(), String> {
@@ -112,11 +110,16 @@ fn begin(state: &mut State) -> Result<(), String> {
     }
     let rank = u32::try_from(rank).map_err(|e| format!("rank: {e}"))?;
     learn(state, rank);
-    state.comms.start(&mut state.recorder);
     let size = u32::try_from(size).unwrap_or(0);
+    state.comms.start(size, &mut state.recorder);
     if parent.raw() != k::st_MPI_COMM_NULL {
         state.settings.output = directory(&state.settings.output)?;
     }
+    open(state, rank, size)
+}
+
+/// Opens the stream, and the journal beside it.
+fn open(state: &mut State, rank: u32, size: u32) -> Result<(), String> {
     let (output, journal) = Output::create(state, rank, size)?;
     state.output = Some(output);
     match journal {

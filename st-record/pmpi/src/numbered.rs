@@ -62,11 +62,12 @@ fn named(i: usize) -> i64 {
 
 impl Minor {
     /// Learns the predefined error handlers.
-    pub(crate) fn start(&mut self) {
+    pub(crate) fn start() -> Self {
         let names = read((&raw const k::st_errhandlers).cast(), k::st_MPI_ERRHANDLER_NULL);
         let word = |name: &str| ERRHANDLERS.iter().position(|n| *n == name).map_or(NULL, named);
-        self.predefined = names.into_iter().map(|(handle, name)| (handle, word(name))).collect();
-        self.predefined.insert(k::st_MPI_ERRHANDLER_NULL, NULL);
+        let mut predefined: HashMap<_, _, _> = names.into_iter().map(|(h, name)| (h, word(name))).collect();
+        predefined.insert(k::st_MPI_ERRHANDLER_NULL, NULL);
+        Self { predefined, ..Self::default() }
     }
 }
 
@@ -123,6 +124,11 @@ impl Scribe<'_> {
     #[expect(clippy::unused_self, reason = "called as the others")]
     pub(crate) fn error(&self, code: c_int) -> i64 {
         if code == 0 { 0 } else { i64::from(crate::call::error_class(i64::from(code))) }
+    }
+    /// An error class, as a word.
+    #[expect(clippy::unused_self, reason = "called as the others")]
+    pub(crate) fn errorclass(&self, class: c_int) -> i64 {
+        if class == 0 { 0 } else { i64::from(crate::normal::error_class(class)) }
     }
 
     /// Types that a type is made of, `n` of them in the program's array: a last slot. The library hands out references

@@ -122,7 +122,7 @@ impl State {
             wins: Joints::new(k::st_MPI_WIN_NULL),
             files: Joints::new(k::st_MPI_FILE_NULL),
             infos: Infos::default(),
-            minor: Minor::default(),
+            minor: Minor::start(),
             requests: Requests::default(),
             messages: Requests::default(),
             threads: Vec::new(),

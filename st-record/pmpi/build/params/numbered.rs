@@ -9,7 +9,7 @@ impl Params<'_> {
     pub(super) fn numbered(&mut self, i: usize, p: &Param) -> bool {
         let a = argument(i);
         match p.role.as_str() {
-            "keyval" | "errhandler" | "session" | "error" => {
+            "keyval" | "errhandler" | "session" | "error" | "errorclass" => {
                 let f = format_ident!("{}", p.role);
                 self.before(quote!(let v = c.#f(#a); c.push(v);));
             }
@@ -30,10 +30,10 @@ impl Params<'_> {
                 self.before(quote!(#at = c.reserve(NULL);));
                 self.after(quote!(let v = c.#new(*#a); c.set(#at, v);));
             }
-            "outerror" => {
-                let at = self.place(i);
+            "outerror" | "outerrorclass" => {
+                let (at, f) = (self.place(i), format_ident!("{}", &p.role[3..]));
                 self.before(quote!(#at = c.reserve(NONE);));
-                self.after(quote!(let v = c.error(*#a); c.set(#at, v);));
+                self.after(quote!(let v = c.#f(*#a); c.set(#at, v);));
             }
             "outcombiner" => {
                 let at = self.place(i);
