@@ -113,6 +113,7 @@ static void handlers(void)
 {
     MPI_Errhandler handler, found, of_win, of_file;
     MPI_Win win;
+    MPI_File file;
     int memory[4] = {0, 0, 0, 0}, class, code, known, n;
     char text[MPI_MAX_ERROR_STRING];
     MPI_Comm_create_errhandler(note, &handler);
@@ -151,6 +152,14 @@ static void handlers(void)
     say("MPI_File_set_errhandler file=null errhandler=2");
     MPI_File_set_errhandler(MPI_FILE_NULL, MPI_ERRORS_RETURN);
     say("MPI_File_set_errhandler file=null errhandler=MPI_ERRORS_RETURN");
+    MPI_File_open(MPI_COMM_SELF, "/dev/null", MPI_MODE_RDONLY, MPI_INFO_NULL, &file);
+    say("MPI_File_open comm=MPI_COMM_SELF filename=/dev/null amode=MPI_MODE_RDONLY info=null newfile=new:file");
+    MPI_File_set_errhandler(file, of_file);
+    say("MPI_File_set_errhandler file=file errhandler=2");
+    MPI_File_call_errhandler(file, MPI_ERR_IO);
+    say("MPI_File_call_errhandler file=file errorcode=MPI_ERR_IO");
+    MPI_File_close(&file);
+    say("MPI_File_close freefile=file");
     MPI_Errhandler_free(&handler);
     say("MPI_Errhandler_free freeerrhandler=0");
     MPI_Errhandler_free(&of_file);
@@ -176,13 +185,22 @@ static void handlers(void)
     MPI_Error_class(code, &known);
     say("MPI_Error_class errorcode=%d class=%d", 61 + class, 61 + class);
     sum += known == class;
+#ifdef MPICH_VERSION
+    MPIX_Delete_error_string(code);
+    say("MPIX_Delete_error_string errorcode=%d", 61 + class);
+    MPIX_Delete_error_code(code);
+    say("MPIX_Delete_error_code errorcode=%d", 61 + class);
+    MPIX_Delete_error_class(class);
+    say("MPIX_Delete_error_class class=%d", 61 + class);
+#endif
 }
 
 static void pieces(void)
 {
     MPI_Datatype inner, outer, types[1];
-    int ints, addresses, n, combiner, integers[2];
+    int ints, addresses, n, combiner, integers[2], given;
     MPI_Aint where[1];
+    char again[32];
     MPI_Type_contiguous(3, MPI_INT, &inner);
     say("MPI_Type_contiguous count=3 type=MPI_INT newtype=new:inner");
     MPI_Type_create_resized(inner, 0, 32, &outer);
@@ -199,15 +217,35 @@ static void pieces(void)
     MPI_Type_contiguous(2, inner, &outer);
     say("MPI_Type_contiguous count=2 type=inner newtype=new:twice");
     MPI_Type_get_contents(outer, 1, 0, 1, integers, where, types);
-    say("MPI_Type_get_contents type=twice maxintegers=1 maxaddresses=0 maxtypes=1 types=[\"inner\"]");
+    /* One library gives the type itself once more, the other a copy. */
+    snprintf(again, sizeof again, "[\"%s\"]", types[0] == inner ? "inner" : "new:again");
+    say("MPI_Type_get_contents type=twice maxintegers=1 maxaddresses=0 maxtypes=1 types=%s", again);
     sum += integers[0];
-    /* The reference that the last call gave, and the type itself. */
+#if MPI_VERSION >= 4
+    {
+        MPI_Count big[4], few[2];
+        MPI_Datatype six, inside[1];
+        MPI_Type_get_envelope_c(MPI_FLOAT, &big[0], &big[1], &big[2], &big[3], &combiner);
+        say("MPI_Type_get_envelope_c type=MPI_FLOAT integers=0 addresses=0 counts=0 types=0 combiner=MPI_COMBINER_NAMED");
+        MPI_Type_contiguous_c(6, MPI_INT, &six);
+        say("MPI_Type_contiguous_c count=6 type=MPI_INT newtype=new:six");
+        MPI_Type_get_envelope_c(six, &big[0], &big[1], &big[2], &big[3], &combiner);
+        say("MPI_Type_get_envelope_c type=six integers=0 addresses=0 counts=1 types=1 combiner=MPI_COMBINER_CONTIGUOUS");
+        MPI_Type_get_contents_c(six, 0, 0, 1, 1, integers, where, few, inside);
+        say("MPI_Type_get_contents_c type=six maxintegers=0 maxaddresses=0 maxcounts=1 maxtypes=1 types=[\"MPI_INT\"]");
+        MPI_Type_free(&six);
+        say("MPI_Type_free freetype=six");
+    }
+#endif
     MPI_Type_get_envelope(MPI_DOUBLE, &ints, &addresses, &n, &combiner);
     say("MPI_Type_get_envelope type=MPI_DOUBLE integers=0 addresses=0 types=0 combiner=MPI_COMBINER_NAMED");
     MPI_Type_free(&outer);
     say("MPI_Type_free freetype=twice");
+    given = types[0] == inner;
     MPI_Type_free(&types[0]);
-    say("MPI_Type_free freetype=inner");
+    say("MPI_Type_free freetype=%s", given ? "inner" : "again");
+    MPI_Type_free(&inner);
+    say("MPI_Type_free freetype=%s", given ? "new:inner" : "inner");
 }
 
 int main(int argc, char **argv)

@@ -77,6 +77,56 @@ static void generalised(void)
     sum += s;
 }
 
+#ifdef MPICH_VERSION
+static int poll(void *state, MPI_Status *status)
+{
+    (void)state, (void)status;
+    return MPI_SUCCESS;
+}
+static int await(int n, void **states, double seconds, MPI_Status *status)
+{
+    (void)n, (void)states, (void)seconds, (void)status;
+    return MPI_SUCCESS;
+}
+#endif
+
+/* What only MPICH has. */
+static void extensions(void)
+{
+#ifdef MPICH_VERSION
+    {
+        MPIX_Grequest_class kind;
+        MPI_Request q;
+        MPI_Status st;
+        int state = 9, s, flag;
+        sum += MPIX_Query_cuda_support();
+        say("MPIX_Query_cuda_support");
+        sum += MPIX_Query_hip_support();
+        say("MPIX_Query_hip_support");
+        sum += MPIX_Query_ze_support();
+        say("MPIX_Query_ze_support");
+        MPIX_GPU_query_support(MPIX_GPU_SUPPORT_CUDA, &flag);
+        say("MPIX_GPU_query_support kind=%d flag=%b", MPIX_GPU_SUPPORT_CUDA, flag);
+        MPIX_Grequest_start(query, forget, cancel, poll, await, &state, &q);
+        s = slot_send();
+        say("MPIX_Grequest_start request=%q", s);
+        MPI_Grequest_complete(q);
+        say("MPI_Grequest_complete request=%q", s);
+        MPI_Wait(&q, &st);
+        say("MPI_Wait requests=%Q completed=%C", 1, &s, 1, all_positions, &s, &st);
+        MPIX_Grequest_class_create(query, forget, cancel, poll, await, &kind);
+        say("MPIX_Grequest_class_create");
+        MPIX_Grequest_class_allocate(kind, &state, &q);
+        s = slot_send();
+        say("MPIX_Grequest_class_allocate request=%q", s);
+        MPI_Grequest_complete(q);
+        say("MPI_Grequest_complete request=%q", s);
+        MPI_Wait(&q, &st);
+        say("MPI_Wait requests=%Q completed=%C", 1, &s, 1, all_positions, &s, &st);
+    }
+#endif
+}
+
 static void external(void)
 {
     char buffer[400];
@@ -166,6 +216,7 @@ int main(int argc, char **argv)
 
     names();
     generalised();
+    extensions();
     external();
     hints();
 #if MPI_VERSION >= 4

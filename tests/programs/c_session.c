@@ -50,14 +50,14 @@ static void session(void)
     MPI_Group_from_session_pset(session, "mpi://WORLD", &all);
     say("MPI_Group_from_session_pset session=0 name=mpi://WORLD newgroup=new:all");
     MPI_Comm_create_from_group(all, "st-all", MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &comm);
-    say("MPI_Comm_create_from_group group=all stringtag=st-all info=null errhandler=MPI_ERRORS_ARE_FATAL newcomm=new:all");
+    say("MPI_Comm_create_from_group group=all stringtag=st-all info=null errhandler=MPI_ERRORS_ARE_FATAL newcomm=new:everyone");
     MPI_Comm_rank(comm, &rank);
-    say("MPI_Comm_rank comm=all rank=%d", rank);
+    say("MPI_Comm_rank comm=everyone rank=%d", rank);
     MPI_Comm_size(comm, &size);
-    say("MPI_Comm_size comm=all size=%d", size);
+    say("MPI_Comm_size comm=everyone size=%d", size);
     oracle_rank = rank;
     MPI_Allreduce(&one, &total, 1, MPI_INT, MPI_SUM, comm);
-    say("MPI_Allreduce inplace=false count=1 type=MPI_INT op=MPI_SUM comm=all");
+    say("MPI_Allreduce inplace=false count=1 type=MPI_INT op=MPI_SUM comm=everyone");
     sum += total;
     /* The first rank and the others, and between them. */
     color = rank > 0;
@@ -86,7 +86,7 @@ static void session(void)
     MPI_Group_free(&all);
     say("MPI_Group_free freegroup=all");
     MPI_Comm_free(&comm);
-    say("MPI_Comm_free freecomm=all");
+    say("MPI_Comm_free freecomm=everyone");
     MPI_Session_finalize(&session);
     say("MPI_Session_finalize freesession=0");
 }

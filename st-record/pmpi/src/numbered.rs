@@ -138,8 +138,11 @@ impl Scribe<'_> {
         self.set(at, n.max(0));
         for i in 0..usize::try_from(n).unwrap_or(0) {
             let handle = unsafe { *types.wrapping_add(i) }.raw();
+            // Open MPI gives a copy, MPICH the type once more.
+            if self.state.types.knows(handle) {
+                self.state.types.retain(handle);
+            }
             let index = self.datatype(handle);
-            self.state.types.retain(handle);
             self.push(index);
         }
     }

@@ -125,6 +125,11 @@ impl Types {
         self.last = (k::st_MPI_DATATYPE_NULL, -1);
     }
 
+    /// Whether the handle is one of a registered type.
+    pub(crate) fn knows(&self, handle: u64) -> bool {
+        self.by_handle.contains_key(&handle)
+    }
+
     /// Notes one more reference to a type that a program made.
     pub(crate) fn retain(&mut self, handle: u64) {
         if handle != k::st_MPI_DATATYPE_NULL && !self.predefined.contains_key(&handle) {
