@@ -12,7 +12,27 @@ use st_tests::{compare, conclude, place};
 use st_trace::calls::{CallId, CallTable, Row, TABLE};
 
 /// Rows that no program makes, and why.
-const NOT_MADE: [(&str, &str); 1] = [("MPI_Abort", "ends the job: not all ranks of c_abort have a list")];
+const NOT_MADE: [(&str, &str); 16] = [
+    ("MPI_Abort", "ends the job: not all ranks of c_abort have a list"),
+    ("MPI_Close_port", TWO_JOBS),
+    ("MPI_Comm_accept", TWO_JOBS),
+    ("MPI_Comm_connect", TWO_JOBS),
+    ("MPI_Comm_join", TWO_JOBS),
+    ("MPI_Lookup_name", TWO_JOBS),
+    ("MPI_Open_port", TWO_JOBS),
+    ("MPI_Publish_name", TWO_JOBS),
+    ("MPI_Unpublish_name", TWO_JOBS),
+    ("MPIX_Comm_agree", TOLERANT),
+    ("MPIX_Comm_failure_ack", TOLERANT),
+    ("MPIX_Comm_failure_get_acked", TOLERANT),
+    ("MPIX_Comm_revoke", TOLERANT),
+    ("MPIX_Comm_shrink", TOLERANT),
+    ("MPI_Register_datarep", REGISTERS),
+    ("MPI_Register_datarep_c", REGISTERS),
+];
+const TWO_JOBS: &str = "takes two jobs, or a server of names";
+const TOLERANT: &str = "takes a launcher that lets ranks die";
+const REGISTERS: &str = "neither library implements it";
 
 /// Changes of a row that no program can notice, and why: function, mutation.
 const UNNOTICED: [(&str, &str, &str); 2] = [
