@@ -32,6 +32,9 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=64),
           help_heading = "Recording")]
     pub stack_depth: u32,
+    /// Do not compare the ranks' clocks in MPI_Init and MPI_Finalize (needed if only some ranks of a job are recorded)
+    #[arg(long, help_heading = "Recording")]
+    pub no_sync: bool,
     /// Talk.
     #[command(flatten)]
     pub talk: Talk,
@@ -65,6 +68,7 @@ impl Args {
             ("ST_TIME", time.into()),
             ("ST_TIME_BUDGET", self.time_budget.to_string().into()),
             ("ST_STACK_DEPTH", self.stack_depth.to_string().into()),
+            ("ST_SYNC", if self.no_sync { "0" } else { "1" }.into()),
             ("ST_QUIET", if self.talk.quiet { "1" } else { "0" }.into()),
         ]
     }

@@ -20,7 +20,8 @@ use std::process::{Command, ExitStatus};
 /// Directory of the stand-ins, in the directory of the ranks' streams.
 const STAND_INS: &str = "bin";
 /// Names of the variables that reach the ranks.
-const VARIABLES: [&str; 5] = ["ST_OUTPUT", "ST_TIME", "ST_TIME_BUDGET", "ST_STACK_DEPTH", "ST_QUIET"];
+const VARIABLES: [&str; 6] =
+    ["ST_OUTPUT", "ST_TIME", "ST_TIME_BUDGET", "ST_STACK_DEPTH", "ST_SYNC", "ST_QUIET"];
 
 /// Why a job could not be started.
 #[derive(Debug)]

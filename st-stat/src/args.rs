@@ -29,6 +29,8 @@ pub enum Command {
     Calls(CallsArgs),
     /// Where the bytes of a file go
     Sizes(SizesArgs),
+    /// Count messages that arrive before they were sent, or sooner than possible
+    Violations(ViolationsArgs),
     /// Compare what two traces' programs did; exit status 4 if it differs
     Diff(DiffArgs),
 }
@@ -88,6 +90,35 @@ pub struct SizesArgs {
     /// Where the text goes.
     #[command(flatten)]
     pub output: TextOut,
+}
+
+/// Messages that arrive too early.
+#[derive(ClapArgs, Clone, Debug)]
+pub struct ViolationsArgs {
+    /// The trace's streams, or a directory of streams; - or nothing is standard input
+    #[arg(value_name = "STREAM")]
+    pub inputs: Vec<PathBuf>,
+    /// Least time of a message within a node, in ns
+    #[arg(long, value_name = "NS", default_value_t = 0, value_parser = clap::value_parser!(i64).range(0..1 << 40))]
+    pub lmin_intra: i64,
+    /// Least time of a message between nodes, in ns
+    #[arg(long, value_name = "NS", default_value_t = 0, value_parser = clap::value_parser!(i64).range(0..1 << 40))]
+    pub lmin_inter: i64,
+    /// List the pairs of ranks that violated messages go between, most first
+    #[arg(long)]
+    pub pairs: bool,
+    /// Form of the output
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+    /// How inputs are read.
+    #[command(flatten)]
+    pub input: StreamIn,
+    /// Where the text goes.
+    #[command(flatten)]
+    pub output: TextOut,
+    /// How much is said.
+    #[command(flatten)]
+    pub talk: Talk,
 }
 
 /// Two traces.

@@ -11,5 +11,6 @@ mod run;
 mod sizes;
 mod summary;
 pub mod table;
+mod violations;
 
 pub use run::run;

@@ -8,11 +8,11 @@ use st_trace::calls::CallTable;
 use st_trace::json::{self, Place, line};
 use st_trace::section::Section;
 
-use crate::args::{Args, CallsArgs, Command, DiffArgs, SizesArgs, SummaryArgs};
+use crate::args::{Args, CallsArgs, Command, DiffArgs, SizesArgs, SummaryArgs, ViolationsArgs};
 use crate::diff::{Difference, Report, diff};
 use crate::normal::NormalCall;
 use crate::table::{Format, Table, grouped};
-use crate::{calls, input, sizes, summary};
+use crate::{calls, input, sizes, summary, violations};
 
 /// Runs the program.
 ///
@@ -24,6 +24,7 @@ pub fn run(args: &Args) -> Result<Status> {
         None => summarise(&args.summary),
         Some(Command::Calls(a)) => list_calls(a),
         Some(Command::Sizes(a)) => list_sizes(a),
+        Some(Command::Violations(a)) => list_violations(a),
         Some(Command::Diff(a)) => compare(a),
     }
 }
@@ -74,6 +75,16 @@ fn list_calls(args: &CallsArgs) -> Result<Status> {
 fn list_sizes(args: &SizesArgs) -> Result<Status> {
     let table = sizes::sizes(&args.input)?;
     let mut out = Output::text(&args.output.output)?;
+    table.write(args.format, &mut out)?;
+    out.commit()?;
+    Ok(Status::Ok)
+}
+
+fn list_violations(args: &ViolationsArgs) -> Result<Status> {
+    let (survey, unmatched) = violations::find(args)?;
+    unmatched.iter().for_each(|u| args.talk.warn("st-stat", u));
+    let mut out = Output::text(&args.output.output)?;
+    let table = if args.pairs { violations::pairs(&survey) } else { violations::totals(&survey) };
     table.write(args.format, &mut out)?;
     out.commit()?;
     Ok(Status::Ok)

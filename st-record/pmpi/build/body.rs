@@ -88,13 +88,14 @@ impl Hooks {
             },
             // Everything is written before the real call: `MPI_Abort` does not return, and once a rank has left
             // `MPI_Finalize` and ended with a non-zero status, a launcher kills the others wherever they are.
-            "MPI_Finalize" | "MPI_Abort" => {
-                let early = name == "MPI_Abort";
-                Self {
-                    prepared: quote!(call.always(); call.last(); crate::life::close(#early);),
-                    ..Self::default()
-                }
-            }
+            "MPI_Finalize" => Self {
+                prepared: quote!(call.always(); call.last(); crate::life::finalize();),
+                ..Self::default()
+            },
+            "MPI_Abort" => Self {
+                prepared: quote!(call.always(); call.last(); crate::life::close(true);),
+                ..Self::default()
+            },
             "MPI_Pcontrol" => Self {
                 first: quote!(crate::life::pcontrol(a0);),
                 prepared: quote!(call.always();),

@@ -61,6 +61,8 @@ const HANDLES: &[&str] = &[
     "MPI_INFO_ENV",
     "MPI_ERRHANDLER_NULL",
     "MPI_SESSION_NULL",
+    "MPI_ERRORS_RETURN",
+    "MPI_BYTE",
 ];
 
 /// Pointers that are variables in some libraries.

@@ -12,6 +12,9 @@ const POINT: u32 = 40;
 const SHORTEST: i64 = 1_000_000;
 const LONGEST: i64 = 1_000_000_000;
 
+/// Readings of both clocks, of which the closest is used.
+const PAIRS: u32 = 5;
+
 /// Conversion from ticks to ns. `Copy`: a call takes both its times with the same one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reader {
@@ -50,6 +53,18 @@ impl Reader {
         self.ns + ((u128::from(elapsed) * u128::from(self.rate)) >> POINT) as i64
     }
 
+    /// Both clocks read at one time: the closest of a few readings of one between two of the other. A process that loses
+    /// its processor in between would otherwise take the clocks for milliseconds apart.
+    fn pair(&self) -> (u64, i64) {
+        let read = || {
+            let before = self.read();
+            let ns = monotonic();
+            let width = self.read().saturating_sub(before);
+            (width, (before + width / 2, ns))
+        };
+        (0..PAIRS).map(|_| read()).min_by_key(|(width, _)| *width).map_or((0, 0), |(_, pair)| pair)
+    }
+
     #[inline]
     fn read(&self) -> u64 {
         if self.counter {
@@ -68,13 +83,13 @@ impl Clock {
             std::fs::read_to_string("/sys/devices/system/clocksource/clocksource0/current_clocksource");
         let counter = source.is_ok_and(|s| s.trim() == "tsc");
         let mut reader = Reader { counter, ticks: 0, ns: 0, rate: 1 << POINT };
-        let first = (reader.read(), monotonic());
+        let first = reader.pair();
         (reader.ticks, reader.ns) = first;
         let mut due = i64::MAX;
         if counter {
             let end = first.1 + i64::try_from(Duration::from_micros(100).as_nanos()).unwrap_or(0);
             while monotonic() < end {}
-            let now = (reader.read(), monotonic());
+            let now = reader.pair();
             reader.rate = rate(now.0 - first.0, now.1 - first.1).unwrap_or(1 << POINT);
             due = first.1 + SHORTEST;
         }
@@ -108,8 +123,7 @@ impl Clock {
 
     #[cold]
     fn correct(&mut self) {
-        let t = self.reader.read();
-        let truth = monotonic();
+        let (t, truth) = self.reader.pair();
         let shown = self.reader.at(t);
         self.interval = (self.interval * 2).min(LONGEST);
         if let Some(r) = rate(t - self.first.0, truth - self.first.1) {

@@ -10,9 +10,11 @@
 //!   them. `polls`: series of failed polls.
 //! * `state`, `local`, `lock`, `clock`: per process and per thread. `life`, `jobs`: begin and end. `output`: the stream.
 //! * `journal`, `mapping`: what is left if the process is killed. `limits`: of the process, that we must not run into.
+//! * `sync`: compares clocks, with messages of its own on communicators of its own.
 //!
-//! What it deliberately does not do: it reads no user buffer, installs no signal handler, sends no message, and never
-//! changes what a call returns. If anything inside fails it says so in one line and gets out of the way.
+//! What it deliberately does not do: it reads no user buffer, installs no signal handler, sends no message but in
+//! `MPI_Init` and `MPI_Finalize`, and never changes what a call returns. If anything inside fails it says so in one line
+//! and gets out of the way.
 #![expect(unsafe_code, reason = "interposes C functions")]
 
 mod call;
@@ -44,4 +46,5 @@ mod settings;
 #[path = "../../src/size.rs"]
 mod size;
 mod state;
+mod sync;
 mod types;

@@ -57,7 +57,12 @@ pub(crate) fn after_init(result: i64) {
         RECORDING.store(false, Ordering::Relaxed);
         return;
     }
+    // Whatever becomes of this rank's recording: the others make communicators with it.
+    let split = catch_unwind(crate::sync::split);
     begun(begin);
+    if split.is_ok() {
+        compare(crate::sync::compare);
+    }
 }
 
 /// Called when `MPI_Session_init` has returned: as [`after_init`], but the world is what the launcher says; `group` asks
@@ -136,6 +141,23 @@ pub(crate) fn pcontrol(level: c_int) {
     }
 }
 
+/// Compares clocks. Not under the lock: it takes its time.
+fn compare(how: fn(crate::clock::Reader)) {
+    let clock = STATE.lock().as_deref().map(|state| state.clock.reader());
+    // Without a clock, or after a panic, this rank has no comparison; the others do not wait for it long.
+    if let Some(clock) = clock {
+        let _ = catch_unwind(|| how(clock));
+    }
+}
+
+/// Called when `MPI_Finalize` is entered and recorded.
+pub(crate) fn finalize() {
+    if RECORDING.load(Ordering::Relaxed) {
+        compare(crate::sync::compare_last);
+    }
+    close(false);
+}
+
 /// Ends the recording and writes the rest of the stream; `early` says that the program has not come to its end.
 pub(crate) fn close(early: bool) {
     if !RECORDING.swap(false, Ordering::Relaxed) {
@@ -156,6 +178,10 @@ pub(crate) fn close(early: bool) {
         (0..state.threads.len()).for_each(|t| state.flush(t));
         for (thread, chunk) in state.recorder.flush_columns() {
             state.write(thread, chunk);
+        }
+        let clock = crate::sync::take();
+        if let Some(output) = state.output.as_mut().filter(|_| !clock.is_empty()) {
+            output.clock(&clock);
         }
         match state.output.take() {
             Some(output) => output.finish(*state, early),

@@ -6,7 +6,7 @@ use crate::journal::Journal;
 use crate::limits;
 use crate::message::say;
 use crate::state::{NESTED, State};
-use st_trace::columns::Chunk;
+use st_trace::columns::{Chunk, Comparison};
 use st_trace::header::{Clock, Header, Mpi, Step};
 use st_trace::stream::{WriteOptions, Writer};
 use std::ffi::{CStr, c_char, c_int};
@@ -121,6 +121,16 @@ impl Output {
         }
         self.bytes += self.written.load(Ordering::Relaxed) - before;
         self.bytes
+    }
+
+    /// Writes how the rank's clock was compared.
+    pub(crate) fn clock(&mut self, clock: &Comparison) {
+        if let Some(w) = &mut self.writer
+            && let Err(e) = w.clock(self.rank, clock)
+        {
+            self.failure = Some(format!("{}: {e}", self.temporary.display()));
+            self.writer = None;
+        }
     }
 
     /// Writes the structure and gives the file its name.

@@ -9,4 +9,5 @@ mod oracle;
 mod pipes;
 mod recorder;
 mod replay;
+mod sync;
 mod truncation;

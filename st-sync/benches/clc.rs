@@ -1,0 +1,133 @@
+//! Throughput of matching and of the logical clock, decoding apart, in points (two per call).
+#![expect(clippy::unwrap_used, reason = "a benchmark stops by it")]
+
+use divan::Bencher;
+use divan::counter::ItemsCount;
+use st_sync::clc::{Options, correct};
+use st_trace::calls::CallTable;
+use st_trace::columns::Column;
+use st_trace::graph::{Barriers, Graph, Latency, Matcher, survey};
+use st_trace::objects::{Comm, Type};
+use st_trace::ranks::RankSeq;
+use st_trace::record::RankRecorder;
+use st_trace::section::Section;
+
+const RANKS: u32 = 8;
+const STEPS: i64 = 40_000;
+
+fn main() {
+    for (name, swing) in [("clean", 0), ("violated", SWING)] {
+        let (graph, times) = ring(swing);
+        let found = survey(&graph, &times, latency()).all();
+        println!(
+            "{name}: {} messages, {:.1} % violated, mean error {} ns, largest {} ns",
+            found.messages,
+            percent(found.violated, found.messages),
+            found.mean_error(),
+            found.largest
+        );
+    }
+    divan::main();
+}
+
+#[expect(clippy::cast_precision_loss, reason = "for people")]
+fn percent(part: u64, whole: u64) -> f64 {
+    part as f64 * 100.0 / whole as f64
+}
+
+/// How far clocks swing, ns.
+const SWING: i64 = 100_000;
+
+fn latency() -> Latency {
+    Latency { near: 500, far: 1_500 }
+}
+
+/// A clock's error: a triangle wave, each rank with a phase of its own, which no line follows.
+fn error(rank: i64, t: i64, swing: i64) -> i64 {
+    let period = 400_000_000;
+    let phase = (t + rank * 137_000_000).rem_euclid(period);
+    let up = if phase < period / 2 { phase } else { period - phase };
+    swing * up / (period / 2)
+}
+
+/// Ranks that send to the right and receive from the left, four ranks a node, with waits of 10 to 60 µs.
+fn sections(swing: i64) -> Vec<Section> {
+    let table = CallTable::builtin();
+    let (send, receive) = (table.by_name("MPI_Send").unwrap().id, table.by_name("MPI_Recv").unwrap().id);
+    (0..RANKS)
+        .map(|rank| {
+            let mut recorder = RankRecorder::new(rank, st_trace::record::Options::default());
+            let members = RankSeq::first(RANKS);
+            let kind = "MPI_COMM_WORLD".to_owned();
+            recorder.comms.predefined(Comm { kind, parent: 0, members, remote: RankSeq::default() });
+            let kind = "MPI_INT".to_owned();
+            recorder.types.predefined(Type { kind, words: vec![], parts: vec![], size: 4, lb: 0, extent: 4 });
+            let thread = recorder.open_thread(0);
+            let (send, receive) = (recorder.symbol(send, 0, 0), recorder.symbol(receive, 0, 0));
+            let mut column = Column::default();
+            let me = i64::from(rank);
+            let (right, left) = ((me + 1) % i64::from(RANKS), (me + i64::from(RANKS) - 1) % i64::from(RANKS));
+            for step in 0..STEPS {
+                let at = step * 100_000 + (step * 7919 + me * 104_729) % 40_000;
+                let clock = |t: i64| t + error(me, t, swing);
+                let chunk = recorder.record(thread, send, &[1, 0, right, 0, 0], clock(at), clock(at + 2_000));
+                column.chunks.extend(chunk);
+                // All have sent by then.
+                let got = step * 100_000 + 45_000 + (step * 31 + me * 17) % 50_000;
+                let words = [1, 0, left, 0, 0, -9, -9, 4];
+                column.chunks.extend(recorder.record(thread, receive, &words, clock(at + 3_000), clock(got)));
+            }
+            column.chunks.extend(recorder.flush_columns().into_iter().map(|(_, c)| c));
+            let mut section = recorder.finish(&format!("node{}", rank / 4));
+            section.threads[0].columns = vec![(rank, column)];
+            section
+        })
+        .collect()
+}
+
+fn ring(swing: i64) -> (Graph, Vec<Vec<i64>>) {
+    let sections = sections(swing);
+    let mut matcher = Matcher::new(Barriers::default());
+    sections.iter().for_each(|s| matcher.add(s).unwrap());
+    let times = |s: &Section| s.threads[0].columns[0].1.times().flat_map(|(a, b)| [a, b]).collect();
+    (matcher.finish(), sections.iter().map(times).collect())
+}
+
+fn points() -> ItemsCount {
+    ItemsCount::new(u64::from(RANKS) * STEPS.unsigned_abs() * 4)
+}
+
+fn clock(bencher: Bencher<'_, '_>, swing: i64, jobs: usize) {
+    let (graph, times) = ring(swing);
+    let options = Options { latency: latency(), jobs, ..Options::default() };
+    bencher
+        .counter(points())
+        .with_inputs(|| times.clone())
+        .bench_local_values(|input| correct(&graph, input, &options, |s| times[s].clone()));
+}
+
+#[divan::bench(args = [1, 2])]
+fn clean(bencher: Bencher<'_, '_>, jobs: usize) {
+    clock(bencher, 0, jobs);
+}
+
+#[divan::bench(args = [1, 2])]
+fn violated(bencher: Bencher<'_, '_>, jobs: usize) {
+    clock(bencher, SWING, jobs);
+}
+
+#[divan::bench]
+fn matching(bencher: Bencher<'_, '_>) {
+    let sections = sections(0);
+    bencher.counter(points()).bench_local(|| {
+        let mut matcher = Matcher::new(Barriers::default());
+        sections.iter().for_each(|s| matcher.add(s).unwrap());
+        matcher.finish()
+    });
+}
+
+#[divan::bench]
+fn surveying(bencher: Bencher<'_, '_>) {
+    let (graph, times) = ring(SWING);
+    bencher.counter(points()).bench_local(|| survey(&graph, &times, latency()));
+}

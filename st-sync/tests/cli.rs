@@ -1,0 +1,140 @@
+//! The program: where streams come from and go to, what is said, and how it ends.
+#![expect(clippy::unwrap_used, reason = "a test fails by it")]
+
+mod program;
+
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use program::Program;
+use st_trace::columns::{Comparison, Offset};
+use st_trace::header::Header;
+use st_trace::section::Section;
+use st_trace::stream::{ReadOptions, Trace, WriteOptions, read, write};
+
+/// Rank 1's clock is 100 behind rank 0's, as its comparison says; a message violates that.
+fn sections() -> Vec<Section> {
+    let mut p = Program::new(&[0, 1]);
+    p.call(0, "MPI_Send", &[("count", 1.into()), ("dest", 1.into())], (1000, 1010));
+    p.call(1, "MPI_Recv", &[("count", 1.into())], (880, 920));
+    assert!(p.edges.is_empty());
+    let mut sections = p.sections();
+    let points =
+        vec![Offset { local: 0, offset: 100, error: 3 }, Offset { local: 2000, offset: 100, error: 3 }];
+    sections[1].threads[0].columns[0].1.clock = Comparison { points, near: 0, far: 8 };
+    sections
+}
+
+fn save(path: &Path, sections: Vec<Section>) {
+    let header = Header { world: 2, ..Header::default() };
+    let trace = Trace { header, sections, ..Trace::default() };
+    write(&trace, std::fs::File::create(path).unwrap(), WriteOptions::PIPE).unwrap();
+}
+
+fn load(bytes: &[u8]) -> Trace {
+    read(bytes, ReadOptions::default()).unwrap()
+}
+
+fn times(t: &Trace) -> Vec<(i64, i64)> {
+    t.sections.iter().flat_map(|s| s.threads[0].columns[0].1.times()).collect()
+}
+
+fn sync(args: &[&str], input: Option<&Path>) -> Output {
+    let mut c = Command::new(env!("CARGO_BIN_EXE_st-sync"));
+    c.args(args).stdin(Stdio::null());
+    if let Some(path) = input {
+        c.stdin(std::fs::File::open(path).unwrap());
+    }
+    c.output().unwrap()
+}
+
+fn said(o: &Output) -> String {
+    String::from_utf8_lossy(&o.stderr).into_owned()
+}
+
+#[test]
+fn methods_from_a_file_through_a_pipe() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("in.st");
+    save(&path, sections());
+    let corrected = |args: &[&str]| {
+        let o = sync(args, Some(&path));
+        assert!(o.status.success(), "{}", said(&o));
+        (times(&load(&o.stdout)), load(&o.stdout), said(&o))
+    };
+    assert_eq!(corrected(&["--method", "none"]).0, [(1000, 1010), (880, 920)]);
+    assert_eq!(corrected(&["--method", "linear"]).0, [(1000, 1010), (980, 1020)]);
+    let (clc, trace, note) = corrected(&["--lmin-inter", "50"]);
+    assert_eq!(clc[1], (980, 1050));
+    let step = trace.provenance.last().unwrap();
+    assert_eq!(step.tool, "st-sync");
+    for fact in ["lmin-inter=50", "delta=1", "gamma=0.999990000", "passes=1"] {
+        assert!(step.args.iter().any(|a| a == fact), "{:?}", step.args);
+    }
+    assert!(note.contains("1 messages: 1 reversed, 1 violated; after correction 0 and 0"), "{note}");
+    // Comparisons are applied once.
+    assert!(trace.sections[1].threads[0].columns[0].1.clock.is_empty());
+    // Half of the shortest time measured is the default.
+    let step = corrected(&[]).1.provenance.pop().unwrap();
+    assert!(step.args.iter().any(|a| a == "lmin-inter=4"), "{:?}", step.args);
+    assert!(corrected(&["--no-provenance"]).1.provenance.is_empty());
+}
+
+#[test]
+fn a_directory_becomes_a_directory() {
+    let directory = tempfile::tempdir().unwrap();
+    let (run, out) = (directory.path().join("run"), directory.path().join("out"));
+    std::fs::create_dir(&run).unwrap();
+    for (i, s) in sections().into_iter().enumerate() {
+        save(&run.join(format!("rank{i}.st")), vec![s]);
+    }
+    let report = directory.path().join("report.json");
+    let to = format!("{}/", out.display());
+    let args = ["-j2", "-o", &to, "--report", report.to_str().unwrap(), run.to_str().unwrap()];
+    let o = sync(&args, None);
+    assert!(o.status.success(), "{}", said(&o));
+    let second = std::fs::read(out.join("rank1.st")).unwrap();
+    assert_eq!(times(&load(&second)), [(980, 1020)]);
+    let report: serde_json::Value = serde_json::from_slice(&std::fs::read(report).unwrap()).unwrap();
+    assert_eq!(report["measured_messages_reversed"], 1);
+    assert_eq!(report["corrected_messages_violated"], 0);
+    assert_eq!(report["ranks"][1]["offset_ns"], 100);
+    for (name, text) in [("r.csv", "fact,,,points,4"), ("r.svg", "<svg"), ("r.txt", "points")] {
+        let path = directory.path().join(name);
+        let args = ["-q", "-o", "/dev/null", "--report", path.to_str().unwrap(), run.to_str().unwrap()];
+        assert!(sync(&args, None).status.success());
+        let written = std::fs::read_to_string(path).unwrap();
+        assert!(written.contains(text), "{written}");
+    }
+}
+
+#[test]
+fn without_exact_times_it_says_what_to_do() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("in.st");
+    let mut sections = sections();
+    sections.iter_mut().for_each(|s| s.threads[0].columns.clear());
+    save(&path, sections);
+    let o = sync(&[path.to_str().unwrap()], None);
+    assert_eq!(o.status.code(), Some(1));
+    assert!(said(&o).contains("record with --time columns"), "{}", said(&o));
+}
+
+#[test]
+fn a_missing_rank_and_a_clock_that_goes_back_are_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("in.st");
+    let mut p = Program::new(&[0, 1]);
+    p.call(0, "MPI_Send", &[("count", 1.into()), ("dest", 1.into())], (1000, 900));
+    p.call(0, "MPI_Barrier", &[], (950, 960));
+    let mut sections = p.sections();
+    sections.truncate(1);
+    save(&path, sections);
+    let o = sync(&["-v", path.to_str().unwrap()], None);
+    assert!(o.status.success(), "{}", said(&o));
+    for text in ["1 sends without receive", "lack a member", "clocks went back 1 times", "rank 0 to 1, tag 0"]
+    {
+        assert!(said(&o).contains(text), "{text}: {}", said(&o));
+    }
+    assert_eq!(times(&load(&o.stdout)), [(1000, 1000), (1000, 1000)]);
+}
