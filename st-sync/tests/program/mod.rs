@@ -58,6 +58,7 @@ impl Program {
                 Type { kind: "MPI_INT".into(), words: vec![], parts: vec![], size: 4, lb: 0, extent: 4 };
             recorder.types.predefined(int);
             recorder.ops.predefined(Op { kind: "MPI_SUM".into(), commutes: true });
+            recorder.sites.label("program");
             recorder.open_thread(0);
             Rank { recorder, column: Column::default(), calls: 0, requests: vec![], host: format!("n{node}") }
         };
