@@ -87,11 +87,12 @@ impl Traces {
     /// The points of a stream under a map, and how often its clock went back. They never decrease.
     pub(crate) fn points(&self, stream: usize, n: u32, map: &Map) -> (Vec<i64>, u64) {
         let mut points = Vec::with_capacity(n as usize);
-        let (mut last, mut back) = (-FARTHEST, 0);
+        let (mut last, mut before, mut back) = (-FARTHEST, i64::MIN, 0);
         let times = self.column(stream).into_iter().flat_map(Column::times);
         for t in times.flat_map(|(enter, exit)| [enter, exit]).take(n as usize) {
             let t = map.apply(t).clamp(-FARTHEST, FARTHEST);
-            back += u64::from(t < last);
+            back += u64::from(t < before);
+            before = t;
             last = last.max(t);
             points.push(last);
         }

@@ -1,10 +1,6 @@
 //! The controlled logical clock against its worked example, its invariants, and a slow and simple implementation.
 
-#![expect(clippy::unwrap_used, clippy::needless_range_loop, reason = "tests; indices are ranks and points")]
-
-mod program;
-
-use program::{Point, Program, exit};
+use crate::program::{Point, Program, exit};
 use proptest::prelude::*;
 use st_sync::clc::{Options, Outcome, correct};
 use st_trace::graph::{Barriers, Graph, Latency, Matcher, survey};

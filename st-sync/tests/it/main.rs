@@ -1,0 +1,6 @@
+//! The program, and the logical clock, from outside.
+#![expect(clippy::unwrap_used, clippy::needless_range_loop, reason = "tests; indices are ranks and points")]
+
+mod clc;
+mod cli;
+mod program;
