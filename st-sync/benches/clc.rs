@@ -1,5 +1,9 @@
 //! Throughput of matching and of the logical clock, decoding apart, in points (two per call).
-#![expect(clippy::unwrap_used, reason = "a benchmark stops by it")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a benchmark stops by it, and says what it measures"
+)]
 
 use divan::Bencher;
 use divan::counter::ItemsCount;

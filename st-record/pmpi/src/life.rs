@@ -143,7 +143,7 @@ pub(crate) fn pcontrol(level: c_int) {
 
 /// Compares clocks. Not under the lock: it takes its time.
 fn compare(how: fn(crate::clock::Reader)) {
-    let clock = STATE.lock().as_deref().map(|state| state.clock.reader());
+    let clock = STATE.lock(is_owner()).as_deref().map(|state| state.clock.reader());
     // Without a clock, or after a panic, this rank has no comparison; the others do not wait for it long.
     if let Some(clock) = clock {
         let _ = catch_unwind(|| how(clock));

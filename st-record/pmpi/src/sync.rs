@@ -15,9 +15,9 @@
 use crate::clock::Reader;
 use crate::ffi::{Handle, MPI_Comm, MPI_Datatype, MPI_Errhandler, MPI_Info, MPI_Request, constants as k};
 use crate::generated::real;
-use crate::lock::Lock;
 use st_trace::columns::{Comparison, Offset};
 use std::ffi::c_int;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Exchanges per child, of which the fastest counts; and more, if none was this fast (ns): then the ranks share
 /// processors, and one of them slept.
@@ -54,7 +54,12 @@ struct Sync {
     epoch: c_int,
 }
 
-static SYNC: Lock<Option<Sync>> = Lock::new(None);
+/// Held for moments only, never while something is waited for.
+static SYNC: Mutex<Option<Sync>> = Mutex::new(None);
+
+fn sync() -> MutexGuard<'static, Option<Sync>> {
+    SYNC.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// What is sent: whether it is the result, and the result.
 type Message = [i64; 4];
@@ -69,7 +74,7 @@ fn wanted() -> bool {
 
 /// Makes the communicators: called by all ranks when `MPI_Init` has returned.
 pub(crate) fn split() {
-    if !wanted() || SYNC.lock().is_some() {
+    if !wanted() || sync().is_some() {
         return;
     }
     let world = MPI_Comm::from_raw(k::st_MPI_COMM_WORLD);
@@ -78,46 +83,47 @@ pub(crate) fn split() {
         real::MPI_Comm_rank(world, &raw mut rank);
         rank
     };
-    let mut sync = Sync::default();
+    let mut made = Sync::default();
     unsafe {
         let mut comm = MPI_Comm::from_raw(k::st_MPI_COMM_NULL);
         if real::MPI_Comm_split(world, 0, rank, &raw mut comm) == 0 {
-            sync.world = Tree::of(comm);
+            made.world = Tree::of(comm);
         }
-        let Some(all) = sync.world else { return };
+        let Some(all) = made.world else { return };
         let all = MPI_Comm::from_raw(all.comm);
         let info = MPI_Info::from_raw(k::st_MPI_INFO_NULL);
         if real::MPI_Comm_split_type(all, k::st_MPI_COMM_TYPE_SHARED, rank, info, &raw mut comm) == 0 {
-            sync.node = Tree::of(comm);
+            made.node = Tree::of(comm);
         }
-        let leads = sync.node.is_some_and(|n| n.rank == 0);
+        let leads = made.node.is_some_and(|n| n.rank == 0);
         let colour = if leads { 0 } else { k::st_MPI_UNDEFINED };
         if real::MPI_Comm_split(all, colour, rank, &raw mut comm) == 0 {
-            sync.leaders = Tree::of(comm);
+            made.leaders = Tree::of(comm);
         }
     }
-    *SYNC.lock() = Some(sync);
+    *sync() = Some(made);
 }
 
 /// Compares the clocks, within the time limit.
 pub(crate) fn compare(clock: Reader) {
-    let Some(mut sync) = SYNC.lock().take() else { return };
-    sync.compare(clock);
-    *SYNC.lock() = Some(sync);
+    let Some(mut taken) = sync().take() else { return };
+    taken.compare(clock);
+    *sync() = Some(taken);
 }
 
 /// Compares the clocks once more, when all ranks have reached `MPI_Finalize`.
 pub(crate) fn compare_last(clock: Reader) {
-    let Some(mut sync) = SYNC.lock().take() else { return };
-    if sync.world.is_some_and(|w| w.all_here(clock)) {
-        sync.compare(clock);
+    let Some(mut taken) = sync().take() else { return };
+    if taken.world.is_some_and(|w| w.all_here(clock)) {
+        taken.compare(clock);
     }
-    *SYNC.lock() = Some(sync);
+    *sync() = Some(taken);
 }
 
 /// What was found.
 pub(crate) fn take() -> Comparison {
-    SYNC.lock().take().map(|s| s.found).unwrap_or_default()
+    // A process that is ended by a signal handler may hold the lock itself.
+    SYNC.try_lock().ok().and_then(|mut s| s.take()).map(|s| s.found).unwrap_or_default()
 }
 
 impl Sync {
