@@ -14,8 +14,7 @@ use std::path::PathBuf;
 #[command(
     name = "st-record",
     version,
-    after_help = "Examples:\n  st-record -- mpirun -n 4 ./app\n  mpirun -n 4 st-record -o run -- ./app\n\n\
-        Exit status: the program's own; 125 if st-record fails before it starts, 127 if it is not found."
+    after_long_help = AFTER
 )]
 pub struct Args {
     /// Where the trace goes: a file, which is replaced, or inside mpirun a directory (default: from the program's
@@ -35,12 +34,63 @@ pub struct Args {
     /// Do not compare the ranks' clocks in MPI_Init and MPI_Finalize (needed if only some ranks of a job are recorded)
     #[arg(long, help_heading = "Recording")]
     pub no_sync: bool,
+    /// Record these ranks of the job only: 3, or 0-3,8, or a ranklist
+    #[arg(long, value_name = "RANKS", value_parser = ranks, help_heading = "Recording")]
+    pub only: Option<String>,
+    /// Where times come from (default: the time stamp counter, held to CLOCK_MONOTONIC, if the kernel trusts it; else
+    /// CLOCK_MONOTONIC)
+    #[arg(long, value_enum, value_name = "CLOCK", help_heading = "Recording")]
+    pub clock: Option<Clock>,
+    /// Start nothing: say which MPI and which bindings COMMAND uses, and what of it would be missed
+    #[arg(long, conflicts_with = "env", help_heading = "Instead of recording")]
+    pub check: bool,
+    /// Start nothing: print the environment that makes COMMAND's ranks record, as shell commands, for containers and
+    /// launchers that st-record does not know
+    #[arg(long, help_heading = "Instead of recording")]
+    pub env: bool,
     /// Talk.
     #[command(flatten)]
     pub talk: Talk,
     /// The command that starts the job, or inside mpirun the program
-    #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
+    #[arg(required_unless_present = "env", trailing_var_arg = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
+}
+
+/// What follows the options in the help and on the man page.
+const AFTER: &str = "Examples:
+  st-record -- mpirun -n 4 ./app
+  mpirun -n 4 st-record -o run -- ./app
+  st-record --check -- mpirun -n 4 ./app
+
+Environment: Each option has its variable, for sites that preload the recorder without st-record: LD_PRELOAD names \
+libst_pmpi.so of the program's MPI, and then:
+  ST_OUTPUT       the directory of the ranks' streams, which must exist; without it nothing is recorded
+  ST_TIME         columns, sketch or none (--time)
+  ST_TIME_BUDGET  a size (--time-budget)
+  ST_STACK_DEPTH  1 to 64 (--stack-depth)
+  ST_CLOCK        monotonic, tsc or mpi_wtime (--clock)
+  ST_ONLY         ranks (--only)
+  ST_QUIET        1: say nothing but errors (--quiet)
+  ST_LIBRARY_PATH a directory to look for recorders in first, in subdirectories openmpi and mpich
+
+Exit status: the program's own; 125 if st-record fails before it starts, 127 if it is not found. With --check: 0 if \
+everything would be recorded, 4 if not. With --env: 0, or 125.";
+
+/// Checks a set of ranks; the recorder reads it again.
+fn ranks(text: &str) -> Result<String, String> {
+    st_trace::ranklist_notation::parse_any(text).map(|_| text.to_owned())
+}
+
+/// A clock.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Clock {
+    /// CLOCK_MONOTONIC, read by clock_gettime
+    Monotonic,
+    /// The time stamp counter, held to CLOCK_MONOTONIC
+    Tsc,
+    /// MPI_Wtime
+    #[value(name = "mpi_wtime")]
+    MpiWtime,
 }
 
 /// What is kept of the times.
@@ -64,13 +114,23 @@ impl Args {
             Time::Sketch => "sketch",
             Time::None => "none",
         };
-        vec![
+        let clock = match self.clock {
+            None => "",
+            Some(Clock::Monotonic) => "monotonic",
+            Some(Clock::Tsc) => "tsc",
+            Some(Clock::MpiWtime) => "mpi_wtime",
+        };
+        let mut all: Vec<(&'static str, OsString)> = vec![
             ("ST_TIME", time.into()),
             ("ST_TIME_BUDGET", self.time_budget.to_string().into()),
             ("ST_STACK_DEPTH", self.stack_depth.to_string().into()),
             ("ST_SYNC", if self.no_sync { "0" } else { "1" }.into()),
             ("ST_QUIET", if self.talk.quiet { "1" } else { "0" }.into()),
-        ]
+        ];
+        let only = self.only.as_deref().unwrap_or_default();
+        let set = [("ST_CLOCK", clock), ("ST_ONLY", only)].into_iter().filter(|(_, v)| !v.is_empty());
+        all.extend(set.map(|(n, v)| (n, v.into())));
+        all
     }
 }
 
@@ -86,7 +146,19 @@ mod tests {
         assert_eq!(a.command, ["mpirun", "-n", "4", "./a", "-o", "y"].map(OsString::from));
         let b = Args::parse_from(["st-record", "mpirun", "-n", "4", "./a", "-q"]);
         assert_eq!((b.command.len(), b.talk.quiet, b.time_budget), (5, false, 256 << 20));
-        assert!(Args::try_parse_from(["st-record"]).is_err());
+        assert!(
+            Args::try_parse_from(["st-record"]).is_err()
+                && Args::try_parse_from(["st-record", "--check"]).is_err()
+        );
+        assert!(Args::try_parse_from(["st-record", "--env"]).is_ok());
+        assert!(Args::try_parse_from(["st-record", "--only", "3-1", "x"]).is_err());
+        let c = Args::parse_from(["st-record", "--only", "0-3,8", "--clock", "mpi_wtime", "x"]);
+        let set = |name| c.environment().into_iter().find(|(n, _)| *n == name).map(|(_, v)| v);
+        assert_eq!(set("ST_ONLY"), Some("0-3,8".into()));
+        assert_eq!(
+            [set("ST_CLOCK"), set("ST_TIME_BUDGET")],
+            [Some("mpi_wtime".into()), Some("268435456".into())]
+        );
         assert!(Args::try_parse_from(["st-record", "--ouptut", "x.st", "./a"]).is_err());
         assert!(Args::try_parse_from(["st-record", "--time", "exact", "x"]).is_err());
     }

@@ -20,8 +20,16 @@ use std::process::{Command, ExitStatus};
 /// Directory of the stand-ins, in the directory of the ranks' streams.
 const STAND_INS: &str = "bin";
 /// Names of the variables that reach the ranks.
-const VARIABLES: [&str; 6] =
-    ["ST_OUTPUT", "ST_TIME", "ST_TIME_BUDGET", "ST_STACK_DEPTH", "ST_SYNC", "ST_QUIET"];
+const VARIABLES: [&str; 8] = [
+    "ST_OUTPUT",
+    "ST_TIME",
+    "ST_TIME_BUDGET",
+    "ST_STACK_DEPTH",
+    "ST_SYNC",
+    "ST_CLOCK",
+    "ST_ONLY",
+    "ST_QUIET",
+];
 
 /// Why a job could not be started.
 #[derive(Debug)]
@@ -77,6 +85,28 @@ pub fn command(args: &Args, directory: &Path) -> Result<Command, Failure> {
     }
     command.envs(variables);
     Ok(command)
+}
+
+/// Shell commands that set what a job's ranks need to record into a directory. Of no command, the MPI is that of the
+/// `mpirun` in `PATH`.
+///
+/// # Errors
+///
+/// If the MPI is not known, its recorder is missing, or the program is statically linked.
+pub fn environment(args: &Args, directory: &Path) -> Result<String> {
+    let usual = [OsString::from("mpirun")];
+    let words = if args.command.is_empty() { &usual[..] } else { &args.command };
+    let file =
+        target::resolve(&words[0]).with_context(|| format!("{}: command not found", words[0].display()))?;
+    let mpi = match target::inspect(&file)? {
+        Target::Links(mpi) if !is_launcher(&words[0]) => mpi,
+        _ if is_launcher(&words[0]) => mpi_of(words)?,
+        _ => mpi_of(&usual)?,
+    };
+    let mut all = variables(args, directory);
+    all.push(preload(mpi)?);
+    let quoted = |v: &OsString| v.to_string_lossy().replace('\'', "'\\''");
+    Ok(all.iter().map(|(n, v)| format!("export {n}='{}'\n", quoted(v))).collect())
 }
 
 /// Makes the stand-ins of launchers; returns their directory.

@@ -10,7 +10,7 @@ use std::path::Path;
 pub const LIBRARY: &str = "libst_pmpi.so";
 
 /// Names by which jobs are started.
-pub const LAUNCHERS: [&str; 9] = [
+pub const LAUNCHERS: [&str; 10] = [
     "mpirun",
     "mpiexec",
     "orterun",
@@ -20,6 +20,7 @@ pub const LAUNCHERS: [&str; 9] = [
     "mpirun.mpich",
     "mpiexec.mpich",
     "mpiexec.hydra",
+    "srun",
 ];
 
 /// Whether a command is an MPI launcher.
@@ -37,10 +38,23 @@ const WITH_ARGUMENT: &str = "n np c N host hosts H hostfile machinefile f config
 /// Those that take two.
 const WITH_TWO: &str = "mca gmca pmixmca prtemca env genv";
 
-/// Index of the program in the words of a launcher's command line (the launcher itself is word 0).
+/// Indices of the programs in the words of a launcher's command line (the launcher itself is word 0). A job may have
+/// several, separated by colons.
 #[must_use]
-pub fn program(words: &[OsString]) -> Option<usize> {
-    let mut i = 1;
+pub fn programs(words: &[OsString]) -> Vec<usize> {
+    let mut found = Vec::new();
+    let mut start = 1;
+    while start < words.len() {
+        let end = (start..words.len()).find(|i| words[*i] == ":").unwrap_or(words.len());
+        found.extend(program(&words[..end], start));
+        start = end + 1;
+    }
+    found
+}
+
+/// Index of the first program from word `start` on.
+fn program(words: &[OsString], start: usize) -> Option<usize> {
+    let mut i = start;
     while i < words.len() {
         let word = words[i].to_string_lossy();
         match word.strip_prefix('-') {
@@ -56,16 +70,16 @@ pub fn program(words: &[OsString]) -> Option<usize> {
     None
 }
 
-/// The MPI whose recorder a job needs: that of its program, or for a script that of the launcher.
+/// The MPI whose recorder a job needs: that of its programs, or for a script that of the launcher.
 ///
 /// # Errors
 ///
-/// If the program is statically linked, or neither tells.
+/// If a program is statically linked, or neither tells.
 pub fn mpi_of(words: &[OsString]) -> Result<Mpi> {
-    if let Some(file) = program(words).and_then(|i| target::resolve(&words[i]))
-        && let Target::Links(mpi) = target::inspect(&file)?
-    {
-        return Ok(mpi);
+    for file in programs(words).into_iter().filter_map(|i| target::resolve(&words[i])) {
+        if let Target::Links(mpi) = target::inspect(&file)? {
+            return Ok(mpi);
+        }
     }
     let launcher = target::resolve(&words[0]);
     launcher
@@ -80,6 +94,9 @@ pub fn with_environment(
     variables: &[(String, OsString)],
     launcher: Option<Mpi>,
 ) -> Vec<OsString> {
+    if is_srun(&words[0]) {
+        return with_export(words, variables);
+    }
     let mut options = Vec::new();
     for (name, value) in variables {
         if launcher == Some(Mpi::Mpich) {
@@ -99,6 +116,35 @@ pub fn with_environment(
             out.extend(options.iter().cloned());
         }
     }
+    out
+}
+
+fn is_srun(command: &OsStr) -> bool {
+    Path::new(command).file_name().is_some_and(|n| n == "srun")
+}
+
+/// The command line of `srun` with these variables among those that it exports: beside all, unless it says otherwise.
+fn with_export(words: &[OsString], variables: &[(String, OsString)]) -> Vec<OsString> {
+    let mut ours = OsString::new();
+    for (name, value) in variables {
+        ours.push(format!(",{name}="));
+        ours.push(value);
+    }
+    let options = programs(words).first().copied().unwrap_or(words.len());
+    let said = (1..options).find_map(|i| {
+        let word = words[i].to_str()?;
+        let value = word.strip_prefix("--export=").map(str::to_owned);
+        value.map(|v| (i, 1, v)).or_else(|| {
+            (word == "--export").then(|| Some((i, 2, words.get(i + 1)?.to_str()?.to_owned()))).flatten()
+        })
+    });
+    let (at, n, theirs) = said.unwrap_or((1, 0, "ALL".into()));
+    // `NONE` is only known alone; a list without `ALL` exports no more than it lists.
+    let theirs = if theirs == "NONE" { "SLURM_JOB_ID".into() } else { theirs };
+    let mut option = OsString::from(format!("--export={theirs}"));
+    option.push(ours);
+    let mut out = words.to_vec();
+    out.splice(at..at + n, [option]);
     out
 }
 
@@ -126,7 +172,8 @@ mod tests {
 
     #[test]
     fn the_program_is_found_among_options() {
-        let at = |line: &str| program(&words(line));
+        let at = |line: &str| programs(&words(line)).first().copied();
+        assert_eq!(programs(&words("mpirun -n 1 sh -c true : -n 2 env A=1 : -n 1 ./none")), [3, 8]);
         assert_eq!(at("mpirun -n 4 sh -c true"), Some(3));
         assert_eq!(at("mpirun --oversubscribe --mca btl self,vader -np 2 -x PATH=/bin sh"), Some(9));
         assert_eq!(at("mpiexec.hydra -genv A sh -ppn 2 -hosts localhost sh"), Some(8));
@@ -146,6 +193,18 @@ mod tests {
             join(with_environment(&line, &variables, Some(Mpi::Mpich))),
             "mpirun -genv A 1 -n 1 a : -n 2 b"
         );
+    }
+
+    #[test]
+    fn srun_exports_what_it_did_and_ours() {
+        let variables = [("A".to_owned(), OsString::from("1")), ("B".to_owned(), OsString::from("2"))];
+        let with = |line: &str| {
+            with_environment(&words(line), &variables, None).join(OsStr::new(" ")).into_string().unwrap()
+        };
+        assert_eq!(with("srun -n 2 sh"), "srun --export=ALL,A=1,B=2 -n 2 sh");
+        assert_eq!(with("/bin/srun --export=X -n 2 sh"), "/bin/srun --export=X,A=1,B=2 -n 2 sh");
+        assert_eq!(with("srun -n 2 --export NONE sh"), "srun -n 2 --export=SLURM_JOB_ID,A=1,B=2 sh");
+        assert_eq!(with("srun sh --export=X"), "srun --export=ALL,A=1,B=2 sh --export=X");
     }
 
     #[test]

@@ -6,6 +6,8 @@
 //! through.
 
 pub mod args;
+pub mod binary;
+pub mod check;
 pub mod job;
 pub mod launcher;
 pub mod pack;
@@ -40,6 +42,8 @@ const NOT_FOUND: u8 = 127;
 #[must_use]
 pub fn run(args: &Args) -> ExitCode {
     let ended = match Launch::current() {
+        _ if args.check => return look(args),
+        _ if args.env => tell(args).map_err(Failure::from),
         Some(launch) => inside(args, launch).map(|never| match never {}),
         None => outside(args),
     };
@@ -54,6 +58,24 @@ pub fn run(args: &Args) -> ExitCode {
             ExitCode::from(FAILED)
         }
     }
+}
+
+/// `--check`.
+fn look(args: &Args) -> ExitCode {
+    let report = check::check(&args.command);
+    // A reader that has left wants no more.
+    let _ = write!(io::stdout().lock(), "{report}");
+    ExitCode::from(if report.problems.is_empty() { 0 } else { 4 })
+}
+
+/// `--env`.
+fn tell(args: &Args) -> Result<u8> {
+    let directory = args.output.clone().unwrap_or_else(|| PathBuf::from("run"));
+    fs::create_dir_all(&directory).with_context(|| format!("{}: cannot create", directory.display()))?;
+    let directory = fs::canonicalize(&directory).with_context(|| directory.display().to_string())?;
+    let text = job::environment(args, &directory)?;
+    let _ = write!(io::stdout().lock(), "{text}");
+    Ok(0)
 }
 
 /// Called under the name of a launcher (see [`job::stand_in`]).
@@ -124,7 +146,11 @@ fn finish(args: &Args, directory: &Path, elapsed: Duration, status: ExitStatus) 
         );
         return Ok(());
     }
-    let header = pack::header(&streams)?;
+    let mut header = pack::header(&streams)?;
+    // The ranks' headers were written in MPI_Init; they said more at the end.
+    header
+        .bindings
+        .extend(notes.bindings.iter().filter(|b| !header.bindings.contains(b)).cloned().collect::<Vec<_>>());
     let target = args.output.clone().unwrap_or_else(|| {
         let app = Path::new(&header.program).file_name().unwrap_or_default().to_string_lossy().into_owned();
         free_name(Path::new(&format!("{app}-{}r.st", header.world)))
@@ -137,7 +163,7 @@ fn finish(args: &Args, directory: &Path, elapsed: Duration, status: ExitStatus) 
         bytes: fs::metadata(&target).map_or(0, |m| m.len()),
         notes: &notes,
         ranks: u64::try_from(streams.len()).unwrap_or(0),
-        world: u64::from(header.world),
+        world: recorded(&header),
         elapsed,
         status,
     };
@@ -155,6 +181,15 @@ fn finish(args: &Args, directory: &Path, elapsed: Duration, status: ExitStatus) 
         args.talk.note(TOOL, format_args!("{}: {} ranks of a spawned job", file.display(), streams.len()));
     }
     Ok(())
+}
+
+/// Number of ranks that were to be recorded.
+fn recorded(header: &st_trace::header::Header) -> u64 {
+    let only = header.options.get("only").and_then(|v| v.as_str());
+    match only.and_then(|t| st_trace::ranklist_notation::parse_any(t).ok()) {
+        Some(ranks) => ranks.iter().filter(|r| *r < header.world).count() as u64,
+        None => u64::from(header.world),
+    }
 }
 
 fn complain(message: &str) {

@@ -4,7 +4,7 @@ use anyhow::{Context, Result};
 use st_tool::{Input, streams_in};
 use st_trace::header::Header;
 use st_trace::stream::{ReadOptions, Reader, WriteOptions, Writer};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -29,6 +29,8 @@ pub struct Notes {
     pub ended: u64,
     /// Calls recorded by name only.
     pub opaque: BTreeMap<String, u64>,
+    /// Language bindings that calls came through.
+    pub bindings: BTreeSet<String>,
 }
 
 impl Notes {
@@ -48,6 +50,9 @@ impl Notes {
         for line in text.lines().skip(1) {
             notes.ranks += 1;
             for (name, value) in line.split_whitespace().filter_map(|w| w.split_once('=')) {
+                if name == "bindings" {
+                    notes.bindings.extend(value.split(',').filter(|b| !b.is_empty()).map(str::to_owned));
+                }
                 let value: u64 = value.parse().unwrap_or(0);
                 match name {
                     "calls" => notes.calls += value,
@@ -123,18 +128,26 @@ pub fn spawned(directory: &Path) -> Result<Vec<(String, PathBuf)>> {
     Ok(found)
 }
 
-/// The header of the whole: the first rank's, with all bindings.
+/// The header of the whole: the first rank's, with all bindings, and all programs, as on a launcher's command line.
 ///
 /// # Errors
 ///
 /// If a stream is damaged.
 pub fn header(streams: &[PathBuf]) -> Result<Header> {
     let mut whole: Option<Header> = None;
+    let mut programs = Vec::new();
     for path in streams {
         let reader = open(path)?;
         let mine = reader.header();
         let whole = whole.get_or_insert_with(|| mine.clone());
         whole.started = whole.started.min(mine.started);
+        if !programs.contains(&mine.program) {
+            if !programs.is_empty() {
+                whole.args.extend([":".to_owned(), mine.program.clone()]);
+                whole.args.extend(mine.args.iter().cloned());
+            }
+            programs.push(mine.program.clone());
+        }
         for b in &mine.bindings {
             if !whole.bindings.contains(b) {
                 whole.bindings.push(b.clone());
@@ -172,9 +185,10 @@ mod tests {
     fn notes_are_summed() {
         let n = Notes::parse(
             "out.st\nrank=0 calls=5 own_ns=7 time_bytes=3 stopped=0 MPI_File_open=1\n\
-             rank=1 calls=6 own_ns=1 time_bytes=4 stopped=1 MPI_File_open=2 MPI_Put=9\n",
+             rank=1 calls=6 own_ns=1 time_bytes=4 stopped=1 MPI_File_open=2 MPI_Put=9 bindings=C,C++\n",
         );
         assert_eq!((n.ranks, n.calls, n.own_ns, n.time_bytes, n.stopped), (2, 11, 8, 7, 1));
+        assert_eq!(n.bindings, BTreeSet::from(["C".into(), "C++".into()]));
         assert_eq!(n.opaque, BTreeMap::from([("MPI_File_open".into(), 3), ("MPI_Put".into(), 9)]));
     }
 }

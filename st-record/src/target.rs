@@ -1,8 +1,7 @@
 //! What is started: which MPI a program links.
 
+use crate::binary::{self, Kind};
 use anyhow::{Result, bail};
-use object::read::elf::{FileHeader, ProgramHeader};
-use object::{Endianness, elf};
 use st_tool::Mpi;
 use std::env;
 use std::ffi::OsStr;
@@ -41,47 +40,17 @@ fn is_executable(path: &Path) -> bool {
 ///
 /// If it is statically linked: nothing can be preloaded into it.
 pub fn inspect(file: &Path) -> Result<Target> {
-    let Some(interpreter) = interpreter(file)? else { return Ok(Target::Other) };
-    // The loader itself says what it would map, through all levels; the program does not run.
-    let listed = Command::new(interpreter).arg("--list").arg(file).env_remove("LD_PRELOAD").output();
-    let listed = listed.map(|o| String::from_utf8_lossy(&o.stdout).into_owned()).unwrap_or_default();
-    Ok(flavour(&listed).map_or(Target::Other, Target::Links))
-}
-
-/// The loader that an ELF executable asks for; `None` if the file is no ELF executable.
-fn interpreter(file: &Path) -> Result<Option<PathBuf>> {
-    // Whatever cannot be read or understood is left to the kernel to refuse.
-    let Ok(data) = fs::read(file) else { return Ok(None) };
-    let data = data.as_slice();
-    let Ok(header) = elf::FileHeader64::<Endianness>::parse(data) else { return Ok(None) };
-    let Ok(endian) = header.endian() else { return Ok(None) };
-    let Ok(segments) = header.program_headers(endian, data) else { return Ok(None) };
-    let found = segments.iter().find_map(|s| s.interpreter(endian, data).ok().flatten());
-    match found {
-        Some(path) => Ok(Some(PathBuf::from(String::from_utf8_lossy(path).into_owned()))),
-        None => bail!(
+    match binary::kind(file) {
+        Kind::Static => bail!(
             "{}: is statically linked: the recorder cannot be preloaded into it; link it with the shared MPI library",
             file.display()
         ),
-    }
-}
-
-/// The MPI among the libraries of a loader's list (`libmpi.so.40 => /usr/lib/libmpi.so.40 (0x…)`).
-fn flavour(listed: &str) -> Option<Mpi> {
-    listed.lines().find_map(|line| {
-        let name = line.split_whitespace().next()?;
-        let name = name.rsplit('/').next()?;
-        // Open MPI's libmpi.so is numbered from 20 up; MPICH's ABI name for it is 12.
-        let version = || name.strip_prefix("libmpi.so.")?.split('.').next()?.parse::<u32>().ok();
-        match name {
-            _ if name.starts_with("libmpich.so") || name.starts_with("libmpi_abi.so") => Some(Mpi::Mpich),
-            _ if name.starts_with("libmpi.so") => match version() {
-                Some(12) => Some(Mpi::Mpich),
-                _ => Some(Mpi::Openmpi),
-            },
-            _ => None,
+        Kind::Dynamic(loader) => {
+            let found = binary::libraries(&loader, file).iter().find_map(|l| binary::mpi(&l.name));
+            Ok(found.map_or(Target::Other, Target::Links))
         }
-    })
+        Kind::Script(_) | Kind::Foreign | Kind::Unknown => Ok(Target::Other),
+    }
 }
 
 /// The MPI of a launcher, by what its `--version` says.
@@ -101,16 +70,6 @@ pub fn of_launcher(launcher: &Path) -> Option<Mpi> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn libraries_tell_the_mpi() {
-        let of = |name: &str| flavour(&format!("\tlibm.so.6 => /x (0x1)\n\t{name} => /y/{name} (0x2)\n"));
-        assert_eq!(of("libmpi.so.40"), Some(Mpi::Openmpi));
-        assert_eq!(of("libmpi.so.12"), Some(Mpi::Mpich));
-        assert_eq!(of("libmpich.so.12"), Some(Mpi::Mpich));
-        assert_eq!(of("libmpi_cxx.so.40"), None);
-        assert_eq!(of("libc.so.6"), None);
-    }
 
     #[test]
     fn commands_are_found_as_a_shell_finds_them() {

@@ -62,6 +62,31 @@ pub fn parse(text: &str) -> Option<RankList> {
     Some(ranks.into_iter().collect())
 }
 
+/// Reads a set as people write it: `3`, `0-3,8`, or a ranklist.
+///
+/// # Errors
+///
+/// If it is none of these; the message says why.
+pub fn parse_any(text: &str) -> Result<RankList, String> {
+    if text.starts_with('<') {
+        return parse(text).ok_or_else(|| "not a ranklist".into());
+    }
+    let number = |n: &str| n.parse::<u32>().map_err(|_| format!("{n} is not a rank"));
+    let mut all = RankList::default();
+    for part in text.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last) = (number(first)?, number(last)?);
+        if last < first {
+            return Err(format!("{part} runs backwards"));
+        }
+        let n = u64::from(last - first) + 1;
+        let run = Run { start: first.into(), step: i64::from(n > 1), n };
+        let run = RankList::from_runs([run]).ok_or_else(|| format!("{part} is not a range of ranks"))?;
+        all = all.union(&run);
+    }
+    Ok(all)
+}
+
 fn parse_box(text: &str) -> Option<Descriptor> {
     let words = text.strip_prefix('<')?.strip_suffix('>')?.split(' ');
     let words = words.map(|w| w.parse().ok()).collect::<Option<Vec<u32>>>()?;
@@ -241,5 +266,14 @@ mod tests {
             let ranks = (0..a).flat_map(|i| (0..b).flat_map(move |j| (0..c).map(move |k| start + 1000 * i + 50 * j + 3 * k)));
             prop_assert_eq!(cover(&ranks.collect::<Vec<_>>()).len(), 1);
         }
+    }
+
+    #[test]
+    fn ranks_are_lists_ranges_or_ranklists() {
+        let set = |v: &[u32]| v.iter().copied().collect::<RankList>();
+        assert_eq!(parse_any("3"), Ok(set(&[3])));
+        assert_eq!(parse_any("0-3,8"), Ok(set(&[0, 1, 2, 3, 8])));
+        assert_eq!(parse_any("<2 5 2 4 2 1>"), Ok(set(&[5, 6, 9, 10])));
+        assert!(parse_any("3-1").is_err() && parse_any("x").is_err() && parse_any("").is_err());
     }
 }

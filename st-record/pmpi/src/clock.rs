@@ -1,4 +1,6 @@
-//! The clock: nanoseconds of `CLOCK_MONOTONIC`, read through the time stamp counter where the kernel itself trusts it.
+//! The clock: nanoseconds of `CLOCK_MONOTONIC`, read through the time stamp counter where the kernel itself trusts it;
+//! or, if told so, `CLOCK_MONOTONIC` itself, always through `clock_gettime`, or `MPI_Wtime`.
+//! `MPI_Wtime` counts from a moment of its own: a rank's is set to go on from `CLOCK_MONOTONIC` in `MPI_Init`.
 //!
 //! The counter's rate is measured against `CLOCK_MONOTONIC` all the time: first over a moment in `MPI_Init`, then
 //! again at growing intervals, each time over the whole run so far. A correction never jumps: the clock keeps its
@@ -15,11 +17,24 @@ const LONGEST: i64 = 1_000_000_000;
 /// Readings of both clocks, of which the closest is used.
 const PAIRS: u32 = 5;
 
+/// What is read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Source {
+    Counter,
+    Monotonic,
+    /// `MPI_Wtime`, which is not allowed before `MPI_Init` has returned: `CLOCK_MONOTONIC` as yet.
+    Early,
+    /// `MPI_Wtime`, set to go on from `CLOCK_MONOTONIC`.
+    Wtime,
+}
+
 /// Conversion from ticks to ns. `Copy`: a call takes both its times with the same one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reader {
-    /// Whether ticks are the counter's; otherwise they are ns.
-    counter: bool,
+    /// Ticks are the counter's; those of others are ns.
+    source: Source,
+    /// How far `MPI_Wtime` is ahead of `CLOCK_MONOTONIC`, ns.
+    offset: i64,
     /// The reading at `ticks` was `ns`.
     ticks: u64,
     ns: i64,
@@ -67,26 +82,39 @@ impl Reader {
 
     #[inline]
     fn read(&self) -> u64 {
-        if self.counter {
+        match self.source {
             // SAFETY: x86-64 always has the time stamp counter (st-unwind builds for no other machine).
-            unsafe { core::arch::x86_64::_rdtsc() }
-        } else {
-            monotonic().unsigned_abs()
+            Source::Counter => unsafe { core::arch::x86_64::_rdtsc() },
+            Source::Monotonic | Source::Early => monotonic().unsigned_abs(),
+            Source::Wtime => wtime().wrapping_sub(self.offset).unsigned_abs(),
         }
     }
 }
 
 impl Clock {
-    /// Measures the counter for a tenth of a millisecond.
-    pub(crate) fn start() -> Self {
-        let source =
-            std::fs::read_to_string("/sys/devices/system/clocksource/clocksource0/current_clocksource");
-        let counter = source.is_ok_and(|s| s.trim() == "tsc");
-        let mut reader = Reader { counter, ticks: 0, ns: 0, rate: 1 << POINT };
-        let first = reader.pair();
+    /// The clock of this name (as `ST_CLOCK`), or the best. Measures the counter for a tenth of a millisecond.
+    pub(crate) fn start(name: &str) -> Self {
+        let trusted = || {
+            let kernel =
+                std::fs::read_to_string("/sys/devices/system/clocksource/clocksource0/current_clocksource");
+            kernel.is_ok_and(|s| s.trim() == "tsc")
+        };
+        let source = match name {
+            "monotonic" => Source::Monotonic,
+            "mpi_wtime" => Source::Early,
+            "tsc" => Source::Counter,
+            _ if trusted() => Source::Counter,
+            _ => Source::Monotonic,
+        };
+        let mut reader = Reader { source, offset: 0, ticks: 0, ns: 0, rate: 1 << POINT };
+        let mut first = reader.pair();
+        if source != Source::Counter {
+            // Its readings are the kernel's, and nothing else.
+            first.1 = first.0.cast_signed();
+        }
         (reader.ticks, reader.ns) = first;
         let mut due = i64::MAX;
-        if counter {
+        if source == Source::Counter {
             let end = first.1 + i64::try_from(Duration::from_micros(100).as_nanos()).unwrap_or(0);
             while monotonic() < end {}
             let now = reader.pair();
@@ -98,7 +126,19 @@ impl Clock {
 
     /// Where times come from, for the header.
     pub(crate) fn source(&self) -> &'static str {
-        if self.reader.counter { "tsc" } else { "clock_monotonic" }
+        match self.reader.source {
+            Source::Counter => "tsc",
+            Source::Monotonic => "clock_monotonic",
+            Source::Early | Source::Wtime => "mpi_wtime",
+        }
+    }
+
+    /// `MPI_Init` has returned.
+    pub(crate) fn initialised(&mut self) {
+        if self.reader.source == Source::Early {
+            self.reader.offset = wtime() - monotonic();
+            self.reader.source = Source::Wtime;
+        }
     }
 
     /// What a call reads its times with.
@@ -143,6 +183,13 @@ fn rate(ticks: u64, ns: i64) -> Option<u64> {
     u64::try_from((u128::from(ns.unsigned_abs()) << POINT).checked_div(u128::from(ticks))?).ok()
 }
 
+/// `MPI_Wtime` in ns.
+#[expect(clippy::cast_possible_truncation, reason = "a time of day in ns fits")]
+fn wtime() -> i64 {
+    // SAFETY: no arguments; MPI is initialised.
+    (unsafe { crate::generated::real::MPI_Wtime() } * 1e9) as i64
+}
+
 /// `CLOCK_MONOTONIC` in ns.
 pub(crate) fn monotonic() -> i64 {
     let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
@@ -157,7 +204,7 @@ mod tests {
 
     #[test]
     fn follows_the_kernel_clock_and_never_goes_back() {
-        let mut c = Clock::start();
+        let mut c = Clock::start("");
         let (mut last, end) = (c.now(), monotonic() + 300_000_000);
         while monotonic() < end {
             let now = c.now();

@@ -7,7 +7,7 @@
 //!
 //! * `call`, `scribe`, `lists`, `completion`: one call and its words. `normal`: constants.
 //! * `comms`, `types`, `joint` (windows and files), `infos`, `numbered`, `requests`: from handles to what the trace calls
-//!   them. `polls`: series of failed polls.
+//!   them. `polls`: series of failed polls. `bindings`: languages.
 //! * `state`, `local`, `lock`, `clock`: per process and per thread. `life`, `jobs`: begin and end. `output`: the stream.
 //! * `journal`, `mapping`: what is left if the process is killed. `limits`: of the process, that we must not run into.
 //! * `sync`: compares clocks, with messages of its own on communicators of its own.
@@ -17,6 +17,7 @@
 //! and gets out of the way.
 #![expect(unsafe_code, reason = "interposes C functions")]
 
+mod bindings;
 mod call;
 mod clock;
 mod comms;

@@ -57,11 +57,12 @@ pub(crate) fn after_init(result: i64) {
         RECORDING.store(false, Ordering::Relaxed);
         return;
     }
-    // Whatever becomes of this rank's recording: the others make communicators with it.
+    // Whatever becomes of this rank's recording: the others make communicators with it, and compare their clocks.
     let split = catch_unwind(crate::sync::split);
+    let clock = reader();
     begun(begin);
     if split.is_ok() {
-        compare(crate::sync::compare);
+        compare(clock, crate::sync::compare);
     }
 }
 
@@ -70,20 +71,28 @@ pub(crate) fn after_init(result: i64) {
 pub(crate) fn after_session(result: i64, group: impl FnOnce() -> u64) {
     begun(|state| {
         if result != 0 || state.output.is_some() {
-            return Ok(());
+            return Ok(true);
         }
         let (rank, size) = launched();
-        learn(state, rank);
+        if !learn(state, rank) {
+            return Ok(false);
+        }
         state.comms.start_without_world(rank, size, group(), &mut state.recorder);
-        open(state, rank, size)
+        open(state, rank, size)?;
+        Ok(true)
     });
 }
 
-fn begun(begin: impl FnOnce(&mut State) -> Result<(), String>) {
+fn begun(begin: impl FnOnce(&mut State) -> Result<bool, String>) {
     let begun = catch_unwind(AssertUnwindSafe(|| {
-        let mut state = STATE.lock(is_owner());
-        let Some(state) = state.as_deref_mut() else { return Ok(()) };
-        begin(state)
+        let mut held = STATE.lock(is_owner());
+        let Some(state) = held.as_deref_mut() else { return Ok(()) };
+        if !begin(state)? {
+            // Nothing is kept of a rank that is not to be recorded.
+            RECORDING.store(false, Ordering::Relaxed);
+            *held = None;
+        }
+        Ok(())
     }));
     match begun {
         Ok(Ok(())) => {}
@@ -92,17 +101,23 @@ fn begun(begin: impl FnOnce(&mut State) -> Result<(), String>) {
     }
 }
 
-fn learn(state: &mut State, rank: u32) {
+/// Learns who this is; `false` if this rank is not to be recorded.
+fn learn(state: &mut State, rank: u32) -> bool {
     RANK.store(rank, Ordering::Relaxed);
+    if state.settings.only.as_ref().is_some_and(|(_, ranks)| !ranks.contains(rank)) {
+        return false;
+    }
     state.rank = rank;
     state.recorder.set_rank(rank);
     state.types.start();
+    true
 }
 
-fn begin(state: &mut State) -> Result<(), String> {
+/// Begins; `false` if this rank is not to be recorded.
+fn begin(state: &mut State) -> Result<bool, String> {
     // A session has begun already.
     if state.output.is_some() {
-        return Ok(());
+        return Ok(true);
     }
     let world = MPI_Comm::from_raw(k::st_MPI_COMM_WORLD);
     let (mut rank, mut size): (c_int, c_int) = (0, 0);
@@ -114,13 +129,16 @@ fn begin(state: &mut State) -> Result<(), String> {
         real::MPI_Comm_get_parent(&raw mut parent);
     }
     let rank = u32::try_from(rank).map_err(|e| format!("rank: {e}"))?;
-    learn(state, rank);
+    if !learn(state, rank) {
+        return Ok(false);
+    }
     let size = u32::try_from(size).unwrap_or(0);
     state.comms.start(size, &mut state.recorder);
     if parent.raw() != k::st_MPI_COMM_NULL {
         state.settings.output = directory(&state.settings.output)?;
     }
-    open(state, rank, size)
+    open(state, rank, size)?;
+    Ok(true)
 }
 
 /// Opens the stream, and the journal beside it.
@@ -141,9 +159,16 @@ pub(crate) fn pcontrol(level: c_int) {
     }
 }
 
+/// This rank's clock.
+fn reader() -> Option<crate::clock::Reader> {
+    STATE.lock(is_owner()).as_deref_mut().map(|state| {
+        state.clock.initialised();
+        state.clock.reader()
+    })
+}
+
 /// Compares clocks. Not under the lock: it takes its time.
-fn compare(how: fn(crate::clock::Reader)) {
-    let clock = STATE.lock(is_owner()).as_deref().map(|state| state.clock.reader());
+fn compare(clock: Option<crate::clock::Reader>, how: fn(crate::clock::Reader)) {
     // Without a clock, or after a panic, this rank has no comparison; the others do not wait for it long.
     if let Some(clock) = clock {
         let _ = catch_unwind(|| how(clock));
@@ -153,7 +178,7 @@ fn compare(how: fn(crate::clock::Reader)) {
 /// Called when `MPI_Finalize` is entered and recorded.
 pub(crate) fn finalize() {
     if RECORDING.load(Ordering::Relaxed) {
-        compare(crate::sync::compare_last);
+        compare(reader(), crate::sync::compare_last);
     }
     close(false);
 }

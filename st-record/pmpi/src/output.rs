@@ -1,6 +1,7 @@
 //! The stream of one rank: exact times are written while the program runs (`rank-N.PID.times`), the rest at its end, when
 //! the file gets its name. Until then the journal beside it holds the rest.
 
+use crate::bindings;
 use crate::generated::real;
 use crate::journal::Journal;
 use crate::limits;
@@ -85,7 +86,8 @@ impl Output {
         let version = env!("CARGO_PKG_VERSION").to_owned();
         let step = Step { tool: "st-record".into(), version, args: Vec::new() };
         writer.provenance(&step).map_err(told)?;
-        if rank == 0 && !state.settings.quiet {
+        let first = state.settings.only.as_ref().map_or(Some(0), |(_, ranks)| ranks.lowest());
+        if Some(rank) == first && !state.settings.quiet {
             open_line(directory, &header);
         }
         let path = directory.join(format!("{own}.journal"));
@@ -177,11 +179,13 @@ fn header(state: &State, world: u32) -> Header {
     let mut words = command.split(|b| *b == 0).map(|w| String::from_utf8_lossy(w).into_owned());
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let settings = &state.settings;
-    let options = [
+    let mut options = vec![
         ("time", settings.time.clone().into()),
         ("time-budget", settings.time_budget.into()),
         ("stack-depth", settings.stack_depth.into()),
+        ("clock", state.clock.source().into()),
     ];
+    options.extend(settings.only.as_ref().map(|(text, _)| ("only", text.clone().into())));
     Header {
         world,
         mpi: mpi(),
@@ -190,7 +194,7 @@ fn header(state: &State, world: u32) -> Header {
         started: u64::try_from(now.as_nanos()).unwrap_or(0),
         clock: Clock { source: state.clock.source().to_owned(), resolution: 1 },
         options: options.into_iter().map(|(n, v)| (n.to_owned(), v)).collect(),
-        bindings: vec![binding(state).to_owned()],
+        bindings: bindings::seen(&state.recorder.sites).into_iter().map(str::to_owned).collect(),
         ..Header::default()
     }
 }
@@ -222,25 +226,6 @@ fn mpi() -> Mpi {
         .map_or_else(String::new, number);
     let flavour = if cfg!(openmpi) { "openmpi" } else { "mpich" };
     Mpi { flavour: flavour.into(), version, standard: format!("{major}.{minor}") }
-}
-
-/// The language layer that `MPI_Init` came through: the module of the first site's innermost frame.
-fn binding(state: &State) -> &'static str {
-    let sites = &state.recorder.sites;
-    let frame = sites.sites().first().and_then(|s| s.frames.first());
-    let module = frame.and_then(|f| sites.modules().get(f.module as usize));
-    let file = module.and_then(|m| Path::new(&m.path).file_name()).map(|f| f.to_string_lossy().into_owned());
-    match file.as_deref().unwrap_or_default() {
-        f if f.starts_with("libmpi_mpifh")
-            || f.starts_with("libmpichfort")
-            || f.starts_with("libmpi_usempi") =>
-        {
-            "Fortran"
-        }
-        f if f.starts_with("libmpi_cxx") || f.starts_with("libmpichcxx") => "C++",
-        f if f.starts_with("MPI.") && f.contains("cpython") => "Python",
-        _ => "C",
-    }
 }
 
 /// `Open MPI 4.1.4, C; recording to run/`.
@@ -294,7 +279,8 @@ fn note(state: &State, time_bytes: u64, early: bool) -> String {
     for (name, n) in state.opaque_calls() {
         let _ = write!(line, " {name}={n}");
     }
-    line.push('\n');
+    let bindings = bindings::seen(&state.recorder.sites).into_iter().collect::<Vec<_>>().join(",");
+    let _ = writeln!(line, " bindings={bindings}");
     line
 }
 

@@ -1,6 +1,8 @@
 //! Settings: environment variables, each the twin of an option of st-record.
 
 use crate::size::parse_size;
+use st_trace::ranklist::RankList;
+use st_trace::ranklist_notation;
 use st_trace::record::Options;
 use std::env;
 use std::path::PathBuf;
@@ -19,6 +21,10 @@ pub(crate) struct Settings {
     pub(crate) time_budget: u64,
     /// `ST_STACK_DEPTH`: frames kept per call site.
     pub(crate) stack_depth: usize,
+    /// `ST_CLOCK`: `monotonic`, `tsc` or `mpi_wtime`; empty: the best.
+    pub(crate) clock: String,
+    /// `ST_ONLY`: the ranks that are recorded, as given and as understood; `None`: all.
+    pub(crate) only: Option<(String, RankList)>,
     /// `ST_QUIET`: say nothing but errors.
     pub(crate) quiet: bool,
 }
@@ -41,8 +47,19 @@ impl Settings {
         let stack_depth = get("ST_STACK_DEPTH").map_or(Ok(st_unwind::DEPTH_LIMIT), |v| {
             v.parse().map_err(|_| format!("ST_STACK_DEPTH={v}: not a number"))
         })?;
+        let clock = get("ST_CLOCK").unwrap_or_default();
+        if !matches!(clock.as_str(), "" | "monotonic" | "tsc" | "mpi_wtime") {
+            return Err(format!("ST_CLOCK={clock}: not monotonic, tsc or mpi_wtime"));
+        }
+        let only = match get("ST_ONLY") {
+            None => None,
+            Some(v) => match ranklist_notation::parse_any(&v) {
+                Ok(ranks) => Some((v, ranks)),
+                Err(e) => return Err(format!("ST_ONLY={v}: {e}")),
+            },
+        };
         let quiet = get("ST_QUIET").is_some_and(|v| v != "0");
-        Ok(Some(Self { output: output.into(), time, time_budget, stack_depth, quiet }))
+        Ok(Some(Self { output: output.into(), time, time_budget, stack_depth, clock, only, quiet }))
     }
 
     /// What the recorder keeps beside the structure.

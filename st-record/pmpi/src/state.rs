@@ -113,9 +113,10 @@ impl Made<'_> {
 impl State {
     pub(crate) fn new(settings: Settings) -> Self {
         let recorder = RankRecorder::new(0, settings.recorder_options());
+        let clock = Clock::start(&settings.clock);
         Self {
             settings,
-            clock: Clock::start(),
+            clock,
             recorder,
             comms: Comms::default(),
             types: Types::default(),

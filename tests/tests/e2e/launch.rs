@@ -9,43 +9,44 @@ use st_tests::process::{Outcome, Run};
 use st_tests::{Failure, conclude, place, render};
 
 /// A directory with the program `leaves`, built for a job's MPI; there the commands run.
-struct Place {
-    job: Job,
-    directory: tempfile::TempDir,
+pub(crate) struct Place {
+    pub(crate) job: Job,
+    pub(crate) directory: tempfile::TempDir,
 }
 
 impl Place {
-    fn new(job: Job) -> Result<Self, Failure> {
+    pub(crate) fn new(job: Job) -> Result<Self, Failure> {
         let place = Self { job, directory: place::directory()? };
-        place.compile("leaves", &[])?.ok()?;
+        place.compile("leaves", "leaves", &[])?.ok()?;
         Ok(place)
     }
 
-    fn compile(&self, name: &str, options: &[&str]) -> Result<Outcome, Failure> {
+    /// Builds a fixture under a name.
+    pub(crate) fn compile(&self, name: &str, fixture: &str, options: &[&str]) -> Result<Outcome, Failure> {
         let wrapper = format!("mpicc.{}", self.job.mpi.name());
         let wrapper = place::in_path(&wrapper).unwrap_or_else(|| "mpicc".into());
-        let source = place::root().join("tests/fixtures/leaves.c");
+        let source = place::root().join("tests/fixtures").join(format!("{fixture}.c"));
         let words = [OsString::from("-o"), self.path(name).into(), source.into()];
         Run::new(wrapper, options.iter().map(OsString::from).chain(words)).go()
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
 
-    fn go(&self, run: Run) -> Result<Outcome, Failure> {
+    pub(crate) fn go(&self, run: Run) -> Result<Outcome, Failure> {
         self.job.go(run.within(self.directory.path()))
     }
 
     /// `st-record OPTIONS -- mpirun -n N APP`.
-    fn outside(&self, options: &str, app: &str) -> Result<Outcome, Failure> {
+    pub(crate) fn outside(&self, options: &str, app: &str) -> Result<Outcome, Failure> {
         let words = self.job.words(app.split(' '))?;
         let args = options.split_whitespace().map(OsString::from).chain(["--".into()]).chain(words);
         self.go(Run::st("st-record", args)?)
     }
 
     /// `mpirun -n N st-record OPTIONS -- APP`.
-    fn inside(&self, options: &str, app: &str) -> Result<Outcome, Failure> {
+    pub(crate) fn inside(&self, options: &str, app: &str) -> Result<Outcome, Failure> {
         let start = std::iter::once(place::program("st-record")?.into_os_string());
         let options = options.split_whitespace().map(OsString::from);
         let app = app.split(' ').map(OsString::from);
@@ -54,7 +55,7 @@ impl Place {
     }
 
     /// Names of what is in a directory here, sorted; hidden files too.
-    fn names(&self, below: &str) -> Vec<String> {
+    pub(crate) fn names(&self, below: &str) -> Vec<String> {
         let entries = fs::read_dir(self.path(below)).into_iter().flatten().flatten();
         let mut names: Vec<_> = entries.map(|e| e.file_name().to_string_lossy().into_owned()).collect();
         names.sort();
@@ -63,19 +64,19 @@ impl Place {
 }
 
 /// Runs a test under each MPI.
-fn under_each(test: impl Fn(&Place) -> Result<(), Failure>) {
+pub(crate) fn under_each(test: impl Fn(&Place) -> Result<(), Failure>) {
     let jobs = Job::all();
     let one = |job: &Job| Place::new(*job).and_then(|p| test(&p)).map_err(|e| format!("{job}: {e}")).err();
     let failures: Vec<_> = jobs.iter().filter_map(one).collect();
     conclude(jobs.len(), &failures);
 }
 
-fn check(condition: bool, what: &str, outcome: &Outcome) -> Result<(), Failure> {
+pub(crate) fn check(condition: bool, what: &str, outcome: &Outcome) -> Result<(), Failure> {
     if condition { Ok(()) } else { Err(format!("{what}: {outcome}")) }
 }
 
 /// All ranks with 20 exchanges.
-fn complete(place: &Place, trace: &Path) -> Result<(), Failure> {
+pub(crate) fn complete(place: &Place, trace: &Path) -> Result<(), Failure> {
     Run::st("st-view", ["--check".as_ref(), trace.as_os_str()])?.go()?.ok()?;
     let ranks = render::viewed(trace)?;
     let exchanges =

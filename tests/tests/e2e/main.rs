@@ -9,5 +9,6 @@ mod oracle;
 mod pipes;
 mod recorder;
 mod replay;
+mod situations;
 mod sync;
 mod truncation;

@@ -37,7 +37,7 @@ pub struct Args {
     #[arg(long, group = "form")]
     pub check: bool,
     /// With --calls or --json: only these ranks, as 3 or 0-3,8 or <1 0 4 2>
-    #[arg(long, visible_alias = "rank", value_name = "RANKS", requires = "calls-form", conflicts_with_all = ["flat", "text", "from_text", "check"], value_parser = ranks)]
+    #[arg(long, visible_alias = "rank", value_name = "RANKS", requires = "calls-form", conflicts_with_all = ["flat", "text", "from_text", "check"], value_parser = ranklist_notation::parse_any)]
     pub ranks: Option<RankList>,
     /// With --from-text: compression of the frames, 0 (none) to 22 (smallest) [default: that of the text]
     #[arg(long, value_name = "N", requires = "from_text", conflicts_with_all = ["flat", "calls", "json", "text", "check"], value_parser = clap::value_parser!(u8).range(0..=22))]
@@ -63,27 +63,6 @@ tag, bytes}; error is the error class of a call that failed; times is the number
 
 Exit status: 0 done, 1 failed, 2 usage, 3 invalid or truncated stream, 4 --check found a difference.";
 
-/// Ranks as `3`, `0-3,8` or a ranklist.
-fn ranks(text: &str) -> Result<RankList, String> {
-    if text.starts_with('<') {
-        return ranklist_notation::parse(text).ok_or_else(|| "not a ranklist".into());
-    }
-    let number = |n: &str| n.parse::<u32>().map_err(|_| format!("{n} is not a rank"));
-    let mut all = RankList::default();
-    for part in text.split(',') {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let (first, last) = (number(first)?, number(last)?);
-        if last < first {
-            return Err(format!("{part} runs backwards"));
-        }
-        let n = u64::from(last - first) + 1;
-        let run = st_trace::ranks::Run { start: first.into(), step: i64::from(n > 1), n };
-        let run = RankList::from_runs([run]).ok_or_else(|| format!("{part} is not a range of ranks"))?;
-        all = all.union(&run);
-    }
-    Ok(all)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -92,15 +71,6 @@ mod tests {
     #[test]
     fn the_definition_is_sound() {
         Args::command().debug_assert();
-    }
-
-    #[test]
-    fn ranks_are_lists_ranges_or_ranklists() {
-        let set = |v: &[u32]| v.iter().copied().collect::<RankList>();
-        assert_eq!(ranks("3"), Ok(set(&[3])));
-        assert_eq!(ranks("0-3,8"), Ok(set(&[0, 1, 2, 3, 8])));
-        assert_eq!(ranks("<2 5 2 4 2 1>"), Ok(set(&[5, 6, 9, 10])));
-        assert!(ranks("3-1").is_err() && ranks("x").is_err() && ranks("").is_err());
     }
 
     #[test]

@@ -1,0 +1,207 @@
+//! What an executable file is: how it is linked, and which functions it calls.
+
+use object::read::elf::{Dyn, ElfFile64, FileHeader, ProgramHeader};
+use object::{Endianness, Object, ObjectSymbol, elf};
+use st_tool::Mpi;
+use std::collections::BTreeSet;
+use std::ffi::CString;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// How a file is executed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// By this dynamic loader.
+    Dynamic(PathBuf),
+    /// An ELF executable without a loader: nothing can be preloaded.
+    Static,
+    /// An ELF executable of another machine or word size than ours.
+    Foreign,
+    /// By the interpreter that its first line names.
+    Script(String),
+    /// None of these.
+    Unknown,
+}
+
+/// What kind of executable a file is.
+#[must_use]
+pub fn kind(file: &Path) -> Kind {
+    // Whatever cannot be read or understood is left to the kernel to refuse.
+    let Ok(data) = fs::read(file) else { return Kind::Unknown };
+    let data = data.as_slice();
+    if let Some(rest) = data.strip_prefix(b"#!") {
+        let line = rest.split(|b| *b == b'\n').next().unwrap_or_default();
+        return Kind::Script(String::from_utf8_lossy(line).trim().to_owned());
+    }
+    if !data.starts_with(&elf::ELFMAG) {
+        return Kind::Unknown;
+    }
+    let loader = || {
+        let header = elf::FileHeader64::<Endianness>::parse(data).ok()?;
+        let endian = header.endian().ok()?;
+        if header.e_machine(endian) != elf::EM_X86_64 {
+            return None;
+        }
+        let segments = header.program_headers(endian, data).ok()?;
+        Some(segments.iter().find_map(|s| s.interpreter(endian, data).ok().flatten()).map(<[u8]>::to_vec))
+    };
+    match loader() {
+        None => Kind::Foreign,
+        Some(None) => Kind::Static,
+        Some(Some(path)) => Kind::Dynamic(PathBuf::from(String::from_utf8_lossy(&path).into_owned())),
+    }
+}
+
+/// A library that the loader would map: its name, and where it is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Library {
+    /// As a file that needs it names it.
+    pub name: String,
+    /// `None` if it is not found.
+    pub path: Option<PathBuf>,
+}
+
+/// The libraries of a program or library, through all levels, as the loader itself lists them. Nothing of it runs.
+#[must_use]
+pub fn libraries(loader: &Path, file: &Path) -> Vec<Library> {
+    let listed = Command::new(loader).arg("--list").arg(file).env_remove("LD_PRELOAD").output();
+    listed.map(|o| parse(&String::from_utf8_lossy(&o.stdout))).unwrap_or_default()
+}
+
+/// Reads `libmpi.so.40 => /usr/lib/libmpi.so.40 (0x…)`.
+fn parse(listed: &str) -> Vec<Library> {
+    let line = |line: &str| {
+        let mut words = line.split_whitespace();
+        let first = words.next()?;
+        let name = first.rsplit('/').next()?.to_owned();
+        let path = words.find(|w| w.starts_with('/')).map(PathBuf::from);
+        Some(Library { name, path: path.or_else(|| first.starts_with('/').then(|| first.into())) })
+    };
+    listed.lines().filter_map(line).collect()
+}
+
+/// The MPI that a library is, by its name.
+#[must_use]
+pub fn mpi(library: &str) -> Option<Mpi> {
+    // Open MPI's libmpi.so is numbered from 20 up; MPICH's ABI name for it is 12.
+    let version = || library.strip_prefix("libmpi.so.")?.split('.').next()?.parse::<u32>().ok();
+    match library {
+        l if l.starts_with("libmpich.so") || l.starts_with("libmpi_abi.so") => Some(Mpi::Mpich),
+        l if l.starts_with("libmpi.so") => match version() {
+            Some(12) => Some(Mpi::Mpich),
+            _ => Some(Mpi::Openmpi),
+        },
+        _ => None,
+    }
+}
+
+/// Names of the libraries that a file needs itself.
+#[must_use]
+pub fn needed(file: &Path) -> Vec<String> {
+    let read = || -> Option<Vec<String>> {
+        let data = fs::read(file).ok()?;
+        let data = data.as_slice();
+        let header = elf::FileHeader64::<Endianness>::parse(data).ok()?;
+        let endian = header.endian().ok()?;
+        let sections = header.sections(endian, data).ok()?;
+        let (entries, link) = sections.dynamic(endian, data).ok()??;
+        let strings = sections.strings(endian, data, link).ok()?;
+        let names = entries.iter().filter(|e| e.tag(endian) == elf::DT_NEEDED);
+        let names = names.filter_map(|e| e.string(endian, strings).ok());
+        Some(names.map(|n| String::from_utf8_lossy(n).into_owned()).collect())
+    };
+    read().unwrap_or_default()
+}
+
+/// The language bindings of MPI through which a file calls, by the names of the functions that it takes from elsewhere.
+#[must_use]
+pub fn bindings(file: &Path) -> BTreeSet<&'static str> {
+    let Ok(data) = fs::read(file) else { return BTreeSet::new() };
+    let Ok(elf) = ElfFile64::<Endianness>::parse(&*data) else { return BTreeSet::new() };
+    let undefined = elf.dynamic_symbols().filter(|s| s.is_undefined());
+    undefined.filter_map(|s| binding(s.name().ok()?)).collect()
+}
+
+/// The binding that a function belongs to.
+fn binding(function: &str) -> Option<&'static str> {
+    let c = function.strip_prefix('P').unwrap_or(function);
+    if c.strip_prefix("MPI_")
+        .or_else(|| c.strip_prefix("MPIX_"))
+        .is_some_and(|r| r.starts_with(char::is_uppercase))
+    {
+        return Some("C");
+    }
+    if function.starts_with("_ZN3MPI") || function.starts_with("_ZNK3MPI") {
+        return Some("C++");
+    }
+    let fortran =
+        function.strip_prefix('p').unwrap_or(function).starts_with("mpi_") && function.ends_with('_');
+    match fortran {
+        true if function.contains("_f08") => Some("Fortran:mpi_f08"),
+        true => Some("Fortran:mpif.h/mpi"),
+        false => None,
+    }
+}
+
+/// Why the loader would ignore what is preloaded into a file, if it would: it gives rights to who starts it.
+#[must_use]
+pub fn privileged(file: &Path) -> Option<&'static str> {
+    let mode = fs::metadata(file).map_or(0, |m| m.permissions().mode());
+    match mode & 0o6000 {
+        0 => has_capabilities(file).then_some("has file capabilities"),
+        m if m & 0o4000 != 0 => Some("is setuid"),
+        _ => Some("is setgid"),
+    }
+}
+
+#[expect(unsafe_code, reason = "extended attributes have no safe interface in std")]
+fn has_capabilities(file: &Path) -> bool {
+    let Ok(path) = CString::new(file.as_os_str().as_bytes()) else { return false };
+    // SAFETY: both names are terminated by NUL; with no buffer nothing is written.
+    unsafe { libc::getxattr(path.as_ptr(), c"security.capability".as_ptr(), std::ptr::null_mut(), 0) > 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn libraries_tell_the_mpi() {
+        let listed = "\tlinux-vdso.so.1 (0x1)\n\tlibmpi.so.40 => /y/libmpi.so.40 (0x2)\n\tlibx.so => not found\n\
+                      \t/lib64/ld-linux-x86-64.so.2 (0x3)\n";
+        let found = parse(listed);
+        let path = |i: usize| found[i].path.as_deref().and_then(Path::to_str);
+        assert_eq!(
+            found.iter().map(|l| l.name.as_str()).collect::<Vec<_>>()[1..3],
+            ["libmpi.so.40", "libx.so"]
+        );
+        assert_eq!([path(0), path(1), path(2)], [None, Some("/y/libmpi.so.40"), None]);
+        assert_eq!(path(3), Some("/lib64/ld-linux-x86-64.so.2"));
+        assert_eq!([mpi("libmpi.so.40"), mpi("libmpi.so.12")], [Some(Mpi::Openmpi), Some(Mpi::Mpich)]);
+        assert_eq!(
+            [mpi("libmpich.so.12"), mpi("libmpi_cxx.so.40"), mpi("libc.so.6")],
+            [Some(Mpi::Mpich), None, None]
+        );
+    }
+
+    #[test]
+    fn functions_tell_the_binding() {
+        assert_eq!([binding("MPI_Send"), binding("PMPI_Send"), binding("MPIX_Query")], [Some("C"); 3]);
+        assert_eq!(binding("_ZN3MPI4InitEv"), Some("C++"));
+        assert_eq!(binding("mpi_send_"), Some("Fortran:mpif.h/mpi"));
+        assert_eq!([binding("mpi_send_f08_"), binding("mpi_send_f08ts_")], [Some("Fortran:mpi_f08"); 2]);
+        assert_eq!([binding("malloc"), binding("mpi_comm"), binding("ompi_mpi_comm_world")], [None; 3]);
+    }
+
+    #[test]
+    fn this_test_is_dynamic_and_shares_no_rights() {
+        let us = std::env::current_exe().unwrap();
+        let Kind::Dynamic(loader) = kind(&us) else { panic!("{:?}", kind(&us)) };
+        assert!(libraries(&loader, &us).iter().any(|l| l.name.starts_with("libc.so")));
+        assert!(needed(&us).iter().any(|l| l.starts_with("libc.so")));
+        assert_eq!((privileged(&us), kind(Path::new("/dev/null"))), (None, Kind::Unknown));
+    }
+}

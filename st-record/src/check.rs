@@ -1,0 +1,250 @@
+//! `--check`: what would be recorded, and what would be missed, said before anything runs.
+
+use crate::binary::{self, Kind};
+use crate::launcher::{self, LIBRARY, is_launcher};
+use crate::target::{of_launcher, resolve};
+use st_tool::Mpi;
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::fmt::{self, Write as _};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// Prints where the package mpi4py is, without loading it.
+const MPI4PY: &str = "import importlib.util as u; print(*u.find_spec('mpi4py').submodule_search_locations)";
+
+/// What was found, line by line.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Report {
+    lines: Vec<(&'static str, String)>,
+    /// Reasons why something would be missed.
+    pub problems: Vec<String>,
+}
+
+impl Report {
+    fn line(&mut self, what: &'static str, text: impl Into<String>) {
+        self.lines.push((what, text.into()));
+    }
+    fn problem(&mut self, text: impl Into<String>) {
+        self.problems.push(text.into());
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (what, text) in &self.lines {
+            writeln!(f, "{what:<10} {text}")?;
+        }
+        for p in &self.problems {
+            writeln!(f, "{:<10} {p}", "problem")?;
+        }
+        let verdict = if self.problems.is_empty() { "nothing" } else { "see the problems" };
+        writeln!(f, "{:<10} {verdict}", "missed")
+    }
+}
+
+/// Looks at a command as st-record would start it.
+#[must_use]
+pub fn check(words: &[OsString]) -> Report {
+    let mut report = Report::default();
+    let Some(file) = resolve(&words[0]) else {
+        report.problem(format!("{}: command not found", words[0].display()));
+        return report;
+    };
+    if !is_launcher(&words[0]) {
+        program(&mut report, &file, None);
+        return report;
+    }
+    let launcher = of_launcher(&file);
+    let told = launcher.map_or_else(|| "of an MPI that is not known".to_owned(), |m| m.to_string());
+    report.line("launcher", format!("{} ({told})", file.display()));
+    let programs = launcher::programs(words);
+    if programs.is_empty() {
+        report.problem("no program that can be executed follows the launcher");
+    }
+    let mut seen = BTreeSet::new();
+    for file in programs.into_iter().filter_map(|i| resolve(&words[i])) {
+        if seen.insert(file.clone()) {
+            program(&mut report, &file, launcher);
+        }
+    }
+    report
+}
+
+fn program(report: &mut Report, file: &Path, launcher: Option<Mpi>) {
+    let shown = file.display();
+    if let Some(why) = binary::privileged(file) {
+        report.problem(format!("{shown} {why}: the loader ignores what is preloaded"));
+    }
+    match binary::kind(file) {
+        Kind::Static => {
+            report.line("program", format!("{shown}: statically linked"));
+            report.problem(format!("{shown} is statically linked: link it with the shared MPI library"));
+        }
+        Kind::Foreign => {
+            report.line("program", format!("{shown}: for another machine than x86-64"));
+            report.problem(format!("{shown} is not for x86-64"));
+        }
+        Kind::Unknown => report.line("program", format!("{shown}: neither a program nor a script")),
+        Kind::Script(interpreter) => script(report, file, &interpreter, launcher),
+        Kind::Dynamic(loader) => dynamic(report, file, &loader, launcher),
+    }
+}
+
+fn script(report: &mut Report, file: &Path, interpreter: &str, launcher: Option<Mpi>) {
+    report.line("program", format!("{}: script for {interpreter}", file.display()));
+    if is_python(file) {
+        // A stand-in that finds the interpreter.
+        python(report, file, launcher);
+        return;
+    }
+    let words: Vec<_> = interpreter.split_whitespace().filter(|w| !w.ends_with("/env")).collect();
+    if let Some(python) =
+        words.first().filter(|w| is_python(Path::new(w))).and_then(|w| resolve(OsStr::new(w)))
+    {
+        self::python(report, &python, launcher);
+        return;
+    }
+    for path in full_paths(&fs::read_to_string(file).unwrap_or_default()) {
+        report.problem(format!("the script starts {path} by its full path, where st-record cannot come in"));
+    }
+    match launcher {
+        Some(mpi) => recorder(report, mpi),
+        None => report.line("recorder", "the one of each launcher that the script starts by its name"),
+    }
+}
+
+fn is_python(file: &Path) -> bool {
+    file.file_name().is_some_and(|n| n.to_string_lossy().starts_with("python"))
+}
+
+/// The launchers that a script names by their full paths.
+fn full_paths(script: &str) -> BTreeSet<&str> {
+    let code = script.lines().filter(|l| !l.trim_start().starts_with('#'));
+    let words = code.flat_map(|l| l.split(|c: char| c.is_whitespace() || "\"'`();&|".contains(c)));
+    words.filter(|w| w.starts_with('/') && is_launcher(OsStr::new(w))).collect()
+}
+
+fn python(report: &mut Report, interpreter: &Path, launcher: Option<Mpi>) {
+    let output = Command::new(interpreter).args(["-c", MPI4PY]).env_remove("LD_PRELOAD").output();
+    let directory = output.map(|o| String::from_utf8_lossy(&o.stdout).trim().to_owned()).unwrap_or_default();
+    let files = fs::read_dir(&directory).into_iter().flatten().flatten().map(|e| e.path());
+    let us = std::env::current_exe().unwrap_or_default();
+    let Kind::Dynamic(loader) = binary::kind(&us) else { return };
+    // The wheel has one library for each MPI, and takes the one whose MPI it finds.
+    let mut found: Vec<_> = files
+        .filter(|f| f.file_name().is_some_and(|n| n.as_encoded_bytes().starts_with(b"MPI.")))
+        .filter(|f| f.extension().is_some_and(|e| e == "so"))
+        .filter_map(|f| {
+            let library =
+                binary::libraries(&loader, &f).into_iter().find(|l| binary::mpi(&l.name).is_some())?;
+            Some((binary::mpi(&library.name)?, library, f))
+        })
+        .collect();
+    found.sort_by_key(|(mpi, library, _)| (Some(*mpi) != launcher, library.path.is_none()));
+    let Some((mpi, library, by)) = found.first() else {
+        report.line("bindings", "Python without mpi4py");
+        if let Some(mpi) = launcher {
+            recorder(report, mpi);
+        }
+        return;
+    };
+    report.line("MPI", format!("{}, by {}", shown(library), by.display()));
+    report.line("bindings", "Python");
+    agree(report, Some(*mpi), launcher);
+}
+
+fn dynamic(report: &mut Report, file: &Path, loader: &Path, launcher: Option<Mpi>) {
+    report.line("program", format!("{}: dynamically linked", file.display()));
+    if loader.to_string_lossy().contains("musl") {
+        report.problem("the program's C library is musl, the recorder's is glibc");
+    }
+    if is_python(file) {
+        python(report, file, launcher);
+        return;
+    }
+    let all = binary::libraries(loader, file);
+    for l in all.iter().filter(|l| l.path.is_none() && l.name.starts_with("lib")) {
+        report.problem(format!("{} is not found: the program will not start", l.name));
+    }
+    let Some(library) = all.iter().find(|l| binary::mpi(&l.name).is_some()) else {
+        report.line("MPI", "none is linked");
+        let shell = ["sh", "bash", "dash", "zsh"].iter().any(|s| file.ends_with(s));
+        match launcher {
+            // What it starts in its turn has the recorder, too.
+            Some(mpi) => recorder(report, mpi),
+            None if shell => report.line("recorder", "the one of each launcher that it starts by its name"),
+            None => report.problem("the program links no MPI"),
+        }
+        return;
+    };
+    let direct = binary::needed(file);
+    let mut text = shown(library);
+    if !direct.contains(&library.name)
+        && let Some(by) =
+            all.iter().find(|l| l.path.as_deref().is_some_and(|p| binary::needed(p).contains(&library.name)))
+    {
+        let _ = write!(text, ", through {}", by.name);
+    }
+    report.line("MPI", text);
+    let theirs = all.iter().filter(|l| !of_mpi(&l.name)).filter_map(|l| l.path.clone());
+    let bindings: BTreeSet<_> =
+        std::iter::once(file.to_owned()).chain(theirs).flat_map(|f| binary::bindings(&f)).collect();
+    let named = bindings.iter().copied().collect::<Vec<_>>().join(", ");
+    report.line("bindings", if named.is_empty() { "no call is linked".into() } else { named });
+    agree(report, binary::mpi(&library.name), launcher);
+}
+
+/// Whether a library belongs to an MPI (which calls itself through all its bindings).
+fn of_mpi(name: &str) -> bool {
+    ["libmpi", "libmpich", "libopen-rte", "libopen-pal", "liboshmem"].iter().any(|p| name.starts_with(p))
+}
+
+fn shown(library: &binary::Library) -> String {
+    let mpi = binary::mpi(&library.name).map_or_else(String::new, |m| m.to_string());
+    let place = library.path.as_ref().map_or_else(|| "not found".to_owned(), |p| p.display().to_string());
+    format!("{mpi}: {} => {place}", library.name)
+}
+
+/// The recorder of the program's MPI, if the launcher's is the same.
+fn agree(report: &mut Report, program: Option<Mpi>, launcher: Option<Mpi>) {
+    if let (Some(p), Some(l)) = (program, launcher)
+        && p != l
+    {
+        report.problem(format!("the program links {p}, and the launcher is {l}'s: each rank will be alone"));
+    }
+    match program.or(launcher) {
+        Some(mpi) => recorder(report, mpi),
+        None => report.problem("nothing tells the MPI: start the program by its launcher"),
+    }
+}
+
+fn recorder(report: &mut Report, mpi: Mpi) {
+    match mpi.find(LIBRARY) {
+        Ok(path) => report.line("recorder", path.display().to_string()),
+        Err(e) => report.problem(e.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn launchers_by_full_path_are_found_in_scripts() {
+        let script = "#!/bin/sh\n# /usr/bin/mpirun is not used\nexec \"/opt/mpi/bin/mpiexec\" -n 2 ./a; mpirun -n 2 ./b\n";
+        assert_eq!(full_paths(script).into_iter().collect::<Vec<_>>(), ["/opt/mpi/bin/mpiexec"]);
+    }
+
+    #[test]
+    fn what_would_be_missed_is_a_problem() {
+        let of = |words: &[&str]| check(&words.iter().map(OsString::from).collect::<Vec<_>>());
+        assert!(of(&["./no-such-program"]).to_string().contains("command not found"));
+        let us = std::env::current_exe().unwrap();
+        let report = of(&[us.to_str().unwrap()]);
+        assert_eq!(report.problems, ["the program links no MPI"]);
+        assert!(report.to_string().ends_with("missed     see the problems\n"));
+        assert!(of(&["sh"]).problems.is_empty());
+    }
+}

@@ -1,0 +1,286 @@
+//! Situations that a job is started in: what is said beforehand, settings by the environment alone, several programs,
+//! launchers that are not mpirun, other tools, threads, Python.
+
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use st_tests::process::{Outcome, Run};
+use st_tests::{Failure, place, render};
+use st_tool::Mpi;
+
+use crate::launch::{Place, check, complete, under_each};
+
+/// `st-record WORDS`, here.
+fn record(p: &Place, words: &str) -> Result<Outcome, Failure> {
+    p.go(Run::st("st-record", words.split_whitespace())?)
+}
+
+/// File name of the job's launcher.
+fn mpirun(p: &Place) -> Result<String, Failure> {
+    let words = p.job.words(["x"])?;
+    Ok(Path::new(&words[0]).file_name().unwrap_or_default().to_string_lossy().into_owned())
+}
+
+fn script(p: &Place, name: &str, text: &str) -> Result<(), Failure> {
+    let path = p.path(name);
+    fs::write(&path, text).map_err(|e| e.to_string())?;
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).map_err(|e| e.to_string())
+}
+
+/// The header, as JSON text.
+fn header(trace: &Path) -> Result<String, Failure> {
+    let text = Run::st("st-view", ["--text".as_ref(), trace.as_os_str()])?.go()?.ok()?.text();
+    text.lines().find(|l| l.starts_with("header ")).map(str::to_owned).ok_or_else(|| "no header".into())
+}
+
+/// How often each rank made a call.
+fn counts(trace: &Path, call: &str) -> Result<Vec<usize>, Failure> {
+    let ranks = render::viewed(trace)?;
+    Ok(ranks.values().map(|calls| calls.iter().filter(|c| c["call"] == call).count()).collect())
+}
+
+#[test]
+fn what_would_be_recorded_is_said_beforehand() {
+    under_each(|p| {
+        let o = record(p, "--check ./leaves")?.ok()?;
+        let library = place::engine(p.job.mpi, "libst_pmpi.so")?;
+        for said in [p.job.mpi.to_string(), "bindings   C\n".into(), library.display().to_string()] {
+            check(o.text().contains(&said), &said, &o)?;
+        }
+        let o = record(p, &format!("--check -- {} -n 2 ./leaves : -n 1 ./leaves", mpirun(p)?))?.ok()?;
+        check(
+            o.text().contains("launcher") && o.text().ends_with("missed     nothing\n"),
+            "the launcher",
+            &o,
+        )?;
+        let o = record(p, "--check -- true")?.expect(4)?;
+        check(o.text().contains("links no MPI"), "no MPI", &o)?;
+        script(p, "job", "#!/bin/sh\nexec /opt/bin/mpirun -n 2 ./leaves\n")?;
+        let o = record(p, "--check ./job")?.expect(4)?;
+        check(o.text().contains("/opt/bin/mpirun by its full path"), "the full path", &o)?;
+        record(p, "--check ./no-such-program")?.expect(4)?;
+        fs::set_permissions(p.path("leaves"), fs::Permissions::from_mode(0o4755))
+            .map_err(|e| e.to_string())?;
+        let o = record(p, "--check ./leaves")?.expect(4)?;
+        check(o.text().contains("is setuid"), "setuid", &o)?;
+        check(p.names(".") == ["job", "leaves"], "nothing is left", &o)
+    });
+}
+
+#[test]
+fn the_environment_alone_makes_a_job_record() {
+    under_each(|p| {
+        let env = record(p, "--env -o run --time sketch --clock monotonic ./leaves")?.ok()?.text();
+        // Hydra passes the environment on; Open MPI does so on one node.
+        let line = format!("{env}{} -n {} ./leaves", mpirun(p)?, p.job.ranks);
+        let o = p.go(Run::new("sh", ["-c", &line]))?.ok()?;
+        check(o.stderr.contains("one stream per rank in "), "the closing line", &o)?;
+        complete(p, &p.path("run"))?;
+        let said = header(&p.path("run/rank-000000.st"))?;
+        check(
+            said.contains("\"time\":\"sketch\"") && said.contains("\"source\":\"clock_monotonic\""),
+            &said,
+            &o,
+        )
+    });
+}
+
+#[test]
+fn only_the_ranks_asked_for_are_recorded() {
+    under_each(|p| {
+        let o = p.outside("--only 1 -o one.st", "./leaves")?.ok()?;
+        check(o.stderr.contains("1 rank,") && o.stderr.contains("nothing dropped"), "the closing line", &o)?;
+        if counts(&p.path("one.st"), "MPI_Sendrecv")? != [20] {
+            return Err("rank 1 is not there, or not alone".into());
+        }
+        let said = header(&p.path("one.st"))?;
+        check(said.contains("\"only\":\"1\""), &said, &o)?;
+        Run::st("st-view", ["--check".as_ref(), p.path("one.st").as_os_str()])?.go()?.ok()?;
+        let merged = p.path("merged.st");
+        Run::st("st-merge", [p.path("one.st").as_os_str(), "-o".as_ref(), merged.as_ref()])?.go()?.ok()?;
+        let o = Run::st("st-stat", [merged.as_os_str()])?.go()?.ok()?;
+        check(o.text().contains("MPI_Sendrecv"), "statistics", &o)?;
+        Run::st("st-view", ["--check".as_ref(), merged.as_os_str()])?.go()?.ok().map(|_| ())
+    });
+}
+
+#[test]
+fn every_clock_runs_forward() {
+    under_each(|p| {
+        for (clock, source) in [("monotonic", "clock_monotonic"), ("tsc", "tsc"), ("mpi_wtime", "mpi_wtime")]
+        {
+            let file = p.path(&format!("{clock}.st"));
+            let o = p.outside(&format!("--clock {clock} -o {clock}.st"), "./leaves")?.ok()?;
+            complete(p, &file)?;
+            let said = header(&file)?;
+            check(said.contains(&format!("\"source\":\"{source}\"")), &said, &o)?;
+            for calls in render::viewed(&file)?.values() {
+                let times = calls.iter().flat_map(|c| [&c["enter"], &c["exit"]]).map(|t| t.as_i64());
+                let times = times.collect::<Option<Vec<_>>>().ok_or("a call without times")?;
+                check(times.is_sorted() && times.last() > times.first(), &format!("{clock}: {times:?}"), &o)?;
+            }
+        }
+        p.outside("--clock sundial", "./leaves")?.expect(2).map(|_| ())
+    });
+}
+
+#[test]
+fn a_job_of_several_programs_is_one_job() {
+    under_each(|p| {
+        p.compile("other", "leaves", &[])?.ok()?;
+        let line = format!("-q -o two.st -- {} -n 1 ./leaves 0 x : -n 1 ./other 0 y", mpirun(p)?);
+        record(p, &line)?.ok()?;
+        if counts(&p.path("two.st"), "MPI_Sendrecv")? != [20, 20] {
+            return Err("not 20 exchanges on both ranks".into());
+        }
+        let said = header(&p.path("two.st"))?;
+        if said.contains("./leaves") && said.contains("\":\",\"./other\",\"0\",\"y\"") {
+            Ok(())
+        } else {
+            Err(said)
+        }
+    });
+}
+
+/// A launcher that knows no MPI: it exports what it is told to, and starts the ranks through mpirun.
+fn srun(p: &Place) -> Result<String, Failure> {
+    let pass = if p.job.mpi == Mpi::Openmpi { "-x LD_PRELOAD -x ST_OUTPUT" } else { "" };
+    Ok(format!(
+        "#!/bin/sh\nif [ \"$1\" = --version ]; then echo slurm 23.02; exit; fi\n\
+         while :; do case $1 in\n --export=*) list=${{1#--export=}}; shift; IFS=,\n for v in $list; do [ $v = ALL ] || export \"$v\"; \
+         done; unset IFS;;\n -n) n=$2; shift 2;;\n *) break;;\n esac; done\n\
+         export SLURM_STEP_NUM_TASKS=$n\nexec {} -n $n {pass} sh -c 'SLURM_PROCID=${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}} \
+         exec \"$@\"' sh \"$@\"\n",
+        mpirun(p)?
+    ))
+}
+
+#[test]
+fn launchers_of_batch_systems_are_known_outside_and_inside() {
+    under_each(|p| {
+        script(p, "srun", &srun(p)?)?;
+        let n = p.job.ranks;
+        record(p, &format!("-q -o out.st -- ./srun -n {n} ./leaves"))?.ok()?;
+        complete(p, &p.path("out.st"))?;
+        let st_record = place::program("st-record")?;
+        let line = format!("./srun -n {n} {} -q -o in -- ./leaves", st_record.display());
+        p.go(Run::new("sh", ["-c", &line]))?.ok()?;
+        complete(p, &p.path("in"))
+    });
+}
+
+#[test]
+fn launchers_by_full_path_and_in_scripts_are_known() {
+    under_each(|p| {
+        let words = p.job.words(["./leaves"])?;
+        let line = words.join(" ".as_ref()).to_string_lossy().into_owned();
+        record(p, &format!("-q -o full.st -- {line}"))?.ok()?;
+        complete(p, &p.path("full.st"))?;
+        script(p, "wrapped", &format!("#!/bin/sh\nexec {} -n {} \"$@\"\n", mpirun(p)?, p.job.ranks))?;
+        script(p, "rank", "#!/bin/sh\nexec \"$@\"\n")?;
+        record(p, "-q -o script.st -- ./wrapped ./rank ./leaves")?.ok()?;
+        complete(p, &p.path("script.st"))
+    });
+}
+
+#[test]
+fn other_tools_see_each_call_once_and_so_do_we() {
+    under_each(|p| {
+        let ours = place::engine(p.job.mpi, "libst_pmpi.so")?;
+        for (name, define) in [("profiling.so", "-DPLAIN"), ("next.so", "-DNEXT")] {
+            p.compile(name, "shim", &["-shared", "-fPIC", define])?.ok()?;
+            let shim = p.path(name);
+            for (order, list) in [("before", [&shim, &ours]), ("after", [&ours, &shim])] {
+                // A tool that forwards to PMPI hides MPI from whoever comes after it, and sees what we let through.
+                let run = format!("{name}-{order}");
+                fs::create_dir(p.path(&run)).map_err(|e| e.to_string())?;
+                let preload = list.map(|l| l.display().to_string()).join(":");
+                let line = format!(
+                    "exec env ST_OUTPUT=\"$PWD/{run}\" LD_PRELOAD={preload} {} -n {} ./leaves",
+                    mpirun(p)?,
+                    p.job.ranks
+                );
+                let o = p.go(Run::new("sh", ["-c", &line]))?.ok()?;
+                check(o.stderr.matches("shim saw 20\n").count() == 1, &run, &o)?;
+                complete(p, &p.path(&run))?;
+            }
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn eight_threads_are_recorded_each_by_itself() {
+    under_each(|p| {
+        p.compile("threads", "threads", &["-pthread"])?.ok()?;
+        let o = p.outside("-q -o threads.st", "./threads")?.ok()?;
+        if o.text().contains("no MPI_THREAD_MULTIPLE") {
+            place::say("this MPI has no MPI_THREAD_MULTIPLE: threads are NOT tested");
+            return Ok(());
+        }
+        let file = p.path("threads.st");
+        Run::st("st-view", ["--check".as_ref(), file.as_os_str()])?.go()?.ok()?;
+        for calls in render::viewed(&file)?.values() {
+            let mut sends = std::collections::BTreeMap::<(i64, i64), [usize; 3]>::new();
+            for c in calls {
+                let thread = c["thread"].as_i64().unwrap_or(-1);
+                for (i, call) in ["MPI_Send", "MPI_Irecv", "MPI_Wait"].iter().enumerate() {
+                    let tag = c.get("tag").and_then(|t| t.as_i64());
+                    if c["call"] == *call {
+                        sends.entry((thread, tag.unwrap_or(-1))).or_default()[i] += 1;
+                    }
+                }
+            }
+            let exact = sends.len() == 16
+                && sends.iter().all(|((_, tag), n)| *n == if *tag < 0 { [0, 0, 100] } else { [100, 100, 0] });
+            check(exact, &format!("calls by thread and tag: {sends:?}"), &o)?;
+        }
+        Ok(())
+    });
+}
+
+const RING: &str = "
+from mpi4py import MPI
+c = MPI.COMM_WORLD
+for turn in range(20):
+    got = c.sendrecv(c.rank, (c.rank + 1) % c.size, 1, None, (c.rank - 1) % c.size, 1)
+assert got == (c.rank - 1) % c.size
+if c.rank == 0: print('ring', c.allreduce(1) == c.size)
+else: c.allreduce(1)
+";
+
+/// A Python with mpi4py for this MPI: Debian's, or one that was installed into a place for the tests.
+fn python(p: &Place) -> Option<OsString> {
+    let own = place::target().ok()?.join("mpi4py").join(p.job.mpi.name()).join("bin/python");
+    let all = [own.into_os_string(), "/usr/bin/python3".into(), "python3".into()];
+    all.into_iter().find(|python| {
+        // What `st-record --check` says of it.
+        let run = Run::st("st-record", ["--check".as_ref(), "--".as_ref(), python.as_os_str()]);
+        run.and_then(Run::go).is_ok_and(|o| o.text().contains(&format!("{}: libmp", p.job.mpi)))
+    })
+}
+
+#[test]
+fn python_is_recorded() {
+    under_each(|p| {
+        let Some(python) = python(p) else {
+            place::say(&format!("no mpi4py for {}: recording Python is NOT tested", p.job.mpi));
+            return Ok(());
+        };
+        fs::write(p.path("ring.py"), RING).map_err(|e| e.to_string())?;
+        let o = p.outside("-o ring.st", &format!("{} ring.py", python.display()))?.ok()?;
+        check(o.text() == "ring True\n", "the program's output", &o)?;
+        let file = p.path("ring.st");
+        Run::st("st-view", ["--check".as_ref(), file.as_os_str()])?.go()?.ok()?;
+        let said = header(&file)?;
+        check(said.contains("\"Python\""), &said, &o)?;
+        let all = counts(&file, "MPI_Allreduce")?;
+        check(
+            all == vec![1; all.len()] && all.len() == usize::try_from(p.job.ranks).unwrap_or(0),
+            "calls",
+            &o,
+        )
+    });
+}
