@@ -23,7 +23,7 @@ endef
 
 .NOTPARALLEL:
 .PHONY: help build build-demo check test fmt clippy clippy-mpi doc tree licences deny man man-check unit unit-mpi e2e \
-    test-programs demo bench fuzz completions install clean
+    test-programs conformance demo bench fuzz completions install clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t16
@@ -40,6 +40,7 @@ check: fmt clippy unit ## format, lints and unit tests of what needs no MPI: the
 
 test: ## everything that must hold, end to end under every MPI found
 	tools/bootstrap test
+	tools/mpi4py
 	$(MAKE) fmt tree licences deny clippy clippy-mpi doc unit man-check fuzz build unit-mpi e2e
 	tools/test-programs lammps
 
@@ -85,10 +86,14 @@ unit-mpi:
 e2e:
 	$(CARGO) test --locked -p st-tests
 
-test-programs: ## record, merge and replay LAMMPS and Quantum ESPRESSO
+test-programs: ## record, merge and replay large programs: LAMMPS, Quantum ESPRESSO, MUMPS, NetPIPE, HDF5
 	tools/bootstrap programs
 	$(MAKE) build
 	tools/test-programs
+
+conformance: build ## a sample of the MPICH conformance suite, with and without st-record
+	tools/bootstrap test
+	tools/conformance
 
 demo: ## record, look at, merge and replay two programs
 	@tools/bootstrap demo

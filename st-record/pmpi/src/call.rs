@@ -127,6 +127,8 @@ impl Call {
             self.event.exit = self.event.enter;
         }
         self.finish(0, |_| {});
+        // Afterwards not even the clock may be asked: `MPI_Wtime` is not allowed after `MPI_Finalize`.
+        self.clock = None;
     }
 }
 
