@@ -171,7 +171,8 @@ fn finish(args: &Args, directory: &Path, elapsed: Duration, status: ExitStatus) 
     args.talk.note(TOOL, format_args!("next: st-stat {}", target.display()));
     for (name, directory) in pack::spawned(directory)? {
         let file = target.with_extension(format!("{name}.st"));
-        let streams = pack::streams(&directory)?;
+        let mut notes = Notes::read(&directory).unwrap_or_default();
+        let streams = pack::streams(&directory, &mut notes, |why| args.talk.warn(TOOL, why))?;
         if streams.is_empty() {
             continue;
         }

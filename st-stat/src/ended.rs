@@ -65,7 +65,7 @@ fn sentence(e: &Ended, inside: bool, text: &str) -> String {
     let thread = if e.thread == 0 { String::new() } else { format!(" (thread {})", e.thread) };
     match (inside, e.last) {
         (true, _) => format!(", {text}, which did not return{thread}"),
-        (false, NO_SYM) => format!("{thread}"),
+        (false, NO_SYM) => thread.to_owned(),
         (false, _) => format!(", {text}{thread}"),
     }
 }

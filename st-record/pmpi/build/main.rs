@@ -24,12 +24,15 @@ fn main() {
 
 fn run() -> Result<(), String> {
     println!("cargo::rerun-if-changed=build");
-    println!("cargo::rustc-check-cfg=cfg(openmpi, mpich)");
+    println!("cargo::rustc-check-cfg=cfg(openmpi, mpich, sessions)");
     let out = PathBuf::from(env::var_os("OUT_DIR").ok_or("OUT_DIR is not set")?);
     let toolchain = toolchain::Toolchain::detect()?;
     let header = header::Header::read(&toolchain)?;
     let flavour = if header.flavour == "MPICH" { "mpich" } else { "openmpi" };
     println!("cargo::rustc-cfg={flavour}");
+    if header.functions.contains_key("MPI_Session_init") {
+        println!("cargo::rustc-cfg=sessions");
+    }
     println!("cargo::rustc-env=ST_MPI_LIBRARY={}", header.flavour);
     let constants = shim::build(&toolchain, &out)?;
     let wrappers = wrappers::generate(&header)?;

@@ -68,6 +68,7 @@ impl Comms {
 
     /// Registers the two communicators that every process has but a program of sessions does not, and the group of
     /// `mpi://WORLD`.
+    #[cfg(sessions)]
     pub(crate) fn start_without_world(
         &mut self,
         rank: u32,

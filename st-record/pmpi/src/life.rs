@@ -2,7 +2,7 @@
 
 use crate::ffi::{Handle, MPI_Comm, constants as k};
 use crate::generated::real;
-use crate::jobs::{directory, launched};
+use crate::jobs::directory;
 use crate::local::LOCAL;
 use crate::message::say;
 use crate::output::Output;
@@ -68,12 +68,13 @@ pub(crate) fn after_init(result: i64) {
 
 /// Called when `MPI_Session_init` has returned: as [`after_init`], but the world is what the launcher says; `group` asks
 /// the session for the group of all. Such a recording ends with the process: other sessions may follow the last one.
+#[cfg(sessions)]
 pub(crate) fn after_session(result: i64, group: impl FnOnce() -> u64) {
     begun(|state| {
         if result != 0 || state.output.is_some() {
             return Ok(true);
         }
-        let (rank, size) = launched();
+        let (rank, size) = crate::jobs::launched();
         if !learn(state, rank) {
             return Ok(false);
         }
@@ -84,7 +85,7 @@ pub(crate) fn after_session(result: i64, group: impl FnOnce() -> u64) {
 }
 
 fn begun(begin: impl FnOnce(&mut State) -> Result<bool, String>) {
-    let begun = catch_unwind(AssertUnwindSafe(|| {
+    let begun = catch_unwind(AssertUnwindSafe(|| -> Result<(), String> {
         let mut held = STATE.lock(is_owner());
         let Some(state) = held.as_deref_mut() else { return Ok(()) };
         if !begin(state)? {

@@ -50,6 +50,7 @@ impl Numbered {
 pub(crate) struct Minor {
     keyvals: Numbered,
     errhandlers: Numbered,
+    #[cfg(sessions)]
     sessions: Numbered,
     /// Words of the predefined error handlers.
     predefined: HashMap<u64, i64, FixedState>,
@@ -106,6 +107,7 @@ impl Scribe<'_> {
         self.state.minor.errhandlers.free(handle.raw());
     }
     /// Number of a session.
+    #[cfg(sessions)]
     pub(crate) fn session(&mut self, handle: impl Handle) -> i64 {
         match handle.raw() {
             h if h == k::st_MPI_SESSION_NULL => NULL,
@@ -113,10 +115,12 @@ impl Scribe<'_> {
         }
     }
     /// A new session.
+    #[cfg(sessions)]
     pub(crate) fn new_session(&mut self, handle: impl Handle) -> i64 {
         self.session(handle)
     }
     /// Forgets a session.
+    #[cfg(sessions)]
     pub(crate) fn free_session(&mut self, handle: impl Handle) {
         self.state.minor.sessions.free(handle.raw());
     }

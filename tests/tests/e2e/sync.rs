@@ -106,7 +106,8 @@ fn recorded(name: &str, fakes: &[Fake], steps: &str) -> Result<Case, Failure> {
     let run = job.record(&raw, app)?.env("LD_PRELOAD", &shim).env("ST_CLOCK", "monotonic");
     let run = run.env("ST_FAKE_CLOCKS", spec.join(" ")).env("ST_FAKE_BASE", base.to_string());
     job.go(run)?.ok()?;
-    let truth = times(&raw)?.iter().zip(fakes).map(|(t, f)| t.iter().map(|t| f.truth(*t, base)).collect());
+    let seen = times(&raw)?;
+    let truth = seen.iter().zip(fakes).map(|(t, f)| t.iter().map(|t| f.truth(*t, base)).collect());
     let truth = truth.collect();
     let file = std::fs::File::open(&raw).map_err(|e| e.to_string())?;
     let trace = read(std::io::BufReader::new(file), ReadOptions::default()).map_err(|e| e.to_string())?;
@@ -121,8 +122,11 @@ fn recorded(name: &str, fakes: &[Fake], steps: &str) -> Result<Case, Failure> {
     Ok(Case { raw, truth, bound })
 }
 
+/// Residual error (mean, largest), or reversed messages (how many, of how many).
+type Two = (u64, u64);
+
 /// Corrects with a method; residual error and reversed messages.
-fn corrected(case: &Case, method: &str) -> Result<(PathBuf, (u64, u64), (u64, u64)), Failure> {
+fn corrected(case: &Case, method: &str) -> Result<(PathBuf, Two, Two), Failure> {
     let out = case.raw.with_extension(format!("{method}.st"));
     let args = [
         "--method".as_ref(),
