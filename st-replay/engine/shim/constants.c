@@ -22,7 +22,7 @@ struct st_constants {
     MPI_Op op_null;
     MPI_Request request_null;
     MPI_Message message_null, message_no_proc;
-    MPI_Info info_null;
+    MPI_Info info_null, info_env;
     MPI_Errhandler errhandler_null, errhandlers[3];
     int proc_null, any_source, any_tag, root, undefined;
     int order[2], distribute[3], default_argument, split_shared, type_class[3];
@@ -39,7 +39,7 @@ void st_constants(struct st_constants *out)
         MPI_OP_NULL,
         MPI_REQUEST_NULL,
         MPI_MESSAGE_NULL, MPI_MESSAGE_NO_PROC,
-        MPI_INFO_NULL,
+        MPI_INFO_NULL, MPI_INFO_ENV,
         MPI_ERRHANDLER_NULL, {MPI_ERRORS_ARE_FATAL, MPI_ERRORS_RETURN, MPI_ERRORS_ABORT},
         MPI_PROC_NULL, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_ROOT, MPI_UNDEFINED,
         {MPI_ORDER_C, MPI_ORDER_FORTRAN},

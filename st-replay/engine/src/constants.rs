@@ -27,6 +27,7 @@ pub(crate) struct Constants {
     pub(crate) message_null: ffi::MPI_Message,
     pub(crate) message_no_proc: ffi::MPI_Message,
     pub(crate) info_null: ffi::MPI_Info,
+    pub(crate) info_env: ffi::MPI_Info,
     pub(crate) errhandler_null: ffi::MPI_Errhandler,
     pub(crate) errhandlers: [ffi::MPI_Errhandler; values::ERRHANDLERS.len()],
     pub(crate) proc_null: c_int,

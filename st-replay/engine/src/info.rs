@@ -8,7 +8,7 @@ use std::ptr;
 use anyhow::{Context, Result};
 use mpi::ffi;
 use st_replay::words::Words;
-use st_trace::values::NULL;
+use st_trace::values::{INFO_ENV, NULL};
 
 use crate::bookkeeping::{hidden, text};
 use crate::call::{integer, mpi};
@@ -114,8 +114,10 @@ fn keep(r: &mut Replay<'_>, w: &mut Words<'_>, info: ffi::MPI_Info) -> Result<()
 /// The object of the next word, made now if the program's came from a call that is not replayed.
 fn info(r: &mut Replay<'_>, w: &mut Words<'_>) -> Result<ffi::MPI_Info> {
     let number = w.word()?;
-    if number == NULL {
-        return Ok(r.k.info_null);
+    match number {
+        NULL => return Ok(r.k.info_null),
+        INFO_ENV => return Ok(r.k.info_env),
+        _ => {}
     }
     if let Some(&info) = r.infos.live.get(&number) {
         return Ok(info);
