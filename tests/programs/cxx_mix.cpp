@@ -157,9 +157,10 @@ void exceptions()
     for (int i = 0; i < 3; i++) {
         try {
             std::vector<int> v(4, i); // freed on the way out
-            // The call never returns: it is not in the list.
             MPI_Send(v.data(), i + 1, MPI_INT, 9999, 30 + i, W);
         } catch (int code) {
+            // The call was made, failed, and never returned a code.
+            say("MPI_Send count=%d type=MPI_INT dest=9999 tag=%d comm=MPI_COMM_WORLD error=MPI_ERR_UNKNOWN", i + 1, 30 + i);
             caught++;
         }
         MPI_Allreduce(&caught, &i, 1, MPI_INT, MPI_MIN, MPI_COMM_SELF);

@@ -133,12 +133,12 @@ impl Call {
 }
 
 impl Drop for Call {
-    /// An exception that the program's error handler has thrown passes through: the call has failed, nobody knows how.
+    /// An exception that the program's error handler has thrown passes through: the call has failed and returns no code.
     #[inline]
     fn drop(&mut self) {
         if let Some(clock) = self.clock.filter(|_| !self.done) {
             self.event.exit = clock.now();
-            self.finish(i64::from(normal::other_error()), |_| {});
+            self.finish(i64::from(normal::unknown_error()), |_| {});
         }
     }
 }

@@ -147,9 +147,10 @@ pub(crate) fn error_class(class: c_int) -> u32 {
     u32::try_from(known.unwrap_or_else(own)).unwrap_or(u32::MAX - 1) + 1
 }
 
-/// The library's number of `MPI_ERR_OTHER`: an error of which nothing is known.
-pub(crate) fn other_error() -> c_int {
-    let at = st_trace::values::ERROR_CLASSES.iter().position(|name| *name == "MPI_ERR_OTHER");
+/// The library's number of `MPI_ERR_UNKNOWN`: that of a call which failed without returning a code. (`MPI_ERR_OTHER` is
+/// a known error that has no class.)
+pub(crate) fn unknown_error() -> c_int {
+    let at = st_trace::values::ERROR_CLASSES.iter().position(|name| *name == "MPI_ERR_UNKNOWN");
     at.and_then(|i| k::st_errors.get(i)).copied().unwrap_or(1)
 }
 
