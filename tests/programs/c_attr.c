@@ -25,8 +25,10 @@ static void of_communicators(void)
     say("MPI_Comm_get_attr comm=MPI_COMM_WORLD keyval=0 flag=false");
     MPI_Comm_set_attr(W, key, &value);
     say("MPI_Comm_set_attr comm=MPI_COMM_WORLD keyval=0");
-    MPI_Comm_set_attr(MPI_COMM_SELF, second, &other);
-    say("MPI_Comm_set_attr comm=MPI_COMM_SELF keyval=1");
+    MPI_Comm_set_attr(MPI_COMM_SELF, key, &other);
+    say("MPI_Comm_set_attr comm=MPI_COMM_SELF keyval=0");
+    MPI_Comm_set_attr(W, second, &other);
+    say("MPI_Comm_set_attr comm=MPI_COMM_WORLD keyval=1");
     MPI_Comm_get_attr(W, key, &found, &flag);
     say("MPI_Comm_get_attr comm=MPI_COMM_WORLD keyval=0 flag=true");
     sum += *(int *)found;
@@ -37,8 +39,10 @@ static void of_communicators(void)
     say("MPI_Comm_get_attr comm=MPI_COMM_WORLD keyval=MPI_WTIME_IS_GLOBAL flag=%b", flag);
     MPI_Comm_delete_attr(W, key);
     say("MPI_Comm_delete_attr comm=MPI_COMM_WORLD keyval=0");
-    MPI_Comm_delete_attr(MPI_COMM_SELF, second);
-    say("MPI_Comm_delete_attr comm=MPI_COMM_SELF keyval=1");
+    MPI_Comm_delete_attr(MPI_COMM_SELF, key);
+    say("MPI_Comm_delete_attr comm=MPI_COMM_SELF keyval=0");
+    MPI_Comm_delete_attr(W, second);
+    say("MPI_Comm_delete_attr comm=MPI_COMM_WORLD keyval=1");
     MPI_Comm_free_keyval(&key);
     say("MPI_Comm_free_keyval freekeyval=0");
     /* Its number is free again. */
@@ -130,18 +134,18 @@ static void handlers(void)
     say("MPI_Comm_call_errhandler comm=MPI_COMM_WORLD errorcode=MPI_ERR_OTHER");
     MPI_Comm_set_errhandler(W, MPI_ERRORS_RETURN);
     say("MPI_Comm_set_errhandler comm=MPI_COMM_WORLD errhandler=MPI_ERRORS_RETURN");
-    MPI_Win_create_errhandler(note_win, &of_win);
-    say("MPI_Win_create_errhandler newerrhandler=1");
     MPI_File_create_errhandler(note_file, &of_file);
-    say("MPI_File_create_errhandler newerrhandler=2");
+    say("MPI_File_create_errhandler newerrhandler=1");
+    MPI_Win_create_errhandler(note_win, &of_win);
+    say("MPI_Win_create_errhandler newerrhandler=2");
     MPI_Win_create(memory, sizeof memory, sizeof(int), MPI_INFO_NULL, W, &win);
     say("MPI_Win_create size=16 dispunit=4 info=null comm=MPI_COMM_WORLD newwin=new:win");
     MPI_Win_set_errhandler(win, of_win);
-    say("MPI_Win_set_errhandler win=win errhandler=1");
+    say("MPI_Win_set_errhandler win=win errhandler=2");
     MPI_Win_get_errhandler(win, &found);
-    say("MPI_Win_get_errhandler win=win newerrhandler=1");
+    say("MPI_Win_get_errhandler win=win newerrhandler=2");
     MPI_Errhandler_free(&found);
-    say("MPI_Errhandler_free freeerrhandler=1");
+    say("MPI_Errhandler_free freeerrhandler=2");
     MPI_Win_call_errhandler(win, MPI_ERR_ARG);
     say("MPI_Win_call_errhandler win=win errorcode=MPI_ERR_ARG");
     MPI_Win_free(&win);
@@ -149,13 +153,13 @@ static void handlers(void)
     MPI_File_get_errhandler(MPI_FILE_NULL, &found);
     say("MPI_File_get_errhandler file=null newerrhandler=MPI_ERRORS_RETURN");
     MPI_File_set_errhandler(MPI_FILE_NULL, of_file);
-    say("MPI_File_set_errhandler file=null errhandler=2");
+    say("MPI_File_set_errhandler file=null errhandler=1");
     MPI_File_set_errhandler(MPI_FILE_NULL, MPI_ERRORS_RETURN);
     say("MPI_File_set_errhandler file=null errhandler=MPI_ERRORS_RETURN");
     MPI_File_open(MPI_COMM_SELF, "/dev/null", MPI_MODE_RDONLY, MPI_INFO_NULL, &file);
     say("MPI_File_open comm=MPI_COMM_SELF filename=/dev/null amode=MPI_MODE_RDONLY info=null newfile=new:file");
     MPI_File_set_errhandler(file, of_file);
-    say("MPI_File_set_errhandler file=file errhandler=2");
+    say("MPI_File_set_errhandler file=file errhandler=1");
     MPI_File_call_errhandler(file, MPI_ERR_IO);
     say("MPI_File_call_errhandler file=file errorcode=MPI_ERR_IO");
     MPI_File_close(&file);
@@ -163,9 +167,9 @@ static void handlers(void)
     MPI_Errhandler_free(&handler);
     say("MPI_Errhandler_free freeerrhandler=0");
     MPI_Errhandler_free(&of_file);
-    say("MPI_Errhandler_free freeerrhandler=2");
-    MPI_Errhandler_free(&of_win);
     say("MPI_Errhandler_free freeerrhandler=1");
+    MPI_Errhandler_free(&of_win);
+    say("MPI_Errhandler_free freeerrhandler=2");
 
     MPI_Error_class(MPI_ERR_TRUNCATE, &class);
     say("MPI_Error_class errorcode=MPI_ERR_TRUNCATE class=MPI_ERR_TRUNCATE");
@@ -224,7 +228,8 @@ static void pieces(void)
 #if MPI_VERSION >= 4
     {
         MPI_Count big[4], few[2];
-        MPI_Datatype six, inside[1];
+        MPI_Datatype six, wide, inside[1];
+        MPI_Aint bounds[2];
         MPI_Type_get_envelope_c(MPI_FLOAT, &big[0], &big[1], &big[2], &big[3], &combiner);
         say("MPI_Type_get_envelope_c type=MPI_FLOAT integers=0 addresses=0 counts=0 types=0 combiner=MPI_COMBINER_NAMED");
         MPI_Type_contiguous_c(6, MPI_INT, &six);
@@ -233,6 +238,16 @@ static void pieces(void)
         say("MPI_Type_get_envelope_c type=six integers=0 addresses=0 counts=1 types=1 combiner=MPI_COMBINER_CONTIGUOUS");
         MPI_Type_get_contents_c(six, 0, 0, 1, 1, integers, where, few, inside);
         say("MPI_Type_get_contents_c type=six maxintegers=0 maxaddresses=0 maxcounts=1 maxtypes=1 types=[\"MPI_INT\"]");
+        /* Made without large counts, it has addresses and no counts. */
+        MPI_Type_create_resized(MPI_INT, 0, 16, &wide);
+        say("MPI_Type_create_resized type=MPI_INT lb=0 extent=16 newtype=new:wide");
+        MPI_Type_get_envelope_c(wide, &big[0], &big[1], &big[2], &big[3], &combiner);
+        say("MPI_Type_get_envelope_c type=wide integers=0 addresses=2 counts=0 types=1 combiner=MPI_COMBINER_RESIZED");
+        MPI_Type_get_contents_c(wide, 0, 2, 0, 1, integers, bounds, few, inside);
+        say("MPI_Type_get_contents_c type=wide maxintegers=0 maxaddresses=2 maxcounts=0 maxtypes=1 types=[\"MPI_INT\"]");
+        sum += bounds[1];
+        MPI_Type_free(&wide);
+        say("MPI_Type_free freetype=wide");
         MPI_Type_free(&six);
         say("MPI_Type_free freetype=six");
     }

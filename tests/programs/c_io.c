@@ -16,6 +16,9 @@ static long sum;
 static MPI_Datatype pair, gaps;
 static MPI_File f;
 static char name[200];
+/* Requests that are never started: the others' numbers are those of no file and of no type. */
+static MPI_Request idle[2];
+static int idle_slots[2];
 
 static void take(void)
 {
@@ -30,7 +33,7 @@ static void take(void)
 static void properties(void)
 {
     MPI_Group group;
-    MPI_Info info;
+    MPI_Info kept, info;
     MPI_Offset n;
     PLACE extent;
     int v;
@@ -52,15 +55,19 @@ static void properties(void)
     say("MPI_Group_free freegroup=group");
     MPI_File_get_amode(f, &v);
     say("MPI_File_get_amode file=f amode=MPI_MODE_CREATE|MPI_MODE_RDWR|MPI_MODE_UNIQUE_OPEN");
-    MPI_Info_create(&info);
+    MPI_Info_create(&kept);
     say("MPI_Info_create newinfo=0");
+    MPI_Info_create(&info);
+    say("MPI_Info_create newinfo=1");
     MPI_File_set_info(f, info);
-    say("MPI_File_set_info file=f info=0");
+    say("MPI_File_set_info file=f info=1");
     MPI_Info_free(&info);
-    say("MPI_Info_free freeinfo=0");
+    say("MPI_Info_free freeinfo=1");
     MPI_File_get_info(f, &info);
-    say("MPI_File_get_info file=f newinfo=0");
+    say("MPI_File_get_info file=f newinfo=1");
     MPI_Info_free(&info);
+    say("MPI_Info_free freeinfo=1");
+    MPI_Info_free(&kept);
     say("MPI_Info_free freeinfo=0");
     MPI_File_get_atomicity(f, &v);
     say("MPI_File_get_atomicity file=f atomic=0");
@@ -93,10 +100,10 @@ static void at(void)
     say("MPI_File_write_at_all_begin file=f offset=%d count=4 type=MPI_INT", (int)here + 200);
     MPI_File_write_at_all_end(f, out, &st);
     say("MPI_File_write_at_all_end file=f bytes=16");
-    MPI_File_read_at_all_begin(f, here + 200, in, 1, pair);
-    say("MPI_File_read_at_all_begin file=f offset=%d count=1 type=pair", (int)here + 200);
+    MPI_File_read_at_all_begin(f, here + 200, in, 2, pair);
+    say("MPI_File_read_at_all_begin file=f offset=%d count=2 type=pair", (int)here + 200);
     MPI_File_read_at_all_end(f, in, &st);
-    say("MPI_File_read_at_all_end file=f bytes=8");
+    say("MPI_File_read_at_all_end file=f bytes=16");
     take();
 }
 
@@ -142,11 +149,13 @@ static void own(void)
     MPI_File_read_all_end(f, in, &st);
     say("MPI_File_read_all_end file=f bytes=16");
     take();
+    MPI_File_set_view(f, 48, MPI_BYTE, MPI_INT, "native", MPI_INFO_NULL);
+    say("MPI_File_set_view file=f disp=48 etype=MPI_BYTE filetype=MPI_INT datarep=native info=null");
+    MPI_File_get_view(f, &n, &etype, &filetype, datarep);
+    say("MPI_File_get_view file=f disp=48 etype=MPI_BYTE filetype=MPI_INT datarep=native");
+    sum += n;
     MPI_File_set_view(f, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL);
     say("MPI_File_set_view file=f disp=0 etype=MPI_BYTE filetype=MPI_BYTE datarep=native info=null");
-    MPI_File_get_view(f, &n, &etype, &filetype, datarep);
-    say("MPI_File_get_view file=f disp=0 etype=MPI_BYTE filetype=MPI_BYTE datarep=native");
-    sum += n;
 }
 
 static MPI_Request q[2];
@@ -193,9 +202,9 @@ static void requests(void)
     finish();
     MPI_File_seek(f, here + 80, MPI_SEEK_SET);
     say("MPI_File_seek file=f offset=%d whence=MPI_SEEK_SET", (int)here + 80);
-    MPI_File_iread(f, in, 1, pair, &q[1]);
-    s[1] = slot_file(8);
-    say("MPI_File_iread file=f count=1 type=pair request=%q", s[1]);
+    MPI_File_iread(f, in, 2, pair, &q[1]);
+    s[1] = slot_file(16);
+    say("MPI_File_iread file=f count=2 type=pair request=%q", s[1]);
     finish();
     MPI_File_iwrite_all(f, out, 7, MPI_INT, &q[1]);
     s[1] = slot_file(28);
@@ -244,16 +253,16 @@ static void shared(void)
     take();
     MPI_Barrier(W);
     say("MPI_Barrier comm=MPI_COMM_WORLD");
-    MPI_File_write_ordered(f, out, 2, MPI_INT, &st);
-    say("MPI_File_write_ordered file=f count=2 type=MPI_INT bytes=8");
+    MPI_File_write_ordered(f, out, 4, MPI_INT, &st);
+    say("MPI_File_write_ordered file=f count=4 type=MPI_INT bytes=16");
     MPI_File_write_ordered_begin(f, out, 2, pair);
     say("MPI_File_write_ordered_begin file=f count=2 type=pair");
     MPI_File_write_ordered_end(f, out, &st);
     say("MPI_File_write_ordered_end file=f bytes=16");
     MPI_File_seek_shared(f, 16 + 24 * size, MPI_SEEK_SET);
     say("MPI_File_seek_shared file=f offset=%d whence=MPI_SEEK_SET", 16 + 24 * size);
-    MPI_File_read_ordered(f, in, 1, pair, &st);
-    say("MPI_File_read_ordered file=f count=1 type=pair bytes=8");
+    MPI_File_read_ordered(f, in, 2, pair, &st);
+    say("MPI_File_read_ordered file=f count=2 type=pair bytes=16");
     take();
     MPI_File_read_ordered_begin(f, in, 4, MPI_INT);
     say("MPI_File_read_ordered_begin file=f count=4 type=MPI_INT");
@@ -285,12 +294,16 @@ static void alone(void)
     MPI_File g;
     MPI_Info info;
     MPI_Status st;
+    int atomic;
     snprintf(mine, sizeof mine, "%s.%d", name, rank);
     MPI_Info_create(&info);
     say("MPI_Info_create newinfo=0");
     MPI_File_open(MPI_COMM_SELF, mine, MPI_MODE_CREATE | MPI_MODE_EXCL | MPI_MODE_WRONLY, info, &g);
     say("MPI_File_open comm=MPI_COMM_SELF filename=%s amode=MPI_MODE_CREATE|MPI_MODE_WRONLY|MPI_MODE_EXCL info=0 "
         "newfile=new:mine", mine);
+    MPI_File_get_atomicity(g, &atomic);
+    say("MPI_File_get_atomicity file=mine atomic=0");
+    sum += atomic;
     MPI_File_write(g, out, 3, MPI_INT, &st);
     say("MPI_File_write file=mine count=3 type=MPI_INT bytes=12");
     MPI_File_sync(g);
@@ -358,6 +371,11 @@ int main(int argc, char **argv)
     MPI_File_open(W, name, MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_UNIQUE_OPEN, MPI_INFO_NULL, &f);
     say("MPI_File_open comm=MPI_COMM_WORLD filename=%s amode=MPI_MODE_CREATE|MPI_MODE_RDWR|MPI_MODE_UNIQUE_OPEN info=null "
         "newfile=new:f", name);
+    for (i = 0; i < 2; i++) {
+        MPI_Send_init(out, 1, MPI_INT, 0, i, MPI_COMM_SELF, &idle[i]);
+        idle_slots[i] = slot_send_init();
+        say("MPI_Send_init count=1 type=MPI_INT dest=0 tag=%d comm=MPI_COMM_SELF request=%q", i, idle_slots[i]);
+    }
     properties();
     at();
     own();
@@ -370,6 +388,10 @@ int main(int argc, char **argv)
     MPI_File_close(&f);
     say("MPI_File_close freefile=f");
     alone();
+    for (i = 0; i < 2; i++) {
+        MPI_Request_free(&idle[i]);
+        say("MPI_Request_free request=%q", slot_free(idle_slots[i]));
+    }
     if (rank == 0) {
         MPI_File_delete(name, MPI_INFO_NULL);
         say("MPI_File_delete filename=%s info=null", name);

@@ -7,12 +7,18 @@
 static int rank, size, right, left;
 static int out[100], in[100];
 static long sum;
+static MPI_Comm own; /* a communicator whose number no request and no info object has */
 
 static void names(void)
 {
     MPI_Datatype type;
     char text[MPI_MAX_OBJECT_NAME];
     int n;
+    MPI_Type_get_name(MPI_CHAR, text, &n);
+    say("MPI_Type_get_name type=MPI_CHAR name=MPI_CHAR");
+    sum += n;
+    MPI_Type_set_name(MPI_CHAR, "a letter");
+    say("MPI_Type_set_name type=MPI_CHAR name=%s", "a letter");
     MPI_Type_contiguous(5, MPI_INT, &type);
     say("MPI_Type_contiguous count=5 type=MPI_INT newtype=new:five");
     MPI_Type_set_name(type, "five integers");
@@ -107,6 +113,8 @@ static void extensions(void)
         say("MPIX_Query_ze_support");
         MPIX_GPU_query_support(MPIX_GPU_SUPPORT_CUDA, &flag);
         say("MPIX_GPU_query_support kind=%d flag=%b", MPIX_GPU_SUPPORT_CUDA, flag);
+        MPIX_GPU_query_support(MPIX_GPU_SUPPORT_HIP, &flag);
+        say("MPIX_GPU_query_support kind=%d flag=%b", MPIX_GPU_SUPPORT_HIP, flag);
         MPIX_Grequest_start(query, forget, cancel, poll, await, &state, &q);
         s = slot_send();
         say("MPIX_Grequest_start request=%q", s);
@@ -150,10 +158,10 @@ static void hints(void)
     say("MPI_Info_create newinfo=0");
     MPI_Info_set(info, "st_key", "st_value");
     say("MPI_Info_set info=0 key=st_key value=st_value");
-    MPI_Comm_set_info(W, info);
-    say("MPI_Comm_set_info comm=MPI_COMM_WORLD info=0");
-    MPI_Comm_get_info(W, &used);
-    say("MPI_Comm_get_info comm=MPI_COMM_WORLD newinfo=1");
+    MPI_Comm_set_info(own, info);
+    say("MPI_Comm_set_info comm=own info=0");
+    MPI_Comm_get_info(own, &used);
+    say("MPI_Comm_get_info comm=own newinfo=1");
     MPI_Info_free(&used);
     say("MPI_Info_free freeinfo=1");
 #if MPI_VERSION >= 4
@@ -162,9 +170,9 @@ static void hints(void)
         MPI_Request q;
         MPI_Status st;
         int s;
-        MPI_Comm_idup_with_info(W, info, &copy, &q);
+        MPI_Comm_idup_with_info(own, info, &copy, &q);
         s = slot_send();
-        say("MPI_Comm_idup_with_info comm=MPI_COMM_WORLD info=0 newcomm=new:copy request=%q", s);
+        say("MPI_Comm_idup_with_info comm=own info=0 newcomm=new:copy request=%q", s);
         MPI_Wait(&q, &st);
         say("MPI_Wait requests=%Q completed=%C", 1, &s, 1, all_positions, &s, &st);
         MPI_Comm_free(&copy);
@@ -181,16 +189,16 @@ static void combined(void)
     MPI_Request q;
     MPI_Status st;
     int s;
-    MPI_Isendrecv(out, 9, MPI_INT, right, 5, in, 10, MPI_INT, left, 5, W, &q);
+    MPI_Isendrecv(out, 9, MPI_INT, right, 5, in, 10, MPI_INT, left, 5, own, &q);
     s = slot_send();
     say("MPI_Isendrecv sendcount=9 sendtype=MPI_INT dest=%r sendtag=5 recvcount=10 recvtype=MPI_INT source=%r recvtag=5 "
-        "comm=MPI_COMM_WORLD request=%q", right, left, s);
+        "comm=own request=%q", right, left, s);
     MPI_Wait(&q, &st);
     say("MPI_Wait requests=%Q completed=%C", 1, &s, 1, all_positions, &s, &st);
     sum += in[8];
-    MPI_Isendrecv_replace(in, 8, MPI_INT, right, 6, left, 6, W, &q);
+    MPI_Isendrecv_replace(in, 8, MPI_INT, right, 6, left, 6, own, &q);
     s = slot_send();
-    say("MPI_Isendrecv_replace count=8 type=MPI_INT dest=%r sendtag=6 source=%r recvtag=6 comm=MPI_COMM_WORLD request=%q",
+    say("MPI_Isendrecv_replace count=8 type=MPI_INT dest=%r sendtag=6 source=%r recvtag=6 comm=own request=%q",
         right, left, s);
     MPI_Wait(&q, &st);
     say("MPI_Wait requests=%Q completed=%C", 1, &s, 1, all_positions, &s, &st);
@@ -214,6 +222,8 @@ int main(int argc, char **argv)
     for (i = 0; i < 100; i++)
         out[i] = 100 * rank + i;
 
+    MPI_Comm_dup(W, &own);
+    say("MPI_Comm_dup comm=MPI_COMM_WORLD newcomm=new:own");
     names();
     generalised();
     extensions();
@@ -222,6 +232,8 @@ int main(int argc, char **argv)
 #if MPI_VERSION >= 4
     combined();
 #endif
+    MPI_Comm_free(&own);
+    say("MPI_Comm_free freecomm=own");
 
     MPI_Reduce(&sum, &total, 1, MPI_LONG, MPI_SUM, 0, W);
     say("MPI_Reduce inplace=false count=1 type=MPI_LONG op=MPI_SUM root=0 comm=MPI_COMM_WORLD");

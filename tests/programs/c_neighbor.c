@@ -47,18 +47,18 @@ static void blocking(MPI_Comm comm, const char *name, int nin, int nout)
     say("MPI_Neighbor_allgatherv sendcount=2 sendtype=pair recvcounts=%N displs=%V recvtype=MPI_INT comm=%s", nin,
         recvcounts, nin, rdispls, name);
     take();
-    MPI_Neighbor_alltoall(out, 2, MPI_INT, in, 1, pair, comm);
-    say("MPI_Neighbor_alltoall sendcount=2 sendtype=MPI_INT recvcount=1 recvtype=pair comm=%s", name);
+    MPI_Neighbor_alltoall(out, 10, MPI_INT, in, 5, pair, comm);
+    say("MPI_Neighbor_alltoall sendcount=10 sendtype=MPI_INT recvcount=5 recvtype=pair comm=%s", name);
     take();
     for (i = 0; i < nin; i++)
         recvcounts[i] = 1;
     for (i = 0; i < nout; i++) {
         sendcounts[i] = 2;
-        sdispls[i] = 2 * i;
+        sdispls[i] = 3 * i + 2;
     }
     MPI_Neighbor_alltoallv(out, sendcounts, sdispls, MPI_INT, in, recvcounts, rdispls, pair, comm);
-    say("MPI_Neighbor_alltoallv sendcounts=%N sdispls=[] sendtype=MPI_INT recvcounts=%N rdispls=%V recvtype=pair comm=%s",
-        nout, sendcounts, nin, recvcounts, nin, rdispls, name);
+    say("MPI_Neighbor_alltoallv sendcounts=%N sdispls=%V sendtype=MPI_INT recvcounts=%N rdispls=%V recvtype=pair comm=%s",
+        nout, sendcounts, nout, sdispls, nin, recvcounts, nin, rdispls, name);
     take();
 }
 
@@ -121,21 +121,21 @@ static void starting(MPI_Comm comm, const char *name, int nin, int nout)
     say("MPI_Ineighbor_allgatherv sendcount=3 sendtype=pair recvcounts=%N displs=%V recvtype=MPI_INT comm=%s request=%q",
         nin, recvcounts, nin, rdispls, name, s[1]);
     finish();
-    MPI_Ineighbor_alltoall(out, 1, pair, in, 2, MPI_INT, comm, &q[1]);
+    MPI_Ineighbor_alltoall(out, 3, pair, in, 6, MPI_INT, comm, &q[1]);
     s[1] = slot_send();
-    say("MPI_Ineighbor_alltoall sendcount=1 sendtype=pair recvcount=2 recvtype=MPI_INT comm=%s request=%q", name, s[1]);
+    say("MPI_Ineighbor_alltoall sendcount=3 sendtype=pair recvcount=6 recvtype=MPI_INT comm=%s request=%q", name, s[1]);
     finish();
     for (i = 0; i < nin; i++) {
-        recvcounts[i] = 4;
-        rdispls[i] = 4 * i;
+        recvcounts[i] = 3;
+        rdispls[i] = 3 * i;
     }
     for (i = 0; i < nout; i++) {
-        sendcounts[i] = 2;
-        sdispls[i] = 5 * i + 3;
+        sendcounts[i] = 6;
+        sdispls[i] = 7 * i + 3;
     }
-    MPI_Ineighbor_alltoallv(out, sendcounts, sdispls, pair, in, recvcounts, rdispls, MPI_INT, comm, &q[1]);
+    MPI_Ineighbor_alltoallv(out, sendcounts, sdispls, MPI_INT, in, recvcounts, rdispls, pair, comm, &q[1]);
     s[1] = slot_send();
-    say("MPI_Ineighbor_alltoallv sendcounts=%N sdispls=%V sendtype=pair recvcounts=%N rdispls=[] recvtype=MPI_INT comm=%s "
+    say("MPI_Ineighbor_alltoallv sendcounts=%N sdispls=%V sendtype=MPI_INT recvcounts=%N rdispls=[] recvtype=pair comm=%s "
         "request=%q", nout, sendcounts, nout, sdispls, nin, recvcounts, name, s[1]);
     finish();
 }

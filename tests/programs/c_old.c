@@ -56,11 +56,11 @@ static void measure(MPI_Datatype type, const char *name)
 int main(int argc, char **argv)
 {
     long total = 0;
-    int lengths[2] = {2, 3}, key, flag, value = 4;
+    int lengths[2] = {2, 3}, first, key, flag, value = 4;
     MPI_Aint places[2] = {8, 40}, address;
     MPI_Count lb, extent;
     MPI_Datatype kinds[2] = {MPI_INT, MPI_CHAR}, t;
-    MPI_Errhandler handler, found;
+    MPI_Errhandler spare, handler, found;
     void *attribute;
     MPI_Init(&argc, &argv);
     say("MPI_Init");
@@ -88,29 +88,38 @@ int main(int argc, char **argv)
     say("MPI_Type_get_true_extent_x type=struct lb=%l extent=%l", (long long)lb, (long long)extent);
     measure(t, "struct");
 
-    MPI_Errhandler_create(note, &handler);
+    /* The first, so that the other's number is not the communicator's. */
+    MPI_Errhandler_create(note, &spare);
     say("MPI_Errhandler_create newerrhandler=0");
+    MPI_Errhandler_create(note, &handler);
+    say("MPI_Errhandler_create newerrhandler=1");
     MPI_Errhandler_set(W, handler);
-    say("MPI_Errhandler_set comm=MPI_COMM_WORLD errhandler=0");
+    say("MPI_Errhandler_set comm=MPI_COMM_WORLD errhandler=1");
     MPI_Errhandler_get(W, &found);
-    say("MPI_Errhandler_get comm=MPI_COMM_WORLD newerrhandler=0");
+    say("MPI_Errhandler_get comm=MPI_COMM_WORLD newerrhandler=1");
     MPI_Errhandler_free(&found);
-    say("MPI_Errhandler_free freeerrhandler=0");
+    say("MPI_Errhandler_free freeerrhandler=1");
     MPI_Errhandler_set(W, MPI_ERRORS_ARE_FATAL);
     say("MPI_Errhandler_set comm=MPI_COMM_WORLD errhandler=MPI_ERRORS_ARE_FATAL");
     MPI_Errhandler_free(&handler);
+    say("MPI_Errhandler_free freeerrhandler=1");
+    MPI_Errhandler_free(&spare);
     say("MPI_Errhandler_free freeerrhandler=0");
 
-    MPI_Keyval_create(keep, drop, &key, NULL);
+    MPI_Keyval_create(keep, drop, &first, NULL);
     say("MPI_Keyval_create newkeyval=0");
+    MPI_Keyval_create(keep, drop, &key, NULL);
+    say("MPI_Keyval_create newkeyval=1");
     MPI_Attr_put(W, key, &value);
-    say("MPI_Attr_put comm=MPI_COMM_WORLD keyval=0");
+    say("MPI_Attr_put comm=MPI_COMM_WORLD keyval=1");
     MPI_Attr_get(W, key, &attribute, &flag);
-    say("MPI_Attr_get comm=MPI_COMM_WORLD keyval=0 flag=true");
+    say("MPI_Attr_get comm=MPI_COMM_WORLD keyval=1 flag=true");
     sum += *(int *)attribute;
     MPI_Attr_delete(W, key);
-    say("MPI_Attr_delete comm=MPI_COMM_WORLD keyval=0");
+    say("MPI_Attr_delete comm=MPI_COMM_WORLD keyval=1");
     MPI_Keyval_free(&key);
+    say("MPI_Keyval_free freekeyval=1");
+    MPI_Keyval_free(&first);
     say("MPI_Keyval_free freekeyval=0");
 
     MPI_Reduce(&sum, &total, 1, MPI_LONG, MPI_SUM, 0, W);

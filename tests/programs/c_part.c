@@ -12,19 +12,25 @@ static void partitions(void)
 {
     static int buffer[60];
     static const int some[3] = {2, 0, 1};
+    MPI_Comm own; /* with a number that no request has */
     MPI_Request q;
     MPI_Status st;
     int s, i, flag, peer = rank ^ 1, turn;
-    if (peer >= size)
+    MPI_Comm_dup(W, &own);
+    say("MPI_Comm_dup comm=MPI_COMM_WORLD newcomm=new:own");
+    if (peer >= size) {
+        MPI_Comm_free(&own);
+        say("MPI_Comm_free freecomm=own");
         return;
+    }
     if (rank % 2 == 0) {
-        MPI_Psend_init(buffer, 12, 5, MPI_INT, peer, 3, W, MPI_INFO_NULL, &q);
+        MPI_Psend_init(buffer, 12, 5, MPI_INT, peer, 3, own, MPI_INFO_NULL, &q);
         s = slot_send_init();
-        say("MPI_Psend_init partitions=12 count=5 type=MPI_INT dest=%r tag=3 comm=MPI_COMM_WORLD request=%q", peer, s);
+        say("MPI_Psend_init partitions=12 count=5 type=MPI_INT dest=%r tag=3 comm=own request=%q", peer, s);
     } else {
-        MPI_Precv_init(buffer, 12, 5, MPI_INT, peer, 3, W, MPI_INFO_NULL, &q);
+        MPI_Precv_init(buffer, 12, 5, MPI_INT, peer, 3, own, MPI_INFO_NULL, &q);
         s = slot_recv_init(240);
-        say("MPI_Precv_init partitions=12 count=5 type=MPI_INT source=%r tag=3 comm=MPI_COMM_WORLD request=%q", peer, s);
+        say("MPI_Precv_init partitions=12 count=5 type=MPI_INT source=%r tag=3 comm=own request=%q", peer, s);
     }
     for (turn = 0; turn < 2; turn++) {
         MPI_Start(&q);
@@ -57,12 +63,15 @@ static void partitions(void)
     }
     MPI_Request_free(&q);
     say("MPI_Request_free request=%q", slot_free(s));
+    MPI_Comm_free(&own);
+    say("MPI_Comm_free freecomm=own");
 }
 #endif
 
 int main(int argc, char **argv)
 {
     long total = 0;
+    char letter = 'a';
     MPI_Init(&argc, &argv);
     say("MPI_Init");
     MPI_Comm_rank(W, &rank);
@@ -70,6 +79,11 @@ int main(int argc, char **argv)
     MPI_Comm_size(W, &size);
     say("MPI_Comm_size comm=MPI_COMM_WORLD size=%d", size);
     oracle_rank = rank;
+    /* Types before the one of the partitions, so that its number is not that of a rank. */
+    MPI_Bcast(&letter, 1, MPI_CHAR, 0, W);
+    say("MPI_Bcast count=1 type=MPI_CHAR root=0 comm=MPI_COMM_WORLD");
+    MPI_Bcast(&total, 1, MPI_LONG, 0, W);
+    say("MPI_Bcast count=1 type=MPI_LONG root=0 comm=MPI_COMM_WORLD");
 #if MPI_VERSION >= 4
     partitions();
 #endif

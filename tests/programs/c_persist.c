@@ -38,6 +38,7 @@ static int out[20 * MOST], in[20 * MOST];
 static COUNT counts[MOST];
 static DISPL backward[MOST];
 static MPI_Request q;
+static MPI_Comm own; /* a number of its own, which no type and no request has */
 static long sum;
 
 /* Starts it twice, and frees it. */
@@ -64,38 +65,38 @@ static void rooted(void)
 {
     int here = rank == root;
     s = slot_send_init();
-    MPI_Barrier_init(W, MPI_INFO_NULL, &q);
-    say(P "Barrier_init comm=MPI_COMM_WORLD request=%q", s);
+    MPI_Barrier_init(own, MPI_INFO_NULL, &q);
+    say(P "Barrier_init comm=own request=%q", s);
     use();
     s = slot_send_init();
-    MPI_Bcast_init(out, 5, MPI_INT, root, W, MPI_INFO_NULL, &q);
-    say(P "Bcast_init count=5 type=MPI_INT root=%r comm=MPI_COMM_WORLD request=%q", root, s);
+    MPI_Bcast_init(out, 5, MPI_INT, root, own, MPI_INFO_NULL, &q);
+    say(P "Bcast_init count=5 type=MPI_INT root=%r comm=own request=%q", root, s);
     use();
     s = slot_send_init();
-    MPI_Gather_init(out, 6, MPI_INT, in, 6, MPI_INT, root, W, MPI_INFO_NULL, &q);
-    say(P "Gather_init inplace=false sendcount=6 sendtype=MPI_INT recvcount=%d recvtype=%s root=%r comm=MPI_COMM_WORLD "
+    MPI_Gather_init(out, 6, MPI_INT, in, 6, MPI_INT, root, own, MPI_INFO_NULL, &q);
+    say(P "Gather_init inplace=false sendcount=6 sendtype=MPI_INT recvcount=%d recvtype=%s root=%r comm=own "
         "request=%q", here ? 6 : 0, here ? "MPI_INT" : "null", root, s);
     use();
     s = slot_send_init();
-    MPI_Gatherv_init(out, counts[rank], MPI_INT, in, counts, backward, MPI_INT, root, W, MPI_INFO_NULL, &q);
+    MPI_Gatherv_init(out, counts[rank], MPI_INT, in, counts, backward, MPI_INT, root, own, MPI_INFO_NULL, &q);
     say(P "Gatherv_init inplace=false sendcount=%n sendtype=MPI_INT recvcounts=%N displs=%V recvtype=%s root=%r "
-        "comm=MPI_COMM_WORLD request=%q", counts[rank], here ? size : 0, counts, here ? size : 0, backward,
+        "comm=own request=%q", counts[rank], here ? size : 0, counts, here ? size : 0, backward,
         here ? "MPI_INT" : "null", root, s);
     use();
     s = slot_send_init();
-    MPI_Scatter_init(out, 7, MPI_INT, in, 7, MPI_INT, root, W, MPI_INFO_NULL, &q);
-    say(P "Scatter_init sendcount=%d sendtype=%s inplace=false recvcount=7 recvtype=MPI_INT root=%r comm=MPI_COMM_WORLD "
+    MPI_Scatter_init(out, 7, MPI_INT, in, 7, MPI_INT, root, own, MPI_INFO_NULL, &q);
+    say(P "Scatter_init sendcount=%d sendtype=%s inplace=false recvcount=7 recvtype=MPI_INT root=%r comm=own "
         "request=%q", here ? 7 : 0, here ? "MPI_INT" : "null", root, s);
     use();
     s = slot_send_init();
-    MPI_Scatterv_init(out, counts, backward, MPI_INT, in, counts[rank], MPI_INT, root, W, MPI_INFO_NULL, &q);
+    MPI_Scatterv_init(out, counts, backward, MPI_INT, in, counts[rank], MPI_INT, root, own, MPI_INFO_NULL, &q);
     say(P "Scatterv_init sendcounts=%N displs=%V sendtype=%s inplace=false recvcount=%n recvtype=MPI_INT root=%r "
-        "comm=MPI_COMM_WORLD request=%q", here ? size : 0, counts, here ? size : 0, backward, here ? "MPI_INT" : "null",
+        "comm=own request=%q", here ? size : 0, counts, here ? size : 0, backward, here ? "MPI_INT" : "null",
         counts[rank], root, s);
     use();
     s = slot_send_init();
-    MPI_Reduce_init(out, in, 4, MPI_INT, MPI_MAX, root, W, MPI_INFO_NULL, &q);
-    say(P "Reduce_init inplace=false count=4 type=MPI_INT op=MPI_MAX root=%r comm=MPI_COMM_WORLD request=%q", root, s);
+    MPI_Reduce_init(out, in, 4, MPI_UNSIGNED, MPI_MAX, root, own, MPI_INFO_NULL, &q);
+    say(P "Reduce_init inplace=false count=4 type=MPI_UNSIGNED op=MPI_MAX root=%r comm=own request=%q", root, s);
     use();
 }
 
@@ -107,18 +108,18 @@ static void all(void)
     MPI_Datatype types[MOST];
     int i;
     s = slot_send_init();
-    MPI_Allgather_init(out, 8, MPI_INT, in, 8, MPI_INT, W, MPI_INFO_NULL, &q);
-    say(P "Allgather_init inplace=false sendcount=8 sendtype=MPI_INT recvcount=8 recvtype=MPI_INT comm=MPI_COMM_WORLD "
+    MPI_Allgather_init(out, 8, MPI_INT, in, 8, MPI_INT, own, MPI_INFO_NULL, &q);
+    say(P "Allgather_init inplace=false sendcount=8 sendtype=MPI_INT recvcount=8 recvtype=MPI_INT comm=own "
         "request=%q", s);
     use();
     s = slot_send_init();
-    MPI_Allgatherv_init(out, counts[rank], MPI_INT, in, counts, backward, MPI_INT, W, MPI_INFO_NULL, &q);
+    MPI_Allgatherv_init(out, counts[rank], MPI_INT, in, counts, backward, MPI_INT, own, MPI_INFO_NULL, &q);
     say(P "Allgatherv_init inplace=false sendcount=%n sendtype=MPI_INT recvcounts=%N displs=%V recvtype=MPI_INT "
-        "comm=MPI_COMM_WORLD request=%q", counts[rank], size, counts, size, backward, s);
+        "comm=own request=%q", counts[rank], size, counts, size, backward, s);
     use();
     s = slot_send_init();
-    MPI_Alltoall_init(out, 3, MPI_INT, in, 3, MPI_INT, W, MPI_INFO_NULL, &q);
-    say(P "Alltoall_init inplace=false sendcount=3 sendtype=MPI_INT recvcount=3 recvtype=MPI_INT comm=MPI_COMM_WORLD "
+    MPI_Alltoall_init(out, 3, MPI_INT, in, 3, MPI_INT, own, MPI_INFO_NULL, &q);
+    say(P "Alltoall_init inplace=false sendcount=3 sendtype=MPI_INT recvcount=3 recvtype=MPI_INT comm=own "
         "request=%q", s);
     use();
     for (i = 0; i < size; i++) {
@@ -129,36 +130,36 @@ static void all(void)
     }
     strcat(names, "]");
     s = slot_send_init();
-    MPI_Alltoallv_init(out, three, apart, MPI_INT, in, three, apart, MPI_INT, W, MPI_INFO_NULL, &q);
+    MPI_Alltoallv_init(out, three, apart, MPI_INT, in, three, apart, MPI_INT, own, MPI_INFO_NULL, &q);
     say(P "Alltoallv_init inplace=false sendcounts=%N sdispls=%V sendtype=MPI_INT recvcounts=%N rdispls=%V recvtype=MPI_INT "
-        "comm=MPI_COMM_WORLD request=%q", size, three, size, apart, size, three, size, apart, s);
+        "comm=own request=%q", size, three, size, apart, size, three, size, apart, s);
     use();
     for (i = 0; i < size; i++)
         apart[i] = 20 * i + 4;
     s = slot_send_init();
-    MPI_Alltoallw_init(out, three, apart, types, in, three, apart, types, W, MPI_INFO_NULL, &q);
+    MPI_Alltoallw_init(out, three, apart, types, in, three, apart, types, own, MPI_INFO_NULL, &q);
     say(P "Alltoallw_init inplace=false sendcounts=%N sdispls=%V sendtypes=%s recvcounts=%N rdispls=%V recvtypes=%s "
-        "comm=MPI_COMM_WORLD request=%q", size, three, size, apart, names, size, three, size, apart, names, s);
+        "comm=own request=%q", size, three, size, apart, names, size, three, size, apart, names, s);
     use();
     s = slot_send_init();
-    MPI_Allreduce_init(out, in, 9, MPI_INT, MPI_SUM, W, MPI_INFO_NULL, &q);
-    say(P "Allreduce_init inplace=false count=9 type=MPI_INT op=MPI_SUM comm=MPI_COMM_WORLD request=%q", s);
+    MPI_Allreduce_init(out, in, 9, MPI_INT, MPI_SUM, own, MPI_INFO_NULL, &q);
+    say(P "Allreduce_init inplace=false count=9 type=MPI_INT op=MPI_SUM comm=own request=%q", s);
     use();
     s = slot_send_init();
-    MPI_Reduce_scatter_init(out, in, counts, MPI_INT, MPI_SUM, W, MPI_INFO_NULL, &q);
-    say(P "Reduce_scatter_init inplace=false counts=%N type=MPI_INT op=MPI_SUM comm=MPI_COMM_WORLD request=%q", size, counts, s);
+    MPI_Reduce_scatter_init(out, in, counts, MPI_INT, MPI_SUM, own, MPI_INFO_NULL, &q);
+    say(P "Reduce_scatter_init inplace=false counts=%N type=MPI_INT op=MPI_SUM comm=own request=%q", size, counts, s);
     use();
     s = slot_send_init();
-    MPI_Reduce_scatter_block_init(out, in, 2, MPI_INT, MPI_SUM, W, MPI_INFO_NULL, &q);
-    say(P "Reduce_scatter_block_init inplace=false count=2 type=MPI_INT op=MPI_SUM comm=MPI_COMM_WORLD request=%q", s);
+    MPI_Reduce_scatter_block_init(out, in, 2, MPI_INT, MPI_SUM, own, MPI_INFO_NULL, &q);
+    say(P "Reduce_scatter_block_init inplace=false count=2 type=MPI_INT op=MPI_SUM comm=own request=%q", s);
     use();
     s = slot_send_init();
-    MPI_Scan_init(out, in, 10, MPI_INT, MPI_SUM, W, MPI_INFO_NULL, &q);
-    say(P "Scan_init inplace=false count=10 type=MPI_INT op=MPI_SUM comm=MPI_COMM_WORLD request=%q", s);
+    MPI_Scan_init(out, in, 10, MPI_INT, MPI_SUM, own, MPI_INFO_NULL, &q);
+    say(P "Scan_init inplace=false count=10 type=MPI_INT op=MPI_SUM comm=own request=%q", s);
     use();
     s = slot_send_init();
-    MPI_Exscan_init(out, in, 11, MPI_INT, MPI_SUM, W, MPI_INFO_NULL, &q);
-    say(P "Exscan_init inplace=false count=11 type=MPI_INT op=MPI_SUM comm=MPI_COMM_WORLD request=%q", s);
+    MPI_Exscan_init(out, in, 11, MPI_INT, MPI_SUM, own, MPI_INFO_NULL, &q);
+    say(P "Exscan_init inplace=false count=11 type=MPI_INT op=MPI_SUM comm=own request=%q", s);
     use();
 }
 
@@ -219,8 +220,12 @@ int main(int argc, char **argv)
         backward[i] = 5 * (size - 1 - i);
     }
 
+    MPI_Comm_dup(W, &own);
+    say("MPI_Comm_dup comm=MPI_COMM_WORLD newcomm=new:own");
     rooted();
     all();
+    MPI_Comm_free(&own);
+    say("MPI_Comm_free freecomm=own");
     neighbours();
 
     MPI_Reduce(&sum, &total, 1, MPI_LONG, MPI_SUM, 0, W);

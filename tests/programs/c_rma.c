@@ -9,6 +9,9 @@ static int out[N], in[N], in2[N];
 static long sum;
 static volatile int three = 3; /* unknown to the compiler: one call site */
 static MPI_Datatype pair;
+/* Requests that are never started: the others' numbers are those of no window. */
+static MPI_Request idle[3];
+static int idle_slots[3];
 
 static void take(const int *v)
 {
@@ -30,26 +33,30 @@ static void fences(void)
     static int memory[N];
     MPI_Comm reverse;
     MPI_Group group;
-    MPI_Info info;
+    MPI_Info kept, info;
     MPI_Win win;
     int me = size - 1 - rank, next = (me + 1) % size, before = (me + size - 1) % size, n;
     char name[MPI_MAX_OBJECT_NAME];
     MPI_Comm_split(W, 0, size - rank, &reverse);
     say("MPI_Comm_split comm=MPI_COMM_WORLD color=0 key=%d newcomm=new:reverse", size - rank);
     fill(memory, rank);
-    MPI_Info_create(&info);
+    MPI_Info_create(&kept);
     say("MPI_Info_create newinfo=0");
+    MPI_Info_create(&info);
+    say("MPI_Info_create newinfo=1");
     MPI_Info_set(info, "no_locks", "yes");
-    say("MPI_Info_set info=0 key=no_locks value=yes");
+    say("MPI_Info_set info=1 key=no_locks value=yes");
     MPI_Win_create(memory, sizeof memory, sizeof(int), info, reverse, &win);
-    say("MPI_Win_create size=%d dispunit=4 info=0 comm=reverse newwin=new:win", (int)sizeof memory);
+    say("MPI_Win_create size=%d dispunit=4 info=1 comm=reverse newwin=new:win", (int)sizeof memory);
     MPI_Win_set_info(win, info);
-    say("MPI_Win_set_info win=win info=0");
+    say("MPI_Win_set_info win=win info=1");
     MPI_Info_free(&info);
-    say("MPI_Info_free freeinfo=0");
+    say("MPI_Info_free freeinfo=1");
     MPI_Win_get_info(win, &info);
-    say("MPI_Win_get_info win=win newinfo=0");
+    say("MPI_Win_get_info win=win newinfo=1");
     MPI_Info_free(&info);
+    say("MPI_Info_free freeinfo=1");
+    MPI_Info_free(&kept);
     say("MPI_Info_free freeinfo=0");
     MPI_Win_set_name(win, "the window");
     say("MPI_Win_set_name win=win name=%s", "the window");
@@ -186,10 +193,10 @@ static void locks(void)
 
     MPI_Win_lock_all(MPI_MODE_NOCHECK, win);
     say("MPI_Win_lock_all assert=MPI_MODE_NOCHECK win=locked");
-    MPI_Fetch_and_op(&one, &got, MPI_INT, 0, 30, MPI_SUM, win);
-    say("MPI_Fetch_and_op type=MPI_INT target=0 targetdisp=30 op=MPI_SUM win=locked");
-    MPI_Win_flush(0, win);
-    say("MPI_Win_flush target=0 win=locked");
+    MPI_Fetch_and_op(&one, &got, MPI_INT, size - 1, 30, MPI_SUM, win);
+    say("MPI_Fetch_and_op type=MPI_INT target=%r targetdisp=30 op=MPI_SUM win=locked", size - 1);
+    MPI_Win_flush(size - 1, win);
+    say("MPI_Win_flush target=%r win=locked", size - 1);
     MPI_Compare_and_swap(&one, &zero, &got, MPI_INT, right, 31, win);
     say("MPI_Compare_and_swap type=MPI_INT target=%r targetdisp=31 win=locked", right);
     MPI_Win_flush_local(right, win);
@@ -213,24 +220,24 @@ static void locks(void)
     s[0] = slot_send();
     say("MPI_Rput origincount=4 origintype=MPI_INT target=%r targetdisp=40 targetcount=2 targettype=pair win=locked request=%q",
         right, s[0]);
-    MPI_Rget(in + 20, 1, pair, left, 50, 2, MPI_INT, win, &q[1]);
+    MPI_Rget(in + 20, 2, pair, left, 50, 4, MPI_INT, win, &q[1]);
     s[1] = slot_send();
-    say("MPI_Rget origincount=1 origintype=pair target=%r targetdisp=50 targetcount=2 targettype=MPI_INT win=locked request=%q",
+    say("MPI_Rget origincount=2 origintype=pair target=%r targetdisp=50 targetcount=4 targettype=MPI_INT win=locked request=%q",
         left, s[1]);
     MPI_Raccumulate(out, 3, MPI_INT, 1, 55, 3, MPI_INT, MPI_MAX, win, &q[2]);
     s[2] = slot_send();
     say("MPI_Raccumulate origincount=3 origintype=MPI_INT target=1 targetdisp=55 targetcount=3 targettype=MPI_INT op=MPI_MAX "
         "win=locked request=%q", s[2]);
-    MPI_Rget_accumulate(out, 2, MPI_INT, in2 + 30, 1, pair, 0, 60, 2, MPI_INT, MPI_NO_OP, win, &q[3]);
+    MPI_Rget_accumulate(out, 4, MPI_INT, in2 + 30, 2, pair, 0, 60, 4, MPI_INT, MPI_NO_OP, win, &q[3]);
     s[3] = slot_send();
-    say("MPI_Rget_accumulate origincount=0 origintype=null resultcount=1 resulttype=pair target=0 targetdisp=60 targetcount=2 "
+    say("MPI_Rget_accumulate origincount=0 origintype=null resultcount=2 resulttype=pair target=0 targetdisp=60 targetcount=4 "
         "targettype=MPI_INT op=MPI_NO_OP win=locked request=%q", s[3]);
     MPI_Waitall(4, q, st);
     say("MPI_Waitall n=4 requests=%Q completed=%C", 4, s, 4, all_positions, s, st);
-    MPI_Rget_accumulate(out, 2, MPI_INT, in2 + 32, 1, pair, 1, 62, 2, MPI_INT, MPI_MAX, win, &q[0]);
+    MPI_Rget_accumulate(out, 4, MPI_INT, in2 + 34, 2, pair, 1, 58, 4, MPI_INT, MPI_MAX, win, &q[0]);
     s[0] = slot_send();
-    say("MPI_Rget_accumulate origincount=2 origintype=MPI_INT resultcount=1 resulttype=pair target=1 targetdisp=62 "
-        "targetcount=2 targettype=MPI_INT op=MPI_MAX win=locked request=%q", s[0]);
+    say("MPI_Rget_accumulate origincount=4 origintype=MPI_INT resultcount=2 resulttype=pair target=1 targetdisp=58 "
+        "targetcount=4 targettype=MPI_INT op=MPI_MAX win=locked request=%q", s[0]);
     MPI_Wait(&q[0], MPI_STATUS_IGNORE);
     say("MPI_Wait requests=%Q completed=%C", 1, s, 1, all_positions, s, st);
     MPI_Win_unlock_all(win);
@@ -313,6 +320,7 @@ static void dynamic(void)
 int main(int argc, char **argv)
 {
     long total = 0;
+    int i;
     MPI_Init(&argc, &argv);
     say("MPI_Init");
     MPI_Comm_rank(W, &rank);
@@ -328,12 +336,22 @@ int main(int argc, char **argv)
     MPI_Type_commit(&pair);
     say("MPI_Type_commit committype=pair");
 
+    for (i = 0; i < 3; i++) {
+        MPI_Send_init(out, 1, MPI_INT, 0, i, MPI_COMM_SELF, &idle[i]);
+        idle_slots[i] = slot_send_init();
+        say("MPI_Send_init count=1 type=MPI_INT dest=0 tag=%d comm=MPI_COMM_SELF request=%q", i, idle_slots[i]);
+    }
     fences();
     epochs();
     locks();
-    shared();
+    /* Last, when its window and its communicator are not the same number. */
     dynamic();
+    shared();
 
+    for (i = 0; i < 3; i++) {
+        MPI_Request_free(&idle[i]);
+        say("MPI_Request_free request=%q", slot_free(idle_slots[i]));
+    }
     MPI_Type_free(&pair);
     say("MPI_Type_free freetype=pair");
     MPI_Reduce(&sum, &total, 1, MPI_LONG, MPI_SUM, 0, W);

@@ -14,29 +14,38 @@ static void note(MPI_Session *session, int *code, ...)
 static void session(void)
 {
     MPI_Session session;
-    MPI_Errhandler handler, found;
-    MPI_Info info;
+    MPI_Errhandler spare, handler, found;
+    MPI_Info kept, info;
     MPI_Group all, mine;
     MPI_Comm comm, other;
     char name[MPI_MAX_PSET_NAME_LEN];
     int n, length = MPI_MAX_PSET_NAME_LEN, color, one = 1, total = 0;
     MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session);
     say("MPI_Session_init info=null errhandler=MPI_ERRORS_RETURN newsession=0");
-    MPI_Session_create_errhandler(note, &handler);
+    /* The first of each kind, so that the others' numbers are not the session's. */
+    MPI_Session_create_errhandler(note, &spare);
     say("MPI_Session_create_errhandler newerrhandler=0");
+    MPI_Info_create(&kept);
+    say("MPI_Info_create newinfo=0");
+    MPI_Session_create_errhandler(note, &handler);
+    say("MPI_Session_create_errhandler newerrhandler=1");
     MPI_Session_set_errhandler(session, handler);
-    say("MPI_Session_set_errhandler session=0 errhandler=0");
+    say("MPI_Session_set_errhandler session=0 errhandler=1");
     MPI_Session_call_errhandler(session, MPI_ERR_OTHER);
     say("MPI_Session_call_errhandler session=0 errorcode=MPI_ERR_OTHER");
     MPI_Session_get_errhandler(session, &found);
-    say("MPI_Session_get_errhandler session=0 newerrhandler=0");
+    say("MPI_Session_get_errhandler session=0 newerrhandler=1");
     MPI_Errhandler_free(&found);
-    say("MPI_Errhandler_free freeerrhandler=0");
+    say("MPI_Errhandler_free freeerrhandler=1");
     MPI_Errhandler_free(&handler);
+    say("MPI_Errhandler_free freeerrhandler=1");
+    MPI_Errhandler_free(&spare);
     say("MPI_Errhandler_free freeerrhandler=0");
     MPI_Session_get_info(session, &info);
-    say("MPI_Session_get_info session=0 newinfo=0");
+    say("MPI_Session_get_info session=0 newinfo=1");
     MPI_Info_free(&info);
+    say("MPI_Info_free freeinfo=1");
+    MPI_Info_free(&kept);
     say("MPI_Info_free freeinfo=0");
     MPI_Session_get_num_psets(session, MPI_INFO_NULL, &n);
     say("MPI_Session_get_num_psets session=0 info=null n=%d", n);

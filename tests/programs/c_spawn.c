@@ -20,7 +20,7 @@ static void spawn(char *self)
     MPI_Comm children;
     char names[9000];
     char *commands[2] = {self, self};
-    int counts[2] = {1, 1}, one = 1, all = 0, root = size - 1, here = rank == root;
+    int counts[2] = {2, 1}, one = 1, all = 0, root = size - 1, here = rank == root;
     MPI_Info infos[2] = {MPI_INFO_NULL, MPI_INFO_NULL};
     MPI_Comm_spawn(self, MPI_ARGV_NULL, 2, MPI_INFO_NULL, root, W, &children, MPI_ERRCODES_IGNORE);
     say("MPI_Comm_spawn command=%s maxprocs=%d info=null root=%r comm=MPI_COMM_WORLD newcomm=new:children",

@@ -36,7 +36,7 @@ for program; do
             fi
             # Each line an object of this rank, in order, from MPI_Init to MPI_Finalize.
             awk -v rank="$((rank - 1))" '
-                index($0, "{\"rank\":" rank ",\"i\":" NR - 1 ",\"call\":\"MPI_") != 1 || $0 !~ /}$/ { bad = 1; exit }
+                index($0, "{\"rank\":" rank ",\"i\":" NR - 1 ",\"call\":\"MPI") != 1 || $0 !~ /}$/ { bad = 1; exit }
                 NR == 1 && $0 !~ /"MPI_Init(_thread)?"/ { bad = 1; exit }
                 { last = $0 }
                 END { exit bad || last !~ /"MPI_Finalize"}$/ }' "$file" || complain "$name: $file is not a list of calls"

@@ -204,6 +204,16 @@ const FIXED: [&str; 14] = [
     "status",
 ];
 
+/// Whether two slots hold the same word in every call there can be. An error code is recorded as its class, for the code
+/// itself is the library's own number: where a function takes one and gives the other, the two words are one.
+fn say_the_same(line: &Line, pair: &[usize]) -> bool {
+    let role = |i: usize| parts(&line.params[i]).1;
+    let (code, class) = (["error", "outerror"], ["errorclass", "outerrorclass"]);
+    [(pair[0], pair[1]), (pair[1], pair[0])]
+        .iter()
+        .any(|&(a, b)| code.contains(&role(a)) && class.contains(&role(b)))
+}
+
 /// The wrong rows made of one, each with its description. A group of rows is noticed if one of them is: which of the
 /// other meanings shows depends on the values.
 fn mutants(line: &Line, row: &Row) -> Vec<(String, Vec<Line>)> {
@@ -228,7 +238,7 @@ fn mutants(line: &Line, row: &Row) -> Vec<(String, Vec<Line>)> {
             found.push((format!("{name} misnamed"), vec![wrong]));
         }
     }
-    for pair in made.windows(2) {
+    for pair in made.windows(2).filter(|pair| !say_the_same(line, pair)) {
         let mut wrong = line.clone();
         // The names stay where they are: only the meanings change places. Lengths refer to names.
         let ((a, ra, la), (b, rb, lb)) = (parts(&line.params[pair[0]]), parts(&line.params[pair[1]]));
@@ -278,7 +288,9 @@ fn corrupting_a_row_of_the_call_table_is_noticed() {
             };
             let other_role = variants.len() > 1;
             let tables: Vec<_> = variants.into_iter().map(corrupt).collect();
-            let known = UNNOTICED.iter().any(|(name, change, _)| *name == line.name && *change == what);
+            // With large counts it is the same function.
+            let name = line.name.trim_end_matches("_c");
+            let known = UNNOTICED.iter().any(|(row, change, _)| *row == name && *change == what);
             let found = tables.iter().any(noticed);
             if !found && other_role && !tables.iter().any(|t| witnesses.iter().any(|e| e.shows(t, row.id))) {
                 *tried.entry("looks the same").or_insert(0) += 1;
