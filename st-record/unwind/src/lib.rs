@@ -46,6 +46,7 @@
 compile_error!("st-unwind knows the registers and loader of x86-64 Linux only");
 
 mod cfi;
+mod exits;
 mod memo;
 mod modules;
 mod rules;

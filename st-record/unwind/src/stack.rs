@@ -54,6 +54,12 @@ pub(crate) struct Window {
 }
 
 impl Window {
+    /// Whether a word lies at this offset from the window's beginning.
+    #[inline(always)]
+    pub(crate) fn holds(&self, offset: u64) -> bool {
+        offset <= self.span
+    }
+
     /// The word in a slot, if the slot is aligned and in the window.
     #[inline(always)]
     pub(crate) fn read(&self, slot: u64) -> Option<u64> {

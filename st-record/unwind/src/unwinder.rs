@@ -1,6 +1,7 @@
 //! The unwinder of one thread.
 
 use crate::cfi::FrameInfo;
+use crate::exits::Exits;
 use crate::memo::Memo;
 use crate::modules::{ModuleMap, generation};
 use crate::rules::{Cfa, Cursor, Rule, RuleCache, Trail, Unnoted};
@@ -59,7 +60,7 @@ pub struct StartFrame {
 impl Cursor {
     /// The cursor as a starting frame.
     #[inline(always)]
-    fn start_at(&self, return_address: u64) -> StartFrame {
+    pub(crate) fn start_at(&self, return_address: u64) -> StartFrame {
         let (stack_pointer, frame_pointer) = (self.stack_pointer, self.frame_pointer);
         StartFrame { return_address, stack_pointer, frame_pointer }
     }
@@ -88,6 +89,7 @@ pub struct Unwinder {
     stacks: Stacks,
     memo: Memo,
     rules: RuleCache,
+    exits: Exits,
     modules: ModuleMap,
     frame_info: FrameInfo,
     /// Sites by return addresses, innermost first.
@@ -115,6 +117,7 @@ impl Unwinder {
             stacks: Stacks::of_this_thread(),
             memo: Memo::new(),
             rules: RuleCache::new(),
+            exits: Exits::new(),
             modules,
             frame_info: FrameInfo::default(),
             by_addresses: HashMap::default(),
@@ -152,7 +155,8 @@ impl Unwinder {
     #[inline]
     pub unsafe fn call_site(&mut self, registers: Registers) -> SiteId {
         if let Some(window) = self.stacks.own_window(registers.rsp)
-            && let Some(start) = self.leave_own_module(registers, &window)
+            && let Some(start) =
+                self.exits.start(&registers, &window).or_else(|| self.leave_own_module(registers, &window))
         {
             // SAFETY: callers of a running function are running, and this one is on the thread's own stack.
             return match unsafe { self.memo.lookup(&start) } {
@@ -192,14 +196,19 @@ impl Unwinder {
     }
 
     /// Steps out of our own module by known rules of the simple forms.
-    #[inline(always)]
-    fn leave_own_module(&self, registers: Registers, window: &Window) -> Option<StartFrame> {
+    fn leave_own_module(&mut self, registers: Registers, window: &Window) -> Option<StartFrame> {
         let mut cursor = Cursor::new(registers.rip, registers.rsp, registers.rbp);
-        for _ in 0..OWN_LIMIT {
-            let return_address = cursor.step(self.rules.get(cursor.lookup)?, window, &mut Unnoted)?;
+        let mut before: Option<(Rule, u64)> = None;
+        for i in 0..OWN_LIMIT {
+            let rule = self.rules.get(cursor.lookup)?;
+            let return_address = cursor.step(rule, window, &mut Unnoted)?;
             if !self.is_own(return_address) {
+                if i <= 1 {
+                    self.exits.learn(&registers, before, rule);
+                }
                 return Some(cursor.start_at(return_address));
             }
+            before = Some((rule, return_address));
         }
         None
     }
@@ -352,6 +361,7 @@ impl Unwinder {
         }
         if now.closed != self.modules.generation.closed {
             self.rules.clear();
+            self.exits = Exits::new();
             self.memo.clear();
             self.by_addresses.clear();
             self.stale = true;
