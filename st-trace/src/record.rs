@@ -69,6 +69,8 @@ pub struct RankRecorder {
     infos: Vec<SymInfo>,
     by_symbol: HashMap<Symbol, Sym, FixedState>,
     threads: Vec<SequenceRecorder>,
+    /// The last event had the words of its symbol's one before.
+    repeated: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -132,6 +134,7 @@ impl RankRecorder {
             infos: Vec::new(),
             by_symbol: HashMap::default(),
             threads: Vec::new(),
+            repeated: false,
         }
     }
 
@@ -213,13 +216,15 @@ impl RankRecorder {
     ///
     /// Words beyond the row's slots are ignored, missing ones read as 0: the recorder never stops for them.
     pub fn record(&mut self, thread: usize, sym: Sym, words: &[i64], enter: i64, exit: i64) -> Option<Chunk> {
+        self.repeated = false;
         let info = self.infos.get(sym as usize)?;
         let t = self.threads.get_mut(thread)?;
         if t.known.len() <= sym as usize {
             t.known.extend(self.infos[t.known.len()..=sym as usize].iter().map(Known::new));
         }
         let known = &mut t.known[sym as usize];
-        if known.events == 0 || !equal(&known.words, words) {
+        self.repeated = known.events != 0 && equal(&known.words, words);
+        if !self.repeated {
             known.change(info.slots, words, |object, i| match object {
                 Object::Comm => lane_word(&self.comms, i),
                 Object::Group => lane_word(&self.groups, i),
@@ -234,6 +239,20 @@ impl RankRecorder {
         known.digests.enter(&mut t.lanes);
         t.folder.push(sym);
         t.time(sym, enter, exit, self.options.sketches)
+    }
+
+    /// Whether the event recorded last has the words of the one of its symbol before it on its thread.
+    #[must_use]
+    #[inline]
+    pub fn repeated(&self) -> bool {
+        self.repeated
+    }
+
+    /// Words of the last event of a symbol on a thread, if there was one.
+    #[must_use]
+    pub fn last_words(&self, thread: usize, sym: Sym) -> Option<&[i64]> {
+        let known = self.threads.get(thread)?.known.get(usize::try_from(sym).ok()?)?;
+        (known.events > 0).then_some(&known.words)
     }
 
     /// The open chunks of exact times, by thread: call before [`RankRecorder::finish`], and to bound what a crash can lose.

@@ -84,7 +84,7 @@ impl Journal {
         let written = (definitions.len() <= room.len()).then(|| {
             let (first, rest) = room.split_at_mut(definitions.len());
             first.copy_from_slice(&definitions);
-            self.log.call(rest, thread, *sym, words, *times)
+            self.log.call(rest, r, thread, *sym, words, *times)
         });
         match written.flatten() {
             Some(n) => self.length += definitions.len() + n,

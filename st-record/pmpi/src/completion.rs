@@ -90,20 +90,26 @@ impl Scribe<'_> {
             return;
         }
         let n = t.completed.len();
-        t.words.reserve(4 * (n + 1));
-        for list in 0..4 {
-            t.words.push(i64::try_from(n).unwrap_or(0));
-            // They are few: pushing is cheaper than setting up a bulk copy.
-            for c in &t.completed {
-                t.words.push(c[list]);
-            }
+        let at = t.words.len();
+        // One for each list, and the number of elements before each.
+        t.words.resize(at + 4 * (n + 1), i64::try_from(n).unwrap_or(0));
+        let (first, rest) = t.words[at..].split_at_mut(n + 1);
+        let (second, rest) = rest.split_at_mut(n + 1);
+        let (third, fourth) = rest.split_at_mut(n + 1);
+        let places =
+            first[1..].iter_mut().zip(&mut second[1..]).zip(third[1..].iter_mut().zip(&mut fourth[1..]));
+        for (c, ((a, b), (d, e))) in t.completed.iter().zip(places) {
+            [*a, *b, *d, *e] = *c;
         }
         t.completed.clear();
     }
 
     /// Writes what a failed call left unwritten.
+    #[inline]
     pub(crate) fn settle(&mut self) {
-        self.completed_none();
+        if self.own().owes_lists {
+            self.completed_none();
+        }
     }
 
     /// Notes the completion of the request at a position.

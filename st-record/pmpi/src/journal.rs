@@ -158,7 +158,7 @@ impl Journal {
         (self.end, (needed + needed / 4).next_multiple_of(16 * PAGE))
     }
 
-    /// Writes a call; `false` if the log is full.
+    /// Writes the call that was recorded last; `false` if the log is full.
     #[inline]
     pub(crate) fn call(
         &mut self,
@@ -172,7 +172,7 @@ impl Journal {
             return false;
         }
         let Some(region) = &mut self.region else { return false };
-        match self.log.call(region.rest(self.from + self.length), thread, sym, words, times) {
+        match self.log.call(region.rest(self.from + self.length), recorder, thread, sym, words, times) {
             Some(n) => {
                 self.grow(n);
                 true
@@ -219,7 +219,7 @@ impl Journal {
     #[inline]
     pub(crate) fn mark(&mut self, recorder: &RankRecorder, thread: usize, call: CallId, site: u32) -> Mark {
         // Without room the next call makes a snapshot; until then nobody can say where this call is.
-        let known = self.log.knows(recorder) || self.define(recorder);
+        let known = self.log.knows_site(call, site) || self.log.knows(recorder) || self.define(recorder);
         let slot = (thread < SLOTTED && known).then(|| self.head.number(SLOTS + thread * SLOT));
         Mark { slot, value: journal::inside(call, site) }
     }

@@ -216,7 +216,9 @@ impl State {
         if event.repeat != Repeat::Never && self.grow(thread, sym, &event) {
             return;
         }
-        self.flush(thread);
+        if self.threads[thread].series.is_open() {
+            self.flush(thread);
+        }
         let t = &self.threads[thread];
         if let Some(chunk) = self.recorder.record(t.index, sym, &t.words, event.enter, event.exit) {
             self.write(u32::try_from(t.index).unwrap_or(u32::MAX), chunk);
@@ -271,7 +273,6 @@ impl State {
     }
 
     /// Ends the thread's series, if there is one.
-    #[inline]
     pub(crate) fn flush(&mut self, thread: usize) {
         if self.threads[thread].series.is_open() {
             let mut series = std::mem::take(&mut self.threads[thread].series);

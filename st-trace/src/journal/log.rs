@@ -2,7 +2,7 @@
 //!
 //! An entry begins with a number: below [`CALL`] a definition, from there on a call of symbol number minus [`CALL`].
 
-use crate::calls::{CallId, CallTable, Slot};
+use crate::calls::{CallId, CallTable, FIRST_UNKNOWN, Slot};
 use crate::objects::Registered;
 use crate::project::LONGEST_LIST;
 use crate::record::{Extent, RankRecorder};
@@ -44,8 +44,10 @@ pub(super) const WIN: u64 = 13;
 pub(super) const FILE: u64 = 14;
 /// A text.
 pub(super) const TEXT: u64 = 15;
+/// A call with the words of its symbol's last one on the thread, and times that fit 32 bits.
+pub(super) const AGAIN: u64 = 16;
 /// Calls.
-pub(super) const CALL: u64 = 16;
+pub(super) const CALL: u64 = 17;
 
 /// Writes the log of a region.
 #[derive(Debug, Default)]
@@ -59,6 +61,8 @@ pub struct LogWriter {
 
 /// Bytes of a varint at most.
 const LONGEST: usize = 10;
+/// Bytes of an entry [`AGAIN`]: the tag, and three numbers of 32 bits, little-endian.
+const AGAIN_BYTES: usize = 13;
 
 impl LogWriter {
     /// A log that follows a snapshot of the recorder.
@@ -79,6 +83,13 @@ impl LogWriter {
     #[inline]
     pub fn knows(&self, recorder: &RankRecorder) -> bool {
         self.stamp == recorder.stamp()
+    }
+
+    /// Whether a call of this function from this site could be read.
+    #[must_use]
+    #[inline]
+    pub fn knows_site(&self, call: CallId, site: u32) -> bool {
+        usize::try_from(site).is_ok_and(|s| s < self.known.sites) && call.0 < FIRST_UNKNOWN
     }
 
     /// Entries for everything that the recorder's tables hold beyond what the log and its snapshot do.
@@ -125,21 +136,48 @@ impl LogWriter {
         (self.known, self.stamp) = (to, r.stamp());
     }
 
-    /// Writes a call at the beginning of `room`; returns its number of bytes, `None` if there may be too little room.
+    /// Writes the call that the recorder has just recorded at the beginning of `room`; returns its number of bytes, `None`
+    /// if there may be too little room.
     #[inline]
     pub fn call(
         &mut self,
         room: &mut [u8],
+        recorder: &RankRecorder,
         thread: usize,
         sym: Sym,
         words: &[i64],
         times: (i64, i64),
     ) -> Option<usize> {
-        let n = self.entry(room, thread, None, sym, words, times)?;
+        let n = match self.again(room, recorder, thread, sym, times) {
+            Some(n) => n,
+            None => self.entry(room, thread, None, sym, words, times)?,
+        };
         if let Some(last) = self.exits.get_mut(thread) {
             *last = times.1;
         }
         Some(n)
+    }
+
+    /// Most calls repeat their symbol's last words a moment later: two stores.
+    #[inline]
+    fn again(
+        &self,
+        room: &mut [u8],
+        recorder: &RankRecorder,
+        thread: usize,
+        sym: Sym,
+        (enter, exit): (i64, i64),
+    ) -> Option<usize> {
+        if self.thread != thread || !recorder.repeated() {
+            return None;
+        }
+        let gap = u32::try_from(enter.wrapping_sub(*self.exits.get(thread)?)).ok()?;
+        let duration = u32::try_from(exit.wrapping_sub(enter)).ok()?;
+        let entry =
+            u128::from(AGAIN) | u128::from(sym) << 8 | u128::from(gap) << 40 | u128::from(duration) << 72;
+        // The rest of the 16 bytes is where the next entry goes.
+        *room.first_chunk_mut()? = entry.to_le_bytes();
+        Some(AGAIN_BYTES)
     }
 
     /// Writes a call that may become a series: its slot says how many calls it stands for, and when the last one ended. It
@@ -213,6 +251,19 @@ pub(super) struct Logged {
     pub(super) gap: i64,
     pub(super) duration: i64,
     pub(super) words: Vec<i64>,
+}
+
+/// Reads a call with the words of the thread's last one of its symbol, after its tag.
+pub(super) fn get_again(src: &mut &[u8], r: &RankRecorder, thread: usize) -> Result<Logged, DecodeError> {
+    let (entry, rest) = src.split_first_chunk::<{ AGAIN_BYTES - 1 }>().ok_or(DecodeError::End)?;
+    *src = rest;
+    let mut bytes = [0; 16];
+    bytes[..entry.len()].copy_from_slice(entry);
+    let entry = u128::from_le_bytes(bytes);
+    let number = |at: u32| u32::try_from(entry >> at & u128::from(u32::MAX)).unwrap_or(0);
+    let sym = number(0);
+    let words = r.last_words(thread, sym).ok_or(DecodeError::Invalid("a first call that is a repetition"))?;
+    Ok(Logged { sym, gap: number(32).into(), duration: number(64).into(), words: words.to_vec() })
 }
 
 /// Reads a call after its first number.
