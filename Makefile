@@ -42,6 +42,7 @@ test: ## everything that must hold, end to end under every MPI found
 	tools/bootstrap test
 	tools/mpi4py
 	$(MAKE) fmt tree licences deny clippy clippy-mpi doc unit man-check fuzz build unit-mpi e2e
+	tools/conformance
 	tools/test-programs lammps
 
 fmt:
@@ -86,7 +87,7 @@ unit-mpi:
 e2e:
 	$(CARGO) test --locked -p st-tests
 
-test-programs: ## record, merge and replay large programs: LAMMPS, Quantum ESPRESSO, MUMPS, NetPIPE, HDF5
+test-programs: ## record, merge and replay large programs: LAMMPS, Quantum ESPRESSO, MUMPS, NAS, HDF5, NetPIPE, HPCC, ScaLAPACK
 	tools/bootstrap programs
 	$(MAKE) build
 	tools/test-programs
