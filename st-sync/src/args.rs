@@ -80,7 +80,7 @@ pub enum Barrier {
     Init,
     /// `MPI_Finalize`, whose end the recorder does not see
     Finalize,
-    /// Making and freeing communicators, windows and files
+    /// Making communicators, windows and files
     Creation,
     /// No call
     None,

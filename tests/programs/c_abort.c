@@ -1,5 +1,6 @@
 /* MPI_Abort (row 6): rank 0 ends the job with status 3; its list is the only one, and has no MPI_Finalize. */
 #include "oracle.h"
+#include <unistd.h>
 
 int main(int argc, char **argv)
 {
@@ -17,6 +18,7 @@ int main(int argc, char **argv)
         oracle_write();
         printf("c_abort: ok 3\n");
         fflush(stdout);
+        usleep(200000); /* MPICH's launcher loses what it has not read when a job is aborted */
         MPI_Abort(MPI_COMM_WORLD, 3);
     }
     MPI_Recv(&n, 1, MPI_INT, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* never comes */

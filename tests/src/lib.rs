@@ -10,6 +10,7 @@ pub mod place;
 pub mod process;
 pub mod recordings;
 pub mod render;
+pub mod said;
 
 /// What went wrong, for people.
 pub type Failure = String;

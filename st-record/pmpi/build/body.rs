@@ -73,17 +73,17 @@ impl Hooks {
             "MPI_Init" | "MPI_Init_thread" => Self {
                 first: quote!(crate::life::before_init();),
                 prepared: quote!(call.always();),
-                returned: quote!(crate::life::after_init(#class);),
+                returned: quote!(call.set_right(crate::life::after_init(#class));),
             },
             "MPI_Session_init" => Self {
                 first: quote!(crate::life::before_init();),
                 prepared: quote!(call.always();),
                 returned: quote! {
-                    crate::life::after_session(#class, || {
+                    call.set_right(crate::life::after_session(#class, || {
                         let mut group = MPI_Group::from_raw(crate::ffi::constants::st_MPI_GROUP_NULL);
                         real::MPI_Group_from_session_pset(*a2, c"mpi://WORLD".as_ptr(), &mut group);
                         group.raw()
-                    });
+                    }));
                 },
             },
             // Everything is written before the real call: `MPI_Abort` does not return, and once a rank has left

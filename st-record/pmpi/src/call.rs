@@ -120,6 +120,11 @@ impl Call {
         self.event.always = true;
     }
 
+    /// The clock was set right by this much, ns, since the call has returned.
+    pub(crate) fn set_right(&mut self, by: i64) {
+        self.event.exit = (self.event.exit + by).max(self.event.enter);
+    }
+
     /// A call whose end is not waited for: it ends as it begins.
     pub(crate) fn last(&mut self) {
         if let Some(c) = self.clock {

@@ -3,8 +3,8 @@
 //! `MPI_Wtime` counts from a moment of its own: a rank's is set to go on from `CLOCK_MONOTONIC` in `MPI_Init`.
 //!
 //! The counter's rate is measured against `CLOCK_MONOTONIC` all the time: first over a moment in `MPI_Init`, then
-//! again at growing intervals, each time over the whole run so far. A correction never jumps: the clock keeps its
-//! reading and runs a little faster or slower for the next interval.
+//! again at growing intervals, each time over the whole run so far. A correction never jumps, except at the end of
+//! `MPI_Init`: the clock keeps its reading and runs a little faster or slower for the next interval.
 
 use std::time::Duration;
 
@@ -133,11 +133,28 @@ impl Clock {
         }
     }
 
-    /// `MPI_Init` has returned.
-    pub(crate) fn initialised(&mut self) {
-        if self.reader.source == Source::Early {
-            self.reader.offset = wtime() - monotonic();
-            self.reader.source = Source::Wtime;
+    /// `MPI_Init` has returned. Says by how much readings jump now, ns: one that was taken just before would show so
+    /// much more.
+    ///
+    /// `MPI_Init` takes long, and the counter's rate has been measured for a moment only: by now the clock may be wrong
+    /// by more than a message takes. It is set right while the rank has no other times that this could turn around.
+    pub(crate) fn initialised(&mut self) -> i64 {
+        match self.reader.source {
+            Source::Early => {
+                self.reader.offset = wtime() - monotonic();
+                self.reader.source = Source::Wtime;
+                0
+            }
+            Source::Counter if self.interval == SHORTEST => {
+                let (t, truth) = self.reader.pair();
+                let shown = self.reader.at(t);
+                self.reader.rate = rate(t - self.first.0, truth - self.first.1).unwrap_or(self.reader.rate);
+                (self.reader.ticks, self.reader.ns) = (t, truth);
+                self.interval *= 2;
+                self.due = truth + self.interval;
+                truth - shown
+            }
+            Source::Counter | Source::Monotonic | Source::Wtime => 0,
         }
     }
 
@@ -215,5 +232,19 @@ mod tests {
         // Both clocks are read one after the other; the machine may switch to another process in between.
         let error = (0..10).map(|_| (c.now() - monotonic()).abs()).min().unwrap();
         assert!(error < 20_000, "{error} ns");
+    }
+
+    #[test]
+    fn a_wrong_rate_is_forgotten_when_mpi_is_initialised() {
+        let mut c = Clock::start("tsc");
+        // As if the process had lost its processor while the rate was measured: ten times too fast.
+        c.reader.rate *= 10;
+        let end = monotonic() + 20_000_000;
+        while monotonic() < end {}
+        let jump = c.initialised();
+        assert!(jump < -100_000_000, "{jump} ns");
+        let error = (0..10).map(|_| (c.now() - monotonic()).abs()).min().unwrap();
+        assert!(error < 20_000, "{error} ns");
+        assert_eq!(c.initialised(), 0);
     }
 }

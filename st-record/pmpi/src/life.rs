@@ -51,25 +51,29 @@ extern "C" fn in_child() {
     RECORDING.store(false, Ordering::Relaxed);
 }
 
-/// Called when `MPI_Init` has returned: learns the world and opens the output.
-pub(crate) fn after_init(result: i64) {
+/// Called when `MPI_Init` has returned: learns the world and opens the output. Says by how much the clock has been set
+/// right, ns.
+pub(crate) fn after_init(result: i64) -> i64 {
     if result != 0 {
         RECORDING.store(false, Ordering::Relaxed);
-        return;
+        return 0;
     }
     // Whatever becomes of this rank's recording: the others make communicators with it, and compare their clocks.
     let split = catch_unwind(crate::sync::split);
+    let set_right = initialised();
     let clock = reader();
     begun(begin);
     if split.is_ok() {
         compare(clock, crate::sync::compare);
     }
+    set_right
 }
 
 /// Called when `MPI_Session_init` has returned: as [`after_init`], but the world is what the launcher says; `group` asks
 /// the session for the group of all. Such a recording ends with the process: other sessions may follow the last one.
 #[cfg(sessions)]
-pub(crate) fn after_session(result: i64, group: impl FnOnce() -> u64) {
+pub(crate) fn after_session(result: i64, group: impl FnOnce() -> u64) -> i64 {
+    let set_right = if result == 0 { initialised() } else { 0 };
     begun(|state| {
         if result != 0 || state.output.is_some() {
             return Ok(true);
@@ -82,6 +86,7 @@ pub(crate) fn after_session(result: i64, group: impl FnOnce() -> u64) {
         open(state, rank, size)?;
         Ok(true)
     });
+    set_right
 }
 
 fn begun(begin: impl FnOnce(&mut State) -> Result<bool, String>) {
@@ -160,12 +165,14 @@ pub(crate) fn pcontrol(level: c_int) {
     }
 }
 
+/// MPI is initialised: sets the clock right; says by how much, ns.
+fn initialised() -> i64 {
+    STATE.lock(is_owner()).as_deref_mut().map_or(0, |state| state.clock.initialised())
+}
+
 /// This rank's clock.
 fn reader() -> Option<crate::clock::Reader> {
-    STATE.lock(is_owner()).as_deref_mut().map(|state| {
-        state.clock.initialised();
-        state.clock.reader()
-    })
+    STATE.lock(is_owner()).as_deref_mut().map(|state| state.clock.reader())
 }
 
 /// Compares clocks. Not under the lock: it takes its time.

@@ -26,7 +26,8 @@ pub struct Barriers {
     pub init: bool,
     /// `MPI_Finalize`.
     pub finalize: bool,
-    /// Functions that make or free communicators, windows and files.
+    /// Functions that make communicators, windows and files. (Those that free communicators are local in practice, as the
+    /// standard expects: MPI 3.1, section 6.4.3.)
     pub creation: bool,
 }
 

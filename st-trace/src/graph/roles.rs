@@ -68,7 +68,7 @@ pub(super) enum Kind {
     Init,
     /// End of MPI.
     Finalize,
-    /// Makes or frees an object of a communicator.
+    /// Makes an object of a communicator.
     Creation,
     /// Makes a communicator with a topology: also a creation.
     Topology,
@@ -175,8 +175,6 @@ fn kind(row: &Row) -> Kind {
         | "Comm_split_type"
         | "Intercomm_create"
         | "Intercomm_merge"
-        | "Comm_free"
-        | "Comm_disconnect"
         | "Win_create"
         | "Win_allocate"
         | "Win_allocate_shared"
