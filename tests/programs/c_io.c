@@ -8,6 +8,11 @@
 #undef MPI_Type_create_resized
 
 #define W MPI_COMM_WORLD
+#ifdef LARGE
+#define NO_CONVERSION MPI_CONVERSION_FN_NULL_C
+#else
+#define NO_CONVERSION MPI_CONVERSION_FN_NULL
+#endif
 enum { N = 16, PART = 1024 }; /* integers in a buffer, bytes of a rank in the file */
 
 static int rank, size;
@@ -287,6 +292,20 @@ static void shared(void)
     finish();
 }
 
+static int extent_of(MPI_Datatype type, MPI_Aint *extent, void *state)
+{
+    (void)type, (void)state;
+    *extent = 4;
+    return MPI_SUCCESS;
+}
+
+/* A representation of the program's own, which Open MPI 4 refuses. */
+static void representation(void)
+{
+    int v = MPI_Register_datarep("st-own", NO_CONVERSION, NO_CONVERSION, extent_of, NULL);
+    say(v ? "MPI_Register_datarep datarep=st-own error=MPI_ERR_OTHER" : "MPI_Register_datarep datarep=st-own");
+}
+
 /* A file of its own for each rank. */
 static void alone(void)
 {
@@ -388,6 +407,7 @@ int main(int argc, char **argv)
     MPI_File_close(&f);
     say("MPI_File_close freefile=f");
     alone();
+    representation();
     for (i = 0; i < 2; i++) {
         MPI_Request_free(&idle[i]);
         say("MPI_Request_free request=%q", slot_free(idle_slots[i]));

@@ -13,6 +13,7 @@
  *
  *   %d int                 %l long long            %s const char *         %b int, as true or false
  *   %r rank, or one of the rank constants          %t tag, or MPI_ANY_TAG  %u int, or MPI_UNDEFINED
+ *   %x const char *, a string whatever it looks like
  *   %q request slot, -1 is null
  *   %n COUNT, an int, or an MPI_Count where -DLARGE asks for the functions with large counts (large.h)
  *   %D int n, const int *                          list of %d
@@ -250,6 +251,7 @@ ORACLE void say(const char *text, ...)
         case 'l': oracle_put("%lld", va_arg(args, long long)); break;
         case 'n': oracle_put("%lld", (long long)va_arg(args, COUNT)); break;
         case 's': oracle_word(va_arg(args, const char *)); break;
+        case 'x': oracle_put("\"%s\"", va_arg(args, const char *)); break;
         case 'b': oracle_int_value('B', va_arg(args, int)); break;
         case 'u': oracle_int_value('U', va_arg(args, int)); break;
         case 'q': oracle_int_value('Q', va_arg(args, int)); break;

@@ -10,6 +10,9 @@ use crate::process::{Outcome, Run};
 use crate::render::{self, Ranks};
 use crate::{Failure, place};
 
+/// The program that ends its job: only rank 0 writes a list, which ends with MPI_Abort.
+pub const ABORTS: &str = "c_abort";
+
 /// What is run.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Subject {

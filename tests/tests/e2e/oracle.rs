@@ -1,12 +1,9 @@
 //! The independent oracle: what programs say they call is what is recorded, and recording changes nothing.
 
 use st_tests::jobs::Job;
-use st_tests::recordings::{self, Subject};
+use st_tests::recordings::{self, ABORTS, Subject};
 use st_tests::{Failure, compare, conclude, place, render};
 use st_tool::Mpi;
-
-/// The program that ends its job: it writes one list, and no MPI_Finalize.
-const ABORTS: &str = "c_abort";
 
 /// Output and exit status are those of the program, whatever it is.
 fn unchanged(job: Job, subject: &Subject) -> Result<(), Failure> {
