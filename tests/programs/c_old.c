@@ -110,6 +110,8 @@ int main(int argc, char **argv)
     say("MPI_Keyval_create newkeyval=0");
     MPI_Keyval_create(keep, drop, &key, NULL);
     say("MPI_Keyval_create newkeyval=1");
+    MPI_Attr_get(W, key, &attribute, &flag);
+    say("MPI_Attr_get comm=MPI_COMM_WORLD keyval=1 flag=false");
     MPI_Attr_put(W, key, &value);
     say("MPI_Attr_put comm=MPI_COMM_WORLD keyval=1");
     MPI_Attr_get(W, key, &attribute, &flag);
