@@ -85,7 +85,7 @@ unit-mpi:
 	$(call with_mpi,openmpi mpich,$(CARGO) test --release --locked $(ONLY_MPI))
 
 e2e:
-	$(CARGO) test --locked -p st-tests
+	$(CARGO) test --release --locked -p st-tests
 
 test-programs: ## record, merge and replay large programs: LAMMPS, Quantum ESPRESSO, MUMPS, NAS, HDF5, NetPIPE, HPCC, ScaLAPACK
 	tools/bootstrap programs
