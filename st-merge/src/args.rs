@@ -5,13 +5,27 @@ use std::path::PathBuf;
 use clap::Parser;
 use st_tool::options::{StreamIn, StreamOut, Talk};
 
+use crate::user::{self, Param};
+
+const EXAMPLES: &str = "\
+Examples:
+  st-merge -o app.st run/                  merges the streams of a directory
+  st-merge --let nr=8 --param 'MPI_Send:dest[n%2==0]' '(me % nr) * nr + me / nr' cg.st
+                                           every other message of CG goes to the transposed rank of 8 by 8
+  st-merge --let nr=4 --param MPI_Send:dest '2 * ((me / 2 % nr) * nr + me / 2 / nr) + me % 2' cg.st
+                                           the same on 4 by 8 ranks
+  st-merge --let np=64 --let nz=32 --let 'np2=np==1 ? 1 : np<=nz ? np : np/nz' \\
+      --param @ft.f:12:color 'me / np2' --param @ft.f:12:key 'me % np2' \\
+      --param @ft.f:13:color 'me % np2' --param @ft.f:13:key 'me / np2' ft.st
+                                           the two splits of FT";
+
 /// Merge the traces of many ranks into one
 ///
 /// Reads streams (files, directories of streams, or standard input), merges all ranks' structure, parameters, sketches
 /// and proofs into one section, and writes it. Nothing is lost but exact times, which their sketches stand for:
 /// --keep-columns keeps them too.
 #[derive(Parser, Clone, Debug)]
-#[command(name = "st-merge", version)]
+#[command(name = "st-merge", version, after_long_help = EXAMPLES)]
 pub struct Args {
     /// Streams, or directories of streams; - or nothing is standard input
     #[arg(value_name = "STREAM")]
@@ -22,6 +36,18 @@ pub struct Args {
     /// Threads, 0 for one per processor; the result is the same with any number
     #[arg(short, long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=1024))]
     pub jobs: u16,
+    /// Write a parameter of calls by an expression, where that is true
+    ///
+    /// TARGET is FUNCTION:PARAMETER, FUNCTION@PLACE:PARAMETER or @PLACE:PARAMETER, with PLACE the beginning of a call
+    /// site (its label, or MODULE+0xOFFSET of its innermost frame, as in st-view --json), and may end in a condition, as in MPI_Send:dest[n%2==0]. EXPRESSION is one of C, of integers, with
+    /// me (the rank in the call's communicator), size (of that) and n (which of the rank's calls from there it is, from 0).
+    /// Values are stored as differences from the expression, so that ranks for which it is true become equal, and nothing
+    /// changes for those for which it is not; it is used only if it makes the trace smaller.
+    #[arg(long, value_names = ["TARGET", "EXPRESSION"], num_args = 2, action = clap::ArgAction::Append)]
+    pub param: Vec<String>,
+    /// A constant in expressions
+    #[arg(long = "let", value_name = "NAME=NUMBER")]
+    pub constants: Vec<String>,
     /// How inputs are read.
     #[command(flatten)]
     pub input: StreamIn,
@@ -34,6 +60,16 @@ pub struct Args {
 }
 
 impl Args {
+    /// The expressions for parameters.
+    ///
+    /// # Errors
+    ///
+    /// If one cannot be understood.
+    pub(crate) fn params(&self) -> Result<Vec<Param>, user::Error> {
+        let constants = user::constants(&self.constants)?;
+        let pairs = self.param.chunks_exact(2);
+        pairs.map(|pair| Param::new(&pair[0], &pair[1], &constants)).collect()
+    }
     /// Number of threads.
     pub(crate) fn threads(&self) -> usize {
         match self.jobs {

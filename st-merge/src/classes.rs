@@ -2,15 +2,21 @@
 
 use std::collections::HashMap;
 
+use foldhash::fast::FixedState;
 use st_trace::ints::Sealed;
 use st_trace::ranklist::RankList;
 use st_trace::section::{Elastic, Form, Partition};
+
+/// Classes that are tried before a stream is encoded.
+const NEAR: usize = 4;
 
 /// Streams and the ranks that have them.
 #[derive(Debug, Default, Clone)]
 pub struct Classes {
     list: Vec<(Sealed, RankList)>,
-    index: HashMap<Sealed, usize>,
+    index: HashMap<Sealed, usize, FixedState>,
+    /// The class that a rank came to last: the next one's, as a rule.
+    recent: usize,
 }
 
 impl Classes {
@@ -23,11 +29,25 @@ impl Classes {
         self.entry(stream).extend(ranks);
     }
     fn entry(&mut self, stream: Sealed) -> &mut RankList {
-        let i = *self.index.entry(stream).or_insert_with_key(|s| {
-            self.list.push((s.clone(), RankList::default()));
-            self.list.len() - 1
-        });
-        &mut self.list[i].1
+        if self.list.get(self.recent).is_none_or(|(s, _)| *s != stream) {
+            self.recent = *self.index.entry(stream).or_insert_with_key(|s| {
+                self.list.push((s.clone(), RankList::default()));
+                self.list.len() - 1
+            });
+        }
+        &mut self.list[self.recent].1
+    }
+    /// Adds a rank to the class that the last one came to, or to one of the first, if its stream is the same to `same`;
+    /// whether there is such a class.
+    pub(crate) fn join(&mut self, rank: u32, same: impl Fn(&Sealed) -> bool) -> bool {
+        let near = std::iter::once(self.recent).chain(0..NEAR).filter(|i| *i < self.list.len());
+        let mut found = near.filter(|i| same(&self.list[*i].0));
+        if let Some(i) = found.next() {
+            self.recent = i;
+            self.list[i].1.insert(rank);
+            return true;
+        }
+        false
     }
     /// Number of distinct streams.
     #[must_use]

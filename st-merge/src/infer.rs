@@ -30,16 +30,16 @@ pub(crate) fn symbolic(meaning: Meaning) -> bool {
     matches!(meaning, Meaning::Rank | Meaning::Tag | Meaning::Count | Meaning::Int)
 }
 
-/// The best form for a sample. `at` gives the first values of the rank of that number in the communicator, if all
+/// The best form for a sample, those given among the candidates. `at` gives the first values of the rank of that number in the communicator, if all
 /// ranks share one.
 pub(crate) fn best(
     sample: &[Sampled],
     meaning: Meaning,
-    current: Form,
+    given: [Option<Form>; 2],
     at: &dyn Fn(i64) -> Option<Vec<i64>>,
 ) -> Form {
     let mut candidates = candidates(sample, meaning, at);
-    candidates.push(current);
+    candidates.extend(given.into_iter().flatten());
     let step = sample.len().div_ceil(FIRST.0).max(1);
     let few: Vec<Sampled> = sample
         .iter()
@@ -50,7 +50,8 @@ pub(crate) fn best(
     ranked.sort_unstable();
     ranked.dedup();
     ranked.truncate(SURVIVORS);
-    let all = ranked.into_iter().map(|(_, _, f)| f).chain([Form::Absolute, current]);
+    let all =
+        ranked.into_iter().map(|(_, _, f)| f).chain([Form::Absolute]).chain(given.into_iter().flatten());
     let best = all.map(|f| (cost(f, sample), simplicity(f), f)).min();
     match best {
         // A form that leaves most ranks different explains nothing; their values as such compress better.
@@ -68,7 +69,7 @@ fn cost(form: Form, sample: &[Sampled]) -> usize {
     let mut seen = HashSet::new();
     let mut cost = 0;
     for s in sample {
-        let codes: Vec<i64> = s.head.iter().map(|&v| form.code(v, s.own)).collect();
+        let codes = codes(form, s);
         let changes = codes.windows(2).filter(|w| w[0] != w[1]).count();
         if seen.insert(codes) {
             cost += 3 + changes;
@@ -77,9 +78,12 @@ fn cost(form: Form, sample: &[Sampled]) -> usize {
     cost
 }
 
+fn codes(form: Form, s: &Sampled) -> Vec<i64> {
+    s.head.iter().zip(0..).map(|(&v, n)| form.code_at(v, s.own, n)).collect()
+}
+
 fn classes(form: Form, sample: &[Sampled]) -> usize {
-    let codes = |s: &Sampled| s.head.iter().map(|&v| form.code(v, s.own)).collect::<Vec<_>>();
-    sample.iter().map(codes).collect::<HashSet<_>>().len()
+    sample.iter().map(|s| codes(form, s)).collect::<HashSet<_>>().len()
 }
 
 /// The simpler form wins a tie: fewer dimensions, then fewer that wrap or count.
@@ -91,6 +95,7 @@ fn simplicity(form: Form) -> u8 {
     };
     match form {
         Form::Absolute => 0,
+        Form::User(_) => 1,
         f if f == Form::RELATIVE => 1,
         f if f == Form::MODULO => 2,
         f if f == Form::MIRRORED => 3,
@@ -181,7 +186,7 @@ mod tests {
         let sample: Vec<Sampled> =
             (0..size).map(|me| Sampled { own: Own { me, size }, head: vec![value(me)] }).collect();
         let at = |me: i64| (me < size).then(|| vec![value(me)]);
-        best(&sample, meaning, Form::Absolute, &at)
+        best(&sample, meaning, [None, None], &at)
     }
 
     fn explains(form: Form, size: i64, value: impl Fn(i64) -> i64) -> bool {

@@ -19,9 +19,9 @@ mod merge;
 mod params;
 mod run;
 mod slots;
-
 mod tables;
 mod time;
+pub mod user;
 
 pub use merge::{Error, Merger, merge};
 pub use run::run;

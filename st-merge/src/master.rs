@@ -7,7 +7,9 @@
 //! kept by shape. *Cost:* per distinct shape the alignment, per rank one hash per node.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
+use foldhash::fast::FixedState;
 use st_trace::ints::Sealed;
 use st_trace::ranklist::RankList;
 use st_trace::section::{Elastic, Form, Partition, Sym};
@@ -24,7 +26,7 @@ type Id = usize;
 pub struct Master {
     nodes: Vec<Node>,
     top: Vec<Id>,
-    known: HashMap<u128, Mapping>,
+    known: HashMap<u128, Arc<Mapping>, FixedState>,
 }
 
 #[derive(Debug)]
@@ -68,14 +70,15 @@ impl Master {
         let items = tree.items();
         let key = shape_of_all(items);
         let mapping = match self.known.get(&key) {
-            Some(m) => m.clone(),
+            Some(m) => Arc::clone(m),
             None => {
                 let incoming = Incoming { items, shapes: shapes(items) };
                 let mut mapping = Mapping { nodes: vec![Id::MAX; items.len()], once: Vec::new() };
                 let roots = children(items, 0, items.len());
                 let top = std::mem::take(&mut self.top);
                 self.top = self.merge_lists(top, &roots, &incoming, &mut mapping);
-                self.known.insert(key, mapping.clone());
+                let mapping = Arc::new(mapping);
+                self.known.insert(key, Arc::clone(&mapping));
                 mapping
             }
         };

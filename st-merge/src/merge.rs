@@ -13,11 +13,13 @@ use crate::master::Master;
 use crate::params::Params;
 use crate::tables::{Renaming, United};
 use crate::time::Times;
+use crate::user::Param;
 
 /// Merges sections one at a time. *Memory:* the merged structure and what differs between ranks.
 #[derive(Debug, Default)]
 pub struct Merger {
     keep_columns: bool,
+    users: Vec<Param>,
     ranks: RankList,
     hosts: Vec<(String, RankList)>,
     united: United,
@@ -50,6 +52,19 @@ impl Merger {
         Self { keep_columns, ..Self::default() }
     }
 
+    /// Uses expressions for parameters where they are worth it.
+    #[must_use]
+    pub fn with(mut self, params: Vec<Param>) -> Self {
+        self.users = params;
+        self
+    }
+
+    /// The expressions, which know whether they were met.
+    #[must_use]
+    pub fn params(&self) -> &[Param] {
+        &self.users
+    }
+
     /// Adds a section.
     ///
     /// # Errors
@@ -71,7 +86,7 @@ impl Merger {
             self.threads.resize_with(section.threads.len(), ThreadMerger::default);
         }
         for (i, (into, thread)) in self.threads.iter_mut().zip(&section.threads).enumerate() {
-            into.add(&section, i, thread, &renaming);
+            into.add(&section, i, thread, &renaming, &self.users);
         }
         let to = |s: Sym| renaming.symbols.get(s as usize).copied().unwrap_or(s);
         self.ended.extend(section.ended.iter().map(|e| Ended {
@@ -140,11 +155,18 @@ impl Merger {
 }
 
 impl ThreadMerger {
-    fn add(&mut self, section: &Section, index: usize, thread: &Thread, renaming: &Renaming) {
+    fn add(
+        &mut self,
+        section: &Section,
+        index: usize,
+        thread: &Thread,
+        renaming: &Renaming,
+        users: &[Param],
+    ) {
         let to = |s: Sym| renaming.symbols.get(s as usize).copied().unwrap_or(s);
         self.ranks.extend(&thread.ranks);
         self.master.add(&renumbered(&thread.tree, to), &thread.counts, &section.partitions, &thread.ranks);
-        self.params.add(section, index, thread, renaming);
+        self.params.add(section, index, thread, renaming, users);
         self.times.add(thread, renaming);
         self.lanes.merge(&thread.lanes);
     }

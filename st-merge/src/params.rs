@@ -14,6 +14,7 @@ use crate::callers::Callers;
 use crate::classes::Partitions;
 use crate::slots::SlotClasses;
 use crate::tables::Renaming;
+use crate::user::{self, Param};
 
 /// Values that are added up to learn how many another stream has.
 const COUNTED: u64 = 1 << 22;
@@ -32,7 +33,14 @@ struct SymbolParams {
 
 impl Params {
     /// Adds a section's thread.
-    pub(crate) fn add(&mut self, section: &Section, index: usize, thread: &Thread, renaming: &Renaming) {
+    pub(crate) fn add(
+        &mut self,
+        section: &Section,
+        index: usize,
+        thread: &Thread,
+        renaming: &Renaming,
+        users: &[Param],
+    ) {
         let table = CallTable::builtin();
         let mut runs = Executions { section, thread, of: None };
         for (s, streams) in thread.params.iter().enumerate() {
@@ -49,7 +57,8 @@ impl Params {
             }
             let into = &mut self.symbols[to];
             if into.slots.is_empty() {
-                into.slots = slots.iter().map(SlotClasses::new).collect();
+                let new = |slot: &Slot| SlotClasses::new(slot, user::form(users, section, s, &slot.name));
+                into.slots = slots.iter().map(new).collect();
             }
             for rank in executing(section, streams, &thread.ranks) {
                 into.callers.add(rank, own(section, streams, slots, rank));

@@ -4,7 +4,7 @@ use std::sync::mpsc::sync_channel;
 use std::thread;
 
 use anyhow::{Result, anyhow};
-use st_tool::{Output, Status, Whole, each_section, step};
+use st_tool::{Output, Status, UsageError, Whole, each_section, step};
 use st_trace::ranklist::RankList;
 use st_trace::section::Section;
 use st_trace::stream::Writer;
@@ -21,8 +21,9 @@ const AHEAD: usize = 16;
 ///
 /// If an input cannot be read, ranks occur twice, or the output cannot be written.
 pub fn run(args: &Args) -> Result<Status> {
+    let params = args.params().map_err(|e| UsageError(format!("{:#}", anyhow!(e))))?;
     let mut out = Output::stream(&args.output.output)?;
-    let mut merger = Merger::new(args.keep_columns);
+    let mut merger = Merger::new(args.keep_columns).with(params);
     let mut dropped = false;
     let mut add = |section: Section| -> Result<(), Error> {
         dropped |= section.threads.iter().any(|t| !t.columns.is_empty());
@@ -34,6 +35,9 @@ pub fn run(args: &Args) -> Result<Status> {
     }
     if dropped && !args.keep_columns {
         args.talk.detail("st-merge", "exact times are folded into sketches (--keep-columns keeps them)");
+    }
+    for p in merger.params().iter().filter(|p| !p.met()) {
+        args.talk.warn("st-merge", format_args!("--param {p}: there are no such calls"));
     }
     if !args.output.no_provenance {
         whole.provenance.push(step("st-merge"));

@@ -28,10 +28,12 @@ pub(crate) struct SlotClasses {
     plain: bool,
     review: usize,
     lengths: Lengths,
+    /// What a user says.
+    user: Option<Form>,
 }
 
 impl SlotClasses {
-    pub(crate) fn new(slot: &Slot) -> Self {
+    pub(crate) fn new(slot: &Slot, user: Option<Form>) -> Self {
         Self {
             lens: slot.list.then(Classes::default),
             meaning: slot.meaning,
@@ -40,12 +42,13 @@ impl SlotClasses {
             plain: !symbolic(slot.meaning),
             review: REVIEW,
             lengths: Lengths::default(),
+            user,
         }
     }
 
     /// Whether lengths of streams are needed.
     pub(crate) fn asks_lengths(&self, e: &Elastic) -> bool {
-        !self.plain && e.streams.iter().any(|s| s.constant().is_none())
+        !self.plain && (self.user.is_some() || e.streams.iter().any(|s| s.constant().is_none()))
     }
 
     /// Adds streams of classes of ranks. `len` is how many values a rank reads.
@@ -70,6 +73,12 @@ impl SlotClasses {
             }
             for rank in ranks.iter() {
                 let own = callers.of(rank);
+                let (from, to) = (e.form, self.form);
+                let recoded = |code| from.code(to.value(code, own), own);
+                let near = !self.plain && !from.counts() && !to.counts();
+                if near && self.classes.join(rank, |codes| stream.is_mapped(codes, recoded)) {
+                    continue;
+                }
                 let n = if e.form == Form::Absolute { 0 } else { len(rank) };
                 // What was put into a form has led back when that was done.
                 let values = decode(stream, e.form, own, n).unwrap_or_else(|| stream.clone());
@@ -103,6 +112,13 @@ impl SlotClasses {
         for (stream, ranks) in self.classes.list() {
             for rank in ranks.iter() {
                 let (own, len) = (callers.of(rank), self.lengths.of(rank));
+                let recoded = |code| self.form.code(form.value(code, own), own);
+                if !self.form.counts()
+                    && !form.counts()
+                    && out.join(rank, |codes| stream.is_mapped(codes, recoded))
+                {
+                    continue;
+                }
                 let values = decode(stream, self.form, own, len)?;
                 out.add(code(&values, form, own, len)?, rank);
             }
@@ -127,7 +143,7 @@ impl SlotClasses {
             Some(self.head(stream, rank, callers).head)
         };
         let sampled: Vec<Sampled> = sample.into_iter().map(|(_, s)| s).collect();
-        let form = best(&sampled, self.meaning, self.form, &at);
+        let form = best(&sampled, self.meaning, [Some(self.form), self.user], &at);
         if form == self.form {
             return;
         }
@@ -156,11 +172,14 @@ impl SlotClasses {
 
     fn head(&self, stream: &Sealed, rank: u32, callers: &Callers) -> Sampled {
         let own = callers.of(rank);
-        let n = if stream.constant().is_some() { 1 } else { HEAD };
+        let steady = stream.constant().is_some() && self.user.is_none();
+        let n = if steady { 1 } else { HEAD };
         let mut cursor = stream.cursor();
         let len = usize::try_from(self.lengths.of(rank)).unwrap_or(HEAD).clamp(1, HEAD);
         let n = if self.lengths.of(rank) == 0 { n } else { n.min(len) };
-        Sampled { own, head: (0..n).map(|_| self.form.value(cursor.next(), own)).collect() }
+        let mut at = 0..;
+        let mut next = || self.form.value_at(cursor.next(), own, at.next().unwrap_or(0));
+        Sampled { own, head: (0..n).map(|_| next()).collect() }
     }
 
     pub(crate) fn finish(self, partitions: &mut Partitions) -> SlotStreams {

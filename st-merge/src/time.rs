@@ -14,7 +14,7 @@ use crate::tables::Renaming;
 pub(crate) struct Times {
     sketches: BTreeMap<(Sym, Sym), (Sketch, Sketch)>,
     /// Per symbol: (rank, compute bucket, communication bucket).
-    sums: BTreeMap<Sym, Vec<(u32, i64, i64)>>,
+    sums: BTreeMap<Sym, Vec<(u32, i32, i32)>>,
 }
 
 impl Times {
@@ -40,7 +40,8 @@ impl Times {
         }
         for s in &thread.sums {
             let (mut a, mut b) = (s.compute.cursor(), s.comm.cursor());
-            let rows = thread.ranks.iter().map(|r| (r, a.next(), b.next()));
+            let bucket = |v: i64| i32::try_from(v).unwrap_or(i32::MAX);
+            let rows = thread.ranks.iter().map(|r| (r, bucket(a.next()), bucket(b.next())));
             self.sums.entry(to(s.sym)).or_default().extend(rows);
         }
     }
@@ -74,8 +75,8 @@ impl Times {
                 let mut rows = rows.into_iter().peekable();
                 for rank in ranks.iter() {
                     let (_, a, b) = rows.next_if(|r| r.0 == rank).unwrap_or((rank, 0, 0));
-                    compute.push(a);
-                    comm.push(b);
+                    compute.push(i64::from(a));
+                    comm.push(i64::from(b));
                 }
                 RankSums { sym: number(sym), compute: Sealed::from(compute), comm: Sealed::from(comm) }
             })
@@ -85,6 +86,6 @@ impl Times {
     }
 }
 
-fn quantised(ns: u128) -> i64 {
-    i64::from(bucket(u64::try_from(ns).unwrap_or(u64::MAX)))
+fn quantised(ns: u128) -> i32 {
+    bucket(u64::try_from(ns).unwrap_or(u64::MAX)).into()
 }

@@ -10,8 +10,11 @@
 //! Source: Wu, Mueller 2013, section 3.1 (relative endpoints); the other forms are our own, after the partners that
 //! the NAS Parallel Benchmarks have: exclusive-or and transposition in CG, wrapped shifts in BT, SP and MG.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::str::FromStr;
+
+use crate::expr::Expr;
 
 /// In symbolic form, a value that the form does not apply to (a special, or none of the grid's ranks) is stored less
 /// this.
@@ -100,6 +103,8 @@ pub enum Form {
     },
     /// The exclusive or of the value and the own rank: partners in a hypercube.
     Xor,
+    /// Less the value of an expression, which a user gave; less 0 where that has none.
+    User(Expr),
 }
 
 impl Form {
@@ -116,9 +121,27 @@ impl Form {
         matches!(self, Self::Absolute | Self::Affine { .. })
     }
 
-    /// The code of a value.
+    /// Whether the code of a value depends on its place in the stream.
+    #[must_use]
+    pub fn counts(self) -> bool {
+        matches!(self, Self::User(e) if e.counts())
+    }
+
+    /// The code of a value, the first of its stream.
     #[must_use]
     pub fn code(self, value: i64, own: Own) -> i64 {
+        self.code_at(value, own, 0)
+    }
+
+    /// The value of a code, the first of its stream.
+    #[must_use]
+    pub fn value(self, code: i64, own: Own) -> i64 {
+        self.value_at(code, own, 0)
+    }
+
+    /// The code of the n-th value of a stream, from 0.
+    #[must_use]
+    pub fn code_at(self, value: i64, own: Own, n: u64) -> i64 {
         match self {
             Self::Absolute => value,
             _ if value < 0 => value.wrapping_sub(SPECIAL),
@@ -126,18 +149,20 @@ impl Form {
             Self::Shift { grid, wrap } => displacement(grid, wrap, value, own),
             Self::Xor if value >= SPECIAL => value.wrapping_sub(SPECIAL),
             Self::Xor => value ^ own.me.max(0),
+            Self::User(e) => value.wrapping_sub(e.value(own, n).unwrap_or(0)),
         }
     }
 
-    /// The value of a code: inverse of [`Form::code`] for values that are not astronomical.
+    /// The n-th value of a stream of codes: inverse of [`Form::code_at`] for values that are not astronomical.
     #[must_use]
-    pub fn value(self, code: i64, own: Own) -> i64 {
+    pub fn value_at(self, code: i64, own: Own, n: u64) -> i64 {
         match self {
             Self::Absolute => code,
             _ if code < -(SPECIAL / 2) => code.wrapping_add(SPECIAL),
             Self::Affine { grid, factors } => code.wrapping_add(base(grid, factors, own)),
             Self::Shift { grid, wrap } => destination(grid, wrap, code, own),
             Self::Xor => code ^ own.me.max(0),
+            Self::User(e) => code.wrapping_add(e.value(own, n).unwrap_or(0)),
         }
     }
 }
@@ -186,11 +211,12 @@ fn destination(grid: Grid, wrap: [bool; 3], code: i64, own: Own) -> i64 {
 }
 
 impl fmt::Display for Form {
-    /// `absolute`, `relative`, `xor`, `affine:4x8:1,0,1`, `shift:1x8:wrap,-,wrap`.
+    /// `absolute`, `relative`, `xor`, `affine:4x8:1,0,1`, `shift:1x8:wrap,-,wrap`, `user:"(me%4)*4+me/4"`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Absolute => f.write_str("absolute"),
             Self::Xor => f.write_str("xor"),
+            Self::User(e) => write!(f, "user:\"{e}\""),
             form if *form == Self::RELATIVE => f.write_str("relative"),
             Self::Affine { grid, factors: [a, b, c] } => {
                 write!(f, "affine:{}x{}:{a},{b},{c}", grid.middle, grid.inner)
@@ -211,6 +237,9 @@ pub struct NoForm;
 impl FromStr for Form {
     type Err = NoForm;
     fn from_str(text: &str) -> Result<Self, NoForm> {
+        if let Some(e) = text.strip_prefix("user:\"").and_then(|e| e.strip_suffix('"')) {
+            return Expr::parse(e, &HashMap::new()).map(Self::User).or(Err(NoForm));
+        }
         let mut words = text.split(':');
         let form = match (words.next(), words.next(), words.next()) {
             (Some("absolute"), None, None) => Self::Absolute,
@@ -251,6 +280,7 @@ mod tests {
             Just(Form::RELATIVE),
             Just(Form::Xor),
             (grid.clone(), any::<[bool; 3]>()).prop_map(|(grid, wrap)| Form::Shift { grid, wrap }),
+            Just(Form::User(Expr::parse("n%3==1?me*2+n:7-me", &HashMap::new()).unwrap())),
             (grid, [-9i64..9, -9i64..9, -9i64..9]).prop_map(|(grid, factors)| Form::Affine { grid, factors }),
         ]
     }
@@ -260,6 +290,7 @@ mod tests {
         fn codes_lead_back(form in forms(), size in 1i64..40, me in 0i64..40, value in -12i64..60) {
             let own = Own { me: me % size, size };
             prop_assert_eq!(form.value(form.code(value, own), own), value);
+            prop_assert_eq!(form.value_at(form.code_at(value, own, 4), own, 4), value);
         }
 
         #[test]

@@ -15,6 +15,7 @@
 pub mod calls;
 pub mod check;
 pub mod columns;
+pub mod expr;
 pub mod fold;
 pub mod form;
 pub mod graph;

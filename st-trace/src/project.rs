@@ -54,6 +54,8 @@ struct SlotCursor<'a> {
     lens: Option<Cursor<'a>>,
     values: Cursor<'a>,
     form: Form,
+    /// Number of values that were turned absolute.
+    read: u64,
 }
 
 impl Section {
@@ -85,6 +87,7 @@ impl Section {
             lens: c.lens.as_ref().map(|l| stream(l, classes).cursor()),
             values: stream(&c.values, classes).cursor(),
             form: c.values.form,
+            read: 0,
         });
         cursors.collect()
     }
@@ -185,7 +188,7 @@ impl Projection<'_> {
         let (section, rank) = (self.section, self.rank);
         let own = *self.own.entry(base).or_insert_with(|| section.own(base, rank).unwrap_or_default());
         let mut rest = words;
-        for c in &self.symbols[sym as usize] {
+        for c in &mut self.symbols[sym as usize] {
             let n = match (c.slot.list, rest.split_first()) {
                 (true, Some((&n, _))) => {
                     rest = rest.split_first_mut().map_or(&mut [], |(_, t)| t);
@@ -196,7 +199,10 @@ impl Projection<'_> {
             let (mine, tail) = rest.split_at_mut(n.min(rest.len()));
             rest = tail;
             if c.form != Form::Absolute {
-                mine.iter_mut().for_each(|w| *w = c.form.value(*w, own));
+                for w in mine {
+                    *w = c.form.value_at(*w, own, c.read);
+                    c.read += 1;
+                }
             }
         }
     }

@@ -23,7 +23,7 @@ pub enum Subject {
 }
 
 /// The kernels, with arguments that make them short.
-pub const KERNELS: [&str; 13] = [
+pub const KERNELS: [&str; 17] = [
     "stencil1d --steps 6",
     "stencil1d --steps 6 --open",
     "stencil3d --steps 3",
@@ -37,6 +37,10 @@ pub const KERNELS: [&str; 13] = [
     "transpose --steps 4",
     "ocean --steps 60",
     "workers --steps 8",
+    "amr --steps 20",
+    "halo --steps 10",
+    "rma --steps 6",
+    "threads --steps 6",
 ];
 
 impl Subject {

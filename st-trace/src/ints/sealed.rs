@@ -101,6 +101,23 @@ impl Sealed {
         }
     }
 
+    /// Whether this is another stream with each value mapped, found without encoding anything: if so, all values are, as far
+    /// as either is read. Streams with rising or falling runs are never found to be.
+    #[must_use]
+    pub fn is_mapped(&self, other: &Self, f: impl Fn(i64) -> i64) -> bool {
+        match (&self.0, &other.0) {
+            (Form::Constant(a), Form::Constant(b)) => f(*b) == *a,
+            (Form::Coded(a), Form::Coded(b)) => {
+                a.lits.len() == b.lits.len()
+                    && a.copies == b.copies
+                    && a.runs == b.runs
+                    && a.runs.iter().all(|run| run.step == 0)
+                    && a.lits.iter().zip(&b.lits).all(|(a, b)| f(*b) == *a)
+            }
+            _ => false,
+        }
+    }
+
     /// The stream of the first `len` values under any map, encoded afresh. *Cost:* O(`len`).
     #[must_use]
     pub fn rebuild(&self, len: u64, f: impl Fn(i64) -> i64) -> Self {

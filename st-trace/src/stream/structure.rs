@@ -3,13 +3,17 @@
 //! Columns by role, in this order: symbols, partitions, trees, the shape of elastic streams (form and partition), forms,
 //! then for counts, lengths of lists and each meaning of parameters a column of stream heads and one of stream values.
 
+use std::collections::HashMap;
+
 use super::blocks::{self, Blocks};
 use super::bytes::{
-    finish, get_i64, get_index, get_len, get_u16, get_u32, get_u64, put_i64, put_u64, put_usize,
+    finish, get_i64, get_index, get_len, get_str, get_u16, get_u32, get_u64, put_i64, put_str, put_u64,
+    put_usize,
 };
 use super::error::{DecodeError, Field as _};
 use super::numbers::{Budget, MOST, Numbers, RUNS, Readers, get_columns, get_set, put_set};
 use crate::calls::{CallId, CallTable, FIRST_UNKNOWN, Lane, Meaning, Slot};
+use crate::expr::Expr;
 use crate::form::Grid;
 use crate::ints::Sealed;
 use crate::ranklist::RankList;
@@ -203,7 +207,8 @@ fn forms_of(s: &Section) -> Vec<Form> {
     forms
 }
 
-/// 0 and the grid and factors; 1 and the grid and a bit per dimension that wraps, outermost highest; 2 exclusive or.
+/// 0 and the grid and factors; 1 and the grid and a bit per dimension that wraps, outermost highest; 2 exclusive or;
+/// 3 and the text of an expression.
 fn put_form(out: &mut Vec<u8>, form: Form) {
     let grid = |out: &mut Vec<u8>, kind, grid: Grid| {
         put_u64(out, kind);
@@ -221,6 +226,10 @@ fn put_form(out: &mut Vec<u8>, form: Form) {
             put_u64(out, wrap.iter().fold(0, |bits, w| bits << 1 | u64::from(*w)));
         }
         Form::Xor | Form::Absolute => put_u64(out, 2),
+        Form::User(e) => {
+            put_u64(out, 3);
+            put_str(out, &e.to_string());
+        }
     }
 }
 
@@ -228,6 +237,11 @@ fn get_form(src: &mut &[u8]) -> Result<Form, DecodeError> {
     let kind = get_u64(src)?;
     if kind == 2 {
         return Ok(Form::Xor);
+    }
+    if kind == 3 {
+        let text = get_str(src).field("expression")?;
+        let parsed = Expr::parse(&text, &HashMap::new());
+        return parsed.map(Form::User).map_err(|_| DecodeError::Invalid("no expression")).field("expression");
     }
     let (middle, inner) = (get_u32(src).field("grid")?, get_u32(src).field("grid")?);
     let grid = Grid::new(middle, inner).ok_or(DecodeError::Invalid("no grid of ranks")).field("grid")?;

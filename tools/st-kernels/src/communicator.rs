@@ -154,6 +154,8 @@ pub struct Envelope {
 pub trait Communicator: Sized {
     /// A request handle; null once completed.
     type Request: Copy;
+    /// A window handle.
+    type Window;
 
     /// Makes a buffer of `count` elements.
     fn buffer(&self, kind: Kind, count: i32) -> Part;
@@ -165,7 +167,7 @@ pub trait Communicator: Sized {
     fn compute(&self, seconds: f64);
     /// Says that the next call that waits for others will wait so many seconds for them.
     fn expect_wait(&self, _seconds: f64) {}
-    /// Says that a function called from `caller` begins; use [`Nested`].
+    /// Says that a function called from `caller` begins; use [`nested`].
     fn enter(&self, _caller: &'static Location<'static>) {}
     /// Says that the function ends.
     fn leave(&self) {}
@@ -173,6 +175,16 @@ pub trait Communicator: Sized {
     /// `MPI_Init`.
     #[track_caller]
     fn init(&self);
+    /// `MPI_Init_thread` for calls from several threads at once.
+    #[track_caller]
+    fn init_thread(&self);
+    /// `MPI_Query_thread`.
+    #[track_caller]
+    fn query_thread(&self);
+    /// Runs `body` on so many threads at once, the calling one being number 0, each with the communicator and its own
+    /// buffers; gives what each returns, by number. A thread calls what it is given after its first MPI call: threads are
+    /// numbered by their first calls, so the next thread starts then.
+    fn threads<T: Send>(&self, n: i32, body: impl Fn(&Self, i32, &dyn Fn()) -> T + Sync) -> Vec<T>;
     /// `MPI_Finalize`.
     #[track_caller]
     fn finalize(&self);
@@ -217,9 +229,35 @@ pub trait Communicator: Sized {
     /// `MPI_Waitall`.
     #[track_caller]
     fn waitall(&self, requests: &mut [Self::Request]);
+    /// `MPI_Waitany`: position of the completed request; `None` if none is active. The forecast is such a position.
+    #[track_caller]
+    fn waitany(&self, requests: &mut [Self::Request], forecast: usize) -> Option<usize>;
+    /// `MPI_Test`: whether the request is completed. The forecast says how often it is not, from this call on: on paper the
+    /// call stands for all of these, or, if there are none, for the one that succeeds.
+    #[track_caller]
+    fn test(&self, request: &mut Self::Request, forecast: u32) -> bool;
     /// `MPI_Waitsome`: positions of the completed requests. The forecast is such a list.
     #[track_caller]
     fn waitsome(&self, requests: &mut [Self::Request], forecast: &[usize]) -> Vec<usize>;
+
+    /// `MPI_Win_create` over a part, in units of its elements.
+    #[track_caller]
+    fn win_create(&self, part: Part) -> Self::Window;
+    /// `MPI_Win_fence`.
+    #[track_caller]
+    fn win_fence(&self, window: &Self::Window);
+    /// `MPI_Put` into a rank's window, from its `at`-th element on.
+    #[track_caller]
+    fn put(&self, window: &Self::Window, from: Part, target: i32, at: i32);
+    /// `MPI_Get` from a rank's window, from its `at`-th element on.
+    #[track_caller]
+    fn get(&self, window: &Self::Window, into: Part, target: i32, at: i32);
+    /// `MPI_Accumulate` into a rank's window, from its `at`-th element on.
+    #[track_caller]
+    fn accumulate(&self, window: &Self::Window, from: Part, target: i32, at: i32, op: Op);
+    /// `MPI_Win_free`.
+    #[track_caller]
+    fn win_free(&self, window: Self::Window);
 
     /// `MPI_Barrier`.
     #[track_caller]
@@ -247,22 +285,12 @@ pub trait Communicator: Sized {
     fn alltoallv(&self, from: Part, sends: &[i32], into: Part, receives: &[i32]);
 }
 
-/// A function that is called from several places, while it runs: makes its calls distinct sites on paper, as they
-/// are in a real stack. The function is `#[track_caller]` and begins with `Nested::new(world, Location::caller())`.
-#[derive(Debug)]
-pub struct Nested<'a, C: Communicator>(&'a C);
-
-impl<'a, C: Communicator> Nested<'a, C> {
-    /// Enters a function called from `caller`, until dropped.
-    #[must_use]
-    pub fn new(world: &'a C, caller: &'static Location<'static>) -> Self {
-        world.enter(caller);
-        Self(world)
-    }
-}
-
-impl<C: Communicator> Drop for Nested<'_, C> {
-    fn drop(&mut self) {
-        self.0.leave();
-    }
+/// Runs the body of a function that is called from several places: makes its calls distinct sites on paper, as they are
+/// in a real stack. The function is `#[track_caller]`, and its body a closure, whose calls have places of their own.
+#[track_caller]
+pub fn nested<C: Communicator, T>(world: &C, body: impl FnOnce() -> T) -> T {
+    world.enter(Location::caller());
+    let out = body();
+    world.leave();
+    out
 }

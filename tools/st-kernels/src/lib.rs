@@ -21,7 +21,7 @@ mod program;
 pub use args::{Args, Options, PaperArgs};
 pub use chance::{Digest, content, draw};
 pub use communicator::{
-    ANY_SOURCE, ANY_TAG, Arrival, Communicator, Envelope, Kind, Nested, Op, Part, Receive,
+    ANY_SOURCE, ANY_TAG, Arrival, Communicator, Envelope, Kind, Op, Part, Receive, nested,
 };
 pub use kernels::{Job, Kernel};
 pub use launch::run;

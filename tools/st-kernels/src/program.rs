@@ -55,7 +55,11 @@ pub fn execute<C: Communicator, E>(
     options: &Options,
     accept: impl FnOnce(i32) -> Result<(), E>,
 ) -> Result<Outcome, E> {
-    world.init();
+    if kernel == Kernel::Threads {
+        world.init_thread();
+    } else {
+        world.init();
+    }
     let rank = world.rank();
     let ranks = world.size();
     if let Err(reason) = accept(ranks) {

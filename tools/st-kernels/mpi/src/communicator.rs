@@ -1,13 +1,14 @@
 //! The communicator that calls MPI: every method exactly one call.
 #![expect(unsafe_code, reason = "calls of the MPI C interface")]
 
+use std::cell::RefCell;
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
 use std::ptr::null_mut;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use mpi::ffi::{self, MPI_Comm, MPI_Datatype, MPI_Op, MPI_Request, MPI_Status};
+use mpi::ffi::{self, MPI_Comm, MPI_Datatype, MPI_Op, MPI_Request, MPI_Status, MPI_Win};
 use st_kernels::{ANY_SOURCE, ANY_TAG, Arrival, Communicator, Envelope, Kind, Op, Part, Receive};
 use st_trace::ranks::RankSeq;
 
@@ -57,6 +58,22 @@ fn wild(source: i32, tag: i32) -> (c_int, c_int) {
     (if source == ANY_SOURCE { any_source } else { source }, if tag == ANY_TAG { any_tag } else { tag })
 }
 
+/// A communicator that several threads call on.
+#[derive(Clone, Copy)]
+struct Shared(MPI_Comm);
+
+// SAFETY: a handle may be used by all threads after `MPI_Init_thread` for several of them.
+unsafe impl Send for Shared {}
+// SAFETY: as above; nothing is changed through it.
+unsafe impl Sync for Shared {}
+
+impl Shared {
+    /// The communicator for the calling thread, with buffers of its own.
+    fn here(self) -> Real {
+        Real { comm: self.0, buffers: Rc::default() }
+    }
+}
+
 fn length<T>(list: &[T]) -> c_int {
     c_int::try_from(list.len()).unwrap_or(c_int::MAX)
 }
@@ -69,6 +86,11 @@ fn displacements(counts: &[c_int]) -> Vec<c_int> {
         Some(at)
     });
     sums.collect()
+}
+
+/// Elements as a displacement.
+fn displacement(at: i32) -> ffi::MPI_Aint {
+    ffi::MPI_Aint::try_from(at).unwrap_or(0)
 }
 
 /// Calls that take a status, with one of their own.
@@ -88,6 +110,7 @@ fn envelope(call: impl FnOnce(*mut MPI_Status)) -> Envelope {
 #[expect(clippy::undocumented_unsafe_blocks, reason = "one reason for all, above")]
 impl Communicator for Real {
     type Request = MPI_Request;
+    type Window = MPI_Win;
 
     fn buffer(&self, kind: Kind, count: i32) -> Part {
         self.buffers.make(kind, count)
@@ -108,6 +131,34 @@ impl Communicator for Real {
 
     fn init(&self) {
         unsafe { ffi::MPI_Init(null_mut(), null_mut()) };
+    }
+    fn init_thread(&self) {
+        let mut provided = 0;
+        let wanted = unsafe { ffi::RSMPI_THREAD_MULTIPLE };
+        unsafe { ffi::MPI_Init_thread(null_mut(), null_mut(), wanted, &raw mut provided) };
+    }
+    fn query_thread(&self) {
+        let mut provided = 0;
+        unsafe { ffi::MPI_Query_thread(&raw mut provided) };
+    }
+    fn threads<T: Send>(&self, n: i32, body: impl Fn(&Self, i32, &dyn Fn()) -> T + Sync) -> Vec<T> {
+        let (shared, body) = (Shared(self.comm), &body);
+        std::thread::scope(|scope| {
+            let others = RefCell::new(Vec::new());
+            let start_others = || {
+                for thread in 1..n {
+                    let (to, from) = std::sync::mpsc::channel();
+                    // Who waits is there until then.
+                    let run = move || body(&shared.here(), thread, &|| to.send(()).unwrap_or_default());
+                    others.borrow_mut().push(scope.spawn(run));
+                    // An error says that the thread has ended.
+                    from.recv().unwrap_or_default();
+                }
+            };
+            let first = body(self, 0, &start_others);
+            let rest = others.into_inner().into_iter().filter_map(|thread| thread.join().ok());
+            std::iter::once(first).chain(rest).collect()
+        })
     }
     fn finalize(&self) {
         unsafe { ffi::MPI_Finalize() };
@@ -207,6 +258,52 @@ impl Communicator for Real {
         // MPI_UNDEFINED, if no request was active, is negative.
         positions.truncate(usize::try_from(done).unwrap_or(0));
         positions.into_iter().filter_map(|p| usize::try_from(p).ok()).collect()
+    }
+
+    fn waitany(&self, requests: &mut [MPI_Request], _forecast: usize) -> Option<usize> {
+        let mut position = 0;
+        let status = unsafe { ffi::RSMPI_STATUS_IGNORE };
+        unsafe { ffi::MPI_Waitany(length(requests), requests.as_mut_ptr(), &raw mut position, status) };
+        // MPI_UNDEFINED, if no request was active, is negative.
+        usize::try_from(position).ok()
+    }
+    fn test(&self, request: &mut MPI_Request, _forecast: u32) -> bool {
+        let mut done = 0;
+        unsafe { ffi::MPI_Test(request, &raw mut done, ffi::RSMPI_STATUS_IGNORE) };
+        done != 0
+    }
+
+    fn win_create(&self, part: Part) -> MPI_Win {
+        let address = self.buffers.address(part);
+        let unit = part.kind.bytes();
+        let bytes = i64::from(part.count) * i64::from(unit);
+        unsafe {
+            let mut window = ffi::RSMPI_WIN_NULL;
+            let size = ffi::MPI_Aint::try_from(bytes).unwrap_or(0);
+            ffi::MPI_Win_create(address, size, unit, ffi::RSMPI_INFO_NULL, self.comm, &raw mut window);
+            window
+        }
+    }
+    fn win_fence(&self, window: &MPI_Win) {
+        unsafe { ffi::MPI_Win_fence(0, *window) };
+    }
+    fn put(&self, window: &MPI_Win, from: Part, target: i32, at: i32) {
+        let (address, kind) = (self.buffers.address(from), datatype(from.kind));
+        let (n, at) = (from.count, displacement(at));
+        unsafe { ffi::MPI_Put(address, n, kind, target, at, n, kind, *window) };
+    }
+    fn get(&self, window: &MPI_Win, into: Part, target: i32, at: i32) {
+        let (address, kind) = (self.buffers.address(into), datatype(into.kind));
+        let (n, at) = (into.count, displacement(at));
+        unsafe { ffi::MPI_Get(address, n, kind, target, at, n, kind, *window) };
+    }
+    fn accumulate(&self, window: &MPI_Win, from: Part, target: i32, at: i32, op: Op) {
+        let (address, kind) = (self.buffers.address(from), datatype(from.kind));
+        let (n, at, op) = (from.count, displacement(at), operation(op));
+        unsafe { ffi::MPI_Accumulate(address, n, kind, target, at, n, kind, op, *window) };
+    }
+    fn win_free(&self, mut window: MPI_Win) {
+        unsafe { ffi::MPI_Win_free(&raw mut window) };
     }
 
     fn barrier(&self) {

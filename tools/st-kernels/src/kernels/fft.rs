@@ -7,7 +7,7 @@
 use st_trace::ranks::{RankSeq, Run};
 
 use crate::grid::{Grid, share};
-use crate::{Communicator, Digest, Job, Kind, Op, Part};
+use crate::{Communicator, Digest, Job, Kind, Op, Part, nested};
 
 /// Values per point: a complex number.
 const VALUES: i32 = 2;
@@ -67,14 +67,15 @@ impl<C: Communicator> Exchange<C> {
     /// There, or back the way they came.
     #[track_caller]
     fn run(&self, back: bool, seen: &mut Digest, world: &C) {
-        let _nested = crate::Nested::new(world, std::panic::Location::caller());
-        let (from, sends, into, receives) = if back {
-            (self.back, &self.receives, self.out, &self.sends)
-        } else {
-            (self.out, &self.sends, self.back, &self.receives)
-        };
-        world.fill(from, seen.value());
-        self.among.alltoallv(from, sends, into, receives);
-        seen.absorb(world.digest(into));
+        nested(world, || {
+            let (from, sends, into, receives) = if back {
+                (self.back, &self.receives, self.out, &self.sends)
+            } else {
+                (self.out, &self.sends, self.back, &self.receives)
+            };
+            world.fill(from, seen.value());
+            self.among.alltoallv(from, sends, into, receives);
+            seen.absorb(world.digest(into));
+        });
     }
 }

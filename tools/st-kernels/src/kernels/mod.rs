@@ -1,13 +1,17 @@
 //! The kernels.
 
+mod amr;
 mod fft;
+mod halo;
 mod multigrid;
 mod ocean;
+mod rma;
 mod sort;
 mod stencil1d;
 mod stencil2d;
 mod stencil3d;
 mod sweeps;
+mod threads;
 mod transpose;
 mod wavefront;
 mod workers;
@@ -44,6 +48,14 @@ pub enum Kernel {
     Ocean,
     /// Teams of a master and workers: wildcard receives, probes, completions in any order
     Workers,
+    /// Adaptive mesh: ranks hand blocks to neighbours as the load moves, exchanges of a changing number of messages
+    Amr,
+    /// Halo exchange completed one by one (Waitany) and by polling (Test)
+    Halo,
+    /// Halo exchange by one-sided communication
+    Rma,
+    /// Halo exchange by several threads of each rank at once
+    Threads,
 }
 
 /// What one rank has to do.
@@ -85,7 +97,7 @@ impl Job {
 
 impl Kernel {
     /// All kernels.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 15] = [
         Self::Stencil1d,
         Self::Stencil2d,
         Self::Stencil3d,
@@ -97,6 +109,10 @@ impl Kernel {
         Self::Transpose,
         Self::Ocean,
         Self::Workers,
+        Self::Amr,
+        Self::Halo,
+        Self::Rma,
+        Self::Threads,
     ];
 
     /// Its name on the command line.
@@ -114,6 +130,10 @@ impl Kernel {
             Self::Transpose => "transpose",
             Self::Ocean => "ocean",
             Self::Workers => "workers",
+            Self::Amr => "amr",
+            Self::Halo => "halo",
+            Self::Rma => "rma",
+            Self::Threads => "threads",
         }
     }
 
@@ -131,6 +151,8 @@ impl Kernel {
             Self::Transpose => (10, 500),
             Self::Ocean => (60, 100),
             Self::Workers => (20, 1000),
+            Self::Amr => (40, 64),
+            Self::Halo | Self::Rma | Self::Threads => (20, 500),
         }
     }
 
@@ -182,6 +204,10 @@ impl Kernel {
             Self::Transpose => transpose::run(world, job, seen),
             Self::Ocean => ocean::run(world, job, seen),
             Self::Workers => workers::run(world, job, seen),
+            Self::Amr => amr::run(world, job, seen),
+            Self::Halo => halo::run(world, job, seen),
+            Self::Rma => rma::run(world, job, seen),
+            Self::Threads => threads::run(world, job, seen),
         }
     }
 }

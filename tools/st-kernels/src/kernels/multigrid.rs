@@ -3,9 +3,7 @@
 //!
 //! Source: communication structure of MG, NAS Parallel Benchmarks 3.3, `comm3` and `comm3_ex`.
 
-use std::panic::Location;
-
-use crate::{Communicator, Digest, Job, Kind, Nested, Op, Part, Receive};
+use crate::{Communicator, Digest, Job, Kind, Op, Part, Receive, nested};
 
 /// Tags of an exchange, and of the ways down and up.
 const EXCHANGE: i32 = 1;
@@ -61,17 +59,18 @@ fn smooth<C: Communicator>(
     seconds: f64,
     seen: &mut Digest,
 ) {
-    let _nested = Nested::new(world, Location::caller());
-    let members = (job.ranks - 1) / stride + 1;
-    let place = job.me / stride;
-    let neighbour = |way: i32| (place + way).rem_euclid(members) * stride;
-    let (out, back) = (buffers.out.first(length(job, level)), buffers.back.first(length(job, level)));
-    for way in [1, -1] {
-        world.fill(out, seen.value());
-        world.sendrecv(out, neighbour(way), EXCHANGE, Receive::exact(back, neighbour(-way), EXCHANGE));
-        seen.absorb(world.digest(back));
-    }
-    world.compute(seconds / f64::from(1 << level.min(30)));
+    nested(world, || {
+        let members = (job.ranks - 1) / stride + 1;
+        let place = job.me / stride;
+        let neighbour = |way: i32| (place + way).rem_euclid(members) * stride;
+        let (out, back) = (buffers.out.first(length(job, level)), buffers.back.first(length(job, level)));
+        for way in [1, -1] {
+            world.fill(out, seen.value());
+            world.sendrecv(out, neighbour(way), EXCHANGE, Receive::exact(back, neighbour(-way), EXCHANGE));
+            seen.absorb(world.digest(back));
+        }
+        world.compute(seconds / f64::from(1 << level.min(30)));
+    });
 }
 
 /// Every other rank of a level gives its part to the one before it, or gets it back.
@@ -84,18 +83,19 @@ fn hand<C: Communicator>(
     tag: i32,
     seen: &mut Digest,
 ) {
-    let _nested = Nested::new(world, Location::caller());
-    let (out, back) = (buffers.out.first(length(job, level)), buffers.back.first(length(job, level)));
-    let idles = job.me / stride % 2 == 1;
-    let partner = if idles { job.me - stride } else { job.me + stride };
-    if partner >= job.ranks {
-        return;
-    }
-    if idles == (tag == DOWN) {
-        world.fill(out, seen.value());
-        world.send(out, partner, tag);
-    } else {
-        world.recv(Receive::exact(back, partner, tag));
-        seen.absorb(world.digest(back));
-    }
+    nested(world, || {
+        let (out, back) = (buffers.out.first(length(job, level)), buffers.back.first(length(job, level)));
+        let idles = job.me / stride % 2 == 1;
+        let partner = if idles { job.me - stride } else { job.me + stride };
+        if partner >= job.ranks {
+            return;
+        }
+        if idles == (tag == DOWN) {
+            world.fill(out, seen.value());
+            world.send(out, partner, tag);
+        } else {
+            world.recv(Receive::exact(back, partner, tag));
+            seen.absorb(world.digest(back));
+        }
+    });
 }

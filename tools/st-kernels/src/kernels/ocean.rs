@@ -3,13 +3,11 @@
 //!
 //! The structure is that of POP: baroclinic step, barotropic conjugate-gradient solver, diagnostics, output.
 
-use std::panic::Location;
-
 use st_trace::ranks::{RankSeq, Run};
 
 use crate::chance::draw_below;
 use crate::grid::Grid;
-use crate::{Communicator, Digest, Job, Kind, Nested, Op, Part, Receive};
+use crate::{Communicator, Digest, Job, Kind, Op, Part, Receive, nested};
 
 /// Ranks that share a node's writer.
 const NODE: i32 = 8;
@@ -145,27 +143,28 @@ impl<'a, C: Communicator> Model<'a, C> {
     #[track_caller]
     fn halo(&self, count: i32, seen: &mut Digest) {
         let world = self.world;
-        let _nested = Nested::new(world, Location::caller());
-        let neighbours = self.neighbours();
-        let mut requests = Vec::with_capacity(8);
-        for ((rank, part), side) in neighbours.into_iter().zip(self.receive).zip(0..) {
-            if let Some(rank) = rank {
-                // A message's tag is the side that it was sent to: the other one.
-                requests.push(world.irecv(Receive::exact(part, rank, side ^ 1).carrying(count)));
+        nested(world, || {
+            let neighbours = self.neighbours();
+            let mut requests = Vec::with_capacity(8);
+            for ((rank, part), side) in neighbours.into_iter().zip(self.receive).zip(0..) {
+                if let Some(rank) = rank {
+                    // A message's tag is the side that it was sent to: the other one.
+                    requests.push(world.irecv(Receive::exact(part, rank, side ^ 1).carrying(count)));
+                }
             }
-        }
-        for ((rank, part), side) in neighbours.into_iter().zip(self.send).zip(0..) {
-            if let Some(rank) = rank {
-                world.fill(part.first(count), seen.value());
-                requests.push(world.isend(part.first(count), rank, side));
+            for ((rank, part), side) in neighbours.into_iter().zip(self.send).zip(0..) {
+                if let Some(rank) = rank {
+                    world.fill(part.first(count), seen.value());
+                    requests.push(world.isend(part.first(count), rank, side));
+                }
             }
-        }
-        world.waitall(&mut requests);
-        for (rank, part) in neighbours.into_iter().zip(self.receive) {
-            if rank.is_some() {
-                seen.absorb(world.digest(part.first(count)));
+            world.waitall(&mut requests);
+            for (rank, part) in neighbours.into_iter().zip(self.receive) {
+                if rank.is_some() {
+                    seen.absorb(world.digest(part.first(count)));
+                }
             }
-        }
+        });
     }
 
     /// The northern row is folded: each rank exchanges with its mirror image.
@@ -180,30 +179,26 @@ impl<'a, C: Communicator> Model<'a, C> {
         seen.absorb(self.world.digest(back));
     }
 
-    /// Sea ice at both ends: the rows there pass a changing number of cells to the east, some steps none.
+    /// Sea ice at both ends: the rows there pass a changing number of cells to the east, some steps none. The ice grows and
+    /// melts with the season and the latitude, alike along a row.
     fn ice(&self, step: i32, seen: &mut Digest) {
         if self.y != 0 && self.y + 1 != self.grid.height {
             return;
         }
         let world = self.world;
-        let cells = |from: i32| {
-            let n = draw_below(2 * self.job.size, self.job.seed, ICE, step, from);
-            (n - self.job.size).max(0)
-        };
+        let pole = i32::from(self.y != 0);
+        let cells = draw_below(2 * self.job.size, self.job.seed, ICE, step, pole) - self.job.size;
+        if cells <= 0 {
+            return;
+        }
         let west = self.grid.wrapped(self.x - 1, self.y);
         let east = self.grid.wrapped(self.x + 1, self.y);
-        let (incoming, outgoing) = (cells(west), cells(self.job.me));
-        let back = self.receive[0].first(incoming);
-        let mut request = (incoming > 0).then(|| world.irecv(Receive::exact(back, west, ICE_EDGE)));
-        if outgoing > 0 {
-            let out = self.send[1].first(outgoing);
-            world.fill(out, seen.value());
-            world.send(out, east, ICE_EDGE);
-        }
-        if let Some(request) = &mut request {
-            world.wait(request);
-            seen.absorb(world.digest(back));
-        }
+        let (out, back) = (self.send[1].first(cells), self.receive[0].first(cells));
+        let mut request = world.irecv(Receive::exact(back, west, ICE_EDGE));
+        world.fill(out, seen.value());
+        world.send(out, east, ICE_EDGE);
+        world.wait(&mut request);
+        seen.absorb(world.digest(back));
     }
 
     /// The solver: as many iterations as it takes, the same number on all ranks.
@@ -227,10 +222,11 @@ impl<'a, C: Communicator> Model<'a, C> {
     #[track_caller]
     fn dot(&self, n: i32, seen: &mut Digest) {
         let world = self.world;
-        let _nested = Nested::new(world, Location::caller());
-        world.fill(self.scalars.first(n), seen.value());
-        world.allreduce(self.scalars.first(n), self.sums.first(n), Op::Sum);
-        seen.absorb(world.digest(self.sums.first(n)));
+        nested(world, || {
+            world.fill(self.scalars.first(n), seen.value());
+            world.allreduce(self.scalars.first(n), self.sums.first(n), Op::Sum);
+            seen.absorb(world.digest(self.sums.first(n)));
+        });
     }
 
     /// Means by row, global extremes, the time spent.
@@ -250,15 +246,15 @@ impl<'a, C: Communicator> Model<'a, C> {
         self.node.gather(self.scalars.first(1), self.gathered[0].first(self.node_size), 0);
     }
 
-    /// Redistributes tracers among the ranks of a node.
+    /// Redistributes tracers among the ranks of a node, in all nodes alike.
     fn tracers(&self, step: i32, seen: &mut Digest) {
         let first = self.job.me / NODE * NODE;
         let moved = |from: i32, to: i32| {
             draw_below(self.job.size, self.job.seed ^ u64::from(step.cast_unsigned()), TRACERS, from, to)
         };
-        let mates = first..first + self.node_size;
-        let sends: Vec<i32> = mates.clone().map(|mate| moved(self.job.me, mate)).collect();
-        let receives: Vec<i32> = mates.map(|mate| moved(mate, self.job.me)).collect();
+        let (place, mates) = (self.job.me - first, 0..self.node_size);
+        let sends: Vec<i32> = mates.clone().map(|mate| moved(place, mate)).collect();
+        let receives: Vec<i32> = mates.map(|mate| moved(mate, place)).collect();
         let from = self.gathered[0].first(sends.iter().sum());
         let into = self.gathered[1].first(receives.iter().sum());
         self.world.fill(from, seen.value());
@@ -268,10 +264,9 @@ impl<'a, C: Communicator> Model<'a, C> {
 
     /// Each node's first rank collects the node's active cells and writes them.
     fn output(&self, step: i32, seen: &mut Digest) {
-        let cells = |rank: i32| 1 + draw_below(self.job.size, self.job.seed, CELLS, step, rank);
-        let first = self.job.me / NODE * NODE;
-        let counts: Vec<i32> = (first..first + self.node_size).map(cells).collect();
-        let own = self.send[0].first(cells(self.job.me));
+        let cells = |place: i32| 1 + draw_below(self.job.size, self.job.seed, CELLS, step, place);
+        let counts: Vec<i32> = (0..self.node_size).map(cells).collect();
+        let own = self.send[0].first(cells(self.job.me % NODE));
         let all = self.gathered[1].first(counts.iter().sum());
         self.world.fill(own, seen.value());
         self.node.gatherv(own, all, &counts, 0);

@@ -6,10 +6,8 @@
 //!
 //! Source: communication structure of BT and SP, NAS Parallel Benchmarks 3.3, `make_set`, `copy_faces`, `x_solve`.
 
-use std::panic::Location;
-
 use crate::grid::share;
-use crate::{Communicator, Digest, Job, Kind, Nested, Op, Part, Receive};
+use crate::{Communicator, Digest, Job, Kind, Op, Part, Receive, nested};
 
 /// Values per point in a sweep's messages, there and back, and in the exchange of faces.
 const THERE: i32 = 5;
@@ -160,22 +158,23 @@ fn copy_faces<C: Communicator>(world: &C, work: &Work, seen: &mut Digest) {
 /// Solves along an axis: elimination from the first stage to the last, substitution back.
 #[track_caller]
 fn solve<C: Communicator>(world: &C, work: &Work, axis: Axis, seen: &mut Digest) {
-    let _nested = Nested::new(world, Location::caller());
-    let d = &work.division;
-    let last = d.stages(axis) - 1;
-    let mut sending = None;
-    for stage in 0..=last {
-        let receive = (stage > 0).then(|| THERE * d.face(axis, stage));
-        let send = (stage < last).then(|| THERE * d.face(axis, stage));
-        let (from, to) = ((d.neighbour(axis, -1), receive), (d.neighbour(axis, 1), send));
-        visit(world, work, from, to, &mut sending, seen);
-    }
-    for stage in (0..=last).rev() {
-        let receive = (stage < last).then(|| BACK * d.face(axis, stage));
-        let send = (stage > 0).then(|| BACK * d.face(axis, stage));
-        let (from, to) = ((d.neighbour(axis, 1), receive), (d.neighbour(axis, -1), send));
-        visit(world, work, from, to, &mut sending, seen);
-    }
+    nested(world, || {
+        let d = &work.division;
+        let last = d.stages(axis) - 1;
+        let mut sending = None;
+        for stage in 0..=last {
+            let receive = (stage > 0).then(|| THERE * d.face(axis, stage));
+            let send = (stage < last).then(|| THERE * d.face(axis, stage));
+            let (from, to) = ((d.neighbour(axis, -1), receive), (d.neighbour(axis, 1), send));
+            visit(world, work, from, to, &mut sending, seen);
+        }
+        for stage in (0..=last).rev() {
+            let receive = (stage < last).then(|| BACK * d.face(axis, stage));
+            let send = (stage > 0).then(|| BACK * d.face(axis, stage));
+            let (from, to) = ((d.neighbour(axis, 1), receive), (d.neighbour(axis, -1), send));
+            visit(world, work, from, to, &mut sending, seen);
+        }
+    });
 }
 
 /// Works on one cell: from a rank so many values, to a rank so many, where there are any. A send goes on until the
@@ -190,26 +189,27 @@ fn visit<C: Communicator>(
     seen: &mut Digest,
 ) {
     const TAG: i32 = 1;
-    let _nested = Nested::new(world, Location::caller());
-    let pending = receive.map(|count| {
-        let part = work.receive[0].first(count);
-        (part, world.irecv(Receive::exact(part, source, TAG)))
+    nested(world, || {
+        let pending = receive.map(|count| {
+            let part = work.receive[0].first(count);
+            (part, world.irecv(Receive::exact(part, source, TAG)))
+        });
+        // What does not need the neighbour's cell is done while the message is under way.
+        world.compute(0.3 * work.seconds);
+        if let Some(mut request) = sending.take() {
+            world.wait(&mut request);
+        }
+        if let Some((part, mut request)) = pending {
+            world.wait(&mut request);
+            seen.absorb(world.digest(part));
+        }
+        world.compute(0.7 * work.seconds);
+        if let Some(count) = send {
+            let part = work.send[0].first(count);
+            world.fill(part, seen.value());
+            *sending = Some(world.isend(part, dest, TAG));
+        }
     });
-    // What does not need the neighbour's cell is done while the message is under way.
-    world.compute(0.3 * work.seconds);
-    if let Some(mut request) = sending.take() {
-        world.wait(&mut request);
-    }
-    if let Some((part, mut request)) = pending {
-        world.wait(&mut request);
-        seen.absorb(world.digest(part));
-    }
-    world.compute(0.7 * work.seconds);
-    if let Some(count) = send {
-        let part = work.send[0].first(count);
-        world.fill(part, seen.value());
-        *sending = Some(world.isend(part, dest, TAG));
-    }
 }
 
 #[cfg(test)]

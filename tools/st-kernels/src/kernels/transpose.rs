@@ -3,9 +3,7 @@
 //!
 //! Source: communication structure of CG, NAS Parallel Benchmarks 3.3, `setup_proc_info` and `conj_grad`.
 
-use std::panic::Location;
-
-use crate::{Communicator, Digest, Job, Kind, Nested, Part, Receive};
+use crate::{Communicator, Digest, Job, Kind, Part, Receive, nested};
 
 /// Iterations of the inner solver.
 const ITERATIONS: i32 = 8;
@@ -47,33 +45,36 @@ fn multiply<C: Communicator>(
     seconds: f64,
     seen: &mut Digest,
 ) {
-    let _nested = Nested::new(world, Location::caller());
-    world.compute(seconds);
-    for &partner in &partners.row {
-        exchange(world, partner, out, back, seen);
-    }
-    if !partners.row.is_empty() {
-        exchange(world, partners.transposed, out, back, seen);
-    }
+    nested(world, || {
+        world.compute(seconds);
+        for &partner in &partners.row {
+            exchange(world, partner, out, back, seen);
+        }
+        if !partners.row.is_empty() {
+            exchange(world, partners.transposed, out, back, seen);
+        }
+    });
 }
 
 /// A dot product: one number summed over the row.
 #[track_caller]
 fn dot<C: Communicator>(world: &C, partners: &Partners, out: Part, back: Part, seen: &mut Digest) {
-    let _nested = Nested::new(world, Location::caller());
-    for &partner in &partners.row {
-        exchange(world, partner, out.first(1), back.first(1), seen);
-    }
+    nested(world, || {
+        for &partner in &partners.row {
+            exchange(world, partner, out.first(1), back.first(1), seen);
+        }
+    });
 }
 
 #[track_caller]
 fn exchange<C: Communicator>(world: &C, partner: i32, out: Part, back: Part, seen: &mut Digest) {
-    let _nested = Nested::new(world, Location::caller());
-    world.fill(out, seen.value());
-    let mut request = world.irecv(Receive::exact(back, partner, TAG));
-    world.send(out, partner, TAG);
-    world.wait(&mut request);
-    seen.absorb(world.digest(back));
+    nested(world, || {
+        world.fill(out, seen.value());
+        let mut request = world.irecv(Receive::exact(back, partner, TAG));
+        world.send(out, partner, TAG);
+        world.wait(&mut request);
+        seen.absorb(world.digest(back));
+    });
 }
 
 /// Partners of a rank of a power of two ranks: as many columns as rows, or twice as many.

@@ -1,10 +1,8 @@
 //! Pipelined sweeps over a two-dimensional grid, from one corner to the other and back, as in a lower-upper solver:
 //! each rank takes each block from two neighbours and passes it on to the two others.
 
-use std::panic::Location;
-
 use crate::grid::Grid;
-use crate::{Communicator, Digest, Job, Kind, Nested, Op, Part, Receive};
+use crate::{Communicator, Digest, Job, Kind, Op, Part, Receive, nested};
 
 /// Blocks of a sweep: depth of the pipeline.
 const BLOCKS: i32 = 10;
@@ -45,23 +43,24 @@ pub(super) fn run<C: Communicator>(world: &C, job: &Job, mut seen: Digest) -> Di
 /// One sweep: `way` 1 from the first corner, -1 from the last.
 #[track_caller]
 fn sweep<C: Communicator>(world: &C, place: &Place, way: i32, block: f64, seen: &mut Digest) {
-    let _nested = Nested::new(world, Location::caller());
-    let Place { grid, x, y, send, receive } = *place;
-    let from = [grid.bounded(x - way, y), grid.bounded(x, y - way)];
-    let to = [grid.bounded(x + way, y), grid.bounded(x, y + way)];
-    for tag in 0..BLOCKS {
-        for (rank, part) in from.into_iter().zip(receive) {
-            if let Some(rank) = rank {
-                world.recv(Receive::exact(part, rank, tag));
-                seen.absorb(world.digest(part));
+    nested(world, || {
+        let Place { grid, x, y, send, receive } = *place;
+        let from = [grid.bounded(x - way, y), grid.bounded(x, y - way)];
+        let to = [grid.bounded(x + way, y), grid.bounded(x, y + way)];
+        for tag in 0..BLOCKS {
+            for (rank, part) in from.into_iter().zip(receive) {
+                if let Some(rank) = rank {
+                    world.recv(Receive::exact(part, rank, tag));
+                    seen.absorb(world.digest(part));
+                }
+            }
+            world.compute(block);
+            for (rank, part) in to.into_iter().zip(send) {
+                if let Some(rank) = rank {
+                    world.fill(part, seen.value());
+                    world.send(part, rank, tag);
+                }
             }
         }
-        world.compute(block);
-        for (rank, part) in to.into_iter().zip(send) {
-            if let Some(rank) = rank {
-                world.fill(part, seen.value());
-                world.send(part, rank, tag);
-            }
-        }
-    }
+    });
 }

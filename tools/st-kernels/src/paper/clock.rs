@@ -47,6 +47,21 @@ impl Clock {
         Self { rank, key: mix(seed ^ mix(rank.cast_unsigned())), now: 0, calls: 0, late: 0 }
     }
 
+    /// Now, in ns.
+    pub(super) fn now(&self) -> i64 {
+        self.now
+    }
+
+    /// The clock of a thread that begins now.
+    pub(super) fn thread(&self, thread: usize) -> Self {
+        let key = mix(self.key ^ u64::try_from(thread).unwrap_or(0));
+        Self { key, calls: 0, late: 0, ..self.clone() }
+    }
+
+    pub(super) fn wait_until(&mut self, then: i64) {
+        self.now = self.now.max(then);
+    }
+
     pub(super) fn compute(&mut self, seconds: f64) {
         self.now += nanoseconds(seconds);
     }

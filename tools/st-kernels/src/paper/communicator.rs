@@ -11,10 +11,13 @@ use super::clock::Cost;
 use super::log::{Log, Message, WORLD, arriving, world_rank};
 use crate::{Arrival, Communicator, Envelope, Kind, Op, Part, Receive};
 
+/// `MPI_THREAD_MULTIPLE`.
+const MULTIPLE: i64 = 3;
+
 /// A communicator on paper.
 #[derive(Debug)]
 pub(super) struct Paper {
-    log: Rc<RefCell<Log>>,
+    log: Rc<RefCell<Option<Log>>>,
     index: i64,
     /// Members, as ranks in the world.
     members: RankSeq,
@@ -24,13 +27,13 @@ pub(super) struct Paper {
 
 impl Paper {
     /// The world of a rank.
-    pub(super) fn world(log: &Rc<RefCell<Log>>, ranks: u32) -> Self {
-        let me = log.borrow().rank;
-        Self { log: Rc::clone(log), index: WORLD, members: RankSeq::first(ranks), me }
+    pub(super) fn world(log: &Rc<RefCell<Option<Log>>>, ranks: u32, me: u32) -> Self {
+        Self { log: Rc::clone(log), index: WORLD, members: RankSeq::first(ranks), me: me.into() }
     }
 
+    #[expect(clippy::expect_used, reason = "the log is taken when the kernel has ended")]
     fn log(&self) -> RefMut<'_, Log> {
-        self.log.borrow_mut()
+        RefMut::map(self.log.borrow_mut(), |log| log.as_mut().expect("a kernel ends before its log"))
     }
 
     fn len(&self) -> i64 {
@@ -80,6 +83,7 @@ fn envelope(arrival: Arrival) -> Envelope {
 
 impl Communicator for Paper {
     type Request = i64;
+    type Window = i64;
 
     fn buffer(&self, kind: Kind, count: i32) -> Part {
         let mut log = self.log();
@@ -91,10 +95,10 @@ impl Communicator for Paper {
         0
     }
     fn compute(&self, seconds: f64) {
-        self.log().clock.compute(seconds);
+        self.log().clock().compute(seconds);
     }
     fn expect_wait(&self, seconds: f64) {
-        self.log().clock.expect_wait(seconds);
+        self.log().clock().expect_wait(seconds);
     }
     fn enter(&self, caller: &'static Location<'static>) {
         self.log().enter(caller);
@@ -106,13 +110,31 @@ impl Communicator for Paper {
     fn init(&self) {
         self.log().call("MPI_Init", Location::caller(), &[], Cost::Launch);
     }
+    fn init_thread(&self) {
+        self.log().call("MPI_Init_thread", Location::caller(), &[MULTIPLE, MULTIPLE], Cost::Launch);
+    }
+    fn query_thread(&self) {
+        self.log().call("MPI_Query_thread", Location::caller(), &[MULTIPLE], Cost::Local);
+    }
+    fn threads<T: Send>(&self, n: i32, body: impl Fn(&Self, i32, &dyn Fn()) -> T + Sync) -> Vec<T> {
+        let run = |thread: i32| {
+            self.log().run_thread(usize::try_from(thread).unwrap_or(0));
+            let own = Self { log: Rc::clone(&self.log), members: self.members.clone(), ..*self };
+            let out = body(&own, thread, &|| {});
+            self.log().run_thread(0);
+            out
+        };
+        let all = (0..n).map(run).collect();
+        self.log().join_threads();
+        all
+    }
     fn finalize(&self) {
         self.log().call("MPI_Finalize", Location::caller(), &[], Cost::Launch);
     }
     fn wtime(&self) -> f64 {
         let mut log = self.log();
         log.call("MPI_Wtime", Location::caller(), &[1], Cost::Local);
-        log.clock.seconds()
+        log.clock().seconds()
     }
     fn rank(&self) -> i32 {
         self.log().call("MPI_Comm_rank", Location::caller(), &[self.index, self.me], Cost::Local);
@@ -208,6 +230,60 @@ impl Communicator for Paper {
         forecast.to_vec()
     }
 
+    fn waitany(&self, requests: &mut [i64], forecast: usize) -> Option<usize> {
+        let active = requests.iter().any(|r| *r != NULL);
+        let words = completion(&mut self.log(), requests, &[forecast]);
+        self.log().call("MPI_Waitany", Location::caller(), &words.0, words.1);
+        active.then_some(forecast)
+    }
+    fn test(&self, request: &mut i64, forecast: u32) -> bool {
+        let mut log = self.log();
+        let mut words = vec![1, *request, i64::from(forecast == 0)];
+        let positions: &[usize] = if forecast == 0 { &[0] } else { &[] };
+        log.complete(std::slice::from_mut(request), positions, &mut words);
+        words.push(i64::from(forecast.max(1)));
+        log.call("MPI_Test", Location::caller(), &words, Cost::Local);
+        forecast == 0
+    }
+
+    fn win_create(&self, part: Part) -> i64 {
+        let mut log = self.log();
+        let window = log.window(Location::caller(), self.index, &self.members);
+        let cost = Cost::Collective { ranks: self.len(), bytes: 8 };
+        let words = [bytes(part), part.kind.bytes().into(), NULL, self.index, window];
+        log.call("MPI_Win_create", Location::caller(), &words, cost);
+        window
+    }
+    fn win_fence(&self, window: &i64) {
+        let cost = Cost::Collective { ranks: self.len(), bytes: 0 };
+        self.log().call("MPI_Win_fence", Location::caller(), &[0, *window], cost);
+    }
+    fn put(&self, window: &i64, from: Part, target: i32, at: i32) {
+        let mut log = self.log();
+        let words = one_sided(&mut log, from, target, at);
+        let cost = Cost::Message { peer: world_rank(&self.members, target), bytes: bytes(from) };
+        log.call("MPI_Put", Location::caller(), &[&words[..], &[*window]].concat(), cost);
+    }
+    fn get(&self, window: &i64, into: Part, target: i32, at: i32) {
+        let mut log = self.log();
+        let words = one_sided(&mut log, into, target, at);
+        let cost = Cost::Message { peer: world_rank(&self.members, target), bytes: bytes(into) };
+        log.call("MPI_Get", Location::caller(), &[&words[..], &[*window]].concat(), cost);
+    }
+    fn accumulate(&self, window: &i64, from: Part, target: i32, at: i32, op: Op) {
+        let mut log = self.log();
+        let words = one_sided(&mut log, from, target, at);
+        let op = log.op(op);
+        let cost = Cost::Message { peer: world_rank(&self.members, target), bytes: bytes(from) };
+        log.call("MPI_Accumulate", Location::caller(), &[&words[..], &[op, *window]].concat(), cost);
+    }
+    fn win_free(&self, window: i64) {
+        let mut log = self.log();
+        let cost = Cost::Collective { ranks: self.len(), bytes: 0 };
+        log.call("MPI_Win_free", Location::caller(), &[window], cost);
+        log.free_window(window);
+    }
+
     fn barrier(&self) {
         let cost = Cost::Collective { ranks: self.len(), bytes: 0 };
         self.log().call("MPI_Barrier", Location::caller(), &[self.index], cost);
@@ -262,6 +338,12 @@ impl Communicator for Paper {
         words.push(self.index);
         self.collective(&mut log, "MPI_Alltoallv", Location::caller(), &words, from);
     }
+}
+
+/// Count and type here, rank, displacement, count and type there.
+fn one_sided(log: &mut Log, part: Part, target: i32, at: i32) -> [i64; 6] {
+    let (count, kind) = (part.count.into(), log.kind(part.kind));
+    [count, kind, target.into(), at.into(), count, kind]
 }
 
 /// Words and cost of a completion call that takes a list: number, requests, completed.

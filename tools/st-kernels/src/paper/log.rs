@@ -1,11 +1,14 @@
 //! One rank's log on paper: what a recorder inside the program would have kept.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::panic::Location;
+use std::rc::Rc;
 
+use foldhash::fast::FixedState;
 use st_trace::calls::{CallId, CallTable};
 use st_trace::columns::{Chunk, Column};
-use st_trace::objects::{Comm, Op as OpContent, Type};
+use st_trace::objects::{Comm, Joint, Op as OpContent, Type};
 use st_trace::ranks::RankSeq;
 use st_trace::record::{Options as RecordOptions, RankRecorder, well_formed};
 use st_trace::section::Section;
@@ -55,44 +58,121 @@ impl Message {
 #[derive(Debug)]
 pub(super) struct Log {
     pub(super) rank: i64,
-    pub(super) clock: Clock,
     recorder: RankRecorder,
-    thread: usize,
+    threads: Vec<ThreadLog>,
+    /// The thread whose calls are logged.
+    running: usize,
+    places: Rc<RefCell<Places>>,
+    calls: HashMap<&'static str, CallId, FixedState>,
+    sites: HashMap<Place, u32, FixedState>,
+    kinds: [Option<i64>; 4],
+    pub(super) buffers: usize,
+}
+
+/// The log of one thread.
+#[derive(Debug)]
+struct ThreadLog {
+    clock: Clock,
+    /// Its number in the recorder.
+    number: usize,
     column: Column,
-    calls: HashMap<&'static str, CallId>,
     /// Requests by slot number.
     pending: Vec<Option<Pending>>,
     /// Callers of the functions that are running, as numbers of nestings.
     nested: Vec<u32>,
+}
+
+/// A place of a call: the nesting that it lies in, and its place in the text.
+type Place = (u32, &'static Location<'static>);
+
+/// Places in the program's text and their names: the same for all ranks.
+#[derive(Debug, Default)]
+pub(super) struct Places {
     /// Nestings: (nesting outside, caller) → number; 0 is none.
-    nestings: HashMap<(u32, &'static Location<'static>), u32>,
-    labels: Vec<String>,
-    sites: HashMap<(u32, &'static Location<'static>), u32>,
-    pub(super) buffers: usize,
+    nestings: HashMap<Place, u32, FixedState>,
+    /// By number.
+    callers: Vec<String>,
+    labels: HashMap<Place, String, FixedState>,
+}
+
+impl Places {
+    /// Number of a nesting.
+    fn nesting(&mut self, place: Place) -> u32 {
+        if let Some(&n) = self.nestings.get(&place) {
+            return n;
+        }
+        let label = self.label(place).to_owned();
+        self.callers.push(label);
+        let n = u32::try_from(self.callers.len()).unwrap_or(0);
+        self.nestings.insert(place, n);
+        n
+    }
+
+    /// Innermost place first, as a stack is printed.
+    fn label(&mut self, place: Place) -> &str {
+        let (outside, at) = place;
+        let callers = usize::try_from(outside).ok().and_then(|n| self.callers.get(n.checked_sub(1)?));
+        self.labels.entry(place).or_insert_with(|| {
+            let file = at.file().rsplit('/').next().unwrap_or_default();
+            let here = format!("{file}:{}:{}", at.line(), at.column());
+            callers.map_or_else(|| here.clone(), |callers| format!("{here} < {callers}"))
+        })
+    }
 }
 
 impl Log {
-    pub(super) fn new(rank: u32, ranks: u32, seed: u64) -> Self {
+    pub(super) fn new(rank: u32, ranks: u32, seed: u64, places: &Rc<RefCell<Places>>) -> Self {
         let mut recorder = RankRecorder::new(rank, RecordOptions::default());
         let predefined =
             |kind: &str, members| Comm { kind: kind.into(), parent: 0, members, remote: RankSeq::default() };
         recorder.comms.predefined(predefined("MPI_COMM_WORLD", RankSeq::first(ranks)));
         recorder.comms.predefined(predefined("MPI_COMM_SELF", std::iter::once(rank).collect()));
-        let thread = recorder.open_thread(0);
-        Self {
+        let clock = Clock::new(seed, rank.into());
+        let mut log = Self {
             rank: rank.into(),
-            clock: Clock::new(seed, rank.into()),
             recorder,
-            thread,
-            column: Column::default(),
-            calls: HashMap::new(),
-            pending: Vec::new(),
-            nested: Vec::new(),
-            nestings: HashMap::new(),
-            labels: vec![String::new()],
-            sites: HashMap::new(),
+            threads: Vec::new(),
+            running: 0,
+            places: Rc::clone(places),
+            calls: HashMap::default(),
+            sites: HashMap::default(),
+            kinds: [None; 4],
             buffers: 0,
+        };
+        log.open(clock, Vec::new());
+        log
+    }
+
+    fn open(&mut self, clock: Clock, nested: Vec<u32>) {
+        let number = self.recorder.open_thread(clock.now());
+        let (column, pending) = (Column::default(), Vec::new());
+        self.threads.push(ThreadLog { clock, number, column, pending, nested });
+    }
+
+    /// Goes over to a thread, which begins now if there is none of that number.
+    pub(super) fn run_thread(&mut self, thread: usize) {
+        if thread == self.threads.len() {
+            let begins = self.threads[self.running].clock.thread(thread);
+            let nested = self.threads[self.running].nested.clone();
+            self.open(begins, nested);
         }
+        self.running = thread;
+    }
+
+    /// Joins all threads: the first goes on when the last has ended.
+    pub(super) fn join_threads(&mut self) {
+        let last = self.threads.iter().map(|t| t.clock.now()).max().unwrap_or(0);
+        self.running = 0;
+        self.here().clock.wait_until(last);
+    }
+
+    fn here(&mut self) -> &mut ThreadLog {
+        &mut self.threads[self.running]
+    }
+
+    /// The running thread's clock.
+    pub(super) fn clock(&mut self) -> &mut Clock {
+        &mut self.here().clock
     }
 
     /// Logs a call of a function of the table.
@@ -110,9 +190,10 @@ impl Log {
         );
         let site = self.site(at);
         let symbol = self.recorder.symbol(call, site, 0);
-        let (enter, exit) = self.clock.call(cost);
-        let chunk: Option<Chunk> = self.recorder.record(self.thread, symbol, words, enter, exit);
-        self.column.chunks.extend(chunk);
+        let here = &mut self.threads[self.running];
+        let (enter, exit) = here.clock.call(cost);
+        let chunk: Option<Chunk> = self.recorder.record(here.number, symbol, words, enter, exit);
+        here.column.chunks.extend(chunk);
     }
 
     /// Number of a function; one that the table lacks is recorded by name.
@@ -125,54 +206,32 @@ impl Log {
 
     /// Index of the site of a call in the functions that are running.
     fn site(&mut self, at: &'static Location<'static>) -> u32 {
-        let outside = self.nested.last().copied().unwrap_or(0);
-        if let Some(&site) = self.sites.get(&(outside, at)) {
+        let place = (self.here().nested.last().copied().unwrap_or(0), at);
+        if let Some(&site) = self.sites.get(&place) {
             return site;
         }
-        let label = self.label(outside, at);
-        let site = self.recorder.sites.label(&label);
-        self.sites.insert((outside, at), site);
+        let site = self.recorder.sites.label(self.places.borrow_mut().label(place));
+        self.sites.insert(place, site);
         site
     }
 
-    /// Innermost place first, as a stack is printed.
-    fn label(&self, outside: u32, at: &Location<'_>) -> String {
-        let file = at.file().rsplit('/').next().unwrap_or_default();
-        let here = format!("{file}:{}:{}", at.line(), at.column());
-        match usize::try_from(outside).ok().and_then(|n| self.labels.get(n)) {
-            Some(callers) if !callers.is_empty() => format!("{here} < {callers}"),
-            _ => here,
-        }
-    }
-
     pub(super) fn enter(&mut self, caller: &'static Location<'static>) {
-        let outside = self.nested.last().copied().unwrap_or(0);
-        let n = if let Some(&n) = self.nestings.get(&(outside, caller)) {
-            n
-        } else {
-            let n = u32::try_from(self.labels.len()).unwrap_or(0);
-            self.labels.push(self.label(outside, caller));
-            self.nestings.insert((outside, caller), n);
-            n
-        };
-        self.nested.push(n);
+        let outside = self.here().nested.last().copied().unwrap_or(0);
+        let n = self.places.borrow_mut().nesting((outside, caller));
+        self.here().nested.push(n);
     }
 
     pub(super) fn leave(&mut self) {
-        self.nested.pop();
+        self.here().nested.pop();
     }
 
     /// Word of a datatype.
     pub(super) fn kind(&mut self, kind: Kind) -> i64 {
         let size = i64::from(kind.bytes());
-        let (words, parts) = (Vec::new(), Vec::new());
-        self.recorder.types.predefined(Type {
-            kind: kind.name().into(),
-            words,
-            parts,
-            size,
-            lb: 0,
-            extent: size,
+        let types = &mut self.recorder.types;
+        *self.kinds[kind as usize].get_or_insert_with(|| {
+            let (words, parts) = (Vec::new(), Vec::new());
+            types.predefined(Type { kind: kind.name().into(), words, parts, size, lb: 0, extent: size })
         })
     }
 
@@ -209,6 +268,20 @@ impl Log {
         (self.recorder.comms.create(call, site, content), members)
     }
 
+    /// Registers a window made on a communicator of these members of the world.
+    pub(super) fn window(&mut self, at: &'static Location<'static>, comm: i64, members: &RankSeq) -> i64 {
+        let call = self.call_id("MPI_Win_create");
+        let site = self.site(at);
+        let site = self.recorder.sites.get(site).map_or(0, |s| s.id);
+        let comm = self.recorder.comms.get(comm).map_or(0, |c| c.name);
+        let content = Joint { kind: "MPI_Win_create".into(), comm, members: members.clone() };
+        self.recorder.wins.create(call, site, content)
+    }
+
+    pub(super) fn free_window(&mut self, index: i64) {
+        self.recorder.wins.free(index);
+    }
+
     pub(super) fn free_comm(&mut self, index: i64) {
         self.recorder.comms.free(index);
     }
@@ -216,12 +289,13 @@ impl Log {
     /// The lowest free request slot, taken.
     pub(super) fn start(&mut self, message: Option<Message>) -> i64 {
         let started = Some(Pending { message });
-        let free = self.pending.iter().position(Option::is_none);
+        let pending = &mut self.here().pending;
+        let free = pending.iter().position(Option::is_none);
         let slot = free.unwrap_or_else(|| {
-            self.pending.push(None);
-            self.pending.len() - 1
+            pending.push(None);
+            pending.len() - 1
         });
-        self.pending[slot] = started;
+        pending[slot] = started;
         i64::try_from(slot).unwrap_or(i64::MAX)
     }
 
@@ -237,7 +311,8 @@ impl Log {
         let mut cost = Cost::Message { peer: self.rank, bytes: 0 };
         for &p in positions {
             let Some(request) = requests.get_mut(p) else { continue };
-            let slot = usize::try_from(*request).ok().and_then(|s| self.pending.get_mut(s));
+            let slot =
+                usize::try_from(*request).ok().and_then(|s| self.threads[self.running].pending.get_mut(s));
             let Some(pending) = slot.and_then(Option::take) else { continue };
             *request = st_trace::values::NULL;
             if let Some(message) = pending.message {
@@ -259,13 +334,16 @@ impl Log {
 
     /// The rank's trace, times included.
     pub(super) fn finish(mut self) -> Section {
-        for (_, chunk) in self.recorder.flush_columns() {
-            self.column.chunks.push(chunk);
+        for (number, chunk) in self.recorder.flush_columns() {
+            let of = self.threads.iter_mut().filter(|t| u32::try_from(t.number) == Ok(number));
+            of.for_each(|t| t.column.chunks.push(chunk.clone()));
         }
         let rank = u32::try_from(self.rank).unwrap_or(u32::MAX);
         let mut section = self.recorder.finish(&format!("node{}", self.rank / NODE));
-        if let Some(thread) = section.threads.first_mut() {
-            thread.columns.push((rank, self.column));
+        for t in self.threads {
+            if let Some(thread) = section.threads.get_mut(t.number) {
+                thread.columns.push((rank, t.column));
+            }
         }
         section
     }

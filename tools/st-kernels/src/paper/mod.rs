@@ -12,7 +12,7 @@ use std::rc::Rc;
 use st_trace::section::Section;
 
 use self::communicator::Paper;
-use self::log::Log;
+use self::log::{Log, Places};
 use crate::{Kernel, Options, Unfit, execute};
 
 /// The trace of one rank, with exact simulated times.
@@ -21,11 +21,20 @@ use crate::{Kernel, Options, Unfit, execute};
 ///
 /// If the kernel does not run on so many ranks or with these options.
 pub fn rank(kernel: Kernel, options: &Options, ranks: u32, rank: u32) -> Result<Section, Unfit> {
-    let log = Rc::new(RefCell::new(Log::new(rank, ranks, options.seed)));
-    let world = Paper::world(&log, ranks);
+    run(kernel, options, (ranks, rank), &Rc::default())
+}
+
+fn run(
+    kernel: Kernel,
+    options: &Options,
+    (ranks, rank): (u32, u32),
+    places: &Rc<RefCell<Places>>,
+) -> Result<Section, Unfit> {
+    let log = Rc::new(RefCell::new(Some(Log::new(rank, ranks, options.seed, places))));
+    let world = Paper::world(&log, ranks, rank);
     execute(&world, kernel, options, |ranks| kernel.check(ranks, options))?;
-    let ended = log.replace(Log::new(rank, ranks, options.seed));
-    Ok(ended.finish())
+    let ended = log.take();
+    Ok(ended.map(Log::finish).unwrap_or_default())
 }
 
 /// The traces of all ranks, in order, made one by one.
@@ -38,5 +47,6 @@ pub fn sections(
     options: &Options,
     ranks: u32,
 ) -> impl Iterator<Item = Result<Section, Unfit>> + '_ {
-    (0..ranks).map(move |r| rank(kernel, options, ranks, r))
+    let places = Rc::default();
+    (0..ranks).map(move |r| run(kernel, options, (ranks, r), &places))
 }
