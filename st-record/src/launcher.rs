@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn the_program_is_found_among_options() {
         let at = |line: &str| programs(&words(line)).first().copied();
-        assert_eq!(programs(&words("mpirun -n 1 sh -c true : -n 2 env A=1 : -n 1 ./none")), [3, 8]);
+        assert_eq!(programs(&words("mpirun -n 1 sh -c true : -n 2 env A=1 : -n 1 ./none")), [3, 9]);
         assert_eq!(at("mpirun -n 4 sh -c true"), Some(3));
         assert_eq!(at("mpirun --oversubscribe --mca btl self,vader -np 2 -x PATH=/bin sh"), Some(9));
         assert_eq!(at("mpiexec.hydra -genv A sh -ppn 2 -hosts localhost sh"), Some(8));
