@@ -27,6 +27,25 @@ pub struct Args {
     /// After this much per rank exact times stop, and sketches go on
     #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = parse_size, help_heading = "Recording")]
     pub time_budget: u64,
+    /// How loops are found: not at all, by iterations of equal structure, or also by iterations that have some calls of their
+    /// own. No call is lost in any case
+    #[arg(long, value_enum, default_value_t, value_name = "HOW", help_heading = "Recording")]
+    pub fold: Fold,
+    /// With --fold approx: calls that an iteration is looked for in
+    #[arg(long, value_name = "N", default_value_t = 5_000, value_parser = clap::value_parser!(u32).range(2..),
+          help_heading = "Recording")]
+    pub fold_window: u32,
+    /// With --fold approx: how many calls the shorter of two iterations has at least, in percent of the longer one's
+    #[arg(long, value_name = "PERCENT", default_value_t = 50, value_parser = clap::value_parser!(u32).range(0..=100),
+          help_heading = "Recording")]
+    pub fold_ratio: u32,
+    /// Take call sites for one whose stacks differ in fewer than N frames. More than 1 gives up exact call sites
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..),
+          help_heading = "Recording")]
+    pub sig_threshold: u32,
+    /// Take all return addresses between these offsets of a module for one, in call sites; may be given several times
+    #[arg(long, value_name = "MODULE+0xFROM-0xTO", value_parser = place, help_heading = "Recording")]
+    pub sig_range: Vec<String>,
     /// Frames kept per call site, innermost first
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=64),
           help_heading = "Recording")]
@@ -67,6 +86,8 @@ libst_pmpi.so of the program's MPI, and then:
   ST_OUTPUT       the directory of the ranks' streams, which must exist; without it nothing is recorded
   ST_TIME         columns, sketch or none (--time)
   ST_TIME_BUDGET  a size (--time-budget)
+  ST_FOLD         none, exact, approx or approx:WINDOW:PERCENT (--fold, --fold-window, --fold-ratio)
+  ST_SIG          a number of frames, and ranges, separated by commas (--sig-threshold, --sig-range)
   ST_STACK_DEPTH  1 to 64 (--stack-depth)
   ST_CLOCK        monotonic, tsc or mpi_wtime (--clock)
   ST_ONLY         ranks (--only)
@@ -79,6 +100,27 @@ everything would be recorded, 4 if not. With --env: 0, or 125.";
 /// Checks a set of ranks; the recorder reads it again.
 fn ranks(text: &str) -> Result<String, String> {
     st_trace::ranklist_notation::parse_any(text).map(|_| text.to_owned())
+}
+
+/// Checks a range of addresses; the recorder reads it again.
+fn place(text: &str) -> Result<String, String> {
+    match text.parse::<st_trace::sites::Place>() {
+        Ok(_) if text.contains(',') => Err("no commas".into()),
+        Ok(_) => Ok(text.to_owned()),
+        Err(e) => Err(e.into()),
+    }
+}
+
+/// How loops are found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
+pub enum Fold {
+    /// Not at all
+    None,
+    /// Iterations of equal structure
+    #[default]
+    Exact,
+    /// Iterations that are alike
+    Approx,
 }
 
 /// A clock.
@@ -120,9 +162,18 @@ impl Args {
             Some(Clock::Tsc) => "tsc",
             Some(Clock::MpiWtime) => "mpi_wtime",
         };
+        let fold = match self.fold {
+            Fold::None => "none".to_owned(),
+            Fold::Exact => "exact".to_owned(),
+            Fold::Approx => format!("approx:{}:{}", self.fold_window, self.fold_ratio),
+        };
+        let mut sig = vec![self.sig_threshold.to_string()];
+        sig.extend(self.sig_range.iter().cloned());
         let mut all: Vec<(&'static str, OsString)> = vec![
             ("ST_TIME", time.into()),
             ("ST_TIME_BUDGET", self.time_budget.to_string().into()),
+            ("ST_FOLD", fold.into()),
+            ("ST_SIG", sig.join(",").into()),
             ("ST_STACK_DEPTH", self.stack_depth.to_string().into()),
             ("ST_SYNC", if self.no_sync { "0" } else { "1" }.into()),
             ("ST_QUIET", if self.talk.quiet { "1" } else { "0" }.into()),
@@ -159,6 +210,20 @@ mod tests {
             [set("ST_CLOCK"), set("ST_TIME_BUDGET")],
             [Some("mpi_wtime".into()), Some("268435456".into())]
         );
+        assert_eq!([set("ST_FOLD"), set("ST_SIG")], [Some("exact".into()), Some("1".into())]);
+        let d = Args::parse_from([
+            "st-record",
+            "--fold",
+            "approx",
+            "--fold-ratio",
+            "80",
+            "--sig-threshold",
+            "2",
+            "x",
+        ]);
+        let set = |name| d.environment().into_iter().find(|(n, _)| *n == name).map(|(_, v)| v);
+        assert_eq!([set("ST_FOLD"), set("ST_SIG")], [Some("approx:5000:80".into()), Some("2".into())]);
+        assert!(Args::try_parse_from(["st-record", "--sig-range", "libx.so", "x"]).is_err());
         assert!(Args::try_parse_from(["st-record", "--ouptut", "x.st", "./a"]).is_err());
         assert!(Args::try_parse_from(["st-record", "--time", "exact", "x"]).is_err());
     }

@@ -20,10 +20,12 @@ use std::process::{Command, ExitStatus};
 /// Directory of the stand-ins, in the directory of the ranks' streams.
 const STAND_INS: &str = "bin";
 /// Names of the variables that reach the ranks.
-const VARIABLES: [&str; 8] = [
+const VARIABLES: [&str; 10] = [
     "ST_OUTPUT",
     "ST_TIME",
     "ST_TIME_BUDGET",
+    "ST_FOLD",
+    "ST_SIG",
     "ST_STACK_DEPTH",
     "ST_SYNC",
     "ST_CLOCK",

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args as ClapArgs, Parser, Subcommand};
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use st_tool::options::{StreamIn, Talk, TextOut};
 
 use crate::table::Format;
@@ -84,12 +84,27 @@ pub struct SizesArgs {
     /// A stream; - or nothing is standard input
     #[arg(value_name = "STREAM", default_value = "-")]
     pub input: PathBuf,
+    /// What the bytes are counted by. Text is by frames and then the largest parameters, CSV and JSON by frames, unless
+    /// said otherwise
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub by: Option<SizesBy>,
     /// Form of the output
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
     /// Where the text goes.
     #[command(flatten)]
     pub output: TextOut,
+}
+
+/// What bytes are counted by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum SizesBy {
+    /// Kind of frame
+    Frame,
+    /// Function and call site: its nodes of the tree, its parameters and its times
+    Site,
+    /// Parameter of a function at a call site
+    Parameter,
 }
 
 /// Messages that arrive too early.

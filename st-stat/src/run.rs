@@ -8,7 +8,7 @@ use st_trace::calls::CallTable;
 use st_trace::json::{self, Place, line};
 use st_trace::section::Section;
 
-use crate::args::{Args, CallsArgs, Command, DiffArgs, SizesArgs, SummaryArgs, ViolationsArgs};
+use crate::args::{Args, CallsArgs, Command, DiffArgs, SizesArgs, SizesBy, SummaryArgs, ViolationsArgs};
 use crate::diff::{Difference, Report, diff};
 use crate::normal::NormalCall;
 use crate::table::{Format, Table, grouped};
@@ -73,9 +73,26 @@ fn list_calls(args: &CallsArgs) -> Result<Status> {
 }
 
 fn list_sizes(args: &SizesArgs) -> Result<Status> {
-    let table = sizes::sizes(&args.input)?;
+    let sizes = sizes::Sizes::read(&args.input)?;
     let mut out = Output::text(&args.output.output)?;
-    table.write(args.format, &mut out)?;
+    match args.by {
+        Some(SizesBy::Frame) => sizes.frames().write(args.format, &mut out)?,
+        Some(SizesBy::Site) => sizes.sites()?.write(args.format, &mut out)?,
+        Some(SizesBy::Parameter) => sizes.parameters()?.write(args.format, &mut out)?,
+        None => {
+            sizes.frames().write(args.format, &mut out)?;
+            if args.format == Format::Text {
+                let mut largest = sizes.parameters()?;
+                let rest = largest.rows.len().saturating_sub(TOP);
+                largest.rows.truncate(TOP);
+                writeln!(out)?;
+                largest.write(Format::Text, &mut out)?;
+                if rest > 0 {
+                    writeln!(out, "… and {rest} more (st-stat sizes --by parameter)")?;
+                }
+            }
+        }
+    }
     out.commit()?;
     Ok(Status::Ok)
 }

@@ -1,41 +1,242 @@
-//! Where the bytes of a stream go, per kind of frame.
+//! Where the bytes of a stream go: per kind of frame, per call site, per parameter, and what made them grow.
+//!
+//! A compressed frame cannot be cut into pieces, so its bytes are shared out among its pieces in proportion to what they
+//! take before compression: the pieces of a kind of frame add up to it.
 
 use std::collections::BTreeMap;
+use std::io::Read;
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use st_symbols::Resolver;
 use st_tool::Input;
-use st_trace::stream::frame_sizes;
+use st_trace::calls::CallTable;
+use st_trace::section::{Section, Sym};
+use st_trace::stream::{FrameSize, Piece, PieceSize, ReadOptions, frame_sizes, piece_sizes, read};
 
+use crate::calls::{function, place};
 use crate::table::{Cell, Table};
 
-/// One row per kind of frame, and the total.
-pub(crate) fn sizes(path: &Path) -> Result<Table> {
-    let from = Input::open(path)?;
-    let name = from.name().to_owned();
-    let mut kinds: BTreeMap<String, (u64, u64, u64)> = BTreeMap::new();
-    let mut total = (0, 0, 0);
-    for frame in frame_sizes(from).with_context(|| name.clone())? {
-        let row = kinds.entry(frame.kind).or_default();
-        for t in [row, &mut total] {
-            t.0 += 1;
-            t.1 += frame.stored;
-            t.2 += frame.expanded;
+/// A stream's frames, and its bytes to look closer.
+pub(crate) struct Sizes {
+    frames: Vec<FrameSize>,
+    bytes: Vec<u8>,
+    name: String,
+}
+
+/// What a group of pieces takes.
+#[derive(Clone, Copy, Default)]
+struct Sum {
+    /// Of STRUCT and of SKETCH, before compression.
+    bytes: [u64; 2],
+    streams: u64,
+    classes: usize,
+    stored: usize,
+    symbolic: bool,
+}
+
+impl Sum {
+    fn add(&mut self, p: &PieceSize) {
+        self.bytes[frame_of(p.piece)] += p.bytes;
+        self.streams += 1;
+        self.classes = self.classes.max(p.classes);
+        self.stored += p.stored;
+        self.symbolic |= p.symbolic;
+    }
+
+    /// What made it grow, in a few words.
+    fn cause(&self, piece: Option<Piece>) -> String {
+        let many =
+            |n: usize, one: &str, more: &str| if n == 1 { format!("1 {one}") } else { format!("{n} {more}") };
+        match piece {
+            Some(Piece::Symbols) => "functions, call sites and error classes in use".into(),
+            Some(Piece::Partitions) => "sets of ranks that differ in something".into(),
+            Some(Piece::Tree) => "calls and loops in their order".into(),
+            Some(Piece::Times(_)) => many(self.stored, "bucket of durations", "buckets of durations"),
+            _ => {
+                let values = many(self.stored, "value that nothing predicts", "values that nothing predicts");
+                let form = if self.symbolic { ", functions of the rank" } else { "" };
+                match (self.classes, self.stored) {
+                    (0..=1, 0..=1) if self.streams == 1 => format!("constant{form}"),
+                    (0..=1, _) => format!("{values}{form}"),
+                    (n, _) => format!("{n} classes of ranks, {values}{form}"),
+                }
+            }
         }
     }
-    let row = |(name, (n, stored, expanded)): (String, (u64, u64, u64))| {
-        vec![
-            Cell::text(name),
-            Cell::count(n),
-            Cell::count(stored),
-            Cell::percent(stored.into(), total.1.into()),
-            Cell::count(expanded),
-        ]
+}
+
+/// Index of the frame that a piece lies in.
+fn frame_of(piece: Piece) -> usize {
+    usize::from(matches!(piece, Piece::Times(_)))
+}
+
+impl Sizes {
+    /// Reads a stream.
+    pub(crate) fn read(path: &Path) -> Result<Self> {
+        let mut from = Input::open(path)?;
+        let name = from.name().to_owned();
+        let mut bytes = Vec::new();
+        from.read_to_end(&mut bytes).with_context(|| name.clone())?;
+        let frames = frame_sizes(&bytes[..]).with_context(|| name.clone())?;
+        Ok(Self { frames, bytes, name })
+    }
+
+    /// One row per kind of frame, and the total.
+    pub(crate) fn frames(&self) -> Table {
+        let mut kinds: BTreeMap<&str, (u64, u64, u64)> = BTreeMap::new();
+        let mut total = (0, 0, 0);
+        for frame in &self.frames {
+            let row = kinds.entry(&frame.kind).or_default();
+            for t in [row, &mut total] {
+                t.0 += 1;
+                t.1 += frame.stored;
+                t.2 += frame.expanded;
+            }
+        }
+        let row = |(name, (n, stored, expanded)): (&str, (u64, u64, u64))| {
+            vec![
+                Cell::text(name),
+                Cell::count(n),
+                Cell::count(stored),
+                Cell::percent(stored.into(), total.1.into()),
+                Cell::count(expanded),
+            ]
+        };
+        let mut list: Vec<_> = kinds.into_iter().collect();
+        list.sort_by_key(|(_, t)| std::cmp::Reverse(t.1));
+        list.push(("total", total));
+        let columns = vec![
+            ("frame", true),
+            ("number", false),
+            ("bytes", false),
+            ("share", false),
+            ("uncompressed", false),
+        ];
+        Table { columns, rows: list.into_iter().map(row).collect() }
+    }
+
+    /// One row per function and call site, largest first.
+    pub(crate) fn sites(&self) -> Result<Table> {
+        let rows = self.rows(|section, piece, resolver| {
+            let Some(sym) = symbol_of(piece) else { return (general(piece), String::new()) };
+            (call(section, sym), site(section, sym, resolver))
+        })?;
+        let columns = [("function", true)].into_iter().chain(NUMBERS).chain([("site", true)]).collect();
+        let cells = |((function, site), cells): ((String, String), Vec<Cell>)| {
+            [Cell::text(function)].into_iter().chain(cells).chain([Cell::text(site)]).collect()
+        };
+        Ok(Table { columns, rows: rows.into_iter().map(cells).collect() })
+    }
+
+    /// One row per parameter of a function at a call site, largest first.
+    pub(crate) fn parameters(&self) -> Result<Table> {
+        let rows = self.rows(|section, piece, resolver| {
+            let Some(sym) = symbol_of(piece) else { return (general(piece), String::new(), String::new()) };
+            (call(section, sym), parameter(section, piece), site(section, sym, resolver))
+        })?;
+        let columns =
+            [("function", true), ("parameter", true)].into_iter().chain(NUMBERS).chain([("site", true)]);
+        let cells = |((function, parameter, site), cells): ((String, String, String), Vec<Cell>)| {
+            [Cell::text(function), Cell::text(parameter)]
+                .into_iter()
+                .chain(cells)
+                .chain([Cell::text(site)])
+                .collect()
+        };
+        Ok(Table { columns: columns.collect(), rows: rows.into_iter().map(cells).collect() })
+    }
+
+    /// Pieces of all sections in groups, with their bytes, share and cause.
+    fn rows<K: Ord>(&self, key: impl Fn(&Section, Piece, &mut Resolver) -> K) -> Result<Vec<(K, Vec<Cell>)>> {
+        let trace =
+            read(&self.bytes[..], ReadOptions { partial: true }).with_context(|| self.name.clone())?;
+        let mut resolver = Resolver::new();
+        let mut groups: BTreeMap<K, (Sum, Option<Piece>)> = BTreeMap::new();
+        let mut expanded = [0_u64; 2];
+        for section in &trace.sections {
+            for p in piece_sizes(section) {
+                expanded[frame_of(p.piece)] += p.bytes;
+                let (sum, piece) = groups.entry(key(section, p.piece, &mut resolver)).or_default();
+                sum.add(&p);
+                let alone = sum.streams == 1 || piece.is_some_and(|old| same_kind(old, p.piece));
+                *piece = alone.then_some(p.piece);
+            }
+        }
+        let stored = ["STRUCT", "SKETCH"]
+            .map(|kind| self.frames.iter().filter(|f| f.kind == kind).map(|f| f.stored).sum::<u64>());
+        let total: u64 = self.frames.iter().map(|f| f.stored).sum();
+        let share = |sum: &Sum| -> u64 {
+            (0..2)
+                .map(|i| {
+                    let part = u128::from(sum.bytes[i]) * u128::from(stored[i]);
+                    u64::try_from((part + u128::from(expanded[i]) / 2) / u128::from(expanded[i].max(1)))
+                        .unwrap_or(u64::MAX)
+                })
+                .sum()
+        };
+        let mut list: Vec<_> =
+            groups.into_iter().map(|(k, (sum, piece))| (k, share(&sum), sum, piece)).collect();
+        list.sort_by_key(|(_, bytes, sum, _)| std::cmp::Reverse((*bytes, sum.bytes)));
+        let cells = |(k, bytes, sum, piece): (K, u64, Sum, Option<Piece>)| {
+            let cells = vec![
+                Cell::count(bytes),
+                Cell::percent(bytes.into(), total.into()),
+                Cell::count(sum.bytes.iter().sum()),
+                Cell::text(sum.cause(piece)),
+            ];
+            (k, cells)
+        };
+        Ok(list.into_iter().map(cells).collect())
+    }
+}
+
+const NUMBERS: [(&str, bool); 4] =
+    [("bytes", false), ("share", false), ("uncompressed", false), ("because of", true)];
+
+fn same_kind(a: Piece, b: Piece) -> bool {
+    std::mem::discriminant(&a) == std::mem::discriminant(&b)
+}
+
+/// The symbol that a piece belongs to.
+fn symbol_of(piece: Piece) -> Option<Sym> {
+    match piece {
+        Piece::Count(sym) | Piece::Lengths(sym, _) | Piece::Values(sym, _) | Piece::Times(sym) => Some(sym),
+        _ => None,
+    }
+}
+
+/// What belongs to no call.
+fn general(piece: Piece) -> String {
+    match piece {
+        Piece::Symbols => "(symbols)",
+        Piece::Partitions => "(partitions of the ranks)",
+        Piece::Loop => "(trip counts of loops)",
+        _ => "(tree)",
+    }
+    .to_owned()
+}
+
+fn call(section: &Section, sym: Sym) -> String {
+    section.symbols.get(sym as usize).map(|s| function(s.call, &section.tables)).unwrap_or_default()
+}
+
+fn site(section: &Section, sym: Sym, resolver: &mut Resolver) -> String {
+    let site = section.symbols.get(sym as usize).and_then(|s| section.sites.get(s.site));
+    site.map(|s| place(s, &section.sites, resolver)).unwrap_or_default()
+}
+
+fn parameter(section: &Section, piece: Piece) -> String {
+    let slot = |sym: Sym, i: usize| {
+        let symbol = section.symbols.get(sym as usize);
+        let slot = symbol.and_then(|s| CallTable::builtin().slots(s.call).get(i));
+        slot.map(|s| s.name.clone()).unwrap_or_default()
     };
-    let mut list: Vec<_> = kinds.into_iter().collect();
-    list.sort_by_key(|(_, t)| std::cmp::Reverse(t.1));
-    list.push(("total".into(), total));
-    let columns =
-        vec![("frame", true), ("number", false), ("bytes", false), ("share", false), ("uncompressed", false)];
-    Ok(Table { columns, rows: list.into_iter().map(row).collect() })
+    match piece {
+        Piece::Count(_) => "(calls in a row)".into(),
+        Piece::Lengths(sym, i) => format!("{} (lengths)", slot(sym, i)),
+        Piece::Values(sym, i) => slot(sym, i),
+        Piece::Times(_) => "(times)".into(),
+        _ => String::new(),
+    }
 }

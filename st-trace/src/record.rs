@@ -9,9 +9,9 @@ use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
 
-use crate::calls::{CallId, CallTable, FIRST_UNKNOWN, Meaning, Object, Slot};
+use crate::calls::{CallId, CallTable, FIRST_UNKNOWN, Lane, Meaning, Object, Slot};
 use crate::columns::{Chunk, ColumnWriter};
-use crate::fold::{DEFAULT_WINDOW, Folder};
+use crate::fold::{DEFAULT_WINDOW, Fold, Folded, Folder};
 use crate::ints::{Ints, Sealed};
 use crate::lanes::Lanes;
 use crate::objects::{Comm, Content, Group, Joint, Op, Registry, Text, Type};
@@ -20,8 +20,9 @@ use crate::ranklist::RankList;
 use crate::section::{
     Elastic, Entry, Form, NO_SYM, Partition, PathSketch, Section, SlotStreams, Sym, Symbol, Tables, Thread,
 };
-use crate::sites::SiteTable;
+use crate::sites::{Frame, Similar, SiteTable};
 use crate::sketch::LiveSketch;
+use crate::tree::FlatTree;
 
 pub use restore::{Extent, RestoreError};
 
@@ -32,14 +33,16 @@ pub struct Options {
     pub columns: bool,
     /// Keep path-sensitive time sketches.
     pub sketches: bool,
+    /// How loops are found.
+    pub fold: Fold,
     /// Tree nodes that folding looks back over.
     pub window: usize,
 }
 
 impl Default for Options {
-    /// Columns and sketches, and the default window.
+    /// Columns and sketches, exact folding and the default window.
     fn default() -> Self {
-        Self { columns: true, sketches: true, window: DEFAULT_WINDOW }
+        Self { columns: true, sketches: true, fold: Fold::Exact, window: DEFAULT_WINDOW }
     }
 }
 
@@ -71,6 +74,9 @@ pub struct RankRecorder {
     threads: Vec<SequenceRecorder>,
     /// The last event had the words of its symbol's one before.
     repeated: bool,
+    similar: Similar,
+    /// Whether some call is recorded under another call site than its own.
+    sites_differ: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -135,7 +141,26 @@ impl RankRecorder {
             by_symbol: HashMap::default(),
             threads: Vec::new(),
             repeated: false,
+            similar: Similar::default(),
+            sites_differ: false,
         }
+    }
+
+    /// Takes call sites that are similar for one, from now on. Voids the lane of call sites once that has happened.
+    pub fn unite_sites(&mut self, similar: Similar) {
+        self.similar = similar;
+    }
+
+    /// Index of the call site with these frames (modules from [`RankRecorder::sites`]), or of the first one similar to it.
+    pub fn site(&mut self, frames: Vec<Frame>) -> u32 {
+        if self.similar.is_exact() || self.sites.contains_stack(&frames) {
+            return self.sites.stack(frames);
+        }
+        if let Some(first) = self.similar.first(&self.sites, &frames) {
+            self.sites_differ = true;
+            return first;
+        }
+        self.sites.stack(frames)
     }
 
     /// The world rank.
@@ -178,7 +203,7 @@ impl RankRecorder {
     /// Opens the next thread (index 0 first) whose clock starts at `start` ns; returns its index.
     pub fn open_thread(&mut self, start: i64) -> usize {
         self.threads.push(SequenceRecorder {
-            folder: Folder::new(self.options.window),
+            folder: Folder::by(self.options.fold, self.options.window),
             known: Vec::new(),
             lanes: Lanes::new(),
             columns: self.options.columns.then(|| ColumnWriter::new(start)),
@@ -275,10 +300,24 @@ impl RankRecorder {
     /// The rank's trace. Exact times are not in it: they left in chunks.
     #[must_use]
     pub fn finish(self, host: &str) -> Section {
+        let tree = if self.options.fold == Fold::Exact { Folded::smallest } else { Folded::flatten };
+        self.finish_by(host, tree)
+    }
+
+    fn finish_by(self, host: &str, tree: fn(Folded) -> (FlatTree, Vec<Sealed>)) -> Section {
         let rank = self.rank;
         let ranks = RankList::single(rank);
-        let threads =
-            self.threads.into_iter().enumerate().map(|(i, t)| t.finish(rank, i, &self.infos)).collect();
+        let voided = if self.sites_differ { 1 << Lane::Site as u8 } else { 0 };
+        let threads = self
+            .threads
+            .into_iter()
+            .enumerate()
+            .map(|(i, t)| {
+                let mut thread = t.finish(rank, i, &self.infos, tree);
+                thread.lanes.voided |= voided;
+                thread
+            })
+            .collect();
         Section {
             hosts: vec![(host.to_owned(), ranks.clone())],
             sites: self.sites,
@@ -399,8 +438,14 @@ impl SequenceRecorder {
         self.columns.as_mut()?.push(enter, exit)
     }
 
-    fn finish(self, rank: u32, index: usize, infos: &[SymInfo]) -> Thread {
-        let (tree, counts) = self.folder.finish().flatten();
+    fn finish(
+        self,
+        rank: u32,
+        index: usize,
+        infos: &[SymInfo],
+        tree: fn(Folded) -> (FlatTree, Vec<Sealed>),
+    ) -> Thread {
+        let (tree, counts) = tree(self.folder.finish());
         let mut sketches: Vec<PathSketch> = self
             .sketches
             .into_iter()

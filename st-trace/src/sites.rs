@@ -4,6 +4,10 @@
 //! build-ids (or file names, where a module has none) and offsets, so the same call in the same program is the
 //! same site on every rank and in every run. Names and lines are resolved by readers, on request.
 
+mod similar;
+
+pub use similar::{Place, Similar};
+
 use std::collections::HashMap;
 use xxhash_rust::xxh3::Xxh3;
 
@@ -80,6 +84,11 @@ impl SiteTable {
     pub fn stack(&mut self, frames: Vec<Frame>) -> u32 {
         let id = self.stack_id(&frames);
         self.insert(Site { id, frames, label: String::new() })
+    }
+    /// Whether the site with these frames is in the table.
+    #[must_use]
+    pub fn contains_stack(&self, frames: &[Frame]) -> bool {
+        self.by_id.contains_key(&self.stack_id(frames))
     }
     /// Index of a site known by its text only, added if new.
     pub fn label(&mut self, label: &str) -> u32 {

@@ -3,12 +3,17 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use st_trace::calls::CallId;
+use st_trace::fold::{Fold, Likeness};
 use st_trace::record::{Options, RankRecorder};
 use st_trace::text::flat;
 
 /// The leaf list of a sequence of one-letter events: `A(4,3) S(3,3 3 3) R W`.
 fn list(events: &str) -> String {
-    let mut r = RankRecorder::new(0, Options::default());
+    list_by(events, Fold::Exact)
+}
+
+fn list_by(events: &str, fold: Fold) -> String {
+    let mut r = RankRecorder::new(0, Options { fold, ..Options::default() });
     r.open_thread(0);
     let mut names = Vec::new();
     for name in events.chars() {
@@ -44,6 +49,33 @@ fn the_papers_loops() {
     assert_eq!(list(&format!("{}JQW", "IR".repeat(5))), "I(2,5) R J Q W");
     assert_eq!(list("ABCDCDABCDCDCDABCDCDCDCD"), "A(4,3) B C(2,2 3 4) D");
     assert_eq!(list("AAAAABABABAB"), "A(2,4)(1,5 1 1 1) B");
+}
+
+/// Source: Wu, Mueller 2013, figures 1, 2 and 4, as `algorithms.md` §3.4 has them.
+#[test]
+fn the_papers_loops_of_iterations_that_differ() {
+    let list = |events: &str| list_by(events, Fold::Approx(Likeness::default()));
+    assert_eq!(list("124134"), "1(4,2) 2(1,1 0) 3(1,0 1) 4");
+    assert_eq!(list(&rounds(&[3, 3, 3])), "A(4,3) S(3,3 3 3) R W");
+    assert_eq!(list(&rounds(&[2, 5, 1, 4])), "A(4,4) S(3,2 5 1 4) R W");
+    assert_eq!(list(&rounds(&[1, 2, 3, 4])), "A(4,4) S(3,1 2 3 4) R W");
+    assert_eq!(list("ABCDCDABCDCDCDABCDCDCDCD"), "A(4,3) B C(2,2 3 4) D");
+    assert_eq!(list("AAAAABABABAB"), "A(2,4)(1,5 1 1 1) B");
+    assert_eq!(list(&format!("{}JQW", "IR".repeat(5))), "I(2,5) R J Q W");
+}
+
+/// Source: `algorithms.md` §3.4, figure 4: ranks 0 and 1, distinct call sites.
+#[test]
+fn the_papers_nonblocking_exchange() {
+    assert_eq!(list(&format!("{}JQW", "IR".repeat(5))), "I(2,5) R J Q W");
+    assert_eq!(list(&format!("{}W", "IR".repeat(6))), "I(2,6) R W");
+    assert_eq!(list(&format!("{}W", "IRS".repeat(6))), "I(3,6) R S W");
+    assert_eq!(list(&rounds(&[1, 2, 3, 4])), "A(4,4) S(3,1 2 3 4) R W");
+}
+
+#[test]
+fn nothing_is_folded_if_so_wanted() {
+    assert_eq!(list_by("ABABAAB", Fold::None), "A B A B A(1,2) B");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any, prop_oneof, proptest};
-use st_trace::fold::{DEFAULT_WINDOW, Folder, Sym};
+use st_trace::fold::{DEFAULT_WINDOW, Fold, Folder, Likeness, Sym};
 use st_trace::ints::Sealed;
 use st_trace::tree::{FlatTree, Item, Walk, WalkError};
 
@@ -118,6 +118,29 @@ proptest! {
     }
 
     #[test]
+    fn approximate_and_flat_trees_are_exact(
+        symbols in sequences(),
+        window in prop_oneof![Just(DEFAULT_WINDOW), 1..40_usize],
+        percent in 0..101_u32,
+        reach in 2..200_usize,
+    ) {
+        let like = Likeness { window: reach, percent };
+        assert_eq!(unfold(&fold_by(Folder::by(Fold::Approx(like), window), &symbols)), symbols);
+        let flat = fold_by(Folder::by(Fold::None, window), &symbols);
+        assert_eq!(unfold(&flat), symbols);
+        assert_eq!(flat.0.items().len(), symbols.chunk_by(|a, b| a == b).count());
+    }
+
+    #[test]
+    fn the_smallest_tree_is_exact(symbols in sequences(), window in prop_oneof![Just(DEFAULT_WINDOW), 1..40_usize]) {
+        let mut folder = Folder::new(window);
+        // Long enough for other trees to be tried.
+        let symbols: Vec<Sym> = symbols.iter().zip(0..).flat_map(|(&sym, i)| [sym, i]).chain(symbols.clone()).collect();
+        symbols.iter().for_each(|&sym| folder.push(sym));
+        assert_eq!(unfold(&folder.finish().smallest()), symbols);
+    }
+
+    #[test]
     fn runs_may_be_pushed_at_once(symbols in sequences()) {
         let mut folder = Folder::new(DEFAULT_WINDOW);
         for run in symbols.chunk_by(|a, b| a == b) {
@@ -187,6 +210,61 @@ fn loops_of_the_papers() {
     assert_eq!(letters("AAAAABABABAB"), "{A[5 1 1 1]B}[4]");
     assert_eq!(letters("IRIRIRIRIRJRW"), "{IR}[5]JRW");
     assert_eq!(letters("IRIRIRIRIRIRW"), "{IR}[6]W");
+}
+
+fn alike(text: &str) -> String {
+    let symbols: Vec<Sym> = text.bytes().map(u32::from).collect();
+    let tree = fold_by(Folder::by(Fold::Approx(Likeness::default()), DEFAULT_WINDOW), &symbols);
+    assert_eq!(unfold(&tree), symbols);
+    self::text(&tree)
+}
+
+/// Source: Wu, Mueller 2013, figure 1 (1 to 4 are A to D), and the same with more around it.
+#[test]
+fn iterations_that_differ() {
+    assert_eq!(alike("ABDACD"), "{AB[1 0]C[0 1]D}[2]");
+    assert_eq!(letters("ABDACD"), "ABDACD");
+    // Iterations that have events of their own, over and over.
+    assert_eq!(alike("ABDACDABDADABCD"), "{AB[1 0 1 0 1]C[0 1 0 0 1]D}[5]");
+    // Inner loops of varying trip counts, once, or with events of their own.
+    assert_eq!(alike("ABCBCZABCZABCBCBCZ"), "{A{BC}[2 1 3]Z}[3]");
+    assert_eq!(alike("ABPCBCYABCBPCBCY"), "{A{BP[1 0 0 1 0]C}[2 3]Y}[2]");
+    // A loop inside a branch.
+    assert_eq!(alike("APQZABCBCQZ"), "{AP[1 0]{BC}[0 2]QZ}[2]");
+    // Iterations after a loop that are alike, but not equal.
+    assert_eq!(alike("ABCDABCDABDABCD"), "{ABC[1 1 0 1]D}[4]");
+    // Nothing alike.
+    assert_eq!(alike("ABCDAEFGHD"), "ABCDAEFGHD");
+}
+
+/// Calls in a loop that are made by chance: one body, whatever the number of iterations.
+fn chance(n: usize) -> Vec<Sym> {
+    let bits = noise(n);
+    let step = |&chance: &Sym| {
+        let made = |bit: Sym, sym: Sym| if chance >> bit & 1 == 1 { vec![sym] } else { Vec::new() };
+        [vec![1, 2], made(0, 3), vec![4], made(1, 5), made(2, 6), vec![7, 8]].concat()
+    };
+    bits.iter().flat_map(step).collect()
+}
+
+#[test]
+fn random_ifs_make_one_body_if_iterations_may_differ() {
+    let symbols = chance(2_000);
+    let tree = fold_by(Folder::by(Fold::Approx(Likeness::default()), DEFAULT_WINDOW), &symbols);
+    assert!(tree.0.items().len() < 20, "{}", text_of(&tree));
+    assert_eq!(unfold(&tree), symbols);
+    let exact = fold(&symbols);
+    assert!(exact.0.items().len() > 500, "{}", exact.0.items().len());
+    let mut folder = Folder::new(DEFAULT_WINDOW);
+    symbols.iter().for_each(|&sym| folder.push(sym));
+    let smallest = folder.finish().smallest();
+    assert_eq!(unfold(&smallest), symbols);
+    assert!(smallest.0.items().len() < 100, "{}", smallest.0.items().len());
+}
+
+/// Nodes of a tree without their counts.
+fn text_of(tree: &Tree) -> String {
+    format!("{:?}", tree.0.items().iter().take(60).collect::<Vec<_>>())
 }
 
 #[test]

@@ -182,9 +182,13 @@ fn header(state: &State, world: u32) -> Header {
     let mut options = vec![
         ("time", settings.time.clone().into()),
         ("time-budget", settings.time_budget.into()),
+        ("fold", settings.fold.to_string().into()),
         ("stack-depth", settings.stack_depth.into()),
         ("clock", state.clock.source().into()),
     ];
+    if !settings.similar.1.is_exact() {
+        options.push(("sig", settings.similar.0.clone().into()));
+    }
     options.extend(settings.only.as_ref().map(|(text, _)| ("only", text.clone().into())));
     Header {
         world,

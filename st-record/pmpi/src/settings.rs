@@ -1,9 +1,11 @@
 //! Settings: environment variables, each the twin of an option of st-record.
 
 use crate::size::parse_size;
+use st_trace::fold::Fold;
 use st_trace::ranklist::RankList;
 use st_trace::ranklist_notation;
 use st_trace::record::Options;
+use st_trace::sites::Similar;
 use std::env;
 use std::path::PathBuf;
 
@@ -19,6 +21,10 @@ pub(crate) struct Settings {
     pub(crate) time: String,
     /// `ST_TIME_BUDGET`: after this many bytes exact times stop.
     pub(crate) time_budget: u64,
+    /// `ST_FOLD`: how loops are found.
+    pub(crate) fold: Fold,
+    /// `ST_SIG`: call sites that are taken for one, as given and as understood.
+    pub(crate) similar: (String, Similar),
     /// `ST_STACK_DEPTH`: frames kept per call site.
     pub(crate) stack_depth: usize,
     /// `ST_CLOCK`: `monotonic`, `tsc` or `mpi_wtime`; empty: the best.
@@ -44,6 +50,10 @@ impl Settings {
         }
         let time_budget = get("ST_TIME_BUDGET")
             .map_or(Ok(TIME_BUDGET), |v| parse_size(&v).map_err(|e| format!("ST_TIME_BUDGET: {e}")))?;
+        let fold =
+            get("ST_FOLD").map_or(Ok(Fold::Exact), |v| v.parse().map_err(|e| format!("ST_FOLD={v}: {e}")))?;
+        let sig = get("ST_SIG").unwrap_or_else(|| "1".into());
+        let similar = similar(&sig).map_err(|e| format!("ST_SIG={sig}: {e}"))?;
         let stack_depth = get("ST_STACK_DEPTH").map_or(Ok(st_unwind::DEPTH_LIMIT), |v| {
             v.parse().map_err(|_| format!("ST_STACK_DEPTH={v}: not a number"))
         })?;
@@ -59,11 +69,35 @@ impl Settings {
             },
         };
         let quiet = get("ST_QUIET").is_some_and(|v| v != "0");
-        Ok(Some(Self { output: output.into(), time, time_budget, stack_depth, clock, only, quiet }))
+        let similar = (sig, similar);
+        Ok(Some(Self {
+            output: output.into(),
+            time,
+            time_budget,
+            fold,
+            similar,
+            stack_depth,
+            clock,
+            only,
+            quiet,
+        }))
     }
 
     /// What the recorder keeps beside the structure.
     pub(crate) fn recorder_options(&self) -> Options {
-        Options { columns: self.time == "columns", sketches: self.time != "none", ..Options::default() }
+        Options {
+            columns: self.time == "columns",
+            sketches: self.time != "none",
+            fold: self.fold,
+            ..Options::default()
+        }
     }
+}
+
+/// A threshold, and ranges of addresses, separated by commas.
+fn similar(text: &str) -> Result<Similar, &'static str> {
+    let (threshold, ranges) = text.split_once(',').unwrap_or((text, ""));
+    let threshold = threshold.parse().ok().filter(|t| *t > 0).ok_or("not a number of frames")?;
+    let places = ranges.split(',').filter(|r| !r.is_empty()).map(str::parse).collect::<Result<_, _>>()?;
+    Ok(Similar { threshold, places })
 }

@@ -112,7 +112,8 @@ impl Made<'_> {
 
 impl State {
     pub(crate) fn new(settings: Settings) -> Self {
-        let recorder = RankRecorder::new(0, settings.recorder_options());
+        let mut recorder = RankRecorder::new(0, settings.recorder_options());
+        recorder.unite_sites(settings.similar.1.clone());
         let clock = Clock::start(&settings.clock);
         Self {
             settings,
@@ -196,7 +197,7 @@ impl State {
                 Frame { module: self.recorder.sites.module(module.unwrap_or_default()), offset: f.offset }
             })
             .collect();
-        let index = self.recorder.sites.stack(frames);
+        let index = self.recorder.site(frames);
         if self.site_indices.len() <= id as usize {
             self.site_indices.resize(id as usize + 1, u32::MAX);
         }

@@ -3,6 +3,7 @@
 //! A program without loops would otherwise cost the memory of a node per call; here an event costs two or three
 //! bytes until the tree is finished.
 
+use super::Sym;
 use super::node::{Kind, Node};
 use crate::varint;
 
@@ -10,6 +11,7 @@ use crate::varint;
 pub(super) struct Frozen {
     /// Per node: symbol × 2 and count of an event, or 1 for the next body.
     codes: Vec<u8>,
+    leaves: usize,
     bodies: Vec<Node>,
 }
 
@@ -17,16 +19,25 @@ impl Frozen {
     pub(super) fn extend(&mut self, nodes: Vec<Node>) {
         for node in nodes {
             match node.kind {
-                Kind::Leaf(sym) => {
-                    varint::put_u64(&mut self.codes, u64::from(sym) * 2);
-                    varint::put_u64(&mut self.codes, node.last);
-                }
+                Kind::Leaf(sym) => self.leaf(sym, node.last),
                 Kind::Body(_) => {
                     varint::put_u64(&mut self.codes, 1);
                     self.bodies.push(node);
                 }
             }
         }
+    }
+
+    /// Appends an event that came `n` times.
+    pub(super) fn leaf(&mut self, sym: Sym, n: u64) {
+        varint::put_u64(&mut self.codes, u64::from(sym) * 2);
+        varint::put_u64(&mut self.codes, n);
+        self.leaves += 1;
+    }
+
+    /// Number of nodes at all levels.
+    pub(super) fn nodes(&self) -> usize {
+        self.leaves + self.bodies.iter().map(Node::size).sum::<usize>()
     }
 
     /// Memory, in words of 8 bytes.

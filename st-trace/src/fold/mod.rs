@@ -21,16 +21,23 @@
 //! *Cost:* a few nanoseconds per predicted symbol, otherwise a few table lookups, amortised; memory in proportion to
 //! the structure, in the worst case a window of nodes and a few bytes per symbol beyond it.
 //!
-//! Source: Wu, Mueller 2013, section 3.2, whose delayed merges step 2 replaces; its approximate matches are left out,
-//! since they did not pay on any program tried.
+//! [`Fold::Approx`] adds approximate matches (`approx`), which pay where calls inside a loop are made or not by chance and
+//! cost time elsewhere; [`Fold::None`] keeps the sequence as it is. At the end [`Folded::smallest`] tries approximate
+//! matches on what exact folding left, and the bare sequence, and takes the smallest.
+//!
+//! Source: Wu, Mueller 2013, section 3.2, whose delayed merges step 2 replaces.
 
+mod approx;
 mod frozen;
 mod node;
 mod open;
 mod predict;
+mod smallest;
 
 use crate::ints::Sealed;
 use crate::tree::FlatTree;
+pub use approx::Likeness;
+use approx::Matcher;
 use frozen::Frozen;
 use node::Node;
 use open::{Expected, Open};
@@ -45,10 +52,58 @@ pub const DEFAULT_WINDOW: usize = 131_072;
 /// Bodies inside one another at most; it bounds every recursion over a tree.
 pub const DEEPEST: u32 = 64;
 
+/// How loops are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Fold {
+    /// Not at all: the sequence as it is, equal events in a row counted.
+    None,
+    /// Iterations of equal structure.
+    #[default]
+    Exact,
+    /// Also iterations that have some events of their own.
+    Approx(Likeness),
+}
+
+/// Not a way of folding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not none, exact, approx or approx:WINDOW:PERCENT")]
+pub struct NoFold;
+
+impl std::str::FromStr for Fold {
+    type Err = NoFold;
+
+    fn from_str(text: &str) -> Result<Self, NoFold> {
+        match text {
+            "none" => return Ok(Self::None),
+            "exact" => return Ok(Self::Exact),
+            "approx" => return Ok(Self::Approx(Likeness::default())),
+            _ => {}
+        }
+        let (window, percent) = text.strip_prefix("approx:").and_then(|t| t.split_once(':')).ok_or(NoFold)?;
+        let window = window.parse().map_err(|_| NoFold)?;
+        let percent = percent.parse().ok().filter(|p| *p <= 100).ok_or(NoFold)?;
+        Ok(Self::Approx(Likeness { window, percent }))
+    }
+}
+
+impl std::fmt::Display for Fold {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::None => f.write_str("none"),
+            Self::Exact => f.write_str("exact"),
+            Self::Approx(Likeness { window, percent }) => write!(f, "approx:{window}:{percent}"),
+        }
+    }
+}
+
 /// Folds a symbol sequence while it arrives.
 #[derive(Debug, Clone)]
 pub struct Folder {
     window: usize,
+    /// Finds approximate matches, if these are wanted.
+    matcher: Option<Matcher>,
+    /// The last event and how often it came, if nothing is folded.
+    flat: Option<Option<(Sym, u64)>>,
     open: Open,
     frozen: Frozen,
     prediction: Prediction,
@@ -66,12 +121,25 @@ impl Folder {
     pub fn new(window: usize) -> Self {
         Self {
             window,
+            matcher: None,
+            flat: None,
             open: Open::new(),
             frozen: Frozen::default(),
             prediction: Prediction::default(),
             laid_out: None,
             second: false,
             predict_from: 0,
+        }
+    }
+
+    /// A folder that finds loops in a given way.
+    #[must_use]
+    pub fn by(fold: Fold, window: usize) -> Self {
+        let exact = Self::new(window);
+        match fold {
+            Fold::None => Self { flat: Some(None), ..exact },
+            Fold::Exact => exact,
+            Fold::Approx(like) => Self { matcher: Some(Matcher::new(like)), ..exact },
         }
     }
 
@@ -91,7 +159,15 @@ impl Folder {
     #[inline]
     pub fn push_n(&mut self, sym: Sym, n: u64) {
         if n > 0 {
-            self.feed(sym, n, self.predict_from);
+            match &mut self.flat {
+                None => self.feed(sym, n, self.predict_from),
+                Some(Some((last, times))) if *last == sym => *times += n,
+                Some(last) => {
+                    if let Some((sym, n)) = last.replace((sym, n)) {
+                        self.frozen.leaf(sym, n);
+                    }
+                }
+            }
         }
     }
 
@@ -100,6 +176,9 @@ impl Folder {
     pub fn finish(mut self) -> Folded {
         for (sym, n) in self.prediction.take_back() {
             self.feed(sym, n, usize::MAX);
+        }
+        if let Some((sym, n)) = self.flat.flatten() {
+            self.frozen.leaf(sym, n);
         }
         Folded { frozen: self.frozen, open: self.open }
     }
@@ -187,6 +266,16 @@ impl Folder {
     }
 
     fn reduce(&mut self) {
+        self.reduce_exactly();
+        if let Some(mut matcher) = self.matcher.take() {
+            while matcher.reduce(&mut self.open) {
+                self.reduce_exactly();
+            }
+            self.matcher = Some(matcher);
+        }
+    }
+
+    fn reduce_exactly(&mut self) {
         loop {
             if self.unite() {
                 return;
@@ -307,7 +396,7 @@ fn wide(n: u32) -> usize {
 }
 
 /// A folded sequence.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Folded {
     frozen: Frozen,
     open: Open,

@@ -32,6 +32,8 @@ pub(super) struct Body {
     pub(super) hash: u64,
     /// Levels of bodies from here down, itself included.
     pub(super) depth: u32,
+    /// Leaves at all levels.
+    pub(super) leaves: usize,
 }
 
 impl Node {
@@ -42,7 +44,7 @@ impl Node {
 
     /// A body visited once so far.
     pub(super) fn body(children: Vec<Self>, count: u64) -> Self {
-        let body = Box::new(Body { children, hash: 0, depth: 1 });
+        let body = Box::new(Body { children, hash: 0, depth: 1, leaves: 0 });
         let mut node = Self { kind: Kind::Body(body), shape: 0, past: Ints::new(), last: count };
         node.rehash();
         node
@@ -53,6 +55,7 @@ impl Node {
         if let Kind::Body(body) = &mut self.kind {
             body.hash = body.children.iter().fold(0, |hash, child| append(hash, child.shape));
             body.depth = 1 + body.children.iter().map(Self::depth).max().unwrap_or(0);
+            body.leaves = body.children.iter().map(Self::leaves).sum();
             self.shape = mix(body.hash ^ mix(wide(body.children.len())));
         }
     }
@@ -68,6 +71,34 @@ impl Node {
         match &mut self.kind {
             Kind::Leaf(_) => None,
             Kind::Body(body) => Some(body),
+        }
+    }
+
+    pub(super) fn into_body(self) -> Option<Box<Body>> {
+        match self.kind {
+            Kind::Leaf(_) => None,
+            Kind::Body(body) => Some(body),
+        }
+    }
+
+    /// Number of leaves at all levels.
+    pub(super) fn leaves(&self) -> usize {
+        self.as_body().map_or(1, |body| body.leaves)
+    }
+
+    /// The first leaf's symbol, whether or not it ran.
+    pub(super) fn head(&self) -> Sym {
+        match &self.kind {
+            Kind::Leaf(sym) => *sym,
+            Kind::Body(body) => body.children.first().map_or(0, Self::head),
+        }
+    }
+
+    /// The last leaf's symbol, whether or not it ran.
+    pub(super) fn tail(&self) -> Sym {
+        match &self.kind {
+            Kind::Leaf(sym) => *sym,
+            Kind::Body(body) => body.children.last().map_or(0, Self::tail),
         }
     }
 

@@ -59,6 +59,8 @@ pub(super) struct Open {
     grams_undo: Vec<(usize, u64, Option<usize>)>,
     /// The lowest end since [`Open::mark`].
     fell_to: usize,
+    /// The lowest end since [`Open::take_lowest`].
+    lowest: usize,
     scratch: Vec<(usize, u64, Expected)>,
 }
 
@@ -76,6 +78,7 @@ impl Open {
             grams: Map::default(),
             grams_undo: Vec::new(),
             fell_to: 0,
+            lowest: 0,
             scratch: Vec::new(),
         }
     }
@@ -95,6 +98,17 @@ impl Open {
         self.fell_to
     }
 
+    /// Number of nodes at all levels.
+    pub(super) fn nodes(&self) -> usize {
+        self.nodes.iter().map(Node::size).sum()
+    }
+
+    /// The lowest end since this was asked last: nodes below it stayed.
+    pub(super) fn take_lowest(&mut self) -> usize {
+        let end = self.end();
+        std::mem::replace(&mut self.lowest, end)
+    }
+
     /// Number of nodes.
     pub(super) fn len(&self) -> usize {
         self.nodes.len()
@@ -111,6 +125,11 @@ impl Open {
     /// The node at a position, unless it is frozen.
     pub(super) fn at(&self, position: usize) -> Option<&Node> {
         self.nodes.get(position.checked_sub(self.base)?)
+    }
+
+    /// The nodes from a position on.
+    pub(super) fn from(&self, position: usize) -> &[Node] {
+        self.nodes.get(position.saturating_sub(self.base)..).unwrap_or_default()
     }
 
     pub(super) fn push(&mut self, node: Node) {
@@ -141,6 +160,7 @@ impl Open {
         let (node, mark) = (self.nodes.pop()?, self.marks.pop()?);
         let end = self.end();
         self.fell_to = self.fell_to.min(end);
+        self.lowest = self.lowest.min(end);
         match usize::try_from(mark.back).unwrap_or(0) {
             0 => self.latest.remove(&mark.shape),
             back => self.latest.insert(mark.shape, end - back),

@@ -5,6 +5,7 @@
 
 use super::{RankRecorder, SequenceRecorder};
 use crate::calls::CallId;
+use crate::fold::Folded;
 use crate::objects::{Content, Registry};
 use crate::project;
 use crate::section::{Ended, Entry, NO_SYM, Section, Sym, Symbol};
@@ -63,7 +64,7 @@ impl RankRecorder {
     /// The rank's trace so far; recording goes on. *Cost:* as [`RankRecorder::finish`], and a copy.
     #[must_use]
     pub fn snapshot(&self, host: &str) -> Section {
-        self.clone().finish(host)
+        self.clone().finish_by(host, Folded::flatten)
     }
 
     /// How far tables and threads have grown. They never shrink.

@@ -11,6 +11,10 @@ impl<const N: usize> Blocks<N> {
     pub(crate) fn new() -> Self {
         Self(std::array::from_fn(|_| Vec::new()))
     }
+    /// Bytes in all columns.
+    pub(crate) fn len(&self) -> u64 {
+        self.0.iter().map(|b| u64::try_from(b.len()).unwrap_or(u64::MAX)).sum()
+    }
     /// Each column as its length and its bytes.
     pub(crate) fn put(&self, out: &mut Vec<u8>) {
         self.0.iter().for_each(|b| put_bytes(out, b));

@@ -153,6 +153,15 @@ fn get_path(
     Ok(PathSketch { sym, pred, compute, comm })
 }
 
+/// Bytes of a path's sketches.
+pub(super) fn path_size(p: &PathSketch, ranks: &RankList) -> u64 {
+    let mut b = Blocks::<SKETCH_COLUMNS>::new();
+    put_sketch(&mut b, &p.compute, ranks);
+    put_sketch(&mut b, &p.comm, ranks);
+    // The path itself is two small numbers.
+    b.len() + 2
+}
+
 fn put_sketch(b: &mut Blocks<SKETCH_COLUMNS>, s: &Sketch, ranks: &RankList) {
     put_u128(&mut b.0[TOTAL], s.sum);
     put_u128(&mut b.0[TOTAL], s.squares);

@@ -12,6 +12,7 @@ use super::bytes::{
 };
 use super::error::{DecodeError, Field as _};
 use super::numbers::{Budget, MOST, Numbers, RUNS, Readers, get_columns, get_set, put_set};
+use super::parts::Piece;
 use crate::calls::{CallId, CallTable, FIRST_UNKNOWN, Lane, Meaning, Slot};
 use crate::expr::Expr;
 use crate::form::Grid;
@@ -57,13 +58,13 @@ const FORM: usize = 8;
 const STREAMS: usize = 9;
 /// Streams: counts, lengths, then [`role`].
 const ROLES: usize = 13;
-const COLUMNS: usize = STREAMS + 2 * ROLES;
+pub(super) const COLUMNS: usize = STREAMS + 2 * ROLES;
 
-const COUNTS: usize = 0;
-const LENGTHS: usize = 1;
+pub(super) const COUNTS: usize = 0;
+pub(super) const LENGTHS: usize = 1;
 
 /// Column pair of a slot's values: streams of one meaning are alike.
-fn role(slot: &Slot) -> usize {
+pub(super) fn role(slot: &Slot) -> usize {
     match (slot.meaning, slot.lane) {
         (Meaning::Rank, _) => 2,
         (Meaning::Tag, _) => 3,
@@ -82,13 +83,7 @@ fn role(slot: &Slot) -> usize {
 pub(crate) fn encode(s: &Section) -> Vec<u8> {
     let mut b = Blocks::<COLUMNS>::new();
     put_symbols(&mut b, &s.symbols);
-    put_usize(&mut b.0[PARTITION], s.partitions.len());
-    let mut sets = Numbers::<RUNS>::new();
-    for p in &s.partitions {
-        put_usize(&mut b.0[PARTITION], p.classes.len());
-        p.classes.iter().for_each(|c| put_set(&mut sets, 0, c, &s.ranks));
-    }
-    sets.finish(&mut b.0[PARTITION]);
+    put_partitions(&mut b, s);
     let forms = forms_of(s);
     put_usize(&mut b.0[FORM], forms.len());
     forms.iter().for_each(|f| put_form(&mut b.0[FORM], *f));
@@ -120,6 +115,30 @@ pub(crate) fn decode(mut src: &[u8], known: &Known<'_>) -> Result<Structure, Dec
     }
     blocks::finish(&b)?;
     Ok(Structure { symbols, partitions, threads })
+}
+
+fn put_partitions(b: &mut Blocks<COLUMNS>, s: &Section) {
+    put_usize(&mut b.0[PARTITION], s.partitions.len());
+    let mut sets = Numbers::<RUNS>::new();
+    for p in &s.partitions {
+        put_usize(&mut b.0[PARTITION], p.classes.len());
+        p.classes.iter().for_each(|c| put_set(&mut sets, 0, c, &s.ranks));
+    }
+    sets.finish(&mut b.0[PARTITION]);
+}
+
+/// Bytes of what is no stream.
+pub(super) fn fixed_sizes(s: &Section) -> [(Piece, u64); 3] {
+    let size = |put: &dyn Fn(&mut Blocks<COLUMNS>)| {
+        let mut b = Blocks::<COLUMNS>::new();
+        put(&mut b);
+        b.len()
+    };
+    [
+        (Piece::Symbols, size(&|b| put_symbols(b, &s.symbols))),
+        (Piece::Partitions, size(&|b| put_partitions(b, s))),
+        (Piece::Tree, size(&|b| s.threads.iter().for_each(|t| put_tree(b, &t.tree)))),
+    ]
 }
 
 /// Sites are 0 for the lowest index not met yet, else index + 1.
@@ -194,7 +213,7 @@ fn get_partitions(src: &mut &[u8], all: &RankList) -> Result<Vec<Partition>, Dec
 }
 
 /// The symbolic forms in use, in the order in which streams first have them.
-fn forms_of(s: &Section) -> Vec<Form> {
+pub(super) fn forms_of(s: &Section) -> Vec<Form> {
     let mut forms = Vec::new();
     for t in &s.threads {
         let params = t.params.iter().flatten().flat_map(|p| p.lens.iter().chain([&p.values]));
@@ -370,7 +389,7 @@ fn get_params(
 }
 
 /// The partition, doubled, plus 1 and the number of the form if there is one; then a stream per class of the partition.
-fn put_elastic(b: &mut Blocks<COLUMNS>, e: &Elastic, role: usize, forms: &[Form]) {
+pub(super) fn put_elastic(b: &mut Blocks<COLUMNS>, e: &Elastic, role: usize, forms: &[Form]) {
     let form = forms.iter().position(|f| *f == e.form);
     put_u64(&mut b.0[SHAPE], u64::from(e.partition) << 1 | u64::from(form.is_some()));
     if let Some(form) = form {

@@ -2,6 +2,7 @@
 
 use clap::{Args as ClapArgs, Parser};
 use st_tool::options::StreamOut;
+use st_trace::fold::Fold;
 
 use crate::Kernel;
 
@@ -59,6 +60,9 @@ pub struct PaperArgs {
     /// Number of ranks
     #[arg(long, value_name = "P", requires = "paper", value_parser = clap::value_parser!(i32).range(1..))]
     pub ranks: Option<i32>,
+    /// How loops are found: none, exact, approx or approx:WINDOW:PERCENT
+    #[arg(long, value_name = "HOW", default_value_t, requires = "paper")]
+    pub fold: Fold,
     /// Where the trace goes.
     #[command(flatten)]
     pub output: StreamOut,

@@ -51,7 +51,7 @@ fn on_paper(args: &Args) -> Result<Status> {
         let step = Step { tool: "st-kernels".into(), version: VERSION.into(), args: arguments(args) };
         writer.provenance(&step).with_context(write)?;
     }
-    for section in paper::sections(args.kernel, &args.options, ranks) {
+    for section in paper::sections_by(args.paper.fold, args.kernel, &args.options, ranks) {
         let section = section.map_err(|unfit| UsageError(unfit.to_string()))?;
         writer.section(&section).with_context(write)?;
     }
@@ -66,6 +66,7 @@ fn header(args: &Args, ranks: u32) -> Header {
         program: "st-kernels".into(),
         args: arguments(args),
         clock: Clock { source: "simulated".into(), resolution: 1 },
+        options: [("fold".to_owned(), args.paper.fold.to_string().into())].into(),
         ..Header::default()
     }
 }

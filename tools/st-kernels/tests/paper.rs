@@ -3,9 +3,11 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use clap::ValueEnum;
 use st_kernels::{Kernel, Options, paper};
 use st_trace::calls::{CallTable, Meaning, Object};
 use st_trace::section::Section;
+use st_trace::stream::{self, Trace, WriteOptions};
 use st_trace::values::{ANY_SOURCE, ANY_TAG, NONE, PROC_NULL};
 
 /// A call with its words by slot name.
@@ -362,4 +364,53 @@ fn unfit_jobs_are_refused() {
     assert_eq!(fault(Kernel::Ocean, &open, 4), "--open is for stencils, not for ocean");
     let large = Options { size: Some(6000), ..plain };
     assert_eq!(fault(Kernel::Sweeps, &large, 4), "--size 6000 is too large for sweeps: at most 5000");
+}
+
+/// Bytes of structure and parameters of a rank's trace, not compressed.
+fn structure(section: &Section) -> u64 {
+    let trace = Trace { sections: vec![section.clone()], ..Trace::default() };
+    let mut bytes = Vec::new();
+    stream::write(&trace, &mut bytes, WriteOptions { level: 0 }).unwrap();
+    let frames = stream::frame_sizes(&bytes[..]).unwrap();
+    frames.iter().filter(|f| f.kind == "STRUCT").map(|f| f.expanded).sum()
+}
+
+#[test]
+fn size_does_not_grow_with_the_number_of_steps() {
+    let many = [
+        (Kernel::Stencil1d, 10_000),
+        (Kernel::Stencil2d, 10_000),
+        (Kernel::Stencil3d, 1_000),
+        (Kernel::Wavefront, 1_000),
+        (Kernel::Multigrid, 1_000),
+        (Kernel::Fft, 1_000),
+    ];
+    for (kernel, steps) in many {
+        let size = |steps| {
+            let options = Options { steps: Some(steps), ..Options::default() };
+            structure(&paper::rank(kernel, &options, 8, 3).unwrap())
+        };
+        // From 100 steps on only numbers get longer.
+        let (few, more, many) = (size(10), size(100), size(steps));
+        assert!(more.abs_diff(many) <= 16, "{}: {few}, {more}, {many} bytes", kernel.name());
+        assert!(many <= few + few / 10 + 16, "{}: {few}, {more}, {many} bytes", kernel.name());
+    }
+}
+
+#[test]
+fn all_ways_of_folding_hold_the_same_calls() {
+    for kernel in Kernel::value_variants() {
+        let ranks = if *kernel == Kernel::Sweeps { 4 } else { 8 };
+        for fold in ["none", "approx", "approx:50:80"] {
+            let fold = fold.parse().unwrap();
+            let options = options(*kernel);
+            let exact = sections(*kernel, ranks, &options);
+            let other = paper::sections_by(fold, *kernel, &options, ranks);
+            for (a, b) in exact.iter().zip(other) {
+                let b = b.unwrap();
+                assert_eq!(expand(a).calls, expand(&b).calls, "{} {fold}", kernel.name());
+                assert!(st_trace::check::check(&b).unwrap().iter().all(|c| c.passed()));
+            }
+        }
+    }
 }

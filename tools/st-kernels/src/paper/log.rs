@@ -8,6 +8,7 @@ use std::rc::Rc;
 use foldhash::fast::FixedState;
 use st_trace::calls::{CallId, CallTable};
 use st_trace::columns::{Chunk, Column};
+use st_trace::fold::Fold;
 use st_trace::objects::{Comm, Joint, Op as OpContent, Type};
 use st_trace::ranks::RankSeq;
 use st_trace::record::{Options as RecordOptions, RankRecorder, well_formed};
@@ -121,8 +122,8 @@ impl Places {
 }
 
 impl Log {
-    pub(super) fn new(rank: u32, ranks: u32, seed: u64, places: &Rc<RefCell<Places>>) -> Self {
-        let mut recorder = RankRecorder::new(rank, RecordOptions::default());
+    pub(super) fn new(rank: u32, ranks: u32, seed: u64, fold: Fold, places: &Rc<RefCell<Places>>) -> Self {
+        let mut recorder = RankRecorder::new(rank, RecordOptions { fold, ..RecordOptions::default() });
         let predefined =
             |kind: &str, members| Comm { kind: kind.into(), parent: 0, members, remote: RankSeq::default() };
         recorder.comms.predefined(predefined("MPI_COMM_WORLD", RankSeq::first(ranks)));

@@ -9,6 +9,7 @@ mod log;
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use st_trace::fold::Fold;
 use st_trace::section::Section;
 
 use self::communicator::Paper;
@@ -21,16 +22,17 @@ use crate::{Kernel, Options, Unfit, execute};
 ///
 /// If the kernel does not run on so many ranks or with these options.
 pub fn rank(kernel: Kernel, options: &Options, ranks: u32, rank: u32) -> Result<Section, Unfit> {
-    run(kernel, options, (ranks, rank), &Rc::default())
+    run(Fold::Exact, kernel, options, (ranks, rank), &Rc::default())
 }
 
 fn run(
+    fold: Fold,
     kernel: Kernel,
     options: &Options,
     (ranks, rank): (u32, u32),
     places: &Rc<RefCell<Places>>,
 ) -> Result<Section, Unfit> {
-    let log = Rc::new(RefCell::new(Some(Log::new(rank, ranks, options.seed, places))));
+    let log = Rc::new(RefCell::new(Some(Log::new(rank, ranks, options.seed, fold, places))));
     let world = Paper::world(&log, ranks, rank);
     execute(&world, kernel, options, |ranks| kernel.check(ranks, options))?;
     let ended = log.take();
@@ -47,6 +49,20 @@ pub fn sections(
     options: &Options,
     ranks: u32,
 ) -> impl Iterator<Item = Result<Section, Unfit>> + '_ {
+    sections_by(Fold::Exact, kernel, options, ranks)
+}
+
+/// As [`sections`], with loops found in a given way.
+///
+/// # Errors
+///
+/// As [`sections`].
+pub fn sections_by(
+    fold: Fold,
+    kernel: Kernel,
+    options: &Options,
+    ranks: u32,
+) -> impl Iterator<Item = Result<Section, Unfit>> + '_ {
     let places = Rc::default();
-    (0..ranks).map(move |r| run(kernel, options, (ranks, r), &places))
+    (0..ranks).map(move |r| run(fold, kernel, options, (ranks, r), &places))
 }

@@ -1,0 +1,88 @@
+//! What each piece of a section takes before compression: the tree, every stream of counts and parameters, sketches.
+
+use super::blocks::Blocks;
+use super::section::path_size;
+use super::structure::{COLUMNS, COUNTS, LENGTHS, fixed_sizes, forms_of, put_elastic, role};
+use crate::calls::CallTable;
+use crate::section::{Elastic, Form, Section, Sym};
+use crate::tree::Item;
+
+/// A piece of a section.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Piece {
+    /// Symbols, in STRUCT.
+    Symbols,
+    /// Sets of ranks that streams are shared by, in STRUCT.
+    Partitions,
+    /// Nodes of the trees, in STRUCT.
+    Tree,
+    /// Trip counts of a loop, in STRUCT.
+    Loop,
+    /// How often a call was made in a row, in STRUCT.
+    Count(Sym),
+    /// Lengths of the lists of a slot of a symbol, in STRUCT.
+    Lengths(Sym, usize),
+    /// Values of a slot of a symbol, in STRUCT.
+    Values(Sym, usize),
+    /// Times of a symbol, in SKETCH.
+    Times(Sym),
+}
+
+/// The size of a piece, and what it consists of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PieceSize {
+    /// The piece.
+    pub piece: Piece,
+    /// Bytes before compression.
+    pub bytes: u64,
+    /// Classes of ranks that differ.
+    pub classes: usize,
+    /// Values that had to be stored because nothing predicts them, in all classes; for times the number of buckets.
+    pub stored: usize,
+    /// Whether the values are functions of the rank.
+    pub symbolic: bool,
+}
+
+/// The pieces of a section's STRUCT and SKETCH in the order in which they lie there. *Cost:* as encoding it.
+#[must_use]
+pub fn piece_sizes(section: &Section) -> Vec<PieceSize> {
+    let forms = forms_of(section);
+    let mut out: Vec<PieceSize> = fixed_sizes(section)
+        .map(|(piece, bytes)| PieceSize { piece, bytes, classes: 1, stored: 0, symbolic: false })
+        .into();
+    for t in &section.threads {
+        for (item, count) in t.tree.items().iter().zip(&t.counts) {
+            let piece = match item {
+                Item::Leaf { sym } => Piece::Count(*sym),
+                Item::Body { .. } => Piece::Loop,
+            };
+            out.push(elastic(piece, count, COUNTS, &forms));
+        }
+        for ((sym, symbol), streams) in (0..).zip(&section.symbols).zip(&t.params) {
+            for ((i, slot), s) in CallTable::builtin().slots(symbol.call).iter().enumerate().zip(streams) {
+                if let Some(lens) = &s.lens {
+                    out.push(elastic(Piece::Lengths(sym, i), lens, LENGTHS, &forms));
+                }
+                out.push(elastic(Piece::Values(sym, i), &s.values, role(slot), &forms));
+            }
+        }
+        for path in &t.sketches {
+            let bytes = path_size(path, &t.ranks);
+            let stored = path.compute.buckets().count() + path.comm.buckets().count();
+            out.push(PieceSize { piece: Piece::Times(path.sym), bytes, classes: 1, stored, symbolic: false });
+        }
+    }
+    out
+}
+
+fn elastic(piece: Piece, e: &Elastic, role: usize, forms: &[Form]) -> PieceSize {
+    let mut scratch = Blocks::<COLUMNS>::new();
+    put_elastic(&mut scratch, e, role, forms);
+    PieceSize {
+        piece,
+        bytes: scratch.len(),
+        classes: e.streams.len(),
+        stored: e.streams.iter().map(|s| s.elements().count()).sum(),
+        symbolic: e.form != Form::Absolute,
+    }
+}
