@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use st_tests::process::{Outcome, Run};
-use st_tests::{Failure, place, render};
+use st_tests::{Failure, place, recordings, render};
 use st_tool::Mpi;
 
 use crate::launch::{Place, check, complete, under_each};
@@ -253,41 +253,63 @@ c.Allreduce([array('i', [1]), MPI.INT], [n, MPI.INT])
 if c.rank == 0: print('ring', n[0] == c.size)
 ";
 
-/// A Python with mpi4py for this MPI: Debian's, or one that was installed into a place for the tests.
-fn python(p: &Place) -> Option<OsString> {
-    let own = place::target().ok()?.join("mpi4py").join(p.job.mpi.name()).join("bin/python");
-    let all = [own.into_os_string(), "/usr/bin/python3".into(), "python3".into()];
-    all.into_iter().find(|python| {
+/// Pythons with mpi4py for this MPI: those that were installed for the tests, and Debian's.
+fn pythons(p: &Place) -> Vec<OsString> {
+    let own = place::target().unwrap_or_default().join("mpi4py").join(p.job.mpi.name()).join("bin/python");
+    let mut all = vec![own.into_os_string(), "/usr/bin/python3".into()];
+    all.retain(|python| {
         // What `st-record --check` says of it.
         let run = Run::st("st-record", ["--check".as_ref(), "--".as_ref(), python.as_os_str()]);
         run.and_then(Run::go).is_ok_and(|o| o.text().contains(&format!("{}: libmp", p.job.mpi)))
-    })
+    });
+    all
 }
 
 #[test]
 fn python_is_recorded() {
     under_each(|p| {
-        let Some(python) = python(p) else {
+        let pythons = pythons(p);
+        if pythons.is_empty() {
             place::say(&format!("no mpi4py for {}: recording Python is NOT tested", p.job.mpi));
-            return Ok(());
-        };
-        fs::write(p.path("ring.py"), RING).map_err(|e| e.to_string())?;
-        let o = p.outside("-o ring.st", &format!("{} ring.py", python.display()))?.ok()?;
-        check(o.text() == "ring True\n", "the program's output", &o)?;
-        let file = p.path("ring.st");
-        Run::st("st-view", ["--check".as_ref(), file.as_os_str()])?.go()?.ok()?;
-        let said = header(&file)?;
-        check(said.contains("\"Python\""), &said, &o)?;
-        // mpi4py calls the functions with large counts where the library has them.
-        for (call, n) in [("MPI_Allreduce", 1), ("MPI_Isend", 20)] {
-            let (small, large) = (counts(&file, call)?, counts(&file, &format!("{call}_c"))?);
-            let all: Vec<_> = small.iter().zip(large).map(|(a, b)| a + b).collect();
-            check(
-                all == vec![n; usize::try_from(p.job.ranks).unwrap_or(0)],
-                &format!("{call}: {all:?}"),
-                &o,
-            )?;
+        }
+        for python in pythons {
+            fs::write(p.path("ring.py"), RING).map_err(|e| e.to_string())?;
+            let o = p.outside("-o ring.st", &format!("{} ring.py", python.display()))?.ok()?;
+            check(o.text() == "ring True\n", "the program's output", &o)?;
+            let file = p.path("ring.st");
+            Run::st("st-view", ["--check".as_ref(), file.as_os_str()])?.go()?.ok()?;
+            let said = header(&file)?;
+            check(said.contains("\"Python\""), &said, &o)?;
+            // mpi4py calls the functions with large counts where the library has them.
+            for (call, n) in [("MPI_Allreduce", 1), ("MPI_Isend", 20)] {
+                let (small, large) = (counts(&file, call)?, counts(&file, &format!("{call}_c"))?);
+                let all: Vec<_> = small.iter().zip(large).map(|(a, b)| a + b).collect();
+                each_rank(p, &all, n).map_err(|e| format!("{call}: {e}"))?;
+            }
         }
         Ok(())
+    });
+}
+
+/// As many calls on each rank of the job.
+fn each_rank(p: &Place, found: &[usize], expected: usize) -> Result<(), Failure> {
+    let ranks = usize::try_from(p.job.ranks).unwrap_or(0);
+    if found == vec![expected; ranks] { Ok(()) } else { Err(format!("calls by rank: {found:?}")) }
+}
+
+#[test]
+fn rust_is_recorded() {
+    under_each(|p| {
+        let ring = place::engine(p.job.mpi, "st-ring")?;
+        let o = p.outside("-o ring.st", &ring.display().to_string())?.ok()?;
+        check(o.text() == format!("ring true {}\n", p.job.ranks / 2), "the program's output", &o)?;
+        check(o.stderr.contains("nothing dropped"), "the closing line", &o)?;
+        let file = p.path("ring.st");
+        for (call, calls) in
+            [("MPI_Isend", 20), ("MPI_Ibarrier", 4), ("MPI_Comm_split", 1), ("MPI_Allreduce", 2)]
+        {
+            each_rank(p, &counts(&file, call)?, calls).map_err(|e| format!("{call}: {e}"))?;
+        }
+        recordings::round_trip(p.job, &file)
     });
 }
