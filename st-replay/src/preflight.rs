@@ -7,6 +7,7 @@ use st_trace::header::Header;
 use st_trace::project::Error;
 use st_trace::ranklist::RankList;
 use st_trace::section::{Section, Symbol, Tables};
+use st_trace::values::NULL;
 
 /// Name of the pseudo call under which calls of further threads are listed.
 pub const OTHER_THREADS: &str = "(calls of threads other than the first)";
@@ -25,6 +26,17 @@ pub struct Unsupported {
 pub fn is_supported(symbol: &Symbol) -> bool {
     let row = CallTable::builtin().get(symbol.call);
     symbol.error != 0 || row.is_some_and(|row| !row.properties.opaque && !row.properties.unplayed)
+}
+
+/// Whether this call is replayed. A replay is no spawned job: what a parent says to it cannot be.
+#[must_use]
+pub fn is_replayed(symbol: &Symbol, words: &[i64]) -> bool {
+    is_supported(symbol) && !(asks_for_parent(symbol) && words.first().is_some_and(|comm| *comm != NULL))
+}
+
+fn asks_for_parent(symbol: &Symbol) -> bool {
+    let row = CallTable::builtin().get(symbol.call);
+    symbol.error == 0 && row.is_some_and(|row| row.name == "MPI_Comm_get_parent")
 }
 
 /// Name of a symbol's function.
@@ -49,9 +61,10 @@ impl Preflight {
     /// If the section is malformed.
     pub fn see(&mut self, section: &Section) -> Result<(), Error> {
         self.ranks = self.ranks.union(&section.ranks);
-        let bad: Vec<bool> = section.symbols.iter().map(|s| !is_supported(s)).collect();
+        let suspect: Vec<bool> =
+            section.symbols.iter().map(|s| !is_supported(s) || asks_for_parent(s)).collect();
         for (index, thread) in section.threads.iter().enumerate() {
-            if index == 0 && !bad.contains(&true) {
+            if index == 0 && !suspect.contains(&true) {
                 continue;
             }
             for rank in thread.ranks.iter() {
@@ -60,8 +73,11 @@ impl Preflight {
                 while let Some(sym) = calls.next_call(&mut words)? {
                     if index > 0 {
                         self.count(OTHER_THREADS.into());
-                    } else if bad.get(sym as usize) == Some(&true) {
-                        self.count(name_of(&section.symbols[sym as usize], &section.tables));
+                    } else if suspect.get(sym as usize) == Some(&true) {
+                        let symbol = &section.symbols[sym as usize];
+                        if !is_replayed(symbol, &words) {
+                            self.count(name_of(symbol, &section.tables));
+                        }
                     }
                 }
             }
@@ -116,6 +132,15 @@ mod tests {
             recorder.record(thread, sym, &[], 0, 0);
         }
         recorder.finish("host")
+    }
+
+    #[test]
+    fn only_a_parent_that_is_there_cannot_be_replayed() {
+        let row = CallTable::builtin().by_name("MPI_Comm_get_parent").unwrap();
+        let symbol = |error| Symbol { call: row.id, site: 0, error };
+        assert!(is_replayed(&symbol(0), &[NULL]));
+        assert!(!is_replayed(&symbol(0), &[2]));
+        assert!(is_replayed(&symbol(5), &[2]));
     }
 
     #[test]

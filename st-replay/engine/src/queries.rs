@@ -24,6 +24,7 @@ pub(crate) const CALLS: &[(&str, Handler)] = &[
     ("MPI_Cartdim_get", |r, w| of_comm(r, w, ffi::MPI_Cartdim_get)),
     ("MPI_Comm_compare", comm_compare),
     ("MPI_Comm_get_name", comm_get_name),
+    ("MPI_Comm_get_parent", comm_get_parent),
     ("MPI_Type_size", type_size),
     ("MPI_Type_size_x", type_size_x),
     ("MPI_Type_get_extent", |r, w| bounds(r, w, ffi::MPI_Type_get_extent)),
@@ -59,6 +60,11 @@ fn comm_get_name(r: &mut Replay<'_>, w: &mut Words<'_>) -> Result<()> {
     let mut text: [c_char; LONGEST_NAME] = [0; LONGEST_NAME];
     let mut length = 0;
     mpi!(MPI_Comm_get_name(comm, text.as_mut_ptr(), &raw mut length))
+}
+
+fn comm_get_parent(r: &mut Replay<'_>, _: &mut Words<'_>) -> Result<()> {
+    let mut parent = r.k.comm_null;
+    mpi!(MPI_Comm_get_parent(&raw mut parent))
 }
 
 fn type_size(r: &mut Replay<'_>, w: &mut Words<'_>) -> Result<()> {
