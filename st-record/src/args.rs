@@ -50,9 +50,12 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=64),
           help_heading = "Recording")]
     pub stack_depth: u32,
-    /// Do not compare the ranks' clocks in MPI_Init and MPI_Finalize (needed if only some ranks of a job are recorded)
+    /// Do not compare the ranks' clocks in MPI_Init and MPI_Finalize (needed if some ranks of a job run without recorder)
     #[arg(long, help_heading = "Recording")]
     pub no_sync: bool,
+    /// Do compare them: all ranks of this job are recorded, even if the launcher does not let st-record know it
+    #[arg(long, conflicts_with = "no_sync", help_heading = "Recording")]
+    pub sync: bool,
     /// Record these ranks of the job only: 3, or 0-3,8, or a ranklist
     #[arg(long, value_name = "RANKS", value_parser = ranks, help_heading = "Recording")]
     pub only: Option<String>,
@@ -89,6 +92,7 @@ libst_pmpi.so of the program's MPI, and then:
   ST_FOLD         none, exact, approx or approx:WINDOW:PERCENT (--fold, --fold-window, --fold-ratio)
   ST_SIG          a number of frames, and ranges, separated by commas (--sig-threshold, --sig-range)
   ST_STACK_DEPTH  1 to 64 (--stack-depth)
+  ST_SYNC         0 or all (--no-sync, --sync)
   ST_CLOCK        monotonic, tsc or mpi_wtime (--clock)
   ST_ONLY         ranks (--only)
   ST_QUIET        1: say nothing but errors (--quiet)
@@ -169,13 +173,18 @@ impl Args {
         };
         let mut sig = vec![self.sig_threshold.to_string()];
         sig.extend(self.sig_range.iter().cloned());
+        let sync = match (self.no_sync, self.sync) {
+            (true, _) => "0",
+            (_, true) => "all",
+            _ => "1",
+        };
         let mut all: Vec<(&'static str, OsString)> = vec![
             ("ST_TIME", time.into()),
             ("ST_TIME_BUDGET", self.time_budget.to_string().into()),
             ("ST_FOLD", fold.into()),
             ("ST_SIG", sig.join(",").into()),
             ("ST_STACK_DEPTH", self.stack_depth.to_string().into()),
-            ("ST_SYNC", if self.no_sync { "0" } else { "1" }.into()),
+            ("ST_SYNC", sync.into()),
             ("ST_QUIET", if self.talk.quiet { "1" } else { "0" }.into()),
         ];
         let only = self.only.as_deref().unwrap_or_default();
@@ -226,5 +235,6 @@ mod tests {
         assert!(Args::try_parse_from(["st-record", "--sig-range", "libx.so", "x"]).is_err());
         assert!(Args::try_parse_from(["st-record", "--ouptut", "x.st", "./a"]).is_err());
         assert!(Args::try_parse_from(["st-record", "--time", "exact", "x"]).is_err());
+        assert!(Args::try_parse_from(["st-record", "--sync", "--no-sync", "x"]).is_err());
     }
 }

@@ -8,6 +8,7 @@
 pub mod args;
 pub mod binary;
 pub mod check;
+pub mod clocks;
 pub mod job;
 pub mod launcher;
 pub mod pack;
@@ -97,7 +98,18 @@ fn inside(args: &Args, launch: Launch) -> Result<std::convert::Infallible, Failu
     });
     fs::create_dir_all(&directory).with_context(|| format!("{}: cannot create", directory.display()))?;
     let directory = fs::canonicalize(&directory).with_context(|| directory.display().to_string())?;
-    job::become_rank(args, &directory, launch.mpi)
+    let variable = |name: &str| env::var(name).ok();
+    let own = env::args_os().next();
+    if args.sync || args.no_sync || clocks::all_recorded(&launch, own.as_deref(), variable) {
+        return job::become_rank(args, &directory, launch.mpi);
+    }
+    if launch.rank == 0 && !clocks::one_node(&launch, variable) {
+        args.talk.note(
+            TOOL,
+            "clocks are not compared: cannot tell whether all ranks of the job are recorded (--sync if they are)",
+        );
+    }
+    job::become_rank(&Args { no_sync: true, ..args.clone() }, &directory, launch.mpi)
 }
 
 fn outside(args: &Args) -> Result<u8, Failure> {

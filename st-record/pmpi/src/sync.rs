@@ -67,9 +67,15 @@ type Message = [i64; 4];
 /// Whether clocks are compared. All ranks must come to the same answer, since they make communicators together.
 fn wanted() -> bool {
     let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty());
-    // In a job of several programs some may run without recorder.
-    let several = set("OMPI_NUM_APP_CTX").is_some_and(|n| n != "1");
-    set("ST_OUTPUT").is_some() && set("ST_SYNC").is_none_or(|v| v != "0") && !several
+    // In a job of several programs some may run without recorder; only the user knows better.
+    let several = || set("OMPI_NUM_APP_CTX").is_some_and(|n| n != "1");
+    let told = set("ST_SYNC");
+    let all = match told.as_ref().and_then(|v| v.to_str()) {
+        Some("0") => false,
+        Some("all") => true,
+        _ => !several(),
+    };
+    all && set("ST_OUTPUT").is_some()
 }
 
 /// Makes the communicators: called by all ranks when `MPI_Init` has returned.

@@ -144,6 +144,39 @@ fn a_job_of_several_programs_is_one_job() {
     });
 }
 
+#[test]
+fn a_job_of_which_some_ranks_are_recorded_comes_to_its_end() {
+    // The recorder compares clocks by communicators of all ranks: with whom there is no recorder it must not begin.
+    under_each(|p| {
+        let (mpirun, st_record) = (mpirun(p)?, place::program("st-record")?.display().to_string());
+        let line = format!("{mpirun} -n 1 {st_record} -q -o two -- ./leaves : -n 1 ./leaves");
+        p.go(Run::new("sh", ["-c", &line]))?.ok()?;
+        let script = "case ${OMPI_COMM_WORLD_RANK:-$PMI_RANK} in 0) exec";
+        let line = format!(
+            "exec {mpirun} -n {} sh -c '{script} {st_record} -q -o first -- ./leaves;; *) exec ./leaves;; esac'",
+            p.job.ranks
+        );
+        p.go(Run::new("sh", ["-c", &line]))?.ok()?;
+        for run in ["two", "first"] {
+            let ranks = render::viewed(&p.path(run))?;
+            if ranks.len() != 1 || counts(&p.path(run), "MPI_Sendrecv")? != [20] {
+                return Err(format!("{run}: not rank 0 alone, or not its 20 exchanges"));
+            }
+        }
+        // All are recorded, and compare their clocks: by themselves where the launcher tells so.
+        for options in ["-q -o all", "-q --sync -o told"] {
+            p.inside(options, "./leaves")?.ok()?;
+        }
+        let compared = |run: &str| -> Result<bool, Failure> {
+            let text = Run::st("st-view", ["--text".as_ref(), p.path(run).as_os_str()])?.go()?.ok()?.text();
+            Ok(text.lines().any(|l| l.trim_start().starts_with("clock ")))
+        };
+        let found = [compared("two")?, compared("first")?, compared("all")?, compared("told")?];
+        let expected = [false, false, p.job.mpi == Mpi::Openmpi, true];
+        if found == expected { Ok(()) } else { Err(format!("clocks compared: {found:?}")) }
+    });
+}
+
 /// A launcher that knows no MPI: it exports what it is told to, and starts the ranks through mpirun.
 fn srun(p: &Place) -> Result<String, Failure> {
     let pass = if p.job.mpi == Mpi::Openmpi { "-x LD_PRELOAD -x ST_OUTPUT" } else { "" };
