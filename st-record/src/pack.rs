@@ -25,6 +25,8 @@ pub struct Notes {
     pub time_bytes: u64,
     /// Ranks whose exact times stopped at the budget.
     pub stopped: u64,
+    /// Ranks whose exact times could not be written.
+    pub lost: u64,
     /// Ranks that ended early: killed, aborted, or without MPI_Finalize.
     pub ended: u64,
     /// Calls recorded by name only.
@@ -59,6 +61,7 @@ impl Notes {
                     "own_ns" => notes.own_ns += value,
                     "time_bytes" => notes.time_bytes += value,
                     "stopped" => notes.stopped += value,
+                    "lost" => notes.lost += value,
                     "ended" => notes.ended += value,
                     _ if name.starts_with("MPI") => {
                         *notes.opaque.entry(name.to_owned()).or_default() += value

@@ -68,6 +68,9 @@ impl Summary<'_> {
         if n.ended > 0 {
             all.push(format!("{} of {} ranks ended early (st-stat says where)", n.ended, self.ranks));
         }
+        if n.lost > 0 {
+            all.push(format!("no room for the exact times of {} of {} ranks", n.lost, self.ranks));
+        }
         if n.stopped > 0 {
             all.push(format!("exact times stopped at the budget on {} of {} ranks", n.stopped, self.ranks));
         }

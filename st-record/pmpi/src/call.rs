@@ -5,6 +5,7 @@ use crate::generated::real;
 use crate::journal::Mark;
 use crate::life;
 use crate::local::Inside;
+use crate::memory;
 use crate::normal;
 use crate::polls::Repeat;
 use crate::scribe::Scribe;
@@ -113,6 +114,9 @@ impl Call {
             }
             true
         });
+        if memory::has_run_out() {
+            life::give_up("no memory left");
+        }
     }
 
     /// Records the call although the program has paused recording.

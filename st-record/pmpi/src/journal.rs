@@ -248,8 +248,12 @@ impl Journal {
         self.head.number(at + LOG_LENGTH).store(length, Ordering::Release);
     }
 
-    /// Removes the file: the rank's stream holds everything.
-    pub(crate) fn remove(self) {
+    /// Removes the file.
+    pub(crate) fn remove(mut self) {
+        // The head stays mapped, and would keep all blocks on the disk, which may be full.
+        self.region = None;
+        let keep = u64::try_from(PAGE).unwrap_or(0);
+        let _ = File::options().write(true).open(&self.path).and_then(|f| f.set_len(keep));
         // Nothing more can be done if even this fails.
         let _ = fs::remove_file(&self.path);
     }

@@ -9,7 +9,8 @@
 //! * `comms`, `types`, `joint` (windows and files), `infos`, `numbered`, `requests`: from handles to what the trace calls
 //!   them. `polls`: series of failed polls. `bindings`: languages.
 //! * `state`, `local`, `lock`, `clock`: per process and per thread. `life`, `jobs`: begin and end. `output`: the stream.
-//! * `journal`, `mapping`: what is left if the process is killed. `limits`: of the process, that we must not run into.
+//! * `journal`, `mapping`: what is left if the process is killed. `limits`: of the process, that we must not run into;
+//!   `memory`: a reserve for when there is no other.
 //! * `sync`: compares clocks, with messages of its own on communicators of its own.
 //!
 //! What it deliberately does not do: it reads no user buffer, installs no signal handler, sends no message but in
@@ -34,6 +35,7 @@ mod lists;
 mod local;
 mod lock;
 mod mapping;
+mod memory;
 mod message;
 mod next;
 mod normal;

@@ -1,5 +1,6 @@
 //! The stream of one rank: exact times are written while the program runs (`rank-N.PID.times`), the rest at its end, when
-//! the file gets its name. Until then the journal beside it holds the rest.
+//! the file gets its name. Until then the journal beside it holds the rest. Where there is no room for the exact times they
+//! are given up, and their room is used for the rest.
 
 use crate::bindings;
 use crate::generated::real;
@@ -49,14 +50,16 @@ impl Write for Counted {
 /// A stream being written.
 pub(crate) struct Output {
     rank: u32,
+    header: Header,
+    step: Step,
     writer: Option<Writer<Counted>>,
     written: Arc<AtomicU64>,
     temporary: PathBuf,
     target: PathBuf,
     /// Bytes of exact times so far.
     bytes: u64,
-    /// The first failure; nothing is written after it.
-    failure: Option<String>,
+    /// They could not be written: none are.
+    lost: bool,
 }
 
 impl Output {
@@ -77,26 +80,27 @@ impl Output {
         let target = directory.join(format!("rank-{rank:06}.st"));
         let own = format!("rank-{rank:06}.{}", std::process::id());
         let temporary = directory.join(format!("{own}.times"));
-        let told = |e: std::io::Error| format!("{}: {e}", temporary.display());
-        let file = File::create(&temporary).map_err(told)?;
         let header = header(state, world);
         let written = Arc::new(AtomicU64::new(0));
-        let counted = Counted { to: BufWriter::new(file), written: Arc::clone(&written) };
-        let mut writer = Writer::new(counted, &header, WriteOptions { level: LEVEL }).map_err(told)?;
         let version = env!("CARGO_PKG_VERSION").to_owned();
         let step = Step { tool: "st-record".into(), version, args: Vec::new() };
-        writer.provenance(&step).map_err(told)?;
+        let writer = begin(&temporary, &written, &header, &step);
+        let writer = writer.map_err(|e| format!("{}: {e}", temporary.display()))?;
         let first = state.settings.only.as_ref().map_or(Some(0), |(_, ranks)| ranks.lowest());
         if Some(rank) == first && !state.settings.quiet {
             open_line(directory, &header);
         }
         let path = directory.join(format!("{own}.journal"));
-        let journal = Journal::create(path.clone(), &state.recorder, header, vec![step], host());
+        let journal =
+            Journal::create(path.clone(), &state.recorder, header.clone(), vec![step.clone()], host());
         let journal = journal.map_err(|e| format!("{}: {e}", path.display()));
-        Ok((
-            Self { rank, writer: Some(writer), written, temporary, target, bytes: 0, failure: None },
-            journal,
-        ))
+        let writer = Some(writer);
+        Ok((Self { rank, header, step, writer, written, temporary, target, bytes: 0, lost: false }, journal))
+    }
+
+    /// Whether exact times have been given up.
+    pub(crate) fn lost(&self) -> bool {
+        self.lost
     }
 
     /// Hands to the kernel what was written.
@@ -108,9 +112,15 @@ impl Output {
         }
     }
 
+    /// Gives up exact times, and gives back the room that they took.
     fn fail(&mut self, e: &std::io::Error) {
-        self.failure = Some(format!("{}: {e}", self.temporary.display()));
-        self.writer = None;
+        (self.lost, self.writer) = (true, None);
+        // Nothing more can be done if even this fails.
+        let _ = fs::remove_file(&self.temporary);
+        crate::life::warn(&format!(
+            "{}: {e}; recording goes on without exact times",
+            self.temporary.display()
+        ));
     }
 
     /// Writes exact times; returns the bytes of exact times so far.
@@ -130,8 +140,7 @@ impl Output {
         if let Some(w) = &mut self.writer
             && let Err(e) = w.clock(self.rank, clock)
         {
-            self.failure = Some(format!("{}: {e}", self.temporary.display()));
-            self.writer = None;
+            self.fail(&e);
         }
     }
 
@@ -139,33 +148,49 @@ impl Output {
     ///
     /// # Errors
     ///
-    /// If anything could not be written, now or earlier; the file is gone then.
-    pub(crate) fn finish(self, mut state: State, early: bool) -> Result<(), String> {
-        let Self { writer, temporary, target, failure, bytes, .. } = self;
+    /// If it could not be written; the file is gone then.
+    pub(crate) fn finish(mut self, mut state: State, early: bool) -> Result<(), String> {
         let journal = state.journal.take();
-        let written = match (failure, writer) {
-            (None, Some(writer)) => {
-                let note = note(&state, bytes, early);
-                let (directory, quiet, rank) =
-                    (state.settings.output.clone(), state.settings.quiet, self.rank);
-                let ended = if early { state.recorder.ended() } else { Vec::new() };
-                let mut section = state.recorder.finish(&host());
-                section.ended = ended;
-                finish(writer, &section)
-                    .and_then(|()| fs::rename(&temporary, &target))
-                    .map(|()| close_line(&directory, &note, rank, quiet))
-                    .map_err(|e| format!("{}: {e}", target.display()))
-            }
-            (failure, _) => Err(failure.unwrap_or_default()),
-        };
+        let note = note(&state, early);
+        let (directory, quiet) = (state.settings.output.clone(), state.settings.quiet);
+        let ended = if early { state.recorder.ended() } else { Vec::new() };
+        let mut section = state.recorder.finish(&host());
+        section.ended = ended;
+        let mut written = self.writer.take().map(|w| finish(w, &section));
+        if let Some(Err(e)) = &written {
+            self.fail(e);
+            written = None;
+        }
+        let written = written.unwrap_or_else(|| {
+            finish(begin(&self.temporary, &self.written, &self.header, &self.step)?, &section)
+        });
+        let written = written.and_then(|()| fs::rename(&self.temporary, &self.target));
         match (&written, journal) {
             (Ok(()), Some(journal)) => journal.remove(),
             (Ok(()), None) => {}
             // Nothing more can be done if even this fails. The journal stays: it holds all but older exact times.
-            (Err(_), _) => drop(fs::remove_file(&temporary)),
+            (Err(_), _) => drop(fs::remove_file(&self.temporary)),
         }
-        written
+        written.map_err(|e| format!("{}: {e}", self.target.display()))?;
+        let (bytes, lost) = (if self.lost { 0 } else { self.bytes }, u8::from(self.lost));
+        close_line(&directory, &format!("{note} time_bytes={bytes} lost={lost}\n"), self.rank, quiet);
+        Ok(())
     }
+}
+
+/// Creates a stream's file, replacing what is there, and writes what comes first.
+fn begin(
+    path: &Path,
+    written: &Arc<AtomicU64>,
+    header: &Header,
+    step: &Step,
+) -> std::io::Result<Writer<Counted>> {
+    let file = File::create(path)?;
+    written.store(0, Ordering::Relaxed);
+    let counted = Counted { to: BufWriter::new(file), written: Arc::clone(written) };
+    let mut writer = Writer::new(counted, header, WriteOptions { level: LEVEL })?;
+    writer.provenance(step)?;
+    Ok(writer)
 }
 
 fn finish(mut writer: Writer<Counted>, section: &st_trace::section::Section) -> std::io::Result<()> {
@@ -269,10 +294,10 @@ fn close_line(directory: &Path, note: &str, rank: u32, quiet: bool) {
     }
 }
 
-/// What a launcher is told: `rank=0 calls=12 nested=0 own_ns=900 time_bytes=70 stopped=0 ended=0 MPI_File_open=1`.
-fn note(state: &State, time_bytes: u64, early: bool) -> String {
+/// What a launcher is told of the calls: `rank=0 calls=12 nested=0 own_ns=900 stopped=0 ended=0 MPI_File_open=1`.
+fn note(state: &State, early: bool) -> String {
     let mut line = format!(
-        "rank={} calls={} nested={} own_ns={} time_bytes={time_bytes} stopped={} ended={}",
+        "rank={} calls={} nested={} own_ns={} stopped={} ended={}",
         state.rank,
         state.recorder.calls(),
         NESTED.load(Ordering::Relaxed),
@@ -284,7 +309,7 @@ fn note(state: &State, time_bytes: u64, early: bool) -> String {
         let _ = write!(line, " {name}={n}");
     }
     let bindings = bindings::seen(&state.recorder.sites).into_iter().collect::<Vec<_>>().join(",");
-    let _ = writeln!(line, " bindings={bindings}");
+    let _ = write!(line, " bindings={bindings}");
     line
 }
 

@@ -342,7 +342,10 @@ impl State {
     /// Passes exact times on to the stream, while the budget lasts.
     pub(crate) fn write(&mut self, thread: u32, chunk: st_trace::columns::Chunk) {
         let Some(output) = &mut self.output else { return };
-        if output.times(thread, &chunk) > self.settings.time_budget {
+        let bytes = output.times(thread, &chunk);
+        if output.lost() {
+            self.recorder.stop_columns();
+        } else if bytes > self.settings.time_budget {
             // What is left of the open chunks goes too, so that all events before this one have their times.
             for (thread, chunk) in self.recorder.stop_columns() {
                 output.times(thread, &chunk);

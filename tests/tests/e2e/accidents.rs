@@ -79,6 +79,11 @@ impl Place {
         names.filter(|n| !["accident", "throws"].contains(&n.as_str())).collect()
     }
 
+    /// All ranks together have made so many calls to a function.
+    fn made(&self, function: &str, n: u32) -> Result<(), Failure> {
+        made(&self.path("trace.st"), function, n)
+    }
+
     /// Calls to a function in the last rank's trace.
     fn calls(&self, function: &str) -> Result<usize, Failure> {
         let ranks = render::viewed(&self.path("trace.st"))?;
@@ -114,6 +119,14 @@ fn tells(trace: &Path, what: &[String]) -> Result<(), Failure> {
         }
     }
     fs::remove_file(merged).map_err(|e| e.to_string())
+}
+
+/// A trace holds so many calls to a function.
+fn made(trace: &Path, function: &str, n: u32) -> Result<(), Failure> {
+    let words = ["calls", "--functions", "--format", "csv"].map(OsString::from);
+    let text = Run::st("st-stat", words.into_iter().chain([trace.into()]))?.go()?.ok()?.text();
+    let expected = format!("{function},{n},");
+    if text.contains(&expected) { Ok(()) } else { Err(format!("expected {expected} in\n{text}")) }
 }
 
 /// Runs a test under each MPI.
@@ -207,7 +220,7 @@ fn polls_and_long_logs_are_kept_to_the_last() {
 #[test]
 fn narrow_limits_do_not_change_the_program() {
     under_each(|p| {
-        for what in ["fsize", "nofile", "as", "closes", "gone"] {
+        for what in ["fsize", "nofile", "as", "none", "closes", "gone"] {
             let o = p.both(&[], &["./accident", what]).map_err(|e| format!("{what}: {e}"))?;
             let lines = o.stderr.lines().filter(|l| l.contains(&format!("rank {}: ", p.last()))).count();
             if lines > 2 {
@@ -217,6 +230,10 @@ fn narrow_limits_do_not_change_the_program() {
                 // The other ranks have no part in it.
                 tells(&p.path("trace.st"), &["MPI_Allreduce".into()])
                     .map_err(|e| format!("{what}: {e}: {o}"))?;
+            }
+            if ["fsize", "nofile", "as", "closes"].contains(&what) {
+                // Whatever it costs, no call is lost.
+                p.made("MPI_Comm_rank", 60_000 + p.job.ranks).map_err(|e| format!("{what}: {e}: {o}"))?;
             }
         }
         Ok(())
@@ -264,6 +281,12 @@ fn a_full_or_read_only_disk_does_not_change_the_program() {
             if !o.stderr.contains(&format!("st-record: rank {}: ", p.last())) {
                 return Err(format!("{options}: nothing is said: {o}"));
             }
+            if *options == *some {
+                // Exact times make room for all the rest.
+                let trace = disk.0.join(format!("rank-{:06}.st", p.last()));
+                Run::st("st-view", ["--check".as_ref(), trace.as_os_str()])?.go()?.ok()?;
+                made(&trace, "MPI_Comm_rank", 4 * 20_000 + 1).map_err(|e| format!("{options}: {e}: {o}"))?;
+            }
         }
         Ok(())
     });
@@ -302,10 +325,7 @@ fn pauses_leave_calls_out_and_budgets_only_times() {
         if p.calls("MPI_Finalize")? != 1 {
             return Err("no MPI_Finalize".into());
         }
-        let calls = Run::st("st-stat", ["calls", "--functions", "--format", "csv", "trace.st"])?;
-        let text = calls.within(p.directory.path()).go()?.ok()?.text();
-        let expected = format!("MPI_Comm_rank,{},", 4 * 20_000 + p.job.ranks);
-        if text.contains(&expected) { Ok(()) } else { Err(format!("expected {expected} in\n{text}")) }
+        p.made("MPI_Comm_rank", 4 * 20_000 + p.job.ranks)
     });
 }
 
