@@ -88,9 +88,9 @@ fn displacements(counts: &[c_int]) -> Vec<c_int> {
     sums.collect()
 }
 
-/// Elements as a displacement.
-fn displacement(at: i32) -> ffi::MPI_Aint {
-    ffi::MPI_Aint::try_from(at).unwrap_or(0)
+/// Elements as a displacement: an `MPI_Aint`, which is not the same integer under every MPI.
+fn displacement<T: TryFrom<i32> + Default>(at: i32) -> T {
+    T::try_from(at).unwrap_or_default()
 }
 
 /// Calls that take a status, with one of their own.
