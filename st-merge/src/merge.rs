@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use foldhash::fast::FixedState;
 use st_trace::columns::Column;
 use st_trace::lanes::LaneSum;
 use st_trace::ranklist::RankList;
@@ -21,7 +22,7 @@ pub struct Merger {
     keep_columns: bool,
     users: Vec<Param>,
     ranks: RankList,
-    hosts: Vec<(String, RankList)>,
+    hosts: HashMap<String, RankList, FixedState>,
     united: United,
     threads: Vec<ThreadMerger>,
     ended: Vec<Ended>,
@@ -76,9 +77,9 @@ impl Merger {
         }
         self.ranks.extend(&section.ranks);
         for (host, ranks) in &section.hosts {
-            match self.hosts.iter_mut().find(|(h, _)| h == host) {
-                Some((_, r)) => r.extend(ranks),
-                None => self.hosts.push((host.clone(), ranks.clone())),
+            match self.hosts.get_mut(host) {
+                Some(r) => r.extend(ranks),
+                None => drop(self.hosts.insert(host.clone(), ranks.clone())),
             }
         }
         let renaming = self.united.add(&section);
@@ -136,14 +137,15 @@ impl Merger {
             });
         }
         let (sites, symbols, tables) = self.united.finish(&order);
-        self.hosts.sort_by_key(|(_, r)| r.lowest());
+        let mut hosts: Vec<_> = self.hosts.into_iter().collect();
+        hosts.sort_unstable_by(|(a, r), (b, s)| (r.lowest(), a).cmp(&(s.lowest(), b)));
         for e in &mut self.ended {
             (e.last, e.inside) = (number(e.last), number(e.inside));
         }
         self.ended.sort_unstable_by_key(|e| (e.rank, e.thread));
         Section {
             ranks: self.ranks,
-            hosts: self.hosts,
+            hosts,
             sites,
             tables,
             symbols,

@@ -102,6 +102,19 @@ fn is_made(name: &str) -> bool {
     rest.len() >= 8 && rest.bytes().take(8).all(|b| b.is_ascii_hexdigit())
 }
 
+/// For each call the index of its thread's first one: calls are numbered by thread, and those of a thread follow each other.
+fn begins(calls: &[Object]) -> Vec<usize> {
+    let mut from = 0;
+    let thread = |i: usize| calls.get(i).and_then(|c: &Object| c.get("thread"));
+    let begins = (0..calls.len()).map(|i| {
+        if i > 0 && thread(i) != thread(i - 1) {
+            from = i;
+        }
+        from
+    });
+    begins.collect()
+}
+
 /// Compares one rank's list `first` (the program's own, or another recording's) with `second` (a recording's). A call
 /// of the first that is marked with `by` may be missing in the second.
 ///
@@ -112,6 +125,7 @@ pub fn rank(first: &[Object], second: &[Object]) -> Result<(), String> {
     let mut names = Names::default();
     let mut rest = second.iter().enumerate();
     let mut next = rest.next();
+    let (from, from_second) = (begins(first), begins(second));
     for (i, a) in first.iter().enumerate() {
         let Some((k, b)) = next else {
             if a.contains_key(OPTIONAL) {
@@ -120,7 +134,7 @@ pub fn rank(first: &[Object], second: &[Object]) -> Result<(), String> {
             return Err(format!("call {i} was not recorded, nor any after it: {}", shown(a)));
         };
         match call(a, b, &mut names) {
-            Ok(()) if position(a) != i || position(b) != k => {
+            Ok(()) if position(a) + from[i] != i || position(b) + from_second[k] != k => {
                 return Err(format!("call {i} is not numbered in order: {} {}", position(a), position(b)));
             }
             Ok(()) => next = rest.next(),
@@ -269,6 +283,9 @@ mod tests {
         assert!(differ(one(json!(1)), more).contains("bytes is no field"));
         let late = json!([{"rank": 0, "i": 1, "call": "S", "v": 1}]);
         assert!(differ(one(json!(1)), late).contains("not numbered in order"));
+        let threads = |i| json!([{"rank": 0, "thread": 0, "i": 0, "call": "S"}, {"rank": 0, "thread": 1, "i": i, "call": "S"}]);
+        rank(&calls(threads(0)), &calls(threads(0))).unwrap();
+        assert!(differ(threads(0), threads(1)).contains("not numbered in order"));
     }
 
     #[test]

@@ -10,7 +10,8 @@ pub struct Said {
     /// Lines of the program, and those of a launcher that are the same in each run, in order.
     pub lines: Vec<String>,
     /// Lines that name processes or times, with `#` in place of each number. MPICH's launcher names a process that ended
-    /// badly, and UCX says again and again what it lacks: as often as it happens to try.
+    /// badly, and how it ended: one that failed, or another that it has killed since. UCX says again and again what it lacks:
+    /// as often as it happens to try.
     pub numbered: BTreeSet<String>,
 }
 
@@ -30,7 +31,9 @@ impl Said {
 fn is_numbered(line: &str) -> bool {
     let time =
         |l: &str| l.starts_with(|c: char| c.is_ascii_digit()) && l.contains("] [") && l.contains(" UCX ");
-    line.starts_with("=   PID ") || line.strip_prefix('[').is_some_and(time)
+    line.starts_with("=   PID ")
+        || line.starts_with("=   EXIT CODE: ")
+        || line.strip_prefix('[').is_some_and(time)
 }
 
 fn without_numbers(line: &str) -> String {
@@ -60,7 +63,8 @@ mod tests {
         assert_eq!(said(&(ucx(10) + &block(10))), said(&(block(7) + &ucx(7) + &ucx(7))));
         assert_ne!(said("sum 6\n"), said("sum 7\n"));
         assert_ne!(said("[1] 6\n"), said("[1] 7\n"));
-        assert_ne!(said(&block(1)), said(&block(1).replace("11", "9")));
+        assert_eq!(said(&block(1)), said(&block(1).replace("11", "9")));
+        assert_ne!(said(&block(1)), said(&block(1).replace("EXIT", "NO EXIT")));
         assert_ne!(said("a\nb\n"), said("b\na\n"));
     }
 }

@@ -160,8 +160,9 @@ impl Requests {
             .or_insert_with(|| Queue { first: key, rest: VecDeque::new() });
     }
 
-    /// Finds and claims the request that a handle kept at `place` stands for.
-    pub(crate) fn claim(&mut self, handle: u64, place: usize) -> Option<Key> {
+    /// Finds and claims the request that a handle kept at `place` stands for: one that was made there, or else one of the
+    /// calling thread, or else any.
+    pub(crate) fn claim(&mut self, handle: u64, place: usize, thread: usize) -> Option<Key> {
         let single = self.single.find(handle);
         let (slots, call) = (&self.slots, self.call);
         let free = |k: &Key| slots[*k as usize].claimed != call;
@@ -175,7 +176,11 @@ impl Requests {
             Some(queue.first).filter(free)
         } else {
             let all = || std::iter::once(queue.first).chain(queue.rest.iter().copied()).filter(free);
-            all().take(LOOK).find(|k| slots[*k as usize].place == place).or_else(|| all().next())
+            let look = || all().take(LOOK).map(|k| (k, &slots[k as usize]));
+            let made_here = look().find(|(_, s)| s.place == place && s.thread == thread);
+            let here = || look().find(|(_, s)| s.place == place);
+            let own = || look().find(|(_, s)| s.thread == thread);
+            made_here.or_else(here).or_else(own).map(|(k, _)| k).or_else(|| all().next())
         }?;
         self.slots[key as usize].claimed = call;
         Some(key)
@@ -267,17 +272,28 @@ mod tests {
         let keys: Vec<_> = (0..3).map(|i| add(&mut r, &mut n, 9, 100 + i)).collect();
         r.begin();
         // By place, whatever the order; then the oldest that is left.
-        assert_eq!(r.claim(9, 102), Some(keys[2]));
-        assert_eq!(r.claim(9, 7), Some(keys[0]));
-        assert_eq!(r.claim(9, 7), Some(keys[1]));
-        assert_eq!(r.claim(9, 7), None);
+        assert_eq!(r.claim(9, 102, 0), Some(keys[2]));
+        assert_eq!(r.claim(9, 7, 0), Some(keys[0]));
+        assert_eq!(r.claim(9, 7, 0), Some(keys[1]));
+        assert_eq!(r.claim(9, 7, 0), None);
         r.begin();
         assert_eq!(r.remove(keys[0]), (0, 0));
-        assert_eq!(r.claim(9, 7), Some(keys[1]));
+        assert_eq!(r.claim(9, 7, 0), Some(keys[1]));
         r.remove(keys[1]);
         r.remove(keys[2]);
         r.begin();
-        assert_eq!(r.claim(9, 102), None);
+        assert_eq!(r.claim(9, 102, 0), None);
+    }
+
+    #[test]
+    fn one_handle_for_requests_of_two_threads() {
+        let (mut r, mut n) = (Requests::default(), [Numbers::default(), Numbers::default()]);
+        let mut add = |thread: usize, place| r.add(&mut n[thread], thread, 9, place, Kind::default());
+        let (first, second) = (add(0, 100), add(1, 101));
+        r.begin();
+        // The program has moved both handles.
+        assert_eq!(r.claim(9, 7, 1), Some(second));
+        assert_eq!(r.claim(9, 7, 1), Some(first));
     }
 
     #[test]

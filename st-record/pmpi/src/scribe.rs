@@ -261,7 +261,7 @@ impl<'a> Scribe<'a> {
         }
         let State { requests, threads, .. } = &mut *self.state;
         let thread = &mut threads[self.thread];
-        let key = requests.claim(handle, place.expose_provenance()).unwrap_or_else(|| {
+        let key = requests.claim(handle, place.expose_provenance(), self.thread).unwrap_or_else(|| {
             requests.add(&mut thread.numbers, self.thread, handle, place.expose_provenance(), Kind::default())
         });
         thread.listed.push(Some(key));
@@ -300,7 +300,7 @@ impl<'a> Scribe<'a> {
     /// Number of a message that the call receives.
     pub(crate) fn take_message(&mut self, handle: u64) -> i64 {
         self.state.messages.begin();
-        let Some(key) = self.state.messages.claim(handle, 0) else { return NULL };
+        let Some(key) = self.state.messages.claim(handle, 0, self.thread) else { return NULL };
         let number = self.state.messages.number(key);
         let (thread, n) = self.state.messages.remove(key);
         self.state.threads[thread].numbers.give(n);

@@ -59,9 +59,15 @@ impl Place {
 
     /// Runs with and without the recorder; stdout and status must be equal.
     fn both(&self, options: &[&str], app: &[&str]) -> Result<Outcome, Failure> {
+        self.alike(options, app, |said| said)
+    }
+
+    /// As [`Self::both`], comparing what a function leaves of what was said.
+    fn alike(&self, options: &[&str], app: &[&str], of: fn(Said) -> Said) -> Result<Outcome, Failure> {
         let plain = self.plain(app)?;
         let recorded = self.recorded(options, app)?;
-        if (plain.status, Said::of(&plain)) != (recorded.status, Said::of(&recorded)) {
+        let said = |o: &Outcome| (o.status, of(Said::of(o)));
+        if said(&plain) != said(&recorded) {
             return Err(format!("not as without us: {plain}; recorded: {recorded}"));
         }
         Ok(recorded)
@@ -221,7 +227,14 @@ fn polls_and_long_logs_are_kept_to_the_last() {
 fn narrow_limits_do_not_change_the_program() {
     under_each(|p| {
         for what in ["fsize", "nofile", "as", "none", "closes", "gone"] {
-            let o = p.both(&[], &["./accident", what]).map_err(|e| format!("{what}: {e}"))?;
+            // A rank that has stopped recording does not compare its clock in MPI_Finalize; the others' messages to it remain,
+            // and UCX warns of them.
+            let without_warnings = |mut said: Said| {
+                said.numbered.retain(|line| !line.contains("UCX  WARN"));
+                said
+            };
+            let of = if what == "none" { without_warnings } else { |said| said };
+            let o = p.alike(&[], &["./accident", what], of).map_err(|e| format!("{what}: {e}"))?;
             let lines = o.stderr.lines().filter(|l| l.contains(&format!("rank {}: ", p.last()))).count();
             if lines > 2 {
                 return Err(format!("{what}: complains more than once about one thing: {o}"));
