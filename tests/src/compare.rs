@@ -105,7 +105,7 @@ fn is_made(name: &str) -> bool {
 /// For each call the index of its thread's first one: calls are numbered by thread, and those of a thread follow each other.
 fn begins(calls: &[Object]) -> Vec<usize> {
     let mut from = 0;
-    let thread = |i: usize| calls.get(i).and_then(|c: &Object| c.get("thread"));
+    let thread = |i: usize| calls[i].get("thread").and_then(Value::as_u64).unwrap_or(0);
     let begins = (0..calls.len()).map(|i| {
         if i > 0 && thread(i) != thread(i - 1) {
             from = i;
