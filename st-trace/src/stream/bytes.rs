@@ -162,7 +162,7 @@ fn small(v: u64) -> Result<i64, DecodeError> {
 }
 
 /// A run all of whose ranks are ranks.
-fn checked(r: Run) -> Result<Run, DecodeError> {
+pub(crate) fn checked(r: Run) -> Result<Run, DecodeError> {
     let limit = i128::from(RANK_LIMIT);
     let end = i128::from(r.start) + i128::from(r.step) * (i128::from(r.n) - 1);
     let inside = |v: i128| (0..limit).contains(&v);
@@ -173,6 +173,6 @@ fn checked(r: Run) -> Result<Run, DecodeError> {
 }
 
 /// Last rank of a run.
-fn last(r: &Run) -> i64 {
+pub(crate) fn last(r: &Run) -> i64 {
     r.start.wrapping_add(r.step.wrapping_mul(i64::try_from(r.n.saturating_sub(1)).unwrap_or(i64::MAX)))
 }

@@ -3,7 +3,7 @@
 //! Such a column does not say how long it is, and a short one can stand for any number of values. Whoever reads things
 //! out of it therefore keeps a [`Budget`] of how many of them there may be.
 
-use super::bytes::{get_bytes, put_bytes};
+use super::bytes::{checked, get_bytes, last, put_bytes};
 use super::error::DecodeError;
 use crate::ints::{Cursor, Ints, Sealed};
 use crate::ranklist::RankList;
@@ -119,7 +119,8 @@ pub(crate) fn get_set<const N: usize>(
         let start = n.get(at + 1).checked_add(next).ok_or(DecodeError::Integer)?;
         let more = n.get(at + 2);
         let step = if more > 0 { n.get(at + 3).checked_add(1).ok_or(DecodeError::Integer)? } else { 0 };
-        let run = checked(start, more, step)?;
+        let ranks = u64::try_from(more).ok().and_then(|m| m.checked_add(1)).ok_or(DecodeError::Integer)?;
+        let run = checked(Run { start, step, n: ranks })?;
         next = last(&run) + 1;
         list.push(run);
     }
@@ -154,7 +155,8 @@ pub(crate) fn get_seq<const N: usize>(
         let start = n.get(at + 1).checked_add(before).ok_or(DecodeError::Integer)?;
         let more = n.get(at + 2);
         let step = if more > 0 { n.get(at + 3) } else { 0 };
-        let run = checked(start, more, step)?;
+        let ranks = u64::try_from(more).ok().and_then(|m| m.checked_add(1)).ok_or(DecodeError::Integer)?;
+        let run = checked(Run { start, step, n: ranks })?;
         total = total.checked_add(run.n).filter(|t| *t <= 1 << 32).ok_or(DecodeError::Integer)?;
         before = last(&run);
         list.push(run);
@@ -164,21 +166,4 @@ pub(crate) fn get_seq<const N: usize>(
 
 fn more(r: &Run) -> i64 {
     i64::try_from(r.n.saturating_sub(1)).unwrap_or(i64::MAX)
-}
-
-fn last(r: &Run) -> i64 {
-    r.start.wrapping_add(r.step.wrapping_mul(more(r)))
-}
-
-/// A run all of whose ranks are ranks.
-fn checked(start: i64, more: i64, step: i64) -> Result<Run, DecodeError> {
-    let ranks = 0..1i128 << 32;
-    let end = i128::from(start) + i128::from(step) * i128::from(more);
-    let n = u64::try_from(more).ok().and_then(|m| m.checked_add(1));
-    match n {
-        Some(n) if ranks.contains(&start.into()) && ranks.contains(&end) && (n == 1 || step != 0) => {
-            Ok(Run { start, step, n })
-        }
-        _ => Err(DecodeError::Invalid("not ranks")),
-    }
 }
