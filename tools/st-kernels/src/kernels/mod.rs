@@ -96,25 +96,6 @@ impl Job {
 }
 
 impl Kernel {
-    /// All kernels.
-    pub const ALL: [Self; 15] = [
-        Self::Stencil1d,
-        Self::Stencil2d,
-        Self::Stencil3d,
-        Self::Multigrid,
-        Self::Fft,
-        Self::Sort,
-        Self::Wavefront,
-        Self::Sweeps,
-        Self::Transpose,
-        Self::Ocean,
-        Self::Workers,
-        Self::Amr,
-        Self::Halo,
-        Self::Rma,
-        Self::Threads,
-    ];
-
     /// Its name on the command line.
     #[must_use]
     pub fn name(self) -> &'static str {
