@@ -39,10 +39,11 @@ pub struct Args {
     /// Write a parameter of calls by an expression, where that is true
     ///
     /// TARGET is FUNCTION:PARAMETER, FUNCTION@PLACE:PARAMETER or @PLACE:PARAMETER, with PLACE the beginning of a call
-    /// site (its label, or MODULE+0xOFFSET of its innermost frame, as in st-view --json), and may end in a condition, as in MPI_Send:dest[n%2==0]. EXPRESSION is one of C, of integers, with
-    /// me (the rank in the call's communicator), size (of that) and n (which of the rank's calls from there it is, from 0).
-    /// Values are stored as differences from the expression, so that ranks for which it is true become equal, and nothing
-    /// changes for those for which it is not; it is used only if it makes the trace smaller.
+    /// site (its label, or MODULE+0xOFFSET of its innermost frame, as in st-view --json), and may end in a condition,
+    /// as in MPI_Send:dest[n%2==0]. EXPRESSION is one of C, of integers, with me (the rank in the call's
+    /// communicator), size (of that) and n (which of the rank's calls from there it is, from 0). Values are stored as
+    /// differences from the expression, so that ranks for which it is true become equal, and nothing changes for
+    /// those for which it is not; it is used only if it makes the trace smaller.
     #[arg(long, value_names = ["TARGET", "EXPRESSION"], num_args = 2, action = clap::ArgAction::Append)]
     pub param: Vec<String>,
     /// A constant in expressions

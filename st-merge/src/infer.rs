@@ -30,8 +30,8 @@ pub(crate) fn symbolic(meaning: Meaning) -> bool {
     matches!(meaning, Meaning::Rank | Meaning::Tag | Meaning::Count | Meaning::Int)
 }
 
-/// The best form for a sample, those given among the candidates. `at` gives the first values of the rank of that number in the communicator, if all
-/// ranks share one.
+/// The best form for a sample, those given among the candidates. `at` gives the first values of the rank of that
+/// number in the communicator, if all ranks share one.
 pub(crate) fn best(
     sample: &[Sampled],
     meaning: Meaning,
