@@ -11,6 +11,7 @@ pub mod process;
 pub mod recordings;
 pub mod render;
 pub mod said;
+pub mod workplace;
 
 /// What went wrong, for people.
 pub type Failure = String;

@@ -2,73 +2,15 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use st_tests::jobs::Job;
 use st_tests::process::{Outcome, Run};
-use st_tests::{Failure, conclude, place, render};
+use st_tests::workplace::{self, Workplace};
+use st_tests::{Failure, place, render};
 
-/// A directory with the program `leaves`, built for a job's MPI; there the commands run.
-pub(crate) struct Place {
-    pub(crate) job: Job,
-    pub(crate) directory: tempfile::TempDir,
-}
-
-impl Place {
-    pub(crate) fn new(job: Job) -> Result<Self, Failure> {
-        let place = Self { job, directory: place::directory()? };
-        place.compile("leaves", "leaves", &[])?.ok()?;
-        Ok(place)
-    }
-
-    /// Builds a fixture under a name.
-    pub(crate) fn compile(&self, name: &str, fixture: &str, options: &[&str]) -> Result<Outcome, Failure> {
-        let wrapper = format!("mpicc.{}", self.job.mpi.name());
-        let wrapper = place::in_path(&wrapper).unwrap_or_else(|| "mpicc".into());
-        let source = place::root().join("tests/fixtures").join(format!("{fixture}.c"));
-        let words = [OsString::from("-o"), self.path(name).into(), source.into()];
-        Run::new(wrapper, options.iter().map(OsString::from).chain(words)).go()
-    }
-
-    pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.directory.path().join(name)
-    }
-
-    pub(crate) fn go(&self, run: Run) -> Result<Outcome, Failure> {
-        self.job.go(run.within(self.directory.path()))
-    }
-
-    /// `st-record OPTIONS -- mpirun -n N APP`.
-    pub(crate) fn outside(&self, options: &str, app: &str) -> Result<Outcome, Failure> {
-        let words = self.job.words(app.split(' '))?;
-        let args = options.split_whitespace().map(OsString::from).chain(["--".into()]).chain(words);
-        self.go(Run::st("st-record", args)?)
-    }
-
-    /// `mpirun -n N st-record OPTIONS -- APP`.
-    pub(crate) fn inside(&self, options: &str, app: &str) -> Result<Outcome, Failure> {
-        let start = std::iter::once(place::program("st-record")?.into_os_string());
-        let options = options.split_whitespace().map(OsString::from);
-        let app = app.split(' ').map(OsString::from);
-        let words = self.job.words(start.chain(options).chain(["--".into()]).chain(app))?;
-        self.go(Run::new(&words[0], &words[1..]))
-    }
-
-    /// Names of what is in a directory here, sorted; hidden files too.
-    pub(crate) fn names(&self, below: &str) -> Vec<String> {
-        let entries = fs::read_dir(self.path(below)).into_iter().flatten().flatten();
-        let mut names: Vec<_> = entries.map(|e| e.file_name().to_string_lossy().into_owned()).collect();
-        names.sort();
-        names
-    }
-}
-
-/// Runs a test under each MPI.
-pub(crate) fn under_each(test: impl Fn(&Place) -> Result<(), Failure>) {
-    let jobs = Job::all();
-    let one = |job: &Job| Place::new(*job).and_then(|p| test(&p)).map_err(|e| format!("{job}: {e}")).err();
-    let failures: Vec<_> = jobs.iter().filter_map(one).collect();
-    conclude(jobs.len(), &failures);
+/// Runs a test under each MPI, in a directory with the program `leaves`.
+pub(crate) fn under_each(test: impl Fn(&Workplace) -> Result<(), Failure>) {
+    workplace::under_each("leaves", "leaves.c", &[], test);
 }
 
 pub(crate) fn check(condition: bool, what: &str, outcome: &Outcome) -> Result<(), Failure> {
@@ -76,7 +18,7 @@ pub(crate) fn check(condition: bool, what: &str, outcome: &Outcome) -> Result<()
 }
 
 /// All ranks with 20 exchanges.
-pub(crate) fn complete(place: &Place, trace: &Path) -> Result<(), Failure> {
+pub(crate) fn complete(place: &Workplace, trace: &Path) -> Result<(), Failure> {
     Run::st("st-view", ["--check".as_ref(), trace.as_os_str()])?.go()?.ok()?;
     let ranks = render::viewed(trace)?;
     let exchanges =

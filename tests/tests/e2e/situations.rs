@@ -7,23 +7,24 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use st_tests::process::{Outcome, Run};
+use st_tests::workplace::Workplace;
 use st_tests::{Failure, place, recordings, render};
 use st_tool::Mpi;
 
-use crate::launch::{Place, check, complete, under_each};
+use crate::launch::{check, complete, under_each};
 
 /// `st-record WORDS`, here.
-fn record(p: &Place, words: &str) -> Result<Outcome, Failure> {
+fn record(p: &Workplace, words: &str) -> Result<Outcome, Failure> {
     p.go(Run::st("st-record", words.split_whitespace())?)
 }
 
 /// File name of the job's launcher.
-fn mpirun(p: &Place) -> Result<String, Failure> {
+fn mpirun(p: &Workplace) -> Result<String, Failure> {
     let words = p.job.words(["x"])?;
     Ok(Path::new(&words[0]).file_name().unwrap_or_default().to_string_lossy().into_owned())
 }
 
-fn script(p: &Place, name: &str, text: &str) -> Result<(), Failure> {
+fn script(p: &Workplace, name: &str, text: &str) -> Result<(), Failure> {
     let path = p.path(name);
     fs::write(&path, text).map_err(|e| e.to_string())?;
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).map_err(|e| e.to_string())
@@ -129,7 +130,7 @@ fn every_clock_runs_forward() {
 #[test]
 fn a_job_of_several_programs_is_one_job() {
     under_each(|p| {
-        p.compile("other", "leaves", &[])?.ok()?;
+        p.compile("other", "leaves.c", &[])?.ok()?;
         let line = format!("-q -o two.st -- {} -n 1 ./leaves 0 x : -n 1 ./other 0 y", mpirun(p)?);
         record(p, &line)?.ok()?;
         if counts(&p.path("two.st"), "MPI_Sendrecv")? != [20, 20] {
@@ -178,7 +179,7 @@ fn a_job_of_which_some_ranks_are_recorded_comes_to_its_end() {
 }
 
 /// A launcher that knows no MPI: it exports what it is told to, and starts the ranks through mpirun.
-fn srun(p: &Place) -> Result<String, Failure> {
+fn srun(p: &Workplace) -> Result<String, Failure> {
     let pass = if p.job.mpi == Mpi::Openmpi { "-x LD_PRELOAD -x ST_OUTPUT" } else { "" };
     Ok(format!(
         "#!/bin/sh\nif [ \"$1\" = --version ]; then echo slurm 23.02; exit; fi\n\
@@ -223,7 +224,7 @@ fn other_tools_see_each_call_once_and_so_do_we() {
     under_each(|p| {
         let ours = place::engine(p.job.mpi, "libst_pmpi.so")?;
         for (name, define) in [("profiling.so", "-DPLAIN"), ("next.so", "-DNEXT")] {
-            p.compile(name, "shim", &["-shared", "-fPIC", define])?.ok()?;
+            p.compile(name, "shim.c", &["-shared", "-fPIC", define])?.ok()?;
             let shim = p.path(name);
             for (order, list) in [("before", [&shim, &ours]), ("after", [&ours, &shim])] {
                 // A tool that forwards to PMPI hides MPI from whoever comes after it, and sees what we let through.
@@ -247,7 +248,7 @@ fn other_tools_see_each_call_once_and_so_do_we() {
 #[test]
 fn eight_threads_are_recorded_each_by_itself() {
     under_each(|p| {
-        p.compile("threads", "threads", &["-pthread"])?.ok()?;
+        p.compile("threads", "threads.c", &["-pthread"])?.ok()?;
         let o = p.outside("-q -o threads.st", "./threads")?.ok()?;
         if o.text().contains("no MPI_THREAD_MULTIPLE") {
             place::say("this MPI has no MPI_THREAD_MULTIPLE: threads are NOT tested");
@@ -287,7 +288,7 @@ if c.rank == 0: print('ring', n[0] == c.size)
 ";
 
 /// Pythons with mpi4py for this MPI: those that were installed for the tests, and Debian's.
-fn pythons(p: &Place) -> Vec<OsString> {
+fn pythons(p: &Workplace) -> Vec<OsString> {
     let own = place::target().unwrap_or_default().join("mpi4py").join(p.job.mpi.name()).join("bin/python");
     let mut all = vec![own.into_os_string(), "/usr/bin/python3".into()];
     all.retain(|python| {
@@ -325,7 +326,7 @@ fn python_is_recorded() {
 }
 
 /// As many calls on each rank of the job.
-fn each_rank(p: &Place, found: &[usize], expected: usize) -> Result<(), Failure> {
+fn each_rank(p: &Workplace, found: &[usize], expected: usize) -> Result<(), Failure> {
     let ranks = usize::try_from(p.job.ranks).unwrap_or(0);
     if found == vec![expected; ranks] { Ok(()) } else { Err(format!("calls by rank: {found:?}")) }
 }
