@@ -63,12 +63,24 @@ pub struct PaperArgs {
     /// How loops are found: none, exact, approx or approx:WINDOW:PERCENT
     #[arg(long, value_name = "HOW", default_value_t, requires = "paper")]
     pub fold: Fold,
+    /// Threads, 0 for one per processor; the trace is the same with any number
+    #[arg(short, long, value_name = "N", default_value_t = 0, requires = "paper",
+          value_parser = clap::value_parser!(u16).range(..=1024))]
+    pub jobs: u16,
     /// Where the trace goes.
     #[command(flatten)]
     pub output: StreamOut,
 }
 
 impl PaperArgs {
+    /// Number of threads.
+    pub(crate) fn threads(&self) -> usize {
+        match self.jobs {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            n => n.into(),
+        }
+    }
+
     /// Whether the trace was sent somewhere.
     pub(crate) fn names_output(&self) -> bool {
         self.output.output != *"-"

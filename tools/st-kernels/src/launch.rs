@@ -35,7 +35,7 @@ pub fn run(args: &Args) -> Result<Status> {
     match engine::become_engine(ENGINE, &launch, std::env::args_os().skip(1))? {}
 }
 
-/// Writes the trace of a run that never was, one rank at a time.
+/// Writes the trace of a run that never was, a rank after the other, some made ahead.
 fn on_paper(args: &Args) -> Result<Status> {
     let ranks = args.paper.ranks.unwrap_or(1);
     // Said before a file is opened.
@@ -51,10 +51,10 @@ fn on_paper(args: &Args) -> Result<Status> {
         let step = Step { tool: "st-kernels".into(), version: VERSION.into(), args: arguments(args) };
         writer.provenance(&step).with_context(write)?;
     }
-    for section in paper::sections_by(args.paper.fold, args.kernel, &args.options, ranks) {
-        let section = section.map_err(|unfit| UsageError(unfit.to_string()))?;
-        writer.section(&section).with_context(write)?;
-    }
+    let jobs = args.paper.threads();
+    paper::each(args.paper.fold, args.kernel, &args.options, (ranks, jobs), |section| -> Result<()> {
+        writer.section(&section.map_err(|unfit| UsageError(unfit.to_string()))?).with_context(write)
+    })?;
     writer.finish().with_context(write)?.commit()?;
     Ok(Status::Ok)
 }

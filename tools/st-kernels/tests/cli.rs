@@ -30,7 +30,10 @@ fn a_paper_trace_is_a_stream_with_a_section_per_rank() {
     assert_eq!((trace.header.world, trace.sections.len(), trace.complete), (6, 6, true));
     assert_eq!(trace.header.args, ["wavefront", "--steps=2", "--seconds=0.05", "--seed=1"]);
     assert_eq!(trace.provenance[0].tool, "st-kernels");
-    assert!(run("wavefront --paper --ranks 6 --steps 2").stdout == output.stdout, "the same every time");
+    for jobs in ["", "-j 1", "-j 4", "-j 9"] {
+        let again = run(&format!("wavefront --paper --ranks 6 --steps 2 {jobs}"));
+        assert!(again.stdout == output.stdout, "the same every time, {jobs}");
+    }
 }
 
 #[test]
