@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Parser;
 use st_tool::options::{StreamIn, StreamOut, Talk};
 
+use crate::master::Loops;
 use crate::user::{self, Param};
 
 const EXAMPLES: &str = "\
@@ -36,6 +37,9 @@ pub struct Args {
     /// Threads, 0 for one per processor; the result is the same with any number
     #[arg(short, long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=1024))]
     pub jobs: u16,
+    /// How loops of different ranks are united
+    #[arg(long = "merge", value_name = "HOW", value_enum, default_value_t)]
+    pub loops: Loops,
     /// Write a parameter of calls by an expression, where that is true
     ///
     /// TARGET is FUNCTION:PARAMETER, FUNCTION@PLACE:PARAMETER or @PLACE:PARAMETER, with PLACE the beginning of a call

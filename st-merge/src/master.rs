@@ -7,6 +7,7 @@
 //! kept by shape. *Cost:* per distinct shape the alignment, per rank one hash per node.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 use std::sync::Arc;
 
 use foldhash::fast::FixedState;
@@ -21,9 +22,20 @@ use crate::classes::{Classes, Partitions};
 
 type Id = usize;
 
+/// How loops of different ranks are united. Source: Wu, Mueller 2013, section 3.4.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, clap::ValueEnum)]
+pub enum Loops {
+    /// By the calls in them, whatever the loops that ranks have around them (as ScalaTrace II does)
+    #[default]
+    Agnostic,
+    /// Only where their structure is equal, apart from numbers of iterations (as the first ScalaTrace did)
+    Structural,
+}
+
 /// The master under construction, over symbols of the merged trace.
 #[derive(Debug, Default)]
 pub struct Master {
+    loops: Loops,
     nodes: Vec<Node>,
     top: Vec<Id>,
     known: HashMap<u128, Arc<Mapping>, FixedState>,
@@ -65,6 +77,12 @@ enum Piece {
 }
 
 impl Master {
+    /// A master that unites loops so.
+    #[must_use]
+    pub fn new(loops: Loops) -> Self {
+        Self { loops, ..Self::default() }
+    }
+
     /// Adds the tree of some ranks: `tree` over merged symbols, with one elastic count per node, over `partitions`.
     pub fn add(&mut self, tree: &FlatTree, counts: &[Elastic], partitions: &[Partition], ranks: &RankList) {
         let items = tree.items();
@@ -112,7 +130,11 @@ impl Master {
         tree: &Incoming<'_>,
         map: &mut Mapping,
     ) -> Vec<Id> {
-        self.wrap_bare_runs(&mut list, incoming, tree);
+        let agnostic = self.loops == Loops::Agnostic;
+        if agnostic {
+            self.wrap_bare_runs(&mut list, incoming, tree);
+            self.wrap_covering_runs(&mut list, incoming, tree);
+        }
         let pieces = self.pieces(&list, incoming, tree);
         let shapes: Vec<u64> = list.iter().map(|&id| self.shape(id)).collect();
         let leaves: Vec<HashSet<Sym>> = list.iter().map(|&id| self.leaf_set(id)).collect();
@@ -123,7 +145,7 @@ impl Master {
             if shapes[i] == piece_shapes[j] {
                 return weight_of(leaves[i].len());
             }
-            if !body(i) || tree.is_leaf(&pieces[j]) {
+            if !agnostic || !body(i) || tree.is_leaf(&pieces[j]) {
                 return 0;
             }
             let common = leaves[i].intersection(&piece_leaves[j]).count();
@@ -219,29 +241,57 @@ impl Master {
         }
     }
 
-    /// The incoming list with bare runs that a master loop has as its body taken together.
+    /// Puts a pseudo-loop around master nodes that together, and no one of them alone, have all that is in an incoming loop.
+    fn wrap_covering_runs(&mut self, list: &mut Vec<Id>, incoming: &[usize], tree: &Incoming<'_>) {
+        let all: Vec<HashSet<Sym>> = incoming.iter().map(|&at| tree.leaf_set(&Piece::Node(at))).collect();
+        for (j, &at) in incoming.iter().enumerate() {
+            let leaf = matches!(tree.items[at], Item::Leaf { .. });
+            if leaf || list.iter().any(|&id| self.shape(id) == tree.shapes[at]) {
+                continue;
+            }
+            let here: Vec<HashSet<Sym>> = list.iter().map(|&id| self.leaf_set(id)).collect();
+            if let Some(run) = covering(&here, &all, j) {
+                let inner: Vec<Id> = list[run.clone()].to_vec();
+                let id = self.push(Kind::Body(inner), 1);
+                list.splice(run, [id]);
+            }
+        }
+    }
+
+    /// The incoming list with bare runs taken together that a master loop has as its body, or that have all that is in it.
     fn pieces(&self, list: &[Id], incoming: &[usize], tree: &Incoming<'_>) -> Vec<Piece> {
+        if self.loops == Loops::Structural {
+            return incoming.iter().map(|&at| Piece::Node(at)).collect();
+        }
         let present: HashSet<u64> = incoming.iter().map(|&at| tree.shapes[at]).collect();
+        let theirs: Vec<HashSet<Sym>> = incoming.iter().map(|&at| tree.leaf_set(&Piece::Node(at))).collect();
+        let ours: Vec<HashSet<Sym>> = list.iter().map(|&id| self.leaf_set(id)).collect();
         let mut bodies: HashMap<u64, Vec<Vec<u64>>> = HashMap::new();
-        for &id in list {
+        let mut runs: HashMap<usize, usize> = HashMap::new();
+        for (k, &id) in list.iter().enumerate() {
             if let Kind::Body(inner) = &self.nodes[id].kind
-                && inner.len() >= 2
                 && !present.contains(&self.shape(id))
             {
                 let s: Vec<u64> = inner.iter().map(|&c| self.shape(c)).collect();
-                bodies.entry(s[0]).or_default().push(s);
+                if s.len() >= 2 {
+                    bodies.entry(s[0]).or_default().push(s);
+                }
+                if let Some(run) = covering(&theirs, &ours, k) {
+                    runs.insert(run.start, run.end);
+                }
             }
         }
         let mut out = Vec::new();
         let mut i = 0;
         while i < incoming.len() {
-            let run = bodies.get(&tree.shapes[incoming[i]]).into_iter().flatten().find(|s| {
+            let exact = bodies.get(&tree.shapes[incoming[i]]).into_iter().flatten().find(|s| {
                 i + s.len() <= incoming.len()
                     && s.iter().zip(&incoming[i..]).all(|(s, &at)| *s == tree.shapes[at])
             });
-            if let Some(s) = run {
-                out.push(Piece::Bare(incoming[i..i + s.len()].to_vec()));
-                i += s.len();
+            let end = exact.map(|s| i + s.len()).or(runs.get(&i).copied());
+            if let Some(end) = end {
+                out.push(Piece::Bare(incoming[i..end].to_vec()));
+                i = end;
             } else {
                 out.push(Piece::Node(incoming[i]));
                 i += 1;
@@ -302,6 +352,27 @@ impl Piece {
             Self::Bare(run) => run[..].iter().copied(),
         }
     }
+}
+
+/// The shortest run of two or more nodes, by their leaves, which together have all leaves of the `k`-th of other nodes and
+/// at most as many that are not its own, if no one of them has and nothing else there has any of the run's.
+fn covering(nodes: &[HashSet<Sym>], others: &[HashSet<Sym>], k: usize) -> Option<Range<usize>> {
+    let wanted = &others[k];
+    let touches = |set: &HashSet<Sym>| !set.is_disjoint(wanted);
+    let first = nodes.iter().position(touches)?;
+    let last = nodes.iter().rposition(touches)?;
+    let run = &nodes[first..=last];
+    let together: HashSet<Sym> = run.iter().flatten().copied().collect();
+    let alone = run.len() < 2 || run.iter().any(|set| wanted.is_subset(set));
+    let mut rest = others.iter().enumerate().filter(|(i, _)| *i != k);
+    if alone
+        || !wanted.is_subset(&together)
+        || together.len() > 2 * wanted.len()
+        || rest.any(|(_, set)| !set.is_disjoint(&together))
+    {
+        return None;
+    }
+    Some(first..last + 1)
 }
 
 /// Number of items below an item.

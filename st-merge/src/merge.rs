@@ -10,7 +10,7 @@ use st_trace::section::{Ended, NO_SYM, Section, Sym, Thread};
 use st_trace::tree::{FlatTree, Item};
 
 use crate::classes::Partitions;
-use crate::master::Master;
+use crate::master::{Loops, Master};
 use crate::params::Params;
 use crate::tables::{Renaming, United};
 use crate::time::Times;
@@ -20,6 +20,7 @@ use crate::user::Param;
 #[derive(Debug, Default)]
 pub struct Merger {
     keep_columns: bool,
+    loops: Loops,
     users: Vec<Param>,
     ranks: RankList,
     hosts: HashMap<String, RankList, FixedState>,
@@ -60,6 +61,13 @@ impl Merger {
         self
     }
 
+    /// Unites loops so.
+    #[must_use]
+    pub fn loops(mut self, loops: Loops) -> Self {
+        self.loops = loops;
+        self
+    }
+
     /// The expressions, which know whether they were met.
     #[must_use]
     pub fn params(&self) -> &[Param] {
@@ -84,7 +92,9 @@ impl Merger {
         }
         let renaming = self.united.add(&section);
         if self.threads.len() < section.threads.len() {
-            self.threads.resize_with(section.threads.len(), ThreadMerger::default);
+            let master = || Master::new(self.loops);
+            let new = || ThreadMerger { master: master(), ..ThreadMerger::default() };
+            self.threads.resize_with(section.threads.len(), new);
         }
         for (i, (into, thread)) in self.threads.iter_mut().zip(&section.threads).enumerate() {
             into.add(&section, i, thread, &renaming, &self.users);

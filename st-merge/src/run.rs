@@ -23,7 +23,7 @@ const AHEAD: usize = 16;
 pub fn run(args: &Args) -> Result<Status> {
     let params = args.params().map_err(|e| UsageError(format!("{:#}", anyhow!(e))))?;
     let mut out = Output::stream(&args.output.output)?;
-    let mut merger = Merger::new(args.keep_columns).with(params);
+    let mut merger = Merger::new(args.keep_columns).loops(args.loops).with(params);
     let mut dropped = false;
     let mut add = |section: Section| -> Result<(), Error> {
         dropped |= section.threads.iter().any(|t| !t.columns.is_empty());

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by it")]
 
 use proptest::prelude::*;
+use st_merge::master::Loops;
 use st_merge::{Merger, merge};
 use st_trace::calls::CallTable;
 use st_trace::check::check;
@@ -239,11 +240,15 @@ proptest! {
         all.iter().for_each(|s| threaded.add(s.clone()).unwrap());
         let merged = merge(all, false).unwrap();
         prop_assert_eq!(&threaded.finish_with(3), &merged);
-        for r in 0..RANKS {
-            prop_assert_eq!(calls(&merged, r), calls(&sections[r as usize], r));
-        }
-        for c in check(&merged).unwrap() {
-            prop_assert!(c.passed(), "{:?}", c);
+        let mut structural = Merger::new(false).loops(Loops::Structural);
+        parts.into_iter().for_each(|s| structural.add(s).unwrap());
+        for merged in [merged, structural.finish()] {
+            for r in 0..RANKS {
+                prop_assert_eq!(calls(&merged, r), calls(&sections[r as usize], r));
+            }
+            for c in check(&merged).unwrap() {
+                prop_assert!(c.passed(), "{:?}", c);
+            }
         }
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! `0 1 Isend (2,5)[0](3,6)[1]`: ranks, event, and per enclosing loop that begins here `(members, iterations)` with the
 //! ranks it holds for; outermost loop first. Members are the leaves of the loop that the ranks execute; iterations are the
-//! counts, one per visit of the loop. An event whose own counts are not all 1 adds `(1, counts)`.
+//! counts, one per visit of the loop; a loop that a rank executes once is none of its loops. An event whose own counts are
+//! not all 1 adds `(1, counts)`.
 //!
 //! Source: C, figures 1 and 5; `algorithms.md` §3.1 (reading), §3.4 ("Printing flat").
 
@@ -74,22 +75,15 @@ pub fn leaves(section: &Section, thread: &Thread) -> Vec<String> {
         }
         let call = section.symbols.get(sym as usize).map(|s| call_name(section, s.call)).unwrap_or_default();
         let mut line = format!("{} s{sym} {call}", ranklist_notation::print(&here));
-        let mut level = |node: usize| {
-            let once = |view: &Vec<Seen>| view.get(node).is_none_or(|n| n.ones || n.total == 0);
-            if node == i && views.iter().all(once) {
-                return;
+        let loops: Vec<usize> = pending.drain(..).chain([i]).collect();
+        for (value, ranks) in pairs(thread, &loops, &classes, &views) {
+            line.push_str(if line.ends_with(')') || line.ends_with('>') { "" } else { " " });
+            line.push_str(&value);
+            if ranks != here {
+                line.push('@');
+                line.push_str(&ranklist_notation::print(&ranks));
             }
-            for (value, ranks) in pairs(thread, node, &classes, &views) {
-                line.push_str(if line.ends_with(')') || line.ends_with('>') { "" } else { " " });
-                line.push_str(&value);
-                if ranks != here {
-                    line.push('@');
-                    line.push_str(&ranklist_notation::print(&ranks));
-                }
-            }
-        };
-        pending.drain(..).for_each(&mut level);
-        level(i);
+        }
         lines.push(line);
     }
     lines
@@ -171,28 +165,39 @@ fn runs_of(runs: &[(i64, u64)]) -> String {
     words.join(" ")
 }
 
-/// `(members, iterations)` of a node with the ranks each holds for, of the ranks that execute it.
+/// `(members, iterations)` of nested nodes with the ranks each holds for, of the ranks that execute them more than once: all
+/// ranks' outermost ones first, then what they have within these.
 fn pairs(
     thread: &Thread,
-    node: usize,
+    nodes: &[usize],
     classes: &[(u32, RankList)],
     views: &[Vec<Seen>],
 ) -> Vec<(String, RankList)> {
     let items = thread.tree.items();
-    let below = match items.get(node) {
-        Some(Item::Body { below }) => node + 1..node + 1 + *below as usize,
-        _ => node..node + 1,
-    };
-    let mut out: Vec<(String, RankList)> = Vec::new();
-    for ((_, ranks), view) in classes.iter().zip(views) {
-        let Some(seen) = view.get(node).filter(|n| n.total > 0) else { continue };
+    let stack = |view: &Vec<Seen>| -> Vec<String> {
         let leaf = |i: &usize| {
             matches!(items.get(*i), Some(Item::Leaf { .. })) && view.get(*i).is_some_and(|n| n.total > 0)
         };
-        let value = format!("({},{})", below.clone().filter(leaf).count(), seen.vector);
-        match out.iter_mut().find(|(v, _)| *v == value) {
-            Some((_, all)) => *all = all.union(ranks),
-            None => out.push((value, ranks.clone())),
+        let loops = nodes.iter().filter_map(|&node| {
+            let seen = view.get(node).filter(|n| n.total > 0 && !n.ones)?;
+            let below = match items.get(node) {
+                Some(Item::Body { below }) => node + 1..node + 1 + *below as usize,
+                _ => node..node + 1,
+            };
+            Some(format!("({},{})", below.filter(leaf).count(), seen.vector))
+        });
+        loops.collect()
+    };
+    let stacks: Vec<Vec<String>> = views.iter().map(stack).collect();
+    let mut out: Vec<(String, RankList)> = Vec::new();
+    for level in 0..stacks.iter().map(Vec::len).max().unwrap_or(0) {
+        let before = out.len();
+        for ((_, ranks), stack) in classes.iter().zip(&stacks) {
+            let Some(value) = stack.get(level) else { continue };
+            match out[before..].iter_mut().find(|(v, _)| v == value) {
+                Some((_, all)) => *all = all.union(ranks),
+                None => out.push((value.clone(), ranks.clone())),
+            }
         }
     }
     out
