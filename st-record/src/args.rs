@@ -21,7 +21,8 @@ pub struct Args {
     /// name and the number of ranks)
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub output: Option<PathBuf>,
-    /// What is kept of the times: exact ones beside sketches (distributions per event and predecessor), sketches, or nothing
+    /// What is kept of the times: exact ones beside sketches (distributions per event and predecessor), sketches, histograms of
+    /// few bins, statistics, or nothing
     #[arg(long, value_enum, default_value_t, value_name = "WHAT", help_heading = "Recording")]
     pub time: Time,
     /// After this much per rank exact times stop, and sketches go on
@@ -87,7 +88,7 @@ const AFTER: &str = "Examples:
 Environment: Each option has its variable, for sites that preload the recorder without st-record: LD_PRELOAD names \
 libst_pmpi.so of the program's MPI, and then:
   ST_OUTPUT       the directory of the ranks' streams, which must exist; without it nothing is recorded
-  ST_TIME         columns, sketch or none (--time)
+  ST_TIME         columns, sketch, hist, stats or none (--time)
   ST_TIME_BUDGET  a size (--time-budget)
   ST_FOLD         none, exact, approx or approx:WINDOW:PERCENT (--fold, --fold-window, --fold-ratio)
   ST_SIG          a number of frames, and ranges, separated by commas (--sig-threshold, --sig-range)
@@ -145,8 +146,12 @@ pub enum Time {
     /// Exact times and sketches
     #[default]
     Columns,
-    /// Sketches
+    /// Sketches: distributions with an error of 1 %
     Sketch,
+    /// Histograms of five balanced bins, as the papers have them
+    Hist,
+    /// Number, sum, sum of squares, shortest and longest
+    Stats,
     /// Nothing
     None,
 }
@@ -158,6 +163,8 @@ impl Args {
         let time = match self.time {
             Time::Columns => "columns",
             Time::Sketch => "sketch",
+            Time::Hist => "hist",
+            Time::Stats => "stats",
             Time::None => "none",
         };
         let clock = match self.clock {

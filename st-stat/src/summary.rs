@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use st_trace::header::Header;
 use st_trace::section::Section;
-use st_trace::sketch::representative;
+use st_trace::sketch::{Shape, representative};
 use st_trace::tree::{FlatTree, Item};
 
 use crate::calls::function;
@@ -193,11 +193,23 @@ fn opaque_calls(sections: &[(Section, Profile)]) -> Vec<String> {
 
 fn time_payload(sections: &[(Section, Profile)]) -> String {
     let threads = || sections.iter().flat_map(|(s, _)| &s.threads);
-    match (threads().any(|t| !t.columns.is_empty()), threads().any(|t| !t.sketches.is_empty())) {
-        (true, true) => "exact times of every call, and sketches".into(),
-        (true, false) => "exact times of every call".into(),
-        (false, true) => "sketches (1 %), no exact times".into(),
-        (false, false) => "none".into(),
+    // A phase that never was has no shape of its own.
+    let paths =
+        || threads().flat_map(|t| &t.sketches).flat_map(|s| [&s.compute, &s.comm]).filter(|s| s.count > 0);
+    let names = [
+        (Shape::Buckets, "sketches (1 %)"),
+        (Shape::Bins, "histograms of few bins"),
+        (Shape::Totals, "number, sum, squares and extremes"),
+    ];
+    let kept = names.into_iter().filter(|(shape, _)| paths().any(|s| s.shape() == *shape));
+    let kept: Vec<&str> = kept.map(|(_, name)| name).collect();
+    // Without exact times a column still holds comparisons of clocks.
+    let exact = threads().flat_map(|t| &t.columns).any(|(_, column)| column.events() > 0);
+    match (exact, kept.is_empty()) {
+        (true, false) => format!("exact times of every call, and {}", kept.join(", ")),
+        (true, true) => "exact times of every call".into(),
+        (false, false) => format!("{}, no exact times", kept.join(", ")),
+        (false, true) => "none".into(),
     }
 }
 

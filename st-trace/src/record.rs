@@ -21,7 +21,7 @@ use crate::section::{
     Elastic, Entry, Form, NO_SYM, Partition, PathSketch, Section, SlotStreams, Sym, Symbol, Tables, Thread,
 };
 use crate::sites::{Frame, Similar, SiteTable};
-use crate::sketch::LiveSketch;
+use crate::sketch::{LiveSketch, Shape};
 use crate::tree::FlatTree;
 
 pub use restore::{Extent, RestoreError};
@@ -33,6 +33,8 @@ pub struct Options {
     pub columns: bool,
     /// Keep path-sensitive time sketches.
     pub sketches: bool,
+    /// What sketches keep beside their totals.
+    pub shape: Shape,
     /// How loops are found.
     pub fold: Fold,
     /// Tree nodes that folding looks back over.
@@ -42,7 +44,13 @@ pub struct Options {
 impl Default for Options {
     /// Columns and sketches, exact folding and the default window.
     fn default() -> Self {
-        Self { columns: true, sketches: true, fold: Fold::Exact, window: DEFAULT_WINDOW }
+        Self {
+            columns: true,
+            sketches: true,
+            shape: Shape::Buckets,
+            fold: Fold::Exact,
+            window: DEFAULT_WINDOW,
+        }
     }
 }
 
@@ -263,7 +271,7 @@ impl RankRecorder {
         known.events += 1;
         known.digests.enter(&mut t.lanes);
         t.folder.push(sym);
-        t.time(sym, enter, exit, self.options.sketches)
+        t.time(sym, enter, exit, self.options.sketches.then_some(self.options.shape))
     }
 
     /// Whether the event recorded last has the words of the one of its symbol before it on its thread.
@@ -414,8 +422,8 @@ impl SlotColumn {
 }
 
 impl SequenceRecorder {
-    fn time(&mut self, sym: Sym, enter: i64, exit: i64, sketches: bool) -> Option<Chunk> {
-        if sketches {
+    fn time(&mut self, sym: Sym, enter: i64, exit: i64, sketches: Option<Shape>) -> Option<Chunk> {
+        if let Some(shape) = sketches {
             let pred = self.pred;
             let i = sym as usize;
             if self.last_path.len() <= i {
@@ -424,7 +432,7 @@ impl SequenceRecorder {
             let (p, mut at) = self.last_path[i];
             if p != pred || at == usize::MAX {
                 at = *self.by_path.entry((sym, pred)).or_insert_with(|| {
-                    self.sketches.push((sym, pred, LiveSketch::default(), LiveSketch::default()));
+                    self.sketches.push((sym, pred, LiveSketch::new(shape), LiveSketch::new(shape)));
                     self.sketches.len() - 1
                 });
                 self.last_path[i] = (pred, at);

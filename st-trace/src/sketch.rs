@@ -4,10 +4,16 @@
 //! A DDSketch with relative error α = 1 %: bucket i holds durations x with g^(i-1) < x ≤ g^i nanoseconds,
 //! g = (1+α)/(1−α). Bucket bounds are integers computed by integer arithmetic, so that all machines agree.
 //!
+//! Instead of buckets a sketch may keep the few balanced bins of the papers ([`histogram`]), or the totals alone.
+//!
 //! Source: algorithms after Masson, Rim, Lee 2019 (DDSketch); keys by predecessor as in Ratn, Mueller, de Supinski,
 //! Schulz 2008, section 3 (path-sensitive delta times).
 
+pub mod histogram;
+
 use std::collections::BTreeMap;
+
+use histogram::{Bin, Histogram};
 
 /// Number of buckets but the one for zero: bounds below 2^62 ns.
 const BUCKETS: usize = count();
@@ -99,6 +105,32 @@ pub fn representative(bucket: u16) -> u64 {
     }
 }
 
+/// What a sketch keeps beside the totals.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Shape {
+    /// Buckets of 1 % relative error.
+    #[default]
+    Buckets,
+    /// Few balanced bins.
+    Bins,
+    /// Nothing.
+    Totals,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Detail {
+    /// Bucket index → number.
+    Buckets(BTreeMap<u16, u64>),
+    Bins(Histogram),
+    Totals,
+}
+
+impl Default for Detail {
+    fn default() -> Self {
+        Self::Buckets(BTreeMap::new())
+    }
+}
+
 /// Distribution of one phase's durations.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Sketch {
@@ -112,8 +144,7 @@ pub struct Sketch {
     pub min: (u64, u32),
     /// Longest, with the lowest rank that had it.
     pub max: (u64, u32),
-    /// Bucket index → number.
-    buckets: BTreeMap<u16, u64>,
+    detail: Detail,
 }
 
 impl Sketch {
@@ -125,16 +156,34 @@ impl Sketch {
             squares: u128::from(ns) * u128::from(ns),
             min: (ns, rank),
             max: (ns, rank),
-            buckets: BTreeMap::new(),
+            detail: Detail::Totals,
         };
         self.totals(&one);
-        *self.buckets.entry(bucket(ns)).or_insert(0) += 1;
+        match &mut self.detail {
+            Detail::Buckets(buckets) => *buckets.entry(bucket(ns)).or_insert(0) += 1,
+            Detail::Bins(bins) => bins.add(ns),
+            Detail::Totals => {}
+        }
     }
-    /// Adds another sketch. Commutative and associative, bit for bit.
+    /// Adds another sketch. Totals and buckets are commutative and associative, bit for bit; bins depend on the order.
+    /// Of sketches of different shapes the totals remain.
     pub fn merge(&mut self, other: &Self) {
+        if other.count == 0 {
+            return;
+        }
+        if self.count == 0 {
+            self.clone_from(other);
+            return;
+        }
         self.totals(other);
-        for (&b, &n) in &other.buckets {
-            *self.buckets.entry(b).or_insert(0) += n;
+        match (&mut self.detail, &other.detail) {
+            (Detail::Buckets(mine), Detail::Buckets(theirs)) => {
+                for (&b, &n) in theirs {
+                    *mine.entry(b).or_insert(0) += n;
+                }
+            }
+            (Detail::Bins(mine), Detail::Bins(theirs)) => mine.merge(theirs),
+            (detail, _) => *detail = Detail::Totals,
         }
     }
     fn totals(&mut self, other: &Self) {
@@ -155,16 +204,49 @@ impl Sketch {
     }
     /// Buckets in ascending order with their numbers.
     pub fn buckets(&self) -> impl Iterator<Item = (u16, u64)> + '_ {
-        self.buckets.iter().map(|(&b, &n)| (b, n))
+        let buckets = if let Detail::Buckets(buckets) = &self.detail { Some(buckets) } else { None };
+        buckets.into_iter().flatten().map(|(&b, &n)| (b, n))
+    }
+    /// Bins in ascending order; none of a sketch of another shape.
+    #[must_use]
+    pub fn bins(&self) -> &[Bin] {
+        if let Detail::Bins(bins) = &self.detail { bins.bins() } else { &[] }
+    }
+    /// What is kept beside the totals.
+    #[must_use]
+    pub fn shape(&self) -> Shape {
+        match self.detail {
+            Detail::Buckets(_) => Shape::Buckets,
+            Detail::Bins(_) => Shape::Bins,
+            Detail::Totals => Shape::Totals,
+        }
+    }
+    /// From decoded totals alone.
+    #[must_use]
+    pub fn from_totals(totals: Self) -> Self {
+        Self { detail: Detail::Totals, ..totals }
+    }
+    /// From decoded parts, with bins in ascending order.
+    #[must_use]
+    pub fn from_bins(totals: Self, bins: Vec<Bin>) -> Self {
+        Self { detail: Detail::Bins(Histogram::from_bins(bins)), ..totals }
     }
     /// From decoded parts.
     #[must_use]
     pub fn from_parts(totals: Self, buckets: impl IntoIterator<Item = (u16, u64)>) -> Self {
-        Self { buckets: buckets.into_iter().collect(), ..totals }
+        Self { detail: Detail::Buckets(buckets.into_iter().collect()), ..totals }
     }
-    /// A duration within 1 % of the ⌈q·count⌉-th shortest; 0 if there is none. `q` in thousandths.
+    /// A duration within 1 % of the ⌈q·count⌉-th shortest; 0 if there is none. `q` in thousandths. Of bins it is that of an even
+    /// spread inside each; of totals alone the mean, or the shortest or longest for the ends.
     #[must_use]
     pub fn quantile(&self, q: u64) -> u64 {
+        match &self.detail {
+            Detail::Buckets(_) => {}
+            Detail::Bins(bins) => return bins.quantile(q).clamp(self.min.0, self.max.0),
+            Detail::Totals if q == 0 => return self.min.0,
+            Detail::Totals if q < 1000 => return self.mean(),
+            Detail::Totals => return self.max.0,
+        }
         let target = (u128::from(self.count) * u128::from(q.min(1000))).div_ceil(1000).max(1);
         let mut seen = 0u128;
         for (b, n) in self.buckets() {
@@ -192,9 +274,18 @@ pub struct LiveSketch {
     max: u64,
     low: usize,
     window: Vec<u64>,
+    shape: Shape,
+    /// Number of durations, and the bins, if there are no buckets.
+    count: u64,
+    bins: Histogram,
 }
 
 impl LiveSketch {
+    /// An empty sketch.
+    #[must_use]
+    pub fn new(shape: Shape) -> Self {
+        Self { shape, ..Self::default() }
+    }
     /// Adds a duration.
     #[inline]
     pub fn add(&mut self, ns: u64) {
@@ -206,8 +297,17 @@ impl LiveSketch {
         let b = usize::from(bucket(ns));
         match self.window.get_mut(b.wrapping_sub(self.low)) {
             Some(n) => *n += 1,
-            None => self.widen(b),
+            None => self.outside(b, ns),
         }
+    }
+    /// Adds a duration for which there is no bucket in the window: there never is one in other shapes.
+    fn outside(&mut self, b: usize, ns: u64) {
+        match self.shape {
+            Shape::Buckets => return self.widen(b),
+            Shape::Bins => self.bins.add(ns),
+            Shape::Totals => {}
+        }
+        self.count += 1;
     }
     #[cold]
     fn widen(&mut self, b: usize) {
@@ -222,29 +322,40 @@ impl LiveSketch {
         }
         self.window[b - self.low] += 1;
     }
-    /// Goes on with the sketch of a rank.
+    /// Goes on with the sketch of a rank, in its shape; in `shape` if there is nothing in it.
     #[must_use]
-    pub fn resume(sketch: &Sketch) -> Self {
-        let Some((first, _)) = sketch.buckets().next() else { return Self::default() };
-        let low = usize::from(first);
+    pub fn resume(sketch: &Sketch, shape: Shape) -> Self {
+        if sketch.count == 0 {
+            return Self::new(shape);
+        }
+        let shape = sketch.shape();
+        let low = sketch.buckets().next().map_or(0, |(first, _)| usize::from(first));
         let mut window = Vec::new();
         for (b, n) in sketch.buckets() {
             window.resize(usize::from(b) - low, 0);
             window.push(n);
         }
         let Sketch { sum, squares, min, max, .. } = sketch;
-        Self { sum: *sum, squares: *squares, inverse_min: !min.0, max: max.0, low, window }
+        let count = if shape == Shape::Buckets { 0 } else { sketch.count };
+        let bins = Histogram::from_bins(sketch.bins().to_vec());
+        let (sum, squares) = (*sum, *squares);
+        Self { sum, squares, inverse_min: !min.0, max: max.0, low, window, shape, count, bins }
     }
     /// The sketch of a rank.
     #[must_use]
     pub fn finish(self, rank: u32) -> Sketch {
-        let Self { sum, squares, inverse_min, max, low, window } = self;
-        let count = window.iter().sum();
+        let Self { sum, squares, inverse_min, max, low, window, shape, count, bins } = self;
+        let count = count + window.iter().sum::<u64>();
         if count == 0 {
             return Sketch::default();
         }
         let totals =
             Sketch { count, sum, squares, min: (!inverse_min, rank), max: (max, rank), ..Sketch::default() };
+        match shape {
+            Shape::Buckets => {}
+            Shape::Bins => return Sketch { detail: Detail::Bins(bins), ..totals },
+            Shape::Totals => return Sketch::from_totals(totals),
+        }
         let buckets = window.into_iter().enumerate().filter(|(_, n)| *n > 0);
         Sketch::from_parts(totals, buckets.map(|(i, n)| (u16::try_from(low + i).unwrap_or(u16::MAX), n)))
     }
@@ -254,6 +365,46 @@ impl LiveSketch {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    /// Source: `algorithms.md` §7.2: 1,036 bucket widths of 1 % from 1 µs to 1000 s.
+    #[test]
+    fn as_many_buckets_as_stated() {
+        assert_eq!(bucket(1_000_000_000_000) - bucket(1_001), 1036);
+    }
+
+    /// Source: `algorithms.md` §7.1: minimum and maximum keep the lowest rank on ties, whoever is merged into whom.
+    #[test]
+    fn the_lowest_rank_wins_a_tie() {
+        for shape in [Shape::Buckets, Shape::Bins, Shape::Totals] {
+            let of = |rank| {
+                let mut s = LiveSketch::new(shape);
+                [5, 9].into_iter().for_each(|x| s.add(x));
+                s.finish(rank)
+            };
+            for order in [[2, 1, 3], [1, 2, 3], [3, 2, 1]] {
+                let mut all = Sketch::default();
+                order.into_iter().for_each(|r| all.merge(&of(r)));
+                assert_eq!((all.min, all.max, all.count, all.sum, all.squares), ((5, 1), (9, 1), 6, 42, 318));
+            }
+        }
+    }
+
+    /// Sketches of other shapes have totals in common, and those are kept.
+    #[test]
+    fn different_shapes_keep_their_totals() {
+        let of = |shape| {
+            let mut s = LiveSketch::new(shape);
+            s.add(7);
+            s.finish(0)
+        };
+        for (a, b) in
+            [(Shape::Buckets, Shape::Bins), (Shape::Totals, Shape::Buckets), (Shape::Bins, Shape::Totals)]
+        {
+            let mut both = of(a);
+            both.merge(&of(b));
+            assert_eq!((both.shape(), both.count, both.sum), (Shape::Totals, 2, 14));
+        }
+    }
 
     proptest! {
         #[test]
@@ -266,6 +417,53 @@ mod tests {
         fn representative_is_within_one_percent(x in prop_oneof![0u64..5000, 0u64..1 << 60]) {
             let r = representative(bucket(x));
             prop_assert!(u128::from(r.abs_diff(x)) * 100 <= u128::from(x) + 50, "{x} {r}");
+        }
+
+        #[test]
+        fn ranks_add_up_in_any_order(
+            v in proptest::collection::vec(proptest::collection::vec(prop_oneof![0..9_u64, 0..1_u64 << 50], 0..30), 1..6),
+            order in Just((0..6).collect::<Vec<usize>>()).prop_shuffle(),
+        ) {
+            let mut plain = Sketch::default();
+            v.iter().zip(0..).for_each(|(v, r)| v.iter().for_each(|&x| plain.add(x, r)));
+            for shape in [Shape::Buckets, Shape::Bins, Shape::Totals] {
+                let of = |rank: usize| {
+                    let mut s = LiveSketch::new(shape);
+                    v[rank].iter().for_each(|&x| s.add(x));
+                    let s = s.finish(u32::try_from(rank).unwrap());
+                    assert_eq!(LiveSketch::resume(&s, shape).finish(u32::try_from(rank).unwrap()), s);
+                    s
+                };
+                let sum = |mut ranks: Vec<Sketch>, from_the_end: bool| {
+                    // A chain, or a tree that begins at its other end.
+                    while ranks.len() > 1 {
+                        let at = if from_the_end { ranks.len() - 2 } else { 0 };
+                        let next = ranks.remove(at + 1);
+                        ranks[at].merge(&next);
+                    }
+                    ranks.remove(0)
+                };
+                let straight = sum((0..v.len()).map(of).collect(), false);
+                let shuffled = sum(order.iter().filter(|&&r| r < v.len()).map(|&r| of(r)).collect(), true);
+                let totals = |s: &Sketch| (s.count, s.sum, s.squares, s.min, s.max);
+                prop_assert_eq!(totals(&straight), totals(&plain));
+                prop_assert_eq!(totals(&shuffled), totals(&plain));
+                if shape == Shape::Bins {
+                    let held = |s: &Sketch| s.bins().iter().map(|b| b.count).sum::<u64>();
+                    prop_assert_eq!((held(&straight), held(&shuffled)), (plain.count, plain.count));
+                } else {
+                    prop_assert_eq!(&straight, &shuffled);
+                }
+                if plain.count > 0 {
+                    prop_assert_eq!(straight.shape(), shape);
+                    prop_assert!((plain.min.0..=plain.max.0).contains(&straight.quantile(500)));
+                }
+                let (a, b) = (of(0), of(v.len() - 1));
+                let (mut ab, mut ba) = (a.clone(), b.clone());
+                ab.merge(&b);
+                ba.merge(&a);
+                prop_assert_eq!(ab, ba);
+            }
         }
 
         #[test]

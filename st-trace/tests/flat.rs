@@ -69,8 +69,16 @@ fn the_papers_loops_of_iterations_that_differ() {
 fn the_papers_nonblocking_exchange() {
     assert_eq!(list(&format!("{}JQW", "IR".repeat(5))), "I(2,5) R J Q W");
     assert_eq!(list(&format!("{}W", "IR".repeat(6))), "I(2,6) R W");
-    assert_eq!(list(&format!("{}W", "IRS".repeat(6))), "I(3,6) R S W");
+    assert_eq!(list(&"IRW".repeat(6)), "I(3,6) R W");
     assert_eq!(list(&rounds(&[1, 2, 3, 4])), "A(4,4) S(3,1 2 3 4) R W");
+}
+
+/// Source: `algorithms.md` §3.2: the nested loops of 1000 by 100 iterations make 201,000 events.
+#[test]
+fn the_papers_nested_loops() {
+    let events = format!("{}B", "AC".repeat(100)).repeat(1000);
+    assert_eq!(events.len(), 201_000);
+    assert_eq!(list(&events), "A(3,1000)(2,100*1000) C B");
 }
 
 #[test]

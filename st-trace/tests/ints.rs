@@ -121,6 +121,23 @@ fn trip_counts_do_not_matter_to_constants_periods_and_counters() {
     assert_ne!(Sealed::from(period.repeat(100)), Sealed::from(vec![3; 100]));
 }
 
+/// Source: `algorithms.md` §4: (1 0)×500 takes constant size, also where the vector ends within a period, and appending in
+/// pieces gives what appending at once does.
+#[test]
+fn presence_in_every_other_iteration_takes_constant_size() {
+    let words = |n: usize| Sealed::from([1, 0].repeat(n)).heap_words();
+    assert_eq!(words(500), words(50_000));
+    assert!(words(500) <= 20, "{} words", words(500));
+    let mut pieces = Ints::new();
+    for piece in [3, 1, 494, 2] {
+        pieces.extend([1, 0].repeat(piece));
+    }
+    assert_eq!(pieces.seal(), Sealed::from([1, 0].repeat(500)));
+    let odd = [[1, 0].repeat(500), vec![1]].concat();
+    assert_eq!(read(&Sealed::from(odd.clone()), 1001), odd);
+    assert!(Sealed::from(odd).heap_words() <= 24);
+}
+
 /// `n` values below 64 without structure of their own.
 fn noise(n: usize) -> Vec<i64> {
     let mut state = 1_u64;

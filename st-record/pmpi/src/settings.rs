@@ -6,6 +6,7 @@ use st_trace::ranklist::RankList;
 use st_trace::ranklist_notation;
 use st_trace::record::Options;
 use st_trace::sites::Similar;
+use st_trace::sketch::Shape;
 use std::env;
 use std::path::PathBuf;
 
@@ -17,7 +18,7 @@ const TIME_BUDGET: u64 = 256 << 20;
 pub(crate) struct Settings {
     /// `ST_OUTPUT`: the directory of the ranks' streams.
     pub(crate) output: PathBuf,
-    /// `ST_TIME`: `columns` (exact), `sketch` or `none`.
+    /// `ST_TIME`: `columns` (exact), `sketch`, `hist`, `stats` or `none`.
     pub(crate) time: String,
     /// `ST_TIME_BUDGET`: after this many bytes exact times stop.
     pub(crate) time_budget: u64,
@@ -45,8 +46,8 @@ impl Settings {
         let Some(output) = env::var_os("ST_OUTPUT").filter(|v| !v.is_empty()) else { return Ok(None) };
         let get = |name: &str| env::var(name).ok().filter(|v| !v.is_empty());
         let time = get("ST_TIME").unwrap_or_else(|| "columns".into());
-        if !matches!(time.as_str(), "columns" | "sketch" | "none") {
-            return Err(format!("ST_TIME={time}: not columns, sketch or none"));
+        if !matches!(time.as_str(), "columns" | "sketch" | "hist" | "stats" | "none") {
+            return Err(format!("ST_TIME={time}: not columns, sketch, hist, stats or none"));
         }
         let time_budget = get("ST_TIME_BUDGET")
             .map_or(Ok(TIME_BUDGET), |v| parse_size(&v).map_err(|e| format!("ST_TIME_BUDGET: {e}")))?;
@@ -85,7 +86,13 @@ impl Settings {
 
     /// What the recorder keeps beside the structure.
     pub(crate) fn recorder_options(&self) -> Options {
+        let shape = match self.time.as_str() {
+            "hist" => Shape::Bins,
+            "stats" => Shape::Totals,
+            _ => Shape::Buckets,
+        };
         Options {
+            shape,
             columns: self.time == "columns",
             sketches: self.time != "none",
             fold: self.fold,

@@ -19,6 +19,7 @@ use std::io;
 use crate::calls::CallId;
 use crate::header::{Header, Step};
 use crate::record::RankRecorder;
+use crate::sketch::Shape;
 use crate::stream::{self, Trace, WriteOptions};
 use crate::varint;
 
@@ -41,6 +42,22 @@ pub const SLOTTED: usize = (PAGE - SLOTS) / SLOT;
 
 const COLUMNS: u64 = 1;
 const SKETCHES: u64 = 2;
+const TOTALS: u64 = 4;
+const BINS: u64 = 8;
+
+fn shape_flags(shape: Option<Shape>) -> u64 {
+    match shape {
+        None => 0,
+        Some(Shape::Buckets) => SKETCHES,
+        Some(Shape::Totals) => SKETCHES | TOTALS,
+        Some(Shape::Bins) => SKETCHES | BINS,
+    }
+}
+
+fn shape_of(flags: u64) -> Option<Shape> {
+    let shapes = [Shape::Buckets, Shape::Totals, Shape::Bins];
+    shapes.into_iter().find(|&shape| shape_flags(Some(shape)) == flags & (SKETCHES | TOTALS | BINS))
+}
 
 /// Whether these are the first bytes of a journal.
 #[must_use]
@@ -88,8 +105,8 @@ pub fn snapshot(
     host: &str,
 ) -> io::Result<Vec<u8>> {
     let mut out = Vec::new();
-    let flags = [(recorder.keeps_columns(), COLUMNS), (recorder.keeps_sketches(), SKETCHES)];
-    varint::put_u64(&mut out, flags.iter().filter(|f| f.0).map(|f| f.1).sum());
+    let columns = if recorder.keeps_columns() { COLUMNS } else { 0 };
+    varint::put_u64(&mut out, columns | shape_flags(recorder.keeps_sketches()));
     let threads = recorder.extent().threads;
     varint::put_u64(&mut out, u64::try_from(threads).unwrap_or(0));
     (0..threads).for_each(|t| varint::put_i64(&mut out, recorder.last_exit(t)));

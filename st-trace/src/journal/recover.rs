@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use super::log::{AGAIN, CALL, OPENED, SERIES, STOPPED, THREAD, get_again, get_call, get_definition};
-use super::{COLUMNS, LOG_LENGTH, PAGE, REGIONS, SKETCHES, SLOT, SLOTS, SLOTTED, VERSION, descriptor};
+use super::{COLUMNS, LOG_LENGTH, PAGE, REGIONS, SLOT, SLOTS, SLOTTED, VERSION, descriptor, shape_of};
 use crate::calls::{CallId, CallTable};
 use crate::columns::{Chunk, Column, ColumnWriter};
 use crate::record::{RankRecorder, RestoreError};
@@ -135,14 +135,13 @@ impl Replay {
         };
         let host = section.hosts.first().map(|(h, _)| h.clone()).unwrap_or_default();
         let mut threads: Vec<Threaded> = Vec::new();
-        let recorder =
-            RankRecorder::restore(section, flags & SKETCHES != 0, &exits, limit, |thread, sym| {
-                if threads.len() <= thread {
-                    threads.resize_with(thread + 1, Threaded::new);
-                }
-                threads[thread].events += 1;
-                threads[thread].last = sym;
-            })?;
+        let recorder = RankRecorder::restore(section, shape_of(flags), &exits, limit, |thread, sym| {
+            if threads.len() <= thread {
+                threads.resize_with(thread + 1, Threaded::new);
+            }
+            threads[thread].events += 1;
+            threads[thread].last = sym;
+        })?;
         threads.resize_with(recorder.extent().threads, Threaded::new);
         for (t, exit) in threads.iter_mut().zip(exits) {
             (t.exit, t.base, t.logged) = (exit, exit, t.events);

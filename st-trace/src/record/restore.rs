@@ -9,7 +9,7 @@ use crate::fold::Folded;
 use crate::objects::{Content, Registry};
 use crate::project;
 use crate::section::{Ended, Entry, NO_SYM, Section, Sym, Symbol};
-use crate::sketch::LiveSketch;
+use crate::sketch::{LiveSketch, Shape};
 
 use super::Options;
 
@@ -122,10 +122,10 @@ impl RankRecorder {
         self.options.columns
     }
 
-    /// Whether time sketches are kept.
+    /// The shape of the time sketches that are kept.
     #[must_use]
-    pub fn keeps_sketches(&self) -> bool {
-        self.options.sketches
+    pub fn keeps_sketches(&self) -> Option<Shape> {
+        self.options.sketches.then_some(self.options.shape)
     }
 
     /// Exit of the last event of a thread, ns; of its start, if it has none.
@@ -154,7 +154,8 @@ impl RankRecorder {
         ended.collect()
     }
 
-    /// A recorder that has recorded what a [`RankRecorder::snapshot`] holds. It keeps no columns; sketches go on if `sketches`.
+    /// A recorder that has recorded what a [`RankRecorder::snapshot`] holds. It keeps no columns; sketches go on in the
+    /// shape given, if there is one.
     /// `exits` are the threads' last exits. Hands each event (its thread) to `seen`. *Cost:* O(events), at most `limit`.
     ///
     /// # Errors
@@ -162,7 +163,7 @@ impl RankRecorder {
     /// If the section is not one that a recorder can have made.
     pub fn restore(
         section: &Section,
-        sketches: bool,
+        sketches: Option<Shape>,
         exits: &[i64],
         limit: u64,
         mut seen: impl FnMut(usize, Sym),
@@ -207,19 +208,21 @@ impl RankRecorder {
                 return Err(RestoreError::Contradiction("its calls are not those that were recorded"));
             }
             into.last_exit = exits.get(i).copied().unwrap_or(0);
-            if sketches {
-                into.resume_sketches(t, last);
+            if let Some(shape) = sketches {
+                into.resume_sketches(t, last, shape);
             }
         }
-        r.options.sketches = sketches;
+        if let Some(shape) = sketches {
+            (r.options.sketches, r.options.shape) = (true, shape);
+        }
         Ok(r)
     }
 }
 
 impl SequenceRecorder {
-    fn resume_sketches(&mut self, t: &crate::section::Thread, last: Sym) {
+    fn resume_sketches(&mut self, t: &crate::section::Thread, last: Sym, shape: Shape) {
         for (i, s) in t.sketches.iter().enumerate() {
-            let (compute, comm) = (LiveSketch::resume(&s.compute), LiveSketch::resume(&s.comm));
+            let (compute, comm) = (LiveSketch::resume(&s.compute, shape), LiveSketch::resume(&s.comm, shape));
             self.sketches.push((s.sym, s.pred, compute, comm));
             self.by_path.insert((s.sym, s.pred), i);
         }

@@ -68,7 +68,8 @@ pub fn piece_sizes(section: &Section) -> Vec<PieceSize> {
         }
         for path in &t.sketches {
             let bytes = path_size(path, &t.ranks);
-            let stored = path.compute.buckets().count() + path.comm.buckets().count();
+            let stored =
+                [&path.compute, &path.comm].map(|s| s.buckets().count() + s.bins().len()).iter().sum();
             out.push(PieceSize { piece: Piece::Times(path.sym), bytes, classes: 1, stored, symbolic: false });
         }
     }

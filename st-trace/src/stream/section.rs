@@ -11,7 +11,8 @@ use crate::ints::Sealed;
 use crate::lanes::LaneSum;
 use crate::ranklist::RankList;
 use crate::section::{Ended, NO_SYM, PathSketch, RankSums, Section, Sym};
-use crate::sketch::Sketch;
+use crate::sketch::histogram::Bin;
+use crate::sketch::{Shape, Sketch};
 
 /// The fields of SECTION.
 #[derive(Clone, Debug)]
@@ -169,13 +170,47 @@ fn put_sketch(b: &mut Blocks<SKETCH_COLUMNS>, s: &Sketch, ranks: &RankList) {
     put_u64(&mut b.0[EXTREME], s.max.0.wrapping_sub(s.min.0));
     put_member(&mut b.0[RANK], s.min.1, ranks);
     put_member(&mut b.0[RANK], s.max.1, ranks);
-    put_usize(&mut b.0[BUCKET], s.buckets().count());
+    match s.shape() {
+        Shape::Buckets => put_usize(&mut b.0[BUCKET], s.buckets().count() << 2),
+        Shape::Totals => {
+            put_u64(&mut b.0[BUCKET], 1);
+            put_u64(&mut b.0[NUMBER], s.count);
+        }
+        Shape::Bins => put_bins(b, s.bins()),
+    }
     let mut before = 0;
     for (bucket, number) in s.buckets() {
         put_u64(&mut b.0[BUCKET], u64::from(bucket - before));
         before = bucket;
         put_u64(&mut b.0[NUMBER], number);
     }
+}
+
+/// The first bin's lower edge, then the bins' widths; numbers; sums and sums of squares.
+fn put_bins(b: &mut Blocks<SKETCH_COLUMNS>, bins: &[Bin]) {
+    put_usize(&mut b.0[BUCKET], bins.len() << 2 | 2);
+    put_u64(&mut b.0[BUCKET], bins.first().map_or(0, |bin| bin.low));
+    for bin in bins {
+        put_u64(&mut b.0[BUCKET], bin.high.saturating_sub(bin.low));
+        put_u64(&mut b.0[NUMBER], bin.count);
+        put_u128(&mut b.0[TOTAL], bin.sum);
+        put_u128(&mut b.0[TOTAL], bin.squares);
+    }
+}
+
+fn get_bins(b: &mut [&[u8]; SKETCH_COLUMNS], n: usize) -> Result<(Vec<Bin>, u64), DecodeError> {
+    let mut low = get_u64(&mut b[BUCKET]).field("first bin")?;
+    let (mut bins, mut all) = (Vec::with_capacity(n), 0_u64);
+    for i in 0..n {
+        let width = get_u64(&mut b[BUCKET]).nth("bin", i)?;
+        let high = low.checked_add(width).filter(|_| width > 0).ok_or(DecodeError::Integer).nth("bin", i)?;
+        let count = get_u64(&mut b[NUMBER]).nth("bin", i)?;
+        all = all.checked_add(count).ok_or(DecodeError::Integer).nth("bin", i)?;
+        let (sum, squares) = (get_u128(&mut b[TOTAL]).nth("bin", i)?, get_u128(&mut b[TOTAL]).nth("bin", i)?);
+        bins.push(Bin { low, high, count, sum, squares });
+        low = high;
+    }
+    Ok((bins, all))
 }
 
 fn get_sketch(b: &mut [&[u8]; SKETCH_COLUMNS], ranks: &RankList) -> Result<Sketch, DecodeError> {
@@ -185,9 +220,28 @@ fn get_sketch(b: &mut [&[u8]; SKETCH_COLUMNS], ranks: &RankList) -> Result<Sketc
     let max = min.wrapping_add(get_u64(&mut b[EXTREME]).field("maximum")?);
     let low = get_member(&mut b[RANK], ranks).field("rank of the minimum")?;
     let high = get_member(&mut b[RANK], ranks).field("rank of the maximum")?;
+    let mut totals = Sketch::default();
+    (totals.sum, totals.squares) = (sum, squares);
+    (totals.min, totals.max) = ((min, low), (max, high));
+    let code = get_u64(&mut b[BUCKET]).field("buckets")?;
+    let n = usize::try_from(code >> 2).ok().filter(|n| *n <= b[BUCKET].len());
+    let n = n.ok_or(DecodeError::End).field("buckets")?;
+    match code & 3 {
+        0 => {}
+        1 if n == 0 => {
+            totals.count = get_u64(&mut b[NUMBER]).field("number")?;
+            return Ok(Sketch::from_totals(totals));
+        }
+        2 if n > 0 => {
+            let bins = get_bins(b, n)?;
+            totals.count = bins.1;
+            return Ok(Sketch::from_bins(totals, bins.0));
+        }
+        _ => return Err(DecodeError::Invalid("unknown shape of a sketch")),
+    }
     let mut buckets = Vec::new();
     let (mut before, mut count) = (0u16, 0u64);
-    for i in 0..get_len(&mut b[BUCKET]).field("buckets")? {
+    for i in 0..n {
         let step = get_u16(&mut b[BUCKET]).nth("bucket", i)?;
         let at = before.checked_add(step).filter(|_| i == 0 || step > 0);
         before = at.ok_or(DecodeError::Invalid("not ascending")).nth("bucket", i)?;
@@ -195,9 +249,7 @@ fn get_sketch(b: &mut [&[u8]; SKETCH_COLUMNS], ranks: &RankList) -> Result<Sketc
         count = count.checked_add(number).ok_or(DecodeError::Integer).nth("bucket", i)?;
         buckets.push((before, number));
     }
-    let mut totals = Sketch::default();
-    (totals.count, totals.sum, totals.squares) = (count, sum, squares);
-    (totals.min, totals.max) = ((min, low), (max, high));
+    totals.count = count;
     Ok(Sketch::from_parts(totals, buckets))
 }
 

@@ -17,6 +17,7 @@ use crate::section::{
 };
 use crate::sites::{Frame, Module, Site};
 use crate::sketch::Sketch;
+use crate::sketch::histogram::Bin;
 use crate::varint;
 
 /// What a word should have been.
@@ -306,12 +307,42 @@ fn sketch(w: &mut Words<'_>) -> Parsed<Sketch> {
         let (ns, rank) = word(w, "ns/rank")?.split_once('/').ok_or("ns/rank")?;
         *extreme = (ns.parse().or(Err("ns/rank"))?, rank.parse().or(Err("ns/rank"))?);
     }
-    let mut buckets = Vec::new();
-    for bucket in list(w, "buckets")? {
+    let (mut buckets, mut bins) = (Vec::new(), Vec::<Bin>::new());
+    let listed: Vec<_> = list(w, "buckets")?.collect();
+    if let [one] = listed[..]
+        && let Some(n) = one.strip_prefix('=')
+    {
+        totals.count = n.parse().or(Err("=number"))?;
+        return Ok(Sketch::from_totals(totals));
+    }
+    for bucket in listed {
+        if bucket.contains('-') {
+            let bin = bin(bucket, bins.last()).ok_or("low-high:number/sum/squares, without gaps")?;
+            totals.count = totals.count.checked_add(bin.count).ok_or("smaller numbers")?;
+            bins.push(bin);
+            continue;
+        }
         let (b, n) = bucket.split_once(':').ok_or("bucket:number")?;
         let n: u64 = n.parse().or(Err("bucket:number"))?;
         totals.count = totals.count.checked_add(n).ok_or("smaller numbers")?;
         buckets.push((b.parse().or(Err("bucket:number"))?, n));
     }
-    Ok(Sketch::from_parts(totals, buckets))
+    match (bins.is_empty(), buckets.is_empty()) {
+        (true, _) => Ok(Sketch::from_parts(totals, buckets)),
+        (false, true) => Ok(Sketch::from_bins(totals, bins)),
+        (false, false) => Err("bins or buckets"),
+    }
+}
+
+/// A bin that follows another one.
+fn bin(text: &str, before: Option<&Bin>) -> Option<Bin> {
+    let (edges, numbers) = text.split_once(':')?;
+    let (low, high) = edges.split_once('-')?;
+    let (count, sums) = numbers.split_once('/')?;
+    let (sum, squares) = sums.split_once('/')?;
+    let (low, high) = (low.parse().ok()?, high.parse().ok()?);
+    let follows = low < high && before.is_none_or(|b| b.high == low);
+    let bin =
+        Bin { low, high, count: count.parse().ok()?, sum: sum.parse().ok()?, squares: squares.parse().ok()? };
+    follows.then_some(bin)
 }

@@ -11,7 +11,8 @@ use crate::ranklist::RankList;
 use crate::ranklist_notation::print as ranks;
 use crate::ranks::RankSeq;
 use crate::section::{Elastic, Ended, Entry, Form, NO_SYM, PathSketch, Section, Sym, Thread};
-use crate::sketch::Sketch;
+use crate::sketch::histogram::Bin;
+use crate::sketch::{Shape, Sketch};
 use crate::stream::{CURRENT, Trace};
 use crate::text::words::quote;
 use crate::tree::Item;
@@ -230,9 +231,14 @@ fn path(p: &PathSketch) -> String {
     format!("time s{} after {pred} compute {} communicate {}", p.sym, sketch(&p.compute), sketch(&p.comm))
 }
 
-/// `sum squares min/rank max/rank [bucket:number …]`.
+/// `sum squares min/rank max/rank [bucket:number …]`, or for bins `[low-high:number/sum/squares …]`, or `[=number]`.
 fn sketch(s: &Sketch) -> String {
-    let buckets: Vec<_> = s.buckets().map(|(b, n)| format!("{b}:{n}")).collect();
+    let bin = |b: &Bin| format!("{}-{}:{}/{}/{}", b.low, b.high, b.count, b.sum, b.squares);
+    let buckets: Vec<_> = match s.shape() {
+        Shape::Buckets => s.buckets().map(|(b, n)| format!("{b}:{n}")).collect(),
+        Shape::Bins => s.bins().iter().map(bin).collect(),
+        Shape::Totals => vec![format!("={}", s.count)],
+    };
     format!("{} {} {}/{} {}/{} [{}]", s.sum, s.squares, s.min.0, s.min.1, s.max.0, s.max.1, buckets.join(" "))
 }
 

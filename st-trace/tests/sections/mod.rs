@@ -8,6 +8,7 @@ use st_trace::ranks::RankSeq;
 use st_trace::record::{Options, RankRecorder};
 use st_trace::section::Sym;
 use st_trace::sites::{Frame, Module};
+use st_trace::sketch::Shape;
 
 /// A call to record: row of the call table, site, error class, words by slot, thread, gap and duration.
 #[derive(Clone, Debug)]
@@ -25,8 +26,8 @@ pub(crate) struct Planned {
 pub(crate) struct Plan(Vec<Planned>);
 
 /// A recorder with the objects and sites that all samples refer to.
-pub(crate) fn recorder(rank: u32) -> RankRecorder {
-    let mut r = RankRecorder::new(rank, Options::default());
+pub(crate) fn recorder(rank: u32, shape: Shape) -> RankRecorder {
+    let mut r = RankRecorder::new(rank, Options { shape, ..Options::default() });
     let world = Comm {
         kind: "MPI_COMM_WORLD".into(),
         parent: 0,
@@ -69,7 +70,8 @@ impl Plan {
         begin: impl FnOnce(&mut RankRecorder) -> T,
         mut each: impl FnMut(&mut T, &mut RankRecorder, usize, Event),
     ) -> (RankRecorder, T) {
-        let mut r = recorder(rank);
+        let shapes = [Shape::Buckets, Shape::Bins, Shape::Totals];
+        let mut r = recorder(rank, shapes[self.0.len() % 3]);
         let threads = [r.open_thread(100), r.open_thread(200)];
         let mut now = [100i64, 200];
         let mut with = begin(&mut r);

@@ -7,6 +7,7 @@ use st_trace::ints::Sealed;
 use st_trace::ranklist::RankList;
 use st_trace::record::RankRecorder;
 use st_trace::section::{Elastic, Ended, Form, NO_SYM, Partition, RankSums, Section};
+use st_trace::sketch::Shape;
 
 fn finish(r: RankRecorder, rank: u32, chunks: Vec<(usize, Chunk)>) -> Section {
     let mut columns = [Column::default(), Column::default()];
@@ -36,7 +37,7 @@ impl Plan {
 
 /// A small trace of a rank: a loop of sends and a reduction, equal but for what depends on the rank.
 pub(crate) fn sample(rank: u32) -> Section {
-    let mut r = recorder(rank);
+    let mut r = recorder(rank, Shape::Buckets);
     r.open_thread(1_000);
     let table = CallTable::builtin();
     let mut now = 1_000;

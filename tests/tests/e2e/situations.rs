@@ -89,6 +89,60 @@ fn the_environment_alone_makes_a_job_record() {
 }
 
 #[test]
+fn histograms_and_statistics_in_the_place_of_sketches() {
+    under_each(|p| {
+        let shapes =
+            [("hist", "histograms of few bins", "-"), ("stats", "number, sum, squares and extremes", "=")];
+        for (option, kept, mark) in shapes {
+            let o = p.outside(&format!("--time {option} -o one.st"), "./leaves")?.ok()?;
+            check(header(&p.path("one.st"))?.contains(&format!("\"time\":\"{option}\"")), "the header", &o)?;
+            complete(p, &p.path("one.st"))?;
+            for jobs in ["1", "2"] {
+                p.go(Run::st(
+                    "st-merge",
+                    ["-j", jobs, "one.st", "-o", &format!("merged{jobs}.st"), "--no-provenance"],
+                )?)?
+                .ok()?;
+            }
+            let merged =
+                |jobs: &str| fs::read(p.path(&format!("merged{jobs}.st"))).map_err(|e| e.to_string());
+            check(merged("1")? == merged("2")?, "threads change nothing", &o)?;
+            let mut exchanges = Vec::new();
+            for file in ["one.st", "merged1.st"] {
+                let o = p.go(Run::st("st-view", ["--check", file])?)?.ok()?;
+                let said = p.go(Run::st("st-stat", [file])?)?.ok()?.text();
+                check(said.contains(&format!("{kept}, no exact times")), "the summary", &o)?;
+                let text = p.go(Run::st("st-view", ["--text", file])?)?.ok()?.text();
+                let listed = |l: &&str| l.trim_start().starts_with("time s");
+                let paths: Vec<&str> = text.lines().filter(listed).collect();
+                let shaped =
+                    |l: &&str| l.ends_with(']') && l.rsplit('[').next().is_some_and(|t| t.contains(mark));
+                check(!paths.is_empty() && paths.iter().all(shaped), "the text form", &o)?;
+                exchanges.push(timed_exchanges(&p.path(file))?);
+            }
+            check(exchanges == [u64::from(p.job.ranks) * 20; 2], "every call is counted", &o)?;
+        }
+        Ok(())
+    });
+}
+
+/// How many events of `MPI_Sendrecv` have times.
+fn timed_exchanges(trace: &Path) -> Result<u64, Failure> {
+    let open = fs::File::open(trace).map_err(|e| e.to_string())?;
+    let trace =
+        st_trace::stream::read(open, st_trace::stream::ReadOptions::default()).map_err(|e| e.to_string())?;
+    let calls = st_trace::calls::CallTable::builtin();
+    let mut n = 0;
+    for section in &trace.sections {
+        for path in section.threads.iter().flat_map(|t| &t.sketches) {
+            let call = section.symbols.get(path.sym as usize).and_then(|s| calls.get(s.call));
+            n += call.filter(|row| row.name == "MPI_Sendrecv").map_or(0, |_| path.comm.count);
+        }
+    }
+    Ok(n)
+}
+
+#[test]
 fn only_the_ranks_asked_for_are_recorded() {
     under_each(|p| {
         let o = p.outside("--only 1 -o one.st", "./leaves")?.ok()?;
