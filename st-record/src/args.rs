@@ -57,6 +57,10 @@ pub struct Args {
     /// Do compare them: all ranks of this job are recorded, even if the launcher does not let st-record know it
     #[arg(long, conflicts_with = "no_sync", help_heading = "Recording")]
     pub sync: bool,
+    /// Compare them also about every SECONDS in between, after barriers and other operations in which all ranks wait for all
+    /// (MPI_Allreduce, MPI_Allgather, MPI_Alltoall on communicators of all ranks): for clocks whose drift changes
+    #[arg(long, value_name = "SECONDS", conflicts_with = "no_sync", value_parser = seconds, help_heading = "Recording")]
+    pub sync_interval: Option<f64>,
     /// Record these ranks of the job only: 3, or 0-3,8, or a ranklist
     #[arg(long, value_name = "RANKS", value_parser = ranks, help_heading = "Recording")]
     pub only: Option<String>,
@@ -94,6 +98,7 @@ libst_pmpi.so of the program's MPI, and then:
   ST_SIG          a number of frames, and ranges, separated by commas (--sig-threshold, --sig-range)
   ST_STACK_DEPTH  1 to 64 (--stack-depth)
   ST_SYNC         0 or all (--no-sync, --sync)
+  ST_SYNC_INTERVAL seconds (--sync-interval)
   ST_CLOCK        monotonic, tsc or mpi_wtime (--clock)
   ST_ONLY         ranks (--only)
   ST_QUIET        1: say nothing but errors (--quiet)
@@ -101,6 +106,12 @@ libst_pmpi.so of the program's MPI, and then:
 
 Exit status: the program's own; 125 if st-record fails before it starts, 127 if it is not found. With --check: 0 if \
 everything would be recorded, 4 if not. With --env: 0, or 125.";
+
+/// A time, within the recorder's bounds.
+fn seconds(text: &str) -> Result<f64, String> {
+    let seconds = text.parse().ok().filter(|s| (1e-6..=3.2e7).contains(s));
+    seconds.ok_or_else(|| "not a number of seconds, from 0.000001 to 32,000,000".into())
+}
 
 /// Checks a set of ranks; the recorder reads it again.
 fn ranks(text: &str) -> Result<String, String> {
@@ -195,7 +206,10 @@ impl Args {
             ("ST_QUIET", if self.talk.quiet { "1" } else { "0" }.into()),
         ];
         let only = self.only.as_deref().unwrap_or_default();
-        let set = [("ST_CLOCK", clock), ("ST_ONLY", only)].into_iter().filter(|(_, v)| !v.is_empty());
+        let interval =
+            self.sync_interval.filter(|_| !self.no_sync).map(|s| s.to_string()).unwrap_or_default();
+        let named = [("ST_CLOCK", clock), ("ST_ONLY", only), ("ST_SYNC_INTERVAL", &interval)];
+        let set = named.into_iter().filter(|(_, v)| !v.is_empty());
         all.extend(set.map(|(n, v)| (n, v.into())));
         all
     }
@@ -243,5 +257,12 @@ mod tests {
         assert!(Args::try_parse_from(["st-record", "--ouptut", "x.st", "./a"]).is_err());
         assert!(Args::try_parse_from(["st-record", "--time", "exact", "x"]).is_err());
         assert!(Args::try_parse_from(["st-record", "--sync", "--no-sync", "x"]).is_err());
+        let e = Args::parse_from(["st-record", "--sync-interval", "0.25", "x"]);
+        assert!(e.environment().contains(&("ST_SYNC_INTERVAL", "0.25".into())));
+        assert!(!a.environment().iter().any(|(n, _)| *n == "ST_SYNC_INTERVAL"));
+        for wrong in ["0", "-1", "nan", "1s"] {
+            let given = format!("--sync-interval={wrong}");
+            assert!(Args::try_parse_from(["st-record", &given, "x"]).is_err(), "{wrong}");
+        }
     }
 }

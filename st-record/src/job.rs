@@ -20,7 +20,7 @@ use std::process::{Command, ExitStatus};
 /// Directory of the stand-ins, in the directory of the ranks' streams.
 const STAND_INS: &str = "bin";
 /// Names of the variables that reach the ranks.
-const VARIABLES: [&str; 10] = [
+const VARIABLES: [&str; 11] = [
     "ST_OUTPUT",
     "ST_TIME",
     "ST_TIME_BUDGET",
@@ -28,6 +28,7 @@ const VARIABLES: [&str; 10] = [
     "ST_SIG",
     "ST_STACK_DEPTH",
     "ST_SYNC",
+    "ST_SYNC_INTERVAL",
     "ST_CLOCK",
     "ST_ONLY",
     "ST_QUIET",

@@ -40,7 +40,7 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub max_passes: u32,
     /// Calls that are taken to synchronise their communicator although the standard does not promise it
-    #[arg(long, value_name = "CALLS", value_enum, value_delimiter = ',', default_values = ["init", "creation"])]
+    #[arg(long, value_name = "CALLS", value_enum, value_delimiter = ',', default_values = ["init", "creation", "fence"])]
     pub barriers: Vec<Barrier>,
     /// Write a report to FILE: as .csv, .json or .svg by its name, else as text; - is standard error
     #[arg(long, value_name = "FILE")]
@@ -82,6 +82,8 @@ pub enum Barrier {
     Finalize,
     /// Making communicators, windows and files
     Creation,
+    /// `MPI_Win_fence`, where it ends an epoch
+    Fence,
     /// No call
     None,
 }

@@ -64,7 +64,12 @@ pub fn run(args: &Args) -> Result<Status> {
 
 fn barriers(named: &[Barrier]) -> Barriers {
     let has = |b| named.contains(&b);
-    Barriers { init: has(Barrier::Init), finalize: has(Barrier::Finalize), creation: has(Barrier::Creation) }
+    Barriers {
+        init: has(Barrier::Init),
+        finalize: has(Barrier::Finalize),
+        creation: has(Barrier::Creation),
+        fence: has(Barrier::Fence),
+    }
 }
 
 /// The least latencies: as given, else half of what was measured.

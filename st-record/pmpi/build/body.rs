@@ -38,6 +38,7 @@ fn assemble(name: &str, id: u16, f: &Function, code: &Code) -> TokenStream {
     let class = if result.to_string().ends_with("c_int") { quote!(i64::from(result)) } else { quote!(0) };
     let hooks = Hooks::of(name, &class);
     let (first, prepared, returned) = (hooks.first, hooks.prepared, hooks.returned);
+    let finished = hooks.finished;
     quote! {
         #[inline(never)]
         unsafe fn #body(next: #pointer #sep #decl) -> #result {
@@ -50,6 +51,7 @@ fn assemble(name: &str, id: u16, f: &Function, code: &Code) -> TokenStream {
                 let result = call.real(|| next(#args));
                 #returned
                 call.finish(#class, |c| { #after });
+                #finished
                 result
             }
         }
@@ -65,6 +67,8 @@ struct Hooks {
     prepared: TokenStream,
     /// After the real call.
     returned: TokenStream,
+    /// After the call was recorded.
+    finished: TokenStream,
 }
 
 impl Hooks {
@@ -74,6 +78,7 @@ impl Hooks {
                 first: quote!(crate::life::before_init();),
                 prepared: quote!(call.always();),
                 returned: quote!(call.set_right(crate::life::after_init(#class));),
+                ..Self::default()
             },
             "MPI_Session_init" => Self {
                 first: quote!(crate::life::before_init();),
@@ -85,6 +90,7 @@ impl Hooks {
                         group.raw()
                     }));
                 },
+                ..Self::default()
             },
             // Everything is written before the real call: `MPI_Abort` does not return, and once a rank has left
             // `MPI_Finalize` and ended with a non-zero status, a launcher kills the others wherever they are.
@@ -99,6 +105,18 @@ impl Hooks {
             "MPI_Pcontrol" => Self {
                 first: quote!(crate::life::pcontrol(a0);),
                 prepared: quote!(call.always();),
+                ..Self::default()
+            },
+            // No rank leaves these before all have entered, if there is anything to bring.
+            "MPI_Barrier" => {
+                Self { finished: quote!(crate::life::passed(#class, a0.raw());), ..Self::default() }
+            }
+            "MPI_Allreduce" | "MPI_Allreduce_c" => Self {
+                finished: quote!(if a2 > 0 { crate::life::passed(#class, a5.raw()); }),
+                ..Self::default()
+            },
+            "MPI_Allgather" | "MPI_Allgather_c" | "MPI_Alltoall" | "MPI_Alltoall_c" => Self {
+                finished: quote!(if a4 > 0 { crate::life::passed(#class, a6.raw()); }),
                 ..Self::default()
             },
             _ => Self::default(),

@@ -26,6 +26,8 @@ pub(crate) struct CommInfo {
     /// Size of the group that ranks in calls refer to.
     pub(crate) peers: i64,
     pub(crate) inter: bool,
+    /// An intracommunicator of exactly the ranks of the world, in whatever order.
+    all: bool,
     /// Numbers of the caller's neighbours in the topology, once they were asked for.
     degrees: Option<(i64, i64)>,
 }
@@ -159,6 +161,11 @@ impl Comms {
         }
     }
 
+    /// Whether the handle is that of a live communicator of all ranks of the world.
+    pub(crate) fn is_of_all(&self, handle: u64) -> bool {
+        self.by_handle.get(&handle).is_some_and(|i| self.info(*i).all)
+    }
+
     /// Whether the handle is one of a live communicator.
     pub(crate) fn knows(&self, handle: u64) -> bool {
         self.by_handle.contains_key(&handle)
@@ -208,7 +215,10 @@ impl Comms {
         }
         let local = i64::try_from(members.len()).unwrap_or(0);
         let peers = if inter != 0 { i64::try_from(remote.len()).unwrap_or(0) } else { local };
-        let info = CommInfo { rank, local, peers, inter: inter != 0, degrees: None };
+        // As many members as the world, and no number beyond it.
+        let beyond = |r: i64| r >= i64::from(self.size);
+        let all = inter == 0 && local == i64::from(self.size) && !members.iter().any(beyond);
+        let info = CommInfo { rank, local, peers, inter: inter != 0, all, degrees: None };
         (Comm { kind: kind.to_owned(), parent, members, remote }, info)
     }
 

@@ -183,6 +183,23 @@ fn compare(clock: Option<crate::clock::Reader>, how: fn(crate::clock::Reader)) {
     }
 }
 
+/// Called when a collective operation on a communicator has been recorded that its ranks cannot leave before all have
+/// entered.
+pub(crate) fn passed(result: i64, comm: u64) {
+    let counts = |world_only: bool| {
+        if world_only {
+            return comm == k::st_MPI_COMM_WORLD;
+        }
+        STATE.lock(is_owner()).as_deref_mut().is_some_and(|state| state.comms.is_of_all(comm))
+    };
+    let took = catch_unwind(AssertUnwindSafe(|| crate::sync::passed(result, counts, reader)));
+    if let Ok(Some(ns)) = took
+        && let Some(state) = STATE.lock(is_owner()).as_deref_mut()
+    {
+        state.add_whole_cost(ns);
+    }
+}
+
 /// Called when `MPI_Finalize` is entered and recorded.
 pub(crate) fn finalize() {
     if RECORDING.load(Ordering::Relaxed) {

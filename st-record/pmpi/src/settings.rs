@@ -69,6 +69,7 @@ impl Settings {
                 Err(e) => return Err(format!("ST_ONLY={v}: {e}")),
             },
         };
+        crate::sync::interval()?;
         let quiet = get("ST_QUIET").is_some_and(|v| v != "0");
         let similar = (sig, similar);
         Ok(Some(Self {

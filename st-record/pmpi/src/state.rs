@@ -393,6 +393,11 @@ impl State {
         self.sampled += ns.max(0);
     }
 
+    /// Adds time that was spent once, not in every call, ns.
+    pub(crate) fn add_whole_cost(&mut self, ns: i64) {
+        self.add_cost(ns / i64::try_from(SAMPLE).unwrap_or(1));
+    }
+
     /// Estimate of the time spent in the recorder, ns.
     pub(crate) fn own_ns(&self) -> i64 {
         self.sampled.saturating_mul(i64::try_from(SAMPLE).unwrap_or(1))

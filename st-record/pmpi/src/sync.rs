@@ -1,4 +1,4 @@
-//! Compares the ranks' clocks with that of rank 0, in `MPI_Init` and in `MPI_Finalize`.
+//! Compares the ranks' clocks with that of rank 0, in `MPI_Init`, in `MPI_Finalize` and, if an interval is set, in between.
 //!
 //! In a binomial tree over the nodes, then in one within each node, a parent exchanges a few messages with each child and
 //! keeps the fastest exchange: the child read its clock in the middle of it, give or take half its duration (Cristian's
@@ -8,30 +8,39 @@
 //! attribute callbacks); their errors return. Nothing is waited for longer than a time limit: a rank that is late has no
 //! comparison, and what was posted for it is left behind.
 //!
+//! In between, it is done when a collective operation has ended that no rank can leave before all have entered: barriers
+//! and operations that bring something from all to all, on communicators of all ranks. A rank then waits for nobody who
+//! is not on the way out of the same operation. All ranks come to the same decision without asking: they count these
+//! operations, and rank 0 passes down the trees, with each comparison, the number of the next operation at which they
+//! meet. The counts agree: the collective operations on a communicator have one order for all of its ranks, and operations
+//! of this kind on several communicators of all ranks have one order too as long as one thread calls them, since two ranks
+//! that took them in different orders would wait for each other for ever. Where several threads may call MPI at once, only
+//! those on `MPI_COMM_WORLD` count. Should counts differ all the same (an operation that failed on some ranks, a rank
+//! whose recording has stopped), the time limit ends the wait, and ranks that have missed each other once compare no more.
+//!
 //! SAFETY, for the whole module: MPI is initialised and not finalised; buffers that operations may still use are never
 //! freed; results go to variables.
 #![expect(clippy::undocumented_unsafe_blocks, reason = "one reason for the module, above")]
 
+mod exchange;
+mod pace;
+
 use crate::clock::Reader;
-use crate::ffi::{Handle, MPI_Comm, MPI_Datatype, MPI_Errhandler, MPI_Info, MPI_Request, constants as k};
+use crate::ffi::{Handle, MPI_Comm, MPI_Errhandler, MPI_Info, MPI_Request, constants as k};
 use crate::generated::real;
+use exchange::{Exchange, Turn, done};
+use pace::{OFF, Pace};
 use st_trace::columns::{Comparison, Offset};
 use std::ffi::c_int;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-
-/// Exchanges per child, of which the fastest counts; and more, if none was this fast (ns): then the ranks share
-/// processors, and one of them slept.
-const ROUNDS: usize = 10;
-const FAST: i64 = 20_000;
 
 /// Time for all comparisons at one place, ns: a thousandth of it is enough where every rank has its own processor.
 const LIMIT: i64 = 1_000_000_000;
 
-/// Time for one child, ns, after which one exchange must do.
+/// Time for one child, ns, after which one exchange must do: at the ends of the program, and within it.
 const SLICE: i64 = 50_000_000;
-
-/// Polls before another process may have the processor.
-const SPINS: u32 = 1_000;
+const SHORT_SLICE: i64 = 5_000_000;
 
 /// How long `MPI_Finalize` waits for ranks that are late, before the comparison, ns.
 const PATIENCE: i64 = 2_000_000_000;
@@ -50,9 +59,23 @@ struct Sync {
     leaders: Option<Tree>,
     node: Option<Tree>,
     found: Comparison,
-    /// Comparisons so far: each has tags of its own.
-    epoch: c_int,
+    /// Rank 0's alone.
+    pace: Pace,
 }
+
+/// Operations so far that no rank can leave before all have entered.
+static PASSED: AtomicI64 = AtomicI64::new(0);
+/// After which of them the ranks meet; [`OFF`]: never.
+static NEXT: AtomicI64 = AtomicI64::new(OFF);
+/// Several threads may call MPI at once.
+static MULTIPLE: AtomicBool = AtomicBool::new(false);
+
+/// Tags: of the comparison in `MPI_Init`, of that in `MPI_Finalize`, and the first of those in between. What a rank that
+/// came too late has left behind must not be taken for something else; MPI promises tags up to 32,767.
+const FIRST: c_int = 1;
+const LAST: c_int = 2;
+const BETWEEN: c_int = 16;
+const TAGS: i64 = 16_384;
 
 /// Held for moments only, never while something is waited for.
 static SYNC: Mutex<Option<Sync>> = Mutex::new(None);
@@ -61,8 +84,21 @@ fn sync() -> MutexGuard<'static, Option<Sync>> {
     SYNC.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What is sent: whether it is the result, and the result.
-type Message = [i64; 4];
+/// Time between comparisons, ns: `ST_SYNC_INTERVAL`, in seconds; `None` if it is not set.
+///
+/// # Errors
+///
+/// If it is not a number of seconds.
+pub(crate) fn interval() -> Result<Option<i64>, String> {
+    let Some(text) = std::env::var("ST_SYNC_INTERVAL").ok().filter(|v| !v.is_empty()) else {
+        return Ok(None);
+    };
+    match text.parse::<f64>() {
+        #[expect(clippy::cast_possible_truncation, reason = "at most a year, in ns")]
+        Ok(s) if (1e-6..=3.2e7).contains(&s) => Ok(Some((s * 1e9) as i64)),
+        _ => Err(format!("ST_SYNC_INTERVAL={text}: not a number of seconds")),
+    }
+}
 
 /// Whether clocks are compared. All ranks must come to the same answer, since they make communicators together.
 fn wanted() -> bool {
@@ -91,6 +127,9 @@ pub(crate) fn split() {
     };
     let mut made = Sync::default();
     unsafe {
+        let mut provided = 0;
+        let asked = real::MPI_Query_thread(&raw mut provided);
+        MULTIPLE.store(asked != 0 || provided == k::st_MPI_THREAD_MULTIPLE, Ordering::Relaxed);
         let mut comm = MPI_Comm::from_raw(k::st_MPI_COMM_NULL);
         if real::MPI_Comm_split(world, 0, rank, &raw mut comm) == 0 {
             made.world = Tree::of(comm);
@@ -113,17 +152,57 @@ pub(crate) fn split() {
 /// Compares the clocks, within the time limit.
 pub(crate) fn compare(clock: Reader) {
     let Some(mut taken) = sync().take() else { return };
-    taken.compare(clock);
+    // Where only some ranks are recorded, the others do not count.
+    let some = std::env::var_os("ST_ONLY").is_some_and(|v| !v.is_empty());
+    let interval = interval().ok().flatten().filter(|_| !some);
+    taken.pace = Pace::new(interval, clock.now());
+    let next = if interval.is_some() { 1 } else { OFF };
+    taken.meet(clock, FIRST, SLICE, (true, next));
     *sync() = Some(taken);
 }
 
 /// Compares the clocks once more, when all ranks have reached `MPI_Finalize`.
 pub(crate) fn compare_last(clock: Reader) {
+    NEXT.store(OFF, Ordering::Relaxed);
     let Some(mut taken) = sync().take() else { return };
     if taken.world.is_some_and(|w| w.all_here(clock)) {
-        taken.compare(clock);
+        taken.meet(clock, LAST, SLICE, (true, OFF));
     }
     *sync() = Some(taken);
+}
+
+/// A collective operation on a communicator has ended that its ranks cannot leave before all have entered; `counts` finds
+/// out whether it is one that counts here, `clock` hands out the clock. Returns what it took, ns, if there was something
+/// to do.
+pub(crate) fn passed(
+    result: i64,
+    counts: impl FnOnce(bool) -> bool,
+    clock: impl FnOnce() -> Option<Reader>,
+) -> Option<i64> {
+    if NEXT.load(Ordering::Relaxed) == OFF {
+        return None;
+    }
+    if result != 0 {
+        // Nobody knows how far the others have come.
+        NEXT.store(OFF, Ordering::Relaxed);
+        return None;
+    }
+    if !counts(MULTIPLE.load(Ordering::Relaxed)) {
+        return None;
+    }
+    let count = PASSED.fetch_add(1, Ordering::Relaxed) + 1;
+    if count != NEXT.load(Ordering::Relaxed) {
+        return None;
+    }
+    // Whatever happens now: not a second time, unless it is agreed.
+    NEXT.store(OFF, Ordering::Relaxed);
+    let clock = clock()?;
+    let mut taken = sync().take()?;
+    let begun = clock.now();
+    let tag = BETWEEN + c_int::try_from(count % TAGS).unwrap_or(0);
+    taken.between(clock, count, tag);
+    *sync() = Some(taken);
+    Some(clock.now() - begun)
 }
 
 /// What was found.
@@ -133,22 +212,37 @@ pub(crate) fn take() -> Comparison {
 }
 
 impl Sync {
-    fn compare(&mut self, clock: Reader) {
+    /// Meets the other ranks after operation `count`; rank 0 has said so, and says now what for.
+    fn between(&mut self, clock: Reader, count: i64, tag: c_int) {
+        let leads = self.world.is_some_and(|w| w.rank == 0);
+        let order = if leads { self.pace.after(count, clock.now()) } else { (false, OFF) };
+        self.meet(clock, tag, SHORT_SLICE, order);
+    }
+
+    /// Meets the other ranks. On rank 0, `order` says whether clocks are compared, and after which operation the ranks
+    /// meet again.
+    fn meet(&mut self, clock: Reader, tag: c_int, slice: i64, order: (bool, i64)) {
         let Some(world) = self.world else { return };
         let until = clock.now() + LIMIT;
-        self.epoch += 1;
-        let mut own = (world.rank == 0).then(|| Offset { local: clock.now(), offset: 0, error: 0 });
+        let (compares, next) = order;
+        let own = compares.then(|| Offset { local: clock.now(), offset: 0, error: 0 });
+        let mut turn = (world.rank == 0).then_some(Turn { own, next });
+        let mut reached = true;
         for (tree, far) in [(self.leaders, true), (self.node, false)] {
             let Some(tree) = tree else { continue };
-            let exchange = Exchange { tree, clock, until, tag: self.epoch, far };
+            let exchange = Exchange { tree, clock, until, slice, tag, far };
             let mut fastest = i64::MAX;
-            own = exchange.run(own, &mut fastest);
+            let (passed_on, all) = exchange.run(turn, &mut fastest);
+            turn = passed_on;
+            reached &= all;
             let known = if far { &mut self.found.far } else { &mut self.found.near };
             if fastest != i64::MAX && (*known == 0 || fastest / 2 < *known) {
                 *known = (fastest / 2).max(1);
             }
         }
-        self.found.points.extend(own);
+        let Some(turn) = turn else { return };
+        self.found.points.extend(turn.own);
+        NEXT.store(if reached { turn.next } else { OFF }, Ordering::Relaxed);
     }
 }
 
@@ -173,143 +267,4 @@ impl Tree {
         let begun = unsafe { real::MPI_Ibarrier(MPI_Comm::from_raw(self.comm), &raw mut request) };
         begun == 0 && done(&mut request, clock, clock.now() + PATIENCE)
     }
-}
-
-/// One comparison in one tree.
-struct Exchange {
-    tree: Tree,
-    clock: Reader,
-    until: i64,
-    tag: c_int,
-    /// Between nodes.
-    far: bool,
-}
-
-impl Exchange {
-    /// Takes the rank's comparison from its parent, unless it has one, and gives its children theirs.
-    fn run(&self, own: Option<Offset>, fastest: &mut i64) -> Option<Offset> {
-        let Tree { rank, size, .. } = self.tree;
-        let own = if rank > 0 { self.follow(rank ^ highest_bit(rank)) } else { own };
-        let mut bit = if rank > 0 { highest_bit(rank) << 1 } else { 1 };
-        while rank | bit < size && bit > 0 {
-            if !self.lead(rank | bit, own, fastest) {
-                // The time is up: the other children find out by themselves.
-                break;
-            }
-            bit <<= 1;
-        }
-        own
-    }
-
-    /// The parent's side: false if the time is up.
-    fn lead(&self, child: c_int, own: Option<Offset>, fastest: &mut i64) -> bool {
-        let mut best: Option<(i64, i64, i64)> = None;
-        let begun = self.clock.now();
-        for round in 0.. {
-            let sent = self.clock.now();
-            let fast = best.is_some_and(|(took, ..)| took < FAST);
-            if best.is_some() && (sent - begun > SLICE || (round >= ROUNDS && fast)) {
-                break;
-            }
-            if !self.send(child, [0; 4]) {
-                return false;
-            }
-            let Some(answer) = self.receive(child) else { return false };
-            let took = self.clock.now() - sent;
-            if best.is_none_or(|(b, ..)| took < b) {
-                best = Some((took, sent, answer[1]));
-            }
-        }
-        let (Some((took, sent, theirs)), Some(own)) = (best, own) else {
-            return self.send(child, [2, 0, 0, 0]);
-        };
-        *fastest = took.min(*fastest);
-        let measured = sent + took / 2 - theirs;
-        // Ranks on one node read one clock, unless the exchange proves that they do not.
-        let same = !self.far && measured.abs() <= took / 2;
-        let offset = own.offset + if same { 0 } else { measured };
-        self.send(child, [1, theirs, offset, own.error + (took + 1) / 2])
-    }
-
-    /// The child's side.
-    fn follow(&self, parent: c_int) -> Option<Offset> {
-        loop {
-            match self.receive(parent)? {
-                [0, ..] => {
-                    if !self.send(parent, [0, self.clock.now(), 0, 0]) {
-                        return None;
-                    }
-                }
-                [1, local, offset, error] => return Some(Offset { local, offset, error }),
-                _ => return None,
-            }
-        }
-    }
-
-    fn send(&self, to: c_int, message: Message) -> bool {
-        let buffer = Box::into_raw(Box::new(message));
-        let mut request = MPI_Request::from_raw(k::st_MPI_REQUEST_NULL);
-        let comm = MPI_Comm::from_raw(self.tree.comm);
-        let begun =
-            unsafe { real::MPI_Isend(buffer.cast(), bytes(), byte(), to, self.tag, comm, &raw mut request) };
-        let sent = begun == 0 && done(&mut request, self.clock, self.until);
-        if sent {
-            drop(unsafe { Box::from_raw(buffer) });
-        }
-        sent
-    }
-
-    fn receive(&self, from: c_int) -> Option<Message> {
-        let buffer = Box::into_raw(Box::new([0i64; 4]));
-        let mut request = MPI_Request::from_raw(k::st_MPI_REQUEST_NULL);
-        let comm = MPI_Comm::from_raw(self.tree.comm);
-        let begun = unsafe {
-            real::MPI_Irecv(buffer.cast(), bytes(), byte(), from, self.tag, comm, &raw mut request)
-        };
-        if begun == 0 && done(&mut request, self.clock, self.until) {
-            return Some(*unsafe { Box::from_raw(buffer) });
-        }
-        if begun == 0 && request.raw() != k::st_MPI_REQUEST_NULL {
-            unsafe {
-                real::MPI_Cancel(&raw mut request);
-                real::MPI_Request_free(&raw mut request);
-            }
-        }
-        None
-    }
-}
-
-/// Whether an operation completes in time.
-fn done(request: &mut MPI_Request, clock: Reader, until: i64) -> bool {
-    let mut polls = 0;
-    loop {
-        let mut flag = 0;
-        let mut status = unsafe { std::mem::zeroed() };
-        if unsafe { real::MPI_Test(request, &raw mut flag, &raw mut status) } != 0 {
-            return false;
-        }
-        if flag != 0 {
-            return true;
-        }
-        if clock.now() > until {
-            return false;
-        }
-        // The other rank may need this processor.
-        polls += 1;
-        if polls % SPINS == 0 {
-            unsafe { libc::sched_yield() };
-        }
-    }
-}
-
-fn bytes() -> c_int {
-    c_int::try_from(size_of::<Message>()).unwrap_or(0)
-}
-
-fn byte() -> MPI_Datatype {
-    MPI_Datatype::from_raw(k::st_MPI_BYTE)
-}
-
-fn highest_bit(n: c_int) -> c_int {
-    1 << (31 - n.leading_zeros())
 }

@@ -5,8 +5,9 @@ use std::collections::{HashMap, VecDeque};
 use foldhash::fast::FixedState;
 
 use super::collective::{Part, Standing};
+use super::epochs::{COMPLETED, POSTED};
 use super::roles::{Role, Rule};
-use super::walk::{End, NO_TAG, Walked, Walker};
+use super::walk::{End, NO_TAG, Place, Walked, Walker};
 use super::{
     ENTER, Graph, Group, Instance, Issues, LEAVE, LIMIT, Op, RECEIVE, SEND_FAR, SEND_NEAR, Shape, Stream,
 };
@@ -29,12 +30,14 @@ pub struct Barriers {
     /// Functions that make communicators, windows and files. (Those that free communicators are local in practice, as the
     /// standard expects: MPI 3.1, section 6.4.3.)
     pub creation: bool,
+    /// `MPI_Win_fence` where it ends an epoch.
+    pub fence: bool,
 }
 
 impl Default for Barriers {
-    /// Init and creation.
+    /// Init, creation and fences.
     fn default() -> Self {
-        Self { init: true, finalize: false, creation: true }
+        Self { init: true, finalize: false, creation: true, fence: true }
     }
 }
 
@@ -125,7 +128,7 @@ impl Matcher {
             let mut walked = Vec::new();
             for (i, thread) in section.threads.iter().enumerate().filter(|(_, t)| t.ranks.contains(rank)) {
                 let walker = Walker::new(section, rank, &roles, self.barriers);
-                walked.push(walker.walk(i, |comm| self.standing(section, rank, comm))?);
+                walked.push(walker.walk(i, |place| self.standing(section, rank, place))?);
                 let column = thread.columns.iter().find(|(r, _)| *r == rank);
                 let timed = column.map_or(0, |(_, c)| c.events()).saturating_mul(2);
                 let points = u32::try_from(timed).unwrap_or(u32::MAX - 1);
@@ -185,28 +188,39 @@ impl Matcher {
         n
     }
 
-    /// A rank's standing in a communicator of its table.
-    fn standing(&mut self, section: &Section, rank: u32, comm: i64) -> Option<Standing> {
-        let named = Tables::find(&section.tables.comms, comm, rank)?;
-        let c: &Comm = &named.content;
-        let inter = !c.remote.is_empty();
-        let me = u32::try_from(c.members.position(rank.into())?).ok()?;
+    /// A rank's standing in a communicator or window of its tables.
+    fn standing(&mut self, section: &Section, rank: u32, place: Place) -> Option<Standing> {
+        let none = RankSeq::default();
+        let (name, local, remote) = match place {
+            Place::Comm(index) => {
+                let named = Tables::find(&section.tables.comms, index, rank)?;
+                let c: &Comm = &named.content;
+                (named.name, &c.members, &c.remote)
+            }
+            Place::Win(index) => {
+                let named = Tables::find(&section.tables.wins, index, rank)?;
+                (named.name, &named.content.members, &none)
+            }
+        };
+        let inter = !remote.is_empty();
+        let me = u32::try_from(local.position(rank.into())?).ok()?;
         // Both sides of an intercommunicator agree which is the first: the one that begins with the lower rank.
-        let side = u8::from(inter && c.remote.get(0) < c.members.get(0));
-        let group = match self.names.get(&named.name) {
+        let side = u8::from(inter && remote.get(0) < local.get(0));
+        let group = match self.names.get(&name) {
             Some(&g) => g,
             None => {
-                let (a, b) = if side == 0 { (&c.members, &c.remote) } else { (&c.remote, &c.members) };
+                let (a, b) = if side == 0 { (local, remote) } else { (remote, local) };
                 let g = u32::try_from(self.graph.groups.len()).ok()?;
                 let sides = [a.clone(), b.clone()];
                 self.graph.groups.push(Group { sides, nodes: [Vec::new(), Vec::new()] });
-                self.names.insert(named.name, g);
+                self.names.insert(name, g);
                 g
             }
         };
         let size = |s: &RankSeq| u32::try_from(s.len()).unwrap_or(u32::MAX);
-        let members = size(&c.members).saturating_add(size(&c.remote));
-        Some(Standing { group, side, me, inter, peers: size(c.peers()), members })
+        let members = size(local).saturating_add(size(remote));
+        let peers = size(if inter { remote } else { local });
+        Some(Standing { group, side, me, inter, peers, members })
     }
 
     /// Channels that two threads of a rank use at the same end: their order is not known.
@@ -430,6 +444,11 @@ fn describe(groups: &[Group], key: Key, n: usize, receives: bool) -> String {
     };
     let to = if group.sides[1].is_empty() { 0 } else { 1 - key.side };
     let what = if receives { "receives without send" } else { "sends without receive" };
-    let tag = if key.tag == PAIR { "in a collective operation".into() } else { format!("tag {}", key.tag) };
+    let tag = match key.tag {
+        PAIR => "in a collective operation".into(),
+        POSTED => "window posted".into(),
+        COMPLETED => "access completed".into(),
+        tag => format!("tag {tag}"),
+    };
     format!("rank {} to {}, {tag}: {n} {what}", world(key.side, key.from), world(to, key.to))
 }

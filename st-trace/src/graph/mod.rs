@@ -8,9 +8,11 @@
 //!
 //! Source of the classes: Becker, Linford, Rabenseifner, Wolf 2008, section 3 (logical messages of collective
 //! operations). Beyond it: edges only where bytes flow, non-blocking and neighbourhood collectives,
-//! intercommunicators, and the edge from a posted receive back to the synchronous send that waits for it.
+//! intercommunicators, the edge from a posted receive back to the synchronous send that waits for it, and epochs of
+//! one-sided communication.
 
 mod collective;
+mod epochs;
 mod limits;
 mod matcher;
 mod roles;

@@ -72,6 +72,18 @@ pub(super) enum Kind {
     Creation,
     /// Makes a communicator with a topology: also a creation.
     Topology,
+    /// Begins or ends an epoch of one-sided communication.
+    Epoch(Epoch),
+}
+
+/// Calls that begin or end an epoch in which others wait.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Epoch {
+    Fence,
+    Post,
+    Start,
+    Complete,
+    Wait,
 }
 
 /// A function's kind, and where its words are.
@@ -93,6 +105,9 @@ pub(super) struct Role {
     pub(super) count: [u8; 2],
     pub(super) types: [u8; 2],
     pub(super) counts: [u8; 2],
+    pub(super) win: u8,
+    pub(super) group: u8,
+    pub(super) assert: u8,
 }
 
 impl Role {
@@ -112,6 +127,9 @@ impl Role {
         count: [ABSENT; 2],
         types: [ABSENT; 2],
         counts: [ABSENT; 2],
+        win: ABSENT,
+        group: ABSENT,
+        assert: ABSENT,
     };
 
     /// The role of a row.
@@ -138,6 +156,9 @@ impl Role {
             count: [either("sendcount", "count"), either("recvcount", "count")],
             types: [either("sendtype", "type"), either("recvtype", "type")],
             counts: [either("sendcounts", "counts"), either("recvcounts", "counts")],
+            win: s("win"),
+            group: s("group"),
+            assert: s("assert"),
         }
     }
 }
@@ -180,6 +201,11 @@ fn kind(row: &Row) -> Kind {
         | "Win_allocate_shared"
         | "Win_create_dynamic"
         | "File_open" => Kind::Creation,
+        "Win_fence" => Kind::Epoch(Epoch::Fence),
+        "Win_post" => Kind::Epoch(Epoch::Post),
+        "Win_start" => Kind::Epoch(Epoch::Start),
+        "Win_complete" => Kind::Epoch(Epoch::Complete),
+        "Win_wait" | "Win_test" => Kind::Epoch(Epoch::Wait),
         "Comm_idup" | "Comm_idup_with_info" => {
             Kind::Collective { rule: Rule::Barrier, start: Start::Request }
         }

@@ -6,6 +6,7 @@ use foldhash::fast::FixedState;
 
 use super::Issues;
 use super::collective::{Part, Standing, part};
+use super::epochs::Windows;
 use super::matcher::Barriers;
 use super::roles::{Kind, Role, Rule, Start};
 use super::topology::Topologies;
@@ -66,19 +67,29 @@ const OPEN: u32 = u32::MAX;
 pub(super) const NO_TAG: i64 = i64::MIN;
 
 pub(super) struct Walker<'a> {
-    section: &'a Section,
-    rank: u32,
+    pub(super) section: &'a Section,
+    pub(super) rank: u32,
     roles: &'a [Role],
-    barriers: Barriers,
+    pub(super) barriers: Barriers,
     /// Looks a communicator up: see [`super::Matcher`].
     standings: HashMap<i64, Option<Standing>, FixedState>,
     requests: Vec<Option<Request>>,
     topologies: Topologies,
     /// Persistent collective operations made, per communicator.
     made: HashMap<u32, u32, FixedState>,
-    enter: u32,
-    exit: u32,
-    out: Walked,
+    pub(super) windows: Windows,
+    pub(super) enter: u32,
+    pub(super) exit: u32,
+    pub(super) out: Walked,
+}
+
+/// What a rank's standing is asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Place {
+    /// A communicator, by index.
+    Comm(i64),
+    /// A window, by index.
+    Win(i64),
 }
 
 impl<'a> Walker<'a> {
@@ -92,17 +103,18 @@ impl<'a> Walker<'a> {
             requests: Vec::new(),
             topologies: Topologies::default(),
             made: HashMap::default(),
+            windows: Windows::default(),
             enter: 0,
             exit: 0,
             out: Walked::default(),
         }
     }
 
-    /// Walks a thread. `stand` finds a rank's standing in a communicator of its table.
+    /// Walks a thread. `stand` finds a rank's standing in a communicator or window of its tables.
     pub(super) fn walk(
         mut self,
         thread: usize,
-        mut stand: impl FnMut(i64) -> Option<Standing>,
+        mut stand: impl FnMut(Place) -> Option<Standing>,
     ) -> Result<Walked, Error> {
         let Some(mut calls) = self.section.project(thread, self.rank) else { return Ok(self.out) };
         let mut words = Words::default();
@@ -122,9 +134,13 @@ impl<'a> Walker<'a> {
             let call = self.section.symbols[sym as usize].call;
             let slots = CallTable::builtin().slots(call);
             words.split(slots);
+            if let Kind::Epoch(epoch) = role.kind {
+                self.epoch(role, epoch, &words, |win| stand(Place::Win(win)));
+                continue;
+            }
             // World is the first communicator of every table.
             let comm = words.get(role.comm).unwrap_or(0);
-            let at = *self.standings.entry(comm).or_insert_with(|| stand(comm));
+            let at = *self.standings.entry(comm).or_insert_with(|| stand(Place::Comm(comm)));
             self.call(role, &words, slots, comm, at);
             if matches!(role.kind, Kind::Topology | Kind::Creation) || role.kind == IDUP {
                 self.learn(call, &words, comm, &mut stand);
@@ -138,7 +154,7 @@ impl<'a> Walker<'a> {
 
     fn call(&mut self, role: &Role, words: &Words, slots: &[Slot], comm: i64, at: Option<Standing>) {
         match role.kind {
-            Kind::Internal => {}
+            Kind::Internal | Kind::Epoch(_) => {}
             Kind::Send { sync, start } => {
                 let end = at.and_then(|at| self.end(words, role, 0, at, sync));
                 self.send(end, start, words.one(role.request));
@@ -372,7 +388,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    fn barrier(&mut self, at: Option<Standing>) {
+    pub(super) fn barrier(&mut self, at: Option<Standing>) {
         let Some(at) = at.filter(|at| at.members > 1) else { return };
         let part = internal(at, Rule::Barrier);
         self.out.parts.push(Part { sends: true, receives: true, enter: self.enter, exit: self.exit, ..part });
@@ -383,11 +399,11 @@ impl<'a> Walker<'a> {
         call: crate::calls::CallId,
         words: &Words,
         old: i64,
-        stand: &mut impl FnMut(i64) -> Option<Standing>,
+        stand: &mut impl FnMut(Place) -> Option<Standing>,
     ) {
         let Some(row) = CallTable::builtin().get(call) else { return };
         let new = words.get(slot(row, "newcomm")).unwrap_or(-1);
-        if let Some(at) = (new >= 0).then(|| stand(new)).flatten() {
+        if let Some(at) = (new >= 0).then(|| stand(Place::Comm(new))).flatten() {
             self.topologies.learn(row, words, old, new, at.me.into());
         }
     }
@@ -395,7 +411,7 @@ impl<'a> Walker<'a> {
 
 const IDUP: Kind = Kind::Collective { rule: Rule::Barrier, start: Start::Request };
 
-fn internal(at: Standing, rule: Rule) -> Part {
+pub(super) fn internal(at: Standing, rule: Rule) -> Part {
     Part {
         group: at.group,
         side: at.side,

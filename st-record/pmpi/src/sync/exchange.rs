@@ -1,0 +1,183 @@
+//! One comparison in one tree: what parents and children send each other.
+//!
+//! SAFETY, for the whole module: as in [`crate::sync`].
+#![expect(clippy::undocumented_unsafe_blocks, reason = "one reason for the module, above")]
+
+use super::Tree;
+use crate::clock::Reader;
+use crate::ffi::{Handle, MPI_Comm, MPI_Datatype, MPI_Request, constants as k};
+use crate::generated::real;
+use st_trace::columns::Offset;
+use std::ffi::c_int;
+
+/// Exchanges per child, of which the fastest counts; and more, if none was this fast (ns): then the ranks share
+/// processors, and one of them slept.
+const ROUNDS: usize = 10;
+const FAST: i64 = 20_000;
+
+/// Polls before another process may have the processor.
+const SPINS: u32 = 1_000;
+
+/// What is sent: a kind, and what belongs to it.
+type Message = [i64; 5];
+
+/// Kinds of messages: the child shall read its clock, or has; a result; there is none; not now.
+const PING: i64 = 0;
+const RESULT: i64 = 1;
+const NOTHING: i64 = 2;
+const SKIP: i64 = 3;
+
+/// What a rank has learned from its parent, and passes on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Turn {
+    /// Its comparison; none if clocks are not compared this time.
+    pub(super) own: Option<Offset>,
+    /// Before which collective operation the ranks meet again ([`super::NEXT`]).
+    pub(super) next: i64,
+}
+
+/// One comparison in one tree.
+pub(super) struct Exchange {
+    pub(super) tree: Tree,
+    pub(super) clock: Reader,
+    /// When to give up, ns.
+    pub(super) until: i64,
+    /// Time for one child, ns, after which one exchange must do.
+    pub(super) slice: i64,
+    pub(super) tag: c_int,
+    /// Between nodes.
+    pub(super) far: bool,
+}
+
+impl Exchange {
+    /// Takes the rank's turn from its parent, unless it has one, and gives its children theirs. The fastest exchange is
+    /// kept; the last result says whether all children were reached.
+    pub(super) fn run(&self, turn: Option<Turn>, fastest: &mut i64) -> (Option<Turn>, bool) {
+        let Tree { rank, size, .. } = self.tree;
+        let turn = if rank > 0 { self.follow(rank ^ highest_bit(rank)) } else { turn };
+        let mut bit = if rank > 0 { highest_bit(rank) << 1 } else { 1 };
+        while rank | bit < size && bit > 0 {
+            if !self.lead(rank | bit, turn, fastest) {
+                // The time is up: the other children find out by themselves.
+                return (turn, false);
+            }
+            bit <<= 1;
+        }
+        (turn, true)
+    }
+
+    /// The parent's side: false if the time is up.
+    fn lead(&self, child: c_int, turn: Option<Turn>, fastest: &mut i64) -> bool {
+        let Some(turn) = turn else { return self.send(child, [NOTHING, 0, 0, 0, 0]) };
+        let Some(own) = turn.own else { return self.send(child, [SKIP, 0, 0, 0, turn.next]) };
+        let mut best: Option<(i64, i64, i64)> = None;
+        let begun = self.clock.now();
+        for round in 0.. {
+            let sent = self.clock.now();
+            let fast = best.is_some_and(|(took, ..)| took < FAST);
+            if best.is_some() && (sent - begun > self.slice || (round >= ROUNDS && fast)) {
+                break;
+            }
+            if !self.send(child, [PING, 0, 0, 0, 0]) {
+                return false;
+            }
+            let Some(answer) = self.receive(child) else { return false };
+            let took = self.clock.now() - sent;
+            if best.is_none_or(|(b, ..)| took < b) {
+                best = Some((took, sent, answer[1]));
+            }
+        }
+        let Some((took, sent, theirs)) = best else { return false };
+        *fastest = took.min(*fastest);
+        let measured = sent + took / 2 - theirs;
+        // Ranks on one node read one clock, unless the exchange proves that they do not.
+        let same = !self.far && measured.abs() <= took / 2;
+        let offset = own.offset + if same { 0 } else { measured };
+        self.send(child, [RESULT, theirs, offset, own.error + (took + 1) / 2, turn.next])
+    }
+
+    /// The child's side.
+    fn follow(&self, parent: c_int) -> Option<Turn> {
+        loop {
+            match self.receive(parent)? {
+                [PING, ..] => {
+                    if !self.send(parent, [PING, self.clock.now(), 0, 0, 0]) {
+                        return None;
+                    }
+                }
+                [RESULT, local, offset, error, next] => {
+                    return Some(Turn { own: Some(Offset { local, offset, error }), next });
+                }
+                [SKIP, .., next] => return Some(Turn { own: None, next }),
+                _ => return None,
+            }
+        }
+    }
+
+    fn send(&self, to: c_int, message: Message) -> bool {
+        let buffer = Box::into_raw(Box::new(message));
+        let mut request = MPI_Request::from_raw(k::st_MPI_REQUEST_NULL);
+        let comm = MPI_Comm::from_raw(self.tree.comm);
+        let begun =
+            unsafe { real::MPI_Isend(buffer.cast(), bytes(), byte(), to, self.tag, comm, &raw mut request) };
+        let sent = begun == 0 && done(&mut request, self.clock, self.until);
+        if sent {
+            drop(unsafe { Box::from_raw(buffer) });
+        }
+        sent
+    }
+
+    fn receive(&self, from: c_int) -> Option<Message> {
+        let buffer = Box::into_raw(Box::new([0i64; 5]));
+        let mut request = MPI_Request::from_raw(k::st_MPI_REQUEST_NULL);
+        let comm = MPI_Comm::from_raw(self.tree.comm);
+        let begun = unsafe {
+            real::MPI_Irecv(buffer.cast(), bytes(), byte(), from, self.tag, comm, &raw mut request)
+        };
+        if begun == 0 && done(&mut request, self.clock, self.until) {
+            return Some(*unsafe { Box::from_raw(buffer) });
+        }
+        if begun == 0 && request.raw() != k::st_MPI_REQUEST_NULL {
+            unsafe {
+                real::MPI_Cancel(&raw mut request);
+                real::MPI_Request_free(&raw mut request);
+            }
+        }
+        None
+    }
+}
+
+/// Whether an operation completes in time.
+pub(super) fn done(request: &mut MPI_Request, clock: Reader, until: i64) -> bool {
+    let mut polls = 0;
+    loop {
+        let mut flag = 0;
+        let mut status = unsafe { std::mem::zeroed() };
+        if unsafe { real::MPI_Test(request, &raw mut flag, &raw mut status) } != 0 {
+            return false;
+        }
+        if flag != 0 {
+            return true;
+        }
+        if clock.now() > until {
+            return false;
+        }
+        // The other rank may need this processor.
+        polls += 1;
+        if polls % SPINS == 0 {
+            unsafe { libc::sched_yield() };
+        }
+    }
+}
+
+fn bytes() -> c_int {
+    c_int::try_from(size_of::<Message>()).unwrap_or(0)
+}
+
+fn byte() -> MPI_Datatype {
+    MPI_Datatype::from_raw(k::st_MPI_BYTE)
+}
+
+fn highest_bit(n: c_int) -> c_int {
+    1 << (31 - n.leading_zeros())
+}
