@@ -3,4 +3,6 @@
 
 mod clc;
 mod cli;
+mod malformed;
+mod matching;
 mod program;

@@ -1,8 +1,8 @@
 //! Little parallel programs, written down call by call, with the edges that their messages must give.
 
-use st_trace::calls::CallTable;
+use st_trace::calls::{CallId, CallTable};
 use st_trace::columns::Column;
-use st_trace::objects::{Comm, Op, Type};
+use st_trace::objects::{Comm, Group, Joint, Op, Type};
 use st_trace::ranks::RankSeq;
 use st_trace::record::{Options, RankRecorder};
 use st_trace::section::Section;
@@ -30,10 +30,15 @@ pub(crate) type Point = (usize, u32);
 
 struct Rank {
     recorder: RankRecorder,
-    column: Column,
-    calls: u32,
+    /// Per thread: times, and number of calls.
+    threads: Vec<(Column, u32)>,
     requests: Vec<bool>,
     host: String,
+}
+
+/// Ranks as members of a communicator.
+fn members(ranks: &[u32]) -> RankSeq {
+    RankSeq::from_iter(ranks.iter().copied())
 }
 
 /// A program being written down.
@@ -60,15 +65,57 @@ impl Program {
             recorder.ops.predefined(Op { kind: "MPI_SUM".into(), commutes: true });
             recorder.sites.label("program");
             recorder.open_thread(0);
-            Rank { recorder, column: Column::default(), calls: 0, requests: vec![], host: format!("n{node}") }
+            let threads = vec![(Column::default(), 0)];
+            Rank { recorder, threads, requests: vec![], host: format!("n{node}") }
         };
         Self { ranks: (0..).zip(nodes).map(rank).collect(), edges: Vec::new() }
     }
 
-    /// Records a call; returns its enter point. Slots that are not named are 0, -9 for resolved ones, or empty.
+    /// Makes a communicator in a rank's table; `remote` is empty for an intracommunicator.
+    pub(crate) fn comm(&mut self, rank: usize, local: &[u32], remote: &[u32]) -> i64 {
+        let id = CallTable::builtin().by_name("MPI_Comm_dup").unwrap().id;
+        let content =
+            Comm { kind: "made".into(), parent: 0, members: members(local), remote: members(remote) };
+        self.ranks[rank].recorder.comms.create(id, 0, content)
+    }
+
+    /// Makes a group in a rank's table.
+    pub(crate) fn group(&mut self, rank: usize, ranks: &[u32]) -> i64 {
+        let id = CallTable::builtin().by_name("MPI_Comm_group").unwrap().id;
+        self.ranks[rank].recorder.groups.create(id, 0, Group { members: members(ranks) })
+    }
+
+    /// Makes a window in a rank's table.
+    pub(crate) fn window(&mut self, rank: usize, ranks: &[u32]) -> i64 {
+        let id = CallTable::builtin().by_name("MPI_Win_create").unwrap().id;
+        let content = Joint { kind: "MPI_Win_create".into(), comm: 0, members: members(ranks) };
+        self.ranks[rank].recorder.wins.create(id, 0, content)
+    }
+
+    /// Makes another thread of a rank.
+    pub(crate) fn thread(&mut self, rank: usize) -> usize {
+        let r = &mut self.ranks[rank];
+        let n = r.threads.len();
+        r.recorder.open_thread(0);
+        r.threads.push((Column::default(), 0));
+        n
+    }
+
+    /// Records a call on a rank's first thread; returns its enter point. Slots that are not named are 0, -9 for resolved ones, or empty.
     pub(crate) fn call(
         &mut self,
         rank: usize,
+        name: &str,
+        words: &[(&str, Word)],
+        times: (i64, i64),
+    ) -> Point {
+        self.call_on((rank, 0), name, words, times)
+    }
+
+    /// Records a call on a thread of a rank.
+    pub(crate) fn call_on(
+        &mut self,
+        (rank, thread): (usize, usize),
         name: &str,
         words: &[(&str, Word)],
         times: (i64, i64),
@@ -90,11 +137,40 @@ impl Program {
                 }
             }
         }
+        self.record((rank, thread), row.id, &flat, times)
+    }
+
+    /// A call whose words are `words` from the first on, over and over; lists have up to three.
+    pub(crate) fn senseless(&mut self, rank: usize, name: &str, words: &[i64], times: (i64, i64)) {
+        let row = CallTable::builtin().by_name(name).unwrap();
+        let mut next = words.iter().copied().cycle();
+        let mut flat = Vec::new();
+        for slot in &row.slots {
+            let word = next.next().unwrap();
+            if slot.list {
+                flat.push(word.rem_euclid(4));
+                flat.extend(next.by_ref().take(usize::try_from(word.rem_euclid(4)).unwrap()));
+            } else {
+                flat.push(if slot.name == "times" { 1 } else { word });
+            }
+        }
+        self.record((rank, 0), row.id, &flat, times);
+    }
+
+    fn record(
+        &mut self,
+        (rank, thread): (usize, usize),
+        id: CallId,
+        flat: &[i64],
+        times: (i64, i64),
+    ) -> Point {
         let r = &mut self.ranks[rank];
-        let sym = r.recorder.symbol(row.id, 0, 0);
-        r.column.chunks.extend(r.recorder.record(0, sym, &flat, times.0, times.1));
-        r.calls += 1;
-        (rank, 2 * (r.calls - 1))
+        let sym = r.recorder.symbol(id, 0, 0);
+        let chunk = r.recorder.record(thread, sym, flat, times.0, times.1);
+        let (column, calls) = &mut r.threads[thread];
+        column.chunks.extend(chunk);
+        *calls += 1;
+        (rank, 2 * (*calls - 1))
     }
 
     pub(crate) fn take_request(&mut self, rank: usize) -> i64 {
@@ -120,10 +196,14 @@ impl Program {
 
     pub(crate) fn sections(self) -> Vec<Section> {
         let finish = |(i, mut r): (usize, Rank)| {
-            let mut column = r.column;
-            column.chunks.extend(r.recorder.flush_columns().into_iter().map(|(_, c)| c));
+            let mut columns: Vec<Column> = r.threads.into_iter().map(|(c, _)| c).collect();
+            for (thread, chunk) in r.recorder.flush_columns() {
+                columns[thread as usize].chunks.push(chunk);
+            }
             let mut section = r.recorder.finish(&r.host);
-            section.threads[0].columns = vec![(u32::try_from(i).unwrap(), column)];
+            for (thread, column) in section.threads.iter_mut().zip(columns) {
+                thread.columns = vec![(u32::try_from(i).unwrap(), column)];
+            }
             section
         };
         self.ranks.into_iter().enumerate().map(finish).collect()

@@ -182,7 +182,7 @@ pub struct Issues {
     pub receives: u64,
     /// Receives and collective operations that were started and never seen to complete.
     pub incomplete: u64,
-    /// Receives that were cancelled.
+    /// Receives and sends that were cancelled.
     pub cancelled: u64,
     /// Messages on a channel that several threads of a rank use: their order is not known.
     pub ambiguous: u64,
@@ -207,7 +207,7 @@ impl Issues {
             ("sends without receive", self.sends),
             ("receives without send", self.receives),
             ("operations never completed", self.incomplete),
-            ("cancelled receives", self.cancelled),
+            ("cancelled operations", self.cancelled),
             ("messages whose order between threads is unknown", self.ambiguous),
             ("completions of unknown requests", self.requests),
             ("collective operations that lack a member", self.members),
