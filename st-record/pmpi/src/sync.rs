@@ -28,7 +28,7 @@ mod pace;
 use crate::clock::Reader;
 use crate::ffi::{Handle, MPI_Comm, MPI_Errhandler, MPI_Info, MPI_Request, constants as k};
 use crate::generated::real;
-use exchange::{Exchange, Turn, done};
+use exchange::{Exchange, FAST, Turn, done};
 use pace::{OFF, Pace};
 use st_trace::columns::{Comparison, Offset};
 use std::ffi::c_int;
@@ -241,8 +241,14 @@ impl Sync {
             }
         }
         let Some(turn) = turn else { return };
-        self.found.points.extend(turn.own);
+        self.found.points.extend(turn.own.filter(|own| tag < BETWEEN || self.tells(*own)));
         NEXT.store(if reached { turn.next } else { OFF }, Ordering::Relaxed);
+    }
+
+    /// Whether a comparison in between tells more than the line between others: not if a rank slept during all of its exchanges.
+    fn tells(&self, own: Offset) -> bool {
+        let best = self.found.points.iter().map(|p| p.error).min();
+        best.is_none_or(|best| own.error <= best.saturating_mul(2).max(FAST))
     }
 }
 
