@@ -132,7 +132,7 @@ fn candidates(sample: &[Sampled], meaning: Meaning, at: &dyn Fn(i64) -> Option<V
 }
 
 /// All grids of two and three dimensions that divide so many ranks.
-fn grids(size: i64) -> Vec<Grid> {
+pub(crate) fn grids(size: i64) -> Vec<Grid> {
     let divisors = |n: i64| {
         let small: Vec<i64> = (1..).take_while(move |d| d * d <= n).filter(|d| n % d == 0).collect();
         let large: Vec<i64> = small.iter().rev().map(|d| n / d).filter(|d| d * d > n).collect();

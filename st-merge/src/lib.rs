@@ -3,7 +3,7 @@
 //! Control is aligned into an elastic master tree: lists of events and bodies by their longest common subsequence,
 //! whatever loops they lie in; what a rank does not execute has count 0 there. Parameters lie beside the tree and are
 //! merged per (symbol, slot): ranks with equal streams form a class, peers, tags, counts and colours in the symbolic form
-//! that leaves the fewest and shortest streams. Nothing is dropped: reading a rank back from the merged trace gives its calls.
+//! that leaves the fewest and shortest streams (counts also as products of block sizes). Nothing is dropped: reading a rank back from the merged trace gives its calls.
 //!
 //! Source: Wu, Mueller 2013, section 3.4 (loop-agnostic inter-node merge) and 3.1 (elastic data elements), in the
 //! representation that a count-stream tree allows: an absent event is a count of zero, so ranklists are the classes of
@@ -17,10 +17,12 @@ mod infer;
 pub mod master;
 mod merge;
 mod params;
+mod products;
 mod run;
 mod slots;
 mod tables;
 mod time;
+mod turns;
 pub mod user;
 
 pub use merge::{Error, Merger, merge};

@@ -42,7 +42,8 @@ impl Params {
         users: &[Param],
     ) {
         let table = CallTable::builtin();
-        let mut runs = Executions { section, thread, of: None };
+        let uniform = thread.counts.iter().all(|c| c.streams.len() == 1);
+        let mut runs = Executions { section, thread, uniform, of: None };
         for (s, streams) in thread.params.iter().enumerate() {
             let (Some(symbol), Some(&to)) = (section.symbols.get(s), renaming.symbols.get(s)) else {
                 continue;
@@ -120,6 +121,8 @@ impl Params {
 struct Executions<'a> {
     section: &'a Section,
     thread: &'a Thread,
+    /// Whether all ranks have the same counts.
+    uniform: bool,
     /// The rank asked about last, and its executions by symbol.
     of: Option<(u32, Vec<u64>)>,
 }
@@ -127,7 +130,7 @@ struct Executions<'a> {
 impl Executions<'_> {
     /// Number of values that a rank reads of a symbol's slot with these lengths.
     fn values(&mut self, sym: usize, lens: Option<&Elastic>, rank: u32) -> u64 {
-        if self.of.as_ref().is_none_or(|(r, _)| *r != rank) {
+        if self.of.as_ref().is_none_or(|(r, _)| *r != rank && !self.uniform) {
             self.of = Some((rank, self.executions(rank)));
         }
         let n = self.of.as_ref().and_then(|(_, v)| v.get(sym)).copied().unwrap_or(0);

@@ -13,9 +13,12 @@ use st_trace::section::{Elastic, SlotStreams};
 use crate::callers::{Callers, Lengths, code, decode};
 use crate::classes::{Classes, Partitions};
 use crate::infer::{HEAD, SAMPLE, Sampled, best, symbolic};
+use crate::products;
 
 /// Classes at which the form is reviewed first; then at four times as many as were left.
 const REVIEW: usize = 12;
+/// Classes from which on a product is looked for, and bytes of its text for each of which it must save a word.
+const PRODUCT: (usize, usize) = (5, 8);
 
 /// Streams of one slot.
 #[derive(Debug)]
@@ -48,7 +51,8 @@ impl SlotClasses {
 
     /// Whether lengths of streams are needed.
     pub(crate) fn asks_lengths(&self, e: &Elastic) -> bool {
-        !self.plain && (self.user.is_some() || e.streams.iter().any(|s| s.constant().is_none()))
+        let counts = e.form.counts() || self.user.is_some() || self.meaning == Meaning::Count;
+        !self.plain && (counts || e.streams.iter().any(|s| s.constant().is_none()))
     }
 
     /// Adds streams of classes of ranks. `len` is how many values a rank reads.
@@ -134,48 +138,91 @@ impl SlotClasses {
         if self.plain || self.classes.len() < 2 {
             return;
         }
-        let sample = self.sample(callers);
-        // Neighbours can be looked up where ranks in the communicator are ranks in the world.
-        let worldly = sample.iter().all(|(rank, s)| i64::from(*rank) == s.own.me);
-        let at = |me: i64| {
-            let rank = u32::try_from(me).ok().filter(|_| worldly)?;
-            let (stream, _) = self.classes.list().iter().find(|(_, ranks)| ranks.contains(rank))?;
-            Some(self.head(stream, rank, callers).head)
-        };
-        let sampled: Vec<Sampled> = sample.into_iter().map(|(_, s)| s).collect();
+        let sample = self.sample(callers, HEAD);
+        let worldly = worldly(&sample);
+        let at = |me: i64| self.first_values(me, worldly, HEAD, callers);
+        let sampled: Vec<Sampled> = sample.iter().map(|(_, s)| s.clone()).collect();
         let form = best(&sampled, self.meaning, [Some(self.form), self.user], &at);
-        if form == self.form {
+        if form != self.form {
+            // Values as such are worth many classes where forms explain nothing; a form must leave fewer or shorter ones.
+            let most = if form == Form::Absolute { usize::MAX } else { 2 * self.classes.len() };
+            if let Some(classes) = self.converted(form, callers, most)
+                && (classes.cost() < self.classes.cost() || form == Form::Absolute)
+            {
+                (self.form, self.classes) = (form, classes);
+            }
+        }
+        if self.meaning == Meaning::Count && self.classes.len() >= PRODUCT.0 {
+            self.review_products(callers);
+        }
+    }
+
+    /// Takes a product of factors, once all ranks are there that it is to explain.
+    fn review_products(&mut self, callers: &Callers) {
+        let Some(size) = self.sample(callers, 1).first().map(|(_, s)| s.own.size) else { return };
+        let ranks: u64 = self.classes.list().iter().map(|(_, ranks)| ranks.len()).sum();
+        if i64::try_from(ranks) != Ok(size) {
             return;
         }
-        // Values as such are worth many classes where forms explain nothing; a form must leave fewer or shorter ones.
-        let most = if form == Form::Absolute { usize::MAX } else { 2 * self.classes.len() };
-        let Some(classes) = self.converted(form, callers, most) else { return };
-        if classes.cost() < self.classes.cost() || form == Form::Absolute {
+        let head = products::head(size);
+        let sample = self.sample(callers, head);
+        if !worldly(&sample) {
+            return;
+        }
+        let mut class_of = vec![usize::MAX; usize::try_from(size).unwrap_or(0)];
+        for (class, (_, ranks)) in self.classes.list().iter().enumerate() {
+            for rank in ranks.iter() {
+                if let Some(of) = class_of.get_mut(rank as usize) {
+                    *of = class;
+                }
+            }
+        }
+        let at = |me: i64| {
+            let class = class_of.get(usize::try_from(me).ok()?)?;
+            let (stream, _) = self.classes.list().get(*class)?;
+            Some(self.head(stream, u32::try_from(me).ok()?, head, callers).head)
+        };
+        let sampled: Vec<Sampled> = sample.iter().map(|(_, s)| s.clone()).collect();
+        let all = || {
+            let all = self.classes.list().iter().flat_map(|(s, ranks)| ranks.iter().map(move |r| (s, r)));
+            all.map(|(s, rank)| self.head(s, rank, products::PLACES, callers)).collect()
+        };
+        let Some(form) = products::product(&sampled, &at, &all) else { return };
+        if let Some(classes) = self.converted(form, callers, self.classes.len())
+            && classes.cost() + form.to_string().len() / PRODUCT.1 < self.classes.cost()
+        {
             (self.form, self.classes) = (form, classes);
         }
     }
 
+    /// The first values of the rank of a number in the communicator, if that is its number in the world.
+    fn first_values(&self, me: i64, worldly: bool, most: usize, callers: &Callers) -> Option<Vec<i64>> {
+        let rank = u32::try_from(me).ok().filter(|_| worldly)?;
+        let (stream, _) = self.classes.list().iter().find(|(_, ranks)| ranks.contains(rank))?;
+        Some(self.head(stream, rank, most, callers).head)
+    }
+
     /// Ranks from all classes, as evenly as may be.
-    fn sample(&self, callers: &Callers) -> Vec<(u32, Sampled)> {
+    fn sample(&self, callers: &Callers, most: usize) -> Vec<(u32, Sampled)> {
         let list = self.classes.list();
         let mut out = Vec::new();
         for (stream, ranks) in list.iter().step_by(list.len().div_ceil(SAMPLE).max(1)) {
             let n = u64::try_from(SAMPLE / list.len()).unwrap_or(1).clamp(1, ranks.len());
             for i in 0..n {
                 let Some(rank) = ranks.nth(ranks.len() * i / n) else { continue };
-                out.push((rank, self.head(stream, rank, callers)));
+                out.push((rank, self.head(stream, rank, most, callers)));
             }
         }
         out.sort_by_key(|(rank, _)| *rank);
         out
     }
 
-    fn head(&self, stream: &Sealed, rank: u32, callers: &Callers) -> Sampled {
+    fn head(&self, stream: &Sealed, rank: u32, most: usize, callers: &Callers) -> Sampled {
         let own = callers.of(rank);
         let steady = stream.constant().is_some() && self.user.is_none();
-        let n = if steady { 1 } else { HEAD };
+        let n = if steady && most == HEAD { 1 } else { most };
         let mut cursor = stream.cursor();
-        let len = usize::try_from(self.lengths.of(rank)).unwrap_or(HEAD).clamp(1, HEAD);
+        let len = usize::try_from(self.lengths.of(rank)).unwrap_or(most).clamp(1, most);
         let n = if self.lengths.of(rank) == 0 { n } else { n.min(len) };
         let mut at = 0..;
         let mut next = || self.form.value_at(cursor.next(), own, at.next().unwrap_or(0));
@@ -186,4 +233,9 @@ impl SlotClasses {
         let lens = self.lens.map(|l| partitions.elastic(l, Form::Absolute));
         SlotStreams { lens, values: partitions.elastic(self.classes, self.form) }
     }
+}
+
+/// Whether ranks in the communicator are ranks in the world.
+fn worldly(sample: &[(u32, Sampled)]) -> bool {
+    sample.iter().all(|(rank, s)| i64::from(*rank) == s.own.me)
 }

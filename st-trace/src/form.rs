@@ -103,7 +103,7 @@ pub enum Form {
     },
     /// The exclusive or of the value and the own rank: partners in a hypercube.
     Xor,
-    /// Less the value of an expression, which a user gave; less 0 where that has none.
+    /// Less the value of an expression, which a user gave or which was found; less 0 where that has none.
     User(Expr),
 }
 
@@ -211,12 +211,12 @@ fn destination(grid: Grid, wrap: [bool; 3], code: i64, own: Own) -> i64 {
 }
 
 impl fmt::Display for Form {
-    /// `absolute`, `relative`, `xor`, `affine:4x8:1,0,1`, `shift:1x8:wrap,-,wrap`, `user:"(me%4)*4+me/4"`.
+    /// `absolute`, `relative`, `xor`, `affine:4x8:1,0,1`, `shift:1x8:wrap,-,wrap`, `expr:"(me%4)*4+me/4"`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Absolute => f.write_str("absolute"),
             Self::Xor => f.write_str("xor"),
-            Self::User(e) => write!(f, "user:\"{e}\""),
+            Self::User(e) => write!(f, "expr:\"{e}\""),
             form if *form == Self::RELATIVE => f.write_str("relative"),
             Self::Affine { grid, factors: [a, b, c] } => {
                 write!(f, "affine:{}x{}:{a},{b},{c}", grid.middle, grid.inner)
@@ -237,7 +237,7 @@ pub struct NoForm;
 impl FromStr for Form {
     type Err = NoForm;
     fn from_str(text: &str) -> Result<Self, NoForm> {
-        if let Some(e) = text.strip_prefix("user:\"").and_then(|e| e.strip_suffix('"')) {
+        if let Some(e) = text.strip_prefix("expr:\"").and_then(|e| e.strip_suffix('"')) {
             return Expr::parse(e, &HashMap::new()).map(Self::User).or(Err(NoForm));
         }
         let mut words = text.split(':');

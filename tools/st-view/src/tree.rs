@@ -136,9 +136,14 @@ fn values(section: &Section, e: &Elastic, show: &dyn Fn(i64) -> String) -> Strin
 }
 
 fn short(stream: &str) -> String {
-    match stream.char_indices().nth(WIDTH) {
-        Some((end, _)) => format!("{}…]", &stream[..end]),
-        None => stream.to_owned(),
+    let end = if stream.chars().nth(WIDTH).is_some() { "]" } else { "" };
+    shortened(stream) + end
+}
+
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(WIDTH) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
     }
 }
 
@@ -150,6 +155,8 @@ fn value(section: &Section, row: &Row, slot: &Slot, form: Form, word: i64) -> St
             f if f == Form::RELATIVE => format!("me{word:+}"),
             f if f == Form::MODULO => format!("me{word:+}%size"),
             f if f == Form::MIRRORED => format!("{word}-me"),
+            Form::User(e) if word == 0 => shortened(&e.to_string()),
+            Form::User(e) => format!("({}){word:+}", shortened(&e.to_string())),
             f => format!("{f}{word:+}"),
         };
     }
