@@ -308,6 +308,24 @@ fn traces_are_sound_and_the_same_every_time() {
 }
 
 #[test]
+fn clocks_of_other_nodes_are_compared_with_the_first() {
+    let options = options(Kernel::Stencil2d);
+    let sections = sections(Kernel::Stencil2d, 20, &options);
+    let starts = sections.iter().map(|s| {
+        let column = &s.threads[0].columns[0].1;
+        let (_, exit) = column.times().next().unwrap();
+        (column.clock.points.first().map(|p| p.offset), exit)
+    });
+    let starts: Vec<_> = starts.collect();
+    // MPI_Init takes 20 to 23 ms on all ranks; clocks are up to a millisecond apart.
+    for (rank, (offset, exit)) in starts.iter().enumerate() {
+        assert_eq!(offset.is_some(), rank >= 8, "eight ranks share the first node's clock");
+        assert!((20_000_000..23_000_000).contains(&(exit + offset.unwrap_or(0))), "{rank}: {exit}");
+    }
+    assert!(starts[8].1.abs_diff(starts[16].1) > 1000);
+}
+
+#[test]
 fn another_seed_is_another_ocean() {
     let calls = |seed| all_calls(&Options { seed, steps: Some(5), ..Options::default() });
     assert_ne!(calls(1), calls(2));

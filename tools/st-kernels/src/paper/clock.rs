@@ -3,6 +3,11 @@
 //! A message costs a latency and its bytes over a bandwidth, both better within a node; a collective operation costs
 //! the same once per level of a binary tree. A call's own cost varies a little, by a number that follows from seed,
 //! rank and position. Waiting for others is modelled only where a kernel says so.
+//!
+//! What is recorded are times of the node's clock, which is ahead of the first node's or behind it and gains or loses a
+//! little; a comparison with rank 0 tells by how much, not exactly (Becker et al. 2008, section 1: about 1 ms).
+
+use st_trace::columns::{Comparison, Offset};
 
 use crate::chance::mix;
 
@@ -29,6 +34,55 @@ pub(super) enum Cost {
     Message { peer: i64, bytes: i64 },
     /// Take part in an operation of so many ranks, each with so many bytes.
     Collective { ranks: i64, bytes: i64 },
+}
+
+/// The clocks of nodes are at most so many ns ahead of the first one's or behind it when the program starts, and gain or lose
+/// at most so many in a second.
+const APART: i64 = 1_000_000;
+const DRIFT: i64 = 5_000;
+/// A comparison is wrong by at most so many ns.
+const WRONG: i64 = 200;
+
+/// The clock of a node.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NodeClock {
+    key: u64,
+    ahead: i64,
+    /// ns per second.
+    drift: i64,
+}
+
+impl NodeClock {
+    pub(super) fn new(seed: u64, rank: i64) -> Self {
+        let key = mix(mix(seed ^ 0x6e6f_6465) ^ (rank / NODE).cast_unsigned());
+        if rank < NODE {
+            return Self { key, ahead: 0, drift: 0 };
+        }
+        Self { key, ahead: within(key, APART), drift: within(mix(key), DRIFT) }
+    }
+
+    /// What it shows when so many ns have passed.
+    pub(super) fn shows(self, now: i64) -> i64 {
+        let gained = i128::from(now) * i128::from(self.drift) / 1_000_000_000;
+        now.saturating_add(self.ahead).saturating_add(i64::try_from(gained).unwrap_or(0))
+    }
+
+    /// What comparing it with rank 0's clock tells at some moments; nothing on rank 0's node, where it is the same clock.
+    pub(super) fn compared(self, moments: &[i64]) -> Comparison {
+        if self.ahead == 0 && self.drift == 0 {
+            return Comparison::default();
+        }
+        let point = |(n, now): (u64, &i64)| {
+            let local = self.shows(*now);
+            Offset { local, offset: now - local + within(mix(self.key ^ n), WRONG), error: WRONG }
+        };
+        Comparison { points: (1..).zip(moments).map(point).collect(), near: NEAR.0, far: FAR.0 }
+    }
+}
+
+/// A number of at most this size, with either sign.
+fn within(key: u64, most: i64) -> i64 {
+    i64::try_from(key % (2 * most).unsigned_abs()).unwrap_or(0) - most
 }
 
 /// A rank's clock, in ns from its start.
@@ -107,6 +161,22 @@ fn nanoseconds(seconds: f64) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nodes_have_clocks_of_their_own() {
+        for node in 1..50 {
+            let clock = NodeClock::new(7, node * NODE + 3);
+            assert_eq!(clock.shows(99), NodeClock::new(7, node * NODE).shows(99));
+            let moments = [2_000, 5_000_000_000];
+            let found = clock.compared(&moments).points;
+            for (p, now) in found.iter().zip(moments) {
+                assert!((p.local + p.offset - now).abs() <= p.error && p.offset.abs() <= APART + 6 * DRIFT);
+            }
+            assert!(found[0].local < found[1].local);
+        }
+        assert_eq!(NodeClock::new(7, 5).shows(99), 99);
+        assert!(NodeClock::new(7, 5).compared(&[99]).is_empty());
+    }
 
     #[test]
     fn farther_and_longer_costs_more() {

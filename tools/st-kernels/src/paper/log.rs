@@ -15,7 +15,7 @@ use st_trace::record::{Options as RecordOptions, RankRecorder, well_formed};
 use st_trace::section::Section;
 use st_trace::values::NONE;
 
-use super::clock::{Clock, Cost, NODE};
+use super::clock::{Clock, Cost, NODE, NodeClock};
 use crate::{ANY_SOURCE, ANY_TAG, Arrival, Kind, Op, Receive};
 
 /// Index of the world in the table of communicators.
@@ -60,6 +60,9 @@ impl Message {
 pub(super) struct Log {
     pub(super) rank: i64,
     recorder: RankRecorder,
+    node: NodeClock,
+    /// When the clock was compared with rank 0's.
+    compared: Vec<i64>,
     threads: Vec<ThreadLog>,
     /// The thread whose calls are logged.
     running: usize,
@@ -132,6 +135,8 @@ impl Log {
         let mut log = Self {
             rank: rank.into(),
             recorder,
+            node: NodeClock::new(seed, rank.into()),
+            compared: Vec::new(),
             threads: Vec::new(),
             running: 0,
             places: Rc::clone(places),
@@ -145,7 +150,7 @@ impl Log {
     }
 
     fn open(&mut self, clock: Clock, nested: Vec<u32>) {
-        let number = self.recorder.open_thread(clock.now());
+        let number = self.recorder.open_thread(self.node.shows(clock.now()));
         let (column, pending) = (Column::default(), Vec::new());
         self.threads.push(ThreadLog { clock, number, column, pending, nested });
     }
@@ -193,6 +198,11 @@ impl Log {
         let symbol = self.recorder.symbol(call, site, 0);
         let here = &mut self.threads[self.running];
         let (enter, exit) = here.clock.call(cost);
+        if cost == Cost::Launch {
+            // At the end of MPI_Init, and before MPI_Finalize.
+            self.compared.push(if self.compared.is_empty() { exit } else { enter });
+        }
+        let (enter, exit) = (self.node.shows(enter), self.node.shows(exit));
         let chunk: Option<Chunk> = self.recorder.record(here.number, symbol, words, enter, exit);
         here.column.chunks.extend(chunk);
     }
@@ -341,6 +351,9 @@ impl Log {
         }
         let rank = u32::try_from(self.rank).unwrap_or(u32::MAX);
         let mut section = self.recorder.finish(&format!("node{}", self.rank / NODE));
+        if let Some(first) = self.threads.first_mut() {
+            first.column.clock = self.node.compared(&self.compared);
+        }
         for t in self.threads {
             if let Some(thread) = section.threads.get_mut(t.number) {
                 thread.columns.push((rank, t.column));
