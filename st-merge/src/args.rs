@@ -34,6 +34,19 @@ pub struct Args {
     /// Keep exact times: the file is then a merged structure and a column per rank
     #[arg(long)]
     pub keep_columns: bool,
+    /// Round the times that are kept to multiples of so many ns
+    ///
+    /// Each is wrong by at most half of that, which the trace says (as st-stat and st-view --check do), and takes less
+    /// space. Sketches stay exact. st-sync refuses such a trace: correct clocks first.
+    #[arg(long, value_name = "NS", requires = "keep_columns", value_parser = clap::value_parser!(u32).range(2..=1_000_000_000))]
+    pub quantise: Option<u32>,
+    /// Leave tags out if no messages are told apart by them
+    ///
+    /// That is so if all messages from one rank to another in one communicator have the same tag, and so have all that a
+    /// rank can receive where it receives from any source by a tag. Otherwise all tags stay, and the reason is said. The
+    /// trace says that tags are left out (as st-stat and st-view --check do); it is replayed without them.
+    #[arg(long)]
+    pub drop_tags: bool,
     /// Threads, 0 for one per processor; the result is the same with any number
     #[arg(short, long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=1024))]
     pub jobs: u16,

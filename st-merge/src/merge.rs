@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
+use st_trace::calls::Lane;
 use st_trace::columns::Column;
 use st_trace::lanes::LaneSum;
 use st_trace::ranklist::RankList;
@@ -13,6 +14,7 @@ use crate::classes::Partitions;
 use crate::master::{Loops, Master};
 use crate::params::Params;
 use crate::tables::{Renaming, United};
+use crate::tags::Tags;
 use crate::time::Times;
 use crate::user::Param;
 
@@ -20,6 +22,12 @@ use crate::user::Param;
 #[derive(Debug, Default)]
 pub struct Merger {
     keep_columns: bool,
+    /// What is known of tags, if they may be left out.
+    tags: Option<Tags>,
+    /// Whether tags have been left out of the sections so far.
+    without_tags: Option<bool>,
+    /// What times are rounded to, ns; 0 is not at all.
+    rounding: u32,
     loops: Loops,
     users: Vec<Param>,
     ranks: RankList,
@@ -45,6 +53,9 @@ pub enum Error {
     /// Two sections hold the same rank.
     #[error("rank {0} is in more than one input; give each rank's stream once")]
     Duplicate(u32),
+    /// Tags have been left out of some sections.
+    #[error("tags are left out of some inputs and not of others; merge all of them as recorded")]
+    Tags,
 }
 
 impl Merger {
@@ -58,6 +69,35 @@ impl Merger {
     #[must_use]
     pub fn with(mut self, params: Vec<Param>) -> Self {
         self.users = params;
+        self
+    }
+
+    /// Finds out whether tags can be left out: see [`Merger::drop_tags`]. Say so before the first section is added.
+    #[must_use]
+    pub fn watching_tags(mut self, watch: bool) -> Self {
+        self.tags = watch.then(Tags::default);
+        self
+    }
+
+    /// Leaves tags out (0 in the place of each) if no two messages from one rank to another in one communicator can be told
+    /// apart by them, and no receives from any source are told apart; and voids their lane.
+    ///
+    /// # Errors
+    ///
+    /// Why they are needed, in words: the trace keeps them.
+    pub fn drop_tags(&mut self) -> Result<(), String> {
+        let emptied = self.tags.take().unwrap_or_default().finish()?;
+        for (thread, streams) in self.threads.iter_mut().zip(emptied) {
+            thread.params.replace(streams);
+            thread.lanes.voided |= 1 << Lane::Tag as u8;
+        }
+        Ok(())
+    }
+
+    /// Rounds times that are kept to multiples of so many ns ([`Column::rounded`]).
+    #[must_use]
+    pub fn rounding(mut self, ns: u32) -> Self {
+        self.rounding = ns;
         self
     }
 
@@ -78,10 +118,14 @@ impl Merger {
     ///
     /// # Errors
     ///
-    /// If it holds a rank that has been added already.
+    /// If it holds a rank that has been added already, or has tags where others have none.
     pub fn add(&mut self, section: Section) -> Result<(), Error> {
         if let Some(twice) = section.ranks.iter().find(|&r| self.ranks.contains(r)) {
             return Err(Error::Duplicate(twice));
+        }
+        let without = section.threads.iter().any(|t| t.lanes.is_voided(Lane::Tag));
+        if *self.without_tags.get_or_insert(without) != without {
+            return Err(Error::Tags);
         }
         self.ranks.extend(&section.ranks);
         for (host, ranks) in &section.hosts {
@@ -91,6 +135,9 @@ impl Merger {
             }
         }
         let renaming = self.united.add(&section);
+        if let Some(tags) = &mut self.tags {
+            tags.add(&section, &renaming);
+        }
         if self.threads.len() < section.threads.len() {
             let master = || Master::new(self.loops);
             let new = || ThreadMerger { master: master(), ..ThreadMerger::default() };
@@ -107,7 +154,8 @@ impl Merger {
         }));
         if self.keep_columns {
             for (into, thread) in self.threads.iter_mut().zip(section.threads) {
-                into.columns.extend(thread.columns);
+                let columns = thread.columns.into_iter();
+                into.columns.extend(columns.map(|(rank, column)| (rank, column.rounded(self.rounding))));
             }
         }
         Ok(())

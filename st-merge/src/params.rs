@@ -14,6 +14,7 @@ use crate::callers::Callers;
 use crate::classes::Partitions;
 use crate::slots::SlotClasses;
 use crate::tables::Renaming;
+use crate::tags::Emptied;
 use crate::user::{self, Param};
 
 /// Values that are added up to learn how many another stream has.
@@ -84,6 +85,16 @@ impl Params {
                     }
                     _ => slot_into.add(&streams.values, classes, &into.callers, &mut len),
                 }
+            }
+        }
+    }
+
+    /// Takes other streams for slots.
+    pub(crate) fn replace(&mut self, streams: Emptied) {
+        for ((sym, slot), classes) in streams {
+            let symbol = self.symbols.get_mut(sym as usize);
+            if let Some(into) = symbol.and_then(|s| s.slots.get_mut(slot)) {
+                into.replace(classes);
             }
         }
     }

@@ -23,10 +23,17 @@ const AHEAD: usize = 16;
 pub fn run(args: &Args) -> Result<Status> {
     let params = args.params().map_err(|e| UsageError(format!("{:#}", anyhow!(e))))?;
     let mut out = Output::stream(&args.output.output)?;
-    let mut merger = Merger::new(args.keep_columns).loops(args.loops).with(params);
-    let mut dropped = false;
+    let unit = args.quantise.unwrap_or(0);
+    let mut merger = Merger::new(args.keep_columns)
+        .watching_tags(args.drop_tags)
+        .rounding(unit)
+        .loops(args.loops)
+        .with(params);
+    let (mut dropped, mut rounded) = (false, None);
     let mut add = |section: Section| -> Result<(), Error> {
-        dropped |= section.threads.iter().any(|t| !t.columns.is_empty());
+        let columns = || section.threads.iter().flat_map(|t| &t.columns);
+        dropped |= columns().next().is_some();
+        rounded = rounded.max(columns().map(|(_, c)| c.unit()).filter(|u| ![1, unit].contains(u)).max());
         merger.add(section)
     };
     let mut whole = if args.threads() > 1 { read_ahead(args, &mut add)? } else { read(args, &mut add)? };
@@ -35,6 +42,15 @@ pub fn run(args: &Args) -> Result<Status> {
     }
     if dropped && !args.keep_columns {
         args.talk.detail("st-merge", "exact times are folded into sketches (--keep-columns keeps them)");
+    }
+    if args.drop_tags
+        && let Err(why) = merger.drop_tags()
+    {
+        args.talk.warn("st-merge", format_args!("--drop-tags: tags are needed: {why}"));
+    }
+    if let Some(before) = rounded.filter(|_| args.quantise.is_some()) {
+        args.talk
+            .warn("st-merge", format_args!("times that are rounded to {before} ns already stay as they are"));
     }
     for p in merger.params().iter().filter(|p| !p.met()) {
         args.talk.warn("st-merge", format_args!("--param {p}: there are no such calls"));

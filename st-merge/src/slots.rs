@@ -101,6 +101,11 @@ impl SlotClasses {
         }
     }
 
+    /// Takes other streams, of values as such.
+    pub(crate) fn replace(&mut self, classes: Classes) {
+        (self.form, self.classes, self.plain) = (Form::Absolute, classes, true);
+    }
+
     /// Goes back to values as recorded, for good.
     fn give_up(&mut self, callers: &Callers) {
         self.plain = true;

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use st_trace::calls::Lane;
 use st_trace::header::Header;
 use st_trace::section::Section;
 use st_trace::sketch::{Shape, representative};
@@ -72,6 +73,10 @@ pub(crate) fn facts(
         fact("file", Cell::text(format!("{}, {:.3} bytes per call", bytes(size), per(size))));
     }
     fact("times", Cell::text(time_payload(sections)));
+    let lost = lost(sections);
+    if !lost.is_empty() {
+        fact("left out", Cell::text(lost.join(", ")));
+    }
     Table { columns: vec![("fact", true), ("value", true)], rows }
 }
 
@@ -177,6 +182,21 @@ fn failed_calls(sections: &[(Section, Profile)]) -> u64 {
     sections.iter().map(of).sum()
 }
 
+/// What lossy options have changed, by their lanes.
+fn lost(sections: &[(Section, Profile)]) -> Vec<&'static str> {
+    let names = [
+        (Lane::Call, "calls"),
+        (Lane::Site, "differences between call sites"),
+        (Lane::Endpoint, "endpoints"),
+        (Lane::Count, "counts"),
+        (Lane::Tag, "tags"),
+        (Lane::Rest, "other parameters"),
+    ];
+    let voided =
+        |lane: &Lane| sections.iter().flat_map(|(s, _)| &s.threads).any(|t| t.lanes.is_voided(*lane));
+    names.into_iter().filter(|(lane, _)| voided(lane)).map(|(_, name)| name).collect()
+}
+
 /// Functions recorded by name only, with their counts.
 fn opaque_calls(sections: &[(Section, Profile)]) -> Vec<String> {
     let table = st_trace::calls::CallTable::builtin();
@@ -204,12 +224,16 @@ fn time_payload(sections: &[(Section, Profile)]) -> String {
     let kept = names.into_iter().filter(|(shape, _)| paths().any(|s| s.shape() == *shape));
     let kept: Vec<&str> = kept.map(|(_, name)| name).collect();
     // Without exact times a column still holds comparisons of clocks.
-    let exact = threads().flat_map(|t| &t.columns).any(|(_, column)| column.events() > 0);
-    match (exact, kept.is_empty()) {
-        (true, false) => format!("exact times of every call, and {}", kept.join(", ")),
-        (true, true) => "exact times of every call".into(),
-        (false, false) => format!("{}, no exact times", kept.join(", ")),
-        (false, true) => "none".into(),
+    let columns = threads().flat_map(|t| &t.columns).filter(|(_, column)| column.events() > 0);
+    let times = columns.map(|(_, column)| column.unit()).max().map(|unit| match unit {
+        1 => "exact times of every call".into(),
+        _ => format!("times of every call, rounded to {unit} ns"),
+    });
+    match (times, kept.is_empty()) {
+        (Some(times), false) => format!("{times}, and {}", kept.join(", ")),
+        (Some(times), true) => times,
+        (None, false) => format!("{}, no exact times", kept.join(", ")),
+        (None, true) => "none".into(),
     }
 }
 

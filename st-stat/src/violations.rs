@@ -12,12 +12,14 @@ use crate::table::{Cell, Table};
 pub(crate) fn find(args: &ViolationsArgs) -> Result<(Survey, Vec<String>)> {
     let mut matcher = Matcher::new(Barriers::default());
     let mut times: Vec<Vec<i64>> = Vec::new();
+    let mut unit = 1;
     each_section(&args.inputs, &args.input, |_, section| {
         matcher.add(&section)?;
         // In the order of the matcher's streams.
         for rank in section.ranks.iter() {
             for thread in section.threads.iter().filter(|t| t.ranks.contains(rank)) {
                 let column = thread.columns.iter().find(|(r, _)| *r == rank).map(|(_, c)| c);
+                unit = unit.max(column.map_or(1, Column::unit));
                 times.push(column.into_iter().flat_map(Column::times).flat_map(|(a, b)| [a, b]).collect());
             }
         }
@@ -25,6 +27,9 @@ pub(crate) fn find(args: &ViolationsArgs) -> Result<(Survey, Vec<String>)> {
     })?;
     if times.iter().all(Vec::is_empty) {
         bail!("the trace holds no exact times: record with --time columns");
+    }
+    if unit > 1 {
+        bail!("times are rounded to {unit} ns: that makes violations, and hides some");
     }
     let graph = matcher.finish();
     let latency = Latency { near: args.lmin_intra, far: args.lmin_inter };

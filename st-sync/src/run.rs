@@ -18,7 +18,7 @@ const NAME: &str = "st-sync";
 ///
 /// # Errors
 ///
-/// If an input cannot be read or holds no exact times, or the output cannot be written.
+/// If an input cannot be read, holds no exact times or rounded ones, or the output cannot be written.
 pub fn run(args: &Args) -> Result<Status> {
     let to = &args.output.output;
     // A terminal is refused before the work.
@@ -35,6 +35,10 @@ pub fn run(args: &Args) -> Result<Status> {
     let graph = traces.graph(barriers(&args.barriers))?;
     if graph.streams.iter().all(|s| s.points == 0) {
         bail!("the trace holds no exact times: record with --time columns");
+    }
+    let units = traces.files.iter().flat_map(|f| &f.sections).flat_map(|s| &s.threads);
+    if let Some(unit) = units.flat_map(|t| &t.columns).map(|(_, c)| c.unit()).max().filter(|unit| *unit > 1) {
+        bail!("times are rounded to {unit} ns: correct clocks before st-merge --quantise");
     }
     let report = correct(args, &mut traces, &graph);
     talk(args, &report);

@@ -2,7 +2,8 @@
 //!
 //! Times are ns on the rank's clock. A column is two integer columns: the *gap* from the previous event's exit to the
 //! enter, and the *duration* from enter to exit; both signed, since clocks may be corrected. They leave the recorder
-//! in chunks, so that they stream to disk while the program runs.
+//! in chunks, so that they stream to disk while the program runs. Where they may be a little wrong, they can be rounded:
+//! gaps and durations then count units ([`Column::rounded`]).
 
 use crate::varint;
 
@@ -18,10 +19,44 @@ pub struct Chunk {
     pub base: i64,
     /// Number of events.
     pub events: u32,
+    /// What gaps and durations count, ns: 1, or what times were rounded to multiples of; they are wrong by at most half of it.
+    pub unit: u32,
     /// Gaps, zigzag varints.
     pub gaps: Vec<u8>,
     /// Durations, zigzag varints.
     pub durations: Vec<u8>,
+}
+
+impl Chunk {
+    /// (enter, exit) of the events in order; ends early at malformed bytes.
+    pub fn times(&self) -> impl Iterator<Item = (i64, i64)> + '_ {
+        let (mut gaps, mut durations) = (&self.gaps[..], &self.durations[..]);
+        let (mut last, unit) = (self.base, i64::from(self.unit));
+        (0..self.events).map_while(move |_| {
+            let enter = last.wrapping_add(varint::get_i64(&mut gaps).ok()?.wrapping_mul(unit));
+            let exit = enter.wrapping_add(varint::get_i64(&mut durations).ok()?.wrapping_mul(unit));
+            last = exit;
+            Some((enter, exit))
+        })
+    }
+    fn rounded(self, unit: u32) -> Self {
+        if self.unit != 1 || unit < 2 {
+            return self;
+        }
+        let wide = i64::from(unit);
+        // Halves go up. Nothing is lost at the ends of the range but the half unit that is not there.
+        let units = |t: i64| t.saturating_add(wide / 2).div_euclid(wide);
+        let mut last = units(self.base);
+        let base = last.wrapping_mul(wide);
+        let (mut gaps, mut durations) = (Vec::new(), Vec::new());
+        for (enter, exit) in self.times() {
+            let (enter, exit) = (units(enter), units(exit));
+            varint::put_i64(&mut gaps, enter.wrapping_sub(last));
+            varint::put_i64(&mut durations, exit.wrapping_sub(enter));
+            last = exit;
+        }
+        Self { base, unit, gaps, durations, ..self }
+    }
 }
 
 /// One comparison of a rank's clock with that of rank 0.
@@ -71,16 +106,18 @@ impl Column {
     }
     /// (enter, exit) of the events in order; ends early at malformed bytes.
     pub fn times(&self) -> impl Iterator<Item = (i64, i64)> + '_ {
-        self.chunks.iter().flat_map(|c| {
-            let (mut gaps, mut durations) = (&c.gaps[..], &c.durations[..]);
-            let mut last = c.base;
-            (0..c.events).map_while(move |_| {
-                let enter = last.wrapping_add(varint::get_i64(&mut gaps).ok()?);
-                let exit = enter.wrapping_add(varint::get_i64(&mut durations).ok()?);
-                last = exit;
-                Some((enter, exit))
-            })
-        })
+        self.chunks.iter().flat_map(Chunk::times)
+    }
+    /// The times rounded to multiples of so many ns: each is wrong by at most half of it, and none comes before one that it
+    /// did not come before. Times that are rounded already stay as they are.
+    #[must_use]
+    pub fn rounded(self, unit: u32) -> Self {
+        Self { chunks: self.chunks.into_iter().map(|c| c.rounded(unit)).collect(), ..self }
+    }
+    /// What times are rounded to, ns: the most of all chunks; 1 if all are exact.
+    #[must_use]
+    pub fn unit(&self) -> u32 {
+        self.chunks.iter().map(|c| c.unit).max().unwrap_or(1)
     }
 }
 
@@ -124,7 +161,7 @@ impl ColumnWriter {
 }
 
 fn chunk(first: u64, base: i64) -> Chunk {
-    Chunk { first, base, events: 0, gaps: Vec::new(), durations: Vec::new() }
+    Chunk { first, base, events: 0, unit: 1, gaps: Vec::new(), durations: Vec::new() }
 }
 
 #[cfg(test)]
@@ -142,6 +179,29 @@ mod tests {
             }
             c.chunks.extend(w.flush());
             prop_assert_eq!(c.times().collect::<Vec<_>>(), v);
+        }
+
+        #[test]
+        fn rounded_times_are_wrong_by_half_a_unit(
+            v in proptest::collection::vec((-1_i64 << 60..1 << 60, 0..5_000_i64), 0..50),
+            unit in prop_oneof![1..9_u32, any::<u32>()],
+        ) {
+            let mut w = ColumnWriter::new(-7);
+            v.iter().for_each(|&(enter, took)| drop(w.push(enter, enter + took)));
+            let exact = Column { chunks: w.flush().into_iter().collect(), ..Column::default() };
+            let rounded = exact.clone().rounded(unit);
+            prop_assert_eq!(rounded.times().count(), v.len());
+            for (a, b) in exact.times().zip(rounded.times()) {
+                for (a, b) in [(a.0, b.0), (a.1, b.1)] {
+                    prop_assert!(2 * a.abs_diff(b) <= unit.into(), "{a} {b} {unit}");
+                    prop_assert!(unit < 2 || b % i64::from(unit) == 0);
+                }
+                prop_assert!(b.0 <= b.1);
+            }
+            if unit > 1 && !v.is_empty() {
+                prop_assert_eq!((exact.unit(), rounded.unit()), (1, unit));
+                prop_assert_eq!(rounded.clone().rounded(3), rounded);
+            }
         }
     }
 }

@@ -16,6 +16,7 @@ pub(crate) fn encode(owner: Owner, chunk: &Chunk) -> Vec<u8> {
     put_u64(&mut out, chunk.first);
     put_i64(&mut out, chunk.base);
     put_u64(&mut out, chunk.events.into());
+    put_u64(&mut out, chunk.unit.into());
     put_bytes(&mut out, &chunk.gaps);
     out.extend_from_slice(&chunk.durations);
     out
@@ -32,11 +33,15 @@ pub(crate) fn decode(mut src: &[u8]) -> Result<(Owner, Chunk), DecodeError> {
     let first = get_u64(src).field("first event")?;
     let base = get_i64(src).field("base")?;
     let events = get_u32(src).field("events")?;
+    let unit = get_u32(src).field("unit")?;
+    if unit == 0 {
+        return Err(DecodeError::Integer).field("unit");
+    }
     let gaps = get_bytes(src).field("gaps")?.to_vec();
     let durations = src.to_vec();
     check(&gaps, events).field("gaps")?;
     check(&durations, events).field("durations")?;
-    Ok((owner, Chunk { first, base, events, gaps, durations }))
+    Ok((owner, Chunk { first, base, events, unit, gaps, durations }))
 }
 
 /// The bytes are exactly that many integers.

@@ -297,8 +297,9 @@ impl Parser {
 
     fn chunk(&mut self, w: &mut Words<'_>) -> Parsed<()> {
         let (first, base) = (number(w, "the first event")?, number(w, "a time")?);
-        let chunk =
-            Chunk { first, base, events: number(w, "a number of events")?, gaps: vec![], durations: vec![] };
+        let events = number(w, "a number of events")?;
+        let unit = w.next().map_or(Ok(1), str::parse).ok().filter(|&unit| unit > 0).ok_or("a unit in ns")?;
+        let chunk = Chunk { first, base, events, unit, gaps: vec![], durations: vec![] };
         self.times = chunk.events;
         let column = self.section()?.threads.last_mut().and_then(|t| t.columns.last_mut());
         column.ok_or("a column first")?.1.chunks.push(chunk);

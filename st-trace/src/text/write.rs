@@ -250,7 +250,8 @@ fn column(rank: u32, c: &Column, to: &mut impl Write) -> io::Result<()> {
         writeln!(to, "   clock {} {}{}", c.clock.near, c.clock.far, points.concat())?;
     }
     for chunk in &c.chunks {
-        writeln!(to, "   chunk {} {} {}", chunk.first, chunk.base, chunk.events)?;
+        let unit = if chunk.unit == 1 { String::new() } else { format!(" {}", chunk.unit) };
+        writeln!(to, "   chunk {} {} {}{unit}", chunk.first, chunk.base, chunk.events)?;
         let (mut gaps, mut durations) = (&chunk.gaps[..], &chunk.durations[..]);
         let mut pairs = Vec::new();
         while let (Ok(gap), Ok(duration)) = (varint::get_i64(&mut gaps), varint::get_i64(&mut durations)) {

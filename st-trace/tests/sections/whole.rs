@@ -13,9 +13,9 @@ fn finish(r: RankRecorder, rank: u32, chunks: Vec<(usize, Chunk)>) -> Section {
     let mut columns = [Column::default(), Column::default()];
     chunks.into_iter().for_each(|(thread, c)| columns[thread].chunks.push(c));
     let mut s = r.finish("node \"1\"");
-    for (t, c) in s.threads.iter_mut().zip(columns) {
+    for ((t, c), unit) in s.threads.iter_mut().zip(columns).zip([1, 100]) {
         if !c.chunks.is_empty() {
-            t.columns.push((rank, c));
+            t.columns.push((rank, c.rounded(unit)));
         }
     }
     s

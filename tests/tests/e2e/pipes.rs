@@ -99,6 +99,63 @@ fn stages_pass_traces_through_pipes() {
 }
 
 #[test]
+fn rounded_times_are_marked() {
+    let rounded = "st-merge --keep-columns --quantise 1000 a.st";
+    let cases: [(String, &str, &[&str]); 7] = [
+        (format!("{rounded} | st-view --check"), "0 0", &["rest ok, times rounded to 1000 ns"]),
+        (
+            format!("{rounded} | st-stat"),
+            "0 0",
+            &["times of every call, rounded to 1000 ns, and sketches (1 %)"],
+        ),
+        (
+            format!("{rounded} | st-view --text | st-view --from-text | st-view --check"),
+            "0 0 0 0",
+            &["to 1000 ns"],
+        ),
+        // What is rounded stays as it is, and does not become exact.
+        (
+            format!("{rounded} | st-merge --keep-columns --quantise 7 - | st-view --check"),
+            "0 0 0",
+            &["to 1000 ns", "already"],
+        ),
+        (format!("{rounded} | st-sync >/dev/null"), "0 1", &["times are rounded to 1000 ns"]),
+        (format!("{rounded} | st-stat violations >/dev/null"), "0 1", &["times are rounded to 1000 ns"]),
+        ("st-merge --quantise 1000 a.st".into(), "2", &["--keep-columns"]),
+    ];
+    let cases: Vec<_> =
+        cases.iter().map(|(line, statuses, words)| (line.as_str(), *statuses, *words)).collect();
+    lines(&cases);
+}
+
+#[test]
+fn tags_are_left_out_where_they_tell_nothing_apart() {
+    let line = "st-kernels stencil1d --steps 40 --paper --ranks 6";
+    let blocks = "st-kernels amr --paper --ranks 6";
+    let cases: [(String, &str, &[&str]); 4] = [
+        (
+            format!("{line} | st-merge --drop-tags | st-view --check"),
+            "0 0 0",
+            &["counts ok, tags voided, rest ok"],
+        ),
+        (format!("{line} | st-merge --drop-tags | st-stat | grep -c '^left out  *tags$'"), "0 0 0 0", &["1"]),
+        (
+            format!("{line} | st-merge --drop-tags | st-view --json | grep -c '\"tag\":[1-9]'"),
+            "0 0 0 1",
+            &["0"],
+        ),
+        (
+            format!("{blocks} | st-merge --drop-tags | st-view --check"),
+            "0 0 0",
+            &["tags are needed", "tags ok"],
+        ),
+    ];
+    let cases: Vec<_> =
+        cases.iter().map(|(line, statuses, words)| (line.as_str(), *statuses, *words)).collect();
+    lines(&cases);
+}
+
+#[test]
 fn a_reader_that_has_seen_enough_is_no_failure() {
     let many = "st-kernels wavefront --paper --ranks 64 --steps 50";
     let cases: Vec<String> =

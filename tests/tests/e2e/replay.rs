@@ -1,6 +1,10 @@
 //! Every recording is checked, merged, checked, replayed; the replay is recorded, and there is no difference.
 
+use std::ffi::OsString;
+use std::path::Path;
+
 use st_tests::jobs::Job;
+use st_tests::process::Run;
 use st_tests::recordings::{self, Subject};
 use st_tests::{Failure, conclude, place};
 use st_tool::Mpi;
@@ -73,6 +77,42 @@ fn programs_under_open_mpi() {
 #[test]
 fn programs_under_mpich() {
     of(Mpi::Mpich, |job| Subject::programs(job).unwrap());
+}
+
+#[test]
+fn traces_without_tags_are_replayed() {
+    let mut failures = Vec::new();
+    let jobs = Job::all();
+    for job in &jobs {
+        if let Err(e) = without_tags(*job) {
+            failures.push(format!("{job}: {e}"));
+        }
+    }
+    conclude(jobs.len(), &failures);
+}
+
+/// Leaves tags out, replays, and leaves those of the replay out, which is no difference.
+fn without_tags(job: Job) -> Result<(), Failure> {
+    let subject = Subject::Kernel(["stencil2d", "--steps", "7", "--open"].map(str::to_owned).to_vec());
+    let recording = recordings::of(job, &subject)?;
+    recording.recorded.clone().ok()?;
+    let trace = &recording.trace;
+    let [without, again, once_more] =
+        ["tagless.st", "tagless-again.st", "tagless-once-more.st"].map(|ext| trace.with_extension(ext));
+    let drop = |from: &Path, to: &Path| -> Result<(), Failure> {
+        let args = ["--drop-tags".as_ref(), from.as_os_str(), "-o".as_ref(), to.as_os_str()];
+        Run::st("st-merge", args)?.go()?.ok()?;
+        let said = Run::st("st-view", ["--check".as_ref(), to.as_os_str()])?.go()?.ok()?;
+        if said.text().contains("tags voided") { Ok(()) } else { Err(format!("tags are there: {said}")) }
+    };
+    drop(trace, &without)?;
+    let replay: [OsString; 4] =
+        [place::program("st-replay")?.into(), "--compute".into(), "none".into(), without.clone().into()];
+    job.go(job.record(&again, replay)?)?.ok()?;
+    drop(&again, &once_more)?;
+    let said =
+        Run::st("st-stat", ["diff".as_ref(), without.as_os_str(), once_more.as_os_str()])?.go()?.ok()?;
+    if said.text().contains("no difference") { Ok(()) } else { Err(format!("a difference: {said}")) }
 }
 
 #[test]

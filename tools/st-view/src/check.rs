@@ -46,5 +46,9 @@ fn line(section: &Section, c: &ThreadCheck) -> String {
         };
         text.push_str(&format!(", {name} {verdict}"));
     }
+    let columns = section.threads.get(c.thread).into_iter().flat_map(|t| &t.columns);
+    if let Some(unit) = columns.map(|(_, column)| column.unit()).max().filter(|unit| *unit > 1) {
+        text.push_str(&format!(", times rounded to {unit} ns"));
+    }
     text
 }
