@@ -124,9 +124,12 @@ fn rest(side: i64, cells: &[(i64, i64)], turns: &[Turn], along: Turn, high: bool
         }
     }
     let distances: Vec<i128> = distances.into_iter().collect();
-    let [0, one, both] = distances[..] else { return None };
-    // Products of b and b + 1, k times: k b^2, k b (b + 1) and k (b + 1)^2.
-    let k = if high { 2 * one - both } else { both - 2 * one };
+    // Products of b and b + 1, k times: k b^2, k b (b + 1) and k (b + 1)^2; the first two are 0 if b is.
+    let (one, k) = match distances[..] {
+        [0, one, both] => (one, if high { 2 * one - both } else { both - 2 * one }),
+        [0, k] => (if high { k } else { 0 }, k),
+        _ => return None,
+    };
     if k < 1 || one % k != 0 {
         return None;
     }
@@ -175,12 +178,12 @@ fn separated(side: i64, cells: &[(i64, i64, Ratio)], a: Turn, b: Turn) -> Option
     let mut table: Vec<_> = table.into_iter().collect();
     table.sort_unstable_by_key(|(place, _)| *place);
     let mut known: [HashMap<i64, Ratio>; 2] = [HashMap::new(), HashMap::new()];
-    known[0].insert(table.first()?.0.0, Ratio::ONE);
+    let some: Vec<_> = table.iter().filter(|(_, v)| *v != Ratio::ZERO).collect();
+    known[0].insert(some.first()?.0.0, Ratio::ONE);
     loop {
         let before = known[0].len() + known[1].len();
-        for ((x, y), v) in &table {
+        for ((x, y), v) in &some {
             match (known[0].get(x).copied(), known[1].get(y).copied()) {
-                (Some(f), Some(g)) if f.times(g)? != *v => return None,
                 (Some(f), None) => drop(known[1].insert(*y, v.over(f)?)),
                 (None, Some(g)) => drop(known[0].insert(*x, v.over(g)?)),
                 _ => {}
@@ -188,6 +191,22 @@ fn separated(side: i64, cells: &[(i64, i64, Ratio)], a: Turn, b: Turn) -> Option
         }
         if known[0].len() + known[1].len() == before {
             break;
+        }
+    }
+    // Where all products are 0, a factor is.
+    let places = [0, 1].map(|d: usize| some.iter().map(|(p, _)| [p.0, p.1][d]).collect::<BTreeSet<i64>>());
+    for ((x, y), _) in &table {
+        for (d, at) in [(0, x), (1, y)] {
+            if !places[d].contains(at) {
+                known[d].insert(*at, Ratio::ZERO);
+            }
+        }
+    }
+    for ((x, y), v) in &table {
+        if let (Some(f), Some(g)) = (known[0].get(x), known[1].get(y))
+            && f.times(*g)? != *v
+        {
+            return None;
         }
     }
     let factors = known.map(|k| {
