@@ -106,6 +106,8 @@ impl Factor {
         let mut under = 1i128;
         for (_, v) in &self.0 {
             under = under / gcd(under, v.1.into()) * i128::from(v.1);
+            // So that what follows cannot overflow.
+            i64::try_from(under).ok()?;
         }
         let scaled = |v: Ratio| i128::from(v.0) * (under / i128::from(v.1));
         let common = self.0.iter().fold(0, |g, (_, v)| gcd(scaled(*v), g)).max(1);
@@ -241,13 +243,16 @@ mod tests {
         29 / parts + i64::from(i < 29 % parts)
     }
 
+    fn found_in(size: i64, value: &dyn Fn(i64, i64) -> i64) -> Option<Form> {
+        let head = |me: i64| (0..40).map(|n| value(me, n)).collect::<Vec<_>>();
+        let sampled = |me| Sampled { own: Own { me, size }, head: head(me) };
+        let sample: Vec<Sampled> = (0..size).step_by(3).map(sampled).collect();
+        product(&sample, &|me| (me < size).then(|| head(me)), &|| (0..size).map(sampled).collect())
+    }
+
     /// The expression found for so many ranks, true for all of them.
     fn found(size: i64, value: impl Fn(i64, i64) -> i64) -> Option<String> {
-        let head = |me: i64| (0..40).map(|n| value(me, n)).collect::<Vec<_>>();
-        let sample: Vec<Sampled> =
-            (0..size).step_by(3).map(|me| Sampled { own: Own { me, size }, head: head(me) }).collect();
-        let all = || (0..size).map(|me| Sampled { own: Own { me, size }, head: head(me) }).collect();
-        let form = product(&sample, &|me| (me < size).then(|| head(me)), &all)?;
+        let form = found_in(size, &value)?;
         for me in 0..size {
             for n in 0..40 {
                 let code = form.code_at(value(me, n), Own { me, size }, n.cast_unsigned());
@@ -299,6 +304,20 @@ mod tests {
                 10 * cells.sum::<i64>()
             };
             assert!(found(q * q, faces).is_some(), "{q}");
+        }
+    }
+
+    #[test]
+    fn anything_can_be_asked() {
+        let huge = [i64::MAX, i64::MAX - 1, i64::MIN, 0, 1, i64::MAX / 2 - 3, -1, (1 << 61) + 7];
+        for size in [4i64, 9, 12, 16, 64] {
+            for k in 1..60 {
+                let value =
+                    |me: i64, n: i64| huge[usize::try_from((me / 2 * k + me % 2 * n + k) % 8).unwrap_or(0)];
+                let _ = found_in(size, &value);
+                let _ = found_in(size, &|me, n| value(me, n).max(1));
+                let _ = found_in(size, &|me, _| value(me / 4, 0).max(1));
+            }
         }
     }
 

@@ -134,7 +134,7 @@ fn rest(side: i64, cells: &[(i64, i64)], turns: &[Turn], along: Turn, high: bool
         return None;
     }
     // Either way the product at the end of a line, where distances are counted from.
-    let at_end = one.checked_mul(one / k)?;
+    let at_end = one.checked_mul(one / k).filter(|v| i64::try_from(*v).is_ok())?;
     let product = |me: i64, v: i64| {
         let d = distance(me, v)?;
         Ratio::new(if high { at_end - d } else { at_end + d }, 1)
