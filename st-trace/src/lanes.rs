@@ -84,10 +84,43 @@ impl Lanes {
         }
     }
     fn enter_many(&mut self, digests: &[u128; LANES], times: u64) {
-        let (power, sum) = geometric(times);
+        let (power, sum) = geometric(B, times);
         for (h, d) in self.hash.iter_mut().zip(digests) {
             *h = h.wrapping_mul(power).wrapping_add(d.wrapping_mul(sum));
         }
+    }
+    /// Enters a call, which has been counted, into the lanes whose bits are set.
+    #[inline]
+    pub(crate) fn enter_some(&mut self, which: u8, digests: &[u128; LANES]) {
+        for lane in lanes_of(which) {
+            self.hash[lane] = self.hash[lane].wrapping_mul(B).wrapping_add(digests[lane]);
+        }
+    }
+    /// Enters rounds of calls, which have been counted, into the lanes whose bits are set: `whole` ones, and the first `at`
+    /// calls of another.
+    pub(crate) fn enter_rounds<'a>(
+        &mut self,
+        which: u8,
+        round: impl Iterator<Item = &'a [u128; LANES]> + Clone,
+        whole: u64,
+        at: usize,
+    ) {
+        if whole > 0 {
+            let (mut once, mut step) = ([0u128; LANES], 1u128);
+            for digests in round.clone() {
+                step = step.wrapping_mul(B);
+                for (h, d) in once.iter_mut().zip(digests) {
+                    *h = h.wrapping_mul(B).wrapping_add(*d);
+                }
+            }
+            let (power, sum) = geometric(step, whole);
+            for (lane, (h, d)) in self.hash.iter_mut().zip(once).enumerate() {
+                if which >> lane & 1 == 1 {
+                    *h = h.wrapping_mul(power).wrapping_add(d.wrapping_mul(sum));
+                }
+            }
+        }
+        round.take(at).for_each(|digests| self.enter_some(which, digests));
     }
     /// The sum's term for this rank and thread.
     #[must_use]
@@ -104,16 +137,27 @@ impl Lanes {
     }
 }
 
-/// `(B^n, 1 + B + … + B^(n-1))`.
-fn geometric(n: u64) -> (u128, u128) {
+/// The lanes whose bits are set, ascending.
+#[inline]
+pub(crate) fn lanes_of(bits: u8) -> impl Iterator<Item = usize> {
+    let mut left = u32::from(bits) & ((1 << LANES) - 1);
+    std::iter::from_fn(move || {
+        let lane = left.trailing_zeros();
+        left &= left.wrapping_sub(1);
+        usize::try_from(lane).ok().filter(|lane| *lane < LANES)
+    })
+}
+
+/// `(b^n, 1 + b + … + b^(n-1))`.
+fn geometric(b: u128, n: u64) -> (u128, u128) {
     let (mut power, mut sum) = (1u128, 0u128);
     for bit in (0..64 - n.leading_zeros()).rev() {
-        // Doubling: B^2k = (B^k)², S(2k) = S(k)·(1 + B^k).
+        // Doubling: b^2k = (b^k)², S(2k) = S(k)·(1 + b^k).
         sum = sum.wrapping_mul(power.wrapping_add(1));
         power = power.wrapping_mul(power);
         if n >> bit & 1 == 1 {
-            sum = sum.wrapping_mul(B).wrapping_add(1);
-            power = power.wrapping_mul(B);
+            sum = sum.wrapping_mul(b).wrapping_add(1);
+            power = power.wrapping_mul(b);
         }
     }
     (power, sum)
@@ -165,6 +209,21 @@ mod tests {
                 b.enter(&digest(5), 1);
             }
             assert_eq!(a, b);
+        }
+    }
+
+    #[test]
+    fn rounds_are_their_calls() {
+        let round = [digest(1), digest(2), digest(1)];
+        for (whole, at) in [(0, 0), (0, 2), (1, 0), (2, 1), (1000, 2)] {
+            let (mut a, mut b) = (Lanes::new(), Lanes::new());
+            for _ in 0..whole {
+                round.iter().for_each(|d| a.enter(d, 1));
+            }
+            round[..at].iter().for_each(|d| a.enter(d, 1));
+            b.enter_rounds(0b101, round.iter(), whole, at);
+            b.enter_rounds(!0b101, round.iter(), whole, at);
+            assert_eq!(a.hash, b.hash);
         }
     }
 

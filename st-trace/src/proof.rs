@@ -1,7 +1,7 @@
 //! How a call enters the proof lanes: the same words whether it is being recorded or read back.
 
 use crate::calls::{CallId, FIRST_UNKNOWN, LANES, Lane, Meaning, Object, Slot};
-use crate::lanes::{Digest, Lanes};
+use crate::lanes::{Digest, Lanes, lanes_of};
 
 /// A call as the lanes see it.
 #[derive(Clone, Copy, Debug)]
@@ -31,7 +31,8 @@ impl Proof<'_> {
     /// Enters the call into the lanes; `object` gives the lane word of an object by its index.
     pub fn enter(&self, lanes: &mut Lanes, object: impl Fn(Object, i64) -> u64) {
         let mut digests = Digests::new(self.call, self.error, self.site, self.slots);
-        digests.read(self.slots, self.words, u8::MAX, object);
+        let mut rest = self.words;
+        digests.read(self.slots, self.slots.iter().map(|slot| cut(slot.list, &mut rest)), u8::MAX, object);
         digests.enter(lanes);
     }
 }
@@ -45,6 +46,23 @@ pub(crate) fn cut<'a>(list: bool, words: &mut &'a [i64]) -> &'a [i64] {
     let (mine, rest) = words.split_at(usize::try_from(n).unwrap_or(0).min(words.len()));
     *words = rest;
     mine
+}
+
+/// Enters the words of a slot into the digest of its lane.
+#[inline]
+#[expect(clippy::cast_sign_loss, reason = "hash input, reinterpreted")]
+fn enter_slot(digest: &mut Digest, slot: &Slot, words: &[i64], object: &impl Fn(Object, i64) -> u64) {
+    if slot.list {
+        digest.word(words.len() as u64);
+    }
+    // A scalar that is not there reads as 0.
+    let words = if words.is_empty() && !slot.list { &[0] } else { words };
+    for &w in words {
+        digest.word(match slot.meaning {
+            Meaning::Ref(o) => object(o, w),
+            _ => w as u64,
+        });
+    }
 }
 
 /// What one call adds to each lane. A recorder keeps it from one execution of a symbol to the next, and reads again only
@@ -75,13 +93,19 @@ impl Digests {
         d
     }
 
-    /// Reads the words of the lanes whose bits are set in `which`, and the number of calls.
-    #[expect(clippy::cast_sign_loss, reason = "hash input, reinterpreted")]
-    pub fn read(&mut self, slots: &[Slot], words: &[i64], which: u8, object: impl Fn(Object, i64) -> u64) {
+    /// Reads the words of the lanes whose bits are set in `which`, and the number of calls. `words` are each slot's, as
+    /// [`cut`].
+    #[inline]
+    #[expect(clippy::cast_sign_loss, reason = "a number that is positive")]
+    pub fn read<'a>(
+        &mut self,
+        slots: &[Slot],
+        words: impl Iterator<Item = &'a [i64]>,
+        which: u8,
+        object: impl Fn(Object, i64) -> u64,
+    ) {
         let mut digests = [Digest::new(); LANES];
-        let mut rest = words;
-        for slot in slots {
-            let mine = cut(slot.list, &mut rest);
+        for (slot, mine) in slots.iter().zip(words) {
             if slot.meaning == Meaning::Times {
                 self.times = mine.first().map_or(1, |&n| n.max(1) as u64);
                 continue;
@@ -89,24 +113,44 @@ impl Digests {
             if which >> (slot.lane as u8) & 1 == 0 {
                 continue;
             }
-            let digest = &mut digests[slot.lane as usize];
-            if slot.list {
-                digest.word(mine.len() as u64);
-            }
-            // A scalar that is not there reads as 0.
-            let mine = if mine.is_empty() && !slot.list { &[0] } else { mine };
-            for &w in mine {
-                digest.word(match slot.meaning {
-                    Meaning::Ref(o) => object(o, w),
-                    _ => w as u64,
-                });
-            }
+            enter_slot(&mut digests[slot.lane as usize], slot, mine, &object);
         }
         for (lane, digest) in digests.into_iter().enumerate() {
             if which & self.used & 1 << lane != 0 {
                 self.lanes[lane] = digest.value();
             }
         }
+    }
+
+    /// Reads the words of some lanes, whose slots do not say how many calls there are: `slots_of` are those of each lane.
+    #[inline]
+    pub(crate) fn read_some<'a>(
+        &mut self,
+        which: u8,
+        slots: &[Slot],
+        slots_of: &[Vec<u16>; LANES],
+        words: impl Fn(usize) -> &'a [i64],
+        object: impl Fn(Object, i64) -> u64,
+    ) {
+        for lane in lanes_of(which) {
+            let mut digest = Digest::new();
+            for place in slots_of[lane].iter().map(|p| usize::from(*p)) {
+                enter_slot(&mut digest, &slots[place], words(place), &object);
+            }
+            self.lanes[lane] = digest.value();
+        }
+    }
+
+    /// What the call adds to each lane.
+    #[inline]
+    pub(crate) fn lanes(&self) -> &[u128; LANES] {
+        &self.lanes
+    }
+
+    /// Whether it is one call, not a series.
+    #[inline]
+    pub(crate) fn is_one(&self) -> bool {
+        self.times == 1
     }
 
     /// Enters the call into the lanes.

@@ -3,28 +3,33 @@
 //! *Cost:* amortised constant per call; memory proportional to the structure found (and to the literals of parameters
 //! that no predictor explains), never to the number of calls.
 
+mod known;
 mod restore;
+mod rounds;
 
 use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
 
-use crate::calls::{CallId, CallTable, FIRST_UNKNOWN, Lane, Meaning, Object, Slot};
+use crate::calls::{CallId, CallTable, FIRST_UNKNOWN, LANES, Lane, Meaning, Object, Slot};
 use crate::columns::{Chunk, ColumnWriter};
 use crate::fold::{DEFAULT_WINDOW, Fold, Folded, Folder};
-use crate::ints::{Ints, Sealed};
+use crate::ints::Sealed;
 use crate::lanes::Lanes;
 use crate::objects::{Comm, Content, Group, Joint, Op, Registry, Text, Type};
-use crate::proof::{Digests, call_word, cut};
+use crate::proof::call_word;
 use crate::ranklist::RankList;
 use crate::section::{
-    Elastic, Entry, Form, NO_SYM, Partition, PathSketch, Section, SlotStreams, Sym, Symbol, Tables, Thread,
+    Elastic, Entry, Form, NO_SYM, Partition, PathSketch, Section, Sym, Symbol, Tables, Thread,
 };
 use crate::sites::{Frame, Similar, SiteTable};
 use crate::sketch::{LiveSketch, Shape};
 use crate::tree::FlatTree;
 
+pub use known::Change;
+use known::Known;
 pub use restore::{Extent, RestoreError};
+use rounds::Rounds;
 
 /// What is recorded beside the structure.
 #[derive(Clone, Copy, Debug)]
@@ -80,8 +85,10 @@ pub struct RankRecorder {
     infos: Vec<SymInfo>,
     by_symbol: HashMap<Symbol, Sym, FixedState>,
     threads: Vec<SequenceRecorder>,
-    /// The last event had the words of its symbol's one before.
-    repeated: bool,
+    /// How the last event's words differ from those of its symbol's one before.
+    change: Change,
+    /// Positions of the words that do, if so few can be told.
+    changed: Vec<u16>,
     similar: Similar,
     /// Whether some call is recorded under another call site than its own.
     sites_differ: bool,
@@ -90,6 +97,8 @@ pub struct RankRecorder {
 #[derive(Debug, Clone)]
 struct SymInfo {
     slots: &'static [Slot],
+    /// Places of the slots whose words each lane proves.
+    slots_of: [Vec<u16>; LANES],
     call: u64,
     error: u32,
     site: u128,
@@ -100,6 +109,7 @@ struct SequenceRecorder {
     folder: Folder,
     known: Vec<Known>,
     lanes: Lanes,
+    rounds: Rounds,
     columns: Option<ColumnWriter>,
     sketches: Vec<(Sym, Sym, LiveSketch, LiveSketch)>,
     by_path: HashMap<(Sym, Sym), usize, FixedState>,
@@ -107,25 +117,6 @@ struct SequenceRecorder {
     last_path: Vec<(Sym, usize)>,
     pred: Sym,
     last_exit: i64,
-}
-
-/// A symbol's executions on one thread. Most repeat the words of the one before: those cost a comparison.
-#[derive(Debug, Clone)]
-struct Known {
-    /// Words of the last execution.
-    words: Vec<i64>,
-    digests: Digests,
-    /// Number of executions.
-    events: u64,
-    columns: Vec<SlotColumn>,
-}
-
-#[derive(Debug, Clone)]
-struct SlotColumn {
-    lens: Option<Ints>,
-    values: Ints,
-    /// Executions before this one are in the streams; since then the slot has had its last words.
-    since: u64,
 }
 
 impl RankRecorder {
@@ -148,7 +139,8 @@ impl RankRecorder {
             infos: Vec::new(),
             by_symbol: HashMap::default(),
             threads: Vec::new(),
-            repeated: false,
+            change: Change::New,
+            changed: Vec::new(),
             similar: Similar::default(),
             sites_differ: false,
         }
@@ -214,6 +206,7 @@ impl RankRecorder {
             folder: Folder::by(self.options.fold, self.options.window),
             known: Vec::new(),
             lanes: Lanes::new(),
+            rounds: Rounds::default(),
             columns: self.options.columns.then(|| ColumnWriter::new(start)),
             sketches: Vec::new(),
             by_path: HashMap::default(),
@@ -232,8 +225,14 @@ impl RankRecorder {
         }
         let s = Sym::try_from(self.symbols.len()).unwrap_or(NO_SYM - 1);
         let name = self.names.iter().find(|(_, id)| **id == call).map(|(n, _)| n.as_str());
+        let slots = CallTable::builtin().slots(call);
+        let mut slots_of = [const { Vec::new() }; LANES];
+        for (place, slot) in (0..).zip(slots).filter(|(_, s)| s.meaning != Meaning::Times) {
+            slots_of[slot.lane as usize].push(place);
+        }
         self.infos.push(SymInfo {
-            slots: CallTable::builtin().slots(call),
+            slots,
+            slots_of,
             call: call_word(call, name),
             error,
             site: self.sites.get(site).map_or(0, |s| s.id),
@@ -249,43 +248,97 @@ impl RankRecorder {
     ///
     /// Words beyond the row's slots are ignored, missing ones read as 0: the recorder never stops for them.
     pub fn record(&mut self, thread: usize, sym: Sym, words: &[i64], enter: i64, exit: i64) -> Option<Chunk> {
-        self.repeated = false;
-        let info = self.infos.get(sym as usize)?;
+        self.change = Change::New;
         let t = self.threads.get_mut(thread)?;
+        let known = t.known.get_mut(sym as usize);
+        let repeats = known.as_ref().is_some_and(|known| known.repeats(words));
+        match known {
+            Some(known) if repeats && t.rounds.expects(sym) => {
+                self.change = Change::None;
+                known.repeat();
+                t.lanes.calls += 1;
+                let live = t.rounds.go_on();
+                if live != 0 {
+                    t.lanes.enter_some(live, known.digests.lanes());
+                }
+            }
+            _ => self.enter(thread, sym, words, repeats)?,
+        }
+        let shape = self.options.sketches.then_some(self.options.shape);
+        self.threads[thread].time(sym, enter, exit, shape)
+    }
+
+    /// Enters an event that is not just the next one of the round in progress. `repeats`: it has its symbol's last words.
+    #[inline(never)]
+    fn enter(&mut self, thread: usize, sym: Sym, words: &[i64], repeats: bool) -> Option<()> {
+        let info = self.infos.get(sym as usize)?;
+        let t = &mut self.threads[thread];
         if t.known.len() <= sym as usize {
             t.known.extend(self.infos[t.known.len()..=sym as usize].iter().map(Known::new));
         }
-        let known = &mut t.known[sym as usize];
-        self.repeated = known.events != 0 && equal(&known.words, words);
-        if !self.repeated {
-            known.change(info.slots, words, |object, i| match object {
-                Object::Comm => lane_word(&self.comms, i),
-                Object::Group => lane_word(&self.groups, i),
-                Object::Type => lane_word(&self.types, i),
-                Object::Op => lane_word(&self.ops, i),
-                Object::Win => lane_word(&self.wins, i),
-                Object::File => lane_word(&self.files, i),
-                Object::Text => lane_word(&self.texts, i),
-            });
+        let known = &t.known[sym as usize];
+        let differ = if repeats { Some(0) } else { known.compare(info, words, &mut self.changed) };
+        // What has been counted is entered with the digests that it had.
+        let differ_in_round = differ.filter(|_| t.rounds.expects(sym));
+        match differ_in_round {
+            Some(lanes) => t.rounds.enliven(lanes, &t.known, &mut t.lanes),
+            None => t.rounds.end(&t.known, &mut t.lanes, &mut t.folder),
         }
-        known.events += 1;
-        known.digests.enter(&mut t.lanes);
-        t.folder.push(sym);
-        t.time(sym, enter, exit, self.options.sketches.then_some(self.options.shape))
+        let known = &mut t.known[sym as usize];
+        let object = |object, i| match object {
+            Object::Comm => lane_word(&self.comms, i),
+            Object::Group => lane_word(&self.groups, i),
+            Object::Type => lane_word(&self.types, i),
+            Object::Op => lane_word(&self.ops, i),
+            Object::Win => lane_word(&self.wins, i),
+            Object::File => lane_word(&self.files, i),
+            Object::Text => lane_word(&self.texts, i),
+        };
+        self.change = match differ {
+            Some(_) if repeats => {
+                known.repeat();
+                Change::None
+            }
+            Some(lanes) => {
+                known.edit(info, words, (&self.changed, lanes), object);
+                Change::Some
+            }
+            None => {
+                known.replace(info.slots, words, object);
+                Change::New
+            }
+        };
+        let one = known.digests.is_one();
+        if differ_in_round.is_some() || (one && t.rounds.begins(sym)) {
+            t.lanes.calls += 1;
+            t.lanes.enter_some(t.rounds.go_on(), known.digests.lanes());
+        } else {
+            known.digests.enter(&mut t.lanes);
+            t.folder.push(sym);
+            t.rounds.learn(sym, one);
+        }
+        Some(())
     }
 
-    /// Whether the event recorded last has the words of the one of its symbol before it on its thread.
+    /// How the words of the event recorded last differ from those of the one of its symbol before it on its thread.
     #[must_use]
     #[inline]
-    pub fn repeated(&self) -> bool {
-        self.repeated
+    pub fn change(&self) -> Change {
+        self.change
+    }
+
+    /// Positions of the words that differ, ascending: those of a [`Change::Some`].
+    #[must_use]
+    #[inline]
+    pub fn changed(&self) -> &[u16] {
+        &self.changed
     }
 
     /// Words of the last event of a symbol on a thread, if there was one.
     #[must_use]
     pub fn last_words(&self, thread: usize, sym: Sym) -> Option<&[i64]> {
         let known = self.threads.get(thread)?.known.get(usize::try_from(sym).ok()?)?;
-        (known.events > 0).then_some(&known.words)
+        known.last_words()
     }
 
     /// The open chunks of exact times, by thread: call before [`RankRecorder::finish`], and to bound what a crash can lose.
@@ -348,12 +401,6 @@ impl RankRecorder {
     }
 }
 
-/// Whether words are equal. They are few: a loop is faster than the C library's comparison.
-#[inline]
-fn equal(a: &[i64], b: &[i64]) -> bool {
-    a.len() == b.len() && a.iter().zip(b).fold(0, |bits, (a, b)| bits | (a ^ b)) == 0
-}
-
 fn lane_word<T: Content>(registry: &Registry<T>, index: i64) -> u64 {
     if index < 0 { 0 } else { registry.get(index).map_or(!index.unsigned_abs(), |o| o.lane_word()) }
 }
@@ -366,62 +413,12 @@ fn entries<T: Content + Clone>(registry: &Registry<T>, ranks: &RankList) -> Vec<
         .collect()
 }
 
-impl Known {
-    fn new(info: &SymInfo) -> Self {
-        let column = |s: &Slot| SlotColumn { lens: s.list.then(Ints::new), values: Ints::new(), since: 0 };
-        Self {
-            words: Vec::new(),
-            digests: Digests::new(info.call, info.error, info.site, info.slots),
-            events: 0,
-            columns: info.slots.iter().map(column).collect(),
-        }
-    }
-
-    /// Takes the words of the next execution, which differ from the last one's.
-    fn change(&mut self, slots: &[Slot], words: &[i64], object: impl Fn(Object, i64) -> u64) {
-        let (mut old, mut new) = (&self.words[..], words);
-        let mut lanes = 0;
-        for (slot, column) in slots.iter().zip(&mut self.columns) {
-            let (was, is) = (cut(slot.list, &mut old), cut(slot.list, &mut new));
-            if was != is || self.events == 0 {
-                column.settle(was, self.events);
-                lanes |= 1 << slot.lane as u8;
-            }
-        }
-        self.words.clear();
-        self.words.extend_from_slice(words);
-        self.digests.read(slots, words, lanes, object);
-    }
-
-    /// The streams, complete.
-    fn finish(mut self, slots: &[Slot]) -> Vec<SlotStreams> {
-        let mut words = &self.words[..];
-        for (slot, column) in slots.iter().zip(&mut self.columns) {
-            let last = cut(slot.list, &mut words);
-            column.settle(last, self.events);
-        }
-        let streams =
-            |c: SlotColumn| SlotStreams { lens: c.lens.map(|l| own(l.seal())), values: own(c.values.seal()) };
-        self.columns.into_iter().map(streams).collect()
-    }
-}
-
-impl SlotColumn {
-    /// Enters the last words for all executions before `event`.
-    fn settle(&mut self, last: &[i64], event: u64) {
-        let n = event - self.since;
-        self.since = event;
-        match &mut self.lens {
-            None => self.values.push_run(last.first().copied().unwrap_or(0), n),
-            Some(lens) => {
-                lens.push_run(i64::try_from(last.len()).unwrap_or(i64::MAX), n);
-                self.values.push_cycle(last, n);
-            }
-        }
-    }
-}
-
 impl SequenceRecorder {
+    /// Enters what has been counted of the loop in progress.
+    fn settle(&mut self) {
+        self.rounds.end(&self.known, &mut self.lanes, &mut self.folder);
+    }
+
     fn time(&mut self, sym: Sym, enter: i64, exit: i64, sketches: Option<Shape>) -> Option<Chunk> {
         if let Some(shape) = sketches {
             let pred = self.pred;
@@ -447,12 +444,13 @@ impl SequenceRecorder {
     }
 
     fn finish(
-        self,
+        mut self,
         rank: u32,
         index: usize,
         infos: &[SymInfo],
         tree: fn(Folded) -> (FlatTree, Vec<Sealed>),
     ) -> Thread {
+        self.settle();
         let (tree, counts) = tree(self.folder.finish());
         let mut sketches: Vec<PathSketch> = self
             .sketches

@@ -18,13 +18,16 @@ use histogram::{Bin, Histogram};
 /// Number of buckets but the one for zero: bounds below 2^62 ns.
 const BUCKETS: usize = count();
 
-/// Upper bounds of the buckets in ns, ascending; a longer duration falls into the last.
+/// Upper bounds of the buckets in ns, ascending. The last one is not a bound: any longer duration falls into it.
 static BOUNDS: [u64; BUCKETS] = bounds();
+
+/// As [`BOUNDS`], for finding a bucket: nothing lies beyond the last.
+static CEILINGS: [u64; BUCKETS] = ceilings();
 
 /// Parts of an octave: each holds one bound at most.
 const PARTS: usize = 64;
 
-/// Index of the first bound not below (64 + m)/64 · 2^k, at 64·k + m.
+/// Index of the first bound not below (64 + m)/64 · 2^k, at 64·k + m; of the last bound if there is none.
 static STARTS: [u16; PARTS * 64 + 1] = starts();
 
 /// The next bound of g = 101/99 in 64.64 fixed point: x ← ⌊x·101/99⌋, exact integers on every machine.
@@ -59,6 +62,12 @@ const fn bounds() -> [u64; BUCKETS] {
     out
 }
 
+const fn ceilings() -> [u64; BUCKETS] {
+    let mut out = bounds();
+    out[BUCKETS - 1] = u64::MAX;
+    out
+}
+
 #[expect(clippy::cast_possible_truncation, reason = "there are some two thousand bounds")]
 const fn starts() -> [u16; PARTS * 64 + 1] {
     let bounds = bounds();
@@ -66,7 +75,7 @@ const fn starts() -> [u16; PARTS * 64 + 1] {
     let (mut i, mut at) = (0, 0);
     while i < out.len() {
         let low = ((PARTS as u128 + (i % PARTS) as u128) << (i / PARTS)).div_ceil(PARTS as u128);
-        while at < BUCKETS && (bounds[at] as u128) < low {
+        while at < BUCKETS - 1 && (bounds[at] as u128) < low {
             at += 1;
         }
         out[i] = at as u16;
@@ -84,9 +93,8 @@ pub fn bucket(ns: u64) -> u16 {
     }
     let shift = ns.leading_zeros() as usize;
     let i = PARTS * (63 - shift) + ((ns << shift) >> 57) as usize - PARTS;
-    let at = usize::from(STARTS[i]).min(BUCKETS - 1);
-    let at = (at + usize::from(BOUNDS[at] < ns)).min(BUCKETS - 1);
-    u16::try_from(at + 1).unwrap_or(u16::MAX)
+    let at = STARTS[i];
+    at + 1 + u16::from(CEILINGS[usize::from(at)] < ns)
 }
 
 /// A duration in ns that stands for a bucket: within 1 % of every duration in it.
@@ -287,13 +295,16 @@ impl LiveSketch {
         Self { shape, ..Self::default() }
     }
     /// Adds a duration.
-    #[inline]
+    #[inline(always)]
     pub fn add(&mut self, ns: u64) {
         let wide = u128::from(ns);
         self.sum += wide;
-        self.squares = self.squares.saturating_add(wide * wide);
-        self.inverse_min = self.inverse_min.max(!ns);
-        self.max = self.max.max(ns);
+        let (squares, over) = self.squares.overflowing_add(wide * wide);
+        self.squares = if over { u128::MAX } else { squares };
+        if ns > self.max || !ns > self.inverse_min {
+            self.inverse_min = self.inverse_min.max(!ns);
+            self.max = self.max.max(ns);
+        }
         let b = usize::from(bucket(ns));
         match self.window.get_mut(b.wrapping_sub(self.low)) {
             Some(n) => *n += 1,
@@ -301,6 +312,7 @@ impl LiveSketch {
         }
     }
     /// Adds a duration for which there is no bucket in the window: there never is one in other shapes.
+    #[inline(never)]
     fn outside(&mut self, b: usize, ns: u64) {
         match self.shape {
             Shape::Buckets => return self.widen(b),

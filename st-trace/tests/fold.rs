@@ -150,6 +150,17 @@ proptest! {
     }
 
     #[test]
+    fn rounds_may_be_pushed_at_once(parts in vec((sequences(), 1..12_u64), 1..6), window in prop_oneof![Just(DEFAULT_WINDOW), 1..40_usize]) {
+        let (mut at_once, mut singly) = (Folder::new(window), Folder::new(window));
+        for (round, n) in &parts {
+            let round = &round[..round.len().min(12)];
+            at_once.push_rounds(round, *n);
+            (0..*n).for_each(|_| round.iter().for_each(|sym| singly.push(*sym)));
+        }
+        proptest::prop_assert_eq!(at_once.finish().flatten(), singly.finish().flatten());
+    }
+
+    #[test]
     fn prediction_leaves_trees_of_repeating_loops_as_they_are(symbols in repeating_programs()) {
         let slow = fold_by(Folder::without_prediction(DEFAULT_WINDOW), &symbols);
         assert_eq!(fold(&symbols), slow);

@@ -9,7 +9,7 @@ use crate::mapping::Mapping;
 use st_trace::calls::CallId;
 use st_trace::header::{Header, Step};
 use st_trace::journal::{self, LOG_LENGTH, LogWriter, PAGE, REGIONS, SLOT, SLOTS, SLOTTED};
-use st_trace::record::RankRecorder;
+use st_trace::record::{Change, RankRecorder};
 use st_trace::section::Sym;
 use std::fs::{self, File};
 use std::io;
@@ -168,7 +168,9 @@ impl Journal {
         words: &[i64],
         times: (i64, i64),
     ) -> bool {
-        if !self.log.knows(recorder) && !self.define(recorder) {
+        // What repeats its symbol's last words names nothing that is new.
+        let repeats = recorder.change() == Change::None && !self.log.has_to_stop(recorder);
+        if !repeats && !self.log.knows(recorder) && !self.define(recorder) {
             return false;
         }
         let Some(region) = &mut self.region else { return false };

@@ -15,6 +15,7 @@ use crate::requests::{Key, Numbers, Requests};
 use crate::settings::Settings;
 use crate::types::Types;
 use st_trace::calls::{CallId, CallTable, FIRST_UNKNOWN, Row};
+use st_trace::columns::Chunk;
 use st_trace::record::RankRecorder;
 use st_trace::section::Sym;
 use st_trace::sites::{Frame, Module};
@@ -220,14 +221,25 @@ impl State {
         if self.threads[thread].series.is_open() {
             self.flush(thread);
         }
-        let t = &self.threads[thread];
-        if let Some(chunk) = self.recorder.record(t.index, sym, &t.words, event.enter, event.exit) {
-            self.write(u32::try_from(t.index).unwrap_or(u32::MAX), chunk);
+        let Thread { index, words, .. } = &self.threads[thread];
+        let index = *index;
+        let chunk = self.recorder.record(index, sym, words, event.enter, event.exit);
+        let full = self
+            .journal
+            .as_mut()
+            .is_some_and(|j| !j.call(&self.recorder, index, sym, words, (event.enter, event.exit)));
+        if chunk.is_some() || full {
+            self.settle(index, chunk, full);
         }
-        let t = &self.threads[thread];
-        if let Some(j) = &mut self.journal
-            && !j.call(&self.recorder, t.index, sym, &t.words, (event.enter, event.exit))
-        {
+    }
+
+    /// Writes a chunk of exact times, and begins the journal's next region if the last is full.
+    #[cold]
+    fn settle(&mut self, index: usize, chunk: Option<Chunk>, full: bool) {
+        if let Some(chunk) = chunk {
+            self.write(u32::try_from(index).unwrap_or(u32::MAX), chunk);
+        }
+        if full {
             self.snapshot();
         }
     }
@@ -285,14 +297,10 @@ impl State {
 
     fn record(&mut self, thread: usize, sym: Sym, words: &[i64], enter: i64, exit: i64) {
         let index = self.threads[thread].index;
-        if let Some(chunk) = self.recorder.record(index, sym, words, enter, exit) {
-            self.write(u32::try_from(index).unwrap_or(u32::MAX), chunk);
-        }
-        if let Some(j) = &mut self.journal
-            && !j.call(&self.recorder, index, sym, words, (enter, exit))
-        {
-            self.snapshot();
-        }
+        let chunk = self.recorder.record(index, sym, words, enter, exit);
+        let journal = self.journal.as_mut();
+        let full = journal.is_some_and(|j| !j.call(&self.recorder, index, sym, words, (enter, exit)));
+        self.settle(index, chunk, full);
     }
 
     /// Writes the thread's open series to the journal.
@@ -340,7 +348,7 @@ impl State {
     }
 
     /// Passes exact times on to the stream, while the budget lasts.
-    pub(crate) fn write(&mut self, thread: u32, chunk: st_trace::columns::Chunk) {
+    pub(crate) fn write(&mut self, thread: u32, chunk: Chunk) {
         let Some(output) = &mut self.output else { return };
         let bytes = output.times(thread, &chunk);
         if output.lost() {

@@ -41,7 +41,7 @@ use approx::Matcher;
 use frozen::Frozen;
 use node::Node;
 use open::{Expected, Open};
-use predict::{Outcome, Prediction, commit};
+use predict::{Outcome, Prediction, commit, commit_many};
 
 /// A symbol: which call, from where, with which outcome. Dense numbers fold fastest.
 pub type Sym = u32;
@@ -113,6 +113,8 @@ pub struct Folder {
     second: bool,
     /// First position whose node may be predicted.
     predict_from: usize,
+    /// The level of the body of which a predicted iteration was complete with the last symbol.
+    complete: Option<usize>,
 }
 
 impl Folder {
@@ -129,6 +131,7 @@ impl Folder {
             laid_out: None,
             second: false,
             predict_from: 0,
+            complete: None,
         }
     }
 
@@ -171,6 +174,24 @@ impl Folder {
         }
     }
 
+    /// Appends the symbols of a round `n` times; the tree is that of single pushes. *Cost:* that of two rounds and, if a round
+    /// is an iteration of a loop without inner ones, O(1) for each symbol.
+    pub fn push_rounds(&mut self, round: &[Sym], n: u64) {
+        let symbols = u64::try_from(round.len()).unwrap_or(u64::MAX);
+        let mut before = None;
+        for left in (0..n).rev() {
+            round.iter().for_each(|sym| self.push(*sym));
+            let whole = self.complete.filter(|level| left > 0 && self.prediction.events(*level) == symbols);
+            let now = whole.map(|level| (level, self.prediction.log.clone()));
+            if now.is_some() && now == before {
+                // All that a further round does is to add to counts.
+                self.add_iterations(left);
+                return;
+            }
+            before = now;
+        }
+    }
+
     /// The tree of the whole sequence.
     #[must_use]
     pub fn finish(mut self) -> Folded {
@@ -196,10 +217,12 @@ impl Folder {
     }
 
     fn feed(&mut self, sym: Sym, n: u64, predict_from: usize) {
+        self.complete = None;
         while self.prediction.level.is_some() {
             match self.prediction.advance(sym, n) {
                 Outcome::Held => return,
                 Outcome::Done => {
+                    self.complete = self.prediction.level;
                     self.commit();
                     return;
                 }
@@ -241,7 +264,10 @@ impl Folder {
         match self.prediction.begin(levels, sym, n) {
             Outcome::Lost | Outcome::Over => return false,
             Outcome::Held => {}
-            Outcome::Done => self.commit(),
+            Outcome::Done => {
+                self.complete = self.prediction.level;
+                self.commit();
+            }
         }
         true
     }
@@ -253,6 +279,16 @@ impl Folder {
         node.last += 1;
         if let Some(body) = node.as_body_mut() {
             commit(&mut body.children, &mut self.prediction.log.iter().copied());
+        }
+    }
+
+    /// Adds further iterations like the one that the last symbol has completed.
+    fn add_iterations(&mut self, n: u64) {
+        let Some(level) = self.complete else { return };
+        let Some(node) = self.open.last_mut().and_then(|last| last.spine_mut(level)) else { return };
+        node.last += n;
+        if let Some(body) = node.as_body_mut() {
+            commit_many(&mut body.children, &self.prediction.log, n);
         }
     }
 

@@ -10,7 +10,7 @@
 //! then what follows it. A loop inside the iteration may run 0 times; an event may not.
 
 use super::Sym;
-use super::node::{Kind, Node};
+use super::node::{Kind, Node, signed};
 
 /// The longest log, in counts. Beyond, an inner loop is long enough to be predicted for itself.
 const LONGEST: usize = 1 << 16;
@@ -186,6 +186,14 @@ impl Prediction {
         true
     }
 
+    /// Events of the iteration that was committed last.
+    pub(super) fn events(&self, level: usize) -> u64 {
+        let mut events = Vec::new();
+        let from = self.spine.get(level).map_or(self.steps.len(), |at| at + 1);
+        reproduce(&self.steps, from, self.steps.len(), &mut self.log.iter().copied(), &mut events);
+        events.iter().map(|(_, n)| n).sum()
+    }
+
     /// Gives the prediction up; returns its symbols in order.
     pub(super) fn take_back(&mut self) -> Vec<(Sym, u64)> {
         let Some(level) = self.level.take() else { return Vec::new() };
@@ -207,6 +215,17 @@ pub(super) fn commit(children: &mut [Node], log: &mut impl Iterator<Item = u64>)
                 commit(&mut body.children, log);
             }
         }
+    }
+}
+
+/// Adds `n` equal iterations.
+pub(super) fn commit_many(children: &mut [Node], log: &[u64], n: u64) {
+    if children.iter().any(|child| child.as_body().is_some()) {
+        (0..n).for_each(|_| commit(children, &mut log.iter().copied()));
+        return;
+    }
+    for (child, count) in children.iter_mut().zip(log) {
+        child.next(*count, |past| past.push_run(signed(*count), n - 1));
     }
 }
 

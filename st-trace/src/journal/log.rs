@@ -5,7 +5,7 @@
 use crate::calls::{CallId, CallTable, FIRST_UNKNOWN, Slot};
 use crate::objects::Registered;
 use crate::project::LONGEST_LIST;
-use crate::record::{Extent, RankRecorder};
+use crate::record::{Change, Extent, RankRecorder};
 use crate::section::Sym;
 use crate::stream::DecodeError;
 use crate::stream::bytes::{
@@ -46,8 +46,10 @@ pub(super) const FILE: u64 = 14;
 pub(super) const TEXT: u64 = 15;
 /// A call with the words of its symbol's last one on the thread, and times that fit 32 bits.
 pub(super) const AGAIN: u64 = 16;
+/// As [`AGAIN`], but for some words: their number, and for each its position and value.
+pub(super) const EDIT: u64 = 17;
 /// Calls.
-pub(super) const CALL: u64 = 17;
+pub(super) const CALL: u64 = 18;
 
 /// Writes the log of a region.
 #[derive(Debug, Default)]
@@ -83,6 +85,13 @@ impl LogWriter {
     #[inline]
     pub fn knows(&self, recorder: &RankRecorder) -> bool {
         self.stamp == recorder.stamp()
+    }
+
+    /// Whether exact times have ended, and the log does not say so.
+    #[must_use]
+    #[inline]
+    pub fn has_to_stop(&self, recorder: &RankRecorder) -> bool {
+        !self.stopped && !recorder.keeps_columns()
     }
 
     /// Whether a call of this function from this site could be read.
@@ -148,7 +157,7 @@ impl LogWriter {
         words: &[i64],
         times: (i64, i64),
     ) -> Option<usize> {
-        let n = match self.again(room, recorder, thread, sym, times) {
+        let n = match self.again(room, recorder, thread, sym, words, times) {
             Some(n) => n,
             None => self.entry(room, thread, None, sym, words, times)?,
         };
@@ -158,7 +167,7 @@ impl LogWriter {
         Some(n)
     }
 
-    /// Most calls repeat their symbol's last words a moment later: two stores.
+    /// Most calls repeat their symbol's last words a moment later, all or all but a few: two stores, and the few.
     #[inline]
     fn again(
         &self,
@@ -166,18 +175,35 @@ impl LogWriter {
         recorder: &RankRecorder,
         thread: usize,
         sym: Sym,
+        words: &[i64],
         (enter, exit): (i64, i64),
     ) -> Option<usize> {
-        if self.thread != thread || !recorder.repeated() {
+        let change = recorder.change();
+        if self.thread != thread || change == Change::New {
             return None;
         }
         let gap = u32::try_from(enter.wrapping_sub(*self.exits.get(thread)?)).ok()?;
         let duration = u32::try_from(exit.wrapping_sub(enter)).ok()?;
+        let tag = if change == Change::None { AGAIN } else { EDIT };
         let entry =
-            u128::from(AGAIN) | u128::from(sym) << 8 | u128::from(gap) << 40 | u128::from(duration) << 72;
+            u128::from(tag) | u128::from(sym) << 8 | u128::from(gap) << 40 | u128::from(duration) << 72;
         // The rest of the 16 bytes is where the next entry goes.
         *room.first_chunk_mut()? = entry.to_le_bytes();
-        Some(AGAIN_BYTES)
+        if change == Change::None {
+            return Some(AGAIN_BYTES);
+        }
+        let changed = recorder.changed();
+        let mut at = AGAIN_BYTES;
+        // A position takes three bytes at most.
+        if room.len() < at + LONGEST + changed.len() * (3 + LONGEST) {
+            return None;
+        }
+        put(room, &mut at, u64::try_from(changed.len()).unwrap_or(u64::MAX));
+        for &i in changed {
+            put(room, &mut at, i.into());
+            put(room, &mut at, zigzag(words.get(usize::from(i)).copied().unwrap_or(0)));
+        }
+        Some(at)
     }
 
     /// Writes a call that may become a series: its slot says how many calls it stands for, and when the last one ended. It
@@ -253,8 +279,13 @@ pub(super) struct Logged {
     pub(super) words: Vec<i64>,
 }
 
-/// Reads a call with the words of the thread's last one of its symbol, after its tag.
-pub(super) fn get_again(src: &mut &[u8], r: &RankRecorder, thread: usize) -> Result<Logged, DecodeError> {
+/// Reads a call with the words of the thread's last one of its symbol, or all but some, after its tag.
+pub(super) fn get_again(
+    tag: u64,
+    src: &mut &[u8],
+    r: &RankRecorder,
+    thread: usize,
+) -> Result<Logged, DecodeError> {
     let (entry, rest) = src.split_first_chunk::<{ AGAIN_BYTES - 1 }>().ok_or(DecodeError::End)?;
     *src = rest;
     let mut bytes = [0; 16];
@@ -263,7 +294,21 @@ pub(super) fn get_again(src: &mut &[u8], r: &RankRecorder, thread: usize) -> Res
     let number = |at: u32| u32::try_from(entry >> at & u128::from(u32::MAX)).unwrap_or(0);
     let sym = number(0);
     let words = r.last_words(thread, sym).ok_or(DecodeError::Invalid("a first call that is a repetition"))?;
-    Ok(Logged { sym, gap: number(32).into(), duration: number(64).into(), words: words.to_vec() })
+    let mut words = words.to_vec();
+    if tag == EDIT {
+        for _ in 0..get_len(src)? {
+            let i = get_index(src, words.len())?;
+            words[i as usize] = get_i64(src)?;
+        }
+        if !r
+            .symbols()
+            .get(sym as usize)
+            .is_some_and(|s| readable(CallTable::builtin().slots(s.call), &words))
+        {
+            return Err(DecodeError::Invalid("words that are none of its function"));
+        }
+    }
+    Ok(Logged { sym, gap: number(32).into(), duration: number(64).into(), words })
 }
 
 /// Reads a call after its first number.

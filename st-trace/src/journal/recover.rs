@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use super::log::{AGAIN, CALL, OPENED, SERIES, STOPPED, THREAD, get_again, get_call, get_definition};
+use super::log::{AGAIN, CALL, EDIT, OPENED, SERIES, STOPPED, THREAD, get_again, get_call, get_definition};
 use super::{COLUMNS, LOG_LENGTH, PAGE, REGIONS, SLOT, SLOTS, SLOTTED, VERSION, descriptor, shape_of};
 use crate::calls::{CallId, CallTable};
 use crate::columns::{Chunk, Column, ColumnWriter};
@@ -174,9 +174,9 @@ impl Replay {
                 let enter = t.exit.wrapping_add(call.gap);
                 t.pending = Some((call.sym, call.words, enter, enter.wrapping_add(call.duration)));
             }
-            AGAIN | CALL.. => {
+            AGAIN | EDIT | CALL.. => {
                 let call = match tag {
-                    AGAIN => get_again(src, &self.recorder, self.thread)?,
+                    AGAIN | EDIT => get_again(tag, src, &self.recorder, self.thread)?,
                     _ => get_call(tag, src, &self.recorder)?,
                 };
                 let t = self.threads.get_mut(self.thread).ok_or(DecodeError::Invalid("no thread"))?;

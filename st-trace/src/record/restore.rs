@@ -118,6 +118,7 @@ impl RankRecorder {
 
     /// Whether exact times are kept.
     #[must_use]
+    #[inline]
     pub fn keeps_columns(&self) -> bool {
         self.options.columns
     }
@@ -204,6 +205,7 @@ impl RankRecorder {
                 }
             }
             let into = &mut r.threads[thread];
+            into.settle();
             if into.lanes.keyed(rank, u32::try_from(i).unwrap_or(u32::MAX)).hash != t.lanes.hash {
                 return Err(RestoreError::Contradiction("its calls are not those that were recorded"));
             }

@@ -16,14 +16,14 @@ pub(crate) struct Planned {
     row: usize,
     site: u8,
     error: u8,
-    words: Vec<i64>,
+    pub(crate) words: Vec<i64>,
     thread: bool,
     times: (u32, u32),
 }
 
 /// What a rank does.
 #[derive(Clone, Debug)]
-pub(crate) struct Plan(Vec<Planned>);
+pub(crate) struct Plan(pub(crate) Vec<Planned>);
 
 /// A recorder with the objects and sites that all samples refer to.
 pub(crate) fn recorder(rank: u32, shape: Shape) -> RankRecorder {
