@@ -30,15 +30,8 @@ pub(crate) fn launched() -> (u32, u32) {
 ///
 /// If it cannot be made.
 pub(crate) fn directory(parent: &Path) -> Result<PathBuf, String> {
-    // Open MPI numbers a launcher's jobs in the low half of the job's number, from 1, the launched one; under PMIx it is
-    // the name space.
     let job = env::var("PMIX_NAMESPACE").or_else(|_| env::var("PMI_JOBID")).unwrap_or_default();
-    let name = match job.parse::<u64>() {
-        Ok(n) => (n & 0xffff).saturating_sub(1).to_string(),
-        Err(_) if job.is_empty() => std::os::unix::process::parent_id().to_string(),
-        Err(_) => job.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect(),
-    };
-    let path = parent.join(format!("spawn-{name}"));
+    let path = parent.join(name(&job));
     let told = |e: std::io::Error| format!("{}: {e}", path.display());
     fs::create_dir_all(&path).map_err(told)?;
     // Where a launcher listens for the parents, it listens for the children.
@@ -50,12 +43,33 @@ pub(crate) fn directory(parent: &Path) -> Result<PathBuf, String> {
     Ok(path)
 }
 
+/// The directory of a job that the launcher calls so.
+fn name(job: &str) -> String {
+    // Open MPI numbers a launcher's jobs in the low half of the job's number, from 1, the launched one; under PMIx it is
+    // the name space.
+    let name = match job.parse::<u64>() {
+        Ok(n) => (n & 0xffff).saturating_sub(1).to_string(),
+        Err(_) if job.is_empty() => std::os::unix::process::parent_id().to_string(),
+        Err(_) => job.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect(),
+    };
+    format!("spawn-{name}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn spawned_jobs_have_directories_of_their_own() {
+    fn jobs_have_names_of_their_own() {
+        // As Open MPI, PMIx and Hydra call the second and third job of a launcher.
+        assert_eq!([name("1234567170"), name("1234567171")], ["spawn-1", "spawn-2"].map(str::to_owned));
+        assert_eq!(name("prterun-node-77@2"), "spawn-prterun-node-77-2");
+        assert_ne!(name("kvs_77_1_5_node_1"), name("kvs_77_2_5_node_1"));
+        assert_eq!(name(""), name(""));
+    }
+
+    #[test]
+    fn ranks_of_a_job_share_a_directory() {
         let parent = env::temp_dir().join(format!("st-pmpi-jobs-{}", std::process::id()));
         fs::create_dir_all(&parent).unwrap();
         fs::write(parent.join(NOTES), "name\n").unwrap();

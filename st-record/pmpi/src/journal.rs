@@ -173,14 +173,7 @@ impl Journal {
         if !repeats && !self.log.knows(recorder) && !self.define(recorder) {
             return false;
         }
-        let Some(region) = &mut self.region else { return false };
-        match self.log.call(region.rest(self.from + self.length), recorder, thread, sym, words, times) {
-            Some(n) => {
-                self.grow(n);
-                true
-            }
-            None => false,
-        }
+        self.append(|log, room| log.call(room, recorder, thread, sym, words, times))
     }
 
     /// Writes the first call of what may become a series; `false` if the log is full.
@@ -197,8 +190,14 @@ impl Journal {
             return false;
         }
         self.grown(thread, words.last().copied().unwrap_or(1), times.1);
+        self.append(|log, room| log.series(room, thread, sym, words, times))
+    }
+
+    /// Lets an entry be written at the log's end; `false` if there is no room.
+    #[inline]
+    fn append(&mut self, write: impl FnOnce(&mut LogWriter, &mut [u8]) -> Option<usize>) -> bool {
         let Some(region) = &mut self.region else { return false };
-        match self.log.series(region.rest(self.from + self.length), thread, sym, words, times) {
+        match write(&mut self.log, region.rest(self.from + self.length)) {
             Some(n) => {
                 self.grow(n);
                 true
