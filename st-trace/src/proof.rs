@@ -93,8 +93,8 @@ impl Digests {
         d
     }
 
-    /// Reads the words of the lanes whose bits are set in `which`, and the number of calls. `words` are each slot's, as
-    /// [`cut`].
+    /// Reads the words of the lanes whose bits are set in `which`, and the number of calls. `words` are each slot's; a
+    /// list's without its length.
     #[inline]
     #[expect(clippy::cast_sign_loss, reason = "a number that is positive")]
     pub fn read<'a>(
