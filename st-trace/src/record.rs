@@ -6,6 +6,7 @@
 mod known;
 mod restore;
 mod rounds;
+mod sequence;
 
 use std::collections::HashMap;
 
@@ -13,23 +14,20 @@ use foldhash::fast::FixedState;
 
 use crate::calls::{CallId, CallTable, FIRST_UNKNOWN, LANES, Lane, Meaning, Object, Slot};
 use crate::columns::{Chunk, ColumnWriter};
-use crate::fold::{DEFAULT_WINDOW, Fold, Folded, Folder};
+use crate::fold::{DEFAULT_WINDOW, Fold, Folded};
 use crate::ints::Sealed;
-use crate::lanes::Lanes;
 use crate::objects::{Comm, Content, Group, Joint, Op, Registry, Text, Type};
 use crate::proof::call_word;
 use crate::ranklist::RankList;
-use crate::section::{
-    Elastic, Entry, Form, NO_SYM, Partition, PathSketch, Section, Sym, Symbol, Tables, Thread,
-};
+use crate::section::{Elastic, Entry, Form, NO_SYM, Partition, Section, Sym, Symbol, Tables};
 use crate::sites::{Frame, Similar, SiteTable};
-use crate::sketch::{LiveSketch, Shape};
+use crate::sketch::Shape;
 use crate::tree::FlatTree;
 
 pub use known::Change;
 use known::Known;
 pub use restore::{Extent, RestoreError};
-use rounds::Rounds;
+use sequence::SequenceRecorder;
 
 /// What is recorded beside the structure.
 #[derive(Clone, Copy, Debug)]
@@ -102,21 +100,6 @@ struct SymInfo {
     call: u64,
     error: u32,
     site: u128,
-}
-
-#[derive(Debug, Clone)]
-struct SequenceRecorder {
-    folder: Folder,
-    known: Vec<Known>,
-    lanes: Lanes,
-    rounds: Rounds,
-    columns: Option<ColumnWriter>,
-    sketches: Vec<(Sym, Sym, LiveSketch, LiveSketch)>,
-    by_path: HashMap<(Sym, Sym), usize, FixedState>,
-    /// Per symbol the last predecessor and its sketch: the lookup of most calls.
-    last_path: Vec<(Sym, usize)>,
-    pred: Sym,
-    last_exit: i64,
 }
 
 impl RankRecorder {
@@ -202,18 +185,7 @@ impl RankRecorder {
 
     /// Opens the next thread (index 0 first) whose clock starts at `start` ns; returns its index.
     pub fn open_thread(&mut self, start: i64) -> usize {
-        self.threads.push(SequenceRecorder {
-            folder: Folder::by(self.options.fold, self.options.window),
-            known: Vec::new(),
-            lanes: Lanes::new(),
-            rounds: Rounds::default(),
-            columns: self.options.columns.then(|| ColumnWriter::new(start)),
-            sketches: Vec::new(),
-            by_path: HashMap::default(),
-            last_path: Vec::new(),
-            pred: NO_SYM,
-            last_exit: start,
-        });
+        self.threads.push(SequenceRecorder::new(&self.options, start));
         self.threads.len() - 1
     }
 
@@ -413,77 +385,9 @@ fn entries<T: Content + Clone>(registry: &Registry<T>, ranks: &RankList) -> Vec<
         .collect()
 }
 
-impl SequenceRecorder {
-    /// Enters what has been counted of the loop in progress.
-    fn settle(&mut self) {
-        self.rounds.end(&self.known, &mut self.lanes, &mut self.folder);
-    }
-
-    fn time(&mut self, sym: Sym, enter: i64, exit: i64, sketches: Option<Shape>) -> Option<Chunk> {
-        if let Some(shape) = sketches {
-            let pred = self.pred;
-            let i = sym as usize;
-            if self.last_path.len() <= i {
-                self.last_path.resize(i + 1, (NO_SYM, usize::MAX));
-            }
-            let (p, mut at) = self.last_path[i];
-            if p != pred || at == usize::MAX {
-                at = *self.by_path.entry((sym, pred)).or_insert_with(|| {
-                    self.sketches.push((sym, pred, LiveSketch::new(shape), LiveSketch::new(shape)));
-                    self.sketches.len() - 1
-                });
-                self.last_path[i] = (pred, at);
-            }
-            let (_, _, compute, comm) = &mut self.sketches[at];
-            compute.add(duration(self.last_exit, enter));
-            comm.add(duration(enter, exit));
-        }
-        self.pred = sym;
-        self.last_exit = exit;
-        self.columns.as_mut()?.push(enter, exit)
-    }
-
-    fn finish(
-        mut self,
-        rank: u32,
-        index: usize,
-        infos: &[SymInfo],
-        tree: fn(Folded) -> (FlatTree, Vec<Sealed>),
-    ) -> Thread {
-        self.settle();
-        let (tree, counts) = tree(self.folder.finish());
-        let mut sketches: Vec<PathSketch> = self
-            .sketches
-            .into_iter()
-            .map(|(sym, pred, compute, comm)| PathSketch {
-                sym,
-                pred,
-                compute: compute.finish(rank),
-                comm: comm.finish(rank),
-            })
-            .collect();
-        sketches.sort_by_key(|s| (s.sym, s.pred));
-        Thread {
-            ranks: RankList::single(rank),
-            tree,
-            counts: counts.into_iter().map(own).collect(),
-            params: self.known.into_iter().zip(infos).map(|(k, i)| k.finish(i.slots)).collect(),
-            lanes: self.lanes.keyed(rank, u32::try_from(index).unwrap_or(u32::MAX)),
-            sketches,
-            sums: Vec::new(),
-            columns: Vec::new(),
-        }
-    }
-}
-
 /// An elastic stream of the section's only class.
 fn own(stream: Sealed) -> Elastic {
     Elastic { form: Form::Absolute, partition: 0, streams: vec![stream] }
-}
-
-/// ns from `a` to `b`, 0 if the clock went back.
-fn duration(a: i64, b: i64) -> u64 {
-    u64::try_from(b.saturating_sub(a)).unwrap_or(0)
 }
 
 /// Checks that words have the shape of a row: for recorders' own tests and for readers of foreign data.

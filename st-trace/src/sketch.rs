@@ -9,109 +9,13 @@
 //! Source: algorithms after Masson, Rim, Lee 2019 (DDSketch); keys by predecessor as in Ratn, Mueller, de Supinski,
 //! Schulz 2008, section 3 (path-sensitive delta times).
 
+mod buckets;
 pub mod histogram;
 
 use std::collections::BTreeMap;
 
+pub use buckets::{bucket, representative};
 use histogram::{Bin, Histogram};
-
-/// Number of buckets but the one for zero: bounds below 2^62 ns.
-const BUCKETS: usize = count();
-
-/// Upper bounds of the buckets in ns, ascending. The last one is not a bound: any longer duration falls into it.
-static BOUNDS: [u64; BUCKETS] = bounds();
-
-/// As [`BOUNDS`], for finding a bucket: nothing lies beyond the last.
-static CEILINGS: [u64; BUCKETS] = ceilings();
-
-/// Parts of an octave: each holds one bound at most.
-const PARTS: usize = 64;
-
-/// Index of the first bound not below (64 + m)/64 · 2^k, at 64·k + m; of the last bound if there is none.
-static STARTS: [u16; PARTS * 64 + 1] = starts();
-
-/// The next bound of g = 101/99 in 64.64 fixed point: x ← ⌊x·101/99⌋, exact integers on every machine.
-const fn next_bound(x: u128) -> u128 {
-    x / 99 * 101 + x % 99 * 101 / 99
-}
-
-const fn count() -> usize {
-    let (mut x, mut last, mut n) = (1u128 << 64, 0, 0);
-    while x >> 64 < 1 << 62 {
-        if x >> 64 != last {
-            last = x >> 64;
-            n += 1;
-        }
-        x = next_bound(x);
-    }
-    n
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "bounds are below 2^62")]
-const fn bounds() -> [u64; BUCKETS] {
-    let mut out = [0; BUCKETS];
-    let (mut x, mut last, mut n) = (1u128 << 64, 0, 0);
-    while x >> 64 < 1 << 62 {
-        if x >> 64 != last {
-            last = x >> 64;
-            out[n] = last as u64;
-            n += 1;
-        }
-        x = next_bound(x);
-    }
-    out
-}
-
-const fn ceilings() -> [u64; BUCKETS] {
-    let mut out = bounds();
-    out[BUCKETS - 1] = u64::MAX;
-    out
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "there are some two thousand bounds")]
-const fn starts() -> [u16; PARTS * 64 + 1] {
-    let bounds = bounds();
-    let mut out = [0; PARTS * 64 + 1];
-    let (mut i, mut at) = (0, 0);
-    while i < out.len() {
-        let low = ((PARTS as u128 + (i % PARTS) as u128) << (i / PARTS)).div_ceil(PARTS as u128);
-        while at < BUCKETS - 1 && (bounds[at] as u128) < low {
-            at += 1;
-        }
-        out[i] = at as u16;
-        i += 1;
-    }
-    out
-}
-
-/// Index of the bucket of a duration in ns: 0 for zero, else 1 + index of the first bound that is not below it.
-#[must_use]
-#[inline]
-pub fn bucket(ns: u64) -> u16 {
-    if ns == 0 {
-        return 0;
-    }
-    let shift = ns.leading_zeros() as usize;
-    let i = PARTS * (63 - shift) + ((ns << shift) >> 57) as usize - PARTS;
-    let at = STARTS[i];
-    at + 1 + u16::from(CEILINGS[usize::from(at)] < ns)
-}
-
-/// A duration in ns that stands for a bucket: within 1 % of every duration in it.
-#[must_use]
-pub fn representative(bucket: u16) -> u64 {
-    let b = &BOUNDS;
-    match usize::from(bucket) {
-        0 => 0,
-        1 => 1,
-        i => {
-            let i = (i - 1).min(b.len() - 1);
-            let (low, high) = (u128::from(b[i - 1]) + 1, u128::from(b[i]));
-            // The value whose relative distance to both ends is equal: 2·l·h/(l+h).
-            u64::try_from((2 * low * high + (low + high) / 2) / (low + high)).unwrap_or(u64::MAX)
-        }
-    }
-}
 
 /// What a sketch keeps beside the totals.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -378,13 +282,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Source: `algorithms.md` §7.2: 1,036 bucket widths of 1 % from 1 µs to 1000 s.
-    #[test]
-    fn as_many_buckets_as_stated() {
-        assert_eq!(bucket(1_000_000_000_000) - bucket(1_001), 1036);
-    }
-
-    /// Source: `algorithms.md` §7.1: minimum and maximum keep the lowest rank on ties, whoever is merged into whom.
+    /// Minimum and maximum keep the lowest rank on ties, whoever is merged into whom.
     #[test]
     fn the_lowest_rank_wins_a_tie() {
         for shape in [Shape::Buckets, Shape::Bins, Shape::Totals] {
@@ -419,18 +317,6 @@ mod tests {
     }
 
     proptest! {
-        #[test]
-        fn a_bucket_is_found_as_by_plain_search(x in prop_oneof![0u64..5000, 0u64..1 << 60, any::<u64>()]) {
-            let plain = BOUNDS.partition_point(|&b| b < x).min(BUCKETS - 1) + 1;
-            prop_assert_eq!(usize::from(bucket(x)), if x == 0 { 0 } else { plain });
-        }
-
-        #[test]
-        fn representative_is_within_one_percent(x in prop_oneof![0u64..5000, 0u64..1 << 60]) {
-            let r = representative(bucket(x));
-            prop_assert!(u128::from(r.abs_diff(x)) * 100 <= u128::from(x) + 50, "{x} {r}");
-        }
-
         #[test]
         fn ranks_add_up_in_any_order(
             v in proptest::collection::vec(proptest::collection::vec(prop_oneof![0..9_u64, 0..1_u64 << 50], 0..30), 1..6),
