@@ -8,16 +8,16 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use st_trace::values::{ERRHANDLERS, ERROR_CLASSES, KEYVALS};
+
 /// Predefined datatypes by their C names, Fortran's included: what a trace calls them.
 const TYPES: &str = include_str!("types.txt");
 /// Predefined reduction operations.
 const OPS: &str = include_str!("ops.txt");
-/// Error classes, in the order of `st_trace::values::ERROR_CLASSES`.
-const ERRORS: &str = include_str!("errors.txt");
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-env-changed=MPICC");
-    for file in ["build/types.txt", "build/ops.txt", "build/errors.txt", "shim/constants.c"] {
+    for file in ["build/types.txt", "build/ops.txt", "shim/constants.c"] {
         println!("cargo::rerun-if-changed={file}");
     }
     println!("cargo::rustc-check-cfg=cfg(mpi_handles_are, values(\"pointers\", \"ints\"))");
@@ -29,7 +29,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let out = env::var("OUT_DIR")?;
     let names = Path::new(&out).join("names.h");
     fs::write(&names, lookup("MPI_Datatype", "st_type", TYPES)? + &lookup("MPI_Op", "st_op", OPS)?)?;
-    fs::write(Path::new(&out).join("errors.h"), classes()?)?;
+    fs::write(Path::new(&out).join("lists.h"), lists()?)?;
     cc::Build::new()
         .compiler(&mpicc)
         .file("shim/constants.c")
@@ -56,13 +56,21 @@ fn flavour(mpicc: &str) -> Result<&'static str, String> {
     }
 }
 
-/// The elements of a C array: each class, or -1 where the header has it not.
-fn classes() -> Result<String, std::fmt::Error> {
+/// Lengths and elements of C arrays, in the order that a trace's words have: keys of attributes, error handlers, and error
+/// classes, -1 for those that the header has not.
+fn lists() -> Result<String, std::fmt::Error> {
     let mut c = String::new();
-    for name in ERRORS.split_whitespace() {
-        writeln!(c, "#ifdef {name}\n{name},\n#else\n-1,\n#endif")?;
+    list(&mut c, "KEYVALS", &KEYVALS)?;
+    list(&mut c, "ERRHANDLERS", &ERRHANDLERS)?;
+    for name in ERROR_CLASSES {
+        writeln!(c, "#ifndef {name}\n#define {name} -1\n#endif")?;
     }
+    list(&mut c, "ERRORS", &ERROR_CLASSES)?;
     Ok(c)
+}
+
+fn list(c: &mut String, what: &str, names: &[&str]) -> std::fmt::Result {
+    writeln!(c, "#define ST_N_{what} {}\n#define ST_{what} {}", names.len(), names.join(", "))
 }
 
 /// A C function from name to handle, over the names that the header has.

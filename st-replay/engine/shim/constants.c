@@ -6,6 +6,9 @@
 /* st_type and st_op: predefined handles by name. */
 #include "names.h"
 
+/* ST_KEYVALS, ST_ERRHANDLERS and ST_ERRORS, each a list in the order of st_trace::values, and their lengths. */
+#include "lists.h"
+
 /* New in MPI 4. */
 #ifndef MPI_ERRORS_ABORT
 #define MPI_ERRORS_ABORT MPI_ERRHANDLER_NULL
@@ -23,10 +26,10 @@ struct st_constants {
     MPI_Request request_null;
     MPI_Message message_null, message_no_proc;
     MPI_Info info_null, info_env;
-    MPI_Errhandler errhandler_null, errhandlers[3];
+    MPI_Errhandler errhandler_null, errhandlers[ST_N_ERRHANDLERS];
     int proc_null, any_source, any_tag, root, undefined;
     int order[2], distribute[3], default_argument, split_shared, type_class[3];
-    int keyvals[12], errors[60];
+    int keyvals[ST_N_KEYVALS], errors[ST_N_ERRORS];
 };
 
 void st_constants(struct st_constants *out)
@@ -40,18 +43,15 @@ void st_constants(struct st_constants *out)
         MPI_REQUEST_NULL,
         MPI_MESSAGE_NULL, MPI_MESSAGE_NO_PROC,
         MPI_INFO_NULL, MPI_INFO_ENV,
-        MPI_ERRHANDLER_NULL, {MPI_ERRORS_ARE_FATAL, MPI_ERRORS_RETURN, MPI_ERRORS_ABORT},
+        MPI_ERRHANDLER_NULL, {ST_ERRHANDLERS},
         MPI_PROC_NULL, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_ROOT, MPI_UNDEFINED,
         {MPI_ORDER_C, MPI_ORDER_FORTRAN},
         {MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_CYCLIC, MPI_DISTRIBUTE_NONE},
         MPI_DISTRIBUTE_DFLT_DARG,
         MPI_COMM_TYPE_SHARED,
         {MPI_TYPECLASS_REAL, MPI_TYPECLASS_INTEGER, MPI_TYPECLASS_COMPLEX},
-        {MPI_TAG_UB, MPI_HOST, MPI_IO, MPI_WTIME_IS_GLOBAL, MPI_UNIVERSE_SIZE, MPI_LASTUSEDCODE, MPI_APPNUM, MPI_WIN_BASE,
-         MPI_WIN_SIZE, MPI_WIN_DISP_UNIT, MPI_WIN_CREATE_FLAVOR, MPI_WIN_MODEL},
-        {
-#include "errors.h"
-        },
+        {ST_KEYVALS},
+        {ST_ERRORS},
     };
     *out = all;
 }
