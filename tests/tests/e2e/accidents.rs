@@ -302,9 +302,8 @@ fn a_request_to_end_goes_to_the_job_and_the_trace_is_packed() {
             let words = p.job.words(["./accident", "sleep"])?;
             let all = start.into_iter().chain(ours).chain(["--".into()]).chain(words);
             let o = p.go(Run::new("timeout", all))?;
-            if o.status == 0 {
-                return Err(format!("{signal}: the job came to its end: {o}"));
-            }
+            // The trace says that the job did not come to its end; of the status MPICH's launcher makes, with us or without, 15
+            // or 0.
             let end = format!("rank {} ends at call {BEFORE}, MPI_Allreduce", last(p));
             tells(&p.path("trace.st"), &[end]).map_err(|e| format!("{signal}: {e}: {o}"))?;
             if left(p) != ["trace.st"] {
