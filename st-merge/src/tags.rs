@@ -13,6 +13,7 @@ use foldhash::fast::FixedState;
 use st_trace::calls::{CallTable, Meaning, Object, Row};
 use st_trace::ints::Ints;
 use st_trace::objects::Name;
+use st_trace::proof::by_slot;
 use st_trace::ranklist::RankList;
 use st_trace::section::{Section, Sym, Tables};
 use st_trace::values::{ANY_SOURCE, ANY_TAG};
@@ -100,7 +101,7 @@ impl Tags {
     fn read(&mut self, section: &Section, thread: usize, rank: u32, roles: &[Role], renaming: &Renaming) {
         let Some(mut calls) = section.project(thread, rank) else { return };
         let mut streams: HashMap<(Sym, usize), Ints, FixedState> = HashMap::default();
-        let (mut words, mut at) = (Vec::new(), Vec::new());
+        let mut words = Vec::new();
         let end = loop {
             let sym = match calls.next_call(&mut words) {
                 Ok(Some(sym)) => sym,
@@ -114,22 +115,14 @@ impl Tags {
                 continue;
             }
             let slots = CallTable::builtin().slots(section.symbols[sym as usize].call);
-            at.clear();
-            let mut next = 0;
-            for slot in slots {
-                let n = if slot.list { words.get(next).copied().unwrap_or(0) } else { 1 };
-                next += usize::from(slot.list);
-                let end = next.saturating_add(usize::try_from(n).unwrap_or(0)).min(words.len());
-                at.push(next.min(end)..end);
-                next = end;
-            }
-            let one = |slot: usize| words[at[slot].clone()].first().copied().unwrap_or(0);
+            let of: Vec<&[i64]> = by_slot(slots, &words).collect();
+            let one = |slot: usize| of[slot].first().copied().unwrap_or(0);
             if role.send.is_some() || role.receive.is_some() {
                 self.messages(section, rank, role, one);
             }
             let to = renaming.symbols.get(sym as usize).copied().unwrap_or(sym);
             for &slot in &role.tags {
-                let values = words[at[slot].clone()].iter().map(|&tag| tag.min(0));
+                let values = of[slot].iter().map(|&tag| tag.min(0));
                 streams.entry((to, slot)).or_default().extend(values);
             }
         };

@@ -31,14 +31,19 @@ impl Proof<'_> {
     /// Enters the call into the lanes; `object` gives the lane word of an object by its index.
     pub fn enter(&self, lanes: &mut Lanes, object: impl Fn(Object, i64) -> u64) {
         let mut digests = Digests::new(self.call, self.error, self.site, self.slots);
-        let mut rest = self.words;
-        digests.read(self.slots, self.slots.iter().map(|slot| cut(slot.list, &mut rest)), u8::MAX, object);
+        digests.read(self.slots, by_slot(self.slots, self.words), u8::MAX, object);
         digests.enter(lanes);
     }
 }
 
+/// The words of each slot of a call: one, or a list's without its length; fewer where words are missing.
+pub fn by_slot<'a>(slots: &'a [Slot], words: &'a [i64]) -> impl Iterator<Item = &'a [i64]> {
+    let mut rest = words;
+    slots.iter().map(move |slot| cut(slot.list, &mut rest))
+}
+
 /// Takes one slot's words: one, or as many as a list's length says, as far as they are there.
-pub(crate) fn cut<'a>(list: bool, words: &mut &'a [i64]) -> &'a [i64] {
+fn cut<'a>(list: bool, words: &mut &'a [i64]) -> &'a [i64] {
     let mut n = 1;
     if list && let Some((&length, rest)) = words.split_first() {
         (n, *words) = (length, rest);

@@ -3,7 +3,7 @@
 use super::{SymInfo, own};
 use crate::calls::{Meaning, Object, Slot};
 use crate::ints::Ints;
-use crate::proof::{Digests, cut};
+use crate::proof::{Digests, by_slot};
 use crate::section::SlotStreams;
 
 /// How the words of an event differ from those of its symbol's event before.
@@ -126,10 +126,9 @@ impl Known {
 
     /// Takes words that need not lie where the last ones did.
     pub(super) fn replace(&mut self, slots: &[Slot], words: &[i64], object: impl Fn(Object, i64) -> u64) {
-        let (mut old, mut new) = (&self.words[..], words);
+        let both = by_slot(slots, &self.words).zip(by_slot(slots, words));
         let mut lanes = 0;
-        for (slot, column) in slots.iter().zip(&mut self.columns) {
-            let (was, is) = (cut(slot.list, &mut old), cut(slot.list, &mut new));
+        for ((slot, column), (was, is)) in slots.iter().zip(&mut self.columns).zip(both) {
             if was != is || self.events == 0 {
                 column.settle(was, self.events);
                 lanes |= 1 << slot.lane as u8;
@@ -138,16 +137,13 @@ impl Known {
         self.words.clear();
         self.words.extend_from_slice(words);
         self.layout.find(slots, words);
-        let mut rest = words;
-        self.digests.read(slots, slots.iter().map(|slot| cut(slot.list, &mut rest)), lanes, object);
+        self.digests.read(slots, by_slot(slots, words), lanes, object);
         self.events += 1;
     }
 
     /// The streams, complete.
     pub(super) fn finish(mut self, slots: &[Slot]) -> Vec<SlotStreams> {
-        let mut words = &self.words[..];
-        for (slot, column) in slots.iter().zip(&mut self.columns) {
-            let last = cut(slot.list, &mut words);
+        for (column, last) in self.columns.iter_mut().zip(by_slot(slots, &self.words)) {
             column.settle(last, self.events);
         }
         let streams =

@@ -14,7 +14,7 @@ use crate::section::Sym;
 const LONGEST: usize = 4096;
 
 /// All lanes.
-pub(super) const ALL: u8 = u8::MAX;
+const ALL: u8 = u8::MAX;
 
 /// What has been recorded of the loop in progress, but not entered yet.
 #[derive(Debug, Clone, Default)]
