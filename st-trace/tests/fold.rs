@@ -286,6 +286,16 @@ fn inner_loops_may_run_once_or_not_at_all() {
 }
 
 #[test]
+fn rounds_of_a_loop_are_counted_not_pushed() {
+    let mut folder = Folder::new(DEFAULT_WINDOW);
+    // One by one these would take minutes.
+    folder.push_rounds(&[1, 2, 1, 3], 1 << 40);
+    let (tree, counts) = folder.finish().flatten();
+    assert_eq!(tree.items().len(), 5);
+    assert_eq!(counts[0].cursor().next(), 1 << 40);
+}
+
+#[test]
 fn nested_loops_take_constant_size() {
     let program = |n: usize| -> Vec<Sym> {
         let step = |i: usize| {
