@@ -223,11 +223,8 @@ impl State {
         }
         let Thread { index, words, .. } = &self.threads[thread];
         let index = *index;
-        let chunk = self.recorder.record(index, sym, words, event.enter, event.exit);
-        let full = self
-            .journal
-            .as_mut()
-            .is_some_and(|j| !j.call(&self.recorder, index, sym, words, (event.enter, event.exit)));
+        let (recorder, journal) = (&mut self.recorder, &mut self.journal);
+        let (chunk, full) = enter(recorder, journal, index, sym, words, (event.enter, event.exit));
         if chunk.is_some() || full {
             self.settle(index, chunk, full);
         }
@@ -290,17 +287,13 @@ impl State {
         if self.threads[thread].series.is_open() {
             let mut series = std::mem::take(&mut self.threads[thread].series);
             series.close();
-            self.record(thread, series.sym, &series.words, series.enter, series.exit);
+            let index = self.threads[thread].index;
+            let (recorder, journal) = (&mut self.recorder, &mut self.journal);
+            let times = (series.enter, series.exit);
+            let (chunk, full) = enter(recorder, journal, index, series.sym, &series.words, times);
+            self.settle(index, chunk, full);
             self.threads[thread].series = series;
         }
-    }
-
-    fn record(&mut self, thread: usize, sym: Sym, words: &[i64], enter: i64, exit: i64) {
-        let index = self.threads[thread].index;
-        let chunk = self.recorder.record(index, sym, words, enter, exit);
-        let journal = self.journal.as_mut();
-        let full = journal.is_some_and(|j| !j.call(&self.recorder, index, sym, words, (enter, exit)));
-        self.settle(index, chunk, full);
     }
 
     /// Writes the thread's open series to the journal.
@@ -416,6 +409,22 @@ impl State {
         let function = CallTable::builtin().get(call).map_or("unknown", Row::base);
         Made { function, call, site: self.recorder.sites.get(site).map_or(0, |s| s.id) }
     }
+}
+
+/// Enters an event of a thread into the recorder and the journal: the chunk of exact times that it has filled, and whether
+/// the journal is full.
+#[inline]
+fn enter(
+    recorder: &mut RankRecorder,
+    journal: &mut Option<Journal>,
+    thread: usize,
+    sym: Sym,
+    words: &[i64],
+    times: (i64, i64),
+) -> (Option<Chunk>, bool) {
+    let chunk = recorder.record(thread, sym, words, times.0, times.1);
+    let full = journal.as_mut().is_some_and(|j| !j.call(recorder, thread, sym, words, times));
+    (chunk, full)
 }
 
 /// A call that has returned.
