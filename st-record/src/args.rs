@@ -59,7 +59,7 @@ pub struct Args {
     pub sync: bool,
     /// Compare them also about every SECONDS in between, after barriers and other operations in which all ranks wait for all
     /// (MPI_Allreduce, MPI_Allgather, MPI_Alltoall on communicators of all ranks): for clocks whose drift changes
-    #[arg(long, value_name = "SECONDS", conflicts_with = "no_sync", value_parser = seconds, help_heading = "Recording")]
+    #[arg(long, value_name = "SECONDS", conflicts_with_all = ["no_sync", "only"], value_parser = seconds, help_heading = "Recording")]
     pub sync_interval: Option<f64>,
     /// Record these ranks of the job only: 3, or 0-3,8, or a ranklist
     #[arg(long, value_name = "RANKS", value_parser = ranks, help_heading = "Recording")]
@@ -260,6 +260,9 @@ mod tests {
         let e = Args::parse_from(["st-record", "--sync-interval", "0.25", "x"]);
         assert!(e.environment().contains(&("ST_SYNC_INTERVAL", "0.25".into())));
         assert!(!a.environment().iter().any(|(n, _)| *n == "ST_SYNC_INTERVAL"));
+        // Ranks that are not recorded would not come to a comparison in between.
+        let both = ["st-record", "--sync-interval", "1", "--only", "0", "x"];
+        assert!(Args::try_parse_from(both).is_err());
         for wrong in ["0", "-1", "nan", "1s"] {
             let given = format!("--sync-interval={wrong}");
             assert!(Args::try_parse_from(["st-record", &given, "x"]).is_err(), "{wrong}");
