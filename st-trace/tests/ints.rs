@@ -3,7 +3,7 @@
 
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any, prop_oneof, proptest};
-use st_trace::ints::{Ints, Sealed};
+use st_trace::ints::{Chain, Ints, Sealed};
 
 /// Values as counts and parameters come: constants, counters, periods with noise, few or many symbols, specials.
 fn values() -> impl Strategy<Value = Vec<i64>> {
@@ -198,4 +198,32 @@ fn periods_of_runs_of_varying_length_are_found() {
     };
     assert_eq!(program(1_000).seal(), program(9_000).seal());
     assert!(program(1_000).seal().heap_words() < 600);
+}
+
+/// A sequence by a polynomial over its values, and its length.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Polynomial(u64, u64, u64);
+
+impl Chain for Polynomial {
+    fn empty() -> Self {
+        Self(0, 1, 0)
+    }
+    fn then(self, next: Self) -> Self {
+        Self(
+            self.0.wrapping_mul(next.1).wrapping_add(next.0),
+            self.1.wrapping_mul(next.1),
+            self.2.wrapping_add(next.2),
+        )
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_product_is_that_of_the_values(values in values(), len in 0..700_u64) {
+        let one = |v: i64| Polynomial(v.cast_unsigned().wrapping_mul(0x9E37_79B9), 0x2545_F491_4F6C_DD1D, 1);
+        let sealed = Sealed::from(values);
+        let mut cursor = sealed.cursor();
+        let plain = (0..len).fold(Polynomial::empty(), |all, _| all.then(one(cursor.next())));
+        assert_eq!(sealed.product(len, one), plain);
+    }
 }

@@ -66,8 +66,17 @@ impl Place {
         place
     }
 
+    /// The value before the next one.
+    pub(super) fn value(self) -> i64 {
+        self.value
+    }
+    /// Distance of the values in the current run.
+    pub(super) fn step(self) -> i64 {
+        self.step
+    }
+
     /// The place before element `pos`.
-    fn before(runs: &[Run], pos: usize) -> Self {
+    pub(super) fn before(runs: &[Run], pos: usize) -> Self {
         Self { pos, run: runs.partition_point(|run| run.at < pos), ..Self::default() }
     }
 

@@ -21,11 +21,13 @@
 mod codec;
 mod coder;
 mod cursor;
+mod product;
 mod sealed;
 
 use coder::Coder;
 use cursor::Parts;
 pub use cursor::{Cursor, Values};
+pub use product::Chain;
 pub use sealed::{Element, Sealed};
 
 /// An online integer stream.
