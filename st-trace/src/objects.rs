@@ -28,6 +28,10 @@ pub trait Content {
     fn digest(&self) -> u128;
     /// Name for people, without the number of the copy: `MPI_INT`, `MPI_Comm_split-1a2b3c4d`.
     fn label(&self) -> String;
+    /// Of a predefined object, what its family is made of: equal on all ranks, though the object may not be.
+    fn origin(&self) -> u128 {
+        self.digest()
+    }
 }
 
 /// A communicator.
@@ -69,6 +73,10 @@ impl Content for Comm {
     }
     fn label(&self) -> String {
         if self.parent == 0 { self.kind.clone() } else { short(&self.kind, self.digest()) }
+    }
+    fn origin(&self) -> u128 {
+        // One on each rank, and the same thing to the program's text.
+        if self.kind == "MPI_COMM_SELF" { xxh3_128(self.kind.as_bytes()) } else { self.digest() }
     }
 }
 
@@ -191,8 +199,8 @@ pub fn name_of(digest: u128, copy: u32) -> Name {
 
 /// Family of a predefined object, which nothing made.
 #[must_use]
-pub fn family_of_predefined(name: Name) -> u128 {
-    xxh3_128(&name.to_le_bytes())
+pub fn family_of_predefined(content: &impl Content) -> u128 {
+    xxh3_128(&content.origin().to_le_bytes())
 }
 
 /// One object of a single rank's table.
@@ -244,7 +252,7 @@ impl<T: Content> Registry<T> {
     /// Index of a predefined object (known by its kind alone), added if new. Never freed.
     pub fn predefined(&mut self, content: T) -> i64 {
         let name = content.digest();
-        let family = family_of_predefined(name);
+        let family = family_of_predefined(&content);
         if let Some(&i) = self.index.get(&(family, name)) {
             return word(i);
         }
@@ -357,6 +365,23 @@ mod tests {
         let b = r.create(CallId(1), 7, op("x"));
         assert_ne!(a, b);
         assert_eq!(r.get(b).unwrap().copy, 1);
+    }
+
+    #[test]
+    fn each_ranks_own_communicator_is_of_one_family() {
+        let comm = |kind: &str, of: [u32; 1]| Comm {
+            kind: kind.into(),
+            parent: 0,
+            members: RankSeq::from_iter(of),
+            remote: RankSeq::default(),
+        };
+        for (kind, same) in [("MPI_COMM_SELF", true), ("MPI_COMM_WORLD", false)] {
+            let (mut r, mut s) = (Registry::new(), Registry::new());
+            r.predefined(comm(kind, [1]));
+            s.predefined(comm(kind, [2]));
+            assert_ne!(r.entries()[0].object.name, s.entries()[0].object.name);
+            assert_eq!(r.entries()[0].family == s.entries()[0].family, same, "{kind}");
+        }
     }
 
     #[test]

@@ -161,7 +161,7 @@ fn put_table<T: Codec>(out: &mut Out<'_>, table: &[Entry<T>]) {
     out.context.next_table::<T>();
     put_usize(&mut out.bytes, table.len());
     for e in table {
-        let predefined = e.of.first().is_some_and(|(_, o)| e.family == family_of_predefined(o.name));
+        let predefined = e.of.first().is_some_and(|(_, o)| e.family == family_of_predefined(&o.content));
         put_u64(&mut out.bytes, u64::from(predefined));
         if !predefined {
             put_id(&mut out.bytes, e.family);
@@ -197,7 +197,7 @@ fn get_entry<T: Codec>(src: &mut In<'_, '_>) -> Result<Entry<T>, DecodeError> {
     }
     let family = match (family, of.first()) {
         (Some(family), _) => family,
-        (None, Some((_, o))) => family_of_predefined(o.name),
+        (None, Some((_, o))) => family_of_predefined(&o.content),
         (None, None) => return Err(DecodeError::Invalid("a predefined object that is none")),
     };
     Ok(Entry { family, of })
