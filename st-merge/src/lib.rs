@@ -13,7 +13,6 @@
 pub mod align;
 pub mod args;
 mod callers;
-pub mod classes;
 mod infer;
 pub mod master;
 mod merge;
@@ -21,9 +20,7 @@ mod params;
 mod products;
 mod run;
 mod slots;
-mod tables;
 mod tags;
-mod time;
 mod turns;
 pub mod user;
 

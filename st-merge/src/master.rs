@@ -18,7 +18,7 @@ use st_trace::tree::{FlatTree, Item};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
 use crate::align::align;
-use crate::classes::{Classes, Partitions};
+use st_trace::unite::{Classes, Partitions};
 
 type Id = usize;
 

@@ -10,13 +10,13 @@ use st_trace::ranklist::RankList;
 use st_trace::section::{Ended, NO_SYM, Section, Sym, Thread};
 use st_trace::tree::{FlatTree, Item};
 
-use crate::classes::Partitions;
 use crate::master::{Loops, Master};
 use crate::params::Params;
-use crate::tables::{Renaming, United};
 use crate::tags::Tags;
-use crate::time::Times;
 use crate::user::Param;
+use st_trace::unite::Partitions;
+use st_trace::unite::Times;
+use st_trace::unite::{Renaming, United};
 
 /// Merges sections one at a time. *Memory:* the merged structure and what differs between ranks.
 #[derive(Debug, Default)]

@@ -11,11 +11,11 @@ use st_trace::section::{Elastic, Section, SlotStreams, Sym, Thread};
 use st_trace::tree::Item;
 
 use crate::callers::Callers;
-use crate::classes::Partitions;
 use crate::slots::SlotClasses;
-use crate::tables::Renaming;
 use crate::tags::Emptied;
 use crate::user::{self, Param};
+use st_trace::unite::Partitions;
+use st_trace::unite::Renaming;
 
 /// Values that are added up to learn how many another stream has.
 const COUNTED: u64 = 1 << 22;

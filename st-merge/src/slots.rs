@@ -11,9 +11,9 @@ use st_trace::ranklist::RankList;
 use st_trace::section::{Elastic, SlotStreams};
 
 use crate::callers::{Callers, Lengths, code, decode};
-use crate::classes::{Classes, Partitions};
 use crate::infer::{HEAD, SAMPLE, Sampled, best, symbolic};
 use crate::products;
+use st_trace::unite::{Classes, Partitions};
 
 /// Classes at which the form is reviewed first; then at four times as many as were left.
 const REVIEW: usize = 12;

@@ -18,8 +18,8 @@ use st_trace::ranklist::RankList;
 use st_trace::section::{Section, Sym, Tables};
 use st_trace::values::{ANY_SOURCE, ANY_TAG};
 
-use crate::classes::Classes;
-use crate::tables::Renaming;
+use st_trace::unite::Classes;
+use st_trace::unite::Renaming;
 
 /// Streams of 0 and wildcards of one thread index, by united symbol and slot.
 pub(crate) type Emptied = HashMap<(Sym, usize), Classes, FixedState>;

@@ -40,5 +40,6 @@ pub mod stream;
 
 pub mod text;
 pub mod tree;
+pub mod unite;
 pub mod values;
 pub mod varint;

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
+use crate::ints::Sealed;
+use crate::ranklist::RankList;
+use crate::section::{Elastic, Form, Partition};
 use foldhash::fast::FixedState;
-use st_trace::ints::Sealed;
-use st_trace::ranklist::RankList;
-use st_trace::section::{Elastic, Form, Partition};
 
 /// Classes that are tried before a stream is encoded.
 const NEAR: usize = 4;
@@ -39,7 +39,7 @@ impl Classes {
     }
     /// Adds a rank to the class that the last one came to, or to one of the first, if its stream is the same to `same`;
     /// whether there is such a class.
-    pub(crate) fn join(&mut self, rank: u32, same: impl Fn(&Sealed) -> bool) -> bool {
+    pub fn join(&mut self, rank: u32, same: impl Fn(&Sealed) -> bool) -> bool {
         let near = std::iter::once(self.recent).chain(0..NEAR).filter(|i| *i < self.list.len());
         let mut found = near.filter(|i| same(&self.list[*i].0));
         if let Some(i) = found.next() {

@@ -2,24 +2,24 @@
 
 use std::collections::BTreeMap;
 
-use st_trace::ints::Sealed;
-use st_trace::ranklist::RankList;
-use st_trace::section::{NO_SYM, PathSketch, RankSums, Sym, Thread};
-use st_trace::sketch::{Sketch, bucket};
+use crate::ints::Sealed;
+use crate::ranklist::RankList;
+use crate::section::{NO_SYM, PathSketch, RankSums, Sym, Thread};
+use crate::sketch::{Sketch, bucket};
 
-use crate::tables::Renaming;
+use super::tables::Renaming;
 
 /// Times of one thread index under construction.
 #[derive(Debug, Default)]
-pub(crate) struct Times {
+pub struct Times {
     sketches: BTreeMap<(Sym, Sym), (Sketch, Sketch)>,
     /// Per symbol: (rank, compute bucket, communication bucket).
-    sums: BTreeMap<Sym, Vec<(u32, i32, i32)>>,
+    sums: BTreeMap<Sym, Vec<(u32, u16, u16)>>,
 }
 
 impl Times {
     /// Adds a section's thread.
-    pub(crate) fn add(&mut self, thread: &Thread, renaming: &Renaming) {
+    pub fn add(&mut self, thread: &Thread, renaming: &Renaming) {
         let to =
             |s: Sym| if s == NO_SYM { s } else { renaming.symbols.get(s as usize).copied().unwrap_or(s) };
         for s in &thread.sketches {
@@ -40,18 +40,14 @@ impl Times {
         }
         for s in &thread.sums {
             let (mut a, mut b) = (s.compute.cursor(), s.comm.cursor());
-            let bucket = |v: i64| i32::try_from(v).unwrap_or(i32::MAX);
+            let bucket = |v: i64| u16::try_from(v).unwrap_or(u16::MAX);
             let rows = thread.ranks.iter().map(|r| (r, bucket(a.next()), bucket(b.next())));
             self.sums.entry(to(s.sym)).or_default().extend(rows);
         }
     }
 
     /// The sketches and per-rank sums, with symbols renumbered; `ranks` are the thread's.
-    pub(crate) fn finish(
-        self,
-        number: impl Fn(Sym) -> Sym,
-        ranks: &RankList,
-    ) -> (Vec<PathSketch>, Vec<RankSums>) {
+    pub fn finish(self, number: impl Fn(Sym) -> Sym, ranks: &RankList) -> (Vec<PathSketch>, Vec<RankSums>) {
         let mut sketches: Vec<PathSketch> = self
             .sketches
             .into_iter()
@@ -86,6 +82,6 @@ impl Times {
     }
 }
 
-fn quantised(ns: u128) -> i32 {
-    bucket(u64::try_from(ns).unwrap_or(u64::MAX)).into()
+fn quantised(ns: u128) -> u16 {
+    bucket(u64::try_from(ns).unwrap_or(u64::MAX))
 }

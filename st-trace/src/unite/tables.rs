@@ -2,14 +2,16 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use st_trace::calls::{CallId, FIRST_UNKNOWN, Object};
-use st_trace::objects::{Comm, Group, Joint, Name, Op, Text, Type};
-use st_trace::section::{Entry, Section, Sym, Symbol, Tables};
-use st_trace::sites::SiteTable;
+use foldhash::fast::FixedState;
+
+use crate::calls::{CallId, FIRST_UNKNOWN, Object};
+use crate::objects::{Comm, Group, Joint, Name, Op, Text, Type};
+use crate::section::{Entry, Section, Sym, Symbol, Tables};
+use crate::sites::SiteTable;
 
 /// The united tables under construction.
 #[derive(Debug, Default)]
-pub(crate) struct United {
+pub struct United {
     sites: SiteTable,
     symbols: Vec<Symbol>,
     by_symbol: HashMap<Symbol, Sym>,
@@ -25,9 +27,9 @@ pub(crate) struct United {
 
 /// Where a section's symbols and objects are in the united tables.
 #[derive(Debug)]
-pub(crate) struct Renaming {
+pub struct Renaming {
     /// United symbol per symbol.
-    pub(crate) symbols: Vec<Sym>,
+    pub symbols: Vec<Sym>,
     comms: Vec<i64>,
     groups: Vec<i64>,
     types: Vec<i64>,
@@ -39,12 +41,12 @@ pub(crate) struct Renaming {
 
 impl Renaming {
     /// The united index of an object; null and unknown indices stay.
-    pub(crate) fn object(&self, kind: Object, index: i64) -> i64 {
+    pub fn object(&self, kind: Object, index: i64) -> i64 {
         let map = self.map(kind);
         usize::try_from(index).ok().and_then(|i| map.get(i)).copied().unwrap_or(index)
     }
     /// Whether all objects of a kind keep their index.
-    pub(crate) fn keeps(&self, kind: Object) -> bool {
+    pub fn keeps(&self, kind: Object) -> bool {
         self.map(kind).iter().enumerate().all(|(i, &m)| usize::try_from(m) == Ok(i))
     }
     fn map(&self, kind: Object) -> &[i64] {
@@ -62,7 +64,7 @@ impl Renaming {
 
 impl United {
     /// Adds a section's tables.
-    pub(crate) fn add(&mut self, section: &Section) -> Renaming {
+    pub fn add(&mut self, section: &Section) -> Renaming {
         let sites: Vec<u32> =
             section.sites.sites().iter().map(|s| self.sites.adopt(&section.sites, s)).collect();
         let symbols = section.symbols.iter().map(|s| {
@@ -96,12 +98,12 @@ impl United {
     }
 
     /// The symbols, by index.
-    pub(crate) fn symbols(&self) -> &[Symbol] {
+    pub fn symbols(&self) -> &[Symbol] {
         &self.symbols
     }
 
     /// The tables, with symbols in the given order and sites in the order of the symbols.
-    pub(crate) fn finish(self, order: &[Sym]) -> (SiteTable, Vec<Symbol>, Tables) {
+    pub fn finish(self, order: &[Sym]) -> (SiteTable, Vec<Symbol>, Tables) {
         let mut sites = SiteTable::new();
         let symbols = order.iter().filter_map(|&s| self.symbols.get(s as usize)).map(|s| {
             let site = self.sites.get(s.site).map_or(s.site, |site| sites.adopt(&self.sites, site));
@@ -109,13 +111,13 @@ impl United {
         });
         let symbols = symbols.collect();
         let tables = Tables {
-            comms: self.comms.entries,
-            groups: self.groups.entries,
-            types: self.types.entries,
-            ops: self.ops.entries,
-            wins: self.wins.entries,
-            files: self.files.entries,
-            texts: self.texts.entries,
+            comms: self.comms.finish(),
+            groups: self.groups.finish(),
+            types: self.types.finish(),
+            ops: self.ops.finish(),
+            wins: self.wins.finish(),
+            files: self.files.finish(),
+            texts: self.texts.finish(),
             names: self.names.into_iter().map(|(n, id)| (id, n)).collect(),
         };
         (sites, symbols, tables)
@@ -125,14 +127,17 @@ impl United {
 #[derive(Debug)]
 struct Table<T> {
     entries: Vec<Entry<T>>,
-    by_family: HashMap<u128, usize>,
-    /// Places in an entry by name: more than one for an intercommunicator, whose two sides see its groups exchanged.
-    choices: HashMap<(usize, Name), Vec<usize>>,
+    by_family: HashMap<u128, usize, FixedState>,
+    /// First place in an entry by name.
+    places: HashMap<u64, u32, FixedState>,
+    /// The other places of an intercommunicator, whose two sides see its groups exchanged.
+    others: HashMap<u64, Vec<usize>, FixedState>,
 }
 
 impl<T> Default for Table<T> {
     fn default() -> Self {
-        Self { entries: Vec::new(), by_family: HashMap::new(), choices: HashMap::new() }
+        let (by_family, places, others) = (HashMap::default(), HashMap::default(), HashMap::default());
+        Self { entries: Vec::new(), by_family, places, others }
     }
 }
 
@@ -145,11 +150,23 @@ impl<T: Clone + PartialEq> Table<T> {
             });
             for (ranks, object) in &e.of {
                 let of = &mut self.entries[i].of;
-                let places = self.choices.entry((i, object.name)).or_default();
-                match places.iter().find(|&&at| of[at].1 == *object) {
+                let new = u32::try_from(of.len()).unwrap_or(u32::MAX);
+                let first = *self.places.entry(key(i, object.name)).or_insert(new);
+                if first == new {
+                    of.push((ranks.clone(), object.clone()));
+                    continue;
+                }
+                // Names are hashes, and so are keys: what else has this one is looked up among the others.
+                let at = usize::try_from(first).unwrap_or(0);
+                if of.get(at).is_some_and(|(_, o)| o == object) {
+                    of[at].0.extend(ranks);
+                    continue;
+                }
+                let others = self.others.entry(key(i, object.name)).or_default();
+                match others.iter().find(|&&at| of.get(at).is_some_and(|(_, o)| o == object)) {
                     Some(&at) => of[at].0.extend(ranks),
                     None => {
-                        places.push(of.len());
+                        others.push(of.len());
                         of.push((ranks.clone(), object.clone()));
                     }
                 }
@@ -158,4 +175,16 @@ impl<T: Clone + PartialEq> Table<T> {
         });
         united.collect()
     }
+
+    /// The entries, the objects of each by the lowest rank that has them.
+    fn finish(mut self) -> Vec<Entry<T>> {
+        self.entries.iter_mut().for_each(|e| e.of.sort_by_key(|(ranks, _)| ranks.lowest()));
+        self.entries
+    }
+}
+
+/// Where places of a name in an entry are looked up.
+#[expect(clippy::cast_possible_truncation, reason = "the low half of a hash")]
+fn key(entry: usize, name: Name) -> u64 {
+    (entry as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ name as u64
 }
