@@ -105,6 +105,43 @@ pub enum Form {
     Xor,
     /// Less the value of an expression, which a user gave or which was found; less 0 where that has none.
     User(Expr),
+    /// Not each value, but how often each code was ([`crate::frequencies`]). What is read back is drawn.
+    Histogram(Codes),
+}
+
+/// What the codes of a histogram are.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Codes {
+    /// [`Form::Absolute`].
+    Absolute,
+    /// [`Form::RELATIVE`].
+    Relative,
+    /// [`Form::MODULO`].
+    Modulo,
+}
+
+impl Codes {
+    /// All, in the order of their numbers in a stream.
+    pub const ALL: [Self; 3] = [Self::Absolute, Self::Relative, Self::Modulo];
+
+    /// The form that makes these codes.
+    #[must_use]
+    pub fn form(self) -> Form {
+        match self {
+            Self::Absolute => Form::Absolute,
+            Self::Relative => Form::RELATIVE,
+            Self::Modulo => Form::MODULO,
+        }
+    }
+    /// Its name, after `histogram:` in the text form.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Absolute => "absolute",
+            Self::Relative => "relative",
+            Self::Modulo => "modulo",
+        }
+    }
 }
 
 impl Form {
@@ -144,6 +181,7 @@ impl Form {
     pub fn code_at(self, value: i64, own: Own, n: u64) -> i64 {
         match self {
             Self::Absolute => value,
+            Self::Histogram(codes) => codes.form().code_at(value, own, n),
             _ if value < 0 => value.wrapping_sub(SPECIAL),
             Self::Affine { grid, factors } => value.wrapping_sub(base(grid, factors, own)),
             Self::Shift { grid, wrap } => displacement(grid, wrap, value, own),
@@ -158,6 +196,7 @@ impl Form {
     pub fn value_at(self, code: i64, own: Own, n: u64) -> i64 {
         match self {
             Self::Absolute => code,
+            Self::Histogram(codes) => codes.form().value_at(code, own, n),
             _ if code < -(SPECIAL / 2) => code.wrapping_add(SPECIAL),
             Self::Affine { grid, factors } => code.wrapping_add(base(grid, factors, own)),
             Self::Shift { grid, wrap } => destination(grid, wrap, code, own),
@@ -211,12 +250,14 @@ fn destination(grid: Grid, wrap: [bool; 3], code: i64, own: Own) -> i64 {
 }
 
 impl fmt::Display for Form {
-    /// `absolute`, `relative`, `xor`, `affine:4x8:1,0,1`, `shift:1x8:wrap,-,wrap`, `expr:"(me%4)*4+me/4"`.
+    /// `absolute`, `relative`, `xor`, `affine:4x8:1,0,1`, `shift:1x8:wrap,-,wrap`, `expr:"(me%4)*4+me/4"`,
+    /// `histogram:relative`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Absolute => f.write_str("absolute"),
             Self::Xor => f.write_str("xor"),
             Self::User(e) => write!(f, "expr:\"{e}\""),
+            Self::Histogram(codes) => write!(f, "histogram:{}", codes.name()),
             form if *form == Self::RELATIVE => f.write_str("relative"),
             Self::Affine { grid, factors: [a, b, c] } => {
                 write!(f, "affine:{}x{}:{a},{b},{c}", grid.middle, grid.inner)
@@ -245,6 +286,9 @@ impl FromStr for Form {
             (Some("absolute"), None, None) => Self::Absolute,
             (Some("relative"), None, None) => Self::RELATIVE,
             (Some("xor"), None, None) => Self::Xor,
+            (Some("histogram"), Some(codes), None) => {
+                Self::Histogram(Codes::ALL.into_iter().find(|c| c.name() == codes).ok_or(NoForm)?)
+            }
             (Some("affine"), Some(g), Some(list)) => {
                 Self::Affine { grid: grid(g)?, factors: three(list, |f| f.parse().ok())? }
             }
@@ -279,6 +323,7 @@ mod tests {
             Just(Form::Absolute),
             Just(Form::RELATIVE),
             Just(Form::Xor),
+            proptest::sample::select(&Codes::ALL[..]).prop_map(Form::Histogram),
             (grid.clone(), any::<[bool; 3]>()).prop_map(|(grid, wrap)| Form::Shift { grid, wrap }),
             Just(Form::User(Expr::parse("n%3==1?me*2+n:7-me", &HashMap::new()).unwrap())),
             (grid, [-9i64..9, -9i64..9, -9i64..9]).prop_map(|(grid, factors)| Form::Affine { grid, factors }),

@@ -7,9 +7,11 @@
 use serde_json::{Map, Value, json};
 
 use crate::calls::{CallTable, Meaning, Row, Slot};
+use crate::form::SPECIAL;
+use crate::frequencies::Frequencies;
 use crate::objects::Named;
 use crate::ranks::RankSeq;
-use crate::section::{Section, Sym, Tables};
+use crate::section::{Codes, Form, Section, SlotStreams, Sym, Tables};
 use crate::sites::SiteTable;
 use crate::values;
 
@@ -290,6 +292,32 @@ pub fn communicator(
         out.insert("remote".into(), list(&comm.content.remote));
     }
     out
+}
+
+/// A parameter that is a histogram as an object: `histogram` (its name), `call`, `site` (as printed), `codes` (absolute, or
+/// relative to the caller), and `values`, each with how often it was. `None` if it is none.
+#[must_use]
+pub fn histogram(section: &Section, site: u32, at: (Sym, usize, &SlotStreams)) -> Option<Map<String, Value>> {
+    let (sym, slot, streams) = at;
+    let Form::Histogram(codes) = streams.values.form else { return None };
+    let row = CallTable::builtin().get(section.symbols.get(sym as usize)?.call)?;
+    let slot = row.slots.get(slot)?;
+    let special = |code: i64| codes != Codes::Absolute && code < -(SPECIAL / 2);
+    let name = |code: i64| match code {
+        _ if special(code) => word(row, slot, code.wrapping_add(SPECIAL)),
+        _ if codes == Codes::Absolute => word(row, slot, code),
+        _ => code.into(),
+    };
+    let all = streams.values.streams.iter().filter_map(Frequencies::from_stream);
+    let values: Vec<Value> =
+        all.flat_map(|f| f.iter().map(|(code, n)| json!([name(code), n])).collect::<Vec<_>>()).collect();
+    let mut out = Map::new();
+    out.insert("histogram".into(), slot.name.clone().into());
+    out.insert("call".into(), row.name.clone().into());
+    out.insert("site".into(), site.into());
+    out.insert("codes".into(), codes.name().into());
+    out.insert("values".into(), values.into());
+    Some(out)
 }
 
 /// An object of [`call`] as a line for people:

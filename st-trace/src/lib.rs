@@ -18,6 +18,7 @@ pub mod columns;
 pub mod expr;
 pub mod fold;
 pub mod form;
+pub mod frequencies;
 pub mod graph;
 pub mod header;
 

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
 
-use crate::calls::{CallTable, Object, Slot};
+use crate::calls::{CallTable, Meaning, Object, Slot};
+use crate::frequencies::{Draw, Frequencies, Values};
 use crate::ints::{Cursor, Sealed};
 use crate::section::{Elastic, Form, Own, Section, Sym, Tables, Thread};
 use crate::tree::{Walk, WalkError};
@@ -41,6 +42,7 @@ pub enum Error {
 pub struct Projection<'a> {
     section: &'a Section,
     rank: u32,
+    thread: u32,
     walk: Walk<'a>,
     symbols: Vec<Vec<SlotCursor<'a>>>,
     /// Who the rank is, per communicator or window, as met.
@@ -53,9 +55,13 @@ struct SlotCursor<'a> {
     slot: &'static Slot,
     lens: Option<Cursor<'a>>,
     values: Cursor<'a>,
+    /// What the values are of.
+    stream: &'a Sealed,
     form: Form,
     /// Number of values that were turned absolute.
     read: u64,
+    /// What values are drawn from, if they are, and for whom.
+    drawn: Option<(Frequencies, Own, Values)>,
 }
 
 impl Section {
@@ -72,6 +78,7 @@ impl Section {
         Some(Projection {
             section: self,
             rank,
+            thread: u32::try_from(thread).unwrap_or(u32::MAX),
             walk: Walk::new(&t.tree, counts),
             symbols,
             own: HashMap::default(),
@@ -86,8 +93,10 @@ impl Section {
             slot,
             lens: c.lens.as_ref().map(|l| stream(l, classes).cursor()),
             values: stream(&c.values, classes).cursor(),
+            stream: stream(&c.values, classes),
             form: c.values.form,
             read: 0,
+            drawn: None,
         });
         cursors.collect()
     }
@@ -114,6 +123,24 @@ impl Section {
         };
         let me = i64::try_from(members.position(i64::from(rank))?).ok()?;
         Some(Own { me, size: i64::try_from(peers.len()).ok()? })
+    }
+}
+
+impl SlotCursor<'_> {
+    /// What is drawn from by a caller.
+    fn values_of(&mut self, own: Own) -> &Values {
+        let (form, ranks) = (self.form, self.slot.meaning == Meaning::Rank);
+        let stream = self.stream;
+        let new = || {
+            let of = Frequencies::from_stream(stream).unwrap_or_default();
+            let values = Values::new(&of, form, own, ranks);
+            (of, own, values)
+        };
+        let (of, before, values) = self.drawn.get_or_insert_with(new);
+        if *before != own {
+            (*before, *values) = (own, Values::new(of, form, own, ranks));
+        }
+        values
     }
 }
 
@@ -188,7 +215,8 @@ impl Projection<'_> {
         let (section, rank) = (self.section, self.rank);
         let own = *self.own.entry(base).or_insert_with(|| section.own(base, rank).unwrap_or_default());
         let mut rest = words;
-        for c in &mut self.symbols[sym as usize] {
+        let (symbol, thread) = (section.symbols[sym as usize], self.thread);
+        for (slot, c) in (0u32..).zip(&mut self.symbols[sym as usize]) {
             let n = match (c.slot.list, rest.split_first()) {
                 (true, Some((&n, _))) => {
                     rest = rest.split_first_mut().map_or(&mut [], |(_, t)| t);
@@ -198,7 +226,15 @@ impl Projection<'_> {
             };
             let (mine, tail) = rest.split_at_mut(n.min(rest.len()));
             rest = tail;
-            if c.form != Form::Absolute {
+            if matches!(c.form, Form::Histogram(_)) {
+                let call = u64::from(symbol.call.0) | u64::from(symbol.error) << 16;
+                let site = section.sites.get(symbol.site).map_or(0, |s| s.id);
+                for w in mine {
+                    let draw = Draw { rank, thread, call, site, slot, n: c.read };
+                    *w = c.values_of(own).draw(draw.number());
+                    c.read += 1;
+                }
+            } else if c.form != Form::Absolute {
                 for w in mine {
                     *w = c.form.value_at(*w, own, c.read);
                     c.read += 1;

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use crate::calls::{CallId, Object};
 use crate::columns::Column;
-pub use crate::form::{Form, Own};
+pub use crate::form::{Codes, Form, Own};
 use crate::ints::Sealed;
 use crate::lanes::LaneSum;
 use crate::objects::{Comm, Content, Group, Joint, Named, Op, Text, Type};
@@ -233,4 +233,13 @@ pub struct Section {
     pub threads: Vec<Thread>,
     /// Threads of ranks that ended early, by rank and thread. Ranks not listed came to their end.
     pub ended: Vec<Ended>,
+}
+
+impl Section {
+    /// The parameters that are histograms ([`Form::Histogram`]): symbol, slot of its row, and its streams, by thread.
+    pub fn histograms(&self) -> impl Iterator<Item = (Sym, usize, &SlotStreams)> {
+        let params = self.threads.iter().flat_map(|t| (0..).zip(&t.params));
+        let slots = params.flat_map(|(sym, slots)| (0..).zip(slots).map(move |(i, s)| (sym, i, s)));
+        slots.filter(|(_, _, s)| matches!(s.values.form, Form::Histogram(_)))
+    }
 }

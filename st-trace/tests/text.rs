@@ -7,9 +7,10 @@ mod whole;
 
 use proptest::prelude::*;
 use sections::recorded;
+use st_trace::frequencies::Frequencies;
 use st_trace::header::{Header, Step};
 use st_trace::ints::Sealed;
-use st_trace::section::{Elastic, Section};
+use st_trace::section::{Codes, Elastic, Form, Section};
 use st_trace::stream::{self, ReadOptions, Trace, WriteOptions};
 use st_trace::text;
 use st_trace::tree::{FlatTree, Item};
@@ -145,4 +146,47 @@ fn the_sample_looks_like_this() {
     };
     let parsed = text::parse(golden.as_bytes()).unwrap();
     assert_eq!(stream::read(&bytes(&parsed)[..], ReadOptions::default()).unwrap(), parsed);
+}
+
+#[test]
+fn a_histogram_is_marked_reads_back_and_must_be_one() {
+    let mut s = pair();
+    let mut f = Frequencies::default();
+    [(-1, 4), (1, 9), (2, 7)].into_iter().for_each(|(code, n)| f.add(code, n));
+    let form = Form::Histogram(Codes::Relative);
+    let histogram = |stream| Elastic { form, partition: 0, streams: vec![stream] };
+    s.threads[0].params[0][2].values = histogram(f.to_stream());
+    let t = trace(vec![s.clone()], 0);
+    let text = print(&t);
+    let line = "   dest P0~histogram:relative [3 -1 1 2 4 9 7] @<1 0 2 1>";
+    assert!(text.lines().any(|l| l == line), "{text}");
+    assert_eq!(text::parse(text.as_bytes()).unwrap(), t);
+    assert_eq!(s.histograms().map(|(sym, slot, _)| (sym, slot)).collect::<Vec<_>>(), [(0, 2)]);
+    for bad in [vec![3, 1, -1, 2, 4, 9, 7], vec![1, 4, 0], vec![-1, 2], vec![1 << 40, 1]] {
+        s.threads[0].params[0][2].values = histogram(bad.into_iter().collect());
+        let text = print(&trace(vec![s.clone()], 0));
+        assert!(text::parse(text.as_bytes()).is_err());
+    }
+    s.threads[0].params[0][2].values = histogram(f.to_stream());
+    s.threads[0].counts[0] = histogram(f.to_stream());
+    assert!(text::parse(print(&trace(vec![s], 0)).as_bytes()).is_err());
+}
+
+#[test]
+fn what_a_histogram_gives_back_follows_from_its_codes() {
+    let mut s = pair();
+    let mut f = Frequencies::default();
+    [(-1, 4), (1, 9)].into_iter().for_each(|(code, n)| f.add(code, n));
+    let form = Form::Histogram(Codes::Relative);
+    s.threads[0].params[0][2].values = Elastic { form, partition: 0, streams: vec![f.to_stream()] };
+    let dests = |rank| {
+        let calls = s.project(0, rank).unwrap().map(Result::unwrap);
+        calls.filter(|c| c.sym == 0).map(|c| c.words[2]).collect::<Vec<_>>()
+    };
+    // Rank 0 has no neighbour below, rank 1 has both; again gives the same.
+    assert_eq!(dests(0), [1; 10]);
+    assert_eq!(dests(1), dests(1));
+    assert!(dests(1).contains(&0) && dests(1).contains(&2));
+    // The other parameters are what they were.
+    assert_eq!(s.project(0, 1).unwrap().count(), 30);
 }

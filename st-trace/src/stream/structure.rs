@@ -15,7 +15,8 @@ use super::numbers::{Budget, MOST, Numbers, RUNS, Readers, get_columns, get_set,
 use super::parts::Piece;
 use crate::calls::{CallId, CallTable, FIRST_UNKNOWN, Lane, Meaning, Slot};
 use crate::expr::Expr;
-use crate::form::Grid;
+use crate::form::{Codes, Grid};
+use crate::frequencies::Frequencies;
 use crate::ints::Sealed;
 use crate::ranklist::RankList;
 use crate::section::{Elastic, Form, Partition, Section, SlotStreams, Symbol, Tables};
@@ -114,6 +115,12 @@ pub(crate) fn decode(mut src: &[u8], known: &Known<'_>) -> Result<Structure, Dec
         threads.push(get_thread(&mut b, &symbols, (&partitions, &forms)).nth("thread", i)?);
     }
     blocks::finish(&b)?;
+    if forms.iter().any(|f| matches!(f, Form::Histogram(_))) {
+        let mut codes = Budget::new(MOST);
+        for (i, t) in threads.iter().enumerate() {
+            check_histograms(t, &mut codes).nth("thread", i)?;
+        }
+    }
     Ok(Structure { symbols, partitions, threads })
 }
 
@@ -227,7 +234,7 @@ pub(super) fn forms_of(s: &Section) -> Vec<Form> {
 }
 
 /// 0 and the grid and factors; 1 and the grid and a bit per dimension that wraps, outermost highest; 2 exclusive or;
-/// 3 and the text of an expression.
+/// 3 and the text of an expression; 4 and the kind of a histogram's codes.
 fn put_form(out: &mut Vec<u8>, form: Form) {
     let grid = |out: &mut Vec<u8>, kind, grid: Grid| {
         put_u64(out, kind);
@@ -249,6 +256,10 @@ fn put_form(out: &mut Vec<u8>, form: Form) {
             put_u64(out, 3);
             put_str(out, &e.to_string());
         }
+        Form::Histogram(codes) => {
+            put_u64(out, 4);
+            put_usize(out, Codes::ALL.into_iter().position(|c| c == codes).unwrap_or(0));
+        }
     }
 }
 
@@ -261,6 +272,10 @@ fn get_form(src: &mut &[u8]) -> Result<Form, DecodeError> {
         let text = get_str(src).field("expression")?;
         let parsed = Expr::parse(&text, &HashMap::new());
         return parsed.map(Form::User).map_err(|_| DecodeError::Invalid("no expression")).field("expression");
+    }
+    if kind == 4 {
+        let at = get_index(src, Codes::ALL.len()).field("codes")?;
+        return Ok(Form::Histogram(Codes::ALL[at as usize]));
     }
     let (middle, inner) = (get_u32(src).field("grid")?, get_u32(src).field("grid")?);
     let grid = Grid::new(middle, inner).ok_or(DecodeError::Invalid("no grid of ranks")).field("grid")?;
@@ -351,6 +366,23 @@ fn check_params(tree: &FlatTree, params: &[Vec<SlotStreams>], symbols: &[Symbol]
             if params.get(i).map_or(0, Vec::len) != slots {
                 return Err(DecodeError::Invalid("a symbol of the tree has no parameters")).nth("symbol", i);
             }
+        }
+    }
+    Ok(())
+}
+
+/// Only values of parameters are histograms, and their streams are such.
+fn check_histograms(t: &Control, codes: &mut Budget) -> Result<(), DecodeError> {
+    let drawn = |e: &Elastic| matches!(e.form, Form::Histogram(_));
+    let lens = t.params.iter().flatten().filter_map(|s| s.lens.as_ref());
+    if t.counts.iter().chain(lens).any(drawn) {
+        return Err(DecodeError::Invalid("a histogram of counts or lengths"));
+    }
+    for (i, slots) in t.params.iter().enumerate() {
+        for stream in slots.iter().filter(|s| drawn(&s.values)).flat_map(|s| &s.values.streams) {
+            codes.take(usize::try_from(stream.cursor().next()).unwrap_or(0)).nth("symbol", i)?;
+            let valid = Frequencies::from_stream(stream).ok_or(DecodeError::Invalid("no histogram"));
+            valid.nth("symbol", i)?;
         }
     }
     Ok(())
