@@ -89,11 +89,11 @@ fn list(preflight: &Preflight, rank: Option<u32>) -> Result<()> {
     Ok(())
 }
 
-/// Checks that all ranks are there, says which calls cannot be replayed, and fails unless they are to be left out.
+/// Checks that all ranks and all their parameters are there, says which calls cannot be replayed, and fails unless they are to be left out.
 ///
 /// # Errors
 ///
-/// If a rank is missing, or there are such calls and `--skip-unsupported` was not given.
+/// If a rank is missing, if parameters are histograms, or if there are such calls and `--skip-unsupported` was not given.
 pub fn check(preflight: &Preflight, header: &Header, args: &Args) -> Result<()> {
     let world = preflight.world(header);
     let missing = preflight.missing(world);
@@ -103,6 +103,13 @@ pub fn check(preflight: &Preflight, header: &Header, args: &Args) -> Result<()> 
         bail!(InvalidStream(format!(
             "{trace}: {n} of {world} ranks are missing, the first of them rank {first}"
         )));
+    }
+    if preflight.has_histograms() {
+        bail!(
+            "{}: parameters are histograms (st-merge --histogram, --force-merge), which are not replayed; \
+             replay the trace as recorded, or merged without these options",
+            args.trace.display()
+        );
     }
     let unsupported = preflight.unsupported();
     if unsupported.is_empty() {

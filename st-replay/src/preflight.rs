@@ -50,6 +50,7 @@ pub fn name_of(symbol: &Symbol, tables: &Tables) -> String {
 pub struct Preflight {
     unsupported: BTreeMap<String, u64>,
     ranks: RankList,
+    histograms: bool,
 }
 
 impl Preflight {
@@ -61,6 +62,7 @@ impl Preflight {
     /// If the section is malformed.
     pub fn see(&mut self, section: &Section) -> Result<(), Error> {
         self.ranks = self.ranks.union(&section.ranks);
+        self.histograms |= section.histograms().next().is_some();
         let suspect: Vec<bool> =
             section.symbols.iter().map(|s| !is_supported(s) || asks_for_parent(s)).collect();
         for (index, thread) in section.threads.iter().enumerate() {
@@ -93,6 +95,12 @@ impl Preflight {
     #[must_use]
     pub fn unsupported(&self) -> Vec<Unsupported> {
         self.unsupported.iter().map(|(name, &calls)| Unsupported { name: name.clone(), calls }).collect()
+    }
+
+    /// Whether parameters are histograms: what is read back is drawn, and sends need not match receives.
+    #[must_use]
+    pub fn has_histograms(&self) -> bool {
+        self.histograms
     }
 
     /// Number of ranks to start: the world's size by the header, or by the highest rank if the header does not say.

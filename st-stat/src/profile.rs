@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use st_trace::calls::{CallTable, Meaning, Object, Row};
+use st_trace::calls::{CallTable, Meaning, Object, Row, Slot};
+use st_trace::frequencies::Frequencies;
 use st_trace::project::Error;
-use st_trace::section::{PathSketch, Section, Tables};
+use st_trace::section::{Form, PathSketch, Section, Tables, Thread};
 use st_trace::values::NONE;
 
 /// Totals of one symbol over all ranks and threads.
@@ -54,8 +55,23 @@ pub struct RankTotals {
 pub struct Profile {
     /// By symbol.
     pub symbols: Vec<SymTotals>,
-    /// By rank, ascending.
+    /// By rank, ascending. Where counts or peers are histograms, ranks have what they draw.
     pub ranks: Vec<RankTotals>,
+    /// Bytes sent point to point and moved by one-sided calls by all ranks.
+    pub sent: u128,
+}
+
+/// What the calls of a symbol and thread added up to as they were read: drawn, where parameters are histograms.
+#[derive(Clone, Copy, Default)]
+struct Drawn {
+    /// Number of elements handed over.
+    count: u128,
+    /// Their bytes.
+    sent: u128,
+    /// Those of them that a rank got.
+    arrived: u128,
+    /// Bytes received.
+    received: u128,
 }
 
 impl Profile {
@@ -65,13 +81,18 @@ impl Profile {
     ///
     /// If a rank cannot be read back.
     pub fn of(section: &Section) -> Result<Self, Error> {
-        let mut p = Self { symbols: vec![SymTotals::default(); section.symbols.len()], ranks: Vec::new() };
+        let symbols = vec![SymTotals::default(); section.symbols.len()];
+        let mut p = Self { symbols, ranks: Vec::new(), sent: 0 };
+        let mut drawn = vec![vec![Drawn::default(); section.symbols.len()]; section.threads.len()];
         for rank in section.ranks.iter() {
             let mut totals = RankTotals { rank, ..RankTotals::default() };
-            for thread in 0..section.threads.len() {
-                p.read(section, thread, rank, &mut totals)?;
+            for (thread, drawn) in drawn.iter_mut().enumerate() {
+                p.read(section, thread, rank, (&mut totals, drawn))?;
             }
             p.ranks.push(totals);
+        }
+        for (thread, drawn) in section.threads.iter().zip(&drawn) {
+            p.total(section, thread, drawn);
         }
         for sketch in section.threads.iter().flat_map(|t| &t.sketches) {
             p.time(sketch);
@@ -84,7 +105,7 @@ impl Profile {
         section: &Section,
         thread: usize,
         rank: u32,
-        totals: &mut RankTotals,
+        (totals, drawn): (&mut RankTotals, &mut [Drawn]),
     ) -> Result<(), Error> {
         let Some(mut calls) = section.project(thread, rank) else { return Ok(()) };
         let table = CallTable::builtin();
@@ -97,14 +118,41 @@ impl Profile {
                 facts.read(row, &words, section, rank);
             }
             into.calls += facts.times;
-            into.bytes += facts.sent + facts.received;
             totals.calls += facts.times;
+            let drawn = &mut drawn[sym as usize];
+            drawn.count += facts.count;
+            drawn.sent += facts.sent;
+            drawn.received += facts.received;
             if let Some(dest) = facts.dest {
+                drawn.arrived += facts.sent;
                 totals.sent += facts.sent;
                 totals.neighbours.insert(dest);
             }
         }
         Ok(())
+    }
+
+    /// Adds up the bytes of a thread: exactly, also where counts are histograms.
+    fn total(&mut self, section: &Section, thread: &Thread, drawn: &[Drawn]) {
+        for (sym, (symbol, drawn)) in section.symbols.iter().zip(drawn).enumerate() {
+            let slots = CallTable::builtin().slots(symbol.call);
+            let params = thread.params.get(sym).map_or(&[][..], |p| p);
+            // What the histogram of a slot adds up to, if it is one.
+            let counted = |wanted: &dyn Fn(&Slot) -> bool| {
+                let values = &params.get(slots.iter().position(wanted)?)?.values;
+                let streams = matches!(values.form, Form::Histogram(_)).then_some(&values.streams)?;
+                let sums = streams.iter().filter_map(Frequencies::from_stream).map(|f| f.sum());
+                Some(sums.fold(0, u128::saturating_add))
+            };
+            let count = counted(&|s| s.meaning == Meaning::Count && s.name.contains("count"));
+            let exact = |bytes: u128| match count {
+                Some(count) if drawn.count > 0 => bytes.saturating_mul(count) / drawn.count,
+                _ => bytes,
+            };
+            let received = counted(&|s| s.name == "bytes").unwrap_or(drawn.received);
+            self.symbols[sym].bytes += exact(drawn.sent) + received;
+            self.sent += exact(drawn.arrived);
+        }
     }
 
     fn time(&mut self, s: &PathSketch) {

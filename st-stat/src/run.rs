@@ -109,6 +109,9 @@ fn list_violations(args: &ViolationsArgs) -> Result<Status> {
 
 fn compare(args: &DiffArgs) -> Result<Status> {
     let (a, b) = (input::sections(&args.a, &args.input)?, input::sections(&args.b, &args.input)?);
+    if a.iter().chain(&b).any(|s| s.histograms().next().is_some()) {
+        args.talk.warn("st-stat", "parameters are histograms: what calls have of these is drawn");
+    }
     let report = diff(&a, &b, args.sites)?;
     let mut out = Output::text(&args.output.output)?;
     write_report(&report, (&a, &b), args.limit, &mut out)?;

@@ -54,7 +54,7 @@ pub(crate) fn facts(
             Cell::text(format!("{} of it", Cell::percent(times.comm, times.comm + times.compute).text)),
         );
     }
-    let sent: u128 = sections.iter().flat_map(|(_, p)| &p.ranks).map(|r| r.sent).sum();
+    let sent: u128 = sections.iter().map(|(_, p)| p.sent).sum();
     fact("sent point to point", Cell::bytes(sent));
     let degrees: Vec<u64> =
         sections.iter().flat_map(|(_, p)| &p.ranks).map(|r| r.neighbours.len() as u64).collect();
@@ -76,6 +76,11 @@ pub(crate) fn facts(
     let lost = lost(sections);
     if !lost.is_empty() {
         fact("left out", Cell::text(lost.join(", ")));
+    }
+    let histograms: usize = sections.iter().map(|(s, _)| s.histograms().count()).sum();
+    if histograms > 0 {
+        let text = format!("of {histograms} parameters; totals are exact, what single ranks send is drawn");
+        fact("histograms", Cell::text(text));
     }
     Table { columns: vec![("fact", true), ("value", true)], rows }
 }

@@ -14,6 +14,9 @@ pub(crate) fn find(args: &ViolationsArgs) -> Result<(Survey, Vec<String>)> {
     let mut times: Vec<Vec<i64>> = Vec::new();
     let mut unit = 1;
     each_section(&args.inputs, &args.input, |_, section| {
+        if section.histograms().next().is_some() {
+            bail!("parameters are histograms (st-merge --histogram): messages cannot be matched");
+        }
         matcher.add(&section)?;
         // In the order of the matcher's streams.
         for rank in section.ranks.iter() {

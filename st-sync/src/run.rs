@@ -18,7 +18,7 @@ const NAME: &str = "st-sync";
 ///
 /// # Errors
 ///
-/// If an input cannot be read, holds no exact times or rounded ones, or the output cannot be written.
+/// If an input cannot be read, holds no exact times or rounded ones, or histograms of parameters, or the output cannot be written.
 pub fn run(args: &Args) -> Result<Status> {
     let to = &args.output.output;
     // A terminal is refused before the work.
@@ -31,6 +31,9 @@ pub fn run(args: &Args) -> Result<Status> {
     let mut traces = Traces::read(&args.inputs, &args.input)?;
     if traces.files.iter().any(|f| !f.whole.complete) {
         args.talk.warn(NAME, "an input is truncated; the result holds what is whole");
+    }
+    if traces.files.iter().flat_map(|f| &f.sections).any(|s| s.histograms().next().is_some()) {
+        bail!("parameters are histograms: correct clocks before st-merge --histogram or --force-merge");
     }
     let graph = traces.graph(barriers(&args.barriers))?;
     if graph.streams.iter().all(|s| s.points == 0) {

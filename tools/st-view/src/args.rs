@@ -55,7 +55,9 @@ pub struct Args {
 
 const AFTER: &str = "\
 JSON lines: objects with \"site\" and \"frames\" or \"label\" (call sites by index), then objects with \"comm\" and \
-\"members\" (world ranks in order), then one object per call: rank, thread, i (position on the thread, from 0), call, \
+\"members\" (world ranks in order), then, if a lossy option made histograms of parameters, objects with \
+\"histogram\" (name), call, site, codes and values (each with its frequency; what calls have of these is drawn), then \
+one object per call: rank, thread, i (position on the thread, from 0), call, \
 site, enter and exit (ns, if the trace holds exact times), then the parameters under the names of the call table. Peers \
 are ranks in comm. Special values are strings (\"MPI_PROC_NULL\", \"MPI_ANY_SOURCE\", \"MPI_ANY_TAG\", \"MPI_UNDEFINED\"), \
 null handles and unknown values null, flags true or false, objects their names. completed is a list of {request, source, \

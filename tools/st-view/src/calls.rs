@@ -75,6 +75,11 @@ impl Tables {
 }
 
 fn print_section(args: &Args, section: &Section, sites: &[u32], out: &mut Output) -> Result<()> {
+    for at in section.histograms().filter(|_| args.json) {
+        let symbol = section.symbols.get(at.0 as usize);
+        let site = symbol.and_then(|s| sites.get(s.site as usize)).copied().unwrap_or(u32::MAX);
+        json::histogram(section, site, at).map_or(Ok(()), |object| line(&object, out))?;
+    }
     for rank in section.ranks.iter().filter(|r| args.ranks.as_ref().is_none_or(|only| only.contains(*r))) {
         for (i, thread) in section.threads.iter().enumerate() {
             calls(section, thread, Where { thread: i, rank, sites }, args.json, out)?;

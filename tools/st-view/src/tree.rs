@@ -7,6 +7,7 @@ use anyhow::Result;
 use st_tool::Output;
 use st_trace::calls::{CallTable, Meaning, Object, Row, Slot};
 use st_trace::form::SPECIAL;
+use st_trace::frequencies::Frequencies;
 use st_trace::header::Header;
 use st_trace::ints::Sealed;
 use st_trace::json;
@@ -21,6 +22,8 @@ use crate::each;
 
 /// Classes of ranks whose values are shown; of more only the number.
 const CLASSES: usize = 3;
+/// Values of a histogram that are shown.
+const SHOWN: usize = 6;
 /// Characters of a stream that are shown.
 const WIDTH: usize = 48;
 /// Levels of indentation that are shown.
@@ -104,6 +107,11 @@ fn leaf(section: &Section, symbol: &Symbol, times: &str, params: &[SlotStreams])
             let _ = write!(line, "{} of ", values(section, lens, &|v| v.to_string()));
         }
         let form = streams.values.form;
+        if let Form::Histogram(codes) = form {
+            let show = |v| value(section, row, slot, codes.form(), v);
+            line.push_str(&histogram(&streams.values, &show));
+            continue;
+        }
         line.push_str(&values(section, &streams.values, &|v| value(section, row, slot, form, v)));
     }
     if symbol.error != 0 {
@@ -111,6 +119,20 @@ fn leaf(section: &Section, symbol: &Symbol, times: &str, params: &[SlotStreams])
         let _ = write!(line, " error={}", class.map_or_else(|| symbol.error.to_string(), str::to_owned));
     }
     line
+}
+
+/// The most frequent values of a histogram: `~{me+1:60,MPI_PROC_NULL:4,…}`.
+fn histogram(e: &Elastic, show: &dyn Fn(i64) -> String) -> String {
+    let mut all: Vec<(i64, u64)> = e
+        .streams
+        .iter()
+        .filter_map(Frequencies::from_stream)
+        .flat_map(|f| f.iter().collect::<Vec<_>>())
+        .collect();
+    all.sort_by_key(|(code, n)| (std::cmp::Reverse(*n), *code));
+    let more = if all.len() > SHOWN { ",…" } else { "" };
+    let shown: Vec<_> = all.iter().take(SHOWN).map(|(code, n)| format!("{}:{n}", show(*code))).collect();
+    format!("~{{{}{more}}}", shown.join(","))
 }
 
 /// The values of each class of ranks.
