@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Parser;
 use st_tool::options::{StreamIn, StreamOut, Talk};
 
+use crate::lossy::{Kind, Lossy};
 use crate::master::Loops;
 use crate::user::{self, Param};
 
@@ -47,6 +48,26 @@ pub struct Args {
     /// trace says that tags are left out (as st-stat and st-view --check do); it is replayed without them.
     #[arg(long)]
     pub drop_tags: bool,
+    /// Keep of these parameters how often each value was, not which call had it
+    ///
+    /// Of messages only. Where the streams of a parameter of a call site hold as many values as --histogram-threshold says, a
+    /// histogram over all ranks takes their place: exact for peers, which are counted relative to the rank where that
+    /// leaves fewer, and of at most about 64 bins for counts, whose number and sum stay exact. The trace says so (as
+    /// st-stat and st-view --check do). Reading a rank back draws values by chance, the same each time; st-replay,
+    /// st-sync and st-stat violations refuse such a trace.
+    #[arg(long, value_name = "KINDS", value_enum, value_delimiter = ',')]
+    pub histogram: Vec<Kind>,
+    /// Values from which on --histogram makes a histogram; 1 is always
+    ///
+    /// Those that are stored in the end, all ranks together, once no rule predicts them. A parameter that never changes
+    /// stays as it is.
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "histogram", value_parser = clap::value_parser!(u32).range(1..))]
+    pub histogram_threshold: u32,
+    /// Unite ranks that differ in these parameters, keeping how often each value was
+    ///
+    /// As --histogram, but only for parameters in which ranks differ, however they are written.
+    #[arg(long, value_name = "KINDS", value_enum, value_delimiter = ',')]
+    pub force_merge: Vec<Kind>,
     /// Threads, 0 for one per processor; the result is the same with any number
     #[arg(short, long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=1024))]
     pub jobs: u16,
@@ -87,6 +108,14 @@ impl Args {
         let constants = user::constants(&self.constants)?;
         let pairs = self.param.chunks_exact(2);
         pairs.map(|pair| Param::new(&pair[0], &pair[1], &constants)).collect()
+    }
+    /// What becomes a histogram.
+    pub(crate) fn lossy(&self) -> Lossy {
+        Lossy {
+            histogram: self.histogram.clone(),
+            threshold: usize::try_from(self.histogram_threshold).unwrap_or(usize::MAX),
+            force_merge: self.force_merge.clone(),
+        }
     }
     /// Number of threads.
     pub(crate) fn threads(&self) -> usize {

@@ -14,6 +14,7 @@ pub mod align;
 pub mod args;
 mod callers;
 mod infer;
+pub mod lossy;
 pub mod master;
 mod merge;
 mod params;

@@ -10,6 +10,7 @@ use st_trace::ranklist::RankList;
 use st_trace::section::{Ended, NO_SYM, Section, Sym, Thread};
 use st_trace::tree::{FlatTree, Item};
 
+use crate::lossy::Lossy;
 use crate::master::{Loops, Master};
 use crate::params::Params;
 use crate::tags::Tags;
@@ -28,6 +29,9 @@ pub struct Merger {
     without_tags: Option<bool>,
     /// What times are rounded to, ns; 0 is not at all.
     rounding: u32,
+    lossy: Lossy,
+    /// Whether the only section so far has histograms.
+    histograms: bool,
     loops: Loops,
     users: Vec<Param>,
     ranks: RankList,
@@ -56,6 +60,11 @@ pub enum Error {
     /// Tags have been left out of some sections.
     #[error("tags are left out of some inputs and not of others; merge all of them as recorded")]
     Tags,
+    /// Parameters of some sections are histograms.
+    #[error(
+        "parameters are histograms in an input, which other ranks cannot be added to; merge all of them as recorded"
+    )]
+    Histograms,
 }
 
 impl Merger {
@@ -94,6 +103,14 @@ impl Merger {
         Ok(())
     }
 
+    /// Makes histograms of parameters where that is asked for, and voids their lanes: see [`Lossy`]. Say so before the first
+    /// section is added.
+    #[must_use]
+    pub fn losing(mut self, lossy: Lossy) -> Self {
+        self.lossy = lossy;
+        self
+    }
+
     /// Rounds times that are kept to multiples of so many ns ([`Column::rounded`]).
     #[must_use]
     pub fn rounding(mut self, ns: u32) -> Self {
@@ -118,7 +135,8 @@ impl Merger {
     ///
     /// # Errors
     ///
-    /// If it holds a rank that has been added already, or has tags where others have none.
+    /// If it holds a rank that has been added already, has tags where others have none, or is not the only one and has
+    /// histograms of parameters.
     pub fn add(&mut self, section: Section) -> Result<(), Error> {
         if let Some(twice) = section.ranks.iter().find(|&r| self.ranks.contains(r)) {
             return Err(Error::Duplicate(twice));
@@ -127,6 +145,11 @@ impl Merger {
         if *self.without_tags.get_or_insert(without) != without {
             return Err(Error::Tags);
         }
+        let histograms = section.histograms().next().is_some();
+        if self.histograms || histograms && !self.ranks.is_empty() {
+            return Err(Error::Histograms);
+        }
+        self.histograms = histograms;
         self.ranks.extend(&section.ranks);
         for (host, ranks) in &section.hosts {
             match self.hosts.get_mut(host) {
@@ -144,7 +167,7 @@ impl Merger {
             self.threads.resize_with(section.threads.len(), new);
         }
         for (i, (into, thread)) in self.threads.iter_mut().zip(&section.threads).enumerate() {
-            into.add(&section, i, thread, &renaming, &self.users);
+            into.add(&section, i, thread, &renaming, (&self.users, &self.lossy));
         }
         let to = |s: Sym| renaming.symbols.get(s as usize).copied().unwrap_or(s);
         self.ended.extend(section.ended.iter().map(|e| Ended {
@@ -171,7 +194,10 @@ impl Merger {
     #[must_use]
     pub fn finish_with(mut self, jobs: usize) -> Section {
         let mut partitions = Partitions::new(self.ranks.clone());
-        self.threads.iter_mut().for_each(|t| t.params.review(jobs));
+        for t in &mut self.threads {
+            t.params.review(jobs);
+            t.lanes.voided |= t.params.voided();
+        }
         let mut trees = Vec::new();
         for t in &mut self.threads {
             trees.push(std::mem::take(&mut t.master).finish(&t.ranks, &mut partitions));
@@ -221,12 +247,12 @@ impl ThreadMerger {
         index: usize,
         thread: &Thread,
         renaming: &Renaming,
-        users: &[Param],
+        options: (&[Param], &Lossy),
     ) {
         let to = |s: Sym| renaming.symbols.get(s as usize).copied().unwrap_or(s);
         self.ranks.extend(&thread.ranks);
         self.master.add(&renumbered(&thread.tree, to), &thread.counts, &section.partitions, &thread.ranks);
-        self.params.add(section, index, thread, renaming, users);
+        self.params.add(section, index, thread, renaming, options);
         self.times.add(thread, renaming);
         self.lanes.merge(&thread.lanes);
     }

@@ -11,13 +11,14 @@ use st_trace::section::{Elastic, Section, SlotStreams, Sym, Thread};
 use st_trace::tree::Item;
 
 use crate::callers::Callers;
+use crate::lossy::{Kind, Lossy};
 use crate::slots::SlotClasses;
 use crate::tags::Emptied;
 use crate::user::{self, Param};
 use st_trace::unite::Partitions;
 use st_trace::unite::Renaming;
 
-/// Values that are added up to learn how many another stream has.
+/// Values that are added up at most to learn how many another stream has, unless it must be known.
 const COUNTED: u64 = 1 << 22;
 
 /// The parameters of one thread index under construction, by united symbol.
@@ -40,11 +41,12 @@ impl Params {
         index: usize,
         thread: &Thread,
         renaming: &Renaming,
-        users: &[Param],
+        (users, lossy): (&[Param], &Lossy),
     ) {
         let table = CallTable::builtin();
         let uniform = thread.counts.iter().all(|c| c.streams.len() == 1);
-        let mut runs = Executions { section, thread, uniform, of: None };
+        let most = if lossy.is_any() { u64::MAX } else { COUNTED };
+        let mut runs = Executions { section, thread, uniform, most, of: None };
         for (s, streams) in thread.params.iter().enumerate() {
             let (Some(symbol), Some(&to)) = (section.symbols.get(s), renaming.symbols.get(s)) else {
                 continue;
@@ -59,7 +61,11 @@ impl Params {
             }
             let into = &mut self.symbols[to];
             if into.slots.is_empty() {
-                let new = |slot: &Slot| SlotClasses::new(slot, user::form(users, section, s, &slot.name));
+                let row = table.get(symbol.call);
+                let rule = |slot: &Slot| lossy.rule(row.and_then(|row| Kind::of(row, slot)));
+                let new = |slot: &Slot| {
+                    SlotClasses::new(slot, user::form(users, section, s, &slot.name), rule(slot))
+                };
                 into.slots = slots.iter().map(new).collect();
             }
             for rank in executing(section, streams, &thread.ranks) {
@@ -106,7 +112,10 @@ impl Params {
             loop {
                 let next = all.lock().unwrap_or_else(PoisonError::into_inner).next();
                 let Some(symbol) = next else { break };
-                symbol.slots.iter_mut().for_each(|s| s.review(&symbol.callers));
+                for slot in &mut symbol.slots {
+                    slot.review(&symbol.callers);
+                    slot.lose(&symbol.callers);
+                }
             }
         };
         thread::scope(|scope| {
@@ -115,6 +124,11 @@ impl Params {
             }
             work();
         });
+    }
+
+    /// Bits of the lanes that histograms void.
+    pub(crate) fn voided(&self) -> u8 {
+        self.symbols.iter().flat_map(|s| &s.slots).fold(0, |bits, s| bits | s.voided())
     }
 
     /// The streams, by symbol in the given order.
@@ -134,6 +148,8 @@ struct Executions<'a> {
     thread: &'a Thread,
     /// Whether all ranks have the same counts.
     uniform: bool,
+    /// Values that are added up to learn how many another stream has.
+    most: u64,
     /// The rank asked about last, and its executions by symbol.
     of: Option<(u32, Vec<u64>)>,
 }
@@ -145,7 +161,7 @@ impl Executions<'_> {
             self.of = Some((rank, self.executions(rank)));
         }
         let n = self.of.as_ref().and_then(|(_, v)| v.get(sym)).copied().unwrap_or(0);
-        lens.map_or(n, |l| self.stream(l, rank).map_or(0, |s| sum(s, n)))
+        lens.map_or(n, |l| self.stream(l, rank).map_or(0, |s| sum(s, n, self.most)))
     }
     fn stream<'b>(&self, e: &'b Elastic, rank: u32) -> Option<&'b Sealed> {
         if e.streams.len() == 1 {
@@ -161,7 +177,7 @@ impl Executions<'_> {
                 open.pop();
             }
             let visits = open.last().map_or(1, |(_, n)| *n);
-            let n = self.stream(counts, rank).map_or(0, |s| sum(s, visits));
+            let n = self.stream(counts, rank).map_or(0, |s| sum(s, visits, self.most));
             match *item {
                 Item::Leaf { sym } => {
                     if let Some(total) = out.get_mut(sym as usize) {
@@ -176,11 +192,11 @@ impl Executions<'_> {
 }
 
 /// Sum of the first values of a stream; very large if that would take long.
-fn sum(stream: &Sealed, n: u64) -> u64 {
+fn sum(stream: &Sealed, n: u64, most: u64) -> u64 {
     if let Some(v) = stream.constant() {
         return u64::try_from(v).unwrap_or(0).saturating_mul(n);
     }
-    if n > COUNTED {
+    if n > most {
         return u64::MAX;
     }
     let mut cursor = stream.cursor();

@@ -27,6 +27,7 @@ pub fn run(args: &Args) -> Result<Status> {
     let mut merger = Merger::new(args.keep_columns)
         .watching_tags(args.drop_tags)
         .rounding(unit)
+        .losing(args.lossy())
         .loops(args.loops)
         .with(params);
     let (mut dropped, mut rounded) = (false, None);

@@ -4,7 +4,9 @@
 //! another one is inferred from a sample of ranks and taken if it leaves fewer or shorter streams. Memory therefore
 //! follows the number of streams that differ in the best form known, not the number of ranks.
 
-use st_trace::calls::{Meaning, Slot};
+use std::collections::BTreeMap;
+
+use st_trace::calls::{Lane, Meaning, Slot};
 use st_trace::form::Form;
 use st_trace::ints::Sealed;
 use st_trace::ranklist::RankList;
@@ -12,6 +14,7 @@ use st_trace::section::{Elastic, SlotStreams};
 
 use crate::callers::{Callers, Lengths, code, decode};
 use crate::infer::{HEAD, SAMPLE, Sampled, best, symbolic};
+use crate::lossy::{Counter, Rule};
 use crate::products;
 use st_trace::unite::{Classes, Partitions};
 
@@ -25,6 +28,7 @@ const PRODUCT: (usize, usize) = (5, 8);
 pub(crate) struct SlotClasses {
     pub(crate) lens: Option<Classes>,
     meaning: Meaning,
+    lane: Lane,
     form: Form,
     classes: Classes,
     /// Whether symbolic forms are out of the question.
@@ -33,26 +37,30 @@ pub(crate) struct SlotClasses {
     lengths: Lengths,
     /// What a user says.
     user: Option<Form>,
+    /// When it becomes a histogram.
+    lossy: Option<Rule>,
 }
 
 impl SlotClasses {
-    pub(crate) fn new(slot: &Slot, user: Option<Form>) -> Self {
+    pub(crate) fn new(slot: &Slot, user: Option<Form>, lossy: Option<Rule>) -> Self {
         Self {
             lens: slot.list.then(Classes::default),
             meaning: slot.meaning,
+            lane: slot.lane,
             form: Form::Absolute,
             classes: Classes::default(),
             plain: !symbolic(slot.meaning),
             review: REVIEW,
             lengths: Lengths::default(),
             user,
+            lossy,
         }
     }
 
     /// Whether lengths of streams are needed.
     pub(crate) fn asks_lengths(&self, e: &Elastic) -> bool {
         let counts = e.form.counts() || self.user.is_some() || self.meaning == Meaning::Count;
-        !self.plain && (counts || e.streams.iter().any(|s| s.constant().is_none()))
+        self.lossy.is_some() || !self.plain && (counts || e.streams.iter().any(|s| s.constant().is_none()))
     }
 
     /// Adds streams of classes of ranks. `len` is how many values a rank reads.
@@ -63,7 +71,10 @@ impl SlotClasses {
         callers: &Callers,
         len: &mut dyn FnMut(u32) -> u64,
     ) {
-        if !self.plain && !callers.known() {
+        if matches!(e.form, Form::Histogram(_)) {
+            // The only section there is: see `Merger::add`.
+            (self.form, self.plain, self.lossy) = (e.form, true, None);
+        } else if !self.plain && !callers.known() {
             self.give_up(callers);
         }
         let asks = self.asks_lengths(e);
@@ -104,6 +115,39 @@ impl SlotClasses {
     /// Takes other streams, of values as such.
     pub(crate) fn replace(&mut self, classes: Classes) {
         (self.form, self.classes, self.plain) = (Form::Absolute, classes, true);
+    }
+
+    /// Becomes a histogram, if it is to: once all ranks are there.
+    pub(crate) fn lose(&mut self, callers: &Callers) {
+        let list = self.classes.list();
+        let stored = list.iter().map(|(s, _)| s.elements().count()).sum();
+        let steady = matches!(list, [(one, _)] if one.constant().is_some());
+        if steady || !self.lossy.is_some_and(|rule| rule.applies(list.len(), stored)) {
+            return;
+        }
+        let mut counter = Counter::new(self.meaning, callers.known());
+        for (stream, ranks) in list {
+            let mut read: Option<(u64, Vec<(i64, u64)>)> = None;
+            for rank in ranks.iter() {
+                let (own, len) = (callers.of(rank), self.lengths.of(rank));
+                if self.form.counts() || read.as_ref().is_none_or(|(n, _)| *n != len) {
+                    read = Some((len, codes(stream, len, self.form.counts())));
+                }
+                for (&(code, times), n) in read.iter().flat_map(|(_, codes)| codes).zip(0..) {
+                    counter.add(self.form.value_at(code, own, n), own, times);
+                }
+            }
+        }
+        let Some((codes, frequencies)) = counter.smallest() else { return };
+        let all = self.classes.ranks();
+        (self.form, self.plain) = (Form::Histogram(codes), true);
+        self.classes = Classes::default();
+        self.classes.add_all(frequencies.to_stream(), &all);
+    }
+
+    /// Bit of the lane that this slot's values can no longer prove.
+    pub(crate) fn voided(&self) -> u8 {
+        if matches!(self.form, Form::Histogram(_)) { 1 << self.lane as u8 } else { 0 }
     }
 
     /// Goes back to values as recorded, for good.
@@ -243,4 +287,19 @@ impl SlotClasses {
 /// Whether ranks in the communicator are ranks in the world.
 fn worldly(sample: &[(u32, Sampled)]) -> bool {
     sample.iter().all(|(rank, s)| i64::from(*rank) == s.own.me)
+}
+
+/// The first values of a stream, and how often each comes; in their order where that matters.
+fn codes(stream: &Sealed, len: u64, in_order: bool) -> Vec<(i64, u64)> {
+    let mut cursor = stream.cursor();
+    if in_order {
+        return (0..len).map(|_| (cursor.next(), 1)).collect();
+    }
+    let (mut out, mut left) = (BTreeMap::new(), len);
+    while left > 0 {
+        let (code, times) = cursor.next_run(left);
+        *out.entry(code).or_insert(0) += times;
+        left -= times;
+    }
+    out.into_iter().collect()
 }

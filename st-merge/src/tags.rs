@@ -82,6 +82,10 @@ fn tags(row: &Row) -> Vec<usize> {
 impl Tags {
     /// Reads all calls of a section. *Cost:* O(calls).
     pub(crate) fn add(&mut self, section: &Section, renaming: &Renaming) {
+        if section.histograms().next().is_some() {
+            self.needed = Some("peers are histograms".into());
+            return;
+        }
         let table = CallTable::builtin();
         let role = |call| table.get(call).map(Role::of).unwrap_or_default();
         let roles: Vec<Role> = section.symbols.iter().map(|s| role(s.call)).collect();

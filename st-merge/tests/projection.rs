@@ -1,16 +1,21 @@
 //! The main promise: projecting any merge, in any order, on a rank gives that rank's calls.
 #![expect(clippy::unwrap_used, reason = "a test fails by it")]
 
+use std::collections::BTreeMap;
+
 use proptest::prelude::*;
+use st_merge::lossy::{Kind, Lossy};
 use st_merge::master::Loops;
 use st_merge::{Merger, merge};
-use st_trace::calls::CallTable;
+use st_trace::calls::{CallId, CallTable};
 use st_trace::check::check;
+use st_trace::frequencies::Frequencies;
 use st_trace::objects::{Comm, Type};
 use st_trace::project::Call;
+use st_trace::proof::by_slot;
 use st_trace::ranks::RankSeq;
 use st_trace::record::{Options, RankRecorder};
-use st_trace::section::Section;
+use st_trace::section::{Form, Own, Section};
 
 const RANKS: u32 = 6;
 
@@ -251,4 +256,125 @@ proptest! {
             }
         }
     }
+}
+
+/// What a slot of a symbol was on all ranks, by function, call site and slot: codes with their frequencies.
+type Seen = BTreeMap<(u16, u128, usize), Frequencies>;
+
+/// Counts the values of the slots that are histograms in a merged section, as recorded.
+fn seen(merged: &Section, sections: &[Section]) -> Seen {
+    let key = |s: &Section, sym: u32, slot| {
+        let symbol = s.symbols[sym as usize];
+        (symbol.call.0, s.sites.get(symbol.site).unwrap().id, slot)
+    };
+    let mut out = Seen::new();
+    for (sym, slot, streams) in merged.histograms() {
+        let Form::Histogram(codes) = streams.values.form else { continue };
+        let wanted = key(merged, sym, slot);
+        let into = out.entry(wanted).or_default();
+        for (s, me) in sections.iter().zip(0..) {
+            let own = Own { me, size: RANKS.into() };
+            for call in s.project(0, u32::try_from(me).unwrap()).unwrap().map(Result::unwrap) {
+                if key(s, call.sym, slot) == wanted {
+                    let slots = CallTable::builtin().slots(s.symbols[call.sym as usize].call);
+                    let values = by_slot(slots, &call.words).nth(slot).unwrap();
+                    values.iter().for_each(|v| into.add(codes.form().code(*v, own), 1));
+                }
+            }
+        }
+    }
+    out
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+    #[test]
+    fn histograms_count_what_was(code in code(), histogram: [bool; 3], force: [bool; 3], threshold in 1usize..12) {
+        let sections: Vec<Section> = (0..RANKS).map(|r| {
+            let mut m = Machine::new(r);
+            m.run(&code);
+            m.recorder.finish("host")
+        }).collect();
+        let kinds = |which: [bool; 3]| {
+            let all = [Kind::Dest, Kind::Source, Kind::Count].into_iter().zip(which);
+            all.filter(|(_, on)| *on).map(|(kind, _)| kind).collect()
+        };
+        let lossy = Lossy { histogram: kinds(histogram), threshold, force_merge: kinds(force) };
+        let mut m = Merger::new(false).losing(lossy.clone());
+        sections.iter().for_each(|s| m.add(s.clone()).unwrap());
+        let merged = m.finish();
+        let mut other = Merger::new(false).losing(lossy.clone());
+        sections.iter().for_each(|s| other.add(s.clone()).unwrap());
+        prop_assert_eq!(&other.finish_with(3), &merged);
+
+        // Each histogram has counted every value.
+        let seen = seen(&merged, &sections);
+        let mut voided = 0;
+        for (sym, slot, streams) in merged.histograms() {
+            let symbol = merged.symbols[sym as usize];
+            let row = CallTable::builtin().get(symbol.call).unwrap();
+            let kind = Kind::of(row, &row.slots[slot]).unwrap();
+            prop_assert!(lossy.histogram.contains(&kind) || lossy.force_merge.contains(&kind));
+            voided |= 1 << row.slots[slot].lane as u8;
+            let key = (symbol.call.0, merged.sites.get(symbol.site).unwrap().id, slot);
+            let [stream] = &streams.values.streams[..] else { panic!("one histogram for all ranks") };
+            prop_assert_eq!(&Frequencies::from_stream(stream).unwrap(), &seen[&key]);
+        }
+        // Exactly their lanes are voided, and the others are proved.
+        for c in check(&merged).unwrap() {
+            prop_assert!(c.passed(), "{:?}", c);
+            prop_assert_eq!(merged.threads[c.thread].lanes.voided, voided);
+        }
+        // All other words are those of the rank.
+        let slots_lost = |row: u16, site: u128, slot| seen.contains_key(&(row, site, slot));
+        for r in 0..RANKS {
+            let pairs = calls(&merged, r).into_iter().zip(calls(&sections[r as usize], r));
+            for ((call, site, a), (_, _, b)) in pairs {
+                let slots = CallTable::builtin().slots(CallId(call));
+                for (i, (a, b)) in by_slot(slots, &a).zip(by_slot(slots, &b)).enumerate() {
+                    prop_assert!(a.len() == b.len() && (a == b || slots_lost(call, site, i)));
+                }
+            }
+        }
+        // Merging it again changes nothing, and nothing can be added.
+        let mut again = Merger::new(false).losing(lossy);
+        again.add(merged.clone()).unwrap();
+        let mut more = merged.clone();
+        more.ranks = [RANKS].into_iter().collect();
+        prop_assert_eq!(again.add(more).is_err(), merged.histograms().next().is_some());
+        let mut again = Merger::new(false);
+        again.add(merged.clone()).unwrap();
+        let again = again.finish();
+        for r in 0..RANKS {
+            prop_assert_eq!(calls(&again, r), calls(&merged, r));
+        }
+        let lanes = |s: &Section| s.threads.iter().map(|t| t.lanes).collect::<Vec<_>>();
+        prop_assert_eq!(lanes(&again), lanes(&merged));
+    }
+}
+
+#[test]
+fn ranks_that_differ_are_united_by_force_and_others_left_alone() {
+    // The sizes follow the step, the partners no rule of the rank.
+    let section = |rank: u32| {
+        let mut m = Machine::new(rank);
+        for n in 0..20 {
+            let words = [1 + n * n * 5 % 23, m.int, i64::from(rank * rank * 7 % RANKS), 3, m.world];
+            m.call("MPI_Send", 0, &words);
+        }
+        m.recorder.finish("host")
+    };
+    let merged = |histogram: &[Kind], force: &[Kind]| {
+        let lossy = Lossy { histogram: histogram.to_vec(), threshold: 7, force_merge: force.to_vec() };
+        let mut m = Merger::new(false).losing(lossy);
+        (0..RANKS).for_each(|r| m.add(section(r)).unwrap());
+        let s = m.finish();
+        let names = |slot: usize| ["count", "type", "dest", "tag", "comm"][slot];
+        s.histograms().map(|(_, slot, _)| names(slot)).collect::<Vec<_>>()
+    };
+    let all = [Kind::Dest, Kind::Source, Kind::Count];
+    assert_eq!(merged(&[], &all), ["dest"]);
+    assert_eq!(merged(&all, &[]), ["count"]);
+    assert_eq!(merged(&[Kind::Dest], &[Kind::Count]), Vec::<&str>::new());
+    assert_eq!(merged(&all, &all), ["count", "dest"]);
 }

@@ -156,6 +156,48 @@ fn tags_are_left_out_where_they_tell_nothing_apart() {
 }
 
 #[test]
+fn histograms_of_parameters_are_marked_and_refused_where_calls_matter() {
+    let line = "st-kernels amr --paper --ranks 6";
+    let lossy = format!("{line} | st-merge --histogram dest,source,count");
+    let columns = "st-merge --keep-columns --histogram dest a.st";
+    let total = "st-stat --format csv | grep 'sent point'";
+    let cases: [(String, &str, &[&str]); 10] = [
+        (
+            format!("{lossy} | st-view --check"),
+            "0 0 0",
+            &["calls ok, sites ok, endpoints voided, counts voided, tags ok, rest ok"],
+        ),
+        (
+            format!("{line} | st-merge --force-merge dest | st-view --check"),
+            "0 0 0",
+            &["endpoints voided, counts ok"],
+        ),
+        (
+            format!("{line} | st-merge --histogram dest --histogram-threshold 100000 | st-view --check"),
+            "0 0 0",
+            &["endpoints ok, counts ok"],
+        ),
+        (
+            format!("{lossy} | st-view --text | st-view --from-text | st-view --check"),
+            "0 0 0 0 0",
+            &["endpoints voided, counts voided"],
+        ),
+        (format!("{lossy} | st-merge - | st-view --check"), "0 0 0 0", &["endpoints voided"]),
+        (format!("{lossy} | st-stat"), "0 0 0", &["left out", "endpoints, counts", "histograms"]),
+        (format!("{lossy} | st-view --json | grep -c '^{{\"histogram\":\"dest\"'"), "0 0 0 0", &["2"]),
+        (format!("{lossy} | st-replay -"), "0 0 1", &["parameters are histograms"]),
+        (format!("{columns} | st-sync >/dev/null"), "0 1", &["parameters are histograms"]),
+        (format!("{columns} | st-stat violations >/dev/null"), "0 1", &["parameters are histograms"]),
+    ];
+    let cases: Vec<_> =
+        cases.iter().map(|(line, statuses, words)| (line.as_str(), *statuses, *words)).collect();
+    lines(&cases);
+    // What is sent in all is not drawn.
+    let same = format!("test \"$({lossy} | {total})\" = \"$({line} | st-merge | {total})\"");
+    lines(&[(same.as_str(), "0", &[])]);
+}
+
+#[test]
 fn a_reader_that_has_seen_enough_is_no_failure() {
     let many = "st-kernels wavefront --paper --ranks 64 --steps 50";
     let cases: Vec<String> =
