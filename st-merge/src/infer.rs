@@ -100,8 +100,8 @@ fn simplicity(form: Form) -> u8 {
         f if f == Form::MODULO => 2,
         f if f == Form::MIRRORED => 3,
         Form::Xor => 4,
-        // Never a candidate: what is a histogram stays one.
-        Form::Histogram(_) => u8::MAX,
+        // Never candidates.
+        Form::Histogram(_) | Form::Predicted => u8::MAX,
         Form::Shift { grid, .. } => 5 + 10 * dimensions(grid),
         Form::Affine { grid, factors } => {
             let terms = factors.iter().filter(|f| **f != 0).count();

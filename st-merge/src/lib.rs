@@ -18,6 +18,7 @@ pub mod lossy;
 pub mod master;
 mod merge;
 mod params;
+mod predicted;
 mod products;
 mod run;
 mod slots;

@@ -13,6 +13,7 @@ use st_trace::tree::{FlatTree, Item};
 use crate::lossy::Lossy;
 use crate::master::{Loops, Master};
 use crate::params::Params;
+use crate::predicted;
 use crate::tags::Tags;
 use crate::user::Param;
 use st_trace::unite::Partitions;
@@ -227,7 +228,7 @@ impl Merger {
             (e.last, e.inside) = (number(e.last), number(e.inside));
         }
         self.ended.sort_unstable_by_key(|e| (e.rank, e.thread));
-        Section {
+        let mut section = Section {
             ranks: self.ranks,
             hosts,
             sites,
@@ -236,7 +237,9 @@ impl Merger {
             partitions: partitions.into_list(),
             threads,
             ended: self.ended,
-        }
+        };
+        predicted::predict(&mut section, jobs);
+        section
     }
 }
 

@@ -12,6 +12,7 @@ use st_trace::tree::Item;
 
 use crate::callers::Callers;
 use crate::lossy::{Kind, Lossy};
+use crate::predicted;
 use crate::slots::SlotClasses;
 use crate::tags::Emptied;
 use crate::user::{self, Param};
@@ -46,6 +47,7 @@ impl Params {
         let table = CallTable::builtin();
         let uniform = thread.counts.iter().all(|c| c.streams.len() == 1);
         let most = if lossy.is_any() { u64::MAX } else { COUNTED };
+        let mut plain = predicted::values(section, index);
         let mut runs = Executions { section, thread, uniform, most, of: None };
         for (s, streams) in thread.params.iter().enumerate() {
             let (Some(symbol), Some(&to)) = (section.symbols.get(s), renaming.symbols.get(s)) else {
@@ -83,6 +85,10 @@ impl Params {
                 }
                 let classes = &section.partitions[streams.values.partition as usize].classes;
                 let mut len = |rank| runs.values(s, streams.lens.as_ref(), rank);
+                if let Some((values, classes)) = plain.remove(&(s, i)) {
+                    slot_into.add(&values, &classes, &into.callers, &mut len);
+                    continue;
+                }
                 match slot.meaning {
                     Meaning::Ref(object) if !renaming.keeps(object) => {
                         let at = SlotAt { thread: index, sym, slot: i };

@@ -107,6 +107,8 @@ pub enum Form {
     User(Expr),
     /// Not each value, but how often each code was ([`crate::frequencies`]). What is read back is drawn.
     Histogram(Codes),
+    /// Less what is expected from the calls before ([`crate::requests`]).
+    Predicted,
 }
 
 /// What the codes of a histogram are.
@@ -180,7 +182,7 @@ impl Form {
     #[must_use]
     pub fn code_at(self, value: i64, own: Own, n: u64) -> i64 {
         match self {
-            Self::Absolute => value,
+            Self::Absolute | Self::Predicted => value,
             Self::Histogram(codes) => codes.form().code_at(value, own, n),
             _ if value < 0 => value.wrapping_sub(SPECIAL),
             Self::Affine { grid, factors } => value.wrapping_sub(base(grid, factors, own)),
@@ -195,7 +197,7 @@ impl Form {
     #[must_use]
     pub fn value_at(self, code: i64, own: Own, n: u64) -> i64 {
         match self {
-            Self::Absolute => code,
+            Self::Absolute | Self::Predicted => code,
             Self::Histogram(codes) => codes.form().value_at(code, own, n),
             _ if code < -(SPECIAL / 2) => code.wrapping_add(SPECIAL),
             Self::Affine { grid, factors } => code.wrapping_add(base(grid, factors, own)),
@@ -251,10 +253,11 @@ fn destination(grid: Grid, wrap: [bool; 3], code: i64, own: Own) -> i64 {
 
 impl fmt::Display for Form {
     /// `absolute`, `relative`, `xor`, `affine:4x8:1,0,1`, `shift:1x8:wrap,-,wrap`, `expr:"(me%4)*4+me/4"`,
-    /// `histogram:relative`.
+    /// `histogram:relative`, `predicted`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Absolute => f.write_str("absolute"),
+            Self::Predicted => f.write_str("predicted"),
             Self::Xor => f.write_str("xor"),
             Self::User(e) => write!(f, "expr:\"{e}\""),
             Self::Histogram(codes) => write!(f, "histogram:{}", codes.name()),
@@ -284,6 +287,7 @@ impl FromStr for Form {
         let mut words = text.split(':');
         let form = match (words.next(), words.next(), words.next()) {
             (Some("absolute"), None, None) => Self::Absolute,
+            (Some("predicted"), None, None) => Self::Predicted,
             (Some("relative"), None, None) => Self::RELATIVE,
             (Some("xor"), None, None) => Self::Xor,
             (Some("histogram"), Some(codes), None) => {
@@ -323,6 +327,7 @@ mod tests {
             Just(Form::Absolute),
             Just(Form::RELATIVE),
             Just(Form::Xor),
+            Just(Form::Predicted),
             proptest::sample::select(&Codes::ALL[..]).prop_map(Form::Histogram),
             (grid.clone(), any::<[bool; 3]>()).prop_map(|(grid, wrap)| Form::Shift { grid, wrap }),
             Just(Form::User(Expr::parse("n%3==1?me*2+n:7-me", &HashMap::new()).unwrap())),

@@ -34,6 +34,7 @@ pub mod ranklist;
 pub mod ranklist_notation;
 pub mod ranks;
 pub mod record;
+pub mod requests;
 pub mod section;
 pub mod sites;
 pub mod sketch;

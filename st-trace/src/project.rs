@@ -7,6 +7,7 @@ use foldhash::fast::FixedState;
 use crate::calls::{CallTable, Meaning, Object, Slot};
 use crate::frequencies::{Draw, Frequencies, Values};
 use crate::ints::{Cursor, Sealed};
+use crate::requests::Requests;
 use crate::section::{Elastic, Form, Own, Section, Sym, Tables, Thread};
 use crate::tree::{Walk, WalkError};
 
@@ -47,6 +48,8 @@ pub struct Projection<'a> {
     symbols: Vec<Vec<SlotCursor<'a>>>,
     /// Who the rank is, per communicator or window, as met.
     own: HashMap<(Object, i64), Own, FixedState>,
+    /// What is expected, if some values are stored as differences from that.
+    requests: Option<Requests<'a>>,
     index: u64,
 }
 
@@ -82,6 +85,7 @@ impl Section {
             walk: Walk::new(&t.tree, counts),
             symbols,
             own: HashMap::default(),
+            requests: predicted(t).then(|| Requests::new(self, rank)),
             index: 0,
         })
     }
@@ -150,6 +154,11 @@ pub(crate) fn stream<'a>(e: &'a Elastic, classes: &[Option<usize>]) -> &'a Seale
     class.and_then(|c| e.streams.get(c)).unwrap_or(Sealed::zero())
 }
 
+/// Whether values of a thread are stored as differences from what is expected.
+fn predicted(t: &Thread) -> bool {
+    t.params.iter().flatten().any(|s| s.values.form == Form::Predicted)
+}
+
 /// What a call's symbolic words refer to: its first communicator or window word, communicator -1 if it names none.
 #[must_use]
 pub fn base_word(slots: &[Slot], words: &[i64]) -> (Object, i64) {
@@ -194,10 +203,18 @@ impl Projection<'_> {
             for _ in 0..n {
                 words.push(c.values.next());
             }
-            symbolic |= c.form != Form::Absolute;
+            symbolic |= !matches!(c.form, Form::Absolute | Form::Predicted);
         }
         if symbolic {
             self.resolve(sym, words);
+        }
+        if let Some(requests) = &mut self.requests {
+            let slots = &self.symbols[sym as usize];
+            requests.next_call(sym, words, |slot, word, expected| {
+                if slots.get(slot).is_some_and(|c| c.form == Form::Predicted) {
+                    *word = word.wrapping_add(expected);
+                }
+            });
         }
         Ok(Some(sym))
     }
@@ -234,7 +251,7 @@ impl Projection<'_> {
                     *w = c.values_of(own).draw(draw.number());
                     c.read += 1;
                 }
-            } else if c.form != Form::Absolute {
+            } else if !matches!(c.form, Form::Absolute | Form::Predicted) {
                 for w in mine {
                     *w = c.form.value_at(*w, own, c.read);
                     c.read += 1;

@@ -84,6 +84,6 @@ fn elastic(piece: Piece, e: &Elastic, role: usize, forms: &[Form]) -> PieceSize 
         bytes: scratch.len(),
         classes: e.streams.len(),
         stored: e.streams.iter().map(|s| s.elements().count()).sum(),
-        symbolic: e.form != Form::Absolute,
+        symbolic: !matches!(e.form, Form::Absolute | Form::Predicted | Form::Histogram(_)),
     }
 }

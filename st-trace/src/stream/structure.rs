@@ -234,7 +234,7 @@ pub(super) fn forms_of(s: &Section) -> Vec<Form> {
 }
 
 /// 0 and the grid and factors; 1 and the grid and a bit per dimension that wraps, outermost highest; 2 exclusive or;
-/// 3 and the text of an expression; 4 and the kind of a histogram's codes.
+/// 3 and the text of an expression; 4 and the kind of a histogram's codes; 5 for what is predicted.
 fn put_form(out: &mut Vec<u8>, form: Form) {
     let grid = |out: &mut Vec<u8>, kind, grid: Grid| {
         put_u64(out, kind);
@@ -260,6 +260,7 @@ fn put_form(out: &mut Vec<u8>, form: Form) {
             put_u64(out, 4);
             put_usize(out, Codes::ALL.into_iter().position(|c| c == codes).unwrap_or(0));
         }
+        Form::Predicted => put_u64(out, 5),
     }
 }
 
@@ -272,6 +273,9 @@ fn get_form(src: &mut &[u8]) -> Result<Form, DecodeError> {
         let text = get_str(src).field("expression")?;
         let parsed = Expr::parse(&text, &HashMap::new());
         return parsed.map(Form::User).map_err(|_| DecodeError::Invalid("no expression")).field("expression");
+    }
+    if kind == 5 {
+        return Ok(Form::Predicted);
     }
     if kind == 4 {
         let at = get_index(src, Codes::ALL.len()).field("codes")?;

@@ -173,6 +173,8 @@ fn shortened(text: &str) -> String {
 fn value(section: &Section, row: &Row, slot: &Slot, form: Form, word: i64) -> String {
     if form != Form::Absolute && word > -SPECIAL / 2 {
         return match form {
+            Form::Predicted if word == 0 => "expected".into(),
+            Form::Predicted => format!("expected{word:+}"),
             Form::Xor => format!("me^{word}"),
             f if f == Form::RELATIVE => format!("me{word:+}"),
             f if f == Form::MODULO => format!("me{word:+}%size"),
