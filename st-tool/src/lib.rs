@@ -20,9 +20,10 @@ pub mod options;
 mod output;
 mod status;
 mod traces;
+pub mod transport;
 
 pub use input::{Input, expand, streams_in};
 pub use mpi::{Launch, Mpi};
 pub use output::{Output, free_name};
-pub use status::{InvalidStream, Status, UsageError, report};
+pub use status::{Elsewhere, InvalidStream, Status, UsageError, report};
 pub use traces::{Whole, each_section, step};

@@ -44,6 +44,18 @@ impl fmt::Display for InvalidStream {
 
 impl Error for InvalidStream {}
 
+/// Another process of the job says what is wrong: this one ends silently with the same exit status.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Elsewhere(pub u8);
+
+impl fmt::Display for Elsewhere {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("another process of the job failed")
+    }
+}
+
+impl Error for Elsewhere {}
+
 /// Prints the error, if there is one, as one line `tool: outermost: …: cause` and returns the exit status:
 /// 0 done, 1 failed, 2 usage, 3 invalid or truncated stream, 4 difference.
 ///
@@ -65,9 +77,16 @@ fn verdict(tool: &str, result: &anyhow::Result<Status>) -> (Option<String>, u8) 
         Ok(Status::Difference) => return (None, 4),
         Err(error) => error,
     };
+    let (line, code) = line_and_code(error);
+    (line.map(|line| format!("{tool}: {line}")), code)
+}
+
+/// The line that says what is wrong, unless nothing is or another process says it, and the exit status.
+pub(crate) fn line_and_code(error: &anyhow::Error) -> (Option<String>, u8) {
     let code = error.chain().find_map(code_of).unwrap_or(1);
-    let line = format!("{tool}: {error:#}").lines().map(str::trim).collect::<Vec<_>>().join("; ");
-    ((code != 0).then_some(line), code)
+    let silent = code == 0 || error.chain().any(|cause| cause.is::<Elsewhere>());
+    let line = || format!("{error:#}").lines().map(str::trim).collect::<Vec<_>>().join("; ");
+    ((!silent).then(line), code)
 }
 
 /// The status that this one cause asks for, if it asks for any.
@@ -77,6 +96,9 @@ fn code_of(cause: &(dyn Error + 'static)) -> Option<u8> {
     }
     if cause.is::<UsageError>() {
         return Some(2);
+    }
+    if let Some(Elsewhere(code)) = cause.downcast_ref() {
+        return Some(*code);
     }
     if let Some(error) = cause.downcast_ref::<stream::Error>() {
         // A stream that cannot be read for the system's reasons is a failure, not an invalid stream.
