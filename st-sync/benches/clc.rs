@@ -8,6 +8,7 @@
 use divan::Bencher;
 use divan::counter::ItemsCount;
 use st_sync::clc::{Options, correct};
+use st_sync::team::Team;
 use st_trace::calls::CallTable;
 use st_trace::columns::Column;
 use st_trace::graph::{Barriers, Graph, Latency, Matcher, survey};
@@ -107,7 +108,7 @@ fn clock(bencher: Bencher<'_, '_>, swing: i64, jobs: usize) {
     bencher
         .counter(points())
         .with_inputs(|| times.clone())
-        .bench_local_values(|input| correct(&graph, input, &options, |s| times[s].clone()));
+        .bench_local_values(|input| correct(&graph, input, &options, |s| times[s].clone(), &mut Team::alone()));
 }
 
 #[divan::bench(args = [1, 2])]

@@ -10,6 +10,7 @@ pub mod offsets;
 mod plot;
 mod report;
 mod run;
+pub mod team;
 mod trace;
 
 pub use run::run;

@@ -201,7 +201,8 @@ impl Report {
             object.insert(format!("{stage}_pairs"), survey.ranks.iter().map(pair).collect());
             object.insert(format!("{stage}_over_time"), survey.over_time.clone().into());
         }
-        object.insert("examples".into(), self.issues.examples.clone().into());
+        let examples = self.issues.examples.iter().map(|e| Value::from(e.to_string()));
+        object.insert("examples".into(), examples.collect());
         format!("{}\n", Value::from(object))
     }
 

@@ -10,6 +10,7 @@ use crate::args::{Args, Barrier, Method};
 use crate::clc::{self, GAMMA_UNITS, Outcome};
 use crate::offsets::Map;
 use crate::report::{RankReport, Report};
+use crate::team::Team;
 use crate::trace::{Traces, parallel, target, write};
 
 const NAME: &str = "st-sync";
@@ -43,7 +44,7 @@ pub fn run(args: &Args) -> Result<Status> {
     if let Some(unit) = units.flat_map(|t| &t.columns).map(|(_, c)| c.unit()).max().filter(|unit| *unit > 1) {
         bail!("times are rounded to {unit} ns: correct clocks before st-merge --quantise");
     }
-    let report = correct(args, &mut traces, &graph);
+    let report = correct(args, &mut traces, &graph)?;
     talk(args, &report);
     for file in &mut traces.files {
         note(args, &report, &mut file.whole);
@@ -94,7 +95,7 @@ fn latency(args: &Args, traces: &Traces, graph: &Graph) -> Latency {
 }
 
 /// Corrects the columns in place.
-fn correct(args: &Args, traces: &mut Traces, graph: &Graph) -> Report {
+fn correct(args: &Args, traces: &mut Traces, graph: &Graph) -> Result<Report> {
     let (n, jobs) = (graph.streams.len(), usize::from(args.jobs));
     let latency = latency(args, traces, graph);
     let map = |stream: usize| {
@@ -123,7 +124,7 @@ fn correct(args: &Args, traces: &mut Traces, graph: &Graph) -> Report {
         let options =
             clc::Options { latency, delta: args.delta, gamma: args.gamma, passes: args.max_passes, jobs };
         let again = |s: usize| traces.points(s, graph.streams[s].points, &maps[s]).0;
-        let (corrected, done) = clc::correct(graph, times, &options, again);
+        let (corrected, done) = clc::correct(graph, times, &options, again, &mut Team::alone())?;
         times = corrected;
         outcome = Some(done);
         after = survey(graph, &times, latency);
@@ -137,7 +138,7 @@ fn correct(args: &Args, traces: &mut Traces, graph: &Graph) -> Report {
             traces.replace(s, times, &maps[s]);
         }
     }
-    Report {
+    Ok(Report {
         latency,
         delta: args.delta,
         before,
@@ -147,7 +148,7 @@ fn correct(args: &Args, traces: &mut Traces, graph: &Graph) -> Report {
         ranks,
         back: back.iter().sum(),
         issues: graph.issues.clone(),
-    }
+    })
 }
 
 /// Says what was done, in one or a few lines.

@@ -3,10 +3,11 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use st_tool::transport::Gone;
 use st_trace::graph::{Graph, Op, Seats, Step, latest};
 
 use super::exchange::{EMPTY, Exchange};
-use super::{Jump, Options, unlocked};
+use super::{Jump, Options, Team, unlocked};
 
 /// A jump is spread over this many times its height: a slope of 0.01 (Scalasca's).
 pub const REACH: i64 = 100;
@@ -18,16 +19,34 @@ pub const WORK: usize = 256;
 /// Even without credit a jump is spread over this many events.
 const LEAST: usize = 16;
 
-/// Spreads all jumps. `times` are those after the forward pass.
+/// Spreads all jumps. `times` are those after the forward pass. Between processes times go the way back: those of receives
+/// to the senders, and by way of collective operations.
 pub(super) fn backward(
     graph: &Graph,
     exchange: &Exchange,
     times: &mut [Mutex<Vec<i64>>],
     jumps: &[Vec<Jump>],
     options: &Options,
-) {
-    exchange.reset(graph);
+    team: &mut Team<'_>,
+) -> Result<(), Gone> {
+    exchange.reset(graph, &team.links);
     each(times, options.jobs, |s, times| tell(graph, exchange, s, times));
+    // Receives whose sends are elsewhere; those that stand for leaving a collective operation are among them.
+    let received = |step| match step {
+        Step::Receive(m) => Some(m),
+        _ => None,
+    };
+    if !team.links.is_alone() {
+        let mut out = vec![Vec::new(); team.links.places.len()];
+        for place in graph.ops.iter().flatten().filter_map(|op| received(op.step())) {
+            if let Some((process, link)) = team.links.route(place)
+                && let Some(time) = Exchange::known(exchange.get(place))
+            {
+                out[process as usize].push((link, time));
+            }
+        }
+        come(exchange, team, out)?;
+    }
     let instances = AtomicUsize::new(0);
     std::thread::scope(|scope| {
         let bound = || {
@@ -50,11 +69,43 @@ pub(super) fn backward(
         }
         bound();
     });
+    if !team.links.is_alone() {
+        let mut out = vec![Vec::new(); team.links.places.len()];
+        for (process, places) in team.links.places.iter().enumerate() {
+            for (link, place) in (0u32..).zip(places) {
+                let slot = (*place as usize).checked_sub(graph.senders.len());
+                if slot.is_some_and(|slot| is_sender(graph, slot)) {
+                    out[process].push((link, exchange.get(*place as usize)));
+                }
+            }
+        }
+        come(exchange, team, out)?;
+    }
     each(times, options.jobs, |s, times| {
-        if !jumps[s].is_empty() {
+        if jumps.get(s).is_some_and(|j| !j.is_empty()) {
             Stretch::new(graph, exchange, s, options).all(times, &jumps[s]);
         }
     });
+    Ok(())
+}
+
+/// Whether a slot of a collective operation is that of a member that enters it.
+fn is_sender(graph: &Graph, slot: usize) -> bool {
+    let i = graph.instances.partition_point(|i| i.first as usize <= slot).saturating_sub(1);
+    graph.instances.get(i).is_some_and(|i| slot < i.first as usize + i.sending(&graph.groups[i.group as usize]))
+}
+
+/// Swaps times with the other processes, and puts those that come in their places.
+fn come(exchange: &Exchange, team: &mut Team<'_>, out: Vec<Vec<(u32, i64)>>) -> Result<(), Gone> {
+    let came = team.swap_times(out)?;
+    for (places, times) in team.links.places.iter().zip(came) {
+        for (link, time) in times {
+            if let Some(place) = places.get(link as usize) {
+                exchange.set(*place as usize, time);
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Calls `act` for every stream, on several threads.
@@ -87,7 +138,7 @@ fn tell(graph: &Graph, exchange: &Exchange, stream: usize, times: &[i64]) {
         match op.step() {
             Step::Receive(m) => exchange.set(m, time),
             Step::Leave(i) => exchange.set(exchange.member(seats.receiver(i)), time),
-            Step::Send { .. } | Step::Enter(_) => {}
+            Step::Send { .. } | Step::Enter(_) | Step::Tell(_) => {}
         }
     }
 }
@@ -135,6 +186,11 @@ impl<'a> Stretch<'a> {
                 }
                 self.exchange.get(self.exchange.member(self.seats.sender(i)))
             }
+            // Its bound was found by the process that has the operation.
+            Step::Tell(message) => match self.exchange.get(message) {
+                EMPTY => i64::MAX,
+                limit => limit,
+            },
             Step::Receive(_) | Step::Leave(_) => return None,
         };
         // Only a receive that was left alone (in a circle) can be before its send.

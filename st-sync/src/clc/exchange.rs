@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 
-use st_trace::graph::{Graph, Shape};
+use st_trace::graph::{Graph, Links, Shape};
 
 /// Nothing here yet.
 pub(super) const EMPTY: i64 = i64::MIN;
@@ -36,7 +36,7 @@ impl Exchange {
     }
 
     /// Empties all slots, and sets up who is waited for.
-    pub(super) fn reset(&self, graph: &Graph) {
+    pub(super) fn reset(&self, graph: &Graph, links: &Links) {
         self.slots.iter().for_each(|s| s.store(EMPTY, Ordering::Relaxed));
         for (m, i) in self.missing.iter().zip(&graph.instances) {
             m.store(i.senders, Ordering::Relaxed);
@@ -58,6 +58,14 @@ impl Exchange {
                 {
                     self.slots[self.messages + seats.sender(i)].store(EMPTY, Ordering::Relaxed);
                 }
+            }
+        }
+        // Those who send from other processes: as receivers they are empty already.
+        for place in links.places.iter().flatten().map(|p| *p as usize).filter(|p| *p >= self.messages) {
+            let slot = place - self.messages;
+            let i = graph.instances.partition_point(|i| i.first as usize <= slot).saturating_sub(1);
+            if graph.instances[i].shape == Shape::Prefix {
+                self.slots[place].store(EMPTY, Ordering::Relaxed);
             }
         }
     }

@@ -12,10 +12,14 @@
 mod backward;
 mod exchange;
 mod forward;
+mod outside;
 
 use std::sync::Mutex;
 
+use st_tool::transport::Gone;
 use st_trace::graph::{Graph, Latency};
+
+use crate::team::Team;
 
 pub use backward::{REACH, WORK};
 
@@ -72,25 +76,33 @@ pub struct Outcome {
 #[derive(Debug, Default)]
 pub(crate) struct Pass {
     jumps: Vec<Vec<Jump>>,
+    /// Jumps of all processes.
+    detected: u64,
     largest: i64,
     /// All ranks end within a twentieth of their duration of their measured end.
     settled: bool,
     circular: u64,
 }
 
-/// Corrects the points of every stream of a graph in place. `measured` hands out a stream's points again: they are
-/// needed for every further pass. Points of a stream must not decrease.
+/// Corrects the points of every stream of a graph that this process has, in place. `measured` hands out a stream's points
+/// again: they are needed for every further pass. Points of a stream must not decrease. In several processes all do the
+/// same, each with its own streams' points; those of others' streams are empty.
 ///
-/// The result does not depend on the number of threads.
+/// The result depends neither on the number of threads nor on that of processes.
 ///
 /// *Cost:* O(points + edges) per pass, beside sorting nothing; one word per message and two per member of a collective
 /// operation.
+///
+/// # Errors
+///
+/// If another process is gone; alone never.
 pub fn correct(
     graph: &Graph,
     times: Vec<Vec<i64>>,
     options: &Options,
     measured: impl Fn(usize) -> Vec<i64>,
-) -> (Vec<Vec<i64>>, Outcome) {
+    team: &mut Team<'_>,
+) -> Result<(Vec<Vec<i64>>, Outcome), Gone> {
     let mut times: Vec<Mutex<Vec<i64>>> = times.into_iter().map(Mutex::new).collect();
     let again = |times: &mut Vec<Mutex<Vec<i64>>>| {
         for (i, t) in times.iter_mut().enumerate() {
@@ -106,7 +118,7 @@ pub fn correct(
             again(&mut times);
         }
         passes += 1;
-        let pass = forward::forward(graph, &exchange, &mut times, options, gamma);
+        let pass = forward::forward(graph, &exchange, &mut times, options, gamma, team)?.of_all(team)?;
         let (largest, settled) = (pass.largest, pass.settled);
         last = Some((gamma, pass));
         if best.is_some_and(|(_, b)| largest >= b) {
@@ -121,19 +133,34 @@ pub fn correct(
     let kept = best.map_or(gamma, |(g, _)| g);
     if kept != gamma {
         again(&mut times);
-        pass = forward::forward(graph, &exchange, &mut times, options, kept);
+        pass = forward::forward(graph, &exchange, &mut times, options, kept, team)?.of_all(team)?;
     }
-    if pass.jumps.iter().any(|j| !j.is_empty()) {
-        backward::backward(graph, &exchange, &mut times, &pass.jumps, options);
+    if pass.detected > 0 {
+        backward::backward(graph, &exchange, &mut times, &pass.jumps, options, team)?;
     }
     let outcome = Outcome {
         gamma: kept,
         passes,
-        detected: pass.jumps.iter().map(|j| j.len() as u64).sum(),
+        detected: pass.detected,
         largest: pass.largest,
         circular: pass.circular,
     };
-    (times.into_iter().map(|t| t.into_inner().unwrap_or_else(|e| e.into_inner())).collect(), outcome)
+    Ok((times.into_iter().map(|t| t.into_inner().unwrap_or_else(|e| e.into_inner())).collect(), outcome))
+}
+
+impl Pass {
+    /// With what the other processes found.
+    fn of_all(mut self, team: &mut Team<'_>) -> Result<Self, Gone> {
+        let detected: usize = self.jumps.iter().map(Vec::len).sum();
+        let mine = [i64::try_from(detected).unwrap_or(i64::MAX), self.largest, i64::from(self.settled)];
+        for words in team.all(&mine)? {
+            let [detected, largest, settled] = words[..] else { return Err(Gone) };
+            self.detected += detected.unsigned_abs();
+            self.largest = self.largest.max(largest);
+            self.settled &= settled != 0;
+        }
+        Ok(self)
+    }
 }
 
 /// 0.99999, 0.9999, 0.999, then nine tenths of the one before (Scalasca's schedule).

@@ -1,15 +1,17 @@
 //! The controlled logical clock against its worked example, its invariants, and a slow and simple implementation.
 
 use crate::program::{Point, Program, exit};
+use crate::shared;
 use proptest::prelude::*;
 use st_sync::clc::{Options, Outcome, correct};
+use st_sync::team::Team;
 use st_trace::graph::{Barriers, Graph, Latency, Matcher, survey};
+use st_trace::section::Section;
 
 const ANY: i64 = -2;
 const ANY_TAG: i64 = -1;
 
-fn graph(program: Program) -> (Graph, Vec<Vec<i64>>) {
-    let sections = program.sections();
+fn graph(sections: &[Section]) -> (Graph, Vec<Vec<i64>>) {
     let mut matcher = Matcher::new(Barriers::default());
     sections.iter().for_each(|s| matcher.add(s).unwrap());
     let times = sections
@@ -20,7 +22,7 @@ fn graph(program: Program) -> (Graph, Vec<Vec<i64>>) {
 }
 
 fn run(graph: &Graph, times: &[Vec<i64>], options: &Options) -> (Vec<Vec<i64>>, Outcome) {
-    correct(graph, times.to_vec(), options, |s| times[s].clone())
+    correct(graph, times.to_vec(), options, |s| times[s].clone(), &mut Team::alone()).unwrap()
 }
 
 fn send(p: &mut Program, from: usize, to: i64, tag: i64, times: (i64, i64)) -> Point {
@@ -41,7 +43,7 @@ fn the_worked_example() {
     p.call(1, "MPI_Comm_rank", &[], (0, 4));
     receive(&mut p, 1, 0, 0, (4, 9));
     p.call(1, "MPI_Comm_rank", &[], (11, 11));
-    let (g, times) = graph(p);
+    let (g, times) = graph(&p.sections());
     let (corrected, outcome) = run(&g, &times, &options);
     assert_eq!(corrected, [vec![10, 10], vec![0, 5, 5, 12, 14, 14]]);
     assert_eq!((outcome.detected, outcome.largest, outcome.passes), (1, 3, 1));
@@ -58,7 +60,7 @@ fn the_worked_example_with_a_send_before_the_jump() {
     send(&mut p, 1, 2, 0, (6, 6));
     receive(&mut p, 1, 0, 0, (9, 9));
     receive(&mut p, 2, 1, 0, (0, 9));
-    let (g, times) = graph(p);
+    let (g, times) = graph(&p.sections());
     let (corrected, _) = run(&g, &times, &options);
     assert_eq!(corrected[1], [0, 4, 7, 7, 12, 12]);
 }
@@ -71,7 +73,9 @@ fn streams_that_wait_in_a_circle_are_reported_and_survived() {
         receive(&mut p, me, you, 0, (0, 5));
         send(&mut p, me, you, 0, (6, 7));
     }
-    let (g, times) = graph(p);
+    let sections = p.sections();
+    shared::check(&sections, Barriers::default(), Latency::default(), 2, 1);
+    let (g, times) = graph(&sections);
     let (corrected, outcome) = run(&g, &times, &Options::default());
     assert_eq!(outcome.circular, 1);
     assert!(corrected.iter().all(|t| t.is_sorted()));
@@ -83,10 +87,10 @@ fn what_does_not_match_is_counted_and_left_alone() {
     send(&mut p, 0, 1, 3, (100, 110));
     receive(&mut p, 1, 0, 4, (0, 5));
     p.call(0, "MPI_Barrier", &[], (120, 130));
-    let (g, times) = graph(p);
+    let (g, times) = graph(&p.sections());
     assert_eq!((g.issues.sends, g.issues.receives, g.issues.members), (1, 1, 1));
     assert_eq!(g.issues.examples.len(), 2);
-    assert!(g.issues.examples[0].contains("rank 0 to 1, tag 3"), "{:?}", g.issues.examples);
+    assert!(g.issues.examples[0].to_string().contains("rank 0 to 1, tag 3"), "{:?}", g.issues.examples);
     assert_eq!(run(&g, &times, &Options::default()).0, times);
 }
 
@@ -487,7 +491,11 @@ proptest! {
         let ticks: Vec<i64> = ticks.iter().map(|t| t * scale).collect();
         let program = written(&deeds, &ticks, &offsets, &nodes);
         let edges = program.edges.clone();
-        let (g, times) = graph(program);
+        let sections = program.sections();
+        for processes in [2, 3, 5] {
+            shared::check(&sections, Barriers::default(), Latency { near, far }, processes, 1);
+        }
+        let (g, times) = graph(&sections);
         prop_assert_eq!(g.issues.counts().collect::<Vec<_>>(), vec![]);
         let latency = Latency { near, far };
         let options = Options { latency, delta, gamma: Some(gamma), passes: 1, jobs: 1 };

@@ -6,3 +6,4 @@ mod cli;
 mod malformed;
 mod matching;
 mod program;
+mod shared;

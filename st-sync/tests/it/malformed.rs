@@ -3,8 +3,10 @@
 use std::process::{Command, Output};
 
 use crate::program::Program;
+use crate::shared;
 use proptest::prelude::*;
 use st_sync::clc::{Options, correct};
+use st_sync::team::Team;
 use st_trace::calls::CallTable;
 use st_trace::columns::{Comparison, Offset};
 use st_trace::graph::{Barriers, Latency, Matcher, survey};
@@ -183,7 +185,10 @@ proptest! {
         }).collect();
         let latency = Latency { near: latency.0, far: latency.1 };
         let options = Options { latency, jobs, ..Options::default() };
-        let (after, outcome) = correct(&graph, times.clone(), &options, |s| times[s].clone());
+        let run = |options: &Options| {
+            correct(&graph, times.clone(), options, |s| times[s].clone(), &mut Team::alone()).unwrap()
+        };
+        let (after, outcome) = run(&options);
         prop_assert!(after.iter().all(|t| t.is_sorted()));
         prop_assert!(after.iter().flatten().zip(times.iter().flatten()).all(|(a, b)| a >= b));
         let left = survey(&graph, &after, latency).all().violated;
@@ -191,7 +196,7 @@ proptest! {
         if survey(&graph, &times, latency).all().violated == 0 {
             prop_assert_eq!(&after, &times);
         }
-        let alone = correct(&graph, times.clone(), &Options { jobs: 1, ..options }, |s| times[s].clone());
-        prop_assert_eq!(alone, (after, outcome));
+        prop_assert_eq!(run(&Options { jobs: 1, ..options }), (after, outcome));
+        shared::check(&sections, Barriers { finalize: true, ..Barriers::default() }, latency, 2 + jobs % 2, jobs);
     }
 }

@@ -1,7 +1,9 @@
 //! Which edges each kind of call gives, exactly; and that the corrected times keep them.
 
 use crate::program::{Point, Program, Word, exit};
+use crate::shared;
 use st_sync::clc::{Options, correct};
+use st_sync::team::Team;
 use st_trace::graph::{Barriers, Graph, Issues, Latency, Matcher, Shape, Step};
 use st_trace::values::{ANY_SOURCE, ANY_TAG, CANCELLED, NONE, PROC_NULL, ROOT};
 
@@ -85,11 +87,15 @@ impl Script {
         let columns = sections.iter().flat_map(|s| &s.threads).map(|t| &t.columns[0].1);
         let times: Vec<Vec<i64>> = columns.map(|c| c.times().flat_map(|(a, b)| [a, b]).collect()).collect();
         let options = Options { latency: Latency { near: 3, far: 11 }, ..Options::default() };
-        let (after, outcome) = correct(&graph, times.clone(), &options, |s| times[s].clone());
+        let (after, outcome) =
+            correct(&graph, times.clone(), &options, |s| times[s].clone(), &mut Team::alone()).unwrap();
         assert_eq!(outcome.circular, 0);
         for (a, b, far) in found {
             let l = if far { 11 } else { 3 };
             assert!(after[b.0][b.1 as usize] >= after[a.0][a.1 as usize] + l, "{a:?} {b:?}");
+        }
+        for processes in 2..=sections.len() {
+            shared::check(&sections, barriers, options.latency, processes, 1);
         }
         graph.issues
     }
@@ -111,6 +117,7 @@ fn edges(graph: &Graph) -> Vec<(Point, Point, bool)> {
                 Step::Receive(message) => got[message] = Some((s, op.at)),
                 Step::Enter(i) => enters[i].push((s, op.at)),
                 Step::Leave(i) => leaves[i].push((s, op.at)),
+                Step::Tell(_) => panic!("there is one process"),
             }
         }
     }

@@ -1,15 +1,15 @@
 //! Finds the edges: n-th send and n-th receive of a channel, n-th collective operation of a communicator.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use foldhash::fast::FixedState;
 
 use super::collective::{Part, Standing};
-use super::epochs::{COMPLETED, POSTED};
 use super::roles::{Role, Rule};
+use super::share::{Sharing, host, points};
 use super::walk::{End, NO_TAG, Place, Walked, Walker};
 use super::{
-    ENTER, Graph, Group, Instance, Issues, LEAVE, LIMIT, Op, RECEIVE, SEND_FAR, SEND_NEAR, Shape, Stream,
+    ENTER, Example, Graph, Group, Instance, LEAVE, LIMIT, Op, RECEIVE, SEND_FAR, SEND_NEAR, Shape, Stream,
 };
 use crate::calls::CallTable;
 use crate::objects::{Comm, Name};
@@ -43,34 +43,34 @@ impl Default for Barriers {
 
 /// Messages from one rank to another with one tag on one communicator.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-struct Key {
-    group: u32,
-    side: u8,
-    from: u32,
-    to: u32,
-    tag: i64,
+pub(super) struct Key {
+    pub(super) group: u32,
+    pub(super) side: u8,
+    pub(super) from: u32,
+    pub(super) to: u32,
+    pub(super) tag: i64,
 }
 
 /// Tag of the pairs of collective operations, which no message has.
-const PAIR: i64 = i64::MIN + 1;
+pub(super) const PAIR: i64 = i64::MIN + 1;
 
 /// An end that waits for its other end.
 #[derive(Clone, Copy, Debug)]
-struct Waiting {
-    stream: u32,
-    point: u32,
-    other: u32,
+pub(super) struct Waiting {
+    pub(super) stream: u32,
+    pub(super) point: u32,
+    pub(super) other: u32,
     /// Which collective operation it belongs to; 0 for messages.
-    sequence: u64,
-    sync: bool,
+    pub(super) sequence: u64,
+    pub(super) sync: bool,
 }
 
 #[derive(Debug, Default)]
-struct Channel {
+pub(super) struct Channel {
     waiting: VecDeque<Waiting>,
     /// The ends that wait are receives.
     receives: bool,
-    ambiguous: bool,
+    pub(super) ambiguous: bool,
 }
 
 /// A collective operation not all of whose members have been seen.
@@ -89,17 +89,16 @@ struct Open {
 #[derive(Debug, Default)]
 pub struct Matcher {
     barriers: Barriers,
-    graph: Graph,
-    names: HashMap<Name, u32>,
+    pub(super) graph: Graph,
+    pub(super) names: HashMap<Name, u32>,
     hosts: HashMap<String, u32>,
-    node_of: HashMap<i64, u32, FixedState>,
-    channels: HashMap<Key, Channel, FixedState>,
+    pub(super) node_of: HashMap<i64, u32, FixedState>,
+    pub(super) channels: HashMap<Key, Channel, FixedState>,
     open: HashMap<(u32, u64), Open, FixedState>,
-    messages: u32,
+    pub(super) messages: u32,
+    /// What other processes have to do with it.
+    pub(super) sharing: Option<Box<Sharing>>,
 }
-
-/// Examples kept of what does not match.
-const EXAMPLES: usize = 8;
 
 impl Matcher {
     /// A matcher without streams.
@@ -108,7 +107,8 @@ impl Matcher {
         Self { barriers, ..Self::default() }
     }
 
-    /// Adds the ranks of a section. The graph's streams are in the order in which they are added: by rank, then thread.
+    /// Adds the ranks of a section; in several processes those that this one has. The graph's streams are in the order in
+    /// which they are added: by rank, then thread.
     ///
     /// # Errors
     ///
@@ -121,56 +121,58 @@ impl Matcher {
         };
         let roles: Vec<Role> = section.symbols.iter().map(|s| role(s.call, s.error)).collect();
         for rank in section.ranks.iter() {
-            let host = section.hosts.iter().find(|(_, r)| r.contains(rank)).map_or("", |(h, _)| h);
-            let node = self.node(host);
-            self.node_of.insert(rank.into(), node);
-            let first = self.graph.streams.len();
+            let first = match &self.sharing {
+                None => self.streams(section, rank),
+                Some(_) => match self.first_stream(rank) {
+                    Some(first) => first,
+                    None => continue,
+                },
+            };
             let mut walked = Vec::new();
-            for (i, thread) in section.threads.iter().enumerate().filter(|(_, t)| t.ranks.contains(rank)) {
+            for (i, _) in section.threads.iter().enumerate().filter(|(_, t)| t.ranks.contains(rank)) {
                 let walker = Walker::new(section, rank, &roles, self.barriers);
                 walked.push(walker.walk(i, |place| self.standing(section, rank, place))?);
-                let column = thread.columns.iter().find(|(r, _)| *r == rank);
-                let timed = column.map_or(0, |(_, c)| c.events()).saturating_mul(2);
-                let points = u32::try_from(timed).unwrap_or(u32::MAX - 1);
-                let thread = u32::try_from(i).unwrap_or(u32::MAX);
-                self.graph.streams.push(Stream { rank, thread, node, points });
-                self.graph.ops.push(Vec::new());
             }
-            if walked.len() > 1 {
-                self.find_ambiguous(&walked);
-            }
-            self.enter_rank(section, rank, first, walked);
+            let ambiguous = if walked.len() > 1 { self.find_ambiguous(&walked) } else { HashSet::default() };
+            self.enter_rank(section, rank, first, walked, &ambiguous);
         }
         Ok(())
+    }
+
+    /// Adds the threads of a rank; returns the first.
+    fn streams(&mut self, section: &Section, rank: u32) -> usize {
+        let node = self.node(host(section, rank));
+        self.node_of.insert(rank.into(), node);
+        let first = self.graph.streams.len();
+        for (i, t) in section.threads.iter().enumerate().filter(|(_, t)| t.ranks.contains(rank)) {
+            let thread = u32::try_from(i).unwrap_or(u32::MAX);
+            self.graph.streams.push(Stream { rank, thread, node, points: points(t, rank) });
+            self.graph.ops.push(Vec::new());
+        }
+        first
     }
 
     /// The graph of all streams added.
     #[must_use]
     pub fn finish(mut self) -> Graph {
         let issues = &mut self.graph.issues;
-        let mut left: Vec<(Key, usize, bool)> = Vec::new();
         for (key, channel) in &self.channels {
-            let n = channel.waiting.iter().filter(|w| w.point != u32::MAX).count();
-            if n == 0 || channel.ambiguous {
-                issues.ambiguous += if channel.receives { n as u64 } else { 0 };
+            if channel.ambiguous {
+                issues.ambiguous += if channel.receives { channel.waiting.len() as u64 } else { 0 };
                 continue;
             }
-            *(if channel.receives { &mut issues.receives } else { &mut issues.sends }) += n as u64;
-            left.push((*key, n, channel.receives));
+            let n = channel.waiting.iter().filter(|w| w.point != u32::MAX).count() as u64;
+            if n > 0 {
+                *(if channel.receives { &mut issues.receives } else { &mut issues.sends }) += n;
+                issues.examples.push(example(&self.graph.groups, key, n, channel.receives));
+            }
         }
-        left.sort_unstable_by_key(|(k, ..)| (k.group, k.side, k.from, k.to, k.tag));
-        for (key, n, receives) in left.into_iter().take(EXAMPLES) {
-            issues.examples.push(describe(&self.graph.groups, key, n, receives));
-        }
+        issues.few();
         let groups = &self.graph.groups;
         let members = |g: &Group| u32::try_from(g.sides[0].len() + g.sides[1].len()).unwrap_or(u32::MAX);
         let lacking = self.open.iter().filter(|((g, _), o)| o.seen < members(&groups[*g as usize]));
         issues.members = lacking.count() as u64;
-        for group in &mut self.graph.groups {
-            for (seq, nodes) in group.sides.iter().zip(&mut group.nodes) {
-                *nodes = seq.iter().map(|r| self.node_of.get(&r).copied().unwrap_or(u32::MAX)).collect();
-            }
-        }
+        self.place();
         self.graph.ops.iter_mut().for_each(|ops| {
             ops.sort_unstable();
             ops.shrink_to_fit();
@@ -178,7 +180,16 @@ impl Matcher {
         self.graph
     }
 
-    fn node(&mut self, host: &str) -> u32 {
+    /// Puts the members of all groups on their nodes.
+    pub(super) fn place(&mut self) {
+        for group in &mut self.graph.groups {
+            for (seq, nodes) in group.sides.iter().zip(&mut group.nodes) {
+                *nodes = seq.iter().map(|r| self.node_of.get(&r).copied().unwrap_or(u32::MAX)).collect();
+            }
+        }
+    }
+
+    pub(super) fn node(&mut self, host: &str) -> u32 {
         if let Some(&n) = self.hosts.get(host) {
             return n;
         }
@@ -206,45 +217,59 @@ impl Matcher {
         let me = u32::try_from(local.position(rank.into())?).ok()?;
         // Both sides of an intercommunicator agree which is the first: the one that begins with the lower rank.
         let side = u8::from(inter && remote.get(0) < local.get(0));
-        let group = match self.names.get(&name) {
-            Some(&g) => g,
-            None => {
-                let (a, b) = if side == 0 { (local, remote) } else { (remote, local) };
-                let g = u32::try_from(self.graph.groups.len()).ok()?;
-                let sides = [a.clone(), b.clone()];
-                self.graph.groups.push(Group { sides, nodes: [Vec::new(), Vec::new()] });
-                self.names.insert(name, g);
-                g
-            }
-        };
+        let group = self.group(name, || {
+            let (a, b) = if side == 0 { (local, remote) } else { (remote, local) };
+            [a.clone(), b.clone()]
+        });
         let size = |s: &RankSeq| u32::try_from(s.len()).unwrap_or(u32::MAX);
         let members = size(local).saturating_add(size(remote));
         let peers = size(if inter { remote } else { local });
         Some(Standing { group, side, me, inter, peers, members })
     }
 
+    /// The group with a name.
+    pub(super) fn group(&mut self, name: Name, sides: impl FnOnce() -> [RankSeq; 2]) -> u32 {
+        if let Some(&g) = self.names.get(&name) {
+            return g;
+        }
+        let g = u32::try_from(self.graph.groups.len()).unwrap_or(u32::MAX);
+        self.graph.groups.push(Group { sides: sides(), nodes: [Vec::new(), Vec::new()] });
+        self.names.insert(name, g);
+        g
+    }
+
     /// Channels that two threads of a rank use at the same end: their order is not known.
-    fn find_ambiguous(&mut self, walked: &[Walked]) {
+    fn find_ambiguous(&mut self, walked: &[Walked]) -> HashSet<Key, FixedState> {
+        let mut found = HashSet::default();
         let mut users: HashMap<(Key, bool), usize, FixedState> = HashMap::default();
         for (thread, w) in walked.iter().enumerate() {
             let keys = w.sends.iter().map(|e| (key_of(e, false), false));
             for (key, receives) in keys.chain(w.receives.iter().map(|e| (key_of(e, true), true))) {
                 if *users.entry((key, receives)).or_insert(thread) != thread {
                     self.channels.entry(key).or_default().ambiguous = true;
+                    found.insert(key);
                 }
             }
         }
+        found
     }
 
-    fn enter_rank(&mut self, section: &Section, rank: u32, first: usize, walked: Vec<Walked>) {
+    fn enter_rank(
+        &mut self,
+        section: &Section,
+        rank: u32,
+        first: usize,
+        walked: Vec<Walked>,
+        ambiguous: &HashSet<Key, FixedState>,
+    ) {
         let mut parts: Vec<(u32, Part)> = Vec::new();
         let several = walked.len() > 1;
         let mut order: Vec<i64> = Vec::new();
         for (i, w) in walked.into_iter().enumerate() {
             let stream = u32::try_from(first + i).unwrap_or(u32::MAX);
-            add(&mut self.graph.issues, &w.issues);
-            w.sends.iter().for_each(|e| self.end(stream, e, false));
-            w.receives.iter().for_each(|e| self.end(stream, e, true));
+            self.graph.issues.add(&w.issues);
+            w.sends.iter().for_each(|e| self.end(stream, e, false, ambiguous));
+            w.receives.iter().for_each(|e| self.end(stream, e, true, ambiguous));
             if several {
                 order.extend(enters(section, rank, self.graph.streams[first + i].thread, &w.parts));
             }
@@ -266,20 +291,28 @@ impl Matcher {
                     *n - 1
                 }
             };
-            self.part(stream, &part, n);
+            if let Some(pairs) = &part.pairs {
+                self.pairs(stream, &part, pairs, n);
+            }
+            if !self.send_part(stream, &part, n) {
+                self.part(stream, &part, n);
+            }
         }
     }
 
-    fn end(&mut self, stream: u32, end: &End, receives: bool) {
+    fn end(&mut self, stream: u32, end: &End, receives: bool, ambiguous: &HashSet<Key, FixedState>) {
         if end.peer == u32::MAX || end.tag == NO_TAG {
             return;
         }
         let &End { point, other, sync, .. } = end;
-        self.meet(key_of(end, receives), Waiting { stream, point, other, sequence: 0, sync }, receives);
+        let (key, mine) = (key_of(end, receives), Waiting { stream, point, other, sequence: 0, sync });
+        if receives || !self.send_end(key, mine, ambiguous.contains(&key)) {
+            self.meet(key, mine, receives);
+        }
     }
 
     /// An end meets its other end, or waits.
-    fn meet(&mut self, key: Key, mine: Waiting, receives: bool) {
+    pub(super) fn meet(&mut self, key: Key, mine: Waiting, receives: bool) {
         let channel = self.channels.entry(key).or_default();
         if channel.ambiguous {
             // Counted once per message: at the receiving end.
@@ -332,10 +365,8 @@ impl Matcher {
         self.messages += 1;
     }
 
-    fn part(&mut self, stream: u32, part: &Part, sequence: u64) {
-        if let Some(pairs) = &part.pairs {
-            self.pairs(stream, part, pairs, sequence);
-        }
+    /// Adds a rank's part, without its pairs.
+    pub(super) fn part(&mut self, stream: u32, part: &Part, sequence: u64) {
         let fresh = Open { rule: part.rule, root: part.root, directions: [None; 2], seen: 0 };
         let mut open = *self.open.entry((part.group, sequence)).or_insert(fresh);
         open.seen += 1;
@@ -397,7 +428,10 @@ impl Matcher {
         let Part { group, side, me, enter, exit, .. } = *part;
         for &to in &pairs[0] {
             let key = Key { group, side, from: me, to, tag: PAIR };
-            self.meet(key, Waiting { stream, point: enter, other: exit, sequence, sync: false }, false);
+            let mine = Waiting { stream, point: enter, other: exit, sequence, sync: false };
+            if !self.send_end(key, mine, false) {
+                self.meet(key, mine, false);
+            }
         }
         for &from in &pairs[1] {
             let side = if inter { 1 - side } else { 0 };
@@ -429,26 +463,9 @@ fn enters(section: &Section, rank: u32, thread: u32, parts: &[Part]) -> Vec<i64>
     parts.iter().map(&mut of).collect()
 }
 
-fn add(to: &mut Issues, from: &Issues) {
-    to.incomplete += from.incomplete;
-    to.cancelled += from.cancelled;
-    to.requests += from.requests;
-    to.neighbours += from.neighbours;
-}
-
-fn describe(groups: &[Group], key: Key, n: usize, receives: bool) -> String {
+fn example(groups: &[Group], key: &Key, n: u64, receives: bool) -> Example {
     let group = &groups[key.group as usize];
-    let world = |side: u8, position: u32| {
-        let rank = group.sides[usize::from(side)].get(position.into());
-        rank.map_or_else(|| "?".to_owned(), |r| r.to_string())
-    };
+    let world = |side: u8, position: u32| group.sides[usize::from(side)].get(position.into()).unwrap_or(-1);
     let to = if group.sides[1].is_empty() { 0 } else { 1 - key.side };
-    let what = if receives { "receives without send" } else { "sends without receive" };
-    let tag = match key.tag {
-        PAIR => "in a collective operation".into(),
-        POSTED => "window posted".into(),
-        COMPLETED => "access completed".into(),
-        tag => format!("tag {tag}"),
-    };
-    format!("rank {} to {}, {tag}: {n} {what}", world(key.side, key.from), world(to, key.to))
+    Example { from: world(key.side, key.from), to: world(to, key.to), tag: key.tag, n, receives }
 }

@@ -16,6 +16,7 @@ mod epochs;
 mod limits;
 mod matcher;
 mod roles;
+mod share;
 mod survey;
 mod topology;
 mod walk;
@@ -23,7 +24,10 @@ mod words;
 
 pub use limits::{Bound, Latency, earliest, latest};
 pub use matcher::{Barriers, Matcher};
-pub use survey::{Seats, Survey, Tally, survey};
+pub use share::{Links, ShareError, roll};
+pub use survey::{Seats, Survey, Tally, span, survey, survey_shared};
+
+use std::fmt;
 
 use crate::ranks::RankSeq;
 
@@ -64,6 +68,9 @@ pub enum Step {
     Leave(usize),
     /// The thread enters a collective operation in which its data reaches others.
     Enter(usize),
+    /// The thread enters a collective operation that another process has: that process is told, by a message that takes no
+    /// time.
+    Tell(usize),
 }
 
 const RECEIVE: u32 = 0;
@@ -71,6 +78,9 @@ const SEND_NEAR: u32 = 1;
 const SEND_FAR: u32 = 2;
 const LEAVE: u32 = 3;
 const ENTER: u32 = 4;
+const TELL: u32 = 5;
+/// No stream.
+pub const NOBODY: u32 = u32::MAX;
 /// Messages, and collective operations, that a graph can hold.
 pub const LIMIT: usize = 1 << 29;
 
@@ -88,6 +98,7 @@ impl Op {
             SEND_NEAR => Step::Send { message: id, far: false },
             SEND_FAR => Step::Send { message: id, far: true },
             LEAVE => Step::Leave(id),
+            TELL => Step::Tell(id),
             _ => Step::Enter(id),
         }
     }
@@ -196,13 +207,76 @@ pub struct Issues {
     pub neighbours: u64,
     /// Operations of events without exact times.
     pub untimed: u64,
-    /// Examples, in words.
-    pub examples: Vec<String>,
+    /// Examples, in order.
+    pub examples: Vec<Example>,
 }
 
+/// Messages of which one end is not in the streams.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Example {
+    /// World rank that sends; -1 if it is not known.
+    pub from: i64,
+    /// World rank that receives.
+    pub to: i64,
+    /// Tag; some below all tags stand for what is no message.
+    pub tag: i64,
+    /// The ends that are there are receives.
+    pub receives: bool,
+    /// How many.
+    pub n: u64,
+}
+
+impl fmt::Display for Example {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let &Self { from, to, tag, receives, n } = self;
+        let what = if receives { "receives without send" } else { "sends without receive" };
+        write!(f, "rank {from} to {to}, ")?;
+        match tag {
+            matcher::PAIR => f.write_str("in a collective operation")?,
+            epochs::POSTED => f.write_str("window posted")?,
+            epochs::COMPLETED => f.write_str("access completed")?,
+            tag => write!(f, "tag {tag}")?,
+        }
+        write!(f, ": {n} {what}")
+    }
+}
+
+/// Examples kept of what does not match.
+const EXAMPLES: usize = 8;
+
 impl Issues {
+    /// Adds those of other streams.
+    pub fn add(&mut self, other: &Self) {
+        let Self { sends, receives, incomplete, cancelled, ambiguous, .. } = other;
+        let Self { requests, members, disagreements, neighbours, untimed, examples, .. } = other;
+        self.sends += sends;
+        self.receives += receives;
+        self.incomplete += incomplete;
+        self.cancelled += cancelled;
+        self.ambiguous += ambiguous;
+        self.requests += requests;
+        self.members += members;
+        self.disagreements += disagreements;
+        self.neighbours += neighbours;
+        self.untimed += untimed;
+        if !examples.is_empty() {
+            self.examples.extend(examples);
+            self.few();
+        }
+    }
+
+    /// Keeps the first few examples, so that they do not depend on the order in which they were found.
+    fn few(&mut self) {
+        self.examples.sort_unstable();
+        self.examples.truncate(EXAMPLES);
+    }
+
     /// Names and counts of what was met.
     pub fn counts(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        self.all().into_iter().filter(|(_, n)| *n > 0)
+    }
+
+    fn all(&self) -> [(&'static str, u64); 10] {
         [
             ("sends without receive", self.sends),
             ("receives without send", self.receives),
@@ -215,8 +289,6 @@ impl Issues {
             ("neighbourhood operations with unknown neighbours", self.neighbours),
             ("operations without times", self.untimed),
         ]
-        .into_iter()
-        .filter(|(_, n)| *n > 0)
     }
 }
 
@@ -227,7 +299,7 @@ pub struct Graph {
     pub streams: Vec<Stream>,
     /// Per thread, by point: what happens. Several operations at a point are in no particular order.
     pub ops: Vec<Vec<Op>>,
-    /// Per message the thread that sends it.
+    /// Per message the thread that sends it; [`NOBODY`] if it only stands for a collective operation of another process.
     pub senders: Vec<u32>,
     /// Communicators.
     pub groups: Vec<Group>,

@@ -35,6 +35,33 @@ pub(super) enum Rule {
     NeighbourV,
 }
 
+impl Rule {
+    const ALL: [Self; 14] = [
+        Self::Barrier,
+        Self::Bcast,
+        Self::Gather,
+        Self::Scatter,
+        Self::Reduce,
+        Self::Allgather,
+        Self::Allgatherv,
+        Self::Alltoall,
+        Self::Alltoallv,
+        Self::Allreduce,
+        Self::ReduceScatter,
+        Self::Scan,
+        Self::Neighbour,
+        Self::NeighbourV,
+    ];
+    /// Its number between processes.
+    pub(super) fn number(self) -> u8 {
+        let at = Self::ALL.iter().position(|r| *r == self);
+        at.and_then(|i| u8::try_from(i).ok()).unwrap_or(u8::MAX)
+    }
+    pub(super) fn from_number(n: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(n)).copied()
+    }
+}
+
 /// What a call does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {

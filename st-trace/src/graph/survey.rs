@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use foldhash::fast::FixedState;
 
-use super::{Graph, Instance, Latency, Shape, Step, earliest};
+use super::{Graph, Instance, Latency, Links, NOBODY, Shape, Step, earliest};
 
 /// Counts of a set of messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -28,6 +28,14 @@ pub struct Tally {
 }
 
 impl Tally {
+    /// Adds the counts of other messages.
+    pub fn absorb(&mut self, other: &Self) {
+        self.messages += other.messages;
+        self.reversed += other.reversed;
+        self.violated += other.violated;
+        self.error += other.error;
+        self.largest = self.largest.max(other.largest);
+    }
     /// Adds a message by its times.
     fn add(&mut self, sent: i64, received: i64, latency: i64) {
         self.messages += 1;
@@ -67,14 +75,20 @@ impl Survey {
     /// Logical messages of both kinds.
     #[must_use]
     pub fn all(&self) -> Tally {
-        let (a, b) = (&self.messages, &self.collective);
-        Tally {
-            messages: a.messages + b.messages,
-            reversed: a.reversed + b.reversed,
-            violated: a.violated + b.violated,
-            error: a.error + b.error,
-            largest: a.largest.max(b.largest),
+        let mut all = self.messages;
+        all.absorb(&self.collective);
+        all
+    }
+
+    /// Adds what another process has surveyed.
+    pub fn absorb(&mut self, other: &Self) {
+        self.messages.absorb(&other.messages);
+        self.collective.absorb(&other.collective);
+        self.pairs.absorb(&other.pairs);
+        for (pair, tally) in &other.ranks {
+            self.ranks.entry(*pair).or_default().absorb(tally);
         }
+        self.over_time.iter_mut().zip(&other.over_time).for_each(|(a, b)| *a += b);
     }
 
     fn violation(&mut self, from: u32, to: u32, sent: i64, received: i64, latency: i64) {
@@ -98,36 +112,106 @@ const PARTS: usize = 100;
 /// *Cost:* O(points + edges' ends · log ranks); two words per message and member.
 #[must_use]
 pub fn survey<T: AsRef<[i64]>>(graph: &Graph, times: &[T], latency: Latency) -> Survey {
+    tally(graph, times, latency, span(times), &Ends::new(graph, times))
+}
+
+/// First and last point.
+#[must_use]
+pub fn span<T: AsRef<[i64]>>(times: &[T]) -> (i64, i64) {
     let ends = times.iter().filter_map(|t| Some((*t.as_ref().first()?, *t.as_ref().last()?)));
-    let span = ends.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))).unwrap_or_default();
-    let mut found = Survey { over_time: vec![0; PARTS], span, ..Survey::default() };
-    let mut sent = vec![0i64; graph.senders.len()];
-    let mut members: Vec<Option<i64>> = vec![None; graph.slots];
-    for ((stream, ops), times) in graph.streams.iter().zip(&graph.ops).zip(times) {
-        let mut seats = Seats::new(graph, stream.rank);
+    ends.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))).unwrap_or_default()
+}
+
+/// Surveys the messages that this process of several has matched: together these are all. `span` has the first and last
+/// point of all, `swap` hands each process the times of its links, by number, and returns those of the links here.
+///
+/// # Errors
+///
+/// As `swap`.
+pub fn survey_shared<T: AsRef<[i64]>, E>(
+    graph: &Graph,
+    links: &Links,
+    times: &[T],
+    latency: Latency,
+    span: (i64, i64),
+    swap: impl FnOnce(Vec<Vec<(u32, i64)>>) -> Result<Vec<Vec<(u32, i64)>>, E>,
+) -> Result<Survey, E> {
+    let mut out = vec![Vec::new(); links.places.len()];
+    for (ops, times) in graph.ops.iter().zip(times) {
         for op in ops {
             let Some(&t) = times.as_ref().get(op.at as usize) else { continue };
-            match op.step() {
-                Step::Send { message, .. } => sent[message] = t,
-                Step::Receive(_) => {}
-                Step::Enter(i) => members[seats.sender(i)] = Some(t),
-                Step::Leave(i) => members[seats.receiver(i)] = Some(t),
+            let place = match op.step() {
+                Step::Send { message, .. } | Step::Tell(message) => message,
+                // It stands for leaving a collective operation of another process.
+                Step::Receive(m) if graph.senders[m] == NOBODY => m,
+                _ => continue,
+            };
+            if let Some((process, link)) = links.route(place) {
+                out[process as usize].push((link, t));
             }
         }
     }
+    let mut ends = Ends::new(graph, times);
+    for (places, came) in links.places.iter().zip(swap(out)?) {
+        for (link, t) in came {
+            let place = places.get(link as usize).map_or(usize::MAX, |p| *p as usize);
+            if let Some(sent) = ends.sent.get_mut(place) {
+                *sent = t;
+            } else if let Some(member) = ends.members.get_mut(place.wrapping_sub(graph.senders.len())) {
+                *member = Some(t);
+            }
+        }
+    }
+    Ok(tally(graph, times, latency, span, &ends))
+}
+
+/// When messages are sent, and collective operations entered and left.
+struct Ends {
+    sent: Vec<i64>,
+    members: Vec<Option<i64>>,
+}
+
+impl Ends {
+    fn new<T: AsRef<[i64]>>(graph: &Graph, times: &[T]) -> Self {
+        let mut sent = vec![0i64; graph.senders.len()];
+        let mut members: Vec<Option<i64>> = vec![None; graph.slots];
+        for ((stream, ops), times) in graph.streams.iter().zip(&graph.ops).zip(times) {
+            let mut seats = Seats::new(graph, stream.rank);
+            for op in ops {
+                let Some(&t) = times.as_ref().get(op.at as usize) else { continue };
+                match op.step() {
+                    Step::Send { message, .. } => sent[message] = t,
+                    Step::Receive(_) | Step::Tell(_) => {}
+                    Step::Enter(i) => members[seats.sender(i)] = Some(t),
+                    Step::Leave(i) => members[seats.receiver(i)] = Some(t),
+                }
+            }
+        }
+        Self { sent, members }
+    }
+}
+
+fn tally<T: AsRef<[i64]>>(
+    graph: &Graph,
+    times: &[T],
+    latency: Latency,
+    span: (i64, i64),
+    ends: &Ends,
+) -> Survey {
+    let mut found = Survey { over_time: vec![0; PARTS], span, ..Survey::default() };
     for ((stream, ops), times) in graph.streams.iter().zip(&graph.ops).zip(times) {
         for op in ops {
             let (Step::Receive(m), Some(&t)) = (op.step(), times.as_ref().get(op.at as usize)) else {
                 continue;
             };
-            let from = &graph.streams[graph.senders[m] as usize];
+            let Some(from) = graph.streams.get(graph.senders[m] as usize) else { continue };
             let l = latency.between(from.node, stream.node);
-            found.messages.add(sent[m], t, l);
-            found.violation(from.rank, stream.rank, sent[m], t, l);
+            found.messages.add(ends.sent[m], t, l);
+            found.violation(from.rank, stream.rank, ends.sent[m], t, l);
         }
     }
     for instance in &graph.instances {
-        collective(graph, instance, &members, latency, &mut found);
+        collective(graph, instance, &ends.members, latency, &mut found);
     }
     found
 }
