@@ -3,14 +3,20 @@
 //! Ranks on different nodes read different clocks, so that messages seem to arrive before they were sent. Two methods, one
 //! after the other: [`offsets`] interpolates between measured offsets to rank 0, and [`clc`] moves what still
 //! contradicts the messages, which [`st_trace::graph`] finds in the streams themselves.
+//!
+//! All of it is done by one process, or by several that share the ranks ([`team`]). What links MPI to that end is the
+//! crate `st-sync-engine`.
 
 pub mod args;
 pub mod clc;
 pub mod offsets;
+mod pack;
 mod plot;
 mod report;
 mod run;
+mod share;
 pub mod team;
 mod trace;
+mod write;
 
-pub use run::run;
+pub use run::{NAME, run, run_in};

@@ -2,8 +2,12 @@
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use st_sync::args::Args;
+use st_tool::engine;
 
 fn main() -> ExitCode {
-    st_tool::report("st-sync", st_sync::run(&st_sync::args::Args::parse()))
+    match engine::parse::<Args>() {
+        Ok(args) => st_tool::report(st_sync::NAME, st_sync::run(&args)),
+        Err(code) => code,
+    }
 }

@@ -7,6 +7,7 @@ use st_trace::graph::{Issues, Latency, Stream, Survey, Tally};
 
 use crate::clc::{GAMMA_UNITS, Outcome};
 use crate::offsets::Map;
+use crate::pack::{self, Words};
 use crate::plot;
 
 /// One thread of one rank.
@@ -43,6 +44,23 @@ impl RankReport {
             r.farthest = r.farthest.max(by);
         }
         r
+    }
+}
+
+impl RankReport {
+    /// Appends what [`RankReport::get`] takes.
+    pub(crate) fn put(&self, out: &mut Vec<i64>) {
+        [self.offset, self.drift, self.error].into_iter().for_each(|v| pack::put_maybe(out, v));
+        out.push(self.modified.cast_signed());
+        pack::put_sum(out, self.moved);
+        out.push(self.farthest);
+    }
+    /// Takes what another process has found.
+    pub(crate) fn get(&mut self, words: &mut Words<'_>) {
+        [self.offset, self.drift, self.error] = [words.maybe(), words.maybe(), words.maybe()];
+        self.modified = words.one().cast_unsigned();
+        self.moved = words.sum();
+        self.farthest = words.one();
     }
 }
 

@@ -2,71 +2,84 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
-use st_tool::{Output, Status, Whole, step};
-use st_trace::graph::{Barriers, Graph, Latency, Survey, survey};
+use anyhow::{Context, Result, anyhow};
+use st_tool::{Output, Status, Whole, engine, step};
+use st_trace::graph::{Barriers, Graph, Latency, Survey, span, survey, survey_shared};
 
 use crate::args::{Args, Barrier, Method};
 use crate::clc::{self, GAMMA_UNITS, Outcome};
 use crate::offsets::Map;
+use crate::pack;
 use crate::report::{RankReport, Report};
 use crate::team::Team;
-use crate::trace::{Traces, parallel, target, write};
+use crate::trace::{Traces, parallel};
+use crate::write::{self, To};
 
-const NAME: &str = "st-sync";
+/// Name of the program.
+pub const NAME: &str = "st-sync";
 
-/// Runs the program.
+/// File name of the engine: the program in jobs of several processes.
+const ENGINE: &str = "st-sync-engine";
+
+/// Runs the program; below a launcher that started several processes, becomes its engine.
 ///
 /// # Errors
 ///
-/// If an input cannot be read, holds no exact times or rounded ones, or histograms of parameters, or the output cannot be written.
+/// If an input cannot be read, holds no exact times or rounded ones, or histograms of parameters, or the output cannot be
+/// written.
 pub fn run(args: &Args) -> Result<Status> {
-    let to = &args.output.output;
-    // A terminal is refused before the work.
-    let single = if to.is_dir() || to.as_os_str().as_encoded_bytes().ends_with(b"/") {
-        std::fs::create_dir_all(to).with_context(|| format!("{}: cannot create", to.display()))?;
-        None
-    } else {
-        Some(Output::stream(to)?)
-    };
-    let mut traces = Traces::read(&args.inputs, &args.input)?;
-    if traces.files.iter().any(|f| !f.whole.complete) {
+    engine::join_others(ENGINE)?;
+    run_in(args, &mut Team::alone())
+}
+
+/// Runs the program as one process of a team. The first one talks.
+///
+/// # Errors
+///
+/// As [`run`]; on all processes if on one.
+pub fn run_in(args: &Args, team: &mut Team<'_>) -> Result<Status> {
+    let first = team.me() == 0;
+    let to = To::open(args, first);
+    let to = team.agree(to)?;
+    let mut traces = Traces::read(&args.inputs, &args.input, team)?;
+    let truncated = traces.files().iter().any(|f| !f.whole.complete);
+    if team.all(&[i64::from(truncated)])?.iter().any(|t| *t != [0]) && first {
         args.talk.warn(NAME, "an input is truncated; the result holds what is whole");
     }
-    if traces.files.iter().flat_map(|f| &f.sections).any(|s| s.histograms().next().is_some()) {
-        bail!("parameters are histograms: correct clocks before st-merge --histogram or --force-merge");
-    }
-    let graph = traces.graph(barriers(&args.barriers))?;
+    let mut sections = traces.files().iter().flat_map(|f| &f.sections);
+    let matchable = if sections.any(|s| s.histograms().next().is_some()) {
+        Err(anyhow!("parameters are histograms: correct clocks before st-merge --histogram or --force-merge"))
+    } else {
+        Ok(())
+    };
+    team.agree(matchable)?;
+    let graph = traces.graph(barriers(&args.barriers), team)?;
     if graph.streams.iter().all(|s| s.points == 0) {
-        bail!("the trace holds no exact times: record with --time columns");
+        return team.agree(Err(anyhow!("the trace holds no exact times: record with --time columns")));
     }
-    let units = traces.files.iter().flat_map(|f| &f.sections).flat_map(|s| &s.threads);
-    if let Some(unit) = units.flat_map(|t| &t.columns).map(|(_, c)| c.unit()).max().filter(|unit| *unit > 1) {
-        bail!("times are rounded to {unit} ns: correct clocks before st-merge --quantise");
+    let units = traces.files().iter().flat_map(|f| &f.sections).flat_map(|s| &s.threads);
+    let unit = units.flat_map(|t| &t.columns).map(|(_, c)| c.unit()).max().filter(|unit| *unit > 1);
+    let exact = match unit {
+        Some(unit) => {
+            Err(anyhow!("times are rounded to {unit} ns: correct clocks before st-merge --quantise"))
+        }
+        None => Ok(()),
+    };
+    team.agree(exact)?;
+    let (report, times, maps) = correct(args, &traces, &graph, team)?;
+    if first {
+        talk(args, &report);
     }
-    let report = correct(args, &mut traces, &graph)?;
-    talk(args, &report);
-    for file in &mut traces.files {
+    for file in &mut traces.share.files {
         note(args, &report, &mut file.whole);
     }
-    match single {
-        Some(out) => {
-            let options = args.output.write_options(&out);
-            let mut whole = traces.files.first().map(|f| f.whole.clone()).unwrap_or_default();
-            whole.complete = traces.files.iter().all(|f| f.whole.complete);
-            write(out, &whole, traces.files.iter().flat_map(|f| &f.sections), options)?;
-        }
-        None => {
-            for file in &traces.files {
-                let out = Output::stream(&target(to, &file.path).unwrap_or_default())?;
-                let options = args.output.write_options(&out);
-                write(out, &file.whole, file.sections.iter(), options)?;
-            }
-        }
-    }
-    if let Some(path) = &args.report {
-        write_report(path, &report)?;
-    }
+    let corrected = (args.method != Method::None).then_some((&times[..], &maps[..]));
+    write::write(args, to, &mut traces, &graph, corrected, team)?;
+    let reported = match &args.report {
+        Some(path) if first => write_report(path, &report),
+        _ => Ok(()),
+    };
+    team.agree(reported)?;
     Ok(Status::Ok)
 }
 
@@ -81,23 +94,54 @@ fn barriers(named: &[Barrier]) -> Barriers {
 }
 
 /// The least latencies: as given, else half of what was measured.
-fn latency(args: &Args, traces: &Traces, graph: &Graph) -> Latency {
-    let mut ranks: Vec<u32> = graph.streams.iter().map(|s| s.rank).collect();
+fn latency(args: &Args, traces: &Traces, graph: &Graph, team: &mut Team<'_>) -> Result<Latency> {
+    let mut ranks: Vec<u32> =
+        graph.streams.iter().enumerate().filter(|(s, _)| team.has(*s)).map(|(_, s)| s.rank).collect();
     ranks.dedup();
     let measured = |far: bool| {
         let of = |r: &u32| traces.comparison(*r).map(|c| if far { c.far } else { c.near });
-        ranks.iter().filter_map(of).filter(|l| *l > 0).min().unwrap_or(0) / 2
+        ranks.iter().filter_map(of).filter(|l| *l > 0).min().unwrap_or(i64::MAX)
     };
-    Latency {
-        near: args.lmin_intra.unwrap_or_else(|| measured(false)),
-        far: args.lmin_inter.unwrap_or_else(|| measured(true)),
-    }
+    let all = team.all(&[measured(false), measured(true)])?;
+    let least = |i: usize| all.iter().filter_map(|m| m.get(i)).min().filter(|m| **m < i64::MAX).unwrap_or(&0) / 2;
+    Ok(Latency { near: args.lmin_intra.unwrap_or(least(0)), far: args.lmin_inter.unwrap_or(least(1)) })
 }
 
-/// Corrects the columns in place.
-fn correct(args: &Args, traces: &mut Traces, graph: &Graph) -> Result<Report> {
-    let (n, jobs) = (graph.streams.len(), usize::from(args.jobs));
-    let latency = latency(args, traces, graph);
+/// Surveys the messages of the whole team. On the first process all is counted, on others what they matched; the number
+/// of violated messages is that of all.
+fn surveyed(graph: &Graph, times: &[Vec<i64>], latency: Latency, team: &mut Team<'_>) -> Result<(Survey, u64)> {
+    if team.job.is_none() {
+        let found = survey(graph, times, latency);
+        let violated = found.all().violated;
+        return Ok((found, violated));
+    }
+    let there = times.iter().any(|t| !t.is_empty());
+    let (from, to) = if there { span(times) } else { (i64::MAX, i64::MIN) };
+    let spans = team.all(&[from, to])?;
+    let whole = (
+        spans.iter().filter_map(|s| s.first().copied()).min().unwrap_or(0),
+        spans.iter().filter_map(|s| s.get(1).copied()).max().unwrap_or(0),
+    );
+    let links = std::mem::take(&mut team.links);
+    let found = survey_shared(graph, &links, times, latency, whole, |out| team.swap_times(out));
+    team.links = links;
+    let mut found = found?;
+    let mine = wide(found.all().violated);
+    let violated = team.all(&[mine])?.iter().flatten().map(|n| n.unsigned_abs()).sum();
+    let mut words = Vec::new();
+    if team.me() > 0 {
+        pack::put_survey(&mut words, &found);
+    }
+    team.gather(&words, |theirs| found.absorb(&theirs.survey()))?;
+    Ok((found, violated))
+}
+
+fn wide(n: u64) -> i64 {
+    i64::try_from(n).unwrap_or(i64::MAX)
+}
+
+/// The maps of all streams of which the comparisons are known here.
+fn maps(args: &Args, traces: &Traces, graph: &Graph) -> Vec<Map> {
     let map = |stream: usize| {
         let comparison = traces.comparison(graph.streams[stream].rank);
         match (args.method, comparison) {
@@ -106,49 +150,71 @@ fn correct(args: &Args, traces: &mut Traces, graph: &Graph) -> Result<Report> {
             (Method::Linear | Method::Clc, Some(c)) => Map::linear(c),
         }
     };
-    let maps: Vec<Map> = (0..n).map(map).collect();
-    let load = |maps: &[Map]| {
-        let of = |s: usize| traces.points(s, graph.streams[s].points, &maps[s]);
-        parallel(n, jobs, of).into_iter().unzip::<_, _, Vec<_>, Vec<_>>()
+    (0..graph.streams.len()).map(map).collect()
+}
+
+/// Finds the corrected times of this process's streams. The report is whole on the first process.
+fn correct(
+    args: &Args,
+    traces: &Traces,
+    graph: &Graph,
+    team: &mut Team<'_>,
+) -> Result<(Report, Vec<Vec<i64>>, Vec<Map>)> {
+    let (n, jobs) = (graph.streams.len(), usize::from(args.jobs));
+    let latency = latency(args, traces, graph, team)?;
+    let maps = maps(args, traces, graph);
+    let mine: Vec<bool> = (0..n).map(|s| team.has(s)).collect();
+    let points = |s: usize, map: &Map| {
+        if mine[s] { traces.points(s, graph.streams[s].points, map) } else { (Vec::new(), 0) }
     };
-    let (mut times, back) = load(&vec![Map::default(); n]);
-    let before = survey(graph, &times, latency);
+    let measured = Map::default();
+    let (mut times, back): (Vec<_>, Vec<_>) = parallel(n, jobs, |s| points(s, &measured)).into_iter().unzip();
+    let (before, mut violated) = surveyed(graph, &times, latency, team)?;
     let mut interpolated: Option<Survey> = None;
-    if maps.iter().any(|m| !m.is_identity()) {
-        times = load(&maps).0;
-        interpolated = Some(survey(graph, &times, latency));
+    let moves = i64::from(maps.iter().any(|m| !m.is_identity()));
+    if team.all(&[moves])?.iter().any(|m| *m == [1]) {
+        times = parallel(n, jobs, |s| points(s, &maps[s]).0);
+        let found = surveyed(graph, &times, latency, team)?;
+        violated = found.1;
+        interpolated = Some(found.0);
     }
     let mut outcome = None;
     let mut after = interpolated.clone().unwrap_or_else(|| before.clone());
-    if args.method == Method::Clc && after.all().violated > 0 {
+    if args.method == Method::Clc && violated > 0 {
         let options =
             clc::Options { latency, delta: args.delta, gamma: args.gamma, passes: args.max_passes, jobs };
-        let again = |s: usize| traces.points(s, graph.streams[s].points, &maps[s]).0;
-        let (corrected, done) = clc::correct(graph, times, &options, again, &mut Team::alone())?;
+        let (corrected, done) = clc::correct(graph, times, &options, |s| points(s, &maps[s]).0, team)?;
         times = corrected;
         outcome = Some(done);
-        after = survey(graph, &times, latency);
+        after = surveyed(graph, &times, latency, team)?.0;
     }
-    let ranks = parallel(n, jobs, |s| {
-        let input = outcome.map(|_| traces.points(s, graph.streams[s].points, &maps[s]).0);
+    let mut ranks = parallel(n, jobs, |s| {
+        let input = outcome.map(|_| points(s, &maps[s]).0);
         RankReport::new(graph.streams[s], &maps[s], input.as_deref().unwrap_or(&times[s]), &times[s])
     });
-    if args.method != Method::None {
-        for (s, times) in times.iter().enumerate() {
-            traces.replace(s, times, &maps[s]);
+    let mut issues = graph.issues.clone();
+    let mut back: u64 = back.iter().sum();
+    let mut words = Vec::new();
+    if team.me() > 0 {
+        words.push(wide(back));
+        pack::put_issues(&mut words, &issues);
+        for (s, rank) in ranks.iter().enumerate().filter(|(s, _)| mine[*s]) {
+            words.push(wide(s as u64));
+            rank.put(&mut words);
         }
     }
-    Ok(Report {
-        latency,
-        delta: args.delta,
-        before,
-        interpolated,
-        after,
-        outcome,
-        ranks,
-        back: back.iter().sum(),
-        issues: graph.issues.clone(),
-    })
+    team.gather(&words, |theirs| {
+        back += theirs.one().unsigned_abs();
+        issues.add(&theirs.issues());
+        while !theirs.0.as_slice().is_empty() {
+            let s = usize::try_from(theirs.one()).unwrap_or(0);
+            if let Some(rank) = ranks.get_mut(s) {
+                rank.get(theirs);
+            }
+        }
+    })?;
+    let delta = args.delta;
+    Ok((Report { latency, delta, before, interpolated, after, outcome, ranks, back, issues }, times, maps))
 }
 
 /// Says what was done, in one or a few lines.

@@ -5,6 +5,8 @@ use st_tool::transport::{self, Gone, Transport};
 use st_trace::graph::Links;
 use st_trace::varint;
 
+use crate::pack::Words;
+
 /// This process among others, or alone.
 pub struct Team<'a> {
     /// How its graph continues in the others.
@@ -90,6 +92,23 @@ impl<'a> Team<'a> {
         };
         let came = transport::swap(*job, out.into_iter().map(bytes).collect())?;
         came.iter().map(|b| get_times(b).ok_or(Gone)).collect()
+    }
+
+    /// Hands what every other process has to say to `take` on the first one.
+    ///
+    /// # Errors
+    ///
+    /// If one is gone.
+    pub(crate) fn gather(&mut self, mine: &[i64], mut take: impl FnMut(&mut Words<'_>)) -> Result<()> {
+        let Some(job) = &mut self.job else { return Ok(()) };
+        let mut bytes = Vec::new();
+        put_words(&mut bytes, mine);
+        transport::gather(*job, bytes, |process, bytes| {
+            if process > 0 {
+                take(&mut Words(get_words(&bytes).ok_or(Gone)?.iter()));
+            }
+            Ok(())
+        })
     }
 
     /// Goes on only if all processes can.

@@ -1,17 +1,22 @@
 //! The streams being corrected: reading them, their points, writing them with new ones.
 
-use std::path::{Path, PathBuf};
+use std::collections::{HashMap, VecDeque};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use st_tool::options::StreamIn;
-use st_tool::{InvalidStream, Output, Whole, each_section, expand};
+use st_tool::{InvalidStream, UsageError, Whole, expand, transport};
 use st_trace::columns::{Column, ColumnWriter, Comparison};
-use st_trace::graph::{Barriers, Graph, Matcher};
+use st_trace::graph::{Barriers, Graph, Matcher, ShareError, Stream, roll};
 use st_trace::section::Section;
 
 use crate::offsets::Map;
+use crate::share::Share;
+use crate::team::Team;
 
 /// Times are kept within these bounds, so that sums of a few of them fit.
 const FARTHEST: i64 = 1 << 61;
@@ -24,62 +29,115 @@ pub(crate) struct File {
     pub(crate) sections: Vec<Section>,
 }
 
-/// All inputs.
+/// All inputs that this process has, of the team's.
 #[derive(Debug, Default)]
 pub(crate) struct Traces {
-    pub(crate) files: Vec<File>,
+    pub(crate) share: Share,
     /// Per stream of the graph: file, section, thread, column.
     places: Vec<Option<[usize; 4]>>,
 }
 
 impl Traces {
-    pub(crate) fn read(inputs: &[PathBuf], how: &StreamIn) -> Result<Self> {
-        let mut files: Vec<File> = Vec::new();
-        for path in expand(inputs)? {
-            let mut sections = Vec::new();
-            let whole = each_section(std::slice::from_ref(&path), how, |_, section| {
-                sections.push(section);
-                Ok(())
-            })?;
-            if let Some(first) = files.first()
-                && (first.whole.header.world, &first.whole.header.mpi)
-                    != (whole.header.world, &whole.header.mpi)
-            {
-                let of = path.display();
-                bail!(InvalidStream(format!("{of}: of another run than the streams before it")));
-            }
-            files.push(File { path, whole, sections });
+    /// Reads this process's share of the inputs.
+    pub(crate) fn read(inputs: &[PathBuf], how: &StreamIn, team: &mut Team<'_>) -> Result<Self> {
+        let named = match (&team.job, inputs) {
+            (None, _) => expand(inputs),
+            (Some(_), []) => Err(no_input()),
+            (Some(_), inputs) if inputs.iter().any(|i| i.as_os_str() == "-") => Err(no_input()),
+            (Some(job), inputs) if job.rank() == 0 => expand(inputs),
+            _ => Ok(Vec::new()),
+        };
+        let mut paths = team.agree(named)?;
+        if let Some(job) = &mut team.job {
+            // Listed by one, for directories may change.
+            let mine: Vec<&[u8]> = paths.iter().map(|p| p.as_os_str().as_bytes()).collect();
+            let told = transport::tell(*job, mine.join(&0))?;
+            paths = told.split(|b| *b == 0).map(|p| OsStr::from_bytes(p).into()).collect();
         }
-        Ok(Self { files, places: Vec::new() })
+        let share = Share::read(&paths, how, team.me(), team.size());
+        let share = team.agree(share)?;
+        let traces = Self { share, places: Vec::new() };
+        let first = traces.files().first();
+        let run = |f: &File| format!("{} {:?}", f.whole.header.world, f.whole.header.mpi);
+        let all = match &mut team.job {
+            Some(job) => transport::all(*job, first.map(run).unwrap_or_default().as_bytes())?,
+            None => vec![first.map(run).unwrap_or_default().into_bytes()],
+        };
+        let of_first = all.into_iter().find(|r| !r.is_empty()).unwrap_or_default();
+        let other = traces.files().iter().find(|f| run(f).as_bytes() != of_first);
+        let checked = match other {
+            None => Ok(traces),
+            Some(other) => {
+                let of = other.path.display();
+                Err(InvalidStream(format!("{of}: of another run than the streams before it")).into())
+            }
+        };
+        team.agree(checked)
     }
 
-    /// Matches the messages of all sections.
-    pub(crate) fn graph(&mut self, barriers: Barriers) -> Result<Graph> {
+    pub(crate) fn files(&self) -> &[File] {
+        &self.share.files
+    }
+
+    /// Matches the messages of all sections, together with the other processes of the team, whose links are known then.
+    pub(crate) fn graph(&mut self, barriers: Barriers, team: &mut Team<'_>) -> Result<Graph> {
         let mut matcher = Matcher::new(barriers);
-        for (f, file) in self.files.iter().enumerate() {
+        let share = &self.share;
+        if let Some(job) = &mut team.job {
+            let sections = share.files.iter().flat_map(|f| &f.sections);
+            let rolls = transport::all(*job, &roll(sections, |rank| share.has(rank)))?;
+            let shared = matcher.share(job.rank(), &rolls).map_err(invalid);
+            transport::agree(*job, shared)?;
+        }
+        let matched = share.files.iter().try_for_each(|file| {
+            let each = file.sections.iter().try_for_each(|section| matcher.add(section));
+            each.with_context(|| file.path.display().to_string())
+        });
+        team.agree(matched)?;
+        let graph = if team.job.is_some() {
+            let came = team.swap(matcher.sent())?;
+            let matched = matcher.matched(&came).map_err(invalid);
+            let matched = team.agree(matched)?;
+            let came = team.swap(matched)?;
+            let finished = matcher.finish_shared(&came).map_err(invalid);
+            let (graph, links) = team.agree(finished)?;
+            team.links = links;
+            graph
+        } else {
+            matcher.finish()
+        };
+        self.place(&graph);
+        Ok(graph)
+    }
+
+    /// Finds the columns of the graph's streams.
+    fn place(&mut self, graph: &Graph) {
+        // Of a rank that is there twice, one after the other.
+        let mut places: HashMap<(u32, usize), VecDeque<Option<[usize; 4]>>> = HashMap::new();
+        for (f, file) in self.share.files.iter().enumerate() {
             for (s, section) in file.sections.iter().enumerate() {
-                matcher.add(section).with_context(|| file.path.display().to_string())?;
-                for rank in section.ranks.iter() {
-                    for (t, thread) in
-                        section.threads.iter().enumerate().filter(|(_, t)| t.ranks.contains(rank))
-                    {
-                        let column = thread.columns.iter().position(|(r, _)| *r == rank);
-                        self.places.push(column.map(|c| [f, s, t, c]));
+                for (t, thread) in section.threads.iter().enumerate() {
+                    let columns: HashMap<u32, usize> =
+                        thread.columns.iter().enumerate().rev().map(|(c, (rank, _))| (*rank, c)).collect();
+                    for rank in thread.ranks.iter() {
+                        let place = columns.get(&rank).map(|c| [f, s, t, *c]);
+                        places.entry((rank, t)).or_default().push_back(place);
                     }
                 }
             }
         }
-        Ok(matcher.finish())
+        let mut place = |s: &Stream| places.get_mut(&(s.rank, s.thread as usize))?.pop_front()?;
+        self.places = graph.streams.iter().map(&mut place).collect();
     }
 
     pub(crate) fn column(&self, stream: usize) -> Option<&Column> {
         let [f, s, t, c] = (*self.places.get(stream)?)?;
-        Some(&self.files[f].sections[s].threads[t].columns[c].1)
+        Some(&self.share.files[f].sections[s].threads[t].columns[c].1)
     }
 
     /// How a rank's clock was compared.
     pub(crate) fn comparison(&self, rank: u32) -> Option<&Comparison> {
-        let sections = self.files.iter().flat_map(|f| &f.sections).filter(|s| s.ranks.contains(rank));
+        let sections = self.files().iter().flat_map(|f| &f.sections).filter(|s| s.ranks.contains(rank));
         let columns = sections.flat_map(|s| &s.threads).flat_map(|t| &t.columns);
         columns.filter(|(r, c)| *r == rank && !c.clock.is_empty()).map(|(_, c)| &c.clock).next()
     }
@@ -102,7 +160,7 @@ impl Traces {
     /// Puts points in the place of a stream's times.
     pub(crate) fn replace(&mut self, stream: usize, points: &[i64], map: &Map) {
         let Some([f, s, t, c]) = self.places.get(stream).copied().flatten() else { return };
-        let (_, column) = &mut self.files[f].sections[s].threads[t].columns[c];
+        let (_, column) = &mut self.share.files[f].sections[s].threads[t].columns[c];
         let start = column.chunks.first().map_or(0, |c| map.apply(c.base).clamp(-FARTHEST, FARTHEST));
         let mut writer = ColumnWriter::new(points.first().map_or(start, |p| start.min(*p)));
         let mut chunks = Vec::with_capacity(column.chunks.len());
@@ -138,26 +196,10 @@ pub(crate) fn parallel<T: Send>(n: usize, jobs: usize, make: impl Fn(usize) -> T
     done.into_iter().map(|(_, made)| made).collect()
 }
 
-/// Where results go: one stream, or a directory with a file per input.
-pub(crate) fn target(output: &Path, input: &Path) -> Option<PathBuf> {
-    let directory = output.is_dir() || output.as_os_str().as_encoded_bytes().ends_with(b"/");
-    directory.then(|| output.join(input.file_name().unwrap_or_else(|| "trace.st".as_ref())))
+fn invalid(error: ShareError) -> anyhow::Error {
+    InvalidStream(error.to_string()).into()
 }
 
-/// Writes sections of one run as one stream.
-pub(crate) fn write<'a>(
-    mut out: Output,
-    whole: &Whole,
-    sections: impl Iterator<Item = &'a Section>,
-    options: st_trace::stream::WriteOptions,
-) -> Result<()> {
-    let mut writer = st_trace::stream::Writer::new(&mut out, &whole.header, options)?;
-    for step in &whole.provenance {
-        writer.provenance(step)?;
-    }
-    for section in sections {
-        writer.section(section)?;
-    }
-    writer.finish()?;
-    out.commit()
+fn no_input() -> anyhow::Error {
+    UsageError("inside a job, name the inputs: standard input reaches one process only".into()).into()
 }

@@ -2,11 +2,42 @@
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
-use std::process::Command;
+use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Error, Result, anyhow};
+use clap::Parser;
 
-use crate::{Launch, Mpi};
+use crate::{Elsewhere, Launch, Mpi};
+
+/// The command line; in a job only the first process says what is wrong with it, or prints its help.
+///
+/// # Errors
+///
+/// On the other processes, if the program is to end: with which exit status.
+pub fn parse<A: Parser>() -> Result<A, ExitCode> {
+    match A::try_parse() {
+        Ok(args) => Ok(args),
+        Err(error) if Launch::current().is_none_or(|launch| launch.rank == 0) => error.exit(),
+        Err(error) => Err(ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(1))),
+    }
+}
+
+/// For a program that is one process or several: if a launcher started several, turns this process into the engine with
+/// this file name, with its own arguments. Returns only if it is alone.
+///
+/// # Errors
+///
+/// If the engine is missing or cannot be started; the first process says so.
+pub fn join_others(file: &str) -> Result<()> {
+    let Some(launch) = Launch::current().filter(|launch| launch.size > 1) else { return Ok(()) };
+    let args = std::env::args_os().skip(1);
+    let context = || format!("the launcher started {} processes", launch.size);
+    match become_engine(file, &launch, args).with_context(context) {
+        Ok(never) => match never {},
+        Err(error) if launch.rank == 0 => Err(error),
+        Err(_) => Err(Elsewhere(1).into()),
+    }
+}
 
 /// Turns this process, started by a launcher, into the engine with this file name, with these arguments.
 ///

@@ -1,10 +1,20 @@
 //! Several processes, here threads, give what one gives.
 
+use std::path::{Path, PathBuf};
+
+use crate::program::Program;
+use clap::Parser;
+use st_sync::args::Args;
 use st_sync::clc::{Options, Outcome, correct};
+use st_sync::run_in;
 use st_sync::team::Team;
+use st_tool::Status;
 use st_tool::transport::{self, Thread, Transport};
+use st_trace::columns::{Comparison, Offset};
 use st_trace::graph::{Barriers, Issues, Latency, Matcher, Survey, roll, span, survey, survey_shared};
+use st_trace::header::Header;
 use st_trace::section::Section;
+use st_trace::stream::{Trace, WriteOptions, write};
 
 /// All that comes out.
 #[derive(Clone, PartialEq, Debug)]
@@ -103,4 +113,116 @@ pub(crate) fn check(sections: &[Section], barriers: Barriers, latency: Latency, 
         all.after.absorb(&other.after);
     }
     assert_eq!(comparable(all), comparable(expected));
+}
+
+/// A few ranks with messages, collective operations and clocks that disagree.
+fn sections() -> Vec<Section> {
+    let mut p = Program::new(&[0, 0, 1, 1]);
+    for step in 0..20 {
+        for me in 0..4usize {
+            let late = [0, 40, -30, 70][me];
+            let t = 1000 + step * 100 + late;
+            let (right, left) = (i64::try_from((me + 1) % 4).unwrap(), i64::try_from((me + 3) % 4).unwrap());
+            p.call(me, "MPI_Send", &[("count", 1.into()), ("dest", right.into())], (t, t + 5));
+            p.call(me, "MPI_Recv", &[("count", 1.into()), ("source", left.into())], (t + 10, t + 20));
+            p.call(me, "MPI_Barrier", &[], (t + 30, t + 40));
+        }
+    }
+    p.call(3, "MPI_Send", &[("count", 1.into()), ("dest", 0.into()), ("tag", 9.into())], (9000, 9001));
+    let mut sections = p.sections();
+    let point = |local| Offset { local, offset: 3, error: 1 };
+    let clock = Comparison { points: vec![point(0), point(9000)], near: 4, far: 8 };
+    sections[2].threads[0].columns[0].1.clock = clock;
+    sections
+}
+
+fn save(path: &Path, sections: Vec<Section>, world: u32) {
+    let header = Header { world, ..Header::default() };
+    let trace = Trace { header, sections, ..Trace::default() };
+    write(&trace, std::fs::File::create(path).unwrap(), WriteOptions::FILE).unwrap();
+}
+
+/// All files below a directory, with what they hold.
+fn files(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut all: Vec<PathBuf> = std::fs::read_dir(directory).unwrap().map(|e| e.unwrap().path()).collect();
+    all.sort();
+    all.into_iter().map(|p| (p.file_name().unwrap().into(), std::fs::read(&p).unwrap())).collect()
+}
+
+/// Runs the program as so many processes.
+fn program(args: &[&str], processes: usize) -> Vec<Result<Status, String>> {
+    let args = Args::parse_from([&["st-sync", "-q"], args].concat());
+    if processes == 1 {
+        return vec![run_in(&args, &mut Team::alone()).map_err(|e| format!("{e:#}"))];
+    }
+    std::thread::scope(|scope| {
+        let start = |mut job: Thread| {
+            let args = &args;
+            scope.spawn(move || run_in(args, &mut Team::of(&mut job)).map_err(|e| format!("{e:#}")))
+        };
+        let running: Vec<_> = transport::threads(processes).into_iter().map(start).collect();
+        running.into_iter().map(|r| r.join().unwrap()).collect()
+    })
+}
+
+#[test]
+fn the_program_writes_the_same_files() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    std::fs::create_dir(at("run")).unwrap();
+    for (i, s) in sections().into_iter().enumerate() {
+        save(&at("run").join(format!("rank{i}.st")), vec![s], 4);
+    }
+    save(&at("packed.st"), sections(), 4);
+    let [run, packed] = [at("run"), at("packed.st")].map(|p| p.to_str().unwrap().to_owned());
+    for (input, method) in [(&run, "clc"), (&packed, "clc"), (&packed, "linear"), (&run, "none")] {
+        let (to, report) = (at("result"), at("result").join("report.json"));
+        for output in ["one.st", ""] {
+            let mut expected = None;
+            // As many as inputs, as sections, and more than ranks.
+            for processes in [1, 2, 3, 4, 6] {
+                std::fs::create_dir(&to).unwrap();
+                let out = format!("{}/{output}", to.display());
+                let args = ["--method", method, "-o", &out, "--report", report.to_str().unwrap(), input];
+                let ended = program(&args, processes);
+                assert!(ended.iter().all(Result::is_ok), "{ended:?}");
+                let found = files(&to);
+                assert!(found.len() > 1);
+                let expected = expected.get_or_insert_with(|| found.clone());
+                assert!(found == *expected, "{processes} processes, {input}, {method}, {output}");
+                std::fs::remove_dir_all(&to).unwrap();
+            }
+        }
+    }
+}
+
+#[test]
+fn a_fault_that_one_process_finds_ends_all() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    std::fs::create_dir(at("run")).unwrap();
+    for (i, s) in sections().into_iter().enumerate() {
+        save(&at("run").join(format!("rank{i}.st")), vec![s], 4);
+    }
+    let said = |processes: usize, args: &[&str]| {
+        let ended = program(args, processes);
+        assert!(ended.iter().all(Result::is_err), "{ended:?}");
+        let elsewhere = "another process of the job failed";
+        let said: Vec<_> = ended.into_iter().filter_map(Result::err).filter(|e| e != elsewhere).collect();
+        assert_eq!(said.len(), 1, "{said:?}");
+        said[0].clone()
+    };
+    let (run, out) = (at("run"), at("out.st"));
+    let args = ["-o", out.to_str().unwrap(), run.to_str().unwrap()];
+    assert!(said(2, &args[..2]).contains("standard input reaches one process only"));
+    let last = run.join("rank3.st");
+    save(&last, vec![sections().remove(3)], 5);
+    assert!(said(2, &args).contains("rank3.st: of another run"));
+    save(&last, vec![sections().remove(1)], 4);
+    assert!(said(4, &args).contains("rank 1 is there twice"));
+    std::fs::write(&last, "nonsense").unwrap();
+    assert!(said(3, &args).contains("rank3.st"));
+    std::fs::remove_file(last).unwrap();
+    assert!(said(3, &["-o", "/no/such/directory/out.st", run.to_str().unwrap()]).contains("cannot create"));
+    assert!(!out.exists());
 }

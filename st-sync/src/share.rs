@@ -1,0 +1,143 @@
+//! Which process reads what.
+//!
+//! Each has a number of inputs one after the other; if there are fewer inputs than processes, of their sections; if there
+//! are fewer of these, too, of the sections' ranks, and then each reads everything.
+
+use std::io::BufReader;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use st_tool::options::StreamIn;
+use st_tool::{Input, Whole, each_section};
+use st_trace::ranklist::RankList;
+use st_trace::section::Section;
+use st_trace::stream::{Place, ReadOptions, Reader};
+
+use crate::trace::File;
+
+/// What the processes share out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Unit {
+    /// Whole inputs. One process has all of them.
+    #[default]
+    File,
+    /// Sections of inputs.
+    Section,
+    /// Ranks: every process has read all sections.
+    Rank,
+}
+
+/// What a process has read.
+#[derive(Debug, Default)]
+pub(crate) struct Share {
+    /// Its inputs; all of them if sections or ranks are shared out.
+    pub(crate) files: Vec<File>,
+    pub(crate) unit: Unit,
+    /// Its ranks, if these are shared out.
+    pub(crate) ranks: RankList,
+}
+
+impl Share {
+    /// Whether a rank of the sections read is this process's.
+    pub(crate) fn has(&self, rank: u32) -> bool {
+        self.unit != Unit::Rank || self.ranks.contains(rank)
+    }
+
+    /// Reads what the `me`-th of `n` processes has of the inputs.
+    ///
+    /// # Errors
+    ///
+    /// If one cannot be read.
+    pub(crate) fn read(paths: &[PathBuf], how: &StreamIn, me: usize, n: usize) -> Result<Self> {
+        if paths.len() >= n {
+            let files = paths[part(paths.len(), me, n)].iter().map(|path| whole(path, how));
+            return Ok(Self { files: files.collect::<Result<_>>()?, ..Self::default() });
+        }
+        let opened: Vec<Opened> = paths.iter().map(|path| Opened::new(path, how)).collect::<Result<_>>()?;
+        let sections = opened.iter().map(|o| o.places.as_ref().map_or(1, Vec::len)).sum::<usize>();
+        if sections >= n {
+            let mine = part(sections, me, n);
+            let mut before = 0;
+            let mut files = Vec::new();
+            for o in opened {
+                let of = before..before + o.places.as_ref().map_or(1, Vec::len);
+                before = of.end;
+                let mine = mine.start.clamp(of.start, of.end)..mine.end.clamp(of.start, of.end);
+                files.push(o.read(how, mine.start - of.start..mine.end - of.start)?);
+            }
+            return Ok(Self { files, unit: Unit::Section, ..Self::default() });
+        }
+        let mut files: Vec<File> = paths.iter().map(|path| whole(path, how)).collect::<Result<_>>()?;
+        let all: Vec<u32> = files.iter().flat_map(|f| &f.sections).flat_map(|s| s.ranks.iter()).collect();
+        let ranks: RankList = all[part(all.len(), me, n)].iter().copied().collect();
+        // The first process writes: it keeps all.
+        if me > 0 {
+            let threads = files.iter_mut().flat_map(|f| &mut f.sections).flat_map(|s| &mut s.threads);
+            threads.for_each(|t| t.columns.retain(|(rank, _)| ranks.contains(*rank)));
+        }
+        Ok(Self { files, unit: Unit::Rank, ranks })
+    }
+}
+
+/// The `me`-th of `n` parts of so many things.
+fn part(things: usize, me: usize, n: usize) -> Range<usize> {
+    things * me / n..things * (me + 1) / n
+}
+
+fn whole(path: &Path, how: &StreamIn) -> Result<File> {
+    let mut sections = Vec::new();
+    let whole = each_section(&[path.to_owned()], how, |_, section| {
+        sections.push(section);
+        Ok(())
+    })?;
+    Ok(File { path: path.to_owned(), whole, sections })
+}
+
+/// An input of which some sections are read.
+struct Opened {
+    path: PathBuf,
+    reader: Reader<BufReader<std::fs::File>>,
+    /// Where its sections are; `None` if there is one, or if that is not known.
+    places: Option<Vec<Place>>,
+}
+
+impl Opened {
+    fn new(path: &Path, how: &StreamIn) -> Result<Self> {
+        let name = || path.display().to_string();
+        let file = Input::open(path)?.seekable(None)?;
+        let options = ReadOptions { partial: how.partial };
+        let mut reader = Reader::new(BufReader::new(file), options).with_context(name)?;
+        let places = reader.index().with_context(name)?;
+        Ok(Self { path: path.to_owned(), reader, places })
+    }
+
+    /// The sections with these numbers.
+    fn read(mut self, how: &StreamIn, mine: Range<usize>) -> Result<File> {
+        let Some(places) = &self.places else {
+            let mut file = whole(&self.path, how)?;
+            // Every process knows the input, one has its sections.
+            if mine.is_empty() {
+                file.sections.clear();
+            }
+            return Ok(file);
+        };
+        let name = || self.path.display().to_string();
+        let mut sections: Vec<Section> = Vec::new();
+        if let Some(first) = places.get(mine.start).filter(|_| !mine.is_empty()) {
+            self.reader.seek(first).with_context(name)?;
+            for _ in mine {
+                sections.extend(self.reader.next_section().with_context(name)?);
+            }
+        }
+        let whole = Whole {
+            header: self.reader.header().clone(),
+            provenance: self.reader.provenance().to_vec(),
+            // An index is found from the end of the stream.
+            complete: true,
+            level: self.reader.level(),
+            bytes: None,
+        };
+        Ok(File { path: self.path, whole, sections })
+    }
+}

@@ -1,0 +1,165 @@
+//! Writing the result: one stream, or a directory with a file per input.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use st_tool::{Output, Whole, transport};
+use st_trace::graph::Graph;
+use st_trace::section::Section;
+use st_trace::stream::{ReadOptions, Reader, WriteOptions, Writer};
+use st_trace::varint;
+
+use crate::args::Args;
+use crate::offsets::Map;
+use crate::share::Unit;
+use crate::team::Team;
+use crate::trace::Traces;
+
+/// Where the result goes.
+#[derive(Debug)]
+pub(crate) enum To {
+    /// One stream, opened before the work: a terminal is refused then. Only the first process writes it.
+    Single(Option<Output>),
+    Directory(PathBuf),
+}
+
+impl To {
+    /// Opens the one output, or makes the directory.
+    pub(crate) fn open(args: &Args, first: bool) -> Result<Self> {
+        let to = &args.output.output;
+        if to.is_dir() || to.as_os_str().as_encoded_bytes().ends_with(b"/") {
+            std::fs::create_dir_all(to).with_context(|| format!("{}: cannot create", to.display()))?;
+            return Ok(Self::Directory(to.clone()));
+        }
+        Ok(Self::Single(first.then(|| Output::stream(to)).transpose()?))
+    }
+}
+
+/// The counterpart of an input in a directory.
+fn target(directory: &Path, input: &Path) -> PathBuf {
+    directory.join(input.file_name().unwrap_or_else(|| "trace.st".as_ref()))
+}
+
+/// Writes the result. `times` are the corrected times of this process's streams, to put in the place of those that it
+/// read.
+pub(crate) fn write(
+    args: &Args,
+    to: To,
+    traces: &mut Traces,
+    graph: &Graph,
+    corrected: Option<(&[Vec<i64>], &[Map])>,
+    team: &mut Team<'_>,
+) -> Result<()> {
+    if let Some((times, maps)) = corrected {
+        let mine = (0..graph.streams.len()).filter(|s| team.has(*s));
+        mine.for_each(|s| traces.replace(s, &times[s], &maps[s]));
+        if traces.share.unit == Unit::Rank {
+            collect(traces, graph, times, maps, team)?;
+        }
+    }
+    let written = match (to, traces.share.unit) {
+        (To::Single(out), unit) => {
+            let sections: Vec<&Section> = traces.files().iter().flat_map(|f| &f.sections).collect();
+            let complete = traces.files().iter().all(|f| f.whole.complete);
+            let complete = team.all(&[i64::from(complete)])?.iter().all(|c| *c == [1]);
+            let mut whole = traces.files().first().map(|f| f.whole.clone()).unwrap_or_default();
+            whole.complete = complete;
+            one(args, out, &whole, &sections, unit, team)
+        }
+        (To::Directory(directory), Unit::File) => {
+            let each = |file: &crate::trace::File| {
+                let out = Output::stream(&target(&directory, &file.path))?;
+                let sections: Vec<&Section> = file.sections.iter().collect();
+                one(args, Some(out), &file.whole, &sections, Unit::Rank, &mut Team::alone())
+            };
+            traces.files().iter().try_for_each(each)
+        }
+        (To::Directory(directory), unit) => traces.files().iter().try_for_each(|file| {
+            let out = (team.me() == 0).then(|| Output::stream(&target(&directory, &file.path))).transpose();
+            let out = team.agree(out)?;
+            one(args, out, &file.whole, &file.sections.iter().collect::<Vec<_>>(), unit, team)
+        }),
+    };
+    team.agree(written)
+}
+
+/// Writes sections as one stream, each process's after those of the process before, unless the first has them all.
+fn one(
+    args: &Args,
+    out: Option<Output>,
+    whole: &Whole,
+    sections: &[&Section],
+    unit: Unit,
+    team: &mut Team<'_>,
+) -> Result<()> {
+    let options = |out: &Output| args.output.write_options(out);
+    let level = out.as_ref().map_or(0, |out| i64::from(options(out).level));
+    let level = team.all(&[level])?.first().and_then(|l| u8::try_from(*l.first()?).ok()).unwrap_or(0);
+    let mut bytes = Vec::new();
+    if team.me() > 0 && unit != Unit::Rank {
+        let mut writer = Writer::new(&mut bytes, &whole.header, WriteOptions { level })?;
+        sections.iter().try_for_each(|s| writer.section(s))?;
+        writer.finish()?;
+    }
+    let mut out = out;
+    let written = {
+        let mut writer = match &mut out {
+            Some(out) => Some(Writer::new(out, &whole.header, WriteOptions { level })?),
+            None => None,
+        };
+        let mut take = |process: usize, bytes: Vec<u8>| -> Result<()> {
+            let Some(writer) = &mut writer else { return Ok(()) };
+            if process == 0 {
+                whole.provenance.iter().try_for_each(|step| writer.provenance(step))?;
+                sections.iter().try_for_each(|s| writer.section(s))?;
+            } else if !bytes.is_empty() {
+                writer.copy(&mut Reader::new(bytes.as_slice(), ReadOptions::default())?)?;
+            }
+            Ok(())
+        };
+        let taken = match &mut team.job {
+            Some(job) => transport::gather(*job, bytes, take),
+            None => take(0, bytes),
+        };
+        taken.and_then(|()| Ok(writer.map(Writer::finish).transpose()?.is_some()))
+    };
+    if written? && let Some(out) = out {
+        out.commit()?;
+    }
+    Ok(())
+}
+
+/// Brings the times of all processes to the first, which has all sections.
+fn collect(
+    traces: &mut Traces,
+    graph: &Graph,
+    times: &[Vec<i64>],
+    maps: &[Map],
+    team: &mut Team<'_>,
+) -> Result<()> {
+    let mut bytes = Vec::new();
+    if team.me() > 0 {
+        for s in (0..graph.streams.len()).filter(|s| team.has(*s)) {
+            let mut last = 0i64;
+            for t in &times[s] {
+                varint::put_i64(&mut bytes, t.wrapping_sub(last));
+                last = *t;
+            }
+        }
+    }
+    let owners = team.links.owners.clone();
+    let Some(job) = &mut team.job else { return Ok(()) };
+    transport::gather(*job, bytes, |process, bytes| {
+        let mut src = bytes.as_slice();
+        let theirs = owners.iter().enumerate().filter(|(_, p)| process > 0 && **p as usize == process);
+        for (s, _) in theirs {
+            let (mut last, mut points) = (0i64, Vec::new());
+            for _ in 0..graph.streams[s].points {
+                last = last.wrapping_add(varint::get_i64(&mut src)?);
+                points.push(last);
+            }
+            traces.replace(s, &points, &maps[s]);
+        }
+        Ok(())
+    })
+}

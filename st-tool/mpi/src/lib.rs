@@ -1,0 +1,46 @@
+//! What engines of programs that run as several processes share: MPI as a [`Transport`], from the beginning to the end
+//! of the process.
+
+mod world;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use st_tool::transport::{Gone, Transport};
+use st_tool::{Elsewhere, Launch, Mpi, Status, engine};
+
+use crate::world::World;
+
+/// The MPI that the build was asked for.
+const MPI: Mpi = if cfg!(mpi_is = "openmpi") { Mpi::Openmpi } else { Mpi::Mpich };
+
+// The mpi crate looks for an MPI by itself and falls back silently; handles tell which one it took.
+#[cfg(mpi_is = "openmpi")]
+const _: fn(mpi::ffi::MPI_Comm) -> *mut mpi::ffi::ompi_communicator_t = |comm| comm.0;
+#[cfg(mpi_is = "mpich")]
+const _: fn(mpi::ffi::MPI_Comm) -> std::ffi::c_int = |comm| comm.0;
+
+/// Joins the job, does a program's work in it, reports, and leaves.
+///
+/// `work` may fail on all processes ([`st_tool::transport::agree`]); if it fails on one because another cannot be
+/// understood, the job is ended.
+pub fn run(tool: &str, work: impl FnOnce(&mut dyn Transport) -> Result<Status>) -> ExitCode {
+    let mut world = match World::join() {
+        Ok(world) => world,
+        Err(error) => return st_tool::report(tool, Err(error)),
+    };
+    world.end_with_panics();
+    if let Err(error) = engine::check_world(MPI, world.processes()) {
+        // All of them are alone: the one that the launcher calls the first says so.
+        let first = Launch::current().is_none_or(|launch| launch.rank == 0);
+        return st_tool::report(tool, Err(if first { error } else { Elsewhere(1).into() }));
+    }
+    let done = work(&mut world);
+    let lost = done.as_ref().is_err_and(|error| error.chain().any(|cause| cause.is::<Gone>()));
+    let code = st_tool::report(tool, done);
+    if lost {
+        world.abort();
+    }
+    world.leave();
+    code
+}
