@@ -6,9 +6,11 @@ PREFIX ?= /usr/local
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 
-MPI_CRATES := st-pmpi st-replay-engine st-kernels-mpi
+ENGINES := st-tool-mpi st-sync-engine st-replay-engine st-kernels-mpi
+MPI_CRATES := st-pmpi $(ENGINES)
 NO_MPI := --workspace $(MPI_CRATES:%=--exclude %)
 ONLY_MPI := $(MPI_CRATES:%=-p %)
+INSTALLED := libst_pmpi.so st-sync-engine st-replay-engine st-kernels-mpi
 PROGRAMS := st-record st-sync st-merge st-view st-stat st-replay st-kernels
 
 # $(call with_mpi,NAMES,COMMAND): the command once per MPI among NAMES that this machine has, in that MPI's target
@@ -60,7 +62,7 @@ doc:
 # The interposer must not call MPI through its own symbols, and everything else must build without MPI.
 tree: ## fail if the recorder or a crate that needs no MPI depends on the mpi crate
 	@echo "$(CARGO) tree: no mpi crate below the recorder and the crates that need no MPI"
-	@tree=$$($(CARGO) tree --locked --workspace --exclude st-replay-engine --exclude st-kernels-mpi --edges normal,build --prefix none); \
+	@tree=$$($(CARGO) tree --locked --workspace $(ENGINES:%=--exclude %) --edges normal,build --prefix none); \
 	if grep -E '^(mpi|mpi-sys) v' <<<"$$tree"; then echo "these link libmpi" >&2; exit 1; fi
 
 licences: ## licences of all dependencies against the allow list of deny.toml
@@ -117,8 +119,7 @@ install: build completions ## install below PREFIX (default /usr/local; DESTDIR 
 	for s in 1 5 7; do install -m 644 man/*.$$s $(DESTDIR)$(PREFIX)/share/man/man$$s; done
 	tools/mpis | while read -r name wrapper; do \
 	    install -d $(DESTDIR)$(PREFIX)/lib/st/$$name; \
-	    install target/$$name/release/libst_pmpi.so target/$$name/release/st-replay-engine \
-	        target/$$name/release/st-kernels-mpi $(DESTDIR)$(PREFIX)/lib/st/$$name; \
+	    install $(INSTALLED:%=target/$$name/release/%) $(DESTDIR)$(PREFIX)/lib/st/$$name; \
 	done
 	install -d $(DESTDIR)$(PREFIX)/share/{bash-completion/completions,zsh/site-functions,fish/vendor_completions.d}
 	for p in $(PROGRAMS); do \

@@ -37,7 +37,10 @@ pub(crate) fn find(args: &ViolationsArgs) -> Result<(Survey, Vec<String>)> {
     let graph = matcher.finish();
     let latency = Latency { near: args.lmin_intra, far: args.lmin_inter };
     let issues = graph.issues.counts().map(|(what, n)| format!("{n} {what}: left out"));
-    Ok((survey(&graph, &times, latency), issues.chain(graph.issues.examples.iter().map(ToString::to_string)).collect()))
+    Ok((
+        survey(&graph, &times, latency),
+        issues.chain(graph.issues.examples.iter().map(ToString::to_string)).collect(),
+    ))
 }
 
 /// Totals per kind of message.

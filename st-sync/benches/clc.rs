@@ -105,10 +105,9 @@ fn points() -> ItemsCount {
 fn clock(bencher: Bencher<'_, '_>, swing: i64, jobs: usize) {
     let (graph, times) = ring(swing);
     let options = Options { latency: latency(), jobs, ..Options::default() };
-    bencher
-        .counter(points())
-        .with_inputs(|| times.clone())
-        .bench_local_values(|input| correct(&graph, input, &options, |s| times[s].clone(), &mut Team::alone()));
+    bencher.counter(points()).with_inputs(|| times.clone()).bench_local_values(|input| {
+        correct(&graph, input, &options, |s| times[s].clone(), &mut Team::alone())
+    });
 }
 
 #[divan::bench(args = [1, 2])]

@@ -14,6 +14,8 @@ use crate::clc::GAMMA_UNITS;
 /// come before their sends, and what depends on them, are moved (controlled logical clock). If the output is a directory
 /// (an existing one, or a name that ends in /), each input file has its counterpart there; else all goes into one
 /// stream.
+///
+/// Below mpirun, its processes share the ranks: `mpirun -n 4 st-sync -o out.st run` writes what st-sync alone would.
 #[derive(Parser, Clone, Debug)]
 #[command(name = "st-sync", version)]
 pub struct Args {

@@ -7,7 +7,9 @@ fn wide(n: u64) -> i64 {
 }
 
 fn put_u128(out: &mut Vec<i64>, n: u128) {
-    out.extend([n >> 64, n & u128::from(u64::MAX)].map(|half| u64::try_from(half).unwrap_or(0).cast_signed()));
+    out.extend(
+        [n >> 64, n & u128::from(u64::MAX)].map(|half| u64::try_from(half).unwrap_or(0).cast_signed()),
+    );
 }
 
 /// Words taken one after the other; what is missing is 0.

@@ -103,13 +103,19 @@ fn latency(args: &Args, traces: &Traces, graph: &Graph, team: &mut Team<'_>) -> 
         ranks.iter().filter_map(of).filter(|l| *l > 0).min().unwrap_or(i64::MAX)
     };
     let all = team.all(&[measured(false), measured(true)])?;
-    let least = |i: usize| all.iter().filter_map(|m| m.get(i)).min().filter(|m| **m < i64::MAX).unwrap_or(&0) / 2;
+    let least =
+        |i: usize| all.iter().filter_map(|m| m.get(i)).min().filter(|m| **m < i64::MAX).unwrap_or(&0) / 2;
     Ok(Latency { near: args.lmin_intra.unwrap_or(least(0)), far: args.lmin_inter.unwrap_or(least(1)) })
 }
 
 /// Surveys the messages of the whole team. On the first process all is counted, on others what they matched; the number
 /// of violated messages is that of all.
-fn surveyed(graph: &Graph, times: &[Vec<i64>], latency: Latency, team: &mut Team<'_>) -> Result<(Survey, u64)> {
+fn surveyed(
+    graph: &Graph,
+    times: &[Vec<i64>],
+    latency: Latency,
+    team: &mut Team<'_>,
+) -> Result<(Survey, u64)> {
     if team.job.is_none() {
         let found = survey(graph, times, latency);
         let violated = found.all().violated;

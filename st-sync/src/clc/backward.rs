@@ -92,7 +92,10 @@ pub(super) fn backward(
 /// Whether a slot of a collective operation is that of a member that enters it.
 fn is_sender(graph: &Graph, slot: usize) -> bool {
     let i = graph.instances.partition_point(|i| i.first as usize <= slot).saturating_sub(1);
-    graph.instances.get(i).is_some_and(|i| slot < i.first as usize + i.sending(&graph.groups[i.group as usize]))
+    graph
+        .instances
+        .get(i)
+        .is_some_and(|i| slot < i.first as usize + i.sending(&graph.groups[i.group as usize]))
 }
 
 /// Swaps times with the other processes, and puts those that come in their places.

@@ -91,7 +91,8 @@ pub(super) fn forward(
         Mutex::new(Progress { points, first, limit: FREE, done: !mine(s), ..Progress::default() })
     };
     let streams: Vec<_> = times.iter_mut().enumerate().map(progress).collect();
-    let ready: VecDeque<u32> = (0u32..).zip(0..streams.len()).filter(|(_, s)| mine(*s)).map(|(s, _)| s).collect();
+    let ready: VecDeque<u32> =
+        (0u32..).zip(0..streams.len()).filter(|(_, s)| mine(*s)).map(|(s, _)| s).collect();
     let unfinished = ready.len();
     let work = Work {
         graph,

@@ -138,7 +138,8 @@ impl<'a> Outside<'a> {
                     let id = |v: i64| u32::try_from(v).unwrap_or(u32::MAX);
                     let words = get_words(rest).ok_or(Gone)?;
                     let theirs = words.as_chunks::<2>().0;
-                    self.waiting.extend(theirs.iter().map(|w| Waiting { stream: id(w[0]), sender: id(w[1]) }));
+                    self.waiting
+                        .extend(theirs.iter().map(|w| Waiting { stream: id(w[0]), sender: id(w[1]) }));
                     self.answers += 1;
                     if self.answers == self.job.size()
                         && let Some(event) = self.free()?
@@ -163,7 +164,8 @@ impl<'a> Outside<'a> {
 
     /// Adds this process to a round of the token: messages sent, received, streams not at their ends.
     fn pass_on(&mut self, counts: [i64; 3], unfinished: usize) -> Result<(), Gone> {
-        let mine = [self.sent, self.received, unfinished as u64].map(|n| i64::try_from(n).unwrap_or(i64::MAX));
+        let mine =
+            [self.sent, self.received, unfinished as u64].map(|n| i64::try_from(n).unwrap_or(i64::MAX));
         let counts: Vec<i64> = counts.iter().zip(mine).map(|(a, b)| a.saturating_add(b)).collect();
         let mut bytes = vec![TOKEN];
         put_words(&mut bytes, &counts);

@@ -117,7 +117,7 @@ fn edges(graph: &Graph) -> Vec<(Point, Point, bool)> {
                 Step::Receive(message) => got[message] = Some((s, op.at)),
                 Step::Enter(i) => enters[i].push((s, op.at)),
                 Step::Leave(i) => leaves[i].push((s, op.at)),
-                Step::Tell(_) => panic!("there is one process"),
+                Step::Tell(_) => unreachable!("there is one process"),
             }
         }
     }

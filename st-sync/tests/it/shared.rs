@@ -40,7 +40,8 @@ fn points(section: &Section) -> Vec<Vec<i64>> {
             .collect()
     };
     let ranks = section.ranks.iter();
-    let threads = ranks.flat_map(|r| section.threads.iter().filter(move |t| t.ranks.contains(r)).map(move |t| (r, t)));
+    let threads =
+        ranks.flat_map(|r| section.threads.iter().filter(move |t| t.ranks.contains(r)).map(move |t| (r, t)));
     threads.map(of).collect()
 }
 
@@ -77,7 +78,8 @@ fn one(job: &mut Thread, sections: &[Section], barriers: Barriers, options: &Opt
         correct(&graph, times.clone(), options, |s| times[s].clone(), &mut team).unwrap();
     let links = team.links.clone();
     let mut of = |times: &[Vec<i64>]| {
-        survey_shared(&graph, &links, times, options.latency, span(times), |out| team.swap_times(out)).unwrap()
+        survey_shared(&graph, &links, times, options.latency, span(times), |out| team.swap_times(out))
+            .unwrap()
     };
     let (before, after) = (of(&times), of(&corrected));
     Found { before, after, corrected, outcome, issues: graph.issues }
@@ -93,7 +95,13 @@ fn comparable(mut f: Found) -> Found {
 }
 
 /// Several processes find what one finds. Each has some ranks one after the other, or none.
-pub(crate) fn check(sections: &[Section], barriers: Barriers, latency: Latency, processes: usize, jobs: usize) {
+pub(crate) fn check(
+    sections: &[Section],
+    barriers: Barriers,
+    latency: Latency,
+    processes: usize,
+    jobs: usize,
+) {
     let options = Options { latency, jobs, ..Options::default() };
     let expected = alone(sections, barriers, &options);
     let share = |p: usize| &sections[p * sections.len() / processes..(p + 1) * sections.len() / processes];

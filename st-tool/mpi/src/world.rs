@@ -113,14 +113,7 @@ impl World {
         // SAFETY: all places to write to are of the types that MPI_Improbe wants.
         unsafe {
             let tag = c_int::from(tag);
-            ffi::MPI_Improbe(
-                from,
-                tag,
-                world(),
-                &raw mut there,
-                message.as_mut_ptr(),
-                status.as_mut_ptr(),
-            )
+            ffi::MPI_Improbe(from, tag, world(), &raw mut there, message.as_mut_ptr(), status.as_mut_ptr())
         };
         if there == 0 {
             return None;

@@ -22,8 +22,7 @@ use crate::ranks::{RankSeq, Run};
 use crate::section::{Section, Thread};
 use crate::stream::DecodeError;
 use crate::stream::bytes::{
-    get_i64, get_id, get_len, get_str, get_u8, get_u32, get_u64, put_i64, put_id, put_str, put_u64,
-    put_usize,
+    get_i64, get_id, get_len, get_str, get_u8, get_u32, get_u64, put_i64, put_id, put_str, put_u64, put_usize,
 };
 
 /// Why what other processes sent cannot be used.

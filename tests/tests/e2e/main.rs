@@ -9,6 +9,8 @@ mod oracle;
 mod pipes;
 mod recorder;
 mod replay;
+mod several;
 mod situations;
+
 mod sync;
 mod truncation;
