@@ -34,6 +34,19 @@ pub fn each_section(
     input: &StreamIn,
     mut take: impl FnMut(&Header, Section) -> Result<()>,
 ) -> Result<Whole> {
+    each_section_of(paths, input, |whole, section| take(&whole.header, section))
+}
+
+/// As [`each_section`], with all that is known of the run before its first section.
+///
+/// # Errors
+///
+/// As [`each_section`].
+pub fn each_section_of(
+    paths: &[PathBuf],
+    input: &StreamIn,
+    mut take: impl FnMut(&Whole, Section) -> Result<()>,
+) -> Result<Whole> {
     let mut whole = Whole { complete: true, bytes: Some(0), ..Whole::default() };
     for (i, path) in expand(paths)?.iter().enumerate() {
         let from = Input::open(path)?;
@@ -48,7 +61,7 @@ pub fn each_section(
             bail!(InvalidStream(format!("{name}: of another run than the streams before it")));
         }
         while let Some(section) = reader.next_section().with_context(|| name.clone())? {
-            take(&whole.header, section).with_context(|| name.clone())?;
+            take(&whole, section).with_context(|| name.clone())?;
         }
         whole.complete &= reader.is_complete();
         whole.bytes = whole.bytes.zip(size(path)).map(|(a, b)| a + b);

@@ -20,6 +20,7 @@ pub mod fold;
 pub mod form;
 pub mod frequencies;
 pub mod graph;
+pub mod groups;
 pub mod header;
 
 pub mod ints;

@@ -1,0 +1,100 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::Parser;
+use st_tool::options::{StreamIn, StreamOut, Talk};
+
+use crate::clusters::{Options, Signatures};
+use crate::tolerance::Tolerance;
+
+const EXAMPLES: &str = "\
+Examples:
+  st-cluster run/ | st-merge -o app.st     a merge that sees one section per behaviour
+  st-cluster run/ | st-stat clusters       which ranks behave alike, and what the others do differently
+  st-cluster --signature paper --count-tolerance 5% -o c.st run/
+                                           as published: counts within 5 % are equal, and other things may be";
+
+/// Put ranks that behave alike into clusters
+///
+/// Reads the streams of ranks one at a time (files, directories of streams, or standard input) and writes one section per main
+/// cluster: ranks that make the same calls from the same places in the same order. Ranks of a main cluster that also
+/// have the same parameters, as functions of the rank, are a sub-cluster. Nothing is lost but the exact times of all
+/// ranks but the first of each main cluster, which sketches stand for.
+#[derive(Parser, Clone, Debug)]
+#[command(name = "st-cluster", version, after_long_help = EXAMPLES)]
+pub struct Args {
+    /// Streams of single ranks, or directories of streams; - or nothing is standard input
+    #[arg(value_name = "STREAM")]
+    pub inputs: Vec<PathBuf>,
+    /// What tells ranks apart
+    #[arg(long, value_name = "WHICH", value_enum, default_value_t)]
+    pub signature: Signatures,
+    /// Take counts for equal that differ by at most so much of the larger one, as 5%
+    ///
+    /// In ascending order each rank joins the first group whose lowest counts are that near to its own in every parameter. All
+    /// ranks of a group then have the counts of its first rank, and the lanes of counts that were replaced are void.
+    #[arg(long, value_name = "PERCENT")]
+    pub count_tolerance: Option<Tolerance>,
+    /// Keep exact times of all ranks, not only of the first of each main cluster
+    #[arg(long)]
+    pub keep_columns: bool,
+    /// Write all ranks as they are; --table says which cluster each is in
+    #[arg(long, requires = "table", conflicts_with = "keep_columns")]
+    pub keep_all: bool,
+    /// Write the table of clusters to FILE: a line of CSV for each sub-cluster, with the number of its main cluster, its own
+    /// in that, its head (the lowest rank), the number of its ranks, and the ranks
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub table: Option<PathBuf>,
+    /// Threads, 0 for one per processor; the result is the same with any number, and more than 2 gain nothing
+    #[arg(short, long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=1024))]
+    pub jobs: u16,
+    /// How inputs are read.
+    #[command(flatten)]
+    pub input: StreamIn,
+    /// Where the result goes.
+    #[command(flatten)]
+    pub output: StreamOut,
+    /// How much is said.
+    #[command(flatten)]
+    pub talk: Talk,
+}
+
+impl Args {
+    /// How ranks are put together.
+    pub(crate) fn options(&self) -> Options {
+        Options {
+            signatures: self.signature,
+            tolerance: self.count_tolerance,
+            keep_columns: self.keep_columns,
+        }
+    }
+    /// Number of threads.
+    pub(crate) fn threads(&self) -> usize {
+        match self.jobs {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            n => n.into(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_definition_is_sound() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn contradictions_are_usage_errors() {
+        let parses = |line: &str| Args::try_parse_from(line.split_whitespace()).is_ok();
+        assert!(parses("x --signature paper --count-tolerance 5% a.st"));
+        for line in ["x --count-tolerance 5", "x --signature md5", "x --keep-all", "x --jobs 2000"] {
+            assert!(!parses(line), "{line}");
+        }
+    }
+}

@@ -1,0 +1,300 @@
+//! A cluster: ranks with equal call paths. Its structure is that of its first rank, its parameters are classes of ranks, its
+//! times and proofs are those of all ranks, folded in position by position.
+
+use std::collections::HashMap;
+
+use foldhash::fast::FixedState;
+use st_trace::calls::{CallTable, LANES, Lane, Meaning};
+use st_trace::columns::Column;
+use st_trace::form::Form;
+use st_trace::ints::Sealed;
+use st_trace::lanes::LaneSum;
+use st_trace::ranklist::RankList;
+use st_trace::section::{Elastic, Ended, NO_SYM, Section, Sym, Thread};
+use st_trace::tree::{FlatTree, Item};
+use st_trace::unite::{Partitions, Renaming, Times, United};
+
+use crate::signature::{Signature, total};
+use crate::slot::{Before, Mine, Rules, SlotCluster};
+use crate::tolerance::{Tolerance, united};
+use crate::view::{Owns, View, index};
+
+/// All lanes.
+const ALL: u8 = (1 << LANES) - 1;
+
+/// Ranks that one representative stands for.
+#[derive(Debug, Default)]
+pub(crate) struct Cluster {
+    rules: Rules,
+    /// What the first rank's call path is.
+    path: Option<Signature>,
+    ranks: RankList,
+    hosts: HashMap<String, RankList, FixedState>,
+    tables: United,
+    /// Tables' objects, as the first rank has them.
+    threads: Vec<ThreadCluster>,
+    ended: Vec<Ended>,
+}
+
+#[derive(Debug, Default)]
+struct ThreadCluster {
+    ranks: RankList,
+    tree: FlatTree,
+    counts: Vec<Sealed>,
+    /// By symbol of the cluster.
+    symbols: Vec<SymbolCluster>,
+    times: Times,
+    lanes: LaneSum,
+    /// Calls of the first rank.
+    calls: u64,
+    columns: Vec<(u32, Column)>,
+}
+
+#[derive(Debug, Default)]
+struct SymbolCluster {
+    executions: u64,
+    owns: Owns,
+    slots: Vec<SlotCluster>,
+}
+
+impl Cluster {
+    pub(crate) fn new(rules: Rules) -> Self {
+        Self { rules, ..Self::default() }
+    }
+
+    /// The ranks so far.
+    pub(crate) fn ranks(&self) -> &RankList {
+        &self.ranks
+    }
+
+    /// Adds a rank's section, whose call path is that of the first one's, unless rules are rigid.
+    pub(crate) fn add(&mut self, section: Section, rank: u32, path: Signature, keep_columns: bool) {
+        let first = self.ranks.is_empty();
+        let follows = *self.path.get_or_insert(path) == path;
+        for (host, ranks) in &section.hosts {
+            match self.hosts.get_mut(host) {
+                Some(all) => all.extend(ranks),
+                None => drop(self.hosts.insert(host.clone(), ranks.clone())),
+            }
+        }
+        let renaming = self.tables.add(&section);
+        let to = |s: Sym| renaming.symbols.get(index(s)).copied().unwrap_or(s);
+        self.ended.extend(section.ended.iter().map(|e| Ended {
+            last: if e.last == NO_SYM { NO_SYM } else { to(e.last) },
+            inside: if e.inside == NO_SYM { NO_SYM } else { to(e.inside) },
+            ..*e
+        }));
+        if self.threads.len() < section.threads.len() && first {
+            self.threads.resize_with(section.threads.len(), ThreadCluster::default);
+        }
+        let view = View { section: &section, rank };
+        for (into, thread) in self.threads.iter_mut().zip(&section.threads) {
+            if first {
+                into.begin(view, thread, &renaming);
+            }
+            into.add(view, thread, &renaming, (self.rules, follows));
+        }
+        self.ranks.insert(rank);
+        if keep_columns || first {
+            for (into, thread) in self.threads.iter_mut().zip(section.threads) {
+                into.columns.extend(thread.columns);
+            }
+        }
+    }
+
+    /// Takes in the ranks of another cluster, for which the first rank of this one stands from now on.
+    pub(crate) fn absorb(&mut self, other: Self) {
+        let follows = self.path == other.path;
+        let section = other.finish(None);
+        for (host, ranks) in &section.hosts {
+            self.hosts.entry(host.clone()).or_default().extend(ranks);
+        }
+        let renaming = self.tables.add(&section);
+        self.ended.extend(section.ended.iter().copied());
+        for (into, thread) in self.threads.iter_mut().zip(&section.threads) {
+            into.absorb(thread, &renaming, follows);
+        }
+        self.ranks.extend(&section.ranks);
+    }
+
+    /// The cluster as a section. With a tolerance, ranks whose counts are near each other have those of the lowest of them.
+    pub(crate) fn finish(self, tolerance: Option<Tolerance>) -> Section {
+        let mut partitions = Partitions::new(self.ranks.clone());
+        let mut threads: Vec<Thread> = self.threads.into_iter().map(|t| t.finish(&mut partitions)).collect();
+        let mut hosts: Vec<_> = self.hosts.into_iter().collect();
+        hosts.sort_unstable_by(|(a, r), (b, s)| (r.lowest(), a).cmp(&(s.lowest(), b)));
+        let mut ended = self.ended;
+        ended.sort_unstable_by_key(|e| (e.rank, e.thread));
+        let order: Vec<Sym> = (0..Sym::try_from(self.tables.symbols().len()).unwrap_or(Sym::MAX)).collect();
+        let (sites, symbols, tables) = self.tables.finish(&order);
+        threads.iter_mut().for_each(|t| t.params.resize_with(symbols.len(), Vec::new));
+        let mut section = Section {
+            ranks: self.ranks,
+            hosts,
+            sites,
+            tables,
+            symbols,
+            partitions: partitions.into_list(),
+            threads,
+            ended,
+        };
+        if let Some(tolerance) = tolerance {
+            united(&mut section, tolerance);
+        }
+        section
+    }
+}
+
+impl ThreadCluster {
+    /// Takes the first rank's structure.
+    fn begin(&mut self, view: View<'_>, thread: &Thread, renaming: &Renaming) {
+        let to = |s: Sym| renaming.symbols.get(index(s)).copied().unwrap_or(s);
+        let items = thread.tree.items().iter().map(|i| match i {
+            Item::Leaf { sym } => Item::Leaf { sym: to(*sym) },
+            Item::Body { .. } => *i,
+        });
+        self.tree = FlatTree::new(items.collect());
+        self.counts = thread.counts.iter().map(|c| view.stream(c).clone()).collect();
+        self.calls = thread.lanes.calls;
+        for (s, n) in (0..).zip(view.executions(thread)) {
+            let at = index(to(s));
+            if self.symbols.len() <= at {
+                self.symbols.resize_with(at + 1, SymbolCluster::default);
+            }
+            self.symbols[at].executions = n;
+        }
+    }
+
+    fn add(&mut self, view: View<'_>, thread: &Thread, renaming: &Renaming, how: (Rules, bool)) {
+        let (rules, follows) = how;
+        let mut voided = if follows { 0 } else { ALL };
+        if thread.ranks.contains(view.rank) {
+            // A rank that does other calls is not looked at any further: the first one's stand for them.
+            if follows {
+                for (s, streams) in
+                    thread.params.iter().enumerate().filter(|(_, streams)| !streams.is_empty())
+                {
+                    let Some(&to) = renaming.symbols.get(s) else { continue };
+                    if let Some(into) = self.symbols.get_mut(index(to)) {
+                        voided |= into.add(view, s, streams, renaming, (rules, &self.ranks));
+                    }
+                }
+            } else {
+                self.stand_in(view.rank);
+            }
+            self.ranks.insert(view.rank);
+        }
+        self.times.add(thread, renaming);
+        self.lanes.merge(&LaneSum { voided: thread.lanes.voided | voided, ..thread.lanes });
+        if !follows {
+            self.lanes.calls = self.lanes.calls.wrapping_sub(thread.lanes.calls).wrapping_add(self.calls);
+        }
+    }
+
+    fn absorb(&mut self, thread: &Thread, renaming: &Renaming, follows: bool) {
+        let mut voided = if follows { 0 } else { ALL };
+        for (streams, to) in thread.params.iter().zip(&renaming.symbols) {
+            let slots = self.symbols.get(index(*to)).map_or(&[][..], |s| &s.slots);
+            for (slot, streams) in slots.iter().zip(streams) {
+                let mut streams = streams.clone();
+                if let Meaning::Ref(object) = slot.meaning {
+                    let flat = |s: &Sealed| s.elements().all(|e| e.step == 0);
+                    // What cannot be compared is taken for different.
+                    streams.values.streams.retain(|s| renaming.keeps(object) || flat(s));
+                    for s in &mut streams.values.streams {
+                        *s = s.map(|v| renaming.object(object, v));
+                    }
+                }
+                if !slot.holds(&streams) {
+                    voided |= bit(slot.lane);
+                }
+            }
+        }
+        thread.ranks.iter().for_each(|r| self.stand_in(r));
+        self.ranks.extend(&thread.ranks);
+        self.times.add(thread, renaming);
+        let calls = self.calls.wrapping_mul(thread.ranks.len());
+        self.lanes.merge(&LaneSum { voided: thread.lanes.voided | voided, calls, ..thread.lanes });
+    }
+
+    /// Adds a rank for which the first one stands in everything.
+    fn stand_in(&mut self, rank: u32) {
+        for s in &mut self.symbols {
+            s.slots.iter_mut().for_each(|slot| slot.stand_in(rank));
+        }
+    }
+
+    fn finish(self, partitions: &mut Partitions) -> Thread {
+        let count = |stream| Elastic { form: Form::Absolute, partition: 0, streams: vec![stream] };
+        let ranks = self.ranks;
+        let params = self.symbols.into_iter().map(|s| {
+            let before = Before { ranks: &ranks, owns: &s.owns };
+            s.slots.into_iter().map(|slot| slot.finish(before, partitions)).collect()
+        });
+        let params = params.collect();
+        let (sketches, sums) = self.times.finish(|s| s, &ranks);
+        let mut columns = self.columns;
+        columns.sort_by_key(|c| c.0);
+        Thread {
+            tree: self.tree,
+            counts: self.counts.into_iter().map(count).collect(),
+            params,
+            lanes: self.lanes,
+            sketches,
+            sums,
+            columns,
+            ranks,
+        }
+    }
+}
+
+impl SymbolCluster {
+    /// Adds a rank's streams of a symbol; the lanes in which they are not what the cluster stores.
+    fn add(
+        &mut self,
+        view: View<'_>,
+        s: usize,
+        streams: &[st_trace::section::SlotStreams],
+        renaming: &Renaming,
+        how: (Rules, &RankList),
+    ) -> u8 {
+        let (rules, ranks) = how;
+        let Some(symbol) = view.section.symbols.get(s) else { return 0 };
+        let slots = CallTable::builtin().slots(symbol.call);
+        let own = view.own(streams, slots);
+        let first = self.slots.is_empty();
+        let mut voided = 0;
+        for (i, (slot, streams)) in slots.iter().zip(streams).enumerate() {
+            let lens = streams.lens.as_ref().map(|l| view.stream(l));
+            let len = lens.map_or(self.executions, |l| total(l, self.executions));
+            let mut values = view.values(&streams.values, own, len);
+            if let Meaning::Ref(object) = slot.meaning
+                && !renaming.keeps(object)
+            {
+                let to = |v| renaming.object(object, v);
+                // A renaming is no affine map.
+                let flat = values.elements().all(|e| e.step == 0);
+                values = if flat { values.map(to) } else { values.rebuild(len, to) };
+            }
+            let lens = lens.map(|l| (l, self.executions));
+            let mine = Mine { rank: view.rank, own, lens, values: &values, len };
+            if first {
+                self.slots.push(SlotCluster::new(slot, rules, mine));
+            } else if let Some(into) = self.slots.get_mut(i) {
+                let before = Before { ranks, owns: &self.owns };
+                if !into.add(mine, before) {
+                    voided |= 1 << into.lane as u8;
+                }
+            }
+        }
+        if let Some(own) = own {
+            self.owns.add(view.rank, own);
+        }
+        voided
+    }
+}
+
+/// The lane that says which counts a cluster stores.
+pub(crate) fn bit(lane: Lane) -> u8 {
+    1 << lane as u8
+}

@@ -1,0 +1,172 @@
+//! All clusters of a trace, rank by rank.
+
+use std::collections::{BTreeMap, HashMap};
+
+use foldhash::fast::FixedState;
+use st_trace::groups::{Group, groups};
+use st_trace::ranklist::RankList;
+use st_trace::section::Section;
+
+use crate::cluster::Cluster;
+use crate::paper;
+use crate::signature::call_path;
+use crate::slot::Rules;
+use crate::tolerance::{Average, Tolerance};
+
+/// Which signatures tell ranks apart.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, clap::ValueEnum)]
+pub enum Signatures {
+    /// 128 bits over calls in their order, parameters in the form that makes most ranks equal; nothing is lost
+    #[default]
+    Exact,
+    /// The 64 bits of Bahmani and Mueller 2014: what a cluster's first rank did stands for all, and the lanes in which it is not
+    /// what others did are void
+    Paper,
+    /// All calls with all parameters as they are, peers relative to the own rank (the paper's reference); nothing is lost
+    Reference,
+}
+
+/// How ranks are put together.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// What tells them apart.
+    pub signatures: Signatures,
+    /// Differences between counts that do not.
+    pub tolerance: Option<Tolerance>,
+    /// Whether exact times of all ranks are kept, not only of the first of each main cluster.
+    pub keep_columns: bool,
+}
+
+/// Puts ranks into clusters one at a time. *Memory:* per cluster its structure and what differs between its ranks; per rank
+/// its times per symbol in two numbers.
+#[derive(Debug, Default)]
+pub struct Clusterer {
+    options: Options,
+    ranks: RankList,
+    clusters: Vec<(Key, Cluster)>,
+    index: HashMap<Key, usize, FixedState>,
+}
+
+/// What ranks of a cluster have in common.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+enum Key {
+    Exact(u128),
+    /// Call path, parameters without counts, and counts: sum and number.
+    Paper(u64, u64, (u64, u64)),
+}
+
+/// Why a section cannot be put into a cluster.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// Two sections hold the same rank.
+    #[error("rank {0} is in more than one input; give each rank's stream once")]
+    Duplicate(u32),
+    /// A section holds several ranks.
+    #[error("holds {0} ranks in one section; cluster before merging")]
+    Merged(u64),
+}
+
+/// The clusters of a trace.
+#[derive(Debug, Default)]
+pub struct Clusters {
+    /// The representatives, by lowest rank: what each stands for is its ranks.
+    pub sections: Vec<Section>,
+    /// The main clusters and their sub-clusters, by lowest rank.
+    pub table: Vec<Group>,
+}
+
+impl Clusterer {
+    /// No rank yet.
+    #[must_use]
+    pub fn new(options: Options) -> Self {
+        Self { options, ..Self::default() }
+    }
+
+    /// Adds a rank: those before it should have lower numbers.
+    ///
+    /// # Errors
+    ///
+    /// If the section holds more than one rank, or one that was added already.
+    pub fn add(&mut self, section: Section) -> Result<(), Error> {
+        let (1, Some(rank)) = (section.ranks.len(), section.ranks.lowest()) else {
+            return Err(Error::Merged(section.ranks.len()));
+        };
+        if self.ranks.contains(rank) {
+            return Err(Error::Duplicate(rank));
+        }
+        self.ranks.insert(rank);
+        let path = call_path(&section, rank);
+        let (key, rules) = match self.options.signatures {
+            Signatures::Exact => (Key::Exact(path.value()), Rules::Common),
+            Signatures::Reference => (Key::Exact(path.value()), Rules::Relative),
+            Signatures::Paper => (self.published(&section, rank), Rules::Rigid),
+        };
+        let at = *self.index.entry(key).or_insert_with(|| {
+            self.clusters.push((key, Cluster::new(rules)));
+            self.clusters.len() - 1
+        });
+        self.clusters[at].1.add(section, rank, path, self.options.keep_columns);
+        Ok(())
+    }
+
+    fn published(&self, section: &Section, rank: u32) -> Key {
+        let path = paper::call_path(section, rank);
+        let parameters = paper::parameters(section, rank);
+        match self.options.tolerance {
+            None => Key::Paper(path, parameters.value(), (0, 0)),
+            Some(_) => Key::Paper(path, parameters.bits, (parameters.count.sum, parameters.count.n)),
+        }
+    }
+
+    /// The clusters.
+    #[must_use]
+    pub fn finish(self) -> Clusters {
+        let Options { signatures, tolerance, .. } = self.options;
+        if signatures == Signatures::Paper {
+            return published(self.clusters, tolerance);
+        }
+        let mut sections: Vec<Section> =
+            self.clusters.into_iter().map(|(_, c)| c.finish(tolerance)).collect();
+        sections.sort_by_key(|s| s.ranks.lowest());
+        let table = sections.iter().flat_map(groups).collect();
+        Clusters { sections, table }
+    }
+}
+
+/// Sub-clusters as published, those with counts near each other united.
+fn published(clusters: Vec<(Key, Cluster)>, tolerance: Option<Tolerance>) -> Clusters {
+    // By call path and parameters without counts.
+    let mut alike: BTreeMap<(u64, u64), Vec<(Average, Cluster)>> = BTreeMap::new();
+    for (key, cluster) in clusters {
+        if let Key::Paper(path, parameters, (sum, n)) = key {
+            alike.entry((path, parameters)).or_default().push((Average { sum, n }, cluster));
+        }
+    }
+    let mut subs: Vec<(u64, Section)> = Vec::new();
+    for ((path, _), list) in alike {
+        let vectors: Vec<Vec<Average>> = list.iter().map(|(a, _)| vec![*a]).collect();
+        let founders =
+            tolerance.map_or_else(|| (0..list.len()).collect(), |t: Tolerance| t.founders(&vectors));
+        let mut joined: BTreeMap<usize, Vec<Cluster>> = BTreeMap::new();
+        for ((_, cluster), founder) in list.into_iter().zip(founders) {
+            joined.entry(founder).or_default().push(cluster);
+        }
+        for mut group in joined.into_values() {
+            group.sort_by_key(|c| c.ranks().lowest());
+            let mut group = group.into_iter();
+            let Some(mut first) = group.next() else { continue };
+            group.for_each(|c| first.absorb(c));
+            subs.push((path, first.finish(None)));
+        }
+    }
+    subs.sort_by_key(|(_, s)| s.ranks.lowest());
+    let mut main: BTreeMap<u64, Group> = BTreeMap::new();
+    for (path, section) in &subs {
+        let group = main.entry(*path).or_default();
+        group.ranks.extend(&section.ranks);
+        group.subs.push(section.ranks.clone());
+    }
+    let mut table: Vec<Group> = main.into_values().collect();
+    table.sort_by_key(|g| g.ranks.lowest());
+    Clusters { sections: subs.into_iter().map(|(_, s)| s).collect(), table }
+}

@@ -1,0 +1,414 @@
+//! The streams of one slot of one symbol in a cluster of ranks with equal call paths.
+//!
+//! As long as one form leads from the first rank's values to those of all, there is one stream. When no form does, ranks are
+//! classes by their relative values (peers) or their values as recorded (all else). What comes out does not depend on the
+//! order of the ranks.
+
+use std::collections::HashMap;
+
+use foldhash::fast::FixedState;
+use st_trace::calls::{Lane, Meaning, Slot};
+use st_trace::form::{Form, Own};
+use st_trace::ints::Sealed;
+use st_trace::ranklist::RankList;
+use st_trace::section::SlotStreams;
+use st_trace::unite::{Classes, Partitions};
+
+use crate::forms::{Candidate, Witness, candidates, symbolic};
+use crate::signature::Signature;
+use crate::view::{LONG, Owns};
+
+/// Most different values for which forms are looked for.
+const DOMAIN: usize = 1024;
+/// Values above this are no ranks, tags or counts of a program.
+const SANE: u64 = 1 << 48;
+
+/// How values are compared between ranks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Rules {
+    /// In the first form that makes all equal.
+    #[default]
+    Common,
+    /// Peers relative to the own rank, all else as recorded.
+    Relative,
+    /// Like [`Rules::Relative`], and where ranks differ the first one's values stand for all.
+    Rigid,
+}
+
+/// What a rank has in a slot.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mine<'a> {
+    pub(crate) rank: u32,
+    /// Who it is in the calls; `None` if that changes.
+    pub(crate) own: Option<Own>,
+    /// Lengths of the lists, and the number of executions.
+    pub(crate) lens: Option<(&'a Sealed, u64)>,
+    pub(crate) values: &'a Sealed,
+    /// Number of values.
+    pub(crate) len: u64,
+}
+
+/// The ranks before one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Before<'a> {
+    pub(crate) ranks: &'a RankList,
+    pub(crate) owns: &'a Owns,
+}
+
+/// Streams of one slot.
+#[derive(Debug)]
+pub(crate) struct SlotCluster {
+    pub(crate) meaning: Meaning,
+    pub(crate) lane: Lane,
+    rules: Rules,
+    lens: Option<Groups>,
+    state: State,
+    /// Whether symbolic forms are out of the question.
+    plain: bool,
+}
+
+#[derive(Debug)]
+enum State {
+    One(Box<One>),
+    Many(Form, Groups),
+}
+
+/// The first rank's values, and the form that leads to the others'.
+#[derive(Debug)]
+struct One {
+    form: Form,
+    /// Ranks that it takes to fit the form.
+    fitted: u64,
+    own: Own,
+    values: Sealed,
+    len: u64,
+    signature: Signature,
+    codes: Sealed,
+    /// Different values, once they are asked for; `None` inside if they are too many.
+    domain: Option<Option<Vec<i64>>>,
+    witnesses: Vec<Witness>,
+    candidates: Option<Vec<Candidate>>,
+    next: usize,
+}
+
+/// Ranks by the content of streams.
+#[derive(Debug, Default)]
+struct Groups {
+    list: Vec<(Sealed, u64, RankList)>,
+    index: HashMap<(Signature, u64), usize, FixedState>,
+    recent: usize,
+}
+
+impl Groups {
+    /// Adds a rank with the first `len` values of a stream; `codes` makes the stream to keep.
+    fn add(&mut self, rank: u32, signature: Signature, len: u64, codes: impl FnOnce() -> Sealed) {
+        self.recent = *self.index.entry((signature, len)).or_insert_with(|| {
+            self.list.push((codes(), len, RankList::default()));
+            self.list.len() - 1
+        });
+        self.list[self.recent].2.insert(rank);
+    }
+    /// Adds a rank with values as they are.
+    fn add_plain(&mut self, rank: u32, values: &Sealed, len: u64) {
+        if let Some((last, n, ranks)) = self.list.get_mut(self.recent)
+            && *n == len
+            && last == values
+        {
+            return ranks.insert(rank);
+        }
+        self.add(rank, Signature::of_stream(values, len), len, || values.clone());
+    }
+    fn classes(self) -> Classes {
+        let mut out = Classes::default();
+        self.list.iter().for_each(|(stream, _, ranks)| out.add_all(stream.clone(), ranks));
+        out
+    }
+}
+
+impl SlotCluster {
+    /// Of the first rank.
+    pub(crate) fn new(slot: &Slot, rules: Rules, first: Mine<'_>) -> Self {
+        let plain = !symbolic(slot.meaning) || first.own.is_none() || !sane(first.values);
+        let peers = slot.meaning == Meaning::Rank;
+        let one = One::new(first);
+        let mut out = Self {
+            meaning: slot.meaning,
+            lane: slot.lane,
+            rules,
+            lens: slot.list.then(Groups::default),
+            state: State::One(Box::new(one)),
+            plain: plain || (rules != Rules::Common && !peers),
+        };
+        if rules == Rules::Rigid
+            && !out.plain
+            && let State::One(one) = &mut out.state
+        {
+            one.take(Form::RELATIVE, 0);
+        }
+        if let (Some(into), Some((lens, n))) = (&mut out.lens, first.lens) {
+            into.add_plain(first.rank, lens, n);
+        }
+        out
+    }
+
+    /// Adds a rank. Whether its values can be read back; always but by [`Rules::Rigid`].
+    pub(crate) fn add(&mut self, mine: Mine<'_>, before: Before<'_>) -> bool {
+        let rigid = self.rules == Rules::Rigid;
+        if let (Some(into), Some((lens, n))) = (&mut self.lens, mine.lens) {
+            if rigid {
+                let same = into.list.first().is_some_and(|(l, k, _)| same(l, *k, lens, n));
+                into.list.iter_mut().for_each(|(_, _, ranks)| ranks.insert(mine.rank));
+                if !same {
+                    return false;
+                }
+            } else {
+                into.add_plain(mine.rank, lens, n);
+            }
+        }
+        if rigid {
+            return matches!(&self.state, State::One(one) if one.leads_to(mine));
+        }
+        if !self.plain && (mine.own.is_none() || !sane(mine.values)) {
+            self.plain = true;
+            self.give_up(before);
+        }
+        let plain = self.plain;
+        let own = mine.own.unwrap_or_default();
+        if let State::One(one) = &mut self.state {
+            let straight = self.rules == Rules::Relative && !plain && before.ranks.len() == 1;
+            if !straight && (one.leads_to(mine) || (!plain && one.widen(self.meaning, mine, before))) {
+                return true;
+            }
+            self.split(before);
+        }
+        if let State::Many(form, groups) = &mut self.state {
+            match *form {
+                Form::Absolute => groups.add_plain(mine.rank, mine.values, mine.len),
+                form => {
+                    let code = |v| form.code(v, own);
+                    let signature = mine.values.product(mine.len, |v| Signature::of_value(code(v)));
+                    groups.add(mine.rank, signature, mine.len, || rewritten(mine.values, mine.len, code));
+                }
+            }
+        }
+        true
+    }
+
+    /// Adds a rank that the first one stands for.
+    pub(crate) fn stand_in(&mut self, rank: u32) {
+        if let Some((_, _, ranks)) = self.lens.as_mut().and_then(|l| l.list.first_mut()) {
+            ranks.insert(rank);
+        }
+    }
+
+    /// Whether other ranks, which have one stream each in this form, have what is stored here.
+    pub(crate) fn holds(&self, other: &SlotStreams) -> bool {
+        let State::One(one) = &self.state else { return false };
+        let lens = match (&self.lens, &other.lens) {
+            (Some(a), Some(b)) => a.list.first().map(|(s, _, _)| s) == b.streams.first(),
+            (a, b) => a.is_none() && b.is_none(),
+        };
+        lens && other.values.form == one.form && other.values.streams.first() == Some(&one.codes)
+    }
+
+    /// Goes back to values as recorded.
+    fn give_up(&mut self, before: Before<'_>) {
+        match &self.state {
+            State::One(one) if one.form != Form::Absolute => self.split(before),
+            State::Many(form, groups) if *form != Form::Absolute => {
+                let mut out = Groups::default();
+                for (codes, len, ranks) in &groups.list {
+                    for rank in ranks.iter() {
+                        let own = before.owns.of(rank);
+                        let values = rewritten(codes, *len, |c| form.value(c, own));
+                        out.add_plain(rank, &values, *len);
+                    }
+                }
+                self.state = State::Many(Form::Absolute, out);
+            }
+            _ => {}
+        }
+    }
+
+    /// Makes classes of the ranks so far.
+    fn split(&mut self, before: Before<'_>) {
+        let State::One(one) = &mut self.state else { return };
+        let relative = self.meaning == Meaning::Rank && !self.plain;
+        let mut groups = Groups::default();
+        let mut form = Form::Absolute;
+        match one.domain().map(<[i64]>::to_vec) {
+            Some(domain) if relative || one.form != Form::Absolute => {
+                if relative {
+                    form = Form::RELATIVE;
+                }
+                // Ranks whose different values have equal codes are a class.
+                let mut known: HashMap<Vec<i64>, usize, FixedState> = HashMap::default();
+                for rank in before.ranks.iter() {
+                    let own = before.owns.of(rank);
+                    let value = |v| one.form.value(one.form.code(v, one.own), own);
+                    let codes: Vec<i64> = domain.iter().map(|v| form.code(value(*v), own)).collect();
+                    if let Some(&at) = known.get(&codes) {
+                        groups.list[at].2.insert(rank);
+                        continue;
+                    }
+                    let stream = rewritten(&one.values, one.len, |v| form.code(value(v), own));
+                    groups.add(rank, Signature::of_stream(&stream, one.len), one.len, || stream.clone());
+                    known.insert(codes, groups.recent);
+                }
+            }
+            _ => {
+                groups.add(0, one.signature, one.len, || one.values.clone());
+                groups.list[0].2 = before.ranks.clone();
+            }
+        }
+        self.state = State::Many(form, groups);
+    }
+
+    /// The classes of ranks with equal values, or counts that are taken for equal.
+    pub(crate) fn finish(mut self, before: Before<'_>, partitions: &mut Partitions) -> SlotStreams {
+        if let State::One(one) = &self.state
+            && one.fitted > 0
+            && before.ranks.len() < one.fitted + 2
+        {
+            // As many factors as ranks explain anything.
+            self.split(before);
+        }
+        let lens = self.lens.map(|l| partitions.elastic(l.classes(), Form::Absolute));
+        let values = match self.state {
+            State::One(one) => {
+                let mut classes = Classes::default();
+                classes.add_all(one.codes, before.ranks);
+                partitions.elastic(classes, one.form)
+            }
+            State::Many(form, groups) => partitions.elastic(groups.classes(), form),
+        };
+        SlotStreams { lens, values }
+    }
+}
+
+impl One {
+    fn new(first: Mine<'_>) -> Self {
+        Self {
+            form: Form::Absolute,
+            fitted: 0,
+            own: first.own.unwrap_or_default(),
+            values: first.values.clone(),
+            len: first.len,
+            signature: Signature::of_stream(first.values, first.len),
+            codes: first.values.clone(),
+            domain: None,
+            witnesses: Vec::new(),
+            candidates: None,
+            next: 0,
+        }
+    }
+
+    fn take(&mut self, form: Form, fitted: u64) {
+        let own = self.own;
+        self.codes = rewritten(&self.values, self.len, |v| form.code(v, own));
+        (self.form, self.fitted) = (form, fitted);
+    }
+
+    /// Whether the form leads to a rank's values.
+    fn leads_to(&self, mine: Mine<'_>) -> bool {
+        if mine.len != self.len {
+            return false;
+        }
+        let form = self.form;
+        if form == Form::Absolute {
+            return *mine.values == self.values
+                || Signature::of_stream(mine.values, mine.len) == self.signature;
+        }
+        let Some(own) = mine.own else { return false };
+        let value = |c| form.value(c, own);
+        mine.values.is_mapped(&self.codes, value)
+            || Signature::of_stream(mine.values, mine.len)
+                == self.codes.product(self.len, |c| Signature::of_value(value(c)))
+    }
+
+    /// Looks for a form that leads to one more rank's values.
+    fn widen(&mut self, meaning: Meaning, mine: Mine<'_>, before: Before<'_>) -> bool {
+        let (Some(own), true) = (mine.own, mine.len == self.len) else { return false };
+        let Some(domain) = self.domain().map(<[i64]>::to_vec) else { return false };
+        let Some(pairs) = pairs(&self.values, mine.values, self.len) else { return false };
+        self.witnesses.push(Witness { own, pairs });
+        let (first, current) = (self.own, self.form);
+        let all = self.candidates.get_or_insert_with(|| candidates(meaning, first.size));
+        while let Some(candidate) = all.get(self.next) {
+            let Some((form, fitted)) = candidate.form(first, &self.witnesses) else {
+                self.next += 1;
+                continue;
+            };
+            // What the ranks before have follows from the form that led to them.
+            let value = |v, own| current.value(current.code(v, first), own);
+            let contradicts = |rank: &u32| {
+                let own = before.owns.of(*rank);
+                domain.iter().any(|v| form.value(form.code(*v, first), own) != value(*v, own))
+            };
+            match before.ranks.iter().find(contradicts) {
+                None => {
+                    self.take(form, fitted);
+                    return true;
+                }
+                Some(rank) => {
+                    let own = before.owns.of(rank);
+                    let pairs = domain.iter().map(|v| (*v, value(*v, own))).collect();
+                    self.witnesses.push(Witness { own, pairs });
+                }
+            }
+        }
+        false
+    }
+
+    /// The different values, if they are few.
+    fn domain(&mut self) -> Option<&[i64]> {
+        let (values, len) = (&self.values, self.len);
+        let found = self.domain.get_or_insert_with(|| {
+            let same = pairs(values, values, len)?;
+            Some(same.into_iter().map(|(v, _)| v).collect())
+        });
+        found.as_deref()
+    }
+}
+
+/// Which values stand in the place of which, each once; `None` if there are too many or one has several.
+fn pairs(a: &Sealed, b: &Sealed, len: u64) -> Option<Vec<(i64, i64)>> {
+    let mut found: HashMap<i64, i64, FixedState> = HashMap::default();
+    let mut out = Vec::new();
+    if len > LONG {
+        return None;
+    }
+    let (mut x, mut y) = (a.cursor(), b.cursor());
+    for _ in 0..len {
+        let (v, w) = (x.next(), y.next());
+        let known = *found.entry(v).or_insert_with(|| {
+            out.push((v, w));
+            w
+        });
+        if known != w || out.len() > DOMAIN {
+            return None;
+        }
+    }
+    Some(out)
+}
+
+/// A stream's values under a map.
+fn rewritten(values: &Sealed, len: u64, f: impl Fn(i64) -> i64) -> Sealed {
+    match values.constant() {
+        Some(_) => values.map(f),
+        None => values.rebuild(len, f),
+    }
+}
+
+fn same(a: &Sealed, m: u64, b: &Sealed, n: u64) -> bool {
+    m == n && (a == b || Signature::of_stream(a, m) == Signature::of_stream(b, n))
+}
+
+/// Whether forms lead back to all values.
+fn sane(values: &Sealed) -> bool {
+    let far = |v: i64| v.unsigned_abs() > SANE;
+    values.elements().all(|e| {
+        let more = e.more.unwrap_or(0);
+        !far(e.first) && (e.step == 0 || (!far(e.step) && more < SANE))
+    })
+}

@@ -1,0 +1,103 @@
+//! One rank of a section, as clustering looks at it.
+
+use std::collections::HashMap;
+
+use foldhash::fast::FixedState;
+use st_trace::calls::{Object, Slot};
+use st_trace::form::{Form, Own};
+use st_trace::ints::Sealed;
+use st_trace::section::{Elastic, Section, SlotStreams, Sym, Thread};
+use st_trace::tree::Item;
+
+use crate::signature::{stream_of, total};
+
+/// Streams of more values than this are not rewritten value by value.
+pub(crate) const LONG: u64 = 1 << 20;
+
+/// A rank of a section.
+#[derive(Clone, Copy)]
+pub(crate) struct View<'a> {
+    pub(crate) section: &'a Section,
+    pub(crate) rank: u32,
+}
+
+impl<'a> View<'a> {
+    pub(crate) fn stream(self, e: &'a Elastic) -> &'a Sealed {
+        stream_of(self.section, e, self.rank)
+    }
+
+    /// How often the rank executes each symbol on a thread.
+    pub(crate) fn executions(self, thread: &'a Thread) -> Vec<u64> {
+        let mut out = vec![0u64; self.section.symbols.len()];
+        let mut open: Vec<(usize, u64)> = Vec::new();
+        for (i, (item, counts)) in thread.tree.items().iter().zip(&thread.counts).enumerate() {
+            while open.last().is_some_and(|(end, _)| *end <= i) {
+                open.pop();
+            }
+            let visits = open.last().map_or(1, |(_, n)| *n);
+            let n = total(self.stream(counts), visits);
+            match *item {
+                Item::Leaf { sym } => {
+                    if let Some(all) = out.get_mut(sym as usize) {
+                        *all = all.saturating_add(n);
+                    }
+                }
+                Item::Body { .. } => open.push((thread.tree.end_of(i), n)),
+            }
+        }
+        out
+    }
+
+    /// Who the rank is in the communicators or windows that a symbol's calls name, if it is the same in all of them.
+    pub(crate) fn own(self, streams: &'a [SlotStreams], slots: &[Slot]) -> Option<Own> {
+        let base = slots.iter().enumerate().find_map(|(i, s)| Some((i, s.base()?)));
+        let Some((at, kind)) = base else {
+            return Some(self.section.own((Object::Comm, -1), self.rank).unwrap_or_default());
+        };
+        let indices = self.stream(&streams.get(at)?.values);
+        let of = |index| self.section.own((kind, index), self.rank).unwrap_or_default();
+        if let Some(index) = indices.constant() {
+            return Some(of(index));
+        }
+        let mut all = indices.distinct(16)?.into_iter().map(of);
+        let own = all.next()?;
+        all.all(|o| o == own).then_some(own)
+    }
+
+    /// The first `len` values of a slot as recorded.
+    pub(crate) fn values(self, e: &'a Elastic, own: Option<Own>, len: u64) -> Sealed {
+        let stream = self.stream(e);
+        match (e.form, own) {
+            (Form::Absolute, _) | (_, None) => stream.clone(),
+            (form, Some(own)) => {
+                let mut cursor = stream.cursor();
+                (0..len.min(LONG)).map(|n| form.value_at(cursor.next(), own, n)).collect()
+            }
+        }
+    }
+}
+
+/// Who the ranks of a cluster are in the calls of a symbol. Those that are in them what they are in the world take no space.
+#[derive(Debug, Default)]
+pub(crate) struct Owns {
+    world: i64,
+    others: HashMap<u32, Own, FixedState>,
+}
+
+impl Owns {
+    pub(crate) fn add(&mut self, rank: u32, own: Own) {
+        if own.me == i64::from(rank) && (self.world == 0 || own.size == self.world) {
+            self.world = own.size;
+        } else {
+            self.others.insert(rank, own);
+        }
+    }
+    pub(crate) fn of(&self, rank: u32) -> Own {
+        self.others.get(&rank).copied().unwrap_or(Own { me: rank.into(), size: self.world })
+    }
+}
+
+/// The symbol's own number as an index.
+pub(crate) fn index(sym: Sym) -> usize {
+    usize::try_from(sym).unwrap_or(usize::MAX)
+}
