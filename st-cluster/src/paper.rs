@@ -4,15 +4,19 @@
 //!   signature is the exclusive or of the frames' addresses. Sequence numbers count events as they happened, from 1, which the
 //!   paper leaves open.
 //! * *Parameters*: bits 0-15 the average of counts, 16-31 the exclusive or of relative destinations, 32-47 that of relative
-//!   sources, 48-54 datatypes met, 55-61 operations met, 62-63 kinds of communicators. Each value of a call site enters once,
-//!   as it stands once in a compressed event. Tags are left out.
+//!   sources, 48-54 datatypes met, 55-61 operations met, 62-63 kinds of communicators. Peers are relative modulo the number of
+//!   ranks, and each enters once: that gives the paper's three groups for block-tridiagonal solvers, where peers per event
+//!   would cancel out. Lists of counts and tags are left out.
 //!
 //! Three events from one place are worth nothing (1·x ⊕ 2·x ⊕ 3·x = 0 where x has no two ones side by side), frames may change
 //! places, counts wrap around at 2^16, and partners met in pairs cancel out.
 //!
 //! Source: Bahmani, Mueller 2014, sections 3.1 and 3.2, table 1. Its example for a communicator is bit 55, which is taken.
 
+use std::collections::BTreeSet;
+
 use st_trace::calls::{CallTable, Lane, Meaning, Object, Slot};
+use st_trace::form::Own;
 use st_trace::ints::{Cursor, Sealed};
 use st_trace::objects::{Comm, Content};
 use st_trace::section::{Section, SlotStreams, Tables};
@@ -90,34 +94,37 @@ pub fn call_path(section: &Section, rank: u32) -> u64 {
 pub fn parameters(section: &Section, rank: u32) -> Parameters {
     let view = View { section, rank };
     let mut out = Parameters { bits: 0, count: Average { sum: 0, n: 0 } };
+    let mut peers = [BTreeSet::new(), BTreeSet::new()];
     for thread in section.threads.iter().filter(|t| t.ranks.contains(rank)) {
         let executions = view.executions(thread);
         for ((symbol, streams), n) in section.symbols.iter().zip(&thread.params).zip(executions) {
             let slots = CallTable::builtin().slots(symbol.call);
-            let me = view.own(streams, slots).unwrap_or_default().me;
+            let own = view.own(streams, slots).unwrap_or_default();
             for (slot, s) in slots.iter().zip(streams) {
                 let len = s.lens.as_ref().map_or(n, |l| total(view.stream(l), n));
-                enter(&mut out, view, slot, (s, me, len));
+                match slot.name.as_str() {
+                    _ if len == 0 => {}
+                    "dest" => relative(view.stream(&s.values), own, &mut peers[0]),
+                    "source" if !slot.list => relative(view.stream(&s.values), own, &mut peers[1]),
+                    _ => enter(&mut out, view, slot, (s, len)),
+                }
             }
         }
     }
+    let [dest, source] = peers.map(|all| all.into_iter().fold(0, |x, v| x ^ (v.cast_unsigned() & 0xFFFF)));
+    out.bits |= dest << 16 | source << 32;
     out
 }
 
-fn enter(out: &mut Parameters, view: View<'_>, slot: &Slot, of: (&SlotStreams, i64, u64)) {
-    let (streams, me, len) = of;
+fn enter(out: &mut Parameters, view: View<'_>, slot: &Slot, of: (&SlotStreams, u64)) {
+    let (streams, len) = of;
     let values = view.stream(&streams.values);
-    if len == 0 {
-        return;
-    }
     let tables = &view.section.tables;
     match slot.meaning {
-        Meaning::Count if slot.lane == Lane::Count && slot.name != "bytes" => {
+        Meaning::Count if slot.lane == Lane::Count && !slot.list && slot.name != "bytes" => {
             out.count.sum = out.count.sum.saturating_add(total(values, len));
             out.count.n = out.count.n.saturating_add(len);
         }
-        Meaning::Rank if slot.name == "dest" => out.bits ^= relative(values, me) << 16,
-        Meaning::Rank if slot.name == "source" => out.bits ^= relative(values, me) << 32,
         Meaning::Ref(Object::Type) => {
             for kind in kinds(&tables.types, values, view.rank, |t| t.kind.clone()) {
                 let at = TYPES.iter().position(|names| names.contains(&kind.as_str())).unwrap_or(TYPES.len());
@@ -140,11 +147,10 @@ fn enter(out: &mut Parameters, view: View<'_>, slot: &Slot, of: (&SlotStreams, i
     }
 }
 
-/// The exclusive or of the different values less the own rank, in 16 bits; specials as they are.
-fn relative(values: &Sealed, me: i64) -> u64 {
-    let value = |v: i64| if v < 0 { v } else { v.wrapping_sub(me) };
-    let all = values.distinct(VALUES).unwrap_or_default();
-    all.into_iter().fold(0, |x, v| x ^ value(v).cast_unsigned() & 0xFFFF)
+/// Adds the different values relative to the own rank; specials as they are.
+fn relative(values: &Sealed, own: Own, into: &mut BTreeSet<i64>) {
+    let value = |v: i64| if v < 0 { v } else { v.wrapping_sub(own.me).rem_euclid(own.size.max(1)) };
+    into.extend(values.distinct(VALUES).unwrap_or_default().into_iter().map(value));
 }
 
 /// What the objects that values refer to are.

@@ -1,13 +1,15 @@
 //! Sample sort: splitters from samples of all ranks, then every key to the rank whose it is. How many keys go where
-//! depends on the data.
+//! depends on the data. At the end each rank tells the next its largest key.
 //!
-//! Source: communication structure of IS, NAS Parallel Benchmarks 3.3, `rank`.
+//! Source: communication structure of IS, NAS Parallel Benchmarks 3.3, `rank` and `full_verify`.
 
 use crate::chance::draw_below;
-use crate::{Communicator, Digest, Job, Kind, Op, Part};
+use crate::{Communicator, Digest, Job, Kind, Op, Part, Receive};
 
 /// Samples per rank.
 const SAMPLES: i32 = 4;
+/// Tag of the largest key.
+const LARGEST: i32 = 1000;
 /// Topic of random numbers.
 const KEYS: u32 = 30;
 
@@ -42,6 +44,16 @@ pub(super) fn run<C: Communicator>(world: &C, job: &Job, mut seen: Digest) -> Di
         world.fill(local, seen.value());
         world.allreduce(local, total, Op::Sum);
         seen.absorb(world.digest(total));
+    }
+    let (mine, before) = (world.buffer(Kind::Int, 1), world.buffer(Kind::Int, 1));
+    let mut pending = (job.me > 0).then(|| world.irecv(Receive::exact(before, job.me - 1, LARGEST)));
+    if job.me < job.ranks - 1 {
+        world.fill(mine, seen.value());
+        world.send(mine, job.me + 1, LARGEST);
+    }
+    if let Some(request) = &mut pending {
+        world.wait(request);
+        seen.absorb(world.digest(before));
     }
     seen
 }

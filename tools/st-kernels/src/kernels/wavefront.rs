@@ -48,18 +48,23 @@ fn sweep<C: Communicator>(world: &C, place: &Place, way: i32, block: f64, seen: 
         let from = [grid.bounded(x - way, y), grid.bounded(x, y - way)];
         let to = [grid.bounded(x + way, y), grid.bounded(x, y + way)];
         for tag in 0..BLOCKS {
-            for (rank, part) in from.into_iter().zip(receive) {
-                if let Some(rank) = rank {
-                    world.recv(Receive::exact(part, rank, tag));
-                    seen.absorb(world.digest(part));
-                }
+            // Each neighbour has a place of its own in the text, as in the programs that this is like.
+            if let Some(rank) = from[0] {
+                world.recv(Receive::exact(receive[0], rank, tag));
+                seen.absorb(world.digest(receive[0]));
+            }
+            if let Some(rank) = from[1] {
+                world.recv(Receive::exact(receive[1], rank, tag));
+                seen.absorb(world.digest(receive[1]));
             }
             world.compute(block);
-            for (rank, part) in to.into_iter().zip(send) {
-                if let Some(rank) = rank {
-                    world.fill(part, seen.value());
-                    world.send(part, rank, tag);
-                }
+            if let Some(rank) = to[0] {
+                world.fill(send[0], seen.value());
+                world.send(send[0], rank, tag);
+            }
+            if let Some(rank) = to[1] {
+                world.fill(send[1], seen.value());
+                world.send(send[1], rank, tag);
             }
         }
     });
