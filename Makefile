@@ -11,7 +11,7 @@ MPI_CRATES := st-pmpi $(ENGINES)
 NO_MPI := --workspace $(MPI_CRATES:%=--exclude %)
 ONLY_MPI := $(MPI_CRATES:%=-p %)
 INSTALLED := libst_pmpi.so st-sync-engine st-replay-engine st-kernels-mpi
-PROGRAMS := st-record st-sync st-merge st-view st-stat st-replay st-kernels
+PROGRAMS := st-record st-sync st-cluster st-merge st-view st-stat st-replay st-kernels
 
 # $(call with_mpi,NAMES,COMMAND): the command once per MPI among NAMES that this machine has, in that MPI's target
 # directory and with its compiler wrapper, echoed.

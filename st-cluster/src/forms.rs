@@ -2,8 +2,8 @@
 //! those of every other.
 //!
 //! The order: as recorded, relative, relative modulo the number of ranks, mirrored, exclusive-or; an affine function of the
-//! rank; and in every grid that the ranks divide into, first those of two dimensions, displacements with and without wrap and
-//! affine functions of the coordinates. Factors of affine functions follow from ranks that differ.
+//! rank; and in the grids that the ranks divide into, first those of two dimensions, displacements with wrap and then affine
+//! functions of the coordinates. Factors of affine functions follow from ranks that differ. st-merge prefers forms in the same order.
 //!
 //! A form is tried on *witnesses* first, the ranks that have ruled out others, and then on all ranks; so each is looked at
 //! once, however many ranks there are.
@@ -42,19 +42,20 @@ pub(crate) fn candidates(meaning: Meaning, size: i64) -> Vec<Candidate> {
         _ => Vec::new(),
     };
     out.push(Candidate::Fitted(Grid::LINE));
-    for grid in grids(size) {
-        if peers {
-            let flat = grid.extents().0 == 1;
-            let wraps = (0u8..8).map(|w| [w & 4 != 0, w & 2 != 0, w & 1 != 0]);
-            let shifts = wraps.filter(|w| !(flat && w[1])).map(|wrap| Form::Shift { grid, wrap });
+    let (flat, deep): (Vec<Grid>, Vec<Grid>) = grids(size).into_iter().partition(|g| g.extents().0 == 1);
+    for grids in [flat, deep] {
+        for &grid in grids.iter().filter(|_| peers) {
+            let wraps = (1u8..8).map(|w| [w & 4 != 0, w & 2 != 0, w & 1 != 0]);
+            let shifts =
+                wraps.filter(|w| grid.extents().0 > 1 || !w[1]).map(|wrap| Form::Shift { grid, wrap });
             out.extend(shifts.map(Candidate::Fixed));
         }
-        out.push(Candidate::Fitted(grid));
+        out.extend(grids.into_iter().map(Candidate::Fitted));
     }
     out
 }
 
-/// All grids of two dimensions, and then of three, that divide so many ranks.
+/// All grids of two and three dimensions that divide so many ranks, in order.
 fn grids(size: i64) -> Vec<Grid> {
     let divisors = |n: i64| {
         let small: Vec<i64> = (1..).take_while(move |d| d * d <= n).filter(|d| n % d == 0).collect();
@@ -68,7 +69,7 @@ fn grids(size: i64) -> Vec<Grid> {
             out.extend(extents.and_then(|(m, i)| Grid::new(m, i)));
         }
     }
-    out.sort_by_key(|g| g.extents().0 > 1);
+    out.sort_unstable();
     out
 }
 
@@ -78,70 +79,99 @@ pub(crate) fn leads(form: Form, from: Own, to: Own, pairs: &[(i64, i64)]) -> boo
 }
 
 impl Candidate {
-    /// The form, if it leads from the first rank's values to those of all witnesses; and how many ranks it takes to fit it.
-    pub(crate) fn form(self, first: Own, witnesses: &[Witness]) -> Option<(Form, u64)> {
-        let (form, fitted) = match self {
-            Self::Fixed(form) => (form, 0),
+    /// The form, if it leads from the first rank's values to those of all witnesses.
+    pub(crate) fn form(self, first: Own, witnesses: &[Witness]) -> Option<Form> {
+        let form = match self {
+            Self::Fixed(form) => form,
             Self::Fitted(grid) => fit(grid, first, witnesses)?,
         };
-        let all = witnesses.iter().all(|w| leads(form, first, w.own, &w.pairs));
-        all.then_some((form, fitted))
+        witnesses.iter().all(|w| leads(form, first, w.own, &w.pairs)).then_some(form)
+    }
+
+    /// Whether it is one of a communicator of any size.
+    pub(crate) fn of_any_size(self) -> bool {
+        [Form::RELATIVE, Form::MODULO, Form::MIRRORED, Form::Xor].into_iter().any(|f| self == Self::Fixed(f))
     }
 }
 
-/// The affine form in a grid that the witnesses' differences from the first rank allow, and the number of independent
-/// differences it took; what they leave open does not depend on the coordinate.
-fn fit(grid: Grid, first: Own, witnesses: &[Witness]) -> Option<(Form, u64)> {
+/// An affine form in a grid that the witnesses' differences from the first rank allow.
+fn fit(grid: Grid, first: Own, witnesses: &[Witness]) -> Option<Form> {
     let from = grid.place(first.me);
-    // Rows of differences of coordinates and of values, in echelon form.
-    let mut rows: Vec<[i128; 4]> = Vec::new();
+    let mut all = Solutions::new();
     for w in witnesses {
-        let to = grid.place(w.own.me);
         let (a, b) = w.pairs.iter().find(|(a, _)| *a >= 0)?;
-        let mut row = [0i128; 4];
-        for d in 0..3 {
-            row[d] = i128::from(to[d]) - i128::from(from[d]);
-        }
-        row[3] = i128::from(*b) - i128::from(*a);
-        for known in &rows {
-            let lead = known.iter().position(|x| *x != 0)?;
-            let (x, y) = (known[lead], row[lead]);
-            for k in 0..4 {
-                row[k] = row[k].checked_mul(x)?.checked_sub(known[k].checked_mul(y)?)?;
-            }
-            let common = row.iter().fold(0, |g, v| gcd(g, v.unsigned_abs()));
-            if let Ok(common @ 1..) = i128::try_from(common) {
-                row.iter_mut().for_each(|v| *v /= common);
-            }
-        }
-        match row.iter().position(|x| *x != 0) {
-            None => {}
-            Some(3) => return None,
-            Some(_) => rows.push(row),
-        }
+        all.restrict(difference(grid, from, w.own), i128::from(*b) - i128::from(*a))?;
     }
-    let mut factors = [0i128; 3];
-    for row in rows.iter().rev() {
-        let lead = row.iter().position(|x| *x != 0)?;
-        let mut rest = row[3];
-        for d in (0..3).filter(|d| *d != lead) {
-            rest = rest.checked_sub(row[d].checked_mul(factors[d])?)?;
-        }
-        if rest.checked_rem(row[lead])? != 0 {
-            return None;
-        }
-        factors[lead] = rest.checked_div(row[lead])?;
+    let mut factors = [0i64; 3];
+    for (factor, found) in factors.iter_mut().zip(all.one) {
+        *factor = i64::try_from(found).ok()?;
     }
-    let mut whole = [0i64; 3];
-    for d in 0..3 {
-        whole[d] = i64::try_from(factors[d]).ok()?;
-    }
-    let taken = u64::try_from(rows.len()).ok()?;
-    (whole != [0; 3]).then_some((Form::Affine { grid, factors: whole }, taken))
+    (factors != [0; 3]).then_some(Form::Affine { grid, factors })
 }
 
-fn gcd(a: u128, b: u128) -> u128 {
-    if b == 0 { a } else { gcd(b, a % b) }
+/// Number of ranks beside the first that it takes to fit an affine form in a grid to ranks: that of their independent
+/// differences.
+pub(crate) fn independent(grid: Grid, first: Own, others: impl Iterator<Item = Own>) -> u64 {
+    let from = grid.place(first.me);
+    let mut all = Solutions::new();
+    for own in others {
+        // Values of 0 have a solution whatever the differences.
+        if all.restrict(difference(grid, from, own), 0).is_none() || all.free.is_empty() {
+            break;
+        }
+    }
+    u64::try_from(3 - all.free.len()).unwrap_or(3)
+}
+
+fn difference(grid: Grid, from: [i64; 3], to: Own) -> [i128; 3] {
+    let to = grid.place(to.me);
+    std::array::from_fn(|d| i128::from(to[d]) - i128::from(from[d]))
+}
+
+/// All whole solutions of linear equations: one, and what may be added to it.
+struct Solutions {
+    one: [i128; 3],
+    free: Vec<[i128; 3]>,
+}
+
+impl Solutions {
+    fn new() -> Self {
+        Self { one: [0; 3], free: vec![[1, 0, 0], [0, 1, 0], [0, 0, 1]] }
+    }
+
+    /// Leaves those for which the sum of `factors` times unknowns is a value; `None` if there are none.
+    fn restrict(&mut self, factors: [i128; 3], value: i128) -> Option<()> {
+        let of = |x: &[i128; 3]| -> Option<i128> {
+            (0..3).try_fold(0i128, |sum, d| sum.checked_add(factors[d].checked_mul(x[d])?))
+        };
+        let missing = value.checked_sub(of(&self.one)?)?;
+        // Euclid's algorithm on what the free parts add, until one of them alone adds anything.
+        loop {
+            let parts: Vec<i128> = self.free.iter().map(of).collect::<Option<_>>()?;
+            let mut moving = (0..parts.len()).filter(|i| parts[*i] != 0);
+            let Some(mut low) = moving.next() else { return (missing == 0).then_some(()) };
+            let rest: Vec<usize> = moving.collect();
+            if rest.is_empty() {
+                if missing.checked_rem(parts[low])? != 0 {
+                    return None;
+                }
+                let part = self.free.remove(low);
+                return add(&mut self.one, &part, missing.checked_div(parts[low])?);
+            }
+            low = rest.iter().copied().fold(low, |l, i| if parts[i].abs() < parts[l].abs() { i } else { l });
+            let lowest = self.free[low];
+            for i in (0..parts.len()).filter(|i| *i != low) {
+                add(&mut self.free[i], &lowest, parts[i].checked_div(parts[low])?.checked_neg()?)?;
+            }
+        }
+    }
+}
+
+fn add(x: &mut [i128; 3], y: &[i128; 3], times: i128) -> Option<()> {
+    for d in 0..3 {
+        x[d] = x[d].checked_add(y[d].checked_mul(times)?)?;
+    }
+    Some(())
 }
 
 #[cfg(test)]
@@ -153,7 +183,7 @@ mod tests {
         let own = |me| Own { me, size };
         let witnesses: Vec<Witness> =
             (1..size).map(|me| Witness { own: own(me), pairs: vec![(value(0), value(me))] }).collect();
-        candidates(meaning, size).into_iter().find_map(|c| Some(c.form(own(0), &witnesses)?.0))
+        candidates(meaning, size).into_iter().find_map(|c| c.form(own(0), &witnesses))
     }
 
     #[test]

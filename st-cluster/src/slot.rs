@@ -14,7 +14,7 @@ use st_trace::ranklist::RankList;
 use st_trace::section::SlotStreams;
 use st_trace::unite::{Classes, Partitions};
 
-use crate::forms::{Candidate, Witness, candidates, symbolic};
+use crate::forms::{Candidate, Witness, candidates, independent, symbolic};
 use crate::signature::Signature;
 use crate::view::{LONG, Owns};
 
@@ -29,7 +29,7 @@ pub enum Rules {
     /// In the first form that makes all equal.
     #[default]
     Common,
-    /// Peers relative to the own rank, all else as recorded.
+    /// As recorded or, if that is not the same on all ranks, relative to the own rank.
     Relative,
     /// Like [`Rules::Relative`], and where ranks differ the first one's values stand for all.
     Rigid,
@@ -65,6 +65,8 @@ pub(crate) struct SlotCluster {
     state: State,
     /// Whether symbolic forms are out of the question.
     plain: bool,
+    /// Whether some rank does not have what is stored.
+    lost: bool,
 }
 
 #[derive(Debug)]
@@ -77,9 +79,9 @@ enum State {
 #[derive(Debug)]
 struct One {
     form: Form,
-    /// Ranks that it takes to fit the form.
-    fitted: u64,
     own: Own,
+    /// Whether ranks call on communicators of different sizes.
+    mixed: bool,
     values: Sealed,
     len: u64,
     signature: Signature,
@@ -129,7 +131,6 @@ impl SlotCluster {
     /// Of the first rank.
     pub(crate) fn new(slot: &Slot, rules: Rules, first: Mine<'_>) -> Self {
         let plain = !symbolic(slot.meaning) || first.own.is_none() || !sane(first.values);
-        let peers = slot.meaning == Meaning::Rank;
         let one = One::new(first);
         let mut out = Self {
             meaning: slot.meaning,
@@ -137,14 +138,9 @@ impl SlotCluster {
             rules,
             lens: slot.list.then(Groups::default),
             state: State::One(Box::new(one)),
-            plain: plain || (rules != Rules::Common && !peers),
+            plain,
+            lost: false,
         };
-        if rules == Rules::Rigid
-            && !out.plain
-            && let State::One(one) = &mut out.state
-        {
-            one.take(Form::RELATIVE, 0);
-        }
         if let (Some(into), Some((lens, n))) = (&mut out.lens, first.lens) {
             into.add_plain(first.rank, lens, n);
         }
@@ -166,7 +162,11 @@ impl SlotCluster {
             }
         }
         if rigid {
-            return matches!(&self.state, State::One(one) if one.leads_to(mine));
+            let may = !self.plain && !self.lost && mine.own.is_some() && sane(mine.values);
+            let State::One(one) = &mut self.state else { return false };
+            let kept = one.leads_to(mine) || (may && one.widen((self.meaning, self.rules), mine, before));
+            self.lost |= !kept;
+            return kept;
         }
         if !self.plain && (mine.own.is_none() || !sane(mine.values)) {
             self.plain = true;
@@ -175,8 +175,9 @@ impl SlotCluster {
         let plain = self.plain;
         let own = mine.own.unwrap_or_default();
         if let State::One(one) = &mut self.state {
-            let straight = self.rules == Rules::Relative && !plain && before.ranks.len() == 1;
-            if !straight && (one.leads_to(mine) || (!plain && one.widen(self.meaning, mine, before))) {
+            let how = (self.meaning, self.rules);
+            let suits = one.suits(own, plain);
+            if suits && (one.leads_to(mine) || (!plain && one.widen(how, mine, before))) {
                 return true;
             }
             self.split(before);
@@ -266,11 +267,11 @@ impl SlotCluster {
 
     /// The classes of ranks with equal values, or counts that are taken for equal.
     pub(crate) fn finish(mut self, before: Before<'_>, partitions: &mut Partitions) -> SlotStreams {
-        if let State::One(one) = &self.state
-            && one.fitted > 0
-            && before.ranks.len() < one.fitted + 2
-        {
-            // As many factors as ranks explain anything.
+        let determined = match &mut self.state {
+            State::One(one) => one.determine(before),
+            State::Many(..) => true,
+        };
+        if !determined {
             self.split(before);
         }
         let lens = self.lens.map(|l| partitions.elastic(l.classes(), Form::Absolute));
@@ -290,7 +291,7 @@ impl One {
     fn new(first: Mine<'_>) -> Self {
         Self {
             form: Form::Absolute,
-            fitted: 0,
+            mixed: false,
             own: first.own.unwrap_or_default(),
             values: first.values.clone(),
             len: first.len,
@@ -303,10 +304,40 @@ impl One {
         }
     }
 
-    fn take(&mut self, form: Form, fitted: u64) {
+    fn take(&mut self, form: Form) {
         let own = self.own;
         self.codes = rewritten(&self.values, self.len, |v| form.code(v, own));
-        (self.form, self.fitted) = (form, fitted);
+        self.form = form;
+    }
+
+    /// Whether the form may be that of a rank's calls, too: grids are of communicators of one size.
+    fn suits(&mut self, own: Own, plain: bool) -> bool {
+        if plain || self.mixed || own.size == self.own.size {
+            return true;
+        }
+        self.mixed = true;
+        self.candidates.iter_mut().for_each(|all| all.retain(|c| c.of_any_size()));
+        self.form == Form::Absolute || Candidate::Fixed(self.form).of_any_size()
+    }
+
+    /// Whether there are more ranks than it takes to fit the form, or another one can be found: as many factors as ranks explain
+    /// anything.
+    fn determine(&mut self, before: Before<'_>) -> bool {
+        loop {
+            let Some(Candidate::Fitted(grid)) =
+                self.candidates.as_ref().and_then(|all| all.get(self.next)).copied()
+            else {
+                return true;
+            };
+            let others = before.ranks.iter().map(|r| before.owns.of(r));
+            if self.form == Form::Absolute || before.ranks.len() >= independent(grid, self.own, others) + 2 {
+                return true;
+            }
+            self.next += 1;
+            if !self.search(before) {
+                return false;
+            }
+        }
     }
 
     /// Whether the form leads to a rank's values.
@@ -327,15 +358,33 @@ impl One {
     }
 
     /// Looks for a form that leads to one more rank's values.
-    fn widen(&mut self, meaning: Meaning, mine: Mine<'_>, before: Before<'_>) -> bool {
+    fn widen(&mut self, how: (Meaning, Rules), mine: Mine<'_>, before: Before<'_>) -> bool {
         let (Some(own), true) = (mine.own, mine.len == self.len) else { return false };
-        let Some(domain) = self.domain().map(<[i64]>::to_vec) else { return false };
+        if self.domain().is_none() {
+            return false;
+        }
         let Some(pairs) = pairs(&self.values, mine.values, self.len) else { return false };
         self.witnesses.push(Witness { own, pairs });
+        if self.candidates.is_none() {
+            let (meaning, rules) = how;
+            let mut all = match (rules, meaning) {
+                (Rules::Common, _) => candidates(meaning, self.own.size),
+                (_, Meaning::Rank | Meaning::Int) => vec![Candidate::Fixed(Form::RELATIVE)],
+                _ => Vec::new(),
+            };
+            all.retain(|c| !self.mixed || c.of_any_size());
+            self.candidates = Some(all);
+        }
+        self.search(before)
+    }
+
+    /// Takes the first form from the next on that leads to all ranks.
+    fn search(&mut self, before: Before<'_>) -> bool {
         let (first, current) = (self.own, self.form);
-        let all = self.candidates.get_or_insert_with(|| candidates(meaning, first.size));
+        let Some(domain) = self.domain().map(<[i64]>::to_vec) else { return false };
+        let Some(all) = &self.candidates else { return false };
         while let Some(candidate) = all.get(self.next) {
-            let Some((form, fitted)) = candidate.form(first, &self.witnesses) else {
+            let Some(form) = candidate.form(first, &self.witnesses) else {
                 self.next += 1;
                 continue;
             };
@@ -347,7 +396,7 @@ impl One {
             };
             match before.ranks.iter().find(contradicts) {
                 None => {
-                    self.take(form, fitted);
+                    self.take(form);
                     return true;
                 }
                 Some(rank) => {

@@ -77,6 +77,10 @@ impl SlotClasses {
         } else if !self.plain && !callers.known() {
             self.give_up(callers);
         }
+        if self.classes.is_empty() && !self.plain && !e.form.counts() {
+            // Ranks that come as a cluster have been looked at.
+            self.form = e.form;
+        }
         let asks = self.asks_lengths(e);
         for (stream, ranks) in e.streams.iter().zip(classes) {
             if asks {

@@ -5,6 +5,7 @@ use clap::{Command, CommandFactory};
 /// The option definitions of every program, in alphabetical order.
 pub(crate) fn programs() -> Vec<Command> {
     vec![
+        st_cluster::args::Args::command(),
         st_kernels::Args::command(),
         st_merge::args::Args::command(),
         st_record::args::Args::command(),

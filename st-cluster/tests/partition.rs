@@ -1,0 +1,330 @@
+//! The partition is that of the ranks' expanded calls, and every rank can be read back from its cluster.
+#![expect(clippy::unwrap_used, reason = "a test fails by it")]
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use st_cluster::{Clusterer, Clusters, Options, Signatures};
+use st_trace::calls::{CallTable, Meaning, Object};
+use st_trace::check::check;
+use st_trace::fold::{Fold, Likeness};
+use st_trace::form::{Form, Grid, Own};
+use st_trace::objects::{Comm, Type};
+use st_trace::proof::by_slot;
+use st_trace::ranks::RankSeq;
+use st_trace::record::{Options as RecordOptions, RankRecorder};
+use st_trace::section::Section;
+
+const RANKS: u32 = 6;
+const ROW: u32 = 3;
+
+/// Some call of a generated program.
+#[derive(Clone, Debug)]
+enum Act {
+    /// A message to a partner, with as many elements as a few ranks may differ in.
+    Send {
+        site: u8,
+        peer: Peer,
+        more: u8,
+        on_row: bool,
+    },
+    Barrier {
+        site: u8,
+        on_row: bool,
+    },
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Peer {
+    Absolute(u32),
+    Right(u32),
+    Exclusive(u32),
+    Mirrored,
+    Grid,
+    /// Any function of the rank.
+    Table([u8; 6]),
+    /// None on some ranks.
+    Border(u8),
+}
+
+/// A generated program.
+#[derive(Clone, Debug)]
+enum Code {
+    Do(Act),
+    Loop(Vec<Code>, u8),
+    Only(u8, Vec<Code>),
+}
+
+fn act() -> impl Strategy<Value = Act> {
+    let peer = prop_oneof![
+        (0..RANKS).prop_map(Peer::Absolute),
+        (1..RANKS).prop_map(Peer::Right),
+        (1..RANKS).prop_map(Peer::Exclusive),
+        Just(Peer::Mirrored),
+        Just(Peer::Grid),
+        any::<[u8; 6]>().prop_map(Peer::Table),
+        any::<u8>().prop_map(Peer::Border),
+    ];
+    prop_oneof![
+        (0u8..3, peer, prop_oneof![Just(0u8), any::<u8>()], any::<bool>())
+            .prop_map(|(site, peer, more, on_row)| Act::Send { site, peer, more, on_row }),
+        (0u8..2, any::<bool>()).prop_map(|(site, on_row)| Act::Barrier { site, on_row }),
+    ]
+}
+
+fn code() -> impl Strategy<Value = Vec<Code>> {
+    // Few ranks differ, or else no two are alike.
+    let mask = prop_oneof![Just(0x3Fu8), Just(0x07), Just(0x21), any::<u8>()];
+    let inner = act().prop_map(Code::Do).prop_recursive(3, 16, 4, move |inner| {
+        prop_oneof![
+            (proptest::collection::vec(inner.clone(), 1..4), 0u8..5).prop_map(|(c, n)| Code::Loop(c, n)),
+            (mask.clone(), proptest::collection::vec(inner, 1..3)).prop_map(|(m, c)| Code::Only(m, c)),
+        ]
+    });
+    proptest::collection::vec(inner, 0..6)
+}
+
+struct Machine {
+    rank: u32,
+    recorder: RankRecorder,
+    clock: i64,
+}
+
+impl Machine {
+    fn run(&mut self, code: &[Code]) {
+        for c in code {
+            match c {
+                Code::Do(act) => self.act(act),
+                Code::Loop(inner, n) => (0..*n).for_each(|_| self.run(inner)),
+                Code::Only(mask, inner) if mask >> self.rank & 1 == 1 => self.run(inner),
+                Code::Only(..) => {}
+            }
+        }
+    }
+
+    fn act(&mut self, act: &Act) {
+        let me = self.rank;
+        match act {
+            Act::Send { site, peer, more, on_row } => {
+                let to = match peer {
+                    Peer::Absolute(r) => i64::from(*r),
+                    Peer::Right(k) => i64::from((me + k) % RANKS),
+                    Peer::Exclusive(k) => i64::from((me ^ k) % RANKS),
+                    Peer::Mirrored => i64::from(RANKS - 1 - me),
+                    Peer::Grid => i64::from(me / ROW * ROW + (me + 1) % ROW),
+                    Peer::Table(t) => i64::from(u32::from(t[me as usize]) % RANKS),
+                    Peer::Border(mask) if mask >> me & 1 == 1 => -1,
+                    Peer::Border(_) => i64::from(me),
+                };
+                let count = 10 + i64::from(more >> me & 1);
+                let (to, comm) = if *on_row { (to.min(to % i64::from(ROW)), 2) } else { (to, 0) };
+                self.call("MPI_Send", *site, &[count, 0, to, 5, comm]);
+            }
+            Act::Barrier { site, on_row } => self.call("MPI_Barrier", *site, &[if *on_row { 2 } else { 0 }]),
+        }
+    }
+
+    fn call(&mut self, name: &str, site: u8, words: &[i64]) {
+        let site = self.recorder.sites.label(&format!("{name} {site}"));
+        let sym = self.recorder.symbol(CallTable::builtin().by_name(name).unwrap().id, site, 0);
+        self.clock += 7 + i64::from(self.rank);
+        self.recorder.record(0, sym, words, self.clock, self.clock + 3);
+    }
+}
+
+fn section(rank: u32, code: &[Code], fold: Fold) -> Section {
+    let mut recorder = RankRecorder::new(rank, RecordOptions { fold, ..RecordOptions::default() });
+    let comm = |kind: &str, parent, members: Vec<u32>| Comm {
+        kind: kind.into(),
+        parent,
+        members: members.into_iter().collect(),
+        remote: RankSeq::default(),
+    };
+    recorder.comms.predefined(comm("MPI_COMM_WORLD", 0, (0..RANKS).collect()));
+    recorder.comms.predefined(comm("MPI_COMM_SELF", 0, vec![rank]));
+    let split = CallTable::builtin().by_name("MPI_Comm_split").unwrap().id;
+    recorder.comms.create(
+        split,
+        9,
+        comm("MPI_Comm_split", 1, (0..RANKS).filter(|r| r / ROW == rank / ROW).collect()),
+    );
+    let (words, parts) = (vec![], vec![]);
+    recorder.types.predefined(Type { kind: "MPI_INT".into(), words, parts, size: 4, lb: 0, extent: 4 });
+    recorder.open_thread(0);
+    let mut machine = Machine { rank, recorder, clock: 0 };
+    machine.run(code);
+    machine.recorder.finish("host")
+}
+
+/// A rank's calls, as what identifies them on all ranks and each slot's words; objects by family.
+type Calls = Vec<((u16, u128), Vec<Vec<i64>>)>;
+
+fn calls(section: &Section, rank: u32) -> Calls {
+    let all = section.project(0, rank).unwrap().map(|call| {
+        let call = call.unwrap();
+        let symbol = section.symbols[call.sym as usize];
+        let slots = CallTable::builtin().slots(symbol.call);
+        let words = slots.iter().zip(by_slot(slots, &call.words)).map(|(slot, words)| match slot.meaning {
+            Meaning::Ref(Object::Comm) => {
+                let family = section.tables.comms[usize::try_from(words[0]).unwrap()].family;
+                vec![i64::try_from(family >> 65).unwrap()]
+            }
+            _ => words.to_vec(),
+        });
+        ((symbol.call.0, section.sites.get(symbol.site).unwrap().id), words.collect())
+    });
+    all.collect()
+}
+
+fn cluster(sections: &[Section], signatures: Signatures) -> Clusters {
+    let mut clusterer = Clusterer::new(Options { signatures, ..Options::default() });
+    sections.iter().for_each(|s| clusterer.add(s.clone()).unwrap());
+    clusterer.finish()
+}
+
+/// Groups of ranks with equal keys, by lowest rank.
+fn grouped<K: Ord>(ranks: impl IntoIterator<Item = u32>, key: impl Fn(u32) -> K) -> Vec<Vec<u32>> {
+    let mut groups: BTreeMap<K, Vec<u32>> = BTreeMap::new();
+    ranks.into_iter().for_each(|r| groups.entry(key(r)).or_default().push(r));
+    let mut out: Vec<Vec<u32>> = groups.into_values().collect();
+    out.sort();
+    out
+}
+
+/// What a rank has in a slot of a symbol, all calls in order; who it is in those calls, if that is the same in all.
+type Values = (Option<Own>, Vec<i64>);
+
+/// The values of each slot of each symbol.
+fn values(section: &Section, rank: u32) -> BTreeMap<((u16, u128), usize), Values> {
+    let mut out: BTreeMap<_, (Vec<Own>, Vec<i64>)> = BTreeMap::new();
+    let calls = calls(section, rank);
+    for ((symbol, slots), call) in calls.iter().zip(section.project(0, rank).unwrap()) {
+        let comm = *call.unwrap().words.last().unwrap();
+        let own = section.own((Object::Comm, comm), rank).unwrap();
+        for (i, words) in slots.iter().enumerate() {
+            let of = out.entry((*symbol, i)).or_default();
+            of.0.push(own);
+            of.1.extend(words);
+        }
+    }
+    let same = |owns: &[Own]| owns.iter().all(|o| *o == owns[0]).then(|| owns[0]);
+    out.into_iter().map(|(k, (owns, v))| (k, (same(&owns), v))).collect()
+}
+
+fn leads(form: Form, ranks: &[&Values]) -> bool {
+    let (from, values) = (ranks[0].0.unwrap(), &ranks[0].1);
+    ranks.iter().all(|(own, other)| {
+        let value = |v: &i64| form.value(form.code(*v, from), own.unwrap());
+        values.iter().map(value).eq(other.iter().copied())
+    })
+}
+
+/// Number of directions in which the ranks differ from the first.
+fn directions(grid: Grid, ranks: &[&Values]) -> usize {
+    let place = |v: &Values| grid.place(v.0.unwrap().me);
+    let from = place(ranks[0]);
+    let all: Vec<(i64, i64)> = ranks
+        .iter()
+        .map(|v| (place(v)[0] - from[0], place(v)[1] + place(v)[2] - from[1] - from[2]))
+        .collect();
+    let parallel = all.iter().all(|a| all.iter().all(|b| a.0 * b.1 == a.1 * b.0));
+    if all.iter().all(|a| *a == (0, 0)) {
+        0
+    } else if parallel {
+        1
+    } else {
+        2
+    }
+}
+
+/// Whether some form makes all ranks equal.
+fn united(meaning: Meaning, ranks: &[&Values]) -> bool {
+    let mut forms = vec![Form::Absolute];
+    let size = ranks[0].0.unwrap().size;
+    if meaning == Meaning::Rank {
+        forms.extend([Form::RELATIVE, Form::MODULO, Form::MIRRORED, Form::Xor]);
+    }
+    if ranks.iter().all(|r| r.0.unwrap().size == size) {
+        let grids: &[u32] = if size == 6 { &[1, 2, 3] } else { &[1] };
+        for grid in grids.iter().map(|inner| Grid::new(1, *inner).unwrap()) {
+            for wrap in [[false, false, true], [true, false, false], [true, false, true]] {
+                if meaning == Meaning::Rank && grid != Grid::LINE {
+                    forms.push(Form::Shift { grid, wrap });
+                }
+            }
+            if matches!(meaning, Meaning::Rank | Meaning::Count) && ranks.len() >= directions(grid, ranks) + 2
+            {
+                for a in -24..=24 {
+                    let inner = if grid == Grid::LINE { 0..=0 } else { -24..=24 };
+                    forms.extend(inner.map(|c| Form::Affine { grid, factors: [a, 0, c] }));
+                }
+            }
+        }
+    }
+    forms.into_iter().any(|f| leads(f, ranks))
+}
+
+/// Sub-clusters of a main cluster: of each slot, the values in a form that makes all ranks equal, or relative ones.
+fn subs(all: &[BTreeMap<((u16, u128), usize), Values>], ranks: &[u32]) -> Vec<Vec<u32>> {
+    let of = |r: u32| &all[r as usize];
+    let slots: Vec<_> = of(ranks[0]).keys().copied().collect();
+    let mut keys: BTreeMap<u32, Vec<Vec<i64>>> = BTreeMap::new();
+    for slot in slots {
+        let values: Vec<&Values> = ranks.iter().map(|r| &of(*r)[&slot]).collect();
+        let meaning = CallTable::builtin().slots(st_trace::calls::CallId(slot.0.0))[slot.1].meaning;
+        let plain = values.iter().any(|v| v.0.is_none());
+        if !plain && united(meaning, &values) {
+            continue;
+        }
+        for (rank, v) in ranks.iter().zip(values) {
+            let relative = |x: &i64| if *x < 0 { *x - (1 << 40) } else { *x - v.0.unwrap().me };
+            let peers = meaning == Meaning::Rank && !plain;
+            keys.entry(*rank).or_default().push(if peers {
+                v.1.iter().map(relative).collect()
+            } else {
+                v.1.clone()
+            });
+        }
+    }
+    grouped(ranks.iter().copied(), |r| keys.get(&r).cloned())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn ranks_are_what_they_were(
+        code in code(),
+        order in Just((0..RANKS).collect::<Vec<_>>()).prop_shuffle(),
+        folds in proptest::collection::vec(0usize..3, 6),
+    ) {
+        let fold = [Fold::Exact, Fold::None, Fold::Approx(Likeness::default())];
+        let sections: Vec<Section> = (0..RANKS).map(|r| section(r, &code, fold[folds[r as usize]])).collect();
+        let expanded: Vec<Calls> = (0..RANKS).map(|r| calls(&sections[r as usize], r)).collect();
+        // Main clusters are ranks with equal expanded sequences of call sites, however each was folded.
+        let path = |r: u32| expanded[r as usize].iter().map(|(symbol, _)| *symbol).collect::<Vec<_>>();
+        let main = grouped(0..RANKS, path);
+        for signatures in [Signatures::Exact, Signatures::Reference] {
+            let found = cluster(&sections, signatures);
+            prop_assert_eq!(found.table.iter().map(|g| g.ranks.iter().collect::<Vec<_>>()).collect::<Vec<_>>(), main.clone());
+            if signatures == Signatures::Exact {
+                let all: Vec<_> = (0..RANKS).map(|r| values(&sections[r as usize], r)).collect();
+                for (group, ranks) in found.table.iter().zip(&main) {
+                    let found: Vec<Vec<u32>> = group.subs.iter().map(|s| s.iter().collect()).collect();
+                    prop_assert_eq!(found, subs(&all, ranks));
+                }
+            }
+            for s in &found.sections {
+                for rank in s.ranks.iter() {
+                    prop_assert_eq!(&calls(s, rank), &expanded[rank as usize]);
+                }
+                for c in check(s).unwrap() {
+                    prop_assert!(c.passed() && !c.lanes.contains(&st_trace::check::Verdict::Voided), "{:?}", c);
+                }
+            }
+        }
+        // The order of ranks changes no cluster.
+        let shuffled: Vec<Section> = order.iter().map(|r| sections[*r as usize].clone()).collect();
+        prop_assert_eq!(cluster(&shuffled, Signatures::Exact).table, cluster(&sections, Signatures::Exact).table);
+    }
+}
