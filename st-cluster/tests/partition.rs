@@ -195,7 +195,9 @@ fn grouped<K: Ord>(ranks: impl IntoIterator<Item = u32>, key: impl Fn(u32) -> K)
 type Values = (Option<Own>, Vec<i64>);
 
 /// The values of each slot of each symbol.
-fn values(section: &Section, rank: u32) -> BTreeMap<((u16, u128), usize), Values> {
+type All = BTreeMap<((u16, u128), usize), Values>;
+
+fn values(section: &Section, rank: u32) -> All {
     let mut out: BTreeMap<_, (Vec<Own>, Vec<i64>)> = BTreeMap::new();
     let calls = calls(section, rank);
     for ((symbol, slots), call) in calls.iter().zip(section.project(0, rank).unwrap()) {
@@ -265,7 +267,7 @@ fn united(meaning: Meaning, ranks: &[&Values]) -> bool {
 }
 
 /// Sub-clusters of a main cluster: of each slot, the values in a form that makes all ranks equal, or relative ones.
-fn subs(all: &[BTreeMap<((u16, u128), usize), Values>], ranks: &[u32]) -> Vec<Vec<u32>> {
+fn subs(all: &[All], ranks: &[u32]) -> Vec<Vec<u32>> {
     let of = |r: u32| &all[r as usize];
     let slots: Vec<_> = of(ranks[0]).keys().copied().collect();
     let mut keys: BTreeMap<u32, Vec<Vec<i64>>> = BTreeMap::new();
