@@ -21,6 +21,7 @@ mod blocks;
 pub(crate) mod bytes;
 mod column;
 mod error;
+mod forms;
 mod frame;
 mod hosts;
 mod index;
@@ -32,6 +33,7 @@ mod section;
 pub(crate) mod sites;
 mod sizes;
 mod structure;
+mod transposed;
 mod version;
 mod writer;
 

@@ -1,8 +1,10 @@
 //! What each piece of a section takes before compression: the tree, every stream of counts and parameters, sketches.
 
 use super::blocks::Blocks;
+use super::forms::forms_of;
 use super::section::path_size;
-use super::structure::{COLUMNS, COUNTS, LENGTHS, fixed_sizes, forms_of, put_elastic, role};
+use super::structure::{COLUMNS, COUNTS, LENGTHS, exchange, fixed_sizes, put_elastic, put_made, role};
+use super::transposed::{self, Left};
 use crate::calls::CallTable;
 use crate::section::{Elastic, Form, Section, Sym};
 use crate::tree::Item;
@@ -50,6 +52,7 @@ pub fn piece_sizes(section: &Section) -> Vec<PieceSize> {
     let mut out: Vec<PieceSize> = fixed_sizes(section)
         .map(|(piece, bytes)| PieceSize { piece, bytes, classes: 1, stored: 0, symbolic: false })
         .into();
+    let mut left = Left::all();
     for t in &section.threads {
         for (item, count) in t.tree.items().iter().zip(&t.counts) {
             let piece = match item {
@@ -59,11 +62,14 @@ pub fn piece_sizes(section: &Section) -> Vec<PieceSize> {
             out.push(elastic(piece, count, COUNTS, &forms));
         }
         for ((sym, symbol), streams) in (0..).zip(&section.symbols).zip(&t.params) {
+            let follows = transposed::follows(exchange(section, t), sym as usize, &mut left);
+            let made = transposed::slots(symbol).filter(|_| follows).map(|[_, received, _]| received);
             for ((i, slot), s) in CallTable::builtin().slots(symbol.call).iter().enumerate().zip(streams) {
                 if let Some(lens) = &s.lens {
                     out.push(elastic(Piece::Lengths(sym, i), lens, LENGTHS, &forms));
                 }
-                out.push(elastic(Piece::Values(sym, i), &s.values, role(slot), &forms));
+                let values = elastic(Piece::Values(sym, i), &s.values, role(slot), &forms);
+                out.push(if made == Some(i) { made_again(values, &s.values, &forms) } else { values });
             }
         }
         for path in &t.sketches {
@@ -74,6 +80,13 @@ pub fn piece_sizes(section: &Section) -> Vec<PieceSize> {
         }
     }
     out
+}
+
+/// The same, if the values are not stored because they follow from others.
+fn made_again(size: PieceSize, e: &Elastic, forms: &[Form]) -> PieceSize {
+    let mut scratch = Blocks::<COLUMNS>::new();
+    put_made(&mut scratch, e, forms);
+    PieceSize { bytes: scratch.len(), stored: 0, ..size }
 }
 
 fn elastic(piece: Piece, e: &Elastic, role: usize, forms: &[Form]) -> PieceSize {

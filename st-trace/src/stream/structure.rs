@@ -3,23 +3,18 @@
 //! Columns by role, in this order: symbols, partitions, trees, the shape of elastic streams (form and partition), forms,
 //! then for counts, lengths of lists and each meaning of parameters a column of stream heads and one of stream values.
 
-use std::collections::HashMap;
-
 use super::blocks::{self, Blocks};
-use super::bytes::{
-    finish, get_i64, get_index, get_len, get_str, get_u16, get_u32, get_u64, put_i64, put_str, put_u64,
-    put_usize,
-};
+use super::bytes::{finish, get_index, get_len, get_u16, get_u32, get_u64, put_u64, put_usize};
 use super::error::{DecodeError, Field as _};
+use super::forms::{forms_of, get_form, put_form};
 use super::numbers::{Budget, MOST, Numbers, RUNS, Readers, get_columns, get_set, put_set};
 use super::parts::Piece;
+use super::transposed::{self, Exchange, Left};
 use crate::calls::{CallId, CallTable, FIRST_UNKNOWN, Lane, Meaning, Slot};
-use crate::expr::Expr;
-use crate::form::{Codes, Grid};
 use crate::frequencies::Frequencies;
 use crate::ints::Sealed;
 use crate::ranklist::RankList;
-use crate::section::{Elastic, Form, Partition, Section, SlotStreams, Symbol, Tables};
+use crate::section::{Elastic, Form, Partition, Section, SlotStreams, Symbol, Tables, Thread};
 use crate::tree::{FlatTree, Item};
 
 /// The parts of a section that STRUCT holds.
@@ -88,12 +83,15 @@ pub(crate) fn encode(s: &Section) -> Vec<u8> {
     let forms = forms_of(s);
     put_usize(&mut b.0[FORM], forms.len());
     forms.iter().for_each(|f| put_form(&mut b.0[FORM], *f));
+    let mut left = Left::all();
     for t in &s.threads {
         put_tree(&mut b, &t.tree);
         t.counts.iter().for_each(|c| put_elastic(&mut b, c, COUNTS, &forms));
         put_usize(&mut b.0[PRESENT], t.params.len());
-        for (streams, symbol) in t.params.iter().zip(&s.symbols) {
-            put_params(&mut b, streams, CallTable::builtin().slots(symbol.call), &forms);
+        for (sym, (streams, symbol)) in t.params.iter().zip(&s.symbols).enumerate() {
+            let follows = transposed::follows(exchange(s, t), sym, &mut left);
+            let made = transposed::slots(symbol).filter(|_| follows).map(|[_, received, _]| received);
+            put_params(&mut b, streams, (CallTable::builtin().slots(symbol.call), made), &forms);
         }
     }
     let mut out = Vec::new();
@@ -111,8 +109,12 @@ pub(crate) fn decode(mut src: &[u8], known: &Known<'_>) -> Result<Structure, Dec
         forms.push(get_form(&mut b[FORM]).nth("form", i)?);
     }
     let mut threads = Vec::new();
+    let mut left = Left::all();
     for i in 0..known.threads {
-        threads.push(get_thread(&mut b, &symbols, (&partitions, &forms)).nth("thread", i)?);
+        let got = get_thread(&mut b, &symbols, (&partitions, &forms));
+        let (mut t, made) = got.nth("thread", i)?;
+        make(&mut t, &made, (known, &symbols, &partitions), &mut left).nth("thread", i)?;
+        threads.push(t);
     }
     blocks::finish(&b)?;
     if forms.iter().any(|f| matches!(f, Form::Histogram(_))) {
@@ -122,6 +124,42 @@ pub(crate) fn decode(mut src: &[u8], known: &Known<'_>) -> Result<Structure, Dec
         }
     }
     Ok(Structure { symbols, partitions, threads })
+}
+
+/// What a thread's exchanges are seen by.
+pub(super) fn exchange<'a>(s: &'a Section, t: &'a Thread) -> Exchange<'a> {
+    Exchange {
+        ranks: &s.ranks,
+        symbols: &s.symbols,
+        partitions: &s.partitions,
+        tables: &s.tables,
+        tree: &t.tree,
+        counts: &t.counts,
+        params: &t.params,
+    }
+}
+
+/// Makes the receive counts of these symbols again.
+fn make(
+    t: &mut Control,
+    of: &[usize],
+    (known, symbols, partitions): (&Known<'_>, &[Symbol], &[Partition]),
+    left: &mut Left,
+) -> Result<(), DecodeError> {
+    for &sym in of {
+        let (ranks, tables) = (known.ranks, known.tables);
+        let (tree, counts, params) = (&t.tree, &t.counts[..], &t.params[..]);
+        let at =
+            transposed::slots(&symbols[sym]).and_then(|[_, at, _]| Some((at, params.get(sym)?.get(at)?)));
+        let made = at.and_then(|(at, stored)| {
+            let of = Exchange { ranks, symbols, partitions, tables, tree, counts, params };
+            Some((at, transposed::streams(of, sym, stored.values.partition, left)?))
+        });
+        let (at, streams) =
+            made.ok_or(DecodeError::Invalid("counts that do not follow")).nth("symbol", sym)?;
+        t.params[sym][at].values.streams = streams;
+    }
+    Ok(())
 }
 
 fn put_partitions(b: &mut Blocks<COLUMNS>, s: &Section) {
@@ -219,86 +257,6 @@ fn get_partitions(src: &mut &[u8], all: &RankList) -> Result<Vec<Partition>, Dec
     Ok(partitions)
 }
 
-/// The symbolic forms in use, in the order in which streams first have them.
-pub(super) fn forms_of(s: &Section) -> Vec<Form> {
-    let mut forms = Vec::new();
-    for t in &s.threads {
-        let params = t.params.iter().flatten().flat_map(|p| p.lens.iter().chain([&p.values]));
-        for e in t.counts.iter().chain(params) {
-            if e.form != Form::Absolute && !forms.contains(&e.form) {
-                forms.push(e.form);
-            }
-        }
-    }
-    forms
-}
-
-/// 0 and the grid and factors; 1 and the grid and a bit per dimension that wraps, outermost highest; 2 exclusive or;
-/// 3 and the text of an expression; 4 and the kind of a histogram's codes; 5 for what is predicted.
-fn put_form(out: &mut Vec<u8>, form: Form) {
-    let grid = |out: &mut Vec<u8>, kind, grid: Grid| {
-        put_u64(out, kind);
-        let (middle, inner) = grid.extents();
-        put_u64(out, middle.into());
-        put_u64(out, inner.into());
-    };
-    match form {
-        Form::Affine { grid: g, factors } => {
-            grid(out, 0, g);
-            factors.iter().for_each(|f| put_i64(out, *f));
-        }
-        Form::Shift { grid: g, wrap } => {
-            grid(out, 1, g);
-            put_u64(out, wrap.iter().fold(0, |bits, w| bits << 1 | u64::from(*w)));
-        }
-        Form::Xor | Form::Absolute => put_u64(out, 2),
-        Form::User(e) => {
-            put_u64(out, 3);
-            put_str(out, &e.to_string());
-        }
-        Form::Histogram(codes) => {
-            put_u64(out, 4);
-            put_usize(out, Codes::ALL.into_iter().position(|c| c == codes).unwrap_or(0));
-        }
-        Form::Predicted => put_u64(out, 5),
-    }
-}
-
-fn get_form(src: &mut &[u8]) -> Result<Form, DecodeError> {
-    let kind = get_u64(src)?;
-    if kind == 2 {
-        return Ok(Form::Xor);
-    }
-    if kind == 3 {
-        let text = get_str(src).field("expression")?;
-        let parsed = Expr::parse(&text, &HashMap::new());
-        return parsed.map(Form::User).map_err(|_| DecodeError::Invalid("no expression")).field("expression");
-    }
-    if kind == 5 {
-        return Ok(Form::Predicted);
-    }
-    if kind == 4 {
-        let at = get_index(src, Codes::ALL.len()).field("codes")?;
-        return Ok(Form::Histogram(Codes::ALL[at as usize]));
-    }
-    let (middle, inner) = (get_u32(src).field("grid")?, get_u32(src).field("grid")?);
-    let grid = Grid::new(middle, inner).ok_or(DecodeError::Invalid("no grid of ranks")).field("grid")?;
-    match kind {
-        0 => {
-            let mut factors = [0; 3];
-            for f in &mut factors {
-                *f = get_i64(src).field("factors")?;
-            }
-            Ok(Form::Affine { grid, factors })
-        }
-        1 => {
-            let bits = get_index(src, 8).field("wrap")?;
-            Ok(Form::Shift { grid, wrap: [bits & 4 != 0, bits & 2 != 0, bits & 1 != 0] })
-        }
-        _ => Err(DecodeError::Invalid("unknown form of values")),
-    }
-}
-
 /// Nodes in preorder: 0 for the lowest symbol not met yet, 1 for a body (its number of nodes below apart), else the
 /// symbol + 2.
 fn put_tree(b: &mut Blocks<COLUMNS>, tree: &FlatTree) {
@@ -345,20 +303,25 @@ fn get_thread(
     b: &mut [&[u8]; COLUMNS],
     symbols: &[Symbol],
     known: (&[Partition], &[Form]),
-) -> Result<Control, DecodeError> {
+) -> Result<(Control, Vec<usize>), DecodeError> {
     let tree = get_tree(b, symbols.len())?;
     let mut counts = Vec::with_capacity(tree.items().len());
     for i in 0..tree.items().len() {
-        counts.push(get_elastic(b, known, COUNTS).nth("count", i)?);
+        counts.push(get_stored(b, known, COUNTS).nth("count", i)?);
     }
     // At most one list of streams per symbol, and a symbol without slots takes no byte here.
     let n = get_index(&mut b[PRESENT], symbols.len() + 1).field("parameters")? as usize;
-    let mut params = Vec::with_capacity(n);
+    let (mut params, mut made) = (Vec::with_capacity(n), Vec::new());
     for (i, symbol) in symbols.iter().take(n).enumerate() {
-        params.push(get_params(b, known, CallTable::builtin().slots(symbol.call)).nth("parameters", i)?);
+        let got = get_params(b, known, CallTable::builtin().slots(symbol.call)).nth("parameters", i)?;
+        if let Some(slot) = got.1 {
+            let follows = transposed::slots(symbol).is_some_and(|slots| slots[1] == slot);
+            made.push(Some(i).filter(|_| follows).ok_or(DecodeError::Invalid("counts of no exchange"))?);
+        }
+        params.push(got.0);
     }
     check_params(&tree, &params, symbols)?;
-    Ok(Control { tree, counts, params })
+    Ok((Control { tree, counts, params }, made))
 }
 
 /// Symbols that occur in the tree have all their streams.
@@ -392,17 +355,27 @@ fn check_histograms(t: &Control, codes: &mut Budget) -> Result<(), DecodeError> 
     Ok(())
 }
 
-/// Whether the symbol has streams; then per slot its lengths, if it is a list, and its values.
-fn put_params(b: &mut Blocks<COLUMNS>, streams: &[SlotStreams], slots: &[Slot], forms: &[Form]) {
+/// Whether the symbol has streams; then per slot its lengths, if it is a list, and its values. One slot's may be left to be
+/// made.
+fn put_params(
+    b: &mut Blocks<COLUMNS>,
+    streams: &[SlotStreams],
+    (slots, made): (&[Slot], Option<usize>),
+    forms: &[Form],
+) {
     if slots.is_empty() {
         return;
     }
     put_u64(&mut b.0[PRESENT], u64::from(!streams.is_empty()));
-    for (s, slot) in streams.iter().zip(slots) {
+    for (i, (s, slot)) in streams.iter().zip(slots).enumerate() {
         if let Some(lens) = s.lens.as_ref().filter(|_| slot.list) {
             put_elastic(b, lens, LENGTHS, forms);
         }
-        put_elastic(b, &s.values, role(slot), forms);
+        if made == Some(i) {
+            put_made(b, &s.values, forms);
+        } else {
+            put_elastic(b, &s.values, role(slot), forms);
+        }
     }
 }
 
@@ -410,18 +383,21 @@ fn get_params(
     b: &mut [&[u8]; COLUMNS],
     known: (&[Partition], &[Form]),
     slots: &[Slot],
-) -> Result<Vec<SlotStreams>, DecodeError> {
-    let mut streams = Vec::new();
+) -> Result<(Vec<SlotStreams>, Option<usize>), DecodeError> {
+    let (mut streams, mut made) = (Vec::new(), None);
     if slots.is_empty() || get_index(&mut b[PRESENT], 2)? == 0 {
-        return Ok(streams);
+        return Ok((streams, made));
     }
     for (i, slot) in slots.iter().enumerate() {
         let lens =
-            if slot.list { Some(get_elastic(b, known, LENGTHS).nth("lengths of slot", i)?) } else { None };
-        let values = get_elastic(b, known, role(slot)).nth("slot", i)?;
+            if slot.list { Some(get_stored(b, known, LENGTHS).nth("lengths of slot", i)?) } else { None };
+        let (values, stored) = get_elastic(b, known, role(slot)).nth("slot", i)?;
+        if !stored && made.replace(i).is_some() {
+            return Err(DecodeError::Invalid("counts of no exchange")).nth("slot", i);
+        }
         streams.push(SlotStreams { lens, values });
     }
-    Ok(streams)
+    Ok((streams, made))
 }
 
 /// The partition, doubled, plus 1 and the number of the form if there is one; then a stream per class of the partition.
@@ -437,26 +413,42 @@ pub(super) fn put_elastic(b: &mut Blocks<COLUMNS>, e: &Elastic, role: usize, for
     }
 }
 
+/// As [`put_elastic`], without the streams, which are made again: the number of the form is that after the last.
+pub(super) fn put_made(b: &mut Blocks<COLUMNS>, e: &Elastic, forms: &[Form]) {
+    put_u64(&mut b.0[SHAPE], u64::from(e.partition) << 1 | 1);
+    put_usize(&mut b.0[SHAPE], forms.len());
+}
+
+/// An elastic stream whose streams are there.
+fn get_stored(
+    b: &mut [&[u8]; COLUMNS],
+    known: (&[Partition], &[Form]),
+    role: usize,
+) -> Result<Elastic, DecodeError> {
+    let (e, stored) = get_elastic(b, known, role)?;
+    if stored { Ok(e) } else { Err(DecodeError::Invalid("counts of no exchange")) }
+}
+
+/// An elastic stream, and whether its streams are there or must be made.
 fn get_elastic(
     b: &mut [&[u8]; COLUMNS],
     (partitions, forms): (&[Partition], &[Form]),
     role: usize,
-) -> Result<Elastic, DecodeError> {
+) -> Result<(Elastic, bool), DecodeError> {
     let code = get_u64(&mut b[SHAPE])?;
-    let form = if code & 1 == 1 {
-        forms[get_index(&mut b[SHAPE], forms.len()).field("form")? as usize]
-    } else {
-        Form::Absolute
-    };
+    let symbolic = code & 1 == 1;
+    let at = if symbolic { get_index(&mut b[SHAPE], forms.len() + 1).field("form")? as usize } else { 0 };
+    let stored = !symbolic || at < forms.len();
+    let form = forms.get(at).copied().filter(|_| symbolic).unwrap_or_default();
     let (index, len) = (code >> 1, partitions.len() as u64);
     let classes = usize::try_from(index).ok().and_then(|p| partitions.get(p));
     let classes = classes.ok_or(DecodeError::Index { index, len }).field("partition")?.classes.len();
     let mut streams = Vec::new();
-    for i in 0..classes {
+    for i in 0..if stored { classes } else { 0 } {
         let (heads, values) = b.split_at_mut(STREAMS + 2 * role + 1);
         let s = Sealed::decode(&mut heads[STREAMS + 2 * role], &mut values[0]).map_err(DecodeError::from);
         streams.push(s.nth("stream of class", i)?);
     }
     let partition = u32::try_from(index).map_err(|_| DecodeError::Integer)?;
-    Ok(Elastic { form, partition, streams })
+    Ok((Elastic { form, partition, streams }, stored))
 }
