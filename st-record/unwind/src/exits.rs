@@ -54,6 +54,14 @@ impl Exits {
         })
     }
 
+    /// The slots that [`Exits::start`] reads on this way, and the one of the frame pointer (`None`: it is in the register).
+    pub(crate) fn slots(&self, from: &Registers) -> Option<([u64; 2], Option<u64>)> {
+        let exit = self.0.get(spread(from.rip) % EXITS).filter(|e| e.rip == from.rip)?;
+        let inner = if exit.inner == NO_INNER { exit.outer } else { exit.inner };
+        let frame = (exit.frame != KEPT).then(|| from.rsp + exit.frame);
+        Some(([from.rsp + inner, from.rsp + exit.outer], frame))
+    }
+
     /// Remembers a way that led through a frame of the first rule (with the address that it returns to), if there are two,
     /// and out of one of the last. Ways of other forms are not kept.
     pub(crate) fn learn(&mut self, from: &Registers, first: Option<(Rule, u64)>, last: Rule) {

@@ -49,10 +49,12 @@ mod cfi;
 mod exits;
 mod memo;
 mod modules;
+mod proof;
 mod rules;
 mod sites;
 mod stack;
 mod unwinder;
 
+pub use proof::Proof;
 pub use sites::{ModuleRecord, SiteFrame, SiteId, SiteInterner, SiteRecord};
 pub use unwinder::{DEPTH_LIMIT, Registers, StartFrame, Statistics, Unwinder, capture_registers};

@@ -56,6 +56,21 @@ impl Memo {
     /// `start` must be a live frame on the stack of the thread that all `insert`s were made on.
     #[inline(always)]
     pub(crate) unsafe fn lookup(&self, start: &StartFrame) -> Option<SiteId> {
+        // SAFETY: the caller's promise.
+        unsafe { self.entry(start) }.map(|entry| entry.site)
+    }
+    /// What proves that a later call from the same frame has the stack that this one has: slots to check, and whether the
+    /// frame pointer matters.
+    ///
+    /// # Safety
+    ///
+    /// As [`Memo::lookup`].
+    pub(crate) unsafe fn proof(&self, start: &StartFrame) -> Option<(&[Check], bool)> {
+        // SAFETY: the caller's promise.
+        unsafe { self.entry(start) }.map(|entry| (self.checks_of(entry), entry.frame_mask != 0))
+    }
+    #[inline(always)]
+    unsafe fn entry(&self, start: &StartFrame) -> Option<&Entry> {
         let mut at = *self.heads.get(self.head(start))?;
         while let Some(entry) = usize::try_from(at).ok().and_then(|i| self.entries.get(i)) {
             if entry.is_from(start) {
@@ -63,7 +78,7 @@ impl Memo {
                 // SAFETY: the slots were aligned and in this stack, above the same live stack pointer.
                 let differ = |c: &Check| unsafe { read_word(c.slot) } ^ c.value;
                 if fours.iter().all(|four| four.iter().fold(0, |bits, c| bits | differ(c)) == 0) {
-                    return Some(entry.site);
+                    return Some(entry);
                 }
             }
             at = entry.next;

@@ -4,9 +4,10 @@ use crate::cfi::FrameInfo;
 use crate::exits::Exits;
 use crate::memo::Memo;
 use crate::modules::{ModuleMap, generation};
-use crate::rules::{Cfa, Cursor, Rule, RuleCache, Trail, Unnoted};
+use crate::proof::Proof;
+use crate::rules::{Cfa, Check, Cursor, Rule, RuleCache, Trail, Unnoted};
 use crate::sites::{ModuleRecord, SiteFrame, SiteId, SiteInterner};
-use crate::stack::{Stacks, Window};
+use crate::stack::{Stacks, Window, read_word};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -166,6 +167,29 @@ impl Unwinder {
         }
         // SAFETY: the caller's promise.
         unsafe { self.call_site_slowly(registers) }
+    }
+
+    /// What proves that a later call of the same function comes from the site that this one comes from.
+    ///
+    /// `None` if the call site was not found the fast way.
+    ///
+    /// # Safety
+    ///
+    /// The function in which the registers were captured must not have returned, and must run on the unwinder's thread.
+    pub unsafe fn proof(&self, registers: Registers) -> Option<Proof> {
+        let window = self.stacks.own_window(registers.rsp)?;
+        let start = self.exits.start(&registers, &window)?;
+        let (slots, frame) = self.exits.slots(&registers)?;
+        // SAFETY: callers of a running function are running, and this one is on the thread's own stack.
+        let (checks, frame_matters) = unsafe { self.memo.proof(&start) }?;
+        // SAFETY: slots that the exits have just read.
+        let now = |slot: u64| Check { slot, value: unsafe { read_word(slot) } };
+        let mut all: Vec<Check> = slots.into_iter().map(now).collect();
+        all.extend(frame.filter(|_| frame_matters).map(now));
+        all.extend_from_slice(checks);
+        all.sort_unstable_by_key(|c| c.slot);
+        all.dedup_by_key(|c| c.slot);
+        Some(Proof::new(registers, frame_matters && frame.is_none(), all.into()))
     }
 
     /// The call site of a known starting frame.

@@ -6,7 +6,7 @@
 mod native;
 
 use native::{Library, Plain, Visitor};
-use st_unwind::{SiteId, SiteInterner, Unwinder, capture_registers};
+use st_unwind::{Proof, SiteId, SiteInterner, Unwinder, capture_registers};
 use std::ffi::{c_int, c_uint, c_void};
 use std::mem::transmute;
 use std::sync::{Arc, Mutex};
@@ -30,13 +30,14 @@ struct Visits {
     sites: Arc<Mutex<SiteInterner>>,
     limit: usize,
     found: Vec<(SiteId, Vec<u64>)>,
+    proofs: Vec<(SiteId, Proof)>,
 }
 
 impl Visits {
     fn new(limit: usize) -> Self {
         let sites = Arc::new(Mutex::new(SiteInterner::new()));
         let unwinder = Unwinder::new(Arc::clone(&sites)).with_own_frames().with_depth_limit(limit);
-        Self { unwinder, sites, limit, found: Vec::new() }
+        Self { unwinder, sites, limit, found: Vec::new(), proofs: Vec::new() }
     }
     fn argument(&mut self) -> *mut c_void {
         (&raw mut *self).cast()
@@ -92,6 +93,15 @@ unsafe extern "C-unwind" fn visit(argument: *mut c_void) {
     let frames = &table.sites()[usize::try_from(sites[0].0).unwrap()].frames;
     let offsets: Vec<u64> = walked.iter().map(|&address| offset_of(address)).collect();
     assert_eq!(frames.iter().map(|f| f.offset).collect::<Vec<_>>(), offsets);
+    // SAFETY: this function has not returned.
+    let proof = unsafe { visits.unwinder.proof(registers) };
+    visits.proofs.extend(proof.map(|p| (sites[0], p)));
+    for (site, proof) in &visits.proofs {
+        // SAFETY: this function has not returned; proofs of other threads are of other stack pointers.
+        if unsafe { proof.holds(&registers) } {
+            assert_eq!(*site, sites[0]);
+        }
+    }
     visits.found.push((sites[0], walked));
 }
 
@@ -137,6 +147,7 @@ fn nested_calls() {
         assert_eq!(depth(2), depth(0) + 13);
         assert_eq!(visits.found[2].0, visits.found[3].0, "the same path has the same site");
         assert_ne!(visits.found[2].0, visits.found[4].0);
+        assert_eq!(visits.proofs.len(), 5);
     });
 }
 
