@@ -228,28 +228,61 @@ impl RankRecorder {
             Some(known) if repeats && t.rounds.expects(sym) => {
                 self.change = Change::None;
                 known.repeat();
-                t.lanes.calls += 1;
-                let live = t.rounds.go_on();
-                if live != 0 {
-                    t.lanes.enter_some(live, known.digests.lanes());
-                }
+                t.go_on(sym);
             }
-            _ => self.enter(thread, sym, words, repeats)?,
+            _ => self.enter(thread, sym, words, repeats.then_some(0))?,
         }
         let shape = self.options.sketches.then_some(self.options.shape);
         self.threads[thread].time(sym, enter, exit, shape)
     }
 
-    /// Enters an event that is not just the next one of the round in progress. `repeats`: it has its symbol's last words.
+    /// Records one more event of a symbol with the words of the thread's last one of it, which there must have been.
+    #[inline]
+    pub fn again(&mut self, thread: usize, sym: Sym, enter: i64, exit: i64) -> Option<Box<Chunk>> {
+        let t = self.threads.get_mut(thread)?;
+        let known = t.known.get_mut(sym as usize)?;
+        if !t.rounds.expects(sym) {
+            let words = known.last_words()?.to_vec();
+            return self.record(thread, sym, &words, enter, exit).map(Box::new);
+        }
+        self.change = Change::None;
+        known.repeat();
+        t.go_on(sym);
+        t.time(sym, enter, exit, self.options.sketches.then_some(self.options.shape)).map(Box::new)
+    }
+
+    /// Records one more event of a symbol with the words of the thread's last one of it, which there must have been, except for
+    /// those at the positions `changed` (ascending), which may differ. No list has another length.
+    pub fn again_but(
+        &mut self,
+        thread: usize,
+        sym: Sym,
+        (words, changed): (&[i64], &[u16]),
+        enter: i64,
+        exit: i64,
+    ) -> Option<Box<Chunk>> {
+        let t = self.threads.get(thread)?;
+        let known = t.known.get(sym as usize).filter(|_| t.rounds.expects(sym));
+        let lanes = known.and_then(|k| k.lanes_of(self.infos.get(sym as usize)?, words, changed));
+        let Some(lanes) = lanes else { return self.record(thread, sym, words, enter, exit).map(Box::new) };
+        self.changed.clear();
+        self.changed.extend_from_slice(changed);
+        self.enter(thread, sym, words, Some(lanes))?;
+        let shape = self.options.sketches.then_some(self.options.shape);
+        self.threads[thread].time(sym, enter, exit, shape).map(Box::new)
+    }
+
+    /// Enters an event that is not just the next one of the round in progress. Its words differ from its symbol's last ones as noted in
+    /// `changed`, in these lanes (0: not at all), if that is known.
     #[inline(never)]
-    fn enter(&mut self, thread: usize, sym: Sym, words: &[i64], repeats: bool) -> Option<()> {
+    fn enter(&mut self, thread: usize, sym: Sym, words: &[i64], differ: Option<u8>) -> Option<()> {
         let info = self.infos.get(sym as usize)?;
         let t = &mut self.threads[thread];
         if t.known.len() <= sym as usize {
             t.known.extend(self.infos[t.known.len()..=sym as usize].iter().map(Known::new));
         }
         let known = &t.known[sym as usize];
-        let differ = if repeats { Some(0) } else { known.compare(info, words, &mut self.changed) };
+        let differ = differ.or_else(|| known.compare(info, words, &mut self.changed));
         // What has been counted is entered with the digests that it had.
         let differ_in_round = differ.filter(|_| t.rounds.expects(sym));
         match differ_in_round {
@@ -267,7 +300,7 @@ impl RankRecorder {
             Object::Text => lane_word(&self.texts, i),
         };
         self.change = match differ {
-            Some(_) if repeats => {
+            Some(0) => {
                 known.repeat();
                 Change::None
             }
@@ -304,6 +337,14 @@ impl RankRecorder {
     #[inline]
     pub fn changed(&self) -> &[u16] {
         &self.changed
+    }
+
+    /// Number of events in a round of the loop in progress on a thread, and of those recorded since the round began (0 after
+    /// a whole one); `None` if no loop is known.
+    #[must_use]
+    #[inline]
+    pub fn round(&self, thread: usize) -> Option<(usize, usize)> {
+        self.threads.get(thread)?.rounds.progress()
     }
 
     /// Words of the last event of a symbol on a thread, if there was one.

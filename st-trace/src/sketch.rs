@@ -190,7 +190,13 @@ pub struct LiveSketch {
     /// Number of durations, and the bins, if there are no buckets.
     count: u64,
     bins: Histogram,
+    /// Durations that wait to be added: to add many at once costs half.
+    waiting: [u64; WAITING],
+    waits: usize,
 }
+
+/// Durations that wait at most.
+const WAITING: usize = 32;
 
 impl LiveSketch {
     /// An empty sketch.
@@ -201,19 +207,33 @@ impl LiveSketch {
     /// Adds a duration.
     #[inline(always)]
     pub fn add(&mut self, ns: u64) {
-        let wide = u128::from(ns);
-        self.sum += wide;
-        let (squares, over) = self.squares.overflowing_add(wide * wide);
-        self.squares = if over { u128::MAX } else { squares };
-        if ns > self.max || !ns > self.inverse_min {
-            self.inverse_min = self.inverse_min.max(!ns);
-            self.max = self.max.max(ns);
+        if let Some(place) = self.waiting.get_mut(self.waits) {
+            *place = ns;
         }
-        let b = usize::from(bucket(ns));
-        match self.window.get_mut(b.wrapping_sub(self.low)) {
-            Some(n) => *n += 1,
-            None => self.outside(b, ns),
+        self.waits += 1;
+        if self.waits == WAITING {
+            self.settle();
         }
+    }
+    /// Adds what waits.
+    #[inline(never)]
+    fn settle(&mut self) {
+        let (waiting, waits) = (self.waiting, std::mem::take(&mut self.waits));
+        let (mut sum, mut squares) = (self.sum, self.squares);
+        let (mut inverse_min, mut max) = (self.inverse_min, self.max);
+        for ns in waiting.into_iter().take(waits) {
+            let wide = u128::from(ns);
+            sum += wide;
+            squares = squares.saturating_add(wide * wide);
+            inverse_min = inverse_min.max(!ns);
+            max = max.max(ns);
+            let b = usize::from(bucket(ns));
+            match self.window.get_mut(b.wrapping_sub(self.low)) {
+                Some(n) => *n += 1,
+                None => self.outside(b, ns),
+            }
+        }
+        (self.sum, self.squares, self.inverse_min, self.max) = (sum, squares, inverse_min, max);
     }
     /// Adds a duration for which there is no bucket in the window: there never is one in other shapes.
     #[inline(never)]
@@ -255,12 +275,24 @@ impl LiveSketch {
         let count = if shape == Shape::Buckets { 0 } else { sketch.count };
         let bins = Histogram::from_bins(sketch.bins().to_vec());
         let (sum, squares) = (*sum, *squares);
-        Self { sum, squares, inverse_min: !min.0, max: max.0, low, window, shape, count, bins }
+        Self {
+            sum,
+            squares,
+            inverse_min: !min.0,
+            max: max.0,
+            low,
+            window,
+            shape,
+            count,
+            bins,
+            ..Self::default()
+        }
     }
     /// The sketch of a rank.
     #[must_use]
-    pub fn finish(self, rank: u32) -> Sketch {
-        let Self { sum, squares, inverse_min, max, low, window, shape, count, bins } = self;
+    pub fn finish(mut self, rank: u32) -> Sketch {
+        self.settle();
+        let Self { sum, squares, inverse_min, max, low, window, shape, count, bins, .. } = self;
         let count = count + window.iter().sum::<u64>();
         if count == 0 {
             return Sketch::default();

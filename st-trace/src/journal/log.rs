@@ -157,7 +157,7 @@ impl LogWriter {
         words: &[i64],
         times: (i64, i64),
     ) -> Option<usize> {
-        let n = match self.again(room, recorder, thread, sym, words, times) {
+        let n = match self.repeat(room, recorder, thread, sym, words, times) {
             Some(n) => n,
             None => self.entry(room, thread, None, sym, words, times)?,
         };
@@ -169,24 +169,21 @@ impl LogWriter {
 
     /// Most calls repeat their symbol's last words a moment later, all or all but a few: two stores, and the few.
     #[inline]
-    fn again(
+    fn repeat(
         &self,
         room: &mut [u8],
         recorder: &RankRecorder,
         thread: usize,
         sym: Sym,
         words: &[i64],
-        (enter, exit): (i64, i64),
+        times: (i64, i64),
     ) -> Option<usize> {
         let change = recorder.change();
         if self.thread != thread || change == Change::New {
             return None;
         }
-        let gap = u32::try_from(enter.wrapping_sub(*self.exits.get(thread)?)).ok()?;
-        let duration = u32::try_from(exit.wrapping_sub(enter)).ok()?;
         let tag = if change == Change::None { AGAIN } else { EDIT };
-        let entry =
-            u128::from(tag) | u128::from(sym) << 8 | u128::from(gap) << 40 | u128::from(duration) << 72;
+        let entry = again(tag, sym, *self.exits.get(thread)?, times)?;
         // The rest of the 16 bytes is where the next entry goes.
         *room.first_chunk_mut()? = entry.to_le_bytes();
         if change == Change::None {
@@ -204,6 +201,18 @@ impl LogWriter {
             put(room, &mut at, zigzag(words.get(usize::from(i)).copied().unwrap_or(0)));
         }
         Some(at)
+    }
+
+    /// Writes a call with its symbol's last words at the beginning of `room`; returns its number of bytes, `None` if it
+    /// takes an entry of another kind, or there may be too little room.
+    #[inline]
+    pub fn again(&mut self, room: &mut [u8], thread: usize, sym: Sym, times: (i64, i64)) -> Option<usize> {
+        let last = self.exits.get_mut(thread).filter(|_| self.thread == thread)?;
+        let entry = again(AGAIN, sym, *last, times)?;
+        // The rest of the 16 bytes is where the next entry goes.
+        *room.first_chunk_mut()? = entry.to_le_bytes();
+        *last = times.1;
+        Some(AGAIN_BYTES)
     }
 
     /// Writes a call that may become a series: its slot says how many calls it stands for, and when the last one ended. It
@@ -252,6 +261,14 @@ impl LogWriter {
         }
         Some(at)
     }
+}
+
+/// The beginning of an entry [`AGAIN`] or [`EDIT`] after a call that ended at `last`, if the times fit.
+#[inline]
+fn again(tag: u64, sym: Sym, last: i64, (enter, exit): (i64, i64)) -> Option<u128> {
+    let gap = u32::try_from(enter.wrapping_sub(last)).ok()?;
+    let duration = u32::try_from(exit.wrapping_sub(enter)).ok()?;
+    Some(u128::from(tag) | u128::from(sym) << 8 | u128::from(gap) << 40 | u128::from(duration) << 72)
 }
 
 #[inline]

@@ -99,6 +99,18 @@ impl Known {
         Some(lanes)
     }
 
+    /// The lanes of the words at some positions, by bit, if words lie where the last ones did.
+    #[inline]
+    pub(super) fn lanes_of(&self, info: &SymInfo, words: &[i64], positions: &[u16]) -> Option<u8> {
+        if self.layout.slot_of.len() != words.len() {
+            return None;
+        }
+        positions.iter().try_fold(0, |lanes, i| {
+            let slot = info.slots.get(usize::from(*self.layout.slot_of.get(usize::from(*i))?))?;
+            (slot.meaning != Meaning::Times).then_some(lanes | 1 << slot.lane as u8)
+        })
+    }
+
     /// Takes words that differ where [`Known::compare`] said.
     pub(super) fn edit(
         &mut self,

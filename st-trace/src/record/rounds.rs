@@ -38,6 +38,12 @@ impl Rounds {
         self.round.get(self.at) == Some(&sym)
     }
 
+    /// Symbols of a round, and of the round in progress.
+    #[inline]
+    pub(super) fn progress(&self) -> Option<(usize, usize)> {
+        (!self.round.is_empty()).then_some((self.round.len(), self.at))
+    }
+
     /// Goes on with the symbol that is expected. Says which lanes it has to be entered in.
     #[inline]
     pub(super) fn go_on(&mut self) -> u8 {

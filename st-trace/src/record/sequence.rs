@@ -54,6 +54,16 @@ impl SequenceRecorder {
         self.rounds.end(&self.known, &mut self.lanes, &mut self.folder);
     }
 
+    /// Takes the event that comes next in the round in progress.
+    #[inline]
+    pub(super) fn go_on(&mut self, sym: Sym) {
+        self.lanes.calls += 1;
+        let live = self.rounds.go_on();
+        if live != 0 {
+            self.lanes.enter_some(live, self.known[sym as usize].digests.lanes());
+        }
+    }
+
     /// Takes the times of the thread's next event. Returns a chunk of exact ones when one is full.
     #[inline]
     pub(super) fn time(&mut self, sym: Sym, enter: i64, exit: i64, sketches: Option<Shape>) -> Option<Chunk> {

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use st_trace::calls::{CallId, CallTable, Slot};
 use st_trace::columns::Chunk;
 use st_trace::objects::{Comm, Joint, Op, Type};
+use st_trace::proof::by_slot;
 use st_trace::ranks::RankSeq;
 use st_trace::record::{Options, RankRecorder};
 use st_trace::section::Sym;
@@ -85,10 +86,41 @@ impl Plan {
             let enter = now[thread] + i64::from(c.times.0);
             now[thread] = enter + i64::from(c.times.1);
             let words = fill(slots, &c.words);
-            let chunk = r.record(thread, sym, &words, enter, now[thread]);
+            let times = (enter, now[thread]);
+            let chunk = match r.last_words(thread, sym).map(|last| Change::of(slots, last, &words)) {
+                Some(Change::None) if c.times.0 % 2 == 0 => {
+                    r.again(thread, sym, times.0, times.1).map(|c| *c)
+                }
+                Some(Change::Some(changed)) if c.times.0 % 2 == 0 => {
+                    r.again_but(thread, sym, (&words, &changed), times.0, times.1).map(|c| *c)
+                }
+                _ => r.record(thread, sym, &words, times.0, times.1),
+            };
             each(&mut with, &mut r, thread, (sym, words, (enter, now[thread]), chunk));
         }
         (r, with)
+    }
+}
+
+/// How words differ from the last ones.
+enum Change {
+    None,
+    /// At these places, all lists being as long as before.
+    Some(Vec<u16>),
+    New,
+}
+
+impl Change {
+    fn of(slots: &[Slot], last: &[i64], words: &[i64]) -> Self {
+        let lengths = |words| by_slot(slots, words).map(<[i64]>::len).collect::<Vec<_>>();
+        if last == words {
+            Self::None
+        } else if lengths(last) == lengths(words) {
+            let differ = (0..).zip(last.iter().zip(words)).filter(|(_, (a, b))| a != b);
+            Self::Some(differ.map(|(i, _)| i).collect())
+        } else {
+            Self::New
+        }
     }
 }
 
