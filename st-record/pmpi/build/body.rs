@@ -1,7 +1,7 @@
 //! The body of a wrapper: read the inputs, make the real call, read the outputs.
 
 use crate::header::Function;
-use crate::params::{Code, Params};
+use crate::params::{Code, Echo, Params};
 use crate::wrappers::{arguments, pointer, result};
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
@@ -39,18 +39,47 @@ fn assemble(name: &str, id: u16, f: &Function, code: &Code) -> TokenStream {
     let hooks = Hooks::of(name, &class);
     let (first, prepared, returned) = (hooks.first, hooks.prepared, hooks.returned);
     let finished = hooks.finished;
+    let nothing = quote!(Outs::Nothing);
+    let outs = code.echo.as_ref().map_or(&nothing, |e| &e.outs);
+    let begin = quote! {
+        let Some(mut call) = Call::begin(#id, Repeat::#repeat, #opaque, registers) else { return next(#args) };
+        call.prepare(|c| { #before });
+        #prepared
+    };
+    let made = match &code.echo {
+        None => quote! {
+            let inputs = Inputs::Unknown;
+            #begin
+            let result = call.real(|| next(#args));
+        },
+        Some(Echo { inputs, known, .. }) => quote! {
+            let inputs = #inputs;
+            let (result, mut call) = match Expected::begin(#id, registers, &inputs, |c| { #known }) {
+                Some(mut expected) => {
+                    let result = expected.real(|| next(#args));
+                    let Some(call) = expected.finish(#class, #outs) else {
+                        #finished
+                        return result;
+                    };
+                    (result, call)
+                }
+                None => {
+                    #begin
+                    (call.real(|| next(#args)), call)
+                }
+            };
+        },
+    };
     quote! {
         #[inline(never)]
         unsafe fn #body(next: #pointer #sep #decl) -> #result {
             unsafe {
                 #first
-                let Some(mut call) = Call::begin(#id, Repeat::#repeat, #opaque, capture_registers()) else { return next(#args) };
+                let registers = capture_registers();
                 #variables
-                call.prepare(|c| { #before });
-                #prepared
-                let result = call.real(|| next(#args));
+                #made
                 #returned
-                call.finish(#class, |c| { #after });
+                call.finish(#class, &inputs, #outs, |c| { #after });
                 #finished
                 result
             }

@@ -1,6 +1,7 @@
 //! One call on its way through a wrapper.
 
 use crate::clock::Reader;
+use crate::echo::{FOLLOWING, Inputs, Outs};
 use crate::generated::real;
 use crate::journal::Mark;
 use crate::life;
@@ -9,10 +10,11 @@ use crate::memory;
 use crate::normal;
 use crate::polls::Repeat;
 use crate::scribe::Scribe;
-use crate::state::{Event, NESTED, RECORDING, STATE};
+use crate::state::{Event, NESTED, RECORDING, STATE, State};
 use st_trace::calls::CallId;
 use st_unwind::Registers;
 use std::ffi::c_int;
+use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
 
@@ -26,6 +28,8 @@ pub(crate) struct Call {
     arrived: Option<i64>,
     inside: Inside,
     mark: Mark,
+    /// It was taken for what the loop in progress makes next: its inputs were not read.
+    late: bool,
     /// Has been recorded, or could not be.
     done: bool,
 }
@@ -44,7 +48,8 @@ impl Call {
         let event =
             Event { call: CallId(id), site: 0, error: 0, repeat, opaque, always: false, enter: 0, exit: 0 };
         let mark = Mark::NONE;
-        Some(Self { id, registers, clock: None, event, arrived: None, inside, mark, done: false })
+        let clock = None;
+        Some(Self { id, registers, clock, event, arrived: None, inside, mark, late: false, done: false })
     }
 
     /// Reads the inputs.
@@ -59,6 +64,7 @@ impl Call {
             let Some(state) = state.as_deref_mut() else { return false };
             self.arrived = state.samples().then(|| state.clock.now());
             let thread = state.thread(self.inside.local());
+            state.settle_echo();
             self.event.call = state.call_id(self.id);
             // SAFETY: the caller's promise.
             self.event.site = unsafe { state.site(thread, self.registers) };
@@ -89,7 +95,13 @@ impl Call {
 
     /// Reads the outputs if the call succeeded, and records.
     #[inline]
-    pub(crate) fn finish(&mut self, result: i64, read: impl FnOnce(&mut Scribe<'_>)) {
+    pub(crate) fn finish(
+        &mut self,
+        result: i64,
+        inputs: &Inputs<'_>,
+        outs: Outs,
+        read: impl FnOnce(&mut Scribe<'_>),
+    ) {
         if self.clock.is_none() {
             return;
         }
@@ -99,15 +111,7 @@ impl Call {
             let Some(state) = state.as_deref_mut() else { return false };
             state.clock.tick(self.event.exit);
             let thread = state.thread(self.inside.local());
-            let mut scribe = Scribe::new(state, thread, self.event.call, self.event.site);
-            if result == 0 {
-                read(&mut scribe);
-            } else {
-                self.event.error = error_class(result);
-                scribe.failed_completion();
-            }
-            scribe.settle();
-            state.commit(thread, self.event);
+            self.write_down(state, thread, result, (inputs, outs), read);
             if let Some(arrived) = self.arrived {
                 let spent = state.clock.now() - arrived;
                 state.add_cost(spent - (self.event.exit - self.event.enter));
@@ -116,6 +120,35 @@ impl Call {
         });
         if memory::has_run_out() {
             life::give_up("no memory left");
+        }
+    }
+
+    /// Reads the outputs, and records.
+    #[inline]
+    fn write_down(
+        &mut self,
+        state: &mut State,
+        thread: usize,
+        result: i64,
+        (inputs, outs): (&Inputs<'_>, Outs),
+        read: impl FnOnce(&mut Scribe<'_>),
+    ) {
+        if self.late {
+            state.prepare_late(thread);
+        }
+        let learns = !self.late && state.learns(thread, inputs);
+        let mut scribe = Scribe::new(state, thread, self.event.call, self.event.site);
+        if result == 0 {
+            read(&mut scribe);
+        } else {
+            self.event.error = error_class(result);
+            scribe.failed_completion();
+        }
+        scribe.settle();
+        state.commit(thread, self.event);
+        if learns && result == 0 {
+            // SAFETY: the wrapper that captured the registers calls this.
+            unsafe { state.learn(self.id, self.registers, &self.event, inputs, outs) };
         }
     }
 
@@ -135,9 +168,136 @@ impl Call {
             self.event.enter = c.now();
             self.event.exit = self.event.enter;
         }
-        self.finish(0, |_| {});
+        self.finish(0, &Inputs::Unknown, Outs::Nothing, |_| {});
         // Afterwards not even the clock may be asked: `MPI_Wtime` is not allowed after `MPI_Finalize`.
         self.clock = None;
+    }
+}
+
+/// A call that is taken for what the loop in progress makes next.
+pub(crate) struct Expected {
+    id: u16,
+    registers: Registers,
+    clock: Reader,
+    mark: Mark,
+    enter: i64,
+    exit: i64,
+    /// When the wrapper was entered, if this call measures our own cost.
+    arrived: Option<i64>,
+    inside: Inside,
+}
+
+impl Expected {
+    /// `None` if the call is another one, or not recorded at all. `read` prepares what the outcome needs.
+    ///
+    /// # Safety
+    ///
+    /// Called by the function that captured the registers.
+    #[inline]
+    pub(crate) unsafe fn begin(
+        id: u16,
+        registers: Registers,
+        inputs: &Inputs<'_>,
+        read: impl FnOnce(&mut Scribe<'_>),
+    ) -> Option<Self> {
+        if !FOLLOWING.load(Ordering::Relaxed) || !RECORDING.load(Ordering::Relaxed) {
+            return None;
+        }
+        let inside = Inside::enter()?;
+        let mut begun = None;
+        guarded(|| {
+            let mut state = STATE.lock(inside.local().owner.get());
+            let Some(state) = state.as_deref_mut() else { return false };
+            let clock = state.clock.reader();
+            // SAFETY: the caller's promise; on another thread's stack the registers are others.
+            let Some((mark, site)) = (unsafe { state.echo.expects(id, &registers, inputs) }) else {
+                return true;
+            };
+            let arrived = state.samples().then(|| clock.now());
+            // A loop is followed on the first thread only.
+            read(&mut Scribe::new(state, 0, CallId(id), site));
+            begun = Some((clock, mark, arrived));
+            true
+        });
+        let (clock, mark, arrived) = begun?;
+        Some(Self { id, registers, clock, mark, enter: 0, exit: 0, arrived, inside })
+    }
+
+    /// Makes the real call.
+    #[inline]
+    pub(crate) fn real<R>(&mut self, call: impl FnOnce() -> R) -> R {
+        self.enter = self.clock.now();
+        self.mark.enter(self.enter);
+        let result = call();
+        self.exit = self.clock.now();
+        self.mark.leave();
+        result
+    }
+
+    /// Records the call if it came out as expected; else it is still to be finished.
+    #[inline]
+    pub(crate) fn finish(self, result: i64, outs: Outs) -> Option<Call> {
+        // Dropped only when an exception passes through.
+        let this = ManuallyDrop::new(self);
+        let times = (this.enter, this.exit);
+        let mut recorded = false;
+        guarded(|| {
+            let mut state = STATE.lock(this.inside.local().owner.get());
+            let Some(state) = state.as_deref_mut() else { return false };
+            state.clock.tick(times.1);
+            recorded = result == 0 && state.echo.comes_out(outs);
+            if recorded {
+                state.commit_echo(times);
+                if let Some(arrived) = this.arrived {
+                    let spent = state.clock.now() - arrived;
+                    state.add_cost(spent - (times.1 - times.0));
+                }
+            }
+            true
+        });
+        if !recorded {
+            return Some(this.call());
+        }
+        this.inside.leave();
+        if memory::has_run_out() {
+            life::give_up("no memory left");
+        }
+        None
+    }
+
+    /// The call, to be finished as any other.
+    #[cold]
+    fn call(&self) -> Call {
+        let site = STATE.lock(self.inside.local().owner.get()).as_deref().map_or(0, |s| s.echo.site());
+        let event = Event {
+            call: CallId(self.id),
+            site,
+            error: 0,
+            repeat: Repeat::Never,
+            opaque: false,
+            always: false,
+            enter: self.enter,
+            exit: self.exit,
+        };
+        Call {
+            id: self.id,
+            registers: self.registers,
+            clock: Some(self.clock),
+            event,
+            arrived: self.arrived,
+            inside: self.inside.again(),
+            mark: self.mark,
+            late: true,
+            done: false,
+        }
+    }
+}
+
+impl Drop for Expected {
+    /// An exception passes through, and through the call.
+    #[cold]
+    fn drop(&mut self) {
+        drop(self.call());
     }
 }
 
@@ -146,8 +306,9 @@ impl Drop for Call {
     #[inline]
     fn drop(&mut self) {
         if let Some(clock) = self.clock.filter(|_| !self.done) {
+            self.mark.leave();
             self.event.exit = clock.now();
-            self.finish(i64::from(normal::unknown_error()), |_| {});
+            self.finish(i64::from(normal::unknown_error()), &Inputs::Unknown, Outs::Nothing, |_| {});
         }
     }
 }

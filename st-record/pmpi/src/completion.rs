@@ -5,6 +5,7 @@
 #![expect(clippy::undocumented_unsafe_blocks, reason = "one reason for the module, above")]
 
 use crate::ffi::{Handle, MPI_Comm, MPI_Request, MPI_Status, constants as k, is_mark};
+use crate::normal;
 use crate::requests::Key;
 use crate::scribe::Scribe;
 use st_trace::values::{CANCELLED, NONE};
@@ -44,13 +45,7 @@ impl Scribe<'_> {
 
     /// Fills the three words of a receive's or probe's status.
     pub(crate) unsafe fn status(&mut self, at: usize, status: *const MPI_Status, wildcard: bool) {
-        let status = unsafe { &*status };
-        let (source, tag) = Self::resolved(status.MPI_SOURCE, status.MPI_TAG);
-        if wildcard {
-            self.set(at, source);
-            self.set(at + 1, tag);
-        }
-        self.set(at + 2, bytes(status));
+        unsafe { write_status(&mut self.own().words[at..], status, wildcard) };
     }
 
     /// Fills the word of a read's or write's status.
@@ -168,26 +163,40 @@ impl Scribe<'_> {
     }
 }
 
+/// Writes the three words of a receive's or probe's status.
+///
+/// # Safety
+///
+/// The status has been written.
+pub(crate) unsafe fn write_status(words: &mut [i64], status: *const MPI_Status, wildcard: bool) {
+    let status = unsafe { &*status };
+    if wildcard {
+        words[0] = normal::rank(status.MPI_SOURCE);
+        words[1] = normal::tag(status.MPI_TAG);
+    }
+    words[2] = bytes(status);
+}
+
 /// Bytes that a receive got.
 #[cfg(openmpi)]
-fn bytes(status: &MPI_Status) -> i64 {
+pub(crate) fn bytes(status: &MPI_Status) -> i64 {
     i64::try_from(status._ucount).unwrap_or(-1)
 }
 /// Whether an operation was cancelled.
 #[cfg(openmpi)]
-fn is_cancelled(status: &MPI_Status) -> bool {
+pub(crate) fn is_cancelled(status: &MPI_Status) -> bool {
     status._cancelled != 0
 }
 
 /// Bytes that a receive got: 31 bits in one field, 31 above the flag of the next.
 #[cfg(mpich)]
-fn bytes(status: &MPI_Status) -> i64 {
+pub(crate) fn bytes(status: &MPI_Status) -> i64 {
     let low = i64::from(status.count_lo.cast_unsigned());
     let high = i64::from(status.count_hi_and_cancelled.cast_unsigned() >> 1);
     (high << 32) | low
 }
 /// Whether an operation was cancelled.
 #[cfg(mpich)]
-fn is_cancelled(status: &MPI_Status) -> bool {
+pub(crate) fn is_cancelled(status: &MPI_Status) -> bool {
     status.count_hi_and_cancelled & 1 != 0
 }

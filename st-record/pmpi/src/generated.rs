@@ -16,7 +16,8 @@
     reason = "generated for all functions and roles alike: names and shapes are the header's"
 )]
 
-use crate::call::Call;
+use crate::call::{Call, Expected};
+use crate::echo::{Inputs, Outs};
 use crate::ffi::*;
 use crate::next::next;
 use crate::normal;

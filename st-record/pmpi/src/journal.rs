@@ -193,6 +193,26 @@ impl Journal {
         self.append(|log, room| log.series(room, thread, sym, words, times))
     }
 
+    /// Writes the call that the recorder has recorded again with its symbol's last words; `false` if the log is full.
+    #[inline]
+    pub(crate) fn again(
+        &mut self,
+        recorder: &RankRecorder,
+        thread: usize,
+        sym: Sym,
+        times: (i64, i64),
+    ) -> bool {
+        if !self.log.has_to_stop(recorder)
+            && let Some(region) = &mut self.region
+            && let Some(bytes) = self.log.again(region.rest(self.from + self.length), thread, sym, times)
+        {
+            self.grow(bytes);
+            return true;
+        }
+        let words = recorder.last_words(thread, sym).unwrap_or_default();
+        self.call(recorder, thread, sym, words, times)
+    }
+
     /// Lets an entry be written at the log's end; `false` if there is no room.
     #[inline]
     fn append(&mut self, write: impl FnOnce(&mut LogWriter, &mut [u8]) -> Option<usize>) -> bool {
@@ -271,7 +291,8 @@ fn give_back(file: &File, offset: u64, length: usize) {
     unsafe { libc::fallocate(file.as_raw_fd(), mode, offset, length) };
 }
 
-/// Says in the journal which call a thread is in, from entering it until the mark is taken back or dropped.
+/// Says in the journal which call a thread is in, from entering it until the mark is taken back.
+#[derive(Clone, Copy)]
 pub(crate) struct Mark {
     slot: Option<&'static AtomicU64>,
     value: u64,
@@ -298,12 +319,5 @@ impl Mark {
         if let Some(slot) = self.slot {
             slot.store(0, Ordering::Release);
         }
-    }
-}
-
-impl Drop for Mark {
-    #[inline]
-    fn drop(&mut self) {
-        self.leave();
     }
 }

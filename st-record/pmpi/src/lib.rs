@@ -6,6 +6,7 @@
 //! outputs, and hands the call to [`st_trace::record::RankRecorder`].
 //!
 //! * `call`, `scribe`, `lists`, `completion`: one call and its words. `normal`: constants.
+//! * `echo`: the loop in progress, whose calls are only compared.
 //! * `comms`, `types`, `joint` (windows and files), `infos`, `numbered`, `requests`: from handles to what the trace calls
 //!   them. `polls`: series of failed polls. `bindings`: languages.
 //! * `state`, `local`, `lock`, `clock`: per process and per thread. `life`, `jobs`: begin and end. `output`: the stream.
@@ -23,6 +24,7 @@ mod call;
 mod clock;
 mod comms;
 mod completion;
+mod echo;
 mod ffi;
 mod generated;
 mod infos;

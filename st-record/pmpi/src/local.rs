@@ -53,6 +53,17 @@ impl Inside {
         })
     }
 
+    /// The same mark, for another owner.
+    pub(crate) fn again(&self) -> Self {
+        Self { local: self.local }
+    }
+
+    /// The thread leaves the wrapper: for owners that are not dropped.
+    #[inline]
+    pub(crate) fn leave(&self) {
+        self.local().depth.set(0);
+    }
+
     /// The thread's state.
     #[inline]
     pub(crate) fn local(&self) -> &Local {
@@ -65,6 +76,6 @@ impl Inside {
 impl Drop for Inside {
     #[inline]
     fn drop(&mut self) {
-        self.local().depth.set(0);
+        self.leave();
     }
 }

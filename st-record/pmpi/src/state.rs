@@ -2,6 +2,7 @@
 
 use crate::clock::Clock;
 use crate::comms::Comms;
+use crate::echo::{Echo, Outcome};
 use crate::ffi::{MPI_Status, constants as k};
 use crate::infos::Infos;
 use crate::joint::Joints;
@@ -52,6 +53,7 @@ pub(crate) struct State {
     pub(crate) minor: Minor,
     pub(crate) requests: Requests,
     pub(crate) messages: Requests,
+    pub(crate) echo: Echo,
     pub(crate) threads: Vec<Thread>,
     pub(crate) output: Option<Output>,
     pub(crate) journal: Option<Journal>,
@@ -128,6 +130,7 @@ impl State {
             minor: Minor::start(),
             requests: Requests::default(),
             messages: Requests::default(),
+            echo: Echo::default(),
             threads: Vec::new(),
             output: None,
             journal: None,
@@ -154,6 +157,7 @@ impl State {
 
     #[cold]
     fn open_thread(&mut self, local: &Local) -> usize {
+        self.settle_echo();
         let unwinder = Unwinder::new(Arc::clone(&self.sites)).with_depth_limit(self.settings.stack_depth);
         self.threads.push(Thread {
             index: self.recorder.open_thread(self.clock.now()),
@@ -230,11 +234,35 @@ impl State {
         }
     }
 
+    /// Records the call that the loop in progress was expected to make next, and that has come out so.
+    #[inline]
+    pub(crate) fn commit_echo(&mut self, times: (i64, i64)) {
+        let Self { recorder, journal, echo, .. } = self;
+        // A loop is followed on the first thread only.
+        let index = 0;
+        let Some(Outcome { sym, words, changed }) = echo.event() else { return };
+        let (chunk, full) = match changed {
+            Some([]) => {
+                let chunk = recorder.again(index, sym, times.0, times.1);
+                (chunk, journal.as_mut().is_some_and(|j| !j.again(recorder, index, sym, times)))
+            }
+            Some(changed) => {
+                let chunk = recorder.again_but(index, sym, (words, changed), times.0, times.1);
+                (chunk, journal.as_mut().is_some_and(|j| !j.call(recorder, index, sym, words, times)))
+            }
+            None => enter(recorder, journal, index, sym, words, times),
+        };
+        echo.advance();
+        if chunk.is_some() || full {
+            self.settle(index, chunk, full);
+        }
+    }
+
     /// Writes a chunk of exact times, and begins the journal's next region if the last is full.
     #[cold]
-    fn settle(&mut self, index: usize, chunk: Option<Chunk>, full: bool) {
+    fn settle(&mut self, index: usize, chunk: Option<Box<Chunk>>, full: bool) {
         if let Some(chunk) = chunk {
-            self.write(u32::try_from(index).unwrap_or(u32::MAX), chunk);
+            self.write(u32::try_from(index).unwrap_or(u32::MAX), *chunk);
         }
         if full {
             self.snapshot();
@@ -264,7 +292,7 @@ impl State {
 
     /// The event's symbol. A site nearly always calls one function.
     #[inline]
-    fn symbol(&mut self, event: &Event) -> Sym {
+    pub(crate) fn symbol(&mut self, event: &Event) -> Sym {
         let i = event.site as usize;
         match self.symbols.get(i) {
             Some(&(call, sym)) if call == event.call && event.error == 0 => sym,
@@ -421,8 +449,8 @@ fn enter(
     sym: Sym,
     words: &[i64],
     times: (i64, i64),
-) -> (Option<Chunk>, bool) {
-    let chunk = recorder.record(thread, sym, words, times.0, times.1);
+) -> (Option<Box<Chunk>>, bool) {
+    let chunk = recorder.record(thread, sym, words, times.0, times.1).map(Box::new);
     let full = journal.as_mut().is_some_and(|j| !j.call(recorder, thread, sym, words, times));
     (chunk, full)
 }

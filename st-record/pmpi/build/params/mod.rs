@@ -1,9 +1,12 @@
 //! From the roles of a row to the code that reads its parameters.
 
+mod echo;
 mod lists;
 mod numbered;
 mod objects;
 mod requests;
+
+pub(crate) use echo::Echo;
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
@@ -22,13 +25,22 @@ pub(crate) struct Code {
     pub(crate) repeat: &'static str,
     /// Recorded by name only.
     pub(crate) opaque: bool,
+    /// How a loop's next call is known, if that can be.
+    pub(crate) echo: Option<Echo>,
 }
 
 impl Code {
     /// No parameters.
     pub(crate) fn opaque() -> Self {
         let nothing = TokenStream::new;
-        Self { variables: nothing(), before: nothing(), after: nothing(), repeat: "Never", opaque: true }
+        Self {
+            variables: nothing(),
+            before: nothing(),
+            after: nothing(),
+            repeat: "Never",
+            opaque: true,
+            echo: None,
+        }
     }
 }
 
@@ -62,6 +74,7 @@ impl<'a> Params<'a> {
             self.param(i, p, in_place && p.role != "inplace")
                 .map_err(|e| format!("{}: {}: {e}", row.name, p.name))?;
         }
+        self.code.echo = self.echo();
         Ok(self.code)
     }
 

@@ -47,7 +47,7 @@ impl Params<'_> {
     }
 
     /// Whether the receive or probe names a wildcard.
-    fn wildcard(&self) -> TokenStream {
+    pub(super) fn wildcard(&self) -> TokenStream {
         let source = self.role("source");
         let tag = self.row.params.iter().rposition(|p| p.role == "tag").map(argument);
         match (source, tag) {

@@ -1,0 +1,389 @@
+//! The loop in progress, known by what the program passes to MPI and gets from it.
+//!
+//! To turn handles into numbers, keep book of requests and write words down is most of the work that a call makes. Where a
+//! round of a loop makes the same calls with the same arguments as the round before, all of that comes out as before. So
+//! the rounds' *steps* are learned: of each call its arguments, its outcome and its words. As long as calls come as
+//! learned they are only compared; counts, tags and ranks that differ are put into the words, and handles of requests
+//! may be others each time, as long as the program gives back what it was given.
+//!
+//! What makes this exact: all of a step's calls are such that their words depend on arguments, on the tables of handles and
+//! on the outstanding requests only. No step changes the tables. The requests are those of the round before, because
+//! a round counts as learned only if it completes all requests that it makes and no others. While the steps are followed
+//! the book of requests stays as it was when the round began; before anything else happens, it is made up for
+//! ([`State::settle_echo`]).
+
+mod learn;
+
+use crate::completion::{bytes, is_cancelled, write_status};
+use crate::ffi::{Handle, MPI_Request, MPI_Status, constants as k};
+use crate::journal::Mark;
+use crate::normal;
+use crate::requests::{Key, Kind};
+use crate::state::{State, Thread};
+use st_trace::section::Sym;
+use st_trace::values::NONE;
+use st_unwind::{Proof, Registers};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Whether there is a loop that is followed: what wrappers ask first.
+pub(crate) static FOLLOWING: AtomicBool = AtomicBool::new(false);
+
+/// Arguments of a step at most; calls with more are not learned.
+const ARGUMENTS: usize = 12;
+/// Longest pause between attempts to learn, in calls.
+const LONGEST_PAUSE: u32 = 1 << 16;
+/// Longest round.
+const LONGEST: usize = 1024;
+
+/// What a call is passed.
+pub(crate) enum Inputs<'a> {
+    /// Something else: the call is never a step.
+    Unknown,
+    /// Integers and handles. Some are a word as they are, unless negative: at which place of the call's words.
+    Scalars { values: &'a [i64], places: &'static [Option<u16>] },
+    /// Requests to wait for.
+    Requests { first: *const MPI_Request, n: i64 },
+}
+
+/// Where a call leaves what it brings.
+#[derive(Clone, Copy)]
+pub(crate) enum Outs {
+    Nothing,
+    Request(*const MPI_Request),
+    /// A receive's status, and the place of its words.
+    Status {
+        status: *const MPI_Status,
+        at: usize,
+        wildcard: bool,
+    },
+    /// Statuses of the requests that were waited for.
+    Completed(*const MPI_Status),
+}
+
+/// A call that has come out as learned.
+pub(crate) struct Outcome<'a> {
+    pub(crate) sym: Sym,
+    pub(crate) words: &'a [i64],
+    /// Positions at which they differ from those of the symbol's last call, if that is known.
+    pub(crate) changed: Option<&'a [u16]>,
+}
+
+/// A call of the round.
+struct Step {
+    call: u16,
+    site: u32,
+    proof: Proof,
+    mark: Mark,
+    sym: Sym,
+    values: [i64; ARGUMENTS],
+    /// Words of the call before it is made, with defaults for what it brings; and after it.
+    before: Vec<i64>,
+    words: Vec<i64>,
+    /// Positions of the words that the call being made has changed.
+    changed: Vec<u16>,
+    /// No other step has the symbol: its last call is that of the round before.
+    alone: bool,
+    effect: Effect,
+}
+
+/// What a step does to requests, by their indices among those of the round.
+enum Effect {
+    None,
+    Makes(usize),
+    /// Waits for these ([`NULL`]: a null request), named at an address.
+    Completes {
+        requests: Box<[usize]>,
+        first: usize,
+    },
+}
+
+/// No request.
+const NULL: usize = usize::MAX;
+
+/// A request that a step makes.
+struct Made {
+    handle: u64,
+    place: usize,
+    kind: Kind,
+    /// Its entry in the book, as far as that is made up for.
+    key: Key,
+}
+
+/// What is known of the loop.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Phase {
+    /// Nothing; so many calls are let pass.
+    Idle(u32),
+    /// The steps of a round so far.
+    Learning,
+    /// All steps; the next call is expected to be that of `at`.
+    Following,
+}
+
+/// The loop.
+pub(crate) struct Echo {
+    phase: Phase,
+    steps: Vec<Step>,
+    /// The requests that a round makes.
+    made: Vec<Made>,
+    /// The step that comes next.
+    at: usize,
+    /// While learning: requests made and not completed.
+    open: Vec<usize>,
+    /// While learning: words before the call.
+    before: Vec<i64>,
+    /// Calls that have been followed.
+    followed: u64,
+    /// Calls to let pass after the next failure.
+    pause: u32,
+}
+
+impl Default for Echo {
+    fn default() -> Self {
+        Self {
+            phase: Phase::Idle(0),
+            steps: Vec::new(),
+            made: Vec::new(),
+            at: 0,
+            open: Vec::new(),
+            before: Vec::new(),
+            followed: 0,
+            pause: 1,
+        }
+    }
+}
+
+impl Echo {
+    /// Whether the call is the next step: its mark and call site. Words of arguments that differ are changed.
+    ///
+    /// # Safety
+    ///
+    /// The registers are those of a running function.
+    #[inline(always)]
+    pub(crate) unsafe fn expects(
+        &mut self,
+        call: u16,
+        registers: &Registers,
+        inputs: &Inputs<'_>,
+    ) -> Option<(Mark, u32)> {
+        if self.phase != Phase::Following {
+            return None;
+        }
+        let step = self.steps.get_mut(self.at).filter(|s| s.call == call)?;
+        // SAFETY: the caller's promise. On another thread the stack pointer is another.
+        if !unsafe { step.proof.holds(registers) } {
+            return None;
+        }
+        let same = match *inputs {
+            Inputs::Unknown => false,
+            Inputs::Scalars { values, places } => {
+                let differ = step.values.iter().zip(values).fold(0, |bits, (a, b)| bits | (a ^ b));
+                differ == 0 || step.change(values, places)
+            }
+            // SAFETY: the program's array of `n` requests, which the call reads too.
+            Inputs::Requests { first, n } => unsafe { step.waits(&self.made, first, n) },
+        };
+        same.then_some((step.mark, step.site))
+    }
+
+    /// Whether the next step, which has been made without error, came out as learned. Words that may differ are changed.
+    #[inline]
+    pub(crate) fn comes_out(&mut self, outs: Outs) -> bool {
+        if self.phase != Phase::Following {
+            return false;
+        }
+        let Some(step) = self.steps.get_mut(self.at) else { return false };
+        match (outs, &step.effect) {
+            (Outs::Nothing, _) => true,
+            (Outs::Request(place), Effect::Makes(request)) => {
+                let Some(made) = self.made.get_mut(*request) else { return false };
+                // SAFETY: the call has written it.
+                made.handle = unsafe { *place }.raw();
+                made.place = place.expose_provenance();
+                made.handle != k::st_MPI_REQUEST_NULL
+            }
+            (Outs::Status { status, at, wildcard }, _) => {
+                let mut words = [NONE; 3];
+                // SAFETY: the call has written it.
+                unsafe { write_status(&mut words, status, wildcard) };
+                step.replace(at, &words);
+                true
+            }
+            (Outs::Completed(statuses), Effect::Completes { .. }) => {
+                // SAFETY: the call has written them.
+                unsafe { step.completed(&self.made, statuses) }
+            }
+            _ => false,
+        }
+    }
+
+    /// Call site of the next step.
+    #[inline]
+    pub(crate) fn site(&self) -> u32 {
+        self.steps.get(self.at).map_or(0, |s| s.site)
+    }
+
+    /// The next step as an event.
+    #[inline]
+    pub(crate) fn event(&self) -> Option<Outcome<'_>> {
+        let step = self.steps.get(self.at)?;
+        let changed = step.alone.then_some(step.changed.as_slice());
+        Some(Outcome { sym: step.sym, words: &step.words, changed })
+    }
+
+    /// The next step has been recorded.
+    #[inline]
+    pub(crate) fn advance(&mut self) {
+        if let Some(step) = self.steps.get_mut(self.at) {
+            step.changed.clear();
+        }
+        self.at += 1;
+        self.followed += 1;
+        if self.at == self.steps.len() {
+            self.at = 0;
+        }
+    }
+
+    /// What was learned did not come again, or cannot be learned: lets calls pass, the more the more often that happens.
+    fn fail(&mut self) {
+        FOLLOWING.store(false, Ordering::Relaxed);
+        self.phase = Phase::Idle(self.pause);
+        self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+    }
+}
+
+impl Step {
+    /// Takes arguments that differ, if the call's words show them as they are.
+    #[inline(never)]
+    fn change(&mut self, values: &[i64], places: &[Option<u16>]) -> bool {
+        for (i, (new, place)) in values.iter().zip(places).enumerate() {
+            let old = std::mem::replace(&mut self.values[i], *new);
+            if old != *new {
+                let Some(at) = place.map(usize::from).filter(|_| old >= 0 && *new >= 0) else { return false };
+                self.before[at] = *new;
+                self.replace(at, &[*new]);
+            }
+        }
+        true
+    }
+
+    /// Whether `n` requests are those that are waited for.
+    ///
+    /// # Safety
+    ///
+    /// There are so many.
+    #[inline]
+    unsafe fn waits(&mut self, all: &[Made], first: *const MPI_Request, n: i64) -> bool {
+        let Effect::Completes { requests, first: address } = &mut self.effect else { return false };
+        *address = first.expose_provenance();
+        usize::try_from(n).is_ok_and(|n| n == requests.len())
+            && requests.iter().enumerate().all(|(i, request)| {
+                // SAFETY: the caller's promise.
+                let handle = unsafe { *first.wrapping_add(i) }.raw();
+                handle == all.get(*request).map_or(k::st_MPI_REQUEST_NULL, |m| m.handle)
+            })
+    }
+
+    /// Puts words in their place.
+    #[inline]
+    fn replace(&mut self, at: usize, words: &[i64]) {
+        for (at, new) in (at..).zip(words) {
+            let old = &mut self.words[at];
+            if *old != *new {
+                *old = *new;
+                self.changed.push(u16::try_from(at).unwrap_or(u16::MAX));
+            }
+        }
+    }
+
+    /// Whether all requests that were waited for came out as learned. Takes what their statuses say.
+    ///
+    /// # Safety
+    ///
+    /// There is a status for each, and both they and the requests have been written.
+    unsafe fn completed(&mut self, all: &[Made], statuses: *const MPI_Status) -> bool {
+        let Effect::Completes { requests, first } = &self.effect else { return false };
+        let first = std::ptr::with_exposed_provenance::<MPI_Request>(*first);
+        // Behind the requests are four lists of one length: positions, sources, tags, sizes.
+        let mut at = self.before.len();
+        let length = (self.words.len() - at) / 4;
+        for (i, request) in requests.iter().enumerate() {
+            let Some(made) = all.get(*request) else { continue };
+            at += 1;
+            // SAFETY: the caller's promise.
+            let (theirs, status) = unsafe { (*first.wrapping_add(i), &*statuses.wrapping_add(i)) };
+            if theirs.raw() != k::st_MPI_REQUEST_NULL {
+                return false;
+            }
+            if made.kind.receive {
+                if is_cancelled(status) {
+                    return false;
+                }
+                let new = [normal::rank(status.MPI_SOURCE), normal::tag(status.MPI_TAG), bytes(status)];
+                for (list, new) in (1..).zip(new) {
+                    let at = at + list * length;
+                    if self.words[at] != new {
+                        self.words[at] = new;
+                        self.changed.push(u16::try_from(at).unwrap_or(u16::MAX));
+                    }
+                }
+            }
+        }
+        self.changed.sort_unstable();
+        true
+    }
+}
+
+impl State {
+    /// Makes up for what has not been entered in the book of requests, and follows the loop no longer.
+    #[inline]
+    pub(crate) fn settle_echo(&mut self) {
+        if self.echo.phase == Phase::Following {
+            self.make_up();
+        }
+    }
+
+    #[cold]
+    fn make_up(&mut self) {
+        let Self { echo, requests, threads, .. } = self;
+        // A loop that went on for long is worth another attempt.
+        if echo.followed > 8 * u64::try_from(echo.steps.len()).unwrap_or(u64::MAX) {
+            echo.pause = 1;
+        }
+        echo.fail();
+        let Some(Thread { numbers, .. }) = threads.first_mut() else { return };
+        for step in &echo.steps[..echo.at] {
+            match &step.effect {
+                Effect::None => {}
+                Effect::Makes(i) => {
+                    let m = &mut echo.made[*i];
+                    m.key = requests.add(numbers, 0, m.handle, m.place, m.kind);
+                }
+                Effect::Completes { requests: of, .. } => {
+                    for m in of.iter().filter_map(|i| echo.made.get(*i)) {
+                        numbers.give(requests.remove(m.key).1);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The call that is being made was expected to be the next step and did not come out so (or another thread has begun to
+    /// call): reads its inputs after all.
+    #[cold]
+    pub(crate) fn prepare_late(&mut self, thread: usize) {
+        self.settle_echo();
+        let Self { echo, requests, threads, .. } = self;
+        let Some(t) = threads.get_mut(thread) else { return };
+        t.begin();
+        requests.begin();
+        let Some(step) = echo.steps.get(echo.at) else { return };
+        t.words.extend_from_slice(&step.before);
+        if let Effect::Completes { requests: of, first } = &step.effect {
+            t.owes_lists = true;
+            t.listed_at = *first;
+            let mut claim = |m: &Made| requests.claim(m.handle, m.place, thread);
+            t.listed.extend(of.iter().map(|i| echo.made.get(*i).and_then(&mut claim)));
+        }
+    }
+}

@@ -1,0 +1,259 @@
+/* Loops of many rounds whose calls differ a little, now and then: what a recorder takes for a repetition must be one. */
+#include "oracle.h"
+
+#define W MPI_COMM_WORLD
+
+enum { ROUNDS = 60 };
+
+static int rank, size, right, left;
+static int out[100], in[100];
+static long sum;
+static MPI_Request q[4];
+static MPI_Status st[4];
+static int s[4]; /* slots of q, -1 for a null request */
+
+static void receive(int i, int tag, int bytes)
+{
+    MPI_Irecv(in + 25 * i, 25, MPI_INT, left, tag, W, &q[i]);
+    s[i] = slot_recv(bytes);
+    say("MPI_Irecv count=25 type=MPI_INT source=%r tag=%d comm=MPI_COMM_WORLD request=%q", left, tag, s[i]);
+}
+
+static void start(int i, int n, int to, int tag)
+{
+    MPI_Isend(out, n, MPI_INT, to, tag, W, &q[i]);
+    s[i] = slot_send();
+    say("MPI_Isend count=%d type=MPI_INT dest=%r tag=%d comm=MPI_COMM_WORLD request=%q", n, to, tag, s[i]);
+}
+
+/* Completes the first n requests; position i is of a receive with tags[i], or of a send, or null. */
+static void waitall(int n, const int *tags, int ask)
+{
+    int i, m = 0, at[4];
+    MPI_Status done[4];
+    MPI_Waitall(n, q, ask ? st : MPI_STATUSES_IGNORE);
+    for (i = 0; i < n; i++)
+        if (s[i] >= 0) {
+            done[m].MPI_SOURCE = ask ? st[i].MPI_SOURCE : left;
+            done[m].MPI_TAG = ask ? st[i].MPI_TAG : tags[i];
+            at[m++] = i;
+        }
+    say("MPI_Waitall n=%d requests=%Q completed=%C", n, n, s, m, at, s, done);
+    for (i = 0; i < n; i++)
+        s[i] = -1;
+}
+
+static void wait(int i, int tag)
+{
+    MPI_Wait(&q[i], st);
+    st[0].MPI_SOURCE = left;
+    st[0].MPI_TAG = tag;
+    say("MPI_Wait requests=%Q completed=%C", 1, &s[i], 1, all_positions, &s[i], st);
+    s[i] = -1;
+}
+
+static void barrier(void)
+{
+    MPI_Barrier(W);
+    say("MPI_Barrier comm=MPI_COMM_WORLD");
+}
+
+/* Sizes that change, a tag that changes, a neighbour that is gone, another call in between, another order of completion. */
+static void exchanges(int ask)
+{
+    int i, tags[2];
+    for (i = 0; i < ROUNDS; i++) {
+        int n = i < 20 ? 5 : 1 + i % 7, tag = i == 25 ? 9 : 3, to = i % 30 == 29 ? MPI_PROC_NULL : right;
+        tags[0] = tag;
+        if (to == right)
+            receive(0, tag, 4 * n);
+        else
+            s[0] = -1; /* q[0] is null from the round before */
+        if (i == 35)
+            barrier();
+        start(1, n, to, tag);
+        if (i == 45) {
+            wait(1, 0);
+            wait(0, tag);
+        } else {
+            waitall(2, tags, ask);
+        }
+        sum += in[i % 5];
+    }
+}
+
+/* A request that is under way during the loop, and ends in it: others take its number. */
+static void guest(void)
+{
+    int i, tags[2] = {7, 0};
+    receive(3, 8, 12);
+    for (i = 0; i < ROUNDS; i++) {
+        receive(0, 7, 8);
+        start(1, 2, right, 7);
+        waitall(2, tags, 0);
+        if (i == 30) {
+            MPI_Send(out, 3, MPI_INT, right, 8, W);
+            say("MPI_Send count=3 type=MPI_INT dest=%r tag=8 comm=MPI_COMM_WORLD", right);
+            wait(3, 8);
+        }
+    }
+}
+
+/* Requests that live from one round to the next, and requests in other places than they were made in. */
+static void moved(void)
+{
+    int i, k, tags[4] = {5, 0, 5, 0};
+    receive(0, 6, 4);
+    for (i = 0; i < ROUNDS; i++) {
+        start(1, 1, right, 6);
+        waitall(2, tags, 1);
+        receive(0, 6, 4);
+    }
+    start(1, 1, right, 6);
+    waitall(2, tags, 1);
+    for (i = 0; i < ROUNDS; i++) {
+        receive(0, 5, 16);
+        start(1, 4, right, 5);
+        start(2, 3, MPI_PROC_NULL, 5);
+        start(3, 2, MPI_PROC_NULL, 5);
+        if (i % 20 == 15) {
+            MPI_Request r = q[0];
+            k = s[0];
+            q[0] = q[1];
+            s[0] = s[1];
+            q[1] = r;
+            s[1] = k;
+        }
+        if (i == 38)
+            wait(2, 0);
+        tags[1] = 5;
+        waitall(4, tags, i > 30);
+    }
+}
+
+/* Two callers of one function: the call sites differ, the calls do not. */
+static __attribute__((noinline)) void deep(int i)
+{
+    receive(0, 4, 4);
+    start(1, 1, right, 4);
+    waitall(2, (const int[]){4, 0}, i & 1);
+}
+static __attribute__((noinline)) void one(int i) { deep(i); sum++; }
+static __attribute__((noinline)) void two(int i) { deep(i); sum += 2; }
+
+/* Blocking calls: wildcards, nobody, sizes that come as they come. */
+static void blocking(void)
+{
+    int i;
+    for (i = 0; i < ROUNDS; i++) {
+        int n = i < 20 ? 6 : i % 9, from = i > 40 ? MPI_ANY_SOURCE : left, tag = i > 50 ? MPI_ANY_TAG : 2;
+        MPI_Sendrecv(out, n, MPI_INT, right, 2, in, 50, MPI_INT, from, tag, W, &st[0]);
+        say("MPI_Sendrecv sendcount=%d sendtype=MPI_INT dest=%r sendtag=2 recvcount=50 recvtype=MPI_INT source=%r "
+            "recvtag=%t comm=MPI_COMM_WORLD status=%S", n, right, from, tag, from, tag, 4 * n, &st[0]);
+        if (rank == 0) {
+            MPI_Send(out, n, MPI_INT, 1, i, W);
+            say("MPI_Send count=%d type=MPI_INT dest=1 tag=%d comm=MPI_COMM_WORLD", n, i);
+        } else if (rank == 1) {
+            MPI_Recv(in, 50, MPI_INT, 0, MPI_ANY_TAG, W, i % 2 ? MPI_STATUS_IGNORE : &st[1]);
+            st[1].MPI_SOURCE = 0;
+            st[1].MPI_TAG = i;
+            say("MPI_Recv count=50 type=MPI_INT source=0 tag=MPI_ANY_TAG comm=MPI_COMM_WORLD status=%S", 0,
+                MPI_ANY_TAG, 4 * n, &st[1]);
+        }
+    }
+}
+
+/* Collective calls whose count, operation, root or place change. */
+static void collectives(void)
+{
+    int i;
+    for (i = 0; i < ROUNDS; i++) {
+        int n = i % 15 == 14 ? 3 : 2, root = i > 40 ? 1 : 0, same = i == 30;
+        MPI_Op op = i == 50 ? MPI_MAX : MPI_SUM;
+        MPI_Allreduce(same ? MPI_IN_PLACE : out, in, n, MPI_INT, op, W);
+        say("MPI_Allreduce inplace=%b count=%d type=MPI_INT op=%s comm=MPI_COMM_WORLD", same, n,
+            i == 50 ? "MPI_MAX" : "MPI_SUM");
+        sum += in[0];
+        MPI_Bcast(in, n, MPI_INT, root, W);
+        say("MPI_Bcast count=%d type=MPI_INT root=%d comm=MPI_COMM_WORLD", n, root);
+    }
+}
+
+/* Calls that fail in the middle of a loop, before and after anything is done. */
+static void failing(void)
+{
+    int i;
+    MPI_Comm_set_errhandler(W, MPI_ERRORS_RETURN);
+    say("MPI_Comm_set_errhandler comm=MPI_COMM_WORLD errhandler=MPI_ERRORS_RETURN");
+    for (i = 0; i < ROUNDS; i++) {
+        int n = i == 20 ? -3 : 4;
+        MPI_Send(out, n, MPI_INT, right, 1, W);
+        say(n < 0 ? "MPI_Send count=%d type=MPI_INT dest=%r tag=1 comm=MPI_COMM_WORLD error=MPI_ERR_COUNT"
+                  : "MPI_Send count=%d type=MPI_INT dest=%r tag=1 comm=MPI_COMM_WORLD", n, right);
+        if (n > 0) {
+            MPI_Recv(in, 4, MPI_INT, left, 1, W, &st[0]);
+            say("MPI_Recv count=4 type=MPI_INT source=%r tag=1 comm=MPI_COMM_WORLD status=%S", left, left, 1, 16, &st[0]);
+        }
+    }
+    for (i = 0; i < ROUNDS; i++) {
+        int n = i == 40 ? 6 : 4;
+        MPI_Send(out, n, MPI_INT, right, 2, W);
+        say("MPI_Send count=%d type=MPI_INT dest=%r tag=2 comm=MPI_COMM_WORLD", n, right);
+        MPI_Recv(in, 5, MPI_INT, left, 2, W, &st[0]);
+        if (n > 5)
+            say("MPI_Recv count=5 type=MPI_INT source=%r tag=2 comm=MPI_COMM_WORLD rsource=null rtag=null "
+                "bytes=-1 error=MPI_ERR_TRUNCATE", left);
+        else
+            say("MPI_Recv count=5 type=MPI_INT source=%r tag=2 comm=MPI_COMM_WORLD status=%S", left, left, 2, 16, &st[0]);
+    }
+    for (i = 0; i < ROUNDS; i++) {
+        barrier();
+        MPI_Isend(out, 1, MPI_INT, i == 33 ? 9999 : MPI_PROC_NULL, 3, W, &q[0]);
+        if (i == 33) {
+            say("MPI_Isend count=1 type=MPI_INT dest=9999 tag=3 comm=MPI_COMM_WORLD request=null error=MPI_ERR_RANK");
+            continue;
+        }
+        s[0] = slot_send();
+        say("MPI_Isend count=1 type=MPI_INT dest=MPI_PROC_NULL tag=3 comm=MPI_COMM_WORLD request=%q", s[0]);
+        wait(0, 0);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    int i;
+    long total = 0;
+    MPI_Init(&argc, &argv);
+    say("MPI_Init");
+    MPI_Comm_rank(W, &rank);
+    say("MPI_Comm_rank comm=MPI_COMM_WORLD rank=%d", rank);
+    MPI_Comm_size(W, &size);
+    say("MPI_Comm_size comm=MPI_COMM_WORLD size=%d", size);
+    oracle_rank = rank;
+    right = (rank + 1) % size;
+    left = (rank + size - 1) % size;
+    for (i = 0; i < 100; i++)
+        out[i] = 10 * rank + i;
+    for (i = 0; i < 4; i++)
+        q[i] = MPI_REQUEST_NULL;
+
+    exchanges(0);
+    exchanges(1);
+    guest();
+    moved();
+    for (i = 0; i < ROUNDS; i++)
+        i % 20 == 17 ? two(i) : one(i);
+    blocking();
+    barrier();
+    collectives();
+    failing();
+    barrier();
+    MPI_Reduce(&sum, &total, 1, MPI_LONG, MPI_SUM, 0, W);
+    say("MPI_Reduce inplace=false count=1 type=MPI_LONG op=MPI_SUM root=0 comm=MPI_COMM_WORLD");
+    MPI_Finalize();
+    say("MPI_Finalize");
+    oracle_write();
+    if (rank == 0)
+        printf(PROGRAM("loops") ": ok %ld\n", total);
+    return 0;
+}
