@@ -38,7 +38,7 @@ pub(crate) fn find(args: &ViolationsArgs) -> Result<(Survey, Vec<String>)> {
     let latency = Latency { near: args.lmin_intra, far: args.lmin_inter };
     let issues = graph.issues.counts().map(|(what, n)| format!("{n} {what}: left out"));
     Ok((
-        survey(&graph, &times, latency),
+        survey(&graph, |s| times[s].iter().copied(), latency),
         issues.chain(graph.issues.examples.iter().map(ToString::to_string)).collect(),
     ))
 }

@@ -25,8 +25,8 @@ pub(crate) struct RankReport {
 }
 
 impl RankReport {
-    /// From the points before and after the logical clock.
-    pub(crate) fn new(stream: Stream, map: &Map, before: &[i64], after: &[i64]) -> Self {
+    /// From the moves of all points by the logical clock.
+    pub(crate) fn new(stream: Stream, map: &Map, moves: impl Iterator<Item = i64>) -> Self {
         let points = map.points();
         let mut r = Self {
             stream,
@@ -37,8 +37,7 @@ impl RankReport {
             moved: 0,
             farthest: 0,
         };
-        for (a, b) in before.iter().zip(after) {
-            let by = b.saturating_sub(*a);
+        for by in moves {
             r.modified += u64::from(by != 0);
             r.moved += u128::from(by.unsigned_abs());
             r.farthest = r.farthest.max(by);

@@ -4,16 +4,16 @@ use std::path::Path;
 
 use anyhow::{Context, Result, anyhow};
 use st_tool::{Output, Status, Whole, engine, step};
-use st_trace::graph::{Barriers, Graph, Latency, Survey, span, survey, survey_shared};
+use st_trace::graph::{Barriers, Ends, Graph, Latency, Survey};
 
 use crate::args::{Args, Barrier, Method};
-use crate::clc::{self, GAMMA_UNITS, Outcome};
+use crate::clc::{self, GAMMA_UNITS, Moves, Outcome, Points};
 use crate::offsets::Map;
 use crate::pack;
 use crate::report::{RankReport, Report};
 use crate::team::Team;
-use crate::trace::{Traces, parallel};
-use crate::write::{self, To};
+use crate::trace::{Mapped, Traces, parallel};
+use crate::write::{self, Corrected, To};
 
 /// Name of the program.
 pub const NAME: &str = "st-sync";
@@ -66,14 +66,14 @@ pub fn run_in(args: &Args, team: &mut Team<'_>) -> Result<Status> {
         None => Ok(()),
     };
     team.agree(exact)?;
-    let (report, times, maps) = correct(args, &traces, &graph, team)?;
+    let (report, moves, maps) = correct(args, &traces, &graph, team)?;
     if first {
         talk(args, &report);
     }
     for file in &mut traces.share.files {
         note(args, &report, &mut file.whole);
     }
-    let corrected = (args.method != Method::None).then_some((&times[..], &maps[..]));
+    let corrected = (args.method != Method::None).then_some(Corrected { maps: &maps, moves: &moves });
     write::write(args, to, &mut traces, &graph, corrected, team)?;
     let reported = match &args.report {
         Some(path) if first => write_report(path, &report),
@@ -110,28 +110,20 @@ fn latency(args: &Args, traces: &Traces, graph: &Graph, team: &mut Team<'_>) -> 
 
 /// Surveys the messages of the whole team. On the first process all is counted, on others what they matched; the number
 /// of violated messages is that of all.
-fn surveyed(
+fn surveyed<I: Iterator<Item = i64>>(
     graph: &Graph,
-    times: &[Vec<i64>],
+    points: impl Fn(usize) -> I,
     latency: Latency,
     team: &mut Team<'_>,
 ) -> Result<(Survey, u64)> {
-    if team.job.is_none() {
-        let found = survey(graph, times, latency);
-        let violated = found.all().violated;
-        return Ok((found, violated));
-    }
-    let there = times.iter().any(|t| !t.is_empty());
-    let (from, to) = if there { span(times) } else { (i64::MAX, i64::MIN) };
+    let mut ends = Ends::new(graph, &team.links, &points);
+    let (from, to) = ends.span.unwrap_or((i64::MAX, i64::MIN));
     let spans = team.all(&[from, to])?;
-    let whole = (
-        spans.iter().filter_map(|s| s.first().copied()).min().unwrap_or(0),
-        spans.iter().filter_map(|s| s.get(1).copied()).max().unwrap_or(0),
-    );
-    let links = std::mem::take(&mut team.links);
-    let found = survey_shared(graph, &links, times, latency, whole, |out| team.swap_times(out));
-    team.links = links;
-    let mut found = found?;
+    let first = spans.iter().filter_map(|s| s.first().copied()).min().unwrap_or(0);
+    let last = spans.iter().filter_map(|s| s.get(1).copied()).max().unwrap_or(0);
+    let came = team.swap_times(std::mem::take(&mut ends.out))?;
+    ends.take_in(&team.links, &came);
+    let mut found = ends.tally(graph, points, latency, (first, last));
     let mine = wide(found.all().violated);
     let violated = team.all(&[mine])?.iter().flatten().map(|n| n.unsigned_abs()).sum();
     let mut words = Vec::new();
@@ -159,44 +151,45 @@ fn maps(args: &Args, traces: &Traces, graph: &Graph) -> Vec<Map> {
     (0..graph.streams.len()).map(map).collect()
 }
 
-/// Finds the corrected times of this process's streams. The report is whole on the first process.
+/// Finds by how much to move the points of this process's streams, beyond the maps. The report is whole on the first
+/// process.
 fn correct(
     args: &Args,
     traces: &Traces,
     graph: &Graph,
     team: &mut Team<'_>,
-) -> Result<(Report, Vec<Vec<i64>>, Vec<Map>)> {
+) -> Result<(Report, Vec<Moves>, Vec<Map>)> {
     let (n, jobs) = (graph.streams.len(), usize::from(args.jobs));
     let latency = latency(args, traces, graph, team)?;
     let maps = maps(args, traces, graph);
     let mine: Vec<bool> = (0..n).map(|s| team.has(s)).collect();
-    let points = |s: usize, map: &Map| {
-        if mine[s] { traces.points(s, graph.streams[s].points, map) } else { (Vec::new(), 0) }
-    };
-    let measured = Map::default();
-    let (mut times, back): (Vec<_>, Vec<_>) = parallel(n, jobs, |s| points(s, &measured)).into_iter().unzip();
-    let (before, mut violated) = surveyed(graph, &times, latency, team)?;
+    let unmoved = vec![Map::default(); n];
+    let measured = Mapped { traces, graph, maps: &unmoved, mine: &mine };
+    let mapped = Mapped { maps: &maps, ..measured };
+    let back =
+        parallel(n, jobs, |s| if mine[s] { traces.back(s, graph.streams[s].points) } else { 0 });
+    let (before, mut violated) = surveyed(graph, |s| measured.of(s), latency, team)?;
     let mut interpolated: Option<Survey> = None;
     let moves = i64::from(maps.iter().any(|m| !m.is_identity()));
     if team.all(&[moves])?.iter().any(|m| *m == [1]) {
-        times = parallel(n, jobs, |s| points(s, &maps[s]).0);
-        let found = surveyed(graph, &times, latency, team)?;
+        let found = surveyed(graph, |s| mapped.of(s), latency, team)?;
         violated = found.1;
         interpolated = Some(found.0);
     }
-    let mut outcome = None;
+    let (mut outcome, mut moves) = (None, Vec::new());
     let mut after = interpolated.clone().unwrap_or_else(|| before.clone());
     if args.method == Method::Clc && violated > 0 {
         let options =
             clc::Options { latency, delta: args.delta, gamma: args.gamma, passes: args.max_passes, jobs };
-        let (corrected, done) = clc::correct(graph, times, &options, |s| points(s, &maps[s]).0, team)?;
-        times = corrected;
-        outcome = Some(done);
-        after = surveyed(graph, &times, latency, team)?.0;
+        let done = clc::correct(graph, &mapped, &options, team)?;
+        moves = done.0;
+        outcome = Some(done.1);
+        after = surveyed(graph, |s| moves[s].apply(mapped.of(s)), latency, team)?.0;
     }
     let mut ranks = parallel(n, jobs, |s| {
-        let input = outcome.map(|_| points(s, &maps[s]).0);
-        RankReport::new(graph.streams[s], &maps[s], input.as_deref().unwrap_or(&times[s]), &times[s])
+        let points = if mine[s] { graph.streams[s].points as usize } else { 0 };
+        let moves = moves.get(s).into_iter().flat_map(|m: &Moves| m.iter().take(points));
+        RankReport::new(graph.streams[s], &maps[s], moves)
     });
     let mut issues = graph.issues.clone();
     let mut back: u64 = back.iter().sum();
@@ -220,7 +213,7 @@ fn correct(
         }
     })?;
     let delta = args.delta;
-    Ok((Report { latency, delta, before, interpolated, after, outcome, ranks, back, issues }, times, maps))
+    Ok((Report { latency, delta, before, interpolated, after, outcome, ranks, back, issues }, moves, maps))
 }
 
 /// Says what was done, in one or a few lines.

@@ -14,6 +14,7 @@ use st_trace::columns::{Column, ColumnWriter, Comparison};
 use st_trace::graph::{Barriers, Graph, Matcher, ShareError, Stream, roll};
 use st_trace::section::Section;
 
+use crate::clc::{Moves, Points};
 use crate::offsets::Map;
 use crate::share::Share;
 use crate::team::Team;
@@ -142,33 +143,95 @@ impl Traces {
         columns.filter(|(r, c)| *r == rank && !c.clock.is_empty()).map(|(_, c)| &c.clock).next()
     }
 
-    /// The points of a stream under a map, and how often its clock went back. They never decrease.
-    pub(crate) fn points(&self, stream: usize, n: u32, map: &Map) -> (Vec<i64>, u64) {
-        let mut points = Vec::with_capacity(n as usize);
-        let (mut last, mut before, mut back) = (-FARTHEST, i64::MIN, 0);
-        let times = self.column(stream).into_iter().flat_map(Column::times);
-        for t in times.flat_map(|(enter, exit)| [enter, exit]).take(n as usize) {
-            let t = map.apply(t).clamp(-FARTHEST, FARTHEST);
+    /// The points of a stream under a map. They never decrease.
+    pub(crate) fn points<'a>(
+        &'a self,
+        stream: usize,
+        n: u32,
+        map: &'a Map,
+    ) -> impl Iterator<Item = i64> + Send + 'a {
+        let mut last = -FARTHEST;
+        self.read_points(stream, n, map).map(move |t| {
+            last = last.max(t);
+            last
+        })
+    }
+
+    /// How often the clock of a stream goes back.
+    pub(crate) fn back(&self, stream: usize, n: u32) -> u64 {
+        let (mut before, mut back) = (i64::MIN, 0);
+        for t in self.read_points(stream, n, &Map::default()) {
             back += u64::from(t < before);
             before = t;
-            last = last.max(t);
-            points.push(last);
         }
-        (points, back)
+        back
+    }
+
+    fn read_points<'a>(
+        &'a self,
+        stream: usize,
+        n: u32,
+        map: &'a Map,
+    ) -> impl Iterator<Item = i64> + Send + 'a {
+        let times = self.column(stream).into_iter().flat_map(Column::times);
+        let points = times.flat_map(|(enter, exit)| [enter, exit]).take(n as usize);
+        points.map(|t| map.apply(t).clamp(-FARTHEST, FARTHEST))
+    }
+
+    /// Moves the points of a stream under a map.
+    pub(crate) fn moved(&mut self, stream: usize, n: u32, map: &Map, moves: Option<&Moves>) {
+        let points = self.points(stream, n, map);
+        let none = Moves::default();
+        let column = self.rewritten(stream, map, moves.unwrap_or(&none).apply(points));
+        self.put(stream, column);
     }
 
     /// Puts points in the place of a stream's times.
-    pub(crate) fn replace(&mut self, stream: usize, points: &[i64], map: &Map) {
-        let Some([f, s, t, c]) = self.places.get(stream).copied().flatten() else { return };
-        let (_, column) = &mut self.share.files[f].sections[s].threads[t].columns[c];
+    pub(crate) fn replace(&mut self, stream: usize, points: impl Iterator<Item = i64>, map: &Map) {
+        let column = self.rewritten(stream, map, points);
+        self.put(stream, column);
+    }
+
+    fn put(&mut self, stream: usize, column: Option<Column>) {
+        let place = self.places.get(stream).copied().flatten();
+        if let (Some([f, s, t, c]), Some(column)) = (place, column) {
+            self.share.files[f].sections[s].threads[t].columns[c].1 = column;
+        }
+    }
+
+    /// A stream's column with other points.
+    fn rewritten(&self, stream: usize, map: &Map, points: impl Iterator<Item = i64>) -> Option<Column> {
+        let column = self.column(stream)?;
         let start = column.chunks.first().map_or(0, |c| map.apply(c.base).clamp(-FARTHEST, FARTHEST));
-        let mut writer = ColumnWriter::new(points.first().map_or(start, |p| start.min(*p)));
+        let mut points = points.peekable();
+        let mut writer = ColumnWriter::new(points.peek().map_or(start, |p| start.min(*p)));
         let mut chunks = Vec::with_capacity(column.chunks.len());
-        for pair in points.as_chunks::<2>().0 {
-            chunks.extend(writer.push(pair[0], pair[1]));
+        while let (Some(enter), Some(exit)) = (points.next(), points.next()) {
+            chunks.extend(writer.push(enter, exit));
         }
         chunks.extend(writer.flush());
-        *column = Column { chunks, clock: Comparison::default() };
+        for chunk in &mut chunks {
+            chunk.gaps.shrink_to_fit();
+            chunk.durations.shrink_to_fit();
+        }
+        Some(Column { chunks, clock: Comparison::default() })
+    }
+}
+
+/// Measured points under maps, of the streams that this process has.
+pub(crate) struct Mapped<'a> {
+    pub(crate) traces: &'a Traces,
+    pub(crate) graph: &'a Graph,
+    pub(crate) maps: &'a [Map],
+    pub(crate) mine: &'a [bool],
+}
+
+impl Points for Mapped<'_> {
+    fn of(&self, stream: usize) -> Box<dyn Iterator<Item = i64> + Send + '_> {
+        if !self.mine[stream] {
+            return Box::new(std::iter::empty());
+        }
+        Box::new(self.traces.points(stream, self.graph.streams[stream].points, &self.maps[stream]))
     }
 }
 

@@ -10,6 +10,7 @@ use st_trace::stream::{ReadOptions, Reader, WriteOptions, Writer};
 use st_trace::varint;
 
 use crate::args::Args;
+use crate::clc::Moves;
 use crate::offsets::Map;
 use crate::share::Unit;
 use crate::team::Team;
@@ -40,21 +41,28 @@ fn target(directory: &Path, input: &Path) -> PathBuf {
     directory.join(input.file_name().unwrap_or_else(|| "trace.st".as_ref()))
 }
 
-/// Writes the result. `times` are the corrected times of this process's streams, to put in the place of those that it
-/// read.
+/// How this process's streams are corrected.
+#[derive(Clone, Copy)]
+pub(crate) struct Corrected<'a> {
+    pub(crate) maps: &'a [Map],
+    /// Beyond the maps; empty if nothing was.
+    pub(crate) moves: &'a [Moves],
+}
+
+/// Writes the result, with corrected times in the place of those that were read.
 pub(crate) fn write(
     args: &Args,
     to: To,
     traces: &mut Traces,
     graph: &Graph,
-    corrected: Option<(&[Vec<i64>], &[Map])>,
+    corrected: Option<Corrected<'_>>,
     team: &mut Team<'_>,
 ) -> Result<()> {
-    if let Some((times, maps)) = corrected {
+    if let Some(Corrected { maps, moves }) = corrected {
         let mine = (0..graph.streams.len()).filter(|s| team.has(*s));
-        mine.for_each(|s| traces.replace(s, &times[s], &maps[s]));
+        mine.for_each(|s| traces.moved(s, graph.streams[s].points, &maps[s], moves.get(s)));
         if traces.share.unit == Unit::Rank {
-            collect(traces, graph, times, maps, team)?;
+            collect(traces, graph, maps, team)?;
         }
     }
     let written = match (to, traces.share.unit) {
@@ -133,7 +141,6 @@ fn one(
 fn collect(
     traces: &mut Traces,
     graph: &Graph,
-    times: &[Vec<i64>],
     maps: &[Map],
     team: &mut Team<'_>,
 ) -> Result<()> {
@@ -141,9 +148,9 @@ fn collect(
     if team.me() > 0 {
         for s in (0..graph.streams.len()).filter(|s| team.has(*s)) {
             let mut last = 0i64;
-            for t in &times[s] {
+            for t in traces.points(s, graph.streams[s].points, &Map::default()) {
                 varint::put_i64(&mut bytes, t.wrapping_sub(last));
-                last = *t;
+                last = t;
             }
         }
     }
@@ -158,7 +165,7 @@ fn collect(
                 last = last.wrapping_add(varint::get_i64(&mut src)?);
                 points.push(last);
             }
-            traces.replace(s, &points, &maps[s]);
+            traces.replace(s, points.into_iter(), &maps[s]);
         }
         Ok(())
     })

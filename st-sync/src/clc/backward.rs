@@ -1,13 +1,15 @@
 //! Backward: the events before a jump are stretched towards it.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use st_tool::transport::Gone;
-use st_trace::graph::{Graph, Op, Seats, Step, latest};
+use st_trace::graph::{Graph, Op, Seats, Step, at_ops, latest};
 
 use super::exchange::{EMPTY, Exchange};
-use super::{Jump, Options, Team, unlocked};
+use super::moves::Moves;
+use super::points::Points;
+use super::{Jump, Options, Team};
 
 /// A jump is spread over this many times its height: a slope of 0.01 (Scalasca's).
 pub const REACH: i64 = 100;
@@ -19,18 +21,20 @@ pub const WORK: usize = 256;
 /// Even without credit a jump is spread over this many events.
 const LEAST: usize = 16;
 
-/// Spreads all jumps. `times` are those after the forward pass. Between processes times go the way back: those of receives
+/// Spreads all jumps. `moves` are those of the forward pass. Between processes times go the way back: those of receives
 /// to the senders, and by way of collective operations.
 pub(super) fn backward(
     graph: &Graph,
     exchange: &Exchange,
-    times: &mut [Mutex<Vec<i64>>],
+    points: &(impl Points + ?Sized),
+    moves: &mut [Moves],
     jumps: &[Vec<Jump>],
     options: &Options,
     team: &mut Team<'_>,
 ) -> Result<(), Gone> {
     exchange.reset(graph, &team.links);
-    each(times, options.jobs, |s, times| tell(graph, exchange, s, times));
+    let told = |s: usize, moves: &mut Moves| tell(graph, exchange, s, moves.apply(points.of(s)));
+    each(moves, options.jobs, told);
     // Receives whose sends are elsewhere; those that stand for leaving a collective operation are among them.
     let received = |step| match step {
         Step::Receive(m) => Some(m),
@@ -81,9 +85,11 @@ pub(super) fn backward(
         }
         come(exchange, team, out)?;
     }
-    each(times, options.jobs, |s, times| {
+    each(moves, options.jobs, |s, moves| {
         if jumps.get(s).is_some_and(|j| !j.is_empty()) {
-            Stretch::new(graph, exchange, s, options).all(times, &jumps[s]);
+            let mut times: Vec<i64> = moves.apply(points.of(s)).collect();
+            Stretch::new(graph, exchange, s, options).all(&mut times, &jumps[s]);
+            *moves = Moves::between(points.of(s), &times);
         }
     });
     Ok(())
@@ -112,17 +118,17 @@ fn come(exchange: &Exchange, team: &mut Team<'_>, out: Vec<Vec<(u32, i64)>>) -> 
 }
 
 /// Calls `act` for every stream, on several threads.
-fn each(times: &mut [Mutex<Vec<i64>>], jobs: usize, act: impl Fn(usize, &mut Vec<i64>) + Sync) {
+fn each(moves: &mut [Moves], jobs: usize, act: impl Fn(usize, &mut Moves) + Sync) {
     if jobs <= 1 {
-        times.iter_mut().enumerate().for_each(|(s, t)| act(s, unlocked(t)));
+        moves.iter_mut().enumerate().for_each(|(s, m)| act(s, m));
         return;
     }
-    let (next, times) = (AtomicUsize::new(0), &*times);
+    let left = Mutex::new(moves.iter_mut().enumerate());
     let work = || {
         loop {
-            let s = next.fetch_add(1, Ordering::Relaxed);
-            let Some(t) = times.get(s) else { return };
-            act(s, &mut t.lock().unwrap_or_else(|e| e.into_inner()));
+            let next = left.lock().unwrap_or_else(PoisonError::into_inner).next();
+            let Some((s, moves)) = next else { return };
+            act(s, moves);
         }
     };
     std::thread::scope(|scope| {
@@ -134,16 +140,13 @@ fn each(times: &mut [Mutex<Vec<i64>>], jobs: usize, act: impl Fn(usize, &mut Vec
 }
 
 /// A stream tells its receives' times to their senders.
-fn tell(graph: &Graph, exchange: &Exchange, stream: usize, times: &[i64]) {
+fn tell(graph: &Graph, exchange: &Exchange, stream: usize, mut times: impl Iterator<Item = i64>) {
     let mut seats = Seats::new(graph, graph.streams[stream].rank);
-    for op in &graph.ops[stream] {
-        let Some(&time) = times.get(op.at as usize) else { continue };
-        match op.step() {
-            Step::Receive(m) => exchange.set(m, time),
-            Step::Leave(i) => exchange.set(exchange.member(seats.receiver(i)), time),
-            Step::Send { .. } | Step::Enter(_) | Step::Tell(_) => {}
-        }
-    }
+    at_ops(&graph.ops[stream], &mut times, |op, time| match op.step() {
+        Step::Receive(m) => exchange.set(m, time),
+        Step::Leave(i) => exchange.set(exchange.member(seats.receiver(i)), time),
+        Step::Send { .. } | Step::Enter(_) | Step::Tell(_) => {}
+    });
 }
 
 /// The stretching of one stream.

@@ -1,24 +1,28 @@
-//! Forward: a ready queue of streams, each running until it needs a time that no other has produced yet.
+//! Forward: ready queues of streams, each running until it needs a time that no other has produced yet.
 //!
-//! In several processes each has a queue of its own streams. When none of them can go on, the times that others wait for
+//! Every thread has a *lane*: streams one after the other, which no other thread runs, and a queue of those that can go on.
+//! A stream of another lane that gets what it waited for is put into that lane's inbox. So threads meet only where
+//! messages pass between their streams.
+//!
+//! In several processes each has lanes of its own streams. When none of them can go on, the times that others wait for
 //! are sent, and those that come in are delivered: see [`super::outside`].
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
+use st_tool::transport::Gone;
 use st_trace::graph::{Graph, Links, NOBODY, Op, Seats, Shape, Step, earliest};
 
-use st_tool::transport::Gone;
-
 use super::exchange::{EMPTY, Exchange, FREE};
+use super::moves::Moves;
 use super::outside::{Event, Outside, Waiting};
-use super::{GAMMA_UNITS, Jump, Options, Pass, Team, unlocked};
+use super::points::{Points, Window};
+use super::{GAMMA_UNITS, Jump, Options, Pass, Team};
 
 /// How far a stream has come.
-#[derive(Debug, Default)]
-struct Progress {
-    points: Vec<i64>,
+struct Progress<'a> {
+    points: Window<'a>,
     op: usize,
     /// The next point; those before it are final.
     at: usize,
@@ -26,20 +30,27 @@ struct Progress {
     last: Option<(i64, i64)>,
     first: i64,
     limit: i64,
+    moves: Moves,
     jumps: Vec<Jump>,
     largest: i64,
     /// At its end, or another process's.
     done: bool,
 }
 
+/// What lies between a thread and the others.
 #[derive(Debug, Default)]
-struct Queue {
-    ready: VecDeque<u32>,
-    running: usize,
-    unfinished: usize,
-    circular: u64,
+struct Lane {
+    /// Streams of this lane that others have woken.
+    inbox: Mutex<Vec<u32>>,
+    filled: AtomicBool,
     /// Times for other processes: process, link, time.
-    out: Vec<(u32, u32, i64)>,
+    out: Mutex<Vec<(u32, u32, i64)>>,
+}
+
+/// Threads that sleep.
+#[derive(Debug, Default)]
+struct Sleep {
+    asleep: usize,
     over: bool,
 }
 
@@ -52,8 +63,10 @@ struct Led {
     out: Vec<(u32, u32, i64)>,
 }
 
-/// Times for other processes that are sent before the queue is empty.
+/// Times for other processes that are sent before there is nothing else to do.
 const ENOUGH: usize = 4096;
+/// Looks into an empty inbox before a thread sleeps.
+const LOOKS: usize = 200;
 
 struct Work<'a> {
     graph: &'a Graph,
@@ -61,10 +74,16 @@ struct Work<'a> {
     exchange: &'a Exchange,
     options: &'a Options,
     gamma: i64,
-    streams: Vec<Mutex<Progress>>,
+    streams: Vec<Mutex<Progress<'a>>>,
     /// Prefix operations: the next position.
     prefixes: Mutex<HashMap<usize, usize>>,
-    queue: Mutex<Queue>,
+    lanes: Vec<Lane>,
+    /// First stream of each lane, and the end.
+    bounds: Vec<u32>,
+    unfinished: AtomicUsize,
+    sleep: Mutex<Sleep>,
+    /// Copy of [`Sleep::asleep`].
+    asleep: AtomicUsize,
     woken: Condvar,
 }
 
@@ -76,7 +95,7 @@ fn lock<T>(m: &Mutex<T>) -> MutexGuard<'_, T> {
 pub(super) fn forward(
     graph: &Graph,
     exchange: &Exchange,
-    times: &mut [Mutex<Vec<i64>>],
+    points: &(impl Points + ?Sized),
     options: &Options,
     gamma: i64,
     team: &mut Team<'_>,
@@ -85,147 +104,224 @@ pub(super) fn forward(
     exchange.reset(graph, links);
     let me = job.as_ref().map_or(0, |job| job.rank());
     let mine = |s: usize| links.owners.get(s).is_none_or(|p| *p as usize == me);
-    let progress = |(s, t): (usize, &mut Mutex<Vec<i64>>)| {
-        let points = std::mem::take(unlocked(t));
-        let first = points.first().copied().unwrap_or(0);
-        Mutex::new(Progress { points, first, limit: FREE, done: !mine(s), ..Progress::default() })
+    let n = graph.streams.len();
+    let progress = |s: usize| {
+        let mut points = Window::new(points.of(s));
+        let first = points.from(0).first().copied().unwrap_or(0);
+        let (moves, jumps) = (Moves::default(), Vec::new());
+        let done = !mine(s);
+        Progress { points, op: 0, at: 0, last: None, first, limit: FREE, moves, jumps, largest: 0, done }
     };
-    let streams: Vec<_> = times.iter_mut().enumerate().map(progress).collect();
-    let ready: VecDeque<u32> =
-        (0u32..).zip(0..streams.len()).filter(|(_, s)| mine(*s)).map(|(s, _)| s).collect();
-    let unfinished = ready.len();
+    let bounds = bounds(graph, options.jobs.max(1), mine);
     let work = Work {
         graph,
         links,
         exchange,
         options,
         gamma,
-        streams,
+        streams: (0..n).map(|s| Mutex::new(progress(s))).collect(),
         prefixes: Mutex::default(),
-        queue: Mutex::new(Queue { ready, unfinished, ..Queue::default() }),
+        lanes: bounds.iter().skip(1).map(|_| Lane::default()).collect(),
+        bounds,
+        unfinished: AtomicUsize::new((0..n).filter(|s| mine(*s)).count()),
+        sleep: Mutex::default(),
+        asleep: AtomicUsize::new(0),
         woken: Condvar::new(),
     };
-    std::thread::scope(|scope| {
-        for _ in 1..options.jobs.max(1) {
-            scope.spawn(|| work.work());
+    let circular = std::thread::scope(|scope| {
+        for lane in 1..work.lanes.len() {
+            let work = &work;
+            scope.spawn(move || work.follow(lane));
         }
         let done = match job {
-            Some(job) => work.lead(&mut Outside::new(*job, links)),
-            None => work.lead_alone(),
+            Some(job) => work.lead(Some(&mut Outside::new(*job, links))),
+            None => work.lead(None),
         };
-        lock(&work.queue).over = true;
+        lock(&work.sleep).over = true;
         work.woken.notify_all();
         done
     })?;
-    let mut pass = Pass { settled: true, circular: lock(&work.queue).circular, ..Pass::default() };
-    for (t, p) in times.iter_mut().zip(work.streams) {
-        let p = p.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let mut pass = Pass { settled: true, circular, ..Pass::default() };
+    for p in work.streams {
+        let mut p = p.into_inner().unwrap_or_else(PoisonError::into_inner);
         let (measured, corrected) = p.last.unwrap_or((p.first, p.first));
         let (late, duration) = (i128::from(corrected - measured), i128::from(measured - p.first));
         pass.settled &= duration == 0 || late * 20 <= duration;
         pass.largest = pass.largest.max(p.largest);
         pass.jumps.push(p.jumps);
-        *unlocked(t) = p.points;
+        p.moves.close();
+        pass.moves.push(p.moves);
     }
     Ok(pass)
 }
 
+/// Shares streams out to lanes: neighbours, who often talk to each other, to the same one, and as many points to each.
+fn bounds(graph: &Graph, jobs: usize, mine: impl Fn(usize) -> bool) -> Vec<u32> {
+    let weights = graph.streams.iter().enumerate().map(|(s, stream)| if mine(s) { u64::from(stream.points) + 1 } else { 0 });
+    let all: u64 = weights.clone().sum();
+    let lanes = (jobs as u64).clamp(1, graph.streams.len().max(1) as u64);
+    let (mut bounds, mut before) = (vec![0u32], 0u64);
+    for (s, weight) in (0u32..).zip(weights) {
+        if bounds.len() as u64 <= before * lanes / all.max(1) {
+            bounds.push(s);
+        }
+        before += weight;
+    }
+    bounds.push(u32::try_from(graph.streams.len()).unwrap_or(u32::MAX));
+    bounds
+}
+
 impl Work<'_> {
-    /// Runs ready streams until all is over.
-    fn work(&self) {
-        let mut queue = lock(&self.queue);
-        while !queue.over {
-            queue = match self.next(queue) {
-                Ok(queue) => queue,
-                Err(queue) => self.woken.wait(queue).unwrap_or_else(PoisonError::into_inner),
-            };
+    fn lane_of(&self, stream: u32) -> usize {
+        self.bounds.partition_point(|b| *b <= stream).clamp(1, self.lanes.len()) - 1
+    }
+
+    /// Runs the streams of a lane as far as they go; the first lane's no farther than times for other processes should wait.
+    fn go(&self, lane: usize, ready: &mut VecDeque<u32>, led: &mut Led) {
+        loop {
+            while let Some(stream) = ready.pop_front() {
+                let done = self.run(stream, led);
+                self.settle(lane, ready, led);
+                if done {
+                    self.unfinished.fetch_sub(1, Ordering::AcqRel);
+                }
+                if lane == 0 && led.out.len() >= ENOUGH {
+                    return;
+                }
+            }
+            let mut looks = 0;
+            while !self.lanes[lane].filled.load(Ordering::Acquire) {
+                if looks == LOOKS || self.lanes.len() == 1 {
+                    return;
+                }
+                looks += 1;
+                std::hint::spin_loop();
+            }
+            self.empty(lane, ready);
         }
     }
 
-    /// Runs the next ready stream; an error if there is none.
-    fn next<'q>(
-        &'q self,
-        mut queue: MutexGuard<'q, Queue>,
-    ) -> Result<MutexGuard<'q, Queue>, MutexGuard<'q, Queue>> {
-        let Some(stream) = queue.ready.pop_front() else { return Err(queue) };
-        queue.running += 1;
-        drop(queue);
-        let mut led = Led::default();
-        let done = self.run(stream, &mut led);
-        queue = lock(&self.queue);
-        queue.running -= 1;
-        queue.unfinished -= usize::from(done);
-        queue.ready.extend(led.woken);
-        queue.out.append(&mut led.out);
-        if self.options.jobs > 1 {
+    /// Takes what is in a lane's inbox.
+    fn empty(&self, lane: usize, ready: &mut VecDeque<u32>) {
+        let mut inbox = lock(&self.lanes[lane].inbox);
+        self.lanes[lane].filled.store(false, Ordering::Release);
+        ready.extend(inbox.drain(..));
+    }
+
+    /// Puts woken streams where they run.
+    fn settle(&self, lane: usize, ready: &mut VecDeque<u32>, led: &mut Led) {
+        let mut others = false;
+        for stream in led.woken.drain(..) {
+            let to = if self.lanes.len() == 1 { lane } else { self.lane_of(stream) };
+            if to == lane {
+                ready.push_back(stream);
+                continue;
+            }
+            lock(&self.lanes[to].inbox).push(stream);
+            self.lanes[to].filled.store(true, Ordering::SeqCst);
+            others = true;
+        }
+        // Whoever goes to sleep says so before it looks into its inbox for the last time.
+        if others && self.asleep.load(Ordering::SeqCst) > 0 {
+            drop(lock(&self.sleep));
             self.woken.notify_all();
         }
-        Ok(queue)
     }
 
-    /// As [`Work::work`], and frees streams of circles.
-    fn lead_alone(&self) -> Result<(), Gone> {
-        let mut queue = lock(&self.queue);
+    /// The streams of a lane that this process has.
+    fn own(&self, lane: usize) -> VecDeque<u32> {
+        (self.bounds[lane]..self.bounds[lane + 1]).filter(|s| !lock(&self.streams[*s as usize]).done).collect()
+    }
+
+    /// A thread that runs its lane until all is over.
+    fn follow(&self, lane: usize) {
+        let (mut ready, mut led) = (self.own(lane), Led::default());
         loop {
-            queue = match self.next(queue) {
-                Ok(queue) => queue,
-                Err(queue) if queue.unfinished == 0 => return Ok(()),
-                Err(queue) if queue.running > 0 => {
-                    self.woken.wait(queue).unwrap_or_else(PoisonError::into_inner)
-                }
-                Err(mut queue) => {
-                    let stuck = in_circle(&self.waiting());
-                    self.free(stuck);
-                    queue.circular += 1;
-                    queue.ready.push_back(stuck);
-                    queue
-                }
-            };
+            self.go(lane, &mut ready, &mut led);
+            lock(&self.lanes[lane].out).append(&mut led.out);
+            let mut sleep = lock(&self.sleep);
+            sleep.asleep += 1;
+            self.asleep.store(sleep.asleep, Ordering::SeqCst);
+            self.woken.notify_all();
+            while !sleep.over && !self.lanes[lane].filled.load(Ordering::SeqCst) {
+                sleep = self.woken.wait(sleep).unwrap_or_else(PoisonError::into_inner);
+            }
+            sleep.asleep -= 1;
+            self.asleep.store(sleep.asleep, Ordering::SeqCst);
+            if sleep.over {
+                return;
+            }
+            drop(sleep);
+            self.empty(lane, &mut ready);
         }
     }
 
-    /// As [`Work::work`], and talks to the other processes.
-    fn lead(&self, outside: &mut Outside<'_>) -> Result<(), Gone> {
-        let mut queue = lock(&self.queue);
+    /// The first thread: runs its lane, and when all threads wait, frees streams of circles or talks to the other
+    /// processes. Returns how many streams had to be freed.
+    fn lead(&self, mut outside: Option<&mut Outside<'_>>) -> Result<u64, Gone> {
+        let (mut ready, mut led) = (self.own(0), Led::default());
+        let mut circular = 0;
         loop {
-            queue = match self.next(queue) {
-                Ok(queue) if queue.out.len() < ENOUGH => queue,
-                Ok(mut queue) => {
-                    let out = std::mem::take(&mut queue.out);
-                    drop(queue);
-                    outside.send(&out)?;
-                    lock(&self.queue)
+            self.go(0, &mut ready, &mut led);
+            if let Some(outside) = &mut outside {
+                for lane in &self.lanes[1..] {
+                    led.out.append(&mut lock(&lane.out));
                 }
-                Err(queue) if queue.running > 0 => {
-                    self.woken.wait(queue).unwrap_or_else(PoisonError::into_inner)
-                }
-                Err(mut queue) => {
-                    let (out, unfinished) = (std::mem::take(&mut queue.out), queue.unfinished);
-                    drop(queue);
-                    outside.send(&out)?;
-                    let event = outside.wait(unfinished, || self.waiting())?;
-                    let mut led = Led::default();
-                    let mut queue = lock(&self.queue);
-                    match event {
-                        Event::Times(times) => {
-                            times.iter().for_each(|(place, time)| self.arrive(*place, *time, &mut led));
-                        }
-                        Event::Free(stream) => {
-                            self.free(stream);
-                            led.woken.push(stream);
-                        }
-                        Event::Over(circular) => {
-                            queue.circular = circular;
-                            return Ok(());
-                        }
-                    }
-                    queue.ready.extend(led.woken);
-                    queue.out.append(&mut led.out);
-                    self.woken.notify_all();
-                    queue
+                outside.send(&std::mem::take(&mut led.out))?;
+            }
+            if !ready.is_empty() || self.others_run(&mut ready) {
+                continue;
+            }
+            // The others may have left something before they went to sleep.
+            if outside.is_some() && self.lanes[1..].iter().any(|lane| !lock(&lane.out).is_empty()) {
+                continue;
+            }
+            let unfinished = self.unfinished.load(Ordering::Acquire);
+            let event = match &mut outside {
+                Some(outside) => outside.wait(unfinished, || self.waiting())?,
+                None if unfinished == 0 => return Ok(circular),
+                None => {
+                    circular += 1;
+                    Event::Free(in_circle(&self.waiting()))
                 }
             };
+            match event {
+                Event::Times(times) => {
+                    times.iter().for_each(|(place, time)| self.arrive(*place, *time, &mut led));
+                }
+                Event::Free(stream) => {
+                    self.free(stream);
+                    led.woken.push(stream);
+                }
+                Event::Over(circular) => return Ok(circular),
+            }
+            self.settle(0, &mut ready, &mut led);
         }
+    }
+
+    /// Waits until the first lane has something to do (true), or no thread runs (false).
+    fn others_run(&self, ready: &mut VecDeque<u32>) -> bool {
+        if self.lanes.len() == 1 {
+            return false;
+        }
+        let mut sleep = lock(&self.sleep);
+        sleep.asleep += 1;
+        self.asleep.store(sleep.asleep, Ordering::SeqCst);
+        let filled = |lane: &Lane| lane.filled.load(Ordering::SeqCst);
+        let quiet = loop {
+            if filled(&self.lanes[0]) {
+                break false;
+            }
+            if sleep.asleep == self.lanes.len() && !self.lanes.iter().any(filled) {
+                break true;
+            }
+            sleep = self.woken.wait(sleep).unwrap_or_else(PoisonError::into_inner);
+        };
+        sleep.asleep -= 1;
+        self.asleep.store(sleep.asleep, Ordering::SeqCst);
+        drop(sleep);
+        self.empty(0, ready);
+        !quiet
     }
 
     /// A time from another process.
@@ -293,9 +389,11 @@ impl Work<'_> {
         let p = &mut *guard;
         let ops = &self.graph.ops[stream as usize];
         let mut seats = Seats::new(self.graph, self.graph.streams[stream as usize].rank);
-        while let Some(op) = ops.get(p.op).filter(|op| (op.at as usize) < p.points.len()) {
+        while let Some(op) = ops.get(p.op) {
             let at = op.at as usize;
-            self.advance(p, at);
+            if p.at <= at && !self.advance(p, at) {
+                break;
+            }
             if let Some(place) = self.place(*op, &mut seats) {
                 match self.exchange.take(place, stream) {
                     Some(limit) => p.limit = p.limit.max(limit),
@@ -307,35 +405,43 @@ impl Work<'_> {
             if receives && ops.get(p.op).is_some_and(|next| next.at == op.at) {
                 continue;
             }
-            if p.at == at {
-                self.step(p);
+            if p.at == at
+                && let Some(&t) = p.points.from(at).first()
+            {
+                self.step(p, t);
             }
             self.publish(*op, p, &mut seats, led);
         }
-        let end = p.points.len();
-        self.advance(p, end);
+        self.advance(p, usize::MAX);
         p.done = true;
         true
     }
 
-    /// Corrects the points before `to`, none of which is a receive.
-    fn advance(&self, p: &mut Progress, to: usize) {
-        while p.at < to {
-            if p.last.is_some_and(|(measured, corrected)| measured == corrected) {
-                // On time: nothing moves until the next receive.
-                p.at = to;
-                let t = p.points[to - 1];
-                p.last = Some((t, t));
-                return;
+    /// Corrects the points before `to`, none of which is a receive. Whether there is such a point.
+    fn advance(&self, p: &mut Progress<'_>, to: usize) -> bool {
+        loop {
+            let on_time = p.last.is_some_and(|(measured, corrected)| measured == corrected);
+            let window = p.points.from(p.at);
+            let n = window.len().min(to - p.at);
+            if n == 0 {
+                return !window.is_empty();
             }
-            self.step(p);
+            if on_time {
+                // Nothing moves until the next receive.
+                let t = window[n - 1];
+                p.at += n;
+                p.moves.stay(n);
+                p.last = Some((t, t));
+            } else {
+                let t = window[0];
+                self.step(p, t);
+            }
         }
     }
 
     /// Corrects the next point.
     #[inline]
-    fn step(&self, p: &mut Progress) {
-        let t = p.points[p.at];
+    fn step(&self, p: &mut Progress<'_>, t: i64) {
         let base = match p.last {
             None => t,
             Some((measured, corrected)) => {
@@ -349,7 +455,7 @@ impl Work<'_> {
             p.jumps.push(Jump { at: u32::try_from(p.at).unwrap_or(u32::MAX), by: corrected - base });
         }
         p.limit = FREE;
-        p.points[p.at] = corrected;
+        p.moves.push(corrected.wrapping_sub(t));
         p.last = Some((t, corrected));
         p.largest = p.largest.max(corrected.saturating_sub(t));
         p.at += 1;
@@ -357,7 +463,7 @@ impl Work<'_> {
 
     /// Hands the time of a point to who waits for it.
     #[inline]
-    fn publish(&self, op: Op, p: &Progress, seats: &mut Seats<'_>, led: &mut Led) {
+    fn publish(&self, op: Op, p: &Progress<'_>, seats: &mut Seats<'_>, led: &mut Led) {
         let Some((_, time)) = p.last else { return };
         match op.step() {
             Step::Send { message, far } => {

@@ -12,9 +12,9 @@
 mod backward;
 mod exchange;
 mod forward;
+mod moves;
 mod outside;
-
-use std::sync::Mutex;
+mod points;
 
 use st_tool::transport::Gone;
 use st_trace::graph::{Graph, Latency};
@@ -22,6 +22,8 @@ use st_trace::graph::{Graph, Latency};
 use crate::team::Team;
 
 pub use backward::{REACH, WORK};
+pub use moves::{Iter, Moves};
+pub use points::Points;
 
 /// Units of [`Options::gamma`] in one.
 pub const GAMMA_UNITS: i64 = 1_000_000_000;
@@ -75,6 +77,7 @@ pub struct Outcome {
 /// One pass forward.
 #[derive(Debug, Default)]
 pub(crate) struct Pass {
+    moves: Vec<Moves>,
     jumps: Vec<Vec<Jump>>,
     /// Jumps of all processes.
     detected: u64,
@@ -84,41 +87,31 @@ pub(crate) struct Pass {
     circular: u64,
 }
 
-/// Corrects the points of every stream of a graph that this process has, in place. `measured` hands out a stream's points
-/// again: they are needed for every further pass. Points of a stream must not decrease. In several processes all do the
-/// same, each with its own streams' points; those of others' streams are empty.
+/// Finds by how much the points of every stream of a graph are to be moved. In several processes all do the same, each
+/// for its own streams; those of others have no points.
 ///
 /// The result depends neither on the number of threads nor on that of processes.
 ///
-/// *Cost:* O(points + edges) per pass, beside sorting nothing; one word per message and two per member of a collective
-/// operation.
+/// *Cost:* O(points + edges) per pass, beside sorting nothing. Memory: one word per message, two per member of a collective
+/// operation, what [`Moves`] take; where something is moved, the points of one stream per thread.
 ///
 /// # Errors
 ///
 /// If another process is gone; alone never.
 pub fn correct(
     graph: &Graph,
-    times: Vec<Vec<i64>>,
+    points: &(impl Points + ?Sized),
     options: &Options,
-    measured: impl Fn(usize) -> Vec<i64>,
     team: &mut Team<'_>,
-) -> Result<(Vec<Vec<i64>>, Outcome), Gone> {
-    let mut times: Vec<Mutex<Vec<i64>>> = times.into_iter().map(Mutex::new).collect();
-    let again = |times: &mut Vec<Mutex<Vec<i64>>>| {
-        for (i, t) in times.iter_mut().enumerate() {
-            *unlocked(t) = measured(i);
-        }
-    };
+) -> Result<(Vec<Moves>, Outcome), Gone> {
     let exchange = exchange::Exchange::new(graph);
     let mut best: Option<(i64, i64)> = None;
     let mut last = None;
     let mut passes = 0;
     for gamma in schedule(options) {
-        if passes > 0 {
-            again(&mut times);
-        }
         passes += 1;
-        let pass = forward::forward(graph, &exchange, &mut times, options, gamma, team)?.of_all(team)?;
+        drop(last.take());
+        let pass = forward::forward(graph, &exchange, points, options, gamma, team)?.of_all(team)?;
         let (largest, settled) = (pass.largest, pass.settled);
         last = Some((gamma, pass));
         if best.is_some_and(|(_, b)| largest >= b) {
@@ -132,11 +125,12 @@ pub fn correct(
     let (gamma, mut pass) = last.unwrap_or((GAMMA_UNITS, Pass::default()));
     let kept = best.map_or(gamma, |(g, _)| g);
     if kept != gamma {
-        again(&mut times);
-        pass = forward::forward(graph, &exchange, &mut times, options, kept, team)?.of_all(team)?;
+        drop(pass);
+        pass = forward::forward(graph, &exchange, points, options, kept, team)?.of_all(team)?;
     }
+    let mut moves = std::mem::take(&mut pass.moves);
     if pass.detected > 0 {
-        backward::backward(graph, &exchange, &mut times, &pass.jumps, options, team)?;
+        backward::backward(graph, &exchange, points, &mut moves, &pass.jumps, options, team)?;
     }
     let outcome = Outcome {
         gamma: kept,
@@ -145,7 +139,7 @@ pub fn correct(
         largest: pass.largest,
         circular: pass.circular,
     };
-    Ok((times.into_iter().map(|t| t.into_inner().unwrap_or_else(|e| e.into_inner())).collect(), outcome))
+    Ok((moves, outcome))
 }
 
 impl Pass {
@@ -175,8 +169,4 @@ fn schedule(options: &Options) -> Vec<i64> {
     }
     all.truncate(options.passes.max(1) as usize);
     all
-}
-
-fn unlocked<T>(m: &mut Mutex<T>) -> &mut T {
-    m.get_mut().unwrap_or_else(|e| e.into_inner())
 }

@@ -1,9 +1,9 @@
 //! Which edges each kind of call gives, exactly; and that the corrected times keep them.
 
+use crate::clc::run;
 use crate::program::{Point, Program, Word, exit};
 use crate::shared;
-use st_sync::clc::{Options, correct};
-use st_sync::team::Team;
+use st_sync::clc::Options;
 use st_trace::graph::{Barriers, Graph, Issues, Latency, Matcher, Shape, Step};
 use st_trace::values::{ANY_SOURCE, ANY_TAG, CANCELLED, NONE, PROC_NULL, ROOT};
 
@@ -87,8 +87,7 @@ impl Script {
         let columns = sections.iter().flat_map(|s| &s.threads).map(|t| &t.columns[0].1);
         let times: Vec<Vec<i64>> = columns.map(|c| c.times().flat_map(|(a, b)| [a, b]).collect()).collect();
         let options = Options { latency: Latency { near: 3, far: 11 }, ..Options::default() };
-        let (after, outcome) =
-            correct(&graph, times.clone(), &options, |s| times[s].clone(), &mut Team::alone()).unwrap();
+        let (after, outcome) = run(&graph, &times, &options);
         assert_eq!(outcome.circular, 0);
         for (a, b, far) in found {
             let l = if far { 11 } else { 3 };

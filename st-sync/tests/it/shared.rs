@@ -2,16 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::clc::run;
 use crate::program::Program;
 use clap::Parser;
 use st_sync::args::Args;
-use st_sync::clc::{Options, Outcome, correct};
+use st_sync::clc::{Moves, Options, Outcome, correct};
 use st_sync::run_in;
 use st_sync::team::Team;
 use st_tool::Status;
 use st_tool::transport::{self, Thread, Transport};
 use st_trace::columns::{Comparison, Offset};
-use st_trace::graph::{Barriers, Issues, Latency, Matcher, Survey, roll, span, survey, survey_shared};
+use st_trace::graph::{Barriers, Ends, Issues, Latency, Matcher, Survey, roll, survey};
 use st_trace::header::Header;
 use st_trace::section::Section;
 use st_trace::stream::{Trace, WriteOptions, write};
@@ -50,9 +51,8 @@ fn alone(sections: &[Section], barriers: Barriers, options: &Options) -> Found {
     sections.iter().for_each(|s| matcher.add(s).unwrap());
     let graph = matcher.finish();
     let times: Vec<Vec<i64>> = sections.iter().flat_map(points).collect();
-    let (corrected, outcome) =
-        correct(&graph, times.clone(), options, |s| times[s].clone(), &mut Team::alone()).unwrap();
-    let of = |times: &[Vec<i64>]| survey(&graph, times, options.latency);
+    let (corrected, outcome) = run(&graph, &times, options);
+    let of = |times: &[Vec<i64>]| survey(&graph, |s| times[s].iter().copied(), options.latency);
     Found { before: of(&times), after: of(&corrected), corrected, outcome, issues: graph.issues }
 }
 
@@ -74,12 +74,15 @@ fn one(job: &mut Thread, sections: &[Section], barriers: Barriers, options: &Opt
     let times: Vec<Vec<i64>> = (0..graph.streams.len())
         .map(|s| if team.has(s) { mine.next().unwrap() } else { Vec::new() })
         .collect();
-    let (corrected, outcome) =
-        correct(&graph, times.clone(), options, |s| times[s].clone(), &mut team).unwrap();
-    let links = team.links.clone();
+    let (moves, outcome) = correct(&graph, &times[..], options, &mut team).unwrap();
+    let apply = |(m, t): (&Moves, &Vec<i64>)| m.apply(t.iter().copied()).collect();
+    let corrected: Vec<Vec<i64>> = moves.iter().zip(&times).map(apply).collect();
     let mut of = |times: &[Vec<i64>]| {
-        survey_shared(&graph, &links, times, options.latency, span(times), |out| team.swap_times(out))
-            .unwrap()
+        let points = |s: usize| times[s].iter().copied();
+        let mut ends = Ends::new(&graph, &team.links, points);
+        let came = team.swap_times(std::mem::take(&mut ends.out)).unwrap();
+        ends.take_in(&team.links, &came);
+        ends.tally(&graph, points, options.latency, ends.span.unwrap_or_default())
     };
     let (before, after) = (of(&times), of(&corrected));
     Found { before, after, corrected, outcome, issues: graph.issues }

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use foldhash::fast::FixedState;
 
-use super::{Graph, Instance, Latency, Links, NOBODY, Shape, Step, earliest};
+use super::{Graph, Instance, Latency, Links, NOBODY, Op, Shape, Step, earliest};
 
 /// Counts of a set of messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -107,113 +107,118 @@ impl Survey {
 /// Parts that [`Survey::over_time`] has.
 const PARTS: usize = 100;
 
-/// Surveys the messages of a graph. `times` gives the points of each of its streams.
+/// Surveys the messages of a graph. `points` gives the points of a stream.
 ///
 /// *Cost:* O(points + edges' ends · log ranks); two words per message and member.
-#[must_use]
-pub fn survey<T: AsRef<[i64]>>(graph: &Graph, times: &[T], latency: Latency) -> Survey {
-    tally(graph, times, latency, span(times), &Ends::new(graph, times))
-}
-
-/// First and last point.
-#[must_use]
-pub fn span<T: AsRef<[i64]>>(times: &[T]) -> (i64, i64) {
-    let ends = times.iter().filter_map(|t| Some((*t.as_ref().first()?, *t.as_ref().last()?)));
-    ends.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))).unwrap_or_default()
-}
-
-/// Surveys the messages that this process of several has matched: together these are all. `span` has the first and last
-/// point of all, `swap` hands each process the times of its links, by number, and returns those of the links here.
-///
-/// # Errors
-///
-/// As `swap`.
-pub fn survey_shared<T: AsRef<[i64]>, E>(
+pub fn survey<I: IntoIterator<Item = i64>>(
     graph: &Graph,
-    links: &Links,
-    times: &[T],
+    points: impl Fn(usize) -> I,
     latency: Latency,
-    span: (i64, i64),
-    swap: impl FnOnce(Vec<Vec<(u32, i64)>>) -> Result<Vec<Vec<(u32, i64)>>, E>,
-) -> Result<Survey, E> {
-    let mut out = vec![Vec::new(); links.places.len()];
-    for (ops, times) in graph.ops.iter().zip(times) {
-        for op in ops {
-            let Some(&t) = times.as_ref().get(op.at as usize) else { continue };
-            let place = match op.step() {
-                Step::Send { message, .. } | Step::Tell(message) => message,
-                // It stands for leaving a collective operation of another process.
-                Step::Receive(m) if graph.senders[m] == NOBODY => m,
-                _ => continue,
-            };
-            if let Some((process, link)) = links.route(place) {
-                out[process as usize].push((link, t));
-            }
-        }
-    }
-    let mut ends = Ends::new(graph, times);
-    for (places, came) in links.places.iter().zip(swap(out)?) {
-        for (link, t) in came {
-            let place = places.get(link as usize).map_or(usize::MAX, |p| *p as usize);
-            if let Some(sent) = ends.sent.get_mut(place) {
-                *sent = t;
-            } else if let Some(member) = ends.members.get_mut(place.wrapping_sub(graph.senders.len())) {
-                *member = Some(t);
-            }
-        }
-    }
-    Ok(tally(graph, times, latency, span, &ends))
+) -> Survey {
+    let ends = Ends::new(graph, &Links::default(), &points);
+    ends.tally(graph, points, latency, ends.span.unwrap_or_default())
 }
 
-/// When messages are sent, and collective operations entered and left.
-struct Ends {
+/// When messages are sent, and collective operations entered and left: the first half of a survey. Where several processes
+/// share a graph, each hands the others [`Ends::out`], takes what comes by [`Ends::take_in`], and counts the messages
+/// that it has matched; together these are all.
+#[derive(Clone, Debug)]
+pub struct Ends {
     sent: Vec<i64>,
     members: Vec<Option<i64>>,
+    /// First and last point; `None` if there are no points.
+    pub span: Option<(i64, i64)>,
+    /// Times of links to each process, by number.
+    pub out: Vec<Vec<(u32, i64)>>,
 }
 
 impl Ends {
-    fn new<T: AsRef<[i64]>>(graph: &Graph, times: &[T]) -> Self {
+    /// Reads all points once.
+    pub fn new<I: IntoIterator<Item = i64>>(
+        graph: &Graph,
+        links: &Links,
+        points: impl Fn(usize) -> I,
+    ) -> Self {
         let mut sent = vec![0i64; graph.senders.len()];
         let mut members: Vec<Option<i64>> = vec![None; graph.slots];
-        for ((stream, ops), times) in graph.streams.iter().zip(&graph.ops).zip(times) {
+        let mut out = vec![Vec::new(); links.places.len()];
+        let mut span: Option<(i64, i64)> = None;
+        for (s, (stream, ops)) in graph.streams.iter().zip(&graph.ops).enumerate() {
             let mut seats = Seats::new(graph, stream.rank);
-            for op in ops {
-                let Some(&t) = times.as_ref().get(op.at as usize) else { continue };
-                match op.step() {
-                    Step::Send { message, .. } => sent[message] = t,
-                    Step::Receive(_) | Step::Tell(_) => {}
-                    Step::Enter(i) => members[seats.sender(i)] = Some(t),
-                    Step::Leave(i) => members[seats.receiver(i)] = Some(t),
+            let mut ends: Option<(i64, i64)> = None;
+            let mut all = points(s).into_iter().inspect(|t| ends = Some((ends.map_or(*t, |e| e.0), *t)));
+            at_ops(ops, &mut all, |op, t| {
+                let place = match op.step() {
+                    Step::Send { message, .. } => {
+                        sent[message] = t;
+                        message
+                    }
+                    Step::Tell(message) => message,
+                    // It stands for leaving a collective operation of another process.
+                    Step::Receive(m) if graph.senders[m] == NOBODY => m,
+                    Step::Receive(_) => return,
+                    Step::Enter(i) => return members[seats.sender(i)] = Some(t),
+                    Step::Leave(i) => return members[seats.receiver(i)] = Some(t),
+                };
+                if let Some((process, link)) = links.route(place) {
+                    out[process as usize].push((link, t));
+                }
+            });
+            all.for_each(drop);
+            span = span.zip(ends).map(|(a, b)| (a.0.min(b.0), a.1.max(b.1))).or(span).or(ends);
+        }
+        Self { sent, members, span, out }
+    }
+
+    /// Takes times of links from each process, by number.
+    pub fn take_in(&mut self, links: &Links, came: &[Vec<(u32, i64)>]) {
+        for (places, came) in links.places.iter().zip(came) {
+            for (link, t) in came {
+                let place = places.get(*link as usize).map_or(usize::MAX, |p| *p as usize);
+                if let Some(sent) = self.sent.get_mut(place) {
+                    *sent = *t;
+                } else if let Some(member) = self.members.get_mut(place.wrapping_sub(self.sent.len())) {
+                    *member = Some(*t);
                 }
             }
         }
-        Self { sent, members }
+    }
+
+    /// Counts messages, with the same points; `span` has the first and last point of all processes.
+    pub fn tally<I: IntoIterator<Item = i64>>(
+        &self,
+        graph: &Graph,
+        points: impl Fn(usize) -> I,
+        latency: Latency,
+        span: (i64, i64),
+    ) -> Survey {
+        let mut found = Survey { over_time: vec![0; PARTS], span, ..Survey::default() };
+        for (s, (stream, ops)) in graph.streams.iter().zip(&graph.ops).enumerate() {
+            at_ops(ops, &mut points(s).into_iter(), |op, t| {
+                let Step::Receive(m) = op.step() else { return };
+                let Some(from) = graph.streams.get(graph.senders[m] as usize) else { return };
+                let l = latency.between(from.node, stream.node);
+                found.messages.add(self.sent[m], t, l);
+                found.violation(from.rank, stream.rank, self.sent[m], t, l);
+            });
+        }
+        for instance in &graph.instances {
+            collective(graph, instance, &self.members, latency, &mut found);
+        }
+        found
     }
 }
 
-fn tally<T: AsRef<[i64]>>(
-    graph: &Graph,
-    times: &[T],
-    latency: Latency,
-    span: (i64, i64),
-    ends: &Ends,
-) -> Survey {
-    let mut found = Survey { over_time: vec![0; PARTS], span, ..Survey::default() };
-    for ((stream, ops), times) in graph.streams.iter().zip(&graph.ops).zip(times) {
-        for op in ops {
-            let (Step::Receive(m), Some(&t)) = (op.step(), times.as_ref().get(op.at as usize)) else {
-                continue;
-            };
-            let Some(from) = graph.streams.get(graph.senders[m] as usize) else { continue };
-            let l = latency.between(from.node, stream.node);
-            found.messages.add(ends.sent[m], t, l);
-            found.violation(from.rank, stream.rank, ends.sent[m], t, l);
+/// Calls `act` for every operation of a stream with the time of its point, in order. Points after the last one are left.
+pub fn at_ops(ops: &[Op], points: &mut impl Iterator<Item = i64>, mut act: impl FnMut(Op, i64)) {
+    let (mut next, mut now) = (0, 0);
+    for op in ops {
+        while next <= op.at {
+            let Some(t) = points.next() else { return };
+            (next, now) = (next + 1, t);
         }
+        act(*op, now);
     }
-    for instance in &graph.instances {
-        collective(graph, instance, &ends.members, latency, &mut found);
-    }
-    found
 }
 
 fn collective(graph: &Graph, i: &Instance, members: &[Option<i64>], latency: Latency, found: &mut Survey) {
