@@ -82,7 +82,7 @@ pub enum Barrier {
     Init,
     /// `MPI_Finalize`, whose end the recorder does not see
     Finalize,
-    /// Making communicators, windows and files
+    /// Making communicators, windows and files, freeing windows, closing files
     Creation,
     /// `MPI_Win_fence`, where it ends an epoch
     Fence,

@@ -66,6 +66,7 @@ impl Words<'_> {
             disagreements: n(),
             neighbours: n(),
             untimed: n(),
+            locks: n(),
             examples: Vec::new(),
         };
         for _ in 0..self.count() {
@@ -106,7 +107,7 @@ pub(crate) fn put_survey(out: &mut Vec<i64>, s: &Survey) {
 
 pub(crate) fn put_issues(out: &mut Vec<i64>, i: &Issues) {
     let counts = [i.sends, i.receives, i.incomplete, i.cancelled, i.ambiguous, i.requests, i.members];
-    out.extend(counts.iter().chain(&[i.disagreements, i.neighbours, i.untimed]).map(|n| wide(*n)));
+    out.extend(counts.iter().chain(&[i.disagreements, i.neighbours, i.untimed, i.locks]).map(|n| wide(*n)));
     out.push(wide(i.examples.len() as u64));
     for e in &i.examples {
         out.extend([e.from, e.to, e.tag, wide(e.n), i64::from(e.receives)]);
@@ -131,7 +132,8 @@ mod tests {
         let mut survey = Survey { messages: tally, over_time: vec![0, 2, 5], ..Survey::default() };
         survey.ranks.insert((3, 1), tally);
         let example = Example { from: 1, to: -1, tag: i64::MIN + 1, n: 2, receives: true };
-        let issues = Issues { sends: 1, untimed: u64::MAX, examples: vec![example; 2], ..Issues::default() };
+        let issues =
+            Issues { sends: 1, untimed: u64::MAX, locks: 3, examples: vec![example; 2], ..Issues::default() };
         let mut words = Vec::new();
         put_survey(&mut words, &survey);
         put_issues(&mut words, &issues);

@@ -166,8 +166,7 @@ fn correct(
     let unmoved = vec![Map::default(); n];
     let measured = Mapped { traces, graph, maps: &unmoved, mine: &mine };
     let mapped = Mapped { maps: &maps, ..measured };
-    let back =
-        parallel(n, jobs, |s| if mine[s] { traces.back(s, graph.streams[s].points) } else { 0 });
+    let back = parallel(n, jobs, |s| if mine[s] { traces.back(s, graph.streams[s].points) } else { 0 });
     let (before, mut violated) = surveyed(graph, |s| measured.of(s), latency, team)?;
     let mut interpolated: Option<Survey> = None;
     let moves = i64::from(maps.iter().any(|m| !m.is_identity()));

@@ -138,12 +138,7 @@ fn one(
 }
 
 /// Brings the times of all processes to the first, which has all sections.
-fn collect(
-    traces: &mut Traces,
-    graph: &Graph,
-    maps: &[Map],
-    team: &mut Team<'_>,
-) -> Result<()> {
+fn collect(traces: &mut Traces, graph: &Graph, maps: &[Map], team: &mut Team<'_>) -> Result<()> {
     let mut bytes = Vec::new();
     if team.me() > 0 {
         for s in (0..graph.streams.len()).filter(|s| team.has(*s)) {

@@ -157,7 +157,11 @@ pub(super) fn forward(
 
 /// Shares streams out to lanes: neighbours, who often talk to each other, to the same one, and as many points to each.
 fn bounds(graph: &Graph, jobs: usize, mine: impl Fn(usize) -> bool) -> Vec<u32> {
-    let weights = graph.streams.iter().enumerate().map(|(s, stream)| if mine(s) { u64::from(stream.points) + 1 } else { 0 });
+    let weights = graph
+        .streams
+        .iter()
+        .enumerate()
+        .map(|(s, stream)| if mine(s) { u64::from(stream.points) + 1 } else { 0 });
     let all: u64 = weights.clone().sum();
     let lanes = (jobs as u64).clamp(1, graph.streams.len().max(1) as u64);
     let (mut bounds, mut before) = (vec![0u32], 0u64);
@@ -230,7 +234,9 @@ impl Work<'_> {
 
     /// The streams of a lane that this process has.
     fn own(&self, lane: usize) -> VecDeque<u32> {
-        (self.bounds[lane]..self.bounds[lane + 1]).filter(|s| !lock(&self.streams[*s as usize]).done).collect()
+        (self.bounds[lane]..self.bounds[lane + 1])
+            .filter(|s| !lock(&self.streams[*s as usize]).done)
+            .collect()
     }
 
     /// A thread that runs its lane until all is over.

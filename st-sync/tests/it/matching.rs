@@ -431,6 +431,63 @@ fn epochs_of_windows() {
 }
 
 #[test]
+fn epochs_of_locks_are_counted_and_bind_nobody() {
+    let mut s = Script::new(2);
+    let win = (0..2).map(|i| s.program.window(i, &[0, 1])).last().unwrap();
+    let of = || vec![("win", Word::from(win))];
+    for (lock, unlock) in [("MPI_Win_lock", "MPI_Win_unlock"), ("MPI_Win_lock_all", "MPI_Win_unlock_all")] {
+        for name in [lock, "MPI_Put", "MPI_Win_flush", unlock] {
+            s.call(1, name, &of());
+        }
+    }
+    let issues = s.check(STRICT);
+    assert_eq!(issues.counts().collect::<Vec<_>>(), [("one-sided epochs of locks", 2)]);
+}
+
+#[test]
+fn freeing_windows_and_closing_files_are_barriers_if_told_so() {
+    for barriers in [STRICT, Barriers::default()] {
+        let mut s = Script::new(3);
+        let win = (0..3).map(|i| s.program.window(i, &[0, 1, 2])).last().unwrap();
+        let file = (0..2).map(|i| s.program.file(i, &[0, 1])).last().unwrap();
+        let mut calls = vec![s.all("MPI_Win_free", |_| vec![("freewin", win.into())])];
+        calls.push((0..2).map(|r| s.call(r, "MPI_File_close", &[("freefile", file.into())])).collect());
+        if barriers.creation {
+            calls.iter().for_each(|c| s.barrier(c));
+        }
+        none(&s.check(barriers));
+    }
+}
+
+#[test]
+fn messages_in_parts_meet_each_other_only() {
+    let mut s = Script::new(2);
+    let words = |peer, request: i64, tag: i64| {
+        let peer = if peer == "dest" { ("dest", 1.into()) } else { ("source", 0.into()) };
+        [("count", 1.into()), peer, ("tag", tag.into()), ("request", request.into())]
+    };
+    // Two of the same tag, started in another order, and a message of the usual kind.
+    s.call(0, "MPI_Psend_init", &words("dest", 0, 5));
+    s.call(0, "MPI_Psend_init", &words("dest", 1, 5));
+    s.call(1, "MPI_Precv_init", &words("source", 0, 5));
+    s.call(1, "MPI_Precv_init", &words("source", 1, 5));
+    for _ in 0..2 {
+        let second = s.call(0, "MPI_Start", &[("request", 1.into())]);
+        let first = s.call(0, "MPI_Start", &[("request", 0.into())]);
+        let usual = s.call(0, "MPI_Send", &[("count", 1.into()), ("dest", 1.into()), ("tag", 5.into())]);
+        s.wait(0, &[0, 1]);
+        s.call(1, "MPI_Startall", &[("n", 2.into()), ("requests", vec![0, 1].into())]);
+        let got = s.call(1, "MPI_Recv", &[("count", 1.into()), ("tag", 5.into())]);
+        s.edge(usual, exit(got));
+        let done = s.wait(1, &[0]);
+        s.edge(first, done);
+        let done = s.wait(1, &[1]);
+        s.edge(second, done);
+    }
+    none(&s.check(STRICT));
+}
+
+#[test]
 fn calls_that_make_objects_are_barriers_if_told_so() {
     let strict = [STRICT, Barriers::default(), Barriers { finalize: true, ..Barriers::default() }];
     for (n, barriers) in strict.into_iter().enumerate() {

@@ -92,6 +92,13 @@ impl Program {
         self.ranks[rank].recorder.wins.create(id, 0, content)
     }
 
+    /// Opens a file in a rank's table.
+    pub(crate) fn file(&mut self, rank: usize, ranks: &[u32]) -> i64 {
+        let id = CallTable::builtin().by_name("MPI_File_open").unwrap().id;
+        let content = Joint { kind: "MPI_File_open".into(), comm: 0, members: members(ranks) };
+        self.ranks[rank].recorder.files.create(id, 0, content)
+    }
+
     /// Makes another thread of a rank.
     pub(crate) fn thread(&mut self, rank: usize) -> usize {
         let r = &mut self.ranks[rank];

@@ -1,8 +1,9 @@
 //! Epochs of one-sided communication in which both sides take part: fences, and post, start, complete, wait.
 //!
 //! A post lets the origins' epochs begin: it comes before each of them completes. Completing comes before the target's
-//! wait. A fence that ends an epoch is a barrier of the window's group. What the calls in between put and get, and the
-//! epochs of locks, concern one side only and have no edges (MPI 3.1, section 11.5).
+//! wait. A fence that ends an epoch is a barrier of the window's group, and so is freeing the window. What the calls in
+//! between put and get, and the epochs of locks, concern one side only (MPI 3.1, section 11.5): a lock that is not shared
+//! waits for another's epoch, but no stream says for whose. These epochs are counted.
 
 use std::collections::HashMap;
 
@@ -45,6 +46,10 @@ impl Walker<'_> {
         words: &Words,
         stand: impl FnOnce(i64) -> Option<Standing>,
     ) {
+        if epoch == Epoch::Lock {
+            self.out.issues.locks += 1;
+            return;
+        }
         let index = words.one(role.win);
         let mut window =
             self.windows.remove(&index).unwrap_or_else(|| Window { at: stand(index), ..Window::default() });
@@ -60,6 +65,13 @@ impl Walker<'_> {
                     let targets = std::mem::take(&mut window.accessed);
                     self.hear(at, &targets, POSTED);
                     self.tell(at, &targets, COMPLETED);
+                }
+                Epoch::Lock => {}
+                Epoch::Free => {
+                    if self.barriers.creation {
+                        self.barrier(Some(at));
+                    }
+                    return;
                 }
                 // A failed test ends nothing.
                 Epoch::Wait if words.get(role.flag) == Some(0) => {}

@@ -27,8 +27,8 @@ pub struct Barriers {
     pub init: bool,
     /// `MPI_Finalize`.
     pub finalize: bool,
-    /// Functions that make communicators, windows and files. (Those that free communicators are local in practice, as the
-    /// standard expects: MPI 3.1, section 6.4.3.)
+    /// Functions that make communicators, windows and files, or free the latter two. (Those that free communicators are
+    /// local in practice, as the standard expects: MPI 3.1, section 6.4.3.)
     pub creation: bool,
     /// `MPI_Win_fence` where it ends an epoch.
     pub fence: bool,
@@ -177,6 +177,7 @@ impl Matcher {
             ops.sort_unstable();
             ops.shrink_to_fit();
         });
+        self.graph.senders.shrink_to_fit();
         self.graph
     }
 
@@ -199,7 +200,7 @@ impl Matcher {
         n
     }
 
-    /// A rank's standing in a communicator or window of its tables.
+    /// A rank's standing in a communicator, window or file of its tables.
     fn standing(&mut self, section: &Section, rank: u32, place: Place) -> Option<Standing> {
         let none = RankSeq::default();
         let (name, local, remote) = match place {
@@ -210,6 +211,10 @@ impl Matcher {
             }
             Place::Win(index) => {
                 let named = Tables::find(&section.tables.wins, index, rank)?;
+                (named.name, &named.content.members, &none)
+            }
+            Place::File(index) => {
+                let named = Tables::find(&section.tables.files, index, rank)?;
                 (named.name, &named.content.members, &none)
             }
         };
@@ -268,6 +273,10 @@ impl Matcher {
         for (i, w) in walked.into_iter().enumerate() {
             let stream = u32::try_from(first + i).unwrap_or(u32::MAX);
             self.graph.issues.add(&w.issues);
+            // Lists that grow by doubling would take twice as much.
+            let pairs = w.parts.iter().filter_map(|p| p.pairs.as_ref()).flat_map(|p| p.iter()).map(Vec::len);
+            let ends = w.sends.len() + w.receives.len() + 2 * w.parts.len() + pairs.sum::<usize>();
+            self.graph.ops[first + i].reserve_exact(ends);
             w.sends.iter().for_each(|e| self.end(stream, e, false, ambiguous));
             w.receives.iter().for_each(|e| self.end(stream, e, true, ambiguous));
             if several {
@@ -361,7 +370,11 @@ impl Matcher {
         let kind = if a.node == b.node { SEND_NEAR } else { SEND_FAR };
         self.graph.ops[from.0 as usize].push(Op::new(from.1, kind, self.messages));
         self.graph.ops[to.0 as usize].push(Op::new(to.1, RECEIVE, self.messages));
-        self.graph.senders.push(from.0);
+        let senders = &mut self.graph.senders;
+        if senders.len() == senders.capacity() {
+            senders.reserve_exact(senders.len() / 8 + 64);
+        }
+        senders.push(from.0);
         self.messages += 1;
     }
 

@@ -207,6 +207,8 @@ pub struct Issues {
     pub neighbours: u64,
     /// Operations of events without exact times.
     pub untimed: u64,
+    /// Epochs of one-sided communication that concern one side only.
+    pub locks: u64,
     /// Examples, in order.
     pub examples: Vec<Example>,
 }
@@ -235,6 +237,7 @@ impl fmt::Display for Example {
             matcher::PAIR => f.write_str("in a collective operation")?,
             epochs::POSTED => f.write_str("window posted")?,
             epochs::COMPLETED => f.write_str("access completed")?,
+            tag if tag >= walk::PARTITIONED => write!(f, "in parts, tag {}", tag % walk::PARTITIONED)?,
             tag => write!(f, "tag {tag}")?,
         }
         write!(f, ": {n} {what}")
@@ -248,7 +251,7 @@ impl Issues {
     /// Adds those of other streams.
     pub fn add(&mut self, other: &Self) {
         let Self { sends, receives, incomplete, cancelled, ambiguous, .. } = other;
-        let Self { requests, members, disagreements, neighbours, untimed, examples, .. } = other;
+        let Self { requests, members, disagreements, neighbours, untimed, locks, examples, .. } = other;
         self.sends += sends;
         self.receives += receives;
         self.incomplete += incomplete;
@@ -259,6 +262,7 @@ impl Issues {
         self.disagreements += disagreements;
         self.neighbours += neighbours;
         self.untimed += untimed;
+        self.locks += locks;
         if !examples.is_empty() {
             self.examples.extend(examples);
             self.few();
@@ -276,7 +280,7 @@ impl Issues {
         self.all().into_iter().filter(|(_, n)| *n > 0)
     }
 
-    fn all(&self) -> [(&'static str, u64); 10] {
+    fn all(&self) -> [(&'static str, u64); 11] {
         [
             ("sends without receive", self.sends),
             ("receives without send", self.receives),
@@ -288,6 +292,7 @@ impl Issues {
             ("collective operations that members disagree on", self.disagreements),
             ("neighbourhood operations with unknown neighbours", self.neighbours),
             ("operations without times", self.untimed),
+            ("one-sided epochs of locks", self.locks),
         ]
     }
 }

@@ -99,6 +99,8 @@ pub(super) enum Kind {
     Creation,
     /// Makes a communicator with a topology: also a creation.
     Topology,
+    /// Closes a file.
+    Close,
     /// Begins or ends an epoch of one-sided communication.
     Epoch(Epoch),
 }
@@ -111,6 +113,10 @@ pub(super) enum Epoch {
     Start,
     Complete,
     Wait,
+    /// Of one side only.
+    Lock,
+    /// The end of the window: nobody returns before all have called it (MPI 3.1, section 11.2.5).
+    Free,
 }
 
 /// A function's kind, and where its words are.
@@ -133,8 +139,11 @@ pub(super) struct Role {
     pub(super) types: [u8; 2],
     pub(super) counts: [u8; 2],
     pub(super) win: u8,
+    pub(super) file: u8,
     pub(super) group: u8,
     pub(super) assert: u8,
+    /// Its messages are sent in parts, and meet no others.
+    pub(super) partitioned: bool,
 }
 
 impl Role {
@@ -155,8 +164,10 @@ impl Role {
         types: [ABSENT; 2],
         counts: [ABSENT; 2],
         win: ABSENT,
+        file: ABSENT,
         group: ABSENT,
         assert: ABSENT,
+        partitioned: false,
     };
 
     /// The role of a row.
@@ -183,9 +194,11 @@ impl Role {
             count: [either("sendcount", "count"), either("recvcount", "count")],
             types: [either("sendtype", "type"), either("recvtype", "type")],
             counts: [either("sendcounts", "counts"), either("recvcounts", "counts")],
-            win: s("win"),
+            win: either("win", "freewin"),
+            file: s("freefile"),
             group: s("group"),
             assert: s("assert"),
+            partitioned: matches!(row.name.as_str(), "MPI_Psend_init" | "MPI_Precv_init"),
         }
     }
 }
@@ -199,11 +212,11 @@ fn kind(row: &Row) -> Kind {
         "Ssend" => send(true, Start::Blocking),
         "Isend" | "Ibsend" | "Irsend" => send(false, Start::Request),
         "Issend" => send(true, Start::Request),
-        "Send_init" | "Bsend_init" | "Rsend_init" => send(false, Start::Persistent),
+        "Send_init" | "Bsend_init" | "Rsend_init" | "Psend_init" => send(false, Start::Persistent),
         "Ssend_init" => send(true, Start::Persistent),
         "Recv" => Kind::Receive { start: Start::Blocking },
         "Irecv" => Kind::Receive { start: Start::Request },
-        "Recv_init" => Kind::Receive { start: Start::Persistent },
+        "Recv_init" | "Precv_init" => Kind::Receive { start: Start::Persistent },
         "Sendrecv" | "Sendrecv_replace" => Kind::Both { start: Start::Blocking },
         "Isendrecv" | "Isendrecv_replace" => Kind::Both { start: Start::Request },
         "Mprobe" | "Improbe" => Kind::Match,
@@ -233,6 +246,9 @@ fn kind(row: &Row) -> Kind {
         "Win_start" => Kind::Epoch(Epoch::Start),
         "Win_complete" => Kind::Epoch(Epoch::Complete),
         "Win_wait" | "Win_test" => Kind::Epoch(Epoch::Wait),
+        "Win_lock" | "Win_lock_all" => Kind::Epoch(Epoch::Lock),
+        "Win_free" => Kind::Epoch(Epoch::Free),
+        "File_close" => Kind::Close,
         "Comm_idup" | "Comm_idup_with_info" => {
             Kind::Collective { rule: Rule::Barrier, start: Start::Request }
         }

@@ -65,6 +65,8 @@ enum Template {
 const OPEN: u32 = u32::MAX;
 /// A tag that is not known yet.
 pub(super) const NO_TAG: i64 = i64::MIN;
+/// What tags of messages in parts are apart from those of others: tags are ints.
+pub(super) const PARTITIONED: i64 = 1 << 32;
 
 pub(super) struct Walker<'a> {
     pub(super) section: &'a Section,
@@ -77,6 +79,8 @@ pub(super) struct Walker<'a> {
     topologies: Topologies,
     /// Persistent collective operations made, per communicator.
     made: HashMap<u32, u32, FixedState>,
+    /// Messages in parts made, per communicator, peer, tag and direction.
+    in_parts: HashMap<(u32, u32, i64, bool), i64, FixedState>,
     pub(super) windows: Windows,
     pub(super) enter: u32,
     pub(super) exit: u32,
@@ -90,6 +94,8 @@ pub(super) enum Place {
     Comm(i64),
     /// A window, by index.
     Win(i64),
+    /// A file, by index.
+    File(i64),
 }
 
 impl<'a> Walker<'a> {
@@ -103,6 +109,7 @@ impl<'a> Walker<'a> {
             requests: Vec::new(),
             topologies: Topologies::default(),
             made: HashMap::default(),
+            in_parts: HashMap::default(),
             windows: Windows::default(),
             enter: 0,
             exit: 0,
@@ -138,6 +145,13 @@ impl<'a> Walker<'a> {
                 self.epoch(role, epoch, &words, |win| stand(Place::Win(win)));
                 continue;
             }
+            if role.kind == Kind::Close {
+                if self.barriers.creation {
+                    let at = stand(Place::File(words.one(role.file)));
+                    self.barrier(at);
+                }
+                continue;
+            }
             // World is the first communicator of every table.
             let comm = words.get(role.comm).unwrap_or(0);
             let at = *self.standings.entry(comm).or_insert_with(|| stand(Place::Comm(comm)));
@@ -154,13 +168,15 @@ impl<'a> Walker<'a> {
 
     fn call(&mut self, role: &Role, words: &Words, slots: &[Slot], comm: i64, at: Option<Standing>) {
         match role.kind {
-            Kind::Internal | Kind::Epoch(_) => {}
+            Kind::Internal | Kind::Epoch(_) | Kind::Close => {}
             Kind::Send { sync, start } => {
                 let end = at.and_then(|at| self.end(words, role, 0, at, sync));
+                let end = if role.partitioned { end.map(|e| self.in_parts(e, true)) } else { end };
                 self.send(end, start, words.one(role.request));
             }
             Kind::Receive { start } => {
                 let end = at.and_then(|at| self.receive_end(words, role, at));
+                let end = if role.partitioned { end.map(|e| self.in_parts(e, false)) } else { end };
                 self.receive(end, start, words.one(role.request));
             }
             Kind::Both { start } => {
@@ -205,6 +221,14 @@ impl<'a> Walker<'a> {
         let peer = u32::try_from(source).unwrap_or(OPEN);
         let tag = if tag == crate::values::ANY_TAG { NO_TAG } else { tag };
         Some(End { at, peer, tag, point: OPEN, other: self.enter, sync: false })
+    }
+
+    /// The end of a message in parts: the n-th such send that was made for a peer and tag meets the n-th receive, and
+    /// nothing else (MPI 4.0, section 4.2.1).
+    fn in_parts(&mut self, end: End, sends: bool) -> End {
+        let n = self.in_parts.entry((end.at.group, end.peer, end.tag, sends)).or_default();
+        *n += 1;
+        End { tag: end.tag.saturating_add(*n * PARTITIONED), ..end }
     }
 
     fn send(&mut self, end: Option<End>, start: Start, request: i64) {
