@@ -64,6 +64,9 @@ pub enum Error {
     /// A section holds several ranks.
     #[error("holds {0} ranks in one section; cluster before merging")]
     Merged(u64),
+    /// Its parameters do not stand in their streams any more.
+    #[error("has been merged; cluster ranks as recorded")]
+    NotPlain,
 }
 
 /// The clusters of a trace.
@@ -86,13 +89,16 @@ impl Clusterer {
     ///
     /// # Errors
     ///
-    /// If the section holds more than one rank, or one that was added already.
+    /// If the section holds more than one rank, or one that was added already, or has been merged.
     pub fn add(&mut self, section: Section) -> Result<(), Error> {
         let (1, Some(rank)) = (section.ranks.len(), section.ranks.lowest()) else {
             return Err(Error::Merged(section.ranks.len()));
         };
         if self.ranks.contains(rank) {
             return Err(Error::Duplicate(rank));
+        }
+        if !section.is_plain() {
+            return Err(Error::NotPlain);
         }
         self.ranks.insert(rank);
         let path = call_path(&section, rank);

@@ -236,6 +236,14 @@ pub struct Section {
 }
 
 impl Section {
+    /// Whether every parameter can be read off its streams and the caller's own rank: none is a histogram, and none the
+    /// difference from what is expected after the calls before. Sections of recorders are so.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        let mut params = self.threads.iter().flat_map(|t| t.params.iter().flatten());
+        !params.any(|s| matches!(s.values.form, Form::Histogram(_) | Form::Predicted))
+    }
+
     /// The parameters that are histograms ([`Form::Histogram`]): symbol, slot of its row, and its streams, by thread.
     pub fn histograms(&self) -> impl Iterator<Item = (Sym, usize, &SlotStreams)> {
         let params = self.threads.iter().flat_map(|t| (0..).zip(&t.params));
