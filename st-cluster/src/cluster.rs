@@ -267,7 +267,7 @@ impl SymbolCluster {
         for (i, (slot, streams)) in slots.iter().zip(streams).enumerate() {
             let lens = streams.lens.as_ref().map(|l| view.stream(l));
             let len = lens.map_or(self.executions, |l| total(l, self.executions));
-            let mut values = view.values(&streams.values, own, len);
+            let mut values = view.stream(&streams.values).clone();
             if let Meaning::Ref(object) = slot.meaning
                 && !renaming.keeps(object)
             {

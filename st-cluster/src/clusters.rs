@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use foldhash::fast::FixedState;
+use st_trace::form::Form;
 use st_trace::groups::{Group, groups};
 use st_trace::ranklist::RankList;
 use st_trace::section::Section;
@@ -61,12 +62,9 @@ pub enum Error {
     /// Two sections hold the same rank.
     #[error("rank {0} is in more than one input; give each rank's stream once")]
     Duplicate(u32),
-    /// A section holds several ranks.
-    #[error("holds {0} ranks in one section; cluster before merging")]
-    Merged(u64),
-    /// Its parameters do not stand in their streams any more.
-    #[error("has been merged; cluster ranks as recorded")]
-    NotPlain,
+    /// A section holds several ranks, or parameters in forms that only merging gives them.
+    #[error("holds merged ranks; cluster before merging")]
+    Merged,
 }
 
 /// The clusters of a trace.
@@ -89,18 +87,19 @@ impl Clusterer {
     ///
     /// # Errors
     ///
-    /// If the section holds more than one rank, or one that was added already, or has been merged.
+    /// If the section holds more than one rank, or merged ones, or one that was added already.
     pub fn add(&mut self, section: Section) -> Result<(), Error> {
         let (1, Some(rank)) = (section.ranks.len(), section.ranks.lowest()) else {
-            return Err(Error::Merged(section.ranks.len()));
+            return Err(Error::Merged);
         };
         if self.ranks.contains(rank) {
             return Err(Error::Duplicate(rank));
         }
-        if !section.is_plain() {
-            return Err(Error::NotPlain);
-        }
         self.ranks.insert(rank);
+        let params = section.threads.iter().flat_map(|t| t.params.iter().flatten());
+        if !section.is_plain() || params.map(|s| s.values.form).any(|f| f != Form::Absolute) {
+            return Err(Error::Merged);
+        }
         let path = call_path(&section, rank);
         let (key, rules) = match self.options.signatures {
             Signatures::Exact => (Key::Exact(path.value()), Rules::Common),

@@ -137,5 +137,5 @@ fn read_ahead(args: &Args, add: &mut impl FnMut(&Whole, Section) -> Result<()>) 
 }
 
 fn single(section: &Section) -> Result<(), Error> {
-    if section.ranks.len() == 1 { Ok(()) } else { Err(Error::Merged(section.ranks.len())) }
+    if section.ranks.len() == 1 { Ok(()) } else { Err(Error::Merged) }
 }

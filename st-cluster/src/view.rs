@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
 use st_trace::calls::{Object, Slot};
-use st_trace::form::{Form, Own};
+use st_trace::form::Own;
 use st_trace::ints::Sealed;
 use st_trace::section::{Elastic, Section, SlotStreams, Sym, Thread};
 use st_trace::tree::Item;
@@ -62,18 +62,6 @@ impl<'a> View<'a> {
         let mut all = indices.distinct(16)?.into_iter().map(of);
         let own = all.next()?;
         all.all(|o| o == own).then_some(own)
-    }
-
-    /// The first `len` values of a slot as recorded.
-    pub(crate) fn values(self, e: &'a Elastic, own: Option<Own>, len: u64) -> Sealed {
-        let stream = self.stream(e);
-        match (e.form, own) {
-            (Form::Absolute, _) | (_, None) => stream.clone(),
-            (form, Some(own)) => {
-                let mut cursor = stream.cursor();
-                (0..len.min(LONG)).map(|n| form.value_at(cursor.next(), own, n)).collect()
-            }
-        }
     }
 }
 
