@@ -31,6 +31,8 @@ pub enum Command {
     Sizes(SizesArgs),
     /// Count messages that arrive before they were sent, or sooner than possible
     Violations(ViolationsArgs),
+    /// Which ranks behave alike, and what the others do differently
+    Clusters(ClustersArgs),
     /// Compare what two traces' programs did; exit status 4 if it differs
     Diff(DiffArgs),
 }
@@ -134,6 +136,33 @@ pub struct ViolationsArgs {
     /// How much is said.
     #[command(flatten)]
     pub talk: Talk,
+}
+
+/// Groups of ranks.
+#[derive(ClapArgs, Clone, Debug)]
+pub struct ClustersArgs {
+    /// The trace's streams, clustered (st-cluster) or merged; - or nothing is standard input
+    #[arg(value_name = "STREAM")]
+    pub inputs: Vec<PathBuf>,
+    /// Ranks in a row of the drawing; as wide as the grid that partners are in, or nearly a square, if not given
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub width: Option<u32>,
+    /// Draw the clusters on the grid of ranks to FILE, as SVG
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub svg: Option<PathBuf>,
+    /// Print instead what clustering takes per rank inside a running program, as if it were done there: a representative's
+    /// trace and a rank's signature in bytes, and the space per rank with and without clusters
+    #[arg(long)]
+    pub space: bool,
+    /// Form of the output
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+    /// How inputs are read.
+    #[command(flatten)]
+    pub input: StreamIn,
+    /// Where the text goes.
+    #[command(flatten)]
+    pub output: TextOut,
 }
 
 /// Two traces.

@@ -2,6 +2,7 @@
 
 pub mod args;
 mod calls;
+mod clusters;
 pub mod diff;
 mod ended;
 mod input;
@@ -11,6 +12,7 @@ mod run;
 mod sizes;
 mod summary;
 pub mod table;
+mod topology;
 mod violations;
 
 pub use run::run;

@@ -3,16 +3,19 @@
 use std::io::Write;
 
 use anyhow::Result;
-use st_tool::{Output, Status};
+use st_tool::{Output, Status, each_section};
 use st_trace::calls::CallTable;
 use st_trace::json::{self, Place, line};
 use st_trace::section::Section;
 
-use crate::args::{Args, CallsArgs, Command, DiffArgs, SizesArgs, SizesBy, SummaryArgs, ViolationsArgs};
+use crate::args::{
+    Args, CallsArgs, ClustersArgs, Command, DiffArgs, SizesArgs, SizesBy, SummaryArgs, ViolationsArgs,
+};
 use crate::diff::{Difference, Report, diff};
 use crate::normal::NormalCall;
 use crate::table::{Format, Table, grouped};
-use crate::{calls, input, sizes, summary, violations};
+use crate::topology::Grid;
+use crate::{calls, clusters, input, sizes, summary, violations};
 
 /// Runs the program.
 ///
@@ -25,6 +28,7 @@ pub fn run(args: &Args) -> Result<Status> {
         Some(Command::Calls(a)) => list_calls(a),
         Some(Command::Sizes(a)) => list_sizes(a),
         Some(Command::Violations(a)) => list_violations(a),
+        Some(Command::Clusters(a)) => list_clusters(a),
         Some(Command::Diff(a)) => compare(a),
     }
 }
@@ -103,6 +107,33 @@ fn list_violations(args: &ViolationsArgs) -> Result<Status> {
     let mut out = Output::text(&args.output.output)?;
     let table = if args.pairs { violations::pairs(&survey) } else { violations::totals(&survey) };
     table.write(args.format, &mut out)?;
+    out.commit()?;
+    Ok(Status::Ok)
+}
+
+fn list_clusters(args: &ClustersArgs) -> Result<Status> {
+    let mut sections = Vec::new();
+    each_section(&args.inputs, &args.input, |_, section| {
+        sections.push(section);
+        Ok(())
+    })?;
+    let mains = clusters::mains(&sections);
+    let mut out = Output::text(&args.output.output)?;
+    let grid = || Grid::new(&mains, &sections, args.width.and_then(|w| usize::try_from(w).ok()));
+    if args.space {
+        clusters::space(&mains, &sections)?.write(args.format, &mut out)?;
+    } else {
+        clusters::table(&mains)?.write(args.format, &mut out)?;
+        if args.format == Format::Text {
+            writeln!(out)?;
+            grid().draw(&mut out)?;
+        }
+    }
+    if let Some(path) = &args.svg {
+        let mut picture = Output::text(path)?;
+        grid().svg(&mut picture)?;
+        picture.commit()?;
+    }
     out.commit()?;
     Ok(Status::Ok)
 }

@@ -1,0 +1,311 @@
+//! Which ranks behave alike, and what the others do differently.
+//!
+//! Ranks with equal structure are a main cluster, those of them with equal parameters a sub-cluster, as the trace stores them:
+//! st-cluster makes the groups, and a merge keeps what it finds of them. Each is described by the first call in which its
+//! lowest rank differs from that of the cluster before it.
+//!
+//! Source: Bahmani, Mueller 2014: main and sub-clusters, and the space per process of its table 6.
+
+use std::collections::HashMap;
+
+use anyhow::Result;
+use st_symbols::Resolver;
+use st_trace::calls::{CallTable, Meaning, Slot};
+use st_trace::groups::groups;
+use st_trace::ints::Sealed;
+use st_trace::json::{bare, word};
+use st_trace::project::{Projection, base_word};
+use st_trace::proof::by_slot;
+use st_trace::ranklist::RankList;
+use st_trace::ranklist_notation::print;
+use st_trace::section::{Elastic, Section, Sym};
+use st_trace::stream::{self, Trace, WriteOptions};
+use st_trace::tree::Item;
+
+use crate::calls::{function, place};
+use crate::table::{Cell, Table};
+
+/// Calls that are compared before two ranks are taken for alike.
+const MOST: u64 = 1 << 24;
+/// Bytes that a rank is known by: signatures of its call path and its parameters, and a ranklist as the paper has it.
+const SIGNATURE: u64 = 16 + 16 + 10;
+
+/// Ranks with equal calls and parameters.
+#[derive(Debug)]
+pub(crate) struct Sub<'a> {
+    section: &'a Section,
+    pub(crate) ranks: RankList,
+}
+
+/// Ranks with equal calls.
+#[derive(Debug, Default)]
+pub(crate) struct Main<'a> {
+    pub(crate) subs: Vec<Sub<'a>>,
+}
+
+/// What two ranks with equal call paths have in common: nodes of the trees, and their counts.
+type Structure = (Vec<(u64, u128)>, Vec<Sealed>);
+
+/// The main clusters, by lowest rank.
+pub(crate) fn mains(sections: &[Section]) -> Vec<Main<'_>> {
+    let mut out: Vec<Main<'_>> = Vec::new();
+    let mut known: HashMap<Structure, usize> = HashMap::new();
+    for section in sections {
+        for group in groups(section) {
+            let Some(head) = group.ranks.lowest() else { continue };
+            let at = *known.entry(structure(section, head)).or_insert_with(|| {
+                out.push(Main::default());
+                out.len() - 1
+            });
+            out[at].subs.extend(group.subs.into_iter().map(|ranks| Sub { section, ranks }));
+        }
+    }
+    out.iter_mut().for_each(|m| m.subs.sort_by_key(|s| s.ranks.lowest()));
+    out.sort_by_key(|m| m.subs.first().and_then(|s| s.ranks.lowest()));
+    out
+}
+
+fn stream<'a>(section: &'a Section, e: &'a Elastic, rank: u32) -> &'a Sealed {
+    let class = section.partitions.get(e.partition as usize).and_then(|p| p.class_of(rank));
+    class.and_then(|c| e.streams.get(c)).or(e.streams.first()).unwrap_or(Sealed::zero())
+}
+
+fn structure(section: &Section, rank: u32) -> Structure {
+    let (mut nodes, mut counts) = (Vec::new(), Vec::new());
+    for t in section.threads.iter().filter(|t| t.ranks.contains(rank)) {
+        nodes.push((u64::MAX, 0));
+        for (item, count) in t.tree.items().iter().zip(&t.counts) {
+            nodes.push(match item {
+                Item::Leaf { sym } => identity(section, *sym),
+                Item::Body { below } => (u64::from(*below) | 1 << 48, 0),
+            });
+            counts.push(stream(section, count, rank).clone());
+        }
+    }
+    (nodes, counts)
+}
+
+/// What a symbol is in any section.
+fn identity(section: &Section, sym: Sym) -> (u64, u128) {
+    let Some(s) = section.symbols.get(sym as usize) else { return (0, 0) };
+    let site = section.sites.get(s.site).map_or(0, |s| s.id);
+    (u64::from(s.call.0) | u64::from(s.error) << 16, site)
+}
+
+/// A line per sub-cluster.
+pub(crate) fn table(mains: &[Main<'_>]) -> Result<Table> {
+    let columns = vec![
+        ("main", false),
+        ("sub", false),
+        ("", true),
+        ("head", false),
+        ("size", false),
+        ("share", false),
+        ("ranks", true),
+        ("unlike the one before", true),
+    ];
+    let total: u64 = mains.iter().flat_map(|m| &m.subs).map(|s| s.ranks.len()).sum();
+    let mut resolver = Resolver::new();
+    let mut rows = Vec::new();
+    let mut before: Option<&Sub<'_>> = None;
+    for (i, main) in mains.iter().enumerate() {
+        for (k, sub) in main.subs.iter().enumerate() {
+            let unlike = match before {
+                None => Cell::none(),
+                // Main clusters differ in calls, whatever their parameters.
+                Some(b) => Cell::text(difference(sub, b, k > 0, &mut resolver)?),
+            };
+            let number = |n: usize| Cell::count(u64::try_from(n).unwrap_or(u64::MAX));
+            rows.push(vec![
+                number(i),
+                number(k),
+                Cell::text(letter(rows.len()).to_string()),
+                Cell::count(sub.ranks.lowest().unwrap_or(0).into()),
+                Cell::count(sub.ranks.len()),
+                Cell::percent(sub.ranks.len().into(), total.into()),
+                Cell::text(print(&sub.ranks)),
+                unlike,
+            ]);
+            before = Some(sub);
+        }
+        // The next main cluster is compared with this one's first ranks.
+        before = main.subs.first();
+    }
+    Ok(Table { columns, rows })
+}
+
+/// A letter for each sub-cluster, as far as there are any.
+pub(crate) fn letter(n: usize) -> char {
+    ('A'..='Z').chain('a'..='z').chain('0'..='9').nth(n).unwrap_or('#')
+}
+
+/// The first call in which the lowest ranks of two clusters differ.
+fn difference(mine: &Sub<'_>, theirs: &Sub<'_>, words: bool, resolver: &mut Resolver) -> Result<String> {
+    let (Some(a), Some(b)) = (mine.ranks.lowest(), theirs.ranks.lowest()) else { return Ok(String::new()) };
+    let threads = mine.section.threads.len().max(theirs.section.threads.len());
+    let mut left = MOST;
+    for thread in 0..threads {
+        let calls = (mine.section.project(thread, a), theirs.section.project(thread, b));
+        let (Some(x), Some(y)) = calls else { return Ok(format!("thread {thread}")) };
+        let sides = [(mine.section, a), (theirs.section, b)];
+        let mut pair = Pair { sides, words, left: &mut left };
+        if let Some(text) = pair.first(x, y, resolver)? {
+            return Ok(text);
+        }
+    }
+    let what = if left == 0 { "nothing in the first calls" } else { "the order in which values come" };
+    Ok(what.into())
+}
+
+/// Two ranks that are compared.
+struct Pair<'a, 'b> {
+    sides: [(&'a Section, u32); 2],
+    /// Whether parameters are compared.
+    words: bool,
+    left: &'b mut u64,
+}
+
+impl Pair<'_, '_> {
+    fn first(
+        &mut self,
+        mut x: Projection<'_>,
+        mut y: Projection<'_>,
+        resolver: &mut Resolver,
+    ) -> Result<Option<String>> {
+        let (mut v, mut w) = (Vec::new(), Vec::new());
+        while *self.left > 0 {
+            *self.left -= 1;
+            let at = x.index() + 1;
+            let calls = [x.next_call(&mut v)?, y.next_call(&mut w)?];
+            let [Some(a), Some(b)] = calls else {
+                let mut name =
+                    |k: usize| calls[k].map_or_else(|| "the end".into(), |s| self.name(k, s, resolver));
+                return Ok(calls
+                    .iter()
+                    .any(Option::is_some)
+                    .then(|| format!("call {at}: {}, not {}", name(0), name(1))));
+            };
+            if identity(self.sides[0].0, a) != identity(self.sides[1].0, b) {
+                let (mine, theirs) = (self.name(0, a, resolver), self.name(1, b, resolver));
+                return Ok(Some(format!("call {at}: {mine}, not {theirs}")));
+            }
+            if self.words
+                && let Some((slot, mine, theirs)) = self.first_word((a, &v), (b, &w))
+            {
+                return Ok(Some(format!("{}: {slot} {mine}, not {theirs}", self.name(0, a, resolver))));
+            }
+        }
+        Ok(None)
+    }
+
+    fn name(&self, side: usize, sym: Sym, resolver: &mut Resolver) -> String {
+        let section = self.sides[side].0;
+        let Some(s) = section.symbols.get(sym as usize) else { return String::new() };
+        let at = section.sites.get(s.site).map(|site| place(site, &section.sites, resolver));
+        format!("{} {}", function(s.call, &section.tables), at.unwrap_or_default())
+    }
+
+    /// The first slot in which two calls of the same kind differ, and what either has there.
+    fn first_word(&self, a: (Sym, &[i64]), b: (Sym, &[i64])) -> Option<(String, String, String)> {
+        let call = self.sides[0].0.symbols.get(a.0 as usize)?.call;
+        let slots = CallTable::builtin().slots(call);
+        let both = by_slot(slots, a.1).zip(by_slot(slots, b.1));
+        for ((i, slot), (mine, theirs)) in slots.iter().enumerate().zip(both) {
+            if slot.meaning == Meaning::Times || !self.apart((a.0, b.0), i) {
+                continue;
+            }
+            let shown = |side: usize, words: &[i64], all: &[i64]| {
+                let texts = words.iter().map(|w| self.shown(side, call, slot, slots, *w, all));
+                texts.collect::<Vec<_>>().join(" ")
+            };
+            let (x, y) = (shown(0, mine, a.1), shown(1, theirs, b.1));
+            if x != y {
+                return Some((slot.name.clone(), x, y));
+            }
+        }
+        None
+    }
+
+    /// Whether a slot is stored differently for the two ranks.
+    fn apart(&self, syms: (Sym, Sym), slot: usize) -> bool {
+        let [(section, a), (other, b)] = self.sides;
+        if !std::ptr::eq(section, other) {
+            return true;
+        }
+        let apart = |e: &Elastic| {
+            let p = section.partitions.get(e.partition as usize);
+            p.is_some_and(|p| p.class_of(a) != p.class_of(b))
+        };
+        let of = |sym: Sym| section.threads.iter().filter_map(move |t| t.params.get(sym as usize)?.get(slot));
+        of(syms.0).chain(of(syms.1)).any(|s| s.lens.as_ref().is_some_and(apart) || apart(&s.values))
+    }
+
+    /// A word for people: peers relative to the own rank, objects by name.
+    fn shown(
+        &self,
+        side: usize,
+        call: st_trace::calls::CallId,
+        slot: &Slot,
+        slots: &[Slot],
+        w: i64,
+        all: &[i64],
+    ) -> String {
+        let (section, rank) = self.sides[side];
+        if slot.meaning == Meaning::Rank && w >= 0 {
+            let me = section.own(base_word(slots, all), rank).unwrap_or_default().me;
+            return format!("me{:+}", w - me);
+        }
+        if let Meaning::Ref(object) = slot.meaning {
+            return section.tables.label(object, w, rank).unwrap_or_else(|| "null".into());
+        }
+        CallTable::builtin().get(call).map_or_else(|| w.to_string(), |row| bare(&word(row, slot, w)))
+    }
+}
+
+/// Space per process of clustering and of none, in the form of the paper's table 6.
+pub(crate) fn space(mains: &[Main<'_>], sections: &[Section]) -> Result<Table> {
+    let ranks: u64 = mains.iter().flat_map(|m| &m.subs).map(|s| s.ranks.len()).sum();
+    let subs: u64 = mains.iter().map(|m| u64::try_from(m.subs.len()).unwrap_or(0)).sum();
+    let main = u64::try_from(mains.len()).unwrap_or(0);
+    let mut bytes = 0u64;
+    for s in sections {
+        let alone = representative(s);
+        let mut out = Vec::new();
+        let trace = Trace { sections: vec![alone], ..Trace::default() };
+        stream::write(&trace, &mut out, WriteOptions { level: 0 })?;
+        bytes += u64::try_from(out.len()).unwrap_or(0);
+    }
+    let many = u64::try_from(sections.len()).unwrap_or(0).max(1);
+    let [p, t, s, n] = [ranks, bytes / many, SIGNATURE, main + subs].map(u128::from);
+    let ours = (p * s + t * u128::from(main.saturating_sub(1)) + s * n * p.saturating_sub(1)) / p.max(1);
+    let none = t * p.saturating_sub(1) / p.max(1);
+    let columns = vec![
+        ("ranks", false),
+        ("trace", false),
+        ("signature", false),
+        ("main", false),
+        ("sub", false),
+        ("clustered", false),
+        ("not", false),
+    ];
+    let row = vec![
+        Cell::count(ranks),
+        Cell::bytes(t),
+        Cell::bytes(s),
+        Cell::count(main),
+        Cell::count(subs),
+        Cell::bytes(ours),
+        Cell::bytes(none),
+    ];
+    Ok(Table { columns, rows: vec![row] })
+}
+
+/// What one rank of a section would hold in memory: without exact times and what is kept per rank.
+fn representative(section: &Section) -> Section {
+    let mut out = section.clone();
+    for t in &mut out.threads {
+        t.columns.clear();
+        t.sums.clear();
+    }
+    out
+}

@@ -1,0 +1,178 @@
+//! The clusters drawn on the grid of ranks: as letters, and as a picture.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use st_trace::form::Form;
+use st_trace::section::Section;
+
+use crate::clusters::{Main, letter};
+
+/// Most columns and rows that are drawn as they are; beyond, equal neighbours are drawn once.
+const DRAWN: (usize, usize) = (64, 32);
+/// A rank that is in no cluster.
+const NONE: usize = usize::MAX;
+
+/// Ranks in rows, each the number of its sub-cluster.
+#[derive(Debug)]
+pub(crate) struct Grid {
+    width: usize,
+    cells: Vec<usize>,
+    /// Main cluster of each sub-cluster.
+    mains: Vec<usize>,
+}
+
+impl Grid {
+    /// Ranks of the clusters; as wide as said, or as the grid in which most partners are, or nearly a square.
+    pub(crate) fn new(mains: &[Main<'_>], sections: &[Section], width: Option<usize>) -> Self {
+        let subs = || mains.iter().enumerate().flat_map(|(i, m)| m.subs.iter().map(move |s| (i, s)));
+        let size = subs().filter_map(|(_, s)| s.ranks.highest()).max().map_or(0, |r| r as usize + 1);
+        let mut cells = vec![NONE; size];
+        for (n, (_, sub)) in subs().enumerate() {
+            for rank in sub.ranks.iter() {
+                cells[rank as usize] = n;
+            }
+        }
+        let width = width.or_else(|| met(sections, size)).unwrap_or_else(|| nearly_square(size));
+        Self { width: width.max(1), cells, mains: subs().map(|(i, _)| i).collect() }
+    }
+
+    fn rows(&self) -> Vec<&[usize]> {
+        self.cells.chunks(self.width).collect()
+    }
+
+    /// Draws it with letters.
+    pub(crate) fn draw(&self, out: &mut dyn Write) -> io::Result<()> {
+        let rows = self.rows();
+        let small = self.width <= DRAWN.0 && rows.len() <= DRAWN.1;
+        let lines = runs(rows.len(), |a, b| !small && rows[a] == rows[b]);
+        let column = |x: usize| {
+            lines.iter().map(|(y, _)| rows[*y].get(x).copied().unwrap_or(NONE)).collect::<Vec<_>>()
+        };
+        let all: Vec<Vec<usize>> = (0..self.width).map(column).collect();
+        let across = runs(self.width, |a, b| !small && all[a] == all[b]);
+        if across.len() > DRAWN.0 || lines.len() > DRAWN.1 {
+            return writeln!(
+                out,
+                "{} by {} ranks, too varied to be drawn here (--svg)",
+                self.width,
+                rows.len()
+            );
+        }
+        if !small {
+            let widths: Vec<String> = across.iter().map(|(_, n)| n.to_string()).collect();
+            writeln!(out, "{} by {} ranks; columns: {}", self.width, rows.len(), widths.join(" "))?;
+        }
+        for (y, n) in lines {
+            let text = |x: &(usize, usize)| match rows[y].get(x.0) {
+                Some(&cell) if cell != NONE => letter(cell),
+                _ => ' ',
+            };
+            let line: String = across.iter().flat_map(|x| [text(x), ' ']).collect();
+            let times = if small { String::new() } else { format!(" × {n}") };
+            writeln!(out, "{}{times}", line.trim_end())?;
+        }
+        Ok(())
+    }
+
+    /// Draws it as SVG: sub-clusters in shades of the colour of their main cluster.
+    pub(crate) fn svg(&self, out: &mut dyn Write) -> io::Result<()> {
+        let rows = self.rows();
+        let (w, h) = (self.width, rows.len());
+        writeln!(
+            out,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {w} {h}\" shape-rendering=\"crispEdges\">"
+        )?;
+        let mut first: BTreeMap<usize, usize> = BTreeMap::new();
+        for (n, main) in self.mains.iter().enumerate() {
+            first.entry(*main).or_insert(n);
+        }
+        for (y, times) in runs(h, |a, b| rows[a] == rows[b]) {
+            for (x, n) in runs(rows[y].len(), |a, b| rows[y][a] == rows[y][b]) {
+                let cell = rows[y][x];
+                let Some(&main) = self.mains.get(cell) else { continue };
+                let shade = (cell - first.get(&main).copied().unwrap_or(cell)) % 6;
+                // The golden angle: neighbours in number are far apart in colour.
+                let (hue, light) = (main * 137 % 360, 40 + 9 * shade);
+                writeln!(
+                    out,
+                    "<rect x=\"{x}\" y=\"{y}\" width=\"{n}\" height=\"{times}\" fill=\"hsl({hue},60%,{light}%)\"><title>main cluster {main}, {}</title></rect>",
+                    letter(cell)
+                )?;
+            }
+        }
+        writeln!(out, "</svg>")
+    }
+}
+
+/// Runs of equal neighbours: where each begins, and its length.
+fn runs(n: usize, equal: impl Fn(usize, usize) -> bool) -> Vec<(usize, usize)> {
+    let mut out: Vec<(usize, usize)> = Vec::new();
+    for i in 0..n {
+        match out.last_mut() {
+            Some((from, length)) if equal(*from, i) => *length += 1,
+            _ => out.push((i, 1)),
+        }
+    }
+    out
+}
+
+/// Width of the grid of two dimensions that most parameters are written in.
+fn met(sections: &[Section], size: usize) -> Option<usize> {
+    let mut widths: BTreeMap<usize, usize> = BTreeMap::new();
+    let slots = sections.iter().flat_map(|s| &s.threads).flat_map(|t| t.params.iter().flatten());
+    for slot in slots {
+        if let Form::Affine { grid, .. } | Form::Shift { grid, .. } = slot.values.form
+            && let Ok(inner @ 2..) = usize::try_from(grid.extents().1)
+            && size.is_multiple_of(inner)
+        {
+            *widths.entry(inner).or_default() += 1;
+        }
+    }
+    widths.into_iter().max_by_key(|(_, n)| *n).map(|(w, _)| w)
+}
+
+/// The smallest width that divides so many ranks into at most as many rows.
+fn nearly_square(size: usize) -> usize {
+    let from = (1..).find(|w| w * w >= size).unwrap_or(1).max(1);
+    let widths = (from..).take(size).find(|w| size.is_multiple_of(*w));
+    widths.filter(|w| *w <= 4 * from).unwrap_or(from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drawn(width: usize, cells: Vec<usize>) -> String {
+        let mut out = Vec::new();
+        let grid = Grid { width, mains: vec![0, 0, 1], cells };
+        grid.draw(&mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn small_grids_are_drawn_as_they_are_and_large_ones_by_runs() {
+        assert_eq!(drawn(3, vec![0, 1, 0, 2, 2, 0, 1]), "A B A\nC C A\nB\n");
+        let border = |x: usize| usize::from(x > 0 && x < 99);
+        let cells = (0..10_000).map(|r| border(r % 100) + border(r / 100)).collect();
+        assert_eq!(
+            drawn(100, cells),
+            "100 by 100 ranks; columns: 1 98 1\nA B A × 1\nB C B × 98\nA B A × 1\n"
+        );
+    }
+
+    #[test]
+    fn pictures_have_a_rectangle_per_run() {
+        let grid = Grid { width: 2, mains: vec![0, 0, 1], cells: vec![0, 0, 1, 2, 1, 2] };
+        let mut out = Vec::new();
+        grid.svg(&mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert_eq!(text.matches("<rect").count(), 3);
+        assert!(text.starts_with("<svg") && text.ends_with("</svg>\n"));
+    }
+
+    #[test]
+    fn grids_are_nearly_square() {
+        assert_eq!([1, 6, 12, 64, 7, 1000].map(nearly_square), [1, 3, 4, 8, 7, 40]);
+    }
+}
