@@ -8,7 +8,8 @@ use st_tests::process::{Outcome, Run};
 use st_tests::{Failure, conclude, place};
 
 /// All programs.
-const PROGRAMS: [&str; 6] = ["st-record", "st-merge", "st-view", "st-stat", "st-replay", "st-kernels"];
+const PROGRAMS: [&str; 7] =
+    ["st-record", "st-cluster", "st-merge", "st-view", "st-stat", "st-replay", "st-kernels"];
 
 /// A shell line in a directory of its own, with st's programs in `PATH` and the status of each stage printed last, as
 /// `status: 0 0`.
@@ -96,6 +97,55 @@ fn stages_pass_traces_through_pipes() {
         ),
         ("st-view --text a.st | st-view --from-text | cmp - a.st", "0 0 0", &[]),
     ]);
+}
+
+#[test]
+fn clusters_stand_for_their_ranks() {
+    let bare = "--no-provenance";
+    let same = |kernel: &str| {
+        let ranks = format!("st-kernels {kernel} --paper --ranks 16");
+        format!(
+            "cmp <({ranks} | st-merge {bare}) <({ranks} | st-cluster {bare} | st-merge {bare}) && {ranks} | st-cluster | st-view --check"
+        )
+    };
+    let kernels = ["wavefront", "sweeps", "fft", "sort", "transpose", "multigrid", "ocean", "amr", "threads"];
+    let equal: Vec<String> = kernels.map(same).into();
+    let ok: &[&str] = &["calls ok, sites ok, endpoints ok, counts ok, tags ok, rest ok"];
+    let wavefront = "st-kernels wavefront --steps 3 --paper --ranks 64";
+    let sweeps = "st-kernels sweeps --paper --ranks 25 | st-cluster --signature paper --count-tolerance 5%";
+    let more: [(String, &str, &[&str]); 11] = [
+        (
+            "cmp <(st-cluster --no-provenance -j1 a.st) <(st-cluster --no-provenance -j3 a.st)".into(),
+            "0",
+            &[],
+        ),
+        (format!("{wavefront} | st-cluster -v >/dev/null"), "0 0", &["9 main clusters, 9 sub-clusters"]),
+        (
+            format!("{wavefront} | st-cluster | st-stat clusters"),
+            "0 0 0",
+            &["MPI_Recv wavefront.rs", "D E E E E E E F"],
+        ),
+        (
+            format!("{wavefront} | st-cluster | st-stat clusters --space --format csv"),
+            "0 0 0",
+            &["ranks,trace,signature"],
+        ),
+        (format!("{sweeps} | st-view --check"), "0 0 0", &["calls ok, sites ok, endpoints voided"]),
+        (format!("{sweeps} | st-stat clusters"), "0 0 0", &["source me-1, not me+4", "A B B B C"]),
+        ("st-cluster --keep-all --table - -o /dev/null a.st".into(), "0", &["0,0,0,4,<1 0 4 1>"]),
+        ("st-cluster --keep-all --table /dev/null a.st | st-merge | st-view --check".into(), "0 0 0", ok),
+        (
+            "st-cluster --keep-columns a.st | st-merge --keep-columns | st-view --json | grep -c '\"enter\"'"
+                .into(),
+            "0 0 0 0",
+            &[],
+        ),
+        ("st-merge a.st | st-cluster >/dev/null".into(), "0 1", &["cluster before merging"]),
+        ("st-cluster --count-tolerance 5 a.st".into(), "2", &["not a percentage"]),
+    ];
+    let equal = equal.iter().map(|line| (line.as_str(), "0 0 0", ok));
+    let more = more.iter().map(|(line, statuses, words)| (line.as_str(), *statuses, *words));
+    lines(&equal.chain(more).collect::<Vec<_>>());
 }
 
 #[test]

@@ -116,7 +116,8 @@ fn every_function_of_the_headers_has_a_wrapper_twice() {
 #[test]
 fn nothing_but_engines_depends_on_the_mpi_crate() {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let packages = ["st-record", "st-pmpi", "st-merge", "st-view", "st-stat", "st-replay", "st-kernels"];
+    let packages =
+        ["st-record", "st-pmpi", "st-cluster", "st-merge", "st-view", "st-stat", "st-replay", "st-kernels"];
     let words = packages.iter().flat_map(|p| ["-p", p]);
     let args = ["tree", "--locked", "--edges", "normal,build", "--prefix", "none"];
     let tree =
