@@ -31,7 +31,6 @@ pub(crate) struct Cluster {
     ranks: RankList,
     hosts: HashMap<String, RankList, FixedState>,
     tables: United,
-    /// Tables' objects, as the first rank has them.
     threads: Vec<ThreadCluster>,
     ended: Vec<Ended>,
 }
@@ -78,12 +77,7 @@ impl Cluster {
             }
         }
         let renaming = self.tables.add(&section);
-        let to = |s: Sym| renaming.symbols.get(index(s)).copied().unwrap_or(s);
-        self.ended.extend(section.ended.iter().map(|e| Ended {
-            last: if e.last == NO_SYM { NO_SYM } else { to(e.last) },
-            inside: if e.inside == NO_SYM { NO_SYM } else { to(e.inside) },
-            ..*e
-        }));
+        self.ended.extend(section.ended.iter().map(|e| renamed(e, &renaming)));
         if self.threads.len() < section.threads.len() && first {
             self.threads.resize_with(section.threads.len(), ThreadCluster::default);
         }
@@ -110,7 +104,7 @@ impl Cluster {
             self.hosts.entry(host.clone()).or_default().extend(ranks);
         }
         let renaming = self.tables.add(&section);
-        self.ended.extend(section.ended.iter().copied());
+        self.ended.extend(section.ended.iter().map(|e| renamed(e, &renaming)));
         for (into, thread) in self.threads.iter_mut().zip(&section.threads) {
             into.absorb(thread, &renaming, follows);
         }
@@ -283,7 +277,7 @@ impl SymbolCluster {
             } else if let Some(into) = self.slots.get_mut(i) {
                 let before = Before { ranks, owns: &self.owns };
                 if !into.add(mine, before) {
-                    voided |= 1 << into.lane as u8;
+                    voided |= bit(into.lane);
                 }
             }
         }
@@ -294,7 +288,13 @@ impl SymbolCluster {
     }
 }
 
-/// The lane that says which counts a cluster stores.
+/// Where a thread stopped, over the cluster's symbols.
+fn renamed(e: &Ended, renaming: &Renaming) -> Ended {
+    let to = |s: Sym| if s == NO_SYM { s } else { renaming.symbols.get(index(s)).copied().unwrap_or(s) };
+    Ended { last: to(e.last), inside: to(e.inside), ..*e }
+}
+
+/// A lane among those that are void.
 pub(crate) fn bit(lane: Lane) -> u8 {
     1 << lane as u8
 }
