@@ -1,7 +1,7 @@
 //! How a call enters the proof lanes: the same words whether it is being recorded or read back.
 
 use crate::calls::{CallId, FIRST_UNKNOWN, LANES, Lane, Meaning, Object, Slot};
-use crate::lanes::{Digest, Lanes, lanes_of};
+use crate::lanes::{Digest, Lanes};
 
 /// A call as the lanes see it.
 #[derive(Clone, Copy, Debug)]
@@ -55,7 +55,6 @@ fn cut<'a>(list: bool, words: &mut &'a [i64]) -> &'a [i64] {
 
 /// Enters the words of a slot into the digest of its lane.
 #[inline]
-#[expect(clippy::cast_sign_loss, reason = "hash input, reinterpreted")]
 fn enter_slot(digest: &mut Digest, slot: &Slot, words: &[i64], object: &impl Fn(Object, i64) -> u64) {
     if slot.list {
         digest.word(words.len() as u64);
@@ -63,10 +62,17 @@ fn enter_slot(digest: &mut Digest, slot: &Slot, words: &[i64], object: &impl Fn(
     // A scalar that is not there reads as 0.
     let words = if words.is_empty() && !slot.list { &[0] } else { words };
     for &w in words {
-        digest.word(match slot.meaning {
-            Meaning::Ref(o) => object(o, w),
-            _ => w as u64,
-        });
+        digest.word(hashed(slot, w, object));
+    }
+}
+
+/// A word of a slot as it is hashed.
+#[inline]
+#[expect(clippy::cast_sign_loss, reason = "hash input, reinterpreted")]
+pub(crate) fn hashed(slot: &Slot, word: i64, object: &impl Fn(Object, i64) -> u64) -> u64 {
+    match slot.meaning {
+        Meaning::Ref(o) => object(o, word),
+        _ => word as u64,
     }
 }
 
@@ -127,23 +133,12 @@ impl Digests {
         }
     }
 
-    /// Reads the words of some lanes, whose slots do not say how many calls there are: `slots_of` are those of each lane.
+    /// Takes the words of a lane, as they are hashed.
     #[inline]
-    pub(crate) fn read_some<'a>(
-        &mut self,
-        which: u8,
-        slots: &[Slot],
-        slots_of: &[Vec<u16>; LANES],
-        words: impl Fn(usize) -> &'a [i64],
-        object: impl Fn(Object, i64) -> u64,
-    ) {
-        for lane in lanes_of(which) {
-            let mut digest = Digest::new();
-            for place in slots_of[lane].iter().map(|p| usize::from(*p)) {
-                enter_slot(&mut digest, &slots[place], words(place), &object);
-            }
-            self.lanes[lane] = digest.value();
-        }
+    pub(crate) fn set(&mut self, lane: usize, words: &[u64]) {
+        let mut digest = Digest::new();
+        words.iter().for_each(|w| digest.word(*w));
+        self.lanes[lane] = digest.value();
     }
 
     /// What the call adds to each lane.

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
 
-use crate::calls::{CallId, CallTable, FIRST_UNKNOWN, LANES, Lane, Meaning, Object, Slot};
+use crate::calls::{CallId, CallTable, FIRST_UNKNOWN, Lane, Meaning, Object, Slot};
 use crate::columns::{Chunk, ColumnWriter};
 use crate::fold::{DEFAULT_WINDOW, Fold, Folded};
 use crate::ints::Sealed;
@@ -95,8 +95,6 @@ pub struct RankRecorder {
 #[derive(Debug, Clone)]
 struct SymInfo {
     slots: &'static [Slot],
-    /// Places of the slots whose words each lane proves.
-    slots_of: [Vec<u16>; LANES],
     call: u64,
     error: u32,
     site: u128,
@@ -198,13 +196,8 @@ impl RankRecorder {
         let s = Sym::try_from(self.symbols.len()).unwrap_or(NO_SYM - 1);
         let name = self.names.iter().find(|(_, id)| **id == call).map(|(n, _)| n.as_str());
         let slots = CallTable::builtin().slots(call);
-        let mut slots_of = [const { Vec::new() }; LANES];
-        for (place, slot) in (0..).zip(slots).filter(|(_, s)| s.meaning != Meaning::Times) {
-            slots_of[slot.lane as usize].push(place);
-        }
         self.infos.push(SymInfo {
             slots,
-            slots_of,
             call: call_word(call, name),
             error,
             site: self.sites.get(site).map_or(0, |s| s.id),
@@ -414,6 +407,8 @@ impl RankRecorder {
     }
 }
 
+/// What the lanes hash for an object. Not inlined: few words that change are objects.
+#[inline(never)]
 fn lane_word<T: Content>(registry: &Registry<T>, index: i64) -> u64 {
     if index < 0 { 0 } else { registry.get(index).map_or(!index.unsigned_abs(), |o| o.lane_word()) }
 }

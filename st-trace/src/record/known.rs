@@ -1,9 +1,10 @@
 //! What a recorder knows of one symbol on one thread: the words of its last execution, and the streams before it.
 
 use super::{SymInfo, own};
-use crate::calls::{Meaning, Object, Slot};
+use crate::calls::{LANES, Meaning, Object, Slot};
 use crate::ints::Ints;
-use crate::proof::{Digests, by_slot};
+use crate::lanes::lanes_of;
+use crate::proof::{Digests, by_slot, hashed};
 use crate::section::SlotStreams;
 
 /// How the words of an event differ from those of its symbol's event before.
@@ -24,6 +25,7 @@ pub(super) struct Known {
     /// Words of the last execution.
     words: Vec<i64>,
     layout: Layout,
+    hashed: Hashed,
     pub(super) digests: Digests,
     /// Number of executions.
     events: u64,
@@ -41,6 +43,14 @@ struct Layout {
     lengths: Vec<u32>,
 }
 
+/// The words as the proof hashes them, by lane, from the first time that some of them differ.
+#[derive(Debug, Clone, Default)]
+struct Hashed {
+    lanes: [Vec<u64>; LANES],
+    /// Lane and place in it of each word; empty if the words have been replaced since.
+    places: Vec<(u8, u16)>,
+}
+
 #[derive(Debug, Clone)]
 struct SlotColumn {
     lens: Option<Ints>,
@@ -55,6 +65,7 @@ impl Known {
         Self {
             words: Vec::new(),
             layout: Layout::default(),
+            hashed: Hashed::default(),
             digests: Digests::new(info.call, info.error, info.site, info.slots),
             events: 0,
             columns: info.slots.iter().map(column).collect(),
@@ -131,8 +142,11 @@ impl Known {
         for i in changed.iter().map(|i| usize::from(*i)) {
             self.words[i] = words[i];
         }
-        let layout = &self.layout;
-        self.digests.read_some(lanes, info.slots, &info.slots_of, |slot| layout.words(slot, words), object);
+        let slot = |word: usize| info.slots.get(usize::from(*self.layout.slot_of.get(word)?));
+        self.hashed.take(&self.words, changed, slot, &object);
+        for lane in lanes_of(lanes) {
+            self.digests.set(lane, &self.hashed.lanes[lane]);
+        }
         self.events += 1;
     }
 
@@ -147,6 +161,7 @@ impl Known {
             }
         }
         self.words.clear();
+        self.hashed.places.clear();
         self.words.extend_from_slice(words);
         self.layout.find(slots, words);
         self.digests.read(slots, by_slot(slots, words), lanes, object);
@@ -208,6 +223,53 @@ impl Layout {
         }
         if at as usize != words.len() {
             self.slot_of.clear();
+        }
+    }
+}
+
+impl Hashed {
+    /// Takes words of which some are `changed`; `slot` is each word's (a list's length belongs to its slot).
+    #[inline]
+    fn take<'a>(
+        &mut self,
+        words: &[i64],
+        changed: &[u16],
+        slot: impl Fn(usize) -> Option<&'a Slot>,
+        object: &impl Fn(Object, i64) -> u64,
+    ) {
+        if self.places.len() != words.len() {
+            return self.take_all(words, slot, object);
+        }
+        for i in changed.iter().map(|i| usize::from(*i)) {
+            let (lane, at) = self.places[i];
+            if let (Some(slot), Some(place)) =
+                (slot(i), self.lanes[usize::from(lane)].get_mut(usize::from(at)))
+            {
+                *place = hashed(slot, words[i], object);
+            }
+        }
+    }
+
+    #[cold]
+    fn take_all<'a>(
+        &mut self,
+        words: &[i64],
+        slot: impl Fn(usize) -> Option<&'a Slot>,
+        object: &impl Fn(Object, i64) -> u64,
+    ) {
+        self.places.clear();
+        self.lanes.iter_mut().for_each(Vec::clear);
+        let mut rest = 0;
+        for (i, word) in words.iter().enumerate() {
+            let Some(slot) = slot(i) else { return };
+            // A list begins with its length, which is hashed as a number; the number of calls is in no lane.
+            let length = slot.list && rest == 0;
+            rest = if length { usize::try_from(*word).unwrap_or(0) } else { rest.saturating_sub(1) };
+            let lane = &mut self.lanes[slot.lane as usize];
+            self.places.push((slot.lane as u8, u16::try_from(lane.len()).unwrap_or(u16::MAX)));
+            if slot.meaning != Meaning::Times {
+                lane.push(if length { word.cast_unsigned() } else { hashed(slot, *word, object) });
+            }
         }
     }
 }
