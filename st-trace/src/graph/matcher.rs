@@ -346,6 +346,10 @@ impl Matcher {
             }
             *(if receives { &mut self.graph.issues.sends } else { &mut self.graph.issues.receives }) += 1;
         }
+        if channel.waiting.is_empty() {
+            // It would keep the space of all that have waited.
+            channel.waiting = VecDeque::new();
+        }
         let Some(theirs) = found else {
             *(if receives { &mut self.graph.issues.receives } else { &mut self.graph.issues.sends }) += 1;
             return;
