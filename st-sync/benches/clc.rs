@@ -41,7 +41,7 @@ fn percent(part: u64, whole: u64) -> f64 {
 }
 
 /// How far clocks are wrong at most, ns.
-const SWING: i64 = 160_000;
+const SWING: i64 = 108_000;
 
 fn latency() -> Latency {
     Latency { near: 500, far: 1_500 }
@@ -50,13 +50,9 @@ fn latency() -> Latency {
 /// A clock's error: right for most of the time, then up and down again, each rank with a phase of its own, which no line
 /// follows.
 fn error(rank: i64, t: i64, swing: i64) -> i64 {
-    let (period, width) = (400_000_000, 50_000_000);
+    let (period, width) = (400_000_000, 18_000_000);
     let phase = (t + rank * 137_000_000).rem_euclid(period);
-    match phase {
-        0..50_000_000 => swing * phase / width,
-        50_000_000..100_000_000 => swing * (2 * width - phase) / width,
-        _ => 0,
-    }
+    swing * phase.min(2 * width - phase).max(0) / width
 }
 
 /// Ranks that send to the right and receive from the left, four ranks a node, with waits of 10 to 60 µs.
