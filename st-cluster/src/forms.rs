@@ -75,7 +75,14 @@ fn grids(size: i64) -> Vec<Grid> {
 
 /// Whether a form leads from a rank's values to another's.
 pub(crate) fn leads(form: Form, from: Own, to: Own, pairs: &[(i64, i64)]) -> bool {
-    pairs.iter().all(|(a, b)| form.value(form.code(*a, from), to) == *b)
+    pairs.iter().all(|(a, b)| value(form, form.code(*a, from), to) == *b)
+}
+
+/// The value of a code on a rank. Where that value has another code, as a special value has that a sum happens to hit, it is
+/// one that nobody has: the other way round the form would not lead to it.
+pub(crate) fn value(form: Form, code: i64, own: Own) -> i64 {
+    let value = form.value(code, own);
+    if form.code(value, own) == code { value } else { i64::MIN }
 }
 
 impl Candidate {

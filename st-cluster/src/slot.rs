@@ -14,7 +14,7 @@ use st_trace::ranklist::RankList;
 use st_trace::section::SlotStreams;
 use st_trace::unite::{Classes, Partitions};
 
-use crate::forms::{Candidate, Witness, candidates, independent, symbolic};
+use crate::forms::{self, Candidate, Witness, candidates, independent, symbolic};
 use crate::signature::Signature;
 use crate::view::{LONG, Owns};
 
@@ -351,7 +351,7 @@ impl One {
                 || Signature::of_stream(mine.values, mine.len) == self.signature;
         }
         let Some(own) = mine.own else { return false };
-        let value = |c| form.value(c, own);
+        let value = |c| forms::value(form, c, own);
         mine.values.is_mapped(&self.codes, value)
             || Signature::of_stream(mine.values, mine.len)
                 == self.codes.product(self.len, |c| Signature::of_value(value(c)))
@@ -392,7 +392,7 @@ impl One {
             let value = |v, own| current.value(current.code(v, first), own);
             let contradicts = |rank: &u32| {
                 let own = before.owns.of(*rank);
-                domain.iter().any(|v| form.value(form.code(*v, first), own) != value(*v, own))
+                domain.iter().any(|v| forms::value(form, form.code(*v, first), own) != value(*v, own))
             };
             match before.ranks.iter().find(contradicts) {
                 None => {

@@ -216,8 +216,12 @@ fn values(section: &Section, rank: u32) -> All {
 fn leads(form: Form, ranks: &[&Values]) -> bool {
     let (from, values) = (ranks[0].0.unwrap(), &ranks[0].1);
     ranks.iter().all(|(own, other)| {
-        let value = |v: &i64| form.value(form.code(*v, from), own.unwrap());
-        values.iter().map(value).eq(other.iter().copied())
+        // Both ways: a sum that happens to hit a special value is not that value.
+        let value = |v: &i64| {
+            let code = form.code(*v, from);
+            Some(form.value(code, own.unwrap())).filter(|v| form.code(*v, own.unwrap()) == code)
+        };
+        values.iter().map(value).eq(other.iter().map(|v| Some(*v)))
     })
 }
 
