@@ -12,6 +12,7 @@
 mod backward;
 mod exchange;
 mod forward;
+mod lanes;
 mod moves;
 mod outside;
 mod points;
