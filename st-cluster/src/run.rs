@@ -21,8 +21,10 @@ const AHEAD: usize = 64;
 ///
 /// # Errors
 ///
-/// If an input cannot be read, holds several ranks in one section, ranks occur twice, or an output cannot be written.
+/// If a launcher started several processes, an input cannot be read, holds several ranks in one section, ranks occur twice,
+/// or an output cannot be written.
 pub fn run(args: &Args) -> Result<Status> {
+    st_tool::engine::be_alone("st-cluster")?;
     let out = Output::stream(&args.output.output)?;
     let mut table_out = args.table.as_deref().map(Output::text).transpose()?;
     let mut clusterer = Clusterer::new(args.options());

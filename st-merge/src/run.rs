@@ -19,8 +19,9 @@ const AHEAD: usize = 16;
 ///
 /// # Errors
 ///
-/// If an input cannot be read, ranks occur twice, or the output cannot be written.
+/// If a launcher started several processes, an input cannot be read, ranks occur twice, or the output cannot be written.
 pub fn run(args: &Args) -> Result<Status> {
+    st_tool::engine::be_alone("st-merge")?;
     let params = args.params().map_err(|e| UsageError(format!("{:#}", anyhow!(e))))?;
     let mut out = Output::stream(&args.output.output)?;
     let unit = args.quantise.unwrap_or(0);
