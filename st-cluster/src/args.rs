@@ -71,10 +71,7 @@ impl Args {
     }
     /// Number of threads.
     pub(crate) fn threads(&self) -> usize {
-        match self.jobs {
-            0 => std::thread::available_parallelism().map_or(1, usize::from),
-            n => n.into(),
-        }
+        st_tool::options::threads(self.jobs)
     }
 }
 

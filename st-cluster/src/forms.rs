@@ -42,34 +42,15 @@ pub(crate) fn candidates(meaning: Meaning, size: i64) -> Vec<Candidate> {
         _ => Vec::new(),
     };
     out.push(Candidate::Fitted(Grid::LINE));
-    let (flat, deep): (Vec<Grid>, Vec<Grid>) = grids(size).into_iter().partition(|g| g.extents().0 == 1);
+    let mut all = Grid::all(size);
+    all.sort_unstable();
+    let (flat, deep): (Vec<Grid>, Vec<Grid>) = all.into_iter().partition(|g| g.extents().0 == 1);
     for grids in [flat, deep] {
         for &grid in grids.iter().filter(|_| peers) {
-            let wraps = (1u8..8).map(|w| [w & 4 != 0, w & 2 != 0, w & 1 != 0]);
-            let shifts =
-                wraps.filter(|w| grid.extents().0 > 1 || !w[1]).map(|wrap| Form::Shift { grid, wrap });
-            out.extend(shifts.map(Candidate::Fixed));
+            out.extend(grid.shifts().map(Candidate::Fixed));
         }
         out.extend(grids.into_iter().map(Candidate::Fitted));
     }
-    out
-}
-
-/// All grids of two and three dimensions that divide so many ranks, in order.
-fn grids(size: i64) -> Vec<Grid> {
-    let divisors = |n: i64| {
-        let small: Vec<i64> = (1..).take_while(move |d| d * d <= n).filter(|d| n % d == 0).collect();
-        let large: Vec<i64> = small.iter().rev().map(|d| n / d).filter(|d| d * d > n).collect();
-        small.into_iter().chain(large)
-    };
-    let mut out = Vec::new();
-    for inner in divisors(size.max(1)).filter(|d| (2..size).contains(d)) {
-        for middle in divisors(size / inner).filter(|m| m * inner < size) {
-            let extents = u32::try_from(middle).ok().zip(u32::try_from(inner).ok());
-            out.extend(extents.and_then(|(m, i)| Grid::new(m, i)));
-        }
-    }
-    out.sort_unstable();
     out
 }
 

@@ -122,30 +122,11 @@ fn candidates(sample: &[Sampled], meaning: Meaning, at: &dyn Fn(i64) -> Option<V
         _ => return out,
     };
     fitted(Grid::LINE, size, at, &mut out);
-    for grid in grids(size) {
+    for grid in Grid::all(size) {
         if peers {
-            let flat = grid.extents().0 == 1;
-            let wraps = (1u8..8).map(|w| [w & 4 != 0, w & 2 != 0, w & 1 != 0]);
-            out.extend(wraps.filter(|w| !(flat && w[1])).map(|wrap| Form::Shift { grid, wrap }));
+            out.extend(grid.shifts());
         }
         fitted(grid, size, at, &mut out);
-    }
-    out
-}
-
-/// All grids of two and three dimensions that divide so many ranks.
-pub(crate) fn grids(size: i64) -> Vec<Grid> {
-    let divisors = |n: i64| {
-        let small: Vec<i64> = (1..).take_while(move |d| d * d <= n).filter(|d| n % d == 0).collect();
-        let large: Vec<i64> = small.iter().rev().map(|d| n / d).filter(|d| d * d > n).collect();
-        small.into_iter().chain(large)
-    };
-    let mut out = Vec::new();
-    for inner in divisors(size.max(1)).filter(|d| (2..size).contains(d)) {
-        for middle in divisors(size / inner).filter(|m| m * inner < size) {
-            let extents = u32::try_from(middle).ok().zip(u32::try_from(inner).ok());
-            out.extend(extents.and_then(|(m, i)| Grid::new(m, i)));
-        }
     }
     out
 }

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use st_trace::expr::Expr;
 use st_trace::form::{Form, Grid};
 
-use crate::infer::{Sampled, grids};
+use crate::infer::Sampled;
 use crate::turns::{place_by_place, side, turning};
 
 /// Most pieces of a factor.
@@ -150,7 +150,7 @@ fn in_grids(sample: &[Sampled], size: i64, period: usize, at: At<'_>) -> Option<
         return None;
     }
     let origin = at(0)?;
-    grids(size)
+    Grid::all(size)
         .into_iter()
         .find_map(|grid| chosen(period, |place| in_grid(sample, size, grid, (place, period), &origin, at)))
 }

@@ -44,6 +44,15 @@ fn say(tool: &str, message: impl fmt::Display) {
     let _ = writeln!(io::stderr().lock(), "{tool}: {message}");
 }
 
+/// Number of threads for an option `-j`, of which 0 is one per processor.
+#[must_use]
+pub fn threads(jobs: u16) -> usize {
+    match jobs {
+        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        n => n.into(),
+    }
+}
+
 /// How streams are read.
 #[derive(Args, Clone, Debug, Default)]
 pub struct StreamIn {

@@ -77,6 +77,31 @@ impl Grid {
         let outer = size.max(1).saturating_add(plane - 1) / plane;
         [outer, self.middle.into(), self.inner.into()]
     }
+
+    /// All grids of two and three dimensions that divide so many ranks.
+    #[must_use]
+    pub fn all(size: i64) -> Vec<Self> {
+        let divisors = |n: i64| {
+            let small: Vec<i64> = (1..).take_while(move |d| d * d <= n).filter(|d| n % d == 0).collect();
+            let large: Vec<i64> = small.iter().rev().map(|d| n / d).filter(|d| d * d > n).collect();
+            small.into_iter().chain(large)
+        };
+        let mut out = Vec::new();
+        for inner in divisors(size.max(1)).filter(|d| (2..size).contains(d)) {
+            for middle in divisors(size / inner).filter(|m| m * inner < size) {
+                let extents = u32::try_from(middle).ok().zip(u32::try_from(inner).ok());
+                out.extend(extents.and_then(|(m, i)| Self::new(m, i)));
+            }
+        }
+        out
+    }
+
+    /// Displacements in the grid, by the dimensions in which they wrap: at least in one, and in none that it does not have.
+    pub fn shifts(self) -> impl Iterator<Item = Form> {
+        let wraps = (1u8..8).map(|w| [w & 4 != 0, w & 2 != 0, w & 1 != 0]);
+        let flat = self.extents().0 == 1;
+        wraps.filter(move |w| !(flat && w[1])).map(move |wrap| Form::Shift { grid: self, wrap })
+    }
 }
 
 /// How the values of a stream are written.

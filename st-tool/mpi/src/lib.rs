@@ -11,8 +11,8 @@ use st_tool::{Elsewhere, Launch, Mpi, Status, engine};
 
 use crate::world::World;
 
-/// The MPI that the build was asked for.
-const MPI: Mpi = if cfg!(mpi_is = "openmpi") { Mpi::Openmpi } else { Mpi::Mpich };
+/// The MPI that the build was asked for: engines hold it against that of the launcher.
+pub const MPI: Mpi = if cfg!(mpi_is = "openmpi") { Mpi::Openmpi } else { Mpi::Mpich };
 
 // The mpi crate looks for an MPI by itself and falls back silently; handles tell which one it took.
 #[cfg(mpi_is = "openmpi")]

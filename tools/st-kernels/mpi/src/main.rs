@@ -9,16 +9,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::Parser;
 use st_kernels::{Args, Kernel, Options, Outcome};
-use st_tool::{Mpi, Status, UsageError, engine};
-
-/// The MPI that the build was asked for.
-const MPI: Mpi = if cfg!(mpi_is = "openmpi") { Mpi::Openmpi } else { Mpi::Mpich };
-
-// The mpi crate looks for an MPI by itself and falls back silently; handles tell which one it took.
-#[cfg(mpi_is = "openmpi")]
-const _: fn(mpi::ffi::MPI_Comm) -> *mut mpi::ffi::ompi_communicator_t = |comm| comm.0;
-#[cfg(mpi_is = "mpich")]
-const _: fn(mpi::ffi::MPI_Comm) -> std::ffi::c_int = |comm| comm.0;
+use st_tool::{Status, UsageError, engine};
 
 fn main() -> ExitCode {
     let args = Args::parse();
@@ -32,7 +23,7 @@ fn main() -> ExitCode {
 
 fn run(kernel: Kernel, options: &Options) -> Result<Status> {
     let accept = |ranks| -> Result<()> {
-        engine::check_world(MPI, ranks)?;
+        engine::check_world(st_tool_mpi::MPI, ranks)?;
         kernel.check(ranks, options).map_err(|unfit| UsageError(unfit.to_string()))?;
         Ok(())
     };
