@@ -104,7 +104,7 @@ demo: ## record, look at, merge and replay two programs
 	@tools/demo
 
 bench: build ## measure what BENCHMARKS.md reports
-	$(CARGO) bench --locked -p st-trace -p st-merge -p st-unwind --bench '*'
+	$(CARGO) bench --locked -p st-trace -p st-reduce -p st-unwind --bench '*'
 	tools/bench/run
 
 fuzz: ## compile the fuzz targets

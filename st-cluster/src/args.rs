@@ -2,11 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::Parser;
+use clap::{Parser, ValueEnum};
+use st_reduce::cluster::{self, Options, Tolerance};
 use st_tool::options::{StreamIn, StreamOut, Talk};
-
-use crate::clusters::{Options, Signatures};
-use crate::tolerance::Tolerance;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -14,6 +12,29 @@ Examples:
   st-cluster run/ | st-stat clusters       which ranks behave alike, and what the others do differently
   st-cluster --signature paper --count-tolerance 5% -o c.st run/
                                            as published: counts within 5 % are equal, and other things may be";
+
+/// Which signatures tell ranks apart.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
+pub enum Signatures {
+    /// 128 bits over calls in their order, parameters in the form that makes most ranks equal; nothing is lost
+    #[default]
+    Exact,
+    /// The 64 bits of Bahmani and Mueller 2014: what a cluster's first rank did stands for all, and the lanes in which it is not
+    /// what others did are void
+    Paper,
+    /// All calls with all parameters as they are, peers relative to the own rank (the paper's reference); nothing is lost
+    Reference,
+}
+
+impl From<Signatures> for cluster::Signatures {
+    fn from(which: Signatures) -> Self {
+        match which {
+            Signatures::Exact => Self::Exact,
+            Signatures::Paper => Self::Paper,
+            Signatures::Reference => Self::Reference,
+        }
+    }
+}
 
 /// Put ranks that behave alike into clusters
 ///
@@ -64,7 +85,7 @@ impl Args {
     /// How ranks are put together.
     pub(crate) fn options(&self) -> Options {
         Options {
-            signatures: self.signature,
+            signatures: self.signature.into(),
             tolerance: self.count_tolerance,
             keep_columns: self.keep_columns,
         }

@@ -4,6 +4,7 @@ use std::sync::mpsc::sync_channel;
 use std::thread;
 
 use anyhow::{Result, anyhow};
+use st_reduce::cluster::{Clusterer, Clusters, Error};
 use st_tool::{Output, Status, Whole, each_section_of, step};
 use st_trace::calls::Lane;
 use st_trace::ranklist::RankList;
@@ -11,7 +12,6 @@ use st_trace::section::Section;
 use st_trace::stream::Writer;
 
 use crate::args::Args;
-use crate::clusters::{Clusterer, Clusters, Error};
 use crate::table;
 
 /// Sections that are decoded before they are looked at.

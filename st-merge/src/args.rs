@@ -2,12 +2,10 @@
 
 use std::path::PathBuf;
 
-use clap::Parser;
+use clap::{Parser, ValueEnum};
+use st_reduce::merge::user::{self, Param};
+use st_reduce::merge::{lossy, master};
 use st_tool::options::{StreamIn, StreamOut, Talk};
-
-use crate::lossy::{Kind, Lossy};
-use crate::master::Loops;
-use crate::user::{self, Param};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -20,6 +18,46 @@ Examples:
       --param @ft.f:12:color 'me / np2' --param @ft.f:12:key 'me % np2' \\
       --param @ft.f:13:color 'me % np2' --param @ft.f:13:key 'me / np2' ft.st
                                            the two splits of FT";
+
+/// What a parameter of a message is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Kind {
+    /// Destinations.
+    Dest,
+    /// Sources, also those that wildcards received from.
+    Source,
+    /// Numbers of elements, and the bytes received.
+    Count,
+}
+
+impl From<Kind> for lossy::Kind {
+    fn from(kind: Kind) -> Self {
+        match kind {
+            Kind::Dest => Self::Dest,
+            Kind::Source => Self::Source,
+            Kind::Count => Self::Count,
+        }
+    }
+}
+
+/// How loops of different ranks are united.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
+pub enum Loops {
+    /// By the calls in them, whatever the loops that ranks have around them (as ScalaTrace II does)
+    #[default]
+    Agnostic,
+    /// Only where their structure is equal, apart from numbers of iterations (as the first ScalaTrace did)
+    Structural,
+}
+
+impl From<Loops> for master::Loops {
+    fn from(loops: Loops) -> Self {
+        match loops {
+            Loops::Agnostic => Self::Agnostic,
+            Loops::Structural => Self::Structural,
+        }
+    }
+}
 
 /// Merge the traces of many ranks into one
 ///
@@ -110,11 +148,12 @@ impl Args {
         pairs.map(|pair| Param::new(&pair[0], &pair[1], &constants)).collect()
     }
     /// What becomes a histogram.
-    pub(crate) fn lossy(&self) -> Lossy {
-        Lossy {
-            histogram: self.histogram.clone(),
+    pub(crate) fn lossy(&self) -> lossy::Lossy {
+        let kinds = |of: &[Kind]| of.iter().copied().map(lossy::Kind::from).collect();
+        lossy::Lossy {
+            histogram: kinds(&self.histogram),
             threshold: usize::try_from(self.histogram_threshold).unwrap_or(usize::MAX),
-            force_merge: self.force_merge.clone(),
+            force_merge: kinds(&self.force_merge),
         }
     }
     /// Number of threads.

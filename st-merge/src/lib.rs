@@ -1,30 +1,6 @@
-//! Merges the traces of many ranks into one.
-//!
-//! Control is aligned into an elastic master tree: lists of events and bodies by their longest common subsequence,
-//! whatever loops they lie in; what a rank does not execute has count 0 there. Parameters lie beside the tree and are
-//! merged per (symbol, slot): ranks with equal streams form a class, peers, tags, counts and colours in the symbolic form
-//! that leaves the fewest and shortest streams (counts also as products of block sizes). Nothing is dropped unless asked
-//! for: reading a rank back from the merged trace gives its calls.
-//!
-//! Source: Wu, Mueller 2013, section 3.4 (loop-agnostic inter-node merge) and 3.1 (elastic data elements), in the
-//! representation that a count-stream tree allows: an absent event is a count of zero, so ranklists are the classes of
-//! its count stream. We differ in that parameters never take part in the alignment.
+//! Merges the traces of many ranks into one: the program over [`st_reduce::merge`].
 
-pub mod align;
 pub mod args;
-mod callers;
-mod infer;
-pub mod lossy;
-pub mod master;
-mod merge;
-mod params;
-mod predicted;
-mod products;
 mod run;
-mod slots;
-mod tags;
-mod turns;
-pub mod user;
 
-pub use merge::{Error, Merger, merge};
 pub use run::run;

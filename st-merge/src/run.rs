@@ -4,13 +4,13 @@ use std::sync::mpsc::sync_channel;
 use std::thread;
 
 use anyhow::{Result, anyhow};
+use st_reduce::merge::{Error, Merger};
 use st_tool::{Output, Status, UsageError, Whole, each_section, step};
 use st_trace::ranklist::RankList;
 use st_trace::section::Section;
 use st_trace::stream::Writer;
 
 use crate::args::Args;
-use crate::merge::{Error, Merger};
 
 /// Sections that are decoded before they can be merged.
 const AHEAD: usize = 16;
@@ -29,7 +29,7 @@ pub fn run(args: &Args) -> Result<Status> {
         .watching_tags(args.drop_tags)
         .rounding(unit)
         .losing(args.lossy())
-        .loops(args.loops)
+        .loops(args.loops.into())
         .with(params);
     let (mut dropped, mut rounded) = (false, None);
     let mut add = |section: Section| -> Result<(), Error> {

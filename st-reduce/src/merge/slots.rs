@@ -12,10 +12,10 @@ use st_trace::ints::Sealed;
 use st_trace::ranklist::RankList;
 use st_trace::section::{Elastic, SlotStreams};
 
-use crate::callers::{Callers, Lengths, code, decode};
-use crate::infer::{HEAD, SAMPLE, Sampled, best, symbolic};
-use crate::lossy::{Counter, Rule};
-use crate::products;
+use crate::merge::callers::{Callers, Lengths, code, decode};
+use crate::merge::infer::{HEAD, SAMPLE, Sampled, best, symbolic};
+use crate::merge::lossy::{Counter, Rule};
+use crate::merge::products;
 use st_trace::unite::{Classes, Partitions};
 
 /// Classes at which the form is reviewed first; then at four times as many as were left.

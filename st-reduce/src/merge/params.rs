@@ -10,12 +10,12 @@ use st_trace::ranklist::RankList;
 use st_trace::section::{Elastic, Section, SlotStreams, Sym, Thread};
 use st_trace::tree::Item;
 
-use crate::callers::Callers;
-use crate::lossy::{Kind, Lossy};
-use crate::predicted;
-use crate::slots::SlotClasses;
-use crate::tags::Emptied;
-use crate::user::{self, Param};
+use crate::merge::callers::Callers;
+use crate::merge::lossy::{Kind, Lossy};
+use crate::merge::predicted;
+use crate::merge::slots::SlotClasses;
+use crate::merge::tags::Emptied;
+use crate::merge::user::{self, Param};
 use st_trace::unite::Partitions;
 use st_trace::unite::Renaming;
 

@@ -1,8 +1,8 @@
 //! The numbers of clusters that the paper has, and which of them are one behaviour.
 #![expect(clippy::unwrap_used, reason = "a test fails by it")]
 
-use st_cluster::{Clusterer, Clusters, Options, Signatures};
 use st_kernels::{Kernel, Options as KernelOptions, paper};
+use st_reduce::cluster::{Clusterer, Clusters, Options, Signatures};
 use st_trace::calls::Lane;
 use st_trace::check::{Verdict, check};
 

@@ -16,8 +16,8 @@ use st_trace::groups::refine;
 use st_trace::ranklist::RankList;
 use st_trace::section::{Elastic, Partition, Section};
 
-use crate::signature::total;
-use crate::view::View;
+use crate::cluster::signature::total;
+use crate::cluster::view::View;
 
 /// How much counts may differ: in millionths of the larger one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -205,7 +205,7 @@ fn replace(section: &mut Section, (t, s, i): Place, groups: &[RankList]) {
     });
     let lane = section.symbols.get(s).and_then(|y| Some(CallTable::builtin().slots(y.call).get(i)?.lane));
     if let Some(thread) = section.threads.get_mut(t) {
-        thread.lanes.voided |= lane.map_or(0, crate::cluster::bit);
+        thread.lanes.voided |= lane.map_or(0, crate::cluster::representative::bit);
         if let Some(slot) = thread.params.get_mut(s).and_then(|p| p.get_mut(i)) {
             slot.values = Elastic { partition: u32::try_from(at).unwrap_or(0), streams, ..elastic };
         }

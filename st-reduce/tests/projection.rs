@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use st_merge::lossy::{Kind, Lossy};
-use st_merge::master::Loops;
-use st_merge::{Merger, merge};
+use st_reduce::merge::lossy::{Kind, Lossy};
+use st_reduce::merge::master::Loops;
+use st_reduce::merge::{Merger, merge};
 use st_trace::calls::{CallId, CallTable};
 use st_trace::check::check;
 use st_trace::frequencies::Frequencies;

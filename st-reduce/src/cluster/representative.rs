@@ -14,10 +14,10 @@ use st_trace::section::{Elastic, Ended, NO_SYM, Section, Sym, Thread};
 use st_trace::tree::{FlatTree, Item};
 use st_trace::unite::{Partitions, Renaming, Times, United};
 
-use crate::signature::{Signature, total};
-use crate::slot::{Before, Mine, Rules, SlotCluster};
-use crate::tolerance::{Tolerance, united};
-use crate::view::{Owns, View, index};
+use crate::cluster::signature::{Signature, total};
+use crate::cluster::slot::{Before, Mine, Rules, SlotCluster};
+use crate::cluster::tolerance::{Tolerance, united};
+use crate::cluster::view::{Owns, View, index};
 
 /// All lanes.
 const ALL: u8 = (1 << LANES) - 1;

@@ -3,8 +3,8 @@
 
 use std::collections::HashMap;
 
-use st_merge::Merger;
-use st_merge::user::{Error, Param, constants};
+use st_reduce::merge::Merger;
+use st_reduce::merge::user::{Error, Param, constants};
 use st_trace::calls::CallTable;
 use st_trace::check::check;
 use st_trace::objects::{Comm, Type};

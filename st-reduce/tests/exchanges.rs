@@ -2,7 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by it")]
 
 use proptest::prelude::*;
-use st_merge::merge;
+use st_reduce::merge::merge;
 use st_trace::calls::CallTable;
 use st_trace::check::{ThreadCheck, check};
 use st_trace::objects::{Comm, Type};

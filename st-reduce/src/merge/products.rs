@@ -9,8 +9,8 @@ use std::collections::HashMap;
 use st_trace::expr::Expr;
 use st_trace::form::{Form, Grid};
 
-use crate::infer::Sampled;
-use crate::turns::{place_by_place, side, turning};
+use crate::merge::infer::Sampled;
+use crate::merge::turns::{place_by_place, side, turning};
 
 /// Most pieces of a factor.
 const PIECES: usize = 4;

@@ -10,12 +10,12 @@ use st_trace::ranklist::RankList;
 use st_trace::section::{Ended, NO_SYM, Section, Sym, Thread};
 use st_trace::tree::{FlatTree, Item};
 
-use crate::lossy::Lossy;
-use crate::master::{Loops, Master};
-use crate::params::Params;
-use crate::predicted;
-use crate::tags::Tags;
-use crate::user::Param;
+use crate::merge::lossy::Lossy;
+use crate::merge::master::{Loops, Master};
+use crate::merge::params::Params;
+use crate::merge::predicted;
+use crate::merge::tags::Tags;
+use crate::merge::user::Param;
 use st_trace::unite::Partitions;
 use st_trace::unite::Times;
 use st_trace::unite::{Renaming, United};

@@ -1,7 +1,7 @@
 //! Cost of merging P ranks of a five-point stencil: per rank, alike or with borders.
 
 use divan::{Bencher, black_box};
-use st_merge::merge;
+use st_reduce::merge::merge;
 use st_trace::calls::CallTable;
 use st_trace::objects::{Comm, Type};
 use st_trace::ranks::RankSeq;

@@ -1,8 +1,8 @@
 //! Loops of different ranks: the papers' example, merged by what is in the loops and by their structure.
 #![expect(clippy::unwrap_used, reason = "a test fails by it")]
 
-use st_merge::Merger;
-use st_merge::master::Loops;
+use st_reduce::merge::Merger;
+use st_reduce::merge::master::Loops;
 use st_trace::calls::CallTable;
 use st_trace::record::{Options, RankRecorder};
 use st_trace::section::Section;

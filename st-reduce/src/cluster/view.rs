@@ -9,7 +9,7 @@ use st_trace::ints::Sealed;
 use st_trace::section::{Elastic, Section, SlotStreams, Sym, Thread};
 use st_trace::tree::Item;
 
-use crate::signature::{stream_of, total};
+use crate::cluster::signature::{stream_of, total};
 
 /// Streams of more values than this are not rewritten value by value.
 pub(crate) const LONG: u64 = 1 << 20;

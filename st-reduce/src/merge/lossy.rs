@@ -11,7 +11,6 @@
 
 use std::collections::BTreeMap;
 
-use clap::ValueEnum;
 use st_trace::calls::{Meaning, Row, Slot};
 use st_trace::form::{Codes, Own};
 use st_trace::frequencies::Frequencies;
@@ -20,7 +19,7 @@ use st_trace::frequencies::Frequencies;
 const COUNTS: usize = 64;
 
 /// What a parameter of a message is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// Destinations.
     Dest,

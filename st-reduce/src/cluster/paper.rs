@@ -23,9 +23,9 @@ use st_trace::section::{Section, SlotStreams, Tables};
 use st_trace::sites::{Frame, SiteTable};
 use st_trace::tree::Walk;
 
-use crate::signature::{halves, total};
-use crate::tolerance::Average;
-use crate::view::View;
+use crate::cluster::signature::{halves, total};
+use crate::cluster::tolerance::Average;
+use crate::cluster::view::View;
 
 /// Different values of a parameter that are looked at.
 const VALUES: usize = 4096;
@@ -167,7 +167,7 @@ fn kinds<T: Content, K>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::signature::Signature;
+    use crate::cluster::signature::Signature;
     use st_trace::ints::Chain;
 
     /// Our signature of the same events.

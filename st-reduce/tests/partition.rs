@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use st_cluster::{Clusterer, Clusters, Options, Signatures};
+use st_reduce::cluster::{Clusterer, Clusters, Options, Signatures};
 use st_trace::calls::{CallTable, Meaning, Object};
 use st_trace::check::check;
 use st_trace::fold::{Fold, Likeness};

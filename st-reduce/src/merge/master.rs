@@ -17,13 +17,13 @@ use st_trace::section::{Elastic, Form, Partition, Sym};
 use st_trace::tree::{FlatTree, Item};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
-use crate::align::align;
+use crate::merge::align::align;
 use st_trace::unite::{Classes, Partitions};
 
 type Id = usize;
 
 /// How loops of different ranks are united. Source: Wu, Mueller 2013, section 3.4.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, clap::ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Loops {
     /// By the calls in them, whatever the loops that ranks have around them (as ScalaTrace II does)
     #[default]

@@ -6,7 +6,7 @@
 //! the digests of different events are independent of each other.
 //!
 //! Source: Bahmani, Mueller 2014, section 3.1, where a signature is the exclusive or of sequence numbers times stack
-//! signatures; what that confuses is in [`crate::paper`].
+//! signatures; what that confuses is in [`crate::cluster::paper`].
 
 use st_trace::calls::CallId;
 use st_trace::ints::{Chain, Cursor, Sealed};

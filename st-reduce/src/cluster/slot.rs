@@ -14,9 +14,9 @@ use st_trace::ranklist::RankList;
 use st_trace::section::SlotStreams;
 use st_trace::unite::{Classes, Partitions};
 
-use crate::forms::{self, Candidate, Witness, candidates, independent, symbolic};
-use crate::signature::Signature;
-use crate::view::{LONG, Owns};
+use crate::cluster::forms::{self, Candidate, Witness, candidates, independent, symbolic};
+use crate::cluster::signature::Signature;
+use crate::cluster::view::{LONG, Owns};
 
 /// Most different values for which forms are looked for.
 const DOMAIN: usize = 1024;

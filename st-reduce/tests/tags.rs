@@ -1,7 +1,7 @@
 //! Tags are left out where they tell no messages apart, and nowhere else.
 #![expect(clippy::unwrap_used, reason = "a test fails by it")]
 
-use st_merge::{Error, Merger};
+use st_reduce::merge::{Error, Merger};
 use st_trace::calls::CallTable;
 use st_trace::check::{Verdict, check};
 use st_trace::objects::{Comm, Type};

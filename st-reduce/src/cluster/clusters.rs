@@ -8,14 +8,14 @@ use st_trace::groups::{Group, groups};
 use st_trace::ranklist::RankList;
 use st_trace::section::Section;
 
-use crate::cluster::Cluster;
-use crate::paper;
-use crate::signature::call_path;
-use crate::slot::Rules;
-use crate::tolerance::{Average, Tolerance};
+use crate::cluster::paper;
+use crate::cluster::representative::Cluster;
+use crate::cluster::signature::call_path;
+use crate::cluster::slot::Rules;
+use crate::cluster::tolerance::{Average, Tolerance};
 
 /// Which signatures tell ranks apart.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, clap::ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Signatures {
     /// 128 bits over calls in their order, parameters in the form that makes most ranks equal; nothing is lost
     #[default]
