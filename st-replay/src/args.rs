@@ -24,6 +24,13 @@ pub struct Args {
     /// What to do for the time that the program computed: sleep, spin, none, or scale=F (sleep F times as long)
     #[arg(long, value_name = "HOW", default_value = "sleep", help_heading = "Replay")]
     pub compute: Compute,
+    /// Only check whether the trace can be replayed to its end, without MPI: whether sends and receives match, the members
+    /// of each communicator agree, and what was started is completed. Exit status 4 if not
+    #[arg(long, conflicts_with = "list", help_heading = "Replay")]
+    pub check: bool,
+    /// Replay without that check
+    #[arg(long, conflicts_with = "check", help_heading = "Replay")]
+    pub unchecked: bool,
     /// List the calls that cannot be replayed, and do nothing else
     #[arg(long, help_heading = "Replay")]
     pub list: bool,

@@ -9,12 +9,13 @@ use std::process::Command;
 use std::thread::available_parallelism;
 
 use anyhow::{Context, Result, bail};
-use st_tool::{Input, InvalidStream, Launch, Mpi, Status, UsageError, each_section, engine};
+use st_tool::{FailedCheck, Input, InvalidStream, Launch, Mpi, Status, UsageError, each_section, engine};
 use st_trace::header::Header;
 use tempfile::NamedTempFile;
 
 use crate::TOOL;
 use crate::args::Args;
+use crate::check::{Checker, Verdict};
 use crate::preflight::{Preflight, summary};
 
 /// File name of the engine.
@@ -36,7 +37,7 @@ pub enum Ended {
 /// If the trace cannot be read or replayed, or nothing can be started.
 pub fn run(args: &Args) -> Result<Ended> {
     let job = Launch::current();
-    if let Some(job) = job.filter(|_| !args.list) {
+    if let Some(job) = job.filter(|_| !args.list && !args.check) {
         if args.trace.as_os_str() == "-" {
             bail!(UsageError("inside a job, name the trace: standard input reaches one rank only".into()));
         }
@@ -50,6 +51,10 @@ pub fn run(args: &Args) -> Result<Ended> {
         list(&preflight, job.map(|j| j.rank))?;
         return Ok(Ended::Here(Status::Ok));
     }
+    if args.check {
+        let first = job.is_none_or(|j| j.rank == 0);
+        return Ok(Ended::Here(if first { verdict(trace, &preflight, &header, args)? } else { Status::Ok }));
+    }
     check(&preflight, &header, args)?;
     let recorded = Mpi::ALL.into_iter().find(|mpi| mpi.name() == header.mpi.flavour);
     start(args, trace, recorded, preflight.world(&header))
@@ -62,7 +67,14 @@ pub fn run(args: &Args) -> Result<Ended> {
 /// If it cannot be read.
 pub fn survey(trace: &Path, args: &Args) -> Result<(Preflight, Header)> {
     let mut preflight = Preflight::default();
-    let whole = each_section(&[trace.to_owned()], &args.input, |_, section| Ok(preflight.see(&section)?))?;
+    let mut checker = (!args.unchecked && !args.list).then(|| Checker::new(None, args.skip_unsupported));
+    let whole = each_section(&[trace.to_owned()], &args.input, |_, section| {
+        if let Some(checker) = &mut checker {
+            checker.see(&section)?;
+        }
+        Ok(preflight.see(&section)?)
+    })?;
+    preflight.judged(checker.map(Checker::finish));
     Ok((preflight, whole.header))
 }
 
@@ -89,12 +101,32 @@ fn list(preflight: &Preflight, rank: Option<u32>) -> Result<()> {
     Ok(())
 }
 
-/// Checks that all ranks and all their parameters are there, says which calls cannot be replayed, and fails unless they are to be left out.
-///
-/// # Errors
-///
-/// If a rank is missing, if parameters are histograms, or if there are such calls and `--skip-unsupported` was not given.
-pub fn check(preflight: &Preflight, header: &Header, args: &Args) -> Result<()> {
+/// Prints what the check found.
+fn verdict(trace: &Path, preflight: &Preflight, header: &Header, args: &Args) -> Result<Status> {
+    use std::io::Write as _;
+    complete(preflight, header, args)?;
+    let mut out = io::stdout().lock();
+    let unsupported = Some(preflight.unsupported()).filter(|u| !u.is_empty() && !args.skip_unsupported);
+    let verdict = preflight.verdict();
+    let mut faults = unsupported.map(|u| summary(&u)).into_iter().chain(verdict.faults.iter().cloned());
+    let mut n = 0;
+    faults.try_for_each(|fault| {
+        n += 1;
+        writeln!(out, "{fault}")
+    })?;
+    let Verdict { calls, messages, channels, operations, .. } = verdict;
+    let seen = format_args!(
+        "{calls} calls, {messages} messages on {channels} channels, {operations} collective operations"
+    );
+    let trace = if args.trace.as_os_str() == "-" { &args.trace } else { trace };
+    match n {
+        0 => writeln!(out, "{}: ok: {seen}", trace.display())?,
+        n => writeln!(out, "{}: cannot be replayed: {n} faults in {seen}", trace.display())?,
+    }
+    Ok(if n == 0 { Status::Ok } else { Status::Difference })
+}
+
+fn complete(preflight: &Preflight, header: &Header, args: &Args) -> Result<()> {
     let world = preflight.world(header);
     let missing = preflight.missing(world);
     if let Some(first) = missing.lowest() {
@@ -104,6 +136,18 @@ pub fn check(preflight: &Preflight, header: &Header, args: &Args) -> Result<()> 
             "{trace}: {n} of {world} ranks are missing, the first of them rank {first}"
         )));
     }
+    Ok(())
+}
+
+/// Checks that all ranks and all their parameters are there and that the trace comes to its end, says which calls cannot be
+/// replayed, and fails unless they are to be left out.
+///
+/// # Errors
+///
+/// If a rank is missing, if parameters are histograms, if there are such calls and `--skip-unsupported` was not given, or
+/// if what ranks do does not match.
+pub fn check(preflight: &Preflight, header: &Header, args: &Args) -> Result<()> {
+    complete(preflight, header, args)?;
     if preflight.has_histograms() {
         bail!(
             "{}: parameters are histograms (st-merge --histogram, --force-merge), which are not replayed; \
@@ -112,14 +156,20 @@ pub fn check(preflight: &Preflight, header: &Header, args: &Args) -> Result<()> 
         );
     }
     let unsupported = preflight.unsupported();
-    if unsupported.is_empty() {
-        return Ok(());
+    if !unsupported.is_empty() {
+        let summary = summary(&unsupported);
+        if !args.skip_unsupported {
+            bail!("{}: {summary}; leave them out with --skip-unsupported", args.trace.display());
+        }
+        args.talk.warn(TOOL, format_args!("{summary}; left out"));
     }
-    let summary = summary(&unsupported);
-    if !args.skip_unsupported {
-        bail!("{}: {summary}; leave them out with --skip-unsupported", args.trace.display());
+    if let Some((first, more)) = preflight.verdict().faults.split_first() {
+        let trace = args.trace.display();
+        let more = if more.is_empty() { String::new() } else { format!(" (and {} more)", more.len()) };
+        bail!(FailedCheck(format!(
+            "{trace}: cannot be replayed: {first}{more}; st-replay --check lists all, --unchecked replays it all the same"
+        )));
     }
-    args.talk.warn(TOOL, format_args!("{summary}; left out"));
     Ok(())
 }
 
@@ -144,6 +194,10 @@ fn start(args: &Args, trace: &Path, recorded: Option<Mpi>, world: u32) -> Result
     // The same command line, but with the copy in place of standard input.
     for word in env::args_os().skip(1) {
         command.arg(if word == "-" { trace.as_os_str().to_owned() } else { word });
+    }
+    // This process has checked for them.
+    if !args.unchecked {
+        command.arg("--unchecked");
     }
     args.talk.detail(TOOL, format_args!("{command:?}"));
     let status =

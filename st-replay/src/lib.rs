@@ -6,11 +6,18 @@
 //! is the crate `st-replay-engine`.
 
 pub mod args;
+pub mod check;
+pub mod deeds;
+pub mod factor;
+pub mod groups;
 pub mod launch;
 pub mod load;
 pub mod lookahead;
 pub mod pace;
+pub mod parts;
+pub mod places;
 pub mod preflight;
+pub mod scaling;
 pub mod words;
 
 /// Name of the program in messages.

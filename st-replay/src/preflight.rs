@@ -9,6 +9,8 @@ use st_trace::ranklist::RankList;
 use st_trace::section::{Section, Symbol, Tables};
 use st_trace::values::NULL;
 
+use crate::check::Verdict;
+
 /// Name of the pseudo call under which calls of further threads are listed.
 pub const OTHER_THREADS: &str = "(calls of threads other than the first)";
 
@@ -39,6 +41,12 @@ fn asks_for_parent(symbol: &Symbol) -> bool {
     symbol.error == 0 && row.is_some_and(|row| row.name == "MPI_Comm_get_parent")
 }
 
+/// Whether a thread's calls are replayed.
+#[must_use]
+pub fn plays_thread(index: usize) -> bool {
+    index == 0
+}
+
 /// Name of a symbol's function.
 #[must_use]
 pub fn name_of(symbol: &Symbol, tables: &Tables) -> String {
@@ -51,6 +59,7 @@ pub struct Preflight {
     unsupported: BTreeMap<String, u64>,
     ranks: RankList,
     histograms: bool,
+    verdict: Verdict,
 }
 
 impl Preflight {
@@ -66,14 +75,14 @@ impl Preflight {
         let suspect: Vec<bool> =
             section.symbols.iter().map(|s| !is_supported(s) || asks_for_parent(s)).collect();
         for (index, thread) in section.threads.iter().enumerate() {
-            if index == 0 && !suspect.contains(&true) {
+            if plays_thread(index) && !suspect.contains(&true) {
                 continue;
             }
             for rank in thread.ranks.iter() {
                 let Some(mut calls) = section.project(index, rank) else { continue };
                 let mut words = Vec::new();
                 while let Some(sym) = calls.next_call(&mut words)? {
-                    if index > 0 {
+                    if !plays_thread(index) {
                         self.count(OTHER_THREADS.into());
                     } else if suspect.get(sym as usize) == Some(&true) {
                         let symbol = &section.symbols[sym as usize];
@@ -95,6 +104,17 @@ impl Preflight {
     #[must_use]
     pub fn unsupported(&self) -> Vec<Unsupported> {
         self.unsupported.iter().map(|(name, &calls)| Unsupported { name: name.clone(), calls }).collect()
+    }
+
+    /// Keeps what the check of the whole trace found, if there was one.
+    pub fn judged(&mut self, verdict: Option<Verdict>) {
+        self.verdict = verdict.unwrap_or_default();
+    }
+
+    /// What the check found; nothing if there was none.
+    #[must_use]
+    pub fn verdict(&self) -> &Verdict {
+        &self.verdict
     }
 
     /// Whether parameters are histograms: what is read back is drawn, and sends need not match receives.

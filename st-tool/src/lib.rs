@@ -25,5 +25,5 @@ pub mod transport;
 pub use input::{Input, expand, streams_in};
 pub use mpi::{Launch, Mpi};
 pub use output::{Output, free_name};
-pub use status::{Elsewhere, InvalidStream, Status, UsageError, report};
+pub use status::{Elsewhere, FailedCheck, InvalidStream, Status, UsageError, report};
 pub use traces::{Whole, each_section, each_section_of, step};

@@ -44,6 +44,18 @@ impl fmt::Display for InvalidStream {
 
 impl Error for InvalidStream {}
 
+/// A check failed, and nothing was done: exit status 4.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FailedCheck(pub String);
+
+impl fmt::Display for FailedCheck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Error for FailedCheck {}
+
 /// Another process of the job says what is wrong: this one ends silently with the same exit status.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Elsewhere(pub u8);
@@ -96,6 +108,9 @@ fn code_of(cause: &(dyn Error + 'static)) -> Option<u8> {
     }
     if cause.is::<UsageError>() {
         return Some(2);
+    }
+    if cause.is::<FailedCheck>() {
+        return Some(4);
     }
     if let Some(Elsewhere(code)) = cause.downcast_ref() {
         return Some(*code);

@@ -15,12 +15,12 @@ mod collective;
 mod epochs;
 mod limits;
 mod matcher;
-mod roles;
+pub mod roles;
 mod share;
 mod survey;
 mod topology;
 mod walk;
-mod words;
+pub mod words;
 
 pub use limits::{Bound, Latency, earliest, latest};
 pub use matcher::{Barriers, Matcher};

@@ -5,7 +5,7 @@ use crate::calls::Row;
 
 /// How an operation is started and completed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Start {
+pub enum Start {
     /// The call itself is the operation.
     Blocking,
     /// The call starts it, a completion ends it.
@@ -16,18 +16,30 @@ pub(super) enum Start {
 
 /// Kinds of collective operations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Rule {
+pub enum Rule {
+    /// `MPI_Barrier`, and what synchronises like it.
     Barrier,
+    /// `MPI_Bcast`.
     Bcast,
+    /// `MPI_Gather`, `MPI_Gatherv`.
     Gather,
+    /// `MPI_Scatter`, `MPI_Scatterv`.
     Scatter,
+    /// `MPI_Reduce`.
     Reduce,
+    /// `MPI_Allgather`.
     Allgather,
+    /// `MPI_Allgatherv`.
     Allgatherv,
+    /// `MPI_Alltoall`.
     Alltoall,
+    /// `MPI_Alltoallv`, `MPI_Alltoallw`.
     Alltoallv,
+    /// `MPI_Allreduce`.
     Allreduce,
+    /// `MPI_Reduce_scatter`, `MPI_Reduce_scatter_block`.
     ReduceScatter,
+    /// `MPI_Scan`, `MPI_Exscan`.
     Scan,
     /// Neighbourhood, one count for all neighbours.
     Neighbour,
@@ -64,31 +76,44 @@ impl Rule {
 
 /// What a call does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Kind {
+pub enum Kind {
     /// Nothing that concerns others.
     Internal,
+    /// Sends.
     Send {
+        /// Synchronously.
         sync: bool,
+        /// How.
         start: Start,
     },
+    /// Receives.
     Receive {
+        /// How.
         start: Start,
     },
+    /// Sends and receives.
     Both {
+        /// How.
         start: Start,
     },
     /// Matched probe.
     Match,
     /// Receive of a matched message.
     Matched {
+        /// How.
         start: Start,
     },
     /// Starts persistent requests.
     Start,
+    /// Waits for requests or tests them.
     Complete,
+    /// Frees a request.
     Free,
+    /// Collective operation.
     Collective {
+        /// Which.
         rule: Rule,
+        /// How.
         start: Start,
     },
     /// Beginning of MPI.
@@ -107,11 +132,16 @@ pub(super) enum Kind {
 
 /// Calls that begin or end an epoch in which others wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Epoch {
+pub enum Epoch {
+    /// `MPI_Win_fence`.
     Fence,
+    /// `MPI_Win_post`.
     Post,
+    /// `MPI_Win_start`.
     Start,
+    /// `MPI_Win_complete`.
     Complete,
+    /// `MPI_Win_wait`, `MPI_Win_test`.
     Wait,
     /// Of one side only.
     Lock,
@@ -121,33 +151,52 @@ pub(super) enum Epoch {
 
 /// A function's kind, and where its words are.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Role {
-    pub(super) kind: Kind,
-    /// Slots by name, [`ABSENT`] where the row has none.
-    pub(super) comm: u8,
-    pub(super) peer: [u8; 2],
-    pub(super) tag: [u8; 2],
-    pub(super) resolved: [u8; 2],
-    pub(super) request: u8,
-    pub(super) new_request: u8,
-    pub(super) requests: u8,
-    pub(super) completed: [u8; 4],
-    pub(super) flag: u8,
-    pub(super) root: u8,
-    pub(super) inplace: u8,
-    pub(super) count: [u8; 2],
-    pub(super) types: [u8; 2],
-    pub(super) counts: [u8; 2],
-    pub(super) win: u8,
-    pub(super) file: u8,
-    pub(super) group: u8,
-    pub(super) assert: u8,
+pub struct Role {
+    /// What it does.
+    pub kind: Kind,
+    /// Slot of the communicator; this and the others: [`ABSENT`] where the row has none.
+    pub comm: u8,
+    /// Destination and source.
+    pub peer: [u8; 2],
+    /// Tags of the message sent and received.
+    pub tag: [u8; 2],
+    /// What a wildcard receive got: source and tag.
+    pub resolved: [u8; 2],
+    /// The first request.
+    pub request: u8,
+    /// The last request: the one that is made.
+    pub new_request: u8,
+    /// The list of requests.
+    pub requests: u8,
+    /// The lists of a completion: positions, sources, tags, bytes.
+    pub completed: [u8; 4],
+    /// Whether a test succeeded.
+    pub flag: u8,
+    /// The root.
+    pub root: u8,
+    /// Whether the caller's own data are in place.
+    pub inplace: u8,
+    /// Elements sent and received.
+    pub count: [u8; 2],
+    /// Types of what is sent and received.
+    pub types: [u8; 2],
+    /// Elements sent to and received from each.
+    pub counts: [u8; 2],
+    /// The window.
+    pub win: u8,
+    /// The file that is closed.
+    pub file: u8,
+    /// The group.
+    pub group: u8,
+    /// Assertions.
+    pub assert: u8,
     /// Its messages are sent in parts, and meet no others.
-    pub(super) partitioned: bool,
+    pub partitioned: bool,
 }
 
 impl Role {
-    pub(super) const INTERNAL: Self = Self {
+    /// Of calls that concern nobody else.
+    pub const INTERNAL: Self = Self {
         kind: Kind::Internal,
         comm: ABSENT,
         peer: [ABSENT; 2],
@@ -171,7 +220,8 @@ impl Role {
     };
 
     /// The role of a row.
-    pub(super) fn of(row: &Row) -> Self {
+    #[must_use]
+    pub fn of(row: &Row) -> Self {
         let kind = kind(row);
         if row.properties.opaque || kind == Kind::Internal {
             return Self::INTERNAL;

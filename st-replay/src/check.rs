@@ -1,0 +1,513 @@
+//! Whether a trace can be replayed to its end: found out by matching, without MPI.
+//!
+//! Per channel (communicator, source, destination, tag) as many messages are sent as received, and each fits the
+//! receive that it meets; the members of each communicator take part in the same collective operations, in one
+//! order, and agree on function, root, sizes and operation; what was started is completed. What a rank did that is
+//! not in the trace (it was killed, or a call failed), or of which it is not known what it did, is not held against
+//! others.
+//!
+//! *Cost:* expected O(words); memory for the messages that wait for their other end (equal ones in a row together)
+//! and for one member's collective operations per communicator.
+//!
+//! Source: Bahmani, Mueller 2014, and what MPI demands of programs (MPI 3.1, sections 3.5, 3.7 and 5.1).
+
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+
+use st_symbols::Resolver;
+use st_trace::calls::CallId;
+use st_trace::project::Error;
+use st_trace::section::{Section, Symbol};
+
+use crate::deeds::{Channel, Deed, End, Part, Walked, Walker};
+use crate::factor::Factor;
+use crate::groups::Groups;
+use crate::places::{PlaceId, Places};
+use crate::preflight::{is_supported, plays_thread};
+use crate::scaling::Scaling;
+
+/// Tags below this are no tags: pairs of collective operations.
+const PAIRS: i64 = i64::MIN + 0x1_0000;
+
+/// Equal messages that wait for their other end.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    bytes: i64,
+    place: PlaceId,
+    n: u64,
+}
+
+#[derive(Debug, Default)]
+struct Traffic {
+    waiting: VecDeque<Run>,
+    /// Those that wait are receives.
+    receives: bool,
+    /// Sent and received.
+    ends: [u64; 2],
+    /// Several threads of a rank use it: the order is not known.
+    unordered: bool,
+    /// One message that did not fit has been told.
+    told: bool,
+}
+
+/// One member's collective operations on a communicator, to which the others' are compared.
+#[derive(Debug, Default)]
+struct Sequence {
+    runs: Vec<(Agreement, u64)>,
+    /// The rank that they are of, and whether it is sure that there are no more.
+    of: u32,
+    closed: bool,
+    /// Ranks that have taken part.
+    seen: HashSet<u32>,
+    /// It is told what is wrong, or it cannot be judged.
+    done: bool,
+}
+
+/// What members agree on, and where they say it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Agreement {
+    function: CallId,
+    root: Option<(u8, u32)>,
+    bytes: Option<i64>,
+    op: Option<u64>,
+    place: PlaceId,
+}
+
+/// How far the rank at hand is in a sequence.
+#[derive(Clone, Copy, Debug, Default)]
+struct Cursor {
+    run: usize,
+    within: u64,
+    total: u64,
+    thread: usize,
+}
+
+/// One thing that is wrong.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Finding {
+    Unbalanced { channel: Channel, receives: bool, n: u64, ends: [u64; 2], places: Vec<PlaceId> },
+    TooLarge { channel: Channel, sent: i64, room: i64, places: [PlaceId; 2] },
+    Disagree { group: u32, number: u64, ranks: [u32; 2], places: [PlaceId; 2], about: String },
+    Missing { group: u32, rank: u32, has: u64, other: u32, place: PlaceId },
+    Incomplete { rank: u32, place: PlaceId, n: u64 },
+    Unknown { rank: u32, place: PlaceId, n: u64 },
+}
+
+/// What a check found.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Verdict {
+    /// What is wrong, a line each; nothing if the trace can be replayed.
+    pub faults: Vec<String>,
+    /// Calls seen.
+    pub calls: u64,
+    /// Messages matched.
+    pub messages: u64,
+    /// Channels that they went through.
+    pub channels: u64,
+    /// Collective operations.
+    pub operations: u64,
+}
+
+/// Takes the sections of a trace one by one.
+#[derive(Debug, Default)]
+pub struct Checker {
+    /// The state, in parts that are borrowed apart.
+    groups: Groups,
+    state: State,
+    factor: Option<Factor>,
+    /// Calls that a replay leaves out are left out.
+    as_replayed: bool,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    places: Places,
+    channels: HashMap<Channel, Traffic>,
+    sequences: BTreeMap<(u32, u32), Sequence>,
+    /// Ranks that were seen, and whether all that they did is known.
+    ranks: HashMap<u32, bool>,
+    /// Receivers (communicator, side, position) with receives of unknown source.
+    open: HashSet<(u32, u8, u32)>,
+    findings: Vec<Finding>,
+    /// Things left undone, by rank and place, and whether they were known to be started.
+    loose: BTreeMap<(bool, u32, PlaceId), u64>,
+    verdict: Verdict,
+    /// What messages are is drawn, so that they need not match.
+    drawn: bool,
+}
+
+/// The rank at hand.
+#[derive(Debug, Default)]
+struct Current {
+    rank: u32,
+    thread: usize,
+    several: bool,
+    symbols: Vec<PlaceId>,
+    cursors: HashMap<(u32, u32), Cursor>,
+    users: HashMap<(Channel, bool), usize>,
+}
+
+impl Checker {
+    /// A check of what is replayed: messages scaled by a factor; without the calls that cannot be replayed where they are
+    /// left out.
+    #[must_use]
+    pub fn new(scale_bytes: Option<Factor>, as_replayed: bool) -> Self {
+        Self { factor: scale_bytes, as_replayed, ..Self::default() }
+    }
+
+    /// Looks at the ranks of a section.
+    ///
+    /// # Errors
+    ///
+    /// If it is malformed.
+    pub fn see(&mut self, section: &Section) -> Result<(), Error> {
+        let scaling = Scaling::new(section, self.factor.unwrap_or(Factor::ONE));
+        let as_replayed = self.as_replayed;
+        let plays = |s: &Symbol| !as_replayed || is_supported(s);
+        let state = &mut self.state;
+        state.drawn |= section.histograms().next().is_some();
+        let mut current = Current { symbols: state.places.of(section), ..Current::default() };
+        for rank in section.ranks.iter() {
+            current.rank = rank;
+            current.cursors.clear();
+            current.users.clear();
+            current.several = section.threads.iter().filter(|t| t.ranks.contains(rank)).count() > 1;
+            let mut sure = section.ended.iter().all(|e| e.rank != rank);
+            let mut finalized = false;
+            for thread in (0..section.threads.len()).filter(|t| !as_replayed || plays_thread(*t)) {
+                current.thread = thread;
+                let tell = |deed| state.take(&mut current, deed);
+                let walker = Walker::new(section, rank, &mut self.groups, plays, tell);
+                let Walked { calls, finalized: f, unsure } = walker.walk(thread, &scaling, u64::MAX)?;
+                finalized |= f;
+                sure &= !unsure;
+                state.verdict.calls += calls;
+            }
+            state.leave(&current, sure && finalized);
+        }
+        Ok(())
+    }
+
+    /// What has been found.
+    #[must_use]
+    pub fn finish(self) -> Verdict {
+        let Self { groups, mut state, .. } = self;
+        state.unbalanced(&groups);
+        state.absent(&groups);
+        for ((started, rank, place), n) in std::mem::take(&mut state.loose) {
+            state.findings.push(match started {
+                true => Finding::Incomplete { rank, place, n },
+                false => Finding::Unknown { rank, place, n },
+            });
+        }
+        state.forget_unsure(&groups);
+        state.findings.sort();
+        let mut resolver = Resolver::new();
+        let mut telling = Telling { groups: &groups, places: &state.places, resolver: &mut resolver };
+        let faults = state.findings.iter().map(|f| telling.line(f)).collect();
+        let operations = state.sequences.values().map(|s| s.runs.iter().map(|r| r.1).sum::<u64>()).sum();
+        Verdict { faults, operations, ..state.verdict }
+    }
+}
+
+impl State {
+    fn take(&mut self, current: &mut Current, deed: Deed) {
+        let place = |sym: u32| current.symbols.get(sym as usize).copied();
+        match deed {
+            Deed::Send(end) | Deed::Receive(end) | Deed::Pair(end, _) => {
+                let receives = matches!(deed, Deed::Receive(_) | Deed::Pair(_, true));
+                let Some(place) = place(end.sym) else { return };
+                if current.several {
+                    let first = *current.users.entry((end.channel, receives)).or_insert(current.thread);
+                    if first != current.thread {
+                        self.channels.entry(end.channel).or_default().unordered = true;
+                    }
+                }
+                self.meet(&end, place, receives);
+            }
+            Deed::Probe(_) => {}
+            Deed::Open(end) => {
+                let side = end.channel.side;
+                self.open.insert((end.channel.group, side, end.channel.to));
+            }
+            Deed::Part(part) => self.part(current, &part),
+            Deed::Incomplete(sym) | Deed::Unknown(sym) => {
+                // Requests that one thread makes another may complete.
+                if let Some(place) = place(sym).filter(|_| !current.several) {
+                    let started = matches!(deed, Deed::Incomplete(_));
+                    *self.loose.entry((started, current.rank, place)).or_default() += 1;
+                }
+            }
+        }
+    }
+
+    /// An end meets its other end, or waits for it.
+    fn meet(&mut self, end: &End, place: PlaceId, receives: bool) {
+        let pair = end.channel.tag < PAIRS;
+        if self.drawn && !pair {
+            return;
+        }
+        let t = self.channels.entry(end.channel).or_default();
+        t.ends[usize::from(receives)] += 1;
+        if t.waiting.is_empty() || t.receives == receives {
+            t.receives = receives;
+            match t.waiting.back_mut() {
+                Some(run) if (run.bytes, run.place) == (end.bytes, place) => run.n += 1,
+                _ => t.waiting.push_back(Run { bytes: end.bytes, place, n: 1 }),
+            }
+            return;
+        }
+        let Some(front) = t.waiting.front_mut() else { return };
+        let other = *front;
+        front.n -= 1;
+        if front.n == 0 {
+            t.waiting.pop_front();
+            if t.waiting.is_empty() {
+                // It would keep the space of all that have waited.
+                t.waiting = VecDeque::new();
+            }
+        }
+        let (sent, room) = if receives { (other.bytes, end.bytes) } else { (end.bytes, other.bytes) };
+        let fits = if pair { sent == room } else { sent <= room };
+        if sent >= 0 && room >= 0 && !fits && !t.told && !t.unordered {
+            t.told = true;
+            let places = if receives { [other.place, place] } else { [place, other.place] };
+            self.findings.push(Finding::TooLarge { channel: end.channel, sent, room, places });
+        }
+        self.verdict.messages += u64::from(!pair);
+    }
+
+    fn part(&mut self, current: &mut Current, part: &Part) {
+        let key = (part.at.group, part.lane);
+        let Some(&place) = current.symbols.get(part.sym as usize) else { return };
+        let Part { function, root, bytes, op, .. } = *part;
+        let mine = Agreement { function, root, bytes, op, place };
+        let s = self.sequences.entry(key).or_default();
+        s.seen.insert(current.rank);
+        let fresh = Cursor { thread: current.thread, ..Cursor::default() };
+        let cursor = current.cursors.entry(key).or_insert(fresh);
+        // The order of calls of several threads is not known.
+        s.done |= cursor.thread != current.thread;
+        cursor.total += 1;
+        if s.done {
+            return;
+        }
+        let Some((theirs, _)) = s.runs.get(cursor.run).copied() else {
+            if s.closed {
+                let finding = (s.of, current.rank);
+                s.done = true;
+                let has = cursor.total - 1;
+                let [rank, other] = [finding.0, finding.1];
+                self.findings.push(Finding::Missing { group: part.at.group, rank, has, other, place });
+                return;
+            }
+            // The first member, or one that goes on after another that did not come to its end.
+            s.of = current.rank;
+            match s.runs.last_mut() {
+                Some((last, n)) if *last == mine => *n += 1,
+                _ => s.runs.push((mine, 1)),
+            }
+            *cursor = Cursor { run: s.runs.len(), within: 0, ..*cursor };
+            return;
+        };
+        if let Some(about) = differ(&theirs, &mine) {
+            s.done = true;
+            self.findings.push(Finding::Disagree {
+                group: part.at.group,
+                number: cursor.total,
+                ranks: [s.of, current.rank],
+                places: [theirs.place, place],
+                about,
+            });
+            return;
+        }
+        cursor.within += 1;
+        s.advance(cursor);
+    }
+
+    /// After the last call of a rank.
+    fn leave(&mut self, current: &Current, sure: bool) {
+        self.ranks.insert(current.rank, sure);
+        for (key, cursor) in &current.cursors {
+            let Some(s) = self.sequences.get_mut(key).filter(|s| !s.done) else { continue };
+            let n: u64 = s.runs.iter().map(|r| r.1).sum();
+            if cursor.total < n && sure {
+                s.done = true;
+                let at = s.at(cursor.total);
+                let (rank, other) = (current.rank, s.of);
+                if let Some(place) = at {
+                    self.findings.push(Finding::Missing {
+                        group: key.0,
+                        rank,
+                        has: cursor.total,
+                        other,
+                        place,
+                    });
+                }
+            } else if cursor.total == n {
+                s.closed |= sure;
+            }
+        }
+    }
+
+    /// Messages of which one end is missing, though all is known of the rank that should have it.
+    fn unbalanced(&mut self, groups: &Groups) {
+        for (channel, t) in &self.channels {
+            self.verdict.channels += u64::from(channel.tag >= PAIRS);
+            if t.waiting.is_empty() {
+                continue;
+            }
+            let Some(group) = groups.get(channel.group).filter(|g| g.shared) else { continue };
+            let to_side = if group.sides[1].is_empty() { 0 } else { 1 - channel.side };
+            let lacking = if t.receives {
+                group.world(channel.side, channel.from)
+            } else {
+                group.world(to_side, channel.to)
+            };
+            let judged = lacking.and_then(|r| self.ranks.get(&r)).copied().unwrap_or(false);
+            let maybe = !t.receives && self.open.contains(&(channel.group, channel.side, channel.to));
+            if !judged || maybe {
+                continue;
+            }
+            let mut places: Vec<PlaceId> = t.waiting.iter().map(|r| r.place).collect();
+            places.sort_unstable();
+            places.dedup();
+            let n = t.waiting.iter().map(|r| r.n).sum();
+            let (receives, ends, channel) = (t.receives, t.ends, *channel);
+            self.findings.push(Finding::Unbalanced { channel, receives, n, ends, places });
+        }
+    }
+
+    /// Forgets messages that do not fit where one end has done more than is known: others may have met.
+    fn forget_unsure(&mut self, groups: &Groups) {
+        let ranks = &self.ranks;
+        let sure = |c: &Channel| {
+            let Some(group) = groups.get(c.group) else { return false };
+            let to_side = if group.sides[1].is_empty() { 0 } else { 1 - c.side };
+            let ends = [group.world(c.side, c.from), group.world(to_side, c.to)];
+            ends.iter().all(|r| r.and_then(|r| ranks.get(&r)).copied().unwrap_or(false))
+        };
+        self.findings.retain(|f| match f {
+            Finding::TooLarge { channel, .. } => sure(channel),
+            _ => true,
+        });
+    }
+
+    /// Members that took no part in any operation of a communicator.
+    fn absent(&mut self, groups: &Groups) {
+        for ((group, _), s) in self.sequences.iter().filter(|(_, s)| !s.done) {
+            let Some(members) = groups.get(*group).filter(|g| g.shared) else { continue };
+            let sure = |r: &u32| self.ranks.get(r).copied().unwrap_or(false);
+            let Some(rank) = members.members().find(|r| !s.seen.contains(r) && sure(r)) else { continue };
+            if let Some(place) = s.at(0) {
+                self.findings.push(Finding::Missing { group: *group, rank, has: 0, other: s.of, place });
+            }
+        }
+    }
+}
+
+impl Sequence {
+    /// At the end of a run, to the next one; at the open end of the sequence the cursor stays.
+    fn advance(&self, cursor: &mut Cursor) {
+        let at_end = self.runs.get(cursor.run).is_some_and(|r| cursor.within == r.1);
+        if at_end {
+            (cursor.run, cursor.within) = (cursor.run + 1, 0);
+        }
+    }
+
+    /// Where the n-th operation is called.
+    fn at(&self, n: u64) -> Option<PlaceId> {
+        let mut left = n;
+        self.runs.iter().find_map(|(a, times)| {
+            let here = left < *times;
+            left = left.saturating_sub(*times);
+            here.then_some(a.place)
+        })
+    }
+}
+
+/// What two members do not agree on.
+fn differ(a: &Agreement, b: &Agreement) -> Option<String> {
+    let both = |x: Option<i64>, y: Option<i64>| x.zip(y).filter(|(x, y)| x != y);
+    if a.function != b.function {
+        return Some("another function".into());
+    }
+    if let Some((x, y)) = a.root.zip(b.root).filter(|(x, y)| x != y) {
+        return Some(format!("root {} and {}", x.1, y.1));
+    }
+    if let Some((x, y)) = both(a.bytes, b.bytes) {
+        let lists = x.max(y) > 1 << 48;
+        return Some(if lists { "other sizes".into() } else { format!("{x} and {y} bytes") });
+    }
+    a.op.zip(b.op).filter(|(x, y)| x != y).map(|_| "another operation".into())
+}
+
+/// Puts findings into words.
+struct Telling<'a> {
+    groups: &'a Groups,
+    places: &'a Places,
+    resolver: &'a mut Resolver,
+}
+
+impl Telling<'_> {
+    fn place(&mut self, place: PlaceId) -> String {
+        self.places.describe(place, self.resolver)
+    }
+
+    fn label(&self, group: u32) -> String {
+        self.groups.get(group).map_or_else(String::new, |g| g.label.clone())
+    }
+
+    fn channel(&self, c: &Channel) -> String {
+        let label = self.label(c.group);
+        let tag = match c.tag {
+            t if t < PAIRS => String::new(),
+            t if t >= 1 << 32 => format!(", tag {}, in parts", t % (1 << 32)),
+            t => format!(", tag {t}"),
+        };
+        let world = |side, position| {
+            let found = self.groups.get(c.group).and_then(|g| g.world(side, position));
+            found.filter(|r| *r != position).map_or(String::new(), |r| format!(" (rank {r} of all)"))
+        };
+        let inter = self.groups.get(c.group).is_some_and(|g| !g.sides[1].is_empty());
+        let (from, to) = (world(c.side, c.from), world(if inter { 1 - c.side } else { 0 }, c.to));
+        format!("{label}, rank {}{from} to {}{to}{tag}", c.from, c.to)
+    }
+
+    fn line(&mut self, finding: &Finding) -> String {
+        match finding {
+            Finding::Unbalanced { channel, receives, n, ends, places } => {
+                let what = if *receives { "receives without a send" } else { "sends without a receive" };
+                let places: Vec<String> = places.iter().take(3).map(|p| self.place(*p)).collect();
+                let (channel, places) = (self.channel(channel), places.join(", "));
+                format!("{channel}: {} sent, {} received: {n} {what}, of {places}", ends[0], ends[1])
+            }
+            Finding::TooLarge { channel, sent, room, places } => {
+                let [from, to] = places.map(|p| self.place(p));
+                let about = self.channel(channel);
+                if channel.tag < PAIRS {
+                    return format!("{about}: {from} gives {sent} bytes, {to} takes {room}");
+                }
+                format!("{about}: {from} sends {sent} bytes, {to} has room for {room}")
+            }
+            Finding::Disagree { group, number, ranks: [a, b], places, about } => {
+                let [x, y] = places.map(|p| self.place(p));
+                let label = self.label(*group);
+                format!("{label}, collective operation {number}: rank {a} in {x}, rank {b} in {y}: {about}")
+            }
+            Finding::Missing { group, rank, has, other, place } => {
+                let (label, place) = (self.label(*group), self.place(*place));
+                format!(
+                    "{label}: rank {rank} takes part in {has} collective operations, and rank {other} then in {place}"
+                )
+            }
+            Finding::Incomplete { rank, place, n } => {
+                let place = self.place(*place);
+                format!("rank {rank}: {n} started by {place} never completed")
+            }
+            Finding::Unknown { rank, place, n } => {
+                let place = self.place(*place);
+                format!("rank {rank}: {place} completes {n} that nothing has started")
+            }
+        }
+    }
+}

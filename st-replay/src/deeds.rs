@@ -1,0 +1,633 @@
+//! What a rank does with others, call by call: its ends of messages, and its parts in collective operations.
+//!
+//! Receives are told in the order in which they were posted, with what they got: one that waits for its completion
+//! holds back those after it. *Cost:* O(words) time; memory for what is outstanding.
+
+use std::collections::{HashMap, VecDeque};
+
+use st_trace::calls::{CallId, CallTable, Row};
+use st_trace::graph::roles::{Epoch, Kind, Role, Start};
+use st_trace::graph::words::{Words, last_slot, slot};
+use st_trace::project::Error;
+use st_trace::section::{Section, Sym, Tables};
+use st_trace::values::{ANY_TAG, CANCELLED, NONE, NULL, PROC_NULL};
+
+use crate::groups::{Groups, Place, Standing};
+use crate::parts;
+use crate::scaling::Scaling;
+
+/// Messages from one rank to another with one tag on one communicator: the n-th that is sent is the n-th received.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Channel {
+    /// The communicator.
+    pub group: u32,
+    /// Side of the sender; 0 but for intercommunicators.
+    pub side: u8,
+    /// Position of the sender in its side.
+    pub from: u32,
+    /// Position of the receiver in its side.
+    pub to: u32,
+    /// Tag; below all tags for pairs in collective operations, by their function.
+    pub tag: i64,
+}
+
+/// One end of a message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct End {
+    /// What it goes through.
+    pub channel: Channel,
+    /// Bytes sent, or room for so many; -1 if that is not known.
+    pub bytes: i64,
+    /// The call that sends it or posts the receive.
+    pub sym: Sym,
+    /// Position of that call on the thread.
+    pub call: u64,
+}
+
+/// A part in a collective operation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Part {
+    /// Where the rank stands.
+    pub at: Standing,
+    /// 0; of persistent operations 1 + which one it is of those made on the communicator.
+    pub lane: u32,
+    /// The function, large counts and older names as those they are like.
+    pub function: CallId,
+    /// Side and position of the root, for those that know one.
+    pub root: Option<(u8, u32)>,
+    /// What all members must agree on beside function and root: bytes per member, or a hash of them.
+    pub bytes: Option<i64>,
+    /// Hash of the name of a reduction's operation.
+    pub op: Option<u64>,
+    /// The call.
+    pub sym: Sym,
+    /// Its position on the thread.
+    pub call: u64,
+}
+
+/// Something that a rank does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Deed {
+    /// Sends a message.
+    Send(End),
+    /// Posts the receive of a message.
+    Receive(End),
+    /// Looks for a message, and leaves it there.
+    Probe(End),
+    /// Posts a receive of which nobody knows what it got; the channel says where, not from whom.
+    Open(End),
+    /// Gives to one member of a collective operation, or takes from one (`true`).
+    Pair(End, bool),
+    /// Takes part in a collective operation.
+    Part(Part),
+    /// Starts something that never completes.
+    Incomplete(Sym),
+    /// Completes a request that nothing has started.
+    Unknown(Sym),
+}
+
+/// What is known of a thread after the last call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Walked {
+    /// Number of events.
+    pub calls: u64,
+    /// It came to `MPI_Finalize`.
+    pub finalized: bool,
+    /// It made calls of which it is not known what they did with others: ones that failed, or of unknown functions.
+    pub unsure: bool,
+}
+
+/// What is not known of a receive yet.
+const OPEN: u32 = u32::MAX;
+/// What tags of messages in parts are apart from those of others.
+const PARTITIONED: i64 = 1 << 32;
+/// Numbers of requests: the lowest free ones, so they stay small in any trace that a recorder made.
+const REQUESTS: usize = 1 << 24;
+
+#[derive(Clone, Debug)]
+enum Request {
+    /// Nothing that others see.
+    Nothing,
+    Send(Sym),
+    /// A receive, by its number.
+    Receive(u64, Sym),
+    /// A message that was found, by the number of its receive.
+    Found(u64),
+    Part(Sym),
+    Persistent(Box<Template>, Option<Box<Request>>),
+}
+
+#[derive(Clone, Debug)]
+enum Template {
+    Nothing,
+    Send(End),
+    Receive(End),
+    Part(Part),
+}
+
+/// A posted receive that has not been told.
+#[derive(Clone, Copy, Debug)]
+struct Posted {
+    end: End,
+    /// Nothing more will be known.
+    settled: bool,
+    /// There is nothing to tell.
+    void: bool,
+}
+
+/// What a symbol's calls are.
+struct Plan {
+    row: Option<&'static Row>,
+    role: Role,
+    /// Slot of a request that is made.
+    makes: u8,
+    /// Left out, as the replay does.
+    left_out: bool,
+    unsure: bool,
+    base: CallId,
+}
+
+/// Walks one thread of a rank.
+pub struct Walker<'a, F: FnMut(Deed)> {
+    section: &'a Section,
+    rank: u32,
+    groups: &'a mut Groups,
+    tell: F,
+    plans: Vec<Plan>,
+    standings: HashMap<Place, Option<Standing>>,
+    sizes: HashMap<i64, i64>,
+    requests: Vec<Option<Request>>,
+    posted: VecDeque<Posted>,
+    /// Number of receives told.
+    told: u64,
+    /// Persistent collective operations made, per communicator.
+    made: HashMap<u32, u32>,
+    in_parts: HashMap<(Channel, bool), i64>,
+    sym: Sym,
+    call: u64,
+}
+
+impl<F: FnMut(Deed)> std::fmt::Debug for Walker<'_, F> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Walker").field("rank", &self.rank).field("call", &self.call).finish_non_exhaustive()
+    }
+}
+
+impl<'a, F: FnMut(Deed)> Walker<'a, F> {
+    /// A walker over a section's rank. Symbols for which `plays` is false are left out; deeds go to `tell`.
+    pub fn new(
+        section: &'a Section,
+        rank: u32,
+        groups: &'a mut Groups,
+        plays: impl Fn(&st_trace::section::Symbol) -> bool,
+        tell: F,
+    ) -> Self {
+        let plan = |s: &st_trace::section::Symbol| {
+            let row = CallTable::builtin().get(s.call);
+            let known = row.filter(|r| !r.properties.opaque);
+            let makes = known.filter(|r| r.params.iter().any(|p| p.role == "newrequest"));
+            let base = row.and_then(|r| CallTable::builtin().by_name(r.base()));
+            Plan {
+                row,
+                role: known.map_or(Role::INTERNAL, Role::of),
+                makes: makes.map_or(u8::MAX, |r| last_slot(r, "request")),
+                left_out: s.error != 0 || !plays(s),
+                unsure: match known {
+                    None => true,
+                    Some(r) => s.error != 0 && !r.properties.local,
+                },
+                base: base.map_or(s.call, |r| r.id),
+            }
+        };
+        Self {
+            section,
+            rank,
+            groups,
+            tell,
+            plans: section.symbols.iter().map(plan).collect(),
+            standings: HashMap::new(),
+            sizes: HashMap::new(),
+            requests: Vec::new(),
+            posted: VecDeque::new(),
+            told: 0,
+            made: HashMap::new(),
+            in_parts: HashMap::new(),
+            sym: 0,
+            call: 0,
+        }
+    }
+
+    /// Walks a thread until its end, or until `until` calls have been seen and all that they posted is settled.
+    ///
+    /// # Errors
+    ///
+    /// If the section is malformed.
+    pub fn walk(mut self, thread: usize, scaling: &Scaling, until: u64) -> Result<Walked, Error> {
+        let mut walked = Walked::default();
+        let Some(mut calls) = self.section.project(thread, self.rank) else { return Ok(walked) };
+        let mut words = Words::default();
+        loop {
+            self.call = calls.index();
+            if self.call >= until && self.posted.is_empty() {
+                return Ok(walked);
+            }
+            let Some(sym) = calls.next_call(&mut words.words)? else { break };
+            walked.calls += 1;
+            self.sym = sym;
+            let Some(plan) = self.plans.get(sym as usize) else { continue };
+            walked.unsure |= plan.unsure;
+            if plan.left_out {
+                continue;
+            }
+            let (Some(row), role) = (plan.row, plan.role) else { continue };
+            walked.finalized |= role.kind == Kind::Finalize;
+            let (makes, base) = (plan.makes, plan.base);
+            scaling.apply(sym, &mut words.words);
+            words.split(&row.slots);
+            // The request of a message that was found may be the one that is made of it.
+            if let Some(request) = words.get(makes).filter(|_| !matches!(role.kind, Kind::Matched { .. })) {
+                self.set(request, Some(Request::Nothing));
+            }
+            self.see(row, &role, base, &words);
+        }
+        self.end(walked.finalized && !walked.unsure);
+        Ok(walked)
+    }
+
+    fn see(&mut self, row: &'static Row, role: &Role, base: CallId, words: &Words) {
+        let at = self.standing(Place::Comm(words.get(role.comm).unwrap_or(0)));
+        match role.kind {
+            Kind::Send { start, .. } => {
+                let end = at.and_then(|at| self.sending(words, role, at));
+                let end = if role.partitioned { end.map(|e| self.in_parts(e, true)) } else { end };
+                self.send(end, start, words.one(role.request));
+            }
+            Kind::Receive { start } => {
+                let end = at.and_then(|at| self.receiving(words, role, at));
+                let end = if role.partitioned { end.map(|e| self.in_parts(e, false)) } else { end };
+                self.receive(end, start, words.one(role.request));
+            }
+            Kind::Both { start } => {
+                let end = at.and_then(|at| self.sending(words, role, at));
+                self.send(end, Start::Blocking, NULL);
+                let end = at.and_then(|at| self.receiving(words, role, at));
+                self.receive(end, start, words.one(role.request));
+            }
+            Kind::Match => self.found(role, words, at),
+            Kind::Matched { start } => self.take(role, words, start),
+            Kind::Start => self.start(role, words),
+            Kind::Complete => self.complete(role, words),
+            Kind::Free => self.free(words.one(role.request)),
+            Kind::Collective { start, .. } => self.collective(row, role, base, words, start, at),
+            Kind::Epoch(epoch) => {
+                let win = self.standing(Place::Win(words.one(role.win)));
+                if matches!(epoch, Epoch::Fence | Epoch::Free) {
+                    self.together(win, base);
+                }
+            }
+            Kind::Close => {
+                let file = self.standing(Place::File(words.one(role.file)));
+                self.together(file, base);
+            }
+            Kind::Init | Kind::Finalize | Kind::Creation | Kind::Topology => {
+                self.together(at, base);
+                if matches!(row.base(), "MPI_Intercomm_create") {
+                    self.on_new(row, words, base);
+                }
+            }
+            Kind::Internal => self.other(row, base, words, at),
+        }
+    }
+
+    /// What the graph of messages takes no notice of, and yet concerns others.
+    fn other(&mut self, row: &'static Row, base: CallId, words: &Words, at: Option<Standing>) {
+        match row.base() {
+            "MPI_Probe" => self.probe(row, words, at),
+            "MPI_Iprobe" if words.get(slot(row, "flag")) == Some(1) => self.probe(row, words, at),
+            "MPI_Comm_free"
+            | "MPI_Comm_disconnect"
+            | "MPI_Comm_spawn"
+            | "MPI_Comm_spawn_multiple"
+            | "MPI_Comm_accept"
+            | "MPI_Comm_connect" => {
+                let comm = row.comm_slot().and_then(|s| u8::try_from(s).ok());
+                let at = comm.and_then(|s| words.get(s)).and_then(|c| self.standing(Place::Comm(c)));
+                self.together(at, base);
+            }
+            "MPI_Comm_create_group" => self.on_new(row, words, base),
+            _ => {}
+        }
+    }
+
+    /// A part on the communicator that the call makes: not all members of the one it names take part.
+    fn on_new(&mut self, row: &Row, words: &Words, base: CallId) {
+        if let Some(new) = words.get(slot(row, "newcomm")).filter(|n| *n >= 0) {
+            let at = self.standing(Place::Comm(new));
+            self.together(at, base);
+        }
+    }
+
+    fn together(&mut self, at: Option<Standing>, function: CallId) {
+        if let Some(at) = at.filter(|at| at.members > 1) {
+            let (sym, call) = (self.sym, self.call);
+            (self.tell)(Deed::Part(Part {
+                at,
+                lane: 0,
+                function,
+                root: None,
+                bytes: None,
+                op: None,
+                sym,
+                call,
+            }));
+        }
+    }
+
+    fn standing(&mut self, place: Place) -> Option<Standing> {
+        if let Some(known) = self.standings.get(&place) {
+            return *known;
+        }
+        let at = self.groups.standing(self.section, self.rank, place);
+        self.standings.insert(place, at);
+        at
+    }
+
+    /// Bytes of so many elements; -1 if the type is not known.
+    fn bytes(&mut self, count: i64, datatype: i64) -> i64 {
+        let (section, rank) = (self.section, self.rank);
+        let find = || Tables::find(&section.tables.types, datatype, rank).map_or(-1, |t| t.content.size);
+        let size = *self.sizes.entry(datatype).or_insert_with(find);
+        if size < 0 { -1 } else { count.saturating_mul(size) }
+    }
+
+    fn sending(&mut self, words: &Words, role: &Role, at: Standing) -> Option<End> {
+        let to = u32::try_from(words.one(role.peer[0])).ok().filter(|p| *p < at.peers)?;
+        let bytes = self.bytes(words.one(role.count[0]), words.one(role.types[0]));
+        let channel =
+            Channel { group: at.group, side: at.side, from: at.me, to, tag: words.one(role.tag[0]) };
+        Some(End { channel, bytes, sym: self.sym, call: self.call })
+    }
+
+    fn receiving(&mut self, words: &Words, role: &Role, at: Standing) -> Option<End> {
+        let named = |own: u8, resolved: u8| {
+            words.get(resolved).filter(|v| *v != NONE).unwrap_or_else(|| words.one(own))
+        };
+        let source = named(role.peer[1], role.resolved[0]);
+        let tag = named(role.tag[1], role.resolved[1]);
+        if source == PROC_NULL {
+            return None;
+        }
+        let from = u32::try_from(source).unwrap_or(OPEN);
+        let tag = if tag == ANY_TAG { NONE } else { tag };
+        let bytes = self.bytes(words.one(role.count[1]), words.one(role.types[1]));
+        let channel = Channel { group: at.group, side: at.other(), from, to: at.me, tag };
+        Some(End { channel, bytes, sym: self.sym, call: self.call })
+    }
+
+    /// The n-th such send in parts that was made for a peer and tag meets the n-th receive (MPI 4.0, section 4.2.1).
+    fn in_parts(&mut self, end: End, sends: bool) -> End {
+        let n = self.in_parts.entry((end.channel, sends)).or_default();
+        *n += 1;
+        let tag = end.channel.tag.saturating_add(*n * PARTITIONED);
+        // Parts of another number on the other side make the same message.
+        End { channel: Channel { tag, ..end.channel }, bytes: -1, ..end }
+    }
+
+    fn send(&mut self, end: Option<End>, start: Start, request: i64) {
+        if start == Start::Persistent {
+            let template = end.map_or(Template::Nothing, Template::Send);
+            self.set(request, Some(Request::Persistent(Box::new(template), None)));
+            return;
+        }
+        if let Some(end) = end {
+            (self.tell)(Deed::Send(end));
+        }
+        if start == Start::Request {
+            self.set(request, Some(Request::Send(self.sym)));
+        }
+    }
+
+    fn receive(&mut self, end: Option<End>, start: Start, request: i64) {
+        match (start, end) {
+            (Start::Persistent, end) => {
+                let template = end.map_or(Template::Nothing, Template::Receive);
+                self.set(request, Some(Request::Persistent(Box::new(template), None)));
+            }
+            (Start::Blocking, None) => {}
+            (Start::Blocking, Some(end)) => {
+                self.post(end, true);
+            }
+            (Start::Request, None) => self.set(request, Some(Request::Nothing)),
+            (Start::Request, Some(end)) => {
+                let n = self.post(end, false);
+                self.set(request, Some(Request::Receive(n, self.sym)));
+            }
+        }
+    }
+
+    /// Posts a receive; returns its number.
+    fn post(&mut self, end: End, settled: bool) -> u64 {
+        self.posted.push_back(Posted { end, settled, void: false });
+        let n = self.told + u64::try_from(self.posted.len()).unwrap_or(u64::MAX) - 1;
+        self.flush();
+        n
+    }
+
+    /// Tells what is settled, in the order of posting.
+    fn flush(&mut self) {
+        while let Some(p) = self.posted.front().filter(|p| p.settled) {
+            let p = *p;
+            self.posted.pop_front();
+            self.told += 1;
+            let known = p.end.channel.from != OPEN && p.end.channel.tag != NONE;
+            if !p.void {
+                (self.tell)(if known { Deed::Receive(p.end) } else { Deed::Open(p.end) });
+            }
+        }
+    }
+
+    fn settle(&mut self, number: u64, change: impl FnOnce(&mut Posted)) {
+        let at = number.checked_sub(self.told).and_then(|i| usize::try_from(i).ok());
+        if let Some(p) = at.and_then(|i| self.posted.get_mut(i)) {
+            change(p);
+        }
+        self.flush();
+    }
+
+    fn probe(&mut self, row: &Row, words: &Words, at: Option<Standing>) {
+        let Some(at) = at else { return };
+        let named = |own, resolved| {
+            let r = words.get(slot(row, resolved)).filter(|v| *v != NONE);
+            r.unwrap_or_else(|| words.one(slot(row, own)))
+        };
+        let (source, tag) = (named("source", "rsource"), named("tag", "rtag"));
+        if let (Ok(from), true) = (u32::try_from(source), tag != ANY_TAG) {
+            let channel = Channel { group: at.group, side: at.other(), from, to: at.me, tag };
+            (self.tell)(Deed::Probe(End { channel, bytes: -1, sym: self.sym, call: self.call }));
+        }
+    }
+
+    fn found(&mut self, role: &Role, words: &Words, at: Option<Standing>) {
+        if words.get(role.flag) == Some(0) {
+            return;
+        }
+        let Some(end) = at.and_then(|at| self.receiving(words, role, at)) else { return };
+        let n = self.post(End { bytes: -1, ..end }, false);
+        self.set(words.one(role.request), Some(Request::Found(n)));
+    }
+
+    fn take(&mut self, role: &Role, words: &Words, start: Start) {
+        let room = self.bytes(words.one(role.count[1]), words.one(role.types[1]));
+        let message = usize::try_from(words.one(role.request)).ok();
+        let taken = message.and_then(|i| self.requests.get_mut(i)?.take());
+        let Some(Request::Found(n)) = taken else {
+            // What a probe of MPI_PROC_NULL finds, or a message that another thread has found.
+            if start != Start::Blocking {
+                self.set(words.one(role.new_request), Some(Request::Nothing));
+            }
+            return;
+        };
+        let now = start == Start::Blocking;
+        self.settle(n, |p| (p.end.bytes, p.settled) = (room, now));
+        if !now {
+            self.set(words.one(role.new_request), Some(Request::Receive(n, self.sym)));
+        }
+    }
+
+    fn start(&mut self, role: &Role, words: &Words) {
+        if role.requests == u8::MAX {
+            self.start_one(words.one(role.request));
+        }
+        for &r in words.list(role.requests) {
+            self.start_one(r);
+        }
+    }
+
+    fn start_one(&mut self, request: i64) {
+        let (sym, call) = (self.sym, self.call);
+        let slot = usize::try_from(request).ok().and_then(|i| self.requests.get(i));
+        let started = match slot {
+            Some(Some(Request::Persistent(template, _))) => match **template {
+                Template::Nothing => Request::Nothing,
+                Template::Send(end) => {
+                    (self.tell)(Deed::Send(End { call, ..end }));
+                    Request::Send(sym)
+                }
+                Template::Receive(end) => Request::Receive(self.post(End { call, ..end }, false), sym),
+                Template::Part(part) => {
+                    (self.tell)(Deed::Part(Part { sym, call, ..part }));
+                    Request::Part(sym)
+                }
+            },
+            _ => return,
+        };
+        let slot = usize::try_from(request).ok().and_then(|i| self.requests.get_mut(i));
+        if let Some(Some(Request::Persistent(_, running))) = slot {
+            *running = Some(Box::new(started));
+        }
+    }
+
+    fn complete(&mut self, role: &Role, words: &Words) {
+        let requests = words.list(role.requests);
+        let [positions, sources, tags, bytes] = role.completed.map(|s| words.list(s));
+        for (k, position) in positions.iter().enumerate() {
+            let request = usize::try_from(*position).ok().and_then(|p| requests.get(p)).copied();
+            let of = |list: &[i64]| list.get(k).copied().unwrap_or(NONE);
+            self.complete_one(request.unwrap_or(NULL), (of(sources), of(tags), of(bytes)));
+        }
+    }
+
+    fn complete_one(&mut self, request: i64, (source, tag, bytes): (i64, i64, i64)) {
+        let slot = usize::try_from(request).ok().and_then(|i| self.requests.get_mut(i));
+        let done = match slot {
+            Some(Some(Request::Persistent(_, running))) => running.take().map_or(Request::Nothing, |r| *r),
+            Some(slot @ Some(_)) => slot.take().unwrap_or(Request::Nothing),
+            _ if request == NULL => return,
+            _ => return (self.tell)(Deed::Unknown(self.sym)),
+        };
+        if let Request::Receive(n, _) = done {
+            self.settle(n, |p| {
+                p.settled = true;
+                p.void = bytes == CANCELLED;
+                if let Ok(from) = u32::try_from(source) {
+                    p.end.channel.from = from;
+                }
+                if tag >= 0 && p.end.channel.tag < PARTITIONED {
+                    p.end.channel.tag = tag;
+                }
+            });
+        }
+    }
+
+    fn free(&mut self, request: i64) {
+        let slot = usize::try_from(request).ok().and_then(|i| self.requests.get_mut(i));
+        let freed = slot.and_then(Option::take);
+        let running = match freed {
+            Some(Request::Persistent(_, running)) => running.map(|r| *r),
+            other => other,
+        };
+        if let Some(Request::Receive(n, _)) = running {
+            self.settle(n, |p| p.settled = true);
+        }
+    }
+
+    fn set(&mut self, request: i64, to: Option<Request>) {
+        let Some(i) = usize::try_from(request).ok().filter(|i| *i < REQUESTS) else { return };
+        if i >= self.requests.len() {
+            self.requests.resize(i + 1, None);
+        }
+        self.requests[i] = to;
+    }
+
+    fn collective(
+        &mut self,
+        row: &'static Row,
+        role: &Role,
+        base: CallId,
+        words: &Words,
+        start: Start,
+        at: Option<Standing>,
+    ) {
+        let request = words.one(role.new_request);
+        let Some(at) = at.filter(|at| at.members > 1) else { return };
+        let (sym, call) = (self.sym, self.call);
+        let (section, rank) = (self.section, self.rank);
+        let op = words.get(slot(row, "op")).and_then(|o| parts::operation(section, rank, o));
+        let mut part = Part { at, lane: 0, function: base, root: None, bytes: None, op, sym, call };
+        let mut pairs = Vec::new();
+        let mut size = |n, t| self.bytes(n, t);
+        parts::agree(row, role, words, &mut part, &mut pairs, &mut size);
+        if start == Start::Persistent {
+            let n = self.made.entry(at.group).or_default();
+            *n += 1;
+            let template = Template::Part(Part { lane: *n, ..part });
+            self.set(request, Some(Request::Persistent(Box::new(template), None)));
+        } else {
+            for (end, receives) in pairs {
+                (self.tell)(Deed::Pair(end, receives));
+            }
+            if start == Start::Request {
+                self.set(request, Some(Request::Part(sym)));
+            }
+        }
+        // Making a persistent operation is itself an operation of all.
+        (self.tell)(Deed::Part(part));
+    }
+
+    /// After the last call.
+    fn end(&mut self, complete: bool) {
+        for request in std::mem::take(&mut self.requests).into_iter().flatten() {
+            let active = match request {
+                Request::Persistent(_, running) => running.map(|r| *r),
+                other => Some(other),
+            };
+            if let Some(Request::Send(sym) | Request::Receive(_, sym) | Request::Part(sym)) = active
+                && complete
+            {
+                (self.tell)(Deed::Incomplete(sym));
+            }
+        }
+        self.posted.iter_mut().for_each(|p| p.settled = true);
+        self.flush();
+    }
+}

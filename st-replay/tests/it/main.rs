@@ -1,0 +1,5 @@
+//! What is found out about traces without MPI.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod check;
+mod script;

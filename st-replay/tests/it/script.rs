@@ -1,0 +1,86 @@
+//! Little parallel programs, a call a line.
+
+use st_trace::calls::CallTable;
+use st_trace::columns::Column;
+use st_trace::objects::{Comm, Op, Type};
+use st_trace::ranks::RankSeq;
+use st_trace::record::{Options, RankRecorder};
+use st_trace::section::Section;
+
+/// The ranks' sections of a program written as `RANK FUNCTION NAME=WORD,WORD…`, with `*` for all ranks. Words that are
+/// not named are 0, -9 for resolved ones, or empty lists. Communicators 0 and 1 are world and self, 2 an
+/// intercommunicator between the lower and the upper half; types 0 and 1 have 4 and 8 bytes. A call takes 5 ns and comes
+/// 10 ns after the one before. The call site is `line N`; a line that is empty or begins with # is none.
+pub(crate) fn sections(ranks: u32, program: &str) -> Vec<Section> {
+    let half = ranks / 2;
+    let recorder = |rank: u32| {
+        let mut recorder = RankRecorder::new(rank, Options::default());
+        let low = RankSeq::from_iter(0..half);
+        let high = RankSeq::from_iter(half..ranks);
+        let (members, remote) = if rank < half { (low, high) } else { (high, low) };
+        for (kind, members, remote) in [
+            ("MPI_COMM_WORLD", RankSeq::first(ranks), RankSeq::default()),
+            ("MPI_COMM_SELF", RankSeq::from_iter([rank]), RankSeq::default()),
+            ("two sides", members, remote),
+        ] {
+            recorder.comms.predefined(Comm { kind: kind.into(), parent: 0, members, remote });
+        }
+        for (kind, size) in [("MPI_INT", 4), ("MPI_DOUBLE", 8)] {
+            let (words, parts) = (Vec::new(), Vec::new());
+            recorder.types.predefined(Type { kind: kind.into(), words, parts, size, lb: 0, extent: size });
+        }
+        for kind in ["MPI_SUM", "MPI_MAX"] {
+            recorder.ops.predefined(Op { kind: kind.into(), commutes: true });
+        }
+        recorder.open_thread(0);
+        (recorder, Column::default(), 0)
+    };
+    let mut all: Vec<(RankRecorder, Column, i64)> = (0..ranks).map(recorder).collect();
+    for (n, line) in (1..).zip(program.lines()) {
+        let mut fields = line.split_whitespace();
+        let Some(rank) = fields.next().filter(|f| !f.starts_with('#')) else { continue };
+        let (name, error) = fields.next().map(|f| f.split_once('!').unwrap_or((f, "0"))).unwrap();
+        let words: Vec<(&str, &str)> = fields.map(|f| f.split_once('=').unwrap()).collect();
+        let only = rank.parse::<usize>().ok();
+        for (recorder, column, now) in
+            all.iter_mut().enumerate().filter(|(r, _)| only.is_none_or(|o| o == *r)).map(|(_, a)| a)
+        {
+            let site = recorder.sites.label(&format!("line {n}"));
+            let row = CallTable::builtin().by_name(name).unwrap();
+            let sym = recorder.symbol(row.id, site, error.parse().unwrap());
+            let chunk = recorder.record(0, sym, &flat(row, &words), *now + 10, *now + 15);
+            column.chunks.extend(chunk);
+            *now += 15;
+        }
+    }
+    let finish = |(rank, (mut recorder, mut column, _)): (u32, (RankRecorder, Column, i64))| {
+        column.chunks.extend(recorder.flush_columns().into_iter().map(|(_, chunk)| chunk));
+        let mut section = recorder.finish("host");
+        section.threads[0].columns = vec![(rank, column)];
+        section
+    };
+    (0..).zip(all).map(finish).collect()
+}
+
+fn flat(row: &st_trace::calls::Row, words: &[(&str, &str)]) -> Vec<i64> {
+    let mut flat = Vec::new();
+    let named = |name: &str| row.slots.iter().any(|s| s.name == name);
+    assert!(words.iter().all(|(name, _)| named(name)), "{}: {words:?}", row.name);
+    for slot in &row.slots {
+        let given = words.iter().find(|(n, _)| *n == slot.name).map(|(_, w)| *w);
+        let list = given.map(|g| g.split(',').map(|w| w.parse::<i64>().unwrap()).collect::<Vec<_>>());
+        if slot.list {
+            let list = list.unwrap_or_default();
+            flat.push(i64::try_from(list.len()).unwrap());
+            flat.extend(list);
+        } else {
+            let usual = match slot.name.as_str() {
+                "rsource" | "rtag" => -9,
+                "times" => 1,
+                _ => 0,
+            };
+            flat.push(list.map_or(usual, |l| l[0]));
+        }
+    }
+    flat
+}
