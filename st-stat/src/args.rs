@@ -35,6 +35,8 @@ pub enum Command {
     Clusters(ClustersArgs),
     /// Compare what two traces' programs did; exit status 4 if it differs
     Diff(DiffArgs),
+    /// How far the times of replays are from those of the programs: signed, MAPE, accuracy
+    Mape(MapeArgs),
 }
 
 /// The summary.
@@ -189,4 +191,33 @@ pub struct DiffArgs {
     /// How much is said.
     #[command(flatten)]
     pub talk: Talk,
+}
+
+/// Runs and their replays.
+#[derive(ClapArgs, Clone, Debug)]
+pub struct MapeArgs {
+    /// Pairs of traces: a recorded one, and the recording of its replay
+    #[arg(value_name = "TRACE", num_args = 2.., required_unless_present = "runs")]
+    pub traces: Vec<PathBuf>,
+    /// Runs from a table instead: CSV with a header line, or JSON, with recorded_s and replayed_s (as st-replay writes them),
+    /// name, and reference_s, the time of another replay that accuracy is reckoned against, too; - is standard input
+    #[arg(long, value_name = "FILE", conflicts_with = "traces")]
+    pub runs: Option<PathBuf>,
+    /// Exit status 4 if the mean absolute error of all runs is above this
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    pub limit: Option<f64>,
+    /// Form of the output
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+    /// How inputs are read.
+    #[command(flatten)]
+    pub input: StreamIn,
+    /// Where the text goes.
+    #[command(flatten)]
+    pub output: TextOut,
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    let percent = text.parse().ok().filter(|p: &f64| p.is_finite() && *p >= 0.0);
+    percent.ok_or_else(|| "a number from 0 up".into())
 }

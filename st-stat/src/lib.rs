@@ -6,6 +6,7 @@ mod clusters;
 pub mod diff;
 mod ended;
 mod input;
+pub mod mape;
 pub mod normal;
 pub mod profile;
 mod run;

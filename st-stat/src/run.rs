@@ -9,13 +9,14 @@ use st_trace::json::{self, Place, line};
 use st_trace::section::Section;
 
 use crate::args::{
-    Args, CallsArgs, ClustersArgs, Command, DiffArgs, SizesArgs, SizesBy, SummaryArgs, ViolationsArgs,
+    Args, CallsArgs, ClustersArgs, Command, DiffArgs, MapeArgs, SizesArgs, SizesBy, SummaryArgs,
+    ViolationsArgs,
 };
 use crate::diff::{Difference, Report, diff};
 use crate::normal::NormalCall;
 use crate::table::{Format, Table, grouped};
 use crate::topology::Grid;
-use crate::{calls, clusters, input, sizes, summary, violations};
+use crate::{calls, clusters, input, mape, sizes, summary, violations};
 
 /// Runs the program.
 ///
@@ -30,6 +31,7 @@ pub fn run(args: &Args) -> Result<Status> {
         Some(Command::Violations(a)) => list_violations(a),
         Some(Command::Clusters(a)) => list_clusters(a),
         Some(Command::Diff(a)) => compare(a),
+        Some(Command::Mape(a)) => errors(a),
     }
 }
 
@@ -136,6 +138,18 @@ fn list_clusters(args: &ClustersArgs) -> Result<Status> {
     }
     out.commit()?;
     Ok(Status::Ok)
+}
+
+fn errors(args: &MapeArgs) -> Result<Status> {
+    let runs = match &args.runs {
+        Some(path) => mape::table(path)?,
+        None => mape::pairs(&args.traces, &args.input)?,
+    };
+    let mut out = Output::text(&args.output.output)?;
+    mape::report(&runs).write(args.format, &mut out)?;
+    out.commit()?;
+    let above = args.limit.is_some_and(|limit| mape::mape(&runs) > limit);
+    Ok(if above { Status::Difference } else { Status::Ok })
 }
 
 fn compare(args: &DiffArgs) -> Result<Status> {

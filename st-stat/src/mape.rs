@@ -1,0 +1,265 @@
+//! How well replays reproduce run times.
+//!
+//! Of a run with time Ta whose replay took Tr: the signed error 100·(Tr − Ta)/Ta; MAPE, the mean of its absolute values
+//! over the runs; and the accuracy 100·(1 − |t − t'|/t), once with t = Ta and, where a reference is given (the replay of
+//! the trace without clustering), once with that. The time of a run is that of its slowest rank from the end of `MPI_Init`
+//! to the start of `MPI_Finalize`.
+//!
+//! Sources: Wu, Mueller 2013, section 4.2 (MAPE); Ratn, Mueller, de Supinski, Schulz 2008, section 5.4 (signed); Bahmani,
+//! Mueller 2014, section 5.1 (accuracy, of which text and formula name another t).
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+use st_tool::options::StreamIn;
+use st_tool::{UsageError, each_section};
+use st_trace::section::{Section, Thread};
+use st_trace::sketch::representative;
+
+use crate::table::{Cell, Table};
+
+/// Times of one run, in seconds.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Run {
+    /// What it is called.
+    pub name: String,
+    /// Of the program.
+    pub recorded: f64,
+    /// Of the replay.
+    pub replayed: f64,
+    /// Of the replay that accuracy is also reckoned against.
+    pub reference: Option<f64>,
+    /// The largest of the ranks' absolute errors in percent, where ranks are known.
+    pub worst: Option<f64>,
+}
+
+impl Run {
+    /// Signed error of the replay, percent.
+    #[must_use]
+    pub fn error(&self) -> f64 {
+        100.0 * (self.replayed - self.recorded) / self.recorded
+    }
+
+    /// Accuracy against the program, percent.
+    #[must_use]
+    pub fn accuracy(&self) -> f64 {
+        100.0 - self.error().abs()
+    }
+
+    /// Accuracy against the reference, percent.
+    #[must_use]
+    pub fn against_reference(&self) -> Option<f64> {
+        self.reference.map(|t| 100.0 * (1.0 - (t - self.replayed).abs() / t))
+    }
+}
+
+/// The runs of a list of traces, recorded and replayed by turns.
+///
+/// # Errors
+///
+/// If a trace cannot be read, has no times, or has no partner.
+pub fn pairs(paths: &[PathBuf], input: &StreamIn) -> Result<Vec<Run>> {
+    if !paths.len().is_multiple_of(2) {
+        let n = paths.len();
+        bail!(UsageError(format!("traces come in pairs, a recorded one and that of its replay: not {n}")));
+    }
+    let run = |pair: &[PathBuf]| {
+        let [a, b] = [times(&pair[0], input)?, times(&pair[1], input)?];
+        if a.len() != b.len() {
+            bail!("{} has {} ranks, {} has {}", pair[0].display(), a.len(), pair[1].display(), b.len());
+        }
+        let longest = |t: &BTreeMap<u32, f64>| t.values().copied().fold(0.0, f64::max);
+        let each = a.iter().filter_map(|(rank, t)| b.get(rank).map(|u| 100.0 * ((u - t) / t).abs()));
+        let worst = each.filter(|e| e.is_finite()).fold(0.0, f64::max);
+        let name = pair[0].file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let (recorded, replayed) = (longest(&a), longest(&b));
+        Ok(Run { name, recorded, replayed, reference: None, worst: Some(worst) })
+    };
+    paths.chunks(2).map(run).collect()
+}
+
+/// Time of each rank, s.
+fn times(path: &Path, input: &StreamIn) -> Result<BTreeMap<u32, f64>> {
+    let mut all = BTreeMap::new();
+    each_section(&[path.to_owned()], input, |_, section| {
+        all.extend(ranks(&section).into_iter().map(|(rank, ns)| (rank, seconds(ns))));
+        Ok(())
+    })?;
+    if all.values().all(|t| *t == 0.0) {
+        bail!("{}: no times", path.display());
+    }
+    Ok(all)
+}
+
+fn seconds(ns: u128) -> f64 {
+    std::time::Duration::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX)).as_secs_f64()
+}
+
+/// Time of each rank's first thread from the end of `MPI_Init` to the start of `MPI_Finalize`, ns: of single ranks exact,
+/// of merged ones from their sums, which are kept to 1 % per event.
+fn ranks(section: &Section) -> Vec<(u32, u128)> {
+    let Some(thread) = section.threads.first() else { return Vec::new() };
+    // Whether the time before and that within the event are part of it.
+    let part = |sym: u32| {
+        let name = section.symbols.get(sym as usize).map(|s| s.call.to_string()).unwrap_or_default();
+        match name.as_str() {
+            "MPI_Init" | "MPI_Init_thread" => (false, false),
+            "MPI_Finalize" => (true, false),
+            _ => (true, true),
+        }
+    };
+    if let (1, Some(rank), false) = (thread.ranks.len(), thread.ranks.lowest(), thread.sketches.is_empty()) {
+        let of = |s: &st_trace::section::PathSketch| {
+            let (before, within) = part(s.sym);
+            u128::from(before) * s.compute.sum + u128::from(within) * s.comm.sum
+        };
+        return vec![(rank, thread.sketches.iter().map(of).sum())];
+    }
+    if thread.sums.is_empty() {
+        return thread.columns.iter().map(|(rank, column)| (*rank, exact(column))).collect();
+    }
+    summed(thread, part)
+}
+
+/// From the end of the first event to the start of the last.
+fn exact(column: &st_trace::columns::Column) -> u128 {
+    let mut times = column.times();
+    let first = times.next().map_or(0, |t| t.1);
+    let last = times.last().map_or(first, |t| t.0);
+    last.saturating_sub(first).try_into().unwrap_or(0)
+}
+
+fn summed(thread: &Thread, part: impl Fn(u32) -> (bool, bool)) -> Vec<(u32, u128)> {
+    let mut all: Vec<(u32, u128)> = thread.ranks.iter().map(|r| (r, 0)).collect();
+    for s in &thread.sums {
+        let (before, within) = part(s.sym);
+        let (mut compute, mut comm) = (s.compute.cursor(), s.comm.cursor());
+        let ns = |bucket: i64| u128::from(u16::try_from(bucket).map_or(0, representative));
+        for (_, total) in &mut all {
+            *total += u128::from(before) * ns(compute.next()) + u128::from(within) * ns(comm.next());
+        }
+    }
+    all
+}
+
+/// The runs of a table: CSV with a header line, or JSON (objects, one a line or in a list), with `recorded_s` and
+/// `replayed_s`, and `reference_s` and `name` where there are.
+///
+/// # Errors
+///
+/// If it cannot be read, or a row lacks a time.
+pub fn table(path: &Path) -> Result<Vec<Run>> {
+    let name = || path.display().to_string();
+    let text = if path.as_os_str() == "-" {
+        std::io::read_to_string(std::io::stdin()).with_context(name)?
+    } else {
+        fs::read_to_string(path).with_context(name)?
+    };
+    let rows = if text.trim_start().starts_with(['{', '[']) { json(&text) } else { csv(&text) };
+    let rows = rows.with_context(name)?;
+    (1..).zip(rows).map(|(n, row)| run(n, &row).with_context(name)).collect()
+}
+
+type Row = BTreeMap<String, String>;
+
+fn csv(text: &str) -> Result<Vec<Row>> {
+    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text.as_bytes());
+    let header = reader.headers()?.clone();
+    let row = |record: csv::StringRecord| {
+        header.iter().map(str::to_owned).zip(record.iter().map(str::to_owned)).collect()
+    };
+    Ok(reader.records().map(|r| r.map(row)).collect::<Result<_, _>>()?)
+}
+
+fn json(text: &str) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for value in serde_json::Deserializer::from_str(text).into_iter::<Value>() {
+        match value? {
+            Value::Array(list) => rows.extend(list),
+            other => rows.push(other),
+        }
+    }
+    let row = |value: Value| {
+        let Value::Object(object) = value else { bail!("a run is an object, not {value}") };
+        let plain = |v: Value| if let Value::String(s) = v { s } else { v.to_string() };
+        Ok(object.into_iter().map(|(k, v)| (k, plain(v))).collect())
+    };
+    rows.into_iter().map(row).collect()
+}
+
+fn run(n: usize, row: &Row) -> Result<Run> {
+    let time = |column: &str| {
+        let Some(text) = row.get(column).filter(|t| !t.is_empty() && *t != "null") else { return Ok(None) };
+        let time = text.parse::<f64>().ok().filter(|t| t.is_finite() && *t > 0.0);
+        time.map(Some).with_context(|| format!("run {n}: {column}: not a time in seconds: {text}"))
+    };
+    let needed = |column| time(column)?.with_context(|| format!("run {n}: no {column}"));
+    let name = ["name", "run", "program"].iter().find_map(|c| row.get(*c));
+    Ok(Run {
+        name: name.cloned().unwrap_or_else(|| n.to_string()),
+        recorded: needed("recorded_s")?,
+        replayed: needed("replayed_s")?,
+        reference: time("reference_s")?,
+        worst: None,
+    })
+}
+
+/// Mean absolute error of all runs, percent.
+#[must_use]
+pub fn mape(runs: &[Run]) -> f64 {
+    mean(runs.iter().map(|r| r.error().abs())).unwrap_or(0.0)
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let (n, sum) = values.fold((0u32, 0.0), |(n, sum), v| (n + 1, sum + v));
+    (n > 0).then(|| sum / f64::from(n))
+}
+
+/// A row per run, and one of all: means, and the largest of the ranks' errors.
+#[must_use]
+pub fn report(runs: &[Run]) -> Table {
+    let columns = vec![
+        ("run", true),
+        ("recorded_s", false),
+        ("replayed_s", false),
+        ("error_percent", false),
+        ("mape_percent", false),
+        ("accuracy_percent", false),
+        ("reference_accuracy_percent", false),
+        ("worst_rank_percent", false),
+    ];
+    let row = |r: &Run| {
+        vec![
+            Cell::text(r.name.clone()),
+            number(Some(r.recorded), 6),
+            number(Some(r.replayed), 6),
+            number(Some(r.error()), 2),
+            number(Some(r.error().abs()), 2),
+            number(Some(r.accuracy()), 2),
+            number(r.against_reference(), 2),
+            number(r.worst, 2),
+        ]
+    };
+    let mut rows: Vec<Vec<Cell>> = runs.iter().map(row).collect();
+    rows.push(vec![
+        Cell::text("all"),
+        Cell::none(),
+        Cell::none(),
+        number(mean(runs.iter().map(Run::error)), 2),
+        number(Some(mape(runs)), 2),
+        number(mean(runs.iter().map(Run::accuracy)), 2),
+        number(mean(runs.iter().filter_map(Run::against_reference)), 2),
+        number(runs.iter().filter_map(|r| r.worst).reduce(f64::max), 2),
+    ]);
+    Table { columns, rows }
+}
+
+/// A number with so many decimals.
+fn number(value: Option<f64>, decimals: usize) -> Cell {
+    let Some(value) = value else { return Cell::none() };
+    let text = format!("{value:.decimals$}");
+    Cell { value: text.parse::<f64>().map_or(Value::Null, Value::from), text }
+}
