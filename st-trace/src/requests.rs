@@ -2,8 +2,8 @@
 //! completed one has received.
 //!
 //! A [`Requests`] follows the calls of one thread of a rank and says, word by word, what it expects next: a new request has
-//! the lowest number that is free; a completion asks for what its call site asked for before, without what is done, or
-//! else for the requests started last; it finds the first that is active; and a receive brings what it was posted
+//! the lowest number that is free; a completion asks for what its call site asked for before, without what is done, as long
+//! as that is under way, else for what another call site asked for lately, or else for the requests started last; it finds the first that is active; and a receive brings what it was posted
 //! for. What a stream of [`Form::Predicted`](crate::form::Form::Predicted) holds is how far off that is: 0, as a rule.
 //!
 //! Source: our own. Wu, Mueller 2013, section 3.1, record the offsets of completed requests from the newest; numbers of
@@ -19,6 +19,8 @@ use crate::values::{NONE, NULL, PROC_NULL};
 const MOST: usize = 1 << 20;
 /// Started requests that are looked through for one that was asked for.
 const NEAR: usize = 1 << 12;
+/// Call sites of completions that are remembered, in the order of their last calls.
+const SITES: usize = 8;
 
 /// Where a row has what.
 #[derive(Clone, Debug, Default)]
@@ -95,6 +97,8 @@ struct Request {
 #[derive(Clone, Debug, Default)]
 struct Asked {
     requests: Vec<i64>,
+    /// When each of them was started.
+    starts: Vec<Option<u64>>,
     /// Number of requests started after those that were asked for.
     later: usize,
 }
@@ -114,6 +118,8 @@ pub struct Requests<'a> {
     started: u64,
     active: usize,
     asked: Vec<Asked>,
+    /// The symbols whose completions were called last, the last one first.
+    recent: Vec<usize>,
     /// Where each slot of the call in hand begins, and its words.
     places: Vec<(usize, usize)>,
 }
@@ -134,6 +140,7 @@ impl<'a> Requests<'a> {
             started: 0,
             active: 0,
             asked: vec![Asked::default(); section.symbols.len()],
+            recent: Vec::new(),
             places: Vec::new(),
         }
     }
@@ -293,13 +300,9 @@ impl<'a> Requests<'a> {
     /// The requests that a completion at a call site will ask for.
     fn expected(&self, sym: usize, n: usize) -> Vec<i64> {
         let asked = &self.asked[sym];
-        let left = || asked.requests.iter().copied().filter(|number| *number != NULL);
-        let open = left().count();
-        if open > 0 && asked.requests.len() == n {
-            return asked.requests.clone();
-        }
-        if open > 0 && open == n {
-            return left().collect();
+        let others = self.recent.iter().filter(|other| **other != sym).map(|other| &self.asked[*other]);
+        if let Some(left) = std::iter::once(asked).chain(others).find_map(|asked| self.left(asked, n)) {
+            return left;
         }
         let started = self.order.iter().rev().filter(|entry| self.is_active(entry));
         let mut latest: Vec<i64> = started.skip(asked.later).take(n).map(|(number, _)| *number).collect();
@@ -308,11 +311,29 @@ impl<'a> Requests<'a> {
         latest
     }
 
+    /// What is left of the requests that were asked for, if these are `n` in all, or as many are left, and none of them has
+    /// become another one since.
+    fn left(&self, asked: &Asked, n: usize) -> Option<Vec<i64>> {
+        let left = || asked.requests.iter().zip(&asked.starts).filter(|(number, _)| **number != NULL);
+        let open = left().count();
+        let same = |(number, start): (&i64, &Option<u64>)| {
+            self.request(*number).is_some_and(|r| r.persistent || r.active == *start)
+        };
+        if open == 0 || !left().all(same) {
+            return None;
+        }
+        if asked.requests.len() == n {
+            return Some(asked.requests.clone());
+        }
+        (open == n).then(|| left().map(|(number, _)| *number).collect())
+    }
+
     /// Takes note of what a completion asked for and found.
     fn complete(&mut self, sym: usize, mut requests: Vec<i64>, done: &[usize]) {
         let last = requests.iter().rev().find(|number| **number != NULL);
         let started = self.order.iter().rev().filter(|entry| self.is_active(entry)).take(NEAR);
         let later = started.map(|(number, _)| number).position(|number| Some(number) == last).unwrap_or(0);
+        let starts = requests.iter().map(|number| self.request(*number).and_then(|r| r.active)).collect();
         for &position in done {
             let Some(&number) = requests.get(position) else { continue };
             if self.request(number).is_some_and(|r| r.persistent) {
@@ -322,6 +343,9 @@ impl<'a> Requests<'a> {
                 self.free(number);
             }
         }
-        self.asked[sym] = Asked { requests, later };
+        self.asked[sym] = Asked { requests, starts, later };
+        self.recent.retain(|other| *other != sym);
+        self.recent.insert(0, sym);
+        self.recent.truncate(SITES);
     }
 }

@@ -11,12 +11,18 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use zstd::stream::raw::{Decoder, InBuffer, Operation as _, OutBuffer};
 
 use super::error::{DecodeError, Error, ErrorKind};
+use super::lzma;
 use crate::varint;
 
 /// Flag: the payload is one zstd frame.
 pub(crate) const ZSTD: u8 = 1;
 /// Flag: a reader that does not know the kind must refuse the stream.
 pub(crate) const REQUIRED: u8 = 2;
+/// Flag: the payload is compressed with LZMA ([`super::lzma`]).
+pub(crate) const LZMA: u8 = 4;
+
+/// A payload is compressed in one way.
+const BOTH: u8 = ZSTD | LZMA;
 
 /// An expanded payload may have this many bytes, or [`MAX_RATIO`] times its stored size, whichever is larger. Writers
 /// store uncompressed what would exceed it.
@@ -37,7 +43,7 @@ macro_rules! kinds {
             pub(crate) fn number(self) -> u8 {
                 match self { $(Self::$name => $number),* }
             }
-            /// Flags that frames of this kind are written with, beside [`ZSTD`].
+            /// Flags that frames of this kind are written with, beside [`ZSTD`] and [`LZMA`].
             fn flags(self) -> u8 {
                 match self { $(Self::$name => $flags),* }
             }
@@ -97,6 +103,12 @@ pub(crate) struct Frame {
 const PIPE: i32 = 1;
 const SMALL: usize = 4096;
 
+/// Of payloads longer than this a part is compressed with LZMA first, and all of it if that saves one byte in so many
+/// against zstd.
+const LONG: usize = 1 << 20;
+const PART: usize = 1 << 17;
+const GAIN: usize = 32;
+
 /// Makes frames. It keeps its compressor: setting one up takes longer than compressing a rank's payload.
 #[derive(Default)]
 pub(crate) struct Packer {
@@ -114,6 +126,7 @@ impl Packer {
     pub(crate) fn frame(&mut self, kind: Kind, payload: Vec<u8>, level: i32) -> io::Result<Frame> {
         let mut frame =
             Frame { number: kind.number(), flags: kind.flags(), stored: payload, offset: 0, index: 0 };
+        let other = self.other(&frame.stored, level)?;
         if level > PIPE || (level > 0 && frame.stored.len() > SMALL) {
             let packed = self.at(level)?.compress(&frame.stored)?;
             if packed.len() < frame.stored.len() && frame.stored.len() <= limit(packed.len()) {
@@ -121,7 +134,23 @@ impl Packer {
                 frame.flags |= ZSTD;
             }
         }
+        if let Some(packed) = other.filter(|packed| packed.len() < frame.stored.len()) {
+            frame.stored = packed;
+            frame.flags = kind.flags() | LZMA;
+        }
         Ok(frame)
+    }
+
+    /// The payload compressed with LZMA. That takes its time: of a long payload a part shows whether it is worth it.
+    fn other(&mut self, payload: &[u8], level: i32) -> io::Result<Option<Vec<u8>>> {
+        if payload.len() > LONG {
+            let part = &payload[..PART];
+            let Some(packed) = lzma::compress(part, level) else { return Ok(None) };
+            if packed.len() + packed.len() / GAIN > self.at(level)?.compress(part)?.len() {
+                return Ok(None);
+            }
+        }
+        Ok(lzma::compress(payload, level))
     }
 
     fn at(&mut self, level: i32) -> io::Result<&mut zstd::bulk::Compressor<'static>> {
@@ -172,7 +201,7 @@ impl Frame {
         match Kind::from_number(self.number) {
             None if self.flags & REQUIRED != 0 => Err(self.fault(ErrorKind::UnknownKind(self.number))),
             None => Ok(None),
-            Some(frame) if self.flags & !(ZSTD | REQUIRED) != 0 => {
+            Some(frame) if self.flags & !(ZSTD | LZMA | REQUIRED) != 0 || self.flags & BOTH == BOTH => {
                 Err(self.fault(ErrorKind::UnknownFlags { frame, flags: self.flags }))
             }
             known => Ok(known),
@@ -181,12 +210,13 @@ impl Frame {
 
     /// The payload, expanded.
     pub(crate) fn payload(&self, frame: Kind) -> Result<Cow<'_, [u8]>, Error> {
-        if self.flags & ZSTD == 0 {
-            return Ok(Cow::Borrowed(&self.stored));
-        }
         let limit = limit(self.stored.len());
-        let out = expand(&self.stored, limit)
-            .map_err(|source| self.fault(ErrorKind::Decompress { frame, source }))?;
+        let out = match self.flags & BOTH {
+            0 => return Ok(Cow::Borrowed(&self.stored)),
+            LZMA => lzma::expand(&self.stored, limit),
+            _ => expand(&self.stored, limit),
+        };
+        let out = out.map_err(|source| self.fault(ErrorKind::Decompress { frame, source }))?;
         if out.len() > limit {
             return Err(self.fault(ErrorKind::TooLarge(frame)));
         }

@@ -25,6 +25,7 @@ mod forms;
 mod frame;
 mod hosts;
 mod index;
+mod lzma;
 mod numbers;
 pub(crate) mod objects;
 mod parts;

@@ -3,7 +3,9 @@
 use super::blocks::Blocks;
 use super::forms::forms_of;
 use super::section::path_size;
-use super::structure::{COLUMNS, COUNTS, LENGTHS, exchange, fixed_sizes, put_elastic, put_made, role};
+use super::structure::{
+    Before, COLUMNS, COUNTS, LENGTHS, exchange, fixed_sizes, put_elastic, put_made, role,
+};
 use super::transposed::{self, Left};
 use crate::calls::CallTable;
 use crate::section::{Elastic, Form, Section, Sym};
@@ -52,24 +54,27 @@ pub fn piece_sizes(section: &Section) -> Vec<PieceSize> {
     let mut out: Vec<PieceSize> = fixed_sizes(section)
         .map(|(piece, bytes)| PieceSize { piece, bytes, classes: 1, stored: 0, symbolic: false })
         .into();
-    let mut left = Left::all();
+    let (mut left, mut before) = (Left::all(), Before::default());
     for t in &section.threads {
         for (item, count) in t.tree.items().iter().zip(&t.counts) {
             let piece = match item {
                 Item::Leaf { sym } => Piece::Count(*sym),
                 Item::Body { .. } => Piece::Loop,
             };
-            out.push(elastic(piece, count, COUNTS, &forms));
+            out.push(elastic(piece, count, COUNTS, &forms, &mut before));
         }
         for ((sym, symbol), streams) in (0..).zip(&section.symbols).zip(&t.params) {
             let follows = transposed::follows(exchange(section, t), sym as usize, &mut left);
             let made = transposed::slots(symbol).filter(|_| follows).map(|[_, received, _]| received);
             for ((i, slot), s) in CallTable::builtin().slots(symbol.call).iter().enumerate().zip(streams) {
                 if let Some(lens) = &s.lens {
-                    out.push(elastic(Piece::Lengths(sym, i), lens, LENGTHS, &forms));
+                    out.push(elastic(Piece::Lengths(sym, i), lens, LENGTHS, &forms, &mut before));
                 }
-                let values = elastic(Piece::Values(sym, i), &s.values, role(slot), &forms);
-                out.push(if made == Some(i) { made_again(values, &s.values, &forms) } else { values });
+                let piece = Piece::Values(sym, i);
+                out.push(match made {
+                    Some(made) if made == i => made_again(piece, &s.values, &forms),
+                    _ => elastic(piece, &s.values, role(slot), &forms, &mut before),
+                });
             }
         }
         for path in &t.sketches {
@@ -82,19 +87,29 @@ pub fn piece_sizes(section: &Section) -> Vec<PieceSize> {
     out
 }
 
-/// The same, if the values are not stored because they follow from others.
-fn made_again(size: PieceSize, e: &Elastic, forms: &[Form]) -> PieceSize {
+/// A piece whose values are not stored because they follow from others.
+fn made_again(piece: Piece, e: &Elastic, forms: &[Form]) -> PieceSize {
     let mut scratch = Blocks::<COLUMNS>::new();
     put_made(&mut scratch, e, forms);
-    PieceSize { bytes: scratch.len(), stored: 0, ..size }
+    PieceSize { stored: 0, ..size(piece, e, scratch.len()) }
 }
 
-fn elastic(piece: Piece, e: &Elastic, role: usize, forms: &[Form]) -> PieceSize {
+fn elastic<'a>(
+    piece: Piece,
+    e: &'a Elastic,
+    role: usize,
+    forms: &[Form],
+    before: &mut Before<'a>,
+) -> PieceSize {
     let mut scratch = Blocks::<COLUMNS>::new();
-    put_elastic(&mut scratch, e, role, forms);
+    put_elastic(&mut scratch, e, role, forms, before);
+    size(piece, e, scratch.len())
+}
+
+fn size(piece: Piece, e: &Elastic, bytes: u64) -> PieceSize {
     PieceSize {
         piece,
-        bytes: scratch.len(),
+        bytes,
         classes: e.streams.len(),
         stored: e.streams.iter().map(|s| s.elements().count()).sum(),
         symbolic: !matches!(e.form, Form::Absolute | Form::Predicted | Form::Histogram(_)),

@@ -83,15 +83,16 @@ pub(crate) fn encode(s: &Section) -> Vec<u8> {
     let forms = forms_of(s);
     put_usize(&mut b.0[FORM], forms.len());
     forms.iter().for_each(|f| put_form(&mut b.0[FORM], *f));
-    let mut left = Left::all();
+    let (mut left, mut before) = (Left::all(), Before::default());
     for t in &s.threads {
         put_tree(&mut b, &t.tree);
-        t.counts.iter().for_each(|c| put_elastic(&mut b, c, COUNTS, &forms));
+        t.counts.iter().for_each(|c| put_elastic(&mut b, c, COUNTS, &forms, &mut before));
         put_usize(&mut b.0[PRESENT], t.params.len());
         for (sym, (streams, symbol)) in t.params.iter().zip(&s.symbols).enumerate() {
             let follows = transposed::follows(exchange(s, t), sym, &mut left);
             let made = transposed::slots(symbol).filter(|_| follows).map(|[_, received, _]| received);
-            put_params(&mut b, streams, (CallTable::builtin().slots(symbol.call), made), &forms);
+            let slots = (CallTable::builtin().slots(symbol.call), made);
+            put_params(&mut b, streams, slots, &forms, &mut before);
         }
     }
     let mut out = Vec::new();
@@ -110,8 +111,9 @@ pub(crate) fn decode(mut src: &[u8], known: &Known<'_>) -> Result<Structure, Dec
     }
     let mut threads = Vec::new();
     let mut left = Left::all();
+    let mut known_streams = Stored::new(&partitions, &forms);
     for i in 0..known.threads {
-        let got = get_thread(&mut b, &symbols, (&partitions, &forms));
+        let got = get_thread(&mut b, &symbols, &mut known_streams);
         let (mut t, made) = got.nth("thread", i)?;
         make(&mut t, &made, (known, &symbols, &partitions), &mut left).nth("thread", i)?;
         threads.push(t);
@@ -299,10 +301,10 @@ fn get_tree(b: &mut [&[u8]; COLUMNS], symbols: usize) -> Result<FlatTree, Decode
     Ok(FlatTree::new(items))
 }
 
-fn get_thread(
-    b: &mut [&[u8]; COLUMNS],
+fn get_thread<'a>(
+    b: &mut [&'a [u8]; COLUMNS],
     symbols: &[Symbol],
-    known: (&[Partition], &[Form]),
+    known: &mut Stored<'a, '_>,
 ) -> Result<(Control, Vec<usize>), DecodeError> {
     let tree = get_tree(b, symbols.len())?;
     let mut counts = Vec::with_capacity(tree.items().len());
@@ -357,11 +359,12 @@ fn check_histograms(t: &Control, codes: &mut Budget) -> Result<(), DecodeError> 
 
 /// Whether the symbol has streams; then per slot its lengths, if it is a list, and its values. One slot's may be left to be
 /// made.
-fn put_params(
+fn put_params<'a>(
     b: &mut Blocks<COLUMNS>,
-    streams: &[SlotStreams],
+    streams: &'a [SlotStreams],
     (slots, made): (&[Slot], Option<usize>),
     forms: &[Form],
+    before: &mut Before<'a>,
 ) {
     if slots.is_empty() {
         return;
@@ -369,19 +372,19 @@ fn put_params(
     put_u64(&mut b.0[PRESENT], u64::from(!streams.is_empty()));
     for (i, (s, slot)) in streams.iter().zip(slots).enumerate() {
         if let Some(lens) = s.lens.as_ref().filter(|_| slot.list) {
-            put_elastic(b, lens, LENGTHS, forms);
+            put_elastic(b, lens, LENGTHS, forms, before);
         }
         if made == Some(i) {
             put_made(b, &s.values, forms);
         } else {
-            put_elastic(b, &s.values, role(slot), forms);
+            put_elastic(b, &s.values, role(slot), forms, before);
         }
     }
 }
 
-fn get_params(
-    b: &mut [&[u8]; COLUMNS],
-    known: (&[Partition], &[Form]),
+fn get_params<'a>(
+    b: &mut [&'a [u8]; COLUMNS],
+    known: &mut Stored<'a, '_>,
     slots: &[Slot],
 ) -> Result<(Vec<SlotStreams>, Option<usize>), DecodeError> {
     let (mut streams, mut made) = (Vec::new(), None);
@@ -400,10 +403,37 @@ fn get_params(
     Ok((streams, made))
 }
 
-/// The partition, doubled, plus 1 and the number of the form if there is one; then a stream per class of the partition.
-pub(super) fn put_elastic(b: &mut Blocks<COLUMNS>, e: &Elastic, role: usize, forms: &[Form]) {
+/// The elastic stream written last of each role, and how many elements may still be left out because they are those of the
+/// stream before: a reader is not to hold more than its bytes would show.
+#[derive(Debug)]
+pub(super) struct Before<'a>([Option<&'a Elastic>; ROLES], Budget);
+
+impl Default for Before<'_> {
+    fn default() -> Self {
+        Self([None; ROLES], Budget::new(MOST))
+    }
+}
+
+/// What repeating an elastic stream takes from the budget.
+fn elements(e: &Elastic) -> usize {
+    e.streams.iter().map(|s| 1 + s.elements().count()).sum()
+}
+
+/// 0 if it is that before it of its role, else: the partition, doubled, plus 1, and 1 more and the number of the form if
+/// there is one; then a stream per class of the partition.
+pub(super) fn put_elastic<'a>(
+    b: &mut Blocks<COLUMNS>,
+    e: &'a Elastic,
+    role: usize,
+    forms: &[Form],
+    Before(before, budget): &mut Before<'a>,
+) {
+    if before[role] == Some(e) && budget.take(elements(e)).is_ok() {
+        return put_u64(&mut b.0[SHAPE], 0);
+    }
+    before[role] = Some(e);
     let form = forms.iter().position(|f| *f == e.form);
-    put_u64(&mut b.0[SHAPE], u64::from(e.partition) << 1 | u64::from(form.is_some()));
+    put_u64(&mut b.0[SHAPE], 1 + (u64::from(e.partition) << 1 | u64::from(form.is_some())));
     if let Some(form) = form {
         put_usize(&mut b.0[SHAPE], form);
     }
@@ -415,14 +445,28 @@ pub(super) fn put_elastic(b: &mut Blocks<COLUMNS>, e: &Elastic, role: usize, for
 
 /// As [`put_elastic`], without the streams, which are made again: the number of the form is that after the last.
 pub(super) fn put_made(b: &mut Blocks<COLUMNS>, e: &Elastic, forms: &[Form]) {
-    put_u64(&mut b.0[SHAPE], u64::from(e.partition) << 1 | 1);
+    put_u64(&mut b.0[SHAPE], 1 + (u64::from(e.partition) << 1 | 1));
     put_usize(&mut b.0[SHAPE], forms.len());
 }
 
+/// What elastic streams refer to: partitions, forms, and by role where that before begins: its shape, heads and values.
+struct Stored<'a, 'k> {
+    partitions: &'k [Partition],
+    forms: &'k [Form],
+    before: [Option<[&'a [u8]; 3]>; ROLES],
+    repeats: Budget,
+}
+
+impl<'k> Stored<'_, 'k> {
+    fn new(partitions: &'k [Partition], forms: &'k [Form]) -> Self {
+        Self { partitions, forms, before: [None; ROLES], repeats: Budget::new(MOST) }
+    }
+}
+
 /// An elastic stream whose streams are there.
-fn get_stored(
-    b: &mut [&[u8]; COLUMNS],
-    known: (&[Partition], &[Form]),
+fn get_stored<'a>(
+    b: &mut [&'a [u8]; COLUMNS],
+    known: &mut Stored<'a, '_>,
     role: usize,
 ) -> Result<Elastic, DecodeError> {
     let (e, stored) = get_elastic(b, known, role)?;
@@ -430,14 +474,36 @@ fn get_stored(
 }
 
 /// An elastic stream, and whether its streams are there or must be made.
-fn get_elastic(
-    b: &mut [&[u8]; COLUMNS],
-    (partitions, forms): (&[Partition], &[Form]),
+fn get_elastic<'a>(
+    b: &mut [&'a [u8]; COLUMNS],
+    known: &mut Stored<'a, '_>,
     role: usize,
 ) -> Result<(Elastic, bool), DecodeError> {
-    let code = get_u64(&mut b[SHAPE])?;
+    let heads = STREAMS + 2 * role;
+    let here = [b[SHAPE], b[heads], b[heads + 1]];
+    if get_u64(&mut b[SHAPE])? > 0 {
+        let mut src = here;
+        let (e, stored) = get_new(&mut src, (known.partitions, known.forms))?;
+        [b[SHAPE], b[heads], b[heads + 1]] = src;
+        if stored {
+            known.before[role] = Some(here);
+        }
+        return Ok((e, stored));
+    }
+    let mut src = known.before[role].ok_or(DecodeError::Invalid("nothing to repeat"))?;
+    let repeated = get_new(&mut src, (known.partitions, known.forms))?;
+    known.repeats.take(elements(&repeated.0))?;
+    Ok(repeated)
+}
+
+/// One that is not repeated, from its shape, heads and values.
+fn get_new(
+    [shape, heads, values]: &mut [&[u8]; 3],
+    (partitions, forms): (&[Partition], &[Form]),
+) -> Result<(Elastic, bool), DecodeError> {
+    let code = get_u64(shape)?.saturating_sub(1);
     let symbolic = code & 1 == 1;
-    let at = if symbolic { get_index(&mut b[SHAPE], forms.len() + 1).field("form")? as usize } else { 0 };
+    let at = if symbolic { get_index(shape, forms.len() + 1).field("form")? as usize } else { 0 };
     let stored = !symbolic || at < forms.len();
     let form = forms.get(at).copied().filter(|_| symbolic).unwrap_or_default();
     let (index, len) = (code >> 1, partitions.len() as u64);
@@ -445,9 +511,7 @@ fn get_elastic(
     let classes = classes.ok_or(DecodeError::Index { index, len }).field("partition")?.classes.len();
     let mut streams = Vec::new();
     for i in 0..if stored { classes } else { 0 } {
-        let (heads, values) = b.split_at_mut(STREAMS + 2 * role + 1);
-        let s = Sealed::decode(&mut heads[STREAMS + 2 * role], &mut values[0]).map_err(DecodeError::from);
-        streams.push(s.nth("stream of class", i)?);
+        streams.push(Sealed::decode(heads, values).map_err(DecodeError::from).nth("stream of class", i)?);
     }
     let partition = u32::try_from(index).map_err(|_| DecodeError::Integer)?;
     Ok((Elastic { form, partition, streams }, stored))
