@@ -91,8 +91,8 @@ pub struct Args {
     /// Of messages only. Where the streams of a parameter of a call site hold as many values as --histogram-threshold says, a
     /// histogram over all ranks takes their place: exact for peers, which are counted relative to the rank where that
     /// leaves fewer, and of at most about 64 bins for counts, whose number and sum stay exact. The trace says so (as
-    /// st-stat and st-view --check do). Reading a rank back draws values by chance, the same each time; st-replay,
-    /// st-sync and st-stat violations refuse such a trace.
+    /// st-stat and st-view --check do). Reading a rank back draws values by chance, the same each time, and
+    /// so does st-replay; st-sync and st-stat violations refuse such a trace.
     #[arg(long, value_name = "KINDS", value_enum, value_delimiter = ',')]
     pub histogram: Vec<Kind>,
     /// Values from which on --histogram makes a histogram; 1 is always

@@ -7,6 +7,10 @@ use clap::Parser;
 use st_tool::Mpi;
 use st_tool::options::{StreamIn, Talk};
 
+use crate::cut::Limit;
+use crate::factor::Factor;
+use crate::whatif::Scaled;
+
 /// Replay a recorded program's communication without the program
 ///
 /// Each rank makes the calls that it made when it was recorded, with the recorded sizes, types, tags and
@@ -37,6 +41,25 @@ pub struct Args {
     /// Leave out calls that cannot be replayed
     #[arg(long, help_heading = "Replay")]
     pub skip_unsupported: bool,
+
+    /// What if calls of a function (MPI_Send) or call site (main.c:12, or a function of the program) were computed before F
+    /// times as long. May be given several times
+    #[arg(long, value_name = "WHERE=F", help_heading = "What if")]
+    pub scale: Vec<Scaled>,
+    /// What if messages were F times as large: number of elements of sends, receives and collective operations
+    #[arg(long, value_name = "F", help_heading = "What if")]
+    pub scale_bytes: Option<Factor>,
+    /// What if ranks were in other places: rank i of the trace is played by the i-th process of this list (0,2,1,3), or of a file
+    #[arg(long, value_name = "LIST", help_heading = "What if")]
+    pub place: Option<String>,
+    /// Stop after so much recorded time (10s), or so many calls of each rank: at the last point before that at which no receive
+    /// lacks its message and all have taken part in the same collective operations
+    #[arg(long, value_name = "LIMIT", help_heading = "What if")]
+    pub stop_after: Option<Limit>,
+    /// End with status 1, naming rank and call site, when a call takes so many seconds and ten times as long as it did when
+    /// it was recorded; 0: wait for ever
+    #[arg(long, value_name = "SECONDS", default_value_t = 300, help_heading = "Replay")]
+    pub watchdog: u64,
 
     /// Replay under this MPI (default: the launcher's; outside of mpirun the recorded one, if it is installed)
     #[arg(long, value_enum, value_name = "MPI", help_heading = "Launch")]

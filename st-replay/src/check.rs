@@ -128,6 +128,8 @@ struct State {
     /// Receivers (communicator, side, position) with receives of unknown source.
     open: HashSet<(u32, u8, u32)>,
     findings: Vec<Finding>,
+    /// Channels of messages that were cancelled after they seemed to have met their receives.
+    unsure_channels: Vec<Channel>,
     /// Things left undone, by rank and place, and whether they were known to be started.
     loose: BTreeMap<(bool, u32, PlaceId), u64>,
     verdict: Verdict,
@@ -224,7 +226,8 @@ impl State {
                 }
                 self.meet(&end, place, receives);
             }
-            Deed::Probe(_) => {}
+            Deed::Unsent(end) => self.unsent(&end),
+            Deed::Probe(_) | Deed::Held(..) => {}
             Deed::Open(end) => {
                 let side = end.channel.side;
                 self.open.insert((end.channel.group, side, end.channel.to));
@@ -274,6 +277,22 @@ impl State {
             self.findings.push(Finding::TooLarge { channel: end.channel, sent, room, places });
         }
         self.verdict.messages += u64::from(!pair);
+    }
+
+    /// A message was not sent after all.
+    fn unsent(&mut self, end: &End) {
+        let Some(t) = self.channels.get_mut(&end.channel).filter(|t| t.ends[0] > 0) else { return };
+        t.ends[0] -= 1;
+        match t.waiting.back_mut() {
+            Some(run) if !t.receives => {
+                run.n -= 1;
+                if run.n == 0 {
+                    t.waiting.pop_back();
+                }
+            }
+            // A receive that has met it waits again; which one, nobody knows.
+            _ => self.unsure_channels.push(end.channel),
+        }
     }
 
     fn part(&mut self, current: &mut Current, part: &Part) {
@@ -352,7 +371,11 @@ impl State {
     /// Messages of which one end is missing, though all is known of the rank that should have it.
     fn unbalanced(&mut self, groups: &Groups) {
         for (channel, t) in &self.channels {
-            self.verdict.channels += u64::from(channel.tag >= PAIRS);
+            let pair = channel.tag < PAIRS;
+            self.verdict.channels += u64::from(!pair);
+            if self.drawn && !pair {
+                continue;
+            }
             if t.waiting.is_empty() {
                 continue;
             }
@@ -364,7 +387,8 @@ impl State {
                 group.world(to_side, channel.to)
             };
             let judged = lacking.and_then(|r| self.ranks.get(&r)).copied().unwrap_or(false);
-            let maybe = !t.receives && self.open.contains(&(channel.group, channel.side, channel.to));
+            let maybe = self.unsure_channels.contains(channel)
+                || !t.receives && self.open.contains(&(channel.group, channel.side, channel.to));
             if !judged || maybe {
                 continue;
             }
@@ -379,7 +403,7 @@ impl State {
 
     /// Forgets messages that do not fit where one end has done more than is known: others may have met.
     fn forget_unsure(&mut self, groups: &Groups) {
-        let ranks = &self.ranks;
+        let (ranks, drawn) = (&self.ranks, self.drawn);
         let sure = |c: &Channel| {
             let Some(group) = groups.get(c.group) else { return false };
             let to_side = if group.sides[1].is_empty() { 0 } else { 1 - c.side };
@@ -387,7 +411,7 @@ impl State {
             ends.iter().all(|r| r.and_then(|r| ranks.get(&r)).copied().unwrap_or(false))
         };
         self.findings.retain(|f| match f {
-            Finding::TooLarge { channel, .. } => sure(channel),
+            Finding::TooLarge { channel, .. } => sure(channel) && (!drawn || channel.tag < PAIRS),
             _ => true,
         });
     }

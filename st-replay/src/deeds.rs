@@ -70,8 +70,12 @@ pub struct Part {
 pub enum Deed {
     /// Sends a message.
     Send(End),
+    /// Has cancelled a message that it sent before.
+    Unsent(End),
     /// Posts the receive of a message.
     Receive(End),
+    /// Cannot be stopped between two calls (after the first, before the second): what the first begins would be left.
+    Held(u64, u64),
     /// Looks for a message, and leaves it there.
     Probe(End),
     /// Posts a receive of which nobody knows what it got; the channel says where, not from whom.
@@ -108,11 +112,11 @@ const REQUESTS: usize = 1 << 24;
 enum Request {
     /// Nothing that others see.
     Nothing,
-    Send(Sym),
-    /// A receive, by its number.
+    Send(End),
+    /// A receive, by its number, and where it was posted.
     Receive(u64, Sym),
-    /// A message that was found, by the number of its receive.
-    Found(u64),
+    /// A message that was found, by the number of its receive, and the call that found it.
+    Found(u64, u64),
     Part(Sym),
     Persistent(Box<Template>, Option<Box<Request>>),
 }
@@ -295,23 +299,27 @@ impl<'a, F: FnMut(Deed)> Walker<'a, F> {
                     self.on_new(row, words, base);
                 }
             }
-            Kind::Internal => self.other(row, base, words, at),
+            Kind::Internal => self.other(row, base, words),
         }
     }
 
     /// What the graph of messages takes no notice of, and yet concerns others.
-    fn other(&mut self, row: &'static Row, base: CallId, words: &Words, at: Option<Standing>) {
+    fn other(&mut self, row: &'static Row, base: CallId, words: &Words) {
+        let comm = row.comm_slot().and_then(|s| u8::try_from(s).ok()).and_then(|s| words.get(s));
+        let mut at = || comm.and_then(|c| self.standing(Place::Comm(c)));
         match row.base() {
-            "MPI_Probe" => self.probe(row, words, at),
-            "MPI_Iprobe" if words.get(slot(row, "flag")) == Some(1) => self.probe(row, words, at),
+            "MPI_Iprobe" if words.get(slot(row, "flag")) != Some(1) => {}
+            "MPI_Probe" | "MPI_Iprobe" => {
+                let at = at();
+                self.probe(row, words, at);
+            }
             "MPI_Comm_free"
             | "MPI_Comm_disconnect"
             | "MPI_Comm_spawn"
             | "MPI_Comm_spawn_multiple"
             | "MPI_Comm_accept"
             | "MPI_Comm_connect" => {
-                let comm = row.comm_slot().and_then(|s| u8::try_from(s).ok());
-                let at = comm.and_then(|s| words.get(s)).and_then(|c| self.standing(Place::Comm(c)));
+                let at = at();
                 self.together(at, base);
             }
             "MPI_Comm_create_group" => self.on_new(row, words, base),
@@ -403,7 +411,7 @@ impl<'a, F: FnMut(Deed)> Walker<'a, F> {
             (self.tell)(Deed::Send(end));
         }
         if start == Start::Request {
-            self.set(request, Some(Request::Send(self.sym)));
+            self.set(request, Some(end.map_or(Request::Nothing, Request::Send)));
         }
     }
 
@@ -473,20 +481,21 @@ impl<'a, F: FnMut(Deed)> Walker<'a, F> {
         }
         let Some(end) = at.and_then(|at| self.receiving(words, role, at)) else { return };
         let n = self.post(End { bytes: -1, ..end }, false);
-        self.set(words.one(role.request), Some(Request::Found(n)));
+        self.set(words.one(role.request), Some(Request::Found(n, self.call)));
     }
 
     fn take(&mut self, role: &Role, words: &Words, start: Start) {
         let room = self.bytes(words.one(role.count[1]), words.one(role.types[1]));
         let message = usize::try_from(words.one(role.request)).ok();
         let taken = message.and_then(|i| self.requests.get_mut(i)?.take());
-        let Some(Request::Found(n)) = taken else {
+        let Some(Request::Found(n, call)) = taken else {
             // What a probe of MPI_PROC_NULL finds, or a message that another thread has found.
             if start != Start::Blocking {
                 self.set(words.one(role.new_request), Some(Request::Nothing));
             }
             return;
         };
+        (self.tell)(Deed::Held(call, self.call));
         let now = start == Start::Blocking;
         self.settle(n, |p| (p.end.bytes, p.settled) = (room, now));
         if !now {
@@ -510,8 +519,9 @@ impl<'a, F: FnMut(Deed)> Walker<'a, F> {
             Some(Some(Request::Persistent(template, _))) => match **template {
                 Template::Nothing => Request::Nothing,
                 Template::Send(end) => {
-                    (self.tell)(Deed::Send(End { call, ..end }));
-                    Request::Send(sym)
+                    let end = End { call, ..end };
+                    (self.tell)(Deed::Send(end));
+                    Request::Send(end)
                 }
                 Template::Receive(end) => Request::Receive(self.post(End { call, ..end }, false), sym),
                 Template::Part(part) => {
@@ -545,10 +555,17 @@ impl<'a, F: FnMut(Deed)> Walker<'a, F> {
             _ if request == NULL => return,
             _ => return (self.tell)(Deed::Unknown(self.sym)),
         };
+        let cancelled = bytes == CANCELLED;
+        if let (Request::Send(end), true) = (&done, cancelled) {
+            (self.tell)(Deed::Held(end.call, self.call));
+            (self.tell)(Deed::Unsent(*end));
+        }
         if let Request::Receive(n, _) = done {
+            let mut posted = self.call;
             self.settle(n, |p| {
+                posted = p.end.call;
                 p.settled = true;
-                p.void = bytes == CANCELLED;
+                p.void = cancelled;
                 if let Ok(from) = u32::try_from(source) {
                     p.end.channel.from = from;
                 }
@@ -556,6 +573,9 @@ impl<'a, F: FnMut(Deed)> Walker<'a, F> {
                     p.end.channel.tag = tag;
                 }
             });
+            if cancelled {
+                (self.tell)(Deed::Held(posted, self.call));
+            }
         }
     }
 
@@ -621,9 +641,12 @@ impl<'a, F: FnMut(Deed)> Walker<'a, F> {
                 Request::Persistent(_, running) => running.map(|r| *r),
                 other => Some(other),
             };
-            if let Some(Request::Send(sym) | Request::Receive(_, sym) | Request::Part(sym)) = active
-                && complete
-            {
+            let active = match active {
+                Some(Request::Send(end)) => Some(end.sym),
+                Some(Request::Receive(_, sym) | Request::Part(sym)) => Some(sym),
+                _ => None,
+            };
+            if let Some(sym) = active.filter(|_| complete) {
                 (self.tell)(Deed::Incomplete(sym));
             }
         }

@@ -81,6 +81,19 @@ impl Groups {
         self.all.get(usize::try_from(group).ok()?)
     }
 
+    /// The indices of a rank's communicators, by group.
+    #[must_use]
+    pub fn indices(&self, section: &Section, rank: u32) -> HashMap<u32, Vec<i64>> {
+        let mut all: HashMap<u32, Vec<i64>> = HashMap::new();
+        for (index, entry) in (0..).zip(&section.tables.comms) {
+            let group = entry.on(rank).and_then(|named| self.names.get(&named.name));
+            if let Some(group) = group {
+                all.entry(*group).or_default().push(index);
+            }
+        }
+        all
+    }
+
     /// A rank's standing in what a call names; `None` if that is not known.
     pub fn standing(&mut self, section: &Section, rank: u32, place: Place) -> Option<Standing> {
         let none = RankSeq::default();

@@ -1,5 +1,6 @@
 //! From the command line to running ranks: inside a job by becoming its engine, outside by starting `mpirun`.
 
+use std::collections::{BTreeMap, HashSet};
 use std::env;
 use std::ffi::OsString;
 use std::fs::File;
@@ -16,7 +17,10 @@ use tempfile::NamedTempFile;
 use crate::TOOL;
 use crate::args::Args;
 use crate::check::{Checker, Verdict};
+use crate::cut::{Cutter, Stop};
+use crate::factor::Factor;
 use crate::preflight::{Preflight, summary};
+use crate::whatif::{WhatIf, placement};
 
 /// File name of the engine.
 pub const ENGINE: &str = "st-replay-engine";
@@ -56,6 +60,7 @@ pub fn run(args: &Args) -> Result<Ended> {
         return Ok(Ended::Here(if first { verdict(trace, &preflight, &header, args)? } else { Status::Ok }));
     }
     check(&preflight, &header, args)?;
+    placement(args, preflight.world(&header))?;
     let recorded = Mpi::ALL.into_iter().find(|mpi| mpi.name() == header.mpi.flavour);
     start(args, trace, recorded, preflight.world(&header))
 }
@@ -67,15 +72,35 @@ pub fn run(args: &Args) -> Result<Ended> {
 /// If it cannot be read.
 pub fn survey(trace: &Path, args: &Args) -> Result<(Preflight, Header)> {
     let mut preflight = Preflight::default();
-    let mut checker = (!args.unchecked && !args.list).then(|| Checker::new(None, args.skip_unsupported));
+    let mut checker =
+        (!args.unchecked && !args.list).then(|| Checker::new(args.scale_bytes, args.skip_unsupported));
+    let mut found = HashSet::new();
     let whole = each_section(&[trace.to_owned()], &args.input, |_, section| {
+        if !args.scale.is_empty() {
+            found.extend(WhatIf::new(&section, args).found().iter().cloned());
+        }
         if let Some(checker) = &mut checker {
             checker.see(&section)?;
         }
         Ok(preflight.see(&section)?)
     })?;
     preflight.judged(checker.map(Checker::finish));
+    if let Some(scaled) = args.scale.iter().find(|s| !found.contains(&s.what)) {
+        bail!(UsageError(format!("--scale: the trace has no function or call site {}", scaled.what)));
+    }
     Ok((preflight, whole.header))
+}
+
+/// Where each rank stops, if it is to stop before its end.
+///
+/// # Errors
+///
+/// If the trace cannot be read.
+pub fn stops(trace: &Path, args: &Args) -> Result<Option<BTreeMap<u32, Stop>>> {
+    let Some(limit) = args.stop_after else { return Ok(None) };
+    let mut cutter = Cutter::new(limit, args.scale_bytes.unwrap_or(Factor::ONE), args.skip_unsupported);
+    each_section(&[trace.to_owned()], &args.input, |_, section| Ok(cutter.see(&section)?))?;
+    Ok(Some(cutter.finish()))
 }
 
 /// A copy of standard input, if the trace comes from there: every rank opens it for itself.
@@ -144,16 +169,24 @@ fn complete(preflight: &Preflight, header: &Header, args: &Args) -> Result<()> {
 ///
 /// # Errors
 ///
-/// If a rank is missing, if parameters are histograms, if there are such calls and `--skip-unsupported` was not given, or
+/// If a rank is missing, if parameters are histograms and messages cannot be drawn, if there are such calls and `--skip-unsupported` was not given, or
 /// if what ranks do does not match.
 pub fn check(preflight: &Preflight, header: &Header, args: &Args) -> Result<()> {
     complete(preflight, header, args)?;
     if preflight.has_histograms() {
-        bail!(
-            "{}: parameters are histograms (st-merge --histogram, --force-merge), which are not replayed; \
-             replay the trace as recorded, or merged without these options",
-            args.trace.display()
-        );
+        let trace = args.trace.display();
+        if let Some(reason) = preflight.undrawable() {
+            bail!(
+                "{trace}: parameters are histograms, and {reason}: messages cannot be drawn; replay the trace as \
+                 recorded, or merged without --histogram and --force-merge"
+            );
+        }
+        if args.stop_after.is_some() {
+            bail!(UsageError(format!(
+                "{trace}: parameters are histograms: --stop-after needs messages that are known"
+            )));
+        }
+        args.talk.detail(TOOL, "parameters are histograms: messages are drawn");
     }
     let unsupported = preflight.unsupported();
     if !unsupported.is_empty() {

@@ -7,6 +7,7 @@
 
 pub mod args;
 pub mod check;
+pub mod cut;
 pub mod deeds;
 pub mod factor;
 pub mod groups;
@@ -17,7 +18,10 @@ pub mod pace;
 pub mod parts;
 pub mod places;
 pub mod preflight;
+pub mod probable;
 pub mod scaling;
+pub mod watchdog;
+pub mod whatif;
 pub mod words;
 
 /// Name of the program in messages.

@@ -59,6 +59,9 @@ pub struct Preflight {
     unsupported: BTreeMap<String, u64>,
     ranks: RankList,
     histograms: bool,
+    /// Whether there are ranks with several threads, or ones that did not come to their end.
+    threads: bool,
+    ended: bool,
     verdict: Verdict,
 }
 
@@ -72,6 +75,8 @@ impl Preflight {
     pub fn see(&mut self, section: &Section) -> Result<(), Error> {
         self.ranks = self.ranks.union(&section.ranks);
         self.histograms |= section.histograms().next().is_some();
+        self.threads |= section.threads.len() > 1;
+        self.ended |= !section.ended.is_empty();
         let suspect: Vec<bool> =
             section.symbols.iter().map(|s| !is_supported(s) || asks_for_parent(s)).collect();
         for (index, thread) in section.threads.iter().enumerate() {
@@ -121,6 +126,16 @@ impl Preflight {
     #[must_use]
     pub fn has_histograms(&self) -> bool {
         self.histograms
+    }
+
+    /// Why messages cannot be drawn, if they cannot.
+    #[must_use]
+    pub fn undrawable(&self) -> Option<&'static str> {
+        match (self.threads, self.ended) {
+            (true, _) => Some("ranks have several threads"),
+            (_, true) => Some("ranks did not come to their end"),
+            _ => None,
+        }
     }
 
     /// Number of ranks to start: the world's size by the header, or by the highest rank if the header does not say.

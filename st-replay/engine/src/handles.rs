@@ -119,6 +119,11 @@ impl<'a> Handles<'a> {
         }
     }
 
+    /// What stands for `MPI_COMM_WORLD`, if that is not what the ranks are ranks in.
+    pub(crate) fn set_world(&mut self, world: ffi::MPI_Comm) {
+        self.k.comm_world = world;
+    }
+
     /// A communicator; null for the null index.
     pub(crate) fn comm(&mut self, index: i64) -> Result<Comm> {
         if let Some(comm) = self.comms.get(index) {

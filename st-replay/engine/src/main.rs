@@ -20,10 +20,12 @@ mod p2p;
 mod pause;
 mod persistent;
 mod play;
+mod probable;
 mod probe;
 mod queries;
 mod replay;
 mod requests;
+mod stop;
 mod topology;
 mod types;
 
@@ -33,11 +35,12 @@ use anyhow::{Context, Result, bail};
 use clap::Parser;
 use st_replay::args::Args;
 use st_replay::preflight::Preflight;
+use st_replay::whatif::placement;
 use st_replay::{TOOL, launch, load};
 use st_tool::{Launch, Mpi, Status, UsageError};
 use st_trace::section::Section;
 
-use crate::play::Prepared;
+use crate::play::{Prepared, Seat};
 
 // mpi-sys finds an MPI on its own: the build stops here if it is not the one that MPICC names.
 #[cfg(mpi_handles_are = "pointers")]
@@ -56,7 +59,11 @@ fn main() -> ExitCode {
 
 fn run(args: &Args) -> Result<Status> {
     let job = Launch::current().context("this is one rank of a replay: start st-replay instead")?;
-    play::run(args, job.rank, prepare(args, job))
+    let places = placement(args, job.size)?;
+    let plays = places.iter().flatten().position(|process| *process == job.rank);
+    let rank = plays.map_or(Ok(job.rank), u32::try_from)?;
+    let seat = Seat { process: job.rank, rank, moved: places.is_some() };
+    play::run(args, seat, prepare(args, Launch { rank, ..job }))
 }
 
 /// Reads what this rank needs. Rank 0 looks at the whole trace, and speaks for all.
@@ -71,13 +78,14 @@ fn prepare(args: &Args, job: Launch) -> Result<Prepared> {
         }
         launch::check(&preflight, &header, args)?;
     }
+    let stops = if rank == 0 { launch::stops(&args.trace, args)? } else { None };
     match load::of_rank(&args.trace, &args.input, rank) {
         Ok(section) => {
             let mut mine = Preflight::default();
             mine.see(&section)?;
             // Rank 0 has refused the trace.
             let refused = rank != 0 && !args.skip_unsupported && !mine.unsupported().is_empty();
-            Ok(if refused { Prepared::Nothing } else { Prepared::Ready(Box::new(section)) })
+            Ok(if refused { Prepared::Nothing } else { Prepared::Ready(Box::new(section), stops) })
         }
         // Rank 0 has seen the same trace and says what is wrong with it.
         Err(_) if rank != 0 => Ok(Prepared::Nothing),

@@ -77,6 +77,12 @@ impl Requests {
             .with_context(|| format!("request {slot} is used but was not started by a replayed call"))?)
     }
 
+    /// The handles of all live requests.
+    pub(crate) fn all(&self) -> Vec<ffi::MPI_Request> {
+        let place = |slot: &i64| usize::try_from(*slot).ok().and_then(|i| self.places.get(i));
+        self.slots.keys().filter_map(place).map(|p| **p).collect()
+    }
+
     /// The operation in a slot has completed; what it kept is given back, unless it is persistent.
     pub(crate) fn complete(&mut self, slot: i64) -> Option<Kept> {
         if self.slots.get(&slot)?.persistent {

@@ -2,4 +2,8 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod check;
+mod cli;
+mod cut;
+mod probable;
 mod script;
+mod simulator;

@@ -14,3 +14,4 @@ mod situations;
 
 mod sync;
 mod truncation;
+mod what_if;

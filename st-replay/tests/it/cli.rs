@@ -1,0 +1,59 @@
+//! The program itself: what it refuses before it starts anything.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use st_trace::header::Header;
+use st_trace::stream::{self, Trace, WriteOptions};
+
+use crate::script::sections;
+
+fn write(path: &Path, ranks: u32, program: &str) {
+    let header = Header { world: ranks, ..Header::default() };
+    let sections = sections(ranks, &format!("* MPI_Init\n{program}\n* MPI_Finalize"));
+    let trace = Trace { header, provenance: Vec::new(), sections, complete: true, level: 0 };
+    let mut file = std::fs::File::create(path).unwrap();
+    stream::write(&trace, &mut file, WriteOptions { level: 0 }).unwrap();
+}
+
+/// Runs st-replay where there is no mpirun, so that starting ranks would fail with another status.
+fn run(args: &[&str], trace: &Path) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_st-replay"));
+    command.args(args).arg(trace).env("PATH", "").output().unwrap()
+}
+
+#[test]
+fn bad_traces_end_with_status_4_and_the_channel_before_anything_starts() {
+    let dir = tempfile::tempdir().unwrap();
+    let bad = dir.path().join("bad.st");
+    write(&bad, 2, "0 MPI_Send dest=1 tag=5\n0 MPI_Barrier\n1 MPI_Allreduce");
+    let checked = run(&["--check"], &bad);
+    let text = String::from_utf8(checked.stdout).unwrap();
+    assert_eq!(checked.status.code(), Some(4), "{text}");
+    assert!(text.contains("MPI_COMM_WORLD, rank 0 to 1, tag 5: 1 sent, 0 received"), "{text}");
+    assert!(text.contains("rank 0 in MPI_Barrier (line 3), rank 1 in MPI_Allreduce (line 4)"), "{text}");
+    assert!(
+        text.ends_with(
+            "cannot be replayed: 2 faults in 7 calls, 0 messages on 1 channels, 3 collective operations\n"
+        ),
+        "{text}"
+    );
+    let replayed = run(&[], &bad);
+    let text = String::from_utf8(replayed.stderr).unwrap();
+    assert_eq!(replayed.status.code(), Some(4), "{text}");
+    assert!(text.contains("rank 0 to 1, tag 5") && text.contains("(and 1 more)"), "{text}");
+    assert_eq!(run(&["--unchecked"], &bad).status.code(), Some(1));
+}
+
+#[test]
+fn good_traces_are_good_and_impossible_wishes_are_usage_errors() {
+    let dir = tempfile::tempdir().unwrap();
+    let good = dir.path().join("good.st");
+    write(&good, 2, "0 MPI_Send dest=1 tag=5 count=2\n1 MPI_Recv source=0 tag=5 count=2");
+    let checked = run(&["--check"], &good);
+    assert_eq!(checked.status.code(), Some(0));
+    assert!(String::from_utf8(checked.stdout).unwrap().contains("ok: 6 calls, 1 messages on 1 channels"));
+    for wish in [&["--scale", "MPI_Put=2"][..], &["--place", "0,0"], &["--place", "0,1,2"]] {
+        assert_eq!(run(wish, &good).status.code(), Some(2), "{wish:?}");
+    }
+}
