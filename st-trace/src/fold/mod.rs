@@ -32,6 +32,7 @@ mod frozen;
 mod node;
 mod open;
 mod predict;
+mod recent;
 mod smallest;
 
 use crate::ints::Sealed;

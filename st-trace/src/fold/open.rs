@@ -7,15 +7,17 @@ use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
 
-use super::node::{BASE, Node, append};
+use super::Sym;
+use super::node::{BASE, Kind, Node, append};
+use super::recent::{PLACES, Place, Recent};
 
 /// Suffixes of a body that may become a body of their own reach back so far.
 const WRAP: usize = 64;
+/// Nodes before an event that tell its places apart.
+const CONTEXT: usize = 3;
+const POWER: u64 = BASE.wrapping_mul(BASE).wrapping_mul(BASE);
 /// Lengths of the n-grams that find repeats further back than the positions of one shape reach.
 const GRAMS: [usize; 2] = [12, 96];
-/// Earlier positions of the last shape that are tried as the end of a repeat.
-const POSITIONS: usize = 16;
-
 type Map<V> = HashMap<u64, V, FixedState>;
 
 /// What a list continues if its prefix hash has the value under which this is found.
@@ -51,7 +53,9 @@ pub(super) struct Open {
     /// Prefix hash before the first node.
     base_prefix: u64,
     powers: Vec<u64>,
+    /// Where each shape stands last, but for events of which more is known.
     latest: Map<usize>,
+    recent: Recent,
     expected: Map<Expected>,
     expected_undo: Vec<(u64, Option<Expected>)>,
     grams: Map<usize>,
@@ -73,6 +77,7 @@ impl Open {
             base_prefix: 0,
             powers: vec![1],
             latest: Map::default(),
+            recent: Recent::default(),
             expected: Map::default(),
             expected_undo: Vec::new(),
             grams: Map::default(),
@@ -136,7 +141,12 @@ impl Open {
         let position = self.end();
         let shape = node.shape;
         let prefix = append(self.prefix_before(self.marks.len()), shape);
-        let before = self.latest.insert(shape, position);
+        let before = match kept(&node) {
+            Some(sym) => {
+                self.recent.push(sym, Place { at: position, before: self.hash_before(self.marks.len()) })
+            }
+            None => self.latest.insert(shape, position),
+        };
         let back = before
             .filter(|&at| at >= self.base)
             .and_then(|at| u32::try_from(position - at).ok())
@@ -161,10 +171,16 @@ impl Open {
         let end = self.end();
         self.fell_to = self.fell_to.min(end);
         self.lowest = self.lowest.min(end);
-        match usize::try_from(mark.back).unwrap_or(0) {
-            0 => self.latest.remove(&mark.shape),
-            back => self.latest.insert(mark.shape, end - back),
-        };
+        let back = usize::try_from(mark.back).unwrap_or(0);
+        match kept(&node) {
+            Some(sym) => {
+                let mut recent = std::mem::take(&mut self.recent);
+                recent.pop(sym, |at| self.earlier(at));
+                self.recent = recent;
+            }
+            None if back == 0 => drop(self.latest.remove(&mark.shape)),
+            None => drop(self.latest.insert(mark.shape, end - back)),
+        }
         for _ in 0..mark.expected {
             let Some((key, old)) = self.expected_undo.pop() else { break };
             restore(&mut self.expected, key, old);
@@ -200,27 +216,69 @@ impl Open {
     /// The shortest `n ≥ 2` found for which the last `n` nodes equal the `n` before.
     pub(super) fn repeat(&self) -> Option<usize> {
         let len = self.marks.len();
-        let mut at = len.checked_sub(1)?;
-        for _ in 0..POSITIONS {
-            let back = usize::try_from(self.marks[at].back).unwrap_or(0);
-            if back == 0 || back > at {
-                break;
+        let end = self.end().checked_sub(1)?;
+        let tried = match self.nodes.last().and_then(kept) {
+            Some(sym) => {
+                let before = self.hash_before(len - 1);
+                // The first place is that of the last node itself.
+                let places = (2..=PLACES).map_while(|n| self.recent.place(sym, n));
+                let open = places.take_while(|place| place.at >= self.base);
+                self.first_repeat(open.map(|place| (end - place.at, place.before == before)))
             }
-            at -= back;
-            let n = len - 1 - at;
-            if 2 * n > len {
-                return None;
+            None => {
+                let places = std::iter::successors(Some(end), |at| self.before(*at)).take(PLACES).skip(1);
+                self.first_repeat(places.map(|at| (end - at, true)))
             }
-            if self.repeats(n) {
-                return Some(n);
-            }
+        };
+        if let Err(found) = tried {
+            return found;
         }
-        let end = self.end() - 1;
         let grams = self.grams_undo.iter().rev().take(GRAMS.len()).filter(|&&(position, ..)| position == end);
         grams
             .filter_map(|&(.., at)| at.filter(|&at| at >= self.base))
             .map(|at| end - at)
             .find(|&n| 2 * n <= len && self.repeats(n))
+    }
+
+    /// The first of these distances, ascending, at which the list repeats, or nothing if it is too short for one; `Ok` if there
+    /// are no more. Beside each stands whether as many nodes before it are the same as make a [`Place`].
+    #[inline]
+    fn first_repeat(&self, distances: impl Iterator<Item = (usize, bool)>) -> Result<(), Option<usize>> {
+        for (n, may) in distances {
+            if 2 * n > self.marks.len() {
+                return Err(None);
+            }
+            if (may || n <= CONTEXT) && self.repeats(n) {
+                return Err(Some(n));
+            }
+        }
+        Ok(())
+    }
+
+    /// The position of the previous node of the shape of the one at a position, unless that is frozen.
+    fn before(&self, at: usize) -> Option<usize> {
+        let index = at.checked_sub(self.base)?;
+        let back = usize::try_from(self.marks.get(index)?.back).ok()?;
+        (1..=index).contains(&back).then(|| at - back)
+    }
+
+    /// Hash of the few nodes before one; only their number counts where there are fewer.
+    #[inline]
+    fn hash_before(&self, index: usize) -> u32 {
+        let [a, b, c, d, ..] = match index.checked_sub(CONTEXT) {
+            Some(from) => {
+                let before = self.prefix_before(from).wrapping_mul(POWER);
+                self.prefix_before(index).wrapping_sub(before).to_be_bytes()
+            }
+            None => [0; 8],
+        };
+        u32::from_be_bytes([a, b, c, d])
+    }
+
+    /// The place before the one at a position, as long as neither is frozen.
+    fn earlier(&self, at: usize) -> Option<Place> {
+        let before = self.before(at)?;
+        Some(Place { at: before, before: self.hash_before(before - self.base) })
     }
 
     fn repeats(&self, n: usize) -> bool {
@@ -237,8 +295,8 @@ impl Open {
         self.base_prefix = self.prefix_before(n);
         self.base += n;
         let mut gone = 0;
-        for mark in self.marks.drain(..n) {
-            if self.latest.get(&mark.shape).is_some_and(|&at| at < self.base) {
+        for (mark, node) in self.marks.drain(..n).zip(&self.nodes) {
+            if kept(node).is_none() && self.latest.get(&mark.shape).is_some_and(|&at| at < self.base) {
                 self.latest.remove(&mark.shape);
             }
             gone += usize::try_from(mark.expected).unwrap_or(0);
@@ -268,6 +326,7 @@ impl Open {
             + self.nodes.capacity() * (size_of::<Node>() / 8)
             + 3 * self.marks.capacity()
             + self.powers.capacity()
+            + self.recent.heap_words()
             + 3 * (self.latest.capacity() + self.grams.capacity() + self.grams_undo.capacity())
             + 6 * (self.expected.capacity() + self.expected_undo.capacity())
     }
@@ -341,6 +400,14 @@ impl Open {
         self.expected.insert(key, expected);
         self.expected_undo.push((key, old));
         true
+    }
+}
+
+/// The symbol of an event whose places are kept together.
+fn kept(node: &Node) -> Option<Sym> {
+    match node.kind {
+        Kind::Leaf(sym) if Recent::keeps(sym) => Some(sym),
+        _ => None,
     }
 }
 
