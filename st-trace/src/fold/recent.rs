@@ -7,8 +7,8 @@ use super::Sym;
 
 /// Places that are kept of an event: its last one, and 16 before that.
 pub(super) const PLACES: usize = 17;
-/// Symbols from here on have no places here.
-const SYMBOLS: usize = 1 << 14;
+/// Symbols from here on have no places here: these take 220 bytes each.
+const SYMBOLS: usize = 1 << 10;
 
 /// A place: its position in the list, and a hash of what stood before it.
 #[derive(Debug, Clone, Copy, Default)]
