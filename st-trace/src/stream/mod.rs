@@ -26,6 +26,7 @@ mod frame;
 mod hosts;
 mod index;
 mod lzma;
+mod matched;
 mod numbers;
 pub(crate) mod objects;
 mod parts;

@@ -2,6 +2,7 @@
 
 use super::blocks::Blocks;
 use super::forms::forms_of;
+use super::matched;
 use super::section::path_size;
 use super::structure::{
     Before, COLUMNS, COUNTS, LENGTHS, exchange, fixed_sizes, put_elastic, put_made, role,
@@ -55,6 +56,7 @@ pub fn piece_sizes(section: &Section) -> Vec<PieceSize> {
         .map(|(piece, bytes)| PieceSize { piece, bytes, classes: 1, stored: 0, symbolic: false })
         .into();
     let (mut left, mut before) = (Left::all(), Before::default());
+    let matched = matched::follows(section);
     for t in &section.threads {
         for (item, count) in t.tree.items().iter().zip(&t.counts) {
             let piece = match item {
@@ -66,6 +68,7 @@ pub fn piece_sizes(section: &Section) -> Vec<PieceSize> {
         for ((sym, symbol), streams) in (0..).zip(&section.symbols).zip(&t.params) {
             let follows = transposed::follows(exchange(section, t), sym as usize, &mut left);
             let made = transposed::slots(symbol).filter(|_| follows).map(|[_, received, _]| received);
+            let made = made.or_else(|| matched.iter().find(|at| at.0 == sym as usize).map(|at| at.1));
             for ((i, slot), s) in CallTable::builtin().slots(symbol.call).iter().enumerate().zip(streams) {
                 if let Some(lens) = &s.lens {
                     out.push(elastic(Piece::Lengths(sym, i), lens, LENGTHS, &forms, &mut before));

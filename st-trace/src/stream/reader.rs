@@ -10,7 +10,7 @@ use super::index::{self, Place};
 use super::section::{Opening, decode_ended, decode_lanes, decode_sketches, decode_sums};
 use super::structure::{self, Known};
 use super::version::{MAGIC, Version};
-use super::{objects, sites};
+use super::{matched, objects, sites};
 use crate::columns::Column;
 use crate::header::{Header, Step};
 use crate::section::{Section, Thread};
@@ -245,8 +245,8 @@ impl<R: Read> Reader<R> {
         let n = opening.threads.len();
         let missing = |kind| frame.fault(ErrorKind::Missing(kind));
         let known = Known { ranks: &opening.ranks, sites: sites.sites().len(), tables: &tables, threads: n };
-        let structure = structure.ok_or_else(|| missing(Kind::Struct))?;
-        let structure = structure.decode(Kind::Struct, |b| structure::decode(b, &known))?;
+        let struct_frame = structure.ok_or_else(|| missing(Kind::Struct))?;
+        let structure = struct_frame.decode(Kind::Struct, |b| structure::decode(b, &known))?;
         let lanes = lanes.ok_or_else(|| missing(Kind::Lanes))?.decode(Kind::Lanes, |b| decode_lanes(b, n))?;
         let symbols = structure.symbols.len();
         let sketches = match sketches {
@@ -266,7 +266,7 @@ impl<R: Read> Reader<R> {
             let columns = self.take_columns(thread, &opening.ranks);
             Thread { ranks, tree: c.tree, counts: c.counts, params: c.params, lanes, sketches, sums, columns }
         });
-        Ok(Some(Section {
+        let mut section = Section {
             threads: threads.collect(),
             ranks: opening.ranks,
             hosts: opening.hosts,
@@ -275,7 +275,12 @@ impl<R: Read> Reader<R> {
             symbols: structure.symbols,
             partitions: structure.partitions,
             ended,
-        }))
+        };
+        if !structure.matched.is_empty() && matched::make(&mut section, &structure.matched).is_none() {
+            let source = DecodeError::Invalid("counts that do not follow");
+            return Err(struct_frame.fault(ErrorKind::Payload { frame: Kind::Struct, source }));
+        }
+        Ok(Some(section))
     }
 
     /// The stream ended within a section: nothing of it is used.

@@ -7,6 +7,7 @@ use super::blocks::{self, Blocks};
 use super::bytes::{finish, get_index, get_len, get_u16, get_u32, get_u64, put_u64, put_usize};
 use super::error::{DecodeError, Field as _};
 use super::forms::{forms_of, get_form, put_form};
+use super::matched;
 use super::numbers::{Budget, MOST, Numbers, RUNS, Readers, get_columns, get_set, put_set};
 use super::parts::Piece;
 use super::transposed::{self, Exchange, Left};
@@ -23,6 +24,8 @@ pub(crate) struct Structure {
     pub(crate) symbols: Vec<Symbol>,
     pub(crate) partitions: Vec<Partition>,
     pub(crate) threads: Vec<Control>,
+    /// Streams of the first thread that follow from sends, and have not been made yet.
+    pub(crate) matched: Vec<matched::At>,
 }
 
 /// The parts of a thread that STRUCT holds.
@@ -84,6 +87,7 @@ pub(crate) fn encode(s: &Section) -> Vec<u8> {
     put_usize(&mut b.0[FORM], forms.len());
     forms.iter().for_each(|f| put_form(&mut b.0[FORM], *f));
     let (mut left, mut before) = (Left::all(), Before::default());
+    let matched = matched::follows(s);
     for t in &s.threads {
         put_tree(&mut b, &t.tree);
         t.counts.iter().for_each(|c| put_elastic(&mut b, c, COUNTS, &forms, &mut before));
@@ -91,6 +95,7 @@ pub(crate) fn encode(s: &Section) -> Vec<u8> {
         for (sym, (streams, symbol)) in t.params.iter().zip(&s.symbols).enumerate() {
             let follows = transposed::follows(exchange(s, t), sym, &mut left);
             let made = transposed::slots(symbol).filter(|_| follows).map(|[_, received, _]| received);
+            let made = made.or_else(|| matched.iter().find(|at| at.0 == sym).map(|at| at.1));
             let slots = (CallTable::builtin().slots(symbol.call), made);
             put_params(&mut b, streams, slots, &forms, &mut before);
         }
@@ -112,9 +117,19 @@ pub(crate) fn decode(mut src: &[u8], known: &Known<'_>) -> Result<Structure, Dec
     let mut threads = Vec::new();
     let mut left = Left::all();
     let mut known_streams = Stored::new(&partitions, &forms);
+    let mut matched = Vec::new();
     for i in 0..known.threads {
         let got = get_thread(&mut b, &symbols, &mut known_streams);
         let (mut t, made) = got.nth("thread", i)?;
+        let (made, later) = made.into_iter().partition(|sym| transposed::slots(&symbols[*sym]).is_some());
+        if i == 0 {
+            let later: Vec<usize> = later;
+            matched =
+                later.into_iter().filter_map(|sym| Some((sym, matched::slot(&symbols[sym])?))).collect();
+        } else if !later.is_empty() {
+            return Err(DecodeError::Invalid("counts of receives by threads")).nth("thread", i);
+        }
+        let made: Vec<usize> = made;
         make(&mut t, &made, (known, &symbols, &partitions), &mut left).nth("thread", i)?;
         threads.push(t);
     }
@@ -125,7 +140,7 @@ pub(crate) fn decode(mut src: &[u8], known: &Known<'_>) -> Result<Structure, Dec
             check_histograms(t, &mut codes).nth("thread", i)?;
         }
     }
-    Ok(Structure { symbols, partitions, threads })
+    Ok(Structure { symbols, partitions, threads, matched })
 }
 
 /// What a thread's exchanges are seen by.
@@ -317,8 +332,9 @@ fn get_thread<'a>(
     for (i, symbol) in symbols.iter().take(n).enumerate() {
         let got = get_params(b, known, CallTable::builtin().slots(symbol.call)).nth("parameters", i)?;
         if let Some(slot) = got.1 {
-            let follows = transposed::slots(symbol).is_some_and(|slots| slots[1] == slot);
-            made.push(Some(i).filter(|_| follows).ok_or(DecodeError::Invalid("counts of no exchange"))?);
+            let received = transposed::slots(symbol).map(|slots| slots[1]).or_else(|| matched::slot(symbol));
+            let follows = received == Some(slot);
+            made.push(Some(i).filter(|_| follows).ok_or(DecodeError::Invalid("counts of no receive"))?);
         }
         params.push(got.0);
     }
