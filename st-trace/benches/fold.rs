@@ -85,6 +85,28 @@ fn random_ifs(bencher: Bencher<'_, '_>) {
     run(bencher, Folder::new, &symbols);
 }
 
+/// What a call costs, and the memory, do not depend on how many there were; what no longer folds takes a few bytes.
+fn long(bencher: Bencher<'_, '_>, symbols: &[Sym]) {
+    let fold = || {
+        let mut folder = Folder::new(DEFAULT_WINDOW);
+        symbols.iter().for_each(|&sym| folder.push(black_box(sym)));
+        let words = folder.heap_words();
+        assert!(words < 32 * 2 * DEFAULT_WINDOW + symbols.len(), "{words} words for {} calls", symbols.len());
+        folder
+    };
+    bencher.counter(ItemsCount::new(symbols.len())).bench_local(fold);
+}
+
+#[divan::bench(args = [1_000_000, 10_000_000], sample_count = 3)]
+fn long_period(bencher: Bencher<'_, '_>, calls: usize) {
+    long(bencher, &noise(500, 64).repeat(calls / 500));
+}
+
+#[divan::bench(args = [1_000_000, 10_000_000], sample_count = 3)]
+fn long_random(bencher: Bencher<'_, '_>, calls: usize) {
+    long(bencher, &noise(calls, 20));
+}
+
 #[divan::bench(args = [3, 20, 1_000], sample_count = 5)]
 fn random(bencher: Bencher<'_, '_>, symbols: u64) {
     run(bencher, Folder::new, &noise(CALLS, symbols));

@@ -324,42 +324,52 @@ impl Track {
 
 /// What came last: values, and for each finished run its step and length, so that places in runs of different length
 /// differ.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 struct Context {
-    tokens: [i64; LONG],
+    /// Tokens spread over 64 bits.
+    tokens: [u64; LONG],
     next: usize,
-    /// Polynomial hash of all tokens kept.
-    hash: u64,
+    /// Polynomial hashes of all tokens kept, and of the last three.
+    long: u64,
+    short: u64,
+}
+
+impl Default for Context {
+    fn default() -> Self {
+        let none = spread(0);
+        let short = (0..SHORT_CONTEXT).fold(0_u64, |hash, _| hash.wrapping_mul(FACTOR).wrapping_add(none));
+        Self { tokens: [none; LONG], next: 0, long: 0, short }
+    }
 }
 
 impl Context {
     #[inline]
     fn enter(&mut self, token: i64) {
-        let old = std::mem::replace(&mut self.tokens[self.next], token);
-        self.next = (self.next + 1) % LONG;
-        let gone = spread(old).wrapping_mul(OLDEST);
-        self.hash = self.hash.wrapping_sub(gone).wrapping_mul(FACTOR).wrapping_add(spread(token));
+        let new = spread(token);
+        let third = if self.next >= SHORT_CONTEXT { self.next } else { self.next + LONG } - SHORT_CONTEXT;
+        let turned = |hash: u64, gone: u64| hash.wrapping_sub(gone).wrapping_mul(FACTOR).wrapping_add(new);
+        self.short = turned(self.short, self.tokens[third].wrapping_mul(FACTOR.wrapping_mul(FACTOR)));
+        let old = std::mem::replace(&mut self.tokens[self.next], new);
+        self.long = turned(self.long, old.wrapping_mul(OLDEST));
+        self.next = if self.next + 1 == LONG { 0 } else { self.next + 1 };
     }
 
     /// Hash of the last three tokens.
     #[inline]
     fn short(&self) -> u32 {
-        let [a, b, c] = [LONG - 3, LONG - 2, LONG - 1].map(|back| self.tokens[(self.next + back) % LONG]);
-        let hash = (spread(a).wrapping_mul(FACTOR).wrapping_add(spread(b)))
-            .wrapping_mul(FACTOR)
-            .wrapping_add(spread(c));
-        upper(hash.wrapping_mul(FACTOR))
+        upper(self.short.wrapping_mul(FACTOR))
     }
 
     /// Hash of all tokens kept, in one case of four: sampling keeps values without structure cheap.
     #[inline]
     fn long(&self) -> Option<u32> {
-        (self.hash >> 62 == 0).then(|| upper(self.hash.wrapping_mul(FACTOR)))
+        (self.long >> 62 == 0).then(|| upper(self.long.wrapping_mul(FACTOR)))
     }
 }
 
-/// Tokens of a long context.
+/// Tokens of a long and of a short context.
 const LONG: usize = 12;
+const SHORT_CONTEXT: usize = 3;
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 /// FACTOR to the power LONG − 1: what the oldest token was multiplied with.
 const OLDEST: u64 = {
