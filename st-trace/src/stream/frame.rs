@@ -108,11 +108,16 @@ const SMALL: usize = 4096;
 const LONG: usize = 1 << 20;
 const PART: usize = 1 << 17;
 const GAIN: usize = 32;
+/// So many frames of a stream are tried: setting a compressor up takes a millisecond or so, and what many ranks have in common
+/// is stored once by merging them.
+const FRAMES: u32 = 4096;
 
 /// Makes frames. It keeps its compressor: setting one up takes longer than compressing a rank's payload.
 #[derive(Default)]
 pub(crate) struct Packer {
     compressor: Option<(i32, zstd::bulk::Compressor<'static>)>,
+    /// Frames that LZMA was tried on.
+    tried: u32,
 }
 
 impl std::fmt::Debug for Packer {
@@ -143,6 +148,10 @@ impl Packer {
 
     /// The payload compressed with LZMA. That takes its time: of a long payload a part shows whether it is worth it.
     fn other(&mut self, payload: &[u8], level: i32) -> io::Result<Option<Vec<u8>>> {
+        if self.tried >= FRAMES {
+            return Ok(None);
+        }
+        self.tried += 1;
         if payload.len() > LONG {
             let part = &payload[..PART];
             let Some(packed) = lzma::compress(part, level) else { return Ok(None) };

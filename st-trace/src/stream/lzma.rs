@@ -20,10 +20,10 @@ use crate::varint;
 const LONGEST: usize = 1 << 24;
 /// Streams of this level and beyond are to be as small as can be.
 const SMALLEST: i32 = 19;
-/// Numbers of literal context bits that are tried: columns of small numbers have little context. Payloads that are longer
-/// than so many bytes are tried with the first only.
+/// Numbers of literal context bits that are tried on payloads of up to so many bytes: columns of small numbers have little
+/// context.
 #[cfg(feature = "lzma")]
-const CONTEXTS: ([u8; 2], usize) = ([1, 0], 1 << 20);
+const CONTEXTS: [(usize, &[u8]); 3] = [(1 << 10, &[0]), (1 << 20, &[1, 0]), (LONGEST, &[1])];
 /// More context bits are refused: they take memory.
 #[cfg(feature = "lzma")]
 const MOST_CONTEXT: u8 = 4;
@@ -41,10 +41,9 @@ pub(super) fn compress(payload: &[u8], level: i32) -> Option<Vec<u8>> {
 
 #[cfg(feature = "lzma")]
 fn smallest(payload: &[u8]) -> Option<Vec<u8>> {
-    let tried = if payload.len() > CONTEXTS.1 { 1 } else { CONTEXTS.0.len() };
+    let (_, tried) = CONTEXTS.iter().find(|(most, _)| payload.len() <= *most)?;
     // There are other ways to store what cannot be compressed.
-    let all = CONTEXTS.0[..tried].iter().filter_map(|context| packed(payload, *context).ok());
-    all.min_by_key(Vec::len)
+    tried.iter().filter_map(|context| packed(payload, *context).ok()).min_by_key(Vec::len)
 }
 
 #[cfg(feature = "lzma")]
