@@ -188,6 +188,12 @@ pub fn check(preflight: &Preflight, header: &Header, args: &Args) -> Result<()> 
         }
         args.talk.detail(TOOL, "parameters are histograms: messages are drawn");
     }
+    if args.stop_after.is_some() && preflight.has_threads() {
+        let trace = args.trace.display();
+        bail!(UsageError(format!(
+            "{trace}: ranks have several threads: --stop-after stops ranks of one thread only"
+        )));
+    }
     let unsupported = preflight.unsupported();
     if !unsupported.is_empty() {
         let summary = summary(&unsupported);

@@ -128,6 +128,12 @@ impl Preflight {
         self.histograms
     }
 
+    /// Whether there are ranks with several threads.
+    #[must_use]
+    pub fn has_threads(&self) -> bool {
+        self.threads
+    }
+
     /// Why messages cannot be drawn, if they cannot.
     #[must_use]
     pub fn undrawable(&self) -> Option<&'static str> {
