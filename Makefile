@@ -6,11 +6,11 @@ PREFIX ?= /usr/local
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 
-ENGINES := st-tool-mpi st-sync-engine st-replay-engine st-kernels-mpi
+ENGINES := st-tool-mpi st-sync-engine st-cluster-engine st-merge-engine st-replay-engine st-kernels-mpi
 MPI_CRATES := st-pmpi $(ENGINES)
 NO_MPI := --workspace $(MPI_CRATES:%=--exclude %)
 ONLY_MPI := $(MPI_CRATES:%=-p %)
-INSTALLED := libst_pmpi.so st-sync-engine st-replay-engine st-kernels-mpi
+INSTALLED := libst_pmpi.so st-sync-engine st-cluster-engine st-merge-engine st-replay-engine st-kernels-mpi
 PROGRAMS := st-record st-sync st-cluster st-merge st-view st-stat st-replay st-kernels
 
 # $(call with_mpi,NAMES,COMMAND): the command once per MPI among NAMES that this machine has, in that MPI's target

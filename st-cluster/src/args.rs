@@ -42,6 +42,8 @@ impl From<Signatures> for cluster::Signatures {
 /// cluster: ranks that make the same calls from the same places in the same order. Ranks of a main cluster that also
 /// have the same parameters, as functions of the rank, are a sub-cluster. Nothing is lost but the exact times of all
 /// ranks but the first of each main cluster, which sketches stand for.
+///
+/// Below mpirun, its processes share the ranks: `mpirun -n 4 st-cluster -o c.st run` writes what st-cluster alone would.
 #[derive(Parser, Clone, Debug)]
 #[command(name = "st-cluster", version, after_long_help = EXAMPLES)]
 pub struct Args {

@@ -4,4 +4,4 @@ pub mod args;
 mod run;
 mod table;
 
-pub use run::run;
+pub use run::{NAME, run, run_in};

@@ -2,13 +2,17 @@
 
 use std::process::ExitCode;
 
-use clap::Parser;
 use mimalloc::MiMalloc;
+use st_cluster::args::Args;
+use st_tool::engine;
 
 /// A rank is many small allocations.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
-    st_tool::report("st-cluster", st_cluster::run(&st_cluster::args::Args::parse()))
+    match engine::parse::<Args>() {
+        Ok(args) => st_tool::report(st_cluster::NAME, st_cluster::run(&args)),
+        Err(code) => code,
+    }
 }

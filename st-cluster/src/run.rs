@@ -4,83 +4,189 @@ use std::sync::mpsc::sync_channel;
 use std::thread;
 
 use anyhow::{Result, anyhow};
-use st_reduce::cluster::{Clusterer, Clusters, Error};
-use st_tool::{Output, Status, Whole, each_section_of, step};
+use st_reduce::cluster::{Clustering, Clusters, Error, alone};
+use st_reduce::tree::{Parts, RADIX, Tree};
+use st_tool::transport::{self, Transport};
+use st_tool::{Output, Share, Status, Whole, each_section_of, engine, step};
 use st_trace::calls::Lane;
 use st_trace::ranklist::RankList;
 use st_trace::section::Section;
-use st_trace::stream::Writer;
+use st_trace::stream::{ReadOptions, Reader, WriteOptions, Writer};
 
 use crate::args::Args;
 use crate::table;
 
+/// Name of the program.
+pub const NAME: &str = "st-cluster";
+
+/// File name of the engine: the program in jobs of several processes.
+const ENGINE: &str = "st-cluster-engine";
+
 /// Sections that are decoded before they are looked at.
 const AHEAD: usize = 64;
 
-/// Runs the program.
+/// Runs the program; below a launcher that started several processes, becomes its engine.
 ///
 /// # Errors
 ///
-/// If a launcher started several processes, an input cannot be read, holds several ranks in one section, ranks occur twice,
-/// or an output cannot be written.
+/// If an input cannot be read, holds several ranks in one section, ranks occur twice, or an output cannot be written.
 pub fn run(args: &Args) -> Result<Status> {
-    st_tool::engine::be_alone("st-cluster")?;
+    engine::join_others(ENGINE)?;
     let out = Output::stream(&args.output.output)?;
-    let mut table_out = args.table.as_deref().map(Output::text).transpose()?;
-    let mut clusterer = Clusterer::new(args.options());
-    let options = args.output.write_options(&out);
-    let begin = |whole: &Whole, out| -> Result<Writer<Output>> {
-        let mut writer = Writer::new(out, &whole.header, options)?;
-        for s in &whole.provenance {
-            writer.provenance(s)?;
-        }
-        if !args.output.no_provenance {
-            writer.provenance(&step("st-cluster"))?;
-        }
-        Ok(writer)
-    };
-    let (mut pending, mut all) = (Some(out), None);
-    let mut dropped = false;
+    let table_out = args.table.as_deref().map(Output::text).transpose()?;
+    let mut all = Gathered::new(args);
+    let (mut pending, mut written) = (Some(out), None);
     let mut add = |whole: &Whole, section: Section| -> Result<()> {
         if args.keep_all {
             if let Some(out) = pending.take() {
-                all = Some(begin(whole, out)?);
+                written = Some(begin(args, whole, out)?);
             }
-            all.iter_mut().try_for_each(|w| w.section(&section))?;
+            written.iter_mut().try_for_each(|w| w.section(&section))?;
         }
-        dropped |= section.threads.iter().any(|t| !t.columns.is_empty());
-        Ok(clusterer.add(section)?)
+        Ok(all.add(None, section)?)
     };
     let whole = if args.threads() > 1 { read_ahead(args, &mut add)? } else { read(args, &mut add)? };
-    if !whole.complete {
-        args.talk.warn("st-cluster", "an input is truncated; the result holds what is whole");
-    }
-    let clusters = clusterer.finish();
-    report(args, &clusters, dropped);
-    let mut writer = match (all, pending) {
+    let writer = match (written, pending) {
         (Some(writer), _) => writer,
-        (None, Some(out)) => begin(&whole, out)?,
+        (None, Some(out)) => begin(args, &whole, out)?,
         (None, None) => return Err(anyhow!("writing has failed before")),
     };
+    finish(args, all, whole.complete, writer, table_out)?;
+    Ok(Status::Ok)
+}
+
+/// Runs the program as one process of a job: each reads some of the ranks and puts them into clusters, and the first one has
+/// the rest. What comes out is that of one process.
+///
+/// # Errors
+///
+/// As [`run`], and if standard input is to be read; on all processes if on one.
+pub fn run_in(args: &Args, job: &mut dyn Transport) -> Result<Status> {
+    let first = job.rank() == 0;
+    let open = || -> Result<_> {
+        let out = Output::stream(&args.output.output)?;
+        let level = args.output.write_options(&out).level;
+        Ok((out, args.table.as_deref().map(Output::text).transpose()?, level))
+    };
+    let out = transport::agree(job, first.then(open).transpose())?;
+    let level = transport::tell(job, out.as_ref().map(|o| vec![o.2]).unwrap_or_default())?;
+    let share = Share::of(job, &args.inputs, &args.input, RADIX)?;
+    let options = WriteOptions { level: level.first().copied().unwrap_or(WriteOptions::PIPE.level) };
+    let mut kept = Writer::new(Vec::new(), &share.whole().header, options)?;
+    let mut all = Gathered::new(args);
+    let read = share.each_section(&args.input, |place, section| {
+        if args.keep_all {
+            kept.section(&section)?;
+        }
+        Ok(all.add(Some(place), section)?)
+    });
+    let (complete, more) = transport::agree(job, read)?;
+    let clustered = if more { all.tree.follow() } else { Ok(()) };
+    transport::agree(job, clustered.map_err(Into::into))?;
+    let said = transport::all(job, &[u8::from(complete), u8::from(all.dropped)])?;
+    let complete = said.iter().all(|s| s.first() == Some(&1));
+    let dropped = said.iter().any(|s| s.get(1) == Some(&1));
+    let Gathered { tree, ranks, .. } = all;
+    let root = transport::climb(
+        job,
+        tree,
+        |tree| Ok(tree.pack()?),
+        |tree, theirs| Ok(tree.take(Parts::unpack(theirs)?)?),
+    );
+    let root = transport::agree(job, root)?;
+    let (mut writer, table) = match out {
+        Some((out, table, _)) => (Some(begin(args, share.whole(), out)?), table),
+        None => (None, None),
+    };
+    let copied = transport::gather(job, kept.finish()?, |_, bytes| {
+        if let Some(writer) = writer.as_mut().filter(|_| args.keep_all) {
+            writer.copy(&mut Reader::new(bytes.as_slice(), ReadOptions::default())?)?;
+        }
+        Ok(())
+    });
+    let done = copied.and_then(|()| match root.zip(writer) {
+        Some((tree, writer)) => finish(args, Gathered { tree, ranks, dropped }, complete, writer, table),
+        None => Ok(()),
+    });
+    transport::agree(job, done)?;
+    Ok(Status::Ok)
+}
+
+/// What has been read, as far as it can be put into clusters.
+struct Gathered {
+    tree: Tree<Clustering>,
+    ranks: RankList,
+    /// Whether there were exact times.
+    dropped: bool,
+}
+
+impl Gathered {
+    fn new(args: &Args) -> Self {
+        let tree = Tree::new(Clustering(args.options()));
+        Self { tree, ranks: RankList::default(), dropped: false }
+    }
+
+    /// Adds a section, whose place is that of the next if it is not known.
+    fn add(&mut self, place: Option<u64>, section: Section) -> Result<(), Error> {
+        // Said here, where the name of the stream is known.
+        let rank = alone(&section)?;
+        if self.ranks.contains(rank) {
+            return Err(Error::Duplicate(rank));
+        }
+        self.ranks.insert(rank);
+        self.dropped |= section.threads.iter().any(|t| !t.columns.is_empty());
+        match place {
+            Some(place) => self.tree.push(place, section),
+            None => self.tree.push_next(section),
+        }
+    }
+}
+
+fn begin(args: &Args, whole: &Whole, out: Output) -> Result<Writer<Output>> {
+    let options = args.output.write_options(&out);
+    let mut writer = Writer::new(out, &whole.header, options)?;
+    for s in &whole.provenance {
+        writer.provenance(s)?;
+    }
+    if !args.output.no_provenance {
+        writer.provenance(&step(NAME))?;
+    }
+    Ok(writer)
+}
+
+/// Puts what is left into clusters, and writes the result.
+fn finish(
+    args: &Args,
+    all: Gathered,
+    complete: bool,
+    mut writer: Writer<Output>,
+    table_out: Option<Output>,
+) -> Result<()> {
+    if !complete {
+        args.talk.warn(NAME, "an input is truncated; the result holds what is whole");
+    }
+    let how = *all.tree.how();
+    let clusters = how.root(all.tree.finish()?)?;
+    report(args, &clusters, all.dropped);
     if !args.keep_all {
         clusters.sections.iter().try_for_each(|s| writer.section(s))?;
     }
     writer.finish()?.commit()?;
-    if let Some(mut to) = table_out.take() {
+    if let Some(mut to) = table_out {
         table::write(&clusters.table, &mut to)?;
         to.commit()?;
     }
-    Ok(Status::Ok)
+    Ok(())
 }
 
 fn report(args: &Args, clusters: &Clusters, dropped: bool) {
-    args.talk.detail("st-cluster", table::count(&clusters.table));
+    args.talk.detail(NAME, table::count(&clusters.table));
     if args.keep_all {
         return;
     }
     if dropped && !args.keep_columns {
         args.talk.detail(
-            "st-cluster",
+            NAME,
             "exact times of all ranks but the first of each main cluster are folded into sketches (--keep-columns keeps them)",
         );
     }
@@ -96,14 +202,13 @@ fn report(args: &Args, clusters: &Clusters, dropped: bool) {
     let lost: Vec<&str> =
         names.iter().filter(|(lane, _)| void >> (*lane as u8) & 1 == 1).map(|(_, name)| *name).collect();
     if !lost.is_empty() {
-        args.talk
-            .note("st-cluster", format_args!("ranks are not exactly as recorded in: {}", lost.join(", ")));
+        args.talk.note(NAME, format_args!("ranks are not exactly as recorded in: {}", lost.join(", ")));
     }
 }
 
 fn read(args: &Args, add: &mut impl FnMut(&Whole, Section) -> Result<()>) -> Result<Whole> {
     each_section_of(&args.inputs, &args.input, |whole, section| {
-        single(&section)?;
+        alone(&section)?;
         add(whole, section)
     })
 }
@@ -116,7 +221,7 @@ fn read_ahead(args: &Args, add: &mut impl FnMut(&Whole, Section) -> Result<()>) 
             // Said here, where the name of the stream is known.
             let mut seen = RankList::default();
             each_section_of(&args.inputs, &args.input, |whole, section| {
-                single(&section)?;
+                alone(&section)?;
                 if let Some(twice) = section.ranks.iter().find(|&r| seen.contains(r)) {
                     return Err(Error::Duplicate(twice).into());
                 }
@@ -136,8 +241,4 @@ fn read_ahead(args: &Args, add: &mut impl FnMut(&Whole, Section) -> Result<()>) 
         added?;
         whole
     })
-}
-
-fn single(section: &Section) -> Result<(), Error> {
-    if section.ranks.len() == 1 { Ok(()) } else { Err(Error::Merged) }
 }

@@ -64,6 +64,8 @@ impl From<Loops> for master::Loops {
 /// Reads streams (files, directories of streams, or standard input), merges all ranks' structure, parameters, sketches
 /// and proofs into one section, and writes it. Nothing is lost but exact times, which their sketches stand for:
 /// --keep-columns keeps them too.
+///
+/// Below mpirun, its processes share the ranks: `mpirun -n 4 st-merge -o app.st run` writes what st-merge alone would.
 #[derive(Parser, Clone, Debug)]
 #[command(name = "st-merge", version, after_long_help = EXAMPLES)]
 pub struct Args {

@@ -2,13 +2,17 @@
 
 use std::process::ExitCode;
 
-use clap::Parser;
 use mimalloc::MiMalloc;
+use st_merge::args::Args;
+use st_tool::engine;
 
 /// A rank is many small allocations.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
-    st_tool::report("st-merge", st_merge::run(&st_merge::args::Args::parse()))
+    match engine::parse::<Args>() {
+        Ok(args) => st_tool::report(st_merge::NAME, st_merge::run(&args)),
+        Err(code) => code,
+    }
 }

@@ -19,6 +19,6 @@ mod slot;
 mod tolerance;
 mod view;
 
-pub use clusters::{Clusterer, Clusters, Error, Options, Signatures};
+pub use clusters::{Clusterer, Clustering, Clusters, Error, Options, Signatures, alone};
 pub use slot::Rules;
 pub use tolerance::{NoTolerance, Tolerance};

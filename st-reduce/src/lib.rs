@@ -2,3 +2,5 @@
 
 pub mod cluster;
 pub mod merge;
+pub mod tree;
+mod who;

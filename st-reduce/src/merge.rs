@@ -16,6 +16,7 @@ mod infer;
 pub mod lossy;
 pub mod master;
 mod merger;
+mod merging;
 mod params;
 mod predicted;
 mod products;
@@ -25,3 +26,4 @@ mod turns;
 pub mod user;
 
 pub use merger::{Error, Merger, merge};
+pub use merging::Merging;

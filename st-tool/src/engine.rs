@@ -7,7 +7,7 @@ use std::process::{Command, ExitCode};
 use anyhow::{Context, Error, Result, anyhow};
 use clap::Parser;
 
-use crate::{Elsewhere, Launch, Mpi, UsageError};
+use crate::{Elsewhere, Launch, Mpi};
 
 /// The command line; in a job only the first process says what is wrong with it, or prints its help.
 ///
@@ -36,26 +36,6 @@ pub fn join_others(file: &str) -> Result<()> {
         Ok(never) => match never {},
         Err(error) if launch.rank == 0 => Err(error),
         Err(_) => Err(Elsewhere(1).into()),
-    }
-}
-
-/// For a program that is one process: fails if a launcher started several, each of which would do all of the work.
-///
-/// # Errors
-///
-/// If so; the first process says so.
-pub fn be_alone(program: &str) -> Result<()> {
-    alone(Launch::current(), program)
-}
-
-fn alone(launch: Option<Launch>, program: &str) -> Result<()> {
-    match launch {
-        Some(Launch { rank: 0, size, .. }) if size > 1 => Err(UsageError(format!(
-            "the launcher started {size} processes, but {program} is one; run it without the launcher"
-        ))
-        .into()),
-        Some(Launch { size, .. }) if size > 1 => Err(Elsewhere(2).into()),
-        _ => Ok(()),
     }
 }
 
@@ -113,16 +93,6 @@ mod tests {
         assert!(check(launch(4), Mpi::Mpich, 4).is_ok());
         assert!(check(launch(1), Mpi::Mpich, 1).is_ok());
         assert!(check(None, Mpi::Mpich, 1).is_ok());
-    }
-
-    #[test]
-    fn one_of_many_says_that_one_is_enough() {
-        let launch = |rank, size| Some(Launch { mpi: None, rank, size });
-        let said = |launch| alone(launch, "st-x").map_err(|e| e.to_string());
-        assert!(said(None).is_ok() && said(launch(0, 1)).is_ok());
-        let first = said(launch(0, 4)).unwrap_err();
-        assert!(first.starts_with("the launcher started 4 processes, but st-x is one"), "{first}");
-        assert!(alone(launch(3, 4), "st-x").unwrap_err().is::<Elsewhere>());
     }
 
     #[test]

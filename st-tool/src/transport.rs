@@ -6,7 +6,7 @@
 mod collective;
 mod threads;
 
-pub use collective::{agree, all, gather, swap, tell};
+pub use collective::{agree, all, climb, gather, swap, tell};
 pub use threads::{Thread, threads};
 
 use std::time::Duration;

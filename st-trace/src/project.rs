@@ -7,8 +7,9 @@ use foldhash::fast::FixedState;
 use crate::calls::{CallTable, Meaning, Object, Slot};
 use crate::frequencies::{Draw, Frequencies, Values};
 use crate::ints::{Cursor, Sealed};
+use crate::objects::{Comm, Joint};
 use crate::requests::Requests;
-use crate::section::{Elastic, Form, Own, Section, Sym, Tables, Thread};
+use crate::section::{Elastic, Entry, Form, Own, Section, Sym, Tables, Thread};
 use crate::tree::{Walk, WalkError};
 
 /// The longest list that a call may have: lists are as long as communicators.
@@ -115,19 +116,43 @@ impl Section {
             let size = world.and_then(|w| i64::try_from(w.content.members.len()).ok()).unwrap_or(0);
             return Some(Own { me: i64::from(rank), size });
         }
-        let (members, peers) = match kind {
-            Object::Win => {
-                let w = &Tables::find(&self.tables.wins, index, rank)?.content;
-                (&w.members, &w.members)
-            }
-            _ => {
-                let c = &Tables::find(&self.tables.comms, index, rank)?.content;
-                (&c.members, c.peers())
-            }
-        };
-        let me = i64::try_from(members.position(i64::from(rank))?).ok()?;
-        Some(Own { me, size: i64::try_from(peers.len()).ok()? })
+        match kind {
+            Object::Win => among_joint(&Tables::find(&self.tables.wins, index, rank)?.content, rank),
+            _ => among(&Tables::find(&self.tables.comms, index, rank)?.content, rank),
+        }
     }
+
+    /// [`Section::own`] of all ranks that are known in a communicator or window of the table. *Cost:* O(ranks).
+    #[must_use]
+    pub fn owns(&self, base: (Object, i64)) -> HashMap<u32, Own> {
+        fn all<T>(table: &[Entry<T>], index: i64, own: impl Fn(&T, u32) -> Option<Own>) -> HashMap<u32, Own> {
+            let mut out = HashMap::new();
+            let entry = usize::try_from(index).ok().and_then(|i| table.get(i));
+            for (ranks, object) in entry.iter().flat_map(|e| &e.of) {
+                for rank in ranks.iter() {
+                    // The first object of a rank counts, as where one rank is looked up.
+                    out.entry(rank).or_insert_with(|| own(&object.content, rank));
+                }
+            }
+            out.into_iter().filter_map(|(rank, own)| Some((rank, own?))).collect()
+        }
+        match base {
+            (Object::Win, index) => all(&self.tables.wins, index, among_joint),
+            (_, index) => all(&self.tables.comms, index, among),
+        }
+    }
+}
+
+/// Who a rank is among the members of a communicator.
+fn among(comm: &Comm, rank: u32) -> Option<Own> {
+    let me = i64::try_from(comm.members.position(i64::from(rank))?).ok()?;
+    Some(Own { me, size: i64::try_from(comm.peers().len()).ok()? })
+}
+
+/// Who a rank is among the members of a window.
+fn among_joint(of: &Joint, rank: u32) -> Option<Own> {
+    let me = i64::try_from(of.members.position(i64::from(rank))?).ok()?;
+    Some(Own { me, size: i64::try_from(of.members.len()).ok()? })
 }
 
 impl SlotCursor<'_> {

@@ -13,6 +13,7 @@ use crate::cluster::representative::Cluster;
 use crate::cluster::signature::call_path;
 use crate::cluster::slot::Rules;
 use crate::cluster::tolerance::{Average, Tolerance};
+use crate::tree::Reduce;
 
 /// Which signatures tell ranks apart.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -48,6 +49,44 @@ pub struct Clusterer {
     index: HashMap<Key, usize, FixedState>,
 }
 
+/// Clustering as a reduction in a tree.
+///
+/// The published signatures and differences of counts that do not matter depend on who comes first among all ranks: there
+/// the ranks stay as they are until all are known.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Clustering(pub Options);
+
+impl Clustering {
+    /// The clusters of the root's parts.
+    ///
+    /// # Errors
+    ///
+    /// If a rank is in two parts.
+    pub fn root(&self, parts: Vec<Section>) -> Result<Clusters, Error> {
+        Ok(self.gathered(parts, self.0)?.finish())
+    }
+
+    fn gathered(self, parts: Vec<Section>, options: Options) -> Result<Clusterer, Error> {
+        let mut clusterer = Clusterer::new(options);
+        parts.into_iter().try_for_each(|section| clusterer.add_part(section))?;
+        Ok(clusterer)
+    }
+}
+
+impl Reduce for Clustering {
+    type Error = Error;
+
+    fn join(&self, sections: Vec<Section>) -> Result<Vec<Section>, Error> {
+        if self.0.signatures == Signatures::Paper {
+            return Ok(sections);
+        }
+        // Counts near each other are united at the root.
+        let options = Options { tolerance: None, ..self.0 };
+        let parts = self.gathered(sections, options)?.clusters.into_iter();
+        Ok(parts.map(|(_, cluster)| cluster.finish(None)).collect())
+    }
+}
+
 /// What ranks of a cluster have in common.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 enum Key {
@@ -65,6 +104,19 @@ pub enum Error {
     /// A section holds several ranks, or parameters in forms that only merging gives them.
     #[error("holds merged ranks; cluster before merging")]
     Merged,
+}
+
+/// The rank of a section that holds one, as recorded.
+///
+/// # Errors
+///
+/// If it holds several, or parameters in forms that only merging gives them.
+pub fn alone(section: &Section) -> Result<u32, Error> {
+    let mut params = section.threads.iter().flat_map(|t| t.params.iter().flatten());
+    match (section.ranks.len(), section.ranks.lowest()) {
+        (1, Some(rank)) if section.is_plain() && params.all(|s| s.values.form == Form::Absolute) => Ok(rank),
+        _ => Err(Error::Merged),
+    }
 }
 
 /// The clusters of a trace.
@@ -89,17 +141,31 @@ impl Clusterer {
     ///
     /// If the section holds more than one rank, or merged ones, or one that was added already.
     pub fn add(&mut self, section: Section) -> Result<(), Error> {
-        let (1, Some(rank)) = (section.ranks.len(), section.ranks.lowest()) else {
-            return Err(Error::Merged);
-        };
+        let rank = alone(&section)?;
         if self.ranks.contains(rank) {
             return Err(Error::Duplicate(rank));
         }
         self.ranks.insert(rank);
-        let params = section.threads.iter().flat_map(|t| t.params.iter().flatten());
-        if !section.is_plain() || params.map(|s| s.values.form).any(|f| f != Form::Absolute) {
-            return Err(Error::Merged);
+        self.gather(section, rank);
+        Ok(())
+    }
+
+    /// Adds what stands for a part of the ranks: clusters of [`Clustering`], whose ranks have not been added yet.
+    ///
+    /// # Errors
+    ///
+    /// If one has been.
+    pub fn add_part(&mut self, section: Section) -> Result<(), Error> {
+        let Some(first) = section.ranks.lowest() else { return Err(Error::Merged) };
+        if let Some(twice) = section.ranks.iter().find(|r| self.ranks.contains(*r)) {
+            return Err(Error::Duplicate(twice));
         }
+        self.ranks.extend(&section.ranks);
+        self.gather(section, first);
+        Ok(())
+    }
+
+    fn gather(&mut self, section: Section, rank: u32) {
         let path = call_path(&section, rank);
         let (key, rules) = match self.options.signatures {
             Signatures::Exact => (Key::Exact(path.value()), Rules::Common),
@@ -110,8 +176,7 @@ impl Clusterer {
             self.clusters.push((key, Cluster::new(rules)));
             self.clusters.len() - 1
         });
-        self.clusters[at].1.add(section, rank, path, self.options.keep_columns);
-        Ok(())
+        self.clusters[at].1.add(section, path, self.options.keep_columns);
     }
 
     fn published(&self, section: &Section, rank: u32) -> Key {

@@ -26,6 +26,7 @@ use st_trace::tree::Walk;
 use crate::cluster::signature::{halves, total};
 use crate::cluster::tolerance::Average;
 use crate::cluster::view::View;
+use crate::who::Who;
 
 /// Different values of a parameter that are looked at.
 const VALUES: usize = 4096;
@@ -99,7 +100,7 @@ pub fn parameters(section: &Section, rank: u32) -> Parameters {
         let executions = view.executions(thread);
         for ((symbol, streams), n) in section.symbols.iter().zip(&thread.params).zip(executions) {
             let slots = CallTable::builtin().slots(symbol.call);
-            let own = view.own(streams, slots).unwrap_or_default();
+            let own = view.own(&mut Who::new(view.section), streams, slots).unwrap_or_default();
             for (slot, s) in slots.iter().zip(streams) {
                 let len = s.lens.as_ref().map_or(n, |l| total(view.stream(l), n));
                 match slot.name.as_str() {

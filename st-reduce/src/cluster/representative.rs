@@ -6,18 +6,19 @@ use std::collections::HashMap;
 use foldhash::fast::FixedState;
 use st_trace::calls::{CallTable, LANES, Lane, Meaning};
 use st_trace::columns::Column;
-use st_trace::form::Form;
+use st_trace::form::{Form, Own};
 use st_trace::ints::Sealed;
 use st_trace::lanes::LaneSum;
 use st_trace::ranklist::RankList;
-use st_trace::section::{Elastic, Ended, NO_SYM, Section, Sym, Thread};
+use st_trace::section::{Elastic, Ended, NO_SYM, Section, SlotStreams, Sym, Thread};
 use st_trace::tree::{FlatTree, Item};
 use st_trace::unite::{Partitions, Renaming, Times, United};
 
 use crate::cluster::signature::{Signature, total};
-use crate::cluster::slot::{Before, Mine, Rules, SlotCluster};
+use crate::cluster::slot::{Before, Mine, Part, Rules, SlotCluster, rewritten};
 use crate::cluster::tolerance::{Tolerance, united};
 use crate::cluster::view::{Owns, View, index};
+use crate::who::Who;
 
 /// All lanes.
 const ALL: u8 = (1 << LANES) - 1;
@@ -66,8 +67,8 @@ impl Cluster {
         &self.ranks
     }
 
-    /// Adds a rank's section, whose call path is that of the first one's, unless rules are rigid.
-    pub(crate) fn add(&mut self, section: Section, rank: u32, path: Signature, keep_columns: bool) {
+    /// Adds the section of a rank or of a cluster, whose call path is that of the first one's, unless rules are rigid.
+    pub(crate) fn add(&mut self, section: Section, path: Signature, keep_columns: bool) {
         let first = self.ranks.is_empty();
         let follows = *self.path.get_or_insert(path) == path;
         for (host, ranks) in &section.hosts {
@@ -81,14 +82,14 @@ impl Cluster {
         if self.threads.len() < section.threads.len() && first {
             self.threads.resize_with(section.threads.len(), ThreadCluster::default);
         }
-        let view = View { section: &section, rank };
         for (into, thread) in self.threads.iter_mut().zip(&section.threads) {
             if first {
-                into.begin(view, thread, &renaming);
+                let rank = section.ranks.lowest().unwrap_or(0);
+                into.begin(View { section: &section, rank }, thread, &renaming);
             }
-            into.add(view, thread, &renaming, (self.rules, follows));
+            into.add(&section, thread, &renaming, (self.rules, follows));
         }
-        self.ranks.insert(rank);
+        self.ranks.extend(&section.ranks);
         if keep_columns || first {
             for (into, thread) in self.threads.iter_mut().zip(section.threads) {
                 into.columns.extend(thread.columns);
@@ -159,25 +160,22 @@ impl ThreadCluster {
         }
     }
 
-    fn add(&mut self, view: View<'_>, thread: &Thread, renaming: &Renaming, how: (Rules, bool)) {
+    fn add(&mut self, section: &Section, thread: &Thread, renaming: &Renaming, how: (Rules, bool)) {
         let (rules, follows) = how;
         let mut voided = if follows { 0 } else { ALL };
-        if thread.ranks.contains(view.rank) {
-            // A rank that does other calls is not looked at any further: the first one's stand for them.
-            if follows {
-                for (s, streams) in
-                    thread.params.iter().enumerate().filter(|(_, streams)| !streams.is_empty())
-                {
-                    let Some(&to) = renaming.symbols.get(s) else { continue };
-                    if let Some(into) = self.symbols.get_mut(index(to)) {
-                        voided |= into.add(view, s, streams, renaming, (rules, &self.ranks));
-                    }
+        // Ranks that do other calls are not looked at any further: the first one's stand for them.
+        if follows {
+            let params = thread.params.iter().enumerate();
+            for (s, streams) in params.filter(|(_, streams)| !streams.is_empty()) {
+                let Some(&to) = renaming.symbols.get(s) else { continue };
+                if let Some(into) = self.symbols.get_mut(index(to)) {
+                    voided |= into.add((section, &thread.ranks), s, streams, renaming, (rules, &self.ranks));
                 }
-            } else {
-                self.stand_in(view.rank);
             }
-            self.ranks.insert(view.rank);
+        } else {
+            thread.ranks.iter().for_each(|rank| self.stand_in(rank));
         }
+        self.ranks.extend(&thread.ranks);
         self.times.add(thread, renaming);
         self.lanes.merge(&LaneSum { voided: thread.lanes.voided | voided, ..thread.lanes });
         if !follows {
@@ -243,48 +241,60 @@ impl ThreadCluster {
 }
 
 impl SymbolCluster {
-    /// Adds a rank's streams of a symbol; the lanes in which they are not what the cluster stores.
+    /// Adds the streams of a symbol of a rank or a cluster; the lanes in which they are not what the cluster stores.
     fn add(
         &mut self,
-        view: View<'_>,
+        (section, all): (&Section, &RankList),
         s: usize,
-        streams: &[st_trace::section::SlotStreams],
+        streams: &[SlotStreams],
         renaming: &Renaming,
         how: (Rules, &RankList),
     ) -> u8 {
-        let (rules, ranks) = how;
-        let Some(symbol) = view.section.symbols.get(s) else { return 0 };
+        let (rules, before) = how;
+        let Some(symbol) = section.symbols.get(s) else { return 0 };
         let slots = CallTable::builtin().slots(symbol.call);
-        let own = view.own(streams, slots);
-        let first = self.slots.is_empty();
+        let mut who = Who::new(section);
+        let mut own = |rank| View { section, rank }.own(&mut who, streams, slots);
+        let owns: Vec<(u32, Option<Own>)> = all.iter().map(|rank| (rank, own(rank))).collect();
+        for (rank, own) in &owns {
+            own.iter().for_each(|own| self.owns.add(*rank, *own));
+        }
         let mut voided = 0;
         for (i, (slot, streams)) in slots.iter().zip(streams).enumerate() {
-            let lens = streams.lens.as_ref().map(|l| view.stream(l));
-            let len = lens.map_or(self.executions, |l| total(l, self.executions));
-            let mut values = view.stream(&streams.values).clone();
-            if let Meaning::Ref(object) = slot.meaning
-                && !renaming.keeps(object)
+            let part = Part { section, ranks: all, owns: &owns, streams, executions: self.executions };
+            if let Some(into) = self.slots.get_mut(i)
+                && into.takes(&part, renaming)
             {
-                let to = |v| renaming.object(object, v);
-                // A renaming is no affine map.
-                let flat = values.elements().all(|e| e.step == 0);
-                values = if flat { values.map(to) } else { values.rebuild(len, to) };
+                continue;
             }
-            let lens = lens.map(|l| (l, self.executions));
-            let mine = Mine { rank: view.rank, own, lens, values: &values, len };
-            if first {
-                self.slots.push(SlotCluster::new(slot, rules, mine));
-            } else if let Some(into) = self.slots.get_mut(i) {
-                let before = Before { ranks, owns: &self.owns };
-                if !into.add(mine, before) {
-                    voided |= bit(into.lane);
+            let mut known = before.clone();
+            for (rank, own) in &owns {
+                let view = View { section, rank: *rank };
+                let lens = streams.lens.as_ref().map(|l| view.stream(l));
+                let len = lens.map_or(self.executions, |l| total(l, self.executions));
+                let values = values(view.stream(&streams.values), streams.values.form, *own, len);
+                let values = part.renamed(slot.meaning, renaming, values, len);
+                let lens = lens.map(|l| (l, self.executions));
+                let mine = Mine { rank: *rank, own: *own, lens, values: &values, len };
+                if let Some(into) = self.slots.get_mut(i) {
+                    if !into.add(mine, Before { ranks: &known, owns: &self.owns }) {
+                        voided |= bit(into.lane);
+                    }
+                } else {
+                    self.slots.push(SlotCluster::new(slot, rules, mine));
                 }
+                known.insert(*rank);
             }
-        }
-        if let Some(own) = own {
-            self.owns.add(view.rank, own);
         }
         voided
+    }
+}
+
+/// A rank's values of its codes.
+fn values(codes: &Sealed, form: Form, own: Option<Own>, len: u64) -> Sealed {
+    match own.filter(|_| form != Form::Absolute) {
+        None => codes.clone(),
+        Some(own) => rewritten(codes, len, |c| form.value(c, own)),
     }
 }
 

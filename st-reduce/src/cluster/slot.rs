@@ -11,11 +11,11 @@ use st_trace::calls::{Lane, Meaning, Slot};
 use st_trace::form::{Form, Own};
 use st_trace::ints::Sealed;
 use st_trace::ranklist::RankList;
-use st_trace::section::SlotStreams;
-use st_trace::unite::{Classes, Partitions};
+use st_trace::section::{Elastic, Section, SlotStreams};
+use st_trace::unite::{Classes, Partitions, Renaming};
 
 use crate::cluster::forms::{self, Candidate, Witness, candidates, independent, symbolic};
-use crate::cluster::signature::Signature;
+use crate::cluster::signature::{Signature, total};
 use crate::cluster::view::{LONG, Owns};
 
 /// Most different values for which forms are looked for.
@@ -46,6 +46,38 @@ pub(crate) struct Mine<'a> {
     pub(crate) values: &'a Sealed,
     /// Number of values.
     pub(crate) len: u64,
+}
+
+/// What the ranks of a section have in a slot.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Part<'a> {
+    pub(crate) section: &'a Section,
+    pub(crate) ranks: &'a RankList,
+    /// Who they are in the calls; `None` if that changes.
+    pub(crate) owns: &'a [(u32, Option<Own>)],
+    pub(crate) streams: &'a SlotStreams,
+    pub(crate) executions: u64,
+}
+
+impl Part<'_> {
+    /// The streams of an elastic one, and the ranks of each.
+    fn classes<'b>(&'b self, e: &'b Elastic) -> impl Iterator<Item = (&'b Sealed, &'b RankList)> {
+        let classes = self.section.partitions.get(e.partition as usize).map_or(&[][..], |p| &p.classes);
+        let classes = if e.streams.len() == 1 { std::slice::from_ref(self.ranks) } else { classes };
+        e.streams.iter().zip(classes)
+    }
+
+    /// The first values of a stream with indices of objects as the cluster has them.
+    pub(crate) fn renamed(&self, meaning: Meaning, renaming: &Renaming, values: Sealed, len: u64) -> Sealed {
+        let Meaning::Ref(object) = meaning else { return values };
+        if renaming.keeps(object) {
+            return values;
+        }
+        let to = |v| renaming.object(object, v);
+        // A renaming is no affine map.
+        let flat = values.elements().all(|e| e.step == 0);
+        if flat { values.map(to) } else { values.rebuild(len, to) }
+    }
 }
 
 /// The ranks before one.
@@ -120,6 +152,13 @@ impl Groups {
         }
         self.add(rank, Signature::of_stream(values, len), len, || values.clone());
     }
+    /// Adds ranks with values as they are.
+    fn add_all(&mut self, values: &Sealed, len: u64, ranks: &RankList) {
+        if let Some(lowest) = ranks.lowest() {
+            self.add_plain(lowest, values, len);
+            self.list[self.recent].2.extend(ranks);
+        }
+    }
     fn classes(self) -> Classes {
         let mut out = Classes::default();
         self.list.iter().for_each(|(stream, _, ranks)| out.add_all(stream.clone(), ranks));
@@ -145,6 +184,44 @@ impl SlotCluster {
             into.add_plain(first.rank, lens, n);
         }
         out
+    }
+
+    /// Adds ranks of another cluster at once, if they have what is stored here in the same form. Whether that is so.
+    pub(crate) fn takes(&mut self, part: &Part<'_>, renaming: &Renaming) -> bool {
+        let values = &part.streams.values;
+        let known = |(_, own): &(u32, Option<Own>)| own.is_some();
+        let sound = self.plain || part.owns.iter().all(known) && values.streams.iter().all(sane);
+        if self.rules == Rules::Rigid || !sound {
+            return false;
+        }
+        let lens = part.streams.lens.as_ref();
+        let steady = lens.filter(|l| l.streams.len() == 1).and_then(|l| l.streams.first());
+        let len = steady.map(|l| total(l, part.executions)).or(lens.is_none().then_some(part.executions));
+        let (Some(len), true) = (len, lens.is_some() == self.lens.is_some()) else { return false };
+        let stream = |s: &Sealed| part.renamed(self.meaning, renaming, s.clone(), len);
+        match &mut self.state {
+            State::One(one) => {
+                let size = one.own.size;
+                let one_size =
+                    self.plain || part.owns.iter().all(|(_, own)| own.is_some_and(|o| o.size == size));
+                let [codes] = &values.streams[..] else { return false };
+                if values.form != one.form || one.len != len || !one_size || stream(codes) != one.codes {
+                    return false;
+                }
+            }
+            State::Many(form, groups) => {
+                if values.form != *form {
+                    return false;
+                }
+                for (codes, ranks) in part.classes(values) {
+                    groups.add_all(&stream(codes), len, ranks);
+                }
+            }
+        }
+        if let (Some(into), Some(lens)) = (&mut self.lens, lens) {
+            part.classes(lens).for_each(|(l, ranks)| into.add_all(l, part.executions, ranks));
+        }
+        true
     }
 
     /// Adds a rank. Whether its values can be read back; always but by [`Rules::Rigid`].
@@ -442,7 +519,7 @@ fn pairs(a: &Sealed, b: &Sealed, len: u64) -> Option<Vec<(i64, i64)>> {
 }
 
 /// A stream's values under a map.
-fn rewritten(values: &Sealed, len: u64, f: impl Fn(i64) -> i64) -> Sealed {
+pub(crate) fn rewritten(values: &Sealed, len: u64, f: impl Fn(i64) -> i64) -> Sealed {
     match values.constant() {
         Some(_) => values.map(f),
         None => values.rebuild(len, f),

@@ -10,6 +10,7 @@ use st_trace::section::{Elastic, Section, SlotStreams, Sym, Thread};
 use st_trace::tree::Item;
 
 use crate::cluster::signature::{stream_of, total};
+use crate::who::Who;
 
 /// Streams of more values than this are not rewritten value by value.
 pub(crate) const LONG: u64 = 1 << 20;
@@ -49,13 +50,13 @@ impl<'a> View<'a> {
     }
 
     /// Who the rank is in the communicators or windows that a symbol's calls name, if it is the same in all of them.
-    pub(crate) fn own(self, streams: &'a [SlotStreams], slots: &[Slot]) -> Option<Own> {
+    pub(crate) fn own(self, who: &mut Who<'a>, streams: &'a [SlotStreams], slots: &[Slot]) -> Option<Own> {
         let base = slots.iter().enumerate().find_map(|(i, s)| Some((i, s.base()?)));
         let Some((at, kind)) = base else {
-            return Some(self.section.own((Object::Comm, -1), self.rank).unwrap_or_default());
+            return Some(who.own((Object::Comm, -1), self.rank).unwrap_or_default());
         };
         let indices = self.stream(&streams.get(at)?.values);
-        let of = |index| self.section.own((kind, index), self.rank).unwrap_or_default();
+        let mut of = |index| who.own((kind, index), self.rank).unwrap_or_default();
         if let Some(index) = indices.constant() {
             return Some(of(index));
         }

@@ -14,6 +14,7 @@ use crate::merge::lossy::Lossy;
 use crate::merge::master::{Loops, Master};
 use crate::merge::params::Params;
 use crate::merge::predicted;
+use crate::merge::slots::{REVIEW, REVIEW_PART};
 use crate::merge::tags::Tags;
 use crate::merge::user::Param;
 use st_trace::unite::Partitions;
@@ -31,6 +32,8 @@ pub struct Merger {
     /// What times are rounded to, ns; 0 is not at all.
     rounding: u32,
     lossy: Lossy,
+    /// Whether these are some of the ranks: forms are left to those who see all, as far as there is room for it.
+    part: bool,
     /// Whether the only section so far has histograms.
     histograms: bool,
     loops: Loops,
@@ -119,6 +122,13 @@ impl Merger {
         self
     }
 
+    /// Says that these are some of the ranks: see [`Merger::finish_part`].
+    #[must_use]
+    pub fn of_part(mut self) -> Self {
+        self.part = true;
+        self
+    }
+
     /// Unites loops so.
     #[must_use]
     pub fn loops(mut self, loops: Loops) -> Self {
@@ -167,8 +177,9 @@ impl Merger {
             let new = || ThreadMerger { master: master(), ..ThreadMerger::default() };
             self.threads.resize_with(section.threads.len(), new);
         }
+        let review = if self.part { REVIEW_PART } else { REVIEW };
         for (i, (into, thread)) in self.threads.iter_mut().zip(&section.threads).enumerate() {
-            into.add(&section, i, thread, &renaming, (&self.users, &self.lossy));
+            into.add(&section, i, thread, &renaming, (&self.users, &self.lossy, review));
         }
         let to = |s: Sym| renaming.symbols.get(s as usize).copied().unwrap_or(s);
         self.ended.extend(section.ended.iter().map(|e| Ended {
@@ -194,11 +205,25 @@ impl Merger {
     /// As [`Merger::finish`], with so many threads.
     #[must_use]
     pub fn finish_with(mut self, jobs: usize) -> Section {
-        let mut partitions = Partitions::new(self.ranks.clone());
         for t in &mut self.threads {
             t.params.review(jobs);
             t.lanes.voided |= t.params.voided();
         }
+        let partitions = Partitions::new(self.ranks.clone());
+        let mut section = self.section(partitions);
+        predicted::predict(&mut section, jobs);
+        section
+    }
+
+    /// The ranks so far as a section that will be added to others: forms are left to those who see all ranks, and classes
+    /// have just the ranks that were added to them.
+    #[must_use]
+    pub fn finish_part(self) -> Section {
+        let partitions = Partitions::new(self.ranks.clone()).exact();
+        self.section(partitions)
+    }
+
+    fn section(mut self, mut partitions: Partitions) -> Section {
         let mut trees = Vec::new();
         for t in &mut self.threads {
             trees.push(std::mem::take(&mut t.master).finish(&t.ranks, &mut partitions));
@@ -228,7 +253,7 @@ impl Merger {
             (e.last, e.inside) = (number(e.last), number(e.inside));
         }
         self.ended.sort_unstable_by_key(|e| (e.rank, e.thread));
-        let mut section = Section {
+        Section {
             ranks: self.ranks,
             hosts,
             sites,
@@ -237,9 +262,7 @@ impl Merger {
             partitions: partitions.into_list(),
             threads,
             ended: self.ended,
-        };
-        predicted::predict(&mut section, jobs);
-        section
+        }
     }
 }
 
@@ -250,7 +273,7 @@ impl ThreadMerger {
         index: usize,
         thread: &Thread,
         renaming: &Renaming,
-        options: (&[Param], &Lossy),
+        options: (&[Param], &Lossy, usize),
     ) {
         let to = |s: Sym| renaming.symbols.get(s as usize).copied().unwrap_or(s);
         self.ranks.extend(&thread.ranks);

@@ -1,8 +1,10 @@
 //! Merging parameter streams: per (symbol, slot) classes of ranks, in symbolic forms where they unite ranks.
 
+use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
+use foldhash::fast::FixedState;
 use st_trace::calls::{CallTable, Meaning, Object, Slot};
 use st_trace::form::Own;
 use st_trace::ints::Sealed;
@@ -16,6 +18,7 @@ use crate::merge::predicted;
 use crate::merge::slots::SlotClasses;
 use crate::merge::tags::Emptied;
 use crate::merge::user::{self, Param};
+use crate::who::Who;
 use st_trace::unite::Partitions;
 use st_trace::unite::Renaming;
 
@@ -42,13 +45,14 @@ impl Params {
         index: usize,
         thread: &Thread,
         renaming: &Renaming,
-        (users, lossy): (&[Param], &Lossy),
+        (users, lossy, review): (&[Param], &Lossy, usize),
     ) {
         let table = CallTable::builtin();
         let uniform = thread.counts.iter().all(|c| c.streams.len() == 1);
         let most = if lossy.is_any() { u64::MAX } else { COUNTED };
         let mut plain = predicted::values(section, index);
-        let mut runs = Executions { section, thread, uniform, most, of: None };
+        let mut runs = Executions { section, thread, uniform, most, alike: None, of: HashMap::default() };
+        let mut who = Who::new(section);
         for (s, streams) in thread.params.iter().enumerate() {
             let (Some(symbol), Some(&to)) = (section.symbols.get(s), renaming.symbols.get(s)) else {
                 continue;
@@ -66,12 +70,12 @@ impl Params {
                 let row = table.get(symbol.call);
                 let rule = |slot: &Slot| lossy.rule(row.and_then(|row| Kind::of(row, slot)));
                 let new = |slot: &Slot| {
-                    SlotClasses::new(slot, user::form(users, section, s, &slot.name), rule(slot))
+                    SlotClasses::new(slot, user::form(users, section, s, &slot.name), rule(slot), review)
                 };
                 into.slots = slots.iter().map(new).collect();
             }
             for rank in executing(section, streams, &thread.ranks) {
-                into.callers.add(rank, own(section, streams, slots, rank));
+                into.callers.add(rank, own(&mut who, streams, slots, rank));
             }
             let sym = Sym::try_from(s).unwrap_or(Sym::MAX);
             for (i, ((slot, streams), slot_into)) in
@@ -156,18 +160,29 @@ struct Executions<'a> {
     uniform: bool,
     /// Values that are added up to learn how many another stream has.
     most: u64,
-    /// The rank asked about last, and its executions by symbol.
-    of: Option<(u32, Vec<u64>)>,
+    /// The first of the ranks that have the same counts, by rank.
+    alike: Option<HashMap<u32, u32, FixedState>>,
+    /// Executions by symbol, of the first of such ranks.
+    of: HashMap<u32, Vec<u64>, FixedState>,
 }
 
 impl Executions<'_> {
     /// Number of values that a rank reads of a symbol's slot with these lengths.
     fn values(&mut self, sym: usize, lens: Option<&Elastic>, rank: u32) -> u64 {
-        if self.of.as_ref().is_none_or(|(r, _)| *r != rank && !self.uniform) {
-            self.of = Some((rank, self.executions(rank)));
+        let first = self.first_alike(rank);
+        if !self.of.contains_key(&first) {
+            self.of.insert(first, self.executions(first));
         }
-        let n = self.of.as_ref().and_then(|(_, v)| v.get(sym)).copied().unwrap_or(0);
+        let n = self.of.get(&first).and_then(|v| v.get(sym)).copied().unwrap_or(0);
         lens.map_or(n, |l| self.stream(l, rank).map_or(0, |s| sum(s, n, self.most)))
+    }
+    /// The first rank that has a rank's counts.
+    fn first_alike(&mut self, rank: u32) -> u32 {
+        if self.uniform {
+            return 0;
+        }
+        let alike = self.alike.get_or_insert_with(|| alike(self.section, self.thread));
+        alike.get(&rank).copied().unwrap_or(rank)
     }
     fn stream<'b>(&self, e: &'b Elastic, rank: u32) -> Option<&'b Sealed> {
         if e.streams.len() == 1 {
@@ -197,6 +212,27 @@ impl Executions<'_> {
     }
 }
 
+/// The first rank that has the same counts, by rank of a thread.
+fn alike(section: &Section, thread: &Thread) -> HashMap<u32, u32, FixedState> {
+    let mut used: Vec<u32> = thread.counts.iter().map(|c| c.partition).collect();
+    used.sort_unstable();
+    used.dedup();
+    let ranks: Vec<u32> = thread.ranks.iter().collect();
+    let mut group = vec![0usize; ranks.len()];
+    for partition in used.iter().filter_map(|p| section.partitions.get(*p as usize)) {
+        let classes = partition.classes.iter().enumerate();
+        let class: HashMap<u32, usize, FixedState> =
+            classes.flat_map(|(c, ranks)| ranks.iter().map(move |r| (r, c))).collect();
+        let mut numbers = HashMap::with_hasher(FixedState::default());
+        for (rank, of) in ranks.iter().zip(&mut group) {
+            let next = numbers.len();
+            *of = *numbers.entry((*of, class.get(rank).copied())).or_insert(next);
+        }
+    }
+    let mut first = HashMap::with_hasher(FixedState::default());
+    ranks.iter().zip(group).map(|(rank, of)| (*rank, *first.entry(of).or_insert(*rank))).collect()
+}
+
 /// Sum of the first values of a stream; very large if that would take long.
 fn sum(stream: &Sealed, n: u64, most: u64) -> u64 {
     if let Some(v) = stream.constant() {
@@ -222,12 +258,11 @@ fn executing<'a>(
     all: &'a RankList,
 ) -> impl Iterator<Item = u32> + 'a {
     // Where all ranks are one class, those that never execute the symbol cannot be told apart, and do no harm.
-    let widest = streams.iter().max_by_key(|s| s.values.streams.len());
+    let widest = streams.iter().max_by_key(|s| (s.values.streams.len(), s.values.partition));
     let partition = widest.and_then(|s| section.partitions.get(s.values.partition as usize));
-    let classes = partition.map_or(&[][..], |p| &p.classes[..]);
-    let of_classes = classes.iter().flat_map(RankList::iter);
-    let all = (classes.len() < 2).then(|| all.iter()).into_iter().flatten();
-    of_classes.filter(move |_| classes.len() > 1).chain(all)
+    let told = |classes: &[RankList]| classes.len() > 1 || widest.is_some_and(|s| s.values.partition > 0);
+    let classes = partition.map(|p| &p.classes[..]).filter(|c| told(c));
+    classes.unwrap_or(std::slice::from_ref(all)).iter().flat_map(RankList::iter)
 }
 
 /// A slot's streams with united object indices, and the ranks of each.
@@ -287,10 +322,11 @@ fn values(section: &Section, at: SlotAt, rank: u32) -> Vec<i64> {
 }
 
 /// Who a rank is in the communicators or windows that a symbol's calls name, if it is the same in all of them.
-fn own(section: &Section, streams: &[SlotStreams], slots: &[Slot], rank: u32) -> Option<Own> {
+fn own(who: &mut Who<'_>, streams: &[SlotStreams], slots: &[Slot], rank: u32) -> Option<Own> {
+    let section = who.section;
     let base = slots.iter().enumerate().find_map(|(i, s)| Some((i, s.base()?)));
     let Some((at, kind)) = base else {
-        return Some(section.own((Object::Comm, -1), rank).unwrap_or_default());
+        return Some(who.own((Object::Comm, -1), rank).unwrap_or_default());
     };
     let e = &streams.get(at)?.values;
     let class = match e.streams.len() {
@@ -300,7 +336,7 @@ fn own(section: &Section, streams: &[SlotStreams], slots: &[Slot], rank: u32) ->
     let mut own = None;
     for c in e.streams.get(class)?.distinct(16)? {
         // As in reading back: who is not known in a communicator is nobody in particular there.
-        let here = section.own((kind, c), rank).unwrap_or_default();
+        let here = who.own((kind, c), rank).unwrap_or_default();
         if own.is_some_and(|o| o != here) {
             return None;
         }

@@ -145,6 +145,9 @@ fn gather(
         out
     };
     let ranks: Vec<u32> = section.threads[index].ranks.iter().collect();
+    if jobs < 2 {
+        return share(&ranks);
+    }
     let shares: Vec<Vec<Classes>> = thread::scope(|scope| {
         let chunks = ranks.chunks(ranks.len().div_ceil(jobs.max(1)).max(1));
         let running: Vec<_> = chunks.map(|ranks| scope.spawn(|| share(ranks))).collect();

@@ -19,7 +19,9 @@ use crate::merge::products;
 use st_trace::unite::{Classes, Partitions};
 
 /// Classes at which the form is reviewed first; then at four times as many as were left.
-const REVIEW: usize = 12;
+pub(crate) const REVIEW: usize = 12;
+/// The same in parts of a trace, of which there are many, and which learn of few ranks.
+pub(crate) const REVIEW_PART: usize = 8192;
 /// Classes from which on a product is looked for, and bytes of its text for each of which it must save a word.
 const PRODUCT: (usize, usize) = (5, 8);
 
@@ -42,7 +44,7 @@ pub(crate) struct SlotClasses {
 }
 
 impl SlotClasses {
-    pub(crate) fn new(slot: &Slot, user: Option<Form>, lossy: Option<Rule>) -> Self {
+    pub(crate) fn new(slot: &Slot, user: Option<Form>, lossy: Option<Rule>, review: usize) -> Self {
         Self {
             lens: slot.list.then(Classes::default),
             meaning: slot.meaning,
@@ -50,7 +52,7 @@ impl SlotClasses {
             form: Form::Absolute,
             classes: Classes::default(),
             plain: !symbolic(slot.meaning),
-            review: REVIEW,
+            review,
             lengths: Lengths::default(),
             user,
             lossy,
@@ -81,16 +83,14 @@ impl SlotClasses {
             // Ranks that come as a cluster have been looked at.
             self.form = e.form;
         }
-        let asks = self.asks_lengths(e);
-        for (stream, ranks) in e.streams.iter().zip(classes) {
-            if asks {
-                ranks.iter().for_each(|r| self.lengths.add(r, len(r)));
-            }
-            if e.form == self.form {
-                self.classes.add_all(stream.clone(), ranks);
-                continue;
-            }
-            for rank in ranks.iter() {
+        if self.asks_lengths(e) {
+            classes.iter().flat_map(RankList::iter).for_each(|r| self.lengths.add(r, len(r)));
+        }
+        let of_classes = || e.streams.iter().zip(classes);
+        if e.form == self.form {
+            of_classes().for_each(|(stream, ranks)| self.classes.add_all(stream.clone(), ranks));
+        } else {
+            for (rank, stream) in by_rank(of_classes()) {
                 let own = callers.of(rank);
                 let (from, to) = (e.form, self.form);
                 let recoded = |code| from.code(to.value(code, own), own);
@@ -166,19 +166,17 @@ impl SlotClasses {
     /// All ranks' streams in another form; `None` if that does not hold them exactly, or in more than `most` classes.
     fn converted(&self, form: Form, callers: &Callers, most: usize) -> Option<Classes> {
         let mut out = Classes::default();
-        for (stream, ranks) in self.classes.list() {
-            for rank in ranks.iter() {
-                let (own, len) = (callers.of(rank), self.lengths.of(rank));
-                let recoded = |code| self.form.code(form.value(code, own), own);
-                if !self.form.counts()
-                    && !form.counts()
-                    && out.join(rank, |codes| stream.is_mapped(codes, recoded))
-                {
-                    continue;
-                }
-                let values = decode(stream, self.form, own, len)?;
-                out.add(code(&values, form, own, len)?, rank);
+        for (rank, stream) in by_rank(self.classes.list().iter().map(|(stream, ranks)| (stream, ranks))) {
+            let (own, len) = (callers.of(rank), self.lengths.of(rank));
+            let recoded = |code| self.form.code(form.value(code, own), own);
+            if !self.form.counts()
+                && !form.counts()
+                && out.join(rank, |codes| stream.is_mapped(codes, recoded))
+            {
+                continue;
             }
+            let values = decode(stream, self.form, own, len)?;
+            out.add(code(&values, form, own, len)?, rank);
             if out.len() > most {
                 return None;
             }
@@ -286,6 +284,14 @@ impl SlotClasses {
         let lens = self.lens.map(|l| partitions.elastic(l, Form::Absolute));
         SlotStreams { lens, values: partitions.elastic(self.classes, self.form) }
     }
+}
+
+/// Ranks with their streams, ascending: so that sets of them grow at their ends.
+fn by_rank<'a>(classes: impl Iterator<Item = (&'a Sealed, &'a RankList)>) -> Vec<(u32, &'a Sealed)> {
+    let mut all: Vec<_> =
+        classes.flat_map(|(stream, ranks)| ranks.iter().map(move |r| (r, stream))).collect();
+    all.sort_unstable_by_key(|(rank, _)| *rank);
+    all
 }
 
 /// Whether ranks in the communicator are ranks in the world.

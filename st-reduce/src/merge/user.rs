@@ -11,7 +11,7 @@ use st_trace::section::Section;
 use st_trace::sites::{Site, SiteTable};
 
 /// An expression for a slot of a function's calls, or of the calls from a place.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Param {
     call: Option<CallId>,
     /// How the place begins.

@@ -74,6 +74,41 @@ pub fn gather(
     taken
 }
 
+/// Hands what processes have up a binomial tree: each takes in what those after it have, from neighbours to those farther
+/// away, and hands on the whole. The first one has all in the end, the others nothing.
+///
+/// A process that fails is taken to have nothing: the others go on, until all [`agree`].
+///
+/// # Errors
+///
+/// If a process is gone, or on a process where `pack` or `take` fails.
+pub fn climb<T>(
+    job: &mut dyn Transport,
+    mine: T,
+    pack: impl FnOnce(T) -> Result<Vec<u8>>,
+    mut take: impl FnMut(&mut T, &[u8]) -> Result<()>,
+) -> Result<Option<T>> {
+    let (me, n) = (job.rank(), job.size());
+    let mut mine = Ok(mine);
+    let mut step = 1;
+    while step < n {
+        if me & step != 0 {
+            let packed = mine.and_then(pack);
+            job.send(me - step, COLLECTIVE, packed.as_ref().ok().cloned().unwrap_or_default())?;
+            return packed.map(|_| None);
+        }
+        if me + step < n {
+            let theirs = job.receive(me + step, COLLECTIVE)?;
+            mine = mine.and_then(|mut all| {
+                let taken = if theirs.is_empty() { Ok(()) } else { take(&mut all, &theirs) };
+                taken.map(|()| all)
+            });
+        }
+        step *= 2;
+    }
+    mine.map(Some)
+}
+
 /// Goes on only if all processes can: if some failed, all fail, and the first of them says why.
 ///
 /// # Errors
@@ -137,6 +172,34 @@ mod tests {
         });
         assert_eq!(found[0], [(0, vec![0, 0]), (1, vec![1, 1]), (2, vec![2, 2])]);
         assert!(found[1].is_empty() && found[2].is_empty());
+    }
+
+    #[test]
+    fn what_climbs_comes_in_order() {
+        for n in 1..8 {
+            let found = each(n, |job| {
+                let me = u8::try_from(job.rank()).unwrap();
+                climb(job, vec![me], Ok, |all, theirs| {
+                    all.extend(theirs);
+                    Ok(())
+                })
+                .unwrap()
+            });
+            let all: Vec<u8> = (0..).take(n).collect();
+            assert_eq!(found[0], Some(all));
+            assert!(found[1..].iter().all(Option::is_none));
+        }
+        let failed = each(4, |job| {
+            let rank = job.rank();
+            climb(
+                job,
+                (),
+                |()| if rank == 2 { Err(UsageError("no".into()).into()) } else { Ok(vec![1]) },
+                |_, _| Ok(()),
+            )
+            .is_err()
+        });
+        assert_eq!(failed, [false, false, true, false]);
     }
 
     #[test]

@@ -83,6 +83,8 @@ impl Classes {
 pub struct Partitions {
     list: Vec<Partition>,
     index: HashMap<Vec<RankList>, u32>,
+    /// Whether single classes keep their ranks.
+    exact: bool,
 }
 
 impl Partitions {
@@ -90,15 +92,22 @@ impl Partitions {
     #[must_use]
     pub fn new(all: RankList) -> Self {
         let classes = vec![all];
-        Self { list: vec![Partition { classes: classes.clone() }], index: HashMap::from([(classes, 0)]) }
+        let index = HashMap::from([(classes.clone(), 0)]);
+        Self { list: vec![Partition { classes }], index, exact: false }
     }
-    /// Makes an elastic stream of classes. A single class reads as all ranks: who never executes it never asks.
+    /// Says of single classes, too, which ranks they have: for sections that others will be added to.
+    #[must_use]
+    pub fn exact(self) -> Self {
+        Self { exact: true, ..self }
+    }
+    /// Makes an elastic stream of classes. A single class reads as all ranks, unless classes are exact: who never executes it
+    /// never asks.
     pub fn elastic(&mut self, classes: Classes, form: Form) -> Elastic {
         let mut list = classes.list;
         if list.is_empty() {
             return Elastic { form, partition: 0, streams: vec![Sealed::zero().clone()] };
         }
-        if list.len() == 1 {
+        if list.len() == 1 && !self.exact {
             return Elastic { form, partition: 0, streams: list.into_iter().map(|(s, _)| s).collect() };
         }
         list.sort_by_key(|(_, r)| r.lowest());

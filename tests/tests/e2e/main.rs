@@ -8,6 +8,7 @@ mod mutation;
 mod oracle;
 mod pipes;
 mod recorder;
+mod reduced;
 mod replay;
 mod several;
 mod situations;

@@ -1,0 +1,103 @@
+//! Reduction in a tree: the same by one process and by several, and without loss.
+#![expect(clippy::unwrap_used, reason = "a test fails by it")]
+
+use std::fmt::Debug;
+
+use st_kernels::{Kernel, Options as KernelOptions, paper};
+use st_reduce::cluster::{Clusterer, Clustering, Options, Signatures};
+use st_reduce::merge::Merging;
+use st_reduce::tree::{Parts, Reduce, Tree};
+use st_trace::check::{ThreadCheck, check};
+use st_trace::section::Section;
+
+/// Programs of one and of many behaviours, with communicators of some ranks, and ranks that are idle.
+const KERNELS: [Kernel; 7] = [
+    Kernel::Stencil2d,
+    Kernel::Wavefront,
+    Kernel::Transpose,
+    Kernel::Multigrid,
+    Kernel::Fft,
+    Kernel::Sort,
+    Kernel::Workers,
+];
+
+fn sections(kernel: Kernel, ranks: u32) -> Vec<Section> {
+    let options = KernelOptions { steps: Some(2), ..KernelOptions::default() };
+    paper::sections(kernel, &options, ranks).map(Result::unwrap).collect()
+}
+
+/// What the root has if processes have these numbers of sections.
+fn reduced<R: Reduce<Error: Debug> + Clone>(how: &R, all: &[Section], shares: &[usize]) -> Vec<Section> {
+    let (mut place, mut trees) = (0, Vec::new());
+    for &share in shares {
+        let mut tree = Tree::new(how.clone());
+        for section in &all[place..place + share] {
+            tree.push(place as u64, section.clone()).unwrap();
+            place += 1;
+        }
+        if place < all.len() {
+            tree.follow().unwrap();
+        }
+        trees.push(tree.pack().unwrap());
+    }
+    assert_eq!(place, all.len());
+    let mut root = Tree::new(how.clone());
+    trees.iter().for_each(|t| root.take(Parts::unpack(t).unwrap()).unwrap());
+    root.finish().unwrap()
+}
+
+fn merged(how: &Merging, parts: Vec<Section>) -> Section {
+    let mut merger = how.root();
+    parts.into_iter().for_each(|p| merger.add(p).unwrap());
+    merger.finish()
+}
+
+fn sound(section: &Section) -> bool {
+    check(section).unwrap().iter().all(ThreadCheck::passed)
+}
+
+#[test]
+fn merging_does_not_depend_on_who_has_what() {
+    let how = Merging::default();
+    for kernel in KERNELS {
+        let all = sections(kernel, 64);
+        let mut tree = Tree::new(how.clone());
+        all.iter().for_each(|s| tree.push_next(s.clone()).unwrap());
+        let alone = merged(&how, tree.finish().unwrap());
+        assert!(sound(&alone), "{kernel:?}");
+        for shares in [&[32, 32][..], &[16; 4], &[1, 40, 0, 23]] {
+            let parts = reduced(&how, &all, shares);
+            assert!(parts.len() <= 16);
+            assert_eq!(merged(&how, parts), alone, "{kernel:?} {shares:?}");
+        }
+    }
+}
+
+#[test]
+fn a_tree_of_several_levels_loses_nothing() {
+    let how = Merging::default();
+    for kernel in [Kernel::Multigrid, Kernel::Sweeps] {
+        let parts = reduced(&how, &sections(kernel, 300), &[100, 200]);
+        assert_eq!(parts.len(), 2, "256 ranks and the others");
+        assert!(sound(&merged(&how, parts)), "{kernel:?}");
+    }
+}
+
+#[test]
+fn clusters_are_those_of_ranks_taken_one_by_one() {
+    for signatures in [Signatures::Exact, Signatures::Reference, Signatures::Paper] {
+        let options = Options { signatures, ..Options::default() };
+        let how = Clustering(options);
+        for kernel in KERNELS {
+            let all = sections(kernel, 64);
+            let mut clusterer = Clusterer::new(options);
+            all.iter().for_each(|s| clusterer.add(s.clone()).unwrap());
+            let one_by_one = clusterer.finish();
+            for shares in [&[64][..], &[1, 40, 0, 23]] {
+                let found = how.root(reduced(&how, &all, shares)).unwrap();
+                assert_eq!(found.table, one_by_one.table, "{signatures:?} {kernel:?} {shares:?}");
+                assert_eq!(found.sections, one_by_one.sections, "{signatures:?} {kernel:?} {shares:?}");
+            }
+        }
+    }
+}
