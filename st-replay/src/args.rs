@@ -35,6 +35,15 @@ pub struct Args {
     /// Replay without that check
     #[arg(long, conflicts_with = "check", help_heading = "Replay")]
     pub unchecked: bool,
+    /// Replay MPI-IO on scratch files, in a new directory below DIR that is removed at the end
+    #[arg(long, value_name = "DIR", help_heading = "Replay")]
+    pub io: Option<PathBuf>,
+    /// Print recorded and replayed times of each rank and of all as comma-separated values
+    #[arg(long, conflicts_with = "json", help_heading = "Result")]
+    pub csv: bool,
+    /// Print recorded and replayed times of each rank and of all as a JSON object
+    #[arg(long, help_heading = "Result")]
+    pub json: bool,
     /// List the calls that cannot be replayed, and do nothing else
     #[arg(long, help_heading = "Replay")]
     pub list: bool,

@@ -22,7 +22,7 @@ use crate::deeds::{Channel, Deed, End, Part, Walked, Walker};
 use crate::factor::Factor;
 use crate::groups::Groups;
 use crate::places::{PlaceId, Places};
-use crate::preflight::{is_supported, plays_thread};
+use crate::preflight::is_supported;
 use crate::scaling::Scaling;
 
 /// Tags below this are no tags: pairs of collective operations.
@@ -175,7 +175,7 @@ impl Checker {
             current.several = section.threads.iter().filter(|t| t.ranks.contains(rank)).count() > 1;
             let mut sure = section.ended.iter().all(|e| e.rank != rank);
             let mut finalized = false;
-            for thread in (0..section.threads.len()).filter(|t| !as_replayed || plays_thread(*t)) {
+            for thread in 0..section.threads.len() {
                 current.thread = thread;
                 let tell = |deed| state.take(&mut current, deed);
                 let walker = Walker::new(section, rank, &mut self.groups, plays, tell);

@@ -71,7 +71,7 @@ pub fn run(args: &Args) -> Result<Ended> {
 ///
 /// If it cannot be read.
 pub fn survey(trace: &Path, args: &Args) -> Result<(Preflight, Header)> {
-    let mut preflight = Preflight::default();
+    let mut preflight = Preflight::new(args.io.is_some());
     let mut checker =
         (!args.unchecked && !args.list).then(|| Checker::new(args.scale_bytes, args.skip_unsupported));
     let mut found = HashSet::new();
@@ -198,7 +198,8 @@ pub fn check(preflight: &Preflight, header: &Header, args: &Args) -> Result<()> 
     if !unsupported.is_empty() {
         let summary = summary(&unsupported);
         if !args.skip_unsupported {
-            bail!("{}: {summary}; leave them out with --skip-unsupported", args.trace.display());
+            let files = if preflight.leaves_out_files() { "replay files with --io, " } else { "" };
+            bail!("{}: {summary}; {files}leave them out with --skip-unsupported", args.trace.display());
         }
         args.talk.warn(TOOL, format_args!("{summary}; left out"));
     }

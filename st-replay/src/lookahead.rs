@@ -8,10 +8,12 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use st_trace::calls::{CallTable, Meaning, Row, Slot};
+use st_trace::calls::{CallTable, Meaning, Row};
 use st_trace::project::{Error, Projection};
 use st_trace::section::Section;
 use st_trace::values::{ANY_SOURCE, ANY_TAG, CANCELLED};
+
+use crate::words::slot;
 
 /// What a wildcard receive got.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,10 +51,13 @@ struct Receive {
     outcome: Option<Outcome>,
 }
 
+/// Calls that post a receive and give its answer only on completion.
+const POSTS: [&str; 4] = ["MPI_Irecv", "MPI_Recv_init", "MPI_Isendrecv", "MPI_Isendrecv_replace"];
+
 /// Whether a call posts a receive that names a wildcard and gives its answer only on completion.
 #[must_use]
 pub fn is_open_wildcard(name: &str, source: i64, tag: i64) -> bool {
-    matches!(name, "MPI_Irecv" | "MPI_Recv_init") && (source == ANY_SOURCE || tag == ANY_TAG)
+    POSTS.contains(&name) && (source == ANY_SOURCE || tag == ANY_TAG)
 }
 
 impl<'a> LookAhead<'a> {
@@ -108,9 +113,10 @@ impl<'a> LookAhead<'a> {
             return;
         }
         match row.base() {
-            "MPI_Irecv" | "MPI_Recv_init" => {
+            name if POSTS.contains(&name) => {
                 let value = |name| scalar(row, words, name);
-                if !is_open_wildcard(row.base(), value("source"), value("tag")) {
+                let tag = if row.slot("tag").is_some() { "tag" } else { "recvtag" };
+                if !is_open_wildcard(row.base(), value("source"), value(tag)) {
                     return;
                 }
                 let persistent = row.base() == "MPI_Recv_init";
@@ -162,28 +168,15 @@ impl<'a> LookAhead<'a> {
     }
 }
 
-/// Where a slot's words are: (start, length).
-fn find(row: &Row, words: &[i64], wanted: impl Fn(&Slot) -> bool) -> (usize, usize) {
-    let mut at = 0;
-    for slot in &row.slots {
-        let first = words.get(at).copied().unwrap_or(0);
-        let (start, n) = if slot.list { (at + 1, usize::try_from(first).unwrap_or(0)) } else { (at, 1) };
-        if wanted(slot) {
-            return (start, n);
-        }
-        at = start.saturating_add(n);
-    }
-    (words.len(), 0)
-}
-
 fn list<'w>(row: &Row, words: &'w [i64], name: &str) -> &'w [i64] {
-    let (start, n) = find(row, words, |s| s.name == name && s.list);
-    words.get(start..start.saturating_add(n)).unwrap_or(&[])
+    slot(row, words, |s| s.name == name && s.list)
 }
 
 fn scalar(row: &Row, words: &[i64], name: &str) -> i64 {
-    let (start, _) = find(row, words, |s| s.name == name && !s.list && s.meaning != Meaning::Times);
-    words.get(start).copied().unwrap_or(0)
+    slot(row, words, |s| s.name == name && !s.list && s.meaning != Meaning::Times)
+        .first()
+        .copied()
+        .unwrap_or(0)
 }
 
 #[cfg(test)]

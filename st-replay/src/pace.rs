@@ -1,15 +1,18 @@
 //! How long a rank computes before each call, and how long the call took when it was recorded.
 //!
-//! Exact times are used as far as they reach. After them (a spent time budget, a merged trace), durations are the
-//! means of the sketch of the (event, predecessor) pair. In a merged trace these are means over all ranks: they are
-//! scaled so that each event's total on the rank is the rank's own, and imbalance between ranks comes back.
+//! Exact times are used as far as they reach. After them (a spent time budget, a merged trace), durations are drawn from
+//! the sketch of the (event, predecessor) pair ([`crate::drawn`]) and scaled so that the totals are the rank's own: those
+//! of each pair if the trace is of one rank, those of each event in a merged trace. So imbalance between ranks comes back.
 
 use std::collections::HashMap;
 use std::fmt;
 
+use st_trace::columns::Column;
 use st_trace::project::Error;
-use st_trace::section::{NO_SYM, Section, Sym, Thread};
+use st_trace::section::{NO_SYM, PathSketch, Section, Sym, Thread};
 use st_trace::sketch::representative;
+
+use crate::drawn::{Drawn, Scale};
 
 /// Recorded times of one event, ns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -20,11 +23,23 @@ pub struct Step {
     pub duration: u64,
 }
 
+/// Durations of an event after a predecessor, and the totals that they are parts of.
+#[derive(Clone, Debug)]
+struct Pair {
+    gaps: Drawn,
+    durations: Drawn,
+    totals: usize,
+}
+
+/// Scales of gaps and of durations.
+type Totals = (Scale, Scale);
+
 /// Recorded times of a rank's events in order.
 pub struct Pace<'a> {
-    exact: Box<dyn Iterator<Item = (i64, i64)> + 'a>,
+    exact: Box<dyn Iterator<Item = (i64, i64)> + Send + 'a>,
     last_exit: Option<i64>,
-    means: HashMap<(Sym, Sym), Step>,
+    pairs: HashMap<(Sym, Sym), Pair>,
+    totals: Vec<Totals>,
     pred: Sym,
 }
 
@@ -36,26 +51,61 @@ impl fmt::Debug for Pace<'_> {
 
 impl<'a> Pace<'a> {
     /// The times of a rank of a section's thread.
-    /// *Cost:* one pass over the rank's calls if there are per-rank sums and no exact times, else nothing.
+    /// *Cost:* one pass over the rank's calls.
     ///
     /// # Errors
     ///
     /// If the section is malformed.
     pub fn new(section: &'a Section, thread: usize, rank: u32) -> Result<Self, Error> {
-        let (mut exact, mut means) = (None, HashMap::new());
-        if let Some(t) = section.threads.get(thread) {
-            exact = t.columns.iter().find(|(r, _)| *r == rank).map(|(_, c)| c);
-            means = means_of(t);
-            if exact.is_none() && !t.sums.is_empty() {
-                scale(&mut means, section, thread, rank)?;
-            }
-        }
-        Ok(Self {
-            exact: Box::new(exact.into_iter().flat_map(|c| c.times())),
+        let mut pace = Self {
+            exact: Box::new(std::iter::empty()),
             last_exit: None,
-            means,
+            pairs: HashMap::new(),
+            totals: Vec::new(),
             pred: NO_SYM,
-        })
+        };
+        let Some(t) = section.threads.get(thread) else { return Ok(pace) };
+        let column = t.columns.iter().find(|(r, _)| *r == rank).map(|(_, c)| c);
+        pace.draw(t, rank, &remaining(section, thread, rank, column)?);
+        pace.exact = Box::new(column.into_iter().flat_map(Column::times));
+        Ok(pace)
+    }
+
+    /// Prepares the durations that have no exact times.
+    fn draw(&mut self, t: &Thread, rank: u32, rest: &Remaining) {
+        if rest.calls.is_empty() {
+            return;
+        }
+        let own = own_sums(t, rank);
+        // What is scaled together: an event in a merged trace, a pair in one of a single rank.
+        let mut groups: HashMap<(Sym, Sym), usize> = HashMap::new();
+        let mut sums: Vec<[u128; 4]> = Vec::new();
+        for sketch in &t.sketches {
+            let Some(&n) = rest.calls.get(&(sketch.sym, sketch.pred)) else { continue };
+            let (gaps, durations) = (Drawn::new(&sketch.compute, n, rank), Drawn::new(&sketch.comm, n, rank));
+            let merged = own.get(&sketch.sym);
+            let key = if merged.is_some() { (sketch.sym, NO_SYM) } else { (sketch.sym, sketch.pred) };
+            let totals = *groups.entry(key).or_insert_with(|| {
+                let (gaps, durations) = merged.copied().unwrap_or_else(|| whole(sketch, t, rank));
+                let spent = match merged {
+                    Some(_) => rest.spent_by(|sym, _| sym == sketch.sym),
+                    None => rest.spent_by(|sym, pred| (sym, pred) == key),
+                };
+                sums.push([gaps.saturating_sub(spent.0), durations.saturating_sub(spent.1), 0, 0]);
+                sums.len() - 1
+            });
+            // The gap before the first event is not replayed.
+            let before = if sketch.pred == NO_SYM { 0 } else { gaps.total() };
+            sums[totals][2] += before;
+            sums[totals][3] += durations.total();
+            self.pairs.insert((sketch.sym, sketch.pred), Pair { gaps, durations, totals });
+        }
+        self.totals = sums
+            .into_iter()
+            .map(|[gaps, durations, drawn_gaps, drawn]| {
+                (Scale::new(gaps, drawn_gaps), Scale::new(durations, drawn))
+            })
+            .collect();
     }
 
     /// Whether the trace has any times for the thread.
@@ -72,62 +122,73 @@ impl<'a> Pace<'a> {
             self.last_exit = Some(exit);
             return Step { gap, duration: nanos(enter, exit) };
         }
-        let mean = self.means.get(&(sym, pred)).copied().unwrap_or_default();
-        if pred == NO_SYM { Step { gap: 0, ..mean } } else { mean }
+        let Some(pair) = self.pairs.get_mut(&(sym, pred)) else { return Step::default() };
+        let Some((gaps, durations)) = self.totals.get_mut(pair.totals) else { return Step::default() };
+        let duration = durations.share(pair.durations.draw());
+        let gap = if pred == NO_SYM { 0 } else { gaps.share(pair.gaps.draw()) };
+        Step { gap, duration }
     }
 }
 
-/// Means over all ranks.
-fn means_of(thread: &Thread) -> HashMap<(Sym, Sym), Step> {
-    let step = |s: &st_trace::section::PathSketch| Step { gap: s.compute.mean(), duration: s.comm.mean() };
-    thread.sketches.iter().map(|s| ((s.sym, s.pred), step(s))).collect()
+/// What exact times leave open.
+#[derive(Debug, Default)]
+struct Remaining {
+    /// Number of events without exact times, by event and predecessor.
+    calls: HashMap<(Sym, Sym), u64>,
+    /// Gaps and durations of those that have them, ns.
+    spent: HashMap<(Sym, Sym), (u128, u128)>,
 }
 
-/// Scales means over all ranks so that each event's totals are those of one rank.
-fn scale(
-    means: &mut HashMap<(Sym, Sym), Step>,
+impl Remaining {
+    fn spent_by(&self, of: impl Fn(Sym, Sym) -> bool) -> (u128, u128) {
+        let those = self.spent.iter().filter(|((sym, pred), _)| of(*sym, *pred));
+        those.fold((0, 0), |sum, (_, ns)| (sum.0 + ns.0, sum.1 + ns.1))
+    }
+}
+
+fn remaining(
     section: &Section,
     thread: usize,
     rank: u32,
-) -> Result<(), Error> {
-    let (Some(t), Some(mut calls)) = (section.threads.get(thread), section.project(thread, rank)) else {
-        return Ok(());
-    };
-    let Some(place) = t.ranks.position(rank) else { return Ok(()) };
-    let mut pred = NO_SYM;
-    let mut expected: HashMap<Sym, (u128, u128)> = HashMap::new();
-    let mut words = Vec::new();
+    exact: Option<&Column>,
+) -> Result<Remaining, Error> {
+    let mut rest = Remaining::default();
+    let Some(mut calls) = section.project(thread, rank) else { return Ok(rest) };
+    let mut times = exact.into_iter().flat_map(Column::times);
+    let (mut pred, mut last, mut words) = (NO_SYM, None, Vec::new());
     while let Some(sym) = calls.next_call(&mut words)? {
-        let mean = means.get(&(sym, pred)).copied().unwrap_or_default();
-        let total = expected.entry(sym).or_default();
-        *total = (total.0 + u128::from(mean.gap), total.1 + u128::from(mean.duration));
+        match times.next() {
+            Some((enter, exit)) => {
+                let spent = rest.spent.entry((sym, pred)).or_default();
+                spent.0 += u128::from(last.map_or(0, |last| nanos(last, enter)));
+                spent.1 += u128::from(nanos(enter, exit));
+                last = Some(exit);
+            }
+            None => *rest.calls.entry((sym, pred)).or_default() += 1,
+        }
         pred = sym;
     }
-    let mut own: HashMap<Sym, (u64, u64)> = HashMap::new();
-    for sums in &t.sums {
-        let at = |stream: &st_trace::ints::Sealed| {
-            let mut cursor = stream.cursor();
-            let mut bucket = 0;
-            for _ in 0..=place {
-                bucket = cursor.next();
-            }
-            u16::try_from(bucket).map_or(0, representative)
-        };
-        own.insert(sums.sym, (at(&sums.compute), at(&sums.comm)));
-    }
-    for ((sym, _), step) in means.iter_mut() {
-        if let (Some(own), Some(expected)) = (own.get(sym), expected.get(sym)) {
-            step.gap = share(step.gap, own.0, expected.0);
-            step.duration = share(step.duration, own.1, expected.1);
-        }
-    }
-    Ok(())
+    Ok(rest)
 }
 
-/// `part` of a total that is `own` here instead of `expected`.
-fn share(part: u64, own: u64, expected: u128) -> u64 {
-    let scaled = (u128::from(part) * u128::from(own)).checked_div(expected);
-    scaled.map_or(0, |ns| u64::try_from(ns).unwrap_or(u64::MAX))
+/// The total times before and in each event on one of several ranks; nothing in a trace of one.
+fn own_sums(t: &Thread, rank: u32) -> HashMap<Sym, (u128, u128)> {
+    let Some(place) = t.ranks.position(rank) else { return HashMap::new() };
+    let at = |stream: &st_trace::ints::Sealed| {
+        let mut cursor = stream.cursor();
+        let mut bucket = 0;
+        for _ in 0..=place {
+            bucket = cursor.next();
+        }
+        u128::from(u16::try_from(bucket).map_or(0, representative))
+    };
+    t.sums.iter().map(|sums| (sums.sym, (at(&sums.compute), at(&sums.comm)))).collect()
+}
+
+/// The totals of a pair's sketch, as far as they are this rank's: those of one of several ranks are not known.
+fn whole(sketch: &PathSketch, t: &Thread, rank: u32) -> (u128, u128) {
+    let (ranks, known) = (u128::from(t.ranks.len().max(1)), t.ranks.contains(rank));
+    if known { (sketch.compute.sum / ranks, sketch.comm.sum / ranks) } else { (0, 0) }
 }
 
 /// ns from `a` to `b`; 0 if a corrected clock went back.
@@ -169,8 +230,8 @@ mod tests {
     }
 
     #[test]
-    fn exact_times_go_first_and_means_follow() {
-        assert_eq!(steps(&section(true), &[0, 1, 1, 1]), [(0, 10), (30, 10), (5, 15), (5, 15)]);
+    fn exact_times_and_sketches_give_what_was_recorded() {
+        assert_eq!(steps(&section(true), &[0, 1, 1]), [(0, 10), (30, 10), (5, 15)]);
         let without = section(false);
         assert_eq!(steps(&without, &[0, 1, 1]), [(0, 10), (30, 10), (5, 15)]);
         assert!(Pace::is_known(&without.threads[0]));

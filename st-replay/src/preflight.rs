@@ -10,6 +10,7 @@ use st_trace::section::{Section, Symbol, Tables};
 use st_trace::values::NULL;
 
 use crate::check::Verdict;
+use crate::threads::Threads;
 
 /// Name of the pseudo call under which calls of further threads are listed.
 pub const OTHER_THREADS: &str = "(calls of threads other than the first)";
@@ -30,6 +31,12 @@ pub fn is_supported(symbol: &Symbol) -> bool {
     symbol.error != 0 || row.is_some_and(|row| !row.properties.opaque && !row.properties.unplayed)
 }
 
+/// Whether calls of this symbol are replayed only where there is room for files.
+#[must_use]
+pub fn needs_files(symbol: &Symbol) -> bool {
+    symbol.error == 0 && CallTable::builtin().get(symbol.call).is_some_and(|row| row.properties.files)
+}
+
 /// Whether this call is replayed. A replay is no spawned job: what a parent says to it cannot be.
 #[must_use]
 pub fn is_replayed(symbol: &Symbol, words: &[i64]) -> bool {
@@ -41,12 +48,6 @@ fn asks_for_parent(symbol: &Symbol) -> bool {
     symbol.error == 0 && row.is_some_and(|row| row.name == "MPI_Comm_get_parent")
 }
 
-/// Whether a thread's calls are replayed.
-#[must_use]
-pub fn plays_thread(index: usize) -> bool {
-    index == 0
-}
-
 /// Name of a symbol's function.
 #[must_use]
 pub fn name_of(symbol: &Symbol, tables: &Tables) -> String {
@@ -56,6 +57,9 @@ pub fn name_of(symbol: &Symbol, tables: &Tables) -> String {
 /// What is gathered over the sections of a trace.
 #[derive(Clone, Debug, Default)]
 pub struct Preflight {
+    /// Whether there is a place for files.
+    files: bool,
+    left_out_files: bool,
     unsupported: BTreeMap<String, u64>,
     ranks: RankList,
     histograms: bool,
@@ -66,8 +70,14 @@ pub struct Preflight {
 }
 
 impl Preflight {
+    /// Nothing seen yet; `files` says whether there is a place for files.
+    #[must_use]
+    pub fn new(files: bool) -> Self {
+        Self { files, ..Self::default() }
+    }
+
     /// Looks at a section.
-    /// *Cost:* one pass over its calls if it has unsupported ones, else its symbols.
+    /// *Cost:* one pass over its calls if it has unsupported ones or threads, else its symbols.
     ///
     /// # Errors
     ///
@@ -77,21 +87,25 @@ impl Preflight {
         self.histograms |= section.histograms().next().is_some();
         self.threads |= section.threads.len() > 1;
         self.ended |= !section.ended.is_empty();
+        let files = self.files;
+        let left_out = |s: &Symbol| !files && needs_files(s);
+        self.left_out_files |= section.symbols.iter().any(left_out);
         let suspect: Vec<bool> =
-            section.symbols.iter().map(|s| !is_supported(s) || asks_for_parent(s)).collect();
+            section.symbols.iter().map(|s| !is_supported(s) || asks_for_parent(s) || left_out(s)).collect();
         for (index, thread) in section.threads.iter().enumerate() {
-            if plays_thread(index) && !suspect.contains(&true) {
-                continue;
-            }
             for rank in thread.ranks.iter() {
+                let left_out_thread = index > 0 && Threads::of(section, rank)?.is_none();
+                if !left_out_thread && !suspect.contains(&true) {
+                    continue;
+                }
                 let Some(mut calls) = section.project(index, rank) else { continue };
                 let mut words = Vec::new();
                 while let Some(sym) = calls.next_call(&mut words)? {
-                    if !plays_thread(index) {
+                    if left_out_thread {
                         self.count(OTHER_THREADS.into());
                     } else if suspect.get(sym as usize) == Some(&true) {
                         let symbol = &section.symbols[sym as usize];
-                        if !is_replayed(symbol, &words) {
+                        if left_out(symbol) || !is_replayed(symbol, &words) {
                             self.count(name_of(symbol, &section.tables));
                         }
                     }
@@ -120,6 +134,12 @@ impl Preflight {
     #[must_use]
     pub fn verdict(&self) -> &Verdict {
         &self.verdict
+    }
+
+    /// Whether calls are left out only because there is no place for files.
+    #[must_use]
+    pub fn leaves_out_files(&self) -> bool {
+        self.left_out_files
     }
 
     /// Whether parameters are histograms: what is read back is drawn, and sends need not match receives.
@@ -196,13 +216,19 @@ mod tests {
     fn unsupported_calls_are_counted_and_missing_ranks_named() {
         let mut preflight = Preflight::default();
         preflight
-            .see(&section(0, &[("MPI_Init", 0), ("MPI_New_thing", 0), ("MPI_Put", 0), ("MPI_Put", 0)]))
+            .see(&section(
+                0,
+                &[("MPI_Init", 0), ("MPI_New_thing", 0), ("MPI_File_sync", 0), ("MPI_File_sync", 0)],
+            ))
             .unwrap();
         preflight
-            .see(&section(2, &[("MPI_Init", 0), ("MPI_Put", 0), ("MPI_Put", 9), ("MPI_Info_set", 0)]))
+            .see(&section(
+                2,
+                &[("MPI_Init", 0), ("MPI_File_sync", 0), ("MPI_File_sync", 9), ("MPI_Info_set", 0)],
+            ))
             .unwrap();
         let found = preflight.unsupported();
-        assert_eq!(summary(&found), "4 calls cannot be replayed: MPI_New_thing (1), MPI_Put (3)");
+        assert_eq!(summary(&found), "4 calls cannot be replayed: MPI_File_sync (3), MPI_New_thing (1)");
         assert_eq!(preflight.world(&Header::default()), 3);
         assert_eq!(preflight.world(&Header { world: 4, ..Header::default() }), 4);
         assert_eq!(preflight.missing(4).iter().collect::<Vec<_>>(), [1, 3]);

@@ -1,6 +1,6 @@
 //! Reading the words of one call in slot order.
 
-use st_trace::calls::{Meaning, Row};
+use st_trace::calls::{Meaning, Row, Slot};
 
 /// The words of a call end before its slots do, or do not fit their C type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -37,6 +37,12 @@ impl<'a> Words<'a> {
         Ok(first)
     }
 
+    fn one(&mut self) -> Result<&'a [i64], Malformed> {
+        let (one, rest) = self.rest.split_at_checked(1).ok_or(Malformed::Short)?;
+        self.rest = rest;
+        Ok(one)
+    }
+
     /// The next scalar slot as a C `int`.
     ///
     /// # Errors
@@ -67,6 +73,21 @@ impl<'a> Words<'a> {
     pub fn ints(&mut self) -> Result<Vec<i32>, Malformed> {
         self.list()?.iter().map(|&w| i32::try_from(w).map_err(|_| Malformed::Wide(w))).collect()
     }
+}
+
+/// The words of a call's first slot that is wanted: one, or a list's elements. Nothing if there is no such slot.
+#[must_use]
+pub fn slot<'w>(row: &Row, words: &'w [i64], mut wanted: impl FnMut(&Slot) -> bool) -> &'w [i64] {
+    let mut rest = Words::new(words);
+    for slot in &row.slots {
+        let found = if slot.list { rest.list() } else { rest.one() };
+        match found {
+            Ok(found) if wanted(slot) => return found,
+            Ok(_) => {}
+            Err(_) => break,
+        }
+    }
+    &[]
 }
 
 /// Whether the words are of a poll that found nothing: its flag is 0, or (`MPI_Testsome`, which has no flag) it

@@ -201,6 +201,8 @@ pub struct Properties {
     pub opaque: bool,
     /// Recorded, but not made again by a replay.
     pub unplayed: bool,
+    /// Works on files: made again by a replay only where it is given a place for them.
+    pub files: bool,
 }
 
 /// One row of the call table.

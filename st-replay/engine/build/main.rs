@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use st_trace::values::{ERRHANDLERS, ERROR_CLASSES, KEYVALS};
+use st_trace::values::{AMODE, ASSERT, ERRHANDLERS, ERROR_CLASSES, KEYVALS, LOCK_TYPE, WHENCE};
 
 /// Predefined datatypes by their C names, Fortran's included: what a trace calls them.
 const TYPES: &str = include_str!("types.txt");
@@ -62,6 +62,10 @@ fn lists() -> Result<String, std::fmt::Error> {
     let mut c = String::new();
     list(&mut c, "KEYVALS", &KEYVALS)?;
     list(&mut c, "ERRHANDLERS", &ERRHANDLERS)?;
+    list(&mut c, "ASSERTS", &ASSERT)?;
+    list(&mut c, "AMODES", &AMODE)?;
+    list(&mut c, "LOCK_TYPES", &LOCK_TYPE)?;
+    list(&mut c, "WHENCES", &WHENCE)?;
     for name in ERROR_CLASSES {
         writeln!(c, "#ifndef {name}\n#define {name} -1\n#endif")?;
     }

@@ -6,7 +6,7 @@
 /* st_type and st_op: predefined handles by name. */
 #include "names.h"
 
-/* ST_KEYVALS, ST_ERRHANDLERS and ST_ERRORS, each a list in the order of st_trace::values, and their lengths. */
+/* ST_KEYVALS, ST_ERRHANDLERS, ST_ERRORS and so on, each a list in the order of st_trace::values, and their lengths. */
 #include "lists.h"
 
 /* New in MPI 4. */
@@ -25,10 +25,13 @@ struct st_constants {
     MPI_Op op_null;
     MPI_Request request_null;
     MPI_Message message_null, message_no_proc;
+    MPI_Win win_null;
+    MPI_File file_null;
     MPI_Info info_null, info_env;
     MPI_Errhandler errhandler_null, errhandlers[ST_N_ERRHANDLERS];
     int proc_null, any_source, any_tag, root, undefined;
-    int order[2], distribute[3], default_argument, split_shared, type_class[3];
+    int order[2], distribute[3], default_argument, split_shared, type_class[3], topologies[3];
+    int asserts[ST_N_ASSERTS], amodes[ST_N_AMODES], lock_types[ST_N_LOCK_TYPES], whences[ST_N_WHENCES];
     int keyvals[ST_N_KEYVALS], errors[ST_N_ERRORS];
 };
 
@@ -42,6 +45,7 @@ void st_constants(struct st_constants *out)
         MPI_OP_NULL,
         MPI_REQUEST_NULL,
         MPI_MESSAGE_NULL, MPI_MESSAGE_NO_PROC,
+        MPI_WIN_NULL, MPI_FILE_NULL,
         MPI_INFO_NULL, MPI_INFO_ENV,
         MPI_ERRHANDLER_NULL, {ST_ERRHANDLERS},
         MPI_PROC_NULL, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_ROOT, MPI_UNDEFINED,
@@ -50,6 +54,8 @@ void st_constants(struct st_constants *out)
         MPI_DISTRIBUTE_DFLT_DARG,
         MPI_COMM_TYPE_SHARED,
         {MPI_TYPECLASS_REAL, MPI_TYPECLASS_INTEGER, MPI_TYPECLASS_COMPLEX},
+        {MPI_GRAPH, MPI_CART, MPI_DIST_GRAPH},
+        {ST_ASSERTS}, {ST_AMODES}, {ST_LOCK_TYPES}, {ST_WHENCES},
         {ST_KEYVALS},
         {ST_ERRORS},
     };
@@ -60,5 +66,17 @@ void st_constants(struct st_constants *out)
 void st_no_handler(MPI_Comm *comm, int *code, ...)
 {
     (void)comm;
+    (void)code;
+}
+
+void st_no_win_handler(MPI_Win *win, int *code, ...)
+{
+    (void)win;
+    (void)code;
+}
+
+void st_no_file_handler(MPI_File *file, int *code, ...)
+{
+    (void)file;
     (void)code;
 }

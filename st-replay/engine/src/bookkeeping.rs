@@ -20,8 +20,8 @@ use crate::replay::{Handler, Replay};
 #[derive(Debug, Default)]
 pub(crate) struct Own {
     /// Error handlers and attribute keys, by their words.
-    handlers: HashMap<i64, ffi::MPI_Errhandler>,
-    keyvals: HashMap<i64, c_int>,
+    pub(crate) handlers: HashMap<i64, ffi::MPI_Errhandler>,
+    pub(crate) keyvals: HashMap<i64, c_int>,
 }
 
 /// Longest of the lengths of names, keys and messages under any MPI.
@@ -134,12 +134,12 @@ fn predefined<T: Copy>(of: &[T], word: i64) -> Option<T> {
     of.get(usize::try_from(FIRST_NAMED.checked_sub(word)?).ok()?).copied()
 }
 
-fn handler(r: &Replay<'_>, word: i64) -> Result<ffi::MPI_Errhandler> {
+pub(crate) fn handler(r: &Replay<'_>, word: i64) -> Result<ffi::MPI_Errhandler> {
     let own = || r.own.handlers.get(&word).copied();
     predefined(&r.k.errhandlers, word).or_else(own).with_context(|| format!("no error handler {word}"))
 }
 
-fn keyval(r: &Replay<'_>, word: i64) -> Result<c_int> {
+pub(crate) fn keyval(r: &Replay<'_>, word: i64) -> Result<c_int> {
     let own = || r.own.keyvals.get(&word).copied();
     predefined(&r.k.keyvals, word).or_else(own).with_context(|| format!("no attribute key {word}"))
 }
@@ -151,7 +151,7 @@ fn attribute(r: &mut Replay<'_>, w: &mut Words<'_>) -> Result<(ffi::MPI_Comm, c_
 }
 
 /// A code of the class that a word names; success for one that this MPI has no constant of.
-fn code(r: &Replay<'_>, w: &mut Words<'_>) -> Result<c_int> {
+pub(crate) fn code(r: &Replay<'_>, w: &mut Words<'_>) -> Result<c_int> {
     let class = usize::try_from(w.word()?)?.checked_sub(1);
     Ok(class.and_then(|c| r.k.errors.get(c)).copied().filter(|&c| c > 0).unwrap_or(0))
 }

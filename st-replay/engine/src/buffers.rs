@@ -1,7 +1,8 @@
 //! Memory for messages: arbitrary bytes of sufficient size.
 //!
 //! Nobody looks at what is sent, so all sends share one buffer (several reads at once are no conflict) and all
-//! blocking receives another. A non-blocking receive has a block of its own until it completes.
+//! blocking receives another; what one-sided operations and parted reads of files bring shares a third, whatever order it
+//! comes in. A non-blocking receive has a block of its own until it completes.
 
 use std::collections::BTreeMap;
 use std::ffi::c_void;
@@ -77,13 +78,32 @@ fn units(span: Span) -> Result<usize> {
     usize::try_from(units.max(1)).context("a message larger than the address space")
 }
 
+/// A buffer that several operations use at a time.
+#[derive(Debug, Default)]
+struct Shared {
+    block: Block,
+    /// Smaller ones from before: operations that started then may still use them.
+    outgrown: Vec<Block>,
+}
+
+impl Shared {
+    fn address(&mut self, span: Span) -> Result<*mut c_void> {
+        let needed = units(span)?;
+        if self.block.0.len() < needed {
+            let old = std::mem::replace(&mut self.block, Block::new(needed.next_power_of_two()));
+            // Doubling: all outgrown blocks together are smaller than the one in use.
+            self.outgrown.push(old);
+        }
+        Ok(self.block.address(span))
+    }
+}
+
 /// All message memory of a rank.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
-    send: Block,
+    send: Shared,
     receive: Block,
-    /// Send buffers that were outgrown: operations that started before may still read them.
-    outgrown: Vec<Block>,
+    landing: Shared,
     /// Free blocks by their number of units, a power of two.
     free: BTreeMap<usize, Vec<Block>>,
 }
@@ -91,13 +111,12 @@ pub(crate) struct Memory {
 impl Memory {
     /// An address to send from.
     pub(crate) fn source(&mut self, span: Span) -> Result<*mut c_void> {
-        let needed = units(span)?;
-        if self.send.0.len() < needed {
-            let old = std::mem::replace(&mut self.send, Block::new(needed.next_power_of_two()));
-            // Doubling: all outgrown blocks together are smaller than the one in use.
-            self.outgrown.push(old);
-        }
-        Ok(self.send.address(span))
+        self.send.address(span)
+    }
+
+    /// An address at which several operations may write at any time from now on.
+    pub(crate) fn landing(&mut self, span: Span) -> Result<*mut c_void> {
+        self.landing.address(span)
     }
 
     /// An address for a blocking call to receive at. Valid until the next call of this function.
@@ -156,6 +175,6 @@ mod tests {
         let first = m.source(Span::bytes(100)).unwrap();
         assert_eq!(m.source(Span::bytes(50)).unwrap(), first);
         assert_ne!(m.source(Span::bytes(1000)).unwrap(), first);
-        assert_eq!(m.outgrown.iter().filter(|b| !b.0.is_empty()).count(), 1);
+        assert_eq!(m.send.outgrown.iter().filter(|b| !b.0.is_empty()).count(), 1);
     }
 }

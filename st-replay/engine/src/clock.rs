@@ -17,6 +17,8 @@ pub(crate) struct Clock {
     last: Instant,
     /// Waited too long so far, to be taken off the waits to come.
     late: Duration,
+    /// Number of waits that were over before they began.
+    late_waits: u64,
 }
 
 impl Clock {
@@ -27,7 +29,7 @@ impl Clock {
             // SAFETY: an option of this thread with an integer argument; no memory is passed.
             unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
         }
-        Self { compute, last: Instant::now(), late: Duration::ZERO }
+        Self { compute, last: Instant::now(), late: Duration::ZERO, late_waits: 0 }
     }
 
     /// Waits until `ns` after the end of the last call, less what earlier waits overran.
@@ -42,6 +44,7 @@ impl Clock {
         };
         let Some(target) = self.last.checked_add(time) else { return };
         let Some(goal) = target.checked_sub(self.late) else { return };
+        self.late_waits += u64::from(ns > 0 && Instant::now() > goal);
         if matches!(self.compute, Compute::Sleep(_)) {
             let ahead = goal.saturating_duration_since(Instant::now());
             if ahead > SPUN {
@@ -57,6 +60,16 @@ impl Clock {
     /// Notes that a call has ended.
     pub(crate) fn call_ended(&mut self) {
         self.last = Instant::now();
+    }
+
+    /// When the last call ended.
+    pub(crate) fn last_call(&self) -> Instant {
+        self.last
+    }
+
+    /// How late the last wait ended, and how many were over before they began.
+    pub(crate) fn lateness(&self) -> (Duration, u64) {
+        (self.late, self.late_waits)
     }
 
     /// Waits until `ns` after `start`: for events whose recorded time was not spent in MPI, as a series of

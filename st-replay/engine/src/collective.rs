@@ -10,7 +10,7 @@ use st_replay::words::Words;
 use st_trace::values::NULL;
 
 use crate::buffers::Span;
-use crate::call::mpi;
+use crate::call::{apply, mpi};
 use crate::handles::Type;
 use crate::replay::{Handler, Replay};
 use crate::requests::Kept;
@@ -18,43 +18,49 @@ use crate::requests::Kept;
 /// The C arguments of a collective; which of them count depends on the function.
 #[derive(Debug)]
 pub(crate) struct Arguments {
-    sendbuf: *mut c_void,
-    sendcount: c_int,
-    sendcounts: Vec<c_int>,
-    sdispls: Vec<c_int>,
-    sendtype: ffi::MPI_Datatype,
-    sendtypes: Vec<ffi::MPI_Datatype>,
-    recvbuf: *mut c_void,
-    recvcount: c_int,
-    recvcounts: Vec<c_int>,
-    rdispls: Vec<c_int>,
-    recvtype: ffi::MPI_Datatype,
-    recvtypes: Vec<ffi::MPI_Datatype>,
-    op: ffi::MPI_Op,
-    root: c_int,
-    comm: ffi::MPI_Comm,
+    pub(crate) sendbuf: *mut c_void,
+    pub(crate) sendcount: c_int,
+    pub(crate) sendcounts: Vec<c_int>,
+    pub(crate) sdispls: Vec<c_int>,
+    /// Displacements in bytes.
+    pub(crate) sendbytes: Vec<ffi::MPI_Aint>,
+    pub(crate) sendtype: ffi::MPI_Datatype,
+    pub(crate) sendtypes: Vec<ffi::MPI_Datatype>,
+    pub(crate) recvbuf: *mut c_void,
+    pub(crate) recvcount: c_int,
+    pub(crate) recvcounts: Vec<c_int>,
+    pub(crate) rdispls: Vec<c_int>,
+    /// Displacements in bytes.
+    pub(crate) recvbytes: Vec<ffi::MPI_Aint>,
+    pub(crate) recvtype: ffi::MPI_Datatype,
+    pub(crate) recvtypes: Vec<ffi::MPI_Datatype>,
+    pub(crate) op: ffi::MPI_Op,
+    pub(crate) root: c_int,
+    pub(crate) comm: ffi::MPI_Comm,
 }
 
 /// One side of a collective before its buffer is chosen.
-struct Side {
-    count: c_int,
-    datatype: Type,
+pub(crate) struct Side {
+    pub(crate) count: c_int,
+    pub(crate) datatype: Type,
 }
 
 impl Arguments {
-    fn new(r: &Replay<'_>) -> Self {
+    pub(crate) fn new(r: &Replay<'_>) -> Self {
         let k = &r.k;
         Self {
             sendbuf: ptr::null_mut(),
             sendcount: 0,
             sendcounts: Vec::new(),
             sdispls: Vec::new(),
+            sendbytes: Vec::new(),
             sendtype: k.type_null,
             sendtypes: Vec::new(),
             recvbuf: ptr::null_mut(),
             recvcount: 0,
             recvcounts: Vec::new(),
             rdispls: Vec::new(),
+            recvbytes: Vec::new(),
             recvtype: k.type_null,
             recvtypes: Vec::new(),
             op: k.op_null,
@@ -64,9 +70,10 @@ impl Arguments {
     }
 }
 
-/// Two handlers: the function, and its non-blocking form. `$read` makes the arguments, memory included.
+/// Three handlers: the function, its non-blocking form, and its persistent form, which not every MPI has. `$read` makes
+/// the arguments, memory included.
 macro_rules! collective {
-    ($now:ident, $later:ident, $read:ident, $Now:ident, $Later:ident: $($field:ident)*) => {
+    ($now:ident, $later:ident, $init:ident, $read:ident, $Now:ident, $Later:ident, $Init:literal: $($field:ident)*) => {
         fn $now(r: &mut Replay<'_>, w: &mut Words<'_>) -> Result<()> {
             let a = $read(r, w, None)?;
             mpi!($Now($(collective!(@ a $field)),*))
@@ -81,7 +88,37 @@ macro_rules! collective {
             r.requests.start(slot, false, kept);
             Ok(())
         }
+        fn $init(r: &mut Replay<'_>, w: &mut Words<'_>) -> Result<()> {
+            type Function = unsafe extern "C" fn(
+                $(collective!(@type $field)),*, ffi::MPI_Info, *mut ffi::MPI_Request
+            ) -> c_int;
+            let function: Function = crate::optional::find($Init)?;
+            let mut kept = Kept::default();
+            let a = Box::new($read(r, w, Some(&mut kept))?);
+            let slot = w.word()?;
+            let request = r.requests.place(slot, &r.k)?;
+            apply!(function, ($(collective!(@ a $field)),*, r.k.info_null, request))?;
+            kept.arguments = Some(a);
+            r.requests.start(slot, true, kept);
+            Ok(())
+        }
     };
+    (@type sendbuf) => { *const c_void };
+    (@type recvbuf) => { *mut c_void };
+    (@type sendcount) => { c_int };
+    (@type recvcount) => { c_int };
+    (@type root) => { c_int };
+    (@type sendtype) => { ffi::MPI_Datatype };
+    (@type recvtype) => { ffi::MPI_Datatype };
+    (@type sendtypes) => { *const ffi::MPI_Datatype };
+    (@type recvtypes) => { *const ffi::MPI_Datatype };
+    (@type sendbytes) => { *const ffi::MPI_Aint };
+    (@type recvbytes) => { *const ffi::MPI_Aint };
+    (@type op) => { ffi::MPI_Op };
+    (@type comm) => { ffi::MPI_Comm };
+    (@type $list:ident) => { *const c_int };
+    (@ $a:ident sendbytes) => { $a.sendbytes.as_ptr() };
+    (@ $a:ident recvbytes) => { $a.recvbytes.as_ptr() };
     (@ $a:ident sendcounts) => { $a.sendcounts.as_ptr() };
     (@ $a:ident recvcounts) => { $a.recvcounts.as_ptr() };
     (@ $a:ident sdispls) => { $a.sdispls.as_ptr() };
@@ -91,78 +128,97 @@ macro_rules! collective {
     (@ $a:ident $field:ident) => { $a.$field };
 }
 
-collective!(barrier, ibarrier, read_barrier, MPI_Barrier, MPI_Ibarrier: comm);
-collective!(bcast, ibcast, read_bcast, MPI_Bcast, MPI_Ibcast: recvbuf recvcount recvtype root comm);
-collective!(gather, igather, read_gather, MPI_Gather, MPI_Igather:
+collective!(barrier, ibarrier, barrier_init, read_barrier, MPI_Barrier, MPI_Ibarrier, "MPI_Barrier_init": comm);
+collective!(bcast, ibcast, bcast_init, read_bcast, MPI_Bcast, MPI_Ibcast, "MPI_Bcast_init": recvbuf recvcount recvtype root comm);
+collective!(gather, igather, gather_init, read_gather, MPI_Gather, MPI_Igather, "MPI_Gather_init":
     sendbuf sendcount sendtype recvbuf recvcount recvtype root comm);
-collective!(gatherv, igatherv, read_gatherv, MPI_Gatherv, MPI_Igatherv:
+collective!(gatherv, igatherv, gatherv_init, read_gatherv, MPI_Gatherv, MPI_Igatherv, "MPI_Gatherv_init":
     sendbuf sendcount sendtype recvbuf recvcounts rdispls recvtype root comm);
-collective!(scatter, iscatter, read_scatter, MPI_Scatter, MPI_Iscatter:
+collective!(scatter, iscatter, scatter_init, read_scatter, MPI_Scatter, MPI_Iscatter, "MPI_Scatter_init":
     sendbuf sendcount sendtype recvbuf recvcount recvtype root comm);
-collective!(scatterv, iscatterv, read_scatterv, MPI_Scatterv, MPI_Iscatterv:
+collective!(scatterv, iscatterv, scatterv_init, read_scatterv, MPI_Scatterv, MPI_Iscatterv, "MPI_Scatterv_init":
     sendbuf sendcounts sdispls sendtype recvbuf recvcount recvtype root comm);
-collective!(allgather, iallgather, read_allgather, MPI_Allgather, MPI_Iallgather:
+collective!(allgather, iallgather, allgather_init, read_allgather, MPI_Allgather, MPI_Iallgather, "MPI_Allgather_init":
     sendbuf sendcount sendtype recvbuf recvcount recvtype comm);
-collective!(allgatherv, iallgatherv, read_allgatherv, MPI_Allgatherv, MPI_Iallgatherv:
+collective!(allgatherv, iallgatherv, allgatherv_init, read_allgatherv, MPI_Allgatherv, MPI_Iallgatherv, "MPI_Allgatherv_init":
     sendbuf sendcount sendtype recvbuf recvcounts rdispls recvtype comm);
-collective!(alltoall, ialltoall, read_alltoall, MPI_Alltoall, MPI_Ialltoall:
+collective!(alltoall, ialltoall, alltoall_init, read_alltoall, MPI_Alltoall, MPI_Ialltoall, "MPI_Alltoall_init":
     sendbuf sendcount sendtype recvbuf recvcount recvtype comm);
-collective!(alltoallv, ialltoallv, read_alltoallv, MPI_Alltoallv, MPI_Ialltoallv:
+collective!(alltoallv, ialltoallv, alltoallv_init, read_alltoallv, MPI_Alltoallv, MPI_Ialltoallv, "MPI_Alltoallv_init":
     sendbuf sendcounts sdispls sendtype recvbuf recvcounts rdispls recvtype comm);
-collective!(alltoallw, ialltoallw, read_alltoallw, MPI_Alltoallw, MPI_Ialltoallw:
+collective!(alltoallw, ialltoallw, alltoallw_init, read_alltoallw, MPI_Alltoallw, MPI_Ialltoallw, "MPI_Alltoallw_init":
     sendbuf sendcounts sdispls sendtypes recvbuf recvcounts rdispls recvtypes comm);
-collective!(reduce, ireduce, read_reduce, MPI_Reduce, MPI_Ireduce:
+collective!(reduce, ireduce, reduce_init, read_reduce, MPI_Reduce, MPI_Ireduce, "MPI_Reduce_init":
     sendbuf recvbuf recvcount recvtype op root comm);
-collective!(allreduce, iallreduce, read_allreduce, MPI_Allreduce, MPI_Iallreduce:
+collective!(allreduce, iallreduce, allreduce_init, read_allreduce, MPI_Allreduce, MPI_Iallreduce, "MPI_Allreduce_init":
     sendbuf recvbuf recvcount recvtype op comm);
-collective!(reduce_scatter, ireduce_scatter, read_reduce_scatter, MPI_Reduce_scatter, MPI_Ireduce_scatter:
+collective!(reduce_scatter, ireduce_scatter, reduce_scatter_init, read_reduce_scatter, MPI_Reduce_scatter, MPI_Ireduce_scatter, "MPI_Reduce_scatter_init":
     sendbuf recvbuf recvcounts recvtype op comm);
-collective!(reduce_block, ireduce_block, read_reduce_block, MPI_Reduce_scatter_block, MPI_Ireduce_scatter_block:
+collective!(reduce_block, ireduce_block, reduce_block_init, read_reduce_block, MPI_Reduce_scatter_block, MPI_Ireduce_scatter_block, "MPI_Reduce_scatter_block_init":
     sendbuf recvbuf recvcount recvtype op comm);
-collective!(scan, iscan, read_allreduce, MPI_Scan, MPI_Iscan: sendbuf recvbuf recvcount recvtype op comm);
-collective!(exscan, iexscan, read_allreduce, MPI_Exscan, MPI_Iexscan: sendbuf recvbuf recvcount recvtype op comm);
+collective!(scan, iscan, scan_init, read_allreduce, MPI_Scan, MPI_Iscan, "MPI_Scan_init": sendbuf recvbuf recvcount recvtype op comm);
+collective!(exscan, iexscan, exscan_init, read_allreduce, MPI_Exscan, MPI_Iexscan, "MPI_Exscan_init": sendbuf recvbuf recvcount recvtype op comm);
+
+pub(crate) use collective;
 
 pub(crate) const CALLS: &[(&str, Handler)] = &[
     ("MPI_Barrier", barrier),
     ("MPI_Ibarrier", ibarrier),
+    ("MPI_Barrier_init", barrier_init),
     ("MPI_Bcast", bcast),
     ("MPI_Ibcast", ibcast),
+    ("MPI_Bcast_init", bcast_init),
     ("MPI_Gather", gather),
     ("MPI_Igather", igather),
+    ("MPI_Gather_init", gather_init),
     ("MPI_Gatherv", gatherv),
     ("MPI_Igatherv", igatherv),
+    ("MPI_Gatherv_init", gatherv_init),
     ("MPI_Scatter", scatter),
     ("MPI_Iscatter", iscatter),
+    ("MPI_Scatter_init", scatter_init),
     ("MPI_Scatterv", scatterv),
     ("MPI_Iscatterv", iscatterv),
+    ("MPI_Scatterv_init", scatterv_init),
     ("MPI_Allgather", allgather),
     ("MPI_Iallgather", iallgather),
+    ("MPI_Allgather_init", allgather_init),
     ("MPI_Allgatherv", allgatherv),
     ("MPI_Iallgatherv", iallgatherv),
+    ("MPI_Allgatherv_init", allgatherv_init),
     ("MPI_Alltoall", alltoall),
     ("MPI_Ialltoall", ialltoall),
+    ("MPI_Alltoall_init", alltoall_init),
     ("MPI_Alltoallv", alltoallv),
     ("MPI_Ialltoallv", ialltoallv),
+    ("MPI_Alltoallv_init", alltoallv_init),
     ("MPI_Alltoallw", alltoallw),
     ("MPI_Ialltoallw", ialltoallw),
+    ("MPI_Alltoallw_init", alltoallw_init),
     ("MPI_Reduce", reduce),
     ("MPI_Ireduce", ireduce),
+    ("MPI_Reduce_init", reduce_init),
     ("MPI_Allreduce", allreduce),
     ("MPI_Iallreduce", iallreduce),
+    ("MPI_Allreduce_init", allreduce_init),
     ("MPI_Reduce_scatter", reduce_scatter),
     ("MPI_Ireduce_scatter", ireduce_scatter),
+    ("MPI_Reduce_scatter_init", reduce_scatter_init),
     ("MPI_Reduce_scatter_block", reduce_block),
     ("MPI_Ireduce_scatter_block", ireduce_block),
+    ("MPI_Reduce_scatter_block_init", reduce_block_init),
     ("MPI_Scan", scan),
     ("MPI_Iscan", iscan),
+    ("MPI_Scan_init", scan_init),
     ("MPI_Exscan", exscan),
     ("MPI_Iexscan", iexscan),
+    ("MPI_Exscan_init", exscan_init),
     ("MPI_Reduce_local", reduce_local),
 ];
 
-type Later<'k> = Option<&'k mut Kept>;
+pub(crate) type Later<'k> = Option<&'k mut Kept>;
 
-fn side(r: &mut Replay<'_>, w: &mut Words<'_>) -> Result<Side> {
+pub(crate) fn side(r: &mut Replay<'_>, w: &mut Words<'_>) -> Result<Side> {
     let count = w.int()?;
     Ok(Side { count, datatype: r.handles.datatype(w.word()?)? })
 }
@@ -184,7 +240,7 @@ fn unless_in_place(r: &mut Replay<'_>, w: &mut Words<'_>, inplace: i64) -> Resul
 }
 
 /// Displacements; an empty list means that the blocks lie side by side.
-fn displacements(recorded: &[i64], counts: &[c_int]) -> Result<Vec<c_int>> {
+pub(crate) fn displacements(recorded: &[i64], counts: &[c_int]) -> Result<Vec<c_int>> {
     if recorded.len() == counts.len() {
         return recorded.iter().map(|&d| Ok(c_int::try_from(d)?)).collect();
     }
@@ -198,7 +254,7 @@ fn displacements(recorded: &[i64], counts: &[c_int]) -> Result<Vec<c_int>> {
 }
 
 /// What all blocks of a v-collective's side touch.
-fn blocks(datatype: &Type, counts: &[c_int], displacements: &[c_int]) -> Result<Span> {
+pub(crate) fn blocks(datatype: &Type, counts: &[c_int], displacements: &[c_int]) -> Result<Span> {
     counts
         .iter()
         .zip(displacements)
@@ -206,7 +262,7 @@ fn blocks(datatype: &Type, counts: &[c_int], displacements: &[c_int]) -> Result<
 }
 
 /// What one block per rank touches.
-fn for_each(s: &Side, ranks: usize) -> Result<Span> {
+pub(crate) fn for_each(s: &Side, ranks: usize) -> Result<Span> {
     let count = i64::from(s.count).checked_mul(i64::try_from(ranks)?);
     s.datatype.span(count.context("a message larger than the address space")?)
 }
@@ -361,11 +417,11 @@ fn read_alltoallv(r: &mut Replay<'_>, w: &mut Words<'_>, later: Later<'_>) -> Re
 }
 
 /// Types of `MPI_Alltoallw`, and what all its blocks touch; displacements are bytes.
-fn typed_blocks(
+pub(crate) fn typed_blocks(
     r: &mut Replay<'_>,
     types: &[i64],
     counts: &[c_int],
-    displacements: &[c_int],
+    displacements: &[impl Copy + Into<i64>],
 ) -> Result<(Vec<ffi::MPI_Datatype>, Span)> {
     let mut handles = Vec::with_capacity(types.len());
     let mut all = Span::default();

@@ -7,6 +7,7 @@ use st_replay::words::Words;
 use st_trace::values::{NONE, UNDEFINED};
 
 use crate::call::mpi;
+use crate::info::{info, keep};
 use crate::replay::{Handler, Replay};
 use crate::requests::Kept;
 
@@ -14,6 +15,15 @@ pub(crate) const CALLS: &[(&str, Handler)] = &[
     ("MPI_Comm_dup", dup),
     ("MPI_Comm_dup_with_info", dup_with_info),
     ("MPI_Comm_idup", idup),
+    ("MPI_Comm_set_info", |r, w| {
+        let (comm, info) = (r.handles.comm(w.word()?)?.handle, info(r, w)?);
+        mpi!(MPI_Comm_set_info(comm, info))
+    }),
+    ("MPI_Comm_get_info", |r, w| {
+        let (comm, mut info) = (r.handles.comm(w.word()?)?.handle, r.k.info_null);
+        mpi!(MPI_Comm_get_info(comm, &raw mut info))?;
+        keep(r, w, info)
+    }),
     ("MPI_Comm_create", create),
     ("MPI_Comm_create_group", create_group),
     ("MPI_Comm_split", split),

@@ -1,7 +1,7 @@
 //! Completion calls, their outcomes forced to the recorded ones.
 //!
 //! A call that completes some of its requests is made on exactly these, in their places, the others null. One that
-//! returns at once, complete or not, is made when its requests are known to be complete.
+//! returns at once, complete or not, is made when its requests are known to be complete, or until they are.
 #![expect(unsafe_code, reason = "calls MPI")]
 
 use anyhow::{Context, Result, bail};
@@ -71,7 +71,10 @@ fn completed(slots: &[i64], positions: &[i64]) -> Result<Vec<i64>> {
 pub(crate) fn until_complete(r: &mut Replay<'_>, slots: &[i64]) -> Result<()> {
     let _hidden = r.pause.hide();
     let status = r.status();
-    for &slot in slots.iter().filter(|s| **s != NULL) {
+    for &slot in slots {
+        if slot == NULL || r.requests.is_silent(slot) {
+            continue;
+        }
         let request = r.requests.handle(slot, &r.k)?;
         let mut flag = 0;
         loop {
@@ -129,22 +132,20 @@ fn wait_any(r: &mut Replay<'_>, w: &mut Words<'_>) -> Result<()> {
     finish(r, &done)
 }
 
-/// Positions that a call wrote, and how many.
-struct Positions {
-    count: c_int,
-    list: Vec<c_int>,
-}
-
-impl Positions {
-    fn room(n: usize) -> Self {
-        Self { count: 0, list: vec![0; n] }
-    }
-
-    fn check(&self, wanted: usize) -> Result<()> {
-        if wanted > 0 && usize::try_from(self.count) != Ok(wanted) {
-            bail!("{} requests completed where {wanted} had", self.count);
+/// Makes a call that completes some of `n` requests until it has completed those that are wanted: once, unless there was
+/// no asking beforehand.
+fn some(n: usize, wanted: usize, call: impl Fn(*mut c_int, *mut c_int) -> Result<()>) -> Result<()> {
+    let (mut count, mut list, mut done) = (0, vec![0; n], 0);
+    loop {
+        call(&raw mut count, list.as_mut_ptr())?;
+        done += usize::try_from(count).unwrap_or(0);
+        if wanted == 0 || done == wanted {
+            return Ok(());
         }
-        Ok(())
+        if done > wanted {
+            bail!("{done} requests completed where {wanted} had");
+        }
+        std::thread::yield_now();
     }
 }
 
@@ -155,10 +156,8 @@ fn wait_some(r: &mut Replay<'_>, w: &mut Words<'_>) -> Result<()> {
     let done = completed(slots, positions)?;
     until_complete(r, &done)?;
     r.load(&only(slots, positions))?;
-    let mut out = Positions::room(slots.len());
-    let statuses = r.statuses(slots.len());
-    mpi!(MPI_Waitsome(n, r.array.as_mut_ptr(), &raw mut out.count, out.list.as_mut_ptr(), statuses))?;
-    out.check(done.len())?;
+    let (array, statuses) = (r.array.as_mut_ptr(), r.statuses(slots.len()));
+    some(slots.len(), done.len(), |count, list| mpi!(MPI_Waitsome(n, array, count, list, statuses)))?;
     finish(r, &done)
 }
 
@@ -172,8 +171,7 @@ fn test(r: &mut Replay<'_>, w: &mut Words<'_>) -> Result<()> {
     let request = r.single(slots)?;
     let mut flag = 0;
     let status = r.status();
-    mpi!(MPI_Test(request, &raw mut flag, status))?;
-    succeeded(flag)?;
+    until(&mut flag, |flag| mpi!(MPI_Test(request, flag, status)))?;
     finish(r, &done)
 }
 
@@ -186,8 +184,8 @@ fn test_all(r: &mut Replay<'_>, w: &mut Words<'_>) -> Result<()> {
     r.load(slots)?;
     let mut flag = 0;
     let statuses = r.statuses(slots.len());
-    mpi!(MPI_Testall(n, r.array.as_mut_ptr(), &raw mut flag, statuses))?;
-    succeeded(flag)?;
+    let array = r.array.as_mut_ptr();
+    until(&mut flag, |flag| mpi!(MPI_Testall(n, array, flag, statuses)))?;
     finish(r, &done)
 }
 
@@ -201,8 +199,8 @@ fn test_any(r: &mut Replay<'_>, w: &mut Words<'_>) -> Result<()> {
     r.load(&only(slots, positions))?;
     let (mut index, mut flag) = (0, 0);
     let status = r.status();
-    mpi!(MPI_Testany(n, r.array.as_mut_ptr(), &raw mut index, &raw mut flag, status))?;
-    succeeded(flag)?;
+    let array = r.array.as_mut_ptr();
+    until(&mut flag, |flag| mpi!(MPI_Testany(n, array, &raw mut index, flag, status)))?;
     finish(r, &done)
 }
 
@@ -213,16 +211,18 @@ fn test_some(r: &mut Replay<'_>, w: &mut Words<'_>) -> Result<()> {
     let done = completed(slots, positions)?;
     until_complete(r, &done)?;
     r.load(&only(slots, positions))?;
-    let mut out = Positions::room(slots.len());
-    let statuses = r.statuses(slots.len());
-    mpi!(MPI_Testsome(n, r.array.as_mut_ptr(), &raw mut out.count, out.list.as_mut_ptr(), statuses))?;
-    out.check(done.len())?;
+    let (array, statuses) = (r.array.as_mut_ptr(), r.statuses(slots.len()));
+    some(slots.len(), done.len(), |count, list| mpi!(MPI_Testsome(n, array, count, list, statuses)))?;
     finish(r, &done)
 }
 
-fn succeeded(flag: c_int) -> Result<()> {
-    if flag == 0 {
-        bail!("a test failed although its requests are complete");
+/// Makes a call until it sets its flag: once, unless there was no asking beforehand.
+fn until(flag: &mut c_int, mut call: impl FnMut(*mut c_int) -> Result<()>) -> Result<()> {
+    loop {
+        call(flag)?;
+        if *flag != 0 {
+            return Ok(());
+        }
+        std::thread::yield_now();
     }
-    Ok(())
 }

@@ -26,6 +26,8 @@ pub(crate) struct Constants {
     pub(crate) request_null: ffi::MPI_Request,
     pub(crate) message_null: ffi::MPI_Message,
     pub(crate) message_no_proc: ffi::MPI_Message,
+    pub(crate) win_null: ffi::MPI_Win,
+    pub(crate) file_null: ffi::MPI_File,
     pub(crate) info_null: ffi::MPI_Info,
     pub(crate) info_env: ffi::MPI_Info,
     pub(crate) errhandler_null: ffi::MPI_Errhandler,
@@ -40,6 +42,12 @@ pub(crate) struct Constants {
     pub(crate) default_argument: c_int,
     pub(crate) split_shared: c_int,
     pub(crate) type_class: [c_int; 3],
+    /// `MPI_GRAPH`, `MPI_CART`, `MPI_DIST_GRAPH`.
+    pub(crate) topologies: [c_int; 3],
+    pub(crate) asserts: [c_int; values::ASSERT.len()],
+    pub(crate) amodes: [c_int; values::AMODE.len()],
+    pub(crate) lock_types: [c_int; values::LOCK_TYPE.len()],
+    pub(crate) whences: [c_int; values::WHENCE.len()],
     pub(crate) keyvals: [c_int; values::KEYVALS.len()],
     /// -1 for a class that this MPI has not.
     pub(crate) errors: [c_int; values::ERROR_CLASSES.len()],
@@ -50,6 +58,10 @@ unsafe extern "C" {
     fn st_type(name: *const c_char, out: *mut ffi::MPI_Datatype) -> c_int;
     /// An error handler that does nothing.
     pub(crate) fn st_no_handler(comm: *mut ffi::MPI_Comm, code: *mut c_int, ...);
+    /// The same for windows.
+    pub(crate) fn st_no_win_handler(win: *mut ffi::MPI_Win, code: *mut c_int, ...);
+    /// The same for files.
+    pub(crate) fn st_no_file_handler(file: *mut ffi::MPI_File, code: *mut c_int, ...);
     fn st_op(name: *const c_char, out: *mut ffi::MPI_Op) -> c_int;
 }
 
@@ -77,6 +89,34 @@ impl Constants {
     /// A tag word as the library's `int`.
     pub(crate) fn tag(&self, word: i64) -> c_int {
         if word == values::ANY_TAG { self.any_tag } else { c_int::try_from(word).unwrap_or(0) }
+    }
+
+    /// The sum of constants that a word's bits stand for. Bits of another library's own are left out.
+    fn sum(constants: &[c_int], word: i64) -> c_int {
+        let set = constants.iter().enumerate().filter(|(bit, _)| word >> bit & 1 == 1);
+        set.fold(0, |sum, (_, constant)| sum | constant)
+    }
+
+    /// An `assert` word as the library's `int`.
+    pub(crate) fn assert(&self, word: i64) -> c_int {
+        Self::sum(&self.asserts, word)
+    }
+
+    /// An `amode` word as the library's `int`.
+    pub(crate) fn amode(&self, word: i64) -> c_int {
+        Self::sum(&self.amodes, word)
+    }
+
+    /// A `locktype` word as the library's `int`.
+    pub(crate) fn lock_type(&self, word: i64) -> c_int {
+        let known = usize::try_from(word).ok().and_then(|w| self.lock_types.get(w));
+        known.copied().unwrap_or(self.lock_types[1])
+    }
+
+    /// A `whence` word as the library's `int`.
+    pub(crate) fn whence(&self, word: i64) -> c_int {
+        let known = usize::try_from(word).ok().and_then(|w| self.whences.get(w));
+        known.copied().unwrap_or(self.whences[0])
     }
 
     /// A plain word in which `MPI_UNDEFINED` may stand.

@@ -4,7 +4,7 @@
 use std::ffi::c_int;
 use std::ptr;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use mpi::ffi;
 use st_replay::words::Words;
 
@@ -43,9 +43,19 @@ pub(crate) const CALLS: &[(&str, Handler)] = &[
     }),
 ];
 
-fn init_thread(_: &mut Replay<'_>, w: &mut Words<'_>) -> Result<()> {
+/// `MPI_THREAD_MULTIPLE` under every MPI.
+const MULTIPLE: c_int = 3;
+
+/// A rank with several threads needs what it needed when it was recorded, and MPI's own protection: the threads no longer
+/// wait for each other.
+fn init_thread(r: &mut Replay<'_>, w: &mut Words<'_>) -> Result<()> {
     let required = w.int()?;
-    flag(|provided| mpi!(MPI_Init_thread(ptr::null_mut(), ptr::null_mut(), required, provided)))
+    let (required, mut provided) = (if r.threaded { required.max(MULTIPLE) } else { required }, 0);
+    mpi!(MPI_Init_thread(ptr::null_mut(), ptr::null_mut(), required, &raw mut provided))?;
+    if r.threaded && provided < MULTIPLE {
+        bail!("several threads call MPI, and this MPI gives no MPI_THREAD_MULTIPLE");
+    }
+    Ok(())
 }
 
 /// Calls with an `int` to be written, whose value is of no interest.

@@ -5,49 +5,72 @@ use anyhow::{Context, Result, bail};
 use st_trace::section::{Section, Tables};
 use st_trace::values::NULL;
 use std::ffi::c_int;
+use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard};
 
 use mpi::ffi;
 
 use crate::buffers::Span;
 use crate::call::{integer, mpi};
 use crate::constants::{Constants, predefined_op, predefined_type};
+use crate::crew::Crew;
 use crate::pause::Pause;
 
-/// Handles by index.
-#[derive(Debug)]
+/// Handles by index, shared by the threads of a rank.
+#[derive(Clone, Debug)]
 pub(crate) struct Table<T> {
     what: &'static str,
-    entries: Vec<Option<T>>,
+    entries: Arc<RwLock<Vec<Option<T>>>>,
+    crew: Arc<Crew>,
+    me: usize,
 }
 
+// SAFETY: handles are integers, or addresses at which only MPI looks, which is called by several threads only where it
+// provides for that.
+unsafe impl<T> Send for Table<T> {}
+
 impl<T: Copy> Table<T> {
-    pub(crate) fn new(what: &'static str) -> Self {
-        Self { what, entries: Vec::new() }
+    fn new(what: &'static str, crew: &Arc<Crew>) -> Self {
+        Self { what, entries: Arc::default(), crew: Arc::clone(crew), me: 0 }
+    }
+
+    fn entries(&self) -> RwLockWriteGuard<'_, Vec<Option<T>>> {
+        self.entries.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn get(&self, index: i64) -> Option<T> {
-        self.entries.get(usize::try_from(index).ok()?).copied().flatten()
+        let entries = self.entries.read().unwrap_or_else(PoisonError::into_inner);
+        entries.get(usize::try_from(index).ok()?).copied().flatten()
     }
 
-    /// The live handle at an index.
+    /// The live handle at an index. If it is not there, it is waited for as long as another thread may make it.
     pub(crate) fn live(&self, index: i64) -> Result<T> {
-        self.get(index)
-            .with_context(|| format!("{} {index} is used but was not made by a replayed call", self.what))
+        loop {
+            let goes_on = self.crew.others_go_on(self.me);
+            if let Some(found) = self.get(index) {
+                return Ok(found);
+            }
+            if !goes_on {
+                bail!("{} {index} is used but was not made by a replayed call", self.what);
+            }
+            std::thread::yield_now();
+        }
     }
 
     /// Sets the handle at an index; a null index is left alone.
-    pub(crate) fn set(&mut self, index: i64, value: T) {
+    pub(crate) fn set(&self, index: i64, value: T) {
         let Ok(i) = usize::try_from(index) else { return };
-        if self.entries.len() <= i {
-            self.entries.resize(i + 1, None);
+        let mut entries = self.entries();
+        if entries.len() <= i {
+            entries.resize(i + 1, None);
         }
-        self.entries[i] = Some(value);
+        entries[i] = Some(value);
     }
 
     /// Removes the handle at an index and returns it.
-    pub(crate) fn take(&mut self, index: i64) -> Result<T> {
+    pub(crate) fn take(&self, index: i64) -> Result<T> {
         let value = self.live(index)?;
-        if let Some(entry) = usize::try_from(index).ok().and_then(|i| self.entries.get_mut(i)) {
+        let mut entries = self.entries();
+        if let Some(entry) = usize::try_from(index).ok().and_then(|i| entries.get_mut(i)) {
             *entry = None;
         }
         Ok(value)
@@ -87,17 +110,22 @@ impl Type {
 }
 
 /// All live objects of a rank.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Handles<'a> {
     tables: &'a Tables,
     rank: u32,
     k: Constants,
     pause: Pause,
+    /// What stands for `MPI_COMM_WORLD`, at 0, if something does.
+    world: Table<ffi::MPI_Comm>,
     comms: Table<Comm>,
     groups: Table<ffi::MPI_Group>,
     types: Table<Type>,
     ops: Table<ffi::MPI_Op>,
 }
+
+// SAFETY: as for `Table`; the constants are MPI's own addresses.
+unsafe impl Send for Handles<'_> {}
 
 impl<'a> Handles<'a> {
     /// The text at an index.
@@ -106,22 +134,30 @@ impl<'a> Handles<'a> {
     }
 
     /// No objects yet but the predefined ones, which are found by name when they are first used.
-    pub(crate) fn new(section: &'a Section, rank: u32, k: Constants, pause: Pause) -> Self {
+    pub(crate) fn new(section: &'a Section, rank: u32, k: Constants, pause: Pause, crew: &Arc<Crew>) -> Self {
         Self {
             tables: &section.tables,
             rank,
             k,
             pause,
-            comms: Table::new("communicator"),
-            groups: Table::new("group"),
-            types: Table::new("datatype"),
-            ops: Table::new("operation"),
+            world: Table::new("communicator", crew),
+            comms: Table::new("communicator", crew),
+            groups: Table::new("group", crew),
+            types: Table::new("datatype", crew),
+            ops: Table::new("operation", crew),
         }
     }
 
     /// What stands for `MPI_COMM_WORLD`, if that is not what the ranks are ranks in.
-    pub(crate) fn set_world(&mut self, world: ffi::MPI_Comm) {
-        self.k.comm_world = world;
+    pub(crate) fn set_world(&self, world: ffi::MPI_Comm) {
+        self.world.set(0, world);
+    }
+
+    /// The same objects for another thread.
+    pub(crate) fn on_thread(&self, me: usize) -> Self {
+        let mut all = self.clone();
+        (all.comms.me, all.groups.me, all.types.me, all.ops.me) = (me, me, me, me);
+        all
     }
 
     /// A communicator; null for the null index.
@@ -134,7 +170,7 @@ impl<'a> Handles<'a> {
         }
         let kind = Tables::find(&self.tables.comms, index, self.rank).map(|c| c.content.kind.as_str());
         let handle = match kind {
-            Some("MPI_COMM_WORLD") => self.k.comm_world,
+            Some("MPI_COMM_WORLD") => self.world.get(0).unwrap_or(self.k.comm_world),
             Some("MPI_COMM_SELF") => self.k.comm_self,
             _ => return self.comms.live(index),
         };

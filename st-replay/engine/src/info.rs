@@ -2,7 +2,7 @@
 #![expect(unsafe_code, reason = "calls MPI")]
 
 use std::collections::HashMap;
-use std::ffi::{CString, c_void};
+use std::ffi::{CString, c_char, c_int, c_void};
 use std::ptr;
 
 use anyhow::{Context, Result};
@@ -11,7 +11,7 @@ use st_replay::words::Words;
 use st_trace::values::{INFO_ENV, NULL};
 
 use crate::bookkeeping::{hidden, text};
-use crate::call::{integer, mpi};
+use crate::call::{apply, integer, mpi};
 use crate::replay::{Handler, Replay};
 
 /// Info objects by their numbers, and memory that is not freed yet, the newest last.
@@ -72,6 +72,16 @@ pub(crate) const CALLS: &[(&str, Handler)] = &[
         has_keys(r, info, n)?;
         text(|key, _| mpi!(MPI_Info_get_nthkey(info, n, key)))
     }),
+    // What MPI 4 replaces MPI_Info_get by, which not every MPI has.
+    ("MPI_Info_get_string", |r, w| {
+        type Function =
+            unsafe extern "C" fn(ffi::MPI_Info, *const c_char, *mut c_int, *mut c_char, *mut c_int) -> c_int;
+        let function: Function = crate::optional::find("MPI_Info_get_string")?;
+        let (info, key, mut n) = (info(r, w)?, string(r, w)?, w.int()?);
+        let mut room = vec![0; usize::try_from(n.max(0))? + 1];
+        let mut flag = 0;
+        apply!(function, (info, key.as_ptr(), &raw mut n, room.as_mut_ptr(), &raw mut flag))
+    }),
     ("MPI_Alloc_mem", |r, w| {
         let (size, info) = (w.word()?, info(r, w)?);
         let memory = allocate(size, info)?;
@@ -106,13 +116,13 @@ fn has_keys(r: &mut Replay<'_>, info: ffi::MPI_Info, n: i32) -> Result<()> {
 }
 
 /// The object made last, under the number that the call has recorded.
-fn keep(r: &mut Replay<'_>, w: &mut Words<'_>, info: ffi::MPI_Info) -> Result<()> {
+pub(crate) fn keep(r: &mut Replay<'_>, w: &mut Words<'_>, info: ffi::MPI_Info) -> Result<()> {
     r.infos.live.insert(w.word()?, info);
     Ok(())
 }
 
 /// The object of the next word, made now if the program's came from a call that is not replayed.
-fn info(r: &mut Replay<'_>, w: &mut Words<'_>) -> Result<ffi::MPI_Info> {
+pub(crate) fn info(r: &mut Replay<'_>, w: &mut Words<'_>) -> Result<ffi::MPI_Info> {
     let number = w.word()?;
     match number {
         NULL => return Ok(r.k.info_null),

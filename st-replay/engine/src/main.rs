@@ -4,6 +4,7 @@
 //! made again as itself; modules hold the calls by family. `unsafe` is confined to the modules that face MPI, the
 //! recorder's pause entry and the kernel.
 
+mod attributes;
 mod bookkeeping;
 mod buffers;
 mod call;
@@ -12,11 +13,16 @@ mod collective;
 mod comm;
 mod completion;
 mod constants;
+mod crew;
 mod environment;
+mod files;
 mod group;
 mod handles;
 mod info;
+mod neighbor;
+mod optional;
 mod p2p;
+mod partitioned;
 mod pause;
 mod persistent;
 mod play;
@@ -25,9 +31,11 @@ mod probe;
 mod queries;
 mod replay;
 mod requests;
+mod rma;
 mod stop;
 mod topology;
 mod types;
+mod window;
 
 use std::process::ExitCode;
 
@@ -81,7 +89,7 @@ fn prepare(args: &Args, job: Launch) -> Result<Prepared> {
     let stops = if rank == 0 { launch::stops(&args.trace, args)? } else { None };
     match load::of_rank(&args.trace, &args.input, rank) {
         Ok(section) => {
-            let mut mine = Preflight::default();
+            let mut mine = Preflight::new(args.io.is_some());
             mine.see(&section)?;
             // Rank 0 has refused the trace.
             let refused = rank != 0 && !args.skip_unsupported && !mine.unsupported().is_empty();

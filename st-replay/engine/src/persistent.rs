@@ -26,22 +26,29 @@ pub(crate) const CALLS: &[(&str, Handler)] = &[
 // Handles of persistent requests do not change when they are started: what MPI writes back is what was there.
 
 fn start(r: &mut Replay<'_>, w: &mut Words<'_>) -> Result<()> {
-    let request = r.requests.live(w.word()?)?;
-    mpi!(MPI_Start(request))
+    let slot = w.word()?;
+    let request = r.requests.live(slot)?;
+    mpi!(MPI_Start(request))?;
+    r.requests.restart(slot);
+    Ok(())
 }
 
 fn start_all(r: &mut Replay<'_>, w: &mut Words<'_>) -> Result<()> {
     let n = w.int()?;
     let slots = w.list()?;
     r.load(slots)?;
-    mpi!(MPI_Startall(n, r.array.as_mut_ptr()))
+    mpi!(MPI_Startall(n, r.array.as_mut_ptr()))?;
+    slots.iter().for_each(|&slot| r.requests.restart(slot));
+    Ok(())
 }
 
 fn free(r: &mut Replay<'_>, w: &mut Words<'_>) -> Result<()> {
     let slot = w.word()?;
     let request = r.requests.live(slot)?;
     mpi!(MPI_Request_free(request))?;
-    r.requests.abandon(slot);
+    if let Some(kept) = r.requests.abandon(slot) {
+        kept.blocks.into_iter().for_each(|b| r.memory.release(b));
+    }
     Ok(())
 }
 

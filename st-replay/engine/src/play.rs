@@ -3,7 +3,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::c_int;
+use std::io::Write;
 use std::ptr;
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -12,30 +14,37 @@ use mpi::ffi;
 use st_replay::TOOL;
 use st_replay::args::Args;
 use st_replay::cut::Stop;
+use st_replay::dynamic;
 use st_replay::lookahead::LookAhead;
+use st_replay::outcome::{Outcome, Times};
 use st_replay::pace::{Pace, Step};
 use st_replay::places::describe;
 use st_replay::preflight::name_of;
+use st_replay::threads::{Threads, Uses};
 use st_replay::watchdog::{Stalled, Watchdog};
 use st_replay::whatif::WhatIf;
 use st_replay::words::{Words, failed_poll};
 use st_symbols::Resolver;
 use st_tool::{Status, engine};
 use st_trace::calls::{CallTable, Row};
-use st_trace::section::Section;
+use st_trace::section::{Section, Sym};
 
 use crate::bookkeeping;
 use crate::buffers::Memory;
 use crate::call::mpi;
 use crate::clock::Clock;
 use crate::constants::{Constants, predefined_type};
+use crate::crew::Crew;
+use crate::files::{self, Files};
 use crate::handles::Handles;
 use crate::info::Infos;
+use crate::optional;
 use crate::pause::Pause;
 use crate::probable::{Exchange, Others};
 use crate::replay::{Handler, Replay, handlers};
 use crate::requests::Requests;
 use crate::stop;
+use crate::window::Windows;
 
 /// What a rank found in the trace.
 pub(crate) enum Prepared {
@@ -93,10 +102,9 @@ pub(crate) fn run(args: &Args, seat: Seat, prepared: Result<Prepared>) -> Result
                 if !is_running()? {
                     return Err(error);
                 }
-                // The other ranks may wait for this one for ever.
-                st_tool::report(TOOL, Err(error));
-                abort();
+                fail(error);
             }
+            files::remove();
             played
         }
         other => {
@@ -119,8 +127,10 @@ fn is_running() -> Result<bool> {
     Ok(begun != 0 && ended == 0)
 }
 
-/// Ends the job at once.
-fn abort() -> ! {
+/// Says what is wrong and ends the job at once: the other ranks may wait for this one for ever.
+fn fail(error: anyhow::Error) -> ! {
+    st_tool::report(TOOL, Err(error));
+    files::remove();
     let _hidden = Pause::find().hide();
     let world = Constants::load().comm_world;
     // It does not return; if it does all the same, ending this rank ends the job.
@@ -147,21 +157,19 @@ fn op(name: &str) -> Result<ffi::MPI_Op> {
     crate::constants::predefined_op(name, null).with_context(|| format!("this MPI has no {name}"))
 }
 
-/// Recorded and replayed time between the end of `MPI_Init` and the start of `MPI_Finalize`, ns.
-#[derive(Clone, Copy, Default)]
-#[repr(C)]
-struct Times {
-    recorded: u64,
-    replayed: u64,
+/// The times of all ranks, on rank 0.
+fn gather(r: &Replay<'_>, mine: Times, ranks: usize) -> Result<Outcome> {
+    let k = &r.k;
+    let mut all = vec![Times::default(); ranks];
+    let n = c_int::try_from(size_of::<Times>())?;
+    let (from, to) = ((&raw const mine).cast(), all.as_mut_ptr().cast());
+    mpi!(MPI_Gather(from, n, k.byte, to, n, k.byte, 0, k.comm_world))?;
+    Ok(Outcome { ranks: all })
 }
 
-/// The longest of all ranks, on rank 0.
-fn longest(mine: Times) -> Result<Times> {
-    let world = Constants::load().comm_world;
-    let mut all = Times::default();
-    let (from, to) = ((&raw const mine).cast(), (&raw mut all).cast());
-    mpi!(MPI_Reduce(from, to, 2, predefined("MPI_UINT64_T")?, op("MPI_MAX")?, 0, world))?;
-    Ok(all)
+/// A duration as ranks hand it over.
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 fn actions(section: &Section, args: &Args) -> Result<Vec<Action>> {
@@ -172,7 +180,11 @@ fn actions(section: &Section, args: &Args) -> Result<Vec<Action>> {
         match (row, handler) {
             _ if symbol.error != 0 => Ok(Action::Skip),
             (Some(row), _) if row.name == "MPI_Abort" => Ok(Action::Abort),
-            (Some(row), Some(handler)) => Ok(Action::Make(*handler, row)),
+            (Some(row), Some(handler))
+                if (args.io.is_some() || !row.properties.files) && optional::exists(row.base()) =>
+            {
+                Ok(Action::Make(*handler, row))
+            }
             _ if args.skip_unsupported => Ok(Action::Skip),
             _ => bail!("{} cannot be replayed", name_of(symbol, &section.tables)),
         }
@@ -180,84 +192,147 @@ fn actions(section: &Section, args: &Args) -> Result<Vec<Action>> {
     section.symbols.iter().map(action).collect()
 }
 
-/// Interprets the rank's calls.
+/// What all threads of a rank share.
+struct Job<'a> {
+    args: &'a Args,
+    seat: Seat,
+    section: &'a Section,
+    actions: Vec<Action>,
+    crew: Arc<Crew>,
+}
+
+/// Interprets the rank's calls, those of each thread on a thread.
 fn play(args: &Args, seat: Seat, section: &Section, stops: Stops) -> Result<Status> {
     let rank = seat.rank;
-    let mut calls = section.project(0, rank).context("no calls")?;
-    let ahead = LookAhead::new(section, section.project(0, rank).context("no calls")?);
-    let thread = section.threads.first().context("no thread")?;
-    let actions = actions(section, args)?;
-    let (k, pause) = (Constants::load(), Pause::find());
-    let mut replay = Replay {
-        k,
-        pause,
-        handles: Handles::new(section, rank, k, pause),
-        requests: Requests::default(),
-        memory: Memory::default(),
-        ahead,
-        statuses: Vec::new(),
-        array: Vec::new(),
-        attached: Vec::new(),
-        own: bookkeeping::Own::default(),
-        infos: Infos::default(),
-    };
-    let what_if = WhatIf::new(section, args);
-    let others = Others::new();
-    let mut run = Run {
-        args,
-        seat,
-        section,
-        others: &others,
-        exchange: None,
-        stops,
-        stop: None,
-        watchdog: watchdog(args, rank, section),
-        spared: 0,
-        pace: Pace::new(section, 0, rank)?,
-        timed: Pace::is_known(thread),
-        clock: Clock::new(args.compute),
-        skipped: 0,
-        recorded: 0,
-        began: None,
-        finalized: false,
-    };
-    let mut words = Vec::new();
-    loop {
-        let index = calls.index();
-        if run.stop.as_ref().is_some_and(|stop| index >= stop.calls) {
-            run.end_here(&mut replay, index)?;
-            break;
-        }
-        let Some(sym) = calls.next_call(&mut words)? else { break };
-        let step = run.pace.step(sym);
-        if let Some(exchange) = &mut run.exchange {
-            exchange.before(&mut replay, sym, &mut words, step)?;
-        }
-        what_if.scale(sym, &mut words);
-        run.spared += i128::from(step.gap) - i128::from(what_if.wait(sym, step.gap));
-        match actions.get(sym as usize) {
-            Some(Action::Make(handler, row)) if !failed_poll(row, &words) => {
-                run.watchdog.enter(sym, index, step.duration);
-                let made = run.make(&mut replay, *handler, row, &words, step);
-                run.watchdog.leave();
-                if !made.with_context(|| format!("call {index}: {}", row.name))? {
-                    return Ok(Status::Ok);
-                }
-            }
-            Some(Action::Abort) => bail!("the program called MPI_Abort here (call {index}): the replay ends"),
-            // The time it took is kept: polls are made while waiting or computing.
-            _ => {
-                run.skipped += step.gap.saturating_add(step.duration);
-                if let Some(exchange) = &mut run.exchange {
-                    exchange.send(&mut replay)?;
-                }
+    // Rank 0 has said that threads are left out, or they would not be.
+    let plan = Threads::of(section, rank)?.unwrap_or_else(|| Threads { uses: vec![Uses::default()] });
+    let crew = Arc::new(Crew::new(plan));
+    let job = Job { args, seat, section, actions: actions(section, args)?, crew: Arc::clone(&crew) };
+    let handles = Handles::new(section, rank, Constants::load(), Pause::find(), &crew);
+    std::thread::scope(|scope| {
+        for thread in 1..crew.len() {
+            if section.threads[thread].ranks.contains(rank) {
+                let (job, handles) = (&job, handles.on_thread(thread));
+                scope.spawn(move || job.play_further(thread, handles));
+            } else {
+                crew.ended(thread);
             }
         }
+        let played = job.play_thread(0, handles, stops);
+        match played {
+            Err(error) if crew.len() > 1 && is_running()? => fail(error.context(format!("rank {rank}"))),
+            played => {
+                crew.cancel();
+                played
+            }
+        }
+    })
+}
+
+impl Job<'_> {
+    /// Plays a thread other than the first, once it may begin.
+    fn play_further(&self, thread: usize, handles: Handles<'_>) {
+        if self.crew.wait_for_start(thread)
+            && let Err(error) = self.play_thread(thread, handles, None)
+        {
+            fail(error.context(format!("rank {}, thread {thread}", self.seat.rank)));
+        }
+        self.crew.ended(thread);
     }
-    if !run.finalized {
-        bail!("the trace ends before MPI_Finalize: the replay ends");
+
+    /// From the end of `MPI_Init` to a thread's first call, as far as exact times say it, ns.
+    fn delay(&self, thread: usize) -> u64 {
+        let first = |t: usize| {
+            let columns = &self.section.threads.get(t)?.columns;
+            columns.iter().find(|(r, _)| *r == self.seat.rank)?.1.times().next()
+        };
+        match (first(0), first(thread)) {
+            (Some((_, begun)), Some((enter, _))) if thread > 0 => {
+                u64::try_from(enter.saturating_sub(begun)).unwrap_or(0)
+            }
+            _ => 0,
+        }
     }
-    Ok(Status::Ok)
+
+    fn play_thread(&self, thread: usize, handles: Handles<'_>, stops: Stops) -> Result<Status> {
+        let (section, rank) = (self.section, self.seat.rank);
+        let mut calls = section.project(thread, rank).context("no calls")?;
+        let mut replay = Replay {
+            k: Constants::load(),
+            pause: Pause::find(),
+            threaded: self.crew.len() > 1,
+            handles,
+            requests: Requests::default(),
+            memory: Memory::default(),
+            ahead: LookAhead::new(section, section.project(thread, rank).context("no calls")?),
+            statuses: Vec::new(),
+            array: Vec::new(),
+            attached: Vec::new(),
+            own: bookkeeping::Own::default(),
+            infos: Infos::default(),
+            windows: Windows::new(if thread == 0 { dynamic::used(section, rank)? } else { HashMap::new() }),
+            files: Files::default(),
+        };
+        let what_if = WhatIf::new(section, self.args);
+        let others = Others::new();
+        let mut run = Run {
+            job: self,
+            thread,
+            others: &others,
+            exchange: None,
+            stops,
+            stop: None,
+            watchdog: watchdog(self.args, rank, section),
+            spared: 0,
+            pace: Pace::new(section, thread, rank)?,
+            clock: Clock::new(self.args.compute),
+            skipped: self.delay(thread),
+            ranks: 0,
+            times: Times::default(),
+            began: (thread > 0).then(Instant::now),
+            finalized: false,
+        };
+        let mut words = Vec::new();
+        loop {
+            let index = calls.index();
+            if run.stop.as_ref().is_some_and(|stop| index >= stop.calls) {
+                run.end_here(&mut replay, index)?;
+                break;
+            }
+            let Some(sym) = calls.next_call(&mut words)? else { break };
+            let step = run.pace.step(sym);
+            if let Some(exchange) = &mut run.exchange {
+                exchange.before(&mut replay, sym, &mut words, step)?;
+            }
+            what_if.scale(sym, &mut words);
+            run.spared += i128::from(step.gap) - i128::from(what_if.wait(sym, step.gap));
+            match self.actions.get(sym as usize) {
+                Some(Action::Make(handler, row)) if !failed_poll(row, &words) => {
+                    let made = run.make(&mut replay, *handler, row, &words, step, (sym, index));
+                    run.watchdog.leave();
+                    if !made.with_context(|| format!("call {index}: {}", row.name))? {
+                        return Ok(Status::Ok);
+                    }
+                }
+                Some(Action::Abort) => {
+                    bail!("the program called MPI_Abort here (call {index}): the replay ends")
+                }
+                // The time it took is kept: polls are made while waiting or computing.
+                _ => {
+                    run.skipped += step.gap.saturating_add(step.duration);
+                    run.times.recorded_mpi += step.duration;
+                    if let Some(exchange) = &mut run.exchange {
+                        exchange.send(&mut replay)?;
+                    }
+                }
+            }
+            self.crew.reached(thread, index + 1);
+        }
+        if thread == 0 && !run.finalized {
+            bail!("the trace ends before MPI_Finalize: the replay ends");
+        }
+        Ok(Status::Ok)
+    }
 }
 
 /// Ends the job when a call of this rank does not end.
@@ -281,11 +356,10 @@ fn watchdog(args: &Args, rank: u32, section: &Section) -> Watchdog {
     })
 }
 
-/// Time keeping around the calls of a rank.
+/// Time keeping around the calls of a thread.
 struct Run<'a> {
-    args: &'a Args,
-    seat: Seat,
-    section: &'a Section,
+    job: &'a Job<'a>,
+    thread: usize,
     others: &'a Others,
     /// Messages that are drawn, if they are.
     exchange: Option<Exchange<'a>>,
@@ -295,12 +369,13 @@ struct Run<'a> {
     /// How much less than recorded is to be waited before the next call, ns; what if.
     spared: i128,
     pace: Pace<'a>,
-    timed: bool,
     clock: Clock,
     /// Time of events that are not replayed, since the last one that was, ns.
     skipped: u64,
-    /// Recorded time since `MPI_Init`, ns.
-    recorded: u64,
+    /// Number of ranks.
+    ranks: usize,
+    /// Since `MPI_Init`.
+    times: Times,
     began: Option<Instant>,
     finalized: bool,
 }
@@ -314,22 +389,29 @@ impl Run<'_> {
         row: &Row,
         words: &[i64],
         step: Step,
+        (sym, index): (Sym, u64),
     ) -> Result<bool> {
         let gap = std::mem::take(&mut self.skipped).saturating_add(step.gap);
         let init = row.name.starts_with("MPI_Init") && self.began.is_none();
         if !init {
-            self.recorded = self.recorded.saturating_add(gap);
+            self.times.recorded = self.times.recorded.saturating_add(gap);
             let spared = std::mem::take(&mut self.spared);
             self.clock.wait(u64::try_from((i128::from(gap) - spared).max(0)).unwrap_or(u64::MAX));
         }
+        let crew = &self.job.crew;
+        crew.wait_for_last_use(self.thread, row, words);
         let finalize = row.name == "MPI_Finalize";
+        if finalize {
+            crew.wait_for_end(self.thread);
+        }
+        self.watchdog.enter(sym, index, step.duration);
         if let Some(exchange) = &mut self.exchange {
             exchange.send(r)?;
             if finalize {
                 exchange.finish(r)?;
             }
         }
-        let times = if finalize { Some(self.end(r)?) } else { None };
+        let outcome = if finalize { Some(self.end(r)?) } else { None };
         let start = Instant::now();
         handler(r, &mut Words::new(words))?;
         if init {
@@ -339,22 +421,31 @@ impl Run<'_> {
                 mpi!(MPI_Finalize())?;
                 return Ok(false);
             }
+            if let Some(parent) = &self.job.args.io {
+                files::prepare(parent, self.job.seat.process, r.pause)?;
+            }
             self.sit(r)?;
-            if self.args.stop_after.is_some() {
+            if self.job.args.stop_after.is_some() {
                 self.stop = Some(stop::share(r, self.stops.as_ref())?);
             }
-            self.exchange = Exchange::begin(r, self.args, self.seat.rank, self.section, self.others)?;
+            self.exchange =
+                Exchange::begin(r, self.job.args, self.job.seat.rank, self.job.section, self.others)?;
             self.began = Some(Instant::now());
+            crew.start();
         } else {
-            self.recorded = self.recorded.saturating_add(step.duration);
+            self.times.recorded = self.times.recorded.saturating_add(step.duration);
             if row.properties.fold {
                 self.clock.fill(start, step.duration);
             }
         }
         self.clock.call_ended();
-        if let Some(times) = times {
+        if !init && !row.properties.fold {
+            self.times.recorded_mpi += step.duration;
+            self.times.replayed_mpi += nanos(self.clock.last_call() - start);
+        }
+        if let Some(outcome) = outcome {
             self.finalized = true;
-            self.say(times);
+            self.say(&outcome)?;
         }
         Ok(true)
     }
@@ -366,17 +457,17 @@ impl Run<'_> {
         stop::finish(r, &left)?;
         let row = CallTable::builtin().by_name("MPI_Finalize").context("no MPI_Finalize")?;
         let handler = *handlers().get("MPI_Finalize").context("no MPI_Finalize")?;
-        self.make(r, handler, row, &[], Step::default())?;
+        self.make(r, handler, row, &[], Step::default(), (Sym::MAX, index))?;
         self.watchdog.leave();
         Ok(())
     }
 
     /// Takes the seat in the world of the trace's ranks.
     fn sit(&self, r: &mut Replay<'_>) -> Result<()> {
-        if self.seat.moved {
+        if self.job.seat.moved {
             let _hidden = r.pause.hide();
             let mut world = r.k.comm_null;
-            let key = c_int::try_from(self.seat.rank)?;
+            let key = c_int::try_from(self.job.seat.rank)?;
             mpi!(MPI_Comm_split(r.k.comm_world, 0, key, &raw mut world))?;
             r.k.comm_world = world;
             r.handles.set_world(world);
@@ -385,43 +476,47 @@ impl Run<'_> {
     }
 
     /// Right after `MPI_Init`: the job must be the one that was recorded.
-    fn begin(&self, r: &Replay<'_>) -> Result<()> {
+    fn begin(&mut self, r: &Replay<'_>) -> Result<()> {
         let _hidden = r.pause.hide();
         let (mut size, mut rank) = (0, 0);
         mpi!(MPI_Comm_size(r.k.comm_world, &raw mut size))?;
         mpi!(MPI_Comm_rank(r.k.comm_world, &raw mut rank))?;
         engine::check_world(crate::MPI, size)?;
-        if u32::try_from(rank) != Ok(self.seat.process) {
-            bail!("the launcher says rank {}, MPI says {rank}", self.seat.process);
+        if u32::try_from(rank) != Ok(self.job.seat.process) {
+            bail!("the launcher says rank {}, MPI says {rank}", self.job.seat.process);
         }
+        self.ranks = usize::try_from(size)?;
         Ok(())
     }
 
     /// Right before `MPI_Finalize`.
-    fn end(&self, r: &Replay<'_>) -> Result<Times> {
-        let replayed = self.began.map_or(0, |b| u64::try_from(b.elapsed().as_nanos()).unwrap_or(u64::MAX));
+    fn end(&self, r: &Replay<'_>) -> Result<Outcome> {
+        let replayed = self.began.map_or(0, |b| nanos(b.elapsed()));
         let _hidden = r.pause.hide();
-        longest(Times { recorded: self.recorded, replayed })
+        files::all_done(r.pause)?;
+        let (late, late_waits) = self.clock.lateness();
+        let mut mine = Times { replayed, late_waits, late: nanos(late), ..self.times };
+        let timed = self.job.section.threads.first().is_some_and(Pace::is_known);
+        if !timed {
+            (mine.recorded, mine.recorded_mpi) = (0, 0);
+        }
+        gather(r, mine, self.ranks)
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "durations for people")]
-    fn say(&self, times: Times) {
-        if self.seat.process != 0 {
-            return;
+    fn say(&self, outcome: &Outcome) -> Result<()> {
+        if self.job.seat.rank != 0 {
+            return Ok(());
         }
-        let seconds = |ns: u64| ns as f64 / 1e9;
-        let replayed = seconds(times.replayed);
-        if !self.timed || times.recorded == 0 {
-            self.args
-                .talk
-                .note(TOOL, format_args!("replayed in {replayed:.3} s; no recorded times to compare with"));
-            return;
-        }
-        let recorded = seconds(times.recorded);
-        let error = 100.0 * (replayed - recorded) / recorded;
-        self.args.talk.note(
-            TOOL,
-            format_args!("recorded {recorded:.3} s, replayed {replayed:.3} s, error {error:+.1} %"),
-        );
+        let talk = &self.job.args.talk;
+        talk.note(TOOL, outcome.summary());
+        let text = match (self.job.args.csv, self.job.args.json) {
+            (true, _) => outcome.csv(),
+            (_, true) => outcome.json(),
+            _ if talk.quiet => return Ok(()),
+            _ => outcome.table(),
+        };
+        let mut out = std::io::stdout().lock();
+        out.write_all(text.as_bytes())?;
+        Ok(out.flush()?)
     }
 }

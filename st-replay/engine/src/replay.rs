@@ -13,8 +13,8 @@ use crate::handles::Handles;
 use crate::pause::Pause;
 use crate::requests::{Kept, Requests};
 use crate::{
-    bookkeeping, collective, comm, completion, environment, group, info, p2p, persistent, probe, queries,
-    topology, types,
+    attributes, bookkeeping, collective, comm, completion, environment, files, group, info, neighbor, p2p,
+    partitioned, persistent, probe, queries, rma, topology, types, window,
 };
 
 /// Makes one recorded call again from its words.
@@ -25,6 +25,8 @@ pub(crate) type Handler = fn(&mut Replay<'_>, &mut Words<'_>) -> Result<()>;
 pub(crate) struct Replay<'a> {
     pub(crate) k: Constants,
     pub(crate) pause: Pause,
+    /// Whether the rank has several threads.
+    pub(crate) threaded: bool,
     pub(crate) handles: Handles<'a>,
     pub(crate) requests: Requests,
     pub(crate) memory: Memory,
@@ -37,6 +39,8 @@ pub(crate) struct Replay<'a> {
     pub(crate) attached: Vec<u128>,
     pub(crate) own: bookkeeping::Own,
     pub(crate) infos: info::Infos,
+    pub(crate) windows: window::Windows,
+    pub(crate) files: files::Files,
 }
 
 impl Replay<'_> {
@@ -66,19 +70,26 @@ impl Replay<'_> {
 
 /// All functions that can be replayed, by MPI's names.
 pub(crate) fn handlers() -> HashMap<&'static str, Handler> {
-    let families: [&[(&'static str, Handler)]; 13] = [
+    let families: [&[(&'static str, Handler)]; 20] = [
         environment::CALLS,
         p2p::CALLS,
         persistent::CALLS,
         completion::CALLS,
         probe::CALLS,
         collective::CALLS,
+        neighbor::CALLS,
+        partitioned::CALLS,
+        window::CALLS,
+        rma::CALLS,
+        files::CALLS,
+        files::TRANSFERS,
         comm::CALLS,
         group::CALLS,
         topology::CALLS,
         types::CALLS,
         queries::CALLS,
         bookkeeping::CALLS,
+        attributes::CALLS,
         info::CALLS,
     ];
     families.into_iter().flatten().copied().collect()

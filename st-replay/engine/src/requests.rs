@@ -4,11 +4,13 @@ use std::collections::HashMap;
 
 use anyhow::{Context, Result};
 use mpi::ffi;
+use st_replay::words::Words;
 use st_trace::values::NULL;
 
 use crate::buffers::Block;
 use crate::collective::Arguments;
 use crate::constants::Constants;
+use crate::replay::Replay;
 
 /// What an operation needs until it completes.
 #[derive(Debug, Default)]
@@ -19,11 +21,15 @@ pub(crate) struct Kept {
     pub(crate) arguments: Option<Box<Arguments>>,
     /// Where it puts a communicator, and the index that the communicator gets.
     pub(crate) newcomm: Option<(i64, Box<ffi::MPI_Comm>)>,
+    /// Asking does not bring it on: MPICH moves requests of files only where they are tested or waited for.
+    pub(crate) silent: bool,
 }
 
 #[derive(Debug)]
 struct Request {
     persistent: bool,
+    /// Whether its operation may be going on.
+    active: bool,
     kept: Kept,
 }
 
@@ -52,7 +58,7 @@ impl Requests {
 
     /// An operation has been started, or a persistent one made; its handle is in the slot's place.
     pub(crate) fn start(&mut self, slot: i64, persistent: bool, kept: Kept) {
-        if let Some(old) = self.slots.insert(slot, Request { persistent, kept }) {
+        if let Some(old) = self.slots.insert(slot, Request { persistent, active: !persistent, kept }) {
             self.abandoned.push(old.kept);
         }
     }
@@ -83,19 +89,36 @@ impl Requests {
         self.slots.keys().filter_map(place).map(|p| **p).collect()
     }
 
+    /// The persistent operation in a slot has been started.
+    pub(crate) fn restart(&mut self, slot: i64) {
+        if let Some(request) = self.slots.get_mut(&slot) {
+            request.active = true;
+        }
+    }
+
     /// The operation in a slot has completed; what it kept is given back, unless it is persistent.
     pub(crate) fn complete(&mut self, slot: i64) -> Option<Kept> {
-        if self.slots.get(&slot)?.persistent {
+        let request = self.slots.get_mut(&slot)?;
+        request.active = false;
+        if request.persistent {
             return None;
         }
         self.slots.remove(&slot).map(|r| r.kept)
     }
 
-    /// The request in a slot has been freed; its operation may go on.
-    pub(crate) fn abandon(&mut self, slot: i64) {
-        if let Some(request) = self.slots.remove(&slot) {
+    /// The request in a slot has been freed; what it kept is given back, unless its operation may go on.
+    pub(crate) fn abandon(&mut self, slot: i64) -> Option<Kept> {
+        let request = self.slots.remove(&slot)?;
+        if request.active {
             self.abandoned.push(request.kept);
+            return None;
         }
+        Some(request.kept)
+    }
+
+    /// Whether asking about the request in a slot may never say that it is complete.
+    pub(crate) fn is_silent(&self, slot: i64) -> bool {
+        self.slots.get(&slot).is_some_and(|r| r.kept.silent)
     }
 
     /// A matched probe has found a message.
@@ -109,4 +132,17 @@ impl Requests {
     pub(crate) fn take_message(&mut self, slot: i64, k: &Constants) -> ffi::MPI_Message {
         self.messages.remove(&slot).unwrap_or(k.message_no_proc)
     }
+}
+
+/// Starts an operation, whose request is the next word.
+pub(crate) fn started(
+    r: &mut Replay<'_>,
+    w: &mut Words<'_>,
+    kept: Kept,
+    start: impl FnOnce(*mut ffi::MPI_Request) -> Result<()>,
+) -> Result<()> {
+    let slot = w.word()?;
+    start(r.requests.place(slot, &r.k)?)?;
+    r.requests.start(slot, false, kept);
+    Ok(())
 }

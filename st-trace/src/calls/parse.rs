@@ -20,6 +20,7 @@ pub(super) fn row(line: &str) -> Result<Row, String> {
             "start" => properties.start = true,
             "local" => properties.local = true,
             "unplayed" => properties.unplayed = true,
+            "files" => properties.files = true,
             _ => return Err(format!("unknown property {p}")),
         }
     }

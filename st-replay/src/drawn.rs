@@ -1,0 +1,189 @@
+//! Durations from a distribution, in an order in which every stretch of them is like the whole.
+//!
+//! Each of `n` durations is the quantile at (j + ½)/n for another j of 0 … n−1. Those come in the order of van der Corput's
+//! sequence (numbers with their bits reversed, without those from n up), so that any k in a row are spread over all. What
+//! is drawn has the distribution's shape exactly, and totals need hardly any correction.
+//!
+//! Source: van der Corput 1935; histogram bins in proportion as in Ratn, Mueller, de Supinski, Schulz 2008, section 5.
+
+use st_trace::sketch::{Shape, Sketch, representative};
+
+/// Draws a known number of durations.
+#[derive(Clone, Debug, Default)]
+pub struct Drawn {
+    /// Durations in ascending order, each with the number of draws up to its last.
+    steps: Vec<(u64, u64)>,
+    n: u64,
+    /// Position in the sequence.
+    next: u64,
+}
+
+impl Drawn {
+    /// `n` durations of a rank from a sketch of one or several ranks. The longest and the shortest are drawn on the rank
+    /// that had them.
+    #[must_use]
+    pub fn new(sketch: &Sketch, n: u64, rank: u32) -> Self {
+        let mut steps: Vec<(u64, u64)> = Vec::new();
+        let mut seen = 0_u128;
+        for (value, count) in values(sketch) {
+            seen += u128::from(count);
+            // Draws at or below the end of this value's share: (j + ½)/n ≤ seen/count.
+            let up_to =
+                (2 * u128::from(n) * seen / u128::from(sketch.count.max(1))).div_ceil(2).min(n.into());
+            let up_to = u64::try_from(up_to).unwrap_or(n);
+            if up_to > steps.last().map_or(0, |s| s.1) {
+                steps.push((value.clamp(sketch.min.0, sketch.max.0), up_to));
+            }
+        }
+        if let (Some(last), true) = (steps.last_mut(), n > 0) {
+            last.1 = n;
+        }
+        let mut drawn = Self { steps, n, next: 0 };
+        if sketch.max.1 == rank && sketch.shape() != Shape::Totals {
+            drawn.raise(sketch.max.0);
+        }
+        drawn
+    }
+
+    /// Makes the last of the draws the longest.
+    fn raise(&mut self, longest: u64) {
+        let before = self.steps.len().checked_sub(2).map_or(0, |i| self.steps[i].1);
+        match self.steps.last_mut() {
+            Some(last) if self.n - before == 1 => last.0 = longest,
+            Some(last) if self.n > 0 => {
+                last.1 = self.n - 1;
+                self.steps.push((longest, self.n));
+            }
+            _ => {}
+        }
+    }
+
+    /// Sum of all draws.
+    #[must_use]
+    pub fn total(&self) -> u128 {
+        let mut before = 0;
+        self.steps
+            .iter()
+            .map(|&(value, up_to)| {
+                let n = up_to - std::mem::replace(&mut before, up_to);
+                u128::from(value) * u128::from(n)
+            })
+            .sum()
+    }
+
+    /// The next one; 0 if there are none. *Cost:* O(log steps).
+    pub fn draw(&mut self) -> u64 {
+        let bits = self.n.max(2).next_power_of_two().trailing_zeros();
+        let at = loop {
+            let reversed = self.next.reverse_bits() >> (u64::BITS - bits);
+            self.next = (self.next + 1) & ((1 << bits) - 1);
+            // At least every second one.
+            if reversed < self.n.max(1) {
+                break reversed;
+            }
+        };
+        let step = self.steps.partition_point(|&(_, up_to)| up_to <= at);
+        self.steps.get(step).map_or(0, |s| s.0)
+    }
+}
+
+/// Durations in ascending order, each with how often it was measured.
+fn values(sketch: &Sketch) -> Vec<(u64, u64)> {
+    match sketch.shape() {
+        Shape::Buckets => sketch.buckets().map(|(bucket, n)| (representative(bucket), n)).collect(),
+        Shape::Bins => sketch.bins().iter().filter(|b| b.count > 0).map(|b| (b.mean(), b.count)).collect(),
+        Shape::Totals => vec![(sketch.mean(), sketch.count)],
+    }
+}
+
+/// Shares of a total: what is handed out sums up to it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Scale {
+    own: u128,
+    expected: u128,
+    rest: u128,
+}
+
+impl Scale {
+    /// Parts of `expected` become parts of `own`.
+    #[must_use]
+    pub fn new(own: u128, expected: u128) -> Self {
+        Self { own, expected, rest: 0 }
+    }
+
+    /// A part, scaled; what rounding takes is given to the next.
+    pub fn share(&mut self, part: u64) -> u64 {
+        if self.expected == 0 {
+            return part;
+        }
+        let wide = u128::from(part).saturating_mul(self.own).saturating_add(self.rest);
+        self.rest = wide % self.expected;
+        u64::try_from(wide / self.expected).unwrap_or(u64::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use st_trace::sketch::LiveSketch;
+
+    fn sketch(values: impl IntoIterator<Item = u64>, shape: Shape) -> Sketch {
+        let mut live = LiveSketch::new(shape);
+        values.into_iter().for_each(|x| live.add(x));
+        live.finish(0)
+    }
+
+    fn all(sketch: &Sketch, n: u64, rank: u32) -> Vec<u64> {
+        let mut drawn = Drawn::new(sketch, n, rank);
+        let total = drawn.total();
+        let values: Vec<u64> = (0..n).map(|_| drawn.draw()).collect();
+        assert_eq!(values.iter().copied().map(u128::from).sum::<u128>(), total);
+        values
+    }
+
+    #[test]
+    fn as_many_draws_as_measurements_have_their_distribution() {
+        let measured = (0..1000).map(|i| if i % 100 == 0 { 1_000_000 } else { 1000 });
+        let got = all(&sketch(measured, Shape::Buckets), 1000, 0);
+        assert_eq!(got.iter().filter(|&&x| x > 900_000).count(), 10);
+        // Spread: each tenth of the draws has one of the ten long ones.
+        for tenth in got.chunks(100) {
+            let n = tenth.iter().filter(|&&x| x > 900_000).count();
+            assert!(n <= 2, "{n}");
+        }
+    }
+
+    #[test]
+    fn fewer_draws_are_spread_over_the_quantiles() {
+        let got = all(&sketch(1..=10_000, Shape::Buckets), 10, 1);
+        let mut sorted = got.clone();
+        sorted.sort_unstable();
+        for (i, x) in sorted.iter().enumerate() {
+            let wanted = 1000 * i + 500;
+            assert!(x.abs_diff(wanted as u64) <= 15 + wanted as u64 / 50, "{sorted:?}");
+        }
+    }
+
+    #[test]
+    fn the_longest_is_drawn_on_its_own_rank() {
+        let measured = sketch((0..100).map(|i| if i == 50 { 1_000_000 } else { 10 }), Shape::Buckets);
+        assert_eq!(all(&measured, 10, 0).iter().filter(|&&x| x == 1_000_000).count(), 1);
+        assert_eq!(all(&measured, 10, 1).iter().filter(|&&x| x == 1_000_000).count(), 0);
+    }
+
+    #[test]
+    fn bins_come_in_proportion_and_totals_as_means() {
+        let measured = (0..300).map(|i| if i % 3 == 0 { 3000 } else { 1000 });
+        let bins = sketch(measured.clone(), Shape::Bins);
+        let total: u64 = all(&bins, 30, 1).iter().sum();
+        assert!(total.abs_diff(50_000) < 2500, "{total}");
+        assert_eq!(all(&sketch(measured, Shape::Totals), 3, 0), [1666; 3]);
+    }
+
+    #[test]
+    fn shares_sum_up_to_the_total() {
+        let mut scale = Scale::new(1000, 33);
+        assert_eq!((0..33).map(|_| scale.share(1)).sum::<u64>(), 1000);
+        assert_eq!(Scale::new(5, 0).share(7), 7);
+    }
+}
