@@ -50,7 +50,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// The longest times of all ranks, and the sums of the rest.
+    /// The longest times of all ranks; the sums of their times in MPI and late waits.
     #[must_use]
     pub fn total(&self) -> Times {
         let max = |of: fn(&Times) -> u64| self.ranks.iter().map(of).max().unwrap_or(0);
@@ -154,7 +154,7 @@ impl Outcome {
 }
 
 /// Names and values of a line, empty if not known.
-fn fields(t: &Times, mape: Option<f64>) -> [(&'static str, String); 9] {
+fn fields(t: &Times, mape: Option<f64>) -> [(&'static str, String); 8] {
     let s = |ns| format!("{:.9}", seconds(ns));
     let p = |percent: Option<f64>| percent.map_or_else(String::new, |p| format!("{p:.3}"));
     [
@@ -166,7 +166,6 @@ fn fields(t: &Times, mape: Option<f64>) -> [(&'static str, String); 9] {
         ("replayed_mpi_s", s(t.replayed_mpi)),
         ("late_waits", t.late_waits.to_string()),
         ("late_s", s(t.late)),
-        ("recorded_compute_s", s(t.recorded.saturating_sub(t.recorded_mpi))),
     ]
 }
 
@@ -202,10 +201,10 @@ mod tests {
     fn lines_have_one_field_per_name() {
         let csv = outcome().csv();
         let columns: Vec<usize> = csv.lines().map(|l| l.split(',').count()).collect();
-        assert_eq!(columns, [10; 4]);
-        assert!(csv.ends_with(
-            "all,4.000000000,3.800000000,-5.000,5.000,2.000000000,1.000000000,6,0.000000005,2.000000000\n"
-        ));
+        assert_eq!(columns, [9; 4]);
+        assert!(
+            csv.ends_with("all,4.000000000,3.800000000,-5.000,5.000,2.000000000,1.000000000,6,0.000000005\n")
+        );
         let json = outcome().json();
         assert!(
             json.starts_with(
