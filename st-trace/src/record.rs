@@ -3,7 +3,9 @@
 //! *Cost:* amortised constant per call; memory proportional to the structure found (and to the literals of parameters
 //! that no predictor explains), never to the number of calls.
 
+mod finder;
 mod known;
+mod last;
 mod restore;
 mod rounds;
 mod sequence;
@@ -24,7 +26,6 @@ use crate::sites::{Frame, Similar, SiteTable};
 use crate::sketch::Shape;
 use crate::tree::FlatTree;
 
-pub use known::Change;
 use known::Known;
 pub use restore::{Extent, RestoreError};
 use sequence::SequenceRecorder;
@@ -57,6 +58,20 @@ impl Default for Options {
     }
 }
 
+/// How the words of an event differ from those of an event before.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Change {
+    /// They are those of the event of its symbol before.
+    None,
+    /// Some words differ from those of the event of its symbol before, at known positions; all lists have the lengths they had.
+    Some,
+    /// There was none before, or the words lie at other places.
+    New,
+    /// It is the next event of the round in progress: some words, or none, differ from those of the event a round ago, at known
+    /// positions; all lists have the lengths they had.
+    Next,
+}
+
 /// Records one rank.
 #[derive(Debug, Clone)]
 pub struct RankRecorder {
@@ -83,7 +98,7 @@ pub struct RankRecorder {
     infos: Vec<SymInfo>,
     by_symbol: HashMap<Symbol, Sym, FixedState>,
     threads: Vec<SequenceRecorder>,
-    /// How the last event's words differ from those of its symbol's one before.
+    /// How the last event's words differ from those of one before.
     change: Change,
     /// Positions of the words that do, if so few can be told.
     changed: Vec<u16>,
@@ -157,8 +172,8 @@ impl RankRecorder {
 
     /// Stops exact times (a spent budget); sketches go on. Events already timed keep their times.
     pub fn stop_columns(&mut self) -> Vec<(u32, Chunk)> {
-        self.options.columns = false;
         let chunks = self.flush_columns();
+        self.options.columns = false;
         self.threads.iter_mut().for_each(|t| t.columns = None);
         chunks
     }
@@ -212,78 +227,104 @@ impl RankRecorder {
     /// is full.
     ///
     /// Words beyond the row's slots are ignored, missing ones read as 0: the recorder never stops for them.
-    pub fn record(&mut self, thread: usize, sym: Sym, words: &[i64], enter: i64, exit: i64) -> Option<Chunk> {
-        self.change = Change::New;
-        let t = self.threads.get_mut(thread)?;
-        let known = t.known.get_mut(sym as usize);
-        let repeats = known.as_ref().is_some_and(|known| known.repeats(words));
-        match known {
-            Some(known) if repeats && t.rounds.expects(sym) => {
-                self.change = Change::None;
-                known.repeat();
-                t.go_on(sym);
-            }
-            _ => self.enter(thread, sym, words, repeats.then_some(0))?,
-        }
-        let shape = self.options.sketches.then_some(self.options.shape);
-        self.threads[thread].time(sym, enter, exit, shape)
-    }
-
-    /// Records one more event of a symbol with the words of the thread's last one of it, which there must have been.
     #[inline]
-    pub fn again(&mut self, thread: usize, sym: Sym, enter: i64, exit: i64) -> Option<Box<Chunk>> {
+    pub fn record(&mut self, thread: usize, sym: Sym, words: &[i64], enter: i64, exit: i64) -> Option<Chunk> {
         let t = self.threads.get_mut(thread)?;
-        let known = t.known.get_mut(sym as usize)?;
-        if !t.rounds.expects(sym) {
-            let words = known.last_words()?.to_vec();
-            return self.record(thread, sym, &words, enter, exit).map(Box::new);
+        if t.rounds.expects(sym) && t.rounds.takes(words, &mut self.changed) {
+            self.change = Change::Next;
+            let full = t.rounds.push(words, &self.changed, (enter, exit));
+            return if full { self.enter_tape(thread) } else { None };
         }
-        self.change = Change::None;
-        known.repeat();
-        t.go_on(sym);
-        t.time(sym, enter, exit, self.options.sketches.then_some(self.options.shape)).map(Box::new)
+        self.enter(thread, sym, words, (enter, exit))
     }
 
-    /// Records one more event of a symbol with the words of the thread's last one of it, which there must have been, except for
-    /// those at the positions `changed` (ascending), which may differ. No list has another length.
-    pub fn again_but(
+    /// Records an event as [`RankRecorder::record`] does: one that is taken for the next of the round in progress
+    /// ([`RankRecorder::round`]), with words that differ from those of the event a round ago at the positions `changed`
+    /// (ascending) at most.
+    #[inline]
+    pub fn pass(
         &mut self,
         thread: usize,
         sym: Sym,
         (words, changed): (&[i64], &[u16]),
-        enter: i64,
-        exit: i64,
+        (enter, exit): (i64, i64),
     ) -> Option<Box<Chunk>> {
-        let t = self.threads.get(thread)?;
-        let known = t.known.get(sym as usize).filter(|_| t.rounds.expects(sym));
-        let lanes = known.and_then(|k| k.lanes_of(self.infos.get(sym as usize)?, words, changed));
-        let Some(lanes) = lanes else { return self.record(thread, sym, words, enter, exit).map(Box::new) };
+        let t = self.threads.get_mut(thread)?;
+        if !t.rounds.expects(sym) || !(changed.is_empty() || t.rounds.takes_at(words, changed)) {
+            return self.record(thread, sym, words, enter, exit).map(Box::new);
+        }
+        self.change = Change::Next;
         self.changed.clear();
-        self.changed.extend_from_slice(changed);
-        self.enter(thread, sym, words, Some(lanes))?;
-        let shape = self.options.sketches.then_some(self.options.shape);
-        self.threads[thread].time(sym, enter, exit, shape).map(Box::new)
+        if !changed.is_empty() {
+            self.changed.extend_from_slice(changed);
+        }
+        let full = t.rounds.push(words, changed, (enter, exit));
+        if full { self.enter_tape(thread).map(Box::new) } else { None }
     }
 
-    /// Enters an event that is not just the next one of the round in progress. Its words differ from its symbol's last ones as noted in
-    /// `changed`, in these lanes (0: not at all), if that is known.
+    /// Enters an event that is not just the next one of the round in progress.
     #[inline(never)]
-    fn enter(&mut self, thread: usize, sym: Sym, words: &[i64], differ: Option<u8>) -> Option<()> {
+    fn enter(&mut self, thread: usize, sym: Sym, words: &[i64], times: (i64, i64)) -> Option<Chunk> {
         let info = self.infos.get(sym as usize)?;
-        let t = &mut self.threads[thread];
+        let slots = info.slots;
+        let chunk = self.end_round(thread);
+        // The tables of objects are read while the thread is changed.
+        let mut threads = std::mem::take(&mut self.threads);
+        let t = &mut threads[thread];
         if t.known.len() <= sym as usize {
             t.known.extend(self.infos[t.known.len()..=sym as usize].iter().map(Known::new));
         }
-        let known = &t.known[sym as usize];
-        let differ = differ.or_else(|| known.compare(info, words, &mut self.changed));
-        // What has been counted is entered with the digests that it had.
-        let differ_in_round = differ.filter(|_| t.rounds.expects(sym));
-        match differ_in_round {
-            Some(lanes) => t.rounds.enliven(lanes, &t.known, &mut t.lanes),
-            None => t.rounds.end(&t.known, &mut t.lanes, &mut t.folder),
-        }
         let known = &mut t.known[sym as usize];
-        let object = |object, i| match object {
+        let mut changed = std::mem::take(&mut self.changed);
+        changed.clear();
+        let object = |object, i| self.lane_word(object, i);
+        let again = known.events > 0;
+        self.change = if again
+            && (known.last.repeats(words) || known.last.compare(&known.last.words, words, &mut changed))
+        {
+            known.edit(&self.infos[sym as usize], words, &changed, object);
+            if changed.is_empty() { Change::None } else { Change::Some }
+        } else {
+            known.replace(slots, words, object);
+            Change::New
+        };
+        self.changed = changed;
+        let simple = known.last.digests.is_one() && known.last.is_shaped(slots);
+        known.last.digests.enter(&mut t.lanes);
+        t.folder.push(sym);
+        let shape = self.sketched();
+        let other = t.time(sym, times.0, times.1, shape);
+        t.rounds.learn(sym, simple, &mut t.known, &self.infos, times);
+        self.threads = threads;
+        // A tape is shorter than a chunk.
+        chunk.or(other)
+    }
+
+    /// Enters the round in progress, if there is one. Returns a chunk of exact times when one is full.
+    fn end_round(&mut self, thread: usize) -> Option<Chunk> {
+        let chunk = self.enter_tape(thread);
+        self.threads.get_mut(thread)?.end_round(&self.infos);
+        chunk
+    }
+
+    /// Enters what is on the tape of the round in progress. Returns a chunk of exact times when one is full.
+    #[inline(never)]
+    fn enter_tape(&mut self, thread: usize) -> Option<Chunk> {
+        let mut threads = std::mem::take(&mut self.threads);
+        let entered = threads
+            .get_mut(thread)
+            .and_then(|t| t.enter_tape(&self.infos, self.sketched(), &|object, i| self.lane_word(object, i)));
+        self.threads = threads;
+        entered
+    }
+
+    fn sketched(&self) -> Option<Shape> {
+        self.options.sketches.then_some(self.options.shape)
+    }
+
+    /// What the lanes hash for an object.
+    fn lane_word(&self, object: Object, i: i64) -> u64 {
+        match object {
             Object::Comm => lane_word(&self.comms, i),
             Object::Group => lane_word(&self.groups, i),
             Object::Type => lane_word(&self.types, i),
@@ -291,41 +332,17 @@ impl RankRecorder {
             Object::Win => lane_word(&self.wins, i),
             Object::File => lane_word(&self.files, i),
             Object::Text => lane_word(&self.texts, i),
-        };
-        self.change = match differ {
-            Some(0) => {
-                known.repeat();
-                Change::None
-            }
-            Some(lanes) => {
-                known.edit(info, words, (&self.changed, lanes), object);
-                Change::Some
-            }
-            None => {
-                known.replace(info.slots, words, object);
-                Change::New
-            }
-        };
-        let one = known.digests.is_one();
-        if differ_in_round.is_some() || (one && t.rounds.begins(sym)) {
-            t.lanes.calls += 1;
-            t.lanes.enter_some(t.rounds.go_on(), known.digests.lanes());
-        } else {
-            known.digests.enter(&mut t.lanes);
-            t.folder.push(sym);
-            t.rounds.learn(sym, one);
         }
-        Some(())
     }
 
-    /// How the words of the event recorded last differ from those of the one of its symbol before it on its thread.
+    /// How the words of the event recorded last differ from those of an event before it on its thread.
     #[must_use]
     #[inline]
     pub fn change(&self) -> Change {
         self.change
     }
 
-    /// Positions of the words that differ, ascending: those of a [`Change::Some`].
+    /// Positions of the words that differ, ascending.
     #[must_use]
     #[inline]
     pub fn changed(&self) -> &[u16] {
@@ -340,20 +357,32 @@ impl RankRecorder {
         self.threads.get(thread)?.rounds.progress()
     }
 
-    /// Words of the last event of a symbol on a thread, if there was one.
+    /// Which round is in progress on a thread, counted from 1: another one has another number.
+    #[must_use]
+    #[inline]
+    pub fn round_number(&self, thread: usize) -> u64 {
+        self.threads.get(thread).map_or(0, |t| t.rounds.number())
+    }
+
+    /// The symbols of the round in progress on a thread, and the words of the last event of each.
+    pub fn places(&self, thread: usize) -> impl Iterator<Item = (Sym, &[i64])> {
+        self.threads.get(thread).into_iter().flat_map(|t| t.rounds.places())
+    }
+
+    /// Words of the last event of a symbol on a thread, if there was one. *Cost:* at most the length of a round.
     #[must_use]
     pub fn last_words(&self, thread: usize, sym: Sym) -> Option<&[i64]> {
-        let known = self.threads.get(thread)?.known.get(usize::try_from(sym).ok()?)?;
-        known.last_words()
+        let t = self.threads.get(thread)?;
+        t.rounds.last_words(sym).or_else(|| t.known.get(usize::try_from(sym).ok()?)?.last_words())
     }
 
     /// The open chunks of exact times, by thread: call before [`RankRecorder::finish`], and to bound what a crash can lose.
     pub fn flush_columns(&mut self) -> Vec<(u32, Chunk)> {
         let mut out = Vec::new();
-        for (i, t) in self.threads.iter_mut().enumerate() {
-            if let Some(chunk) = t.columns.as_mut().and_then(ColumnWriter::flush) {
-                out.push((u32::try_from(i).unwrap_or(u32::MAX), chunk));
-            }
+        for i in 0..self.threads.len() {
+            let full = self.enter_tape(i);
+            let open = self.threads[i].columns.as_mut().and_then(ColumnWriter::flush);
+            out.extend(full.into_iter().chain(open).map(|c| (u32::try_from(i).unwrap_or(u32::MAX), c)));
         }
         out
     }
@@ -361,7 +390,7 @@ impl RankRecorder {
     /// Number of calls recorded so far, all threads, poll series expanded.
     #[must_use]
     pub fn calls(&self) -> u64 {
-        self.threads.iter().map(|t| t.lanes.calls).sum()
+        self.threads.iter().map(SequenceRecorder::calls).sum()
     }
 
     /// The rank's trace. Exact times are not in it: they left in chunks.
@@ -371,7 +400,10 @@ impl RankRecorder {
         self.finish_by(host, tree)
     }
 
-    fn finish_by(self, host: &str, tree: fn(Folded) -> (FlatTree, Vec<Sealed>)) -> Section {
+    fn finish_by(mut self, host: &str, tree: fn(Folded) -> (FlatTree, Vec<Sealed>)) -> Section {
+        for thread in 0..self.threads.len() {
+            self.end_round(thread);
+        }
         let rank = self.rank;
         let ranks = RankList::single(rank);
         let voided = if self.sites_differ { 1 << Lane::Site as u8 } else { 0 };

@@ -197,6 +197,9 @@ pub struct LiveSketch {
 
 /// Durations that wait at most.
 const WAITING: usize = 32;
+/// The squares of [`MANY`] durations shorter than this, ns, are less than 2^64.
+const SHORT: u64 = 1 << 27;
+const MANY: usize = 1 << 10;
 
 impl LiveSketch {
     /// An empty sketch.
@@ -215,25 +218,51 @@ impl LiveSketch {
             self.settle();
         }
     }
-    /// Adds what waits.
+    /// Adds durations.
     #[inline(never)]
-    fn settle(&mut self) {
-        let (waiting, waits) = (self.waiting, std::mem::take(&mut self.waits));
-        let (mut sum, mut squares) = (self.sum, self.squares);
+    pub(crate) fn add_all(&mut self, durations: &[u64]) {
+        let (mut bits, mut sum, mut squares) = (0, 0u64, 0u64);
         let (mut inverse_min, mut max) = (self.inverse_min, self.max);
-        for ns in waiting.into_iter().take(waits) {
-            let wide = u128::from(ns);
-            sum += wide;
-            squares = squares.saturating_add(wide * wide);
+        for &ns in durations {
+            bits |= ns;
+            sum = sum.wrapping_add(ns);
+            squares = squares.wrapping_add(ns.wrapping_mul(ns));
             inverse_min = inverse_min.max(!ns);
             max = max.max(ns);
+        }
+        (self.inverse_min, self.max) = (inverse_min, max);
+        if bits < SHORT && durations.len() <= MANY {
+            // Neither sum can have overflowed.
+            self.sum += u128::from(sum);
+            self.squares = self.squares.saturating_add(squares.into());
+        } else {
+            for wide in durations.iter().copied().map(u128::from) {
+                self.sum += wide;
+                self.squares = self.squares.saturating_add(wide * wide);
+            }
+        }
+        let mut counted = 0;
+        let (low, window) = (self.low, self.window.as_mut_slice());
+        for &ns in durations {
+            match window.get_mut(usize::from(bucket(ns)).wrapping_sub(low)) {
+                Some(n) => *n += 1,
+                None => break,
+            }
+            counted += 1;
+        }
+        for &ns in &durations[counted..] {
             let b = usize::from(bucket(ns));
             match self.window.get_mut(b.wrapping_sub(self.low)) {
                 Some(n) => *n += 1,
                 None => self.outside(b, ns),
             }
         }
-        (self.sum, self.squares, self.inverse_min, self.max) = (sum, squares, inverse_min, max);
+    }
+    /// Adds what waits.
+    #[inline(never)]
+    fn settle(&mut self) {
+        let (waiting, waits) = (self.waiting, std::mem::take(&mut self.waits));
+        self.add_all(&waiting[..waits]);
     }
     /// Adds a duration for which there is no bucket in the window: there never is one in other shapes.
     #[inline(never)]

@@ -5,6 +5,8 @@ mod sections;
 
 use proptest::prelude::*;
 use sections::{Plan, Planned, recorded};
+use st_trace::calls::CallTable;
+use st_trace::record::{Options, RankRecorder};
 use st_trace::section::Sym;
 
 /// The calls of both threads, as they were recorded.
@@ -30,14 +32,18 @@ fn there_and_back(plan: &Plan) -> Result<(), TestCaseError> {
 /// Loops, one after the other, of a few kinds of calls with any parameters, of which some change from one iteration to
 /// the next.
 fn looped() -> impl Strategy<Value = Plan> {
-    let part = (recorded(), 1i64..12, any::<prop::sample::Index>(), 1i64..4, 0usize..12);
+    let part = (recorded(), 1i64..12, any::<prop::sample::Index>(), 1i64..4, (0usize..12, 1i64..4));
     prop::collection::vec(part, 1..5).prop_map(|parts| {
         let mut calls = Vec::new();
-        for (Plan(body), times, which, period, most) in parts {
-            let body = &body[..body.len().min(most)];
+        for (Plan(body), times, which, period, (most, turns)) in parts {
+            let mut body = body[..body.len().min(most)].to_vec();
+            // One call site with other words at each of its places in the loop.
+            for (at, n) in body.iter_mut().zip(0..) {
+                at.words[0] = at.words[0].wrapping_add(n % turns);
+            }
             for i in 0..times {
                 let first = calls.len();
-                calls.extend_from_slice(body);
+                calls.extend_from_slice(&body);
                 if !body.is_empty() {
                     let at: &mut Planned = &mut calls[first + which.index(body.len())];
                     let last = at.words.len() - 1;
@@ -60,5 +66,40 @@ proptest! {
     #[test]
     fn loops_whose_words_change_are_read_back(plan in looped()) {
         there_and_back(&plan)?;
+    }
+}
+
+/// A loop over neighbours within one of time steps, each from one call site: the time step is a round, so its calls cost no more
+/// than those of a loop without another in it.
+#[test]
+fn a_loop_with_a_loop_in_it_is_one_round() {
+    let mut r = RankRecorder::new(0, Options::default());
+    let thread = r.open_thread(0);
+    let [send, wait] = ["MPI_Send", "MPI_Barrier"].map(|name| {
+        let row = CallTable::builtin().by_name(name).unwrap();
+        (r.symbol(row.id, 0, 0), vec![0; row.slots.len()])
+    });
+    let dest = 3;
+    let mut calls = Vec::new();
+    for step in 0..100 {
+        for neighbour in 0..4 {
+            let (sym, mut words) = send.clone();
+            words[dest] = neighbour + step / 50;
+            calls.push((sym, words));
+        }
+        calls.push(wait.clone());
+    }
+    for (i, (sym, words)) in calls.iter().enumerate() {
+        r.record(thread, *sym, words, 0, 0);
+        if i >= 20 {
+            assert_eq!(r.round(thread).map(|(length, _)| length), Some(5), "after {i} calls");
+        }
+    }
+    let section = r.finish("node");
+    let mut words = Vec::new();
+    let mut projection = section.project(thread, 0).unwrap();
+    for (sym, recorded) in &calls {
+        assert_eq!(projection.next_call(&mut words).unwrap(), Some(*sym));
+        assert_eq!(&words, recorded);
     }
 }

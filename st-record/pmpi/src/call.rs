@@ -149,6 +149,8 @@ impl Call {
         if learns && result == 0 {
             // SAFETY: the wrapper that captured the registers calls this.
             unsafe { state.learn(self.id, self.registers, &self.event, inputs, outs) };
+        } else if learns {
+            state.echo.fail();
         }
     }
 

@@ -64,8 +64,8 @@ pub(crate) enum Outs {
 pub(crate) struct Outcome<'a> {
     pub(crate) sym: Sym,
     pub(crate) words: &'a [i64],
-    /// Positions at which they differ from those of the symbol's last call, if that is known.
-    pub(crate) changed: Option<&'a [u16]>,
+    /// Positions at which they differ from those of the round before.
+    pub(crate) changed: &'a [u16],
 }
 
 /// A call of the round.
@@ -81,8 +81,6 @@ struct Step {
     words: Vec<i64>,
     /// Positions of the words that the call being made has changed.
     changed: Vec<u16>,
-    /// No other step has the symbol: its last call is that of the round before.
-    alone: bool,
     effect: Effect,
 }
 
@@ -114,8 +112,8 @@ struct Made {
 enum Phase {
     /// Nothing; so many calls are let pass.
     Idle(u32),
-    /// The steps of a round so far.
-    Learning,
+    /// The steps so far of a round of this number.
+    Learning(u64),
     /// All steps; the next call is expected to be that of `at`.
     Following,
 }
@@ -128,6 +126,8 @@ pub(crate) struct Echo {
     made: Vec<Made>,
     /// The step that comes next.
     at: usize,
+    /// While learning: how often that was begun anew.
+    restarts: usize,
     /// While learning: requests made and not completed.
     open: Vec<usize>,
     /// While learning: words before the call.
@@ -145,6 +145,7 @@ impl Default for Echo {
             steps: Vec::new(),
             made: Vec::new(),
             at: 0,
+            restarts: 0,
             open: Vec::new(),
             before: Vec::new(),
             followed: 0,
@@ -227,8 +228,7 @@ impl Echo {
     #[inline]
     pub(crate) fn event(&self) -> Option<Outcome<'_>> {
         let step = self.steps.get(self.at)?;
-        let changed = step.alone.then_some(step.changed.as_slice());
-        Some(Outcome { sym: step.sym, words: &step.words, changed })
+        Some(Outcome { sym: step.sym, words: &step.words, changed: &step.changed })
     }
 
     /// The next step has been recorded.
@@ -245,7 +245,7 @@ impl Echo {
     }
 
     /// What was learned did not come again, or cannot be learned: lets calls pass, the more the more often that happens.
-    fn fail(&mut self) {
+    pub(crate) fn fail(&mut self) {
         FOLLOWING.store(false, Ordering::Relaxed);
         self.phase = Phase::Idle(self.pause);
         self.pause = (self.pause * 2).min(LONGEST_PAUSE);

@@ -169,7 +169,12 @@ impl Journal {
         times: (i64, i64),
     ) -> bool {
         // What repeats its symbol's last words names nothing that is new.
-        let repeats = recorder.change() == Change::None && !self.log.has_to_stop(recorder);
+        let repeats = match recorder.change() {
+            Change::None => true,
+            Change::Next => recorder.changed().is_empty(),
+            Change::Some | Change::New => false,
+        };
+        let repeats = repeats && !self.log.has_to_stop(recorder);
         if !repeats && !self.log.knows(recorder) && !self.define(recorder) {
             return false;
         }
@@ -193,23 +198,25 @@ impl Journal {
         self.append(|log, room| log.series(room, thread, sym, words, times))
     }
 
-    /// Writes the call that the recorder has recorded again with its symbol's last words; `false` if the log is full.
+    /// Writes the call that was recorded last, and whose words name nothing that is new; `false` if the log is full.
     #[inline]
-    pub(crate) fn again(
+    pub(crate) fn next(
         &mut self,
         recorder: &RankRecorder,
         thread: usize,
         sym: Sym,
+        words: &[i64],
         times: (i64, i64),
     ) -> bool {
-        if !self.log.has_to_stop(recorder)
+        if recorder.change() == Change::Next
+            && !self.log.has_to_stop(recorder)
             && let Some(region) = &mut self.region
-            && let Some(bytes) = self.log.again(region.rest(self.from + self.length), thread, sym, times)
+            && let Some(bytes) =
+                self.log.next(region.rest(self.from + self.length), recorder, thread, words, times)
         {
             self.grow(bytes);
             return true;
         }
-        let words = recorder.last_words(thread, sym).unwrap_or_default();
         self.call(recorder, thread, sym, words, times)
     }
 

@@ -241,17 +241,8 @@ impl State {
         // A loop is followed on the first thread only.
         let index = 0;
         let Some(Outcome { sym, words, changed }) = echo.event() else { return };
-        let (chunk, full) = match changed {
-            Some([]) => {
-                let chunk = recorder.again(index, sym, times.0, times.1);
-                (chunk, journal.as_mut().is_some_and(|j| !j.again(recorder, index, sym, times)))
-            }
-            Some(changed) => {
-                let chunk = recorder.again_but(index, sym, (words, changed), times.0, times.1);
-                (chunk, journal.as_mut().is_some_and(|j| !j.call(recorder, index, sym, words, times)))
-            }
-            None => enter(recorder, journal, index, sym, words, times),
-        };
+        let chunk = recorder.pass(index, sym, (words, changed), times);
+        let full = journal.as_mut().is_some_and(|j| !j.next(recorder, index, sym, words, times));
         echo.advance();
         if chunk.is_some() || full {
             self.settle(index, chunk, full);

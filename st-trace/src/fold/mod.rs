@@ -179,17 +179,23 @@ impl Folder {
     /// is an iteration of a loop without inner ones, O(1) for each symbol.
     pub fn push_rounds(&mut self, round: &[Sym], n: u64) {
         let symbols = u64::try_from(round.len()).unwrap_or(u64::MAX);
+        // The round may begin anywhere in what has been found to be an iteration: the place where that ends, and what it was.
         let mut before = None;
         for left in (0..n).rev() {
-            round.iter().for_each(|sym| self.push(*sym));
-            let whole = self.complete.filter(|level| left > 0 && self.prediction.events(*level) == symbols);
-            let now = whole.map(|level| (level, self.prediction.log.clone()));
-            if now.is_some() && now == before {
-                // All that a further round does is to add to counts.
-                self.add_iterations(left);
-                return;
+            for (at, sym) in round.iter().enumerate() {
+                self.push(*sym);
+                let whole =
+                    self.complete.filter(|level| left > 0 && self.prediction.events(*level) == symbols);
+                let Some(level) = whole else { continue };
+                let now = (at, level, self.prediction.log.clone());
+                if before.as_ref() == Some(&now) {
+                    // All that a further round does is to add to counts.
+                    self.add_iterations(left);
+                    round[at + 1..].iter().for_each(|sym| self.push(*sym));
+                    return;
+                }
+                before = Some(now);
             }
-            before = now;
         }
     }
 

@@ -2,17 +2,13 @@
 //!
 //! An entry begins with a number: below [`CALL`] a definition, from there on a call of symbol number minus [`CALL`].
 
-use crate::calls::{CallId, CallTable, FIRST_UNKNOWN, Slot};
+use crate::calls::{CallId, FIRST_UNKNOWN};
 use crate::objects::Registered;
-use crate::project::LONGEST_LIST;
 use crate::record::{Change, Extent, RankRecorder};
 use crate::section::Sym;
-use crate::stream::DecodeError;
-use crate::stream::bytes::{
-    get_i64, get_index, get_len, get_str, get_u16, get_u32, put_i64, put_str, put_u64,
-};
-use crate::stream::objects::{Codec, get_object, put_object};
-use crate::stream::sites::{get_site, put_site};
+use crate::stream::bytes::{put_i64, put_str, put_u64};
+use crate::stream::objects::{Codec, put_object};
+use crate::stream::sites::put_site;
 
 /// The calls that follow are of this thread.
 pub(super) const THREAD: u64 = 1;
@@ -48,8 +44,16 @@ pub(super) const TEXT: u64 = 15;
 pub(super) const AGAIN: u64 = 16;
 /// As [`AGAIN`], but for some words: their number, and for each its position and value.
 pub(super) const EDIT: u64 = 17;
+/// A loop: how many places its round has, which of them comes next, and each one's symbol and the words that it had last.
+pub(super) const ROUND: u64 = 18;
+/// The call at the loop's next place with the words that it had last, and times that fit 32 bits.
+pub(super) const NEXT: u64 = 19;
+/// As [`NEXT`], but for some words: their number, and for each its position and value.
+pub(super) const NEXT_EDIT: u64 = 20;
+/// As [`NEXT_EDIT`], with any times.
+pub(super) const NEXT_SLOW: u64 = 21;
 /// Calls.
-pub(super) const CALL: u64 = 18;
+pub(super) const CALL: u64 = 22;
 
 /// Writes the log of a region.
 #[derive(Debug, Default)]
@@ -59,12 +63,18 @@ pub struct LogWriter {
     stopped: bool,
     thread: usize,
     exits: Vec<i64>,
+    /// Which round of each thread the log has said the places of.
+    rounds: Vec<u64>,
 }
 
 /// Bytes of a varint at most.
 const LONGEST: usize = 10;
 /// Bytes of an entry [`AGAIN`]: the tag, and three numbers of 32 bits, little-endian.
 const AGAIN_BYTES: usize = 13;
+/// Bytes of an entry [`NEXT`]: the tag, and two numbers of 32 bits, little-endian.
+const NEXT_BYTES: usize = 9;
+/// A round that takes more bytes is not written down: its calls are written with their words.
+const LONGEST_ROUND: usize = 64 << 10;
 
 impl LogWriter {
     /// A log that follows a snapshot of the recorder.
@@ -77,6 +87,7 @@ impl LogWriter {
             stopped: !recorder.keeps_columns(),
             thread: usize::MAX,
             exits: (0..known.threads).map(|t| recorder.last_exit(t)).collect(),
+            rounds: vec![0; known.threads],
         }
     }
 
@@ -137,6 +148,7 @@ impl LogWriter {
             put_u64(out, OPENED);
             put_i64(out, r.last_exit(t));
             self.exits.push(r.last_exit(t));
+            self.rounds.push(0);
         }
         if !r.keeps_columns() && !self.stopped {
             put_u64(out, STOPPED);
@@ -157,7 +169,16 @@ impl LogWriter {
         words: &[i64],
         times: (i64, i64),
     ) -> Option<usize> {
-        let n = match self.repeat(room, recorder, thread, sym, words, times) {
+        let short = match recorder.change() {
+            Change::New => None,
+            Change::Next => match self.next(room, recorder, thread, words, times) {
+                Some(n) => return Some(n),
+                None => self.next_slow(room, recorder, thread, words, times)?,
+            },
+            Change::None => self.again(room, AGAIN, thread, sym, times),
+            Change::Some => self.edit(room, recorder, thread, sym, words, times),
+        };
+        let n = match short {
             Some(n) => n,
             None => self.entry(room, thread, None, sym, words, times)?,
         };
@@ -167,9 +188,90 @@ impl LogWriter {
         Some(n)
     }
 
-    /// Most calls repeat their symbol's last words a moment later, all or all but a few: two stores, and the few.
+    /// Writes the next call of the round in progress, which the recorder has just recorded, at the beginning of `room`, as most
+    /// are; `None` if it takes an entry of another kind, or there may be too little room.
     #[inline]
-    fn repeat(
+    pub fn next(
+        &mut self,
+        room: &mut [u8],
+        recorder: &RankRecorder,
+        thread: usize,
+        words: &[i64],
+        times: (i64, i64),
+    ) -> Option<usize> {
+        let last = self.exits.get_mut(thread)?;
+        if self.thread != thread || self.rounds.get(thread) != Some(&recorder.round_number(thread)) {
+            return None;
+        }
+        let (gap, duration) = short(*last, times)?;
+        let changed = recorder.changed();
+        let tag = if changed.is_empty() { NEXT } else { NEXT_EDIT };
+        let entry = u128::from(tag) | u128::from(gap) << 8 | u128::from(duration) << 40;
+        // The rest of the 16 bytes is where the next entry goes.
+        *room.first_chunk_mut()? = entry.to_le_bytes();
+        let mut at = NEXT_BYTES;
+        if !changed.is_empty() {
+            put_changes(room, &mut at, words, changed)?;
+        }
+        *last = times.1;
+        Some(at)
+    }
+
+    /// As [`LogWriter::next`], after what has to be said before. `Some(None)` if the round is too long to be written down.
+    #[cold]
+    fn next_slow(
+        &mut self,
+        room: &mut [u8],
+        recorder: &RankRecorder,
+        thread: usize,
+        words: &[i64],
+        (enter, exit): (i64, i64),
+    ) -> Option<Option<usize>> {
+        let Some(described) = self.rounds.get_mut(thread) else { return Some(None) };
+        let mut entry = Vec::new();
+        if self.thread != thread {
+            put_u64(&mut entry, THREAD);
+            put_u64(&mut entry, u64::try_from(thread).unwrap_or(u64::MAX));
+        }
+        let number = recorder.round_number(thread);
+        let mut changed = recorder.changed();
+        if *described != number && *described != !number {
+            let Some(round) = put_round(recorder, thread) else {
+                *described = !number;
+                return Some(None);
+            };
+            entry.extend(round);
+            // It says what the call's words are.
+            changed = &[];
+        } else if *described == !number {
+            return Some(None);
+        }
+        put_u64(&mut entry, NEXT_SLOW);
+        put_i64(&mut entry, enter.wrapping_sub(self.exits.get(thread).copied().unwrap_or(0)));
+        put_i64(&mut entry, exit.wrapping_sub(enter));
+        let mut at = entry.len();
+        room.get_mut(..at)?.copy_from_slice(&entry);
+        put_changes(room, &mut at, words, changed)?;
+        (*described, self.thread) = (number, thread);
+        Some(Some(at))
+    }
+
+    /// Writes a call with its symbol's last words, or what comes before those that differ.
+    #[inline]
+    fn again(&self, room: &mut [u8], tag: u64, thread: usize, sym: Sym, times: (i64, i64)) -> Option<usize> {
+        if self.thread != thread {
+            return None;
+        }
+        let (gap, duration) = short(*self.exits.get(thread)?, times)?;
+        let entry =
+            u128::from(tag) | u128::from(sym) << 8 | u128::from(gap) << 40 | u128::from(duration) << 72;
+        // The rest of the 16 bytes is where the next entry goes.
+        *room.first_chunk_mut()? = entry.to_le_bytes();
+        Some(AGAIN_BYTES)
+    }
+
+    /// Writes a call some of whose words differ from its symbol's last ones.
+    fn edit(
         &self,
         room: &mut [u8],
         recorder: &RankRecorder,
@@ -178,41 +280,9 @@ impl LogWriter {
         words: &[i64],
         times: (i64, i64),
     ) -> Option<usize> {
-        let change = recorder.change();
-        if self.thread != thread || change == Change::New {
-            return None;
-        }
-        let tag = if change == Change::None { AGAIN } else { EDIT };
-        let entry = again(tag, sym, *self.exits.get(thread)?, times)?;
-        // The rest of the 16 bytes is where the next entry goes.
-        *room.first_chunk_mut()? = entry.to_le_bytes();
-        if change == Change::None {
-            return Some(AGAIN_BYTES);
-        }
-        let changed = recorder.changed();
-        let mut at = AGAIN_BYTES;
-        // A position takes three bytes at most.
-        if room.len() < at + LONGEST + changed.len() * (3 + LONGEST) {
-            return None;
-        }
-        put(room, &mut at, u64::try_from(changed.len()).unwrap_or(u64::MAX));
-        for &i in changed {
-            put(room, &mut at, i.into());
-            put(room, &mut at, zigzag(words.get(usize::from(i)).copied().unwrap_or(0)));
-        }
+        let mut at = self.again(room, EDIT, thread, sym, times)?;
+        put_changes(room, &mut at, words, recorder.changed())?;
         Some(at)
-    }
-
-    /// Writes a call with its symbol's last words at the beginning of `room`; returns its number of bytes, `None` if it
-    /// takes an entry of another kind, or there may be too little room.
-    #[inline]
-    pub fn again(&mut self, room: &mut [u8], thread: usize, sym: Sym, times: (i64, i64)) -> Option<usize> {
-        let last = self.exits.get_mut(thread).filter(|_| self.thread == thread)?;
-        let entry = again(AGAIN, sym, *last, times)?;
-        // The rest of the 16 bytes is where the next entry goes.
-        *room.first_chunk_mut()? = entry.to_le_bytes();
-        *last = times.1;
-        Some(AGAIN_BYTES)
     }
 
     /// Writes a call that may become a series: its slot says how many calls it stands for, and when the last one ended. It
@@ -263,12 +333,44 @@ impl LogWriter {
     }
 }
 
-/// The beginning of an entry [`AGAIN`] or [`EDIT`] after a call that ended at `last`, if the times fit.
+/// ns from the last exit, and of the call itself, if they are short.
 #[inline]
-fn again(tag: u64, sym: Sym, last: i64, (enter, exit): (i64, i64)) -> Option<u128> {
-    let gap = u32::try_from(enter.wrapping_sub(last)).ok()?;
-    let duration = u32::try_from(exit.wrapping_sub(enter)).ok()?;
-    Some(u128::from(tag) | u128::from(sym) << 8 | u128::from(gap) << 40 | u128::from(duration) << 72)
+fn short(last: i64, (enter, exit): (i64, i64)) -> Option<(u32, u32)> {
+    Some((u32::try_from(enter.wrapping_sub(last)).ok()?, u32::try_from(exit.wrapping_sub(enter)).ok()?))
+}
+
+/// Writes how many words differ, and for each its position and value; `None` if there may be too little room.
+#[inline]
+fn put_changes(room: &mut [u8], at: &mut usize, words: &[i64], changed: &[u16]) -> Option<()> {
+    // A position takes three bytes at most.
+    if room.len() < *at + LONGEST + changed.len() * (3 + LONGEST) {
+        return None;
+    }
+    put(room, at, u64::try_from(changed.len()).unwrap_or(u64::MAX));
+    for &i in changed {
+        put(room, at, i.into());
+        put(room, at, zigzag(words.get(usize::from(i)).copied().unwrap_or(0)));
+    }
+    Some(())
+}
+
+/// The places of a thread's round, after whose last call it is written down; `None` if that takes too much.
+fn put_round(recorder: &RankRecorder, thread: usize) -> Option<Vec<u8>> {
+    let (length, next) = recorder.round(thread)?;
+    let mut out = Vec::new();
+    put_u64(&mut out, ROUND);
+    put_u64(&mut out, u64::try_from(length).ok()?);
+    // The place of the call that is written next, which the recorder has recorded already.
+    put_u64(&mut out, u64::try_from((next + length - 1) % length).ok()?);
+    for (sym, words) in recorder.places(thread) {
+        put_u64(&mut out, sym.into());
+        put_u64(&mut out, u64::try_from(words.len()).ok()?);
+        words.iter().for_each(|w| put_i64(&mut out, *w));
+        if out.len() > LONGEST_ROUND {
+            return None;
+        }
+    }
+    Some(out)
 }
 
 #[inline]
@@ -287,120 +389,9 @@ fn put(room: &mut [u8], at: &mut usize, mut value: u64) {
     *at += 1;
 }
 
-/// A call as the log has it; its times are relative to the exit before it.
-#[derive(Clone, Debug)]
-pub(super) struct Logged {
-    pub(super) sym: Sym,
-    pub(super) gap: i64,
-    pub(super) duration: i64,
-    pub(super) words: Vec<i64>,
-}
-
-/// Reads a call with the words of the thread's last one of its symbol, or all but some, after its tag.
-pub(super) fn get_again(
-    tag: u64,
-    src: &mut &[u8],
-    r: &RankRecorder,
-    thread: usize,
-) -> Result<Logged, DecodeError> {
-    let (entry, rest) = src.split_first_chunk::<{ AGAIN_BYTES - 1 }>().ok_or(DecodeError::End)?;
-    *src = rest;
-    let mut bytes = [0; 16];
-    bytes[..entry.len()].copy_from_slice(entry);
-    let entry = u128::from_le_bytes(bytes);
-    let number = |at: u32| u32::try_from(entry >> at & u128::from(u32::MAX)).unwrap_or(0);
-    let sym = number(0);
-    let words = r.last_words(thread, sym).ok_or(DecodeError::Invalid("a first call that is a repetition"))?;
-    let mut words = words.to_vec();
-    if tag == EDIT {
-        for _ in 0..get_len(src)? {
-            let i = get_index(src, words.len())?;
-            words[i as usize] = get_i64(src)?;
-        }
-        if !r
-            .symbols()
-            .get(sym as usize)
-            .is_some_and(|s| readable(CallTable::builtin().slots(s.call), &words))
-        {
-            return Err(DecodeError::Invalid("words that are none of its function"));
-        }
-    }
-    Ok(Logged { sym, gap: number(32).into(), duration: number(64).into(), words })
-}
-
-/// Reads a call after its first number.
-pub(super) fn get_call(first: u64, src: &mut &[u8], r: &RankRecorder) -> Result<Logged, DecodeError> {
-    let index = first.checked_sub(CALL).ok_or(DecodeError::Invalid("no call"))?;
-    let len = r.symbols().len();
-    let found = usize::try_from(index).ok().and_then(|i| r.symbols().get(i));
-    let symbol = found.ok_or(DecodeError::Index { index, len: u64::try_from(len).unwrap_or(u64::MAX) })?;
-    let sym = Sym::try_from(index).map_err(|_| DecodeError::Integer)?;
-    let (gap, duration) = (get_i64(src)?, get_i64(src)?);
-    let n = get_len(src)?;
-    let mut words = Vec::with_capacity(n);
-    for _ in 0..n {
-        words.push(get_i64(src)?);
-    }
-    if !readable(CallTable::builtin().slots(symbol.call), &words) {
-        return Err(DecodeError::Invalid("words that are none of its function"));
-    }
-    Ok(Logged { sym, gap, duration, words })
-}
-
-/// Whether a recorder takes these words in a way that they can be read back.
-fn readable(slots: &[Slot], words: &[i64]) -> bool {
-    let mut rest = words;
-    for s in slots {
-        let first = rest.first().copied().unwrap_or(0);
-        rest = rest.get(1..).unwrap_or(&[]);
-        if s.list {
-            match usize::try_from(first) {
-                Ok(n) if first <= LONGEST_LIST && n <= rest.len() => rest = &rest[n..],
-                _ => return false,
-            }
-        }
-    }
-    true
-}
-
 fn put_objects<T: Codec>(out: &mut Vec<u8>, tag: u64, objects: &[Registered<T>], rank: u32) {
     for o in objects {
         put_u64(out, tag);
         put_object(out, o, rank);
     }
-}
-
-/// Reads a definition into the recorder's tables; `false` if `tag` is none.
-pub(super) fn get_definition(tag: u64, src: &mut &[u8], r: &mut RankRecorder) -> Result<bool, DecodeError> {
-    let before = r.extent();
-    let rank = r.rank();
-    match tag {
-        MODULE => {
-            let (path, build_id) = (get_str(src)?, get_str(src)?);
-            r.sites.module(crate::sites::Module { path, build_id });
-        }
-        SITE => {
-            let site = get_site(src, &r.sites, &mut Vec::new())?;
-            r.sites.insert(site);
-        }
-        SYMBOL => {
-            let (call, site) = (CallId(get_u16(src)?), get_index(src, before.sites)?);
-            if CallTable::builtin().get(call).is_none() && !r.names().any(|n| n.0 == call) {
-                return Err(DecodeError::Invalid("a function that has no name"));
-            }
-            r.symbol(call, site, get_u32(src)?);
-        }
-        COMM => drop(get_object(src, rank).map(|(family, o)| r.comms.adopt(family, o))?),
-        GROUP => drop(get_object(src, rank).map(|(family, o)| r.groups.adopt(family, o))?),
-        TYPE => drop(get_object(src, rank).map(|(family, o)| r.types.adopt(family, o))?),
-        OP => drop(get_object(src, rank).map(|(family, o)| r.ops.adopt(family, o))?),
-        WIN => drop(get_object(src, rank).map(|(family, o)| r.wins.adopt(family, o))?),
-        FILE => drop(get_object(src, rank).map(|(family, o)| r.files.adopt(family, o))?),
-        TEXT => drop(get_object(src, rank).map(|(family, o)| r.texts.adopt(family, o))?),
-        NAME => {
-            r.unknown_call(&get_str(src)?);
-        }
-        _ => return Ok(false),
-    }
-    if r.extent() == before { Err(DecodeError::Invalid("defined twice")) } else { Ok(true) }
 }

@@ -9,6 +9,7 @@
 //! maps memory or opens files.
 
 mod log;
+mod logged;
 mod recover;
 
 pub use log::LogWriter;
@@ -26,7 +27,7 @@ use crate::varint;
 /// First bytes of a journal.
 pub const MAGIC: [u8; 8] = *b"\x89stj\r\n\x1a\n";
 /// Version of the journal: readers refuse others. A journal is short-lived and read by the release that wrote it.
-pub const VERSION: u64 = 1;
+pub const VERSION: u64 = 2;
 /// Bytes of the head, and alignment of regions.
 pub const PAGE: usize = 4096;
 /// Offsets in the head of the two regions' descriptors.

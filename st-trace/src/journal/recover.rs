@@ -2,7 +2,8 @@
 
 use std::io::Read;
 
-use super::log::{AGAIN, CALL, EDIT, OPENED, SERIES, STOPPED, THREAD, get_again, get_call, get_definition};
+use super::log::{AGAIN, CALL, EDIT, NEXT, NEXT_EDIT, NEXT_SLOW, OPENED, ROUND, SERIES, STOPPED, THREAD};
+use super::logged::{LoggedRound, get_again, get_call, get_definition};
 use super::{COLUMNS, LOG_LENGTH, PAGE, REGIONS, SLOT, SLOTS, SLOTTED, VERSION, descriptor, shape_of};
 use crate::calls::{CallId, CallTable};
 use crate::columns::{Chunk, Column, ColumnWriter};
@@ -106,6 +107,8 @@ struct Threaded {
     events: u64,
     last: Sym,
     exit: i64,
+    /// The loop that the log has described last.
+    round: LoggedRound,
     /// A call that may stand for a series: symbol, words, times.
     pending: Option<(Sym, Vec<i64>, i64, i64)>,
     /// (enter, exit) of the events in the log, from event `logged` on, before which the last exit was `base`; up to where
@@ -174,12 +177,18 @@ impl Replay {
                 let enter = t.exit.wrapping_add(call.gap);
                 t.pending = Some((call.sym, call.words, enter, enter.wrapping_add(call.duration)));
             }
-            AGAIN | EDIT | CALL.. => {
+            ROUND => {
+                let round = LoggedRound::get(src, &self.recorder)?;
+                let t = self.threads.get_mut(self.thread).ok_or(DecodeError::Invalid("no thread"))?;
+                t.round = round;
+            }
+            AGAIN | EDIT | NEXT | NEXT_EDIT | NEXT_SLOW | CALL.. => {
+                let t = self.threads.get_mut(self.thread).ok_or(DecodeError::Invalid("no thread"))?;
                 let call = match tag {
                     AGAIN | EDIT => get_again(tag, src, &self.recorder, self.thread)?,
+                    NEXT | NEXT_EDIT | NEXT_SLOW => t.round.call(tag, src, &self.recorder)?,
                     _ => get_call(tag, src, &self.recorder)?,
                 };
-                let t = self.threads.get_mut(self.thread).ok_or(DecodeError::Invalid("no thread"))?;
                 let enter = t.exit.wrapping_add(call.gap);
                 self.call(self.thread, call.sym, &call.words, enter, enter.wrapping_add(call.duration));
             }

@@ -9,7 +9,7 @@ use crate::fold::Folded;
 use crate::objects::{Content, Registry};
 use crate::project;
 use crate::section::{Ended, Entry, NO_SYM, Section, Sym, Symbol};
-use crate::sketch::{LiveSketch, Shape};
+use crate::sketch::Shape;
 
 use super::Options;
 
@@ -132,13 +132,13 @@ impl RankRecorder {
     /// Exit of the last event of a thread, ns; of its start, if it has none.
     #[must_use]
     pub fn last_exit(&self, thread: usize) -> i64 {
-        self.threads.get(thread).map_or(0, |t| t.last_exit)
+        self.threads.get(thread).map_or(0, SequenceRecorder::last_exit)
     }
 
     /// Calls of a thread so far, poll series expanded.
     #[must_use]
     pub fn calls_of(&self, thread: usize) -> u64 {
-        self.threads.get(thread).map_or(0, |t| t.lanes.calls)
+        self.threads.get(thread).map_or(0, SequenceRecorder::calls)
     }
 
     /// Where the threads are, as of a program that goes no further.
@@ -147,8 +147,8 @@ impl RankRecorder {
         let ended = self.threads.iter().enumerate().map(|(i, t)| Ended {
             rank: self.rank,
             thread: u32::try_from(i).unwrap_or(u32::MAX),
-            calls: t.lanes.calls,
-            last: t.pred,
+            calls: t.calls(),
+            last: t.last(),
             inside: NO_SYM,
             entered: 0,
         });
@@ -204,31 +204,17 @@ impl RankRecorder {
                     last = sym;
                 }
             }
+            r.end_round(thread);
             let into = &mut r.threads[thread];
-            into.settle();
             if into.lanes.keyed(rank, u32::try_from(i).unwrap_or(u32::MAX)).hash != t.lanes.hash {
                 return Err(RestoreError::Contradiction("its calls are not those that were recorded"));
             }
-            into.last_exit = exits.get(i).copied().unwrap_or(0);
-            if let Some(shape) = sketches {
-                into.resume_sketches(t, last, shape);
-            }
+            into.resume_times(t, (last, exits.get(i).copied().unwrap_or(0)), sketches);
         }
         if let Some(shape) = sketches {
             (r.options.sketches, r.options.shape) = (true, shape);
         }
         Ok(r)
-    }
-}
-
-impl SequenceRecorder {
-    fn resume_sketches(&mut self, t: &crate::section::Thread, last: Sym, shape: Shape) {
-        for (i, s) in t.sketches.iter().enumerate() {
-            let (compute, comm) = (LiveSketch::resume(&s.compute, shape), LiveSketch::resume(&s.comm, shape));
-            self.sketches.push((s.sym, s.pred, compute, comm));
-            self.by_path.insert((s.sym, s.pred), i);
-        }
-        self.pred = last;
     }
 }
 

@@ -1,106 +1,378 @@
-//! The loop in progress: as long as the calls of its last round come again, they are only counted.
+//! The loop in progress: as long as the calls of its last round come again, they are only put on a tape.
 //!
-//! Proof lanes and folding take as much work for a call as all the rest. Both know how to take many equal rounds at
-//! once, so what an event does here is to move a place in the round. Lanes in which words change within the loop are entered
-//! call by call (`live`). At the first call that is not expected all is caught up with, and every event since is part
-//! of the next round that is looked for: it is known when its first symbol comes again.
+//! A *round* is what has come twice in a row; its symbols are its *places*. The words of a place's last execution are kept with
+//! it, so that of its next one only what differs has to be looked at, also where one call site stands at several places of the
+//! round. Proof lanes, folding and parameter streams all know how to take many equal rounds at once; so when the *tape* is
+//! entered, they have work to do only for words that have changed, and for the lanes that these are in (`live`) at every call.
+//! Times are entered place by place. At the first call that is not expected all is caught up with.
 
+use super::SymInfo;
+use super::finder::Finder;
 use super::known::Known;
+use super::last::Last;
+use crate::calls::Object;
 use crate::fold::Folder;
 use crate::lanes::Lanes;
 use crate::section::Sym;
+use std::collections::HashMap;
+use std::mem;
 
-/// Symbols of a round at most.
-const LONGEST: usize = 4096;
+/// Events on the tape at most.
+const TAPE: usize = 512;
 
 /// All lanes.
 const ALL: u8 = u8::MAX;
 
-/// What has been recorded of the loop in progress, but not entered yet.
+/// A place of the round.
+#[derive(Debug, Clone)]
+pub(super) struct Place {
+    sym: Sym,
+    /// Its last execution, as far as it is entered.
+    last: Last,
+    /// Words of its last execution.
+    now: Vec<i64>,
+    /// How many places before it have the symbol, and how many of the round do.
+    turn: u64,
+    turns: u64,
+    /// The place before it, in the round before if need be, that has the symbol.
+    before: usize,
+    /// Which of the thread's sketches its times go to, once that is known.
+    pub(super) sketch: Option<usize>,
+}
+
+/// A word that differs from what it was at the place's execution before.
+#[derive(Debug, Clone, Copy)]
+struct Edit {
+    /// Number of the event on the tape.
+    event: usize,
+    at: u16,
+    word: i64,
+}
+
+/// The round in progress, and what has come of it and is not entered.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Rounds {
-    /// Symbols of a round; none if no loop is known.
+    finder: Finder,
+    /// Its symbols; none if there is no round in progress.
     round: Vec<Sym>,
-    /// Symbols of the round in progress.
-    at: usize,
-    /// Whole rounds.
+    /// Its places, or the first `filled` of a round that is to be; and others from before, for their memory.
+    pub(super) places: Vec<Place>,
+    filled: usize,
+    coming: Vec<Sym>,
+    /// Which round of the thread it is.
+    number: u64,
+    /// Whole rounds, and events of another: as far as they are entered.
     whole: u64,
-    /// Lanes that have been entered all the same, by bit.
+    at: usize,
+    /// Lanes that have been entered event by event.
     live: u8,
-    /// The symbols since the last loop ended: entered.
-    tape: Vec<Sym>,
+    /// Place of the next event.
+    next: usize,
+    /// Enter and exit of each event on the tape, after those of the event before it.
+    pub(super) times: Vec<(i64, i64)>,
+    edits: Vec<Edit>,
 }
 
 impl Rounds {
     /// Whether the round goes on with a symbol.
     #[inline]
     pub(super) fn expects(&self, sym: Sym) -> bool {
-        self.round.get(self.at) == Some(&sym)
+        self.round.get(self.next) == Some(&sym)
     }
 
-    /// Symbols of a round, and of the round in progress.
+    /// Number of symbols of the round, and of those that have come of it since it began.
     #[inline]
     pub(super) fn progress(&self) -> Option<(usize, usize)> {
-        (!self.round.is_empty()).then_some((self.round.len(), self.at))
+        (!self.round.is_empty()).then_some((self.round.len(), self.next))
     }
 
-    /// Goes on with the symbol that is expected. Says which lanes it has to be entered in.
+    /// Which round of the thread is in progress.
     #[inline]
-    pub(super) fn go_on(&mut self) -> u8 {
-        self.at += 1;
-        if self.at == self.round.len() {
-            self.at = 0;
-            self.whole += 1;
-        }
-        self.live
+    pub(super) fn number(&self) -> u64 {
+        self.number
     }
 
-    /// Enters some lanes event by event from now on.
-    pub(super) fn enliven(&mut self, which: u8, known: &[Known], lanes: &mut Lanes) {
-        let which = which & !self.live;
-        if which != 0 {
-            self.enter(which, known, lanes);
-            self.live |= which;
+    /// Symbols of the round, and the words of their last executions.
+    pub(super) fn places(&self) -> impl ExactSizeIterator<Item = (Sym, &[i64])> {
+        self.places[..self.round.len()].iter().map(|p| (p.sym, p.now.as_slice()))
+    }
+
+    /// Whether the next event may have these words; then `changed` are the positions at which they differ from those of the event
+    /// a round ago.
+    #[inline]
+    pub(super) fn takes(&self, words: &[i64], changed: &mut Vec<u16>) -> bool {
+        changed.clear();
+        let Some(place) = self.places.get(self.next) else { return false };
+        let same = place.now.len() == words.len()
+            && place.now.iter().zip(words).fold(0, |bits, (a, b)| bits | (a ^ b)) == 0;
+        same || place.last.compare(&place.now, words, changed)
+    }
+
+    /// Whether the next event may have words that differ at these positions from those of the event a round ago.
+    #[inline]
+    pub(super) fn takes_at(&self, words: &[i64], changed: &[u16]) -> bool {
+        self.places.get(self.next).is_some_and(|p| {
+            p.now.len() == words.len() && changed.iter().all(|at| p.last.lane(*at).is_some())
+        })
+    }
+
+    /// Puts the next event on the tape, whose words differ at some positions. Says whether the tape is full.
+    #[inline]
+    pub(super) fn push(&mut self, words: &[i64], changed: &[u16], times: (i64, i64)) -> bool {
+        if !changed.is_empty() {
+            self.edit(words, changed);
+        }
+        self.times.push(times);
+        self.next += 1;
+        if self.next == self.round.len() {
+            self.next = 0;
+        }
+        self.times.len() > TAPE
+    }
+
+    fn edit(&mut self, words: &[i64], changed: &[u16]) {
+        let event = self.times.len() - 1;
+        let now = &mut self.places[self.next].now;
+        for &at in changed {
+            let word = words[usize::from(at)];
+            now[usize::from(at)] = word;
+            self.edits.push(Edit { event, at, word });
         }
     }
 
-    /// Enters all that has been counted: the loop has ended.
-    pub(super) fn end(&mut self, known: &[Known], lanes: &mut Lanes, folder: &mut Folder) {
-        if !self.round.is_empty() {
-            self.enter(ALL & !self.live, known, lanes);
-            folder.push_rounds(&self.round, self.whole);
-            self.round[..self.at].iter().for_each(|sym| folder.push(*sym));
-            self.round.clear();
-        }
-        (self.at, self.whole, self.live) = (0, 0, 0);
+    /// Number of events on the tape.
+    #[inline]
+    pub(super) fn waiting(&self) -> usize {
+        self.times.len().saturating_sub(1)
     }
 
-    fn enter(&self, which: u8, known: &[Known], lanes: &mut Lanes) {
+    /// The last event's symbol, if it is on the tape.
+    pub(super) fn last_waiting(&self) -> Option<Sym> {
+        let length = self.round.len();
+        (self.waiting() > 0).then(|| self.round[(self.next + length - 1) % length])
+    }
+
+    /// Words of the last event of a symbol, if it is one of the round's.
+    pub(super) fn last_words(&self, sym: Sym) -> Option<&[i64]> {
+        let (before, after) = self.places[..self.round.len()].split_at(self.next);
+        let latest_first = before.iter().rev().chain(after.iter().rev());
+        latest_first.into_iter().find(|p| p.sym == sym).map(|p| p.now.as_slice())
+    }
+
+    /// Place of the first event on the tape.
+    pub(super) fn first(&self) -> usize {
+        self.at
+    }
+
+    /// Symbol of the place before one.
+    pub(super) fn symbol_before(&self, place: usize) -> Sym {
+        self.round[(place + self.round.len() - 1) % self.round.len()]
+    }
+
+    /// Enters the tape, but for its times.
+    pub(super) fn enter(
+        &mut self,
+        known: &mut [Known],
+        lanes: &mut Lanes,
+        infos: &[SymInfo],
+        object: &impl Fn(Object, i64) -> u64,
+    ) {
+        let edits = mem::take(&mut self.edits);
+        let waiting = self.waiting();
+        lanes.calls += u64::try_from(waiting).unwrap_or(0);
+        let mut entered = 0;
+        for of in edits.chunk_by(|a, b| a.event == b.event) {
+            self.go_on(of[0].event - entered, lanes);
+            entered = of[0].event;
+            self.change(of, known, lanes, infos, object);
+        }
+        self.go_on(waiting - entered, lanes);
+        self.edits = edits;
+        self.edits.clear();
+    }
+
+    /// Enters the next events, whose words have been.
+    fn go_on(&mut self, events: usize, lanes: &mut Lanes) {
+        let mut at = self.at + events;
+        if self.live != 0 {
+            at = self.at;
+            for _ in 0..events {
+                lanes.enter_some(self.live, self.places[at].last.digests.lanes());
+                at += 1;
+                if at == self.round.len() {
+                    at = 0;
+                    self.whole += 1;
+                }
+            }
+        } else if at >= self.round.len() {
+            self.whole += u64::try_from(at / self.round.len()).unwrap_or(0);
+            at %= self.round.len();
+        }
+        self.at = at;
+    }
+
+    /// Enters how the next event's words differ.
+    fn change(
+        &mut self,
+        edits: &[Edit],
+        known: &mut [Known],
+        lanes: &mut Lanes,
+        infos: &[SymInfo],
+        object: &impl Fn(Object, i64) -> u64,
+    ) {
+        let place = &self.places[self.at];
+        let of = &mut known[place.sym as usize];
+        let event = of.events + self.whole * place.turns + place.turn;
+        let (mut slot, mut changed) = (None, 0);
+        for edit in edits {
+            changed |= place.last.lane(edit.at).map_or(0, |lane| 1 << lane);
+            let its = place.last.slot(edit.at);
+            if slot != Some(its) {
+                slot = Some(its);
+                settle(&mut of.columns[its], &self.places, place.before, its, event);
+            }
+        }
+        // What has been counted is entered with the digests that it had.
+        let enlivened = changed & !self.live;
+        if enlivened != 0 {
+            self.enter_lanes(enlivened, lanes);
+            self.live |= enlivened;
+        }
+        let place = &mut self.places[self.at];
+        let changes = edits.iter().map(|e| (e.at, e.word));
+        place.last.edit(&infos[place.sym as usize], changes, changed, object);
+    }
+
+    /// Enters all that has been counted, into some lanes.
+    fn enter_lanes(&self, which: u8, lanes: &mut Lanes) {
         if self.whole > 0 || self.at > 0 {
-            let digests = self.round.iter().map(|sym| known[*sym as usize].digests.lanes());
+            let digests = self.places[..self.round.len()].iter().map(|p| p.last.digests.lanes());
             lanes.enter_rounds(which, digests, self.whole, self.at);
         }
     }
 
-    /// Whether a symbol begins the next round of a loop: that which all symbols since the last loop make.
-    #[inline]
-    pub(super) fn begins(&mut self, sym: Sym) -> bool {
-        let begins = self.tape.first() == Some(&sym);
-        if begins {
-            std::mem::swap(&mut self.round, &mut self.tape);
-            self.tape.clear();
+    /// Enters the round, whose tape is: something else has come.
+    pub(super) fn end(
+        &mut self,
+        known: &mut [Known],
+        lanes: &mut Lanes,
+        folder: &mut Folder,
+        infos: &[SymInfo],
+    ) {
+        if self.round.is_empty() {
+            return;
         }
-        begins
+        self.enter_lanes(ALL & !self.live, lanes);
+        folder.push_rounds(&self.round, self.whole);
+        self.round[..self.at].iter().for_each(|sym| folder.push(*sym));
+        self.finder.note_rounds(&self.round, self.whole, self.at);
+        let latest_first = (0..self.at).rev().chain((self.at..self.round.len()).rev());
+        for i in latest_first {
+            let place = &self.places[i];
+            let of = &mut known[place.sym as usize];
+            if !mem::take(&mut of.in_round) {
+                continue;
+            }
+            let begun = if i < self.at { place.turn + 1 } else { 0 };
+            of.events += self.whole * place.turns + begun;
+            if place.turns > 1 {
+                for slot in 0..infos[place.sym as usize].slots.len() {
+                    settle(&mut of.columns[slot], &self.places, i, slot, of.events);
+                }
+            }
+            mem::swap(&mut of.last, &mut self.places[i].last);
+        }
+        self.round.clear();
+        (self.at, self.whole, self.live, self.next) = (0, 0, 0, 0);
+        self.times.clear();
     }
 
-    /// Takes an event that has been entered for part of a loop to be found; or for the end of all that came before it.
-    #[inline]
-    pub(super) fn learn(&mut self, sym: Sym, simple: bool) {
-        if !simple || self.tape.len() == LONGEST {
-            self.tape.clear();
+    /// Takes an event that is entered, as part of a loop to be found, or of the first round of one that has been. `simple` is one
+    /// call, whose words have its row's shape. `exit` is when it ended.
+    pub(super) fn learn(
+        &mut self,
+        sym: Sym,
+        simple: bool,
+        known: &mut [Known],
+        infos: &[SymInfo],
+        times: (i64, i64),
+    ) {
+        if !simple {
+            self.coming.clear();
+            return self.finder.bar();
         }
-        if simple {
-            self.tape.push(sym);
+        let found = self.finder.note(sym);
+        if self.coming.get(self.filled) == Some(&sym) {
+            self.fill(sym, &known[sym as usize]);
+            if self.filled == self.coming.len() {
+                self.begin(known, infos, times);
+            }
+        } else {
+            self.coming.clear();
+            self.filled = 0;
+            if let Some(length) = found {
+                self.coming.extend(self.finder.round(length));
+            }
         }
     }
+
+    /// Takes the last execution of a symbol as that of the next place.
+    fn fill(&mut self, sym: Sym, known: &Known) {
+        if self.places.len() == self.filled {
+            let (last, now) = (known.last.clone(), Vec::new());
+            self.places.push(Place { sym, last, now, turn: 0, turns: 0, before: 0, sketch: None });
+        }
+        let place = &mut self.places[self.filled];
+        place.sym = sym;
+        place.last.copy(&known.last);
+        place.now.clone_from(&known.last.words);
+        place.sketch = None;
+        self.filled += 1;
+    }
+
+    /// All places are filled: the round is in progress.
+    fn begin(&mut self, known: &mut [Known], infos: &[SymInfo], times: (i64, i64)) {
+        mem::swap(&mut self.round, &mut self.coming);
+        self.coming.clear();
+        self.filled = 0;
+        // The last place with each symbol so far, and how many there are.
+        let mut so_far = HashMap::<Sym, (usize, u64)>::new();
+        for (i, sym) in self.round.iter().enumerate() {
+            let (last, turns) = so_far.entry(*sym).or_default();
+            (self.places[i].before, self.places[i].turn) = (*last, *turns);
+            (*last, *turns) = (i, *turns + 1);
+        }
+        for place in &mut self.places[..self.round.len()] {
+            let (last, turns) = so_far.get(&place.sym).copied().unwrap_or_default();
+            place.turns = turns;
+            if place.turn == 0 {
+                place.before = last;
+            }
+            let of = &mut known[place.sym as usize];
+            if turns > 1 && !of.in_round {
+                of.settle(infos[place.sym as usize].slots);
+            }
+            of.in_round = true;
+        }
+        self.number += 1;
+        self.times.clear();
+        self.times.push(times);
+    }
+}
+
+/// Enters a slot's words at the places of a symbol, of which the one at `latest` is the last that has been executed, for all
+/// executions before `event`.
+fn settle(column: &mut super::known::SlotColumn, places: &[Place], latest: usize, slot: usize, event: u64) {
+    let place = &places[latest];
+    if place.turns == 1 {
+        return column.settle(place.last.words_of(slot), event);
+    }
+    let mut turns = Vec::new();
+    let mut at = latest;
+    for _ in 0..place.turns.min(column.lacks(event)) {
+        turns.push(places[at].last.words_of(slot));
+        at = places[at].before;
+    }
+    turns.reverse();
+    column.settle_turns(&turns, event);
 }

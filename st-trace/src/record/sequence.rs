@@ -1,12 +1,14 @@
 //! Recording one thread: its loops, its proof and its times.
 
 use std::collections::HashMap;
+use std::mem;
 
 use foldhash::fast::FixedState;
 
 use super::known::Known;
 use super::rounds::Rounds;
 use super::{Options, SymInfo, own};
+use crate::calls::Object;
 use crate::columns::{Chunk, ColumnWriter};
 use crate::fold::{Folded, Folder};
 use crate::ints::Sealed;
@@ -28,8 +30,11 @@ pub(super) struct SequenceRecorder {
     pub(super) by_path: HashMap<(Sym, Sym), usize, FixedState>,
     /// Per symbol the last predecessor and its sketch: the lookup of most calls.
     last_path: Vec<(Sym, usize)>,
-    pub(super) pred: Sym,
-    pub(super) last_exit: i64,
+    pred: Sym,
+    last_exit: i64,
+    /// Times of one place of a round, while they are entered.
+    gaps: Vec<u64>,
+    durations: Vec<u64>,
 }
 
 impl SequenceRecorder {
@@ -46,21 +51,92 @@ impl SequenceRecorder {
             last_path: Vec::new(),
             pred: NO_SYM,
             last_exit: start,
+            gaps: Vec::new(),
+            durations: Vec::new(),
         }
     }
 
-    /// Enters what has been counted of the loop in progress.
-    pub(super) fn settle(&mut self) {
-        self.rounds.end(&self.known, &mut self.lanes, &mut self.folder);
+    /// Enters what is on the tape of the round in progress. Returns a chunk of exact times when one is full.
+    #[inline(never)]
+    pub(super) fn enter_tape(
+        &mut self,
+        infos: &[SymInfo],
+        sketches: Option<Shape>,
+        object: &impl Fn(Object, i64) -> u64,
+    ) -> Option<Chunk> {
+        if self.rounds.waiting() == 0 {
+            return None;
+        }
+        let times = mem::take(&mut self.rounds.times);
+        if let Some(shape) = sketches {
+            self.enter_times(&times, shape);
+        }
+        self.rounds.times = times;
+        self.rounds.enter(&mut self.known, &mut self.lanes, infos, object);
+        let mut full = None;
+        if let Some(columns) = &mut self.columns {
+            for (enter, exit) in &self.rounds.times[1..] {
+                // A tape is shorter than a chunk: at most one gets full.
+                full = columns.push(*enter, *exit).or(full);
+            }
+        }
+        let last = self.rounds.times.len() - 1;
+        self.rounds.times.swap(0, last);
+        self.rounds.times.truncate(1);
+        self.last_exit = self.rounds.times[0].1;
+        self.pred = self.rounds.symbol_before(self.rounds.first());
+        full
     }
 
-    /// Takes the event that comes next in the round in progress.
-    #[inline]
-    pub(super) fn go_on(&mut self, sym: Sym) {
-        self.lanes.calls += 1;
-        let live = self.rounds.go_on();
-        if live != 0 {
-            self.lanes.enter_some(live, self.known[sym as usize].digests.lanes());
+    /// Enters times on the tape, the first of which are those of the event before it, into sketches.
+    fn enter_times(&mut self, times: &[(i64, i64)], shape: Shape) {
+        let Some((length, _)) = self.rounds.progress() else { return };
+        for i in 0..length.min(times.len() - 1) {
+            let at = (self.rounds.first() + i) % length;
+            let sketch = match self.rounds.places[at].sketch {
+                Some(sketch) => sketch,
+                None => {
+                    let sym = self.rounds.symbol_before(at + 1);
+                    let sketch = self.sketch(sym, self.rounds.symbol_before(at), shape);
+                    *self.rounds.places[at].sketch.insert(sketch)
+                }
+            };
+            let (_, _, compute, comm) = &mut self.sketches[sketch];
+            self.gaps.clear();
+            self.durations.clear();
+            for two in times.windows(2).skip(i).step_by(length) {
+                let [(_, before), (enter, exit)] = *two else { continue };
+                self.gaps.push(duration(before, enter));
+                self.durations.push(duration(enter, exit));
+            }
+            compute.add_all(&self.gaps);
+            comm.add_all(&self.durations);
+        }
+    }
+
+    /// Which sketch the times of a symbol after another go to.
+    fn sketch(&mut self, sym: Sym, pred: Sym, shape: Shape) -> usize {
+        *self.by_path.entry((sym, pred)).or_insert_with(|| {
+            self.sketches.push((sym, pred, LiveSketch::new(shape), LiveSketch::new(shape)));
+            self.sketches.len() - 1
+        })
+    }
+
+    /// Calls so far, poll series expanded.
+    pub(super) fn calls(&self) -> u64 {
+        self.lanes.calls + u64::try_from(self.rounds.waiting()).unwrap_or(0)
+    }
+
+    /// The last event's symbol.
+    pub(super) fn last(&self) -> Sym {
+        self.rounds.last_waiting().unwrap_or(self.pred)
+    }
+
+    /// Exit of the last event, or when the thread began.
+    pub(super) fn last_exit(&self) -> i64 {
+        match self.rounds.times.last() {
+            Some((_, exit)) if self.rounds.waiting() > 0 => *exit,
+            _ => self.last_exit,
         }
     }
 
@@ -75,10 +151,7 @@ impl SequenceRecorder {
             }
             let (p, mut at) = self.last_path[i];
             if p != pred || at == usize::MAX {
-                at = *self.by_path.entry((sym, pred)).or_insert_with(|| {
-                    self.sketches.push((sym, pred, LiveSketch::new(shape), LiveSketch::new(shape)));
-                    self.sketches.len() - 1
-                });
+                at = self.sketch(sym, pred, shape);
                 self.last_path[i] = (pred, at);
             }
             let (_, _, compute, comm) = &mut self.sketches[at];
@@ -90,15 +163,31 @@ impl SequenceRecorder {
         self.columns.as_mut()?.push(enter, exit)
     }
 
-    /// The thread's trace.
+    /// Goes on with the sketches of a thread after its last event and its end.
+    pub(super) fn resume_times(&mut self, t: &Thread, (last, exit): (Sym, i64), sketches: Option<Shape>) {
+        self.last_exit = exit;
+        let Some(shape) = sketches else { return };
+        self.pred = last;
+        for s in &t.sketches {
+            self.by_path.insert((s.sym, s.pred), self.sketches.len());
+            let (compute, comm) = (LiveSketch::resume(&s.compute, shape), LiveSketch::resume(&s.comm, shape));
+            self.sketches.push((s.sym, s.pred, compute, comm));
+        }
+    }
+
+    /// Enters all of the round in progress, whose tape has been entered.
+    pub(super) fn end_round(&mut self, infos: &[SymInfo]) {
+        self.rounds.end(&mut self.known, &mut self.lanes, &mut self.folder, infos);
+    }
+
+    /// The thread's trace. No round is in progress.
     pub(super) fn finish(
-        mut self,
+        self,
         rank: u32,
         index: usize,
         infos: &[SymInfo],
         tree: fn(Folded) -> (FlatTree, Vec<Sealed>),
     ) -> Thread {
-        self.settle();
         let (tree, counts) = tree(self.folder.finish());
         let mut sketches: Vec<PathSketch> = self
             .sketches
@@ -126,5 +215,5 @@ impl SequenceRecorder {
 
 /// ns from `a` to `b`, 0 if the clock went back.
 fn duration(a: i64, b: i64) -> u64 {
-    u64::try_from(b.saturating_sub(a)).unwrap_or(0)
+    if b > a { b.wrapping_sub(a).cast_unsigned() } else { 0 }
 }

@@ -87,14 +87,12 @@ impl Plan {
             now[thread] = enter + i64::from(c.times.1);
             let words = fill(slots, &c.words);
             let times = (enter, now[thread]);
-            let chunk = match r.last_words(thread, sym).map(|last| Change::of(slots, last, &words)) {
-                Some(Change::None) if c.times.0 % 2 == 0 => {
-                    r.again(thread, sym, times.0, times.1).map(|c| *c)
-                }
-                Some(Change::Some(changed)) if c.times.0 % 2 == 0 => {
-                    r.again_but(thread, sym, (&words, &changed), times.0, times.1).map(|c| *c)
-                }
-                _ => r.record(thread, sym, &words, times.0, times.1),
+            // Some calls are passed on by what differs from a round ago.
+            let next = r.round(thread).and_then(|(_, next)| r.places(thread).nth(next));
+            let next = next.filter(|next| next.0 == sym && c.times.0 % 2 == 0);
+            let chunk = match next.and_then(|(_, last)| differ(slots, last, &words)) {
+                Some(changed) => r.pass(thread, sym, (&words, &changed), times).map(|c| *c),
+                None => r.record(thread, sym, &words, times.0, times.1),
             };
             each(&mut with, &mut r, thread, (sym, words, (enter, now[thread]), chunk));
         }
@@ -102,26 +100,11 @@ impl Plan {
     }
 }
 
-/// How words differ from the last ones.
-enum Change {
-    None,
-    /// At these places, all lists being as long as before.
-    Some(Vec<u16>),
-    New,
-}
-
-impl Change {
-    fn of(slots: &[Slot], last: &[i64], words: &[i64]) -> Self {
-        let lengths = |words| by_slot(slots, words).map(<[i64]>::len).collect::<Vec<_>>();
-        if last == words {
-            Self::None
-        } else if lengths(last) == lengths(words) {
-            let differ = (0..).zip(last.iter().zip(words)).filter(|(_, (a, b))| a != b);
-            Self::Some(differ.map(|(i, _)| i).collect())
-        } else {
-            Self::New
-        }
-    }
+/// Places at which words differ from others, if all lists are as long.
+fn differ(slots: &[Slot], last: &[i64], words: &[i64]) -> Option<Vec<u16>> {
+    let lengths = |words| by_slot(slots, words).map(<[i64]>::len).collect::<Vec<_>>();
+    let differ = (0..).zip(last.iter().zip(words)).filter(|(_, (a, b))| a != b);
+    (lengths(last) == lengths(words)).then(|| differ.map(|(i, _)| i).collect())
 }
 
 /// What was recorded: symbol, words, times, and the chunk of times that it filled.

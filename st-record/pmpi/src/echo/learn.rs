@@ -4,9 +4,7 @@ use super::{ARGUMENTS, Echo, Effect, FOLLOWING, Inputs, LONGEST, Made, NULL, Out
 use crate::ffi::Handle;
 use crate::requests::{Key, Requests};
 use crate::state::{Event, PAUSED, State, Thread};
-use st_trace::section::Sym;
 use st_unwind::Registers;
-use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 
 impl State {
@@ -29,7 +27,7 @@ impl State {
             Inputs::Requests { .. } => true,
         };
         if !fits || self.threads.len() != 1 || PAUSED.load(Ordering::Relaxed) {
-            if self.echo.phase == Phase::Learning {
+            if matches!(self.echo.phase, Phase::Learning(_)) {
                 self.echo.fail();
             }
             return false;
@@ -52,27 +50,30 @@ impl State {
         inputs: &Inputs<'_>,
         outs: Outs,
     ) {
-        let round = self.recorder.round(self.threads[0].index).filter(|(length, _)| *length <= LONGEST);
-        let Some((length, next)) = round else {
+        let index = self.threads[0].index;
+        let round = (self.recorder.round_number(index), self.recorder.round(index).map_or(0, |r| r.0));
+        if round.1 == 0 || round.1 > LONGEST {
             // The round that was being learned was not the last one.
             self.echo.phase = Phase::Idle(0);
             return;
-        };
-        let place = (next + length - 1) % length;
-        if place == 0 {
-            self.echo.steps.clear();
-            self.echo.made.clear();
-            self.echo.open.clear();
-            self.echo.phase = Phase::Learning;
         }
-        if self.echo.phase != Phase::Learning {
-            return;
+        if self.echo.phase != Phase::Learning(round.0) {
+            self.echo.phase = Phase::Learning(round.0);
+            self.echo.restart();
+            self.echo.restarts = 0;
         }
         // SAFETY: the caller's promise; the state's first thread is the calling one.
         let proof = unsafe { self.threads[0].unwinder.proof(registers) };
-        let effect = self.echo.effect(outs, &self.threads[0], &mut self.requests);
-        let (Some(proof), Some(effect), true) = (proof, effect, place == self.echo.steps.len()) else {
-            return self.echo.fail();
+        let (Some(proof), Some(effect)) =
+            (proof, self.echo.effect(outs, &self.threads[0], &mut self.requests))
+        else {
+            // A round is learned from where it completes no request of the round before.
+            self.echo.restart();
+            self.echo.restarts += 1;
+            if self.echo.restarts > round.1 {
+                self.echo.fail();
+            }
+            return;
         };
         let mut values = [0; ARGUMENTS];
         if let Inputs::Scalars { values: v, .. } = inputs {
@@ -91,16 +92,22 @@ impl State {
             before,
             words,
             changed: Vec::new(),
-            alone: false,
             effect,
         });
-        if place + 1 == length {
+        if self.echo.steps.len() == round.1 {
             self.echo.learned();
         }
     }
 }
 
 impl Echo {
+    /// Begins with the next call.
+    fn restart(&mut self) {
+        self.steps.clear();
+        self.made.clear();
+        self.open.clear();
+    }
+
     /// What the thread's call has done to requests; `None` if that cannot be learned.
     fn effect(&mut self, outs: Outs, thread: &Thread, requests: &mut Requests) -> Option<Effect> {
         match outs {
@@ -138,11 +145,6 @@ impl Echo {
     fn learned(&mut self) {
         if !self.open.is_empty() {
             return self.fail();
-        }
-        let mut times = HashMap::<Sym, u32>::new();
-        self.steps.iter().for_each(|s| *times.entry(s.sym).or_default() += 1);
-        for step in &mut self.steps {
-            step.alone = times.get(&step.sym) == Some(&1);
         }
         (self.phase, self.at, self.followed) = (Phase::Following, 0, 0);
         FOLLOWING.store(true, Ordering::Relaxed);
