@@ -13,7 +13,7 @@ use st_tool::Mpi;
 const UNPLAYED: &str = "makes calls that are recorded and not replayed";
 
 /// Beginnings of the names of programs that cannot be replayed to an equal recording, and why.
-const APART: [(&str, &str); 10] = [
+const APART: [(&str, &str); 9] = [
     ("c_attr", UNPLAYED),
     ("c_misc", UNPLAYED),
     ("c_old", "is replayed by the functions that have replaced those of MPI 1"),
