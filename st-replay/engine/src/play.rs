@@ -178,7 +178,7 @@ fn actions(section: &Section, args: &Args) -> Result<Vec<Action>> {
         let row = CallTable::builtin().get(symbol.call);
         let handler = row.and_then(|row| handlers.get(row.base()));
         match (row, handler) {
-            _ if symbol.error != 0 => Ok(Action::Skip),
+            (row, _) if symbol.error != 0 && !row.is_some_and(files::settles) => Ok(Action::Skip),
             (Some(row), _) if row.name == "MPI_Abort" => Ok(Action::Abort),
             (Some(row), Some(handler))
                 if (args.io.is_some() || !row.properties.files) && optional::exists(row.base()) =>

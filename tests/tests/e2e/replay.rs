@@ -179,7 +179,7 @@ fn on_scratch_files(job: Job) -> Result<(), Failure> {
         Ok(files.map(|l| l.split(',').take(2).collect::<Vec<_>>().join(" ")).collect())
     };
     let (recorded, replayed) = (calls(trace)?, calls(&again)?);
-    // Calls that failed are not replayed.
+    // Whether it fails under Open MPI 4.1 differs from run to run.
     let differ: Vec<_> =
         recorded.iter().filter(|l| !replayed.contains(l) && !l.contains("atomicity")).collect();
     if recorded.len() > 30 && differ.is_empty() {
