@@ -51,6 +51,19 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=64),
           help_heading = "Recording")]
     pub stack_depth: u32,
+    /// Merge the ranks' streams inside MPI_Finalize, as st-cluster and st-merge would, or as st-merge alone
+    ///
+    /// The ranks do it together: what they have is reduced on the way to rank 0, which writes one stream. Exact times are
+    /// then gone, and sketches stand for them. Only when that stream is written do the ranks remove their own; if anything goes
+    /// wrong, these stay, exact times included, and are packed as without this option. Needs the recorder's own
+    /// communicator: all ranks are recorded, and clocks are compared.
+    #[arg(long, value_name = "HOW", value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "cluster",
+          conflicts_with_all = ["no_sync", "only"], help_heading = "Recording")]
+    pub merge: Option<Merge>,
+    /// With --merge: how long a rank waits for others in MPI_Finalize, and an eighth of that more for each level of the tree
+    /// that they form
+    #[arg(long, value_name = "SECONDS", requires = "merge", value_parser = patience, help_heading = "Recording")]
+    pub merge_timeout: Option<f64>,
     /// Do not compare the ranks' clocks in MPI_Init and MPI_Finalize (needed if some ranks of a job run without recorder)
     #[arg(long, help_heading = "Recording")]
     pub no_sync: bool,
@@ -87,6 +100,7 @@ pub struct Args {
 const AFTER: &str = "Examples:
   st-record -- mpirun -n 4 ./app
   mpirun -n 4 st-record -o run -- ./app
+  st-record --merge -- mpirun -n 64 ./app
   st-record --check -- mpirun -n 4 ./app
 
 Environment: Each option has its variable, for sites that preload the recorder without st-record: LD_PRELOAD names \
@@ -101,6 +115,8 @@ libst_pmpi.so of the program's MPI, and then:
   ST_SYNC_INTERVAL seconds (--sync-interval)
   ST_CLOCK        monotonic, tsc or mpi_wtime (--clock)
   ST_ONLY         ranks (--only)
+  ST_MERGE        cluster or plain (--merge)
+  ST_MERGE_TIMEOUT seconds (--merge-timeout; 20 unless set)
   ST_QUIET        1: say nothing but errors (--quiet)
   ST_LIBRARY_PATH a directory to look for recorders in first, in subdirectories openmpi and mpich
 
@@ -111,6 +127,12 @@ everything would be recorded, 4 if not. With --env: 0, or 125.";
 fn seconds(text: &str) -> Result<f64, String> {
     let seconds = text.parse().ok().filter(|s| (1e-6..=3.2e7).contains(s));
     seconds.ok_or_else(|| "not a number of seconds, from 0.000001 to 32,000,000".into())
+}
+
+/// A time to wait, within the recorder's bounds.
+fn patience(text: &str) -> Result<f64, String> {
+    let seconds = text.parse().ok().filter(|s| (0.001..=3600.0).contains(s));
+    seconds.ok_or_else(|| "not a number of seconds, from 0.001 to 3,600".into())
 }
 
 /// Checks a set of ranks; the recorder reads it again.
@@ -137,6 +159,15 @@ pub enum Fold {
     Exact,
     /// Iterations that are alike
     Approx,
+}
+
+/// How ranks' streams become one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Merge {
+    /// Ranks that behave alike are put into clusters first
+    Cluster,
+    /// All ranks are merged as they are
+    Plain,
 }
 
 /// A clock.
@@ -208,7 +239,19 @@ impl Args {
         let only = self.only.as_deref().unwrap_or_default();
         let interval =
             self.sync_interval.filter(|_| !self.no_sync).map(|s| s.to_string()).unwrap_or_default();
-        let named = [("ST_CLOCK", clock), ("ST_ONLY", only), ("ST_SYNC_INTERVAL", &interval)];
+        let merge = match self.merge {
+            None => "",
+            Some(Merge::Cluster) => "cluster",
+            Some(Merge::Plain) => "plain",
+        };
+        let patience = self.merge_timeout.map(|s| s.to_string()).unwrap_or_default();
+        let named = [
+            ("ST_CLOCK", clock),
+            ("ST_ONLY", only),
+            ("ST_SYNC_INTERVAL", &interval),
+            ("ST_MERGE", merge),
+            ("ST_MERGE_TIMEOUT", &patience),
+        ];
         let set = named.into_iter().filter(|(_, v)| !v.is_empty());
         all.extend(set.map(|(n, v)| (n, v.into())));
         all
@@ -263,6 +306,15 @@ mod tests {
         // Ranks that are not recorded would not come to a comparison in between.
         let both = ["st-record", "--sync-interval", "1", "--only", "0", "x"];
         assert!(Args::try_parse_from(both).is_err());
+        let f = Args::parse_from(["st-record", "--merge", "--merge-timeout", "2.5", "x"]);
+        let set = |name| f.environment().into_iter().find(|(n, _)| *n == name).map(|(_, v)| v);
+        assert_eq!([set("ST_MERGE"), set("ST_MERGE_TIMEOUT")], [Some("cluster".into()), Some("2.5".into())]);
+        let g = Args::parse_from(["st-record", "--merge=plain", "x", "plain"]);
+        assert!(g.environment().contains(&("ST_MERGE", "plain".into())) && g.command.len() == 2);
+        // Ranks that are not there cannot be merged.
+        for other in ["--only=0", "--no-sync", "--merge-timeout=0"] {
+            assert!(Args::try_parse_from(["st-record", "--merge", other, "x"]).is_err(), "{other}");
+        }
         for wrong in ["0", "-1", "nan", "1s"] {
             let given = format!("--sync-interval={wrong}");
             assert!(Args::try_parse_from(["st-record", &given, "x"]).is_err(), "{wrong}");

@@ -20,7 +20,7 @@ use std::process::{Command, ExitStatus};
 /// Directory of the stand-ins, in the directory of the ranks' streams.
 const STAND_INS: &str = "bin";
 /// Names of the variables that reach the ranks.
-const VARIABLES: [&str; 11] = [
+const VARIABLES: [&str; 13] = [
     "ST_OUTPUT",
     "ST_TIME",
     "ST_TIME_BUDGET",
@@ -31,6 +31,8 @@ const VARIABLES: [&str; 11] = [
     "ST_SYNC_INTERVAL",
     "ST_CLOCK",
     "ST_ONLY",
+    "ST_MERGE",
+    "ST_MERGE_TIMEOUT",
     "ST_QUIET",
 ];
 

@@ -174,12 +174,15 @@ fn finish(args: &Args, directory: &Path, elapsed: Duration, status: ExitStatus) 
         file: target.display().to_string(),
         bytes: fs::metadata(&target).map_or(0, |m| m.len()),
         notes: &notes,
-        ranks: u64::try_from(streams.len()).unwrap_or(0),
+        ranks: if notes.merged { recorded(&header) } else { u64::try_from(streams.len()).unwrap_or(0) },
         world: recorded(&header),
         elapsed,
         status,
     };
     args.talk.note(TOOL, summary.line());
+    if let Some(took) = summary.merging() {
+        args.talk.detail(TOOL, took);
+    }
     args.talk.note(TOOL, format_args!("next: st-stat {}", target.display()));
     for (name, directory) in pack::spawned(directory)? {
         let file = target.with_extension(format!("{name}.st"));
@@ -189,9 +192,11 @@ fn finish(args: &Args, directory: &Path, elapsed: Duration, status: ExitStatus) 
             continue;
         }
         let mut output = Output::stream(&file)?;
-        pack::pack(&streams, &pack::header(&streams)?, &mut output)?;
+        let header = pack::header(&streams)?;
+        pack::pack(&streams, &header, &mut output)?;
         output.commit()?;
-        args.talk.note(TOOL, format_args!("{}: {} ranks of a spawned job", file.display(), streams.len()));
+        let ranks = if notes.merged { header.world as usize } else { streams.len() };
+        args.talk.note(TOOL, format_args!("{}: {ranks} ranks of a spawned job", file.display()));
     }
     Ok(())
 }

@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 
 /// File in the ranks' directory in which they say what they did. Its first line is the trace's name.
 pub const NOTES: &str = "notes";
+/// File in the ranks' directory that they have merged their streams into. All ranks are in it, whatever else is there.
+const MERGED: &str = "merged.st";
 
 /// What the ranks said, summed.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -33,6 +35,13 @@ pub struct Notes {
     pub opaque: BTreeMap<String, u64>,
     /// Language bindings that calls came through.
     pub bindings: BTreeSet<String>,
+    /// What merging in MPI_Finalize took: processor time of all ranks, the most that one took, and the longest time until one was
+    /// through, ns.
+    pub merging: Option<[u64; 3]>,
+    /// The ranks have merged their streams.
+    pub merged: bool,
+    /// They had exact times, which sketches stand for now.
+    pub folded: bool,
 }
 
 impl Notes {
@@ -50,7 +59,7 @@ impl Notes {
     fn parse(text: &str) -> Self {
         let mut notes = Self::default();
         for line in text.lines().skip(1) {
-            notes.ranks += 1;
+            notes.ranks += u64::from(line.starts_with("rank="));
             for (name, value) in line.split_whitespace().filter_map(|w| w.split_once('=')) {
                 if name == "bindings" {
                     notes.bindings.extend(value.split(',').filter(|b| !b.is_empty()).map(str::to_owned));
@@ -63,6 +72,14 @@ impl Notes {
                     "stopped" => notes.stopped += value,
                     "lost" => notes.lost += value,
                     "ended" => notes.ended += value,
+                    "merge_ns" => {
+                        let [sum, most, _] = notes.merging.get_or_insert_default();
+                        (*sum, *most) = (*sum + value, value.max(*most));
+                    }
+                    "merge_wall_ns" => {
+                        let [.., wall] = notes.merging.get_or_insert_default();
+                        *wall = value.max(*wall);
+                    }
                     _ if name.starts_with("MPI") => {
                         *notes.opaque.entry(name.to_owned()).or_default() += value
                     }
@@ -75,12 +92,18 @@ impl Notes {
 }
 
 /// The ranks' streams in a directory, by rank. Journals become streams first, and what they hold is added to the notes; `told`
-/// hears of those that hold nothing.
+/// hears of those that hold nothing. Of ranks that have merged their streams it is the merged one, without exact times.
 ///
 /// # Errors
 ///
 /// If the directory cannot be read, or a stream not written.
 pub fn streams(directory: &Path, notes: &mut Notes, mut told: impl FnMut(&str)) -> Result<Vec<PathBuf>> {
+    let merged = directory.join(MERGED);
+    if merged.is_file() {
+        (notes.merged, notes.folded) = (true, notes.time_bytes > 0);
+        (notes.time_bytes, notes.stopped, notes.lost) = (0, 0, 0);
+        return Ok(vec![merged]);
+    }
     let mut found = Vec::new();
     for path in streams_in(directory)? {
         if path.extension().is_some_and(|e| e == "st") {
@@ -137,27 +160,8 @@ pub fn spawned(directory: &Path) -> Result<Vec<(String, PathBuf)>> {
 ///
 /// If a stream is damaged.
 pub fn header(streams: &[PathBuf]) -> Result<Header> {
-    let mut whole: Option<Header> = None;
-    let mut programs = Vec::new();
-    for path in streams {
-        let reader = open(path)?;
-        let mine = reader.header();
-        let whole = whole.get_or_insert_with(|| mine.clone());
-        whole.started = whole.started.min(mine.started);
-        if !programs.contains(&mine.program) {
-            if !programs.is_empty() {
-                whole.args.extend([":".to_owned(), mine.program.clone()]);
-                whole.args.extend(mine.args.iter().cloned());
-            }
-            programs.push(mine.program.clone());
-        }
-        for b in &mine.bindings {
-            if !whole.bindings.contains(b) {
-                whole.bindings.push(b.clone());
-            }
-        }
-    }
-    whole.context("no streams")
+    let headers = streams.iter().map(|path| Ok(open(path)?.header().clone()));
+    Header::of_job(headers.collect::<Result<Vec<_>>>()?).context("no streams")
 }
 
 /// Writes all streams as one.
@@ -188,9 +192,11 @@ mod tests {
     fn notes_are_summed() {
         let n = Notes::parse(
             "out.st\nrank=0 calls=5 own_ns=7 time_bytes=3 stopped=0 MPI_File_open=1\n\
-             rank=1 calls=6 own_ns=1 time_bytes=4 stopped=1 MPI_File_open=2 MPI_Put=9 bindings=C,C++\n",
+             rank=1 calls=6 own_ns=1 time_bytes=4 stopped=1 MPI_File_open=2 MPI_Put=9 bindings=C,C++\n\
+             merging=1 merge_ns=20 merge_wall_ns=40\nmerging=0 merge_ns=30 merge_wall_ns=35\n",
         );
         assert_eq!((n.ranks, n.calls, n.own_ns, n.time_bytes, n.stopped), (2, 11, 8, 7, 1));
+        assert_eq!(n.merging, Some([50, 30, 40]));
         assert_eq!(n.bindings, BTreeSet::from(["C".into(), "C++".into()]));
         assert_eq!(n.opaque, BTreeMap::from([("MPI_File_open".into(), 3), ("MPI_Put".into(), 9)]));
     }

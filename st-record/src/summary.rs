@@ -48,10 +48,23 @@ impl Summary<'_> {
         s
     }
 
-    /// Share of the ranks' time spent recording.
+    /// What merging in `MPI_Finalize` took, if the ranks tried.
+    #[must_use]
+    pub fn merging(&self) -> Option<String> {
+        let [sum, most, wall] = self.notes.merging?.map(Duration::from_nanos);
+        Some(format!(
+            "merging took {} in MPI_Finalize, and {} of processor time, {} of them on one rank",
+            seconds(wall),
+            seconds(sum),
+            seconds(most)
+        ))
+    }
+
+    /// Share of the ranks' time spent recording, and merging what was recorded.
     fn cost(&self) -> String {
         let total = self.elapsed.as_nanos().saturating_mul(u128::from(self.ranks)).max(1);
-        let permille = u128::from(self.notes.own_ns).saturating_mul(1000) / total;
+        let merging = self.notes.merging.map_or(0, |[sum, ..]| sum);
+        let permille = u128::from(self.notes.own_ns.saturating_add(merging)).saturating_mul(1000) / total;
         match permille {
             0 => "below 0.1 %".into(),
             p => format!("about {}.{} %", p / 10, p % 10),
@@ -67,6 +80,9 @@ impl Summary<'_> {
         }
         if n.ended > 0 {
             all.push(format!("{} of {} ranks ended early (st-stat says where)", n.ended, self.ranks));
+        }
+        if n.folded {
+            all.push("exact times folded into sketches".into());
         }
         if n.lost > 0 {
             all.push(format!("no room for the exact times of {} of {} ranks", n.lost, self.ranks));
@@ -142,6 +158,15 @@ mod tests {
             summary(&notes, 0).line(),
             "4 ranks, 33,701 calls in 1.4 s → lmp-4r.st, 150 kB (exact times; 20 kB without); own cost about 0.6 %; \
              nothing dropped; exit 0"
+        );
+        notes.merging = Some([42_000_000, 20_000_000, 25_000_000]);
+        let merged = summary(&notes, 0);
+        assert!(merged.line().contains("own cost about 1.3 %"), "{}", merged.line());
+        assert_eq!(
+            merged.merging().as_deref(),
+            Some(
+                "merging took 25 ms in MPI_Finalize, and 42 ms of processor time, 20 ms of them on one rank"
+            )
         );
         notes.stopped = 1;
         notes.opaque = [("MPI_Put".to_owned(), 2), ("MPI_Win_fence".to_owned(), 9)].into();

@@ -32,6 +32,32 @@ pub struct Header {
     pub more: Map<String, Value>,
 }
 
+impl Header {
+    /// The header of a job, from those of its ranks in their order: the first one's, with all bindings, the time of the
+    /// earliest, and all programs, as on a launcher's command line. `None` of none.
+    pub fn of_job(ranks: impl IntoIterator<Item = Self>) -> Option<Self> {
+        let mut whole: Option<Self> = None;
+        let mut programs = Vec::new();
+        for mine in ranks {
+            let whole = whole.get_or_insert_with(|| mine.clone());
+            whole.started = whole.started.min(mine.started);
+            for b in mine.bindings {
+                if !whole.bindings.contains(&b) {
+                    whole.bindings.push(b);
+                }
+            }
+            if !programs.contains(&mine.program) {
+                if !programs.is_empty() {
+                    whole.args.extend([":".to_owned(), mine.program.clone()]);
+                    whole.args.extend(mine.args);
+                }
+                programs.push(mine.program);
+            }
+        }
+        whole
+    }
+}
+
 /// An MPI library.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -64,4 +90,25 @@ pub struct Step {
     pub version: String,
     /// Its arguments, without the program.
     pub args: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_of_several_programs_has_one_header() {
+        let of = |program: &str, arg: &str, started, binding: &str| Header {
+            program: program.into(),
+            args: vec![arg.into()],
+            started,
+            bindings: vec![binding.into()],
+            ..Header::default()
+        };
+        assert_eq!(Header::of_job([]), None);
+        let ranks = [of("a", "1", 5, "c"), of("b", "2", 3, "mpif.h"), of("a", "1", 4, "c")];
+        let whole = Header::of_job(ranks).unwrap();
+        assert_eq!((whole.program.as_str(), whole.started), ("a", 3));
+        assert_eq!((whole.args.join(" "), whole.bindings.join(" ")), ("1 : b 2".into(), "c mpif.h".into()));
+    }
 }

@@ -12,7 +12,8 @@
 //! * `state`, `local`, `lock`, `clock`: per process and per thread. `life`, `jobs`: begin and end. `output`: the stream.
 //! * `journal`, `mapping`: what is left if the process is killed. `limits`: of the process, that we must not run into;
 //!   `memory`: a reserve for when there is no other.
-//! * `sync`: compares clocks, with messages of its own on communicators of its own.
+//! * `sync`: compares clocks, with messages of its own on communicators of its own. `merge`: the ranks' streams become one
+//!   before the program ends, if that is asked for.
 //!
 //! What it deliberately does not do: it reads no user buffer, installs no signal handler, sends no message but in
 //! `MPI_Init` and `MPI_Finalize`, and never changes what a call returns. If anything inside fails it says so in one line
@@ -38,6 +39,7 @@ mod local;
 mod lock;
 mod mapping;
 mod memory;
+mod merge;
 mod message;
 mod next;
 mod normal;

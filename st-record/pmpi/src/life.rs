@@ -4,8 +4,9 @@ use crate::ffi::{Handle, MPI_Comm, constants as k};
 use crate::generated::real;
 use crate::jobs::directory;
 use crate::local::LOCAL;
+use crate::merge;
 use crate::message::say;
-use crate::output::Output;
+use crate::output::{Output, Written};
 use crate::settings::Settings;
 use crate::state::{PAUSED, RECORDING, STATE, State};
 use std::ffi::c_int;
@@ -205,25 +206,39 @@ pub(crate) fn finalize() {
     if RECORDING.load(Ordering::Relaxed) {
         compare(reader(), crate::sync::compare_last);
     }
-    close(false);
+    let asked = STATE.lock(is_owner()).as_deref_mut().and_then(|state| {
+        let Settings { merge, patience, output, quiet, .. } = &state.settings;
+        let (directory, clock) = (output.clone(), state.clock.reader());
+        merge.map(|how| merge::Asked { how, patience: *patience, directory, quiet: *quiet, clock })
+    });
+    let ranks = crate::sync::ranks();
+    let written = close(false);
+    let Some(asked) = asked else { return };
+    // Also a rank that has nothing to merge: the others are waiting for its word.
+    let said = catch_unwind(AssertUnwindSafe(|| merge::run(&asked, ranks, written)));
+    let said = said.unwrap_or_else(|_| Some("internal error; the ranks' streams are not merged".into()));
+    if let Some(what) = said {
+        warn(&what);
+    }
 }
 
 /// Ends the recording and writes the rest of the stream; `early` says that the program has not come to its end.
-pub(crate) fn close(early: bool) {
+/// Returns what was written, if it could be.
+pub(crate) fn close(early: bool) -> Option<Written> {
     if !RECORDING.swap(false, Ordering::Relaxed) {
-        return;
+        return None;
     }
     ENDED.store(true, Ordering::Relaxed);
     let closed = catch_unwind(AssertUnwindSafe(|| {
         let Some(mut held) = STATE.lock_at_exit(is_owner()) else {
             return Err("ended by a signal handler".into());
         };
-        let Some(mut state) = held.take() else { return Ok(()) };
+        let Some(mut state) = held.take() else { return Ok(None) };
         drop(held);
         if state.pid != std::process::id() {
             // A child that was made behind our back must not write what the parent will write.
             std::mem::forget(state);
-            return Ok(());
+            return Ok(None);
         }
         (0..state.threads.len()).for_each(|t| state.flush(t));
         for (thread, chunk) in state.recorder.flush_columns() {
@@ -234,15 +249,15 @@ pub(crate) fn close(early: bool) {
             output.clock(&clock);
         }
         match state.output.take() {
-            Some(output) => output.finish(*state, early),
-            None => Ok(()),
+            Some(output) => output.finish(*state, early).map(Some),
+            None => Ok(None),
         }
     }));
-    match closed {
-        Ok(Ok(())) => {}
-        Ok(Err(e)) => complain(&e),
-        Err(_) => complain("internal error"),
-    }
+    let closed = closed.unwrap_or_else(|_| Err("internal error".into()));
+    closed.unwrap_or_else(|e| {
+        complain(&e);
+        None
+    })
 }
 
 /// Ends the recording without a result.
@@ -266,7 +281,7 @@ pub(crate) fn warn(what: &str) {
 
 /// A program that ends without `MPI_Finalize` still leaves its trace. (Not if it is killed: nothing of ours runs then.)
 extern "C" fn at_exit() {
-    close(true);
+    drop(close(true));
 }
 
 #[used]

@@ -10,6 +10,7 @@ use crate::message::say;
 use crate::state::{NESTED, State};
 use st_trace::columns::{Chunk, Comparison};
 use st_trace::header::{Clock, Header, Mpi, Step};
+use st_trace::section::Section;
 use st_trace::stream::{WriteOptions, Writer};
 use std::ffi::{CStr, c_char, c_int};
 use std::fmt::Write as _;
@@ -23,8 +24,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// Name of the file in the output directory that a launcher puts there to be told about each rank, one line each.
 pub(crate) const NOTES: &str = "notes";
 
+/// Name in the output directory of what the ranks' streams have been merged into.
+pub(crate) const MERGED: &str = "merged.st";
+
 /// Compression level of the frames: the program waits in `MPI_Finalize` for it.
-const LEVEL: u8 = 9;
+pub(crate) const LEVEL: u8 = 9;
 
 /// A file that counts what goes into it.
 struct Counted {
@@ -45,6 +49,14 @@ impl Write for Counted {
     fn flush(&mut self) -> std::io::Result<()> {
         self.to.flush()
     }
+}
+
+/// A stream that has been written.
+pub(crate) struct Written {
+    pub(crate) path: PathBuf,
+    pub(crate) header: Header,
+    /// Without exact times.
+    pub(crate) section: Section,
 }
 
 /// A stream being written.
@@ -86,6 +98,10 @@ impl Output {
         let step = Step { tool: "st-record".into(), version, args: Vec::new() };
         let writer = begin(&temporary, &written, &header, &step);
         let writer = writer.map_err(|e| format!("{}: {e}", temporary.display()))?;
+        if rank == 0 {
+            // What earlier ranks were merged into must not be taken for these. There is none, mostly.
+            let _ = fs::remove_file(directory.join(MERGED));
+        }
         let first = state.settings.only.as_ref().map_or(Some(0), |(_, ranks)| ranks.lowest());
         if Some(rank) == first && !state.settings.quiet {
             open_line(directory, &header);
@@ -149,10 +165,12 @@ impl Output {
     /// # Errors
     ///
     /// If it could not be written; the file is gone then.
-    pub(crate) fn finish(mut self, mut state: State, early: bool) -> Result<(), String> {
+    pub(crate) fn finish(mut self, mut state: State, early: bool) -> Result<Written, String> {
         let journal = state.journal.take();
         let note = note(&state, early);
-        let (directory, quiet) = (state.settings.output.clone(), state.settings.quiet);
+        let directory = state.settings.output.clone();
+        // What is merged is told of later.
+        let quiet = state.settings.quiet || (state.settings.merge.is_some() && !early);
         let ended = if early { state.recorder.ended() } else { Vec::new() };
         let mut section = state.recorder.finish(&host());
         section.ended = ended;
@@ -173,8 +191,11 @@ impl Output {
         }
         written.map_err(|e| format!("{}: {e}", self.target.display()))?;
         let (bytes, lost) = (if self.lost { 0 } else { self.bytes }, u8::from(self.lost));
-        close_line(&directory, &format!("{note} time_bytes={bytes} lost={lost}\n"), self.rank, quiet);
-        Ok(())
+        note_down(&directory, &format!("{note} time_bytes={bytes} lost={lost}"));
+        if self.rank == 0 && !quiet {
+            close_line(&directory, false);
+        }
+        Ok(Written { path: self.target, header: self.header, section })
     }
 }
 
@@ -193,7 +214,7 @@ fn begin(
     Ok(writer)
 }
 
-fn finish(mut writer: Writer<Counted>, section: &st_trace::section::Section) -> std::io::Result<()> {
+fn finish(mut writer: Writer<Counted>, section: &Section) -> std::io::Result<()> {
     writer.section(section)?;
     writer.finish()?.flush()
 }
@@ -280,17 +301,24 @@ fn default_name(program: &str, world: u32) -> String {
     format!("{app}-{world}r.st")
 }
 
-/// Tells the launcher about this rank, or the user if there is none.
-fn close_line(directory: &Path, note: &str, rank: u32, quiet: bool) {
-    let notes = directory.join(NOTES);
-    match File::options().append(true).open(notes) {
-        // Lines of this length are written as one piece.
-        Ok(mut f) => drop(f.write_all(note.as_bytes())),
-        Err(_) if rank == 0 && !quiet => {
-            let to = directory.display();
-            say(&format!("one stream per rank in {to}; next: st-merge {to} -o {to}.st"));
-        }
-        Err(_) => {}
+/// Tells the launcher something of this rank, if there is one.
+pub(crate) fn note_down(directory: &Path, note: &str) {
+    if let Ok(mut notes) = File::options().append(true).open(directory.join(NOTES)) {
+        // Lines of this length are written as one piece. Nobody can be told if even this fails.
+        let _ = notes.write_all(format!("{note}\n").as_bytes());
+    }
+}
+
+/// Tells the user what has been left in the directory, if there is no launcher to do it.
+pub(crate) fn close_line(directory: &Path, merged: bool) {
+    if directory.join(NOTES).exists() {
+        return;
+    }
+    let to = directory.display();
+    if merged {
+        say(&format!("one stream in {to}/{MERGED}; next: st-stat {to}"));
+    } else {
+        say(&format!("one stream per rank in {to}; next: st-merge {to} -o {to}.st"));
     }
 }
 

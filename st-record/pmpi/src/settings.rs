@@ -1,5 +1,6 @@
 //! Settings: environment variables, each the twin of an option of st-record.
 
+use crate::merge::How;
 use crate::size::parse_size;
 use st_trace::fold::Fold;
 use st_trace::ranklist::RankList;
@@ -12,6 +13,9 @@ use std::path::PathBuf;
 
 /// Bytes of exact times per rank, unless said otherwise.
 const TIME_BUDGET: u64 = 256 << 20;
+
+/// How long ranks wait for each other when their streams are merged, ns, unless said otherwise.
+const PATIENCE: i64 = 20_000_000_000;
 
 /// What to record, and where to.
 #[derive(Debug)]
@@ -32,6 +36,10 @@ pub(crate) struct Settings {
     pub(crate) clock: String,
     /// `ST_ONLY`: the ranks that are recorded, as given and as understood; `None`: all.
     pub(crate) only: Option<(String, RankList)>,
+    /// `ST_MERGE`: how the ranks' streams become one in `MPI_Finalize`; `None`: they stay apart.
+    pub(crate) merge: Option<How>,
+    /// `ST_MERGE_TIMEOUT`: how long ranks wait for each other for that, ns.
+    pub(crate) patience: i64,
     /// `ST_QUIET`: say nothing but errors.
     pub(crate) quiet: bool,
 }
@@ -70,6 +78,22 @@ impl Settings {
             },
         };
         crate::sync::interval()?;
+        let merge = match get("ST_MERGE").as_deref() {
+            None => None,
+            Some("cluster") => Some(How::Cluster),
+            Some("plain") => Some(How::Plain),
+            Some(v) => return Err(format!("ST_MERGE={v}: not cluster or plain")),
+        };
+        if merge.is_some() && only.is_some() {
+            return Err("ST_MERGE merges all ranks, and ST_ONLY records some".into());
+        }
+        let patience = get("ST_MERGE_TIMEOUT").map_or(Ok(PATIENCE), |v| {
+            let seconds = v.parse().ok().filter(|s| (0.001..=3600.0).contains(s));
+            seconds.map_or_else(
+                || Err(format!("ST_MERGE_TIMEOUT={v}: not 0.001 to 3,600 seconds")),
+                |s| Ok(ns(s)),
+            )
+        })?;
         let quiet = get("ST_QUIET").is_some_and(|v| v != "0");
         let similar = (sig, similar);
         Ok(Some(Self {
@@ -81,6 +105,8 @@ impl Settings {
             stack_depth,
             clock,
             only,
+            merge,
+            patience,
             quiet,
         }))
     }
@@ -100,6 +126,11 @@ impl Settings {
             ..Options::default()
         }
     }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "at most an hour, in ns")]
+fn ns(seconds: f64) -> i64 {
+    (seconds * 1e9) as i64
 }
 
 /// A threshold, and ranges of addresses, separated by commas.

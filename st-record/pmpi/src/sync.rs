@@ -47,10 +47,10 @@ const PATIENCE: i64 = 2_000_000_000;
 
 /// A rank's place in one of the two trees.
 #[derive(Clone, Copy, Debug)]
-struct Tree {
-    comm: u64,
-    rank: c_int,
-    size: c_int,
+pub(crate) struct Tree {
+    pub(crate) comm: u64,
+    pub(crate) rank: c_int,
+    pub(crate) size: c_int,
 }
 
 #[derive(Debug, Default)]
@@ -203,6 +203,11 @@ pub(crate) fn passed(
     taken.between(clock, count, tag);
     *sync() = Some(taken);
     Some(clock.now() - begun)
+}
+
+/// All ranks, on a communicator of our own, if there is one.
+pub(crate) fn ranks() -> Option<Tree> {
+    sync().as_ref().and_then(|made| made.world)
 }
 
 /// What was found.

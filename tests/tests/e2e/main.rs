@@ -4,6 +4,7 @@
 mod accidents;
 mod kernels;
 mod launch;
+mod merged;
 mod mutation;
 mod oracle;
 mod pipes;

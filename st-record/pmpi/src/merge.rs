@@ -1,0 +1,215 @@
+//! Reduction inside `MPI_Finalize`: the ranks' streams become one, in a tree over the ranks.
+//!
+//! Every rank has written its stream by then, and keeps what the stream holds but exact times. What ranks have is reduced on
+//! the way to rank 0 ([`st_reduce::tree`]: the result depends on the ranks only), which writes the merged stream. Then it
+//! tells all, and only then a rank removes its own stream. Whatever goes wrong, and whoever is late for longer than
+//! the time limit: the ranks' streams stay, and rank 0 says why. How ranks talk to each other is in [`climb`].
+
+mod climb;
+mod post;
+
+use crate::clock::Reader as Clock;
+use crate::limits;
+use crate::output::{LEVEL, MERGED, NOTES, Written, close_line, note_down};
+use crate::sync::Tree as Ranks;
+use climb::{Climb, Load};
+use st_reduce::cluster::Clustering;
+use st_reduce::merge::Merging;
+use st_reduce::tree::{Parts, Reduce, Tree};
+use st_trace::header::{Header, Step};
+use st_trace::section::Section;
+use st_trace::stream::{ReadOptions, Reader, WriteOptions, Writer};
+use st_trace::varint;
+use std::fmt::Display;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// How the ranks' streams become one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum How {
+    /// As by st-cluster and st-merge.
+    Cluster,
+    /// As by st-merge.
+    Plain,
+}
+
+/// What is to be done.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    pub(crate) how: How,
+    /// How long ranks wait for each other, ns.
+    pub(crate) patience: i64,
+    /// Where the ranks' streams are.
+    pub(crate) directory: PathBuf,
+    pub(crate) quiet: bool,
+    pub(crate) clock: Clock,
+}
+
+/// Merges the ranks' streams: called by all, also by one that has `written` none. Returns what is to be said of it if it
+/// fails.
+pub(crate) fn run(asked: &Asked, ranks: Option<Ranks>, written: Option<Written>) -> Option<String> {
+    let (cpu, begun) = (cpu_time(), asked.clock.now());
+    let own = written.as_ref().map(|w| w.path.clone());
+    let leads = match ranks {
+        Some(ranks) => ranks.rank == 0,
+        None => written.as_ref().is_some_and(|w| w.section.ranks.contains(0)),
+    };
+    let done = match ranks {
+        Some(ranks) => climb(asked, ranks, written),
+        None => Err("there is no communicator for it (--sync makes one, if all ranks are recorded)".into()),
+    };
+    if let (Ok(()), Some(own)) = (&done, own) {
+        // It is merged; that it stays, too, can be seen.
+        let _ = fs::remove_file(own);
+    }
+    let (cpu, wall) = (cpu_time() - cpu, asked.clock.now() - begun);
+    let rank = ranks.map_or(0, |r| r.rank);
+    note_down(&asked.directory, &format!("merging={rank} merge_ns={cpu} merge_wall_ns={wall}"));
+    if leads && !asked.quiet {
+        close_line(&asked.directory, done.is_ok());
+    }
+    let why = done.err()?;
+    if leads {
+        return Some(format!("{why}; the ranks' streams are not merged"));
+    }
+    // A launcher takes what is merged. Without one, this rank would count twice.
+    let alone = asked.directory.join(MERGED).exists() && !asked.directory.join(NOTES).exists();
+    alone.then(|| format!("{why}; its stream stays beside {MERGED}, which holds it, too"))
+}
+
+fn climb(asked: &Asked, ranks: Ranks, written: Option<Written>) -> Result<(), String> {
+    let climb = Climb::new(ranks, asked.clock, asked.patience);
+    match asked.how {
+        How::Cluster => reduce(&climb, Clustering::default(), written, asked, clustered),
+        How::Plain => reduce(&climb, Merging::default(), written, asked, merged),
+    }
+}
+
+fn reduce<R: Reduce<Error: Display>>(
+    climb: &Climb,
+    how: R,
+    written: Option<Written>,
+    asked: &Asked,
+    finish: fn(Tree<R>) -> Result<Section, String>,
+) -> Result<(), String> {
+    let own = || {
+        let rank = climb.rank();
+        let Written { header, section, .. } = written.ok_or_else(|| format!("rank {rank} has no stream"))?;
+        let mut tree = Tree::new(how);
+        tree.push(u64::try_from(rank).unwrap_or(0), section).map_err(text)?;
+        Ok(Gathered { headers: vec![header], tree })
+    };
+    climb.run(own, |all: Gathered<R>, in_time| {
+        let header = Header::of_job(all.headers).unwrap_or_default();
+        let how = match asked.how {
+            How::Cluster => "--merge=cluster",
+            How::Plain => "--merge=plain",
+        };
+        write(&asked.directory, &header, how, &finish(all.tree)?, in_time)
+    })
+}
+
+/// What a rank and those below it have.
+struct Gathered<R> {
+    /// Headers that differ in more than the time, of the earliest time each.
+    headers: Vec<Header>,
+    tree: Tree<R>,
+}
+
+impl<R: Reduce<Error: Display>> Load for Gathered<R> {
+    fn take(&mut self, mut bytes: &[u8]) -> Result<(), String> {
+        for _ in 0..varint::get_u64(&mut bytes).map_err(text)? {
+            let length = varint::get_u64(&mut bytes).map_err(text)?;
+            let length = usize::try_from(length).unwrap_or(usize::MAX);
+            let (header, rest) = bytes.split_at_checked(length).ok_or("a header is cut off")?;
+            bytes = rest;
+            let header = Reader::new(header, ReadOptions::default()).map_err(text)?.header().clone();
+            let same = |h: &&mut Header| Header { started: h.started, ..header.clone() } == **h;
+            match self.headers.iter_mut().find(same) {
+                Some(same) => same.started = same.started.min(header.started),
+                None => self.headers.push(header),
+            }
+        }
+        self.tree.take(Parts::unpack(bytes).map_err(text)?).map_err(text)
+    }
+
+    fn pack(mut self, more_follow: bool) -> Result<Vec<u8>, String> {
+        if more_follow {
+            self.tree.follow().map_err(text)?;
+        }
+        let count = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
+        let mut out = Vec::new();
+        varint::put_u64(&mut out, count(self.headers.len()));
+        for header in &self.headers {
+            let bytes = Writer::new(Vec::new(), header, WriteOptions::PIPE).and_then(Writer::finish);
+            let bytes = bytes.map_err(text)?;
+            varint::put_u64(&mut out, count(bytes.len()));
+            out.extend(bytes);
+        }
+        out.extend(self.tree.pack().map_err(text)?);
+        Ok(out)
+    }
+}
+
+/// What `st-cluster | st-merge` makes of the ranks.
+fn clustered(tree: Tree<Clustering>) -> Result<Section, String> {
+    let how = *tree.how();
+    let clusters = how.root(tree.finish().map_err(text)?).map_err(text)?;
+    let mut tree = Tree::new(Merging::default());
+    clusters.sections.into_iter().try_for_each(|s| tree.push_next(s)).map_err(text)?;
+    merged(tree)
+}
+
+/// What `st-merge` makes of sections.
+fn merged(tree: Tree<Merging>) -> Result<Section, String> {
+    let mut merger = tree.how().root();
+    let parts = tree.finish().map_err(text)?;
+    parts.into_iter().try_for_each(|s| merger.add(s)).map_err(text)?;
+    Ok(merger.finish())
+}
+
+/// Writes the merged stream under a name of its own; if there still is time then, it gets the one that it is known by.
+fn write(
+    directory: &Path,
+    header: &Header,
+    how: &str,
+    section: &Section,
+    in_time: &dyn Fn() -> bool,
+) -> Result<(), String> {
+    let version = env!("CARGO_PKG_VERSION").to_owned();
+    let step = Step { tool: "st-record".into(), version, args: vec![how.into()] };
+    let stream = || {
+        let mut writer = Writer::new(Vec::new(), header, WriteOptions { level: LEVEL })?;
+        writer.provenance(&step)?;
+        writer.section(section)?;
+        let bytes: Vec<u8> = writer.finish()?;
+        let fits = limits::file_may_have(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
+        if fits { Ok(bytes) } else { Err(limits::too_large()) }
+    };
+    let temporary = directory.join(format!(".{MERGED}.{}", std::process::id()));
+    let failed = |e: std::io::Error| format!("{MERGED}: {e}");
+    let written = stream().and_then(|bytes| fs::write(&temporary, bytes)).map_err(failed).and_then(|()| {
+        if in_time() {
+            fs::rename(&temporary, directory.join(MERGED)).map_err(failed)
+        } else {
+            Err("it took too long".into())
+        }
+    });
+    if written.is_err() {
+        // Nothing more can be done if even this fails.
+        let _ = fs::remove_file(&temporary);
+    }
+    written
+}
+
+fn text(e: impl Display) -> String {
+    e.to_string()
+}
+
+/// Processor time of this thread, ns.
+fn cpu_time() -> i64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the result goes to a variable.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    time.tv_sec * 1_000_000_000 + time.tv_nsec
+}

@@ -1,0 +1,162 @@
+//! Messages between ranks that never wait for longer than they are told.
+//!
+//! Bytes go in pieces that every MPI sends without waiting for the receiver: what has been sent when a rank goes on does
+//! not keep `MPI_Finalize` from ending, whether or not it is received.
+//!
+//! SAFETY, for the whole module: MPI is initialised and not finalised; buffers that operations may still use are never
+//! freed; results go to variables.
+#![expect(clippy::undocumented_unsafe_blocks, reason = "one reason for the module, above")]
+
+use crate::clock::Reader;
+use crate::ffi::{Handle, MPI_Comm, MPI_Datatype, MPI_Request, constants as k};
+use crate::generated::real;
+use std::ffi::c_int;
+use std::thread::sleep;
+use std::time::Duration;
+
+/// Bytes of a piece: the least of what MPIs send at once (4,096 with what they add, in Open MPI's shared memory).
+const PIECE: usize = 3_968;
+
+/// Polls before a rank sleeps between them, and how long it sleeps at first and at last.
+const POLLS: u32 = 100;
+const SHORT_NAP: Duration = Duration::from_micros(20);
+const LONG_NAP: Duration = Duration::from_millis(1);
+
+/// How long a rank waits until what it has sent has left, ns. Mostly it has.
+const LEAVE: i64 = 200_000_000;
+
+/// A communicator of our own, and a clock.
+#[derive(Clone, Copy)]
+pub(super) struct Post {
+    comm: u64,
+    clock: Reader,
+}
+
+/// Pieces on their way, and the memory that they are read from or written to.
+struct Pieces {
+    requests: Vec<MPI_Request>,
+    at: *mut u8,
+    length: usize,
+}
+
+/// What is sent.
+#[must_use = "settle"]
+pub(super) struct Sent(Pieces);
+
+/// What is to be received; `None`: it could not be posted.
+#[must_use = "wait, or cancel"]
+pub(super) struct Receive(Pieces);
+
+impl Post {
+    pub(super) fn new(comm: u64, clock: Reader) -> Self {
+        Self { comm, clock }
+    }
+
+    /// Begins to send bytes.
+    pub(super) fn send(&self, to: c_int, tag: c_int, bytes: Vec<u8>) -> Sent {
+        let comm = MPI_Comm::from_raw(self.comm);
+        Sent(Pieces::begin(bytes, |at, n, request| unsafe {
+            real::MPI_Isend(at.cast(), n, byte(), to, tag, comm, request)
+        }))
+    }
+
+    /// Begins to receive so many bytes.
+    pub(super) fn receive(&self, from: c_int, tag: c_int, length: usize) -> Receive {
+        let comm = MPI_Comm::from_raw(self.comm);
+        Receive(Pieces::begin(vec![0; length], |at, n, request| unsafe {
+            real::MPI_Irecv(at.cast(), n, byte(), from, tag, comm, request)
+        }))
+    }
+
+    /// Whether an operation completes in time.
+    fn done(&self, request: &mut MPI_Request, until: i64) -> bool {
+        let (mut polls, mut nap) = (0, SHORT_NAP);
+        loop {
+            let mut flag = 0;
+            let mut status = unsafe { std::mem::zeroed() };
+            if unsafe { real::MPI_Test(request, &raw mut flag, &raw mut status) } != 0 {
+                return false;
+            }
+            if flag != 0 {
+                return true;
+            }
+            if self.clock.now() > until {
+                return false;
+            }
+            // Other ranks have work to do, on this processor perhaps.
+            if polls < POLLS {
+                polls += 1;
+                unsafe { libc::sched_yield() };
+            } else {
+                sleep(nap);
+                nap = LONG_NAP.min(nap * 2);
+            }
+        }
+    }
+}
+
+impl Pieces {
+    /// Begins an operation on each piece, with its address and length; it returns 0 if it has begun.
+    fn begin(bytes: Vec<u8>, mut start: impl FnMut(*mut u8, c_int, *mut MPI_Request) -> c_int) -> Self {
+        let length = bytes.len();
+        let at = Box::into_raw(bytes.into_boxed_slice()).cast::<u8>();
+        let mut requests = Vec::with_capacity(length.div_ceil(PIECE));
+        for from in (0..length).step_by(PIECE) {
+            let n = c_int::try_from(PIECE.min(length - from)).unwrap_or(0);
+            let mut request = MPI_Request::from_raw(k::st_MPI_REQUEST_NULL);
+            if start(unsafe { at.add(from) }, n, &raw mut request) != 0 {
+                break;
+            }
+            requests.push(request);
+        }
+        Self { requests, at, length }
+    }
+
+    /// The bytes, if all operations complete in time. Otherwise those that have not stay in `requests`.
+    fn complete(&mut self, post: &Post, until: i64) -> Option<Vec<u8>> {
+        let begun = self.requests.len() == self.length.div_ceil(PIECE);
+        if !begun || !self.requests.iter_mut().all(|request| post.done(request, until)) {
+            self.requests.retain(|request| request.raw() != k::st_MPI_REQUEST_NULL);
+            return None;
+        }
+        self.requests.clear();
+        let bytes = std::ptr::slice_from_raw_parts_mut(self.at, self.length);
+        Some(unsafe { Box::from_raw(bytes) }.into_vec())
+    }
+}
+
+impl Sent {
+    /// Waits a moment for what was sent to leave. What has not left then stays in memory.
+    pub(super) fn settle(mut self, post: &Post) {
+        if self.0.complete(post, post.clock.now() + LEAVE).is_none() {
+            for mut request in self.0.requests {
+                unsafe { real::MPI_Request_free(&raw mut request) };
+            }
+        }
+    }
+}
+
+impl Receive {
+    /// What is received; nothing if it does not come in time.
+    pub(super) fn wait(mut self, post: &Post, until: i64) -> Option<Vec<u8>> {
+        let bytes = self.0.complete(post, until);
+        if bytes.is_none() {
+            self.cancel();
+        }
+        bytes
+    }
+
+    /// Receives nothing. The memory stays: a message may just be coming in.
+    pub(super) fn cancel(self) {
+        for mut request in self.0.requests {
+            unsafe {
+                real::MPI_Cancel(&raw mut request);
+                real::MPI_Request_free(&raw mut request);
+            }
+        }
+    }
+}
+
+fn byte() -> MPI_Datatype {
+    MPI_Datatype::from_raw(k::st_MPI_BYTE)
+}
