@@ -26,6 +26,9 @@ pub struct Args {
     pub trace: PathBuf,
 
     /// What to do for the time that the program computed: sleep, spin, none, or scale=F (sleep F times as long)
+    ///
+    /// Where more ranks ran than there were processors, and do now, spin is closer to what was recorded: ranks that compute
+    /// hold up others.
     #[arg(long, value_name = "HOW", default_value = "sleep", help_heading = "Replay")]
     pub compute: Compute,
     /// Only check whether the trace can be replayed to its end, without MPI: whether sends and receives match, the members

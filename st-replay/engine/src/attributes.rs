@@ -8,7 +8,7 @@ use anyhow::Result;
 use mpi::ffi;
 use st_replay::words::Words;
 
-use crate::bookkeeping::{code, handler, keyval};
+use crate::bookkeeping::{code, handler, keyval, no_copy, no_delete};
 use crate::call::{apply, integer, mpi};
 use crate::constants::{st_no_file_handler, st_no_win_handler};
 use crate::files::file;
@@ -43,7 +43,7 @@ pub(crate) const CALLS: &[(&str, Handler)] = &[
     }),
     ("MPI_Win_create_keyval", |r, w| {
         let mut keyval = 0;
-        let (copy, delete) = (no_copy_of_window, no_delete_of_window);
+        let (copy, delete) = (no_copy, no_delete);
         mpi!(MPI_Win_create_keyval(Some(copy), Some(delete), &raw mut keyval, ptr::null_mut()))?;
         r.own.keyvals.insert(w.word()?, keyval);
         Ok(())
@@ -147,40 +147,4 @@ fn value(call: impl FnOnce(*mut c_void, *mut c_int) -> Result<()>) -> Result<()>
 fn bound(r: &mut Replay<'_>, w: &mut Words<'_>, name: &str) -> Result<()> {
     let (datatype, mut out) = (r.handles.datatype(w.word()?)?.handle, 0);
     apply!(crate::optional::find::<Bound>(name)?, (datatype, &raw mut out))
-}
-
-/// Attributes are not copied with their type.
-unsafe extern "C" fn no_copy(
-    _type: ffi::MPI_Datatype,
-    _keyval: c_int,
-    _state: *mut c_void,
-    _from: *mut c_void,
-    _to: *mut c_void,
-    flag: *mut c_int,
-) -> c_int {
-    // SAFETY: MPI passes the place of the answer.
-    unsafe { *flag = 0 };
-    0
-}
-
-unsafe extern "C" fn no_delete(_: ffi::MPI_Datatype, _: c_int, _: *mut c_void, _: *mut c_void) -> c_int {
-    0
-}
-
-/// Windows are not copied at all.
-unsafe extern "C" fn no_copy_of_window(
-    _win: ffi::MPI_Win,
-    _keyval: c_int,
-    _state: *mut c_void,
-    _from: *mut c_void,
-    _to: *mut c_void,
-    flag: *mut c_int,
-) -> c_int {
-    // SAFETY: as above.
-    unsafe { *flag = 0 };
-    0
-}
-
-unsafe extern "C" fn no_delete_of_window(_: ffi::MPI_Win, _: c_int, _: *mut c_void, _: *mut c_void) -> c_int {
-    0
 }

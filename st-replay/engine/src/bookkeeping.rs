@@ -111,9 +111,9 @@ pub(crate) fn hidden<T>(r: &mut Replay<'_>, act: impl FnOnce(&mut Replay<'_>) ->
     act(r)
 }
 
-/// Attributes are not copied with their communicator.
-unsafe extern "C" fn no_copy(
-    _comm: ffi::MPI_Comm,
+/// Attributes are not copied with their object, a communicator, datatype or window.
+pub(crate) unsafe extern "C" fn no_copy<H>(
+    _object: H,
     _keyval: c_int,
     _state: *mut c_void,
     _from: *mut c_void,
@@ -125,7 +125,8 @@ unsafe extern "C" fn no_copy(
     0
 }
 
-unsafe extern "C" fn no_delete(_: ffi::MPI_Comm, _: c_int, _: *mut c_void, _: *mut c_void) -> c_int {
+/// There is nothing to free with an attribute.
+pub(crate) unsafe extern "C" fn no_delete<H>(_: H, _: c_int, _: *mut c_void, _: *mut c_void) -> c_int {
     0
 }
 
