@@ -20,6 +20,7 @@
 mod blocks;
 pub(crate) mod bytes;
 mod column;
+mod elastic;
 mod error;
 mod forms;
 mod frame;

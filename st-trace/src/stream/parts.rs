@@ -1,12 +1,11 @@
 //! What each piece of a section takes before compression: the tree, every stream of counts and parameters, sketches.
 
 use super::blocks::Blocks;
+use super::elastic::{Before, put_elastic, put_made};
 use super::forms::forms_of;
 use super::matched;
 use super::section::path_size;
-use super::structure::{
-    Before, COLUMNS, COUNTS, LENGTHS, exchange, fixed_sizes, put_elastic, put_made, role,
-};
+use super::structure::{COLUMNS, COUNTS, LENGTHS, exchange, fixed_sizes, role};
 use super::transposed::{self, Left};
 use crate::calls::CallTable;
 use crate::section::{Elastic, Form, Section, Sym};
