@@ -13,7 +13,7 @@ mod reduced;
 mod replay;
 mod several;
 mod situations;
-
+mod stages;
 mod sync;
 mod truncation;
 mod what_if;

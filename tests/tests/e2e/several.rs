@@ -5,42 +5,20 @@ use std::fs;
 use std::path::Path;
 
 use st_tests::jobs::Job;
-use st_tests::process::{Outcome, Run};
+use st_tests::process::Run;
 use st_tests::workplace::Workplace;
 use st_tests::{Failure, conclude, place};
 use st_tool::Mpi;
-use st_trace::stream::{ReadOptions, Trace, WriteOptions, read, write};
 
-/// Jobs of several sizes; MPICH, which spins while it waits, has two processes.
-fn jobs() -> Vec<Job> {
-    let sizes = |mpi: &Mpi| if *mpi == Mpi::Openmpi { vec![2, 3, 4] } else { vec![2] };
-    let of = |mpi: Mpi| sizes(&mpi).into_iter().map(move |ranks| Job { mpi, ranks });
-    place::mpis().into_iter().flat_map(of).collect()
-}
+use crate::stages::{as_alone, go, rank_files, said_once, under_each};
 
 /// A recording on paper, whose clocks drift, in three forms: one file, a directory, merged with its times.
 fn inputs(here: &Workplace) -> Result<[&'static str; 3], Failure> {
     let kernel = ["stencil2d", "--steps", "60", "--paper", "--ranks", "12", "-o", "packed.st"];
     here.go(Run::st("st-kernels", kernel)?)?.ok()?;
     here.go(Run::st("st-merge", ["--keep-columns", "-o", "merged.st", "packed.st"])?)?.ok()?;
-    let io = |e: std::io::Error| e.to_string();
-    let bytes = fs::read(here.path("packed.st")).map_err(io)?;
-    let whole = read(&bytes[..], ReadOptions::default()).map_err(|e| e.to_string())?;
-    fs::create_dir(here.path("run")).map_err(io)?;
-    for (i, section) in whole.sections.iter().enumerate() {
-        let one = Trace { sections: vec![section.clone()], ..whole.clone() };
-        let file = fs::File::create(here.path("run").join(format!("rank-{i:06}.st"))).map_err(io)?;
-        write(&one, file, WriteOptions::PIPE).map_err(io)?;
-    }
+    rank_files(here, "packed.st", "run")?;
     Ok(["packed.st", "run", "merged.st"])
-}
-
-/// Runs st-sync, as the launcher's program or alone.
-fn sync(here: &Workplace, args: &[&str], job: Option<Job>) -> Result<Outcome, Failure> {
-    let Some(job) = job else { return here.go(Run::st("st-sync", args)?) };
-    let program = place::program("st-sync")?.into_os_string();
-    let words = job.words(std::iter::once(program).chain(args.iter().map(OsString::from)))?;
-    job.go(Run::new(&words[0], &words[1..]).within(here.directory.path()))
 }
 
 /// Everything that a directory holds.
@@ -65,7 +43,7 @@ fn result(
     let out = here.path("out");
     fs::create_dir(&out).map_err(|e| e.to_string())?;
     let args = ["--lmin-intra", "2000", "--report", "out/report.json", "-o", to, input];
-    let o = sync(here, &args, job)?.ok()?;
+    let o = go(here, "st-sync", &args, job)?.ok()?;
     let said = o.stderr.matches("after correction 0 and 0").count();
     if said != 1 {
         return Err(format!("said {said} times what was done: {o}"));
@@ -77,36 +55,18 @@ fn result(
 
 #[test]
 fn several_processes_correct_clocks_as_one_does() {
-    let test = || {
-        let here = Workplace::new(Job::of(Mpi::Openmpi))?;
-        let (mut n, mut failures) = (0, Vec::new());
-        for input in inputs(&here)? {
-            for to in ["out/one.st", "out/"] {
-                let expected = result(&here, input, to, None)?;
-                for job in jobs() {
-                    n += 1;
-                    match result(&here, input, to, Some(job)) {
-                        Ok(found) if found == expected => {}
-                        Ok(_) => failures.push(format!("{job}: {input} to {to}: another result")),
-                        Err(e) => failures.push(format!("{job}: {input} to {to}: {e}")),
-                    }
-                }
-            }
-        }
-        Ok::<_, Failure>((n, failures))
-    };
-    let (n, failures) = test().unwrap_or_else(|e| (1, vec![e]));
-    conclude(n, &failures);
-}
-
-/// The lines that st-sync itself has said.
-fn said(o: &Outcome) -> Vec<&str> {
-    o.stderr.lines().filter(|l| l.starts_with("st-sync: ")).collect()
+    let here = Workplace::new(Job::of(Mpi::Openmpi)).unwrap();
+    let inputs = inputs(&here).unwrap();
+    let cases = inputs.into_iter().flat_map(|input| ["out/one.st", "out/"].map(|to| format!("{input} {to}")));
+    as_alone(cases, |case, job| {
+        let (input, to) = case.split_once(' ').unwrap();
+        result(&here, input, to, job)
+    });
 }
 
 #[test]
 fn several_processes_fail_as_one_does() {
-    let test = |job: Job| {
+    under_each(|job| {
         let here = Workplace::new(job)?;
         inputs(&here)?;
         let damaged = here.path("run").join("rank-000011.st");
@@ -119,23 +79,15 @@ fn several_processes_fail_as_one_does() {
             (&["-o", "x.st", "missing.st"], 1, "missing.st: cannot open"),
         ];
         for (args, status, text) in cases {
-            let o = sync(&here, args, Some(job))?.expect(status)?;
-            match said(&o)[..] {
-                [line] if line.contains(text) => {}
-                _ => return Err(format!("not one line with {text:?}: {o}")),
-            }
+            said_once(&go(&here, "st-sync", args, Some(job))?.expect(status)?, "st-sync", text)?;
         }
         // A mistake in the command line is said once, too.
-        let o = sync(&here, &["--no-such-option"], Some(job))?.expect(2)?;
+        let o = go(&here, "st-sync", &["--no-such-option"], Some(job))?.expect(2)?;
         if o.stderr.matches("unexpected argument").count() != 1 {
             return Err(format!("not said once: {o}"));
         }
         if here.path("x.st").exists() { Err("a result of a failure".into()) } else { Ok(()) }
-    };
-    let all = Job::all();
-    let failures: Vec<_> =
-        all.iter().filter_map(|job| test(*job).map_err(|e| format!("{job}: {e}")).err()).collect();
-    conclude(all.len(), &failures);
+    });
 }
 
 #[test]
@@ -155,10 +107,7 @@ fn an_engine_that_does_not_fit_the_launcher_is_refused() {
         let run = Run::new(&words[0], &words[1..]).within(here.directory.path());
         let o = job.go(run.env("ST_LIBRARY_PATH", here.directory.path()))?.expect(1)?;
         let text = format!("the launcher started 2 processes, but {other} sees one");
-        match said(&o)[..] {
-            [line] if line.contains(&text) => {}
-            _ => return Err(format!("not one line with {text:?}: {o}")),
-        }
+        said_once(&o, "st-sync", &text)?;
         if here.path("x.st").exists() { Err("it ran all the same".into()) } else { Ok(()) }
     };
     let failures: Vec<Failure> =
@@ -168,20 +117,13 @@ fn an_engine_that_does_not_fit_the_launcher_is_refused() {
 
 #[test]
 fn without_an_engine_it_does_not_run_once_per_process() {
-    let test = |job: Job| {
+    under_each(|job| {
         let here = Workplace::new(job)?;
         inputs(&here)?;
         fs::copy(place::program("st-sync")?, here.path("st-sync")).map_err(|e| e.to_string())?;
         let words = job.words(["./st-sync", "-o", "x.st", "packed.st"])?;
         let o = job.go(Run::new(&words[0], &words[1..]).within(here.directory.path()))?.expect(1)?;
-        match said(&o)[..] {
-            [line] if line.contains("st-sync-engine was not built for") => {}
-            _ => return Err(format!("not one line that names the engine: {o}")),
-        }
+        said_once(&o, "st-sync", "st-sync-engine was not built for")?;
         if here.path("x.st").exists() { Err("it ran all the same".into()) } else { Ok(()) }
-    };
-    let all = Job::all();
-    let failures: Vec<_> =
-        all.iter().filter_map(|job| test(*job).map_err(|e| format!("{job}: {e}")).err()).collect();
-    conclude(all.len(), &failures);
+    });
 }
