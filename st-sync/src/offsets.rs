@@ -52,19 +52,13 @@ impl Map {
     /// The time on rank 0's clock, rounded down. Times outside the comparisons continue the first or last segment.
     #[must_use]
     pub fn apply(&self, t: i64) -> i64 {
-        let (a, b) = match &self.points[..] {
-            [] => return t,
-            [only] => return t.saturating_add(only.offset),
-            many => {
-                let i = many.partition_point(|p| p.local <= t).clamp(1, many.len() - 1);
-                (many[i - 1], many[i])
-            }
-        };
-        let run = i128::from(b.local) - i128::from(a.local);
-        let rise = i128::from(b.offset) - i128::from(a.offset);
-        let part = (rise * (i128::from(t) - i128::from(a.local))).div_euclid(run);
-        let mapped = i128::from(t) + i128::from(a.offset) + part;
-        i64::try_from(mapped).unwrap_or(if mapped < 0 { i64::MIN } else { i64::MAX })
+        self.reader().apply(t)
+    }
+
+    /// The map for many times one after the other.
+    #[must_use]
+    pub fn reader(&self) -> Reader<'_> {
+        Reader { points: &self.points, from: 0, until: 0, offset: 0 }
     }
 
     /// Drift against rank 0 between the first and the last comparison, ns per 1000 s (1e-12); `None` with fewer than two.
@@ -77,6 +71,60 @@ impl Map {
     }
 }
 
+/// A map that remembers where its offset, which is rounded, changes next: clocks drift by some ns in a ms, and events
+/// are closer together than that.
+#[derive(Clone, Debug)]
+pub struct Reader<'a> {
+    points: &'a [Offset],
+    /// The offset holds from here, inclusive, to there, exclusive.
+    from: i64,
+    until: i64,
+    offset: i64,
+}
+
+impl Reader<'_> {
+    /// What [`Map::apply`] gives.
+    #[inline]
+    pub fn apply(&mut self, t: i64) -> i64 {
+        if !(self.from..self.until).contains(&t) {
+            return self.find(t);
+        }
+        t.saturating_add(self.offset)
+    }
+
+    fn find(&mut self, t: i64) -> i64 {
+        let (a, b, end) = match self.points {
+            [] => return self.keep(t, 0, t..i64::MAX),
+            [only] => return self.keep(t, only.offset.into(), t..i64::MAX),
+            many => {
+                let i = many.partition_point(|p| p.local <= t).clamp(1, many.len() - 1);
+                // The last segment goes on, the first one began earlier.
+                (many[i - 1], many[i], if i + 1 < many.len() { many[i].local } else { i64::MAX })
+            }
+        };
+        let run = i128::from(b.local) - i128::from(a.local);
+        let rise = i128::from(b.offset) - i128::from(a.offset);
+        let product = rise * (i128::from(t) - i128::from(a.local));
+        let (part, rest) = (product.div_euclid(run), product.rem_euclid(run));
+        // So many ns later the rounded part is another.
+        let stays = match rise {
+            0 => i128::MAX,
+            1.. => (run - rest - 1) / rise + 1,
+            _ => rest / -rise + 1,
+        };
+        let until = i64::try_from(i128::from(t).saturating_add(stays)).unwrap_or(i64::MAX);
+        self.keep(t, i128::from(a.offset) + part, t..until.min(end))
+    }
+
+    fn keep(&mut self, t: i64, offset: i128, range: std::ops::Range<i64>) -> i64 {
+        if let Ok(offset) = i64::try_from(offset) {
+            (self.from, self.until, self.offset) = (range.start, range.end, offset);
+        }
+        let mapped = i128::from(t) + offset;
+        i64::try_from(mapped).unwrap_or(if mapped < 0 { i64::MIN } else { i64::MAX })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -85,6 +133,22 @@ mod tests {
     fn clock(points: &[(i64, i64)]) -> Comparison {
         let points = points.iter().map(|&(local, offset)| Offset { local, offset, error: 0 }).collect();
         Comparison { points, ..Comparison::default() }
+    }
+
+    /// The interpolation as it is written down.
+    fn plain(map: &Map, t: i64) -> i64 {
+        let wide = |t: i64| i128::from(t);
+        let offset = match map.points() {
+            [] => 0,
+            [only] => wide(only.offset),
+            many => {
+                let i = many.iter().filter(|p| p.local <= t).count().clamp(1, many.len() - 1);
+                let (a, b) = (many[i - 1], many[i]);
+                let (run, rise) = (wide(b.local) - wide(a.local), wide(b.offset) - wide(a.offset));
+                wide(a.offset) + (rise * (wide(t) - wide(a.local))).div_euclid(run)
+            }
+        };
+        i64::try_from((wide(t) + offset).clamp(wide(i64::MIN), wide(i64::MAX))).unwrap()
     }
 
     #[test]
@@ -103,6 +167,20 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn a_reader_forgets_nothing_in_between(
+            points in proptest::collection::vec((-100_000i64..100_000, -3_000i64..3_000), 0..5),
+            times in proptest::collection::vec(prop_oneof![-150_000i64..150_000, any::<i64>()], 1..60),
+            steps in proptest::collection::vec(0i64..300, 0..200),
+        ) {
+            let m = Map::linear(&clock(&points));
+            let mut reader = m.reader();
+            let walk = steps.iter().scan(-110_000i64, |t, step| { *t += step; Some(*t) });
+            for t in times.iter().copied().chain(walk) {
+                prop_assert_eq!(reader.apply(t), plain(&m, t), "at {}", t);
+            }
+        }
+
         #[test]
         fn a_linear_clock_comes_back_exactly(offset in -1_000_000i64..1_000_000, drift in -500i64..500,
                                              t in 0i64..10_000_000_000) {

@@ -108,22 +108,43 @@ fn latency(args: &Args, traces: &Traces, graph: &Graph, team: &mut Team<'_>) -> 
     Ok(Latency { near: args.lmin_intra.unwrap_or(least(0)), far: args.lmin_inter.unwrap_or(least(1)) })
 }
 
+/// Collective operations that a thread counts at once.
+const INSTANCES: usize = 512;
+
 /// Surveys the messages of the whole team. On the first process all is counted, on others what they matched; the number
 /// of violated messages is that of all.
 fn surveyed<I: Iterator<Item = i64>>(
     graph: &Graph,
-    points: impl Fn(usize) -> I,
+    points: impl Fn(usize) -> I + Sync,
     latency: Latency,
+    jobs: usize,
     team: &mut Team<'_>,
 ) -> Result<(Survey, u64)> {
-    let mut ends = Ends::new(graph, &team.links, &points);
+    let mut ends = Ends::unread(graph);
+    let (n, links) = (graph.streams.len(), &team.links);
+    let read = parallel(n, jobs, |s| ends.read(graph, links, s, points(s)));
+    ends.close(links, read);
     let (from, to) = ends.span.unwrap_or((i64::MAX, i64::MIN));
     let spans = team.all(&[from, to])?;
     let first = spans.iter().filter_map(|s| s.first().copied()).min().unwrap_or(0);
     let last = spans.iter().filter_map(|s| s.get(1).copied()).max().unwrap_or(0);
     let came = team.swap_times(std::mem::take(&mut ends.out))?;
     ends.take_in(&team.links, &came);
-    let mut found = ends.tally(graph, points, latency, (first, last));
+    // Streams first, then collective operations.
+    let all = graph.instances.len();
+    let parts = parallel(n + all.div_ceil(INSTANCES), jobs, |part| {
+        let mut found = Survey::none((first, last));
+        match part.checked_sub(n) {
+            None => ends.received(graph, part, points(part), latency, &mut found),
+            Some(part) => {
+                let instances = part * INSTANCES..all.min((part + 1) * INSTANCES);
+                ends.collective(graph, instances, latency, &mut found);
+            }
+        }
+        found
+    });
+    let mut found = Survey::none((first, last));
+    parts.iter().for_each(|part| found.absorb(part));
     let mine = wide(found.all().violated);
     let violated = team.all(&[mine])?.iter().flatten().map(|n| n.unsigned_abs()).sum();
     let mut words = Vec::new();
@@ -167,11 +188,11 @@ fn correct(
     let measured = Mapped { traces, graph, maps: &unmoved, mine: &mine };
     let mapped = Mapped { maps: &maps, ..measured };
     let back = parallel(n, jobs, |s| if mine[s] { traces.back(s, graph.streams[s].points) } else { 0 });
-    let (before, mut violated) = surveyed(graph, |s| measured.of(s), latency, team)?;
+    let (before, mut violated) = surveyed(graph, |s| measured.of(s), latency, jobs, team)?;
     let mut interpolated: Option<Survey> = None;
     let moves = i64::from(maps.iter().any(|m| !m.is_identity()));
     if team.all(&[moves])?.iter().any(|m| *m == [1]) {
-        let found = surveyed(graph, |s| mapped.of(s), latency, team)?;
+        let found = surveyed(graph, |s| mapped.of(s), latency, jobs, team)?;
         violated = found.1;
         interpolated = Some(found.0);
     }
@@ -183,7 +204,7 @@ fn correct(
         let done = clc::correct(graph, &mapped, &options, team)?;
         moves = done.0;
         outcome = Some(done.1);
-        after = surveyed(graph, |s| moves[s].apply(mapped.of(s)), latency, team)?.0;
+        after = surveyed(graph, |s| moves[s].apply(mapped.of(s)), latency, jobs, team)?.0;
     }
     let mut ranks = parallel(n, jobs, |s| {
         let points = if mine[s] { graph.streams[s].points as usize } else { 0 };

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use anyhow::{Context, Result};
 use st_tool::options::StreamIn;
 use st_tool::{InvalidStream, UsageError, Whole, expand, transport};
-use st_trace::columns::{Column, ColumnWriter, Comparison};
+use st_trace::columns::{Column, ColumnWriter, Comparison, Points as ColumnPoints};
 use st_trace::graph::{Barriers, Graph, Matcher, ShareError, Stream, roll};
 use st_trace::section::Section;
 
@@ -173,17 +173,16 @@ impl Traces {
         n: u32,
         map: &'a Map,
     ) -> impl Iterator<Item = i64> + Send + 'a {
-        let times = self.column(stream).into_iter().flat_map(Column::times);
-        let points = times.flat_map(|(enter, exit)| [enter, exit]).take(n as usize);
-        points.map(|t| map.apply(t).clamp(-FARTHEST, FARTHEST))
+        let points = self.column(stream).map_or_else(ColumnPoints::default, Column::points).take(n as usize);
+        let mut map = map.reader();
+        points.map(move |t| map.apply(t).clamp(-FARTHEST, FARTHEST))
     }
 
-    /// Moves the points of a stream under a map.
-    pub(crate) fn moved(&mut self, stream: usize, n: u32, map: &Map, moves: Option<&Moves>) {
+    /// The column of a stream with its points moved under a map.
+    pub(crate) fn moved(&self, stream: usize, n: u32, map: &Map, moves: Option<&Moves>) -> Option<Column> {
         let points = self.points(stream, n, map);
         let none = Moves::default();
-        let column = self.rewritten(stream, map, moves.unwrap_or(&none).apply(points));
-        self.put(stream, column);
+        self.rewritten(stream, map, moves.unwrap_or(&none).apply(points))
     }
 
     /// Puts points in the place of a stream's times.
@@ -192,7 +191,8 @@ impl Traces {
         self.put(stream, column);
     }
 
-    fn put(&mut self, stream: usize, column: Option<Column>) {
+    /// Puts a column in the place of a stream's.
+    pub(crate) fn put(&mut self, stream: usize, column: Option<Column>) {
         let place = self.places.get(stream).copied().flatten();
         if let (Some([f, s, t, c]), Some(column)) = (place, column) {
             self.share.files[f].sections[s].threads[t].columns[c].1 = column;

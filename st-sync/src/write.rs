@@ -14,7 +14,7 @@ use crate::clc::Moves;
 use crate::offsets::Map;
 use crate::share::Unit;
 use crate::team::Team;
-use crate::trace::Traces;
+use crate::trace::{Traces, parallel};
 
 /// Where the result goes.
 #[derive(Debug)]
@@ -59,8 +59,16 @@ pub(crate) fn write(
     team: &mut Team<'_>,
 ) -> Result<()> {
     if let Some(Corrected { maps, moves }) = corrected {
-        let mine = (0..graph.streams.len()).filter(|s| team.has(*s));
-        mine.for_each(|s| traces.moved(s, graph.streams[s].points, &maps[s], moves.get(s)));
+        let mine: Vec<usize> = (0..graph.streams.len()).filter(|s| team.has(*s)).collect();
+        let jobs = usize::from(args.jobs);
+        // A few at a time: there is no room for all columns twice.
+        for some in mine.chunks(jobs) {
+            let moved = parallel(some.len(), jobs, |i| {
+                let s = some[i];
+                traces.moved(s, graph.streams[s].points, &maps[s], moves.get(s))
+            });
+            some.iter().zip(moved).for_each(|(s, column)| traces.put(*s, column));
+        }
         if traces.share.unit == Unit::Rank {
             collect(traces, graph, maps, team)?;
         }

@@ -108,6 +108,11 @@ impl Column {
     pub fn times(&self) -> impl Iterator<Item = (i64, i64)> + '_ {
         self.chunks.iter().flat_map(Chunk::times)
     }
+    /// The same times one by one: enter and exit of the first event, of the second, and so on.
+    #[must_use]
+    pub fn points(&self) -> Points<'_> {
+        Points { chunks: self.chunks.iter(), ..Points::default() }
+    }
     /// The times rounded to multiples of so many ns: each is wrong by at most half of it, and none comes before one that it
     /// did not come before. Times that are rounded already stay as they are.
     #[must_use]
@@ -118,6 +123,47 @@ impl Column {
     #[must_use]
     pub fn unit(&self) -> u32 {
         self.chunks.iter().map(|c| c.unit).max().unwrap_or(1)
+    }
+}
+
+/// Times of a column, one by one. What [`Column::times`] gives, without a layer of iterators for each.
+#[derive(Clone, Debug, Default)]
+pub struct Points<'a> {
+    chunks: std::slice::Iter<'a, Chunk>,
+    gaps: &'a [u8],
+    durations: &'a [u8],
+    /// Events of the chunk that are still to come.
+    left: u32,
+    unit: i64,
+    last: i64,
+    /// The event was entered, and this is when it is left.
+    exit: Option<i64>,
+}
+
+impl Iterator for Points<'_> {
+    type Item = i64;
+
+    #[inline]
+    fn next(&mut self) -> Option<i64> {
+        if let Some(exit) = self.exit.take() {
+            return Some(exit);
+        }
+        loop {
+            if self.left > 0 {
+                self.left -= 1;
+                let event = varint::get_i64(&mut self.gaps)
+                    .and_then(|g| Ok((g, varint::get_i64(&mut self.durations)?)));
+                if let Ok((gap, duration)) = event {
+                    let enter = self.last.wrapping_add(gap.wrapping_mul(self.unit));
+                    self.last = enter.wrapping_add(duration.wrapping_mul(self.unit));
+                    self.exit = Some(self.last);
+                    return Some(enter);
+                }
+            }
+            let chunk = self.chunks.next()?;
+            (self.gaps, self.durations) = (&chunk.gaps, &chunk.durations);
+            (self.left, self.unit, self.last) = (chunk.events, i64::from(chunk.unit), chunk.base);
+        }
     }
 }
 
@@ -179,6 +225,12 @@ mod tests {
             }
             c.chunks.extend(w.flush());
             prop_assert_eq!(c.times().collect::<Vec<_>>(), v);
+            prop_assert_eq!(c.points().collect::<Vec<_>>(), c.times().flat_map(|(a, b)| [a, b]).collect::<Vec<_>>());
+            // Malformed bytes end a chunk for both alike.
+            let shorten = |chunk: &mut Chunk| chunk.durations.truncate(chunk.durations.len() / 2);
+            c.chunks.iter_mut().for_each(shorten);
+            c.chunks.extend_from_within(..);
+            prop_assert_eq!(c.points().collect::<Vec<_>>(), c.times().flat_map(|(a, b)| [a, b]).collect::<Vec<_>>());
         }
 
         #[test]

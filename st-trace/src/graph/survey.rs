@@ -7,6 +7,8 @@
 //! say which of the two they count.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use foldhash::fast::FixedState;
 
@@ -72,6 +74,12 @@ pub struct Survey {
 }
 
 impl Survey {
+    /// Of no message yet, in a span.
+    #[must_use]
+    pub fn none(span: (i64, i64)) -> Self {
+        Self { over_time: vec![0; PARTS], span, ..Self::default() }
+    }
+
     /// Logical messages of both kinds.
     #[must_use]
     pub fn all(&self) -> Tally {
@@ -122,14 +130,36 @@ pub fn survey<I: IntoIterator<Item = i64>>(
 /// When messages are sent, and collective operations entered and left: the first half of a survey. Where several processes
 /// share a graph, each hands the others [`Ends::out`], takes what comes by [`Ends::take_in`], and counts the messages
 /// that it has matched; together these are all.
-#[derive(Clone, Debug)]
+///
+/// [`Ends::new`] and [`Ends::tally`] do it in one go. Who has several threads reads the streams, and counts, in parts.
+#[derive(Debug)]
 pub struct Ends {
-    sent: Vec<i64>,
-    members: Vec<Option<i64>>,
+    sent: Vec<AtomicI64>,
+    /// [`NEVER`] for a member that is not there.
+    members: Vec<AtomicI64>,
     /// First and last point; `None` if there are no points.
     pub span: Option<(i64, i64)>,
     /// Times of links to each process, by number.
     pub out: Vec<Vec<(u32, i64)>>,
+}
+
+/// What reading a stream says, beside when it sends and enters.
+#[derive(Clone, Debug, Default)]
+pub struct StreamEnds {
+    span: Option<(i64, i64)>,
+    out: Vec<(u32, u32, i64)>,
+}
+
+/// The time of what has not happened.
+const NEVER: i64 = i64::MIN;
+
+/// Each place is written by one stream, and read when all streams have been read.
+fn set(places: &[AtomicI64], place: usize, t: i64) {
+    places[place].store(t, Ordering::Relaxed);
+}
+
+fn get(places: &[AtomicI64], place: usize) -> Option<i64> {
+    Some(places[place].load(Ordering::Relaxed)).filter(|t| *t != NEVER)
 }
 
 impl Ends {
@@ -139,35 +169,65 @@ impl Ends {
         links: &Links,
         points: impl Fn(usize) -> I,
     ) -> Self {
-        let mut sent = vec![0i64; graph.senders.len()];
-        let mut members: Vec<Option<i64>> = vec![None; graph.slots];
-        let mut out = vec![Vec::new(); links.places.len()];
-        let mut span: Option<(i64, i64)> = None;
-        for (s, (stream, ops)) in graph.streams.iter().zip(&graph.ops).enumerate() {
-            let mut seats = Seats::new(graph, stream.rank);
-            let mut ends: Option<(i64, i64)> = None;
-            let mut all = points(s).into_iter().inspect(|t| ends = Some((ends.map_or(*t, |e| e.0), *t)));
-            at_ops(ops, &mut all, |op, t| {
-                let place = match op.step() {
-                    Step::Send { message, .. } => {
-                        sent[message] = t;
-                        message
-                    }
-                    Step::Tell(message) => message,
-                    // It stands for leaving a collective operation of another process.
-                    Step::Receive(m) if graph.senders[m] == NOBODY => m,
-                    Step::Receive(_) => return,
-                    Step::Enter(i) => return members[seats.sender(i)] = Some(t),
-                    Step::Leave(i) => return members[seats.receiver(i)] = Some(t),
-                };
-                if let Some((process, link)) = links.route(place) {
-                    out[process as usize].push((link, t));
-                }
-            });
-            all.for_each(drop);
-            span = span.zip(ends).map(|(a, b)| (a.0.min(b.0), a.1.max(b.1))).or(span).or(ends);
+        let mut ends = Self::unread(graph);
+        let read = (0..graph.streams.len()).map(|s| ends.read(graph, links, s, points(s))).collect();
+        ends.close(links, read);
+        ends
+    }
+
+    /// Nothing has been read yet.
+    #[must_use]
+    pub fn unread(graph: &Graph) -> Self {
+        let room = |n: usize, t: i64| (0..n).map(|_| AtomicI64::new(t)).collect();
+        Self {
+            sent: room(graph.senders.len(), 0),
+            members: room(graph.slots, NEVER),
+            span: None,
+            out: Vec::new(),
         }
-        Self { sent, members, span, out }
+    }
+
+    /// Reads the points of a stream: of each once, on any thread.
+    pub fn read(
+        &self,
+        graph: &Graph,
+        links: &Links,
+        stream: usize,
+        points: impl IntoIterator<Item = i64>,
+    ) -> StreamEnds {
+        let mut seats = Seats::new(graph, graph.streams[stream].rank);
+        let mut read = StreamEnds::default();
+        let span = &mut read.span;
+        let mut all = points.into_iter().inspect(|t| *span = Some((span.map_or(*t, |e| e.0), *t)));
+        at_ops(&graph.ops[stream], &mut all, |op, t| {
+            let place = match op.step() {
+                Step::Send { message, .. } => {
+                    set(&self.sent, message, t);
+                    message
+                }
+                Step::Tell(message) => message,
+                // It stands for leaving a collective operation of another process.
+                Step::Receive(m) if graph.senders[m] == NOBODY => m,
+                Step::Receive(_) => return,
+                Step::Enter(i) => return set(&self.members, seats.sender(i), t),
+                Step::Leave(i) => return set(&self.members, seats.receiver(i), t),
+            };
+            if let Some((process, link)) = links.route(place) {
+                read.out.push((process, link, t));
+            }
+        });
+        all.for_each(drop);
+        read
+    }
+
+    /// Takes what reading each stream has said, in order.
+    pub fn close(&mut self, links: &Links, streams: Vec<StreamEnds>) {
+        self.out = vec![Vec::new(); links.places.len()];
+        for StreamEnds { span, out } in streams {
+            let both = self.span.zip(span).map(|(a, b)| (a.0.min(b.0), a.1.max(b.1)));
+            self.span = both.or(self.span).or(span);
+            out.into_iter().for_each(|(process, link, t)| self.out[process as usize].push((link, t)));
+        }
     }
 
     /// Takes times of links from each process, by number.
@@ -176,9 +236,9 @@ impl Ends {
             for (link, t) in came {
                 let place = places.get(*link as usize).map_or(usize::MAX, |p| *p as usize);
                 if let Some(sent) = self.sent.get_mut(place) {
-                    *sent = *t;
+                    *sent.get_mut() = *t;
                 } else if let Some(member) = self.members.get_mut(place.wrapping_sub(self.sent.len())) {
-                    *member = Some(*t);
+                    *member.get_mut() = *t;
                 }
             }
         }
@@ -192,20 +252,38 @@ impl Ends {
         latency: Latency,
         span: (i64, i64),
     ) -> Survey {
-        let mut found = Survey { over_time: vec![0; PARTS], span, ..Survey::default() };
-        for (s, (stream, ops)) in graph.streams.iter().zip(&graph.ops).enumerate() {
-            at_ops(ops, &mut points(s).into_iter(), |op, t| {
-                let Step::Receive(m) = op.step() else { return };
-                let Some(from) = graph.streams.get(graph.senders[m] as usize) else { return };
-                let l = latency.between(from.node, stream.node);
-                found.messages.add(self.sent[m], t, l);
-                found.violation(from.rank, stream.rank, self.sent[m], t, l);
-            });
+        let mut found = Survey::none(span);
+        for s in 0..graph.streams.len() {
+            self.received(graph, s, points(s), latency, &mut found);
         }
-        for instance in &graph.instances {
-            collective(graph, instance, &self.members, latency, &mut found);
-        }
+        self.collective(graph, 0..graph.instances.len(), latency, &mut found);
         found
+    }
+
+    /// Counts the messages that a stream receives.
+    pub fn received(
+        &self,
+        graph: &Graph,
+        stream: usize,
+        points: impl IntoIterator<Item = i64>,
+        latency: Latency,
+        found: &mut Survey,
+    ) {
+        let to = graph.streams[stream];
+        at_ops(&graph.ops[stream], &mut points.into_iter(), |op, t| {
+            let Step::Receive(m) = op.step() else { return };
+            let Some(from) = graph.streams.get(graph.senders[m] as usize) else { return };
+            let (sent, l) = (self.sent[m].load(Ordering::Relaxed), latency.between(from.node, to.node));
+            found.messages.add(sent, t, l);
+            found.violation(from.rank, to.rank, sent, t, l);
+        });
+    }
+
+    /// Counts the messages of some collective operations, by their numbers in the graph.
+    pub fn collective(&self, graph: &Graph, instances: Range<usize>, latency: Latency, found: &mut Survey) {
+        for instance in &graph.instances[instances] {
+            collective(graph, instance, &self.members, latency, found);
+        }
     }
 }
 
@@ -221,19 +299,19 @@ pub fn at_ops(ops: &[Op], points: &mut impl Iterator<Item = i64>, mut act: impl 
     }
 }
 
-fn collective(graph: &Graph, i: &Instance, members: &[Option<i64>], latency: Latency, found: &mut Survey) {
+fn collective(graph: &Graph, i: &Instance, members: &[AtomicI64], latency: Latency, found: &mut Survey) {
     if i.senders == 0 || i.receivers == 0 {
         return;
     }
     let group = &graph.groups[i.group as usize];
     let (from, to) = (usize::from(i.side), usize::from(i.to_side(group)));
-    let sent = |p: usize| members[i.sender_slot(p)];
+    let sent = |p: usize| get(members, i.sender_slot(p));
     let rank = |side: usize, p: usize| {
         let rank = group.sides[side].get(u64::try_from(p).unwrap_or(u64::MAX));
         rank.and_then(|r| u32::try_from(r).ok()).unwrap_or(u32::MAX)
     };
     earliest(i, group, latency, sent, |p, bound| {
-        let (Some(bound), Some(t)) = (bound, members[i.receiver_slot(group, p)]) else { return };
+        let (Some(bound), Some(t)) = (bound, get(members, i.receiver_slot(group, p))) else { return };
         let by = bound.by as usize;
         let l = latency.between(group.nodes[from][by], group.nodes[to][p]);
         let sent = bound.time.saturating_sub(l);
@@ -248,14 +326,14 @@ fn collective(graph: &Graph, i: &Instance, members: &[Option<i64>], latency: Lat
 }
 
 /// Counts the pairs of an operation in O(members · log members).
-fn pairs(i: &Instance, graph: &Graph, members: &[Option<i64>], latency: Latency, tally: &mut Tally) {
+fn pairs(i: &Instance, graph: &Graph, members: &[AtomicI64], latency: Latency, tally: &mut Tally) {
     let group = &graph.groups[i.group as usize];
     let (from, to) = (&group.nodes[usize::from(i.side)], &group.nodes[usize::from(i.to_side(group))]);
     let same = i.side == i.to_side(group);
     let mut all: Vec<i64> = Vec::new();
     let mut by_node: HashMap<u32, Vec<i64>, FixedState> = HashMap::default();
     for p in i.sender_positions(group) {
-        if let Some(t) = members[i.sender_slot(p)] {
+        if let Some(t) = get(members, i.sender_slot(p)) {
             all.push(t);
             by_node.entry(from[p]).or_default().push(t);
         }
@@ -264,12 +342,12 @@ fn pairs(i: &Instance, graph: &Graph, members: &[Option<i64>], latency: Latency,
     by_node.values_mut().for_each(|v| v.sort_unstable());
     let later = |v: &[i64], t: i64| (v.len() - v.partition_point(|s| *s <= t)) as u64;
     for p in i.receiver_positions(group) {
-        let Some(t) = members[i.receiver_slot(group, p)] else { continue };
+        let Some(t) = get(members, i.receiver_slot(group, p)) else { continue };
         let near = by_node.get(&to[p]).map_or(&[][..], |v| v);
         let (mut n, mut reversed) = (all.len() as u64, later(&all, t));
         let (near_at, far_at) = (t.saturating_sub(latency.near), t.saturating_sub(latency.far));
         let mut violated = later(&all, far_at) - later(near, far_at) + later(near, near_at);
-        let own = i.sender_positions(group).contains(&p).then(|| members[i.sender_slot(p)]).flatten();
+        let own = i.sender_positions(group).contains(&p).then(|| get(members, i.sender_slot(p))).flatten();
         if let (true, Some(own)) = (same, own) {
             n -= 1;
             reversed -= u64::from(own > t);
@@ -282,13 +360,13 @@ fn pairs(i: &Instance, graph: &Graph, members: &[Option<i64>], latency: Latency,
 }
 
 /// Counts the pairs of a prefix operation one by one: such operations are rare.
-fn prefix_pairs(i: &Instance, graph: &Graph, members: &[Option<i64>], latency: Latency, tally: &mut Tally) {
+fn prefix_pairs(i: &Instance, graph: &Graph, members: &[AtomicI64], latency: Latency, tally: &mut Tally) {
     let group = &graph.groups[i.group as usize];
     let nodes = &group.nodes[usize::from(i.side)];
     for r in i.receiver_positions(group) {
-        let Some(t) = members[i.receiver_slot(group, r)] else { continue };
+        let Some(t) = get(members, i.receiver_slot(group, r)) else { continue };
         for q in 0..r {
-            let Some(s) = members[i.sender_slot(q)] else { continue };
+            let Some(s) = get(members, i.sender_slot(q)) else { continue };
             tally.messages += 1;
             tally.reversed += u64::from(s > t);
             tally.violated += u64::from(s.saturating_add(latency.between(nodes[q], nodes[r])) > t);
