@@ -27,8 +27,8 @@ pub(crate) fn decode_owner(src: &mut &[u8]) -> Result<Owner, DecodeError> {
     Ok((get_u32(src).field("rank")?, get_u32(src).field("thread")?))
 }
 
-pub(crate) fn decode(mut src: &[u8]) -> Result<(Owner, Chunk), DecodeError> {
-    let src = &mut src;
+/// Everything before the times: whose they are, and a chunk without them.
+pub(super) fn decode_head(src: &mut &[u8]) -> Result<(Owner, Chunk), DecodeError> {
     let owner = decode_owner(src)?;
     let first = get_u64(src).field("first event")?;
     let base = get_i64(src).field("base")?;
@@ -37,11 +37,17 @@ pub(crate) fn decode(mut src: &[u8]) -> Result<(Owner, Chunk), DecodeError> {
     if unit == 0 {
         return Err(DecodeError::Integer).field("unit");
     }
+    Ok((owner, Chunk { first, base, events, unit, gaps: Vec::new(), durations: Vec::new() }))
+}
+
+pub(crate) fn decode(mut src: &[u8]) -> Result<(Owner, Chunk), DecodeError> {
+    let src = &mut src;
+    let (owner, head) = decode_head(src)?;
     let gaps = get_bytes(src).field("gaps")?.to_vec();
     let durations = src.to_vec();
-    check(&gaps, events).field("gaps")?;
-    check(&durations, events).field("durations")?;
-    Ok((owner, Chunk { first, base, events, unit, gaps, durations }))
+    check(&gaps, head.events).field("gaps")?;
+    check(&durations, head.events).field("durations")?;
+    Ok((owner, Chunk { gaps, durations, ..head }))
 }
 
 /// The bytes are exactly that many integers.

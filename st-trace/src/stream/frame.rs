@@ -11,7 +11,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use zstd::stream::raw::{Decoder, InBuffer, Operation as _, OutBuffer};
 
 use super::error::{DecodeError, Error, ErrorKind};
-use super::lzma;
+use super::{lzma, times};
 use crate::varint;
 
 /// Flag: the payload is one zstd frame.
@@ -21,8 +21,11 @@ pub(crate) const REQUIRED: u8 = 2;
 /// Flag: the payload is compressed with LZMA ([`super::lzma`]).
 pub(crate) const LZMA: u8 = 4;
 
+/// Flag: the times of the payload, a COLUMN's, are coded by [`super::times`].
+pub(crate) const TIMES: u8 = 8;
+
 /// A payload is compressed in one way.
-const BOTH: u8 = ZSTD | LZMA;
+const CODED: u8 = ZSTD | LZMA | TIMES;
 
 /// An expanded payload may have this many bytes, or [`MAX_RATIO`] times its stored size, whichever is larger. Writers
 /// store uncompressed what would exceed it.
@@ -43,7 +46,7 @@ macro_rules! kinds {
             pub(crate) fn number(self) -> u8 {
                 match self { $(Self::$name => $number),* }
             }
-            /// Flags that frames of this kind are written with, beside [`ZSTD`] and [`LZMA`].
+            /// Flags that frames of this kind are written with, beside those of compression.
             fn flags(self) -> u8 {
                 match self { $(Self::$name => $flags),* }
             }
@@ -112,12 +115,30 @@ const GAIN: usize = 32;
 /// is stored once by merging them.
 const FRAMES: u32 = 4096;
 
+/// Exact times are compressed by zstd at this level at most: they hardly shrink further by it.
+const TIMES_LEVEL: i32 = 3;
+/// From this level on [`super::times`] is tried on them, which takes a µs or so per event, to write and to read; of longer
+/// streams only on so many bytes, unless the level is higher.
+const SMALLEST: i32 = 19;
+const TIMES_BYTES: usize = 1 << 20;
+
+/// The level that frames of a kind have in a stream of a level.
+pub(crate) fn level_of(kind: Kind, level: u8) -> i32 {
+    match i32::from(level) {
+        level if kind != Kind::Column => level,
+        level if level < SMALLEST => level.min(TIMES_LEVEL),
+        level => level.min(SMALLEST + 1),
+    }
+}
+
 /// Makes frames. It keeps its compressor: setting one up takes longer than compressing a rank's payload.
 #[derive(Default)]
 pub(crate) struct Packer {
     compressor: Option<(i32, zstd::bulk::Compressor<'static>)>,
     /// Frames that LZMA was tried on.
     tried: u32,
+    /// Bytes of exact times that were coded.
+    times: usize,
 }
 
 impl std::fmt::Debug for Packer {
@@ -131,7 +152,12 @@ impl Packer {
     pub(crate) fn frame(&mut self, kind: Kind, payload: Vec<u8>, level: i32) -> io::Result<Frame> {
         let mut frame =
             Frame { number: kind.number(), flags: kind.flags(), stored: payload, offset: 0, index: 0 };
-        let other = self.other(&frame.stored, level)?;
+        let column = kind == Kind::Column;
+        let (flag, other) = match column {
+            true => (TIMES, self.times(&frame.stored, level)),
+            false => (LZMA, self.other(&frame.stored, level)?),
+        };
+        let level = if column { level.min(TIMES_LEVEL) } else { level };
         if level > PIPE || (level > 0 && frame.stored.len() > SMALL) {
             let packed = self.at(level)?.compress(&frame.stored)?;
             if packed.len() < frame.stored.len() && frame.stored.len() <= limit(packed.len()) {
@@ -141,7 +167,7 @@ impl Packer {
         }
         if let Some(packed) = other.filter(|packed| packed.len() < frame.stored.len()) {
             frame.stored = packed;
-            frame.flags = kind.flags() | LZMA;
+            frame.flags = kind.flags() | flag;
         }
         Ok(frame)
     }
@@ -160,6 +186,15 @@ impl Packer {
             }
         }
         Ok(lzma::compress(payload, level))
+    }
+
+    /// The times of a COLUMN coded.
+    fn times(&mut self, payload: &[u8], level: i32) -> Option<Vec<u8>> {
+        if level < SMALLEST || level == SMALLEST && self.times > TIMES_BYTES {
+            return None;
+        }
+        self.times += payload.len();
+        times::compress(payload).filter(|packed| payload.len() <= limit(packed.len()))
     }
 
     fn at(&mut self, level: i32) -> io::Result<&mut zstd::bulk::Compressor<'static>> {
@@ -210,7 +245,7 @@ impl Frame {
         match Kind::from_number(self.number) {
             None if self.flags & REQUIRED != 0 => Err(self.fault(ErrorKind::UnknownKind(self.number))),
             None => Ok(None),
-            Some(frame) if self.flags & !(ZSTD | LZMA | REQUIRED) != 0 || self.flags & BOTH == BOTH => {
+            Some(frame) if self.flags & !(CODED | REQUIRED) != 0 || (self.flags & CODED).count_ones() > 1 => {
                 Err(self.fault(ErrorKind::UnknownFlags { frame, flags: self.flags }))
             }
             known => Ok(known),
@@ -220,9 +255,10 @@ impl Frame {
     /// The payload, expanded.
     pub(crate) fn payload(&self, frame: Kind) -> Result<Cow<'_, [u8]>, Error> {
         let limit = limit(self.stored.len());
-        let out = match self.flags & BOTH {
+        let out = match self.flags & CODED {
             0 => return Ok(Cow::Borrowed(&self.stored)),
             LZMA => lzma::expand(&self.stored, limit),
+            TIMES => times::expand(&self.stored, limit),
             _ => expand(&self.stored, limit),
         };
         let out = out.map_err(|source| self.fault(ErrorKind::Decompress { frame, source }))?;

@@ -4,7 +4,7 @@ use std::io::{self, Read, Write};
 
 use super::column;
 use super::error::Error;
-use super::frame::{Frame, Kind, Packer};
+use super::frame::{Frame, Kind, Packer, level_of};
 use super::index::{self, Place};
 use super::reader::Reader;
 use super::section::{Opening, encode_ended, encode_lanes, encode_sketches, encode_sums};
@@ -14,15 +14,6 @@ use crate::columns::{Chunk, Comparison};
 use crate::header::{Header, Step};
 use crate::ranklist::RankList;
 use crate::section::Section;
-
-/// Exact times are compressed at this level at most: they are many and hardly shrink further.
-const COLUMN_LEVEL: i32 = 3;
-
-/// Compression level of frames of a kind in a stream of a level.
-fn level_of(kind: Kind, level: u8) -> i32 {
-    let level = i32::from(level);
-    if kind == Kind::Column { level.min(COLUMN_LEVEL) } else { level }
-}
 
 /// How a stream is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,0 +1,283 @@
+//! A binary arithmetic coder whose probabilities are mixed from those of several contexts.
+//!
+//! Source: Mahoney 2005, *Adaptive Weighing of Context Models for Lossless Data Compression* (Florida Tech. CS-2005-16),
+//! and the program lpaq: logistic mixing, and the coder without carries. All is in integers, so that every machine reads what
+//! any has written. `st-stream(5)` writes the method down.
+
+use std::sync::LazyLock;
+
+/// Probabilities that are mixed for a bit.
+pub(super) const INPUTS: usize = 4;
+
+/// A bit's probability of being 1, in 65536ths, and how often it was learned from.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Chance {
+    one: u16,
+    seen: u8,
+}
+
+impl Default for Chance {
+    fn default() -> Self {
+        Self { one: 1 << 15, seen: 0 }
+    }
+}
+
+/// Learning slows down to one part in so many and a half.
+const SLOWEST: u8 = 60;
+
+/// The part that is learned, by how often was, in 65536ths: twice 1 / (2 s + 3).
+static PARTS: LazyLock<[i64; SLOWEST as usize + 1]> =
+    LazyLock::new(|| std::array::from_fn(|s| (1 << 17) / (2 * i64::try_from(s).unwrap_or(0) + 3)));
+
+impl Chance {
+    #[inline]
+    fn learn(&mut self, bit: bool, parts: &[i64]) {
+        let (one, goal) = (i64::from(self.one), if bit { 65_535 } else { 0 });
+        let part = parts[usize::from(self.seen)];
+        self.one = u16::try_from(one + (((goal - one) * part) >> 16)).unwrap_or(0);
+        self.seen = SLOWEST.min(self.seen + 1);
+    }
+}
+
+/// 4096 / (1 + exp(-x / 256)).
+fn squash(x: i32) -> i32 {
+    const AT: [i32; 33] = [
+        1, 2, 3, 6, 10, 16, 27, 45, 73, 120, 194, 310, 488, 747, 1101, 1546, 2047, 2549, 2994, 3348, 3607,
+        3785, 3901, 3975, 4022, 4050, 4068, 4079, 4085, 4089, 4092, 4093, 4094,
+    ];
+    if x > 2047 {
+        return 4095;
+    }
+    if x < -2047 {
+        return 1;
+    }
+    let (part, i) = (x & 127, usize::try_from((x >> 7) + 16).unwrap_or(0));
+    (AT[i] * (128 - part) + AT[(i + 1).min(32)] * part + 64) >> 7
+}
+
+/// The least x of which [`squash`] makes at least so much.
+static STRETCHED: LazyLock<[i16; 4096]> = LazyLock::new(|| {
+    let mut table = [0; 4096];
+    let mut x = -2047i16;
+    for (goal, least) in (0..).zip(&mut table) {
+        while x < 2047 && squash(x.into()) < goal {
+            x += 1;
+        }
+        *least = x;
+    }
+    table
+});
+
+/// Weights of a set of inputs, in 65536ths.
+pub(super) type Weights = [i32; INPUTS];
+
+/// Codes bits into bytes, or bytes into bits.
+pub(super) trait Coder {
+    /// Codes a bit that is 1 with a probability in 4096ths; the bit that was coded.
+    fn code(&mut self, bit: bool, one: u32) -> bool;
+}
+
+/// Makes bytes.
+#[derive(Debug)]
+pub(super) struct Encoder {
+    low: u32,
+    high: u32,
+    out: Vec<u8>,
+}
+
+impl Encoder {
+    /// Writes after what is there.
+    pub(super) fn new(out: Vec<u8>) -> Self {
+        Self { low: 0, high: u32::MAX, out }
+    }
+
+    /// The bytes; a reader takes those that are missing at the end for zeros.
+    pub(super) fn finish(mut self) -> Vec<u8> {
+        // The shortest number within the bounds.
+        if self.low > 0 {
+            let top = (self.low >> 24) + 1;
+            if top << 24 <= self.high && top < 256 {
+                self.out.push(u8::try_from(top).unwrap_or(u8::MAX));
+            } else {
+                self.out.extend_from_slice(&self.high.to_be_bytes());
+            }
+        }
+        self.out
+    }
+}
+
+/// The last number of the range in which a bit is 1.
+#[inline]
+fn split(low: u32, high: u32, one: u32) -> u32 {
+    let range = high - low;
+    low + (range >> 12) * one + (((range & 0xfff) * one) >> 12)
+}
+
+impl Coder for Encoder {
+    #[inline]
+    fn code(&mut self, bit: bool, one: u32) -> bool {
+        let middle = split(self.low, self.high, one);
+        if bit {
+            self.high = middle
+        } else {
+            self.low = middle + 1
+        }
+        while (self.low ^ self.high) >> 24 == 0 {
+            self.out.push(u8::try_from(self.high >> 24).unwrap_or(0));
+            self.low <<= 8;
+            self.high = self.high << 8 | 255;
+        }
+        bit
+    }
+}
+
+/// Reads bytes.
+#[derive(Debug)]
+pub(super) struct Decoder<'a> {
+    low: u32,
+    high: u32,
+    at: u32,
+    src: &'a [u8],
+    /// Bytes that were read after the last one.
+    beyond: u32,
+}
+
+impl<'a> Decoder<'a> {
+    pub(super) fn new(src: &'a [u8]) -> Self {
+        let mut new = Self { low: 0, high: u32::MAX, at: 0, src, beyond: 0 };
+        (0..4).for_each(|_| new.at = new.at << 8 | new.byte());
+        new
+    }
+
+    /// Whether all bytes were used, and no more than [`Encoder::finish`] leaves out.
+    pub(super) fn is_done(&self) -> bool {
+        self.src.is_empty() && self.beyond <= 4
+    }
+
+    fn byte(&mut self) -> u32 {
+        match self.src.split_first() {
+            Some((first, rest)) => {
+                self.src = rest;
+                u32::from(*first)
+            }
+            None => {
+                self.beyond = self.beyond.saturating_add(1);
+                0
+            }
+        }
+    }
+}
+
+impl Coder for Decoder<'_> {
+    #[inline]
+    fn code(&mut self, _: bool, one: u32) -> bool {
+        let middle = split(self.low, self.high, one);
+        let bit = self.at <= middle;
+        if bit {
+            self.high = middle
+        } else {
+            self.low = middle + 1
+        }
+        while (self.low ^ self.high) >> 24 == 0 {
+            self.low <<= 8;
+            self.high = self.high << 8 | 255;
+            self.at = self.at << 8 | self.byte();
+        }
+        bit
+    }
+}
+
+/// Mixes the probabilities of contexts.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Mixer {
+    stretched: &'static [i16; 4096],
+    parts: &'static [i64],
+}
+
+impl Mixer {
+    pub(super) fn new() -> Self {
+        Self { stretched: &STRETCHED, parts: &*PARTS }
+    }
+
+    /// Codes a bit by what each context says of it, and learns.
+    #[inline]
+    pub(super) fn code<C: Coder>(
+        &self,
+        coder: &mut C,
+        bit: bool,
+        contexts: [&mut Chance; INPUTS],
+        weights: &mut Weights,
+    ) -> bool {
+        let mut inputs = [0i32; INPUTS];
+        let mut sum = 0i64;
+        for ((input, chance), weight) in inputs.iter_mut().zip(&contexts).zip(&*weights) {
+            let x = i32::from(self.stretched[usize::from(chance.one >> 4)]);
+            // What was seen little says little.
+            *input = if chance.seen < 2 { x * i32::from(chance.seen) / 2 } else { x };
+            sum += i64::from(*input) * i64::from(*weight);
+        }
+        let one = squash(i32::try_from(sum >> 16).unwrap_or(0)).clamp(1, 4095);
+        let bit = coder.code(bit, one.unsigned_abs());
+        let error = ((i32::from(bit) << 12) - one) * 10;
+        for (input, weight) in inputs.iter().zip(weights) {
+            *weight += (input * error + 0x8000) >> 16;
+        }
+        for chance in contexts {
+            chance.learn(bit, self.parts);
+        }
+        bit
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Codes bits in a few contexts.
+    fn all<C: Coder>(coder: &mut C, bits: &[bool]) -> Vec<bool> {
+        let (mixer, mut weights) = (Mixer::new(), [20_000; INPUTS]);
+        let mut chances = [[Chance::default(); INPUTS]; 3];
+        let each = bits.iter().enumerate().map(|(i, bit)| {
+            if i % 7 == 6 {
+                return coder.code(*bit, 2048);
+            }
+            mixer.code(coder, *bit, chances[i % 3].each_mut(), &mut weights)
+        });
+        each.collect()
+    }
+
+    proptest! {
+        #[test]
+        fn bits_come_back(runs in proptest::collection::vec((any::<bool>(), 1usize..40), 0..60)) {
+            let bits: Vec<bool> = runs.into_iter().flat_map(|(bit, n)| std::iter::repeat_n(bit, n)).collect();
+            let mut encoder = Encoder::new(vec![9]);
+            all(&mut encoder, &bits);
+            let bytes = encoder.finish();
+            let mut decoder = Decoder::new(&bytes[1..]);
+            prop_assert_eq!(all(&mut decoder, &vec![false; bits.len()]), bits);
+            prop_assert!(decoder.is_done());
+        }
+
+        #[test]
+        fn any_bytes_are_read(bytes: Vec<u8>) {
+            all(&mut Decoder::new(&bytes), &[false; 300]);
+        }
+    }
+
+    #[test]
+    fn stretching_is_the_inverse_of_squashing() {
+        for (i, x) in (0i32..).zip(STRETCHED.iter()).filter(|(i, _)| (2..4095).contains(i)) {
+            assert!(squash((*x).into()) >= i && squash(i32::from(*x) - 1) < i, "{i}");
+        }
+    }
+
+    #[test]
+    fn what_is_always_so_takes_no_space() {
+        let mut encoder = Encoder::new(Vec::new());
+        all(&mut encoder, &vec![true; 7_000].iter().enumerate().map(|(i, _)| i % 7 != 6).collect::<Vec<_>>());
+        // A thousand bits are stored as they are.
+        let bytes = encoder.finish().len();
+        assert!((125..160).contains(&bytes), "{bytes}");
+    }
+}
