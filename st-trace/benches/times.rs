@@ -20,7 +20,8 @@ fn main() {
 fn section() -> Section {
     let mut recorder = RankRecorder::new(0, Options::default());
     let thread = recorder.open_thread(0);
-    let barrier = recorder.symbol(CallTable::builtin().by_name("MPI_Barrier").unwrap().id, 0, 0);
+    let site = recorder.sites.label("loop");
+    let barrier = recorder.symbol(CallTable::builtin().by_name("MPI_Barrier").unwrap().id, site, 0);
     let (mut column, mut at, mut noise) = (Column::default(), 0i64, 1u64);
     for event in 0..EVENTS {
         noise = noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
