@@ -69,7 +69,7 @@ pub struct Args {
     /// in that, its head (the lowest rank), the number of its ranks, and the ranks
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub table: Option<PathBuf>,
-    /// Threads, 0 for one per processor; the result is the same with any number, and more than 2 gain nothing
+    /// Threads, 0 for one per processor; the result is the same with any number
     #[arg(short, long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=1024))]
     pub jobs: u16,
     /// How inputs are read.

@@ -5,13 +5,13 @@ use std::thread;
 
 use anyhow::{Result, anyhow};
 use st_reduce::cluster::{Clustering, Clusters, Error, alone};
-use st_reduce::tree::{Parts, RADIX, Tree};
+use st_reduce::tree::{self, Parts, RADIX, Tree};
 use st_tool::transport::{self, Transport};
-use st_tool::{Output, Share, Status, Whole, each_section_of, engine, step};
+use st_tool::{Batch, Output, Share, Status, Whole, each_batch, each_section_of, engine, step};
 use st_trace::calls::Lane;
 use st_trace::ranklist::RankList;
 use st_trace::section::Section;
-use st_trace::stream::{ReadOptions, Reader, WriteOptions, Writer};
+use st_trace::stream::{ReadOptions, Reader, Stored, WriteOptions, Writer};
 
 use crate::args::Args;
 use crate::table;
@@ -22,7 +22,10 @@ pub const NAME: &str = "st-cluster";
 /// File name of the engine: the program in jobs of several processes.
 const ENGINE: &str = "st-cluster-engine";
 
-/// Sections that are decoded before they are looked at.
+/// Levels of the tree that a thread takes at once.
+const LEVELS: u32 = 3;
+
+/// Sections that are decoded before they are looked at, where all are kept.
 const AHEAD: usize = 64;
 
 /// Runs the program; below a launcher that started several processes, becomes its engine.
@@ -35,24 +38,82 @@ pub fn run(args: &Args) -> Result<Status> {
     let out = Output::stream(&args.output.output)?;
     let table_out = args.table.as_deref().map(Output::text).transpose()?;
     let mut all = Gathered::new(args);
-    let (mut pending, mut written) = (Some(out), None);
-    let mut add = |whole: &Whole, section: Section| -> Result<()> {
-        if args.keep_all {
+    let (whole, writer) = if args.keep_all {
+        let (mut pending, mut written) = (Some(out), None);
+        let mut add = |whole: &Whole, section: Section| -> Result<()> {
             if let Some(out) = pending.take() {
                 written = Some(begin(args, whole, out)?);
             }
             written.iter_mut().try_for_each(|w| w.section(&section))?;
-        }
-        Ok(all.add(None, section)?)
-    };
-    let whole = if args.threads() > 1 { read_ahead(args, &mut add)? } else { read(args, &mut add)? };
-    let writer = match (written, pending) {
-        (Some(writer), _) => writer,
-        (None, Some(out)) => begin(args, &whole, out)?,
-        (None, None) => return Err(anyhow!("writing has failed before")),
+            Ok(all.add(None, section)?)
+        };
+        let whole = if args.threads() > 1 { read_ahead(args, &mut add)? } else { read(args, &mut add)? };
+        let writer = match (written, pending) {
+            (Some(writer), _) => writer,
+            (None, Some(out)) => begin(args, &whole, out)?,
+            (None, None) => return Err(anyhow!("writing has failed before")),
+        };
+        (whole, writer)
+    } else {
+        let mut seen = RankList::default();
+        let whole = each_batch(
+            (&args.inputs, &args.input),
+            (RADIX.pow(LEVELS), args.threads()),
+            |stored| Ok(note(&mut seen, stored.ranks())?),
+            |batch| reduced(args, batch),
+            |part| Ok(all.take(part)?),
+        )?;
+        let writer = begin(args, &whole, out)?;
+        (whole, writer)
     };
     finish(args, all, whole.complete, writer, table_out)?;
     Ok(Status::Ok)
+}
+
+/// What a thread makes of a batch.
+struct Reduced {
+    parts: Parts,
+    dropped: bool,
+}
+
+/// Puts what can be put into clusters of a batch.
+fn reduced(args: &Args, batch: &Batch) -> Result<Reduced> {
+    let mut all = Gathered::new(args);
+    let mut from = 0;
+    while from < batch.sections.len() {
+        let (level, n) = tree::block(batch.place(from), batch.sections.len() - from, LEVELS);
+        let block = from..from + n;
+        from = block.end;
+        let whole = block.end < batch.sections.len() || batch.more;
+        // Ranks that are alike are found one by one as well as level by level.
+        let mut at_once = all.tree.how().block().filter(|_| level > 0 && whole);
+        for at in block.clone() {
+            let section = batch.section(at, Stored::section)?;
+            all.dropped |= batch.sections[at].has_times();
+            let added = match &mut at_once {
+                Some(clusterer) => clusterer.add(section),
+                None => alone(&section).and_then(|_| all.tree.push(batch.place(at), section)),
+            };
+            batch.named(at, added)?;
+        }
+        if let Some(clusterer) = at_once {
+            let parts = clusterer.finish_parts();
+            batch.named(block.start, all.tree.push_block(level, batch.place(block.start), parts))?;
+        }
+    }
+    if batch.more {
+        batch.named(from.saturating_sub(1), all.tree.follow())?;
+    }
+    Ok(Reduced { parts: all.tree.into_parts(), dropped: all.dropped })
+}
+
+/// Notes ranks, each of which must be there once.
+fn note(seen: &mut RankList, ranks: &RankList) -> Result<(), Error> {
+    if let Some(twice) = ranks.iter().find(|&r| seen.contains(r)) {
+        return Err(Error::Duplicate(twice));
+    }
+    seen.extend(ranks);
+    Ok(())
 }
 
 /// Runs the program as one process of a job: each reads some of the ranks and puts them into clusters, and the first one has
@@ -124,6 +185,12 @@ impl Gathered {
     fn new(args: &Args) -> Self {
         let tree = Tree::new(Clustering(args.options()));
         Self { tree, ranks: RankList::default(), dropped: false }
+    }
+
+    /// Takes in what another thread made of the sections after these.
+    fn take(&mut self, part: Reduced) -> Result<(), Error> {
+        self.dropped |= part.dropped;
+        self.tree.take(part.parts)
     }
 
     /// Adds a section, whose place is that of the next if it is not known.

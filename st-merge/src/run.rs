@@ -1,16 +1,16 @@
 //! Reading, merging, writing.
 
-use std::sync::mpsc::sync_channel;
-use std::thread;
+use std::ops::Range;
 
 use anyhow::{Result, anyhow};
+use st_reduce::merge::alike::LEVELS;
 use st_reduce::merge::{Error, Merger, Merging};
-use st_reduce::tree::{Parts, RADIX, Tree};
+use st_reduce::tree::{self, Parts, RADIX, Tree};
 use st_tool::transport::{self, Transport};
-use st_tool::{Output, Share, Status, UsageError, Whole, each_section, engine, step};
+use st_tool::{Batch, Output, Share, Status, UsageError, Whole, each_batch, engine, step};
 use st_trace::ranklist::RankList;
 use st_trace::section::Section;
-use st_trace::stream::Writer;
+use st_trace::stream::{Stored, Writer};
 
 use crate::args::Args;
 
@@ -19,9 +19,6 @@ pub const NAME: &str = "st-merge";
 
 /// File name of the engine: the program in jobs of several processes.
 const ENGINE: &str = "st-merge-engine";
-
-/// Sections that are decoded before they can be merged.
-const AHEAD: usize = 16;
 
 /// Runs the program; below a launcher that started several processes, becomes its engine.
 ///
@@ -32,9 +29,15 @@ pub fn run(args: &Args) -> Result<Status> {
     engine::join_others(ENGINE)?;
     let how = merging(args)?;
     let out = Output::stream(&args.output.output)?;
-    let mut all = Gathered::new(args, how);
-    let mut add = |section: Section| all.add(None, section);
-    let whole = if args.threads() > 1 { read_ahead(args, &mut add)? } else { read(args, &mut add)? };
+    let mut all = Gathered::new(args, how.clone());
+    let mut seen = RankList::default();
+    let whole = each_batch(
+        (&args.inputs, &args.input),
+        (RADIX.pow(LEVELS), args.threads()),
+        |stored| Ok(note(&mut seen, stored.ranks())?),
+        |batch| reduced(args, &how, batch),
+        |part| Ok(all.take(part)?),
+    )?;
     finish(args, all, whole, out)?;
     Ok(Status::Ok)
 }
@@ -51,7 +54,7 @@ pub fn run_in(args: &Args, job: &mut dyn Transport) -> Result<Status> {
     let (how, out) = transport::agree(job, out)?;
     let share = Share::of(job, &args.inputs, &args.input, RADIX)?;
     let mut all = Gathered::new(args, how);
-    let read = share.each_section(&args.input, |place, section| Ok(all.add(Some(place), section)?));
+    let read = share.each_section(&args.input, |place, section| Ok(all.add(place, section)?));
     let (complete, more) = transport::agree(job, read)?;
     let merged = if more { all.tree.follow() } else { Ok(()) };
     transport::agree(job, merged.map_err(Into::into))?;
@@ -106,22 +109,110 @@ impl Gathered {
         Self { tree: Tree::new(how), unit, ranks: RankList::default(), dropped: false, rounded: None }
     }
 
-    /// Adds a section, whose place is that of the next if it is not known.
-    fn add(&mut self, place: Option<u64>, section: Section) -> Result<(), Error> {
+    /// Adds a section at its place.
+    fn add(&mut self, place: u64, section: Section) -> Result<(), Error> {
         // Said here, where the name of the stream is known.
-        if let Some(twice) = section.ranks.iter().find(|&r| self.ranks.contains(r)) {
-            return Err(Error::Duplicate(twice));
-        }
-        self.ranks.extend(&section.ranks);
+        note(&mut self.ranks, &section.ranks)?;
+        self.look(&section);
+        self.tree.push(place, section)
+    }
+
+    /// Finds out what happens to a section's times.
+    fn look(&mut self, section: &Section) {
         let columns = || section.threads.iter().flat_map(|t| &t.columns);
         self.dropped |= columns().next().is_some();
         let units = columns().map(|(_, c)| c.unit()).filter(|u| ![1, self.unit].contains(u));
         self.rounded = self.rounded.max(units.max());
-        match place {
-            Some(place) => self.tree.push(place, section),
-            None => self.tree.push_next(section),
+    }
+
+    /// Takes in what another thread made of the sections after these.
+    fn take(&mut self, part: Reduced) -> Result<(), Error> {
+        self.dropped |= part.dropped;
+        self.rounded = self.rounded.max(part.rounded);
+        self.tree.take(part.parts)
+    }
+}
+
+/// What a thread makes of a batch.
+struct Reduced {
+    parts: Parts,
+    dropped: bool,
+    rounded: Option<u32>,
+}
+
+/// Merges what can be merged of a batch.
+fn reduced(args: &Args, how: &Merging, batch: &Batch) -> Result<Reduced> {
+    let mut all = Gathered::new(args, how.clone());
+    let mut from = 0;
+    while from < batch.sections.len() {
+        let (level, n) = tree::block(batch.place(from), batch.sections.len() - from, LEVELS);
+        add_block(args, &mut all, batch, (level, from..from + n))?;
+        from += n;
+    }
+    if batch.more {
+        let last = batch.sections.len().saturating_sub(1);
+        batch.named(last, all.tree.follow())?;
+    }
+    let Gathered { tree, dropped, rounded, .. } = all;
+    Ok(Reduced { parts: tree.into_parts(), dropped, rounded })
+}
+
+/// Adds a whole block of some level: at once if its ranks are alike, else by the blocks in it.
+fn add_block(
+    args: &Args,
+    all: &mut Gathered,
+    batch: &Batch,
+    (level, block): (u32, Range<usize>),
+) -> Result<()> {
+    // A part of one level is one join of its sections anyway.
+    let whole = block.end < batch.sections.len() || batch.more;
+    if level > 1 && whole {
+        if let Some(part) = alike(args, all, batch, block.clone())? {
+            return batch.named(block.start, all.tree.push_block(level, batch.place(block.start), part));
+        }
+        let (level, n) = tree::block(batch.place(block.start), block.len(), level - 1);
+        return block.step_by(n).try_for_each(|from| add_block(args, all, batch, (level, from..from + n)));
+    }
+    for at in block {
+        let section = batch.section(at, decoder(args))?;
+        all.dropped |= batch.sections[at].has_times();
+        all.look(&section);
+        batch.named(at, all.tree.push(batch.place(at), section))?;
+    }
+    Ok(())
+}
+
+/// What stands for a block whose ranks are alike; nothing if they are not.
+fn alike(
+    args: &Args,
+    all: &mut Gathered,
+    batch: &Batch,
+    block: Range<usize>,
+) -> Result<Option<Vec<Section>>> {
+    let mut merged = all.tree.how().alike();
+    for at in block {
+        let section = batch.section(at, decoder(args))?;
+        all.dropped |= batch.sections[at].has_times();
+        all.look(&section);
+        if !batch.named(at, merged.add(section))? {
+            return Ok(None);
         }
     }
+    Ok(Some(merged.finish()))
+}
+
+/// Exact times that are not kept are not decoded either.
+fn decoder(args: &Args) -> fn(&Stored) -> Result<Section, st_trace::stream::Error> {
+    if args.keep_columns { Stored::section } else { Stored::section_without_times }
+}
+
+/// Notes ranks, each of which must be there once.
+fn note(seen: &mut RankList, ranks: &RankList) -> Result<(), Error> {
+    if let Some(twice) = ranks.iter().find(|&r| seen.contains(r)) {
+        return Err(Error::Duplicate(twice));
+    }
+    seen.extend(ranks);
+    Ok(())
 }
 
 /// Merges what is left, and writes the result.
@@ -161,30 +252,4 @@ fn write(args: &Args, merger: Merger, whole: &mut Whole, out: &mut Output) -> Re
     writer.section(&merger.finish_with(args.threads()))?;
     writer.finish()?;
     Ok(())
-}
-
-fn read(args: &Args, add: &mut impl FnMut(Section) -> Result<(), Error>) -> Result<Whole> {
-    each_section(&args.inputs, &args.input, |_, section| Ok(add(section)?))
-}
-
-/// Decodes sections in one thread while they are merged in another, in the same order.
-fn read_ahead(args: &Args, add: &mut impl FnMut(Section) -> Result<(), Error>) -> Result<Whole> {
-    let (to, from) = sync_channel::<Section>(AHEAD);
-    thread::scope(|scope| {
-        let reader = scope.spawn(move || {
-            // Said here, where the name of the stream is known.
-            let mut seen = RankList::default();
-            each_section(&args.inputs, &args.input, |_, section| {
-                if let Some(twice) = section.ranks.iter().find(|&r| seen.contains(r)) {
-                    return Err(Error::Duplicate(twice).into());
-                }
-                seen.extend(&section.ranks);
-                to.send(section).map_err(|_| anyhow!("merging has stopped"))
-            })
-        });
-        let merged = from.into_iter().try_for_each(add);
-        let whole = reader.join().map_err(|_| anyhow!("the reading thread failed"))?;
-        merged?;
-        whole
-    })
 }

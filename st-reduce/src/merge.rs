@@ -11,6 +11,7 @@
 //! its count stream. We differ in that parameters never take part in the alignment.
 
 pub mod align;
+pub mod alike;
 mod callers;
 mod infer;
 pub mod lossy;
@@ -25,5 +26,6 @@ mod tags;
 mod turns;
 pub mod user;
 
+pub use alike::Alike;
 pub use merger::{Error, Merger, merge};
 pub use merging::Merging;

@@ -60,9 +60,17 @@ pub enum Malformed {
     Missing,
 }
 
-/// Sections that stand for a part at this level.
+/// Sections that a part at this level stands for.
 fn span(level: u32) -> u64 {
     RADIX.saturating_pow(level)
+}
+
+/// Level and sections of the largest whole block that begins at a place and has at most so many sections, and at most so
+/// many levels.
+#[must_use]
+pub fn block(place: u64, most: usize, levels: u32) -> (u32, usize) {
+    let size = |level| usize::try_from(span(level)).ok().filter(|n| *n <= most && place % span(level) == 0);
+    (1..=levels).rev().find_map(|level| Some((level, size(level)?))).unwrap_or((0, 1))
 }
 
 impl<R: Reduce> Tree<R> {
@@ -95,6 +103,15 @@ impl<R: Reduce> Tree<R> {
     pub fn push_next(&mut self, section: Section) -> Result<(), R::Error> {
         let place = self.parts.last().map_or(0, |p| p.first.saturating_add(span(p.level)));
         self.push(place, section)
+    }
+
+    /// Adds what stands for a whole block: for all of [`RADIX`]^level sections from this place on.
+    ///
+    /// # Errors
+    ///
+    /// As [`Reduce::join`].
+    pub fn push_block(&mut self, level: u32, place: u64, sections: Vec<Section>) -> Result<(), R::Error> {
+        self.append(Part { level, first: place, sections })
     }
 
     fn append(&mut self, part: Part) -> Result<(), R::Error> {
@@ -148,13 +165,19 @@ impl<R: Reduce> Tree<R> {
         Ok(self.parts.into_iter().flat_map(|p| p.sections).collect())
     }
 
-    /// Takes in what the process with the sections after these has handed on.
+    /// Takes in what the process or thread with the sections after these has handed on.
     ///
     /// # Errors
     ///
     /// As [`Reduce::join`].
     pub fn take(&mut self, theirs: Parts) -> Result<(), R::Error> {
         theirs.0.into_iter().try_for_each(|part| self.append(part))
+    }
+
+    /// The parts, for another thread.
+    #[must_use]
+    pub fn into_parts(self) -> Parts {
+        Parts(self.parts)
     }
 
     /// The parts as bytes, for another process.
@@ -178,8 +201,8 @@ impl<R: Reduce> Tree<R> {
     }
 }
 
-/// Parts that another process has handed on.
-#[derive(Debug)]
+/// Parts that another process or thread has handed on.
+#[derive(Debug, PartialEq, Eq)]
 pub struct Parts(Vec<Part>);
 
 impl Parts {

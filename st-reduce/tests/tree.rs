@@ -73,6 +73,49 @@ fn merging_does_not_depend_on_who_has_what() {
     }
 }
 
+/// What a tree has for a block of the first so many ranks.
+fn part_by_part(how: &Merging, all: &[Section]) -> Parts {
+    let mut tree = Tree::new(how.clone());
+    (0..).zip(all).for_each(|(place, s)| tree.push(place, s.clone()).unwrap());
+    tree.follow().unwrap();
+    tree.into_parts()
+}
+
+#[test]
+fn ranks_that_are_alike_are_merged_at_once_as_in_the_tree() {
+    let how = Merging { keep_columns: true, ..Merging::default() };
+    let mut blocks = 0;
+    for (kernel, ranks) in KERNELS.iter().flat_map(|k| [(*k, 16), (*k, 256)]) {
+        let all = sections(kernel, ranks);
+        let mut block = how.alike();
+        // Not one more than is alike.
+        if !all.iter().all(|s| block.add(s.clone()).unwrap()) {
+            continue;
+        }
+        blocks += 1;
+        let mut at_once = Tree::new(how.clone());
+        at_once.push_block(if ranks == 16 { 1 } else { 2 }, 0, block.finish()).unwrap();
+        let (at_once, by_parts) = (at_once.into_parts(), part_by_part(&how, &all));
+        assert_eq!(at_once, by_parts, "{kernel:?} {ranks}");
+    }
+    assert!(blocks >= 6, "of {blocks} blocks the ranks are alike");
+}
+
+#[test]
+fn ranks_that_differ_in_more_than_parameters_are_not_alike() {
+    for kernel in [Kernel::Workers, Kernel::Multigrid] {
+        let mut block = Merging::default().alike();
+        assert!(!sections(kernel, 16).into_iter().all(|s| block.add(s).unwrap()), "{kernel:?}");
+    }
+    let all = sections(Kernel::Stencil2d, 16);
+    let mut block = Merging::default().alike();
+    assert!(block.add(all[3].clone()).unwrap());
+    assert!(block.add(all[3].clone()).is_err(), "the same rank");
+    let mut merged = Merging::default().root();
+    all.into_iter().for_each(|s| merged.add(s).unwrap());
+    assert!(!Merging::default().alike().add(merged.finish()).unwrap(), "merged already");
+}
+
 #[test]
 fn a_tree_of_several_levels_loses_nothing() {
     let how = Merging::default();

@@ -20,9 +20,12 @@ pub struct Input {
     from: Source,
 }
 
+/// Bytes that are read at once: what a pipe holds.
+const BUFFER: usize = 1 << 16;
+
 #[derive(Debug)]
 enum Source {
-    Stdin(io::StdinLock<'static>),
+    Stdin(BufReader<io::StdinLock<'static>>),
     File(BufReader<File>),
     /// What was recovered from a journal.
     Memory(Cursor<Vec<u8>>),
@@ -40,14 +43,17 @@ impl Input {
             if stdin.is_terminal() {
                 bail!(UsageError("no input: name a file, or pipe one in".into()));
             }
-            return Ok(Self { name: "standard input".into(), from: Source::Stdin(stdin.lock()) });
+            return Ok(Self {
+                name: "standard input".into(),
+                from: Source::Stdin(BufReader::with_capacity(BUFFER, stdin.lock())),
+            });
         }
         let name = path.display().to_string();
         let file = File::open(path).with_context(|| format!("{name}: cannot open"))?;
         if file.metadata().is_ok_and(|found| found.is_dir()) {
             bail!("{name}: is a directory");
         }
-        let mut from = BufReader::with_capacity(1 << 16, file);
+        let mut from = BufReader::with_capacity(BUFFER, file);
         // A pipe may hold less at first; nobody sends journals through pipes.
         let begins = from.fill_buf().with_context(|| format!("{name}: reading"))?;
         if journal::is_journal(begins) {

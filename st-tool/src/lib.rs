@@ -13,6 +13,7 @@
 //! Data goes to standard output, talk to standard error. The option groups in [`options`] are small on purpose:
 //! a program flattens those that it honours, so that no option is accepted and ignored.
 
+mod batches;
 pub mod engine;
 mod input;
 mod mpi;
@@ -23,9 +24,10 @@ mod status;
 mod traces;
 pub mod transport;
 
+pub use batches::{Batch, each_batch};
 pub use input::{Input, expand, streams_in};
 pub use mpi::{Launch, Mpi};
 pub use output::{Output, free_name};
 pub use share::Share;
 pub use status::{Elsewhere, FailedCheck, InvalidStream, Status, UsageError, report};
-pub use traces::{Whole, each_section, each_section_of, step};
+pub use traces::{Whole, each_section, each_section_of, each_stored_of, step};

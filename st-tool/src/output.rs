@@ -4,6 +4,7 @@ use anyhow::{Context, Result, bail};
 use std::ffi::OsString;
 use std::fs::{self, File, Permissions};
 use std::io::{self, BufWriter, IsTerminal, Write};
+use std::os::fd::AsFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
@@ -19,9 +20,12 @@ pub struct Output {
     to: Sink,
 }
 
+/// Bytes that are written at once: what a pipe takes.
+const BUFFER: usize = 1 << 16;
+
 #[derive(Debug)]
 enum Sink {
-    Stdout(BufWriter<io::Stdout>),
+    Stdout(BufWriter<File>),
     InPlace(BufWriter<File>),
     Renamed { file: BufWriter<NamedTempFile>, target: PathBuf },
 }
@@ -46,10 +50,12 @@ impl Output {
     /// If the file cannot be created.
     pub fn text(target: &Path) -> Result<Self> {
         if is_dash(target) {
-            return Ok(Self {
-                name: "standard output".into(),
-                to: Sink::Stdout(BufWriter::new(io::stdout())),
-            });
+            let name = "standard output";
+            // Rust's own looks for lines in what is written.
+            let own = io::stdout().as_fd().try_clone_to_owned();
+            let file = File::from(own.with_context(|| format!("{name}: cannot open"))?);
+            let to = Sink::Stdout(BufWriter::with_capacity(BUFFER, file));
+            return Ok(Self { name: name.into(), to });
         }
         let name = target.display().to_string();
         let to = open(target).with_context(|| format!("{name}: cannot create"))?;
@@ -126,7 +132,7 @@ fn open(target: &Path) -> io::Result<Sink> {
     let mode = Permissions::from_mode(0o666);
     let file =
         tempfile::Builder::new().prefix(&prefix).suffix(".tmp").permissions(mode).tempfile_in(directory)?;
-    Ok(Sink::Renamed { file: BufWriter::with_capacity(1 << 16, file), target })
+    Ok(Sink::Renamed { file: BufWriter::with_capacity(BUFFER, file), target })
 }
 
 /// A name of the user's choice may be replaced, a default one may not: `app-4r.st`, and if that exists

@@ -5,8 +5,9 @@ use crate::{Input, InvalidStream, expand};
 use anyhow::{Context, Result, bail};
 use st_trace::header::{Header, Step};
 use st_trace::section::Section;
-use st_trace::stream::{ReadOptions, Reader};
+use st_trace::stream::{ReadOptions, Reader, Stored};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// What the streams of a trace say about the run as a whole.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -47,12 +48,25 @@ pub fn each_section_of(
     input: &StreamIn,
     mut take: impl FnMut(&Whole, Section) -> Result<()>,
 ) -> Result<Whole> {
+    each_stored_of(paths, input, |whole, _, stored| take(whole, stored.section()?))
+}
+
+/// As [`each_section_of`], with sections that are not decoded yet, and the name of the stream that each is in.
+///
+/// # Errors
+///
+/// As [`each_section`], but for what is wrong inside sections.
+pub fn each_stored_of(
+    paths: &[PathBuf],
+    input: &StreamIn,
+    mut take: impl FnMut(&Whole, &Arc<str>, Stored) -> Result<()>,
+) -> Result<Whole> {
     let mut whole = Whole { complete: true, bytes: Some(0), ..Whole::default() };
     for (i, path) in expand(paths)?.iter().enumerate() {
         let from = Input::open(path)?;
-        let name = from.name().to_owned();
-        let mut reader =
-            Reader::new(from, ReadOptions { partial: input.partial }).with_context(|| name.clone())?;
+        let name: Arc<str> = from.name().into();
+        let named = || name.to_string();
+        let mut reader = Reader::new(from, ReadOptions { partial: input.partial }).with_context(named)?;
         if i == 0 {
             whole.header = reader.header().clone();
             whole.provenance = reader.provenance().to_vec();
@@ -60,8 +74,8 @@ pub fn each_section_of(
         } else if !same_run(&whole.header, reader.header()) {
             bail!(InvalidStream(format!("{name}: of another run than the streams before it")));
         }
-        while let Some(section) = reader.next_section().with_context(|| name.clone())? {
-            take(&whole, section).with_context(|| name.clone())?;
+        while let Some(section) = reader.next_stored().with_context(named)? {
+            take(&whole, &name, section).with_context(named)?;
         }
         whole.complete &= reader.is_complete();
         whole.bytes = whole.bytes.zip(size(path)).map(|(a, b)| a + b);

@@ -14,6 +14,7 @@ pub use joint::{Joint, Text};
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use foldhash::fast::FixedState;
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
 use crate::calls::CallId;
@@ -220,11 +221,11 @@ pub struct Registered<T> {
 pub struct Registry<T> {
     entries: Vec<Registered<T>>,
     /// (family base, name) → index.
-    index: HashMap<(u128, Name), usize>,
+    index: HashMap<(u128, Name), usize, FixedState>,
     /// Contents seen per family base.
-    seen: HashMap<u128, u32>,
-    live_copies: HashMap<u128, BTreeSet<u32>>,
-    live_family: HashMap<u128, BTreeSet<u32>>,
+    seen: HashMap<u128, u32, FixedState>,
+    live_copies: HashMap<u128, BTreeSet<u32>, FixedState>,
+    live_family: HashMap<u128, BTreeSet<u32>, FixedState>,
     /// Live entries: index → (digest, creation hash, n-th live of that creation).
     live: BTreeMap<usize, (u128, u128, u32)>,
 }
@@ -233,10 +234,10 @@ impl<T> Default for Registry<T> {
     fn default() -> Self {
         Self {
             entries: Vec::new(),
-            index: HashMap::new(),
-            seen: HashMap::new(),
-            live_copies: HashMap::new(),
-            live_family: HashMap::new(),
+            index: HashMap::default(),
+            seen: HashMap::default(),
+            live_copies: HashMap::default(),
+            live_family: HashMap::default(),
             live: BTreeMap::new(),
         }
     }

@@ -9,6 +9,9 @@ mod similar;
 pub use similar::{Place, Similar};
 
 use std::collections::HashMap;
+use std::sync::Arc;
+
+use foldhash::fast::FixedState;
 use xxhash_rust::xxh3::Xxh3;
 
 /// An executable or shared library that frames lie in.
@@ -40,12 +43,15 @@ pub struct Site {
     pub label: String,
 }
 
-/// The call sites of a trace.
+/// The call sites of a trace. Cloning shares the content: most ranks of a program have the same.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SiteTable {
+pub struct SiteTable(Arc<Content>);
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Content {
     modules: Vec<Module>,
     sites: Vec<Site>,
-    by_id: HashMap<u128, u32>,
+    by_id: HashMap<u128, u32, FixedState>,
     by_module: HashMap<Module, u32>,
 }
 
@@ -55,29 +61,35 @@ impl SiteTable {
     pub fn new() -> Self {
         Self::default()
     }
+    /// Whether both share their content: then they are equal, and nothing is compared. Equal tables need not.
+    #[must_use]
+    pub fn shares(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
     /// All modules.
     #[must_use]
     pub fn modules(&self) -> &[Module] {
-        &self.modules
+        &self.0.modules
     }
     /// All sites, by index.
     #[must_use]
     pub fn sites(&self) -> &[Site] {
-        &self.sites
+        &self.0.sites
     }
     /// The site at an index.
     #[must_use]
     pub fn get(&self, index: u32) -> Option<&Site> {
-        self.sites.get(usize::try_from(index).ok()?)
+        self.0.sites.get(usize::try_from(index).ok()?)
     }
     /// Index of a module, added if new.
     pub fn module(&mut self, module: Module) -> u32 {
-        if let Some(&i) = self.by_module.get(&module) {
+        if let Some(&i) = self.0.by_module.get(&module) {
             return i;
         }
-        let i = u32::try_from(self.modules.len()).unwrap_or(u32::MAX);
-        self.modules.push(module.clone());
-        self.by_module.insert(module, i);
+        let to = Arc::make_mut(&mut self.0);
+        let i = u32::try_from(to.modules.len()).unwrap_or(u32::MAX);
+        to.modules.push(module.clone());
+        to.by_module.insert(module, i);
         i
     }
     /// Index of the site with these frames (modules must be in the table), added if new.
@@ -88,7 +100,7 @@ impl SiteTable {
     /// Whether the site with these frames is in the table.
     #[must_use]
     pub fn contains_stack(&self, frames: &[Frame]) -> bool {
-        self.by_id.contains_key(&self.stack_id(frames))
+        self.0.by_id.contains_key(&self.stack_id(frames))
     }
     /// Index of a site known by its text only, added if new.
     pub fn label(&mut self, label: &str) -> u32 {
@@ -102,14 +114,14 @@ impl SiteTable {
     }
     /// Index in this table of a site of another table, added if new.
     pub fn adopt(&mut self, other: &Self, site: &Site) -> u32 {
-        if let Some(&i) = self.by_id.get(&site.id) {
+        if let Some(&i) = self.0.by_id.get(&site.id) {
             return i;
         }
         let frames = site
             .frames
             .iter()
             .map(|f| {
-                let module = other.modules.get(f.module as usize).cloned().unwrap_or_default();
+                let module = other.0.modules.get(f.module as usize).cloned().unwrap_or_default();
                 Frame { module: self.module(module), offset: f.offset }
             })
             .collect();
@@ -117,12 +129,13 @@ impl SiteTable {
     }
     /// Adds a decoded site as it is.
     pub fn insert(&mut self, site: Site) -> u32 {
-        if let Some(&i) = self.by_id.get(&site.id) {
+        if let Some(&i) = self.0.by_id.get(&site.id) {
             return i;
         }
-        let i = u32::try_from(self.sites.len()).unwrap_or(u32::MAX);
-        self.by_id.insert(site.id, i);
-        self.sites.push(site);
+        let to = Arc::make_mut(&mut self.0);
+        let i = u32::try_from(to.sites.len()).unwrap_or(u32::MAX);
+        to.by_id.insert(site.id, i);
+        to.sites.push(site);
         i
     }
     /// Identity of a list of frames of this table's modules.
@@ -130,7 +143,7 @@ impl SiteTable {
     pub fn stack_id(&self, frames: &[Frame]) -> u128 {
         let mut h = Xxh3::new();
         for f in frames {
-            if let Some(m) = self.modules.get(f.module as usize) {
+            if let Some(m) = self.0.modules.get(f.module as usize) {
                 let name = if m.build_id.is_empty() { file_name(&m.path) } else { &m.build_id };
                 h.update(name.as_bytes());
             }

@@ -31,15 +31,15 @@ pub enum Shape {
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Detail {
-    /// Bucket index → number.
-    Buckets(BTreeMap<u16, u64>),
+    /// Bucket index and number, ascending.
+    Buckets(Vec<(u16, u64)>),
     Bins(Histogram),
     Totals,
 }
 
 impl Default for Detail {
     fn default() -> Self {
-        Self::Buckets(BTreeMap::new())
+        Self::Buckets(Vec::new())
     }
 }
 
@@ -72,7 +72,7 @@ impl Sketch {
         };
         self.totals(&one);
         match &mut self.detail {
-            Detail::Buckets(buckets) => *buckets.entry(bucket(ns)).or_insert(0) += 1,
+            Detail::Buckets(buckets) => count(buckets, bucket(ns), 1),
             Detail::Bins(bins) => bins.add(ns),
             Detail::Totals => {}
         }
@@ -90,8 +90,10 @@ impl Sketch {
         self.totals(other);
         match (&mut self.detail, &other.detail) {
             (Detail::Buckets(mine), Detail::Buckets(theirs)) => {
-                for (&b, &n) in theirs {
-                    *mine.entry(b).or_insert(0) += n;
+                if theirs.len() <= SEARCHED {
+                    theirs.iter().for_each(|&(b, n)| count(mine, b, n));
+                } else {
+                    *mine = sum(mine, theirs);
                 }
             }
             (Detail::Bins(mine), Detail::Bins(theirs)) => mine.merge(theirs),
@@ -117,7 +119,7 @@ impl Sketch {
     /// Buckets in ascending order with their numbers.
     pub fn buckets(&self) -> impl Iterator<Item = (u16, u64)> + '_ {
         let buckets = if let Detail::Buckets(buckets) = &self.detail { Some(buckets) } else { None };
-        buckets.into_iter().flatten().map(|(&b, &n)| (b, n))
+        buckets.into_iter().flatten().copied()
     }
     /// Bins in ascending order; none of a sketch of another shape.
     #[must_use]
@@ -143,10 +145,14 @@ impl Sketch {
     pub fn from_bins(totals: Self, bins: Vec<Bin>) -> Self {
         Self { detail: Detail::Bins(Histogram::from_bins(bins)), ..totals }
     }
-    /// From decoded parts.
+    /// From decoded parts. Of a bucket that comes twice the last number counts.
     #[must_use]
     pub fn from_parts(totals: Self, buckets: impl IntoIterator<Item = (u16, u64)>) -> Self {
-        Self { detail: Detail::Buckets(buckets.into_iter().collect()), ..totals }
+        let mut buckets: Vec<(u16, u64)> = buckets.into_iter().collect();
+        if !buckets.is_sorted_by(|a, b| a.0 < b.0) {
+            buckets = buckets.into_iter().collect::<BTreeMap<_, _>>().into_iter().collect();
+        }
+        Self { detail: Detail::Buckets(buckets), ..totals }
     }
     /// A duration within 1 % of the ⌈q·count⌉-th shortest; 0 if there is none. `q` in thousandths. Of bins it is that of an even
     /// spread inside each; of totals alone the mean, or the shortest or longest for the ends.
@@ -174,6 +180,30 @@ impl Sketch {
     pub fn mean(&self) -> u64 {
         u64::try_from(self.sum / u128::from(self.count.max(1))).unwrap_or(u64::MAX)
     }
+}
+
+/// So many buckets are looked up one by one.
+const SEARCHED: usize = 32;
+
+/// Adds to a bucket's number.
+fn count(buckets: &mut Vec<(u16, u64)>, bucket: u16, n: u64) {
+    match buckets.binary_search_by_key(&bucket, |(b, _)| *b) {
+        Ok(at) => buckets[at].1 += n,
+        Err(at) => buckets.insert(at, (bucket, n)),
+    }
+}
+
+/// Buckets with the numbers of both.
+fn sum(a: &[(u16, u64)], b: &[(u16, u64)]) -> Vec<(u16, u64)> {
+    let mut out = Vec::with_capacity(a.len() + b.len());
+    let (mut a, mut b) = (a.iter().copied().peekable(), b.iter().copied().peekable());
+    while let (Some(x), Some(y)) = (a.peek().copied(), b.peek().copied()) {
+        let at = x.0.min(y.0);
+        let [m, n] = [a.next_if(|x| x.0 == at), b.next_if(|y| y.0 == at)].map(|n| n.map_or(0, |(_, n)| n));
+        out.push((at, m + n));
+    }
+    out.extend(a.chain(b));
+    out
 }
 
 /// A sketch that is being filled by one rank: buckets in a dense window, so that adding is a few instructions.

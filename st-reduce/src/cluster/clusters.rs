@@ -66,6 +66,15 @@ impl Clustering {
         Ok(self.gathered(parts, self.0)?.finish())
     }
 
+    /// A clusterer of a block of ranks, whose [`Clusterer::finish_parts`] is what the tree has for the block; nothing if ranks
+    /// stay as they are.
+    #[must_use]
+    pub fn block(&self) -> Option<Clusterer> {
+        // Counts near each other are united at the root.
+        let options = Options { tolerance: None, ..self.0 };
+        (self.0.signatures != Signatures::Paper).then(|| Clusterer::new(options))
+    }
+
     fn gathered(self, parts: Vec<Section>, options: Options) -> Result<Clusterer, Error> {
         let mut clusterer = Clusterer::new(options);
         parts.into_iter().try_for_each(|section| clusterer.add_part(section))?;
@@ -77,13 +86,10 @@ impl Reduce for Clustering {
     type Error = Error;
 
     fn join(&self, sections: Vec<Section>) -> Result<Vec<Section>, Error> {
-        if self.0.signatures == Signatures::Paper {
-            return Ok(sections);
+        match self.block() {
+            None => Ok(sections),
+            Some(block) => Ok(self.gathered(sections, block.options)?.finish_parts()),
         }
-        // Counts near each other are united at the root.
-        let options = Options { tolerance: None, ..self.0 };
-        let parts = self.gathered(sections, options)?.clusters.into_iter();
-        Ok(parts.map(|(_, cluster)| cluster.finish(None)).collect())
     }
 }
 
@@ -186,6 +192,12 @@ impl Clusterer {
             None => Key::Paper(path, parameters.value(), (0, 0)),
             Some(_) => Key::Paper(path, parameters.bits, (parameters.count.sum, parameters.count.n)),
         }
+    }
+
+    /// The clusters as sections that others will be added to.
+    #[must_use]
+    pub fn finish_parts(self) -> Vec<Section> {
+        self.clusters.into_iter().map(|(_, cluster)| cluster.finish_part()).collect()
     }
 
     /// The clusters.

@@ -114,8 +114,23 @@ impl Cluster {
 
     /// The cluster as a section. With a tolerance, ranks whose counts are near each other have those of the lowest of them.
     pub(crate) fn finish(self, tolerance: Option<Tolerance>) -> Section {
+        let mut section = self.section(true);
+        if let Some(tolerance) = tolerance {
+            united(&mut section, tolerance);
+        }
+        section
+    }
+
+    /// The cluster as a section that others will be added to.
+    pub(crate) fn finish_part(self) -> Section {
+        self.section(false)
+    }
+
+    /// The section, the last one or one that others will be added to.
+    fn section(self, last: bool) -> Section {
         let mut partitions = Partitions::new(self.ranks.clone());
-        let mut threads: Vec<Thread> = self.threads.into_iter().map(|t| t.finish(&mut partitions)).collect();
+        let finish = |t: ThreadCluster| t.finish(&mut partitions, last);
+        let mut threads: Vec<Thread> = self.threads.into_iter().map(finish).collect();
         let mut hosts: Vec<_> = self.hosts.into_iter().collect();
         hosts.sort_unstable_by(|(a, r), (b, s)| (r.lowest(), a).cmp(&(s.lowest(), b)));
         let mut ended = self.ended;
@@ -123,7 +138,7 @@ impl Cluster {
         let order: Vec<Sym> = (0..Sym::try_from(self.tables.symbols().len()).unwrap_or(Sym::MAX)).collect();
         let (sites, symbols, tables) = self.tables.finish(&order);
         threads.iter_mut().for_each(|t| t.params.resize_with(symbols.len(), Vec::new));
-        let mut section = Section {
+        Section {
             ranks: self.ranks,
             hosts,
             sites,
@@ -132,11 +147,7 @@ impl Cluster {
             partitions: partitions.into_list(),
             threads,
             ended,
-        };
-        if let Some(tolerance) = tolerance {
-            united(&mut section, tolerance);
         }
-        section
     }
 }
 
@@ -216,7 +227,7 @@ impl ThreadCluster {
         }
     }
 
-    fn finish(self, partitions: &mut Partitions) -> Thread {
+    fn finish(self, partitions: &mut Partitions, last: bool) -> Thread {
         let count = |stream| Elastic { form: Form::Absolute, partition: 0, streams: vec![stream] };
         let ranks = self.ranks;
         let params = self.symbols.into_iter().map(|s| {
@@ -224,7 +235,8 @@ impl ThreadCluster {
             s.slots.into_iter().map(|slot| slot.finish(before, partitions)).collect()
         });
         let params = params.collect();
-        let (sketches, sums) = self.times.finish(|s| s, &ranks);
+        let (sketches, sums) =
+            if last { self.times.finish(|s| s, &ranks) } else { self.times.finish_part(|s| s, &ranks) };
         let mut columns = self.columns;
         columns.sort_by_key(|c| c.0);
         Thread {

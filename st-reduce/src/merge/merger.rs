@@ -210,7 +210,7 @@ impl Merger {
             t.lanes.voided |= t.params.voided();
         }
         let partitions = Partitions::new(self.ranks.clone());
-        let mut section = self.section(partitions);
+        let mut section = self.section(partitions, true);
         predicted::predict(&mut section, jobs);
         section
     }
@@ -220,10 +220,11 @@ impl Merger {
     #[must_use]
     pub fn finish_part(self) -> Section {
         let partitions = Partitions::new(self.ranks.clone()).exact();
-        self.section(partitions)
+        self.section(partitions, false)
     }
 
-    fn section(mut self, mut partitions: Partitions) -> Section {
+    /// The section, the last one or one that others will be added to.
+    fn section(mut self, mut partitions: Partitions, last: bool) -> Section {
         let mut trees = Vec::new();
         for t in &mut self.threads {
             trees.push(std::mem::take(&mut t.master).finish(&t.ranks, &mut partitions));
@@ -232,7 +233,8 @@ impl Merger {
         let number = |s: Sym| if s == NO_SYM { s } else { numbers.get(&s).copied().unwrap_or(s) };
         let mut threads = Vec::new();
         for (t, (tree, counts)) in self.threads.into_iter().zip(trees) {
-            let (sketches, sums) = t.times.finish(number, &t.ranks);
+            let (sketches, sums) =
+                if last { t.times.finish(number, &t.ranks) } else { t.times.finish_part(number, &t.ranks) };
             let mut columns = t.columns;
             columns.sort_by_key(|c| c.0);
             threads.push(Thread {
@@ -298,7 +300,7 @@ pub fn merge(sections: impl IntoIterator<Item = Section>, keep_columns: bool) ->
 }
 
 /// Symbols in the order of their first appearance in the trees, then the rest; and each symbol's place in it.
-fn first_appearance<'a>(
+pub(super) fn first_appearance<'a>(
     trees: impl Iterator<Item = &'a FlatTree>,
     symbols: usize,
 ) -> (Vec<Sym>, HashMap<Sym, Sym>) {
@@ -316,7 +318,7 @@ fn first_appearance<'a>(
     (order, numbers)
 }
 
-fn renumbered(tree: &FlatTree, number: impl Fn(Sym) -> Sym) -> FlatTree {
+pub(super) fn renumbered(tree: &FlatTree, number: impl Fn(Sym) -> Sym) -> FlatTree {
     let rename = |i: &Item| match i {
         Item::Leaf { sym } => Item::Leaf { sym: number(*sym) },
         Item::Body { .. } => *i,

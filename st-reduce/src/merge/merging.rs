@@ -2,6 +2,7 @@
 
 use st_trace::section::Section;
 
+use super::alike::Alike;
 use super::lossy::Lossy;
 use super::master::Loops;
 use super::merger::{Error, Merger};
@@ -28,6 +29,12 @@ pub struct Merging {
 impl Merging {
     fn merger(&self) -> Merger {
         Merger::new(self.keep_columns).rounding(self.rounding).loops(self.loops).with(self.users.clone())
+    }
+
+    /// A block of ranks, that is merged at once if they are alike.
+    #[must_use]
+    pub fn alike(&self) -> Alike {
+        Alike::new(self.keep_columns, self.rounding)
     }
 
     /// The merger of the root's parts.

@@ -89,7 +89,9 @@ impl Params {
                 }
                 let classes = &section.partitions[streams.values.partition as usize].classes;
                 let mut len = |rank| runs.values(s, streams.lens.as_ref(), rank);
-                if let Some((values, classes)) = plain.remove(&(s, i)) {
+                if !plain.is_empty()
+                    && let Some((values, classes)) = plain.remove(&(s, i))
+                {
                     slot_into.add(&values, &classes, &into.callers, &mut len);
                     continue;
                 }
@@ -333,8 +335,12 @@ fn own(who: &mut Who<'_>, streams: &[SlotStreams], slots: &[Slot], rank: u32) ->
         1 => 0,
         _ => section.partitions.get(e.partition as usize)?.class_of(rank)?,
     };
+    let stream = e.streams.get(class)?;
+    if let Some(only) = stream.constant().filter(|_| !stream.is_empty()) {
+        return Some(who.own((kind, only), rank).unwrap_or_default());
+    }
     let mut own = None;
-    for c in e.streams.get(class)?.distinct(16)? {
+    for c in stream.distinct(16)? {
         // As in reading back: who is not known in a communicator is nobody in particular there.
         let here = who.own((kind, c), rank).unwrap_or_default();
         if own.is_some_and(|o| o != here) {

@@ -1,8 +1,9 @@
 //! What a user knows: expressions for parameters of calls.
 
-use std::cell::Cell;
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use st_trace::calls::{CallId, CallTable};
 use st_trace::expr::{self, Expr};
@@ -20,7 +21,8 @@ pub struct Param {
     expr: Expr,
     /// As it was given.
     target: String,
-    met: Cell<bool>,
+    /// Of this one and its copies.
+    met: Arc<AtomicBool>,
 }
 
 impl fmt::Display for Param {
@@ -119,14 +121,14 @@ impl Param {
             slot: slot.to_owned(),
             expr,
             target: target.to_owned(),
-            met: Cell::new(false),
+            met: Arc::default(),
         })
     }
 
     /// Whether some call was met that it is for.
     #[must_use]
     pub fn met(&self) -> bool {
-        self.met.get()
+        self.met.load(Ordering::Relaxed)
     }
 }
 
@@ -149,7 +151,7 @@ pub(crate) fn form(params: &[Param], section: &Section, sym: usize, slot: &str) 
         if !p.place.is_empty() && !site.is_some_and(|s| place(&section.sites, s).starts_with(&p.place)) {
             continue;
         }
-        p.met.set(true);
+        p.met.store(true, Ordering::Relaxed);
         found = match found {
             None => Some(p.expr),
             Some(before) => before.plus(p.expr).ok().or(Some(before)),

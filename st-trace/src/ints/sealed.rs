@@ -56,6 +56,20 @@ impl Sealed {
         Self(Form::Constant(value))
     }
 
+    /// The stream of these values with nothing found in them, for values that are soon read again: equal content need not
+    /// be equal. *Cost:* a copy.
+    #[must_use]
+    pub fn plain(values: Vec<i64>) -> Self {
+        match values[..] {
+            [] => Self(Form::Empty),
+            [value] => Self::from_constant(value),
+            _ => {
+                let (runs, copies) = (Box::default(), Box::default());
+                Self(Form::Coded(Arc::new(Coded { lits: values.into(), runs, copies })))
+            }
+        }
+    }
+
     /// Whether no value was ever pushed.
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -3,13 +3,16 @@
 use super::bytes::{get_bytes, put_bytes};
 use super::error::DecodeError;
 
+/// Bytes that most columns of a recorded rank have at most.
+const BYTES: usize = 64;
+
 /// `N` columns being written.
 #[derive(Debug)]
 pub(crate) struct Blocks<const N: usize>(pub(crate) [Vec<u8>; N]);
 
 impl<const N: usize> Blocks<N> {
     pub(crate) fn new() -> Self {
-        Self(std::array::from_fn(|_| Vec::new()))
+        Self(std::array::from_fn(|_| Vec::with_capacity(BYTES)))
     }
     /// Bytes in all columns.
     pub(crate) fn len(&self) -> u64 {

@@ -76,9 +76,14 @@ pub(crate) fn encode_clock(rank: u32, clock: &Comparison) -> Vec<u8> {
     out
 }
 
+/// Rank only.
+pub(crate) fn decode_clock_owner(src: &mut &[u8]) -> Result<u32, DecodeError> {
+    get_u32(src).field("rank")
+}
+
 pub(crate) fn decode_clock(mut src: &[u8]) -> Result<(u32, Comparison), DecodeError> {
     let src = &mut src;
-    let rank = get_u32(src).field("rank")?;
+    let rank = decode_clock_owner(src)?;
     let near = get_i64(src).field("shortest time within the node")?;
     let far = get_i64(src).field("shortest time between nodes")?;
     let n = get_len(src).field("comparisons")?;

@@ -161,8 +161,10 @@ fn get_new(
     let (index, len) = (code >> 1, partitions.len() as u64);
     let classes = usize::try_from(index).ok().and_then(|p| partitions.get(p));
     let classes = classes.ok_or(DecodeError::Index { index, len }).field("partition")?.classes.len();
-    let mut streams = Vec::new();
-    for i in 0..if stored { classes } else { 0 } {
+    let classes = if stored { classes } else { 0 };
+    // Each takes a byte at least.
+    let mut streams = Vec::with_capacity(classes.min(heads.len()));
+    for i in 0..classes {
         streams.push(Sealed::decode(heads, values).map_err(DecodeError::from).nth("stream of class", i)?);
     }
     let partition = u32::try_from(index).map_err(|_| DecodeError::Integer)?;

@@ -268,6 +268,15 @@ impl Frame {
         Ok(Cow::Owned(out))
     }
 
+    /// The frame with its payload as it is before compression.
+    pub(crate) fn expanded(mut self, kind: Kind) -> Result<Self, Error> {
+        if self.flags & CODED != 0 {
+            self.stored = self.payload(kind)?.into_owned();
+            self.flags &= !CODED;
+        }
+        Ok(self)
+    }
+
     /// Decodes the payload, naming the frame in a fault.
     pub(crate) fn decode<T>(
         &self,
@@ -316,6 +325,9 @@ fn limit(stored: usize) -> usize {
     MAX_EXPANDED.max(stored.saturating_mul(MAX_RATIO))
 }
 
+/// Bytes that a frame may promise to have.
+const BUFFER: usize = 1 << 14;
+
 /// Reads frames one after the other.
 #[derive(Debug)]
 pub(crate) struct FrameReader<R> {
@@ -358,7 +370,8 @@ impl<R: Read> FrameReader<R> {
 
     /// The next frame. A stream has no legal end before its end frame, so the end of the input is an error.
     pub(crate) fn next(&mut self) -> Result<Frame, Error> {
-        let mut head = vec![0; 2];
+        let mut head = Vec::with_capacity(8);
+        head.resize(2, 0);
         self.exact(&mut head)?;
         let mut len = 0u64;
         for shift in (0..).step_by(7) {
@@ -376,8 +389,8 @@ impl<R: Read> FrameReader<R> {
         }
         let mut crc = [0; 4];
         self.exact(&mut crc)?;
-        // The buffer grows with what is there, not with what the length promises.
-        let mut stored = Vec::new();
+        // The buffer grows with what is there, not with what the length promises, from what a rank's frame has.
+        let mut stored = Vec::with_capacity(usize::try_from(len).map_or(BUFFER, |len| len.min(BUFFER)));
         (&mut self.from).take(len).read_to_end(&mut stored).map_err(|e| self.fault(ErrorKind::Read(e)))?;
         if u64::try_from(stored.len()).unwrap_or(0) < len {
             return Err(self.fault(ErrorKind::Truncated));

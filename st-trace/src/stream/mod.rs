@@ -21,6 +21,7 @@ mod blocks;
 pub(crate) mod bytes;
 mod column;
 mod elastic;
+mod encoded;
 mod error;
 mod forms;
 mod frame;
@@ -36,6 +37,7 @@ mod reader;
 mod section;
 pub(crate) mod sites;
 mod sizes;
+mod stored;
 mod structure;
 mod times;
 mod transposed;
@@ -44,12 +46,14 @@ mod writer;
 
 use std::io::{self, Read, Write};
 
+pub use encoded::Encoded;
 pub use error::{DecodeError, Error, ErrorKind};
 pub use frame::Kind;
 pub use index::Place;
 pub use parts::{Piece, PieceSize, piece_sizes};
 pub use reader::{ReadOptions, Reader};
 pub use sizes::{FrameSize, frame_sizes};
+pub use stored::Stored;
 pub use version::{CURRENT, MAGIC, Version, VersionError, is_stream};
 pub use writer::{CopyError, WriteOptions, Writer};
 

@@ -6,6 +6,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use foldhash::fast::FixedState;
+
 use super::bytes::{
     finish, get_bytes, get_id, get_len, get_str, get_u8, get_u16, put_bytes, put_id, put_str, put_u64,
     put_usize,
@@ -47,14 +49,14 @@ struct Context<'a> {
     sequence: RankSeq,
     /// Names that references may be to, in order, with the first position of each.
     names: Vec<Name>,
-    positions: HashMap<Name, usize>,
+    positions: HashMap<Name, usize, FixedState>,
     /// Kinds met so far.
     kinds: Vec<String>,
 }
 
 impl<'a> Context<'a> {
     fn new(ranks: &'a RankList) -> Self {
-        let (names, positions, kinds) = (Vec::new(), HashMap::new(), Vec::new());
+        let (names, positions, kinds) = (Vec::new(), HashMap::default(), Vec::new());
         Self { ranks, sequence: sequence_of(ranks), names, positions, kinds }
     }
     fn next_table<T: Codec>(&mut self) {

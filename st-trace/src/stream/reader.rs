@@ -2,18 +2,20 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Seek, SeekFrom};
+use std::sync::Arc;
 
 use super::column::{self, Owner};
 use super::error::{DecodeError, Error, ErrorKind};
 use super::frame::{Frame, FrameReader, Kind};
 use super::index::{self, Place};
-use super::section::{Opening, decode_ended, decode_lanes, decode_sketches, decode_sums};
-use super::structure::{self, Known};
+use super::section::Opening;
+use super::sites;
+use super::stored::{Stored, Times};
 use super::version::{MAGIC, Version};
-use super::{matched, objects, sites};
 use crate::columns::Column;
 use crate::header::{Header, Step};
-use crate::section::{Section, Thread};
+use crate::section::Section;
+use crate::sites::SiteTable;
 
 /// Bytes before the first frame: magic, major, minor, level.
 const PREAMBLE: usize = MAGIC.len() + 3;
@@ -38,7 +40,10 @@ pub struct Reader<R> {
     ahead: Option<Frame>,
     sites: Option<Frame>,
     objects: Option<Frame>,
-    columns: BTreeMap<Owner, Column>,
+    /// The sites in force, and the objects' frame expanded, once a section needed them.
+    known: (Option<SiteTable>, Option<Arc<Frame>>),
+    /// Frames of times whose section has not come yet.
+    times: BTreeMap<Owner, Times>,
     end: Option<End>,
 }
 
@@ -86,7 +91,8 @@ impl<R: Read> Reader<R> {
             ahead: None,
             sites: None,
             objects: None,
-            columns: BTreeMap::new(),
+            known: (None, None),
+            times: BTreeMap::new(),
             end: None,
         };
         reader.ahead = reader.next_raw()?;
@@ -125,21 +131,25 @@ impl<R: Read> Reader<R> {
     ///
     /// If the stream is damaged, or truncated and [`ReadOptions::partial`] is not set.
     pub fn next_section(&mut self) -> Result<Option<Section>, Error> {
+        self.next_stored()?.as_ref().map(Stored::section).transpose()
+    }
+
+    /// The next section as it is stored, to be decoded elsewhere; `None` at the end of the stream.
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::next_section`], but for what is wrong inside the section.
+    pub fn next_stored(&mut self) -> Result<Option<Stored>, Error> {
         while let Some(frame) = self.next_raw()? {
             match frame.kind()? {
-                Some(Kind::Section) => return self.section(&frame),
-                Some(Kind::Column) => {
-                    let (owner, chunk) = frame.decode(Kind::Column, column::decode)?;
-                    let column = self.columns.entry(owner).or_default();
-                    if chunk.first != column.events() {
-                        let source = DecodeError::Invalid("does not follow the chunk before it");
-                        return Err(frame.fault(ErrorKind::Payload { frame: Kind::Column, source }));
-                    }
-                    column.chunks.push(chunk);
-                }
-                Some(Kind::Clock) => {
-                    let (rank, clock) = frame.decode(Kind::Clock, column::decode_clock)?;
-                    self.columns.entry((rank, 0)).or_default().clock = clock;
+                Some(Kind::Section) => return self.stored(frame),
+                Some(kind @ (Kind::Column | Kind::Clock)) => {
+                    let frame = frame.expanded(kind)?;
+                    let owner = frame.decode(kind, |mut payload| match kind {
+                        Kind::Clock => Ok((column::decode_clock_owner(&mut payload)?, 0)),
+                        _ => column::decode_owner(&mut payload),
+                    })?;
+                    self.times.entry(owner).or_default().push(kind, frame);
                 }
                 Some(kind @ (Kind::Struct | Kind::Lanes | Kind::Sketch | Kind::Sums | Kind::Ended)) => {
                     return Err(frame.fault(ErrorKind::OutOfPlace(kind)));
@@ -147,16 +157,19 @@ impl<R: Read> Reader<R> {
                 _ => {}
             }
         }
+        // Times without a section must be sound, too.
+        std::mem::take(&mut self.times).values().try_for_each(|times| times.column().map(drop))?;
         Ok(None)
     }
 
     /// Times and clocks of a stream that was begun, up to its first fault or section.
     pub(crate) fn begun(mut self) -> BTreeMap<Owner, Column> {
+        let mut columns: BTreeMap<Owner, Column> = BTreeMap::new();
         while let Ok(Some(frame)) = self.next_raw() {
             match frame.kind() {
                 Ok(Some(Kind::Column)) => {
                     let Ok((owner, chunk)) = frame.decode(Kind::Column, column::decode) else { break };
-                    let column = self.columns.entry(owner).or_default();
+                    let column = columns.entry(owner).or_default();
                     if chunk.first != column.events() {
                         break;
                     }
@@ -164,12 +177,12 @@ impl<R: Read> Reader<R> {
                 }
                 Ok(Some(Kind::Clock)) => {
                     let Ok((rank, clock)) = frame.decode(Kind::Clock, column::decode_clock) else { break };
-                    self.columns.entry((rank, 0)).or_default().clock = clock;
+                    columns.entry((rank, 0)).or_default().clock = clock;
                 }
                 _ => break,
             }
         }
-        self.columns
+        columns
     }
 
     /// The next frame that is neither provenance nor the end; tables are noted as well as handed out.
@@ -192,8 +205,8 @@ impl<R: Read> Reader<R> {
                 Some(Kind::Index) => {}
                 kind => {
                     match kind {
-                        Some(Kind::Sites) => self.sites = Some(frame.clone()),
-                        Some(Kind::Objects) => self.objects = Some(frame.clone()),
+                        Some(Kind::Sites) => (self.sites, self.known.0) = (Some(frame.clone()), None),
+                        Some(Kind::Objects) => (self.objects, self.known.1) = (Some(frame.clone()), None),
                         _ => {}
                     }
                     return Ok(Some(frame));
@@ -221,84 +234,46 @@ impl<R: Read> Reader<R> {
         Ok(())
     }
 
-    /// Reads the parts of a section and puts it together.
-    fn section(&mut self, frame: &Frame) -> Result<Option<Section>, Error> {
+    /// Reads the parts of a section.
+    fn stored(&mut self, frame: Frame) -> Result<Option<Stored>, Error> {
         let opening = frame.decode(Kind::Section, Opening::decode)?;
         let (sites, objects) = self.tables().map_err(|kind| frame.fault(kind))?;
-        let sites = sites.decode(Kind::Sites, sites::decode)?;
-        let tables = objects.decode(Kind::Objects, |b| objects::decode(b, &opening.ranks))?;
-
-        let (mut structure, mut lanes, mut sketches, mut sums) = (None, None, None, None);
-        let mut ended = None;
+        let sites = match &self.known.0 {
+            Some(known) => known.clone(),
+            None => sites.decode(Kind::Sites, sites::decode)?,
+        };
+        let objects = match &self.known.1 {
+            Some(known) => Arc::clone(known),
+            None => Arc::new(objects.clone().expanded(Kind::Objects)?),
+        };
+        self.known = (Some(sites.clone()), Some(Arc::clone(&objects)));
+        let mut parts = Vec::with_capacity(opening.parts.min(8));
         for _ in 0..opening.parts {
             let Some(part) = self.next_raw()? else { return self.cut_short() };
-            match part.kind()? {
-                Some(Kind::Struct) => structure = Some(part),
-                Some(Kind::Lanes) => lanes = Some(part),
-                Some(Kind::Sketch) => sketches = Some(part),
-                Some(Kind::Sums) => sums = Some(part),
-                Some(Kind::Ended) => ended = Some(part),
-                Some(kind) => return Err(part.fault(ErrorKind::OutOfPlace(kind))),
-                None => {}
-            }
+            parts.push(part);
         }
-        let n = opening.threads.len();
-        let missing = |kind| frame.fault(ErrorKind::Missing(kind));
-        let known = Known { ranks: &opening.ranks, sites: sites.sites().len(), tables: &tables, threads: n };
-        let struct_frame = structure.ok_or_else(|| missing(Kind::Struct))?;
-        let structure = struct_frame.decode(Kind::Struct, |b| structure::decode(b, &known))?;
-        let lanes = lanes.ok_or_else(|| missing(Kind::Lanes))?.decode(Kind::Lanes, |b| decode_lanes(b, n))?;
-        let symbols = structure.symbols.len();
-        let sketches = match sketches {
-            Some(f) => f.decode(Kind::Sketch, |b| decode_sketches(b, &opening.threads, symbols))?,
-            None => vec![Vec::new(); n],
-        };
-        let sums = match sums {
-            Some(f) => f.decode(Kind::Sums, |b| decode_sums(b, n, symbols))?,
-            None => vec![Vec::new(); n],
-        };
-        let ended = match ended {
-            Some(f) => f.decode(Kind::Ended, |b| decode_ended(b, &opening.threads, symbols))?,
-            None => Vec::new(),
-        };
-        let controls = opening.threads.into_iter().zip(structure.threads).zip(lanes).zip(sketches).zip(sums);
-        let threads = controls.zip(0..).map(|(((((ranks, c), lanes), sketches), sums), thread)| {
-            let columns = self.take_columns(thread, &opening.ranks);
-            Thread { ranks, tree: c.tree, counts: c.counts, params: c.params, lanes, sketches, sums, columns }
-        });
-        let mut section = Section {
-            threads: threads.collect(),
-            ranks: opening.ranks,
-            hosts: opening.hosts,
-            sites,
-            tables,
-            symbols: structure.symbols,
-            partitions: structure.partitions,
-            ended,
-        };
-        if !structure.matched.is_empty() && matched::make(&mut section, &structure.matched).is_none() {
-            let source = DecodeError::Invalid("counts that do not follow");
-            return Err(struct_frame.fault(ErrorKind::Payload { frame: Kind::Struct, source }));
-        }
-        Ok(Some(section))
+        let times = self.take_times(&opening);
+        Ok(Some(Stored { frame, opening, sites, objects, parts, times }))
     }
 
     /// The stream ended within a section: nothing of it is used.
-    fn cut_short(&mut self) -> Result<Option<Section>, Error> {
+    fn cut_short(&mut self) -> Result<Option<Stored>, Error> {
         if self.end == Some(End::Truncated) {
             return Ok(None);
         }
         Err(self.frames.fault(ErrorKind::OutOfPlace(Kind::End)))
     }
 
-    fn take_columns(&mut self, thread: u32, ranks: &crate::ranklist::RankList) -> Vec<(u32, Column)> {
-        let mut mine = Vec::new();
-        let owners: Vec<Owner> =
-            self.columns.keys().filter(|o| o.1 == thread && ranks.contains(o.0)).copied().collect();
-        for owner in owners {
-            mine.extend(self.columns.remove(&owner).map(|c| (owner.0, c)));
+    /// The times of a section's ranks, in order.
+    fn take_times(&mut self, opening: &Opening) -> Vec<(Owner, Times)> {
+        let mine = |(rank, thread): &Owner| {
+            usize::try_from(*thread).is_ok_and(|t| t < opening.threads.len()) && opening.ranks.contains(*rank)
+        };
+        if self.times.keys().all(mine) {
+            return std::mem::take(&mut self.times).into_iter().collect();
         }
-        mine
+        let owners: Vec<Owner> = self.times.keys().copied().filter(mine).collect();
+        owners.into_iter().filter_map(|owner| Some((owner, self.times.remove(&owner)?))).collect()
     }
 }
 
@@ -332,13 +307,14 @@ impl<R: Read + Seek> Reader<R> {
     ///
     /// If the input cannot be read, or the frames there are not what the index says.
     pub fn seek(&mut self, place: &Place) -> Result<(), Error> {
-        self.columns.clear();
+        self.times.clear();
         self.ahead = None;
         self.end = None;
         let sites = self.frame_at(place.sites, Kind::Sites)?;
         self.sites = Some(sites);
         let objects = self.frame_at(place.objects, Kind::Objects)?;
         self.objects = Some(objects);
+        self.known = (None, None);
         self.frames.go(place.start)
     }
 

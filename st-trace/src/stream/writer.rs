@@ -3,17 +3,19 @@
 use std::io::{self, Read, Write};
 
 use super::column;
+use super::encoded::Encoded;
 use super::error::Error;
 use super::frame::{Frame, Kind, Packer, level_of};
 use super::index::{self, Place};
 use super::reader::Reader;
-use super::section::{Opening, encode_ended, encode_lanes, encode_sketches, encode_sums};
+use super::section::Opening;
+use super::sites;
 use super::version::{CURRENT, MAGIC};
-use super::{objects, sites, structure};
 use crate::columns::{Chunk, Comparison};
 use crate::header::{Header, Step};
 use crate::ranklist::RankList;
 use crate::section::Section;
+use crate::sites::SiteTable;
 
 /// How a stream is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,6 +51,8 @@ pub struct Writer<W> {
     objects: Option<(Frame, u64)>,
     /// Their payloads, where these were encoded here.
     payloads: [Vec<u8>; 2],
+    /// The sites in force, where these were encoded here.
+    table: Option<SiteTable>,
     /// Offset of the first frame of the section that is being written.
     start: Option<u64>,
     places: Vec<Place>,
@@ -68,9 +72,9 @@ impl<W: Write> Writer<W> {
         let places = Vec::new();
         let level = options.level;
         let (packer, payloads) = (Packer::default(), [Vec::new(), Vec::new()]);
-        let (sites, objects, start) = (None, None, None);
+        let (sites, objects, table, start) = (None, None, None, None);
         let mut writer =
-            Self { to, level, packer, offset, frames: 0, sites, objects, payloads, start, places };
+            Self { to, level, packer, offset, frames: 0, sites, objects, payloads, table, start, places };
         writer.put(Kind::Head, serde_json::to_vec(header)?)?;
         Ok(writer)
     }
@@ -121,36 +125,39 @@ impl<W: Write> Writer<W> {
                 }
             }
         }
+        self.encoded(Encoded::without_times(section))
+    }
+
+    /// Writes a section that has been encoded already, in another thread perhaps.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be written.
+    pub fn encoded(&mut self, section: Encoded) -> io::Result<()> {
+        let Encoded { ranks, times, sites, objects, opening, parts } = section;
+        for (kind, payload) in times {
+            self.start.get_or_insert(self.offset);
+            self.put(kind, payload)?;
+        }
         let level = i32::from(self.level);
         // Most ranks have the tables of the rank before; these need not be compressed to be known.
-        let payload = sites::encode(&section.sites);
-        if self.sites.is_none() || payload != self.payloads[0] {
-            self.payloads[0].clone_from(&payload);
-            let frame = self.packer.frame(Kind::Sites, payload, level)?;
-            self.sites_in_force(frame)?;
+        if !self.table.as_ref().is_some_and(|table| table.shares(&sites)) {
+            let payload = sites::encode(&sites);
+            self.table = Some(sites);
+            if self.sites.is_none() || payload != self.payloads[0] {
+                self.payloads[0].clone_from(&payload);
+                let frame = self.packer.frame(Kind::Sites, payload, level)?;
+                self.sites_in_force(frame)?;
+            }
         }
-        let payload = objects::encode(&section.tables, &section.ranks);
-        if self.objects.is_none() || payload != self.payloads[1] {
-            self.payloads[1].clone_from(&payload);
-            let frame = self.packer.frame(Kind::Objects, payload, level)?;
+        if self.objects.is_none() || objects != self.payloads[1] {
+            self.payloads[1].clone_from(&objects);
+            let frame = self.packer.frame(Kind::Objects, objects, level)?;
             self.objects_in_force(frame)?;
         }
-
-        let mut parts =
-            vec![(Kind::Struct, structure::encode(section)), (Kind::Lanes, encode_lanes(section))];
-        if section.threads.iter().any(|t| !t.sketches.is_empty()) {
-            parts.push((Kind::Sketch, encode_sketches(section)));
-        }
-        if section.threads.iter().any(|t| !t.sums.is_empty()) {
-            parts.push((Kind::Sums, encode_sums(section)));
-        }
-        if !section.ended.is_empty() {
-            parts.push((Kind::Ended, encode_ended(section)));
-        }
-        let opening = Opening::of(section, parts.len()).encode();
         let level = level_of(Kind::Section, self.level);
         let frame = self.packer.frame(Kind::Section, opening, level)?;
-        self.opening(&section.ranks, &frame)?;
+        self.opening(&ranks, &frame)?;
         for (kind, payload) in parts {
             self.put(kind, payload)?;
         }
@@ -165,7 +172,7 @@ impl<W: Write> Writer<W> {
     /// If the stream cannot be read, or the copy not written.
     pub fn copy<R: Read>(&mut self, from: &mut Reader<R>) -> Result<u64, CopyError> {
         let level = from.level();
-        self.payloads = [Vec::new(), Vec::new()];
+        (self.payloads, self.table) = ([Vec::new(), Vec::new()], None);
         let (mut sections, mut parts) = (0, 0);
         while let Some(frame) = from.next_raw()? {
             match frame.kind()? {

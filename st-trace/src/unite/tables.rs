@@ -13,8 +13,10 @@ use crate::sites::SiteTable;
 #[derive(Debug, Default)]
 pub struct United {
     sites: SiteTable,
+    /// The table added last, and where its sites are: most sections of a stream share theirs.
+    last: (SiteTable, Vec<u32>),
     symbols: Vec<Symbol>,
-    by_symbol: HashMap<Symbol, Sym>,
+    by_symbol: HashMap<Symbol, Sym, FixedState>,
     comms: Table<Comm>,
     groups: Table<Group>,
     types: Table<Type>,
@@ -65,11 +67,13 @@ impl Renaming {
 impl United {
     /// Adds a section's tables.
     pub fn add(&mut self, section: &Section) -> Renaming {
-        let sites: Vec<u32> =
-            section.sites.sites().iter().map(|s| self.sites.adopt(&section.sites, s)).collect();
+        if !section.sites.shares(&self.last.0) {
+            let sites = section.sites.sites().iter().map(|s| self.sites.adopt(&section.sites, s)).collect();
+            self.last = (section.sites.clone(), sites);
+        }
         let symbols = section.symbols.iter().map(|s| {
             let call = self.call(s.call, &section.tables);
-            let site = sites.get(s.site as usize).copied().unwrap_or(s.site);
+            let site = self.last.1.get(s.site as usize).copied().unwrap_or(s.site);
             self.symbol(Symbol { call, site, error: s.error })
         });
         Renaming {
@@ -82,6 +86,17 @@ impl United {
             files: self.files.add(&section.tables.files),
             texts: self.texts.add(&section.tables.texts),
         }
+    }
+
+    /// Adds only the objects of a section's tables, where the rest is known to be there.
+    pub fn add_objects(&mut self, tables: &Tables) {
+        self.comms.add(&tables.comms);
+        self.groups.add(&tables.groups);
+        self.types.add(&tables.types);
+        self.ops.add(&tables.ops);
+        self.wins.add(&tables.wins);
+        self.files.add(&tables.files);
+        self.texts.add(&tables.texts);
     }
 
     fn call(&mut self, call: CallId, tables: &Tables) -> CallId {

@@ -28,13 +28,26 @@ impl Times {
             into.1.merge(&s.comm);
         }
         if let (1, Some(rank)) = (thread.ranks.len(), thread.ranks.lowest()) {
-            let mut totals: BTreeMap<Sym, (u128, u128)> = BTreeMap::new();
+            let mut totals: Vec<(Sym, u128, u128)> = Vec::with_capacity(thread.sketches.len());
             for s in &thread.sketches {
-                let t = totals.entry(to(s.sym)).or_default();
-                t.0 += s.compute.sum;
-                t.1 += s.comm.sum;
+                let sym = to(s.sym);
+                match totals.last_mut().filter(|t| t.0 == sym) {
+                    Some(t) => (t.1, t.2) = (t.1 + s.compute.sum, t.2 + s.comm.sum),
+                    None => totals.push((sym, s.compute.sum, s.comm.sum)),
+                }
             }
-            for (sym, (compute, comm)) in totals {
+            // As a rule they come in the order of symbols.
+            if !totals.is_sorted_by(|a, b| a.0 < b.0) {
+                totals.sort_by_key(|t| t.0);
+                totals.dedup_by(|next, t| {
+                    let same = next.0 == t.0;
+                    if same {
+                        (t.1, t.2) = (t.1 + next.1, t.2 + next.2);
+                    }
+                    same
+                });
+            }
+            for (sym, compute, comm) in totals {
                 self.sums.entry(sym).or_default().push((rank, quantised(compute), quantised(comm)));
             }
         }
@@ -48,6 +61,24 @@ impl Times {
 
     /// The sketches and per-rank sums, with symbols renumbered; `ranks` are the thread's.
     pub fn finish(self, number: impl Fn(Sym) -> Sym, ranks: &RankList) -> (Vec<PathSketch>, Vec<RankSums>) {
+        self.finish_as(number, ranks, Sealed::from)
+    }
+
+    /// As [`Times::finish`], for sections that others will be added to: sums are not compressed, which takes most of the time.
+    pub fn finish_part(
+        self,
+        number: impl Fn(Sym) -> Sym,
+        ranks: &RankList,
+    ) -> (Vec<PathSketch>, Vec<RankSums>) {
+        self.finish_as(number, ranks, Sealed::plain)
+    }
+
+    fn finish_as(
+        self,
+        number: impl Fn(Sym) -> Sym,
+        ranks: &RankList,
+        seal: impl Fn(Vec<i64>) -> Sealed,
+    ) -> (Vec<PathSketch>, Vec<RankSums>) {
         let mut sketches: Vec<PathSketch> = self
             .sketches
             .into_iter()
@@ -66,15 +97,18 @@ impl Times {
             .sums
             .into_iter()
             .map(|(sym, mut rows)| {
-                rows.sort_unstable();
-                let (mut compute, mut comm) = (Vec::new(), Vec::new());
+                if !rows.is_sorted() {
+                    rows.sort_unstable();
+                }
+                let (mut compute, mut comm) =
+                    (Vec::with_capacity(rows.len()), Vec::with_capacity(rows.len()));
                 let mut rows = rows.into_iter().peekable();
                 for rank in ranks.iter() {
                     let (_, a, b) = rows.next_if(|r| r.0 == rank).unwrap_or((rank, 0, 0));
                     compute.push(i64::from(a));
                     comm.push(i64::from(b));
                 }
-                RankSums { sym: number(sym), compute: Sealed::from(compute), comm: Sealed::from(comm) }
+                RankSums { sym: number(sym), compute: seal(compute), comm: seal(comm) }
             })
             .collect();
         sums.sort_by_key(|s| s.sym);

@@ -3,9 +3,10 @@
 use anyhow::{Context, Result, bail};
 use st_tool::{Launch, Output, Status, UsageError, engine};
 use st_trace::header::{Clock, Header, Mpi, Step};
-use st_trace::stream::Writer;
+use st_trace::section::Section;
+use st_trace::stream::{Encoded, Writer};
 
-use crate::{Args, Options, paper};
+use crate::{Args, Options, Unfit, paper};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
@@ -52,9 +53,17 @@ fn on_paper(args: &Args) -> Result<Status> {
         writer.provenance(&step).with_context(write)?;
     }
     let jobs = args.paper.threads();
-    paper::each(args.paper.fold, args.kernel, &args.options, (ranks, jobs), |section| -> Result<()> {
-        writer.section(&section.map_err(|unfit| UsageError(unfit.to_string()))?).with_context(write)
-    })?;
+    let encoded = |section: Result<Section, Unfit>| section.map(|s| Encoded::of(&s));
+    paper::each(
+        args.paper.fold,
+        args.kernel,
+        &args.options,
+        (ranks, jobs),
+        encoded,
+        |section| -> Result<()> {
+            writer.encoded(section.map_err(|unfit| UsageError(unfit.to_string()))?).with_context(write)
+        },
+    )?;
     writer.finish().with_context(write)?.commit()?;
     Ok(Status::Ok)
 }

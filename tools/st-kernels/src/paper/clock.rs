@@ -63,8 +63,12 @@ impl NodeClock {
 
     /// What it shows when so many ns have passed.
     pub(super) fn shows(self, now: i64) -> i64 {
-        let gained = i128::from(now) * i128::from(self.drift) / 1_000_000_000;
-        now.saturating_add(self.ahead).saturating_add(i64::try_from(gained).unwrap_or(0))
+        // Wide division takes long, and is needed after some hundred hours.
+        let gained = match now.checked_mul(self.drift) {
+            Some(product) => product / 1_000_000_000,
+            None => i64::try_from(i128::from(now) * i128::from(self.drift) / 1_000_000_000).unwrap_or(0),
+        };
+        now.saturating_add(self.ahead).saturating_add(gained)
     }
 
     /// What comparing it with rank 0's clock tells at some moments; nothing on rank 0's node, where it is the same clock.

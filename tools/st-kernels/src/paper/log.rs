@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::panic::Location;
+use std::ptr;
 use std::rc::Rc;
 
 use foldhash::fast::FixedState;
@@ -12,7 +13,7 @@ use st_trace::fold::Fold;
 use st_trace::objects::{Comm, Joint, Op as OpContent, Type};
 use st_trace::ranks::RankSeq;
 use st_trace::record::{Options as RecordOptions, RankRecorder, well_formed};
-use st_trace::section::Section;
+use st_trace::section::{Section, Sym};
 use st_trace::values::NONE;
 
 use super::clock::{Clock, Cost, NODE, NodeClock};
@@ -69,6 +70,8 @@ pub(super) struct Log {
     places: Rc<RefCell<Places>>,
     calls: HashMap<&'static str, CallId, FixedState>,
     sites: HashMap<Place, u32, FixedState>,
+    /// Symbols of the first calls, found by comparing addresses.
+    known: Vec<Known>,
     kinds: [Option<i64>; 4],
     pub(super) buffers: usize,
 }
@@ -85,6 +88,17 @@ struct ThreadLog {
     /// Callers of the functions that are running, as numbers of nestings.
     nested: Vec<u32>,
 }
+
+/// A function, a place of its calls, and their symbol.
+#[derive(Debug)]
+struct Known {
+    name: &'static str,
+    place: Place,
+    symbol: Sym,
+}
+
+/// So many are compared.
+const KNOWN: usize = 24;
 
 /// A place of a call: the nesting that it lies in, and its place in the text.
 type Place = (u32, &'static Location<'static>);
@@ -142,6 +156,7 @@ impl Log {
             places: Rc::clone(places),
             calls: HashMap::default(),
             sites: HashMap::default(),
+            known: Vec::new(),
             kinds: [None; 4],
             buffers: 0,
         };
@@ -189,13 +204,11 @@ impl Log {
         words: &[i64],
         cost: Cost,
     ) {
-        let call = self.call_id(name);
+        let symbol = self.symbol(name, at);
         debug_assert!(
-            well_formed(CallTable::builtin().slots(call), words),
+            CallTable::builtin().by_name(name).is_none_or(|row| well_formed(&row.slots, words)),
             "{name} has other slots: {words:?}"
         );
-        let site = self.site(at);
-        let symbol = self.recorder.symbol(call, site, 0);
         let here = &mut self.threads[self.running];
         let (enter, exit) = here.clock.call(cost);
         if cost == Cost::Launch {
@@ -205,6 +218,21 @@ impl Log {
         let (enter, exit) = (self.node.shows(enter), self.node.shows(exit));
         let chunk: Option<Chunk> = self.recorder.record(here.number, symbol, words, enter, exit);
         here.column.chunks.extend(chunk);
+    }
+
+    /// Symbol of a function that is called at a place.
+    fn symbol(&mut self, name: &'static str, at: &'static Location<'static>) -> Sym {
+        let place = (self.here().nested.last().copied().unwrap_or(0), at);
+        let same = |k: &&Known| ptr::eq(k.place.1, at) && k.place.0 == place.0 && ptr::eq(k.name, name);
+        if let Some(known) = self.known.iter().find(same) {
+            return known.symbol;
+        }
+        let (call, site) = (self.call_id(name), self.site(at));
+        let symbol = self.recorder.symbol(call, site, 0);
+        if self.known.len() < KNOWN {
+            self.known.push(Known { name, place, symbol });
+        }
+        symbol
     }
 
     /// Number of a function; one that the table lacks is recorded by name.

@@ -69,43 +69,52 @@ pub fn sections_by(
     (0..ranks).map(move |r| run(fold, kernel, options, (ranks, r), &places))
 }
 
-/// Sections that each thread makes before they are taken.
-const AHEAD: usize = 16;
+/// Consecutive ranks that a thread makes, and hands over at once.
+const BLOCK: u32 = 64;
+/// Blocks that each thread makes before they are taken.
+const AHEAD: usize = 2;
 
-/// Hands over the traces of all ranks, in order, made by so many threads.
+/// Hands over what `make` makes of the traces of all ranks, in order, in so many threads.
 ///
 /// # Errors
 ///
-/// What `take` says, to which a section is an error if the kernel does not run on so many ranks or with these options.
-pub fn each<E>(
+/// What `take` says. To `make` a section is an error if the kernel does not run on so many ranks or with these options.
+pub fn each<T: Send, E>(
     fold: Fold,
     kernel: Kernel,
     options: &Options,
     (ranks, jobs): (u32, usize),
-    mut take: impl FnMut(Result<Section, Unfit>) -> Result<(), E>,
+    make: impl Fn(Result<Section, Unfit>) -> T + Sync,
+    mut take: impl FnMut(T) -> Result<(), E>,
 ) -> Result<(), E> {
     if jobs < 2 {
-        return sections_by(fold, kernel, options, ranks).try_for_each(take);
+        return sections_by(fold, kernel, options, ranks).map(make).try_for_each(take);
     }
+    let block = usize::try_from(BLOCK).unwrap_or(1);
     thread::scope(|scope| {
         let mut makers = Vec::new();
-        for first in (0..ranks).take(jobs) {
+        for first in (0..ranks).step_by(block).take(jobs) {
             let (to, from) = sync_channel(AHEAD);
+            let make = &make;
             scope.spawn(move || {
                 let places = Rc::default();
-                for rank in (first..ranks).step_by(jobs) {
+                for first in (first..ranks).step_by(block.saturating_mul(jobs)) {
+                    let mut made = Vec::with_capacity(block);
+                    for rank in first..first.saturating_add(BLOCK).min(ranks) {
+                        made.push(make(run(fold, kernel, options, (ranks, rank), &places)));
+                    }
                     // Nobody takes it once writing has failed.
-                    if to.send(run(fold, kernel, options, (ranks, rank), &places)).is_err() {
+                    if to.send(made).is_err() {
                         break;
                     }
                 }
             });
             makers.push(from);
         }
-        for (_, maker) in (0..ranks).zip(makers.iter().cycle()) {
+        for (_, maker) in (0..ranks).step_by(block).zip(makers.iter().cycle()) {
             // One that has ended early has failed; the scope passes that on.
-            let Ok(section) = maker.recv() else { break };
-            take(section)?;
+            let Ok(made) = maker.recv() else { break };
+            made.into_iter().try_for_each(&mut take)?;
         }
         Ok(())
     })
