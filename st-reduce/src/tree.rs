@@ -69,7 +69,8 @@ fn span(level: u32) -> u64 {
 /// many levels.
 #[must_use]
 pub fn block(place: u64, most: usize, levels: u32) -> (u32, usize) {
-    let size = |level| usize::try_from(span(level)).ok().filter(|n| *n <= most && place % span(level) == 0);
+    let size =
+        |level| usize::try_from(span(level)).ok().filter(|n| *n <= most && place.is_multiple_of(span(level)));
     (1..=levels).rev().find_map(|level| Some((level, size(level)?))).unwrap_or((0, 1))
 }
 

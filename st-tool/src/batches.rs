@@ -158,7 +158,7 @@ fn read(
     let mut failed: Option<Error> = None;
     let whole = each_stored_of(paths, input, |_, name, section| {
         check(&section)?;
-        if !batch.sections.is_empty() && (batch.end() % most == 0 || batch.bytes >= BYTES) {
+        if !batch.sections.is_empty() && (batch.end().is_multiple_of(most) || batch.bytes >= BYTES) {
             let next = Batch::new(batch.end());
             let full = std::mem::replace(&mut batch, next);
             if let Err(why) = hand_on(Batch { more: true, ..full }) {
