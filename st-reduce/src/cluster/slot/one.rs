@@ -1,0 +1,188 @@
+//! One stream for all ranks: the first one's values, and the form that leads to the others'.
+
+use std::collections::HashMap;
+
+use foldhash::fast::FixedState;
+use st_trace::calls::Meaning;
+use st_trace::form::{Form, Own};
+use st_trace::ints::Sealed;
+
+use super::{Before, Mine, Rules, rewritten};
+use crate::cluster::forms::{self, Candidate, Witness, candidates, independent};
+use crate::cluster::signature::Signature;
+use crate::cluster::view::LONG;
+
+/// Most different values for which forms are looked for.
+const DOMAIN: usize = 1024;
+
+/// The first rank's values, and the form that leads to the others'.
+#[derive(Debug)]
+pub(super) struct One {
+    pub(super) form: Form,
+    pub(super) own: Own,
+    /// Whether ranks call on communicators of different sizes.
+    mixed: bool,
+    pub(super) values: Sealed,
+    pub(super) len: u64,
+    pub(super) signature: Signature,
+    pub(super) codes: Sealed,
+    /// Different values, once they are asked for; `None` inside if they are too many.
+    domain: Option<Option<Vec<i64>>>,
+    witnesses: Vec<Witness>,
+    candidates: Option<Vec<Candidate>>,
+    next: usize,
+}
+
+impl One {
+    pub(super) fn new(first: Mine<'_>) -> Self {
+        Self {
+            form: Form::Absolute,
+            mixed: false,
+            own: first.own.unwrap_or_default(),
+            values: first.values.clone(),
+            len: first.len,
+            signature: Signature::of_stream(first.values, first.len),
+            codes: first.values.clone(),
+            domain: None,
+            witnesses: Vec::new(),
+            candidates: None,
+            next: 0,
+        }
+    }
+
+    fn take(&mut self, form: Form) {
+        let own = self.own;
+        self.codes = rewritten(&self.values, self.len, |v| form.code(v, own));
+        self.form = form;
+    }
+
+    /// Whether the form may be that of a rank's calls, too: grids are of communicators of one size.
+    pub(super) fn suits(&mut self, own: Own, plain: bool) -> bool {
+        if plain || self.mixed || own.size == self.own.size {
+            return true;
+        }
+        self.mixed = true;
+        self.candidates.iter_mut().for_each(|all| all.retain(|c| c.of_any_size()));
+        self.form == Form::Absolute || Candidate::Fixed(self.form).of_any_size()
+    }
+
+    /// Whether there are more ranks than it takes to fit the form, or another one can be found: as many factors as ranks explain
+    /// anything.
+    pub(super) fn determine(&mut self, before: Before<'_>) -> bool {
+        loop {
+            let Some(Candidate::Fitted(grid)) =
+                self.candidates.as_ref().and_then(|all| all.get(self.next)).copied()
+            else {
+                return true;
+            };
+            let others = before.ranks.iter().map(|r| before.owns.of(r));
+            if self.form == Form::Absolute || before.ranks.len() >= independent(grid, self.own, others) + 2 {
+                return true;
+            }
+            self.next += 1;
+            if !self.search(before) {
+                return false;
+            }
+        }
+    }
+
+    /// Whether the form leads to a rank's values.
+    pub(super) fn leads_to(&self, mine: Mine<'_>) -> bool {
+        if mine.len != self.len {
+            return false;
+        }
+        let form = self.form;
+        if form == Form::Absolute {
+            return *mine.values == self.values
+                || Signature::of_stream(mine.values, mine.len) == self.signature;
+        }
+        let Some(own) = mine.own else { return false };
+        let value = |c| forms::value(form, c, own);
+        mine.values.is_mapped(&self.codes, value)
+            || Signature::of_stream(mine.values, mine.len)
+                == self.codes.product(self.len, |c| Signature::of_value(value(c)))
+    }
+
+    /// Looks for a form that leads to one more rank's values.
+    pub(super) fn widen(&mut self, how: (Meaning, Rules), mine: Mine<'_>, before: Before<'_>) -> bool {
+        let (Some(own), true) = (mine.own, mine.len == self.len) else { return false };
+        if self.domain().is_none() {
+            return false;
+        }
+        let Some(pairs) = pairs(&self.values, mine.values, self.len) else { return false };
+        self.witnesses.push(Witness { own, pairs });
+        if self.candidates.is_none() {
+            let (meaning, rules) = how;
+            let mut all = match (rules, meaning) {
+                (Rules::Common, _) => candidates(meaning, self.own.size),
+                (_, Meaning::Rank | Meaning::Int) => vec![Candidate::Fixed(Form::RELATIVE)],
+                _ => Vec::new(),
+            };
+            all.retain(|c| !self.mixed || c.of_any_size());
+            self.candidates = Some(all);
+        }
+        self.search(before)
+    }
+
+    /// Takes the first form from the next on that leads to all ranks.
+    fn search(&mut self, before: Before<'_>) -> bool {
+        let (first, current) = (self.own, self.form);
+        let Some(domain) = self.domain().map(<[i64]>::to_vec) else { return false };
+        let Some(all) = &self.candidates else { return false };
+        while let Some(candidate) = all.get(self.next) {
+            let Some(form) = candidate.form(first, &self.witnesses) else {
+                self.next += 1;
+                continue;
+            };
+            // What the ranks before have follows from the form that led to them.
+            let value = |v, own| current.value(current.code(v, first), own);
+            let contradicts = |rank: &u32| {
+                let own = before.owns.of(*rank);
+                domain.iter().any(|v| forms::value(form, form.code(*v, first), own) != value(*v, own))
+            };
+            match before.ranks.iter().find(contradicts) {
+                None => {
+                    self.take(form);
+                    return true;
+                }
+                Some(rank) => {
+                    let own = before.owns.of(rank);
+                    let pairs = domain.iter().map(|v| (*v, value(*v, own))).collect();
+                    self.witnesses.push(Witness { own, pairs });
+                }
+            }
+        }
+        false
+    }
+
+    /// The different values, if they are few.
+    pub(super) fn domain(&mut self) -> Option<&[i64]> {
+        let (values, len) = (&self.values, self.len);
+        let found = self.domain.get_or_insert_with(|| {
+            let same = pairs(values, values, len)?;
+            Some(same.into_iter().map(|(v, _)| v).collect())
+        });
+        found.as_deref()
+    }
+}
+
+/// Which values stand in the place of which, each once; `None` if there are too many or one has several.
+fn pairs(a: &Sealed, b: &Sealed, len: u64) -> Option<Vec<(i64, i64)>> {
+    let mut found: HashMap<i64, i64, FixedState> = HashMap::default();
+    let mut out = Vec::new();
+    if len > LONG {
+        return None;
+    }
+    let (mut x, mut y) = (a.cursor(), b.cursor());
+    for _ in 0..len {
+        let (v, w) = (x.next(), y.next());
+        let known = *found.entry(v).or_insert_with(|| {
+            out.push((v, w));
+            w
+        });
+        if known != w || out.len() > DOMAIN {
+            return None;
+        }
+    }
+    Some(out)
+}
