@@ -108,6 +108,9 @@ fn latency(args: &Args, traces: &Traces, graph: &Graph, team: &mut Team<'_>) -> 
     Ok(Latency { near: args.lmin_intra.unwrap_or(least(0)), far: args.lmin_inter.unwrap_or(least(1)) })
 }
 
+/// Streams that a thread of the logical clock has at least.
+const STREAMS: usize = 16;
+
 /// Collective operations that a thread counts at once.
 const INSTANCES: usize = 512;
 
@@ -199,6 +202,8 @@ fn correct(
     let (mut outcome, mut moves) = (None, Vec::new());
     let mut after = interpolated.clone().unwrap_or_else(|| before.clone());
     if args.method == Method::Clc && violated > 0 {
+        // Threads with few ranks each wait for each other at every message, which takes longer than all the work.
+        let jobs = jobs.min(n / STREAMS).max(1);
         let options =
             clc::Options { latency, delta: args.delta, gamma: args.gamma, passes: args.max_passes, jobs };
         let done = clc::correct(graph, &mapped, &options, team)?;
