@@ -15,25 +15,25 @@ use st_trace::stream::{ReadOptions, Trace, WriteOptions, read, write};
 /// Something happens in `MPI_Finalize`: see `fixtures/finalize.c`.
 struct Hook {
     here: Workplace,
-    library: OsString,
+    hook: OsString,
 }
 
 impl Hook {
     fn new(job: Job) -> Result<Self, Failure> {
         let here = Workplace::new(job)?;
-        let library = here.path("finalize.so").into_os_string();
+        let hook = here.path("finalize.so").into_os_string();
         let source = place::root().join("tests/fixtures/finalize.c").into_os_string();
-        let words = ["-shared".into(), "-fPIC".into(), "-o".into(), library.clone(), source, "-ldl".into()];
+        let words = ["-shared".into(), "-fPIC".into(), "-o".into(), hook.clone(), source, "-ldl".into()];
         Run::new("cc", words).go()?.ok()?;
         fs::create_dir(here.path("kept")).map_err(|e| e.to_string())?;
-        Ok(Self { here, library })
+        Ok(Self { here, hook })
     }
 
     /// `st-record OPTIONS -o trace.st -- mpirun -n N APP`, with a variable for the hook.
     fn record(&self, options: &str, app: &[OsString], what: (&str, &str)) -> Result<Outcome, Failure> {
         let words = self.here.job.words(app)?;
         let options = options.split(' ').chain(["-o", "trace.st", "--"]).map(OsString::from);
-        let run = Run::st("st-record", options.chain(words))?.env("LD_PRELOAD", &self.library);
+        let run = Run::st("st-record", options.chain(words))?.env("LD_PRELOAD", &self.hook);
         self.here.go(run.env(what.0, what.1))
     }
 
