@@ -17,12 +17,14 @@ use st_trace::ranks::RankSeq;
 use st_trace::record::RankRecorder;
 use st_trace::section::Section;
 
-const RANKS: u32 = 8;
-const STEPS: i64 = 40_000;
+/// Sizes of the ring: ranks that can be few steps apart, and ranks as a job has.
+const RINGS: [u32; 2] = [8, 64];
+/// Steps of all ranks of a ring.
+const STEPS: i64 = 320_000;
 
 fn main() {
     for (name, swing) in [("clean", 0), ("violated", SWING)] {
-        let (graph, times) = ring(swing);
+        let (graph, times) = ring(8, swing);
         let found = survey(&graph, |s| times[s].iter().copied(), latency()).all();
         println!(
             "{name}: {} messages, {:.1} % violated, mean error {} ns, largest {} ns",
@@ -56,13 +58,13 @@ fn error(rank: i64, t: i64, swing: i64) -> i64 {
 }
 
 /// Ranks that send to the right and receive from the left, four ranks a node, with waits of 10 to 60 µs.
-fn sections(swing: i64) -> Vec<Section> {
+fn sections(ranks: u32, swing: i64) -> Vec<Section> {
     let table = CallTable::builtin();
     let (send, receive) = (table.by_name("MPI_Send").unwrap().id, table.by_name("MPI_Recv").unwrap().id);
-    (0..RANKS)
+    (0..ranks)
         .map(|rank| {
             let mut recorder = RankRecorder::new(rank, st_trace::record::Options::default());
-            let members = RankSeq::first(RANKS);
+            let members = RankSeq::first(ranks);
             let kind = "MPI_COMM_WORLD".to_owned();
             recorder.comms.predefined(Comm { kind, parent: 0, members, remote: RankSeq::default() });
             let kind = "MPI_INT".to_owned();
@@ -71,8 +73,8 @@ fn sections(swing: i64) -> Vec<Section> {
             let (send, receive) = (recorder.symbol(send, 0, 0), recorder.symbol(receive, 0, 0));
             let mut column = Column::default();
             let me = i64::from(rank);
-            let (right, left) = ((me + 1) % i64::from(RANKS), (me + i64::from(RANKS) - 1) % i64::from(RANKS));
-            for step in 0..STEPS {
+            let (right, left) = ((me + 1) % i64::from(ranks), (me + i64::from(ranks) - 1) % i64::from(ranks));
+            for step in 0..STEPS / i64::from(ranks) {
                 let at = step * 100_000 + (step * 7919 + me * 104_729) % 40_000;
                 let clock = |t: i64| t + error(me, t, swing);
                 let chunk = recorder.record(thread, send, &[1, 0, right, 0, 0], clock(at), clock(at + 2_000));
@@ -90,8 +92,8 @@ fn sections(swing: i64) -> Vec<Section> {
         .collect()
 }
 
-fn ring(swing: i64) -> (Graph, Vec<Vec<i64>>) {
-    let sections = sections(swing);
+fn ring(ranks: u32, swing: i64) -> (Graph, Vec<Vec<i64>>) {
+    let sections = sections(ranks, swing);
     let mut matcher = Matcher::new(Barriers::default());
     sections.iter().for_each(|s| matcher.add(s).unwrap());
     let times = |s: &Section| s.threads[0].columns[0].1.times().flat_map(|(a, b)| [a, b]).collect();
@@ -99,28 +101,28 @@ fn ring(swing: i64) -> (Graph, Vec<Vec<i64>>) {
 }
 
 fn points() -> ItemsCount {
-    ItemsCount::new(u64::from(RANKS) * STEPS.unsigned_abs() * 4)
+    ItemsCount::new(STEPS.unsigned_abs() * 4)
 }
 
-fn clock(bencher: Bencher<'_, '_>, pulse: i64, jobs: usize) {
-    let (graph, times) = ring(pulse);
+fn clock(bencher: Bencher<'_, '_>, ranks: u32, pulse: i64, jobs: usize) {
+    let (graph, times) = ring(ranks, pulse);
     let options = Options { latency: latency(), jobs, ..Options::default() };
     bencher.counter(points()).bench_local(|| correct(&graph, &times[..], &options, &mut Team::alone()));
 }
 
-#[divan::bench(args = [1, 2])]
-fn clean(bencher: Bencher<'_, '_>, jobs: usize) {
-    clock(bencher, 0, jobs);
+#[divan::bench(args = [1, 2], consts = RINGS)]
+fn clean<const RANKS: u32>(bencher: Bencher<'_, '_>, jobs: usize) {
+    clock(bencher, RANKS, 0, jobs);
 }
 
-#[divan::bench(args = [1, 2])]
-fn violated(bencher: Bencher<'_, '_>, jobs: usize) {
-    clock(bencher, SWING, jobs);
+#[divan::bench(args = [1, 2], consts = RINGS)]
+fn violated<const RANKS: u32>(bencher: Bencher<'_, '_>, jobs: usize) {
+    clock(bencher, RANKS, SWING, jobs);
 }
 
 #[divan::bench]
 fn matching(bencher: Bencher<'_, '_>) {
-    let sections = sections(0);
+    let sections = sections(8, 0);
     bencher.counter(points()).bench_local(|| {
         let mut matcher = Matcher::new(Barriers::default());
         sections.iter().for_each(|s| matcher.add(s).unwrap());
@@ -130,6 +132,6 @@ fn matching(bencher: Bencher<'_, '_>) {
 
 #[divan::bench]
 fn surveying(bencher: Bencher<'_, '_>) {
-    let (graph, times) = ring(SWING);
+    let (graph, times) = ring(8, SWING);
     bencher.counter(points()).bench_local(|| survey(&graph, |s| times[s].iter().copied(), latency()));
 }

@@ -109,7 +109,7 @@ fn latency(args: &Args, traces: &Traces, graph: &Graph, team: &mut Team<'_>) -> 
 }
 
 /// Streams that a thread of the logical clock has at least.
-const STREAMS: usize = 16;
+const STREAMS: usize = 8;
 
 /// Collective operations that a thread counts at once.
 const INSTANCES: usize = 512;
@@ -202,7 +202,7 @@ fn correct(
     let (mut outcome, mut moves) = (None, Vec::new());
     let mut after = interpolated.clone().unwrap_or_else(|| before.clone());
     if args.method == Method::Clc && violated > 0 {
-        // Threads with few ranks each wait for each other at every message, which takes longer than all the work.
+        // Threads with fewer ranks each wait for each other at every message, which takes longer than all the work.
         let jobs = jobs.min(n / STREAMS).max(1);
         let options =
             clc::Options { latency, delta: args.delta, gamma: args.gamma, passes: args.max_passes, jobs };

@@ -15,11 +15,15 @@ use st_tool::transport::Gone;
 use st_trace::graph::{Graph, Links, NOBODY, Op, Seats, Shape, Step, earliest};
 
 use super::exchange::{EMPTY, Exchange, FREE};
-use super::lanes::bounds;
+use super::lanes::{Thread, bounds};
 use super::moves::Moves;
 use super::outside::{Outside, Waiting};
 use super::points::{Points, Window};
 use super::{GAMMA_UNITS, Jump, Options, Pass, Team};
+
+/// Operations that a stream may do while another thread has nothing to do. Where each stream of a ring goes as far as its
+/// neighbours allow, one thread after the other goes round; in short turns all do.
+const TURN: usize = 6;
 
 /// How far a stream has come.
 pub(super) struct Progress<'a> {
@@ -55,6 +59,17 @@ pub(super) struct Sleep {
     pub(super) over: bool,
 }
 
+/// How a stream's run ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Ran {
+    /// It waits for a time.
+    Waits,
+    /// It can go on, when others have had their turn.
+    Paused,
+    /// At its end.
+    Done,
+}
+
 /// What a stream's run has led to.
 #[derive(Debug, Default)]
 pub(super) struct Led {
@@ -77,6 +92,8 @@ pub(super) struct Work<'a> {
     /// First stream of each lane, and the end.
     pub(super) bounds: Vec<u32>,
     pub(super) unfinished: AtomicUsize,
+    /// Threads that have nothing to do and are not at their end.
+    pub(super) idle: AtomicUsize,
     pub(super) sleep: Mutex<Sleep>,
     /// Copy of [`Sleep::asleep`].
     pub(super) asleep: AtomicUsize,
@@ -120,6 +137,7 @@ pub(super) fn forward(
         lanes: bounds.iter().skip(1).map(|_| Lane::default()).collect(),
         bounds,
         unfinished: AtomicUsize::new((0..n).filter(|s| mine(*s)).count()),
+        idle: AtomicUsize::new(0),
         sleep: Mutex::default(),
         asleep: AtomicUsize::new(0),
         woken: Condvar::new(),
@@ -127,11 +145,11 @@ pub(super) fn forward(
     let circular = std::thread::scope(|scope| {
         for lane in 1..work.lanes.len() {
             let work = &work;
-            scope.spawn(move || work.follow(lane));
+            scope.spawn(move || Thread::new(work, lane).follow());
         }
         let done = match job {
-            Some(job) => work.lead(Some(&mut Outside::new(*job, links))),
-            None => work.lead(None),
+            Some(job) => Thread::new(&work, 0).lead(Some(&mut Outside::new(*job, links))),
+            None => Thread::new(&work, 0).lead(None),
         };
         lock(&work.sleep).over = true;
         work.woken.notify_all();
@@ -211,13 +229,17 @@ impl Work<'_> {
         }
     }
 
-    /// Runs a stream until it waits (false) or ends (true).
-    pub(super) fn run(&self, stream: u32, led: &mut Led) -> bool {
+    /// Runs a stream until it waits or ends, or has had its turn while another thread has nothing to do.
+    pub(super) fn run(&self, stream: u32, led: &mut Led) -> Ran {
         let mut guard = lock(&self.streams[stream as usize]);
         let p = &mut *guard;
         let ops = &self.graph.ops[stream as usize];
         let mut seats = Seats::new(self.graph, self.graph.streams[stream as usize].rank);
+        let turn = p.op + TURN;
         while let Some(op) = ops.get(p.op) {
+            if p.op >= turn && self.idle.load(Ordering::Relaxed) > 0 {
+                return Ran::Paused;
+            }
             let at = op.at as usize;
             if p.at <= at && !self.advance(p, at) {
                 break;
@@ -225,7 +247,7 @@ impl Work<'_> {
             if let Some(place) = self.place(*op, &mut seats) {
                 match self.exchange.take(place, stream) {
                     Some(limit) => p.limit = p.limit.max(limit),
-                    None => return false,
+                    None => return Ran::Waits,
                 }
             }
             p.op += 1;
@@ -242,7 +264,7 @@ impl Work<'_> {
         }
         self.advance(p, usize::MAX);
         p.done = true;
-        true
+        Ran::Done
     }
 
     /// Corrects the points before `to`, none of which is a receive. Whether there is such a point.

@@ -7,13 +7,17 @@ use std::sync::atomic::Ordering;
 use st_tool::transport::Gone;
 use st_trace::graph::Graph;
 
-use super::forward::{Lane, Led, Work, in_circle, lock};
+use super::forward::{Lane, Led, Ran, Work, in_circle, lock};
 use super::outside::{Event, Outside};
 
 /// Times for other processes that are sent before there is nothing else to do.
 const ENOUGH: usize = 4096;
-/// Looks into an empty inbox before a thread sleeps.
-const LOOKS: usize = 200;
+/// Looks into an empty inbox before a thread leaves the processor to others between two looks: some microseconds, as long as
+/// four ranks of a ring take to come round.
+const LOOKS: usize = 500;
+/// Looks before a thread sleeps. To be woken takes many times as long as what another thread mostly does until it has
+/// something to hand over.
+const PATIENCE: usize = LOOKS + 100;
 
 /// Shares streams out to lanes: neighbours, who often talk to each other, to the same one, and as many points to each.
 pub(super) fn bounds(graph: &Graph, jobs: usize, mine: impl Fn(usize) -> bool) -> Vec<u32> {
@@ -35,158 +39,206 @@ pub(super) fn bounds(graph: &Graph, jobs: usize, mine: impl Fn(usize) -> bool) -
     bounds
 }
 
-impl Work<'_> {
-    fn lane_of(&self, stream: u32) -> usize {
-        self.bounds.partition_point(|b| *b <= stream).clamp(1, self.lanes.len()) - 1
+/// A thread of the forward pass, which runs the streams of a lane.
+pub(super) struct Thread<'w, 'a> {
+    work: &'w Work<'a>,
+    lane: usize,
+    /// Streams of the lane that can go on.
+    ready: VecDeque<u32>,
+    /// Streams of the lane that are not at their ends.
+    left: usize,
+    led: Led,
+}
+
+impl<'w, 'a> Thread<'w, 'a> {
+    /// Of a lane: all its streams that this process has can go on.
+    pub(super) fn new(work: &'w Work<'a>, lane: usize) -> Self {
+        let ready: VecDeque<u32> = (work.bounds[lane]..work.bounds[lane + 1])
+            .filter(|s| !lock(&work.streams[*s as usize]).done)
+            .collect();
+        Self { work, lane, left: ready.len(), ready, led: Led::default() }
     }
 
-    /// Runs the streams of a lane as far as they go; the first lane's no farther than times for other processes should wait.
-    fn go(&self, lane: usize, ready: &mut VecDeque<u32>, led: &mut Led) {
+    /// Runs the streams as far as they go; the first lane's no farther than times for other processes should wait.
+    fn go(&mut self) {
         loop {
-            while let Some(stream) = ready.pop_front() {
-                let done = self.run(stream, led);
-                self.settle(lane, ready, led);
-                if done {
-                    self.unfinished.fetch_sub(1, Ordering::AcqRel);
+            while let Some(stream) = self.ready.pop_front() {
+                let ran = self.work.run(stream, &mut self.led);
+                self.settle();
+                match ran {
+                    Ran::Waits => {}
+                    Ran::Paused => self.ready.push_back(stream),
+                    Ran::Done => {
+                        self.left -= 1;
+                        self.work.unfinished.fetch_sub(1, Ordering::AcqRel);
+                    }
                 }
-                if lane == 0 && led.out.len() >= ENOUGH {
+                if self.lane == 0 && self.led.out.len() >= ENOUGH {
                     return;
                 }
             }
-            let mut looks = 0;
-            while !self.lanes[lane].filled.load(Ordering::Acquire) {
-                if looks == LOOKS || self.lanes.len() == 1 {
-                    return;
-                }
-                looks += 1;
-                std::hint::spin_loop();
+            if !self.idle(Self::look) {
+                return;
             }
-            self.empty(lane, ready);
+            self.empty();
         }
     }
 
-    /// Takes what is in a lane's inbox.
-    fn empty(&self, lane: usize, ready: &mut VecDeque<u32>) {
-        let mut inbox = lock(&self.lanes[lane].inbox);
-        self.lanes[lane].filled.store(false, Ordering::Release);
-        ready.extend(inbox.drain(..));
+    /// Waits in some way while the others know that this thread does.
+    fn idle<T>(&self, wait: impl FnOnce(&Self) -> T) -> T {
+        let idle = usize::from(self.left > 0);
+        self.work.idle.fetch_add(idle, Ordering::Relaxed);
+        let waited = wait(self);
+        self.work.idle.fetch_sub(idle, Ordering::Relaxed);
+        waited
+    }
+
+    /// Looks into the inbox for a while. Whether there is something.
+    fn look(&self) -> bool {
+        for look in 0..PATIENCE {
+            if self.is_filled() {
+                return true;
+            }
+            // Those who sleep have nothing for this lane.
+            if self.work.asleep.load(Ordering::SeqCst) + 1 == self.work.lanes.len() {
+                return self.is_filled();
+            }
+            if look < LOOKS { std::hint::spin_loop() } else { std::thread::yield_now() }
+        }
+        false
+    }
+
+    fn is_filled(&self) -> bool {
+        self.work.lanes[self.lane].filled.load(Ordering::SeqCst)
+    }
+
+    /// Takes what is in the inbox.
+    fn empty(&mut self) {
+        let mut inbox = lock(&self.work.lanes[self.lane].inbox);
+        self.work.lanes[self.lane].filled.store(false, Ordering::Release);
+        self.ready.extend(inbox.drain(..));
     }
 
     /// Puts woken streams where they run.
-    fn settle(&self, lane: usize, ready: &mut VecDeque<u32>, led: &mut Led) {
-        let mut others = false;
-        for stream in led.woken.drain(..) {
-            let to = if self.lanes.len() == 1 { lane } else { self.lane_of(stream) };
-            if to == lane {
-                ready.push_back(stream);
+    fn settle(&mut self) {
+        let (work, mut others) = (self.work, false);
+        for stream in self.led.woken.drain(..) {
+            let to = work.lane_of(stream);
+            if to == self.lane {
+                self.ready.push_back(stream);
                 continue;
             }
-            lock(&self.lanes[to].inbox).push(stream);
-            self.lanes[to].filled.store(true, Ordering::SeqCst);
+            lock(&work.lanes[to].inbox).push(stream);
+            work.lanes[to].filled.store(true, Ordering::SeqCst);
             others = true;
         }
         // Whoever goes to sleep says so before it looks into its inbox for the last time.
-        if others && self.asleep.load(Ordering::SeqCst) > 0 {
-            drop(lock(&self.sleep));
-            self.woken.notify_all();
+        if others && work.asleep.load(Ordering::SeqCst) > 0 {
+            drop(lock(&work.sleep));
+            work.woken.notify_all();
         }
     }
 
-    /// The streams of a lane that this process has.
-    fn own(&self, lane: usize) -> VecDeque<u32> {
-        (self.bounds[lane]..self.bounds[lane + 1])
-            .filter(|s| !lock(&self.streams[*s as usize]).done)
-            .collect()
-    }
-
-    /// A thread that runs its lane until all is over.
-    pub(super) fn follow(&self, lane: usize) {
-        let (mut ready, mut led) = (self.own(lane), Led::default());
+    /// Runs the lane until all is over.
+    pub(super) fn follow(mut self) {
         loop {
-            self.go(lane, &mut ready, &mut led);
-            lock(&self.lanes[lane].out).append(&mut led.out);
-            let mut sleep = lock(&self.sleep);
-            sleep.asleep += 1;
-            self.asleep.store(sleep.asleep, Ordering::SeqCst);
-            self.woken.notify_all();
-            while !sleep.over && !self.lanes[lane].filled.load(Ordering::SeqCst) {
-                sleep = self.woken.wait(sleep).unwrap_or_else(PoisonError::into_inner);
-            }
-            sleep.asleep -= 1;
-            self.asleep.store(sleep.asleep, Ordering::SeqCst);
-            if sleep.over {
+            self.go();
+            lock(&self.work.lanes[self.lane].out).append(&mut self.led.out);
+            if self.idle(Self::sleep) {
                 return;
             }
-            drop(sleep);
-            self.empty(lane, &mut ready);
+            self.empty();
         }
+    }
+
+    /// Sleeps until there is something in the inbox, or all is over (true).
+    fn sleep(&self) -> bool {
+        let work = self.work;
+        let mut sleep = lock(&work.sleep);
+        sleep.asleep += 1;
+        work.asleep.store(sleep.asleep, Ordering::SeqCst);
+        work.woken.notify_all();
+        while !sleep.over && !self.is_filled() {
+            sleep = work.woken.wait(sleep).unwrap_or_else(PoisonError::into_inner);
+        }
+        sleep.asleep -= 1;
+        work.asleep.store(sleep.asleep, Ordering::SeqCst);
+        sleep.over
     }
 
     /// The first thread: runs its lane, and when all threads wait, frees streams of circles or talks to the other
     /// processes. Returns how many streams had to be freed.
-    pub(super) fn lead(&self, mut outside: Option<&mut Outside<'_>>) -> Result<u64, Gone> {
-        let (mut ready, mut led) = (self.own(0), Led::default());
-        let mut circular = 0;
+    pub(super) fn lead(mut self, mut outside: Option<&mut Outside<'_>>) -> Result<u64, Gone> {
+        let (work, mut circular) = (self.work, 0);
         loop {
-            self.go(0, &mut ready, &mut led);
+            self.go();
             if let Some(outside) = &mut outside {
-                for lane in &self.lanes[1..] {
-                    led.out.append(&mut lock(&lane.out));
+                for lane in &work.lanes[1..] {
+                    self.led.out.append(&mut lock(&lane.out));
                 }
-                outside.send(&std::mem::take(&mut led.out))?;
+                outside.send(&std::mem::take(&mut self.led.out))?;
             }
-            if !ready.is_empty() || self.others_run(&mut ready) {
+            if !self.ready.is_empty() {
+                continue;
+            }
+            if work.lanes.len() > 1 && !self.idle(Self::quiet) {
+                self.empty();
                 continue;
             }
             // The others may have left something before they went to sleep.
-            if outside.is_some() && self.lanes[1..].iter().any(|lane| !lock(&lane.out).is_empty()) {
+            if outside.is_some() && work.lanes[1..].iter().any(|lane| !lock(&lane.out).is_empty()) {
                 continue;
             }
-            let unfinished = self.unfinished.load(Ordering::Acquire);
+            let unfinished = work.unfinished.load(Ordering::Acquire);
             let event = match &mut outside {
-                Some(outside) => outside.wait(unfinished, || self.waiting())?,
+                Some(outside) => outside.wait(unfinished, || work.waiting())?,
                 None if unfinished == 0 => return Ok(circular),
                 None => {
                     circular += 1;
-                    Event::Free(in_circle(&self.waiting()))
+                    Event::Free(in_circle(&work.waiting()))
                 }
             };
             match event {
                 Event::Times(times) => {
-                    times.iter().for_each(|(place, time)| self.arrive(*place, *time, &mut led));
+                    times.iter().for_each(|(place, time)| work.arrive(*place, *time, &mut self.led));
                 }
                 Event::Free(stream) => {
-                    self.free(stream);
-                    led.woken.push(stream);
+                    work.free(stream);
+                    self.led.woken.push(stream);
                 }
                 Event::Over(circular) => return Ok(circular),
             }
-            self.settle(0, &mut ready, &mut led);
+            self.settle();
         }
     }
 
-    /// Waits until the first lane has something to do (true), or no thread runs (false).
-    fn others_run(&self, ready: &mut VecDeque<u32>) -> bool {
-        if self.lanes.len() == 1 {
-            return false;
-        }
-        let mut sleep = lock(&self.sleep);
+    /// Waits until there is something in the inbox (false), or no thread runs (true).
+    fn quiet(&self) -> bool {
+        let work = self.work;
+        let mut sleep = lock(&work.sleep);
         sleep.asleep += 1;
-        self.asleep.store(sleep.asleep, Ordering::SeqCst);
-        let filled = |lane: &Lane| lane.filled.load(Ordering::SeqCst);
+        work.asleep.store(sleep.asleep, Ordering::SeqCst);
         let quiet = loop {
-            if filled(&self.lanes[0]) {
+            if self.is_filled() {
                 break false;
             }
-            if sleep.asleep == self.lanes.len() && !self.lanes.iter().any(filled) {
+            let filled = |lane: &Lane| lane.filled.load(Ordering::SeqCst);
+            if sleep.asleep == work.lanes.len() && !work.lanes.iter().any(filled) {
                 break true;
             }
-            sleep = self.woken.wait(sleep).unwrap_or_else(PoisonError::into_inner);
+            sleep = work.woken.wait(sleep).unwrap_or_else(PoisonError::into_inner);
         };
         sleep.asleep -= 1;
-        self.asleep.store(sleep.asleep, Ordering::SeqCst);
-        drop(sleep);
-        self.empty(0, ready);
-        !quiet
+        work.asleep.store(sleep.asleep, Ordering::SeqCst);
+        quiet
+    }
+}
+
+impl Work<'_> {
+    fn lane_of(&self, stream: u32) -> usize {
+        match self.lanes.len() {
+            1 => 0,
+            n => self.bounds.partition_point(|b| *b <= stream).clamp(1, n) - 1,
+        }
     }
 }
