@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
 use st_reduce::cluster::{self, Options, Tolerance};
+use st_reduce::options::{Forced, Known};
+use st_reduce::user::Error;
 use st_tool::options::{StreamIn, StreamOut, Talk};
 
 const EXAMPLES: &str = "\
@@ -11,7 +13,9 @@ Examples:
   st-cluster run/ | st-merge -o app.st     a merge that sees one section per behaviour
   st-cluster run/ | st-stat clusters       which ranks behave alike, and what the others do differently
   st-cluster --signature paper --count-tolerance 5% -o c.st run/
-                                           as published: counts within 5 % are equal, and other things may be";
+                                           as published: counts within 5 % are equal, and other things may be
+  st-cluster --let nr=8 --param MPI_Send:dest '(me % nr) * nr + me / nr' run/
+                                           ranks that send to the transposed rank of 8 by 8 are alike in that";
 
 /// Which signatures tell ranks apart.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
@@ -59,6 +63,12 @@ pub struct Args {
     /// ranks of a group then have the counts of its first rank, and the lanes of counts that were replaced are void.
     #[arg(long, value_name = "PERCENT")]
     pub count_tolerance: Option<Tolerance>,
+    /// In which parameters ranks that differ are united.
+    #[command(flatten)]
+    pub forced: Forced,
+    /// What the user knows of parameters.
+    #[command(flatten)]
+    pub known: Known,
     /// Keep exact times of all ranks, not only of the first of each main cluster
     #[arg(long)]
     pub keep_columns: bool,
@@ -85,12 +95,18 @@ pub struct Args {
 
 impl Args {
     /// How ranks are put together.
-    pub(crate) fn options(&self) -> Options {
-        Options {
+    ///
+    /// # Errors
+    ///
+    /// If an expression cannot be understood.
+    pub(crate) fn options(&self) -> Result<Options, Error> {
+        Ok(Options {
             signatures: self.signature.into(),
             tolerance: self.count_tolerance,
             keep_columns: self.keep_columns,
-        }
+            users: self.known.params()?,
+            force_merge: self.forced.force_merge.clone(),
+        })
     }
     /// Number of threads.
     pub(crate) fn threads(&self) -> usize {

@@ -7,7 +7,7 @@ use anyhow::{Result, anyhow};
 use st_reduce::cluster::{Clustering, Clusters, Error, alone};
 use st_reduce::tree::{self, Parts, RADIX, Tree};
 use st_tool::transport::{self, Transport};
-use st_tool::{Batch, Output, Share, Status, Whole, each_batch, each_section_of, engine, step};
+use st_tool::{Batch, Output, Share, Status, UsageError, Whole, each_batch, each_section_of, engine, step};
 use st_trace::calls::Lane;
 use st_trace::ranklist::RankList;
 use st_trace::section::Section;
@@ -35,9 +35,10 @@ const AHEAD: usize = 64;
 /// If an input cannot be read, holds several ranks in one section, ranks occur twice, or an output cannot be written.
 pub fn run(args: &Args) -> Result<Status> {
     engine::join_others(ENGINE)?;
+    let how = clustering(args)?;
     let out = Output::stream(&args.output.output)?;
     let table_out = args.table.as_deref().map(Output::text).transpose()?;
-    let mut all = Gathered::new(args);
+    let mut all = Gathered::new(how.clone());
     let (whole, writer) = if args.keep_all {
         let (mut pending, mut written) = (Some(out), None);
         let mut add = |whole: &Whole, section: Section| -> Result<()> {
@@ -60,7 +61,7 @@ pub fn run(args: &Args) -> Result<Status> {
             (&args.inputs, &args.input),
             (RADIX.pow(LEVELS), args.threads()),
             |stored| Ok(note(&mut seen, stored.ranks())?),
-            |batch| reduced(args, batch),
+            |batch| reduced(&how, batch),
             |part| Ok(all.take(part)?),
         )?;
         let writer = begin(args, &whole, out)?;
@@ -77,8 +78,8 @@ struct Reduced {
 }
 
 /// Puts what can be put into clusters of a batch.
-fn reduced(args: &Args, batch: &Batch) -> Result<Reduced> {
-    let mut all = Gathered::new(args);
+fn reduced(how: &Clustering, batch: &Batch) -> Result<Reduced> {
+    let mut all = Gathered::new(how.clone());
     let mut from = 0;
     while from < batch.sections.len() {
         let (level, n) = tree::block(batch.place(from), batch.sections.len() - from, LEVELS);
@@ -124,6 +125,7 @@ fn note(seen: &mut RankList, ranks: &RankList) -> Result<(), Error> {
 /// As [`run`], and if standard input is to be read; on all processes if on one.
 pub fn run_in(args: &Args, job: &mut dyn Transport) -> Result<Status> {
     let first = job.rank() == 0;
+    let how = transport::agree(job, clustering(args))?;
     let open = || -> Result<_> {
         let out = Output::stream(&args.output.output)?;
         let level = args.output.write_options(&out).level;
@@ -134,7 +136,7 @@ pub fn run_in(args: &Args, job: &mut dyn Transport) -> Result<Status> {
     let share = Share::of(job, &args.inputs, &args.input, RADIX)?;
     let options = WriteOptions { level: level.first().copied().unwrap_or(WriteOptions::PIPE.level) };
     let mut kept = Writer::new(Vec::new(), &share.whole().header, options)?;
-    let mut all = Gathered::new(args);
+    let mut all = Gathered::new(how);
     let read = share.each_section(&args.input, |place, section| {
         if args.keep_all {
             kept.section(&section)?;
@@ -173,6 +175,10 @@ pub fn run_in(args: &Args, job: &mut dyn Transport) -> Result<Status> {
     Ok(Status::Ok)
 }
 
+fn clustering(args: &Args) -> Result<Clustering> {
+    Ok(Clustering(args.options().map_err(|e| UsageError(format!("{:#}", anyhow!(e))))?))
+}
+
 /// What has been read, as far as it can be put into clusters.
 struct Gathered {
     tree: Tree<Clustering>,
@@ -182,9 +188,8 @@ struct Gathered {
 }
 
 impl Gathered {
-    fn new(args: &Args) -> Self {
-        let tree = Tree::new(Clustering(args.options()));
-        Self { tree, ranks: RankList::default(), dropped: false }
+    fn new(how: Clustering) -> Self {
+        Self { tree: Tree::new(how), ranks: RankList::default(), dropped: false }
     }
 
     /// Takes in what another thread made of the sections after these.
@@ -232,9 +237,12 @@ fn finish(
     if !complete {
         args.talk.warn(NAME, "an input is truncated; the result holds what is whole");
     }
-    let how = *all.tree.how();
+    let how = all.tree.how().clone();
     let clusters = how.root(all.tree.finish()?)?;
     report(args, &clusters, all.dropped);
+    for p in how.0.users.iter().filter(|p| !p.met()) {
+        args.talk.warn(NAME, format_args!("--param {p}: there are no such calls"));
+    }
     if !args.keep_all {
         clusters.sections.iter().try_for_each(|s| writer.section(s))?;
     }

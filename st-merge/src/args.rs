@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
-use st_reduce::merge::user::{self, Param};
-use st_reduce::merge::{lossy, master};
+use st_reduce::lossy::{Kind, Lossy};
+use st_reduce::merge::master;
+use st_reduce::options::{Forced, Known};
 use st_tool::options::{StreamIn, StreamOut, Talk};
 
 const EXAMPLES: &str = "\
@@ -18,27 +19,6 @@ Examples:
       --param @ft.f:12:color 'me / np2' --param @ft.f:12:key 'me % np2' \\
       --param @ft.f:13:color 'me % np2' --param @ft.f:13:key 'me / np2' ft.st
                                            the two splits of FT";
-
-/// What a parameter of a message is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub enum Kind {
-    /// Destinations.
-    Dest,
-    /// Sources, also those that wildcards received from.
-    Source,
-    /// Numbers of elements, and the bytes received.
-    Count,
-}
-
-impl From<Kind> for lossy::Kind {
-    fn from(kind: Kind) -> Self {
-        match kind {
-            Kind::Dest => Self::Dest,
-            Kind::Source => Self::Source,
-            Kind::Count => Self::Count,
-        }
-    }
-}
 
 /// How loops of different ranks are united.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
@@ -103,30 +83,18 @@ pub struct Args {
     /// stays as it is.
     #[arg(long, value_name = "N", default_value_t = 1, requires = "histogram", value_parser = clap::value_parser!(u32).range(1..))]
     pub histogram_threshold: u32,
-    /// Unite ranks that differ in these parameters, keeping how often each value was
-    ///
-    /// As --histogram, but only for parameters in which ranks differ, however they are written.
-    #[arg(long, value_name = "KINDS", value_enum, value_delimiter = ',')]
-    pub force_merge: Vec<Kind>,
+    /// In which parameters ranks that differ are united.
+    #[command(flatten)]
+    pub forced: Forced,
     /// Threads, 0 for one per processor; the result is the same with any number
     #[arg(short, long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=1024))]
     pub jobs: u16,
     /// How loops of different ranks are united
     #[arg(long = "merge", value_name = "HOW", value_enum, default_value_t)]
     pub loops: Loops,
-    /// Write a parameter of calls by an expression, where that is true
-    ///
-    /// TARGET is FUNCTION:PARAMETER, FUNCTION@PLACE:PARAMETER or @PLACE:PARAMETER, with PLACE the beginning of a call
-    /// site (its label, or MODULE+0xOFFSET of its innermost frame, as in st-view --json), and may end in a condition,
-    /// as in MPI_Send:dest[n%2==0]. EXPRESSION is one of C, of integers, with me (the rank in the call's
-    /// communicator), size (of that) and n (which of the rank's calls from there it is, from 0). Values are stored as
-    /// differences from the expression, so that ranks for which it is true become equal, and nothing changes for
-    /// those for which it is not; it is used only if it makes the trace smaller.
-    #[arg(long, value_names = ["TARGET", "EXPRESSION"], num_args = 2, action = clap::ArgAction::Append)]
-    pub param: Vec<String>,
-    /// A constant in expressions
-    #[arg(long = "let", value_name = "NAME=NUMBER")]
-    pub constants: Vec<String>,
+    /// What the user knows of parameters.
+    #[command(flatten)]
+    pub known: Known,
     /// How inputs are read.
     #[command(flatten)]
     pub input: StreamIn,
@@ -139,23 +107,12 @@ pub struct Args {
 }
 
 impl Args {
-    /// The expressions for parameters.
-    ///
-    /// # Errors
-    ///
-    /// If one cannot be understood.
-    pub(crate) fn params(&self) -> Result<Vec<Param>, user::Error> {
-        let constants = user::constants(&self.constants)?;
-        let pairs = self.param.chunks_exact(2);
-        pairs.map(|pair| Param::new(&pair[0], &pair[1], &constants)).collect()
-    }
     /// What becomes a histogram.
-    pub(crate) fn lossy(&self) -> lossy::Lossy {
-        let kinds = |of: &[Kind]| of.iter().copied().map(lossy::Kind::from).collect();
-        lossy::Lossy {
-            histogram: kinds(&self.histogram),
+    pub(crate) fn lossy(&self) -> Lossy {
+        Lossy {
+            histogram: self.histogram.clone(),
             threshold: usize::try_from(self.histogram_threshold).unwrap_or(usize::MAX),
-            force_merge: kinds(&self.force_merge),
+            force_merge: self.forced.force_merge.clone(),
         }
     }
     /// Number of threads.

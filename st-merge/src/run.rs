@@ -85,7 +85,7 @@ fn merging(args: &Args) -> Result<Merging> {
         keep_columns: args.keep_columns,
         rounding: args.quantise.unwrap_or(0),
         loops: args.loops.into(),
-        users: args.params().map_err(|e| UsageError(format!("{:#}", anyhow!(e))))?,
+        users: args.known.params().map_err(|e| UsageError(format!("{:#}", anyhow!(e))))?,
         lossy: args.lossy(),
         watch_tags: args.drop_tags,
     })

@@ -1,6 +1,11 @@
 //! Many ranks' traces into few, or into one: what st-cluster and st-merge are programs of.
 
 pub mod cluster;
+mod codes;
+pub mod lossy;
 pub mod merge;
+#[cfg(feature = "options")]
+pub mod options;
 pub mod tree;
+pub mod user;
 mod who;

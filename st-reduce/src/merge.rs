@@ -14,7 +14,6 @@ pub mod align;
 pub mod alike;
 mod callers;
 mod infer;
-pub mod lossy;
 pub mod master;
 mod merger;
 mod merging;
@@ -24,7 +23,6 @@ mod products;
 mod slots;
 mod tags;
 mod turns;
-pub mod user;
 
 pub use alike::Alike;
 pub use merger::{Error, Merger, merge};

@@ -1,12 +1,15 @@
 //! The partition is that of the ranks' expanded calls, and every rank can be read back from its cluster.
 #![expect(clippy::unwrap_used, reason = "a test fails by it")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use proptest::prelude::*;
-use st_reduce::cluster::{Clusterer, Clusters, Options, Signatures};
+use st_reduce::cluster::{Clusterer, Clustering, Clusters, Options, Signatures};
+use st_reduce::tree::Reduce;
+use st_reduce::user::Param;
 use st_trace::calls::{CallTable, Meaning, Object};
 use st_trace::check::check;
+use st_trace::expr::Expr;
 use st_trace::fold::{Fold, Likeness};
 use st_trace::form::{Form, Grid, Own};
 use st_trace::objects::{Comm, Type};
@@ -45,6 +48,8 @@ enum Peer {
     Table([u8; 6]),
     /// None on some ranks.
     Border(u8),
+    /// What the user says, but on some ranks.
+    Said(u8),
 }
 
 /// A generated program.
@@ -64,6 +69,7 @@ fn act() -> impl Strategy<Value = Act> {
         Just(Peer::Grid),
         any::<[u8; 6]>().prop_map(Peer::Table),
         any::<u8>().prop_map(Peer::Border),
+        prop_oneof![Just(0u8), any::<u8>()].prop_map(Peer::Said),
     ];
     prop_oneof![
         (0u8..3, peer, prop_oneof![Just(0u8), any::<u8>()], any::<bool>())
@@ -84,8 +90,17 @@ fn code() -> impl Strategy<Value = Vec<Code>> {
     proptest::collection::vec(inner, 0..6)
 }
 
+/// What the user says of where messages go.
+const SAID: &str = "n % 3 == 1 ? me ^ 1 : (me * 5 + 2) % size";
+
+fn said() -> Form {
+    Form::User(Expr::parse(SAID, &HashMap::new()).unwrap())
+}
+
 struct Machine {
     rank: u32,
+    /// Messages by site.
+    sent: [u64; 3],
     recorder: RankRecorder,
     clock: i64,
 }
@@ -114,8 +129,17 @@ impl Machine {
                     Peer::Grid => i64::from(me / ROW * ROW + (me + 1) % ROW),
                     Peer::Table(t) => i64::from(u32::from(t[me as usize]) % RANKS),
                     Peer::Border(mask) if mask >> me & 1 == 1 => -1,
-                    Peer::Border(_) => i64::from(me),
+                    Peer::Said(mask) if mask >> me & 1 == 0 => {
+                        let (me, size) = if *on_row { (me % ROW, ROW) } else { (me, RANKS) };
+                        said().value_at(
+                            0,
+                            Own { me: me.into(), size: size.into() },
+                            self.sent[usize::from(*site)],
+                        )
+                    }
+                    Peer::Border(_) | Peer::Said(_) => i64::from(me),
                 };
+                self.sent[usize::from(*site)] += 1;
                 let count = 10 + i64::from(more >> me & 1);
                 let (to, comm) = if *on_row { (to.min(to % i64::from(ROW)), 2) } else { (to, 0) };
                 self.call("MPI_Send", *site, &[count, 0, to, 5, comm]);
@@ -151,7 +175,7 @@ fn section(rank: u32, code: &[Code], fold: Fold) -> Section {
     let (words, parts) = (vec![], vec![]);
     recorder.types.predefined(Type { kind: "MPI_INT".into(), words, parts, size: 4, lb: 0, extent: 4 });
     recorder.open_thread(0);
-    let mut machine = Machine { rank, recorder, clock: 0 };
+    let mut machine = Machine { rank, sent: [0; 3], recorder, clock: 0 };
     machine.run(code);
     machine.recorder.finish("host")
 }
@@ -176,8 +200,9 @@ fn calls(section: &Section, rank: u32) -> Calls {
     all.collect()
 }
 
-fn cluster(sections: &[Section], signatures: Signatures) -> Clusters {
-    let mut clusterer = Clusterer::new(Options { signatures, ..Options::default() });
+fn cluster(sections: &[Section], signatures: Signatures, users: &[Param]) -> Clusters {
+    let users = users.to_vec();
+    let mut clusterer = Clusterer::new(Options { signatures, users, ..Options::default() });
     sections.iter().for_each(|s| clusterer.add(s.clone()).unwrap());
     clusterer.finish()
 }
@@ -270,8 +295,9 @@ fn united(meaning: Meaning, ranks: &[&Values]) -> bool {
     forms.into_iter().any(|f| leads(f, ranks))
 }
 
-/// Sub-clusters of a main cluster: of each slot, the values in a form that makes all ranks equal, or relative ones.
-fn subs(all: &[All], ranks: &[u32]) -> Vec<Vec<u32>> {
+/// Sub-clusters of a main cluster: of each slot, the values in a form that makes all ranks equal, or relative ones, or as
+/// the user says if that leaves fewer.
+fn subs(all: &[All], ranks: &[u32], user: Option<Form>) -> Vec<Vec<u32>> {
     let of = |r: u32| &all[r as usize];
     let slots: Vec<_> = of(ranks[0]).keys().copied().collect();
     let mut keys: BTreeMap<u32, Vec<Vec<i64>>> = BTreeMap::new();
@@ -279,17 +305,24 @@ fn subs(all: &[All], ranks: &[u32]) -> Vec<Vec<u32>> {
         let values: Vec<&Values> = ranks.iter().map(|r| &of(*r)[&slot]).collect();
         let meaning = CallTable::builtin().slots(st_trace::calls::CallId(slot.0.0))[slot.1].meaning;
         let plain = values.iter().any(|v| v.0.is_none());
-        if !plain && united(meaning, &values) {
+        let as_said = |v: &&Values| -> Option<Vec<i64>> {
+            let form = user.filter(|_| meaning == Meaning::Rank && !plain)?;
+            Some((0..).zip(&v.1).map(|(n, x)| form.code_at(*x, v.0.unwrap(), n)).collect())
+        };
+        let by_user: Option<Vec<Vec<i64>>> = values.iter().map(as_said).collect();
+        let classes = |keys: &[Vec<i64>]| keys.iter().collect::<BTreeSet<_>>().len();
+        if !plain && united(meaning, &values) || by_user.as_ref().is_some_and(|u| classes(u) == 1) {
             continue;
         }
-        for (rank, v) in ranks.iter().zip(values) {
+        let usual = |v: &&Values| -> Vec<i64> {
             let relative = |x: &i64| if *x < 0 { *x - (1 << 40) } else { *x - v.0.unwrap().me };
             let peers = meaning == Meaning::Rank && !plain;
-            keys.entry(*rank).or_default().push(if peers {
-                v.1.iter().map(relative).collect()
-            } else {
-                v.1.clone()
-            });
+            if peers { v.1.iter().map(relative).collect() } else { v.1.clone() }
+        };
+        let usual: Vec<Vec<i64>> = values.iter().map(usual).collect();
+        let fewer = by_user.filter(|u| classes(u) < classes(&usual)).unwrap_or(usual);
+        for (rank, key) in ranks.iter().zip(fewer) {
+            keys.entry(*rank).or_default().push(key);
         }
     }
     grouped(ranks.iter().copied(), |r| keys.get(&r).cloned())
@@ -310,14 +343,16 @@ proptest! {
         // Main clusters are ranks with equal expanded sequences of call sites, however each was folded.
         let path = |r: u32| expanded[r as usize].iter().map(|(symbol, _)| *symbol).collect::<Vec<_>>();
         let main = grouped(0..RANKS, path);
-        for signatures in [Signatures::Exact, Signatures::Reference] {
-            let found = cluster(&sections, signatures);
+        let users = [Param::new("MPI_Send:dest", SAID, &HashMap::new()).unwrap()];
+        let ways = [(Signatures::Exact, &[][..]), (Signatures::Reference, &[]), (Signatures::Exact, &users)];
+        for (signatures, users) in ways {
+            let found = cluster(&sections, signatures, users);
             prop_assert_eq!(found.table.iter().map(|g| g.ranks.iter().collect::<Vec<_>>()).collect::<Vec<_>>(), main.clone());
             if signatures == Signatures::Exact {
                 let all: Vec<_> = (0..RANKS).map(|r| values(&sections[r as usize], r)).collect();
                 for (group, ranks) in found.table.iter().zip(&main) {
                     let found: Vec<Vec<u32>> = group.subs.iter().map(|s| s.iter().collect()).collect();
-                    prop_assert_eq!(found, subs(&all, ranks));
+                    prop_assert_eq!(found, subs(&all, ranks, users.first().map(|_| said())));
                 }
             }
             for s in &found.sections {
@@ -331,6 +366,17 @@ proptest! {
         }
         // The order of ranks changes no cluster.
         let shuffled: Vec<Section> = order.iter().map(|r| sections[*r as usize].clone()).collect();
-        prop_assert_eq!(cluster(&shuffled, Signatures::Exact).table, cluster(&sections, Signatures::Exact).table);
+        for users in [&[][..], &users] {
+            let tables = [&shuffled, &sections].map(|s| cluster(s, Signatures::Exact, users).table);
+            prop_assert_eq!(&tables[0], &tables[1]);
+        }
+        // The form that a user gave is found however the ranks come together.
+        let alone = cluster(&sections, Signatures::Exact, &users);
+        let how = Clustering(Options { users: users.to_vec(), ..Options::default() });
+        let mut parts = how.join(sections[..2].to_vec()).unwrap();
+        parts.extend(how.join(sections[2..].to_vec()).unwrap());
+        let together = how.root(parts).unwrap();
+        prop_assert_eq!(together.table, alone.table);
+        prop_assert_eq!(together.sections, alone.sections);
     }
 }

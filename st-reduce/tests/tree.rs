@@ -130,10 +130,10 @@ fn a_tree_of_several_levels_loses_nothing() {
 fn clusters_are_those_of_ranks_taken_one_by_one() {
     for signatures in [Signatures::Exact, Signatures::Reference, Signatures::Paper] {
         let options = Options { signatures, ..Options::default() };
-        let how = Clustering(options);
+        let how = Clustering(options.clone());
         for kernel in KERNELS {
             let all = sections(kernel, 64);
-            let mut clusterer = Clusterer::new(options);
+            let mut clusterer = Clusterer::new(options.clone());
             all.iter().for_each(|s| clusterer.add(s.clone()).unwrap());
             let one_by_one = clusterer.finish();
             for shares in [&[64][..], &[1, 40, 0, 23]] {

@@ -3,8 +3,9 @@
 
 use std::collections::HashMap;
 
+use st_reduce::cluster::{Clusterer, Options as ClusterOptions};
 use st_reduce::merge::Merger;
-use st_reduce::merge::user::{Error, Param, constants};
+use st_reduce::user::{Error, Param, constants};
 use st_trace::calls::CallTable;
 use st_trace::check::check;
 use st_trace::objects::{Comm, Type};
@@ -49,8 +50,7 @@ fn merged(sections: &[Section], params: Vec<Param>) -> Section {
     sections.iter().for_each(|s| m.add(s.clone()).unwrap());
     assert!(m.params().iter().all(Param::met));
     let merged = m.finish();
-    for s in sections {
-        let rank = s.ranks.lowest().unwrap();
+    for (s, rank) in sections.iter().flat_map(|s| s.ranks.iter().map(move |r| (s, r))) {
         let words = |s: &Section| -> Vec<Vec<i64>> {
             s.project(0, rank).unwrap().map(|c| c.unwrap().words).collect()
         };
@@ -118,6 +118,41 @@ fn the_papers_formulas_for_ft_hold() {
             let streams = &slot(&with, "MPI_Comm_split", nth, name).streams;
             assert_eq!(streams.len(), 1, "{np} ranks");
         }
+    }
+}
+
+/// What clustering makes of the ranks, all of which are in one sub-cluster or in so many; merged without saying anything again.
+fn clustered(sections: &[Section], users: Vec<Param>, subs: usize) -> Section {
+    let mut c = Clusterer::new(ClusterOptions { users, ..ClusterOptions::default() });
+    sections.iter().for_each(|s| c.add(s.clone()).unwrap());
+    let clusters = c.finish();
+    assert_eq!((clusters.table.len(), clusters.table[0].subs.len()), (1, subs));
+    assert!(check(&clusters.sections[0]).unwrap().iter().all(st_trace::check::ThreadCheck::passed));
+    merged(&clusters.sections, vec![])
+}
+
+#[test]
+fn clustering_finds_them_as_merging_does() {
+    // Of all ranks, and but for two, which are of no class with others.
+    for (strangers, subs) in [(0, 1), (3, 3)] {
+        let transposed = |me: i64| (me % 8) * 8 + me / 8;
+        let of = |me: i64| if me >= 64 - strangers { me } else { transposed(me) };
+        let sections: Vec<Section> = (0..64).map(|r| rank(r, 64, of, 8)).collect();
+        let params = || vec![param("MPI_Send:dest", "n % 2 ? me ^ 1 : me % 8 * 8 + me / 8", &[])];
+        let alone = merged(&sections, params());
+        let dest = slot(&alone, "MPI_Send", 0, "dest");
+        assert!(matches!(dest.form, Form::User(_)) && dest.streams.len() == subs);
+        assert_eq!(clustered(&sections, params(), subs), alone);
+    }
+}
+
+#[test]
+fn what_is_not_true_changes_no_cluster() {
+    let sections: Vec<Section> = (0..16).map(|r| rank(r, 16, |me| me * me * 7 % 16, 4)).collect();
+    let without = clustered(&sections, vec![], 16);
+    for text in ["me * me", "1 / (me - me)", "me * 9223372036854775807", "n"] {
+        let with = clustered(&sections, vec![param("MPI_Send:dest", text, &[])], 16);
+        assert_eq!(with, without, "{text}");
     }
 }
 

@@ -153,7 +153,7 @@ impl<R: Reduce<Error: Display>> Load for Gathered<R> {
 
 /// What `st-cluster | st-merge` makes of the ranks.
 fn clustered(tree: Tree<Clustering>) -> Result<Section, String> {
-    let how = *tree.how();
+    let how = tree.how().clone();
     let clusters = how.root(tree.finish().map_err(text)?).map_err(text)?;
     let mut tree = Tree::new(Merging::default());
     clusters.sections.into_iter().try_for_each(|s| tree.push_next(s)).map_err(text)?;

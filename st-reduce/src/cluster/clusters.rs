@@ -9,11 +9,13 @@ use st_trace::ranklist::RankList;
 use st_trace::section::Section;
 
 use crate::cluster::paper;
-use crate::cluster::representative::Cluster;
+use crate::cluster::representative::{Cluster, Drawn};
 use crate::cluster::signature::call_path;
 use crate::cluster::slot::Rules;
 use crate::cluster::tolerance::{Average, Tolerance};
+use crate::lossy::Kind;
 use crate::tree::Reduce;
+use crate::user::Param;
 
 /// Which signatures tell ranks apart.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -29,7 +31,7 @@ pub enum Signatures {
 }
 
 /// How ranks are put together.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Options {
     /// What tells them apart.
     pub signatures: Signatures,
@@ -37,6 +39,20 @@ pub struct Options {
     pub tolerance: Option<Tolerance>,
     /// Whether exact times of all ranks are kept, not only of the first of each main cluster.
     pub keep_columns: bool,
+    /// Expressions for parameters.
+    pub users: Vec<Param>,
+    /// Parameters that do not tell ranks apart: where they differ, a histogram takes their place.
+    pub force_merge: Vec<Kind>,
+}
+
+impl Options {
+    pub(crate) fn rules(&self) -> Rules {
+        match self.signatures {
+            Signatures::Exact => Rules::Common,
+            Signatures::Reference => Rules::Relative,
+            Signatures::Paper => Rules::Rigid,
+        }
+    }
 }
 
 /// Puts ranks into clusters one at a time. *Memory:* per cluster its structure and what differs between its ranks; per rank
@@ -53,7 +69,7 @@ pub struct Clusterer {
 ///
 /// The published signatures and differences of counts that do not matter depend on who comes first among all ranks: there
 /// the ranks stay as they are until all are known.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Clustering(pub Options);
 
 impl Clustering {
@@ -63,7 +79,7 @@ impl Clustering {
     ///
     /// If a rank is in two parts.
     pub fn root(&self, parts: Vec<Section>) -> Result<Clusters, Error> {
-        Ok(self.gathered(parts, self.0)?.finish())
+        Ok(gathered(parts, self.0.clone())?.finish())
     }
 
     /// A clusterer of a block of ranks, whose [`Clusterer::finish_parts`] is what the tree has for the block; nothing if ranks
@@ -71,15 +87,15 @@ impl Clustering {
     #[must_use]
     pub fn block(&self) -> Option<Clusterer> {
         // Counts near each other are united at the root.
-        let options = Options { tolerance: None, ..self.0 };
+        let options = Options { tolerance: None, ..self.0.clone() };
         (self.0.signatures != Signatures::Paper).then(|| Clusterer::new(options))
     }
+}
 
-    fn gathered(self, parts: Vec<Section>, options: Options) -> Result<Clusterer, Error> {
-        let mut clusterer = Clusterer::new(options);
-        parts.into_iter().try_for_each(|section| clusterer.add_part(section))?;
-        Ok(clusterer)
-    }
+fn gathered(parts: Vec<Section>, options: Options) -> Result<Clusterer, Error> {
+    let mut clusterer = Clusterer::new(options);
+    parts.into_iter().try_for_each(|section| clusterer.add_part(section))?;
+    Ok(clusterer)
 }
 
 impl Reduce for Clustering {
@@ -88,7 +104,7 @@ impl Reduce for Clustering {
     fn join(&self, sections: Vec<Section>) -> Result<Vec<Section>, Error> {
         match self.block() {
             None => Ok(sections),
-            Some(block) => Ok(self.gathered(sections, block.options)?.finish_parts()),
+            Some(block) => Ok(gathered(sections, block.options)?.finish_parts()),
         }
     }
 }
@@ -173,21 +189,20 @@ impl Clusterer {
 
     fn gather(&mut self, section: Section, rank: u32) {
         let path = call_path(&section, rank);
-        let (key, rules) = match self.options.signatures {
-            Signatures::Exact => (Key::Exact(path.value()), Rules::Common),
-            Signatures::Reference => (Key::Exact(path.value()), Rules::Relative),
-            Signatures::Paper => (self.published(&section, rank), Rules::Rigid),
+        let key = match self.options.signatures {
+            Signatures::Exact | Signatures::Reference => Key::Exact(path.value()),
+            Signatures::Paper => self.published(&section, rank),
         };
         let at = *self.index.entry(key).or_insert_with(|| {
-            self.clusters.push((key, Cluster::new(rules)));
+            self.clusters.push((key, Cluster::default()));
             self.clusters.len() - 1
         });
-        self.clusters[at].1.add(section, path, self.options.keep_columns);
+        self.clusters[at].1.add(section, path, &self.options);
     }
 
     fn published(&self, section: &Section, rank: u32) -> Key {
         let path = paper::call_path(section, rank);
-        let parameters = paper::parameters(section, rank);
+        let parameters = paper::parameters(section, rank, &self.options);
         match self.options.tolerance {
             None => Key::Paper(path, parameters.value(), (0, 0)),
             Some(_) => Key::Paper(path, parameters.bits, (parameters.count.sum, parameters.count.n)),
@@ -207,8 +222,13 @@ impl Clusterer {
         if signatures == Signatures::Paper {
             return published(self.clusters, tolerance);
         }
-        let mut sections: Vec<Section> =
-            self.clusters.into_iter().map(|(_, c)| c.finish(tolerance)).collect();
+        let mut clusters: Vec<Cluster> = self.clusters.into_iter().map(|(_, c)| c).collect();
+        let mut drawn = Drawn::default();
+        for c in &mut clusters {
+            c.settle();
+            c.differing(&mut drawn);
+        }
+        let mut sections: Vec<Section> = clusters.into_iter().map(|c| c.finish(tolerance, &drawn)).collect();
         sections.sort_by_key(|s| s.ranks.lowest());
         let table = sections.iter().flat_map(groups).collect();
         Clusters { sections, table }
@@ -238,7 +258,7 @@ fn published(clusters: Vec<(Key, Cluster)>, tolerance: Option<Tolerance>) -> Clu
             let mut group = group.into_iter();
             let Some(mut first) = group.next() else { continue };
             group.for_each(|c| first.absorb(c));
-            subs.push((path, first.finish(None)));
+            subs.push((path, first.finish(None, &Drawn::default())));
         }
     }
     subs.sort_by_key(|(_, s)| s.ranks.lowest());

@@ -3,7 +3,7 @@
 //!
 //! The order: as recorded, relative, relative modulo the number of ranks, mirrored, exclusive-or; an affine function of the
 //! rank; and in the grids that the ranks divide into, first those of two dimensions, displacements with wrap and then affine
-//! functions of the coordinates. Factors of affine functions follow from ranks that differ. st-merge prefers forms in the same order.
+//! functions of the coordinates. An expression that a user gave comes after relative. Factors of affine functions follow from ranks that differ. st-merge prefers forms in the same order.
 //!
 //! A form is tried on *witnesses* first, the ranks that have ruled out others, and then on all ranks; so each is looked at
 //! once, however many ranks there are.
@@ -17,6 +17,8 @@ pub(crate) enum Candidate {
     Fixed(Form),
     /// Affine in a grid, with factors to be found.
     Fitted(Grid),
+    /// The one that a user gave.
+    User,
 }
 
 /// What a rank has in the place of each of the first one's values.
@@ -72,13 +74,16 @@ impl Candidate {
         let form = match self {
             Self::Fixed(form) => form,
             Self::Fitted(grid) => fit(grid, first, witnesses)?,
+            // It is looked at on every rank.
+            Self::User => return None,
         };
         witnesses.iter().all(|w| leads(form, first, w.own, &w.pairs)).then_some(form)
     }
 
     /// Whether it is one of a communicator of any size.
     pub(crate) fn of_any_size(self) -> bool {
-        [Form::RELATIVE, Form::MODULO, Form::MIRRORED, Form::Xor].into_iter().any(|f| self == Self::Fixed(f))
+        let fixed = [Form::RELATIVE, Form::MODULO, Form::MIRRORED, Form::Xor].map(Self::Fixed);
+        self == Self::User || fixed.contains(&self)
     }
 }
 

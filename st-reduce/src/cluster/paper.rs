@@ -23,9 +23,13 @@ use st_trace::section::{Section, SlotStreams, Tables};
 use st_trace::sites::{Frame, SiteTable};
 use st_trace::tree::Walk;
 
+use crate::cluster::clusters::Options;
 use crate::cluster::signature::{halves, total};
 use crate::cluster::tolerance::Average;
 use crate::cluster::view::View;
+use crate::codes::code;
+use crate::lossy::Kind;
+use crate::user;
 use crate::who::Who;
 
 /// Different values of a parameter that are looked at.
@@ -90,19 +94,31 @@ pub fn call_path(section: &Section, rank: u32) -> u64 {
     exclusive_or(events.map(|sym| stacks.get(sym as usize).copied().unwrap_or(0)))
 }
 
-/// The signature of a rank's parameters.
+/// The signature of a rank's parameters. Those that do not tell ranks apart are left out, and so are those that are what the
+/// user says.
 #[must_use]
-pub fn parameters(section: &Section, rank: u32) -> Parameters {
+pub fn parameters(section: &Section, rank: u32, options: &Options) -> Parameters {
     let view = View { section, rank };
     let mut out = Parameters { bits: 0, count: Average { sum: 0, n: 0 } };
     let mut peers = [BTreeSet::new(), BTreeSet::new()];
     for thread in section.threads.iter().filter(|t| t.ranks.contains(rank)) {
         let executions = view.executions(thread);
-        for ((symbol, streams), n) in section.symbols.iter().zip(&thread.params).zip(executions) {
+        let symbols = section.symbols.iter().zip(&thread.params).zip(executions).enumerate();
+        for (at, ((symbol, streams), n)) in symbols {
             let slots = CallTable::builtin().slots(symbol.call);
             let own = view.own(&mut Who::new(view.section), streams, slots).unwrap_or_default();
+            let row = CallTable::builtin().get(symbol.call);
             for (slot, s) in slots.iter().zip(streams) {
                 let len = s.lens.as_ref().map_or(n, |l| total(view.stream(l), n));
+                let kind = row.and_then(|row| Kind::of(row, slot));
+                let as_said = || {
+                    let form = user::form(&options.users, section, at, &slot.name)?;
+                    let codes = code(view.stream(&s.values), form, own, len)?;
+                    codes.constant().filter(|c| *c == 0)
+                };
+                if kind.is_some_and(|kind| options.force_merge.contains(&kind)) || as_said().is_some() {
+                    continue;
+                }
                 match slot.name.as_str() {
                     _ if len == 0 => {}
                     "dest" => relative(view.stream(&s.values), own, &mut peers[0]),

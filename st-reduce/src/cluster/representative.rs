@@ -4,9 +4,9 @@
 use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
-use st_trace::calls::{CallTable, LANES, Lane, Meaning};
+use st_trace::calls::{CallId, CallTable, LANES, Lane, Meaning};
 use st_trace::columns::Column;
-use st_trace::form::{Form, Own};
+use st_trace::form::{Codes, Form, Own};
 use st_trace::ints::Sealed;
 use st_trace::lanes::LaneSum;
 use st_trace::ranklist::RankList;
@@ -14,19 +14,29 @@ use st_trace::section::{Elastic, Ended, NO_SYM, Section, SlotStreams, Sym, Threa
 use st_trace::tree::{FlatTree, Item};
 use st_trace::unite::{Partitions, Renaming, Times, United};
 
+use crate::cluster::clusters::Options;
 use crate::cluster::signature::{Signature, total};
-use crate::cluster::slot::{Before, Mine, Part, Rules, SlotCluster, rewritten};
+use crate::cluster::slot::{Before, End, How, Mine, Part, SlotCluster, rewritten};
 use crate::cluster::tolerance::{Tolerance, united};
 use crate::cluster::view::{Owns, View, index};
+use crate::codes::decode;
+use crate::lossy::Kind;
+use crate::user;
 use crate::who::Who;
 
 /// All lanes.
 const ALL: u8 = (1 << LANES) - 1;
 
+/// A function with an outcome, called from a place.
+type Event = (CallId, u32, u128);
+
+/// Parameters that become histograms, by thread, event and slot; and what is counted. Clusters agree in that, so that they
+/// can be merged.
+pub(crate) type Drawn = HashMap<(usize, Event, usize), Codes, FixedState>;
+
 /// Ranks that one representative stands for.
 #[derive(Debug, Default)]
 pub(crate) struct Cluster {
-    rules: Rules,
     /// What the first rank's call path is.
     path: Option<Signature>,
     ranks: RankList,
@@ -58,17 +68,13 @@ struct SymbolCluster {
 }
 
 impl Cluster {
-    pub(crate) fn new(rules: Rules) -> Self {
-        Self { rules, ..Self::default() }
-    }
-
     /// The ranks so far.
     pub(crate) fn ranks(&self) -> &RankList {
         &self.ranks
     }
 
     /// Adds the section of a rank or of a cluster, whose call path is that of the first one's, unless rules are rigid.
-    pub(crate) fn add(&mut self, section: Section, path: Signature, keep_columns: bool) {
+    pub(crate) fn add(&mut self, section: Section, path: Signature, options: &Options) {
         let first = self.ranks.is_empty();
         let follows = *self.path.get_or_insert(path) == path;
         for (host, ranks) in &section.hosts {
@@ -87,10 +93,10 @@ impl Cluster {
                 let rank = section.ranks.lowest().unwrap_or(0);
                 into.begin(View { section: &section, rank }, thread, &renaming);
             }
-            into.add(&section, thread, &renaming, (self.rules, follows));
+            into.add(&section, thread, &renaming, (options, follows));
         }
         self.ranks.extend(&section.ranks);
-        if keep_columns || first {
+        if options.keep_columns || first {
             for (into, thread) in self.threads.iter_mut().zip(section.threads) {
                 into.columns.extend(thread.columns);
             }
@@ -100,7 +106,7 @@ impl Cluster {
     /// Takes in the ranks of another cluster, for which the first rank of this one stands from now on.
     pub(crate) fn absorb(&mut self, other: Self) {
         let follows = self.path == other.path;
-        let section = other.finish(None);
+        let section = other.finish(None, &HashMap::default());
         for (host, ranks) in &section.hosts {
             self.hosts.entry(host.clone()).or_default().extend(ranks);
         }
@@ -112,9 +118,34 @@ impl Cluster {
         self.ranks.extend(&section.ranks);
     }
 
+    /// Makes up its mind, once all ranks are there.
+    pub(crate) fn settle(&mut self) {
+        for t in &mut self.threads {
+            for s in &mut t.symbols {
+                let before = Before { ranks: &t.ranks, owns: &s.owns };
+                s.slots.iter_mut().for_each(|slot| slot.settle(before));
+            }
+        }
+    }
+
+    /// The parameters in which ranks differ that are to be united, and how.
+    pub(crate) fn differing(&self, into: &mut Drawn) {
+        for (index, t) in self.threads.iter().enumerate() {
+            for (s, symbol) in t.symbols.iter().enumerate() {
+                for (slot, cluster) in symbol.slots.iter().enumerate() {
+                    let found = cluster.differs().zip(event(&self.tables, s));
+                    let Some((codes, event)) = found else { continue };
+                    let of = into.entry((index, event, slot)).or_insert(codes);
+                    *of = codes.min(*of);
+                }
+            }
+        }
+    }
+
     /// The cluster as a section. With a tolerance, ranks whose counts are near each other have those of the lowest of them.
-    pub(crate) fn finish(self, tolerance: Option<Tolerance>) -> Section {
-        let mut section = self.section(true);
+    pub(crate) fn finish(self, tolerance: Option<Tolerance>, drawn: &Drawn) -> Section {
+        let end = End { last: true, tolerant: tolerance.is_some(), histogram: None };
+        let mut section = self.section(end, drawn);
         if let Some(tolerance) = tolerance {
             united(&mut section, tolerance);
         }
@@ -123,14 +154,20 @@ impl Cluster {
 
     /// The cluster as a section that others will be added to.
     pub(crate) fn finish_part(self) -> Section {
-        self.section(false)
+        self.section(End::default(), &HashMap::default())
     }
 
     /// The section, the last one or one that others will be added to.
-    fn section(self, last: bool) -> Section {
+    fn section(mut self, end: End, drawn: &Drawn) -> Section {
+        self.settle();
         let mut partitions = Partitions::new(self.ranks.clone());
-        let finish = |t: ThreadCluster| t.finish(&mut partitions, last);
-        let mut threads: Vec<Thread> = self.threads.into_iter().map(finish).collect();
+        let tables = &self.tables;
+        let finish = |(index, t): (usize, ThreadCluster)| {
+            let histogram = |s, slot| drawn.get(&(index, event(tables, s)?, slot)).copied();
+            t.finish(&mut partitions, |s, slot| End { histogram: histogram(s, slot), ..end }, end.last)
+        };
+        let threads = std::mem::take(&mut self.threads).into_iter().enumerate();
+        let mut threads: Vec<Thread> = threads.map(finish).collect();
         let mut hosts: Vec<_> = self.hosts.into_iter().collect();
         hosts.sort_unstable_by(|(a, r), (b, s)| (r.lowest(), a).cmp(&(s.lowest(), b)));
         let mut ended = self.ended;
@@ -171,8 +208,8 @@ impl ThreadCluster {
         }
     }
 
-    fn add(&mut self, section: &Section, thread: &Thread, renaming: &Renaming, how: (Rules, bool)) {
-        let (rules, follows) = how;
+    fn add(&mut self, section: &Section, thread: &Thread, renaming: &Renaming, how: (&Options, bool)) {
+        let (options, follows) = how;
         let mut voided = if follows { 0 } else { ALL };
         // Ranks that do other calls are not looked at any further: the first one's stand for them.
         if follows {
@@ -180,7 +217,8 @@ impl ThreadCluster {
             for (s, streams) in params.filter(|(_, streams)| !streams.is_empty()) {
                 let Some(&to) = renaming.symbols.get(s) else { continue };
                 if let Some(into) = self.symbols.get_mut(index(to)) {
-                    voided |= into.add((section, &thread.ranks), s, streams, renaming, (rules, &self.ranks));
+                    voided |=
+                        into.add((section, &thread.ranks), s, streams, renaming, (options, &self.ranks));
                 }
             }
         } else {
@@ -227,12 +265,26 @@ impl ThreadCluster {
         }
     }
 
-    fn finish(self, partitions: &mut Partitions, last: bool) -> Thread {
+    fn finish(
+        mut self,
+        partitions: &mut Partitions,
+        end: impl Fn(usize, usize) -> End,
+        last: bool,
+    ) -> Thread {
         let count = |stream| Elastic { form: Form::Absolute, partition: 0, streams: vec![stream] };
         let ranks = self.ranks;
-        let params = self.symbols.into_iter().map(|s| {
+        let voided = &mut self.lanes.voided;
+        let params = self.symbols.into_iter().enumerate().map(|(at, s)| {
             let before = Before { ranks: &ranks, owns: &s.owns };
-            s.slots.into_iter().map(|slot| slot.finish(before, partitions)).collect()
+            let mut finish = |(i, slot): (usize, SlotCluster)| {
+                let lane = slot.lane;
+                let streams = slot.finish(before, end(at, i), partitions);
+                if matches!(streams.values.form, Form::Histogram(_)) {
+                    *voided |= bit(lane);
+                }
+                streams
+            };
+            s.slots.into_iter().enumerate().map(&mut finish).collect()
         });
         let params = params.collect();
         let (sketches, sums) =
@@ -260,9 +312,9 @@ impl SymbolCluster {
         s: usize,
         streams: &[SlotStreams],
         renaming: &Renaming,
-        how: (Rules, &RankList),
+        how: (&Options, &RankList),
     ) -> u8 {
-        let (rules, before) = how;
+        let (options, before) = how;
         let Some(symbol) = section.symbols.get(s) else { return 0 };
         let slots = CallTable::builtin().slots(symbol.call);
         let mut who = Who::new(section);
@@ -293,7 +345,14 @@ impl SymbolCluster {
                         voided |= bit(into.lane);
                     }
                 } else {
-                    self.slots.push(SlotCluster::new(slot, rules, mine));
+                    let row = CallTable::builtin().get(symbol.call);
+                    let kind = row.and_then(|row| Kind::of(row, slot));
+                    let how = How {
+                        rules: options.rules(),
+                        user: user::form(&options.users, section, s, &slot.name),
+                        forced: kind.is_some_and(|kind| options.force_merge.contains(&kind)),
+                    };
+                    self.slots.push(SlotCluster::new(slot, how, mine));
                 }
                 known.insert(*rank);
             }
@@ -302,10 +361,18 @@ impl SymbolCluster {
     }
 }
 
+/// The event that a symbol of a cluster stands for.
+fn event(tables: &United, symbol: usize) -> Option<Event> {
+    let s = tables.symbols().get(symbol)?;
+    Some((s.call, s.error, tables.sites().get(s.site)?.id))
+}
+
 /// A rank's values of its codes.
 fn values(codes: &Sealed, form: Form, own: Option<Own>, len: u64) -> Sealed {
     match own.filter(|_| form != Form::Absolute) {
         None => codes.clone(),
+        // What was put into a form has led back when that was done.
+        Some(own) if form.counts() => decode(codes, form, own, len).unwrap_or_else(|| codes.clone()),
         Some(own) => rewritten(codes, len, |c| form.value(c, own)),
     }
 }

@@ -1,16 +1,17 @@
 //! The streams of one slot of one symbol in a cluster of ranks with equal call paths.
 //!
 //! As long as one form leads from the first rank's values to those of all, there is one stream. When no form does, ranks are
-//! classes by their relative values (peers) or their values as recorded (all else). What comes out does not depend on the
-//! order of the ranks.
+//! classes by their relative values (peers) or their values as recorded (all else), or in the form that a user gave where that
+//! leaves fewer. What comes out does not depend on the order of the ranks.
 
+mod groups;
 mod one;
 
 use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
 use st_trace::calls::{Lane, Meaning, Slot};
-use st_trace::form::{Form, Own};
+use st_trace::form::{Codes, Form, Own};
 use st_trace::ints::Sealed;
 use st_trace::ranklist::RankList;
 use st_trace::section::{Elastic, Section, SlotStreams};
@@ -19,6 +20,9 @@ use st_trace::unite::{Classes, Partitions, Renaming};
 use crate::cluster::forms::symbolic;
 use crate::cluster::signature::{Signature, total};
 use crate::cluster::view::Owns;
+use crate::codes::code;
+use crate::lossy::Counter;
+use groups::Groups;
 use one::One;
 
 /// Values above this are no ranks, tags or counts of a program.
@@ -34,6 +38,16 @@ pub enum Rules {
     Relative,
     /// Like [`Rules::Relative`], and where ranks differ the first one's values stand for all.
     Rigid,
+}
+
+/// How the ranks of a slot are put together.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct How {
+    pub(crate) rules: Rules,
+    /// The form that a user gave.
+    pub(crate) user: Option<Form>,
+    /// Whether ranks that differ are united by a histogram.
+    pub(crate) forced: bool,
 }
 
 /// What a rank has in a slot.
@@ -88,12 +102,23 @@ pub(crate) struct Before<'a> {
     pub(crate) owns: &'a Owns,
 }
 
+/// How a slot ends.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct End {
+    /// Whether no other ranks will be added.
+    pub(crate) last: bool,
+    /// Whether counts near each other are united then.
+    pub(crate) tolerant: bool,
+    /// The histogram that it becomes.
+    pub(crate) histogram: Option<Codes>,
+}
+
 /// Streams of one slot.
 #[derive(Debug)]
 pub(crate) struct SlotCluster {
     pub(crate) meaning: Meaning,
     pub(crate) lane: Lane,
-    rules: Rules,
+    how: How,
     lens: Option<Groups>,
     state: State,
     /// Whether symbolic forms are out of the question.
@@ -108,56 +133,15 @@ enum State {
     Many(Form, Groups),
 }
 
-/// Ranks by the content of streams.
-#[derive(Debug, Default)]
-struct Groups {
-    list: Vec<(Sealed, u64, RankList)>,
-    index: HashMap<(Signature, u64), usize, FixedState>,
-    recent: usize,
-}
-
-impl Groups {
-    /// Adds a rank with the first `len` values of a stream; `codes` makes the stream to keep.
-    fn add(&mut self, rank: u32, signature: Signature, len: u64, codes: impl FnOnce() -> Sealed) {
-        self.recent = *self.index.entry((signature, len)).or_insert_with(|| {
-            self.list.push((codes(), len, RankList::default()));
-            self.list.len() - 1
-        });
-        self.list[self.recent].2.insert(rank);
-    }
-    /// Adds a rank with values as they are.
-    fn add_plain(&mut self, rank: u32, values: &Sealed, len: u64) {
-        if let Some((last, n, ranks)) = self.list.get_mut(self.recent)
-            && *n == len
-            && last == values
-        {
-            return ranks.insert(rank);
-        }
-        self.add(rank, Signature::of_stream(values, len), len, || values.clone());
-    }
-    /// Adds ranks with values as they are.
-    fn add_all(&mut self, values: &Sealed, len: u64, ranks: &RankList) {
-        if let Some(lowest) = ranks.lowest() {
-            self.add_plain(lowest, values, len);
-            self.list[self.recent].2.extend(ranks);
-        }
-    }
-    fn classes(self) -> Classes {
-        let mut out = Classes::default();
-        self.list.iter().for_each(|(stream, _, ranks)| out.add_all(stream.clone(), ranks));
-        out
-    }
-}
-
 impl SlotCluster {
     /// Of the first rank.
-    pub(crate) fn new(slot: &Slot, rules: Rules, first: Mine<'_>) -> Self {
+    pub(crate) fn new(slot: &Slot, how: How, first: Mine<'_>) -> Self {
         let plain = !symbolic(slot.meaning) || first.own.is_none() || !sane(first.values);
-        let one = One::new(first);
+        let one = One::new(first, how.user.filter(|_| !plain));
         let mut out = Self {
             meaning: slot.meaning,
             lane: slot.lane,
-            rules,
+            how,
             lens: slot.list.then(Groups::default),
             state: State::One(Box::new(one)),
             plain,
@@ -174,7 +158,7 @@ impl SlotCluster {
         let values = &part.streams.values;
         let known = |(_, own): &(u32, Option<Own>)| own.is_some();
         let sound = self.plain || part.owns.iter().all(known) && values.streams.iter().all(sane);
-        if self.rules == Rules::Rigid || !sound {
+        if self.how.rules == Rules::Rigid || !sound {
             return false;
         }
         let lens = part.streams.lens.as_ref();
@@ -188,6 +172,9 @@ impl SlotCluster {
                 let one_size =
                     self.plain || part.owns.iter().all(|(_, own)| own.is_some_and(|o| o.size == size));
                 let [codes] = &values.streams[..] else { return false };
+                if one.asks_user() {
+                    return false;
+                }
                 if values.form != one.form || one.len != len || !one_size || stream(codes) != one.codes {
                     return false;
                 }
@@ -209,7 +196,7 @@ impl SlotCluster {
 
     /// Adds a rank. Whether its values can be read back; always but by [`Rules::Rigid`].
     pub(crate) fn add(&mut self, mine: Mine<'_>, before: Before<'_>) -> bool {
-        let rigid = self.rules == Rules::Rigid;
+        let rigid = self.how.rules == Rules::Rigid;
         if let (Some(into), Some((lens, n))) = (&mut self.lens, mine.lens) {
             if rigid {
                 let same = into.list.first().is_some_and(|(l, k, _)| same(l, *k, lens, n));
@@ -224,7 +211,8 @@ impl SlotCluster {
         if rigid {
             let may = !self.plain && !self.lost && mine.own.is_some() && sane(mine.values);
             let State::One(one) = &mut self.state else { return false };
-            let kept = one.leads_to(mine) || (may && one.widen((self.meaning, self.rules), mine, before));
+            one.note(mine);
+            let kept = one.leads_to(mine) || (may && one.widen((self.meaning, self.how.rules), mine, before));
             self.lost |= !kept;
             return kept;
         }
@@ -235,7 +223,8 @@ impl SlotCluster {
         let plain = self.plain;
         let own = mine.own.unwrap_or_default();
         if let State::One(one) = &mut self.state {
-            let how = (self.meaning, self.rules);
+            let how = (self.meaning, self.how.rules);
+            one.note(mine);
             let suits = one.suits(own, plain);
             if suits && (one.leads_to(mine) || (!plain && one.widen(how, mine, before))) {
                 return true;
@@ -298,7 +287,7 @@ impl SlotCluster {
         let mut groups = Groups::default();
         let mut form = Form::Absolute;
         match one.domain().map(<[i64]>::to_vec) {
-            Some(domain) if relative || one.form != Form::Absolute => {
+            Some(domain) if !one.form.counts() && (relative || one.form != Form::Absolute) => {
                 if relative {
                     form = Form::RELATIVE;
                 }
@@ -317,6 +306,18 @@ impl SlotCluster {
                     known.insert(codes, groups.recent);
                 }
             }
+            known if matches!(one.form, Form::User(_)) => {
+                if relative && known.is_some() {
+                    form = Form::RELATIVE;
+                }
+                for rank in before.ranks.iter() {
+                    let own = before.owns.of(rank);
+                    // What was put into a form has led back when that was done.
+                    let values = one.users_values(own).unwrap_or_else(|| one.values.clone());
+                    let stream = rewritten(&values, one.len, |v| form.code(v, own));
+                    groups.add_plain(rank, &stream, one.len);
+                }
+            }
             _ => {
                 groups.add(0, one.signature, one.len, || one.values.clone());
                 groups.list[0].2 = before.ranks.clone();
@@ -325,8 +326,8 @@ impl SlotCluster {
         self.state = State::Many(form, groups);
     }
 
-    /// The classes of ranks with equal values, or counts that are taken for equal.
-    pub(crate) fn finish(mut self, before: Before<'_>, partitions: &mut Partitions) -> SlotStreams {
+    /// Makes up its mind, once all ranks are there.
+    pub(crate) fn settle(&mut self, before: Before<'_>) {
         let determined = match &mut self.state {
             State::One(one) => one.determine(before),
             State::Many(..) => true,
@@ -334,14 +335,65 @@ impl SlotCluster {
         if !determined {
             self.split(before);
         }
-        let lens = self.lens.map(|l| partitions.elastic(l.classes(), Form::Absolute));
-        let values = match self.state {
-            State::One(one) => {
-                let mut classes = Classes::default();
-                classes.add_all(one.codes, before.ranks);
-                partitions.elastic(classes, one.form)
+    }
+
+    /// Whether ranks differ that are to be united; the codes of the histogram that does it.
+    pub(crate) fn differs(&self) -> Option<Codes> {
+        let State::Many(_, groups) = &self.state else { return None };
+        let differs = self.how.forced && groups.list.len() > 1;
+        let relative = self.meaning == Meaning::Rank && !self.plain;
+        differs.then_some(if relative { Codes::Relative } else { Codes::Absolute })
+    }
+
+    /// The codes of ranks in the form that a user gave, if they are fewer.
+    fn by_user(&mut self, before: Before<'_>) {
+        let (State::Many(form, groups), Some(user)) = (&self.state, self.how.user) else { return };
+        let mut out = Groups::default();
+        for (codes, len, ranks) in &groups.list {
+            for rank in ranks.iter() {
+                let own = before.owns.of(rank);
+                let values = rewritten(codes, *len, |c| form.value(c, own));
+                let Some(codes) = code(&values, user, own, *len) else { return };
+                out.add_plain(rank, &codes, *len);
+                if out.list.len() >= groups.list.len() {
+                    return;
+                }
             }
-            State::Many(form, groups) => partitions.elastic(groups.classes(), form),
+        }
+        self.state = State::Many(user, out);
+    }
+
+    /// How often each code was.
+    fn histogram(&self, codes: Codes, before: Before<'_>) -> Option<Sealed> {
+        let mut counter = Counter::only(codes, self.meaning == Meaning::Count);
+        match &self.state {
+            State::One(one) => {
+                let all = [(one.codes.clone(), one.len, before.ranks.clone())];
+                counter.add_streams(one.form, all.iter(), |rank| before.owns.of(rank));
+            }
+            State::Many(form, groups) => {
+                counter.add_streams(*form, groups.list.iter(), |rank| before.owns.of(rank));
+            }
+        }
+        Some(counter.smallest()?.1.to_stream())
+    }
+
+    /// The classes of ranks with equal values, or counts that are taken for equal.
+    pub(crate) fn finish(mut self, before: Before<'_>, end: End, partitions: &mut Partitions) -> SlotStreams {
+        let drawn = end.histogram.and_then(|codes| Some((codes, self.histogram(codes, before)?)));
+        if end.last && drawn.is_none() && !self.plain && !(end.tolerant && self.meaning == Meaning::Count) {
+            self.by_user(before);
+        }
+        let lens = self.lens.map(|l| partitions.elastic(l.classes(), Form::Absolute));
+        let one = |stream| {
+            let mut classes = Classes::default();
+            classes.add_all(stream, before.ranks);
+            classes
+        };
+        let values = match (drawn, self.state) {
+            (Some((codes, stream)), _) => partitions.elastic(one(stream), Form::Histogram(codes)),
+            (None, State::One(all)) => partitions.elastic(one(all.codes), all.form),
+            (None, State::Many(form, groups)) => partitions.elastic(groups.classes(), form),
         };
         SlotStreams { lens, values }
     }

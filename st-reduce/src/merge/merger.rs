@@ -10,13 +10,13 @@ use st_trace::ranklist::RankList;
 use st_trace::section::{Ended, NO_SYM, Section, Sym, Thread};
 use st_trace::tree::{FlatTree, Item};
 
-use crate::merge::lossy::Lossy;
+use crate::lossy::Lossy;
 use crate::merge::master::{Loops, Master};
 use crate::merge::params::Params;
 use crate::merge::predicted;
 use crate::merge::slots::{REVIEW, REVIEW_PART};
 use crate::merge::tags::Tags;
-use crate::merge::user::Param;
+use crate::user::Param;
 use st_trace::unite::Partitions;
 use st_trace::unite::Times;
 use st_trace::unite::{Renaming, United};
@@ -34,8 +34,6 @@ pub struct Merger {
     lossy: Lossy,
     /// Whether these are some of the ranks: forms are left to those who see all, as far as there is room for it.
     part: bool,
-    /// Whether the only section so far has histograms.
-    histograms: bool,
     loops: Loops,
     users: Vec<Param>,
     ranks: RankList,
@@ -64,9 +62,9 @@ pub enum Error {
     /// Tags have been left out of some sections.
     #[error("tags are left out of some inputs and not of others; merge all of them as recorded")]
     Tags,
-    /// Parameters of some sections are histograms.
+    /// Parameters of some sections are histograms, and in others are not, or such of something else.
     #[error(
-        "parameters are histograms in an input, which other ranks cannot be added to; merge all of them as recorded"
+        "parameters are histograms in some inputs and not in others, or other ones; merge all of them as recorded"
     )]
     Histograms,
 }
@@ -146,8 +144,8 @@ impl Merger {
     ///
     /// # Errors
     ///
-    /// If it holds a rank that has been added already, has tags where others have none, or is not the only one and has
-    /// histograms of parameters.
+    /// If it holds a rank that has been added already, has tags where others have none, or has histograms of parameters that
+    /// others hold in another form: nothing can be added any more then.
     pub fn add(&mut self, section: Section) -> Result<(), Error> {
         if let Some(twice) = section.ranks.iter().find(|&r| self.ranks.contains(r)) {
             return Err(Error::Duplicate(twice));
@@ -156,11 +154,6 @@ impl Merger {
         if *self.without_tags.get_or_insert(without) != without {
             return Err(Error::Tags);
         }
-        let histograms = section.histograms().next().is_some();
-        if self.histograms || histograms && !self.ranks.is_empty() {
-            return Err(Error::Histograms);
-        }
-        self.histograms = histograms;
         self.ranks.extend(&section.ranks);
         for (host, ranks) in &section.hosts {
             match self.hosts.get_mut(host) {
@@ -179,7 +172,7 @@ impl Merger {
         }
         let review = if self.part { REVIEW_PART } else { REVIEW };
         for (i, (into, thread)) in self.threads.iter_mut().zip(&section.threads).enumerate() {
-            into.add(&section, i, thread, &renaming, (&self.users, &self.lossy, review));
+            into.add(&section, i, thread, &renaming, (&self.users, &self.lossy, review))?;
         }
         let to = |s: Sym| renaming.symbols.get(s as usize).copied().unwrap_or(s);
         self.ended.extend(section.ended.iter().map(|e| Ended {
@@ -276,13 +269,14 @@ impl ThreadMerger {
         thread: &Thread,
         renaming: &Renaming,
         options: (&[Param], &Lossy, usize),
-    ) {
+    ) -> Result<(), Error> {
         let to = |s: Sym| renaming.symbols.get(s as usize).copied().unwrap_or(s);
         self.ranks.extend(&thread.ranks);
         self.master.add(&renumbered(&thread.tree, to), &thread.counts, &section.partitions, &thread.ranks);
-        self.params.add(section, index, thread, renaming, options);
+        self.params.add(section, index, thread, renaming, options)?;
         self.times.add(thread, renaming);
         self.lanes.merge(&thread.lanes);
+        Ok(())
     }
 }
 

@@ -3,11 +3,11 @@
 use st_trace::section::Section;
 
 use super::alike::Alike;
-use super::lossy::Lossy;
 use super::master::Loops;
 use super::merger::{Error, Merger};
-use super::user::Param;
+use crate::lossy::Lossy;
 use crate::tree::Reduce;
+use crate::user::Param;
 
 /// How sections are merged.
 #[derive(Debug, Clone, Default)]

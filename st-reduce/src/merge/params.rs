@@ -12,12 +12,13 @@ use st_trace::ranklist::RankList;
 use st_trace::section::{Elastic, Section, SlotStreams, Sym, Thread};
 use st_trace::tree::Item;
 
+use crate::lossy::{Kind, Lossy};
 use crate::merge::callers::Callers;
-use crate::merge::lossy::{Kind, Lossy};
+use crate::merge::merger::Error;
 use crate::merge::predicted;
 use crate::merge::slots::SlotClasses;
 use crate::merge::tags::Emptied;
-use crate::merge::user::{self, Param};
+use crate::user::{self, Param};
 use crate::who::Who;
 use st_trace::unite::Partitions;
 use st_trace::unite::Renaming;
@@ -46,7 +47,7 @@ impl Params {
         thread: &Thread,
         renaming: &Renaming,
         (users, lossy, review): (&[Param], &Lossy, usize),
-    ) {
+    ) -> Result<(), Error> {
         let table = CallTable::builtin();
         let uniform = thread.counts.iter().all(|c| c.streams.len() == 1);
         let most = if lossy.is_any() { u64::MAX } else { COUNTED };
@@ -92,19 +93,20 @@ impl Params {
                 if !plain.is_empty()
                     && let Some((values, classes)) = plain.remove(&(s, i))
                 {
-                    slot_into.add(&values, &classes, &into.callers, &mut len);
+                    slot_into.add(&values, &classes, &into.callers, &mut len)?;
                     continue;
                 }
                 match slot.meaning {
                     Meaning::Ref(object) if !renaming.keeps(object) => {
                         let at = SlotAt { thread: index, sym, slot: i };
                         let (renamed, classes) = rename(section, at, &streams.values, object, renaming);
-                        slot_into.add(&renamed, &classes, &into.callers, &mut len);
+                        slot_into.add(&renamed, &classes, &into.callers, &mut len)?;
                     }
-                    _ => slot_into.add(&streams.values, classes, &into.callers, &mut len),
+                    _ => slot_into.add(&streams.values, classes, &into.callers, &mut len)?,
                 }
             }
         }
+        Ok(())
     }
 
     /// Takes other streams for slots.

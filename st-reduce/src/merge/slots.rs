@@ -4,17 +4,17 @@
 //! another one is inferred from a sample of ranks and taken if it leaves fewer or shorter streams. Memory therefore
 //! follows the number of streams that differ in the best form known, not the number of ranks.
 
-use std::collections::BTreeMap;
-
 use st_trace::calls::{Lane, Meaning, Slot};
 use st_trace::form::Form;
 use st_trace::ints::Sealed;
 use st_trace::ranklist::RankList;
 use st_trace::section::{Elastic, SlotStreams};
 
-use crate::merge::callers::{Callers, Lengths, code, decode};
+use crate::codes::{code, decode};
+use crate::lossy::{Counter, Rule, codes};
+use crate::merge::callers::{Callers, Lengths};
 use crate::merge::infer::{HEAD, SAMPLE, Sampled, best, symbolic};
-use crate::merge::lossy::{Counter, Rule};
+use crate::merge::merger::Error;
 use crate::merge::products;
 use st_trace::unite::{Classes, Partitions};
 
@@ -66,22 +66,32 @@ impl SlotClasses {
     }
 
     /// Adds streams of classes of ranks. `len` is how many values a rank reads.
+    ///
+    /// # Errors
+    ///
+    /// If histograms are to be added to what is in another form, or the other way round.
     pub(crate) fn add(
         &mut self,
         e: &Elastic,
         classes: &[RankList],
         callers: &Callers,
         len: &mut dyn FnMut(u32) -> u64,
-    ) {
-        if matches!(e.form, Form::Histogram(_)) {
-            // The only section there is: see `Merger::add`.
+    ) -> Result<(), Error> {
+        let drawn = |form| matches!(form, Form::Histogram(_));
+        if !self.classes.is_empty() && e.form != self.form && (drawn(e.form) || drawn(self.form)) {
+            return Err(Error::Histograms);
+        }
+        if drawn(e.form) {
             (self.form, self.plain, self.lossy) = (e.form, true, None);
         } else if !self.plain && !callers.known() {
             self.give_up(callers);
         }
-        if self.classes.is_empty() && !self.plain && !e.form.counts() {
+        if self.classes.is_empty() && !self.plain {
             // Ranks that come as a cluster have been looked at.
-            self.form = e.form;
+            match e.form {
+                form if form.counts() => self.user = self.user.or(Some(form)),
+                form => self.form = form,
+            }
         }
         if self.asks_lengths(e) {
             classes.iter().flat_map(RankList::iter).for_each(|r| self.lengths.add(r, len(r)));
@@ -114,6 +124,7 @@ impl SlotClasses {
             self.review(callers);
             self.review = 4 * self.classes.len().max(REVIEW);
         }
+        Ok(())
     }
 
     /// Takes other streams, of values as such.
@@ -297,19 +308,4 @@ fn by_rank<'a>(classes: impl Iterator<Item = (&'a Sealed, &'a RankList)>) -> Vec
 /// Whether ranks in the communicator are ranks in the world.
 fn worldly(sample: &[(u32, Sampled)]) -> bool {
     sample.iter().all(|(rank, s)| i64::from(*rank) == s.own.me)
-}
-
-/// The first values of a stream, and how often each comes; in their order where that matters.
-fn codes(stream: &Sealed, len: u64, in_order: bool) -> Vec<(i64, u64)> {
-    let mut cursor = stream.cursor();
-    if in_order {
-        return (0..len).map(|_| (cursor.next(), 1)).collect();
-    }
-    let (mut out, mut left) = (BTreeMap::new(), len);
-    while left > 0 {
-        let (code, times) = cursor.next_run(left);
-        *out.entry(code).or_insert(0) += times;
-        left -= times;
-    }
-    out.into_iter().collect()
 }

@@ -116,6 +116,11 @@ impl United {
     pub fn symbols(&self) -> &[Symbol] {
         &self.symbols
     }
+    /// The sites, as symbols refer to them.
+    #[must_use]
+    pub fn sites(&self) -> &SiteTable {
+        &self.sites
+    }
 
     /// The tables, with symbols in the given order and sites in the order of the symbols.
     pub fn finish(self, order: &[Sym]) -> (SiteTable, Vec<Symbol>, Tables) {

@@ -109,11 +109,37 @@ fn clusters_stand_for_their_ranks() {
         )
     };
     let kernels = ["wavefront", "sweeps", "fft", "sort", "transpose", "multigrid", "ocean", "amr", "threads"];
-    let equal: Vec<String> = kernels.map(same).into();
+    let mut equal: Vec<String> = kernels.map(same).into();
+    // What a user says need be said only once.
+    let said = "--let 'q=4' --param 'MPI_Send:dest' 'n % 3 ? me ^ 1 : me % q * q + me / q'";
+    let said = format!("{said} --param @transpose.rs:73:33:source 'me % q * q + me / q'");
+    let ranks = "st-kernels transpose --paper --ranks 16";
+    equal.push(format!(
+        "cmp <({ranks} | st-merge {bare} {said}) <({ranks} | st-cluster {bare} {said} | st-merge {bare} {said}) && {ranks} | st-cluster {said} | st-view --check"
+    ));
     let ok: &[&str] = &["calls ok, sites ok, endpoints ok, counts ok, tags ok, rest ok"];
     let wavefront = "st-kernels wavefront --steps 3 --paper --ranks 64";
     let sweeps = "st-kernels sweeps --paper --ranks 25 | st-cluster --signature paper --count-tolerance 5%";
-    let more: [(String, &str, &[&str]); 11] = [
+    let square = "st-kernels transpose --paper --ranks 64 | st-cluster --signature paper -v";
+    let formula = "'me % q * q + me / q'";
+    let forced = "st-kernels workers --paper --ranks 24 | st-cluster --force-merge dest,source,count";
+    let more: [(String, &str, &[&str]); 17] = [
+        (format!("{square} >/dev/null"), "0 0", &["1 main cluster, 48 sub-clusters"]),
+        (
+            format!(
+                "{square} --let q=8 --param '@transpose.rs:74:15 < transpose.rs:54:13:dest' {formula} --param '@transpose.rs:73:33 < transpose.rs:54:13:source' {formula} >/dev/null"
+            ),
+            "0 0",
+            &["1 main cluster, 8 sub-clusters"],
+        ),
+        (
+            "st-cluster --param MPI_Sendrecv:dest me+1 a.st >/dev/null".into(),
+            "0",
+            &["there are no such calls"],
+        ),
+        ("st-cluster --param MPI_Send:dest me+ a.st >/dev/null".into(), "2", &["expected"]),
+        (format!("{forced} | st-view --check"), "0 0 0", &["calls ok", "counts voided"]),
+        (format!("{forced} | st-merge | st-view --check"), "0 0 0 0", &["calls ok", "counts voided"]),
         (
             "cmp <(st-cluster --no-provenance -j1 a.st) <(st-cluster --no-provenance -j3 a.st)".into(),
             "0",

@@ -39,6 +39,7 @@ fn several_processes_reduce_as_one_does() {
         "st-merge",
         "st-merge --keep-columns --drop-tags",
         "st-cluster --table table.csv",
+        "st-cluster --let q=6 --param MPI_Send:dest n%2?me^1:(me+q)%size --force-merge dest,source --table table.csv",
         "st-cluster --keep-all --table table.csv",
         "st-cluster --signature paper --count-tolerance 5% --table table.csv",
     ];

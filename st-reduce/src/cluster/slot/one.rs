@@ -11,6 +11,7 @@ use super::{Before, Mine, Rules, rewritten};
 use crate::cluster::forms::{self, Candidate, Witness, candidates, independent};
 use crate::cluster::signature::Signature;
 use crate::cluster::view::LONG;
+use crate::codes::{code, decode};
 
 /// Most different values for which forms are looked for.
 const DOMAIN: usize = 1024;
@@ -28,22 +29,29 @@ pub(super) struct One {
     pub(super) codes: Sealed,
     /// Different values, once they are asked for; `None` inside if they are too many.
     domain: Option<Option<Vec<i64>>>,
+    /// The form that a user gave and the first rank's codes, as long as it leads to all ranks.
+    user: Option<(Form, Sealed)>,
+    /// Whether some rank's values are no function of the first one's: only the user's form leads to them.
+    apart: bool,
     witnesses: Vec<Witness>,
     candidates: Option<Vec<Candidate>>,
     next: usize,
 }
 
 impl One {
-    pub(super) fn new(first: Mine<'_>) -> Self {
+    pub(super) fn new(first: Mine<'_>, user: Option<Form>) -> Self {
+        let own = first.own.unwrap_or_default();
         Self {
             form: Form::Absolute,
             mixed: false,
-            own: first.own.unwrap_or_default(),
+            own,
             values: first.values.clone(),
             len: first.len,
             signature: Signature::of_stream(first.values, first.len),
             codes: first.values.clone(),
             domain: None,
+            user: user.and_then(|form| Some((form, code(first.values, form, own, first.len)?))),
+            apart: false,
             witnesses: Vec::new(),
             candidates: None,
             next: 0,
@@ -63,7 +71,7 @@ impl One {
         }
         self.mixed = true;
         self.candidates.iter_mut().for_each(|all| all.retain(|c| c.of_any_size()));
-        self.form == Form::Absolute || Candidate::Fixed(self.form).of_any_size()
+        self.form == Form::Absolute || self.is_users() || Candidate::Fixed(self.form).of_any_size()
     }
 
     /// Whether there are more ranks than it takes to fit the form, or another one can be found: as many factors as ranks explain
@@ -91,26 +99,48 @@ impl One {
         if mine.len != self.len {
             return false;
         }
-        let form = self.form;
-        if form == Form::Absolute {
+        if self.form == Form::Absolute {
             return *mine.values == self.values
                 || Signature::of_stream(mine.values, mine.len) == self.signature;
         }
-        let Some(own) = mine.own else { return false };
-        let value = |c| forms::value(form, c, own);
-        mine.values.is_mapped(&self.codes, value)
-            || Signature::of_stream(mine.values, mine.len)
-                == self.codes.product(self.len, |c| Signature::of_value(value(c)))
+        // Of the user's form that has been noted.
+        if self.is_users() { self.user.is_some() } else { leads_by(self.form, &self.codes, mine) }
+    }
+
+    /// Notes whether the user's form still leads to all ranks with one more.
+    pub(super) fn note(&mut self, mine: Mine<'_>) {
+        if self
+            .user
+            .as_ref()
+            .is_some_and(|(form, codes)| mine.len != self.len || !leads_by(*form, codes, mine))
+        {
+            self.user = None;
+        }
+    }
+
+    /// Whether it takes looking at a rank to know that the user's form leads to it, too.
+    pub(super) fn asks_user(&self) -> bool {
+        self.user.is_some() && !self.is_users()
+    }
+
+    /// Whether the form is the one that a user gave.
+    fn is_users(&self) -> bool {
+        matches!(self.form, Form::User(_))
+    }
+
+    /// A rank's values, to which the user's form leads.
+    pub(super) fn users_values(&self, own: Own) -> Option<Sealed> {
+        decode(&self.codes, self.form, own, self.len).filter(|_| self.is_users())
     }
 
     /// Looks for a form that leads to one more rank's values.
     pub(super) fn widen(&mut self, how: (Meaning, Rules), mine: Mine<'_>, before: Before<'_>) -> bool {
         let (Some(own), true) = (mine.own, mine.len == self.len) else { return false };
-        if self.domain().is_none() {
-            return false;
+        match self.domain().is_some().then(|| pairs(&self.values, mine.values, self.len)).flatten() {
+            Some(pairs) => self.witnesses.push(Witness { own, pairs }),
+            None if self.user.is_none() => return false,
+            None => self.apart = true,
         }
-        let Some(pairs) = pairs(&self.values, mine.values, self.len) else { return false };
-        self.witnesses.push(Witness { own, pairs });
         if self.candidates.is_none() {
             let (meaning, rules) = how;
             let mut all = match (rules, meaning) {
@@ -118,6 +148,11 @@ impl One {
                 (_, Meaning::Rank | Meaning::Int) => vec![Candidate::Fixed(Form::RELATIVE)],
                 _ => Vec::new(),
             };
+            if self.user.is_some() {
+                // As st-merge prefers forms of equal worth.
+                let after = all.first() == Some(&Candidate::Fixed(Form::RELATIVE));
+                all.insert(usize::from(after), Candidate::User);
+            }
             all.retain(|c| !self.mixed || c.of_any_size());
             self.candidates = Some(all);
         }
@@ -127,29 +162,44 @@ impl One {
     /// Takes the first form from the next on that leads to all ranks.
     fn search(&mut self, before: Before<'_>) -> bool {
         let (first, current) = (self.own, self.form);
-        let Some(domain) = self.domain().map(<[i64]>::to_vec) else { return false };
+        let domain = self.domain().map(<[i64]>::to_vec);
         let Some(all) = &self.candidates else { return false };
         while let Some(candidate) = all.get(self.next) {
+            if *candidate == Candidate::User
+                && let Some((form, codes)) = &self.user
+            {
+                (self.form, self.codes) = (*form, codes.clone());
+                return true;
+            }
+            let Some(domain) = domain.as_ref().filter(|_| !self.apart) else {
+                self.next += 1;
+                continue;
+            };
             let Some(form) = candidate.form(first, &self.witnesses) else {
                 self.next += 1;
                 continue;
             };
             // What the ranks before have follows from the form that led to them.
-            let value = |v, own| current.value(current.code(v, first), own);
-            let contradicts = |rank: &u32| {
-                let own = before.owns.of(*rank);
-                domain.iter().any(|v| forms::value(form, form.code(*v, first), own) != value(*v, own))
+            let pairs_of = |own| -> Option<Vec<(i64, i64)>> {
+                if current.counts() {
+                    let values = decode(&self.codes, current, own, self.len)?;
+                    return pairs(&self.values, &values, self.len);
+                }
+                Some(domain.iter().map(|v| (*v, current.value(current.code(*v, first), own))).collect())
             };
-            match before.ranks.iter().find(contradicts) {
+            let against = before.ranks.iter().find_map(|rank| {
+                let own = before.owns.of(rank);
+                let pairs = pairs_of(own);
+                let led = pairs.as_ref().is_some_and(|pairs| forms::leads(form, first, own, pairs));
+                (!led).then_some((own, pairs))
+            });
+            match against {
                 None => {
                     self.take(form);
                     return true;
                 }
-                Some(rank) => {
-                    let own = before.owns.of(rank);
-                    let pairs = domain.iter().map(|v| (*v, value(*v, own))).collect();
-                    self.witnesses.push(Witness { own, pairs });
-                }
+                Some((own, Some(pairs))) => self.witnesses.push(Witness { own, pairs }),
+                Some((_, None)) => self.apart = true,
             }
         }
         false
@@ -164,6 +214,18 @@ impl One {
         });
         found.as_deref()
     }
+}
+
+/// Whether a form leads from codes to a rank's values.
+fn leads_by(form: Form, codes: &Sealed, mine: Mine<'_>) -> bool {
+    let Some(own) = mine.own else { return false };
+    if form.counts() {
+        return code(mine.values, form, own, mine.len).is_some_and(|mine| mine == *codes);
+    }
+    let value = |c| forms::value(form, c, own);
+    mine.values.is_mapped(codes, value)
+        || Signature::of_stream(mine.values, mine.len)
+            == codes.product(mine.len, |c| Signature::of_value(value(c)))
 }
 
 /// Which values stand in the place of which, each once; `None` if there are too many or one has several.

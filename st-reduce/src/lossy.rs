@@ -12,14 +12,17 @@
 use std::collections::BTreeMap;
 
 use st_trace::calls::{Meaning, Row, Slot};
-use st_trace::form::{Codes, Own};
+use st_trace::form::{Codes, Form, Own};
 use st_trace::frequencies::Frequencies;
+use st_trace::ints::Sealed;
+use st_trace::ranklist::RankList;
 
 /// Different counts that are told apart.
 const COUNTS: usize = 64;
 
 /// What a parameter of a message is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "options", derive(clap::ValueEnum))]
 pub enum Kind {
     /// Destinations.
     Dest,
@@ -102,6 +105,26 @@ impl Counter {
         let forms = forms.iter().map(|codes| (*codes, BTreeMap::new())).collect();
         Self { forms, counts: meaning == Meaning::Count }
     }
+    /// For values in one form; `counts` says whether they are some.
+    pub(crate) fn only(codes: Codes, counts: bool) -> Self {
+        Self { forms: vec![(codes, BTreeMap::new())], counts }
+    }
+    /// Counts the values of streams of codes of a form: the first so many, of each of their ranks.
+    pub(crate) fn add_streams<'a>(
+        &mut self,
+        form: Form,
+        streams: impl Iterator<Item = &'a (Sealed, u64, RankList)>,
+        own: impl Fn(u32) -> Own,
+    ) {
+        for (stream, len, ranks) in streams {
+            let read = codes(stream, *len, form.counts());
+            for own in ranks.iter().map(&own) {
+                for (&(code, times), n) in read.iter().zip(0..) {
+                    self.add(form.value_at(code, own, n), own, times);
+                }
+            }
+        }
+    }
     /// Counts a value of a caller.
     pub(crate) fn add(&mut self, value: i64, own: Own, times: u64) {
         for (codes, into) in &mut self.forms {
@@ -117,4 +140,19 @@ impl Counter {
         let out = if counts { out.coarser(COUNTS) } else { out };
         (!out.is_empty()).then_some((codes, out))
     }
+}
+
+/// The first values of a stream, and how often each comes; in their order where that matters.
+pub(crate) fn codes(stream: &Sealed, len: u64, in_order: bool) -> Vec<(i64, u64)> {
+    let mut cursor = stream.cursor();
+    if in_order {
+        return (0..len).map(|_| (cursor.next(), 1)).collect();
+    }
+    let (mut out, mut left) = (BTreeMap::new(), len);
+    while left > 0 {
+        let (code, times) = cursor.next_run(left);
+        *out.entry(code).or_insert(0) += times;
+        left -= times;
+    }
+    out.into_iter().collect()
 }
