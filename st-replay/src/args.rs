@@ -25,10 +25,12 @@ pub struct Args {
     #[arg(value_name = "TRACE")]
     pub trace: PathBuf,
 
-    /// What to do for the time that the program computed: sleep, spin, none, or scale=F (sleep F times as long)
+    /// What to do for the time that the program computed: sleep, schedule (sleep, and make up for calls that take longer or
+    /// shorter than recorded), spin, none, or scale=F (sleep F times as long)
     ///
-    /// Where more ranks ran than there were processors, and do now, spin is closer to what was recorded: ranks that compute
-    /// hold up others.
+    /// With sleep, what MPI takes is what it takes here and now. With schedule, calls begin when they did, unless MPI is too
+    /// slow for that: the load that the program was to network and files. It is also what keeps recorded times where more ranks
+    /// ran than there were processors, and held up each other.
     #[arg(long, value_name = "HOW", default_value = "sleep", help_heading = "Replay")]
     pub compute: Compute,
     /// Only check whether the trace can be replayed to its end, without MPI: whether sends and receives match, the members
@@ -91,12 +93,22 @@ pub struct Args {
 /// What happens between calls.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Compute {
-    /// Sleep for the recorded time times a factor; the last 50 µs are spun, because sleeping is coarser than that.
+    /// Sleep for the recorded time times a factor; the last part is spun, because sleeping is coarser than that.
     Sleep(f64),
+    /// Sleep until the call is due, by the recorded times of the waits and calls before it.
+    Schedule,
     /// Spin for the recorded time.
     Spin,
     /// Nothing.
     None,
+}
+
+impl Compute {
+    /// Whether waits are slept.
+    #[must_use]
+    pub fn sleeps(self) -> bool {
+        matches!(self, Self::Sleep(_) | Self::Schedule)
+    }
 }
 
 impl FromStr for Compute {
@@ -105,13 +117,14 @@ impl FromStr for Compute {
     fn from_str(text: &str) -> Result<Self, String> {
         match text {
             "sleep" => Ok(Self::Sleep(1.0)),
+            "schedule" => Ok(Self::Schedule),
             "spin" => Ok(Self::Spin),
             "none" => Ok(Self::None),
             _ => {
                 let factor = text.strip_prefix("scale=").and_then(|f| f.parse::<f64>().ok());
                 match factor {
                     Some(f) if f.is_finite() && f >= 0.0 => Ok(Self::Sleep(f)),
-                    _ => Err("sleep, spin, none or scale=F with F from 0 up".into()),
+                    _ => Err("sleep, schedule, spin, none or scale=F with F from 0 up".into()),
                 }
             }
         }
@@ -129,7 +142,8 @@ mod tests {
     }
 
     #[test]
-    fn compute_has_four_forms() {
+    fn compute_has_five_forms() {
+        assert_eq!("schedule".parse(), Ok(Compute::Schedule));
         assert_eq!("scale=0.5".parse(), Ok(Compute::Sleep(0.5)));
         assert_eq!("none".parse(), Ok(Compute::None));
         assert!("scale=-1".parse::<Compute>().is_err());

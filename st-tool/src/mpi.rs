@@ -105,6 +105,14 @@ impl Launch {
             .or_else(|| by(Some(Mpi::Mpich), "PMI_RANK", "PMI_SIZE"))
             .or_else(|| by(None, "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"))
     }
+
+    /// How many processes of the job run on this node, if the launcher says so.
+    #[must_use]
+    pub fn on_this_node() -> Option<usize> {
+        ["OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"]
+            .iter()
+            .find_map(|name| env::var(name).ok()?.parse().ok())
+    }
 }
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ use st_replay::watchdog::{Stalled, Watchdog};
 use st_replay::whatif::WhatIf;
 use st_replay::words::failed_poll;
 use st_symbols::Resolver;
-use st_tool::Status;
+use st_tool::{Launch, Status};
 use st_trace::calls::{CallTable, Row};
 use st_trace::section::Section;
 
@@ -271,7 +271,7 @@ impl Job<'_> {
             watchdog: watchdog(self.args, rank, section),
             spared: 0,
             pace: Pace::new(section, thread, rank)?,
-            clock: Clock::new(self.args.compute),
+            clock: Clock::new(self.args.compute, Launch::on_this_node().map(|n| n * self.crew.len().max(1))),
             skipped: self.delay(thread),
             ranks: 0,
             times: Times::default(),

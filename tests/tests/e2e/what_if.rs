@@ -102,8 +102,11 @@ fn moved_and_scaled_ranks_do_what_was_recorded() {
     conclude(jobs.len(), &failures);
 }
 
-/// Two ranks that each receive before they send: everything matches, and nothing gets on.
-fn head_to_head(path: &Path, mpi: Mpi) {
+/// A call: name, words, enter and exit in ns.
+type Call = (&'static str, Vec<i64>, i64, i64);
+
+/// Writes a trace of two ranks, which make the calls that follow from the number of the other.
+fn two_ranks(path: &Path, mpi: Mpi, calls: impl Fn(i64) -> Vec<Call>) {
     let rank = |rank: u32| {
         let mut r = RankRecorder::new(rank, Options::default());
         let members = RankSeq::first(2);
@@ -112,16 +115,10 @@ fn head_to_head(path: &Path, mpi: Mpi) {
         let (words, parts) = (Vec::new(), Vec::new());
         r.types.predefined(Type { kind: "MPI_INT".into(), words, parts, size: 4, lb: 0, extent: 4 });
         r.open_thread(0);
-        let other = i64::from(1 - rank);
-        for (name, words) in [
-            ("MPI_Init", &[][..]),
-            ("MPI_Recv", &[1, 0, other, 7, 0, -9, -9, 4]),
-            ("MPI_Send", &[1, 0, other, 7, 0]),
-            ("MPI_Finalize", &[]),
-        ] {
+        for (name, words, enter, exit) in calls(i64::from(1 - rank)) {
             let site = r.sites.label(&format!("{name} of the test"));
             let sym = r.symbol(CallTable::builtin().by_name(name).unwrap().id, site, 0);
-            r.record(0, sym, words, 0, 0);
+            r.record(0, sym, &words, enter, exit);
         }
         r.finish("host")
     };
@@ -132,6 +129,70 @@ fn head_to_head(path: &Path, mpi: Mpi) {
     stream::write(&trace, &mut std::fs::File::create(path).unwrap(), WriteOptions { level: 0 }).unwrap();
 }
 
+/// Two ranks that each receive before they send: everything matches, and nothing gets on.
+fn head_to_head(other: i64) -> Vec<Call> {
+    vec![
+        ("MPI_Init", vec![], 0, 0),
+        ("MPI_Recv", vec![1, 0, other, 7, 0, -9, -9, 4], 0, 0),
+        ("MPI_Send", vec![1, 0, other, 7, 0], 0, 0),
+        ("MPI_Finalize", vec![], 0, 0),
+    ]
+}
+
+/// Barriers of 20 ms, every 25 ms.
+fn slow_barriers(_: i64) -> Vec<Call> {
+    let ms = 1_000_000;
+    let barriers = (1..=40).map(|n| ("MPI_Barrier", vec![0], n * 25 * ms, (n * 25 + 20) * ms));
+    let end = 41 * 25 * ms;
+    let ends = |name, at| (name, vec![], at, at);
+    std::iter::once(ends("MPI_Init", 0)).chain(barriers).chain([ends("MPI_Finalize", end)]).collect()
+}
+
+/// Seconds of a replay: recorded and replayed, of both ranks.
+fn seconds(job: Job, how: &str, trace: &Path) -> Result<(f64, f64), Failure> {
+    let words: [OsString; 6] = [
+        place::program("st-replay")?.into(),
+        "-q".into(),
+        "--csv".into(),
+        "--compute".into(),
+        how.into(),
+        trace.into(),
+    ];
+    let said = job.run(words)?.ok()?.text();
+    let (head, all) = (said.lines().next(), said.lines().find(|l| l.starts_with("all,")));
+    let field = |name: &str| {
+        let at = head?.split(',').position(|h| h == name)?;
+        all?.split(',').nth(at)?.parse::<f64>().ok()
+    };
+    field("recorded_s").zip(field("replayed_s")).ok_or_else(|| format!("no times: {said}"))
+}
+
+#[test]
+fn replays_on_schedule_make_up_for_calls_that_are_faster() {
+    let mut failures = Vec::new();
+    let jobs: Vec<Job> = Job::all().into_iter().map(|job| Job { ranks: 2, ..job }).collect();
+    for job in &jobs {
+        let keeps = || {
+            let trace = place::scratch().join(format!("schedule-{}.st", job.mpi.name()));
+            two_ranks(&trace, job.mpi, slow_barriers);
+            let (recorded, replayed) = seconds(*job, "schedule", &trace)?;
+            // Times are known to one in a hundred; on a busy machine a replay may end late, but not early.
+            if !(1.0..1.1).contains(&recorded) || replayed < recorded * 0.97 || replayed > recorded * 1.5 {
+                return Err(format!("on schedule: {replayed} s for {recorded}"));
+            }
+            let (_, freely) = seconds(*job, "none", &trace)?;
+            if freely > recorded * 0.5 {
+                return Err::<(), Failure>(format!("the barriers themselves took {freely} s"));
+            }
+            Ok(())
+        };
+        if let Err(e) = keeps() {
+            failures.push(format!("{job}: {e}"));
+        }
+    }
+    conclude(jobs.len(), &failures);
+}
+
 #[test]
 fn a_replay_that_stalls_names_rank_and_call_site() {
     let mut failures = Vec::new();
@@ -139,7 +200,7 @@ fn a_replay_that_stalls_names_rank_and_call_site() {
     for job in &jobs {
         let stalls = || {
             let trace = place::scratch().join(format!("stalls-{}.st", job.mpi.name()));
-            head_to_head(&trace, job.mpi);
+            two_ranks(&trace, job.mpi, head_to_head);
             checked(&trace)?;
             let words: [OsString; 4] =
                 [place::program("st-replay")?.into(), "--watchdog".into(), "2".into(), trace.into()];

@@ -121,7 +121,7 @@ impl Run<'_> {
                 self.clock.fill(start, step.duration);
             }
         }
-        self.clock.call_ended();
+        self.clock.call_ended(start, if init { nanos(start.elapsed()) } else { step.duration });
         if !init && !row.properties.fold {
             self.times.recorded_mpi += step.duration;
             self.times.replayed_mpi += nanos(self.clock.last_call() - start);
