@@ -318,6 +318,15 @@ impl RankRecorder {
         entered
     }
 
+    /// Leaves out time that has gone by since the last event of a thread, ns, as if that had ended so much later:
+    /// sketches hold what is between the program's calls, exact times stay as they are. Returns a chunk of exact times
+    /// when one is full.
+    pub fn leave_out(&mut self, thread: usize, ns: i64) -> Option<Chunk> {
+        let chunk = self.enter_tape(thread);
+        self.threads.get_mut(thread)?.leave_out(ns);
+        chunk
+    }
+
     fn sketched(&self) -> Option<Shape> {
         self.options.sketches.then_some(self.options.shape)
     }

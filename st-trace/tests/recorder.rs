@@ -103,3 +103,31 @@ fn a_loop_with_a_loop_in_it_is_one_round() {
         assert_eq!(&words, recorded);
     }
 }
+
+/// Time that is left out, within a round and outside of one, is in no sketch, and nothing else changes by it.
+#[test]
+fn time_that_is_left_out_is_as_if_it_had_not_gone_by() {
+    let recorded = |left_out: i64| {
+        let mut r = RankRecorder::new(0, Options { columns: false, ..Options::default() });
+        let thread = r.open_thread(0);
+        let symbols = ["MPI_Send", "MPI_Recv", "MPI_Barrier"].map(|name| {
+            let row = CallTable::builtin().by_name(name).unwrap();
+            (r.symbol(row.id, 0, 0), vec![0; row.slots.len()])
+        });
+        let (mut now, mut snapshots) = (0, Vec::new());
+        for i in 0..300_i64 {
+            // Loops of two, then of three.
+            let (sym, words) = &symbols[usize::try_from(i % if i < 120 { 2 } else { 3 }).unwrap()];
+            r.record(thread, *sym, words, now + 10 + i % 7, now + 30);
+            now += 40;
+            if [3, 50, 119, 200, 299].contains(&i) {
+                assert!(r.leave_out(thread, left_out).is_none());
+                now += left_out;
+                snapshots.push(r.snapshot("node"));
+                assert_eq!(r.last_exit(thread), now - 10);
+            }
+        }
+        (snapshots, r.finish("node"))
+    };
+    assert_eq!(recorded(0), recorded(1_000_000));
+}

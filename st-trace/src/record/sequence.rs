@@ -140,6 +140,14 @@ impl SequenceRecorder {
         }
     }
 
+    /// Takes the last event to have ended so many ns later. The tape has been entered.
+    pub(super) fn leave_out(&mut self, ns: i64) {
+        self.last_exit = self.last_exit.saturating_add(ns);
+        if let Some((_, exit)) = self.rounds.times.first_mut() {
+            *exit = self.last_exit;
+        }
+    }
+
     /// Takes the times of the thread's next event. Returns a chunk of exact ones when one is full.
     #[inline]
     pub(super) fn time(&mut self, sym: Sym, enter: i64, exit: i64, sketches: Option<Shape>) -> Option<Chunk> {
