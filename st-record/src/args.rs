@@ -1,7 +1,7 @@
 //! The command line.
 
 use crate::size::parse_size;
-use clap::{Parser, ValueEnum};
+use clap::{ArgGroup, Parser, ValueEnum};
 use st_tool::options::Talk;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -14,7 +14,8 @@ use std::path::PathBuf;
 #[command(
     name = "st-record",
     version,
-    after_long_help = AFTER
+    after_long_help = AFTER,
+    group(ArgGroup::new("merged").args(["merge", "reduce_every"]).multiple(true))
 )]
 pub struct Args {
     /// Where the trace goes: a file, which is replaced, or inside mpirun a directory (default: from the program's
@@ -60,9 +61,20 @@ pub struct Args {
     #[arg(long, value_name = "HOW", value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "cluster",
           conflicts_with_all = ["no_sync", "only"], help_heading = "Recording")]
     pub merge: Option<Merge>,
-    /// With --merge: how long a rank waits for others in MPI_Finalize, and an eighth of that more for each level of the tree
-    /// that they form
-    #[arg(long, value_name = "SECONDS", requires = "merge", value_parser = patience, help_heading = "Recording")]
+    /// Reduce the ranks' traces every TIME while the program runs, too: 90, 90s, 10m, 2h or 1d; implies --merge
+    ///
+    /// For programs that run for days. After a barrier or another operation in which all ranks wait for all (see
+    /// --sync-interval), when TIME has gone by, the ranks do with the trace so far what they do in MPI_Finalize, and
+    /// rank 0 writes interim.st in place of the one before. The trace of the end is the same as without. If the job is
+    /// killed and some ranks' streams are lost, that of the last reduction has all ranks. One that fails leaves that
+    /// before, and the next is tried. No exact times are kept (as with --time sketch), and the time that reductions take
+    /// is in no sketch.
+    #[arg(long, value_name = "TIME", value_parser = interval, conflicts_with_all = ["no_sync", "only"],
+          help_heading = "Recording")]
+    pub reduce_every: Option<f64>,
+    /// With --merge: how long a rank waits for others in MPI_Finalize or an interim reduction, and an eighth of that more
+    /// for each level of the tree that they form
+    #[arg(long, value_name = "SECONDS", requires = "merged", value_parser = patience, help_heading = "Recording")]
     pub merge_timeout: Option<f64>,
     /// Do not compare the ranks' clocks in MPI_Init and MPI_Finalize (needed if some ranks of a job run without recorder)
     #[arg(long, help_heading = "Recording")]
@@ -101,6 +113,7 @@ const AFTER: &str = "Examples:
   st-record -- mpirun -n 4 ./app
   mpirun -n 4 st-record -o run -- ./app
   st-record --merge -- mpirun -n 64 ./app
+  st-record --reduce-every 10m -- mpirun -n 64 ./app
   st-record --check -- mpirun -n 4 ./app
 
 Environment: Each option has its variable, for sites that preload the recorder without st-record: LD_PRELOAD names \
@@ -117,6 +130,7 @@ libst_pmpi.so of the program's MPI, and then:
   ST_ONLY         ranks (--only)
   ST_MERGE        cluster or plain (--merge)
   ST_MERGE_TIMEOUT seconds (--merge-timeout; 20 unless set)
+  ST_REDUCE_EVERY seconds (--reduce-every)
   ST_QUIET        1: say nothing but errors (--quiet)
   ST_LIBRARY_PATH a directory to look for recorders in first, in subdirectories openmpi and mpich
 
@@ -127,6 +141,16 @@ everything would be recorded, 4 if not. With --env: 0, or 125.";
 fn seconds(text: &str) -> Result<f64, String> {
     let seconds = text.parse().ok().filter(|s| (1e-6..=3.2e7).contains(s));
     seconds.ok_or_else(|| "not a number of seconds, from 0.000001 to 32,000,000".into())
+}
+
+/// A time between reductions, in s, within the recorder's bounds.
+fn interval(text: &str) -> Result<f64, String> {
+    let units = [('s', 1.0), ('m', 60.0), ('h', 3_600.0), ('d', 86_400.0)];
+    let unit = units.into_iter().find_map(|(c, s)| Some((text.strip_suffix(c)?, s)));
+    let (number, unit) = unit.unwrap_or((text, 1.0));
+    let number: f64 = number.parse().map_err(|_| "not a time such as 90, 10m, 2h or 1d")?;
+    let seconds = Some(number * unit).filter(|s| (1e-6..=3.2e7).contains(s));
+    seconds.ok_or_else(|| "not from 0.000001 to 32,000,000 seconds".into())
 }
 
 /// A time to wait, within the recorder's bounds.
@@ -245,12 +269,14 @@ impl Args {
             Some(Merge::Plain) => "plain",
         };
         let patience = self.merge_timeout.map(|s| s.to_string()).unwrap_or_default();
+        let every = self.reduce_every.map(|s| s.to_string()).unwrap_or_default();
         let named = [
             ("ST_CLOCK", clock),
             ("ST_ONLY", only),
             ("ST_SYNC_INTERVAL", &interval),
             ("ST_MERGE", merge),
             ("ST_MERGE_TIMEOUT", &patience),
+            ("ST_REDUCE_EVERY", &every),
         ];
         let set = named.into_iter().filter(|(_, v)| !v.is_empty());
         all.extend(set.map(|(n, v)| (n, v.into())));
@@ -311,6 +337,13 @@ mod tests {
         assert_eq!([set("ST_MERGE"), set("ST_MERGE_TIMEOUT")], [Some("cluster".into()), Some("2.5".into())]);
         let g = Args::parse_from(["st-record", "--merge=plain", "x", "plain"]);
         assert!(g.environment().contains(&("ST_MERGE", "plain".into())) && g.command.len() == 2);
+        let h = Args::parse_from(["st-record", "--reduce-every", "1.5h", "--merge-timeout=3", "x"]);
+        assert!(h.environment().contains(&("ST_REDUCE_EVERY", "5400".into())) && h.merge.is_none());
+        let times = ["90", "90s", "10m", "2h", "1d"].map(|t| interval(t).unwrap().to_string());
+        assert_eq!(times, ["90", "90", "600", "7200", "86400"]);
+        for wrong in ["", "m", "10M", "1 h", "0", "-1s", "nan", "400d", "1hm"] {
+            assert!(interval(wrong).is_err(), "{wrong}");
+        }
         // Ranks that are not there cannot be merged.
         for other in ["--only=0", "--no-sync", "--merge-timeout=0"] {
             assert!(Args::try_parse_from(["st-record", "--merge", other, "x"]).is_err(), "{other}");

@@ -20,7 +20,7 @@ use std::process::{Command, ExitStatus};
 /// Directory of the stand-ins, in the directory of the ranks' streams.
 const STAND_INS: &str = "bin";
 /// Names of the variables that reach the ranks.
-const VARIABLES: [&str; 13] = [
+const VARIABLES: [&str; 14] = [
     "ST_OUTPUT",
     "ST_TIME",
     "ST_TIME_BUDGET",
@@ -33,6 +33,7 @@ const VARIABLES: [&str; 13] = [
     "ST_ONLY",
     "ST_MERGE",
     "ST_MERGE_TIMEOUT",
+    "ST_REDUCE_EVERY",
     "ST_QUIET",
 ];
 

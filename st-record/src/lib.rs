@@ -9,6 +9,7 @@ pub mod args;
 pub mod binary;
 pub mod check;
 pub mod clocks;
+pub mod interim;
 pub mod job;
 pub mod launcher;
 pub mod pack;
@@ -18,9 +19,11 @@ pub mod target;
 
 use anyhow::{Context, Result};
 use args::Args;
+use interim::Interim;
 use job::Failure;
 use pack::{NOTES, Notes};
 use st_tool::{Launch, Output, free_name};
+use st_trace::header::Header;
 use std::env;
 use std::ffi::OsString;
 use std::fs;
@@ -149,60 +152,88 @@ fn exit_code(status: ExitStatus) -> u8 {
 /// Packs the streams and says so.
 fn finish(args: &Args, directory: &Path, elapsed: Duration, status: ExitStatus) -> Result<()> {
     let mut notes = Notes::read(directory)?;
-    let streams = pack::streams(directory, &mut notes, |why| args.talk.warn(TOOL, why))?;
-    if streams.is_empty() {
+    let named = |header: &Header| {
+        args.output.clone().unwrap_or_else(|| {
+            let app =
+                Path::new(&header.program).file_name().unwrap_or_default().to_string_lossy().into_owned();
+            free_name(Path::new(&format!("{app}-{}r.st", header.world)))
+        })
+    };
+    let Some((target, header, ranks)) = save(args, directory, &mut notes, named)? else {
         args.talk.warn(
             TOOL,
             "no MPI call was seen, and there is no trace: does the program use MPI, did it reach MPI_Init, and was it \
              killed before MPI_Finalize? A launcher started by its full path from a script is not seen either",
         );
         return Ok(());
-    }
-    let mut header = pack::header(&streams)?;
-    // The ranks' headers were written in MPI_Init; they said more at the end.
-    header
-        .bindings
-        .extend(notes.bindings.iter().filter(|b| !header.bindings.contains(b)).cloned().collect::<Vec<_>>());
-    let target = args.output.clone().unwrap_or_else(|| {
-        let app = Path::new(&header.program).file_name().unwrap_or_default().to_string_lossy().into_owned();
-        free_name(Path::new(&format!("{app}-{}r.st", header.world)))
-    });
-    let mut output = Output::stream(&target)?;
-    pack::pack(&streams, &header, &mut output)?;
-    output.commit()?;
+    };
     let summary = Summary {
         file: target.display().to_string(),
         bytes: fs::metadata(&target).map_or(0, |m| m.len()),
         notes: &notes,
-        ranks: if notes.merged { recorded(&header) } else { u64::try_from(streams.len()).unwrap_or(0) },
+        ranks,
         world: recorded(&header),
         elapsed,
         status,
     };
     args.talk.note(TOOL, summary.line());
-    if let Some(took) = summary.merging() {
-        args.talk.detail(TOOL, took);
+    for more in [summary.interims(), summary.merging()].into_iter().flatten() {
+        args.talk.detail(TOOL, more);
     }
     args.talk.note(TOOL, format_args!("next: st-stat {}", target.display()));
     for (name, directory) in pack::spawned(directory)? {
-        let file = target.with_extension(format!("{name}.st"));
         let mut notes = Notes::read(&directory).unwrap_or_default();
-        let streams = pack::streams(&directory, &mut notes, |why| args.talk.warn(TOOL, why))?;
-        if streams.is_empty() {
-            continue;
+        let file = target.with_extension(format!("{name}.st"));
+        if let Some((file, _, ranks)) = save(args, &directory, &mut notes, |_| file)? {
+            args.talk.note(TOOL, format_args!("{}: {ranks} ranks of a spawned job", file.display()));
         }
-        let mut output = Output::stream(&file)?;
-        let header = pack::header(&streams)?;
-        pack::pack(&streams, &header, &mut output)?;
-        output.commit()?;
-        let ranks = if notes.merged { header.world as usize } else { streams.len() };
-        args.talk.note(TOOL, format_args!("{}: {ranks} ranks of a spawned job", file.display()));
     }
     Ok(())
 }
 
+/// Writes what a job's ranks have left as one stream, whose name follows from its header. Where some have left nothing
+/// but what all had before, it is that, and what the others left is beside it. Returns name, header and number of
+/// ranks; nothing of ranks that have left nothing at all.
+fn save(
+    args: &Args,
+    directory: &Path,
+    notes: &mut Notes,
+    name: impl FnOnce(&Header) -> PathBuf,
+) -> Result<Option<(PathBuf, Header, u64)>> {
+    let left = pack::streams(directory, notes, |why| args.talk.warn(TOOL, why))?;
+    let interim = if notes.merged { None } else { Interim::of(directory, &left)? };
+    let streams = interim.as_ref().map_or(&left[..], |interim| std::slice::from_ref(&interim.path));
+    if streams.is_empty() {
+        return Ok(None);
+    }
+    let write = |streams: &[PathBuf], header: &Header, target: &Path| {
+        let mut output = Output::stream(target)?;
+        pack::pack(streams, header, &mut output)?;
+        output.commit()
+    };
+    let mut header = pack::header(streams)?;
+    // The ranks' headers were written in MPI_Init; they said more at the end.
+    header
+        .bindings
+        .extend(notes.bindings.iter().filter(|b| !header.bindings.contains(b)).cloned().collect::<Vec<_>>());
+    let target = name(&header);
+    write(streams, &header, &target)?;
+    let Some(interim) = interim else {
+        let ranks = if notes.merged { recorded(&header) } else { u64::try_from(left.len()).unwrap_or(0) };
+        return Ok(Some((target, header, ranks)));
+    };
+    args.talk.warn(TOOL, interim.line(&target.display().to_string()));
+    if !left.is_empty() {
+        let rest = target.with_extension("rest.st");
+        write(&left, &pack::header(&left)?, &rest)?;
+        args.talk.warn(TOOL, format_args!("{}: what the others left", rest.display()));
+    }
+    (notes.calls, notes.ended) = (interim.calls, interim.world.into());
+    Ok(Some((target, header, interim.world.into())))
+}
+
 /// Number of ranks that were to be recorded.
-fn recorded(header: &st_trace::header::Header) -> u64 {
+fn recorded(header: &Header) -> u64 {
     let only = header.options.get("only").and_then(|v| v.as_str());
     match only.and_then(|t| st_trace::ranklist_notation::parse_any(t).ok()) {
         Some(ranks) => ranks.iter().filter(|r| *r < header.world).count() as u64,

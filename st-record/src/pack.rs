@@ -13,6 +13,8 @@ use std::path::{Path, PathBuf};
 pub const NOTES: &str = "notes";
 /// File in the ranks' directory that they have merged their streams into. All ranks are in it, whatever else is there.
 const MERGED: &str = "merged.st";
+/// File in the ranks' directory that holds what all of them had at their last reduction while they ran.
+pub(crate) const INTERIM: &str = "interim.st";
 
 /// What the ranks said, summed.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -42,6 +44,8 @@ pub struct Notes {
     pub merged: bool,
     /// They had exact times, which sketches stand for now.
     pub folded: bool,
+    /// Reductions while they ran, and those that failed.
+    pub interims: [u64; 2],
 }
 
 impl Notes {
@@ -72,6 +76,8 @@ impl Notes {
                     "stopped" => notes.stopped += value,
                     "lost" => notes.lost += value,
                     "ended" => notes.ended += value,
+                    "interim" => notes.interims[0] += value,
+                    "interim_failed" => notes.interims[1] += value,
                     "merge_ns" => {
                         let [sum, most, _] = notes.merging.get_or_insert_default();
                         (*sum, *most) = (*sum + value, value.max(*most));
@@ -106,6 +112,9 @@ pub fn streams(directory: &Path, notes: &mut Notes, mut told: impl FnMut(&str)) 
     }
     let mut found = Vec::new();
     for path in streams_in(directory)? {
+        if path.file_name().is_some_and(|name| name == INTERIM) {
+            continue;
+        }
         if path.extension().is_some_and(|e| e == "st") {
             found.push(path);
             continue;
@@ -180,7 +189,7 @@ pub fn pack(streams: &[PathBuf], header: &Header, to: impl Write) -> Result<()> 
     Ok(())
 }
 
-fn open(path: &Path) -> Result<Reader<Input>> {
+pub(crate) fn open(path: &Path) -> Result<Reader<Input>> {
     Reader::new(Input::open(path)?, ReadOptions::default()).with_context(|| path.display().to_string())
 }
 
@@ -193,10 +202,10 @@ mod tests {
         let n = Notes::parse(
             "out.st\nrank=0 calls=5 own_ns=7 time_bytes=3 stopped=0 MPI_File_open=1\n\
              rank=1 calls=6 own_ns=1 time_bytes=4 stopped=1 MPI_File_open=2 MPI_Put=9 bindings=C,C++\n\
-             merging=1 merge_ns=20 merge_wall_ns=40\nmerging=0 merge_ns=30 merge_wall_ns=35\n",
+             interim=3 interim_failed=1\nmerging=1 merge_ns=20 merge_wall_ns=40\nmerging=0 merge_ns=30 merge_wall_ns=35\n",
         );
         assert_eq!((n.ranks, n.calls, n.own_ns, n.time_bytes, n.stopped), (2, 11, 8, 7, 1));
-        assert_eq!(n.merging, Some([50, 30, 40]));
+        assert_eq!((n.merging, n.interims), (Some([50, 30, 40]), [3, 1]));
         assert_eq!(n.bindings, BTreeSet::from(["C".into(), "C++".into()]));
         assert_eq!(n.opaque, BTreeMap::from([("MPI_File_open".into(), 3), ("MPI_Put".into(), 9)]));
     }

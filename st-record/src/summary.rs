@@ -60,6 +60,16 @@ impl Summary<'_> {
         ))
     }
 
+    /// How often ranks were reduced while they ran.
+    #[must_use]
+    pub fn interims(&self) -> Option<String> {
+        match self.notes.interims {
+            [0, 0] => None,
+            [made, 0] => Some(format!("{made} interim reductions")),
+            [made, failed] => Some(format!("{made} interim reductions, and {failed} that failed")),
+        }
+    }
+
     /// Share of the ranks' time spent recording, and merging what was recorded.
     fn cost(&self) -> String {
         let total = self.elapsed.as_nanos().saturating_mul(u128::from(self.ranks)).max(1);
@@ -168,6 +178,10 @@ mod tests {
                 "merging took 25 ms in MPI_Finalize, and 42 ms of processor time, 20 ms of them on one rank"
             )
         );
+        assert_eq!(merged.interims(), None);
+        notes.interims = [7, 1];
+        let some = summary(&notes, 0).interims();
+        assert_eq!(some.as_deref(), Some("7 interim reductions, and 1 that failed"));
         notes.stopped = 1;
         notes.opaque = [("MPI_Put".to_owned(), 2), ("MPI_Win_fence".to_owned(), 9)].into();
         let line = summary(&notes, 9).line();

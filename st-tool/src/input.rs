@@ -167,8 +167,11 @@ pub fn expand(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
     Ok(inputs)
 }
 
+/// Name of what all ranks of a directory had before (`st-record --reduce-every`).
+const INTERIM: &str = "interim.st";
+
 /// The `*.st` files in a directory, in natural order (`rank10.st` after `rank9.st`), and the journals of ranks that left
-/// nothing newer (`rank-000002.4711.journal`).
+/// nothing newer (`rank-000002.4711.journal`). What all ranks had before, `interim.st`, counts if there is nothing else.
 ///
 /// # Errors
 ///
@@ -198,6 +201,9 @@ fn listed(directory: &Path) -> io::Result<Vec<PathBuf>> {
     streams
         .retain(|(p, written)| !journals.contains(&rank_of(p)) || newest.get(&rank_of(p)) == Some(written));
     let mut streams: Vec<_> = streams.into_iter().map(|(p, _)| p).collect();
+    if streams.len() > 1 {
+        streams.retain(|p| p.file_name().is_none_or(|name| name != INTERIM));
+    }
     streams.sort_by(|a, b| natural(a.as_os_str().as_encoded_bytes(), b.as_os_str().as_encoded_bytes()));
     Ok(streams)
 }
@@ -255,6 +261,16 @@ mod tests {
         let found = expand(&[directory.path().to_owned(), "-".into()]).unwrap();
         let names: Vec<_> = found.iter().map(|p| p.file_name().unwrap().to_str().unwrap()).collect();
         assert_eq!(names, ["rank1.st", "rank9.st", "rank10.st", "-"]);
+    }
+
+    #[test]
+    fn what_ranks_had_before_counts_if_there_is_nothing_else() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join(INTERIM), "").unwrap();
+        assert_eq!(streams_in(directory.path()).unwrap(), [directory.path().join(INTERIM)]);
+        let journal = directory.path().join("rank-000001.77.journal");
+        fs::write(&journal, "").unwrap();
+        assert_eq!(streams_in(directory.path()).unwrap(), [journal]);
     }
 
     #[test]

@@ -13,11 +13,11 @@
 //! * `journal`, `mapping`: what is left if the process is killed. `limits`: of the process, that we must not run into;
 //!   `memory`: a reserve for when there is no other.
 //! * `sync`: compares clocks, with messages of its own on communicators of its own. `merge`: the ranks' streams become one
-//!   before the program ends, if that is asked for.
+//!   before the program ends, and while it runs, if that is asked for.
 //!
 //! What it deliberately does not do: it reads no user buffer, installs no signal handler, sends no message but in
-//! `MPI_Init` and `MPI_Finalize`, and never changes what a call returns. If anything inside fails it says so in one line
-//! and gets out of the way.
+//! `MPI_Init` and `MPI_Finalize` (unless an interval for more is set), and never changes what a call returns. If
+//! anything inside fails it says so in one line and gets out of the way.
 #![expect(unsafe_code, reason = "interposes C functions")]
 
 mod bindings;

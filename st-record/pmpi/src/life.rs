@@ -65,7 +65,8 @@ pub(crate) fn after_init(result: i64) -> i64 {
     let clock = reader();
     begun(begin);
     if split.is_ok() {
-        compare(clock, crate::sync::compare);
+        let reductions = STATE.lock(is_owner()).as_deref().and_then(|s| s.settings.reductions());
+        compare(clock, |clock| crate::sync::compare(clock, reductions));
     }
     set_right
 }
@@ -177,10 +178,10 @@ fn reader() -> Option<crate::clock::Reader> {
 }
 
 /// Compares clocks. Not under the lock: it takes its time.
-fn compare(clock: Option<crate::clock::Reader>, how: fn(crate::clock::Reader)) {
+fn compare(clock: Option<crate::clock::Reader>, how: impl FnOnce(crate::clock::Reader)) {
     // Without a clock, or after a panic, this rank has no comparison; the others do not wait for it long.
     if let Some(clock) = clock {
-        let _ = catch_unwind(|| how(clock));
+        let _ = catch_unwind(AssertUnwindSafe(|| how(clock)));
     }
 }
 
@@ -193,12 +194,40 @@ pub(crate) fn passed(result: i64, comm: u64) {
         }
         STATE.lock(is_owner()).as_deref_mut().is_some_and(|state| state.comms.is_of_all(comm))
     };
-    let took = catch_unwind(AssertUnwindSafe(|| crate::sync::passed(result, counts, reader)));
-    if let Ok(Some(ns)) = took
-        && let Some(state) = STATE.lock(is_owner()).as_deref_mut()
-    {
-        state.add_whole_cost(ns);
+    let met = catch_unwind(AssertUnwindSafe(|| crate::sync::passed(result, counts, reader)));
+    let Ok(Some(met)) = met else { return };
+    let reduced = met.reduction.map(|number| reduce(number).unwrap_or(0));
+    if let Some(state) = STATE.lock(is_owner()).as_deref_mut() {
+        state.add_whole_cost(met.took + reduced.unwrap_or(0));
+        if let Some(ns) = reduced {
+            LOCAL.with(|local| state.leave_out(local, met.took + ns));
+        }
     }
+}
+
+/// Takes part in an interim reduction. Not under the lock: it takes its time. Returns that, ns.
+fn reduce(number: i64) -> Option<i64> {
+    let begun = reader()?.now();
+    let (asked, so_far) = STATE.lock(is_owner()).as_deref().map(|state| {
+        let so_far = catch_unwind(AssertUnwindSafe(|| {
+            state.output.as_ref().map(|output| output.so_far(&state.recorder))
+        }));
+        (asked(state, number), so_far.unwrap_or_default())
+    })?;
+    let asked = asked?;
+    let said = catch_unwind(AssertUnwindSafe(|| merge::interim(&asked, crate::sync::ranks(), so_far)));
+    if let Some(what) = said.unwrap_or_else(|_| Some("internal error; no interim reduction this time".into()))
+    {
+        warn(&what);
+    }
+    Some(asked.clock.now() - begun)
+}
+
+/// What is to be done by all ranks, if they are to merge.
+fn asked(state: &State, number: i64) -> Option<merge::Asked> {
+    let Settings { merge, patience, output, quiet, .. } = &state.settings;
+    let (directory, clock) = (output.clone(), state.clock.reader());
+    merge.map(|how| merge::Asked { how, patience: *patience, directory, quiet: *quiet, clock, number })
 }
 
 /// Called when `MPI_Finalize` is entered and recorded.
@@ -206,12 +235,12 @@ pub(crate) fn finalize() {
     if RECORDING.load(Ordering::Relaxed) {
         compare(reader(), crate::sync::compare_last);
     }
-    let asked = STATE.lock(is_owner()).as_deref_mut().and_then(|state| {
-        let Settings { merge, patience, output, quiet, .. } = &state.settings;
-        let (directory, clock) = (output.clone(), state.clock.reader());
-        merge.map(|how| merge::Asked { how, patience: *patience, directory, quiet: *quiet, clock })
-    });
+    let asked = STATE.lock(is_owner()).as_deref().and_then(|state| asked(state, 0));
     let ranks = crate::sync::ranks();
+    let told = catch_unwind(AssertUnwindSafe(|| merge::interims(asked.as_ref()?, ranks)));
+    if let Ok(Some(what)) = told {
+        warn(&what);
+    }
     let written = close(false);
     let Some(asked) = asked else { return };
     // Also a rank that has nothing to merge: the others are waiting for its word.

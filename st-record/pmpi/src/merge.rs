@@ -1,18 +1,21 @@
 //! Reduction inside `MPI_Finalize`: the ranks' streams become one, in a tree over the ranks.
 //!
-//! Every rank has written its stream by then, and keeps what the stream holds but exact times. What ranks have is reduced on
-//! the way to rank 0 ([`st_reduce::tree`]: the result depends on the ranks only), which writes the merged stream. Then it
-//! tells all, and only then a rank removes its own stream. Whatever goes wrong, and whoever is late for longer than
-//! the time limit: the ranks' streams stay, and rank 0 says why. How ranks talk to each other is in [`climb`].
+//! Every rank has written its stream by then, and keeps what the stream holds but exact times. What ranks have is
+//! reduced on the way to rank 0 ([`st_reduce::tree`]: the result depends on the ranks only), which writes the merged
+//! stream. Then it tells all, and only then a rank removes its own stream. Whatever goes wrong, and whoever is late for
+//! longer than the time limit: the ranks' streams stay, and rank 0 says why. How ranks talk to each other is in
+//! [`climb`]; [`interim`] is the same while the program runs.
 
 mod climb;
+mod interim;
 mod post;
 
 use crate::clock::Reader as Clock;
 use crate::limits;
-use crate::output::{LEVEL, MERGED, NOTES, Written, close_line, note_down};
+use crate::output::{INTERIM, LEVEL, MERGED, NOTES, Written, close_line, note_down};
 use crate::sync::Tree as Ranks;
 use climb::{Climb, Load};
+pub(crate) use interim::{interim, interims};
 use st_reduce::cluster::Clustering;
 use st_reduce::merge::Merging;
 use st_reduce::tree::{Parts, Reduce, Tree};
@@ -21,8 +24,9 @@ use st_trace::section::Section;
 use st_trace::stream::{ReadOptions, Reader, WriteOptions, Writer};
 use st_trace::varint;
 use std::fmt::Display;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::PathBuf;
 
 /// How the ranks' streams become one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,6 +47,26 @@ pub(crate) struct Asked {
     pub(crate) directory: PathBuf,
     pub(crate) quiet: bool,
     pub(crate) clock: Clock,
+    /// Number of the interim reduction; 0: it is the one in `MPI_Finalize`.
+    pub(crate) number: i64,
+}
+
+impl Asked {
+    /// Name of the result.
+    fn name(&self) -> &'static str {
+        if self.number > 0 { INTERIM } else { MERGED }
+    }
+
+    /// What the result says of how it was made.
+    fn step(&self) -> Step {
+        let how = match self.how {
+            How::Cluster => "--merge=cluster",
+            How::Plain => "--merge=plain",
+        };
+        let interim = (self.number > 0).then_some("--reduce-every");
+        let args = std::iter::once(how).chain(interim).map(str::to_owned).collect();
+        Step { tool: "st-record".into(), version: env!("CARGO_PKG_VERSION").to_owned(), args }
+    }
 }
 
 /// Merges the ranks' streams: called by all, also by one that has `written` none. Returns what is to be said of it if it
@@ -55,12 +79,16 @@ pub(crate) fn run(asked: &Asked, ranks: Option<Ranks>, written: Option<Written>)
         None => written.as_ref().is_some_and(|w| w.section.ranks.contains(0)),
     };
     let done = match ranks {
-        Some(ranks) => climb(asked, ranks, written),
+        Some(ranks) => climb(asked, ranks, written.map(|w| (w.header, w.section))),
         None => Err("there is no communicator for it (--sync makes one, if all ranks are recorded)".into()),
     };
     if let (Ok(()), Some(own)) = (&done, own) {
         // It is merged; that it stays, too, can be seen.
         let _ = fs::remove_file(own);
+    }
+    if leads && done.is_ok() {
+        // It holds less. There is none, mostly.
+        let _ = fs::remove_file(asked.directory.join(INTERIM));
     }
     let (cpu, wall) = (cpu_time() - cpu, asked.clock.now() - begun);
     let rank = ranks.map_or(0, |r| r.rank);
@@ -77,35 +105,32 @@ pub(crate) fn run(asked: &Asked, ranks: Option<Ranks>, written: Option<Written>)
     alone.then(|| format!("{why}; its stream stays beside {MERGED}, which holds it, too"))
 }
 
-fn climb(asked: &Asked, ranks: Ranks, written: Option<Written>) -> Result<(), String> {
-    let climb = Climb::new(ranks, asked.clock, asked.patience);
+/// Hands what ranks have to rank 0, which writes what becomes of it.
+fn climb(asked: &Asked, ranks: Ranks, own: Option<(Header, Section)>) -> Result<(), String> {
+    let climb = Climb::new(ranks, asked.clock, asked.patience, asked.number);
     match asked.how {
-        How::Cluster => reduce(&climb, Clustering::default(), written, asked, clustered),
-        How::Plain => reduce(&climb, Merging::default(), written, asked, merged),
+        How::Cluster => reduce(&climb, Clustering::default(), own, asked, clustered),
+        How::Plain => reduce(&climb, Merging::default(), own, asked, merged),
     }
 }
 
 fn reduce<R: Reduce<Error: Display>>(
     climb: &Climb,
     how: R,
-    written: Option<Written>,
+    own: Option<(Header, Section)>,
     asked: &Asked,
     finish: fn(Tree<R>) -> Result<Section, String>,
 ) -> Result<(), String> {
     let own = || {
         let rank = climb.rank();
-        let Written { header, section, .. } = written.ok_or_else(|| format!("rank {rank} has no stream"))?;
+        let (header, section) = own.ok_or_else(|| format!("rank {rank} has no stream"))?;
         let mut tree = Tree::new(how);
         tree.push(u64::try_from(rank).unwrap_or(0), section).map_err(text)?;
         Ok(Gathered { headers: vec![header], tree })
     };
     climb.run(own, |all: Gathered<R>, in_time| {
         let header = Header::of_job(all.headers).unwrap_or_default();
-        let how = match asked.how {
-            How::Cluster => "--merge=cluster",
-            How::Plain => "--merge=plain",
-        };
-        write(&asked.directory, &header, how, &finish(all.tree)?, in_time)
+        write(asked, &header, &finish(all.tree)?, in_time)
     })
 }
 
@@ -170,27 +195,31 @@ fn merged(tree: Tree<Merging>) -> Result<Section, String> {
 
 /// Writes the merged stream under a name of its own; if there still is time then, it gets the one that it is known by.
 fn write(
-    directory: &Path,
+    asked: &Asked,
     header: &Header,
-    how: &str,
     section: &Section,
     in_time: &dyn Fn() -> bool,
 ) -> Result<(), String> {
-    let version = env!("CARGO_PKG_VERSION").to_owned();
-    let step = Step { tool: "st-record".into(), version, args: vec![how.into()] };
+    let (directory, name) = (&asked.directory, asked.name());
     let stream = || {
         let mut writer = Writer::new(Vec::new(), header, WriteOptions { level: LEVEL })?;
-        writer.provenance(&step)?;
+        writer.provenance(&asked.step())?;
         writer.section(section)?;
         let bytes: Vec<u8> = writer.finish()?;
         let fits = limits::file_may_have(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
         if fits { Ok(bytes) } else { Err(limits::too_large()) }
     };
-    let temporary = directory.join(format!(".{MERGED}.{}", std::process::id()));
-    let failed = |e: std::io::Error| format!("{MERGED}: {e}");
-    let written = stream().and_then(|bytes| fs::write(&temporary, bytes)).map_err(failed).and_then(|()| {
+    let temporary = directory.join(format!(".{name}.{}.{}", std::process::id(), asked.number));
+    let failed = |e: std::io::Error| format!("{name}: {e}");
+    let save = |bytes: Vec<u8>| {
+        let mut file = File::create(&temporary)?;
+        file.write_all(&bytes)?;
+        // What is to outlive the program may have to outlive the machine.
+        if asked.number > 0 { file.sync_all() } else { Ok(()) }
+    };
+    let written = stream().and_then(save).map_err(failed).and_then(|()| {
         if in_time() {
-            fs::rename(&temporary, directory.join(MERGED)).map_err(failed)
+            fs::rename(&temporary, directory.join(name)).map_err(failed)
         } else {
             Err("it took too long".into())
         }

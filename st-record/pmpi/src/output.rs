@@ -10,6 +10,7 @@ use crate::message::say;
 use crate::state::{NESTED, State};
 use st_trace::columns::{Chunk, Comparison};
 use st_trace::header::{Clock, Header, Mpi, Step};
+use st_trace::record::RankRecorder;
 use st_trace::section::Section;
 use st_trace::stream::{WriteOptions, Writer};
 use std::ffi::{CStr, c_char, c_int};
@@ -26,6 +27,9 @@ pub(crate) const NOTES: &str = "notes";
 
 /// Name in the output directory of what the ranks' streams have been merged into.
 pub(crate) const MERGED: &str = "merged.st";
+
+/// Name in the output directory of what they became last while the program ran. Of a job that ends it holds nothing more.
+pub(crate) const INTERIM: &str = "interim.st";
 
 /// Compression level of the frames: the program waits in `MPI_Finalize` for it.
 pub(crate) const LEVEL: u8 = 9;
@@ -100,7 +104,9 @@ impl Output {
         let writer = writer.map_err(|e| format!("{}: {e}", temporary.display()))?;
         if rank == 0 {
             // What earlier ranks were merged into must not be taken for these. There is none, mostly.
-            let _ = fs::remove_file(directory.join(MERGED));
+            for name in [MERGED, INTERIM] {
+                let _ = fs::remove_file(directory.join(name));
+            }
         }
         let first = state.settings.only.as_ref().map_or(Some(0), |(_, ranks)| ranks.lowest());
         if Some(rank) == first && !state.settings.quiet {
@@ -117,6 +123,13 @@ impl Output {
     /// Whether exact times have been given up.
     pub(crate) fn lost(&self) -> bool {
         self.lost
+    }
+
+    /// What the rank's stream would be if the program had ended here, without exact times.
+    pub(crate) fn so_far(&self, recorder: &RankRecorder) -> (Header, Section) {
+        let mut section = recorder.snapshot(&host());
+        section.ended = recorder.ended();
+        (self.header.clone(), section)
     }
 
     /// Hands to the kernel what was written.

@@ -2,6 +2,7 @@
 
 use crate::merge::How;
 use crate::size::parse_size;
+use crate::sync::Reductions;
 use st_trace::fold::Fold;
 use st_trace::ranklist::RankList;
 use st_trace::ranklist_notation;
@@ -9,6 +10,7 @@ use st_trace::record::Options;
 use st_trace::sites::Similar;
 use st_trace::sketch::Shape;
 use std::env;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 /// Bytes of exact times per rank, unless said otherwise.
@@ -40,6 +42,8 @@ pub(crate) struct Settings {
     pub(crate) merge: Option<How>,
     /// `ST_MERGE_TIMEOUT`: how long ranks wait for each other for that, ns.
     pub(crate) patience: i64,
+    /// `ST_REDUCE_EVERY`: time between interim reductions, ns; `None`: there are none.
+    pub(crate) reduce_every: Option<i64>,
     /// `ST_QUIET`: say nothing but errors.
     pub(crate) quiet: bool,
 }
@@ -53,7 +57,7 @@ impl Settings {
     pub(crate) fn read() -> Result<Option<Self>, String> {
         let Some(output) = env::var_os("ST_OUTPUT").filter(|v| !v.is_empty()) else { return Ok(None) };
         let get = |name: &str| env::var(name).ok().filter(|v| !v.is_empty());
-        let time = get("ST_TIME").unwrap_or_else(|| "columns".into());
+        let mut time = get("ST_TIME").unwrap_or_else(|| "columns".into());
         if !matches!(time.as_str(), "columns" | "sketch" | "hist" | "stats" | "none") {
             return Err(format!("ST_TIME={time}: not columns, sketch, hist, stats or none"));
         }
@@ -78,8 +82,19 @@ impl Settings {
             },
         };
         crate::sync::interval()?;
-        let merge = match get("ST_MERGE").as_deref() {
+        let reduce_every = match get("ST_REDUCE_EVERY") {
             None => None,
+            Some(v) => Some(
+                seconds(&v, 1e-6..=3.2e7)
+                    .ok_or_else(|| format!("ST_REDUCE_EVERY={v}: not a number of seconds"))?,
+            ),
+        };
+        if reduce_every.is_some() && time == "columns" {
+            // No reduction takes exact times along: they would grow with the calls, and be lost in the end.
+            time = "sketch".into();
+        }
+        let merge = match get("ST_MERGE").as_deref() {
+            None => reduce_every.map(|_| How::Cluster),
             Some("cluster") => Some(How::Cluster),
             Some("plain") => Some(How::Plain),
             Some(v) => return Err(format!("ST_MERGE={v}: not cluster or plain")),
@@ -88,11 +103,8 @@ impl Settings {
             return Err("ST_MERGE merges all ranks, and ST_ONLY records some".into());
         }
         let patience = get("ST_MERGE_TIMEOUT").map_or(Ok(PATIENCE), |v| {
-            let seconds = v.parse().ok().filter(|s| (0.001..=3600.0).contains(s));
-            seconds.map_or_else(
-                || Err(format!("ST_MERGE_TIMEOUT={v}: not 0.001 to 3,600 seconds")),
-                |s| Ok(ns(s)),
-            )
+            seconds(&v, 0.001..=3600.0)
+                .ok_or_else(|| format!("ST_MERGE_TIMEOUT={v}: not 0.001 to 3,600 seconds"))
         })?;
         let quiet = get("ST_QUIET").is_some_and(|v| v != "0");
         let similar = (sig, similar);
@@ -107,8 +119,14 @@ impl Settings {
             only,
             merge,
             patience,
+            reduce_every,
             quiet,
         }))
+    }
+
+    /// The interim reductions, if there are any.
+    pub(crate) fn reductions(&self) -> Option<Reductions> {
+        self.reduce_every.map(|every| Reductions { every, patience: self.patience })
     }
 
     /// What the recorder keeps beside the structure.
@@ -128,9 +146,11 @@ impl Settings {
     }
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "at most an hour, in ns")]
-fn ns(seconds: f64) -> i64 {
-    (seconds * 1e9) as i64
+/// A number of seconds within bounds, as ns.
+pub(crate) fn seconds(text: &str, bounds: RangeInclusive<f64>) -> Option<i64> {
+    let seconds = text.parse().ok().filter(|s| bounds.contains(s))?;
+    #[expect(clippy::cast_possible_truncation, reason = "at most a year, in ns")]
+    Some((seconds * 1e9) as i64)
 }
 
 /// A threshold, and ranges of addresses, separated by commas.

@@ -352,6 +352,18 @@ impl State {
         }
     }
 
+    /// Leaves out time that the calling thread has spent with us since its last call, ns: what the program did until
+    /// its next one was not that.
+    pub(crate) fn leave_out(&mut self, local: &Local, ns: i64) {
+        let thread = self.thread(local);
+        let index = self.threads[thread].index;
+        if let Some(chunk) = self.recorder.leave_out(index, ns) {
+            self.write(u32::try_from(index).unwrap_or(u32::MAX), chunk);
+        }
+        // The log tells times from the last call on.
+        self.snapshot();
+    }
+
     /// A mark for a call that a thread is about to make.
     #[inline]
     pub(crate) fn mark(&mut self, thread: usize, call: CallId, site: u32) -> Mark {

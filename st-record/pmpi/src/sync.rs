@@ -18,6 +18,8 @@
 //! those on `MPI_COMM_WORLD` count. Should counts differ all the same (an operation that failed on some ranks, a rank
 //! whose recording has stopped), the time limit ends the wait, and ranks that have missed each other once compare no more.
 //!
+//! Where they meet like this the ranks also begin interim reductions ([`crate::merge`]), at an interval of its own.
+//!
 //! SAFETY, for the whole module: MPI is initialised and not finalised; buffers that operations may still use are never
 //! freed; results go to variables.
 #![expect(clippy::undocumented_unsafe_blocks, reason = "one reason for the module, above")]
@@ -28,7 +30,9 @@ mod pace;
 use crate::clock::Reader;
 use crate::ffi::{Handle, MPI_Comm, MPI_Errhandler, MPI_Info, MPI_Request, constants as k};
 use crate::generated::real;
-use exchange::{Exchange, FAST, Turn, done};
+use crate::settings::seconds;
+pub(crate) use exchange::completes;
+use exchange::{Exchange, FAST, Turn, spins};
 use pace::{OFF, Pace};
 use st_trace::columns::{Comparison, Offset};
 use std::ffi::c_int;
@@ -45,6 +49,10 @@ const SHORT_SLICE: i64 = 5_000_000;
 /// How long `MPI_Finalize` waits for ranks that are late, before the comparison, ns.
 const PATIENCE: i64 = 2_000_000_000;
 
+/// Operations that pass at most until the ranks look whether an interim reduction is due. Looking takes about as long
+/// as one of them; where they become rare, such as after a program's beginning, this many come late.
+const REDUCES_AT_MOST: i64 = 1_000;
+
 /// A rank's place in one of the two trees.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tree {
@@ -59,8 +67,38 @@ struct Sync {
     leaders: Option<Tree>,
     node: Option<Tree>,
     found: Comparison,
-    /// Rank 0's alone.
-    pace: Pace,
+    /// How long ranks wait for each other between the ends of the program, ns.
+    limit: i64,
+    /// Rank 0's alone: when clocks are compared and ranks reduced, and how often they have been reduced.
+    comparing: Pace,
+    reducing: Pace,
+    reductions: i64,
+}
+
+/// Interim reductions: the time between them, and how long ranks wait for each other then, ns.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reductions {
+    pub(crate) every: i64,
+    pub(crate) patience: i64,
+}
+
+/// What ranks do that have met.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Met {
+    /// Time that has gone by for it, ns.
+    pub(crate) took: i64,
+    /// Number of the interim reduction that all make now, from 1.
+    pub(crate) reduction: Option<i64>,
+}
+
+/// What rank 0 tells the others.
+#[derive(Clone, Copy, Debug)]
+struct Order {
+    /// Clocks are compared now.
+    compares: bool,
+    next: i64,
+    /// As in [`Turn`].
+    reduction: i64,
 }
 
 /// Operations so far that no rank can leave before all have entered.
@@ -93,11 +131,8 @@ pub(crate) fn interval() -> Result<Option<i64>, String> {
     let Some(text) = std::env::var("ST_SYNC_INTERVAL").ok().filter(|v| !v.is_empty()) else {
         return Ok(None);
     };
-    match text.parse::<f64>() {
-        #[expect(clippy::cast_possible_truncation, reason = "at most a year, in ns")]
-        Ok(s) if (1e-6..=3.2e7).contains(&s) => Ok(Some((s * 1e9) as i64)),
-        _ => Err(format!("ST_SYNC_INTERVAL={text}: not a number of seconds")),
-    }
+    let ns = seconds(&text, 1e-6..=3.2e7);
+    ns.map(Some).ok_or_else(|| format!("ST_SYNC_INTERVAL={text}: not a number of seconds"))
 }
 
 /// Whether clocks are compared. All ranks must come to the same answer, since they make communicators together.
@@ -150,14 +185,18 @@ pub(crate) fn split() {
 }
 
 /// Compares the clocks, within the time limit.
-pub(crate) fn compare(clock: Reader) {
+pub(crate) fn compare(clock: Reader, reductions: Option<Reductions>) {
     let Some(mut taken) = sync().take() else { return };
     // Where only some ranks are recorded, the others do not count.
     let some = std::env::var_os("ST_ONLY").is_some_and(|v| !v.is_empty());
     let interval = interval().ok().flatten().filter(|_| !some);
-    taken.pace = Pace::new(interval, clock.now());
-    let next = if interval.is_some() { 1 } else { OFF };
-    taken.meet(clock, FIRST, SLICE, (true, next));
+    let (every, now) = (reductions.map(|r| r.every), clock.now());
+    taken.comparing = Pace::new(interval, i64::MAX, now);
+    taken.reducing = Pace::new(every, REDUCES_AT_MOST, now);
+    // For one that is late for a reduction ranks wait longer; not as long as in it, for each level of the trees may wait.
+    taken.limit = reductions.map_or(LIMIT, |r| LIMIT.max(r.patience / 4));
+    let next = if interval.or(every).is_some() { 1 } else { OFF };
+    taken.meet(clock, FIRST, SLICE, Order { compares: true, next, reduction: 0 });
     *sync() = Some(taken);
 }
 
@@ -166,19 +205,18 @@ pub(crate) fn compare_last(clock: Reader) {
     NEXT.store(OFF, Ordering::Relaxed);
     let Some(mut taken) = sync().take() else { return };
     if taken.world.is_some_and(|w| w.all_here(clock)) {
-        taken.meet(clock, LAST, SLICE, (true, OFF));
+        taken.meet(clock, LAST, SLICE, Order { compares: true, next: OFF, reduction: 0 });
     }
     *sync() = Some(taken);
 }
 
 /// A collective operation on a communicator has ended that its ranks cannot leave before all have entered; `counts` finds
-/// out whether it is one that counts here, `clock` hands out the clock. Returns what it took, ns, if there was something
-/// to do.
+/// out whether it is one that counts here, `clock` hands out the clock. Returns what the ranks do that have met now.
 pub(crate) fn passed(
     result: i64,
     counts: impl FnOnce(bool) -> bool,
     clock: impl FnOnce() -> Option<Reader>,
-) -> Option<i64> {
+) -> Option<Met> {
     if NEXT.load(Ordering::Relaxed) == OFF {
         return None;
     }
@@ -200,9 +238,23 @@ pub(crate) fn passed(
     let mut taken = sync().take()?;
     let begun = clock.now();
     let tag = BETWEEN + c_int::try_from(count % TAGS).unwrap_or(0);
-    taken.between(clock, count, tag);
+    let reduction = taken.between(clock, count, tag);
     *sync() = Some(taken);
-    Some(clock.now() - begun)
+    Some(Met { took: clock.now() - begun, reduction })
+}
+
+/// An interim reduction has ended.
+pub(crate) fn reduced(clock: Reader) {
+    if let Some(made) = sync().as_mut() {
+        made.reducing.done(clock.now());
+    }
+}
+
+/// On rank 0, whether interim reductions should have taken place and have not, and how many have.
+pub(crate) fn lacks_reductions(clock: Reader) -> Option<i64> {
+    let made = sync();
+    let made = made.as_ref().filter(|made| made.world.is_some_and(|w| w.rank == 0))?;
+    made.reducing.is_overdue(clock.now()).then_some(made.reductions)
 }
 
 /// All ranks, on a communicator of our own, if there is one.
@@ -217,21 +269,29 @@ pub(crate) fn take() -> Comparison {
 }
 
 impl Sync {
-    /// Meets the other ranks after operation `count`; rank 0 has said so, and says now what for.
-    fn between(&mut self, clock: Reader, count: i64, tag: c_int) {
-        let leads = self.world.is_some_and(|w| w.rank == 0);
-        let order = if leads { self.pace.after(count, clock.now()) } else { (false, OFF) };
-        self.meet(clock, tag, SHORT_SLICE, order);
+    /// Meets the other ranks after operation `count`; rank 0 has said so, and says now what for. Returns the number of the
+    /// interim reduction, if it is for one.
+    fn between(&mut self, clock: Reader, count: i64, tag: c_int) -> Option<i64> {
+        let mut order = Order { compares: false, next: OFF, reduction: 0 };
+        if self.world.is_some_and(|w| w.rank == 0) {
+            let now = clock.now();
+            let (compares, compare) = self.comparing.after(count, now);
+            let (reduces, reduce) = self.reducing.after(count, now);
+            self.reductions += i64::from(reduces);
+            let reduction = if reduces { self.reductions } else { 0 };
+            order = Order { compares, next: compare.min(reduce), reduction };
+        }
+        self.meet(clock, tag, SHORT_SLICE, order).filter(|number| *number > 0)
     }
 
-    /// Meets the other ranks. On rank 0, `order` says whether clocks are compared, and after which operation the ranks
-    /// meet again.
-    fn meet(&mut self, clock: Reader, tag: c_int, slice: i64, order: (bool, i64)) {
-        let Some(world) = self.world else { return };
-        let until = clock.now() + LIMIT;
-        let (compares, next) = order;
+    /// Meets the other ranks, who learn what rank 0 orders. Returns the number of the interim reduction in it, if that
+    /// was heard.
+    fn meet(&mut self, clock: Reader, tag: c_int, slice: i64, order: Order) -> Option<i64> {
+        let world = self.world?;
+        let until = clock.now() + if tag < BETWEEN { LIMIT } else { self.limit };
+        let Order { compares, next, reduction } = order;
         let own = compares.then(|| Offset { local: clock.now(), offset: 0, error: 0 });
-        let mut turn = (world.rank == 0).then_some(Turn { own, next });
+        let mut turn = (world.rank == 0).then_some(Turn { own, next, reduction });
         let mut reached = true;
         for (tree, far) in [(self.leaders, true), (self.node, false)] {
             let Some(tree) = tree else { continue };
@@ -245,9 +305,10 @@ impl Sync {
                 *known = (fastest / 2).max(1);
             }
         }
-        let Some(turn) = turn else { return };
+        let turn = turn?;
         self.found.points.extend(turn.own.filter(|own| tag < BETWEEN || self.tells(*own)));
         NEXT.store(if reached { turn.next } else { OFF }, Ordering::Relaxed);
+        Some(turn.reduction)
     }
 
     /// Whether a comparison in between tells more than the line between others: not if a rank slept during all of its exchanges.
@@ -276,6 +337,6 @@ impl Tree {
     fn all_here(self, clock: Reader) -> bool {
         let mut request = MPI_Request::from_raw(k::st_MPI_REQUEST_NULL);
         let begun = unsafe { real::MPI_Ibarrier(MPI_Comm::from_raw(self.comm), &raw mut request) };
-        begun == 0 && done(&mut request, clock, clock.now() + PATIENCE)
+        begun == 0 && completes(&mut request, clock, clock.now() + PATIENCE, spins())
     }
 }

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
 mod accidents;
+mod interim;
 mod kernels;
 mod launch;
 mod merged;

@@ -6,17 +6,22 @@
 //! eighth of it more for each level below, so that the rank next to one that is late finds out first; for a parent after
 //! twice what rank 0 may take for that. A rank that was told nothing goes on as if it had failed.
 
-use super::post::{Post, Receive};
+use super::post::{Post, Receive, Sent};
 use crate::clock::Reader;
 use crate::sync::Tree as Ranks;
 use std::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Tags: how much a child has, whether it is wanted, the bytes, and how it ended.
+/// Tags of a climb in `MPI_Finalize`: how much a child has, whether it is wanted, the bytes, and how it ended.
 const HEAD: c_int = 3;
 const ASK: c_int = 4;
 const BODY: c_int = 5;
 const END: c_int = 6;
+
+/// Interim climbs have tags of their own, so that what a late rank has left behind is not taken for something else. MPI
+/// promises tags up to 32,767.
+const TAGS: c_int = 4;
+const CLIMBS: i64 = 8_000;
 
 /// Bytes of a header: a length and, if that is 0, why.
 const HEAD_BYTES: usize = 256;
@@ -38,14 +43,23 @@ pub(super) struct Climb {
     ranks: Ranks,
     post: Post,
     clock: Reader,
+    /// Added to the tags.
+    tags: c_int,
     /// When this rank came, on its clock, ns.
     begun: i64,
     patience: i64,
 }
 
 impl Climb {
-    pub(super) fn new(ranks: Ranks, clock: Reader, patience: i64) -> Self {
-        Self { ranks, post: Post::new(ranks.comm, clock), clock, begun: clock.now(), patience }
+    /// The climb in `MPI_Finalize` has number 0, interim ones have others.
+    pub(super) fn new(ranks: Ranks, clock: Reader, patience: i64, number: i64) -> Self {
+        let tags = tags(number);
+        Self { ranks, post: Post::new(ranks.comm, clock), clock, tags, begun: clock.now(), patience }
+    }
+
+    /// Takes in what ranks have sent for this climb that came after it had failed.
+    pub(super) fn discard(&self) {
+        [HEAD, ASK, BODY, END].into_iter().for_each(|tag| self.post.discard(self.tags + tag));
     }
 
     pub(super) fn rank(&self) -> c_int {
@@ -65,9 +79,9 @@ impl Climb {
         let Ranks { rank, size, .. } = self.ranks;
         let steps = (0..31).map(|bit| 1 << bit).take_while(|step| rank & step == 0 && *step < size - rank);
         let children: Vec<c_int> = steps.map(|step| rank + step).collect();
-        let heads: Vec<Receive> = children.iter().map(|c| self.post.receive(*c, HEAD, HEAD_BYTES)).collect();
+        let heads: Vec<Receive> = children.iter().map(|c| self.receive(*c, HEAD, HEAD_BYTES)).collect();
         let parent = (rank > 0).then(|| rank & (rank - 1));
-        let told = parent.map(|p| (p, self.post.receive(p, ASK, 1), self.post.receive(p, END, 1)));
+        let told = parent.map(|p| (p, self.receive(p, ASK, 1), self.receive(p, END, 1)));
         let mut load = guarded(own);
         for (child, head) in children.iter().zip(heads) {
             load = self.gather(load, *child, head);
@@ -81,14 +95,14 @@ impl Climb {
             }
         };
         let word = if end.is_ok() { YES } else { NO };
-        let sent: Vec<_> = children.iter().map(|c| self.post.send(*c, END, vec![word])).collect();
+        let sent: Vec<_> = children.iter().map(|c| self.send(*c, END, vec![word])).collect();
         sent.into_iter().for_each(|s| s.settle(&self.post));
         end
     }
 
     /// Adds what a child has, if it can.
     fn gather<L: Load>(&self, load: Result<L, String>, child: c_int, head: Receive) -> Result<L, String> {
-        let refuse = || self.post.send(child, ASK, vec![NO]).settle(&self.post);
+        let refuse = || self.send(child, ASK, vec![NO]).settle(&self.post);
         let mut load = match load {
             Ok(load) => load,
             Err(e) => {
@@ -102,8 +116,8 @@ impl Climb {
         let late = || format!("rank {child} was not there in time");
         let length = head.wait(&self.post, until).ok_or_else(late).and_then(|head| announced(&head));
         let length = length.inspect_err(|_| refuse())?;
-        let body = self.post.receive(child, BODY, length);
-        self.post.send(child, ASK, vec![YES]).settle(&self.post);
+        let body = self.receive(child, BODY, length);
+        self.send(child, ASK, vec![YES]).settle(&self.post);
         let bytes = body.wait(&self.post, until).ok_or_else(late)?;
         guarded(|| load.take(&bytes).map(|()| load))
     }
@@ -119,12 +133,12 @@ impl Climb {
         let Ranks { rank, size, .. } = self.ranks;
         let more_follow = rank & -rank < size - rank;
         let packed = load.and_then(|load| guarded(|| load.pack(more_follow)));
-        let head = self.post.send(parent, HEAD, header(packed.as_ref().map(Vec::len)));
+        let head = self.send(parent, HEAD, header(packed.as_ref().map(Vec::len)));
         // Ranks further below have waited longer.
         let patience = 2 * self.limit(self.levels()) + i64::from(rank.count_ones()) * self.patience / 8;
         let wanted = ask.wait(&self.post, self.begun + patience).is_some_and(|word| word == [YES]);
         let body = match packed {
-            Ok(bytes) if wanted => Ok(Some(self.post.send(parent, BODY, bytes))),
+            Ok(bytes) if wanted => Ok(Some(self.send(parent, BODY, bytes))),
             Ok(_) => Ok(None),
             Err(e) => Err(e),
         };
@@ -144,6 +158,14 @@ impl Climb {
         }
     }
 
+    fn send(&self, to: c_int, tag: c_int, bytes: Vec<u8>) -> Sent {
+        self.post.send(to, self.tags + tag, bytes)
+    }
+
+    fn receive(&self, from: c_int, tag: c_int, length: usize) -> Receive {
+        self.post.receive(from, self.tags + tag, length)
+    }
+
     /// Time for so many levels of ranks.
     fn limit(&self, levels: i64) -> i64 {
         self.patience + levels * (self.patience / 8)
@@ -153,6 +175,11 @@ impl Climb {
     fn levels(&self) -> i64 {
         i64::from(c_int::BITS - (self.ranks.size - 1).leading_zeros())
     }
+}
+
+fn tags(number: i64) -> c_int {
+    let number = if number > 0 { (number - 1) % CLIMBS + 1 } else { 0 };
+    c_int::try_from(number).unwrap_or(0) * TAGS
 }
 
 fn header(length: Result<usize, &String>) -> Vec<u8> {
@@ -184,6 +211,13 @@ fn guarded<T>(what: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn climbs_share_no_tag_and_none_is_too_large() {
+        assert_eq!([tags(0), tags(1), tags(CLIMBS + 1)], [0, TAGS, TAGS]);
+        let highest = (0..3 * CLIMBS).map(tags).max().unwrap() + END;
+        assert!(END - HEAD < TAGS && highest <= 32_767);
+    }
 
     #[test]
     fn a_header_says_how_much_or_why_nothing() {

@@ -8,8 +8,9 @@
 #![expect(clippy::undocumented_unsafe_blocks, reason = "one reason for the module, above")]
 
 use crate::clock::Reader;
-use crate::ffi::{Handle, MPI_Comm, MPI_Datatype, MPI_Request, constants as k};
+use crate::ffi::{Handle, MPI_Comm, MPI_Datatype, MPI_Request, MPI_Status, constants as k};
 use crate::generated::real;
+use crate::sync::completes;
 use std::ffi::c_int;
 use std::thread::sleep;
 use std::time::Duration;
@@ -68,29 +69,38 @@ impl Post {
         }))
     }
 
-    /// Whether an operation completes in time.
-    fn done(&self, request: &mut MPI_Request, until: i64) -> bool {
-        let (mut polls, mut nap) = (0, SHORT_NAP);
+    /// Takes in what has come with a tag, from whomever, and forgets it.
+    pub(super) fn discard(&self, tag: c_int) {
+        let comm = MPI_Comm::from_raw(self.comm);
+        let mut piece = vec![0_u8; PIECE];
         loop {
             let mut flag = 0;
-            let mut status = unsafe { std::mem::zeroed() };
-            if unsafe { real::MPI_Test(request, &raw mut flag, &raw mut status) } != 0 {
-                return false;
+            let mut status: MPI_Status = unsafe { std::mem::zeroed() };
+            let any = k::st_MPI_ANY_SOURCE;
+            let looked = unsafe { real::MPI_Iprobe(any, tag, comm, &raw mut flag, &raw mut status) };
+            if looked != 0 || flag == 0 {
+                return;
             }
-            if flag != 0 {
-                return true;
+            let (at, n) = (piece.as_mut_ptr().cast(), c_int::try_from(PIECE).unwrap_or(0));
+            let taken =
+                unsafe { real::MPI_Recv(at, n, byte(), status.MPI_SOURCE, tag, comm, &raw mut status) };
+            if taken != 0 {
+                return;
             }
-            if self.clock.now() > until {
-                return false;
-            }
-            // Other ranks have work to do, on this processor perhaps.
-            if polls < POLLS {
-                polls += 1;
-                unsafe { libc::sched_yield() };
-            } else {
-                sleep(nap);
-                nap = LONG_NAP.min(nap * 2);
-            }
+        }
+    }
+}
+
+/// Pauses between polls: other ranks have work to do, on this processor perhaps.
+fn naps() -> impl FnMut() {
+    let (mut polls, mut nap) = (0, SHORT_NAP);
+    move || {
+        if polls < POLLS {
+            polls += 1;
+            unsafe { libc::sched_yield() };
+        } else {
+            sleep(nap);
+            nap = LONG_NAP.min(nap * 2);
         }
     }
 }
@@ -115,7 +125,8 @@ impl Pieces {
     /// The bytes, if all operations complete in time. Otherwise those that have not stay in `requests`.
     fn complete(&mut self, post: &Post, until: i64) -> Option<Vec<u8>> {
         let begun = self.requests.len() == self.length.div_ceil(PIECE);
-        if !begun || !self.requests.iter_mut().all(|request| post.done(request, until)) {
+        let mut all = self.requests.iter_mut();
+        if !begun || !all.all(|request| completes(request, post.clock, until, naps())) {
             self.requests.retain(|request| request.raw() != k::st_MPI_REQUEST_NULL);
             return None;
         }

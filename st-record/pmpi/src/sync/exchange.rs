@@ -19,7 +19,7 @@ pub(super) const FAST: i64 = 20_000;
 const SPINS: u32 = 1_000;
 
 /// What is sent: a kind, and what belongs to it.
-type Message = [i64; 5];
+type Message = [i64; 6];
 
 /// Kinds of messages: the child shall read its clock, or has; a result; there is none; not now.
 const PING: i64 = 0;
@@ -34,6 +34,8 @@ pub(super) struct Turn {
     pub(super) own: Option<Offset>,
     /// Before which collective operation the ranks meet again ([`super::NEXT`]).
     pub(super) next: i64,
+    /// Number of the interim reduction that they make now; 0: none.
+    pub(super) reduction: i64,
 }
 
 /// One comparison in one tree.
@@ -68,8 +70,9 @@ impl Exchange {
 
     /// The parent's side: false if the time is up.
     fn lead(&self, child: c_int, turn: Option<Turn>, fastest: &mut i64) -> bool {
-        let Some(turn) = turn else { return self.send(child, [NOTHING, 0, 0, 0, 0]) };
-        let Some(own) = turn.own else { return self.send(child, [SKIP, 0, 0, 0, turn.next]) };
+        let Some(turn) = turn else { return self.send(child, [NOTHING, 0, 0, 0, 0, 0]) };
+        let Turn { next, reduction, .. } = turn;
+        let Some(own) = turn.own else { return self.send(child, [SKIP, 0, 0, 0, next, reduction]) };
         let mut best: Option<(i64, i64, i64)> = None;
         let begun = self.clock.now();
         for round in 0.. {
@@ -78,7 +81,7 @@ impl Exchange {
             if best.is_some() && (sent - begun > self.slice || (round >= ROUNDS && fast)) {
                 break;
             }
-            if !self.send(child, [PING, 0, 0, 0, 0]) {
+            if !self.send(child, [PING, 0, 0, 0, 0, 0]) {
                 return false;
             }
             let Some(answer) = self.receive(child) else { return false };
@@ -93,7 +96,7 @@ impl Exchange {
         // Ranks on one node read one clock, unless the exchange proves that they do not.
         let same = !self.far && measured.abs() <= took / 2;
         let offset = own.offset + if same { 0 } else { measured };
-        self.send(child, [RESULT, theirs, offset, own.error + (took + 1) / 2, turn.next])
+        self.send(child, [RESULT, theirs, offset, own.error + (took + 1) / 2, next, reduction])
     }
 
     /// The child's side.
@@ -101,14 +104,14 @@ impl Exchange {
         loop {
             match self.receive(parent)? {
                 [PING, ..] => {
-                    if !self.send(parent, [PING, self.clock.now(), 0, 0, 0]) {
+                    if !self.send(parent, [PING, self.clock.now(), 0, 0, 0, 0]) {
                         return None;
                     }
                 }
-                [RESULT, local, offset, error, next] => {
-                    return Some(Turn { own: Some(Offset { local, offset, error }), next });
+                [RESULT, local, offset, error, next, reduction] => {
+                    return Some(Turn { own: Some(Offset { local, offset, error }), next, reduction });
                 }
-                [SKIP, .., next] => return Some(Turn { own: None, next }),
+                [SKIP, .., next, reduction] => return Some(Turn { own: None, next, reduction }),
                 _ => return None,
             }
         }
@@ -120,7 +123,7 @@ impl Exchange {
         let comm = MPI_Comm::from_raw(self.tree.comm);
         let begun =
             unsafe { real::MPI_Isend(buffer.cast(), bytes(), byte(), to, self.tag, comm, &raw mut request) };
-        let sent = begun == 0 && done(&mut request, self.clock, self.until);
+        let sent = begun == 0 && completes(&mut request, self.clock, self.until, spins());
         if sent {
             drop(unsafe { Box::from_raw(buffer) });
         }
@@ -128,13 +131,13 @@ impl Exchange {
     }
 
     fn receive(&self, from: c_int) -> Option<Message> {
-        let buffer = Box::into_raw(Box::new([0i64; 5]));
+        let buffer = Box::into_raw(Box::new(Message::default()));
         let mut request = MPI_Request::from_raw(k::st_MPI_REQUEST_NULL);
         let comm = MPI_Comm::from_raw(self.tree.comm);
         let begun = unsafe {
             real::MPI_Irecv(buffer.cast(), bytes(), byte(), from, self.tag, comm, &raw mut request)
         };
-        if begun == 0 && done(&mut request, self.clock, self.until) {
+        if begun == 0 && completes(&mut request, self.clock, self.until, spins()) {
             return Some(*unsafe { Box::from_raw(buffer) });
         }
         if begun == 0 && request.raw() != k::st_MPI_REQUEST_NULL {
@@ -147,9 +150,13 @@ impl Exchange {
     }
 }
 
-/// Whether an operation completes in time.
-pub(super) fn done(request: &mut MPI_Request, clock: Reader, until: i64) -> bool {
-    let mut polls = 0;
+/// Whether an operation completes in time; a pause follows each look that finds it under way.
+pub(crate) fn completes(
+    request: &mut MPI_Request,
+    clock: Reader,
+    until: i64,
+    mut pause: impl FnMut(),
+) -> bool {
     loop {
         let mut flag = 0;
         let mut status = unsafe { std::mem::zeroed() };
@@ -162,9 +169,16 @@ pub(super) fn done(request: &mut MPI_Request, clock: Reader, until: i64) -> bool
         if clock.now() > until {
             return false;
         }
-        // The other rank may need this processor.
+        pause();
+    }
+}
+
+/// No pause, mostly: the other rank may need this processor.
+pub(super) fn spins() -> impl FnMut() {
+    let mut polls = 0_u32;
+    move || {
         polls += 1;
-        if polls % SPINS == 0 {
+        if polls.is_multiple_of(SPINS) {
             unsafe { libc::sched_yield() };
         }
     }
