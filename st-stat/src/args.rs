@@ -149,9 +149,9 @@ pub struct ClustersArgs {
     /// Ranks in a row of the drawing; as wide as the grid that partners are in, or nearly a square, if not given
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub width: Option<u32>,
-    /// Draw the clusters on the grid of ranks to FILE, as SVG
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub svg: Option<PathBuf>,
+    /// Draw the clusters on the grid of ranks to FILE: as PNG if it is named .png, else as SVG
+    #[arg(long, alias = "svg", value_name = "FILE", help_heading = "Output")]
+    pub draw: Option<PathBuf>,
     /// Print instead what clustering takes per rank inside a running program, as if it were done there: a representative's
     /// trace and a rank's signature in bytes, and the space per rank with and without clusters
     #[arg(long)]

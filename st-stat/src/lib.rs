@@ -8,6 +8,7 @@ mod ended;
 mod input;
 pub mod mape;
 pub mod normal;
+mod picture;
 pub mod profile;
 mod run;
 mod sizes;

@@ -16,7 +16,7 @@ use crate::diff::{Difference, Report, diff};
 use crate::normal::NormalCall;
 use crate::table::{Format, Table, grouped};
 use crate::topology::Grid;
-use crate::{calls, clusters, input, mape, sizes, summary, violations};
+use crate::{calls, clusters, input, mape, picture, sizes, summary, violations};
 
 /// Runs the program.
 ///
@@ -131,9 +131,12 @@ fn list_clusters(args: &ClustersArgs) -> Result<Status> {
             grid().draw(&mut out)?;
         }
     }
-    if let Some(path) = &args.svg {
+    if let Some(path) = &args.draw {
         let mut picture = Output::text(path)?;
-        grid().svg(&mut picture)?;
+        match path.extension().is_some_and(|e| e.eq_ignore_ascii_case("png")) {
+            true => picture::png(&grid(), &mut picture)?,
+            false => picture::svg(&grid(), &mut picture)?,
+        }
         picture.commit()?;
     }
     out.commit()?;

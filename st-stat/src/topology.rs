@@ -1,4 +1,4 @@
-//! The clusters drawn on the grid of ranks: as letters, and as a picture.
+//! The clusters drawn on the grid of ranks, as letters.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -16,10 +16,10 @@ const NONE: usize = usize::MAX;
 /// Ranks in rows, each the number of its sub-cluster.
 #[derive(Debug)]
 pub(crate) struct Grid {
-    width: usize,
-    cells: Vec<usize>,
+    pub(crate) width: usize,
+    pub(crate) cells: Vec<usize>,
     /// Main cluster of each sub-cluster.
-    mains: Vec<usize>,
+    pub(crate) mains: Vec<usize>,
 }
 
 impl Grid {
@@ -37,7 +37,7 @@ impl Grid {
         Self { width: width.max(1), cells, mains: subs().map(|(i, _)| i).collect() }
     }
 
-    fn rows(&self) -> Vec<&[usize]> {
+    pub(crate) fn rows(&self) -> Vec<&[usize]> {
         self.cells.chunks(self.width).collect()
     }
 
@@ -54,7 +54,7 @@ impl Grid {
         if across.len() > DRAWN.0 || lines.len() > DRAWN.1 {
             return writeln!(
                 out,
-                "{} by {} ranks, too varied to be drawn here (--svg)",
+                "{} by {} ranks, too varied to be drawn here (--draw)",
                 self.width,
                 rows.len()
             );
@@ -74,39 +74,10 @@ impl Grid {
         }
         Ok(())
     }
-
-    /// Draws it as SVG: sub-clusters in shades of the colour of their main cluster.
-    pub(crate) fn svg(&self, out: &mut dyn Write) -> io::Result<()> {
-        let rows = self.rows();
-        let (w, h) = (self.width, rows.len());
-        writeln!(
-            out,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {w} {h}\" shape-rendering=\"crispEdges\">"
-        )?;
-        let mut first: BTreeMap<usize, usize> = BTreeMap::new();
-        for (n, main) in self.mains.iter().enumerate() {
-            first.entry(*main).or_insert(n);
-        }
-        for (y, times) in runs(h, |a, b| rows[a] == rows[b]) {
-            for (x, n) in runs(rows[y].len(), |a, b| rows[y][a] == rows[y][b]) {
-                let cell = rows[y][x];
-                let Some(&main) = self.mains.get(cell) else { continue };
-                let shade = (cell - first.get(&main).copied().unwrap_or(cell)) % 6;
-                // The golden angle: neighbours in number are far apart in colour.
-                let (hue, light) = (main * 137 % 360, 40 + 9 * shade);
-                writeln!(
-                    out,
-                    "<rect x=\"{x}\" y=\"{y}\" width=\"{n}\" height=\"{times}\" fill=\"hsl({hue},60%,{light}%)\"><title>main cluster {main}, {}</title></rect>",
-                    letter(cell)
-                )?;
-            }
-        }
-        writeln!(out, "</svg>")
-    }
 }
 
 /// Runs of equal neighbours: where each begins, and its length.
-fn runs(n: usize, equal: impl Fn(usize, usize) -> bool) -> Vec<(usize, usize)> {
+pub(crate) fn runs(n: usize, equal: impl Fn(usize, usize) -> bool) -> Vec<(usize, usize)> {
     let mut out: Vec<(usize, usize)> = Vec::new();
     for i in 0..n {
         match out.last_mut() {
@@ -159,16 +130,6 @@ mod tests {
             drawn(100, cells),
             "100 by 100 ranks; columns: 1 98 1\nA B A × 1\nB C B × 98\nA B A × 1\n"
         );
-    }
-
-    #[test]
-    fn pictures_have_a_rectangle_per_run() {
-        let grid = Grid { width: 2, mains: vec![0, 0, 1], cells: vec![0, 0, 1, 2, 1, 2] };
-        let mut out = Vec::new();
-        grid.svg(&mut out).unwrap();
-        let text = String::from_utf8(out).unwrap();
-        assert_eq!(text.matches("<rect").count(), 3);
-        assert!(text.starts_with("<svg") && text.ends_with("</svg>\n"));
     }
 
     #[test]

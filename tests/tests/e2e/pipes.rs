@@ -123,7 +123,14 @@ fn clusters_stand_for_their_ranks() {
     let square = "st-kernels transpose --paper --ranks 64 | st-cluster --signature paper -v";
     let formula = "'me % q * q + me / q'";
     let forced = "st-kernels workers --paper --ranks 24 | st-cluster --force-merge dest,source,count";
-    let more: [(String, &str, &[&str]); 17] = [
+    let more: [(String, &str, &[&str]); 18] = [
+        (
+            format!(
+                "{wavefront} | st-cluster | st-stat clusters --draw g.png >/dev/null && head -c4 g.png | tail -c3 && rm g.png"
+            ),
+            "0",
+            &["PNG"],
+        ),
         (format!("{square} >/dev/null"), "0 0", &["1 main cluster, 48 sub-clusters"]),
         (
             format!(
