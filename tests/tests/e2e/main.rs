@@ -2,12 +2,14 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
 mod accidents;
+mod handmade;
 mod interim;
 mod kernels;
 mod launch;
 mod merged;
 mod mutation;
 mod oracle;
+mod paced;
 mod pipes;
 mod recorder;
 mod reduced;

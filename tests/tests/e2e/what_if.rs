@@ -9,12 +9,8 @@ use st_tests::process::{Outcome, Run};
 use st_tests::recordings::{self, Subject};
 use st_tests::{Failure, conclude, place};
 use st_tool::Mpi;
-use st_trace::calls::CallTable;
-use st_trace::header::{Header, Mpi as Flavour};
-use st_trace::objects::{Comm, Type};
-use st_trace::ranks::RankSeq;
-use st_trace::record::{Options, RankRecorder};
-use st_trace::stream::{self, Trace, WriteOptions};
+
+use crate::handmade::{Call, as_histograms, two_ranks};
 
 fn kernel(line: &str) -> Subject {
     Subject::Kernel(line.split(' ').map(str::to_owned).collect())
@@ -102,33 +98,6 @@ fn moved_and_scaled_ranks_do_what_was_recorded() {
     conclude(jobs.len(), &failures);
 }
 
-/// A call: name, words, enter and exit in ns.
-type Call = (&'static str, Vec<i64>, i64, i64);
-
-/// Writes a trace of two ranks, which make the calls that follow from the number of the other.
-fn two_ranks(path: &Path, mpi: Mpi, calls: impl Fn(i64) -> Vec<Call>) {
-    let rank = |rank: u32| {
-        let mut r = RankRecorder::new(rank, Options::default());
-        let members = RankSeq::first(2);
-        let kind = "MPI_COMM_WORLD".into();
-        r.comms.predefined(Comm { kind, parent: 0, members, remote: RankSeq::default() });
-        let (words, parts) = (Vec::new(), Vec::new());
-        r.types.predefined(Type { kind: "MPI_INT".into(), words, parts, size: 4, lb: 0, extent: 4 });
-        r.open_thread(0);
-        for (name, words, enter, exit) in calls(i64::from(1 - rank)) {
-            let site = r.sites.label(&format!("{name} of the test"));
-            let sym = r.symbol(CallTable::builtin().by_name(name).unwrap().id, site, 0);
-            r.record(0, sym, &words, enter, exit);
-        }
-        r.finish("host")
-    };
-    let flavour = Flavour { flavour: mpi.name().into(), ..Flavour::default() };
-    let header = Header { world: 2, mpi: flavour, ..Header::default() };
-    let sections = (0..2).map(rank).collect();
-    let trace = Trace { header, provenance: Vec::new(), sections, complete: true, level: 0 };
-    stream::write(&trace, &mut std::fs::File::create(path).unwrap(), WriteOptions { level: 0 }).unwrap();
-}
-
 /// Two ranks that each receive before they send: everything matches, and nothing gets on.
 fn head_to_head(other: i64) -> Vec<Call> {
     vec![
@@ -137,60 +106,6 @@ fn head_to_head(other: i64) -> Vec<Call> {
         ("MPI_Send", vec![1, 0, other, 7, 0], 0, 0),
         ("MPI_Finalize", vec![], 0, 0),
     ]
-}
-
-/// Barriers of 20 ms, every 25 ms.
-fn slow_barriers(_: i64) -> Vec<Call> {
-    let ms = 1_000_000;
-    let barriers = (1..=40).map(|n| ("MPI_Barrier", vec![0], n * 25 * ms, (n * 25 + 20) * ms));
-    let end = 41 * 25 * ms;
-    let ends = |name, at| (name, vec![], at, at);
-    std::iter::once(ends("MPI_Init", 0)).chain(barriers).chain([ends("MPI_Finalize", end)]).collect()
-}
-
-/// Seconds of a replay: recorded and replayed, of both ranks.
-fn seconds(job: Job, how: &str, trace: &Path) -> Result<(f64, f64), Failure> {
-    let words: [OsString; 6] = [
-        place::program("st-replay")?.into(),
-        "-q".into(),
-        "--csv".into(),
-        "--compute".into(),
-        how.into(),
-        trace.into(),
-    ];
-    let said = job.run(words)?.ok()?.text();
-    let (head, all) = (said.lines().next(), said.lines().find(|l| l.starts_with("all,")));
-    let field = |name: &str| {
-        let at = head?.split(',').position(|h| h == name)?;
-        all?.split(',').nth(at)?.parse::<f64>().ok()
-    };
-    field("recorded_s").zip(field("replayed_s")).ok_or_else(|| format!("no times: {said}"))
-}
-
-#[test]
-fn replays_on_schedule_make_up_for_calls_that_are_faster() {
-    let mut failures = Vec::new();
-    let jobs: Vec<Job> = Job::all().into_iter().map(|job| Job { ranks: 2, ..job }).collect();
-    for job in &jobs {
-        let keeps = || {
-            let trace = place::scratch().join(format!("schedule-{}.st", job.mpi.name()));
-            two_ranks(&trace, job.mpi, slow_barriers);
-            let (recorded, replayed) = seconds(*job, "schedule", &trace)?;
-            // Times are known to one in a hundred; on a busy machine a replay may end late, but not early.
-            if !(1.0..1.1).contains(&recorded) || replayed < recorded * 0.97 || replayed > recorded * 1.5 {
-                return Err(format!("on schedule: {replayed} s for {recorded}"));
-            }
-            let (_, freely) = seconds(*job, "none", &trace)?;
-            if freely > recorded * 0.5 {
-                return Err::<(), Failure>(format!("the barriers themselves took {freely} s"));
-            }
-            Ok(())
-        };
-        if let Err(e) = keeps() {
-            failures.push(format!("{job}: {e}"));
-        }
-    }
-    conclude(jobs.len(), &failures);
 }
 
 #[test]
@@ -234,9 +149,7 @@ const DRAWN: [&str; 8] = [
 fn drawn(job: Job, line: &str) -> Result<(), Failure> {
     let trace = &recordings::of(job, &kernel(line))?.trace;
     let [merged, again] = ["drawn.st", "drawn-again.st"].map(|ext| trace.with_extension(ext));
-    let kinds = ["--histogram", "dest,source,count", "--histogram-threshold", "1", "-o"].map(AsRef::as_ref);
-    let args = kinds.into_iter().chain([merged.as_os_str(), trace.as_os_str()]);
-    Run::st("st-merge", args)?.go()?.ok()?;
+    as_histograms(trace, &merged)?;
     replay(job, &[], &merged, &again)?.ok()?;
     let (recorded, replayed) = (calls(trace)?, calls(&again)?);
     if recorded == replayed { Ok(()) } else { Err(format!("{recorded:?}, replayed {replayed:?}")) }

@@ -1,0 +1,94 @@
+//! How long replays take.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use st_tests::jobs::Job;
+use st_tests::workplace::Workplace;
+use st_tests::{Failure, place};
+use st_trace::values::PROC_NULL;
+
+use crate::handmade::{Call, as_histograms, two_ranks};
+use crate::stages::under_each;
+
+/// Seconds of a replay: recorded and replayed, of both ranks.
+fn seconds(here: &Workplace, how: &str, trace: &Path) -> Result<(f64, f64), Failure> {
+    let words: [OsString; 6] = [
+        place::program("st-replay")?.into(),
+        "-q".into(),
+        "--csv".into(),
+        "--compute".into(),
+        how.into(),
+        trace.into(),
+    ];
+    let said = here.job.run(words)?.ok()?.text();
+    let (head, all) = (said.lines().next(), said.lines().find(|l| l.starts_with("all,")));
+    let field = |name: &str| {
+        let at = head?.split(',').position(|h| h == name)?;
+        all?.split(',').nth(at)?.parse::<f64>().ok()
+    };
+    field("recorded_s").zip(field("replayed_s")).ok_or_else(|| format!("no times: {said}"))
+}
+
+/// Barriers of 20 ms, every 25 ms.
+fn slow_barriers(_: i64) -> Vec<Call> {
+    let ms = 1_000_000;
+    let barriers = (1..=40).map(|n| ("MPI_Barrier", vec![0], n * 25 * ms, (n * 25 + 20) * ms));
+    let end = 41 * 25 * ms;
+    let ends = |name, at| (name, vec![], at, at);
+    std::iter::once(ends("MPI_Init", 0)).chain(barriers).chain([ends("MPI_Finalize", end)]).collect()
+}
+
+#[test]
+fn replays_on_schedule_make_up_for_calls_that_are_faster() {
+    under_each(|job| {
+        let here = Workplace::new(Job { ranks: 2, ..job })?;
+        let trace = here.path("schedule.st");
+        two_ranks(&trace, job.mpi, slow_barriers);
+        let (recorded, replayed) = seconds(&here, "schedule", &trace)?;
+        // Times are known to one in a hundred; on a busy machine a replay may end late, but not early.
+        if !(1.0..1.1).contains(&recorded) || replayed < recorded * 0.97 || replayed > recorded * 1.5 {
+            return Err(format!("on schedule: {replayed} s for {recorded}"));
+        }
+        let (_, freely) = seconds(&here, "none", &trace)?;
+        if freely > recorded * 0.5 {
+            return Err(format!("the barriers themselves took {freely} s"));
+        }
+        Ok(())
+    });
+}
+
+/// Wu and Mueller 2013, figure 6: one rank waits for a message while it computes, the other sends it and computes. Each
+/// half a second. The message is short: a long one leaves only when its receiver is in MPI.
+fn at_the_same_time(other: i64) -> Vec<Call> {
+    let (ms, word) = (1_000_000, |name, words, at| (name, words, at, at));
+    let calls = match other {
+        1 => [
+            word("MPI_Irecv", vec![100, 0, 1, 7, 0, 0], 0),
+            word("MPI_Wait", vec![1, 0, 1, 0, 1, 1, 1, 7, 1, 400], 500 * ms),
+        ],
+        _ => [
+            word("MPI_Send", vec![100, 0, 0, 7, 0], 0),
+            word("MPI_Send", vec![100, 0, PROC_NULL, 7, 0], 500 * ms),
+        ],
+    };
+    let (first, last) = (word("MPI_Init", vec![], 0), word("MPI_Finalize", vec![], 500 * ms));
+    std::iter::once(first).chain(calls).chain([last]).collect()
+}
+
+#[test]
+fn ranks_that_compute_at_the_same_time_do_so_again() {
+    under_each(|job| {
+        let here = Workplace::new(Job { ranks: 2, ..job })?;
+        let (trace, drawn) = (here.path("both.st"), here.path("drawn.st"));
+        two_ranks(&trace, job.mpi, at_the_same_time);
+        as_histograms(&trace, &drawn)?;
+        for trace in [&trace, &drawn] {
+            let (_, replayed) = seconds(&here, "sleep", trace)?;
+            if !(0.49..0.9).contains(&replayed) {
+                return Err(format!("{}: {replayed} s", trace.display()));
+            }
+        }
+        Ok(())
+    });
+}
