@@ -1,6 +1,7 @@
 //! What the ranks of `--reduce-every` had in common before the job was killed, if some of them have left nothing else.
 
 use crate::pack::{INTERIM, open};
+use crate::summary::seconds;
 use anyhow::{Context, Result};
 use std::collections::BTreeSet;
 use std::fs;
@@ -62,8 +63,8 @@ impl Interim {
             [] => "no rank has".into(),
         };
         format!(
-            "{who} left nothing: {file} has all ranks, up to their last reduction, {} s after the start",
-            self.after.as_secs()
+            "{who} left nothing: {file} has all ranks, up to their last reduction, {} after the start",
+            seconds(self.after)
         )
     }
 }

@@ -44,8 +44,8 @@ pub struct Notes {
     pub merged: bool,
     /// They had exact times, which sketches stand for now.
     pub folded: bool,
-    /// Reductions while they ran, and those that failed.
-    pub interims: [u64; 2],
+    /// Reductions while they ran, those that failed, and processor time of all ranks for them, ns.
+    pub interims: [u64; 3],
 }
 
 impl Notes {
@@ -78,6 +78,7 @@ impl Notes {
                     "ended" => notes.ended += value,
                     "interim" => notes.interims[0] += value,
                     "interim_failed" => notes.interims[1] += value,
+                    "interim_ns" => notes.interims[2] += value,
                     "merge_ns" => {
                         let [sum, most, _] = notes.merging.get_or_insert_default();
                         (*sum, *most) = (*sum + value, value.max(*most));
@@ -202,10 +203,10 @@ mod tests {
         let n = Notes::parse(
             "out.st\nrank=0 calls=5 own_ns=7 time_bytes=3 stopped=0 MPI_File_open=1\n\
              rank=1 calls=6 own_ns=1 time_bytes=4 stopped=1 MPI_File_open=2 MPI_Put=9 bindings=C,C++\n\
-             interim=3 interim_failed=1\nmerging=1 merge_ns=20 merge_wall_ns=40\nmerging=0 merge_ns=30 merge_wall_ns=35\n",
+             interim=3 interim_failed=1 interim_ns=9\ninterim_ns=8\nmerging=1 merge_ns=20 merge_wall_ns=40\nmerging=0 merge_ns=30 merge_wall_ns=35\n",
         );
         assert_eq!((n.ranks, n.calls, n.own_ns, n.time_bytes, n.stopped), (2, 11, 8, 7, 1));
-        assert_eq!((n.merging, n.interims), (Some([50, 30, 40]), [3, 1]));
+        assert_eq!((n.merging, n.interims), (Some([50, 30, 40]), [3, 1, 17]));
         assert_eq!(n.bindings, BTreeSet::from(["C".into(), "C++".into()]));
         assert_eq!(n.opaque, BTreeMap::from([("MPI_File_open".into(), 3), ("MPI_Put".into(), 9)]));
     }

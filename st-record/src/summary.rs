@@ -63,11 +63,10 @@ impl Summary<'_> {
     /// How often ranks were reduced while they ran.
     #[must_use]
     pub fn interims(&self) -> Option<String> {
-        match self.notes.interims {
-            [0, 0] => None,
-            [made, 0] => Some(format!("{made} interim reductions")),
-            [made, failed] => Some(format!("{made} interim reductions, and {failed} that failed")),
-        }
+        let [made, failed, cpu] = self.notes.interims;
+        let failures = if failed > 0 { format!(", {failed} that failed") } else { String::new() };
+        let cpu = seconds(Duration::from_nanos(cpu));
+        (made + failed > 0).then(|| format!("{made} interim reductions{failures}; {cpu} of processor time"))
     }
 
     /// Share of the ranks' time spent recording, and merging what was recorded.
@@ -123,7 +122,7 @@ fn ending(status: ExitStatus) -> String {
 }
 
 /// `1.4 s`, `12 ms`.
-fn seconds(t: Duration) -> String {
+pub(crate) fn seconds(t: Duration) -> String {
     let ms = t.as_millis();
     if ms < 100 { format!("{ms} ms") } else { format!("{}.{} s", ms / 1000, ms % 1000 / 100) }
 }
@@ -179,9 +178,9 @@ mod tests {
             )
         );
         assert_eq!(merged.interims(), None);
-        notes.interims = [7, 1];
+        notes.interims = [7, 1, 42_000_000];
         let some = summary(&notes, 0).interims();
-        assert_eq!(some.as_deref(), Some("7 interim reductions, and 1 that failed"));
+        assert_eq!(some.as_deref(), Some("7 interim reductions, 1 that failed; 42 ms of processor time"));
         notes.stopped = 1;
         notes.opaque = [("MPI_Put".to_owned(), 2), ("MPI_Win_fence".to_owned(), 9)].into();
         let line = summary(&notes, 9).line();

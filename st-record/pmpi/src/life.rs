@@ -208,13 +208,11 @@ pub(crate) fn passed(result: i64, comm: u64) {
 /// Takes part in an interim reduction. Not under the lock: it takes its time. Returns that, ns.
 fn reduce(number: i64) -> Option<i64> {
     let begun = reader()?.now();
-    let (asked, so_far) = STATE.lock(is_owner()).as_deref().map(|state| {
-        let so_far = catch_unwind(AssertUnwindSafe(|| {
-            state.output.as_ref().map(|output| output.so_far(&state.recorder))
-        }));
-        (asked(state, number), so_far.unwrap_or_default())
-    })?;
-    let asked = asked?;
+    let asked = STATE.lock(is_owner()).as_deref().and_then(|state| asked(state, number))?;
+    let so_far = || {
+        let state = STATE.lock(is_owner());
+        state.as_deref().and_then(|s| Some(s.output.as_ref()?.so_far(&s.recorder)))
+    };
     let said = catch_unwind(AssertUnwindSafe(|| merge::interim(&asked, crate::sync::ranks(), so_far)));
     if let Some(what) = said.unwrap_or_else(|_| Some("internal error; no interim reduction this time".into()))
     {

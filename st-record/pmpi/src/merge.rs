@@ -79,7 +79,7 @@ pub(crate) fn run(asked: &Asked, ranks: Option<Ranks>, written: Option<Written>)
         None => written.as_ref().is_some_and(|w| w.section.ranks.contains(0)),
     };
     let done = match ranks {
-        Some(ranks) => climb(asked, ranks, written.map(|w| (w.header, w.section))),
+        Some(ranks) => climb(asked, ranks, || written.map(|w| (w.header, w.section))),
         None => Err("there is no communicator for it (--sync makes one, if all ranks are recorded)".into()),
     };
     if let (Ok(()), Some(own)) = (&done, own) {
@@ -106,7 +106,7 @@ pub(crate) fn run(asked: &Asked, ranks: Option<Ranks>, written: Option<Written>)
 }
 
 /// Hands what ranks have to rank 0, which writes what becomes of it.
-fn climb(asked: &Asked, ranks: Ranks, own: Option<(Header, Section)>) -> Result<(), String> {
+fn climb(asked: &Asked, ranks: Ranks, own: impl FnOnce() -> Option<(Header, Section)>) -> Result<(), String> {
     let climb = Climb::new(ranks, asked.clock, asked.patience, asked.number);
     match asked.how {
         How::Cluster => reduce(&climb, Clustering::default(), own, asked, clustered),
@@ -117,13 +117,13 @@ fn climb(asked: &Asked, ranks: Ranks, own: Option<(Header, Section)>) -> Result<
 fn reduce<R: Reduce<Error: Display>>(
     climb: &Climb,
     how: R,
-    own: Option<(Header, Section)>,
+    own: impl FnOnce() -> Option<(Header, Section)>,
     asked: &Asked,
     finish: fn(Tree<R>) -> Result<Section, String>,
 ) -> Result<(), String> {
     let own = || {
         let rank = climb.rank();
-        let (header, section) = own.ok_or_else(|| format!("rank {rank} has no stream"))?;
+        let (header, section) = own().ok_or_else(|| format!("rank {rank} has no stream"))?;
         let mut tree = Tree::new(how);
         tree.push(u64::try_from(rank).unwrap_or(0), section).map_err(text)?;
         Ok(Gathered { headers: vec![header], tree })

@@ -6,17 +6,19 @@
 //! then.
 
 use super::climb::Climb;
-use super::{Asked, climb};
+use super::{Asked, climb, cpu_time};
 use crate::output::note_down;
 use crate::sync::{self, Tree as Ranks};
 use st_trace::header::Header;
 use st_trace::section::Section;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// How often it went well, and did not, on rank 0.
 static MADE: AtomicU64 = AtomicU64::new(0);
 static FAILED: AtomicU64 = AtomicU64::new(0);
+/// Processor time of this rank's, ns.
+static SPENT: AtomicI64 = AtomicI64::new(0);
 
 /// Numbers of those that failed here, the last ones: late ranks may still send something for them.
 static LATE: Mutex<Vec<i64>> = Mutex::new(Vec::new());
@@ -32,11 +34,12 @@ fn discard(asked: &Asked, ranks: Ranks) {
 pub(crate) fn interim(
     asked: &Asked,
     ranks: Option<Ranks>,
-    so_far: Option<(Header, Section)>,
+    so_far: impl FnOnce() -> Option<(Header, Section)>,
 ) -> Option<String> {
-    let ranks = ranks?;
+    let (ranks, cpu) = (ranks?, cpu_time());
     discard(asked, ranks);
     let done = climb(asked, ranks, so_far);
+    SPENT.fetch_add(cpu_time() - cpu, Ordering::Relaxed);
     sync::reduced(asked.clock);
     if done.is_err() {
         let mut late = LATE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -60,8 +63,10 @@ pub(crate) fn interim(
 pub(crate) fn interims(asked: &Asked, ranks: Option<Ranks>) -> Option<String> {
     discard(asked, ranks?);
     let (made, failed) = (MADE.load(Ordering::Relaxed), FAILED.load(Ordering::Relaxed));
-    if made + failed > 0 {
-        note_down(&asked.directory, &format!("interim={made} interim_failed={failed}"));
+    let spent = SPENT.load(Ordering::Relaxed);
+    if spent > 0 {
+        let note = format!("interim={made} interim_failed={failed} interim_ns={spent}");
+        note_down(&asked.directory, &note);
     }
     let since = match sync::lacks_reductions(asked.clock)? {
         0 => "no interim reduction took place".to_owned(),
