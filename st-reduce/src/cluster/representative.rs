@@ -326,13 +326,16 @@ impl SymbolCluster {
         let mut voided = 0;
         for (i, (slot, streams)) in slots.iter().zip(streams).enumerate() {
             let part = Part { section, ranks: all, owns: &owns, streams, executions: self.executions };
-            if let Some(into) = self.slots.get_mut(i)
-                && into.takes(&part, renaming)
-            {
-                continue;
-            }
             let mut known = before.clone();
+            let mut tried = None;
             for (rank, own) in &owns {
+                // All at once as soon as the form is the one: those that are there already do no harm.
+                if let Some(into) = self.slots.get_mut(i).filter(|s| tried != Some(s.form())) {
+                    tried = Some(into.form());
+                    if into.takes(&part, renaming) {
+                        break;
+                    }
+                }
                 let view = View { section, rank: *rank };
                 let lens = streams.lens.as_ref().map(|l| view.stream(l));
                 let len = lens.map_or(self.executions, |l| total(l, self.executions));

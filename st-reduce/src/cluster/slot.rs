@@ -11,7 +11,7 @@ use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
 use st_trace::calls::{Lane, Meaning, Slot};
-use st_trace::form::{Codes, Form, Own};
+use st_trace::form::{Codes, Form, Own, SPECIAL};
 use st_trace::ints::Sealed;
 use st_trace::ranklist::RankList;
 use st_trace::section::{Elastic, Section, SlotStreams};
@@ -153,10 +153,19 @@ impl SlotCluster {
         out
     }
 
+    /// The form so far.
+    pub(crate) fn form(&self) -> Form {
+        match &self.state {
+            State::One(one) => one.form,
+            State::Many(form, _) => *form,
+        }
+    }
+
     /// Adds ranks of another cluster at once, if they have what is stored here in the same form. Whether that is so.
     pub(crate) fn takes(&mut self, part: &Part<'_>, renaming: &Renaming) -> bool {
         let values = &part.streams.values;
         let known = |(_, own): &(u32, Option<Own>)| own.is_some();
+        let sane = |s: &Sealed| are_sane(s, values.form);
         let sound = self.plain || part.owns.iter().all(known) && values.streams.iter().all(sane);
         if self.how.rules == Rules::Rigid || !sound {
             return false;
@@ -172,10 +181,12 @@ impl SlotCluster {
                 let one_size =
                     self.plain || part.owns.iter().all(|(_, own)| own.is_some_and(|o| o.size == size));
                 let [codes] = &values.streams[..] else { return false };
-                if one.asks_user() {
+                if one.asks_user() || one.len != len || !one_size {
                     return false;
                 }
-                if values.form != one.form || one.len != len || !one_size || stream(codes) != one.codes {
+                let codes = stream(codes);
+                let same = values.form == one.form && codes == one.codes;
+                if !same && (part.owns.len() == 1 || !one.leads_to_all(values.form, &codes, part.owns)) {
                     return false;
                 }
             }
@@ -413,9 +424,15 @@ fn same(a: &Sealed, m: u64, b: &Sealed, n: u64) -> bool {
 
 /// Whether forms lead back to all values.
 fn sane(values: &Sealed) -> bool {
+    are_sane(values, Form::Absolute)
+}
+
+/// Whether the codes of a form are those of such values.
+fn are_sane(codes: &Sealed, form: Form) -> bool {
     let far = |v: i64| v.unsigned_abs() > SANE;
-    values.elements().all(|e| {
+    let special = |c: i64| form != Form::Absolute && !far(c.wrapping_add(SPECIAL));
+    codes.elements().all(|e| {
         let more = e.more.unwrap_or(0);
-        !far(e.first) && (e.step == 0 || (!far(e.step) && more < SANE))
+        (!far(e.first) || e.step == 0 && special(e.first)) && (e.step == 0 || (!far(e.step) && more < SANE))
     })
 }

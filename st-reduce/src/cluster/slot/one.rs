@@ -1,6 +1,6 @@
 //! One stream for all ranks: the first one's values, and the form that leads to the others'.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use foldhash::fast::FixedState;
 use st_trace::calls::Meaning;
@@ -105,6 +105,19 @@ impl One {
         }
         // Of the user's form that has been noted.
         if self.is_users() { self.user.is_some() } else { leads_by(self.form, &self.codes, mine) }
+    }
+
+    /// Whether the form leads to the values of ranks whose codes are these in another form, without taking the streams apart for
+    /// each.
+    pub(super) fn leads_to_all(&self, form: Form, codes: &Sealed, owns: &[(u32, Option<Own>)]) -> bool {
+        if form.counts() || self.form.counts() {
+            return false;
+        }
+        let Some(pairs) = together(codes, &self.codes, self.len) else { return false };
+        owns.iter().all(|(_, own)| {
+            let own = own.unwrap_or_default();
+            pairs.iter().all(|(theirs, ours)| form.value(*theirs, own) == forms::value(self.form, *ours, own))
+        })
     }
 
     /// Notes whether the user's form still leads to all ranks with one more.
@@ -226,6 +239,22 @@ fn leads_by(form: Form, codes: &Sealed, mine: Mine<'_>) -> bool {
     mine.values.is_mapped(codes, value)
         || Signature::of_stream(mine.values, mine.len)
             == codes.product(mine.len, |c| Signature::of_value(value(c)))
+}
+
+/// Which values stand in the place of which, all pairs; `None` if there are too many.
+fn together(a: &Sealed, b: &Sealed, len: u64) -> Option<Vec<(i64, i64)>> {
+    if len > LONG {
+        return None;
+    }
+    let mut found: HashSet<(i64, i64), FixedState> = HashSet::default();
+    let (mut x, mut y) = (a.cursor(), b.cursor());
+    for _ in 0..len {
+        found.insert((x.next(), y.next()));
+        if found.len() > DOMAIN {
+            return None;
+        }
+    }
+    Some(found.into_iter().collect())
 }
 
 /// Which values stand in the place of which, each once; `None` if there are too many or one has several.
