@@ -75,6 +75,10 @@ pub struct Args {
     #[arg(long, value_name = "SECONDS", default_value_t = 300, help_heading = "Replay")]
     pub watchdog: u64,
 
+    /// Tell on standard error how far the first rank has come, again and again (default: if that is a terminal, and not -q)
+    #[arg(long, help_heading = "Talk")]
+    pub progress: bool,
+
     /// Replay under this MPI (default: the launcher's; outside of mpirun the recorded one, if it is installed)
     #[arg(long, value_enum, value_name = "MPI", help_heading = "Launch")]
     pub mpi: Option<Mpi>,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::env;
 use std::ffi::OsString;
 use std::fs::File;
-use std::io;
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread::available_parallelism;
@@ -238,6 +238,9 @@ fn start(args: &Args, trace: &Path, recorded: Option<Mpi>, world: u32) -> Result
     // This process has checked for them.
     if !args.unchecked {
         command.arg("--unchecked");
+    }
+    if !args.progress && !args.talk.quiet && io::stderr().is_terminal() {
+        command.arg("--progress");
     }
     args.talk.detail(TOOL, format_args!("{command:?}"));
     let status =

@@ -4,7 +4,7 @@
 //! ([`launch`]), and what the engine asks while it interprets a rank's calls: their words ([`words`]), the outcome of
 //! receives that lie ahead ([`lookahead`]), what dynamic windows are for ([`dynamic`]), what threads wait for
 //! ([`threads`]) and the time between calls ([`pace`], [`drawn`]), and
-//! at the end what it came to ([`outcome`]). The engine itself, which links MPI,
+//! how far it has come ([`progress`]), and at the end what it came to ([`outcome`]). The engine itself, which links MPI,
 //! is the crate `st-replay-engine`.
 
 pub mod args;
@@ -24,6 +24,7 @@ pub mod parts;
 pub mod places;
 pub mod preflight;
 pub mod probable;
+pub mod progress;
 pub mod scaling;
 pub mod threads;
 pub mod watchdog;

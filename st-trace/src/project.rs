@@ -244,6 +244,19 @@ impl Projection<'_> {
         Ok(Some(sym))
     }
 
+    /// Number of the calls that are left. *Cost:* that of the runs of equal symbols among them.
+    ///
+    /// # Errors
+    ///
+    /// As [`Projection::next_call`], but for the words.
+    pub fn remaining(mut self) -> Result<u64, Error> {
+        let (rank, mut calls) = (self.rank, 0u64);
+        while let Some((_, n)) = self.walk.next_run().map_err(|source| Error::Tree { rank, source })? {
+            calls = calls.saturating_add(n.unsigned_abs());
+        }
+        Ok(calls)
+    }
+
     /// Position of the next event on the rank.
     #[must_use]
     pub fn index(&self) -> u64 {

@@ -20,6 +20,7 @@ fn there_and_back(plan: &Plan) -> Result<(), TestCaseError> {
     let mut words = Vec::new();
     for (thread, calls) in calls.iter().enumerate() {
         let mut projection = section.project(thread, 3).unwrap();
+        prop_assert_eq!(section.project(thread, 3).unwrap().remaining().unwrap(), calls.len() as u64);
         for (sym, recorded) in calls {
             prop_assert_eq!(projection.next_call(&mut words).unwrap(), Some(*sym));
             prop_assert_eq!(&words, recorded);

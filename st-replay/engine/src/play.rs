@@ -5,6 +5,7 @@ mod timed;
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::c_int;
+use std::io;
 use std::ptr;
 use std::sync::Arc;
 use std::thread;
@@ -21,6 +22,7 @@ use st_replay::outcome::Times;
 use st_replay::pace::Pace;
 use st_replay::places::describe;
 use st_replay::preflight::name_of;
+use st_replay::progress::Progress;
 use st_replay::threads::{Threads, Uses};
 use st_replay::watchdog::{Stalled, Watchdog};
 use st_replay::whatif::WhatIf;
@@ -240,6 +242,15 @@ impl Job<'_> {
         }
     }
 
+    /// The first thread of the first process tells how far it has come, if that is wanted.
+    fn progress(&self, thread: usize) -> Result<Progress> {
+        if !self.args.progress || self.seat.process > 0 || thread > 0 {
+            return Ok(Progress::default());
+        }
+        let calls = self.section.project(thread, self.seat.rank).context("no calls")?.remaining()?;
+        Ok(Progress::new(calls, io::stderr()))
+    }
+
     fn play_thread(&self, thread: usize, handles: Handles<'_>, stops: Stops) -> Result<Status> {
         let (section, rank) = (self.section, self.seat.rank);
         let mut calls = section.project(thread, rank).context("no calls")?;
@@ -269,6 +280,7 @@ impl Job<'_> {
             stops,
             stop: None,
             watchdog: watchdog(self.args, rank, section),
+            progress: self.progress(thread)?,
             spared: 0,
             pace: Pace::new(section, thread, rank)?,
             clock: Clock::new(self.args.compute, Launch::on_this_node().map(|n| n * self.crew.len().max(1))),

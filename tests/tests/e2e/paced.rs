@@ -13,15 +13,20 @@ use crate::stages::under_each;
 
 /// Seconds of a replay: recorded and replayed, of both ranks.
 fn seconds(here: &Workplace, how: &str, trace: &Path) -> Result<(f64, f64), Failure> {
-    let words: [OsString; 6] = [
+    let words: [OsString; 7] = [
         place::program("st-replay")?.into(),
         "-q".into(),
+        "--progress".into(),
         "--csv".into(),
         "--compute".into(),
         how.into(),
         trace.into(),
     ];
-    let said = here.job.run(words)?.ok()?.text();
+    let outcome = here.job.run(words)?.ok()?;
+    if !outcome.stderr.contains(" %, call ") {
+        return Err(format!("nothing about progress: {outcome}"));
+    }
+    let said = outcome.text();
     let (head, all) = (said.lines().next(), said.lines().find(|l| l.starts_with("all,")));
     let field = |name: &str| {
         let at = head?.split(',').position(|h| h == name)?;

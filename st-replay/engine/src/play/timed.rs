@@ -10,6 +10,7 @@ use st_replay::TOOL;
 use st_replay::cut::Stop;
 use st_replay::outcome::{Outcome, Times};
 use st_replay::pace::{Pace, Step};
+use st_replay::progress::Progress;
 use st_replay::watchdog::Watchdog;
 use st_replay::words::Words;
 use st_tool::engine;
@@ -49,6 +50,7 @@ pub(super) struct Run<'a> {
     pub(super) stops: Stops,
     pub(super) stop: Option<Stop>,
     pub(super) watchdog: Watchdog,
+    pub(super) progress: Progress,
     /// How much less than recorded is to be waited before the next call, ns; what if.
     pub(super) spared: i128,
     pub(super) pace: Pace<'a>,
@@ -74,6 +76,7 @@ impl Run<'_> {
         step: Step,
         (sym, index): (Sym, u64),
     ) -> Result<bool> {
+        self.progress.reach(index);
         let gap = std::mem::take(&mut self.skipped).saturating_add(step.gap);
         let init = row.name.starts_with("MPI_Init") && self.began.is_none();
         if !init {
@@ -109,7 +112,9 @@ impl Run<'_> {
             }
             self.sit(r)?;
             if self.job.args.stop_after.is_some() {
-                self.stop = Some(stop::share(r, self.stops.as_ref())?);
+                let stop = stop::share(r, self.stops.as_ref())?;
+                self.progress.ends_after(stop.calls);
+                self.stop = Some(stop);
             }
             self.exchange =
                 Exchange::begin(r, self.job.args, self.job.seat.rank, self.job.section, self.others)?;
@@ -128,6 +133,7 @@ impl Run<'_> {
         }
         if let Some(outcome) = outcome {
             self.finalized = true;
+            self.progress = Progress::default();
             self.say(&outcome)?;
         }
         Ok(true)
