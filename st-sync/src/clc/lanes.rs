@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use st_tool::transport::Gone;
 use st_trace::graph::Graph;
 
-use super::forward::{Lane, Led, Ran, Work, in_circle, lock};
+use super::forward::{Lane, Led, Ran, Sleep, Work, in_circle, lock};
 use super::outside::{Event, Outside};
 
 /// Times for other processes that are sent before there is nothing else to do.
@@ -153,17 +153,35 @@ impl<'w, 'a> Thread<'w, 'a> {
 
     /// Sleeps until there is something in the inbox, or all is over (true).
     fn sleep(&self) -> bool {
+        self.sleep_until(|sleep| (sleep.over || self.is_filled()).then_some(sleep.over))
+    }
+
+    /// Sleeps until there is something in the inbox (false), or no thread runs (true).
+    fn quiet(&self) -> bool {
+        let lanes = &self.work.lanes;
+        let filled = |lane: &Lane| lane.filled.load(Ordering::SeqCst);
+        self.sleep_until(|sleep| match self.is_filled() {
+            true => Some(false),
+            false => (sleep.asleep == lanes.len() && !lanes.iter().any(filled)).then_some(true),
+        })
+    }
+
+    /// Sleeps until there is an answer; whoever wakes this thread lets it ask again.
+    fn sleep_until<T>(&self, answer: impl Fn(&Sleep) -> Option<T>) -> T {
         let work = self.work;
         let mut sleep = lock(&work.sleep);
         sleep.asleep += 1;
         work.asleep.store(sleep.asleep, Ordering::SeqCst);
         work.woken.notify_all();
-        while !sleep.over && !self.is_filled() {
+        let answer = loop {
+            if let Some(answer) = answer(&sleep) {
+                break answer;
+            }
             sleep = work.woken.wait(sleep).unwrap_or_else(PoisonError::into_inner);
-        }
+        };
         sleep.asleep -= 1;
         work.asleep.store(sleep.asleep, Ordering::SeqCst);
-        sleep.over
+        answer
     }
 
     /// The first thread: runs its lane, and when all threads wait, frees streams of circles or talks to the other
@@ -210,27 +228,6 @@ impl<'w, 'a> Thread<'w, 'a> {
             }
             self.settle();
         }
-    }
-
-    /// Waits until there is something in the inbox (false), or no thread runs (true).
-    fn quiet(&self) -> bool {
-        let work = self.work;
-        let mut sleep = lock(&work.sleep);
-        sleep.asleep += 1;
-        work.asleep.store(sleep.asleep, Ordering::SeqCst);
-        let quiet = loop {
-            if self.is_filled() {
-                break false;
-            }
-            let filled = |lane: &Lane| lane.filled.load(Ordering::SeqCst);
-            if sleep.asleep == work.lanes.len() && !work.lanes.iter().any(filled) {
-                break true;
-            }
-            sleep = work.woken.wait(sleep).unwrap_or_else(PoisonError::into_inner);
-        };
-        sleep.asleep -= 1;
-        work.asleep.store(sleep.asleep, Ordering::SeqCst);
-        quiet
     }
 }
 
