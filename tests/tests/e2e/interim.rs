@@ -10,7 +10,9 @@ use std::time::{Duration, SystemTime};
 use st_tests::Failure;
 use st_tests::process::{Outcome, Run};
 use st_tests::workplace::{self, Workplace};
-use st_trace::stream::{ReadOptions, Trace, WriteOptions, read, write};
+use st_trace::stream::{Trace, WriteOptions, write};
+
+use crate::stages::stream;
 
 /// Runs a test under each MPI, in a directory with the program `idle`.
 fn under_each(test: impl Fn(&Workplace) -> Result<(), Failure>) {
@@ -33,11 +35,6 @@ fn told(o: &Outcome) -> Option<(u64, u64)> {
     let numbers = line.split(' ').filter_map(|w| w.parse().ok()).collect::<Vec<u64>>();
     let failed = if line.contains("that failed") { *numbers.get(1)? } else { 0 };
     Some((*numbers.first()?, failed))
-}
-
-fn stream(path: &Path) -> Result<Trace, Failure> {
-    let bytes = fs::read(path).map_err(|e| format!("{}: {e}", path.display()))?;
-    read(&bytes[..], ReadOptions::default()).map_err(|e| e.to_string())
 }
 
 /// The bytes of a trace, but for its times and who made it.

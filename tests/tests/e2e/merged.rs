@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::path::Path;
 
 use st_tests::jobs::Job;
 use st_tests::process::{Outcome, Run};
@@ -10,7 +9,9 @@ use st_tests::recordings::Subject;
 use st_tests::workplace::Workplace;
 use st_tests::{Failure, conclude, place};
 use st_tool::Mpi;
-use st_trace::stream::{ReadOptions, Trace, WriteOptions, read, write};
+use st_trace::stream::{Trace, WriteOptions, write};
+
+use crate::stages::stream;
 
 /// Something happens in `MPI_Finalize`: see `fixtures/finalize.c`.
 struct Hook {
@@ -42,11 +43,6 @@ impl Hook {
         Run::st("st-view", ["--check".as_ref(), path.as_os_str()])?.go()?.ok()?;
         stream(&path)
     }
-}
-
-fn stream(path: &Path) -> Result<Trace, Failure> {
-    let bytes = fs::read(path).map_err(|e| format!("{}: {e}", path.display()))?;
-    read(&bytes[..], ReadOptions::default()).map_err(|e| e.to_string())
 }
 
 /// The bytes of a trace, but for who made it, and what only the whole job or the last moment tells of it.

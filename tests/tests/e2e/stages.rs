@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::fmt::Display;
 use std::fs;
+use std::path::Path;
 
 use st_tests::jobs::Job;
 use st_tests::process::{Outcome, Run};
@@ -31,11 +32,16 @@ pub(crate) fn go(
     job.go(Run::new(&words[0], &words[1..]).within(here.directory.path()))
 }
 
+/// A whole trace, read.
+pub(crate) fn stream(path: &Path) -> Result<Trace, Failure> {
+    let bytes = fs::read(path).map_err(|e| format!("{}: {e}", path.display()))?;
+    read(&bytes[..], ReadOptions::default()).map_err(|e| e.to_string())
+}
+
 /// Puts each section of a packed trace into a file of its own, as ranks do, in a directory.
 pub(crate) fn rank_files(here: &Workplace, packed: &str, directory: &str) -> Result<(), Failure> {
     let io = |e: std::io::Error| e.to_string();
-    let bytes = fs::read(here.path(packed)).map_err(io)?;
-    let whole = read(&bytes[..], ReadOptions::default()).map_err(|e| e.to_string())?;
+    let whole = stream(&here.path(packed))?;
     fs::create_dir(here.path(directory)).map_err(io)?;
     for (i, section) in whole.sections.iter().enumerate() {
         let one = Trace { sections: vec![section.clone()], ..whole.clone() };
