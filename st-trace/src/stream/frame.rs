@@ -115,6 +115,11 @@ const GAIN: usize = 32;
 /// is stored once by merging them.
 const FRAMES: u32 = 4096;
 
+/// Payloads longer than this, such as what is known of a million ranks' clocks, are compressed by zstd at this level, unless
+/// that of the stream is higher than [`SMALLEST`]: beyond it they shrink by a twentieth in five times the time.
+const HUGE: usize = 1 << 22;
+const HUGE_LEVEL: i32 = 9;
+
 /// Exact times are compressed by zstd at this level at most: they hardly shrink further by it.
 const TIMES_LEVEL: i32 = 3;
 /// From this level on [`super::times`] is tried on them, which takes a µs or so per event, to write and to read; of longer
@@ -157,8 +162,14 @@ impl Packer {
             true => (TIMES, self.times(&frame.stored, level)),
             false => (LZMA, self.other(&frame.stored, level)?),
         };
-        let level = if column { level.min(TIMES_LEVEL) } else { level };
-        if level > PIPE || (level > 0 && frame.stored.len() > SMALL) {
+        let level = match level {
+            level if column => level.min(TIMES_LEVEL),
+            SMALLEST if frame.stored.len() > HUGE => HUGE_LEVEL,
+            level => level,
+        };
+        // Of a long payload a part has shown that LZMA is better, or it was not tried.
+        let decided = !column && frame.stored.len() > LONG && other.is_some();
+        if !decided && (level > PIPE || (level > 0 && frame.stored.len() > SMALL)) {
             let packed = self.at(level)?.compress(&frame.stored)?;
             if packed.len() < frame.stored.len() && frame.stored.len() <= limit(packed.len()) {
                 frame.stored = packed;
