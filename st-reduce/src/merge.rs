@@ -1,7 +1,8 @@
 //! Merges the traces of many ranks into one.
 //!
 //! Control is aligned into an elastic master tree: lists of events and bodies by their longest common subsequence,
-//! whatever loops they lie in; what a rank does not execute has count 0 there. Parameters lie beside the tree and are
+//! whatever loops they lie in; what a rank does not execute has count 0 there. Where that takes more bytes than what ranks
+//! execute does when it stands side by side, it stands side by side at the end ([`Layout`]). Parameters lie beside the tree and are
 //! merged per (symbol, slot): ranks with equal streams form a class, peers, tags, counts and colours in the symbolic form
 //! that leaves the fewest and shortest streams (counts also as products of block sizes). Nothing is dropped unless asked
 //! for: reading a rank back from the merged trace gives its calls.
@@ -14,6 +15,8 @@ pub mod align;
 pub mod alike;
 mod callers;
 mod infer;
+mod layout;
+mod lists;
 pub mod master;
 mod merger;
 mod merging;
@@ -25,5 +28,6 @@ mod tags;
 mod turns;
 
 pub use alike::Alike;
+pub use layout::Layout;
 pub use merger::{Error, Merger, merge};
 pub use merging::Merging;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use st_reduce::lossy::{Kind, Lossy};
 use st_reduce::merge::master::Loops;
-use st_reduce::merge::{Merger, merge};
+use st_reduce::merge::{Layout, Merger, merge};
 use st_trace::calls::{CallId, CallTable};
 use st_trace::check::check;
 use st_trace::frequencies::Frequencies;
@@ -16,6 +16,7 @@ use st_trace::proof::by_slot;
 use st_trace::ranks::RankSeq;
 use st_trace::record::{Options, RankRecorder};
 use st_trace::section::{Form, Own, Section, Sym, Symbol};
+use st_trace::stream::structure_size;
 
 const RANKS: u32 = 6;
 
@@ -243,11 +244,18 @@ proptest! {
         }
         let mut threaded = Merger::new(false);
         all.iter().for_each(|s| threaded.add(s.clone()).unwrap());
+        let laid_out = |layout| {
+            let mut merger = Merger::new(false).layout(layout);
+            all.iter().for_each(|s| merger.add(s.clone()).unwrap());
+            merger.finish()
+        };
+        let (aligned, lists) = (laid_out(Layout::Aligned), laid_out(Layout::Lists));
         let merged = merge(all, false).unwrap();
         prop_assert_eq!(&threaded.finish_with(3), &merged);
+        prop_assert!(merged == aligned || merged == lists);
         let mut structural = Merger::new(false).loops(Loops::Structural);
         parts.into_iter().for_each(|s| structural.add(s).unwrap());
-        for merged in [merged, structural.finish()] {
+        for merged in [aligned, lists, structural.finish()] {
             for r in 0..RANKS {
                 prop_assert_eq!(calls(&merged, r), calls(&sections[r as usize], r));
             }
@@ -357,6 +365,36 @@ proptest! {
         let lanes = |s: &Section| s.threads.iter().map(|t| t.lanes).collect::<Vec<_>>();
         prop_assert_eq!(lanes(&again), lanes(&merged));
     }
+}
+
+#[test]
+fn ranks_that_each_have_calls_of_their_own_are_not_aligned() {
+    let section = |rank: u32, differ: bool| {
+        let mut m = Machine::new(rank);
+        for n in 0..40 {
+            let rank = if differ { rank } else { 0 };
+            let what = (n * n * 3 + rank * 11 * (n % 5) + rank * rank * n) % 7;
+            let (site, barrier) = (u8::try_from(what % 4).unwrap(), [m.world]);
+            (0..=what / 2).for_each(|_| m.call("MPI_Barrier", site, &barrier));
+        }
+        m.recorder.finish("host")
+    };
+    let merged = |differ, layout| {
+        let mut merger = Merger::new(false).layout(layout);
+        (0..RANKS).for_each(|r| merger.add(section(r, differ)).unwrap());
+        merger.finish()
+    };
+    let [smaller, aligned, lists] =
+        [Layout::Smaller, Layout::Aligned, Layout::Lists].map(|layout| merged(true, layout));
+    assert!(smaller == lists);
+    assert!(structure_size(&lists) < structure_size(&aligned));
+    (0..RANKS).for_each(|r| assert_eq!(calls(&lists, r), calls(&section(r, true), r)));
+    // What has been laid out so can be merged again.
+    let mut again = Merger::new(false).layout(Layout::Lists);
+    again.add(lists.clone()).unwrap();
+    assert!(again.finish() == lists);
+    // All ranks have one list: nothing is left to lay out.
+    assert!(merged(false, Layout::Lists) == merged(false, Layout::Aligned));
 }
 
 #[test]

@@ -67,7 +67,7 @@ pub(crate) fn mains(sections: &[Section]) -> Vec<Main<'_>> {
 
 fn stream<'a>(section: &'a Section, e: &'a Elastic, rank: u32) -> &'a Sealed {
     let class = section.partitions.get(e.partition as usize).and_then(|p| p.class_of(rank));
-    class.and_then(|c| e.streams.get(c)).or(e.streams.first()).unwrap_or(Sealed::zero())
+    class.and_then(|c| e.streams.get(c)).unwrap_or(Sealed::zero())
 }
 
 fn structure(section: &Section, rank: u32) -> Structure {

@@ -173,7 +173,7 @@ impl SlotCursor<'_> {
     }
 }
 
-/// The stream that a rank reads; a rank outside all classes reads zeros, and never does in a valid trace.
+/// The stream that a rank reads; a rank outside all classes reads zeros.
 pub(crate) fn stream<'a>(e: &'a Elastic, classes: &[Option<usize>]) -> &'a Sealed {
     let class = classes.get(e.partition as usize).copied().flatten();
     class.and_then(|c| e.streams.get(c)).unwrap_or(Sealed::zero())

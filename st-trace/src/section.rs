@@ -40,10 +40,19 @@ pub struct Symbol {
 pub struct Elastic {
     /// How values are written, for all classes.
     pub form: Form,
-    /// Index into [`Section::partitions`]; ranks outside all classes never read the stream.
+    /// Index into [`Section::partitions`]; ranks outside all classes read zeros, if they read the stream at all.
     pub partition: u32,
     /// One stream per class, in the partition's order.
     pub streams: Vec<Sealed>,
+}
+
+impl Elastic {
+    /// Whether it is one stream that all of these ranks read.
+    #[must_use]
+    pub fn is_of_all(&self, partitions: &[Partition], ranks: &RankList) -> bool {
+        let partition = partitions.get(self.partition as usize);
+        self.streams.len() == 1 && partition.is_some_and(|p| p.classes.first() == Some(ranks))
+    }
 }
 
 /// Disjoint classes of ranks.

@@ -126,9 +126,6 @@ pub fn calls(section: &Section, thread: &Thread, rank: u32) -> Signature {
 
 /// The stream that a rank reads.
 pub(crate) fn stream_of<'a>(section: &'a Section, e: &'a Elastic, rank: u32) -> &'a Sealed {
-    if let [stream] = &e.streams[..] {
-        return stream;
-    }
     let class = section.partitions.get(e.partition as usize).and_then(|p| p.class_of(rank));
     class.and_then(|c| e.streams.get(c)).unwrap_or(Sealed::zero())
 }

@@ -11,6 +11,7 @@ use st_trace::section::{Ended, NO_SYM, Section, Sym, Thread};
 use st_trace::tree::{FlatTree, Item};
 
 use crate::lossy::Lossy;
+use crate::merge::layout::{Layout, laid_out};
 use crate::merge::master::{Loops, Master};
 use crate::merge::params::Params;
 use crate::merge::predicted;
@@ -35,6 +36,7 @@ pub struct Merger {
     /// Whether these are some of the ranks: forms are left to those who see all, as far as there is room for it.
     part: bool,
     loops: Loops,
+    layout: Layout,
     users: Vec<Param>,
     ranks: RankList,
     hosts: HashMap<String, RankList, FixedState>,
@@ -134,6 +136,12 @@ impl Merger {
         self
     }
 
+    /// Lays control out so.
+    #[must_use]
+    pub fn layout(self, layout: Layout) -> Self {
+        Self { layout, ..self }
+    }
+
     /// The expressions, which know whether they were met.
     #[must_use]
     pub fn params(&self) -> &[Param] {
@@ -221,6 +229,10 @@ impl Merger {
         let mut trees = Vec::new();
         for t in &mut self.threads {
             trees.push(std::mem::take(&mut t.master).finish(&t.ranks, &mut partitions));
+        }
+        if last {
+            let threads: Vec<&RankList> = self.threads.iter().map(|t| &t.ranks).collect();
+            (trees, partitions) = laid_out(self.layout, trees, partitions, (&self.ranks, &threads));
         }
         let (order, numbers) = first_appearance(trees.iter().map(|(t, _)| t), self.united.symbols().len());
         let number = |s: Sym| if s == NO_SYM { s } else { numbers.get(&s).copied().unwrap_or(s) };

@@ -49,7 +49,8 @@ impl Params {
         (users, lossy, review): (&[Param], &Lossy, usize),
     ) -> Result<(), Error> {
         let table = CallTable::builtin();
-        let uniform = thread.counts.iter().all(|c| c.streams.len() == 1);
+        let uniform = thread.counts.iter().all(|c| c.is_of_all(&section.partitions, &thread.ranks));
+        let uniform = thread.ranks.lowest().filter(|_| uniform);
         let most = if lossy.is_any() { u64::MAX } else { COUNTED };
         let mut plain = predicted::values(section, index);
         let mut runs = Executions { section, thread, uniform, most, alike: None, of: HashMap::default() };
@@ -160,8 +161,8 @@ impl Params {
 struct Executions<'a> {
     section: &'a Section,
     thread: &'a Thread,
-    /// Whether all ranks have the same counts.
-    uniform: bool,
+    /// The first rank, if all have the same counts.
+    uniform: Option<u32>,
     /// Values that are added up to learn how many another stream has.
     most: u64,
     /// The first of the ranks that have the same counts, by rank.
@@ -182,16 +183,13 @@ impl Executions<'_> {
     }
     /// The first rank that has a rank's counts.
     fn first_alike(&mut self, rank: u32) -> u32 {
-        if self.uniform {
-            return 0;
+        if let Some(first) = self.uniform {
+            return first;
         }
         let alike = self.alike.get_or_insert_with(|| alike(self.section, self.thread));
         alike.get(&rank).copied().unwrap_or(rank)
     }
     fn stream<'b>(&self, e: &'b Elastic, rank: u32) -> Option<&'b Sealed> {
-        if e.streams.len() == 1 {
-            return e.streams.first();
-        }
         e.streams.get(self.section.partitions.get(e.partition as usize)?.class_of(rank)?)
     }
     fn executions(&self, rank: u32) -> Vec<u64> {

@@ -52,7 +52,7 @@ pub use frame::Kind;
 pub use index::Place;
 pub use parts::{Piece, PieceSize, piece_sizes};
 pub use reader::{ReadOptions, Reader};
-pub use sizes::{FrameSize, frame_sizes};
+pub use sizes::{FrameSize, frame_sizes, structure_size};
 pub use stored::Stored;
 pub use version::{CURRENT, MAGIC, Version, VersionError, is_stream};
 pub use writer::{CopyError, WriteOptions, Writer};

@@ -3,8 +3,11 @@
 use std::io::Read;
 
 use super::error::{Error, ErrorKind};
-use super::frame::FrameReader;
+use super::frame::{FrameReader, Kind, Packer, level_of};
+use super::structure;
 use super::version::{MAGIC, is_stream};
+use super::writer::WriteOptions;
+use crate::section::Section;
 
 /// Size of one frame.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -15,6 +18,16 @@ pub struct FrameSize {
     pub stored: u64,
     /// Payload expanded, bytes.
     pub expanded: u64,
+}
+
+/// Bytes that a section's structure (the frame STRUCT) takes in a file.
+#[must_use]
+pub fn structure_size(section: &Section) -> usize {
+    let payload = structure::encode(section);
+    let expanded = payload.len();
+    let level = level_of(Kind::Struct, WriteOptions::FILE.level);
+    let packed = Packer::default().frame(Kind::Struct, payload, level);
+    packed.map_or(expanded, |frame| frame.stored.len())
 }
 
 /// The sizes of a stream's frames, in order; a stream without end frame gives those that are whole.
@@ -45,7 +58,7 @@ pub fn frame_sizes(mut from: impl Read) -> Result<Vec<FrameSize>, Error> {
         };
         let name = kind.map_or_else(|| format!("kind {}", frame.number), |k| k.to_string());
         out.push(FrameSize { kind: name, stored, expanded });
-        if kind == Some(super::Kind::End) {
+        if kind == Some(Kind::End) {
             return Ok(out);
         }
     }

@@ -130,9 +130,6 @@ fn classes<'a>(e: &Elastic, partitions: &'a [Partition]) -> &'a [RankList] {
 
 /// The stream that a rank reads.
 fn class<'a>(e: &'a Elastic, partitions: &[Partition], rank: u32) -> Option<&'a Sealed> {
-    if let [only] = &e.streams[..] {
-        return Some(only);
-    }
     e.streams.get(partitions.get(e.partition as usize)?.class_of(rank)?)
 }
 
@@ -166,7 +163,7 @@ impl Executions<'_, '_> {
                 Item::Body { below } => open.push((i + 1 + below as usize, n)),
             }
         }
-        if self.of.counts.iter().all(|c| c.streams.len() == 1) {
+        if self.of.counts.iter().all(|c| c.is_of_all(self.of.partitions, self.of.ranks)) {
             self.known = Some(total);
         }
         Some(total)

@@ -112,12 +112,23 @@ impl Partitions {
         }
         list.sort_by_key(|(_, r)| r.lowest());
         let (streams, ranks): (Vec<_>, Vec<_>) = list.into_iter().unzip();
+        Elastic { form, partition: self.number(ranks), streams }
+    }
+    /// The partition of only one class, which others than these ranks are not in.
+    pub fn only(&mut self, ranks: RankList) -> u32 {
+        self.number(vec![ranks])
+    }
+    fn number(&mut self, classes: Vec<RankList>) -> u32 {
         let next = u32::try_from(self.list.len()).unwrap_or(u32::MAX);
-        let partition = *self.index.entry(ranks).or_insert_with_key(|r| {
-            self.list.push(Partition { classes: r.clone() });
+        *self.index.entry(classes).or_insert_with_key(|classes| {
+            self.list.push(Partition { classes: classes.clone() });
             next
-        });
-        Elastic { form, partition, streams }
+        })
+    }
+    /// The partitions so far, by index.
+    #[must_use]
+    pub fn list(&self) -> &[Partition] {
+        &self.list
     }
     /// The partitions, by index.
     #[must_use]

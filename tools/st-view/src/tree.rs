@@ -146,7 +146,7 @@ fn values(section: &Section, e: &Elastic, show: &dyn Fn(i64) -> String) -> Strin
     };
     match &e.streams[..] {
         [] => "-".into(),
-        [only] => one(only),
+        [only] if e.partition == 0 => one(only),
         many if many.len() > CLASSES => format!("({} classes)", many.len()),
         many => {
             let classes = section.partitions.get(e.partition as usize).map_or(&[][..], |p| &p.classes);
