@@ -19,7 +19,8 @@
 //! changes cost only (tested); elsewhere it finds smaller trees, or with shared symbols other ones.
 //!
 //! *Cost:* a few nanoseconds per predicted symbol, otherwise a few table lookups, amortised; memory in proportion to
-//! the structure, in the worst case a window of nodes and a few bytes per symbol beyond it.
+//! the structure, in the worst case a window of nodes, those inside bodies counted, and a few bytes per symbol beyond it
+//! (`frozen`).
 //!
 //! [`Fold::Approx`] adds approximate matches (`approx`), which pay where calls inside a loop are made or not by chance and
 //! cost time elsewhere; [`Fold::None`] keeps the sequence as it is. At the end [`Folded::smallest`] tries approximate
@@ -47,7 +48,7 @@ use predict::{Outcome, Prediction, commit, commit_many};
 /// A symbol: which call, from where, with which outcome. Dense numbers fold fastest.
 pub type Sym = u32;
 
-/// Nodes that stay open by default. A period of more than half of them no longer folds.
+/// Nodes that stay open by default, those inside loops included. A period of more than half of them no longer folds.
 pub const DEFAULT_WINDOW: usize = 131_072;
 
 /// Bodies inside one another at most; it bounds every recursion over a tree.
@@ -249,9 +250,8 @@ impl Folder {
         }
         self.open.push(Node::leaf(sym, n));
         self.reduce();
-        if self.open.len() > 2 * self.window.max(1) {
-            let frozen = self.open.freeze(self.open.len() - self.window.max(1));
-            self.frozen.extend(frozen);
+        if self.open.nodes() > 2 * self.window.max(1) && self.open.len() > 1 {
+            self.frozen.extend(self.open.freeze(self.window.max(1)));
         }
     }
 

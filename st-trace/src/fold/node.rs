@@ -32,8 +32,9 @@ pub(super) struct Body {
     pub(super) hash: u64,
     /// Levels of bodies from here down, itself included.
     pub(super) depth: u32,
-    /// Leaves at all levels.
+    /// Leaves at all levels, and nodes below this one.
     pub(super) leaves: usize,
+    pub(super) below: usize,
 }
 
 impl Node {
@@ -44,7 +45,7 @@ impl Node {
 
     /// A body visited once so far.
     pub(super) fn body(children: Vec<Self>, count: u64) -> Self {
-        let body = Box::new(Body { children, hash: 0, depth: 1, leaves: 0 });
+        let body = Box::new(Body { children, hash: 0, depth: 1, leaves: 0, below: 0 });
         let mut node = Self { kind: Kind::Body(body), shape: 0, past: Ints::new(), last: count };
         node.rehash();
         node
@@ -56,6 +57,7 @@ impl Node {
             body.hash = body.children.iter().fold(0, |hash, child| append(hash, child.shape));
             body.depth = 1 + body.children.iter().map(Self::depth).max().unwrap_or(0);
             body.leaves = body.children.iter().map(Self::leaves).sum();
+            body.below = body.children.iter().map(Self::size).sum();
             self.shape = mix(body.hash ^ mix(wide(body.children.len())));
         }
     }
@@ -186,7 +188,7 @@ impl Node {
 
     /// Number of nodes, itself included.
     pub(super) fn size(&self) -> usize {
-        1 + self.as_body().map_or(0, |body| body.children.iter().map(Self::size).sum())
+        1 + self.as_body().map_or(0, |body| body.below)
     }
 
     /// Appends the node in preorder with its counts.

@@ -4,6 +4,7 @@
 //! state therefore always meets the same tables, and equal loops fold equally wherever they stand.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use foldhash::fast::FixedState;
 
@@ -13,9 +14,10 @@ use super::recent::{PLACES, Place, Recent};
 
 /// Suffixes of a body that may become a body of their own reach back so far.
 const WRAP: usize = 64;
-/// Nodes before an event that tell its places apart.
-const CONTEXT: usize = 3;
-const POWER: u64 = BASE.wrapping_mul(BASE).wrapping_mul(BASE);
+/// Nodes before an event that tell its places apart: a few, and more for those further back. Where calls are made by chance
+/// the few are often the same.
+const NEAR: usize = 3;
+const FAR: usize = 12;
 /// Lengths of the n-grams that find repeats further back than the positions of one shape reach.
 const GRAMS: [usize; 2] = [12, 96];
 type Map<V> = HashMap<u64, V, FixedState>;
@@ -48,6 +50,8 @@ struct Mark {
 pub(super) struct Open {
     nodes: Vec<Node>,
     marks: Vec<Mark>,
+    /// Number of nodes at all levels.
+    size: usize,
     /// Nodes frozen so far: position of the first node here.
     base: usize,
     /// Prefix hash before the first node.
@@ -73,6 +77,7 @@ impl Open {
         Self {
             nodes: Vec::new(),
             marks: Vec::new(),
+            size: 0,
             base: 0,
             base_prefix: 0,
             powers: vec![1],
@@ -105,7 +110,7 @@ impl Open {
 
     /// Number of nodes at all levels.
     pub(super) fn nodes(&self) -> usize {
-        self.nodes.iter().map(Node::size).sum()
+        self.size
     }
 
     /// The lowest end since this was asked last: nodes below it stayed.
@@ -151,7 +156,8 @@ impl Open {
             .filter(|&at| at >= self.base)
             .and_then(|at| u32::try_from(position - at).ok())
             .unwrap_or(0);
-        let is_body = node.as_body().is_some();
+        let after_body = self.nodes.last().is_some_and(|node| node.as_body().is_some());
+        self.size += node.size();
         self.nodes.push(node);
         self.marks.push(Mark { shape, prefix, back, expected: 0 });
         if self.powers.len() <= self.marks.len() {
@@ -161,13 +167,14 @@ impl Open {
         if shape.is_multiple_of(8) {
             self.enter_grams(position);
         }
-        if is_body {
-            self.expect_more(position);
+        if after_body {
+            self.expect_more();
         }
     }
 
     pub(super) fn pop(&mut self) -> Option<Node> {
         let (node, mark) = (self.nodes.pop()?, self.marks.pop()?);
+        self.size -= node.size();
         let end = self.end();
         self.fell_to = self.fell_to.min(end);
         self.lowest = self.lowest.min(end);
@@ -219,15 +226,15 @@ impl Open {
         let end = self.end().checked_sub(1)?;
         let tried = match self.nodes.last().and_then(kept) {
             Some(sym) => {
-                let before = self.hash_before(len - 1);
                 // The first place is that of the last node itself.
+                let before = self.recent.place(sym, 1).map_or(0, |place| place.before);
                 let places = (2..=PLACES).map_while(|n| self.recent.place(sym, n));
                 let open = places.take_while(|place| place.at >= self.base);
-                self.first_repeat(open.map(|place| (end - place.at, place.before == before)))
+                self.first_repeat(open.map(|place| (end - place.at, place.before ^ before)))
             }
             None => {
                 let places = std::iter::successors(Some(end), |at| self.before(*at)).take(PLACES).skip(1);
-                self.first_repeat(places.map(|at| (end - at, true)))
+                self.first_repeat(places.map(|at| (end - at, 0)))
             }
         };
         if let Err(found) = tried {
@@ -240,15 +247,20 @@ impl Open {
             .find(|&n| 2 * n <= len && self.repeats(n))
     }
 
-    /// The first of these distances, ascending, at which the list repeats, or nothing if it is too short for one; `Ok` if there
-    /// are no more. Beside each stands whether as many nodes before it are the same as make a [`Place`].
+    /// The first of these distances, ascending, at which the list repeats, or nothing if it is too short for one; `Ok` if
+    /// there are no more. Beside each stands in which bits the hash in its [`Place`] differs from that of the last node.
     #[inline]
-    fn first_repeat(&self, distances: impl Iterator<Item = (usize, bool)>) -> Result<(), Option<usize>> {
-        for (n, may) in distances {
+    fn first_repeat(&self, distances: impl Iterator<Item = (usize, u32)>) -> Result<(), Option<usize>> {
+        for (n, differs) in distances {
             if 2 * n > self.marks.len() {
                 return Err(None);
             }
-            if (may || n <= CONTEXT) && self.repeats(n) {
+            let may = match n {
+                0..=NEAR => true,
+                _ if n <= FAR => differs >> 16 == 0,
+                _ => differs == 0,
+            };
+            if may && self.repeats(n) {
                 return Err(Some(n));
             }
         }
@@ -262,17 +274,18 @@ impl Open {
         (1..=index).contains(&back).then(|| at - back)
     }
 
-    /// Hash of the few nodes before one; only their number counts where there are fewer.
+    /// Hash of the nodes before one, of the few in its upper half and of all in the other; only their number counts where
+    /// there are fewer.
     #[inline]
     fn hash_before(&self, index: usize) -> u32 {
-        let [a, b, c, d, ..] = match index.checked_sub(CONTEXT) {
-            Some(from) => {
-                let before = self.prefix_before(from).wrapping_mul(POWER);
-                self.prefix_before(index).wrapping_sub(before).to_be_bytes()
-            }
-            None => [0; 8],
+        let until = self.prefix_before(index);
+        let upper = |n: usize| {
+            let hash = index
+                .checked_sub(n)
+                .map_or(0, |from| until.wrapping_sub(self.prefix_before(from).wrapping_mul(self.powers[n])));
+            hash >> 48
         };
-        u32::from_be_bytes([a, b, c, d])
+        u32::try_from(upper(NEAR) << 16 | upper(FAR)).unwrap_or(0)
     }
 
     /// The place before the one at a position, as long as neither is frozen.
@@ -289,9 +302,16 @@ impl Open {
             && (len - n..len).all(|i| self.nodes[i].same_shape(&self.nodes[i - n]))
     }
 
-    /// Gives up the oldest `n` nodes.
-    pub(super) fn freeze(&mut self, n: usize) -> Vec<Node> {
-        let n = n.min(self.nodes.len());
+    /// Gives up the oldest nodes, so that at most `keep` are left at all levels, or the last one with what is below it.
+    pub(super) fn freeze(&mut self, keep: usize) -> impl Iterator<Item = Node> {
+        let mut n = 0;
+        for node in &self.nodes[..self.nodes.len().saturating_sub(1)] {
+            if self.size <= keep {
+                break;
+            }
+            self.size -= node.size();
+            n += 1;
+        }
         self.base_prefix = self.prefix_before(n);
         self.base += n;
         let mut gone = 0;
@@ -312,7 +332,7 @@ impl Open {
                 self.grams.remove(&key);
             }
         }
-        self.nodes.drain(..n).collect()
+        self.nodes.drain(..n)
     }
 
     pub(super) fn into_nodes(self) -> impl Iterator<Item = Node> {
@@ -353,22 +373,26 @@ impl Open {
         }
     }
 
-    /// Enters the prefix hashes that the list will have when one more iteration of a body on the right spine of the
-    /// last node, or of a suffix of such a body, has been appended.
-    fn expect_more(&mut self, at: usize) {
-        let (Some(mark), Some(mut node)) = (self.marks.last(), self.nodes.last()) else { return };
-        let (prefix, mut entered) = (mark.prefix, 0);
+    /// Enters the prefix hashes that the list will have when one more iteration of a body on the right spine of the last
+    /// node but one, or of a suffix of such a body, has been appended: of those that begin with the last node. Most begin
+    /// with another one and need no entry, which would be a cache miss or two, and another one when it is taken back.
+    fn expect_more(&mut self) {
+        let [.., before, last] = &self.nodes[..] else { return };
+        let (next, at, mut level) = (last.shape, self.end() - 2, 0);
         let mut found = std::mem::take(&mut self.scratch);
-        let mut level = 0;
+        let mut node = before;
         while let Some(body) = node.as_body() {
             let len = body.children.len();
-            found.push((len, body.hash, Expected { at, level, suffix: 0 }));
+            if body.children.first().is_some_and(|child| child.shape == next) {
+                found.push((len, body.hash, Expected { at, level, suffix: 0 }));
+            }
             let mut hash = 0_u64;
             let mut power = 1_u64;
             for n in 1..len.min(WRAP + 1) {
-                hash = hash.wrapping_add(body.children[len - n].shape.wrapping_mul(power));
+                let shape = body.children[len - n].shape;
+                hash = hash.wrapping_add(shape.wrapping_mul(power));
                 power = power.wrapping_mul(BASE);
-                if n >= 2 {
+                if n >= 2 && shape == next {
                     found.push((n, hash, Expected { at, level, suffix: u32::try_from(n).unwrap_or(0) }));
                 }
             }
@@ -376,6 +400,7 @@ impl Open {
             node = last;
             level += 1;
         }
+        let (prefix, mut entered) = (self.prefix_before(self.marks.len() - 1), 0);
         for (len, hash, expected) in found.drain(..) {
             while self.powers.len() <= len {
                 let power = self.powers.last().copied().unwrap_or(1);
@@ -393,11 +418,17 @@ impl Open {
     /// Enters one expectation; whole bodies go before suffixes, and later ones before earlier ones of their kind.
     /// Returns whether it was entered.
     fn expect(&mut self, key: u64, expected: Expected) -> bool {
-        let old = self.expected.get(&key).copied();
-        if expected.suffix > 0 && old.is_some_and(|old| old.suffix == 0 && old.at >= self.base) {
-            return false;
+        let mut old = None;
+        match self.expected.entry(key) {
+            Entry::Vacant(place) => drop(place.insert(expected)),
+            Entry::Occupied(place) => {
+                let known = *place.get();
+                if expected.suffix > 0 && known.suffix == 0 && known.at >= self.base {
+                    return false;
+                }
+                old = Some(std::mem::replace(place.into_mut(), expected));
+            }
         }
-        self.expected.insert(key, expected);
         self.expected_undo.push((key, old));
         true
     }

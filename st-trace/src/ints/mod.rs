@@ -168,6 +168,12 @@ impl Ints {
         self.len == 0
     }
 
+    /// The value, if there is one and all are equal.
+    #[must_use]
+    pub fn constant(&self) -> Option<i64> {
+        (self.len > 0 && matches!(self.store, Store::Constant)).then_some(self.value)
+    }
+
     /// Exactly the values pushed.
     #[must_use]
     pub fn iter(&self) -> Values<'_> {

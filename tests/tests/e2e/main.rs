@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
 mod accidents;
+mod columns;
 mod handmade;
 mod interim;
 mod kernels;
