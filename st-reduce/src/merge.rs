@@ -2,10 +2,10 @@
 //!
 //! Control is aligned into an elastic master tree: lists of events and bodies by their longest common subsequence,
 //! whatever loops they lie in; what a rank does not execute has count 0 there. Where that takes more bytes than what ranks
-//! execute does when it stands side by side, it stands side by side at the end ([`Layout`]). Parameters lie beside the tree and are
-//! merged per (symbol, slot): ranks with equal streams form a class, peers, tags, counts and colours in the symbolic form
-//! that leaves the fewest and shortest streams (counts also as products of block sizes). Nothing is dropped unless asked
-//! for: reading a rank back from the merged trace gives its calls.
+//! execute does when it stands side by side, it stands side by side at the end ([`Layout`]). Parameters lie beside the
+//! tree and are merged per (symbol, slot): ranks with equal streams form a class, peers, tags, counts and colours in the
+//! symbolic form that leaves the fewest and shortest streams (counts also as products of block sizes). Nothing is dropped
+//! unless asked for: reading a rank back from the merged trace gives its calls.
 //!
 //! Source: Wu, Mueller 2013, section 3.4 (loop-agnostic inter-node merge) and 3.1 (elastic data elements), in the
 //! representation that a count-stream tree allows: an absent event is a count of zero, so ranklists are the classes of

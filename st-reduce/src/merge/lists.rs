@@ -1,12 +1,12 @@
 //! The other layout of a merged tree: the lists of calls and loops that ranks have, side by side and not aligned.
 //!
-//! Ranks that execute the same nodes share a list; each list is a body that its ranks execute once and others not at all.
-//! Where many ranks behave differently the master ([`super::master`]) has to say of each of its nodes who executes it, and
-//! that takes more bytes than the lists do.
+//! Ranks that execute the same nodes share a list, or each rank has its own; a list is a body that its ranks execute once
+//! and others not at all. Where many ranks behave differently the master ([`super::master`]) has to say of each of its
+//! nodes who executes it, and that takes more bytes than the lists do.
 //!
-//! The lists are read off the master: of what a rank executes nothing is lost there. What a rank never executes is left out,
-//! and loops that it goes through once, as it does those that were put around its nodes only to match other ranks' loops, give
-//! way to what is in them. So it does not matter in which order ranks were merged.
+//! The lists are read off the master: of what a rank executes nothing is lost there. What a rank never executes is left
+//! out, and loops that it goes through once, as it does those that were put around its nodes only to match other ranks'
+//! loops, give way to what is in them. So it does not matter in which order ranks were merged.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -81,17 +81,18 @@ struct List {
     last: Option<usize>,
 }
 
-/// The lists of some ranks, read off their master, and how many there are. `None` if it would take too long to find them, or
-/// later to read them.
+/// The lists of some ranks, read off their master, and how many there are: `shared` by the ranks that have the same, or one
+/// for each rank. `None` if it would take too long to find them, or later to read them.
 pub(super) fn lists(
     (tree, counts): &Control,
     partitions: &[Partition],
     ranks: &RankList,
+    shared: bool,
     into: &mut Partitions,
 ) -> Option<(Control, usize)> {
     usize::try_from(ranks.len()).ok()?.checked_mul(tree.items().len()).filter(|n| *n <= MOST)?;
     let master = Master { tree, counts, partitions, ranks: ranks.iter().collect() };
-    let (list_of, mut lists) = master.distinct();
+    let (list_of, mut lists) = if shared { master.distinct() } else { master.single() };
     let mut nodes = 0;
     master.walk(|seen| {
         for (at, rank) in master.ranks.iter().enumerate().filter(|(at, _)| seen.roles[*at] == Role::Part) {
@@ -103,12 +104,14 @@ pub(super) fn lists(
         }
         nodes.saturating_mul(master.ranks.len()) <= MOST
     })?;
-    let several = lists.len() > 1;
-    let (mut items, mut counts) = (Vec::new(), Vec::new());
+    lists.iter_mut().for_each(|list| list.close(usize::MAX));
+    if shared {
+        lists = united(lists);
+    }
     let found = lists.len();
+    let (mut items, mut counts) = (Vec::new(), Vec::new());
     for mut list in lists {
-        list.close(usize::MAX);
-        if several && !list.items.is_empty() {
+        if found > 1 && !list.items.is_empty() {
             items.push(Item::Body { below: u32::try_from(list.items.len()).ok()? });
             counts.push(Elastic {
                 form: Form::Absolute,
@@ -122,8 +125,24 @@ pub(super) fn lists(
     Some(((FlatTree::new(items), counts), found))
 }
 
+/// Equal lists are one, whichever nodes of the master they consist of.
+fn united(lists: Vec<List>) -> Vec<List> {
+    let mut known: HashMap<Vec<Item>, usize, FixedState> = HashMap::default();
+    let mut out: Vec<List> = Vec::new();
+    for list in lists {
+        match known.get(&list.items).and_then(|at| out.get_mut(*at)) {
+            Some(first) => first.unite(&list),
+            None => {
+                known.insert(list.items.clone(), out.len());
+                out.push(list);
+            }
+        }
+    }
+    out
+}
+
 impl<'a> Master<'a> {
-    /// The list that each rank has, and the lists without their nodes, by lowest rank.
+    /// The list that each rank has, by the nodes that it consists of, and the lists without these, by lowest rank.
     fn distinct(&self) -> (Vec<usize>, Vec<List>) {
         let mut list_of = vec![0; self.ranks.len()];
         let mut found = 1;
@@ -142,6 +161,12 @@ impl<'a> Master<'a> {
             lists[*of].ranks.insert(*rank);
         }
         (list_of, lists)
+    }
+
+    /// A list for each rank.
+    fn single(&self) -> (Vec<usize>, Vec<List>) {
+        let list = |rank: &u32| List { ranks: RankList::single(*rank), ..List::default() };
+        ((0..self.ranks.len()).collect(), self.ranks.iter().map(list).collect())
     }
 
     /// Shows the nodes in preorder, as long as they are wanted.
@@ -211,6 +236,14 @@ impl List {
         true
     }
 
+    /// Adds the ranks of a list of the same nodes, and how often these are executed there.
+    fn unite(&mut self, same: &Self) {
+        self.ranks = self.ranks.union(&same.ranks);
+        for (all, counts) in self.counts.iter_mut().zip(&same.counts) {
+            counts.list().iter().for_each(|(stream, ranks)| all.add_all(stream.clone(), ranks));
+        }
+    }
+
     /// Closes bodies that end before a node of the master. Those in which nothing is executed go.
     fn close(&mut self, node: usize) {
         while let Some((at, _)) = self.open.pop_if(|(_, end)| *end <= node) {
@@ -227,6 +260,8 @@ impl List {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::super::master::{Loops, Master as Aligned};
     use super::*;
     use proptest::prelude::*;
@@ -256,8 +291,8 @@ mod tests {
     fn listed(
         trees: &[Tree],
         order: &[usize],
-        cells: usize,
-        loops: Loops,
+        (cells, loops): (usize, Loops),
+        shared: bool,
     ) -> (Control, usize, Vec<Partition>) {
         let mut master = Aligned::new(loops).within(cells);
         let all = RankList::first(u32::try_from(trees.len()).unwrap_or(0));
@@ -275,8 +310,9 @@ mod tests {
         let mut partitions = Partitions::new(all.clone());
         let control = master.finish(&all, &mut partitions);
         let mut into = Partitions::new(all.clone());
-        let (lists, found) = lists(&control, partitions.list(), &all, &mut into).expect("a small tree");
-        assert!(may_differ(&control) || found == 1);
+        let (lists, found) =
+            lists(&control, partitions.list(), &all, shared, &mut into).expect("a small tree");
+        assert!(may_differ(&control) || found == 1 || !shared);
         (lists, found, into.into_list())
     }
 
@@ -287,12 +323,17 @@ mod tests {
             order in Just((0..6).collect::<Vec<usize>>()).prop_shuffle(),
             cells in prop_oneof![Just(0), Just(4), Just(usize::MAX)],
             agnostic: bool,
+            shared: bool,
         ) {
             let order: Vec<usize> = order.into_iter().filter(|at| *at < trees.len()).collect();
             let loops = if agnostic { Loops::Agnostic } else { Loops::Structural };
-            let (lists, found, partitions) = listed(&trees, &order, cells, loops);
+            let (lists, found, partitions) = listed(&trees, &order, (cells, loops), shared);
             let plain: Vec<usize> = (0..trees.len()).collect();
-            prop_assert_eq!(&listed(&trees, &plain, usize::MAX, Loops::Agnostic), &(lists.clone(), found, partitions.clone()));
+            let aligned = listed(&trees, &plain, (usize::MAX, Loops::Agnostic), shared);
+            prop_assert_eq!(&aligned, &(lists.clone(), found, partitions.clone()));
+            let different: HashSet<Vec<Item>> =
+                trees.iter().map(|tree| tree.iter().map(|(item, _)| *item).collect()).collect();
+            prop_assert_eq!(found, if shared { different.len() } else { trees.len() });
             let (tree, counts) = lists;
             for (rank, own) in (0u32..).zip(&trees) {
                 let read = |e: &Elastic| {

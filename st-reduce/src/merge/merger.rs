@@ -232,7 +232,7 @@ impl Merger {
         }
         if last {
             let threads: Vec<&RankList> = self.threads.iter().map(|t| &t.ranks).collect();
-            (trees, partitions) = laid_out(self.layout, trees, partitions, (&self.ranks, &threads));
+            (trees, partitions) = laid_out(self.layout, (trees, partitions), &self.ranks, &threads);
         }
         let (order, numbers) = first_appearance(trees.iter().map(|(t, _)| t), self.united.symbols().len());
         let number = |s: Sym| if s == NO_SYM { s } else { numbers.get(&s).copied().unwrap_or(s) };
