@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use st_trace::calls::Lane;
 use st_trace::header::Header;
-use st_trace::section::Section;
+use st_trace::section::{Elastic, Section};
 use st_trace::sketch::{Shape, representative};
 use st_trace::tree::{FlatTree, Item};
 
@@ -153,7 +153,9 @@ impl Times {
 fn structure(sections: &[(Section, Profile)]) -> String {
     let trees = || sections.iter().flat_map(|(s, _)| &s.threads).map(|t| &t.tree);
     let nodes: usize = trees().map(|t| t.items().len()).sum();
-    let loops: usize = trees().flat_map(|t| t.items()).filter(|i| matches!(i, Item::Body { .. })).count();
+    let threads = sections.iter().flat_map(|(s, _)| &s.threads);
+    let bodies = threads.flat_map(|t| t.tree.items().iter().zip(&t.counts));
+    let loops = bodies.filter(|(item, counts)| matches!(item, Item::Body { .. }) && repeats(counts)).count();
     let depth = trees().map(depth).max().unwrap_or(0);
     let symbols: usize = sections.iter().map(|(s, _)| s.symbols.len()).sum();
     format!(
@@ -163,6 +165,11 @@ fn structure(sections: &[(Section, Profile)]) -> String {
         grouped(nodes as u64),
         sections.len()
     )
+}
+
+/// Whether some rank executes a node more than once at a visit.
+fn repeats(counts: &Elastic) -> bool {
+    counts.streams.iter().any(|stream| !matches!(stream.constant(), Some(0 | 1)))
 }
 
 fn depth(tree: &FlatTree) -> usize {
