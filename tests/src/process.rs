@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use st_tool::Mpi;
+
 use crate::{Failure, place};
 
 /// Environment variable that marks all processes of a command.
@@ -45,6 +47,16 @@ impl Outcome {
     /// If it is another: with all that was said.
     pub fn expect(self, status: i32) -> Result<Self, Failure> {
         if self.status == status { Ok(self) } else { Err(format!("expected status {status}: {self}")) }
+    }
+
+    /// This outcome, if the job ended because ranks of it ended with a status. MPICH's launcher kills the other ranks then,
+    /// and may report that (9) instead, if several end at once.
+    ///
+    /// # Errors
+    ///
+    /// If the status is another: with all that was said.
+    pub fn broken_off(self, mpi: Mpi, status: i32) -> Result<Self, Failure> {
+        if mpi == Mpi::Mpich && self.status == 9 { Ok(self) } else { self.expect(status) }
     }
 
     /// This outcome, if the exit status is 0.

@@ -120,7 +120,7 @@ fn calls_that_are_not_replayed_are_named_first() {
             let named = || {
                 let trace = &recordings::of(job, &Subject::Program(program.into()))?.trace;
                 let replay = [place::program("st-replay")?.into_os_string(), trace.clone().into()];
-                let said = job.run(replay)?.expect(1)?;
+                let said = job.run(replay)?.broken_off(job.mpi, 1)?;
                 if said.stderr.contains("cannot be replayed") && said.stderr.contains(call) {
                     return Ok(());
                 }

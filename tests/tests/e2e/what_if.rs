@@ -119,7 +119,7 @@ fn a_replay_that_stalls_names_rank_and_call_site() {
             checked(&trace)?;
             let words: [OsString; 4] =
                 [place::program("st-replay")?.into(), "--watchdog".into(), "2".into(), trace.into()];
-            let said = job.run(words)?.expect(1)?;
+            let said = job.run(words)?.broken_off(job.mpi, 1)?;
             if said.stderr.contains("no progress for")
                 && said.stderr.contains("MPI_Recv (MPI_Recv of the test)")
             {
