@@ -4,6 +4,7 @@
 //! made again as itself; modules hold the calls by family. `unsafe` is confined to the modules that face MPI, the
 //! recorder's pause entry and the kernel.
 
+mod arguments;
 mod attributes;
 mod bookkeeping;
 mod buffers;

@@ -7,9 +7,10 @@ use anyhow::{Result, bail};
 use mpi::ffi;
 use st_replay::words::Words;
 
+use crate::arguments::{Arguments, Later, blocks, displacements, for_each, side, typed_blocks};
 use crate::buffers::Span;
 use crate::call::{apply, mpi};
-use crate::collective::{Arguments, Later, blocks, collective, displacements, for_each, side, typed_blocks};
+use crate::collective::collective;
 use crate::handles::Comm;
 use crate::replay::{Handler, Replay};
 use crate::requests::Kept;

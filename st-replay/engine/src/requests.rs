@@ -7,8 +7,8 @@ use mpi::ffi;
 use st_replay::words::Words;
 use st_trace::values::NULL;
 
+use crate::arguments::Arguments;
 use crate::buffers::Block;
-use crate::collective::Arguments;
 use crate::constants::Constants;
 use crate::replay::Replay;
 
