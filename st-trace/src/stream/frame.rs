@@ -167,8 +167,9 @@ impl Packer {
             SMALLEST if frame.stored.len() > HUGE => HUGE_LEVEL,
             level => level,
         };
-        // Of a long payload a part has shown that LZMA is better, or it was not tried.
-        let decided = !column && frame.stored.len() > LONG && other.is_some();
+        // Of a long payload a part has shown that LZMA is better; if all of it is no smaller by that, zstd has its turn.
+        let smaller = other.as_ref().is_some_and(|packed| packed.len() < frame.stored.len());
+        let decided = !column && frame.stored.len() > LONG && smaller;
         if !decided && (level > PIPE || (level > 0 && frame.stored.len() > SMALL)) {
             let packed = self.at(level)?.compress(&frame.stored)?;
             if packed.len() < frame.stored.len() && frame.stored.len() <= limit(packed.len()) {
@@ -423,5 +424,42 @@ impl<R: Read> FrameReader<R> {
             Ok(_) => Err(self.fault(ErrorKind::Trailing)),
             Err(e) => Err(self.fault(ErrorKind::Read(e))),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bytes without structure, as many as LZMA is tried on first, and then words of which some are repeated.
+    fn payload(length: usize) -> Vec<u8> {
+        let mut state = 1_u64;
+        let mut next = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state >> 33
+        };
+        let mut bytes = Vec::with_capacity(length + 8);
+        while bytes.len() < length {
+            let word = if bytes.len() < PART { next() << 31 ^ next() } else { next() % 50_000 };
+            bytes.extend_from_slice(&word.to_le_bytes());
+        }
+        bytes
+    }
+
+    fn stored(payload: &[u8], level: i32) -> Vec<u8> {
+        let frame = Packer::default().frame(Kind::Clock, payload.to_vec(), level).unwrap();
+        assert_eq!(&*frame.payload(Kind::Clock).unwrap(), payload);
+        frame.stored
+    }
+
+    fn zstd(payload: &[u8], level: i32) -> Vec<u8> {
+        Packer::default().at(level).unwrap().compress(payload).unwrap()
+    }
+
+    #[test]
+    fn long_payloads_are_compressed_at_a_lower_level_unless_a_higher_one_is_wanted() {
+        let (short, long) = (payload(LONG + 8), payload(HUGE + 8));
+        assert_eq!(stored(&short, SMALLEST), zstd(&short, SMALLEST));
+        assert_eq!(stored(&long, SMALLEST), zstd(&long, HUGE_LEVEL));
     }
 }
