@@ -1,8 +1,9 @@
 //! What the ranks of `--reduce-every` had in common before the job was killed, if some of them have left nothing else.
 
-use crate::pack::{INTERIM, open};
+use crate::pack::open;
 use crate::summary::seconds;
 use anyhow::{Context, Result};
+use st_tool::INTERIM;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};

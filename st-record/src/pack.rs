@@ -1,7 +1,7 @@
 //! From the ranks' streams to one file. Of a rank that ended early its journal stands for its stream.
 
 use anyhow::{Context, Result};
-use st_tool::{Input, streams_in};
+use st_tool::{INTERIM, Input, streams_in};
 use st_trace::header::Header;
 use st_trace::stream::{ReadOptions, Reader, WriteOptions, Writer};
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,8 +13,6 @@ use std::path::{Path, PathBuf};
 pub const NOTES: &str = "notes";
 /// File in the ranks' directory that they have merged their streams into. All ranks are in it, whatever else is there.
 const MERGED: &str = "merged.st";
-/// File in the ranks' directory that holds what all of them had at their last reduction while they ran.
-pub(crate) const INTERIM: &str = "interim.st";
 
 /// What the ranks said, summed.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

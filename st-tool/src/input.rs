@@ -168,7 +168,7 @@ pub fn expand(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
 }
 
 /// Name of what all ranks of a directory had before (`st-record --reduce-every`).
-const INTERIM: &str = "interim.st";
+pub const INTERIM: &str = "interim.st";
 
 /// The `*.st` files in a directory, in natural order (`rank10.st` after `rank9.st`), and the journals of ranks that left
 /// nothing newer (`rank-000002.4711.journal`). What all ranks had before, `interim.st`, counts if there is nothing else.

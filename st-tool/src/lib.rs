@@ -25,7 +25,7 @@ mod traces;
 pub mod transport;
 
 pub use batches::{Batch, each_batch};
-pub use input::{Input, expand, streams_in};
+pub use input::{INTERIM, Input, expand, streams_in};
 pub use mpi::{Launch, Mpi};
 pub use output::{Output, free_name};
 pub use share::Share;
