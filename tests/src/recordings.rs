@@ -141,25 +141,30 @@ fn make(job: Job, subject: &Subject, number: usize) -> Result<Recording, Failure
     Ok(Recording { plain, recorded, trace, lists: base, job })
 }
 
-/// Does with a trace all that a trace must survive: it is checked, merged, checked, replayed, the replay is recorded,
-/// and the two are compared. Files are written beside the trace.
+/// Does with a trace all that a trace must survive: it is checked, merged, checked, clustered and merged, checked, replayed,
+/// the replay is recorded, and all of them are compared. Files are written beside the trace.
 ///
 /// # Errors
 ///
 /// If a step fails, with what it said.
 pub fn round_trip(job: Job, trace: &Path) -> Result<(), Failure> {
-    let [merged, again] = ["merged.st", "again.st"].map(|ext| trace.with_extension(ext));
+    let [merged, clusters, clustered, again] =
+        ["merged.st", "clusters.st", "clustered.st", "again.st"].map(|ext| trace.with_extension(ext));
     let st = |name: &str, args: &[&std::ffi::OsStr]| Run::st(name, args)?.go()?.ok();
     st("st-view", &["--check".as_ref(), trace.as_ref()])?;
-    st("st-merge", &[trace.as_ref(), "-o".as_ref(), merged.as_ref()])?;
-    st("st-view", &["--check".as_ref(), merged.as_ref()])?;
+    for (name, from, to) in
+        [("st-merge", trace, &merged), ("st-cluster", trace, &clusters), ("st-merge", &clusters, &clustered)]
+    {
+        st(name, &[from.as_ref(), "-o".as_ref(), to.as_ref()])?;
+        st("st-view", &["--check".as_ref(), to.as_ref()])?;
+    }
     let replay =
-        [place::program("st-replay")?.into(), "--compute".into(), "none".into(), merged.clone().into()];
+        [place::program("st-replay")?.into(), "--compute".into(), "none".into(), clustered.clone().into()];
     let replay: [OsString; 4] = replay;
     job.go(job.record(&again, replay)?)?.ok()?;
     st("st-view", &["--check".as_ref(), again.as_ref()])?;
-    // The merge has lost nothing, and the replay did what was recorded.
-    for other in [&merged, &again] {
+    // Neither merge has lost anything, and the replay, of representatives for their clusters, did what was recorded.
+    for other in [&merged, &clustered, &again] {
         let said = st("st-stat", &["diff".as_ref(), trace.as_ref(), other.as_ref()])?;
         if !said.text().contains("no difference") {
             return Err(format!("expected \"no difference\": {said}"));
