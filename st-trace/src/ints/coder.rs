@@ -9,9 +9,12 @@ const CONFIRM: u32 = 4;
 /// A candidate with so many agreements is not given up for one of a longer context.
 const FAR: u32 = 12;
 
-/// Up to so many elements each has a slot, beyond it one in eight, so that the table stays in the cache: a period is
-/// found at any of its values.
-const DENSE: usize = 1 << 15;
+/// Slots at most: the table has to stay in the cache, among all else that a program needs there.
+const SLOTS: usize = 1 << 14;
+/// From twice, four times... so many elements on, one context in two, four... is entered and looked up: by its hash, so that they
+/// are the same ones wherever they stand. A period is found soon after it has begun to recur, however long it is, and values
+/// without structure cost few loads that miss the cache.
+const DENSE: usize = 1 << 14;
 
 /// Copies up to this length are always turned into elements when they break off.
 const SHORT: u64 = 64;
@@ -193,11 +196,12 @@ impl Coder {
         self.lits.push(value);
         self.plain = self.plain.saturating_add(1);
         self.context.enter(value);
-        if self.slots.len() < self.lits.len().min((self.lits.len() / 8).max(DENSE)) {
+        if self.slots.len() < self.lits.len().min(SLOTS) {
             self.grow_slots();
         }
-        let near = self.remember(self.context.short());
-        let far = self.context.long().and_then(|tag| self.remember(tag));
+        let thin = usize::BITS - (self.lits.len() / (2 * DENSE)).leading_zeros();
+        let near = self.context.short(thin).and_then(|tag| self.remember(tag));
+        let far = self.context.long(thin).and_then(|tag| self.remember(tag));
         [near, far]
     }
 
@@ -354,16 +358,16 @@ impl Context {
         self.next = if self.next + 1 == LONG { 0 } else { self.next + 1 };
     }
 
-    /// Hash of the last three tokens.
+    /// Hash of the last three tokens, in one case of 2^`thin`.
     #[inline]
-    fn short(&self) -> u32 {
-        upper(self.short.wrapping_mul(FACTOR))
+    fn short(&self, thin: u32) -> Option<u32> {
+        (self.short.leading_zeros() >= thin).then(|| upper(self.short.wrapping_mul(FACTOR)))
     }
 
-    /// Hash of all tokens kept, in one case of four: sampling keeps values without structure cheap.
+    /// Hash of all tokens kept, in one case of 2^`thin`, but of four at least.
     #[inline]
-    fn long(&self) -> Option<u32> {
-        (self.long >> 62 == 0).then(|| upper(self.long.wrapping_mul(FACTOR)))
+    fn long(&self, thin: u32) -> Option<u32> {
+        (self.long.leading_zeros() >= thin.max(2)).then(|| upper(self.long.wrapping_mul(FACTOR)))
     }
 }
 
