@@ -3,6 +3,9 @@
 //! Every byte string in a trace is built from these four functions; a decoder reads from a shrinking slice, so
 //! that "how much input is left" bounds every allocation.
 
+/// Bytes of a value at most.
+const LONGEST: usize = 10;
+
 /// Why a coded value cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -33,6 +36,35 @@ pub fn put_u64(out: &mut Vec<u8>, mut value: u64) {
 /// Appends a signed value by zigzag, so that small magnitudes of either sign are short.
 pub fn put_i64(out: &mut Vec<u8>, value: i64) {
     put_u64(out, zigzag(value));
+}
+
+/// Appends signed values, each as [`put_i64`] does. *Cost:* a fraction of its, where most values take a byte or two.
+pub fn put_all(out: &mut Vec<u8>, values: impl Iterator<Item = i64>) {
+    let mut part = [0; 256];
+    let mut at = 0;
+    for value in values {
+        if at + LONGEST > part.len() {
+            out.extend_from_slice(&part[..at]);
+            at = 0;
+        }
+        let mut rest = zigzag(value);
+        if rest < 1 << 14 {
+            // One byte or two: no branch that chance decides.
+            let two = rest >= 0x80;
+            part[at] = rest.to_le_bytes()[0] & 0x7f | u8::from(two) << 7;
+            part[at + 1] = (rest >> 7).to_le_bytes()[0];
+            at += 1 + usize::from(two);
+            continue;
+        }
+        while rest >= 0x80 {
+            part[at] = rest.to_le_bytes()[0] | 0x80;
+            at += 1;
+            rest >>= 7;
+        }
+        part[at] = rest.to_le_bytes()[0];
+        at += 1;
+    }
+    out.extend_from_slice(&part[..at]);
 }
 
 /// Reads an unsigned value and advances the input.
@@ -103,6 +135,16 @@ mod tests {
             let mut input = bytes.as_slice();
             assert_eq!(get_i64(&mut input), Ok(value));
             assert!(input.is_empty());
+        }
+
+        #[test]
+        fn many_values_are_those_one_by_one(
+            values in proptest::collection::vec(proptest::prop_oneof![-200..200_i64, any::<i64>()], 0..300)
+        ) {
+            let (mut all, mut each) = (vec![7], vec![7]);
+            put_all(&mut all, values.iter().copied());
+            values.iter().for_each(|value| put_i64(&mut each, *value));
+            assert_eq!(all, each);
         }
 
         #[test]

@@ -11,6 +11,9 @@ use super::cursor::{Copied, Run};
 use super::sealed::{Coded, Form, Sealed};
 use crate::varint::{self, DecodeError};
 
+/// Values by which the shorter form is chosen: long streams are written often, as long as their program runs.
+const SAMPLE: usize = 1 << 12;
+
 impl Sealed {
     /// Appends the stream's shape to `head` and its values to `vals`.
     pub fn encode(&self, head: &mut Vec<u8>, vals: &mut Vec<u8>) {
@@ -47,10 +50,12 @@ impl Coded {
         varint::put_u64(head, 2 + (wide(self.lits.len()) << 3 | flags));
         self.encode_copies(head);
         self.encode_runs(head);
-        let mut last = 0_i64;
-        for &value in &self.lits {
-            varint::put_i64(vals, value.wrapping_sub(last));
-            last = if deltas { value } else { 0 };
+        if deltas {
+            let first = self.lits.first().copied();
+            let others = self.lits.windows(2).map(|pair| pair[1].wrapping_sub(pair[0]));
+            varint::put_all(vals, first.into_iter().chain(others));
+        } else {
+            varint::put_all(vals, self.lits.iter().copied());
         }
         for run in &self.runs {
             varint::put_i64(vals, run.step);
@@ -117,11 +122,12 @@ impl Coded {
         Ok(Self { lits: lits.into(), runs: runs.into(), copies: copies.into() })
     }
 
+    /// Whether differences take fewer bytes, as far as the first values tell.
     fn deltas_are_shorter(&self) -> bool {
-        let plain: usize = self.lits.iter().map(|&value| varint::len_i64(value)).sum();
-        let delta: usize =
-            self.lits.windows(2).map(|pair| varint::len_i64(pair[1].wrapping_sub(pair[0]))).sum();
-        let first = self.lits.first().map_or(0, |&value| varint::len_i64(value));
+        let lits = &self.lits[..self.lits.len().min(SAMPLE)];
+        let plain: usize = lits.iter().map(|&value| varint::len_i64(value)).sum();
+        let delta: usize = lits.windows(2).map(|pair| varint::len_i64(pair[1].wrapping_sub(pair[0]))).sum();
+        let first = lits.first().map_or(0, |&value| varint::len_i64(value));
         delta + first < plain
     }
 }
