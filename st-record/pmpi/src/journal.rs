@@ -18,8 +18,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A log is at least this long: a small structure is not written again and again.
 const LOG: usize = 512 << 10;
-/// A log is at least this many times as long as the snapshot before it, which bounds the cost per call.
-const FACTOR: usize = 2;
+/// A log is at least this many times as long as the snapshot before it, which bounds the cost per call. What cannot be
+/// compressed takes several times more memory in the recorder than in its snapshot: the log does not double that.
+const FACTOR: usize = 4;
 /// Numbers of a slot.
 const INSIDE: usize = 0;
 const ENTERED: usize = 1;
@@ -35,6 +36,9 @@ pub(crate) struct Journal {
     /// Never unmapped: threads write their slots without a lock, also after the end of recording.
     head: Head,
     region: Option<Mapping>,
+    /// The region before, which the next one takes the place of: while that is large enough none of its pages has to be touched
+    /// for the first time again.
+    other: Option<Mapping>,
     /// Offset and length of the two regions in the file.
     places: [(u64, usize); 2],
     end: u64,
@@ -88,6 +92,7 @@ impl Journal {
                 host,
                 head: at,
                 region: None,
+                other: None,
                 places: [(0, 0); 2],
                 end: u64::try_from(PAGE).unwrap_or(0),
                 generation: 0,
@@ -121,9 +126,14 @@ impl Journal {
         let capacity = LOG.max(FACTOR * snapshot.len());
         let generation = self.generation + 1;
         let slot = usize::from(!generation.is_multiple_of(2));
-        let file = File::options().read(true).write(true).open(&self.path)?;
-        let (offset, length) = self.place(slot, snapshot.len() + capacity, &file);
-        let mut region = Mapping::new(&file, offset, length)?;
+        let needed = snapshot.len() + capacity;
+        let ((offset, length), mut region) = match self.other.take() {
+            Some(region) if needed <= self.places[slot].1 => (self.places[slot], region),
+            other => {
+                drop(other);
+                self.map(slot, needed)?
+            }
+        };
         region.rest(0)[..snapshot.len()].copy_from_slice(&snapshot);
         let capacity = length - snapshot.len();
         let fields =
@@ -140,9 +150,16 @@ impl Journal {
         self.end = self.end.max(offset + u64::try_from(length).unwrap_or(0));
         (self.from, self.length, self.capacity) = (snapshot.len(), 0, capacity);
         self.generation = generation;
-        self.region = Some(region);
+        self.other = self.region.replace(region);
         self.log = LogWriter::after(recorder);
         Ok(())
+    }
+
+    /// Maps a place for a region, which nothing maps any longer: where it is, and its length.
+    fn map(&mut self, slot: usize, needed: usize) -> io::Result<((u64, usize), Mapping)> {
+        let file = File::options().read(true).write(true).open(&self.path)?;
+        let place = self.place(slot, needed, &file);
+        Ok((place, Mapping::new(&file, place.0, place.1)?))
     }
 
     /// A place for a region: the slot's last one if it is large enough, else a larger one at the end of the file.
@@ -279,7 +296,7 @@ impl Journal {
     /// Removes the file.
     pub(crate) fn remove(mut self) {
         // The head stays mapped, and would keep all blocks on the disk, which may be full.
-        self.region = None;
+        (self.region, self.other) = (None, None);
         let keep = u64::try_from(PAGE).unwrap_or(0);
         let _ = File::options().write(true).open(&self.path).and_then(|f| f.set_len(keep));
         // Nothing more can be done if even this fails.
