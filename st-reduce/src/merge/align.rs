@@ -5,43 +5,104 @@
 //! canonical one is taken: greedy from the left, matching whenever that is optimal, else skipping the master's item when
 //! that is not worse (Wu, Mueller 2013, figure 5 follows from this rule).
 
+use std::cmp::Reverse;
 use std::ops::Range;
+
+/// Beyond this many cells the table is not built: lists are cut in two where an optimal alignment passes (Hirschberg 1975),
+/// until the table of each part is small. Up to it the alignment is the canonical one, beyond it one of the same weight.
+const CELLS: usize = 16 << 20;
 
 /// Aligns lists of `n` and `m` items. `weight(i, j)` is what matching item i with item j is worth, 0 if they cannot
 /// match; `same(i, j)` says that they are equal outright. Returns the matched pairs, ascending in both.
 ///
-/// *Cost:* after stripping the common prefix and suffix O(n·m) time and memory.
+/// *Cost:* after stripping the common prefix and suffix O(n·m) time, and memory for the table or O(n + m) beyond it.
 pub fn align(
     n: usize,
     m: usize,
     weight: impl FnMut(usize, usize) -> u32,
     same: impl FnMut(usize, usize) -> bool,
 ) -> Vec<(usize, usize)> {
-    let [start, tail] = common(n, m, same);
-    let mut pairs: Vec<(usize, usize)> = (0..start).map(|k| (k, k)).collect();
-    table(start..n - tail, start..m - tail, weight, &mut pairs);
-    pairs.extend((0..tail).rev().map(|k| (n - 1 - k, m - 1 - k)));
-    pairs
+    within(CELLS, n, m, weight, same)
 }
 
-/// How many items two lists have in common at their beginning, and after that at their end.
-pub fn common(n: usize, m: usize, mut same: impl FnMut(usize, usize) -> bool) -> [usize; 2] {
+fn within(
+    cells: usize,
+    n: usize,
+    m: usize,
+    mut weight: impl FnMut(usize, usize) -> u32,
+    mut same: impl FnMut(usize, usize) -> bool,
+) -> Vec<(usize, usize)> {
+    let mut pairs = Vec::new();
     let mut start = 0;
     while start < n && start < m && same(start, start) {
+        pairs.push((start, start));
         start += 1;
     }
     let mut tail = 0;
     while tail < n - start && tail < m - start && same(n - 1 - tail, m - 1 - tail) {
         tail += 1;
     }
-    [start, tail]
+    parts(cells, start..n - tail, start..m - tail, &mut weight, &mut pairs);
+    pairs.extend((0..tail).rev().map(|k| (n - 1 - k, m - 1 - k)));
+    pairs
+}
+
+/// Aligns ranges of both lists part by part, each by its table.
+fn parts(
+    cells: usize,
+    a: Range<usize>,
+    b: Range<usize>,
+    weight: &mut impl FnMut(usize, usize) -> u32,
+    pairs: &mut Vec<(usize, usize)>,
+) {
+    if a.len() < 2 || a.len().saturating_mul(b.len()) <= cells {
+        return table(a, b, weight, pairs);
+    }
+    let half = a.start + a.len() / 2;
+    let upper = last_row(a.start..half, b.clone(), weight);
+    let lower = first_row(half..a.end, b.clone(), weight);
+    let sums = upper.iter().zip(&lower).map(|(x, y)| x.saturating_add(*y));
+    // The leftmost of the best.
+    let best = sums.enumerate().min_by_key(|(_, sum)| Reverse(*sum)).map_or(0, |(at, _)| at);
+    parts(cells, a.start..half, b.start..b.start + best, weight, pairs);
+    parts(cells, half..a.end, b.start + best..b.end, weight, pairs);
+}
+
+/// Weight of the best alignment of all of `a` with each beginning of `b`.
+fn last_row(a: Range<usize>, b: Range<usize>, weight: &mut impl FnMut(usize, usize) -> u32) -> Vec<u32> {
+    let mut row = vec![0u32; b.len() + 1];
+    for i in a {
+        let mut diagonal = 0;
+        for (k, j) in b.clone().enumerate() {
+            let w = weight(i, j);
+            let take = if w > 0 { u32::saturating_add(diagonal, w) } else { 0 };
+            diagonal = row[k + 1];
+            row[k + 1] = row[k + 1].max(row[k]).max(take);
+        }
+    }
+    row
+}
+
+/// Weight of the best alignment of all of `a` with each rest of `b`.
+fn first_row(a: Range<usize>, b: Range<usize>, weight: &mut impl FnMut(usize, usize) -> u32) -> Vec<u32> {
+    let mut row = vec![0u32; b.len() + 1];
+    for i in a.rev() {
+        let mut diagonal = 0;
+        for (k, j) in b.clone().enumerate().rev() {
+            let w = weight(i, j);
+            let take = if w > 0 { u32::saturating_add(diagonal, w) } else { 0 };
+            diagonal = row[k];
+            row[k] = row[k].max(row[k + 1]).max(take);
+        }
+    }
+    row
 }
 
 /// Suffix table over two ranges, then greedy from the left.
 fn table(
     a: Range<usize>,
     b: Range<usize>,
-    mut weight: impl FnMut(usize, usize) -> u32,
+    weight: &mut impl FnMut(usize, usize) -> u32,
     pairs: &mut Vec<(usize, usize)>,
 ) {
     let (n, m) = (a.len(), b.len());
@@ -102,6 +163,32 @@ mod tests {
             prop_assert_eq!(p.len(), plain_length(&a, &b));
             prop_assert!(p.windows(2).all(|w| w[0].0 < w[1].0 && w[0].1 < w[1].1));
             prop_assert!(p.iter().all(|&(i, j)| a[i] == b[j]));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn lists_of_any_length_have_the_plain_tables_length(
+            a in proptest::collection::vec(0u8..6, 0..120),
+            b in proptest::collection::vec(0u8..6, 0..120),
+            cells in 1usize..200,
+        ) {
+            let p = within(cells, a.len(), b.len(), |i, j| u32::from(a[i] == b[j]), |i, j| a[i] == b[j]);
+            prop_assert_eq!(p.len(), plain_length(&a, &b));
+            prop_assert!(p.windows(2).all(|w| w[0].0 < w[1].0 && w[0].1 < w[1].1));
+            prop_assert!(p.iter().all(|&(i, j)| a[i] == b[j]));
+        }
+
+        #[test]
+        fn weights_add_up_to_as_much_in_parts(
+            weights in proptest::collection::vec(proptest::collection::vec(0u32..4, 30), 30),
+            cells in 1usize..100,
+        ) {
+            let total = |cells| -> u32 {
+                let pairs = within(cells, 30, 30, |i, j| weights[i][j], |_, _| false);
+                pairs.into_iter().map(|(i, j)| weights[i][j]).sum()
+            };
+            prop_assert_eq!(total(cells), total(CELLS));
         }
     }
 

@@ -291,10 +291,10 @@ mod tests {
     fn listed(
         trees: &[Tree],
         order: &[usize],
-        (cells, loops): (usize, Loops),
+        loops: Loops,
         shared: bool,
     ) -> (Control, usize, Vec<Partition>) {
-        let mut master = Aligned::new(loops).within(cells);
+        let mut master = Aligned::new(loops);
         let all = RankList::first(u32::try_from(trees.len()).unwrap_or(0));
         for &at in order {
             let ranks = RankList::single(u32::try_from(at).unwrap_or(0));
@@ -321,15 +321,14 @@ mod tests {
         fn lists_are_the_ranks_own_trees_however_they_were_merged(
             trees in trees(),
             order in Just((0..6).collect::<Vec<usize>>()).prop_shuffle(),
-            cells in prop_oneof![Just(0), Just(4), Just(usize::MAX)],
             agnostic: bool,
             shared: bool,
         ) {
             let order: Vec<usize> = order.into_iter().filter(|at| *at < trees.len()).collect();
             let loops = if agnostic { Loops::Agnostic } else { Loops::Structural };
-            let (lists, found, partitions) = listed(&trees, &order, (cells, loops), shared);
+            let (lists, found, partitions) = listed(&trees, &order, loops, shared);
             let plain: Vec<usize> = (0..trees.len()).collect();
-            let aligned = listed(&trees, &plain, (usize::MAX, Loops::Agnostic), shared);
+            let aligned = listed(&trees, &plain, Loops::Agnostic, shared);
             prop_assert_eq!(&aligned, &(lists.clone(), found, partitions.clone()));
             let different: HashSet<Vec<Item>> =
                 trees.iter().map(|tree| tree.iter().map(|(item, _)| *item).collect()).collect();

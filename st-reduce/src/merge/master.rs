@@ -17,16 +17,13 @@ use st_trace::section::{Elastic, Form, Partition, Sym};
 use st_trace::tree::{FlatTree, Item};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
-use crate::merge::align::{align, common};
+use crate::merge::align::align;
 use st_trace::unite::{Classes, Partitions};
 
 type Id = usize;
 
 /// A tree with its counts.
 pub(super) type Control = (FlatTree, Vec<Elastic>);
-
-/// Where lists differ in more than so many pairs of items, what they differ in is not aligned.
-const CELLS: usize = 16 << 20;
 
 /// How loops of different ranks are united. Source: Wu, Mueller 2013, section 3.4.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -39,11 +36,9 @@ pub enum Loops {
 }
 
 /// The master under construction, over symbols of the merged trace.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Master {
     loops: Loops,
-    /// Pairs of items that are aligned at most.
-    cells: usize,
     nodes: Vec<Node>,
     top: Vec<Id>,
     known: HashMap<u128, Arc<Mapping>, FixedState>,
@@ -84,23 +79,11 @@ enum Piece {
     Bare(Vec<usize>),
 }
 
-impl Default for Master {
-    fn default() -> Self {
-        Self::new(Loops::default())
-    }
-}
-
 impl Master {
     /// A master that unites loops so.
     #[must_use]
     pub fn new(loops: Loops) -> Self {
-        Self { loops, cells: CELLS, nodes: Vec::new(), top: Vec::new(), known: HashMap::default() }
-    }
-
-    /// Aligns no more pairs of items than these.
-    #[cfg(test)]
-    pub(super) fn within(self, cells: usize) -> Self {
-        Self { cells, ..self }
+        Self { loops, ..Self::default() }
     }
 
     /// Adds the tree of some ranks: `tree` over merged symbols, with one elastic count per node, over `partitions`.
@@ -150,10 +133,6 @@ impl Master {
         tree: &Incoming<'_>,
         map: &mut Mapping,
     ) -> Vec<Id> {
-        if let Some(pairs) = self.too_long(&list, incoming, tree) {
-            let pieces: Vec<Piece> = incoming.iter().map(|&at| Piece::Node(at)).collect();
-            return self.interleave(&list, &pieces, &pairs, tree, map);
-        }
         let agnostic = self.loops == Loops::Agnostic;
         if agnostic {
             self.wrap_bare_runs(&mut list, incoming, tree);
@@ -178,17 +157,6 @@ impl Master {
         };
         let pairs = align(list.len(), pieces.len(), weight, |i, j| shapes[i] == piece_shapes[j]);
         self.interleave(&list, &pieces, &pairs, tree, map)
-    }
-
-    /// Pairs of the common beginning and end, if lists are too long to align what is between.
-    fn too_long(&self, list: &[Id], incoming: &[usize], tree: &Incoming<'_>) -> Option<Vec<(usize, usize)>> {
-        let (n, m) = (list.len(), incoming.len());
-        if n.saturating_mul(m) <= self.cells {
-            return None;
-        }
-        let [start, tail] = common(n, m, |i, j| self.shape(list[i]) == tree.shapes[incoming[j]]);
-        let pairs = (0..start).map(|k| (k, k)).chain((0..tail).rev().map(|k| (n - 1 - k, m - 1 - k)));
-        ((n - start - tail).saturating_mul(m - start - tail) > self.cells).then(|| pairs.collect())
     }
 
     /// The merged list: in each gap the master's items first, then the incoming ones.
