@@ -16,6 +16,7 @@ mod recorder;
 mod reduced;
 mod replay;
 mod several;
+mod signatures;
 mod situations;
 mod stages;
 mod sync;

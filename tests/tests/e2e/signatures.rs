@@ -1,0 +1,62 @@
+//! Approximate call sites: fewer of them, and nothing else is lost.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use st_tests::process::Run;
+use st_tests::workplace::Workplace;
+use st_tests::{Failure, render};
+
+use crate::launch::{check, under_each};
+
+/// Call sites of barriers, and how many each rank made.
+fn barriers(trace: &Path) -> Result<(usize, Vec<usize>), Failure> {
+    let ranks = render::viewed(trace)?;
+    let of = |calls: &Vec<render::Object>| -> Vec<String> {
+        let barriers = calls.iter().filter(|c| c["call"] == "MPI_Barrier");
+        barriers.map(|c| c["site"].to_string()).collect()
+    };
+    let sites: Vec<Vec<String>> = ranks.values().map(of).collect();
+    let different: BTreeSet<&String> = sites.iter().flatten().collect();
+    Ok((different.len(), sites.iter().map(Vec::len).collect()))
+}
+
+/// Records the program with options, and says how many call sites its barriers have. Only those may be given up.
+fn sites(p: &Workplace, options: &str) -> Result<usize, Failure> {
+    let words = format!("-q -o deep.st {options}");
+    p.outside(&words, "./deep")?.ok()?;
+    let o = p.go(Run::st("st-view", ["--check", "deep.st"])?)?.ok()?;
+    let kept = if options.is_empty() { "sites ok" } else { "sites voided" };
+    check(
+        o.text().contains(&format!("calls ok, {kept}, endpoints ok, counts ok, tags ok, rest ok")),
+        kept,
+        &o,
+    )?;
+    let (sites, calls) = barriers(&p.path("deep.st"))?;
+    let expected = vec![24; calls.len()];
+    if calls == expected { Ok(sites) } else { Err(format!("{options}: {calls:?} barriers")) }
+}
+
+#[test]
+fn similar_call_sites_are_one_if_asked_for() {
+    under_each(|p| {
+        p.compile("deep", "deep.c", &["-O0"])?.ok()?;
+        // One level deeper is one frame more and another in the place of one: by two frames stacks differ. MPI_Init is as
+        // far from the first barrier. Where all places are one, depths still differ.
+        let cases = [
+            ("", 8),
+            ("--sig-threshold 2", 8),
+            ("--sig-threshold 3", 5),
+            ("--sig-threshold 100", 1),
+            ("--sig-range deep+0x0-0xffffff", 8),
+            ("--sig-range deep+0x0-0xffffff --sig-threshold 2", 5),
+        ];
+        for (options, expected) in cases {
+            let found = sites(p, options)?;
+            if found != expected {
+                return Err(format!("{options}: {found} call sites instead of {expected}"));
+            }
+        }
+        Ok(())
+    });
+}
