@@ -49,14 +49,14 @@ impl Outcome {
         if self.status == status { Ok(self) } else { Err(format!("expected status {status}: {self}")) }
     }
 
-    /// This outcome, if the job ended because ranks of it ended with a status. MPICH's launcher kills the other ranks then,
-    /// and may report that (9) instead, if several end at once.
+    /// This outcome, if the job ended because ranks of it ended with a status. MPICH's launcher kills the other ranks then, and
+    /// reports the bits of all statuses: also of that (9), if it comes to kill a rank.
     ///
     /// # Errors
     ///
     /// If the status is another: with all that was said.
     pub fn broken_off(self, mpi: Mpi, status: i32) -> Result<Self, Failure> {
-        if mpi == Mpi::Mpich && self.status == 9 { Ok(self) } else { self.expect(status) }
+        if mpi == Mpi::Mpich && self.status == status | 9 { Ok(self) } else { self.expect(status) }
     }
 
     /// This outcome, if the exit status is 0.

@@ -60,7 +60,7 @@ fn several_processes_refuse_what_one_refuses() {
                 (&["-o", "x.st"], 2, "name the inputs"),
                 (&["-o", "x.st", "missing.st"], 1, "missing.st: cannot open"),
             ] {
-                said_once(&go(&here, program, args, Some(job))?.expect(status)?, program, text)?;
+                said_once(&go(&here, program, args, Some(job))?.broken_off(job.mpi, status)?, program, text)?;
             }
         }
         if here.path("x.st").exists() { Err("a result of a failure".into()) } else { Ok(()) }

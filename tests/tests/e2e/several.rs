@@ -79,10 +79,10 @@ fn several_processes_fail_as_one_does() {
             (&["-o", "x.st", "missing.st"], 1, "missing.st: cannot open"),
         ];
         for (args, status, text) in cases {
-            said_once(&go(&here, "st-sync", args, Some(job))?.expect(status)?, "st-sync", text)?;
+            said_once(&go(&here, "st-sync", args, Some(job))?.broken_off(job.mpi, status)?, "st-sync", text)?;
         }
         // A mistake in the command line is said once, too.
-        let o = go(&here, "st-sync", &["--no-such-option"], Some(job))?.expect(2)?;
+        let o = go(&here, "st-sync", &["--no-such-option"], Some(job))?.broken_off(job.mpi, 2)?;
         if o.stderr.matches("unexpected argument").count() != 1 {
             return Err(format!("not said once: {o}"));
         }
@@ -105,7 +105,7 @@ fn an_engine_that_does_not_fit_the_launcher_is_refused() {
         let program = place::program("st-sync")?.into_os_string();
         let words = job.words([program, "-o".into(), "x.st".into(), "packed.st".into()])?;
         let run = Run::new(&words[0], &words[1..]).within(here.directory.path());
-        let o = job.go(run.env("ST_LIBRARY_PATH", here.directory.path()))?.expect(1)?;
+        let o = job.go(run.env("ST_LIBRARY_PATH", here.directory.path()))?.broken_off(mpi, 1)?;
         let text = format!("the launcher started 2 processes, but {other} sees one");
         said_once(&o, "st-sync", &text)?;
         if here.path("x.st").exists() { Err("it ran all the same".into()) } else { Ok(()) }
@@ -122,7 +122,8 @@ fn without_an_engine_it_does_not_run_once_per_process() {
         inputs(&here)?;
         fs::copy(place::program("st-sync")?, here.path("st-sync")).map_err(|e| e.to_string())?;
         let words = job.words(["./st-sync", "-o", "x.st", "packed.st"])?;
-        let o = job.go(Run::new(&words[0], &words[1..]).within(here.directory.path()))?.expect(1)?;
+        let o =
+            job.go(Run::new(&words[0], &words[1..]).within(here.directory.path()))?.broken_off(job.mpi, 1)?;
         said_once(&o, "st-sync", "st-sync-engine was not built for")?;
         if here.path("x.st").exists() { Err("it ran all the same".into()) } else { Ok(()) }
     });
