@@ -1,6 +1,6 @@
 //! Variable-length integers: LEB128, signed values by zigzag.
 //!
-//! Every byte string in a trace is built from these four functions; a decoder reads from a shrinking slice, so
+//! Every byte string in a trace is built from these functions; a decoder reads from a shrinking slice, so
 //! that "how much input is left" bounds every allocation.
 
 /// Bytes of a value at most.

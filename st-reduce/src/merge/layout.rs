@@ -10,15 +10,15 @@ use super::lists::{lists, may_differ};
 use super::master::Control;
 use super::merger::{first_appearance, renumbered};
 
-/// How control is laid out.
+/// How control is laid out. Traces always have the smaller layout; tests ask for others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Layout {
-    /// In the way that takes fewer bytes
+    /// In the way that takes fewer bytes.
     #[default]
     Smaller,
-    /// As the elastic master
+    /// As the elastic master.
     Aligned,
-    /// As lists side by side, if ranks have different ones that do not take too long to read
+    /// As lists side by side, if ranks have different ones that do not take too long to read.
     Lists,
 }
 

@@ -9,12 +9,11 @@ const CONFIRM: u32 = 4;
 /// A candidate with so many agreements is not given up for one of a longer context.
 const FAR: u32 = 12;
 
-/// Slots at most: the table has to stay in the cache, among all else that a program needs there.
+/// Slots at most: the table has to stay in the cache, among all else that a program needs there. From twice, four times... so
+/// many elements on, one context in two, four... is entered and looked up: by its hash, so that they are the same ones
+/// wherever they stand. A period is found soon after it has begun to recur, however long it is, and values without structure
+/// cost few loads that miss the cache.
 const SLOTS: usize = 1 << 14;
-/// From twice, four times... so many elements on, one context in two, four... is entered and looked up: by its hash, so that they
-/// are the same ones wherever they stand. A period is found soon after it has begun to recur, however long it is, and values
-/// without structure cost few loads that miss the cache.
-const DENSE: usize = 1 << 14;
 
 /// Copies up to this length are always turned into elements when they break off.
 const SHORT: u64 = 64;
@@ -199,7 +198,7 @@ impl Coder {
         if self.slots.len() < self.lits.len().min(SLOTS) {
             self.grow_slots();
         }
-        let thin = usize::BITS - (self.lits.len() / (2 * DENSE)).leading_zeros();
+        let thin = usize::BITS - (self.lits.len() / (2 * SLOTS)).leading_zeros();
         let near = self.context.short(thin).and_then(|tag| self.remember(tag));
         let far = self.context.long(thin).and_then(|tag| self.remember(tag));
         [near, far]
