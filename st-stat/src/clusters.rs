@@ -65,11 +65,6 @@ pub(crate) fn mains(sections: &[Section]) -> Vec<Main<'_>> {
     out
 }
 
-fn stream<'a>(section: &'a Section, e: &'a Elastic, rank: u32) -> &'a Sealed {
-    let class = section.partitions.get(e.partition as usize).and_then(|p| p.class_of(rank));
-    class.and_then(|c| e.streams.get(c)).unwrap_or(Sealed::zero())
-}
-
 fn structure(section: &Section, rank: u32) -> Structure {
     let (mut nodes, mut counts) = (Vec::new(), Vec::new());
     for t in section.threads.iter().filter(|t| t.ranks.contains(rank)) {
@@ -79,7 +74,7 @@ fn structure(section: &Section, rank: u32) -> Structure {
                 Item::Leaf { sym } => identity(section, *sym),
                 Item::Body { below } => (u64::from(*below) | 1 << 48, 0),
             });
-            counts.push(stream(section, count, rank).clone());
+            counts.push(count.of_rank(&section.partitions, rank).clone());
         }
     }
     (nodes, counts)

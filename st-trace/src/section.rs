@@ -47,6 +47,13 @@ pub struct Elastic {
 }
 
 impl Elastic {
+    /// The stream that a rank reads; zeros if it is outside all classes.
+    #[must_use]
+    pub fn of_rank(&self, partitions: &[Partition], rank: u32) -> &Sealed {
+        let class = partitions.get(self.partition as usize).and_then(|p| p.class_of(rank));
+        class.and_then(|c| self.streams.get(c)).unwrap_or(Sealed::zero())
+    }
+
     /// Whether it is one stream that all of these ranks read.
     #[must_use]
     pub fn is_of_all(&self, partitions: &[Partition], ranks: &RankList) -> bool {

@@ -119,15 +119,9 @@ pub fn call_path(section: &Section, rank: u32) -> Signature {
 pub fn calls(section: &Section, thread: &Thread, rank: u32) -> Signature {
     let digests: Vec<Signature> =
         section.symbols.iter().map(|s| event(section, s.call, s.site, s.error)).collect();
-    let stream = |e: &Elastic| stream_of(section, e, rank).clone();
+    let stream = |e: &Elastic| e.of_rank(&section.partitions, rank).clone();
     let counts: Vec<Sealed> = thread.counts.iter().map(stream).collect();
     of_tree(&thread.tree, &counts, |sym| digests.get(sym as usize).copied().unwrap_or(Signature::empty()))
-}
-
-/// The stream that a rank reads.
-pub(crate) fn stream_of<'a>(section: &'a Section, e: &'a Elastic, rank: u32) -> &'a Sealed {
-    let class = section.partitions.get(e.partition as usize).and_then(|p| p.class_of(rank));
-    class.and_then(|c| e.streams.get(c)).unwrap_or(Sealed::zero())
 }
 
 fn event(section: &Section, call: CallId, site: u32, error: u32) -> Signature {

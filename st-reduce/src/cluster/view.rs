@@ -9,7 +9,7 @@ use st_trace::ints::Sealed;
 use st_trace::section::{Elastic, Section, SlotStreams, Sym, Thread};
 use st_trace::tree::Item;
 
-use crate::cluster::signature::{stream_of, total};
+use crate::cluster::signature::total;
 use crate::who::Who;
 
 /// Streams of more values than this are not rewritten value by value.
@@ -24,7 +24,7 @@ pub(crate) struct View<'a> {
 
 impl<'a> View<'a> {
     pub(crate) fn stream(self, e: &'a Elastic) -> &'a Sealed {
-        stream_of(self.section, e, self.rank)
+        e.of_rank(&self.section.partitions, self.rank)
     }
 
     /// How often the rank executes each symbol on a thread.

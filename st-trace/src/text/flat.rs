@@ -118,9 +118,7 @@ fn view(section: &Section, thread: &Thread, rank: u32, budget: &mut u64) -> Vec<
             open.pop();
         }
         let visits = open.last().map_or(1, |(_, total)| *total);
-        let class = section.partitions.get(counts.partition as usize).and_then(|p| p.class_of(rank));
-        let stream = class.and_then(|c| counts.streams.get(c)).unwrap_or(Sealed::zero());
-        let seen = vector(stream, visits, budget);
+        let seen = vector(counts.of_rank(&section.partitions, rank), visits, budget);
         if let Item::Body { below } = *item {
             open.push((i + 1 + below as usize, seen.total));
         }
