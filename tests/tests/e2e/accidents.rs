@@ -168,7 +168,7 @@ fn polls_and_long_logs_are_kept_to_the_last() {
         tells(&p.path("trace.st"), &[polls])?;
         for options in ["", "--time sketch", "--time hist", "--time stats", "--time-budget 20k"] {
             both_in_some_run(p, options, "./accident long")?;
-            let end = format!("rank {} ends at call 120,103, MPI_Comm_size, many accident.c:", last(p));
+            let end = format!("rank {} ends at call 240,103, MPI_Comm_size, many accident.c:", last(p));
             tells(&p.path("trace.st"), &[end]).map_err(|e| format!("{options:?}: {e}"))?;
         }
         Ok(())
