@@ -15,6 +15,7 @@ mod plot;
 mod report;
 mod run;
 mod share;
+mod taut;
 pub mod team;
 mod trace;
 mod write;

@@ -1,8 +1,11 @@
 //! Interpolation between measured offsets.
 //!
 //! Source: Becker et al. 2008, section 2 (linear offset interpolation); Scalasca and OTF2 extend the last segment as is
-//! done here.
+//! done here. They have two measurements. Of more, each says where the clock was give or take its error, which is large
+//! where a rank had to wait for a processor; the map is the shortest line that agrees with all of them, so that exact ones
+//! hold it, others bend it only as far as they must, and none has to be thrown away.
 
+use crate::taut::{FARTHEST, Gate, line};
 use st_trace::columns::{Comparison, Offset};
 
 /// A rank's clock as a piecewise linear function onto that of rank 0.
@@ -12,13 +15,30 @@ pub struct Map {
 }
 
 impl Map {
-    /// The map through all comparisons. Of two at one time the more exact one counts; one after which time would stand
-    /// still or run backwards is left out.
+    /// The shortest line from the first comparison to the last through what the others allow: each is kept within its
+    /// error. Of two at one time the more exact one counts; a bend after which time would stand still or run backwards is
+    /// left out, and so are comparisons beyond 73 years.
     #[must_use]
     pub fn linear(clock: &Comparison) -> Self {
-        let mut sorted = clock.points.clone();
+        let near = |t: i64| t.unsigned_abs() <= FARTHEST.unsigned_abs() / 2;
+        let sound = |p: &&Offset| near(p.local) && near(p.offset) && near(p.error);
+        let mut sorted: Vec<Offset> = clock.points.iter().filter(sound).copied().collect();
         sorted.sort_by_key(|p| (p.local, p.error));
         sorted.dedup_by_key(|p| p.local);
+        if let [first, between @ .., last] = &*sorted {
+            let gate = |p: &Offset| {
+                let error = p.error.abs();
+                Gate { at: p.local, low: p.offset - error, high: p.offset + error }
+            };
+            let gates: Vec<Gate> = between.iter().map(gate).collect();
+            let bends = line((first.local, first.offset), &gates, (last.local, last.offset));
+            // A clock may have been at the gate's other end.
+            let bent = |&(local, offset): &(i64, i64)| {
+                let p = sorted[sorted.partition_point(|p| p.local < local)];
+                Offset { local, offset, error: p.error.abs() + (offset - p.offset).abs() }
+            };
+            sorted = bends.iter().map(bent).collect();
+        }
         let mut points: Vec<Offset> = Vec::with_capacity(sorted.len());
         for p in sorted {
             let forward = points.last().is_none_or(|b| {
@@ -43,7 +63,7 @@ impl Map {
         self.points.iter().all(|p| p.offset == 0)
     }
 
-    /// The comparisons that are used.
+    /// Where the line is bent, and its ends.
     #[must_use]
     pub fn points(&self) -> &[Offset] {
         &self.points
@@ -161,6 +181,24 @@ mod tests {
     }
 
     #[test]
+    fn a_rough_comparison_bends_the_line_as_far_as_it_must() {
+        let point = |local, offset, error| Offset { local, offset, error };
+        let points = vec![point(0, 0, 1), point(1_000, 300, 100), point(2_000, 100, 500), point(4_000, 0, 1)];
+        let m = Map::linear(&Comparison { points, ..Comparison::default() });
+        assert_eq!(m.points(), [point(0, 0, 1), point(1_000, 200, 200), point(4_000, 0, 1)]);
+    }
+
+    #[test]
+    fn comparisons_at_the_limits_are_no_trouble() {
+        let wild = [i64::MIN, i64::MIN / 2, -1, 0, 1, i64::MAX / 2, i64::MAX];
+        let all = wild.iter().flat_map(|&local| wild.iter().map(move |&offset| (local, offset)));
+        let points =
+            all.flat_map(|(local, offset)| wild.map(|error| Offset { local, offset, error })).collect();
+        let m = Map::linear(&Comparison { points, ..Comparison::default() });
+        assert!(wild.windows(2).all(|w| m.apply(w[0]) <= m.apply(w[1])));
+    }
+
+    #[test]
     fn a_segment_in_which_time_runs_backwards_is_left_out() {
         let m = Map::linear(&clock(&[(0, 0), (10, -10), (20, 0)]));
         assert_eq!(m.points().len(), 2);
@@ -178,6 +216,26 @@ mod tests {
             let walk = steps.iter().scan(-110_000i64, |t, step| { *t += step; Some(*t) });
             for t in times.iter().copied().chain(walk) {
                 prop_assert_eq!(reader.apply(t), plain(&m, t), "at {}", t);
+            }
+        }
+
+        #[test]
+        fn the_truth_is_as_near_as_the_comparisons_say(
+            steps in proptest::collection::vec((1_000i64..100_000, -900i64..900, 0i64..400, -100i64..=100), 2..50),
+        ) {
+            // A clock whose drift changes all the time, compared with errors of which the bounds are known.
+            let (mut local, mut truth, mut seen) = (0, 0, Vec::new());
+            for &(step, drift, error, percent) in &steps {
+                (local, truth) = (local + step, truth + step * drift / 1_000);
+                seen.push((truth, Offset { local, offset: truth + error * percent / 100, error }));
+            }
+            let points = seen.iter().map(|s| s.1).collect();
+            let m = Map::linear(&Comparison { points, ..Comparison::default() });
+            for (truth, p) in seen {
+                let found = m.apply(p.local) - p.local;
+                // Where a bend is left out so that time runs forward, nothing is promised.
+                prop_assume!(m.points().windows(2).all(|w| w[0].offset - w[1].offset < w[1].local - w[0].local - 1));
+                prop_assert!((found - truth).abs() <= 2 * p.error + 1, "{} instead of {}: {:?}", found, truth, p);
             }
         }
 

@@ -32,7 +32,7 @@ use crate::ffi::{Handle, MPI_Comm, MPI_Errhandler, MPI_Info, MPI_Request, consta
 use crate::generated::real;
 use crate::settings::seconds;
 pub(crate) use exchange::completes;
-use exchange::{Exchange, FAST, Turn, spins};
+use exchange::{Exchange, Turn, spins};
 use pace::{OFF, Pace};
 use st_trace::columns::{Comparison, Offset};
 use std::ffi::c_int;
@@ -306,15 +306,9 @@ impl Sync {
             }
         }
         let turn = turn?;
-        self.found.points.extend(turn.own.filter(|own| tag < BETWEEN || self.tells(*own)));
+        self.found.points.extend(turn.own);
         NEXT.store(if reached { turn.next } else { OFF }, Ordering::Relaxed);
         Some(turn.reduction)
-    }
-
-    /// Whether a comparison in between tells more than the line between others: not if a rank slept during all of its exchanges.
-    fn tells(&self, own: Offset) -> bool {
-        let best = self.found.points.iter().map(|p| p.error).min();
-        best.is_none_or(|best| own.error <= best.saturating_mul(2).max(FAST))
     }
 }
 

@@ -13,7 +13,7 @@ use std::ffi::c_int;
 /// Exchanges per child, of which the fastest counts; and more, if none was this fast (ns): then the ranks share
 /// processors, and one of them slept.
 const ROUNDS: usize = 10;
-pub(super) const FAST: i64 = 20_000;
+const FAST: i64 = 20_000;
 
 /// Polls before another process may have the processor.
 const SPINS: u32 = 1_000;
