@@ -10,7 +10,10 @@
 //! places n calls apart differ in all but the lower log2(n) + 2 bits), but costs five times as much per call; digests
 //! are mixed over all 128 bits, and what is left is far more than an accident can hit.
 
+mod cycle;
+
 use crate::calls::{LANES, Lane};
+pub(crate) use cycle::Cycle;
 
 const B: u128 = 0x2545_F491_4F6C_DD1D_9E37_79B9_7F4A_7C15;
 const K1: u64 = 0x9E37_79B9_7F4A_7C15;
@@ -88,39 +91,6 @@ impl Lanes {
         for (h, d) in self.hash.iter_mut().zip(digests) {
             *h = h.wrapping_mul(power).wrapping_add(d.wrapping_mul(sum));
         }
-    }
-    /// Enters a call, which has been counted, into the lanes whose bits are set.
-    #[inline]
-    pub(crate) fn enter_some(&mut self, which: u8, digests: &[u128; LANES]) {
-        for lane in lanes_of(which) {
-            self.hash[lane] = self.hash[lane].wrapping_mul(B).wrapping_add(digests[lane]);
-        }
-    }
-    /// Enters rounds of calls, which have been counted, into the lanes whose bits are set: `whole` ones, and the first `at`
-    /// calls of another.
-    pub(crate) fn enter_rounds<'a>(
-        &mut self,
-        which: u8,
-        round: impl Iterator<Item = &'a [u128; LANES]> + Clone,
-        whole: u64,
-        at: usize,
-    ) {
-        if whole > 0 {
-            let (mut once, mut step) = ([0u128; LANES], 1u128);
-            for digests in round.clone() {
-                step = step.wrapping_mul(B);
-                for (h, d) in once.iter_mut().zip(digests) {
-                    *h = h.wrapping_mul(B).wrapping_add(*d);
-                }
-            }
-            let (power, sum) = geometric(step, whole);
-            for (lane, (h, d)) in self.hash.iter_mut().zip(once).enumerate() {
-                if which >> lane & 1 == 1 {
-                    *h = h.wrapping_mul(power).wrapping_add(d.wrapping_mul(sum));
-                }
-            }
-        }
-        round.take(at).for_each(|digests| self.enter_some(which, digests));
     }
     /// The sum's term for this rank and thread.
     #[must_use]
@@ -209,21 +179,6 @@ mod tests {
                 b.enter(&digest(5), 1);
             }
             assert_eq!(a, b);
-        }
-    }
-
-    #[test]
-    fn rounds_are_their_calls() {
-        let round = [digest(1), digest(2), digest(1)];
-        for (whole, at) in [(0, 0), (0, 2), (1, 0), (2, 1), (1000, 2)] {
-            let (mut a, mut b) = (Lanes::new(), Lanes::new());
-            for _ in 0..whole {
-                round.iter().for_each(|d| a.enter(d, 1));
-            }
-            round[..at].iter().for_each(|d| a.enter(d, 1));
-            b.enter_rounds(0b101, round.iter(), whole, at);
-            b.enter_rounds(!0b101, round.iter(), whole, at);
-            assert_eq!(a.hash, b.hash);
         }
     }
 

@@ -133,12 +133,13 @@ impl Digests {
         }
     }
 
-    /// Takes the words of a lane, as they are hashed.
+    /// Takes the words of a lane, as they are hashed. Returns what its digest was and is.
     #[inline]
-    pub(crate) fn set(&mut self, lane: usize, words: &[u64]) {
+    pub(crate) fn set(&mut self, lane: usize, words: &[u64]) -> (u128, u128) {
         let mut digest = Digest::new();
         words.iter().for_each(|w| digest.word(*w));
-        self.lanes[lane] = digest.value();
+        let new = digest.value();
+        (std::mem::replace(&mut self.lanes[lane], new), new)
     }
 
     /// What the call adds to each lane.

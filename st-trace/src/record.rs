@@ -232,8 +232,10 @@ impl RankRecorder {
         let t = self.threads.get_mut(thread)?;
         if t.rounds.expects(sym) && t.rounds.takes(words, &mut self.changed) {
             self.change = Change::Next;
-            let full = t.rounds.push(words, &self.changed, (enter, exit));
-            return if full { self.enter_tape(thread) } else { None };
+            if !self.changed.is_empty() && t.rounds.change(words, &self.changed) {
+                self.enter_in_turn(thread, words);
+            }
+            return self.put_on_tape(thread, (enter, exit));
         }
         self.enter(thread, sym, words, (enter, exit))
     }
@@ -256,46 +258,76 @@ impl RankRecorder {
         self.change = Change::Next;
         self.changed.clear();
         if !changed.is_empty() {
-            self.changed.extend_from_slice(changed);
+            changed.iter().for_each(|at| self.changed.push(*at));
+            if t.rounds.change(words, changed) {
+                self.enter_in_turn(thread, words);
+            }
         }
-        let full = t.rounds.push(words, changed, (enter, exit));
-        if full { self.enter_tape(thread).map(Box::new) } else { None }
+        self.put_on_tape(thread, (enter, exit)).map(Box::new)
+    }
+
+    /// Enters how the words of the next event of the round in progress differ, whose symbol stands at several places.
+    #[inline(never)]
+    fn enter_in_turn(&mut self, thread: usize, words: &[i64]) {
+        let (threads, infos, changed, object) = self.split();
+        let Some(SequenceRecorder { rounds, known, lanes, .. }) = threads.get_mut(thread) else { return };
+        rounds.change_in_turn((words, changed), known, lanes, infos, &object);
+    }
+
+    /// The threads, what they look up while they change, and what the lanes hash for an object.
+    #[inline]
+    #[expect(clippy::type_complexity, reason = "parts of one value")]
+    fn split(
+        &mut self,
+    ) -> (&mut Vec<SequenceRecorder>, &[SymInfo], &mut Vec<u16>, impl Fn(Object, i64) -> u64) {
+        let Self { threads, infos, changed, comms, groups, types, ops, wins, files, texts, .. } = self;
+        let object = |object, i| match object {
+            Object::Comm => lane_word(comms, i),
+            Object::Group => lane_word(groups, i),
+            Object::Type => lane_word(types, i),
+            Object::Op => lane_word(ops, i),
+            Object::Win => lane_word(wins, i),
+            Object::File => lane_word(files, i),
+            Object::Text => lane_word(texts, i),
+        };
+        (threads, infos, changed, object)
+    }
+
+    /// Puts the next event of the round in progress, whose words are entered, on the tape.
+    #[inline]
+    fn put_on_tape(&mut self, thread: usize, times: (i64, i64)) -> Option<Chunk> {
+        if self.threads.get_mut(thread)?.rounds.push(times) { self.enter_tape(thread) } else { None }
     }
 
     /// Enters an event that is not just the next one of the round in progress.
     #[inline(never)]
     fn enter(&mut self, thread: usize, sym: Sym, words: &[i64], times: (i64, i64)) -> Option<Chunk> {
-        let info = self.infos.get(sym as usize)?;
-        let slots = info.slots;
+        let slots = self.infos.get(sym as usize)?.slots;
         let chunk = self.end_round(thread);
-        // The tables of objects are read while the thread is changed.
-        let mut threads = std::mem::take(&mut self.threads);
+        let shape = self.sketched();
+        let (threads, infos, changed, object) = self.split();
         let t = &mut threads[thread];
         if t.known.len() <= sym as usize {
-            t.known.extend(self.infos[t.known.len()..=sym as usize].iter().map(Known::new));
+            t.known.extend(infos[t.known.len()..=sym as usize].iter().map(Known::new));
         }
         let known = &mut t.known[sym as usize];
-        let mut changed = std::mem::take(&mut self.changed);
         changed.clear();
-        let object = |object, i| self.lane_word(object, i);
         let again = known.events > 0;
-        self.change = if again
-            && (known.last.repeats(words) || known.last.compare(&known.last.words, words, &mut changed))
+        let change = if again
+            && (known.last.repeats(words) || known.last.compare(&known.last.words, words, changed))
         {
-            known.edit(&self.infos[sym as usize], words, &changed, object);
+            known.edit(&infos[sym as usize], words, changed, object);
             if changed.is_empty() { Change::None } else { Change::Some }
         } else {
             known.replace(slots, words, object);
             Change::New
         };
-        self.changed = changed;
         let simple = known.last.digests.is_one() && known.last.is_shaped(slots);
         known.last.digests.enter(&mut t.lanes);
         t.folder.push(sym);
-        let shape = self.sketched();
         let other = t.time(sym, times.0, times.1, shape);
-        t.rounds.learn(sym, simple, &mut t.known, &self.infos, times);
-        self.threads = threads;
+        t.rounds.learn(sym, simple, &mut t.known, infos, times);
+        self.change = change;
         // A tape is shorter than a chunk.
         chunk.or(other)
     }
@@ -310,12 +342,9 @@ impl RankRecorder {
     /// Enters what is on the tape of the round in progress. Returns a chunk of exact times when one is full.
     #[inline(never)]
     fn enter_tape(&mut self, thread: usize) -> Option<Chunk> {
-        let mut threads = std::mem::take(&mut self.threads);
-        let entered = threads
-            .get_mut(thread)
-            .and_then(|t| t.enter_tape(&self.infos, self.sketched(), &|object, i| self.lane_word(object, i)));
-        self.threads = threads;
-        entered
+        let sketches = self.sketched();
+        let (threads, infos, _, object) = self.split();
+        threads.get_mut(thread)?.enter_tape(infos, sketches, &object)
     }
 
     /// Leaves out time that has gone by since the last event of a thread, ns, as if that had ended so much later:
@@ -329,19 +358,6 @@ impl RankRecorder {
 
     fn sketched(&self) -> Option<Shape> {
         self.options.sketches.then_some(self.options.shape)
-    }
-
-    /// What the lanes hash for an object.
-    fn lane_word(&self, object: Object, i: i64) -> u64 {
-        match object {
-            Object::Comm => lane_word(&self.comms, i),
-            Object::Group => lane_word(&self.groups, i),
-            Object::Type => lane_word(&self.types, i),
-            Object::Op => lane_word(&self.ops, i),
-            Object::Win => lane_word(&self.wins, i),
-            Object::File => lane_word(&self.files, i),
-            Object::Text => lane_word(&self.texts, i),
-        }
     }
 
     /// How the words of the event recorded last differ from those of an event before it on its thread.

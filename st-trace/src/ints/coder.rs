@@ -96,6 +96,36 @@ impl Coder {
         }
     }
 
+    /// Appends values one after the other.
+    pub(super) fn push_all(&mut self, values: &[i64]) {
+        let mut rest = values;
+        loop {
+            rest = &rest[self.go_on(rest)..];
+            let Some((&value, after)) = rest.split_first() else { return };
+            self.push(value);
+            rest = after;
+        }
+    }
+
+    /// Lets the running copy go on, if there is one, as far as it has these values: returns how many.
+    #[inline]
+    fn go_on(&mut self, values: &[i64]) -> usize {
+        let (Mode::Copy, Some(mut track), Some(copy)) = (self.mode, self.track, self.copies.last_mut())
+        else {
+            return 0;
+        };
+        let mut n = 0;
+        while let Some(&value) = values.get(n)
+            && value == track.expected
+        {
+            track.step_cyclic(&self.lits, &self.runs, copy.at, self.wrap);
+            (self.tip, n) = (value, n + 1);
+        }
+        copy.n += u64::try_from(n).unwrap_or(0);
+        self.track = Some(track);
+        n
+    }
+
     #[inline]
     pub(super) fn push(&mut self, value: i64) {
         match self.mode {

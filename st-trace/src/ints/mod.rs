@@ -65,7 +65,26 @@ impl Ints {
     /// Appends one value.
     #[inline]
     pub fn push(&mut self, value: i64) {
-        self.push_run(value, 1);
+        if let Store::Coded(coder) = &mut self.store {
+            coder.push(value);
+            self.len += 1;
+        } else {
+            self.push_run(value, 1);
+        }
+    }
+
+    /// Appends values one after the other.
+    pub fn push_all(&mut self, values: &[i64]) {
+        let mut rest = values;
+        while let Some((&value, after)) = rest.split_first() {
+            if let Store::Coded(coder) = &mut self.store {
+                coder.push_all(rest);
+                self.len += u64::try_from(rest.len()).unwrap_or(0);
+                return;
+            }
+            self.push_run(value, 1);
+            rest = after;
+        }
     }
 
     /// Appends `n` equal values; the result is that of `n` single pushes.
@@ -85,6 +104,9 @@ impl Ints {
 
     /// Appends the same values `n` times; the result is that of single pushes, the cost soon no longer grows with `n`.
     pub fn push_cycle(&mut self, values: &[i64], n: u64) {
+        if n == 1 {
+            return self.push_all(values);
+        }
         if let [value, rest @ ..] = values
             && rest.iter().all(|v| v == value)
         {

@@ -45,19 +45,16 @@ impl Known {
         changed: &[u16],
         object: impl Fn(Object, i64) -> u64,
     ) {
-        let (mut before, mut lanes) = (None, 0);
+        let mut before = None;
         for &at in changed {
             let slot = self.last.slot(at);
             if before != Some(slot) {
                 before = Some(slot);
                 self.columns[slot].settle(self.last.words_of(slot), self.events);
-                lanes |= self.last.lane(at).map_or(0, |lane| 1 << lane);
             }
         }
         let changes = changed.iter().map(|at| (*at, words.get(usize::from(*at)).copied().unwrap_or(0)));
-        if lanes != 0 {
-            self.last.edit(info, changes, lanes, object);
-        }
+        self.last.edit(info, changes, object, |_, _, _| ());
         self.events += 1;
     }
 
@@ -107,6 +104,36 @@ impl SlotColumn {
                 lens.push_run(i64::try_from(last.len()).unwrap_or(i64::MAX), n);
                 self.values.push_cycle(last, n);
             }
+        }
+    }
+
+    /// Enters the executions before the last of some changes: of each the execution from which on a word of the slot, which
+    /// had `words`, is another. There is a list's worth of room in `space`.
+    pub(super) fn settle_changes(
+        &mut self,
+        words: &mut [i64],
+        changes: impl Iterator<Item = (u64, usize, i64)>,
+        space: &mut Vec<i64>,
+    ) {
+        let begun = self.since;
+        space.clear();
+        for (event, at, word) in changes {
+            match event - self.since {
+                0 => {}
+                // They are few: a loop is faster than copying memory.
+                1 => words.iter().for_each(|word| space.push(*word)),
+                n => {
+                    self.values.push_all(space);
+                    space.clear();
+                    self.values.push_cycle(words, n);
+                }
+            }
+            self.since = event;
+            words[at] = word;
+        }
+        self.values.push_all(space);
+        if let Some(lens) = &mut self.lens {
+            lens.push_run(i64::try_from(words.len()).unwrap_or(i64::MAX), self.since - begun);
         }
     }
 

@@ -4,6 +4,7 @@ use super::SymInfo;
 use crate::calls::{LANES, Meaning, Object, Slot};
 use crate::lanes::lanes_of;
 use crate::proof::{Digests, by_slot, hashed};
+use std::ops::Range;
 
 /// The last execution: of a symbol, or at a place of a round. Most executions repeat the words of the one before, and of others most
 /// have lists of the same lengths: only the words that differ are looked at.
@@ -84,13 +85,16 @@ impl Last {
         self.layout.places.get(usize::from(at)).map_or(0, |p| p.0.into())
     }
 
+    /// Where a slot's words are, if they have the row's shape.
+    #[inline]
+    pub(super) fn span(&self, slot: usize) -> Range<usize> {
+        self.layout.spans.get(slot).map_or(0..0, |(from, to)| *from as usize..*to as usize)
+    }
+
     /// A slot's words, if they have the row's shape.
     #[inline]
     pub(super) fn words_of(&self, slot: usize) -> &[i64] {
-        self.layout
-            .spans
-            .get(slot)
-            .map_or(&[], |(from, to)| self.words.get(*from as usize..*to as usize).unwrap_or_default())
+        self.words.get(self.span(slot)).unwrap_or_default()
     }
 
     /// Whether the words have the row's shape.
@@ -98,23 +102,66 @@ impl Last {
         self.layout.places.len() == self.words.len() && self.layout.spans.len() == slots.len()
     }
 
-    /// Takes words at some positions, as [`Last::compare`] finds them, which are in these lanes (by bit).
+    /// Takes words at some positions, as [`Last::compare`] finds them. `after` is told the lanes whose digests have changed, what
+    /// they were and are.
+    #[inline]
     pub(super) fn edit(
         &mut self,
         info: &SymInfo,
-        changes: impl Iterator<Item = (u16, i64)> + Clone,
-        lanes: u8,
+        changes: impl Iterator<Item = (u16, i64)>,
         object: impl Fn(Object, i64) -> u64,
+        mut after: impl FnMut(usize, u128, u128),
     ) {
-        for (at, word) in changes.clone() {
-            if let Some(place) = self.words.get_mut(usize::from(at)) {
-                *place = word;
-            }
+        if self.hashed.places.len() != self.words.len() {
+            self.hashed.take_all(&self.words, &self.layout, info.slots, &object);
         }
-        let slot = |word: usize| info.slots.get(usize::from(self.layout.places.get(word)?.0));
-        self.hashed.take(&self.words, changes, slot, &object);
+        let mut lanes = 0_u8;
+        for (at, word) in changes {
+            let at = usize::from(at);
+            let (Some(&(slot, _)), Some(&(lane, hash))) =
+                (self.layout.places.get(at), self.hashed.places.get(at))
+            else {
+                return;
+            };
+            self.words[at] = word;
+            if let Some(hash) = self.hashed.lanes[usize::from(lane)].get_mut(usize::from(hash)) {
+                *hash = hashed(&info.slots[usize::from(slot)], word, &object);
+            }
+            lanes |= 1 << lane;
+        }
         for lane in lanes_of(lanes) {
-            self.digests.set(lane, &self.hashed.lanes[lane]);
+            let (old, new) = self.digests.set(lane, &self.hashed.lanes[lane]);
+            after(lane, old, new);
+        }
+    }
+
+    /// Takes the words of several executions at one position. `after` is told as by [`Last::edit`], with what is told of each
+    /// execution.
+    #[inline]
+    pub(super) fn edit_one<T>(
+        &mut self,
+        info: &SymInfo,
+        at: u16,
+        changes: impl Iterator<Item = (T, i64)>,
+        object: impl Fn(Object, i64) -> u64,
+        mut after: impl FnMut(T, usize, u128, u128),
+    ) {
+        if self.hashed.places.len() != self.words.len() {
+            self.hashed.take_all(&self.words, &self.layout, info.slots, &object);
+        }
+        let at = usize::from(at);
+        let (Some(&(slot, _)), Some(&(lane, hash))) =
+            (self.layout.places.get(at), self.hashed.places.get(at))
+        else {
+            return;
+        };
+        let (slot, lane) = (&info.slots[usize::from(slot)], usize::from(lane));
+        let words = &mut self.hashed.lanes[lane];
+        for (of, word) in changes {
+            self.words[at] = word;
+            words[usize::from(hash)] = hashed(slot, word, &object);
+            let (old, new) = self.digests.set(lane, words);
+            after(of, lane, old, new);
         }
     }
 
@@ -165,41 +212,20 @@ impl Layout {
 }
 
 impl Hashed {
-    /// Takes words of which some have changed; `slot` is each word's (a list's length belongs to its slot).
-    #[inline]
-    fn take<'a>(
-        &mut self,
-        words: &[i64],
-        changes: impl Iterator<Item = (u16, i64)>,
-        slot: impl Fn(usize) -> Option<&'a Slot>,
-        object: &impl Fn(Object, i64) -> u64,
-    ) {
-        if self.places.len() != words.len() {
-            return self.take_all(words, slot, object);
-        }
-        for (i, word) in changes {
-            let i = usize::from(i);
-            let (lane, at) = self.places[i];
-            if let (Some(slot), Some(place)) =
-                (slot(i), self.lanes[usize::from(lane)].get_mut(usize::from(at)))
-            {
-                *place = hashed(slot, word, object);
-            }
-        }
-    }
-
+    /// Takes all words, whose slots the layout tells (a list's length belongs to its slot).
     #[cold]
-    fn take_all<'a>(
+    fn take_all(
         &mut self,
         words: &[i64],
-        slot: impl Fn(usize) -> Option<&'a Slot>,
+        layout: &Layout,
+        slots: &[Slot],
         object: &impl Fn(Object, i64) -> u64,
     ) {
         self.places.clear();
         self.lanes.iter_mut().for_each(Vec::clear);
         let mut rest = 0;
-        for (i, word) in words.iter().enumerate() {
-            let Some(slot) = slot(i) else { return };
+        for (word, place) in words.iter().zip(&layout.places) {
+            let Some(slot) = slots.get(usize::from(place.0)) else { return };
             // A list begins with its length, which is hashed as a number; the number of calls is in no lane.
             let length = slot.list && rest == 0;
             rest = if length { usize::try_from(*word).unwrap_or(0) } else { rest.saturating_sub(1) };

@@ -2,9 +2,9 @@
 //!
 //! A *round* is what has come twice in a row; its symbols are its *places*. The words of a place's last execution are kept with
 //! it, so that of its next one only what differs has to be looked at, also where one call site stands at several places of the
-//! round. Proof lanes, folding and parameter streams all know how to take many equal rounds at once; so when the *tape* is
-//! entered, they have work to do only for words that have changed, and for the lanes that these are in (`live`) at every call.
-//! Times are entered place by place. At the first call that is not expected all is caught up with.
+//! round. Proof lanes, folding and parameter streams all know how to take many equal rounds at once, and have work to do only
+//! for words that change. These and the times are put on a *tape*, and entered place by place: what is done for one place's
+//! executions after each other is done in a small loop. At the first call that is not expected all is caught up with.
 
 use super::SymInfo;
 use super::finder::Finder;
@@ -12,16 +12,14 @@ use super::known::Known;
 use super::last::Last;
 use crate::calls::Object;
 use crate::fold::Folder;
-use crate::lanes::Lanes;
+use crate::lanes::{Cycle, Lanes};
 use crate::section::Sym;
 use std::collections::HashMap;
 use std::mem;
 
-/// Events on the tape at most.
+/// Events on the tape at most, and edits, but for those of the last event.
 const TAPE: usize = 512;
-
-/// All lanes.
-const ALL: u8 = u8::MAX;
+const EDITS: usize = 4 * TAPE;
 
 /// A place of the round.
 #[derive(Debug, Clone)]
@@ -31,6 +29,8 @@ pub(super) struct Place {
     last: Last,
     /// Words of its last execution.
     now: Vec<i64>,
+    /// How they have changed since those that are entered; none where the symbol stands at several places.
+    edits: Vec<Edit>,
     /// How many places before it have the symbol, and how many of the round do.
     turn: u64,
     turns: u64,
@@ -43,8 +43,8 @@ pub(super) struct Place {
 /// A word that differs from what it was at the place's execution before.
 #[derive(Debug, Clone, Copy)]
 struct Edit {
-    /// Number of the event on the tape.
-    event: usize,
+    /// In which round.
+    round: u64,
     at: u16,
     word: i64,
 }
@@ -61,16 +61,18 @@ pub(super) struct Rounds {
     coming: Vec<Sym>,
     /// Which round of the thread it is.
     number: u64,
-    /// Whole rounds, and events of another: as far as they are entered.
+    /// Whole rounds so far, and the place of the next event.
     whole: u64,
-    at: usize,
-    /// Lanes that have been entered event by event.
-    live: u8,
-    /// Place of the next event.
     next: usize,
+    lanes: Cycle,
+    /// Place of the first event on the tape.
+    first: usize,
     /// Enter and exit of each event on the tape, after those of the event before it.
     pub(super) times: Vec<(i64, i64)>,
-    edits: Vec<Edit>,
+    /// Places that have edits, and how many these are in all.
+    edited: Vec<usize>,
+    edits: usize,
+    space: Vec<i64>,
 }
 
 impl Rounds {
@@ -116,27 +118,133 @@ impl Rounds {
         })
     }
 
-    /// Puts the next event on the tape, whose words differ at some positions. Says whether the tape is full.
+    /// Puts the next event on the tape, whose words are those of a round ago, or have been [changed](Rounds::change). Says
+    /// whether the tape is full.
     #[inline]
-    pub(super) fn push(&mut self, words: &[i64], changed: &[u16], times: (i64, i64)) -> bool {
-        if !changed.is_empty() {
-            self.edit(words, changed);
-        }
+    pub(super) fn push(&mut self, times: (i64, i64)) -> bool {
         self.times.push(times);
         self.next += 1;
         if self.next == self.round.len() {
             self.next = 0;
+            self.whole += 1;
         }
-        self.times.len() > TAPE
+        self.times.len() > TAPE || self.edits > EDITS
     }
 
-    fn edit(&mut self, words: &[i64], changed: &[u16]) {
-        let event = self.times.len() - 1;
-        let now = &mut self.places[self.next].now;
+    /// Takes how the next event's words differ from those of a round ago: at the positions `changed`. Says whether they are to be
+    /// [entered](Rounds::change_in_turn) at once.
+    #[inline]
+    pub(super) fn change(&mut self, words: &[i64], changed: &[u16]) -> bool {
+        let place = &mut self.places[self.next];
+        self.edits += changed.len();
+        if place.turns > 1 {
+            return true;
+        }
+        if place.edits.is_empty() {
+            self.edited.push(self.next);
+        }
         for &at in changed {
             let word = words[usize::from(at)];
-            now[usize::from(at)] = word;
-            self.edits.push(Edit { event, at, word });
+            place.now[usize::from(at)] = word;
+            place.edits.push(Edit { round: self.whole, at, word });
+        }
+        false
+    }
+
+    /// Enters how the next event's words differ, whose symbol stands at several places: their words go to the same streams in
+    /// turn.
+    pub(super) fn change_in_turn(
+        &mut self,
+        (words, changed): (&[i64], &[u16]),
+        known: &mut [Known],
+        lanes: &mut Lanes,
+        infos: &[SymInfo],
+        object: &impl Fn(Object, i64) -> u64,
+    ) {
+        self.know();
+        let (at, whole) = (self.next, self.whole);
+        let Place { sym, turn, turns, before, .. } = self.places[at];
+        let of = &mut known[sym as usize];
+        let event = of.events + whole * turns + turn;
+        let mut last = None;
+        for slot in changed.iter().map(|i| self.places[at].last.slot(*i)) {
+            if last != Some(slot) {
+                last = Some(slot);
+                settle(&mut of.columns[slot], &self.places, before, slot, event);
+            }
+        }
+        let place = &mut self.places[at];
+        changed.iter().map(|i| usize::from(*i)).for_each(|i| place.now[i] = words[i]);
+        let changes = changed.iter().map(|i| (*i, words[usize::from(*i)]));
+        let digest = |lane: usize, old, new| self.lanes.change(at, lane, (old, new), whole, lanes);
+        place.last.edit(&infos[sym as usize], changes, object, digest);
+    }
+
+    /// The sums of the lanes are needed, before a digest changes.
+    #[inline]
+    fn know(&mut self) {
+        self.lanes.know(self.places[..self.round.len()].iter().map(|p| p.last.digests.lanes()));
+    }
+
+    /// Enters the tape, but for its times; it begins anew, after its last event.
+    pub(super) fn enter(
+        &mut self,
+        known: &mut [Known],
+        lanes: &mut Lanes,
+        infos: &[SymInfo],
+        object: &impl Fn(Object, i64) -> u64,
+    ) {
+        let last = self.times.len() - 1;
+        self.times.swap(0, last);
+        self.times.truncate(1);
+        self.first = self.next;
+        if self.edits == 0 {
+            return;
+        }
+        self.know();
+        let edited = mem::take(&mut self.edited);
+        for &at in &edited {
+            let sym = self.places[at].sym as usize;
+            self.enter_streams(at, &mut known[sym]);
+            let (place, sums) = (&mut self.places[at], &mut self.lanes);
+            let edits = &place.edits;
+            if edits.iter().all(|e| e.at == edits[0].at) {
+                let changes = edits.iter().map(|e| (e.round, e.word));
+                let digest = |round, lane: usize, old, new| sums.note(round, lane, (old, new));
+                place.last.edit_one(&infos[sym], edits[0].at, changes, object, digest);
+            } else {
+                for of in edits.chunk_by(|a, b| a.round == b.round) {
+                    let changes = of.iter().map(|e| (e.at, e.word));
+                    let digest = |lane: usize, old, new| sums.note(of[0].round, lane, (old, new));
+                    place.last.edit(&infos[sym], changes, object, digest);
+                }
+            }
+            sums.enter(at, self.whole, lanes);
+            place.edits.clear();
+        }
+        self.edited = edited;
+        self.edited.clear();
+        self.edits = 0;
+    }
+
+    /// Enters the edits of a place into the streams of its symbol, slot by slot.
+    fn enter_streams(&mut self, at: usize, of: &mut Known) {
+        let place = &self.places[at];
+        let (mut words, mut rest) = (Vec::new(), place.edits.as_slice());
+        // Mostly one slot has all of them.
+        let mut done = Vec::new();
+        while let Some(first) = rest.first() {
+            let slot = place.last.slot(first.at);
+            let span = place.last.span(slot);
+            words.clear();
+            words.extend_from_slice(place.last.words_of(slot));
+            // A word of the list itself: its length never differs.
+            let its = rest.iter().filter(|e| span.contains(&usize::from(e.at)));
+            let changes = its.map(|e| (of.events + e.round, usize::from(e.at) - span.start, e.word));
+            of.columns[slot].settle_changes(&mut words, changes, &mut self.space);
+            done.push(span);
+            let other = |e: &Edit| !done.iter().any(|span| span.contains(&usize::from(e.at)));
+            rest = rest.iter().position(other).map_or(&[], |from| &rest[from..]);
         }
     }
 
@@ -161,94 +269,12 @@ impl Rounds {
 
     /// Place of the first event on the tape.
     pub(super) fn first(&self) -> usize {
-        self.at
+        self.first
     }
 
     /// Symbol of the place before one.
     pub(super) fn symbol_before(&self, place: usize) -> Sym {
         self.round[(place + self.round.len() - 1) % self.round.len()]
-    }
-
-    /// Enters the tape, but for its times.
-    pub(super) fn enter(
-        &mut self,
-        known: &mut [Known],
-        lanes: &mut Lanes,
-        infos: &[SymInfo],
-        object: &impl Fn(Object, i64) -> u64,
-    ) {
-        let edits = mem::take(&mut self.edits);
-        let waiting = self.waiting();
-        lanes.calls += u64::try_from(waiting).unwrap_or(0);
-        let mut entered = 0;
-        for of in edits.chunk_by(|a, b| a.event == b.event) {
-            self.go_on(of[0].event - entered, lanes);
-            entered = of[0].event;
-            self.change(of, known, lanes, infos, object);
-        }
-        self.go_on(waiting - entered, lanes);
-        self.edits = edits;
-        self.edits.clear();
-    }
-
-    /// Enters the next events, whose words have been.
-    fn go_on(&mut self, events: usize, lanes: &mut Lanes) {
-        let mut at = self.at + events;
-        if self.live != 0 {
-            at = self.at;
-            for _ in 0..events {
-                lanes.enter_some(self.live, self.places[at].last.digests.lanes());
-                at += 1;
-                if at == self.round.len() {
-                    at = 0;
-                    self.whole += 1;
-                }
-            }
-        } else if at >= self.round.len() {
-            self.whole += u64::try_from(at / self.round.len()).unwrap_or(0);
-            at %= self.round.len();
-        }
-        self.at = at;
-    }
-
-    /// Enters how the next event's words differ.
-    fn change(
-        &mut self,
-        edits: &[Edit],
-        known: &mut [Known],
-        lanes: &mut Lanes,
-        infos: &[SymInfo],
-        object: &impl Fn(Object, i64) -> u64,
-    ) {
-        let place = &self.places[self.at];
-        let of = &mut known[place.sym as usize];
-        let event = of.events + self.whole * place.turns + place.turn;
-        let (mut slot, mut changed) = (None, 0);
-        for edit in edits {
-            changed |= place.last.lane(edit.at).map_or(0, |lane| 1 << lane);
-            let its = place.last.slot(edit.at);
-            if slot != Some(its) {
-                slot = Some(its);
-                settle(&mut of.columns[its], &self.places, place.before, its, event);
-            }
-        }
-        // What has been counted is entered with the digests that it had.
-        let enlivened = changed & !self.live;
-        if enlivened != 0 {
-            self.enter_lanes(enlivened, lanes);
-            self.live |= enlivened;
-        }
-        let place = &mut self.places[self.at];
-        let changes = edits.iter().map(|e| (e.at, e.word));
-        place.last.edit(&infos[place.sym as usize], changes, changed, object);
-    }
-
-    /// Enters all that has been counted, into some lanes.
-    fn enter_lanes(&self, which: u8, lanes: &mut Lanes) {
-        if self.whole > 0 || self.at > 0 {
-            let digests = self.places[..self.round.len()].iter().map(|p| p.last.digests.lanes());
-            lanes.enter_rounds(which, digests, self.whole, self.at);
-        }
     }
 
     /// Enters the round, whose tape is: something else has come.
@@ -262,18 +288,19 @@ impl Rounds {
         if self.round.is_empty() {
             return;
         }
-        self.enter_lanes(ALL & !self.live, lanes);
+        let digests = self.places[..self.round.len()].iter().map(|p| p.last.digests.lanes());
+        self.lanes.end(digests, self.whole, self.next, lanes);
         folder.push_rounds(&self.round, self.whole);
-        self.round[..self.at].iter().for_each(|sym| folder.push(*sym));
-        self.finder.note_rounds(&self.round, self.whole, self.at);
-        let latest_first = (0..self.at).rev().chain((self.at..self.round.len()).rev());
+        self.round[..self.next].iter().for_each(|sym| folder.push(*sym));
+        self.finder.note_rounds(&self.round, self.whole, self.next);
+        let latest_first = (0..self.next).rev().chain((self.next..self.round.len()).rev());
         for i in latest_first {
             let place = &self.places[i];
             let of = &mut known[place.sym as usize];
             if !mem::take(&mut of.in_round) {
                 continue;
             }
-            let begun = if i < self.at { place.turn + 1 } else { 0 };
+            let begun = if i < self.next { place.turn + 1 } else { 0 };
             of.events += self.whole * place.turns + begun;
             if place.turns > 1 {
                 for slot in 0..infos[place.sym as usize].slots.len() {
@@ -283,7 +310,7 @@ impl Rounds {
             mem::swap(&mut of.last, &mut self.places[i].last);
         }
         self.round.clear();
-        (self.at, self.whole, self.live, self.next) = (0, 0, 0, 0);
+        (self.whole, self.next, self.first) = (0, 0, 0);
         self.times.clear();
     }
 
@@ -319,8 +346,8 @@ impl Rounds {
     /// Takes the last execution of a symbol as that of the next place.
     fn fill(&mut self, sym: Sym, known: &Known) {
         if self.places.len() == self.filled {
-            let (last, now) = (known.last.clone(), Vec::new());
-            self.places.push(Place { sym, last, now, turn: 0, turns: 0, before: 0, sketch: None });
+            let (last, now, edits) = (known.last.clone(), Vec::new(), Vec::new());
+            self.places.push(Place { sym, last, now, edits, turn: 0, turns: 0, before: 0, sketch: None });
         }
         let place = &mut self.places[self.filled];
         place.sym = sym;

@@ -64,15 +64,16 @@ impl SequenceRecorder {
         sketches: Option<Shape>,
         object: &impl Fn(Object, i64) -> u64,
     ) -> Option<Chunk> {
-        if self.rounds.waiting() == 0 {
+        let waiting = self.rounds.waiting();
+        if waiting == 0 {
             return None;
         }
+        self.lanes.calls += u64::try_from(waiting).unwrap_or(0);
         let times = mem::take(&mut self.rounds.times);
         if let Some(shape) = sketches {
             self.enter_times(&times, shape);
         }
         self.rounds.times = times;
-        self.rounds.enter(&mut self.known, &mut self.lanes, infos, object);
         let mut full = None;
         if let Some(columns) = &mut self.columns {
             for (enter, exit) in &self.rounds.times[1..] {
@@ -80,9 +81,7 @@ impl SequenceRecorder {
                 full = columns.push(*enter, *exit).or(full);
             }
         }
-        let last = self.rounds.times.len() - 1;
-        self.rounds.times.swap(0, last);
-        self.rounds.times.truncate(1);
+        self.rounds.enter(&mut self.known, &mut self.lanes, infos, object);
         self.last_exit = self.rounds.times[0].1;
         self.pred = self.rounds.symbol_before(self.rounds.first());
         full

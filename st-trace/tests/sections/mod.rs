@@ -138,7 +138,8 @@ pub(crate) fn recorded() -> impl Strategy<Value = Plan> {
         any::<u8>(),
         prop::collection::vec(word, 1..12),
         any::<bool>(),
-        (any::<u32>(), 0u32..5000),
+        // As many bytes of a journal as there can be.
+        (prop_oneof![0u32..100_000, any::<u32>()], 0u32..100_000),
     );
     let call = call.prop_map(|(row, site, error, words, thread, times)| Planned {
         row,
@@ -148,7 +149,26 @@ pub(crate) fn recorded() -> impl Strategy<Value = Plan> {
         thread,
         times,
     });
-    // A few kinds of calls in some order, so that loops occur.
-    (prop::collection::vec(call, 1..8), prop::collection::vec(any::<prop::sample::Index>(), 0..60))
-        .prop_map(|(kinds, order)| Plan(order.iter().map(|i| kinds[i.index(kinds.len())].clone()).collect()))
+    // A few kinds of calls in some order, of which some are loops, in which words change now and then.
+    let loops = (
+        prop::collection::vec(any::<prop::sample::Index>(), 1..5),
+        prop_oneof![20 => 1usize..12, 1 => 1usize..300],
+        prop::collection::vec((any::<prop::sample::Index>(), 0usize..20, 0i64..23), 0..12),
+    );
+    (prop::collection::vec(call, 1..8), prop::collection::vec(loops, 0..12)).prop_map(|(kinds, loops)| {
+        let mut plan = Vec::new();
+        for (body, times, changes) in loops {
+            let mut body: Vec<Planned> = body.iter().map(|i| kinds[i.index(kinds.len())].clone()).collect();
+            let length = body.len();
+            for round in 0..times {
+                for (at, word, value) in changes.iter().filter(|c| round % (c.1 % 3 + 1) == 0) {
+                    let words = &mut body[at.index(length)].words;
+                    let n = words.len();
+                    words[word % n] = (value + i64::try_from(round).unwrap()).rem_euclid(23) - 3;
+                }
+                plan.extend(body.iter().cloned());
+            }
+        }
+        Plan(plan)
+    })
 }
