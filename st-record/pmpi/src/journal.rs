@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const LOG: usize = 512 << 10;
 /// A log is at least this many times as long as the snapshot before it, which bounds the cost per call. What cannot be
 /// compressed takes several times more memory in the recorder than in its snapshot: the log does not double that.
-const FACTOR: usize = 4;
+const FACTOR: usize = 8;
 /// Numbers of a slot.
 const INSIDE: usize = 0;
 const ENTERED: usize = 1;

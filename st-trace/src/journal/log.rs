@@ -52,8 +52,11 @@ pub(super) const NEXT: u64 = 19;
 pub(super) const NEXT_EDIT: u64 = 20;
 /// As [`NEXT_EDIT`], with any times.
 pub(super) const NEXT_SLOW: u64 = 21;
+/// As [`NEXT`] and [`NEXT_EDIT`], with times that fit 16 bits.
+pub(super) const NEXT_SHORT: u64 = 22;
+pub(super) const NEXT_SHORT_EDIT: u64 = 23;
 /// Calls.
-pub(super) const CALL: u64 = 22;
+pub(super) const CALL: u64 = 24;
 
 /// Writes the log of a region.
 #[derive(Debug, Default)]
@@ -71,8 +74,9 @@ pub struct LogWriter {
 const LONGEST: usize = 10;
 /// Bytes of an entry [`AGAIN`]: the tag, and three numbers of 32 bits, little-endian.
 const AGAIN_BYTES: usize = 13;
-/// Bytes of an entry [`NEXT`]: the tag, and two numbers of 32 bits, little-endian.
+/// Bytes of an entry [`NEXT`]: the tag, and two numbers of 32 bits, little-endian; and of an entry [`NEXT_SHORT`].
 const NEXT_BYTES: usize = 9;
+const NEXT_SHORT_BYTES: usize = 5;
 /// A round that takes more bytes is not written down: its calls are written with their words.
 const LONGEST_ROUND: usize = 64 << 10;
 
@@ -205,11 +209,17 @@ impl LogWriter {
         }
         let (gap, duration) = short(*last, times)?;
         let changed = recorder.changed();
-        let tag = if changed.is_empty() { NEXT } else { NEXT_EDIT };
-        let entry = u128::from(tag) | u128::from(gap) << 8 | u128::from(duration) << 40;
+        let again = changed.is_empty();
+        let (tag, bits) = match (gap | duration < 1 << 16, again) {
+            (true, true) => (NEXT_SHORT, 16),
+            (true, false) => (NEXT_SHORT_EDIT, 16),
+            (false, true) => (NEXT, 32),
+            (false, false) => (NEXT_EDIT, 32),
+        };
+        let entry = u128::from(tag) | u128::from(gap) << 8 | u128::from(duration) << (8 + bits);
         // The rest of the 16 bytes is where the next entry goes.
         *room.first_chunk_mut()? = entry.to_le_bytes();
-        let mut at = NEXT_BYTES;
+        let mut at = if bits == 16 { NEXT_SHORT_BYTES } else { NEXT_BYTES };
         if !changed.is_empty() {
             put_changes(room, &mut at, words, changed)?;
         }
@@ -345,6 +355,15 @@ fn put_changes(room: &mut [u8], at: &mut usize, words: &[i64], changed: &[u16]) 
     // A position takes three bytes at most.
     if room.len() < *at + LONGEST + changed.len() * (3 + LONGEST) {
         return None;
+    }
+    if let [i @ ..0x80] = *changed
+        && let Some(word @ 0..0x40) = words.get(usize::from(i)).copied()
+        && let Some(room) = room.get_mut(*at..*at + 3)
+    {
+        // Three numbers of one byte each.
+        room.copy_from_slice(&[1, i.to_le_bytes()[0], zigzag(word).to_le_bytes()[0]]);
+        *at += 3;
+        return Some(());
     }
     put(room, at, u64::try_from(changed.len()).unwrap_or(u64::MAX));
     for &i in changed {

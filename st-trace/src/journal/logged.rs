@@ -1,7 +1,8 @@
 //! Reading the log.
 
 use super::log::{
-    CALL, COMM, EDIT, FILE, GROUP, MODULE, NAME, NEXT, NEXT_SLOW, OP, SITE, SYMBOL, TEXT, TYPE, WIN,
+    CALL, COMM, EDIT, FILE, GROUP, MODULE, NAME, NEXT, NEXT_SHORT, NEXT_SHORT_EDIT, NEXT_SLOW, OP, SITE,
+    SYMBOL, TEXT, TYPE, WIN,
 };
 use crate::calls::{CallId, CallTable, Slot};
 use crate::project::LONGEST_LIST;
@@ -50,14 +51,19 @@ impl LoggedRound {
         src: &mut &[u8],
         r: &RankRecorder,
     ) -> Result<Logged, DecodeError> {
-        let (gap, duration) = if tag == NEXT_SLOW {
-            (get_i64(src)?, get_i64(src)?)
-        } else {
-            let [gap, duration] = get_numbers(src)?;
-            (gap.into(), duration.into())
+        let (gap, duration) = match tag {
+            NEXT_SLOW => (get_i64(src)?, get_i64(src)?),
+            NEXT_SHORT | NEXT_SHORT_EDIT => {
+                let [both] = get_numbers(src)?;
+                ((both & 0xFFFF).into(), (both >> 16).into())
+            }
+            _ => {
+                let [gap, duration] = get_numbers(src)?;
+                (gap.into(), duration.into())
+            }
         };
         let (sym, words) = self.places.get_mut(self.next).ok_or(DecodeError::Invalid("no loop"))?;
-        if tag != NEXT {
+        if !matches!(tag, NEXT | NEXT_SHORT) {
             get_changes(src, words)?;
             check(*sym, words, r)?;
         }

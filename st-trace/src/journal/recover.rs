@@ -2,7 +2,10 @@
 
 use std::io::Read;
 
-use super::log::{AGAIN, CALL, EDIT, NEXT, NEXT_EDIT, NEXT_SLOW, OPENED, ROUND, SERIES, STOPPED, THREAD};
+use super::log::{
+    AGAIN, CALL, EDIT, NEXT, NEXT_EDIT, NEXT_SHORT, NEXT_SHORT_EDIT, NEXT_SLOW, OPENED, ROUND, SERIES,
+    STOPPED, THREAD,
+};
 use super::logged::{LoggedRound, get_again, get_call, get_definition};
 use super::{COLUMNS, LOG_LENGTH, PAGE, REGIONS, SLOT, SLOTS, SLOTTED, VERSION, descriptor, shape_of};
 use crate::calls::{CallId, CallTable};
@@ -182,11 +185,13 @@ impl Replay {
                 let t = self.threads.get_mut(self.thread).ok_or(DecodeError::Invalid("no thread"))?;
                 t.round = round;
             }
-            AGAIN | EDIT | NEXT | NEXT_EDIT | NEXT_SLOW | CALL.. => {
+            AGAIN | EDIT | NEXT | NEXT_EDIT | NEXT_SLOW | NEXT_SHORT | NEXT_SHORT_EDIT | CALL.. => {
                 let t = self.threads.get_mut(self.thread).ok_or(DecodeError::Invalid("no thread"))?;
                 let call = match tag {
                     AGAIN | EDIT => get_again(tag, src, &self.recorder, self.thread)?,
-                    NEXT | NEXT_EDIT | NEXT_SLOW => t.round.call(tag, src, &self.recorder)?,
+                    NEXT | NEXT_EDIT | NEXT_SLOW | NEXT_SHORT | NEXT_SHORT_EDIT => {
+                        t.round.call(tag, src, &self.recorder)?
+                    }
                     _ => get_call(tag, src, &self.recorder)?,
                 };
                 let enter = t.exit.wrapping_add(call.gap);
