@@ -107,8 +107,9 @@ impl SlotColumn {
         }
     }
 
-    /// Enters the executions before the last of some changes: of each the execution from which on a word of the slot, which
-    /// had `words`, is another. There is a list's worth of room in `space`.
+    /// Enters all executions before the last of some changes. Each change names the execution from which on a word of the slot is
+    /// another one; `words` are the slot's before the first of them, and become those after the last. `space` is for values on
+    /// their way.
     pub(super) fn settle_changes(
         &mut self,
         words: &mut [i64],

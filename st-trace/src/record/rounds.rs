@@ -16,6 +16,7 @@ use crate::lanes::{Cycle, Lanes};
 use crate::section::Sym;
 use std::collections::HashMap;
 use std::mem;
+use std::ops::Range;
 
 /// Events on the tape at most, and edits, but for those of the last event.
 const TAPE: usize = 512;
@@ -69,9 +70,10 @@ pub(super) struct Rounds {
     first: usize,
     /// Enter and exit of each event on the tape, after those of the event before it.
     pub(super) times: Vec<(i64, i64)>,
-    /// Places that have edits, and how many these are in all.
+    /// Places that have edits, and how many words have changed since the tape began.
     edited: Vec<usize>,
     edits: usize,
+    /// For values on their way into a stream.
     space: Vec<i64>,
 }
 
@@ -232,13 +234,12 @@ impl Rounds {
         let place = &self.places[at];
         let (mut words, mut rest) = (Vec::new(), place.edits.as_slice());
         // Mostly one slot has all of them.
-        let mut done = Vec::new();
+        let mut done: Vec<Range<usize>> = Vec::new();
         while let Some(first) = rest.first() {
             let slot = place.last.slot(first.at);
             let span = place.last.span(slot);
             words.clear();
             words.extend_from_slice(place.last.words_of(slot));
-            // A word of the list itself: its length never differs.
             let its = rest.iter().filter(|e| span.contains(&usize::from(e.at)));
             let changes = its.map(|e| (of.events + e.round, usize::from(e.at) - span.start, e.word));
             of.columns[slot].settle_changes(&mut words, changes, &mut self.space);
