@@ -4,9 +4,14 @@
 //! keeps the fastest exchange: the child read its clock in the middle of it, give or take half its duration (Cristian's
 //! method; Becker et al. 2008, section 2). Offsets and errors add up along the tree.
 //!
-//! All of it happens on communicators of our own, made in `MPI_Init` by splitting (duplicating would run the program's
-//! attribute callbacks); their errors return. Nothing is waited for longer than a time limit: a rank that is late has no
-//! comparison, and what was posted for it is left behind.
+//! All of it happens on communicators of our own, made in `MPI_Init`; their errors return. The first is made of the group
+//! of all ranks, with messages only: duplicating would run the program's attribute callbacks, and any collective operation
+//! on `MPI_COMM_WORLD` would move the tags that later ones get. Open MPI's (4.1.4) non-blocking operations, which also make
+//! communicators, count their tags down from -27, through -50 and -51, which `MPI_Dist_graph_create` uses: what comes 24th
+//! on a communicator may take its messages, and wait for ever. A program must not be moved there by us.
+//!
+//! Nothing is waited for longer than a time limit: a rank that is late has no comparison, and what was posted for it is
+//! left behind.
 //!
 //! In between, it is done when a collective operation has ended that no rank can leave before all have entered: barriers
 //! and operations that bring something from all to all, on communicators of all ranks. A rank then waits for nobody who
@@ -28,7 +33,7 @@ mod exchange;
 mod pace;
 
 use crate::clock::Reader;
-use crate::ffi::{Handle, MPI_Comm, MPI_Errhandler, MPI_Info, MPI_Request, constants as k};
+use crate::ffi::{Handle, MPI_Comm, MPI_Errhandler, MPI_Group, MPI_Info, MPI_Request, constants as k};
 use crate::generated::real;
 use crate::settings::seconds;
 pub(crate) use exchange::completes;
@@ -166,9 +171,12 @@ pub(crate) fn split() {
         let asked = real::MPI_Query_thread(&raw mut provided);
         MULTIPLE.store(asked != 0 || provided == k::st_MPI_THREAD_MULTIPLE, Ordering::Relaxed);
         let mut comm = MPI_Comm::from_raw(k::st_MPI_COMM_NULL);
-        if real::MPI_Comm_split(world, 0, rank, &raw mut comm) == 0 {
+        let mut group = MPI_Group::from_raw(k::st_MPI_GROUP_NULL);
+        real::MPI_Comm_group(world, &raw mut group);
+        if real::MPI_Comm_create_group(world, group, FIRST, &raw mut comm) == 0 {
             made.world = Tree::of(comm);
         }
+        real::MPI_Group_free(&raw mut group);
         let Some(all) = made.world else { return };
         let all = MPI_Comm::from_raw(all.comm);
         let info = MPI_Info::from_raw(k::st_MPI_INFO_NULL);

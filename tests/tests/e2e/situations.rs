@@ -299,6 +299,29 @@ fn other_tools_see_each_call_once_and_so_do_we() {
     });
 }
 
+/// A collective operation of ours on `MPI_COMM_WORLD` would move the tags of the program's later ones, and Open MPI's make
+/// some programs wait for ever (see sync.rs of the recorder).
+#[test]
+fn collective_operations_of_the_recorder_are_on_its_own_communicators() {
+    under_each(|p| {
+        p.compile("guest.so", "guest.c", &["-shared", "-fPIC"])?.ok()?;
+        p.compile("idle", "idle.c", &[])?.ok()?;
+        let ours = place::engine(p.job.mpi, "libst_pmpi.so")?;
+        fs::create_dir(p.path("run")).map_err(|e| e.to_string())?;
+        let (ours, guest) = (ours.display(), p.path("guest.so"));
+        let line = format!(
+            "exec env ST_OUTPUT=\"$PWD/run\" ST_SYNC_INTERVAL=0.01 ST_REDUCE_EVERY=0.02 ST_MERGE=cluster \
+             LD_PRELOAD={ours}:{} {} -n {} ./idle 5 100",
+            guest.display(),
+            mpirun(p)?,
+            p.job.ranks
+        );
+        let o = p.go(Run::new("sh", ["-c", &line]))?.ok()?;
+        let own = o.stderr.matches("guest: 0 on MPI_COMM_WORLD, some elsewhere\n").count();
+        check(own == p.job.ranks as usize, "whose communicators", &o)
+    });
+}
+
 #[test]
 fn eight_threads_are_recorded_each_by_itself() {
     under_each(|p| {
