@@ -17,9 +17,10 @@ fn rank(me: u32, ranks: u32, periodic: bool) -> Section {
     let mut r = RankRecorder::new(me, Options { columns: false, ..Options::default() });
     let kind = "MPI_COMM_WORLD".into();
     let members = RankSeq::first(ranks);
-    let world = r.comms.predefined(Comm { kind, parent: 0, members, remote: RankSeq::default() });
+    let world = r.objects.comms.predefined(Comm { kind, parent: 0, members, remote: RankSeq::default() });
     let (words, parts) = (Vec::new(), Vec::new());
-    let int = r.types.predefined(Type { kind: "MPI_INT".into(), words, parts, size: 4, lb: 0, extent: 4 });
+    let int =
+        r.objects.types.predefined(Type { kind: "MPI_INT".into(), words, parts, size: 4, lb: 0, extent: 4 });
     r.open_thread(0);
     let mut clock = 0;
     let mut call = |r: &mut RankRecorder, name: &str, site: &str, words: &[i64]| {

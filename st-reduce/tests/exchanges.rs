@@ -23,14 +23,15 @@ fn section(rank: u32, steps: i64, wrong: impl Fn(i64, i64, i64) -> i64) -> Secti
     let mut r = RankRecorder::new(rank, Options::default());
     let comm =
         |kind: &str, parent, members| Comm { kind: kind.into(), parent, members, remote: RankSeq::default() };
-    let world = r.comms.predefined(comm("MPI_COMM_WORLD", 0, RankSeq::first(RANKS)));
-    r.comms.predefined(comm("MPI_COMM_SELF", 0, [rank].into_iter().collect()));
+    let world = r.objects.comms.predefined(comm("MPI_COMM_WORLD", 0, RankSeq::first(RANKS)));
+    r.objects.comms.predefined(comm("MPI_COMM_SELF", 0, [rank].into_iter().collect()));
     let table = CallTable::builtin();
     let split = table.by_name("MPI_Comm_split").unwrap().id;
     let row: Vec<u32> = (0..RANKS).filter(|other| other / 2 == rank / 2).collect();
-    let rows = r.comms.create(split, 9, comm("MPI_Comm_split", 1, row.iter().copied().collect()));
+    let rows = r.objects.comms.create(split, 9, comm("MPI_Comm_split", 1, row.iter().copied().collect()));
     let (words, parts) = (vec![], vec![]);
-    let int = r.types.predefined(Type { kind: "MPI_INT".into(), words, parts, size: 4, lb: 0, extent: 4 });
+    let int =
+        r.objects.types.predefined(Type { kind: "MPI_INT".into(), words, parts, size: 4, lb: 0, extent: 4 });
     let exchange = table.by_name("MPI_Alltoallv").unwrap().id;
     r.open_thread(0);
     for step in 0..steps {

@@ -164,16 +164,23 @@ fn section(rank: u32, code: &[Code], fold: Fold) -> Section {
         members: members.into_iter().collect(),
         remote: RankSeq::default(),
     };
-    recorder.comms.predefined(comm("MPI_COMM_WORLD", 0, (0..RANKS).collect()));
-    recorder.comms.predefined(comm("MPI_COMM_SELF", 0, vec![rank]));
+    recorder.objects.comms.predefined(comm("MPI_COMM_WORLD", 0, (0..RANKS).collect()));
+    recorder.objects.comms.predefined(comm("MPI_COMM_SELF", 0, vec![rank]));
     let split = CallTable::builtin().by_name("MPI_Comm_split").unwrap().id;
-    recorder.comms.create(
+    recorder.objects.comms.create(
         split,
         9,
         comm("MPI_Comm_split", 1, (0..RANKS).filter(|r| r / ROW == rank / ROW).collect()),
     );
     let (words, parts) = (vec![], vec![]);
-    recorder.types.predefined(Type { kind: "MPI_INT".into(), words, parts, size: 4, lb: 0, extent: 4 });
+    recorder.objects.types.predefined(Type {
+        kind: "MPI_INT".into(),
+        words,
+        parts,
+        size: 4,
+        lb: 0,
+        extent: 4,
+    });
     recorder.open_thread(0);
     let mut machine = Machine { rank, sent: [0; 3], recorder, clock: 0 };
     machine.run(code);

@@ -60,10 +60,11 @@ fn rank(side: i64, rank: u32, sizes: &[Sizes], odd: Option<(u32, i64, i64)>) -> 
     let mut r = RankRecorder::new(rank, Options::default());
     let comm =
         |kind: &str, members| Comm { kind: kind.into(), parent: 0, members, remote: RankSeq::default() };
-    let world = r.comms.predefined(comm("MPI_COMM_WORLD", RankSeq::first(ranks)));
-    r.comms.predefined(comm("MPI_COMM_SELF", [rank].into_iter().collect()));
+    let world = r.objects.comms.predefined(comm("MPI_COMM_WORLD", RankSeq::first(ranks)));
+    r.objects.comms.predefined(comm("MPI_COMM_SELF", [rank].into_iter().collect()));
     let (words, parts) = (vec![], vec![]);
-    let int = r.types.predefined(Type { kind: "MPI_INT".into(), words, parts, size: 4, lb: 0, extent: 4 });
+    let int =
+        r.objects.types.predefined(Type { kind: "MPI_INT".into(), words, parts, size: 4, lb: 0, extent: 4 });
     r.open_thread(0);
     let send = CallTable::builtin().by_name("MPI_Send").unwrap().id;
     let mut now = 0;

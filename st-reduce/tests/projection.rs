@@ -109,11 +109,11 @@ impl Machine {
             members: members.into_iter().collect(),
             remote: RankSeq::default(),
         };
-        let world = recorder.comms.predefined(comm("MPI_COMM_WORLD", 0, (0..RANKS).collect()));
-        recorder.comms.predefined(comm("MPI_COMM_SELF", 0, vec![rank]));
+        let world = recorder.objects.comms.predefined(comm("MPI_COMM_WORLD", 0, (0..RANKS).collect()));
+        recorder.objects.comms.predefined(comm("MPI_COMM_SELF", 0, vec![rank]));
         if rank == 2 {
             // An extra communicator on one rank shifts its indices.
-            recorder.comms.create(
+            recorder.objects.comms.create(
                 CallTable::builtin().by_name("MPI_Comm_dup").unwrap().id,
                 5,
                 comm("x", 1, vec![2]),
@@ -121,16 +121,20 @@ impl Machine {
         }
         let split = CallTable::builtin().by_name("MPI_Comm_split").unwrap().id;
         let members = (0..RANKS).filter(|r| r % 2 == rank % 2).collect();
-        let row = recorder.comms.create(split, 9, comm("MPI_Comm_split", 1, members));
+        let row = recorder.objects.comms.create(split, 9, comm("MPI_Comm_split", 1, members));
         let dup = CallTable::builtin().by_name("MPI_Comm_dup").unwrap().id;
         let mut all = vec![world, row];
         for site in 10..14 {
             if rank == 2 && site == 12 {
-                recorder.comms.create(dup, 6, comm("y", 1, vec![2]));
+                recorder.objects.comms.create(dup, 6, comm("y", 1, vec![2]));
             }
-            all.push(recorder.comms.create(dup, site, comm("MPI_Comm_dup", site, (0..RANKS).collect())));
+            all.push(recorder.objects.comms.create(
+                dup,
+                site,
+                comm("MPI_Comm_dup", site, (0..RANKS).collect()),
+            ));
         }
-        let int = recorder.types.predefined(Type {
+        let int = recorder.objects.types.predefined(Type {
             kind: "MPI_INT".into(),
             words: vec![],
             parts: vec![],

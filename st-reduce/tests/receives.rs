@@ -25,14 +25,15 @@ fn section(rank: u32, steps: i64, change: impl Fn(i64, i64) -> (i64, Option<i64>
     let mut r = RankRecorder::new(rank, Options::default());
     let comm =
         |kind: &str, parent, members| Comm { kind: kind.into(), parent, members, remote: RankSeq::default() };
-    r.comms.predefined(comm("MPI_COMM_WORLD", 0, RankSeq::first(RANKS)));
-    r.comms.predefined(comm("MPI_COMM_SELF", 0, [rank].into_iter().collect()));
+    r.objects.comms.predefined(comm("MPI_COMM_WORLD", 0, RankSeq::first(RANKS)));
+    r.objects.comms.predefined(comm("MPI_COMM_SELF", 0, [rank].into_iter().collect()));
     let table = CallTable::builtin();
     let same: Vec<u32> = (0..RANKS).filter(|other| other % 2 == rank % 2).collect();
     let split = table.by_name("MPI_Comm_split").unwrap().id;
-    let mine = r.comms.create(split, 9, comm("MPI_Comm_split", 1, same.iter().copied().collect()));
+    let mine = r.objects.comms.create(split, 9, comm("MPI_Comm_split", 1, same.iter().copied().collect()));
     let (words, parts) = (vec![], vec![]);
-    let int = r.types.predefined(Type { kind: "MPI_INT".into(), words, parts, size: 4, lb: 0, extent: 4 });
+    let int =
+        r.objects.types.predefined(Type { kind: "MPI_INT".into(), words, parts, size: 4, lb: 0, extent: 4 });
     r.open_thread(0);
     let n = i64::try_from(same.len()).unwrap();
     let me = i64::from(rank / 2);

@@ -22,10 +22,10 @@ fn ranks(step: Step<'_>) -> Vec<Section> {
         let mut r = RankRecorder::new(rank, Options::default());
         let comm =
             |kind: &str, members| Comm { kind: kind.into(), parent: 0, members, remote: RankSeq::default() };
-        r.comms.predefined(comm("MPI_COMM_WORLD", RankSeq::first(RANKS)));
-        r.comms.predefined(comm("MPI_COMM_SELF", [rank].into_iter().collect()));
+        r.objects.comms.predefined(comm("MPI_COMM_WORLD", RankSeq::first(RANKS)));
+        r.objects.comms.predefined(comm("MPI_COMM_SELF", [rank].into_iter().collect()));
         let (words, parts) = (vec![], vec![]);
-        r.types.predefined(Type { kind: "MPI_INT".into(), words, parts, size: 4, lb: 0, extent: 4 });
+        r.objects.types.predefined(Type { kind: "MPI_INT".into(), words, parts, size: 4, lb: 0, extent: 4 });
         r.sites.label("here");
         r.open_thread(0);
         for n in 0..10 {

@@ -21,10 +21,11 @@ fn rank(rank: u32, ranks: u32, transposed: impl Fn(i64) -> i64, np2: i64) -> Sec
     let mut r = RankRecorder::new(rank, Options::default());
     let comm =
         |kind: &str, parent, members| Comm { kind: kind.into(), parent, members, remote: RankSeq::default() };
-    let world = r.comms.predefined(comm("MPI_COMM_WORLD", 0, RankSeq::first(ranks)));
-    r.comms.predefined(comm("MPI_COMM_SELF", 0, [rank].into_iter().collect()));
+    let world = r.objects.comms.predefined(comm("MPI_COMM_WORLD", 0, RankSeq::first(ranks)));
+    r.objects.comms.predefined(comm("MPI_COMM_SELF", 0, [rank].into_iter().collect()));
     let (words, parts) = (vec![], vec![]);
-    let int = r.types.predefined(Type { kind: "MPI_INT".into(), words, parts, size: 4, lb: 0, extent: 4 });
+    let int =
+        r.objects.types.predefined(Type { kind: "MPI_INT".into(), words, parts, size: 4, lb: 0, extent: 4 });
     r.open_thread(0);
     let mut now = 0;
     let mut call = |r: &mut RankRecorder, name: &str, site: &str, words: &[i64]| {

@@ -14,9 +14,9 @@ fn rank(calls: &[(&str, &str, &[i64])]) -> Vec<Section> {
     let mut r = RankRecorder::new(0, Options::default());
     let kind = "MPI_COMM_WORLD".into();
     let members = RankSeq::first(4);
-    r.comms.predefined(Comm { kind, parent: 0, members, remote: RankSeq::default() });
+    r.objects.comms.predefined(Comm { kind, parent: 0, members, remote: RankSeq::default() });
     let (words, parts) = (Vec::new(), Vec::new());
-    r.types.predefined(Type { kind: "MPI_INT".into(), words, parts, size: 4, lb: 0, extent: 4 });
+    r.objects.types.predefined(Type { kind: "MPI_INT".into(), words, parts, size: 4, lb: 0, extent: 4 });
     r.open_thread(0);
     for (name, site, words) in calls {
         let site = r.sites.label(site);

@@ -66,9 +66,16 @@ fn sections(ranks: u32, swing: i64) -> Vec<Section> {
             let mut recorder = RankRecorder::new(rank, st_trace::record::Options::default());
             let members = RankSeq::first(ranks);
             let kind = "MPI_COMM_WORLD".to_owned();
-            recorder.comms.predefined(Comm { kind, parent: 0, members, remote: RankSeq::default() });
+            recorder.objects.comms.predefined(Comm { kind, parent: 0, members, remote: RankSeq::default() });
             let kind = "MPI_INT".to_owned();
-            recorder.types.predefined(Type { kind, words: vec![], parts: vec![], size: 4, lb: 0, extent: 4 });
+            recorder.objects.types.predefined(Type {
+                kind,
+                words: vec![],
+                parts: vec![],
+                size: 4,
+                lb: 0,
+                extent: 4,
+            });
             let thread = recorder.open_thread(0);
             let (send, receive) = (recorder.symbol(send, 0, 0), recorder.symbol(receive, 0, 0));
             let mut column = Column::default();

@@ -388,9 +388,14 @@ mod tests {
     fn object(name: &str, error: u32, words: &[i64]) -> Value {
         let mut r = RankRecorder::new(3, Options::default());
         let kind = "MPI_COMM_WORLD".into();
-        r.comms.predefined(Comm { kind, parent: 0, members: RankSeq::first(8), remote: RankSeq::default() });
+        r.objects.comms.predefined(Comm {
+            kind,
+            parent: 0,
+            members: RankSeq::first(8),
+            remote: RankSeq::default(),
+        });
         let kind = "MPI_INT".into();
-        r.types.predefined(Type { kind, words: vec![], parts: vec![], size: 4, lb: 0, extent: 4 });
+        r.objects.types.predefined(Type { kind, words: vec![], parts: vec![], size: 4, lb: 0, extent: 4 });
         r.open_thread(0);
         let id = CallTable::builtin().by_name(name).map_or(CallId(0), |row| row.id);
         let sym = r.symbol(id, 0, error);

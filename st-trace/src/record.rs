@@ -14,11 +14,11 @@ use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
 
-use crate::calls::{CallId, CallTable, FIRST_UNKNOWN, Lane, Meaning, Object, Slot};
+use crate::calls::{CallId, CallTable, FIRST_UNKNOWN, Lane, Meaning, Slot};
 use crate::columns::{Chunk, ColumnWriter};
 use crate::fold::{DEFAULT_WINDOW, Fold, Folded};
 use crate::ints::Sealed;
-use crate::objects::{Comm, Content, Group, Joint, Op, Registry, Text, Type};
+use crate::objects::{Content, Objects, Registry, Text};
 use crate::proof::call_word;
 use crate::ranklist::RankList;
 use crate::section::{Elastic, Entry, Form, NO_SYM, Partition, Section, Sym, Symbol, Tables};
@@ -77,20 +77,8 @@ pub enum Change {
 pub struct RankRecorder {
     rank: u32,
     options: Options,
-    /// Communicators. Register world first (index 0), then self (index 1).
-    pub comms: Registry<Comm>,
-    /// Groups.
-    pub groups: Registry<Group>,
-    /// Datatypes.
-    pub types: Registry<Type>,
-    /// Reduction operations.
-    pub ops: Registry<Op>,
-    /// Windows.
-    pub wins: Registry<Joint>,
-    /// Files.
-    pub files: Registry<Joint>,
-    /// Texts: register with [`RankRecorder::text`].
-    pub texts: Registry<Text>,
+    /// Its objects; register texts with [`RankRecorder::text`].
+    pub objects: Objects,
     /// Call sites.
     pub sites: SiteTable,
     names: HashMap<String, CallId>,
@@ -122,13 +110,7 @@ impl RankRecorder {
         Self {
             rank,
             options,
-            comms: Registry::new(),
-            groups: Registry::new(),
-            types: Registry::new(),
-            ops: Registry::new(),
-            wins: Registry::new(),
-            files: Registry::new(),
-            texts: Registry::new(),
+            objects: Objects::default(),
             sites: SiteTable::new(),
             names: HashMap::new(),
             symbols: Vec::new(),
@@ -191,8 +173,8 @@ impl RankRecorder {
 
     /// Index of a text that a call of a function from a site is given or has returned.
     pub fn text(&mut self, call: CallId, site: u128, text: String) -> i64 {
-        let index = self.texts.create(call, site, Text(text));
-        self.texts.free(index);
+        let index = self.objects.texts.create(call, site, Text(text));
+        self.objects.texts.free(index);
         index
     }
 
@@ -269,28 +251,9 @@ impl RankRecorder {
     /// Enters how the words of the next event of the round in progress differ, whose symbol stands at several places.
     #[inline(never)]
     fn enter_in_turn(&mut self, thread: usize, words: &[i64]) {
-        let (threads, infos, changed, object) = self.split();
+        let Self { threads, infos, changed, objects, .. } = self;
         let Some(SequenceRecorder { rounds, known, lanes, .. }) = threads.get_mut(thread) else { return };
-        rounds.change_in_turn((words, changed), known, lanes, infos, &object);
-    }
-
-    /// The threads, what they look up while they change, and what the lanes hash for an object.
-    #[inline]
-    #[expect(clippy::type_complexity, reason = "parts of one value")]
-    fn split(
-        &mut self,
-    ) -> (&mut Vec<SequenceRecorder>, &[SymInfo], &mut Vec<u16>, impl Fn(Object, i64) -> u64) {
-        let Self { threads, infos, changed, comms, groups, types, ops, wins, files, texts, .. } = self;
-        let object = |object, i| match object {
-            Object::Comm => lane_word(comms, i),
-            Object::Group => lane_word(groups, i),
-            Object::Type => lane_word(types, i),
-            Object::Op => lane_word(ops, i),
-            Object::Win => lane_word(wins, i),
-            Object::File => lane_word(files, i),
-            Object::Text => lane_word(texts, i),
-        };
-        (threads, infos, changed, object)
+        rounds.change_in_turn((words, changed), known, lanes, infos, objects);
     }
 
     /// Puts the next event of the round in progress, whose words are entered, on the tape.
@@ -305,7 +268,7 @@ impl RankRecorder {
         let slots = self.infos.get(sym as usize)?.slots;
         let chunk = self.end_round(thread);
         let shape = self.sketched();
-        let (threads, infos, changed, object) = self.split();
+        let Self { threads, infos, changed, objects, .. } = self;
         let t = &mut threads[thread];
         if t.known.len() <= sym as usize {
             t.known.extend(infos[t.known.len()..=sym as usize].iter().map(Known::new));
@@ -316,10 +279,10 @@ impl RankRecorder {
         let change = if again
             && (known.last.repeats(words) || known.last.compare(&known.last.words, words, changed))
         {
-            known.edit(&infos[sym as usize], words, changed, object);
+            known.edit(&infos[sym as usize], words, changed, objects);
             if changed.is_empty() { Change::None } else { Change::Some }
         } else {
-            known.replace(slots, words, object);
+            known.replace(slots, words, objects);
             Change::New
         };
         let simple = known.last.digests.is_one() && known.last.is_shaped(slots);
@@ -343,8 +306,7 @@ impl RankRecorder {
     #[inline(never)]
     fn enter_tape(&mut self, thread: usize) -> Option<Chunk> {
         let sketches = self.sketched();
-        let (threads, infos, _, object) = self.split();
-        threads.get_mut(thread)?.enter_tape(infos, sketches, &object)
+        self.threads.get_mut(thread)?.enter_tape(&self.infos, sketches, &self.objects)
     }
 
     /// Leaves out time that has gone by since the last event of a thread, ns, as if that had ended so much later:
@@ -429,7 +391,7 @@ impl RankRecorder {
         for thread in 0..self.threads.len() {
             self.end_round(thread);
         }
-        let rank = self.rank;
+        let (rank, objects) = (self.rank, self.objects);
         let ranks = RankList::single(rank);
         let voided = if self.sites_differ { 1 << Lane::Site as u8 } else { 0 };
         let threads = self
@@ -446,13 +408,13 @@ impl RankRecorder {
             hosts: vec![(host.to_owned(), ranks.clone())],
             sites: self.sites,
             tables: Tables {
-                comms: entries(&self.comms, &ranks),
-                groups: entries(&self.groups, &ranks),
-                types: entries(&self.types, &ranks),
-                ops: entries(&self.ops, &ranks),
-                wins: entries(&self.wins, &ranks),
-                files: entries(&self.files, &ranks),
-                texts: entries(&self.texts, &ranks),
+                comms: entries(&objects.comms, &ranks),
+                groups: entries(&objects.groups, &ranks),
+                types: entries(&objects.types, &ranks),
+                ops: entries(&objects.ops, &ranks),
+                wins: entries(&objects.wins, &ranks),
+                files: entries(&objects.files, &ranks),
+                texts: entries(&objects.texts, &ranks),
                 names: self.names.into_iter().map(|(n, id)| (id, n)).collect(),
             },
             symbols: self.symbols,
@@ -462,12 +424,6 @@ impl RankRecorder {
             ended: Vec::new(),
         }
     }
-}
-
-/// What the lanes hash for an object. Not inlined: few words that change are objects.
-#[inline(never)]
-fn lane_word<T: Content>(registry: &Registry<T>, index: i64) -> u64 {
-    if index < 0 { 0 } else { registry.get(index).map_or(!index.unsigned_abs(), |o| o.lane_word()) }
 }
 
 fn entries<T: Content + Clone>(registry: &Registry<T>, ranks: &RankList) -> Vec<Entry<T>> {

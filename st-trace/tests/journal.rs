@@ -119,7 +119,7 @@ fn journalled(plan: &Plan, capacity: usize) -> (Journal, Section) {
         |r| {
             // Words name objects at random; whether an object is there must not change while recording.
             for i in 0..20u32 {
-                r.ops.create(CallId(9), i.into(), Op { kind: format!("early {i}"), commutes: true });
+                r.objects.ops.create(CallId(9), i.into(), Op { kind: format!("early {i}"), commutes: true });
             }
             Journal::new(r, capacity)
         },
@@ -127,7 +127,7 @@ fn journalled(plan: &Plan, capacity: usize) -> (Journal, Section) {
             j.event(r, thread, &event);
             n += 1;
             if n.is_multiple_of(3) {
-                r.ops.create(CallId(9), n.into(), Op { kind: format!("late {n}"), commutes: false });
+                r.objects.ops.create(CallId(9), n.into(), Op { kind: format!("late {n}"), commutes: false });
                 r.sites.label(&format!("late {n}"));
             }
         },

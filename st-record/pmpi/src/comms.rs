@@ -60,10 +60,10 @@ impl Comms {
             [(k::st_MPI_COMM_WORLD, "MPI_COMM_WORLD"), (k::st_MPI_COMM_SELF, "MPI_COMM_SELF")]
         {
             let (content, info) = self.describe(handle, kind, 0);
-            let index = recorder.comms.predefined(content);
+            let index = recorder.objects.comms.predefined(content);
             self.set(handle, index, info);
         }
-        let empty = recorder.groups.predefined(Group { members: RankSeq::default() });
+        let empty = recorder.objects.groups.predefined(Group { members: RankSeq::default() });
         self.groups.insert(k::st_MPI_GROUP_EMPTY, vec![empty]);
         self.last = (k::st_MPI_COMM_NULL, -1);
     }
@@ -89,10 +89,10 @@ impl Comms {
             let mut seq = RankSeq::default();
             members.for_each(|r| seq.push(i64::from(r)));
             let content = Comm { kind: kind.into(), parent: 0, members: seq, remote: RankSeq::default() };
-            let index = recorder.comms.predefined(content);
+            let index = recorder.objects.comms.predefined(content);
             self.set(handle, index, CommInfo { rank, local, peers: local, ..CommInfo::default() });
         }
-        let empty = recorder.groups.predefined(Group { members: RankSeq::default() });
+        let empty = recorder.objects.groups.predefined(Group { members: RankSeq::default() });
         self.groups.insert(k::st_MPI_GROUP_EMPTY, vec![empty]);
         self.last = (k::st_MPI_COMM_NULL, -1);
     }
@@ -136,18 +136,18 @@ impl Comms {
         }
         // The two sides of an intercommunicator have different local communicators; its name must not tell them apart.
         let parent = if made.function == "MPI_Intercomm_create" { 0 } else { parent };
-        let name: Name = recorder.comms.get(parent).map_or(1, |c| c.name);
+        let name: Name = recorder.objects.comms.get(parent).map_or(1, |c| c.name);
         let (content, info) = self.describe(handle, made.function, name);
-        let index = recorder.comms.create(made.call, made.site, content);
+        let index = recorder.objects.comms.create(made.call, made.site, content);
         self.set(handle, index, info);
         index
     }
 
     /// Registers a duplicate whose handle is not usable yet.
     pub(crate) fn promise(&mut self, parent: i64, made: Made<'_>, recorder: &mut RankRecorder) -> i64 {
-        let Some(of) = recorder.comms.get(parent) else { return -1 };
+        let Some(of) = recorder.objects.comms.get(parent) else { return -1 };
         let content = Comm { kind: made.function.to_owned(), parent: of.name, ..of.content.clone() };
-        let index = recorder.comms.create(made.call, made.site, content);
+        let index = recorder.objects.comms.create(made.call, made.site, content);
         let info = self.info(parent);
         self.set_info(index, info);
         index
@@ -174,7 +174,7 @@ impl Comms {
     /// Forgets a freed communicator.
     pub(crate) fn free(&mut self, handle: u64, recorder: &mut RankRecorder) {
         if let Some(index) = self.by_handle.remove(&handle) {
-            recorder.comms.free(index);
+            recorder.objects.comms.free(index);
         }
         self.last = (k::st_MPI_COMM_NULL, -1);
     }
@@ -260,9 +260,9 @@ impl Comms {
         }
         let members = self.members(handle);
         let index = if members.is_empty() {
-            recorder.groups.predefined(Group { members })
+            recorder.objects.groups.predefined(Group { members })
         } else {
-            recorder.groups.create(made.call, made.site, Group { members })
+            recorder.objects.groups.create(made.call, made.site, Group { members })
         };
         if handle != k::st_MPI_GROUP_EMPTY {
             self.groups.entry(handle).or_default().push(index);
@@ -277,7 +277,7 @@ impl Comms {
         }
         if let Some(of) = self.groups.get_mut(&handle) {
             if let Some(index) = of.pop() {
-                recorder.groups.free(index);
+                recorder.objects.groups.free(index);
             }
             if of.is_empty() {
                 self.groups.remove(&handle);

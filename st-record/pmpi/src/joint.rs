@@ -58,7 +58,7 @@ impl Joints {
 fn content(state: &mut State, kind: &str, comm: Option<u64>, group: impl FnOnce(&mut MPI_Group)) -> Joint {
     if let Some(comm) = comm {
         let index = state.comms.index(comm, &mut state.recorder);
-        if let Some(of) = state.recorder.comms.get(index) {
+        if let Some(of) = state.recorder.objects.comms.get(index) {
             return Joint { kind: kind.into(), comm: of.name, members: of.content.members.clone() };
         }
     }
@@ -77,7 +77,7 @@ fn new_win(state: &mut State, comm: Option<u64>, handle: u64, made: Made<'_>) ->
         real::MPI_Win_get_group(MPI_Win::from_raw(handle), group);
     };
     let content = content(state, made.function, comm, of);
-    let index = state.wins.create(handle, made, content, &mut state.recorder.wins);
+    let index = state.wins.create(handle, made, content, &mut state.recorder.objects.wins);
     if made.function.starts_with("MPI_Win_create_dynamic") {
         state.wins.bases.insert(index, HashMap::default());
     }
@@ -92,7 +92,7 @@ fn new_file(state: &mut State, comm: Option<u64>, handle: u64, made: Made<'_>) -
         real::MPI_File_get_group(MPI_File::from_raw(handle), group);
     };
     let content = content(state, made.function, comm, of);
-    state.files.create(handle, made, content, &mut state.recorder.files)
+    state.files.create(handle, made, content, &mut state.recorder.objects.files)
 }
 
 impl Scribe<'_> {
@@ -107,7 +107,7 @@ impl Scribe<'_> {
     }
     /// Forgets a window.
     pub(crate) fn free_win(&mut self, handle: u64) {
-        self.state.wins.free(handle, &mut self.state.recorder.wins);
+        self.state.wins.free(handle, &mut self.state.recorder.objects.wins);
     }
     /// Index of a file, learned now if some unknown function made it; -1 for the null handle.
     pub(crate) fn file(&mut self, handle: u64) -> i64 {
@@ -120,7 +120,7 @@ impl Scribe<'_> {
     }
     /// Forgets a file.
     pub(crate) fn free_file(&mut self, handle: u64) {
-        self.state.files.free(handle, &mut self.state.recorder.files);
+        self.state.files.free(handle, &mut self.state.recorder.objects.files);
     }
     /// A displacement in a target's window: in a dynamic one relative to the first that the caller used there.
     pub(crate) fn target_disp(&mut self, win: u64, target: c_int, disp: i64) -> i64 {

@@ -55,14 +55,14 @@ impl Types {
         }
         let index = match self.predefined.get(&handle) {
             Some(name) => {
-                recorder.types.predefined(content(handle, (*name).to_owned(), Vec::new(), Vec::new()))
+                recorder.objects.types.predefined(content(handle, (*name).to_owned(), Vec::new(), Vec::new()))
             }
             None => {
                 // Made by a function without a row; the library may know a name for it.
                 let mut t = content(handle, own_name(handle), Vec::new(), Vec::new());
                 t.words = vec![t.size, t.lb, t.extent];
                 let made = Made::unknown();
-                recorder.types.create(made.call, made.site, t)
+                recorder.objects.types.create(made.call, made.site, t)
             }
         };
         self.by_handle.insert(handle, index);
@@ -99,12 +99,12 @@ impl Types {
                 if !is_type {
                     words.push(w);
                 } else if slot.name != "newtype" {
-                    parts.push(recorder.types.get(w).map_or(0, |t| t.name));
+                    parts.push(recorder.objects.types.get(w).map_or(0, |t| t.name));
                 }
             }
         }
         let t = content(handle, made.function.to_owned(), words, parts);
-        let index = recorder.types.create(made.call, made.site, t);
+        let index = recorder.objects.types.create(made.call, made.site, t);
         self.by_handle.insert(handle, index);
         self.last = (handle, index);
         index
@@ -120,7 +120,7 @@ impl Types {
             return;
         }
         if let Some(index) = self.by_handle.remove(&handle) {
-            recorder.types.free(index);
+            recorder.objects.types.free(index);
         }
         self.last = (k::st_MPI_DATATYPE_NULL, -1);
     }
@@ -149,11 +149,15 @@ impl Types {
             // REPLACE and NO_OP, which are for one-sided communication, do not commute.
             Some(name) => {
                 let commutes = !matches!(*name, "MPI_REPLACE" | "MPI_NO_OP");
-                recorder.ops.predefined(Op { kind: (*name).to_owned(), commutes })
+                recorder.objects.ops.predefined(Op { kind: (*name).to_owned(), commutes })
             }
             None => {
                 let made = Made::unknown();
-                recorder.ops.create(made.call, made.site, Op { kind: "unknown".into(), commutes: true })
+                recorder.objects.ops.create(
+                    made.call,
+                    made.site,
+                    Op { kind: "unknown".into(), commutes: true },
+                )
             }
         };
         self.ops.insert(handle, index);
@@ -169,7 +173,7 @@ impl Types {
         recorder: &mut RankRecorder,
     ) -> i64 {
         let op = Op { kind: made.function.to_owned(), commutes };
-        let index = recorder.ops.create(made.call, made.site, op);
+        let index = recorder.objects.ops.create(made.call, made.site, op);
         self.ops.insert(handle, index);
         index
     }
@@ -177,7 +181,7 @@ impl Types {
     /// Forgets a freed operation.
     pub(crate) fn free_op(&mut self, handle: u64, recorder: &mut RankRecorder) {
         if let Some(index) = self.ops.remove(&handle) {
-            recorder.ops.free(index);
+            recorder.objects.ops.free(index);
         }
     }
 }

@@ -23,14 +23,21 @@ pub(crate) fn sections(ranks: u32, program: &str) -> Vec<Section> {
             ("MPI_COMM_SELF", RankSeq::from_iter([rank]), RankSeq::default()),
             ("two sides", members, remote),
         ] {
-            recorder.comms.predefined(Comm { kind: kind.into(), parent: 0, members, remote });
+            recorder.objects.comms.predefined(Comm { kind: kind.into(), parent: 0, members, remote });
         }
         for (kind, size) in [("MPI_INT", 4), ("MPI_DOUBLE", 8)] {
             let (words, parts) = (Vec::new(), Vec::new());
-            recorder.types.predefined(Type { kind: kind.into(), words, parts, size, lb: 0, extent: size });
+            recorder.objects.types.predefined(Type {
+                kind: kind.into(),
+                words,
+                parts,
+                size,
+                lb: 0,
+                extent: size,
+            });
         }
         for kind in ["MPI_SUM", "MPI_MAX"] {
-            recorder.ops.predefined(Op { kind: kind.into(), commutes: true });
+            recorder.objects.ops.predefined(Op { kind: kind.into(), commutes: true });
         }
         recorder.open_thread(0);
         (recorder, Column::default(), 0)

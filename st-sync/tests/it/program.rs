@@ -57,12 +57,12 @@ impl Program {
                 [("MPI_COMM_WORLD", RankSeq::first(world)), ("MPI_COMM_SELF", RankSeq::from_iter([i]))]
             {
                 let remote = RankSeq::default();
-                recorder.comms.predefined(Comm { kind: kind.into(), parent: 0, members, remote });
+                recorder.objects.comms.predefined(Comm { kind: kind.into(), parent: 0, members, remote });
             }
             let int =
                 Type { kind: "MPI_INT".into(), words: vec![], parts: vec![], size: 4, lb: 0, extent: 4 };
-            recorder.types.predefined(int);
-            recorder.ops.predefined(Op { kind: "MPI_SUM".into(), commutes: true });
+            recorder.objects.types.predefined(int);
+            recorder.objects.ops.predefined(Op { kind: "MPI_SUM".into(), commutes: true });
             recorder.sites.label("program");
             recorder.open_thread(0);
             let threads = vec![(Column::default(), 0)];
@@ -76,27 +76,27 @@ impl Program {
         let id = CallTable::builtin().by_name("MPI_Comm_dup").unwrap().id;
         let content =
             Comm { kind: "made".into(), parent: 0, members: members(local), remote: members(remote) };
-        self.ranks[rank].recorder.comms.create(id, 0, content)
+        self.ranks[rank].recorder.objects.comms.create(id, 0, content)
     }
 
     /// Makes a group in a rank's table.
     pub(crate) fn group(&mut self, rank: usize, ranks: &[u32]) -> i64 {
         let id = CallTable::builtin().by_name("MPI_Comm_group").unwrap().id;
-        self.ranks[rank].recorder.groups.create(id, 0, Group { members: members(ranks) })
+        self.ranks[rank].recorder.objects.groups.create(id, 0, Group { members: members(ranks) })
     }
 
     /// Makes a window in a rank's table.
     pub(crate) fn window(&mut self, rank: usize, ranks: &[u32]) -> i64 {
         let id = CallTable::builtin().by_name("MPI_Win_create").unwrap().id;
         let content = Joint { kind: "MPI_Win_create".into(), comm: 0, members: members(ranks) };
-        self.ranks[rank].recorder.wins.create(id, 0, content)
+        self.ranks[rank].recorder.objects.wins.create(id, 0, content)
     }
 
     /// Opens a file in a rank's table.
     pub(crate) fn file(&mut self, rank: usize, ranks: &[u32]) -> i64 {
         let id = CallTable::builtin().by_name("MPI_File_open").unwrap().id;
         let content = Joint { kind: "MPI_File_open".into(), comm: 0, members: members(ranks) };
-        self.ranks[rank].recorder.files.create(id, 0, content)
+        self.ranks[rank].recorder.objects.files.create(id, 0, content)
     }
 
     /// Makes another thread of a rank.

@@ -129,13 +129,13 @@ impl LogWriter {
             put_site(out, &r.sites, s, &[]);
         }
         let rank = r.rank();
-        put_objects(out, COMM, &r.comms.entries()[from.comms..], rank);
-        put_objects(out, GROUP, &r.groups.entries()[from.groups..], rank);
-        put_objects(out, TYPE, &r.types.entries()[from.types..], rank);
-        put_objects(out, OP, &r.ops.entries()[from.ops..], rank);
-        put_objects(out, WIN, &r.wins.entries()[from.wins..], rank);
-        put_objects(out, FILE, &r.files.entries()[from.files..], rank);
-        put_objects(out, TEXT, &r.texts.entries()[from.texts..], rank);
+        put_objects(out, COMM, &r.objects.comms.entries()[from.comms..], rank);
+        put_objects(out, GROUP, &r.objects.groups.entries()[from.groups..], rank);
+        put_objects(out, TYPE, &r.objects.types.entries()[from.types..], rank);
+        put_objects(out, OP, &r.objects.ops.entries()[from.ops..], rank);
+        put_objects(out, WIN, &r.objects.wins.entries()[from.wins..], rank);
+        put_objects(out, FILE, &r.objects.files.entries()[from.files..], rank);
+        put_objects(out, TEXT, &r.objects.texts.entries()[from.texts..], rank);
         let mut names: Vec<_> = r.names().collect();
         names.sort_unstable();
         for (_, name) in &names[from.names..] {

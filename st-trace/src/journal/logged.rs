@@ -173,13 +173,13 @@ pub(super) fn get_definition(tag: u64, src: &mut &[u8], r: &mut RankRecorder) ->
             }
             r.symbol(call, site, get_u32(src)?);
         }
-        COMM => drop(get_object(src, rank).map(|(family, o)| r.comms.adopt(family, o))?),
-        GROUP => drop(get_object(src, rank).map(|(family, o)| r.groups.adopt(family, o))?),
-        TYPE => drop(get_object(src, rank).map(|(family, o)| r.types.adopt(family, o))?),
-        OP => drop(get_object(src, rank).map(|(family, o)| r.ops.adopt(family, o))?),
-        WIN => drop(get_object(src, rank).map(|(family, o)| r.wins.adopt(family, o))?),
-        FILE => drop(get_object(src, rank).map(|(family, o)| r.files.adopt(family, o))?),
-        TEXT => drop(get_object(src, rank).map(|(family, o)| r.texts.adopt(family, o))?),
+        COMM => drop(get_object(src, rank).map(|(family, o)| r.objects.comms.adopt(family, o))?),
+        GROUP => drop(get_object(src, rank).map(|(family, o)| r.objects.groups.adopt(family, o))?),
+        TYPE => drop(get_object(src, rank).map(|(family, o)| r.objects.types.adopt(family, o))?),
+        OP => drop(get_object(src, rank).map(|(family, o)| r.objects.ops.adopt(family, o))?),
+        WIN => drop(get_object(src, rank).map(|(family, o)| r.objects.wins.adopt(family, o))?),
+        FILE => drop(get_object(src, rank).map(|(family, o)| r.objects.files.adopt(family, o))?),
+        TEXT => drop(get_object(src, rank).map(|(family, o)| r.objects.texts.adopt(family, o))?),
         NAME => {
             r.unknown_call(&get_str(src)?);
         }

@@ -2,8 +2,9 @@
 
 use super::last::Last;
 use super::{SymInfo, own};
-use crate::calls::{Object, Slot};
+use crate::calls::Slot;
 use crate::ints::Ints;
+use crate::objects::Objects;
 use crate::proof::by_slot;
 use crate::section::SlotStreams;
 
@@ -38,13 +39,7 @@ impl Known {
     }
 
     /// Takes an execution whose words differ from the last one's at some positions, as [`Last::compare`] finds them.
-    pub(super) fn edit(
-        &mut self,
-        info: &SymInfo,
-        words: &[i64],
-        changed: &[u16],
-        object: impl Fn(Object, i64) -> u64,
-    ) {
+    pub(super) fn edit(&mut self, info: &SymInfo, words: &[i64], changed: &[u16], objects: &Objects) {
         let mut before = None;
         for &at in changed {
             let slot = self.last.slot(at);
@@ -54,12 +49,12 @@ impl Known {
             }
         }
         let changes = changed.iter().map(|at| (*at, words.get(usize::from(*at)).copied().unwrap_or(0)));
-        self.last.edit(info, changes, object, |_, _, _| ());
+        self.last.edit(info, changes, objects, |_, _, _| ());
         self.events += 1;
     }
 
     /// Takes an execution with words that need not lie where the last ones did.
-    pub(super) fn replace(&mut self, slots: &[Slot], words: &[i64], object: impl Fn(Object, i64) -> u64) {
+    pub(super) fn replace(&mut self, slots: &[Slot], words: &[i64], objects: &Objects) {
         let both = by_slot(slots, &self.last.words).zip(by_slot(slots, words));
         let mut lanes = 0;
         for ((slot, column), (was, is)) in slots.iter().zip(&mut self.columns).zip(both) {
@@ -68,7 +63,7 @@ impl Known {
                 lanes |= 1 << slot.lane as u8;
             }
         }
-        self.last.replace(slots, words, lanes, object);
+        self.last.replace(slots, words, lanes, objects);
         self.events += 1;
     }
 

@@ -1,8 +1,9 @@
 //! The words of an execution of a symbol, where they lie, and what they hash to.
 
 use super::SymInfo;
-use crate::calls::{LANES, Meaning, Object, Slot};
+use crate::calls::{LANES, Meaning, Slot};
 use crate::lanes::lanes_of;
+use crate::objects::Objects;
 use crate::proof::{Digests, by_slot, hashed};
 use std::ops::Range;
 
@@ -109,12 +110,10 @@ impl Last {
         &mut self,
         info: &SymInfo,
         changes: impl Iterator<Item = (u16, i64)>,
-        object: impl Fn(Object, i64) -> u64,
+        objects: &Objects,
         mut after: impl FnMut(usize, u128, u128),
     ) {
-        if self.hashed.places.len() != self.words.len() {
-            self.hashed.take_all(&self.words, &self.layout, info.slots, &object);
-        }
+        self.know_hashed(info, objects);
         let mut lanes = 0_u8;
         for (at, word) in changes {
             let at = usize::from(at);
@@ -125,7 +124,7 @@ impl Last {
             };
             self.words[at] = word;
             if let Some(hash) = self.hashed.lanes[usize::from(lane)].get_mut(usize::from(hash)) {
-                *hash = hashed(&info.slots[usize::from(slot)], word, &object);
+                *hash = hashed(&info.slots[usize::from(slot)], word, &objects.words());
             }
             lanes |= 1 << lane;
         }
@@ -143,12 +142,10 @@ impl Last {
         info: &SymInfo,
         at: u16,
         changes: impl Iterator<Item = (T, i64)>,
-        object: impl Fn(Object, i64) -> u64,
+        objects: &Objects,
         mut after: impl FnMut(T, usize, u128, u128),
     ) {
-        if self.hashed.places.len() != self.words.len() {
-            self.hashed.take_all(&self.words, &self.layout, info.slots, &object);
-        }
+        self.know_hashed(info, objects);
         let at = usize::from(at);
         let (Some(&(slot, _)), Some(&(lane, hash))) =
             (self.layout.places.get(at), self.hashed.places.get(at))
@@ -159,25 +156,27 @@ impl Last {
         let words = &mut self.hashed.lanes[lane];
         for (of, word) in changes {
             self.words[at] = word;
-            words[usize::from(hash)] = hashed(slot, word, &object);
+            words[usize::from(hash)] = hashed(slot, word, &objects.words());
             let (old, new) = self.digests.set(lane, words);
             after(of, lane, old, new);
         }
     }
 
+    /// The words as the proof hashes them are needed.
+    #[inline]
+    fn know_hashed(&mut self, info: &SymInfo, objects: &Objects) {
+        if self.hashed.places.len() != self.words.len() {
+            self.hashed.take_all(&self.words, &self.layout, info.slots, objects);
+        }
+    }
+
     /// Takes words that need not lie where these did; `lanes` (by bit) hold those that differ.
-    pub(super) fn replace(
-        &mut self,
-        slots: &[Slot],
-        words: &[i64],
-        lanes: u8,
-        object: impl Fn(Object, i64) -> u64,
-    ) {
+    pub(super) fn replace(&mut self, slots: &[Slot], words: &[i64], lanes: u8, objects: &Objects) {
         self.words.clear();
         self.hashed.places.clear();
         self.words.extend_from_slice(words);
         self.layout.find(slots, words);
-        self.digests.read(slots, by_slot(slots, words), lanes, object);
+        self.digests.read(slots, by_slot(slots, words), lanes, objects.words());
     }
 }
 
@@ -214,13 +213,7 @@ impl Layout {
 impl Hashed {
     /// Takes all words, whose slots the layout tells (a list's length belongs to its slot).
     #[cold]
-    fn take_all(
-        &mut self,
-        words: &[i64],
-        layout: &Layout,
-        slots: &[Slot],
-        object: &impl Fn(Object, i64) -> u64,
-    ) {
+    fn take_all(&mut self, words: &[i64], layout: &Layout, slots: &[Slot], objects: &Objects) {
         self.places.clear();
         self.lanes.iter_mut().for_each(Vec::clear);
         let mut rest = 0;
@@ -232,7 +225,7 @@ impl Hashed {
             let lane = &mut self.lanes[slot.lane as usize];
             self.places.push((slot.lane as u8, u16::try_from(lane.len()).unwrap_or(u16::MAX)));
             if slot.meaning != Meaning::Times {
-                lane.push(if length { word.cast_unsigned() } else { hashed(slot, *word, object) });
+                lane.push(if length { word.cast_unsigned() } else { hashed(slot, *word, &objects.words()) });
             }
         }
     }
@@ -240,6 +233,6 @@ impl Hashed {
 
 /// Whether words are equal. They are few: a loop is faster than the C library's comparison.
 #[inline]
-fn equal(a: &[i64], b: &[i64]) -> bool {
+pub(super) fn equal(a: &[i64], b: &[i64]) -> bool {
     a.len() == b.len() && a.iter().zip(b).fold(0, |bits, (a, b)| bits | (a ^ b)) == 0
 }

@@ -74,13 +74,13 @@ impl RankRecorder {
             modules: self.sites.modules().len(),
             sites: self.sites.sites().len(),
             symbols: self.symbols.len(),
-            comms: self.comms.entries().len(),
-            groups: self.groups.entries().len(),
-            types: self.types.entries().len(),
-            ops: self.ops.entries().len(),
-            wins: self.wins.entries().len(),
-            files: self.files.entries().len(),
-            texts: self.texts.entries().len(),
+            comms: self.objects.comms.entries().len(),
+            groups: self.objects.groups.entries().len(),
+            types: self.objects.types.entries().len(),
+            ops: self.objects.ops.entries().len(),
+            wins: self.objects.wins.entries().len(),
+            files: self.objects.files.entries().len(),
+            texts: self.objects.texts.entries().len(),
             names: self.names.len(),
             threads: self.threads.len(),
         }
@@ -93,13 +93,7 @@ impl RankRecorder {
         self.sites.modules().len()
             + self.sites.sites().len()
             + self.symbols.len()
-            + self.comms.entries().len()
-            + self.groups.entries().len()
-            + self.types.entries().len()
-            + self.ops.entries().len()
-            + self.wins.entries().len()
-            + self.files.entries().len()
-            + self.texts.entries().len()
+            + self.objects.registered()
             + self.names.len()
             + self.threads.len()
             + usize::from(!self.options.columns)
@@ -174,13 +168,13 @@ impl RankRecorder {
         let mut r = Self::new(rank, Options { columns: false, sketches: false, ..Options::default() });
         r.sites = section.sites.clone();
         let tables = &section.tables;
-        adopt(&mut r.comms, &tables.comms, rank)?;
-        adopt(&mut r.groups, &tables.groups, rank)?;
-        adopt(&mut r.types, &tables.types, rank)?;
-        adopt(&mut r.ops, &tables.ops, rank)?;
-        adopt(&mut r.wins, &tables.wins, rank)?;
-        adopt(&mut r.files, &tables.files, rank)?;
-        adopt(&mut r.texts, &tables.texts, rank)?;
+        adopt(&mut r.objects.comms, &tables.comms, rank)?;
+        adopt(&mut r.objects.groups, &tables.groups, rank)?;
+        adopt(&mut r.objects.types, &tables.types, rank)?;
+        adopt(&mut r.objects.ops, &tables.ops, rank)?;
+        adopt(&mut r.objects.wins, &tables.wins, rank)?;
+        adopt(&mut r.objects.files, &tables.files, rank)?;
+        adopt(&mut r.objects.texts, &tables.texts, rank)?;
         r.names = tables.names.iter().map(|(id, n)| (n.clone(), *id)).collect();
         for s in &section.symbols {
             let at = r.symbols.len();

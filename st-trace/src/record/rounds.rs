@@ -9,10 +9,10 @@
 use super::SymInfo;
 use super::finder::Finder;
 use super::known::Known;
-use super::last::Last;
-use crate::calls::Object;
+use super::last::{Last, equal};
 use crate::fold::Folder;
 use crate::lanes::{Cycle, Lanes};
+use crate::objects::Objects;
 use crate::section::Sym;
 use std::collections::HashMap;
 use std::mem;
@@ -107,9 +107,7 @@ impl Rounds {
     pub(super) fn takes(&self, words: &[i64], changed: &mut Vec<u16>) -> bool {
         changed.clear();
         let Some(place) = self.places.get(self.next) else { return false };
-        let same = place.now.len() == words.len()
-            && place.now.iter().zip(words).fold(0, |bits, (a, b)| bits | (a ^ b)) == 0;
-        same || place.last.compare(&place.now, words, changed)
+        equal(&place.now, words) || place.last.compare(&place.now, words, changed)
     }
 
     /// Whether the next event may have words that differ at these positions from those of the event a round ago.
@@ -161,7 +159,7 @@ impl Rounds {
         known: &mut [Known],
         lanes: &mut Lanes,
         infos: &[SymInfo],
-        object: &impl Fn(Object, i64) -> u64,
+        objects: &Objects,
     ) {
         self.know();
         let (at, whole) = (self.next, self.whole);
@@ -179,7 +177,7 @@ impl Rounds {
         changed.iter().map(|i| usize::from(*i)).for_each(|i| place.now[i] = words[i]);
         let changes = changed.iter().map(|i| (*i, words[usize::from(*i)]));
         let digest = |lane: usize, old, new| self.lanes.change(at, lane, (old, new), whole, lanes);
-        place.last.edit(&infos[sym as usize], changes, object, digest);
+        place.last.edit(&infos[sym as usize], changes, objects, digest);
     }
 
     /// The sums of the lanes are needed, before a digest changes.
@@ -194,7 +192,7 @@ impl Rounds {
         known: &mut [Known],
         lanes: &mut Lanes,
         infos: &[SymInfo],
-        object: &impl Fn(Object, i64) -> u64,
+        objects: &Objects,
     ) {
         let last = self.times.len() - 1;
         self.times.swap(0, last);
@@ -213,12 +211,12 @@ impl Rounds {
             if edits.iter().all(|e| e.at == edits[0].at) {
                 let changes = edits.iter().map(|e| (e.round, e.word));
                 let digest = |round, lane: usize, old, new| sums.note(round, lane, (old, new));
-                place.last.edit_one(&infos[sym], edits[0].at, changes, object, digest);
+                place.last.edit_one(&infos[sym], edits[0].at, changes, objects, digest);
             } else {
                 for of in edits.chunk_by(|a, b| a.round == b.round) {
                     let changes = of.iter().map(|e| (e.at, e.word));
                     let digest = |lane: usize, old, new| sums.note(of[0].round, lane, (old, new));
-                    place.last.edit(&infos[sym], changes, object, digest);
+                    place.last.edit(&infos[sym], changes, objects, digest);
                 }
             }
             sums.enter(at, self.whole, lanes);

@@ -8,11 +8,11 @@ use foldhash::fast::FixedState;
 use super::known::Known;
 use super::rounds::Rounds;
 use super::{Options, SymInfo, own};
-use crate::calls::Object;
 use crate::columns::{Chunk, ColumnWriter};
 use crate::fold::{Folded, Folder};
 use crate::ints::Sealed;
 use crate::lanes::Lanes;
+use crate::objects::Objects;
 use crate::ranklist::RankList;
 use crate::section::{NO_SYM, PathSketch, Sym, Thread};
 use crate::sketch::{LiveSketch, Shape};
@@ -62,7 +62,7 @@ impl SequenceRecorder {
         &mut self,
         infos: &[SymInfo],
         sketches: Option<Shape>,
-        object: &impl Fn(Object, i64) -> u64,
+        objects: &Objects,
     ) -> Option<Chunk> {
         let waiting = self.rounds.waiting();
         if waiting == 0 {
@@ -81,7 +81,7 @@ impl SequenceRecorder {
                 full = columns.push(*enter, *exit).or(full);
             }
         }
-        self.rounds.enter(&mut self.known, &mut self.lanes, infos, object);
+        self.rounds.enter(&mut self.known, &mut self.lanes, infos, objects);
         self.last_exit = self.rounds.times[0].1;
         self.pred = self.rounds.symbol_before(self.rounds.first());
         full

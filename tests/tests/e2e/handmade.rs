@@ -21,9 +21,9 @@ pub(crate) fn two_ranks(path: &Path, mpi: Mpi, calls: impl Fn(i64) -> Vec<Call>)
         let mut r = RankRecorder::new(rank, Options::default());
         let members = RankSeq::first(2);
         let kind = "MPI_COMM_WORLD".into();
-        r.comms.predefined(Comm { kind, parent: 0, members, remote: RankSeq::default() });
+        r.objects.comms.predefined(Comm { kind, parent: 0, members, remote: RankSeq::default() });
         let (words, parts) = (Vec::new(), Vec::new());
-        r.types.predefined(Type { kind: "MPI_INT".into(), words, parts, size: 4, lb: 0, extent: 4 });
+        r.objects.types.predefined(Type { kind: "MPI_INT".into(), words, parts, size: 4, lb: 0, extent: 4 });
         r.open_thread(0);
         for (name, words, enter, exit) in calls(i64::from(1 - rank)) {
             let site = r.sites.label(&format!("{name} of the test"));

@@ -18,8 +18,13 @@ use st_trace::stream::{self, Trace, WriteOptions};
 fn section(rank: u32) -> Section {
     let mut r = RankRecorder::new(rank, Options { columns: true, ..Options::default() });
     let kind = "MPI_COMM_WORLD".into();
-    r.comms.predefined(Comm { kind, parent: 0, members: RankSeq::first(4), remote: RankSeq::default() });
-    r.types.predefined(Type {
+    r.objects.comms.predefined(Comm {
+        kind,
+        parent: 0,
+        members: RankSeq::first(4),
+        remote: RankSeq::default(),
+    });
+    r.objects.types.predefined(Type {
         kind: "MPI_INT".into(),
         words: vec![],
         parts: vec![],

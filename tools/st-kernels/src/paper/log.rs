@@ -143,8 +143,8 @@ impl Log {
         let mut recorder = RankRecorder::new(rank, RecordOptions { fold, ..RecordOptions::default() });
         let predefined =
             |kind: &str, members| Comm { kind: kind.into(), parent: 0, members, remote: RankSeq::default() };
-        recorder.comms.predefined(predefined("MPI_COMM_WORLD", RankSeq::first(ranks)));
-        recorder.comms.predefined(predefined("MPI_COMM_SELF", std::iter::once(rank).collect()));
+        recorder.objects.comms.predefined(predefined("MPI_COMM_WORLD", RankSeq::first(ranks)));
+        recorder.objects.comms.predefined(predefined("MPI_COMM_SELF", std::iter::once(rank).collect()));
         let clock = Clock::new(seed, rank.into());
         let mut log = Self {
             rank: rank.into(),
@@ -267,7 +267,7 @@ impl Log {
     /// Word of a datatype.
     pub(super) fn kind(&mut self, kind: Kind) -> i64 {
         let size = i64::from(kind.bytes());
-        let types = &mut self.recorder.types;
+        let types = &mut self.recorder.objects.types;
         *self.kinds[kind as usize].get_or_insert_with(|| {
             let (words, parts) = (Vec::new(), Vec::new());
             types.predefined(Type { kind: kind.name().into(), words, parts, size, lb: 0, extent: size })
@@ -276,7 +276,7 @@ impl Log {
 
     /// Word of an operation.
     pub(super) fn op(&mut self, op: Op) -> i64 {
-        self.recorder.ops.predefined(OpContent { kind: op.name().into(), commutes: true })
+        self.recorder.objects.ops.predefined(OpContent { kind: op.name().into(), commutes: true })
     }
 
     /// Registers a communicator made by `MPI_Comm_split` at a place, of these ranks of its parent, and returns its
@@ -297,14 +297,14 @@ impl Log {
         let call = self.call_id("MPI_Comm_split");
         let site = self.site(at);
         let site = self.recorder.sites.get(site).map_or(0, |s| s.id);
-        let parent = self.recorder.comms.get(parent).map_or(0, |c| c.name);
+        let parent = self.recorder.objects.comms.get(parent).map_or(0, |c| c.name);
         let content = Comm {
             kind: "MPI_Comm_split".into(),
             parent,
             members: members.clone(),
             remote: RankSeq::default(),
         };
-        (self.recorder.comms.create(call, site, content), members)
+        (self.recorder.objects.comms.create(call, site, content), members)
     }
 
     /// Registers a window made on a communicator of these members of the world.
@@ -312,17 +312,17 @@ impl Log {
         let call = self.call_id("MPI_Win_create");
         let site = self.site(at);
         let site = self.recorder.sites.get(site).map_or(0, |s| s.id);
-        let comm = self.recorder.comms.get(comm).map_or(0, |c| c.name);
+        let comm = self.recorder.objects.comms.get(comm).map_or(0, |c| c.name);
         let content = Joint { kind: "MPI_Win_create".into(), comm, members: members.clone() };
-        self.recorder.wins.create(call, site, content)
+        self.recorder.objects.wins.create(call, site, content)
     }
 
     pub(super) fn free_window(&mut self, index: i64) {
-        self.recorder.wins.free(index);
+        self.recorder.objects.wins.free(index);
     }
 
     pub(super) fn free_comm(&mut self, index: i64) {
-        self.recorder.comms.free(index);
+        self.recorder.objects.comms.free(index);
     }
 
     /// The lowest free request slot, taken.
