@@ -226,6 +226,10 @@ impl Open {
         let end = self.end().checked_sub(1)?;
         let tried = match self.nodes.last().and_then(kept) {
             Some(sym) => {
+                let oldest = self.recent.unlike(sym, end.saturating_sub(NEAR));
+                if let Some(oldest) = oldest.filter(|at| *at >= self.base) {
+                    return if 2 * (end - oldest) > len { None } else { self.gram_repeat(end) };
+                }
                 // The first place is that of the last node itself.
                 let before = self.recent.place(sym, 1).map_or(0, |place| place.before);
                 let places = (2..=PLACES).map_while(|n| self.recent.place(sym, n));
@@ -237,9 +241,15 @@ impl Open {
                 self.first_repeat(places.map(|at| (end - at, 0)))
             }
         };
-        if let Err(found) = tried {
-            return found;
+        match tried {
+            Err(found) => found,
+            Ok(()) => self.gram_repeat(end),
         }
+    }
+
+    /// As [`Open::repeat`], of the distances to earlier ends of the last n-grams.
+    fn gram_repeat(&self, end: usize) -> Option<usize> {
+        let len = self.marks.len();
         let grams = self.grams_undo.iter().rev().take(GRAMS.len()).filter(|&&(position, ..)| position == end);
         grams
             .filter_map(|&(.., at)| at.filter(|&at| at >= self.base))
