@@ -55,8 +55,11 @@ pub(super) const NEXT_SLOW: u64 = 21;
 /// As [`NEXT`] and [`NEXT_EDIT`], with times that fit 16 bits.
 pub(super) const NEXT_SHORT: u64 = 22;
 pub(super) const NEXT_SHORT_EDIT: u64 = 23;
+/// As [`AGAIN`] and [`EDIT`], with a symbol and times that fit 16 bits.
+pub(super) const AGAIN_SHORT: u64 = 24;
+pub(super) const EDIT_SHORT: u64 = 25;
 /// Calls.
-pub(super) const CALL: u64 = 24;
+pub(super) const CALL: u64 = 26;
 
 /// Writes the log of a region.
 #[derive(Debug, Default)]
@@ -72,8 +75,9 @@ pub struct LogWriter {
 
 /// Bytes of a varint at most.
 const LONGEST: usize = 10;
-/// Bytes of an entry [`AGAIN`]: the tag, and three numbers of 32 bits, little-endian.
+/// Bytes of an entry [`AGAIN`]: the tag, and three numbers of 32 bits, little-endian; and of an entry [`AGAIN_SHORT`].
 const AGAIN_BYTES: usize = 13;
+const AGAIN_SHORT_BYTES: usize = 7;
 /// Bytes of an entry [`NEXT`]: the tag, and two numbers of 32 bits, little-endian; and of an entry [`NEXT_SHORT`].
 const NEXT_BYTES: usize = 9;
 const NEXT_SHORT_BYTES: usize = 5;
@@ -179,7 +183,7 @@ impl LogWriter {
                 Some(n) => return Some(n),
                 None => self.next_slow(room, recorder, thread, words, times)?,
             },
-            Change::None => self.again(room, AGAIN, thread, sym, times),
+            Change::None => self.again(room, (AGAIN_SHORT, AGAIN), thread, sym, times),
             Change::Some => self.edit(room, recorder, thread, sym, words, times),
         };
         let n = match short {
@@ -266,18 +270,29 @@ impl LogWriter {
         Some(Some(at))
     }
 
-    /// Writes a call with its symbol's last words, or what comes before those that differ.
+    /// Writes a call with its symbol's last words, or what comes before those that differ; of the tags the first if it is short.
     #[inline]
-    fn again(&self, room: &mut [u8], tag: u64, thread: usize, sym: Sym, times: (i64, i64)) -> Option<usize> {
+    fn again(
+        &self,
+        room: &mut [u8],
+        tags: (u64, u64),
+        thread: usize,
+        sym: Sym,
+        times: (i64, i64),
+    ) -> Option<usize> {
         if self.thread != thread {
             return None;
         }
         let (gap, duration) = short(*self.exits.get(thread)?, times)?;
-        let entry =
-            u128::from(tag) | u128::from(sym) << 8 | u128::from(gap) << 40 | u128::from(duration) << 72;
+        let is_short = sym | gap | duration < 1 << 16;
+        let (tag, bits) = if is_short { (tags.0, 16) } else { (tags.1, 32) };
+        let entry = u128::from(tag)
+            | u128::from(sym) << 8
+            | u128::from(gap) << (8 + bits)
+            | u128::from(duration) << (8 + 2 * bits);
         // The rest of the 16 bytes is where the next entry goes.
         *room.first_chunk_mut()? = entry.to_le_bytes();
-        Some(AGAIN_BYTES)
+        Some(if is_short { AGAIN_SHORT_BYTES } else { AGAIN_BYTES })
     }
 
     /// Writes a call some of whose words differ from its symbol's last ones.
@@ -290,7 +305,7 @@ impl LogWriter {
         words: &[i64],
         times: (i64, i64),
     ) -> Option<usize> {
-        let mut at = self.again(room, EDIT, thread, sym, times)?;
+        let mut at = self.again(room, (EDIT_SHORT, EDIT), thread, sym, times)?;
         put_changes(room, &mut at, words, recorder.changed())?;
         Some(at)
     }

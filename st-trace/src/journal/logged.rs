@@ -1,8 +1,8 @@
 //! Reading the log.
 
 use super::log::{
-    CALL, COMM, EDIT, FILE, GROUP, MODULE, NAME, NEXT, NEXT_SHORT, NEXT_SHORT_EDIT, NEXT_SLOW, OP, SITE,
-    SYMBOL, TEXT, TYPE, WIN,
+    AGAIN_SHORT, CALL, COMM, EDIT, EDIT_SHORT, FILE, GROUP, MODULE, NAME, NEXT, NEXT_SHORT, NEXT_SHORT_EDIT,
+    NEXT_SLOW, OP, SITE, SYMBOL, TEXT, TYPE, WIN,
 };
 use crate::calls::{CallId, CallTable, Slot};
 use crate::project::LONGEST_LIST;
@@ -53,10 +53,7 @@ impl LoggedRound {
     ) -> Result<Logged, DecodeError> {
         let (gap, duration) = match tag {
             NEXT_SLOW => (get_i64(src)?, get_i64(src)?),
-            NEXT_SHORT | NEXT_SHORT_EDIT => {
-                let [both] = get_numbers(src)?;
-                ((both & 0xFFFF).into(), (both >> 16).into())
-            }
+            NEXT_SHORT | NEXT_SHORT_EDIT => (get_short(src)?.into(), get_short(src)?.into()),
             _ => {
                 let [gap, duration] = get_numbers(src)?;
                 (gap.into(), duration.into())
@@ -71,6 +68,13 @@ impl LoggedRound {
         self.next = (self.next + 1) % self.places.len();
         Ok(call)
     }
+}
+
+/// Reads a number of 16 bits.
+fn get_short(src: &mut &[u8]) -> Result<u32, DecodeError> {
+    let (bytes, rest) = src.split_first_chunk().ok_or(DecodeError::End)?;
+    *src = rest;
+    Ok(u16::from_le_bytes(*bytes).into())
 }
 
 /// Reads numbers of 32 bits.
@@ -109,10 +113,13 @@ pub(super) fn get_again(
     r: &RankRecorder,
     thread: usize,
 ) -> Result<Logged, DecodeError> {
-    let [sym, gap, duration] = get_numbers(src)?;
+    let [sym, gap, duration] = match tag {
+        AGAIN_SHORT | EDIT_SHORT => [get_short(src)?, get_short(src)?, get_short(src)?],
+        _ => get_numbers(src)?,
+    };
     let words = r.last_words(thread, sym).ok_or(DecodeError::Invalid("a first call that is a repetition"))?;
     let mut words = words.to_vec();
-    if tag == EDIT {
+    if matches!(tag, EDIT | EDIT_SHORT) {
         get_changes(src, &mut words)?;
         check(sym, &words, r)?;
     }

@@ -3,8 +3,8 @@
 use std::io::Read;
 
 use super::log::{
-    AGAIN, CALL, EDIT, NEXT, NEXT_EDIT, NEXT_SHORT, NEXT_SHORT_EDIT, NEXT_SLOW, OPENED, ROUND, SERIES,
-    STOPPED, THREAD,
+    AGAIN, AGAIN_SHORT, CALL, EDIT, EDIT_SHORT, NEXT, NEXT_EDIT, NEXT_SHORT, NEXT_SHORT_EDIT, NEXT_SLOW,
+    OPENED, ROUND, SERIES, STOPPED, THREAD,
 };
 use super::logged::{LoggedRound, get_again, get_call, get_definition};
 use super::{COLUMNS, LOG_LENGTH, PAGE, REGIONS, SLOT, SLOTS, SLOTTED, VERSION, descriptor, shape_of};
@@ -185,10 +185,21 @@ impl Replay {
                 let t = self.threads.get_mut(self.thread).ok_or(DecodeError::Invalid("no thread"))?;
                 t.round = round;
             }
-            AGAIN | EDIT | NEXT | NEXT_EDIT | NEXT_SLOW | NEXT_SHORT | NEXT_SHORT_EDIT | CALL.. => {
+            AGAIN
+            | EDIT
+            | NEXT
+            | NEXT_EDIT
+            | NEXT_SLOW
+            | NEXT_SHORT
+            | NEXT_SHORT_EDIT
+            | AGAIN_SHORT
+            | EDIT_SHORT
+            | CALL.. => {
                 let t = self.threads.get_mut(self.thread).ok_or(DecodeError::Invalid("no thread"))?;
                 let call = match tag {
-                    AGAIN | EDIT => get_again(tag, src, &self.recorder, self.thread)?,
+                    AGAIN | EDIT | AGAIN_SHORT | EDIT_SHORT => {
+                        get_again(tag, src, &self.recorder, self.thread)?
+                    }
                     NEXT | NEXT_EDIT | NEXT_SLOW | NEXT_SHORT | NEXT_SHORT_EDIT => {
                         t.round.call(tag, src, &self.recorder)?
                     }
