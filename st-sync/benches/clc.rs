@@ -85,11 +85,12 @@ fn sections(ranks: u32, swing: i64) -> Vec<Section> {
                 let at = step * 100_000 + (step * 7919 + me * 104_729) % 40_000;
                 let clock = |t: i64| t + error(me, t, swing);
                 let chunk = recorder.record(thread, send, &[1, 0, right, 0, 0], clock(at), clock(at + 2_000));
-                column.chunks.extend(chunk);
+                column.chunks.extend(chunk.map(|c| *c));
                 // All have sent by then.
                 let got = step * 100_000 + 45_000 + (step * 31 + me * 17) % 50_000;
                 let words = [1, 0, left, 0, 0, -9, -9, 4];
-                column.chunks.extend(recorder.record(thread, receive, &words, clock(at + 3_000), clock(got)));
+                let chunk = recorder.record(thread, receive, &words, clock(at + 3_000), clock(got));
+                column.chunks.extend(chunk.map(|c| *c));
             }
             column.chunks.extend(recorder.flush_columns().into_iter().map(|(_, c)| c));
             let mut section = recorder.finish(&format!("node{}", rank / 4));

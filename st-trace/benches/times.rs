@@ -29,7 +29,7 @@ fn section() -> Section {
         let some = |n: i64, by: u32| n + ((n * (noise >> by & 0xffff).cast_signed()) >> 18);
         let enter = at + some(gap, 30);
         at = enter + some(duration, 47);
-        column.chunks.extend(recorder.record(thread, barrier, &[0], enter, at));
+        column.chunks.extend(recorder.record(thread, barrier, &[0], enter, at).map(|c| *c));
     }
     column.chunks.extend(recorder.flush_columns().into_iter().map(|(_, chunk)| chunk));
     let mut section = recorder.finish("node");

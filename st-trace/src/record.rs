@@ -6,22 +6,24 @@
 mod finder;
 mod known;
 mod last;
+mod paths;
 mod restore;
 mod rounds;
 mod sequence;
 
 use std::collections::HashMap;
+use std::mem;
 
 use foldhash::fast::FixedState;
 
 use crate::calls::{CallId, CallTable, FIRST_UNKNOWN, Lane, Meaning, Slot};
 use crate::columns::{Chunk, ColumnWriter};
-use crate::fold::{DEFAULT_WINDOW, Fold, Folded};
+use crate::fold::{DEFAULT_WINDOW, Fold, Folded, Folder};
 use crate::ints::Sealed;
 use crate::objects::{Content, Objects, Registry, Text};
 use crate::proof::call_word;
 use crate::ranklist::RankList;
-use crate::section::{Elastic, Entry, Form, NO_SYM, Partition, Section, Sym, Symbol, Tables};
+use crate::section::{Elastic, Entry, Form, NO_SYM, Partition, Section, Sym, Symbol, Tables, Thread};
 use crate::sites::{Frame, Similar, SiteTable};
 use crate::sketch::Shape;
 use crate::tree::FlatTree;
@@ -210,7 +212,14 @@ impl RankRecorder {
     ///
     /// Words beyond the row's slots are ignored, missing ones read as 0: the recorder never stops for them.
     #[inline]
-    pub fn record(&mut self, thread: usize, sym: Sym, words: &[i64], enter: i64, exit: i64) -> Option<Chunk> {
+    pub fn record(
+        &mut self,
+        thread: usize,
+        sym: Sym,
+        words: &[i64],
+        enter: i64,
+        exit: i64,
+    ) -> Option<Box<Chunk>> {
         let t = self.threads.get_mut(thread)?;
         if t.rounds.expects(sym) && t.rounds.takes(words, &mut self.changed) {
             self.change = Change::Next;
@@ -235,7 +244,7 @@ impl RankRecorder {
     ) -> Option<Box<Chunk>> {
         let t = self.threads.get_mut(thread)?;
         if !t.rounds.expects(sym) || !(changed.is_empty() || t.rounds.takes_at(words, changed)) {
-            return self.record(thread, sym, words, enter, exit).map(Box::new);
+            return self.record(thread, sym, words, enter, exit);
         }
         self.change = Change::Next;
         self.changed.clear();
@@ -245,7 +254,7 @@ impl RankRecorder {
                 self.enter_in_turn(thread, words);
             }
         }
-        self.put_on_tape(thread, (enter, exit)).map(Box::new)
+        self.put_on_tape(thread, (enter, exit))
     }
 
     /// Enters how the words of the next event of the round in progress differ, whose symbol stands at several places.
@@ -258,13 +267,13 @@ impl RankRecorder {
 
     /// Puts the next event of the round in progress, whose words are entered, on the tape.
     #[inline]
-    fn put_on_tape(&mut self, thread: usize, times: (i64, i64)) -> Option<Chunk> {
+    fn put_on_tape(&mut self, thread: usize, times: (i64, i64)) -> Option<Box<Chunk>> {
         if self.threads.get_mut(thread)?.rounds.push(times) { self.enter_tape(thread) } else { None }
     }
 
     /// Enters an event that is not just the next one of the round in progress.
     #[inline(never)]
-    fn enter(&mut self, thread: usize, sym: Sym, words: &[i64], times: (i64, i64)) -> Option<Chunk> {
+    fn enter(&mut self, thread: usize, sym: Sym, words: &[i64], times: (i64, i64)) -> Option<Box<Chunk>> {
         let slots = self.infos.get(sym as usize)?.slots;
         let chunk = self.end_round(thread);
         let shape = self.sketched();
@@ -296,7 +305,7 @@ impl RankRecorder {
     }
 
     /// Enters the round in progress, if there is one. Returns a chunk of exact times when one is full.
-    fn end_round(&mut self, thread: usize) -> Option<Chunk> {
+    fn end_round(&mut self, thread: usize) -> Option<Box<Chunk>> {
         let chunk = self.enter_tape(thread);
         self.threads.get_mut(thread)?.end_round(&self.infos);
         chunk
@@ -304,7 +313,7 @@ impl RankRecorder {
 
     /// Enters what is on the tape of the round in progress. Returns a chunk of exact times when one is full.
     #[inline(never)]
-    fn enter_tape(&mut self, thread: usize) -> Option<Chunk> {
+    fn enter_tape(&mut self, thread: usize) -> Option<Box<Chunk>> {
         let sketches = self.sketched();
         self.threads.get_mut(thread)?.enter_tape(&self.infos, sketches, &self.objects)
     }
@@ -312,7 +321,7 @@ impl RankRecorder {
     /// Leaves out time that has gone by since the last event of a thread, ns, as if that had ended so much later:
     /// sketches hold what is between the program's calls, exact times stay as they are. Returns a chunk of exact times
     /// when one is full.
-    pub fn leave_out(&mut self, thread: usize, ns: i64) -> Option<Chunk> {
+    pub fn leave_out(&mut self, thread: usize, ns: i64) -> Option<Box<Chunk>> {
         let chunk = self.enter_tape(thread);
         self.threads.get_mut(thread)?.leave_out(ns);
         chunk
@@ -369,7 +378,9 @@ impl RankRecorder {
         for i in 0..self.threads.len() {
             let full = self.enter_tape(i);
             let open = self.threads[i].columns.as_mut().and_then(ColumnWriter::flush);
-            out.extend(full.into_iter().chain(open).map(|c| (u32::try_from(i).unwrap_or(u32::MAX), c)));
+            out.extend(
+                full.map(|c| *c).into_iter().chain(open).map(|c| (u32::try_from(i).unwrap_or(u32::MAX), c)),
+            );
         }
         out
     }
@@ -388,25 +399,33 @@ impl RankRecorder {
     }
 
     fn finish_by(mut self, host: &str, tree: fn(Folded) -> (FlatTree, Vec<Sealed>)) -> Section {
-        for thread in 0..self.threads.len() {
-            self.end_round(thread);
-        }
-        let (rank, objects) = (self.rank, self.objects);
-        let ranks = RankList::single(rank);
-        let voided = if self.sites_differ { 1 << Lane::Site as u8 } else { 0 };
-        let threads = self
-            .threads
-            .into_iter()
-            .enumerate()
-            .map(|(i, t)| {
-                let mut thread = t.finish(rank, i, &self.infos, tree);
-                thread.lanes.voided |= voided;
-                thread
-            })
-            .collect();
+        let threads = mem::take(&mut self.threads);
+        let finish = |(i, t)| self.finish_thread(i, t, |folder| tree(folder.finish()));
+        let threads = threads.into_iter().enumerate().map(finish).collect();
+        self.section(host, threads)
+    }
+
+    /// The trace of a thread, which may be a copy for this purpose.
+    fn finish_thread(
+        &self,
+        index: usize,
+        mut t: SequenceRecorder,
+        tree: impl FnOnce(Folder) -> (FlatTree, Vec<Sealed>),
+    ) -> Thread {
+        // Exact times have been taken out.
+        t.enter_tape(&self.infos, self.sketched(), &self.objects);
+        t.end_round(&self.infos);
+        let mut thread = t.finish(self.rank, index, &self.infos, tree);
+        thread.lanes.voided |= if self.sites_differ { 1 << Lane::Site as u8 } else { 0 };
+        thread
+    }
+
+    fn section(&self, host: &str, threads: Vec<Thread>) -> Section {
+        let ranks = RankList::single(self.rank);
+        let objects = &self.objects;
         Section {
             hosts: vec![(host.to_owned(), ranks.clone())],
-            sites: self.sites,
+            sites: self.sites.clone(),
             tables: Tables {
                 comms: entries(&objects.comms, &ranks),
                 groups: entries(&objects.groups, &ranks),
@@ -415,9 +434,9 @@ impl RankRecorder {
                 wins: entries(&objects.wins, &ranks),
                 files: entries(&objects.files, &ranks),
                 texts: entries(&objects.texts, &ranks),
-                names: self.names.into_iter().map(|(n, id)| (id, n)).collect(),
+                names: self.names.iter().map(|(n, id)| (*id, n.clone())).collect(),
             },
-            symbols: self.symbols,
+            symbols: self.symbols.clone(),
             partitions: vec![Partition { classes: vec![ranks.clone()] }],
             ranks,
             threads,
@@ -436,7 +455,7 @@ fn entries<T: Content + Clone>(registry: &Registry<T>, ranks: &RankList) -> Vec<
 
 /// An elastic stream of the section's only class.
 fn own(stream: Sealed) -> Elastic {
-    Elastic { form: Form::Absolute, partition: 0, streams: vec![stream] }
+    Elastic { form: Form::Absolute, partition: 0, streams: [stream].into() }
 }
 
 /// Checks that words have the shape of a row: for recorders' own tests and for readers of foreign data.

@@ -220,13 +220,8 @@ pub struct LiveSketch {
     /// Number of durations, and the bins, if there are no buckets.
     count: u64,
     bins: Histogram,
-    /// Durations that wait to be added: to add many at once costs half.
-    waiting: [u64; WAITING],
-    waits: usize,
 }
 
-/// Durations that wait at most.
-const WAITING: usize = 32;
 /// The squares of [`MANY`] durations shorter than this, ns, are less than 2^64.
 const SHORT: u64 = 1 << 27;
 const MANY: usize = 1 << 10;
@@ -238,19 +233,12 @@ impl LiveSketch {
         Self { shape, ..Self::default() }
     }
     /// Adds a duration.
-    #[inline(always)]
     pub fn add(&mut self, ns: u64) {
-        if let Some(place) = self.waiting.get_mut(self.waits) {
-            *place = ns;
-        }
-        self.waits += 1;
-        if self.waits == WAITING {
-            self.settle();
-        }
+        self.add_all(&[ns]);
     }
-    /// Adds durations.
+    /// Adds durations: many at once cost half.
     #[inline(never)]
-    pub(crate) fn add_all(&mut self, durations: &[u64]) {
+    pub fn add_all(&mut self, durations: &[u64]) {
         let (mut bits, mut sum, mut squares) = (0, 0u64, 0u64);
         let (mut inverse_min, mut max) = (self.inverse_min, self.max);
         for &ns in durations {
@@ -287,12 +275,6 @@ impl LiveSketch {
                 None => self.outside(b, ns),
             }
         }
-    }
-    /// Adds what waits.
-    #[inline(never)]
-    fn settle(&mut self) {
-        let (waiting, waits) = (self.waiting, std::mem::take(&mut self.waits));
-        self.add_all(&waiting[..waits]);
     }
     /// Adds a duration for which there is no bucket in the window: there never is one in other shapes.
     #[inline(never)]
@@ -349,9 +331,8 @@ impl LiveSketch {
     }
     /// The sketch of a rank.
     #[must_use]
-    pub fn finish(mut self, rank: u32) -> Sketch {
-        self.settle();
-        let Self { sum, squares, inverse_min, max, low, window, shape, count, bins, .. } = self;
+    pub fn finish(self, rank: u32) -> Sketch {
+        let Self { sum, squares, inverse_min, max, low, window, shape, count, bins } = self;
         let count = count + window.iter().sum::<u64>();
         if count == 0 {
             return Sketch::default();

@@ -141,6 +141,22 @@ proptest! {
     }
 
     #[test]
+    fn a_folder_that_goes_on_has_a_tree(
+        symbols in sequences(),
+        more in sequences(),
+        window in prop_oneof![Just(DEFAULT_WINDOW), 1..40_usize],
+        fold in prop_oneof![Just(Fold::Exact), Just(Fold::None), Just(Fold::Approx(Likeness::default()))],
+    ) {
+        let mut folder = Folder::by(fold, window);
+        symbols.iter().for_each(|&sym| folder.push(sym));
+        let mut successor = folder.successor();
+        more.iter().for_each(|&sym| successor.push(sym));
+        proptest::prop_assert_eq!(unfold(&folder.flattened(successor)), [&symbols[..], &more[..]].concat());
+        // The folder itself has not changed.
+        proptest::prop_assert_eq!(folder.finish().flatten(), fold_by(Folder::by(fold, window), &symbols));
+    }
+
+    #[test]
     fn runs_may_be_pushed_at_once(symbols in sequences()) {
         let mut folder = Folder::new(DEFAULT_WINDOW);
         for run in symbols.chunk_by(|a, b| a == b) {

@@ -358,7 +358,7 @@ impl State {
         let thread = self.thread(local);
         let index = self.threads[thread].index;
         if let Some(chunk) = self.recorder.leave_out(index, ns) {
-            self.write(u32::try_from(index).unwrap_or(u32::MAX), chunk);
+            self.write(u32::try_from(index).unwrap_or(u32::MAX), *chunk);
         }
         // The log tells times from the last call on.
         self.snapshot();
@@ -453,7 +453,7 @@ fn enter(
     words: &[i64],
     times: (i64, i64),
 ) -> (Option<Box<Chunk>>, bool) {
-    let chunk = recorder.record(thread, sym, words, times.0, times.1).map(Box::new);
+    let chunk = recorder.record(thread, sym, words, times.0, times.1);
     let full = journal.as_mut().is_some_and(|j| !j.call(recorder, thread, sym, words, times));
     (chunk, full)
 }

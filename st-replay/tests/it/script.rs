@@ -56,7 +56,7 @@ pub(crate) fn sections(ranks: u32, program: &str) -> Vec<Section> {
             let row = CallTable::builtin().by_name(name).unwrap();
             let sym = recorder.symbol(row.id, site, error.parse().unwrap());
             let chunk = recorder.record(0, sym, &flat(row, &words), *now + 10, *now + 15);
-            column.chunks.extend(chunk);
+            column.chunks.extend(chunk.map(|c| *c));
             *now += 15;
         }
     }

@@ -175,7 +175,7 @@ impl Program {
         let sym = r.recorder.symbol(id, 0, 0);
         let chunk = r.recorder.record(thread, sym, flat, times.0, times.1);
         let (column, calls) = &mut r.threads[thread];
-        column.chunks.extend(chunk);
+        column.chunks.extend(chunk.map(|c| *c));
         *calls += 1;
         (rank, 2 * (*calls - 1))
     }

@@ -109,6 +109,11 @@ impl Matcher {
         Self { like, credit: 0, latest: HashMap::default(), tails: Vec::new(), base: 0 }
     }
 
+    /// One that finds the like of it in another list, which is empty yet.
+    pub(super) fn successor(&self) -> Self {
+        Self::new(self.like)
+    }
+
     /// Brings the table up to date with the list, of which the nodes below `kept` are those it had.
     fn follow(&mut self, open: &Open, kept: usize) {
         let first = open.end() - open.len();

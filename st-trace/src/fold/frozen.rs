@@ -75,14 +75,9 @@ impl Frozen {
     }
 
     /// The nodes in order. The codes are our own, so an end amid them cannot occur and ends the list.
-    pub(super) fn into_nodes(self) -> impl Iterator<Item = Node> {
-        let mut used = 0;
-        std::iter::from_fn(move || {
-            let mut rest = self.codes.get(used..).filter(|rest| !rest.is_empty())?;
-            let node = read(&mut rest, 1).ok()?;
-            used = self.codes.len() - rest.len();
-            Some(node)
-        })
+    pub(super) fn nodes_in_order(&self) -> impl Iterator<Item = Node> {
+        let mut rest = self.codes.as_slice();
+        std::iter::from_fn(move || if rest.is_empty() { None } else { read(&mut rest, 1).ok() })
     }
 }
 
@@ -157,7 +152,7 @@ mod tests {
             let mut frozen = Frozen::default();
             frozen.extend(open.clone().into_iter());
             prop_assert_eq!(frozen.nodes(), open.iter().map(Node::size).sum::<usize>());
-            prop_assert_eq!(written(frozen.into_nodes()), written(open.into_iter()));
+            prop_assert_eq!(written(frozen.nodes_in_order()), written(open.into_iter()));
         }
     }
 }

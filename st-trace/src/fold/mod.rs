@@ -37,7 +37,7 @@ mod recent;
 mod smallest;
 
 use crate::ints::Sealed;
-use crate::tree::FlatTree;
+use crate::tree::{FlatTree, Item};
 pub use approx::Likeness;
 use approx::Matcher;
 use frozen::Frozen;
@@ -210,6 +210,29 @@ impl Folder {
             self.frozen.leaf(sym, n);
         }
         Folded { frozen: self.frozen, open: self.open }
+    }
+
+    /// A folder like this one that goes on where this one's tree ends: with what waits to be entered into it.
+    #[must_use]
+    pub fn successor(&self) -> Self {
+        let mut next = Self {
+            matcher: self.matcher.as_ref().map(Matcher::successor),
+            flat: self.flat,
+            predict_from: self.predict_from,
+            ..Self::new(self.window)
+        };
+        self.prediction.clone().take_back().into_iter().for_each(|(sym, n)| next.push_n(sym, n));
+        next
+    }
+
+    /// This folder's tree, and that of its [successor](Folder::successor) after it. *Cost:* O(nodes).
+    #[must_use]
+    pub fn flattened(&self, successor: Self) -> (FlatTree, Vec<Sealed>) {
+        let (mut items, mut counts) = (Vec::new(), Vec::new());
+        write(&self.frozen, &self.open, &mut items, &mut counts);
+        let Folded { frozen, open } = successor.finish();
+        write(&frozen, &open, &mut items, &mut counts);
+        (FlatTree::new(items), counts)
     }
 
     /// Memory behind the folder, in words of 8 bytes. *Cost:* O(nodes).
@@ -450,9 +473,13 @@ impl Folded {
     #[must_use]
     pub fn flatten(self) -> (FlatTree, Vec<Sealed>) {
         let (mut items, mut counts) = (Vec::new(), Vec::new());
-        for node in self.frozen.into_nodes().chain(self.open.into_nodes()) {
-            node.write(&mut items, &mut counts);
-        }
+        write(&self.frozen, &self.open, &mut items, &mut counts);
         (FlatTree::new(items), counts)
     }
+}
+
+/// Appends the nodes of a tree in preorder with their counts.
+fn write(frozen: &Frozen, open: &Open, items: &mut Vec<Item>, counts: &mut Vec<Sealed>) {
+    frozen.nodes_in_order().for_each(|node| node.write(items, counts));
+    open.from(0).iter().for_each(|node| node.write(items, counts));
 }

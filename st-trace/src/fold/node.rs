@@ -192,15 +192,16 @@ impl Node {
     }
 
     /// Appends the node in preorder with its counts.
-    pub(super) fn write(mut self, items: &mut Vec<Item>, counts: &mut Vec<Sealed>) {
-        self.past.push(signed(self.last));
-        counts.push(self.past.seal());
-        match self.kind {
-            Kind::Leaf(sym) => items.push(Item::Leaf { sym }),
+    pub(super) fn write(&self, items: &mut Vec<Item>, counts: &mut Vec<Sealed>) {
+        let mut all = self.past.clone();
+        all.push(signed(self.last));
+        counts.push(all.seal());
+        match &self.kind {
+            Kind::Leaf(sym) => items.push(Item::Leaf { sym: *sym }),
             Kind::Body(body) => {
                 let at = items.len();
                 items.push(Item::Body { below: 0 });
-                for child in body.children {
+                for child in &body.children {
                     child.write(items, counts);
                 }
                 let below = u32::try_from(items.len() - at - 1).unwrap_or(u32::MAX);

@@ -62,7 +62,7 @@ fn elastic((tree, counts): &Tree) -> Tree {
 /// The tree with approximate matches among its outermost nodes.
 fn among(folded: Folded) -> Tree {
     let mut folder = Folder::by(Fold::Approx(Likeness::default()), super::DEFAULT_WINDOW);
-    for node in folded.frozen.into_nodes().chain(folded.open.into_nodes()) {
+    for node in folded.frozen.nodes_in_order().chain(folded.open.into_nodes()) {
         folder.push_node(node);
     }
     folder.finish().flatten()

@@ -114,7 +114,7 @@ pub fn snapshot(
     let trace = Trace {
         header: header.clone(),
         provenance: provenance.to_vec(),
-        sections: vec![recorder.snapshot(host)],
+        sections: vec![recorder.draft(host)],
         ..Trace::default()
     };
     stream::write(&trace, &mut out, WriteOptions { level: 0 })?;

@@ -67,6 +67,17 @@ impl RankRecorder {
         self.clone().finish_by(host, Folded::flatten)
     }
 
+    /// As [`RankRecorder::snapshot`], to [restore](RankRecorder::restore) from: what has not been folded yet stands behind what
+    /// has. *Cost:* O(what has been recorded), without a copy of the tree.
+    #[must_use]
+    pub fn draft(&self, host: &str) -> Section {
+        let threads = self.threads.iter().enumerate();
+        let finish = |(i, t): (usize, &SequenceRecorder)| {
+            self.finish_thread(i, t.without_tree(), |rest| t.folder.flattened(rest))
+        };
+        self.section(host, threads.map(finish).collect())
+    }
+
     /// How far tables and threads have grown. They never shrink.
     #[must_use]
     pub fn extent(&self) -> Extent {
@@ -149,7 +160,7 @@ impl RankRecorder {
         ended.collect()
     }
 
-    /// A recorder that has recorded what a [`RankRecorder::snapshot`] holds. It keeps no columns; sketches go on in the
+    /// A recorder that has recorded what a [`RankRecorder::draft`] holds. It keeps no columns; sketches go on in the
     /// shape given, if there is one.
     /// `exits` are the threads' last exits. Hands each event (its thread) to `seen`. *Cost:* O(events), at most `limit`.
     ///

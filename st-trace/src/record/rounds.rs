@@ -37,8 +37,8 @@ pub(super) struct Place {
     turns: u64,
     /// The place before it, in the round before if need be, that has the symbol.
     before: usize,
-    /// Which of the thread's sketches its times go to, once that is known.
-    pub(super) sketch: Option<usize>,
+    /// Which path of the thread its times belong to, once that is known.
+    pub(super) path: Option<usize>,
 }
 
 /// A word that differs from what it was at the place's execution before.
@@ -346,13 +346,13 @@ impl Rounds {
     fn fill(&mut self, sym: Sym, known: &Known) {
         if self.places.len() == self.filled {
             let (last, now, edits) = (known.last.clone(), Vec::new(), Vec::new());
-            self.places.push(Place { sym, last, now, edits, turn: 0, turns: 0, before: 0, sketch: None });
+            self.places.push(Place { sym, last, now, edits, turn: 0, turns: 0, before: 0, path: None });
         }
         let place = &mut self.places[self.filled];
         place.sym = sym;
         place.last.copy(&known.last);
         place.now.clone_from(&known.last.words);
-        place.sketch = None;
+        place.path = None;
         self.filled += 1;
     }
 

@@ -1,21 +1,19 @@
 //! Recording one thread: its loops, its proof and its times.
 
-use std::collections::HashMap;
 use std::mem;
 
-use foldhash::fast::FixedState;
-
 use super::known::Known;
+use super::paths::Paths;
 use super::rounds::Rounds;
 use super::{Options, SymInfo, own};
 use crate::columns::{Chunk, ColumnWriter};
-use crate::fold::{Folded, Folder};
+use crate::fold::Folder;
 use crate::ints::Sealed;
 use crate::lanes::Lanes;
 use crate::objects::Objects;
 use crate::ranklist::RankList;
-use crate::section::{NO_SYM, PathSketch, Sym, Thread};
-use crate::sketch::{LiveSketch, Shape};
+use crate::section::{NO_SYM, Sym, Thread};
+use crate::sketch::Shape;
 use crate::tree::FlatTree;
 
 /// Records one thread.
@@ -26,15 +24,9 @@ pub(super) struct SequenceRecorder {
     pub(super) lanes: Lanes,
     pub(super) rounds: Rounds,
     pub(super) columns: Option<ColumnWriter>,
-    pub(super) sketches: Vec<(Sym, Sym, LiveSketch, LiveSketch)>,
-    pub(super) by_path: HashMap<(Sym, Sym), usize, FixedState>,
-    /// Per symbol the last predecessor and its sketch: the lookup of most calls.
-    last_path: Vec<(Sym, usize)>,
+    paths: Paths,
     pred: Sym,
     last_exit: i64,
-    /// Times of one place of a round, while they are entered.
-    gaps: Vec<u64>,
-    durations: Vec<u64>,
 }
 
 impl SequenceRecorder {
@@ -46,13 +38,9 @@ impl SequenceRecorder {
             lanes: Lanes::new(),
             rounds: Rounds::default(),
             columns: options.columns.then(|| ColumnWriter::new(start)),
-            sketches: Vec::new(),
-            by_path: HashMap::default(),
-            last_path: Vec::new(),
+            paths: Paths::default(),
             pred: NO_SYM,
             last_exit: start,
-            gaps: Vec::new(),
-            durations: Vec::new(),
         }
     }
 
@@ -63,7 +51,7 @@ impl SequenceRecorder {
         infos: &[SymInfo],
         sketches: Option<Shape>,
         objects: &Objects,
-    ) -> Option<Chunk> {
+    ) -> Option<Box<Chunk>> {
         let waiting = self.rounds.waiting();
         if waiting == 0 {
             return None;
@@ -78,7 +66,7 @@ impl SequenceRecorder {
         if let Some(columns) = &mut self.columns {
             for (enter, exit) in &self.rounds.times[1..] {
                 // A tape is shorter than a chunk: at most one gets full.
-                full = columns.push(*enter, *exit).or(full);
+                full = columns.push(*enter, *exit).map(Box::new).or(full);
             }
         }
         self.rounds.enter(&mut self.known, &mut self.lanes, infos, objects);
@@ -92,33 +80,18 @@ impl SequenceRecorder {
         let Some((length, _)) = self.rounds.progress() else { return };
         for i in 0..length.min(times.len() - 1) {
             let at = (self.rounds.first() + i) % length;
-            let sketch = match self.rounds.places[at].sketch {
-                Some(sketch) => sketch,
+            let path = match self.rounds.places[at].path {
+                Some(path) => path,
                 None => {
                     let sym = self.rounds.symbol_before(at + 1);
-                    let sketch = self.sketch(sym, self.rounds.symbol_before(at), shape);
-                    *self.rounds.places[at].sketch.insert(sketch)
+                    let path = self.paths.find(sym, self.rounds.symbol_before(at), shape);
+                    *self.rounds.places[at].path.insert(path)
                 }
             };
-            let (_, _, compute, comm) = &mut self.sketches[sketch];
-            self.gaps.clear();
-            self.durations.clear();
-            for two in times.windows(2).skip(i).step_by(length) {
-                let [(_, before), (enter, exit)] = *two else { continue };
-                self.gaps.push(duration(before, enter));
-                self.durations.push(duration(enter, exit));
-            }
-            compute.add_all(&self.gaps);
-            comm.add_all(&self.durations);
+            let its = times.windows(2).skip(i).step_by(length);
+            let two = |w: &[(i64, i64)]| (duration(w[0].1, w[1].0), duration(w[1].0, w[1].1));
+            self.paths.add_all(path, its.map(two));
         }
-    }
-
-    /// Which sketch the times of a symbol after another go to.
-    fn sketch(&mut self, sym: Sym, pred: Sym, shape: Shape) -> usize {
-        *self.by_path.entry((sym, pred)).or_insert_with(|| {
-            self.sketches.push((sym, pred, LiveSketch::new(shape), LiveSketch::new(shape)));
-            self.sketches.len() - 1
-        })
     }
 
     /// Calls so far, poll series expanded.
@@ -149,25 +122,20 @@ impl SequenceRecorder {
 
     /// Takes the times of the thread's next event. Returns a chunk of exact ones when one is full.
     #[inline]
-    pub(super) fn time(&mut self, sym: Sym, enter: i64, exit: i64, sketches: Option<Shape>) -> Option<Chunk> {
+    pub(super) fn time(
+        &mut self,
+        sym: Sym,
+        enter: i64,
+        exit: i64,
+        sketches: Option<Shape>,
+    ) -> Option<Box<Chunk>> {
         if let Some(shape) = sketches {
-            let pred = self.pred;
-            let i = sym as usize;
-            if self.last_path.len() <= i {
-                self.last_path.resize(i + 1, (NO_SYM, usize::MAX));
-            }
-            let (p, mut at) = self.last_path[i];
-            if p != pred || at == usize::MAX {
-                at = self.sketch(sym, pred, shape);
-                self.last_path[i] = (pred, at);
-            }
-            let (_, _, compute, comm) = &mut self.sketches[at];
-            compute.add(duration(self.last_exit, enter));
-            comm.add(duration(enter, exit));
+            let path = self.paths.find(sym, self.pred, shape);
+            self.paths.add(path, duration(self.last_exit, enter), duration(enter, exit));
         }
         self.pred = sym;
         self.last_exit = exit;
-        self.columns.as_mut()?.push(enter, exit)
+        self.columns.as_mut()?.push(enter, exit).map(Box::new)
     }
 
     /// Goes on with the sketches of a thread after its last event and its end.
@@ -175,11 +143,7 @@ impl SequenceRecorder {
         self.last_exit = exit;
         let Some(shape) = sketches else { return };
         self.pred = last;
-        for s in &t.sketches {
-            self.by_path.insert((s.sym, s.pred), self.sketches.len());
-            let (compute, comm) = (LiveSketch::resume(&s.compute, shape), LiveSketch::resume(&s.comm, shape));
-            self.sketches.push((s.sym, s.pred, compute, comm));
-        }
+        self.paths.resume(&t.sketches, shape);
     }
 
     /// Enters all of the round in progress, whose tape has been entered.
@@ -187,33 +151,37 @@ impl SequenceRecorder {
         self.rounds.end(&mut self.known, &mut self.lanes, &mut self.folder, infos);
     }
 
-    /// The thread's trace. No round is in progress.
+    /// A copy that holds all but the tree, which is by far the largest, and exact times: for the [trace](SequenceRecorder::finish)
+    /// of a thread that goes on.
+    pub(super) fn without_tree(&self) -> Self {
+        Self {
+            folder: self.folder.successor(),
+            known: self.known.clone(),
+            lanes: self.lanes.clone(),
+            rounds: self.rounds.clone(),
+            columns: None,
+            paths: self.paths.clone(),
+            pred: self.pred,
+            last_exit: self.last_exit,
+        }
+    }
+
+    /// The thread's trace. No round is in progress. `tree` is made of the folder.
     pub(super) fn finish(
         self,
         rank: u32,
         index: usize,
         infos: &[SymInfo],
-        tree: fn(Folded) -> (FlatTree, Vec<Sealed>),
+        tree: impl FnOnce(Folder) -> (FlatTree, Vec<Sealed>),
     ) -> Thread {
-        let (tree, counts) = tree(self.folder.finish());
-        let mut sketches: Vec<PathSketch> = self
-            .sketches
-            .into_iter()
-            .map(|(sym, pred, compute, comm)| PathSketch {
-                sym,
-                pred,
-                compute: compute.finish(rank),
-                comm: comm.finish(rank),
-            })
-            .collect();
-        sketches.sort_by_key(|s| (s.sym, s.pred));
+        let (tree, counts) = tree(self.folder);
         Thread {
             ranks: RankList::single(rank),
             tree,
             counts: counts.into_iter().map(own).collect(),
             params: self.known.into_iter().zip(infos).map(|(k, i)| k.finish(i.slots)).collect(),
             lanes: self.lanes.keyed(rank, u32::try_from(index).unwrap_or(u32::MAX)),
-            sketches,
+            sketches: self.paths.finish(rank),
             sums: Vec::new(),
             columns: Vec::new(),
         }

@@ -91,10 +91,10 @@ impl Plan {
             let next = r.round(thread).and_then(|(_, next)| r.places(thread).nth(next));
             let next = next.filter(|next| next.0 == sym && c.times.0 % 2 == 0);
             let chunk = match next.and_then(|(_, last)| differ(slots, last, &words)) {
-                Some(changed) => r.pass(thread, sym, (&words, &changed), times).map(|c| *c),
+                Some(changed) => r.pass(thread, sym, (&words, &changed), times),
                 None => r.record(thread, sym, &words, times.0, times.1),
             };
-            each(&mut with, &mut r, thread, (sym, words, (enter, now[thread]), chunk));
+            each(&mut with, &mut r, thread, (sym, words, (enter, now[thread]), chunk.map(|c| *c)));
         }
         (r, with)
     }

@@ -50,7 +50,7 @@ pub(crate) fn sample(rank: u32) -> Section {
             ("MPI_Allreduce", 4, vec![0, 1, 0, 0, 0]),
         ] {
             let sym = r.symbol(table.by_name(name).unwrap().id, site, 0);
-            chunks.extend(r.record(0, sym, &words, now + 50, now + 60 + i).map(|c| (0, c)));
+            chunks.extend(r.record(0, sym, &words, now + 50, now + 60 + i).map(|c| (0, *c)));
             now += 60 + i;
         }
     }
@@ -84,7 +84,7 @@ pub(crate) fn pair() -> Section {
         }
     }
     thread.params[0][2].values =
-        Elastic { form: Form::RELATIVE, partition: 0, streams: vec![Sealed::from_constant(1)] };
+        Elastic { form: Form::RELATIVE, partition: 0, streams: [Sealed::from_constant(1)].into() };
     let quantised = |v: Vec<i64>| Sealed::from(v);
     let ended = Ended { rank: 0, thread: 0, calls: 30, last: 2, inside: 1, entered: 9000 };
     s.ended = vec![ended, Ended { rank: 1, last: NO_SYM, inside: NO_SYM, entered: 0, ..ended }];

@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use foldhash::fast::FixedState;
 use st_trace::calls::{CallId, CallTable};
-use st_trace::columns::{Chunk, Column};
+use st_trace::columns::Column;
 use st_trace::fold::Fold;
 use st_trace::objects::{Comm, Joint, Op as OpContent, Type};
 use st_trace::ranks::RankSeq;
@@ -216,8 +216,8 @@ impl Log {
             self.compared.push(if self.compared.is_empty() { exit } else { enter });
         }
         let (enter, exit) = (self.node.shows(enter), self.node.shows(exit));
-        let chunk: Option<Chunk> = self.recorder.record(here.number, symbol, words, enter, exit);
-        here.column.chunks.extend(chunk);
+        let chunk = self.recorder.record(here.number, symbol, words, enter, exit);
+        here.column.chunks.extend(chunk.map(|c| *c));
     }
 
     /// Symbol of a function that is called at a place.
