@@ -7,6 +7,8 @@
 
 use std::collections::BTreeMap;
 
+use smallvec::SmallVec;
+
 use crate::calls::{CallId, Object};
 use crate::columns::Column;
 pub use crate::form::{Codes, Form, Own};
@@ -35,6 +37,9 @@ pub struct Symbol {
     pub error: u32,
 }
 
+/// One stream per class of ranks: mostly there is one.
+pub type Streams = SmallVec<[Sealed; 1]>;
+
 /// A stream that differs between ranks: one sealed stream per class of a partition of the ranks.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Elastic {
@@ -43,7 +48,7 @@ pub struct Elastic {
     /// Index into [`Section::partitions`]; ranks outside all classes read zeros, if they read the stream at all.
     pub partition: u32,
     /// One stream per class, in the partition's order.
-    pub streams: Vec<Sealed>,
+    pub streams: Streams,
 }
 
 impl Elastic {

@@ -81,12 +81,12 @@ fn deep_trees_and_vectors_read_back() {
     items.push(Item::Leaf { sym: 0 });
     items.extend([Item::Body { below: 2 }, Item::Leaf { sym: 1 }, Item::Leaf { sym: 2 }]);
     let thread = &mut s.threads[0];
-    let one = Elastic { streams: vec![Sealed::from_constant(1)], ..thread.counts[0].clone() };
+    let one = Elastic { streams: [Sealed::from_constant(1)].into(), ..thread.counts[0].clone() };
     thread.counts = vec![one; items.len()];
     let n = items.len();
-    thread.counts[n - 3].streams = vec![Sealed::from_constant(4)];
-    thread.counts[n - 2].streams = vec![Sealed::from(vec![1, 0, 1, 1])];
-    thread.counts[n - 1].streams = vec![Sealed::from(vec![0, 1, 0, 1])];
+    thread.counts[n - 3].streams = [Sealed::from_constant(4)].into();
+    thread.counts[n - 2].streams = [Sealed::from(vec![1, 0, 1, 1])].into();
+    thread.counts[n - 1].streams = [Sealed::from(vec![0, 1, 0, 1])].into();
     thread.tree = FlatTree::new(items);
     let t = trace(vec![s], 0);
     let text = print(&t);
@@ -154,7 +154,7 @@ fn a_histogram_is_marked_reads_back_and_must_be_one() {
     let mut f = Frequencies::default();
     [(-1, 4), (1, 9), (2, 7)].into_iter().for_each(|(code, n)| f.add(code, n));
     let form = Form::Histogram(Codes::Relative);
-    let histogram = |stream| Elastic { form, partition: 0, streams: vec![stream] };
+    let histogram = |stream| Elastic { form, partition: 0, streams: [stream].into() };
     s.threads[0].params[0][2].values = histogram(f.to_stream());
     let t = trace(vec![s.clone()], 0);
     let text = print(&t);
@@ -178,7 +178,7 @@ fn what_a_histogram_gives_back_follows_from_its_codes() {
     let mut f = Frequencies::default();
     [(-1, 4), (1, 9)].into_iter().for_each(|(code, n)| f.add(code, n));
     let form = Form::Histogram(Codes::Relative);
-    s.threads[0].params[0][2].values = Elastic { form, partition: 0, streams: vec![f.to_stream()] };
+    s.threads[0].params[0][2].values = Elastic { form, partition: 0, streams: [f.to_stream()].into() };
     let dests = |rank| {
         let calls = s.project(0, rank).unwrap().map(Result::unwrap);
         calls.filter(|c| c.sym == 0).map(|c| c.words[2]).collect::<Vec<_>>()

@@ -271,7 +271,7 @@ impl ThreadCluster {
         end: impl Fn(usize, usize) -> End,
         last: bool,
     ) -> Thread {
-        let count = |stream| Elastic { form: Form::Absolute, partition: 0, streams: vec![stream] };
+        let count = |stream| Elastic { form: Form::Absolute, partition: 0, streams: [stream].into() };
         let ranks = self.ranks;
         let voided = &mut self.lanes.voided;
         let params = self.symbols.into_iter().enumerate().map(|(at, s)| {

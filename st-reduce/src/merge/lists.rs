@@ -116,7 +116,7 @@ pub(super) fn lists(
             counts.push(Elastic {
                 form: Form::Absolute,
                 partition: into.only(list.ranks),
-                streams: vec![Sealed::from_constant(1)],
+                streams: [Sealed::from_constant(1)].into(),
             });
         }
         items.append(&mut list.items);
@@ -302,7 +302,7 @@ mod tests {
             let count = |n: i64| Elastic {
                 form: Form::Absolute,
                 partition: 0,
-                streams: vec![Sealed::from_constant(n)],
+                streams: [Sealed::from_constant(n)].into(),
             };
             let counts: Vec<Elastic> = counts.into_iter().map(count).collect();
             master.add(&FlatTree::new(items), &counts, &[Partition { classes: vec![ranks.clone()] }], &ranks);

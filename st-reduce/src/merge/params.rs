@@ -291,7 +291,7 @@ fn rename(
             classes.push(RankList::single(rank));
         }
     }
-    (Elastic { streams, ..e.clone() }, classes)
+    (Elastic { streams: streams.into(), ..e.clone() }, classes)
 }
 
 /// A slot of a symbol of a thread.

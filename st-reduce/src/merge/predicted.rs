@@ -8,11 +8,11 @@ use std::collections::HashMap;
 use std::thread;
 
 use st_trace::calls::CallTable;
-use st_trace::ints::{Ints, Sealed};
+use st_trace::ints::Ints;
 use st_trace::proof::by_slot;
 use st_trace::ranklist::RankList;
 use st_trace::requests::{Requests, is_predictable};
-use st_trace::section::{Elastic, Form, Partition, Section, Thread};
+use st_trace::section::{Elastic, Form, Partition, Section, Streams, Thread};
 use st_trace::unite::Classes;
 
 /// Words of predictable streams from which on expectations are tried, so that regular programs' traces are read at full
@@ -63,7 +63,7 @@ pub(crate) fn predict(section: &mut Section, jobs: usize) {
     for (index, (sym, slot), classes) in better {
         let mut list = classes.list().to_vec();
         list.sort_by_key(|(_, ranks)| ranks.lowest());
-        let (streams, classes): (Vec<Sealed>, Vec<RankList>) = list.into_iter().unzip();
+        let (streams, classes): (Streams, Vec<RankList>) = list.into_iter().unzip();
         // A single class reads as all ranks: who never executes it never asks.
         let single = streams.len() == 1;
         let partition = Partition { classes };

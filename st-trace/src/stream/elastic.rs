@@ -7,7 +7,7 @@ use super::numbers::{Budget, MOST};
 use super::structure::{COLUMNS, LENGTHS, PRESENT, ROLES, SHAPE, STREAMS, role};
 use crate::calls::Slot;
 use crate::ints::Sealed;
-use crate::section::{Elastic, Form, Partition, SlotStreams};
+use crate::section::{Elastic, Form, Partition, SlotStreams, Streams};
 
 /// Whether the symbol has streams; then per slot its lengths, if it is a list, and its values. One slot's may be left to be
 /// made.
@@ -163,7 +163,7 @@ fn get_new(
     let classes = classes.ok_or(DecodeError::Index { index, len }).field("partition")?.classes.len();
     let classes = if stored { classes } else { 0 };
     // Each takes a byte at least.
-    let mut streams = Vec::with_capacity(classes.min(heads.len()));
+    let mut streams = Streams::with_capacity(classes.min(heads.len()));
     for i in 0..classes {
         streams.push(Sealed::decode(heads, values).map_err(DecodeError::from).nth("stream of class", i)?);
     }

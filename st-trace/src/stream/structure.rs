@@ -174,7 +174,7 @@ fn make(
         });
         let (at, streams) =
             made.ok_or(DecodeError::Invalid("counts that do not follow")).nth("symbol", sym)?;
-        t.params[sym][at].values.streams = streams;
+        t.params[sym][at].values.streams = streams.into();
     }
     Ok(())
 }

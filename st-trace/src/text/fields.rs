@@ -13,7 +13,7 @@ use crate::ranklist::RankList;
 use crate::ranklist_notation::parse as ranks;
 use crate::ranks::{RankSeq, Run};
 use crate::section::{
-    Elastic, Ended, Entry, Form, NO_SYM, Partition, PathSketch, RankSums, Section, Sym, Symbol,
+    Elastic, Ended, Entry, Form, NO_SYM, Partition, PathSketch, RankSums, Section, Streams, Sym, Symbol,
 };
 use crate::sites::{Frame, Module, Site};
 use crate::sketch::Sketch;
@@ -265,7 +265,7 @@ pub(super) fn elastic(s: &Section, w: &mut Words<'_>) -> Parsed<Elastic> {
     };
     let partition: u32 = head.parse().or(Err("a partition (P and its number)"))?;
     let classes = &s.partitions.get(partition as usize).ok_or("a partition that has been listed")?.classes;
-    let mut streams = Vec::with_capacity(classes.len());
+    let mut streams = Streams::with_capacity(classes.len());
     for (i, class) in classes.iter().enumerate() {
         if i > 0 {
             key(w, "|", "\"|\" and the next class")?;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::ints::Sealed;
 use crate::ranklist::RankList;
-use crate::section::{Elastic, Form, Partition};
+use crate::section::{Elastic, Form, Partition, Streams};
 use foldhash::fast::FixedState;
 
 /// Classes that are tried before a stream is encoded.
@@ -105,13 +105,13 @@ impl Partitions {
     pub fn elastic(&mut self, classes: Classes, form: Form) -> Elastic {
         let mut list = classes.list;
         if list.is_empty() {
-            return Elastic { form, partition: 0, streams: vec![Sealed::zero().clone()] };
+            return Elastic { form, partition: 0, streams: [Sealed::zero().clone()].into() };
         }
         if list.len() == 1 && !self.exact {
             return Elastic { form, partition: 0, streams: list.into_iter().map(|(s, _)| s).collect() };
         }
         list.sort_by_key(|(_, r)| r.lowest());
-        let (streams, ranks): (Vec<_>, Vec<_>) = list.into_iter().unzip();
+        let (streams, ranks): (Streams, Vec<_>) = list.into_iter().unzip();
         Elastic { form, partition: self.number(ranks), streams }
     }
     /// The partition of only one class, which others than these ranks are not in.
