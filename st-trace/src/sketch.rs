@@ -316,18 +316,7 @@ impl LiveSketch {
         let count = if shape == Shape::Buckets { 0 } else { sketch.count };
         let bins = Histogram::from_bins(sketch.bins().to_vec());
         let (sum, squares) = (*sum, *squares);
-        Self {
-            sum,
-            squares,
-            inverse_min: !min.0,
-            max: max.0,
-            low,
-            window,
-            shape,
-            count,
-            bins,
-            ..Self::default()
-        }
+        Self { sum, squares, inverse_min: !min.0, max: max.0, low, window, shape, count, bins }
     }
     /// The sketch of a rank.
     #[must_use]

@@ -62,13 +62,8 @@ impl SequenceRecorder {
             self.enter_times(&times, shape);
         }
         self.rounds.times = times;
-        let mut full = None;
-        if let Some(columns) = &mut self.columns {
-            for (enter, exit) in &self.rounds.times[1..] {
-                // A tape is shorter than a chunk: at most one gets full.
-                full = columns.push(*enter, *exit).map(Box::new).or(full);
-            }
-        }
+        // A tape is shorter than a chunk.
+        let full = self.columns.as_mut().and_then(|c| c.push_all(&self.rounds.times[1..])).map(Box::new);
         self.rounds.enter(&mut self.known, &mut self.lanes, infos, objects);
         self.last_exit = self.rounds.times[0].1;
         self.pred = self.rounds.symbol_before(self.rounds.first());
@@ -157,7 +152,7 @@ impl SequenceRecorder {
         Self {
             folder: self.folder.successor(),
             known: self.known.clone(),
-            lanes: self.lanes.clone(),
+            lanes: self.lanes,
             rounds: self.rounds.clone(),
             columns: None,
             paths: self.paths.clone(),
