@@ -7,8 +7,8 @@
 //! All of it happens on communicators of our own, made in `MPI_Init`; their errors return. The first is made of the group
 //! of all ranks, with messages only: duplicating would run the program's attribute callbacks, and any collective operation
 //! on `MPI_COMM_WORLD` would move the tags that later ones get. Open MPI's (4.1.4) non-blocking operations, which also make
-//! communicators, count their tags down from -27, through -50 and -51, which `MPI_Dist_graph_create` uses: what comes 24th
-//! on a communicator may take its messages, and wait for ever. A program must not be moved there by us.
+//! communicators, count their tags down from -27, through -50 and -51, which `MPI_Dist_graph_create` uses: what comes
+//! 24th or 25th on a communicator may take its messages, and wait for ever. A program must not be moved there by us.
 //!
 //! Nothing is waited for longer than a time limit: a rank that is late has no comparison, and what was posted for it is
 //! left behind.

@@ -225,36 +225,36 @@ impl Open {
         let len = self.marks.len();
         let end = self.end().checked_sub(1)?;
         let tried = match self.nodes.last().and_then(kept) {
-            Some(sym) => {
-                let oldest = self.recent.unlike(sym, end.saturating_sub(NEAR));
-                if let Some(oldest) = oldest.filter(|at| *at >= self.base) {
-                    return if 2 * (end - oldest) > len { None } else { self.gram_repeat(end) };
-                }
-                // The first place is that of the last node itself.
-                let before = self.recent.place(sym, 1).map_or(0, |place| place.before);
-                let places = (2..=PLACES).map_while(|n| self.recent.place(sym, n));
-                let open = places.take_while(|place| place.at >= self.base);
-                self.first_repeat(open.map(|place| (end - place.at, place.before ^ before)))
-            }
+            Some(sym) => self.at_a_glance(sym, end).unwrap_or_else(|| self.place_by_place(sym, end)),
             None => {
                 let places = std::iter::successors(Some(end), |at| self.before(*at)).take(PLACES).skip(1);
                 self.first_repeat(places.map(|at| (end - at, 0)))
             }
         };
-        match tried {
-            Err(found) => found,
-            Ok(()) => self.gram_repeat(end),
+        if let Err(found) = tried {
+            return found;
         }
-    }
-
-    /// As [`Open::repeat`], of the distances to earlier ends of the last n-grams.
-    fn gram_repeat(&self, end: usize) -> Option<usize> {
-        let len = self.marks.len();
         let grams = self.grams_undo.iter().rev().take(GRAMS.len()).filter(|&&(position, ..)| position == end);
         grams
             .filter_map(|&(.., at)| at.filter(|&at| at >= self.base))
             .map(|at| end - at)
             .find(|&n| 2 * n <= len && self.repeats(n))
+    }
+
+    /// What [`Open::place_by_place`] finds, if that is nothing and can be told from all places together: mostly.
+    #[inline]
+    fn at_a_glance(&self, sym: Sym, end: usize) -> Option<Result<(), Option<usize>>> {
+        let oldest = self.recent.unlike(sym, end.saturating_sub(NEAR)).filter(|at| *at >= self.base)?;
+        Some(if 2 * (end - oldest) > self.marks.len() { Err(None) } else { Ok(()) })
+    }
+
+    /// [`Open::first_repeat`] of the distances to the open places of an event, which is the last.
+    fn place_by_place(&self, sym: Sym, end: usize) -> Result<(), Option<usize>> {
+        // The first place is that of the last node itself.
+        let before = self.recent.place(sym, 1).map_or(0, |place| place.before);
+        let places = (2..=PLACES).map_while(|n| self.recent.place(sym, n));
+        let open = places.take_while(|place| place.at >= self.base);
+        self.first_repeat(open.map(|place| (end - place.at, place.before ^ before)))
     }
 
     /// The first of these distances, ascending, at which the list repeats, or nothing if it is too short for one; `Ok` if
@@ -458,4 +458,32 @@ fn restore<V>(table: &mut Map<V>, key: u64, old: Option<V>) {
         Some(old) => table.insert(key, old),
         None => table.remove(&key),
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn what_is_seen_at_a_glance_is_found_place_by_place(
+            symbols in proptest::collection::vec(0..3_u32, 200..400),
+            frozen in proptest::option::of(20..150_usize),
+        ) {
+            let (mut open, mut glances) = (Open::new(), 0);
+            for (i, sym) in symbols.into_iter().enumerate() {
+                open.push(Node::leaf(sym, 1));
+                if i == 180 && let Some(keep) = frozen {
+                    open.freeze(keep).for_each(drop);
+                }
+                let end = open.end() - 1;
+                if let Some(seen) = open.at_a_glance(sym, end) {
+                    prop_assert_eq!(seen, open.place_by_place(sym, end));
+                    glances += 1;
+                }
+            }
+            prop_assert!(glances > 0);
+        }
+    }
 }

@@ -2,10 +2,7 @@
 
 use std::io::Read;
 
-use super::log::{
-    AGAIN, AGAIN_SHORT, CALL, EDIT, EDIT_SHORT, NEXT, NEXT_EDIT, NEXT_SHORT, NEXT_SHORT_EDIT, NEXT_SLOW,
-    OPENED, ROUND, SERIES, STOPPED, THREAD,
-};
+use super::log::{AGAIN, AGAIN_SHORT, CALL, EDIT, EDIT_SHORT, OPENED, ROUND, SERIES, STOPPED, THREAD};
 use super::logged::{LoggedRound, get_again, get_call, get_definition};
 use super::{COLUMNS, LOG_LENGTH, PAGE, REGIONS, SLOT, SLOTS, SLOTTED, VERSION, descriptor, shape_of};
 use crate::calls::{CallId, CallTable};
@@ -185,25 +182,14 @@ impl Replay {
                 let t = self.threads.get_mut(self.thread).ok_or(DecodeError::Invalid("no thread"))?;
                 t.round = round;
             }
-            AGAIN
-            | EDIT
-            | NEXT
-            | NEXT_EDIT
-            | NEXT_SLOW
-            | NEXT_SHORT
-            | NEXT_SHORT_EDIT
-            | AGAIN_SHORT
-            | EDIT_SHORT
-            | CALL.. => {
+            AGAIN.. => {
                 let t = self.threads.get_mut(self.thread).ok_or(DecodeError::Invalid("no thread"))?;
                 let call = match tag {
                     AGAIN | EDIT | AGAIN_SHORT | EDIT_SHORT => {
                         get_again(tag, src, &self.recorder, self.thread)?
                     }
-                    NEXT | NEXT_EDIT | NEXT_SLOW | NEXT_SHORT | NEXT_SHORT_EDIT => {
-                        t.round.call(tag, src, &self.recorder)?
-                    }
-                    _ => get_call(tag, src, &self.recorder)?,
+                    CALL.. => get_call(tag, src, &self.recorder)?,
+                    _ => t.round.call(tag, src, &self.recorder)?,
                 };
                 let enter = t.exit.wrapping_add(call.gap);
                 self.call(self.thread, call.sym, &call.words, enter, enter.wrapping_add(call.duration));
