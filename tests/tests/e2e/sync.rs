@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use st_tests::jobs::Job;
 use st_tests::process::Run;
@@ -134,15 +135,25 @@ impl Case {
     }
 }
 
+/// The library of fake clocks. Built once: a rank of another test's job must not find it half written, and go without.
+fn fake_clocks() -> Result<PathBuf, Failure> {
+    static BUILT: OnceLock<Result<PathBuf, Failure>> = OnceLock::new();
+    let build = || {
+        let shim = place::scratch().join("clocks.so");
+        let source = place::root().join("tests/fixtures/clocks.c");
+        let words: [OsString; 4] = ["-shared".into(), "-fPIC".into(), "-o".into(), shim.clone().into()];
+        let words = words.into_iter().chain([source.into()]);
+        Run::new("cc", words).go()?.ok()?;
+        Ok(shim)
+    };
+    BUILT.get_or_init(build).clone()
+}
+
 /// Records a program under fake clocks, with options of st-record.
 fn recorded(name: &str, fakes: &[Fake], options: &[&str], app: Vec<OsString>) -> Result<Case, Failure> {
     let job = Job::of(Mpi::Openmpi);
     let directory = place::scratch();
-    let shim = directory.join("clocks.so");
-    let source = place::root().join("tests/fixtures/clocks.c");
-    let flags: [&std::ffi::OsStr; 6] =
-        ["-O2".as_ref(), "-shared".as_ref(), "-fPIC".as_ref(), "-o".as_ref(), shim.as_ref(), source.as_ref()];
-    Run::new("cc", flags).go()?.ok()?;
+    let shim = fake_clocks()?;
     let raw = directory.join(format!("{name}.st"));
     let base = now()?;
     let spec: Vec<String> = fakes.iter().map(|f| f.words()).collect();
@@ -151,9 +162,12 @@ fn recorded(name: &str, fakes: &[Fake], options: &[&str], app: Vec<OsString>) ->
     words.extend(options.iter().map(OsString::from));
     words.push("--".into());
     words.extend(job.words(app)?);
-    let run = Run::st("st-record", words)?.env("LD_PRELOAD", &shim);
+    let run = Run::st("st-record", words)?.env("LD_PRELOAD", shim);
     let run = run.env("ST_FAKE_CLOCKS", spec.join(" ")).env("ST_FAKE_BASE", base.to_string());
-    job.go(run)?.ok()?;
+    let ran = job.go(run)?.ok()?;
+    if ran.stderr.contains("cannot be preloaded") {
+        return Err(format!("clocks were not faked: {ran}"));
+    }
     let seen = times(&raw)?;
     let truth = seen.iter().zip(fakes).map(|(t, f)| t.iter().map(|t| f.truth(*t, base)).collect());
     let truth: Vec<Vec<i64>> = truth.collect();
