@@ -14,14 +14,21 @@ use crate::sketch::{LiveSketch, Shape};
 
 /// Calls of a path that wait at most.
 const WAITING: usize = 32;
+/// Paths between symbols below this one are found without hashing.
+const FEW: usize = 256;
 
 /// The sketches of a thread.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Paths {
-    waiting: Vec<Waiting>,
+    /// Of each path how many calls wait, and their times. The numbers, which must be known before anything can go on, lie
+    /// close together; times are only written, and nobody waits for that.
+    waiting: Vec<u8>,
+    times: Vec<Times>,
     /// Of each path: computation before the call, and the call.
     sketches: Vec<(Sym, Sym, LiveSketch, LiveSketch)>,
     by_path: HashMap<(Sym, Sym), usize, FixedState>,
+    /// The same where both symbols are among the first [`FEW`]: one more than the path, by symbol and the one before it.
+    few: Vec<Vec<u32>>,
     /// Per symbol the last predecessor and its path: the lookup of most calls.
     last: Vec<(Sym, usize)>,
     /// Times of one path while they are entered.
@@ -31,11 +38,7 @@ pub(super) struct Paths {
 
 /// Times of a path that are not in its sketches yet, ns: from the call before to the call, and in it. Those of seconds do not
 /// wait.
-#[derive(Debug, Clone, Copy)]
-struct Waiting {
-    number: usize,
-    times: [(u32, u32); WAITING],
-}
+type Times = [(u32, u32); WAITING];
 
 impl Paths {
     /// The path of a symbol after another; a new one has sketches of a shape.
@@ -49,20 +52,42 @@ impl Paths {
         if latest == before && path != usize::MAX {
             return path;
         }
-        let path = match self.by_path.get(&(sym, before)) {
-            Some(path) => *path,
+        let path = match self.known(sym, before) {
+            Some(path) => path,
             None => self.begin(sym, before, LiveSketch::new(shape), LiveSketch::new(shape)),
         };
         self.last[i] = (before, path);
         path
     }
 
+    #[inline]
+    fn known(&self, sym: Sym, before: Sym) -> Option<usize> {
+        let (i, j) = (sym as usize, before as usize);
+        if i < FEW && j < FEW {
+            return (*self.few.get(i)?.get(j)? as usize).checked_sub(1);
+        }
+        self.by_path.get(&(sym, before)).copied()
+    }
+
     #[cold]
     fn begin(&mut self, sym: Sym, before: Sym, compute: LiveSketch, comm: LiveSketch) -> usize {
-        self.by_path.insert((sym, before), self.sketches.len());
-        self.waiting.push(Waiting { number: 0, times: [(0, 0); WAITING] });
+        let (i, j, path) = (sym as usize, before as usize, self.sketches.len());
+        if i < FEW && j < FEW {
+            if self.few.len() <= i {
+                self.few.resize_with(i + 1, Vec::new);
+            }
+            let row = &mut self.few[i];
+            if row.len() <= j {
+                row.resize(j + 1, 0);
+            }
+            row[j] = u32::try_from(path + 1).unwrap_or(0);
+        } else {
+            self.by_path.insert((sym, before), path);
+        }
+        self.waiting.push(0);
+        self.times.push([(0, 0); WAITING]);
         self.sketches.push((sym, before, compute, comm));
-        self.sketches.len() - 1
+        path
     }
 
     /// Adds a call: the time since the call before it, and its own, ns.
@@ -71,20 +96,22 @@ impl Paths {
         let (Ok(short_gap), Ok(short)) = (u32::try_from(gap), u32::try_from(duration)) else {
             return self.add_all(path, std::iter::once((gap, duration)));
         };
-        let Some(waiting) = self.waiting.get_mut(path) else { return };
-        if let Some(place) = waiting.times.get_mut(waiting.number) {
+        let (Some(number), Some(times)) = (self.waiting.get_mut(path), self.times.get_mut(path)) else {
+            return;
+        };
+        if let Some(place) = times.get_mut(usize::from(*number)) {
             *place = (short_gap, short);
         }
-        waiting.number += 1;
-        if waiting.number >= WAITING {
+        *number += 1;
+        if usize::from(*number) >= WAITING {
             self.settle(path);
         }
     }
 
     #[inline(never)]
     fn settle(&mut self, path: usize) {
-        let Waiting { number, times } = &mut self.waiting[path];
-        let number = mem::take(number);
+        let number = usize::from(mem::take(&mut self.waiting[path]));
+        let times = &self.times[path];
         let (gaps, durations) = (times.map(|t| t.0.into()), times.map(|t| t.1.into()));
         let (_, _, compute, comm) = &mut self.sketches[path];
         compute.add_all(&gaps[..number]);
@@ -125,5 +152,24 @@ impl Paths {
         let mut sketches: Vec<PathSketch> = self.sketches.into_iter().map(sketch).collect();
         sketches.sort_by_key(|s| (s.sym, s.pred));
         sketches
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_path_is_found_again(calls in proptest::collection::vec(prop_oneof![0..3_u32, 254..258_u32, Just(NO_SYM - 1)], 2..200)) {
+            let (mut paths, mut known) = (Paths::default(), HashMap::new());
+            for w in calls.windows(2) {
+                // Symbols are dense: the largest one comes as a predecessor only.
+                let (before, sym) = (w[0], w[1].min(300));
+                let new = known.len();
+                prop_assert_eq!(paths.find(sym, before, Shape::Totals), *known.entry((sym, before)).or_insert(new));
+            }
+        }
     }
 }
