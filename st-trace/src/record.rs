@@ -29,7 +29,7 @@ use crate::sketch::Shape;
 use crate::tree::FlatTree;
 
 use known::Known;
-pub use restore::{Extent, RestoreError};
+pub use restore::{Draft, Extent, RestoreError};
 use sequence::SequenceRecorder;
 
 /// What is recorded beside the structure.
@@ -454,7 +454,7 @@ fn entries<T: Content + Clone>(registry: &Registry<T>, ranks: &RankList) -> Vec<
 }
 
 /// An elastic stream of the section's only class.
-fn own(stream: Sealed) -> Elastic {
+pub(crate) fn own(stream: Sealed) -> Elastic {
     Elastic { form: Form::Absolute, partition: 0, streams: [stream].into() }
 }
 

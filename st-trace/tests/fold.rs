@@ -151,7 +151,7 @@ proptest! {
         symbols.iter().for_each(|&sym| folder.push(sym));
         let mut successor = folder.successor();
         more.iter().for_each(|&sym| successor.push(sym));
-        proptest::prop_assert_eq!(unfold(&folder.flattened(successor)), [&symbols[..], &more[..]].concat());
+        proptest::prop_assert_eq!(unfold(&folder.packed(successor).unpack(usize::MAX).unwrap()), [&symbols[..], &more[..]].concat());
         // The folder itself has not changed.
         proptest::prop_assert_eq!(folder.finish().flatten(), fold_by(Folder::by(fold, window), &symbols));
     }

@@ -19,7 +19,7 @@ use std::io;
 
 use crate::calls::CallId;
 use crate::header::{Header, Step};
-use crate::record::RankRecorder;
+use crate::record::{Draft, RankRecorder};
 use crate::sketch::Shape;
 use crate::stream::{self, Trace, WriteOptions};
 use crate::varint;
@@ -27,7 +27,7 @@ use crate::varint;
 /// First bytes of a journal.
 pub const MAGIC: [u8; 8] = *b"\x89stj\r\n\x1a\n";
 /// Version of the journal: readers refuse others. A journal is short-lived and read by the release that wrote it.
-pub const VERSION: u64 = 2;
+pub const VERSION: u64 = 3;
 /// Bytes of the head, and alignment of regions.
 pub const PAGE: usize = 4096;
 /// Offsets in the head of the two regions' descriptors.
@@ -94,7 +94,8 @@ pub fn inside(call: CallId, site: u32) -> u64 {
     (u64::from(site) << 16 | u64::from(call.0)) + 1
 }
 
-/// A snapshot: which times are kept, the threads' last exits, and the rank's trace as an uncompressed stream.
+/// A snapshot: which times are kept, the threads' last exits and their trees, and the rest of the rank's trace as an
+/// uncompressed stream. *Cost:* O(what has been recorded), of the trees a few bytes per node.
 ///
 /// # Errors
 ///
@@ -111,10 +112,15 @@ pub fn snapshot(
     let threads = recorder.extent().threads;
     varint::put_u64(&mut out, u64::try_from(threads).unwrap_or(0));
     (0..threads).for_each(|t| varint::put_i64(&mut out, recorder.last_exit(t)));
+    let Draft { section, trees } = recorder.draft(host);
+    for tree in &trees {
+        varint::put_u64(&mut out, u64::try_from(tree.bytes().len()).unwrap_or(0));
+        out.extend_from_slice(tree.bytes());
+    }
     let trace = Trace {
         header: header.clone(),
         provenance: provenance.to_vec(),
-        sections: vec![recorder.draft(host)],
+        sections: vec![section],
         ..Trace::default()
     };
     stream::write(&trace, &mut out, WriteOptions { level: 0 })?;

@@ -7,7 +7,8 @@ use super::logged::{LoggedRound, get_again, get_call, get_definition};
 use super::{COLUMNS, LOG_LENGTH, PAGE, REGIONS, SLOT, SLOTS, SLOTTED, VERSION, descriptor, shape_of};
 use crate::calls::{CallId, CallTable};
 use crate::columns::{Chunk, Column, ColumnWriter};
-use crate::record::{RankRecorder, RestoreError};
+use crate::fold::Packed;
+use crate::record::{RankRecorder, RestoreError, own};
 use crate::section::{Ended, NO_SYM, Section, Sym};
 use crate::stream::bytes::{get_i64, get_len, get_u64};
 use crate::stream::{self, DecodeError, ReadOptions, Trace};
@@ -130,12 +131,13 @@ struct Replay {
 impl Replay {
     fn of(region: &Region<'_>, limit: u64) -> Result<Self, RecoverError> {
         let mut src = region.snapshot;
-        let (flags, exits) = preface(&mut src).map_err(RecoverError::Preface)?;
+        let Preface { flags, exits, trees } = Preface::read(&mut src).map_err(RecoverError::Preface)?;
         let mut trace = stream::read(src, ReadOptions::default())?;
-        let section = match &trace.sections[..] {
+        let section = match &mut trace.sections[..] {
             [one] => one,
             _ => return Err(RestoreError::NotOneRank.into()),
         };
+        plant(&trees, section).map_err(RecoverError::Preface)?;
         let host = section.hosts.first().map(|(h, _)| h.clone()).unwrap_or_default();
         let mut threads: Vec<Threaded> = Vec::new();
         let recorder = RankRecorder::restore(section, shape_of(flags), &exits, limit, |thread, sym| {
@@ -269,11 +271,41 @@ impl Threaded {
     }
 }
 
-fn preface(src: &mut &[u8]) -> Result<(u64, Vec<i64>), DecodeError> {
-    let flags = get_u64(src)?;
-    let n = get_len(src)?;
-    let exits = (0..n).map(|_| get_i64(src)).collect::<Result<_, _>>()?;
-    Ok((flags, exits))
+/// What precedes the stream of a snapshot.
+struct Preface {
+    flags: u64,
+    /// Of each thread.
+    exits: Vec<i64>,
+    trees: Vec<Packed>,
+}
+
+impl Preface {
+    fn read(src: &mut &[u8]) -> Result<Self, DecodeError> {
+        let flags = get_u64(src)?;
+        let n = get_len(src)?;
+        let exits = (0..n).map(|_| get_i64(src)).collect::<Result<_, _>>()?;
+        let mut tree = || {
+            let length = get_len(src)?;
+            let (codes, rest) = src.split_at(length);
+            *src = rest;
+            Ok(Packed::from_bytes(codes.to_vec()))
+        };
+        let trees = (0..n).map(|_| tree()).collect::<Result<_, DecodeError>>()?;
+        Ok(Self { flags, exits, trees })
+    }
+}
+
+/// Gives the threads of a section their trees.
+fn plant(trees: &[Packed], section: &mut Section) -> Result<(), DecodeError> {
+    if trees.len() != section.threads.len() {
+        return Err(DecodeError::Invalid("not one tree for each thread"));
+    }
+    for (packed, thread) in trees.iter().zip(&mut section.threads) {
+        let (tree, counts) = packed.unpack(section.symbols.len())?;
+        stream::check_params(&tree, &thread.params, &section.symbols)?;
+        (thread.tree, thread.counts) = (tree, counts.into_iter().map(own).collect());
+    }
+    Ok(())
 }
 
 /// What the head says of a thread.

@@ -5,7 +5,7 @@
 
 use super::{RankRecorder, SequenceRecorder};
 use crate::calls::CallId;
-use crate::fold::Folded;
+use crate::fold::{Folded, Packed};
 use crate::objects::{Content, Registry};
 use crate::project;
 use crate::section::{Ended, Entry, NO_SYM, Section, Sym, Symbol};
@@ -60,6 +60,15 @@ pub struct Extent {
     pub threads: usize,
 }
 
+/// A rank's trace, with its trees apart: laying these out takes ten times longer than packing them.
+#[derive(Clone, Debug)]
+pub struct Draft {
+    /// The trace; the threads in it have empty trees.
+    pub section: Section,
+    /// Tree of each thread.
+    pub trees: Vec<Packed>,
+}
+
 impl RankRecorder {
     /// The rank's trace so far; recording goes on. *Cost:* as [`RankRecorder::finish`], and a copy.
     #[must_use]
@@ -67,15 +76,19 @@ impl RankRecorder {
         self.clone().finish_by(host, Folded::flatten)
     }
 
-    /// As [`RankRecorder::snapshot`], to [restore](RankRecorder::restore) from: what has not been folded yet stands behind what
-    /// has. *Cost:* O(what has been recorded), without a copy of the tree.
+    /// The rank's trace so far, to [restore](RankRecorder::restore) from: what has not been folded yet stands behind what has.
+    /// *Cost:* O(what has been recorded), of the trees a few bytes per node.
     #[must_use]
-    pub fn draft(&self, host: &str) -> Section {
-        let threads = self.threads.iter().enumerate();
+    pub fn draft(&self, host: &str) -> Draft {
+        let mut trees = Vec::new();
         let finish = |(i, t): (usize, &SequenceRecorder)| {
-            self.finish_thread(i, t.without_tree(), |rest| t.folder.flattened(rest))
+            self.finish_thread(i, t.without_tree(), |rest| {
+                trees.push(t.folder.packed(rest));
+                Default::default()
+            })
         };
-        self.section(host, threads.map(finish).collect())
+        let threads = self.threads.iter().enumerate().map(finish).collect();
+        Draft { section: self.section(host, threads), trees }
     }
 
     /// How far tables and threads have grown. They never shrink.
@@ -160,7 +173,7 @@ impl RankRecorder {
         ended.collect()
     }
 
-    /// A recorder that has recorded what a [`RankRecorder::draft`] holds. It keeps no columns; sketches go on in the
+    /// A recorder that has recorded what a [`RankRecorder::draft`] holds, its trees in their places. It keeps no columns; sketches go on in the
     /// shape given, if there is one.
     /// `exits` are the threads' last exits. Hands each event (its thread) to `seen`. *Cost:* O(events), at most `limit`.
     ///

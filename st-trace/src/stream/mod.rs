@@ -54,6 +54,7 @@ pub use parts::{Piece, PieceSize, piece_sizes};
 pub use reader::{ReadOptions, Reader};
 pub use sizes::{FrameSize, frame_sizes, structure_size};
 pub use stored::Stored;
+pub(crate) use structure::check_params;
 pub use version::{CURRENT, MAGIC, Version, VersionError, is_stream};
 pub use writer::{CopyError, WriteOptions, Writer};
 

@@ -343,7 +343,11 @@ fn get_thread<'a>(
 }
 
 /// Symbols that occur in the tree have all their streams.
-fn check_params(tree: &FlatTree, params: &[Vec<SlotStreams>], symbols: &[Symbol]) -> Result<(), DecodeError> {
+pub(crate) fn check_params(
+    tree: &FlatTree,
+    params: &[Vec<SlotStreams>],
+    symbols: &[Symbol],
+) -> Result<(), DecodeError> {
     for item in tree.items() {
         if let Item::Leaf { sym } = *item {
             let i = sym as usize;
