@@ -41,33 +41,36 @@ fn assemble(name: &str, id: u16, f: &Function, code: &Code) -> TokenStream {
     let finished = hooks.finished;
     let nothing = quote!(Outs::Nothing);
     let outs = code.echo.as_ref().map_or(&nothing, |e| &e.outs);
+    // Each is put where it stays: it is large, and a copy has to wait for what has just been written.
     let begin = quote! {
-        let Some(mut call) = Call::begin(#id, Repeat::#repeat, #opaque, registers) else { return next(#args) };
+        match Call::begin(#id, Repeat::#repeat, #opaque, registers) {
+            Some(begun) => call = begun,
+            None => return next(#args),
+        }
         call.prepare(|c| { #before });
         #prepared
+        result = call.real(|| next(#args));
     };
     let made = match &code.echo {
         None => quote! {
             let inputs = Inputs::Unknown;
             #begin
-            let result = call.real(|| next(#args));
         },
         Some(Echo { inputs, known, .. }) => quote! {
             let inputs = #inputs;
-            let (result, mut call) = match Expected::begin(#id, registers, &inputs, |c| { #known }) {
+            match Expected::begin(#id, registers, &inputs, |c| { #known }) {
                 Some(mut expected) => {
-                    let result = expected.real(|| next(#args));
-                    let Some(call) = expected.finish(#class, #outs) else {
-                        #finished
-                        return result;
-                    };
-                    (result, call)
+                    result = expected.real(|| next(#args));
+                    match expected.finish(#class, #outs) {
+                        Some(unexpected) => call = unexpected,
+                        None => {
+                            #finished
+                            return result;
+                        }
+                    }
                 }
-                None => {
-                    #begin
-                    (call.real(|| next(#args)), call)
-                }
-            };
+                None => { #begin }
+            }
         },
     };
     quote! {
@@ -76,6 +79,7 @@ fn assemble(name: &str, id: u16, f: &Function, code: &Code) -> TokenStream {
             unsafe {
                 #first
                 let registers = capture_registers();
+                let (mut call, result);
                 #variables
                 #made
                 #returned
