@@ -244,7 +244,15 @@ impl Open {
     /// What [`Open::place_by_place`] finds, if that is nothing and can be told from all places together: mostly.
     #[inline]
     fn at_a_glance(&self, sym: Sym, end: usize) -> Option<Result<(), Option<usize>>> {
-        let oldest = self.recent.unlike(sym, end.saturating_sub(NEAR)).filter(|at| *at >= self.base)?;
+        let len = self.marks.len();
+        // Their hashes do not tell.
+        let near = (2..PLACES).map_while(|n| self.recent.place(sym, n)).map(|place| end - place.at);
+        let may =
+            |n: usize| n > 1 && 2 * n <= len && self.marks[len - 2].shape == self.marks[len - 2 - n].shape;
+        if near.take_while(|n| *n <= NEAR).any(may) {
+            return None;
+        }
+        let oldest = self.recent.unlike(sym).filter(|at| *at >= self.base)?;
         Some(if 2 * (end - oldest) > self.marks.len() { Err(None) } else { Ok(()) })
     }
 

@@ -69,15 +69,14 @@ impl Recent {
         self.0.get(index(sym)).filter(|ring| n <= ring.len).map(|ring| ring.back(n))
     }
 
-    /// The oldest place of a symbol, if as many are kept as can be and none of them before the last is one where something may be
-    /// repeated: none follows, as far as the upper half of its hash tells, what the last one follows, or stands at `near` or
-    /// later. Mostly nothing is: all are looked at together, without a branch for each.
+    /// The oldest place of a symbol, if as many are kept as can be and none of them follows what the last one follows, as far as the
+    /// upper half of its hash tells. Mostly none does: all are looked at together, without a branch for each.
     #[inline]
-    pub(super) fn unlike(&self, sym: Sym, near: usize) -> Option<usize> {
+    pub(super) fn unlike(&self, sym: Sym) -> Option<usize> {
         let ring = self.0.get(index(sym)).filter(|ring| ring.len == PLACES)?;
         let last = ring.back(1).before;
         let like: u32 = ring.before.iter().map(|hash| u32::from((hash ^ last) >> 16 == 0)).sum();
-        (like == 1 && ring.back(2).at < near).then(|| ring.back(PLACES).at)
+        (like == 1).then(|| ring.back(PLACES).at)
     }
 
     /// Memory, in words of 8 bytes.
