@@ -225,6 +225,17 @@ fn letters(text: &str) -> String {
     self::text(&tree)
 }
 
+/// An iteration whose inner loop goes on for longer than one is predicted: what was predicted is taken back.
+#[test]
+fn a_very_long_iteration_is_exact() {
+    let iteration = |inner: usize| [&[6][..], &[7, 8].repeat(inner), &[9]].concat();
+    let trips = [3, 2, 5, 3, 40_000, 2, 33_000, 3];
+    let symbols: Vec<Sym> = trips.into_iter().flat_map(iteration).collect();
+    let tree = fold_by(Folder::new(DEFAULT_WINDOW), &symbols);
+    assert!(tree.0.items().len() < 20);
+    assert!(unfold(&tree) == symbols);
+}
+
 #[test]
 fn loops_of_the_papers() {
     let ocean = |trips: &[usize]| {

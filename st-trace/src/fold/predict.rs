@@ -94,6 +94,10 @@ impl Prediction {
             }
             return Outcome::Held;
         }
+        // What is lost must not be in the log.
+        if self.log.len() > LONGEST {
+            return Outcome::Lost;
+        }
         let next = self.at + 1;
         if let (Some(frame), Some(step)) = (self.frames.last(), self.steps.get(next))
             && next < frame.end
@@ -137,13 +141,7 @@ impl Prediction {
     }
 
     fn held(&self) -> Outcome {
-        if self.at + 1 == self.steps.len() {
-            Outcome::Done
-        } else if self.log.len() > LONGEST {
-            Outcome::Lost
-        } else {
-            Outcome::Held
-        }
+        if self.at + 1 == self.steps.len() { Outcome::Done } else { Outcome::Held }
     }
 
     /// Tries to reach the symbol as the first leaf executed from node `from` on, inside one list that ends at `end`.
