@@ -233,7 +233,7 @@ mod tests {
         }
 
         #[test]
-        fn bytes_that_are_no_nodes_are_refused(bytes: Vec<u8>) {
+        fn any_bytes_are_a_tree_or_an_error(bytes: Vec<u8>) {
             let packed = Packed::from_bytes(bytes);
             if let Ok((tree, counts)) = packed.unpack(3) {
                 prop_assert_eq!(tree.items().len(), counts.len());

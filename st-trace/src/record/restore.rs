@@ -173,8 +173,8 @@ impl RankRecorder {
         ended.collect()
     }
 
-    /// A recorder that has recorded what a [`RankRecorder::draft`] holds, its trees in their places. It keeps no columns; sketches go on in the
-    /// shape given, if there is one.
+    /// A recorder that has recorded what a [`RankRecorder::draft`] holds, its trees in their places. It keeps no columns;
+    /// sketches go on in the shape given, if there is one.
     /// `exits` are the threads' last exits. Hands each event (its thread) to `seen`. *Cost:* O(events), at most `limit`.
     ///
     /// # Errors
