@@ -3,7 +3,7 @@
 use crate::ffi::{Handle, MPI_Comm, constants as k};
 use crate::generated::real;
 use crate::jobs::directory;
-use crate::local::LOCAL;
+use crate::local;
 use crate::merge;
 use crate::message::say;
 use crate::output::{Output, Written};
@@ -34,7 +34,7 @@ pub(crate) fn before_init() {
             let Ok(state) = state else { return give_up("internal error") };
             *STATE.lock(is_owner()) = Some(state);
             STATE.begin_bias();
-            LOCAL.with(|l| l.owner.set(true));
+            local::with(|l| l.owner.set(true));
             // SAFETY: the handler only stores a flag.
             unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
             RECORDING.store(true, Ordering::Relaxed);
@@ -44,7 +44,7 @@ pub(crate) fn before_init() {
 }
 
 fn is_owner() -> bool {
-    LOCAL.with(|l| l.owner.get())
+    local::with(|l| l.owner.get())
 }
 
 /// Children made by fork record nothing.
@@ -200,7 +200,7 @@ pub(crate) fn passed(result: i64, comm: u64) {
     if let Some(state) = STATE.lock(is_owner()).as_deref_mut() {
         state.add_whole_cost(met.took + reduced.unwrap_or(0));
         if let Some(ns) = reduced {
-            LOCAL.with(|local| state.leave_out(local, met.took + ns));
+            local::with(|local| state.leave_out(local, met.took + ns));
         }
     }
 }

@@ -15,12 +15,63 @@ pub(crate) struct Local {
     pub(crate) thread: Cell<usize>,
 }
 
-thread_local! {
-    /// The calling thread's state.
-    pub(crate) static LOCAL: Local =
-        const {
-            Local { depth: Cell::new(0), paused: Cell::new(0), owner: Cell::new(false), thread: Cell::new(0) }
-        };
+impl Local {
+    /// Of a thread that has made no call.
+    #[cfg(not(target_arch = "x86_64"))]
+    const fn new() -> Self {
+        Self { depth: Cell::new(0), paused: Cell::new(0), owner: Cell::new(false), thread: Cell::new(0) }
+    }
+}
+
+/// Gives the calling thread's state to a function.
+#[inline]
+pub(crate) fn with<R>(read: impl FnOnce(&Local) -> R) -> R {
+    // SAFETY: the thread's own variable lives as long as the thread, and nothing of it is ever borrowed mutably.
+    read(unsafe { &*own() })
+}
+
+/// The calling thread's state.
+#[cfg(not(target_arch = "x86_64"))]
+#[inline]
+fn own() -> *const Local {
+    thread_local! {
+        static LOCAL: Local = const { Local::new() };
+    }
+    LOCAL.with(std::ptr::from_ref)
+}
+
+#[cfg(target_arch = "x86_64")]
+std::arch::global_asm!(
+    ".pushsection .tbss.st_local, \"awT\", @nobits",
+    ".balign {align}",
+    ".hidden st_local",
+    ".type st_local, @object",
+    ".size st_local, {size}",
+    ".globl st_local",
+    "st_local:",
+    ".zero {size}",
+    ".popsection",
+    size = const size_of::<Local>(),
+    align = const align_of::<Local>(),
+);
+
+/// The calling thread's state. The library is there before the program starts, so its place relative to the thread is fixed (the
+/// *initial executable* model of TLS), which Rust cannot be told: it would call a function of the dynamic linker, for 2 ns.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+fn own() -> *const Local {
+    let local: *const Local;
+    // SAFETY: reads the thread pointer, which the ABI has at its own address, and the variable's offset from it. All zeros is a
+    // thread that has made no call.
+    unsafe {
+        std::arch::asm!(
+            "mov {local}, qword ptr fs:0",
+            "add {local}, qword ptr [rip + st_local@GOTTPOFF]",
+            local = out(reg) local,
+            options(pure, readonly, nostack),
+        );
+    }
+    local
 }
 
 /// Makes the recorder ignore (`on` = 1) or see again (`on` = 0) the MPI calls of the calling thread; nests. A
@@ -28,14 +79,14 @@ thread_local! {
 #[unsafe(no_mangle)]
 #[expect(unreachable_pub, reason = "exported to C")]
 pub extern "C" fn st_pause(on: c_int) {
-    LOCAL.with(|l| {
+    with(|l| {
         let n = l.paused.get();
         l.paused.set(if on == 0 { n.saturating_sub(1) } else { n + 1 });
     });
 }
 
 /// Marks the thread as inside a wrapper until dropped, also when a C++ exception passes through. Finding a thread's
-/// state costs a function call in a preloaded library, so it is kept.
+/// state may cost a function call in a preloaded library, so it is kept.
 pub(crate) struct Inside {
     local: *const Local,
 }
@@ -44,7 +95,7 @@ impl Inside {
     /// `None` inside another wrapper or while paused.
     #[inline]
     pub(crate) fn enter() -> Option<Self> {
-        LOCAL.with(|l| {
+        with(|l| {
             if l.depth.get() > 0 || l.paused.get() > 0 {
                 return None;
             }
