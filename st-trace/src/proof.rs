@@ -133,11 +133,11 @@ impl Digests {
         }
     }
 
-    /// Takes the words of a lane, as they are hashed. Returns what its digest was and is.
+    /// Takes the words of a lane, as they are hashed: those that `digest` has been given, and the `rest`. Returns what its digest
+    /// was and is.
     #[inline]
-    pub(crate) fn set(&mut self, lane: usize, words: &[u64]) -> (u128, u128) {
-        let mut digest = Digest::new();
-        words.iter().for_each(|w| digest.word(*w));
+    pub(crate) fn set(&mut self, lane: usize, mut digest: Digest, rest: &[u64]) -> (u128, u128) {
+        rest.iter().for_each(|w| digest.word(*w));
         let new = digest.value();
         (std::mem::replace(&mut self.lanes[lane], new), new)
     }

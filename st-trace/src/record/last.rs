@@ -2,7 +2,7 @@
 
 use super::SymInfo;
 use crate::calls::{LANES, Meaning, Slot};
-use crate::lanes::lanes_of;
+use crate::lanes::{Digest, lanes_of};
 use crate::objects::Objects;
 use crate::proof::{Digests, by_slot, hashed};
 use std::ops::Range;
@@ -129,7 +129,7 @@ impl Last {
             lanes |= 1 << lane;
         }
         for lane in lanes_of(lanes) {
-            let (old, new) = self.digests.set(lane, &self.hashed.lanes[lane]);
+            let (old, new) = self.digests.set(lane, Digest::new(), &self.hashed.lanes[lane]);
             after(lane, old, new);
         }
     }
@@ -153,11 +153,14 @@ impl Last {
             return;
         };
         let (slot, lane) = (&info.slots[usize::from(slot)], usize::from(lane));
-        let words = &mut self.hashed.lanes[lane];
+        // What comes before it in its lane need be hashed but once.
+        let (before, rest) = self.hashed.lanes[lane].split_at_mut(usize::from(hash));
+        let mut begun = Digest::new();
+        before.iter().for_each(|w| begun.word(*w));
         for (of, word) in changes {
             self.words[at] = word;
-            words[usize::from(hash)] = hashed(slot, word, &objects.words());
-            let (old, new) = self.digests.set(lane, words);
+            rest[0] = hashed(slot, word, &objects.words());
+            let (old, new) = self.digests.set(lane, begun, rest);
             after(of, lane, old, new);
         }
     }
