@@ -9,7 +9,7 @@ use std::mem;
 
 use foldhash::fast::FixedState;
 
-use crate::section::{NO_SYM, PathSketch, Sym};
+use crate::section::{PathSketch, Sym};
 use crate::sketch::{LiveSketch, Shape};
 
 /// Calls of a path that wait at most.
@@ -29,8 +29,6 @@ pub(super) struct Paths {
     by_path: HashMap<(Sym, Sym), usize, FixedState>,
     /// The same where both symbols are among the first [`FEW`]: one more than the path, by symbol and the one before it.
     few: Vec<Vec<u32>>,
-    /// Per symbol the last predecessor and its path: the lookup of most calls.
-    last: Vec<(Sym, usize)>,
     /// Times of one path while they are entered.
     gaps: Vec<u64>,
     durations: Vec<u64>,
@@ -44,29 +42,13 @@ impl Paths {
     /// The path of a symbol after another; a new one has sketches of a shape.
     #[inline]
     pub(super) fn find(&mut self, sym: Sym, before: Sym, shape: Shape) -> usize {
-        let i = sym as usize;
-        if self.last.len() <= i {
-            self.last.resize(i + 1, (NO_SYM, usize::MAX));
-        }
-        let (latest, path) = self.last[i];
-        if latest == before && path != usize::MAX {
-            return path;
-        }
-        let path = match self.known(sym, before) {
-            Some(path) => path,
-            None => self.begin(sym, before, LiveSketch::new(shape), LiveSketch::new(shape)),
-        };
-        self.last[i] = (before, path);
-        path
-    }
-
-    #[inline]
-    fn known(&self, sym: Sym, before: Sym) -> Option<usize> {
         let (i, j) = (sym as usize, before as usize);
-        if i < FEW && j < FEW {
-            return (*self.few.get(i)?.get(j)? as usize).checked_sub(1);
-        }
-        self.by_path.get(&(sym, before)).copied()
+        let known = if i < FEW && j < FEW {
+            self.few.get(i).and_then(|row| row.get(j)).and_then(|path| (*path as usize).checked_sub(1))
+        } else {
+            self.by_path.get(&(sym, before)).copied()
+        };
+        known.unwrap_or_else(|| self.begin(sym, before, LiveSketch::new(shape), LiveSketch::new(shape)))
     }
 
     #[cold]
@@ -94,7 +76,7 @@ impl Paths {
     #[inline]
     pub(super) fn add(&mut self, path: usize, gap: u64, duration: u64) {
         let (Ok(short_gap), Ok(short)) = (u32::try_from(gap), u32::try_from(duration)) else {
-            return self.add_all(path, std::iter::once((gap, duration)));
+            return self.add_long(path, gap, duration);
         };
         let (Some(number), Some(times)) = (self.waiting.get_mut(path), self.times.get_mut(path)) else {
             return;
@@ -108,6 +90,15 @@ impl Paths {
         }
     }
 
+    /// Adds a call that took seconds, or came after them.
+    #[cold]
+    fn add_long(&mut self, path: usize, gap: u64, duration: u64) {
+        if let Some((_, _, compute, comm)) = self.sketches.get_mut(path) {
+            compute.add(gap);
+            comm.add(duration);
+        }
+    }
+
     #[inline(never)]
     fn settle(&mut self, path: usize) {
         let number = usize::from(mem::take(&mut self.waiting[path]));
@@ -118,18 +109,21 @@ impl Paths {
         comm.add_all(&durations[..number]);
     }
 
-    /// Adds calls as [`Paths::add`] does.
-    pub(super) fn add_all(&mut self, path: usize, times: impl Iterator<Item = (u64, u64)>) {
-        self.gaps.clear();
-        self.durations.clear();
-        for (gap, duration) in times {
-            self.gaps.push(gap);
-            self.durations.push(duration);
+    /// Adds the first of some calls and every `stride`-th after it, as [`Paths::add`] does. `times` are enter and exit of each, after
+    /// those of the call before the first.
+    pub(super) fn add_all(&mut self, path: usize, times: &[(i64, i64)], stride: usize) {
+        let Some((_, _, compute, comm)) = self.sketches.get_mut(path) else { return };
+        let (gaps, durations) = (&mut self.gaps, &mut self.durations);
+        gaps.clear();
+        durations.clear();
+        let mut rest = times;
+        while let [before, call, ..] = rest {
+            gaps.push(duration(before.1, call.0));
+            durations.push(duration(call.0, call.1));
+            rest = rest.get(stride..).unwrap_or_default();
         }
-        if let Some((_, _, compute, comm)) = self.sketches.get_mut(path) {
-            compute.add_all(&self.gaps);
-            comm.add_all(&self.durations);
-        }
+        compute.add_all(gaps);
+        comm.add_all(durations);
     }
 
     /// Goes on with sketches as they are stored.
@@ -155,9 +149,15 @@ impl Paths {
     }
 }
 
+/// ns from `a` to `b`, 0 if the clock went back.
+pub(super) fn duration(a: i64, b: i64) -> u64 {
+    if b > a { b.wrapping_sub(a).cast_unsigned() } else { 0 }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::section::NO_SYM;
     use proptest::prelude::*;
 
     proptest! {

@@ -3,7 +3,7 @@
 use std::mem;
 
 use super::known::Known;
-use super::paths::Paths;
+use super::paths::{Paths, duration};
 use super::rounds::Rounds;
 use super::{Options, SymInfo, own};
 use crate::columns::{Chunk, ColumnWriter};
@@ -83,9 +83,7 @@ impl SequenceRecorder {
                     *self.rounds.places[at].path.insert(path)
                 }
             };
-            let its = times.windows(2).skip(i).step_by(length);
-            let two = |w: &[(i64, i64)]| (duration(w[0].1, w[1].0), duration(w[1].0, w[1].1));
-            self.paths.add_all(path, its.map(two));
+            self.paths.add_all(path, &times[i..], length);
         }
     }
 
@@ -181,9 +179,4 @@ impl SequenceRecorder {
             columns: Vec::new(),
         }
     }
-}
-
-/// ns from `a` to `b`, 0 if the clock went back.
-fn duration(a: i64, b: i64) -> u64 {
-    if b > a { b.wrapping_sub(a).cast_unsigned() } else { 0 }
 }
