@@ -223,6 +223,7 @@ fn begin(
     written.store(0, Ordering::Relaxed);
     let counted = Counted { to: BufWriter::new(file), written: Arc::clone(written) };
     let mut writer = Writer::new(counted, header, WriteOptions { level: LEVEL })?;
+    writer.hurry();
     writer.provenance(step)?;
     Ok(writer)
 }

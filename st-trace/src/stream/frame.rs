@@ -122,9 +122,6 @@ const HUGE_LEVEL: i32 = 9;
 
 /// Exact times are compressed by zstd at this level at most: they hardly shrink further by it.
 const TIMES_LEVEL: i32 = 3;
-/// In streams of up to this level, which recorders write, at the lowest: a program that is recorded waits for it, and the streams
-/// are longer by 1 to 6 % until they are merged.
-const RECORDED: i32 = 9;
 /// From this level on [`super::times`] is tried on them, which takes a µs or so per event, to write and to read; of longer
 /// streams only on so many bytes, unless the level is higher.
 const SMALLEST: i32 = 19;
@@ -134,8 +131,7 @@ const TIMES_BYTES: usize = 1 << 20;
 pub(crate) fn level_of(kind: Kind, level: u8) -> i32 {
     match i32::from(level) {
         level if kind != Kind::Column => level,
-        level if level <= RECORDED => level.min(1),
-        level if level < SMALLEST => TIMES_LEVEL,
+        level if level < SMALLEST => level.min(TIMES_LEVEL),
         level => level.min(SMALLEST + 1),
     }
 }

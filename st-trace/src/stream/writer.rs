@@ -43,6 +43,8 @@ impl Default for WriteOptions {
 pub struct Writer<W> {
     to: W,
     level: u8,
+    /// Exact times have the lowest level.
+    hurried: bool,
     packer: Packer,
     offset: u64,
     frames: u64,
@@ -73,10 +75,29 @@ impl<W: Write> Writer<W> {
         let level = options.level;
         let (packer, payloads) = (Packer::default(), [Vec::new(), Vec::new()]);
         let (sites, objects, table, start) = (None, None, None, None);
-        let mut writer =
-            Self { to, level, packer, offset, frames: 0, sites, objects, payloads, table, start, places };
+        let (hurried, frames) = (false, 0);
+        let mut writer = Self {
+            to,
+            level,
+            hurried,
+            packer,
+            offset,
+            frames,
+            sites,
+            objects,
+            payloads,
+            table,
+            start,
+            places,
+        };
         writer.put(Kind::Head, serde_json::to_vec(header)?)?;
         Ok(writer)
+    }
+
+    /// Compresses exact times at the lowest level from now on: for a program that waits while they are written. The stream is longer
+    /// by 1 to 6 %.
+    pub fn hurry(&mut self) {
+        self.hurried = true;
     }
 
     /// Appends a tool to the provenance. Before the first section.
@@ -155,7 +176,7 @@ impl<W: Write> Writer<W> {
             let frame = self.packer.frame(Kind::Objects, objects, level)?;
             self.objects_in_force(frame)?;
         }
-        let level = level_of(Kind::Section, self.level);
+        let level = self.level(Kind::Section);
         let frame = self.packer.frame(Kind::Section, opening, level)?;
         self.opening(&ranks, &frame)?;
         for (kind, payload) in parts {
@@ -214,11 +235,18 @@ impl<W: Write> Writer<W> {
 
     /// The frame as this stream's level would have it, from one of another level.
     fn recoded(&mut self, frame: Frame, kind: Kind, level: u8) -> Result<Frame, CopyError> {
-        if level_of(kind, level) == level_of(kind, self.level) {
+        let mine = self.level(kind);
+        if level_of(kind, level) == mine {
             return Ok(frame);
         }
         let payload = frame.payload(kind)?.into_owned();
-        Ok(self.packer.frame(kind, payload, level_of(kind, self.level))?)
+        Ok(self.packer.frame(kind, payload, mine)?)
+    }
+
+    /// The level that frames of a kind have.
+    fn level(&self, kind: Kind) -> i32 {
+        let level = level_of(kind, self.level);
+        if self.hurried && kind == Kind::Column { level.min(1) } else { level }
     }
 
     /// Flushes what the stream is written to.
@@ -274,7 +302,7 @@ impl<W: Write> Writer<W> {
 
     /// Returns the frame's offset.
     fn put(&mut self, kind: Kind, payload: Vec<u8>) -> io::Result<u64> {
-        let frame = self.packer.frame(kind, payload, level_of(kind, self.level))?;
+        let frame = self.packer.frame(kind, payload, self.level(kind))?;
         self.put_frame(&frame)
     }
 
