@@ -79,7 +79,8 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// Creates the file and writes the header; makes the journal beside it, or says why there is none.
+    /// Creates the file, and its directory if that is missing, and writes the header; makes the journal beside it, or says why
+    /// there is none.
     ///
     /// # Errors
     ///
@@ -100,7 +101,8 @@ impl Output {
         let written = Arc::new(AtomicU64::new(0));
         let version = env!("CARGO_PKG_VERSION").to_owned();
         let step = Step { tool: "st-record".into(), version, args: Vec::new() };
-        let writer = begin(&temporary, &written, &header, &step);
+        // It may be that of another node, or gone since `st-record --env` has made it.
+        let writer = fs::create_dir_all(directory).and_then(|()| begin(&temporary, &written, &header, &step));
         let writer = writer.map_err(|e| format!("{}: {e}", temporary.display()))?;
         if rank == 0 {
             // What earlier ranks were merged into must not be taken for these. There is none, mostly.

@@ -74,6 +74,8 @@ fn what_would_be_recorded_is_said_beforehand() {
 fn the_environment_alone_makes_a_job_record() {
     under_each(|p| {
         let env = record(p, "--env -o run --time sketch --clock monotonic ./leaves")?.ok()?.text();
+        // As on a node that does not share it.
+        fs::remove_dir(p.path("run")).map_err(|e| e.to_string())?;
         // Hydra passes the environment on; Open MPI does so on one node.
         let line = format!("{env}{} -n {} ./leaves", mpirun(p)?, p.job.ranks);
         let o = p.go(Run::new("sh", ["-c", &line]))?.ok()?;
