@@ -1,7 +1,7 @@
 //! Generates, for the MPI named by `MPICC`, one wrapper per function of its headers.
 //!
-//! Outputs in `OUT_DIR`: `types.rs` (types and numeric constants), `constants.rs` (what only C can see) and
-//! `wrappers.rs`. Sets `cfg(openmpi)` or `cfg(mpich)`.
+//! Outputs in `OUT_DIR`: `types.rs` (types and numeric constants), `constants.rs` (what only C can see), `real.rs` (what wrappers
+//! forward to) and `wrappers.rs`. Sets `cfg(openmpi)` or `cfg(mpich)`.
 
 #![expect(clippy::print_stdout, reason = "how a build script talks to cargo")]
 
@@ -35,10 +35,11 @@ fn run() -> Result<(), String> {
     }
     println!("cargo::rustc-env=ST_MPI_LIBRARY={}", header.flavour);
     let constants = shim::build(&toolchain, &out)?;
-    let wrappers = wrappers::generate(&header)?;
+    let text = wrappers::generate(&header)?;
     write(&out.join("types.rs"), &header.types)?;
     write(&out.join("constants.rs"), &constants)?;
-    write(&out.join("wrappers.rs"), &wrappers)?;
+    write(&out.join("real.rs"), &text.real)?;
+    write(&out.join("wrappers.rs"), &text.wrappers)?;
     toolchain.link();
     Ok(())
 }

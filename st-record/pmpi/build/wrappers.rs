@@ -18,8 +18,16 @@ fn is_noise(name: &str) -> bool {
         || name == "MPI_Aint_diff"
 }
 
-/// All wrappers as Rust text.
-pub(crate) fn generate(header: &Header) -> Result<String, String> {
+/// What is generated, as Rust text.
+pub(crate) struct Text {
+    /// The names that wrappers forward to, and functions that call them.
+    pub(crate) real: String,
+    /// The wrappers.
+    pub(crate) wrappers: String,
+}
+
+/// All wrappers, and what they forward to.
+pub(crate) fn generate(header: &Header) -> Result<Text, String> {
     let table = CallTable::builtin();
     let (mut names, mut items, mut real) = (Vec::new(), Vec::new(), Vec::new());
     let mut unknown: Vec<String> = Vec::new();
@@ -53,18 +61,17 @@ pub(crate) fn generate(header: &Header) -> Result<String, String> {
     }
     let n = names.len();
     let c_names = names.iter().map(|s| format!("{s}\0"));
-    let text = quote! {
+    let real = quote! {
         /// Number of names that wrappers forward to.
         pub(crate) const N: usize = #n;
         /// The names, NUL-terminated.
         pub(crate) static NAMES: [&str; N] = [#(#c_names),*];
         /// Functions without a row in the call table: number `FIRST_UNKNOWN` + index.
         pub(crate) static UNKNOWN: &[&str] = &[#(#unknown),*];
-        /// The next definition of each `PMPI` name, for calls of our own.
-        pub(crate) mod real { use super::*; #(#real)* }
-        #(#items)*
+        #(#real)*
     };
-    Ok(text.to_string())
+    let wrappers = quote!(#(#items)*);
+    Ok(Text { real: real.to_string(), wrappers: wrappers.to_string() })
 }
 
 /// Type of the function as a pointer.

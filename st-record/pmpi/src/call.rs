@@ -2,7 +2,6 @@
 
 use crate::clock::Reader;
 use crate::echo::{FOLLOWING, Inputs, Outs};
-use crate::generated::real;
 use crate::journal::Mark;
 use crate::life;
 use crate::local::Inside;
@@ -13,7 +12,6 @@ use crate::scribe::Scribe;
 use crate::state::{Event, NESTED, RECORDING, STATE, State};
 use st_trace::calls::CallId;
 use st_unwind::Registers;
-use std::ffi::c_int;
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
@@ -141,7 +139,7 @@ impl Call {
         if result == 0 {
             read(&mut scribe);
         } else {
-            self.event.error = error_class(result);
+            self.event.error = normal::class_of(result);
             scribe.failed_completion();
         }
         scribe.settle();
@@ -313,16 +311,6 @@ impl Drop for Call {
             self.finish(i64::from(normal::unknown_error()), &Inputs::Unknown, Outs::Nothing, |_| {});
         }
     }
-}
-
-/// Error class of a code, numbered as [`st_trace::values::ERROR_CLASSES`].
-pub(crate) fn error_class(code: i64) -> u32 {
-    let mut class: c_int = 0;
-    if let Ok(code) = c_int::try_from(code) {
-        // SAFETY: `class` is a valid place for the answer.
-        unsafe { real::MPI_Error_class(code, &raw mut class) };
-    }
-    normal::error_class(class)
 }
 
 /// Runs our own code: a panic in it must not reach the program.

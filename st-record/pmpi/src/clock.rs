@@ -205,7 +205,7 @@ fn rate(ticks: u64, ns: i64) -> Option<u64> {
 #[expect(clippy::cast_possible_truncation, reason = "a time of day in ns fits")]
 fn wtime() -> i64 {
     // SAFETY: no arguments; MPI is initialised.
-    (unsafe { crate::generated::real::MPI_Wtime() } * 1e9) as i64
+    (unsafe { crate::real::MPI_Wtime() } * 1e9) as i64
 }
 
 /// `CLOCK_MONOTONIC` in ns.

@@ -7,8 +7,8 @@
 #![expect(clippy::undocumented_unsafe_blocks, reason = "one reason for the module, above")]
 
 use crate::ffi::{Handle, MPI_Comm, MPI_Group, constants as k};
-use crate::generated::real;
-use crate::state::Made;
+use crate::made::Made;
+use crate::real;
 use foldhash::fast::FixedState;
 use st_trace::objects::{Comm, Group, Name};
 use st_trace::ranks::RankSeq;

@@ -19,9 +19,9 @@
 use crate::call::{Call, Expected};
 use crate::echo::{Inputs, Outs};
 use crate::ffi::*;
-use crate::next::next;
 use crate::normal;
 use crate::polls::Repeat;
+use crate::real::{self, next};
 use crate::requests::Kind;
 use st_trace::values::{NONE, NULL};
 use st_unwind::capture_registers;
@@ -30,7 +30,7 @@ include!(concat!(env!("OUT_DIR"), "/wrappers.rs"));
 
 #[cfg(test)]
 mod tests {
-    use super::{N, NAMES, UNKNOWN};
+    use crate::real::{N, NAMES, UNKNOWN};
     use st_trace::calls::CallTable;
 
     #[test]

@@ -4,9 +4,10 @@
 #![expect(clippy::undocumented_unsafe_blocks, reason = "one reason for the module, above")]
 
 use crate::ffi::{Handle, MPI_File, MPI_Group, MPI_Win, constants as k};
-use crate::generated::real;
+use crate::made::Made;
+use crate::real;
 use crate::scribe::Scribe;
-use crate::state::{Made, State};
+use crate::state::State;
 use foldhash::fast::FixedState;
 use st_trace::objects::{Joint, Registry};
 use std::collections::HashMap;

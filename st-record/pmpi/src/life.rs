@@ -1,20 +1,17 @@
 //! Begin and end of a recording.
 
 use crate::ffi::{Handle, MPI_Comm, constants as k};
-use crate::generated::real;
 use crate::jobs::directory;
 use crate::local;
 use crate::merge;
-use crate::message::say;
+use crate::message::{set_rank, warn};
 use crate::output::{Output, Written};
+use crate::real;
 use crate::settings::Settings;
 use crate::state::{PAUSED, RECORDING, STATE, State};
 use std::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-
-/// World rank, for messages; `u32::MAX` while unknown.
-static RANK: AtomicU32 = AtomicU32::new(u32::MAX);
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A recording has ended: sessions after `MPI_Finalize` do not begin another, which would replace its stream.
 static ENDED: AtomicBool = AtomicBool::new(false);
@@ -111,7 +108,7 @@ fn begun(begin: impl FnOnce(&mut State) -> Result<bool, String>) {
 
 /// Learns who this is; `false` if this rank is not to be recorded.
 fn learn(state: &mut State, rank: u32) -> bool {
-    RANK.store(rank, Ordering::Relaxed);
+    set_rank(rank);
     if state.settings.only.as_ref().is_some_and(|(_, ranks)| !ranks.contains(rank)) {
         return false;
     }
@@ -295,15 +292,6 @@ pub(crate) fn give_up(why: &str) {
 
 fn complain(why: &str) {
     warn(&format!("{why}; recording stops, the program goes on"));
-}
-
-/// Says something of this rank.
-pub(crate) fn warn(what: &str) {
-    let rank = match RANK.load(Ordering::Relaxed) {
-        u32::MAX => String::new(),
-        r => format!("rank {r}: "),
-    };
-    say(&format!("{rank}{what}"));
 }
 
 /// A program that ends without `MPI_Finalize` still leaves its trace. (Not if it is killed: nothing of ours runs then.)

@@ -13,6 +13,7 @@ mod post;
 use crate::clock::Reader as Clock;
 use crate::limits;
 use crate::output::{INTERIM, LEVEL, MERGED, NOTES, Written, close_line, note_down};
+use crate::settings::How;
 use crate::sync::Tree as Ranks;
 use climb::{Climb, Load};
 pub(crate) use interim::{interim, interims};
@@ -27,15 +28,6 @@ use std::fmt::Display;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::PathBuf;
-
-/// How the ranks' streams become one.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum How {
-    /// As by st-cluster and st-merge.
-    Cluster,
-    /// As by st-merge.
-    Plain,
-}
 
 /// What is to be done.
 #[derive(Debug)]

@@ -1,6 +1,7 @@
 //! The library's constants as the values of [`st_trace::values`].
 
 use crate::ffi::constants as k;
+use crate::real;
 use st_trace::values::{ANY_SOURCE, ANY_TAG, DFLT_DARG, FOREIGN_BITS, NONE, PROC_NULL, ROOT, UNDEFINED};
 use std::ffi::c_int;
 
@@ -152,6 +153,16 @@ pub(crate) fn error_class(class: c_int) -> u32 {
 pub(crate) fn unknown_error() -> c_int {
     let at = st_trace::values::ERROR_CLASSES.iter().position(|name| *name == "MPI_ERR_UNKNOWN");
     at.and_then(|i| k::st_errors.get(i)).copied().unwrap_or(1)
+}
+
+/// Error class of a code, numbered as [`st_trace::values::ERROR_CLASSES`].
+pub(crate) fn class_of(code: i64) -> u32 {
+    let mut class: c_int = 0;
+    if let Ok(code) = c_int::try_from(code) {
+        // SAFETY: `class` is a valid place for the answer.
+        unsafe { real::MPI_Error_class(code, &raw mut class) };
+    }
+    error_class(class)
 }
 
 #[cfg(test)]

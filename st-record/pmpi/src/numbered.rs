@@ -4,7 +4,7 @@
 #![expect(clippy::undocumented_unsafe_blocks, reason = "one reason for the module, above")]
 
 use crate::ffi::{Handle, Integer, MPI_Datatype, constants as k};
-use crate::generated::real;
+use crate::real;
 use crate::requests::Numbers;
 use crate::scribe::Scribe;
 use crate::types::read;
@@ -127,7 +127,7 @@ impl Scribe<'_> {
     /// Class of an error code, as a word; 0 for success.
     #[expect(clippy::unused_self, reason = "called as the others")]
     pub(crate) fn error(&self, code: c_int) -> i64 {
-        if code == 0 { 0 } else { i64::from(crate::call::error_class(i64::from(code))) }
+        if code == 0 { 0 } else { i64::from(crate::normal::class_of(i64::from(code))) }
     }
     /// An error class, as a word.
     #[expect(clippy::unused_self, reason = "called as the others")]

@@ -3,10 +3,10 @@
 //! are given up, and their room is used for the rest.
 
 use crate::bindings;
-use crate::generated::real;
 use crate::journal::Journal;
 use crate::limits;
-use crate::message::say;
+use crate::message::{say, warn};
+use crate::real;
 use crate::state::{NESTED, State};
 use st_trace::columns::{Chunk, Comparison};
 use st_trace::header::{Clock, Header, Mpi, Step};
@@ -148,10 +148,7 @@ impl Output {
         (self.lost, self.writer) = (true, None);
         // Nothing more can be done if even this fails.
         let _ = fs::remove_file(&self.temporary);
-        crate::life::warn(&format!(
-            "{}: {e}; recording goes on without exact times",
-            self.temporary.display()
-        ));
+        warn(&format!("{}: {e}; recording goes on without exact times", self.temporary.display()));
     }
 
     /// Writes exact times; returns the bytes of exact times so far.

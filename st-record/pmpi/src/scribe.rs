@@ -2,9 +2,10 @@
 
 use crate::comms::Comms;
 use crate::ffi::{Handle, MPI_Comm, MPI_Request, constants as k, is_mark};
+use crate::made::Made;
 use crate::normal;
 use crate::requests::{Kind, Promise};
-use crate::state::{Made, State, Thread};
+use crate::state::{State, Thread};
 use st_trace::calls::CallId;
 use st_trace::values::{NONE, NULL};
 use std::ffi::{c_int, c_void};

@@ -1,8 +1,6 @@
 //! Settings: environment variables, each the twin of an option of st-record.
 
-use crate::merge::How;
 use crate::size::parse_size;
-use crate::sync::Reductions;
 use st_trace::fold::Fold;
 use st_trace::ranklist::RankList;
 use st_trace::ranklist_notation;
@@ -48,6 +46,22 @@ pub(crate) struct Settings {
     pub(crate) quiet: bool,
 }
 
+/// How the ranks' streams become one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum How {
+    /// As by st-cluster and st-merge.
+    Cluster,
+    /// As by st-merge.
+    Plain,
+}
+
+/// Interim reductions: the time between them, and how long ranks wait for each other then, ns.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reductions {
+    pub(crate) every: i64,
+    pub(crate) patience: i64,
+}
+
 impl Settings {
     /// Reads the environment; `None` if no output is named, and nothing is to be recorded.
     ///
@@ -81,7 +95,7 @@ impl Settings {
                 Err(e) => return Err(format!("ST_ONLY={v}: {e}")),
             },
         };
-        crate::sync::interval()?;
+        interval()?;
         let reduce_every = match get("ST_REDUCE_EVERY") {
             None => None,
             Some(v) => Some(
@@ -144,6 +158,19 @@ impl Settings {
             ..Options::default()
         }
     }
+}
+
+/// Time between comparisons, ns: `ST_SYNC_INTERVAL`, in seconds; `None` if it is not set.
+///
+/// # Errors
+///
+/// If it is not a number of seconds.
+pub(crate) fn interval() -> Result<Option<i64>, String> {
+    let Some(text) = std::env::var("ST_SYNC_INTERVAL").ok().filter(|v| !v.is_empty()) else {
+        return Ok(None);
+    };
+    let ns = seconds(&text, 1e-6..=3.2e7);
+    ns.map(Some).ok_or_else(|| format!("ST_SYNC_INTERVAL={text}: not a number of seconds"))
 }
 
 /// A number of seconds within bounds, as ns.

@@ -9,6 +9,8 @@ use crate::joint::Joints;
 use crate::journal::{Journal, Mark};
 use crate::local::Local;
 use crate::lock::Lock;
+use crate::made::Made;
+use crate::message::warn;
 use crate::numbered::Minor;
 use crate::output::Output;
 use crate::polls::{Repeat, Series};
@@ -96,21 +98,6 @@ pub(crate) struct Thread {
     pub(crate) statuses: Vec<MPI_Status>,
     /// Positions, sources, tags and sizes of completed requests.
     pub(crate) completed: Vec<[i64; 4]>,
-}
-
-/// What made an object.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Made<'a> {
-    pub(crate) function: &'a str,
-    pub(crate) call: CallId,
-    pub(crate) site: u128,
-}
-
-impl Made<'_> {
-    /// A function without a row, some time ago.
-    pub(crate) fn unknown() -> Made<'static> {
-        Made { function: "unknown", call: CallId(0), site: 0 }
-    }
 }
 
 impl State {
@@ -341,9 +328,7 @@ impl State {
             if let Some(j) = self.journal.take() {
                 j.remove();
             }
-            crate::life::warn(&format!(
-                "{path}: {e}; recording goes on, but a rank that is killed leaves no trace"
-            ));
+            warn(&format!("{path}: {e}; recording goes on, but a rank that is killed leaves no trace"));
             return;
         }
         for t in self.threads.iter().filter(|t| t.series.is_open()) {
@@ -393,7 +378,7 @@ impl State {
             return CallId(id);
         }
         let i = usize::from(id - FIRST_UNKNOWN);
-        let name = crate::generated::UNKNOWN.get(i).copied().unwrap_or("unknown");
+        let name = crate::real::UNKNOWN.get(i).copied().unwrap_or("unknown");
         self.recorder.unknown_call(name)
     }
 
@@ -407,7 +392,7 @@ impl State {
     pub(crate) fn opaque_calls(&self) -> impl Iterator<Item = (String, u64)> {
         let table = CallTable::builtin();
         self.opaque.iter().map(move |(id, n)| {
-            let unknown = || crate::generated::UNKNOWN.get(usize::from(id.0.wrapping_sub(FIRST_UNKNOWN)));
+            let unknown = || crate::real::UNKNOWN.get(usize::from(id.0.wrapping_sub(FIRST_UNKNOWN)));
             let name = table.get(*id).map(|r| r.name.as_str()).or_else(|| unknown().copied());
             (name.unwrap_or("unknown").to_owned(), *n)
         })

@@ -34,8 +34,8 @@ mod pace;
 
 use crate::clock::Reader;
 use crate::ffi::{Handle, MPI_Comm, MPI_Errhandler, MPI_Group, MPI_Info, MPI_Request, constants as k};
-use crate::generated::real;
-use crate::settings::seconds;
+use crate::real;
+use crate::settings::{Reductions, interval};
 pub(crate) use exchange::completes;
 use exchange::{Exchange, Turn, spins};
 use pace::{OFF, Pace};
@@ -80,13 +80,6 @@ struct Sync {
     reductions: i64,
 }
 
-/// Interim reductions: the time between them, and how long ranks wait for each other then, ns.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Reductions {
-    pub(crate) every: i64,
-    pub(crate) patience: i64,
-}
-
 /// What ranks do that have met.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Met {
@@ -125,19 +118,6 @@ static SYNC: Mutex<Option<Sync>> = Mutex::new(None);
 
 fn sync() -> MutexGuard<'static, Option<Sync>> {
     SYNC.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Time between comparisons, ns: `ST_SYNC_INTERVAL`, in seconds; `None` if it is not set.
-///
-/// # Errors
-///
-/// If it is not a number of seconds.
-pub(crate) fn interval() -> Result<Option<i64>, String> {
-    let Some(text) = std::env::var("ST_SYNC_INTERVAL").ok().filter(|v| !v.is_empty()) else {
-        return Ok(None);
-    };
-    let ns = seconds(&text, 1e-6..=3.2e7);
-    ns.map(Some).ok_or_else(|| format!("ST_SYNC_INTERVAL={text}: not a number of seconds"))
 }
 
 /// Whether clocks are compared. All ranks must come to the same answer, since they make communicators together.

@@ -4,8 +4,8 @@
 #![expect(clippy::undocumented_unsafe_blocks, reason = "one reason for the module, above")]
 
 use crate::ffi::{Handle, MPI_Count, MPI_Datatype, PredefinedName, constants as k};
-use crate::generated::real;
-use crate::state::Made;
+use crate::made::Made;
+use crate::real;
 use foldhash::fast::FixedState;
 use st_trace::calls::{CallTable, Meaning, Object};
 use st_trace::objects::{Name, Op, Type};

@@ -10,7 +10,7 @@
 
 use crate::clock::Reader;
 use crate::ffi::{Handle, MPI_Comm, MPI_Datatype, MPI_Request, MPI_Status, constants as k};
-use crate::generated::real;
+use crate::real;
 use crate::sync::completes;
 use std::ffi::c_int;
 use std::thread::sleep;

@@ -6,7 +6,7 @@
 use super::Tree;
 use crate::clock::Reader;
 use crate::ffi::{Handle, MPI_Comm, MPI_Datatype, MPI_Request, constants as k};
-use crate::generated::real;
+use crate::real;
 use st_trace::columns::Offset;
 use std::ffi::c_int;
 

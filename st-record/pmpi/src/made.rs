@@ -1,0 +1,18 @@
+//! What made an object: its function and call site.
+
+use st_trace::calls::CallId;
+
+/// What made an object.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Made<'a> {
+    pub(crate) function: &'a str,
+    pub(crate) call: CallId,
+    pub(crate) site: u128,
+}
+
+impl Made<'_> {
+    /// A function without a row, some time ago.
+    pub(crate) fn unknown() -> Made<'static> {
+        Made { function: "unknown", call: CallId(0), site: 0 }
+    }
+}
