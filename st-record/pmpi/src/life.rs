@@ -148,7 +148,8 @@ fn begin(state: &mut State) -> Result<bool, String> {
 
 /// Opens the stream, and the journal beside it.
 fn open(state: &mut State, rank: u32, size: u32) -> Result<(), String> {
-    let (output, journal) = Output::create(state, rank, size)?;
+    let (output, journal) =
+        Output::create(&state.settings, state.clock.source(), &state.recorder, (rank, size))?;
     state.output = Some(output);
     match journal {
         Ok(journal) => state.journal = Some(journal),
@@ -273,7 +274,7 @@ pub(crate) fn close(early: bool) -> Option<Written> {
             output.clock(&clock);
         }
         match state.output.take() {
-            Some(output) => output.finish(*state, early).map(Some),
+            Some(output) => output.finish(state.into_rest(early)).map(Some),
             None => Ok(None),
         }
     }));

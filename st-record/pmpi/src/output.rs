@@ -7,14 +7,13 @@ use crate::journal::Journal;
 use crate::limits;
 use crate::message::{say, warn};
 use crate::real;
-use crate::state::{NESTED, State};
+use crate::settings::Settings;
 use st_trace::columns::{Chunk, Comparison};
 use st_trace::header::{Clock, Header, Mpi, Step};
 use st_trace::record::RankRecorder;
 use st_trace::section::Section;
 use st_trace::stream::{WriteOptions, Writer};
 use std::ffi::{CStr, c_char, c_int};
-use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -63,6 +62,20 @@ pub(crate) struct Written {
     pub(crate) section: Section,
 }
 
+/// What there is of a rank when its recording ends, beside what has been written.
+pub(crate) struct Rest {
+    pub(crate) recorder: RankRecorder,
+    pub(crate) journal: Option<Journal>,
+    /// Where the ranks' streams are.
+    pub(crate) directory: PathBuf,
+    /// The program has not come to its end.
+    pub(crate) early: bool,
+    /// Nothing is said of where the streams are.
+    pub(crate) quiet: bool,
+    /// What a launcher is told.
+    pub(crate) note: String,
+}
+
 /// A stream being written.
 pub(crate) struct Output {
     rank: u32,
@@ -86,18 +99,19 @@ impl Output {
     ///
     /// If the file cannot be created.
     pub(crate) fn create(
-        state: &State,
-        rank: u32,
-        world: u32,
+        settings: &Settings,
+        clock: &str,
+        recorder: &RankRecorder,
+        (rank, world): (u32, u32),
     ) -> Result<(Self, Result<Journal, String>), String> {
-        let directory = &state.settings.output;
+        let directory = &settings.output;
         if ancestors().any(|pid| directory.join(format!("rank-{rank:06}.{pid}.journal")).exists()) {
             return Err("started by a rank that is being recorded, whose trace has this name".into());
         }
         let target = directory.join(format!("rank-{rank:06}.st"));
         let own = format!("rank-{rank:06}.{}", std::process::id());
         let temporary = directory.join(format!("{own}.times"));
-        let header = header(state, world);
+        let header = header(settings, clock, recorder, world);
         let written = Arc::new(AtomicU64::new(0));
         let version = env!("CARGO_PKG_VERSION").to_owned();
         let step = Step { tool: "st-record".into(), version, args: Vec::new() };
@@ -110,13 +124,12 @@ impl Output {
                 let _ = fs::remove_file(directory.join(name));
             }
         }
-        let first = state.settings.only.as_ref().map_or(Some(0), |(_, ranks)| ranks.lowest());
-        if Some(rank) == first && !state.settings.quiet {
+        let first = settings.only.as_ref().map_or(Some(0), |(_, ranks)| ranks.lowest());
+        if Some(rank) == first && !settings.quiet {
             open_line(directory, &header);
         }
         let path = directory.join(format!("{own}.journal"));
-        let journal =
-            Journal::create(path.clone(), &state.recorder, header.clone(), vec![step.clone()], host());
+        let journal = Journal::create(path.clone(), recorder, header.clone(), vec![step.clone()], host());
         let journal = journal.map_err(|e| format!("{}: {e}", path.display()));
         let writer = Some(writer);
         Ok((Self { rank, header, step, writer, written, temporary, target, bytes: 0, lost: false }, journal))
@@ -177,14 +190,10 @@ impl Output {
     /// # Errors
     ///
     /// If it could not be written; the file is gone then.
-    pub(crate) fn finish(mut self, mut state: State, early: bool) -> Result<Written, String> {
-        let journal = state.journal.take();
-        let note = note(&state, early);
-        let directory = state.settings.output.clone();
-        // What is merged is told of later.
-        let quiet = state.settings.quiet || (state.settings.merge.is_some() && !early);
-        let ended = if early { state.recorder.ended() } else { Vec::new() };
-        let mut section = state.recorder.finish(&host());
+    pub(crate) fn finish(mut self, rest: Rest) -> Result<Written, String> {
+        let Rest { recorder, journal, directory, early, quiet, note } = rest;
+        let ended = if early { recorder.ended() } else { Vec::new() };
+        let mut section = recorder.finish(&host());
         section.ended = ended;
         let mut written = self.writer.take().map(|w| finish(w, &section));
         if let Some(Err(e)) = &written {
@@ -232,18 +241,17 @@ fn finish(mut writer: Writer<Counted>, section: &Section) -> std::io::Result<()>
     writer.finish()?.flush()
 }
 
-fn header(state: &State, world: u32) -> Header {
+fn header(settings: &Settings, clock: &str, recorder: &RankRecorder, world: u32) -> Header {
     let mut command = fs::read("/proc/self/cmdline").unwrap_or_default();
     command.pop();
     let mut words = command.split(|b| *b == 0).map(|w| String::from_utf8_lossy(w).into_owned());
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let settings = &state.settings;
     let mut options = vec![
         ("time", settings.time.clone().into()),
         ("time-budget", settings.time_budget.into()),
         ("fold", settings.fold.to_string().into()),
         ("stack-depth", settings.stack_depth.into()),
-        ("clock", state.clock.source().into()),
+        ("clock", clock.into()),
     ];
     if !settings.similar.1.is_exact() {
         options.push(("sig", settings.similar.0.clone().into()));
@@ -255,9 +263,9 @@ fn header(state: &State, world: u32) -> Header {
         program: words.next().unwrap_or_default(),
         args: words.collect(),
         started: u64::try_from(now.as_nanos()).unwrap_or(0),
-        clock: Clock { source: state.clock.source().to_owned(), resolution: 1 },
+        clock: Clock { source: clock.to_owned(), resolution: 1 },
         options: options.into_iter().map(|(n, v)| (n.to_owned(), v)).collect(),
-        bindings: bindings::seen(&state.recorder.sites).into_iter().map(str::to_owned).collect(),
+        bindings: bindings::seen(&recorder.sites).into_iter().map(str::to_owned).collect(),
         ..Header::default()
     }
 }
@@ -333,25 +341,6 @@ pub(crate) fn close_line(directory: &Path, merged: bool) {
     } else {
         say(&format!("one stream per rank in {to}; next: st-merge {to} -o {to}.st"));
     }
-}
-
-/// What a launcher is told of the calls: `rank=0 calls=12 nested=0 own_ns=900 stopped=0 ended=0 MPI_File_open=1`.
-fn note(state: &State, early: bool) -> String {
-    let mut line = format!(
-        "rank={} calls={} nested={} own_ns={} stopped={} ended={}",
-        state.rank,
-        state.recorder.calls(),
-        NESTED.load(Ordering::Relaxed),
-        state.own_ns(),
-        u8::from(state.stopped),
-        u8::from(early)
-    );
-    for (name, n) in state.opaque_calls() {
-        let _ = write!(line, " {name}={n}");
-    }
-    let bindings = bindings::seen(&state.recorder.sites).into_iter().collect::<Vec<_>>().join(",");
-    let _ = write!(line, " bindings={bindings}");
-    line
 }
 
 fn host() -> String {

@@ -1,5 +1,6 @@
 //! The recorder's state: one per process, behind one lock.
 
+use crate::bindings;
 use crate::clock::Clock;
 use crate::comms::Comms;
 use crate::echo::{Echo, Outcome};
@@ -12,7 +13,7 @@ use crate::lock::Lock;
 use crate::made::Made;
 use crate::message::warn;
 use crate::numbered::Minor;
-use crate::output::Output;
+use crate::output::{Output, Rest};
 use crate::polls::{Repeat, Series};
 use crate::requests::{Key, Numbers, Requests};
 use crate::settings::Settings;
@@ -24,6 +25,7 @@ use st_trace::section::Sym;
 use st_trace::sites::{Frame, Module};
 use st_unwind::{Registers, SiteId, SiteInterner, Unwinder};
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -396,6 +398,34 @@ impl State {
             let name = table.get(*id).map(|r| r.name.as_str()).or_else(|| unknown().copied());
             (name.unwrap_or("unknown").to_owned(), *n)
         })
+    }
+
+    /// What there is of the rank when recording ends; `early` says that the program has not come to its end.
+    pub(crate) fn into_rest(self, early: bool) -> Rest {
+        let note = self.note(early);
+        let Self { settings, recorder, journal, .. } = self;
+        // What is merged is told of later.
+        let quiet = settings.quiet || (settings.merge.is_some() && !early);
+        Rest { recorder, journal, directory: settings.output, early, quiet, note }
+    }
+
+    /// What a launcher is told of the calls: `rank=0 calls=12 nested=0 own_ns=900 stopped=0 ended=0 MPI_File_open=1`.
+    fn note(&self, early: bool) -> String {
+        let mut line = format!(
+            "rank={} calls={} nested={} own_ns={} stopped={} ended={}",
+            self.rank,
+            self.recorder.calls(),
+            NESTED.load(Ordering::Relaxed),
+            self.own_ns(),
+            u8::from(self.stopped),
+            u8::from(early)
+        );
+        for (name, n) in self.opaque_calls() {
+            let _ = write!(line, " {name}={n}");
+        }
+        let bindings = bindings::seen(&self.recorder.sites).into_iter().collect::<Vec<_>>().join(",");
+        let _ = write!(line, " bindings={bindings}");
+        line
     }
 
     /// Whether this call measures our own cost.
