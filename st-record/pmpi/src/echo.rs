@@ -10,16 +10,18 @@
 //! on the outstanding requests only. No step changes the tables. The requests are those of the round before, because
 //! a round counts as learned only if it completes all requests that it makes and no others. While the steps are followed
 //! the book of requests stays as it was when the round began; before anything else happens, it is made up for
-//! ([`State::settle_echo`]).
+//! ([`Echo::make_up`]).
 
 mod learn;
+
+pub(crate) use learn::Seen;
 
 use crate::completion::{bytes, is_cancelled, write_status};
 use crate::ffi::{Handle, MPI_Request, MPI_Status, constants as k};
 use crate::journal::Mark;
 use crate::normal;
-use crate::requests::{Key, Kind};
-use crate::state::{State, Thread};
+use crate::requests::{Key, Kind, Requests};
+use crate::thread::Thread;
 use st_trace::section::Sym;
 use st_trace::values::NONE;
 use st_unwind::{Proof, Registers};
@@ -85,7 +87,7 @@ struct Step {
 }
 
 /// What a step does to requests, by their indices among those of the round.
-enum Effect {
+pub(crate) enum Effect {
     None,
     Makes(usize),
     /// Waits for these ([`NULL`]: a null request), named at an address.
@@ -244,6 +246,51 @@ impl Echo {
         }
     }
 
+    /// Whether the loop is being followed.
+    #[inline]
+    pub(crate) fn is_followed(&self) -> bool {
+        self.phase == Phase::Following
+    }
+
+    /// Makes up for what has not been entered in the book of requests, and follows the loop no longer.
+    #[cold]
+    pub(crate) fn make_up(&mut self, requests: &mut Requests, threads: &mut [Thread]) {
+        // A loop that went on for long is worth another attempt.
+        if self.followed > 8 * u64::try_from(self.steps.len()).unwrap_or(u64::MAX) {
+            self.pause = 1;
+        }
+        self.fail();
+        let Some(Thread { numbers, .. }) = threads.first_mut() else { return };
+        for step in &self.steps[..self.at] {
+            match &step.effect {
+                Effect::None => {}
+                Effect::Makes(i) => {
+                    let m = &mut self.made[*i];
+                    m.key = requests.add(numbers, 0, m.handle, m.place, m.kind);
+                }
+                Effect::Completes { requests: of, .. } => {
+                    for m in of.iter().filter_map(|i| self.made.get(*i)) {
+                        numbers.give(requests.remove(m.key).1);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The call that is being made was expected to be the next step and did not come out so (or another thread has begun to
+    /// call): the inputs that were not read are the step's. The loop is not followed any longer.
+    #[cold]
+    pub(crate) fn read_inputs(&self, index: usize, thread: &mut Thread, requests: &mut Requests) {
+        let Some(step) = self.steps.get(self.at) else { return };
+        thread.words.extend_from_slice(&step.before);
+        if let Effect::Completes { requests: of, first } = &step.effect {
+            thread.owes_lists = true;
+            thread.listed_at = *first;
+            let mut claim = |m: &Made| requests.claim(m.handle, m.place, index);
+            thread.listed.extend(of.iter().map(|i| self.made.get(*i).and_then(&mut claim)));
+        }
+    }
+
     /// What was learned did not come again, or cannot be learned: lets calls pass, the more the more often that happens.
     pub(crate) fn fail(&mut self) {
         FOLLOWING.store(false, Ordering::Relaxed);
@@ -331,59 +378,5 @@ impl Step {
         }
         self.changed.sort_unstable();
         true
-    }
-}
-
-impl State {
-    /// Makes up for what has not been entered in the book of requests, and follows the loop no longer.
-    #[inline]
-    pub(crate) fn settle_echo(&mut self) {
-        if self.echo.phase == Phase::Following {
-            self.make_up();
-        }
-    }
-
-    #[cold]
-    fn make_up(&mut self) {
-        let Self { echo, requests, threads, .. } = self;
-        // A loop that went on for long is worth another attempt.
-        if echo.followed > 8 * u64::try_from(echo.steps.len()).unwrap_or(u64::MAX) {
-            echo.pause = 1;
-        }
-        echo.fail();
-        let Some(Thread { numbers, .. }) = threads.first_mut() else { return };
-        for step in &echo.steps[..echo.at] {
-            match &step.effect {
-                Effect::None => {}
-                Effect::Makes(i) => {
-                    let m = &mut echo.made[*i];
-                    m.key = requests.add(numbers, 0, m.handle, m.place, m.kind);
-                }
-                Effect::Completes { requests: of, .. } => {
-                    for m in of.iter().filter_map(|i| echo.made.get(*i)) {
-                        numbers.give(requests.remove(m.key).1);
-                    }
-                }
-            }
-        }
-    }
-
-    /// The call that is being made was expected to be the next step and did not come out so (or another thread has begun to
-    /// call): reads its inputs after all.
-    #[cold]
-    pub(crate) fn prepare_late(&mut self, thread: usize) {
-        self.settle_echo();
-        let Self { echo, requests, threads, .. } = self;
-        let Some(t) = threads.get_mut(thread) else { return };
-        t.begin();
-        requests.begin();
-        let Some(step) = echo.steps.get(echo.at) else { return };
-        t.words.extend_from_slice(&step.before);
-        if let Effect::Completes { requests: of, first } = &step.effect {
-            t.owes_lists = true;
-            t.listed_at = *first;
-            let mut claim = |m: &Made| requests.claim(m.handle, m.place, thread);
-            t.listed.extend(of.iter().map(|i| echo.made.get(*i).and_then(&mut claim)));
-        }
     }
 }

@@ -5,7 +5,8 @@ use crate::ffi::{Handle, MPI_Comm, MPI_Request, constants as k, is_mark};
 use crate::made::Made;
 use crate::normal;
 use crate::requests::{Kind, Promise};
-use crate::state::{State, Thread};
+use crate::state::State;
+use crate::thread::Thread;
 use st_trace::calls::CallId;
 use st_trace::values::{NONE, NULL};
 use std::ffi::{c_int, c_void};
@@ -25,16 +26,6 @@ pub(crate) struct Significance {
     pub(crate) at_root: bool,
     /// Those of the others (of all, on an intracommunicator).
     pub(crate) elsewhere: bool,
-}
-
-impl Thread {
-    /// Begins a call.
-    pub(crate) fn begin(&mut self) {
-        self.words.clear();
-        self.listed.clear();
-        self.owes_lists = false;
-        self.failed = false;
-    }
 }
 
 impl<'a> Scribe<'a> {

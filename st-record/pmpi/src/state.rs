@@ -4,7 +4,7 @@ use crate::bindings;
 use crate::clock::Clock;
 use crate::comms::Comms;
 use crate::echo::{Echo, Outcome};
-use crate::ffi::{MPI_Status, constants as k};
+use crate::ffi::constants as k;
 use crate::infos::Infos;
 use crate::joint::Joints;
 use crate::journal::{Journal, Mark};
@@ -14,9 +14,10 @@ use crate::made::Made;
 use crate::message::warn;
 use crate::numbered::Minor;
 use crate::output::{Output, Rest};
-use crate::polls::{Repeat, Series};
-use crate::requests::{Key, Numbers, Requests};
+use crate::polls::Repeat;
+use crate::requests::Requests;
 use crate::settings::Settings;
+use crate::thread::Thread;
 use crate::types::Types;
 use st_trace::calls::{CallId, CallTable, FIRST_UNKNOWN, Row};
 use st_trace::columns::Chunk;
@@ -79,29 +80,6 @@ pub(crate) struct State {
     symbols: Vec<(CallId, Sym)>,
 }
 
-/// One thread's state.
-pub(crate) struct Thread {
-    /// Index in the recorder.
-    pub(crate) index: usize,
-    pub(crate) unwinder: Unwinder,
-    /// Words of the call that is being read.
-    pub(crate) words: Vec<i64>,
-    pub(crate) series: Series,
-    pub(crate) numbers: Numbers,
-    /// Requests named by the call that is being read; `None` for null ones.
-    pub(crate) listed: Vec<Option<Key>>,
-    /// Address of the program's array of them.
-    pub(crate) listed_at: usize,
-    /// The call completes requests, and its lists are not written yet.
-    pub(crate) owes_lists: bool,
-    /// A poll said no.
-    pub(crate) failed: bool,
-    /// Stand-ins for ignored statuses.
-    pub(crate) statuses: Vec<MPI_Status>,
-    /// Positions, sources, tags and sizes of completed requests.
-    pub(crate) completed: Vec<[i64; 4]>,
-}
-
 impl State {
     pub(crate) fn new(settings: Settings) -> Self {
         let mut recorder = RankRecorder::new(0, settings.recorder_options());
@@ -148,19 +126,8 @@ impl State {
     fn open_thread(&mut self, local: &Local) -> usize {
         self.settle_echo();
         let unwinder = Unwinder::new(Arc::clone(&self.sites)).with_depth_limit(self.settings.stack_depth);
-        self.threads.push(Thread {
-            index: self.recorder.open_thread(self.clock.now()),
-            unwinder,
-            words: Vec::with_capacity(64),
-            series: Series::default(),
-            numbers: Numbers::default(),
-            listed: Vec::new(),
-            listed_at: 0,
-            owes_lists: false,
-            failed: false,
-            statuses: Vec::new(),
-            completed: Vec::new(),
-        });
+        let index = self.recorder.open_thread(self.clock.now());
+        self.threads.push(Thread::new(index, unwinder));
         local.thread.set(self.threads.len());
         self.threads.len() - 1
     }
@@ -220,6 +187,15 @@ impl State {
         let (chunk, full) = enter(recorder, journal, index, sym, words, (event.enter, event.exit));
         if chunk.is_some() || full {
             self.settle(index, chunk, full);
+        }
+    }
+
+    /// Makes up for what has not been entered in the book of requests, and follows the loop no longer.
+    #[inline]
+    pub(crate) fn settle_echo(&mut self) {
+        if self.echo.is_followed() {
+            let Self { echo, requests, threads, .. } = self;
+            echo.make_up(requests, threads);
         }
     }
 

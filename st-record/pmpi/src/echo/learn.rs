@@ -2,89 +2,96 @@
 
 use super::{ARGUMENTS, Echo, Effect, FOLLOWING, Inputs, LONGEST, Made, NULL, Outs, Phase, Step};
 use crate::ffi::Handle;
+use crate::journal::Mark;
 use crate::requests::{Key, Requests};
-use crate::state::{Event, PAUSED, State, Thread};
-use st_unwind::Registers;
+use crate::thread::Thread;
+use st_trace::section::Sym;
+use st_unwind::Proof;
 use std::sync::atomic::Ordering;
 
-impl State {
-    /// Whether the call that is being made, and whose inputs were read, is to be learned if it succeeds.
+/// A call that has been recorded, as far as only others know it.
+pub(crate) struct Seen {
+    pub(crate) call: u16,
+    pub(crate) site: u32,
+    pub(crate) proof: Proof,
+    pub(crate) mark: Mark,
+    pub(crate) sym: Sym,
+}
+
+impl Echo {
+    /// Whether calls are let pass for now; counts them.
     #[inline]
-    pub(crate) fn learns(&mut self, thread: usize, inputs: &Inputs<'_>) -> bool {
-        if let Phase::Idle(pause) = &mut self.echo.phase
-            && *pause > 0
-        {
-            *pause -= 1;
-            return false;
+    pub(crate) fn pauses(&mut self) -> bool {
+        match &mut self.phase {
+            Phase::Idle(pause) if *pause > 0 => {
+                *pause -= 1;
+                true
+            }
+            _ => false,
         }
-        self.may_learn(thread, inputs)
     }
 
-    fn may_learn(&mut self, thread: usize, inputs: &Inputs<'_>) -> bool {
+    /// Whether the call that is being made is to be learned if it succeeds. Its inputs were read into `words`; `None`: it must not
+    /// be.
+    pub(crate) fn may_learn(&mut self, inputs: &Inputs<'_>, words: Option<&[i64]>) -> bool {
         let fits = match inputs {
             Inputs::Unknown => false,
             Inputs::Scalars { values, .. } => values.len() <= ARGUMENTS,
             Inputs::Requests { .. } => true,
         };
-        if !fits || self.threads.len() != 1 || PAUSED.load(Ordering::Relaxed) {
-            if matches!(self.echo.phase, Phase::Learning(_)) {
-                self.echo.fail();
+        let Some(words) = words.filter(|_| fits) else {
+            if matches!(self.phase, Phase::Learning(_)) {
+                self.fail();
             }
             return false;
-        }
-        self.echo.before.clear();
-        self.echo.before.extend_from_slice(&self.threads[thread].words);
+        };
+        self.before.clear();
+        self.before.extend_from_slice(words);
         true
     }
 
-    /// Learns a call that has been recorded.
-    ///
-    /// # Safety
-    ///
-    /// The function in which the registers were captured must not have returned.
-    pub(crate) unsafe fn learn(
-        &mut self,
-        call: u16,
-        registers: Registers,
-        event: &Event,
-        inputs: &Inputs<'_>,
-        outs: Outs,
-    ) {
-        let index = self.threads[0].index;
-        let round = (self.recorder.round_number(index), self.recorder.round(index).map_or(0, |r| r.0));
-        if round.1 == 0 || round.1 > LONGEST {
+    /// A call has been recorded that is part of a round, given by its number and length: whether it can be learned.
+    pub(crate) fn goes_on(&mut self, (number, length): (u64, usize)) -> bool {
+        if length == 0 || length > LONGEST {
             // The round that was being learned was not the last one.
-            self.echo.phase = Phase::Idle(0);
-            return;
+            self.phase = Phase::Idle(0);
+            return false;
         }
-        if self.echo.phase != Phase::Learning(round.0) {
-            self.echo.phase = Phase::Learning(round.0);
-            self.echo.restart();
-            self.echo.restarts = 0;
+        if self.phase != Phase::Learning(number) {
+            self.phase = Phase::Learning(number);
+            self.restart();
+            self.restarts = 0;
         }
-        // SAFETY: the caller's promise; the state's first thread is the calling one.
-        let proof = unsafe { self.threads[0].unwinder.proof(registers) };
-        let (Some(proof), Some(effect)) =
-            (proof, self.echo.effect(outs, &self.threads[0], &mut self.requests))
-        else {
-            // A round is learned from where it completes no request of the round before.
-            self.echo.restart();
-            self.echo.restarts += 1;
-            if self.echo.restarts > round.1 {
-                self.echo.fail();
-            }
-            return;
-        };
+        true
+    }
+
+    /// The call cannot be learned. A round, of this length, is learned from where it completes no request of the round before.
+    pub(crate) fn begin_again(&mut self, length: usize) {
+        self.restart();
+        self.restarts += 1;
+        if self.restarts > length {
+            self.fail();
+        }
+    }
+
+    /// Learns a call of a round of a length. `words` are those that it has after it was made.
+    pub(crate) fn add(
+        &mut self,
+        seen: Seen,
+        inputs: &Inputs<'_>,
+        words: &[i64],
+        effect: Effect,
+        length: usize,
+    ) {
         let mut values = [0; ARGUMENTS];
         if let Inputs::Scalars { values: v, .. } = inputs {
             values[..v.len()].copy_from_slice(v);
         }
-        let sym = self.symbol(event);
-        let (before, words) = (self.echo.before.clone(), self.threads[0].words.clone());
-        let mark = self.mark(0, event.call, event.site);
-        self.echo.steps.push(Step {
+        let Seen { call, site, proof, mark, sym } = seen;
+        let (before, words) = (self.before.clone(), words.to_vec());
+        self.steps.push(Step {
             call,
-            site: event.site,
+            site,
             proof,
             mark,
             sym,
@@ -94,13 +101,11 @@ impl State {
             changed: Vec::new(),
             effect,
         });
-        if self.echo.steps.len() == round.1 {
-            self.echo.learned();
+        if self.steps.len() == length {
+            self.learned();
         }
     }
-}
 
-impl Echo {
     /// Begins with the next call.
     fn restart(&mut self) {
         self.steps.clear();
@@ -109,7 +114,7 @@ impl Echo {
     }
 
     /// What the thread's call has done to requests; `None` if that cannot be learned.
-    fn effect(&mut self, outs: Outs, thread: &Thread, requests: &mut Requests) -> Option<Effect> {
+    pub(crate) fn effect(&mut self, outs: Outs, thread: &Thread, requests: &mut Requests) -> Option<Effect> {
         match outs {
             Outs::Nothing | Outs::Status { .. } => Some(Effect::None),
             Outs::Request(place) => {

@@ -1,0 +1,56 @@
+//! One thread of the program, and the call that it is making.
+
+use crate::ffi::MPI_Status;
+use crate::polls::Series;
+use crate::requests::{Key, Numbers};
+use st_unwind::Unwinder;
+
+/// A thread.
+pub(crate) struct Thread {
+    /// Index in the recorder.
+    pub(crate) index: usize,
+    pub(crate) unwinder: Unwinder,
+    /// Words of the call that is being read.
+    pub(crate) words: Vec<i64>,
+    pub(crate) series: Series,
+    pub(crate) numbers: Numbers,
+    /// Requests named by the call that is being read; `None` for null ones.
+    pub(crate) listed: Vec<Option<Key>>,
+    /// Address of the program's array of them.
+    pub(crate) listed_at: usize,
+    /// The call completes requests, and its lists are not written yet.
+    pub(crate) owes_lists: bool,
+    /// A poll said no.
+    pub(crate) failed: bool,
+    /// Stand-ins for ignored statuses.
+    pub(crate) statuses: Vec<MPI_Status>,
+    /// Positions, sources, tags and sizes of completed requests.
+    pub(crate) completed: Vec<[i64; 4]>,
+}
+
+impl Thread {
+    /// The next thread: its index in the recorder, and its call sites.
+    pub(crate) fn new(index: usize, unwinder: Unwinder) -> Self {
+        Self {
+            index,
+            unwinder,
+            words: Vec::with_capacity(64),
+            series: Series::default(),
+            numbers: Numbers::default(),
+            listed: Vec::new(),
+            listed_at: 0,
+            owes_lists: false,
+            failed: false,
+            statuses: Vec::new(),
+            completed: Vec::new(),
+        }
+    }
+
+    /// Begins a call.
+    pub(crate) fn begin(&mut self) {
+        self.words.clear();
+        self.listed.clear();
+        self.owes_lists = false;
+        self.failed = false;
+    }
+}
