@@ -16,11 +16,11 @@ mod learn;
 
 pub(crate) use learn::Seen;
 
-use crate::completion::{bytes, is_cancelled, write_status};
 use crate::ffi::{Handle, MPI_Request, MPI_Status, constants as k};
 use crate::journal::Mark;
 use crate::normal;
 use crate::requests::{Key, Kind, Requests};
+use crate::statuses::{bytes, is_cancelled, write_status};
 use crate::thread::Thread;
 use st_trace::section::Sym;
 use st_trace::values::NONE;

@@ -1,16 +1,10 @@
-//! Info objects and texts.
-//!
-//! SAFETY, for the whole module: strings are the program's own, or the call's output after it has succeeded; MPI ends
-//! them with a zero byte.
-#![expect(clippy::undocumented_unsafe_blocks, reason = "one reason for the module, above")]
+//! Info objects in use.
 
 use crate::ffi::constants as k;
 use crate::requests::Numbers;
-use crate::scribe::Scribe;
 use foldhash::fast::FixedState;
 use st_trace::values::{INFO_ENV, NULL};
 use std::collections::HashMap;
-use std::ffi::c_char;
 
 /// Info objects in use.
 #[derive(Debug, Default)]
@@ -21,7 +15,7 @@ pub(crate) struct Infos {
 
 impl Infos {
     /// Number of an info object; one that some unknown function made gets a number now.
-    fn number(&mut self, handle: u64) -> i64 {
+    pub(crate) fn number(&mut self, handle: u64) -> i64 {
         match handle {
             h if h == k::st_MPI_INFO_NULL => NULL,
             h if h == k::st_MPI_INFO_ENV => INFO_ENV,
@@ -29,46 +23,10 @@ impl Infos {
         }
     }
 
-    fn free(&mut self, handle: u64) {
+    /// Forgets an info object.
+    pub(crate) fn free(&mut self, handle: u64) {
         if let Some(number) = self.by_handle.remove(&handle) {
             self.numbers.give(number);
         }
-    }
-}
-
-impl Scribe<'_> {
-    /// Number of an info object.
-    pub(crate) fn info(&mut self, handle: u64) -> i64 {
-        self.state.infos.number(handle)
-    }
-    /// Forgets an info object.
-    pub(crate) fn free_info(&mut self, handle: u64) {
-        self.state.infos.free(handle);
-    }
-    /// Index of a text; -1 for a null pointer.
-    pub(crate) unsafe fn text(&mut self, text: *const c_char) -> i64 {
-        unsafe { self.text_within(text, i64::MAX) }
-    }
-    /// A list of texts.
-    pub(crate) unsafe fn texts(&mut self, texts: *const *const c_char, n: i64) {
-        let n = usize::try_from(n).unwrap_or(0);
-        self.push(i64::try_from(n).unwrap_or(0));
-        for i in 0..n {
-            let text = unsafe { self.text(*texts.wrapping_add(i)) };
-            self.push(text);
-        }
-    }
-    /// As [`Scribe::text`]; at most `room` bytes are read.
-    pub(crate) unsafe fn text_within(&mut self, text: *const c_char, room: i64) -> i64 {
-        let room = usize::try_from(room).unwrap_or(0);
-        if text.is_null() || room == 0 {
-            return NULL;
-        }
-        let text = text.cast::<u8>();
-        let n = (0..room).take_while(|&i| unsafe { *text.wrapping_add(i) } != 0).count();
-        let bytes = unsafe { std::slice::from_raw_parts(text, n) };
-        let text = String::from_utf8_lossy(bytes).into_owned();
-        let made = self.made();
-        self.state.recorder.text(made.call, made.site, text)
     }
 }

@@ -5,15 +5,19 @@
 //! outermost one records: it reads the inputs into words as the call table's row says, makes the real call, reads the
 //! outputs, and hands the call to [`st_trace::record::RankRecorder`].
 //!
-//! * `call`, `scribe`, `lists`, `completion`: one call and its words. `normal`: constants.
-//! * `echo`: the loop in progress, whose calls are only compared.
+//! From the bottom up, each importing only what comes before it:
+//!
+//! * `ffi`, `real`: MPI, as its headers declare it, and the next definitions of its functions. `normal`, `statuses`: its constants
+//!   and results. `message`: what we say. `limits`: of the process, that we must not run into; `memory`: a reserve for when
+//!   there is no other. `local`, `lock`, `clock`: per thread and per process.
 //! * `comms`, `types`, `joint` (windows and files), `infos`, `numbered`, `requests`: from handles to what the trace calls
-//!   them. `polls`: series of failed polls. `bindings`: languages.
-//! * `state`, `local`, `lock`, `clock`: per process and per thread. `life`, `jobs`: begin and end. `output`: the stream.
-//! * `journal`, `mapping`: what is left if the process is killed. `limits`: of the process, that we must not run into;
-//!   `memory`: a reserve for when there is no other.
-//! * `sync`: compares clocks, with messages of its own on communicators of its own. `merge`: the ranks' streams become one
-//!   before the program ends, and while it runs, if that is asked for.
+//!   them; `made`: what made an object. `polls`: series of failed polls. `bindings`: languages. `thread`: a thread, and its call.
+//! * `settings`. `journal`, `mapping`: what is left if the process is killed. `output`: the stream. `jobs`: those that were
+//!   spawned, and those of launchers. `sync`: compares clocks, with messages of its own on communicators of its own. `merge`:
+//!   the ranks' streams become one before the program ends, and while it runs, if that is asked for.
+//! * `echo`: the loop in progress, whose calls are only compared.
+//! * `state`: all of it, behind one lock; `follow`: its side of `echo`. `scribe`: writes a call's words down.
+//! * `life`: begin and end. `call`: one call on its way. `generated`: the wrappers.
 //!
 //! What it deliberately does not do: it reads no user buffer, installs no signal handler, sends no message but in
 //! `MPI_Init` and `MPI_Finalize` (unless an interval for more is set), and never changes what a call returns. If
@@ -24,7 +28,6 @@ mod bindings;
 mod call;
 mod clock;
 mod comms;
-mod completion;
 mod echo;
 mod ffi;
 mod follow;
@@ -35,7 +38,6 @@ mod joint;
 mod journal;
 mod life;
 mod limits;
-mod lists;
 mod local;
 mod lock;
 mod made;
@@ -55,6 +57,7 @@ mod settings;
 #[path = "../../src/size.rs"]
 mod size;
 mod state;
+mod statuses;
 mod sync;
 mod thread;
 mod types;

@@ -1,17 +1,11 @@
-//! What a trace knows by a number only: attribute keys, error handlers, sessions; and error codes by their classes.
-//!
-//! SAFETY, for the whole module: as in [`crate::comms`].
-#![expect(clippy::undocumented_unsafe_blocks, reason = "one reason for the module, above")]
+//! What a trace knows by a number only: attribute keys, error handlers, sessions.
 
-use crate::ffi::{Handle, Integer, MPI_Datatype, constants as k};
-use crate::real;
+use crate::ffi::constants as k;
 use crate::requests::Numbers;
-use crate::scribe::Scribe;
 use crate::types::read;
 use foldhash::fast::FixedState;
 use st_trace::values::{ERRHANDLERS, FIRST_NAMED, NULL};
 use std::collections::HashMap;
-use std::ffi::c_int;
 
 /// Objects of one kind in use. A number is the lowest that is free in the process when the object is made, and free
 /// again when the last reference to it is given up.
@@ -23,19 +17,19 @@ pub(crate) struct Numbered {
 
 impl Numbered {
     /// Number of an object; one that some unknown function made gets a number now.
-    fn number(&mut self, handle: u64) -> i64 {
+    pub(crate) fn number(&mut self, handle: u64) -> i64 {
         i64::from(self.by_handle.entry(handle).or_insert_with(|| (self.numbers.take(), 1)).0)
     }
 
     /// Number of an object that the call has made, or made one more reference to.
-    fn refer(&mut self, handle: u64) -> i64 {
+    pub(crate) fn refer(&mut self, handle: u64) -> i64 {
         let of = self.by_handle.entry(handle).or_insert_with(|| (self.numbers.take(), 0));
         of.1 += 1;
         i64::from(of.0)
     }
 
     /// Gives up a reference.
-    fn free(&mut self, handle: u64) {
+    pub(crate) fn free(&mut self, handle: u64) {
         let Some(of) = self.by_handle.get_mut(&handle) else { return };
         of.1 -= 1;
         if of.1 == 0 {
@@ -48,16 +42,16 @@ impl Numbered {
 /// The three kinds.
 #[derive(Debug, Default)]
 pub(crate) struct Minor {
-    keyvals: Numbered,
-    errhandlers: Numbered,
+    pub(crate) keyvals: Numbered,
+    pub(crate) errhandlers: Numbered,
     #[cfg(sessions)]
-    sessions: Numbered,
+    pub(crate) sessions: Numbered,
     /// Words of the predefined error handlers.
-    predefined: HashMap<u64, i64, FixedState>,
+    pub(crate) predefined: HashMap<u64, i64, FixedState>,
 }
 
 /// Word of the `i`-th predefined object.
-fn named(i: usize) -> i64 {
+pub(crate) fn named(i: usize) -> i64 {
     FIRST_NAMED - i64::try_from(i).unwrap_or(0)
 }
 
@@ -70,101 +64,6 @@ impl Minor {
         predefined.insert(k::st_MPI_ERRHANDLER_NULL, NULL);
         Self { predefined, ..Self::default() }
     }
-}
-
-impl Scribe<'_> {
-    /// A predefined attribute key, or null.
-    fn known_keyval(keyval: c_int) -> Option<i64> {
-        let known = k::st_keyvals.iter().position(|&x| x == keyval).map(named);
-        known.or_else(|| (keyval == k::st_MPI_KEYVAL_INVALID).then_some(NULL))
-    }
-    /// Word of an attribute key.
-    pub(crate) fn keyval(&mut self, keyval: c_int) -> i64 {
-        Self::known_keyval(keyval).unwrap_or_else(|| self.state.minor.keyvals.number(keyval.raw()))
-    }
-    /// A new attribute key.
-    pub(crate) fn new_keyval(&mut self, keyval: c_int) -> i64 {
-        self.state.minor.keyvals.refer(keyval.raw())
-    }
-    /// Forgets an attribute key.
-    pub(crate) fn free_keyval(&mut self, keyval: c_int) {
-        self.state.minor.keyvals.free(keyval.raw());
-    }
-    /// Word of an error handler.
-    pub(crate) fn errhandler(&mut self, handle: impl Handle) -> i64 {
-        let minor = &mut self.state.minor;
-        let handle = handle.raw();
-        minor.predefined.get(&handle).copied().unwrap_or_else(|| minor.errhandlers.number(handle))
-    }
-    /// An error handler that the call made, or returned.
-    pub(crate) fn new_errhandler(&mut self, handle: impl Handle) -> i64 {
-        let minor = &mut self.state.minor;
-        let handle = handle.raw();
-        minor.predefined.get(&handle).copied().unwrap_or_else(|| minor.errhandlers.refer(handle))
-    }
-    /// Forgets a reference to an error handler.
-    pub(crate) fn free_errhandler(&mut self, handle: impl Handle) {
-        self.state.minor.errhandlers.free(handle.raw());
-    }
-    /// Number of a session.
-    #[cfg(sessions)]
-    pub(crate) fn session(&mut self, handle: impl Handle) -> i64 {
-        match handle.raw() {
-            h if h == k::st_MPI_SESSION_NULL => NULL,
-            h => self.state.minor.sessions.number(h),
-        }
-    }
-    /// A new session.
-    #[cfg(sessions)]
-    pub(crate) fn new_session(&mut self, handle: impl Handle) -> i64 {
-        self.session(handle)
-    }
-    /// Forgets a session.
-    #[cfg(sessions)]
-    pub(crate) fn free_session(&mut self, handle: impl Handle) {
-        self.state.minor.sessions.free(handle.raw());
-    }
-    /// Class of an error code, as a word; 0 for success.
-    #[expect(clippy::unused_self, reason = "called as the others")]
-    pub(crate) fn error(&self, code: c_int) -> i64 {
-        if code == 0 { 0 } else { i64::from(crate::normal::class_of(i64::from(code))) }
-    }
-    /// An error class, as a word.
-    #[expect(clippy::unused_self, reason = "called as the others")]
-    pub(crate) fn errorclass(&self, class: c_int) -> i64 {
-        if class == 0 { 0 } else { i64::from(crate::normal::error_class(class)) }
-    }
-
-    /// Types that a type is made of, `n` of them in the program's array: a last slot. The library hands out references
-    /// to those that a program made, and the program gives them back by `MPI_Type_free`.
-    pub(crate) unsafe fn contents<T: Integer>(&mut self, at: usize, types: *const MPI_Datatype, n: T) {
-        let n = n.word();
-        self.set(at, n.max(0));
-        for i in 0..usize::try_from(n).unwrap_or(0) {
-            let handle = unsafe { *types.wrapping_add(i) }.raw();
-            // Open MPI gives a copy, MPICH the type once more.
-            if self.state.types.knows(handle) {
-                self.state.types.retain(handle);
-            }
-            let index = self.datatype(handle);
-            self.push(index);
-        }
-    }
-}
-
-/// Number of types that a type is made of.
-pub(crate) fn parts(datatype: MPI_Datatype) -> c_int {
-    let (mut integers, mut addresses, mut types, mut combiner) = (0, 0, 0, 0);
-    unsafe {
-        real::MPI_Type_get_envelope(
-            datatype,
-            &raw mut integers,
-            &raw mut addresses,
-            &raw mut types,
-            &raw mut combiner,
-        );
-    }
-    types
 }
 
 #[cfg(test)]
@@ -181,12 +80,5 @@ mod tests {
         assert_eq!((n.refer(8), n.number(9)), (0, 1));
         n.free(5);
         assert_eq!(n.number(5), 2);
-    }
-
-    #[test]
-    fn predefined_keys_have_words_of_their_own() {
-        assert_eq!(Scribe::known_keyval(k::st_MPI_KEYVAL_INVALID), Some(NULL));
-        assert_eq!(Scribe::known_keyval(k::st_keyvals[0]), Some(FIRST_NAMED));
-        assert_eq!(Scribe::known_keyval(k::st_keyvals[4]), Some(FIRST_NAMED - 4));
     }
 }

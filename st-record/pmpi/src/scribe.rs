@@ -1,5 +1,11 @@
 //! Reads the parameters of a call into words. Called by the generated wrappers, in row order.
 
+mod completion;
+mod infos;
+mod joints;
+mod lists;
+mod numbered;
+
 use crate::comms::Comms;
 use crate::ffi::{Handle, MPI_Comm, MPI_Request, constants as k, is_mark};
 use crate::made::Made;
@@ -7,6 +13,7 @@ use crate::normal;
 use crate::requests::{Kind, Promise};
 use crate::state::State;
 use crate::thread::Thread;
+pub(crate) use numbered::parts;
 use st_trace::calls::CallId;
 use st_trace::values::{NONE, NULL};
 use std::ffi::{c_int, c_void};

@@ -57,7 +57,7 @@ impl Params<'_> {
                         t
                     })
                 } else {
-                    quote!(crate::numbered::parts(a0))
+                    quote!(crate::scribe::parts(a0))
                 };
                 self.after(quote!(let n = #n; c.contents(#at, #a, n);));
             }

@@ -3,9 +3,9 @@
 //! SAFETY, for the whole module: pointers and lengths are the program's own; MPI reads the same elements.
 #![expect(clippy::undocumented_unsafe_blocks, reason = "one reason for the module, above")]
 
+use super::Scribe;
 use crate::ffi::{Handle, Integer, MPI_Datatype, MPI_Request, constants as k, is_mark};
 use crate::normal;
-use crate::scribe::Scribe;
 use st_trace::values::{NONE, UNWEIGHTED};
 use std::ffi::c_int;
 

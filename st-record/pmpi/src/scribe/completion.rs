@@ -4,10 +4,10 @@
 //! takes; they are read after the call that fills them has succeeded.
 #![expect(clippy::undocumented_unsafe_blocks, reason = "one reason for the module, above")]
 
+use super::Scribe;
 use crate::ffi::{Handle, MPI_Comm, MPI_Request, MPI_Status, constants as k, is_mark};
-use crate::normal;
 use crate::requests::Key;
-use crate::scribe::Scribe;
+use crate::statuses::{bytes, is_cancelled, write_status};
 use st_trace::values::{CANCELLED, NONE};
 use std::ffi::c_int;
 
@@ -161,42 +161,4 @@ impl Scribe<'_> {
             }
         }
     }
-}
-
-/// Writes the three words of a receive's or probe's status.
-///
-/// # Safety
-///
-/// The status has been written.
-pub(crate) unsafe fn write_status(words: &mut [i64], status: *const MPI_Status, wildcard: bool) {
-    let status = unsafe { &*status };
-    if wildcard {
-        words[0] = normal::rank(status.MPI_SOURCE);
-        words[1] = normal::tag(status.MPI_TAG);
-    }
-    words[2] = bytes(status);
-}
-
-/// Bytes that a receive got.
-#[cfg(openmpi)]
-pub(crate) fn bytes(status: &MPI_Status) -> i64 {
-    i64::try_from(status._ucount).unwrap_or(-1)
-}
-/// Whether an operation was cancelled.
-#[cfg(openmpi)]
-pub(crate) fn is_cancelled(status: &MPI_Status) -> bool {
-    status._cancelled != 0
-}
-
-/// Bytes that a receive got: 31 bits in one field, 31 above the flag of the next.
-#[cfg(mpich)]
-pub(crate) fn bytes(status: &MPI_Status) -> i64 {
-    let low = i64::from(status.count_lo.cast_unsigned());
-    let high = i64::from(status.count_hi_and_cancelled.cast_unsigned() >> 1);
-    (high << 32) | low
-}
-/// Whether an operation was cancelled.
-#[cfg(mpich)]
-pub(crate) fn is_cancelled(status: &MPI_Status) -> bool {
-    status.count_hi_and_cancelled & 1 != 0
 }

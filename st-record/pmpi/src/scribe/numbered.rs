@@ -1,0 +1,120 @@
+//! Attribute keys, error handlers, sessions; error codes by their classes; and what types are made of.
+//!
+//! SAFETY, for the whole module: as in [`crate::comms`].
+#![expect(clippy::undocumented_unsafe_blocks, reason = "one reason for the module, above")]
+
+use super::Scribe;
+use crate::ffi::{Handle, Integer, MPI_Datatype, constants as k};
+use crate::normal;
+use crate::numbered::named;
+use crate::real;
+use st_trace::values::NULL;
+use std::ffi::c_int;
+
+impl Scribe<'_> {
+    /// A predefined attribute key, or null.
+    fn known_keyval(keyval: c_int) -> Option<i64> {
+        let known = k::st_keyvals.iter().position(|&x| x == keyval).map(named);
+        known.or_else(|| (keyval == k::st_MPI_KEYVAL_INVALID).then_some(NULL))
+    }
+    /// Word of an attribute key.
+    pub(crate) fn keyval(&mut self, keyval: c_int) -> i64 {
+        Self::known_keyval(keyval).unwrap_or_else(|| self.state.minor.keyvals.number(keyval.raw()))
+    }
+    /// A new attribute key.
+    pub(crate) fn new_keyval(&mut self, keyval: c_int) -> i64 {
+        self.state.minor.keyvals.refer(keyval.raw())
+    }
+    /// Forgets an attribute key.
+    pub(crate) fn free_keyval(&mut self, keyval: c_int) {
+        self.state.minor.keyvals.free(keyval.raw());
+    }
+    /// Word of an error handler.
+    pub(crate) fn errhandler(&mut self, handle: impl Handle) -> i64 {
+        let minor = &mut self.state.minor;
+        let handle = handle.raw();
+        minor.predefined.get(&handle).copied().unwrap_or_else(|| minor.errhandlers.number(handle))
+    }
+    /// An error handler that the call made, or returned.
+    pub(crate) fn new_errhandler(&mut self, handle: impl Handle) -> i64 {
+        let minor = &mut self.state.minor;
+        let handle = handle.raw();
+        minor.predefined.get(&handle).copied().unwrap_or_else(|| minor.errhandlers.refer(handle))
+    }
+    /// Forgets a reference to an error handler.
+    pub(crate) fn free_errhandler(&mut self, handle: impl Handle) {
+        self.state.minor.errhandlers.free(handle.raw());
+    }
+    /// Number of a session.
+    #[cfg(sessions)]
+    pub(crate) fn session(&mut self, handle: impl Handle) -> i64 {
+        match handle.raw() {
+            h if h == k::st_MPI_SESSION_NULL => NULL,
+            h => self.state.minor.sessions.number(h),
+        }
+    }
+    /// A new session.
+    #[cfg(sessions)]
+    pub(crate) fn new_session(&mut self, handle: impl Handle) -> i64 {
+        self.session(handle)
+    }
+    /// Forgets a session.
+    #[cfg(sessions)]
+    pub(crate) fn free_session(&mut self, handle: impl Handle) {
+        self.state.minor.sessions.free(handle.raw());
+    }
+    /// Class of an error code, as a word; 0 for success.
+    #[expect(clippy::unused_self, reason = "called as the others")]
+    pub(crate) fn error(&self, code: c_int) -> i64 {
+        if code == 0 { 0 } else { i64::from(normal::class_of(i64::from(code))) }
+    }
+    /// An error class, as a word.
+    #[expect(clippy::unused_self, reason = "called as the others")]
+    pub(crate) fn errorclass(&self, class: c_int) -> i64 {
+        if class == 0 { 0 } else { i64::from(normal::error_class(class)) }
+    }
+
+    /// Types that a type is made of, `n` of them in the program's array: a last slot. The library hands out references
+    /// to those that a program made, and the program gives them back by `MPI_Type_free`.
+    pub(crate) unsafe fn contents<T: Integer>(&mut self, at: usize, types: *const MPI_Datatype, n: T) {
+        let n = n.word();
+        self.set(at, n.max(0));
+        for i in 0..usize::try_from(n).unwrap_or(0) {
+            let handle = unsafe { *types.wrapping_add(i) }.raw();
+            // Open MPI gives a copy, MPICH the type once more.
+            if self.state.types.knows(handle) {
+                self.state.types.retain(handle);
+            }
+            let index = self.datatype(handle);
+            self.push(index);
+        }
+    }
+}
+
+/// Number of types that a type is made of.
+pub(crate) fn parts(datatype: MPI_Datatype) -> c_int {
+    let (mut integers, mut addresses, mut types, mut combiner) = (0, 0, 0, 0);
+    unsafe {
+        real::MPI_Type_get_envelope(
+            datatype,
+            &raw mut integers,
+            &raw mut addresses,
+            &raw mut types,
+            &raw mut combiner,
+        );
+    }
+    types
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use st_trace::values::FIRST_NAMED;
+
+    #[test]
+    fn predefined_keys_have_words_of_their_own() {
+        assert_eq!(Scribe::known_keyval(k::st_MPI_KEYVAL_INVALID), Some(NULL));
+        assert_eq!(Scribe::known_keyval(k::st_keyvals[0]), Some(FIRST_NAMED));
+        assert_eq!(Scribe::known_keyval(k::st_keyvals[4]), Some(FIRST_NAMED - 4));
+    }
+}
