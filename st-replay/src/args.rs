@@ -9,7 +9,7 @@ use st_tool::options::{StreamIn, Talk};
 
 use crate::cut::Limit;
 use crate::factor::Factor;
-use crate::whatif::Scaled;
+use crate::factor::Scaled;
 
 /// Replay a recorded program's communication without the program
 ///

@@ -65,6 +65,27 @@ impl FromStr for Factor {
     }
 }
 
+/// A function or call site, and a factor for the time before its calls.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Scaled {
+    /// `MPI_Send`, `main.c:12`, a function of the program, or a label.
+    pub what: String,
+    /// The factor.
+    pub factor: Factor,
+}
+
+impl FromStr for Scaled {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (what, factor) = text.rsplit_once('=').ok_or("a function or call site, =, and a factor")?;
+        if what.is_empty() {
+            return Err("no function or call site".into());
+        }
+        Ok(Self { what: what.to_owned(), factor: factor.parse()? })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

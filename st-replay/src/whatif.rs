@@ -3,7 +3,6 @@
 
 use std::collections::HashSet;
 use std::fs;
-use std::str::FromStr;
 
 use anyhow::{Context, Result, bail};
 use st_symbols::Resolver;
@@ -15,27 +14,6 @@ use crate::factor::Factor;
 use crate::places::describe;
 use crate::preflight::name_of;
 use crate::scaling::Scaling;
-
-/// A function or call site, and a factor for the time before its calls.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Scaled {
-    /// `MPI_Send`, `main.c:12`, a function of the program, or a label.
-    pub what: String,
-    /// The factor.
-    pub factor: Factor,
-}
-
-impl FromStr for Scaled {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (what, factor) = text.rsplit_once('=').ok_or("a function or call site, =, and a factor")?;
-        if what.is_empty() {
-            return Err("no function or call site".into());
-        }
-        Ok(Self { what: what.to_owned(), factor: factor.parse()? })
-    }
-}
 
 /// What a section's calls become.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -15,14 +15,6 @@ pub(crate) struct Local {
     pub(crate) thread: Cell<usize>,
 }
 
-impl Local {
-    /// Of a thread that has made no call.
-    #[cfg(not(target_arch = "x86_64"))]
-    const fn new() -> Self {
-        Self { depth: Cell::new(0), paused: Cell::new(0), owner: Cell::new(false), thread: Cell::new(0) }
-    }
-}
-
 /// Gives the calling thread's state to a function.
 #[inline]
 pub(crate) fn with<R>(read: impl FnOnce(&Local) -> R) -> R {
@@ -30,17 +22,6 @@ pub(crate) fn with<R>(read: impl FnOnce(&Local) -> R) -> R {
     read(unsafe { &*own() })
 }
 
-/// The calling thread's state.
-#[cfg(not(target_arch = "x86_64"))]
-#[inline]
-fn own() -> *const Local {
-    thread_local! {
-        static LOCAL: Local = const { Local::new() };
-    }
-    LOCAL.with(std::ptr::from_ref)
-}
-
-#[cfg(target_arch = "x86_64")]
 std::arch::global_asm!(
     ".pushsection .tbss.st_local, \"awT\", @nobits",
     ".balign {align}",
@@ -57,7 +38,6 @@ std::arch::global_asm!(
 
 /// The calling thread's state. The library is there before the program starts, so its place relative to the thread is fixed (the
 /// *initial executable* model of TLS), which Rust cannot be told: it would call a function of the dynamic linker, for 2 ns.
-#[cfg(target_arch = "x86_64")]
 #[inline]
 fn own() -> *const Local {
     let local: *const Local;

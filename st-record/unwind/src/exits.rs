@@ -1,8 +1,8 @@
 //! The way out of our own module, by where in it the call came in: one comparison instead of a rule per frame.
 
+use crate::frame::{Registers, StartFrame};
 use crate::rules::{Cfa, Rule, SavedFrame, spread};
 use crate::stack::{Window, read_word};
-use crate::unwinder::{Registers, StartFrame};
 
 /// Ways out remembered; a power of two. Each function that captures registers has one.
 const EXITS: usize = 256;

@@ -47,6 +47,7 @@ compile_error!("st-unwind knows the registers and loader of x86-64 Linux only");
 
 mod cfi;
 mod exits;
+mod frame;
 mod memo;
 mod modules;
 mod proof;
@@ -55,6 +56,7 @@ mod sites;
 mod stack;
 mod unwinder;
 
+pub use frame::{Registers, StartFrame, capture_registers};
 pub use proof::Proof;
 pub use sites::{ModuleRecord, SiteFrame, SiteId, SiteInterner, SiteRecord};
-pub use unwinder::{DEPTH_LIMIT, Registers, StartFrame, Statistics, Unwinder, capture_registers};
+pub use unwinder::{DEPTH_LIMIT, Statistics, Unwinder};

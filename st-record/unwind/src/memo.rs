@@ -1,9 +1,9 @@
 //! Sites by where a call came from, proved by re-reading the stack slots that led to them.
 
+use crate::frame::StartFrame;
 use crate::rules::{Check, Trail, spread};
 use crate::sites::SiteId;
 use crate::stack::read_word;
-use crate::unwinder::StartFrame;
 
 /// Stacks remembered per (return address, stack pointer).
 const WAYS: usize = 8;

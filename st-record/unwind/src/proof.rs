@@ -1,8 +1,8 @@
 //! A call site known by the stack that led to it, for who expects the same call again.
 
+use crate::frame::Registers;
 use crate::rules::Check;
 use crate::stack::read_word;
-use crate::unwinder::Registers;
 
 /// What a stack was that led to a call site: if registers and slots are the same again, so is the site.
 #[derive(Clone, Debug)]
