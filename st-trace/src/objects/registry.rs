@@ -80,8 +80,8 @@ pub struct Registry<T> {
     index: HashMap<(u128, Name), usize, FixedState>,
     /// Contents seen per family base.
     seen: HashMap<u128, u32, FixedState>,
-    live_copies: HashMap<u128, BTreeSet<u32>, FixedState>,
-    live_family: HashMap<u128, BTreeSet<u32>, FixedState>,
+    live_copies: HashMap<u128, Lowest, FixedState>,
+    live_family: HashMap<u128, Lowest, FixedState>,
     /// Live entries: index → (digest, creation hash, n-th live of that creation).
     live: BTreeMap<usize, (u128, u128, u32)>,
 }
@@ -113,25 +113,21 @@ impl<T: Content> Registry<T> {
         if let Some(&i) = self.index.get(&(family, name)) {
             return word(i);
         }
-        self.live_copies.entry(name).or_default().insert(0);
+        self.live_copies.entry(name).or_default().take_first();
         self.add(family, family, Named { name, copy: 0, content })
     }
 
     /// Registers an object made by `call` at `site` and returns its index.
     pub fn create(&mut self, call: CallId, site: u128, content: T) -> i64 {
         let digest = content.digest();
-        let copies = self.live_copies.entry(digest).or_default();
-        let copy = lowest_free(copies);
-        copies.insert(copy);
+        let copy = self.live_copies.entry(digest).or_default().take();
         let name = name_of(digest, copy);
 
         let mut h = Xxh3::new();
         h.update(&call.0.to_le_bytes());
         h.update(&site.to_le_bytes());
         let creation = h.digest128();
-        let live = self.live_family.entry(creation).or_default();
-        let nth = lowest_free(live);
-        live.insert(nth);
+        let nth = self.live_family.entry(creation).or_default().take();
         h.update(&nth.to_le_bytes());
         let base = h.digest128();
 
@@ -157,10 +153,10 @@ impl<T: Content> Registry<T> {
         let Some((digest, creation, nth)) = self.live.remove(&i) else { return };
         let copy = self.entries[i].object.copy;
         if let Some(c) = self.live_copies.get_mut(&digest) {
-            c.remove(&copy);
+            c.give(copy);
         }
         if let Some(c) = self.live_family.get_mut(&creation) {
-            c.remove(&nth);
+            c.give(nth);
         }
     }
 
@@ -195,16 +191,39 @@ impl<T: Content> Registry<T> {
     }
 }
 
-fn lowest_free(used: &BTreeSet<u32>) -> u32 {
-    // The set is dense from 0 in all but odd orders of release, so the first gap is near the front.
-    let mut n = 0;
-    for &u in used {
-        if u != n {
-            break;
-        }
-        n += 1;
+/// Numbers in use, of which the lowest one that is free is taken.
+#[derive(Clone, Debug, Default)]
+struct Lowest {
+    /// None from here on is in use.
+    end: u32,
+    /// Those before it that are free.
+    free: BTreeSet<u32>,
+}
+
+impl Lowest {
+    fn take(&mut self) -> u32 {
+        self.free.pop_first().unwrap_or_else(|| {
+            self.end += 1;
+            self.end - 1
+        })
     }
-    n
+
+    /// Takes 0, unless it is in use.
+    fn take_first(&mut self) {
+        if self.end == 0 || self.free.first() == Some(&0) {
+            self.take();
+        }
+    }
+
+    fn give(&mut self, number: u32) {
+        if number < self.end {
+            self.free.insert(number);
+        }
+        while self.end > 0 && self.free.last() == Some(&(self.end - 1)) {
+            self.free.pop_last();
+            self.end -= 1;
+        }
+    }
 }
 
 fn word(i: usize) -> i64 {
@@ -215,6 +234,31 @@ fn word(i: usize) -> i64 {
 mod tests {
     use super::*;
     use crate::ranks::RankSeq;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_lowest_number_is_taken(takes in proptest::collection::vec(prop_oneof![Just(None), (0..12_u32).prop_map(Some)], 0..60)) {
+            let (mut numbers, mut used) = (Lowest::default(), BTreeSet::new());
+            for take in takes {
+                match take {
+                    None => {
+                        let lowest = (0..).find(|n| !used.contains(n)).unwrap();
+                        used.insert(lowest);
+                        prop_assert_eq!(numbers.take(), lowest);
+                    }
+                    Some(0) => {
+                        used.insert(0);
+                        numbers.take_first();
+                    }
+                    Some(number) => {
+                        used.remove(&number);
+                        numbers.give(number);
+                    }
+                }
+            }
+        }
+    }
 
     fn op(kind: &str) -> Op {
         Op { kind: kind.into(), commutes: true }
