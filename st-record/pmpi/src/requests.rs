@@ -5,8 +5,11 @@
 //! several operations that are complete from the start. So a handle leads to a queue of slots; among those, a request
 //! is recognised by the place in which the program keeps it, or else the first in is the first out.
 
+mod queue;
+
 use foldhash::fast::FixedState;
-use std::collections::{HashMap, VecDeque};
+use queue::{Claimant, Queue};
+use std::collections::HashMap;
 
 /// What an operation is, as its creation says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -38,6 +41,8 @@ pub(crate) struct Slot {
     place: usize,
     thread: usize,
     number: u32,
+    /// Requests made before it.
+    age: u64,
     /// The call that has already claimed it.
     claimed: u64,
     pub(crate) kind: Kind,
@@ -60,6 +65,8 @@ pub(crate) struct Requests {
     queues: HashMap<u64, Queue, FixedState>,
     /// The call that claims requests now.
     call: u64,
+    /// Requests made so far.
+    made: u64,
 }
 
 /// Handles with one request, direct-mapped.
@@ -89,17 +96,6 @@ impl Singles {
     }
 }
 
-/// Slots of one handle, oldest first. Nearly always one.
-#[derive(Debug)]
-struct Queue {
-    first: Key,
-    rest: VecDeque<Key>,
-}
-
-/// Requests of one handle that are looked through for the right place: a program that never completes what it starts
-/// must not make every call slower.
-const LOOK: usize = 64;
-
 impl Requests {
     /// Begins a call: no request is claimed.
     pub(crate) fn begin(&mut self) {
@@ -120,11 +116,13 @@ impl Requests {
             place,
             thread,
             number: numbers.take(),
+            age: self.made,
             claimed: 0,
             kind,
             active: !kind.persistent,
             promise: None,
         };
+        self.made += 1;
         let key = match self.unused.pop() {
             Some(k) => {
                 self.slots[k as usize] = slot;
@@ -147,40 +145,25 @@ impl Requests {
             None if !known => *place = Some((handle, key)),
             Some((h, first)) if h == handle => {
                 *place = None;
-                self.queues.insert(handle, Queue { first, rest: VecDeque::from([key]) });
+                let mut queue = Queue::new(first);
+                queue.push(key, &self.slots);
+                self.queues.insert(handle, queue);
             }
             _ => self.queue(handle, key),
         }
     }
 
     fn queue(&mut self, handle: u64, key: Key) {
-        self.queues
-            .entry(handle)
-            .and_modify(|q| q.rest.push_back(key))
-            .or_insert_with(|| Queue { first: key, rest: VecDeque::new() });
+        self.queues.entry(handle).and_modify(|q| q.push(key, &self.slots)).or_insert_with(|| Queue::new(key));
     }
 
     /// Finds and claims the request that a handle kept at `place` stands for: one that was made there, or else one of the
     /// calling thread, or else any.
     pub(crate) fn claim(&mut self, handle: u64, place: usize, thread: usize) -> Option<Key> {
-        let single = self.single.find(handle);
-        let (slots, call) = (&self.slots, self.call);
-        let free = |k: &Key| slots[*k as usize].claimed != call;
-        if let Some(key) = single {
-            let key = Some(key).filter(free)?;
-            self.slots[key as usize].claimed = call;
-            return Some(key);
-        }
-        let queue = self.queues.get(&handle)?;
-        let key = if queue.rest.is_empty() {
-            Some(queue.first).filter(free)
-        } else {
-            let all = || std::iter::once(queue.first).chain(queue.rest.iter().copied()).filter(free);
-            let look = || all().take(LOOK).map(|k| (k, &slots[k as usize]));
-            let made_here = look().find(|(_, s)| s.place == place && s.thread == thread);
-            let here = || look().find(|(_, s)| s.place == place);
-            let own = || look().find(|(_, s)| s.thread == thread);
-            made_here.or_else(here).or_else(own).map(|(k, _)| k).or_else(|| all().next())
+        let call = self.call;
+        let key = match self.single.find(handle) {
+            Some(key) => Some(key).filter(|k| self.slots[*k as usize].claimed != call),
+            None => self.queues.get_mut(&handle)?.claim(&self.slots, Claimant { call, place, thread }),
         }?;
         self.slots[key as usize].claimed = call;
         Some(key)
@@ -202,14 +185,10 @@ impl Requests {
         let (handle, thread, number) = (slot.handle, slot.thread, slot.number);
         if self.single.find(handle) == Some(key) {
             *self.single.place(handle) = None;
-        } else if let Some(q) = self.queues.get_mut(&handle) {
-            if q.first != key {
-                q.rest.retain(|k| *k != key);
-            } else if let Some(next) = q.rest.pop_front() {
-                q.first = next;
-            } else {
-                self.queues.remove(&handle);
-            }
+        } else if let Some(queue) = self.queues.get_mut(&handle)
+            && !queue.remove(key, &self.slots)
+        {
+            self.queues.remove(&handle);
         }
         self.unused.push(key);
         (thread, number)
@@ -304,5 +283,68 @@ mod tests {
         n.give(number);
         let c = add(&mut r, &mut n, 3, 0);
         assert_eq!((r.number(b), r.number(c)), (1, 0));
+    }
+
+    /// What is to be found among requests that share a handle, by looking at all of them.
+    fn plainly(all: &[Key], r: &Requests, claimed: &[Key], place: usize, thread: usize) -> Option<Key> {
+        let free = || all.iter().copied().filter(|k| !claimed.contains(k));
+        let slot = |k: &Key| &r.slots[*k as usize];
+        let made_here = free().find(|k| slot(k).place == place && slot(k).thread == thread);
+        let here = || free().find(|k| slot(k).place == place);
+        let own = || free().find(|k| slot(k).thread == thread);
+        made_here.or_else(here).or_else(own).or_else(|| free().next())
+    }
+
+    #[test]
+    fn few_and_many_requests_of_a_handle_are_told_apart_alike() {
+        // As many as are looked through at most: beyond that threads are no longer told apart for sure.
+        let mut state = 7_u64;
+        let mut draw = |n: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            usize::try_from(state >> 33).unwrap() % n
+        };
+        for size in [3, 20, 64] {
+            let (mut r, mut n) = (Requests::default(), [Numbers::default(), Numbers::default()]);
+            let mut all = Vec::new();
+            for _ in 0..600 {
+                while all.len() < size && draw(8) > 0 {
+                    let (thread, place) = (draw(2), draw(size));
+                    all.push(r.add(&mut n[thread], thread, 9, place, Kind::default()));
+                }
+                r.begin();
+                let mut claimed = Vec::new();
+                for _ in 0..draw(size) {
+                    let (thread, place) = (draw(2), draw(2 * size));
+                    let found = r.claim(9, place, thread);
+                    assert_eq!(found, plainly(&all, &r, &claimed, place, thread));
+                    claimed.extend(found);
+                }
+                for key in claimed.into_iter().filter(|_| draw(2) > 0) {
+                    let (thread, number) = r.remove(key);
+                    n[thread].give(number);
+                    all.retain(|k| *k != key);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn requests_of_a_handle_are_found_in_any_order_without_looking_through_them() {
+        const MANY: usize = 200_000;
+        let (mut r, mut n) = (Requests::default(), Numbers::default());
+        let keys: Vec<_> = (0..MANY).map(|place| add(&mut r, &mut n, 9, place)).collect();
+        r.begin();
+        // By place from the last one on; the first half has been moved elsewhere.
+        for place in (MANY / 2..MANY).rev() {
+            assert_eq!(r.claim(9, place, 0), Some(keys[place]));
+        }
+        for (place, key) in keys[..MANY / 2].iter().enumerate() {
+            assert_eq!(r.claim(9, MANY + place, 0), Some(*key));
+        }
+        assert_eq!(r.claim(9, 0, 0), None);
+        for key in keys.iter().rev() {
+            r.remove(*key);
+        }
+        assert!(r.queues.is_empty());
     }
 }
