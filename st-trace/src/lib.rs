@@ -28,6 +28,7 @@ pub mod ints;
 pub mod journal;
 pub mod json;
 pub mod lanes;
+pub mod lowest;
 pub mod objects;
 pub mod project;
 pub mod proof;

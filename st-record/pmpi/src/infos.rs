@@ -1,8 +1,8 @@
 //! Info objects in use.
 
 use crate::ffi::constants as k;
-use crate::requests::Numbers;
 use foldhash::fast::FixedState;
+use st_trace::lowest::Lowest;
 use st_trace::values::{INFO_ENV, NULL};
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use std::collections::HashMap;
 #[derive(Debug, Default)]
 pub(crate) struct Infos {
     by_handle: HashMap<u64, u32, FixedState>,
-    numbers: Numbers,
+    numbers: Lowest,
 }
 
 impl Infos {

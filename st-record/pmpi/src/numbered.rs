@@ -1,9 +1,9 @@
 //! What a trace knows by a number only: attribute keys, error handlers, sessions.
 
 use crate::ffi::constants as k;
-use crate::requests::Numbers;
 use crate::types::read;
 use foldhash::fast::FixedState;
+use st_trace::lowest::Lowest;
 use st_trace::values::{ERRHANDLERS, FIRST_NAMED, NULL};
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use std::collections::HashMap;
 #[derive(Debug, Default)]
 pub(crate) struct Numbered {
     by_handle: HashMap<u64, (u32, u32), FixedState>,
-    numbers: Numbers,
+    numbers: Lowest,
 }
 
 impl Numbered {

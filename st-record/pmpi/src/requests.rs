@@ -9,6 +9,7 @@ mod queue;
 
 use foldhash::fast::FixedState;
 use queue::{Claimant, Queue};
+use st_trace::lowest::Lowest;
 use std::collections::HashMap;
 
 /// What an operation is, as its creation says.
@@ -105,7 +106,7 @@ impl Requests {
     /// A new request under a number of its thread.
     pub(crate) fn add(
         &mut self,
-        numbers: &mut Numbers,
+        numbers: &mut Lowest,
         thread: usize,
         handle: u64,
         place: usize,
@@ -195,59 +196,17 @@ impl Requests {
     }
 }
 
-/// The numbers in use on one thread.
-#[derive(Debug, Default)]
-pub(crate) struct Numbers {
-    words: Vec<u64>,
-    /// No word before this one has a free bit.
-    first: usize,
-}
-
-impl Numbers {
-    /// Takes the lowest free number.
-    pub(crate) fn take(&mut self) -> u32 {
-        while self.words.get(self.first).is_some_and(|w| *w == u64::MAX) {
-            self.first += 1;
-        }
-        if self.first == self.words.len() {
-            self.words.push(0);
-        }
-        let word = &mut self.words[self.first];
-        let bit = word.trailing_ones();
-        *word |= 1 << bit;
-        u32::try_from(self.first).unwrap_or(u32::MAX / 64) * 64 + bit
-    }
-
-    /// Gives a number back.
-    pub(crate) fn give(&mut self, number: u32) {
-        let word = number as usize / 64;
-        if let Some(w) = self.words.get_mut(word) {
-            *w &= !(1 << (number % 64));
-            self.first = self.first.min(word);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn add(r: &mut Requests, n: &mut Numbers, handle: u64, place: usize) -> Key {
+    fn add(r: &mut Requests, n: &mut Lowest, handle: u64, place: usize) -> Key {
         r.add(n, 0, handle, place, Kind::default())
     }
 
     #[test]
-    fn the_lowest_free_number_is_taken() {
-        let mut n = Numbers::default();
-        assert_eq!((0..130).map(|_| n.take()).collect::<Vec<_>>(), (0..130).collect::<Vec<_>>());
-        n.give(70);
-        n.give(3);
-        assert_eq!([n.take(), n.take(), n.take()], [3, 70, 130]);
-    }
-
-    #[test]
     fn one_handle_for_several_requests() {
-        let (mut r, mut n) = (Requests::default(), Numbers::default());
+        let (mut r, mut n) = (Requests::default(), Lowest::default());
         let keys: Vec<_> = (0..3).map(|i| add(&mut r, &mut n, 9, 100 + i)).collect();
         r.begin();
         // By place, whatever the order; then the oldest that is left.
@@ -266,7 +225,7 @@ mod tests {
 
     #[test]
     fn one_handle_for_requests_of_two_threads() {
-        let (mut r, mut n) = (Requests::default(), [Numbers::default(), Numbers::default()]);
+        let (mut r, mut n) = (Requests::default(), [Lowest::default(), Lowest::default()]);
         let mut add = |thread: usize, place| r.add(&mut n[thread], thread, 9, place, Kind::default());
         let (first, second) = (add(0, 100), add(1, 101));
         r.begin();
@@ -277,7 +236,7 @@ mod tests {
 
     #[test]
     fn numbers_are_free_after_removal() {
-        let (mut r, mut n) = (Requests::default(), Numbers::default());
+        let (mut r, mut n) = (Requests::default(), Lowest::default());
         let (a, b) = (add(&mut r, &mut n, 1, 0), add(&mut r, &mut n, 2, 0));
         let (_, number) = r.remove(a);
         n.give(number);
@@ -304,7 +263,7 @@ mod tests {
             usize::try_from(state >> 33).unwrap() % n
         };
         for size in [3, 20, 64] {
-            let (mut r, mut n) = (Requests::default(), [Numbers::default(), Numbers::default()]);
+            let (mut r, mut n) = (Requests::default(), [Lowest::default(), Lowest::default()]);
             let mut all = Vec::new();
             for _ in 0..600 {
                 while all.len() < size && draw(8) > 0 {
@@ -331,7 +290,7 @@ mod tests {
     #[test]
     fn requests_of_a_handle_are_found_in_any_order_without_looking_through_them() {
         const MANY: usize = 200_000;
-        let (mut r, mut n) = (Requests::default(), Numbers::default());
+        let (mut r, mut n) = (Requests::default(), Lowest::default());
         let keys: Vec<_> = (0..MANY).map(|place| add(&mut r, &mut n, 9, place)).collect();
         r.begin();
         // By place from the last one on; the first half has been moved elsewhere.

@@ -2,7 +2,8 @@
 
 use crate::ffi::MPI_Status;
 use crate::polls::Series;
-use crate::requests::{Key, Numbers};
+use crate::requests::Key;
+use st_trace::lowest::Lowest;
 use st_unwind::Unwinder;
 
 /// A thread.
@@ -13,7 +14,7 @@ pub(crate) struct Thread {
     /// Words of the call that is being read.
     pub(crate) words: Vec<i64>,
     pub(crate) series: Series,
-    pub(crate) numbers: Numbers,
+    pub(crate) numbers: Lowest,
     /// Requests named by the call that is being read; `None` for null ones.
     pub(crate) listed: Vec<Option<Key>>,
     /// Address of the program's array of them.
@@ -36,7 +37,7 @@ impl Thread {
             unwinder,
             words: Vec::with_capacity(64),
             series: Series::default(),
-            numbers: Numbers::default(),
+            numbers: Lowest::default(),
             listed: Vec::new(),
             listed_at: 0,
             owes_lists: false,

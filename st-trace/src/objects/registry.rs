@@ -1,12 +1,13 @@
 //! A rank's objects, as its program makes and frees them.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 use foldhash::fast::FixedState;
 use xxhash_rust::xxh3::Xxh3;
 
 use super::{Comm, Content, Group, Joint, Name, Named, Op, Text, Type, family_of_predefined, name_of};
 use crate::calls::{CallId, Object};
+use crate::lowest::Lowest;
 
 /// The objects of a rank under construction, by kind.
 #[derive(Clone, Debug, Default)]
@@ -191,41 +192,6 @@ impl<T: Content> Registry<T> {
     }
 }
 
-/// Numbers in use, of which the lowest one that is free is taken.
-#[derive(Clone, Debug, Default)]
-struct Lowest {
-    /// None from here on is in use.
-    end: u32,
-    /// Those before it that are free.
-    free: BTreeSet<u32>,
-}
-
-impl Lowest {
-    fn take(&mut self) -> u32 {
-        self.free.pop_first().unwrap_or_else(|| {
-            self.end += 1;
-            self.end - 1
-        })
-    }
-
-    /// Takes 0, unless it is in use.
-    fn take_first(&mut self) {
-        if self.end == 0 || self.free.first() == Some(&0) {
-            self.take();
-        }
-    }
-
-    fn give(&mut self, number: u32) {
-        if number < self.end {
-            self.free.insert(number);
-        }
-        while self.end > 0 && self.free.last() == Some(&(self.end - 1)) {
-            self.free.pop_last();
-            self.end -= 1;
-        }
-    }
-}
-
 fn word(i: usize) -> i64 {
     i64::try_from(i).unwrap_or(i64::MAX)
 }
@@ -234,31 +200,6 @@ fn word(i: usize) -> i64 {
 mod tests {
     use super::*;
     use crate::ranks::RankSeq;
-    use proptest::prelude::*;
-
-    proptest! {
-        #[test]
-        fn the_lowest_number_is_taken(takes in proptest::collection::vec(prop_oneof![Just(None), (0..12_u32).prop_map(Some)], 0..60)) {
-            let (mut numbers, mut used) = (Lowest::default(), BTreeSet::new());
-            for take in takes {
-                match take {
-                    None => {
-                        let lowest = (0..).find(|n| !used.contains(n)).unwrap();
-                        used.insert(lowest);
-                        prop_assert_eq!(numbers.take(), lowest);
-                    }
-                    Some(0) => {
-                        used.insert(0);
-                        numbers.take_first();
-                    }
-                    Some(number) => {
-                        used.remove(&number);
-                        numbers.give(number);
-                    }
-                }
-            }
-        }
-    }
 
     fn op(kind: &str) -> Op {
         Op { kind: kind.into(), commutes: true }
