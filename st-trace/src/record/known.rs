@@ -113,22 +113,6 @@ impl SlotColumn {
     ) {
         let begun = self.since;
         space.clear();
-        // Of a scalar, the same in fewer steps.
-        if let ([word], None) = (&mut *words, &self.lens) {
-            for (event, _, new) in changes {
-                match event - self.since {
-                    0 => {}
-                    1 => space.push(*word),
-                    n => {
-                        self.values.push_all(space);
-                        space.clear();
-                        self.values.push_run(*word, n);
-                    }
-                }
-                (self.since, *word) = (event, new);
-            }
-            return self.values.push_all(space);
-        }
         for (event, at, word) in changes {
             match event - self.since {
                 0 => {}
