@@ -5,7 +5,7 @@
 //! outermost one records: it reads the inputs into words as the call table's row says, makes the real call, reads the
 //! outputs, and hands the call to [`st_trace::record::RankRecorder`].
 //!
-//! From the bottom up, each importing only what comes before it:
+//! From the bottom up; none imports one of a later line, and there are no circles within a line:
 //!
 //! * `ffi`, `real`: MPI, as its headers declare it, and the next definitions of its functions. `normal`, `statuses`: its constants
 //!   and results. `message`: what we say. `limits`: of the process, that we must not run into; `memory`: a reserve for when
