@@ -82,12 +82,13 @@ man-check:
 
 unit:
 	$(CARGO) test --locked $(NO_MPI) --exclude st-tests
+	$(CARGO) test --locked -p st-tests --test data
 
 unit-mpi:
 	$(call with_mpi,openmpi mpich,$(CARGO) test --release --locked $(ONLY_MPI))
 
 e2e:
-	$(CARGO) test --release --locked -p st-tests
+	$(CARGO) test --release --locked -p st-tests --test e2e
 
 test-programs: ## record, merge and replay large programs: LAMMPS, Quantum ESPRESSO, MUMPS, NAS, HDF5, NetPIPE, HPCC, ScaLAPACK
 	tools/bootstrap programs
