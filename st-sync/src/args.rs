@@ -11,7 +11,8 @@ use crate::clc::GAMMA_UNITS;
 ///
 /// Reads streams with exact times (files, directories of streams, or standard input) and writes the same with corrected
 /// times: first the offsets to rank 0 that were measured while recording are interpolated, then receives that still
-/// come before their sends, and what depends on them, are moved (controlled logical clock). If the output is a directory
+/// come before their sends, and what depends on them, are moved (controlled logical clock). Sketches and sums are made anew
+/// from the corrected times of ranks that have them of every call; st-sync names the others. If the output is a directory
 /// (an existing one, or a name that ends in /), each input file has its counterpart there; else all goes into one
 /// stream.
 ///

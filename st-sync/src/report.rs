@@ -9,6 +9,10 @@ use crate::clc::{GAMMA_UNITS, Outcome};
 use crate::offsets::Map;
 use crate::pack::{self, Words};
 use crate::plot;
+use crate::trace::Sketched;
+
+/// Ranks that are named one by one.
+const NAMED: usize = 8;
 
 /// One thread of one rank.
 #[derive(Clone, PartialEq, Debug)]
@@ -78,6 +82,7 @@ pub(crate) struct Report {
     /// How often clocks went back.
     pub(crate) back: u64,
     pub(crate) issues: Issues,
+    pub(crate) sketched: Sketched,
 }
 
 impl Report {
@@ -106,6 +111,19 @@ impl Report {
             let _ = write!(line, "; {} of {} times moved", self.modified(), self.points());
         }
         line
+    }
+
+    /// Whose sketches are not made of corrected times, and why.
+    pub(crate) fn kept(&self) -> Option<String> {
+        let ranks = &self.sketched.kept;
+        let named: Vec<String> = ranks.iter().take(NAMED).map(|r| r.to_string()).collect();
+        let more = match ranks.len().saturating_sub(NAMED as u64) {
+            0 => String::new(),
+            n => format!(" and {n} more"),
+        };
+        let ranks = if ranks.len() == 1 { "rank" } else { "ranks" };
+        let why = "sketches and sums stay as recorded, for exact times are not kept of every call";
+        (!named.is_empty()).then(|| format!("{ranks} {}{more}: {why}", named.join(", ")))
     }
 
     /// Names and values, in order.
@@ -142,6 +160,8 @@ impl Report {
             let farthest = self.ranks.iter().map(|r| r.farthest).max().unwrap_or(0);
             facts.push(("moved_max_ns".into(), farthest.into()));
         }
+        facts.push(("sketches_anew".into(), self.sketched.anew.into()));
+        facts.push(("ranks_with_sketches_as_recorded".into(), self.sketched.kept.len().into()));
         facts.extend(self.issues.counts().map(|(what, n)| (what.replace(' ', "_"), n.into())));
         facts
     }
@@ -155,6 +175,9 @@ impl Report {
         }
         for example in &self.issues.examples {
             let _ = writeln!(out, "{example}");
+        }
+        if let Some(kept) = self.kept() {
+            let _ = writeln!(out, "{kept}");
         }
         let _ = writeln!(
             out,

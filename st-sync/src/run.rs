@@ -12,7 +12,7 @@ use crate::offsets::Map;
 use crate::pack;
 use crate::report::{RankReport, Report};
 use crate::team::Team;
-use crate::trace::{Mapped, Traces, parallel};
+use crate::trace::{Mapped, Sketched, Traces, parallel};
 use crate::write::{self, Corrected, To};
 
 /// Name of the program.
@@ -66,7 +66,7 @@ pub fn run_in(args: &Args, team: &mut Team<'_>) -> Result<Status> {
         None => Ok(()),
     };
     team.agree(exact)?;
-    let (report, moves, maps) = correct(args, &traces, &graph, team)?;
+    let (mut report, moves, maps) = correct(args, &traces, &graph, team)?;
     if first {
         talk(args, &report);
     }
@@ -74,7 +74,10 @@ pub fn run_in(args: &Args, team: &mut Team<'_>) -> Result<Status> {
         note(args, &report, &mut file.whole);
     }
     let corrected = (args.method != Method::None).then_some(Corrected { maps: &maps, moves: &moves });
-    write::write(args, to, &mut traces, &graph, corrected, team)?;
+    report.sketched = write::write(args, to, &mut traces, &graph, corrected, team)?;
+    if first && let Some(kept) = report.kept() {
+        args.talk.warn(NAME, kept);
+    }
     let reported = match &args.report {
         Some(path) if first => write_report(path, &report),
         _ => Ok(()),
@@ -238,7 +241,10 @@ fn correct(
         }
     })?;
     let delta = args.delta;
-    Ok((Report { latency, delta, before, interpolated, after, outcome, ranks, back, issues }, moves, maps))
+    let sketched = Sketched::default();
+    let report =
+        Report { latency, delta, before, interpolated, after, outcome, ranks, back, issues, sketched };
+    Ok((report, moves, maps))
 }
 
 /// Says what was done, in one or a few lines.

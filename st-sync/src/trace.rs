@@ -1,6 +1,7 @@
 //! The streams being corrected: reading them, their points, writing them with new ones.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -12,7 +13,9 @@ use st_tool::options::StreamIn;
 use st_tool::{InvalidStream, UsageError, Whole, expand, transport};
 use st_trace::columns::{Column, ColumnWriter, Comparison, Points as ColumnPoints};
 use st_trace::graph::{Barriers, Graph, Matcher, ShareError, Stream, roll};
-use st_trace::section::Section;
+use st_trace::ranklist::RankList;
+use st_trace::record::Cuts;
+use st_trace::section::{NO_SYM, Section};
 
 use crate::clc::{Moves, Points};
 use crate::offsets::Map;
@@ -36,6 +39,17 @@ pub(crate) struct Traces {
     pub(crate) share: Share,
     /// Per stream of the graph: file, section, thread, column.
     places: Vec<Option<[usize; 4]>>,
+    /// Threads with times that were corrected, by file, section and thread: what was left out of their sketches.
+    changed: BTreeMap<[usize; 3], Cuts>,
+}
+
+/// What became of the sketches and sums of threads whose times were corrected.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Sketched {
+    /// Threads of ranks whose sketches were made anew from corrected times.
+    pub(crate) anew: u64,
+    /// Ranks some of whose sketches are as recorded, since not every call that they stand for has its exact times.
+    pub(crate) kept: RankList,
 }
 
 impl Traces {
@@ -57,7 +71,7 @@ impl Traces {
         }
         let share = Share::read(&paths, how, team.me(), team.size());
         let share = team.agree(share)?;
-        let traces = Self { share, places: Vec::new() };
+        let traces = Self { share, ..Self::default() };
         let first = traces.files().first();
         let run = |f: &File| format!("{} {:?}", f.whole.header.world, f.whole.header.mpi);
         let all = match &mut team.job {
@@ -186,17 +200,68 @@ impl Traces {
     }
 
     /// Puts points in the place of a stream's times.
-    pub(crate) fn replace(&mut self, stream: usize, points: impl Iterator<Item = i64>, map: &Map) {
+    pub(crate) fn replace(
+        &mut self,
+        stream: usize,
+        points: impl Iterator<Item = i64>,
+        map: &Map,
+    ) -> Result<()> {
         let column = self.rewritten(stream, map, points);
-        self.put(stream, column);
+        self.put(stream, column, map)
     }
 
-    /// Puts a column in the place of a stream's.
-    pub(crate) fn put(&mut self, stream: usize, column: Option<Column>) {
+    /// Puts a column in the place of a stream's, whose times were mapped and moved.
+    ///
+    /// # Errors
+    ///
+    /// If a rank cannot be read back.
+    pub(crate) fn put(&mut self, stream: usize, column: Option<Column>, map: &Map) -> Result<()> {
         let place = self.places.get(stream).copied().flatten();
-        if let (Some([f, s, t, c]), Some(column)) = (place, column) {
-            self.share.files[f].sections[s].threads[t].columns[c].1 = column;
+        let (Some([f, s, t, c]), Some(column)) = (place, column) else { return Ok(()) };
+        let section = &mut self.share.files[f].sections[s];
+        if let (Entry::Vacant(first), true) =
+            (self.changed.entry([f, s, t]), section.threads[t].columns[c].1.chunks != column.chunks)
+        {
+            first.insert(section.left_out(t)?);
         }
+        let (rank, old) = &mut section.threads[t].columns[c];
+        let ended = section.ended.iter_mut().find(|e| e.rank == *rank && e.thread as usize == t);
+        if let Some(e) = ended.filter(|e| e.inside != NO_SYM) {
+            // The call that it was in goes on from the last one.
+            let last = |column: &Column| column.points().last();
+            let moved =
+                last(&column).zip(last(old)).map_or(0, |(new, old)| new.saturating_sub(map.apply(old)));
+            e.entered = map.apply(e.entered).saturating_add(moved).clamp(-FARTHEST, FARTHEST);
+        }
+        *old = column;
+        Ok(())
+    }
+
+    /// Makes the sketches and sums of threads anew whose times were corrected.
+    ///
+    /// # Errors
+    ///
+    /// If a rank cannot be read back.
+    pub(crate) fn sketch_anew(&mut self, jobs: usize) -> Result<Sketched> {
+        let changed: Vec<([usize; 3], Cuts)> = std::mem::take(&mut self.changed).into_iter().collect();
+        let files = &self.share.files;
+        let made = parallel(changed.len(), jobs, |i| {
+            let ([f, s, t], cuts) = &changed[i];
+            files[*f].sections[*s].sketched_anew(*t, cuts)
+        });
+        let mut sketched = Sketched::default();
+        for (([f, s, t], _), made) in changed.into_iter().zip(made) {
+            let thread = &mut self.share.files[f].sections[s].threads[t];
+            match made? {
+                Some((sketches, sums)) => {
+                    (thread.sketches, thread.sums) = (sketches, sums);
+                    sketched.anew += thread.ranks.len();
+                }
+                None if thread.sketches.is_empty() => {}
+                None => sketched.kept = sketched.kept.union(&thread.ranks),
+            }
+        }
+        Ok(sketched)
     }
 
     /// A stream's column with other points.

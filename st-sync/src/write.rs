@@ -14,7 +14,7 @@ use crate::clc::Moves;
 use crate::offsets::Map;
 use crate::share::Unit;
 use crate::team::Team;
-use crate::trace::{Traces, parallel};
+use crate::trace::{Sketched, Traces, parallel};
 
 /// Where the result goes.
 #[derive(Debug)]
@@ -49,7 +49,8 @@ pub(crate) struct Corrected<'a> {
     pub(crate) moves: &'a [Moves],
 }
 
-/// Writes the result, with corrected times in the place of those that were read.
+/// Writes the result, with corrected times in the place of those that were read, and sketches made of them. What became of the
+/// sketches is that of the whole team on the first process.
 pub(crate) fn write(
     args: &Args,
     to: To,
@@ -57,21 +58,10 @@ pub(crate) fn write(
     graph: &Graph,
     corrected: Option<Corrected<'_>>,
     team: &mut Team<'_>,
-) -> Result<()> {
-    if let Some(Corrected { maps, moves }) = corrected {
-        let mine: Vec<usize> = (0..graph.streams.len()).filter(|s| team.has(*s)).collect();
-        let jobs = usize::from(args.jobs);
-        // A few at a time: there is no room for all columns twice.
-        for some in mine.chunks(jobs) {
-            let moved = parallel(some.len(), jobs, |i| {
-                let s = some[i];
-                traces.moved(s, graph.streams[s].points, &maps[s], moves.get(s))
-            });
-            some.iter().zip(moved).for_each(|(s, column)| traces.put(*s, column));
-        }
-        if traces.share.unit == Unit::Rank {
-            collect(traces, graph, maps, team)?;
-        }
+) -> Result<Sketched> {
+    let mut sketched = Sketched::default();
+    if let Some(corrected) = corrected {
+        sketched = correct(traces, graph, corrected, usize::from(args.jobs), team)?;
     }
     let written = match (to, traces.share.unit) {
         (To::Single(out), unit) => {
@@ -96,7 +86,43 @@ pub(crate) fn write(
             one(args, out, &file.whole, &file.sections.iter().collect::<Vec<_>>(), unit, team)
         }),
     };
-    team.agree(written)
+    team.agree(written)?;
+    Ok(sketched)
+}
+
+/// Puts corrected times in the place of those that were read, and makes sketches of them.
+fn correct(
+    traces: &mut Traces,
+    graph: &Graph,
+    Corrected { maps, moves }: Corrected<'_>,
+    jobs: usize,
+    team: &mut Team<'_>,
+) -> Result<Sketched> {
+    let mine: Vec<usize> = (0..graph.streams.len()).filter(|s| team.has(*s)).collect();
+    // A few at a time: there is no room for all columns twice.
+    let mut put = Ok(());
+    for some in mine.chunks(jobs) {
+        let moved = parallel(some.len(), jobs, |i| {
+            let s = some[i];
+            traces.moved(s, graph.streams[s].points, &maps[s], moves.get(s))
+        });
+        put = put.and(some.iter().zip(moved).try_for_each(|(s, column)| traces.put(*s, column, &maps[*s])));
+    }
+    team.agree(put)?;
+    let ranks = traces.share.unit == Unit::Rank;
+    let collected = if ranks { collect(traces, graph, maps, team) } else { Ok(()) };
+    team.agree(collected)?;
+    // Where ranks are shared out the first process has all of them now.
+    let sketched = if ranks && team.me() > 0 { Ok(Sketched::default()) } else { traces.sketch_anew(jobs) };
+    let Sketched { anew, kept } = team.agree(sketched)?;
+    let mine: Vec<i64> = std::iter::once(anew.cast_signed()).chain(kept.iter().map(i64::from)).collect();
+    let mut all = Sketched::default();
+    for words in team.all(&mine)? {
+        let mut words = words.iter();
+        all.anew += words.next().map_or(0, |n| n.cast_unsigned());
+        all.kept = all.kept.union(&words.filter_map(|r| u32::try_from(*r).ok()).collect());
+    }
+    Ok(all)
 }
 
 /// Writes sections as one stream, each process's after those of the process before, unless the first has them all.
@@ -168,7 +194,7 @@ fn collect(traces: &mut Traces, graph: &Graph, maps: &[Map], team: &mut Team<'_>
                 last = last.wrapping_add(varint::get_i64(&mut src)?);
                 points.push(last);
             }
-            traces.replace(s, points.into_iter(), &maps[s]);
+            traces.replace(s, points.into_iter(), &maps[s])?;
         }
         Ok(())
     })

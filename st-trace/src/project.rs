@@ -72,23 +72,31 @@ impl Section {
     /// The calls of a rank's thread; `None` if the section does not hold it.
     #[must_use]
     pub fn project(&self, thread: usize, rank: u32) -> Option<Projection<'_>> {
-        let t = self.threads.get(thread)?;
-        if !t.ranks.contains(rank) {
-            return None;
-        }
-        let classes: Vec<Option<usize>> = self.partitions.iter().map(|p| p.class_of(rank)).collect();
-        let counts = t.counts.iter().map(|c| stream(c, &classes).cursor()).collect();
+        let t = self.threads.get(thread).filter(|t| t.ranks.contains(rank))?;
+        let classes = self.classes_of(rank);
         let symbols = (0..self.symbols.len()).map(|s| self.slot_cursors(t, s, &classes)).collect();
         Some(Projection {
             section: self,
             rank,
             thread: u32::try_from(thread).unwrap_or(u32::MAX),
-            walk: Walk::new(&t.tree, counts),
+            walk: walk(t, &classes),
             symbols,
             own: HashMap::default(),
             requests: predicted(t).then(|| Requests::new(self, rank)),
             index: 0,
         })
+    }
+
+    /// The symbols of the calls of a rank's thread, in order, without their words; `None` if the section does not hold it.
+    #[must_use]
+    pub fn symbols_of(&self, thread: usize, rank: u32) -> Option<Walk<'_>> {
+        let t = self.threads.get(thread).filter(|t| t.ranks.contains(rank))?;
+        Some(walk(t, &self.classes_of(rank)))
+    }
+
+    /// The class of a rank in each partition.
+    fn classes_of(&self, rank: u32) -> Vec<Option<usize>> {
+        self.partitions.iter().map(|p| p.class_of(rank)).collect()
     }
 
     fn slot_cursors<'a>(&'a self, t: &'a Thread, s: usize, classes: &[Option<usize>]) -> Vec<SlotCursor<'a>> {
@@ -177,6 +185,11 @@ impl SlotCursor<'_> {
 pub(crate) fn stream<'a>(e: &'a Elastic, classes: &[Option<usize>]) -> &'a Sealed {
     let class = classes.get(e.partition as usize).copied().flatten();
     class.and_then(|c| e.streams.get(c)).unwrap_or(Sealed::zero())
+}
+
+/// The walk of a rank, by its classes.
+fn walk<'a>(t: &'a Thread, classes: &[Option<usize>]) -> Walk<'a> {
+    Walk::new(&t.tree, t.counts.iter().map(|c| stream(c, classes).cursor()).collect())
 }
 
 /// Whether values of a thread are stored as differences from what is expected.

@@ -3,6 +3,7 @@
 //! *Cost:* amortised constant per call; memory proportional to the structure found (and to the literals of parameters
 //! that no predictor explains), never to the number of calls.
 
+mod anew;
 mod finder;
 mod known;
 mod last;
@@ -28,6 +29,7 @@ use crate::sites::{Frame, Similar, SiteTable};
 use crate::sketch::Shape;
 use crate::tree::FlatTree;
 
+pub use anew::Cuts;
 use known::Known;
 pub use restore::{Draft, Extent, RestoreError};
 use sequence::SequenceRecorder;

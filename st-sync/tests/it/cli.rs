@@ -22,13 +22,13 @@ fn sections() -> Vec<Section> {
     sections
 }
 
-fn save(path: &Path, sections: Vec<Section>) {
+pub(crate) fn save(path: &Path, sections: Vec<Section>) {
     let header = Header { world: 2, ..Header::default() };
     let trace = Trace { header, sections, ..Trace::default() };
     write(&trace, std::fs::File::create(path).unwrap(), WriteOptions::PIPE).unwrap();
 }
 
-fn load(bytes: &[u8]) -> Trace {
+pub(crate) fn load(bytes: &[u8]) -> Trace {
     read(bytes, ReadOptions::default()).unwrap()
 }
 
@@ -36,7 +36,7 @@ fn times(t: &Trace) -> Vec<(i64, i64)> {
     t.sections.iter().flat_map(|s| s.threads[0].columns[0].1.times()).collect()
 }
 
-fn sync(args: &[&str], input: Option<&Path>) -> Output {
+pub(crate) fn sync(args: &[&str], input: Option<&Path>) -> Output {
     let mut c = Command::new(env!("CARGO_BIN_EXE_st-sync"));
     c.args(args).stdin(Stdio::null());
     if let Some(path) = input {
@@ -45,7 +45,7 @@ fn sync(args: &[&str], input: Option<&Path>) -> Output {
     c.output().unwrap()
 }
 
-fn said(o: &Output) -> String {
+pub(crate) fn said(o: &Output) -> String {
     String::from_utf8_lossy(&o.stderr).into_owned()
 }
 

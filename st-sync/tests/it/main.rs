@@ -7,3 +7,4 @@ mod malformed;
 mod matching;
 mod program;
 mod shared;
+mod sketches;

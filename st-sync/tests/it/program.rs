@@ -50,9 +50,14 @@ pub(crate) struct Program {
 
 impl Program {
     pub(crate) fn new(nodes: &[usize]) -> Self {
+        Self::with(nodes, Options::default())
+    }
+
+    /// Of so many ranks on these nodes, recorded in some way.
+    pub(crate) fn with(nodes: &[usize], options: Options) -> Self {
         let world = u32::try_from(nodes.len()).unwrap();
         let rank = |(i, node): (u32, &usize)| {
-            let mut recorder = RankRecorder::new(i, Options::default());
+            let mut recorder = RankRecorder::new(i, options);
             for (kind, members) in
                 [("MPI_COMM_WORLD", RankSeq::first(world)), ("MPI_COMM_SELF", RankSeq::from_iter([i]))]
             {

@@ -9,6 +9,9 @@ use crate::sketch::{Sketch, bucket};
 
 use super::tables::Renaming;
 
+/// Sketches and per-rank sums of a thread, in order.
+pub type Summed = (Vec<PathSketch>, Vec<RankSums>);
+
 /// Times of one thread index under construction.
 #[derive(Debug, Default)]
 pub struct Times {
@@ -22,34 +25,9 @@ impl Times {
     pub fn add(&mut self, thread: &Thread, renaming: &Renaming) {
         let to =
             |s: Sym| if s == NO_SYM { s } else { renaming.symbols.get(s as usize).copied().unwrap_or(s) };
-        for s in &thread.sketches {
-            let into = self.sketches.entry((to(s.sym), to(s.pred))).or_default();
-            into.0.merge(&s.compute);
-            into.1.merge(&s.comm);
-        }
-        if let (1, Some(rank)) = (thread.ranks.len(), thread.ranks.lowest()) {
-            let mut totals: Vec<(Sym, u128, u128)> = Vec::with_capacity(thread.sketches.len());
-            for s in &thread.sketches {
-                let sym = to(s.sym);
-                match totals.last_mut().filter(|t| t.0 == sym) {
-                    Some(t) => (t.1, t.2) = (t.1 + s.compute.sum, t.2 + s.comm.sum),
-                    None => totals.push((sym, s.compute.sum, s.comm.sum)),
-                }
-            }
-            // As a rule they come in the order of symbols.
-            if !totals.is_sorted_by(|a, b| a.0 < b.0) {
-                totals.sort_by_key(|t| t.0);
-                totals.dedup_by(|next, t| {
-                    let same = next.0 == t.0;
-                    if same {
-                        (t.1, t.2) = (t.1 + next.1, t.2 + next.2);
-                    }
-                    same
-                });
-            }
-            for (sym, compute, comm) in totals {
-                self.sums.entry(sym).or_default().push((rank, quantised(compute), quantised(comm)));
-            }
+        match (thread.ranks.len(), thread.ranks.lowest()) {
+            (1, Some(rank)) => self.add_rank(rank, &thread.sketches, to),
+            _ => self.add_sketches(&thread.sketches, to),
         }
         for s in &thread.sums {
             let (mut a, mut b) = (s.compute.cursor(), s.comm.cursor());
@@ -59,17 +37,48 @@ impl Times {
         }
     }
 
+    fn add_sketches(&mut self, sketches: &[PathSketch], to: impl Fn(Sym) -> Sym) {
+        for s in sketches {
+            let into = self.sketches.entry((to(s.sym), to(s.pred))).or_default();
+            into.0.merge(&s.compute);
+            into.1.merge(&s.comm);
+        }
+    }
+
+    /// Adds the sketches of one rank, with its symbols renumbered.
+    pub fn add_rank(&mut self, rank: u32, sketches: &[PathSketch], to: impl Fn(Sym) -> Sym) {
+        self.add_sketches(sketches, &to);
+        let mut totals: Vec<(Sym, u128, u128)> = Vec::with_capacity(sketches.len());
+        for s in sketches {
+            let sym = to(s.sym);
+            match totals.last_mut().filter(|t| t.0 == sym) {
+                Some(t) => (t.1, t.2) = (t.1 + s.compute.sum, t.2 + s.comm.sum),
+                None => totals.push((sym, s.compute.sum, s.comm.sum)),
+            }
+        }
+        // As a rule they come in the order of symbols.
+        if !totals.is_sorted_by(|a, b| a.0 < b.0) {
+            totals.sort_by_key(|t| t.0);
+            totals.dedup_by(|next, t| {
+                let same = next.0 == t.0;
+                if same {
+                    (t.1, t.2) = (t.1 + next.1, t.2 + next.2);
+                }
+                same
+            });
+        }
+        for (sym, compute, comm) in totals {
+            self.sums.entry(sym).or_default().push((rank, quantised(compute), quantised(comm)));
+        }
+    }
+
     /// The sketches and per-rank sums, with symbols renumbered; `ranks` are the thread's.
-    pub fn finish(self, number: impl Fn(Sym) -> Sym, ranks: &RankList) -> (Vec<PathSketch>, Vec<RankSums>) {
+    pub fn finish(self, number: impl Fn(Sym) -> Sym, ranks: &RankList) -> Summed {
         self.finish_as(number, ranks, Sealed::from)
     }
 
     /// As [`Times::finish`], for sections that others will be added to: sums are not compressed, which takes most of the time.
-    pub fn finish_part(
-        self,
-        number: impl Fn(Sym) -> Sym,
-        ranks: &RankList,
-    ) -> (Vec<PathSketch>, Vec<RankSums>) {
+    pub fn finish_part(self, number: impl Fn(Sym) -> Sym, ranks: &RankList) -> Summed {
         self.finish_as(number, ranks, Sealed::plain)
     }
 
@@ -78,7 +87,7 @@ impl Times {
         number: impl Fn(Sym) -> Sym,
         ranks: &RankList,
         seal: impl Fn(Vec<i64>) -> Sealed,
-    ) -> (Vec<PathSketch>, Vec<RankSums>) {
+    ) -> Summed {
         let mut sketches: Vec<PathSketch> = self
             .sketches
             .into_iter()
