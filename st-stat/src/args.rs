@@ -117,12 +117,13 @@ pub struct ViolationsArgs {
     /// The trace's streams, or a directory of streams; - or nothing is standard input
     #[arg(value_name = "STREAM")]
     pub inputs: Vec<PathBuf>,
-    /// Least time of a message within a node, in ns
-    #[arg(long, value_name = "NS", default_value_t = 0, value_parser = clap::value_parser!(i64).range(0..1 << 40))]
-    pub lmin_intra: i64,
-    /// Least time of a message between nodes, in ns
-    #[arg(long, value_name = "NS", default_value_t = 0, value_parser = clap::value_parser!(i64).range(0..1 << 40))]
-    pub lmin_inter: i64,
+    /// Least time of a message within a node, in ns [default: as st-sync has it, the shortest that one takes in the trace; 0 if
+    /// one arrives before it was sent]
+    #[arg(long, value_name = "NS", value_parser = clap::value_parser!(i64).range(0..1 << 40))]
+    pub lmin_intra: Option<i64>,
+    /// Least time of a message between nodes, in ns [default: as for --lmin-intra]
+    #[arg(long, value_name = "NS", value_parser = clap::value_parser!(i64).range(0..1 << 40))]
+    pub lmin_inter: Option<i64>,
     /// List the pairs of ranks that violated messages go between, most first
     #[arg(long)]
     pub pairs: bool,

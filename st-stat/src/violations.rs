@@ -4,38 +4,57 @@ use anyhow::{Result, bail};
 use st_tool::each_section;
 use st_trace::columns::Column;
 use st_trace::graph::{Barriers, Latency, Matcher, Survey, Tally, survey};
+use st_trace::section::Section;
 
 use crate::args::ViolationsArgs;
 use crate::table::{Cell, Table};
 
+/// Matches the messages of a trace, section by section, and keeps its exact times.
+#[derive(Debug)]
+struct Reading {
+    matcher: Matcher,
+    /// In the order of the matcher's streams.
+    times: Vec<Vec<i64>>,
+    unit: u32,
+}
+
+impl Reading {
+    fn add(&mut self, section: &Section) -> Result<()> {
+        self.matcher.add(section)?;
+        for rank in section.ranks.iter() {
+            for thread in section.threads.iter().filter(|t| t.ranks.contains(rank)) {
+                let column = thread.columns.iter().find(|(r, _)| *r == rank).map(|(_, c)| c);
+                self.unit = self.unit.max(column.map_or(1, Column::unit));
+                self.times
+                    .push(column.into_iter().flat_map(Column::times).flat_map(|(a, b)| [a, b]).collect());
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Surveys a trace: what was found, and what could not be matched, in words.
 pub(crate) fn find(args: &ViolationsArgs) -> Result<(Survey, Vec<String>)> {
-    let mut matcher = Matcher::new(Barriers::default());
-    let mut times: Vec<Vec<i64>> = Vec::new();
-    let mut unit = 1;
+    let mut reading = Reading { matcher: Matcher::new(Barriers::default()), times: Vec::new(), unit: 1 };
+    // Until one has times, none is read: there may be any number of calls.
+    let (mut timed, mut untimed) = (false, Vec::new());
     each_section(&args.inputs, &args.input, |_, section| {
         if section.histograms().next().is_some() {
             bail!("parameters are histograms (st-merge --histogram): messages cannot be matched");
         }
-        matcher.add(&section)?;
-        // In the order of the matcher's streams.
-        for rank in section.ranks.iter() {
-            for thread in section.threads.iter().filter(|t| t.ranks.contains(rank)) {
-                let column = thread.columns.iter().find(|(r, _)| *r == rank).map(|(_, c)| c);
-                unit = unit.max(column.map_or(1, Column::unit));
-                times.push(column.into_iter().flat_map(Column::times).flat_map(|(a, b)| [a, b]).collect());
-            }
-        }
-        Ok(())
+        timed |= section.has_times();
+        untimed.push(section);
+        if timed { untimed.drain(..).try_for_each(|s| reading.add(&s)) } else { Ok(()) }
     })?;
-    if times.iter().all(Vec::is_empty) {
+    if !timed {
         bail!("the trace holds no exact times: record with --time columns");
     }
+    let Reading { matcher, times, unit } = reading;
     if unit > 1 {
         bail!("times are rounded to {unit} ns: that makes violations, and hides some");
     }
     let graph = matcher.finish();
-    let latency = Latency { near: args.lmin_intra, far: args.lmin_inter };
+    let latency = Latency { near: args.lmin_intra.unwrap_or(0), far: args.lmin_inter.unwrap_or(0) };
     let issues = graph.issues.counts().map(|(what, n)| format!("{n} {what}: left out"));
     Ok((
         survey(&graph, |s| times[s].iter().copied(), latency),

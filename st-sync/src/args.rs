@@ -26,7 +26,8 @@ pub struct Args {
     /// How times are corrected
     #[arg(long, value_enum, default_value_t)]
     pub method: Method,
-    /// Least time of a message within a node, in ns [default: half the shortest one measured while recording, else 0]
+    /// Least time of a message within a node, in ns [default: the shortest that one takes in the trace once clocks are
+    /// interpolated; 0 if one still arrives before it was sent]
     #[arg(long, value_name = "NS", value_parser = clap::value_parser!(i64).range(0..1 << 40))]
     pub lmin_intra: Option<i64>,
     /// Least time of a message between nodes, in ns [default: as for --lmin-intra]

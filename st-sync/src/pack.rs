@@ -1,6 +1,6 @@
 //! What processes tell each other of their findings, as words.
 
-use st_trace::graph::{Example, Issues, Survey, Tally};
+use st_trace::graph::{Example, Issues, Shortest, Survey, Tally};
 
 fn wide(n: u64) -> i64 {
     n.cast_signed()
@@ -42,6 +42,7 @@ impl Words<'_> {
             messages: self.tally(),
             collective: self.tally(),
             pairs: self.tally(),
+            shortest: Shortest { near: self.one(), far: self.one() },
             ..Survey::default()
         };
         for _ in 0..self.count() {
@@ -96,6 +97,7 @@ fn put_tally(out: &mut Vec<i64>, t: &Tally) {
 /// Without its span, which all processes know.
 pub(crate) fn put_survey(out: &mut Vec<i64>, s: &Survey) {
     [s.messages, s.collective, s.pairs].iter().for_each(|t| put_tally(out, t));
+    out.extend([s.shortest.near, s.shortest.far]);
     out.push(wide(s.over_time.len() as u64));
     out.extend(s.over_time.iter().map(|n| wide(*n)));
     out.push(wide(s.ranks.len() as u64));
@@ -129,7 +131,8 @@ mod tests {
     #[test]
     fn findings_come_back() {
         let tally = Tally { messages: 7, reversed: 3, violated: 4, error: (9 << 64) + 5, largest: 11 };
-        let mut survey = Survey { messages: tally, over_time: vec![0, 2, 5], ..Survey::default() };
+        let shortest = Shortest { near: -7, far: i64::MAX };
+        let mut survey = Survey { messages: tally, over_time: vec![0, 2, 5], shortest, ..Survey::default() };
         survey.ranks.insert((3, 1), tally);
         let example = Example { from: 1, to: -1, tag: i64::MIN + 1, n: 2, receives: true };
         let issues =

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, anyhow};
 use st_tool::{Output, Status, Whole, engine, step};
-use st_trace::graph::{Barriers, Ends, Graph, Latency, Survey};
+use st_trace::graph::{Barriers, Ends, Graph, Latency, Shortest, Survey};
 
 use crate::args::{Args, Barrier, Method};
 use crate::clc::{self, GAMMA_UNITS, Moves, Outcome, Points};
@@ -53,8 +53,8 @@ pub fn run_in(args: &Args, team: &mut Team<'_>) -> Result<Status> {
         Ok(())
     };
     team.agree(matchable)?;
-    let graph = traces.graph(barriers(&args.barriers), team)?;
-    if graph.streams.iter().all(|s| s.points == 0) {
+    // Before any call is read: there may be any number of them.
+    if !traces.are_timed(team)? {
         return team.agree(Err(anyhow!("the trace holds no exact times: record with --time columns")));
     }
     let units = traces.files().iter().flat_map(|f| &f.sections).flat_map(|s| &s.threads);
@@ -66,6 +66,7 @@ pub fn run_in(args: &Args, team: &mut Team<'_>) -> Result<Status> {
         None => Ok(()),
     };
     team.agree(exact)?;
+    let graph = traces.graph(barriers(&args.barriers), team)?;
     let (mut report, moves, maps) = correct(args, &traces, &graph, team)?;
     if first {
         talk(args, &report);
@@ -96,19 +97,10 @@ fn barriers(named: &[Barrier]) -> Barriers {
     }
 }
 
-/// The least latencies: as given, else half of what was measured.
-fn latency(args: &Args, traces: &Traces, graph: &Graph, team: &mut Team<'_>) -> Result<Latency> {
-    let mut ranks: Vec<u32> =
-        graph.streams.iter().enumerate().filter(|(s, _)| team.has(*s)).map(|(_, s)| s.rank).collect();
-    ranks.dedup();
-    let measured = |far: bool| {
-        let of = |r: &u32| traces.comparison(*r).map(|c| if far { c.far } else { c.near });
-        ranks.iter().filter_map(of).filter(|l| *l > 0).min().unwrap_or(i64::MAX)
-    };
-    let all = team.all(&[measured(false), measured(true)])?;
-    let least =
-        |i: usize| all.iter().filter_map(|m| m.get(i)).min().filter(|m| **m < i64::MAX).unwrap_or(&0) / 2;
-    Ok(Latency { near: args.lmin_intra.unwrap_or(least(0)), far: args.lmin_inter.unwrap_or(least(1)) })
+/// The least latencies: as given, else as messages show them by the clocks that are corrected.
+fn latency(args: &Args, shown: Latency) -> Latency {
+    let Latency { near, far } = shown;
+    Latency { near: args.lmin_intra.unwrap_or(near), far: args.lmin_inter.unwrap_or(far) }
 }
 
 /// Streams that a thread of the logical clock has at least.
@@ -118,14 +110,14 @@ const STREAMS: usize = 8;
 const INSTANCES: usize = 512;
 
 /// Surveys the messages of the whole team. On the first process all is counted, on others what they matched; the number
-/// of violated messages is that of all.
+/// of violated messages and the least latencies that messages show are those of all.
 fn surveyed<I: Iterator<Item = i64>>(
     graph: &Graph,
     points: impl Fn(usize) -> I + Sync,
     latency: Latency,
     jobs: usize,
     team: &mut Team<'_>,
-) -> Result<(Survey, u64)> {
+) -> Result<(Survey, u64, Latency)> {
     let mut ends = Ends::unread(graph);
     let (n, links) = (graph.streams.len(), &team.links);
     let read = parallel(n, jobs, |s| ends.read(graph, links, s, points(s)));
@@ -151,14 +143,17 @@ fn surveyed<I: Iterator<Item = i64>>(
     });
     let mut found = Survey::none((first, last));
     parts.iter().for_each(|part| found.absorb(part));
-    let mine = wide(found.all().violated);
-    let violated = team.all(&[mine])?.iter().flatten().map(|n| n.unsigned_abs()).sum();
+    let Shortest { near, far } = found.shortest;
+    let all = team.all(&[wide(found.all().violated), near, far])?;
+    let violated = all.iter().filter_map(|n| n.first()).map(|n| n.unsigned_abs()).sum();
+    let least = |i: usize| all.iter().filter_map(|n| n.get(i)).copied().min().unwrap_or(i64::MAX);
+    let shown = Shortest { near: least(1), far: least(2) }.latency();
     let mut words = Vec::new();
     if team.me() > 0 {
         pack::put_survey(&mut words, &found);
     }
     team.gather(&words, |theirs| found.absorb(&theirs.survey()))?;
-    Ok((found, violated))
+    Ok((found, violated, shown))
 }
 
 fn wide(n: u64) -> i64 {
@@ -187,21 +182,23 @@ fn correct(
     team: &mut Team<'_>,
 ) -> Result<(Report, Vec<Moves>, Vec<Map>)> {
     let (n, jobs) = (graph.streams.len(), usize::from(args.jobs));
-    let latency = latency(args, traces, graph, team)?;
+    // Messages are violated below what is given; below what they show themselves, if they are reversed.
+    let given = latency(args, Latency::default());
     let maps = maps(args, traces, graph);
     let mine: Vec<bool> = (0..n).map(|s| team.has(s)).collect();
     let unmoved = vec![Map::default(); n];
     let measured = Mapped { traces, graph, maps: &unmoved, mine: &mine };
     let mapped = Mapped { maps: &maps, ..measured };
     let back = parallel(n, jobs, |s| if mine[s] { traces.back(s, graph.streams[s].points) } else { 0 });
-    let (before, mut violated) = surveyed(graph, |s| measured.of(s), latency, jobs, team)?;
+    let (before, mut violated, mut shown) = surveyed(graph, |s| measured.of(s), given, jobs, team)?;
     let mut interpolated: Option<Survey> = None;
     let moves = i64::from(maps.iter().any(|m| !m.is_identity()));
     if team.all(&[moves])?.iter().any(|m| *m == [1]) {
-        let found = surveyed(graph, |s| mapped.of(s), latency, jobs, team)?;
-        violated = found.1;
+        let found = surveyed(graph, |s| mapped.of(s), given, jobs, team)?;
+        (violated, shown) = (found.1, found.2);
         interpolated = Some(found.0);
     }
+    let latency = latency(args, shown);
     let (mut outcome, mut moves) = (None, Vec::new());
     let mut after = interpolated.clone().unwrap_or_else(|| before.clone());
     if args.method == Method::Clc && violated > 0 {

@@ -94,6 +94,13 @@ impl Traces {
         &self.share.files
     }
 
+    /// Whether any process has exact times.
+    pub(crate) fn are_timed(&self, team: &mut Team<'_>) -> Result<bool> {
+        let mut sections = self.files().iter().flat_map(|f| &f.sections);
+        let timed = i64::from(sections.any(Section::has_times));
+        Ok(team.all(&[timed])?.iter().any(|t| *t == [1]))
+    }
+
     /// Matches the messages of all sections, together with the other processes of the team, whose links are known then.
     pub(crate) fn graph(&mut self, barriers: Barriers, team: &mut Team<'_>) -> Result<Graph> {
         let mut matcher = Matcher::new(barriers);

@@ -265,6 +265,12 @@ impl Section {
         !params.any(|s| matches!(s.values.form, Form::Histogram(_) | Form::Predicted))
     }
 
+    /// Whether any call has an exact time.
+    #[must_use]
+    pub fn has_times(&self) -> bool {
+        self.threads.iter().flat_map(|t| &t.columns).any(|(_, c)| c.events() > 0)
+    }
+
     /// The parameters that are histograms ([`Form::Histogram`]): symbol, slot of its row, and its streams, by thread.
     pub fn histograms(&self) -> impl Iterator<Item = (Sym, usize, &SlotStreams)> {
         let params = self.threads.iter().flat_map(|t| (0..).zip(&t.params));

@@ -5,7 +5,7 @@ use crate::shared;
 use proptest::prelude::*;
 use st_sync::clc::{Options, Outcome, correct};
 use st_sync::team::Team;
-use st_trace::graph::{Barriers, Graph, Latency, Matcher, survey};
+use st_trace::graph::{Barriers, Graph, Latency, Matcher, Shortest, survey};
 use st_trace::section::Section;
 
 const ANY: i64 = -2;
@@ -530,6 +530,15 @@ proptest! {
         if found.all().violated == 0 {
             prop_assert_eq!(&corrected, &times);
         }
+        // The shortest time of each kind of edge; without anything said, what is violated is reversed.
+        let shortest = |near: bool| {
+            let of = |e: &&(Point, Point)| (nodes[e.0.0] == nodes[e.1.0]) == near;
+            let took = |e: &(Point, Point)| times[e.1.0][e.1.1 as usize] - times[e.0.0][e.0.1 as usize];
+            edges.iter().filter(of).map(took).min().unwrap_or(i64::MAX)
+        };
+        prop_assert_eq!(found.shortest, Shortest { near: shortest(true), far: shortest(false) });
+        let usual = survey(&g, |s| times[s].iter().copied(), found.shortest.latency());
+        prop_assert_eq!(usual.all().violated, usual.all().reversed);
         prop_assert_eq!(survey(&g, |s| corrected[s].iter().copied(), latency).all().violated, 0);
         let (second, outcome) = run(&g, &corrected, &options);
         prop_assert_eq!(&second, &corrected);

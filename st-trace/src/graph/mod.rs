@@ -25,7 +25,7 @@ pub mod words;
 pub use limits::{Bound, Latency, earliest, latest};
 pub use matcher::{Barriers, Matcher};
 pub use share::{Links, ShareError, roll};
-pub use survey::{Ends, Seats, StreamEnds, Survey, Tally, at_ops, survey};
+pub use survey::{Ends, Seats, Shortest, StreamEnds, Survey, Tally, at_ops, survey};
 
 use std::fmt;
 

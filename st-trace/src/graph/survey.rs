@@ -3,7 +3,12 @@
 //! Definitions: a *logical message* is counted once per receive (per thread leaving a collective operation) and compared
 //! with the sender that binds it, the one of the largest time plus latency. It is *reversed* if it is received before
 //! it was sent, *violated* if it is received earlier than the least latency after. Edges are counted beside it, each
-//! pair of a collective operation by itself. Source: Becker et al. 2008, section 5, figure 3 and table 1, which do not
+//! pair of a collective operation by itself.
+//!
+//! The least latency is what a user says, or else what the messages themselves show: within a node, and between nodes, the
+//! shortest time that one takes ([`Shortest`]), since no real message is below it; and nothing where one seems to arrive
+//! before it was sent, which only the clocks can be blamed for. So without anything said a message is violated if
+//! it is reversed. Source: Becker et al. 2008, section 5, figure 3 and table 1, which do not
 //! say which of the two they count.
 
 use std::collections::{BTreeMap, HashMap};
@@ -56,6 +61,38 @@ impl Tally {
     }
 }
 
+/// The shortest times of messages by the trace's clocks, ns, less than nothing for reversed ones; [`i64::MAX`] if there are no
+/// messages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shortest {
+    /// Within a node.
+    pub near: i64,
+    /// Between nodes.
+    pub far: i64,
+}
+
+impl Default for Shortest {
+    fn default() -> Self {
+        Self { near: i64::MAX, far: i64::MAX }
+    }
+}
+
+impl Shortest {
+    /// The least latencies that the messages show.
+    #[must_use]
+    pub fn latency(self) -> Latency {
+        let [near, far] = [self.near, self.far].map(|t| if t == i64::MAX { 0 } else { t.max(0) });
+        Latency { near, far }
+    }
+    fn absorb(&mut self, other: Self) {
+        *self = Self { near: self.near.min(other.near), far: self.far.min(other.far) };
+    }
+    fn add(&mut self, near: bool, sent: i64, received: i64) {
+        let known = if near { &mut self.near } else { &mut self.far };
+        *known = received.saturating_sub(sent).min(*known);
+    }
+}
+
 /// What a trace's messages say about its clocks.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Survey {
@@ -71,6 +108,8 @@ pub struct Survey {
     pub over_time: Vec<u64>,
     /// First and last point.
     pub span: (i64, i64),
+    /// The shortest times of edges of both kinds.
+    pub shortest: Shortest,
 }
 
 impl Survey {
@@ -93,6 +132,7 @@ impl Survey {
         self.messages.absorb(&other.messages);
         self.collective.absorb(&other.collective);
         self.pairs.absorb(&other.pairs);
+        self.shortest.absorb(other.shortest);
         for (pair, tally) in &other.ranks {
             self.ranks.entry(*pair).or_default().absorb(tally);
         }
@@ -275,6 +315,7 @@ impl Ends {
             let Some(from) = graph.streams.get(graph.senders[m] as usize) else { return };
             let (sent, l) = (self.sent[m].load(Ordering::Relaxed), latency.between(from.node, to.node));
             found.messages.add(sent, t, l);
+            found.shortest.add(from.node == to.node, sent, t);
             found.violation(from.rank, to.rank, sent, t, l);
         });
     }
@@ -318,12 +359,24 @@ fn collective(graph: &Graph, i: &Instance, members: &[AtomicI64], latency: Laten
         found.collective.add(sent, t, l);
         found.violation(rank(from, by), rank(to, p), sent, t, l);
     });
+    // The latest sender of each kind, whatever the latencies are.
+    for (near, only) in [(true, Latency { near: 0, far: NOT }), (false, Latency { near: NOT, far: 0 })] {
+        earliest(i, group, only, sent, |p, bound| {
+            let (Some(bound), Some(t)) = (bound, get(members, i.receiver_slot(group, p))) else { return };
+            if (group.nodes[from][bound.by as usize] == group.nodes[to][p]) == near {
+                found.shortest.add(near, bound.time, t);
+            }
+        });
+    }
     if i.shape == Shape::Full {
         pairs(i, graph, members, latency, &mut found.pairs);
     } else {
         prefix_pairs(i, graph, members, latency, &mut found.pairs);
     }
 }
+
+/// A latency of edges that are not asked for: so little that any other one binds.
+const NOT: i64 = -(1 << 62);
 
 /// Counts the pairs of an operation in O(members · log members).
 fn pairs(i: &Instance, graph: &Graph, members: &[AtomicI64], latency: Latency, tally: &mut Tally) {

@@ -399,8 +399,23 @@ fn correct_clocks_are_left_alone() {
     for job in Job::all() {
         for subject in st_tests::recordings::Subject::kernels() {
             let recording = st_tests::recordings::of(job, &subject).unwrap();
-            let (reversed, _) = violated(&recording.trace).unwrap();
+            let (reversed, all) = violated(&recording.trace).unwrap();
             assert_eq!(reversed, 0, "{subject}, {job}");
+            let (out, report) = (place::scratch().join("alone.st"), place::scratch().join("alone.json"));
+            let args =
+                ["-q".as_ref(), "-o".as_ref(), out.as_os_str(), "--report".as_ref(), report.as_os_str()];
+            Run::st("st-sync", args.into_iter().chain([recording.trace.as_os_str()]))
+                .unwrap()
+                .go()
+                .unwrap()
+                .ok()
+                .unwrap();
+            assert_eq!(times(&out).unwrap(), times(&recording.trace).unwrap(), "{subject}, {job}");
+            let report: serde_json::Value =
+                serde_json::from_str(&std::fs::read_to_string(report).unwrap()).unwrap();
+            let counted = |what: &str| report[what].as_u64().unwrap();
+            assert_eq!(counted("measured_messages_all") + counted("measured_collective_all"), all);
+            assert_eq!(counted("measured_messages_violated") + counted("measured_collective_violated"), 0);
         }
     }
 }
