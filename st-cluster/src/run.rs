@@ -1,5 +1,6 @@
 //! Reading, clustering, writing.
 
+use std::io::Write as _;
 use std::sync::mpsc::sync_channel;
 use std::thread;
 
@@ -9,7 +10,6 @@ use st_reduce::tree::{self, Parts, RADIX, Tree};
 use st_tool::transport::{self, Transport};
 use st_tool::{Batch, Output, Share, Status, UsageError, Whole, each_batch, each_section_of, engine, step};
 use st_trace::calls::Lane;
-use st_trace::ranklist::RankList;
 use st_trace::section::Section;
 use st_trace::stream::{ReadOptions, Reader, Stored, WriteOptions, Writer};
 
@@ -56,18 +56,16 @@ pub fn run(args: &Args) -> Result<Status> {
         };
         (whole, writer)
     } else {
-        let mut seen = RankList::default();
         let whole = each_batch(
             (&args.inputs, &args.input),
             (RADIX.pow(LEVELS), args.threads()),
-            |stored| Ok(note(&mut seen, stored.ranks())?),
             |batch| reduced(&how, batch),
             |part| Ok(all.take(part)?),
         )?;
         let writer = begin(args, &whole, out)?;
         (whole, writer)
     };
-    finish(args, all, whole.complete, writer, table_out)?;
+    finish(args, all, &whole, writer, table_out)?;
     Ok(Status::Ok)
 }
 
@@ -108,15 +106,6 @@ fn reduced(how: &Clustering, batch: &Batch) -> Result<Reduced> {
     Ok(Reduced { parts: all.tree.into_parts(), dropped: all.dropped })
 }
 
-/// Notes ranks, each of which must be there once.
-fn note(seen: &mut RankList, ranks: &RankList) -> Result<(), Error> {
-    if let Some(twice) = ranks.iter().find(|&r| seen.contains(r)) {
-        return Err(Error::Duplicate(twice));
-    }
-    seen.extend(ranks);
-    Ok(())
-}
-
 /// Runs the program as one process of a job: each reads some of the ranks and puts them into clusters, and the first one has
 /// the rest. What comes out is that of one process.
 ///
@@ -137,19 +126,18 @@ pub fn run_in(args: &Args, job: &mut dyn Transport) -> Result<Status> {
     let options = WriteOptions { level: level.first().copied().unwrap_or(WriteOptions::PIPE.level) };
     let mut kept = Writer::new(Vec::new(), &share.whole().header, options)?;
     let mut all = Gathered::new(how);
-    let read = share.each_section(&args.input, |place, section| {
+    let read = share.each_section(job, &args.input, |place, section| {
         if args.keep_all {
             kept.section(&section)?;
         }
         Ok(all.add(Some(place), section)?)
     });
-    let (complete, more) = transport::agree(job, read)?;
+    let (whole, more) = read?;
     let clustered = if more { all.tree.follow() } else { Ok(()) };
     transport::agree(job, clustered.map_err(Into::into))?;
-    let said = transport::all(job, &[u8::from(complete), u8::from(all.dropped)])?;
-    let complete = said.iter().all(|s| s.first() == Some(&1));
-    let dropped = said.iter().any(|s| s.get(1) == Some(&1));
-    let Gathered { tree, ranks, .. } = all;
+    let said = transport::all(job, &[u8::from(all.dropped)])?;
+    let dropped = said.iter().any(|s| s.first() == Some(&1));
+    let tree = all.tree;
     let root = transport::climb(
         job,
         tree,
@@ -158,7 +146,7 @@ pub fn run_in(args: &Args, job: &mut dyn Transport) -> Result<Status> {
     );
     let root = transport::agree(job, root)?;
     let (mut writer, table) = match out {
-        Some((out, table, _)) => (Some(begin(args, share.whole(), out)?), table),
+        Some((out, table, _)) => (Some(begin(args, &whole, out)?), table),
         None => (None, None),
     };
     let copied = transport::gather(job, kept.finish()?, |_, bytes| {
@@ -168,7 +156,7 @@ pub fn run_in(args: &Args, job: &mut dyn Transport) -> Result<Status> {
         Ok(())
     });
     let done = copied.and_then(|()| match root.zip(writer) {
-        Some((tree, writer)) => finish(args, Gathered { tree, ranks, dropped }, complete, writer, table),
+        Some((tree, writer)) => finish(args, Gathered { tree, dropped }, &whole, writer, table),
         None => Ok(()),
     });
     transport::agree(job, done)?;
@@ -182,14 +170,13 @@ fn clustering(args: &Args) -> Result<Clustering> {
 /// What has been read, as far as it can be put into clusters.
 struct Gathered {
     tree: Tree<Clustering>,
-    ranks: RankList,
     /// Whether there were exact times.
     dropped: bool,
 }
 
 impl Gathered {
     fn new(how: Clustering) -> Self {
-        Self { tree: Tree::new(how), ranks: RankList::default(), dropped: false }
+        Self { tree: Tree::new(how), dropped: false }
     }
 
     /// Takes in what another thread made of the sections after these.
@@ -201,11 +188,7 @@ impl Gathered {
     /// Adds a section, whose place is that of the next if it is not known.
     fn add(&mut self, place: Option<u64>, section: Section) -> Result<(), Error> {
         // Said here, where the name of the stream is known.
-        let rank = alone(&section)?;
-        if self.ranks.contains(rank) {
-            return Err(Error::Duplicate(rank));
-        }
-        self.ranks.insert(rank);
+        alone(&section)?;
         self.dropped |= section.threads.iter().any(|t| !t.columns.is_empty());
         match place {
             Some(place) => self.tree.push(place, section),
@@ -230,13 +213,11 @@ fn begin(args: &Args, whole: &Whole, out: Output) -> Result<Writer<Output>> {
 fn finish(
     args: &Args,
     all: Gathered,
-    complete: bool,
+    whole: &Whole,
     mut writer: Writer<Output>,
     table_out: Option<Output>,
 ) -> Result<()> {
-    if !complete {
-        args.talk.warn(NAME, "an input is truncated; the result holds what is whole");
-    }
+    whole.remark(NAME, &args.talk);
     let how = all.tree.how().clone();
     let clusters = how.root(all.tree.finish()?)?;
     report(args, &clusters, all.dropped);
@@ -246,12 +227,14 @@ fn finish(
     if !args.keep_all {
         clusters.sections.iter().try_for_each(|s| writer.section(s))?;
     }
-    writer.finish()?.commit()?;
-    if let Some(mut to) = table_out {
-        table::write(&clusters.table, &mut to)?;
-        to.commit()?;
+    let mut table_out = table_out;
+    if let Some(to) = &mut table_out {
+        table::write(&clusters.table, &mut *to)?;
+        to.flush()?;
     }
-    Ok(())
+    // Both are written before either has its name.
+    writer.finish()?.commit()?;
+    table_out.map_or(Ok(()), Output::commit)
 }
 
 fn report(args: &Args, clusters: &Clusters, dropped: bool) {
@@ -293,15 +276,11 @@ fn read_ahead(args: &Args, add: &mut impl FnMut(&Whole, Section) -> Result<()>) 
     let (to, from) = sync_channel::<(Option<Box<Whole>>, Section)>(AHEAD);
     thread::scope(|scope| {
         let reader = scope.spawn(move || {
-            // Said here, where the name of the stream is known.
-            let mut seen = RankList::default();
+            let mut begun = false;
             each_section_of(&args.inputs, &args.input, |whole, section| {
+                // Said here, where the name of the stream is known.
                 alone(&section)?;
-                if let Some(twice) = section.ranks.iter().find(|&r| seen.contains(r)) {
-                    return Err(Error::Duplicate(twice).into());
-                }
-                let first = seen.is_empty().then(|| Box::new(whole.clone()));
-                seen.extend(&section.ranks);
+                let first = (!std::mem::replace(&mut begun, true)).then(|| Box::new(whole.clone()));
                 to.send((first, section)).map_err(|_| anyhow!("clustering has stopped"))
             })
         });

@@ -8,7 +8,6 @@ use st_reduce::merge::{Error, Merger, Merging};
 use st_reduce::tree::{self, Parts, RADIX, Tree};
 use st_tool::transport::{self, Transport};
 use st_tool::{Batch, Output, Share, Status, UsageError, Whole, each_batch, engine, step};
-use st_trace::ranklist::RankList;
 use st_trace::section::Section;
 use st_trace::stream::{Stored, Writer};
 
@@ -30,11 +29,9 @@ pub fn run(args: &Args) -> Result<Status> {
     let how = merging(args)?;
     let out = Output::stream(&args.output.output)?;
     let mut all = Gathered::new(args, how.clone());
-    let mut seen = RankList::default();
     let whole = each_batch(
         (&args.inputs, &args.input),
         (RADIX.pow(LEVELS), args.threads()),
-        |stored| Ok(note(&mut seen, stored.ranks())?),
         |batch| reduced(args, &how, batch),
         |part| Ok(all.take(part)?),
     )?;
@@ -54,18 +51,16 @@ pub fn run_in(args: &Args, job: &mut dyn Transport) -> Result<Status> {
     let (how, out) = transport::agree(job, out)?;
     let share = Share::of(job, &args.inputs, &args.input, RADIX)?;
     let mut all = Gathered::new(args, how);
-    let read = share.each_section(&args.input, |place, section| Ok(all.add(place, section)?));
-    let (complete, more) = transport::agree(job, read)?;
+    let read = share.each_section(job, &args.input, |place, section| Ok(all.add(place, section)?));
+    let (whole, more) = read?;
     let merged = if more { all.tree.follow() } else { Ok(()) };
     transport::agree(job, merged.map_err(Into::into))?;
-    let mut whole = share.whole().clone();
-    let mine = [u8::from(complete), u8::from(all.dropped)];
+    let mine = [u8::from(all.dropped)];
     let said = transport::all(job, &[&mine[..], &all.rounded.unwrap_or(0).to_le_bytes()].concat())?;
-    whole.complete = said.iter().all(|s| s.first() == Some(&1));
-    all.dropped = said.iter().any(|s| s.get(1) == Some(&1));
-    let rounded = said.iter().filter_map(|s| Some(u32::from_le_bytes(s.get(2..6)?.try_into().ok()?)));
+    all.dropped = said.iter().any(|s| s.first() == Some(&1));
+    let rounded = said.iter().filter_map(|s| Some(u32::from_le_bytes(s.get(1..5)?.try_into().ok()?)));
     all.rounded = rounded.max().filter(|r| *r > 0);
-    let Gathered { tree, unit, ranks, dropped, rounded } = all;
+    let Gathered { tree, unit, dropped, rounded } = all;
     let root = transport::climb(
         job,
         tree,
@@ -73,7 +68,7 @@ pub fn run_in(args: &Args, job: &mut dyn Transport) -> Result<Status> {
         |tree, theirs| Ok(tree.take(Parts::unpack(theirs)?)?),
     );
     let done = root.and_then(|root| match root.zip(out) {
-        Some((tree, out)) => finish(args, Gathered { tree, unit, ranks, dropped, rounded }, whole, out),
+        Some((tree, out)) => finish(args, Gathered { tree, unit, dropped, rounded }, whole, out),
         None => Ok(()),
     });
     transport::agree(job, done)?;
@@ -96,7 +91,6 @@ struct Gathered {
     tree: Tree<Merging>,
     /// What times are to be rounded to; 0 is not at all.
     unit: u32,
-    ranks: RankList,
     /// Whether there were exact times.
     dropped: bool,
     /// What these were rounded to before, if to something else.
@@ -106,13 +100,11 @@ struct Gathered {
 impl Gathered {
     fn new(args: &Args, how: Merging) -> Self {
         let unit = args.quantise.unwrap_or(0);
-        Self { tree: Tree::new(how), unit, ranks: RankList::default(), dropped: false, rounded: None }
+        Self { tree: Tree::new(how), unit, dropped: false, rounded: None }
     }
 
     /// Adds a section at its place.
     fn add(&mut self, place: u64, section: Section) -> Result<(), Error> {
-        // Said here, where the name of the stream is known.
-        note(&mut self.ranks, &section.ranks)?;
         self.look(&section);
         self.tree.push(place, section)
     }
@@ -206,20 +198,9 @@ fn decoder(args: &Args) -> fn(&Stored) -> Result<Section, st_trace::stream::Erro
     if args.keep_columns { Stored::section } else { Stored::section_without_times }
 }
 
-/// Notes ranks, each of which must be there once.
-fn note(seen: &mut RankList, ranks: &RankList) -> Result<(), Error> {
-    if let Some(twice) = ranks.iter().find(|&r| seen.contains(r)) {
-        return Err(Error::Duplicate(twice));
-    }
-    seen.extend(ranks);
-    Ok(())
-}
-
 /// Merges what is left, and writes the result.
 fn finish(args: &Args, all: Gathered, mut whole: Whole, mut out: Output) -> Result<()> {
-    if !whole.complete {
-        args.talk.warn(NAME, "an input is truncated; the result holds what is whole");
-    }
+    whole.remark(NAME, &args.talk);
     if all.dropped && !args.keep_columns {
         args.talk.detail(NAME, "exact times are folded into sketches (--keep-columns keeps them)");
     }

@@ -10,7 +10,9 @@ use std::process::Command;
 use std::thread::available_parallelism;
 
 use anyhow::{Context, Result, bail};
-use st_tool::{FailedCheck, Input, InvalidStream, Launch, Mpi, Status, UsageError, each_section, engine};
+use st_tool::{
+    FailedCheck, Input, InvalidStream, Launch, Mpi, Status, UsageError, Whole, each_section, engine,
+};
 use st_trace::header::Header;
 use tempfile::NamedTempFile;
 
@@ -50,7 +52,9 @@ pub fn run(args: &Args) -> Result<Ended> {
     }
     let spooled = spool(&args.trace)?;
     let trace = spooled.as_ref().map_or(args.trace.as_path(), |file| file.path());
-    let (preflight, header) = survey(trace, args)?;
+    let (preflight, whole) = survey(trace, args)?;
+    whole.remark(TOOL, &args.talk);
+    let header = whole.header;
     if args.list {
         list(&preflight, job.map(|j| j.rank))?;
         return Ok(Ended::Here(Status::Ok));
@@ -70,7 +74,7 @@ pub fn run(args: &Args) -> Result<Ended> {
 /// # Errors
 ///
 /// If it cannot be read.
-pub fn survey(trace: &Path, args: &Args) -> Result<(Preflight, Header)> {
+pub fn survey(trace: &Path, args: &Args) -> Result<(Preflight, Whole)> {
     let mut preflight = Preflight::new(args.io.is_some());
     let mut checker =
         (!args.unchecked && !args.list).then(|| Checker::new(args.scale_bytes, args.skip_unsupported));
@@ -88,7 +92,7 @@ pub fn survey(trace: &Path, args: &Args) -> Result<(Preflight, Header)> {
     if let Some(scaled) = args.scale.iter().find(|s| !found.contains(&s.what)) {
         bail!(UsageError(format!("--scale: the trace has no function or call site {}", scaled.what)));
     }
-    Ok((preflight, whole.header))
+    Ok((preflight, whole))
 }
 
 /// Where each rank stops, if it is to stop before its end.
@@ -99,7 +103,7 @@ pub fn survey(trace: &Path, args: &Args) -> Result<(Preflight, Header)> {
 pub fn stops(trace: &Path, args: &Args) -> Result<Option<BTreeMap<u32, Stop>>> {
     let Some(limit) = args.stop_after else { return Ok(None) };
     let mut cutter = Cutter::new(limit, args.scale_bytes.unwrap_or(Factor::ONE), args.skip_unsupported);
-    each_section(&[trace.to_owned()], &args.input, |_, section| Ok(cutter.see(&section)?))?;
+    each_section(&[trace.to_owned()], &args.input, |_, section| Ok(cutter.see(&section)?)).map(drop)?;
     Ok(Some(cutter.finish()))
 }
 

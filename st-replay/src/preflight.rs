@@ -173,7 +173,7 @@ impl Preflight {
     /// Ranks of a world of this size that the trace does not hold.
     #[must_use]
     pub fn missing(&self, world: u32) -> RankList {
-        RankList::first(world).difference(&self.ranks)
+        self.ranks.others(world)
     }
 }
 

@@ -54,6 +54,9 @@ pub struct SummaryArgs {
     /// Where the text goes.
     #[command(flatten)]
     pub output: TextOut,
+    /// How much is said.
+    #[command(flatten)]
+    pub talk: Talk,
 }
 
 /// Per function and per call site.
@@ -80,6 +83,9 @@ pub struct CallsArgs {
     /// Where the text goes.
     #[command(flatten)]
     pub output: TextOut,
+    /// How much is said.
+    #[command(flatten)]
+    pub talk: Talk,
 }
 
 /// Where the bytes go.
@@ -87,7 +93,7 @@ pub struct CallsArgs {
 pub struct SizesArgs {
     /// A stream; - or nothing is standard input
     #[arg(value_name = "STREAM", default_value = "-")]
-    pub input: PathBuf,
+    pub stream: PathBuf,
     /// What the bytes are counted by. Text is by frames and then the largest parameters, CSV and JSON by frames, unless
     /// said otherwise
     #[arg(long, value_enum, value_name = "WHAT")]
@@ -95,9 +101,15 @@ pub struct SizesArgs {
     /// Form of the output
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
+    /// How the input is read.
+    #[command(flatten)]
+    pub input: StreamIn,
     /// Where the text goes.
     #[command(flatten)]
     pub output: TextOut,
+    /// How much is said.
+    #[command(flatten)]
+    pub talk: Talk,
 }
 
 /// What bytes are counted by.
@@ -166,6 +178,9 @@ pub struct ClustersArgs {
     /// Where the text goes.
     #[command(flatten)]
     pub output: TextOut,
+    /// How much is said.
+    #[command(flatten)]
+    pub talk: Talk,
 }
 
 /// Two traces.
@@ -216,6 +231,9 @@ pub struct MapeArgs {
     /// Where the text goes.
     #[command(flatten)]
     pub output: TextOut,
+    /// How much is said.
+    #[command(flatten)]
+    pub talk: Talk,
 }
 
 fn percent(text: &str) -> Result<f64, String> {

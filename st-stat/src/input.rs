@@ -3,29 +3,38 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
-use st_tool::options::StreamIn;
+use st_tool::options::{StreamIn, Talk};
 use st_tool::{Whole, each_section};
 use st_trace::section::Section;
 
 use crate::profile::Profile;
 
-/// Reads a trace and profiles each section.
-pub(crate) fn profiled(paths: &[PathBuf], input: &StreamIn) -> Result<(Whole, Vec<(Section, Profile)>)> {
+/// Name of the program in what it says.
+pub(crate) const NAME: &str = "st-stat";
+
+/// Reads a trace and profiles each section, and says what is missing.
+pub(crate) fn profiled(
+    paths: &[PathBuf],
+    input: &StreamIn,
+    talk: &Talk,
+) -> Result<(Whole, Vec<(Section, Profile)>)> {
     let mut sections = Vec::new();
     let whole = each_section(paths, input, |_, section| {
         let profile = Profile::of(&section)?;
         sections.push((section, profile));
         Ok(())
     })?;
+    whole.remark(NAME, talk);
     Ok((whole, sections))
 }
 
-/// Reads a trace's sections.
-pub(crate) fn sections(path: &std::path::Path, input: &StreamIn) -> Result<Vec<Section>> {
+/// Reads a trace's sections, and says what is missing.
+pub(crate) fn sections(paths: &[PathBuf], input: &StreamIn, talk: &Talk) -> Result<Vec<Section>> {
     let mut sections = Vec::new();
-    each_section(&[path.to_owned()], input, |_, section| {
+    let whole = each_section(paths, input, |_, section| {
         sections.push(section);
         Ok(())
     })?;
+    whole.remark(NAME, talk);
     Ok(sections)
 }

@@ -14,11 +14,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
-use st_tool::options::StreamIn;
+use st_tool::options::{StreamIn, Talk};
 use st_tool::{UsageError, each_section};
 use st_trace::section::{Section, Thread};
 use st_trace::sketch::representative;
 
+use crate::input::NAME;
 use crate::table::{Cell, Table};
 
 /// Times of one run, in seconds.
@@ -61,13 +62,13 @@ impl Run {
 /// # Errors
 ///
 /// If a trace cannot be read, has no times, or has no partner.
-pub fn pairs(paths: &[PathBuf], input: &StreamIn) -> Result<Vec<Run>> {
+pub fn pairs(paths: &[PathBuf], input: &StreamIn, talk: &Talk) -> Result<Vec<Run>> {
     if !paths.len().is_multiple_of(2) {
         let n = paths.len();
         bail!(UsageError(format!("traces come in pairs, a recorded one and that of its replay: not {n}")));
     }
     let run = |pair: &[PathBuf]| {
-        let [a, b] = [times(&pair[0], input)?, times(&pair[1], input)?];
+        let [a, b] = [times(&pair[0], input, talk)?, times(&pair[1], input, talk)?];
         if a.len() != b.len() {
             bail!("{} has {} ranks, {} has {}", pair[0].display(), a.len(), pair[1].display(), b.len());
         }
@@ -82,12 +83,13 @@ pub fn pairs(paths: &[PathBuf], input: &StreamIn) -> Result<Vec<Run>> {
 }
 
 /// Time of each rank, s.
-fn times(path: &Path, input: &StreamIn) -> Result<BTreeMap<u32, f64>> {
+fn times(path: &Path, input: &StreamIn, talk: &Talk) -> Result<BTreeMap<u32, f64>> {
     let mut all = BTreeMap::new();
-    each_section(&[path.to_owned()], input, |_, section| {
+    let whole = each_section(&[path.to_owned()], input, |_, section| {
         all.extend(ranks(&section).into_iter().map(|(rank, ns)| (rank, seconds(ns))));
         Ok(())
     })?;
+    whole.remark(NAME, talk);
     if all.values().all(|t| *t == 0.0) {
         bail!("{}: no times", path.display());
     }

@@ -1,9 +1,10 @@
 //! The commands.
 
 use std::io::Write;
+use std::path::PathBuf;
 
 use anyhow::Result;
-use st_tool::{Output, Status, each_section};
+use st_tool::{Output, Status};
 use st_trace::calls::CallTable;
 use st_trace::json::{self, Place, line};
 use st_trace::section::Section;
@@ -39,7 +40,7 @@ pub fn run(args: &Args) -> Result<Status> {
 const TOP: usize = 8;
 
 fn summarise(args: &SummaryArgs) -> Result<Status> {
-    let (whole, sections) = input::profiled(&args.inputs, &args.input)?;
+    let (whole, sections) = input::profiled(&args.inputs, &args.input, &args.talk)?;
     let mut out = Output::text(&args.output.output)?;
     let facts = summary::facts(&whole.header, whole.complete, whole.bytes, &sections);
     if args.format == Format::Text {
@@ -60,7 +61,7 @@ fn summarise(args: &SummaryArgs) -> Result<Status> {
 }
 
 fn list_calls(args: &CallsArgs) -> Result<Status> {
-    let (_, sections) = input::profiled(&args.inputs, &args.input)?;
+    let (_, sections) = input::profiled(&args.inputs, &args.input, &args.talk)?;
     let mut out = Output::text(&args.output.output)?;
     let write = |t: &Table, out: &mut Output| t.write(args.format, out);
     if !args.sites {
@@ -79,7 +80,7 @@ fn list_calls(args: &CallsArgs) -> Result<Status> {
 }
 
 fn list_sizes(args: &SizesArgs) -> Result<Status> {
-    let sizes = sizes::Sizes::read(&args.input)?;
+    let sizes = sizes::Sizes::read(args)?;
     let mut out = Output::text(&args.output.output)?;
     match args.by {
         Some(SizesBy::Frame) => sizes.frames().write(args.format, &mut out)?,
@@ -105,7 +106,7 @@ fn list_sizes(args: &SizesArgs) -> Result<Status> {
 
 fn list_violations(args: &ViolationsArgs) -> Result<Status> {
     let (survey, unmatched) = violations::find(args)?;
-    unmatched.iter().for_each(|u| args.talk.warn("st-stat", u));
+    unmatched.iter().for_each(|u| args.talk.warn(input::NAME, u));
     let mut out = Output::text(&args.output.output)?;
     let table = if args.pairs { violations::pairs(&survey) } else { violations::totals(&survey) };
     table.write(args.format, &mut out)?;
@@ -114,11 +115,7 @@ fn list_violations(args: &ViolationsArgs) -> Result<Status> {
 }
 
 fn list_clusters(args: &ClustersArgs) -> Result<Status> {
-    let mut sections = Vec::new();
-    each_section(&args.inputs, &args.input, |_, section| {
-        sections.push(section);
-        Ok(())
-    })?;
+    let sections = input::sections(&args.inputs, &args.input, &args.talk)?;
     let mains = clusters::mains(&sections);
     let mut out = Output::text(&args.output.output)?;
     let grid = || Grid::new(&mains, &sections, args.width.and_then(|w| usize::try_from(w).ok()));
@@ -146,7 +143,7 @@ fn list_clusters(args: &ClustersArgs) -> Result<Status> {
 fn errors(args: &MapeArgs) -> Result<Status> {
     let runs = match &args.runs {
         Some(path) => mape::table(path)?,
-        None => mape::pairs(&args.traces, &args.input)?,
+        None => mape::pairs(&args.traces, &args.input, &args.talk)?,
     };
     let mut out = Output::text(&args.output.output)?;
     mape::report(&runs).write(args.format, &mut out)?;
@@ -156,9 +153,10 @@ fn errors(args: &MapeArgs) -> Result<Status> {
 }
 
 fn compare(args: &DiffArgs) -> Result<Status> {
-    let (a, b) = (input::sections(&args.a, &args.input)?, input::sections(&args.b, &args.input)?);
+    let of = |path: &PathBuf| input::sections(std::slice::from_ref(path), &args.input, &args.talk);
+    let (a, b) = (of(&args.a)?, of(&args.b)?);
     if a.iter().chain(&b).any(|s| s.histograms().next().is_some()) {
-        args.talk.warn("st-stat", "parameters are histograms: what calls have of these is drawn");
+        args.talk.warn(input::NAME, "parameters are histograms: what calls have of these is drawn");
     }
     let report = diff(&a, &b, args.sites)?;
     let mut out = Output::text(&args.output.output)?;
@@ -166,7 +164,8 @@ fn compare(args: &DiffArgs) -> Result<Status> {
     out.commit()?;
     let (x, y) = report.failed;
     if x + y > 0 {
-        args.talk.note("st-stat", format_args!("calls that returned an error are not compared: {x} and {y}"));
+        args.talk
+            .note(input::NAME, format_args!("calls that returned an error are not compared: {x} and {y}"));
     }
     Ok(if report.same() { Status::Ok } else { Status::Difference })
 }

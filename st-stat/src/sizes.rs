@@ -5,23 +5,23 @@
 
 use std::collections::BTreeMap;
 use std::io::Read;
-use std::path::Path;
 
 use anyhow::{Context, Result};
 use st_symbols::Resolver;
-use st_tool::Input;
+use st_tool::{Input, Whole};
 use st_trace::calls::CallTable;
 use st_trace::section::{Section, Sym};
 use st_trace::stream::{FrameSize, Piece, PieceSize, ReadOptions, frame_sizes, piece_sizes, read};
 
+use crate::args::SizesArgs;
 use crate::calls::{function, place};
+use crate::input::NAME;
 use crate::table::{Cell, Table};
 
-/// A stream's frames, and its bytes to look closer.
+/// A stream's frames and sections.
 pub(crate) struct Sizes {
     frames: Vec<FrameSize>,
-    bytes: Vec<u8>,
-    name: String,
+    sections: Vec<Section>,
 }
 
 /// What a group of pieces takes.
@@ -72,14 +72,18 @@ fn frame_of(piece: Piece) -> usize {
 }
 
 impl Sizes {
-    /// Reads a stream.
-    pub(crate) fn read(path: &Path) -> Result<Self> {
-        let mut from = Input::open(path)?;
+    /// Reads a stream, and says what is missing.
+    pub(crate) fn read(args: &SizesArgs) -> Result<Self> {
+        let mut from = Input::open(&args.stream)?;
         let name = from.name().to_owned();
         let mut bytes = Vec::new();
         from.read_to_end(&mut bytes).with_context(|| name.clone())?;
-        let frames = frame_sizes(&bytes[..]).with_context(|| name.clone())?;
-        Ok(Self { frames, bytes, name })
+        let how = ReadOptions { partial: args.input.partial };
+        // What is no sound trace has no sizes.
+        let trace = read(&bytes[..], how).with_context(|| name.clone())?;
+        Whole::of_trace(&name, &trace)?.remark(NAME, &args.talk);
+        let frames = frame_sizes(&bytes[..], how).with_context(|| name.clone())?;
+        Ok(Self { frames, sections: trace.sections })
     }
 
     /// One row per kind of frame, and the total.
@@ -149,12 +153,10 @@ impl Sizes {
 
     /// Pieces of all sections in groups, with their bytes, share and cause.
     fn rows<K: Ord>(&self, key: impl Fn(&Section, Piece, &mut Resolver) -> K) -> Result<Vec<(K, Vec<Cell>)>> {
-        let trace =
-            read(&self.bytes[..], ReadOptions { partial: true }).with_context(|| self.name.clone())?;
         let mut resolver = Resolver::new();
         let mut groups: BTreeMap<K, (Sum, Option<Piece>)> = BTreeMap::new();
         let mut expanded = [0_u64; 2];
-        for section in &trace.sections {
+        for section in &self.sections {
             for p in piece_sizes(section) {
                 expanded[frame_of(p.piece)] += p.bytes;
                 let (sum, piece) = groups.entry(key(section, p.piece, &mut resolver)).or_default();

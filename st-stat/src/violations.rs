@@ -7,6 +7,7 @@ use st_trace::graph::{Barriers, Latency, Matcher, Survey, Tally, survey};
 use st_trace::section::Section;
 
 use crate::args::ViolationsArgs;
+use crate::input::NAME;
 use crate::table::{Cell, Table};
 
 /// Matches the messages of a trace, section by section, and keeps its exact times.
@@ -38,7 +39,7 @@ pub(crate) fn find(args: &ViolationsArgs) -> Result<(Survey, Vec<String>)> {
     let mut reading = Reading { matcher: Matcher::new(Barriers::default()), times: Vec::new(), unit: 1 };
     // Until one has times, none is read: there may be any number of calls.
     let (mut timed, mut untimed) = (false, Vec::new());
-    each_section(&args.inputs, &args.input, |_, section| {
+    let whole = each_section(&args.inputs, &args.input, |_, section| {
         if section.histograms().next().is_some() {
             bail!("parameters are histograms (st-merge --histogram): messages cannot be matched");
         }
@@ -46,6 +47,7 @@ pub(crate) fn find(args: &ViolationsArgs) -> Result<(Survey, Vec<String>)> {
         untimed.push(section);
         if timed { untimed.drain(..).try_for_each(|s| reading.add(&s)) } else { Ok(()) }
     })?;
+    whole.remark(NAME, &args.talk);
     if !timed {
         bail!("the trace holds no exact times: record with --time columns");
     }

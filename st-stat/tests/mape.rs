@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use st_stat::mape::{Run, mape, pairs, report, table};
 use st_stat::table::Format;
-use st_tool::options::StreamIn;
+use st_tool::options::{StreamIn, Talk};
 use st_trace::calls::CallTable;
 use st_trace::header::Header;
 use st_trace::record::{Options, RankRecorder};
@@ -90,11 +90,11 @@ fn pairs_of_traces_compare_the_slowest_ranks_and_each_rank() {
     let paths: Vec<PathBuf> = ["app.st", "replay.st"].map(|n| dir.path().join(n)).to_vec();
     trace(&paths[0], &[900, 1900]);
     trace(&paths[1], &[700, 2100]);
-    let runs = pairs(&paths, &StreamIn::default()).unwrap();
+    let runs = pairs(&paths, &StreamIn::default(), &Talk::default()).unwrap();
     let expected =
         Run { name: "app".into(), recorded: 2e-6, replayed: 2.2e-6, reference: None, worst: Some(20.0) };
     assert_eq!((&runs[0].name, runs[0].reference), (&expected.name, expected.reference));
     assert!((runs[0].recorded - expected.recorded).abs() < 1e-12);
     assert!((runs[0].worst.unwrap() - 20.0).abs() < 1e-9 && (mape(&runs) - 10.0).abs() < 1e-9);
-    assert!(pairs(&paths[..1], &StreamIn::default()).is_err());
+    assert!(pairs(&paths[..1], &StreamIn::default(), &Talk::default()).is_err());
 }

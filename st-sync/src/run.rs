@@ -42,9 +42,8 @@ pub fn run_in(args: &Args, team: &mut Team<'_>) -> Result<Status> {
     let to = To::open(args, first);
     let to = team.agree(to)?;
     let mut traces = Traces::read(&args.inputs, &args.input, team)?;
-    let truncated = traces.files().iter().any(|f| !f.whole.complete);
-    if team.all(&[i64::from(truncated)])?.iter().any(|t| *t != [0]) && first {
-        args.talk.warn(NAME, "an input is truncated; the result holds what is whole");
+    if first {
+        traces.whole.remark(NAME, &args.talk);
     }
     let mut sections = traces.files().iter().flat_map(|f| &f.sections);
     let matchable = if sections.any(|s| s.histograms().next().is_some()) {

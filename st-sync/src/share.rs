@@ -9,11 +9,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use st_tool::options::StreamIn;
-use st_tool::{Input, Whole, each_section};
+use st_tool::{Input, Roll, Whole, each_section};
 use st_trace::ranklist::RankList;
 use st_trace::section::Section;
 use st_trace::stream::{Place, ReadOptions, Reader};
 
+use crate::team::Team;
 use crate::trace::File;
 
 /// What the processes share out.
@@ -80,6 +81,33 @@ impl Share {
     }
 }
 
+impl Share {
+    /// What all processes know of the whole: whether all streams had their ends, and the ranks. The rest is that of the first
+    /// input of this process.
+    ///
+    /// # Errors
+    ///
+    /// If streams are of different runs or hold a rank twice: on all processes.
+    pub(crate) fn whole(&self, team: &mut Team<'_>) -> Result<Whole> {
+        let mut roll = Roll::default();
+        // Where ranks are shared out, every process has read all.
+        let mine = if self.unit == Unit::Rank && team.me() > 0 { &[][..] } else { &self.files[..] };
+        let called = mine.iter().try_for_each(|file| {
+            let name = file.path.display().to_string().into();
+            roll.stream(&name, &file.whole.header)?;
+            file.sections.iter().try_for_each(|section| roll.section(&name, &section.ranks))
+        });
+        team.agree(called)?;
+        let complete = self.files.iter().all(|file| file.whole.complete);
+        let complete = team.all(&[i64::from(complete)])?.iter().all(|c| *c == [1]);
+        if let Some(job) = &mut team.job {
+            roll = Roll::of_all(*job, &roll)?;
+        }
+        let whole = self.files.first().map(|file| file.whole.clone()).unwrap_or_default();
+        Ok(Whole { complete, ranks: roll.ranks().clone(), ..whole })
+    }
+}
+
 /// The `me`-th of `n` parts of so many things.
 fn part(things: usize, me: usize, n: usize) -> Range<usize> {
     things * me / n..things * (me + 1) / n
@@ -136,7 +164,7 @@ impl Opened {
             // An index is found from the end of the stream.
             complete: true,
             level: self.reader.level(),
-            bytes: None,
+            ..Whole::default()
         };
         Ok(File { path: self.path, whole, sections })
     }

@@ -37,6 +37,8 @@ pub(crate) struct File {
 #[derive(Debug, Default)]
 pub(crate) struct Traces {
     pub(crate) share: Share,
+    /// What is known of all inputs of the team.
+    pub(crate) whole: Whole,
     /// Per stream of the graph: file, section, thread, column.
     places: Vec<Option<[usize; 4]>>,
     /// Threads with times that were corrected, by file, section and thread: what was left out of their sketches.
@@ -71,23 +73,8 @@ impl Traces {
         }
         let share = Share::read(&paths, how, team.me(), team.size());
         let share = team.agree(share)?;
-        let traces = Self { share, ..Self::default() };
-        let first = traces.files().first();
-        let run = |f: &File| format!("{} {:?}", f.whole.header.world, f.whole.header.mpi);
-        let all = match &mut team.job {
-            Some(job) => transport::all(*job, first.map(run).unwrap_or_default().as_bytes())?,
-            None => vec![first.map(run).unwrap_or_default().into_bytes()],
-        };
-        let of_first = all.into_iter().find(|r| !r.is_empty()).unwrap_or_default();
-        let other = traces.files().iter().find(|f| run(f).as_bytes() != of_first);
-        let checked = match other {
-            None => Ok(traces),
-            Some(other) => {
-                let of = other.path.display();
-                Err(InvalidStream(format!("{of}: of another run than the streams before it")).into())
-            }
-        };
-        team.agree(checked)
+        let whole = share.whole(team)?;
+        Ok(Self { share, whole, ..Self::default() })
     }
 
     pub(crate) fn files(&self) -> &[File] {

@@ -66,10 +66,7 @@ pub(crate) fn write(
     let written = match (to, traces.share.unit) {
         (To::Single(out), unit) => {
             let sections: Vec<&Section> = traces.files().iter().flat_map(|f| &f.sections).collect();
-            let complete = traces.files().iter().all(|f| f.whole.complete);
-            let complete = team.all(&[i64::from(complete)])?.iter().all(|c| *c == [1]);
-            let mut whole = traces.files().first().map(|f| f.whole.clone()).unwrap_or_default();
-            whole.complete = complete;
+            let whole = traces.files().first().map(|f| f.whole.clone()).unwrap_or_default();
             one(args, out, &whole, &sections, unit, team)
         }
         (To::Directory(directory), Unit::File) => {

@@ -84,20 +84,19 @@ impl Batch {
 
 /// Reads all sections of the streams that `paths` stand for, in batches of up to `most` (the places after them are multiples
 /// of that, as long as they are not long); hands each to `work` in one of `jobs` threads, and what it makes of them, in
-/// order, to `take`. `check` sees the sections in order before that.
+/// order, to `take`.
 ///
 /// # Errors
 ///
-/// If a stream cannot be read, if streams are of different runs, or if `check`, `work` or `take` fails.
+/// If a stream cannot be read, if streams are of different runs or hold a rank twice, or if `work` or `take` fails.
 pub fn each_batch<T: Send>(
     (paths, input): (&[PathBuf], &StreamIn),
     (most, jobs): (u64, usize),
-    check: impl FnMut(&Stored) -> Result<()> + Send,
     work: impl Fn(&Batch) -> Result<T> + Sync,
     mut take: impl FnMut(T) -> Result<()>,
 ) -> Result<Whole> {
     if jobs < 2 {
-        return read(paths, input, most, check, |batch| take(work(&batch)?));
+        return read(paths, input, most, |batch| take(work(&batch)?));
     }
     let (to_work, of_work) = sync_channel(jobs);
     let (to_take, of_take) = sync_channel(jobs);
@@ -106,7 +105,7 @@ pub fn each_batch<T: Send>(
     thread::scope(|scope| {
         let reader = scope.spawn(move || {
             let mut numbers = 0u64..;
-            read(paths, input, most, check, |batch| {
+            read(paths, input, most, |batch| {
                 let numbered = (numbers.next().unwrap_or(0), batch);
                 to_work.send(numbered).map_err(|_| anyhow!("work on it has stopped"))
             })
@@ -150,14 +149,12 @@ fn read(
     paths: &[PathBuf],
     input: &StreamIn,
     most: u64,
-    mut check: impl FnMut(&Stored) -> Result<()>,
     mut hand_on: impl FnMut(Batch) -> Result<()>,
 ) -> Result<Whole> {
     let mut batch = Batch::new(0);
     // What goes wrong with a whole batch is not said of the input that is read by then.
     let mut failed: Option<Error> = None;
     let whole = each_stored_of(paths, input, |_, name, section| {
-        check(&section)?;
         if !batch.sections.is_empty() && (batch.end().is_multiple_of(most) || batch.bytes >= BYTES) {
             let next = Batch::new(batch.end());
             let full = std::mem::replace(&mut batch, next);

@@ -8,6 +8,7 @@ use std::io::{BufReader, Seek};
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use st_trace::section::Section;
@@ -15,6 +16,7 @@ use st_trace::stream::{Place, ReadOptions, Reader, frame_sizes};
 use st_trace::varint;
 
 use crate::options::StreamIn;
+use crate::roll::Roll;
 use crate::traces::Whole;
 use crate::transport::{self, Gone, Transport};
 use crate::{Input, InvalidStream, UsageError, expand};
@@ -50,7 +52,7 @@ impl Opened {
             places.len()
         } else {
             file.rewind().with_context(name)?;
-            let frames = frame_sizes(BufReader::new(&file)).with_context(name)?;
+            let frames = frame_sizes(BufReader::new(&file), options).with_context(name)?;
             frames.iter().filter(|f| f.kind == "SECTION").count()
         };
         // Both handles have one place in the file.
@@ -78,12 +80,16 @@ impl Share {
         let facts = |o: &Opened| Whole {
             header: o.reader.header().clone(),
             provenance: o.reader.provenance().to_vec(),
-            complete: true,
             level: o.reader.level(),
-            bytes: None,
+            ..Whole::default()
         };
         let whole = opened.first().map(facts).unwrap_or_default();
-        same(job, &paths[mine.clone()], &opened)?;
+        let mut roll = Roll::default();
+        let begun = paths[mine.clone()].iter().zip(&opened);
+        let begun = begun.map(|(path, o)| roll.stream(&named_as(path), o.reader.header()));
+        let begun = begun.collect::<Result<()>>();
+        transport::agree(job, begun)?;
+        Roll::of_all(job, &roll)?;
         let sections: usize = opened.iter().map(|o| o.sections).sum();
         let mut counts = vec![sections];
         if files {
@@ -115,26 +121,43 @@ impl Share {
     }
 
     /// What the first input of this process says of the run; of all inputs on the first process.
-    #[must_use]
     pub fn whole(&self) -> &Whole {
         &self.whole
     }
 
-    /// Hands each section of this process with its place to `take`; whether all streams had their ends. Says whether sections
-    /// of other processes follow.
+    /// Hands each section of this process with its place to `take`. Returns what all processes know of the whole then, and
+    /// whether sections of other processes follow. On all processes at once.
     ///
     /// # Errors
     ///
-    /// If one cannot be read, or as `take`.
+    /// If one cannot be read, if the streams hold a rank twice, or as `take`: on all processes.
     pub fn each_section(
         &self,
+        job: &mut dyn Transport,
+        how: &StreamIn,
+        take: impl FnMut(u64, Section) -> Result<()>,
+    ) -> Result<(Whole, bool)> {
+        let mut roll = Roll::default();
+        let read = self.read(&mut roll, how, take);
+        let (complete, more) = transport::agree(job, read)?;
+        let all = transport::all(job, &[u8::from(complete)])?;
+        let complete = all.iter().all(|c| *c == [1]);
+        let ranks = Roll::of_all(job, &roll)?.ranks().clone();
+        Ok((Whole { complete, ranks, ..self.whole.clone() }, more))
+    }
+
+    fn read(
+        &self,
+        roll: &mut Roll,
         how: &StreamIn,
         mut take: impl FnMut(u64, Section) -> Result<()>,
     ) -> Result<(bool, bool)> {
         let (mut place, mut complete) = (self.first, true);
         for (path, sections) in &self.inputs {
-            let name = || path.display().to_string();
+            let named = named_as(path);
+            let name = || named.to_string();
             let Opened { mut reader, places, sections: all } = Opened::new(path, how)?;
+            roll.stream(&named, reader.header())?;
             let mut skip = sections.start;
             if let Some(to) = places.as_ref().and_then(|p| p.get(sections.start)).filter(|_| skip > 0) {
                 reader.seek(to).with_context(name)?;
@@ -146,7 +169,9 @@ impl Share {
             for _ in sections.clone() {
                 let section = reader.next_section().with_context(name)?;
                 let changed = || InvalidStream("has changed while it was read".into());
-                take(place, section.ok_or_else(changed).with_context(name)?).with_context(name)?;
+                let section = section.ok_or_else(changed).with_context(name)?;
+                roll.section(&named, &section.ranks)?;
+                take(place, section).with_context(name)?;
                 place += 1;
             }
             if sections.end == all {
@@ -157,6 +182,10 @@ impl Share {
         }
         Ok((complete, place < self.all))
     }
+}
+
+fn named_as(path: &Path) -> Arc<str> {
+    path.display().to_string().into()
 }
 
 /// The inputs, listed by one process, for directories may change.
@@ -174,22 +203,6 @@ fn named(job: &mut dyn Transport, paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mine: Vec<&[u8]> = listed.iter().map(|p| p.as_os_str().as_bytes()).collect();
     let told = transport::tell(job, mine.join(&0))?;
     Ok(told.split(|b| *b == 0).map(|p| OsStr::from_bytes(p).into()).collect())
-}
-
-/// Fails unless all inputs of all processes are of one run.
-fn same(job: &mut dyn Transport, paths: &[PathBuf], opened: &[Opened]) -> Result<()> {
-    let run = |o: &Opened| format!("{} {:?}", o.reader.header().world, o.reader.header().mpi);
-    let all = transport::all(job, opened.first().map(run).unwrap_or_default().as_bytes())?;
-    let of_first = all.into_iter().find(|r| !r.is_empty()).unwrap_or_default();
-    let other = paths.iter().zip(opened).find(|(_, o)| run(o).as_bytes() != of_first);
-    let checked = match other {
-        None => Ok(()),
-        Some((path, _)) => {
-            let what = format!("{}: of another run than the streams before it", path.display());
-            Err(InvalidStream(what).into())
-        }
-    };
-    transport::agree(job, checked)
 }
 
 fn wide(n: usize) -> u64 {

@@ -1,16 +1,20 @@
 //! Reading a trace from whatever it lies in: a file, a directory of rank streams, standard input.
 
-use crate::options::StreamIn;
-use crate::{Input, InvalidStream, expand};
-use anyhow::{Context, Result, bail};
+use crate::options::{StreamIn, Talk};
+use crate::roll::Roll;
+use crate::{Input, expand};
+use anyhow::{Context, Result};
 use st_trace::header::{Header, Step};
+use st_trace::ranklist::RankList;
+use st_trace::ranklist_notation;
 use st_trace::section::Section;
-use st_trace::stream::{ReadOptions, Reader, Stored};
+use st_trace::stream::{ReadOptions, Reader, Stored, Trace};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// What the streams of a trace say about the run as a whole.
 #[derive(Clone, PartialEq, Debug, Default)]
+#[must_use = "say what is missing: `Whole::remark`"]
 pub struct Whole {
     /// Facts of the run, from the first stream.
     pub header: Header,
@@ -18,10 +22,52 @@ pub struct Whole {
     pub provenance: Vec<Step>,
     /// Whether all streams had their end frames.
     pub complete: bool,
+    /// Ranks that the streams hold.
+    pub ranks: RankList,
     /// Compression level of the first stream.
     pub level: u8,
     /// Bytes of the files; `None` if a stream came through a pipe.
     pub bytes: Option<u64>,
+}
+
+impl Whole {
+    /// What a trace in memory says, which was read from one stream of this name.
+    ///
+    /// # Errors
+    ///
+    /// If it holds a rank twice, or one that its run cannot have.
+    pub fn of_trace(name: &str, trace: &Trace) -> Result<Self> {
+        let (mut roll, name) = (Roll::default(), name.into());
+        roll.stream(&name, &trace.header)?;
+        trace.sections.iter().try_for_each(|section| roll.section(&name, &section.ranks))?;
+        Ok(Self {
+            header: trace.header.clone(),
+            provenance: trace.provenance.clone(),
+            complete: trace.complete,
+            ranks: roll.ranks().clone(),
+            level: trace.level,
+            bytes: None,
+        })
+    }
+
+    /// The ranks of the run that no stream holds.
+    #[must_use]
+    pub fn missing(&self) -> RankList {
+        self.ranks.others(self.header.world)
+    }
+
+    /// Says what is not there: the end of a stream, ranks.
+    pub fn remark(&self, tool: &str, talk: &Talk) {
+        if !self.complete {
+            talk.warn(tool, "an input is truncated; what is whole is used");
+        }
+        let missing = self.missing();
+        if !missing.is_empty() {
+            let (n, world) = (missing.len(), self.header.world);
+            let which = ranklist_notation::plain(&missing);
+            talk.warn(tool, format_args!("{n} of {world} ranks are missing: {which}"));
+        }
+    }
 }
 
 /// Reads all sections of the streams that `paths` stand for (see [`expand`]), one at a time, and hands each with the
@@ -29,7 +75,7 @@ pub struct Whole {
 ///
 /// # Errors
 ///
-/// If a stream cannot be read, if streams are of different runs, or if `take` fails.
+/// If a stream cannot be read, if streams are of different runs or hold a rank twice, or if `take` fails.
 pub fn each_section(
     paths: &[PathBuf],
     input: &StreamIn,
@@ -62,6 +108,7 @@ pub fn each_stored_of(
     mut take: impl FnMut(&Whole, &Arc<str>, Stored) -> Result<()>,
 ) -> Result<Whole> {
     let mut whole = Whole { complete: true, bytes: Some(0), ..Whole::default() };
+    let mut roll = Roll::default();
     for (i, path) in expand(paths)?.iter().enumerate() {
         let from = Input::open(path)?;
         let name: Arc<str> = from.name().into();
@@ -71,15 +118,16 @@ pub fn each_stored_of(
             whole.header = reader.header().clone();
             whole.provenance = reader.provenance().to_vec();
             whole.level = reader.level();
-        } else if !same_run(&whole.header, reader.header()) {
-            bail!(InvalidStream(format!("{name}: of another run than the streams before it")));
         }
+        roll.stream(&name, reader.header())?;
         while let Some(section) = reader.next_stored().with_context(named)? {
+            roll.section(&name, section.ranks())?;
             take(&whole, &name, section).with_context(named)?;
         }
         whole.complete &= reader.is_complete();
         whole.bytes = whole.bytes.zip(size(path)).map(|(a, b)| a + b);
     }
+    whole.ranks = roll.ranks().clone();
     Ok(whole)
 }
 
@@ -88,11 +136,6 @@ pub fn each_stored_of(
 pub fn step(tool: &str) -> Step {
     let args = std::env::args_os().skip(1).map(|a| a.to_string_lossy().into_owned()).collect();
     Step { tool: tool.to_owned(), version: env!("CARGO_PKG_VERSION").to_owned(), args }
-}
-
-/// Ranks of one job agree on these; start times and programs (MPMD) differ.
-fn same_run(a: &Header, b: &Header) -> bool {
-    (a.world, &a.mpi) == (b.world, &b.mpi)
 }
 
 fn size(path: &Path) -> Option<u64> {

@@ -90,13 +90,45 @@ impl RankList {
             _ => self.seq.push(i64::from(rank)),
         }
     }
-    /// Adds the ranks of another set. *Cost:* O(ranks of the other) if they are above all ranks of this one.
+    /// Adds the ranks of another set. *Cost:* O(runs) if all of one are above those of the other, else O(ranks).
     pub fn extend(&mut self, other: &Self) {
         if self.highest() < other.lowest() {
-            other.seq.iter().for_each(|r| self.seq.push(r));
+            other.runs().iter().for_each(|run| self.seq.append(*run));
+        } else if other.highest() < self.lowest() {
+            let below = std::mem::replace(self, other.clone());
+            self.extend(&below);
         } else {
             *self = self.union(other);
         }
+    }
+    /// The lowest rank that is in both sets. *Cost:* O(runs) if all ranks of one are above those of the other, else O(ranks).
+    #[must_use]
+    pub fn common(&self, other: &Self) -> Option<u32> {
+        if self.highest() < other.lowest() || other.highest() < self.lowest() {
+            return None;
+        }
+        let mut others = other.iter().peekable();
+        self.iter().find(|rank| {
+            while others.next_if(|o| o < rank).is_some() {}
+            others.peek() == Some(rank)
+        })
+    }
+    /// The ranks below `world` that are not in the set. *Cost:* O(ranks).
+    #[must_use]
+    pub fn others(&self, world: u32) -> Self {
+        let mut seq = RankSeq::default();
+        let mut next = 0;
+        for rank in self.iter().take_while(|rank| *rank < world).chain([world]) {
+            if rank > next {
+                seq.append(Run {
+                    start: next.into(),
+                    step: i64::from(rank > next + 1),
+                    n: (rank - next).into(),
+                });
+            }
+            next = rank.saturating_add(1);
+        }
+        Self { seq }
     }
     /// The ranks that are not in another set.
     #[must_use]
@@ -159,6 +191,15 @@ mod tests {
             let (x, y) = (set(&a), set(&b));
             prop_assert_eq!(x.union(&y), set(&a.union(&b).copied().collect()));
             prop_assert_eq!(x.difference(&y), set(&a.difference(&b).copied().collect()));
+            prop_assert_eq!(x.common(&y), a.intersection(&b).next().copied());
+            prop_assert_eq!(x.others(30), (0..30).filter(|r| !a.contains(r)).collect::<RankList>());
+            let apart = set(&b.iter().map(|r| r + 40).collect());
+            let both = set(&a.iter().copied().chain(b.iter().map(|r| r + 40)).collect());
+            for (mut low, high) in [(x.clone(), &apart), (apart.clone(), &x)] {
+                prop_assert_eq!(low.common(high), None);
+                low.extend(high);
+                prop_assert_eq!(&low, &both);
+            }
             let mut z = x.clone();
             z.extend(&y);
             prop_assert_eq!(&z, &x.union(&y));

@@ -43,6 +43,28 @@ pub fn print(set: &RankList) -> String {
     text
 }
 
+/// Parts of a set that are named to people.
+const NAMED: usize = 8;
+
+/// The set for people: `0-3, 8`; of many parts the first ones.
+#[must_use]
+pub fn plain(set: &RankList) -> String {
+    let mut parts = Vec::new();
+    for run in set.runs() {
+        let rank = |i: u64| run.start + run.step * i64::try_from(i).unwrap_or(0);
+        match run.n {
+            n if n > 2 && run.step == 1 => parts.push(format!("{}-{}", run.start, rank(n - 1))),
+            n => parts.extend((0..n).take(NAMED + 1).map(|i| rank(i).to_string())),
+        }
+        if parts.len() > NAMED {
+            parts.truncate(NAMED);
+            parts.push("…".into());
+            break;
+        }
+    }
+    parts.join(", ")
+}
+
 /// Reads a set; `None` if the text is not one, or more than 65,536 ranks in several dimensions.
 #[must_use]
 pub fn parse(text: &str) -> Option<RankList> {
@@ -271,6 +293,8 @@ mod tests {
     #[test]
     fn ranks_are_lists_ranges_or_ranklists() {
         let set = |v: &[u32]| v.iter().copied().collect::<RankList>();
+        assert_eq!(plain(&set(&[0, 1, 2, 3, 8, 12, 13])), "0-3, 8, 12, 13");
+        assert_eq!(plain(&(0..99).map(|r| 2 * r).collect()), "0, 2, 4, 6, 8, 10, 12, 14, …");
         assert_eq!(parse_any("3"), Ok(set(&[3])));
         assert_eq!(parse_any("0-3,8"), Ok(set(&[0, 1, 2, 3, 8])));
         assert_eq!(parse_any("<2 5 2 4 2 1>"), Ok(set(&[5, 6, 9, 10])));

@@ -31,25 +31,28 @@ impl RankSeq {
     /// *Cost:* O(runs), whatever their lengths.
     pub fn from_runs(runs: impl IntoIterator<Item = Run>) -> Self {
         let mut s = Self::default();
-        for mut r in runs {
-            // At most two single pushes decide how a run joins what is there; the rest of it follows at once.
-            while r.n > 0 {
-                let joins = s.runs.last().is_some_and(|l| {
-                    l.n >= 2 && l.step == r.step && r.start == last_of(*l).wrapping_add(l.step)
-                });
-                if joins && r.step != 0 {
-                    s.len += r.n;
-                    if let Some(l) = s.runs.last_mut() {
-                        l.n += r.n;
-                    }
-                    break;
-                }
-                s.push(r.start);
-                r.start = r.start.wrapping_add(r.step);
-                r.n -= 1;
-            }
-        }
+        runs.into_iter().for_each(|run| s.append(run));
         s
+    }
+    /// Appends a run. *Cost:* O(1), whatever its length.
+    pub fn append(&mut self, mut r: Run) {
+        // At most two single pushes decide how a run joins what is there; the rest of it follows at once.
+        while r.n > 0 {
+            let joins = self
+                .runs
+                .last()
+                .is_some_and(|l| l.n >= 2 && l.step == r.step && r.start == last_of(*l).wrapping_add(l.step));
+            if joins && r.step != 0 {
+                self.len += r.n;
+                if let Some(l) = self.runs.last_mut() {
+                    l.n += r.n;
+                }
+                break;
+            }
+            self.push(r.start);
+            r.start = r.start.wrapping_add(r.step);
+            r.n -= 1;
+        }
     }
     /// Appends a rank.
     pub fn push(&mut self, rank: i64) {

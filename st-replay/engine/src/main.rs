@@ -79,7 +79,12 @@ fn run(args: &Args) -> Result<Status> {
 fn prepare(args: &Args, job: Launch) -> Result<Prepared> {
     let rank = job.rank;
     if rank == 0 {
-        let (preflight, header) = launch::survey(&args.trace, args)?;
+        let (preflight, whole) = launch::survey(&args.trace, args)?;
+        // The process that starts replays has said it.
+        if !args.unchecked {
+            whole.remark(TOOL, &args.talk);
+        }
+        let header = whole.header;
         let world = preflight.world(&header);
         if job.size != world {
             let trace = args.trace.display();

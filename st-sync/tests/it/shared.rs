@@ -230,7 +230,7 @@ fn a_fault_that_one_process_finds_ends_all() {
     save(&last, vec![sections().remove(3)], 5);
     assert!(said(2, &args).contains("rank3.st: of another run"));
     save(&last, vec![sections().remove(1)], 4);
-    assert!(said(4, &args).contains("rank 1 is there twice"));
+    assert!(said(4, &args).contains("holds rank 1, as "));
     std::fs::write(&last, "nonsense").unwrap();
     assert!(said(3, &args).contains("rank3.st"));
     std::fs::remove_file(last).unwrap();

@@ -4,6 +4,7 @@ use std::io::Read;
 
 use super::error::{Error, ErrorKind};
 use super::frame::{FrameReader, Kind, Packer, level_of};
+use super::reader::ReadOptions;
 use super::structure;
 use super::version::{MAGIC, is_stream};
 use super::writer::WriteOptions;
@@ -30,12 +31,12 @@ pub fn structure_size(section: &Section) -> usize {
     packed.map_or(expanded, |frame| frame.stored.len())
 }
 
-/// The sizes of a stream's frames, in order; a stream without end frame gives those that are whole.
+/// The sizes of a stream's frames, in order.
 ///
 /// # Errors
 ///
-/// If it is no stream, or damaged.
-pub fn frame_sizes(mut from: impl Read) -> Result<Vec<FrameSize>, Error> {
+/// If it is no stream, or damaged, or truncated and [`ReadOptions::partial`] is not set; with it, those that are whole are given.
+pub fn frame_sizes(mut from: impl Read, options: ReadOptions) -> Result<Vec<FrameSize>, Error> {
     let mut preamble = Vec::new();
     let want = u64::try_from(MAGIC.len() + 3).unwrap_or(0);
     let start = |kind| Error::new(0, None, kind);
@@ -47,7 +48,7 @@ pub fn frame_sizes(mut from: impl Read) -> Result<Vec<FrameSize>, Error> {
     let mut out = Vec::new();
     loop {
         let frame = match frames.next() {
-            Err(e) if e.is_truncated() => return Ok(out),
+            Err(e) if e.is_truncated() && options.partial => return Ok(out),
             other => other?,
         };
         let kind = frame.kind()?;

@@ -14,6 +14,7 @@ mod paced;
 mod pipes;
 mod recorder;
 mod reduced;
+mod refusals;
 mod replay;
 mod several;
 mod signatures;

@@ -21,8 +21,7 @@ pub(crate) fn print(args: &Args, out: &mut Output) -> Result<()> {
     if !args.json {
         // Sites are numbered as they come, and one section is held at a time.
         let mut sites = SiteTable::new();
-        each(args, |_, section| print_section(args, &section, &numbers(&mut sites, &section), out))?;
-        return Ok(());
+        return each(args, |_, section| print_section(args, &section, &numbers(&mut sites, &section), out));
     }
     // The tables come first. A pipe is read once, so that what comes through one has to be held.
     let once = args.inputs.is_empty() || args.inputs.iter().any(|i| i.as_os_str() == "-");
@@ -40,8 +39,7 @@ pub(crate) fn print(args: &Args, out: &mut Output) -> Result<()> {
     if once {
         return held.iter().try_for_each(print);
     }
-    each_section(&args.inputs, &args.input, |_, section| print(&section))?;
-    Ok(())
+    each_section(&args.inputs, &args.input, |_, section| print(&section)).map(drop)
 }
 
 /// Number of each of the section's sites among those of all sections.

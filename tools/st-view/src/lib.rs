@@ -41,19 +41,21 @@ pub fn run(args: &Args) -> Result<Status> {
     Ok(status)
 }
 
-/// Reads sections one by one, and says so if an input is truncated.
-fn each(args: &Args, take: impl FnMut(&Header, Section) -> Result<()>) -> Result<Whole> {
+/// Reads sections one by one, and says what is missing.
+fn each(args: &Args, take: impl FnMut(&Header, Section) -> Result<()>) -> Result<()> {
+    whole(args, take).map(drop)
+}
+
+fn whole(args: &Args, take: impl FnMut(&Header, Section) -> Result<()>) -> Result<Whole> {
     let whole = each_section(&args.inputs, &args.input, take)?;
-    if !whole.complete {
-        args.talk.warn("st-view", "an input is truncated; what is whole is shown");
-    }
+    whole.remark("st-view", &args.talk);
     Ok(whole)
 }
 
 /// Reads all inputs as one trace.
 fn read(args: &Args) -> Result<Trace> {
     let mut sections = Vec::new();
-    let whole = each(args, |_, section| {
+    let whole = whole(args, |_, section| {
         sections.push(section);
         Ok(())
     })?;

@@ -55,8 +55,7 @@ pub(crate) fn print(args: &Args, out: &mut Output) -> Result<()> {
             }
         }
         Ok(())
-    })?;
-    Ok(())
+    })
 }
 
 /// `./app -n 5: 64 ranks, openmpi 4.1.4`.

@@ -81,7 +81,8 @@ fn text(out: &[u8]) -> &str {
 
 fn stdout(out: &Output) -> String {
     assert!(out.status.success(), "{}", text(&out.stderr));
-    assert_eq!(text(&out.stderr), "");
+    // Not all of these hold all ranks.
+    assert!(text(&out.stderr).lines().all(|line| line.contains(" of 4 ranks are missing: ")));
     text(&out.stdout).to_owned()
 }
 

@@ -1,0 +1,136 @@
+//! What is wrong with the streams of a trace is refused, or said, by all programs alike.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use st_tests::process::{Outcome, Run};
+use st_tests::{Failure, conclude, place};
+use st_trace::stream::{Trace, WriteOptions, write};
+
+use crate::stages::stream;
+
+/// Commands that read a trace, and whether they take it twice.
+const COMMANDS: [(&str, bool); 15] = [
+    ("st-view", false),
+    ("st-view --check", false),
+    ("st-view --calls", false),
+    ("st-view --json", false),
+    ("st-view --text", false),
+    ("st-stat", false),
+    ("st-stat calls", false),
+    ("st-stat clusters", false),
+    ("st-stat violations", false),
+    ("st-stat diff", true),
+    ("st-stat mape", true),
+    ("st-cluster", false),
+    ("st-merge", false),
+    ("st-sync", false),
+    ("st-replay --check", false),
+];
+/// The one that takes a single file, never a directory.
+const SIZES: (&str, bool) = ("st-stat sizes", false);
+
+/// Four ranks of a program, and of another that was started a minute later.
+fn traces(here: &Path) -> Result<[Trace; 2], Failure> {
+    let of = |kernel: &str, started: u64| {
+        let file = here.join("whole.st");
+        let args = [kernel, "--steps", "20", "--paper", "--ranks", "4", "-o"].map(AsRef::as_ref);
+        Run::st("st-kernels", args.into_iter().chain([file.as_os_str()]))?.go()?.ok()?;
+        let mut trace = stream(&file)?;
+        trace.header.started = started * 1_000_000_000;
+        Ok::<_, Failure>(trace)
+    };
+    Ok([of("stencil2d", 1_000)?, of("stencil1d", 1_060)?])
+}
+
+/// Writes these sections of traces: one each into the files of a directory, and of one trace all into one file.
+fn put(here: &Path, name: &str, parts: &[(&Trace, usize)]) -> Result<[PathBuf; 2], Failure> {
+    let told = |e: std::io::Error| e.to_string();
+    let (directory, file) = (here.join(name), here.join(format!("{name}.st")));
+    fs::create_dir(&directory).map_err(told)?;
+    let mut all = Trace { sections: Vec::new(), ..parts[0].0.clone() };
+    for (i, (trace, section)) in parts.iter().enumerate() {
+        let one = Trace { sections: vec![trace.sections[*section].clone()], ..(*trace).clone() };
+        all.sections.extend_from_slice(&one.sections);
+        let part = fs::File::create(directory.join(format!("rank-{i:06}.st"))).map_err(told)?;
+        write(&one, part, WriteOptions::PIPE).map_err(told)?;
+    }
+    write(&all, fs::File::create(&file).map_err(told)?, WriteOptions::FILE).map_err(told)?;
+    Ok([directory, file])
+}
+
+fn go((command, twice): (&str, bool), more: &[&str], trace: &Path) -> Result<Outcome, Failure> {
+    let mut words = command.split(' ');
+    let program = words.next().unwrap_or_default();
+    let args = words.chain(more.iter().copied()).map(AsRef::as_ref).chain([trace.as_os_str()]);
+    Run::st(program, args.chain(twice.then_some(trace.as_os_str())))?.go()
+}
+
+/// Runs each command on a trace: it must end with a status and say these words on standard error, in lines of its own.
+fn each(
+    failures: &mut Vec<String>,
+    trace: &Path,
+    more: &[&str],
+    expected: impl Fn(&str) -> (i32, &'static str),
+) -> usize {
+    let commands: Vec<_> = COMMANDS.into_iter().chain(trace.is_file().then_some(SIZES)).collect();
+    for command in &commands {
+        let (status, said) = expected(command.0);
+        match go(*command, more, trace) {
+            Ok(o) if o.status == status && o.stderr.contains(said) && !o.stderr.contains("panicked") => {}
+            Ok(o) => failures.push(format!("{}: expected {status}, {said:?}: {o}", command.0)),
+            Err(e) => failures.push(e),
+        }
+    }
+    commands.len()
+}
+
+#[test]
+fn ranks_that_are_there_twice_and_other_runs_are_refused() {
+    let here = place::directory().unwrap();
+    let [a, b] = traces(here.path()).unwrap();
+    let (mut n, mut failures) = (0, Vec::new());
+    let twice = [(&a, 0), (&a, 1), (&a, 2), (&a, 3), (&a, 2)];
+    let twice = put(here.path(), "twice", &twice).unwrap();
+    n += each(&mut failures, &twice[0], &[], |_| (3, "rank-000004.st: holds rank 2, as "));
+    n += each(&mut failures, &twice[1], &[], |_| (3, "twice.st: holds rank 2 twice"));
+    let mixed = put(here.path(), "mixed", &[(&a, 0), (&b, 1), (&a, 2), (&b, 3)]).unwrap();
+    n += each(&mut failures, &mixed[0], &[], |_| (3, "rank-000001.st: of another run than "));
+    let mut small = a.clone();
+    small.header.world = 3;
+    let beyond = put(here.path(), "beyond", &[(&small, 0), (&small, 1), (&small, 3)]).unwrap();
+    for path in &beyond {
+        n += each(&mut failures, path, &[], |_| (3, "holds rank 3 of a run of 3 ranks"));
+    }
+    conclude(n, &failures);
+}
+
+#[test]
+fn ranks_that_are_missing_are_named() {
+    let here = place::directory().unwrap();
+    let [a, _] = traces(here.path()).unwrap();
+    let (mut n, mut failures) = (0, Vec::new());
+    for path in put(here.path(), "three", &[(&a, 0), (&a, 1), (&a, 3)]).unwrap() {
+        let status = |command: &str| if command.starts_with("st-replay") { 3 } else { 0 };
+        n += each(&mut failures, &path, &[], |c| (status(c), "1 of 4 ranks are missing: 2\n"));
+    }
+    conclude(n, &failures);
+}
+
+#[test]
+fn truncated_streams_are_refused_and_used_on_request() {
+    let here = place::directory().unwrap();
+    let [a, _] = traces(here.path()).unwrap();
+    let whole = put(here.path(), "cut", &[(&a, 0), (&a, 1), (&a, 2), (&a, 3)]).unwrap();
+    let bytes = fs::read(&whole[1]).unwrap();
+    let (mut n, mut failures) = (0, Vec::new());
+    fs::write(&whole[1], &bytes[..bytes.len() * 3 / 4]).unwrap();
+    n += each(&mut failures, &whole[1], &[], |_| (3, "cut.st: "));
+    let partial = |command: &str| match command {
+        // The last rank is not whole.
+        "st-replay --check" => (3, "ranks are missing"),
+        _ => (0, "warning: an input is truncated; what is whole is used\n"),
+    };
+    n += each(&mut failures, &whole[1], &["--partial"], partial);
+    conclude(n, &failures);
+}
