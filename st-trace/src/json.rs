@@ -9,10 +9,11 @@ use serde_json::{Map, Value, json};
 use crate::calls::{CallTable, Meaning, Row, Slot};
 use crate::form::SPECIAL;
 use crate::frequencies::Frequencies;
+use crate::names::Location;
 use crate::objects::Named;
 use crate::ranks::RankSeq;
 use crate::section::{Codes, Form, Section, SlotStreams, Sym, Tables};
-use crate::sites::SiteTable;
+use crate::sites::CallSites;
 use crate::values;
 
 /// Where a call happened.
@@ -252,28 +253,47 @@ fn bits(names: &[&str], word: i64) -> Option<Value> {
     Some(parts.join("|").into())
 }
 
-/// A call site as an object: `site` (index), `id`, and `frames` (innermost first) or `label`.
+/// A call site as an object: `site` (number), `id`, `place`, and `frames` (innermost first, each with its functions, if these
+/// are known, inlined ones first) or `label`.
 #[must_use]
-pub fn site(sites: &SiteTable, index: u32) -> Map<String, Value> {
+pub fn site(sites: &CallSites, number: u32) -> Map<String, Value> {
     let mut out = Map::new();
-    out.insert("site".into(), index.into());
-    let Some(s) = sites.get(index) else { return out };
+    out.insert("site".into(), number.into());
+    let table = sites.table();
+    let Some(s) = table.get(number) else { return out };
     out.insert("id".into(), format!("{:032x}", s.id).into());
+    out.insert("place".into(), sites.place(number).into());
     if !s.label.is_empty() {
         out.insert("label".into(), s.label.clone().into());
     }
     if !s.frames.is_empty() {
         let frame = |f: &crate::sites::Frame| {
-            let module = sites.modules().get(f.module as usize);
-            json!({
+            let module = table.module_of(f);
+            let mut frame = json!({
                 "module": module.map(|m| &m.path),
                 "build_id": module.map(|m| &m.build_id).filter(|b| !b.is_empty()),
                 "offset": format!("{:#x}", f.offset),
-            })
+            });
+            let names = module.and_then(|m| table.names().get((m.key(), f.offset)));
+            if let (Some(names), Some(frame)) = (names, frame.as_object_mut()) {
+                frame.insert("functions".into(), names.iter().map(location).collect());
+            }
+            frame
         };
         out.insert("frames".into(), s.frames.iter().map(frame).collect());
     }
     out
+}
+
+/// What is known of a location: `function`, `file`, `line`, and `displacement` from the start of the function's symbol.
+fn location(l: &Location) -> Value {
+    let mut out = Map::new();
+    let mut add = |name: &str, value: Option<Value>| value.map(|v| out.insert(name.to_owned(), v));
+    add("function", l.function.as_deref().map(Value::from));
+    add("file", l.file.as_deref().map(Value::from));
+    add("line", l.line.map(Value::from));
+    add("displacement", l.displacement.map(|d| format!("{d:#x}").into()));
+    out.into()
 }
 
 /// A communicator as an object: `comm` (label), `ranks` (that have it, as world ranks), `members` and, for an
@@ -321,9 +341,9 @@ pub fn histogram(section: &Section, site: u32, at: (Sym, usize, &SlotStreams)) -
 }
 
 /// An object of [`call`] as a line for people:
-/// `rank 3 #12 MPI_Send count=10 type=MPI_INT dest=4 tag=7 comm=MPI_COMM_WORLD bytes=40  [site 5] 12.3us`.
+/// `rank 3 #12 MPI_Send count=10 type=MPI_INT dest=4 tag=7 comm=MPI_COMM_WORLD bytes=40  [site 5, exchange halo.c:12] 12.3us`.
 #[must_use]
-pub fn line(call: &Map<String, Value>) -> String {
+pub fn line(call: &Map<String, Value>, sites: &CallSites) -> String {
     let text = |key: &str| call.get(key).map(bare).unwrap_or_default();
     let mut out = format!("rank {}", text("rank"));
     if call.get("thread").and_then(Value::as_u64).is_some_and(|t| t > 0) {
@@ -335,7 +355,8 @@ pub fn line(call: &Map<String, Value>) -> String {
             out.push_str(&format!(" {key}={}", bare(v)));
         }
     }
-    out.push_str(&format!("  [site {}]", text("site")));
+    let site = call.get("site").and_then(Value::as_u64).and_then(|site| u32::try_from(site).ok());
+    out.push_str(&format!("  [{}]", sites.describe(site.unwrap_or(u32::MAX))));
     let time = |key: &str| call.get(key).and_then(Value::as_i64);
     if let (Some(enter), Some(exit)) = (time("enter"), time("exit")) {
         out.push_str(&format!(" {}", duration(exit.saturating_sub(enter))));
@@ -412,7 +433,7 @@ mod tests {
             "count": 10, "type": "MPI_INT", "dest": 4, "tag": 7, "comm": "MPI_COMM_WORLD", "bytes": 40});
         assert_eq!(send, want);
         let text = "rank 3 #12 MPI_Send count=10 type=MPI_INT dest=4 tag=7 comm=MPI_COMM_WORLD bytes=40  [site 5] 12.3us";
-        assert_eq!(line(send.as_object().unwrap()), text);
+        assert_eq!(line(send.as_object().unwrap(), &CallSites::default()), text);
     }
 
     #[test]

@@ -29,6 +29,7 @@ pub mod journal;
 pub mod json;
 pub mod lanes;
 pub mod lowest;
+pub mod names;
 pub mod objects;
 pub mod project;
 pub mod proof;

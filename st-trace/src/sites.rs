@@ -2,25 +2,53 @@
 //!
 //! A site is a list of (module, offset) frames, innermost first. Its identity is a 128-bit hash over the modules'
 //! build-ids (or file names, where a module has none) and offsets, so the same call in the same program is the
-//! same site on every rank and in every run. Names and lines are resolved by readers, on request.
+//! same site on every rank and in every run. What its addresses are called is known by [`Names`].
 
+mod layers;
+mod naming;
 mod similar;
 
+pub use naming::CallSites;
 pub use similar::{Place, Similar};
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use foldhash::fast::FixedState;
-use xxhash_rust::xxh3::Xxh3;
+use xxhash_rust::xxh3::{Xxh3, xxh3_64};
+
+use crate::names::{Names, base_name};
 
 /// An executable or shared library that frames lie in.
-#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Module {
     /// Path as the loader knew it.
     pub path: String,
     /// GNU build-id in hexadecimal; empty if the module has none.
     pub build_id: String,
+}
+
+impl Module {
+    /// Whether it is part of MPI, its bindings, or a language runtime, and not of the program.
+    #[must_use]
+    pub fn is_library(&self) -> bool {
+        !layers::is_own_module(&self.path)
+    }
+    /// File name, without folders.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        base_name(&self.path)
+    }
+    /// What the module is known by wherever its file lies: the build-id, or of a module without one the file name.
+    #[must_use]
+    pub fn identity(&self) -> &str {
+        if self.build_id.is_empty() { self.name() } else { &self.build_id }
+    }
+    /// Hash of the [identity](Self::identity), by which names are found.
+    #[must_use]
+    pub fn key(&self) -> u64 {
+        xxh3_64(self.identity().as_bytes())
+    }
 }
 
 /// A return address in a module.
@@ -44,8 +72,18 @@ pub struct Site {
 }
 
 /// The call sites of a trace. Cloning shares the content: most ranks of a program have the same.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SiteTable(Arc<Content>);
+///
+/// Tables are equal if their sites are, whatever these are called.
+#[derive(Clone, Debug, Default)]
+pub struct SiteTable(Arc<Content>, Names);
+
+impl PartialEq for SiteTable {
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+}
+
+impl Eq for SiteTable {}
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Content {
@@ -61,10 +99,47 @@ impl SiteTable {
     pub fn new() -> Self {
         Self::default()
     }
+    /// The sites of several tables, in the order in which these have them, with all names.
+    pub fn united<'a>(tables: impl IntoIterator<Item = &'a Self>) -> Self {
+        let (mut all, mut last) = (Self::new(), None);
+        for table in tables {
+            // Most sections share the table of the one before.
+            if !last.is_some_and(|last: &Self| last.shares(table)) {
+                all.unite(table);
+                last = Some(table);
+            }
+        }
+        all
+    }
+    /// Adds the sites and names of another table.
+    pub fn unite(&mut self, other: &Self) {
+        self.add_names(other.names());
+        for site in other.sites() {
+            self.adopt(other, site);
+        }
+    }
     /// Whether both share their content: then they are equal, and nothing is compared. Equal tables need not.
     #[must_use]
     pub fn shares(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
+    }
+    /// What the sites' addresses are called, as far as it is known.
+    #[must_use]
+    pub fn names(&self) -> &Names {
+        &self.1
+    }
+    /// Adds to what addresses are called.
+    pub fn add_names(&mut self, names: &Names) {
+        self.1.extend(names);
+    }
+    /// Sets what addresses are called.
+    pub fn set_names(&mut self, names: Names) {
+        self.1 = names;
+    }
+    /// The module of a frame.
+    #[must_use]
+    pub fn module_of(&self, frame: &Frame) -> Option<&Module> {
+        self.0.modules.get(usize::try_from(frame.module).ok()?)
     }
     /// All modules.
     #[must_use]
@@ -75,6 +150,11 @@ impl SiteTable {
     #[must_use]
     pub fn sites(&self) -> &[Site] {
         &self.0.sites
+    }
+    /// Index of the site with this identity.
+    #[must_use]
+    pub fn number(&self, id: u128) -> Option<u32> {
+        self.0.by_id.get(&id).copied()
     }
     /// The site at an index.
     #[must_use]
@@ -144,18 +224,13 @@ impl SiteTable {
         let mut h = Xxh3::new();
         for f in frames {
             if let Some(m) = self.0.modules.get(f.module as usize) {
-                let name = if m.build_id.is_empty() { file_name(&m.path) } else { &m.build_id };
-                h.update(name.as_bytes());
+                h.update(m.identity().as_bytes());
             }
             h.update(&[0]);
             h.update(&f.offset.to_le_bytes());
         }
         h.digest128()
     }
-}
-
-fn file_name(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or(path)
 }
 
 #[cfg(test)]

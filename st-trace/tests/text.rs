@@ -119,8 +119,9 @@ fn faults_name_their_line() {
     for (i, with, expected) in [
         (0, "st 9.0 level 1", "line 1: expected a version that this st reads"),
         (1, "header {", "line 2: expected JSON"),
-        (4, " host x <1 0 1 0>", "line 5: expected a host"),
-        (4, " hast \"x\" <1 0 1 0>", "line 5: expected a line that may stand here"),
+        (3, "address 12+0x1 \"f\" - x -", "line 4: expected a line"),
+        (6, " host x <1 0 1 0>", "line 7: expected a host"),
+        (6, " hast \"x\" <1 0 1 0>", "line 7: expected a line that may stand here"),
     ] {
         let e = text::parse(replaced(i, with).as_bytes()).unwrap_err().to_string();
         assert!(e.starts_with(expected), "{e}");

@@ -88,6 +88,8 @@ kinds! {
     Clock = 12, "CLOCK", 0;
     /// Where the ranks of a section stopped that ended early.
     Ended = 13, "ENDED", 0;
+    /// What addresses of call sites are called.
+    Names = 14, "NAMES", 0;
 }
 
 /// A frame as it is stored.

@@ -30,6 +30,7 @@ mod index;
 mod lzma;
 mod matched;
 mod mixing;
+mod names;
 mod numbers;
 pub(crate) mod objects;
 mod parts;

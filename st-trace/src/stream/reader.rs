@@ -8,12 +8,14 @@ use super::column::{self, Owner};
 use super::error::{DecodeError, Error, ErrorKind};
 use super::frame::{Frame, FrameReader, Kind};
 use super::index::{self, Place};
+use super::names;
 use super::section::Opening;
 use super::sites;
 use super::stored::{Stored, Times};
 use super::version::{MAGIC, Version};
 use crate::columns::Column;
 use crate::header::{Header, Step};
+use crate::names::Names;
 use crate::section::Section;
 use crate::sites::SiteTable;
 
@@ -36,6 +38,7 @@ pub struct Reader<R> {
     level: u8,
     header: Header,
     provenance: Vec<Step>,
+    names: Names,
     /// A frame read and not yet used.
     ahead: Option<Frame>,
     sites: Option<Frame>,
@@ -88,6 +91,7 @@ impl<R: Read> Reader<R> {
             level,
             header,
             provenance: Vec::new(),
+            names: Names::default(),
             ahead: None,
             sites: None,
             objects: None,
@@ -118,6 +122,16 @@ impl<R: Read> Reader<R> {
     #[must_use]
     pub fn provenance(&self) -> &[Step] {
         &self.provenance
+    }
+    /// What addresses are called, as far as the stream has been read.
+    #[must_use]
+    pub fn names(&self) -> &Names {
+        &self.names
+    }
+    /// Adds to what addresses are called, in the sections that are read from now on.
+    pub fn add_names(&mut self, names: &Names) {
+        self.names.extend(names);
+        self.known.0 = None;
     }
     /// Whether the end frame has been read; false before the end and for a truncated stream.
     #[must_use]
@@ -200,6 +214,7 @@ impl<R: Read> Reader<R> {
             };
             match frame.kind()? {
                 Some(Kind::Prov) => self.provenance.push(frame.decode(Kind::Prov, json)?),
+                Some(Kind::Names) => self.add_names(&frame.decode(Kind::Names, names::decode)?),
                 Some(Kind::End) => self.ended(&frame)?,
                 Some(Kind::Head) => return Err(frame.fault(ErrorKind::OutOfPlace(Kind::Head))),
                 Some(Kind::Index) => {}
@@ -240,7 +255,11 @@ impl<R: Read> Reader<R> {
         let (sites, objects) = self.tables().map_err(|kind| frame.fault(kind))?;
         let sites = match &self.known.0 {
             Some(known) => known.clone(),
-            None => sites.decode(Kind::Sites, sites::decode)?,
+            None => {
+                let mut sites = sites.decode(Kind::Sites, sites::decode)?;
+                sites.add_names(&self.names);
+                sites
+            }
         };
         let objects = match &self.known.1 {
             Some(known) => Arc::clone(known),

@@ -63,6 +63,12 @@ impl Stored {
         &self.opening.ranks
     }
 
+    /// Its call sites.
+    #[must_use]
+    pub fn sites(&self) -> &SiteTable {
+        &self.sites
+    }
+
     /// Whether there are exact times, or comparisons of clocks.
     #[must_use]
     pub fn has_times(&self) -> bool {

@@ -7,12 +7,14 @@ use super::encoded::Encoded;
 use super::error::Error;
 use super::frame::{Frame, Kind, Packer, level_of};
 use super::index::{self, Place};
+use super::names;
 use super::reader::Reader;
 use super::section::Opening;
 use super::sites;
 use super::version::{CURRENT, MAGIC};
 use crate::columns::{Chunk, Comparison};
 use crate::header::{Header, Step};
+use crate::names::Names;
 use crate::ranklist::RankList;
 use crate::section::Section;
 use crate::sites::SiteTable;
@@ -55,6 +57,8 @@ pub struct Writer<W> {
     payloads: [Vec<u8>; 2],
     /// The sites in force, where these were encoded here.
     table: Option<SiteTable>,
+    /// The names that have been written, and those that were looked at last.
+    names: [Names; 2],
     /// Offset of the first frame of the section that is being written.
     start: Option<u64>,
     places: Vec<Place>,
@@ -87,6 +91,7 @@ impl<W: Write> Writer<W> {
             objects,
             payloads,
             table,
+            names: Default::default(),
             start,
             places,
         };
@@ -107,6 +112,25 @@ impl<W: Write> Writer<W> {
     /// If it cannot be written.
     pub fn provenance(&mut self, step: &Step) -> io::Result<()> {
         self.put(Kind::Prov, serde_json::to_vec(step)?)?;
+        Ok(())
+    }
+
+    /// Writes what addresses are called, as far as the stream does not say it yet. Sections do so with what their tables say.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be written.
+    pub fn names(&mut self, names: &Names) -> io::Result<()> {
+        let [written, last] = &mut self.names;
+        if last.shares(names) {
+            return Ok(());
+        }
+        last.clone_from(names);
+        let new = names.without(written);
+        written.extend(&new);
+        if !new.is_empty() {
+            self.put(Kind::Names, names::encode(&new))?;
+        }
         Ok(())
     }
 
@@ -138,6 +162,7 @@ impl<W: Write> Writer<W> {
     ///
     /// If it cannot be written.
     pub fn section(&mut self, section: &Section) -> io::Result<()> {
+        self.names(section.sites.names())?;
         for (thread, t) in (0u32..).zip(&section.threads) {
             for (rank, column) in &t.columns {
                 column.chunks.iter().try_for_each(|c| self.column_chunk(*rank, thread, c))?;
@@ -156,6 +181,7 @@ impl<W: Write> Writer<W> {
     /// If it cannot be written.
     pub fn encoded(&mut self, section: Encoded) -> io::Result<()> {
         let Encoded { ranks, times, sites, objects, opening, parts } = section;
+        self.names(sites.names())?;
         for (kind, payload) in times {
             self.start.get_or_insert(self.offset);
             self.put(kind, payload)?;
@@ -194,6 +220,8 @@ impl<W: Write> Writer<W> {
     pub fn copy<R: Read>(&mut self, from: &mut Reader<R>) -> Result<u64, CopyError> {
         let level = from.level();
         (self.payloads, self.table) = ([Vec::new(), Vec::new()], None);
+        // Those at the stream's beginning, which are known before its first section.
+        self.names(from.names())?;
         let (mut sections, mut parts) = (0, 0);
         while let Some(frame) = from.next_raw()? {
             match frame.kind()? {
@@ -207,6 +235,7 @@ impl<W: Write> Writer<W> {
                     let opening = frame.decode(Kind::Section, Opening::decode)?;
                     let (sites, objects) = from.tables().map_err(|kind| frame.fault(kind))?;
                     let (sites, objects) = (sites.clone(), objects.clone());
+                    self.names(from.names())?;
                     let sites = self.recoded(sites, Kind::Sites, level)?;
                     self.sites_in_force(sites)?;
                     let objects = self.recoded(objects, Kind::Objects, level)?;

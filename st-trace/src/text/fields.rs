@@ -8,6 +8,7 @@ use crate::calls::{CallId, CallTable, FIRST_UNKNOWN, LANES};
 use crate::columns::{Chunk, Column};
 use crate::ints::Sealed;
 use crate::lanes::LaneSum;
+use crate::names::{Location, Names};
 use crate::objects::{Comm, Group, Joint, Named, Op, Text, Type};
 use crate::ranklist::RankList;
 use crate::ranklist_notation::parse as ranks;
@@ -63,6 +64,29 @@ pub(super) fn json<T: serde::de::DeserializeOwned>(w: &mut Words<'_>) -> Parsed<
     let value = serde_json::from_str(w.rest()).or(Err("JSON"));
     *w = Words::new("");
     value
+}
+
+/// What an address is called.
+pub(super) fn address(names: &mut Names, w: &mut Words<'_>) -> Parsed<()> {
+    let (key, offset) = word(w, "an address")?.split_once("+0x").ok_or("module+offset")?;
+    let hex = |t: &str| u64::from_str_radix(t, 16).or(Err("module+offset"));
+    let address = (hex(key)?, hex(offset)?);
+    let mut locations = Vec::new();
+    while let Some(function) = w.next() {
+        locations.push(Location {
+            function: unless_none(function, |t| unquote(t).map(Into::into)).ok_or("a function")?,
+            file: unless_none(word(w, "a file")?, |t| unquote(t).map(Into::into)).ok_or("a file")?,
+            line: unless_none(word(w, "a line")?, |t| t.parse().ok()).ok_or("a line")?,
+            displacement: unless_none(word(w, "a distance")?, |t| t.parse().ok()).ok_or("a distance")?,
+        });
+    }
+    names.insert(address, locations);
+    Ok(())
+}
+
+/// A word, or `-` for none; nothing if it is neither.
+fn unless_none<T>(word: &str, read: impl FnOnce(&str) -> Option<T>) -> Option<Option<T>> {
+    if word == "-" { Some(None) } else { read(word).map(Some) }
 }
 
 /// Pairs of times of a chunk; returns their number.

@@ -3,13 +3,14 @@
 use std::io::{self, BufRead};
 
 use super::fields::{
-    Parsed, elastic, header_line, json, key, named_call, number, object, set, symbol_number, thread_line,
-    times, word,
+    Parsed, address, elastic, header_line, json, key, named_call, number, object, set, symbol_number,
+    thread_line, times, word,
 };
 use super::words::Words;
 use crate::calls::{CallTable, Slot};
 use crate::columns::{Chunk, Comparison, Offset};
 use crate::lanes::LaneSum;
+use crate::names::Names;
 use crate::ranklist::RankList;
 use crate::section::{Elastic, Section, SlotStreams, Thread};
 use crate::stream::{self, ReadOptions, Trace, Version, WriteOptions};
@@ -80,6 +81,7 @@ fn consistent(trace: &Trace) -> Result<(), Box<dyn std::error::Error>> {
 #[derive(Default)]
 struct Parser {
     trace: Trace,
+    names: Names,
     begun: bool,
     ended: bool,
     /// Nodes of the open tree, and its open bodies.
@@ -130,9 +132,11 @@ impl Parser {
     fn outer(&mut self, first: &str, w: &mut Words<'_>) -> Parsed<()> {
         match first {
             "header" => self.trace.header = json(w)?,
+            "address" => address(&mut self.names, w)?,
             "step" => self.trace.provenance.push(json(w)?),
             "section" => {
-                let section = Section { ranks: set(w)?, ..Section::default() };
+                let mut section = Section { ranks: set(w)?, ..Section::default() };
+                section.sites.add_names(&self.names);
                 self.trace.sections.push(section);
             }
             "end" => self.ended = true,
@@ -140,7 +144,7 @@ impl Parser {
                 self.ended = true;
                 self.trace.complete = false;
             }
-            _ => return Err("header, step, section or end"),
+            _ => return Err("header, step, address, section or end"),
         }
         Ok(())
     }

@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use super::{DEEPEST, flat, ints};
 use crate::calls::{CallTable, Slot};
 use crate::columns::Column;
+use crate::names::Names;
 use crate::objects::{Comm, Group, Joint, Named, Op, Text, Type};
 use crate::ranklist::RankList;
 use crate::ranklist_notation::print as ranks;
@@ -33,8 +34,27 @@ pub fn write(trace: &Trace, mut to: impl Write) -> io::Result<()> {
     for step in &trace.provenance {
         writeln!(to, "step {}", serde_json::to_string(step)?)?;
     }
+    let mut all = Names::default();
+    trace.sections.iter().for_each(|s| all.extend(s.sites.names()));
+    names(&all, to)?;
     trace.sections.iter().try_for_each(|s| section(s, to))?;
     writeln!(to, "{}", if trace.complete { "end" } else { "truncated" })
+}
+
+/// `address 0123456789abcdef+0x11d3 "exchange" "/src/stencil.c" 120 -`: function, file, line and displacement, of each of the
+/// functions at that address.
+fn names(all: &Names, to: &mut impl Write) -> io::Result<()> {
+    let text = |t: &Option<std::sync::Arc<str>>| t.as_deref().map_or_else(|| "-".into(), quote);
+    for ((key, offset), locations) in all.iter() {
+        write!(to, "address {key:016x}+{offset:#x}")?;
+        for l in locations {
+            let line = l.line.map_or_else(|| "-".into(), |line| line.to_string());
+            let displacement = l.displacement.map_or_else(|| "-".into(), |d| d.to_string());
+            write!(to, " {} {} {line} {displacement}", text(&l.function), text(&l.file))?;
+        }
+        writeln!(to)?;
+    }
+    Ok(())
 }
 
 fn section(s: &Section, to: &mut impl Write) -> io::Result<()> {

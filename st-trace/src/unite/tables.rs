@@ -69,6 +69,7 @@ impl United {
     pub fn add(&mut self, section: &Section) -> Renaming {
         if !section.sites.shares(&self.last.0) {
             let sites = section.sites.sites().iter().map(|s| self.sites.adopt(&section.sites, s)).collect();
+            self.sites.add_names(section.sites.names());
             self.last = (section.sites.clone(), sites);
         }
         let symbols = section.symbols.iter().map(|s| {
@@ -130,6 +131,7 @@ impl United {
             Symbol { site, ..*s }
         });
         let symbols = symbols.collect();
+        sites.add_names(self.sites.names());
         let tables = Tables {
             comms: self.comms.finish(),
             groups: self.groups.finish(),

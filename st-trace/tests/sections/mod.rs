@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 use st_trace::calls::{CallId, CallTable, Slot};
 use st_trace::columns::Chunk;
+use st_trace::names::{Location, Names};
 use st_trace::objects::{Comm, Joint, Op, Type};
 use st_trace::proof::by_slot;
 use st_trace::ranks::RankSeq;
@@ -60,6 +61,13 @@ pub(crate) fn recorder(rank: u32, shape: Shape) -> RankRecorder {
         r.sites.stack(vec![Frame { module: library, offset }, outer]);
     }
     r.sites.label("a label");
+    let mut names = Names::default();
+    let location = |function: &str| Location { function: Some(function.into()), ..Location::default() };
+    let place = Location { file: Some("/src/é \"b\".c".into()), line: Some(7), ..location("main") };
+    let keys: Vec<u64> = r.sites.modules().iter().map(Module::key).collect();
+    names.insert((keys[0], 0x1000), vec![location("inlined"), place]);
+    names.insert((keys[1], 3), vec![Location { displacement: Some(0x2c), ..location("f(int)") }]);
+    r.sites.add_names(&names);
     r
 }
 

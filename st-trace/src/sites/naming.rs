@@ -1,0 +1,417 @@
+//! How call sites are called wherever they are printed: by number, and by the place that tells them apart.
+//!
+//! Of a site's stack, frames of MPI, of its bindings and of language runtimes are left out ([`super::layers`]), and those of
+//! wrappers: functions named after the MPI function that they call, and layers, which are files whose functions make one
+//! MPI call each and of which one is called from several places. The place is the innermost frame of what is left
+//! at which a site's stack differs from those of all others. Sites whose stacks do not differ there, as two calls on
+//! one line, have one place and several numbers.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use foldhash::fast::FixedState;
+
+use super::{Frame, SiteTable, layers};
+use crate::names::{Location, of_frame};
+
+/// The call sites of a whole trace, numbered in the order in which its sections have them.
+#[derive(Clone, Debug, Default)]
+pub struct CallSites {
+    table: SiteTable,
+    /// By site: where it is.
+    places: Vec<String>,
+    /// By site: hash of what its own functions are called, if that is known of all.
+    identities: Vec<Option<u128>>,
+    /// By site: other texts that stand for it.
+    others: Vec<Vec<String>>,
+}
+
+/// A function of a site's stack, as far as it matters here; texts by number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Step {
+    /// The whole text.
+    text: u32,
+    /// The function, or the text if that is not known.
+    function: u32,
+    /// The file that it is in, or the module if that is not known.
+    layer: u32,
+    /// Whether it is the program's: no library below it, no wrapper.
+    own: bool,
+    /// Whether it is a wrapper.
+    wrapper: bool,
+}
+
+/// Texts by number.
+#[derive(Default)]
+struct Texts {
+    all: Vec<String>,
+    /// Those that are files and lines.
+    named: HashSet<u32, FixedState>,
+    index: HashMap<String, u32, FixedState>,
+}
+
+impl Texts {
+    fn number(&mut self, text: String) -> u32 {
+        let next = u32::try_from(self.all.len()).unwrap_or(u32::MAX);
+        *self.index.entry(text).or_insert_with_key(|text| {
+            self.all.push(text.clone());
+            next
+        })
+    }
+    fn is_named(&self, number: u32) -> bool {
+        self.named.contains(&number)
+    }
+    fn get(&self, number: u32) -> &str {
+        self.all.get(usize::try_from(number).unwrap_or(usize::MAX)).map_or("", String::as_str)
+    }
+}
+
+impl CallSites {
+    /// The sites of sections' tables, in their order ([`SiteTable::united`]), with what these say of names.
+    #[must_use]
+    pub fn of<'a>(tables: impl IntoIterator<Item = &'a SiteTable>) -> Self {
+        Self::new(SiteTable::united(tables))
+    }
+
+    /// Finds the places of a table's sites. *Cost:* O(frames of all sites).
+    #[must_use]
+    pub fn new(table: SiteTable) -> Self {
+        let mut all = Self { table, ..Self::default() };
+        all.find_places();
+        all
+    }
+
+    /// All sites, by number.
+    #[must_use]
+    pub fn table(&self) -> &SiteTable {
+        &self.table
+    }
+    /// Number of sites.
+    #[must_use]
+    pub fn len(&self) -> u32 {
+        u32::try_from(self.places.len()).unwrap_or(u32::MAX)
+    }
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+    /// Number of a site by its identity.
+    #[must_use]
+    pub fn number(&self, id: u128) -> Option<u32> {
+        self.table.number(id)
+    }
+    /// Number of each of a section's sites, in its order.
+    #[must_use]
+    pub fn numbers(&self, of: &SiteTable) -> Vec<u32> {
+        of.sites().iter().map(|site| self.number(site.id).unwrap_or(u32::MAX)).collect()
+    }
+    /// Where a site is, as `exchange stencil.c:120`: its label, or the innermost function that tells it apart. Empty where nothing
+    /// is known of it.
+    #[must_use]
+    pub fn place(&self, number: u32) -> &str {
+        self.places.get(usize::try_from(number).unwrap_or(usize::MAX)).map_or("", String::as_str)
+    }
+    /// A site as sentences name it: `site 3, exchange stencil.c:120`.
+    #[must_use]
+    pub fn describe(&self, number: u32) -> String {
+        match self.place(number) {
+            "" => format!("site {number}"),
+            place => format!("site {number}, {place}"),
+        }
+    }
+    /// What stands for a site in other builds of its program: hash of the functions, files and lines of its stack outside of wrappers;
+    /// nothing if some are not known.
+    #[must_use]
+    pub fn by_name(&self, number: u32) -> Option<u128> {
+        self.identities.get(usize::try_from(number).ok()?).copied().flatten()
+    }
+    /// All functions of a site's stack, innermost first, inlined ones included.
+    #[must_use]
+    pub fn stack(&self, number: u32) -> Vec<String> {
+        let Some(site) = self.table.get(number) else { return Vec::new() };
+        if site.frames.is_empty() {
+            return vec![site.label.clone()];
+        }
+        let text = |f: &Frame| -> Vec<String> {
+            let module = self.table.module_of(f).cloned().unwrap_or_default();
+            of_frame(&self.table, f).iter().map(|l| l.text(&module, f.offset)).collect()
+        };
+        site.frames.iter().flat_map(text).collect()
+    }
+    /// Whether a text that a user gives means a site: a text that is printed of its place or of its innermost function or
+    /// frame, or what one of these begins with up to the end of a word. So are `exchange`, `stencil.c:120`, `exchange
+    /// stencil.c:120`, `/home/me/stencil.c:120`, `solver+0x1234` and `/home/me/solver+0x1234`.
+    #[must_use]
+    pub fn is_named(&self, number: u32, text: &str) -> bool {
+        let begins = |name: &str| {
+            let rest = name.strip_prefix(text);
+            rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_'))
+        };
+        let others = self.others.get(usize::try_from(number).unwrap_or(usize::MAX));
+        !text.is_empty()
+            && (begins(self.place(number)) || others.is_some_and(|all| all.iter().any(|n| begins(n))))
+    }
+
+    fn find_places(&mut self) {
+        let mut texts = Texts::default();
+        let stacks = stacks(&self.table, &mut texts);
+        let layers = wrapper_layers(&stacks);
+        let trails: Vec<Vec<u32>> = stacks.iter().map(|stack| trail(stack, &layers)).collect();
+        let chosen = chosen(&trails);
+        // Different stacks may come through one line: what they call there tells them apart.
+        let mut inner: HashMap<u32, HashSet<u32, FixedState>, FixedState> = HashMap::default();
+        for (trail, at) in trails.iter().zip(&chosen) {
+            if let (Some(first), Some(text)) = (trail.first(), trail.get(*at)) {
+                inner.entry(*text).or_default().insert(*first);
+            }
+        }
+        for ((trail, at), site) in trails.iter().zip(&chosen).zip(self.table.sites()) {
+            let place = match (trail.first(), trail.get(*at)) {
+                _ if !site.label.is_empty() => site.label.clone(),
+                (Some(first), Some(text))
+                    if inner.get(text).is_some_and(|i| i.len() > 1) && first != text =>
+                {
+                    format!("{} via {}", texts.get(*text), texts.get(*first))
+                }
+                (_, text) => text.map(|t| texts.get(*t).to_owned()).unwrap_or_default(),
+            };
+            self.places.push(place);
+            let named =
+                site.label.is_empty() && !trail.is_empty() && trail.iter().all(|t| texts.is_named(*t));
+            let all = || trail.iter().map(|t| texts.get(*t)).collect::<Vec<_>>().join("\n");
+            self.identities.push(named.then(|| xxhash_rust::xxh3::xxh3_128(all().as_bytes())));
+        }
+        self.others = self
+            .table
+            .sites()
+            .iter()
+            .map(|site| {
+                let mut all = Vec::new();
+                let own =
+                    |f: &&Frame| self.table.module_of(f).is_some_and(|m| layers::is_own_module(&m.path));
+                for f in site.frames.first().into_iter().chain(site.frames.iter().find(own)) {
+                    let Some(module) = self.table.module_of(f) else { continue };
+                    all.extend([
+                        format!("{}+{:#x}", module.name(), f.offset),
+                        format!("{}+{:#x}", module.path, f.offset),
+                    ]);
+                    all.extend(
+                        of_frame(&self.table, f).iter().flat_map(|l| words(l, l.text(module, f.offset))),
+                    );
+                }
+                all
+            })
+            .collect();
+    }
+}
+
+/// The texts that stand for a location.
+fn words(location: &Location, text: String) -> Vec<String> {
+    let mut all = vec![text];
+    all.extend(location.source());
+    all.extend(
+        location
+            .file
+            .iter()
+            .map(|f| location.line.map_or_else(|| f.to_string(), |line| format!("{f}:{line}"))),
+    );
+    all
+}
+
+/// The steps of each site, innermost first.
+fn stacks(table: &SiteTable, texts: &mut Texts) -> Vec<Vec<Step>> {
+    let mut known: HashMap<Frame, Vec<Step>, FixedState> = HashMap::default();
+    let mut all = Vec::with_capacity(table.sites().len());
+    for site in table.sites() {
+        let mut stack = Vec::new();
+        for frame in &site.frames {
+            stack.extend_from_slice(known.entry(*frame).or_insert_with(|| steps(table, frame, texts)));
+        }
+        all.push(stack);
+    }
+    all
+}
+
+fn steps(table: &SiteTable, frame: &Frame, texts: &mut Texts) -> Vec<Step> {
+    let module = table.module_of(frame).cloned().unwrap_or_default();
+    let own_module = layers::is_own_module(&module.path);
+    let step = |l: &Location| {
+        let text = texts.number(l.text(&module, frame.offset));
+        if l.line.is_some() {
+            texts.named.insert(text);
+        }
+        let function = l.function.as_deref();
+        Step {
+            text,
+            function: function.map_or(text, |name| texts.number(name.to_owned())),
+            layer: texts.number(l.file.as_deref().unwrap_or(&module.path).to_owned()),
+            own: own_module && function.is_none_or(layers::is_own_function),
+            wrapper: function.is_some_and(layers::wraps_mpi),
+        }
+    };
+    of_frame(table, frame).iter().map(step).collect()
+}
+
+/// The layers all of whose functions make one MPI call, if one of them is called from several places, and something outside of
+/// it calls each. One function that is called from several places is no layer: its callers are told apart anyhow.
+fn wrapper_layers(stacks: &[Vec<Step>]) -> HashSet<u32> {
+    #[derive(Default)]
+    struct Layer {
+        /// By function: the places of its MPI calls, and where these are called from.
+        functions: BTreeMap<u32, (HashSet<u32>, HashSet<u32>)>,
+        is_outermost: bool,
+    }
+    let mut all: BTreeMap<u32, Layer> = BTreeMap::new();
+    for stack in stacks {
+        let mut own = stack.iter().filter(|s| s.own && !s.wrapper);
+        let Some(first) = own.next() else { continue };
+        let layer = all.entry(first.layer).or_default();
+        let next = own.next();
+        let (places, callers) = layer.functions.entry(first.function).or_default();
+        places.insert(first.text);
+        callers.extend(next.map(|s| s.text));
+        layer.is_outermost |=
+            next.is_none_or(|s| s.layer == first.layer) && own.all(|s| s.layer == first.layer);
+    }
+    let wraps = |l: &Layer| {
+        let single = l.functions.values().all(|(places, _)| places.len() == 1);
+        let shared = l.functions.values().any(|(_, callers)| callers.len() > 1);
+        !l.is_outermost && l.functions.len() > 1 && single && shared
+    };
+    all.into_iter().filter(|(_, l)| wraps(l)).map(|(layer, _)| layer).collect()
+}
+
+/// The texts of a stack's own functions outside of wrappers; of those in wrappers if there are no others; else of all.
+fn trail(stack: &[Step], layers: &HashSet<u32>) -> Vec<u32> {
+    let mut own: Vec<Step> = stack.iter().copied().filter(|s| s.own).collect();
+    let outside = own.iter().position(|s| !s.wrapper && !layers.contains(&s.layer));
+    own.drain(..outside.unwrap_or(0));
+    let kept = if own.is_empty() { stack } else { &own };
+    kept.iter().map(|s| s.text).collect()
+}
+
+/// By trail: the first position at which it differs from all others that are not equal to it.
+fn chosen(trails: &[Vec<u32>]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..trails.len()).collect();
+    order.sort_by_key(|i| &trails[*i]);
+    let mut chosen = vec![0; trails.len()];
+    let groups: Vec<&[usize]> = order.chunk_by(|a, b| trails[*a] == trails[*b]).collect();
+    let common = |a: &[usize], b: &[usize]| {
+        let (a, b) = (&trails[a[0]], &trails[b[0]]);
+        a.iter().zip(b).take_while(|(x, y)| x == y).count()
+    };
+    for (i, group) in groups.iter().enumerate() {
+        // Of sorted lists, those that begin alike are neighbours.
+        let before = i.checked_sub(1).map_or(0, |j| common(groups[j], group));
+        let after = groups.get(i + 1).map_or(0, |next| common(group, next));
+        for site in *group {
+            chosen[*site] = before.max(after).min(trails[*site].len().saturating_sub(1));
+        }
+    }
+    chosen
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Module;
+    use super::*;
+
+    /// Sites of a program from stacks of `function file line`, innermost first.
+    fn sites(stacks: &[&[(&str, &str, u32)]]) -> CallSites {
+        let mut table = SiteTable::new();
+        let module = Module { path: "/bin/app".into(), build_id: "17".into() };
+        let (key, program) = (module.key(), table.module(module));
+        let library = table.module(Module { path: "/lib/libmpi_mpifh.so.40".into(), build_id: "18".into() });
+        let mut addresses = BTreeMap::new();
+        let mut names = crate::names::Names::default();
+        for (i, stack) in (0..).zip(stacks) {
+            let mut frames = vec![Frame { module: library, offset: 0x10 }];
+            for step in *stack {
+                let next = 0x100 * (1 + u64::try_from(addresses.len()).unwrap());
+                let offset = *addresses.entry(*step).or_insert(next);
+                frames.push(Frame { module: program, offset });
+                let location = Location {
+                    function: Some(step.0.into()),
+                    displacement: None,
+                    file: Some(step.1.into()),
+                    line: Some(step.2),
+                };
+                names.insert((key, offset), vec![location]);
+            }
+            frames.push(Frame { module: library, offset: 0x1_0000 + i });
+            table.stack(frames);
+        }
+        table.add_names(&names);
+        CallSites::of([&table])
+    }
+
+    fn places(stacks: &[&[(&str, &str, u32)]]) -> Vec<String> {
+        let all = sites(stacks);
+        (0..all.len()).map(|i| all.place(i).to_owned()).collect()
+    }
+
+    #[test]
+    fn the_innermost_function_tells_a_site_unless_others_share_it() {
+        let main = |line| ("main", "/src/main.c", line);
+        let exchange = |line| ("exchange", "/src/halo.c", line);
+        let all = places(&[&[exchange(5), main(7)], &[exchange(9), main(7)], &[main(8)]]);
+        assert_eq!(all, ["exchange halo.c:5", "exchange halo.c:9", "main main.c:8"]);
+        let all = places(&[&[exchange(5), main(7)], &[exchange(5), main(9)], &[exchange(6), main(9)]]);
+        assert_eq!(all, ["main main.c:7", "main main.c:9", "exchange halo.c:6"]);
+        // Two calls on one line, and a stack that ends where others go on.
+        let all = places(&[&[exchange(5), main(7)], &[exchange(5), main(7)], &[exchange(5)]]);
+        assert_eq!(all[..2], ["main main.c:7", "main main.c:7"]);
+    }
+
+    #[test]
+    fn what_is_called_on_one_line_is_told_apart() {
+        let main = |line| ("main", "/src/main.c", line);
+        let (f, g) = (("f", "/src/f.c", 1), ("g", "/src/g.c", 2));
+        let all = places(&[&[f, main(7)], &[f, main(8)], &[g, main(7)], &[g, main(9)]]);
+        let expected =
+            ["main main.c:7 via f f.c:1", "main main.c:8", "main main.c:7 via g g.c:2", "main main.c:9"];
+        assert_eq!(all, expected);
+    }
+
+    #[test]
+    fn wrappers_do_not_hide_their_callers() {
+        let main = |line| ("main", "/src/main.c", line);
+        let all = places(&[
+            &[("solver_MPI_Comm_rank", "/src/w.c", 3), main(7)],
+            &[("my_mpi_send_", "/src/w.f", 4), main(8)],
+        ]);
+        assert_eq!(all, ["main main.c:7", "main main.c:8"]);
+        // All that is known is a wrapper.
+        assert_eq!(places(&[&[("solver_MPI_Comm_rank", "/src/w.c", 3)]]), ["solver_MPI_Comm_rank w.c:3"]);
+        // A layer: one call per function, one of them called from two places.
+        let layer = |function, line| (function, "/src/communicator.rs", line);
+        let all = places(&[
+            &[layer("reduce", 219), main(7)],
+            &[layer("reduce", 219), main(8)],
+            &[layer("barrier", 230), main(9)],
+        ]);
+        assert_eq!(all, ["main main.c:7", "main main.c:8", "main main.c:9"]);
+    }
+
+    #[test]
+    fn users_may_name_a_site_by_all_that_is_printed() {
+        let all = sites(&[&[("exchange", "/src/halo.c", 12), ("main", "/src/main.c", 7)]]);
+        for text in [
+            "exchange",
+            "exchange halo.c:12",
+            "halo.c:12",
+            "/src/halo.c:12",
+            "halo.c",
+            "app+0x100",
+            "/bin/app+0x100",
+            "libmpi_mpifh.so.40+0x10",
+        ] {
+            assert!(all.is_named(0, text), "{text}");
+        }
+        for text in ["", "exch", "halo.c:1", "main", "app+0x10", "12"] {
+            assert!(!all.is_named(0, text), "{text}");
+        }
+        assert_eq!(all.describe(0), "site 0, exchange halo.c:12");
+        assert_eq!(all.stack(0)[..2], ["libmpi_mpifh.so.40+0x10", "exchange halo.c:12"]);
+    }
+}
