@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use clap::Parser;
 use st_tool::Mpi;
+use st_tool::Symbols;
 use st_tool::options::{StreamIn, Talk};
 
 use crate::cut::Limit;
@@ -82,6 +83,9 @@ pub struct Args {
     /// Replay under this MPI (default: the launcher's; outside of mpirun the recorded one, if it is installed)
     #[arg(long, value_enum, value_name = "MPI", help_heading = "Launch")]
     pub mpi: Option<Mpi>,
+    /// Names of call sites.
+    #[command(flatten)]
+    pub symbols: Symbols,
     /// Command and options that start the ranks; -n and the number of ranks are added
     #[arg(long, value_name = "COMMAND", help_heading = "Launch")]
     pub mpirun: Option<String>,

@@ -15,7 +15,7 @@ mod finding;
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
-use st_symbols::Resolver;
+use st_tool::Symbols;
 use st_trace::calls::CallId;
 use st_trace::project::Error;
 use st_trace::section::{Section, Symbol};
@@ -90,6 +90,8 @@ struct Cursor {
 pub struct Verdict {
     /// What is wrong, a line each; nothing if the trace can be replayed.
     pub faults: Vec<String>,
+    /// What is not found of the names of their call sites.
+    pub unnamed: Vec<String>,
     /// Calls seen.
     pub calls: u64,
     /// Messages matched.
@@ -184,7 +186,7 @@ impl Checker {
 
     /// What has been found.
     #[must_use]
-    pub fn finish(self) -> Verdict {
+    pub fn finish(self, symbols: &Symbols) -> Verdict {
         let Self { groups, mut state, .. } = self;
         state.unbalanced(&groups);
         state.absent(&groups);
@@ -196,11 +198,13 @@ impl Checker {
         }
         state.forget_unsure(&groups);
         state.findings.sort();
-        let mut resolver = Resolver::new();
-        let mut telling = Telling { groups: &groups, places: &state.places, resolver: &mut resolver };
+        // Without findings no place is named.
+        let (sites, unnamed) =
+            if state.findings.is_empty() { Default::default() } else { state.places.named(symbols) };
+        let telling = Telling { groups: &groups, places: &state.places, sites: &sites };
         let faults = state.findings.iter().map(|f| telling.line(f)).collect();
         let operations = state.sequences.values().map(|s| s.runs.iter().map(|r| r.1).sum::<u64>()).sum();
-        Verdict { faults, operations, ..state.verdict }
+        Verdict { faults, unnamed, operations, ..state.verdict }
     }
 }
 

@@ -88,7 +88,10 @@ pub fn survey(trace: &Path, args: &Args) -> Result<(Preflight, Whole)> {
         }
         Ok(preflight.see(&section)?)
     })?;
-    preflight.judged(checker.map(Checker::finish));
+    preflight.judged(checker.map(|c| c.finish(&args.symbols)));
+    for why in &preflight.verdict().unnamed {
+        args.talk.warn(TOOL, format_args!("{why} (--symbols DIR)"));
+    }
     if let Some(scaled) = args.scale.iter().find(|s| !found.contains(&s.what)) {
         bail!(UsageError(format!("--scale: the trace has no function or call site {}", scaled.what)));
     }

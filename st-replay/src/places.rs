@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use st_symbols::{Frame, Resolver};
+use st_tool::Symbols;
 use st_trace::calls::CallId;
 use st_trace::section::Section;
-use st_trace::sites::SiteTable;
+use st_trace::sites::{CallSites, SiteTable};
 
 use crate::preflight::name_of;
 
@@ -24,6 +24,7 @@ pub struct Places {
 impl Places {
     /// The places of a section's symbols, by symbol.
     pub fn of(&mut self, section: &Section) -> Vec<PlaceId> {
+        self.sites.unite(&section.sites);
         let all = section.symbols.iter().map(|symbol| {
             let site = section.sites.get(symbol.site);
             let key = (symbol.call, site.map_or(0, |s| s.id));
@@ -31,7 +32,7 @@ impl Places {
                 return *known;
             }
             let place = PlaceId(u32::try_from(self.all.len()).unwrap_or(u32::MAX));
-            let site = site.map_or(u32::MAX, |s| self.sites.adopt(&section.sites, s));
+            let site = site.and_then(|s| self.sites.number(s.id)).unwrap_or(u32::MAX);
             self.all.push((name_of(symbol, &section.tables), site));
             self.index.insert(key, place);
             place
@@ -39,27 +40,27 @@ impl Places {
         all.collect()
     }
 
-    /// `MPI_Send (main.c:12)`; without the place where nothing is known of it.
+    /// The call sites, named, and what was not found of their names.
     #[must_use]
-    pub fn describe(&self, place: PlaceId, resolver: &mut Resolver) -> String {
+    pub fn named(&self, symbols: &Symbols) -> (CallSites, Vec<String>) {
+        symbols.named([&self.sites])
+    }
+
+    /// `MPI_Send (site 3, exchange stencil.c:120)`.
+    #[must_use]
+    pub fn describe(&self, place: PlaceId, sites: &CallSites) -> String {
         let Some((function, site)) = usize::try_from(place.0).ok().and_then(|i| self.all.get(i)) else {
             return "(unknown)".into();
         };
-        let site = describe(&self.sites, *site, resolver);
-        if site.is_empty() { function.clone() } else { format!("{function} ({site})") }
+        described(function, *site, sites)
     }
 }
 
-/// Where a call site is: its label, or function, file and line; empty if nothing is known of it.
-pub fn describe(sites: &SiteTable, site: u32, resolver: &mut Resolver) -> String {
-    let Some(site) = sites.get(site) else { return String::new() };
-    if !site.label.is_empty() {
-        return site.label.clone();
+/// A function and its call site; the function alone where there is no such site.
+#[must_use]
+pub fn described(function: &str, site: u32, sites: &CallSites) -> String {
+    match site < sites.len() {
+        true => format!("{function} ({})", sites.describe(site)),
+        false => function.to_owned(),
     }
-    let frame = |f: &st_trace::sites::Frame| {
-        let m = sites.modules().get(usize::try_from(f.module).ok()?)?;
-        Some(Frame { module: &m.path, build_id: &m.build_id, offset: f.offset })
-    };
-    let frames: Vec<_> = site.frames.iter().filter_map(frame).collect();
-    if frames.is_empty() { String::new() } else { resolver.describe(&frames) }
 }

@@ -5,13 +5,11 @@ use std::collections::HashSet;
 use std::fs;
 
 use anyhow::{Context, Result, bail};
-use st_symbols::Resolver;
 use st_tool::UsageError;
 use st_trace::section::{Section, Sym};
 
 use crate::args::Args;
 use crate::factor::Factor;
-use crate::places::describe;
 use crate::preflight::name_of;
 use crate::scaling::Scaling;
 
@@ -30,18 +28,16 @@ impl WhatIf {
     #[must_use]
     pub fn new(section: &Section, args: &Args) -> Self {
         let mut found = HashSet::new();
-        let mut resolver = Resolver::new();
+        let (sites, _) = args.symbols.named((!args.scale.is_empty()).then_some(&section.sites));
         let mut before = vec![Factor::ONE; section.symbols.len()];
         for (symbol, factor) in section.symbols.iter().zip(&mut before) {
             if args.scale.is_empty() {
                 break;
             }
             let name = name_of(symbol, &section.tables);
-            let site = describe(&section.sites, symbol.site, &mut resolver);
             for scaled in &args.scale {
                 let what = scaled.what.as_str();
-                let token = |t: &str| t.trim_matches(['(', ')']) == what;
-                if name == what || site == what || site.split_whitespace().any(token) {
+                if name == what || sites.is_named(symbol.site, what) {
                     *factor = scaled.factor;
                     found.insert(scaled.what.clone());
                 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use st_tool::Symbols;
 use st_tool::options::{StreamIn, Talk, TextOut};
 
 use crate::table::Format;
@@ -48,6 +49,9 @@ pub struct SummaryArgs {
     /// Form of the output
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
+    /// Names of call sites.
+    #[command(flatten)]
+    pub symbols: Symbols,
     /// How inputs are read.
     #[command(flatten)]
     pub input: StreamIn,
@@ -77,6 +81,9 @@ pub struct CallsArgs {
     /// Form of the output
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
+    /// Names of call sites.
+    #[command(flatten)]
+    pub symbols: Symbols,
     /// How inputs are read.
     #[command(flatten)]
     pub input: StreamIn,
@@ -104,6 +111,9 @@ pub struct SizesArgs {
     /// How the input is read.
     #[command(flatten)]
     pub input: StreamIn,
+    /// Names of call sites.
+    #[command(flatten)]
+    pub symbols: Symbols,
     /// Where the text goes.
     #[command(flatten)]
     pub output: TextOut,
@@ -172,6 +182,9 @@ pub struct ClustersArgs {
     /// Form of the output
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
+    /// Names of call sites.
+    #[command(flatten)]
+    pub symbols: Symbols,
     /// How inputs are read.
     #[command(flatten)]
     pub input: StreamIn,
@@ -198,6 +211,9 @@ pub struct DiffArgs {
     /// Print at most N differing call sites
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub limit: usize,
+    /// Names of call sites.
+    #[command(flatten)]
+    pub symbols: Symbols,
     /// How inputs are read.
     #[command(flatten)]
     pub input: StreamIn,

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use st_symbols::Resolver;
 use st_trace::calls::CallId;
 use st_trace::section::{Section, Sym, Symbol, Tables};
-use st_trace::sites::{Site, SiteTable};
+use st_trace::sites::CallSites;
 
 use crate::profile::{Profile, SymTotals};
 use crate::table::{Cell, Table};
@@ -16,21 +15,29 @@ pub(crate) fn function(call: CallId, tables: &Tables) -> String {
     tables.names.get(&call).cloned().unwrap_or_else(|| call.to_string())
 }
 
-/// Where a call site is, for people: `function file:line` of the innermost frame of the program itself.
-pub(crate) fn place(site: &Site, table: &SiteTable, resolver: &mut Resolver) -> String {
-    if !site.label.is_empty() {
-        return site.label.clone();
-    }
-    resolver.describe(&frames(site, table))
+/// Number of a symbol's call site among those of the whole trace.
+pub(crate) fn site_of(section: &Section, symbol: &Symbol, sites: &CallSites) -> Option<u32> {
+    sites.number(section.sites.get(symbol.site)?.id)
 }
 
-/// Frames as the resolver takes them.
-fn frames<'a>(site: &Site, table: &'a SiteTable) -> Vec<st_symbols::Frame<'a>> {
-    let of = |f: &st_trace::sites::Frame| {
-        let m = table.modules().get(f.module as usize)?;
-        Some(st_symbols::Frame { module: &m.path, build_id: &m.build_id, offset: f.offset })
-    };
-    site.frames.iter().filter_map(of).collect()
+/// A function and where it is called from, in a sentence: `MPI_Send (site 3, exchange stencil.c:120)`.
+pub(crate) fn called(section: &Section, symbol: &Symbol, sites: &CallSites) -> String {
+    let name = function(symbol.call, &section.tables);
+    match site_of(section, symbol, sites) {
+        Some(site) => format!("{name} ({})", sites.describe(site)),
+        None => name,
+    }
+}
+
+/// Columns of a call site, and its cells: number and place.
+pub(crate) const SITE: [(&str, bool); 2] = [("site", false), ("place", true)];
+
+/// See [`SITE`].
+pub(crate) fn site_cells(site: Option<u32>, sites: &CallSites) -> [Cell; 2] {
+    match site {
+        Some(site) => [Cell::count(site.into()), Cell::text(sites.place(site))],
+        None => [Cell::none(), Cell::none()],
+    }
 }
 
 /// Totals of groups of symbols over all sections, longest total time first, then most calls.
@@ -87,29 +94,19 @@ pub(crate) fn functions(sections: &[(Section, Profile)]) -> Table {
 }
 
 /// One row per function and call site; with `stacks` the whole stack.
-pub(crate) fn sites(sections: &[(Section, Profile)], stacks: bool) -> Table {
-    let mut resolver = Resolver::new();
-    let mut named: BTreeMap<u128, String> = BTreeMap::new();
-    for (section, _) in sections {
-        for site in section.sites.sites() {
-            named.entry(site.id).or_insert_with(|| {
-                if stacks && site.label.is_empty() {
-                    resolver.stack(&frames(site, &section.sites)).join(" < ")
-                } else {
-                    place(site, &section.sites, &mut resolver)
-                }
-            });
-        }
-    }
+pub(crate) fn sites(sections: &[(Section, Profile)], stacks: bool, sites: &CallSites) -> Table {
     let groups = grouped(sections, |s, _, symbol| {
-        (s.sites.get(symbol.site).map_or(0, |x| x.id), function(symbol.call, &s.tables), symbol.error)
+        (site_of(s, symbol, sites), function(symbol.call, &s.tables), symbol.error)
     });
     let whole = groups.iter().map(|(_, t)| t.time).sum();
     let rows = groups.iter().map(|((site, name, error), t)| {
         let name = if *error == 0 { name.clone() } else { format!("{name} (error {error})") };
-        let place = named.get(site).cloned().unwrap_or_default();
-        [Cell::text(name)].into_iter().chain(numbers(t, whole)).chain([Cell::text(place)]).collect()
+        let [number, mut place] = site_cells(*site, sites);
+        if let Some(site) = site.filter(|_| stacks) {
+            place = Cell::text(sites.stack(site).join(" < "));
+        }
+        [Cell::text(name)].into_iter().chain(numbers(t, whole)).chain([number, place]).collect()
     });
-    let columns = [("function", true)].into_iter().chain(NUMBERS).chain([("site", true)]).collect();
+    let columns = [("function", true)].into_iter().chain(NUMBERS).chain(SITE).collect();
     Table { columns, rows: rows.collect() }
 }

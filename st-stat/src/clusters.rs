@@ -9,7 +9,6 @@
 use std::collections::HashMap;
 
 use anyhow::Result;
-use st_symbols::Resolver;
 use st_trace::calls::{CallTable, Meaning, Slot};
 use st_trace::groups::groups;
 use st_trace::ints::Sealed;
@@ -19,10 +18,11 @@ use st_trace::proof::by_slot;
 use st_trace::ranklist::RankList;
 use st_trace::ranklist_notation::print;
 use st_trace::section::{Elastic, Section, Sym};
+use st_trace::sites::CallSites;
 use st_trace::stream::{self, Trace, WriteOptions};
 use st_trace::tree::Item;
 
-use crate::calls::{function, place};
+use crate::calls::called;
 use crate::table::{Cell, Table};
 
 /// Calls that are compared before two ranks are taken for alike.
@@ -88,7 +88,7 @@ fn identity(section: &Section, sym: Sym) -> (u64, u128) {
 }
 
 /// A line per sub-cluster.
-pub(crate) fn table(mains: &[Main<'_>]) -> Result<Table> {
+pub(crate) fn table(mains: &[Main<'_>], sites: &CallSites) -> Result<Table> {
     let columns = vec![
         ("main", false),
         ("sub", false),
@@ -100,7 +100,6 @@ pub(crate) fn table(mains: &[Main<'_>]) -> Result<Table> {
         ("unlike the one before", true),
     ];
     let total: u64 = mains.iter().flat_map(|m| &m.subs).map(|s| s.ranks.len()).sum();
-    let mut resolver = Resolver::new();
     let mut rows = Vec::new();
     let mut before: Option<&Sub<'_>> = None;
     for (i, main) in mains.iter().enumerate() {
@@ -108,7 +107,7 @@ pub(crate) fn table(mains: &[Main<'_>]) -> Result<Table> {
             let unlike = match before {
                 None => Cell::none(),
                 // Main clusters differ in calls, whatever their parameters.
-                Some(b) => Cell::text(difference(sub, b, k > 0, &mut resolver)?),
+                Some(b) => Cell::text(difference(sub, b, k > 0, sites)?),
             };
             let number = |n: usize| Cell::count(u64::try_from(n).unwrap_or(u64::MAX));
             rows.push(vec![
@@ -135,7 +134,7 @@ pub(crate) fn letter(n: usize) -> char {
 }
 
 /// The first call in which the lowest ranks of two clusters differ.
-fn difference(mine: &Sub<'_>, theirs: &Sub<'_>, words: bool, resolver: &mut Resolver) -> Result<String> {
+fn difference(mine: &Sub<'_>, theirs: &Sub<'_>, words: bool, sites: &CallSites) -> Result<String> {
     let (Some(a), Some(b)) = (mine.ranks.lowest(), theirs.ranks.lowest()) else { return Ok(String::new()) };
     let threads = mine.section.threads.len().max(theirs.section.threads.len());
     let mut left = MOST;
@@ -144,7 +143,7 @@ fn difference(mine: &Sub<'_>, theirs: &Sub<'_>, words: bool, resolver: &mut Reso
         let (Some(x), Some(y)) = calls else { return Ok(format!("thread {thread}")) };
         let sides = [(mine.section, a), (theirs.section, b)];
         let mut pair = Pair { sides, words, left: &mut left };
-        if let Some(text) = pair.first(x, y, resolver)? {
+        if let Some(text) = pair.first(x, y, sites)? {
             return Ok(text);
         }
     }
@@ -165,7 +164,7 @@ impl Pair<'_, '_> {
         &mut self,
         mut x: Projection<'_>,
         mut y: Projection<'_>,
-        resolver: &mut Resolver,
+        sites: &CallSites,
     ) -> Result<Option<String>> {
         let (mut v, mut w) = (Vec::new(), Vec::new());
         while *self.left > 0 {
@@ -173,31 +172,29 @@ impl Pair<'_, '_> {
             let at = x.index() + 1;
             let calls = [x.next_call(&mut v)?, y.next_call(&mut w)?];
             let [Some(a), Some(b)] = calls else {
-                let mut name =
-                    |k: usize| calls[k].map_or_else(|| "the end".into(), |s| self.name(k, s, resolver));
+                let name = |k: usize| calls[k].map_or_else(|| "the end".into(), |s| self.name(k, s, sites));
                 return Ok(calls
                     .iter()
                     .any(Option::is_some)
                     .then(|| format!("call {at}: {}, not {}", name(0), name(1))));
             };
             if identity(self.sides[0].0, a) != identity(self.sides[1].0, b) {
-                let (mine, theirs) = (self.name(0, a, resolver), self.name(1, b, resolver));
+                let (mine, theirs) = (self.name(0, a, sites), self.name(1, b, sites));
                 return Ok(Some(format!("call {at}: {mine}, not {theirs}")));
             }
             if self.words
                 && let Some((slot, mine, theirs)) = self.first_word((a, &v), (b, &w))
             {
-                return Ok(Some(format!("{}: {slot} {mine}, not {theirs}", self.name(0, a, resolver))));
+                return Ok(Some(format!("{}: {slot} {mine}, not {theirs}", self.name(0, a, sites))));
             }
         }
         Ok(None)
     }
 
-    fn name(&self, side: usize, sym: Sym, resolver: &mut Resolver) -> String {
+    fn name(&self, side: usize, sym: Sym, sites: &CallSites) -> String {
         let section = self.sides[side].0;
         let Some(s) = section.symbols.get(sym as usize) else { return String::new() };
-        let at = section.sites.get(s.site).map(|site| place(site, &section.sites, resolver));
-        format!("{} {}", function(s.call, &section.tables), at.unwrap_or_default())
+        called(section, s, sites)
     }
 
     /// The first slot in which two calls of the same kind differ, and what either has there.

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use st_trace::project::Error;
 use st_trace::section::Section;
+use st_trace::sites::{CallSites, Site};
 
-use crate::normal::{Normal, NormalCall};
+use crate::normal::{Normal, NormalCall, SiteKeys};
 
 /// How far apart two sequences may run before they are taken for different to the end.
 const WINDOW: usize = 512;
@@ -51,13 +52,31 @@ fn by_rank(sections: &[Section]) -> BTreeMap<u32, &Section> {
     sections.iter().flat_map(|s| s.ranks.iter().map(move |r| (r, s))).collect()
 }
 
-/// Compares two traces; `sites` makes call sites part of it. *Cost:* O(calls).
+/// What stands for the call sites of either trace, by identity: those that both have, stand for themselves; others for what they
+/// are called.
+fn joined([a, b]: &[CallSites; 2]) -> [SiteKeys; 2] {
+    let by_name = |all: &CallSites| -> SiteKeys {
+        let key = |(n, site): (u32, &Site)| (site.id, all.by_name(n).unwrap_or(site.id));
+        (0..).zip(all.table().sites()).map(key).collect()
+    };
+    let first = by_name(a);
+    let mut second = by_name(b);
+    for (id, key) in &mut second {
+        *key = first.get(id).copied().unwrap_or(*key);
+    }
+    [first, second]
+}
+
+/// Compares two traces; with their call sites, these are part of it: equal are those of one identity, and those that are called
+/// the same from the MPI call to the outermost function. *Cost:* O(calls).
 ///
 /// # Errors
 ///
 /// If a section cannot be read back.
-pub fn diff(a: &[Section], b: &[Section], sites: bool) -> Result<Report, Error> {
+pub fn diff(a: &[Section], b: &[Section], sites: Option<&[CallSites; 2]>) -> Result<Report, Error> {
     let (a, b) = (by_rank(a), by_rank(b));
+    let joined = sites.map(joined);
+    let [of_a, of_b] = [0, 1].map(|side| joined.as_ref().map(|all| &all[side]));
     let mut report = Report::default();
     let mut first = HashMap::new();
     let only = |r: &u32, which: &str| format!("rank {r} is only in the {which} trace");
@@ -66,7 +85,7 @@ pub fn diff(a: &[Section], b: &[Section], sites: bool) -> Result<Report, Error> 
     for (&rank, sa) in &a {
         let Some(sb) = b.get(&rank) else { continue };
         for thread in 0..sa.threads.len().max(sb.threads.len()) {
-            match (Normal::new(sa, thread, rank, sites), Normal::new(sb, thread, rank, sites)) {
+            match (Normal::new(sa, thread, rank, of_a), Normal::new(sb, thread, rank, of_b)) {
                 (Some(x), Some(y)) => Pair { x, y, rank, thread }.compare(&mut report, &mut first)?,
                 (None, None) => {}
                 (x, _) => {

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use st_symbols::Resolver;
 use st_trace::ranklist::RankList;
 use st_trace::ranklist_notation::print;
-use st_trace::section::{Ended, NO_SYM, Section, Sym};
+use st_trace::section::{Ended, NO_SYM, Section};
+use st_trace::sites::CallSites;
 
-use crate::calls::{function, place};
+use crate::calls::called;
 use crate::profile::Profile;
 use crate::table::grouped;
 
@@ -22,16 +22,16 @@ struct Group {
     text: String,
 }
 
-/// Lines like `rank 2 ends at call 151, MPI_Allreduce, main main.c:88`: places of few ranks first, since those tell most.
-pub(crate) fn places(sections: &[(Section, Profile)]) -> Vec<String> {
-    let mut resolver = Resolver::new();
+/// Lines like `rank 2 ends at call 151, MPI_Allreduce (site 7, main main.c:88)`: places of few ranks first, since those tell most.
+pub(crate) fn places(sections: &[(Section, Profile)], sites: &CallSites) -> Vec<String> {
     let mut groups: BTreeMap<(u32, bool, String), Group> = BTreeMap::new();
     for (section, _) in sections {
         for e in &section.ended {
             let inside = e.inside != NO_SYM;
             let at = if inside { e.inside } else { e.last };
             let call = e.calls + u64::from(inside);
-            let text = named(section, at, &mut resolver);
+            let text =
+                section.symbols.get(at as usize).map(|s| called(section, s, sites)).unwrap_or_default();
             let group = groups.entry((e.thread, inside, text.clone())).or_insert_with(|| Group {
                 ranks: RankList::default(),
                 calls: (call, call),
@@ -49,15 +49,6 @@ pub(crate) fn places(sections: &[(Section, Profile)]) -> Vec<String> {
         lines.push(format!("… and at {} more places", grouped(u64::try_from(more).unwrap_or(u64::MAX))));
     }
     lines
-}
-
-fn named(section: &Section, sym: Sym, resolver: &mut Resolver) -> String {
-    let Some(symbol) = section.symbols.get(sym as usize) else { return String::new() };
-    let name = function(symbol.call, &section.tables);
-    match section.sites.get(symbol.site) {
-        Some(site) => format!("{name}, {}", place(site, &section.sites, resolver)),
-        None => name,
-    }
 }
 
 /// What stands behind the number of the call.

@@ -26,12 +26,15 @@ pub struct NormalCall {
     pub key: u64,
 }
 
+/// What stands for call sites, by identity.
+pub type SiteKeys = HashMap<u128, u128>;
+
 /// The calls of one rank in normal form.
 #[derive(Debug)]
 pub struct Normal<'a> {
     section: &'a Section,
     rank: u32,
-    sites: bool,
+    sites: Option<&'a SiteKeys>,
     calls: Projection<'a>,
     /// Calls read but not handed out: some receive among them is still open.
     queue: VecDeque<Pending>,
@@ -59,9 +62,9 @@ const ADDRESS: i64 = 1 << 32;
 const HELD: usize = 1 << 20;
 
 impl<'a> Normal<'a> {
-    /// Reads a rank's thread; `sites` makes call sites part of the comparison.
+    /// Reads a rank's thread; what stands for call sites makes these part of the comparison.
     #[must_use]
-    pub fn new(section: &'a Section, thread: usize, rank: u32, sites: bool) -> Option<Self> {
+    pub fn new(section: &'a Section, thread: usize, rank: u32, sites: Option<&'a SiteKeys>) -> Option<Self> {
         Some(Self {
             section,
             rank,
@@ -184,8 +187,9 @@ impl<'a> Normal<'a> {
             Some(name) => h.update(name.as_bytes()),
             None => h.update(&symbol.call.0.to_le_bytes()),
         }
-        if self.sites {
-            h.update(&self.section.sites.get(symbol.site).map_or(0, |s| s.id).to_le_bytes());
+        if let Some(keys) = self.sites {
+            let id = self.section.sites.get(symbol.site).map_or(0, |s| s.id);
+            h.update(&keys.get(&id).unwrap_or(&id).to_le_bytes());
         }
         let mut words = p.words.iter().copied();
         let completion = completion(slots, &p.words);

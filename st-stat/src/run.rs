@@ -8,6 +8,7 @@ use st_tool::{Output, Status};
 use st_trace::calls::CallTable;
 use st_trace::json::{self, Place, line};
 use st_trace::section::Section;
+use st_trace::sites::CallSites;
 
 use crate::args::{
     Args, CallsArgs, ClustersArgs, Command, DiffArgs, MapeArgs, SizesArgs, SizesBy, SummaryArgs,
@@ -42,7 +43,11 @@ const TOP: usize = 8;
 fn summarise(args: &SummaryArgs) -> Result<Status> {
     let (whole, sections) = input::profiled(&args.inputs, &args.input, &args.talk)?;
     let mut out = Output::text(&args.output.output)?;
-    let facts = summary::facts(&whole.header, whole.complete, whole.bytes, &sections);
+    // Only where ranks ended is said by call sites.
+    let ended = sections.iter().any(|(s, _)| !s.ended.is_empty());
+    let tables = sections.iter().filter(|_| ended).map(|(s, _)| &s.sites);
+    let sites = args.symbols.call_sites((input::NAME, &args.talk), tables);
+    let facts = summary::facts(&whole.header, whole.complete, whole.bytes, &sections, &sites);
     if args.format == Format::Text {
         summary::write_text(&facts, &mut out)?;
         let mut top = calls::functions(&sections);
@@ -73,7 +78,9 @@ fn list_calls(args: &CallsArgs) -> Result<Status> {
         writeln!(out)?;
     }
     if args.sites || (both && args.format != Format::Csv) {
-        write(&calls::sites(&sections, args.stacks), &mut out)?;
+        let tables = sections.iter().map(|(s, _)| &s.sites);
+        let sites = args.symbols.call_sites((input::NAME, &args.talk), tables);
+        write(&calls::sites(&sections, args.stacks, &sites), &mut out)?;
     }
     out.commit()?;
     Ok(Status::Ok)
@@ -122,7 +129,8 @@ fn list_clusters(args: &ClustersArgs) -> Result<Status> {
     if args.space {
         clusters::space(&mains, &sections)?.write(args.format, &mut out)?;
     } else {
-        clusters::table(&mains)?.write(args.format, &mut out)?;
+        let sites = args.symbols.call_sites((input::NAME, &args.talk), sections.iter().map(|s| &s.sites));
+        clusters::table(&mains, &sites)?.write(args.format, &mut out)?;
         if args.format == Format::Text {
             writeln!(out)?;
             grid().draw(&mut out)?;
@@ -158,9 +166,13 @@ fn compare(args: &DiffArgs) -> Result<Status> {
     if a.iter().chain(&b).any(|s| s.histograms().next().is_some()) {
         args.talk.warn(input::NAME, "parameters are histograms: what calls have of these is drawn");
     }
-    let report = diff(&a, &b, args.sites)?;
+    let named = |sections: &[Section]| {
+        args.symbols.call_sites((input::NAME, &args.talk), sections.iter().map(|s| &s.sites))
+    };
+    let sites = [named(&a), named(&b)];
+    let report = diff(&a, &b, args.sites.then_some(&sites))?;
     let mut out = Output::text(&args.output.output)?;
-    write_report(&report, (&a, &b), args.limit, &mut out)?;
+    write_report(&report, [(&a, &sites[0]), (&b, &sites[1])], args.limit, &mut out)?;
     out.commit()?;
     let (x, y) = report.failed;
     if x + y > 0 {
@@ -172,7 +184,7 @@ fn compare(args: &DiffArgs) -> Result<Status> {
 
 fn write_report(
     r: &Report,
-    traces: (&[Section], &[Section]),
+    traces: [(&[Section], &CallSites); 2],
     limit: usize,
     out: &mut dyn Write,
 ) -> Result<()> {
@@ -181,8 +193,8 @@ fn write_report(
     }
     for (d, n) in r.first.iter().take(limit) {
         writeln!(out, "{} at this call site, first on rank {}{}:", count(*n), d.rank, thread_of(d))?;
-        for (sign, call, sections) in [('-', &d.a, traces.0), ('+', &d.b, traces.1)] {
-            let line = call.as_ref().map(|c| shown(c, sections, d.rank, d.thread));
+        for (sign, call, trace) in [('-', &d.a, traces[0]), ('+', &d.b, traces[1])] {
+            let line = call.as_ref().map(|c| shown(c, trace, d.rank, d.thread));
             writeln!(out, "  {sign} {}", line.unwrap_or_else(|| "(no call)".into()))?;
         }
     }
@@ -203,9 +215,10 @@ fn thread_of(d: &Difference) -> String {
 }
 
 /// A call for people, with its position.
-fn shown(call: &NormalCall, sections: &[Section], rank: u32, thread: usize) -> String {
+fn shown(call: &NormalCall, (sections, sites): (&[Section], &CallSites), rank: u32, thread: usize) -> String {
     let Some(section) = sections.iter().find(|s| s.ranks.contains(rank)) else { return String::new() };
-    let place =
-        Place { rank, thread, index: call.index, site: section.symbols[call.sym as usize].site, times: None };
-    line(&json::call(CallTable::builtin(), section, place, call.sym, &call.words))
+    let site = section.symbols.get(call.sym as usize).and_then(|s| calls::site_of(section, s, sites));
+    let site = site.unwrap_or(u32::MAX);
+    let place = Place { rank, thread, index: call.index, site, times: None };
+    line(&json::call(CallTable::builtin(), section, place, call.sym, &call.words), sites)
 }

@@ -7,14 +7,14 @@ use std::collections::BTreeMap;
 use std::io::Read;
 
 use anyhow::{Context, Result};
-use st_symbols::Resolver;
 use st_tool::{Input, Whole};
 use st_trace::calls::CallTable;
 use st_trace::section::{Section, Sym};
+use st_trace::sites::CallSites;
 use st_trace::stream::{FrameSize, Piece, PieceSize, ReadOptions, frame_sizes, piece_sizes, read};
 
-use crate::args::SizesArgs;
-use crate::calls::{function, place};
+use crate::args::{SizesArgs, SizesBy};
+use crate::calls::{SITE, function, site_cells, site_of};
 use crate::input::NAME;
 use crate::table::{Cell, Table};
 
@@ -22,6 +22,7 @@ use crate::table::{Cell, Table};
 pub(crate) struct Sizes {
     frames: Vec<FrameSize>,
     sections: Vec<Section>,
+    sites: CallSites,
 }
 
 /// What a group of pieces takes.
@@ -83,7 +84,10 @@ impl Sizes {
         let trace = read(&bytes[..], how).with_context(|| name.clone())?;
         Whole::of_trace(&name, &trace)?.remark(NAME, &args.talk);
         let frames = frame_sizes(&bytes[..], how).with_context(|| name.clone())?;
-        Ok(Self { frames, sections: trace.sections })
+        // The table of frames names no call site.
+        let named = trace.sections.iter().filter(|_| args.by != Some(SizesBy::Frame)).map(|s| &s.sites);
+        let sites = args.symbols.call_sites((NAME, &args.talk), named);
+        Ok(Self { frames, sections: trace.sections, sites })
     }
 
     /// One row per kind of frame, and the total.
@@ -122,44 +126,39 @@ impl Sizes {
 
     /// One row per function and call site, largest first.
     pub(crate) fn sites(&self) -> Result<Table> {
-        let rows = self.rows(|section, piece, resolver| {
-            let Some(sym) = symbol_of(piece) else { return (general(piece), String::new()) };
-            (call(section, sym), site(section, sym, resolver))
+        let rows = self.rows(|section, piece, sites| {
+            let Some(sym) = symbol_of(piece) else { return (general(piece), None) };
+            (call(section, sym), site(section, sym, sites))
         })?;
-        let columns = [("function", true)].into_iter().chain(NUMBERS).chain([("site", true)]).collect();
-        let cells = |((function, site), cells): ((String, String), Vec<Cell>)| {
-            [Cell::text(function)].into_iter().chain(cells).chain([Cell::text(site)]).collect()
+        let columns = [("function", true)].into_iter().chain(NUMBERS).chain(SITE).collect();
+        let cells = |((function, site), cells): ((String, Option<u32>), Vec<Cell>)| {
+            [Cell::text(function)].into_iter().chain(cells).chain(site_cells(site, &self.sites)).collect()
         };
         Ok(Table { columns, rows: rows.into_iter().map(cells).collect() })
     }
 
     /// One row per parameter of a function at a call site, largest first.
     pub(crate) fn parameters(&self) -> Result<Table> {
-        let rows = self.rows(|section, piece, resolver| {
-            let Some(sym) = symbol_of(piece) else { return (general(piece), String::new(), String::new()) };
-            (call(section, sym), parameter(section, piece), site(section, sym, resolver))
+        let rows = self.rows(|section, piece, sites| {
+            let Some(sym) = symbol_of(piece) else { return (general(piece), String::new(), None) };
+            (call(section, sym), parameter(section, piece), site(section, sym, sites))
         })?;
-        let columns =
-            [("function", true), ("parameter", true)].into_iter().chain(NUMBERS).chain([("site", true)]);
-        let cells = |((function, parameter, site), cells): ((String, String, String), Vec<Cell>)| {
-            [Cell::text(function), Cell::text(parameter)]
-                .into_iter()
-                .chain(cells)
-                .chain([Cell::text(site)])
-                .collect()
+        let columns = [("function", true), ("parameter", true)].into_iter().chain(NUMBERS).chain(SITE);
+        let cells = |((function, parameter, site), cells): ((String, String, Option<u32>), Vec<Cell>)| {
+            let names = [Cell::text(function), Cell::text(parameter)];
+            names.into_iter().chain(cells).chain(site_cells(site, &self.sites)).collect()
         };
         Ok(Table { columns: columns.collect(), rows: rows.into_iter().map(cells).collect() })
     }
 
     /// Pieces of all sections in groups, with their bytes, share and cause.
-    fn rows<K: Ord>(&self, key: impl Fn(&Section, Piece, &mut Resolver) -> K) -> Result<Vec<(K, Vec<Cell>)>> {
-        let mut resolver = Resolver::new();
+    fn rows<K: Ord>(&self, key: impl Fn(&Section, Piece, &CallSites) -> K) -> Result<Vec<(K, Vec<Cell>)>> {
         let mut groups: BTreeMap<K, (Sum, Option<Piece>)> = BTreeMap::new();
         let mut expanded = [0_u64; 2];
         for section in &self.sections {
             for p in piece_sizes(section) {
                 expanded[frame_of(p.piece)] += p.bytes;
-                let (sum, piece) = groups.entry(key(section, p.piece, &mut resolver)).or_default();
+                let (sum, piece) = groups.entry(key(section, p.piece, &self.sites)).or_default();
                 sum.add(&p);
                 let alone = sum.streams == 1 || piece.is_some_and(|old| same_kind(old, p.piece));
                 *piece = alone.then_some(p.piece);
@@ -223,9 +222,8 @@ fn call(section: &Section, sym: Sym) -> String {
     section.symbols.get(sym as usize).map(|s| function(s.call, &section.tables)).unwrap_or_default()
 }
 
-fn site(section: &Section, sym: Sym, resolver: &mut Resolver) -> String {
-    let site = section.symbols.get(sym as usize).and_then(|s| section.sites.get(s.site));
-    site.map(|s| place(s, &section.sites, resolver)).unwrap_or_default()
+fn site(section: &Section, sym: Sym, sites: &CallSites) -> Option<u32> {
+    section.symbols.get(sym as usize).and_then(|s| site_of(section, s, sites))
 }
 
 fn parameter(section: &Section, piece: Piece) -> String {

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use st_trace::calls::Lane;
 use st_trace::header::Header;
 use st_trace::section::{Elastic, Section};
+use st_trace::sites::CallSites;
 use st_trace::sketch::{Shape, representative};
 use st_trace::tree::{FlatTree, Item};
 
@@ -19,6 +20,7 @@ pub(crate) fn facts(
     complete: bool,
     size: Option<u64>,
     sections: &[(Section, Profile)],
+    sites: &CallSites,
 ) -> Table {
     let mut rows: Vec<Vec<Cell>> = Vec::new();
     let mut fact = |name: &str, value: Cell| rows.push(vec![Cell::text(name), value]);
@@ -35,7 +37,7 @@ pub(crate) fn facts(
         fact("complete", Cell::text("no: the stream is truncated; this is what is whole"));
     }
     fact("calls", Cell::count(calls));
-    for place in ended::places(sections) {
+    for place in ended::places(sections, sites) {
         fact("ended early", Cell::text(place));
     }
     let times = Times::of(sections);

@@ -3,10 +3,12 @@
 
 use st_stat::diff::{Report, diff};
 use st_trace::calls::CallTable;
+use st_trace::names::{Location, Names};
 use st_trace::objects::{Comm, Type};
 use st_trace::ranks::RankSeq;
 use st_trace::record::{Options, RankRecorder};
 use st_trace::section::Section;
+use st_trace::sites::{CallSites, Frame, Module};
 use st_trace::values::{ANY_SOURCE, ANY_TAG, NONE};
 
 /// A rank that makes these calls: (function, site, words).
@@ -27,7 +29,9 @@ fn rank(calls: &[(&str, &str, &[i64])]) -> Vec<Section> {
 }
 
 fn compare(a: &[(&str, &str, &[i64])], b: &[(&str, &str, &[i64])], sites: bool) -> Report {
-    diff(&rank(a), &rank(b), sites).unwrap()
+    let (a, b) = (rank(a), rank(b));
+    let named = [&a, &b].map(|s| CallSites::of(s.iter().map(|s| &s.sites)));
+    diff(&a, &b, sites.then_some(&named)).unwrap()
 }
 
 // count type dest tag comm; count type source tag comm rsource rtag bytes
@@ -79,7 +83,7 @@ fn a_missing_call_is_one_difference() {
         let view = |l: &[(&'static str, &'static str, [i64; 5])]| {
             rank(&l.iter().map(|(n, s, w)| (*n, *s, &w[..])).collect::<Vec<_>>())
         };
-        diff(&view(&a), &view(&b), false).unwrap()
+        diff(&view(&a), &view(&b), None).unwrap()
     };
     let r = run(&[1, 2, 3, 4, 5, 6], &[1, 2, 4, 5, 6]);
     assert_eq!((r.equal, r.different), (5, 1));
@@ -88,4 +92,37 @@ fn a_missing_call_is_one_difference() {
     let r = run(&[1, 2, 3], &[1, 9, 3]);
     assert_eq!((r.equal, r.different), (2, 1));
     assert!(run(&[], &[]).same());
+}
+
+/// A rank that makes a call from each of these addresses of a build of a program, called by these functions and lines.
+fn built(build_id: &str, calls: &[(u64, &str, u32)]) -> Vec<Section> {
+    let mut r = RankRecorder::new(0, Options::default());
+    let program = Module { path: "/bin/app".into(), build_id: build_id.into() };
+    let (key, module) = (program.key(), r.sites.module(program));
+    let mut names = Names::default();
+    r.open_thread(0);
+    for (offset, function, line) in calls {
+        let site = r.sites.stack(vec![Frame { module, offset: *offset }]);
+        let sym = r.symbol(CallTable::builtin().by_name("MPI_Barrier").unwrap().id, site, 0);
+        r.record(0, sym, &[0], 0, 0);
+        let (function, file) = (Some((*function).into()), Some("/src/app.c".into()));
+        names
+            .insert((key, *offset), vec![Location { function, file, line: Some(*line), displacement: None }]);
+    }
+    r.sites.add_names(&names);
+    vec![r.finish("host")]
+}
+
+#[test]
+fn call_sites_of_two_builds_are_joined_by_their_names() {
+    let (a, b) = (built("01", &[(16, "f", 3), (32, "g", 5)]), built("02", &[(64, "f", 3), (96, "g", 6)]));
+    let named = [&a, &b].map(|s| CallSites::of(s.iter().map(|s| &s.sites)));
+    let report = diff(&a, &b, Some(&named)).unwrap();
+    assert_eq!((report.equal, report.different), (1, 1));
+    assert_eq!(diff(&a, &b, None).unwrap().equal, 2);
+    // Of one build, whatever is known of names.
+    let mut unnamed = a.clone();
+    unnamed[0].sites.set_names(Names::default());
+    let named = [&a, &unnamed].map(|s| CallSites::of(s.iter().map(|s| &s.sites)));
+    assert_eq!(diff(&a, &unnamed, Some(&named)).unwrap().equal, 2);
 }

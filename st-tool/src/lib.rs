@@ -22,6 +22,7 @@ mod output;
 mod roll;
 mod share;
 mod status;
+mod symbols;
 mod traces;
 pub mod transport;
 
@@ -32,4 +33,5 @@ pub use output::{Output, free_name};
 pub use roll::Roll;
 pub use share::Share;
 pub use status::{Elsewhere, FailedCheck, InvalidStream, Status, UsageError, report};
+pub use symbols::Symbols;
 pub use traces::{Whole, each_section, each_section_of, each_stored_of, step};

@@ -20,14 +20,13 @@ use st_replay::dynamic;
 use st_replay::lookahead::LookAhead;
 use st_replay::outcome::Times;
 use st_replay::pace::Pace;
-use st_replay::places::describe;
+use st_replay::places::described;
 use st_replay::preflight::name_of;
 use st_replay::progress::Progress;
 use st_replay::threads::{Threads, Uses};
 use st_replay::watchdog::{Stalled, Watchdog};
 use st_replay::whatif::WhatIf;
 use st_replay::words::failed_poll;
-use st_symbols::Resolver;
 use st_tool::{Launch, Status};
 use st_trace::calls::{CallTable, Row};
 use st_trace::section::Section;
@@ -335,14 +334,13 @@ impl Job<'_> {
 
 /// Ends the job when a call of this rank does not end.
 fn watchdog(args: &Args, rank: u32, section: &Section) -> Watchdog {
-    let sites = section.sites.clone();
+    let (sites, symbols) = (section.sites.clone(), args.symbols.clone());
     let names: Vec<_> = section.symbols.iter().map(|s| (name_of(s, &section.tables), s.site)).collect();
     Watchdog::new(Duration::from_secs(args.watchdog), move |stalled| {
         let Stalled { sym, index, since } = stalled;
-        let place = |(name, site): &(String, u32)| match describe(&sites, *site, &mut Resolver::new()) {
-            site if site.is_empty() => name.clone(),
-            site => format!("{name} ({site})"),
-        };
+        // Looked up when it is needed.
+        let (sites, _) = symbols.named([&sites]);
+        let place = |(name, site): &(String, u32)| described(name, *site, &sites);
         let what = names.get(sym as usize).map_or_else(|| "the end of the replay".into(), place);
         let seconds = since.as_secs();
         let error = anyhow!("rank {rank}: no progress for {seconds} s in call {index}: {what}");

@@ -1,6 +1,6 @@
 //! What a check finds wrong, and how it is said.
 
-use st_symbols::Resolver;
+use st_trace::sites::CallSites;
 
 use super::PAIRS;
 use crate::deeds::Channel;
@@ -22,12 +22,12 @@ pub(super) enum Finding {
 pub(super) struct Telling<'a> {
     pub(super) groups: &'a Groups,
     pub(super) places: &'a Places,
-    pub(super) resolver: &'a mut Resolver,
+    pub(super) sites: &'a CallSites,
 }
 
 impl Telling<'_> {
-    fn place(&mut self, place: PlaceId) -> String {
-        self.places.describe(place, self.resolver)
+    fn place(&self, place: PlaceId) -> String {
+        self.places.describe(place, self.sites)
     }
 
     fn label(&self, group: u32) -> String {
@@ -51,7 +51,7 @@ impl Telling<'_> {
     }
 
     /// A line.
-    pub(super) fn line(&mut self, finding: &Finding) -> String {
+    pub(super) fn line(&self, finding: &Finding) -> String {
         match finding {
             Finding::Unbalanced { channel, receives, n, ends, places } => {
                 let what = if *receives { "receives without a send" } else { "sends without a receive" };

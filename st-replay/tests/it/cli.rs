@@ -31,7 +31,10 @@ fn bad_traces_end_with_status_4_and_the_channel_before_anything_starts() {
     let text = String::from_utf8(checked.stdout).unwrap();
     assert_eq!(checked.status.code(), Some(4), "{text}");
     assert!(text.contains("MPI_COMM_WORLD, rank 0 to 1, tag 5: 1 sent, 0 received"), "{text}");
-    assert!(text.contains("rank 0 in MPI_Barrier (line 3), rank 1 in MPI_Allreduce (line 4)"), "{text}");
+    assert!(
+        text.contains("rank 0 in MPI_Barrier (site 2, line 3), rank 1 in MPI_Allreduce (site 4, line 4)"),
+        "{text}"
+    );
     assert!(
         text.ends_with(
             "cannot be replayed: 2 faults in 7 calls, 0 messages on 1 channels, 3 collective operations\n"

@@ -1,136 +1,106 @@
 //! Names for call sites: function, file and line of return addresses given as (module, build-id, offset).
 //!
-//! Traces hold addresses only; this is where readers turn them into text, on the machine they run on. A module that
-//! is not there, or has another build-id than the traced one, is not an error: its frames read `module+0xoffset`.
+//! st-record looks names up when a program has ended, and stores them in its trace; programs that print a trace look up
+//! what is not in it, if the module is there and has the build-id of the one that was recorded. How a site is called
+//! then is [`st_trace::sites::CallSites`]' to say.
 //!
 //! ```
-//! use st_symbols::{Frame, Resolver};
+//! use st_symbols::Resolver;
+//! use st_trace::sites::{CallSites, Frame, Module, SiteTable};
 //!
-//! let mut resolver = Resolver::new();
-//! let frames = [Frame { module: "/opt/app/bin/solver", build_id: "17c3f2", offset: 0x1234 }];
-//! assert_eq!(resolver.describe(&frames), "solver+0x1234");
+//! let mut sites = SiteTable::new();
+//! let module = sites.module(Module { path: "/opt/app/bin/solver".into(), build_id: "17c3f2".into() });
+//! sites.stack(vec![Frame { module, offset: 0x1234 }]);
+//! let mut resolver = Resolver::default();
+//! resolver.name(&mut sites);
+//! assert_eq!(CallSites::of([&sites]).place(0), "solver+0x1234");
+//! assert_eq!(resolver.missing(), ["/opt/app/bin/solver: is not there; its call sites have no names"]);
 //! ```
-//!
-//! | what is known of an address | how it reads |
-//! | --- | --- |
-//! | line information | `exchange stencil.c:120` |
-//! | a symbol that contains it | `exchange+0x2c (solver)` |
-//! | nothing | `solver+0x1234` |
 //!
 //! A return address is behind its call, perhaps already in the next line or function, so one less is looked up.
-//! Inlined functions are frames of their own. Debug files are looked for in the module itself and under
-//! `/usr/lib/debug/.build-id`.
+//! Inlined functions are locations of their own. Of a module without line information the symbol table says in which
+//! function an address is; of a stripped one the table for dynamic linking, which is the nearest symbol there
+//! is. Debug information is looked for in the directories given, beside the module, and under `/usr/lib/debug/.build-id`.
 
+mod debug;
 mod module;
-mod program;
 
-use module::Module;
-use std::collections::HashMap;
-use std::fmt;
+use module::Opened;
+use st_trace::names::Location;
+use st_trace::sites::{Frame, Module, SiteTable};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::SystemTime;
 
-/// A return address in a module.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Frame<'a> {
-    /// Path of the executable or shared library.
-    pub module: &'a str,
-    /// Its build-id in hexadecimal; empty if unknown, then any file at the path is believed.
-    pub build_id: &'a str,
-    /// Return address minus the module's load bias.
-    pub offset: u64,
-}
+pub use module::Missing;
 
-/// Where a frame is in the source; one of several if functions are inlined there.
-///
-/// Its text is that of the table in the [crate's documentation](crate); with `{:#}` files have their full paths.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Location {
-    /// File name of the module, without folders.
-    pub module: String,
-    /// Return address minus the module's load bias.
-    pub offset: u64,
-    /// Function, demangled.
-    pub function: Option<String>,
-    /// Distance of the return address from the start of the function's symbol, where that is all that is known.
-    pub displacement: Option<u64>,
-    /// Source file with its path, as the compiler was given it.
-    pub file: Option<String>,
-    /// Line in the file, from 1.
-    pub line: Option<u32>,
-}
-
-impl fmt::Display for Location {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (&self.function, &self.file) {
-            (function, Some(file)) => {
-                let name = if f.alternate() { file } else { base_name(file) };
-                let function = function.as_deref().unwrap_or(&self.module);
-                write!(f, "{function} {name}")?;
-                self.line.map_or(Ok(()), |line| write!(f, ":{line}"))
-            }
-            (Some(function), None) => match self.displacement {
-                Some(distance) => write!(f, "{function}+{distance:#x} ({})", self.module),
-                None => write!(f, "{function} ({})", self.module),
-            },
-            (None, None) => write!(f, "{}+{:#x}", self.module, self.offset),
-        }
-    }
-}
-
-/// Resolves frames; opens every module once.
+/// Looks up names; opens every module once.
 #[derive(Debug, Default)]
 pub struct Resolver {
-    /// By path and build-id; nothing for modules that are not on this machine.
-    modules: HashMap<(String, String), Option<Module>>,
+    /// Where debug information is looked for first.
+    directories: Vec<PathBuf>,
+    /// Modules without build-id are believed if they were there then, and have not changed since.
+    recorded: Option<SystemTime>,
+    modules: BTreeMap<Module, Result<Opened, Missing>>,
 }
 
 impl Resolver {
-    /// A resolver that knows no module yet.
+    /// A resolver that looks for modules and their debug information in these directories first: as `.build-id/xx/yyyy.debug`, under
+    /// the module's path, its file name, and its file name with `.debug` after it.
     #[must_use]
-    pub fn new() -> Self {
-        Self::default()
+    pub fn with(directories: Vec<PathBuf>) -> Self {
+        Self { directories, ..Self::default() }
     }
 
-    /// Where a frame is: the function that the address is in last, functions inlined there before it. Never empty.
-    pub fn resolve(&mut self, frame: &Frame<'_>) -> Vec<Location> {
-        let key = (frame.module.to_owned(), frame.build_id.to_owned());
-        let module = self.modules.entry(key).or_insert_with(|| Module::open(frame.module, frame.build_id));
-        let found = module.as_mut().map(|m| m.locations(base_name(frame.module), frame.offset));
-        found.filter(|locations| !locations.is_empty()).unwrap_or_else(|| {
-            vec![Location {
-                module: base_name(frame.module).to_owned(),
-                offset: frame.offset,
-                function: None,
-                displacement: None,
-                file: None,
-                line: None,
-            }]
-        })
+    /// Also believes modules without build-id, if their files are older than this.
+    #[must_use]
+    pub fn recorded_at(self, started: SystemTime) -> Self {
+        Self { recorded: Some(started), ..self }
     }
 
-    /// The place in the user's program that a call site (innermost frame first) stands for: its innermost function
-    /// that belongs neither to the MPI library and its language bindings, nor to the C, C++, Fortran or Rust
-    /// runtime, nor to a tracer. If there is none, the innermost function. Empty for a site without frames.
-    pub fn describe(&mut self, frames: &[Frame<'_>]) -> String {
-        let of_user = frames.iter().filter(|f| program::is_user_module(f.module));
-        let mut first = None;
-        for frame in of_user.chain(frames.first()) {
-            let locations = self.resolve(frame);
-            let chosen = locations.iter().find(|l| program::is_user_function(l.function.as_deref()));
-            if let Some(chosen) = chosen {
-                return chosen.to_string();
+    /// What an address is called: the functions inlined there, then the one that it is in. Empty if nothing is known of it.
+    pub fn resolve(&mut self, module: &Module, offset: u64) -> Vec<Location> {
+        let (directories, recorded) = (&self.directories, self.recorded);
+        let opened =
+            self.modules.entry(module.clone()).or_insert_with(|| Opened::find(module, directories, recorded));
+        opened.as_mut().map_or_else(|_| Vec::new(), |m| m.locations(offset))
+    }
+
+    /// Looks up what the addresses of call sites are called that have no names yet; where there are directories to look
+    /// in, also of those whose files and lines are not known.
+    pub fn name(&mut self, sites: &mut SiteTable) {
+        let mut frames: Vec<Frame> = sites.sites().iter().flat_map(|s| s.frames.iter().copied()).collect();
+        frames.sort_unstable_by_key(|f| (f.module, f.offset));
+        frames.dedup();
+        let mut names = sites.names().clone();
+        for frame in frames {
+            let Some(module) = sites.module_of(&frame) else { continue };
+            let address = (module.key(), frame.offset);
+            let known = names.get(address).map(<[Location]>::to_vec);
+            match &known {
+                None => names.insert(address, self.resolve(module, frame.offset)),
+                Some(l) if !self.directories.is_empty() && l.iter().all(|l| l.file.is_none()) => {
+                    let found = self.resolve(module, frame.offset);
+                    if found.iter().any(|l| l.file.is_some()) {
+                        names.replace(address, found);
+                    }
+                }
+                Some(_) => {}
             }
-            first = first.or_else(|| locations.first().cloned());
         }
-        first.map(|location| location.to_string()).unwrap_or_default()
+        sites.set_names(names);
     }
 
-    /// All functions of a call site, innermost first, one per line of text, inlined ones included.
-    pub fn stack(&mut self, frames: &[Frame<'_>]) -> Vec<String> {
-        frames.iter().flat_map(|frame| self.resolve(frame)).map(|location| location.to_string()).collect()
+    /// The modules of the program that were asked for and could not be used, each as a sentence that says why. Libraries below it
+    /// ([`Module::is_library`]) tell no sites apart.
+    #[must_use]
+    pub fn missing(&self) -> Vec<String> {
+        let why = |(module, opened): (&Module, &Result<Opened, Missing>)| {
+            // What is no path is part of the kernel, or of a trace that does not say.
+            let path = &module.path;
+            let missing = opened.as_ref().err().filter(|_| path.starts_with('/') && !module.is_library())?;
+            Some(format!("{path}: {missing}; its call sites have no names"))
+        };
+        self.modules.iter().filter_map(why).collect()
     }
-}
-
-/// Last part of a path.
-fn base_name(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or(path)
 }

@@ -1,16 +1,48 @@
 //! Debug information and symbols of one module.
 
-use crate::Location;
-use addr2line::Loader;
-use object::{Object, ObjectSymbol, SymbolKind};
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use addr2line::Loader;
+use object::{Object, ObjectSymbol, ReadCache, SymbolKind};
+use st_trace::names::Location;
+use st_trace::sites::Module;
+
+use crate::debug::{Facts, candidates, facts};
+
+/// Why a module's names cannot be looked up.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Missing {
+    /// No file is there.
+    Absent,
+    /// What is there is another build: its build-id, empty if it has none.
+    OtherBuild(String),
+    /// The module has no build-id, and the file may have changed since.
+    Unmarked,
+    /// What is there cannot be read as a module.
+    Unreadable,
+}
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Absent => f.write_str("is not there"),
+            Self::OtherBuild(found) if found.is_empty() => {
+                f.write_str("is another build than the recorded one (without build-id)")
+            }
+            Self::OtherBuild(found) => write!(f, "is another build than the recorded one (build-id {found})"),
+            Self::Unmarked => f.write_str("has no build-id, and may be another build than the recorded one"),
+            Self::Unreadable => f.write_str("cannot be read as a program or library"),
+        }
+    }
+}
 
 /// An opened module.
-pub(crate) struct Module {
-    /// Where it was found.
-    path: PathBuf,
-    /// Line information; from the separate debug file if there is one. Absent if it cannot be read.
+pub(crate) struct Opened {
+    /// Where its symbols are.
+    symbols_in: PathBuf,
+    /// Line information. Absent if there is none, or none that can be read.
     lines: Option<Loader>,
     /// By address; read when the first address without line information is asked for.
     symbols: Option<Vec<Symbol>>,
@@ -23,123 +55,129 @@ struct Symbol {
     name: String,
 }
 
-impl fmt::Debug for Module {
+impl fmt::Debug for Opened {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Module").field("path", &self.path).finish_non_exhaustive()
+        f.debug_struct("Opened").field("symbols_in", &self.symbols_in).finish_non_exhaustive()
     }
 }
 
-impl Module {
-    /// Opens the module at a path, unless it is another build.
-    pub(crate) fn open(path: &str, build_id: &str) -> Option<Self> {
-        let path = PathBuf::from(path);
-        // Not a device or a pipe, which a hostile trace could name.
-        if !path.is_absolute() || !path.metadata().is_ok_and(|m| m.is_file()) {
-            return None;
-        }
-        let found = build_id_of(&path)?;
-        if !build_id.is_empty() && found != build_id {
-            return None;
-        }
-        let separate = debug_file(&found).filter(|file| file.is_file());
-        let lines = separate.and_then(|file| Loader::new(file).ok()).or_else(|| Loader::new(&path).ok());
-        Some(Self { path, lines, symbols: None })
+impl Opened {
+    /// Finds a module's files: the module itself, if it is the same build, and those with its debug information.
+    pub(crate) fn find(
+        module: &Module,
+        directories: &[PathBuf],
+        recorded: Option<SystemTime>,
+    ) -> Result<Self, Missing> {
+        let own = own_file(module, recorded);
+        // Of debug files without build-id only those are believed that the user has named, for modules that have none either.
+        let named = |path: &Path| directories.iter().any(|d| path.starts_with(d));
+        let is_same = |path: &Path, found: &Facts| {
+            found.build_id == module.build_id && (!found.build_id.is_empty() || named(path))
+        };
+        let separate = candidates(module, directories).into_iter();
+        let separate =
+            separate.filter_map(|path| facts(&path).filter(|f| is_same(&path, f)).map(|f| (path, f)));
+        let mut files: Vec<(PathBuf, Facts)> = separate.collect();
+        let missing = match own {
+            Ok(facts) => {
+                files.push((PathBuf::from(&module.path), facts));
+                Missing::Absent
+            }
+            Err(missing) => missing,
+        };
+        let lines = files.iter().filter(|(_, f)| f.has_lines).find_map(|(path, _)| Loader::new(path).ok());
+        let symbols = files.iter().find(|(_, f)| f.has_symbols).or(files.last());
+        let symbols_in = symbols.map(|(path, _)| path.clone()).ok_or(missing)?;
+        Ok(Self { symbols_in, lines, symbols: None })
     }
+
     /// Where a return address is; empty if nothing is known of it.
-    pub(crate) fn locations(&mut self, module: &str, offset: u64) -> Vec<Location> {
+    pub(crate) fn locations(&mut self, offset: u64) -> Vec<Location> {
         let probe = offset.saturating_sub(1);
-        let mut locations = self.by_lines(module, offset, probe).unwrap_or_default();
+        let mut locations = self.by_lines(probe).unwrap_or_default();
         if locations.iter().any(|l| l.file.is_some() && l.function.is_some()) {
             return locations;
         }
         let Some(symbol) = self.symbol(probe) else { return locations };
-        let (name, displacement) = (symbol.name.clone(), offset - symbol.start);
-        let mut last = locations.pop().unwrap_or_else(|| Location {
-            module: module.to_owned(),
-            offset,
-            function: None,
-            displacement: None,
-            file: None,
-            line: None,
-        });
-        if last.function.is_none() {
-            last.function = Some(name);
-        }
+        let (name, displacement) = (symbol.name.as_str().into(), offset - symbol.start);
+        let mut last = locations.pop().unwrap_or_default();
+        last.function.get_or_insert(name);
         if last.file.is_none() {
             last.displacement = Some(displacement);
         }
         locations.push(last);
         locations
     }
-    fn by_lines(&self, module: &str, offset: u64, probe: u64) -> Option<Vec<Location>> {
+
+    fn by_lines(&self, probe: u64) -> Option<Vec<Location>> {
         let mut frames = self.lines.as_ref()?.find_frames(probe).ok()?;
         let mut locations = Vec::new();
         while let Some(frame) = frames.next().ok()? {
-            let function = frame.function.and_then(|name| Some(name.demangle().ok()?.into_owned()));
-            let place = frame.location;
-            let file = place.as_ref().and_then(|p| p.file).map(str::to_owned);
-            let line = place.and_then(|p| p.line).filter(|&line| line > 0);
+            let place = frame.location.as_ref();
             locations.push(Location {
-                module: module.to_owned(),
-                offset,
-                function,
+                function: frame.function.and_then(|name| Some(name.demangle().ok()?.as_ref().into())),
                 displacement: None,
-                file,
-                line,
+                file: place.and_then(|p| p.file).map(Into::into),
+                line: place.and_then(|p| p.line).filter(|&line| line > 0),
             });
         }
         Some(locations)
     }
-    /// The function of the symbol table that contains an address.
+
+    /// The function of the symbol table that contains an address, or the nearest before it.
     fn symbol(&mut self, address: u64) -> Option<&Symbol> {
-        let symbols = self.symbols.get_or_insert_with(|| read_symbols(&self.path).unwrap_or_default());
+        let symbols = self.symbols.get_or_insert_with(|| read_symbols(&self.symbols_in).unwrap_or_default());
         let i = symbols.partition_point(|s| s.start <= address).checked_sub(1)?;
         symbols.get(i).filter(|s| address < s.end)
     }
 }
 
-/// Functions of the symbol table, or of the dynamic one in a stripped file.
+/// The facts of the file at the module's path, if it is the module.
+fn own_file(module: &Module, recorded: Option<SystemTime>) -> Result<Facts, Missing> {
+    let path = Path::new(&module.path);
+    if !path.is_absolute() || !path.exists() {
+        return Err(Missing::Absent);
+    }
+    let found = facts(path).ok_or(Missing::Unreadable)?;
+    if found.build_id != module.build_id {
+        return Err(Missing::OtherBuild(found.build_id));
+    }
+    let changed = path.metadata().and_then(|m| m.modified()).ok();
+    let unchanged = recorded.zip(changed).is_some_and(|(recorded, changed)| changed <= recorded);
+    if found.build_id.is_empty() && !unchanged { Err(Missing::Unmarked) } else { Ok(found) }
+}
+
+/// Functions of the symbol table, or of the dynamic one in a stripped file, by address. Where the table has not all, a function
+/// reaches to the next one that it has, within its section.
 fn read_symbols(path: &Path) -> Option<Vec<Symbol>> {
-    let data = std::fs::read(path).ok()?;
-    let file = object::File::parse(&*data).ok()?;
-    let function = |symbol: object::Symbol<'_, '_>| {
-        let name = symbol.name().ok().filter(|name| !name.is_empty() && symbol.kind() == SymbolKind::Text)?;
+    let cache = ReadCache::new(std::fs::File::open(path).ok()?);
+    let file = object::File::parse(&cache).ok()?;
+    let mut found = Vec::new();
+    let stripped = file.symbols().next().is_none();
+    let all: Box<dyn Iterator<Item = object::Symbol<'_, '_, _>>> =
+        if stripped { Box::new(file.dynamic_symbols()) } else { Box::new(file.symbols()) };
+    for symbol in all.filter(|s| s.kind() == SymbolKind::Text && s.is_definition()) {
+        let Some(name) = symbol.name().ok().filter(|name| !name.is_empty()) else { continue };
         let name = addr2line::demangle_auto(name.into(), None).into_owned();
         let start = symbol.address();
-        symbol.is_definition().then(|| Symbol { start, end: start.saturating_add(symbol.size()), name })
-    };
-    let mut symbols: Vec<Symbol> = file.symbols().filter_map(function).collect();
-    if symbols.is_empty() {
-        symbols = file.dynamic_symbols().filter_map(function).collect();
+        let section = symbol.section_index().and_then(|i| file.section_by_index(i).ok());
+        let section_end = section.map_or(start, |s| {
+            use object::ObjectSection as _;
+            s.address().saturating_add(s.size())
+        });
+        let size = symbol.size();
+        found.push((Symbol { start, end: start.saturating_add(size), name }, section_end));
     }
     // Of names for one address (weak, versioned, local), the first in the alphabet, on every machine.
-    symbols.sort_by(|a, b| (a.start, &a.name).cmp(&(b.start, &b.name)));
-    symbols.dedup_by_key(|s| s.start);
+    found.sort_by(|(a, _), (b, _)| (a.start, &a.name).cmp(&(b.start, &b.name)));
+    found.dedup_by_key(|(s, _)| s.start);
+    let ends: Vec<u64> = found.iter().skip(1).map(|(s, _)| s.start).chain([u64::MAX]).collect();
     // A symbol written in assembly may have no size: it reaches to the next one.
-    for i in 1..symbols.len() {
-        let next = symbols.get(i).map_or(0, |s| s.start);
-        if let Some(symbol) = symbols.get_mut(i - 1).filter(|s| s.end == s.start) {
-            symbol.end = next;
+    let reach = |((mut s, section_end), next): ((Symbol, u64), u64)| {
+        if stripped || s.end == s.start {
+            s.end = s.end.max(next.min(section_end));
         }
-    }
-    Some(symbols)
-}
-
-/// Build-id of a file in hexadecimal, empty if it has none; nothing if the file is no module.
-fn build_id_of(path: &Path) -> Option<String> {
-    let cache = object::ReadCache::new(std::fs::File::open(path).ok()?);
-    let file = object::File::parse(&cache).ok()?;
-    let mut hex = String::new();
-    for byte in file.build_id().ok()?.unwrap_or_default() {
-        write!(hex, "{byte:02x}").ok()?;
-    }
-    Some(hex)
-}
-
-/// Where distributions keep the debug information of a build.
-///
-/// Source: GDB manual, "Debugging Information in Separate Files".
-fn debug_file(build_id: &str) -> Option<PathBuf> {
-    let (folder, name) = build_id.split_at_checked(2).filter(|(_, name)| !name.is_empty())?;
-    Some(PathBuf::from(format!("/usr/lib/debug/.build-id/{folder}/{name}.debug")))
+        s
+    };
+    Some(found.into_iter().zip(ends).map(reach).collect())
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Parser};
+use st_tool::Symbols;
 use st_tool::options::{StreamIn, Talk, TextOut};
 use st_trace::ranklist::RankList;
 use st_trace::ranklist_notation;
@@ -42,6 +43,9 @@ pub struct Args {
     /// With --from-text: compression of the frames, 0 (none) to 22 (smallest) [default: that of the text]
     #[arg(long, value_name = "N", requires = "from_text", conflicts_with_all = ["flat", "calls", "json", "text", "check"], value_parser = clap::value_parser!(u8).range(0..=22))]
     pub level: Option<u8>,
+    /// Names of call sites.
+    #[command(flatten)]
+    pub symbols: Symbols,
     /// How inputs are read.
     #[command(flatten)]
     pub input: StreamIn,
@@ -54,7 +58,7 @@ pub struct Args {
 }
 
 const AFTER: &str = "\
-JSON lines: objects with \"site\" and \"frames\" or \"label\" (call sites by index), then objects with \"comm\" and \
+JSON lines: objects with \"site\", \"place\" and \"frames\" or \"label\" (call sites by number), then objects with \"comm\" and \
 \"members\" (world ranks in order), then, if a lossy option made histograms of parameters, objects with \
 \"histogram\" (name), call, site, codes and values (each with its frequency; what calls have of these is drawn), then \
 one object per call: rank, thread, i (position on the thread, from 0), call, \

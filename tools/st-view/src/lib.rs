@@ -1,7 +1,7 @@
 //! Showing traces: to people (structure, leaf lists, calls), to programs (JSON lines, text form), and whether they are
 //! what was recorded.
 //!
-//! Memory: one section of the stream with its exact times; with `--text`, and with `--json` from a pipe, all of them.
+//! Memory: one section of the stream with its exact times; with `--text`, and from a pipe, all of them.
 
 pub mod args;
 mod calls;
@@ -10,10 +10,11 @@ mod form;
 mod tree;
 
 use anyhow::Result;
-use st_tool::{Output, Status, Whole, each_section};
+use st_tool::{Output, Status, Whole, each_section, each_stored_of};
 use st_trace::header::Header;
 use st_trace::section::Section;
-use st_trace::stream::Trace;
+use st_trace::sites::{CallSites, SiteTable};
+use st_trace::stream::{Stored, Trace};
 
 use args::Args;
 
@@ -39,6 +40,42 @@ pub fn run(args: &Args) -> Result<Status> {
     }
     out.commit()?;
     Ok(status)
+}
+
+/// A trace whose call sites are named.
+struct Named {
+    sites: CallSites,
+    /// The run, and its sections, if they can be read only once.
+    held: Option<(Header, Vec<Stored>)>,
+}
+
+impl Named {
+    /// Reads the call sites of all sections, and says what is missing. A pipe is read once, so that what comes through one has to
+    /// be held.
+    fn read(args: &Args) -> Result<Self> {
+        let once = args.inputs.is_empty() || args.inputs.iter().any(|i| i.as_os_str() == "-");
+        let (mut tables, mut held) = (Vec::<SiteTable>::new(), Vec::new());
+        let whole = each_stored_of(&args.inputs, &args.input, |_, _, stored| {
+            if tables.last().is_none_or(|last| !last.shares(stored.sites())) {
+                tables.push(stored.sites().clone());
+            }
+            if once {
+                held.push(stored);
+            }
+            Ok(())
+        })?;
+        whole.remark("st-view", &args.talk);
+        let sites = args.symbols.call_sites(("st-view", &args.talk), &tables);
+        Ok(Self { sites, held: once.then_some((whole.header, held)) })
+    }
+
+    /// Hands each section to `take`.
+    fn each(&self, args: &Args, mut take: impl FnMut(&Header, Section) -> Result<()>) -> Result<()> {
+        match &self.held {
+            Some((header, held)) => held.iter().try_for_each(|stored| take(header, stored.section()?)),
+            None => each_section(&args.inputs, &args.input, take).map(drop),
+        }
+    }
 }
 
 /// Reads sections one by one, and says what is missing.

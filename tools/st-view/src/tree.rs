@@ -14,11 +14,12 @@ use st_trace::json;
 use st_trace::objects::{Content, Text};
 use st_trace::ranklist_notation;
 use st_trace::section::{Elastic, Entry, Form, Section, SlotStreams, Symbol, Thread};
+use st_trace::sites::CallSites;
 use st_trace::text;
 use st_trace::tree::Item;
 
+use crate::Named;
 use crate::args::Args;
-use crate::each;
 
 /// Classes of ranks whose values are shown; of more only the number.
 const CLASSES: usize = 3;
@@ -32,7 +33,8 @@ const DEEPEST: usize = 40;
 /// Prints all sections.
 pub(crate) fn print(args: &Args, out: &mut Output) -> Result<()> {
     let mut begun = false;
-    each(args, |header, section| {
+    let named = Named::read(args)?;
+    named.each(args, |header, section| {
         if !begun {
             begun = true;
             writeln!(out, "{}", title(header))?;
@@ -51,7 +53,7 @@ pub(crate) fn print(args: &Args, out: &mut Output) -> Result<()> {
             if args.flat {
                 text::flat::leaves(&section, thread).iter().try_for_each(|leaf| writeln!(out, "  {leaf}"))?;
             } else {
-                tree(&section, thread, out)?;
+                tree(&section, thread, &named.sites, out)?;
             }
         }
         Ok(())
@@ -71,7 +73,7 @@ fn title(header: &Header) -> String {
     line
 }
 
-fn tree(section: &Section, thread: &Thread, out: &mut Output) -> Result<()> {
+fn tree(section: &Section, thread: &Thread, sites: &CallSites, out: &mut Output) -> Result<()> {
     let mut ends = Vec::new();
     for (i, (item, counts)) in thread.tree.items().iter().zip(&thread.counts).enumerate() {
         while ends.last() == Some(&i) {
@@ -88,16 +90,22 @@ fn tree(section: &Section, thread: &Thread, out: &mut Output) -> Result<()> {
                 let times = if times == "x1" { String::new() } else { format!(" {times}") };
                 let Some(symbol) = section.symbols.get(sym as usize) else { continue };
                 let params = thread.params.get(sym as usize).map_or(&[][..], |p| p);
-                writeln!(out, "{indent}{}", leaf(section, symbol, &times, params))?;
+                writeln!(out, "{indent}{}", leaf(section, symbol, (&times, sites), params))?;
             }
         }
     }
     Ok(())
 }
 
-fn leaf(section: &Section, symbol: &Symbol, times: &str, params: &[SlotStreams]) -> String {
+fn leaf(
+    section: &Section,
+    symbol: &Symbol,
+    (times, sites): (&str, &CallSites),
+    params: &[SlotStreams],
+) -> String {
     let name = section.tables.names.get(&symbol.call).cloned().unwrap_or_else(|| symbol.call.to_string());
-    let mut line = format!("{name}{times} [site {}]", symbol.site);
+    let site = section.sites.get(symbol.site).and_then(|s| sites.number(s.id)).unwrap_or(u32::MAX);
+    let mut line = format!("{name}{times} [{}]", sites.describe(site));
     let row = CallTable::builtin().get(symbol.call);
     let pairs = row.into_iter().flat_map(|row| row.slots.iter().zip(params).map(move |(s, p)| (row, s, p)));
     for (row, slot, streams) in pairs {

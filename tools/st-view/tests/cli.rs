@@ -107,11 +107,10 @@ fn calls_of_a_rank_read_well() {
     let out = stdout(&view(&["--calls", "--rank", "2"], &file));
     let lines: Vec<_> = out.lines().collect();
     assert_eq!(lines.len(), 20);
-    let sent =
-        "rank 2 #0 MPI_Send count=10 type=MPI_INT dest=3 tag=7 comm=MPI_COMM_WORLD bytes=40  [site 0] 40ns";
+    let sent = "rank 2 #0 MPI_Send count=10 type=MPI_INT dest=3 tag=7 comm=MPI_COMM_WORLD bytes=40  [site 0, exchange] 40ns";
     assert_eq!(lines[0], sent);
     let received = "rank 2 #19 MPI_Recv count=10 type=MPI_INT source=MPI_ANY_SOURCE tag=MPI_ANY_TAG comm=MPI_COMM_WORLD \
-        rsource=3 rtag=7 bytes=40  [site 0] 10ns";
+        rsource=3 rtag=7 bytes=40  [site 0, exchange] 10ns";
     assert_eq!(lines[19], received);
 }
 
@@ -143,8 +142,8 @@ fn structure_and_leaf_list() {
         ranks <1 1 1 0>: 2 symbols, 1 call sites\n \
         thread 0 of ranks <1 1 1 0>: 20 calls, 3 nodes\n  \
         loop x10\n    \
-        MPI_Send [site 0] count=10 type=MPI_INT dest=2 tag=7 comm=MPI_COMM_WORLD\n    \
-        MPI_Recv [site 0] count=10 type=MPI_INT source=MPI_ANY_SOURCE tag=MPI_ANY_TAG comm=MPI_COMM_WORLD rsource=2 rtag=7 bytes=40\n";
+        MPI_Send [site 0, exchange] count=10 type=MPI_INT dest=2 tag=7 comm=MPI_COMM_WORLD\n    \
+        MPI_Recv [site 0, exchange] count=10 type=MPI_INT source=MPI_ANY_SOURCE tag=MPI_ANY_TAG comm=MPI_COMM_WORLD rsource=2 rtag=7 bytes=40\n";
     assert_eq!(stdout(&view(&[], &file)), tree);
     let flat = stdout(&view(&["--flat"], &file));
     assert!(flat.ends_with("  <1 1 1 0> s0 MPI_Send (2,10)\n  <1 1 1 0> s1 MPI_Recv\n"), "{flat}");
