@@ -230,8 +230,13 @@ fn packing_copies_sections_and_stores_equal_tables_once() {
     let back = read(&packed).unwrap();
     assert_eq!(back.sections, (0..8).map(sample).collect::<Vec<_>>());
     assert!(back.sections.iter().all(|s| s.sites.names() == sample(0).sites.names()));
-    let names =
-        |bytes: &[u8]| stream::frame_sizes(bytes).unwrap().iter().filter(|f| f.kind == "NAMES").count();
+    let names = |bytes: &[u8]| {
+        stream::frame_sizes(bytes, ReadOptions::default())
+            .unwrap()
+            .iter()
+            .filter(|f| f.kind == "NAMES")
+            .count()
+    };
     assert_eq!(names(&packed), 1, "names are stored once");
     let mut direct = Vec::new();
     let all = Trace { level: 1, sections: back.sections, ..Trace::default() };
