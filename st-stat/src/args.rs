@@ -8,12 +8,91 @@ use st_tool::options::{StreamIn, Talk, TextOut};
 
 use crate::table::Format;
 
+const EXAMPLES: &str = "\
+Examples:
+  st-stat app.st                           what the program did, at a glance
+  st-record -o - -- mpirun -n 4 ./app | st-stat
+  st-stat --format json app.st | jq .sent_bytes
+
+Formats: text is for people: it fits the terminal (80 characters where it goes to a file or another program; \
+COLUMNS says otherwise), leaves out columns where there is no room, and is coloured on terminals unless NO_COLOR is set. \
+CSV and JSON (an object a line) hold one table, the same columns whatever the width, and plain numbers; names of columns end \
+with their units. What is not known is empty or null.
+
+Columns of the summary: CSV and JSON have one row: program, mpi, mpi_version; ranks that the trace holds, of world; hosts; complete (false of a \
+truncated stream); calls; ended_early_ranks; failed_calls; name_only_calls, of functions whose parameters are not known; per \
+rank from the end of MPI_Init to MPI_Finalize rank_time_mean_ns, rank_time_longest_ns and rank_time_longest_rank; mpi_percent, \
+the share of that time in MPI; start_up_mean_ns, per rank in MPI_Init; sent_bytes and received_bytes (see \"Bytes sent and \
+received\" in st-intro(7)); partners_least and partners_most, ranks that a rank sends to; call_sites, loops, loop_depth, \
+tree_nodes, sections; file_bytes; times, what the trace keeps of them; left_out, what lossy options have changed; histograms, \
+parameters that are such.";
+
+const CALLS: &str = "\
+Examples:
+  st-stat calls app.st                     functions, then functions by call site
+  st-stat calls --sites --stacks app.st    with all callers
+  st-stat calls --sites --format csv app.st > sites.csv
+
+Columns: those of CSV and JSON are function; calls, polls counted one by one; time_ns in them, of all ranks; share_percent of the time in MPI between \
+MPI_Init and MPI_Finalize, which have none; sent_bytes and received_bytes (see \"Bytes sent and received\" in st-intro(7)); \
+mean_ns of a call; longest_ns, the longest call, on longest_rank; site, its number, and place. CSV and JSON hold the functions, or with --sites or \
+--stacks the call sites.";
+
+const SIZES: &str = "\
+Examples:
+  st-stat sizes app.st                     frames, and the parameters that take most
+  st-stat sizes --by site app.st           call sites instead
+
+Columns: those of CSV and JSON are frame and number of frames, or function, parameter, site and place; bytes in the file; share_percent; uncompressed_bytes; \
+cause, why it takes so many. Of a compressed frame each piece has its part in proportion to what it takes before compression.";
+
+const VIOLATIONS: &str = "\
+Examples:
+  st-stat violations app.st                messages and collective operations
+  st-stat violations --pairs app.st        which ranks' clocks are off
+
+Columns: those of CSV and JSON are messages; all of them; reversed, received before they were sent; violated, received sooner than the least time after \
+they were sent; mean_error_ns and largest_error_ns of these. With --pairs: from_rank, to_rank, reversed, violated, \
+largest_error_ns.";
+
+const CLUSTERS: &str = "\
+Examples:
+  st-cluster app.st | st-stat clusters     which ranks behave alike
+  st-cluster app.st | st-stat clusters --draw grid.svg
+
+Columns: those of CSV and JSON are main, number of the main cluster; sub, of the sub-cluster in it; letter, of the drawing; head_rank; ranks, how many; \
+share_percent of all; ranklist; unlike_before, the first call in which its lowest rank differs from that of the cluster before. \
+With --space: ranks; trace_bytes of a representative; signature_bytes; main and sub, numbers of clusters; clustered_bytes and \
+unclustered_bytes per rank.";
+
+const DIFF: &str = "\
+Examples:
+  st-stat diff app.st again.st             do the same calls happen?
+  st-stat diff --sites before.st after.st  also from the same places?
+
+Exit status: 0 no difference, 1 failed, 2 wrong usage, 3 invalid or truncated stream, 4 the traces differ.";
+
+const MAPE: &str = "\
+Examples:
+  st-stat mape app.st replayed.st          how far the replay's time is off
+  st-stat mape --limit 5 --runs runs.csv   status 4 if it is more than 5 % in the mean
+
+Columns: those of CSV and JSON are run; recorded_s and replayed_s; error_percent, signed; mape_percent, its absolute value; accuracy_percent; \
+reference_accuracy_percent, against reference_s; worst_rank_percent. As text a last line has the means of all runs, and the \
+worst rank.";
+
 /// Say what a trace holds
 ///
 /// Without a command: a summary of what the program did, that a person understands at once. The commands give the
 /// details, as text, CSV or JSON.
 #[derive(Parser, Clone, Debug)]
-#[command(name = "st-stat", version, args_conflicts_with_subcommands = true, flatten_help = true)]
+#[command(
+    name = "st-stat",
+    version,
+    args_conflicts_with_subcommands = true,
+    flatten_help = true,
+    after_long_help = EXAMPLES
+)]
 pub struct Args {
     /// What to say.
     #[command(subcommand)]
@@ -26,7 +105,7 @@ pub struct Args {
 /// What to say.
 #[derive(Subcommand, Clone, Debug)]
 pub enum Command {
-    /// Count, time and bytes per function and per call site
+    /// Calls, time, bytes sent and received per function and per call site
     Calls(CallsArgs),
     /// Where the bytes of a file go
     Sizes(SizesArgs),
@@ -65,6 +144,7 @@ pub struct SummaryArgs {
 
 /// Per function and per call site.
 #[derive(ClapArgs, Clone, Debug)]
+#[command(after_long_help = CALLS)]
 pub struct CallsArgs {
     /// The trace's streams, or a directory of streams; - or nothing is standard input
     #[arg(value_name = "STREAM")]
@@ -97,6 +177,7 @@ pub struct CallsArgs {
 
 /// Where the bytes go.
 #[derive(ClapArgs, Clone, Debug)]
+#[command(after_long_help = SIZES)]
 pub struct SizesArgs {
     /// A stream; - or nothing is standard input
     #[arg(value_name = "STREAM", default_value = "-")]
@@ -135,6 +216,7 @@ pub enum SizesBy {
 
 /// Messages that arrive too early.
 #[derive(ClapArgs, Clone, Debug)]
+#[command(after_long_help = VIOLATIONS)]
 pub struct ViolationsArgs {
     /// The trace's streams, or a directory of streams; - or nothing is standard input
     #[arg(value_name = "STREAM")]
@@ -165,6 +247,7 @@ pub struct ViolationsArgs {
 
 /// Groups of ranks.
 #[derive(ClapArgs, Clone, Debug)]
+#[command(after_long_help = CLUSTERS)]
 pub struct ClustersArgs {
     /// The trace's streams, clustered (st-cluster) or merged; - or nothing is standard input
     #[arg(value_name = "STREAM")]
@@ -198,6 +281,7 @@ pub struct ClustersArgs {
 
 /// Two traces.
 #[derive(ClapArgs, Clone, Debug)]
+#[command(after_long_help = DIFF)]
 pub struct DiffArgs {
     /// The first trace: a stream or a directory of streams
     #[arg(value_name = "A")]
@@ -227,6 +311,7 @@ pub struct DiffArgs {
 
 /// Runs and their replays.
 #[derive(ClapArgs, Clone, Debug)]
+#[command(after_long_help = MAPE)]
 pub struct MapeArgs {
     /// Pairs of traces: a recorded one, and the recording of its replay
     #[arg(value_name = "TRACE", num_args = 2.., required_unless_present = "runs")]

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use st_trace::calls::CallId;
+use st_trace::calls::{CallId, CallTable, Kind};
 use st_trace::section::{Section, Sym, Symbol, Tables};
 use st_trace::sites::CallSites;
 
 use crate::profile::{Profile, SymTotals};
-use crate::table::{Cell, Table};
+use crate::table::{Cell, Column, Table};
 
 /// MPI's name of a function, also of one outside the call table.
 #[must_use]
@@ -30,7 +30,7 @@ pub(crate) fn called(section: &Section, symbol: &Symbol, sites: &CallSites) -> S
 }
 
 /// Columns of a call site, and its cells: number and place.
-pub(crate) const SITE: [(&str, bool); 2] = [("site", false), ("place", true)];
+pub(crate) const SITE: [Column; 2] = [Column::right("site", "site", 0), Column::tail("place", "place")];
 
 /// See [`SITE`].
 pub(crate) fn site_cells(site: Option<u32>, sites: &CallSites) -> [Cell; 2] {
@@ -58,55 +58,74 @@ fn grouped<K: Ord>(
     list
 }
 
-fn numbers(t: &SymTotals, whole: u128) -> [Cell; 7] {
+/// Numbers of a group; `whole` is the time of all groups between `MPI_Init` and `MPI_Finalize`, which have no share.
+fn numbers(t: &SymTotals, call: CallId, whole: u128) -> [Cell; 8] {
     let timed = t.timed > 0;
     let time = |c: Cell| if timed { c } else { Cell::none() };
     [
         Cell::count(t.calls),
         time(Cell::ns(t.time)),
-        time(Cell::percent(t.time, whole)),
+        time(if is_start_up(call) { Cell::none() } else { Cell::percent(t.time, whole) }),
+        Cell::bytes(t.bytes[0]),
+        Cell::bytes(t.bytes[1]),
         time(Cell::ns(t.time / u128::from(t.calls.max(1)))),
         time(Cell::ns(u128::from(t.max.0))),
         time(Cell::count(u64::from(t.max.1))),
-        Cell::bytes(t.bytes),
     ]
 }
 
-const NUMBERS: [(&str, bool); 7] = [
-    ("calls", false),
-    ("total", false),
-    ("share", false),
-    ("mean", false),
-    ("max", false),
-    ("rank", false),
-    ("bytes", false),
+const NUMBERS: [Column; 8] = [
+    Column::right("calls", "calls", 0),
+    Column::right("time", "time_ns", 0),
+    Column::right("share", "share_percent", 1),
+    Column::right("sent", "sent_bytes", 2),
+    Column::right("received", "received_bytes", 3),
+    Column::right("mean", "mean_ns", 4),
+    Column::right("longest", "longest_ns", 5),
+    Column::right("on rank", "longest_rank", 6),
 ];
+
+/// Whether a function begins or ends MPI: its time is that of the launcher and of the slowest to come, not of the program.
+pub(crate) fn is_start_up(call: CallId) -> bool {
+    let row = CallTable::builtin().get(call);
+    row.is_some_and(|row| matches!(row.kind, Kind::Init | Kind::Finalize))
+}
 
 /// One row per function.
 pub(crate) fn functions(sections: &[(Section, Profile)]) -> Table {
-    let groups = grouped(sections, |s, _, symbol| (function(symbol.call, &s.tables), symbol.error));
-    let whole = groups.iter().map(|(_, t)| t.time).sum();
-    let rows = groups.iter().map(|((name, error), t)| {
-        let name = if *error == 0 { name.clone() } else { format!("{name} (error {error})") };
-        [Cell::text(name)].into_iter().chain(numbers(t, whole)).collect()
+    let groups =
+        grouped(sections, |s, _, symbol| (function(symbol.call, &s.tables), symbol.error, symbol.call));
+    let whole = whole(&groups, |(_, _, call)| *call);
+    let rows = groups.iter().map(|((name, error, call), t)| {
+        [Cell::text(named(name, *error))].into_iter().chain(numbers(t, *call, whole)).collect()
     });
-    Table { columns: [("function", true)].into_iter().chain(NUMBERS).collect(), rows: rows.collect() }
+    let columns = [Column::left("function", "function")].into_iter().chain(NUMBERS).collect();
+    Table { columns, rows: rows.collect(), total: None }
+}
+
+fn named(function: &str, error: u32) -> String {
+    if error == 0 { function.to_owned() } else { format!("{function} (error {error})") }
+}
+
+/// Time of all groups but those that begin or end MPI.
+fn whole<K>(groups: &[(K, SymTotals)], call: impl Fn(&K) -> CallId) -> u128 {
+    groups.iter().filter(|(key, _)| !is_start_up(call(key))).map(|(_, t)| t.time).sum()
 }
 
 /// One row per function and call site; with `stacks` the whole stack.
 pub(crate) fn sites(sections: &[(Section, Profile)], stacks: bool, sites: &CallSites) -> Table {
     let groups = grouped(sections, |s, _, symbol| {
-        (site_of(s, symbol, sites), function(symbol.call, &s.tables), symbol.error)
+        (site_of(s, symbol, sites), function(symbol.call, &s.tables), symbol.error, symbol.call)
     });
-    let whole = groups.iter().map(|(_, t)| t.time).sum();
-    let rows = groups.iter().map(|((site, name, error), t)| {
-        let name = if *error == 0 { name.clone() } else { format!("{name} (error {error})") };
+    let whole = whole(&groups, |(.., call)| *call);
+    let rows = groups.iter().map(|((site, name, error, call), t)| {
         let [number, mut place] = site_cells(*site, sites);
         if let Some(site) = site.filter(|_| stacks) {
             place = Cell::text(sites.stack(site).join(" < "));
         }
-        [Cell::text(name)].into_iter().chain(numbers(t, whole)).chain([number, place]).collect()
+        let name = [Cell::text(named(name, *error))].into_iter();
+        name.chain(numbers(t, *call, whole)).chain([number, place]).collect()
     });
-    let columns = [("function", true)].into_iter().chain(NUMBERS).chain(SITE).collect();
-    Table { columns, rows: rows.collect() }
+    let columns = [Column::left("function", "function")].into_iter().chain(NUMBERS).chain(SITE).collect();
+    Table { columns, rows: rows.collect(), total: None }
 }

@@ -23,7 +23,7 @@ use st_trace::stream::{self, Trace, WriteOptions};
 use st_trace::tree::Item;
 
 use crate::calls::called;
-use crate::table::{Cell, Table};
+use crate::table::{Cell, Column, Table};
 
 /// Calls that are compared before two ranks are taken for alike.
 const MOST: u64 = 1 << 24;
@@ -90,14 +90,14 @@ fn identity(section: &Section, sym: Sym) -> (u64, u128) {
 /// A line per sub-cluster.
 pub(crate) fn table(mains: &[Main<'_>], sites: &CallSites) -> Result<Table> {
     let columns = vec![
-        ("main", false),
-        ("sub", false),
-        ("", true),
-        ("head", false),
-        ("size", false),
-        ("share", false),
-        ("ranks", true),
-        ("unlike the one before", true),
+        Column::right("main", "main", 0),
+        Column::right("sub", "sub", 0),
+        Column::left("", "letter"),
+        Column::right("head", "head_rank", 1),
+        Column::right("size", "ranks", 0),
+        Column::right("share", "share_percent", 2),
+        Column::left("ranks", "ranklist"),
+        Column::left("unlike the one before", "unlike_before"),
     ];
     let total: u64 = mains.iter().flat_map(|m| &m.subs).map(|s| s.ranks.len()).sum();
     let mut rows = Vec::new();
@@ -125,7 +125,7 @@ pub(crate) fn table(mains: &[Main<'_>], sites: &CallSites) -> Result<Table> {
         // The next main cluster is compared with this one's first ranks.
         before = main.subs.first();
     }
-    Ok(Table { columns, rows })
+    Ok(Table { columns, rows, total: None })
 }
 
 /// A letter for each sub-cluster, as far as there are any.
@@ -272,13 +272,13 @@ pub(crate) fn space(mains: &[Main<'_>], sections: &[Section]) -> Result<Table> {
     let ours = (p * s + t * u128::from(main.saturating_sub(1)) + s * n * p.saturating_sub(1)) / p.max(1);
     let none = t * p.saturating_sub(1) / p.max(1);
     let columns = vec![
-        ("ranks", false),
-        ("trace", false),
-        ("signature", false),
-        ("main", false),
-        ("sub", false),
-        ("clustered", false),
-        ("not", false),
+        Column::right("ranks", "ranks", 0),
+        Column::right("trace", "trace_bytes", 0),
+        Column::right("signature", "signature_bytes", 0),
+        Column::right("main", "main", 0),
+        Column::right("sub", "sub", 0),
+        Column::right("clustered", "clustered_bytes", 0),
+        Column::right("not", "unclustered_bytes", 0),
     ];
     let row = vec![
         Cell::count(ranks),
@@ -289,7 +289,7 @@ pub(crate) fn space(mains: &[Main<'_>], sections: &[Section]) -> Result<Table> {
         Cell::bytes(ours),
         Cell::bytes(none),
     ];
-    Ok(Table { columns, rows: vec![row] })
+    Ok(Table { columns, rows: vec![row], total: None })
 }
 
 /// What one rank of a section would hold in memory: without exact times and what is kept per rank.

@@ -6,6 +6,7 @@ use anyhow::Result;
 use st_tool::options::{StreamIn, Talk};
 use st_tool::{Whole, each_section};
 use st_trace::section::Section;
+use st_trace::volume::Graphs;
 
 use crate::profile::Profile;
 
@@ -20,12 +21,14 @@ pub(crate) fn profiled(
 ) -> Result<(Whole, Vec<(Section, Profile)>)> {
     let mut sections = Vec::new();
     let whole = each_section(paths, input, |_, section| {
-        let profile = Profile::of(&section)?;
-        sections.push((section, profile));
+        sections.push(section);
         Ok(())
     })?;
     whole.remark(NAME, talk);
-    Ok((whole, sections))
+    let graphs = Graphs::of(&sections)?;
+    let profile = |section| Ok((Profile::of(&section, &graphs)?, section));
+    let profiled: Result<Vec<_>> = sections.into_iter().map(|s| profile(s).map(|(p, s)| (s, p))).collect();
+    Ok((whole, profiled?))
 }
 
 /// Reads a trace's sections, and says what is missing.

@@ -16,11 +16,12 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use st_tool::options::{StreamIn, Talk};
 use st_tool::{UsageError, each_section};
+use st_trace::calls::{CallTable, Kind};
 use st_trace::section::{Section, Thread};
 use st_trace::sketch::representative;
 
 use crate::input::NAME;
-use crate::table::{Cell, Table};
+use crate::table::{Cell, Column, Table};
 
 /// Times of one run, in seconds.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -106,10 +107,10 @@ fn ranks(section: &Section) -> Vec<(u32, u128)> {
     let Some(thread) = section.threads.first() else { return Vec::new() };
     // Whether the time before and that within the event are part of it.
     let part = |sym: u32| {
-        let name = section.symbols.get(sym as usize).map(|s| s.call.to_string()).unwrap_or_default();
-        match name.as_str() {
-            "MPI_Init" | "MPI_Init_thread" => (false, false),
-            "MPI_Finalize" => (true, false),
+        let row = section.symbols.get(sym as usize).and_then(|s| CallTable::builtin().get(s.call));
+        match row.map(|row| row.kind) {
+            Some(Kind::Init) => (false, false),
+            Some(Kind::Finalize) => (true, false),
             _ => (true, true),
         }
     };
@@ -220,48 +221,51 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     (n > 0).then(|| sum / f64::from(n))
 }
 
-/// A row per run, and one of all: means, and the largest of the ranks' errors.
+/// A row per run; as text also one of all: means, and the largest of the ranks' errors.
 #[must_use]
 pub fn report(runs: &[Run]) -> Table {
     let columns = vec![
-        ("run", true),
-        ("recorded_s", false),
-        ("replayed_s", false),
-        ("error_percent", false),
-        ("mape_percent", false),
-        ("accuracy_percent", false),
-        ("reference_accuracy_percent", false),
-        ("worst_rank_percent", false),
+        Column::left("run", "run"),
+        Column::right("recorded", "recorded_s", 0),
+        Column::right("replayed", "replayed_s", 0),
+        Column::right("error", "error_percent", 0),
+        Column::right("MAPE", "mape_percent", 0),
+        Column::right("accuracy", "accuracy_percent", 1),
+        Column::right("of reference", "reference_accuracy_percent", 3),
+        Column::right("worst rank", "worst_rank_percent", 2),
     ];
     let row = |r: &Run| {
         vec![
             Cell::text(r.name.clone()),
-            number(Some(r.recorded), 6),
-            number(Some(r.replayed), 6),
-            number(Some(r.error()), 2),
-            number(Some(r.error().abs()), 2),
-            number(Some(r.accuracy()), 2),
-            number(r.against_reference(), 2),
-            number(r.worst, 2),
+            number(Some(r.recorded), 6, " s"),
+            number(Some(r.replayed), 6, " s"),
+            percent(Some(r.error())),
+            percent(Some(r.error().abs())),
+            percent(Some(r.accuracy())),
+            percent(r.against_reference()),
+            percent(r.worst),
         ]
     };
-    let mut rows: Vec<Vec<Cell>> = runs.iter().map(row).collect();
-    rows.push(vec![
+    let total = vec![
         Cell::text("all"),
         Cell::none(),
         Cell::none(),
-        number(mean(runs.iter().map(Run::error)), 2),
-        number(Some(mape(runs)), 2),
-        number(mean(runs.iter().map(Run::accuracy)), 2),
-        number(mean(runs.iter().filter_map(Run::against_reference)), 2),
-        number(runs.iter().filter_map(|r| r.worst).reduce(f64::max), 2),
-    ]);
-    Table { columns, rows }
+        percent(mean(runs.iter().map(Run::error))),
+        percent(Some(mape(runs))),
+        percent(mean(runs.iter().map(Run::accuracy))),
+        percent(mean(runs.iter().filter_map(Run::against_reference))),
+        percent(runs.iter().filter_map(|r| r.worst).reduce(f64::max)),
+    ];
+    Table { columns, rows: runs.iter().map(row).collect(), total: Some(total) }
 }
 
-/// A number with so many decimals.
-fn number(value: Option<f64>, decimals: usize) -> Cell {
+fn percent(value: Option<f64>) -> Cell {
+    number(value, 2, " %")
+}
+
+/// A number with so many decimals, and its unit.
+fn number(value: Option<f64>, decimals: usize, unit: &str) -> Cell {
     let Some(value) = value else { return Cell::none() };
     let text = format!("{value:.decimals$}");
-    Cell { value: text.parse::<f64>().map_or(Value::Null, Value::from), text }
+    Cell { value: text.parse::<f64>().map_or(Value::Null, Value::from), text: text + unit }
 }

@@ -2,20 +2,20 @@
 
 use std::collections::BTreeSet;
 
-use st_trace::calls::{CallTable, Meaning, Object, Row, Slot};
+use st_trace::calls::{CallTable, Meaning};
 use st_trace::frequencies::Frequencies;
+use st_trace::graph::words::Words;
 use st_trace::project::Error;
-use st_trace::section::{Form, PathSketch, Section, Tables, Thread};
-use st_trace::values::NONE;
+use st_trace::section::{Form, PathSketch, Section, SlotStreams, Thread};
+use st_trace::volume::{Graphs, Places, Side, Volumes};
 
 /// Totals of one symbol over all ranks and threads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SymTotals {
     /// Calls, poll series expanded.
     pub calls: u64,
-    /// Bytes: what sends, collectives and one-sided calls hand over; what receives and completions got; what was read from
-    /// and written to files.
-    pub bytes: u128,
+    /// Bytes that the calls sent and received ([`st_trace::volume`]).
+    pub bytes: [u128; 2],
     /// Total time in the call, ns.
     pub time: u128,
     /// Longest single event in ns, with its rank.
@@ -28,7 +28,9 @@ impl SymTotals {
     /// Adds another symbol's totals.
     pub fn add(&mut self, other: &Self) {
         self.calls += other.calls;
-        self.bytes += other.bytes;
+        for (mine, theirs) in self.bytes.iter_mut().zip(other.bytes) {
+            *mine = mine.saturating_add(theirs);
+        }
         self.time += other.time;
         if other.timed > 0 && (self.timed == 0 || other.max.0 > self.max.0) {
             self.max = other.max;
@@ -45,9 +47,9 @@ pub struct RankTotals {
     /// Calls.
     pub calls: u64,
     /// World ranks that it sends to point to point, or whose windows it reaches.
-    pub neighbours: BTreeSet<i64>,
-    /// Bytes sent point to point and moved by one-sided calls.
-    pub sent: u128,
+    pub neighbours: BTreeSet<u32>,
+    /// Bytes sent and received.
+    pub bytes: [u128; 2],
 }
 
 /// The profile of a section.
@@ -57,22 +59,11 @@ pub struct Profile {
     pub symbols: Vec<SymTotals>,
     /// By rank, ascending. Where counts or peers are histograms, ranks have what they draw.
     pub ranks: Vec<RankTotals>,
-    /// Bytes sent point to point and moved by one-sided calls by all ranks.
-    pub sent: u128,
 }
 
-/// What the calls of a symbol and thread added up to as they were read: drawn, where parameters are histograms.
-#[derive(Clone, Copy, Default)]
-struct Drawn {
-    /// Number of elements handed over.
-    count: u128,
-    /// Their bytes.
-    sent: u128,
-    /// Those of them that a rank got.
-    arrived: u128,
-    /// Bytes received.
-    received: u128,
-}
+/// What the calls of a symbol and thread added up to as they were read: drawn, where parameters are histograms. Sent and
+/// received.
+type Drawn = [Side; 2];
 
 impl Profile {
     /// Reads a section. *Cost:* O(calls), for bytes depend on every call's parameters; times come from the sketches.
@@ -80,14 +71,14 @@ impl Profile {
     /// # Errors
     ///
     /// If a rank cannot be read back.
-    pub fn of(section: &Section) -> Result<Self, Error> {
-        let symbols = vec![SymTotals::default(); section.symbols.len()];
-        let mut p = Self { symbols, ranks: Vec::new(), sent: 0 };
+    pub fn of(section: &Section, graphs: &Graphs) -> Result<Self, Error> {
+        let mut p = Self { symbols: vec![SymTotals::default(); section.symbols.len()], ranks: Vec::new() };
         let mut drawn = vec![vec![Drawn::default(); section.symbols.len()]; section.threads.len()];
         for rank in section.ranks.iter() {
             let mut totals = RankTotals { rank, ..RankTotals::default() };
+            let mut volumes = Volumes::new(section, rank, graphs);
             for (thread, drawn) in drawn.iter_mut().enumerate() {
-                p.read(section, thread, rank, (&mut totals, drawn))?;
+                p.read(section, thread, &mut volumes, (&mut totals, drawn))?;
             }
             p.ranks.push(totals);
         }
@@ -104,54 +95,48 @@ impl Profile {
         &mut self,
         section: &Section,
         thread: usize,
-        rank: u32,
+        volumes: &mut Volumes<'_>,
         (totals, drawn): (&mut RankTotals, &mut [Drawn]),
     ) -> Result<(), Error> {
-        let Some(mut calls) = section.project(thread, rank) else { return Ok(()) };
+        let Some(mut calls) = section.project(thread, totals.rank) else { return Ok(()) };
         let table = CallTable::builtin();
-        let rows: Vec<Option<&Row>> = section.symbols.iter().map(|s| table.get(s.call)).collect();
-        let mut words = Vec::new();
-        while let Some(sym) = calls.next_call(&mut words)? {
-            let into = &mut self.symbols[sym as usize];
-            let mut facts = Facts { times: 1, ..Facts::default() };
-            if let Some(row) = rows[sym as usize] {
-                facts.read(row, &words, section, rank);
+        let slots: Vec<_> = section.symbols.iter().map(|s| table.slots(s.call)).collect();
+        let mut words = Words::default();
+        while let Some(sym) = calls.next_call(&mut words.words)? {
+            let slots = slots[sym as usize];
+            words.split(slots);
+            // A number of times is the last word.
+            let series = slots.last().is_some_and(|s| s.meaning == Meaning::Times);
+            let last = words.words.last().filter(|_| series).copied();
+            let times = last.map_or(1, |t| u64::try_from(t).unwrap_or(1));
+            self.symbols[sym as usize].calls += times;
+            totals.calls += times;
+            let volume = volumes.next_call(sym, &words);
+            let sides = [volume.sent, volume.received];
+            for (i, side) in sides.into_iter().enumerate() {
+                drawn[sym as usize][i] += side;
+                totals.bytes[i] = totals.bytes[i].saturating_add(side.bytes);
             }
-            into.calls += facts.times;
-            totals.calls += facts.times;
-            let drawn = &mut drawn[sym as usize];
-            drawn.count += facts.count;
-            drawn.sent += facts.sent;
-            drawn.received += facts.received;
-            if let Some(dest) = facts.dest {
-                drawn.arrived += facts.sent;
-                totals.sent += facts.sent;
-                totals.neighbours.insert(dest);
-            }
+            totals.neighbours.extend(volume.partners.iter().map(|(rank, _)| *rank));
         }
         Ok(())
     }
 
-    /// Adds up the bytes of a thread: exactly, also where counts are histograms.
+    /// Adds up the bytes of a thread: exactly, also where what they are reckoned from is a histogram.
     fn total(&mut self, section: &Section, thread: &Thread, drawn: &[Drawn]) {
         for (sym, (symbol, drawn)) in section.symbols.iter().zip(drawn).enumerate() {
-            let slots = CallTable::builtin().slots(symbol.call);
+            let places = CallTable::builtin().get(symbol.call).and_then(Places::of);
             let params = thread.params.get(sym).map_or(&[][..], |p| p);
-            // What the histogram of a slot adds up to, if it is one.
-            let counted = |wanted: &dyn Fn(&Slot) -> bool| {
-                let values = &params.get(slots.iter().position(wanted)?)?.values;
-                let streams = matches!(values.form, Form::Histogram(_)).then_some(&values.streams)?;
-                let sums = streams.iter().filter_map(Frequencies::from_stream).map(|f| f.sum());
-                Some(sums.fold(0, u128::saturating_add))
-            };
-            let count = counted(&|s| s.meaning == Meaning::Count && s.name.contains("count"));
-            let exact = |bytes: u128| match count {
-                Some(count) if drawn.count > 0 => bytes.saturating_mul(count) / drawn.count,
-                _ => bytes,
-            };
-            let received = counted(&|s| s.name == "bytes").unwrap_or(drawn.received);
-            self.symbols[sym].bytes += exact(drawn.sent) + received;
-            self.sent += exact(drawn.arrived);
+            for (i, side) in drawn.iter().enumerate() {
+                let slot = places.as_ref().map(|p| usize::from(p.measured()[i]));
+                let sum = slot.and_then(|slot| summed(params.get(slot)?));
+                let bytes = match sum {
+                    Some(sum) if side.values > 0 => side.bytes.saturating_mul(sum) / side.values,
+                    _ => side.bytes,
+                };
+                let into = &mut self.symbols[sym].bytes[i];
+                *into = into.saturating_add(bytes);
+            }
         }
     }
 
@@ -171,76 +156,9 @@ impl Profile {
     }
 }
 
-/// What one call contributes.
-#[derive(Debug, Default)]
-struct Facts {
-    times: u64,
-    sent: u128,
-    received: u128,
-    dest: Option<i64>,
-    count: u128,
-    size_known: bool,
-}
-
-impl Facts {
-    fn read(&mut self, row: &Row, words: &[i64], section: &Section, rank: u32) {
-        let tables = &section.tables;
-        let mut rest = words;
-        let (mut dest, mut peers) = (None, None);
-        let one_sided = row.slot("targetdisp").is_some();
-        // Atomic operations on one element have no count.
-        self.count = u128::from(one_sided && row.slot("targetcount").is_none());
-        for slot in &row.slots {
-            let Some((&first, tail)) = rest.split_first() else { break };
-            let n = if slot.list { usize::try_from(first).unwrap_or(0) } else { 1 };
-            let from = if slot.list { tail } else { rest };
-            let mine = from.get(..n).unwrap_or(&[]);
-            rest = from.get(n..).unwrap_or(&[]);
-            match slot.meaning {
-                Meaning::Times => self.times = mine.first().and_then(|&t| u64::try_from(t).ok()).unwrap_or(1),
-                Meaning::Count if slot.name == "bytes" => self.received += sum(mine),
-                Meaning::Count if slot.name.contains("count") && !self.size_known => self.count = sum(mine),
-                // Datatype queries and constructors name types too, but hand no data over.
-                Meaning::Ref(Object::Type) if !self.size_known && !slot.list && moves_data(row) => {
-                    let size = mine.first().and_then(|&t| Tables::find(&tables.types, t, rank));
-                    if one_sided && size.is_none() {
-                        // Nothing goes out; what comes back is next.
-                        continue;
-                    }
-                    self.sent += self.count * size.map_or(0, |t| u128::try_from(t.content.size).unwrap_or(0));
-                    self.size_known = true;
-                }
-                Meaning::Rank
-                    if slot.name == "dest" && row.slot("count").or(row.slot("sendcount")).is_some()
-                        || slot.name == "target" && one_sided =>
-                {
-                    dest = mine.first().copied().filter(|&d| d >= 0);
-                }
-                Meaning::Ref(Object::Comm) if peers.is_none() => {
-                    let comm = mine.first().and_then(|&c| Tables::find(&tables.comms, c, rank));
-                    peers = comm.map(|c| c.content.peers());
-                }
-                Meaning::Ref(Object::Win) if peers.is_none() => {
-                    let win = mine.first().and_then(|&w| Tables::find(&tables.wins, w, rank));
-                    peers = win.map(|w| &w.content.members);
-                }
-                _ => {}
-            }
-        }
-        self.dest = dest.and_then(|d| peers?.get(u64::try_from(d).ok()?));
-    }
-}
-
-/// Whether a call's count and type say what it hands over: not a receive, nor a read or write of a file (their statuses say
-/// more), nor a local call.
-fn moves_data(row: &Row) -> bool {
-    !row.properties.local
-        && row.slot("bytes").is_none()
-        && row.slot("file").is_none()
-        && !(row.slot("source").is_some() && row.slot("dest").is_none())
-        || row.slot("dest").is_some()
-}
-
-fn sum(words: &[i64]) -> u128 {
-    words.iter().filter(|&&w| w != NONE).map(|&w| u128::try_from(w).unwrap_or(0)).sum()
+/// What the histogram of a slot adds up to, if it is one.
+fn summed(slot: &SlotStreams) -> Option<u128> {
+    let streams = matches!(slot.values.form, Form::Histogram(_)).then_some(&slot.values.streams)?;
+    let sums = streams.iter().filter_map(Frequencies::from_stream).map(|f| f.sum());
+    Some(sums.fold(0, u128::saturating_add))
 }

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::Result;
-use st_tool::{Output, Status};
+use st_tool::{Output, Screen, Status};
 use st_trace::calls::CallTable;
 use st_trace::json::{self, Place, line};
 use st_trace::section::Section;
@@ -16,7 +16,7 @@ use crate::args::{
 };
 use crate::diff::{Difference, Report, diff};
 use crate::normal::NormalCall;
-use crate::table::{Format, Table, grouped};
+use crate::table::{Format, grouped};
 use crate::topology::Grid;
 use crate::{calls, clusters, input, mape, picture, sizes, summary, violations};
 
@@ -47,19 +47,21 @@ fn summarise(args: &SummaryArgs) -> Result<Status> {
     let ended = sections.iter().any(|(s, _)| !s.ended.is_empty());
     let tables = sections.iter().filter(|_| ended).map(|(s, _)| &s.sites);
     let sites = args.symbols.call_sites((input::NAME, &args.talk), tables);
-    let facts = summary::facts(&whole.header, whole.complete, whole.bytes, &sections, &sites);
+    let screen = Screen::of(&out);
+    let complete = (whole.complete, whole.bytes);
+    let facts = summary::Facts::of(&whole.header, complete, (&sections, &sites));
     if args.format == Format::Text {
-        summary::write_text(&facts, &mut out)?;
+        facts.write_text(&mut out)?;
         let mut top = calls::functions(&sections);
         let rest = top.rows.len().saturating_sub(TOP);
         top.rows.truncate(TOP);
         writeln!(out)?;
-        top.write(Format::Text, &mut out)?;
+        top.write(Format::Text, screen, &mut out)?;
         if rest > 0 {
             writeln!(out, "… and {rest} more functions (st-stat calls)")?;
         }
     } else {
-        facts.write(args.format, &mut out)?;
+        facts.table().write(args.format, screen, &mut out)?;
     }
     out.commit()?;
     Ok(Status::Ok)
@@ -68,19 +70,20 @@ fn summarise(args: &SummaryArgs) -> Result<Status> {
 fn list_calls(args: &CallsArgs) -> Result<Status> {
     let (_, sections) = input::profiled(&args.inputs, &args.input, &args.talk)?;
     let mut out = Output::text(&args.output.output)?;
-    let write = |t: &Table, out: &mut Output| t.write(args.format, out);
-    if !args.sites {
-        write(&calls::functions(&sections), &mut out)?;
+    let screen = Screen::of(&out);
+    // Forms for programs hold one table: that of the functions unless the sites are asked for.
+    let text = args.format == Format::Text;
+    let only_sites = args.sites || (args.stacks && !text);
+    if !only_sites {
+        calls::functions(&sections).write(args.format, screen, &mut out)?;
     }
-    // CSV holds one table: that of the functions unless the sites are asked for.
-    let both = !args.sites && !args.functions;
-    if both && args.format == Format::Text {
+    if !only_sites && !args.functions && text {
         writeln!(out)?;
     }
-    if args.sites || (both && args.format != Format::Csv) {
+    if only_sites || (!args.functions && text) {
         let tables = sections.iter().map(|(s, _)| &s.sites);
         let sites = args.symbols.call_sites((input::NAME, &args.talk), tables);
-        write(&calls::sites(&sections, args.stacks, &sites), &mut out)?;
+        calls::sites(&sections, args.stacks, &sites).write(args.format, screen, &mut out)?;
     }
     out.commit()?;
     Ok(Status::Ok)
@@ -89,18 +92,19 @@ fn list_calls(args: &CallsArgs) -> Result<Status> {
 fn list_sizes(args: &SizesArgs) -> Result<Status> {
     let sizes = sizes::Sizes::read(args)?;
     let mut out = Output::text(&args.output.output)?;
+    let screen = Screen::of(&out);
     match args.by {
-        Some(SizesBy::Frame) => sizes.frames().write(args.format, &mut out)?,
-        Some(SizesBy::Site) => sizes.sites()?.write(args.format, &mut out)?,
-        Some(SizesBy::Parameter) => sizes.parameters()?.write(args.format, &mut out)?,
+        Some(SizesBy::Frame) => sizes.frames().write(args.format, screen, &mut out)?,
+        Some(SizesBy::Site) => sizes.sites()?.write(args.format, screen, &mut out)?,
+        Some(SizesBy::Parameter) => sizes.parameters()?.write(args.format, screen, &mut out)?,
         None => {
-            sizes.frames().write(args.format, &mut out)?;
+            sizes.frames().write(args.format, screen, &mut out)?;
             if args.format == Format::Text {
                 let mut largest = sizes.parameters()?;
                 let rest = largest.rows.len().saturating_sub(TOP);
                 largest.rows.truncate(TOP);
                 writeln!(out)?;
-                largest.write(Format::Text, &mut out)?;
+                largest.write(Format::Text, screen, &mut out)?;
                 if rest > 0 {
                     writeln!(out, "… and {rest} more (st-stat sizes --by parameter)")?;
                 }
@@ -115,8 +119,9 @@ fn list_violations(args: &ViolationsArgs) -> Result<Status> {
     let (survey, unmatched) = violations::find(args)?;
     unmatched.iter().for_each(|u| args.talk.warn(input::NAME, u));
     let mut out = Output::text(&args.output.output)?;
+    let screen = Screen::of(&out);
     let table = if args.pairs { violations::pairs(&survey) } else { violations::totals(&survey) };
-    table.write(args.format, &mut out)?;
+    table.write(args.format, screen, &mut out)?;
     out.commit()?;
     Ok(Status::Ok)
 }
@@ -125,12 +130,13 @@ fn list_clusters(args: &ClustersArgs) -> Result<Status> {
     let sections = input::sections(&args.inputs, &args.input, &args.talk)?;
     let mains = clusters::mains(&sections);
     let mut out = Output::text(&args.output.output)?;
+    let screen = Screen::of(&out);
     let grid = || Grid::new(&mains, &sections, args.width.and_then(|w| usize::try_from(w).ok()));
     if args.space {
-        clusters::space(&mains, &sections)?.write(args.format, &mut out)?;
+        clusters::space(&mains, &sections)?.write(args.format, screen, &mut out)?;
     } else {
         let sites = args.symbols.call_sites((input::NAME, &args.talk), sections.iter().map(|s| &s.sites));
-        clusters::table(&mains, &sites)?.write(args.format, &mut out)?;
+        clusters::table(&mains, &sites)?.write(args.format, screen, &mut out)?;
         if args.format == Format::Text {
             writeln!(out)?;
             grid().draw(&mut out)?;
@@ -154,7 +160,8 @@ fn errors(args: &MapeArgs) -> Result<Status> {
         None => mape::pairs(&args.traces, &args.input, &args.talk)?,
     };
     let mut out = Output::text(&args.output.output)?;
-    mape::report(&runs).write(args.format, &mut out)?;
+    let screen = Screen::of(&out);
+    mape::report(&runs).write(args.format, screen, &mut out)?;
     out.commit()?;
     let above = args.limit.is_some_and(|limit| mape::mape(&runs) > limit);
     Ok(if above { Status::Difference } else { Status::Ok })

@@ -16,7 +16,7 @@ use st_trace::stream::{FrameSize, Piece, PieceSize, ReadOptions, frame_sizes, pi
 use crate::args::{SizesArgs, SizesBy};
 use crate::calls::{SITE, function, site_cells, site_of};
 use crate::input::NAME;
-use crate::table::{Cell, Table};
+use crate::table::{Cell, Column, Table};
 
 /// A stream's frames and sections.
 pub(crate) struct Sizes {
@@ -113,15 +113,14 @@ impl Sizes {
         };
         let mut list: Vec<_> = kinds.into_iter().collect();
         list.sort_by_key(|(_, t)| std::cmp::Reverse(t.1));
-        list.push(("total", total));
         let columns = vec![
-            ("frame", true),
-            ("number", false),
-            ("bytes", false),
-            ("share", false),
-            ("uncompressed", false),
+            Column::left("frame", "frame"),
+            Column::right("number", "number", 0),
+            Column::right("bytes", "bytes", 0),
+            Column::right("share", "share_percent", 0),
+            Column::right("uncompressed", "uncompressed_bytes", 0),
         ];
-        Table { columns, rows: list.into_iter().map(row).collect() }
+        Table { columns, rows: list.into_iter().map(row).collect(), total: Some(row(("total", total))) }
     }
 
     /// One row per function and call site, largest first.
@@ -130,11 +129,11 @@ impl Sizes {
             let Some(sym) = symbol_of(piece) else { return (general(piece), None) };
             (call(section, sym), site(section, sym, sites))
         })?;
-        let columns = [("function", true)].into_iter().chain(NUMBERS).chain(SITE).collect();
+        let columns = [Column::left("function", "function")].into_iter().chain(NUMBERS).chain(SITE).collect();
         let cells = |((function, site), cells): ((String, Option<u32>), Vec<Cell>)| {
             [Cell::text(function)].into_iter().chain(cells).chain(site_cells(site, &self.sites)).collect()
         };
-        Ok(Table { columns, rows: rows.into_iter().map(cells).collect() })
+        Ok(Table { columns, rows: rows.into_iter().map(cells).collect(), total: None })
     }
 
     /// One row per parameter of a function at a call site, largest first.
@@ -143,12 +142,15 @@ impl Sizes {
             let Some(sym) = symbol_of(piece) else { return (general(piece), String::new(), None) };
             (call(section, sym), parameter(section, piece), site(section, sym, sites))
         })?;
-        let columns = [("function", true), ("parameter", true)].into_iter().chain(NUMBERS).chain(SITE);
+        let columns = [Column::left("function", "function"), Column::left("parameter", "parameter")]
+            .into_iter()
+            .chain(NUMBERS)
+            .chain(SITE);
         let cells = |((function, parameter, site), cells): ((String, String, Option<u32>), Vec<Cell>)| {
             let names = [Cell::text(function), Cell::text(parameter)];
             names.into_iter().chain(cells).chain(site_cells(site, &self.sites)).collect()
         };
-        Ok(Table { columns: columns.collect(), rows: rows.into_iter().map(cells).collect() })
+        Ok(Table { columns: columns.collect(), rows: rows.into_iter().map(cells).collect(), total: None })
     }
 
     /// Pieces of all sections in groups, with their bytes, share and cause.
@@ -192,8 +194,12 @@ impl Sizes {
     }
 }
 
-const NUMBERS: [(&str, bool); 4] =
-    [("bytes", false), ("share", false), ("uncompressed", false), ("because of", true)];
+const NUMBERS: [Column; 4] = [
+    Column::right("bytes", "bytes", 0),
+    Column::right("share", "share_percent", 1),
+    Column::right("uncompressed", "uncompressed_bytes", 2),
+    Column::left("because of", "cause"),
+];
 
 fn same_kind(a: Piece, b: Piece) -> bool {
     std::mem::discriminant(&a) == std::mem::discriminant(&b)

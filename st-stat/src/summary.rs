@@ -1,111 +1,208 @@
 //! The summary: what the program did, at a glance.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 use st_trace::calls::Lane;
 use st_trace::header::Header;
-use st_trace::section::{Elastic, Section};
+use st_trace::section::{Elastic, Section, Sym};
 use st_trace::sites::CallSites;
 use st_trace::sketch::{Shape, representative};
 use st_trace::tree::{FlatTree, Item};
 
-use crate::calls::function;
+use crate::calls::{function, is_start_up};
 use crate::ended;
 use crate::profile::Profile;
-use crate::table::{Cell, Table, bytes, duration, grouped};
+use crate::table::{Cell, Column, Table, bytes, duration, grouped};
 
-/// Facts of a trace: name, value, in order.
-pub(crate) fn facts(
-    header: &Header,
-    complete: bool,
-    size: Option<u64>,
-    sections: &[(Section, Profile)],
-    sites: &CallSites,
-) -> Table {
-    let mut rows: Vec<Vec<Cell>> = Vec::new();
-    let mut fact = |name: &str, value: Cell| rows.push(vec![Cell::text(name), value]);
-    let calls: u64 = sections.iter().map(|(_, p)| p.calls()).sum();
-    let ranks: u64 = sections.iter().map(|(s, _)| s.ranks.len()).sum();
+/// A fact of a trace: a line for people, and columns with plain values for programs.
+struct Fact {
+    name: &'static str,
+    /// `None` where there is nothing to tell.
+    text: Option<String>,
+    values: Vec<(&'static str, Cell)>,
+}
 
-    let command: Vec<&str> =
-        std::iter::once(&header.program).chain(&header.args).map(String::as_str).collect();
-    fact("program", Cell::text(command.join(" ")));
-    fact("mpi", Cell::text(format!("{} {}", header.mpi.flavour, header.mpi.version).trim().to_owned()));
-    fact("ranks", ranks_cell(ranks, header.world));
-    fact("hosts", hosts(sections));
-    if !complete {
-        fact("complete", Cell::text("no: the stream is truncated; this is what is whole"));
+/// What is known of a trace, in order.
+pub(crate) struct Facts(Vec<Fact>);
+
+impl Facts {
+    fn add(
+        &mut self,
+        name: &'static str,
+        text: impl Into<Option<String>>,
+        values: Vec<(&'static str, Cell)>,
+    ) {
+        self.0.push(Fact { name, text: text.into(), values });
     }
-    fact("calls", Cell::count(calls));
-    for place in ended::places(sections, sites) {
-        fact("ended early", Cell::text(place));
+
+    /// Those of a trace.
+    pub(crate) fn of(
+        header: &Header,
+        (complete, size): (bool, Option<u64>),
+        (sections, sites): (&[(Section, Profile)], &CallSites),
+    ) -> Self {
+        let mut facts = Self(Vec::new());
+        facts.run(header, complete, sections);
+        facts.calls(sections, sites);
+        facts.times(&Times::of(sections));
+        facts.bytes(sections);
+        facts.structure(sections);
+        facts.payload(size, sections);
+        facts
     }
-    let times = Times::of(sections);
-    if times.timed {
-        fact(
-            "time per rank",
-            Cell::text(format!(
-                "{} (mean), {} (longest: rank {})",
-                duration(times.mean()),
-                duration(times.longest.0),
-                times.longest.1
-            )),
+
+    fn run(&mut self, header: &Header, complete: bool, sections: &[(Section, Profile)]) {
+        let ranks: u64 = sections.iter().map(|(s, _)| s.ranks.len()).sum();
+        let world = u64::from(header.world);
+        let command: Vec<&str> =
+            std::iter::once(&header.program).chain(&header.args).map(String::as_str).collect();
+        let command = command.join(" ");
+        self.add("program", command.clone(), vec![("program", Cell::text(command))]);
+        let (flavour, version) = (&header.mpi.flavour, &header.mpi.version);
+        let values = vec![("mpi", Cell::text(flavour.clone())), ("mpi_version", Cell::text(version.clone()))];
+        self.add("mpi", format!("{flavour} {version}").trim().to_owned(), values);
+        let held = if ranks == world { grouped(ranks) } else { format!("{ranks} of {world}") };
+        self.add("ranks", held, vec![("ranks", Cell::count(ranks)), ("world", Cell::count(world))]);
+        let mut names: Vec<&str> =
+            sections.iter().flat_map(|(s, _)| &s.hosts).map(|(h, _)| h.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        let hosts = names.len();
+        let text = if hosts > 4 { hosts.to_string() } else { names.join(", ") };
+        self.add("hosts", text, vec![("hosts", count(hosts))]);
+        let cut = "no: the stream is truncated; this is what is whole";
+        let complete_value = Cell { value: complete.into(), text: complete.to_string() };
+        self.add("complete", (!complete).then(|| cut.to_owned()), vec![("complete", complete_value)]);
+    }
+
+    fn calls(&mut self, sections: &[(Section, Profile)], sites: &CallSites) {
+        let calls: u64 = sections.iter().map(|(_, p)| p.calls()).sum();
+        self.add("calls", grouped(calls), vec![("calls", Cell::count(calls))]);
+        for place in ended::places(sections, sites) {
+            self.add("ended early", place, Vec::new());
+        }
+        let ended: BTreeSet<u32> = sections.iter().flat_map(|(s, _)| &s.ended).map(|e| e.rank).collect();
+        self.add("", None, vec![("ended_early_ranks", count(ended.len()))]);
+        let failed = failed_calls(sections);
+        self.add(
+            "failed calls",
+            (failed > 0).then(|| grouped(failed)),
+            vec![("failed_calls", Cell::count(failed))],
         );
-        fact(
-            "in MPI",
-            Cell::text(format!("{} of it", Cell::percent(times.comm, times.comm + times.compute).text)),
+        let opaque = opaque_calls(sections);
+        let names: Vec<_> = opaque.iter().map(|(name, n)| format!("{name} ({})", grouped(*n))).collect();
+        let values = vec![("name_only_calls", Cell::count(opaque.values().sum()))];
+        self.add("by name only", (!names.is_empty()).then(|| names.join(", ")), values);
+    }
+
+    fn times(&mut self, times: &Times) {
+        let known = |cell: Cell| if times.timed { cell } else { Cell::none() };
+        let (mean, longest) = (times.mean(times.compute + times.comm), times.longest);
+        let text =
+            format!("{} (mean), {} (longest: rank {})", duration(mean), duration(longest.0), longest.1);
+        let values = vec![
+            ("rank_time_mean_ns", known(Cell::ns(mean.into()))),
+            ("rank_time_longest_ns", known(Cell::ns(longest.0.into()))),
+            ("rank_time_longest_rank", known(Cell::count(longest.1.into()))),
+        ];
+        self.add("time per rank", times.timed.then_some(text), values);
+        let share = Cell::percent(times.comm, times.comm + times.compute);
+        let text = times.timed.then(|| format!("{} of it", share.text));
+        self.add("in MPI", text, vec![("mpi_percent", known(share))]);
+        let start = times.mean(times.start_up);
+        let text = times.timed.then(|| format!("{} more per rank (mean)", duration(start)));
+        self.add("MPI_Init", text, vec![("start_up_mean_ns", known(Cell::ns(start.into())))]);
+    }
+
+    fn bytes(&mut self, sections: &[(Section, Profile)]) {
+        let names = [("sent", "sent_bytes"), ("received", "received_bytes")];
+        for (i, (name, key)) in names.into_iter().enumerate() {
+            let symbols = sections.iter().flat_map(|(_, p)| &p.symbols).map(|s| s.bytes[i]);
+            let n = Cell::bytes(symbols.fold(0, u128::saturating_add));
+            self.add(name, n.text.clone(), vec![(key, n)]);
+        }
+        let ranks = sections.iter().flat_map(|(_, p)| &p.ranks);
+        let degrees: Vec<usize> = ranks.map(|r| r.neighbours.len()).collect();
+        let (min, max) = (degrees.iter().min().copied(), degrees.iter().max().copied());
+        let cell = |n: Option<usize>| n.map_or_else(Cell::none, count);
+        let text = min.zip(max).map(|(min, max)| {
+            if min == max { format!("{min} per rank") } else { format!("{min} to {max} per rank") }
+        });
+        let values = vec![("partners_least", cell(min)), ("partners_most", cell(max))];
+        self.add("send partners", text, values);
+    }
+
+    fn structure(&mut self, sections: &[(Section, Profile)]) {
+        let trees = || sections.iter().flat_map(|(s, _)| &s.threads).map(|t| &t.tree);
+        let nodes: usize = trees().map(|t| t.items().len()).sum();
+        let threads = sections.iter().flat_map(|(s, _)| &s.threads);
+        let bodies = threads.flat_map(|t| t.tree.items().iter().zip(&t.counts));
+        let loops = bodies.filter(|(item, n)| matches!(item, Item::Body { .. }) && repeats(n)).count();
+        let depth = trees().map(depth).max().unwrap_or(0);
+        let of =
+            |s: &Section| s.symbols.iter().filter_map(|y| s.sites.get(y.site)).map(|site| site.id).collect();
+        let sites: BTreeSet<u128> = sections.iter().flat_map(|(s, _)| -> Vec<u128> { of(s) }).collect();
+        let text = format!(
+            "{} call sites, {} loops, nested {depth} deep",
+            grouped(wide(sites.len())),
+            grouped(wide(loops)),
         );
+        let values = vec![
+            ("call_sites", count(sites.len())),
+            ("loops", count(loops)),
+            ("loop_depth", count(depth)),
+            ("tree_nodes", count(nodes)),
+            ("sections", count(sections.len())),
+        ];
+        self.add("structure", text, values);
     }
-    let sent: u128 = sections.iter().map(|(_, p)| p.sent).sum();
-    fact("sent point to point", Cell::bytes(sent));
-    let degrees: Vec<u64> =
-        sections.iter().flat_map(|(_, p)| &p.ranks).map(|r| r.neighbours.len() as u64).collect();
-    fact("send partners", spread(&degrees));
-    fact("structure", Cell::text(structure(sections)));
-    let failed: u64 = failed_calls(sections);
-    if failed > 0 {
-        fact("failed calls", Cell::count(failed));
-    }
-    let opaque: Vec<String> = opaque_calls(sections);
-    if !opaque.is_empty() {
-        fact("by name only", Cell::text(opaque.join(", ")));
-    }
-    if let Some(size) = size {
+
+    fn payload(&mut self, size: Option<u64>, sections: &[(Section, Profile)]) {
+        let calls: u64 = sections.iter().map(|(_, p)| p.calls()).sum();
         let per = |n: u64| if calls == 0 { 0.0 } else { to_f64(n) / to_f64(calls) };
-        fact("file", Cell::text(format!("{}, {:.3} bytes per call", bytes(size), per(size))));
-    }
-    fact("times", Cell::text(time_payload(sections)));
-    let lost = lost(sections);
-    if !lost.is_empty() {
-        fact("left out", Cell::text(lost.join(", ")));
-    }
-    let histograms: usize = sections.iter().map(|(s, _)| s.histograms().count()).sum();
-    if histograms > 0 {
+        let text = size.map(|size| format!("{}, {:.3} bytes per call", bytes(size), per(size)));
+        let cell = size.map_or_else(Cell::none, |size| Cell::bytes(size.into()));
+        self.add("file", text, vec![("file_bytes", cell)]);
+        let times = time_payload(sections);
+        self.add("times", times.clone(), vec![("times", Cell::text(times))]);
+        let lost = lost(sections).join(", ");
+        let text = (!lost.is_empty()).then(|| lost.clone());
+        self.add("left out", text, vec![("left_out", Cell::text(lost))]);
+        let histograms: usize = sections.iter().map(|(s, _)| s.histograms().count()).sum();
         let text = format!("of {histograms} parameters; totals are exact, what single ranks send is drawn");
-        fact("histograms", Cell::text(text));
+        self.add("histograms", (histograms > 0).then_some(text), vec![("histograms", count(histograms))]);
     }
-    Table { columns: vec![("fact", true), ("value", true)], rows }
+
+    /// Lines `name: value`, for people.
+    pub(crate) fn write_text(&self, out: &mut dyn Write) -> io::Result<()> {
+        for fact in &self.0 {
+            if let Some(text) = &fact.text {
+                writeln!(out, "{:<20} {text}", fact.name)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// One row of plain values.
+    pub(crate) fn table(&self) -> Table {
+        let values = || self.0.iter().flat_map(|f| &f.values);
+        let columns = values().map(|(key, _)| Column::left(key, key)).collect();
+        Table { columns, rows: vec![values().map(|(_, cell)| cell.clone()).collect()], total: None }
+    }
+}
+
+fn wide(n: usize) -> u64 {
+    u64::try_from(n).unwrap_or(u64::MAX)
+}
+
+fn count(n: usize) -> Cell {
+    Cell::count(wide(n))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
 fn to_f64(n: u64) -> f64 {
     n as f64
-}
-
-fn ranks_cell(held: u64, world: u32) -> Cell {
-    if held == u64::from(world) { Cell::count(held) } else { Cell::text(format!("{held} of {world}")) }
-}
-
-fn hosts(sections: &[(Section, Profile)]) -> Cell {
-    let mut names: Vec<&str> = sections.iter().flat_map(|(s, _)| &s.hosts).map(|(h, _)| h.as_str()).collect();
-    names.sort_unstable();
-    names.dedup();
-    if names.len() > 4 { Cell::count(names.len() as u64) } else { Cell::text(names.join(", ")) }
-}
-
-fn spread(values: &[u64]) -> Cell {
-    let (Some(min), Some(max)) = (values.iter().min(), values.iter().max()) else { return Cell::none() };
-    Cell::text(if min == max { format!("{min} per rank") } else { format!("{min} to {max} per rank") })
 }
 
 /// Times over all ranks.
@@ -114,6 +211,8 @@ struct Times {
     timed: bool,
     compute: u128,
     comm: u128,
+    /// In `MPI_Init` and `MPI_Finalize`, which the others leave out.
+    start_up: u128,
     ranks: u64,
     longest: (u64, u32),
 }
@@ -122,13 +221,19 @@ impl Times {
     fn of(sections: &[(Section, Profile)]) -> Self {
         let mut t = Self::default();
         for (section, _) in sections {
+            let starts = |sym: Sym| section.symbols.get(sym as usize).is_some_and(|s| is_start_up(s.call));
             for thread in &section.threads {
                 let mut here = 0;
                 for s in &thread.sketches {
                     t.timed = true;
                     t.compute += s.compute.sum;
-                    t.comm += s.comm.sum;
-                    here += s.compute.sum + s.comm.sum;
+                    here += s.compute.sum;
+                    if starts(s.sym) {
+                        t.start_up += s.comm.sum;
+                    } else {
+                        t.comm += s.comm.sum;
+                        here += s.comm.sum;
+                    }
                 }
                 if let (1, Some(rank)) = (thread.ranks.len(), thread.ranks.lowest()) {
                     t.longest = t.longest.max((u64::try_from(here).unwrap_or(u64::MAX), rank));
@@ -137,7 +242,8 @@ impl Times {
                 for s in &thread.sums {
                     let (mut a, mut b) = (s.compute.cursor(), s.comm.cursor());
                     let bucket = |v: i64| representative(u16::try_from(v).unwrap_or(0));
-                    sums.iter_mut().for_each(|x| *x += bucket(a.next()) + bucket(b.next()));
+                    let within = u64::from(!starts(s.sym));
+                    sums.iter_mut().for_each(|x| *x += bucket(a.next()) + within * bucket(b.next()));
                 }
                 let longest = sums.into_iter().zip(thread.ranks.iter()).max().unwrap_or_default();
                 t.longest = t.longest.max(longest);
@@ -146,27 +252,9 @@ impl Times {
         }
         t
     }
-    fn mean(&self) -> u64 {
-        u64::try_from((self.compute + self.comm) / u128::from(self.ranks.max(1))).unwrap_or(u64::MAX)
+    fn mean(&self, of_all: u128) -> u64 {
+        u64::try_from(of_all / u128::from(self.ranks.max(1))).unwrap_or(u64::MAX)
     }
-}
-
-/// Loops found: nodes, depth.
-fn structure(sections: &[(Section, Profile)]) -> String {
-    let trees = || sections.iter().flat_map(|(s, _)| &s.threads).map(|t| &t.tree);
-    let nodes: usize = trees().map(|t| t.items().len()).sum();
-    let threads = sections.iter().flat_map(|(s, _)| &s.threads);
-    let bodies = threads.flat_map(|t| t.tree.items().iter().zip(&t.counts));
-    let loops = bodies.filter(|(item, counts)| matches!(item, Item::Body { .. }) && repeats(counts)).count();
-    let depth = trees().map(depth).max().unwrap_or(0);
-    let symbols: usize = sections.iter().map(|(s, _)| s.symbols.len()).sum();
-    format!(
-        "{} call sites, {} loops, nested {depth} deep, {} nodes in {} section(s)",
-        grouped(symbols as u64),
-        grouped(loops as u64),
-        grouped(nodes as u64),
-        sections.len()
-    )
 }
 
 /// Whether some rank executes a node more than once at a visit.
@@ -212,9 +300,9 @@ fn lost(sections: &[(Section, Profile)]) -> Vec<&'static str> {
 }
 
 /// Functions recorded by name only, with their counts.
-fn opaque_calls(sections: &[(Section, Profile)]) -> Vec<String> {
+fn opaque_calls(sections: &[(Section, Profile)]) -> BTreeMap<String, u64> {
     let table = st_trace::calls::CallTable::builtin();
-    let mut counts: std::collections::BTreeMap<String, u64> = std::collections::BTreeMap::new();
+    let mut counts = BTreeMap::new();
     for (s, p) in sections {
         for (symbol, totals) in s.symbols.iter().zip(&p.symbols) {
             if totals.calls > 0 && table.get(symbol.call).is_none_or(|r| r.properties.opaque) {
@@ -222,7 +310,7 @@ fn opaque_calls(sections: &[(Section, Profile)]) -> Vec<String> {
             }
         }
     }
-    counts.into_iter().map(|(name, n)| format!("{name} ({})", grouped(n))).collect()
+    counts
 }
 
 fn time_payload(sections: &[(Section, Profile)]) -> String {
@@ -249,14 +337,4 @@ fn time_payload(sections: &[(Section, Profile)]) -> String {
         (None, false) => format!("{}, no exact times", kept.join(", ")),
         (None, true) => "none".into(),
     }
-}
-
-/// The facts as lines `name: value`, for people.
-pub(crate) fn write_text(facts: &Table, out: &mut dyn Write) -> io::Result<()> {
-    for row in &facts.rows {
-        if let [name, value] = &row[..] {
-            writeln!(out, "{:<20} {}", name.text, value.text)?;
-        }
-    }
-    Ok(())
 }

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use clap::ValueEnum;
 use serde_json::{Map, Value};
+use st_tool::Screen;
 
 /// Form of a table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
@@ -63,63 +64,160 @@ impl Cell {
     }
 }
 
+/// A column of a table.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Column {
+    /// Over it, for people.
+    pub title: &'static str,
+    /// Its name in CSV and JSON, which ends with the unit of its numbers.
+    pub key: &'static str,
+    /// Where it stands and what becomes of it where there is little room.
+    pub fit: Fit,
+}
+
+/// Where what is in a column stands, and what becomes of the column where a table is too wide.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fit {
+    /// On the left; is cut short after all others.
+    Left,
+    /// On the left; is cut short first, at its beginning.
+    Tail,
+    /// On the right; goes in turn, that with the highest number first; 0 stays.
+    Right(u8),
+}
+
+impl Column {
+    /// Texts.
+    #[must_use]
+    pub const fn left(title: &'static str, key: &'static str) -> Self {
+        Self { title, key, fit: Fit::Left }
+    }
+    /// Texts whose ends say most.
+    #[must_use]
+    pub const fn tail(title: &'static str, key: &'static str) -> Self {
+        Self { title, key, fit: Fit::Tail }
+    }
+    /// Numbers. Columns with high numbers in `goes` go first where there is no room; with 0 the column stays.
+    #[must_use]
+    pub const fn right(title: &'static str, key: &'static str, goes: u8) -> Self {
+        Self { title, key, fit: Fit::Right(goes) }
+    }
+}
+
 /// Columns with names, and rows.
 #[derive(Clone, Debug)]
 pub struct Table {
-    /// Name of each column, and whether text in it starts at the left.
-    pub columns: Vec<(&'static str, bool)>,
+    /// What the columns are.
+    pub columns: Vec<Column>,
     /// The rows.
     pub rows: Vec<Vec<Cell>>,
+    /// What they come to, for people: other forms have one kind of rows.
+    pub total: Option<Vec<Cell>>,
 }
 
+/// Fewest characters that a column is cut short to.
+const LEAST: usize = 16;
+
 impl Table {
-    /// Writes the table.
+    /// Writes the table; as text, to fit the screen.
     ///
     /// # Errors
     ///
     /// If writing fails.
-    pub fn write(&self, format: Format, out: &mut dyn Write) -> io::Result<()> {
+    pub fn write(&self, format: Format, screen: Screen, out: &mut dyn Write) -> io::Result<()> {
         match format {
-            Format::Text => self.write_text(out),
+            Format::Text => self.write_text(screen, out),
             Format::Csv => self.write_csv(out),
             Format::Json => self.write_json(out),
         }
     }
 
-    fn write_text(&self, out: &mut dyn Write) -> io::Result<()> {
-        let widths: Vec<usize> = self
-            .columns
-            .iter()
-            .enumerate()
-            .map(|(i, (name, _))| {
-                let cells = self.rows.iter().filter_map(|r| r.get(i)).map(|c| c.text.chars().count());
-                cells.chain([name.len()]).max().unwrap_or(0)
-            })
-            .collect();
-        let header: Vec<Cell> = self.columns.iter().map(|(name, _)| Cell::text(*name)).collect();
-        for row in std::iter::once(&header).chain(&self.rows) {
+    fn write_text(&self, screen: Screen, out: &mut dyn Write) -> io::Result<()> {
+        let widths = self.widths(screen.width);
+        let header: Vec<Cell> = self.columns.iter().map(|c| Cell::text(c.title)).collect();
+        for (i, row) in std::iter::once(&header).chain(self.shown()).enumerate() {
             let mut line = String::new();
-            for ((cell, width), (_, left)) in row.iter().zip(&widths).zip(&self.columns) {
-                let pad = " ".repeat(width.saturating_sub(cell.text.chars().count()));
+            for ((cell, width), column) in row.iter().zip(&widths).zip(&self.columns) {
+                let Some(width) = *width else { continue };
                 if !line.is_empty() {
                     line.push_str("  ");
                 }
-                if *left {
-                    line.push_str(&cell.text);
-                    line.push_str(&pad);
-                } else {
-                    line.push_str(&pad);
-                    line.push_str(&cell.text);
+                let text = shortened(&cell.text, width, column.fit == Fit::Tail);
+                match column.fit {
+                    Fit::Right(_) => line.push_str(&format!("{text:>width$}")),
+                    _ => line.push_str(&format!("{text:<width$}")),
                 }
             }
-            writeln!(out, "{}", line.trim_end())?;
+            let line = line.trim_end();
+            writeln!(out, "{}", if i == 0 { screen.bold(line) } else { line.to_owned() })?;
+        }
+        let gone: Vec<_> = self.columns.iter().zip(&widths).filter(|(_, w)| w.is_none()).collect();
+        if !gone.is_empty() {
+            let names: Vec<_> = gone.iter().map(|(c, _)| c.title).collect();
+            let hint = format!("(no room for: {}; COLUMNS=200 or --format csv shows all)", names.join(", "));
+            writeln!(out, "{}", screen.dim(&hint))?;
         }
         Ok(())
     }
 
+    fn shown(&self) -> impl Iterator<Item = &Vec<Cell>> {
+        self.rows.iter().chain(&self.total)
+    }
+
+    /// Width of each column, `None` of those that go.
+    fn widths(&self, room: usize) -> Vec<Option<usize>> {
+        let natural = |(i, c): (usize, &Column)| {
+            let cells = self.shown().filter_map(|r| r.get(i)).map(|c| c.text.chars().count());
+            Some(cells.chain([c.title.chars().count()]).max().unwrap_or(0))
+        };
+        let mut widths: Vec<Option<usize>> = self.columns.iter().enumerate().map(natural).collect();
+        let excess = |widths: &[Option<usize>]| {
+            let (n, sum) = widths.iter().flatten().fold((0usize, 0), |(n, sum), w| (n + 1, sum + w + 2));
+            if n == 0 { 0 } else { (sum - 2).saturating_sub(room) }
+        };
+        let cut = |widths: &mut Vec<Option<usize>>, fit: Fit, least: usize| {
+            for (i, column) in self.columns.iter().enumerate().filter(|(_, c)| c.fit == fit) {
+                let excess = excess(widths);
+                if let Some(w) = &mut widths[i] {
+                    let least = least.max(column.title.chars().count()).min(*w);
+                    *w = (*w).saturating_sub(excess).max(least);
+                }
+            }
+        };
+        cut(&mut widths, Fit::Tail, 2 * LEAST);
+        let mut going: Vec<(u8, usize)> = Vec::new();
+        for (i, column) in self.columns.iter().enumerate() {
+            if let Fit::Right(goes @ 1..) = column.fit {
+                going.push((goes, i));
+            }
+        }
+        going.sort_unstable();
+        while excess(&widths) > 0
+            && let Some((_, i)) = going.pop()
+        {
+            widths[i] = None;
+        }
+        // What is free again belongs to what was cut short before.
+        cut(&mut widths, Fit::Left, LEAST);
+        cut(&mut widths, Fit::Tail, LEAST);
+        self.grow(&mut widths, room);
+        widths
+    }
+
+    /// Gives room that is left to texts whose beginnings were cut off.
+    fn grow(&self, widths: &mut [Option<usize>], room: usize) {
+        for (i, _) in self.columns.iter().enumerate().filter(|(_, c)| c.fit == Fit::Tail) {
+            let taken: usize = widths.iter().flatten().map(|w| w + 2).sum::<usize>().saturating_sub(2);
+            let longest = self.shown().filter_map(|r| r.get(i)).map(|c| c.text.chars().count()).max();
+            if let (Some(w), Some(longest)) = (&mut widths[i], longest) {
+                *w = (*w + room.saturating_sub(taken)).min(longest.max(*w));
+            }
+        }
+    }
+
     fn write_csv(&self, out: &mut dyn Write) -> io::Result<()> {
         let mut csv = csv::Writer::from_writer(out);
-        csv.write_record(self.columns.iter().map(|(name, _)| *name))?;
+        csv.write_record(self.columns.iter().map(|c| c.key))?;
         for row in &self.rows {
             csv.write_record(row.iter().map(|c| match &c.value {
                 Value::Null => String::new(),
@@ -134,11 +232,26 @@ impl Table {
         for row in &self.rows {
             let fields = self.columns.iter().zip(row);
             let object: Map<String, Value> =
-                fields.map(|((name, _), c)| ((*name).to_owned(), c.value.clone())).collect();
+                fields.map(|(column, c)| (column.key.to_owned(), c.value.clone())).collect();
             writeln!(out, "{}", Value::Object(object))?;
         }
         Ok(())
     }
+}
+
+/// As much of a text as there is room for: its end, or its beginning.
+fn shortened(text: &str, width: usize, tail: bool) -> String {
+    let n = text.chars().count();
+    if n <= width {
+        return text.to_owned();
+    }
+    let kept = width.saturating_sub(1);
+    if tail {
+        let end: String = text.chars().skip(n - kept).collect();
+        return format!("…{end}");
+    }
+    let beginning: String = text.chars().take(kept).collect();
+    format!("{beginning}…")
 }
 
 /// 33701 → `33,701`.
@@ -193,22 +306,50 @@ mod tests {
         assert_eq!(Cell::percent(1, 3).text, "33.3 %");
     }
 
+    fn table() -> Table {
+        Table {
+            columns: vec![
+                Column::left("call", "function"),
+                Column::right("n", "calls", 0),
+                Column::right("longest", "max_ns", 1),
+                Column::tail("site", "site"),
+            ],
+            rows: vec![
+                vec![Cell::text("MPI_Send"), Cell::count(1200), Cell::ns(1500), Cell::text("main a.c:1")],
+                vec![Cell::text("a,b"), Cell::none(), Cell::none(), Cell::text("")],
+            ],
+            total: None,
+        }
+    }
+
+    fn form(t: &Table, format: Format, width: usize) -> String {
+        let mut out = Vec::new();
+        t.write(format, Screen { width, colour: false }, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
     #[test]
     fn three_forms() {
-        let t = Table {
-            columns: vec![("call", true), ("n", false)],
-            rows: vec![
-                vec![Cell::text("MPI_Send"), Cell::count(1200)],
-                vec![Cell::text("a,b"), Cell::none()],
-            ],
-        };
-        let form = |f| {
-            let mut out = Vec::new();
-            t.write(f, &mut out).unwrap();
-            String::from_utf8(out).unwrap()
-        };
-        assert_eq!(form(Format::Text), "call          n\nMPI_Send  1,200\na,b           -\n");
-        assert_eq!(form(Format::Csv), "call,n\nMPI_Send,1200\n\"a,b\",\n");
-        assert_eq!(form(Format::Json), "{\"call\":\"MPI_Send\",\"n\":1200}\n{\"call\":\"a,b\",\"n\":null}\n");
+        let text = "call          n  longest  site\nMPI_Send  1,200  1.50 µs  main a.c:1\na,b           -        -\n";
+        assert_eq!(form(&table(), Format::Text, 80), text);
+        let csv = "function,calls,max_ns,site\nMPI_Send,1200,1500,main a.c:1\n\"a,b\",,,\n";
+        assert_eq!(form(&table(), Format::Csv, 10), csv);
+        let json = "{\"function\":\"MPI_Send\",\"calls\":1200,\"max_ns\":1500,\"site\":\"main a.c:1\"}";
+        assert_eq!(form(&table(), Format::Json, 10).lines().next(), Some(json));
+    }
+
+    #[test]
+    fn a_narrow_screen_gets_the_ends_of_places_and_fewer_numbers() {
+        let mut t = table();
+        t.rows[0][3] = Cell::text("a_long_function_of_the_program src/with/a/long/path/main.c:17");
+        for width in 30..120 {
+            let text = form(&t, Format::Text, width);
+            let longest = text.lines().filter(|l| !l.starts_with('(')).map(|l| l.chars().count()).max();
+            assert!(longest <= Some(width.max(33)), "{width}: {text}");
+            assert!(text.contains("main.c:17"), "{width}: {text}");
+            assert_eq!(text.contains("1.50 µs"), !text.contains("no room for: longest"), "{text}");
+        }
+        assert!(form(&t, Format::Text, 40).contains("no room for: longest"));
+        assert!(form(&t, Format::Text, 120).contains("a_long_function"));
     }
 }

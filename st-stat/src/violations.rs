@@ -8,7 +8,7 @@ use st_trace::section::Section;
 
 use crate::args::ViolationsArgs;
 use crate::input::NAME;
-use crate::table::{Cell, Table};
+use crate::table::{self, Cell, Table};
 
 /// Matches the messages of a trace, section by section, and keeps its exact times.
 #[derive(Debug)]
@@ -67,12 +67,12 @@ pub(crate) fn find(args: &ViolationsArgs) -> Result<(Survey, Vec<String>)> {
 /// Totals per kind of message.
 pub(crate) fn totals(survey: &Survey) -> Table {
     let columns = vec![
-        ("messages", true),
-        ("all", false),
-        ("reversed", false),
-        ("violated", false),
-        ("mean error", false),
-        ("largest error", false),
+        table::Column::left("messages", "messages"),
+        table::Column::right("all", "all", 0),
+        table::Column::right("reversed", "reversed", 0),
+        table::Column::right("violated", "violated", 0),
+        table::Column::right("mean error", "mean_error_ns", 0),
+        table::Column::right("largest error", "largest_error_ns", 0),
     ];
     let row = |name: &str, t: &Tally, errors: bool| {
         let error = |ns: u128| if errors { Cell::ns(ns) } else { Cell::none() };
@@ -92,17 +92,17 @@ pub(crate) fn totals(survey: &Survey) -> Table {
         row("collective", &survey.collective, true),
         row("collective, each pair", &survey.pairs, false),
     ];
-    Table { columns, rows }
+    Table { columns, rows, total: None }
 }
 
 /// Pairs of ranks with violated messages, most first.
 pub(crate) fn pairs(survey: &Survey) -> Table {
     let columns = vec![
-        ("from", false),
-        ("to", false),
-        ("reversed", false),
-        ("violated", false),
-        ("largest error", false),
+        table::Column::right("from", "from_rank", 0),
+        table::Column::right("to", "to_rank", 0),
+        table::Column::right("reversed", "reversed", 0),
+        table::Column::right("violated", "violated", 0),
+        table::Column::right("largest error", "largest_error_ns", 0),
     ];
     let mut pairs: Vec<_> = survey.ranks.iter().collect();
     pairs.sort_by_key(|(ranks, t)| (u64::MAX - t.violated, **ranks));
@@ -115,5 +115,5 @@ pub(crate) fn pairs(survey: &Survey) -> Table {
             Cell::ns(u128::from(t.largest.unsigned_abs())),
         ]
     };
-    Table { columns, rows: pairs.into_iter().map(row).collect() }
+    Table { columns, rows: pairs.into_iter().map(row).collect(), total: None }
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use st_stat::mape::{Run, mape, pairs, report, table};
 use st_stat::table::Format;
+use st_tool::Screen;
 use st_tool::options::{StreamIn, Talk};
 use st_trace::calls::CallTable;
 use st_trace::header::Header;
@@ -19,24 +20,23 @@ fn printed(content: &str, format: Format) -> String {
     let path = dir.path().join("runs");
     std::fs::write(&path, content).unwrap();
     let mut out = Vec::new();
-    report(&table(&path).unwrap()).write(format, &mut out).unwrap();
+    report(&table(&path).unwrap()).write(format, Screen { width: 120, colour: false }, &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
 
 #[test]
 fn runs_of_a_table_have_errors_and_accuracies_of_both_kinds() {
     let expected = "\
-run  recorded_s  replayed_s  error_percent  mape_percent  accuracy_percent  reference_accuracy_percent  worst_rank_percent
-bt    10.000000   11.000000          10.00         10.00             90.00                       88.00                   -
-cg    20.000000   18.000000         -10.00         10.00             90.00                           -                   -
-all           -           -           0.00         10.00             90.00                       88.00                   -
+run     recorded     replayed     error     MAPE  accuracy  of reference  worst rank
+bt   10.000000 s  11.000000 s   10.00 %  10.00 %   90.00 %       88.00 %           -
+cg   20.000000 s  18.000000 s  -10.00 %  10.00 %   90.00 %             -           -
+all            -            -    0.00 %  10.00 %   90.00 %       88.00 %           -
 ";
     assert_eq!(printed(CSV, Format::Text), expected);
     let expected = "\
 run,recorded_s,replayed_s,error_percent,mape_percent,accuracy_percent,reference_accuracy_percent,worst_rank_percent
 bt,10.0,11.0,10.0,10.0,90.0,88.0,
 cg,20.0,18.0,-10.0,10.0,90.0,,
-all,,,0.0,10.0,90.0,88.0,
 ";
     assert_eq!(printed(CSV, Format::Csv), expected);
 }

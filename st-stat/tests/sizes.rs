@@ -56,8 +56,8 @@ fn every_byte_has_a_place_and_a_cause() {
     }
     let parameters = rows(&path, "parameter");
     assert_eq!((&parameters[0]["parameter"], &parameters[0]["place"]), (&"count".into(), &"random".into()));
-    assert!(parameters[0]["because of"].as_str().unwrap().starts_with("40 values"), "{}", parameters[0]);
+    assert!(parameters[0]["cause"].as_str().unwrap().starts_with("40 values"), "{}", parameters[0]);
     let constant = parameters.iter().find(|r| r["place"] == "constant" && r["parameter"] == "count").unwrap();
-    assert_eq!(constant["because of"], "constant");
+    assert_eq!(constant["cause"], "constant");
     assert_eq!(rows(&path, "site")[0]["place"], "random");
 }

@@ -8,7 +8,10 @@
 //! Values are the same under every MPI library (see [`crate::values`]): ranks are ranks in the call's
 //! communicator, handles are indices into the trace's object tables, requests are slot numbers.
 
+mod kind;
 mod parse;
+
+pub use kind::Kind;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -216,6 +219,8 @@ pub struct Row {
     pub params: Vec<Param>,
     /// The recorded words, in order: parameters first to last, then `times` for poll and fold rows.
     pub slots: Vec<Slot>,
+    /// What it does.
+    pub kind: Kind,
     /// Properties.
     pub properties: Properties,
     /// The function whose roles these are, for a row that says `like` one: the same call with other C types (a
@@ -309,9 +314,10 @@ impl CallTable {
         if base.like.is_some() {
             return Err(format!("{name} is like another itself"));
         }
-        let (params, slots, properties) = (base.params.clone(), base.slots.clone(), base.properties);
+        let (params, slots) = (base.params.clone(), base.slots.clone());
+        let (kind, properties) = (base.kind, base.properties);
         let row = &mut self.rows[at];
-        (row.params, row.slots, row.properties) = (params, slots, properties);
+        (row.params, row.slots, row.kind, row.properties) = (params, slots, kind, properties);
         Ok(())
     }
 
@@ -366,10 +372,35 @@ mod tests {
     }
 
     #[test]
+    fn kinds_agree_with_parameters() {
+        let local = |k| matches!(k, Kind::Other | Kind::Free | Kind::Complete | Kind::Restart);
+        for row in CallTable::builtin().rows() {
+            let has = |name| row.slot(name).is_some();
+            let (name, kind) = (&row.name, row.kind);
+            assert!(!row.properties.local || local(kind), "{name} is local and {kind:?}");
+            let sends = matches!(kind, Kind::Send | Kind::SyncSend | Kind::SendReceive);
+            assert_eq!(has("dest") && has("comm") && !row.properties.local, sends, "{name}: {kind:?}");
+            let accesses = matches!(kind, Kind::Put | Kind::Get | Kind::GetPut | Kind::CompareSwap);
+            assert_eq!(has("targetdisp"), accesses, "{name}: {kind:?}");
+            assert_eq!(has("completed"), kind == Kind::Complete, "{name}: {kind:?}");
+            assert_eq!(
+                has("newcomm") && has("ndims") || has("remain"),
+                kind == Kind::Topology && !has("index") && !has("destinations"),
+                "{name}: {kind:?}"
+            );
+            let rooted = matches!(kind, Kind::Bcast | Kind::Gather | Kind::Scatter | Kind::Reduce);
+            assert_eq!(has("root") && !row.properties.unplayed, rooted, "{name}: {kind:?}");
+            let file = matches!(kind, Kind::Read | Kind::Write);
+            assert!(!(has("file") && has("bytes")) || file || name.ends_with("_end"), "{name}: {kind:?}");
+        }
+    }
+
+    #[test]
     fn a_row_like_another_has_its_roles() {
-        let t = CallTable::parse("9 B_c like B\n3 B _ count ; poll\n4 C opaque\n5 C_c like C").unwrap();
+        let t = CallTable::parse("9 B_c like B\n3 B _ count ; poll send\n4 C opaque\n5 C_c like C").unwrap();
         let (c, b) = (t.get(CallId(9)).unwrap(), t.by_name("B").unwrap());
         assert_eq!((&c.params, &c.slots, c.properties), (&b.params, &b.slots, b.properties));
+        assert_eq!((c.kind, b.kind), (Kind::Send, Kind::Send));
         assert_eq!((c.name.as_str(), c.base(), b.base()), ("B_c", "B", "B"));
         assert!(t.by_name("C_c").unwrap().properties.opaque);
     }

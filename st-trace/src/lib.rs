@@ -48,3 +48,4 @@ pub mod tree;
 pub mod unite;
 pub mod values;
 pub mod varint;
+pub mod volume;

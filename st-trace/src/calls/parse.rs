@@ -1,6 +1,6 @@
 //! Rows of the call table from its text.
 
-use super::{CallId, FIRST_UNKNOWN, Lane, Length, Meaning, Object, Param, Properties, Row, Slot};
+use super::{CallId, FIRST_UNKNOWN, Kind, Lane, Length, Meaning, Object, Param, Properties, Row, Slot};
 
 /// One line of the table.
 pub(super) fn row(line: &str) -> Result<Row, String> {
@@ -12,7 +12,7 @@ pub(super) fn row(line: &str) -> Result<Row, String> {
         return Err(format!("{number} is reserved for functions outside the table"));
     }
     let name = words.next().ok_or("no name")?.to_owned();
-    let mut properties = Properties::default();
+    let (mut properties, mut kind) = (Properties::default(), Kind::Other);
     for p in tail.split_whitespace() {
         match p {
             "poll" => properties.poll = true,
@@ -21,7 +21,8 @@ pub(super) fn row(line: &str) -> Result<Row, String> {
             "local" => properties.local = true,
             "unplayed" => properties.unplayed = true,
             "files" => properties.files = true,
-            _ => return Err(format!("unknown property {p}")),
+            _ if kind != Kind::Other => return Err(format!("unknown property, or second kind {p}")),
+            _ => kind = Kind::of_word(p).ok_or_else(|| format!("unknown property {p}"))?,
         }
     }
     let tokens: Vec<&str> = words.collect();
@@ -30,7 +31,8 @@ pub(super) fn row(line: &str) -> Result<Row, String> {
         if !tail.trim().is_empty() {
             return Err(format!("{name} has the properties of {base}"));
         }
-        return Ok(Row { id, name, params, slots: Vec::new(), properties, like: Some(base.to_owned()) });
+        let like = Some(base.to_owned());
+        return Ok(Row { id, name, params, slots: Vec::new(), kind, properties, like });
     }
     if tokens == ["opaque"] {
         properties.opaque = true;
@@ -47,7 +49,7 @@ pub(super) fn row(line: &str) -> Result<Row, String> {
     if properties.poll || properties.fold {
         slots.push(Slot { name: "times".into(), list: false, meaning: Meaning::Times, lane: Lane::Rest });
     }
-    Ok(Row { id, name, params, slots, properties, like: None })
+    Ok(Row { id, name, params, slots, kind, properties, like: None })
 }
 
 /// A parameter: `name=role[length]`, of which only the role must be there.

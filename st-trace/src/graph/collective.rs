@@ -39,8 +39,8 @@ pub(super) struct Standing {
     pub(super) members: u32,
 }
 
-/// The neighbours of a rank in a topology, as `(destinations, sources)`; negative for none.
-pub(super) type Neighbours<'a> = Option<(&'a [i64], &'a [i64])>;
+/// The neighbours of a rank in a topology, destinations and sources; negative for none.
+pub(super) type Neighbours<'a> = Option<[&'a [i64]; 2]>;
 
 /// A rank's part; `None` if its neighbours are needed and not known. `bytes_of` gives the size of a type.
 pub(super) fn part(
@@ -80,7 +80,7 @@ pub(super) fn part(
             (false, false)
         }
         Rule::Neighbour | Rule::NeighbourV => {
-            let (to, from) = neighbours?;
+            let [to, from] = neighbours?;
             let counted = |i: usize, n: &[i64]| match words.list(role.counts[i]) {
                 [] if role.counts[i] == super::words::ABSENT => listed(n, |_| carries(i)),
                 counts => listed(n, |k| counts.get(k).is_some_and(|c| *c > 0)),

@@ -26,6 +26,7 @@ pub use limits::{Bound, Latency, earliest, latest};
 pub use matcher::{Barriers, Matcher};
 pub use share::{Links, ShareError, roll};
 pub use survey::{Ends, Seats, Shortest, StreamEnds, Survey, Tally, at_ops, survey};
+pub(crate) use topology::Topologies;
 
 use std::fmt;
 

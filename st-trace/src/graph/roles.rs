@@ -1,7 +1,7 @@
-//! What a function means for the graph, from its name and its row in the call table.
+//! What a function means for the graph, from its row in the call table.
 
 use super::words::{ABSENT, last_slot, slot};
-use crate::calls::Row;
+use crate::calls::{Kind as Listed, Row};
 
 /// How an operation is started and completed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -12,6 +12,20 @@ pub enum Start {
     Request,
     /// The call only makes it; `MPI_Start` starts it.
     Persistent,
+}
+
+impl Start {
+    /// How the operation of a row is.
+    #[must_use]
+    pub fn of(row: &Row) -> Self {
+        if row.properties.start {
+            Self::Request
+        } else if row.params.iter().any(|p| p.role == "newrequest") {
+            Self::Persistent
+        } else {
+            Self::Blocking
+        }
+    }
 }
 
 /// Kinds of collective operations.
@@ -248,90 +262,58 @@ impl Role {
             file: s("freefile"),
             group: s("group"),
             assert: s("assert"),
-            partitioned: matches!(row.name.as_str(), "MPI_Psend_init" | "MPI_Precv_init"),
+            partitioned: row.slot("partitions").is_some(),
         }
     }
 }
 
 fn kind(row: &Row) -> Kind {
-    let name = row.name.trim_start_matches("MPIX_").trim_start_matches("MPI_");
-    let name = name.strip_suffix("_c").unwrap_or(name);
-    let send = |sync, start| Kind::Send { sync, start };
-    match name {
-        "Send" | "Bsend" | "Rsend" => send(false, Start::Blocking),
-        "Ssend" => send(true, Start::Blocking),
-        "Isend" | "Ibsend" | "Irsend" => send(false, Start::Request),
-        "Issend" => send(true, Start::Request),
-        "Send_init" | "Bsend_init" | "Rsend_init" | "Psend_init" => send(false, Start::Persistent),
-        "Ssend_init" => send(true, Start::Persistent),
-        "Recv" => Kind::Receive { start: Start::Blocking },
-        "Irecv" => Kind::Receive { start: Start::Request },
-        "Recv_init" | "Precv_init" => Kind::Receive { start: Start::Persistent },
-        "Sendrecv" | "Sendrecv_replace" => Kind::Both { start: Start::Blocking },
-        "Isendrecv" | "Isendrecv_replace" => Kind::Both { start: Start::Request },
-        "Mprobe" | "Improbe" => Kind::Match,
-        "Mrecv" => Kind::Matched { start: Start::Blocking },
-        "Imrecv" => Kind::Matched { start: Start::Request },
-        "Start" | "Startall" => Kind::Start,
-        "Request_free" => Kind::Free,
-        "Init" | "Init_thread" => Kind::Init,
-        "Finalize" => Kind::Finalize,
-        "Cart_create" | "Cart_sub" | "Graph_create" | "Dist_graph_create" | "Dist_graph_create_adjacent" => {
-            Kind::Topology
+    let start = Start::of(row);
+    let collective = |rule| Kind::Collective { rule, start };
+    let each = row.slot("recvcounts").is_some();
+    match row.kind {
+        Listed::Init => Kind::Init,
+        Listed::Finalize => Kind::Finalize,
+        Listed::Send => Kind::Send { sync: false, start },
+        Listed::SyncSend => Kind::Send { sync: true, start },
+        Listed::Receive => Kind::Receive { start },
+        Listed::SendReceive => Kind::Both { start },
+        Listed::MatchedProbe => Kind::Match,
+        Listed::MatchedReceive => Kind::Matched { start },
+        Listed::Restart => Kind::Start,
+        Listed::Free => Kind::Free,
+        Listed::Complete => Kind::Complete,
+        Listed::Barrier => collective(Rule::Barrier),
+        Listed::Bcast => collective(Rule::Bcast),
+        Listed::Gather => collective(Rule::Gather),
+        Listed::Scatter => collective(Rule::Scatter),
+        Listed::Allgather => collective(if each { Rule::Allgatherv } else { Rule::Allgather }),
+        Listed::Alltoall => collective(if each { Rule::Alltoallv } else { Rule::Alltoall }),
+        Listed::Reduce => collective(Rule::Reduce),
+        Listed::Allreduce => collective(Rule::Allreduce),
+        Listed::ReduceScatter => collective(Rule::ReduceScatter),
+        Listed::Scan | Listed::Exscan => collective(Rule::Scan),
+        Listed::NeighborAllgather | Listed::NeighborAlltoall => {
+            collective(if each { Rule::NeighbourV } else { Rule::Neighbour })
         }
-        "Comm_dup"
-        | "Comm_dup_with_info"
-        | "Comm_create"
-        | "Comm_split"
-        | "Comm_split_type"
-        | "Intercomm_create"
-        | "Intercomm_merge"
-        | "Win_create"
-        | "Win_allocate"
-        | "Win_allocate_shared"
-        | "Win_create_dynamic"
-        | "File_open" => Kind::Creation,
-        "Win_fence" => Kind::Epoch(Epoch::Fence),
-        "Win_post" => Kind::Epoch(Epoch::Post),
-        "Win_start" => Kind::Epoch(Epoch::Start),
-        "Win_complete" => Kind::Epoch(Epoch::Complete),
-        "Win_wait" | "Win_test" => Kind::Epoch(Epoch::Wait),
-        "Win_lock" | "Win_lock_all" => Kind::Epoch(Epoch::Lock),
-        "Win_free" => Kind::Epoch(Epoch::Free),
-        "File_close" => Kind::Close,
-        "Comm_idup" | "Comm_idup_with_info" => {
-            Kind::Collective { rule: Rule::Barrier, start: Start::Request }
-        }
-        _ if row.slot("completed").is_some() => Kind::Complete,
-        _ => collective(name, row).unwrap_or(Kind::Internal),
+        // A communicator that is there only once its request is complete: all wait for all until then.
+        Listed::Creation if start == Start::Request => collective(Rule::Barrier),
+        Listed::Creation => Kind::Creation,
+        Listed::Topology => Kind::Topology,
+        Listed::Close => Kind::Close,
+        Listed::WinFence => Kind::Epoch(Epoch::Fence),
+        Listed::WinPost => Kind::Epoch(Epoch::Post),
+        Listed::WinStart => Kind::Epoch(Epoch::Start),
+        Listed::WinComplete => Kind::Epoch(Epoch::Complete),
+        Listed::WinWait => Kind::Epoch(Epoch::Wait),
+        Listed::WinLock => Kind::Epoch(Epoch::Lock),
+        Listed::WinFree => Kind::Epoch(Epoch::Free),
+        Listed::Put
+        | Listed::Get
+        | Listed::GetPut
+        | Listed::CompareSwap
+        | Listed::Read
+        | Listed::Write
+        | Listed::Other => Kind::Internal,
     }
-}
-
-fn collective(name: &str, row: &Row) -> Option<Kind> {
-    let lower = name.to_ascii_lowercase();
-    let (base, start) = if let Some(base) = lower.strip_suffix("_init") {
-        (base, Start::Persistent)
-    } else if row.params.iter().any(|p| p.role == "newrequest") {
-        (lower.strip_prefix('i')?, Start::Request)
-    } else {
-        (&*lower, Start::Blocking)
-    };
-    let rule = match base {
-        "barrier" => Rule::Barrier,
-        "bcast" => Rule::Bcast,
-        "gather" | "gatherv" => Rule::Gather,
-        "scatter" | "scatterv" => Rule::Scatter,
-        "reduce" => Rule::Reduce,
-        "allgather" => Rule::Allgather,
-        "allgatherv" => Rule::Allgatherv,
-        "alltoall" => Rule::Alltoall,
-        "alltoallv" | "alltoallw" => Rule::Alltoallv,
-        "allreduce" => Rule::Allreduce,
-        "reduce_scatter" | "reduce_scatter_block" => Rule::ReduceScatter,
-        "scan" | "exscan" => Rule::Scan,
-        "neighbor_allgather" | "neighbor_alltoall" => Rule::Neighbour,
-        "neighbor_allgatherv" | "neighbor_alltoallv" | "neighbor_alltoallw" => Rule::NeighbourV,
-        _ => return None,
-    };
-    Some(Kind::Collective { rule, start })
 }

@@ -17,11 +17,11 @@ enum Topology {
 
 /// The topologies of one rank's communicators, by index.
 #[derive(Debug, Default)]
-pub(super) struct Topologies(HashMap<i64, (Topology, [Vec<i64>; 2])>);
+pub(crate) struct Topologies(HashMap<i64, (Topology, [Vec<i64>; 2])>);
 
 impl Topologies {
     /// Learns from a call that made communicator `new` (in which the rank is `me`) from `old`.
-    pub(super) fn learn(&mut self, row: &Row, words: &Words, old: i64, new: i64, me: i64) {
+    pub(crate) fn learn(&mut self, row: &Row, words: &Words, old: i64, new: i64, me: i64) {
         let list = |name| words.list(slot(row, name)).to_vec();
         let topology = match row.name.as_str() {
             "MPI_Cart_create" => Some(Topology::Cart { dims: list("dims"), periods: list("periods") }),
@@ -51,8 +51,8 @@ impl Topologies {
     }
 
     /// Destinations and sources of the rank in a communicator.
-    pub(super) fn neighbours(&self, comm: i64) -> Option<(&[i64], &[i64])> {
-        self.0.get(&comm).map(|(_, [to, from])| (&to[..], &from[..]))
+    pub(crate) fn neighbours(&self, comm: i64) -> Option<[&[i64]; 2]> {
+        self.0.get(&comm).map(|(_, lists)| [&lists[0][..], &lists[1][..]])
     }
 
     fn sub(&self, old: i64, remain: &[i64]) -> Option<Topology> {

@@ -22,4 +22,5 @@ mod situations;
 mod stages;
 mod sync;
 mod truncation;
+mod volumes;
 mod what_if;

@@ -1,0 +1,71 @@
+//! What text is shown on: how wide it is, and whether it has colours.
+
+use std::io;
+
+use anstyle::{AnsiColor, Effects, Style};
+
+use crate::Output;
+
+/// Columns of text that goes to a file or another program.
+const USUAL: usize = 80;
+
+/// Where text is shown.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Screen {
+    /// Characters in a line.
+    pub width: usize,
+    /// Whether colours are shown.
+    pub colour: bool,
+}
+
+impl Screen {
+    /// Of what is written to `output`: as wide as the terminal, if that is one, else as `COLUMNS` says, else 80. Coloured on
+    /// terminals, unless `NO_COLOR` is set (`CLICOLOR_FORCE` colours everything).
+    #[must_use]
+    pub fn of(output: &Output) -> Self {
+        let shown = output.is_stdout().then(|| terminal_size::terminal_size_of(io::stdout())).flatten();
+        let asked = || std::env::var("COLUMNS").ok().and_then(|n| n.parse().ok()).filter(|n| *n >= 20);
+        let width = shown.map(|(w, _)| usize::from(w.0)).filter(|w| *w >= 20).or_else(asked).unwrap_or(USUAL);
+        let choice = anstream::AutoStream::choice(&io::stdout());
+        Self { width, colour: output.is_stdout() && choice != anstream::ColorChoice::Never }
+    }
+
+    /// A text in bold, for heads of tables.
+    #[must_use]
+    pub fn bold(&self, text: &str) -> String {
+        self.styled(text, Style::new().effects(Effects::BOLD))
+    }
+    /// A text that matters less.
+    #[must_use]
+    pub fn dim(&self, text: &str) -> String {
+        self.styled(text, Style::new().effects(Effects::DIMMED))
+    }
+    /// A text that says that something is well, or is new.
+    #[must_use]
+    pub fn good(&self, text: &str) -> String {
+        self.styled(text, AnsiColor::Green.on_default())
+    }
+    /// A text that says that something is not well, or is gone.
+    #[must_use]
+    pub fn bad(&self, text: &str) -> String {
+        self.styled(text, AnsiColor::Red.on_default())
+    }
+
+    fn styled(self, text: &str, style: Style) -> String {
+        if self.colour { format!("{style}{text}{style:#}") } else { text.to_owned() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_terminal_has_no_colours() {
+        let plain = Screen { width: 80, colour: false };
+        assert_eq!(plain.bold("a"), "a");
+        let shown = Screen { width: 80, colour: true };
+        assert_eq!(shown.bold("a"), "\u{1b}[1ma\u{1b}[0m");
+        assert_eq!(shown.bad("a"), "\u{1b}[31ma\u{1b}[0m");
+    }
+}

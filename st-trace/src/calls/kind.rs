@@ -1,0 +1,143 @@
+//! What functions do.
+
+/// What a function does with data and with other processes: a word after the `;` of its row.
+///
+/// Whether the call itself does it, or starts it, or only makes a persistent request for it, its row says otherwise
+/// (property `start`, role `newrequest`); so does it whether there is one count for all partners or one for each (a list).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Kind {
+    /// Nothing of the below.
+    #[default]
+    Other,
+    /// Begins MPI.
+    Init,
+    /// Ends MPI.
+    Finalize,
+    /// Sends.
+    Send,
+    /// Sends, and is done when the receive has begun.
+    SyncSend,
+    /// Receives.
+    Receive,
+    /// Sends and receives.
+    SendReceive,
+    /// Finds a message, which it takes out of the queue.
+    MatchedProbe,
+    /// Receives a message that was found.
+    MatchedReceive,
+    /// Starts persistent requests.
+    Restart,
+    /// Frees a request.
+    Free,
+    /// Waits for requests, or tests them.
+    Complete,
+    /// All wait for all.
+    Barrier,
+    /// One to all.
+    Bcast,
+    /// All to one.
+    Gather,
+    /// One to all, to each its own.
+    Scatter,
+    /// All to all, to all the same.
+    Allgather,
+    /// All to all, to each its own.
+    Alltoall,
+    /// All to one, combined.
+    Reduce,
+    /// All to all, combined.
+    Allreduce,
+    /// All to all, combined, to each a part.
+    ReduceScatter,
+    /// To each what those up to it combine to.
+    Scan,
+    /// To each what those before it combine to.
+    Exscan,
+    /// To all neighbours the same.
+    NeighborAllgather,
+    /// To each neighbour its own.
+    NeighborAlltoall,
+    /// Makes a communicator, window or file, with all members of a communicator.
+    Creation,
+    /// Makes a communicator with a topology.
+    Topology,
+    /// Closes a file.
+    Close,
+    /// `MPI_Win_fence`.
+    WinFence,
+    /// `MPI_Win_post`.
+    WinPost,
+    /// `MPI_Win_start`.
+    WinStart,
+    /// `MPI_Win_complete`.
+    WinComplete,
+    /// `MPI_Win_wait`, `MPI_Win_test`.
+    WinWait,
+    /// `MPI_Win_lock`, `MPI_Win_lock_all`.
+    WinLock,
+    /// `MPI_Win_free`.
+    WinFree,
+    /// Puts data into another's window, or combines them with what is there.
+    Put,
+    /// Gets data from another's window.
+    Get,
+    /// Both in one.
+    GetPut,
+    /// As that, where the window has what is expected: hands over two elements.
+    CompareSwap,
+    /// Reads from a file: the call that ends it, of one in two halves.
+    Read,
+    /// Writes to a file: the call that begins it, of one in two halves.
+    Write,
+}
+
+impl Kind {
+    /// The kinds with their words.
+    const WORDS: [(&str, Self); 40] = [
+        ("init", Self::Init),
+        ("finalize", Self::Finalize),
+        ("send", Self::Send),
+        ("ssend", Self::SyncSend),
+        ("receive", Self::Receive),
+        ("sendrecv", Self::SendReceive),
+        ("mprobe", Self::MatchedProbe),
+        ("mrecv", Self::MatchedReceive),
+        ("restart", Self::Restart),
+        ("free", Self::Free),
+        ("complete", Self::Complete),
+        ("barrier", Self::Barrier),
+        ("bcast", Self::Bcast),
+        ("gather", Self::Gather),
+        ("scatter", Self::Scatter),
+        ("allgather", Self::Allgather),
+        ("alltoall", Self::Alltoall),
+        ("reduce", Self::Reduce),
+        ("allreduce", Self::Allreduce),
+        ("reduce_scatter", Self::ReduceScatter),
+        ("scan", Self::Scan),
+        ("exscan", Self::Exscan),
+        ("neighbor_allgather", Self::NeighborAllgather),
+        ("neighbor_alltoall", Self::NeighborAlltoall),
+        ("creation", Self::Creation),
+        ("topology", Self::Topology),
+        ("close", Self::Close),
+        ("win_fence", Self::WinFence),
+        ("win_post", Self::WinPost),
+        ("win_start", Self::WinStart),
+        ("win_complete", Self::WinComplete),
+        ("win_wait", Self::WinWait),
+        ("win_lock", Self::WinLock),
+        ("win_free", Self::WinFree),
+        ("put", Self::Put),
+        ("get", Self::Get),
+        ("get_put", Self::GetPut),
+        ("compare_swap", Self::CompareSwap),
+        ("read", Self::Read),
+        ("write", Self::Write),
+    ];
+
+    /// The kind that a word of the table names.
+    pub(super) fn of_word(word: &str) -> Option<Self> {
+        Self::WORDS.iter().find(|(w, _)| *w == word).map(|(_, kind)| *kind)
+    }
+}
