@@ -10,8 +10,11 @@ use crate::clc::GAMMA_UNITS;
 /// Correct the clocks of a trace
 ///
 /// Reads streams with exact times (files, directories of streams, or standard input) and writes the same with corrected
-/// times: first the offsets to rank 0 that were measured while recording are interpolated, then receives that still
-/// come before their sends, and what depends on them, are moved (controlled logical clock). Sketches and sums are made anew
+/// times: first the offsets to rank 0 that were measured while recording are interpolated; where messages between nodes still
+/// arrive before they were sent, the clocks of all but rank 0 are corrected by what messages and comparisons together leave
+/// open; then receives that still come before their sends, and what depends on them, are moved (controlled logical clock),
+/// of rank 0 too if nothing else is left. The report states how far each clock may be off: no farther than messages and
+/// comparisons allow, if rates change no faster than these show, or by 2 µs a second. Sketches and sums are made anew
 /// from the corrected times of ranks that have them of every call; st-sync names the others. If the output is a directory
 /// (an existing one, or a name that ends in /), each input file has its counterpart there; else all goes into one
 /// stream.
@@ -72,7 +75,7 @@ pub enum Method {
     Offset,
     /// Interpolation between the measured offsets
     Linear,
-    /// Interpolation, then the controlled logical clock if messages are still violated
+    /// Interpolation; if messages are still violated, correction of clocks by messages, then the controlled logical clock
     #[default]
     Clc,
 }

@@ -1,20 +1,24 @@
 //! Corrects the clocks of a trace.
 //!
-//! Ranks on different nodes read different clocks, so that messages seem to arrive before they were sent. Two methods, one
-//! after the other: [`offsets`] interpolates between measured offsets to rank 0, and [`clc`] moves what still
-//! contradicts the messages, which [`st_trace::graph`] finds in the streams themselves.
+//! Ranks on different nodes read different clocks, so that messages seem to arrive before they were sent. Three methods, one
+//! after the other: [`offsets`] interpolates between measured offsets to rank 0, `clocks` follows clocks by what messages
+//! allow, and [`clc`] moves what still contradicts the messages, which [`st_trace::graph`] finds in the streams themselves.
 //!
 //! All of it is done by one process, or by several that share the ranks ([`team`]). What links MPI to that end is the
 //! crate `st-sync-engine`.
 
 pub mod args;
+mod bounds;
 pub mod clc;
+mod clocks;
+mod lags;
 pub mod offsets;
 mod pack;
 mod plot;
 mod report;
 mod run;
 mod share;
+mod survey;
 mod taut;
 pub mod team;
 mod trace;

@@ -8,6 +8,11 @@
 use crate::taut::{FARTHEST, Gate, line};
 use st_trace::columns::{Comparison, Offset};
 
+/// How far beyond its ends a further correction is known to stay as it is there, ns.
+const SOME: i64 = 1_000_000;
+/// Steps to the reading of a clock at a time: each makes what is wrong smaller by the clock's drift.
+const TRIES: usize = 8;
+
 /// A rank's clock as a piecewise linear function onto that of rank 0.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Map {
@@ -39,16 +44,52 @@ impl Map {
             };
             sorted = bends.iter().map(bent).collect();
         }
+        Self::through(sorted)
+    }
+
+    /// The line through points in order, but for those after which time would stand still or run backwards.
+    fn through(sorted: Vec<Offset>) -> Self {
         let mut points: Vec<Offset> = Vec::with_capacity(sorted.len());
         for p in sorted {
             let forward = points.last().is_none_or(|b| {
-                i128::from(p.offset) - i128::from(b.offset) > i128::from(b.local) - i128::from(p.local)
+                b.local < p.local
+                    && i128::from(p.offset) - i128::from(b.offset) > i128::from(b.local) - i128::from(p.local)
             });
             if forward {
                 points.push(p);
             }
         }
         Self { points }
+    }
+
+    /// This map and then another one: what is to be added at some moments of its times, straight in between, and as much before
+    /// and after.
+    #[must_use]
+    pub(crate) fn then(&self, way: &[(i64, i64)]) -> Self {
+        let (Some(first), Some(last)) = (way.first(), way.last()) else { return self.clone() };
+        let added = |t: i64| {
+            let i = way.partition_point(|w| w.0 <= t).clamp(1, way.len().max(2) - 1);
+            let (Some(a), Some(b)) = (way.get(i - 1), way.get(i)) else { return first.1 };
+            let (run, rise) = (i128::from(b.0) - i128::from(a.0), i128::from(b.1) - i128::from(a.1));
+            let since = i128::from(t.clamp(first.0, last.0)) - i128::from(a.0);
+            a.1.saturating_add(i64::try_from(rise * since / run.max(1)).unwrap_or(0))
+        };
+        let beyond = [first.0.saturating_sub(SOME), last.0.saturating_add(SOME)];
+        let moments = way.iter().map(|w| w.0).chain(beyond);
+        let mut locals: Vec<i64> = moments.map(|t| self.reading_at(t)).collect();
+        locals.extend(self.points.iter().map(|p| p.local));
+        locals.sort_unstable();
+        locals.dedup();
+        let point = |local: i64| {
+            let t = self.apply(local);
+            Offset { local, offset: t.saturating_add(added(t)).saturating_sub(local), error: 0 }
+        };
+        Self::through(locals.into_iter().map(point).collect())
+    }
+
+    /// About when a clock shows a time on rank 0's: offsets change little in the time that they are.
+    fn reading_at(&self, t: i64) -> i64 {
+        (0..TRIES).fold(t, |local, _| local.saturating_add(t.saturating_sub(self.apply(local))))
     }
 
     /// The first offset, for all times.

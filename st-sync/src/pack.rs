@@ -25,7 +25,7 @@ impl Words<'_> {
     fn u128(&mut self) -> u128 {
         u128::from(self.count()) << 64 | u128::from(self.count())
     }
-    fn id(&mut self) -> u32 {
+    pub(crate) fn id(&mut self) -> u32 {
         u32::try_from(self.one()).unwrap_or(0)
     }
     fn tally(&mut self) -> Tally {

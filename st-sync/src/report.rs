@@ -6,7 +6,7 @@ use serde_json::{Map as Object, Value, json};
 use st_trace::graph::{Issues, Latency, Stream, Survey, Tally};
 
 use crate::clc::{GAMMA_UNITS, Outcome};
-use crate::offsets::Map;
+use crate::clocks::Clock;
 use crate::pack::{self, Words};
 use crate::plot;
 use crate::trace::Sketched;
@@ -30,13 +30,13 @@ pub(crate) struct RankReport {
 
 impl RankReport {
     /// From the moves of all points by the logical clock.
-    pub(crate) fn new(stream: Stream, map: &Map, moves: impl Iterator<Item = i64>) -> Self {
-        let points = map.points();
+    pub(crate) fn new(stream: Stream, clock: &Clock, moves: impl Iterator<Item = i64>) -> Self {
+        let map = &clock.interpolated;
         let mut r = Self {
             stream,
-            offset: points.first().map(|p| p.offset),
+            offset: map.points().first().map(|p| p.offset),
             drift: map.drift(),
-            error: points.iter().map(|p| p.error).max(),
+            error: clock.error,
             modified: 0,
             moved: 0,
             farthest: 0,
@@ -75,6 +75,8 @@ pub(crate) struct Report {
     pub(crate) before: Survey,
     /// After interpolation, if there were offsets.
     pub(crate) interpolated: Option<Survey>,
+    /// How often clocks were corrected by what messages say.
+    pub(crate) turns: usize,
     pub(crate) after: Survey,
     /// What the logical clock did, if it ran.
     pub(crate) outcome: Option<Outcome>,
@@ -83,6 +85,8 @@ pub(crate) struct Report {
     pub(crate) back: u64,
     pub(crate) issues: Issues,
     pub(crate) sketched: Sketched,
+    /// What would make errors smaller.
+    pub(crate) advice: Option<String>,
 }
 
 impl Report {
@@ -100,6 +104,12 @@ impl Report {
         self.ranks.iter().map(|r| r.moved).sum::<u128>() / u128::from(self.modified().max(1))
     }
 
+    /// How many times of rank 0 were moved, and how far at most.
+    fn reference(&self) -> (u64, i64) {
+        let of_rank_0 = self.ranks.iter().filter(|r| r.stream.rank == 0);
+        of_rank_0.fold((0, 0), |(n, far), r| (n + r.modified, far.max(r.farthest)))
+    }
+
     /// One line for people.
     pub(crate) fn line(&self) -> String {
         let (a, b) = (self.before.all(), self.after.all());
@@ -109,6 +119,10 @@ impl Report {
         );
         if self.outcome.is_some() {
             let _ = write!(line, "; {} of {} times moved", self.modified(), self.points());
+        }
+        if let (n @ 1.., far) = self.reference() {
+            let why = "no correction of the other clocks within their errors suffices";
+            let _ = write!(line, ", {n} of rank 0 by at most {far} ns, for {why}");
         }
         line
     }
@@ -160,6 +174,8 @@ impl Report {
             let farthest = self.ranks.iter().map(|r| r.farthest).max().unwrap_or(0);
             facts.push(("moved_max_ns".into(), farthest.into()));
         }
+        facts.push(("corrections_by_messages".into(), self.turns.into()));
+        facts.push(("rank_0_moved".into(), self.reference().0.into()));
         facts.push(("sketches_anew".into(), self.sketched.anew.into()));
         facts.push(("ranks_with_sketches_as_recorded".into(), self.sketched.kept.len().into()));
         facts.extend(self.issues.counts().map(|(what, n)| (what.replace(' ', "_"), n.into())));
@@ -176,8 +192,8 @@ impl Report {
         for example in &self.issues.examples {
             let _ = writeln!(out, "{example}");
         }
-        if let Some(kept) = self.kept() {
-            let _ = writeln!(out, "{kept}");
+        for said in self.kept().iter().chain(&self.advice) {
+            let _ = writeln!(out, "{said}");
         }
         let _ = writeln!(
             out,
@@ -241,6 +257,7 @@ impl Report {
             object.insert(format!("{stage}_pairs"), survey.ranks.iter().map(pair).collect());
             object.insert(format!("{stage}_over_time"), survey.over_time.clone().into());
         }
+        object.insert("advice".into(), self.advice.clone().into());
         let examples = self.issues.examples.iter().map(|e| Value::from(e.to_string()));
         object.insert("examples".into(), examples.collect());
         format!("{}\n", Value::from(object))

@@ -1,16 +1,19 @@
 //! Reading, correcting, writing.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow};
 use st_tool::{Output, Status, Whole, engine, step};
-use st_trace::graph::{Barriers, Ends, Graph, Latency, Shortest, Survey};
+use st_trace::graph::{Barriers, Graph, Latency};
 
 use crate::args::{Args, Barrier, Method};
 use crate::clc::{self, GAMMA_UNITS, Moves, Outcome, Points};
+use crate::clocks::Clocks;
 use crate::offsets::Map;
 use crate::pack;
 use crate::report::{RankReport, Report};
+use crate::survey::Surveying;
 use crate::team::Team;
 use crate::trace::{Mapped, Sketched, Traces, parallel};
 use crate::write::{self, Corrected, To};
@@ -105,71 +108,8 @@ fn latency(args: &Args, shown: Latency) -> Latency {
 /// Streams that a thread of the logical clock has at least.
 const STREAMS: usize = 8;
 
-/// Collective operations that a thread counts at once.
-const INSTANCES: usize = 512;
-
-/// Surveys the messages of the whole team. On the first process all is counted, on others what they matched; the number
-/// of violated messages and the least latencies that messages show are those of all.
-fn surveyed<I: Iterator<Item = i64>>(
-    graph: &Graph,
-    points: impl Fn(usize) -> I + Sync,
-    latency: Latency,
-    jobs: usize,
-    team: &mut Team<'_>,
-) -> Result<(Survey, u64, Latency)> {
-    let mut ends = Ends::unread(graph);
-    let (n, links) = (graph.streams.len(), &team.links);
-    let read = parallel(n, jobs, |s| ends.read(graph, links, s, points(s)));
-    ends.close(links, read);
-    let (from, to) = ends.span.unwrap_or((i64::MAX, i64::MIN));
-    let spans = team.all(&[from, to])?;
-    let first = spans.iter().filter_map(|s| s.first().copied()).min().unwrap_or(0);
-    let last = spans.iter().filter_map(|s| s.get(1).copied()).max().unwrap_or(0);
-    let came = team.swap_times(std::mem::take(&mut ends.out))?;
-    ends.take_in(&team.links, &came);
-    // Streams first, then collective operations.
-    let all = graph.instances.len();
-    let parts = parallel(n + all.div_ceil(INSTANCES), jobs, |part| {
-        let mut found = Survey::none((first, last));
-        match part.checked_sub(n) {
-            None => ends.received(graph, part, points(part), latency, &mut found),
-            Some(part) => {
-                let instances = part * INSTANCES..all.min((part + 1) * INSTANCES);
-                ends.collective(graph, instances, latency, &mut found);
-            }
-        }
-        found
-    });
-    let mut found = Survey::none((first, last));
-    parts.iter().for_each(|part| found.absorb(part));
-    let Shortest { near, far } = found.shortest;
-    let all = team.all(&[wide(found.all().violated), near, far])?;
-    let violated = all.iter().filter_map(|n| n.first()).map(|n| n.unsigned_abs()).sum();
-    let least = |i: usize| all.iter().filter_map(|n| n.get(i)).copied().min().unwrap_or(i64::MAX);
-    let shown = Shortest { near: least(1), far: least(2) }.latency();
-    let mut words = Vec::new();
-    if team.me() > 0 {
-        pack::put_survey(&mut words, &found);
-    }
-    team.gather(&words, |theirs| found.absorb(&theirs.survey()))?;
-    Ok((found, violated, shown))
-}
-
 fn wide(n: u64) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX)
-}
-
-/// The maps of all streams of which the comparisons are known here.
-fn maps(args: &Args, traces: &Traces, graph: &Graph) -> Vec<Map> {
-    let map = |stream: usize| {
-        let comparison = traces.comparison(graph.streams[stream].rank);
-        match (args.method, comparison) {
-            (Method::None, _) | (_, None) => Map::default(),
-            (Method::Offset, Some(c)) => Map::constant(c),
-            (Method::Linear | Method::Clc, Some(c)) => Map::linear(c),
-        }
-    };
-    (0..graph.streams.len()).map(map).collect()
 }
 
 /// Finds by how much to move the points of this process's streams, beyond the maps. The report is whole on the first
@@ -179,55 +119,86 @@ fn correct(
     traces: &Traces,
     graph: &Graph,
     team: &mut Team<'_>,
-) -> Result<(Report, Vec<Moves>, Vec<Map>)> {
+) -> Result<(Report, Vec<Moves>, Vec<Arc<Map>>)> {
     let (n, jobs) = (graph.streams.len(), usize::from(args.jobs));
+    let mine: Vec<bool> = (0..n).map(|s| team.has(s)).collect();
+    let back = parallel(n, jobs, |s| if mine[s] { traces.back(s, graph.streams[s].points) } else { 0 });
+    let mut clocks = Clocks::new(args.method, traces, graph, team)?;
     // Messages are violated below what is given; below what they show themselves, if they are reversed.
     let given = latency(args, Latency::default());
-    let maps = maps(args, traces, graph);
-    let mine: Vec<bool> = (0..n).map(|s| team.has(s)).collect();
-    let unmoved = vec![Map::default(); n];
+    let identity = Arc::new(Map::default());
+    let unmoved = vec![identity; n];
     let measured = Mapped { traces, graph, maps: &unmoved, mine: &mine };
+    let by_clocks = Surveying { graph, latency: given, jobs, clocks: &clocks };
+    let before = by_clocks.survey(|s| measured.of(s), team)?;
+    let mut maps = clocks.maps();
+    let (mut interpolated, mut last) = (None, None);
+    if maps.iter().any(|m| !m.is_identity()) {
+        let mapped = Mapped { maps: &maps, ..measured };
+        let found = by_clocks.survey(|s| mapped.of(s), team)?;
+        interpolated = Some(found.found.clone());
+        last = Some(found);
+    }
+    let mut last = last.unwrap_or_else(|| before.clone());
+    let follows = matches!(args.method, Method::Linear | Method::Clc);
+    let mut turn = 0;
+    while follows && clocks.learn(&last.lags, turn, args.method == Method::Clc) {
+        maps = clocks.maps();
+        let mapped = Mapped { maps: &maps, ..measured };
+        let by_clocks = Surveying { graph, latency: given, jobs, clocks: &clocks };
+        last = by_clocks.survey(|s| mapped.of(s), team)?;
+        turn += 1;
+    }
+    let latency = latency(args, last.shortest.latency());
+    let (mut outcome, mut moves, mut after) = (None, Vec::new(), last.found);
     let mapped = Mapped { maps: &maps, ..measured };
-    let back = parallel(n, jobs, |s| if mine[s] { traces.back(s, graph.streams[s].points) } else { 0 });
-    let (before, mut violated, mut shown) = surveyed(graph, |s| measured.of(s), given, jobs, team)?;
-    let mut interpolated: Option<Survey> = None;
-    let moves = i64::from(maps.iter().any(|m| !m.is_identity()));
-    if team.all(&[moves])?.iter().any(|m| *m == [1]) {
-        let found = surveyed(graph, |s| mapped.of(s), given, jobs, team)?;
-        (violated, shown) = (found.1, found.2);
-        interpolated = Some(found.0);
-    }
-    let latency = latency(args, shown);
-    let (mut outcome, mut moves) = (None, Vec::new());
-    let mut after = interpolated.clone().unwrap_or_else(|| before.clone());
-    if args.method == Method::Clc && violated > 0 {
+    if args.method == Method::Clc && last.violated > 0 {
         // Threads with fewer ranks each wait for each other at every message, which takes longer than all the work.
-        let jobs = jobs.min(n / STREAMS).max(1);
-        let options =
-            clc::Options { latency, delta: args.delta, gamma: args.gamma, passes: args.max_passes, jobs };
+        let threads = jobs.min(n / STREAMS).max(1);
+        let (delta, gamma, passes) = (args.delta, args.gamma, args.max_passes);
+        let options = clc::Options { latency, delta, gamma, passes, jobs: threads };
         let done = clc::correct(graph, &mapped, &options, team)?;
-        moves = done.0;
-        outcome = Some(done.1);
-        after = surveyed(graph, |s| moves[s].apply(mapped.of(s)), latency, jobs, team)?.0;
+        (moves, outcome) = (done.0, Some(done.1));
+        let by_clocks = Surveying { graph, latency, jobs, clocks: &Clocks::default() };
+        after = by_clocks.survey(|s| moves[s].apply(mapped.of(s)), team)?.found;
     }
-    let mut ranks = parallel(n, jobs, |s| {
+    let ranks = parallel(n, jobs, |s| {
         let points = if mine[s] { graph.streams[s].points as usize } else { 0 };
         let moves = moves.get(s).into_iter().flat_map(|m: &Moves| m.iter().take(points));
-        RankReport::new(graph.streams[s], &maps[s], moves)
+        RankReport::new(graph.streams[s], clocks.of(s), moves)
     });
-    let mut issues = graph.issues.clone();
-    let mut back: u64 = back.iter().sum();
+    let mut report = Report {
+        latency,
+        delta: args.delta,
+        before: before.found,
+        interpolated,
+        turns: turn,
+        after,
+        outcome,
+        ranks,
+        back: back.iter().sum(),
+        issues: graph.issues.clone(),
+        sketched: Sketched::default(),
+        advice: clocks.advice(),
+    };
+    gather(&mut report, &mine, team)?;
+    Ok((report, moves, maps))
+}
+
+/// Brings what the processes found of their streams to the first one.
+fn gather(report: &mut Report, mine: &[bool], team: &mut Team<'_>) -> Result<()> {
+    let Report { ranks, back, issues, .. } = report;
     let mut words = Vec::new();
     if team.me() > 0 {
-        words.push(wide(back));
-        pack::put_issues(&mut words, &issues);
+        words.push(wide(*back));
+        pack::put_issues(&mut words, issues);
         for (s, rank) in ranks.iter().enumerate().filter(|(s, _)| mine[*s]) {
             words.push(wide(s as u64));
             rank.put(&mut words);
         }
     }
     team.gather(&words, |theirs| {
-        back += theirs.one().unsigned_abs();
+        *back += theirs.one().unsigned_abs();
         issues.add(&theirs.issues());
         while !theirs.0.as_slice().is_empty() {
             let s = usize::try_from(theirs.one()).unwrap_or(0);
@@ -236,11 +207,7 @@ fn correct(
             }
         }
     })?;
-    let delta = args.delta;
-    let sketched = Sketched::default();
-    let report =
-        Report { latency, delta, before, interpolated, after, outcome, ranks, back, issues, sketched };
-    Ok((report, moves, maps))
+    Ok(())
 }
 
 /// Says what was done, in one or a few lines.
@@ -257,6 +224,9 @@ fn talk(args: &Args, report: &Report) {
     }
     if let Some(Outcome { circular, .. }) = report.outcome.filter(|o| o.circular > 0) {
         args.talk.warn(NAME, format_args!("{circular} receives wait for each other in circles: left alone"));
+    }
+    if let Some(advice) = &report.advice {
+        args.talk.warn(NAME, advice);
     }
     args.talk.note(NAME, report.line());
 }

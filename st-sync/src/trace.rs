@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use anyhow::{Context, Result};
 use st_tool::options::StreamIn;
@@ -281,7 +281,7 @@ impl Traces {
 pub(crate) struct Mapped<'a> {
     pub(crate) traces: &'a Traces,
     pub(crate) graph: &'a Graph,
-    pub(crate) maps: &'a [Map],
+    pub(crate) maps: &'a [Arc<Map>],
     pub(crate) mine: &'a [bool],
 }
 

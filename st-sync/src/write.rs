@@ -1,6 +1,7 @@
 //! Writing the result: one stream, or a directory with a file per input.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use st_tool::{Output, Whole, transport};
@@ -44,7 +45,7 @@ fn target(directory: &Path, input: &Path) -> PathBuf {
 /// How this process's streams are corrected.
 #[derive(Clone, Copy)]
 pub(crate) struct Corrected<'a> {
-    pub(crate) maps: &'a [Map],
+    pub(crate) maps: &'a [Arc<Map>],
     /// Beyond the maps; empty if nothing was.
     pub(crate) moves: &'a [Moves],
 }
@@ -169,7 +170,7 @@ fn one(
 }
 
 /// Brings the times of all processes to the first, which has all sections.
-fn collect(traces: &mut Traces, graph: &Graph, maps: &[Map], team: &mut Team<'_>) -> Result<()> {
+fn collect(traces: &mut Traces, graph: &Graph, maps: &[Arc<Map>], team: &mut Team<'_>) -> Result<()> {
     let mut bytes = Vec::new();
     if team.me() > 0 {
         for s in (0..graph.streams.len()).filter(|s| team.has(*s)) {

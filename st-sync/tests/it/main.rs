@@ -3,6 +3,7 @@
 
 mod clc;
 mod cli;
+mod drift;
 mod malformed;
 mod matching;
 mod program;

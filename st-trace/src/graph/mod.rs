@@ -11,6 +11,7 @@
 //! intercommunicators, the edge from a posted receive back to the synchronous send that waits for it, and epochs of
 //! one-sided communication.
 
+mod binding;
 mod collective;
 mod epochs;
 mod limits;
@@ -22,6 +23,7 @@ mod topology;
 mod walk;
 pub mod words;
 
+pub use binding::Seen;
 pub use limits::{Bound, Latency, earliest, latest};
 pub use matcher::{Barriers, Matcher};
 pub use share::{Links, ShareError, roll};

@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use foldhash::fast::FixedState;
 
+use super::binding::{Seen, binding, rank_at};
 use super::{Graph, Instance, Latency, Links, NOBODY, Op, Shape, Step, earliest};
 
 /// Counts of a set of messages.
@@ -84,7 +85,8 @@ impl Shortest {
         let [near, far] = [self.near, self.far].map(|t| if t == i64::MAX { 0 } else { t.max(0) });
         Latency { near, far }
     }
-    fn absorb(&mut self, other: Self) {
+    /// Takes in those of other messages.
+    pub fn absorb(&mut self, other: Self) {
         *self = Self { near: self.near.min(other.near), far: self.far.min(other.far) };
     }
     fn add(&mut self, near: bool, sent: i64, received: i64) {
@@ -198,7 +200,7 @@ fn set(places: &[AtomicI64], place: usize, t: i64) {
     places[place].store(t, Ordering::Relaxed);
 }
 
-fn get(places: &[AtomicI64], place: usize) -> Option<i64> {
+pub(super) fn get(places: &[AtomicI64], place: usize) -> Option<i64> {
     Some(places[place].load(Ordering::Relaxed)).filter(|t| *t != NEVER)
 }
 
@@ -294,13 +296,13 @@ impl Ends {
     ) -> Survey {
         let mut found = Survey::none(span);
         for s in 0..graph.streams.len() {
-            self.received(graph, s, points(s), latency, &mut found);
+            self.received(graph, s, points(s), latency, &mut found, None);
         }
-        self.collective(graph, 0..graph.instances.len(), latency, &mut found);
+        self.collective(graph, 0..graph.instances.len(), latency, &mut found, None);
         found
     }
 
-    /// Counts the messages that a stream receives.
+    /// Counts the messages that a stream receives; `seen` is told of each.
     pub fn received(
         &self,
         graph: &Graph,
@@ -308,6 +310,7 @@ impl Ends {
         points: impl IntoIterator<Item = i64>,
         latency: Latency,
         found: &mut Survey,
+        mut seen: Option<&mut Seen<'_>>,
     ) {
         let to = graph.streams[stream];
         at_ops(&graph.ops[stream], &mut points.into_iter(), |op, t| {
@@ -317,13 +320,27 @@ impl Ends {
             found.messages.add(sent, t, l);
             found.shortest.add(from.node == to.node, sent, t);
             found.violation(from.rank, to.rank, sent, t, l);
+            if let Some(seen) = &mut seen {
+                seen([from.rank, to.rank], [sent, t]);
+            }
         });
     }
 
-    /// Counts the messages of some collective operations, by their numbers in the graph.
-    pub fn collective(&self, graph: &Graph, instances: Range<usize>, latency: Latency, found: &mut Survey) {
+    /// Counts the messages of some collective operations, by their numbers in the graph; `seen` is told of those that bind a receiver or
+    /// a sender, and of those from and to rank 0.
+    pub fn collective(
+        &self,
+        graph: &Graph,
+        instances: Range<usize>,
+        latency: Latency,
+        found: &mut Survey,
+        mut seen: Option<&mut Seen<'_>>,
+    ) {
         for instance in &graph.instances[instances] {
             collective(graph, instance, &self.members, latency, found);
+            if let Some(seen) = &mut seen {
+                binding(graph, instance, &self.members, *seen);
+            }
         }
     }
 }
@@ -347,10 +364,7 @@ fn collective(graph: &Graph, i: &Instance, members: &[AtomicI64], latency: Laten
     let group = &graph.groups[i.group as usize];
     let (from, to) = (usize::from(i.side), usize::from(i.to_side(group)));
     let sent = |p: usize| get(members, i.sender_slot(p));
-    let rank = |side: usize, p: usize| {
-        let rank = group.sides[side].get(u64::try_from(p).unwrap_or(u64::MAX));
-        rank.and_then(|r| u32::try_from(r).ok()).unwrap_or(u32::MAX)
-    };
+    let rank = |side: usize, p: usize| rank_at(group, side, p);
     earliest(i, group, latency, sent, |p, bound| {
         let (Some(bound), Some(t)) = (bound, get(members, i.receiver_slot(group, p))) else { return };
         let by = bound.by as usize;

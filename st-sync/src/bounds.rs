@@ -1,0 +1,157 @@
+//! How far clocks may be from what comparisons make of them, by what messages say.
+//!
+//! No message arrives before it was sent. So with each message one clock bounds the other: what is sent to it bounds it
+//! from below, what it sends from above. A bound holds at one moment; clocks change their rates little, so that it holds a
+//! little wider before and after, and it is handed on by messages to clocks further away. What a comparison says is a bound
+//! on both sides. Between its bounds a clock is taken to go the shortest way.
+//!
+//! Sources: bounds by messages, Duda, Harrus, Haddad, Bernard 1987 (convex hulls for pairs of clocks) and Jezequel 1989 (along
+//! a tree); here all clocks are bounded at once, as in a system of difference constraints, part of the run by part.
+
+use crate::lags::Lags;
+use crate::taut::{Gate, line};
+
+/// No bound: far enough for sums of a few of them.
+const FAR: i64 = 1 << 60;
+/// By how much a clock's rate changes at most, ns per s. Clocks of computers keep their rates within some thousandths of this;
+/// only fake ones need more.
+pub(crate) const WILDEST: i64 = 5_000_000;
+/// By how much a clock's rate changes without messages showing it, ns per s: some times what a quartz wanders in minutes.
+pub(crate) const WANDER: i64 = 2_000;
+/// By how much more it may change where an error is stated, ns per s.
+pub(crate) const UNSEEN: i64 = 2_000;
+/// Turns in which bounds are handed on between clocks, and through time; and, in each, between clocks in one part.
+const TURNS: usize = 3;
+const HOPS: usize = 64;
+
+/// What is to be added to each clock at least and at most, ns, by clock and part of the run. The first clock is right.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Bounds {
+    low: Vec<Vec<i64>>,
+    high: Vec<Vec<i64>>,
+    /// Clocks of which bounds contradict each other.
+    torn: Vec<bool>,
+}
+
+impl Bounds {
+    /// From what messages took, what comparisons leave open at their moments, and the clocks' rates, ns per s.
+    ///
+    /// *Cost:* O(entries of `lags` · turns).
+    pub(crate) fn new(lags: &Lags, gates: &[Vec<Gate>], rates: &[i64]) -> Self {
+        let open = |bound: i64| vec![vec![bound; lags.parts()]; gates.len()];
+        let mut bounds = Self { low: open(-FAR), high: open(FAR), torn: vec![false; gates.len()] };
+        for (clock, gates) in gates.iter().enumerate() {
+            for gate in gates {
+                let part = lags.part(gate.at);
+                let apart = gate.at.saturating_sub(lags.middle(part)).saturating_abs();
+                let wider = within(rates[clock], apart);
+                bounds.raise(clock, part, gate.low.saturating_sub(wider));
+                bounds.lower(clock, part, gate.high.saturating_add(wider));
+            }
+        }
+        for clock in [&mut bounds.low, &mut bounds.high] {
+            if let Some(first) = clock.first_mut() {
+                first.fill(0);
+            }
+        }
+        bounds.through_time(lags, rates);
+        for _ in 0..TURNS {
+            bounds.between_clocks(lags, rates);
+            bounds.through_time(lags, rates);
+        }
+        bounds
+    }
+
+    /// The lowest rates, but for a factor of two, with which messages and comparisons contradict each other nowhere, and what bounds
+    /// they make.
+    pub(crate) fn with_least_rates(lags: &Lags, gates: &[Vec<Gate>]) -> (Self, Vec<i64>) {
+        let mut rates = vec![WANDER; gates.len()];
+        loop {
+            let bounds = Self::new(lags, gates, &rates);
+            let mut raised = false;
+            for (rate, _) in
+                rates.iter_mut().zip(&bounds.torn).filter(|(rate, torn)| **torn && **rate < WILDEST)
+            {
+                *rate = (2 * *rate).min(WILDEST);
+                raised = true;
+            }
+            if !raised {
+                return (bounds, rates);
+            }
+        }
+    }
+
+    /// A bound never crosses the other one: where they contradict each other, the first stays. Whether it has changed.
+    fn raise(&mut self, clock: usize, part: usize, to: i64) -> bool {
+        let (low, high) = (&mut self.low[clock][part], self.high[clock][part]);
+        self.torn[clock] |= to > high;
+        let raised = to.clamp(-FAR, high).max(*low);
+        std::mem::replace(low, raised) != raised
+    }
+
+    fn lower(&mut self, clock: usize, part: usize, to: i64) -> bool {
+        let (low, high) = (self.low[clock][part], &mut self.high[clock][part]);
+        self.torn[clock] |= to < low;
+        let lowered = to.clamp(low, FAR).min(*high);
+        std::mem::replace(high, lowered) != lowered
+    }
+
+    fn between_clocks(&mut self, lags: &Lags, rates: &[i64]) {
+        let entries: Vec<_> = lags.each().filter(|((a, b), ..)| a != b).collect();
+        for _ in 0..HOPS {
+            let mut changed = false;
+            for &((from, to), part, took) in &entries {
+                let (from, to) = (from as usize, to as usize);
+                // It may have been sent and received at the ends of the part.
+                let took = took.saturating_add(within(rates[from] + rates[to], lags.length() / 2));
+                changed |= self.raise(to, part, self.low[from][part].saturating_sub(took));
+                changed |= self.lower(from, part, self.high[to][part].saturating_add(took));
+            }
+            if !changed {
+                return;
+            }
+        }
+    }
+
+    fn through_time(&mut self, lags: &Lags, rates: &[i64]) {
+        for (clock, rate) in rates.iter().enumerate().skip(1) {
+            let step = within(*rate, lags.length());
+            let mut hand_on = |from: usize, to: usize| {
+                self.raise(clock, to, self.low[clock][from].saturating_sub(step));
+                self.lower(clock, to, self.high[clock][from].saturating_add(step));
+            };
+            (1..lags.parts()).for_each(|part| hand_on(part - 1, part));
+            (1..lags.parts()).rev().for_each(|part| hand_on(part, part - 1));
+        }
+    }
+
+    /// The shortest way of a clock between its bounds, drawn in towards their middle to so many quarters: moments and what is to
+    /// be added, from before the first part to after the last.
+    pub(crate) fn way(&self, lags: &Lags, clock: usize, quarters: i64) -> Vec<(i64, i64)> {
+        let gate = |(part, (low, high)): (usize, (&i64, &i64))| {
+            let half = (high - low) / 2;
+            let (middle, half) = (low + half, half / 4 * quarters + half % 4 * quarters / 4);
+            Gate { at: lags.middle(part), low: middle - half, high: middle + half }
+        };
+        let gates: Vec<Gate> = self.low[clock].iter().zip(&self.high[clock]).enumerate().map(gate).collect();
+        let end = |gate: Option<&Gate>, by: i64| {
+            gate.map_or((0, 0), |g| (g.at.saturating_add(by), 0.clamp(g.low, g.high)))
+        };
+        line(end(gates.first(), -lags.length()), &gates, end(gates.last(), lags.length()))
+    }
+
+    /// Whether bounds of a clock contradict each other.
+    pub(crate) fn is_torn(&self, clock: usize) -> bool {
+        self.torn[clock]
+    }
+
+    /// How far a clock may be off at most where it sent or received something, ns; `None` if it did neither.
+    pub(crate) fn error(&self, clock: usize, parts: impl Iterator<Item = usize>) -> Option<i64> {
+        parts.map(|part| self.high[clock][part].max(-self.low[clock][part])).max().filter(|e| *e < FAR)
+    }
+}
+
+/// What a rate makes in some time, ns.
+fn within(rate: i64, time: i64) -> i64 {
+    i64::try_from(i128::from(rate) * i128::from(time) / 1_000_000_000).unwrap_or(FAR)
+}

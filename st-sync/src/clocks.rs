@@ -1,0 +1,202 @@
+//! The clocks of a trace: who reads the same one, how it is corrected, and by how much it may still be wrong.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use anyhow::Result;
+use st_trace::columns::{Comparison, Offset};
+use st_trace::graph::{Graph, Latency};
+
+use crate::args::Method;
+use crate::bounds::{Bounds, UNSEEN};
+use crate::lags::Lags;
+use crate::offsets::Map;
+use crate::pack::Words;
+use crate::taut::Gate;
+use crate::team::Team;
+use crate::trace::Traces;
+
+/// Corrections by messages that are tried one after the other, and how far each draws bounds in, in quarters: first a way of few
+/// bends, last the middle, where nothing contradicts anything.
+const DRAWN: [i64; 3] = [2, 1, 1];
+/// An error that many times larger than that of the comparisons calls for more of these.
+const MUCH: i64 = 4;
+/// Smaller errors do not, ns.
+const LITTLE: i64 = 10_000;
+
+/// One clock, and the ranks that read it.
+#[derive(Clone, Debug)]
+pub(crate) struct Clock {
+    node: u32,
+    /// How it was compared with rank 0's.
+    compared: Comparison,
+    /// What these comparisons make of it.
+    pub(crate) interpolated: Map,
+    /// What is made of it in all.
+    pub(crate) map: Arc<Map>,
+    /// How fast it leaves its map, ns per s, as messages show.
+    rate: i64,
+    /// How far it may be off, ns; `None` if nothing is known.
+    pub(crate) error: Option<i64>,
+}
+
+/// All clocks. The first one is that of rank 0, or of the lowest rank.
+#[derive(Debug, Default)]
+pub(crate) struct Clocks {
+    pub(crate) all: Vec<Clock>,
+    /// Clock of each stream.
+    of: Vec<u32>,
+    by_rank: HashMap<u32, u32>,
+    /// Messages went backwards between clocks, by more than comparisons may be wrong.
+    reversed: bool,
+}
+
+impl Clocks {
+    /// Finds the clocks. Ranks of a node whose clocks were found to be equally far from rank 0's, whenever they were compared, read
+    /// one clock.
+    ///
+    /// # Errors
+    ///
+    /// If another process is gone.
+    pub(crate) fn new(method: Method, traces: &Traces, graph: &Graph, team: &mut Team<'_>) -> Result<Self> {
+        let mut ranks: Vec<(u32, u32)> = graph.streams.iter().map(|s| (s.rank, s.node)).collect();
+        ranks.dedup();
+        let mut words = Vec::new();
+        let own = graph.streams.iter().enumerate().filter(|(s, stream)| stream.thread == 0 && team.has(*s));
+        for (_, stream) in own {
+            let points = traces.comparison(stream.rank).map_or(&[][..], |c| &c.points);
+            words.extend([i64::from(stream.rank), i64::try_from(points.len()).unwrap_or(0)]);
+            words.extend(points.iter().flat_map(|p| [p.local, p.offset, p.error]));
+        }
+        let mut compared: HashMap<u32, Vec<Offset>> = HashMap::new();
+        for words in team.all(&words)? {
+            let mut words = Words(words.iter());
+            while !words.0.as_slice().is_empty() {
+                let (rank, n) = (words.id(), words.one());
+                let mut point = || Offset { local: words.one(), offset: words.one(), error: words.one() };
+                compared.insert(rank, (0..n).map(|_| point()).collect());
+            }
+        }
+        let mut clocks = Self::default();
+        let mut known: HashMap<(u32, Vec<i64>), u32> = HashMap::new();
+        for (rank, node) in ranks {
+            let points = compared.remove(&rank).unwrap_or_default();
+            let offsets = points.iter().map(|p| p.offset).collect();
+            let next = u32::try_from(clocks.all.len()).unwrap_or(u32::MAX);
+            let clock = *known.entry((node, offsets)).or_insert(next);
+            if clock == next {
+                clocks.all.push(Clock::new(method, node, Comparison { points, ..Comparison::default() }));
+            }
+            clocks.by_rank.insert(rank, clock);
+        }
+        clocks.of = graph.streams.iter().map(|s| clocks.by_rank.get(&s.rank).copied().unwrap_or(0)).collect();
+        Ok(clocks)
+    }
+
+    /// The clock of a stream.
+    pub(crate) fn of(&self, stream: usize) -> &Clock {
+        &self.all[self.of[stream] as usize]
+    }
+
+    /// The clocks of two ranks.
+    #[inline]
+    pub(crate) fn pair(&self, [from, to]: [u32; 2]) -> Option<(u32, u32)> {
+        Some((*self.by_rank.get(&from)?, *self.by_rank.get(&to)?))
+    }
+
+    /// The least latency between two clocks; between ranks that read one, nothing, so that it shows whether they do.
+    pub(crate) fn latency(&self, (from, to): (u32, u32), latency: Latency) -> i64 {
+        let node = |clock: u32| self.all[clock as usize].node;
+        if from == to { 0 } else { latency.between(node(from), node(to)) }
+    }
+
+    /// The maps of all streams.
+    pub(crate) fn maps(&self) -> Vec<Arc<Map>> {
+        self.of.iter().map(|c| Arc::clone(&self.all[*c as usize].map)).collect()
+    }
+
+    /// Learns from what messages took by the clocks as they are corrected now how far these may be off, and, if some messages go
+    /// backwards and another correction is allowed, corrects clocks by that. Whether it did.
+    pub(crate) fn learn(&mut self, lags: &Lags, turn: usize, corrects: bool) -> bool {
+        let exact = self.all.iter().flat_map(|c| &c.compared.points).map(|p| p.error).max().unwrap_or(0);
+        self.reversed |= lags.least() < exact.saturating_mul(-2);
+        let gates: Vec<Vec<Gate>> = self.all.iter().map(Clock::gates).collect();
+        let (bounds, rates) = Bounds::with_least_rates(lags, &gates);
+        self.all.iter_mut().zip(&rates).for_each(|(clock, rate)| clock.rate = clock.rate.max(*rate));
+        let Some(quarters) = DRAWN.get(turn).filter(|_| corrects && lags.least() < 0) else {
+            // What has been followed once is not wholly known between the moments that bound it.
+            let unseen =
+                |(c, now): (&Clock, i64)| UNSEEN + if turn == 0 { 2 * now } else { now + c.rate / 4 * 3 };
+            let rates: Vec<i64> = self.all.iter().zip(rates).map(unseen).collect();
+            self.state(lags, &gates, &Bounds::new(lags, &gates, &rates));
+            return false;
+        };
+        // What contradicts itself whatever clocks do is none of their faults.
+        for (i, clock) in self.all.iter_mut().enumerate().skip(1).filter(|(i, _)| !bounds.is_torn(*i)) {
+            clock.map = Arc::new(clock.map.then(&bounds.way(lags, i, *quarters)));
+        }
+        true
+    }
+
+    /// States errors: where a clock sends, receives or is compared, how far its bounds are.
+    fn state(&mut self, lags: &Lags, gates: &[Vec<Gate>], bounds: &Bounds) {
+        let mut parts: Vec<Vec<usize>> =
+            gates.iter().map(|g| g.iter().map(|g| lags.part(g.at)).collect()).collect();
+        // A clock by which a rank receives what another one reading it sends later is not one clock.
+        let mut torn = vec![0; self.all.len()];
+        for ((from, to), part, took) in lags.each() {
+            if from == to {
+                torn[from as usize] = took.saturating_neg().max(torn[from as usize]);
+            } else {
+                parts[from as usize].push(part);
+                parts[to as usize].push(part);
+            }
+        }
+        for (i, clock) in self.all.iter_mut().enumerate() {
+            let error = if i == 0 { Some(0) } else { bounds.error(i, parts[i].iter().copied()) };
+            clock.error = error.map(|e| e.saturating_add(torn[i]));
+        }
+    }
+
+    /// What would make errors smaller, if two comparisons were not enough.
+    pub(crate) fn advice(&self) -> Option<String> {
+        let few = self.all.iter().all(|c| c.compared.points.len() <= 2);
+        let off = |c: &&Clock| {
+            let compared = c.compared.points.iter().map(|p| p.error).max();
+            c.error.zip(compared).is_some_and(|(e, c)| e > LITTLE && e > c.saturating_mul(MUCH))
+        };
+        let worst = self.all.iter().filter(off).filter_map(|c| c.error).max();
+        let why = match worst {
+            _ if !few || self.all.len() < 2 => return None,
+            Some(e) => format!("clocks may be off by {} µs", e / 1_000),
+            None if self.reversed => "messages contradict them".to_owned(),
+            None => return None,
+        };
+        Some(format!(
+            "clocks were compared at the ends only, and {why}: record with --sync-interval 1 to follow their drift"
+        ))
+    }
+}
+
+impl Clock {
+    fn new(method: Method, node: u32, compared: Comparison) -> Self {
+        let interpolated = match method {
+            Method::None => Map::default(),
+            Method::Offset => Map::constant(&compared),
+            Method::Linear | Method::Clc => Map::linear(&compared),
+        };
+        let error = compared.points.iter().map(|p| p.error).max();
+        Self { node, compared, map: Arc::new(interpolated.clone()), interpolated, rate: 0, error }
+    }
+
+    /// What comparisons leave open: moments, and what may be to be added to the clock as it is corrected now.
+    fn gates(&self) -> Vec<Gate> {
+        let gate = |p: &Offset| {
+            let at = self.map.apply(p.local);
+            let off = p.local.saturating_add(p.offset).saturating_sub(at);
+            let error = p.error.saturating_abs();
+            Gate { at, low: off.saturating_sub(error), high: off.saturating_add(error) }
+        };
+        self.compared.points.iter().map(gate).collect()
+    }
+}
