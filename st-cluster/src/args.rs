@@ -6,7 +6,7 @@ use clap::{Parser, ValueEnum};
 use st_reduce::cluster::{self, Options, Tolerance};
 use st_reduce::options::{Forced, Known};
 use st_reduce::user::Error;
-use st_tool::options::{StreamIn, StreamOut, Talk};
+use st_tool::options::{Asked, StreamIn, StreamOut, Talk};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -23,8 +23,8 @@ pub enum Signatures {
     /// 128 bits over calls in their order, parameters in the form that makes most ranks equal; nothing is lost
     #[default]
     Exact,
-    /// The 64 bits of Bahmani and Mueller 2014: what a cluster's first rank did stands for all, and the lanes in which it is not
-    /// what others did are void
+    /// The 64 bits of Bahmani and Mueller 2014: the calls of a cluster's first rank and one rank's counts stand for all, and the lanes in
+    /// which they are not what others did are void; partners are relative modulo the number of ranks
     Paper,
     /// All calls with all parameters as they are, peers relative to the own rank (the paper's reference); nothing is lost
     Reference,
@@ -66,6 +66,9 @@ pub struct Args {
     /// In which parameters ranks that differ are united.
     #[command(flatten)]
     pub forced: Forced,
+    /// What tells ranks apart beside what they do.
+    #[command(flatten)]
+    pub asked: Asked,
     /// What the user knows of parameters.
     #[command(flatten)]
     pub known: Known,
@@ -106,6 +109,7 @@ impl Args {
             keep_columns: self.keep_columns,
             users: self.known.params()?,
             force_merge: self.forced.force_merge.clone(),
+            asked: self.asked.asked,
         })
     }
     /// Number of threads.

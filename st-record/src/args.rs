@@ -30,7 +30,7 @@ pub struct Args {
     #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = parse_size, help_heading = "Recording")]
     pub time_budget: u64,
     /// How loops are found: not at all, by iterations of equal structure, or also by iterations that have some calls of their
-    /// own. No call is lost in any case
+    /// own, where that is smaller. No call is lost in any case
     #[arg(long, value_enum, default_value_t, value_name = "HOW", help_heading = "Recording")]
     pub fold: Fold,
     /// With --fold approx: calls that an iteration is looked for in
@@ -41,7 +41,13 @@ pub struct Args {
     #[arg(long, value_name = "PERCENT", default_value_t = 50, value_parser = clap::value_parser!(u32).range(0..=100),
           help_heading = "Recording")]
     pub fold_ratio: u32,
-    /// Take call sites for one whose stacks differ in fewer than N frames. More than 1 gives up exact call sites
+    /// With --fold approx: how many of the calls that either of two iterations has both have at least, in percent. With 0 here
+    /// and for --fold-ratio it is enough that they begin and end with the same call, as in Wu and Mueller 2013
+    #[arg(long, value_name = "PERCENT", default_value_t = 50, value_parser = clap::value_parser!(u32).range(0..=100),
+          help_heading = "Recording")]
+    pub fold_common: u32,
+    /// Take call sites of a function for one whose stacks differ in fewer than N frames: one takes the place of the nearest that
+    /// was met before. More than 1 gives up exact call sites
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..),
           help_heading = "Recording")]
     pub sig_threshold: u32,
@@ -121,7 +127,8 @@ libst_pmpi.so of the program's MPI, and then:
   ST_OUTPUT       the directory of the ranks' streams, which must exist; without it nothing is recorded
   ST_TIME         columns, sketch, hist, stats or none (--time)
   ST_TIME_BUDGET  a size (--time-budget)
-  ST_FOLD         none, exact, approx or approx:WINDOW:PERCENT (--fold, --fold-window, --fold-ratio)
+  ST_FOLD         none, exact, approx or approx:WINDOW:PERCENT:PERCENT (--fold, --fold-window, --fold-ratio,
+                  --fold-common)
   ST_SIG          a number of frames, and ranges, separated by commas (--sig-threshold, --sig-range)
   ST_STACK_DEPTH  1 to 64 (--stack-depth)
   ST_SYNC         0 or all (--no-sync, --sync)
@@ -242,7 +249,9 @@ impl Args {
         let fold = match self.fold {
             Fold::None => "none".to_owned(),
             Fold::Exact => "exact".to_owned(),
-            Fold::Approx => format!("approx:{}:{}", self.fold_window, self.fold_ratio),
+            Fold::Approx => {
+                format!("approx:{}:{}:{}", self.fold_window, self.fold_ratio, self.fold_common)
+            }
         };
         let mut sig = vec![self.sig_threshold.to_string()];
         sig.extend(self.sig_range.iter().cloned());
@@ -316,12 +325,14 @@ mod tests {
             "approx",
             "--fold-ratio",
             "80",
+            "--fold-common",
+            "0",
             "--sig-threshold",
             "2",
             "x",
         ]);
         let set = |name| d.environment().into_iter().find(|(n, _)| *n == name).map(|(_, v)| v);
-        assert_eq!([set("ST_FOLD"), set("ST_SIG")], [Some("approx:5000:80".into()), Some("2".into())]);
+        assert_eq!([set("ST_FOLD"), set("ST_SIG")], [Some("approx:5000:80:0".into()), Some("2".into())]);
         assert!(Args::try_parse_from(["st-record", "--sig-range", "libx.so", "x"]).is_err());
         assert!(Args::try_parse_from(["st-record", "--ouptut", "x.st", "./a"]).is_err());
         assert!(Args::try_parse_from(["st-record", "--time", "exact", "x"]).is_err());

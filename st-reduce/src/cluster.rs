@@ -20,5 +20,5 @@ mod tolerance;
 mod view;
 
 pub use clusters::{Clusterer, Clustering, Clusters, Error, Options, Signatures, alone};
-pub use slot::Rules;
+pub use slot::{Rules, Stand};
 pub use tolerance::{NoTolerance, Tolerance};

@@ -9,7 +9,7 @@ use st_trace::objects::{Comm, Type};
 use st_trace::ranks::RankSeq;
 use st_trace::record::{Options, RankRecorder};
 use st_trace::section::{Form, Section};
-use st_trace::stream::{self, Trace, WriteOptions};
+use st_trace::stream::{self, ReadOptions, Trace, WriteOptions};
 
 const ROUNDS: i64 = 3;
 
@@ -130,7 +130,7 @@ fn structure(section: &Section) -> u64 {
     let trace = Trace { sections: vec![section.clone()], ..Trace::default() };
     let mut bytes = Vec::new();
     stream::write(&trace, &mut bytes, WriteOptions { level: 0 }).unwrap();
-    let frames = stream::frame_sizes(&bytes[..]).unwrap();
+    let frames = stream::frame_sizes(&bytes[..], ReadOptions::default()).unwrap();
     frames.iter().filter(|f| f.kind == "STRUCT").map(|f| f.expanded).sum()
 }
 

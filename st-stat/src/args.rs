@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use st_tool::Symbols;
-use st_tool::options::{StreamIn, Talk, TextOut};
+use st_tool::options::{Asked, StreamIn, Talk, TextOut};
 
 use crate::table::Format;
 
@@ -262,6 +262,9 @@ pub struct ClustersArgs {
     /// trace and a rank's signature in bytes, and the space per rank with and without clusters
     #[arg(long)]
     pub space: bool,
+    /// What tells ranks apart beside what they do.
+    #[command(flatten)]
+    pub asked: Asked,
     /// Form of the output
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 
 use anyhow::Result;
 use st_trace::calls::{CallTable, Meaning, Slot};
-use st_trace::groups::groups;
+use st_trace::groups::{groups, tells_apart};
 use st_trace::ints::Sealed;
 use st_trace::json::{bare, word};
 use st_trace::project::{Projection, base_word};
@@ -46,12 +46,12 @@ pub(crate) struct Main<'a> {
 /// What two ranks with equal call paths have in common: nodes of the trees, and their counts.
 type Structure = (Vec<(u64, u128)>, Vec<Sealed>);
 
-/// The main clusters, by lowest rank.
-pub(crate) fn mains(sections: &[Section]) -> Vec<Main<'_>> {
+/// The main clusters, by lowest rank. `asked` as in [`groups`].
+pub(crate) fn mains(sections: &[Section], asked: bool) -> Vec<Main<'_>> {
     let mut out: Vec<Main<'_>> = Vec::new();
     let mut known: HashMap<Structure, usize> = HashMap::new();
     for section in sections {
-        for group in groups(section) {
+        for group in groups(section, asked) {
             let Some(head) = group.ranks.lowest() else { continue };
             let at = *known.entry(structure(section, head)).or_insert_with(|| {
                 out.push(Main::default());
@@ -87,8 +87,8 @@ fn identity(section: &Section, sym: Sym) -> (u64, u128) {
     (u64::from(s.call.0) | u64::from(s.error) << 16, site)
 }
 
-/// A line per sub-cluster.
-pub(crate) fn table(mains: &[Main<'_>], sites: &CallSites) -> Result<Table> {
+/// A line per sub-cluster. `asked` as in [`groups`].
+pub(crate) fn table(mains: &[Main<'_>], asked: bool, sites: &CallSites) -> Result<Table> {
     let columns = vec![
         Column::right("main", "main", 0),
         Column::right("sub", "sub", 0),
@@ -107,7 +107,7 @@ pub(crate) fn table(mains: &[Main<'_>], sites: &CallSites) -> Result<Table> {
             let unlike = match before {
                 None => Cell::none(),
                 // Main clusters differ in calls, whatever their parameters.
-                Some(b) => Cell::text(difference(sub, b, k > 0, sites)?),
+                Some(b) => Cell::text(difference(sub, b, (k > 0).then_some(asked), sites)?),
             };
             let number = |n: usize| Cell::count(u64::try_from(n).unwrap_or(u64::MAX));
             rows.push(vec![
@@ -133,8 +133,9 @@ pub(crate) fn letter(n: usize) -> char {
     ('A'..='Z').chain('a'..='z').chain('0'..='9').nth(n).unwrap_or('#')
 }
 
-/// The first call in which the lowest ranks of two clusters differ.
-fn difference(mine: &Sub<'_>, theirs: &Sub<'_>, words: bool, sites: &CallSites) -> Result<String> {
+/// The first call in which the lowest ranks of two clusters differ. `words`: whether parameters are compared, and whether what
+/// ranks asked of their own place is.
+fn difference(mine: &Sub<'_>, theirs: &Sub<'_>, words: Option<bool>, sites: &CallSites) -> Result<String> {
     let (Some(a), Some(b)) = (mine.ranks.lowest(), theirs.ranks.lowest()) else { return Ok(String::new()) };
     let threads = mine.section.threads.len().max(theirs.section.threads.len());
     let mut left = MOST;
@@ -154,8 +155,8 @@ fn difference(mine: &Sub<'_>, theirs: &Sub<'_>, words: bool, sites: &CallSites) 
 /// Two ranks that are compared.
 struct Pair<'a, 'b> {
     sides: [(&'a Section, u32); 2],
-    /// Whether parameters are compared.
-    words: bool,
+    /// Whether parameters are compared, and whether what ranks asked of their own place is.
+    words: Option<bool>,
     left: &'b mut u64,
 }
 
@@ -182,13 +183,17 @@ impl Pair<'_, '_> {
                 let (mine, theirs) = (self.name(0, a, sites), self.name(1, b, sites));
                 return Ok(Some(format!("call {at}: {mine}, not {theirs}")));
             }
-            if self.words
+            if self.words.is_some_and(|asked| self.tells_apart(a, asked))
                 && let Some((slot, mine, theirs)) = self.first_word((a, &v), (b, &w))
             {
                 return Ok(Some(format!("{}: {slot} {mine}, not {theirs}", self.name(0, a, sites))));
             }
         }
         Ok(None)
+    }
+
+    fn tells_apart(&self, sym: Sym, asked: bool) -> bool {
+        self.sides[0].0.symbols.get(sym as usize).is_some_and(|s| tells_apart(s.call, asked))
     }
 
     fn name(&self, side: usize, sym: Sym, sites: &CallSites) -> String {

@@ -128,7 +128,7 @@ fn list_violations(args: &ViolationsArgs) -> Result<Status> {
 
 fn list_clusters(args: &ClustersArgs) -> Result<Status> {
     let sections = input::sections(&args.inputs, &args.input, &args.talk)?;
-    let mains = clusters::mains(&sections);
+    let mains = clusters::mains(&sections, args.asked.asked);
     let mut out = Output::text(&args.output.output)?;
     let screen = Screen::of(&out);
     let grid = || Grid::new(&mains, &sections, args.width.and_then(|w| usize::try_from(w).ok()));
@@ -136,7 +136,7 @@ fn list_clusters(args: &ClustersArgs) -> Result<Status> {
         clusters::space(&mains, &sections)?.write(args.format, screen, &mut out)?;
     } else {
         let sites = args.symbols.call_sites((input::NAME, &args.talk), sections.iter().map(|s| &s.sites));
-        clusters::table(&mains, &sites)?.write(args.format, screen, &mut out)?;
+        clusters::table(&mains, args.asked.asked, &sites)?.write(args.format, screen, &mut out)?;
         if args.format == Format::Text {
             writeln!(out)?;
             grid().draw(&mut out)?;

@@ -61,6 +61,18 @@ pub struct StreamIn {
     pub partial: bool,
 }
 
+/// What tells ranks apart beside what they do.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Asked {
+    /// Tell ranks apart by what they asked of their own place, too
+    ///
+    /// Coordinates, neighbours and ranks that MPI_Cart_get, MPI_Cart_coords, MPI_Dist_graph_neighbors, MPI_Group_rank and the
+    /// like return are kept for each rank, but only say who it is: without this option they make no clusters of ranks that do
+    /// the same.
+    #[arg(long)]
+    pub asked: bool,
+}
+
 /// Where text goes.
 #[derive(Args, Clone, Debug)]
 pub struct TextOut {

@@ -204,6 +204,8 @@ pub struct Properties {
     pub opaque: bool,
     /// Recorded, but not made again by a replay.
     pub unplayed: bool,
+    /// Only tells the caller who or where it is, or who its neighbours are: nothing that others could see.
+    pub asks: bool,
     /// Works on files: made again by a replay only where it is given a place for them.
     pub files: bool,
 }

@@ -2,7 +2,8 @@
 //!
 //! *Main clusters* are ranks with equal call paths: they have the same threads and the same counts in every node of the
 //! trees. *Sub-clusters* are those of them whose parameters are equal in the forms that they are stored in. How often a poll
-//! had to be repeated is a matter of time and divides no clusters.
+//! had to be repeated is a matter of time and divides no clusters. Nor does, unless that is wanted, what a rank only asked of
+//! its own place: coordinates, neighbours ([`Properties::asks`](crate::calls::Properties::asks)).
 //!
 //! Source: Bahmani, Mueller 2014, section 3.
 
@@ -10,7 +11,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use foldhash::fast::FixedState;
 
-use crate::calls::{CallTable, Meaning};
+use crate::calls::{CallId, CallTable, Meaning};
 use crate::ranklist::RankList;
 use crate::section::{Partition, Section};
 
@@ -23,9 +24,10 @@ pub struct Group {
     pub subs: Vec<RankList>,
 }
 
-/// The clusters of a section, by lowest rank. *Cost:* O(ranks) per partition.
+/// The clusters of a section, by lowest rank. `asked`: whether ranks are told apart by what they asked of their own place, too.
+/// *Cost:* O(ranks) per partition.
 #[must_use]
-pub fn groups(section: &Section) -> Vec<Group> {
+pub fn groups(section: &Section, asked: bool) -> Vec<Group> {
     let threads: Vec<Partition> =
         section.threads.iter().map(|t| Partition { classes: vec![t.ranks.clone()] }).collect();
     let counts: BTreeSet<u32> = section.threads.iter().flat_map(|t| &t.counts).map(|c| c.partition).collect();
@@ -33,15 +35,21 @@ pub fn groups(section: &Section) -> Vec<Group> {
         numbers.into_iter().filter_map(|n| section.partitions.get(usize::try_from(n).ok()?))
     };
     let main = refine(&section.ranks, threads.iter().chain(chosen(counts)));
-    let parameters: BTreeSet<u32> = parameters(section).collect();
+    let parameters: BTreeSet<u32> = parameters(section, asked).collect();
     let all: Vec<&Partition> = chosen(parameters).collect();
     main.into_iter().map(|ranks| Group { subs: refine(&ranks, all.iter().copied()), ranks }).collect()
 }
 
-/// Partitions of the parameters' streams.
-fn parameters(section: &Section) -> impl Iterator<Item = u32> + '_ {
+/// Whether a function's parameters tell ranks apart.
+#[must_use]
+pub fn tells_apart(call: CallId, asked: bool) -> bool {
+    asked || CallTable::builtin().get(call).is_none_or(|row| !row.properties.asks)
+}
+
+/// Partitions of the streams of the parameters that tell ranks apart.
+fn parameters(section: &Section, asked: bool) -> impl Iterator<Item = u32> + '_ {
     let of_thread = section.threads.iter().flat_map(|t| section.symbols.iter().zip(&t.params));
-    of_thread.flat_map(|(symbol, streams)| {
+    of_thread.filter(move |(symbol, _)| tells_apart(symbol.call, asked)).flat_map(|(symbol, streams)| {
         let slots = CallTable::builtin().slots(symbol.call).iter().zip(streams);
         slots
             .filter(|(slot, _)| slot.meaning != Meaning::Times)

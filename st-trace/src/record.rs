@@ -25,7 +25,7 @@ use crate::objects::{Content, Objects, Registry, Text};
 use crate::proof::call_word;
 use crate::ranklist::RankList;
 use crate::section::{Elastic, Entry, Form, NO_SYM, Partition, Section, Sym, Symbol, Tables, Thread};
-use crate::sites::{Frame, Similar, SiteTable};
+use crate::sites::{Frame, Representatives, Similar, SiteTable};
 use crate::sketch::Shape;
 use crate::tree::FlatTree;
 
@@ -94,7 +94,8 @@ pub struct RankRecorder {
     change: Change,
     /// Positions of the words that do, if so few can be told.
     changed: Vec<u16>,
-    similar: Similar,
+    /// Those that others are taken for, if similar ones are taken for one.
+    similar: Representatives,
     /// Whether some call is recorded under another call site than its own.
     sites_differ: bool,
 }
@@ -123,26 +124,32 @@ impl RankRecorder {
             threads: Vec::new(),
             change: Change::New,
             changed: Vec::new(),
-            similar: Similar::default(),
+            similar: Representatives::default(),
             sites_differ: false,
         }
     }
 
-    /// Takes call sites that are similar for one, from now on. Voids the lane of call sites once that has happened.
+    /// Takes call sites of a function that are similar for one, from now on. Voids the lane of call sites once that has happened.
     pub fn unite_sites(&mut self, similar: Similar) {
-        self.similar = similar;
+        self.similar = Representatives::new(similar);
     }
 
-    /// Index of the call site with these frames (modules from [`RankRecorder::sites`]), or of the first one similar to it.
-    pub fn site(&mut self, frames: Vec<Frame>) -> u32 {
-        if self.similar.is_exact() || self.sites.contains_stack(&frames) {
+    /// Whether each call has its own call site ([`RankRecorder::unite_sites`]), whatever its function.
+    #[must_use]
+    pub fn keeps_sites(&self) -> bool {
+        self.similar.is_exact()
+    }
+
+    /// Index of the call site with these frames (modules from [`RankRecorder::sites`]), or of the one that stands for it in calls
+    /// of this function.
+    pub fn site(&mut self, call: CallId, frames: Vec<Frame>) -> u32 {
+        if self.similar.is_exact() {
             return self.sites.stack(frames);
         }
-        if let Some(first) = self.similar.first(&self.sites, &frames) {
-            self.sites_differ = true;
-            return first;
-        }
-        self.sites.stack(frames)
+        let own = self.sites.stack_id(&frames);
+        let site = self.similar.site(call, &mut self.sites, frames);
+        self.sites_differ |= self.sites.get(site).is_some_and(|s| s.id != own);
+        site
     }
 
     /// The world rank.
@@ -396,7 +403,7 @@ impl RankRecorder {
     /// The rank's trace. Exact times are not in it: they left in chunks.
     #[must_use]
     pub fn finish(self, host: &str) -> Section {
-        let tree = if self.options.fold == Fold::Exact { Folded::smallest } else { Folded::flatten };
+        let tree = if self.options.fold == Fold::None { Folded::flatten } else { Folded::smallest };
         self.finish_by(host, tree)
     }
 

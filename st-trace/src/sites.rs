@@ -9,6 +9,7 @@ mod naming;
 mod similar;
 
 pub use naming::CallSites;
+pub(crate) use similar::Representatives;
 pub use similar::{Place, Similar};
 
 use std::collections::HashMap;
@@ -176,11 +177,6 @@ impl SiteTable {
     pub fn stack(&mut self, frames: Vec<Frame>) -> u32 {
         let id = self.stack_id(&frames);
         self.insert(Site { id, frames, label: String::new() })
-    }
-    /// Whether the site with these frames is in the table.
-    #[must_use]
-    pub fn contains_stack(&self, frames: &[Frame]) -> bool {
-        self.0.by_id.contains_key(&self.stack_id(frames))
     }
     /// Index of a site known by its text only, added if new.
     pub fn label(&mut self, label: &str) -> u32 {

@@ -3,17 +3,20 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use st_trace::calls::CallId;
-use st_trace::fold::{Fold, Likeness};
+use st_trace::fold::{DEFAULT_WINDOW, Fold, Folder, Likeness};
+use st_trace::form::Form;
 use st_trace::record::{Options, RankRecorder};
+use st_trace::section::Elastic;
 use st_trace::text::flat;
 
 /// The leaf list of a sequence of one-letter events: `A(4,3) S(3,3 3 3) R W`.
 fn list(events: &str) -> String {
-    list_by(events, Fold::Exact)
+    list_by(events, Folder::new(DEFAULT_WINDOW))
 }
 
-fn list_by(events: &str, fold: Fold) -> String {
-    let mut r = RankRecorder::new(0, Options { fold, ..Options::default() });
+/// That of the tree that a folder makes of it, be it the smallest or not.
+fn list_by(events: &str, mut folder: Folder) -> String {
+    let mut r = RankRecorder::new(0, Options::default());
     r.open_thread(0);
     let mut names = Vec::new();
     for name in events.chars() {
@@ -24,8 +27,13 @@ fn list_by(events: &str, fold: Fold) -> String {
             names.push(name);
         }
         r.record(0, sym, &[], 0, 0);
+        folder.push(sym);
     }
-    let s = r.finish("host");
+    let mut s = r.finish("host");
+    let (tree, counts) = folder.finish().flatten();
+    let count = |c| Elastic { form: Form::Absolute, partition: 0, streams: [c].into() };
+    s.threads[0].tree = tree;
+    s.threads[0].counts = counts.into_iter().map(count).collect();
     let leaf = |line: &String| {
         let rest = line.strip_prefix("<1 0 1 0> s").unwrap();
         let (number, rest) = rest.split_once(' ').unwrap();
@@ -54,7 +62,7 @@ fn the_papers_loops() {
 /// Source: Wu, Mueller 2013, figures 1, 2 and 4, as `algorithms.md` §3.4 has them.
 #[test]
 fn the_papers_loops_of_iterations_that_differ() {
-    let list = |events: &str| list_by(events, Fold::Approx(Likeness::default()));
+    let list = |events: &str| list_by(events, Folder::approximate(Likeness::default(), DEFAULT_WINDOW));
     assert_eq!(list("124134"), "1(4,2) 2(1,1 0) 3(1,0 1) 4");
     assert_eq!(list(&rounds(&[3, 3, 3])), "A(4,3) S(3,3 3 3) R W");
     assert_eq!(list(&rounds(&[2, 5, 1, 4])), "A(4,4) S(3,2 5 1 4) R W");
@@ -83,7 +91,7 @@ fn the_papers_nested_loops() {
 
 #[test]
 fn nothing_is_folded_if_so_wanted() {
-    assert_eq!(list_by("ABABAAB", Fold::None), "A B A B A(1,2) B");
+    assert_eq!(list_by("ABABAAB", Folder::by(Fold::None, DEFAULT_WINDOW)), "A B A B A(1,2) B");
 }
 
 #[test]

@@ -121,11 +121,15 @@ proptest! {
     fn approximate_and_flat_trees_are_exact(
         symbols in sequences(),
         window in prop_oneof![Just(DEFAULT_WINDOW), 1..40_usize],
-        percent in 0..101_u32,
+        length in 0..101_u32,
+        common in 0..101_u32,
         reach in 2..200_usize,
     ) {
-        let like = Likeness { window: reach, percent };
-        assert_eq!(unfold(&fold_by(Folder::by(Fold::Approx(like), window), &symbols)), symbols);
+        let like = Likeness { window: reach, length, common };
+        assert_eq!(unfold(&fold_by(Folder::approximate(like, window), &symbols)), symbols);
+        let mut both = Folder::by(Fold::Approx(like), window);
+        symbols.iter().for_each(|&sym| both.push(sym));
+        assert_eq!(unfold(&both.finish().smallest()), symbols);
         let flat = fold_by(Folder::by(Fold::None, window), &symbols);
         assert_eq!(unfold(&flat), symbols);
         assert_eq!(flat.0.items().len(), symbols.chunk_by(|a, b| a == b).count());
@@ -252,7 +256,7 @@ fn loops_of_the_papers() {
 
 fn alike(text: &str) -> String {
     let symbols: Vec<Sym> = text.bytes().map(u32::from).collect();
-    let tree = fold_by(Folder::by(Fold::Approx(Likeness::default()), DEFAULT_WINDOW), &symbols);
+    let tree = fold_by(Folder::approximate(Likeness::default(), DEFAULT_WINDOW), &symbols);
     assert_eq!(unfold(&tree), symbols);
     self::text(&tree)
 }
@@ -288,7 +292,7 @@ fn chance(n: usize) -> Vec<Sym> {
 #[test]
 fn random_ifs_make_one_body_if_iterations_may_differ() {
     let symbols = chance(2_000);
-    let tree = fold_by(Folder::by(Fold::Approx(Likeness::default()), DEFAULT_WINDOW), &symbols);
+    let tree = fold_by(Folder::approximate(Likeness::default(), DEFAULT_WINDOW), &symbols);
     assert!(tree.0.items().len() < 20, "{}", text_of(&tree));
     assert_eq!(unfold(&tree), symbols);
     let exact = fold(&symbols);
@@ -298,6 +302,56 @@ fn random_ifs_make_one_body_if_iterations_may_differ() {
     let smallest = folder.finish().smallest();
     assert_eq!(unfold(&smallest), symbols);
     assert!(smallest.0.items().len() < 100, "{}", smallest.0.items().len());
+}
+
+/// One of five calls, by chance, between two that are always made.
+fn switch(n: usize) -> Vec<Sym> {
+    noise(n).iter().flat_map(|chance| [1, 2 + chance % 5, 7]).collect()
+}
+
+fn smallest_by(fold: Fold, symbols: &[Sym]) -> Tree {
+    let mut folder = Folder::by(fold, DEFAULT_WINDOW);
+    symbols.iter().for_each(|&sym| folder.push(sym));
+    let tree = folder.finish().smallest();
+    assert_eq!(unfold(&tree), symbols);
+    tree
+}
+
+/// What a tree takes as it is stored, or nearly so.
+fn packed(tree: &Tree) -> usize {
+    let (mut heads, mut values) = (format!("{:?}", tree.0.items()).into_bytes(), Vec::new());
+    tree.1.iter().for_each(|count| count.encode(&mut heads, &mut values));
+    zstd::bulk::compress(&[heads, values].concat(), 19).unwrap().len()
+}
+
+/// Source: Wu, Mueller 2013, section 3.2: iterations are alike that begin and end with the same event.
+#[test]
+fn iterations_that_have_only_their_ends_in_common_are_alike_if_asked_for() {
+    let papers = Likeness { length: 0, common: 0, ..Likeness::default() };
+    let alike = |like, text: &str| {
+        let symbols: Vec<Sym> = text.bytes().map(u32::from).collect();
+        self::text(&fold_by(Folder::approximate(like, DEFAULT_WINDOW), &symbols))
+    };
+    assert_eq!(alike(papers, "ABCDEAFGHE"), "{AB[1 0]C[1 0]D[1 0]F[0 1]G[0 1]H[0 1]E}[2]");
+    assert_eq!(alike(Likeness::default(), "ABCDEAFGHE"), "ABCDEAFGHE");
+    // A switch is a body of all its calls, whatever it was the first time.
+    let symbols = switch(400);
+    let tree = fold_by(Folder::approximate(papers, DEFAULT_WINDOW), &symbols);
+    assert_eq!(unfold(&tree), symbols);
+    assert_eq!(tree.0.items().len(), 8, "{}", text_of(&tree));
+}
+
+#[test]
+fn approximate_matches_are_kept_only_where_they_are_smaller() {
+    let chances = [switch(400), chance(300), noise(900), [1, 2, 3, 4].repeat(90), vec![1, 2, 4, 1, 3, 4]];
+    for symbols in chances {
+        let exact = packed(&smallest_by(Fold::Exact, &symbols));
+        for percent in [0, 50, 90] {
+            let like = Likeness { length: percent, common: percent, ..Likeness::default() };
+            let both = packed(&smallest_by(Fold::Approx(like), &symbols));
+            assert!(both <= exact, "{:?}: {both} and {exact}", &symbols[..6]);
+        }
+    }
 }
 
 /// Nodes of a tree without their counts.

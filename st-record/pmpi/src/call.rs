@@ -65,7 +65,7 @@ impl Call {
             state.settle_echo();
             self.event.call = state.call_id(self.id);
             // SAFETY: the caller's promise.
-            self.event.site = unsafe { state.site(thread, self.registers) };
+            self.event.site = unsafe { state.site(thread, self.event.call, self.registers) };
             state.threads[thread].begin();
             state.requests.begin();
             read(&mut Scribe::new(state, thread, self.event.call, self.event.site));

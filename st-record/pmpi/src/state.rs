@@ -19,13 +19,14 @@ use crate::requests::Requests;
 use crate::settings::Settings;
 use crate::thread::Thread;
 use crate::types::Types;
+use foldhash::fast::FixedState;
 use st_trace::calls::{CallId, CallTable, FIRST_UNKNOWN, Row};
 use st_trace::columns::Chunk;
 use st_trace::record::RankRecorder;
 use st_trace::section::Sym;
 use st_trace::sites::{Frame, Module};
 use st_unwind::{Registers, SiteId, SiteInterner, Unwinder};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -74,8 +75,10 @@ pub(crate) struct State {
     /// The process that recording began in: not its children.
     pub(crate) pid: u32,
     sites: Arc<Mutex<SiteInterner>>,
-    /// Index in the recorder's table, by the unwinder's number.
+    /// Index in the recorder's table, by the unwinder's number; nothing if that is one for each function.
     site_indices: Vec<u32>,
+    /// Index of the site that stands for it in calls of a function, by the unwinder's number, if similar ones are taken for one.
+    similar_sites: HashMap<(u32, CallId), u32, FixedState>,
     /// By site, in that table: the function last called from it without error, and its symbol.
     symbols: Vec<(CallId, Sym)>,
 }
@@ -109,6 +112,7 @@ impl State {
             pid: std::process::id(),
             sites: Arc::default(),
             site_indices: Vec::new(),
+            similar_sites: HashMap::default(),
             symbols: Vec::new(),
         }
     }
@@ -132,22 +136,25 @@ impl State {
         self.threads.len() - 1
     }
 
-    /// Call site of the calling thread, as an index in the recorder's table.
+    /// Call site of the calling thread's call of a function, as an index in the recorder's table.
     ///
     /// # Safety
     ///
     /// The function in which the registers were captured must not have returned.
-    pub(crate) unsafe fn site(&mut self, thread: usize, registers: Registers) -> u32 {
+    pub(crate) unsafe fn site(&mut self, thread: usize, call: CallId, registers: Registers) -> u32 {
         // SAFETY: the caller's promise.
         let SiteId(id) = unsafe { self.threads[thread].unwinder.call_site(registers) };
         match self.site_indices.get(id as usize) {
             Some(&i) if i != u32::MAX => i,
-            _ => self.adopt(id),
+            _ => self.adopt(id, call),
         }
     }
 
     #[cold]
-    fn adopt(&mut self, id: u32) -> u32 {
+    fn adopt(&mut self, id: u32, call: CallId) -> u32 {
+        if let Some(&index) = self.similar_sites.get(&(id, call)) {
+            return index;
+        }
         let table = self.sites.lock().unwrap_or_else(PoisonError::into_inner);
         let frames = table.sites().get(id as usize).map(|s| Arc::clone(&s.frames)).unwrap_or_default();
         let frames = frames
@@ -158,7 +165,11 @@ impl State {
                 Frame { module: self.recorder.sites.module(module.unwrap_or_default()), offset: f.offset }
             })
             .collect();
-        let index = self.recorder.site(frames);
+        let index = self.recorder.site(call, frames);
+        if !self.recorder.keeps_sites() {
+            self.similar_sites.insert((id, call), index);
+            return index;
+        }
         if self.site_indices.len() <= id as usize {
             self.site_indices.resize(id as usize + 1, u32::MAX);
         }

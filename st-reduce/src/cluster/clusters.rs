@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use foldhash::fast::FixedState;
+use st_trace::calls::{CallId, Slot};
 use st_trace::form::Form;
 use st_trace::groups::{Group, groups};
 use st_trace::ranklist::RankList;
@@ -23,8 +24,8 @@ pub enum Signatures {
     /// 128 bits over calls in their order, parameters in the form that makes most ranks equal; nothing is lost
     #[default]
     Exact,
-    /// The 64 bits of Bahmani and Mueller 2014: what a cluster's first rank did stands for all, and the lanes in which it is not
-    /// what others did are void
+    /// The 64 bits of Bahmani and Mueller 2014: the first rank's calls and counts stand for all of a cluster, and the lanes in
+    /// which they are not what others did are void. Partners are relative modulo the number of ranks
     Paper,
     /// All calls with all parameters as they are, peers relative to the own rank (the paper's reference); nothing is lost
     Reference,
@@ -43,14 +44,18 @@ pub struct Options {
     pub users: Vec<Param>,
     /// Parameters that do not tell ranks apart: where they differ, a histogram takes their place.
     pub force_merge: Vec<Kind>,
+    /// Whether what ranks asked of their own place (coordinates, neighbours) tells them apart, too. It is kept in any case.
+    pub asked: bool,
 }
 
 impl Options {
-    pub(crate) fn rules(&self) -> Rules {
+    /// How the values of a slot of a function's calls are compared, which may be united by force.
+    pub(crate) fn rules(&self, call: CallId, slot: &Slot, forced: bool) -> Rules {
         match self.signatures {
             Signatures::Exact => Rules::Common,
             Signatures::Reference => Rules::Relative,
-            Signatures::Paper => Rules::Rigid,
+            Signatures::Paper if !forced => paper::stands(call, slot).map_or(Rules::Modulo, Rules::Rigid),
+            Signatures::Paper => Rules::Modulo,
         }
     }
 }
@@ -218,25 +223,32 @@ impl Clusterer {
     /// The clusters.
     #[must_use]
     pub fn finish(self) -> Clusters {
-        let Options { signatures, tolerance, .. } = self.options;
-        if signatures == Signatures::Paper {
-            return published(self.clusters, tolerance);
-        }
-        let mut clusters: Vec<Cluster> = self.clusters.into_iter().map(|(_, c)| c).collect();
+        let published = self.options.signatures == Signatures::Paper;
+        let asked = self.options.asked;
+        // With call paths as published.
+        let mut clusters: Vec<(u64, Cluster)> = match published {
+            true => near(self.clusters, &self.options),
+            false => self.clusters.into_iter().map(|(_, c)| (0, c)).collect(),
+        };
         let mut drawn = Drawn::default();
-        for c in &mut clusters {
+        for (_, c) in &mut clusters {
             c.settle();
             c.differing(&mut drawn);
         }
-        let mut sections: Vec<Section> = clusters.into_iter().map(|c| c.finish(tolerance, &drawn)).collect();
-        sections.sort_by_key(|s| s.ranks.lowest());
-        let table = sections.iter().flat_map(groups).collect();
-        Clusters { sections, table }
+        let tolerance = self.options.tolerance.filter(|_| !published);
+        let finish = |(path, c): (u64, Cluster)| (path, c.finish(tolerance, asked, &drawn));
+        let mut sections: Vec<(u64, Section)> = clusters.into_iter().map(finish).collect();
+        sections.sort_by_key(|(_, s)| s.ranks.lowest());
+        let table = match published {
+            true => main_clusters(&sections),
+            false => sections.iter().flat_map(|(_, s)| groups(s, asked)).collect(),
+        };
+        Clusters { sections: sections.into_iter().map(|(_, s)| s).collect(), table }
     }
 }
 
-/// Sub-clusters as published, those with counts near each other united.
-fn published(clusters: Vec<(Key, Cluster)>, tolerance: Option<Tolerance>) -> Clusters {
+/// Sub-clusters as published, with their call paths, those with counts near each other united.
+fn near(clusters: Vec<(Key, Cluster)>, options: &Options) -> Vec<(u64, Cluster)> {
     // By call path and parameters without counts.
     let mut alike: BTreeMap<(u64, u64), Vec<(Average, Cluster)>> = BTreeMap::new();
     for (key, cluster) in clusters {
@@ -244,11 +256,11 @@ fn published(clusters: Vec<(Key, Cluster)>, tolerance: Option<Tolerance>) -> Clu
             alike.entry((path, parameters)).or_default().push((Average { sum, n }, cluster));
         }
     }
-    let mut subs: Vec<(u64, Section)> = Vec::new();
+    let mut out = Vec::new();
     for ((path, _), list) in alike {
         let vectors: Vec<Vec<Average>> = list.iter().map(|(a, _)| vec![*a]).collect();
-        let founders =
-            tolerance.map_or_else(|| (0..list.len()).collect(), |t: Tolerance| t.founders(&vectors));
+        let each = || (0..list.len()).collect();
+        let founders = options.tolerance.map_or_else(each, |t| t.founders(&vectors));
         let mut joined: BTreeMap<usize, Vec<Cluster>> = BTreeMap::new();
         for ((_, cluster), founder) in list.into_iter().zip(founders) {
             joined.entry(founder).or_default().push(cluster);
@@ -257,18 +269,22 @@ fn published(clusters: Vec<(Key, Cluster)>, tolerance: Option<Tolerance>) -> Clu
             group.sort_by_key(|c| c.ranks().lowest());
             let mut group = group.into_iter();
             let Some(mut first) = group.next() else { continue };
-            group.for_each(|c| first.absorb(c));
-            subs.push((path, first.finish(None, &Drawn::default())));
+            group.for_each(|c| first.absorb(c, options));
+            out.push((path, first));
         }
     }
-    subs.sort_by_key(|(_, s)| s.ranks.lowest());
+    out
+}
+
+/// Main clusters of sub-clusters with their call paths.
+fn main_clusters(subs: &[(u64, Section)]) -> Vec<Group> {
     let mut main: BTreeMap<u64, Group> = BTreeMap::new();
-    for (path, section) in &subs {
+    for (path, section) in subs {
         let group = main.entry(*path).or_default();
         group.ranks.extend(&section.ranks);
         group.subs.push(section.ranks.clone());
     }
     let mut table: Vec<Group> = main.into_values().collect();
     table.sort_by_key(|g| g.ranks.lowest());
-    Clusters { sections: subs.into_iter().map(|(_, s)| s).collect(), table }
+    table
 }

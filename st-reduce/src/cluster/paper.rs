@@ -8,6 +8,11 @@
 //!   ranks, and each enters once: that gives the paper's three groups for block-tridiagonal solvers, where peers per event
 //!   would cancel out. Lists of counts and tags are left out.
 //!
+//! A representative stands for its cluster's calls and counts, where these differ for the least that is sent and the most that
+//! is received. Its partners are relative modulo the number of ranks, as the
+//! signature compares them. What the signature leaves out, or takes for the same by accident, each rank keeps: without it a
+//! replay would wait for messages that nobody sends.
+//!
 //! Three events from one place are worth nothing (1·x ⊕ 2·x ⊕ 3·x = 0 where x has no two ones side by side), frames may change
 //! places, counts wrap around at 2^16, and partners met in pairs cancel out.
 //!
@@ -15,7 +20,7 @@
 
 use std::collections::BTreeSet;
 
-use st_trace::calls::{CallTable, Lane, Meaning, Object, Slot};
+use st_trace::calls::{CallId, CallTable, Lane, Meaning, Object, Slot};
 use st_trace::form::Own;
 use st_trace::ints::{Cursor, Sealed};
 use st_trace::objects::{Comm, Content};
@@ -25,6 +30,7 @@ use st_trace::tree::Walk;
 
 use crate::cluster::clusters::Options;
 use crate::cluster::signature::{halves, total};
+use crate::cluster::slot::Stand;
 use crate::cluster::tolerance::Average;
 use crate::cluster::view::View;
 use crate::codes::code;
@@ -133,12 +139,40 @@ pub fn parameters(section: &Section, rank: u32, options: &Options) -> Parameters
     out
 }
 
+/// Whether the signature has a slot's average: ranks with equal averages are alike, whatever their single counts.
+fn is_averaged(slot: &Slot) -> bool {
+    slot.meaning == Meaning::Count && slot.lane == Lane::Count && !slot.list && slot.name != "bytes"
+}
+
+/// Which counts stand for those of a cluster's ranks, of which the signature compares the averages; `None` where each rank keeps
+/// its own. Messages must go on to fit the receives that they meet, which may be those of another cluster.
+pub(crate) fn stands(call: CallId, slot: &Slot) -> Option<Stand> {
+    if !is_averaged(slot) {
+        return None;
+    }
+    let params = CallTable::builtin().get(call).map_or(&[][..], |row| &row.params);
+    let behind = params.iter().skip_while(|p| p.name != slot.name).skip(1);
+    // The partner of a count stands before the next count.
+    let partners = behind.take_while(|p| p.role != "count");
+    let (mut sends, mut receives) = (false, false);
+    for p in partners {
+        sends |= p.role == "dest";
+        receives |= p.role == "source" || p.role == "message";
+    }
+    match (sends, receives) {
+        (true, true) => None,
+        (true, false) => Some(Stand::Least),
+        (false, true) => Some(Stand::Most),
+        (false, false) => Some(Stand::First),
+    }
+}
+
 fn enter(out: &mut Parameters, view: View<'_>, slot: &Slot, of: (&SlotStreams, u64)) {
     let (streams, len) = of;
     let values = view.stream(&streams.values);
     let tables = &view.section.tables;
     match slot.meaning {
-        Meaning::Count if slot.lane == Lane::Count && !slot.list && slot.name != "bytes" => {
+        Meaning::Count if is_averaged(slot) => {
             out.count.sum = out.count.sum.saturating_add(total(values, len));
             out.count.n = out.count.n.saturating_add(len);
         }

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
-use st_trace::calls::{CallId, CallTable, LANES, Lane, Meaning};
+use st_trace::calls::{CallId, CallTable, LANES, Lane};
 use st_trace::columns::Column;
 use st_trace::form::{Codes, Form, Own};
 use st_trace::ints::Sealed;
@@ -103,19 +103,11 @@ impl Cluster {
         }
     }
 
-    /// Takes in the ranks of another cluster, for which the first rank of this one stands from now on.
-    pub(crate) fn absorb(&mut self, other: Self) {
-        let follows = self.path == other.path;
-        let section = other.finish(None, &HashMap::default());
-        for (host, ranks) in &section.hosts {
-            self.hosts.entry(host.clone()).or_default().extend(ranks);
+    /// Takes in the ranks of another cluster, which may have other counts: those of this one's first rank stand for them.
+    pub(crate) fn absorb(&mut self, other: Self, options: &Options) {
+        if let Some(path) = other.path {
+            self.add(other.finish_part(), path, options);
         }
-        let renaming = self.tables.add(&section);
-        self.ended.extend(section.ended.iter().map(|e| renamed(e, &renaming)));
-        for (into, thread) in self.threads.iter_mut().zip(&section.threads) {
-            into.absorb(thread, &renaming, follows);
-        }
-        self.ranks.extend(&section.ranks);
     }
 
     /// Makes up its mind, once all ranks are there.
@@ -142,12 +134,13 @@ impl Cluster {
         }
     }
 
-    /// The cluster as a section. With a tolerance, ranks whose counts are near each other have those of the lowest of them.
-    pub(crate) fn finish(self, tolerance: Option<Tolerance>, drawn: &Drawn) -> Section {
+    /// The cluster as a section. With a tolerance, ranks whose counts are near each other have those of the lowest of them, if
+    /// nothing else tells them apart, `asked` ([`groups`](st_trace::groups::groups)) included.
+    pub(crate) fn finish(self, tolerance: Option<Tolerance>, asked: bool, drawn: &Drawn) -> Section {
         let end = End { last: true, tolerant: tolerance.is_some(), histogram: None };
         let mut section = self.section(end, drawn);
         if let Some(tolerance) = tolerance {
-            united(&mut section, tolerance);
+            united(&mut section, tolerance, asked);
         }
         section
     }
@@ -228,34 +221,9 @@ impl ThreadCluster {
         self.times.add(thread, renaming);
         self.lanes.merge(&LaneSum { voided: thread.lanes.voided | voided, ..thread.lanes });
         if !follows {
-            self.lanes.calls = self.lanes.calls.wrapping_sub(thread.lanes.calls).wrapping_add(self.calls);
+            let calls = self.calls.wrapping_mul(thread.ranks.len());
+            self.lanes.calls = self.lanes.calls.wrapping_sub(thread.lanes.calls).wrapping_add(calls);
         }
-    }
-
-    fn absorb(&mut self, thread: &Thread, renaming: &Renaming, follows: bool) {
-        let mut voided = if follows { 0 } else { ALL };
-        for (streams, to) in thread.params.iter().zip(&renaming.symbols) {
-            let slots = self.symbols.get(index(*to)).map_or(&[][..], |s| &s.slots);
-            for (slot, streams) in slots.iter().zip(streams) {
-                let mut streams = streams.clone();
-                if let Meaning::Ref(object) = slot.meaning {
-                    let flat = |s: &Sealed| s.elements().all(|e| e.step == 0);
-                    // What cannot be compared is taken for different.
-                    streams.values.streams.retain(|s| renaming.keeps(object) || flat(s));
-                    for s in &mut streams.values.streams {
-                        *s = s.map(|v| renaming.object(object, v));
-                    }
-                }
-                if !slot.holds(&streams) {
-                    voided |= bit(slot.lane);
-                }
-            }
-        }
-        thread.ranks.iter().for_each(|r| self.stand_in(r));
-        self.ranks.extend(&thread.ranks);
-        self.times.add(thread, renaming);
-        let calls = self.calls.wrapping_mul(thread.ranks.len());
-        self.lanes.merge(&LaneSum { voided: thread.lanes.voided | voided, calls, ..thread.lanes });
     }
 
     /// Adds a rank for which the first one stands in everything.
@@ -350,11 +318,9 @@ impl SymbolCluster {
                 } else {
                     let row = CallTable::builtin().get(symbol.call);
                     let kind = row.and_then(|row| Kind::of(row, slot));
-                    let how = How {
-                        rules: options.rules(),
-                        user: user::form(&options.users, section, s, &slot.name),
-                        forced: kind.is_some_and(|kind| options.force_merge.contains(&kind)),
-                    };
+                    let forced = kind.is_some_and(|kind| options.force_merge.contains(&kind));
+                    let user = user::form(&options.users, section, s, &slot.name);
+                    let how = How { rules: options.rules(symbol.call, slot, forced), user, forced };
                     self.slots.push(SlotCluster::new(slot, how, mine));
                 }
                 known.insert(*rank);

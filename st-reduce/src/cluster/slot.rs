@@ -36,8 +36,28 @@ pub enum Rules {
     Common,
     /// As recorded or, if that is not the same on all ranks, relative to the own rank.
     Relative,
-    /// Like [`Rules::Relative`], and where ranks differ the first one's values stand for all.
-    Rigid,
+    /// Like [`Rules::Relative`], but relative modulo the number of ranks.
+    Modulo,
+    /// As recorded, and where ranks differ one's values stand for all.
+    Rigid(Stand),
+}
+
+/// Which ranks' counts stand for those of all.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stand {
+    /// The first one's.
+    First,
+    /// Call by call the least: what is sent is no more than it was.
+    Least,
+    /// Call by call the most: what is received has the room it had.
+    Most,
+}
+
+impl Rules {
+    /// The form of partners where ranks differ in any one.
+    fn of_peers(self) -> Form {
+        if self == Self::Modulo { Form::MODULO } else { Form::RELATIVE }
+    }
 }
 
 /// How the ranks of a slot are put together.
@@ -167,7 +187,7 @@ impl SlotCluster {
         let known = |(_, own): &(u32, Option<Own>)| own.is_some();
         let sane = |s: &Sealed| are_sane(s, values.form);
         let sound = self.plain || part.owns.iter().all(known) && values.streams.iter().all(sane);
-        if self.how.rules == Rules::Rigid || !sound {
+        if matches!(self.how.rules, Rules::Rigid(_)) || !sound {
             return false;
         }
         let lens = part.streams.lens.as_ref();
@@ -207,23 +227,17 @@ impl SlotCluster {
 
     /// Adds a rank. Whether its values can be read back; always but by [`Rules::Rigid`].
     pub(crate) fn add(&mut self, mine: Mine<'_>, before: Before<'_>) -> bool {
-        let rigid = self.how.rules == Rules::Rigid;
         if let (Some(into), Some((lens, n))) = (&mut self.lens, mine.lens) {
-            if rigid {
-                let same = into.list.first().is_some_and(|(l, k, _)| same(l, *k, lens, n));
-                into.list.iter_mut().for_each(|(_, _, ranks)| ranks.insert(mine.rank));
-                if !same {
-                    return false;
-                }
-            } else {
-                into.add_plain(mine.rank, lens, n);
-            }
+            into.add_plain(mine.rank, lens, n);
         }
-        if rigid {
+        if let Rules::Rigid(stand) = self.how.rules {
             let may = !self.plain && !self.lost && mine.own.is_some() && sane(mine.values);
             let State::One(one) = &mut self.state else { return false };
             one.note(mine);
             let kept = one.leads_to(mine) || (may && one.widen((self.meaning, self.how.rules), mine, before));
+            if !kept {
+                one.bound(stand, mine);
+            }
             self.lost |= !kept;
             return kept;
         }
@@ -257,19 +271,14 @@ impl SlotCluster {
 
     /// Adds a rank that the first one stands for.
     pub(crate) fn stand_in(&mut self, rank: u32) {
-        if let Some((_, _, ranks)) = self.lens.as_mut().and_then(|l| l.list.first_mut()) {
+        let lens = self.lens.as_mut();
+        let values = match &mut self.state {
+            State::One(_) => None,
+            State::Many(_, groups) => Some(groups),
+        };
+        for (_, _, ranks) in lens.into_iter().chain(values).filter_map(|groups| groups.list.first_mut()) {
             ranks.insert(rank);
         }
-    }
-
-    /// Whether other ranks, which have one stream each in this form, have what is stored here.
-    pub(crate) fn holds(&self, other: &SlotStreams) -> bool {
-        let State::One(one) = &self.state else { return false };
-        let lens = match (&self.lens, &other.lens) {
-            (Some(a), Some(b)) => a.list.first().map(|(s, _, _)| s) == b.streams.first(),
-            (a, b) => a.is_none() && b.is_none(),
-        };
-        lens && other.values.form == one.form && other.values.streams.first() == Some(&one.codes)
     }
 
     /// Goes back to values as recorded.
@@ -296,11 +305,11 @@ impl SlotCluster {
         let State::One(one) = &mut self.state else { return };
         let relative = self.meaning == Meaning::Rank && !self.plain;
         let mut groups = Groups::default();
-        let mut form = Form::Absolute;
+        let (mut form, of_peers) = (Form::Absolute, self.how.rules.of_peers());
         match one.domain().map(<[i64]>::to_vec) {
             Some(domain) if !one.form.counts() && (relative || one.form != Form::Absolute) => {
                 if relative {
-                    form = Form::RELATIVE;
+                    form = of_peers;
                 }
                 // Ranks whose different values have equal codes are a class.
                 let mut known: HashMap<Vec<i64>, usize, FixedState> = HashMap::default();
@@ -319,7 +328,7 @@ impl SlotCluster {
             }
             known if matches!(one.form, Form::User(_)) => {
                 if relative && known.is_some() {
-                    form = Form::RELATIVE;
+                    form = of_peers;
                 }
                 for rank in before.ranks.iter() {
                     let own = before.owns.of(rank);
@@ -416,10 +425,6 @@ pub(crate) fn rewritten(values: &Sealed, len: u64, f: impl Fn(i64) -> i64) -> Se
         Some(_) => values.map(f),
         None => values.rebuild(len, f),
     }
-}
-
-fn same(a: &Sealed, m: u64, b: &Sealed, n: u64) -> bool {
-    m == n && (a == b || Signature::of_stream(a, m) == Signature::of_stream(b, n))
 }
 
 /// Whether forms lead back to all values.

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
 
 use st_trace::calls::{CallTable, Meaning};
-use st_trace::groups::refine;
+use st_trace::groups::{refine, tells_apart};
 use st_trace::ranklist::RankList;
 use st_trace::section::{Elastic, Partition, Section};
 
@@ -101,7 +101,7 @@ impl Tolerance {
 type Place = (usize, usize, usize);
 
 /// Unites the ranks of a section whose counts are near each other, and voids the lanes of counts that are replaced.
-pub(crate) fn united(section: &mut Section, tolerance: Tolerance) {
+pub(crate) fn united(section: &mut Section, tolerance: Tolerance, asked: bool) {
     let places = places(section);
     // Ranks by the classes they are in: of all that is no count, and of counts.
     let differing: Vec<Place> =
@@ -111,7 +111,7 @@ pub(crate) fn united(section: &mut Section, tolerance: Tolerance) {
     }
     let counted: BTreeSet<u32> =
         differing.iter().filter_map(|p| Some(values(section, *p)?.partition)).collect();
-    let others: BTreeSet<u32> = all_partitions(section, &differing).into_iter().collect();
+    let others: BTreeSet<u32> = all_partitions(section, &differing, asked).into_iter().collect();
     let rest = refine(&section.ranks, chosen(section, &others));
     let mut together: Vec<RankList> = Vec::new();
     for group in rest {
@@ -152,12 +152,13 @@ fn values(section: &Section, (t, s, i): Place) -> Option<&Elastic> {
     Some(&section.threads.get(t)?.params.get(s)?.get(i)?.values)
 }
 
-/// Partitions of all streams but these.
-fn all_partitions(section: &Section, but: &[Place]) -> Vec<u32> {
+/// Partitions of all streams but these, and those that tell no ranks apart.
+fn all_partitions(section: &Section, but: &[Place], asked: bool) -> Vec<u32> {
     let mut out = Vec::new();
     for (t, thread) in section.threads.iter().enumerate() {
         out.extend(thread.counts.iter().map(|c| c.partition));
-        for (s, streams) in thread.params.iter().enumerate() {
+        let params = section.symbols.iter().zip(&thread.params).enumerate();
+        for (s, (_, streams)) in params.filter(|(_, (symbol, _))| tells_apart(symbol.call, asked)) {
             for (i, slot) in streams.iter().enumerate() {
                 out.extend(slot.lens.as_ref().map(|l| l.partition));
                 if !but.contains(&(t, s, i)) {

@@ -20,6 +20,7 @@ pub(super) fn row(line: &str) -> Result<Row, String> {
             "start" => properties.start = true,
             "local" => properties.local = true,
             "unplayed" => properties.unplayed = true,
+            "asks" => properties.asks = true,
             "files" => properties.files = true,
             _ if kind != Kind::Other => return Err(format!("unknown property, or second kind {p}")),
             _ => kind = Kind::of_word(p).ok_or_else(|| format!("unknown property {p}"))?,

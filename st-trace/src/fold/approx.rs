@@ -32,13 +32,16 @@ pub struct Likeness {
     /// Events, each place of the program counted once, that a comparison looks back over.
     pub window: usize,
     /// The shorter of two iterations has at least so many events per hundred of the longer one. The original has 80.
-    pub percent: u32,
+    pub length: u32,
+    /// Of a hundred events that either iteration has, both have at least so many. With 0, and 0 for the length, it is enough
+    /// that they begin and end with the same event, as in the paper.
+    pub common: u32,
 }
 
 impl Default for Likeness {
-    /// A window of 5,000 events as the original's, and iterations of at least half the length.
+    /// A window of 5,000 events, iterations of at least half the length, and half of the events common.
     fn default() -> Self {
-        Self { window: 5_000, percent: 50 }
+        Self { window: 5_000, length: 50, common: 50 }
     }
 }
 
@@ -84,13 +87,6 @@ struct Plan {
     /// Events that both lists have, and that any of them has.
     common: usize,
     union: usize,
-}
-
-impl Plan {
-    /// Whether at least half of the events are common.
-    fn fits(&self) -> bool {
-        2 * self.common >= self.union
-    }
 }
 
 /// Last events of the nodes of the list, and the earlier nodes that end alike.
@@ -181,7 +177,7 @@ impl Matcher {
     }
 
     fn near(&self, a: usize, b: usize) -> bool {
-        a.min(b) * 100 >= a.max(b) * usize::try_from(self.like.percent).unwrap_or(100)
+        a.min(b) * 100 >= a.max(b) * hundredths(self.like.length)
     }
 
     /// Two bodies in a row.
@@ -195,9 +191,7 @@ impl Matcher {
         if !like || first.depth + second.depth >= DEEPEST {
             return false;
         }
-        let Some(plan) = self.plan(&first.children, &second.children).filter(Plan::fits) else {
-            return false;
-        };
+        let Some(plan) = self.fitting(&first.children, &second.children) else { return false };
         let (Some(y), Some(mut x)) = (open.pop(), open.pop()) else { return false };
         x.last += y.last;
         combine_bodies(&mut x, y, &plan);
@@ -218,7 +212,7 @@ impl Matcher {
             let Some(body) = node.spine(level).and_then(Node::as_body) else { break };
             let fits = body.children.first().is_some_and(|child| child.head() == head)
                 && self.near(body.leaves, leaves);
-            if fits && let Some(plan) = self.plan(&body.children, open.from(at + 1)).filter(Plan::fits) {
+            if fits && let Some(plan) = self.fitting(&body.children, open.from(at + 1)) {
                 let better = |old: &Plan| plan.common * old.union > old.common * plan.union;
                 if best.as_ref().is_none_or(|(_, old)| better(old)) {
                     best = Some((level, plan));
@@ -264,7 +258,7 @@ impl Matcher {
             if depth(first) + depth(second) + 1 >= DEEPEST {
                 return false;
             }
-            let Some(plan) = self.plan(first, second).filter(Plan::fits) else { continue };
+            let Some(plan) = self.fitting(first, second) else { continue };
             let second = open.pop_many(open.end() - 1 - at);
             let first = open.pop_many(at + 1 - from);
             let mut children = combine(first, 1, second, 1, &plan);
@@ -283,6 +277,12 @@ impl Matcher {
             return true;
         }
         false
+    }
+
+    /// How two lists become one that have enough events in common.
+    fn fitting(&mut self, first: &[Node], second: &[Node]) -> Option<Plan> {
+        let common = hundredths(self.like.common);
+        self.plan(first, second).filter(|plan| plan.common * 100 >= plan.union * common)
     }
 
     /// How two lists become one; `None` if that costs more than there is credit for.
@@ -323,6 +323,10 @@ impl Matcher {
         }
         runs
     }
+}
+
+fn hundredths(percent: u32) -> usize {
+    usize::try_from(percent).unwrap_or(100)
 }
 
 /// Keys of a list in which runs have become bodies.
@@ -452,7 +456,7 @@ fn combine_bodies(x: &mut Node, y: Node, plan: &Plan) {
 
 /// The plan for bodies inside what is being united: paid for by the bound on that, since nothing here is longer.
 fn whole_plan(first: &[Node], second: &[Node]) -> Plan {
-    let mut matcher = Matcher::new(Likeness { window: usize::MAX, percent: 0 });
+    let mut matcher = Matcher::new(Likeness { window: usize::MAX, length: 0, common: 0 });
     matcher.credit = usize::MAX;
     let longest =
         if first.len().saturating_mul(second.len()) <= SAVED { matcher.plan(first, second) } else { None };

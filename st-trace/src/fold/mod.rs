@@ -22,9 +22,9 @@
 //! the structure, in the worst case a window of nodes, those inside bodies counted, and a few bytes per symbol beyond it
 //! (`packed`).
 //!
-//! [`Fold::Approx`] adds approximate matches (`approx`), which pay where calls inside a loop are made or not by chance and
-//! cost time elsewhere; [`Fold::None`] keeps the sequence as it is. At the end [`Folded::smallest`] tries approximate
-//! matches on what exact folding left, and the bare sequence, and takes the smallest.
+//! [`Fold::Approx`] folds a second time beside that, with approximate matches (`approx`), which pay where calls inside a loop
+//! are made or not by chance and cost bytes elsewhere; [`Fold::None`] keeps the sequence as it is. At the end
+//! [`Folded::smallest`] tries approximate matches on what exact folding left, and the bare sequence, and takes the smallest.
 //!
 //! Source: Wu, Mueller 2013, section 3.2, whose delayed merges step 2 replaces.
 
@@ -35,6 +35,7 @@ mod packed;
 mod predict;
 mod recent;
 mod smallest;
+mod way;
 
 use crate::ints::Sealed;
 use crate::tree::FlatTree;
@@ -44,6 +45,7 @@ use node::Node;
 use open::{Expected, Open};
 pub use packed::Packed;
 use predict::{Outcome, Prediction, commit, commit_many};
+pub use way::{Fold, NoFold};
 
 /// A symbol: which call, from where, with which outcome. Dense numbers fold fastest.
 pub type Sym = u32;
@@ -54,56 +56,14 @@ pub const DEFAULT_WINDOW: usize = 131_072;
 /// Bodies inside one another at most; it bounds every recursion over a tree.
 pub const DEEPEST: u32 = 64;
 
-/// How loops are found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Fold {
-    /// Not at all: the sequence as it is, equal events in a row counted.
-    None,
-    /// Iterations of equal structure.
-    #[default]
-    Exact,
-    /// Also iterations that have some events of their own.
-    Approx(Likeness),
-}
-
-/// Not a way of folding.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("not none, exact, approx or approx:WINDOW:PERCENT")]
-pub struct NoFold;
-
-impl std::str::FromStr for Fold {
-    type Err = NoFold;
-
-    fn from_str(text: &str) -> Result<Self, NoFold> {
-        match text {
-            "none" => return Ok(Self::None),
-            "exact" => return Ok(Self::Exact),
-            "approx" => return Ok(Self::Approx(Likeness::default())),
-            _ => {}
-        }
-        let (window, percent) = text.strip_prefix("approx:").and_then(|t| t.split_once(':')).ok_or(NoFold)?;
-        let window = window.parse().map_err(|_| NoFold)?;
-        let percent = percent.parse().ok().filter(|p| *p <= 100).ok_or(NoFold)?;
-        Ok(Self::Approx(Likeness { window, percent }))
-    }
-}
-
-impl std::fmt::Display for Fold {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::None => f.write_str("none"),
-            Self::Exact => f.write_str("exact"),
-            Self::Approx(Likeness { window, percent }) => write!(f, "approx:{window}:{percent}"),
-        }
-    }
-}
-
 /// Folds a symbol sequence while it arrives.
 #[derive(Debug, Clone)]
 pub struct Folder {
     window: usize,
     /// Finds approximate matches, if these are wanted.
     matcher: Option<Matcher>,
+    /// Folds the same sequence another way: the smaller of the two trees is kept.
+    beside: Option<Box<Self>>,
     /// The last event and how often it came, if nothing is folded.
     flat: Option<Option<(Sym, u64)>>,
     open: Open,
@@ -126,6 +86,7 @@ impl Folder {
         Self {
             window,
             matcher: None,
+            beside: None,
             flat: None,
             open: Open::new(),
             frozen: Packed::default(),
@@ -144,8 +105,14 @@ impl Folder {
         match fold {
             Fold::None => Self { flat: Some(None), ..exact },
             Fold::Exact => exact,
-            Fold::Approx(like) => Self { matcher: Some(Matcher::new(like)), ..exact },
+            Fold::Approx(like) => Self { beside: Some(Box::new(Self::approximate(like, window))), ..exact },
         }
+    }
+
+    /// A folder with approximate matches, whatever their tree's size.
+    #[must_use]
+    pub fn approximate(like: Likeness, window: usize) -> Self {
+        Self { matcher: Some(Matcher::new(like)), ..Self::new(window) }
     }
 
     /// A folder that takes the slow way only: the reference for tests and benchmarks of prediction.
@@ -164,6 +131,9 @@ impl Folder {
     #[inline]
     pub fn push_n(&mut self, sym: Sym, n: u64) {
         if n > 0 {
+            if let Some(beside) = &mut self.beside {
+                beside.push_n(sym, n);
+            }
             match &mut self.flat {
                 None => self.feed(sym, n, self.predict_from),
                 Some(Some((last, times))) if *last == sym => *times += n,
@@ -179,6 +149,16 @@ impl Folder {
     /// Appends the symbols of a round `n` times; the tree is that of single pushes. *Cost:* that of two rounds and, if a round
     /// is an iteration of a loop without inner ones, O(1) for each symbol.
     pub fn push_rounds(&mut self, round: &[Sym], n: u64) {
+        // Apart: which rounds need not be pushed is another matter in each.
+        let mut beside = self.beside.take();
+        if let Some(beside) = &mut beside {
+            beside.push_rounds(round, n);
+        }
+        self.push_rounds_alone(round, n);
+        self.beside = beside;
+    }
+
+    fn push_rounds_alone(&mut self, round: &[Sym], n: u64) {
         let symbols = u64::try_from(round.len()).unwrap_or(u64::MAX);
         // The round may begin anywhere in what has been found to be an iteration: the place where that ends, and what it was.
         let mut before = None;
@@ -209,10 +189,12 @@ impl Folder {
         if let Some((sym, n)) = self.flat.flatten() {
             self.frozen.leaf(sym, n);
         }
-        Folded { frozen: self.frozen, open: self.open }
+        let beside = self.beside.map(|beside| Box::new(beside.finish()));
+        Folded { frozen: self.frozen, open: self.open, beside }
     }
 
-    /// A folder like this one that goes on where this one's tree ends: with what waits to be entered into it.
+    /// A folder like this one that goes on where this one's tree ends: with what waits to be entered into it. It has nothing
+    /// beside it.
     #[must_use]
     pub fn successor(&self) -> Self {
         let mut next = Self {
@@ -231,7 +213,7 @@ impl Folder {
     pub fn packed(&self, successor: Self) -> Packed {
         let mut all = self.frozen.clone();
         all.extend(self.open.from(0).iter());
-        let Folded { frozen, open } = successor.finish();
+        let Folded { frozen, open, .. } = successor.finish();
         all.append(&frozen);
         all.extend(open.from(0).iter());
         all
@@ -240,7 +222,8 @@ impl Folder {
     /// Memory behind the folder, in words of 8 bytes. *Cost:* O(nodes).
     #[must_use]
     pub fn heap_words(&self) -> usize {
-        self.open.heap_words() + self.frozen.heap_words()
+        let beside = self.beside.as_ref().map_or(0, |beside| beside.heap_words());
+        self.open.heap_words() + self.frozen.heap_words() + beside
     }
 
     /// Nodes that are open now, not counting those below bodies.
@@ -468,6 +451,8 @@ fn wide(n: u32) -> usize {
 pub struct Folded {
     frozen: Packed,
     open: Open,
+    /// The same sequence folded another way.
+    beside: Option<Box<Self>>,
 }
 
 impl Folded {

@@ -7,7 +7,7 @@
 //! Source: our own trial on real codes; approximate matches as in Wu, Mueller 2013, section 3.2.
 
 use super::node::Node;
-use super::{Fold, Folded, Folder, Likeness};
+use super::{Folded, Folder, Likeness};
 use crate::ints::Sealed;
 use crate::tree::{FlatTree, Item, Walk};
 use crate::varint;
@@ -25,20 +25,24 @@ const GAIN: usize = 16;
 const LEVEL: i32 = 3;
 
 impl Folded {
-    /// The smallest found of: the tree as it was folded, that with approximate matches, and the bare sequence.
-    /// *Cost:* a small multiple of the nodes' number, and nothing beyond [`Folded::flatten`] for a tree of few nodes.
+    /// The smallest found of: the tree as it was folded, what was folded beside it, that with approximate matches, and the bare
+    /// sequence. *Cost:* a small multiple of the nodes' number, and nothing beyond [`Folded::flatten`] for a tree of few nodes
+    /// that has none beside it.
     #[must_use]
-    pub fn smallest(self) -> Tree {
+    pub fn smallest(mut self) -> Tree {
+        let beside = self.beside.take();
         let nodes = self.frozen.nodes() + self.open.nodes();
-        if !NODES.contains(&nodes) {
+        let try_others = NODES.contains(&nodes);
+        if beside.is_none() && !try_others {
             return self.flatten();
         }
-        let copy = self.clone();
+        let copy = try_others.then(|| self.clone());
         let mut best = self.flatten();
         let mut size = stored(&best);
-        let bare = bare(&best);
-        let elastic = bare.as_ref().map_or_else(|| among(copy), elastic);
-        for other in [Some(elastic), bare].into_iter().flatten() {
+        let bare = copy.as_ref().and_then(|_| bare(&best));
+        let elastic = copy.map(|copy| bare.as_ref().map_or_else(|| among(copy), elastic));
+        let beside = beside.map(|beside| beside.flatten());
+        for other in [elastic, bare, beside].into_iter().flatten() {
             let its = stored(&other);
             if its + its / GAIN < size {
                 (best, size) = (other, its);
@@ -50,7 +54,7 @@ impl Folded {
 
 /// The tree with approximate matches.
 fn elastic((tree, counts): &Tree) -> Tree {
-    let mut folder = Folder::by(Fold::Approx(Likeness::default()), super::DEFAULT_WINDOW);
+    let mut folder = Folder::approximate(Likeness::default(), super::DEFAULT_WINDOW);
     for (item, count) in tree.items().iter().zip(counts) {
         if let Item::Leaf { sym } = item {
             folder.push_n(*sym, count.constant().map_or(0, i64::unsigned_abs));
@@ -61,7 +65,7 @@ fn elastic((tree, counts): &Tree) -> Tree {
 
 /// The tree with approximate matches among its outermost nodes.
 fn among(folded: Folded) -> Tree {
-    let mut folder = Folder::by(Fold::Approx(Likeness::default()), super::DEFAULT_WINDOW);
+    let mut folder = Folder::approximate(Likeness::default(), super::DEFAULT_WINDOW);
     for node in folded.frozen.nodes_in_order().chain(folded.open.into_nodes()) {
         folder.push_node(node);
     }

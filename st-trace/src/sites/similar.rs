@@ -1,15 +1,26 @@
-//! Approximate call sites: stacks that differ in few frames are taken for one.
+//! Approximate call sites: stacks of calls of one function that differ in few frames are taken for one.
 //!
 //! The distance of two stacks is the number of positions, from the outermost frame, at which they differ, plus the
 //! difference of their depths. Stacks are similar if that is below a threshold; a threshold of 1 is equality. Two frames are
 //! equal, whatever the threshold, if both lie in the same given range of addresses.
 //!
-//! Source: Wu, Mueller 2013, section 3.4 (approximate signatures). Similarity is not transitive: a stack takes the place of
-//! the first one recorded that it is similar to.
+//! Similarity is not transitive. So some stacks are *representatives*: a stack that is similar to none of those of its function
+//! becomes one, any other takes the place of the nearest, the first one recorded among equally near ones.
+//!
+//! *Cost:* positions are dealt into as many shares as the threshold, so two similar stacks are equal in all of at least one
+//! share. Representatives are found by the hashes of their shares, and only those found are compared.
+//!
+//! Source: Wu, Mueller 2013, section 3.3 (approximate stack signatures, of events of one type); nearest representatives and
+//! shares are our own.
 
+use std::collections::HashMap;
+use std::hash::BuildHasher;
 use std::str::FromStr;
 
-use super::{Frame, Site, SiteTable};
+use foldhash::fast::FixedState;
+
+use super::{Frame, SiteTable};
+use crate::calls::CallId;
 
 /// A range of addresses in a module: frames in it count as equal.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,60 +70,153 @@ impl Similar {
         self.threshold <= 1 && self.places.is_empty()
     }
 
-    /// The first stack of a table that is similar to one.
-    #[must_use]
-    pub fn first(&self, table: &SiteTable, frames: &[Frame]) -> Option<u32> {
-        let stack = |site: &Site| site.frames.len() == frames.len() || self.threshold > 1;
-        let similar = |site: &Site| {
-            !site.frames.is_empty()
-                && stack(site)
-                && self.distance(table, &site.frames, frames) < self.threshold
-        };
-        table.sites().iter().position(similar).and_then(|at| u32::try_from(at).ok())
-    }
-
-    /// Frames at which two stacks of a table differ, counted from the outermost, and the difference of their depths.
-    #[must_use]
-    pub fn distance(&self, table: &SiteTable, a: &[Frame], b: &[Frame]) -> usize {
-        let differ = |(a, b): &(&Frame, &Frame)| a != b && !self.same_place(table, **a, **b);
-        a.iter().rev().zip(b.iter().rev()).filter(differ).count() + a.len().abs_diff(b.len())
-    }
-
-    fn same_place(&self, table: &SiteTable, a: Frame, b: Frame) -> bool {
-        let path = table.modules().get(a.module as usize).map_or("", |m| m.path.as_str());
+    /// A frame, or the first place of the ranges that it lies in.
+    fn canonical(&self, table: &SiteTable, frame: Frame) -> Frame {
+        let path = table.modules().get(frame.module as usize).map_or("", |m| m.path.as_str());
         let name = path.rsplit('/').next().unwrap_or(path);
-        let holds =
-            |p: &Place| p.module == name && p.offsets.contains(&a.offset) && p.offsets.contains(&b.offset);
-        a.module == b.module && self.places.iter().any(holds)
+        let mut offset = frame.offset;
+        // Ranges that overlap are one: on to the beginning of the first of them.
+        while let Some(place) = self
+            .places
+            .iter()
+            .find(|p| p.module == name && p.offsets.contains(&offset) && p.offsets.start < offset)
+        {
+            offset = place.offsets.start;
+        }
+        Frame { offset, ..frame }
     }
+}
+
+/// Most frames of a stack, and one more: stacks that are similar from here on are all.
+const ALL: usize = 65;
+
+/// Call sites that others of their function are similar to.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Representatives {
+    similar: Similar,
+    /// In the order in which they were recorded: the site, and its frames, outermost first.
+    list: Vec<(u32, Vec<Frame>)>,
+    /// By function, share and the hash of the share's frames.
+    by_share: HashMap<(CallId, usize, u64), Vec<usize>, FixedState>,
+}
+
+impl Representatives {
+    /// None yet.
+    pub(crate) fn new(similar: Similar) -> Self {
+        Self { similar, ..Self::default() }
+    }
+
+    /// Whether every stack is its own.
+    pub(crate) fn is_exact(&self) -> bool {
+        self.similar.is_exact()
+    }
+
+    /// The site that stands for a stack of a table in calls of a function, added if there is none.
+    pub(crate) fn site(&mut self, call: CallId, table: &mut SiteTable, frames: Vec<Frame>) -> u32 {
+        let stack: Vec<Frame> = frames.iter().rev().map(|f| self.similar.canonical(table, *f)).collect();
+        let shares = self.similar.threshold.clamp(1, ALL);
+        let keys: Vec<_> = (0..shares)
+            .map(|share| {
+                let frames: Vec<Frame> = stack.iter().skip(share).step_by(shares).copied().collect();
+                (call, share, FixedState::default().hash_one(frames))
+            })
+            .collect();
+        let near = keys.iter().filter_map(|key| self.by_share.get(key)).flatten();
+        let nearest = near.map(|at| (distance(&self.list[*at].1, &stack), *at)).min();
+        if let Some((_, at)) = nearest.filter(|(distance, _)| *distance < self.similar.threshold) {
+            return self.list[at].0;
+        }
+        let site = table.stack(frames);
+        for key in keys {
+            self.by_share.entry(key).or_default().push(self.list.len());
+        }
+        self.list.push((site, stack));
+        site
+    }
+}
+
+/// Positions at which two stacks differ, counted from the outermost, and the difference of their depths.
+fn distance(a: &[Frame], b: &[Frame]) -> usize {
+    a.iter().zip(b).filter(|(a, b)| a != b).count() + a.len().abs_diff(b.len())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::sites::Module;
+    use proptest::prelude::*;
+
+    const SEND: CallId = CallId(20);
+    const RECV: CallId = CallId(24);
+
+    fn table() -> SiteTable {
+        let mut table = SiteTable::new();
+        table.module(Module { path: "/opt/lib/libx.so".into(), build_id: String::new() });
+        table
+    }
+
+    /// Innermost first.
+    fn stack(offsets: &[u64]) -> Vec<Frame> {
+        offsets.iter().map(|&offset| Frame { module: 0, offset }).collect()
+    }
 
     #[test]
     fn distance_counts_frames_and_depth() {
-        let mut table = SiteTable::new();
-        let module = table.module(Module { path: "/opt/lib/libx.so".into(), build_id: String::new() });
-        let stack = |offsets: &[u64]| -> Vec<Frame> {
-            offsets.iter().map(|&offset| Frame { module, offset }).collect()
+        let distance = |a: &[u64], b: &[u64]| distance(&stack(a), &stack(b));
+        assert_eq!(distance(&[1, 2, 3], &[1, 2, 3]), 0);
+        assert_eq!(distance(&[1, 2, 3], &[1, 9, 3]), 1);
+        assert_eq!(distance(&[1, 2], &[1, 2, 3]), 1);
+        assert_eq!(distance(&[2, 3], &[1, 2, 3]), 3);
+    }
+
+    #[test]
+    fn stacks_are_similar_within_a_function_only() {
+        let sites = |threshold, places: &[&str], calls: &[(CallId, &[u64])]| -> Vec<u32> {
+            let places = places.iter().map(|p| p.parse().unwrap()).collect();
+            let (mut table, mut all) = (table(), Representatives::new(Similar { threshold, places }));
+            calls.iter().map(|(call, frames)| all.site(*call, &mut table, stack(frames))).collect()
         };
-        let exact = Similar::default();
-        assert_eq!(exact.distance(&table, &stack(&[1, 2, 3]), &stack(&[1, 2, 3])), 0);
-        assert_eq!(exact.distance(&table, &stack(&[1, 2, 3]), &stack(&[1, 9, 3])), 1);
-        assert_eq!(exact.distance(&table, &stack(&[2, 3]), &stack(&[1, 2, 3])), 1);
         // BT's solve_x and solve_y: equal depth, one frame differs.
-        table.stack(stack(&[10, 20, 30]));
-        assert_eq!(exact.first(&table, &stack(&[10, 21, 30])), None);
-        let two = Similar { threshold: 2, places: Vec::new() };
-        assert_eq!(two.first(&table, &stack(&[10, 21, 30])), Some(0));
-        assert_eq!(two.first(&table, &stack(&[11, 21, 30])), None);
-        let places = vec!["libx.so+0x14-0x15".parse().unwrap()];
-        let ranged = Similar { threshold: 1, places };
-        assert_eq!(ranged.first(&table, &stack(&[10, 21, 30])), Some(0));
-        assert_eq!(ranged.first(&table, &stack(&[10, 22, 30])), None);
+        let solve: &[(CallId, &[u64])] = &[
+            (SEND, &[10, 20, 30]),
+            (SEND, &[10, 21, 30]),
+            (SEND, &[11, 22, 30]),
+            (RECV, &[10, 20, 30]),
+            (RECV, &[12, 20, 30]),
+        ];
+        assert_eq!(sites(2, &[], solve), [0, 0, 1, 0, 0]);
+        assert_eq!(sites(3, &[], solve), [0, 0, 0, 0, 0]);
+        assert_eq!(sites(1, &["libx.so+0x14-0x15"], solve), [0, 0, 1, 0, 2]);
+        assert_eq!(sites(1, &["libx.so+0x15-0x16", "libx.so+0x14-0x15"], solve), [0, 0, 1, 0, 2]);
+        // The first similar one of another function is none, and the nearest is not the first.
+        let other: &[(CallId, &[u64])] =
+            &[(SEND, &[1, 20, 30]), (RECV, &[2, 20, 30]), (RECV, &[3, 21, 31]), (RECV, &[4, 21, 30])];
+        assert_eq!(sites(3, &[], other), [0, 1, 2, 1]);
+        let nearest: &[(CallId, &[u64])] =
+            &[(SEND, &[1, 2, 3]), (SEND, &[1, 5, 6, 7]), (SEND, &[1, 5, 6, 3])];
+        assert_eq!(sites(4, &[], nearest), [0, 1, 1]);
         assert_eq!("libx.so".parse::<Place>(), Err("not MODULE+0xFROM-0xTO"));
+    }
+
+    proptest! {
+        /// The nearest of all representatives of the function, each of which is looked at.
+        #[test]
+        fn shares_miss_no_representative(
+            calls in proptest::collection::vec((0u16..2, proptest::collection::vec(0u64..3, 1..7)), 1..80),
+            threshold in 2usize..9,
+        ) {
+            let (mut table, mut all) = (table(), Representatives::new(Similar { threshold, places: Vec::new() }));
+            let mut known: Vec<(u16, u32, Vec<Frame>)> = Vec::new();
+            for (call, offsets) in calls {
+                let outermost: Vec<Frame> = stack(&offsets).into_iter().rev().collect();
+                let near = known.iter().filter(|k| k.0 == call).map(|k| (distance(&k.2, &outermost), k.1));
+                let nearest = near.filter(|(d, _)| *d < threshold).min_by_key(|(d, _)| *d);
+                let found = all.site(CallId(call), &mut table, stack(&offsets));
+                match nearest {
+                    Some((_, site)) => prop_assert_eq!(found, site),
+                    None => known.push((call, found, outermost)),
+                }
+            }
+        }
     }
 }

@@ -280,6 +280,22 @@ fn histograms_of_parameters_are_marked_and_refused_where_messages_matter() {
     lines(&[(same.as_str(), "0", &[])]);
 }
 
+/// Source: Bahmani, Mueller 2014, section 5: traces of representatives are replayed on all ranks.
+#[test]
+fn representatives_by_the_published_signature_can_be_replayed() {
+    let names = "stencil1d stencil2d stencil3d multigrid fft sort wavefront sweeps transpose ocean amr halo rma workers";
+    let mut cases = Vec::new();
+    for kernel in names.split(' ') {
+        for cluster in ["st-cluster --signature paper", "st-cluster --signature paper --count-tolerance 5%"] {
+            let made = format!("st-kernels {kernel} --paper --ranks 16 --steps 3");
+            cases.push(format!("{made} | {cluster} | st-merge | st-replay --check -"));
+        }
+    }
+    cases.push("st-kernels sweeps --paper --ranks 25 | st-cluster --signature paper | st-merge | st-replay --check -".into());
+    let cases: Vec<_> = cases.iter().map(|line| (line.as_str(), "0 0 0 0", &["ok: "][..])).collect();
+    lines(&cases);
+}
+
 #[test]
 fn a_reader_that_has_seen_enough_is_no_failure() {
     let many = "st-kernels wavefront --paper --ranks 64 --steps 50";

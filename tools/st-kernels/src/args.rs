@@ -60,7 +60,7 @@ pub struct PaperArgs {
     /// Number of ranks
     #[arg(long, value_name = "P", requires = "paper", value_parser = clap::value_parser!(i32).range(1..))]
     pub ranks: Option<i32>,
-    /// How loops are found: none, exact, approx or approx:WINDOW:PERCENT
+    /// How loops are found: none, exact, approx or approx:WINDOW:PERCENT:PERCENT, as st-record has them
     #[arg(long, value_name = "HOW", default_value_t, requires = "paper")]
     pub fold: Fold,
     /// Threads, 0 for one per processor; the trace is the same with any number

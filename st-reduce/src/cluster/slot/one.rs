@@ -7,7 +7,7 @@ use st_trace::calls::Meaning;
 use st_trace::form::{Form, Own};
 use st_trace::ints::Sealed;
 
-use super::{Before, Mine, Rules, rewritten};
+use super::{Before, Mine, Rules, Stand, rewritten};
 use crate::cluster::forms::{self, Candidate, Witness, candidates, independent};
 use crate::cluster::signature::Signature;
 use crate::cluster::view::LONG;
@@ -94,6 +94,26 @@ impl One {
         }
     }
 
+    /// Makes the values those that stand for a rank's, too.
+    pub(super) fn bound(&mut self, stand: Stand, mine: Mine<'_>) {
+        let one = match stand {
+            Stand::First => return,
+            Stand::Least => i64::min,
+            Stand::Most => i64::max,
+        };
+        if self.form != Form::Absolute || self.len != mine.len || self.len > LONG {
+            return;
+        }
+        let (mut a, mut b) = (self.values.cursor(), mine.values.cursor());
+        self.values = match (self.values.constant(), mine.values.constant()) {
+            (Some(a), Some(b)) => Sealed::from_constant(one(a, b)),
+            _ => (0..self.len).map(|_| one(a.next(), b.next())).collect(),
+        };
+        self.signature = Signature::of_stream(&self.values, self.len);
+        self.codes = self.values.clone();
+        self.domain = None;
+    }
+
     /// Whether the form leads to a rank's values.
     pub(super) fn leads_to(&self, mine: Mine<'_>) -> bool {
         if mine.len != self.len {
@@ -158,7 +178,8 @@ impl One {
             let (meaning, rules) = how;
             let mut all = match (rules, meaning) {
                 (Rules::Common, _) => candidates(meaning, self.own.size),
-                (_, Meaning::Rank | Meaning::Int) => vec![Candidate::Fixed(Form::RELATIVE)],
+                (_, Meaning::Rank) => vec![Candidate::Fixed(rules.of_peers())],
+                (_, Meaning::Int) => vec![Candidate::Fixed(Form::RELATIVE)],
                 _ => Vec::new(),
             };
             if self.user.is_some() {

@@ -1,0 +1,50 @@
+//! Which way a sequence is folded, as options and environment variables name it.
+
+use super::Likeness;
+
+/// How loops are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Fold {
+    /// Not at all: the sequence as it is, equal events in a row counted.
+    None,
+    /// Iterations of equal structure.
+    #[default]
+    Exact,
+    /// Also iterations that have some events of their own.
+    Approx(Likeness),
+}
+
+/// Not a way of folding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not none, exact, approx or approx:WINDOW:PERCENT:PERCENT")]
+pub struct NoFold;
+
+impl std::str::FromStr for Fold {
+    type Err = NoFold;
+
+    fn from_str(text: &str) -> Result<Self, NoFold> {
+        match text {
+            "none" => return Ok(Self::None),
+            "exact" => return Ok(Self::Exact),
+            "approx" => return Ok(Self::Approx(Likeness::default())),
+            _ => {}
+        }
+        let mut words = text.strip_prefix("approx:").ok_or(NoFold)?.split(':');
+        let window = words.next().and_then(|word| word.parse().ok()).ok_or(NoFold)?;
+        let mut percent = || words.next().and_then(|word| word.parse().ok()).filter(|p| *p <= 100);
+        let like = Likeness { window, length: percent().ok_or(NoFold)?, common: percent().ok_or(NoFold)? };
+        words.next().is_none().then_some(Self::Approx(like)).ok_or(NoFold)
+    }
+}
+
+impl std::fmt::Display for Fold {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::None => f.write_str("none"),
+            Self::Exact => f.write_str("exact"),
+            Self::Approx(Likeness { window, length, common }) => {
+                write!(f, "approx:{window}:{length}:{common}")
+            }
+        }
+    }
+}
