@@ -389,7 +389,7 @@ fn structure(section: &Section) -> u64 {
     let trace = Trace { sections: vec![section.clone()], ..Trace::default() };
     let mut bytes = Vec::new();
     stream::write(&trace, &mut bytes, WriteOptions { level: 0 }).unwrap();
-    let frames = stream::frame_sizes(&bytes[..]).unwrap();
+    let frames = stream::frame_sizes(&bytes[..], st_trace::stream::ReadOptions::default()).unwrap();
     frames.iter().filter(|f| f.kind == "STRUCT").map(|f| f.expanded).sum()
 }
 
