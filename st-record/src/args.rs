@@ -102,16 +102,50 @@ pub struct Args {
     /// Start nothing: say which MPI and which bindings COMMAND uses, and what of it would be missed
     #[arg(long, conflicts_with = "env", help_heading = "Instead of recording")]
     pub check: bool,
+    /// Start nothing: COMMAND is traces, or directories of streams, whose call sites are named anew, by what is found now; with --no-symbols
+    /// their names are taken out, with --anonymise more than that. Each is replaced, or written to -o
+    #[arg(long, conflicts_with_all = ["check", "env"], help_heading = "Instead of recording")]
+    pub name: bool,
     /// Start nothing: print the environment that makes COMMAND's ranks record, as shell commands, for containers and
     /// launchers that st-record does not know
     #[arg(long, help_heading = "Instead of recording")]
     pub env: bool,
+    /// Names of call sites.
+    #[command(flatten)]
+    pub naming: Naming,
     /// Talk.
     #[command(flatten)]
     pub talk: Talk,
     /// The command that starts the job, or inside mpirun the program
     #[arg(required_unless_present = "env", trailing_var_arg = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
+}
+
+/// What the trace says of call sites beside their addresses.
+#[derive(clap::Args, Clone, Debug, Default)]
+pub struct Naming {
+    /// Look in DIR for debug information (DIR/.build-id/xx/yyyy.debug, DIR/NAME.debug, DIR/NAME) to name call sites with; may be given
+    /// several times
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["no_symbols", "anonymise"], help_heading = "Names")]
+    pub symbols: Vec<PathBuf>,
+    /// Do not look up the functions, files and lines of call sites when the program has ended
+    #[arg(long, help_heading = "Names")]
+    pub no_symbols: bool,
+    /// Leave out of the trace what says who ran what, where and on which data: names of call sites, program, arguments, start, folders; hosts
+    /// become numbers; labels, names of the program's modules and of files and objects, keys and values of hints hashes
+    ///
+    /// Hashes can be guessed by who has the names. Build-ids of modules stay, by which the program's owner can name call sites
+    /// again (--symbols). What the program did stays all, with its times.
+    #[arg(long, help_heading = "Names")]
+    pub anonymise: bool,
+}
+
+impl Naming {
+    /// Whether names are looked up and kept.
+    #[must_use]
+    pub fn wanted(&self) -> bool {
+        !self.no_symbols && !self.anonymise
+    }
 }
 
 /// What follows the options in the help and on the man page.
@@ -121,6 +155,7 @@ const AFTER: &str = "Examples:
   st-record --merge -- mpirun -n 64 ./app
   st-record --reduce-every 10m -- mpirun -n 64 ./app
   st-record --check -- mpirun -n 4 ./app
+  st-record --name --symbols /srv/debug app.st
 
 Environment: Each option has its variable, for sites that preload the recorder without st-record: LD_PRELOAD names \
 libst_pmpi.so of the program's MPI, and then:

@@ -12,7 +12,9 @@ pub mod clocks;
 pub mod interim;
 pub mod job;
 pub mod launcher;
+pub mod names;
 pub mod pack;
+pub mod rename;
 pub mod size;
 pub mod summary;
 pub mod target;
@@ -21,7 +23,7 @@ use anyhow::{Context, Result};
 use args::Args;
 use interim::Interim;
 use job::Failure;
-use pack::{NOTES, Notes};
+use pack::{Change, NOTES, Notes};
 use st_tool::{Launch, Output, free_name};
 use st_trace::header::Header;
 use std::env;
@@ -31,11 +33,14 @@ use std::io::{self, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, ExitStatus};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 use summary::Summary;
 
 /// Name in messages.
 pub const TOOL: &str = "st-record";
+
+/// What helps where names are not found.
+const NAME_LATER: &str = "st-record --name --symbols DIR TRACE names them later";
 
 /// Exit status of a failure of our own before the program starts (as of `env`, `nohup`, `timeout`).
 const FAILED: u8 = 125;
@@ -47,6 +52,7 @@ const NOT_FOUND: u8 = 127;
 pub fn run(args: &Args) -> ExitCode {
     let ended = match Launch::current() {
         _ if args.check => return look(args),
+        _ if args.name => return rename::run(args),
         _ if args.env => tell(args).map_err(Failure::from),
         Some(launch) => inside(args, launch).map(|never| match never {}),
         None => outside(args),
@@ -154,8 +160,8 @@ fn finish(args: &Args, directory: &Path, elapsed: Duration, status: ExitStatus) 
     let mut notes = Notes::read(directory)?;
     let named = |header: &Header| {
         args.output.clone().unwrap_or_else(|| {
-            let app =
-                Path::new(&header.program).file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let program = if args.naming.anonymise { "trace" } else { &header.program };
+            let app = Path::new(program).file_name().unwrap_or_default().to_string_lossy().into_owned();
             free_name(Path::new(&format!("{app}-{}r.st", header.world)))
         })
     };
@@ -207,8 +213,24 @@ fn save(
         return Ok(None);
     }
     let write = |streams: &[PathBuf], header: &Header, target: &Path| {
+        let mut change = Change::new(&args.naming);
+        // A trace without names is better than none.
+        if let Some(started) = args.naming.wanted().then(|| UNIX_EPOCH + Duration::from_nanos(header.started))
+        {
+            match names::sites(streams) {
+                Ok(sites) => {
+                    let found = names::look_up(&sites, args.naming.symbols.clone(), started, names::LIMIT);
+                    found
+                        .missing
+                        .iter()
+                        .for_each(|why| args.talk.warn(TOOL, format_args!("{why} ({NAME_LATER})")));
+                    change.names = found.names;
+                }
+                Err(why) => args.talk.warn(TOOL, format_args!("call sites are not named: {why:#}")),
+            }
+        }
         let mut output = Output::stream(target)?;
-        pack::pack(streams, header, &mut output)?;
+        pack::pack(streams, header, change, &mut output)?;
         output.commit()
     };
     let mut header = pack::header(streams)?;

@@ -1,8 +1,11 @@
 //! From the ranks' streams to one file. Of a rank that ended early its journal stands for its stream.
 
+use crate::args::Naming;
 use anyhow::{Context, Result};
 use st_tool::{INTERIM, Input, streams_in};
-use st_trace::header::Header;
+use st_trace::anonymise::Anonymiser;
+use st_trace::header::{Header, Step};
+use st_trace::names::Names;
 use st_trace::stream::{ReadOptions, Reader, WriteOptions, Writer};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -172,17 +175,55 @@ pub fn header(streams: &[PathBuf]) -> Result<Header> {
     Header::of_job(headers.collect::<Result<Vec<_>>>()?).context("no streams")
 }
 
+/// What is said otherwise in what is written than in the streams.
+#[derive(Debug, Default)]
+pub struct Change {
+    /// What call sites are called, beside what the streams say.
+    pub names: Names,
+    /// What the streams say of that is left out.
+    unnamed: bool,
+    anonymiser: Option<Anonymiser>,
+    /// Tools that had made the streams, and are told.
+    pub before: Vec<Step>,
+}
+
+impl Change {
+    /// What options ask for, without names.
+    #[must_use]
+    pub fn new(options: &Naming) -> Self {
+        let anonymiser = options.anonymise.then(Anonymiser::default);
+        Self { unnamed: !options.wanted(), anonymiser, ..Self::default() }
+    }
+}
+
 /// Writes all streams as one.
 ///
 /// # Errors
 ///
 /// If a stream is damaged, or the result cannot be written.
-pub fn pack(streams: &[PathBuf], header: &Header, to: impl Write) -> Result<()> {
+pub fn pack(streams: &[PathBuf], header: &Header, mut change: Change, to: impl Write) -> Result<()> {
+    let header = if change.anonymiser.is_some() { &Anonymiser::header(header) } else { header };
     let mut writer = Writer::new(to, header, WriteOptions::default())?;
-    writer.provenance(&st_tool::step("st-record"))?;
+    for step in change.before.iter().chain([&st_tool::step("st-record")]) {
+        match change.anonymiser {
+            Some(_) => writer.provenance(&Anonymiser::step(step))?,
+            None => writer.provenance(step)?,
+        }
+    }
+    writer.names(&change.names)?;
     for path in streams {
-        let mut reader = open(path)?;
-        writer.copy(&mut reader).with_context(|| path.display().to_string())?;
+        let (mut reader, told) = (open(path)?, || path.display().to_string());
+        if !change.unnamed {
+            writer.copy(&mut reader).with_context(told)?;
+            continue;
+        }
+        while let Some(mut section) = reader.next_section().with_context(told)? {
+            section.sites.set_names(Names::default());
+            if let Some(anonymiser) = &mut change.anonymiser {
+                anonymiser.section(&mut section);
+            }
+            writer.section(&section)?;
+        }
     }
     writer.finish()?.flush()?;
     Ok(())

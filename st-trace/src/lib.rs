@@ -12,6 +12,7 @@
 //!
 //! The crate knows no stage, opens no path and needs no MPI.
 
+pub mod anonymise;
 pub mod calls;
 pub mod check;
 pub mod columns;

@@ -52,7 +52,7 @@ pub use error::{DecodeError, Error, ErrorKind};
 pub use frame::Kind;
 pub use index::Place;
 pub use parts::{Piece, PieceSize, piece_sizes};
-pub use reader::{ReadOptions, Reader};
+pub use reader::{ReadOptions, Reader, call_sites};
 pub use sizes::{FrameSize, frame_sizes, structure_size};
 pub use stored::Stored;
 pub(crate) use structure::check_params;

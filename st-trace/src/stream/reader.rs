@@ -344,6 +344,23 @@ impl<R: Read + Seek> Reader<R> {
     }
 }
 
+/// The call sites of all sections of a stream, with their names; nothing else is decoded.
+///
+/// # Errors
+///
+/// If the stream is damaged, or truncated and [`ReadOptions::partial`] is not set.
+pub fn call_sites(from: impl Read, options: ReadOptions) -> Result<SiteTable, Error> {
+    let mut reader = Reader::new(from, options)?;
+    let mut all = SiteTable::new();
+    while let Some(frame) = reader.next_raw()? {
+        if frame.kind()? == Some(Kind::Sites) {
+            all.unite(&frame.decode(Kind::Sites, sites::decode)?);
+        }
+    }
+    all.add_names(reader.names());
+    Ok(all)
+}
+
 /// Offset of the index as the end frame of an indexed stream states it.
 fn find_index(from: &mut (impl Read + Seek), length: u64) -> io::Result<Option<u64>> {
     let Some(at) = length.checked_sub(END_WITH_INDEX) else { return Ok(None) };

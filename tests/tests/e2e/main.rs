@@ -9,6 +9,7 @@ mod kernels;
 mod launch;
 mod merged;
 mod mutation;
+mod names;
 mod oracle;
 mod paced;
 mod pipes;

@@ -26,7 +26,7 @@ mod debug;
 mod module;
 
 use module::Opened;
-use st_trace::names::Location;
+use st_trace::names::{Address, Location};
 use st_trace::sites::{Frame, Module, SiteTable};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -69,26 +69,30 @@ impl Resolver {
     /// Looks up what the addresses of call sites are called that have no names yet; where there are directories to look
     /// in, also of those whose files and lines are not known.
     pub fn name(&mut self, sites: &mut SiteTable) {
-        let mut frames: Vec<Frame> = sites.sites().iter().flat_map(|s| s.frames.iter().copied()).collect();
-        frames.sort_unstable_by_key(|f| (f.module, f.offset));
-        frames.dedup();
         let mut names = sites.names().clone();
+        self.look_up(sites, |address, found| names.replace(address, found));
+        sites.set_names(names);
+    }
+
+    /// Hands on what addresses are called, as [`Resolver::name`] would name them: those of the program's own modules first.
+    pub fn look_up(&mut self, sites: &SiteTable, mut take: impl FnMut(Address, Vec<Location>)) {
+        let mut frames: Vec<Frame> = sites.sites().iter().flat_map(|s| s.frames.iter().copied()).collect();
+        frames
+            .sort_by_cached_key(|f| (sites.module_of(f).is_none_or(Module::is_library), f.module, f.offset));
+        frames.dedup();
         for frame in frames {
             let Some(module) = sites.module_of(&frame) else { continue };
             let address = (module.key(), frame.offset);
-            let known = names.get(address).map(<[Location]>::to_vec);
-            match &known {
-                None => names.insert(address, self.resolve(module, frame.offset)),
-                Some(l) if !self.directories.is_empty() && l.iter().all(|l| l.file.is_none()) => {
-                    let found = self.resolve(module, frame.offset);
-                    if found.iter().any(|l| l.file.is_some()) {
-                        names.replace(address, found);
-                    }
-                }
-                Some(_) => {}
+            let known = sites.names().get(address);
+            let has_lines = |all: &[Location]| all.iter().any(|l| l.file.is_some());
+            if known.is_some_and(|all| self.directories.is_empty() || has_lines(all)) {
+                continue;
+            }
+            let found = self.resolve(module, frame.offset);
+            if known.is_none() && !found.is_empty() || has_lines(&found) {
+                take(address, found);
             }
         }
-        sites.set_names(names);
     }
 
     /// The modules of the program that were asked for and could not be used, each as a sentence that says why. Libraries below it
