@@ -25,7 +25,7 @@ endef
 
 .NOTPARALLEL:
 .PHONY: help build build-demo check test fmt clippy clippy-mpi doc tree licences deny man man-check unit unit-mpi e2e \
-    test-programs conformance demo bench fuzz completions install clean
+    test-programs conformance demo bench bench-report bench-check fuzz completions install clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t16
@@ -38,12 +38,12 @@ build-demo:
 	$(CARGO) build --release --locked $(PROGRAMS:%=-p %)
 	$(call with_mpi,openmpi,$(CARGO) build --release --locked $(ONLY_MPI))
 
-check: fmt clippy unit ## format, lints and unit tests of what needs no MPI: the fast loop
+check: fmt clippy unit bench-check ## format, lints and unit tests of what needs no MPI: the fast loop
 
 test: ## everything that must hold, end to end under every MPI found
 	tools/bootstrap test
 	tools/mpi4py
-	$(MAKE) fmt tree licences deny clippy clippy-mpi doc unit man-check fuzz build unit-mpi e2e
+	$(MAKE) fmt tree licences deny clippy clippy-mpi doc unit bench-check man-check fuzz build unit-mpi e2e
 	tools/conformance
 	tools/test-programs lammps
 
@@ -104,9 +104,14 @@ demo: ## record, look at, merge and replay two programs
 	@$(MAKE) --no-print-directory build-demo
 	@tools/demo
 
-bench: build ## measure what BENCHMARKS.md reports
-	$(CARGO) bench --locked -p st-trace -p st-reduce -p st-unwind --bench '*'
-	tools/bench/run
+bench: build ## measure into benchmarks/; AGAINST=REV: beside that version, in turns; ONLY=GROUPS or quick, CASE=TEXT, RUNS=N
+	$(CARGO) run --locked -q -p st-bench -- run $(AGAINST:%=--against %) $(ONLY:%=--only %) $(CASE:%=--case %) $(RUNS:%=--runs %)
+
+bench-report: ## write BENCHMARKS.md from benchmarks/
+	$(CARGO) run --locked -q -p st-bench -- report
+
+bench-check:
+	$(CARGO) run --locked -q -p st-bench -- report --check
 
 fuzz: ## compile the fuzz targets
 	$(CARGO) build --locked --manifest-path fuzz/Cargo.toml --target-dir target
