@@ -57,7 +57,7 @@ pub fn run(args: &Args) -> Result<Status> {
         (whole, writer)
     } else {
         let whole = each_batch(
-            (&args.inputs, &args.input),
+            (&args.inputs, &args.input.shown(NAME, &args.talk)),
             (RADIX.pow(LEVELS), args.threads()),
             |batch| reduced(&how, batch),
             |part| Ok(all.take(part)?),
@@ -265,7 +265,7 @@ fn report(args: &Args, clusters: &Clusters, dropped: bool) {
 }
 
 fn read(args: &Args, add: &mut impl FnMut(&Whole, Section) -> Result<()>) -> Result<Whole> {
-    each_section_of(&args.inputs, &args.input, |whole, section| {
+    each_section_of(&args.inputs, &args.input.shown(NAME, &args.talk), |whole, section| {
         alone(&section)?;
         add(whole, section)
     })
@@ -277,7 +277,7 @@ fn read_ahead(args: &Args, add: &mut impl FnMut(&Whole, Section) -> Result<()>) 
     thread::scope(|scope| {
         let reader = scope.spawn(move || {
             let mut begun = false;
-            each_section_of(&args.inputs, &args.input, |whole, section| {
+            each_section_of(&args.inputs, &args.input.shown(NAME, &args.talk), |whole, section| {
                 // Said here, where the name of the stream is known.
                 alone(&section)?;
                 let first = (!std::mem::replace(&mut begun, true)).then(|| Box::new(whole.clone()));

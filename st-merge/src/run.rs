@@ -7,7 +7,7 @@ use st_reduce::merge::alike::LEVELS;
 use st_reduce::merge::{Error, Merger, Merging};
 use st_reduce::tree::{self, Parts, RADIX, Tree};
 use st_tool::transport::{self, Transport};
-use st_tool::{Batch, Output, Share, Status, UsageError, Whole, each_batch, engine, step};
+use st_tool::{Amount, Batch, Output, Share, Status, UsageError, Whole, each_batch, engine, step};
 use st_trace::section::Section;
 use st_trace::stream::{Stored, Writer};
 
@@ -30,7 +30,7 @@ pub fn run(args: &Args) -> Result<Status> {
     let out = Output::stream(&args.output.output)?;
     let mut all = Gathered::new(args, how.clone());
     let whole = each_batch(
-        (&args.inputs, &args.input),
+        (&args.inputs, &args.input.shown(NAME, &args.talk)),
         (RADIX.pow(LEVELS), args.threads()),
         |batch| reduced(args, &how, batch),
         |part| Ok(all.take(part)?),
@@ -204,6 +204,7 @@ fn finish(args: &Args, all: Gathered, mut whole: Whole, mut out: Output) -> Resu
     if all.dropped && !args.keep_columns {
         args.talk.detail(NAME, "exact times are folded into sketches (--keep-columns keeps them)");
     }
+    let merging = args.talk.progress(NAME, "merging", Amount::Unknown);
     let mut merger = all.tree.how().root();
     all.tree.finish()?.into_iter().try_for_each(|section| merger.add(section))?;
     if args.drop_tags
@@ -218,6 +219,7 @@ fn finish(args: &Args, all: Gathered, mut whole: Whole, mut out: Output) -> Resu
         args.talk.warn(NAME, format_args!("--param {p}: there are no such calls"));
     }
     write(args, merger, &mut whole, &mut out)?;
+    drop(merging);
     out.commit()
 }
 

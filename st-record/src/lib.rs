@@ -230,7 +230,7 @@ fn save(
             }
         }
         let mut output = Output::stream(target)?;
-        pack::pack(streams, header, change, &mut output)?;
+        pack::pack(streams, header, change, &args.talk, &mut output)?;
         output.commit()
     };
     let mut header = pack::header(streams)?;

@@ -2,7 +2,8 @@
 
 use crate::args::Naming;
 use anyhow::{Context, Result};
-use st_tool::{INTERIM, Input, streams_in};
+use st_tool::options::Talk;
+use st_tool::{Amount, INTERIM, Input, streams_in};
 use st_trace::anonymise::Anonymiser;
 use st_trace::header::{Header, Step};
 use st_trace::names::Names;
@@ -196,12 +197,20 @@ impl Change {
     }
 }
 
-/// Writes all streams as one.
+/// Writes all streams as one, showing how far that is.
 ///
 /// # Errors
 ///
 /// If a stream is damaged, or the result cannot be written.
-pub fn pack(streams: &[PathBuf], header: &Header, mut change: Change, to: impl Write) -> Result<()> {
+pub fn pack(
+    streams: &[PathBuf],
+    header: &Header,
+    mut change: Change,
+    talk: &Talk,
+    to: impl Write,
+) -> Result<()> {
+    let ranks = u64::try_from(streams.len()).unwrap_or(u64::MAX);
+    let progress = talk.progress(crate::TOOL, "packing", Amount::Things("ranks", ranks));
     let header = if change.anonymiser.is_some() { &Anonymiser::header(header) } else { header };
     let mut writer = Writer::new(to, header, WriteOptions::default())?;
     for step in change.before.iter().chain([&st_tool::step("st-record")]) {
@@ -213,6 +222,7 @@ pub fn pack(streams: &[PathBuf], header: &Header, mut change: Change, to: impl W
     writer.names(&change.names)?;
     for path in streams {
         let (mut reader, told) = (open(path)?, || path.display().to_string());
+        progress.advance(1);
         if !change.unnamed {
             writer.copy(&mut reader).with_context(told)?;
             continue;

@@ -53,6 +53,6 @@ fn one(args: &Args, stream: &Path) -> Result<()> {
         change.names = found.names;
     }
     let mut output = Output::stream(args.output.as_deref().unwrap_or(stream))?;
-    pack::pack(&streams, &header, change, &mut output)?;
+    pack::pack(&streams, &header, change, &args.talk, &mut output)?;
     output.commit()
 }

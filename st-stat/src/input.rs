@@ -20,7 +20,7 @@ pub(crate) fn profiled(
     talk: &Talk,
 ) -> Result<(Whole, Vec<(Section, Profile)>)> {
     let mut sections = Vec::new();
-    let whole = each_section(paths, input, |_, section| {
+    let whole = each_section(paths, &input.shown(NAME, talk), |_, section| {
         sections.push(section);
         Ok(())
     })?;
@@ -34,7 +34,7 @@ pub(crate) fn profiled(
 /// Reads a trace's sections, and says what is missing.
 pub(crate) fn sections(paths: &[PathBuf], input: &StreamIn, talk: &Talk) -> Result<Vec<Section>> {
     let mut sections = Vec::new();
-    let whole = each_section(paths, input, |_, section| {
+    let whole = each_section(paths, &input.shown(NAME, talk), |_, section| {
         sections.push(section);
         Ok(())
     })?;

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow};
-use st_tool::{Output, Status, Whole, engine, step};
+use st_tool::{Amount, Output, Status, Whole, engine, step};
 use st_trace::graph::{Barriers, Graph, Latency};
 
 use crate::args::{Args, Barrier, Method};
@@ -44,7 +44,7 @@ pub fn run_in(args: &Args, team: &mut Team<'_>) -> Result<Status> {
     let first = team.me() == 0;
     let to = To::open(args, first);
     let to = team.agree(to)?;
-    let mut traces = Traces::read(&args.inputs, &args.input, team)?;
+    let mut traces = Traces::read(&args.inputs, &args.input.shown(NAME, &args.talk), team)?;
     if first {
         traces.whole.remark(NAME, &args.talk);
     }
@@ -68,6 +68,7 @@ pub fn run_in(args: &Args, team: &mut Team<'_>) -> Result<Status> {
         None => Ok(()),
     };
     team.agree(exact)?;
+    let correcting = first.then(|| args.talk.progress(NAME, "matching and correcting", Amount::Unknown));
     let graph = traces.graph(barriers(&args.barriers), team)?;
     let (mut report, moves, maps) = correct(args, &traces, &graph, team)?;
     if first {
@@ -78,6 +79,7 @@ pub fn run_in(args: &Args, team: &mut Team<'_>) -> Result<Status> {
     }
     let corrected = (args.method != Method::None).then_some(Corrected { maps: &maps, moves: &moves });
     report.sketched = write::write(args, to, &mut traces, &graph, corrected, team)?;
+    drop(correcting);
     if first && let Some(kept) = report.kept() {
         args.talk.warn(NAME, kept);
     }

@@ -1,10 +1,10 @@
 //! Option groups. A program flattens (`#[command(flatten)]`) the groups it honours, and no others.
 
 use crate::Output;
+use crate::progress::{self, Amount, Progress};
 use clap::Args;
 use st_trace::stream::WriteOptions;
 use std::fmt;
-use std::io::{self, Write};
 use std::path::PathBuf;
 
 /// How much is said on standard error. Errors are always printed.
@@ -33,6 +33,12 @@ impl Talk {
         }
     }
 
+    /// Work that begins: on a terminal it is shown how far it is, unless quiet, once it takes more than a second.
+    #[must_use = "it is shown until it is dropped"]
+    pub fn progress(&self, tool: &str, what: &str, amount: Amount) -> Progress {
+        Progress::begin(!self.quiet, tool, what, amount)
+    }
+
     /// Prints `tool: warning: message` on standard error, unless quiet.
     pub fn warn(&self, tool: &str, message: impl fmt::Display) {
         self.note(tool, format_args!("warning: {message}"));
@@ -40,8 +46,7 @@ impl Talk {
 }
 
 fn say(tool: &str, message: impl fmt::Display) {
-    // A closed standard error must not stop the work.
-    let _ = writeln!(io::stderr().lock(), "{tool}: {message}");
+    progress::print(format_args!("{tool}: {message}"));
 }
 
 /// Number of threads for an option `-j`, of which 0 is one per processor.
@@ -59,6 +64,17 @@ pub struct StreamIn {
     /// Use what a truncated input still holds
     #[arg(long, help_heading = "Input")]
     pub partial: bool,
+    /// The program that shows how far it has read, see [`StreamIn::shown`].
+    #[arg(skip)]
+    pub(crate) reader: Option<&'static str>,
+}
+
+impl StreamIn {
+    /// The same, showing how far a program has read, unless it is quiet.
+    #[must_use]
+    pub fn shown(&self, tool: &'static str, talk: &Talk) -> Self {
+        Self { reader: (!talk.quiet).then_some(tool), ..self.clone() }
+    }
 }
 
 /// What tells ranks apart beside what they do.

@@ -1,6 +1,7 @@
 //! Reading a trace from whatever it lies in: a file, a directory of rank streams, standard input.
 
 use crate::options::{StreamIn, Talk};
+use crate::progress::{Amount, Progress};
 use crate::roll::Roll;
 use crate::{Input, expand};
 use anyhow::{Context, Result};
@@ -109,11 +110,20 @@ pub fn each_stored_of(
 ) -> Result<Whole> {
     let mut whole = Whole { complete: true, bytes: Some(0), ..Whole::default() };
     let mut roll = Roll::default();
-    for (i, path) in expand(paths)?.iter().enumerate() {
+    let paths = expand(paths)?;
+    let bytes = paths.iter().map(|path| size(path)).sum();
+    let progress = Progress::begin(
+        input.reader.is_some(),
+        input.reader.unwrap_or_default(),
+        "reading",
+        Amount::Bytes(bytes),
+    );
+    for (i, path) in paths.iter().enumerate() {
         let from = Input::open(path)?;
         let name: Arc<str> = from.name().into();
         let named = || name.to_string();
-        let mut reader = Reader::new(from, ReadOptions { partial: input.partial }).with_context(named)?;
+        let mut reader =
+            Reader::new(progress.of(from), ReadOptions { partial: input.partial }).with_context(named)?;
         if i == 0 {
             whole.header = reader.header().clone();
             whole.provenance = reader.provenance().to_vec();

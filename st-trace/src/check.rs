@@ -42,11 +42,21 @@ impl ThreadCheck {
 ///
 /// If a rank cannot be read back.
 pub fn check(section: &Section) -> Result<Vec<ThreadCheck>, Error> {
+    check_telling(section, |_| ())
+}
+
+/// As [`check`], telling after each rank how many calls it made.
+///
+/// # Errors
+///
+/// As [`check`].
+pub fn check_telling(section: &Section, mut tell: impl FnMut(u64)) -> Result<Vec<ThreadCheck>, Error> {
     let mut out = Vec::new();
     for (i, t) in section.threads.iter().enumerate() {
         let mut sum = LaneSum::default();
         for rank in t.ranks.iter() {
             let lanes = rank_lanes(section, i, rank)?;
+            tell(lanes.calls);
             sum.merge(&lanes.keyed(rank, u32::try_from(i).unwrap_or(u32::MAX)));
         }
         let all = [Lane::Call, Lane::Site, Lane::Endpoint, Lane::Count, Lane::Tag, Lane::Rest];

@@ -340,6 +340,29 @@ fn what_is_no_trace_is_refused_by_name() {
     ]);
 }
 
+/// `script` runs a command on a terminal of its own.
+#[test]
+fn terminals_show_how_far_programs_are() {
+    let slowly = "(head -c 200 a.st; sleep 2; tail -c +201 a.st)";
+    let mut cases = Vec::new();
+    for program in ["st-merge -o m.st", "st-cluster -o c.st", "st-view --check", "st-stat"] {
+        let tool = program.split(' ').next().unwrap_or_default();
+        let said = format!("grep -q '{tool}: reading .*/s' typescript");
+        let on_terminal = |command: &str| format!("script -qefc '{command}' typescript >/dev/null");
+        for line in [
+            format!("{} && {said}", on_terminal(&format!("{slowly} | {program}"))),
+            format!("{} && ! {said}", on_terminal(&format!("{slowly} | {program} -q"))),
+            // Nor where it is over in a moment, or where there is no terminal.
+            format!("{} && ! {said}", on_terminal(&format!("{program} a.st"))),
+            format!("{slowly} | {program} >/dev/null 2>typescript; ! {said}"),
+        ] {
+            cases.push((format!("{line}; s=$?; rm -f typescript m.st c.st; (exit $s)"), "0"));
+        }
+    }
+    let cases: Vec<_> = cases.iter().map(|(line, status)| (line.as_str(), *status, &[][..])).collect();
+    lines(&cases);
+}
+
 #[test]
 fn half_a_trace_is_refused_unless_asked_for() {
     lines(&[

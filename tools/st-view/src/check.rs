@@ -3,9 +3,9 @@
 use std::io::Write;
 
 use anyhow::{Context, Result};
-use st_tool::{Output, Status};
+use st_tool::{Amount, Output, Status};
 use st_trace::calls::LANES;
-use st_trace::check::{ThreadCheck, Verdict, check};
+use st_trace::check::{ThreadCheck, Verdict, check_telling};
 use st_trace::ranklist_notation;
 use st_trace::section::Section;
 
@@ -15,11 +15,18 @@ use crate::each;
 /// What the lanes prove, in their order.
 const NAMES: [&str; LANES] = ["calls", "sites", "endpoints", "counts", "tags", "rest"];
 
+/// A section of fewer calls is checked in less than a second: how far that is need not be shown.
+const MANY: u64 = 1 << 20;
+
 /// Prints a line per thread of each section.
 pub(crate) fn print(args: &Args, out: &mut Output) -> Result<Status> {
     let (mut passed, mut threads) = (true, 0u64);
     each(args, |_, section| {
-        for c in check(&section).context("decoding")? {
+        let calls = section.threads.iter().map(|t| t.lanes.calls).fold(0u64, u64::saturating_add);
+        let amount = Amount::Things("calls", calls);
+        let progress = (calls >= MANY).then(|| args.talk.progress("st-view", "checking", amount));
+        let tell = |n| progress.iter().for_each(|p| p.advance(n));
+        for c in check_telling(&section, tell).context("decoding")? {
             passed &= c.passed();
             threads += 1;
             writeln!(out, "{}", line(&section, &c))?;

@@ -55,15 +55,16 @@ impl Named {
     fn read(args: &Args) -> Result<Self> {
         let once = args.inputs.is_empty() || args.inputs.iter().any(|i| i.as_os_str() == "-");
         let (mut tables, mut held) = (Vec::<SiteTable>::new(), Vec::new());
-        let whole = each_stored_of(&args.inputs, &args.input, |_, _, stored| {
-            if tables.last().is_none_or(|last| !last.shares(stored.sites())) {
-                tables.push(stored.sites().clone());
-            }
-            if once {
-                held.push(stored);
-            }
-            Ok(())
-        })?;
+        let whole =
+            each_stored_of(&args.inputs, &args.input.shown("st-view", &args.talk), |_, _, stored| {
+                if tables.last().is_none_or(|last| !last.shares(stored.sites())) {
+                    tables.push(stored.sites().clone());
+                }
+                if once {
+                    held.push(stored);
+                }
+                Ok(())
+            })?;
         whole.remark("st-view", &args.talk);
         let sites = args.symbols.call_sites(("st-view", &args.talk), &tables);
         Ok(Self { sites, held: once.then_some((whole.header, held)) })
@@ -73,7 +74,7 @@ impl Named {
     fn each(&self, args: &Args, mut take: impl FnMut(&Header, Section) -> Result<()>) -> Result<()> {
         match &self.held {
             Some((header, held)) => held.iter().try_for_each(|stored| take(header, stored.section()?)),
-            None => each_section(&args.inputs, &args.input, take).map(drop),
+            None => each_section(&args.inputs, &args.input.shown("st-view", &args.talk), take).map(drop),
         }
     }
 }
@@ -84,7 +85,7 @@ fn each(args: &Args, take: impl FnMut(&Header, Section) -> Result<()>) -> Result
 }
 
 fn whole(args: &Args, take: impl FnMut(&Header, Section) -> Result<()>) -> Result<Whole> {
-    let whole = each_section(&args.inputs, &args.input, take)?;
+    let whole = each_section(&args.inputs, &args.input.shown("st-view", &args.talk), take)?;
     whole.remark("st-view", &args.talk);
     Ok(whole)
 }
