@@ -18,6 +18,7 @@ pub(crate) use learn::Seen;
 
 use crate::ffi::{Handle, MPI_Request, MPI_Status, constants as k};
 use crate::journal::Mark;
+use crate::local::made_at;
 use crate::normal;
 use crate::requests::{Key, Kind, Requests};
 use crate::statuses::{bytes, is_cancelled, write_status};
@@ -94,6 +95,8 @@ pub(crate) enum Effect {
     Completes {
         requests: Box<[usize]>,
         first: usize,
+        /// Each is where it was made, which tells those apart that share a handle.
+        in_place: bool,
     },
 }
 
@@ -280,14 +283,13 @@ impl Echo {
     /// The call that is being made was expected to be the next step and did not come out so (or another thread has begun to
     /// call): the inputs that were not read are the step's. The loop is not followed any longer.
     #[cold]
-    pub(crate) fn read_inputs(&self, index: usize, thread: &mut Thread, requests: &mut Requests) {
+    pub(crate) fn read_inputs(&self, thread: &mut Thread) {
         let Some(step) = self.steps.get(self.at) else { return };
         thread.words.extend_from_slice(&step.before);
-        if let Effect::Completes { requests: of, first } = &step.effect {
+        if let Effect::Completes { requests: of, first, .. } = &step.effect {
             thread.owes_lists = true;
             thread.listed_at = *first;
-            let mut claim = |m: &Made| requests.claim(m.handle, m.place, index);
-            thread.listed.extend(of.iter().map(|i| self.made.get(*i).and_then(&mut claim)));
+            thread.listed.extend(of.iter().map(|i| self.made.get(*i).map(|m| m.key)));
         }
     }
 
@@ -321,13 +323,16 @@ impl Step {
     /// There are so many.
     #[inline]
     unsafe fn waits(&mut self, all: &[Made], first: *const MPI_Request, n: i64) -> bool {
-        let Effect::Completes { requests, first: address } = &mut self.effect else { return false };
+        let Effect::Completes { requests, first: address, in_place } = &mut self.effect else { return false };
         *address = first.expose_provenance();
         usize::try_from(n).is_ok_and(|n| n == requests.len())
             && requests.iter().enumerate().all(|(i, request)| {
+                let at = first.wrapping_add(i);
                 // SAFETY: the caller's promise.
-                let handle = unsafe { *first.wrapping_add(i) }.raw();
-                handle == all.get(*request).map_or(k::st_MPI_REQUEST_NULL, |m| m.handle)
+                let handle = unsafe { *at }.raw();
+                all.get(*request).map_or(handle == k::st_MPI_REQUEST_NULL, |m| {
+                    m.handle == handle && (!*in_place || m.place == made_at(i, at))
+                })
             })
     }
 
@@ -349,7 +354,7 @@ impl Step {
     ///
     /// There is a status for each, and both they and the requests have been written.
     unsafe fn completed(&mut self, all: &[Made], statuses: *const MPI_Status) -> bool {
-        let Effect::Completes { requests, first } = &self.effect else { return false };
+        let Effect::Completes { requests, first, .. } = &self.effect else { return false };
         let first = std::ptr::with_exposed_provenance::<MPI_Request>(*first);
         // Behind the requests are four lists of one length: positions, sources, tags, sizes.
         let mut at = self.before.len();

@@ -53,6 +53,6 @@ impl State {
         let Some(t) = threads.get_mut(thread) else { return };
         t.begin();
         requests.begin();
-        echo.read_inputs(thread, t, requests);
+        echo.read_inputs(t);
     }
 }

@@ -1,5 +1,6 @@
 //! What each thread remembers between calls.
 
+use crate::ffi::MPI_Request;
 use std::cell::Cell;
 use std::ffi::c_int;
 
@@ -13,6 +14,9 @@ pub(crate) struct Local {
     pub(crate) owner: Cell<bool>,
     /// Index of its sequence plus 1; 0 before its first recorded call.
     pub(crate) thread: Cell<usize>,
+    /// What [`st_made_at`] was told, and how much of it there is.
+    made_at: Cell<*const *const MPI_Request>,
+    made: Cell<usize>,
 }
 
 /// Gives the calling thread's state to a function.
@@ -63,6 +67,27 @@ pub extern "C" fn st_pause(on: c_int) {
         let n = l.paused.get();
         l.paused.set(if on == 0 { n.saturating_sub(1) } else { n + 1 });
     });
+}
+
+/// Tells where the requests that the calling thread's next calls name were made: `n` addresses of variables, by position in the
+/// list; 0 ends that. A replayer, which finds this symbol by `dlsym`, keeps requests elsewhere than the program that it
+/// replays, and knows which is which where several share a handle.
+#[unsafe(no_mangle)]
+#[expect(unreachable_pub, reason = "exported to C")]
+pub extern "C" fn st_made_at(places: *const *const MPI_Request, n: usize) {
+    with(|l| {
+        l.made_at.set(places);
+        l.made.set(n);
+    });
+}
+
+/// Address of the variable in which the request was made that a call names at a position of its list, there kept at `place`: the same,
+/// unless the thread has been told otherwise.
+#[inline]
+pub(crate) fn made_at(position: usize, place: *const MPI_Request) -> usize {
+    let told = with(|l| (position < l.made.get()).then(|| l.made_at.get()));
+    // SAFETY: there are as many as the thread has said.
+    told.map_or(place, |places| unsafe { *places.wrapping_add(position) }).expose_provenance()
 }
 
 /// Marks the thread as inside a wrapper until dropped, also when a C++ exception passes through. Finding a thread's

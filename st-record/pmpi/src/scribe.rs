@@ -8,9 +8,10 @@ mod numbered;
 
 use crate::comms::Comms;
 use crate::ffi::{Handle, MPI_Comm, MPI_Request, constants as k, is_mark};
+use crate::local::made_at;
 use crate::made::Made;
 use crate::normal;
-use crate::requests::{Kind, Promise};
+use crate::requests::{Kind, Meant, Promise};
 use crate::state::State;
 use crate::thread::Thread;
 pub(crate) use numbered::parts;
@@ -260,11 +261,41 @@ impl<'a> Scribe<'a> {
         }
         let State { requests, threads, .. } = &mut *self.state;
         let thread = &mut threads[self.thread];
-        let key = requests.claim(handle, place.expose_provenance(), self.thread).unwrap_or_else(|| {
-            requests.add(&mut thread.numbers, self.thread, handle, place.expose_provenance(), Kind::default())
-        });
+        let at = made_at(0, place);
+        let key = requests
+            .claim_one(handle, at, self.thread)
+            .unwrap_or_else(|| requests.add(&mut thread.numbers, self.thread, handle, at, Kind::default()));
         thread.listed.push(Some(key));
         requests.number(key)
+    }
+
+    /// Adds a list of the numbers of the requests that the call names.
+    pub(crate) fn request_list(&mut self, named: &[MPI_Request]) {
+        let State { requests, threads, .. } = &mut *self.state;
+        let thread = &mut threads[self.thread];
+        thread.words.push(i64::try_from(named.len()).unwrap_or(0));
+        thread.open.clear();
+        for (i, request) in named.iter().enumerate() {
+            let handle = request.raw();
+            let null = handle == k::st_MPI_REQUEST_NULL;
+            let meant = if null { Meant::Nothing } else { requests.claim(handle, made_at(i, request)) };
+            if meant == Meant::OneOfSeveral {
+                thread.open.push(i);
+            }
+            thread.listed.push(if let Meant::One(key) = meant { Some(key) } else { None });
+        }
+        if !thread.open.is_empty() {
+            requests.claim_open(&mut thread.listed, &thread.open, |i| named[i].raw(), self.thread);
+        }
+        for (i, request) in named.iter().enumerate() {
+            let handle = request.raw();
+            if thread.listed[i].is_none() && handle != k::st_MPI_REQUEST_NULL {
+                let at = made_at(i, request);
+                let key = requests.add(&mut thread.numbers, self.thread, handle, at, Kind::default());
+                thread.listed[i] = Some(key);
+            }
+            thread.words.push(thread.listed[i].map_or(NULL, |key| requests.number(key)));
+        }
     }
 
     /// Marks the requests that the call names as started.
@@ -299,7 +330,7 @@ impl<'a> Scribe<'a> {
     /// Number of a message that the call receives.
     pub(crate) fn take_message(&mut self, handle: u64) -> i64 {
         self.state.messages.begin();
-        let Some(key) = self.state.messages.claim(handle, 0, self.thread) else { return NULL };
+        let Some(key) = self.state.messages.claim_one(handle, 0, self.thread) else { return NULL };
         let number = self.state.messages.number(key);
         let (thread, n) = self.state.messages.remove(key);
         self.state.threads[thread].numbers.give(n);

@@ -17,6 +17,8 @@ pub(crate) struct Thread {
     pub(crate) numbers: Lowest,
     /// Requests named by the call that is being read; `None` for null ones.
     pub(crate) listed: Vec<Option<Key>>,
+    /// Positions of those in the list whose places do not tell them from others.
+    pub(crate) open: Vec<usize>,
     /// Address of the program's array of them.
     pub(crate) listed_at: usize,
     /// The call completes requests, and its lists are not written yet.
@@ -39,6 +41,7 @@ impl Thread {
             series: Series::default(),
             numbers: Lowest::default(),
             listed: Vec::new(),
+            open: Vec::new(),
             listed_at: 0,
             owes_lists: false,
             failed: false,

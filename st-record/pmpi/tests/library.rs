@@ -24,9 +24,16 @@ fn the_mpi_is_needed_and_both_names_are_exported() {
     assert!(needed.iter().any(|n| n.starts_with("libmpi.so") || n.starts_with("libmpich.so")), "{needed:?}");
 
     let exported = |name: &str| file.dynamic_symbols().any(|s| s.is_definition() && s.name() == Ok(name));
-    for name in
-        ["MPI_Init", "PMPI_Init", "MPI_Waitall", "PMPI_Waitall", "MPI_File_open", "MPI_Pcontrol", "st_pause"]
-    {
+    for name in [
+        "MPI_Init",
+        "PMPI_Init",
+        "MPI_Waitall",
+        "PMPI_Waitall",
+        "MPI_File_open",
+        "MPI_Pcontrol",
+        "st_pause",
+        "st_made_at",
+    ] {
         assert!(exported(name), "{name} is not exported");
     }
     // Unwinding must stay the program's own.

@@ -11,6 +11,7 @@ use st_trace::values::NULL;
 use std::ffi::c_int;
 
 use crate::call::mpi;
+use crate::pause::Named;
 use crate::replay::{Handler, Replay};
 
 pub(crate) const CALLS: &[(&str, Handler)] = &[
@@ -25,14 +26,18 @@ pub(crate) const CALLS: &[(&str, Handler)] = &[
 ];
 
 impl Replay<'_> {
-    /// Puts the handles of the slots into `array`.
-    pub(crate) fn load(&mut self, slots: &[i64]) -> Result<()> {
+    /// Puts the handles of the slots into `array`, for the next call.
+    pub(crate) fn load(&mut self, slots: &[i64]) -> Result<Named> {
         self.array.clear();
+        self.places.clear();
         for &slot in slots {
-            let handle = self.requests.handle(slot, &self.k)?;
-            self.array.push(handle);
+            let null = slot == NULL;
+            let place = if null { &raw const self.k.request_null } else { self.requests.live(slot)? };
+            // SAFETY: a variable of ours.
+            self.array.push(unsafe { *place });
+            self.places.push(place);
         }
-        Ok(())
+        Ok(self.made_at.tell(&self.places))
     }
 
     /// The request of a call on one: in its own place, or null.
@@ -40,7 +45,7 @@ impl Replay<'_> {
         match slots {
             [slot] if *slot != NULL => self.requests.live(*slot),
             _ => {
-                self.load(slots)?;
+                let _null = self.load(slots)?;
                 Ok(self.array.as_mut_ptr())
             }
         }
@@ -114,7 +119,7 @@ fn wait_all(r: &mut Replay<'_>, w: &mut Words<'_>) -> Result<()> {
     let n = w.int()?;
     let slots = w.list()?;
     let done = completed(slots, w.list()?)?;
-    r.load(slots)?;
+    let _named = r.load(slots)?;
     let statuses = r.statuses(slots.len());
     mpi!(MPI_Waitall(n, r.array.as_mut_ptr(), statuses))?;
     finish(r, &done)
@@ -125,7 +130,7 @@ fn wait_any(r: &mut Replay<'_>, w: &mut Words<'_>) -> Result<()> {
     let slots = w.list()?;
     let positions = w.list()?;
     let done = completed(slots, positions)?;
-    r.load(&only(slots, positions))?;
+    let _named = r.load(&only(slots, positions))?;
     let mut index = 0;
     let status = r.status();
     mpi!(MPI_Waitany(n, r.array.as_mut_ptr(), &raw mut index, status))?;
@@ -155,7 +160,7 @@ fn wait_some(r: &mut Replay<'_>, w: &mut Words<'_>) -> Result<()> {
     let positions = w.list()?;
     let done = completed(slots, positions)?;
     until_complete(r, &done)?;
-    r.load(&only(slots, positions))?;
+    let _named = r.load(&only(slots, positions))?;
     let (array, statuses) = (r.array.as_mut_ptr(), r.statuses(slots.len()));
     some(slots.len(), done.len(), |count, list| mpi!(MPI_Waitsome(n, array, count, list, statuses)))?;
     finish(r, &done)
@@ -181,7 +186,7 @@ fn test_all(r: &mut Replay<'_>, w: &mut Words<'_>) -> Result<()> {
     w.word()?;
     let done = completed(slots, w.list()?)?;
     until_complete(r, slots)?;
-    r.load(slots)?;
+    let _named = r.load(slots)?;
     let mut flag = 0;
     let statuses = r.statuses(slots.len());
     let array = r.array.as_mut_ptr();
@@ -196,7 +201,7 @@ fn test_any(r: &mut Replay<'_>, w: &mut Words<'_>) -> Result<()> {
     let positions = w.list()?;
     let done = completed(slots, positions)?;
     until_complete(r, &done)?;
-    r.load(&only(slots, positions))?;
+    let _named = r.load(&only(slots, positions))?;
     let (mut index, mut flag) = (0, 0);
     let status = r.status();
     let array = r.array.as_mut_ptr();
@@ -210,7 +215,7 @@ fn test_some(r: &mut Replay<'_>, w: &mut Words<'_>) -> Result<()> {
     let positions = w.list()?;
     let done = completed(slots, positions)?;
     until_complete(r, &done)?;
-    r.load(&only(slots, positions))?;
+    let _named = r.load(&only(slots, positions))?;
     let (array, statuses) = (r.array.as_mut_ptr(), r.statuses(slots.len()));
     some(slots.len(), done.len(), |count, list| mpi!(MPI_Testsome(n, array, count, list, statuses)))?;
     finish(r, &done)

@@ -36,7 +36,7 @@ fn start(r: &mut Replay<'_>, w: &mut Words<'_>) -> Result<()> {
 fn start_all(r: &mut Replay<'_>, w: &mut Words<'_>) -> Result<()> {
     let n = w.int()?;
     let slots = w.list()?;
-    r.load(slots)?;
+    let _named = r.load(slots)?;
     mpi!(MPI_Startall(n, r.array.as_mut_ptr()))?;
     slots.iter().for_each(|&slot| r.requests.restart(slot));
     Ok(())
@@ -61,6 +61,7 @@ fn cancel(r: &mut Replay<'_>, w: &mut Words<'_>) -> Result<()> {
 fn get_status(r: &mut Replay<'_>, w: &mut Words<'_>) -> Result<()> {
     let slot = w.word()?;
     until_complete(r, &[slot])?;
+    let _named = r.load(&[slot])?;
     let request = r.requests.handle(slot, &r.k)?;
     let mut flag = 0;
     let status = r.status();

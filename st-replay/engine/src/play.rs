@@ -41,7 +41,7 @@ use crate::files::{self, Files};
 use crate::handles::Handles;
 use crate::info::Infos;
 use crate::optional;
-use crate::pause::Pause;
+use crate::pause::{MadeAt, Pause};
 use crate::probable::Others;
 use crate::replay::{Handler, Replay, handlers};
 use crate::requests::Requests;
@@ -256,6 +256,7 @@ impl Job<'_> {
         let mut replay = Replay {
             k: Constants::load(),
             pause: Pause::find(),
+            made_at: MadeAt::find(),
             threaded: self.crew.len() > 1,
             handles,
             requests: Requests::default(),
@@ -263,6 +264,7 @@ impl Job<'_> {
             ahead: LookAhead::new(section, section.project(thread, rank).context("no calls")?),
             statuses: Vec::new(),
             array: Vec::new(),
+            places: Vec::new(),
             attached: Vec::new(),
             own: bookkeeping::Own::default(),
             infos: Infos::default(),

@@ -10,7 +10,7 @@ use st_replay::words::Words;
 use crate::buffers::{Memory, Span};
 use crate::constants::Constants;
 use crate::handles::Handles;
-use crate::pause::Pause;
+use crate::pause::{MadeAt, Pause};
 use crate::requests::{Kept, Requests};
 use crate::{
     attributes, bookkeeping, collective, comm, completion, environment, files, group, info, neighbor, p2p,
@@ -25,6 +25,7 @@ pub(crate) type Handler = fn(&mut Replay<'_>, &mut Words<'_>) -> Result<()>;
 pub(crate) struct Replay<'a> {
     pub(crate) k: Constants,
     pub(crate) pause: Pause,
+    pub(crate) made_at: MadeAt,
     /// Whether the rank has several threads.
     pub(crate) threaded: bool,
     pub(crate) handles: Handles<'a>,
@@ -33,8 +34,9 @@ pub(crate) struct Replay<'a> {
     pub(crate) ahead: LookAhead<'a>,
     /// Statuses of the call being made.
     pub(crate) statuses: Vec<ffi::MPI_Status>,
-    /// Handles of the call being made.
+    /// Handles of the call being made, and the variables in which they were made.
     pub(crate) array: Vec<ffi::MPI_Request>,
+    pub(crate) places: Vec<*const ffi::MPI_Request>,
     /// What `MPI_Buffer_attach` was given.
     pub(crate) attached: Vec<u128>,
     pub(crate) own: bookkeeping::Own,

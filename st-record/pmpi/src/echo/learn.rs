@@ -1,8 +1,9 @@
 //! Learning the steps of a round, while its calls are recorded one by one.
 
 use super::{ARGUMENTS, Echo, Effect, FOLLOWING, Inputs, LONGEST, Made, NULL, Outs, Phase, Step};
-use crate::ffi::Handle;
+use crate::ffi::{Handle, MPI_Request};
 use crate::journal::Mark;
+use crate::local::made_at;
 use crate::requests::{Key, Requests};
 use crate::thread::Thread;
 use st_trace::section::Sym;
@@ -136,12 +137,17 @@ impl Echo {
                     Some(open.swap_remove(i))
                 };
                 let of = thread.listed.iter().map(&mut find).collect::<Option<Box<[_]>>>()?;
+                let first = std::ptr::with_exposed_provenance::<MPI_Request>(thread.listed_at);
+                let mut named = thread.listed.iter().enumerate();
+                let in_place = named.all(|(i, key)| {
+                    key.is_none_or(|key| requests.is_made_at(key, made_at(i, first.wrapping_add(i))))
+                });
                 // Not if a request was inactive.
                 let lists = thread.words.len().checked_sub(4 * (completed + 1))?;
                 let n = i64::try_from(completed).ok()?;
                 let whole = lists == self.before.len()
                     && thread.words[lists..].iter().step_by(completed + 1).all(|length| *length == n);
-                whole.then_some(Effect::Completes { requests: of, first: thread.listed_at })
+                whole.then_some(Effect::Completes { requests: of, first: thread.listed_at, in_place })
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Live requests that share a handle.
 
-use super::{Key, Slot};
+use super::{Key, Meant, Slot};
 use foldhash::fast::FixedState;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -16,8 +16,8 @@ pub(super) enum Queue {
 /// From so many on they are found by their places.
 const FEW: usize = 32;
 
-/// Requests that are looked through for one of the calling thread, or, of one place, for the one that it made there: a program
-/// that never completes what it starts must not make every call slower.
+/// Requests that are looked through for one of the calling thread: a program that never completes what it starts must not make
+/// every call slower.
 const LOOK: usize = 64;
 
 /// Requests of one handle by age, and by the place in which the program keeps them.
@@ -34,9 +34,16 @@ pub(super) struct Many {
 pub(super) struct Claimant {
     /// Number of the call.
     pub(super) call: u64,
-    /// Where it keeps the handle.
-    pub(super) place: usize,
     pub(super) thread: usize,
+}
+
+/// Which of the requests of a handle is looked for.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Near {
+    /// The oldest one of this age or younger.
+    After(u64),
+    /// The youngest one that is older than this.
+    Before(u64),
 }
 
 impl Queue {
@@ -72,27 +79,64 @@ impl Queue {
         true
     }
 
-    /// The request that is meant, among those that the call has not claimed: the oldest one that was made in this place by this
-    /// thread, or else by any, or else the oldest one of the thread, or else of all.
+    /// The request that is meant by the handle at a place: the only one, or the only one that was made there, unless the call has
+    /// claimed it.
     #[inline]
-    pub(super) fn claim(&mut self, slots: &[Slot], of: Claimant) -> Option<Key> {
+    pub(super) fn at(&self, slots: &[Slot], call: u64, place: usize) -> Meant {
+        let free = |key: Key| slots[key as usize].claimed != call;
         match self {
-            Self::Few { first, rest } if rest.is_empty() => Some(*first).filter(|k| is_free(slots, *k, of)),
-            Self::Few { first, rest } => {
-                let all = || std::iter::once(*first).chain(rest.iter().copied());
-                let free = || all().filter(|k| is_free(slots, *k, of)).map(|k| (k, &slots[k as usize]));
-                let made_here = free().find(|(_, s)| s.place == of.place && s.thread == of.thread);
-                let here = || free().find(|(_, s)| s.place == of.place);
-                let own = || free().find(|(_, s)| s.thread == of.thread);
-                made_here.or_else(here).or_else(own).or_else(|| free().next()).map(|(k, _)| k)
+            Self::Few { first, rest } if rest.is_empty() => {
+                if free(*first) {
+                    Meant::One(*first)
+                } else {
+                    Meant::Nothing
+                }
             }
-            Self::Many(many) => many.made_here(slots, of).or_else(|| many.oldest(slots, of)),
+            Self::Few { first, rest } => {
+                let all = std::iter::once(*first).chain(rest.iter().copied());
+                only(all.filter(|key| slots[*key as usize].place == place), free)
+            }
+            Self::Many(many) => {
+                let there = many.by_place.get(&place).into_iter().flatten();
+                only(there.map(|(_, key)| *key), free)
+            }
+        }
+    }
+
+    /// A request among those that the call has not claimed: the nearest one, or else the oldest one; of the thread if there is one.
+    pub(super) fn near(&mut self, slots: &[Slot], of: Claimant, near: Near) -> Option<Key> {
+        let free = |key: &Key| slots[*key as usize].claimed != of.call;
+        let own = |key: &Key| slots[*key as usize].thread == of.thread;
+        match self {
+            Self::Few { first, rest } => {
+                let all = || std::iter::once(*first).chain(rest.iter().copied()).filter(free);
+                let age = |key: &Key| slots[*key as usize].age;
+                let nearest = |wanted: &dyn Fn(&Key) -> bool| match near {
+                    Near::After(from) => all().find(|k| age(k) >= from && wanted(k)),
+                    Near::Before(end) => all().filter(|k| age(k) < end && wanted(k)).last(),
+                };
+                let oldest = || all().find(own);
+                nearest(&own).or_else(oldest).or_else(|| nearest(&|_| true)).or_else(|| all().next())
+            }
+            Self::Many(many) => many.near(slots, of, near),
         }
     }
 }
 
-fn is_free(slots: &[Slot], key: Key, of: Claimant) -> bool {
-    slots[key as usize].claimed != of.call
+/// The only one of those that were made in a place, if it is free.
+#[inline]
+fn only(mut there: impl Iterator<Item = Key>, free: impl Fn(Key) -> bool) -> Meant {
+    match (there.next(), there.next()) {
+        (Some(key), None) if free(key) => Meant::One(key),
+        _ => Meant::OneOfSeveral,
+    }
+}
+
+/// The first one of the thread, or else the first of all.
+fn first_of(free: impl Iterator<Item = Key>, own: impl Fn(&Key) -> bool) -> Option<Key> {
+    let mut free = free.take(LOOK);
+    let first = free.next()?;
+    Some(if own(&first) { first } else { free.find(own).unwrap_or(first) })
 }
 
 impl Many {
@@ -116,22 +160,29 @@ impl Many {
         !self.by_age.is_empty()
     }
 
-    /// The oldest one that was made in the place.
-    fn made_here(&self, slots: &[Slot], of: Claimant) -> Option<Key> {
-        let there = self.by_place.get(&of.place)?.iter().map(|(_, key)| *key);
-        let mut free = there.filter(|k| is_free(slots, *k, of)).take(LOOK);
-        let first = free.next()?;
-        let own = |k: &Key| slots[*k as usize].thread == of.thread;
-        Some(if own(&first) { first } else { free.find(own).unwrap_or(first) })
+    fn near(&mut self, slots: &[Slot], of: Claimant, near: Near) -> Option<Key> {
+        let free = |key: &Key| slots[*key as usize].claimed != of.call;
+        let own = |key: &Key| slots[*key as usize].thread == of.thread;
+        let nearest = match near {
+            Near::After(from) => first_of(self.by_age.range(from..).map(|(_, k)| *k).filter(free), own),
+            Near::Before(end) => first_of(self.by_age.range(..end).rev().map(|(_, k)| *k).filter(free), own),
+        };
+        nearest
+            .filter(own)
+            .or_else(|| self.oldest(slots, of).filter(own))
+            .or(nearest)
+            .or_else(|| self.oldest(slots, of))
     }
 
     /// The oldest one of the thread, or of all.
     fn oldest(&mut self, slots: &[Slot], of: Claimant) -> Option<Key> {
+        let free = |key: &Key| slots[*key as usize].claimed != of.call;
         let from = if self.claimed.0 == of.call { self.claimed.1 } else { 0 };
-        let mut free = self.by_age.range(from..).filter(|(_, k)| is_free(slots, **k, of)).take(LOOK);
-        let (age, first) = free.next()?;
+        let mut all = self.by_age.range(from..).filter(|(_, key)| free(key));
+        let (age, _) = all.next()?;
         self.claimed = (of.call, *age);
-        let own = |k: &Key| slots[*k as usize].thread == of.thread;
-        Some(if own(first) { *first } else { free.map(|(_, k)| *k).find(own).unwrap_or(*first) })
+        first_of(self.by_age.range(*age..).map(|(_, key)| *key).filter(free), |key| {
+            slots[*key as usize].thread == of.thread
+        })
     }
 }

@@ -107,12 +107,7 @@ impl Scribe<'_> {
     }
     /// Requests that the call names.
     pub(crate) unsafe fn requests(&mut self, p: *const MPI_Request, n: i64) {
-        let requests = unsafe { slice(p, n) };
-        self.push(i64::try_from(requests.len()).unwrap_or(0));
-        for r in requests {
-            let number = self.request(*r, r);
-            self.push(number);
-        }
+        self.request_list(unsafe { slice(p, n) });
         self.own().listed_at = p.expose_provenance();
     }
 
