@@ -20,14 +20,15 @@ use st_trace::calls::CallId;
 use st_trace::project::Error;
 use st_trace::section::{Section, Symbol};
 
-use finding::{Finding, Telling};
+use finding::{Finding, Loose, Telling};
 
 use crate::deeds::{Channel, Deed, End, Part, Walked, Walker};
 use crate::factor::Factor;
 use crate::groups::Groups;
 use crate::places::{PlaceId, Places};
-use crate::preflight::is_supported;
+use crate::preflight::{is_supported, needs_files};
 use crate::scaling::Scaling;
+use crate::threads::Threads;
 
 /// Tags below this are no tags: pairs of collective operations.
 const PAIRS: i64 = i64::MIN + 0x1_0000;
@@ -109,8 +110,24 @@ pub struct Checker {
     groups: Groups,
     state: State,
     factor: Option<Factor>,
-    /// Calls that a replay leaves out are left out.
-    as_replayed: bool,
+    /// What a replay leaves out is left out.
+    left_out: Option<LeftOut>,
+}
+
+/// What a replay leaves out with `--skip-unsupported`.
+#[derive(Clone, Copy, Debug)]
+pub struct LeftOut {
+    /// Calls on files, too: there is no room for any.
+    pub files: bool,
+}
+
+/// What is known of a rank that was seen.
+#[derive(Clone, Copy, Debug, Default)]
+struct Known {
+    /// All that it did.
+    all: bool,
+    /// All that it does in a replay, so that others wait for it in vain if it is not there.
+    replayed: bool,
 }
 
 #[derive(Debug, Default)]
@@ -118,15 +135,14 @@ struct State {
     places: Places,
     channels: HashMap<Channel, Traffic>,
     sequences: BTreeMap<(u32, u32), Sequence>,
-    /// Ranks that were seen, and whether all that they did is known.
-    ranks: HashMap<u32, bool>,
+    ranks: HashMap<u32, Known>,
     /// Receivers (communicator, side, position) with receives of unknown source.
     open: HashSet<(u32, u8, u32)>,
     findings: Vec<Finding>,
     /// Channels of messages that were cancelled after they seemed to have met their receives.
     unsure_channels: Vec<Channel>,
-    /// Things left undone, by rank and place, and whether they were known to be started.
-    loose: BTreeMap<(bool, u32, PlaceId), u64>,
+    /// How often something is left undone, by rank and place.
+    loose: BTreeMap<(Loose, u32, PlaceId), u64>,
     verdict: Verdict,
     /// What messages are is drawn, so that they need not match.
     drawn: bool,
@@ -144,11 +160,11 @@ struct Current {
 }
 
 impl Checker {
-    /// A check of what is replayed: messages scaled by a factor; without the calls that cannot be replayed where they are
-    /// left out.
+    /// A check of what is replayed: messages scaled by a factor; without the calls and threads that cannot be replayed where they
+    /// are left out.
     #[must_use]
-    pub fn new(scale_bytes: Option<Factor>, as_replayed: bool) -> Self {
-        Self { factor: scale_bytes, as_replayed, ..Self::default() }
+    pub fn new(scale_bytes: Option<Factor>, left_out: Option<LeftOut>) -> Self {
+        Self { factor: scale_bytes, left_out, ..Self::default() }
     }
 
     /// Looks at the ranks of a section.
@@ -158,8 +174,8 @@ impl Checker {
     /// If it is malformed.
     pub fn see(&mut self, section: &Section) -> Result<(), Error> {
         let scaling = Scaling::new(section, self.factor.unwrap_or(Factor::ONE));
-        let as_replayed = self.as_replayed;
-        let plays = |s: &Symbol| !as_replayed || is_supported(s);
+        let left_out = self.left_out;
+        let plays = |s: &Symbol| left_out.is_none_or(|l| is_supported(s) && !(l.files && needs_files(s)));
         let state = &mut self.state;
         state.drawn |= section.histograms().next().is_some();
         let mut current = Current { symbols: state.places.of(section), ..Current::default() };
@@ -167,10 +183,13 @@ impl Checker {
             current.rank = rank;
             current.cursors.clear();
             current.users.clear();
-            current.several = section.threads.iter().filter(|t| t.ranks.contains(rank)).count() > 1;
-            let mut sure = section.ended.iter().all(|e| e.rank != rank);
-            let mut finalized = false;
-            for thread in 0..section.threads.len() {
+            let alone = left_out.is_some() && Threads::of(section, rank)?.is_none();
+            let threads = if alone { 1 } else { section.threads.len() };
+            let present = section.threads.iter().take(threads).filter(|t| t.ranks.contains(rank));
+            current.several = present.count() > 1;
+            let ended = section.ended.iter().any(|e| e.rank == rank);
+            let (mut sure, mut finalized) = (!ended, false);
+            for thread in 0..threads {
                 current.thread = thread;
                 let tell = |deed| state.take(&mut current, deed);
                 let walker = Walker::new(section, rank, &mut self.groups, plays, tell);
@@ -179,7 +198,8 @@ impl Checker {
                 sure &= !unsure;
                 state.verdict.calls += calls;
             }
-            state.leave(&current, sure && finalized);
+            let all = sure && finalized;
+            state.leave(&current, Known { all, replayed: all || left_out.is_some() && finalized });
         }
         Ok(())
     }
@@ -190,11 +210,8 @@ impl Checker {
         let Self { groups, mut state, .. } = self;
         state.unbalanced(&groups);
         state.absent(&groups);
-        for ((started, rank, place), n) in std::mem::take(&mut state.loose) {
-            state.findings.push(match started {
-                true => Finding::Incomplete { rank, place, n },
-                false => Finding::Unknown { rank, place, n },
-            });
+        for ((what, rank, place), n) in std::mem::take(&mut state.loose) {
+            state.findings.push(Finding::Loose { what, rank, place, n });
         }
         state.forget_unsure(&groups);
         state.findings.sort();
@@ -230,13 +247,17 @@ impl State {
                 self.open.insert((end.channel.group, side, end.channel.to));
             }
             Deed::Part(part) => self.part(current, &part),
-            Deed::Incomplete(sym) | Deed::Unknown(sym) => {
-                // Requests that one thread makes another may complete.
-                if let Some(place) = place(sym).filter(|_| !current.several) {
-                    let started = matches!(deed, Deed::Incomplete(_));
-                    *self.loose.entry((started, current.rank, place)).or_default() += 1;
-                }
-            }
+            // Requests that one thread makes another may complete.
+            Deed::Incomplete(_) | Deed::Unknown(_) if current.several => {}
+            Deed::Incomplete(sym) => self.loose(Loose::Incomplete, current.rank, place(sym)),
+            Deed::Unknown(sym) => self.loose(Loose::Unknown, current.rank, place(sym)),
+            Deed::Unmade(sym) => self.loose(Loose::Unmade, current.rank, place(sym)),
+        }
+    }
+
+    fn loose(&mut self, what: Loose, rank: u32, place: Option<PlaceId>) {
+        if let Some(place) = place {
+            *self.loose.entry((what, rank, place)).or_default() += 1;
         }
     }
 
@@ -341,8 +362,9 @@ impl State {
     }
 
     /// After the last call of a rank.
-    fn leave(&mut self, current: &Current, sure: bool) {
-        self.ranks.insert(current.rank, sure);
+    fn leave(&mut self, current: &Current, known: Known) {
+        self.ranks.insert(current.rank, known);
+        let sure = known.replayed;
         for (key, cursor) in &current.cursors {
             let Some(s) = self.sequences.get_mut(key).filter(|s| !s.done) else { continue };
             let n: u64 = s.runs.iter().map(|r| r.1).sum();
@@ -383,7 +405,9 @@ impl State {
             } else {
                 group.world(to_side, channel.to)
             };
-            let judged = lacking.and_then(|r| self.ranks.get(&r)).copied().unwrap_or(false);
+            let known = lacking.and_then(|r| self.ranks.get(&r)).copied().unwrap_or_default();
+            // Nobody need wait for a receive: a send mostly ends without it.
+            let judged = if t.receives { known.replayed } else { known.all };
             let maybe = self.unsure_channels.contains(channel)
                 || !t.receives && self.open.contains(&(channel.group, channel.side, channel.to));
             if !judged || maybe {
@@ -405,7 +429,7 @@ impl State {
             let Some(group) = groups.get(c.group) else { return false };
             let to_side = if group.sides[1].is_empty() { 0 } else { 1 - c.side };
             let ends = [group.world(c.side, c.from), group.world(to_side, c.to)];
-            ends.iter().all(|r| r.and_then(|r| ranks.get(&r)).copied().unwrap_or(false))
+            ends.iter().all(|r| r.and_then(|r| ranks.get(&r)).is_some_and(|known| known.all))
         };
         self.findings.retain(|f| match f {
             Finding::TooLarge { channel, .. } => sure(channel) && (!drawn || channel.tag < PAIRS),
@@ -417,7 +441,7 @@ impl State {
     fn absent(&mut self, groups: &Groups) {
         for ((group, _), s) in self.sequences.iter().filter(|(_, s)| !s.done) {
             let Some(members) = groups.get(*group).filter(|g| g.shared) else { continue };
-            let sure = |r: &u32| self.ranks.get(r).copied().unwrap_or(false);
+            let sure = |r: &u32| self.ranks.get(r).is_some_and(|known| known.replayed);
             let Some(rank) = members.members().find(|r| !s.seen.contains(r) && sure(r)) else { continue };
             if let Some(place) = s.at(0) {
                 self.findings.push(Finding::Missing { group: *group, rank, has: 0, other: s.of, place });

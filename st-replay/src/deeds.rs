@@ -5,9 +5,9 @@
 
 mod requests;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
-use st_trace::calls::{CallId, CallTable, Row};
+use st_trace::calls::{CallId, CallTable, Meaning, Row, Slot};
 use st_trace::graph::roles::{Epoch, Kind, Role, Start};
 use st_trace::graph::words::{Words, last_slot, slot};
 use st_trace::project::Error;
@@ -17,6 +17,7 @@ use st_trace::values::{ANY_TAG, NONE, NULL, PROC_NULL};
 use crate::groups::{Groups, Place, Standing};
 use crate::parts;
 use crate::scaling::Scaling;
+use crate::threads::Item;
 use requests::{Posted, Request, Template};
 
 /// Messages from one rank to another with one tag on one communicator: the n-th that is sent is the n-th received.
@@ -91,6 +92,8 @@ pub enum Deed {
     Incomplete(Sym),
     /// Completes a request that nothing has started.
     Unknown(Sym),
+    /// Uses an object that a call makes which is left out.
+    Unmade(Sym),
 }
 
 /// What is known of a thread after the last call.
@@ -121,6 +124,22 @@ struct Plan {
     base: CallId,
 }
 
+/// Whether a slot has an object that the call makes.
+fn makes(slot: &Slot) -> bool {
+    slot.name.starts_with("new")
+}
+
+/// The objects that a call names, with their slots.
+fn objects<'w>(row: &'w Row, words: &'w Words) -> impl Iterator<Item = (&'w Slot, Item)> {
+    (0..).zip(&row.slots).flat_map(|(i, slot)| {
+        let object = if let Meaning::Ref(object) = slot.meaning { Some(object) } else { None };
+        let one = object.filter(|_| !slot.list).and(words.get(i));
+        let list = if object.is_some() && slot.list { words.list(i) } else { &[] };
+        let found = one.into_iter().chain(list.iter().copied()).filter(|index| *index >= 0);
+        found.filter_map(move |index| Some((slot, (object?, index))))
+    })
+}
+
 /// Walks one thread of a rank.
 pub struct Walker<'a, F: FnMut(Deed)> {
     section: &'a Section,
@@ -137,6 +156,8 @@ pub struct Walker<'a, F: FnMut(Deed)> {
     /// Persistent collective operations made, per communicator.
     made: HashMap<u32, u32>,
     in_parts: HashMap<(Channel, bool), i64>,
+    /// Objects made by calls that are left out.
+    unmade: HashSet<Item>,
     sym: Sym,
     call: u64,
 }
@@ -167,7 +188,7 @@ impl<'a, F: FnMut(Deed)> Walker<'a, F> {
                 makes: makes.map_or(u8::MAX, |r| last_slot(r, "request")),
                 left_out: s.error != 0 || !plays(s),
                 unsure: match known {
-                    None => true,
+                    None => plays(s),
                     Some(r) => s.error != 0 && !r.properties.local,
                 },
                 base: base.map_or(s.call, |r| r.id),
@@ -186,6 +207,7 @@ impl<'a, F: FnMut(Deed)> Walker<'a, F> {
             told: 0,
             made: HashMap::new(),
             in_parts: HashMap::new(),
+            unmade: HashSet::new(),
             sym: 0,
             call: 0,
         }
@@ -210,15 +232,21 @@ impl<'a, F: FnMut(Deed)> Walker<'a, F> {
             self.sym = sym;
             let Some(plan) = self.plans.get(sym as usize) else { continue };
             walked.unsure |= plan.unsure;
-            if plan.left_out {
+            let (Some(row), role, left_out) = (plan.row, plan.role, plan.left_out) else { continue };
+            if left_out {
+                words.split(&row.slots);
+                self.unmade.extend(objects(row, &words).filter(|(s, _)| makes(s)).map(|(_, item)| item));
                 continue;
             }
-            let (Some(row), role) = (plan.row, plan.role) else { continue };
             walked.finalized |= role.kind == Kind::Finalize;
             let (makes, base) = (plan.makes, plan.base);
             scaling.apply(sym, &mut words.words);
             words.split(&row.slots);
             // The request of a message that was found may be the one that is made of it.
+            if !self.unmade.is_empty() && self.uses_unmade(row, &words) {
+                (self.tell)(Deed::Unmade(sym));
+                continue;
+            }
             if let Some(request) = words.get(makes).filter(|_| !matches!(role.kind, Kind::Matched { .. })) {
                 self.set(request, Some(Request::Nothing));
             }
@@ -226,6 +254,18 @@ impl<'a, F: FnMut(Deed)> Walker<'a, F> {
         }
         self.end(walked.finalized && !walked.unsure);
         Ok(walked)
+    }
+
+    /// Whether a call names an object that a call makes which is left out. Those that it makes itself are there from now on.
+    fn uses_unmade(&mut self, row: &Row, words: &Words) -> bool {
+        for (slot, item) in objects(row, words) {
+            if makes(slot) {
+                self.unmade.remove(&item);
+            } else if self.unmade.contains(&item) {
+                return true;
+            }
+        }
+        false
     }
 
     fn see(&mut self, row: &'static Row, role: &Role, base: CallId, words: &Words) {

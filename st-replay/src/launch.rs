@@ -18,7 +18,7 @@ use tempfile::NamedTempFile;
 
 use crate::TOOL;
 use crate::args::Args;
-use crate::check::{Checker, Verdict};
+use crate::check::{Checker, LeftOut, Verdict};
 use crate::cut::{Cutter, Stop};
 use crate::factor::Factor;
 use crate::preflight::{Preflight, summary};
@@ -76,8 +76,8 @@ pub fn run(args: &Args) -> Result<Ended> {
 /// If it cannot be read.
 pub fn survey(trace: &Path, args: &Args) -> Result<(Preflight, Whole)> {
     let mut preflight = Preflight::new(args.io.is_some());
-    let mut checker =
-        (!args.unchecked && !args.list).then(|| Checker::new(args.scale_bytes, args.skip_unsupported));
+    let left_out = args.skip_unsupported.then_some(LeftOut { files: args.io.is_none() });
+    let mut checker = (!args.unchecked && !args.list).then(|| Checker::new(args.scale_bytes, left_out));
     let mut found = HashSet::new();
     let whole = each_section(&[trace.to_owned()], &args.input, |_, section| {
         if !args.scale.is_empty() {

@@ -14,8 +14,15 @@ pub(super) enum Finding {
     TooLarge { channel: Channel, sent: i64, room: i64, places: [PlaceId; 2] },
     Disagree { group: u32, number: u64, ranks: [u32; 2], places: [PlaceId; 2], about: String },
     Missing { group: u32, rank: u32, has: u64, other: u32, place: PlaceId },
-    Incomplete { rank: u32, place: PlaceId, n: u64 },
-    Unknown { rank: u32, place: PlaceId, n: u64 },
+    Loose { what: Loose, rank: u32, place: PlaceId, n: u64 },
+}
+
+/// What one rank leaves undone by itself.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Loose {
+    Unknown,
+    Incomplete,
+    Unmade,
 }
 
 /// Puts findings into words.
@@ -50,14 +57,23 @@ impl Telling<'_> {
         format!("{label}, rank {}{from} to {}{to}{tag}", c.from, c.to)
     }
 
+    /// Which rank waits for a message in vain.
+    fn waits(&self, c: &Channel) -> String {
+        let group = self.groups.get(c.group);
+        let inter = group.is_some_and(|g| !g.sides[1].is_empty());
+        let rank = group.and_then(|g| g.world(if inter { 1 - c.side } else { 0 }, c.to));
+        rank.map_or_else(String::new, |rank| format!(": rank {rank} would wait for ever"))
+    }
+
     /// A line.
     pub(super) fn line(&self, finding: &Finding) -> String {
         match finding {
             Finding::Unbalanced { channel, receives, n, ends, places } => {
                 let what = if *receives { "receives without a send" } else { "sends without a receive" };
                 let places: Vec<String> = places.iter().take(3).map(|p| self.place(*p)).collect();
+                let waits = if *receives { self.waits(channel) } else { String::new() };
                 let (channel, places) = (self.channel(channel), places.join(", "));
-                format!("{channel}: {} sent, {} received: {n} {what}, of {places}", ends[0], ends[1])
+                format!("{channel}: {} sent, {} received: {n} {what}, of {places}{waits}", ends[0], ends[1])
             }
             Finding::TooLarge { channel, sent, room, places } => {
                 let [from, to] = places.map(|p| self.place(p));
@@ -78,13 +94,15 @@ impl Telling<'_> {
                     "{label}: rank {rank} takes part in {has} collective operations, and rank {other} then in {place}"
                 )
             }
-            Finding::Incomplete { rank, place, n } => {
+            Finding::Loose { what, rank, place, n } => {
                 let place = self.place(*place);
-                format!("rank {rank}: {n} started by {place} never completed")
-            }
-            Finding::Unknown { rank, place, n } => {
-                let place = self.place(*place);
-                format!("rank {rank}: {place} completes {n} that nothing has started")
+                match what {
+                    Loose::Incomplete => format!("rank {rank}: {n} started by {place} never completed"),
+                    Loose::Unknown => format!("rank {rank}: {place} completes {n} that nothing has started"),
+                    Loose::Unmade => {
+                        format!("rank {rank}: {place} uses, {n} times, what a call makes that is left out")
+                    }
+                }
             }
         }
     }

@@ -1,13 +1,14 @@
 //! Bad traces are refused, with channel, communicator and call sites named; good ones, and what cannot be judged, are not.
 
 use crate::script::sections;
-use st_replay::check::{Checker, Verdict};
+use st_replay::check::{Checker, LeftOut, Verdict};
 use st_replay::factor::Factor;
+use st_trace::section::Section;
 
 /// What is found in a program between `MPI_Init` and `MPI_Finalize`; the first line of it is line 2.
 fn verdict(ranks: u32, program: &str, scale: Option<Factor>) -> Verdict {
     let whole = format!("* MPI_Init\n{program}\n* MPI_Finalize");
-    let mut checker = Checker::new(scale, false);
+    let mut checker = Checker::new(scale, None);
     sections(ranks, &whole).iter().for_each(|s| checker.see(s).unwrap());
     checker.finish(&st_tool::Symbols::default())
 }
@@ -205,11 +206,55 @@ fn what_cannot_be_judged_is_not_refused() {
         "0 MPI_Send dest=1 count=6\n0 MPI_Send dest=1 count=2\n1 MPI_Recv!15 source=0 count=2\n1 MPI_Recv source=0 count=2",
     );
     // A rank that did not come to its end.
-    let mut checker = Checker::new(None, false);
+    let mut checker = Checker::new(None, None);
     for section in sections(2, "* MPI_Init\n0 MPI_Send dest=1\n0 MPI_Barrier\n0 MPI_Finalize") {
         checker.see(&section).unwrap();
     }
     assert_eq!(checker.finish(&st_tool::Symbols::default()).faults, [""; 0]);
+}
+
+/// What is found where calls and threads that cannot be replayed are left out.
+fn faults_as_replayed(files: bool, sections: &[Section]) -> Vec<String> {
+    let mut checker = Checker::new(None, Some(LeftOut { files }));
+    sections.iter().for_each(|s| checker.see(s).unwrap());
+    checker.finish(&st_tool::Symbols::default()).faults
+}
+
+#[test]
+fn messages_of_a_thread_that_is_left_out_are_missing() {
+    let program = "* MPI_Init\n1 MPI_Recv source=0 tag=5\n* MPI_Finalize";
+    let mut ranks = sections(2, program);
+    // A further thread of rank 0 sends them; it uses an info object, so that it is not replayed.
+    let further = "* MPI_Init\n* MPI_Finalize\n0/1 MPI_Info_create\n0/1 MPI_Send dest=1 tag=5";
+    ranks[0] = sections(2, further).swap_remove(0);
+    let mut checker = Checker::new(None, None);
+    ranks.iter().for_each(|s| checker.see(s).unwrap());
+    assert_eq!(checker.finish(&st_tool::Symbols::default()).faults, [""; 0]);
+    let found = faults_as_replayed(true, &ranks);
+    assert_eq!(found.len(), 1, "{found:#?}");
+    for said in ["rank 0 to 1, tag 5", "0 sent, 1 received", "line 2)", "rank 1 would wait for ever"] {
+        assert!(found[0].contains(said), "{said}: {}", found[0]);
+    }
+}
+
+#[test]
+fn what_a_call_makes_that_is_left_out_cannot_be_used() {
+    let opens = "* MPI_Init\n* MPI_File_open newfile=0\n* MPI_File_iwrite file=0 request=0\n\
+                 * MPI_Wait requests=0 completed=0 source=-9 tag=-9 bytes=4\n* MPI_File_close freefile=0\n* MPI_Finalize";
+    let found = faults_as_replayed(true, &sections(1, opens));
+    assert!(found.len() == 1 && found[0].contains("line 4) completes 1"), "{found:#?}");
+    assert_eq!(faults_as_replayed(false, &sections(1, opens)), [""; 0]);
+    let spawns = "* MPI_Init\n* MPI_Comm_spawn comm=0 newcomm=2\n* MPI_Barrier comm=2\n* MPI_Finalize";
+    let found = faults_as_replayed(true, &sections(2, spawns));
+    let said = "line 3) uses, 1 times, what a call makes that is left out";
+    assert!(found.len() == 2 && found[0].contains(said), "{found:#?}");
+}
+
+#[test]
+fn others_wait_in_vain_for_a_call_that_failed_and_is_left_out() {
+    let program = "* MPI_Init\n0 MPI_Barrier\n1 MPI_Barrier!15\n* MPI_Finalize";
+    let found = faults_as_replayed(true, &sections(2, program));
+    assert!(found.len() == 1 && found[0].contains("rank 0 in MPI_Barrier ("), "{found:#?}");
 }
 
 #[test]

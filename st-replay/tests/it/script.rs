@@ -7,7 +7,18 @@ use st_trace::ranks::RankSeq;
 use st_trace::record::{Options, RankRecorder};
 use st_trace::section::Section;
 
-/// The ranks' sections of a program written as `RANK FUNCTION NAME=WORD,WORD…`, with `*` for all ranks. Words that are
+/// A rank on its way through the program.
+struct Recording {
+    recorder: RankRecorder,
+    /// How many it has.
+    threads: usize,
+    /// Exact times of the first thread.
+    column: Column,
+    now: i64,
+}
+
+/// The ranks' sections of a program written as `RANK FUNCTION NAME=WORD,WORD…`, with `*` for all ranks and `RANK/THREAD` for a
+/// further thread, which has no exact times. Words that are
 /// not named are 0, -9 for resolved ones, or empty lists. Communicators 0 and 1 are world and self, 2 an
 /// intercommunicator between the lower and the upper half; types 0 and 1 have 4 and 8 bytes. A call takes 5 ns and comes
 /// 10 ns after the one before. The call site is `line N`; a line that is empty or begins with # is none.
@@ -40,28 +51,34 @@ pub(crate) fn sections(ranks: u32, program: &str) -> Vec<Section> {
             recorder.objects.ops.predefined(Op { kind: kind.into(), commutes: true });
         }
         recorder.open_thread(0);
-        (recorder, Column::default(), 0)
+        Recording { recorder, threads: 1, column: Column::default(), now: 0 }
     };
-    let mut all: Vec<(RankRecorder, Column, i64)> = (0..ranks).map(recorder).collect();
+    let mut all: Vec<Recording> = (0..ranks).map(recorder).collect();
     for (n, line) in (1..).zip(program.lines()) {
         let mut fields = line.split_whitespace();
         let Some(rank) = fields.next().filter(|f| !f.starts_with('#')) else { continue };
         let (name, error) = fields.next().map(|f| f.split_once('!').unwrap_or((f, "0"))).unwrap();
         let words: Vec<(&str, &str)> = fields.map(|f| f.split_once('=').unwrap()).collect();
-        let only = rank.parse::<usize>().ok();
-        for (recorder, column, now) in
+        let (rank, thread) = rank.split_once('/').unwrap_or((rank, "0"));
+        let (only, thread) = (rank.parse::<usize>().ok(), thread.parse::<usize>().unwrap());
+        for Recording { recorder, threads, column, now } in
             all.iter_mut().enumerate().filter(|(r, _)| only.is_none_or(|o| o == *r)).map(|(_, a)| a)
         {
             let site = recorder.sites.label(&format!("line {n}"));
             let row = CallTable::builtin().by_name(name).unwrap();
             let sym = recorder.symbol(row.id, site, error.parse().unwrap());
-            let chunk = recorder.record(0, sym, &flat(row, &words), *now + 10, *now + 15);
-            column.chunks.extend(chunk.map(|c| *c));
+            if thread == *threads {
+                recorder.open_thread(0);
+                *threads += 1;
+            }
+            let chunk = recorder.record(thread, sym, &flat(row, &words), *now + 10, *now + 15);
+            column.chunks.extend(chunk.map(|c| *c).filter(|_| thread == 0));
             *now += 15;
         }
     }
-    let finish = |(rank, (mut recorder, mut column, _)): (u32, (RankRecorder, Column, i64))| {
-        column.chunks.extend(recorder.flush_columns().into_iter().map(|(_, chunk)| chunk));
+    let finish = |(rank, Recording { mut recorder, mut column, .. }): (u32, Recording)| {
+        let chunks = recorder.flush_columns().into_iter().filter(|(thread, _)| *thread == 0);
+        column.chunks.extend(chunks.map(|(_, chunk)| chunk));
         let mut section = recorder.finish("host");
         section.threads[0].columns = vec![(rank, column)];
         section
