@@ -58,6 +58,10 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=64),
           help_heading = "Recording")]
     pub stack_depth: u32,
+    /// In Python programs: call sites with the files, lines and functions of the program, in the place of the interpreter's own
+    /// frames. Reads those of CPython 3.9 to 3.13; others are refused by name, and recorded as without this option
+    #[arg(long, help_heading = "Recording")]
+    pub python: bool,
     /// Merge the ranks' streams inside MPI_Finalize, as st-cluster and st-merge would, or as st-merge alone
     ///
     /// The ranks do it together: what they have is reduced on the way to rank 0, which writes one stream. Exact times are
@@ -166,6 +170,7 @@ libst_pmpi.so of the program's MPI, and then:
                   --fold-common)
   ST_SIG          a number of frames, and ranges, separated by commas (--sig-threshold, --sig-range)
   ST_STACK_DEPTH  1 to 64 (--stack-depth)
+  ST_PYTHON       1 (--python)
   ST_SYNC         0 or all (--no-sync, --sync)
   ST_SYNC_INTERVAL seconds (--sync-interval)
   ST_CLOCK        monotonic, tsc or mpi_wtime (--clock)
@@ -301,6 +306,7 @@ impl Args {
             ("ST_FOLD", fold.into()),
             ("ST_SIG", sig.join(",").into()),
             ("ST_STACK_DEPTH", self.stack_depth.to_string().into()),
+            ("ST_PYTHON", if self.python { "1" } else { "0" }.into()),
             ("ST_SYNC", sync.into()),
             ("ST_QUIET", if self.talk.quiet { "1" } else { "0" }.into()),
         ];

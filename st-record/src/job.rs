@@ -20,13 +20,14 @@ use std::process::{Command, ExitStatus};
 /// Directory of the stand-ins, in the directory of the ranks' streams.
 const STAND_INS: &str = "bin";
 /// Names of the variables that reach the ranks.
-const VARIABLES: [&str; 14] = [
+const VARIABLES: [&str; 15] = [
     "ST_OUTPUT",
     "ST_TIME",
     "ST_TIME_BUDGET",
     "ST_FOLD",
     "ST_SIG",
     "ST_STACK_DEPTH",
+    "ST_PYTHON",
     "ST_SYNC",
     "ST_SYNC_INTERVAL",
     "ST_CLOCK",

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
-use crate::sites::{Frame, Module, SiteTable};
+use crate::sites::{Frame, Module, SiteTable, python_function};
 
 /// Addresses of a trace that names are kept for, at most: some hundred times as many as large programs have.
 pub const MOST: usize = 1 << 20;
@@ -137,9 +137,16 @@ impl Names {
     }
 }
 
-/// The names of a frame of a site; of one that has none a location that says nothing, so that there is always one.
+/// The names of a frame of a site; of one that has none a location that says nothing, so that there is always one. Frames of
+/// Python programs name themselves.
 pub(crate) fn of_frame(sites: &SiteTable, frame: &Frame) -> Vec<Location> {
-    let known = sites.module_of(frame).and_then(|m| sites.names().get((m.key(), frame.offset)));
+    let module = sites.module_of(frame);
+    if let Some((file, function)) = module.and_then(|m| python_function(&m.path)) {
+        let line = u32::try_from(frame.offset).ok();
+        let (function, file) = (Some(function.into()), Some(file.into()));
+        return vec![Location { function, displacement: None, file, line }];
+    }
+    let known = module.and_then(|m| sites.names().get((m.key(), frame.offset)));
     known.map_or_else(|| vec![Location::default()], <[Location]>::to_vec)
 }
 

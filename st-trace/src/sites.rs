@@ -29,7 +29,15 @@ pub struct Module {
     pub build_id: String,
 }
 
+/// How the path of a module begins that is a function of a Python program.
+const PYTHON: &str = "python:";
+
 impl Module {
+    /// A function of a Python program, in the place of a module; the offsets of its frames are lines.
+    #[must_use]
+    pub fn python(file: &str, function: &str) -> Self {
+        Self { path: format!("{PYTHON}{file}::{function}"), build_id: String::new() }
+    }
     /// Whether it is part of MPI, its bindings, or a language runtime, and not of the program.
     #[must_use]
     pub fn is_library(&self) -> bool {
@@ -50,6 +58,12 @@ impl Module {
     pub fn key(&self) -> u64 {
         xxh3_64(self.identity().as_bytes())
     }
+}
+
+/// File and function of a module's path that stands for a function of a Python program, see [`Module::python`].
+#[must_use]
+pub fn python_function(path: &str) -> Option<(&str, &str)> {
+    path.strip_prefix(PYTHON)?.rsplit_once("::")
 }
 
 /// A return address in a module.
@@ -247,5 +261,12 @@ mod tests {
         let k = u.stack(vec![Frame { module: ub, offset: 2 }, Frame { module: ua, offset: 1 }]);
         assert_ne!(u.get(j).unwrap().id, u.get(k).unwrap().id);
         assert_eq!(u.adopt(&t, t.get(i).unwrap()), j);
+    }
+
+    #[test]
+    fn functions_of_python_are_modules() {
+        let m = Module::python("/a/b::c.py", "Solver.step.<locals>.<lambda>");
+        assert_eq!(python_function(&m.path), Some(("/a/b::c.py", "Solver.step.<locals>.<lambda>")));
+        assert_eq!(python_function("/a/python"), None);
     }
 }

@@ -12,7 +12,8 @@ impl State {
         if self.echo.pauses() {
             return false;
         }
-        let may_be = self.threads.len() == 1 && !PAUSED.load(Ordering::Relaxed);
+        // What proves a native call site says nothing of an interpreter's frames.
+        let may_be = self.threads.len() == 1 && !self.settings.python && !PAUSED.load(Ordering::Relaxed);
         self.echo.may_learn(inputs, may_be.then(|| self.threads[thread].words.as_slice()))
     }
 

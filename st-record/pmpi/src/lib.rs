@@ -11,7 +11,7 @@
 //!   and results. `message`: what we say. `limits`: of the process, that we must not run into; `memory`: a reserve for when
 //!   there is no other. `local`, `lock`, `clock`: per thread and per process.
 //! * `comms`, `types`, `joint` (windows and files), `infos`, `numbered`, `requests`: from handles to what the trace calls
-//!   them; `made`: what made an object. `polls`: series of failed polls. `bindings`: languages. `thread`: a thread, and its call.
+//!   them; `made`: what made an object. `polls`: series of failed polls. `bindings`: languages. `thread`: a thread, and its call. `python`: call sites in an interpreter.
 //! * `settings`. `journal`, `mapping`: what is left if the process is killed. `output`: the stream. `jobs`: those that were
 //!   spawned, and those of launchers. `sync`: compares clocks, with messages of its own on communicators of its own. `merge`:
 //!   the ranks' streams become one before the program ends, and while it runs, if that is asked for.
@@ -49,6 +49,7 @@ mod normal;
 mod numbered;
 mod output;
 mod polls;
+mod python;
 mod real;
 mod requests;
 mod scribe;

@@ -151,6 +151,7 @@ fn open(state: &mut State, rank: u32, size: u32) -> Result<(), String> {
     let (output, journal) =
         Output::create(&state.settings, state.clock.source(), &state.recorder, (rank, size))?;
     state.output = Some(output);
+    state.say_unknown_python();
     match journal {
         Ok(journal) => state.journal = Some(journal),
         Err(e) => warn(&format!("no journal: {e}; a rank that is killed leaves no trace")),

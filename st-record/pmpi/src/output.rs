@@ -256,6 +256,9 @@ fn header(settings: &Settings, clock: &str, recorder: &RankRecorder, world: u32)
     if !settings.similar.1.is_exact() {
         options.push(("sig", settings.similar.0.clone().into()));
     }
+    if settings.python {
+        options.push(("python", true.into()));
+    }
     options.extend(settings.only.as_ref().map(|(text, _)| ("only", text.clone().into())));
     Header {
         world,

@@ -32,6 +32,8 @@ pub(crate) struct Settings {
     pub(crate) similar: (String, Similar),
     /// `ST_STACK_DEPTH`: frames kept per call site.
     pub(crate) stack_depth: usize,
+    /// `ST_PYTHON`: call sites have the frames of the Python interpreter.
+    pub(crate) python: bool,
     /// `ST_CLOCK`: `monotonic`, `tsc` or `mpi_wtime`; empty: the best.
     pub(crate) clock: String,
     /// `ST_ONLY`: the ranks that are recorded, as given and as understood; `None`: all.
@@ -120,6 +122,7 @@ impl Settings {
             seconds(&v, 0.001..=3600.0)
                 .ok_or_else(|| format!("ST_MERGE_TIMEOUT={v}: not 0.001 to 3,600 seconds"))
         })?;
+        let python = get("ST_PYTHON").is_some_and(|v| v != "0");
         let quiet = get("ST_QUIET").is_some_and(|v| v != "0");
         let similar = (sig, similar);
         Ok(Some(Self {
@@ -129,6 +132,7 @@ impl Settings {
             fold,
             similar,
             stack_depth,
+            python,
             clock,
             only,
             merge,

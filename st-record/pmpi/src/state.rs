@@ -15,6 +15,7 @@ use crate::message::warn;
 use crate::numbered::Minor;
 use crate::output::{Output, Rest};
 use crate::polls::Repeat;
+use crate::python::{PythonSites, stored};
 use crate::requests::Requests;
 use crate::settings::Settings;
 use crate::thread::Thread;
@@ -24,8 +25,7 @@ use st_trace::calls::{CallId, CallTable, FIRST_UNKNOWN, Row};
 use st_trace::columns::Chunk;
 use st_trace::record::RankRecorder;
 use st_trace::section::Sym;
-use st_trace::sites::{Frame, Module};
-use st_unwind::{Registers, SiteId, SiteInterner, Unwinder};
+use st_unwind::{Registers, SiteId, SiteInterner, UnknownPython, Unwinder};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -75,6 +75,9 @@ pub(crate) struct State {
     /// The process that recording began in: not its children.
     pub(crate) pid: u32,
     sites: Arc<Mutex<SiteInterner>>,
+    python: PythonSites,
+    /// An interpreter whose frames cannot be read, until that is said.
+    unknown_python: Option<UnknownPython>,
     /// Index in the recorder's table, by the unwinder's number; nothing if that is one for each function.
     site_indices: Vec<u32>,
     /// Index of the site that stands for it in calls of a function, by the unwinder's number, if similar ones are taken for one.
@@ -111,6 +114,8 @@ impl State {
             sampled: 0,
             pid: std::process::id(),
             sites: Arc::default(),
+            python: PythonSites::default(),
+            unknown_python: None,
             site_indices: Vec::new(),
             similar_sites: HashMap::default(),
             symbols: Vec::new(),
@@ -144,6 +149,11 @@ impl State {
     pub(crate) unsafe fn site(&mut self, thread: usize, call: CallId, registers: Registers) -> u32 {
         // SAFETY: the caller's promise.
         let SiteId(id) = unsafe { self.threads[thread].unwinder.call_site(registers) };
+        if self.settings.python
+            && let Some(site) = self.python_site(id, call)
+        {
+            return site;
+        }
         match self.site_indices.get(id as usize) {
             Some(&i) if i != u32::MAX => i,
             _ => self.adopt(id, call),
@@ -157,14 +167,7 @@ impl State {
         }
         let table = self.sites.lock().unwrap_or_else(PoisonError::into_inner);
         let frames = table.sites().get(id as usize).map(|s| Arc::clone(&s.frames)).unwrap_or_default();
-        let frames = frames
-            .iter()
-            .map(|f| {
-                let record = table.modules().get(f.module as usize);
-                let module = record.map(|m| Module { path: m.path.clone(), build_id: m.build_id.clone() });
-                Frame { module: self.recorder.sites.module(module.unwrap_or_default()), offset: f.offset }
-            })
-            .collect();
+        let frames = frames.iter().map(|f| stored(f, &table, &mut self.recorder.sites)).collect();
         let index = self.recorder.site(call, frames);
         if !self.recorder.keeps_sites() {
             self.similar_sites.insert((id, call), index);
@@ -175,6 +178,43 @@ impl State {
         }
         self.site_indices[id as usize] = index;
         index
+    }
+
+    /// The site of the call of a function that the calling thread makes from Python, `None` if it runs none.
+    #[cold]
+    fn python_site(&mut self, native: u32, call: CallId) -> Option<u32> {
+        match self.python.read(self.settings.stack_depth) {
+            Ok(true) => {}
+            Ok(false) => return None,
+            Err(e) => {
+                self.settings.python = false;
+                self.unknown_python = Some(e);
+                self.say_unknown_python();
+                return None;
+            }
+        }
+        let known = self.python.get((native, call));
+        if known.is_some() {
+            return known;
+        }
+        let table = self.sites.lock().unwrap_or_else(PoisonError::into_inner);
+        let record = table.sites().get(native as usize)?;
+        // SAFETY: the frames were read above, and this thread has not returned to them since.
+        let mut frames = unsafe { self.python.frames(&record.frames, &table, &mut self.recorder.sites) };
+        frames.truncate(self.settings.stack_depth);
+        let site = self.recorder.site(call, frames);
+        self.python.put((native, call), site);
+        Some(site)
+    }
+
+    /// Says that Python's frames are not recorded, if they were to be: once for all ranks.
+    pub(crate) fn say_unknown_python(&mut self) {
+        if self.output.is_some()
+            && let Some(e) = self.unknown_python.take()
+            && self.rank == 0
+        {
+            warn(&format!("--python: {e}; call sites are those of native code"));
+        }
     }
 
     /// Records the thread's call, or counts it as one more of a series.

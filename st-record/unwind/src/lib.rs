@@ -51,6 +51,7 @@ mod frame;
 mod memo;
 mod modules;
 mod proof;
+mod python;
 mod rules;
 mod sites;
 mod stack;
@@ -58,5 +59,6 @@ mod unwinder;
 
 pub use frame::{Registers, StartFrame, capture_registers};
 pub use proof::Proof;
+pub use python::{Python, PythonFrame, PythonPlace, UnknownPython};
 pub use sites::{ModuleRecord, SiteFrame, SiteId, SiteInterner, SiteRecord};
 pub use unwinder::{DEPTH_LIMIT, Statistics, Unwinder};

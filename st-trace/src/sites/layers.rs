@@ -4,11 +4,12 @@ use std::collections::HashSet;
 use std::sync::OnceLock;
 
 use crate::calls::CallTable;
+use super::python_function;
 use crate::names::base_name;
 
 /// Libraries below the user's code: MPI and its bindings, tracers, language runtimes. A library belongs here if its
 /// file name is one of these followed by `.so`, a version or a language (`libmpi_usempif08.so.40`).
-const LIBRARIES: [&str; 24] = [
+const LIBRARIES: [&str; 27] = [
     "libmpi", // libmpich, libmpifort, libmpi_mpifh, libmpi_usempif08, libmpicxx …
     "libpmpi",
     "libpmix",
@@ -33,12 +34,21 @@ const LIBRARIES: [&str; 24] = [
     "libgfortran",
     "libgomp",
     "libomp",
+    "libpython",
+    "libffi",
+    "_ctypes.",
 ];
 
-/// Whether a module is part of the user's program.
+/// Whether a module is part of the user's program; of Python programs, a function.
 pub(super) fn is_own_module(path: &str) -> bool {
+    let python = python_function(path);
+    let file = python.map_or(path, |(file, _)| file);
+    // The binding itself, in C and in Python, and what imports it.
+    if file.contains("/mpi4py/") || file.starts_with("<frozen ") {
+        return false;
+    }
     let name = base_name(path);
-    !LIBRARIES.iter().any(|library| name.starts_with(library))
+    python.is_some() || !LIBRARIES.iter().any(|library| name.starts_with(library))
 }
 
 /// Paths that functions of bindings and runtimes begin with, when these are compiled into the program.
@@ -83,11 +93,20 @@ mod tests {
             "/lib/x86_64-linux-gnu/libc.so.6",
             "/opt/st/lib/st/openmpi/libst_pmpi.so",
             "linux-vdso.so.1",
+            "/usr/lib/python3/dist-packages/mpi4py/MPI.cpython-311-x86_64-linux-gnu.so",
+            "python:<frozen importlib._bootstrap>::_load_unlocked",
+            "python:/venv/lib/python3.12/site-packages/mpi4py/futures/pool.py::Pool.submit",
         ] {
             assert!(!is_own_module(library), "{library}");
         }
-        for module in ["/home/me/app", "/usr/lib/liblammps.so.0", "/usr/lib/libmetis.so", "/usr/bin/python3"]
-        {
+        for module in [
+            "/home/me/app",
+            "/usr/lib/liblammps.so.0",
+            "/usr/lib/libmetis.so",
+            "/usr/bin/python3",
+            "python:/home/me/solver.py::Solver.step",
+            "python:<string>::<module>",
+        ] {
             assert!(is_own_module(module), "{module}");
         }
     }

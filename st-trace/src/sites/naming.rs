@@ -394,6 +394,23 @@ mod tests {
     }
 
     #[test]
+    fn functions_of_python_name_themselves() {
+        let mut table = SiteTable::new();
+        let binding = "/usr/lib/python3/dist-packages/mpi4py/MPI.cpython-311-x86_64-linux-gnu.so";
+        let binding = table.module(Module { path: binding.into(), build_id: "3e".into() });
+        let step = table.module(Module::python("/home/me/solver.py", "Solver.step"));
+        let main = table.module(Module::python("/home/me/solver.py", "<module>"));
+        for line in [6, 7] {
+            let frames = [(binding, 0x95), (step, line), (main, 16)];
+            table.stack(frames.map(|(module, offset)| Frame { module, offset }).to_vec());
+        }
+        let all = CallSites::of([&table]);
+        assert_eq!([0, 1].map(|i| all.place(i)), ["Solver.step solver.py:6", "Solver.step solver.py:7"]);
+        assert_eq!(all.stack(1)[1..], ["Solver.step solver.py:7", "<module> solver.py:16"]);
+        assert!(all.is_named(0, "/home/me/solver.py:6") && !all.is_named(1, "solver.py:6"));
+    }
+
+    #[test]
     fn users_may_name_a_site_by_all_that_is_printed() {
         let all = sites(&[&[("exchange", "/src/halo.c", 12), ("main", "/src/main.c", 7)]]);
         for text in [
