@@ -13,6 +13,7 @@ mod names;
 mod oracle;
 mod paced;
 mod pipes;
+mod python;
 mod recorder;
 mod reduced;
 mod refusals;
