@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 use std::sync::OnceLock;
 
-use crate::calls::CallTable;
 use super::python_function;
+use crate::calls::CallTable;
 use crate::names::base_name;
 
 /// Libraries below the user's code: MPI and its bindings, tracers, language runtimes. A library belongs here if its
