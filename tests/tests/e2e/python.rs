@@ -41,7 +41,7 @@ const KNOWN: [&str; 5] = ["3.9", "3.10", "3.11", "3.12", "3.13"];
 fn interpreter(series: &str) -> Option<PathBuf> {
     let name = format!("python{series}");
     let runs = |python: &PathBuf| {
-        let said = Run::new(python, ["-c", "import ctypes"]).and_then(Run::go);
+        let said = Run::new(python, ["-c", "import ctypes"]).go();
         said.is_ok_and(|o| o.ok().is_ok())
     };
     let own = env::var_os("HOME").map(PathBuf::from).unwrap_or_default().join(".pyenv/versions");
@@ -81,7 +81,7 @@ fn stacks(trace: &Path, script: &Path) -> Result<BTreeSet<Vec<(String, u64)>>, F
 
 fn recorded(p: &Workplace, python: &Path, series: &str) -> Result<(), Failure> {
     let world = match p.job.mpi {
-        Mpi::OpenMpi => {
+        Mpi::Openmpi => {
             "world = ctypes.c_void_p(ctypes.addressof(ctypes.c_char.in_dll(mpi, 'ompi_mpi_comm_world')))"
         }
         Mpi::Mpich => "world = ctypes.c_int(0x44000000)",
@@ -95,7 +95,7 @@ fn recorded(p: &Workplace, python: &Path, series: &str) -> Result<(), Failure> {
     // From 3.11 on functions know what they are in; before, a generator's and a method's names are short.
     let long = !["3.9", "3.10"].contains(&series);
     let named = |long_name: &str, short: &str| if long { long_name.to_owned() } else { short.to_owned() };
-    let outer = [("main", 0), ("<module>", 21)];
+    let outer = [("main", 0), ("<module>", 20)];
     let stack = |inner: &[(String, u64)], main: u64| {
         let outer = outer.map(|(f, l)| (f.to_owned(), if l == 0 { main } else { l }));
         inner.iter().cloned().chain(outer).collect::<Vec<_>>()
