@@ -6,12 +6,15 @@ use st_trace::sites::{Frame, Module, SiteTable};
 use st_unwind::{ModuleRecord, Python, PythonFrame, SiteFrame, SiteInterner, UnknownPython};
 use std::collections::HashMap;
 
+/// Sites by the interpreter's frames.
+type ByFrames = HashMap<Box<[PythonFrame]>, u32, FixedState>;
+
 /// What is known of the interpreter's frames.
 #[derive(Debug, Default)]
 pub(crate) struct PythonSites {
     interpreter: Option<Python>,
     /// Sites by the native call site, the function called there, and the interpreter's frames.
-    known: HashMap<(u32, CallId), HashMap<Box<[PythonFrame]>, u32, FixedState>, FixedState>,
+    known: HashMap<(u32, CallId), ByFrames, FixedState>,
     /// Frames of the call that is being made.
     frames: Vec<PythonFrame>,
 }
