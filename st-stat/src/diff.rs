@@ -27,7 +27,7 @@ pub struct Difference {
 /// What a comparison found.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// Pairs of calls that are equal.
+    /// Calls that are equal: as many in either trace.
     pub equal: u64,
     /// Number of differences.
     pub different: u64,
@@ -37,6 +37,8 @@ pub struct Report {
     pub unmatched: Vec<String>,
     /// Calls left out because they returned an error, in either trace.
     pub failed: (u64, u64),
+    /// Unsuccessful tests and probes, in either trace: how many there are is chance.
+    pub polls: (u64, u64),
 }
 
 impl Report {
@@ -119,7 +121,7 @@ impl Pair<'_> {
             match (a.front(), b.front()) {
                 (None, None) => break,
                 (Some(p), Some(q)) if p.key == q.key => {
-                    report.equal += 1;
+                    report.equal += p.times;
                     a.pop_front();
                     b.pop_front();
                 }
@@ -133,6 +135,8 @@ impl Pair<'_> {
         }
         report.failed.0 += self.x.failed;
         report.failed.1 += self.y.failed;
+        report.polls.0 += self.x.polls;
+        report.polls.1 += self.y.polls;
         Ok(())
     }
 

@@ -22,6 +22,8 @@ pub struct NormalCall {
     pub index: u64,
     /// Words in slot order, resolved.
     pub words: Vec<i64>,
+    /// Calls that it stands for: more than one of successive readings of the clock.
+    pub times: u64,
     /// Hash of the normal form: equal calls have equal keys.
     pub key: u64,
 }
@@ -44,6 +46,8 @@ pub struct Normal<'a> {
     open: HashMap<i64, u64>,
     /// Calls that failed and were left out.
     pub failed: u64,
+    /// Unsuccessful tests and probes, which were left out.
+    pub polls: u64,
     done: bool,
 }
 
@@ -74,6 +78,7 @@ impl<'a> Normal<'a> {
             base: 0,
             open: HashMap::new(),
             failed: 0,
+            polls: 0,
             done: false,
         })
     }
@@ -106,8 +111,9 @@ impl<'a> Normal<'a> {
             return Ok(());
         };
         let symbol = self.section.symbols[sym as usize];
+        let slots = CallTable::builtin().slots(symbol.call);
         if symbol.error != 0 {
-            self.failed += 1;
+            self.failed += times(slots, &words);
             return Ok(());
         }
         let Some(row) = CallTable::builtin().get(symbol.call) else {
@@ -119,6 +125,7 @@ impl<'a> Normal<'a> {
         }
         let view = View::new(row, &words);
         if row.properties.poll && !view.succeeded() {
+            self.polls += times(slots, &words);
             return Ok(());
         }
         self.complete(&view);
@@ -210,7 +217,8 @@ impl<'a> Normal<'a> {
                 h.update(&w.to_le_bytes());
             }
         }
-        NormalCall { sym: p.sym, index: p.index, key: h.digest(), words: p.words }
+        let times = times(slots, &p.words);
+        NormalCall { sym: p.sym, index: p.index, times, key: h.digest(), words: p.words }
     }
 
     #[expect(clippy::cast_sign_loss, reason = "hash input, reinterpreted")]
@@ -223,6 +231,13 @@ impl<'a> Normal<'a> {
             _ => w as u64,
         }
     }
+}
+
+/// Number of calls that an event stands for: the last word, of functions that have series.
+fn times(slots: &[Slot], words: &[i64]) -> u64 {
+    let series = slots.last().is_some_and(|s| s.meaning == Meaning::Times);
+    let last = words.last().filter(|_| series).copied();
+    last.map_or(1, |times| u64::try_from(times).unwrap_or(1))
 }
 
 /// Whether a list slot is part of what completed. What else a call waited for is not: which of its requests were

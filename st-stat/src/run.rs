@@ -3,8 +3,9 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use anyhow::Result;
-use st_tool::{Output, Screen, Status};
+use anyhow::{Result, bail};
+use clap::CommandFactory;
+use st_tool::{Output, Screen, Status, UsageError};
 use st_trace::calls::CallTable;
 use st_trace::json::{self, Place, line};
 use st_trace::section::Section;
@@ -37,10 +38,23 @@ pub fn run(args: &Args) -> Result<Status> {
     }
 }
 
+/// The command that a word is like, as clap finds it for words that can be nothing else.
+fn meant(word: &str) -> Option<String> {
+    let names = Args::command().get_subcommands().map(|c| c.get_name().to_owned()).collect::<Vec<_>>();
+    let alike = |name: &String| strsim::jaro(word, name);
+    let best = names.into_iter().max_by(|a, b| alike(a).total_cmp(&alike(b)));
+    best.filter(|name| alike(name) > 0.7)
+}
+
 /// Rows of the summary's table of functions.
 const TOP: usize = 8;
 
 fn summarise(args: &SummaryArgs) -> Result<Status> {
+    if let Some(word) = args.inputs.first().filter(|p| !p.exists()).and_then(|p| p.to_str())
+        && let Some(meant) = meant(word)
+    {
+        bail!(UsageError(format!("{word}: there is no such file, and no such command: {meant:?} is one")));
+    }
     let (whole, sections) = input::profiled(&args.inputs, &args.input, &args.talk)?;
     let mut out = Output::text(&args.output.output)?;
     // Only where ranks ended is said by call sites.
@@ -181,11 +195,6 @@ fn compare(args: &DiffArgs) -> Result<Status> {
     let mut out = Output::text(&args.output.output)?;
     write_report(&report, [(&a, &sites[0]), (&b, &sites[1])], args.limit, &mut out)?;
     out.commit()?;
-    let (x, y) = report.failed;
-    if x + y > 0 {
-        args.talk
-            .note(input::NAME, format_args!("calls that returned an error are not compared: {x} and {y}"));
-    }
     Ok(if report.same() { Status::Ok } else { Status::Difference })
 }
 
@@ -210,6 +219,13 @@ fn write_report(
     }
     let verdict = if r.same() { "no difference" } else { "the traces differ" };
     writeln!(out, "{verdict}: {} calls equal, {} different", grouped(r.equal), grouped(r.different))?;
+    let left_out = [
+        (r.polls, "unsuccessful tests and probes, whose number is chance"),
+        (r.failed, "calls that returned an error"),
+    ];
+    for ((a, b), what) in left_out.into_iter().filter(|((a, b), _)| a + b > 0) {
+        writeln!(out, "not compared: {what}: {} and {}", grouped(a), grouped(b))?;
+    }
     Ok(())
 }
 

@@ -126,3 +126,15 @@ fn call_sites_of_two_builds_are_joined_by_their_names() {
     let named = [&a, &unnamed].map(|s| CallSites::of(s.iter().map(|s| &s.sites)));
     assert_eq!(diff(&a, &unnamed, Some(&named)).unwrap().equal, 2);
 }
+
+#[test]
+fn what_is_not_compared_is_counted() {
+    // requests flag completed source tag bytes times; times
+    let (failed, found) = (&[1, 0, 0, 0, 0, 0, 0, 40][..], &[1, 0, 1, 1, 0, 1, 1, 1, 9, 1, 12, 1][..]);
+    let test = |words| ("MPI_Test", "t", words);
+    let clock = ("MPI_Wtime", "c", &[7][..]);
+    let irecv = ("MPI_Irecv", "r", &[3, 0, 1, 9, 0, 0][..]);
+    let report = compare(&[irecv, test(failed), test(found), clock], &[irecv, test(found), clock], false);
+    assert!(report.same(), "{report:?}");
+    assert_eq!((report.equal, report.polls, report.failed), (9, (40, 0), (0, 0)));
+}

@@ -359,7 +359,7 @@ pub fn line(call: &Map<String, Value>, sites: &CallSites) -> String {
     out.push_str(&format!("  [{}]", sites.describe(site.unwrap_or(u32::MAX))));
     let time = |key: &str| call.get(key).and_then(Value::as_i64);
     if let (Some(enter), Some(exit)) = (time("enter"), time("exit")) {
-        out.push_str(&format!(" {}", duration(exit.saturating_sub(enter))));
+        out.push_str(&format!(" at {} for {}", duration(enter), duration(exit.saturating_sub(enter))));
     }
     out
 }

@@ -58,11 +58,20 @@ pub struct Args {
 }
 
 const AFTER: &str = "\
+Examples:
+  st-view app.st                           the program as loops and calls
+  st-view --calls --ranks 0-3 app.st       what ranks 0 to 3 did, call by call
+  st-view --check app.st                   proves that nothing was lost
+  st-view --json app.st | jq -c 'select(.call == \"MPI_Send\")'
+  st-view --text app.st > app.txt; st-view --from-text app.txt -o same.st
+
+Times: --calls and --json count them from when the first rank entered MPI_Init. What was before is negative.
+
 JSON lines: objects with \"site\", \"place\" and \"frames\" or \"label\" (call sites by number), then objects with \"comm\" and \
 \"members\" (world ranks in order), then, if a lossy option made histograms of parameters, objects with \
 \"histogram\" (name), call, site, codes and values (each with its frequency; what calls have of these is drawn), then \
 one object per call: rank, thread, i (position on the thread, from 0), call, \
-site, enter and exit (ns, if the trace holds exact times), then the parameters under the names of the call table. Peers \
+site, enter and exit (ns since the first rank entered MPI_Init, if the trace holds exact times), then the parameters under the names of the call table. Peers \
 are ranks in comm. Special values are strings (\"MPI_PROC_NULL\", \"MPI_ANY_SOURCE\", \"MPI_ANY_TAG\", \"MPI_UNDEFINED\"), \
 null handles and unknown values null, flags true or false, objects their names. completed is a list of {request, source, \
 tag, bytes}; error is the error class of a call that failed; times is the number of calls of a series of polls.

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use serde_json::{Map, Value};
-use st_tool::Output;
-use st_trace::calls::CallTable;
+use st_tool::{Output, UsageError};
+use st_trace::calls::{CallTable, Kind};
 use st_trace::json::{self, Place};
 use st_trace::objects::{Comm, Name, Named};
 use st_trace::ranklist::RankList;
+use st_trace::ranklist_notation::plain;
 use st_trace::section::{Section, Thread};
 use st_trace::sites::CallSites;
 
@@ -19,19 +20,64 @@ use crate::args::Args;
 /// Prints the calls of the selected ranks: by section, rank and thread, each in order.
 pub(crate) fn print(args: &Args, out: &mut Output) -> Result<()> {
     let named = NamedTrace::read(args)?;
+    let (mut comms, mut zero, mut held) = (Comms::new(), None, RankList::default());
+    named.each(args, |_, section| {
+        if args.json {
+            add(&mut comms, &section);
+        }
+        held.extend(&section.ranks);
+        let begins = begin(&section)?;
+        zero = zero.into_iter().chain(begins).min();
+        Ok(())
+    })?;
+    if let Some(asked) = &args.ranks {
+        let missing = asked.difference(&held);
+        let (none, have) = (plain(&missing), plain(&held));
+        if missing.len() == asked.len() {
+            bail!(UsageError(format!("--ranks: the trace has no rank {none}; it has {have}")));
+        }
+        if !missing.is_empty() {
+            args.talk.warn("st-view", format_args!("--ranks: the trace has no rank {none}; it has {have}"));
+        }
+    }
     if args.json {
         // The tables come first.
         for i in 0..named.sites.len() {
             line(&json::site(&named.sites, i), out)?;
         }
-        let mut comms = Comms::new();
-        named.each(args, |_, section| {
-            add(&mut comms, &section);
-            Ok(())
-        })?;
         comms.values().try_for_each(|(comm, ranks)| line(&json::communicator(comm, ranks), out))?;
     }
-    named.each(args, |_, section| print_section(args, &section, &named.sites, out))
+    let zero = zero.unwrap_or(0);
+    named.each(args, |_, section| print_section(args, &section, (&named.sites, zero), out))
+}
+
+/// Calls of a rank before `MPI_Init` that are looked at: of a program that has more its first call counts.
+const BEFORE: usize = 1024;
+
+/// When the first rank of a section entered `MPI_Init`, by the trace's clock; its first call, if it never did. `None` without
+/// exact times.
+fn begin(section: &Section) -> Result<Option<i64>> {
+    let table = CallTable::builtin();
+    let of = |sym: u32| section.symbols.get(sym as usize).and_then(|s| table.get(s.call));
+    let (mut first, mut words) = (None, Vec::new());
+    for (i, thread) in section.threads.iter().enumerate() {
+        for (rank, column) in &thread.columns {
+            let mut times = column.times();
+            let mut begins = times.next();
+            let Some(mut calls) = section.project(i, *rank) else { continue };
+            let mut time = begins;
+            for _ in 0..BEFORE {
+                let Some(sym) = calls.next_call(&mut words).context("decoding")? else { break };
+                if of(sym).is_some_and(|row| row.kind == Kind::Init) {
+                    begins = time.or(begins);
+                    break;
+                }
+                time = times.next();
+            }
+            first = first.into_iter().chain(begins.map(|(enter, _)| enter)).min();
+        }
+    }
+    Ok(first)
 }
 
 /// Communicators by name, with the ranks that have them.
@@ -44,7 +90,12 @@ fn add(comms: &mut Comms, section: &Section) {
     }
 }
 
-fn print_section(args: &Args, section: &Section, all: &CallSites, out: &mut Output) -> Result<()> {
+fn print_section(
+    args: &Args,
+    section: &Section,
+    (all, zero): (&CallSites, i64),
+    out: &mut Output,
+) -> Result<()> {
     let sites = &all.numbers(&section.sites)[..];
     for at in section.histograms().filter(|_| args.json) {
         let symbol = section.symbols.get(at.0 as usize);
@@ -53,7 +104,7 @@ fn print_section(args: &Args, section: &Section, all: &CallSites, out: &mut Outp
     }
     for rank in section.ranks.iter().filter(|r| args.ranks.as_ref().is_none_or(|only| only.contains(*r))) {
         for (i, thread) in section.threads.iter().enumerate() {
-            calls(section, thread, Where { thread: i, rank, sites, all }, args.json, out)?;
+            calls(section, thread, Where { thread: i, rank, sites, all, zero }, args.json, out)?;
         }
     }
     Ok(())
@@ -65,12 +116,15 @@ struct Where<'a> {
     /// Printed number of each of the section's sites.
     sites: &'a [u32],
     all: &'a CallSites,
+    /// When the program began, by the trace's clock.
+    zero: i64,
 }
 
 fn calls(section: &Section, thread: &Thread, at: Where<'_>, json: bool, out: &mut Output) -> Result<()> {
     let Some(mut projection) = section.project(at.thread, at.rank) else { return Ok(()) };
     let column = thread.columns.iter().find(|(rank, _)| *rank == at.rank);
-    let mut times = column.into_iter().flat_map(|(_, c)| c.times());
+    let since = |(enter, exit): (i64, i64)| (enter.saturating_sub(at.zero), exit.saturating_sub(at.zero));
+    let mut times = column.into_iter().flat_map(|(_, c)| c.times()).map(since);
     let mut words = Vec::new();
     let mut index = 0;
     while let Some(sym) = projection.next_call(&mut words).context("decoding")? {

@@ -12,6 +12,7 @@ use st_trace::header::Header;
 use st_trace::ints::Sealed;
 use st_trace::json;
 use st_trace::objects::{Content, Text};
+use st_trace::ranklist::RankList;
 use st_trace::ranklist_notation;
 use st_trace::section::{Elastic, Entry, Form, Section, SlotStreams, Symbol, Thread};
 use st_trace::sites::CallSites;
@@ -25,8 +26,12 @@ use crate::args::Args;
 const CLASSES: usize = 3;
 /// Values of a histogram that are shown.
 const SHOWN: usize = 6;
-/// Characters of a stream that are shown.
+/// Values of a long list that are shown.
+const BEGINNING: usize = 3;
+/// Characters of an expression that are shown.
 const WIDTH: usize = 48;
+/// Characters of a line.
+const LONGEST: usize = 100;
 /// Levels of indentation that are shown.
 const DEEPEST: usize = 40;
 
@@ -39,17 +44,11 @@ pub(crate) fn print(args: &Args, out: &mut Output) -> Result<()> {
             begun = true;
             writeln!(out, "{}", title(header))?;
         }
-        let ranks = ranklist_notation::print(&section.ranks);
-        writeln!(
-            out,
-            "ranks {ranks}: {} symbols, {} call sites",
-            section.symbols.len(),
-            section.sites.sites().len()
-        )?;
+        let sites = section.sites.sites().len();
+        let places = if sites == 1 { "1 call site".into() } else { format!("{sites} call sites") };
+        writeln!(out, "{}: {places}", ranks(&section.ranks))?;
         for (i, thread) in section.threads.iter().enumerate() {
-            let nodes = thread.tree.items().len();
-            let on = ranklist_notation::print(&thread.ranks);
-            writeln!(out, " thread {i} of ranks {on}: {} calls, {nodes} nodes", thread.lanes.calls)?;
+            writeln!(out, " thread {i} of {}: {} calls", ranks(&thread.ranks), thread.lanes.calls)?;
             if args.flat {
                 text::flat::leaves(&section, thread).iter().try_for_each(|leaf| writeln!(out, "  {leaf}"))?;
             } else {
@@ -58,6 +57,11 @@ pub(crate) fn print(args: &Args, out: &mut Output) -> Result<()> {
         }
         Ok(())
     })
+}
+
+/// `rank 3`, `ranks 0-3, 8`.
+fn ranks(of: &RankList) -> String {
+    format!("rank{} {}", if of.len() == 1 { "" } else { "s" }, ranklist_notation::plain(of))
 }
 
 /// `./app -n 5: 64 ranks, openmpi 4.1.4`.
@@ -90,42 +94,58 @@ fn tree(section: &Section, thread: &Thread, sites: &CallSites, out: &mut Output)
                 let times = if times == "x1" { String::new() } else { format!(" {times}") };
                 let Some(symbol) = section.symbols.get(sym as usize) else { continue };
                 let params = thread.params.get(sym as usize).map_or(&[][..], |p| p);
-                writeln!(out, "{indent}{}", leaf(section, symbol, (&times, sites), params))?;
+                let words = leaf(section, symbol, (&times, sites), params);
+                filled(&indent, &words).iter().try_for_each(|line| writeln!(out, "{line}"))?;
             }
         }
     }
     Ok(())
 }
 
+/// A call in words that lines may break between.
 fn leaf(
     section: &Section,
     symbol: &Symbol,
     (times, sites): (&str, &CallSites),
     params: &[SlotStreams],
-) -> String {
+) -> Vec<String> {
     let name = section.tables.names.get(&symbol.call).cloned().unwrap_or_else(|| symbol.call.to_string());
     let site = section.sites.get(symbol.site).and_then(|s| sites.number(s.id)).unwrap_or(u32::MAX);
-    let mut line = format!("{name}{times} [{}]", sites.describe(site));
+    let mut words = vec![format!("{name}{times} [{}]", sites.describe(site))];
     let row = CallTable::builtin().get(symbol.call);
     let pairs = row.into_iter().flat_map(|row| row.slots.iter().zip(params).map(move |(s, p)| (row, s, p)));
     for (row, slot, streams) in pairs {
-        let _ = write!(line, " {}=", slot.name);
-        if let Some(lens) = &streams.lens {
-            let _ = write!(line, "{} of ", values(section, lens, &|v| v.to_string()));
-        }
         let form = streams.values.form;
-        if let Form::Histogram(codes) = form {
-            let show = |v| value(section, row, slot, codes.form(), v);
-            line.push_str(&histogram(&streams.values, &show));
-            continue;
-        }
-        line.push_str(&values(section, &streams.values, &|v| value(section, row, slot, form, v)));
+        let lens = streams.lens.as_ref().map(|l| values(section, l, &|v| v.to_string()) + " of ");
+        let all = match form {
+            Form::Histogram(codes) => {
+                histogram(&streams.values, &|v| value(section, row, slot, codes.form(), v))
+            }
+            _ => values(section, &streams.values, &|v| value(section, row, slot, form, v)),
+        };
+        words.push(format!("{}={}", slot.name, lens.unwrap_or_default() + &all));
     }
     if symbol.error != 0 {
         let class = st_trace::values::error_class(symbol.error);
-        let _ = write!(line, " error={}", class.map_or_else(|| symbol.error.to_string(), str::to_owned));
+        words.push(format!("error={}", class.map_or_else(|| symbol.error.to_string(), str::to_owned)));
     }
-    line
+    words
+}
+
+/// Words in lines that are no longer than people read, as far as words are not.
+fn filled(indent: &str, words: &[String]) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in words {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= LONGEST => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            Some(_) => lines.push(format!("{indent}    {word}")),
+            None => lines.push(format!("{indent}{word}")),
+        }
+    }
+    lines
 }
 
 /// The most frequent values of a histogram: `~{me+1:60,MPI_PROC_NULL:4,…}`.
@@ -148,25 +168,23 @@ fn values(section: &Section, e: &Elastic, show: &dyn Fn(i64) -> String) -> Strin
         Some(v) => show(v),
         None => match s.distinct(4) {
             Some(few) => format!("{{{}}}", few.into_iter().map(show).collect::<Vec<_>>().join(",")),
-            None => short(&text::stream(s)),
+            None => {
+                let mut values = s.cursor();
+                let first: Vec<_> = (0..BEGINNING).map(|_| show(values.next())).collect();
+                format!("{{{},…}}", first.join(","))
+            }
         },
     };
     match &e.streams[..] {
         [] => "-".into(),
         [only] if e.partition == 0 => one(only),
-        many if many.len() > CLASSES => format!("({} classes)", many.len()),
+        many if many.len() > CLASSES => format!("({} groups of ranks)", many.len()),
         many => {
             let classes = section.partitions.get(e.partition as usize).map_or(&[][..], |p| &p.classes);
-            let pairs =
-                many.iter().zip(classes).map(|(s, r)| format!("{}@{}", one(s), ranklist_notation::print(r)));
-            pairs.collect::<Vec<_>>().join("|")
+            let pairs = many.iter().zip(classes).map(|(s, r)| format!("{} on {}", one(s), ranks(r)));
+            pairs.collect::<Vec<_>>().join(" | ")
         }
     }
-}
-
-fn short(stream: &str) -> String {
-    let end = if stream.chars().nth(WIDTH).is_some() { "]" } else { "" };
-    shortened(stream) + end
 }
 
 fn shortened(text: &str) -> String {
@@ -183,8 +201,9 @@ fn value(section: &Section, row: &Row, slot: &Slot, form: Form, word: i64) -> St
             Form::Predicted if word == 0 => "expected".into(),
             Form::Predicted => format!("expected{word:+}"),
             Form::Xor => format!("me^{word}"),
+            f if f == Form::RELATIVE && word == 0 => "me".into(),
             f if f == Form::RELATIVE => format!("me{word:+}"),
-            f if f == Form::MODULO => format!("me{word:+}%size"),
+            f if f == Form::MODULO => format!("(me{word:+}) mod size"),
             f if f == Form::MIRRORED => format!("{word}-me"),
             Form::User(e) if word == 0 => shortened(&e.to_string()),
             Form::User(e) => format!("({}){word:+}", shortened(&e.to_string())),

@@ -41,6 +41,11 @@ fn section(rank: u32) -> Section {
         r.record(0, send, &[10, 0, peer, 7, 0], 100 * i, 100 * i + 40);
         r.record(0, recv, &[10, 0, -2, -1, 0, peer, 7, 40], 100 * i + 50, 100 * i + 60);
     }
+    timed(r, rank)
+}
+
+/// A rank's section with its exact times.
+fn timed(mut r: RankRecorder, rank: u32) -> Section {
     let chunks = r.flush_columns();
     let mut s = r.finish("node");
     let chunks = chunks.into_iter().map(|(_, c)| c).collect();
@@ -107,11 +112,53 @@ fn calls_of_a_rank_read_well() {
     let out = stdout(&view(&["--calls", "--rank", "2"], &file));
     let lines: Vec<_> = out.lines().collect();
     assert_eq!(lines.len(), 20);
-    let sent = "rank 2 #0 MPI_Send count=10 type=MPI_INT dest=3 tag=7 comm=MPI_COMM_WORLD bytes=40  [site 0, exchange] 40ns";
+    let sent = "rank 2 #0 MPI_Send count=10 type=MPI_INT dest=3 tag=7 comm=MPI_COMM_WORLD bytes=40  [site 0, exchange] at 0ns for 40ns";
     assert_eq!(lines[0], sent);
     let received = "rank 2 #19 MPI_Recv count=10 type=MPI_INT source=MPI_ANY_SOURCE tag=MPI_ANY_TAG comm=MPI_COMM_WORLD \
-        rsource=3 rtag=7 bytes=40  [site 0, exchange] 10ns";
+        rsource=3 rtag=7 bytes=40  [site 0, exchange] at 950ns for 10ns";
     assert_eq!(lines[19], received);
+}
+
+#[test]
+fn ranks_that_are_not_there_are_an_error() {
+    let dir = Dir::new();
+    let file = dir.file("a.st", &stream((0..4).map(section).collect(), 1));
+    for form in ["--calls", "--json"] {
+        let out = view(&[form, "--ranks", "99"], &file);
+        assert_eq!((out.status.code(), text(&out.stdout)), (Some(2), ""));
+        assert!(text(&out.stderr).contains("the trace has no rank 99; it has 0-3"), "{}", text(&out.stderr));
+        let out = view(&[form, "--ranks", "3-4"], &file);
+        assert!(out.status.success() && text(&out.stderr).contains("no rank 4;"), "{}", text(&out.stderr));
+    }
+}
+
+#[test]
+fn times_count_from_the_first_init() {
+    let mut sections = Vec::new();
+    for rank in 0..2 {
+        let mut r = RankRecorder::new(rank, Options { columns: true, ..Options::default() });
+        r.sites.label("main");
+        r.open_thread(0);
+        let offset = 5_000_000 + 300 * i64::from(rank);
+        for (i, name) in ["MPI_Initialized", "MPI_Init", "MPI_Barrier"].into_iter().enumerate() {
+            let row = CallTable::builtin().by_name(name).unwrap();
+            let sym = r.symbol(row.id, 0, 0);
+            let enter = offset + 1000 * i64::try_from(i).unwrap();
+            r.record(0, sym, &vec![0; row.slots.len()], enter, enter + 10);
+        }
+        sections.push(timed(r, rank));
+    }
+    let dir = Dir::new();
+    let file = dir.file("a.st", &stream(sections, 1));
+    let out = stdout(&view(&["--calls"], &file));
+    let times: Vec<_> = out.lines().map(|l| l.split(" at ").nth(1).unwrap()).collect();
+    let rank = |base: &'static str, init: &'static str, then: &'static str| [base, init, then];
+    let expected = [rank("-1.00us", "0ns", "1.00us"), rank("-700ns", "300ns", "1.30us")].concat();
+    let expected: Vec<_> = expected.iter().map(|t| format!("{t} for 10ns")).collect();
+    assert_eq!(times, expected);
+    let json = stdout(&view(&["--json", "--ranks", "1"], &file));
+    let last: serde_json::Value = serde_json::from_str(json.lines().last().unwrap()).unwrap();
+    assert_eq!((&last["enter"], &last["exit"]), (&1300.into(), &1310.into()));
 }
 
 #[test]
@@ -139,11 +186,12 @@ fn structure_and_leaf_list() {
     let dir = Dir::new();
     let file = dir.file("a.st", &stream(vec![section(1)], 1));
     let tree = "trace: 4 ranks\n\
-        ranks <1 1 1 0>: 2 symbols, 1 call sites\n \
-        thread 0 of ranks <1 1 1 0>: 20 calls, 3 nodes\n  \
+        rank 1: 1 call site\n \
+        thread 0 of rank 1: 20 calls\n  \
         loop x10\n    \
         MPI_Send [site 0, exchange] count=10 type=MPI_INT dest=2 tag=7 comm=MPI_COMM_WORLD\n    \
-        MPI_Recv [site 0, exchange] count=10 type=MPI_INT source=MPI_ANY_SOURCE tag=MPI_ANY_TAG comm=MPI_COMM_WORLD rsource=2 rtag=7 bytes=40\n";
+        MPI_Recv [site 0, exchange] count=10 type=MPI_INT source=MPI_ANY_SOURCE tag=MPI_ANY_TAG\n        \
+        comm=MPI_COMM_WORLD rsource=2 rtag=7 bytes=40\n";
     assert_eq!(stdout(&view(&[], &file)), tree);
     let flat = stdout(&view(&["--flat"], &file));
     assert!(flat.ends_with("  <1 1 1 0> s0 MPI_Send (2,10)\n  <1 1 1 0> s1 MPI_Recv\n"), "{flat}");
