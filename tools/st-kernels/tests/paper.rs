@@ -428,7 +428,7 @@ fn size_follows_what_is_irregular() {
 fn all_ways_of_folding_hold_the_same_calls() {
     for kernel in Kernel::value_variants() {
         let ranks = if *kernel == Kernel::Sweeps { 4 } else { 8 };
-        for fold in ["none", "approx", "approx:50:80"] {
+        for fold in ["none", "approx", "approx:50:80:50"] {
             let fold = fold.parse().unwrap();
             let options = options(*kernel);
             let exact = sections(*kernel, ranks, &options);
