@@ -190,7 +190,8 @@ fn signed(src: &mut &[u8]) -> Result<i64, Gone> {
 }
 
 fn text(src: &mut &[u8]) -> Result<String, Gone> {
-    let (text, rest) = src.split_at_checked(usize::try_from(number(src)?).map_err(|_| Gone)?).ok_or(Gone)?;
+    let length = usize::try_from(number(src)?).map_err(|_| Gone)?;
+    let (text, rest) = src.split_at_checked(length).ok_or(Gone)?;
     *src = rest;
     String::from_utf8(text.to_vec()).map_err(|_| Gone)
 }
