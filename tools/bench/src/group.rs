@@ -9,12 +9,16 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
+use tempfile::TempDir;
 
 use crate::version::said;
 
 /// All groups, in the order in which they are measured.
 pub(crate) const ALL: [&str; 10] =
     ["sizes", "stages", "micro", "recorder", "kernels", "times", "scale", "finalize", "mape", "programs"];
+
+/// Those that have quick cases. The benches of crates would have to be built first.
+pub(crate) const QUICK: [&str; 3] = ["sizes", "stages", "recorder"];
 
 /// Exit status of a case that cannot be run here.
 const SKIPPED: i32 = 77;
@@ -33,14 +37,14 @@ pub(crate) struct Case {
 }
 
 /// What is the same for all cases.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Place {
     /// The workspace: its groups are measured, whatever the version.
     pub root: PathBuf,
     /// The version whose programs make inputs.
     pub base: PathBuf,
     /// Inputs.
-    pub input: PathBuf,
+    pub input: TempDir,
 }
 
 impl Place {
@@ -49,7 +53,7 @@ impl Place {
         command
             .env("ST_BENCH_ROOT", version)
             .env("ST_BENCH_BASE", &self.base)
-            .env("ST_BENCH_INPUT", &self.input);
+            .env("ST_BENCH_INPUT", self.input.path());
         command
     }
 

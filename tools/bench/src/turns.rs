@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use st_tool::options::Talk;
 use st_tool::{Output, Status};
 
-use crate::group::{ALL, Case, Place};
+use crate::group::{self, ALL, Case, Place};
 use crate::results::{Results, Row, path};
 use crate::version::{about, built, load};
 use crate::{Run, TOOL, stats};
@@ -28,7 +28,7 @@ fn cases(place: &Place, args: &Run, quick: bool) -> Result<Vec<Case>> {
     let mut out = Vec::new();
     for group in ALL {
         let asked = args.only.is_empty() || args.only.iter().any(|o| o == group);
-        if asked || quick {
+        if asked || (quick && group::QUICK.contains(&group)) {
             let of = place.cases(group)?.into_iter().filter(|c| c.name.contains(&args.case));
             out.extend(of.filter(|c| asked || c.quick));
         }
@@ -114,32 +114,29 @@ impl Told {
         Ok(self.out.flush()?)
     }
 
-    /// Ends: says how often which word was said, and writes the files of groups that were measured as a whole.
-    fn end(mut self, root: &Path, whole: bool) -> Result<()> {
+    /// Writes the file of a group.
+    fn keep(&self, root: &Path, group: &str) -> Result<()> {
+        self.kept.get(group).map_or(Ok(()), |results| results.write(&path(root, group)))
+    }
+
+    /// Ends: says how often which word was said.
+    fn end(mut self) -> Result<()> {
         if !self.words.is_empty() {
             let words: Vec<_> = self.words.iter().map(|(word, n)| format!("{n} {word}")).collect();
             writeln!(self.out, "{}", words.join(", "))?;
-        }
-        if whole {
-            self.kept.iter().try_for_each(|(group, results)| results.write(&path(root, group)))?;
         }
         self.out.commit()
     }
 }
 
-/// The versions that are measured, the older one first, and where inputs for both are.
+/// The versions that are measured, the older one first, and where inputs for both are: for this run only, as this version may
+/// change, and others may run at the same time.
 fn prepared(root: &Path, against: Option<&str>) -> Result<(Vec<PathBuf>, Place)> {
     let old = against.map(|rev| built(root, rev)).transpose()?;
-    let inputs = root.join("target/bench/input");
-    let input = match old.as_deref().and_then(Path::file_name) {
-        Some(commit) => inputs.join(commit),
-        None => inputs.join("own"),
-    };
-    // This version may have changed since.
-    if old.is_none() && input.exists() {
-        fs::remove_dir_all(&input).with_context(|| format!("{}: cannot remove", input.display()))?;
-    }
-    fs::create_dir_all(&input).with_context(|| format!("{}: cannot create", input.display()))?;
+    let inputs = root.join("target/bench");
+    fs::create_dir_all(&inputs).with_context(|| format!("{}: cannot create", inputs.display()))?;
+    let input = tempfile::Builder::new().prefix("input-").tempdir_in(&inputs);
+    let input = input.with_context(|| format!("{}: cannot create a directory", inputs.display()))?;
     let base = old.clone().unwrap_or_else(|| root.to_owned());
     let versions = old.into_iter().chain([root.to_owned()]).collect();
     Ok((versions, Place { root: root.to_owned(), base, input }))
@@ -162,8 +159,8 @@ pub(crate) fn run(root: &Path, args: &Run, talk: &Talk) -> Result<Status> {
             "{rev}, this version, and the median of the ratios of pairs with its 95 % interval (bootstrap)"
         )?;
     }
-    let mut failed = 0u32;
-    for case in &cases {
+    let (mut failed, mut broken) = (0, None);
+    for (i, case) in cases.iter().enumerate() {
         let before = load();
         let runs = if case.runs > 1 { args.runs.unwrap_or(case.runs) } else { 1 };
         talk.detail(TOOL, format!("{} {} ({runs} runs)", case.group, case.name));
@@ -172,12 +169,17 @@ pub(crate) fn run(root: &Path, args: &Run, talk: &Talk) -> Result<Status> {
             Ok(Some(values)) => told.results(root, case, values, before)?,
             Ok(None) => talk.warn(TOOL, format!("{} {}: skipped", case.group, case.name)),
             Err(e) => {
-                failed += 1;
+                (failed, broken) = (failed + 1, Some(case.group));
                 talk.warn(TOOL, format!("{e:#}"));
             }
         }
+        // A file holds a whole group, as soon as there is one: what was measured in part is not mixed with older results.
+        let last = cases.get(i + 1).is_none_or(|next| next.group != case.group);
+        if last && broken != Some(case.group) && args.case.is_empty() && !quick {
+            told.keep(root, case.group)?;
+        }
     }
-    told.end(root, args.case.is_empty() && !quick && failed == 0)?;
+    told.end()?;
     if failed > 0 { bail!("{failed} cases of {} failed", cases.len()) } else { Ok(Status::Ok) }
 }
 

@@ -104,3 +104,29 @@ pub(crate) fn about(root: &Path) -> Result<About> {
         load: (load(), load()),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_commit_is_built_once_in_a_place_of_its_own() {
+        let root = tempfile::tempdir().unwrap();
+        let git = |words: &[&str]| git(root.path(), words).unwrap();
+        git(&["init", "--quiet"]);
+        fs::write(root.path().join("Makefile"), "build:\n\tmkdir -p target; echo built >>target/log\n")
+            .unwrap();
+        git(&["add", "Makefile"]);
+        let me = ["-c", "user.name=test", "-c", "user.email=test@example.org"];
+        git(&[&me[..], &["commit", "--quiet", "-m", "one"]].concat());
+        fs::write(root.path().join("Makefile"), "build:\n\tfalse\n").unwrap();
+        let place = built(root.path(), "HEAD").unwrap();
+        assert_eq!(built(root.path(), "HEAD").unwrap(), place);
+        assert_eq!(fs::read_to_string(place.join("target/log")).unwrap(), "built\n");
+        let unknown = format!("{:#}", built(root.path(), "nowhere").unwrap_err());
+        assert!(unknown.starts_with("nowhere: no such commit"), "{unknown}");
+        git(&[&me[..], &["commit", "--quiet", "-a", "-m", "two"]].concat());
+        let broken = format!("{:#}", built(root.path(), "HEAD").unwrap_err());
+        assert!(broken.contains("make build"), "{broken}");
+    }
+}
