@@ -23,7 +23,9 @@ fn sections() -> Vec<Section> {
 }
 
 pub(crate) fn save(path: &Path, sections: Vec<Section>) {
-    let header = Header { world: 2, ..Header::default() };
+    // A run of two ranks at least.
+    let ranks = sections.iter().map(|s| u32::try_from(s.ranks.len()).unwrap()).sum::<u32>();
+    let header = Header { world: ranks.max(2), ..Header::default() };
     let trace = Trace { header, sections, ..Trace::default() };
     write(&trace, std::fs::File::create(path).unwrap(), WriteOptions::PIPE).unwrap();
 }
