@@ -9,9 +9,9 @@ use st_trace::graph::{Graph, Latency};
 
 use crate::args::Method;
 use crate::bounds::{Bounds, UNSEEN};
-use crate::lags::Lags;
 use crate::offsets::Map;
 use crate::pack::Words;
+use crate::survey::Surveyed;
 use crate::taut::Gate;
 use crate::team::Team;
 use crate::trace::Traces;
@@ -117,7 +117,8 @@ impl Clocks {
 
     /// Learns from what messages took by the clocks as they are corrected now how far these may be off, and, if some messages go
     /// backwards and another correction is allowed, corrects clocks by that. Whether it did.
-    pub(crate) fn learn(&mut self, lags: &Lags, turn: usize, corrects: bool) -> bool {
+    pub(crate) fn learn(&mut self, found: &Surveyed, turn: usize, corrects: bool) -> bool {
+        let lags = &found.lags;
         let exact = self.all.iter().flat_map(|c| &c.compared.points).map(|p| p.error).max().unwrap_or(0);
         self.reversed |= lags.least() < exact.saturating_mul(-2);
         let gates: Vec<Vec<Gate>> = self.all.iter().map(Clock::gates).collect();
@@ -128,7 +129,7 @@ impl Clocks {
             let unseen =
                 |(c, now): (&Clock, i64)| UNSEEN + if turn == 0 { 2 * now } else { now + c.rate / 4 * 3 };
             let rates: Vec<i64> = self.all.iter().zip(rates).map(unseen).collect();
-            self.state(lags, &gates, &Bounds::new(lags, &gates, &rates));
+            self.state(found, &gates, &Bounds::new(lags, &gates, &rates));
             return false;
         };
         // What contradicts itself whatever clocks do is none of their faults.
@@ -138,12 +139,18 @@ impl Clocks {
         true
     }
 
-    /// States errors: where a clock sends, receives or is compared, how far its bounds are.
-    fn state(&mut self, lags: &Lags, gates: &[Vec<Gate>], bounds: &Bounds) {
-        let mut parts: Vec<Vec<usize>> =
-            gates.iter().map(|g| g.iter().map(|g| lags.part(g.at)).collect()).collect();
+    /// States errors: how far a clock's bounds are where it sends, receives or is compared, and at the ends of the run, where ranks
+    /// begin and end.
+    fn state(&mut self, found: &Surveyed, gates: &[Vec<Gate>], bounds: &Bounds) {
+        let lags = &found.lags;
+        let ends = [0, lags.parts() - 1];
+        let of = |gates: &Vec<Gate>| gates.iter().map(|g| lags.part(g.at)).chain(ends).collect();
+        let mut parts: Vec<Vec<usize>> = gates.iter().map(of).collect();
         // A clock by which a rank receives what another one reading it sends later is not one clock.
         let mut torn = vec![0; self.all.len()];
+        if let [only] = &mut torn[..] {
+            *only = found.shortest.near.saturating_neg().max(0);
+        }
         for ((from, to), part, took) in lags.each() {
             if from == to {
                 torn[from as usize] = took.saturating_neg().max(torn[from as usize]);
