@@ -1,21 +1,18 @@
-//! Durations from a distribution, in an order in which every stretch of them is like the whole.
+//! Durations from a distribution.
 //!
-//! Each of `n` durations is the quantile at (j + ½)/n for another j of 0 … n−1. Those come in the order of van der Corput's
-//! sequence (numbers with their bits reversed, without those from n up), so that any k in a row are spread over all. What
-//! is drawn has the distribution's shape exactly, and totals need hardly any correction.
+//! Each of `n` durations is the quantile at (j + ½)/n for another j of 0 … n−1, in an order that depends on the rank
+//! ([`crate::order`]). What is drawn has the distribution's shape exactly, and totals need hardly any correction.
 //!
-//! Source: van der Corput 1935; histogram bins in proportion as in Ratn, Mueller, de Supinski, Schulz 2008, section 5.
+//! Source: histogram bins in proportion as in Ratn, Mueller, de Supinski, Schulz 2008, section 5.
 
 use st_trace::sketch::{Shape, Sketch, representative};
 
-/// Draws a known number of durations.
+/// Durations by their position among a known number of them.
 #[derive(Clone, Debug, Default)]
 pub struct Drawn {
     /// Durations in ascending order, each with the number of draws up to its last.
     steps: Vec<(u64, u64)>,
     n: u64,
-    /// Position in the sequence.
-    next: u64,
 }
 
 impl Drawn {
@@ -38,7 +35,7 @@ impl Drawn {
         if let (Some(last), true) = (steps.last_mut(), n > 0) {
             last.1 = n;
         }
-        let mut drawn = Self { steps, n, next: 0 };
+        let mut drawn = Self { steps, n };
         if sketch.max.1 == rank && sketch.shape() != Shape::Totals {
             drawn.raise(sketch.max.0);
         }
@@ -71,18 +68,22 @@ impl Drawn {
             .sum()
     }
 
-    /// The next one; 0 if there are none. *Cost:* O(log steps).
-    pub fn draw(&mut self) -> u64 {
-        let bits = self.n.max(2).next_power_of_two().trailing_zeros();
-        let at = loop {
-            let reversed = self.next.reverse_bits() >> (u64::BITS - bits);
-            self.next = (self.next + 1) & ((1 << bits) - 1);
-            // At least every second one.
-            if reversed < self.n.max(1) {
-                break reversed;
-            }
-        };
-        let step = self.steps.partition_point(|&(_, up_to)| up_to <= at);
+    /// Number of draws.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.n
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.n == 0
+    }
+
+    /// The one at a position in ascending order; 0 if there are none. *Cost:* O(log steps).
+    #[must_use]
+    pub fn at(&self, position: u64) -> u64 {
+        let step = self.steps.partition_point(|&(_, up_to)| up_to <= position);
         self.steps.get(step).map_or(0, |s| s.0)
     }
 }
@@ -91,9 +92,32 @@ impl Drawn {
 fn values(sketch: &Sketch) -> Vec<(u64, u64)> {
     match sketch.shape() {
         Shape::Buckets => sketch.buckets().map(|(bucket, n)| (representative(bucket), n)).collect(),
-        Shape::Bins => sketch.bins().iter().filter(|b| b.count > 0).map(|b| (b.mean(), b.count)).collect(),
-        Shape::Totals => vec![(sketch.mean(), sketch.count)],
+        Shape::Bins => {
+            let bins: Vec<_> =
+                sketch.bins().iter().filter(|b| b.count > 0).map(|b| (b.mean(), b.count)).collect();
+            // Splitting a bin takes its values for evenly spread: durations of two kinds become some that never were.
+            let measured = |(mean, _): &(u64, u64)| (sketch.min.0..=sketch.max.0).contains(mean);
+            if bins.iter().all(measured) { bins } else { two(sketch) }
+        }
+        Shape::Totals => two(sketch),
     }
+}
+
+/// The shortest duration and a longer one, in such numbers that mean and variance are those of the totals: what is nearest to a
+/// program that is mostly as fast and sometimes slow.
+fn two(sketch: &Sketch) -> Vec<(u64, u64)> {
+    let (mean, count) = (sketch.mean(), sketch.count);
+    let wide = u128::from(mean);
+    let variance = (sketch.squares / u128::from(count.max(1))).saturating_sub(wide * wide);
+    let above = wide.saturating_sub(sketch.min.0.into());
+    if above == 0 || variance == 0 {
+        return vec![(mean, count)];
+    }
+    // mean = shortest + share·(longer − shortest), and variance = (mean − shortest)·(longer − mean).
+    let longer = wide.saturating_add(variance / above);
+    let number = (u128::from(count) * above).div_ceil(longer - u128::from(sketch.min.0)).min(count.into());
+    let number = u64::try_from(number).unwrap_or(count);
+    vec![(sketch.min.0, count - number), (u64::try_from(longer).unwrap_or(u64::MAX), number)]
 }
 
 /// Shares of a total: what is handed out sums up to it.
@@ -134,10 +158,9 @@ mod tests {
     }
 
     fn all(sketch: &Sketch, n: u64, rank: u32) -> Vec<u64> {
-        let mut drawn = Drawn::new(sketch, n, rank);
-        let total = drawn.total();
-        let values: Vec<u64> = (0..n).map(|_| drawn.draw()).collect();
-        assert_eq!(values.iter().copied().map(u128::from).sum::<u128>(), total);
+        let drawn = Drawn::new(sketch, n, rank);
+        let values: Vec<u64> = (0..n).map(|i| drawn.at(i)).collect();
+        assert_eq!(values.iter().copied().map(u128::from).sum::<u128>(), drawn.total());
         values
     }
 
@@ -146,11 +169,6 @@ mod tests {
         let measured = (0..1000).map(|i| if i % 100 == 0 { 1_000_000 } else { 1000 });
         let got = all(&sketch(measured, Shape::Buckets), 1000, 0);
         assert_eq!(got.iter().filter(|&&x| x > 900_000).count(), 10);
-        // Spread: each tenth of the draws has one of the ten long ones.
-        for tenth in got.chunks(100) {
-            let n = tenth.iter().filter(|&&x| x > 900_000).count();
-            assert!(n <= 2, "{n}");
-        }
     }
 
     #[test]
@@ -172,12 +190,13 @@ mod tests {
     }
 
     #[test]
-    fn bins_come_in_proportion_and_totals_as_means() {
+    fn bins_come_in_proportion_and_totals_as_two_durations() {
         let measured = (0..300).map(|i| if i % 3 == 0 { 3000 } else { 1000 });
         let bins = sketch(measured.clone(), Shape::Bins);
         let total: u64 = all(&bins, 30, 1).iter().sum();
         assert!(total.abs_diff(50_000) < 2500, "{total}");
-        assert_eq!(all(&sketch(measured, Shape::Totals), 3, 0), [1666; 3]);
+        assert_eq!(all(&sketch(measured, Shape::Totals), 6, 0), [1000, 1000, 1000, 1000, 3000, 3000]);
+        assert_eq!(all(&sketch([5; 4], Shape::Totals), 3, 0), [5; 3]);
     }
 
     #[test]

@@ -3,12 +3,13 @@
 //! This crate is the part without MPI: the command line, what is checked before the start ([`preflight`]), the launch
 //! ([`launch`]), and what the engine asks while it interprets a rank's calls: their words ([`words`]), the outcome of
 //! receives that lie ahead ([`lookahead`]), what dynamic windows are for ([`dynamic`]), what threads wait for
-//! ([`threads`]) and the time between calls ([`pace`], [`drawn`]), and
+//! ([`threads`]) and the time between calls ([`pace`], [`drawn`], [`order`], [`coupling`]), and
 //! how far it has come ([`progress`]), and at the end what it came to ([`outcome`]). The engine itself, which links MPI,
 //! is the crate `st-replay-engine`.
 
 pub mod args;
 pub mod check;
+pub mod coupling;
 pub mod cut;
 pub mod deeds;
 pub mod drawn;
@@ -18,6 +19,7 @@ pub mod groups;
 pub mod launch;
 pub mod load;
 pub mod lookahead;
+pub mod order;
 pub mod outcome;
 pub mod pace;
 pub mod parts;

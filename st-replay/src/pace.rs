@@ -2,17 +2,22 @@
 //!
 //! Exact times are used as far as they reach. After them (a spent time budget, a merged trace), durations are drawn from
 //! the sketch of the (event, predecessor) pair ([`crate::drawn`]) and scaled so that the totals are the rank's own: those
-//! of each pair if the trace is of one rank, those of each event in a merged trace. So imbalance between ranks comes back.
+//! of each pair if the trace is of one rank, those of each event in a merged trace. So imbalance between ranks comes back;
+//! that which varies from step to step by the order of draws ([`crate::order`]), as far as ranks waited for each other
+//! ([`crate::coupling`]).
 
 use std::collections::HashMap;
 use std::fmt;
 
 use st_trace::columns::Column;
+use st_trace::ints::Sealed;
 use st_trace::project::Error;
-use st_trace::section::{NO_SYM, PathSketch, Section, Sym, Thread};
+use st_trace::section::{NO_SYM, PathSketch, RankSums, Section, Sym, Thread};
 use st_trace::sketch::representative;
 
+use crate::coupling::{self, Couplings, Gaps};
 use crate::drawn::{Drawn, Scale};
+use crate::order::Order;
 
 /// Recorded times of one event, ns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -28,6 +33,9 @@ pub struct Step {
 struct Pair {
     gaps: Drawn,
     durations: Drawn,
+    order: Order,
+    /// How many have been drawn.
+    next: u64,
     totals: usize,
 }
 
@@ -67,6 +75,9 @@ impl<'a> Pace<'a> {
         let Some(t) = section.threads.get(thread) else { return Ok(pace) };
         let column = t.columns.iter().find(|(r, _)| *r == rank).map(|(_, c)| c);
         pace.draw(t, rank, &remaining(section, thread, rank, column)?);
+        if column.is_none() {
+            pace.couple(section, thread, rank)?;
+        }
         pace.exact = Box::new(column.into_iter().flat_map(Column::times));
         Ok(pace)
     }
@@ -98,7 +109,8 @@ impl<'a> Pace<'a> {
             let before = if sketch.pred == NO_SYM { 0 } else { gaps.total() };
             sums[totals][2] += before;
             sums[totals][3] += durations.total();
-            self.pairs.insert((sketch.sym, sketch.pred), Pair { gaps, durations, totals });
+            let order = Order::new(of(sketch.sym, sketch.pred), rank);
+            self.pairs.insert((sketch.sym, sketch.pred), Pair { gaps, durations, order, next: 0, totals });
         }
         self.totals = sums
             .into_iter()
@@ -106,6 +118,36 @@ impl<'a> Pace<'a> {
                 (Scale::new(gaps, drawn_gaps), Scale::new(durations, drawn))
             })
             .collect();
+    }
+
+    /// Couples the order of draws to that of other ranks, as far as they are known to have been slow together or in turns.
+    fn couple(&mut self, section: &Section, thread: usize, rank: u32) -> Result<(), Error> {
+        let Some(t) = section.threads.get(thread).filter(|t| !t.sums.is_empty()) else { return Ok(()) };
+        let expected = |sym: Sym| -> u128 {
+            let those = self.pairs.iter().filter(|((s, pred), _)| *s == sym && *pred != NO_SYM);
+            those.map(|(_, pair)| pair.gaps.total()).sum()
+        };
+        let scale = |sums: &RankSums| {
+            let of = expected(sums.sym);
+            (sums.sym, totals(&sums.compute, t).map(|own| (own, of)).collect())
+        };
+        let scales: HashMap<Sym, Vec<(u128, u128)>> = t.sums.iter().map(scale).collect();
+        let gaps = self.pairs.iter().map(|(&(sym, pred), pair)| {
+            let gaps = Gaps {
+                drawn: &pair.gaps,
+                of: of(sym, pred),
+                scales: scales.get(&sym).map_or(&[], Vec::as_slice),
+            };
+            ((sym, pred), gaps)
+        });
+        let couplings: Couplings = coupling::find(section, (thread, rank), &gaps.collect())?;
+        let at = (t.ranks.position(rank).unwrap_or(0), t.ranks.len());
+        for (pair, coupling) in couplings {
+            if let Some(pair) = self.pairs.get_mut(&pair) {
+                pair.order = coupling::coupled(pair.order, coupling, at);
+            }
+        }
+        Ok(())
     }
 
     /// Whether the trace has any times for the thread.
@@ -124,8 +166,12 @@ impl<'a> Pace<'a> {
         }
         let Some(pair) = self.pairs.get_mut(&(sym, pred)) else { return Step::default() };
         let Some((gaps, durations)) = self.totals.get_mut(pair.totals) else { return Step::default() };
-        let duration = durations.share(pair.durations.draw());
-        let gap = if pred == NO_SYM { 0 } else { gaps.share(pair.gaps.draw()) };
+        let at = pair.order.position(pair.next, pair.gaps.len());
+        pair.next += 1;
+        // Who comes late does not wait for others: the longest gap goes with the shortest duration.
+        let mirrored = pair.durations.len().saturating_sub(at + 1);
+        let duration = durations.share(pair.durations.at(mirrored));
+        let gap = if pred == NO_SYM { 0 } else { gaps.share(pair.gaps.at(at)) };
         Step { gap, duration }
     }
 }
@@ -174,15 +220,21 @@ fn remaining(
 /// The total times before and in each event on one of several ranks; nothing in a trace of one.
 fn own_sums(t: &Thread, rank: u32) -> HashMap<Sym, (u128, u128)> {
     let Some(place) = t.ranks.position(rank) else { return HashMap::new() };
-    let at = |stream: &st_trace::ints::Sealed| {
-        let mut cursor = stream.cursor();
-        let mut bucket = 0;
-        for _ in 0..=place {
-            bucket = cursor.next();
-        }
-        u128::from(u16::try_from(bucket).map_or(0, representative))
-    };
+    let place = usize::try_from(place).unwrap_or(usize::MAX);
+    let at = |stream: &Sealed| totals(stream, t).nth(place).unwrap_or(0);
     t.sums.iter().map(|sums| (sums.sym, (at(&sums.compute), at(&sums.comm)))).collect()
+}
+
+/// The totals of a thread's ranks, in their order, ns.
+fn totals<'a>(stream: &'a Sealed, t: &Thread) -> impl Iterator<Item = u128> + use<'a> {
+    let mut cursor = stream.cursor();
+    let next = move |_| u16::try_from(cursor.next()).map_or(0, |bucket| representative(bucket).into());
+    (0..t.ranks.len()).map(next)
+}
+
+/// What tells a pair's distribution from others.
+fn of(sym: Sym, pred: Sym) -> u64 {
+    u64::from(sym) << 32 | u64::from(pred)
 }
 
 /// The totals of a pair's sketch, as far as they are this rank's: those of one of several ranks are not known.

@@ -4,6 +4,7 @@
 mod check;
 mod cli;
 mod cut;
+mod imbalance;
 mod probable;
 mod script;
 mod simulator;

@@ -1,0 +1,261 @@
+//! How far ranks that draw their times from one distribution were slow together: as far as what they waited for each other says.
+//!
+//! Between two collective operations that nobody leaves before all have come, each rank computes, and the slowest determines when
+//! the operation ends. A merged trace does not hold who computed how long in which step, but how long all computed, and how long they
+//! waited in the operation: the mean of what the slowest rank took is what ranks took and waited in the mean, less what the operation
+//! takes by itself. Trying orders of draws shows what the slowest would take if ranks were slow independently, all together, or in
+//! turns; the mixture of two of these that comes to what the trace says is taken. Where no such operation follows, or not all
+//! ranks of it are in the section, ranks are independent.
+//!
+//! *Cost:* [`STEPS`] draws of the calls at the beginning; memory for the distributions.
+//!
+//! Source: our own.
+
+use std::collections::{BTreeMap, HashMap};
+
+use st_trace::calls::CallTable;
+use st_trace::graph::roles::{Kind, Role, Rule, Start};
+use st_trace::graph::words::Words;
+use st_trace::project::Error;
+use st_trace::section::{NO_SYM, Section, Sym, Tables, Thread};
+use st_trace::sketch::{Shape, Sketch};
+
+use crate::drawn::Drawn;
+use crate::order::{Coupled, Order, WHOLE};
+
+/// Draws that are tried at most, twice.
+const STEPS: u64 = 1 << 18;
+
+/// How finely shares are tried around the one that is reckoned, and how far, in parts of [`WHOLE`].
+const FINE: i64 = 64;
+const AROUND: i64 = 8;
+
+/// An event and its predecessor.
+pub type PairOf = (Sym, Sym);
+
+/// In how many of [`WHOLE`] steps ranks' draws of a pair are coupled: in turns, or, if negative, together.
+pub type Couplings = HashMap<PairOf, i64>;
+
+/// What the slowest of all ranks takes to an operation, in all steps that were tried, ns: for each coupling that was tried.
+#[derive(Clone, Debug, Default)]
+struct Tried {
+    slowest: Vec<u128>,
+    /// What ranks take in the mean.
+    mean: u128,
+    steps: u64,
+}
+
+/// The gaps of a pair, and what each rank's are multiplied by.
+#[derive(Debug)]
+pub struct Gaps<'a> {
+    /// In ascending order.
+    pub drawn: &'a Drawn,
+    /// What tells them from those of other pairs.
+    pub of: u64,
+    /// Own total of each rank and what it is a part of, by the rank's place.
+    pub scales: &'a [(u128, u128)],
+}
+
+/// The order of a rank, given by its place, coupled to those of others.
+#[must_use]
+pub fn coupled(order: Order, coupling: i64, (place, ranks): (u64, u64)) -> Order {
+    let how = if coupling > 0 { Coupled::InTurns(place, ranks) } else { Coupled::Together };
+    order.coupled(how, coupling.unsigned_abs())
+}
+
+/// Finds the couplings of a section's thread, from the calls of a rank.
+///
+/// # Errors
+///
+/// If the section is malformed.
+pub fn find(
+    section: &Section,
+    (thread, rank): (usize, u32),
+    gaps: &HashMap<PairOf, Gaps<'_>>,
+) -> Result<Couplings, Error> {
+    let Some(t) = section.threads.get(thread).filter(|t| t.ranks.len() > 1) else {
+        return Ok(Couplings::new());
+    };
+    let whole = i64::try_from(WHOLE).unwrap_or(i64::MAX);
+    let of = Trial { section, thread, rank, t, gaps };
+    let ends = vec![-whole, 0, whole];
+    let (led, tried) = of.run(|_| &ends)?;
+    let around = |(sym, tried): (&Sym, &Tried)| {
+        let about = tried.reckoned(waited(t, *sym)?)?;
+        let window = (-AROUND..=AROUND).map(|k| (about + k * whole / FINE).clamp(-whole, whole));
+        Some((*sym, window.collect()))
+    };
+    let windows: BTreeMap<Sym, Vec<i64>> = tried.iter().filter_map(around).collect();
+    let (_, tried) =
+        of.run(|pair| led.get(&pair).and_then(|sym| windows.get(sym)).map_or(&[], Vec::as_slice))?;
+    let nearest = |sym: &Sym| {
+        let (window, tried) = (windows.get(sym)?, tried.get(sym)?);
+        let wanted = tried.wanted(waited(t, *sym)?);
+        let found = window.iter().zip(&tried.slowest).min_by_key(|(_, slowest)| slowest.abs_diff(wanted));
+        found.map(|(coupling, _)| *coupling)
+    };
+    Ok(led.iter().filter_map(|(pair, sym)| Some((*pair, nearest(sym)?))).collect())
+}
+
+/// The operation that follows each pair, and what was found for each operation.
+type Found = (HashMap<PairOf, Sym>, BTreeMap<Sym, Tried>);
+
+/// What is tried.
+struct Trial<'a> {
+    section: &'a Section,
+    thread: usize,
+    rank: u32,
+    t: &'a Thread,
+    gaps: &'a HashMap<PairOf, Gaps<'a>>,
+}
+
+impl Trial<'_> {
+    /// Goes through the calls with the couplings that are to be tried for each pair.
+    fn run<'c>(&self, couplings: impl Fn(PairOf) -> &'c [i64]) -> Result<Found, Error> {
+        let (mut tried, mut led) = (BTreeMap::<Sym, Tried>::new(), HashMap::new());
+        let Some(mut calls) = self.section.project(self.thread, self.rank) else { return Ok((led, tried)) };
+        let mut joins = Joins::new(self.section, self.t, self.rank);
+        let (mut words, mut pred, mut left) = (Words::default(), NO_SYM, STEPS);
+        let (mut counted, mut open) = (HashMap::<PairOf, u64>::new(), Vec::new());
+        let mut taken: Vec<Vec<u128>> = self.t.ranks.iter().map(|_| Vec::new()).collect();
+        while let Some(sym) = calls.next_call(&mut words.words)? {
+            let pair = (sym, std::mem::replace(&mut pred, sym));
+            if let Some(gaps) = self.gaps.get(&pair).filter(|_| pair.1 != NO_SYM) {
+                let couplings = couplings(pair);
+                let j = counted.entry(pair).or_default();
+                for (place, (rank, taken)) in (0..).zip(self.t.ranks.iter().zip(&mut taken)) {
+                    gaps.add(*j, rank, (place, self.t.ranks.len()), couplings, taken);
+                }
+                *j += 1;
+                open.push(pair);
+                let draws = u64::try_from(couplings.len()).unwrap_or(u64::MAX);
+                left = left.saturating_sub(self.t.ranks.len().saturating_mul(draws.max(1)));
+            }
+            if joins.join(sym, &mut words) {
+                for pair in open.drain(..) {
+                    led.entry(pair).or_insert(sym);
+                }
+                tried.entry(sym).or_default().step(&mut taken);
+                if left == 0 {
+                    break;
+                }
+            }
+        }
+        Ok((led, tried))
+    }
+}
+
+impl Gaps<'_> {
+    /// Adds a rank's j-th gap, for each coupling.
+    fn add(&self, j: u64, rank: u32, at: (u64, u64), couplings: &[i64], taken: &mut Vec<u128>) {
+        let order = Order::new(self.of, rank);
+        let scale = usize::try_from(at.0).ok().and_then(|place| self.scales.get(place));
+        let (own, of) = scale.copied().unwrap_or((1, 1));
+        if taken.len() < couplings.len() {
+            taken.resize(couplings.len(), 0);
+        }
+        for (taken, coupling) in taken.iter_mut().zip(couplings) {
+            let position = coupled(order, *coupling, at).position(j, self.drawn.len());
+            *taken += u128::from(self.drawn.at(position)).saturating_mul(own) / of.max(1);
+        }
+    }
+}
+
+impl Tried {
+    /// All ranks have come to the operation.
+    fn step(&mut self, taken: &mut [Vec<u128>]) {
+        let couplings = taken.iter().map(Vec::len).max().unwrap_or(0);
+        if self.slowest.len() < couplings {
+            self.slowest.resize(couplings, 0);
+        }
+        for (i, slowest) in self.slowest.iter_mut().enumerate() {
+            *slowest += taken.iter().filter_map(|t| t.get(i)).max().copied().unwrap_or(0);
+        }
+        // Whatever the coupling, ranks draw the same in all: any of them will do for the mean.
+        let ranks = u128::try_from(taken.len().max(1)).unwrap_or(1);
+        self.mean += taken.iter().filter_map(|t| t.get(t.len() / 2)).sum::<u128>() / ranks;
+        self.steps += 1;
+        taken.iter_mut().for_each(|t| t.fill(0));
+    }
+
+    /// What the slowest take if ranks wait so long for others in the mean.
+    fn wanted(&self, waited: u64) -> u128 {
+        self.mean + u128::from(waited) * u128::from(self.steps)
+    }
+
+    /// About which coupling makes ranks wait so long, from what the ends and none at all make them.
+    fn reckoned(&self, waited: u64) -> Option<i64> {
+        let [together, alone, in_turns] = *self.slowest.first_chunk::<3>()?;
+        let wanted = self.wanted(waited);
+        let end = if wanted > alone { in_turns } else { together };
+        // What makes no difference need not be chosen.
+        let range = end.abs_diff(alone);
+        if range == 0 || (end > alone) != (wanted > alone) {
+            return None;
+        }
+        let share = wanted.abs_diff(alone).saturating_mul(WHOLE.into()) / range;
+        let share = i64::try_from(share.min(WHOLE.into())).ok()?;
+        Some(if wanted > alone { share } else { -share })
+    }
+}
+
+/// How long ranks waited in an operation for others, in the mean, ns: what it took, less what it takes by itself, which is what it took
+/// for the last to come: one of all ranks each time.
+fn waited(t: &Thread, sym: Sym) -> Option<u64> {
+    let mut all = Sketch::default();
+    for sketch in t.sketches.iter().filter(|s| s.sym == sym) {
+        all.merge(&sketch.comm);
+    }
+    let of_last = 500 / t.ranks.len().max(1);
+    // Other shapes do not know it so exactly.
+    let own = if all.shape() == Shape::Buckets { all.quantile(of_last) } else { all.min.0 };
+    (all.count > 0).then(|| all.mean().saturating_sub(own))
+}
+
+/// Which calls nobody leaves before all ranks of the section have come.
+struct Joins<'a> {
+    section: &'a Section,
+    rank: u32,
+    ranks: u64,
+    roles: Vec<Option<Role>>,
+    whole: HashMap<i64, bool>,
+}
+
+impl<'a> Joins<'a> {
+    fn new(section: &'a Section, t: &Thread, rank: u32) -> Self {
+        let joins = |role: &Role| {
+            matches!(
+                role.kind,
+                Kind::Collective {
+                    rule: Rule::Barrier
+                        | Rule::Allgather
+                        | Rule::Allgatherv
+                        | Rule::Alltoall
+                        | Rule::Alltoallv
+                        | Rule::Allreduce
+                        | Rule::ReduceScatter,
+                    start: Start::Blocking
+                }
+            )
+        };
+        let table = CallTable::builtin();
+        let role = |s: &st_trace::section::Symbol| {
+            table.get(s.call).filter(|_| s.error == 0).map(Role::of).filter(joins)
+        };
+        let roles = section.symbols.iter().map(role).collect();
+        Self { section, rank, ranks: t.ranks.len(), roles, whole: HashMap::new() }
+    }
+
+    fn join(&mut self, sym: Sym, words: &mut Words) -> bool {
+        let at = usize::try_from(sym).unwrap_or(usize::MAX);
+        let Some(Some(role)) = self.roles.get(at) else { return false };
+        let row = self.section.symbols.get(at).and_then(|s| CallTable::builtin().get(s.call));
+        words.split(row.map_or(&[], |row| row.slots.as_slice()));
+        let Some(comm) = words.get(role.comm) else { return false };
+        let (section, rank, ranks) = (self.section, self.rank, self.ranks);
+        *self.whole.entry(comm).or_insert_with(|| {
+            let of = Tables::find(&section.tables.comms, comm, rank);
+            of.is_some_and(|c| c.content.remote.is_empty() && c.content.members.len() == ranks)
+        })
+    }
+}

@@ -1,0 +1,104 @@
+//! Imbalance that varies from step to step comes back from merged traces without exact times.
+
+use st_replay::pace::Pace;
+use st_trace::calls::CallTable;
+use st_trace::ints::Sealed;
+use st_trace::objects::Comm;
+use st_trace::ranklist::RankList;
+use st_trace::ranks::RankSeq;
+use st_trace::record::{Options, RankRecorder};
+use st_trace::section::{NO_SYM, PathSketch, RankSums, Section, Sym};
+use st_trace::sketch::{LiveSketch, Shape, bucket};
+
+const RANKS: u32 = 4;
+const STEPS: u64 = 120;
+/// What the operation takes by itself, ns.
+const NETWORK: u64 = 20_000;
+
+/// The merged section of ranks that compute as long as `takes` says in each step, and wait for all; and how long all steps take.
+fn merged(shape: Shape, takes: impl Fn(u32, u64) -> u64) -> (Section, u64) {
+    let mut recorder = RankRecorder::new(0, Options::default());
+    let members = RankSeq::first(RANKS);
+    let kind = "MPI_COMM_WORLD".into();
+    recorder.objects.comms.predefined(Comm { kind, parent: 0, members, remote: RankSeq::default() });
+    let thread = recorder.open_thread(0);
+    let site = recorder.sites.label("line 1");
+    let mut symbol = |name: &str| recorder.symbol(CallTable::builtin().by_name(name).unwrap().id, site, 0);
+    let (init, all) = (symbol("MPI_Init"), symbol("MPI_Barrier"));
+    recorder.record(thread, init, &[], 0, 0);
+    (0..STEPS).for_each(|_| drop(recorder.record(thread, all, &[0], 0, 0)));
+    let mut section = recorder.finish("host");
+    let ranks = RankList::first(RANKS);
+    // What rank 0 does, all do.
+    section.ranks = ranks.clone();
+    section.partitions.iter_mut().flat_map(|p| &mut p.classes).for_each(|class| *class = ranks.clone());
+    section.tables.comms.iter_mut().flat_map(|c| &mut c.of).for_each(|of| of.0 = ranks.clone());
+
+    let slowest = |step: u64| (0..RANKS).map(|rank| takes(rank, step)).max().unwrap();
+    let steps: Vec<u64> = (0..STEPS).collect();
+    let sketch = |steps: &[u64], of: &dyn Fn(u32, u64) -> u64| {
+        let mut all = st_trace::sketch::Sketch::default();
+        for rank in 0..RANKS {
+            let mut live = LiveSketch::new(shape);
+            steps.iter().for_each(|step| live.add(of(rank, *step)));
+            all.merge(&live.finish(rank));
+        }
+        all
+    };
+    let waits = |rank: u32, step: u64| slowest(step) - takes(rank, step) + NETWORK;
+    let pair = |sym: Sym, pred: Sym, steps: &[u64]| PathSketch {
+        sym,
+        pred,
+        compute: sketch(steps, &takes),
+        comm: sketch(steps, &waits),
+    };
+    let sums = |of: &dyn Fn(u32, u64) -> u64| -> Sealed {
+        let total = |rank: u32| steps.iter().map(|step| of(rank, *step)).sum();
+        (0..RANKS).map(|rank| i64::from(bucket(total(rank)))).collect::<Vec<_>>().into()
+    };
+    let t = &mut section.threads[0];
+    t.ranks = ranks;
+    t.columns = Vec::new();
+    t.sketches = vec![
+        PathSketch { sym: init, pred: NO_SYM, compute: sketch(&[], &takes), comm: sketch(&[], &takes) },
+        pair(all, init, &steps[..1]),
+        pair(all, all, &steps[1..]),
+    ];
+    t.sums = vec![RankSums { sym: all, compute: sums(&takes), comm: sums(&waits) }];
+    (section, steps.iter().map(|step| slowest(*step)).sum())
+}
+
+/// How far a replay's total is off, thousandths: each step takes what the slowest rank does.
+fn error(shape: Shape, takes: impl Fn(u32, u64) -> u64) -> u64 {
+    let (section, total) = merged(shape, takes);
+    let mut paces: Vec<Pace<'_>> = (0..RANKS).map(|rank| Pace::new(&section, 0, rank).unwrap()).collect();
+    let mut step = |sym: Sym| paces.iter_mut().map(|pace| pace.step(sym).gap).max().unwrap();
+    step(0);
+    let replayed: u64 = (0..STEPS).map(|_| step(1)).sum();
+    1000 * replayed.abs_diff(total) / total
+}
+
+/// Chance, the same each time.
+fn chance(rank: u32, step: u64, of: u64) -> u64 {
+    let mut x = (step * 64 + u64::from(rank) + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    (x ^ (x >> 31)) % of
+}
+
+const MS: u64 = 1_000_000;
+
+#[test]
+fn ranks_that_were_slow_by_chance_together_or_in_turns_are_so_again() {
+    let jitter = |rank, step| chance(rank, step + 1000, MS / 10);
+    let slow = |yes: bool| if yes { 200 * MS } else { 10 * MS };
+    for shape in [Shape::Buckets, Shape::Bins, Shape::Totals] {
+        let alone = error(shape, |r, s| slow(chance(r, s, 8) == 0) + jitter(r, s));
+        let together = error(shape, |r, s| slow(chance(0, s, 8) == 0) + jitter(r, s));
+        let moving = error(shape, |r, s| slow(s % u64::from(RANKS) == u64::from(r)) + jitter(r, s));
+        let even = error(shape, |r, s| 10 * MS + jitter(r, s));
+        let one = error(shape, |r, s| slow(r == 2) + jitter(r, s));
+        let found = [alone, together, moving, even, one];
+        assert!(found.iter().all(|error| *error < 20), "{shape:?}: {found:?}");
+    }
+}
