@@ -12,6 +12,15 @@ use crate::cut::Limit;
 use crate::factor::Factor;
 use crate::factor::Scaled;
 
+const EXAMPLES: &str = "\
+Examples:
+  st-replay app.st                         as the program ran, by an mpirun that is started
+  st-replay --check app.st                 whether it can be replayed to its end, without MPI
+  st-replay --compute none app.st          communication only, one call after the other
+  st-record -o again.st -- st-replay app.st && st-stat diff app.st again.st
+                                           proves that the replay made the same calls
+  st-merge run/ | st-replay -              the streams of a directory";
+
 /// Replay a recorded program's communication without the program
 ///
 /// Each rank makes the calls that it made when it was recorded, with the recorded sizes, types, tags and
@@ -20,7 +29,7 @@ use crate::factor::Scaled;
 ///
 /// Outside of mpirun, starts mpirun itself with as many ranks as were recorded. Inside, joins the running job.
 #[derive(Parser, Clone, Debug)]
-#[command(name = "st-replay", version)]
+#[command(name = "st-replay", version, after_long_help = EXAMPLES)]
 pub struct Args {
     /// A trace: a file, a directory of rank streams, or - for standard input (outside of mpirun only)
     #[arg(value_name = "TRACE")]

@@ -7,6 +7,14 @@ use st_tool::options::{StreamIn, StreamOut, Talk};
 
 use crate::clc::GAMMA_UNITS;
 
+const EXAMPLES: &str = "\
+Examples:
+  st-sync -o corrected.st app.st           corrects, and reports on standard error
+  st-sync run | st-cluster | st-merge -o app.st
+                                           corrected times through to the merged trace
+  st-stat violations corrected.st          messages that arrive before they were sent
+  mpirun -n 4 st-sync -o out/ run          four processes, one stream per rank";
+
 /// Correct the clocks of a trace
 ///
 /// Reads streams with exact times (files, directories of streams, or standard input) and writes the same with corrected
@@ -21,7 +29,7 @@ use crate::clc::GAMMA_UNITS;
 ///
 /// Below mpirun, its processes share the ranks: `mpirun -n 4 st-sync -o out.st run` writes what st-sync alone would.
 #[derive(Parser, Clone, Debug)]
-#[command(name = "st-sync", version)]
+#[command(name = "st-sync", version, after_long_help = EXAMPLES)]
 pub struct Args {
     /// Streams, or directories of streams; - or nothing is standard input
     #[arg(value_name = "STREAM")]

@@ -6,12 +6,18 @@ use st_trace::fold::Fold;
 
 use crate::Kernel;
 
+const EXAMPLES: &str = "\
+Examples:
+  st-record -- mpirun -n 4 st-kernels stencil2d --seconds 2
+  st-kernels wavefront --paper --ranks 10000 --steps 2 | st-cluster | st-stat clusters
+  st-kernels stencil3d --paper --ranks 27 -o cube.st";
+
 /// MPI mini-programs, for real or on paper
 ///
 /// Inside mpirun, runs the kernel and prints a checksum of all messages received. With --paper, runs the same code
 /// without MPI on any number of ranks and writes the trace that a recording of it would be, in simulated time.
 #[derive(Parser, Clone, Debug)]
-#[command(name = "st-kernels", version)]
+#[command(name = "st-kernels", version, after_long_help = EXAMPLES)]
 pub struct Args {
     /// The kernel
     #[arg(value_enum, value_name = "NAME")]
