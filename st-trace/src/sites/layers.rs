@@ -67,6 +67,19 @@ pub(super) fn is_own_function(name: &str) -> bool {
     is_fn_trait || !begins(of_trait.trim_start_matches(['&', '*']))
 }
 
+/// Whether a function is called as an MPI function is without its prefix: `irecv`, `Comm::rank`, `grid::allreduce<f64>`.
+pub(super) fn is_named_after_mpi(name: &str) -> bool {
+    static FUNCTIONS: OnceLock<HashSet<String>> = OnceLock::new();
+    let known = || {
+        let names = CallTable::builtin().rows().iter().map(|row| row.name.to_lowercase());
+        let short = names.filter_map(|name| Some(name.strip_prefix("mpi_")?.to_owned()));
+        short.flat_map(|name| [name.strip_prefix("comm_").map(str::to_owned), Some(name)]).flatten().collect()
+    };
+    let name = name.split(['<', '(']).next().unwrap_or_default();
+    let last = name.rsplit("::").next().unwrap_or_default().to_lowercase();
+    FUNCTIONS.get_or_init(known).contains(last.trim_end_matches('_'))
+}
+
 /// Whether a function is a wrapper of an MPI function by its name, which holds that one's: `solver_MPI_Send`, `my_mpi_send_`.
 pub(super) fn wraps_mpi(name: &str) -> bool {
     static FUNCTIONS: OnceLock<HashSet<String>> = OnceLock::new();
@@ -127,6 +140,16 @@ mod tests {
             ["main", "mpi_sum_", "mp::mp_sum", "<app::Grid as app::Halo>::exchange", "mpirical::step"]
         {
             assert!(is_own_function(function), "{function}");
+        }
+    }
+
+    #[test]
+    fn layers_have_functions_named_after_mpi() {
+        for name in ["irecv", "Comm::rank", "grid::allreduce<f64>", "Waitall", "comm_size"] {
+            assert!(is_named_after_mpi(name), "{name}");
+        }
+        for name in ["exchange", "main", "halo::send_all", ""] {
+            assert!(!is_named_after_mpi(name), "{name}");
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Of a site's stack, frames of MPI, of its bindings and of language runtimes are left out ([`super::layers`]), and those of
 //! wrappers: functions named after the MPI function that they call, and layers, which are files whose functions make one
-//! MPI call each and of which one is called from several places. The place is the innermost frame of what is left
+//! MPI call each and of which one is called from several places, or most are called as MPI's functions are. The place is the innermost frame of what is left
 //! at which a site's stack differs from those of all others. Sites whose stacks do not differ there, as two calls on
 //! one line, have one place and several numbers.
 
@@ -38,6 +38,8 @@ struct Step {
     own: bool,
     /// Whether it is a wrapper.
     wrapper: bool,
+    /// Whether it is called as an MPI function is.
+    named_after: bool,
 }
 
 /// Texts by number.
@@ -247,18 +249,21 @@ fn steps(table: &SiteTable, frame: &Frame, texts: &mut Texts) -> Vec<Step> {
             layer: texts.number(l.file.as_deref().unwrap_or(&module.path).to_owned()),
             own: own_module && function.is_none_or(layers::is_own_function),
             wrapper: function.is_some_and(layers::wraps_mpi),
+            named_after: function.is_some_and(layers::is_named_after_mpi),
         }
     };
     of_frame(table, frame).iter().map(step).collect()
 }
 
-/// The layers all of whose functions make one MPI call, if one of them is called from several places, and something outside of
-/// it calls each. One function that is called from several places is no layer: its callers are told apart anyhow.
+/// The layers all of whose functions make one MPI call, if one of them is called from several places or most are called as MPI's
+/// functions are, and something outside of it calls each. One function that is called from several places is no layer: its callers are told apart anyhow.
 fn wrapper_layers(stacks: &[Vec<Step>]) -> HashSet<u32> {
     #[derive(Default)]
     struct Layer {
         /// By function: the places of its MPI calls, and where these are called from.
         functions: BTreeMap<u32, (HashSet<u32>, HashSet<u32>)>,
+        /// Those called as MPI's functions are.
+        named_after: HashSet<u32>,
         is_outermost: bool,
     }
     let mut all: BTreeMap<u32, Layer> = BTreeMap::new();
@@ -267,6 +272,9 @@ fn wrapper_layers(stacks: &[Vec<Step>]) -> HashSet<u32> {
         let Some(first) = own.next() else { continue };
         let layer = all.entry(first.layer).or_default();
         let next = own.next();
+        if first.named_after {
+            layer.named_after.insert(first.function);
+        }
         let (places, callers) = layer.functions.entry(first.function).or_default();
         places.insert(first.text);
         callers.extend(next.map(|s| s.text));
@@ -276,7 +284,8 @@ fn wrapper_layers(stacks: &[Vec<Step>]) -> HashSet<u32> {
     let wraps = |l: &Layer| {
         let single = l.functions.values().all(|(places, _)| places.len() == 1);
         let shared = l.functions.values().any(|(_, callers)| callers.len() > 1);
-        !l.is_outermost && l.functions.len() > 1 && single && shared
+        let named = 2 * l.named_after.len() > l.functions.len();
+        !l.is_outermost && l.functions.len() > 1 && single && (shared || named)
     };
     all.into_iter().filter(|(_, l)| wraps(l)).map(|(layer, _)| layer).collect()
 }
@@ -391,6 +400,11 @@ mod tests {
             &[layer("barrier", 230), main(9)],
         ]);
         assert_eq!(all, ["main main.c:7", "main main.c:8", "main main.c:9"]);
+        // Each called once, as MPI's functions are called; others are no layer.
+        let all = places(&[&[layer("irecv", 219), main(7)], &[layer("barrier", 230), main(9)]]);
+        assert_eq!(all, ["main main.c:7", "main main.c:9"]);
+        let all = places(&[&[layer("left", 219), main(7)], &[layer("right", 230), main(9)]]);
+        assert_eq!(all, ["left communicator.rs:219", "right communicator.rs:230"]);
     }
 
     #[test]

@@ -9,6 +9,7 @@ use st_tests::Failure;
 use st_trace::calls::{CallTable, Meaning, Slot};
 use st_trace::check::check;
 use st_trace::section::{NO_SYM, Section, Sym, Tables};
+use st_trace::sites::CallSites;
 use st_trace::sketch::Sketch;
 use st_trace::stream::Trace;
 use xxhash_rust::xxh3::Xxh3;
@@ -139,6 +140,10 @@ fn sections(trace: &Trace, out: &mut String) -> Result<(), Failure> {
     }
     let _ = writeln!(out, "sections {}", trace.sections.len());
     modules.iter().for_each(|(path, id)| _ = writeln!(out, "module {path} {id}"));
+    let sites = CallSites::of(trace.sections.iter().map(|s| &s.sites));
+    for site in (0..sites.len()).filter(|site| sites.by_name(*site).is_some()) {
+        let _ = writeln!(out, "{}", sites.describe(site));
+    }
     for (rank, thread, calls, inside) in ended {
         let _ = writeln!(out, "rank {rank} thread {thread} ended after {calls} calls in {inside}");
     }
