@@ -10,8 +10,9 @@ use crate::user::{Error, Param, constants};
 pub struct Known {
     /// Write a parameter of calls by an expression, where that is true
     ///
-    /// TARGET is FUNCTION:PARAMETER, FUNCTION@PLACE:PARAMETER or @PLACE:PARAMETER, with PLACE the beginning of a call
-    /// site (its label, or MODULE+0xOFFSET of its innermost frame, as in st-view --json), and may end in a condition,
+    /// TARGET is FUNCTION:PARAMETER, FUNCTION@PLACE:PARAMETER or @PLACE:PARAMETER, with PLACE a
+    /// function or a frame of call sites' stacks, as programs print them: exchange, stencil.c:120, exchange stencil.c:120,
+    /// solver+0x1234, with or without the path; a label, or how it begins. TARGET may end in a condition,
     /// as in MPI_Send:dest[n%2==0]. EXPRESSION is one of C, of integers, with me (the rank in the call's
     /// communicator), size (of that) and n (which of the rank's calls from there it is, from 0). Values are stored as
     /// differences from the expression, so that ranks for which it is true become equal, and nothing changes for

@@ -2,21 +2,23 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use st_trace::calls::{CallId, CallTable};
 use st_trace::expr::{self, Expr};
 use st_trace::form::Form;
 use st_trace::section::Section;
-use st_trace::sites::{Site, SiteTable};
+use st_trace::sites::{CallSites, Site, SiteTable};
 
 /// An expression for a slot of a function's calls, or of the calls from a place.
 #[derive(Debug, Clone)]
 pub struct Param {
     call: Option<CallId>,
-    /// How the place begins.
+    /// A function or a frame of call sites' stacks, or how it begins.
     place: String,
+    /// Which call sites that means, of those met by this one and its copies.
+    sites: Arc<Mutex<HashMap<u128, bool>>>,
     slot: String,
     expr: Expr,
     /// As it was given.
@@ -118,10 +120,22 @@ impl Param {
         Ok(Self {
             call,
             place: place.to_owned(),
+            sites: Arc::default(),
             slot: slot.to_owned(),
             expr,
             target: target.to_owned(),
             met: Arc::default(),
+        })
+    }
+
+    /// Whether it is for the calls of a table's site.
+    fn means(&self, table: &SiteTable, site: &Site) -> bool {
+        let mut known = self.sites.lock().unwrap_or_else(PoisonError::into_inner);
+        *known.entry(site.id).or_insert_with(|| {
+            let mut alone = SiteTable::new();
+            let number = alone.adopt(table, site);
+            alone.set_names(table.names().clone());
+            CallSites::new(alone).is_on_stack(number, &self.place)
         })
     }
 
@@ -148,7 +162,7 @@ pub(crate) fn form(params: &[Param], section: &Section, sym: usize, slot: &str) 
     let mut found: Option<Expr> = None;
     for p in params.iter().filter(|p| p.slot == slot && p.call.is_none_or(|c| c == symbol.call)) {
         let site = section.sites.get(symbol.site);
-        if !p.place.is_empty() && !site.is_some_and(|s| place(&section.sites, s).starts_with(&p.place)) {
+        if !p.place.is_empty() && !site.is_some_and(|s| p.means(&section.sites, s)) {
             continue;
         }
         p.met.store(true, Ordering::Relaxed);
@@ -158,12 +172,4 @@ pub(crate) fn form(params: &[Param], section: &Section, sym: usize, slot: &str) 
         };
     }
     found.map(Form::User)
-}
-
-/// The innermost place of a call: its label, or `FILE+0xOFFSET` of its module.
-fn place(sites: &SiteTable, site: &Site) -> String {
-    let Some(frame) = site.frames.first() else { return site.label.clone() };
-    let module = sites.modules().get(frame.module as usize);
-    let file = module.and_then(|m| m.path.rsplit('/').next()).unwrap_or_default();
-    format!("{file}+{:#x}", frame.offset)
 }

@@ -8,10 +8,13 @@ use st_reduce::merge::Merger;
 use st_reduce::user::{Error, Param, constants};
 use st_trace::calls::CallTable;
 use st_trace::check::check;
+use st_trace::names::{Location, Names};
 use st_trace::objects::{Comm, Type};
 use st_trace::ranks::RankSeq;
 use st_trace::record::{Options, RankRecorder};
 use st_trace::section::{Elastic, Form, Section};
+use st_trace::sites::{Frame, Module, SiteTable};
+use st_trace::stream::{self, Trace, WriteOptions};
 
 const ROUNDS: i64 = 6;
 
@@ -164,6 +167,81 @@ fn what_is_not_true_changes_nothing() {
     for text in ["me * me", "1 / (me - me)", "me * 9223372036854775807", "n"] {
         let with = merged(&sections, vec![param("MPI_Send:dest", text, &[])]);
         assert_eq!(with, without, "{text}");
+    }
+}
+
+#[test]
+fn what_is_true_makes_no_trace_larger() {
+    let bytes = |section: &Section| {
+        let trace = Trace { sections: vec![section.clone()], ..Trace::default() };
+        let mut bytes = Vec::new();
+        stream::write(&trace, &mut bytes, WriteOptions { level: 19 }).unwrap();
+        bytes.len()
+    };
+    let texts: [(&str, fn(i64) -> i64); 3] = [
+        ("n % 2 ? me ^ 1 : size - 1 - me", |me| 15 - me),
+        ("n % 2 ? me ^ 1 : (me + 3 * 7 - 20) * (1 + 2 - 3) + me ^ 1", |me| me ^ 1),
+        ("n % 2 ? me ^ 1 : me < 1 ? 1 : me < 2 ? 0 : me < 3 ? 3 : 2", |me| me ^ 1),
+    ];
+    for (text, dest) in texts {
+        for ranks in [4, 16] {
+            let sections: Vec<Section> = (0..ranks).map(|r| rank(r, ranks, dest, 4)).collect();
+            let without = bytes(&merged(&sections, vec![]));
+            let with = bytes(&merged(&sections, vec![param("MPI_Send:dest", text, &[])]));
+            assert!(with <= without, "{text}, {ranks} ranks: {with} and {without} bytes");
+        }
+    }
+}
+
+#[test]
+fn places_are_called_what_programs_call_them() {
+    let mut section = rank(3, 4, |me| me ^ 1, 2);
+    let module = |sites: &mut SiteTable, path: &str| {
+        sites.module(Module { path: path.into(), build_id: String::new() })
+    };
+    // As under Fortran: the innermost frame is the library's.
+    let mut sites = SiteTable::new();
+    let (library, app) = (module(&mut sites, "/lib/libmpi_mpifh.so.40"), module(&mut sites, "/home/me/cg"));
+    let frames = |offset| {
+        vec![
+            Frame { module: library, offset: 0x10 },
+            Frame { module: app, offset },
+            Frame { module: app, offset: 0x900 },
+        ]
+    };
+    for at in 0..3 {
+        sites.stack(frames(0x100 + at));
+    }
+    let mut names = Names::default();
+    for at in 0..3u32 {
+        let location = Location {
+            function: Some("exchange".into()),
+            displacement: None,
+            file: Some("/src/cg.f".into()),
+            line: Some(12 + at),
+        };
+        names.insert((sites.modules()[1].key(), 0x100 + u64::from(at)), vec![location]);
+    }
+    sites.set_names(names);
+    // The third site is that of the sends.
+    section.sites = sites;
+    for (place, met) in [
+        ("cg.f:14", true),
+        ("/src/cg.f:14", true),
+        ("exchange cg.f:14", true),
+        ("exchange", true),
+        ("cg+0x102", true),
+        ("/home/me/cg+0x102", true),
+        ("libmpi_mpifh.so.40+0x10", true),
+        ("cg+0x900", true),
+        ("cg.f:1", false),
+        ("cg.f:12", false),
+        ("cg+0x101", false),
+        ("exch", false),
+    ] {
+        let mut m = Merger::new(false).with(vec![param(&format!("MPI_Send@{place}:dest"), "me ^ 1", &[])]);
+        m.add(section.clone()).unwrap();
+        assert_eq!(m.params()[0].met(), met, "{place}");
     }
 }
 

@@ -3,7 +3,7 @@
 //!
 //! The order: as recorded, relative, relative modulo the number of ranks, mirrored, exclusive-or; an affine function of the
 //! rank; and in the grids that the ranks divide into, first those of two dimensions, displacements with wrap and then affine
-//! functions of the coordinates. An expression that a user gave comes after relative. Factors of affine functions follow
+//! functions of the coordinates. An expression that a user gave comes last. Factors of affine functions follow
 //! from ranks that differ. st-merge prefers forms in the same order.
 //!
 //! A form is tried on *witnesses* first, the ranks that have ruled out others, and then on all ranks; so each is looked at

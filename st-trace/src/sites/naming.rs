@@ -145,13 +145,28 @@ impl CallSites {
     /// stencil.c:120`, `/home/me/stencil.c:120`, `solver+0x1234` and `/home/me/solver+0x1234`.
     #[must_use]
     pub fn is_named(&self, number: u32, text: &str) -> bool {
-        let begins = |name: &str| {
-            let rest = name.strip_prefix(text);
-            rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_'))
-        };
+        let begins = |name: &str| begins(name, text);
         let others = self.others.get(usize::try_from(number).unwrap_or(usize::MAX));
         !text.is_empty()
             && (begins(self.place(number)) || others.is_some_and(|all| all.iter().any(|n| begins(n))))
+    }
+
+    /// Whether a text means a function or a frame of a site's stack, wherever it is in it; as [`CallSites::is_named`]. It does not
+    /// depend on what other sites there are.
+    #[must_use]
+    pub fn is_on_stack(&self, number: u32, text: &str) -> bool {
+        let Some(site) = self.table.get(number) else { return false };
+        let mut names = site.frames.iter().flat_map(|f| self.names_of(f)).chain([site.label.clone()]);
+        !text.is_empty() && names.any(|name| begins(&name, text))
+    }
+
+    /// All texts that stand for a frame.
+    fn names_of(&self, f: &Frame) -> Vec<String> {
+        let Some(module) = self.table.module_of(f) else { return Vec::new() };
+        let mut all =
+            vec![format!("{}+{:#x}", module.name(), f.offset), format!("{}+{:#x}", module.path, f.offset)];
+        all.extend(of_frame(&self.table, f).iter().flat_map(|l| words(l, l.text(module, f.offset))));
+        all
     }
 
     fn find_places(&mut self) {
@@ -188,23 +203,19 @@ impl CallSites {
             .sites()
             .iter()
             .map(|site| {
-                let mut all = Vec::new();
                 let own =
                     |f: &&Frame| self.table.module_of(f).is_some_and(|m| layers::is_own_module(&m.path));
-                for f in site.frames.first().into_iter().chain(site.frames.iter().find(own)) {
-                    let Some(module) = self.table.module_of(f) else { continue };
-                    all.extend([
-                        format!("{}+{:#x}", module.name(), f.offset),
-                        format!("{}+{:#x}", module.path, f.offset),
-                    ]);
-                    all.extend(
-                        of_frame(&self.table, f).iter().flat_map(|l| words(l, l.text(module, f.offset))),
-                    );
-                }
-                all
+                let frames = site.frames.first().into_iter().chain(site.frames.iter().find(own));
+                frames.flat_map(|f| self.names_of(f)).collect()
             })
             .collect();
     }
+}
+
+/// Whether a name begins with a text up to the end of a word.
+fn begins(name: &str, text: &str) -> bool {
+    let rest = name.strip_prefix(text);
+    rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_'))
 }
 
 /// The texts that stand for a location.
@@ -441,6 +452,12 @@ mod tests {
         }
         for text in ["", "exch", "halo.c:1", "main", "app+0x10", "12"] {
             assert!(!all.is_named(0, text), "{text}");
+        }
+        for text in ["main", "main.c:7", "/src/main.c:7", "main main.c:7", "halo.c:12", "app+0x101"] {
+            assert!(all.is_on_stack(0, text), "{text}");
+        }
+        for text in ["", "exch", "main.c:70", "app+0x102"] {
+            assert!(!all.is_on_stack(0, text), "{text}");
         }
         assert_eq!(all.describe(0), "site 0, exchange halo.c:12");
         assert_eq!(all.stack(0)[..2], ["libmpi_mpifh.so.40+0x10", "exchange halo.c:12"]);

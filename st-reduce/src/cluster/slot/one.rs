@@ -183,9 +183,8 @@ impl One {
                 _ => Vec::new(),
             };
             if self.user.is_some() {
-                // As st-merge prefers forms of equal worth.
-                let after = all.first() == Some(&Candidate::Fixed(Form::RELATIVE));
-                all.insert(usize::from(after), Candidate::User);
+                // As st-merge prefers forms of equal worth: a text takes more bytes than any other.
+                all.push(Candidate::User);
             }
             all.retain(|c| !self.mixed || c.of_any_size());
             self.candidates = Some(all);
