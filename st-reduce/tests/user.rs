@@ -178,7 +178,8 @@ fn what_is_true_makes_no_trace_larger() {
         stream::write(&trace, &mut bytes, WriteOptions { level: 19 }).unwrap();
         bytes.len()
     };
-    let texts: [(&str, fn(i64) -> i64); 3] = [
+    type Dest = fn(i64) -> i64;
+    let texts: [(&str, Dest); 3] = [
         ("n % 2 ? me ^ 1 : size - 1 - me", |me| 15 - me),
         ("n % 2 ? me ^ 1 : (me + 3 * 7 - 20) * (1 + 2 - 3) + me ^ 1", |me| me ^ 1),
         ("n % 2 ? me ^ 1 : me < 1 ? 1 : me < 2 ? 0 : me < 3 ? 3 : 2", |me| me ^ 1),

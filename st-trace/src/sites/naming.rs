@@ -453,10 +453,10 @@ mod tests {
         for text in ["", "exch", "halo.c:1", "main", "app+0x10", "12"] {
             assert!(!all.is_named(0, text), "{text}");
         }
-        for text in ["main", "main.c:7", "/src/main.c:7", "main main.c:7", "halo.c:12", "app+0x101"] {
+        for text in ["main", "main.c:7", "/src/main.c:7", "main main.c:7", "halo.c:12", "app+0x200"] {
             assert!(all.is_on_stack(0, text), "{text}");
         }
-        for text in ["", "exch", "main.c:70", "app+0x102"] {
+        for text in ["", "exch", "main.c:70", "app+0x20"] {
             assert!(!all.is_on_stack(0, text), "{text}");
         }
         assert_eq!(all.describe(0), "site 0, exchange halo.c:12");
