@@ -97,7 +97,7 @@ pub(crate) fn table(mains: &[Main<'_>], asked: bool, sites: &CallSites) -> Resul
         Column::right("size", "ranks", 0),
         Column::right("share", "share_percent", 2),
         Column::left("ranks", "ranklist"),
-        Column::left("unlike the one before", "unlike_before"),
+        Column::tail("unlike the one before", "unlike_before"),
     ];
     let total: u64 = mains.iter().flat_map(|m| &m.subs).map(|s| s.ranks.len()).sum();
     let mut rows = Vec::new();

@@ -156,7 +156,7 @@ fn clusters_stand_for_their_ranks() {
         (
             format!("{wavefront} | st-cluster | st-stat clusters"),
             "0 0 0",
-            &["MPI_Recv wavefront.rs", "D E E E E E E F"],
+            &["wavefront.rs:", "D E E E E E E F"],
         ),
         (
             format!("{wavefront} | st-cluster | st-stat clusters --space --format csv"),

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use st_tests::jobs::Job;
 use st_tests::process::Run;
-use st_tests::{Failure, workplace};
+use st_tests::workplace::Workplace;
+use st_tests::{Failure, conclude};
 
 /// Function: bytes sent and received.
 type Volumes = BTreeMap<String, (u64, u64)>;
@@ -36,7 +38,11 @@ fn told(trace: &std::path::Path) -> Result<Volumes, Failure> {
 
 #[test]
 fn every_byte_is_counted_once() {
-    workplace::under_each("volumes", "volumes.c", &["-Wall"], |p| {
+    // With two ranks the program's persistent collective operations never end under MPICH 4.0, recorded or not.
+    let jobs: Vec<_> = Job::all().into_iter().map(|job| Job { ranks: 4, ..job }).collect();
+    let one = |job: &Job| {
+        let p = Workplace::new(*job)?;
+        p.compile("volumes", "volumes.c", &["-Wall"])?.ok()?;
         let o = p.outside("-q -o v.st", "./volumes file")?.ok()?;
         let merged = p.path("merged.st");
         let words = [p.path("v.st").into_os_string(), "-o".into(), merged.clone().into()];
@@ -55,5 +61,8 @@ fn every_byte_is_counted_once() {
             }
         }
         Ok(())
-    });
+    };
+    let failures: Vec<Failure> =
+        jobs.iter().filter_map(|job| one(job).map_err(|e| format!("{job}: {e}")).err()).collect();
+    conclude(jobs.len(), &failures);
 }
