@@ -4,11 +4,11 @@ use std::process::ExitCode;
 
 use mimalloc::MiMalloc;
 use st_merge::args::Args;
-use st_tool::engine;
+use st_tool::{Memory, engine};
 
 /// A rank is many small allocations.
 #[global_allocator]
-static ALLOCATOR: MiMalloc = MiMalloc;
+static MEMORY: Memory<MiMalloc> = Memory { tool: st_merge::NAME, from: MiMalloc };
 
 fn main() -> ExitCode {
     match engine::parse::<Args>() {

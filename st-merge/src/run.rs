@@ -193,7 +193,7 @@ fn alike(
     Ok(Some(merged.finish()))
 }
 
-/// Exact times that are not kept are not decoded either.
+/// Exact times that are not kept are gone once they are known to be sound.
 fn decoder(args: &Args) -> fn(&Stored) -> Result<Section, st_trace::stream::Error> {
     if args.keep_columns { Stored::section } else { Stored::section_without_times }
 }

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use clap::Parser;
 use st_tool::Mpi;
 use st_tool::Symbols;
-use st_tool::options::{StreamIn, Talk};
+use st_tool::options::{Steps, StreamIn, Talk};
 
 use crate::cut::Limit;
 use crate::factor::Factor;
@@ -102,6 +102,9 @@ pub struct Args {
     #[command(flatten)]
     #[expect(missing_docs, reason = "clap would show it as help")]
     pub input: StreamIn,
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "clap would show it as help")]
+    pub steps: Steps,
     #[command(flatten)]
     #[expect(missing_docs, reason = "clap would show it as help")]
     pub talk: Talk,

@@ -79,7 +79,11 @@ pub fn survey(trace: &Path, args: &Args) -> Result<(Preflight, Whole)> {
     let left_out = args.skip_unsupported.then_some(LeftOut { files: args.io.is_none() });
     let mut checker = (!args.unchecked && !args.list).then(|| Checker::new(args.scale_bytes, left_out));
     let mut found = HashSet::new();
+    let mut budget = args.steps.budget();
     let whole = each_section(&[trace.to_owned()], &args.input, |_, section| {
+        if !args.unchecked {
+            budget.spend(&section, None, 1)?;
+        }
         if !args.scale.is_empty() {
             found.extend(WhatIf::new(&section, args).found().iter().cloned());
         }

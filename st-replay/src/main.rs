@@ -3,7 +3,11 @@
 use clap::Parser;
 use st_replay::args::Args;
 use st_replay::{TOOL, launch};
+use std::alloc::System;
 use std::process::ExitCode;
+
+#[global_allocator]
+static MEMORY: st_tool::Memory<System> = st_tool::Memory { tool: "st-replay", from: System };
 
 fn main() -> ExitCode {
     let args = Args::parse();

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use st_tool::Symbols;
-use st_tool::options::{Asked, StreamIn, Talk, TextOut};
+use st_tool::options::{Asked, Steps, StreamIn, Talk, TextOut};
 
 use crate::table::Format;
 
@@ -134,6 +134,9 @@ pub struct SummaryArgs {
     /// How inputs are read.
     #[command(flatten)]
     pub input: StreamIn,
+    /// How much work is done.
+    #[command(flatten)]
+    pub steps: Steps,
     /// Where the text goes.
     #[command(flatten)]
     pub output: TextOut,
@@ -167,6 +170,9 @@ pub struct CallsArgs {
     /// How inputs are read.
     #[command(flatten)]
     pub input: StreamIn,
+    /// How much work is done.
+    #[command(flatten)]
+    pub steps: Steps,
     /// Where the text goes.
     #[command(flatten)]
     pub output: TextOut,
@@ -237,6 +243,9 @@ pub struct ViolationsArgs {
     /// How inputs are read.
     #[command(flatten)]
     pub input: StreamIn,
+    /// How much work is done.
+    #[command(flatten)]
+    pub steps: Steps,
     /// Where the text goes.
     #[command(flatten)]
     pub output: TextOut,
@@ -304,6 +313,9 @@ pub struct DiffArgs {
     /// How inputs are read.
     #[command(flatten)]
     pub input: StreamIn,
+    /// How much work is done.
+    #[command(flatten)]
+    pub steps: Steps,
     /// Where the text goes.
     #[command(flatten)]
     pub output: TextOut,

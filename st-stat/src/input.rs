@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
-use st_tool::options::{StreamIn, Talk};
+use st_tool::options::{Steps, StreamIn, Talk};
 use st_tool::{Whole, each_section};
 use st_trace::section::Section;
 use st_trace::volume::Graphs;
@@ -17,10 +17,12 @@ pub(crate) const NAME: &str = "st-stat";
 pub(crate) fn profiled(
     paths: &[PathBuf],
     input: &StreamIn,
+    steps: &Steps,
     talk: &Talk,
 ) -> Result<(Whole, Vec<(Section, Profile)>)> {
-    let mut sections = Vec::new();
+    let (mut sections, mut budget) = (Vec::new(), steps.budget());
     let whole = each_section(paths, &input.shown(NAME, talk), |_, section| {
+        budget.spend(&section, None, 1)?;
         sections.push(section);
         Ok(())
     })?;

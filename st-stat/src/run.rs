@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use clap::CommandFactory;
 use st_tool::{Output, Screen, Status, UsageError};
 use st_trace::calls::CallTable;
@@ -55,7 +55,7 @@ fn summarise(args: &SummaryArgs) -> Result<Status> {
     {
         bail!(UsageError(format!("{word}: there is no such file, and no such command: {meant:?} is one")));
     }
-    let (whole, sections) = input::profiled(&args.inputs, &args.input, &args.talk)?;
+    let (whole, sections) = input::profiled(&args.inputs, &args.input, &args.steps, &args.talk)?;
     let mut out = Output::text(&args.output.output)?;
     // Only where ranks ended is said by call sites.
     let ended = sections.iter().any(|(s, _)| !s.ended.is_empty());
@@ -82,7 +82,7 @@ fn summarise(args: &SummaryArgs) -> Result<Status> {
 }
 
 fn list_calls(args: &CallsArgs) -> Result<Status> {
-    let (_, sections) = input::profiled(&args.inputs, &args.input, &args.talk)?;
+    let (_, sections) = input::profiled(&args.inputs, &args.input, &args.steps, &args.talk)?;
     let mut out = Output::text(&args.output.output)?;
     let screen = Screen::of(&out);
     // Forms for programs hold one table: that of the functions unless the sites are asked for.
@@ -156,15 +156,19 @@ fn list_clusters(args: &ClustersArgs) -> Result<Status> {
             grid().draw(&mut out)?;
         }
     }
+    let mut drawn = None;
     if let Some(path) = &args.draw {
         let mut picture = Output::text(path)?;
         match path.extension().is_some_and(|e| e.eq_ignore_ascii_case("png")) {
             true => picture::png(&grid(), &mut picture)?,
             false => picture::svg(&grid(), &mut picture)?,
         }
-        picture.commit()?;
+        picture.flush()?;
+        drawn = Some(picture);
     }
+    // Both are written before either has its name.
     out.commit()?;
+    drawn.map_or(Ok(()), Output::commit)?;
     Ok(Status::Ok)
 }
 
@@ -184,6 +188,11 @@ fn errors(args: &MapeArgs) -> Result<Status> {
 fn compare(args: &DiffArgs) -> Result<Status> {
     let of = |path: &PathBuf| input::sections(std::slice::from_ref(path), &args.input, &args.talk);
     let (a, b) = (of(&args.a)?, of(&args.b)?);
+    let mut budget = args.steps.budget();
+    for (path, sections) in [(&args.a, &a), (&args.b, &b)] {
+        let spent = sections.iter().try_for_each(|section| budget.spend(section, None, 1));
+        spent.with_context(|| path.display().to_string())?;
+    }
     if a.iter().chain(&b).any(|s| s.histograms().next().is_some()) {
         args.talk.warn(input::NAME, "parameters are histograms: what calls have of these is drawn");
     }

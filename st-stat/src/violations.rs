@@ -38,14 +38,19 @@ impl Reading {
 pub(crate) fn find(args: &ViolationsArgs) -> Result<(Survey, Vec<String>)> {
     let mut reading = Reading { matcher: Matcher::new(Barriers::default()), times: Vec::new(), unit: 1 };
     // Until one has times, none is read: there may be any number of calls.
-    let (mut timed, mut untimed) = (false, Vec::new());
+    let (mut timed, mut untimed, mut budget) = (false, Vec::new(), args.steps.budget());
     let whole = each_section(&args.inputs, &args.input, |_, section| {
         if section.histograms().next().is_some() {
             bail!("parameters are histograms (st-merge --histogram): messages cannot be matched");
         }
         timed |= section.has_times();
         untimed.push(section);
-        if timed { untimed.drain(..).try_for_each(|s| reading.add(&s)) } else { Ok(()) }
+        let mut add = |section: Section| {
+            // Messages are kept, and looked at again.
+            budget.spend(&section, None, 2)?;
+            reading.add(&section)
+        };
+        if timed { untimed.drain(..).try_for_each(&mut add) } else { Ok(()) }
     })?;
     whole.remark(NAME, &args.talk);
     if !timed {

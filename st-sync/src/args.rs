@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
-use st_tool::options::{StreamIn, StreamOut, Talk};
+use st_tool::options::{Steps, StreamIn, StreamOut, Talk};
 
 use crate::clc::GAMMA_UNITS;
 
@@ -66,6 +66,9 @@ pub struct Args {
     /// How inputs are read.
     #[command(flatten)]
     pub input: StreamIn,
+    /// How much work is done.
+    #[command(flatten)]
+    pub steps: Steps,
     /// Where the result goes.
     #[command(flatten)]
     pub output: StreamOut,

@@ -68,6 +68,13 @@ pub fn run_in(args: &Args, team: &mut Team<'_>) -> Result<Status> {
         None => Ok(()),
     };
     team.agree(exact)?;
+    let mut budget = args.steps.budget();
+    let affordable = traces.files().iter().try_for_each(|file| {
+        // Messages are kept, and looked at again.
+        let spent = file.sections.iter().try_for_each(|section| budget.spend(section, None, 2));
+        spent.with_context(|| file.path.display().to_string())
+    });
+    team.agree(affordable)?;
     let correcting = first.then(|| args.talk.progress(NAME, "matching and correcting", Amount::Unknown));
     let graph = traces.graph(barriers(&args.barriers), team)?;
     let (mut report, moves, maps) = correct(args, &traces, &graph, team)?;

@@ -1,5 +1,6 @@
 //! Writing a result so that an unfinished one is never seen under its name.
 
+use crate::process;
 use anyhow::{Context, Result, bail};
 use std::ffi::OsString;
 use std::fs::{self, File, Permissions};
@@ -7,6 +8,7 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use tempfile::NamedTempFile;
 
 /// A result being written: to standard output (`-`), or to a file under a temporary name beside its target.
@@ -51,6 +53,9 @@ impl Output {
     pub fn text(target: &Path) -> Result<Self> {
         if is_dash(target) {
             let name = "standard output";
+            if process::stdout_is_closed() {
+                bail!("{name}: is closed");
+            }
             // Rust's own looks for lines in what is written.
             let own = io::stdout().as_fd().try_clone_to_owned();
             let file = File::from(own.with_context(|| format!("{name}: cannot open"))?);
@@ -82,11 +87,11 @@ impl Output {
     pub fn commit(self) -> Result<()> {
         let Self { name, to } = self;
         match to {
-            Sink::Stdout(mut out) => out.flush().context("writing standard output"),
-            Sink::InPlace(mut out) => out.flush().with_context(|| format!("{name}: writing")),
+            Sink::Stdout(mut out) | Sink::InPlace(mut out) => {
+                Ok(out.flush().map_err(|e| unwritten(&name, e))?)
+            }
             Sink::Renamed { file, target } => {
-                let file = file.into_inner().map_err(|e| e.into_error());
-                let file = file.with_context(|| format!("{name}: writing"))?;
+                let file = file.into_inner().map_err(|e| unwritten(&name, e.into_error()))?;
                 file.persist(&target).map_err(|e| e.error).with_context(|| format!("{name}: renaming"))?;
                 Ok(())
             }
@@ -96,19 +101,49 @@ impl Output {
 
 impl Write for Output {
     fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
-        match &mut self.to {
-            Sink::Stdout(out) => out.write(buf),
-            Sink::InPlace(out) => out.write(buf),
+        let written = match &mut self.to {
+            Sink::Stdout(out) | Sink::InPlace(out) => out.write(buf),
             Sink::Renamed { file, .. } => file.write(buf),
-        }
+        };
+        written.map_err(|e| unwritten(&self.name, e))
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        match &mut self.to {
-            Sink::Stdout(out) => out.flush(),
-            Sink::InPlace(out) => out.flush(),
+        let flushed = match &mut self.to {
+            Sink::Stdout(out) | Sink::InPlace(out) => out.flush(),
             Sink::Renamed { file, .. } => file.flush(),
-        }
+        };
+        flushed.map_err(|e| unwritten(&self.name, e))
+    }
+}
+
+/// An output that cannot be written, whatever was being read.
+#[derive(Debug, thiserror::Error)]
+#[error("{name}: cannot write")]
+struct Unwritten {
+    name: String,
+    source: io::Error,
+}
+
+fn unwritten(name: &str, source: io::Error) -> io::Error {
+    io::Error::new(source.kind(), Unwritten { name: name.to_owned(), source })
+}
+
+/// Whether what went wrong is that an output cannot be written: then no input is to blame.
+pub(crate) fn is_unwritten(error: &anyhow::Error) -> bool {
+    let inner = |cause: &(dyn std::error::Error + 'static)| {
+        cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref).is_some_and(|e| e.is::<Unwritten>())
+    };
+    error.chain().any(inner)
+}
+
+/// Files under temporary names, for [`remove_temporary`].
+static TEMPORARY: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// Removes what is not finished, where nothing is dropped any more. Asks for no memory.
+pub(crate) fn remove_temporary() {
+    if let Ok(files) = TEMPORARY.try_lock() {
+        files.iter().for_each(|file| drop(fs::remove_file(file)));
     }
 }
 
@@ -132,6 +167,7 @@ fn open(target: &Path) -> io::Result<Sink> {
     let mode = Permissions::from_mode(0o666);
     let file =
         tempfile::Builder::new().prefix(&prefix).suffix(".tmp").permissions(mode).tempfile_in(directory)?;
+    TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner).push(file.path().to_owned());
     Ok(Sink::Renamed { file: BufWriter::with_capacity(BUFFER, file), target })
 }
 
@@ -206,7 +242,8 @@ mod tests {
         let mut full = Output::stream(Path::new("/dev/full")).unwrap();
         full.write_all(b"x").unwrap();
         let error = full.commit().unwrap_err();
-        assert_eq!(error.downcast_ref::<io::Error>().unwrap().raw_os_error(), Some(28));
+        assert!(is_unwritten(&error));
+        assert_eq!(format!("{error:#}"), "/dev/full: cannot write: No space left on device (os error 28)");
     }
 
     #[test]

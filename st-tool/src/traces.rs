@@ -1,6 +1,7 @@
 //! Reading a trace from whatever it lies in: a file, a directory of rank streams, standard input.
 
 use crate::options::{StreamIn, Talk};
+use crate::output::is_unwritten;
 use crate::progress::{Amount, Progress};
 use crate::roll::Roll;
 use crate::{Input, expand};
@@ -132,7 +133,8 @@ pub fn each_stored_of(
         roll.stream(&name, reader.header())?;
         while let Some(section) = reader.next_stored().with_context(named)? {
             roll.section(&name, section.ranks())?;
-            take(&whole, &name, section).with_context(named)?;
+            take(&whole, &name, section)
+                .map_err(|e| if is_unwritten(&e) { e } else { e.context(named()) })?;
         }
         whole.complete &= reader.is_complete();
         whole.bytes = whole.bytes.zip(size(path)).map(|(a, b)| a + b);

@@ -42,6 +42,7 @@ pub mod requests;
 pub mod section;
 pub mod sites;
 pub mod sketch;
+mod steps;
 pub mod stream;
 
 pub mod text;

@@ -32,6 +32,10 @@ const CODED: u8 = ZSTD | LZMA | TIMES;
 pub(crate) const MAX_EXPANDED: usize = 64 << 20;
 /// See [`MAX_EXPANDED`].
 pub(crate) const MAX_RATIO: usize = 4096;
+/// That ratio is for payloads that expand to no more than this.
+const MAX_BY_RATIO: usize = 1 << 30;
+/// What longer ones may expand to.
+const USUAL_RATIO: usize = 64;
 
 macro_rules! kinds {
     ($($(#[$doc:meta])* $name:ident = $number:literal, $text:literal, $flags:expr;)*) => {
@@ -259,7 +263,11 @@ impl Frame {
         match Kind::from_number(self.number) {
             None if self.flags & REQUIRED != 0 => Err(self.fault(ErrorKind::UnknownKind(self.number))),
             None => Ok(None),
-            Some(frame) if self.flags & !(CODED | REQUIRED) != 0 || (self.flags & CODED).count_ones() > 1 => {
+            Some(frame)
+                if self.flags & !(CODED | REQUIRED) != 0
+                    || (self.flags & CODED).count_ones() > 1
+                    || (self.flags & TIMES != 0 && frame != Kind::Column) =>
+            {
                 Err(self.fault(ErrorKind::UnknownFlags { frame, flags: self.flags }))
             }
             known => Ok(known),
@@ -280,6 +288,11 @@ impl Frame {
             return Err(self.fault(ErrorKind::TooLarge(frame)));
         }
         Ok(Cow::Owned(out))
+    }
+
+    /// What comes before the times of a COLUMN that are coded.
+    pub(crate) fn coded_times(&self) -> Option<&[u8]> {
+        (self.flags & CODED == TIMES).then_some(&self.stored[..])
     }
 
     /// The frame with its payload as it is before compression.
@@ -336,7 +349,8 @@ fn expand(packed: &[u8], limit: usize) -> io::Result<Vec<u8>> {
 }
 
 fn limit(stored: usize) -> usize {
-    MAX_EXPANDED.max(stored.saturating_mul(MAX_RATIO))
+    let much = stored.saturating_mul(MAX_RATIO).min(MAX_BY_RATIO);
+    MAX_EXPANDED.max(much).max(stored.saturating_mul(USUAL_RATIO))
 }
 
 /// Bytes that a frame may promise to have.

@@ -151,7 +151,12 @@ impl<'a> Decoder<'a> {
 
     /// Whether all bytes were used, and no more than [`Encoder::finish`] leaves out.
     pub(super) fn is_done(&self) -> bool {
-        self.src.is_empty() && self.beyond <= 4
+        self.src.is_empty() && !self.is_over()
+    }
+
+    /// Whether more was asked for than there is.
+    pub(super) fn is_over(&self) -> bool {
+        self.beyond > 4
     }
 
     fn byte(&mut self) -> u32 {
@@ -260,8 +265,12 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_read(bytes: Vec<u8>) {
-            all(&mut Decoder::new(&bytes), &[false; 300]);
+        fn any_bytes_are_bits(bytes: Vec<u8>) {
+            let bits = all(&mut Decoder::new(&bytes), &[false; 300]);
+            let mut encoder = Encoder::new(Vec::new());
+            all(&mut encoder, &bits);
+            let again = encoder.finish();
+            prop_assert_eq!(all(&mut Decoder::new(&again), &[false; 300]), bits);
         }
     }
 

@@ -252,7 +252,10 @@ mod tests {
             let columns = [column(), column(), column(), column()];
             let (mut read, mut budget) = (Readers::new(&columns), Budget::new(1000));
             for _ in 0..100 {
-                let _ = get_set(&mut read, 0, &RankList::first(7), &mut budget);
+                // What is taken for a set is one.
+                if let Ok(set) = get_set(&mut read, 0, &RankList::first(7), &mut budget) {
+                    prop_assert_eq!(RankList::from_runs(set.runs().iter().copied()), Some(set));
+                }
             }
         }
     }

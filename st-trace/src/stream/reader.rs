@@ -22,6 +22,14 @@ use crate::sites::SiteTable;
 /// Bytes before the first frame: magic, major, minor, level.
 const PREAMBLE: usize = MAGIC.len() + 3;
 
+/// Exact times of a stream expand to at most so many bytes, or to [`RATIO`] times what they take, whichever is more.
+const MEMORY: u64 = 1 << 29;
+const RATIO: u64 = 64;
+/// Times that expand to more than so many times what they take are held as they are stored until they are needed.
+const HELD: u64 = 32;
+/// Bytes that an event takes at most: two integers.
+const EVENT: u64 = 20;
+
 /// How a stream is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ReadOptions {
@@ -47,6 +55,8 @@ pub struct Reader<R> {
     known: (Option<SiteTable>, Option<Arc<Frame>>),
     /// Frames of times whose section has not come yet.
     times: BTreeMap<Owner, Times>,
+    /// Bytes of all exact times, as stored and expanded.
+    memory: (u64, u64),
     end: Option<End>,
 }
 
@@ -97,6 +107,7 @@ impl<R: Read> Reader<R> {
             objects: None,
             known: (None, None),
             times: BTreeMap::new(),
+            memory: (0, 0),
             end: None,
         };
         reader.ahead = reader.next_raw()?;
@@ -158,11 +169,7 @@ impl<R: Read> Reader<R> {
             match frame.kind()? {
                 Some(Kind::Section) => return self.stored(frame),
                 Some(kind @ (Kind::Column | Kind::Clock)) => {
-                    let frame = frame.expanded(kind)?;
-                    let owner = frame.decode(kind, |mut payload| match kind {
-                        Kind::Clock => Ok((column::decode_clock_owner(&mut payload)?, 0)),
-                        _ => column::decode_owner(&mut payload),
-                    })?;
+                    let (frame, owner) = self.owned(kind, frame)?;
                     self.times.entry(owner).or_default().push(kind, frame);
                 }
                 Some(kind @ (Kind::Struct | Kind::Lanes | Kind::Sketch | Kind::Sums | Kind::Ended)) => {
@@ -171,9 +178,43 @@ impl<R: Read> Reader<R> {
                 _ => {}
             }
         }
-        // Times without a section must be sound, too.
+        // Where sections were passed over, or the stream ends early, times may be left of sections that do not come.
+        if self.is_complete()
+            && !self.frames.moved
+            && let Some(times) = self.times.values().next()
+        {
+            return Err(times.fault("times of a rank and thread that no section has"));
+        }
+        // They must be sound, too.
         std::mem::take(&mut self.times).values().try_for_each(|times| times.column().map(drop))?;
         Ok(None)
+    }
+
+    /// A frame of times, and whose it is. It stays as it is stored if it would take much more memory otherwise.
+    fn owned(&mut self, kind: Kind, frame: Frame) -> Result<(Frame, Owner), Error> {
+        let invalid = |source| frame.fault(ErrorKind::Payload { frame: kind, source });
+        let stored = wide(frame.stored.len());
+        let (owner, expanded) = if let Some(mut head) = frame.coded_times().filter(|_| kind == Kind::Column) {
+            let (owner, chunk) = column::decode_head(&mut head).map_err(invalid)?;
+            (owner, u64::from(chunk.events).saturating_mul(EVENT))
+        } else {
+            let payload = frame.payload(kind)?;
+            let mut of = &payload[..];
+            let owner = match kind {
+                Kind::Clock => column::decode_clock_owner(&mut of).map(|rank| (rank, 0)),
+                _ => column::decode_owner(&mut of),
+            };
+            (owner.map_err(invalid)?, wide(payload.len()))
+        };
+        self.memory.0 += stored;
+        self.memory.1 = self.memory.1.saturating_add(expanded);
+        if self.memory.1 > MEMORY.max(self.memory.0.saturating_mul(RATIO)) {
+            return Err(frame.fault(ErrorKind::TooLarge(kind)));
+        }
+        let coded = frame.coded_times().is_some();
+        let kept =
+            if coded || expanded > stored.saturating_mul(HELD) { frame } else { frame.expanded(kind)? };
+        Ok((kept, owner))
     }
 
     /// Times and clocks of a stream that was begun, up to its first fault or section.
@@ -286,7 +327,8 @@ impl<R: Read> Reader<R> {
     /// The times of a section's ranks, in order.
     fn take_times(&mut self, opening: &Opening) -> Vec<(Owner, Times)> {
         let mine = |(rank, thread): &Owner| {
-            usize::try_from(*thread).is_ok_and(|t| t < opening.threads.len()) && opening.ranks.contains(*rank)
+            let ranks = usize::try_from(*thread).ok().and_then(|t| opening.threads.get(t));
+            ranks.is_some_and(|ranks| ranks.contains(*rank))
         };
         if self.times.keys().all(mine) {
             return std::mem::take(&mut self.times).into_iter().collect();
@@ -368,6 +410,10 @@ fn find_index(from: &mut (impl Read + Seek), length: u64) -> io::Result<Option<u
     let Ok(frame) = FrameReader::new(from, at, 0).next() else { return Ok(None) };
     let end = matches!(frame.kind(), Ok(Some(Kind::End)));
     Ok(index::decode_end(&frame.stored).ok().filter(|_| end).and_then(|(_, index)| index))
+}
+
+fn wide(n: usize) -> u64 {
+    u64::try_from(n).unwrap_or(u64::MAX)
 }
 
 /// Bytes of an end frame that names an index: kind, flags, length, checksum, payload.

@@ -14,6 +14,9 @@ use crate::section::{Ended, NO_SYM, PathSketch, RankSums, Section, Sym};
 use crate::sketch::histogram::Bin;
 use crate::sketch::{Shape, Sketch};
 
+/// Ranks of a section are below this: work and memory go by their number, which a few bytes can state.
+const MOST_RANKS: u32 = 1 << 24;
+
 /// The fields of SECTION.
 #[derive(Clone, Debug)]
 pub(crate) struct Opening {
@@ -48,6 +51,9 @@ impl Opening {
         let parts =
             usize::try_from(get_u64(src).field("parts")?).map_err(|_| DecodeError::Integer).field("parts")?;
         let ranks = get_ranks(src).field("ranks")?;
+        if ranks.highest().is_some_and(|rank| rank >= MOST_RANKS) {
+            return Err(DecodeError::Invalid("ranks above 16,777,215")).field("ranks");
+        }
         let (hosts, threads) = hosts::get(src, &ranks)?;
         finish(src)?;
         Ok(Self { ranks, parts, hosts, threads })

@@ -36,6 +36,14 @@ impl Times {
         self.0.push((kind, frame));
     }
 
+    /// What is wrong with them as a whole.
+    pub(super) fn fault(&self, why: &'static str) -> Error {
+        let fault = |(kind, frame): &(Kind, Frame)| {
+            frame.fault(ErrorKind::Payload { frame: *kind, source: DecodeError::Invalid(why) })
+        };
+        self.0.first().map_or_else(|| Error::new(0, None, ErrorKind::Missing(Kind::Column)), fault)
+    }
+
     /// The times.
     pub(super) fn column(&self) -> Result<Column, Error> {
         let mut column = Column::default();
@@ -92,16 +100,28 @@ impl Stored {
         for ((rank, thread), times) in &self.times {
             columns.entry(*thread).or_default().push((*rank, times.column()?));
         }
-        self.with(columns)
+        let section = self.with(columns)?;
+        for ((rank, thread), times) in &self.times {
+            let events = section.threads.get(*thread as usize).and_then(|t| {
+                let column = t.columns.iter().find(|(of, _)| of == rank)?;
+                Some((t, column.1.events()))
+            });
+            if events.is_some_and(|(thread, events)| section.fewer_calls(thread, *rank, events)) {
+                return Err(times.fault("times of more calls than the thread makes"));
+            }
+        }
+        Ok(section)
     }
 
-    /// The section without exact times, which are not looked at.
+    /// The section without exact times, which must be sound all the same.
     ///
     /// # Errors
     ///
-    /// If the rest is damaged.
+    /// As [`Stored::section`].
     pub fn section_without_times(&self) -> Result<Section, Error> {
-        self.with(BTreeMap::new())
+        let mut section = self.section()?;
+        section.threads.iter_mut().for_each(|thread| thread.columns.clear());
+        Ok(section)
     }
 
     /// The section with these times by thread.

@@ -70,7 +70,8 @@ pub(super) fn expand(packed: &[u8], limit: usize) -> io::Result<Vec<u8>> {
     for _ in 0..events {
         put_u64(&mut gaps, model.code(&mut coder, 0));
         put_u64(&mut durations, model.code(&mut coder, 0));
-        if gaps.len() + durations.len() > limit {
+        // What ends early would go on with zeros, for as many events as are stated.
+        if gaps.len() + durations.len() > limit || coder.is_over() {
             return Err(invalid());
         }
     }

@@ -3,6 +3,7 @@
 
 mod accidents;
 mod columns;
+mod damaged;
 mod handmade;
 mod interim;
 mod kernels;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Parser};
 use st_tool::Symbols;
-use st_tool::options::{StreamIn, Talk, TextOut};
+use st_tool::options::{Steps, StreamIn, Talk, TextOut};
 use st_trace::ranklist::RankList;
 use st_trace::ranklist_notation;
 
@@ -49,6 +49,9 @@ pub struct Args {
     /// How inputs are read.
     #[command(flatten)]
     pub input: StreamIn,
+    /// How much work is done.
+    #[command(flatten)]
+    pub steps: Steps,
     /// Where the result goes.
     #[command(flatten)]
     pub output: TextOut,
