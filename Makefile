@@ -25,7 +25,8 @@ endef
 
 .NOTPARALLEL:
 .PHONY: help build build-demo check test fmt clippy clippy-mpi doc tree licences deny man man-check unit unit-mpi e2e \
-    test-programs conformance demo bench bench-report bench-check fuzz completions install clean
+    test-programs conformance demo bench bench-report bench-check fuzz completions install install-debug \
+    clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t16
@@ -119,19 +120,28 @@ fuzz: ## compile the fuzz targets
 completions: ## write shell completions into target/completions
 	$(CARGO) run --locked -q -p st-man -- completions target/completions
 
-install: build completions ## install below PREFIX (default /usr/local; DESTDIR for packagers)
+install: build completions ## install below PREFIX (default /usr/local; DESTDIR for packagers), without debugging symbols
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man{1,5,7}
-	install $(PROGRAMS:%=target/release/%) $(DESTDIR)$(PREFIX)/bin
+	install -s $(PROGRAMS:%=target/release/%) $(DESTDIR)$(PREFIX)/bin
 	for s in 1 5 7; do install -m 644 man/*.$$s $(DESTDIR)$(PREFIX)/share/man/man$$s; done
 	tools/mpis | while read -r name wrapper; do \
 	    install -d $(DESTDIR)$(PREFIX)/lib/st/$$name; \
-	    install $(INSTALLED:%=target/$$name/release/%) $(DESTDIR)$(PREFIX)/lib/st/$$name; \
+	    install -s $(INSTALLED:%=target/$$name/release/%) $(DESTDIR)$(PREFIX)/lib/st/$$name; \
 	done
 	install -d $(DESTDIR)$(PREFIX)/share/{bash-completion/completions,zsh/site-functions,fish/vendor_completions.d}
 	for p in $(PROGRAMS); do \
 	    install -m 644 target/completions/$$p.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/$$p; \
 	    install -m 644 target/completions/_$$p $(DESTDIR)$(PREFIX)/share/zsh/site-functions; \
 	    install -m 644 target/completions/$$p.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d; \
+	done
+
+install-debug: build ## install the debugging symbols of what install puts there, found by build-id, below PREFIX/lib/debug
+	for f in $(PROGRAMS:%=target/release/%) $$(tools/mpis | while read -r name wrapper; do \
+	    printf '%s ' $(INSTALLED:%=target/$$name/release/%); done); do \
+	    id=$$(readelf -n $$f | sed -n 's/.*Build ID: //p'); \
+	    to=$(DESTDIR)$(PREFIX)/lib/debug/.build-id/$${id:0:2}; \
+	    install -d $$to; \
+	    objcopy --only-keep-debug $$f $$to/$${id:2}.debug; \
 	done
 
 clean: ## delete what was built

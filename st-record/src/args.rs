@@ -1,7 +1,7 @@
 //! The command line.
 
 use crate::size::parse_size;
-use clap::{ArgGroup, Parser, ValueEnum};
+use clap::{ArgGroup, CommandFactory, Parser, ValueEnum};
 use st_tool::options::Talk;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -18,10 +18,14 @@ use std::path::PathBuf;
     group(ArgGroup::new("merged").args(["merge", "reduce_every"]).multiple(true))
 )]
 pub struct Args {
-    /// Where the trace goes: a file, which is replaced, or inside mpirun a directory (default: from the program's
-    /// name and the number of ranks)
+    /// Where the trace goes: a file, or inside mpirun a directory (default: from the program's name and the number of ranks).
+    /// A file that is there is removed when the job starts; of a directory's streams those that this job replaces, or has
+    /// no ranks for
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub output: Option<PathBuf>,
+    /// End with status 125 if there is no trace, or some ranks are not in it, though the job itself ended with 0
+    #[arg(long, help_heading = "Output")]
+    pub must_record: bool,
     /// What is kept of the times: exact ones beside sketches (distributions per event and predecessor), sketches, histograms of
     /// few bins, statistics, or nothing
     #[arg(long, value_enum, default_value_t, value_name = "WHAT", help_heading = "Recording")]
@@ -114,6 +118,11 @@ pub struct Args {
     /// launchers that st-record does not know
     #[arg(long, help_heading = "Instead of recording")]
     pub env: bool,
+    /// Start nothing: pack what is left in DIRECTORY of a recording whose st-record was killed (.st-record-…, beside where the
+    /// trace was to be), and remove it
+    #[arg(long, value_name = "DIRECTORY", conflicts_with_all = ["check", "env", "command"],
+          help_heading = "Instead of recording")]
+    pub recover: Option<PathBuf>,
     /// Names of call sites.
     #[command(flatten)]
     pub naming: Naming,
@@ -121,7 +130,7 @@ pub struct Args {
     #[command(flatten)]
     pub talk: Talk,
     /// The command that starts the job, or inside mpirun the program
-    #[arg(required_unless_present = "env", trailing_var_arg = true, value_name = "COMMAND")]
+    #[arg(required_unless_present_any = ["env", "recover"], trailing_var_arg = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }
 
@@ -154,12 +163,36 @@ impl Naming {
 
 /// What follows the options in the help and on the man page.
 const AFTER: &str = "Examples:
-  st-record -- mpirun -n 4 ./app
-  mpirun -n 4 st-record -o run -- ./app
-  st-record --merge -- mpirun -n 64 ./app
-  st-record --reduce-every 10m -- mpirun -n 64 ./app
-  st-record --check -- mpirun -n 4 ./app
-  st-record --name --symbols /srv/debug app.st
+  One file, app-4r.st, of a job:
+    st-record -- mpirun -n 4 ./app
+  One stream per rank, in a directory, where a batch system starts the ranks itself:
+    mpirun -n 4 st-record -o run -- ./app
+  A script that starts the job; in a batch job nothing may go unrecorded unnoticed:
+    st-record --must-record -o app.st -- ./job.sh
+  Only what is merged, made by the ranks in MPI_Finalize:
+    st-record --merge -- mpirun -n 64 ./app
+  The same for a program that runs for days and may be killed:
+    st-record --reduce-every 10m -- mpirun -n 64 ./app
+  What would be missed:
+    st-record --check -- mpirun -n 4 ./app
+  What st-record had when it was killed:
+    st-record --recover .st-record-k3Xw1a -o app.st
+  Names of call sites for a trace that has none, from separate debug files:
+    st-record --name --symbols /srv/debug app.st
+
+What it costs: The last line names processor time of the recorder's own work in the ranks, begin and end included, and its share \
+of all that they took, and the time that packing takes afterwards. Calls are sampled so that other programs on the machine \
+do not count. Not in it: loading the recorder (some 2 ms a rank), what the program loses because its data left the caches, and \
+that other ranks wait for one that is held up.
+
+MPI_Pcontrol: A program says by it what is recorded: after MPI_Pcontrol(0) calls are followed but not recorded, after \
+MPI_Pcontrol(1) they are again; also before MPI_Init. MPI_Init, MPI_Finalize and MPI_Pcontrol itself are always recorded. Other \
+levels mean nothing here. Ranks should call it at the same places: a message of which only one end is recorded cannot be replayed.
+
+Files: While the job runs, what the ranks record is in .st-record-XXXXXX beside the file that it will be, or in the working directory: \
+streams of ranks that have ended, journals of those that have not. It is removed when it is packed. If st-record itself is \
+killed it stays; the next recording there names it, --recover packs it, and other programs read it as any directory of \
+streams.
 
 Environment: Each option has its variable, for sites that preload the recorder without st-record: LD_PRELOAD names \
 libst_pmpi.so of the program's MPI, and then:
@@ -181,7 +214,8 @@ libst_pmpi.so of the program's MPI, and then:
   ST_QUIET        1: say nothing but errors (--quiet)
   ST_LIBRARY_PATH a directory to look for recorders in first, in subdirectories openmpi and mpich
 
-Exit status: the program's own; 125 if st-record fails before it starts, 127 if it is not found. With --check: 0 if \
+Exit status: the program's own; 125 if st-record fails before it starts or --must-record is not fulfilled, 127 if the program is not \
+found. If packing fails after a program that ended with 0, 1. With --check: 0 if \
 everything would be recorded, 4 if not. With --env: 0, or 125.";
 
 /// A time, within the recorder's bounds.
@@ -270,6 +304,18 @@ pub enum Time {
 }
 
 impl Args {
+    /// A word of the command that is an option of ours, and hardly anybody else's.
+    #[must_use]
+    pub fn passed_on(&self) -> Option<String> {
+        let own = Self::command();
+        let names: Vec<_> = own.get_arguments().filter_map(|a| a.get_long()).collect();
+        let ours = |word: &&str| {
+            let name = word.strip_prefix("--").map(|w| w.split('=').next().unwrap_or_default());
+            name.is_some_and(|n| names.contains(&n) && (n.contains('-') || n == "merge"))
+        };
+        self.command.iter().skip(1).filter_map(|word| word.to_str()).find(ours).map(str::to_owned)
+    }
+
     /// The options as the recorder's environment variables, without `ST_OUTPUT`.
     #[must_use]
     pub fn environment(&self) -> Vec<(&'static str, OsString)> {
@@ -337,7 +383,6 @@ impl Args {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn options_after_the_command_are_its_own() {
@@ -350,7 +395,12 @@ mod tests {
             Args::try_parse_from(["st-record"]).is_err()
                 && Args::try_parse_from(["st-record", "--check"]).is_err()
         );
+        assert_eq!((a.passed_on(), b.passed_on()), (None, None));
+        let lost = Args::parse_from(["st-record", "mpirun", "./a", "--sync-interval=3"]);
+        assert_eq!(lost.passed_on().as_deref(), Some("--sync-interval=3"));
         assert!(Args::try_parse_from(["st-record", "--env"]).is_ok());
+        assert!(Args::try_parse_from(["st-record", "--recover", "d"]).is_ok());
+        assert!(Args::try_parse_from(["st-record", "--recover", "d", "x"]).is_err());
         assert!(Args::try_parse_from(["st-record", "--only", "3-1", "x"]).is_err());
         let c = Args::parse_from(["st-record", "--only", "0-3,8", "--clock", "mpi_wtime", "x"]);
         let set = |name| c.environment().into_iter().find(|(n, _)| *n == name).map(|(_, v)| v);

@@ -106,17 +106,31 @@ fn script(report: &mut Report, file: &Path, interpreter: &str, launcher: Option<
         self::python(report, &python, launcher);
         return;
     }
-    for path in full_paths(&fs::read_to_string(file).unwrap_or_default()) {
+    for path in beyond(file) {
         report.problem(format!("the script starts {path} by its full path, where st-record cannot come in"));
     }
     match launcher {
         Some(mpi) => recorder(report, mpi),
-        None => report.line("recorder", "the one of each launcher that the script starts by its name"),
+        None => report.line("recorder", "the one of each launcher that the script starts"),
     }
 }
 
 fn is_python(file: &Path) -> bool {
     file.file_name().is_some_and(|n| n.to_string_lossy().starts_with("python"))
+}
+
+/// The launchers that a command, if it is a script, starts by their full paths, and that cannot be told to record.
+#[must_use]
+pub fn out_of_reach(words: &[OsString]) -> Vec<String> {
+    let file = words.first().and_then(|word| resolve(word));
+    file.filter(|f| matches!(binary::kind(f), Kind::Script(_))).map_or_else(Vec::new, |f| beyond(&f))
+}
+
+/// The same of a script.
+fn beyond(script: &Path) -> Vec<String> {
+    let text = fs::read_to_string(script).unwrap_or_default();
+    let reached = |path: &&str| of_launcher(Path::new(path)).is_some_and(launcher::can_tell);
+    full_paths(&text).into_iter().filter(|path| !reached(path)).map(str::to_owned).collect()
 }
 
 /// The launchers that a script names by their full paths.
@@ -172,9 +186,15 @@ fn dynamic(report: &mut Report, file: &Path, loader: &Path, launcher: Option<Mpi
         report.line("MPI", "none is linked");
         let shell = ["sh", "bash", "dash", "zsh"].iter().any(|s| file.ends_with(s));
         match launcher {
-            // What it starts in its turn has the recorder, too.
-            Some(mpi) => recorder(report, mpi),
-            None if shell => report.line("recorder", "the one of each launcher that it starts by its name"),
+            Some(mpi) => {
+                // What it starts in its turn has the recorder, too.
+                recorder(report, mpi);
+                if binary::mentions_mpi(file) {
+                    let text = "names MPI_Init and links no MPI: calls that it looks up itself (dlopen, dlsym) are missed";
+                    report.problem(format!("{} {text}", file.display()));
+                }
+            }
+            None if shell => report.line("recorder", "the one of each launcher that it starts"),
             None => report.problem("the program links no MPI"),
         }
         return;

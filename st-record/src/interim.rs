@@ -1,6 +1,6 @@
 //! What the ranks of `--reduce-every` had in common before the job was killed, if some of them have left nothing else.
 
-use crate::pack::open;
+use crate::pack::{open, rank_of};
 use crate::summary::seconds;
 use anyhow::{Context, Result};
 use st_tool::INTERIM;
@@ -68,11 +68,6 @@ impl Interim {
             seconds(self.after)
         )
     }
-}
-
-/// The rank of `rank-000003.st`.
-fn rank_of(path: &Path) -> Option<u32> {
-    path.file_stem()?.to_str()?.strip_prefix("rank-")?.parse().ok()
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 //! call the real one with those options ([`stand_in`]).
 
 use crate::args::Args;
-use crate::launcher::{LAUNCHERS, is_launcher, mpi_of, preload, with_environment};
+use crate::launcher::{self, LAUNCHERS, is_launcher, mpi_of, preload, with_environment};
 use crate::target::{self, Target, of_launcher};
 use anyhow::{Context, Result};
 use st_tool::Mpi;
@@ -88,6 +88,7 @@ pub fn command(args: &Args, directory: &Path) -> Result<Command, Failure> {
             let theirs = env::var_os("PATH").unwrap_or_default();
             let path = env::join_paths(std::iter::once(ours).chain(env::split_paths(&theirs)));
             command.env("PATH", path.context("PATH")?);
+            command.envs(launcher::by_environment(directory)?);
         }
     }
     command.envs(variables);
@@ -151,7 +152,12 @@ pub fn stand_in(words: &[OsString]) -> Result<Infallible> {
     variables.push(preload(mpi_of(&words)?)?);
     let words = with_environment(&words, &variables, of_launcher(&real));
     let path = env::join_paths(rest).context("PATH")?;
-    let error = Command::new(&real).args(&words[1..]).env("PATH", path).exec();
+    let mut command = Command::new(&real);
+    // Said once is enough.
+    for name in launcher::ENVIRONMENT {
+        command.env_remove(name);
+    }
+    let error = command.args(&words[1..]).env("PATH", path).exec();
     Err(anyhow::Error::new(error).context(format!("{}: cannot start", real.display())))
 }
 

@@ -23,6 +23,51 @@ pub const LAUNCHERS: [&str; 10] = [
     "srun",
 ];
 
+/// Environment variables by which launchers are told what to preload into ranks: Open MPI's list for files of parameters (the one
+/// for users does not go with `-x`), and Hydra's file of options.
+pub const ENVIRONMENT: [&str; 2] = ["OMPI_MCA_mca_base_env_list_internal", "HYDRA_CONFIG_FILE"];
+
+/// Settings of [`ENVIRONMENT`] for launchers that a script starts by their full path, each with the recorder of its MPI; those
+/// that are set already, or whose recorder is missing, are left out. The ranks get everything else from the launcher's
+/// environment. Hydra's file goes into the directory.
+///
+/// # Errors
+///
+/// If that cannot be written.
+pub fn by_environment(directory: &Path) -> Result<Vec<(&'static str, OsString)>> {
+    let mut all = Vec::new();
+    let [openmpi, mpich] = ENVIRONMENT;
+    if can_tell(Mpi::Openmpi)
+        && let Ok((name, value)) = preload(Mpi::Openmpi)
+    {
+        let mut list = OsString::from(format!("{name}="));
+        list.push(value);
+        all.push((openmpi, list));
+    }
+    if can_tell(Mpi::Mpich)
+        && let Ok((name, value)) = preload(Mpi::Mpich)
+    {
+        let file = directory.join("hydra.conf");
+        let mut option = OsString::from(format!("-genv {name}="));
+        option.push(value);
+        option.push("\n");
+        std::fs::write(&file, option.as_encoded_bytes()).with_context(|| file.display().to_string())?;
+        all.push((mpich, file.into_os_string()));
+    }
+    Ok(all)
+}
+
+/// Whether the user leaves an MPI's variable of [`ENVIRONMENT`] to us.
+#[must_use]
+pub fn can_tell(mpi: Mpi) -> bool {
+    let home = std::env::var_os("HOME").map(|home| Path::new(&home).join(".mpiexec.hydra.conf"));
+    match mpi {
+        Mpi::Openmpi => std::env::var_os(ENVIRONMENT[0]).is_none(),
+        // It reads one file only: ours would hide the user's.
+        Mpi::Mpich => std::env::var_os(ENVIRONMENT[1]).is_none() && home.is_none_or(|file| !file.exists()),
+    }
+}
+
 /// Whether a command is an MPI launcher.
 #[must_use]
 pub fn is_launcher(command: &OsStr) -> bool {

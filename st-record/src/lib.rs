@@ -14,6 +14,7 @@ pub mod job;
 pub mod launcher;
 pub mod names;
 pub mod pack;
+mod recover;
 pub mod rename;
 pub mod size;
 pub mod summary;
@@ -23,7 +24,7 @@ use anyhow::{Context, Result};
 use args::Args;
 use interim::Interim;
 use job::Failure;
-use pack::{Change, NOTES, Notes};
+use pack::{Change, Notes};
 use st_tool::{Launch, Output, free_name};
 use st_trace::header::Header;
 use std::env;
@@ -50,17 +51,24 @@ const NOT_FOUND: u8 = 127;
 /// The program: records, and returns the job's exit status.
 #[must_use]
 pub fn run(args: &Args) -> ExitCode {
+    if let Some(option) = args.passed_on().filter(|_| Launch::current().is_none_or(|l| l.rank == 0)) {
+        let text = "is passed on to the command that it follows; options of st-record come before that";
+        args.talk.warn(TOOL, format_args!("{option} {text}"));
+    }
     let ended = match Launch::current() {
         _ if args.check => return look(args),
         _ if args.name => return rename::run(args),
         _ if args.env => tell(args).map_err(Failure::from),
+        _ if args.recover.is_some() => recover::recover(args).map_err(Failure::from),
         Some(launch) => inside(args, launch).map(|never| match never {}),
         None => outside(args),
     };
     match ended {
         Ok(code) => ExitCode::from(code),
         Err(Failure::NotFound(command)) => {
-            complain(&format!("{}: command not found", command.display()));
+            let option = command.as_encoded_bytes().starts_with(b"-");
+            let hint = if option { "; options of st-record come before --" } else { "" };
+            complain(&format!("{}: command not found{hint}", command.display()));
             ExitCode::from(NOT_FOUND)
         }
         Err(Failure::Own(e)) => {
@@ -101,6 +109,14 @@ pub fn stand_in(words: &[OsString]) -> ExitCode {
 }
 
 fn inside(args: &Args, launch: Launch) -> Result<std::convert::Infallible, Failure> {
+    if args.must_record {
+        return Err(
+            anyhow::anyhow!("--must-record is for a whole job: st-record --must-record -- mpirun …").into()
+        );
+    }
+    if let Some(no) = missing(args.only.as_deref(), launch.size).filter(|_| launch.rank == 0) {
+        args.talk.warn(TOOL, no);
+    }
     let directory = args.output.clone().unwrap_or_else(|| {
         let name = Path::new(&args.command[0]).file_name().unwrap_or_default().to_string_lossy().into_owned();
         PathBuf::from(format!("{name}-{}r", launch.size))
@@ -128,19 +144,34 @@ fn outside(args: &Args) -> Result<u8, Failure> {
         _ => PathBuf::from("."),
     };
     let home = fs::canonicalize(&home).with_context(|| format!("{}: no such directory", home.display()))?;
+    for left in recover::left_in(&home) {
+        let left = left.display();
+        args.talk.note(
+            TOOL,
+            format_args!("{left} is of a recording that was cut off: st-record --recover {left}"),
+        );
+    }
     let directory = tempfile::Builder::new()
-        .prefix(".st-record-")
+        .prefix(recover::PREFIX)
         .tempdir_in(&home)
         .with_context(|| format!("{}: cannot create a directory", home.display()))?;
     let name = args.output.as_ref().map_or_else(String::new, |o| o.display().to_string());
-    fs::write(directory.path().join(NOTES), format!("{name}\n")).context("writing to our directory")?;
+    pack::begin_notes(directory.path(), &name).context("writing to our directory")?;
     let command = job::command(args, directory.path())?;
+    if let Some(output) = &args.output {
+        clear(output)?;
+    }
+    args.talk.detail(
+        TOOL,
+        format_args!("until it is packed, what is recorded is in {}", directory.path().display()),
+    );
     args.talk.detail(TOOL, format_args!("{command:?}"));
     let start = Instant::now();
     let status = job::run(command)?;
     let code = exit_code(status);
     match finish(args, directory.path(), start.elapsed(), status) {
-        Ok(()) => Ok(code),
+        Ok(true) => Ok(code),
+        Ok(false) => Ok(if code == 0 && args.must_record { FAILED } else { code }),
         // The job has ended as it has; only where it says nothing do we.
         Err(e) => {
             complain(&format!("{e:#}"));
@@ -149,36 +180,43 @@ fn outside(args: &Args) -> Result<u8, Failure> {
     }
 }
 
+/// Removes what an earlier recording has left under the name of this one: it must not be taken for this one's if that leaves
+/// nothing. A link stays, and what is no file.
+fn clear(output: &Path) -> Result<()> {
+    let beside = |name: &str| output.with_extension(format!("{name}.st"));
+    let spawned = (1..).map(|n| beside(&format!("spawn-{n}"))).take_while(|path| path.is_file());
+    for path in [output.to_owned(), beside("rest")].into_iter().chain(spawned) {
+        if let Ok(file) = fs::canonicalize(&path)
+            && file.is_file()
+        {
+            fs::remove_file(&file).with_context(|| format!("{}: cannot replace", path.display()))?;
+        }
+    }
+    Ok(())
+}
+
 /// The job's exit status; 128 + n if signal n ended it.
 fn exit_code(status: ExitStatus) -> u8 {
     let code = status.code().or_else(|| status.signal().map(|s| 128 + s));
     code.and_then(|c| u8::try_from(c).ok()).unwrap_or(1)
 }
 
-/// Packs the streams and says so.
-fn finish(args: &Args, directory: &Path, elapsed: Duration, status: ExitStatus) -> Result<()> {
+/// Packs the streams and says so. Returns whether all ranks that were to be recorded are in the trace.
+fn finish(args: &Args, directory: &Path, elapsed: Duration, status: ExitStatus) -> Result<bool> {
     let mut notes = Notes::read(directory)?;
-    let named = |header: &Header| {
-        args.output.clone().unwrap_or_else(|| {
-            let program = if args.naming.anonymise { "trace" } else { &header.program };
-            let app = Path::new(program).file_name().unwrap_or_default().to_string_lossy().into_owned();
-            free_name(Path::new(&format!("{app}-{}r.st", header.world)))
-        })
-    };
-    let Some((target, header, ranks)) = save(args, directory, &mut notes, named)? else {
-        args.talk.warn(
-            TOOL,
-            "no MPI call was seen, and there is no trace: does the program use MPI, did it reach MPI_Init, and was it \
-             killed before MPI_Finalize? A launcher started by its full path from a script is not seen either",
-        );
-        return Ok(());
+    let begun = Instant::now();
+    let Some(saved) = save(args, directory, &mut notes, |header| named(args, header, Path::new("")))? else {
+        complain(&nothing(args, &notes));
+        return Ok(false);
     };
     let summary = Summary {
-        file: target.display().to_string(),
-        bytes: fs::metadata(&target).map_or(0, |m| m.len()),
+        file: saved.target.display().to_string(),
+        bytes: fs::metadata(&saved.target).map_or(0, |m| m.len()),
+        time_bytes: saved.time_bytes,
+        packing: begun.elapsed(),
         notes: &notes,
-        ranks,
-        world: recorded(&header),
+        ranks: saved.ranks,
+        world: recorded(&saved.header),
         elapsed,
         status,
     };
@@ -186,26 +224,80 @@ fn finish(args: &Args, directory: &Path, elapsed: Duration, status: ExitStatus) 
     for more in [summary.interims(), summary.merging()].into_iter().flatten() {
         args.talk.detail(TOOL, more);
     }
-    args.talk.note(TOOL, format_args!("next: st-stat {}", target.display()));
+    if let Some(no) = missing(args.only.as_deref(), saved.header.world) {
+        args.talk.warn(TOOL, no);
+    }
+    args.talk.note(TOOL, format_args!("next: st-stat {}", saved.target.display()));
     for (name, directory) in pack::spawned(directory)? {
         let mut notes = Notes::read(&directory).unwrap_or_default();
-        let file = target.with_extension(format!("{name}.st"));
-        if let Some((file, _, ranks)) = save(args, &directory, &mut notes, |_| file)? {
-            args.talk.note(TOOL, format_args!("{}: {ranks} ranks of a spawned job", file.display()));
+        let file = saved.target.with_extension(format!("{name}.st"));
+        if let Some(of) = save(args, &directory, &mut notes, |_| file)? {
+            args.talk
+                .note(TOOL, format_args!("{}: {} ranks of a spawned job", of.target.display(), of.ranks));
         }
     }
-    Ok(())
+    Ok(summary.ranks >= summary.world && notes.failed.0 == 0)
+}
+
+/// The trace's name: the one asked for, or one in a directory that follows from the program's name.
+fn named(args: &Args, header: &Header, home: &Path) -> PathBuf {
+    args.output.clone().unwrap_or_else(|| {
+        let program = if args.naming.anonymise { "trace" } else { &header.program };
+        let app = Path::new(program).file_name().unwrap_or_default().to_string_lossy().into_owned();
+        free_name(&home.join(format!("{app}-{}r.st", header.world)))
+    })
+}
+
+/// Why there is no trace.
+fn nothing(args: &Args, notes: &Notes) -> String {
+    if let (ranks @ 1.., why) = &notes.failed {
+        return format!("there is no trace: {ranks} ranks could not record; the first says: {why}");
+    }
+    if let Some(world) = notes.world {
+        if let Some(no) = missing(args.only.as_deref(), world) {
+            return format!("there is no trace: {no}");
+        }
+        return format!("there is no trace: none of the job's {world} ranks has left one");
+    }
+    let mut text = "no MPI call was seen, and there is no trace: does the program use MPI, is it started by a launcher, did it reach \
+                    MPI_Init? Calls of an MPI library that it loads itself (dlopen) are not seen"
+        .to_owned();
+    for launcher in check::out_of_reach(&args.command) {
+        text.push_str(&format!("; nor is what the script starts by {launcher}, with its full path"));
+    }
+    text
+}
+
+/// Which of the ranks that were asked for do not exist in a job of so many.
+fn missing(only: Option<&str>, world: u32) -> Option<String> {
+    let ranks = st_trace::ranklist_notation::parse_any(only?).ok()?;
+    let mut beyond = ranks.iter().filter(|rank| *rank >= world);
+    let first = beyond.next()?;
+    let more = if beyond.next().is_some() { " (and others)" } else { "" };
+    Some(format!(
+        "--only: there is no rank {first}{more}; the job has ranks 0 to {}",
+        world.saturating_sub(1)
+    ))
+}
+
+/// A trace that has been written.
+struct Saved {
+    target: PathBuf,
+    header: Header,
+    /// Number of ranks in it.
+    ranks: u64,
+    /// Bytes of exact times in it.
+    time_bytes: u64,
 }
 
 /// Writes what a job's ranks have left as one stream, whose name follows from its header. Where some have left nothing
-/// but what all had before, it is that, and what the others left is beside it. Returns name, header and number of
-/// ranks; nothing of ranks that have left nothing at all.
+/// but what all had before, it is that, and what the others left is beside it. Nothing of ranks that have left nothing at all.
 fn save(
     args: &Args,
     directory: &Path,
     notes: &mut Notes,
     name: impl FnOnce(&Header) -> PathBuf,
-) -> Result<Option<(PathBuf, Header, u64)>> {
+) -> Result<Option<Saved>> {
     let left = pack::streams(directory, notes, |why| args.talk.warn(TOOL, why))?;
     let interim = if notes.merged { None } else { Interim::of(directory, &left)? };
     let streams = interim.as_ref().map_or(&left[..], |interim| std::slice::from_ref(&interim.path));
@@ -230,8 +322,8 @@ fn save(
             }
         }
         let mut output = Output::stream(target)?;
-        pack::pack(streams, header, change, &args.talk, &mut output)?;
-        output.commit()
+        let times = pack::pack(streams, header, change, &args.talk, &mut output)?;
+        output.commit().map(|()| times)
     };
     let mut header = pack::header(streams)?;
     // The ranks' headers were written in MPI_Init; they said more at the end.
@@ -239,10 +331,10 @@ fn save(
         .bindings
         .extend(notes.bindings.iter().filter(|b| !header.bindings.contains(b)).cloned().collect::<Vec<_>>());
     let target = name(&header);
-    write(streams, &header, &target)?;
+    let time_bytes = write(streams, &header, &target)?;
     let Some(interim) = interim else {
         let ranks = if notes.merged { recorded(&header) } else { u64::try_from(left.len()).unwrap_or(0) };
-        return Ok(Some((target, header, ranks)));
+        return Ok(Some(Saved { target, header, ranks, time_bytes }));
     };
     args.talk.warn(TOOL, interim.line(&target.display().to_string()));
     if !left.is_empty() {
@@ -251,7 +343,7 @@ fn save(
         args.talk.warn(TOOL, format_args!("{}: what the others left", rest.display()));
     }
     (notes.calls, notes.ended) = (interim.calls, interim.world.into());
-    Ok(Some((target, header, interim.world.into())))
+    Ok(Some(Saved { target, header, ranks: interim.world.into(), time_bytes }))
 }
 
 /// Number of ranks that were to be recorded.

@@ -21,13 +21,21 @@ const MERGED: &str = "merged.st";
 /// What the ranks said, summed.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Notes {
-    /// Ranks that said anything.
-    pub ranks: u64,
+    /// Ranks that said how they ended.
+    pub told: BTreeSet<u32>,
+    /// Ranks of which only what they left tells.
+    pub silent: u64,
+    /// Ranks of the job, as its first one says.
+    pub world: Option<u32>,
+    /// Ranks that could not record, and what the first of them said.
+    pub failed: (u64, String),
     /// Calls recorded.
     pub calls: u64,
-    /// Time spent recording, ns.
+    /// Processor time of the recorder's own work, and of the ranks in all, ns.
     pub own_ns: u64,
-    /// Bytes of exact times.
+    /// See there.
+    pub cpu_ns: u64,
+    /// Bytes of exact times that ranks wrote.
     pub time_bytes: u64,
     /// Ranks whose exact times stopped at the budget.
     pub stopped: u64,
@@ -50,6 +58,21 @@ pub struct Notes {
     pub interims: [u64; 3],
 }
 
+/// Room kept for the notes, bytes: a rank that finds the disk full can still say so.
+const ROOM: u64 = 16 << 10;
+
+/// Makes the file of notes in a directory: the name that the trace will have, and this process.
+///
+/// # Errors
+///
+/// If it cannot be written.
+pub fn begin_notes(directory: &Path, name: &str) -> io::Result<()> {
+    let mut notes = File::create(directory.join(NOTES))?;
+    // Not every file system can.
+    let _ = rustix::fs::fallocate(&notes, rustix::fs::FallocateFlags::KEEP_SIZE, 0, ROOM);
+    notes.write_all(format!("{name}\nlauncher={}\n", std::process::id()).as_bytes())
+}
+
 impl Notes {
     /// Reads the file.
     ///
@@ -65,7 +88,14 @@ impl Notes {
     fn parse(text: &str) -> Self {
         let mut notes = Self::default();
         for line in text.lines().skip(1) {
-            notes.ranks += u64::from(line.starts_with("rank="));
+            if let Some(why) = line.strip_prefix("failed ") {
+                let (ranks, first) = &mut notes.failed;
+                if *ranks == 0 {
+                    why.clone_into(first);
+                }
+                *ranks += 1;
+                continue;
+            }
             for (name, value) in line.split_whitespace().filter_map(|w| w.split_once('=')) {
                 if name == "bindings" {
                     notes.bindings.extend(value.split(',').filter(|b| !b.is_empty()).map(str::to_owned));
@@ -73,7 +103,10 @@ impl Notes {
                 let value: u64 = value.parse().unwrap_or(0);
                 match name {
                     "calls" => notes.calls += value,
+                    "rank" => drop(notes.told.insert(u32::try_from(value).unwrap_or(u32::MAX))),
+                    "world" => notes.world = u32::try_from(value).ok(),
                     "own_ns" => notes.own_ns += value,
+                    "cpu_ns" => notes.cpu_ns += value,
                     "time_bytes" => notes.time_bytes += value,
                     "stopped" => notes.stopped += value,
                     "lost" => notes.lost += value,
@@ -110,7 +143,7 @@ pub fn streams(directory: &Path, notes: &mut Notes, mut told: impl FnMut(&str)) 
     let merged = directory.join(MERGED);
     if merged.is_file() {
         (notes.merged, notes.folded) = (true, notes.time_bytes > 0);
-        (notes.time_bytes, notes.stopped, notes.lost) = (0, 0, 0);
+        (notes.stopped, notes.lost) = (0, 0);
         return Ok(vec![merged]);
     }
     let mut found = Vec::new();
@@ -119,6 +152,11 @@ pub fn streams(directory: &Path, notes: &mut Notes, mut told: impl FnMut(&str)) 
             continue;
         }
         if path.extension().is_some_and(|e| e == "st") {
+            if rank_of(&path).is_some_and(|rank| !notes.told.contains(&rank)) {
+                // It could not say so: no descriptor was left for it, or no room.
+                notes.silent += 1;
+                count(&path, notes)?;
+            }
             found.push(path);
             continue;
         }
@@ -135,16 +173,24 @@ fn recovered(path: &Path, notes: &mut Notes) -> Result<PathBuf> {
     let told = || path.display().to_string();
     let stream = path.with_extension("").with_extension("st");
     io::copy(&mut Input::open(path)?, &mut File::create(&stream).with_context(told)?).with_context(told)?;
-    let mut reader = open(&stream)?;
-    while let Some(section) = reader.next_section().with_context(told)? {
-        notes.calls += section.ended.iter().map(|e| e.calls).sum::<u64>();
-        let chunks = section.threads.iter().flat_map(|t| &t.columns).flat_map(|(_, c)| &c.chunks);
-        let bytes: usize = chunks.map(|c| c.gaps.len() + c.durations.len()).sum();
-        notes.time_bytes += u64::try_from(bytes).unwrap_or(0);
-    }
-    notes.ranks += 1;
+    count(&stream, notes)?;
+    notes.silent += 1;
     notes.ended += 1;
     Ok(stream)
+}
+
+/// Adds the calls of a stream to the notes.
+fn count(stream: &Path, notes: &mut Notes) -> Result<()> {
+    let mut reader = open(stream)?;
+    while let Some(section) = reader.next_section().with_context(|| stream.display().to_string())? {
+        notes.calls += section.threads.iter().map(|t| t.lanes.calls).sum::<u64>();
+    }
+    Ok(())
+}
+
+/// The rank of `rank-000003.st`.
+pub(crate) fn rank_of(path: &Path) -> Option<u32> {
+    path.file_stem()?.to_str()?.strip_prefix("rank-")?.parse().ok()
 }
 
 /// The directories of spawned jobs, `spawn-N`, in that of the job that was launched, by name.
@@ -197,7 +243,7 @@ impl Change {
     }
 }
 
-/// Writes all streams as one, showing how far that is.
+/// Writes all streams as one, showing how far that is; returns how many bytes of it are exact times.
 ///
 /// # Errors
 ///
@@ -208,7 +254,7 @@ pub fn pack(
     mut change: Change,
     talk: &Talk,
     to: impl Write,
-) -> Result<()> {
+) -> Result<u64> {
     let ranks = u64::try_from(streams.len()).unwrap_or(u64::MAX);
     let progress = talk.progress(crate::TOOL, "packing", Amount::Things("ranks", ranks));
     let header = if change.anonymiser.is_some() { &Anonymiser::header(header) } else { header };
@@ -235,8 +281,9 @@ pub fn pack(
             writer.section(&section)?;
         }
     }
+    let times = writer.time_bytes();
     writer.finish()?.flush()?;
-    Ok(())
+    Ok(times)
 }
 
 pub(crate) fn open(path: &Path) -> Result<Reader<Input>> {
@@ -248,13 +295,53 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_is_left_without_exact_times_is_what_a_trace_without_has() {
+        use st_trace::calls::CallTable;
+        use st_trace::record::{Options, RankRecorder};
+        use st_trace::stream::{Trace, write};
+        let directory = tempfile::tempdir().unwrap();
+        let header = Header { world: 1, ..Header::default() };
+        let pack = |columns: bool| {
+            let mut recorder = RankRecorder::new(0, Options { columns, ..Options::default() });
+            let thread = recorder.open_thread(0);
+            let call = CallTable::builtin().by_name("MPI_Barrier").unwrap().id;
+            let sym = recorder.symbol(call, 0, 0);
+            let mut chunks = Vec::new();
+            for i in 0..50_000 {
+                let at = 1_000 * i + i * i % 97;
+                chunks.extend(recorder.record(thread, sym, &[0], at, at + 400 + i * i % 31));
+            }
+            let mut chunks: Vec<_> = chunks.into_iter().map(|c| *c).collect();
+            chunks.extend(recorder.flush_columns().into_iter().map(|(_, c)| c));
+            let mut section = recorder.finish("host");
+            if columns {
+                let clock = st_trace::columns::Comparison::default();
+                section.threads[0].columns.push((0, st_trace::columns::Column { chunks, clock }));
+            }
+            let path = directory.path().join("rank-000000.st");
+            let trace = Trace { header: header.clone(), sections: vec![section], ..Trace::default() };
+            write(&trace, File::create(&path).unwrap(), WriteOptions { level: 9 }).unwrap();
+            let mut packed = Vec::new();
+            let times =
+                super::pack(&[path], &header, Change::default(), &Talk::default(), &mut packed).unwrap();
+            (u64::try_from(packed.len()).unwrap(), times)
+        };
+        let ((all, times), (without, none)) = (pack(true), pack(false));
+        assert!(times > 10_000 && none == 0, "{times} {none}");
+        // The end frame has the number of frames.
+        assert!((all - times).abs_diff(without) <= 2, "{all} - {times} is not {without}");
+    }
+
+    #[test]
     fn notes_are_summed() {
         let n = Notes::parse(
             "out.st\nrank=0 calls=5 own_ns=7 time_bytes=3 stopped=0 MPI_File_open=1\n\
-             rank=1 calls=6 own_ns=1 time_bytes=4 stopped=1 MPI_File_open=2 MPI_Put=9 bindings=C,C++\n\
+             rank=1 calls=6 own_ns=1 cpu_ns=50 time_bytes=4 stopped=1 MPI_File_open=2 MPI_Put=9 bindings=C,C++\n\
+             world=3\nfailed a=1 file: no room\nfailed another\n\
              interim=3 interim_failed=1 interim_ns=9\ninterim_ns=8\nmerging=1 merge_ns=20 merge_wall_ns=40\nmerging=0 merge_ns=30 merge_wall_ns=35\n",
         );
-        assert_eq!((n.ranks, n.calls, n.own_ns, n.time_bytes, n.stopped), (2, 11, 8, 7, 1));
+        assert_eq!((n.calls, n.own_ns, n.cpu_ns, n.time_bytes, n.stopped), (11, 8, 50, 7, 1));
+        assert_eq!((n.told, n.world, n.failed), ([0, 1].into(), Some(3), (2, "a=1 file: no room".into())));
         assert_eq!((n.merging, n.interims), (Some([50, 30, 40]), [3, 1, 17]));
         assert_eq!(n.bindings, BTreeSet::from(["C".into(), "C++".into()]));
         assert_eq!(n.opaque, BTreeMap::from([("MPI_File_open".into(), 3), ("MPI_Put".into(), 9)]));

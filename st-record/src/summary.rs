@@ -11,8 +11,12 @@ use std::time::Duration;
 pub struct Summary<'a> {
     /// Name of the trace.
     pub file: String,
-    /// Its size in bytes.
+    /// Its size in bytes, and of that exact times.
     pub bytes: u64,
+    /// See there.
+    pub time_bytes: u64,
+    /// Time that packing took.
+    pub packing: Duration,
     /// What the ranks said.
     pub notes: &'a Notes,
     /// Ranks whose streams are in it.
@@ -39,11 +43,12 @@ impl Summary<'_> {
             self.file,
             size(self.bytes)
         );
-        if n.time_bytes > 0 {
-            let without = self.bytes.saturating_sub(n.time_bytes);
-            let _ = write!(s, " (exact times; {} without)", size(without));
+        if self.time_bytes > 0 {
+            // What is no regular file has no size.
+            let without = self.bytes.checked_sub(self.time_bytes).map(|b| format!("; {} without", size(b)));
+            let _ = write!(s, " (exact times{})", without.unwrap_or_default());
         }
-        let _ = write!(s, "; own cost {}", self.cost());
+        let _ = write!(s, "; own cost {}, packing {}", self.cost(), seconds(self.packing));
         let _ = write!(s, "; {}; {}", self.losses(), ending(self.status));
         s
     }
@@ -69,15 +74,29 @@ impl Summary<'_> {
         (made + failed > 0).then(|| format!("{made} interim reductions{failures}; {cpu} of processor time"))
     }
 
-    /// Share of the ranks' time spent recording, and merging what was recorded.
+    /// Processor time that recording took in the ranks, and that merging and reducing there took.
     fn cost(&self) -> String {
-        let total = self.elapsed.as_nanos().saturating_mul(u128::from(self.ranks)).max(1);
-        let merging = self.notes.merging.map_or(0, |[sum, ..]| sum);
-        let permille = u128::from(self.notes.own_ns.saturating_add(merging)).saturating_mul(1000) / total;
-        match permille {
-            0 => "below 0.1 %".into(),
-            p => format!("about {}.{} %", p / 10, p % 10),
+        let n = self.notes;
+        if n.told.is_empty() {
+            return "unknown".into();
         }
+        let mut cost = format!("{} of processor time", seconds(Duration::from_nanos(n.own_ns)));
+        let permille = n.own_ns.saturating_mul(1000).checked_div(n.cpu_ns);
+        match permille {
+            None => {}
+            Some(0) => cost.push_str(" (below 0.1 %)"),
+            Some(p) => drop(write!(cost, " ({}.{} %)", p / 10, p % 10)),
+        }
+        if n.silent > 0 {
+            let _ = write!(cost, " on the {} ranks that told", n.told.len());
+        }
+        let merging = n.merging.map_or(0, |[sum, ..]| sum);
+        for (what, ns) in [("merging", merging), ("interim reductions", n.interims[2])] {
+            if ns > 0 {
+                let _ = write!(cost, ", {what} {}", seconds(Duration::from_nanos(ns)));
+            }
+        }
+        cost
     }
 
     fn losses(&self) -> String {
@@ -86,6 +105,10 @@ impl Summary<'_> {
         if self.ranks < self.world {
             let missing = self.world - self.ranks;
             all.push(format!("{missing} of {} ranks left no trace (killed in MPI_Init?)", self.world));
+        }
+        let (failed, why) = &n.failed;
+        if *failed > 0 {
+            all.push(format!("recording failed on {failed} ({why})"));
         }
         if n.ended > 0 {
             all.push(format!("{} of {} ranks ended early (st-stat says where)", n.ended, self.ranks));
@@ -159,18 +182,25 @@ mod tests {
     fn the_line_says_what_is_where_and_what_is_missing() {
         fn summary(notes: &Notes, status: i32) -> Summary<'_> {
             let (elapsed, status) = (Duration::from_millis(1400), ExitStatus::from_raw(status));
-            Summary { file: "lmp-4r.st".into(), bytes: 150_000, notes, ranks: 4, world: 4, elapsed, status }
+            let (file, packing) = ("lmp-4r.st".into(), Duration::from_millis(7));
+            let (bytes, time_bytes) = (150_000, 130_000);
+            Summary { file, bytes, time_bytes, packing, notes, ranks: 4, world: 4, elapsed, status }
         }
-        let mut notes =
-            Notes { ranks: 4, calls: 33_701, own_ns: 33_600_000, time_bytes: 130_000, ..Notes::default() };
+        let mut notes = Notes {
+            told: (0..4).collect(),
+            calls: 33_701,
+            own_ns: 133_600_000,
+            cpu_ns: 5_500_000_000,
+            ..Notes::default()
+        };
         assert_eq!(
             summary(&notes, 0).line(),
-            "4 ranks, 33,701 calls in 1.4 s → lmp-4r.st, 150 kB (exact times; 20 kB without); own cost about 0.6 %; \
-             nothing dropped; exit 0"
+            "4 ranks, 33,701 calls in 1.4 s → lmp-4r.st, 150 kB (exact times; 20 kB without); own cost 0.1 s \
+             of processor time (2.4 %), packing 7 ms; nothing dropped; exit 0"
         );
         notes.merging = Some([42_000_000, 20_000_000, 25_000_000]);
         let merged = summary(&notes, 0);
-        assert!(merged.line().contains("own cost about 1.3 %"), "{}", merged.line());
+        assert!(merged.line().contains("(2.4 %), merging 42 ms, packing 7 ms"), "{}", merged.line());
         assert_eq!(
             merged.merging().as_deref(),
             Some(
@@ -181,10 +211,12 @@ mod tests {
         notes.interims = [7, 1, 42_000_000];
         let some = summary(&notes, 0).interims();
         assert_eq!(some.as_deref(), Some("7 interim reductions, 1 that failed; 42 ms of processor time"));
-        notes.stopped = 1;
+        (notes.stopped, notes.silent, notes.failed) = (1, 1, (2, "no room".into()));
         notes.opaque = [("MPI_Put".to_owned(), 2), ("MPI_Win_fence".to_owned(), 9)].into();
         let line = summary(&notes, 9).line();
         assert!(line.contains("11 calls by name only (MPI_Win_fence 9, MPI_Put 2)"), "{line}");
+        assert!(line.contains("(2.4 %) on the 4 ranks that told, merging 42 ms, interim reductions 42 ms"));
+        assert!(line.contains("recording failed on 2 (no room)"), "{line}");
         assert!(
             line.contains("stopped at the budget on 1 of 4 ranks") && line.ends_with("killed by signal 9"),
             "{line}"

@@ -327,9 +327,16 @@ fn time_payload(sections: &[(Section, Profile)]) -> String {
     let kept: Vec<&str> = kept.map(|(_, name)| name).collect();
     // Without exact times a column still holds comparisons of clocks.
     let columns = threads().flat_map(|t| &t.columns).filter(|(_, column)| column.events() > 0);
+    // Every event has a duration, if it has a sketch; a series of polls is one.
+    let events: u64 = threads().flat_map(|t| &t.sketches).map(|s| s.comm.count).sum();
+    let timed: u64 = columns.clone().map(|(_, column)| column.events()).sum();
+    let which = match events {
+        e if e > timed => format!("{} of {} calls (a series of polls is one)", grouped(timed), grouped(e)),
+        _ => "every call".into(),
+    };
     let times = columns.map(|(_, column)| column.unit()).max().map(|unit| match unit {
-        1 => "exact times of every call".into(),
-        _ => format!("times of every call, rounded to {unit} ns"),
+        1 => format!("exact times of {which}"),
+        _ => format!("times of {which}, rounded to {unit} ns"),
     });
     match (times, kept.is_empty()) {
         (Some(times), false) => format!("{times}, and {}", kept.join(", ")),

@@ -1,6 +1,6 @@
 //! Writing a result so that an unfinished one is never seen under its name.
 
-use crate::process;
+use crate::{Launch, process};
 use anyhow::{Context, Result, bail};
 use std::ffi::OsString;
 use std::fs::{self, File, Permissions};
@@ -39,7 +39,8 @@ impl Output {
     ///
     /// If standard output is meant and is a terminal, or the file cannot be created.
     pub fn stream(target: &Path) -> Result<Self> {
-        if is_dash(target) && io::stdout().is_terminal() {
+        // A launcher may give its processes a terminal of its own, and pass on what comes out of it.
+        if is_dash(target) && io::stdout().is_terminal() && Launch::current().is_none() {
             bail!("refusing to write a trace to a terminal; name a file with -o, or pipe it on");
         }
         Self::text(target)
@@ -154,7 +155,8 @@ fn open(target: &Path) -> io::Result<Sink> {
             return Ok(Sink::InPlace(BufWriter::new(File::options().write(true).open(target)?)));
         }
         Ok(_) => fs::canonicalize(target)?,
-        Err(_) => target.to_owned(),
+        // A link may point to what is not there yet.
+        Err(_) => fs::read_link(target).map_or_else(|_| target.to_owned(), |to| target.with_file_name(to)),
     };
     let directory = match target.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -234,6 +236,9 @@ mod tests {
         output.commit().unwrap();
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
         assert_eq!(fs::read(&real).unwrap(), b"new");
+        fs::remove_file(&real).unwrap();
+        Output::stream(&link).unwrap().commit().unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink() && real.is_file());
     }
 
     #[test]

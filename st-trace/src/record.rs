@@ -182,6 +182,12 @@ impl RankRecorder {
         id
     }
 
+    /// The name that a number from [`RankRecorder::unknown_call`] stands for.
+    #[must_use]
+    pub fn unknown_name(&self, call: CallId) -> Option<&str> {
+        self.names.iter().find(|(_, id)| **id == call).map(|(name, _)| name.as_str())
+    }
+
     /// Index of a text that a call of a function from a site is given or has returned.
     pub fn text(&mut self, call: CallId, site: u128, text: String) -> i64 {
         let index = self.objects.texts.create(call, site, Text(text));
@@ -202,7 +208,7 @@ impl RankRecorder {
             return s;
         }
         let s = Sym::try_from(self.symbols.len()).unwrap_or(NO_SYM - 1);
-        let name = self.names.iter().find(|(_, id)| **id == call).map(|(n, _)| n.as_str());
+        let name = self.unknown_name(call);
         let slots = CallTable::builtin().slots(call);
         self.infos.push(SymInfo {
             slots,

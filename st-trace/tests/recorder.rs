@@ -132,3 +132,15 @@ fn time_that_is_left_out_is_as_if_it_had_not_gone_by() {
     };
     assert_eq!(recorded(0), recorded(1_000_000));
 }
+
+#[test]
+fn functions_outside_the_table_keep_their_names() {
+    let mut r = RankRecorder::new(0, Options::default());
+    // In the order of their first calls, which is not that of any list.
+    let ids = ["MPI_Zeta", "MPI_Alpha", "MPI_Zeta", "MPIX_Mu"].map(|name| (name, r.unknown_call(name)));
+    for (name, id) in ids {
+        assert_eq!(r.unknown_name(id), Some(name));
+    }
+    let send = CallTable::builtin().by_name("MPI_Send").unwrap().id;
+    assert_eq!(r.unknown_name(send), None);
+}

@@ -132,7 +132,7 @@ impl Hooks {
                 ..Self::default()
             },
             "MPI_Abort" => Self {
-                prepared: quote!(call.always(); call.last(); crate::life::close(true);),
+                prepared: quote!(call.always(); call.last(); crate::life::abort();),
                 ..Self::default()
             },
             "MPI_Pcontrol" => Self {

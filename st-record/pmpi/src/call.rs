@@ -1,6 +1,7 @@
 //! One call on its way through a wrapper.
 
 use crate::clock::Reader;
+use crate::cost::{Kind, Sample};
 use crate::echo::{FOLLOWING, Inputs, Outs};
 use crate::journal::Mark;
 use crate::life;
@@ -22,8 +23,8 @@ pub(crate) struct Call {
     registers: Registers,
     clock: Option<Reader>,
     event: Event,
-    /// When the wrapper was entered, if this call measures our own cost.
-    arrived: Option<i64>,
+    /// If it is one of those that are timed.
+    sample: Option<Sample>,
     inside: Inside,
     mark: Mark,
     /// It was taken for what the loop in progress makes next: its inputs were not read.
@@ -47,7 +48,7 @@ impl Call {
             Event { call: CallId(id), site: 0, error: 0, repeat, opaque, always: false, enter: 0, exit: 0 };
         let mark = Mark::NONE;
         let clock = None;
-        Some(Self { id, registers, clock, event, arrived: None, inside, mark, late: false, done: false })
+        Some(Self { id, registers, clock, event, sample: None, inside, mark, late: false, done: false })
     }
 
     /// Reads the inputs.
@@ -60,7 +61,7 @@ impl Call {
         let ok = guarded(|| {
             let mut state = STATE.lock(self.inside.local().owner.get());
             let Some(state) = state.as_deref_mut() else { return false };
-            self.arrived = state.samples().then(|| state.clock.now());
+            self.sample = state.cost.arrives(Kind::Read, || state.clock.now());
             let thread = state.thread(self.inside.local());
             state.settle_echo();
             self.event.call = state.call_id(self.id);
@@ -110,9 +111,8 @@ impl Call {
             state.clock.tick(self.event.exit);
             let thread = state.thread(self.inside.local());
             self.write_down(state, thread, result, (inputs, outs), read);
-            if let Some(arrived) = self.arrived {
-                let spent = state.clock.now() - arrived;
-                state.add_cost(spent - (self.event.exit - self.event.enter));
+            if let Some(sample) = self.sample {
+                state.cost.leaves(sample, state.clock.now(), self.event.exit - self.event.enter);
             }
             true
         });
@@ -182,8 +182,8 @@ pub(crate) struct Expected {
     mark: Mark,
     enter: i64,
     exit: i64,
-    /// When the wrapper was entered, if this call measures our own cost.
-    arrived: Option<i64>,
+    /// If it is one of those that are timed.
+    sample: Option<Sample>,
     inside: Inside,
 }
 
@@ -213,14 +213,14 @@ impl Expected {
             let Some((mark, site)) = (unsafe { state.echo.expects(id, &registers, inputs) }) else {
                 return true;
             };
-            let arrived = state.samples().then(|| clock.now());
+            let sample = state.cost.arrives(Kind::Expected, || clock.now());
             // A loop is followed on the first thread only.
             read(&mut Scribe::new(state, 0, CallId(id), site));
-            begun = Some((clock, mark, arrived));
+            begun = Some((clock, mark, sample));
             true
         });
-        let (clock, mark, arrived) = begun?;
-        Some(Self { id, registers, clock, mark, enter: 0, exit: 0, arrived, inside })
+        let (clock, mark, sample) = begun?;
+        Some(Self { id, registers, clock, mark, enter: 0, exit: 0, sample, inside })
     }
 
     /// Makes the real call.
@@ -248,9 +248,8 @@ impl Expected {
             recorded = result == 0 && state.echo.comes_out(outs);
             if recorded {
                 state.commit_echo(times);
-                if let Some(arrived) = this.arrived {
-                    let spent = state.clock.now() - arrived;
-                    state.add_cost(spent - (times.1 - times.0));
+                if let Some(sample) = this.sample {
+                    state.cost.leaves(sample, state.clock.now(), times.1 - times.0);
                 }
             }
             true
@@ -284,7 +283,7 @@ impl Expected {
             registers: self.registers,
             clock: Some(self.clock),
             event,
-            arrived: self.arrived,
+            sample: self.sample,
             inside: self.inside.again(),
             mark: self.mark,
             late: true,

@@ -208,11 +208,26 @@ fn wtime() -> i64 {
     (unsafe { crate::real::MPI_Wtime() } * 1e9) as i64
 }
 
+/// Processor time of the calling thread, ns.
+pub(crate) fn processor_time() -> i64 {
+    read(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
+/// Processor time of the process, ns.
+pub(crate) fn process_time() -> i64 {
+    read(libc::CLOCK_PROCESS_CPUTIME_ID)
+}
+
 /// `CLOCK_MONOTONIC` in ns.
 pub(crate) fn monotonic() -> i64 {
+    read(libc::CLOCK_MONOTONIC)
+}
+
+/// A clock of the kernel's, in ns.
+fn read(clock: libc::clockid_t) -> i64 {
     let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `t` is a valid place for the answer.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut t) };
+    unsafe { libc::clock_gettime(clock, &raw mut t) };
     t.tv_sec * 1_000_000_000 + t.tv_nsec
 }
 

@@ -1,11 +1,12 @@
 //! Begin and end of a recording.
 
+use crate::clock::processor_time;
 use crate::ffi::{Handle, MPI_Comm, constants as k};
 use crate::jobs::directory;
 use crate::local;
 use crate::merge;
 use crate::message::{set_rank, warn};
-use crate::output::{Output, Written};
+use crate::output::{Output, Written, clear, note_down};
 use crate::real;
 use crate::settings::Settings;
 use crate::state::{PAUSED, RECORDING, STATE, State};
@@ -22,13 +23,15 @@ pub(crate) fn before_init() {
     {
         return;
     }
+    let since = processor_time();
     match Settings::read() {
         Ok(None) => {}
         Ok(Some(settings)) => {
             // Our panics are reported by `give_up`; the default hook would print a second time, and more.
             std::panic::set_hook(Box::new(|_| {}));
             let state = catch_unwind(|| Box::new(State::new(settings)));
-            let Ok(state) = state else { return give_up("internal error") };
+            let Ok(mut state) = state else { return give_up("internal error") };
+            state.cost.add(processor_time() - since);
             *STATE.lock(is_owner()) = Some(state);
             STATE.begin_bias();
             local::with(|l| l.owner.set(true));
@@ -56,6 +59,7 @@ pub(crate) fn after_init(result: i64) -> i64 {
         RECORDING.store(false, Ordering::Relaxed);
         return 0;
     }
+    let since = processor_time();
     // Whatever becomes of this rank's recording: the others make communicators with it, and compare their clocks.
     let split = catch_unwind(crate::sync::split);
     let set_right = initialised();
@@ -64,6 +68,9 @@ pub(crate) fn after_init(result: i64) -> i64 {
     if split.is_ok() {
         let reductions = STATE.lock(is_owner()).as_deref().and_then(|s| s.settings.reductions());
         compare(clock, |clock| crate::sync::compare(clock, reductions));
+    }
+    if let Some(state) = STATE.lock(is_owner()).as_deref_mut() {
+        state.cost.add(processor_time() - since);
     }
     set_right
 }
@@ -134,12 +141,18 @@ fn begin(state: &mut State) -> Result<bool, String> {
         real::MPI_Comm_get_parent(&raw mut parent);
     }
     let rank = u32::try_from(rank).map_err(|e| format!("rank: {e}"))?;
+    let size = u32::try_from(size).unwrap_or(0);
+    let spawned = parent.raw() != k::st_MPI_COMM_NULL;
+    if rank == 0 && !spawned {
+        // Of a job in which no rank is to be recorded a launcher hears nothing else.
+        note_down(&state.settings.output, &format!("world={size}"));
+        clear(&state.settings, size);
+    }
     if !learn(state, rank) {
         return Ok(false);
     }
-    let size = u32::try_from(size).unwrap_or(0);
     state.comms.start(size, &mut state.recorder);
-    if parent.raw() != k::st_MPI_COMM_NULL {
+    if spawned {
         state.settings.output = directory(&state.settings.output)?;
     }
     open(state, rank, size)?;
@@ -197,7 +210,7 @@ pub(crate) fn passed(result: i64, comm: u64) {
     let Ok(Some(met)) = met else { return };
     let reduced = met.reduction.map(|number| reduce(number).unwrap_or(0));
     if let Some(state) = STATE.lock(is_owner()).as_deref_mut() {
-        state.add_whole_cost(met.took + reduced.unwrap_or(0));
+        state.cost.add(met.own);
         if let Some(ns) = reduced {
             local::with(|local| state.leave_out(local, met.took + ns));
         }
@@ -229,6 +242,7 @@ fn asked(state: &State, number: i64) -> Option<merge::Asked> {
 
 /// Called when `MPI_Finalize` is entered and recorded.
 pub(crate) fn finalize() {
+    let since = processor_time();
     if RECORDING.load(Ordering::Relaxed) {
         compare(reader(), crate::sync::compare_last);
     }
@@ -238,7 +252,7 @@ pub(crate) fn finalize() {
     if let Ok(Some(what)) = told {
         warn(&what);
     }
-    let written = close(false);
+    let written = close(false, since);
     let Some(asked) = asked else { return };
     // Also a rank that has nothing to merge: the others are waiting for its word.
     let said = catch_unwind(AssertUnwindSafe(|| merge::run(&asked, ranks, written)));
@@ -248,9 +262,9 @@ pub(crate) fn finalize() {
     }
 }
 
-/// Ends the recording and writes the rest of the stream; `early` says that the program has not come to its end.
-/// Returns what was written, if it could be.
-pub(crate) fn close(early: bool) -> Option<Written> {
+/// Ends the recording and writes the rest of the stream; `early` says that the program has not come to its end. `since` is
+/// the thread's processor time when that began, ns. Returns what was written, if it could be.
+pub(crate) fn close(early: bool, since: i64) -> Option<Written> {
     if !RECORDING.swap(false, Ordering::Relaxed) {
         return None;
     }
@@ -275,7 +289,7 @@ pub(crate) fn close(early: bool) -> Option<Written> {
             output.clock(&clock);
         }
         match state.output.take() {
-            Some(output) => output.finish(state.into_rest(early)).map(Some),
+            Some(output) => output.finish(state.into_rest(early, since)).map(Some),
             None => Ok(None),
         }
     }));
@@ -286,6 +300,11 @@ pub(crate) fn close(early: bool) -> Option<Written> {
     })
 }
 
+/// The program ends without `MPI_Finalize`: called when `MPI_Abort` is entered and recorded, and at the process's end.
+pub(crate) fn abort() {
+    drop(close(true, processor_time()));
+}
+
 /// Ends the recording without a result.
 pub(crate) fn give_up(why: &str) {
     RECORDING.store(false, Ordering::Relaxed);
@@ -293,12 +312,15 @@ pub(crate) fn give_up(why: &str) {
 }
 
 fn complain(why: &str) {
+    if let Some(directory) = std::env::var_os("ST_OUTPUT") {
+        note_down(directory.as_ref(), &format!("failed {why}"));
+    }
     warn(&format!("{why}; recording stops, the program goes on"));
 }
 
 /// A program that ends without `MPI_Finalize` still leaves its trace. (Not if it is killed: nothing of ours runs then.)
 extern "C" fn at_exit() {
-    drop(close(true));
+    abort();
 }
 
 #[used]

@@ -10,7 +10,7 @@ mod climb;
 mod interim;
 mod post;
 
-use crate::clock::Reader as Clock;
+use crate::clock::{Reader as Clock, processor_time};
 use crate::limits;
 use crate::output::{INTERIM, LEVEL, MERGED, NOTES, Written, close_line, note_down};
 use crate::settings::How;
@@ -64,7 +64,7 @@ impl Asked {
 /// Merges the ranks' streams: called by all, also by one that has `written` none. Returns what is to be said of it if it
 /// fails.
 pub(crate) fn run(asked: &Asked, ranks: Option<Ranks>, written: Option<Written>) -> Option<String> {
-    let (cpu, begun) = (cpu_time(), asked.clock.now());
+    let (cpu, begun) = (processor_time(), asked.clock.now());
     let own = written.as_ref().map(|w| w.path.clone());
     let leads = match ranks {
         Some(ranks) => ranks.rank == 0,
@@ -82,7 +82,7 @@ pub(crate) fn run(asked: &Asked, ranks: Option<Ranks>, written: Option<Written>)
         // It holds less. There is none, mostly.
         let _ = fs::remove_file(asked.directory.join(INTERIM));
     }
-    let (cpu, wall) = (cpu_time() - cpu, asked.clock.now() - begun);
+    let (cpu, wall) = (processor_time() - cpu, asked.clock.now() - begun);
     let rank = ranks.map_or(0, |r| r.rank);
     note_down(&asked.directory, &format!("merging={rank} merge_ns={cpu} merge_wall_ns={wall}"));
     if leads && !asked.quiet {
@@ -225,12 +225,4 @@ fn write(
 
 fn text(e: impl Display) -> String {
     e.to_string()
-}
-
-/// Processor time of this thread, ns.
-fn cpu_time() -> i64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the result goes to a variable.
-    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
-    time.tv_sec * 1_000_000_000 + time.tv_nsec
 }

@@ -3,6 +3,7 @@
 //! are given up, and their room is used for the rest.
 
 use crate::bindings;
+use crate::clock::{process_time, processor_time};
 use crate::journal::Journal;
 use crate::limits;
 use crate::message::{say, warn};
@@ -74,6 +75,8 @@ pub(crate) struct Rest {
     pub(crate) quiet: bool,
     /// What a launcher is told.
     pub(crate) note: String,
+    /// Processor time of the recorder's work without what follows, less that of the thread when the recording began to end, ns.
+    pub(crate) own: i64,
 }
 
 /// A stream being written.
@@ -118,12 +121,8 @@ impl Output {
         // It may be that of another node, or gone since `st-record --env` has made it.
         let writer = fs::create_dir_all(directory).and_then(|()| begin(&temporary, &written, &header, &step));
         let writer = writer.map_err(|e| format!("{}: {e}", temporary.display()))?;
-        if rank == 0 {
-            // What earlier ranks were merged into must not be taken for these. There is none, mostly.
-            for name in [MERGED, INTERIM] {
-                let _ = fs::remove_file(directory.join(name));
-            }
-        }
+        // The rank's trace of an earlier run must not be taken for this one's. There is none, mostly.
+        let _ = fs::remove_file(&target);
         let first = settings.only.as_ref().map_or(Some(0), |(_, ranks)| ranks.lowest());
         if Some(rank) == first && !settings.quiet {
             open_line(directory, &header);
@@ -191,7 +190,7 @@ impl Output {
     ///
     /// If it could not be written; the file is gone then.
     pub(crate) fn finish(mut self, rest: Rest) -> Result<Written, String> {
-        let Rest { recorder, journal, directory, early, quiet, note } = rest;
+        let Rest { recorder, journal, directory, early, quiet, note, own } = rest;
         let ended = if early { recorder.ended() } else { Vec::new() };
         let mut section = recorder.finish(&host());
         section.ended = ended;
@@ -212,7 +211,8 @@ impl Output {
         }
         written.map_err(|e| format!("{}: {e}", self.target.display()))?;
         let (bytes, lost) = (if self.lost { 0 } else { self.bytes }, u8::from(self.lost));
-        note_down(&directory, &format!("{note} time_bytes={bytes} lost={lost}"));
+        let (own, all) = (own + processor_time(), process_time());
+        note_down(&directory, &format!("{note} time_bytes={bytes} lost={lost} own_ns={own} cpu_ns={all}"));
         if self.rank == 0 && !quiet {
             close_line(&directory, false);
         }
@@ -270,6 +270,38 @@ fn header(settings: &Settings, clock: &str, recorder: &RankRecorder, world: u32)
         options: options.into_iter().map(|(n, v)| (n.to_owned(), v)).collect(),
         bindings: bindings::seen(&recorder.sites).into_iter().map(str::to_owned).collect(),
         ..Header::default()
+    }
+}
+
+/// Removes from the directory what an earlier run has left there and this one, of so many ranks, will not replace: called by its
+/// rank 0. What a process that runs has open stays, and all if one of them has started this job.
+pub(crate) fn clear(settings: &Settings, world: u32) {
+    let Ok(entries) = fs::read_dir(&settings.output) else { return };
+    let recorded =
+        |rank| rank < world && settings.only.as_ref().is_none_or(|(_, ranks)| ranks.contains(rank));
+    let ancestors: Vec<_> = ancestors().collect();
+    let mut older = Vec::new();
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let Some(name) = name.to_str() else { continue };
+        if [MERGED, INTERIM].contains(&name) {
+            older.push(entry.path());
+        }
+        // `rank-000002.st`, or `rank-000002.4711.journal` and `.times` while process 4711 runs.
+        let Some((rank, rest)) = name.strip_prefix("rank-").and_then(|n| n.split_once('.')) else { continue };
+        let process: Option<u32> = rest.split_once('.').and_then(|(pid, _)| pid.parse().ok());
+        if process.is_some_and(|pid| ancestors.contains(&pid)) {
+            return;
+        }
+        let runs = process.is_some_and(|pid| Path::new("/proc").join(pid.to_string()).exists());
+        if !runs && rank.parse().is_ok_and(|rank| !recorded(rank)) {
+            older.push(entry.path());
+        }
+    }
+    for path in older {
+        if let Err(e) = fs::remove_file(&path) {
+            warn(&format!("{}: {e}; it is of an earlier run", path.display()));
+        }
     }
 }
 

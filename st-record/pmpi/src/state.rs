@@ -3,6 +3,7 @@
 use crate::bindings;
 use crate::clock::Clock;
 use crate::comms::Comms;
+use crate::cost::Cost;
 use crate::echo::{Echo, Outcome};
 use crate::ffi::constants as k;
 use crate::infos::Infos;
@@ -40,9 +41,6 @@ pub(crate) static PAUSED: AtomicBool = AtomicBool::new(false);
 /// Calls made inside other calls (by the library itself, by callbacks): seen, not recorded.
 pub(crate) static NESTED: AtomicU64 = AtomicU64::new(0);
 
-/// One call in so many measures our own cost.
-const SAMPLE: u64 = 64;
-
 /// The state.
 pub(crate) static STATE: Lock<Option<Box<State>>> = Lock::new(None);
 
@@ -69,9 +67,7 @@ pub(crate) struct State {
     pub(crate) rank: u32,
     /// Executions of functions that are recorded by name only.
     opaque: BTreeMap<CallId, u64>,
-    /// Calls so far, of which every [`SAMPLE`]-th measures our own cost; the sum of those, ns.
-    calls: u64,
-    sampled: i64,
+    pub(crate) cost: Cost,
     /// The process that recording began in: not its children.
     pub(crate) pid: u32,
     sites: Arc<Mutex<SiteInterner>>,
@@ -110,8 +106,7 @@ impl State {
             stopped: false,
             rank: 0,
             opaque: BTreeMap::new(),
-            calls: 0,
-            sampled: 0,
+            cost: Cost::default(),
             pid: std::process::id(),
             sites: Arc::default(),
             python: PythonSites::default(),
@@ -134,7 +129,9 @@ impl State {
     #[cold]
     fn open_thread(&mut self, local: &Local) -> usize {
         self.settle_echo();
-        let unwinder = Unwinder::new(Arc::clone(&self.sites)).with_depth_limit(self.settings.stack_depth);
+        let unwinder = self.dear(|state| {
+            Unwinder::new(Arc::clone(&state.sites)).with_depth_limit(state.settings.stack_depth)
+        });
         let index = self.recorder.open_thread(self.clock.now());
         self.threads.push(Thread::new(index, unwinder));
         local.thread.set(self.threads.len());
@@ -147,6 +144,24 @@ impl State {
     ///
     /// The function in which the registers were captured must not have returned.
     pub(crate) unsafe fn site(&mut self, thread: usize, call: CallId, registers: Registers) -> u32 {
+        // SAFETY: the caller's promise.
+        match unsafe { self.threads[thread].unwinder.known_site(registers) } {
+            Some(SiteId(id)) => match self.site_indices.get(id as usize) {
+                Some(&i) if i != u32::MAX => i,
+                _ => self.adopt(id, call),
+            },
+            // SAFETY: the caller's promise.
+            None => self.dear(|state| unsafe { state.find_site(thread, call, registers) }),
+        }
+    }
+
+    /// As [`State::site`], of a site that is new, or of another thread's stack.
+    ///
+    /// # Safety
+    ///
+    /// As there.
+    #[cold]
+    unsafe fn find_site(&mut self, thread: usize, call: CallId, registers: Registers) -> u32 {
         // SAFETY: the caller's promise.
         let SiteId(id) = unsafe { self.threads[thread].unwinder.call_site(registers) };
         if self.settings.python
@@ -268,12 +283,14 @@ impl State {
     /// Writes a chunk of exact times, and begins the journal's next region if the last is full.
     #[cold]
     fn settle(&mut self, index: usize, chunk: Option<Box<Chunk>>, full: bool) {
-        if let Some(chunk) = chunk {
-            self.write(u32::try_from(index).unwrap_or(u32::MAX), *chunk);
-        }
-        if full {
-            self.snapshot();
-        }
+        self.dear(|state| {
+            if let Some(chunk) = chunk {
+                state.write(u32::try_from(index).unwrap_or(u32::MAX), *chunk);
+            }
+            if full {
+                state.snapshot();
+            }
+        });
     }
 
     /// Takes a call that may be part of a series, if it is.
@@ -338,7 +355,7 @@ impl State {
         if let Some(j) = &mut self.journal
             && !j.series(&self.recorder, *index, series.sym, &series.words, (series.enter, series.exit))
         {
-            self.snapshot();
+            self.dear(Self::snapshot);
         }
     }
 
@@ -371,11 +388,9 @@ impl State {
     pub(crate) fn leave_out(&mut self, local: &Local, ns: i64) {
         let thread = self.thread(local);
         let index = self.threads[thread].index;
-        if let Some(chunk) = self.recorder.leave_out(index, ns) {
-            self.write(u32::try_from(index).unwrap_or(u32::MAX), *chunk);
-        }
+        let chunk = self.recorder.leave_out(index, ns);
         // The log tells times from the last call on.
-        self.snapshot();
+        self.settle(index, chunk, true);
     }
 
     /// A mark for a call that a thread is about to make.
@@ -421,29 +436,29 @@ impl State {
     pub(crate) fn opaque_calls(&self) -> impl Iterator<Item = (String, u64)> {
         let table = CallTable::builtin();
         self.opaque.iter().map(move |(id, n)| {
-            let unknown = || crate::real::UNKNOWN.get(usize::from(id.0.wrapping_sub(FIRST_UNKNOWN)));
-            let name = table.get(*id).map(|r| r.name.as_str()).or_else(|| unknown().copied());
+            let name = table.get(*id).map(|r| r.name.as_str()).or_else(|| self.recorder.unknown_name(*id));
             (name.unwrap_or("unknown").to_owned(), *n)
         })
     }
 
-    /// What there is of the rank when recording ends; `early` says that the program has not come to its end.
-    pub(crate) fn into_rest(self, early: bool) -> Rest {
+    /// What there is of the rank when recording ends, which began to end when the thread's processor time was `since`, ns;
+    /// `early` says that the program has not come to its end.
+    pub(crate) fn into_rest(self, early: bool, since: i64) -> Rest {
         let note = self.note(early);
+        let own = self.cost.total() - since;
         let Self { settings, recorder, journal, .. } = self;
         // What is merged is told of later.
         let quiet = settings.quiet || (settings.merge.is_some() && !early);
-        Rest { recorder, journal, directory: settings.output, early, quiet, note }
+        Rest { recorder, journal, directory: settings.output, early, quiet, note, own }
     }
 
-    /// What a launcher is told of the calls: `rank=0 calls=12 nested=0 own_ns=900 stopped=0 ended=0 MPI_File_open=1`.
+    /// What a launcher is told of the calls: `rank=0 calls=12 nested=0 stopped=0 ended=0 MPI_File_open=1`.
     fn note(&self, early: bool) -> String {
         let mut line = format!(
-            "rank={} calls={} nested={} own_ns={} stopped={} ended={}",
+            "rank={} calls={} nested={} stopped={} ended={}",
             self.rank,
             self.recorder.calls(),
             NESTED.load(Ordering::Relaxed),
-            self.own_ns(),
             u8::from(self.stopped),
             u8::from(early)
         );
@@ -455,26 +470,12 @@ impl State {
         line
     }
 
-    /// Whether this call measures our own cost.
-    #[inline]
-    pub(crate) fn samples(&mut self) -> bool {
-        self.calls += 1;
-        self.calls.is_multiple_of(SAMPLE)
-    }
-
-    /// Adds the measured cost of one call.
-    pub(crate) fn add_cost(&mut self, ns: i64) {
-        self.sampled += ns.max(0);
-    }
-
-    /// Adds time that was spent once, not in every call, ns.
-    pub(crate) fn add_whole_cost(&mut self, ns: i64) {
-        self.add_cost(ns / i64::try_from(SAMPLE).unwrap_or(1));
-    }
-
-    /// Estimate of the time spent in the recorder, ns.
-    pub(crate) fn own_ns(&self) -> i64 {
-        self.sampled.saturating_mul(i64::try_from(SAMPLE).unwrap_or(1))
+    /// Does something rare and dear within a call.
+    fn dear<R>(&mut self, work: impl FnOnce(&mut Self) -> R) -> R {
+        let before = Cost::before(self.clock.now());
+        let done = work(self);
+        self.cost.after(before, self.clock.now());
+        done
     }
 
     /// What makes an object in the current call.

@@ -32,7 +32,7 @@
 mod exchange;
 mod pace;
 
-use crate::clock::Reader;
+use crate::clock::{Reader, processor_time};
 use crate::ffi::{Handle, MPI_Comm, MPI_Errhandler, MPI_Group, MPI_Info, MPI_Request, constants as k};
 use crate::real;
 use crate::settings::{Reductions, interval};
@@ -83,8 +83,9 @@ struct Sync {
 /// What ranks do that have met.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Met {
-    /// Time that has gone by for it, ns.
+    /// Time that has gone by for it, and of that the thread's own processor time, ns.
     pub(crate) took: i64,
+    pub(crate) own: i64,
     /// Number of the interim reduction that all make now, from 1.
     pub(crate) reduction: Option<i64>,
 }
@@ -224,11 +225,11 @@ pub(crate) fn passed(
     NEXT.store(OFF, Ordering::Relaxed);
     let clock = clock()?;
     let mut taken = sync().take()?;
-    let begun = clock.now();
+    let (begun, since) = (clock.now(), processor_time());
     let tag = BETWEEN + c_int::try_from(count % TAGS).unwrap_or(0);
     let reduction = taken.between(clock, count, tag);
     *sync() = Some(taken);
-    Some(Met { took: clock.now() - begun, reduction })
+    Some(Met { took: clock.now() - begun, own: processor_time() - since, reduction })
 }
 
 /// An interim reduction has ended.

@@ -105,18 +105,27 @@ impl Unwinder {
     /// The function in which the registers were captured must not have returned.
     #[inline]
     pub unsafe fn call_site(&mut self, registers: Registers) -> SiteId {
-        if let Some(window) = self.stacks.own_window(registers.rsp)
-            && let Some(start) =
-                self.exits.start(&registers, &window).or_else(|| self.leave_own_module(registers, &window))
-        {
-            // SAFETY: callers of a running function are running, and this one is on the thread's own stack.
-            return match unsafe { self.memo.lookup(&start) } {
-                Some(site) => site,
-                None => self.walk_and_intern(start),
-            };
-        }
         // SAFETY: the caller's promise.
-        unsafe { self.call_site_slowly(registers) }
+        unsafe {
+            match self.known_site(registers) {
+                Some(site) => site,
+                None => self.call_site_slowly(registers),
+            }
+        }
+    }
+
+    /// As [`Unwinder::call_site`], without a walk: `None` if the stack is not the thread's own, or was not seen before.
+    ///
+    /// # Safety
+    ///
+    /// The function in which the registers were captured must not have returned.
+    #[inline]
+    pub unsafe fn known_site(&mut self, registers: Registers) -> Option<SiteId> {
+        let window = self.stacks.own_window(registers.rsp)?;
+        let known = self.exits.start(&registers, &window);
+        let start = known.or_else(|| self.leave_own_module(registers, &window))?;
+        // SAFETY: callers of a running function are running, and this one is on the thread's own stack.
+        unsafe { self.memo.lookup(&start) }
     }
 
     /// What proves that a later call of the same function comes from the site that this one comes from.
@@ -211,7 +220,8 @@ impl Unwinder {
     }
     #[cold]
     unsafe fn call_site_slowly(&mut self, registers: Registers) -> SiteId {
-        match self.leave_own_module_slowly(registers) {
+        // SAFETY: the caller's promise.
+        match unsafe { self.start_frame(registers) } {
             // SAFETY: callers of a running function are running.
             Some(start) => unsafe { self.call_site_from(start) },
             None => {

@@ -50,6 +50,8 @@ pub struct Writer<W> {
     packer: Packer,
     offset: u64,
     frames: u64,
+    /// Bytes of frames of exact times.
+    times: u64,
     /// The SITES and OBJECTS frames in force, with their offsets.
     sites: Option<(Frame, u64)>,
     objects: Option<(Frame, u64)>,
@@ -79,7 +81,7 @@ impl<W: Write> Writer<W> {
         let level = options.level;
         let (packer, payloads) = (Packer::default(), [Vec::new(), Vec::new()]);
         let (sites, objects, table, start) = (None, None, None, None);
-        let (hurried, frames) = (false, 0);
+        let (hurried, frames, times) = (false, 0, 0);
         let mut writer = Self {
             to,
             level,
@@ -87,6 +89,7 @@ impl<W: Write> Writer<W> {
             packer,
             offset,
             frames,
+            times,
             sites,
             objects,
             payloads,
@@ -262,6 +265,12 @@ impl<W: Write> Writer<W> {
         Ok(sections)
     }
 
+    /// Bytes of exact times written so far: the stream would be shorter by these without them.
+    #[must_use]
+    pub fn time_bytes(&self) -> u64 {
+        self.times
+    }
+
     /// The frame as this stream's level would have it, from one of another level.
     fn recoded(&mut self, frame: Frame, kind: Kind, level: u8) -> Result<Frame, CopyError> {
         let mine = self.level(kind);
@@ -337,8 +346,12 @@ impl<W: Write> Writer<W> {
 
     fn put_frame(&mut self, frame: &Frame) -> io::Result<u64> {
         let at = self.offset;
-        self.offset += frame.write(&mut self.to)?;
+        let bytes = frame.write(&mut self.to)?;
+        self.offset += bytes;
         self.frames += 1;
+        if frame.number == Kind::Column.number() {
+            self.times += bytes;
+        }
         Ok(at)
     }
 }

@@ -251,7 +251,14 @@ fn a_full_or_read_only_disk_does_not_change_the_program() {
                 made(&trace, "MPI_Comm_rank", 4 * 20_000 + 1).map_err(|e| format!("{options}: {e}: {o}"))?;
             }
         }
-        Ok(())
+        // Room for what ranks tell st-record, but not for their streams.
+        let Some(_disk) = Disk::new(p.path("small"), "size=20k") else { return Ok(()) };
+        let o = p.outside("-q --must-record -o small/here.st", "./accident threads")?;
+        if plain.status == 0 && o.status == 125 && o.stderr.contains("could not record") {
+            Ok(())
+        } else {
+            Err(format!("not said that there is no trace: {o}"))
+        }
     });
 }
 

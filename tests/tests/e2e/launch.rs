@@ -144,7 +144,83 @@ fn a_program_without_mpi_is_warned_of() {
     under_each(|p| {
         let o = p.outside("", "true")?.ok()?;
         check(o.stderr.contains("no MPI call was seen"), "the warning", &o)?;
+        let o = p.outside("-q --must-record", "true")?.expect(125)?;
+        check(o.stderr.contains("no MPI call was seen"), "an error, which -q does not silence", &o)?;
         check(p.names(".") == ["leaves"], &format!("files {:?}", p.names(".")), &o)
+    });
+}
+
+#[test]
+fn what_an_older_run_left_is_not_taken_for_this_ones() {
+    under_each(|p| {
+        for name in ["keep.st", "keep.rest.st", "keep.spawn-1.st"] {
+            fs::write(p.path(name), "old").map_err(|e| e.to_string())?;
+        }
+        let o = p.outside("-o keep.st", "true")?.ok()?;
+        check(p.names(".") == ["leaves"], &format!("files {:?}", p.names(".")), &o)?;
+        // No process has such a number.
+        fs::create_dir(p.path("run")).map_err(|e| e.to_string())?;
+        let older = [
+            "rank-000000.st",
+            "rank-000098.99999999.journal",
+            "rank-000098.99999999.times",
+            "rank-000099.st",
+        ];
+        for name in older {
+            fs::write(p.path("run").join(name), "old").map_err(|e| e.to_string())?;
+        }
+        let o = p.inside("-q -o run", "./leaves")?.ok()?;
+        let expected: Vec<_> = (0..p.job.ranks).map(|r| format!("rank-{r:06}.st")).collect();
+        check(p.names("run") == expected, &format!("files {:?}", p.names("run")), &o)?;
+        complete(p, &p.path("run"))?;
+        let o = p.inside("-q -o run --only 1", "./leaves")?.ok()?;
+        check(p.names("run") == ["rank-000001.st"], &format!("files {:?}", p.names("run")), &o)
+    });
+}
+
+#[test]
+fn ranks_that_do_not_exist_are_named() {
+    under_each(|p| {
+        let o = p.outside("--only 99 -o here.st", "./leaves")?.ok()?;
+        check(o.stderr.contains("there is no trace: --only: there is no rank 99"), "none", &o)?;
+        p.outside("-q --must-record --only 99 -o here.st", "./leaves")?.expect(125)?;
+        let o = p.outside("--must-record --only 1,99 -o here.st", "./leaves")?.ok()?;
+        check(o.stderr.contains("there is no rank 99; the job has ranks 0 to"), "one", &o)
+    });
+}
+
+#[test]
+fn options_after_the_command_are_said_to_be_its_own() {
+    under_each(|p| {
+        let o = p.outside("-o here.st", "./leaves 0 --time-budget")?.ok()?;
+        check(o.stderr.contains("--time-budget is passed on to the command"), "the warning", &o)?;
+        let o = p.go(Run::st("st-record", ["--", "--merge", "./leaves"])?)?.expect(127)?;
+        check(o.stderr.contains("options of st-record come before --"), "the hint", &o)
+    });
+}
+
+#[test]
+fn what_a_killed_st_record_leaves_can_be_packed() {
+    under_each(|p| {
+        let left = ".st-record-left";
+        fs::create_dir(p.path(left)).map_err(|e| e.to_string())?;
+        let notes = |launcher: u32| {
+            fs::write(p.path(left).join("notes"), format!("here.st\nlauncher={launcher}\n"))
+                .map_err(|e| e.to_string())
+        };
+        notes(99_999_999)?;
+        p.inside(&format!("-q -o {left}"), "./leaves")?.ok()?;
+        let o = p.outside("-o other.st", "true")?.ok()?;
+        check(o.stderr.contains("--recover") && o.stderr.contains(left), "the next recording names it", &o)?;
+        notes(std::process::id())?;
+        let recover = || p.go(Run::st("st-record", ["--recover", left])?);
+        let o = recover()?.expect(125)?;
+        check(o.stderr.contains("still works in it"), "not while it is in use", &o)?;
+        notes(99_999_999)?;
+        let o = recover()?.ok()?;
+        check(p.names(".") == ["here.st", "leaves"], &format!("files {:?}", p.names(".")), &o)?;
+        complete(p, &p.path("here.st"))?;
+        recover()?.expect(125).map(drop)
     });
 }
 
@@ -156,6 +232,13 @@ fn a_script_that_starts_the_job_is_recorded() {
         let line = format!("{} -n {} ./leaves 5", name(&mpirun[0]), p.job.ranks);
         let o = p.go(Run::st("st-record", ["-q", "-o", "script.st", "--", "sh", "-c", &line])?)?.expect(5)?;
         check(o.text().starts_with("got "), "the program's output", &o)?;
-        complete(p, &p.path("script.st"))
+        complete(p, &p.path("script.st"))?;
+        // By its full path, and beside a variable of the script's own.
+        let file = place::in_path(&name(&mpirun[0])).ok_or("no launcher in PATH")?;
+        let set = if p.job.mpi == st_tool::Mpi::Openmpi { "-x A=1" } else { "-genv A 1" };
+        let line = format!("{} {set} -n {} ./leaves 5", file.display(), p.job.ranks);
+        let o = p.go(Run::st("st-record", ["-q", "-o", "path.st", "--", "sh", "-c", &line])?)?.expect(5)?;
+        check(o.text().starts_with("got "), "the program's output", &o)?;
+        complete(p, &p.path("path.st"))
     });
 }

@@ -79,7 +79,7 @@ fn sections(help: &str) -> String {
                 literal = !literal;
                 page.push_str(if literal { ".nf\n" } else { ".fi\n" });
             }
-            let line = line.trim_start().replace('\\', "\\e").replace('-', "\\-");
+            let line = line.strip_prefix("  ").unwrap_or(line).replace('\\', "\\e").replace('-', "\\-");
             // A dot or an apostrophe would begin a request.
             let guard = if line.starts_with(['.', '\'']) { "\\&" } else { "" };
             page.push_str(&format!("{guard}{line}\n"));

@@ -6,7 +6,8 @@
 //! then.
 
 use super::climb::Climb;
-use super::{Asked, climb, cpu_time};
+use super::{Asked, climb};
+use crate::clock::processor_time;
 use crate::output::note_down;
 use crate::sync::{self, Tree as Ranks};
 use st_trace::header::Header;
@@ -36,10 +37,10 @@ pub(crate) fn interim(
     ranks: Option<Ranks>,
     so_far: impl FnOnce() -> Option<(Header, Section)>,
 ) -> Option<String> {
-    let (ranks, cpu) = (ranks?, cpu_time());
+    let (ranks, cpu) = (ranks?, processor_time());
     discard(asked, ranks);
     let done = climb(asked, ranks, so_far);
-    SPENT.fetch_add(cpu_time() - cpu, Ordering::Relaxed);
+    SPENT.fetch_add(processor_time() - cpu, Ordering::Relaxed);
     sync::reduced(asked.clock);
     if done.is_err() {
         let mut late = LATE.lock().unwrap_or_else(PoisonError::into_inner);

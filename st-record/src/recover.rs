@@ -1,0 +1,80 @@
+//! What a recording has left whose st-record was killed.
+
+use crate::args::Args;
+use crate::pack::{NOTES, Notes};
+use crate::{TOOL, named, save};
+use anyhow::{Context, Result, bail};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// What the names of directories begin with in which ranks record.
+pub(crate) const PREFIX: &str = ".st-record-";
+
+/// The directories in `home` whose st-record, and whose ranks, run no longer on this machine.
+pub(crate) fn left_in(home: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(home).into_iter().flatten().flatten();
+    let ours = |name: &std::ffi::OsStr| name.to_str().is_some_and(|n| n.starts_with(PREFIX));
+    let found = entries.filter(|e| ours(&e.file_name())).map(|e| e.path());
+    let mut left: Vec<_> = found.filter(|d| d.join(NOTES).is_file() && running(d).is_none()).collect();
+    left.sort();
+    left
+}
+
+/// A process that works in the directory: its st-record, or a rank.
+fn running(directory: &Path) -> Option<u32> {
+    let notes = fs::read_to_string(directory.join(NOTES)).unwrap_or_default();
+    let ours =
+        notes.lines().nth(1).and_then(|l| l.strip_prefix("launcher=")).and_then(|pid| pid.parse().ok());
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    // `rank-000002.4711.journal`
+    let process = |name: &str| name.strip_suffix(".journal")?.rsplit_once('.')?.1.parse().ok();
+    let ranks = entries.filter_map(|e| process(e.file_name().to_str()?));
+    ours.into_iter().chain(ranks).find(|pid: &u32| Path::new("/proc").join(pid.to_string()).exists())
+}
+
+/// `--recover`: packs what is in the directory under the name that it was to have, and removes it.
+///
+/// # Errors
+///
+/// If it is none of ours, is in use, holds nothing, or the trace cannot be written.
+pub(crate) fn recover(args: &Args) -> Result<u8> {
+    let Some(directory) = &args.recover else { return Ok(0) };
+    let shown = directory.display();
+    let text = fs::read_to_string(directory.join(NOTES))
+        .with_context(|| format!("{shown}: not a directory that st-record records into (no file {NOTES})"))?;
+    if let Some(pid) = running(directory) {
+        bail!("{shown}: process {pid} still works in it");
+    }
+    let home = directory.canonicalize().with_context(|| shown.to_string())?;
+    let home = home.parent().unwrap_or(Path::new("."));
+    let asked = text.lines().next().filter(|name| !name.is_empty()).and_then(|name| {
+        // The name was relative to where st-record ran; the directory is beside it.
+        Some(home.join(Path::new(name).file_name()?))
+    });
+    let args = Args { output: args.output.clone().or(asked), ..args.clone() };
+    let mut notes = Notes::read(directory)?;
+    let saved = save(&args, directory, &mut notes, |header| named(&args, header, home))?;
+    let saved = saved.with_context(|| format!("{shown}: no rank has left anything"))?;
+    let target = saved.target.display();
+    args.talk.note(TOOL, format_args!("{} ranks, {} calls → {target}", saved.ranks, notes.calls));
+    fs::remove_dir_all(directory).with_context(|| format!("{shown}: cannot remove"))?;
+    Ok(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_runs_is_not_left() {
+        let home = tempfile::tempdir().unwrap();
+        let (dead, mine) = (home.path().join(".st-record-a"), home.path().join(".st-record-b"));
+        for (directory, pid) in [(&dead, u32::MAX), (&mine, std::process::id())] {
+            fs::create_dir(directory).unwrap();
+            fs::write(directory.join(NOTES), format!("x.st\nlauncher={pid}\n")).unwrap();
+        }
+        assert_eq!((left_in(home.path()), running(&mine)), (vec![dead.clone()], Some(std::process::id())));
+        fs::write(dead.join(format!("rank-000001.{}.journal", std::process::id())), "").unwrap();
+        assert!(left_in(home.path()).is_empty());
+    }
+}
