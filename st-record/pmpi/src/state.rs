@@ -146,10 +146,7 @@ impl State {
     pub(crate) unsafe fn site(&mut self, thread: usize, call: CallId, registers: Registers) -> u32 {
         // SAFETY: the caller's promise.
         match unsafe { self.threads[thread].unwinder.known_site(registers) } {
-            Some(SiteId(id)) => match self.site_indices.get(id as usize) {
-                Some(&i) if i != u32::MAX => i,
-                _ => self.adopt(id, call),
-            },
+            Some(SiteId(id)) => self.site_of(id, call),
             // SAFETY: the caller's promise.
             None => self.dear(|state| unsafe { state.find_site(thread, call, registers) }),
         }
@@ -164,6 +161,13 @@ impl State {
     unsafe fn find_site(&mut self, thread: usize, call: CallId, registers: Registers) -> u32 {
         // SAFETY: the caller's promise.
         let SiteId(id) = unsafe { self.threads[thread].unwinder.call_site(registers) };
+        self.site_of(id, call)
+    }
+
+    /// Index of the site that the unwinder knows by a number: with frames of Python in the place of native ones, if these
+    /// are wanted.
+    #[inline]
+    fn site_of(&mut self, id: u32, call: CallId) -> u32 {
         if self.settings.python
             && let Some(site) = self.python_site(id, call)
         {

@@ -67,8 +67,19 @@ fn line_of(remark: &str) -> Result<usize, Failure> {
     found.map(|i| i + 1).ok_or_else(|| format!("no line with {remark}"))
 }
 
+/// The summary of a trace; call sites by their places only.
 fn summary(trace: &Path) -> Result<String, Failure> {
-    Ok(Run::st("st-stat", [trace])?.go()?.ok()?.text())
+    let text = Run::st("st-stat", [trace])?.go()?.ok()?.text();
+    Ok(text.lines().map(|line| without_number(line) + "\n").collect())
+}
+
+/// A line without the number of the call site that it names: `MPI_Send (site 4, main a.c:7)` reads `MPI_Send, main a.c:7`.
+fn without_number(line: &str) -> String {
+    let Some((before, after)) = line.split_once(" (site ") else { return line.to_owned() };
+    let Some((place, rest)) = after.split_once(", ").and_then(|(_, place)| place.split_once(')')) else {
+        return line.to_owned();
+    };
+    format!("{before}, {place}{rest}")
 }
 
 /// A trace is proved, before and after merging, and both say these things.

@@ -28,10 +28,8 @@ fn record(here: &Workplace, options: &str, app: &str) -> Result<Outcome, Failure
 
 /// How many interim reductions st-record tells of, and how many that failed.
 fn told(o: &Outcome) -> Option<(u64, u64)> {
-    let line = o
-        .stderr
-        .lines()
-        .find_map(|l| l.strip_prefix("st-record: ").filter(|l| l.contains("interim reductions")))?;
+    let counts = |l: &&str| l.starts_with(|c: char| c.is_ascii_digit()) && l.contains(" interim reductions");
+    let line = o.stderr.lines().filter_map(|l| l.strip_prefix("st-record: ")).rfind(counts)?;
     let numbers = line.split(' ').filter_map(|w| w.parse().ok()).collect::<Vec<u64>>();
     let failed = if line.contains("that failed") { *numbers.get(1)? } else { 0 };
     Some((*numbers.first()?, failed))
