@@ -121,7 +121,7 @@ fn a_replay_that_stalls_names_rank_and_call_site() {
                 [place::program("st-replay")?.into(), "--watchdog".into(), "2".into(), trace.into()];
             let said = job.run(words)?.broken_off(job.mpi, 1)?;
             if said.stderr.contains("no progress for")
-                && said.stderr.contains("MPI_Recv (MPI_Recv of the test)")
+                && said.stderr.contains("MPI_Recv (site 1, MPI_Recv of the test)")
             {
                 return Ok(());
             }
