@@ -38,7 +38,7 @@ fn told(trace: &std::path::Path) -> Result<Volumes, Failure> {
 
 #[test]
 fn every_byte_is_counted_once() {
-    // With two ranks the program's persistent collective operations never end under MPICH 4.0, recorded or not.
+    // Enough ranks for neighbours and groups that are not all the same.
     let jobs: Vec<_> = Job::all().into_iter().map(|job| Job { ranks: 4, ..job }).collect();
     let one = |job: &Job| {
         let p = Workplace::new(*job)?;
