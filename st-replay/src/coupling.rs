@@ -7,7 +7,7 @@
 //! turns; the mixture of two of these that comes to what the trace says is taken. Where no such operation follows, or not all
 //! ranks of it are in the section, ranks are independent.
 //!
-//! *Cost:* [`STEPS`] draws of the calls at the beginning; memory for the distributions.
+//! *Cost:* `STEPS` draws of the calls at the beginning; memory for the distributions.
 //!
 //! Source: our own.
 
