@@ -189,7 +189,7 @@ MPI_Pcontrol: A program says by it what is recorded: after MPI_Pcontrol(0) calls
 MPI_Pcontrol(1) they are again; also before MPI_Init. MPI_Init, MPI_Finalize and MPI_Pcontrol itself are always recorded. Other \
 levels mean nothing here. Ranks should call it at the same places: a message of which only one end is recorded cannot be replayed.
 
-Files: While the job runs, what the ranks record is in .st-record-XXXXXX beside the file that it will be, or in the working directory: \
+Files: While the job runs, what the ranks record is in a hidden directory, .st-record- and six more characters, beside the file that it will be, or in the working directory: \
 streams of ranks that have ended, journals of those that have not. It is removed when it is packed. If st-record itself is \
 killed it stays; the next recording there names it, --recover packs it, and other programs read it as any directory of \
 streams.

@@ -16,7 +16,7 @@
 //!   spawned, and those of launchers. `sync`: compares clocks, with messages of its own on communicators of its own. `merge`:
 //!   the ranks' streams become one before the program ends, and while it runs, if that is asked for.
 //! * `echo`: the loop in progress, whose calls are only compared.
-//! * `state`: all of it, behind one lock; `follow`: its side of `echo`. `scribe`: writes a call's words down.
+//! * `state`: all of it, behind one lock; `follow`: its side of `echo`; `interpreted`: of `python`. `scribe`: writes a call's words down.
 //! * `life`: begin and end. `call`: one call on its way. `generated`: the wrappers.
 //!
 //! What it deliberately does not do: it reads no user buffer, installs no signal handler, sends no message but in
@@ -34,6 +34,7 @@ mod ffi;
 mod follow;
 mod generated;
 mod infos;
+mod interpreted;
 mod jobs;
 mod joint;
 mod journal;

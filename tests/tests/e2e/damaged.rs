@@ -59,7 +59,6 @@ fn go(command: &str, file: &Path, out: &Path) -> Result<i32, Failure> {
 }
 
 #[test]
-#[ignore = "long: 16 commands for each variant of each stream"]
 fn damaged_streams_are_taken_or_refused_by_all_alike() {
     let here = place::directory().unwrap();
     let (file, out) = (here.path().join("damaged.st"), here.path().join("out"));
