@@ -245,6 +245,10 @@ fn shortened(text: &str, width: usize, tail: bool) -> String {
     if n <= width {
         return text.to_owned();
     }
+    // Of a call site, what tells it apart stands before that through which it calls.
+    if tail && let Some((place, _)) = text.split_once(" via ") {
+        return shortened(&format!("{place} …"), width, tail);
+    }
     let kept = width.saturating_sub(1);
     if tail {
         let end: String = text.chars().skip(n - kept).collect();

@@ -183,14 +183,15 @@ impl CallSites {
             }
         }
         for ((trail, at), site) in trails.iter().zip(&chosen).zip(self.table.sites()) {
+            let text = |number: &u32| abbreviated(texts.get(*number));
             let place = match (trail.first(), trail.get(*at)) {
                 _ if !site.label.is_empty() => site.label.clone(),
-                (Some(first), Some(text))
-                    if inner.get(text).is_some_and(|i| i.len() > 1) && first != text =>
+                (Some(first), Some(chosen))
+                    if inner.get(chosen).is_some_and(|i| i.len() > 1) && first != chosen =>
                 {
-                    format!("{} via {}", texts.get(*text), texts.get(*first))
+                    format!("{} via {}", text(chosen), text(first))
                 }
-                (_, text) => text.map(|t| texts.get(*t).to_owned()).unwrap_or_default(),
+                (_, chosen) => chosen.map(text).unwrap_or_default(),
             };
             self.places.push(place);
             let named =
@@ -210,6 +211,47 @@ impl CallSites {
             })
             .collect();
     }
+}
+
+/// Most characters of template arguments that a place shows.
+const ARGUMENTS: usize = 16;
+
+/// A function's text with long template arguments left out: `run<st_kernels_mpi::communicator::Real> a.rs:3` becomes `run<…> a.rs:3`.
+fn abbreviated(text: &str) -> String {
+    let mut short = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(open) = rest.find('<') {
+        // Behind a word: `operator<` and the types that Rust's functions begin with are no arguments.
+        let of_name = rest[..open].ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == ':');
+        let is_operator = rest[..open].ends_with("operator");
+        let Some(close) = closing(&rest[open..]).filter(|_| of_name && !is_operator) else {
+            short.push_str(&rest[..=open]);
+            rest = &rest[open + 1..];
+            continue;
+        };
+        let arguments = &rest[open..=open + close];
+        short.push_str(&rest[..open]);
+        short.push_str(if arguments.chars().count() > ARGUMENTS { "<…>" } else { arguments });
+        rest = &rest[open + close + 1..];
+    }
+    short + rest
+}
+
+/// Where the bracket that a text begins with closes; those of `->` are none.
+fn closing(text: &str) -> Option<usize> {
+    let (mut depth, mut before) = (0_usize, ' ');
+    for (at, c) in text.char_indices() {
+        match c {
+            '<' => depth += 1,
+            '>' if before != '-' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth == 0 {
+            return Some(at);
+        }
+        before = c;
+    }
+    None
 }
 
 /// Whether a name begins with a text up to the end of a word.
@@ -381,6 +423,24 @@ mod tests {
         // Two calls on one line, and a stack that ends where others go on.
         let all = places(&[&[exchange(5), main(7)], &[exchange(5), main(7)], &[exchange(5)]]);
         assert_eq!(all[..2], ["main main.c:7", "main main.c:7"]);
+    }
+
+    #[test]
+    fn long_template_arguments_are_left_out() {
+        for (text, short) in [
+            ("run<st_kernels_mpi::communicator::Real> multigrid.rs:29", "run<…> multigrid.rs:29"),
+            ("exchange<double> halo.cpp:7", "exchange<double> halo.cpp:7"),
+            ("map<std::vector<int>, f() -> std::string> a.cpp:1", "map<…> a.cpp:1"),
+            ("operator<(a const&, b const&) a.cpp:1", "operator<(a const&, b const&) a.cpp:1"),
+            ("operator<< a.cpp:1", "operator<< a.cpp:1"),
+            ("a<very::long::type::name>::b<an::other::long::name> c:1", "a<…>::b<…> c:1"),
+            ("half<open", "half<open"),
+        ] {
+            assert_eq!(abbreviated(text), short);
+        }
+        let all = sites(&[&[("run<st_kernels::communicator::Real>", "/src/a.rs", 12)]]);
+        assert_eq!(all.place(0), "run<…> a.rs:12");
+        assert!(all.is_named(0, "run<…> a.rs:12") && all.is_named(0, "run<st_kernels::communicator::Real>"));
     }
 
     #[test]
