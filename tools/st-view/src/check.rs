@@ -6,11 +6,11 @@ use anyhow::{Context, Result};
 use st_tool::{Amount, Output, Status};
 use st_trace::calls::LANES;
 use st_trace::check::{ThreadCheck, Verdict, check_telling};
-use st_trace::ranklist_notation;
 use st_trace::section::Section;
 
 use crate::args::Args;
 use crate::each;
+use crate::tree::ranks;
 
 /// What the lanes prove, in their order.
 const NAMES: [&str; LANES] = ["calls", "sites", "endpoints", "counts", "tags", "rest"];
@@ -40,10 +40,9 @@ pub(crate) fn print(args: &Args, out: &mut Output) -> Result<Status> {
 }
 
 fn line(section: &Section, c: &ThreadCheck) -> String {
-    let ranks =
-        section.threads.get(c.thread).map_or_else(String::new, |t| ranklist_notation::print(&t.ranks));
+    let of = section.threads.get(c.thread).map_or_else(String::new, |t| ranks(&t.ranks));
     let (recorded, decoded) = c.calls;
-    let mut text = format!("ranks {ranks} thread {}: {recorded} calls", c.thread);
+    let mut text = format!("{of} thread {}: {recorded} calls", c.thread);
     if recorded != decoded {
         text.push_str(&format!(" recorded, {decoded} decoded: DIFFERS"));
     }

@@ -60,7 +60,7 @@ pub(crate) fn print(args: &Args, out: &mut Output) -> Result<()> {
 }
 
 /// `rank 3`, `ranks 0-3, 8`.
-fn ranks(of: &RankList) -> String {
+pub(crate) fn ranks(of: &RankList) -> String {
     format!("rank{} {}", if of.len() == 1 { "" } else { "s" }, ranklist_notation::plain(of))
 }
 

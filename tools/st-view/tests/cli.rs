@@ -202,8 +202,7 @@ fn check_passes_and_finds_a_changed_parameter() {
     let dir = Dir::new();
     let file = dir.file("a.st", &stream((0..2).map(section).collect(), 1));
     let out = stdout(&view(&["--check"], &file));
-    let first =
-        "ranks <1 0 1 0> thread 0: 20 calls, calls ok, sites ok, endpoints ok, counts ok, tags ok, rest ok";
+    let first = "rank 0 thread 0: 20 calls, calls ok, sites ok, endpoints ok, counts ok, tags ok, rest ok";
     assert_eq!(out.lines().next(), Some(first));
 
     // Another tag in the text form, with the hashes as they were.
