@@ -313,7 +313,10 @@ impl Args {
             let name = word.strip_prefix("--").map(|w| w.split('=').next().unwrap_or_default());
             name.is_some_and(|n| names.contains(&n) && (n.contains('-') || n == "merge"))
         };
-        self.command.iter().skip(1).filter_map(|word| word.to_str()).find(ours).map(str::to_owned)
+        let words: Vec<&str> = self.command.iter().skip(1).filter_map(|word| word.to_str()).collect();
+        // The one that is forgotten most often: others' outputs are not named like traces.
+        let output = words.windows(2).find(|w| ["-o", "--output"].contains(&w[0]) && w[1].ends_with(".st"));
+        words.iter().find(|word| ours(word)).or(output.map(|w| &w[0])).map(|word| (*word).to_owned())
     }
 
     /// The options as the recorder's environment variables, without `ST_OUTPUT`.
@@ -398,6 +401,8 @@ mod tests {
         assert_eq!((a.passed_on(), b.passed_on()), (None, None));
         let lost = Args::parse_from(["st-record", "mpirun", "./a", "--sync-interval=3"]);
         assert_eq!(lost.passed_on().as_deref(), Some("--sync-interval=3"));
+        let lost = Args::parse_from(["st-record", "mpirun", "./a", "-o", "y.st"]);
+        assert_eq!(lost.passed_on().as_deref(), Some("-o"));
         assert!(Args::try_parse_from(["st-record", "--env"]).is_ok());
         assert!(Args::try_parse_from(["st-record", "--recover", "d"]).is_ok());
         assert!(Args::try_parse_from(["st-record", "--recover", "d", "x"]).is_err());

@@ -31,6 +31,7 @@ use std::env;
 use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Write};
+use std::os::fd::AsFd as _;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, ExitStatus};
@@ -157,9 +158,21 @@ fn outside(args: &Args) -> Result<u8, Failure> {
         .with_context(|| format!("{}: cannot create a directory", home.display()))?;
     let name = args.output.as_ref().map_or_else(String::new, |o| o.display().to_string());
     pack::begin_notes(directory.path(), &name).context("writing to our directory")?;
-    let command = job::command(args, directory.path())?;
+    let mut command = job::command(args, directory.path())?;
     if let Some(output) = &args.output {
+        if output.is_dir() {
+            let output = output.display();
+            return Err(anyhow::anyhow!(
+                "{output}: is a directory; -o names the file that the trace becomes"
+            )
+            .into());
+        }
         clear(output)?;
+        if output.as_os_str() == "-" {
+            // What the program prints must not come between the bytes of the trace.
+            let stderr = io::stderr().as_fd().try_clone_to_owned();
+            command.stdout(stderr.context("standard error")?);
+        }
     }
     args.talk.detail(
         TOOL,
@@ -175,6 +188,11 @@ fn outside(args: &Args) -> Result<u8, Failure> {
         // The job has ended as it has; only where it says nothing do we.
         Err(e) => {
             complain(&format!("{e:#}"));
+            let kept = directory.keep();
+            let kept = kept.display();
+            complain(&format!(
+                "what the ranks recorded stays in {kept}: st-record --recover {kept} packs it"
+            ));
             Ok(if code == 0 { 1 } else { code })
         }
     }

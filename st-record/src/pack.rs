@@ -1,13 +1,13 @@
 //! From the ranks' streams to one file. Of a rank that ended early its journal stands for its stream.
 
 use crate::args::Naming;
-use anyhow::{Context, Result};
+use anyhow::{Context, Error, Result};
 use st_tool::options::Talk;
 use st_tool::{Amount, INTERIM, Input, streams_in};
 use st_trace::anonymise::Anonymiser;
 use st_trace::header::{Header, Step};
 use st_trace::names::Names;
-use st_trace::stream::{ReadOptions, Reader, WriteOptions, Writer};
+use st_trace::stream::{CopyError, ReadOptions, Reader, WriteOptions, Writer};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -270,7 +270,11 @@ pub fn pack(
         let (mut reader, told) = (open(path)?, || path.display().to_string());
         progress.advance(1);
         if !change.unnamed {
-            writer.copy(&mut reader).with_context(told)?;
+            writer.copy(&mut reader).map_err(|e| match e {
+                // It is not at fault.
+                CopyError::Write(e) => Error::new(e),
+                CopyError::Read(e) => Error::new(e).context(told()),
+            })?;
             continue;
         }
         while let Some(mut section) = reader.next_section().with_context(told)? {

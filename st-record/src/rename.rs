@@ -39,8 +39,11 @@ fn all(args: &Args) -> Result<()> {
 
 fn one(args: &Args, stream: &Path) -> Result<()> {
     let named = || stream.display().to_string();
-    let reader = Reader::new(Input::open(stream)?, ReadOptions::default()).with_context(named)?;
-    let (header, before) = (reader.header().clone(), reader.provenance().to_vec());
+    let mut reader = Reader::new(Input::open(stream)?, ReadOptions::default()).with_context(named)?;
+    let header = reader.header().clone();
+    // What is copied frame by frame below would not be looked into: a damaged trace is left as it is.
+    while reader.next_section().with_context(named)?.is_some() {}
+    let before = reader.provenance().to_vec();
     let streams = [stream.to_owned()];
     let mut change = Change::new(&args.naming);
     change.before = before;

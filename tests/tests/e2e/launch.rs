@@ -225,6 +225,34 @@ fn what_a_killed_st_record_leaves_can_be_packed() {
 }
 
 #[test]
+fn on_standard_output_the_trace_is_alone() {
+    under_each(|p| {
+        let o = p.outside("-o -", "./leaves 0")?.ok()?;
+        check(o.stderr.contains("got "), "what the program prints is on standard error", &o)?;
+        fs::write(p.path("piped.st"), &o.stdout).map_err(|e| e.to_string())?;
+        complete(p, &p.path("piped.st"))?;
+        let o = p.outside("-o .", "./leaves 0")?.expect(125)?;
+        check(o.stderr.contains(".: is a directory") && o.stdout.is_empty(), "nothing has run", &o)
+    });
+}
+
+#[test]
+fn what_cannot_be_packed_is_kept() {
+    under_each(|p| {
+        // Nothing can take the place of a directory, as nothing can be written to a disk that is full.
+        let job = format!("{} && mkdir here.st", p.job.words(["./leaves"])?.join(" "));
+        let o = p.go(Run::st("st-record", ["-o", "here.st", "--", "sh", "-c", &job])?)?.expect(1)?;
+        let kept = p.names(".").into_iter().find(|name| name.starts_with(".st-record-"));
+        let kept = kept.ok_or("nothing is kept")?;
+        check(o.stderr.contains(&format!("{kept}: st-record --recover")), "where it is", &o)?;
+        fs::remove_dir(p.path("here.st")).map_err(|e| e.to_string())?;
+        let o = p.go(Run::st("st-record", ["--recover", &kept])?)?.ok()?;
+        check(p.names(".") == ["here.st", "leaves"], &format!("files {:?}", p.names(".")), &o)?;
+        complete(p, &p.path("here.st"))
+    });
+}
+
+#[test]
 fn a_script_that_starts_the_job_is_recorded() {
     under_each(|p| {
         let mpirun = p.job.words(["./leaves"])?;
