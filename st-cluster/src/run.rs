@@ -8,7 +8,9 @@ use anyhow::{Result, anyhow};
 use st_reduce::cluster::{Clustering, Clusters, Error, alone};
 use st_reduce::tree::{self, Parts, RADIX, Tree};
 use st_tool::transport::{self, Transport};
-use st_tool::{Batch, Output, Share, Status, UsageError, Whole, each_batch, each_section_of, engine, step};
+use st_tool::{
+    Amount, Batch, Output, Share, Status, UsageError, Whole, each_batch, each_section_of, engine, step,
+};
 use st_trace::calls::Lane;
 use st_trace::section::Section;
 use st_trace::stream::{ReadOptions, Reader, Stored, WriteOptions, Writer};
@@ -219,7 +221,9 @@ fn finish(
 ) -> Result<()> {
     whole.remark(NAME, &args.talk);
     let how = all.tree.how().clone();
+    let clustering = args.talk.progress(NAME, "clustering", Amount::Unknown);
     let clusters = how.root(all.tree.finish()?)?;
+    drop(clustering);
     report(args, &clusters, all.dropped);
     for p in how.0.users.iter().filter(|p| !p.met()) {
         args.talk.warn(NAME, format_args!("--param {p}: there are no such calls"));

@@ -11,7 +11,8 @@ use std::thread::available_parallelism;
 
 use anyhow::{Context, Result, bail};
 use st_tool::{
-    FailedCheck, Input, InvalidStream, Launch, Mpi, Status, UsageError, Whole, each_section, engine,
+    Amount, FailedCheck, Input, InvalidStream, Launch, Mpi, Output, Status, UsageError, Whole, each_section,
+    engine,
 };
 use st_trace::header::Header;
 use tempfile::NamedTempFile;
@@ -80,7 +81,8 @@ pub fn survey(trace: &Path, args: &Args) -> Result<(Preflight, Whole)> {
     let mut checker = (!args.unchecked && !args.list).then(|| Checker::new(args.scale_bytes, left_out));
     let mut found = HashSet::new();
     let mut budget = args.steps.budget();
-    let whole = each_section(&[trace.to_owned()], &args.input, |_, section| {
+    let shown = args.input.shown(TOOL, &args.talk);
+    let whole = each_section(&[trace.to_owned()], &shown, |_, section| {
         if !args.unchecked {
             budget.spend(&section, None, 1)?;
         }
@@ -92,7 +94,9 @@ pub fn survey(trace: &Path, args: &Args) -> Result<(Preflight, Whole)> {
         }
         Ok(preflight.see(&section)?)
     })?;
+    let matching = args.talk.progress(TOOL, "matching", Amount::Unknown);
     preflight.judged(checker.map(|c| c.finish(&args.symbols)));
+    drop(matching);
     for why in &preflight.verdict().unnamed {
         args.talk.warn(TOOL, format_args!("{why} (--symbols DIR)"));
     }
@@ -129,10 +133,11 @@ fn spool(trace: &Path) -> Result<Option<NamedTempFile>> {
 fn list(preflight: &Preflight, rank: Option<u32>) -> Result<()> {
     use std::io::Write as _;
     if rank.unwrap_or(0) == 0 {
-        let mut out = io::stdout().lock();
+        let mut out = Output::text(Path::new("-"))?;
         for u in preflight.unsupported() {
             writeln!(out, "{}\t{}", u.name, u.calls)?;
         }
+        out.commit()?;
     }
     Ok(())
 }
@@ -141,7 +146,7 @@ fn list(preflight: &Preflight, rank: Option<u32>) -> Result<()> {
 fn verdict(trace: &Path, preflight: &Preflight, header: &Header, args: &Args) -> Result<Status> {
     use std::io::Write as _;
     complete(preflight, header, args)?;
-    let mut out = io::stdout().lock();
+    let mut out = Output::text(Path::new("-"))?;
     let unsupported = Some(preflight.unsupported()).filter(|u| !u.is_empty() && !args.skip_unsupported);
     let verdict = preflight.verdict();
     let mut faults = unsupported.map(|u| summary(&u)).into_iter().chain(verdict.faults.iter().cloned());
@@ -157,8 +162,14 @@ fn verdict(trace: &Path, preflight: &Preflight, header: &Header, args: &Args) ->
     let trace = if args.trace.as_os_str() == "-" { &args.trace } else { trace };
     match n {
         0 => writeln!(out, "{}: ok: {seen}", trace.display())?,
-        n => writeln!(out, "{}: cannot be replayed: {n} faults in {seen}", trace.display())?,
+        n => writeln!(
+            out,
+            "{}: cannot be replayed: {n} fault{} in {seen}",
+            trace.display(),
+            if n == 1 { "" } else { "s" }
+        )?,
     }
+    out.commit()?;
     Ok(if n == 0 { Status::Ok } else { Status::Difference })
 }
 

@@ -86,7 +86,7 @@ pub fn pairs(paths: &[PathBuf], input: &StreamIn, talk: &Talk) -> Result<Vec<Run
 /// Time of each rank, s.
 fn times(path: &Path, input: &StreamIn, talk: &Talk) -> Result<BTreeMap<u32, f64>> {
     let mut all = BTreeMap::new();
-    let whole = each_section(&[path.to_owned()], input, |_, section| {
+    let whole = each_section(&[path.to_owned()], &input.shown(NAME, talk), |_, section| {
         all.extend(ranks(&section).into_iter().map(|(rank, ns)| (rank, seconds(ns))));
         Ok(())
     })?;

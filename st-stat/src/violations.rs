@@ -1,7 +1,7 @@
 //! Messages that arrive before they can have been sent.
 
 use anyhow::{Result, bail};
-use st_tool::each_section;
+use st_tool::{Amount, each_section};
 use st_trace::columns::Column;
 use st_trace::graph::{Barriers, Latency, Matcher, Survey, Tally, survey};
 use st_trace::section::Section;
@@ -39,7 +39,7 @@ pub(crate) fn find(args: &ViolationsArgs) -> Result<(Survey, Vec<String>)> {
     let mut reading = Reading { matcher: Matcher::new(Barriers::default()), times: Vec::new(), unit: 1 };
     // Until one has times, none is read: there may be any number of calls.
     let (mut timed, mut untimed, mut budget) = (false, Vec::new(), args.steps.budget());
-    let whole = each_section(&args.inputs, &args.input, |_, section| {
+    let whole = each_section(&args.inputs, &args.input.shown(NAME, &args.talk), |_, section| {
         if section.histograms().next().is_some() {
             bail!("parameters are histograms (st-merge --histogram): messages cannot be matched");
         }
@@ -60,13 +60,13 @@ pub(crate) fn find(args: &ViolationsArgs) -> Result<(Survey, Vec<String>)> {
     if unit > 1 {
         bail!("times are rounded to {unit} ns: that makes violations, and hides some");
     }
+    let matching = args.talk.progress(NAME, "matching", Amount::Unknown);
     let graph = matcher.finish();
     let latency = Latency { near: args.lmin_intra.unwrap_or(0), far: args.lmin_inter.unwrap_or(0) };
     let issues = graph.issues.counts().map(|(what, n)| format!("{n} {what}: left out"));
-    Ok((
-        survey(&graph, |s| times[s].iter().copied(), latency),
-        issues.chain(graph.issues.examples.iter().map(ToString::to_string)).collect(),
-    ))
+    let survey = survey(&graph, |s| times[s].iter().copied(), latency);
+    drop(matching);
+    Ok((survey, issues.chain(graph.issues.examples.iter().map(ToString::to_string)).collect()))
 }
 
 /// Totals per kind of message.

@@ -137,7 +137,12 @@ impl Budget {
             s if s < 7_200 => format!("{used} steps or more, some {} min", s / 60),
             s => format!("{used} steps or more, some {} h", s / 3_600),
         };
-        bail!("to go through its calls takes {takes}: --max-steps allows {most}")
+        // There may be more sections: a round number leaves room for them.
+        let enough =
+            (1..=20).map(|digits| 10_u64.saturating_pow(digits)).find(|n| n > used).unwrap_or(u64::MAX);
+        bail!(
+            "to go through its calls takes {takes}: --max-steps allows {most}; to do it, say --max-steps {enough}"
+        )
     }
 }
 
