@@ -19,7 +19,16 @@ Examples:
   st-replay --compute none app.st          communication only, one call after the other
   st-record -o again.st -- st-replay app.st && st-stat diff app.st again.st
                                            proves that the replay made the same calls
-  st-merge run/ | st-replay -              the streams of a directory";
+  st-merge run/ | st-replay -              the streams of a directory
+
+Result: On standard error a line about the job: its longest rank's recorded and replayed time between MPI_Init and MPI_Finalize, the \
+error of the second in percent of the first, the mean of the ranks' errors without their signs, and the share of MPI in both. On \
+standard output a table of the ranks; without -q also where neither --csv nor --json is given. Late waits are those that were over \
+before they began: the replay was behind by then, mostly because calls took longer than when they were recorded, as they do where \
+more ranks run than there are processors.
+
+Columns: those of CSV and JSON are rank; recorded_s and replayed_s; error_percent, signed; recorded_mpi_s and replayed_mpi_s, the \
+part of these times in MPI; late_waits, how many; late_s, how late the rank was after its last wait. What is not known is empty, or null.";
 
 /// Replay a recorded program's communication without the program
 ///
@@ -53,10 +62,10 @@ pub struct Args {
     /// Replay MPI-IO on scratch files, in a new directory below DIR that is removed at the end
     #[arg(long, value_name = "DIR", help_heading = "Replay")]
     pub io: Option<PathBuf>,
-    /// Print recorded and replayed times of each rank and of all as comma-separated values
+    /// Print recorded and replayed times of each rank as comma-separated values, with a header line
     #[arg(long, conflicts_with = "json", help_heading = "Result")]
     pub csv: bool,
-    /// Print recorded and replayed times of each rank and of all as a JSON object
+    /// Print recorded and replayed times of each rank as JSON, one object a rank and line
     #[arg(long, help_heading = "Result")]
     pub json: bool,
     /// List the calls that cannot be replayed, and do nothing else

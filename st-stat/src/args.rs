@@ -331,7 +331,7 @@ pub struct MapeArgs {
     /// Pairs of traces: a recorded one, and the recording of its replay
     #[arg(value_name = "TRACE", num_args = 2.., required_unless_present = "runs")]
     pub traces: Vec<PathBuf>,
-    /// Runs from a table instead: CSV with a header line, or JSON, with recorded_s and replayed_s (as st-replay writes them),
+    /// Runs from a table instead: CSV with a header line, or JSON, with recorded_s and replayed_s (as st-replay writes them, for each rank),
     /// name, and reference_s, the time of another replay that accuracy is reckoned against, too; - is standard input
     #[arg(long, value_name = "FILE", conflicts_with = "traces")]
     pub runs: Option<PathBuf>,

@@ -11,7 +11,7 @@ use st_trace::values::PROC_NULL;
 use crate::handmade::{Call, as_histograms, two_ranks};
 use crate::stages::under_each;
 
-/// Seconds of a replay: recorded and replayed, of both ranks.
+/// Seconds of a replay: recorded and replayed, of the rank that takes longest.
 fn seconds(here: &Workplace, how: &str, trace: &Path) -> Result<(f64, f64), Failure> {
     let words: [OsString; 7] = [
         place::program("st-replay")?.into(),
@@ -27,12 +27,14 @@ fn seconds(here: &Workplace, how: &str, trace: &Path) -> Result<(f64, f64), Fail
         return Err(format!("nothing about progress: {outcome}"));
     }
     let said = outcome.text();
-    let (head, all) = (said.lines().next(), said.lines().find(|l| l.starts_with("all,")));
-    let field = |name: &str| {
-        let at = head?.split(',').position(|h| h == name)?;
-        all?.split(',').nth(at)?.parse::<f64>().ok()
+    let mut lines = said.lines().map(|l| l.split(',').collect::<Vec<_>>());
+    let head = lines.next().unwrap_or_default();
+    let ranks: Vec<_> = lines.collect();
+    let longest = |name: &str| {
+        let at = head.iter().position(|h| *h == name)?;
+        ranks.iter().filter_map(|rank| rank.get(at)?.parse::<f64>().ok()).reduce(f64::max)
     };
-    field("recorded_s").zip(field("replayed_s")).ok_or_else(|| format!("no times: {said}"))
+    longest("recorded_s").zip(longest("replayed_s")).ok_or_else(|| format!("no times: {said}"))
 }
 
 /// Barriers of 20 ms, every 25 ms.

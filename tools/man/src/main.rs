@@ -2,6 +2,7 @@
 
 mod page;
 mod programs;
+mod synopsis;
 
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};

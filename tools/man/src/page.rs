@@ -1,5 +1,6 @@
 //! One manual page.
 
+use crate::synopsis;
 use anyhow::Result;
 use clap::Command;
 use clap_mangen::Man;
@@ -44,11 +45,12 @@ fn render(command: Command, name: &str) -> Result<String> {
     let version = command.get_version().unwrap_or(env!("CARGO_PKG_VERSION")).to_owned();
     let has_subcommands = command.has_subcommands();
     let after = command.get_after_long_help().or(command.get_after_help()).map(ToString::to_string);
+    let synopsis = synopsis::section(&command);
     let man = Man::new(command);
     let mut page = Vec::new();
     writeln!(page, r#".TH "{}" "1" "{DATE}" "st {version}" "st""#, name.to_uppercase())?;
     man.render_name_section(&mut page)?;
-    man.render_synopsis_section(&mut page)?;
+    page.write_all(synopsis.as_bytes())?;
     man.render_description_section(&mut page)?;
     man.render_options_section(&mut page)?;
     if has_subcommands {
@@ -60,7 +62,7 @@ fn render(command: Command, name: &str) -> Result<String> {
         writeln!(page, ".SH \"EXIT STATUS\"\n{EXIT_STATUS}")?;
     }
     page.write_all(SEE_ALSO.as_bytes())?;
-    Ok(tidy(&String::from_utf8(page)?))
+    Ok(tidy(&synopsis::bare(&String::from_utf8(page)?)))
 }
 
 /// The text after a program's help: paragraphs `Title: text` as sections, indented lines as they are.
