@@ -87,7 +87,7 @@ pub struct Args {
           help_heading = "Recording")]
     pub reduce_every: Option<f64>,
     /// With --merge: how long a rank waits for others in MPI_Finalize or an interim reduction, and an eighth of that more
-    /// for each level of the tree that they form
+    /// for each level of the tree that they form (default: 20)
     #[arg(long, value_name = "SECONDS", requires = "merged", value_parser = patience, help_heading = "Recording")]
     pub merge_timeout: Option<f64>,
     /// Do not compare the ranks' clocks in MPI_Init and MPI_Finalize (needed if some ranks of a job run without recorder)
@@ -209,14 +209,15 @@ libst_pmpi.so of the program's MPI, and then:
   ST_CLOCK        monotonic, tsc or mpi_wtime (--clock)
   ST_ONLY         ranks (--only)
   ST_MERGE        cluster or plain (--merge)
-  ST_MERGE_TIMEOUT seconds (--merge-timeout; 20 unless set)
+  ST_MERGE_TIMEOUT seconds (--merge-timeout)
   ST_REDUCE_EVERY seconds (--reduce-every)
   ST_QUIET        1: say nothing but errors (--quiet)
   ST_LIBRARY_PATH a directory to look for recorders in first, in subdirectories openmpi and mpich
 
-Exit status: the program's own; 125 if st-record fails before it starts or --must-record is not fulfilled, 127 if the program is not \
-found. If packing fails after a program that ended with 0, 1. With --check: 0 if \
-everything would be recorded, 4 if not. With --env: 0, or 125.";
+Exit status: the program's own, or 128 and the number of the signal that ended it. Of st-record itself: 2 wrong usage; 125 if it fails \
+before the program starts, or --must-record is not fulfilled; 127 if the program is not found; 1 if packing fails after a program \
+that ended with 0. With --check: 0 if everything would be recorded, 4 if not. With --env and --recover: 0, or 125. With --name: 0 \
+done, 1 failed, 2 wrong usage, 3 invalid or truncated stream.";
 
 /// A time, within the recorder's bounds.
 fn seconds(text: &str) -> Result<f64, String> {

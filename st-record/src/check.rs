@@ -4,6 +4,7 @@ use crate::binary::{self, Kind};
 use crate::launcher::{self, LIBRARY, is_launcher};
 use crate::target::{of_launcher, resolve};
 use st_tool::Mpi;
+use st_unwind::UnknownPython;
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fmt::{self, Write as _};
@@ -14,10 +15,15 @@ use std::process::Command;
 /// Prints where the package mpi4py is, without loading it.
 const MPI4PY: &str = "import importlib.util as u; print(*u.find_spec('mpi4py').submodule_search_locations)";
 
+/// Prints the interpreter's version.
+const VERSION: &str = "import sys; print(sys.version)";
+
 /// What was found, line by line.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Report {
     lines: Vec<(&'static str, String)>,
+    /// Whether call sites of Python programs are to be their own lines (`--python`).
+    lines_of_python: bool,
     /// Reasons why something would be missed.
     pub problems: Vec<String>,
 }
@@ -44,10 +50,10 @@ impl fmt::Display for Report {
     }
 }
 
-/// Looks at a command as st-record would start it.
+/// Looks at a command as st-record would start it, `lines` if Python's own lines are asked for.
 #[must_use]
-pub fn check(words: &[OsString]) -> Report {
-    let mut report = Report::default();
+pub fn check(words: &[OsString], lines: bool) -> Report {
+    let mut report = Report { lines_of_python: lines, ..Report::default() };
     let Some(file) = resolve(&words[0]) else {
         report.problem(format!("{}: command not found", words[0].display()));
         return report;
@@ -141,6 +147,11 @@ fn full_paths(script: &str) -> BTreeSet<&str> {
 }
 
 fn python(report: &mut Report, interpreter: &Path, launcher: Option<Mpi>) {
+    if report.lines_of_python
+        && let Some(unknown) = version(interpreter).and_then(|v| UnknownPython::of(&v))
+    {
+        report.problem(format!("--python: {unknown}"));
+    }
     let output = Command::new(interpreter).args(["-c", MPI4PY]).env_remove("LD_PRELOAD").output();
     let directory = output.map(|o| String::from_utf8_lossy(&o.stdout).trim().to_owned()).unwrap_or_default();
     let files = fs::read_dir(&directory).into_iter().flatten().flatten().map(|e| e.path());
@@ -167,6 +178,12 @@ fn python(report: &mut Report, interpreter: &Path, launcher: Option<Mpi>) {
     report.line("MPI", format!("{}, by {}", shown(library), by.display()));
     report.line("bindings", "Python");
     agree(report, Some(*mpi), launcher);
+}
+
+/// What an interpreter says of itself.
+fn version(interpreter: &Path) -> Option<String> {
+    let said = Command::new(interpreter).args(["-c", VERSION]).env_remove("LD_PRELOAD").output().ok()?;
+    said.status.success().then(|| String::from_utf8_lossy(&said.stdout).trim().to_owned())
 }
 
 fn dynamic(report: &mut Report, file: &Path, loader: &Path, launcher: Option<Mpi>) {
@@ -252,6 +269,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn an_interpreter_whose_frames_cannot_be_read_is_a_problem_where_its_lines_are_asked_for() {
+        let home = tempfile::tempdir().unwrap();
+        let python = home.path().join("python3.8");
+        // Written by another process: a file that a process forked meanwhile still has open cannot be started.
+        let writes = r#"printf '#!/bin/sh\necho "3.8.18 (default) [GCC]"\n' >"$0"; chmod +x "$0""#;
+        assert!(Command::new("sh").args(["-c", writes]).arg(&python).status().unwrap().success());
+        let of = |lines| check(&[python.clone().into_os_string()], lines).problems;
+        assert_eq!(of(false), Vec::<String>::new());
+        let said = of(true);
+        assert!(said[0].starts_with("--python: Python 3.8.18: its frames cannot be read, only"), "{said:?}");
+    }
+
+    #[test]
     fn launchers_by_full_path_are_found_in_scripts() {
         let script = "#!/bin/sh\n# /usr/bin/mpirun is not used\nexec \"/opt/mpi/bin/mpiexec\" -n 2 ./a; mpirun -n 2 ./b\n";
         assert_eq!(full_paths(script).into_iter().collect::<Vec<_>>(), ["/opt/mpi/bin/mpiexec"]);
@@ -259,7 +289,7 @@ mod tests {
 
     #[test]
     fn what_would_be_missed_is_a_problem() {
-        let of = |words: &[&str]| check(&words.iter().map(OsString::from).collect::<Vec<_>>());
+        let of = |words: &[&str]| check(&words.iter().map(OsString::from).collect::<Vec<_>>(), false);
         assert!(of(&["./no-such-program"]).to_string().contains("command not found"));
         let us = std::env::current_exe().unwrap();
         let report = of(&[us.to_str().unwrap()]);

@@ -81,7 +81,7 @@ pub fn run(args: &Args) -> ExitCode {
 
 /// `--check`.
 fn look(args: &Args) -> ExitCode {
-    let report = check::check(&args.command);
+    let report = check::check(&args.command, args.python);
     // A reader that has left wants no more.
     let _ = write!(io::stdout().lock(), "{report}");
     ExitCode::from(if report.problems.is_empty() { 0 } else { 4 })
@@ -244,6 +244,9 @@ fn finish(args: &Args, directory: &Path, elapsed: Duration, status: ExitStatus) 
     }
     if let Some(no) = missing(args.only.as_deref(), saved.header.world) {
         args.talk.warn(TOOL, no);
+    }
+    if let Some(hint) = summary.hint(args.python) {
+        args.talk.note(TOOL, hint);
     }
     args.talk.note(TOOL, format_args!("next: st-stat {}", saved.target.display()));
     for (name, directory) in pack::spawned(directory)? {

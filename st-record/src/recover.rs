@@ -41,7 +41,7 @@ pub(crate) fn recover(args: &Args) -> Result<u8> {
     let Some(directory) = &args.recover else { return Ok(0) };
     let shown = directory.display();
     let text = fs::read_to_string(directory.join(NOTES))
-        .with_context(|| format!("{shown}: not a directory that st-record records into (no file {NOTES})"))?;
+        .with_context(|| format!("{shown}: not a directory that st-record recorded into: those are named {PREFIX}…, and have a file {NOTES}. A directory of streams needs no recovery: the programs read it as it is"))?;
     if let Some(pid) = running(directory) {
         bail!("{shown}: process {pid} still works in it");
     }

@@ -74,6 +74,13 @@ impl Summary<'_> {
         (made + failed > 0).then(|| format!("{made} interim reductions{failures}; {cpu} of processor time"))
     }
 
+    /// What would have told more of a Python program.
+    #[must_use]
+    pub fn hint(&self, python: bool) -> Option<&'static str> {
+        let native = !python && self.notes.bindings.contains("Python");
+        native.then_some("the program calls MPI from Python: --python names its own lines as call sites")
+    }
+
     /// Processor time that recording took in the ranks, and that merging and reducing there took.
     fn cost(&self) -> String {
         let n = self.notes;
@@ -208,6 +215,11 @@ mod tests {
             )
         );
         assert_eq!(merged.interims(), None);
+        assert_eq!(merged.hint(false), None);
+        notes.bindings = ["C".to_owned(), "Python".to_owned()].into();
+        let python = summary(&notes, 0);
+        assert!(python.hint(false).is_some_and(|hint| hint.contains("--python")));
+        assert_eq!(python.hint(true), None);
         notes.interims = [7, 1, 42_000_000];
         let some = summary(&notes, 0).interims();
         assert_eq!(some.as_deref(), Some("7 interim reductions, 1 that failed; 42 ms of processor time"));

@@ -13,7 +13,7 @@ use crate::check::Verdict;
 use crate::threads::Threads;
 
 /// Name of the pseudo call under which calls of further threads are listed.
-pub const OTHER_THREADS: &str = "(calls of threads other than the first)";
+pub const OTHER_THREADS: &str = "calls of threads other than the first";
 
 /// A function that is recorded but cannot be replayed.
 #[derive(Clone, PartialEq, Eq, Debug)]

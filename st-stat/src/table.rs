@@ -155,7 +155,9 @@ impl Table {
         if !gone.is_empty() {
             let names: Vec<_> = gone.iter().map(|(c, _)| c.title).collect();
             let hint = format!("(no room for: {}; COLUMNS=200 or --format csv shows all)", names.join(", "));
-            writeln!(out, "{}", screen.dim(&hint))?;
+            for line in wrapped(&hint, screen.width) {
+                writeln!(out, "{}", screen.dim(&line))?;
+            }
         }
         Ok(())
     }
@@ -237,6 +239,22 @@ impl Table {
         }
         Ok(())
     }
+}
+
+/// A text in lines of at most `width` characters, where its words allow that; all but the first are set in.
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            Some(_) => lines.push(format!(" {word}")),
+            None => lines.push(word.to_owned()),
+        }
+    }
+    lines
 }
 
 /// As much of a text as there is room for: its end, or its beginning.
@@ -348,7 +366,7 @@ mod tests {
         t.rows[0][3] = Cell::text("a_long_function_of_the_program src/with/a/long/path/main.c:17");
         for width in 30..120 {
             let text = form(&t, Format::Text, width);
-            let longest = text.lines().filter(|l| !l.starts_with('(')).map(|l| l.chars().count()).max();
+            let longest = text.lines().map(|l| l.chars().count()).max();
             assert!(longest <= Some(width.max(33)), "{width}: {text}");
             assert!(text.contains("main.c:17"), "{width}: {text}");
             assert_eq!(text.contains("1.50 µs"), !text.contains("no room for: longest"), "{text}");

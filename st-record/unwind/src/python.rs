@@ -132,6 +132,14 @@ impl fmt::Display for UnknownPython {
 
 impl std::error::Error for UnknownPython {}
 
+impl UnknownPython {
+    /// Nothing, if the frames of an interpreter can be read that says this of itself (`sys.version`).
+    #[must_use]
+    pub fn of(version: &str) -> Option<Self> {
+        layout(version).is_none().then(|| Self { version: version.to_owned() })
+    }
+}
+
 /// A frame: a code object and how far it has come in it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct PythonFrame {

@@ -74,7 +74,8 @@ JSON lines: objects with \"site\", \"place\" and \"frames\" or \"label\" (call s
 \"members\" (world ranks in order), then, if a lossy option made histograms of parameters, objects with \
 \"histogram\" (name), call, site, codes and values (each with its frequency; what calls have of these is drawn), then \
 one object per call: rank, thread, i (position on the thread, from 0), call, \
-site, enter and exit (ns since the first rank entered MPI_Init, if the trace holds exact times), then the parameters under the names of the call table. Peers \
+site, enter and exit (ns since the first rank entered MPI_Init, if the trace holds exact times), then the parameters under the names of the call table; \
+one whose name is taken by then has a 2 after it, as in --calls (rank2 is what MPI_Comm_rank found). Peers \
 are ranks in comm. Special values are strings (\"MPI_PROC_NULL\", \"MPI_ANY_SOURCE\", \"MPI_ANY_TAG\", \"MPI_UNDEFINED\"), \
 null handles and unknown values null, flags true or false, objects their names. completed is a list of {request, source, \
 tag, bytes}; error is the error class of a call that failed; times is the number of calls of a series of polls.
