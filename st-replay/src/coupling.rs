@@ -17,7 +17,7 @@ use st_trace::calls::CallTable;
 use st_trace::graph::roles::{Kind, Role, Rule, Start};
 use st_trace::graph::words::Words;
 use st_trace::project::Error;
-use st_trace::section::{NO_SYM, Section, Sym, Tables, Thread};
+use st_trace::section::{NO_SYM, Section, Sym, Symbol, Tables, Thread};
 use st_trace::sketch::{Shape, Sketch};
 
 use crate::drawn::Drawn;
@@ -95,6 +95,20 @@ pub fn find(
         found.map(|(coupling, _)| *coupling)
     };
     Ok(led.iter().filter_map(|(pair, sym)| Some((*pair, nearest(sym)?))).collect())
+}
+
+/// Whether ranks of a section may have been slow at the same time without the section knowing: how long they computed varies, by more than a
+/// twentieth in all, there are no exact times, and no rank waits for all.
+#[must_use]
+pub fn is_unknown(section: &Section) -> bool {
+    let varies = |t: &Thread| {
+        let gaps = || t.sketches.iter().filter(|s| s.pred != NO_SYM).map(|s| &s.compute);
+        let deviation = gaps().map(|s| u128::from(s.count).saturating_mul(s.variance().isqrt()));
+        let sum = gaps().map(|s| s.sum).fold(0, u128::saturating_add);
+        t.ranks.len() > 1 && t.columns.is_empty() && deviation.fold(0, u128::saturating_add) > sum / 20
+    };
+    let joins = |s: &Symbol| CallTable::builtin().get(s.call).is_some_and(|row| joins(&Role::of(row)));
+    section.threads.iter().any(varies) && !section.symbols.iter().any(joins)
 }
 
 /// The operation that follows each pair, and what was found for each operation.
@@ -212,6 +226,23 @@ fn waited(t: &Thread, sym: Sym) -> Option<u64> {
     (all.count > 0).then(|| all.mean().saturating_sub(own))
 }
 
+/// Whether a blocking call with this role is left by nobody before all of its communicator have come.
+fn joins(role: &Role) -> bool {
+    matches!(
+        role.kind,
+        Kind::Collective {
+            rule: Rule::Barrier
+                | Rule::Allgather
+                | Rule::Allgatherv
+                | Rule::Alltoall
+                | Rule::Alltoallv
+                | Rule::Allreduce
+                | Rule::ReduceScatter,
+            start: Start::Blocking
+        }
+    )
+}
+
 /// Which calls nobody leaves before all ranks of the section have come.
 struct Joins<'a> {
     section: &'a Section,
@@ -223,25 +254,8 @@ struct Joins<'a> {
 
 impl<'a> Joins<'a> {
     fn new(section: &'a Section, t: &Thread, rank: u32) -> Self {
-        let joins = |role: &Role| {
-            matches!(
-                role.kind,
-                Kind::Collective {
-                    rule: Rule::Barrier
-                        | Rule::Allgather
-                        | Rule::Allgatherv
-                        | Rule::Alltoall
-                        | Rule::Alltoallv
-                        | Rule::Allreduce
-                        | Rule::ReduceScatter,
-                    start: Start::Blocking
-                }
-            )
-        };
         let table = CallTable::builtin();
-        let role = |s: &st_trace::section::Symbol| {
-            table.get(s.call).filter(|_| s.error == 0).map(Role::of).filter(joins)
-        };
+        let role = |s: &Symbol| table.get(s.call).filter(|_| s.error == 0).map(Role::of).filter(joins);
         let roles = section.symbols.iter().map(role).collect();
         Self { section, rank, ranks: t.ranks.len(), roles, whole: HashMap::new() }
     }

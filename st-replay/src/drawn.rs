@@ -107,8 +107,7 @@ fn values(sketch: &Sketch) -> Vec<(u64, u64)> {
 /// program that is mostly as fast and sometimes slow.
 fn two(sketch: &Sketch) -> Vec<(u64, u64)> {
     let (mean, count) = (sketch.mean(), sketch.count);
-    let wide = u128::from(mean);
-    let variance = (sketch.squares / u128::from(count.max(1))).saturating_sub(wide * wide);
+    let (wide, variance) = (u128::from(mean), sketch.variance());
     let above = wide.saturating_sub(sketch.min.0.into());
     if above == 0 || variance == 0 {
         return vec![(mean, count)];

@@ -20,6 +20,7 @@ use tempfile::NamedTempFile;
 use crate::TOOL;
 use crate::args::Args;
 use crate::check::{Checker, LeftOut, Verdict};
+use crate::coupling;
 use crate::cut::{Cutter, Stop};
 use crate::factor::Factor;
 use crate::preflight::{Preflight, summary};
@@ -82,7 +83,9 @@ pub fn survey(trace: &Path, args: &Args) -> Result<(Preflight, Whole)> {
     let mut found = HashSet::new();
     let mut budget = args.steps.budget();
     let shown = args.input.shown(TOOL, &args.talk);
+    let mut unknown = false;
     let whole = each_section(&[trace.to_owned()], &shown, |_, section| {
+        unknown |= coupling::is_unknown(&section);
         if !args.unchecked {
             budget.spend(&section, None, 1)?;
         }
@@ -94,6 +97,13 @@ pub fn survey(trace: &Path, args: &Args) -> Result<(Preflight, Whole)> {
         }
         Ok(preflight.see(&section)?)
     })?;
+    if unknown && !args.list && !args.check {
+        args.talk.note(
+            TOOL,
+            "times are drawn, and no operation of all ranks tells whether ranks were slow at the same time: where they were, this replay \
+             is too slow (a trace with exact times is not: st-merge --keep-columns)",
+        );
+    }
     let matching = args.talk.progress(TOOL, "matching", Amount::Unknown);
     preflight.judged(checker.map(|c| c.finish(&args.symbols)));
     drop(matching);

@@ -154,6 +154,11 @@ fn list_clusters(args: &ClustersArgs) -> Result<Status> {
         if args.format == Format::Text {
             writeln!(out)?;
             grid().draw(&mut out)?;
+            // Partners and the like are alike only relative to the rank, which is st-cluster's to find.
+            if sections.len() > 1 && sections.iter().all(|s| s.ranks.len() == 1) {
+                let hint = "(parameters as each rank recorded them; st-cluster TRACE | st-stat clusters finds ranks alike)";
+                writeln!(out, "{}", screen.dim(hint))?;
+            }
         }
     }
     let mut drawn = None;

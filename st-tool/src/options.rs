@@ -126,7 +126,21 @@ impl Budget {
     ///
     /// If that is more than is left.
     pub fn spend(&mut self, section: &Section, of: Option<&RankList>, times: u64) -> Result<()> {
-        self.used = self.used.saturating_add(section.steps(of).saturating_mul(times));
+        self.take(section.steps(of).saturating_mul(times))
+    }
+
+    /// Takes what going through the exact times of a section takes: one for each.
+    ///
+    /// # Errors
+    ///
+    /// If that is more than is left.
+    pub fn spend_times(&mut self, section: &Section) -> Result<()> {
+        let columns = section.threads.iter().flat_map(|t| &t.columns);
+        self.take(columns.fold(0, |sum, (_, column)| sum.saturating_add(column.events())))
+    }
+
+    fn take(&mut self, steps: u64) -> Result<()> {
+        self.used = self.used.saturating_add(steps);
         if self.used <= self.most {
             return Ok(());
         }
@@ -140,9 +154,7 @@ impl Budget {
         // There may be more sections: a round number leaves room for them.
         let enough =
             (1..=20).map(|digits| 10_u64.saturating_pow(digits)).find(|n| n > used).unwrap_or(u64::MAX);
-        bail!(
-            "to go through its calls takes {takes}: --max-steps allows {most}; to do it, say --max-steps {enough}"
-        )
+        bail!("to go through it takes {takes}: --max-steps allows {most}; to do it, say --max-steps {enough}")
     }
 }
 

@@ -180,6 +180,13 @@ impl Sketch {
     pub fn mean(&self) -> u64 {
         u64::try_from(self.sum / u128::from(self.count.max(1))).unwrap_or(u64::MAX)
     }
+
+    /// Variance in ns², rounded down: the mean of the squares less the square of the mean.
+    #[must_use]
+    pub fn variance(&self) -> u128 {
+        let mean = u128::from(self.mean());
+        (self.squares / u128::from(self.count.max(1))).saturating_sub(mean * mean)
+    }
 }
 
 /// So many buckets are looked up one by one.

@@ -1,5 +1,6 @@
 //! Imbalance that varies from step to step comes back from merged traces without exact times.
 
+use st_replay::coupling::is_unknown;
 use st_replay::pace::Pace;
 use st_trace::calls::CallTable;
 use st_trace::ints::Sealed;
@@ -101,4 +102,17 @@ fn ranks_that_were_slow_by_chance_together_or_in_turns_are_so_again() {
         let found = [alone, together, moving, even, one];
         assert!(found.iter().all(|error| *error < 20), "{shape:?}: {found:?}");
     }
+}
+
+#[test]
+fn where_no_rank_waits_for_all_it_is_not_known_how_they_were_slow() {
+    let slow = |r: u32, s: u64| if chance(r, s, 8) == 0 { 200 * MS } else { 10 * MS };
+    let (mut section, _) = merged(Shape::Buckets, slow);
+    assert!(!is_unknown(&section), "they wait in a barrier");
+    let call = CallTable::builtin().by_name("MPI_Sendrecv").unwrap().id;
+    section.symbols[1].call = call;
+    assert!(is_unknown(&section));
+    let (mut even, _) = merged(Shape::Buckets, |_, _| 10 * MS);
+    even.symbols[1].call = call;
+    assert!(!is_unknown(&even), "all steps are alike");
 }

@@ -92,8 +92,10 @@ fn whole(args: &Args, take: impl FnMut(&Header, Section) -> Result<()>) -> Resul
 
 /// Reads all inputs as one trace.
 fn read(args: &Args) -> Result<Trace> {
-    let mut sections = Vec::new();
+    let (mut sections, mut budget) = (Vec::new(), args.steps.budget());
     let whole = whole(args, |_, section| {
+        // Structure is printed as it is; each time is a word.
+        budget.spend_times(&section)?;
         sections.push(section);
         Ok(())
     })?;
