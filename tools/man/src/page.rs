@@ -14,7 +14,7 @@ const DATE: &str = "2026-11-21";
 const EXIT_STATUS: &str = "0 done, 1 failed, 2 wrong usage, 3 invalid or truncated stream, 4 a difference or a failed check was found.";
 
 /// What every page ends with.
-const SEE_ALSO: &str = ".SH \"SEE ALSO\"\nst\\-intro(7), st\\-stream(5)\n";
+const SEE_ALSO: &str = ".SH \"SEE ALSO\"\nst\\-intro(7), st\\-limits(7), st\\-stream(5)\n";
 
 /// The pages of all programs and their subcommands: file name to text.
 ///
