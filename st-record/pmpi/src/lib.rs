@@ -8,8 +8,8 @@
 //! From the bottom up; none imports one of a later line, and there are no circles within a line:
 //!
 //! * `ffi`, `real`: MPI, as its headers declare it, and the next definitions of its functions. `normal`, `statuses`: its constants
-//!   and results. `message`: what we say. `limits`: of the process, that we must not run into; `memory`: a reserve for when
-//!   there is no other. `local`, `lock`, `clock`: per thread and per process. `cost`: our own time.
+//!   and results. `message`: what we say. `limits`: of the process, that we must not run into. `local`,
+//!   `lock`, `clock`: per thread and per process. `memory`: a heap of our own. `cost`: our own time.
 //! * `comms`, `types`, `joint` (windows and files), `infos`, `numbered`, `requests`: from handles to what the trace calls
 //!   them; `made`: what made an object. `polls`: series of failed polls. `bindings`: languages. `thread`: a thread, and its call. `python`: call sites in an interpreter.
 //! * `settings`. `journal`, `mapping`: what is left if the process is killed. `output`: the stream. `jobs`: those that were

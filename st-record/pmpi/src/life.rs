@@ -4,6 +4,7 @@ use crate::clock::processor_time;
 use crate::ffi::{Handle, MPI_Comm, constants as k};
 use crate::jobs::directory;
 use crate::local;
+use crate::memory;
 use crate::merge;
 use crate::message::{set_rank, warn};
 use crate::output::{Output, Written, clear, note_down};
@@ -35,8 +36,10 @@ pub(crate) fn before_init() {
             *STATE.lock(is_owner()) = Some(state);
             STATE.begin_bias();
             local::with(|l| l.owner.set(true));
-            // SAFETY: the handler only stores a flag.
-            unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+            // SAFETY: the handlers only take and release a lock and store a flag.
+            unsafe {
+                libc::pthread_atfork(Some(memory::before_fork), Some(memory::after_fork), Some(in_child))
+            };
             RECORDING.store(true, Ordering::Relaxed);
         }
         Err(e) => give_up(&e),
@@ -49,6 +52,7 @@ fn is_owner() -> bool {
 
 /// Children made by fork record nothing.
 extern "C" fn in_child() {
+    memory::after_fork();
     RECORDING.store(false, Ordering::Relaxed);
 }
 

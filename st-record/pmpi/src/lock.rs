@@ -80,6 +80,15 @@ impl<T> Lock<T> {
             .then(|| self.lock(owner))
     }
 
+    /// Releases what a guard holds that was forgotten.
+    ///
+    /// # Safety
+    ///
+    /// There is such a guard, and it was not taken by the bias.
+    pub(crate) unsafe fn release(&self) {
+        self.held.store(false, Ordering::Release);
+    }
+
     #[cold]
     fn wait(&self) {
         spin_until(|| {

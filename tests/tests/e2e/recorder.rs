@@ -1,4 +1,4 @@
-//! The recorder's library: what it is linked to, and what it stands in for.
+//! The recorder's library: what it is linked to, what it stands in for, and what it leaves alone.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use object::read::elf::{Dyn, ElfFile64, FileHeader};
 use object::{Endianness, Object, ObjectSymbol, elf};
-use st_tests::process::Run;
-use st_tests::{Failure, conclude, place};
+use st_tests::process::{Outcome, Run};
+use st_tests::{Failure, conclude, place, workplace};
 use st_tool::Mpi;
 
 const LIBRARY: &str = "libst_pmpi.so";
@@ -128,4 +128,20 @@ fn nothing_but_engines_depends_on_the_mpi_crate() {
     }
     let links = |l: &&str| l.starts_with("mpi v") || l.starts_with("mpi-sys v");
     assert_eq!(text.lines().find(links), None);
+}
+
+#[test]
+fn the_recorder_keeps_nothing_between_the_programs_own_memory() {
+    // Compression has a few blocks there, which come and go.
+    const COMPRESSION: i64 = 64 << 10;
+    workplace::under_each("heap", "heap.c", &[], |p| {
+        let growth = |outcome: Outcome| -> Result<i64, Failure> {
+            let text = outcome.ok()?.text();
+            text.trim().parse().map_err(|_| format!("expected a number of bytes: {text}"))
+        };
+        let plain = growth(p.plain("./heap")?)?;
+        let recorded = growth(p.outside("-q -o trace.st", "./heap")?)?;
+        let alike = recorded <= plain + COMPRESSION;
+        alike.then_some(()).ok_or_else(|| format!("grows by {plain} bytes, and by {recorded} when recorded"))
+    });
 }
