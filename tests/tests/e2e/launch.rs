@@ -240,7 +240,9 @@ fn on_standard_output_the_trace_is_alone() {
 fn what_cannot_be_packed_is_kept() {
     under_each(|p| {
         // Nothing can take the place of a directory, as nothing can be written to a disk that is full.
-        let job = format!("{} && mkdir here.st", p.job.words(["./leaves"])?.join(" "));
+        let words = p.job.words(["./leaves"])?;
+        let words: Vec<_> = words.iter().map(|w| w.to_string_lossy()).collect();
+        let job = format!("{} && mkdir here.st", words.join(" "));
         let o = p.go(Run::st("st-record", ["-o", "here.st", "--", "sh", "-c", &job])?)?.expect(1)?;
         let kept = p.names(".").into_iter().find(|name| name.starts_with(".st-record-"));
         let kept = kept.ok_or("nothing is kept")?;
