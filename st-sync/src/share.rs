@@ -104,7 +104,7 @@ impl Share {
             roll = Roll::of_all(*job, &roll)?;
         }
         let whole = self.files.first().map(|file| file.whole.clone()).unwrap_or_default();
-        Ok(Whole { complete, ranks: roll.ranks().clone(), ..whole })
+        Ok(Whole { complete, ranks: roll.ranks().clone(), doubt: roll.doubt().to_owned(), ..whole })
     }
 }
 

@@ -17,9 +17,14 @@ const TOGETHER: u64 = 600_000_000_000;
 /// The same where ranks run different programs, which two jobs rather do than one, ns.
 const PROGRAMS_TOGETHER: u64 = 10_000_000_000;
 
+/// Where nothing says which run a stream is of, ranks that started further apart are doubted, ns.
+const DOUBTED: u64 = 1_000_000_000;
+
 /// What tells runs apart.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 struct Run {
+    /// Its identity; empty if that is not known.
+    id: String,
     world: u32,
     mpi: String,
     command: String,
@@ -31,6 +36,7 @@ impl Run {
         let words: Vec<&str> =
             std::iter::once(&header.program).chain(&header.args).map(String::as_str).collect();
         Self {
+            id: header.run.clone(),
             world: header.world,
             mpi: format!("{} {}", header.mpi.flavour, header.mpi.version),
             command: words.join(" "),
@@ -48,10 +54,30 @@ impl Run {
             return of(&|run| format!("under {}", run.mpi.trim()));
         }
         let apart = self.started.abs_diff(other.started);
-        if self.command != other.command && apart > PROGRAMS_TOGETHER {
+        let (programs, all) = match (self.is_known(), other.is_known()) {
+            (true, true) if self.id == other.id => return None,
+            (true, true) => (0, 0),
+            _ => (PROGRAMS_TOGETHER, TOGETHER),
+        };
+        if self.command != other.command && apart >= programs {
             return of(&|run| run.command.clone());
         }
-        (apart > TOGETHER).then(|| format!("started {} s apart", apart / 1_000_000_000))
+        (apart >= all).then(|| self.apart(other))
+    }
+
+    fn is_known(&self) -> bool {
+        !self.id.is_empty()
+    }
+
+    /// How far from another it started, in words.
+    fn apart(&self, other: &Self) -> String {
+        let ms = self.started.abs_diff(other.started) / 1_000_000;
+        format!("started {}.{:03} s apart", ms / 1000, ms % 1000)
+    }
+
+    /// Whether it may be another run, though nothing proves it.
+    fn may_be_unlike(&self, other: &Self) -> bool {
+        !(self.is_known() && other.is_known()) && self.started.abs_diff(other.started) > DOUBTED
     }
 }
 
@@ -64,6 +90,8 @@ pub struct Roll {
     held: Vec<(Arc<str>, RankList)>,
     /// By all streams.
     ranks: RankList,
+    /// What may be wrong, and is not refused; empty if nothing is.
+    doubt: String,
 }
 
 impl Roll {
@@ -81,7 +109,13 @@ impl Roll {
             None => self.run = Some((Arc::clone(name), run)),
             Some((first, other)) => {
                 if let Some(how) = run.unlike(other) {
-                    bail!(InvalidStream(format!("{name}: of another run than {first}: {how}")));
+                    let advice = "give the streams of one run";
+                    bail!(InvalidStream(format!("{name}: of another run than {first}: {how}: {advice}")));
+                }
+                if self.doubt.is_empty() && run.may_be_unlike(other) {
+                    let apart = run.apart(other);
+                    self.doubt =
+                        format!("{name} and {first} {apart}, and do not say whether they are of one run");
                 }
             }
         }
@@ -120,6 +154,12 @@ impl Roll {
         &self.ranks
     }
 
+    /// What may be wrong, and is not refused; empty if nothing is.
+    #[must_use]
+    pub fn doubt(&self) -> &str {
+        &self.doubt
+    }
+
     /// The roll of all processes of a job, in their order; on all of them at once.
     ///
     /// # Errors
@@ -142,9 +182,12 @@ impl Roll {
         };
         number(&mut out, usize::from(self.run.is_some()));
         if let Some((name, run)) = &self.run {
-            [name, run.mpi.as_str(), run.command.as_str()].iter().for_each(|t| text(&mut out, t));
+            [name, run.id.as_str(), run.mpi.as_str(), run.command.as_str()]
+                .iter()
+                .for_each(|t| text(&mut out, t));
             [run.world.into(), run.started].iter().for_each(|n| varint::put_u64(&mut out, *n));
         }
+        text(&mut out, &self.doubt);
         number(&mut out, self.held.len());
         for (name, ranks) in &self.held {
             text(&mut out, name);
@@ -166,9 +209,13 @@ impl Roll {
     fn join(&mut self, mut packed: &[u8]) -> Result<()> {
         let src = &mut packed;
         if number(src)? > 0 {
-            let (name, mpi, command) = (text(src)?, text(src)?, text(src)?);
+            let (name, id, mpi, command) = (text(src)?, text(src)?, text(src)?, text(src)?);
             let (world, started) = (u32::try_from(number(src)?).map_err(|_| Gone)?, number(src)?);
-            self.begin(&name.into(), Run { world, mpi, command, started })?;
+            self.begin(&name.into(), Run { id, world, mpi, command, started })?;
+        }
+        let doubt = text(src)?;
+        if self.doubt.is_empty() {
+            self.doubt = doubt;
         }
         for _ in 0..number(src)? {
             let name = text(src)?.into();
@@ -248,13 +295,46 @@ mod tests {
     #[test]
     fn other_runs_are_told_by_what_they_have_otherwise() {
         let a = || (header(4, "app", 1000), &[0][..]);
-        let other = |b: Header| said(&[a(), (b, &[1])]);
-        assert_eq!(other(header(8, "app", 1000)), "b.st: of another run than a.st: 8 ranks, not 4 ranks");
-        assert_eq!(other(header(4, "app", 2000)), "b.st: of another run than a.st: started 1000 s apart");
-        assert_eq!(other(header(4, "cfd", 1060)), "b.st: of another run than a.st: cfd, not app");
+        let how = |said: String| {
+            let how = said.strip_prefix("b.st: of another run than a.st: ").unwrap_or(&said);
+            how.strip_suffix(": give the streams of one run").unwrap_or(how).to_owned()
+        };
+        let other = |b: Header| how(said(&[a(), (b, &[1])]));
+        assert_eq!(other(header(8, "app", 1000)), "8 ranks, not 4 ranks");
+        assert_eq!(other(header(4, "app", 2000)), "started 1000.000 s apart");
+        assert_eq!(other(header(4, "cfd", 1060)), "cfd, not app");
         // Several programs may be one job.
         assert_eq!(other(header(4, "cfd", 1001)), "");
         assert_eq!(other(header(4, "app", 1060)), "");
+        // Whose identities are known need no guess.
+        let known = |of: Header, run: &str| Header { run: run.into(), ..of };
+        let pair = |b: Header| how(said(&[(known(header(4, "app", 1000), "7"), &[0]), (b, &[1])]));
+        let started = header(4, "app", 1000).started + 508_723_683;
+        let soon = Header { started, ..header(4, "app", 0) };
+        assert_eq!(pair(known(soon.clone(), "8")), "started 0.508 s apart");
+        assert_eq!(pair(known(header(4, "cfd", 1000), "8")), "cfd, not app");
+        assert_eq!(pair(known(header(4, "cfd", 2000), "7")), "");
+        assert_eq!(pair(soon), "");
+        assert_eq!(pair(header(4, "app", 2000)), "started 1000.000 s apart");
+    }
+
+    #[test]
+    fn what_does_not_say_its_run_is_doubted() {
+        let doubt = |run: &str, apart: u64| {
+            let mut all = Roll::default();
+            for (name, started) in [("a.st", 1000), ("b.st", 1000 + apart)] {
+                let mut one = Roll::default();
+                one.stream(&name.into(), &Header { run: run.into(), ..header(4, "app", started) }).unwrap();
+                all.join(&one.pack()).unwrap();
+            }
+            let mut again = Roll::default();
+            again.join(&all.pack()).unwrap();
+            assert_eq!(again.doubt(), all.doubt());
+            all.doubt().to_owned()
+        };
+        assert_eq!([doubt("", 1), doubt("7", 60)], ["", ""]);
+        let said = "b.st and a.st started 3.000 s apart, and do not say whether they are of one run";
+        assert_eq!(doubt("", 3), said);
     }
 
     #[test]

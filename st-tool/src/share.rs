@@ -142,8 +142,9 @@ impl Share {
         let (complete, more) = transport::agree(job, read)?;
         let all = transport::all(job, &[u8::from(complete)])?;
         let complete = all.iter().all(|c| *c == [1]);
-        let ranks = Roll::of_all(job, &roll)?.ranks().clone();
-        Ok((Whole { complete, ranks, ..self.whole.clone() }, more))
+        let roll = Roll::of_all(job, &roll)?;
+        let (ranks, doubt) = (roll.ranks().clone(), roll.doubt().to_owned());
+        Ok((Whole { complete, ranks, doubt, ..self.whole.clone() }, more))
     }
 
     fn read(

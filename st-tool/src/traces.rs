@@ -30,6 +30,8 @@ pub struct Whole {
     pub level: u8,
     /// Bytes of the files; `None` if a stream came through a pipe.
     pub bytes: Option<u64>,
+    /// What may be wrong, and is not refused; empty if nothing is.
+    pub doubt: String,
 }
 
 impl Whole {
@@ -49,6 +51,7 @@ impl Whole {
             ranks: roll.ranks().clone(),
             level: trace.level,
             bytes: None,
+            doubt: String::new(),
         })
     }
 
@@ -62,6 +65,9 @@ impl Whole {
     pub fn remark(&self, tool: &str, talk: &Talk) {
         if !self.complete {
             talk.warn(tool, "an input is truncated; what is whole is used");
+        }
+        if !self.doubt.is_empty() {
+            talk.warn(tool, &self.doubt);
         }
         let missing = self.missing();
         if !missing.is_empty() {
@@ -140,6 +146,7 @@ pub fn each_stored_of(
         whole.bytes = whole.bytes.zip(size(path)).map(|(a, b)| a + b);
     }
     whole.ranks = roll.ranks().clone();
+    roll.doubt().clone_into(&mut whole.doubt);
     Ok(whole)
 }
 

@@ -4,7 +4,8 @@
 //! arguments of the tools that made the trace, and the folders of modules. Hosts become numbers; file names of modules that
 //! are not MPI's or a language's, labels of call sites, and texts (names of files and objects, keys and values of hints) become
 //! hashes, so that equal ones stay equal. Build-ids stay: they say nothing, but who has the program can name its
-//! call sites again. Identities stay, too, so that the trace is proved and compared as before.
+//! call sites again. Identities stay, too, so that the trace is proved and compared as before; that of the run is a random
+//! number, or a hash.
 
 use std::collections::HashMap;
 
@@ -29,8 +30,8 @@ impl Anonymiser {
     /// Takes out what a header says of program, user and time.
     #[must_use]
     pub fn header(header: &Header) -> Header {
-        let Header { world, mpi, clock, options, bindings, .. } = header.clone();
-        Header { world, mpi, clock, options, bindings, program: "program".into(), ..Header::default() }
+        let Header { world, mpi, run, clock, options, bindings, .. } = header.clone();
+        Header { world, mpi, run, clock, options, bindings, program: "program".into(), ..Header::default() }
     }
 
     /// Takes out the arguments of a tool.

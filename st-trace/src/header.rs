@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use xxhash_rust::xxh3::xxh3_128;
 
 /// Facts of the run that no section holds.
 ///
@@ -19,6 +20,9 @@ pub struct Header {
     pub program: String,
     /// Its arguments, without the program.
     pub args: Vec<String>,
+    /// The run's identity: 32 hexadecimal digits that all ranks of a job have, and no other job; empty if it is not known.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub run: String,
     /// When the first rank started, ns since 1970-01-01 UTC.
     pub started: u64,
     /// The clock of all times.
@@ -30,6 +34,12 @@ pub struct Header {
     /// Fields of newer versions.
     #[serde(flatten)]
     pub more: Map<String, Value>,
+}
+
+/// The identity of a run of which nothing is known but what tells it apart.
+#[must_use]
+pub fn run_of(facts: &str) -> String {
+    format!("{:032x}", xxh3_128(facts.as_bytes()))
 }
 
 impl Header {

@@ -96,6 +96,14 @@ fn ranks_that_are_there_twice_and_other_runs_are_refused() {
     n += each(&mut failures, &twice[1], &[], |_| (3, "twice.st: holds rank 2 twice"));
     let mixed = put(here.path(), "mixed", &[(&a, 0), (&b, 1), (&a, 2), (&b, 3)]).unwrap();
     n += each(&mut failures, &mixed[0], &[], |_| (3, "rank-000001.st: of another run than "));
+    // The same program, at the same time.
+    let [one, other] = ["1", "2"].map(|run| {
+        let mut trace = a.clone();
+        trace.header.run = run.repeat(32);
+        trace
+    });
+    let runs = put(here.path(), "runs", &[(&one, 0), (&other, 1), (&one, 2), (&one, 3)]).unwrap();
+    n += each(&mut failures, &runs[0], &[], |_| (3, "rank-000001.st: of another run than "));
     let mut small = a.clone();
     small.header.world = 3;
     let beyond = put(here.path(), "beyond", &[(&small, 0), (&small, 1), (&small, 3)]).unwrap();
