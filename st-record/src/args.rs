@@ -20,7 +20,7 @@ use std::path::PathBuf;
 pub struct Args {
     /// Where the trace goes: a file, or inside mpirun a directory (default: from the program's name and the number of ranks).
     /// A file that is there is removed when the job starts; of a directory's streams those that this job replaces, or has
-    /// no ranks for
+    /// no ranks for. Of several jobs each has a file of its own (see SEVERAL JOBS)
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub output: Option<PathBuf>,
     /// End with status 125 if there is no trace, or some ranks are not in it, though the job itself ended with 0
@@ -147,7 +147,8 @@ pub struct Naming {
     /// Leave out of the trace what says who ran what, where and on which data: names of call sites, program, arguments, start, folders; hosts
     /// become numbers; labels, names of the program's modules and of files and objects, keys and values of hints hashes
     ///
-    /// Hashes can be guessed by who has the names. Build-ids of modules stay, by which the program's owner can name call sites
+    /// Hashes can be guessed by who has the names; so can the run's identity where it is made from the launcher's name for the
+    /// job (--no-sync), and else it is a random number. Build-ids of modules stay, by which the program's owner can name call sites
     /// again (--symbols). What the program did stays all, with its times.
     #[arg(long, help_heading = "Names")]
     pub anonymise: bool,
@@ -180,7 +181,17 @@ const AFTER: &str = "Examples:
   Names of call sites for a trace that has none, from separate debug files:
     st-record --name --symbols /srv/debug app.st
 
-What it costs: The last line names processor time of the recorder's own work in the ranks, begin and end included, and its share \
+Several jobs: Of a script that starts several jobs, one after the other or at the same time, each is a trace of its own. The first has \
+the name that -o gives, later ones that name with -2, -3 and so on before .st, in the order in which they reach MPI_Init; a number \
+that is taken is passed over, unless it is what an earlier recording with the same -o has left. Without -o each has the name \
+of its own program. The closing lines name each with its ranks and calls. Inside mpirun each job needs a directory of its own: it replaces \
+what an earlier one has left there, and of two at the same time the second to end calls its streams rank-N-2.st, which other \
+programs refuse to take together. Below --env later jobs have directories of their own, job-2, job-3 and so on, in that of the \
+first. All streams of a job carry one identity, by which other programs refuse those of another run: drawn at random \
+by rank 0, or without the comparison of clocks made from the launcher's name for the job. Where it has none (--no-sync \
+under MPICH on several nodes) a later job of a script is not recorded, and says so.
+
+What it costs: The closing line names processor time of the recorder's own work in the ranks, begin and end included, and its share \
 of all that they took, and the time that packing takes afterwards. Calls are sampled so that other programs on the machine \
 do not count. Not in it: loading the recorder (some 2 ms a rank), what the program loses because its data left the caches, and \
 that other ranks wait for one that is held up.
@@ -190,13 +201,15 @@ MPI_Pcontrol(1) they are again; also before MPI_Init. MPI_Init, MPI_Finalize and
 levels mean nothing here. Ranks should call it at the same places: a message of which only one end is recorded cannot be replayed.
 
 Files: While the job runs, what the ranks record is in a hidden directory, .st-record- and six more characters, beside the file that it will be, or in the working directory: \
-streams of ranks that have ended, journals of those that have not. It is removed when it is packed. If st-record itself is \
+streams of ranks that have ended, journals of those that have not; of later jobs in job-2, job-3 and so on there. It is removed when it is packed. If st-record itself is \
 killed it stays; the next recording there names it, --recover packs it, and other programs read it as any directory of \
 streams.
 
 Environment: Each option has its variable, for sites that preload the recorder without st-record: LD_PRELOAD names \
 libst_pmpi.so of the program's MPI, and then:
   ST_OUTPUT       the directory of the ranks' streams, which must exist; without it nothing is recorded
+  ST_JOBS         a directory in which jobs that have the same ST_OUTPUT number themselves: those after the first record into
+                  job-2, job-3, ... there; without it they replace each other's streams
   ST_TIME         columns, sketch, hist, stats or none (--time)
   ST_TIME_BUDGET  a size (--time-budget)
   ST_FOLD         none, exact, approx or approx:WINDOW:PERCENT:PERCENT (--fold, --fold-window, --fold-ratio,

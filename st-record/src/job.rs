@@ -19,9 +19,13 @@ use std::process::{Command, ExitStatus};
 
 /// Directory of the stand-ins, in the directory of the ranks' streams.
 const STAND_INS: &str = "bin";
+/// Directory in which the jobs that record there number themselves, in that of their streams, and the variable that names it.
+const NUMBERS: &str = ".jobs";
+const JOBS: &str = "ST_JOBS";
 /// Names of the variables that reach the ranks.
-const VARIABLES: [&str; 15] = [
+const VARIABLES: [&str; 16] = [
     "ST_OUTPUT",
+    JOBS,
     "ST_TIME",
     "ST_TIME_BUDGET",
     "ST_FOLD",
@@ -60,6 +64,13 @@ fn variables(args: &Args, directory: &Path) -> Vec<(String, OsString)> {
     all
 }
 
+/// The same for a recording of all jobs that come, which share the directory.
+fn variables_of_jobs(args: &Args, directory: &Path) -> Vec<(String, OsString)> {
+    let mut all = variables(args, directory);
+    all.push((JOBS.to_owned(), directory.join(NUMBERS).into_os_string()));
+    all
+}
+
 /// The command that runs the job.
 ///
 /// # Errors
@@ -68,7 +79,7 @@ fn variables(args: &Args, directory: &Path) -> Vec<(String, OsString)> {
 pub fn command(args: &Args, directory: &Path) -> Result<Command, Failure> {
     let words = &args.command;
     let Some(file) = target::resolve(&words[0]) else { return Err(Failure::NotFound(words[0].clone())) };
-    let mut variables = variables(args, directory);
+    let mut variables = variables_of_jobs(args, directory);
     let mut command;
     if is_launcher(&words[0]) {
         variables.push(preload(mpi_of(words)?)?);
@@ -111,7 +122,12 @@ pub fn environment(args: &Args, directory: &Path) -> Result<String> {
         _ if is_launcher(&words[0]) => mpi_of(words)?,
         _ => mpi_of(&usual)?,
     };
-    let mut all = variables(args, directory);
+    // From here on, the next job is the first again, and replaces what is there.
+    let numbers = directory.join(NUMBERS);
+    if numbers.exists() {
+        std::fs::remove_dir_all(&numbers).with_context(|| format!("{}: cannot remove", numbers.display()))?;
+    }
+    let mut all = variables_of_jobs(args, directory);
     all.push(preload(mpi)?);
     let quoted = |v: &OsString| v.to_string_lossy().replace('\'', "'\\''");
     Ok(all.iter().map(|(n, v)| format!("export {n}='{}'\n", quoted(v))).collect())
@@ -176,6 +192,8 @@ pub fn become_rank(args: &Args, directory: &Path, launcher: Option<Mpi>) -> Resu
         }
     };
     let mut variables = variables(args, directory);
+    // Each is a recording of its own, also within another.
+    variables.push((JOBS.to_owned(), OsString::new()));
     variables.push(preload(mpi)?);
     let error = Command::new(&file).arg0(&words[0]).args(&words[1..]).envs(variables).exec();
     Err(anyhow::Error::new(error).context(format!("{}: cannot start", file.display())).into())

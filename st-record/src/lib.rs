@@ -19,12 +19,14 @@ pub mod rename;
 pub mod size;
 pub mod summary;
 pub mod target;
+pub mod trace_name;
 
 use anyhow::{Context, Result};
 use args::Args;
+use clap::Parser;
 use interim::Interim;
 use job::Failure;
-use pack::{Change, Notes};
+use pack::{Change, Job, Notes};
 use st_tool::{Launch, Output, free_name};
 use st_trace::header::Header;
 use std::env;
@@ -36,13 +38,17 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, ExitStatus};
 use std::time::{Duration, Instant, UNIX_EPOCH};
-use summary::Summary;
+use summary::{Ended, Summary};
+use trace_name::numbered;
 
 /// Name in messages.
 pub const TOOL: &str = "st-record";
 
 /// What helps where names are not found.
 const NAME_LATER: &str = "st-record --name --symbols DIR TRACE names them later";
+
+/// In a header's options, the number of a job that was not the only one of its recording, if it was not the first.
+const JOB: &str = "job";
 
 /// Exit status of a failure of our own before the program starts (as of `env`, `nohup`, `timeout`).
 const FAILED: u8 = 125;
@@ -201,16 +207,29 @@ fn outside(args: &Args) -> Result<u8, Failure> {
 /// Removes what an earlier recording has left under the name of this one: it must not be taken for this one's if that leaves
 /// nothing. A link stays, and what is no file.
 fn clear(output: &Path) -> Result<()> {
-    let beside = |name: &str| output.with_extension(format!("{name}.st"));
-    let spawned = (1..).map(|n| beside(&format!("spawn-{n}"))).take_while(|path| path.is_file());
-    for path in [output.to_owned(), beside("rest")].into_iter().chain(spawned) {
-        if let Ok(file) = fs::canonicalize(&path)
-            && file.is_file()
-        {
-            fs::remove_file(&file).with_context(|| format!("{}: cannot replace", path.display()))?;
+    let later = (2..).map(|n| (n, numbered(output, n))).take_while(|(_, path)| path.is_file());
+    let later = later.filter(|(n, path)| is_of_job(path, *n, output)).map(|(_, path)| path);
+    for path in std::iter::once(output.to_owned()).chain(later) {
+        let beside = |name: &str| path.with_extension(format!("{name}.st"));
+        let spawned = (1..).map(|n| beside(&format!("spawn-{n}"))).take_while(|path| path.is_file());
+        for path in [path.clone(), beside("rest")].into_iter().chain(spawned) {
+            if let Ok(file) = fs::canonicalize(&path)
+                && file.is_file()
+            {
+                fs::remove_file(&file).with_context(|| format!("{}: cannot replace", path.display()))?;
+            }
         }
     }
     Ok(())
+}
+
+/// Whether a trace is, untouched since, that of this job of a recording with this output.
+fn is_of_job(path: &Path, number: u32, output: &Path) -> bool {
+    let Ok(reader) = pack::open(path) else { return false };
+    let [step] = reader.provenance() else { return false };
+    let asked = Args::try_parse_from(std::iter::once(TOOL).chain(step.args.iter().map(String::as_str)));
+    let named = asked.is_ok_and(|a| a.output.is_some_and(|asked| asked.file_name() == output.file_name()));
+    named && reader.header().options.get(JOB).and_then(|job| job.as_u64()) == Some(number.into())
 }
 
 /// The job's exit status; 128 + n if signal n ended it.
@@ -219,54 +238,106 @@ fn exit_code(status: ExitStatus) -> u8 {
     code.and_then(|c| u8::try_from(c).ok()).unwrap_or(1)
 }
 
-/// Packs the streams and says so. Returns whether all ranks that were to be recorded are in the trace.
+/// Packs the streams and says so. Returns whether all ranks that were to be recorded are in the traces.
 fn finish(args: &Args, directory: &Path, elapsed: Duration, status: ExitStatus) -> Result<bool> {
-    let mut notes = Notes::read(directory)?;
-    let begun = Instant::now();
-    let Some(saved) = save(args, directory, &mut notes, |header| named(args, header, Path::new("")))? else {
-        complain(&nothing(args, &notes));
-        return Ok(false);
-    };
-    let summary = Summary {
-        file: saved.target.display().to_string(),
-        bytes: fs::metadata(&saved.target).map_or(0, |m| m.len()),
-        time_bytes: saved.time_bytes,
-        packing: begun.elapsed(),
-        notes: &notes,
-        ranks: saved.ranks,
-        world: recorded(&saved.header),
-        elapsed,
-        status,
-    };
-    args.talk.note(TOOL, summary.line());
-    for more in [summary.interims(), summary.merging()].into_iter().flatten() {
-        args.talk.detail(TOOL, more);
-    }
-    if let Some(no) = missing(args.only.as_deref(), saved.header.world) {
-        args.talk.warn(TOOL, no);
-    }
-    if let Some(hint) = summary.hint(args.python) {
-        args.talk.note(TOOL, hint);
-    }
-    args.talk.note(TOOL, format_args!("next: st-stat {}", saved.target.display()));
-    for (name, directory) in pack::spawned(directory)? {
-        let mut notes = Notes::read(&directory).unwrap_or_default();
-        let file = saved.target.with_extension(format!("{name}.st"));
-        if let Some(of) = save(args, &directory, &mut notes, |_| file)? {
-            args.talk
-                .note(TOOL, format_args!("{}: {} ranks of a spawned job", of.target.display(), of.ranks));
+    let launched = |job: &Job| matches!(job, Job::Launched(..));
+    let jobs = pack::jobs(directory)?.iter().filter(|job| launched(job)).count();
+    let ended = Ended { elapsed, status };
+    let mut complete = true;
+    let mut first = None;
+    let packed = each_job(args, directory, Path::new(""), |job, saved, notes| {
+        let Some((saved, packing)) = saved else {
+            let which = if jobs > 1 { format!("{job}: ") } else { String::new() };
+            if launched(job) {
+                complain(&format!("{which}{}", nothing(args, notes)));
+            }
+            complete &= !launched(job);
+            return;
+        };
+        let summary = Summary {
+            file: saved.target.display().to_string(),
+            bytes: fs::metadata(&saved.target).map_or(0, |m| m.len()),
+            time_bytes: saved.time_bytes,
+            packing,
+            notes,
+            ranks: saved.ranks,
+            world: recorded(&saved.header),
+            ended: (jobs == 1).then_some(&ended),
+        };
+        if !launched(job) {
+            args.talk.note(TOOL, format_args!("{}, of a spawned job", summary.what()));
+            return;
         }
+        args.talk.note(TOOL, summary.line());
+        for more in [summary.interims(), summary.merging()].into_iter().flatten() {
+            args.talk.detail(TOOL, more);
+        }
+        if let Some(no) = missing(args.only.as_deref(), saved.header.world) {
+            args.talk.warn(TOOL, no);
+        }
+        if let Some(hint) = summary.hint(args.python) {
+            args.talk.note(TOOL, hint);
+        }
+        complete &= summary.ranks >= summary.world && notes.failed.0 == 0;
+        first.get_or_insert(saved.target);
+    });
+    if jobs > 1 {
+        args.talk.note(TOOL, format_args!("{jobs} jobs{}", ended.words()));
     }
-    Ok(summary.ranks >= summary.world && notes.failed.0 == 0)
+    if let Some(first) = first {
+        args.talk.note(TOOL, format_args!("next: st-stat {}", first.display()));
+    }
+    packed.map(|()| complete)
 }
 
-/// The trace's name: the one asked for, or one in a directory that follows from the program's name.
-fn named(args: &Args, header: &Header, home: &Path) -> PathBuf {
-    args.output.clone().unwrap_or_else(|| {
+/// Packs what each job has left, one after the other, and hands it, with the time that it took and what the job's ranks said,
+/// to `told`; of one that has left nothing, nothing. If one cannot be packed the others still are.
+fn each_job(
+    args: &Args,
+    directory: &Path,
+    home: &Path,
+    mut told: impl FnMut(&Job, Option<(Saved, Duration)>, &Notes),
+) -> Result<()> {
+    let mut result = Ok(());
+    let mut first: Option<PathBuf> = None;
+    for job in pack::jobs(directory)? {
+        let begun = Instant::now();
+        let read = Notes::read(job.directory());
+        let mut notes = if let Job::Launched(1, _) = job { read? } else { read.unwrap_or_default() };
+        let saved = save(args, &job, &mut notes, |header| match &job {
+            Job::Launched(number, _) => named(args, header, home, *number),
+            Job::Spawned(name, _) => {
+                let first = first.clone().unwrap_or_else(|| named(args, header, home, 1));
+                first.with_extension(format!("{name}.st"))
+            }
+        });
+        match saved {
+            Ok(saved) => {
+                first = first.or_else(|| saved.as_ref().map(|s| s.target.clone()));
+                told(&job, saved.map(|saved| (saved, begun.elapsed())), &notes);
+            }
+            Err(e) if result.is_ok() => result = Err(e),
+            Err(e) => complain(&format!("{e:#}")),
+        }
+    }
+    result
+}
+
+/// A trace's name: the one asked for, of later jobs with the first number from theirs on that is free, or one in a directory that
+/// follows from the program's name.
+fn named(args: &Args, header: &Header, home: &Path, number: u32) -> PathBuf {
+    // What is no file, standard output or a device, takes one trace.
+    let takes = |o: &&PathBuf| {
+        number == 1 || o.as_os_str() != "-" && fs::metadata(o).map_or(true, |found| found.is_file())
+    };
+    let Some(asked) = args.output.as_ref().filter(takes) else {
         let program = if args.naming.anonymise { "trace" } else { &header.program };
         let app = Path::new(program).file_name().unwrap_or_default().to_string_lossy().into_owned();
-        free_name(&home.join(format!("{app}-{}r.st", header.world)))
-    })
+        return free_name(&home.join(format!("{app}-{}r.st", header.world)));
+    };
+    let later = (number.max(2)..).map(|n| numbered(asked, n));
+    let mut all = std::iter::once(asked.clone()).filter(|_| number == 1).chain(later);
+    all.find(|path| number == 1 || fs::symlink_metadata(path).is_err()).unwrap_or_else(|| asked.clone())
 }
 
 /// Why there is no trace.
@@ -315,10 +386,11 @@ struct Saved {
 /// but what all had before, it is that, and what the others left is beside it. Nothing of ranks that have left nothing at all.
 fn save(
     args: &Args,
-    directory: &Path,
+    job: &Job,
     notes: &mut Notes,
     name: impl FnOnce(&Header) -> PathBuf,
 ) -> Result<Option<Saved>> {
+    let directory = job.directory();
     let left = pack::streams(directory, notes, |why| args.talk.warn(TOOL, why))?;
     let interim = if notes.merged { None } else { Interim::of(directory, &left)? };
     let streams = interim.as_ref().map_or(&left[..], |interim| std::slice::from_ref(&interim.path));
@@ -351,6 +423,9 @@ fn save(
     header
         .bindings
         .extend(notes.bindings.iter().filter(|b| !header.bindings.contains(b)).cloned().collect::<Vec<_>>());
+    if let Job::Launched(number @ 2.., _) = job {
+        header.options.insert(JOB.to_owned(), (*number).into());
+    }
     let target = name(&header);
     let time_bytes = write(streams, &header, &target)?;
     let Some(interim) = interim else {

@@ -9,6 +9,7 @@ use st_trace::header::{Header, Step};
 use st_trace::names::Names;
 use st_trace::stream::{CopyError, ReadOptions, Reader, WriteOptions, Writer};
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::{self, Display, Formatter};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -193,19 +194,52 @@ pub(crate) fn rank_of(path: &Path) -> Option<u32> {
     path.file_stem()?.to_str()?.strip_prefix("rank-")?.parse().ok()
 }
 
-/// The directories of spawned jobs, `spawn-N`, in that of the job that was launched, by name.
+/// A job that was recorded, and the directory of its streams.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Job {
+    /// One that a launcher started, the how manieth.
+    Launched(u32, PathBuf),
+    /// One that another has spawned, and its name, `spawn-N`.
+    Spawned(String, PathBuf),
+}
+
+impl Display for Job {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Launched(number, _) => write!(f, "job {number}"),
+            Self::Spawned(name, _) => f.write_str(name),
+        }
+    }
+}
+
+impl Job {
+    /// Its directory.
+    #[must_use]
+    pub fn directory(&self) -> &Path {
+        match self {
+            Self::Launched(_, directory) | Self::Spawned(_, directory) => directory,
+        }
+    }
+}
+
+/// The jobs that have recorded: the first in the directory itself, others in `job-N` and `spawn-N` below, in their order.
 ///
 /// # Errors
 ///
 /// If the directory cannot be read.
-pub fn spawned(directory: &Path) -> Result<Vec<(String, PathBuf)>> {
+pub fn jobs(directory: &Path) -> Result<Vec<Job>> {
     let told = || format!("{}: reading", directory.display());
-    let mut found = Vec::new();
+    let mut found = vec![Job::Launched(1, directory.to_owned())];
     for entry in fs::read_dir(directory).with_context(told)? {
         let path = entry.with_context(told)?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if name.starts_with("spawn-") && path.is_dir() {
-            found.push((name, path));
+        if !path.is_dir() {
+            continue;
+        }
+        if let Some(number) = name.strip_prefix("job-").and_then(|n| n.parse().ok()) {
+            found.push(Job::Launched(number, path));
+        } else if name.starts_with("spawn-") {
+            found.push(Job::Spawned(name, path));
         }
     }
     found.sort();

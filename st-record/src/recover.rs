@@ -1,8 +1,8 @@
 //! What a recording has left whose st-record was killed.
 
 use crate::args::Args;
-use crate::pack::{NOTES, Notes};
-use crate::{TOOL, named, save};
+use crate::pack::{Job, NOTES, jobs};
+use crate::{TOOL, each_job};
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,8 @@ fn running(directory: &Path) -> Option<u32> {
     let notes = fs::read_to_string(directory.join(NOTES)).unwrap_or_default();
     let ours =
         notes.lines().nth(1).and_then(|l| l.strip_prefix("launcher=")).and_then(|pid| pid.parse().ok());
-    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let jobs = jobs(directory).unwrap_or_default();
+    let entries = jobs.iter().map(Job::directory).flat_map(fs::read_dir).flatten().flatten();
     // `rank-000002.4711.journal`
     let process = |name: &str| name.strip_suffix(".journal")?.rsplit_once('.')?.1.parse().ok();
     let ranks = entries.filter_map(|e| process(e.file_name().to_str()?));
@@ -52,11 +53,17 @@ pub(crate) fn recover(args: &Args) -> Result<u8> {
         Some(home.join(Path::new(name).file_name()?))
     });
     let args = Args { output: args.output.clone().or(asked), ..args.clone() };
-    let mut notes = Notes::read(directory)?;
-    let saved = save(&args, directory, &mut notes, |header| named(&args, header, home))?;
-    let saved = saved.with_context(|| format!("{shown}: no rank has left anything"))?;
-    let target = saved.target.display();
-    args.talk.note(TOOL, format_args!("{} ranks, {} calls → {target}", saved.ranks, notes.calls));
+    let mut found = false;
+    each_job(&args, directory, home, |_, saved, notes| {
+        if let Some((saved, _)) = saved {
+            let target = saved.target.display();
+            args.talk.note(TOOL, format_args!("{} ranks, {} calls → {target}", saved.ranks, notes.calls));
+            found = true;
+        }
+    })?;
+    if !found {
+        bail!("{shown}: no rank has left anything");
+    }
     fs::remove_dir_all(directory).with_context(|| format!("{shown}: cannot remove"))?;
     Ok(0)
 }

@@ -23,34 +23,57 @@ pub struct Summary<'a> {
     pub ranks: u64,
     /// Ranks of the job.
     pub world: u64,
-    /// Wall time of the job.
+    /// The end of the command, if this is its only job.
+    pub ended: Option<&'a Ended>,
+}
+
+/// How the command has ended.
+#[derive(Clone, Copy, Debug)]
+pub struct Ended {
+    /// Its wall time.
     pub elapsed: Duration,
-    /// How it ended.
+    /// Its status.
     pub status: ExitStatus,
+}
+
+impl Ended {
+    /// What is said of several jobs.
+    #[must_use]
+    pub fn words(&self) -> String {
+        format!(" in {}; {}", seconds(self.elapsed), ending(self.status))
+    }
 }
 
 impl Summary<'_> {
     /// The line: what, where, how large, at what cost, what is missing, how it ended.
     #[must_use]
     pub fn line(&self) -> String {
-        let n = self.notes;
-        let mut s = format!(
-            "{} {}, {} calls in {} → {}, {}",
-            self.ranks,
-            if self.ranks == 1 { "rank" } else { "ranks" },
-            thousands(n.calls),
-            seconds(self.elapsed),
-            self.file,
-            size(self.bytes)
-        );
+        let mut s = self.what();
         if self.time_bytes > 0 {
             // What is no regular file has no size.
             let without = self.bytes.checked_sub(self.time_bytes).map(|b| format!("; {} without", size(b)));
             let _ = write!(s, " (exact times{})", without.unwrap_or_default());
         }
         let _ = write!(s, "; own cost {}, packing {}", self.cost(), seconds(self.packing));
-        let _ = write!(s, "; {}; {}", self.losses(), ending(self.status));
+        let _ = write!(s, "; {}", self.losses());
+        if let Some(ended) = self.ended {
+            let _ = write!(s, "; {}", ending(ended.status));
+        }
         s
+    }
+
+    /// Its beginning: what, where, how large.
+    #[must_use]
+    pub fn what(&self) -> String {
+        format!(
+            "{} {}, {} calls{} → {}, {}",
+            self.ranks,
+            if self.ranks == 1 { "rank" } else { "ranks" },
+            thousands(self.notes.calls),
+            self.ended.map_or_else(String::new, |e| format!(" in {}", seconds(e.elapsed))),
+            self.file,
+            size(self.bytes)
+        )
     }
 
     /// What merging in `MPI_Finalize` took, if the ranks tried.
@@ -187,12 +210,12 @@ mod tests {
 
     #[test]
     fn the_line_says_what_is_where_and_what_is_missing() {
-        fn summary(notes: &Notes, status: i32) -> Summary<'_> {
-            let (elapsed, status) = (Duration::from_millis(1400), ExitStatus::from_raw(status));
+        fn summary(notes: &Notes) -> Summary<'_> {
             let (file, packing) = ("lmp-4r.st".into(), Duration::from_millis(7));
             let (bytes, time_bytes) = (150_000, 130_000);
-            Summary { file, bytes, time_bytes, packing, notes, ranks: 4, world: 4, elapsed, status }
+            Summary { file, bytes, time_bytes, packing, notes, ranks: 4, world: 4, ended: None }
         }
+        let ended = |raw| Ended { elapsed: Duration::from_millis(1400), status: ExitStatus::from_raw(raw) };
         let mut notes = Notes {
             told: (0..4).collect(),
             calls: 33_701,
@@ -201,12 +224,18 @@ mod tests {
             ..Notes::default()
         };
         assert_eq!(
-            summary(&notes, 0).line(),
+            Summary { ended: Some(&ended(0)), ..summary(&notes) }.line(),
             "4 ranks, 33,701 calls in 1.4 s → lmp-4r.st, 150 kB (exact times; 20 kB without); own cost 0.1 s \
              of processor time (2.4 %), packing 7 ms; nothing dropped; exit 0"
         );
+        assert_eq!(
+            summary(&notes).line(),
+            "4 ranks, 33,701 calls → lmp-4r.st, 150 kB (exact times; 20 kB without); own cost 0.1 s of processor \
+             time (2.4 %), packing 7 ms; nothing dropped"
+        );
+        assert_eq!(ended(9).words(), " in 1.4 s; killed by signal 9");
         notes.merging = Some([42_000_000, 20_000_000, 25_000_000]);
-        let merged = summary(&notes, 0);
+        let merged = summary(&notes);
         assert!(merged.line().contains("(2.4 %), merging 42 ms, packing 7 ms"), "{}", merged.line());
         assert_eq!(
             merged.merging().as_deref(),
@@ -217,15 +246,15 @@ mod tests {
         assert_eq!(merged.interims(), None);
         assert_eq!(merged.hint(false), None);
         notes.bindings = ["C".to_owned(), "Python".to_owned()].into();
-        let python = summary(&notes, 0);
+        let python = summary(&notes);
         assert!(python.hint(false).is_some_and(|hint| hint.contains("--python")));
         assert_eq!(python.hint(true), None);
         notes.interims = [7, 1, 42_000_000];
-        let some = summary(&notes, 0).interims();
+        let some = summary(&notes).interims();
         assert_eq!(some.as_deref(), Some("7 interim reductions, 1 that failed; 42 ms of processor time"));
         (notes.stopped, notes.silent, notes.failed) = (1, 1, (2, "no room".into()));
         notes.opaque = [("MPI_Put".to_owned(), 2), ("MPI_Win_fence".to_owned(), 9)].into();
-        let line = summary(&notes, 9).line();
+        let line = Summary { ended: Some(&ended(9)), ..summary(&notes) }.line();
         assert!(line.contains("11 calls by name only (MPI_Win_fence 9, MPI_Put 2)"), "{line}");
         assert!(line.contains("(2.4 %) on the 4 ranks that told, merging 42 ms, interim reductions 42 ms"));
         assert!(line.contains("recording failed on 2 (no room)"), "{line}");

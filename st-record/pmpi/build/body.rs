@@ -38,14 +38,18 @@ fn assemble(name: &str, id: u16, f: &Function, code: &Code) -> TokenStream {
     let class = if result.to_string().ends_with("c_int") { quote!(i64::from(result)) } else { quote!(0) };
     let hooks = Hooks::of(name, &class);
     let (first, prepared, returned) = (hooks.first, hooks.prepared, hooks.returned);
-    let finished = hooks.finished;
+    let (finished, missed) = (hooks.finished, hooks.missed);
     let nothing = quote!(Outs::Nothing);
     let outs = code.echo.as_ref().map_or(&nothing, |e| &e.outs);
     // Each is put where it stays: it is large, and a copy has to wait for what has just been written.
     let begin = quote! {
         match Call::begin(#id, Repeat::#repeat, #opaque, registers) {
             Some(begun) => call = begun,
-            None => return next(#args),
+            None => {
+                let result = next(#args);
+                #missed
+                return result;
+            }
         }
         call.prepare(|c| { #before });
         #prepared
@@ -102,6 +106,8 @@ struct Hooks {
     returned: TokenStream,
     /// After the call was recorded.
     finished: TokenStream,
+    /// After the real call, which is not recorded.
+    missed: TokenStream,
 }
 
 impl Hooks {
@@ -111,6 +117,7 @@ impl Hooks {
                 first: quote!(crate::life::before_init();),
                 prepared: quote!(call.always();),
                 returned: quote!(call.set_right(crate::life::after_init(#class));),
+                missed: quote!(crate::life::missed_init(#class);),
                 ..Self::default()
             },
             "MPI_Session_init" => Self {

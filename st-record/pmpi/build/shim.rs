@@ -63,6 +63,7 @@ const HANDLES: &[&str] = &[
     "MPI_SESSION_NULL",
     "MPI_ERRORS_RETURN",
     "MPI_BYTE",
+    "MPI_BAND",
 ];
 
 /// Pointers that are variables in some libraries.

@@ -1,9 +1,13 @@
-//! Jobs other than the launcher's: without a world (sessions), and started by another job (`MPI_Comm_spawn`).
+//! Jobs: where each has its streams, of several that are recorded together (started by one script, or by another job with
+//! `MPI_Comm_spawn`); and what is known of one without a world (sessions).
 
 use crate::output::NOTES;
+use crate::settings::Settings;
+use crate::trace_name::numbered;
 use std::env;
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{self, Write};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 /// Pairs of variables in which launchers tell a process its rank and the number of ranks.
@@ -23,24 +27,61 @@ pub(crate) fn launched() -> (u32, u32) {
     LAUNCHERS.iter().find_map(of).unwrap_or((0, 1))
 }
 
-/// The directory of a spawned job in that of the job that was launched, made now if no other rank has made it:
-/// `spawn-N`, equal for all ranks of the job and different for each.
+/// The directory of a job, the same for all its ranks, made now if no other rank has made it: that of the settings, or in it
+/// `job-N` for jobs of one recording after the first, and `spawn-N` for spawned ones.
 ///
 /// # Errors
 ///
 /// If it cannot be made.
-pub(crate) fn directory(parent: &Path) -> Result<PathBuf, String> {
-    let job = env::var("PMIX_NAMESPACE").or_else(|_| env::var("PMI_JOBID")).unwrap_or_default();
-    let path = parent.join(name(&job));
+pub(crate) fn directory(settings: &Settings, run: &str, spawned: bool) -> Result<PathBuf, String> {
+    let output = &settings.output;
+    let asked = env::var("PMIX_NAMESPACE").or_else(|_| env::var("PMI_JOBID")).unwrap_or_default();
+    let name = if spawned { name(&asked) } else { "job".to_owned() };
+    let number = match &settings.jobs {
+        Some(jobs) if !run.is_empty() => {
+            claim(jobs, &name, run).map_err(|e| format!("{}: {e}", jobs.display()))?
+        }
+        _ => 1,
+    };
+    let path = match (spawned, number) {
+        (false, 1) => return Ok(output.clone()),
+        (true, 1) => output.join(name),
+        (_, n) => output.join(format!("{name}-{n}")),
+    };
     let told = |e: std::io::Error| format!("{}: {e}", path.display());
     fs::create_dir_all(&path).map_err(told)?;
-    // Where a launcher listens for the parents, it listens for the children.
-    if parent.join(NOTES).exists()
-        && let Ok(mut notes) = File::create_new(path.join(NOTES))
+    // Where a launcher listens for the first job, it listens for this one.
+    if let Ok(notes) = fs::read_to_string(output.join(NOTES))
+        && let Ok(mut own) = File::create_new(path.join(NOTES))
     {
-        notes.write_all(b"\n").map_err(told)?;
+        let first = notes.lines().next().filter(|name| !spawned && !name.is_empty() && *name != "-");
+        let name =
+            first.map_or_else(String::new, |name| numbered(name.as_ref(), number).display().to_string());
+        own.write_all(format!("{name}\n").as_bytes()).map_err(told)?;
     }
     Ok(path)
+}
+
+/// The number of a job among those of a name, from 1, in the order in which they come: each has a link in the directory that
+/// says its identity. A link is made with what it says, or not at all.
+fn claim(jobs: &Path, name: &str, run: &str) -> io::Result<u32> {
+    fs::create_dir_all(jobs)?;
+    for number in 1.. {
+        let link = jobs.join(format!("{name}-{number}"));
+        // All ranks but the first find it.
+        let found = match fs::read_link(&link) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => match symlink(run, &link) {
+                Ok(()) => return Ok(number),
+                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => fs::read_link(&link)?,
+                Err(e) => return Err(e),
+            },
+            found => found?,
+        };
+        if found.as_os_str() == run {
+            return Ok(number);
+        }
+    }
+    Err(io::ErrorKind::QuotaExceeded.into())
 }
 
 /// The directory of a job that the launcher calls so.
@@ -69,14 +110,24 @@ mod tests {
     }
 
     #[test]
-    fn ranks_of_a_job_share_a_directory() {
-        let parent = env::temp_dir().join(format!("st-pmpi-jobs-{}", std::process::id()));
-        fs::create_dir_all(&parent).unwrap();
-        fs::write(parent.join(NOTES), "name\n").unwrap();
-        let one = directory(&parent).unwrap();
-        assert_eq!(one, directory(&parent).unwrap());
-        assert!(one.file_name().unwrap().to_string_lossy().starts_with("spawn-"));
-        assert_eq!(fs::read_to_string(one.join(NOTES)).unwrap(), "\n");
-        fs::remove_dir_all(&parent).unwrap();
+    fn jobs_are_numbered_as_they_come_and_ranks_of_one_find_its_number() {
+        let jobs = env::temp_dir().join(format!("st-pmpi-claims-{}", std::process::id()));
+        let ranks: Vec<_> = (0..8_u8).map(|i| if i % 2 == 0 { "even" } else { "odd" }).collect();
+        let numbers: Vec<_> = std::thread::scope(|s| {
+            let started = |run: &'static str| {
+                let jobs = &jobs;
+                (run, s.spawn(move || claim(jobs, "job", run).unwrap()))
+            };
+            let all: Vec<_> = ranks.into_iter().map(started).collect();
+            all.into_iter().map(|(run, claimed)| (run, claimed.join().unwrap())).collect()
+        });
+        let of = |name| numbers.iter().filter(|(run, _)| *run == name).map(|(_, n)| *n).collect::<Vec<_>>();
+        let (even, odd) = (of("even"), of("odd"));
+        assert!(even == [even[0]; 4] && odd == [odd[0]; 4] && even[0] + odd[0] == 3, "{numbers:?}");
+        assert_eq!(
+            [claim(&jobs, "job", "third").unwrap(), claim(&jobs, "spawn-1", "third").unwrap()],
+            [3, 1]
+        );
+        fs::remove_dir_all(&jobs).unwrap();
     }
 }

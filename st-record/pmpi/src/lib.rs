@@ -12,8 +12,8 @@
 //!   `lock`, `clock`: per thread and per process. `memory`: a heap of our own. `cost`: our own time.
 //! * `comms`, `types`, `joint` (windows and files), `infos`, `numbered`, `requests`: from handles to what the trace calls
 //!   them; `made`: what made an object. `polls`: series of failed polls. `bindings`: languages. `thread`: a thread, and its call. `python`: call sites in an interpreter.
-//! * `settings`. `journal`, `mapping`: what is left if the process is killed. `output`: the stream. `jobs`: those that were
-//!   spawned, and those of launchers. `sync`: compares clocks, with messages of its own on communicators of its own. `merge`:
+//! * `settings`. `ancestry`: of the process. `journal`, `mapping`: what is left if the process is killed. `output`: the stream.
+//!   `run`: its identity. `jobs`: where each has its streams. `sync`: compares clocks, with messages of its own on communicators of its own. `merge`:
 //!   the ranks' streams become one before the program ends, and while it runs, if that is asked for.
 //! * `echo`: the loop in progress, whose calls are only compared.
 //! * `state`: all of it, behind one lock; `follow`: its side of `echo`; `interpreted`: of `python`. `scribe`: writes a call's words down.
@@ -24,6 +24,7 @@
 //! anything inside fails it says so in one line and gets out of the way.
 #![expect(unsafe_code, reason = "interposes C functions")]
 
+mod ancestry;
 mod bindings;
 mod call;
 mod clock;
@@ -54,6 +55,7 @@ mod polls;
 mod python;
 mod real;
 mod requests;
+mod run;
 mod scribe;
 mod settings;
 #[expect(unreachable_pub, reason = "public in the launcher, whose file it is")]
@@ -63,4 +65,7 @@ mod state;
 mod statuses;
 mod sync;
 mod thread;
+#[expect(unreachable_pub, reason = "public in the launcher, whose file it is")]
+#[path = "../../src/trace_name.rs"]
+mod trace_name;
 mod types;

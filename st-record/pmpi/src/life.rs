@@ -7,16 +7,26 @@ use crate::local;
 use crate::memory;
 use crate::merge;
 use crate::message::{set_rank, warn};
-use crate::output::{Output, Written, clear, note_down};
+use crate::output::{Output, Owner, Written, clear, note_down};
 use crate::real;
+use crate::run;
 use crate::settings::Settings;
 use crate::state::{PAUSED, RECORDING, STATE, State};
+use crate::sync::Able;
 use std::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A recording has ended: sessions after `MPI_Finalize` do not begin another, which would replace its stream.
 static ENDED: AtomicBool = AtomicBool::new(false);
+
+/// It could not begin, and others do not know yet.
+static MISSED: AtomicBool = AtomicBool::new(false);
+
+/// Where this job's ranks record, once that is known.
+static DIRECTORY: OnceLock<PathBuf> = OnceLock::new();
 
 /// Called when `MPI_Init` or `MPI_Session_init` is entered: makes the state if an output is named.
 pub(crate) fn before_init() {
@@ -31,7 +41,7 @@ pub(crate) fn before_init() {
             // Our panics are reported by `give_up`; the default hook would print a second time, and more.
             std::panic::set_hook(Box::new(|_| {}));
             let state = catch_unwind(|| Box::new(State::new(settings)));
-            let Ok(mut state) = state else { return give_up("internal error") };
+            let Ok(mut state) = state else { return give_up_early("internal error") };
             state.cost.add(processor_time() - since);
             *STATE.lock(is_owner()) = Some(state);
             STATE.begin_bias();
@@ -42,7 +52,24 @@ pub(crate) fn before_init() {
             };
             RECORDING.store(true, Ordering::Relaxed);
         }
-        Err(e) => give_up(&e),
+        Err(e) => give_up_early(&e),
+    }
+}
+
+/// Ends the recording before it has begun.
+fn give_up_early(why: &str) {
+    MISSED.store(true, Ordering::Relaxed);
+    give_up(why);
+}
+
+/// Called when `MPI_Init` has returned and is not recorded: a rank that could not begin does its part of what all ranks do
+/// together, for which the others wait.
+pub(crate) fn missed_init(result: i64) {
+    if result == 0 && MISSED.swap(false, Ordering::Relaxed) {
+        let _ = catch_unwind(|| {
+            crate::sync::split();
+            crate::sync::agree(Able::default());
+        });
     }
 }
 
@@ -70,6 +97,8 @@ pub(crate) fn after_init(result: i64) -> i64 {
     let clock = reader();
     begun(begin);
     if split.is_ok() {
+        let able = Able { compares: clock.is_some(), records: RECORDING.load(Ordering::Relaxed) };
+        let _ = catch_unwind(|| crate::sync::agree(able));
         let reductions = STATE.lock(is_owner()).as_deref().and_then(|s| s.settings.reductions());
         compare(clock, |clock| crate::sync::compare(clock, reductions));
     }
@@ -89,6 +118,8 @@ pub(crate) fn after_session(result: i64, group: impl FnOnce() -> u64) -> i64 {
             return Ok(true);
         }
         let (rank, size) = crate::jobs::launched();
+        state.run = run::identity(None);
+        settle(state, false)?;
         if !learn(state, rank) {
             return Ok(false);
         }
@@ -147,26 +178,35 @@ fn begin(state: &mut State) -> Result<bool, String> {
     let rank = u32::try_from(rank).map_err(|e| format!("rank: {e}"))?;
     let size = u32::try_from(size).unwrap_or(0);
     let spawned = parent.raw() != k::st_MPI_COMM_NULL;
+    state.run = run::identity(crate::sync::run());
+    settle(state, spawned)?;
     if rank == 0 && !spawned {
         // Of a job in which no rank is to be recorded a launcher hears nothing else.
         note_down(&state.settings.output, &format!("world={size}"));
-        clear(&state.settings, size);
+        if state.settings.jobs.is_none() || !state.run.is_empty() {
+            clear(&state.settings, size);
+        }
     }
     if !learn(state, rank) {
         return Ok(false);
     }
     state.comms.start(size, &mut state.recorder);
-    if spawned {
-        state.settings.output = directory(&state.settings.output)?;
-    }
     open(state, rank, size)?;
     Ok(true)
 }
 
+/// Finds the job's directory: it is where all that follows is written, and what fails is told.
+fn settle(state: &mut State, spawned: bool) -> Result<(), String> {
+    state.settings.output = directory(&state.settings, &state.run, spawned)?;
+    // Another session finds it settled.
+    let _ = DIRECTORY.set(state.settings.output.clone());
+    Ok(())
+}
+
 /// Opens the stream, and the journal beside it.
 fn open(state: &mut State, rank: u32, size: u32) -> Result<(), String> {
-    let (output, journal) =
-        Output::create(&state.settings, state.clock.source(), &state.recorder, (rank, size))?;
+    let owner = Owner { rank, world: size, run: &state.run };
+    let (output, journal) = Output::create(&state.settings, state.clock.source(), &state.recorder, &owner)?;
     state.output = Some(output);
     state.say_unknown_python();
     match journal {
@@ -240,8 +280,8 @@ fn reduce(number: i64) -> Option<i64> {
 /// What is to be done by all ranks, if they are to merge.
 fn asked(state: &State, number: i64) -> Option<merge::Asked> {
     let Settings { merge, patience, output, quiet, .. } = &state.settings;
-    let (directory, clock) = (output.clone(), state.clock.reader());
-    merge.map(|how| merge::Asked { how, patience: *patience, directory, quiet: *quiet, clock, number })
+    let (directory, clock, all) = (output.clone(), state.clock.reader(), crate::sync::all_record());
+    merge.map(|how| merge::Asked { how, patience: *patience, directory, quiet: *quiet, clock, all, number })
 }
 
 /// Called when `MPI_Finalize` is entered and recorded.
@@ -316,8 +356,9 @@ pub(crate) fn give_up(why: &str) {
 }
 
 fn complain(why: &str) {
-    if let Some(directory) = std::env::var_os("ST_OUTPUT") {
-        note_down(directory.as_ref(), &format!("failed {why}"));
+    let directory = DIRECTORY.get().cloned().or_else(|| std::env::var_os("ST_OUTPUT").map(PathBuf::from));
+    if let Some(directory) = directory {
+        note_down(&directory, &format!("failed {why}"));
     }
     warn(&format!("{why}; recording stops, the program goes on"));
 }

@@ -39,6 +39,8 @@ pub(crate) struct Asked {
     pub(crate) directory: PathBuf,
     pub(crate) quiet: bool,
     pub(crate) clock: Clock,
+    /// All ranks are recorded.
+    pub(crate) all: bool,
     /// Number of the interim reduction; 0: it is the one in `MPI_Finalize`.
     pub(crate) number: i64,
 }
@@ -71,6 +73,8 @@ pub(crate) fn run(asked: &Asked, ranks: Option<Ranks>, written: Option<Written>)
         None => written.as_ref().is_some_and(|w| w.section.ranks.contains(0)),
     };
     let done = match ranks {
+        // Those that are not would keep the others waiting.
+        Some(_) if !asked.all => Err("some ranks could not record".into()),
         Some(ranks) => climb(asked, ranks, || written.map(|w| (w.header, w.section))),
         None => Err("there is no communicator for it (--sync makes one, if all ranks are recorded)".into()),
     };
@@ -210,7 +214,9 @@ fn write(
         if asked.number > 0 { file.sync_all() } else { Ok(()) }
     };
     let written = stream().and_then(save).map_err(failed).and_then(|()| {
-        if in_time() {
+        if asked.number == 0 && directory.join(name).exists() {
+            Err(format!("{name} is of another job at the same time"))
+        } else if in_time() {
             fs::rename(&temporary, directory.join(name)).map_err(failed)
         } else {
             Err("it took too long".into())

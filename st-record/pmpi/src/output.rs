@@ -2,6 +2,7 @@
 //! the file gets its name. Until then the journal beside it holds the rest. Where there is no room for the exact times they
 //! are given up, and their room is used for the rest.
 
+use crate::ancestry::ancestors;
 use crate::bindings;
 use crate::clock::{process_time, processor_time};
 use crate::journal::Journal;
@@ -9,6 +10,7 @@ use crate::limits;
 use crate::message::{say, warn};
 use crate::real;
 use crate::settings::Settings;
+use crate::trace_name::numbered;
 use st_trace::columns::{Chunk, Comparison};
 use st_trace::header::{Clock, Header, Mpi, Step};
 use st_trace::record::RankRecorder;
@@ -79,6 +81,15 @@ pub(crate) struct Rest {
     pub(crate) own: i64,
 }
 
+/// Whose stream it is.
+pub(crate) struct Owner<'a> {
+    pub(crate) rank: u32,
+    /// Number of ranks.
+    pub(crate) world: u32,
+    /// The run's identity.
+    pub(crate) run: &'a str,
+}
+
 /// A stream being written.
 pub(crate) struct Output {
     rank: u32,
@@ -105,16 +116,23 @@ impl Output {
         settings: &Settings,
         clock: &str,
         recorder: &RankRecorder,
-        (rank, world): (u32, u32),
+        owner: &Owner<'_>,
     ) -> Result<(Self, Result<Journal, String>), String> {
-        let directory = &settings.output;
+        let (rank, directory) = (owner.rank, &settings.output);
         if ancestors().any(|pid| directory.join(format!("rank-{rank:06}.{pid}.journal")).exists()) {
             return Err("started by a rank that is being recorded, whose trace has this name".into());
         }
         let target = directory.join(format!("rank-{rank:06}.st"));
+        if settings.jobs.is_some() && owner.run.is_empty() && target.exists() {
+            return Err(
+                "an earlier job has recorded this rank, and nothing tells the two jobs apart (--no-sync is \
+                        for one job)"
+                    .into(),
+            );
+        }
         let own = format!("rank-{rank:06}.{}", std::process::id());
         let temporary = directory.join(format!("{own}.times"));
-        let header = header(settings, clock, recorder, world);
+        let header = header(settings, clock, recorder, owner);
         let written = Arc::new(AtomicU64::new(0));
         let version = env!("CARGO_PKG_VERSION").to_owned();
         let step = Step { tool: "st-record".into(), version, args: Vec::new() };
@@ -202,6 +220,14 @@ impl Output {
         let written = written.unwrap_or_else(|| {
             finish(begin(&self.temporary, &self.written, &self.header, &self.step)?, &section)
         });
+        if self.target.exists() {
+            // There was none when this job began.
+            let later = (2..).map(|n| numbered(&self.target, n)).find(|path| !path.exists());
+            let later = later.unwrap_or_else(|| self.target.clone());
+            let (other, own) = (self.target.display(), later.display());
+            warn(&format!("{other} is of another job at the same time: this one's stream is {own}"));
+            self.target = later;
+        }
         let written = written.and_then(|()| fs::rename(&self.temporary, &self.target));
         match (&written, journal) {
             (Ok(()), Some(journal)) => journal.remove(),
@@ -241,7 +267,7 @@ fn finish(mut writer: Writer<Counted>, section: &Section) -> std::io::Result<()>
     writer.finish()?.flush()
 }
 
-fn header(settings: &Settings, clock: &str, recorder: &RankRecorder, world: u32) -> Header {
+fn header(settings: &Settings, clock: &str, recorder: &RankRecorder, owner: &Owner<'_>) -> Header {
     let mut command = fs::read("/proc/self/cmdline").unwrap_or_default();
     command.pop();
     let mut words = command.split(|b| *b == 0).map(|w| String::from_utf8_lossy(w).into_owned());
@@ -261,7 +287,8 @@ fn header(settings: &Settings, clock: &str, recorder: &RankRecorder, world: u32)
     }
     options.extend(settings.only.as_ref().map(|(text, _)| ("only", text.clone().into())));
     Header {
-        world,
+        world: owner.world,
+        run: owner.run.to_owned(),
         mpi: mpi(),
         program: words.next().unwrap_or_default(),
         args: words.collect(),
@@ -303,16 +330,6 @@ pub(crate) fn clear(settings: &Settings, world: u32) {
             warn(&format!("{}: {e}; it is of an earlier run", path.display()));
         }
     }
-}
-
-/// The processes that this one descends from, nearest first.
-fn ancestors() -> impl Iterator<Item = u32> {
-    let parent = |pid: &u32| {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // The name, in parentheses, may hold anything.
-        stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok().filter(|p| *p > 1)
-    };
-    std::iter::successors(Some(std::os::unix::process::parent_id()), parent)
 }
 
 /// The library and its version, as it says itself.

@@ -22,6 +22,9 @@ const PATIENCE: i64 = 20_000_000_000;
 pub(crate) struct Settings {
     /// `ST_OUTPUT`: the directory of the ranks' streams.
     pub(crate) output: PathBuf,
+    /// `ST_JOBS`: the directory in which the jobs that record into that one number themselves; `None`: a later one replaces an
+    /// earlier one's streams.
+    pub(crate) jobs: Option<PathBuf>,
     /// `ST_TIME`: `columns` (exact), `sketch`, `hist`, `stats` or `none`.
     pub(crate) time: String,
     /// `ST_TIME_BUDGET`: after this many bytes exact times stop.
@@ -127,6 +130,7 @@ impl Settings {
         let similar = (sig, similar);
         Ok(Some(Self {
             output: output.into(),
+            jobs: get("ST_JOBS").map(PathBuf::from),
             time,
             time_budget,
             fold,

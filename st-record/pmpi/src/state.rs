@@ -65,6 +65,8 @@ pub(crate) struct State {
     pub(crate) stopped: bool,
     /// World rank, once it is known.
     pub(crate) rank: u32,
+    /// The run's identity, then; empty if there is none.
+    pub(crate) run: String,
     /// Executions of functions that are recorded by name only.
     opaque: BTreeMap<CallId, u64>,
     pub(crate) cost: Cost,
@@ -105,6 +107,7 @@ impl State {
             journal: None,
             stopped: false,
             rank: 0,
+            run: String::new(),
             opaque: BTreeMap::new(),
             cost: Cost::default(),
             pid: std::process::id(),

@@ -33,11 +33,13 @@ mod exchange;
 mod pace;
 
 use crate::clock::{Reader, processor_time};
-use crate::ffi::{Handle, MPI_Comm, MPI_Errhandler, MPI_Group, MPI_Info, MPI_Request, constants as k};
+use crate::ffi::{
+    Handle, MPI_Comm, MPI_Errhandler, MPI_Group, MPI_Info, MPI_Op, MPI_Request, constants as k,
+};
 use crate::real;
 use crate::settings::{Reductions, interval};
-pub(crate) use exchange::completes;
-use exchange::{Exchange, Turn, spins};
+use exchange::{Exchange, Turn};
+pub(crate) use exchange::{byte, completes, naps};
 use pace::{OFF, Pace};
 use st_trace::columns::{Comparison, Offset};
 use std::ffi::c_int;
@@ -72,12 +74,25 @@ struct Sync {
     leaders: Option<Tree>,
     node: Option<Tree>,
     found: Comparison,
+    /// The run's identity, the same on all ranks.
+    run: Option<u128>,
+    /// What all ranks can do.
+    ranks: Able,
     /// How long ranks wait for each other between the ends of the program, ns.
     limit: i64,
     /// Rank 0's alone: when clocks are compared and ranks reduced, and how often they have been reduced.
     comparing: Pace,
     reducing: Pace,
     reductions: i64,
+}
+
+/// What a rank can do.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Able {
+    /// It has a clock, and comes to the comparison in `MPI_Init`.
+    pub(crate) compares: bool,
+    /// It is recorded, and comes to whatever follows.
+    pub(crate) records: bool,
 }
 
 /// What ranks do that have met.
@@ -159,6 +174,7 @@ pub(crate) fn split() {
         }
         real::MPI_Group_free(&raw mut group);
         let Some(all) = made.world else { return };
+        made.run = all.told(if rank == 0 { crate::run::drawn() } else { None });
         let all = MPI_Comm::from_raw(all.comm);
         let info = MPI_Info::from_raw(k::st_MPI_INFO_NULL);
         if real::MPI_Comm_split_type(all, k::st_MPI_COMM_TYPE_SHARED, rank, info, &raw mut comm) == 0 {
@@ -173,18 +189,36 @@ pub(crate) fn split() {
     *sync() = Some(made);
 }
 
+/// The run's identity that all ranks have agreed on, if they could.
+pub(crate) fn run() -> Option<u128> {
+    sync().as_ref().and_then(|made| made.run)
+}
+
+/// Finds out what all ranks can do: called by all that have made communicators, when they know themselves. Nobody waits later
+/// for a rank that will not come.
+pub(crate) fn agree(able: Able) {
+    let Some(world) = ranks() else { return };
+    let all = world.all_able(able);
+    if let Some(made) = sync().as_mut() {
+        made.ranks = all;
+    }
+}
+
+/// Whether all ranks are recorded, as far as they knew in `MPI_Init`.
+pub(crate) fn all_record() -> bool {
+    sync().as_ref().is_some_and(|made| made.ranks.records)
+}
+
 /// Compares the clocks, within the time limit.
 pub(crate) fn compare(clock: Reader, reductions: Option<Reductions>) {
-    let Some(mut taken) = sync().take() else { return };
-    // Where only some ranks are recorded, the others do not count.
-    let some = std::env::var_os("ST_ONLY").is_some_and(|v| !v.is_empty());
-    let interval = interval().ok().flatten().filter(|_| !some);
+    let Some(mut taken) = sync().take_if(|made| made.ranks.compares) else { return };
+    let interval = interval().ok().flatten();
     let (every, now) = (reductions.map(|r| r.every), clock.now());
     taken.comparing = Pace::new(interval, i64::MAX, now);
     taken.reducing = Pace::new(every, REDUCES_AT_MOST, now);
     // For one that is late for a reduction ranks wait longer; not as long as in it, for each level of the trees may wait.
     taken.limit = reductions.map_or(LIMIT, |r| LIMIT.max(r.patience / 4));
-    let next = if interval.or(every).is_some() { 1 } else { OFF };
+    let next = if interval.or(every).is_some() && taken.ranks.records { 1 } else { OFF };
     taken.meet(clock, FIRST, SLICE, Order { compares: true, next, reduction: 0 });
     *sync() = Some(taken);
 }
@@ -192,7 +226,7 @@ pub(crate) fn compare(clock: Reader, reductions: Option<Reductions>) {
 /// Compares the clocks once more, when all ranks have reached `MPI_Finalize`.
 pub(crate) fn compare_last(clock: Reader) {
     NEXT.store(OFF, Ordering::Relaxed);
-    let Some(mut taken) = sync().take() else { return };
+    let Some(mut taken) = sync().take_if(|made| made.ranks.records) else { return };
     if taken.world.is_some_and(|w| w.all_here(clock)) {
         taken.meet(clock, LAST, SLICE, Order { compares: true, next: OFF, reduction: 0 });
     }
@@ -320,6 +354,27 @@ impl Tree {
     fn all_here(self, clock: Reader) -> bool {
         let mut request = MPI_Request::from_raw(k::st_MPI_REQUEST_NULL);
         let begun = unsafe { real::MPI_Ibarrier(MPI_Comm::from_raw(self.comm), &raw mut request) };
-        begun == 0 && completes(&mut request, clock, clock.now() + PATIENCE, spins())
+        begun == 0 && completes(&mut request, clock, clock.now() + PATIENCE, naps())
+    }
+
+    /// What rank 0 has drawn, on all ranks.
+    fn told(self, drawn: Option<u128>) -> Option<u128> {
+        let mut bytes = drawn.unwrap_or(0).to_le_bytes();
+        let n = c_int::try_from(bytes.len()).unwrap_or(0);
+        let comm = MPI_Comm::from_raw(self.comm);
+        let told = unsafe { real::MPI_Bcast(bytes.as_mut_ptr().cast(), n, byte(), 0, comm) };
+        Some(u128::from_le_bytes(bytes)).filter(|id| told == 0 && *id != 0)
+    }
+
+    /// What all ranks can do, if this one can do that.
+    fn all_able(self, able: Able) -> Able {
+        let own = u8::from(able.compares) | u8::from(able.records) << 1;
+        let (mut all, comm) = (0_u8, MPI_Comm::from_raw(self.comm));
+        let and = MPI_Op::from_raw(k::st_MPI_BAND);
+        let (from, to) = ((&raw const own).cast_mut().cast(), (&raw mut all).cast());
+        if unsafe { real::MPI_Allreduce(from, to, 1, byte(), and, comm) } != 0 {
+            return Able::default();
+        }
+        Able { compares: all & 1 != 0, records: all & 2 != 0 }
     }
 }

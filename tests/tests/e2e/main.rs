@@ -6,6 +6,7 @@ mod columns;
 mod damaged;
 mod handmade;
 mod interim;
+mod jobs;
 mod kernels;
 mod launch;
 mod merged;

@@ -9,20 +9,13 @@
 #![expect(clippy::undocumented_unsafe_blocks, reason = "one reason for the module, above")]
 
 use crate::clock::Reader;
-use crate::ffi::{Handle, MPI_Comm, MPI_Datatype, MPI_Request, MPI_Status, constants as k};
+use crate::ffi::{Handle, MPI_Comm, MPI_Request, MPI_Status, constants as k};
 use crate::real;
-use crate::sync::completes;
+use crate::sync::{byte, completes, naps};
 use std::ffi::c_int;
-use std::thread::sleep;
-use std::time::Duration;
 
 /// Bytes of a piece: the least of what MPIs send at once (4,096 with what they add, in Open MPI's shared memory).
 const PIECE: usize = 3_968;
-
-/// Polls before a rank sleeps between them, and how long it sleeps at first and at last.
-const POLLS: u32 = 100;
-const SHORT_NAP: Duration = Duration::from_micros(20);
-const LONG_NAP: Duration = Duration::from_millis(1);
 
 /// How long a rank waits until what it has sent has left, or what has begun to come is there, ns. Mostly it has, and is.
 const LEAVE: i64 = 200_000_000;
@@ -89,20 +82,6 @@ impl Post {
     }
 }
 
-/// Pauses between polls: other ranks have work to do, on this processor perhaps.
-fn naps() -> impl FnMut() {
-    let (mut polls, mut nap) = (0, SHORT_NAP);
-    move || {
-        if polls < POLLS {
-            polls += 1;
-            unsafe { libc::sched_yield() };
-        } else {
-            sleep(nap);
-            nap = LONG_NAP.min(nap * 2);
-        }
-    }
-}
-
 impl Pieces {
     /// Begins an operation on each piece, with its address and length; it returns 0 if it has begun.
     fn begin(bytes: Vec<u8>, mut start: impl FnMut(*mut u8, c_int, *mut MPI_Request) -> c_int) -> Self {
@@ -164,8 +143,4 @@ impl Receive {
             }
         }
     }
-}
-
-fn byte() -> MPI_Datatype {
-    MPI_Datatype::from_raw(k::st_MPI_BYTE)
 }

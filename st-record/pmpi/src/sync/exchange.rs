@@ -9,6 +9,8 @@ use crate::ffi::{Handle, MPI_Comm, MPI_Datatype, MPI_Request, constants as k};
 use crate::real;
 use st_trace::columns::Offset;
 use std::ffi::c_int;
+use std::thread::sleep;
+use std::time::Duration;
 
 /// Exchanges per child, of which the fastest counts; and more, if none was this fast (ns): then the ranks share
 /// processors, and one of them slept.
@@ -184,11 +186,30 @@ pub(super) fn spins() -> impl FnMut() {
     }
 }
 
+/// Polls before a rank sleeps between them, and how long it sleeps at first and at last.
+const POLLS: u32 = 100;
+const SHORT_NAP: Duration = Duration::from_micros(20);
+const LONG_NAP: Duration = Duration::from_millis(1);
+
+/// Pauses where ranks may be long in coming: they have work to do, on this processor perhaps.
+pub(crate) fn naps() -> impl FnMut() {
+    let (mut polls, mut nap) = (0, SHORT_NAP);
+    move || {
+        if polls < POLLS {
+            polls += 1;
+            unsafe { libc::sched_yield() };
+        } else {
+            sleep(nap);
+            nap = LONG_NAP.min(nap * 2);
+        }
+    }
+}
+
 fn bytes() -> c_int {
     c_int::try_from(size_of::<Message>()).unwrap_or(0)
 }
 
-fn byte() -> MPI_Datatype {
+pub(crate) fn byte() -> MPI_Datatype {
     MPI_Datatype::from_raw(k::st_MPI_BYTE)
 }
 
