@@ -6,11 +6,10 @@ PREFIX ?= /usr/local
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 
-ENGINES := st-tool-mpi st-sync-engine st-cluster-engine st-merge-engine st-replay-engine st-kernels-mpi
-MPI_CRATES := st-pmpi $(ENGINES)
+MPI_CRATES := st-pmpi st-engine
 NO_MPI := --workspace $(MPI_CRATES:%=--exclude %)
 ONLY_MPI := $(MPI_CRATES:%=-p %)
-INSTALLED := libst_pmpi.so st-sync-engine st-cluster-engine st-merge-engine st-replay-engine st-kernels-mpi
+INSTALLED := libst_pmpi.so st-engine st-kernels-mpi
 PROGRAMS := st-record st-sync st-cluster st-merge st-view st-stat st-replay st-kernels
 
 # $(call with_mpi,NAMES,COMMAND): the command once per MPI among NAMES that this machine has, in that MPI's target
@@ -63,7 +62,7 @@ doc:
 # The interposer must not call MPI through its own symbols, and everything else must build without MPI.
 tree: ## fail if the recorder or a crate that needs no MPI depends on the mpi crate
 	@echo "$(CARGO) tree: no mpi crate below the recorder and the crates that need no MPI"
-	@tree=$$($(CARGO) tree --locked --workspace $(ENGINES:%=--exclude %) --edges normal,build --prefix none); \
+	@tree=$$($(CARGO) tree --locked --workspace --exclude st-engine --edges normal,build --prefix none); \
 	if grep -E '^(mpi|mpi-sys) v' <<<"$$tree"; then echo "these link libmpi" >&2; exit 1; fi
 
 licences: ## licences of all dependencies against the allow list of deny.toml

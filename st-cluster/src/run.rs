@@ -21,9 +21,6 @@ use crate::table;
 /// Name of the program.
 pub const NAME: &str = "st-cluster";
 
-/// File name of the engine: the program in jobs of several processes.
-const ENGINE: &str = "st-cluster-engine";
-
 /// Levels of the tree that a thread takes at once.
 const LEVELS: u32 = 3;
 
@@ -36,7 +33,7 @@ const AHEAD: usize = 64;
 ///
 /// If an input cannot be read, holds several ranks in one section, ranks occur twice, or an output cannot be written.
 pub fn run(args: &Args) -> Result<Status> {
-    engine::join_others(ENGINE)?;
+    engine::join_others(NAME)?;
     let how = clustering(args)?;
     let out = Output::stream(&args.output.output)?;
     let table_out = args.table.as_deref().map(Output::text).transpose()?;

@@ -16,16 +16,13 @@ use crate::args::Args;
 /// Name of the program.
 pub const NAME: &str = "st-merge";
 
-/// File name of the engine: the program in jobs of several processes.
-const ENGINE: &str = "st-merge-engine";
-
 /// Runs the program; below a launcher that started several processes, becomes its engine.
 ///
 /// # Errors
 ///
 /// If an input cannot be read, ranks occur twice, or the output cannot be written.
 pub fn run(args: &Args) -> Result<Status> {
-    engine::join_others(ENGINE)?;
+    engine::join_others(NAME)?;
     let how = merging(args)?;
     let out = Output::stream(&args.output.output)?;
     let mut all = Gathered::new(args, how.clone());

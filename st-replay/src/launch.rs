@@ -26,9 +26,6 @@ use crate::factor::Factor;
 use crate::preflight::{Preflight, summary};
 use crate::whatif::{WhatIf, placement};
 
-/// File name of the engine.
-pub const ENGINE: &str = "st-replay-engine";
-
 /// How the program ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ended {
@@ -50,7 +47,7 @@ pub fn run(args: &Args) -> Result<Ended> {
             bail!(UsageError("inside a job, name the trace: standard input reaches one rank only".into()));
         }
         let job = Launch { mpi: args.mpi.or(job.mpi), ..job };
-        match engine::become_engine(ENGINE, &job, env::args_os().skip(1))? {}
+        match engine::become_engine(TOOL, &job)? {}
     }
     let spooled = spool(&args.trace)?;
     let trace = spooled.as_ref().map_or(args.trace.as_path(), |file| file.path());
@@ -284,10 +281,10 @@ fn start(args: &Args, trace: &Path, recorded: Option<Mpi>, world: u32) -> Result
 /// The MPI to replay under: the one asked for, the recorded one, or whatever has both launcher and engine.
 fn choose(wanted: Option<Mpi>, recorded: Option<Mpi>) -> Result<Mpi> {
     if let Some(mpi) = wanted {
-        mpi.find(ENGINE)?;
+        mpi.find(engine::ENGINE)?;
         return Ok(mpi);
     }
-    let usable = |mpi: &Mpi| mpi.find(ENGINE).is_ok() && mpirun(*mpi).is_ok();
+    let usable = |mpi: &Mpi| mpi.find(engine::ENGINE).is_ok() && mpirun(*mpi).is_ok();
     let mut order = recorded.into_iter().chain(Mpi::ALL);
     order.find(usable).context(
         "no MPI has both its mpirun in PATH and an engine beside this program; `make build` makes the engines",

@@ -5,7 +5,7 @@
 //! receives that lie ahead ([`lookahead`]), what dynamic windows are for ([`dynamic`]), what threads wait for
 //! ([`threads`]) and the time between calls ([`pace`], [`drawn`], [`order`], [`coupling`]), and
 //! how far it has come ([`progress`]), and at the end what it came to ([`outcome`]). The engine itself, which links MPI,
-//! is the crate `st-replay-engine`.
+//! is the crate `st-engine`.
 
 pub mod args;
 pub mod check;

@@ -5,7 +5,7 @@
 //! allow, and [`clc`] moves what still contradicts the messages, which [`st_trace::graph`] finds in the streams themselves.
 //!
 //! All of it is done by one process, or by several that share the ranks ([`team`]). What links MPI to that end is the
-//! crate `st-sync-engine`.
+//! crate `st-engine`.
 
 pub mod args;
 mod bounds;

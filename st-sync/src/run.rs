@@ -21,9 +21,6 @@ use crate::write::{self, Corrected, To};
 /// Name of the program.
 pub const NAME: &str = "st-sync";
 
-/// File name of the engine: the program in jobs of several processes.
-const ENGINE: &str = "st-sync-engine";
-
 /// Runs the program; below a launcher that started several processes, becomes its engine.
 ///
 /// # Errors
@@ -31,7 +28,7 @@ const ENGINE: &str = "st-sync-engine";
 /// If an input cannot be read, holds no exact times or rounded ones, or histograms of parameters, or the output cannot be
 /// written.
 pub fn run(args: &Args) -> Result<Status> {
-    engine::join_others(ENGINE)?;
+    engine::join_others(NAME)?;
     run_in(args, &mut Team::alone())
 }
 

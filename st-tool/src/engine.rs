@@ -1,13 +1,18 @@
 //! Becoming what links MPI: inside a job, a program turns into the engine built for the launcher's MPI.
 
-use std::ffi::OsString;
+use std::convert::Infallible;
+use std::env;
 use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Error, Result, anyhow};
 use clap::Parser;
 
 use crate::{Elsewhere, Launch, Mpi};
+
+/// File name of the engine.
+pub const ENGINE: &str = "st-engine";
 
 /// The command line; in a job only the first process says what is wrong with it, or prints its help.
 ///
@@ -22,44 +27,57 @@ pub fn parse<A: Parser>() -> Result<A, ExitCode> {
     }
 }
 
-/// For a program that is one process or several: if a launcher started several, turns this process into the engine with
-/// this file name, with its own arguments. Returns only if it is alone.
+/// For a program that is one process or several: if a launcher started several, turns this process into the engine.
+/// Returns only if it is alone.
 ///
 /// # Errors
 ///
 /// If the engine is missing or cannot be started; the first process says so.
-pub fn join_others(file: &str) -> Result<()> {
+pub fn join_others(tool: &str) -> Result<()> {
     let Some(launch) = Launch::current().filter(|launch| launch.size > 1) else { return Ok(()) };
-    let args = std::env::args_os().skip(1);
     let context = || format!("the launcher started {} processes", launch.size);
-    match become_engine(file, &launch, args).with_context(context) {
+    match become_engine(tool, &launch).with_context(context) {
         Ok(never) => match never {},
         Err(error) if launch.rank == 0 => Err(error),
         Err(_) => Err(Elsewhere(1).into()),
     }
 }
 
-/// Turns this process, started by a launcher, into the engine with this file name, with these arguments.
-///
-/// A launcher that starts programs of any MPI has whichever engine is found first.
+/// Turns this process, started by a launcher, into the engine, with its own arguments. The engine is one for all programs
+/// and does the work of the one under whose name it is started, so that nothing that looks at the command line (help,
+/// mistakes, provenance) sees another.
 ///
 /// # Errors
 ///
 /// If the engine is missing or cannot be started. There is no other way to return.
-pub fn become_engine(
-    file: &str,
-    launch: &Launch,
-    args: impl IntoIterator<Item = OsString>,
-) -> Result<std::convert::Infallible> {
-    let engine = match launch.mpi {
-        Some(mpi) => mpi.find(file)?,
+pub fn become_engine(tool: &str, launch: &Launch) -> Result<Infallible> {
+    let file = built_for(launch, ENGINE)?;
+    become_file(Command::new(&file).arg0(tool))
+}
+
+/// The same with another file than the engine, under that file's name.
+///
+/// # Errors
+///
+/// If the file is missing or cannot be started. There is no other way to return.
+pub fn become_program(file: &str, launch: &Launch) -> Result<Infallible> {
+    become_file(&mut Command::new(built_for(launch, file)?))
+}
+
+/// A file that was built for the launcher's MPI; where that starts programs of any MPI, whichever is found first.
+fn built_for(launch: &Launch, file: &str) -> Result<PathBuf> {
+    match launch.mpi {
+        Some(mpi) => mpi.find(file),
         None => {
             let found = Mpi::ALL.iter().find_map(|mpi| mpi.find(file).ok());
-            found.with_context(|| format!("{file} was not built for any MPI"))?
+            found.with_context(|| format!("{file} was not built for any MPI"))
         }
-    };
-    let error = Command::new(&engine).args(args).exec();
-    Err(Error::new(error).context(format!("{}: cannot start", engine.display())))
+    }
+}
+
+fn become_file(command: &mut Command) -> Result<Infallible> {
+    let error = command.args(env::args_os().skip(1)).exec();
+    Err(Error::new(error).context(format!("{}: cannot start", Path::new(command.get_program()).display())))
 }
 
 /// Fails if the launcher started several processes and MPI sees one: the engine does not fit the launcher's MPI,
@@ -98,7 +116,7 @@ mod tests {
     #[test]
     fn a_missing_engine_is_named() {
         let launch = Launch { mpi: None, rank: 0, size: 2 };
-        let error = become_engine("no-such-engine", &launch, []).unwrap_err().to_string();
+        let error = become_program("no-such-engine", &launch).unwrap_err().to_string();
         assert_eq!(error, "no-such-engine was not built for any MPI");
     }
 }

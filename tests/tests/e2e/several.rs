@@ -99,8 +99,8 @@ fn an_engine_that_does_not_fit_the_launcher_is_refused() {
         let here = Workplace::new(job)?;
         inputs(&here)?;
         fs::create_dir(here.path(mpi.name())).map_err(|e| e.to_string())?;
-        let engine = place::engine(other, "st-sync-engine")?;
-        std::os::unix::fs::symlink(engine, here.path(mpi.name()).join("st-sync-engine"))
+        let engine = place::engine(other, "st-engine")?;
+        std::os::unix::fs::symlink(engine, here.path(mpi.name()).join("st-engine"))
             .map_err(|e| e.to_string())?;
         let program = place::program("st-sync")?.into_os_string();
         let words = job.words([program, "-o".into(), "x.st".into(), "packed.st".into()])?;
@@ -124,7 +124,7 @@ fn without_an_engine_it_does_not_run_once_per_process() {
         let words = job.words(["./st-sync", "-o", "x.st", "packed.st"])?;
         let o =
             job.go(Run::new(&words[0], &words[1..]).within(here.directory.path()))?.broken_off(job.mpi, 1)?;
-        said_once(&o, "st-sync", "st-sync-engine was not built for")?;
+        said_once(&o, "st-sync", "st-engine was not built for")?;
         if here.path("x.st").exists() { Err("it ran all the same".into()) } else { Ok(()) }
     });
 }

@@ -10,8 +10,8 @@ use crate::{Args, Options, Unfit, paper};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// The engine's file name.
-const ENGINE: &str = "st-kernels-mpi";
+/// File name of the program that is built for each MPI: not the engine, for it is recorded.
+const PROGRAM: &str = "st-kernels-mpi";
 
 /// Runs the program.
 ///
@@ -33,7 +33,7 @@ pub fn run(args: &Args) -> Result<Status> {
              without MPI"
         )));
     };
-    match engine::become_engine(ENGINE, &launch, std::env::args_os().skip(1))? {}
+    match engine::become_program(PROGRAM, &launch)? {}
 }
 
 /// Writes the trace of a run that never was, a rank after the other, some made ahead.

@@ -1,6 +1,6 @@
 //! MPI mini-programs, written once over a small [`Communicator`] trait.
 //!
-//! The trait has two implementations. The real one (crate `st-kernels-mpi`) makes each call exactly once through MPI;
+//! The trait has two implementations. The real one (in the crate `st-engine`) makes each call exactly once through MPI;
 //! the one on [`paper`] only logs what the calls would be, for any rank of any number of ranks, without MPI. A
 //! kernel decides nothing from message content or time, so the two agree call by call; what it would learn from
 //! other ranks it states as a forecast, which the real communicator ignores. The exception is `workers`, whose
