@@ -25,7 +25,7 @@ endef
 .NOTPARALLEL:
 .PHONY: help build build-demo check test fmt clippy clippy-mpi doc tree licences deny man man-check unit unit-mpi e2e \
     test-programs conformance demo bench bench-report bench-check fuzz completions install install-debug \
-    clean
+    install-check clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t16
@@ -43,7 +43,7 @@ check: fmt clippy unit bench-check ## format, lints and unit tests of what needs
 test: ## everything that must hold, end to end under every MPI found
 	tools/bootstrap test
 	tools/mpi4py
-	$(MAKE) fmt tree licences deny clippy clippy-mpi doc unit bench-check man-check fuzz build unit-mpi e2e
+	$(MAKE) fmt tree licences deny clippy clippy-mpi doc unit bench-check man-check fuzz build unit-mpi e2e install-check
 	tools/conformance
 	tools/test-programs lammps
 
@@ -121,7 +121,8 @@ completions: ## write shell completions into target/completions
 
 install: build completions ## install below PREFIX (default /usr/local; DESTDIR for packagers), without debugging symbols
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man{1,5,7}
-	install -s $(PROGRAMS:%=target/release/%) $(DESTDIR)$(PREFIX)/bin
+	install -s target/release/st-programs $(DESTDIR)$(PREFIX)/bin/st-record
+	for p in $(filter-out st-record,$(PROGRAMS)); do ln -f $(DESTDIR)$(PREFIX)/bin/{st-record,$$p}; done
 	for s in 1 5 7; do install -m 644 man/*.$$s $(DESTDIR)$(PREFIX)/share/man/man$$s; done
 	tools/mpis | while read -r name wrapper; do \
 	    install -d $(DESTDIR)$(PREFIX)/lib/st/$$name; \
@@ -135,13 +136,16 @@ install: build completions ## install below PREFIX (default /usr/local; DESTDIR 
 	done
 
 install-debug: build ## install the debugging symbols of what install puts there, found by build-id, below PREFIX/lib/debug
-	for f in $(PROGRAMS:%=target/release/%) $$(tools/mpis | while read -r name wrapper; do \
+	for f in target/release/st-programs $$(tools/mpis | while read -r name wrapper; do \
 	    printf '%s ' $(INSTALLED:%=target/$$name/release/%); done); do \
 	    id=$$(readelf -n $$f | sed -n 's/.*Build ID: //p'); \
 	    to=$(DESTDIR)$(PREFIX)/lib/debug/.build-id/$${id:0:2}; \
 	    install -d $$to; \
 	    objcopy --only-keep-debug $$f $$to/$${id:2}.debug; \
 	done
+
+install-check: build completions ## install into a temporary directory: its size, and whether what is there works
+	tools/install-check
 
 clean: ## delete what was built
 	$(CARGO) clean

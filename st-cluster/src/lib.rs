@@ -4,4 +4,4 @@ pub mod args;
 mod run;
 mod table;
 
-pub use run::{NAME, run, run_in};
+pub use run::{NAME, main, run, run_in};

@@ -3,16 +3,12 @@
 use std::process::ExitCode;
 
 use mimalloc::MiMalloc;
-use st_cluster::args::Args;
-use st_tool::{Memory, engine};
+use st_tool::Memory;
 
 /// A rank is many small allocations.
 #[global_allocator]
-static MEMORY: Memory<MiMalloc> = Memory { tool: st_cluster::NAME, from: MiMalloc };
+static MEMORY: Memory<MiMalloc> = Memory { tool: || st_cluster::NAME, from: MiMalloc };
 
 fn main() -> ExitCode {
-    match engine::parse::<Args>() {
-        Ok(args) => st_tool::report(st_cluster::NAME, st_cluster::run(&args)),
-        Err(code) => code,
-    }
+    st_cluster::main()
 }

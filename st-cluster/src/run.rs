@@ -1,6 +1,7 @@
 //! Reading, clustering, writing.
 
 use std::io::Write as _;
+use std::process::ExitCode;
 use std::sync::mpsc::sync_channel;
 use std::thread;
 
@@ -27,7 +28,16 @@ const LEVELS: u32 = 3;
 /// Sections that are decoded before they are looked at, where all are kept.
 const AHEAD: usize = 64;
 
-/// Runs the program; below a launcher that started several processes, becomes its engine.
+/// The program, from its command line to its exit status.
+#[must_use]
+pub fn main() -> ExitCode {
+    match engine::parse::<Args>() {
+        Ok(args) => st_tool::report(NAME, run(&args)),
+        Err(code) => code,
+    }
+}
+
+/// Does what the command line asks for; below a launcher that started several processes, becomes its engine.
 ///
 /// # Errors
 ///

@@ -3,4 +3,4 @@
 pub mod args;
 mod run;
 
-pub use run::{NAME, run, run_in};
+pub use run::{NAME, main, run, run_in};

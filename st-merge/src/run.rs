@@ -1,6 +1,7 @@
 //! Reading, merging, writing.
 
 use std::ops::Range;
+use std::process::ExitCode;
 
 use anyhow::{Result, anyhow};
 use st_reduce::merge::alike::LEVELS;
@@ -16,7 +17,16 @@ use crate::args::Args;
 /// Name of the program.
 pub const NAME: &str = "st-merge";
 
-/// Runs the program; below a launcher that started several processes, becomes its engine.
+/// The program, from its command line to its exit status.
+#[must_use]
+pub fn main() -> ExitCode {
+    match engine::parse::<Args>() {
+        Ok(args) => st_tool::report(NAME, run(&args)),
+        Err(code) => code,
+    }
+}
+
+/// Does what the command line asks for; below a launcher that started several processes, becomes its engine.
 ///
 /// # Errors
 ///

@@ -55,9 +55,16 @@ const FAILED: u8 = 125;
 /// Exit status if there is no such program.
 const NOT_FOUND: u8 = 127;
 
-/// The program: records, and returns the job's exit status.
+/// The program, from its command line to its exit status, which is the job's.
 #[must_use]
-pub fn run(args: &Args) -> ExitCode {
+pub fn main() -> ExitCode {
+    match stand_in_words() {
+        Some(words) => stand_in(&words),
+        None => run(&Args::parse()),
+    }
+}
+
+fn run(args: &Args) -> ExitCode {
     if let Some(option) = args.passed_on().filter(|_| Launch::current().is_none_or(|l| l.rank == 0)) {
         let text = "is passed on to the command that it follows; options of st-record come before that";
         args.talk.warn(TOOL, format_args!("{option} {text}"));
@@ -104,8 +111,7 @@ fn tell(args: &Args) -> Result<u8> {
 }
 
 /// Called under the name of a launcher (see [`job::stand_in`]).
-#[must_use]
-pub fn stand_in(words: &[OsString]) -> ExitCode {
+fn stand_in(words: &[OsString]) -> ExitCode {
     match job::stand_in(words) {
         Ok(never) => match never {},
         Err(e) => {
@@ -457,8 +463,7 @@ fn complain(message: &str) {
 }
 
 /// The words that this process was started with, if its name is a launcher's.
-#[must_use]
-pub fn stand_in_words() -> Option<Vec<OsString>> {
+fn stand_in_words() -> Option<Vec<OsString>> {
     let words: Vec<_> = env::args_os().collect();
     words.first().is_some_and(|w| launcher::is_launcher(w)).then_some(words)
 }

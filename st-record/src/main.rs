@@ -2,11 +2,6 @@
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 fn main() -> ExitCode {
-    match st_record::stand_in_words() {
-        Some(words) => st_record::stand_in(&words),
-        None => st_record::run(&st_record::args::Args::parse()),
-    }
+    st_record::main()
 }

@@ -6,10 +6,11 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, ExitCode};
 use std::thread::available_parallelism;
 
 use anyhow::{Context, Result, bail};
+use clap::Parser;
 use st_tool::{
     Amount, FailedCheck, Input, InvalidStream, Launch, Mpi, Output, Status, UsageError, Whole, each_section,
     engine,
@@ -27,20 +28,25 @@ use crate::preflight::{Preflight, summary};
 use crate::whatif::{WhatIf, placement};
 
 /// How the program ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Ended {
+enum Ended {
     /// Without starting ranks.
     Here(Status),
     /// With the exit status of the ranks' launcher.
     Ranks(u8),
 }
 
+/// The program, from its command line to its exit status.
+#[must_use]
+pub fn main() -> ExitCode {
+    match run(&Args::parse()) {
+        Ok(Ended::Here(status)) => st_tool::report(TOOL, Ok(status)),
+        Ok(Ended::Ranks(code)) => ExitCode::from(code),
+        Err(error) => st_tool::report(TOOL, Err(error)),
+    }
+}
+
 /// Does what the command line asks for. Inside a job, returns only on failure.
-///
-/// # Errors
-///
-/// If the trace cannot be read or replayed, or nothing can be started.
-pub fn run(args: &Args) -> Result<Ended> {
+fn run(args: &Args) -> Result<Ended> {
     let job = Launch::current();
     if let Some(job) = job.filter(|_| !args.list && !args.check) {
         if args.trace.as_os_str() == "-" {

@@ -33,5 +33,7 @@ pub mod watchdog;
 pub mod whatif;
 pub mod words;
 
+pub use launch::main;
+
 /// Name of the program in messages.
 pub const TOOL: &str = "st-replay";

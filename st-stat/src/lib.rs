@@ -17,4 +17,4 @@ pub mod table;
 mod topology;
 mod violations;
 
-pub use run::run;
+pub use run::{main, run};

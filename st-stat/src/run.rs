@@ -2,9 +2,10 @@
 
 use std::io::Write;
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use clap::CommandFactory;
+use clap::{CommandFactory, Parser};
 use st_tool::{Output, Screen, Status, UsageError};
 use st_trace::calls::CallTable;
 use st_trace::json::{self, Place, line};
@@ -16,12 +17,19 @@ use crate::args::{
     ViolationsArgs,
 };
 use crate::diff::{Difference, Report, diff};
+use crate::input::NAME;
 use crate::normal::NormalCall;
 use crate::table::{Format, grouped};
 use crate::topology::Grid;
 use crate::{calls, clusters, input, mape, picture, sizes, summary, violations};
 
-/// Runs the program.
+/// The program, from its command line to its exit status.
+#[must_use]
+pub fn main() -> ExitCode {
+    st_tool::report(NAME, run(&Args::parse()))
+}
+
+/// Does what the command line asks for.
 ///
 /// # Errors
 ///

@@ -24,4 +24,4 @@ pub mod team;
 mod trace;
 mod write;
 
-pub use run::{NAME, run, run_in};
+pub use run::{NAME, main, run, run_in};

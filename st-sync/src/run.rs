@@ -1,6 +1,7 @@
 //! Reading, correcting, writing.
 
 use std::path::Path;
+use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow};
@@ -21,7 +22,16 @@ use crate::write::{self, Corrected, To};
 /// Name of the program.
 pub const NAME: &str = "st-sync";
 
-/// Runs the program; below a launcher that started several processes, becomes its engine.
+/// The program, from its command line to its exit status.
+#[must_use]
+pub fn main() -> ExitCode {
+    match engine::parse::<Args>() {
+        Ok(args) => st_tool::report(NAME, run(&args)),
+        Err(code) => code,
+    }
+}
+
+/// Does what the command line asks for; below a launcher that started several processes, becomes its engine.
 ///
 /// # Errors
 ///

@@ -30,8 +30,8 @@ pub(crate) fn stdout_is_closed() -> bool {
 /// unfinished output behind.
 #[derive(Debug)]
 pub struct Memory<A> {
-    /// Name of the program.
-    pub tool: &'static str,
+    /// Name of the program; asks for no memory.
+    pub tool: fn() -> &'static str,
     /// Where the memory is from.
     pub from: A,
 }
@@ -52,7 +52,7 @@ impl<A> Memory<A> {
             // Another thread is ending the process.
             std::thread::park();
         }
-        let tool = self.tool;
+        let tool = (self.tool)();
         let _ = writeln!(
             std::io::stderr(),
             "{tool}: out of memory: no {wanted} bytes more; is an input damaged?"

@@ -1,6 +1,9 @@
 //! The `st-kernels` program: on paper by itself, for real by becoming the engine of the launcher's MPI.
 
+use std::process::ExitCode;
+
 use anyhow::{Context, Result, bail};
+use clap::Parser;
 use st_tool::{Launch, Output, Status, UsageError, engine};
 use st_trace::header::{Clock, Header, Mpi, Step};
 use st_trace::section::Section;
@@ -13,13 +16,13 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// File name of the program that is built for each MPI: not the engine, for it is recorded.
 const PROGRAM: &str = "st-kernels-mpi";
 
-/// Runs the program.
-///
-/// # Errors
-///
-/// If it is started outside an MPI job without `--paper`, the engine is missing, the kernel does not run on so many
-/// ranks, or the trace cannot be written.
-pub fn run(args: &Args) -> Result<Status> {
+/// The program, from its command line to its exit status.
+#[must_use]
+pub fn main() -> ExitCode {
+    st_tool::report("st-kernels", run(&Args::parse()))
+}
+
+fn run(args: &Args) -> Result<Status> {
     if args.paper.paper {
         return on_paper(args);
     }

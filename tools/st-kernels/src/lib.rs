@@ -24,5 +24,5 @@ pub use communicator::{
     ANY_SOURCE, ANY_TAG, Arrival, Communicator, Envelope, Kind, Op, Part, Receive, nested,
 };
 pub use kernels::{Job, Kernel};
-pub use launch::run;
+pub use launch::main;
 pub use program::{Outcome, Unfit, execute};

@@ -2,7 +2,6 @@
 
 use std::process::ExitCode;
 
-use clap::Parser;
 use mimalloc::MiMalloc;
 
 /// A rank is many small allocations.
@@ -10,5 +9,5 @@ use mimalloc::MiMalloc;
 static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
-    st_tool::report("st-kernels", st_kernels::run(&st_kernels::Args::parse()))
+    st_kernels::main()
 }

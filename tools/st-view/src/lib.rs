@@ -9,7 +9,10 @@ mod check;
 mod form;
 mod tree;
 
+use std::process::ExitCode;
+
 use anyhow::Result;
+use clap::Parser;
 use st_tool::{Output, Status, Whole, each_section, each_stored_of};
 use st_trace::header::Header;
 use st_trace::section::Section;
@@ -18,7 +21,13 @@ use st_trace::stream::{Stored, Trace};
 
 use args::Args;
 
-/// Runs the program.
+/// The program, from its command line to its exit status.
+#[must_use]
+pub fn main() -> ExitCode {
+    st_tool::report("st-view", run(&Args::parse()))
+}
+
+/// Does what the command line asks for.
 ///
 /// # Errors
 ///

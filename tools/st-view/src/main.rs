@@ -3,11 +3,11 @@
 use std::alloc::System;
 use std::process::ExitCode;
 
-use clap::Parser;
+use st_tool::Memory;
 
 #[global_allocator]
-static MEMORY: st_tool::Memory<System> = st_tool::Memory { tool: "st-view", from: System };
+static MEMORY: Memory<System> = Memory { tool: || "st-view", from: System };
 
 fn main() -> ExitCode {
-    st_tool::report("st-view", st_view::run(&st_view::args::Args::parse()))
+    st_view::main()
 }
