@@ -8,11 +8,11 @@ use mimalloc::MiMalloc;
 use st_engine::{job, replay};
 use st_sync::team::Team;
 use st_tool::transport::Transport;
-use st_tool::{Status, UsageError, engine};
+use st_tool::{ByName, Status, UsageError, engine};
 
-/// A rank is many small allocations.
+/// Where a rank is many small allocations; a replay has next to MPI's own memory only what it needs.
 #[global_allocator]
-static ALLOCATOR: MiMalloc = MiMalloc;
+static MEMORY: ByName<MiMalloc> = ByName::new(&[st_cluster::NAME, st_merge::NAME], MiMalloc);
 
 fn main() -> ExitCode {
     let name = env::args_os().next().unwrap_or_default();

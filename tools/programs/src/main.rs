@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::sync::OnceLock;
 
 use mimalloc::MiMalloc;
-use st_tool::{Memory, UsageError};
+use st_tool::{ByName, Memory, UsageError};
 
 type Main = fn() -> ExitCode;
 
@@ -24,9 +24,10 @@ const PROGRAMS: [(&str, Main); 8] = [
     ("st-view", st_view::main),
 ];
 
-/// A rank is many small allocations.
+/// That of each program alone: in some, a rank is many small allocations.
 #[global_allocator]
-static MEMORY: Memory<MiMalloc> = Memory { tool: name, from: MiMalloc };
+static MEMORY: Memory<ByName<MiMalloc>> =
+    Memory { tool: name, from: ByName::new(&["st-cluster", "st-kernels", "st-merge"], MiMalloc) };
 
 /// Name of the program that this is.
 static NAME: OnceLock<&str> = OnceLock::new();
