@@ -5,6 +5,8 @@ use std::env;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+use std::thread;
+use std::time::Duration;
 
 use anyhow::{Context, Error, Result, anyhow};
 use clap::Parser;
@@ -39,7 +41,11 @@ pub fn join_others(tool: &str) -> Result<()> {
     match become_engine(tool, &launch).with_context(context) {
         Ok(never) => match never {},
         Err(error) if launch.rank == 0 => Err(error),
-        Err(_) => Err(Elsewhere(1).into()),
+        Err(_) => {
+            // Launchers end the others with the first that fails: the one that says why comes first.
+            thread::sleep(Duration::from_millis(500));
+            Err(Elsewhere(1).into())
+        }
     }
 }
 
