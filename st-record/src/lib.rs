@@ -261,8 +261,11 @@ fn finish(args: &Args, directory: &Path, elapsed: Duration, status: ExitStatus) 
             return;
         };
         let summary = Summary {
-            file: saved.target.display().to_string(),
-            bytes: fs::metadata(&saved.target).map_or(0, |m| m.len()),
+            file: match saved.target.display().to_string() {
+                piped if piped == "-" => "standard output".to_owned(),
+                file => file,
+            },
+            bytes: fs::metadata(&saved.target).ok().filter(fs::Metadata::is_file).map(|file| file.len()),
             time_bytes: saved.time_bytes,
             packing,
             notes,
@@ -285,7 +288,9 @@ fn finish(args: &Args, directory: &Path, elapsed: Duration, status: ExitStatus) 
             args.talk.note(TOOL, hint);
         }
         complete &= summary.ranks >= summary.world && notes.failed.0 == 0;
-        first.get_or_insert(saved.target);
+        if summary.bytes.is_some() {
+            first.get_or_insert(saved.target);
+        }
     });
     if jobs > 1 {
         args.talk.note(TOOL, format_args!("{jobs} jobs{}", ended.words()));

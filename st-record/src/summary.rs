@@ -11,9 +11,9 @@ use std::time::Duration;
 pub struct Summary<'a> {
     /// Name of the trace.
     pub file: String,
-    /// Its size in bytes, and of that exact times.
-    pub bytes: u64,
-    /// See there.
+    /// Its size in bytes; what is no regular file has none.
+    pub bytes: Option<u64>,
+    /// Of that, exact times.
     pub time_bytes: u64,
     /// Time that packing took.
     pub packing: Duration,
@@ -50,8 +50,8 @@ impl Summary<'_> {
     pub fn line(&self) -> String {
         let mut s = self.what();
         if self.time_bytes > 0 {
-            // What is no regular file has no size.
-            let without = self.bytes.checked_sub(self.time_bytes).map(|b| format!("; {} without", size(b)));
+            let without =
+                self.bytes.map(|b| format!("; {} without", size(b.saturating_sub(self.time_bytes))));
             let _ = write!(s, " (exact times{})", without.unwrap_or_default());
         }
         let _ = write!(s, "; own cost {}, packing {}", self.cost(), seconds(self.packing));
@@ -66,13 +66,13 @@ impl Summary<'_> {
     #[must_use]
     pub fn what(&self) -> String {
         format!(
-            "{} {}, {} calls{} → {}, {}",
+            "{} {}, {} calls{} → {}{}",
             self.ranks,
             if self.ranks == 1 { "rank" } else { "ranks" },
             thousands(self.notes.calls),
             self.ended.map_or_else(String::new, |e| format!(" in {}", seconds(e.elapsed))),
             self.file,
-            size(self.bytes)
+            self.bytes.map_or_else(String::new, |bytes| format!(", {}", size(bytes)))
         )
     }
 
@@ -212,7 +212,7 @@ mod tests {
     fn the_line_says_what_is_where_and_what_is_missing() {
         fn summary(notes: &Notes) -> Summary<'_> {
             let (file, packing) = ("lmp-4r.st".into(), Duration::from_millis(7));
-            let (bytes, time_bytes) = (150_000, 130_000);
+            let (bytes, time_bytes) = (Some(150_000), 130_000);
             Summary { file, bytes, time_bytes, packing, notes, ranks: 4, world: 4, ended: None }
         }
         let ended = |raw| Ended { elapsed: Duration::from_millis(1400), status: ExitStatus::from_raw(raw) };
