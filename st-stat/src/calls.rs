@@ -35,7 +35,10 @@ pub(crate) const SITE: [Column; 2] = [Column::right("site", "site", 0), Column::
 /// See [`SITE`].
 pub(crate) fn site_cells(site: Option<u32>, sites: &CallSites) -> [Cell; 2] {
     match site {
-        Some(site) => [Cell::count(site.into()), Cell::text(sites.place(site))],
+        Some(site) => {
+            let brief = sites.apart(site).map(|place| format!("{place} …"));
+            [Cell::count(site.into()), Cell { brief, ..Cell::text(sites.place(site)) }]
+        }
         None => [Cell::none(), Cell::none()],
     }
 }

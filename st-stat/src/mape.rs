@@ -267,5 +267,5 @@ fn percent(value: Option<f64>) -> Cell {
 fn number(value: Option<f64>, decimals: usize, unit: &str) -> Cell {
     let Some(value) = value else { return Cell::none() };
     let text = format!("{value:.decimals$}");
-    Cell { value: text.parse::<f64>().map_or(Value::Null, Value::from), text: text + unit }
+    Cell::shown(text.parse::<f64>().map_or(Value::Null, Value::from), text + unit)
 }

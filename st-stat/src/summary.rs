@@ -72,7 +72,7 @@ impl Facts {
         let text = if hosts > 4 { hosts.to_string() } else { names.join(", ") };
         self.add("hosts", text, vec![("hosts", count(hosts))]);
         let cut = "no: the stream is truncated; this is what is whole";
-        let complete_value = Cell { value: complete.into(), text: complete.to_string() };
+        let complete_value = Cell::shown(complete.into(), complete.to_string());
         self.add("complete", (!complete).then(|| cut.to_owned()), vec![("complete", complete_value)]);
     }
 

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use clap::ValueEnum;
 use serde_json::{Map, Value};
-use st_tool::Screen;
+use st_tool::{Screen, wrapped};
 
 /// Form of a table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
@@ -25,42 +25,48 @@ pub struct Cell {
     pub value: Value,
     /// For text.
     pub text: String,
+    /// For text without room for all of it.
+    pub brief: Option<String>,
 }
 
 impl Cell {
     /// A text.
     pub fn text(s: impl Into<String>) -> Self {
         let text = s.into();
-        Self { value: Value::from(text.clone()), text }
+        Self { value: Value::from(text.clone()), text, brief: None }
+    }
+    /// A value that people see as a text.
+    pub fn shown(value: Value, text: impl Into<String>) -> Self {
+        Self { value, ..Self::text(text) }
     }
     /// A number.
     #[must_use]
     pub fn count(n: u64) -> Self {
-        Self { value: Value::from(n), text: grouped(n) }
+        Self::shown(n.into(), grouped(n))
     }
     /// A number of bytes.
     #[must_use]
     pub fn bytes(n: u128) -> Self {
         let n = u64::try_from(n).unwrap_or(u64::MAX);
-        Self { value: Value::from(n), text: bytes(n) }
+        Self::shown(n.into(), bytes(n))
     }
     /// A time in ns.
     #[must_use]
     pub fn ns(n: u128) -> Self {
         let n = u64::try_from(n).unwrap_or(u64::MAX);
-        Self { value: Value::from(n), text: duration(n) }
+        Self::shown(n.into(), duration(n))
     }
     /// A share of a whole in percent, to a tenth.
     #[must_use]
     pub fn percent(part: u128, whole: u128) -> Self {
         let tenths = if whole == 0 { 0 } else { (part * 2000 + whole) / (whole * 2) };
         let text = format!("{}.{}", tenths / 10, tenths % 10);
-        Self { value: text.parse().map_or(Value::Null, |v: f64| Value::from(v)), text: text + " %" }
+        Self::shown(text.parse().map_or(Value::Null, |v: f64| v.into()), text + " %")
     }
     /// Nothing to say.
     #[must_use]
     pub fn none() -> Self {
-        Self { value: Value::Null, text: "-".into() }
+        Self::shown(Value::Null, "-")
     }
 }
 
@@ -142,7 +148,8 @@ impl Table {
                 if !line.is_empty() {
                     line.push_str("  ");
                 }
-                let text = shortened(&cell.text, width, column.fit == Fit::Tail);
+                let brief = cell.brief.as_ref().filter(|_| cell.text.chars().count() > width);
+                let text = shortened(brief.unwrap_or(&cell.text), width, column.fit == Fit::Tail);
                 match column.fit {
                     Fit::Right(_) => line.push_str(&format!("{text:>width$}")),
                     _ => line.push_str(&format!("{text:<width$}")),
@@ -155,7 +162,7 @@ impl Table {
         if !gone.is_empty() {
             let names: Vec<_> = gone.iter().map(|(c, _)| c.title).collect();
             let hint = format!("(no room for: {}; COLUMNS=200 or --format csv shows all)", names.join(", "));
-            for line in wrapped(&hint, screen.width) {
+            for line in wrapped(hint.split(' '), screen.width, ["", " "]) {
                 writeln!(out, "{}", screen.dim(&line))?;
             }
         }
@@ -241,31 +248,11 @@ impl Table {
     }
 }
 
-/// A text in lines of at most `width` characters, where its words allow that; all but the first are set in.
-fn wrapped(text: &str, width: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split(' ') {
-        match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            Some(_) => lines.push(format!(" {word}")),
-            None => lines.push(word.to_owned()),
-        }
-    }
-    lines
-}
-
 /// As much of a text as there is room for: its end, or its beginning.
 fn shortened(text: &str, width: usize, tail: bool) -> String {
     let n = text.chars().count();
     if n <= width {
         return text.to_owned();
-    }
-    // Of a call site, what tells it apart stands before that through which it calls.
-    if tail && let Some((place, _)) = text.split_once(" via ") {
-        return shortened(&format!("{place} …"), width, tail);
     }
     let kept = width.saturating_sub(1);
     if tail {
@@ -373,5 +360,8 @@ mod tests {
         }
         assert!(form(&t, Format::Text, 40).contains("no room for: longest"));
         assert!(form(&t, Format::Text, 120).contains("a_long_function"));
+        t.rows[0][3].brief = Some("main.c:17 …".into());
+        assert!(form(&t, Format::Text, 60).contains("  main.c:17 …\n"));
+        assert!(!form(&t, Format::Text, 120).contains('…'));
     }
 }

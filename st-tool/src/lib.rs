@@ -36,7 +36,7 @@ pub use output::{Output, free_name};
 pub use process::{ByName, Memory};
 pub use progress::{Amount, Progress};
 pub use roll::Roll;
-pub use screen::Screen;
+pub use screen::{Screen, wrapped};
 pub use share::Share;
 pub use status::{Elsewhere, FailedCheck, InvalidStream, Status, UsageError, report};
 pub use symbols::Symbols;

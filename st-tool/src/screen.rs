@@ -56,9 +56,38 @@ impl Screen {
     }
 }
 
+/// Words in lines of at most `width` characters, as far as words are not longer: what the first line and all others begin with.
+pub fn wrapped<W: AsRef<str>>(
+    words: impl IntoIterator<Item = W>,
+    width: usize,
+    [first, others]: [&str; 2],
+) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in words {
+        let word = word.as_ref();
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            Some(_) => lines.push(format!("{others}{word}")),
+            None => lines.push(format!("{first}{word}")),
+        }
+    }
+    lines
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_break_between_words() {
+        let lines = |width| wrapped("one two a_long_word four".split(' '), width, ["", "  "]);
+        assert_eq!(lines(80), ["one two a_long_word four"]);
+        assert_eq!(lines(8), ["one two", "  a_long_word", "  four"]);
+        assert_eq!(wrapped([""; 0], 8, ["", ""]), [""; 0]);
+    }
 
     #[test]
     fn what_is_no_terminal_has_no_colours() {

@@ -4,6 +4,7 @@
 //! build-ids (or file names, where a module has none) and offsets, so the same call in the same program is the
 //! same site on every rank and in every run. What its addresses are called is known by [`Names`].
 
+mod abbreviated;
 mod layers;
 mod naming;
 mod similar;

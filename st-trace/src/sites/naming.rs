@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use foldhash::fast::FixedState;
 
+use super::abbreviated::abbreviated;
 use super::{Frame, SiteTable, layers};
 use crate::names::{Location, of_frame};
 
@@ -41,6 +42,9 @@ struct Step {
     /// Whether it is called as an MPI function is.
     named_after: bool,
 }
+
+/// Between a place and what it calls there, where only that tells sites apart.
+const VIA: &str = " via ";
 
 /// Texts by number.
 #[derive(Default)]
@@ -112,6 +116,11 @@ impl CallSites {
     #[must_use]
     pub fn place(&self, number: u32) -> &str {
         self.places.get(usize::try_from(number).unwrap_or(usize::MAX)).map_or("", String::as_str)
+    }
+    /// A place without what it calls there, if it has that: as much of it as tells where to look.
+    #[must_use]
+    pub fn apart(&self, number: u32) -> Option<&str> {
+        self.place(number).split_once(VIA).map(|(place, _)| place)
     }
     /// A site as sentences name it: `site 3, exchange stencil.c:120`.
     #[must_use]
@@ -189,7 +198,7 @@ impl CallSites {
                 (Some(first), Some(chosen))
                     if inner.get(chosen).is_some_and(|i| i.len() > 1) && first != chosen =>
                 {
-                    format!("{} via {}", text(chosen), text(first))
+                    [text(chosen), text(first)].join(VIA)
                 }
                 (_, chosen) => chosen.map(text).unwrap_or_default(),
             };
@@ -211,47 +220,6 @@ impl CallSites {
             })
             .collect();
     }
-}
-
-/// Most characters of template arguments that a place shows.
-const ARGUMENTS: usize = 16;
-
-/// A function's text with long template arguments left out: `run<st_kernels_mpi::communicator::Real> a.rs:3` becomes `run<…> a.rs:3`.
-fn abbreviated(text: &str) -> String {
-    let mut short = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(open) = rest.find('<') {
-        // Behind a word: `operator<` and the types that Rust's functions begin with are no arguments.
-        let of_name = rest[..open].ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == ':');
-        let is_operator = rest[..open].ends_with("operator");
-        let Some(close) = closing(&rest[open..]).filter(|_| of_name && !is_operator) else {
-            short.push_str(&rest[..=open]);
-            rest = &rest[open + 1..];
-            continue;
-        };
-        let arguments = &rest[open..=open + close];
-        short.push_str(&rest[..open]);
-        short.push_str(if arguments.chars().count() > ARGUMENTS { "<…>" } else { arguments });
-        rest = &rest[open + close + 1..];
-    }
-    short + rest
-}
-
-/// Where the bracket that a text begins with closes; those of `->` are none.
-fn closing(text: &str) -> Option<usize> {
-    let (mut depth, mut before) = (0_usize, ' ');
-    for (at, c) in text.char_indices() {
-        match c {
-            '<' => depth += 1,
-            '>' if before != '-' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        if depth == 0 {
-            return Some(at);
-        }
-        before = c;
-    }
-    None
 }
 
 /// Whether a name begins with a text up to the end of a word.
@@ -426,18 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn long_template_arguments_are_left_out() {
-        for (text, short) in [
-            ("run<st_kernels_mpi::communicator::Real> multigrid.rs:29", "run<…> multigrid.rs:29"),
-            ("exchange<double> halo.cpp:7", "exchange<double> halo.cpp:7"),
-            ("map<std::vector<int>, f() -> std::string> a.cpp:1", "map<…> a.cpp:1"),
-            ("operator<(a const&, b const&) a.cpp:1", "operator<(a const&, b const&) a.cpp:1"),
-            ("operator<< a.cpp:1", "operator<< a.cpp:1"),
-            ("a<very::long::type::name>::b<an::other::long::name> c:1", "a<…>::b<…> c:1"),
-            ("half<open", "half<open"),
-        ] {
-            assert_eq!(abbreviated(text), short);
-        }
+    fn long_template_arguments_are_left_out_of_places() {
         let all = sites(&[&[("run<st_kernels::communicator::Real>", "/src/a.rs", 12)]]);
         assert_eq!(all.place(0), "run<…> a.rs:12");
         assert!(all.is_named(0, "run<…> a.rs:12") && all.is_named(0, "run<st_kernels::communicator::Real>"));
@@ -451,6 +408,8 @@ mod tests {
         let expected =
             ["main main.c:7 via f f.c:1", "main main.c:8", "main main.c:7 via g g.c:2", "main main.c:9"];
         assert_eq!(all, expected);
+        let all = sites(&[&[f, main(7)], &[f, main(8)], &[g, main(7)]]);
+        assert_eq!([0, 1].map(|i| all.apart(i)), [Some("main main.c:7"), None]);
     }
 
     #[test]

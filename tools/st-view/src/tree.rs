@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io::Write;
 
 use anyhow::Result;
-use st_tool::Output;
+use st_tool::{Output, wrapped};
 use st_trace::calls::{CallTable, Meaning, Object, Row, Slot};
 use st_trace::form::SPECIAL;
 use st_trace::frequencies::Frequencies;
@@ -95,7 +95,9 @@ fn tree(section: &Section, thread: &Thread, sites: &CallSites, out: &mut Output)
                 let Some(symbol) = section.symbols.get(sym as usize) else { continue };
                 let params = thread.params.get(sym as usize).map_or(&[][..], |p| p);
                 let words = leaf(section, symbol, (&times, sites), params);
-                filled(&indent, &words).iter().try_for_each(|line| writeln!(out, "{line}"))?;
+                wrapped(&words, LONGEST, [&indent, &format!("{indent}    ")])
+                    .iter()
+                    .try_for_each(|line| writeln!(out, "{line}"))?;
             }
         }
     }
@@ -130,22 +132,6 @@ fn leaf(
         words.push(format!("error={}", class.map_or_else(|| symbol.error.to_string(), str::to_owned)));
     }
     words
-}
-
-/// Words in lines that are no longer than people read, as far as words are not.
-fn filled(indent: &str, words: &[String]) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in words {
-        match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= LONGEST => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            Some(_) => lines.push(format!("{indent}    {word}")),
-            None => lines.push(format!("{indent}{word}")),
-        }
-    }
-    lines
 }
 
 /// The most frequent values of a histogram: `~{me+1:60,MPI_PROC_NULL:4,…}`.
