@@ -9,7 +9,7 @@
 //! a tree); here all clocks are bounded at once, as in a system of difference constraints, part of the run by part.
 
 use crate::lags::Lags;
-use crate::taut::{Gate, line};
+use crate::taut::{Gate, Point, line};
 
 /// No bound: far enough for sums of a few of them.
 const FAR: i64 = 1 << 60;
@@ -31,6 +31,8 @@ pub(crate) struct Bounds {
     high: Vec<Vec<i64>>,
     /// Clocks of which bounds contradict each other.
     torn: Vec<bool>,
+    /// First and last part in which a clock was compared, or had a message; the first before the last.
+    known: Vec<(usize, usize)>,
 }
 
 impl Bounds {
@@ -39,7 +41,8 @@ impl Bounds {
     /// *Cost:* O(entries of `lags` · turns).
     pub(crate) fn new(lags: &Lags, gates: &[Vec<Gate>], rates: &[i64]) -> Self {
         let open = |bound: i64| vec![vec![bound; lags.parts()]; gates.len()];
-        let mut bounds = Self { low: open(-FAR), high: open(FAR), torn: vec![false; gates.len()] };
+        let (low, high, torn) = (open(-FAR), open(FAR), vec![false; gates.len()]);
+        let mut bounds = Self { low, high, torn, known: known(lags, gates) };
         for (clock, gates) in gates.iter().enumerate() {
             for gate in gates {
                 let part = lags.part(gate.at);
@@ -126,18 +129,28 @@ impl Bounds {
     }
 
     /// The shortest way of a clock between its bounds, drawn in towards their middle to so many quarters: moments and what is to
-    /// be added, from before the first part to after the last.
-    pub(crate) fn way(&self, lags: &Lags, clock: usize, quarters: i64) -> Vec<(i64, i64)> {
-        let gate = |(part, (low, high)): (usize, (&i64, &i64))| {
+    /// be added, from before the first part to after the last. Before the first message or comparison, and after the last, the
+    /// clock is taken to go on as it did in as much time on the other side.
+    pub(crate) fn way(&self, lags: &Lags, clock: usize, quarters: i64) -> Vec<Point> {
+        let gate = |part: usize| {
+            let (low, high) = (self.low[clock][part], self.high[clock][part]);
             let half = (high - low) / 2;
             let (middle, half) = (low + half, half / 4 * quarters + half % 4 * quarters / 4);
             Gate { at: lags.middle(part), low: middle - half, high: middle + half }
         };
-        let gates: Vec<Gate> = self.low[clock].iter().zip(&self.high[clock]).enumerate().map(gate).collect();
+        let (first, last) = self.known[clock];
+        let gates: Vec<Gate> = (first..=last).map(gate).collect();
         let end = |gate: Option<&Gate>, by: i64| {
             gate.map_or((0, 0), |g| (g.at.saturating_add(by), 0.clamp(g.low, g.high)))
         };
-        line(end(gates.first(), -lags.length()), &gates, end(gates.last(), lags.length()))
+        let way = line(end(gates.first(), -lags.length()), &gates, end(gates.last(), lags.length()));
+        let begin = lags.middle(0).saturating_sub(lags.length());
+        let done = lags.middle(lags.parts() - 1).saturating_add(lags.length());
+        let mut whole = beyond(way.iter(), begin);
+        whole.reverse();
+        whole.extend(&way);
+        whole.extend(beyond(way.iter().rev(), done));
+        whole
     }
 
     /// Whether bounds of a clock contradict each other.
@@ -149,6 +162,43 @@ impl Bounds {
     pub(crate) fn error(&self, clock: usize, parts: impl Iterator<Item = usize>) -> Option<i64> {
         parts.map(|part| self.high[clock][part].max(-self.low[clock][part])).max().filter(|e| *e < FAR)
     }
+}
+
+/// First and last part in which each clock was compared, or had a message; all parts, if in none.
+fn known(lags: &Lags, gates: &[Vec<Gate>]) -> Vec<(usize, usize)> {
+    let mut known: Vec<Option<(usize, usize)>> = vec![None; gates.len()];
+    let compared =
+        gates.iter().enumerate().flat_map(|(clock, g)| g.iter().map(move |g| (clock, lags.part(g.at))));
+    let messages = lags.each().flat_map(|((a, b), part, _)| [(a as usize, part), (b as usize, part)]);
+    for (clock, part) in compared.chain(messages) {
+        let (first, last) = known[clock].get_or_insert((part, part));
+        (*first, *last) = (part.min(*first), part.max(*last));
+    }
+    known.into_iter().map(|k| k.unwrap_or((0, lags.parts() - 1))).collect()
+}
+
+/// A way beyond its first point up to a moment, as it goes in as much time from there on, turned about that point; from there
+/// outwards, without that point.
+fn beyond<'a>(mut way: impl Iterator<Item = &'a Point>, to: i64) -> Vec<Point> {
+    let Some(&about) = way.next() else { return Vec::new() };
+    let far = i128::from(to.abs_diff(about.0));
+    let mut points = Vec::new();
+    let mut before = about;
+    for &p in way {
+        let (run, left) = (i128::from(p.0.abs_diff(before.0)), far - i128::from(before.0.abs_diff(about.0)));
+        if left <= 0 {
+            break;
+        }
+        let there = |from: i64, to: i64| {
+            let by = i128::from(to.saturating_sub(from)) * run.min(left) / run.max(1);
+            from.saturating_add(i64::try_from(by).unwrap_or(0))
+        };
+        let there = (there(before.0, p.0), there(before.1, p.1));
+        let turned = |about: i64, there: i64| about.saturating_sub(there.saturating_sub(about));
+        points.push((turned(about.0, there.0), turned(about.1, there.1)));
+        before = p;
+    }
+    points
 }
 
 /// What a rate makes in some time, ns.

@@ -95,18 +95,24 @@ impl Fake {
 struct Run {
     truth: Vec<Vec<i64>>,
     calls: Vec<(usize, &'static str, i64, (i64, i64))>,
+    /// When messages begin and end.
+    begin: i64,
     end: i64,
 }
 
-/// A ring with a sum every so often.
+/// A ring with a sum every so often, and nothing of either for a tenth of the time before.
 fn ring(pause: i64, sums: i64, chance: &mut Chance) -> Run {
-    let mut now = [20_000_i64; RANKS];
-    let mut run = Run { truth: vec![Vec::new(); RANKS], calls: Vec::new(), end: 0 };
+    let begin = STEPS / 10 * pause;
+    let mut now = [begin; RANKS];
+    let mut run = Run { truth: vec![Vec::new(); RANKS], calls: Vec::new(), begin, end: 0 };
     let mut call = |r: usize, name, peer, times: (i64, i64)| {
         run.truth[r].extend([times.0, times.1]);
         run.calls.push((r, name, peer, times));
         times.1
     };
+    for (r, now) in now.iter().enumerate() {
+        call(r, "MPI_Init", 0, (20_000, *now));
+    }
     for step in 0..STEPS {
         let sent: Vec<i64> = now.iter().map(|t| t + pause + chance.below(pause / 4)).collect();
         for r in 0..RANKS {
@@ -141,13 +147,13 @@ fn recorded(run: &Run, fakes: &[Fake], comparisons: i64, chance: &mut Chance, pa
     let mut sections = p.sections();
     for (r, section) in sections.iter_mut().enumerate() {
         let mut point = |i: i64| {
-            let t = 10_000 + run.end * i / (comparisons - 1);
+            let t = run.begin + (run.end - run.begin) * i / (comparisons - 1);
             let error = 2_000 + chance.below(6_000);
             let local = fakes[r].shows(t);
             Offset { local, offset: t + chance.within(error * 6 / 10) - local, error }
         };
         let points = (0..comparisons).map(&mut point).collect();
-        let zero = Offset { local: 10_000, offset: 0, error: 0 };
+        let zero = Offset { local: run.begin, offset: 0, error: 0 };
         let points = if r == 0 { vec![zero] } else { points };
         section.threads[0].columns[0].1.clock = Comparison { points, near: 0, far: 2_000 };
     }
@@ -244,5 +250,5 @@ fn what_two_comparisons_cannot_follow_is_followed_by_messages_or_by_more() {
     assert_eq!(clc.reference, 0, "rank 0 is the reference");
     let run = varying(Shape::Kink, SETTINGS[1], 60, 2, &path);
     let more = corrected(&run, &path, "clc");
-    assert!(!more.advised && largest(&more) < 10_000, "{:?}", more.ranks);
+    assert!(!more.advised && largest(&more) < 15_000, "{:?}", more.ranks);
 }
