@@ -204,7 +204,7 @@ fn kernel(steps: &str) -> Result<Vec<OsString>, Failure> {
 type Two = (u64, u64);
 
 /// Corrects with a method; residual error and reversed messages.
-fn corrected(case: &Case, method: &str) -> Result<(PathBuf, Two, Two), Failure> {
+fn corrected(case: &Case, method: &str, report: Option<&Path>) -> Result<(PathBuf, Two, Two), Failure> {
     let out = case.raw.with_extension(format!("{method}.st"));
     let args = [
         "--method".as_ref(),
@@ -214,7 +214,8 @@ fn corrected(case: &Case, method: &str) -> Result<(PathBuf, Two, Two), Failure> 
         out.as_os_str(),
         case.raw.as_os_str(),
     ];
-    Run::st("st-sync", args)?.go()?.ok()?;
+    let report = report.map(|path| ["--report".as_ref(), path.as_os_str()]);
+    Run::st("st-sync", args.into_iter().chain(report.into_iter().flatten()))?.go()?.ok()?;
     let (error, counts) = (residual(&out, &case.truth)?, violated(&out)?);
     Ok((out, error, counts))
 }
@@ -242,7 +243,7 @@ fn linear_clocks_come_back_within_the_stated_error() {
             let mut table = String::new();
             let mut by_method = Vec::new();
             for method in ["none", "offset", "linear", "clc"] {
-                let (out, (mean, largest), (reversed, all)) = corrected(&case, method)?;
+                let (out, (mean, largest), (reversed, all)) = corrected(&case, method, None)?;
                 let _ = writeln!(
                     table,
                     "{method:<8} mean {mean:>9} ns  largest {largest:>9} ns  reversed {reversed} of {all}"
@@ -272,8 +273,8 @@ fn a_kink_in_mid_run_is_repaired_by_the_logical_clock() {
         1,
         &failures(|| {
             let case = recorded("kink", &[straight, bent, straight, bent], &[], kernel("200")?)?;
-            let (_, _, (linear, all)) = corrected(&case, "linear")?;
-            let (out, _, (clc, _)) = corrected(&case, "clc")?;
+            let (_, _, (linear, all)) = corrected(&case, "linear", None)?;
+            let (out, _, (clc, _)) = corrected(&case, "clc", None)?;
             place::say(&format!(
                 "kink: {linear} of {all} messages reversed after interpolation, {clc} after the logical clock"
             ));
@@ -369,6 +370,57 @@ fn drift_that_changes_with_and_without_comparisons_in_between() {
         Ok::<_, Failure>(failures)
     };
     conclude(4, &test().unwrap_or_else(|e| vec![e]));
+}
+
+/// Stated and true largest errors of each rank but 0, ns, after a method.
+fn errors(case: &Case, method: &str) -> Result<Vec<(i64, i64)>, Failure> {
+    let report = case.raw.with_extension("json");
+    let (out, ..) = corrected(case, method, Some(&report))?;
+    let text = std::fs::read_to_string(&report).map_err(|e| e.to_string())?;
+    let facts: serde_json::Value = serde_json::from_str(&text).map_err(|e| e.to_string())?;
+    let of = |(rank, (found, truth)): (usize, (Vec<i64>, &Vec<i64>))| {
+        let off = found.iter().zip(truth).map(|(a, b)| (a - b).abs()).max().unwrap_or(0);
+        Ok((facts["ranks"][rank]["error_ns"].as_i64().ok_or(format!("no error of rank {rank}"))?, off))
+    };
+    times(&out)?.into_iter().zip(&case.truth).enumerate().skip(1).map(of).collect()
+}
+
+#[test]
+fn errors_are_stated_as_they_are() {
+    if !has_openmpi() {
+        return place::say("Open MPI is not installed: drifting clocks are not tested");
+    }
+    let test = || {
+        let here = Workplace::new(Job::of(Mpi::Openmpi))?;
+        here.compile("idle", "idle.c", &[])?.ok()?;
+        // Drift as clocks of computers have it, changing by half of it and more; and ten times that.
+        let fake = |offset, drift, later| Fake { offset, drift, kink: Some((2_000, later)) };
+        let times = |n: i64| {
+            let bent = [(5_000_000, 12_000, -8_000), (-900_000, -30_000, 20_000), (70_000, 50_000, 0)];
+            let bent = bent.map(|(offset, drift, later)| fake(offset, n * drift, n * later));
+            [fake(0, 0, 0), bent[0], bent[1], bent[2]]
+        };
+        let constant = times(1).map(|f| Fake { kink: None, ..f });
+        let often = &["--sync-interval", "0.5"][..];
+        let mut all = Vec::new();
+        for (fakes, options) in [(constant, &[][..]), (times(1), &[]), (times(1), often), (times(10), &[])] {
+            let app = vec![here.path("idle").into_os_string(), "0".into(), "7000".into()];
+            let case = recorded("stated", &fakes, options, app)?;
+            for method in ["linear", "clc"] {
+                all.extend(errors(&case, method)?);
+            }
+        }
+        place::say(&format!("errors stated and true, ns: {all:?}"));
+        let exceeded = all.iter().filter(|(stated, truth)| truth > stated).count();
+        let mut ratios: Vec<i64> = all.iter().map(|(stated, truth)| 100 * stated / truth.max(&1)).collect();
+        ratios.sort_unstable();
+        let median = ratios[ratios.len() / 2];
+        if exceeded * 20 > all.len() || median > 500 {
+            return Err(format!("{exceeded} of {} exceeded; median {median} %: {all:?}", all.len()));
+        }
+        Ok(())
+    };
+    conclude(1, &failures(test));
 }
 
 #[test]
