@@ -1,6 +1,5 @@
 //! Reading, clustering, writing.
 
-use std::io::Write as _;
 use std::process::ExitCode;
 use std::sync::mpsc::sync_channel;
 use std::thread;
@@ -10,7 +9,8 @@ use st_reduce::cluster::{Clustering, Clusters, Error, alone};
 use st_reduce::tree::{self, Parts, RADIX, Tree};
 use st_tool::transport::{self, Transport};
 use st_tool::{
-    Amount, Batch, Output, Share, Status, UsageError, Whole, each_batch, each_section_of, engine, step,
+    Amount, Batch, Finished, Output, Share, Status, UsageError, Whole, each_batch, each_section_of, engine,
+    step,
 };
 use st_trace::calls::Lane;
 use st_trace::section::Section;
@@ -238,14 +238,13 @@ fn finish(
     if !args.keep_all {
         clusters.sections.iter().try_for_each(|s| writer.section(s))?;
     }
-    let mut table_out = table_out;
-    if let Some(to) = &mut table_out {
-        table::write(&clusters.table, &mut *to)?;
-        to.flush()?;
-    }
-    // Both are written before either has its name.
-    writer.finish()?.commit()?;
-    table_out.map_or(Ok(()), Output::commit)
+    let tabled = |mut to: Output| {
+        table::write(&clusters.table, &mut to)?;
+        to.finish()
+    };
+    let tabled = table_out.map(tabled).transpose()?;
+    writer.finish()?.finish()?.commit()?;
+    tabled.map_or(Ok(()), Finished::commit)
 }
 
 fn report(args: &Args, clusters: &Clusters, dropped: bool) {

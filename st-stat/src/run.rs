@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use clap::{CommandFactory, Parser};
-use st_tool::{Output, Screen, Status, UsageError};
+use st_tool::{Finished, Output, Screen, Status, UsageError};
 use st_trace::calls::CallTable;
 use st_trace::json::{self, Place, line};
 use st_trace::section::Section;
@@ -176,12 +176,10 @@ fn list_clusters(args: &ClustersArgs) -> Result<Status> {
             true => picture::png(&grid(), &mut picture)?,
             false => picture::svg(&grid(), &mut picture)?,
         }
-        picture.flush()?;
-        drawn = Some(picture);
+        drawn = Some(picture.finish()?);
     }
-    // Both are written before either has its name.
-    out.commit()?;
-    drawn.map_or(Ok(()), Output::commit)?;
+    out.finish()?.commit()?;
+    drawn.map_or(Ok(()), Finished::commit)?;
     Ok(Status::Ok)
 }
 

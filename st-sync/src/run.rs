@@ -1,11 +1,12 @@
 //! Reading, correcting, writing.
 
+use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow};
-use st_tool::{Amount, Output, Status, Whole, engine, step};
+use st_tool::{Amount, Finished, Output, Status, Whole, engine, step};
 use st_trace::graph::{Barriers, Graph, Latency};
 
 use crate::args::{Args, Barrier, Method};
@@ -49,8 +50,8 @@ pub fn run(args: &Args) -> Result<Status> {
 /// As [`run`]; on all processes if on one.
 pub fn run_in(args: &Args, team: &mut Team<'_>) -> Result<Status> {
     let first = team.me() == 0;
-    let to = To::open(args, first);
-    let to = team.agree(to)?;
+    let open = || Ok((To::open(args, first)?, report_out(args, first)?));
+    let (to, report_out) = team.agree(open())?;
     let mut traces = Traces::read(&args.inputs, &args.input.shown(NAME, &args.talk), team)?;
     if first {
         traces.whole.remark(NAME, &args.talk);
@@ -92,17 +93,26 @@ pub fn run_in(args: &Args, team: &mut Team<'_>) -> Result<Status> {
         note(args, &report, &mut file.whole);
     }
     let corrected = (args.method != Method::None).then_some(Corrected { maps: &maps, moves: &moves });
-    report.sketched = write::write(args, to, &mut traces, &graph, corrected, team)?;
+    let (sketched, written) = write::write(args, to, &mut traces, &graph, corrected, team)?;
+    report.sketched = sketched;
     drop(correcting);
     if first && let Some(kept) = report.kept() {
         args.talk.warn(NAME, kept);
     }
     let reported = match &args.report {
-        Some(path) if first => write_report(path, &report),
-        _ => Ok(()),
+        Some(path) if first => write_report(path, report_out, &report),
+        _ => Ok(None),
     };
-    team.agree(reported)?;
+    let reported = team.agree(reported)?;
+    let named = written.into_iter().chain(reported).try_for_each(Finished::commit);
+    team.agree(named)?;
     Ok(Status::Ok)
+}
+
+/// Where the report goes, opened before the work; standard error need not be.
+fn report_out(args: &Args, first: bool) -> Result<Option<Output>> {
+    let file = args.report.as_ref().filter(|path| first && path.as_os_str() != "-");
+    file.map(|path| Output::text(path)).transpose()
 }
 
 fn barriers(named: &[Barrier]) -> Barriers {
@@ -263,18 +273,17 @@ fn note(args: &Args, report: &Report, whole: &mut Whole) {
     whole.provenance.push(step);
 }
 
-fn write_report(path: &Path, report: &Report) -> Result<()> {
+fn write_report(path: &Path, out: Option<Output>, report: &Report) -> Result<Option<Finished>> {
     let text = match path.extension().and_then(|e| e.to_str()) {
         Some("csv") => report.csv(),
         Some("json") => report.json(),
         Some("svg") => report.svg(),
         _ => report.text(),
     };
-    if path.as_os_str() == "-" {
-        use std::io::Write as _;
-        return std::io::stderr().lock().write_all(text.as_bytes()).context("writing the report");
-    }
-    let mut out = Output::text(path)?;
-    std::io::Write::write_all(&mut out, text.as_bytes())?;
-    out.commit()
+    let Some(mut out) = out else {
+        io::stderr().lock().write_all(text.as_bytes()).context("writing the report")?;
+        return Ok(None);
+    };
+    out.write_all(text.as_bytes())?;
+    out.finish().map(Some)
 }

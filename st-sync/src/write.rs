@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use st_tool::{Output, Whole, transport};
+use st_tool::{Finished, Output, Whole, transport};
 use st_trace::graph::Graph;
 use st_trace::section::Section;
 use st_trace::stream::{ReadOptions, Reader, WriteOptions, Writer};
@@ -51,7 +51,7 @@ pub(crate) struct Corrected<'a> {
 }
 
 /// Writes the result, with corrected times in the place of those that were read, and sketches made of them. What became of the
-/// sketches is that of the whole team on the first process.
+/// sketches is that of the whole team on the first process. No file has its name yet.
 pub(crate) fn write(
     args: &Args,
     to: To,
@@ -59,7 +59,7 @@ pub(crate) fn write(
     graph: &Graph,
     corrected: Option<Corrected<'_>>,
     team: &mut Team<'_>,
-) -> Result<Sketched> {
+) -> Result<(Sketched, Vec<Finished>)> {
     let mut sketched = Sketched::default();
     if let Some(corrected) = corrected {
         sketched = correct(traces, graph, corrected, usize::from(args.jobs), team)?;
@@ -68,7 +68,7 @@ pub(crate) fn write(
         (To::Single(out), unit) => {
             let sections: Vec<&Section> = traces.files().iter().flat_map(|f| &f.sections).collect();
             let whole = traces.files().first().map(|f| f.whole.clone()).unwrap_or_default();
-            one(args, out, &whole, &sections, unit, team)
+            one(args, out, &whole, &sections, unit, team).map(|done| done.into_iter().collect())
         }
         (To::Directory(directory), Unit::File) => {
             let each = |file: &crate::trace::File| {
@@ -76,16 +76,19 @@ pub(crate) fn write(
                 let sections: Vec<&Section> = file.sections.iter().collect();
                 one(args, Some(out), &file.whole, &sections, Unit::Rank, &mut Team::alone())
             };
-            traces.files().iter().try_for_each(each)
+            traces.files().iter().map(each).filter_map(Result::transpose).collect()
         }
-        (To::Directory(directory), unit) => traces.files().iter().try_for_each(|file| {
-            let out = (team.me() == 0).then(|| Output::stream(&target(&directory, &file.path))).transpose();
-            let out = team.agree(out)?;
-            one(args, out, &file.whole, &file.sections.iter().collect::<Vec<_>>(), unit, team)
-        }),
+        (To::Directory(directory), unit) => {
+            let each = |file: &crate::trace::File| {
+                let out =
+                    (team.me() == 0).then(|| Output::stream(&target(&directory, &file.path))).transpose();
+                let out = team.agree(out)?;
+                one(args, out, &file.whole, &file.sections.iter().collect::<Vec<_>>(), unit, team)
+            };
+            traces.files().iter().map(each).filter_map(Result::transpose).collect()
+        }
     };
-    team.agree(written)?;
-    Ok(sketched)
+    Ok((sketched, team.agree(written)?))
 }
 
 /// Puts corrected times in the place of those that were read, and makes sketches of them.
@@ -131,7 +134,7 @@ fn one(
     sections: &[&Section],
     unit: Unit,
     team: &mut Team<'_>,
-) -> Result<()> {
+) -> Result<Option<Finished>> {
     let options = |out: &Output| args.output.write_options(out);
     let level = out.as_ref().map_or(0, |out| i64::from(options(out).level));
     let level = team.all(&[level])?.first().and_then(|l| u8::try_from(*l.first()?).ok()).unwrap_or(0);
@@ -161,12 +164,10 @@ fn one(
             Some(job) => transport::gather(*job, bytes, take),
             None => take(0, bytes),
         };
-        taken.and_then(|()| Ok(writer.map(Writer::finish).transpose()?.is_some()))
+        taken.and_then(|()| Ok(writer.map(Writer::finish).transpose().map(drop)?))
     };
-    if written? && let Some(out) = out {
-        out.commit()?;
-    }
-    Ok(())
+    written?;
+    out.map(Output::finish).transpose()
 }
 
 /// Brings the times of all processes to the first, which has all sections.

@@ -32,7 +32,7 @@ pub mod transport;
 pub use batches::{Batch, each_batch};
 pub use input::{INTERIM, Input, expand, streams_in};
 pub use mpi::{Launch, Mpi};
-pub use output::{Output, free_name};
+pub use output::{Finished, Output, free_name};
 pub use process::{ByName, Memory};
 pub use progress::{Amount, Progress};
 pub use roll::Roll;

@@ -9,7 +9,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-use tempfile::NamedTempFile;
+use tempfile::{NamedTempFile, TempPath};
 
 /// A result being written: to standard output (`-`), or to a file under a temporary name beside its target.
 ///
@@ -80,23 +80,54 @@ impl Output {
         matches!(self.to, Sink::Stdout(_))
     }
 
+    /// Writes what is buffered, so that nothing is left to do but to give a file its name: of a program's outputs all are
+    /// finished before the first is named.
+    ///
+    /// # Errors
+    ///
+    /// If writing fails (a full disk shows here at the latest); the target is then as it was.
+    pub fn finish(self) -> Result<Finished> {
+        let Self { name, to } = self;
+        let unnamed = match to {
+            Sink::Stdout(mut out) | Sink::InPlace(mut out) => {
+                out.flush().map_err(|e| unwritten(&name, e))?;
+                None
+            }
+            Sink::Renamed { file, target } => {
+                let file = file.into_inner().map_err(|e| unwritten(&name, e.into_error()))?;
+                Some((file.into_temp_path(), target))
+            }
+        };
+        Ok(Finished { name, unnamed })
+    }
+
     /// Writes what is buffered and, for a file, puts it in its target's place in one step.
     ///
     /// # Errors
     ///
-    /// If writing or renaming fails (a full disk shows here at the latest); the target is then as it was.
+    /// If writing or renaming fails; the target is then as it was.
     pub fn commit(self) -> Result<()> {
-        let Self { name, to } = self;
-        match to {
-            Sink::Stdout(mut out) | Sink::InPlace(mut out) => {
-                Ok(out.flush().map_err(|e| unwritten(&name, e))?)
-            }
-            Sink::Renamed { file, target } => {
-                let file = file.into_inner().map_err(|e| unwritten(&name, e.into_error()))?;
-                file.persist(&target).map_err(|e| e.error).with_context(|| format!("{name}: renaming"))?;
-                Ok(())
-            }
-        }
+        self.finish()?.commit()
+    }
+}
+
+/// A result that is written and closed, and for a file not yet in its target's place. Dropped, it leaves nothing behind.
+#[derive(Debug)]
+#[must_use = "it has no name yet: `Finished::commit`"]
+pub struct Finished {
+    name: String,
+    unnamed: Option<(TempPath, PathBuf)>,
+}
+
+impl Finished {
+    /// Puts a file in its target's place in one step.
+    ///
+    /// # Errors
+    ///
+    /// If renaming fails; the target is then as it was.
+    pub fn commit(self) -> Result<()> {
+        let Some((file, target)) = self.unnamed else { return Ok(()) };
+        file.persist(&target).map_err(|e| e.error).with_context(|| format!("{}: renaming", self.name))
     }
 }
 

@@ -110,6 +110,27 @@ fn a_directory_becomes_a_directory() {
     }
 }
 
+#[test]
+fn without_its_report_no_trace_has_its_name() {
+    let directory = tempfile::tempdir().unwrap();
+    let run = directory.path().join("run");
+    std::fs::create_dir(&run).unwrap();
+    for (i, s) in sections().into_iter().enumerate() {
+        save(&run.join(format!("rank{i}.st")), vec![s]);
+    }
+    let missing = directory.path().join("missing/report.txt");
+    for (to, report) in
+        [("out.st", "/dev/full"), ("out/", "/dev/full"), ("out.st", missing.to_str().unwrap())]
+    {
+        let out = directory.path().join(to);
+        let o = sync(&["-q", "-o", out.to_str().unwrap(), "--report", report, run.to_str().unwrap()], None);
+        assert_eq!(o.status.code(), Some(1));
+        assert!(said(&o).contains(report), "{}", said(&o));
+        let left = std::fs::read_dir(&out).map_or(0, Iterator::count);
+        assert!(!out.is_file() && left == 0, "{to}: {left} files");
+    }
+}
+
 /// Messages of real programs take less than what was measured: none of them may be moved.
 #[test]
 fn one_clock_is_left_alone() {
