@@ -328,7 +328,7 @@ pub struct DiffArgs {
 #[derive(ClapArgs, Clone, Debug)]
 #[command(after_long_help = MAPE)]
 pub struct MapeArgs {
-    /// Pairs of traces: a recorded one, and the recording of its replay
+    /// Pairs of traces: a recorded one, and the recording of its replay, or of the same command once more
     #[arg(value_name = "TRACE", num_args = 2.., required_unless_present = "runs")]
     pub traces: Vec<PathBuf>,
     /// Runs from a table instead: CSV with a header line, or JSON, with recorded_s and replayed_s (as st-replay writes them, for each rank),

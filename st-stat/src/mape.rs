@@ -8,20 +8,26 @@
 //! Sources: Wu, Mueller 2013, section 4.2 (MAPE); Ratn, Mueller, de Supinski, Schulz 2008, section 5.4 (signed); Bahmani,
 //! Mueller 2014, section 5.1 (accuracy, of which text and formula name another t).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use st_tool::options::{StreamIn, Talk};
-use st_tool::{UsageError, each_section};
-use st_trace::calls::{CallTable, Kind};
+use st_tool::{InvalidStream, UsageError, each_section};
+use st_trace::calls::{CallId, CallTable, Kind};
+use st_trace::header::Header;
+use st_trace::ranklist::RankList;
+use st_trace::ranklist_notation;
 use st_trace::section::{Section, Thread};
 use st_trace::sketch::representative;
 
 use crate::input::NAME;
 use crate::table::{Cell, Column, Table};
+
+/// The program that a recorded replay is of.
+const REPLAY: &str = "st-replay";
 
 /// Times of one run, in seconds.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -62,7 +68,7 @@ impl Run {
 ///
 /// # Errors
 ///
-/// If a trace cannot be read, has no times, or has no partner.
+/// If a trace cannot be read, has no times, or has no partner, or its partner is of another program, or of other ranks.
 pub fn pairs(paths: &[PathBuf], input: &StreamIn, talk: &Talk) -> Result<Vec<Run>> {
     if !paths.len().is_multiple_of(2) {
         let n = paths.len();
@@ -70,9 +76,13 @@ pub fn pairs(paths: &[PathBuf], input: &StreamIn, talk: &Talk) -> Result<Vec<Run
     }
     let run = |pair: &[PathBuf]| {
         let [a, b] = [times(&pair[0], input, talk)?, times(&pair[1], input, talk)?];
-        if a.len() != b.len() {
-            bail!("{} has {} ranks, {} has {}", pair[0].display(), a.len(), pair[1].display(), b.len());
+        if let Some(how) = b.unlike(&a) {
+            let (a, b) = (pair[0].display(), pair[1].display());
+            bail!(InvalidStream(format!(
+                "{b}: does not belong to {a}: {how}: give the recording of its replay (st-record -o {b} -- st-replay {a})"
+            )));
         }
+        let [a, b] = [a.ranks, b.ranks];
         let longest = |t: &BTreeMap<u32, f64>| t.values().copied().fold(0.0, f64::max);
         let each = a.iter().filter_map(|(rank, t)| b.get(rank).map(|u| 100.0 * ((u - t) / t).abs()));
         let worst = each.filter(|e| e.is_finite()).fold(0.0, f64::max);
@@ -83,18 +93,54 @@ pub fn pairs(paths: &[PathBuf], input: &StreamIn, talk: &Talk) -> Result<Vec<Run
     paths.chunks(2).map(run).collect()
 }
 
-/// Time of each rank, s.
-fn times(path: &Path, input: &StreamIn, talk: &Talk) -> Result<BTreeMap<u32, f64>> {
-    let mut all = BTreeMap::new();
+/// What a trace has for a comparison of times.
+struct Times {
+    header: Header,
+    /// Time of each rank, s.
+    ranks: BTreeMap<u32, f64>,
+    /// What is called beside initialisation and its counterpart.
+    functions: BTreeSet<CallId>,
+}
+
+impl Times {
+    /// What this trace has otherwise than one of which it is to be the replay, or another run, if it cannot be.
+    fn unlike(&self, of: &Self) -> Option<String> {
+        let (mine, theirs) = (self.header.command(), of.header.command());
+        let replay = Path::new(&self.header.program).file_name().is_some_and(|name| name == REPLAY);
+        if !replay && mine != theirs {
+            return Some(format!("it is no replay, and of {mine}, not {theirs}"));
+        }
+        let held = |trace: &Self| trace.ranks.keys().copied().collect::<RankList>();
+        let (mine, theirs) = (held(self), held(of));
+        let only = |a: &RankList, b: &RankList| {
+            Some(a.difference(b)).filter(|d| !d.is_empty()).map(|d| ranklist_notation::plain(&d))
+        };
+        if let Some(ranks) = only(&mine, &theirs) {
+            return Some(format!("it has the ranks {ranks} besides"));
+        }
+        if let Some(ranks) = only(&theirs, &mine) {
+            return Some(format!("it lacks the ranks {ranks}"));
+        }
+        let apart = !of.functions.is_empty() && self.functions.is_disjoint(&of.functions);
+        apart.then(|| format!("it calls none of the functions that {} calls", of.header.command()))
+    }
+}
+
+fn times(path: &Path, input: &StreamIn, talk: &Talk) -> Result<Times> {
+    let (mut all, mut functions) = (BTreeMap::new(), BTreeSet::new());
     let whole = each_section(&[path.to_owned()], &input.shown(NAME, talk), |_, section| {
         all.extend(ranks(&section).into_iter().map(|(rank, ns)| (rank, seconds(ns))));
+        functions.extend(section.symbols.iter().map(|s| s.call).filter(|call| {
+            let kind = CallTable::builtin().get(*call).map(|row| row.kind);
+            !matches!(kind, Some(Kind::Init | Kind::Finalize))
+        }));
         Ok(())
     })?;
     whole.remark(NAME, talk);
     if all.values().all(|t| *t == 0.0) {
         bail!("{}: no times", path.display());
     }
-    Ok(all)
+    Ok(Times { header: whole.header, ranks: all, functions })
 }
 
 fn seconds(ns: u128) -> f64 {

@@ -55,9 +55,7 @@ impl Facts {
     fn run(&mut self, header: &Header, complete: bool, sections: &[(Section, Profile)]) {
         let ranks: u64 = sections.iter().map(|(s, _)| s.ranks.len()).sum();
         let world = u64::from(header.world);
-        let command: Vec<&str> =
-            std::iter::once(&header.program).chain(&header.args).map(String::as_str).collect();
-        let command = command.join(" ");
+        let command = header.command();
         self.add("program", command.clone(), vec![("program", Cell::text(command))]);
         let (flavour, version) = (&header.mpi.flavour, &header.mpi.version);
         let values = vec![("mpi", Cell::text(flavour.clone())), ("mpi_version", Cell::text(version.clone()))];

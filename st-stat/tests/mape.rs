@@ -65,20 +65,25 @@ fn tables_without_times_are_refused() {
 
 /// A trace of ranks that compute for so many ns between `MPI_Init`, of 1 µs, and `MPI_Finalize`.
 fn trace(path: &Path, computed: &[i64]) {
+    trace_of("app", "MPI_Barrier", path, computed);
+}
+
+/// As [`trace`], of a program that calls this function.
+fn trace_of(program: &str, function: &str, path: &Path, computed: &[i64]) {
     let rank = |(rank, ns): (u32, &i64)| {
         let mut r = RankRecorder::new(rank, Options::default());
         r.open_thread(0);
         let site = r.sites.stack(Vec::new());
         let id = |name| CallTable::builtin().by_name(name).unwrap().id;
         let [init, barrier, end] =
-            ["MPI_Init", "MPI_Barrier", "MPI_Finalize"].map(|name| r.symbol(id(name), site, 0));
+            ["MPI_Init", function, "MPI_Finalize"].map(|name| r.symbol(id(name), site, 0));
         r.record(0, init, &[], 0, 1000);
         r.record(0, barrier, &[0], 1000 + ns, 1000 + ns + 100);
         r.record(0, end, &[], 1000 + ns + 100, 9_000_000);
         r.finish("host")
     };
     let sections = (0..).zip(computed).map(rank).collect();
-    let header = Header { world: 2, ..Header::default() };
+    let header = Header { world: 2, program: program.into(), ..Header::default() };
     let trace = Trace { header, provenance: Vec::new(), sections, complete: true, level: 0 };
     let mut file = std::fs::File::create(path).unwrap();
     stream::write(&trace, &mut file, WriteOptions { level: 0 }).unwrap();
@@ -97,4 +102,26 @@ fn pairs_of_traces_compare_the_slowest_ranks_and_each_rank() {
     assert!((runs[0].recorded - expected.recorded).abs() < 1e-12);
     assert!((runs[0].worst.unwrap() - 20.0).abs() < 1e-9 && (mape(&runs) - 10.0).abs() < 1e-9);
     assert!(pairs(&paths[..1], &StreamIn::default(), &Talk::default()).is_err());
+}
+
+#[test]
+fn only_the_replay_of_a_trace_belongs_to_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let paths: Vec<PathBuf> = ["app.st", "other.st"].map(|n| dir.path().join(n)).to_vec();
+    trace(&paths[0], &[900, 1900]);
+    let said = |program: &str, function: &str, computed: &[i64]| {
+        trace_of(program, function, &paths[1], computed);
+        let pairs = pairs(&paths, &StreamIn::default(), &Talk::default());
+        let Err(error) = pairs else { return "compared".to_owned() };
+        assert!(error.is::<st_tool::InvalidStream>(), "{error:#}");
+        let (_, how) =
+            error.to_string().split_once("app.st: ").map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap();
+        how.split_once(": give ").unwrap().0.to_owned()
+    };
+    let two = &[900, 1900][..];
+    assert_eq!(said("/opt/bin/st-replay", "MPI_Barrier", two), "compared");
+    assert_eq!(said("app", "MPI_Barrier", two), "compared");
+    assert_eq!(said("cfd", "MPI_Barrier", two), "it is no replay, and of cfd, not app");
+    assert_eq!(said("st-replay", "MPI_Barrier", &[900]), "it lacks the ranks 1");
+    assert_eq!(said("st-replay", "MPI_Win_fence", two), "it calls none of the functions that app calls");
 }

@@ -33,13 +33,11 @@ struct Run {
 
 impl Run {
     fn of(header: &Header) -> Self {
-        let words: Vec<&str> =
-            std::iter::once(&header.program).chain(&header.args).map(String::as_str).collect();
         Self {
             id: header.run.clone(),
             world: header.world,
             mpi: format!("{} {}", header.mpi.flavour, header.mpi.version),
-            command: words.join(" "),
+            command: header.command(),
             started: header.started,
         }
     }

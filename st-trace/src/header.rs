@@ -43,6 +43,12 @@ pub fn run_of(facts: &str) -> String {
 }
 
 impl Header {
+    /// The program and its arguments, as one line.
+    #[must_use]
+    pub fn command(&self) -> String {
+        std::iter::once(&self.program).chain(&self.args).map(String::as_str).collect::<Vec<_>>().join(" ")
+    }
+
     /// The header of a job, from those of its ranks in their order: the first one's, with all bindings, the time of the
     /// earliest, and all programs, as on a launcher's command line. `None` of none.
     pub fn of_job(ranks: impl IntoIterator<Item = Self>) -> Option<Self> {

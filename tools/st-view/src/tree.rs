@@ -66,10 +66,7 @@ pub(crate) fn ranks(of: &RankList) -> String {
 
 /// `./app -n 5: 64 ranks, openmpi 4.1.4`.
 fn title(header: &Header) -> String {
-    let mut line = if header.program.is_empty() { "trace".to_owned() } else { header.program.clone() };
-    for arg in &header.args {
-        let _ = write!(line, " {arg}");
-    }
+    let mut line = if header.program.is_empty() { "trace".to_owned() } else { header.command() };
     let _ = write!(line, ": {} ranks", header.world);
     if !header.mpi.flavour.is_empty() {
         let _ = write!(line, ", {} {}", header.mpi.flavour, header.mpi.version);
