@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::UNIX_EPOCH;
 
-use anyhow::{Context, Result, bail};
-use st_tool::{Input, Output, Status, UsageError, report, streams_in};
-use st_trace::stream::{ReadOptions, Reader};
+use anyhow::{Result, bail};
+use st_tool::options::StreamIn;
+use st_tool::{Output, Status, UsageError, each_section, report, streams_in};
 
 use crate::args::Args;
 use crate::pack::{self, Change};
@@ -25,11 +25,21 @@ fn all(args: &Args) -> Result<()> {
             bail!(UsageError(format!("--name: options stand before the traces: {}", word.display())));
         }
         let path = PathBuf::from(word);
-        match path.is_dir() {
-            true => streams
-                .extend(streams_in(&path)?.into_iter().filter(|p| p.extension().is_some_and(|e| e == "st"))),
-            false => streams.push(path),
-        }
+        let mine = match path.is_dir() {
+            true => {
+                let mut mine = streams_in(&path)?;
+                mine.retain(|p| p.extension().is_some_and(|e| e == "st"));
+                if mine.is_empty() {
+                    bail!("{}: no stream (*.st) in this directory", path.display());
+                }
+                mine
+            }
+            false => vec![path],
+        };
+        // What is copied frame by frame below would not be looked into: what is wrong is left as it is.
+        let input = StreamIn::default().shown(TOOL, &args.talk);
+        each_section(&mine, &input, |_, _| Ok(()))?.remark(TOOL, &args.talk);
+        streams.extend(mine);
     }
     if args.output.is_some() && streams.len() != 1 {
         bail!(UsageError("--name with -o takes one trace".into()));
@@ -39,14 +49,10 @@ fn all(args: &Args) -> Result<()> {
 
 fn one(args: &Args, stream: &Path) -> Result<()> {
     let named = || stream.display().to_string();
-    let mut reader = Reader::new(Input::open(stream)?, ReadOptions::default()).with_context(named)?;
-    let header = reader.header().clone();
-    // What is copied frame by frame below would not be looked into: a damaged trace is left as it is.
-    while reader.next_section().with_context(named)?.is_some() {}
-    let before = reader.provenance().to_vec();
+    let reader = pack::open(stream)?;
     let streams = [stream.to_owned()];
     let mut change = Change::new(&args.naming);
-    change.before = before;
+    change.before = reader.provenance().to_vec();
     if args.naming.wanted() {
         // Since then, files without build-id may have changed in any way.
         let found =
@@ -56,6 +62,6 @@ fn one(args: &Args, stream: &Path) -> Result<()> {
         change.names = found.names;
     }
     let mut output = Output::stream(args.output.as_deref().unwrap_or(stream))?;
-    pack::pack(&streams, &header, change, &args.talk, &mut output)?;
+    pack::pack(&streams, reader.header(), change, &args.talk, &mut output)?;
     output.commit()
 }

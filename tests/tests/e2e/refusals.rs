@@ -10,7 +10,7 @@ use st_trace::stream::{Trace, WriteOptions, write};
 use crate::stages::stream;
 
 /// Commands that read a trace, and whether they take it twice.
-const COMMANDS: [(&str, bool); 15] = [
+const COMMANDS: [(&str, bool); 16] = [
     ("st-view", false),
     ("st-view --check", false),
     ("st-view --calls", false),
@@ -26,6 +26,7 @@ const COMMANDS: [(&str, bool); 15] = [
     ("st-merge", false),
     ("st-sync", false),
     ("st-replay --check", false),
+    ("st-record --no-symbols --name", false),
 ];
 /// The one that takes a single file, never a directory.
 const SIZES: (&str, bool) = ("st-stat sizes", false);
@@ -137,6 +138,8 @@ fn truncated_streams_are_refused_and_used_on_request() {
     let partial = |command: &str| match command {
         // The last rank is not whole.
         "st-replay --check" => (3, "ranks are missing"),
+        // It writes over what it reads.
+        "st-record --no-symbols --name" => (2, "unexpected argument"),
         _ => (0, "warning: an input is truncated; what is whole is used\n"),
     };
     n += each(&mut failures, &whole[1], &["--partial"], partial);
