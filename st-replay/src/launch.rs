@@ -69,7 +69,6 @@ fn run(args: &Args) -> Result<Ended> {
         return Ok(Ended::Here(if first { verdict(trace, &preflight, &header, args)? } else { Status::Ok }));
     }
     check(&preflight, &header, args)?;
-    placement(args, preflight.world(&header))?;
     let recorded = Mpi::ALL.into_iter().find(|mpi| mpi.name() == header.mpi.flavour);
     start(args, trace, recorded, preflight.world(&header))
 }
@@ -158,7 +157,7 @@ fn list(preflight: &Preflight, rank: Option<u32>) -> Result<()> {
 /// Prints what the check found.
 fn verdict(trace: &Path, preflight: &Preflight, header: &Header, args: &Args) -> Result<Status> {
     use std::io::Write as _;
-    complete(preflight, header, args)?;
+    possible(preflight, header, args)?;
     let mut out = Output::text(Path::new("-"))?;
     let unsupported = Some(preflight.unsupported()).filter(|u| !u.is_empty() && !args.skip_unsupported);
     let verdict = preflight.verdict();
@@ -186,48 +185,49 @@ fn verdict(trace: &Path, preflight: &Preflight, header: &Header, args: &Args) ->
     Ok(if n == 0 { Status::Ok } else { Status::Difference })
 }
 
-fn complete(preflight: &Preflight, header: &Header, args: &Args) -> Result<()> {
-    let world = preflight.world(header);
+/// Whether all ranks and all their parameters are there, and what is wished can be.
+fn possible(preflight: &Preflight, header: &Header, args: &Args) -> Result<()> {
+    let (world, trace) = (preflight.world(header), args.trace.display());
     let missing = preflight.missing(world);
     if let Some(first) = missing.lowest() {
-        let trace = args.trace.display();
         let n = missing.len();
         bail!(InvalidStream(format!(
             "{trace}: {n} of {world} ranks are missing, the first of them rank {first}"
         )));
     }
-    Ok(())
-}
-
-/// Checks that all ranks and all their parameters are there and that the trace comes to its end, says which calls cannot be
-/// replayed, and fails unless they are to be left out.
-///
-/// # Errors
-///
-/// If a rank is missing, if parameters are histograms and messages cannot be drawn, if there are such calls and `--skip-unsupported` was not given, or
-/// if what ranks do does not match.
-pub fn check(preflight: &Preflight, header: &Header, args: &Args) -> Result<()> {
-    complete(preflight, header, args)?;
     if preflight.has_histograms() {
-        let trace = args.trace.display();
         if let Some(reason) = preflight.undrawable() {
-            bail!(
+            bail!(FailedCheck(format!(
                 "{trace}: parameters are histograms, and {reason}: messages cannot be drawn; replay the trace as \
                  recorded, or merged without --histogram and --force-merge"
-            );
+            )));
         }
         if args.stop_after.is_some() {
             bail!(UsageError(format!(
                 "{trace}: parameters are histograms: --stop-after needs messages that are known"
             )));
         }
-        args.talk.detail(TOOL, "parameters are histograms: messages are drawn");
     }
     if args.stop_after.is_some() && preflight.has_threads() {
-        let trace = args.trace.display();
         bail!(UsageError(format!(
             "{trace}: ranks have several threads: --stop-after stops ranks of one thread only"
         )));
+    }
+    placement(args, world)?;
+    Ok(())
+}
+
+/// Checks that all ranks and all their parameters are there, that what is wished can be, and that the trace comes to its end, says
+/// which calls cannot be replayed, and fails unless they are to be left out.
+///
+/// # Errors
+///
+/// If a rank is missing, if parameters are histograms and messages cannot be drawn, if a wish cannot be fulfilled, if there are such
+/// calls and `--skip-unsupported` was not given, or if what ranks do does not match.
+pub fn check(preflight: &Preflight, header: &Header, args: &Args) -> Result<()> {
+    possible(preflight, header, args)?;
+    if preflight.has_histograms() {
+        args.talk.detail(TOOL, "parameters are histograms: messages are drawn");
     }
     let unsupported = preflight.unsupported();
     if !unsupported.is_empty() {

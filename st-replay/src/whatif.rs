@@ -72,19 +72,30 @@ impl WhatIf {
 pub fn placement(args: &Args, world: u32) -> Result<Option<Vec<u32>>> {
     let Some(place) = &args.place else { return Ok(None) };
     let list = place.bytes().all(|b| b.is_ascii_digit() || b == b',' || b == b' ');
-    let text = if list { place.clone() } else { fs::read_to_string(place).with_context(|| place.clone())? };
+    let text = if list {
+        place.clone()
+    } else {
+        let neither =
+            || format!("--place {place}: neither a list of processes (0,2,1,3) nor a file with one");
+        fs::read_to_string(place).with_context(neither)?
+    };
     let words = text.split([',', ' ', '\n', '\t', '\r']).filter(|w| !w.is_empty());
-    let places: Vec<u32> = words
-        .map(str::parse)
-        .collect::<Result<_, _>>()
-        .map_err(|_| UsageError(format!("--place: not a list of numbers: {text}")))?;
-    let mut sorted = places.clone();
-    sorted.sort_unstable();
-    if !sorted.iter().copied().eq(0..world) {
-        bail!(UsageError(format!(
-            "--place names each of the processes 0 to {} once",
-            world.saturating_sub(1)
-        )));
+    let wrong = |what: String| {
+        let last = world.saturating_sub(1);
+        UsageError(format!("--place: {what}: name each of the processes 0 to {last} once"))
+    };
+    let number = |word: &str| word.parse().map_err(|_| wrong(format!("{word} is no process")));
+    let places = words.map(number).collect::<Result<Vec<u32>, _>>()?;
+    if let Some(beyond) = places.iter().find(|p| **p >= world) {
+        bail!(wrong(format!("there is no process {beyond} of {world}")));
+    }
+    let mut named = HashSet::new();
+    if let Some(twice) = places.iter().find(|p| !named.insert(**p)) {
+        bail!(wrong(format!("process {twice} is there twice")));
+    }
+    let n = u32::try_from(places.len()).unwrap_or(u32::MAX);
+    if n != world {
+        bail!(wrong(format!("{n} places for {world} ranks")));
     }
     Ok(Some(places))
 }

@@ -56,7 +56,22 @@ fn good_traces_are_good_and_impossible_wishes_are_usage_errors() {
     let checked = run(&["--check"], &good);
     assert_eq!(checked.status.code(), Some(0));
     assert!(String::from_utf8(checked.stdout).unwrap().contains("ok: 6 calls, 1 messages on 1 channels"));
-    for wish in [&["--scale", "MPI_Put=2"][..], &["--place", "0,0"], &["--place", "0,1,2"]] {
-        assert_eq!(run(wish, &good).status.code(), Some(2), "{wish:?}");
+    let once = "name each of the processes 0 to 1 once";
+    for (option, value, status, said) in [
+        ("--scale", "MPI_Put=2", 2, "no function or call site MPI_Put"),
+        ("--place", "0,0", 2, "process 0 is there twice"),
+        ("--place", "0,2", 2, "there is no process 2 of 2"),
+        ("--place", "1", 2, "1 places for 2 ranks"),
+        ("--place", "", 2, once),
+        ("--place", "0,one", 1, "--place 0,one: neither a list"),
+        ("--place", good.to_str().unwrap(), 1, "neither a list"),
+    ] {
+        // Also where nothing would be started.
+        for more in [&[][..], &["--check"]] {
+            let refused = run(&[&[option, value], more].concat(), &good);
+            let text = String::from_utf8(refused.stderr).unwrap();
+            assert!(refused.status.code() == Some(status) && text.contains(said), "{value} {more:?}: {text}");
+            assert!(refused.stdout.is_empty(), "{value} {more:?}");
+        }
     }
 }
