@@ -136,8 +136,11 @@ fn spool(trace: &Path) -> Result<Option<NamedTempFile>> {
         return Ok(None);
     }
     let mut input = Input::open(trace)?;
-    let mut copy = NamedTempFile::new().context("temporary copy of standard input")?;
-    io::copy(&mut input, copy.as_file_mut()).context("temporary copy of standard input")?;
+    let what = "temporary copy of standard input";
+    // Errors name it.
+    let mut copy =
+        tempfile::Builder::new().prefix("standard-input-").suffix(".st").tempfile().context(what)?;
+    io::copy(&mut input, copy.as_file_mut()).context(what)?;
     Ok(Some(copy))
 }
 

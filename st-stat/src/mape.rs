@@ -209,6 +209,9 @@ pub fn table(path: &Path) -> Result<Vec<Run>> {
     };
     let rows = if text.trim_start().starts_with(['{', '[']) { json(&text) } else { csv(&text) };
     let rows = rows.with_context(name)?;
+    if rows.is_empty() {
+        bail!("{}: no run: CSV has a line of names and one for each run, JSON an object", name());
+    }
     (1..).zip(rows).map(|(n, row)| run(n, &row).with_context(name)).collect()
 }
 

@@ -60,6 +60,7 @@ fn tables_without_times_are_refused() {
     };
     assert!(refused("name,recorded_s\nbt,10\n").contains("run 1: no replayed_s"));
     assert!(refused("recorded_s,replayed_s\n10,0\n").contains("not a time in seconds: 0"));
+    assert!(refused("").contains("no run") && refused("recorded_s,replayed_s\n").contains("no run"));
     assert!(refused("[7]").contains("a run is an object"));
 }
 

@@ -151,7 +151,8 @@ fn other_versions_and_other_files_are_named() {
     let mut minor = written.clone();
     minor[MAGIC.len() + 1] = 77;
     assert!(read(&minor).is_ok());
-    for other in [&b""[..], b"#!/bin/sh\n", b"\x89PNG\r\n\x1a\n\x00\x00"] {
+    assert!(matches!(read(b"").unwrap_err().kind(), ErrorKind::Empty));
+    for other in [&b"#!/bin/sh\n"[..], b"\x89PNG\r\n\x1a\n\x00\x00"] {
         let error = read(other).unwrap_err();
         assert!(matches!(error.kind(), ErrorKind::NotAStream), "{error}");
     }

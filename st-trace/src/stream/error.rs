@@ -23,6 +23,11 @@ pub enum ErrorKind {
     /// The input cannot be read.
     #[error("reading")]
     Read(#[source] io::Error),
+    /// There is nothing to read.
+    #[error(
+        "empty (0 bytes), where a trace was expected: st-record makes one; in a pipe, the program before this one says why it wrote nothing"
+    )]
+    Empty,
     /// The input does not begin as a stream does.
     #[error("not an st stream (wrong first bytes)")]
     NotAStream,

@@ -56,7 +56,7 @@ pub use reader::{ReadOptions, Reader, call_sites};
 pub use sizes::{FrameSize, frame_sizes, structure_size};
 pub use stored::Stored;
 pub(crate) use structure::check_params;
-pub use version::{CURRENT, MAGIC, Version, VersionError, is_stream};
+pub use version::{CURRENT, MAGIC, Version, VersionError};
 pub use writer::{CopyError, WriteOptions, Writer};
 
 use crate::header::{Header, Step};

@@ -78,9 +78,7 @@ impl<R: Read> Reader<R> {
         let mut preamble = Vec::new();
         let want = u64::try_from(PREAMBLE).unwrap_or(0);
         (&mut from).take(want).read_to_end(&mut preamble).map_err(|e| start(ErrorKind::Read(e)))?;
-        if !super::version::is_stream(&preamble) {
-            return Err(start(ErrorKind::NotAStream));
-        }
+        super::version::check_first(&preamble).map_err(start)?;
         let Some(&[major, minor, level]) = preamble.get(MAGIC.len()..).and_then(|v| v.first_chunk::<3>())
         else {
             return Err(start(ErrorKind::Truncated));

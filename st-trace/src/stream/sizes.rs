@@ -6,7 +6,7 @@ use super::error::{Error, ErrorKind};
 use super::frame::{FrameReader, Kind, Packer, level_of};
 use super::reader::ReadOptions;
 use super::structure;
-use super::version::{MAGIC, is_stream};
+use super::version::{MAGIC, check_first};
 use super::writer::WriteOptions;
 use crate::section::Section;
 
@@ -41,9 +41,7 @@ pub fn frame_sizes(mut from: impl Read, options: ReadOptions) -> Result<Vec<Fram
     let want = u64::try_from(MAGIC.len() + 3).unwrap_or(0);
     let start = |kind| Error::new(0, None, kind);
     (&mut from).take(want).read_to_end(&mut preamble).map_err(|e| start(ErrorKind::Read(e)))?;
-    if !is_stream(&preamble) {
-        return Err(start(ErrorKind::NotAStream));
-    }
+    check_first(&preamble).map_err(start)?;
     let mut frames = FrameReader::new(from, want, 0);
     let mut out = Vec::new();
     loop {

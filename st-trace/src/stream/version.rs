@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use super::error::ErrorKind;
+
 /// First bytes of every stream. As in PNG, the first byte is no text, and line ends show a transfer that changes them.
 pub const MAGIC: [u8; 8] = *b"\x89STT\r\n\x1a\n";
 
@@ -62,11 +64,13 @@ impl fmt::Display for VersionError {
 
 impl std::error::Error for VersionError {}
 
-/// Whether bytes are the beginning of a stream. At least one byte is needed to tell.
-#[must_use]
-pub fn is_stream(first: &[u8]) -> bool {
+/// Whether bytes are the beginning of a stream, as far as they go.
+pub(crate) fn check_first(first: &[u8]) -> Result<(), ErrorKind> {
+    if first.is_empty() {
+        return Err(ErrorKind::Empty);
+    }
     let n = first.len().min(MAGIC.len());
-    n > 0 && first[..n] == MAGIC[..n]
+    if first[..n] == MAGIC[..n] { Ok(()) } else { Err(ErrorKind::NotAStream) }
 }
 
 #[cfg(test)]
@@ -87,7 +91,10 @@ mod tests {
 
     #[test]
     fn magic_is_recognised_from_its_first_bytes() {
-        assert!(is_stream(&MAGIC) && is_stream(&MAGIC[..3]) && is_stream(b"\x89STT\r\n\x1a\n\x01\x00"));
-        assert!(!is_stream(b"") && !is_stream(b"\x89PNG\r\n\x1a\n"));
+        for first in [&MAGIC[..], &MAGIC[..3], b"\x89STT\r\n\x1a\n\x01\x00"] {
+            assert!(check_first(first).is_ok());
+        }
+        assert!(matches!(check_first(b""), Err(ErrorKind::Empty)));
+        assert!(matches!(check_first(b"\x89PNG\r\n\x1a\n"), Err(ErrorKind::NotAStream)));
     }
 }

@@ -60,6 +60,10 @@ pub fn parse(from: impl BufRead) -> Result<Trace, TextError> {
         })?;
     }
     let fault = |what: &str| TextError { line, what: what.into(), source: None };
+    if line == 0 {
+        let what = "expected the text of a trace, as st-view --text writes it: there are 0 bytes".into();
+        return Err(TextError { line: 1, what, source: None });
+    }
     if !parser.ended {
         return Err(fault("the text ends without \"end\""));
     }

@@ -340,6 +340,29 @@ fn what_is_no_trace_is_refused_by_name() {
     ]);
 }
 
+#[test]
+fn what_is_empty_is_called_so() {
+    let empty = "standard input: empty (0 bytes), where a trace was expected: st-record makes one";
+    let programs =
+        ["st-view", "st-stat", "st-stat calls", "st-stat sizes", "st-stat diff a.st -", "st-merge -o m.st"];
+    let more = ["st-cluster -o m.st", "st-sync -o m.st"];
+    let mut cases: Vec<(String, &str, &[&str])> = Vec::new();
+    for program in programs.iter().chain(&more) {
+        cases.push((format!(": | {program}"), "0 3", std::slice::from_ref(&empty)));
+    }
+    // Each rank of a replay opens a copy.
+    cases.push((": | st-replay -".into(), "0 3", &["standard-input-", ".st: empty (0 bytes)"]));
+    cases.push((
+        ": | st-view --from-text -o m.st".into(),
+        "0 3",
+        &["standard input: line 1: expected", "0 bytes"],
+    ));
+    cases.push((": | st-stat mape --limit 5 --runs -".into(), "0 1", &["no run"]));
+    cases.push(("st-view /dev/null".into(), "3", &["/dev/null: empty (0 bytes)"]));
+    let cases: Vec<_> = cases.iter().map(|(line, status, words)| (line.as_str(), *status, *words)).collect();
+    lines(&cases);
+}
+
 /// `script` runs a command on a terminal of its own.
 #[test]
 fn terminals_show_how_far_programs_are() {
