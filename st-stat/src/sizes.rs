@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 use std::io::Read;
 
-use anyhow::{Context, Result};
-use st_tool::{Input, Whole};
+use anyhow::{Context, Result, bail};
+use st_tool::{Input, UsageError, Whole, expand};
 use st_trace::calls::CallTable;
 use st_trace::section::{Section, Sym};
 use st_trace::sites::CallSites;
@@ -75,6 +75,14 @@ fn frame_of(piece: Piece) -> usize {
 impl Sizes {
     /// Reads a stream, and says what is missing.
     pub(crate) fn read(args: &SizesArgs) -> Result<Self> {
+        if args.stream.is_dir() {
+            let directory = args.stream.display();
+            let first = expand(std::slice::from_ref(&args.stream))?.swap_remove(0);
+            bail!(UsageError(format!(
+                "{directory}: is a directory: name one stream of it, as {}, or all as one: st-merge {directory} | st-stat sizes",
+                first.display()
+            )));
+        }
         let mut from = Input::open(&args.stream)?;
         let name = from.name().to_owned();
         let mut bytes = Vec::new();

@@ -61,3 +61,19 @@ fn every_byte_has_a_place_and_a_cause() {
     assert_eq!(constant["cause"], "constant");
     assert_eq!(rows(&path, "site")[0]["place"], "random");
 }
+
+#[test]
+fn of_a_directory_it_says_what_to_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let first = dir.path().join("rank-000000.st");
+    let said = || {
+        let out = Command::new(env!("CARGO_BIN_EXE_st-stat")).arg("sizes").arg(dir.path()).output().unwrap();
+        (out.status.code(), String::from_utf8(out.stderr).unwrap())
+    };
+    let (status, text) = said();
+    assert!(status == Some(1) && text.contains("no stream"), "{text}");
+    write(&first);
+    let (status, text) = said();
+    let named = format!("name one stream of it, as {}, or all as one: st-merge", first.display());
+    assert!(status == Some(2) && text.contains(&named), "{text}");
+}
