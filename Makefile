@@ -23,7 +23,7 @@ done
 endef
 
 .NOTPARALLEL:
-.PHONY: help build build-demo check test fmt clippy clippy-mpi doc tree licences deny man man-check unit unit-mpi e2e \
+.PHONY: help build build-demo check test fmt circles lines clippy clippy-mpi doc tree licences deny man man-check unit unit-mpi e2e \
     test-programs conformance demo bench bench-report bench-check fuzz completions install install-debug \
     install-check clean
 
@@ -38,7 +38,7 @@ build-demo:
 	$(CARGO) build --release --locked $(PROGRAMS:%=-p %)
 	$(call with_mpi,openmpi,$(CARGO) build --release --locked $(ONLY_MPI))
 
-check: fmt clippy unit bench-check ## format, lints and unit tests of what needs no MPI: the fast loop
+check: fmt clippy unit bench-check lines ## format, lints and unit tests of what needs no MPI: the fast loop
 
 test: ## everything that must hold, end to end under every MPI found
 	tools/bootstrap test
@@ -49,6 +49,12 @@ test: ## everything that must hold, end to end under every MPI found
 
 fmt:
 	$(CARGO) fmt --all --check
+
+circles: ## fail if modules of a crate import each other in a circle
+	tools/circles
+
+lines:
+	@tools/lines
 
 clippy:
 	$(CARGO) clippy --locked $(NO_MPI) --all-targets -- -D warnings
