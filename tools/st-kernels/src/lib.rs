@@ -13,6 +13,8 @@ mod args;
 mod chance;
 mod communicator;
 mod grid;
+mod job;
+mod kernel;
 mod kernels;
 mod launch;
 pub mod paper;
@@ -23,6 +25,7 @@ pub use chance::{Digest, content, draw};
 pub use communicator::{
     ANY_SOURCE, ANY_TAG, Arrival, Communicator, Envelope, Kind, Op, Part, Receive, nested,
 };
-pub use kernels::{Job, Kernel};
+pub use job::{Job, Unfit};
+pub use kernel::Kernel;
 pub use launch::main;
-pub use program::{Outcome, Unfit, execute};
+pub use program::{Outcome, execute};

@@ -13,37 +13,6 @@ pub struct Outcome {
     pub checksum: u64,
 }
 
-/// Why a kernel does not run on these ranks with these options.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum Unfit {
-    /// The number of ranks is wrong for the kernel.
-    #[error("{kernel} runs on {needs}, not on {ranks}")]
-    Ranks {
-        /// The kernel.
-        kernel: &'static str,
-        /// Numbers it runs on.
-        needs: &'static str,
-        /// The number asked for.
-        ranks: i32,
-    },
-    /// A message would be longer than MPI's counts.
-    #[error("--size {size} is too large for {kernel}: at most {most}")]
-    Size {
-        /// The kernel.
-        kernel: &'static str,
-        /// The size asked for.
-        size: i32,
-        /// The largest possible.
-        most: i32,
-    },
-    /// An option of another kernel.
-    #[error("--open is for stencils, not for {kernel}")]
-    Open {
-        /// The kernel.
-        kernel: &'static str,
-    },
-}
-
 /// Runs a kernel on this rank, from `MPI_Init` to `MPI_Finalize`, if `accept` lets it run on so many ranks.
 ///
 /// # Errors
