@@ -14,8 +14,8 @@ use st_trace::ranklist_notation::plain;
 use st_trace::section::{Section, Thread};
 use st_trace::sites::CallSites;
 
-use crate::Named as NamedTrace;
 use crate::args::Args;
+use crate::input::Named as NamedTrace;
 
 /// Prints the calls of the selected ranks: by section, rank and thread, each in order.
 pub(crate) fn print(args: &Args, out: &mut Output) -> Result<()> {

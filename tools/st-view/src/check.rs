@@ -9,7 +9,7 @@ use st_trace::check::{ThreadCheck, Verdict, check_telling};
 use st_trace::section::Section;
 
 use crate::args::Args;
-use crate::each;
+use crate::input::each;
 use crate::tree::ranks;
 
 /// What the lanes prove, in their order.

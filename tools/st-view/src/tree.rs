@@ -19,8 +19,8 @@ use st_trace::sites::CallSites;
 use st_trace::text;
 use st_trace::tree::Item;
 
-use crate::Named;
 use crate::args::Args;
+use crate::input::Named;
 
 /// Classes of ranks whose values are shown; of more only the number.
 const CLASSES: usize = 3;

@@ -1,0 +1,75 @@
+//! Reading what is shown.
+
+use anyhow::Result;
+use st_tool::{Whole, each_section, each_stored_of};
+use st_trace::header::Header;
+use st_trace::section::Section;
+use st_trace::sites::{CallSites, SiteTable};
+use st_trace::stream::{Stored, Trace};
+
+use crate::args::Args;
+
+/// A trace whose call sites are named.
+pub(crate) struct Named {
+    pub(crate) sites: CallSites,
+    /// The run, and its sections, if they can be read only once.
+    held: Option<(Header, Vec<Stored>)>,
+}
+
+impl Named {
+    /// Reads the call sites of all sections, and says what is missing. A pipe is read once, so that what comes through one has to
+    /// be held.
+    pub(crate) fn read(args: &Args) -> Result<Self> {
+        let once = args.inputs.is_empty() || args.inputs.iter().any(|i| i.as_os_str() == "-");
+        let (mut tables, mut held) = (Vec::<SiteTable>::new(), Vec::new());
+        let whole =
+            each_stored_of(&args.inputs, &args.input.shown("st-view", &args.talk), |_, _, stored| {
+                if tables.last().is_none_or(|last| !last.shares(stored.sites())) {
+                    tables.push(stored.sites().clone());
+                }
+                if once {
+                    held.push(stored);
+                }
+                Ok(())
+            })?;
+        whole.remark("st-view", &args.talk);
+        let sites = args.symbols.call_sites(("st-view", &args.talk), &tables);
+        Ok(Self { sites, held: once.then_some((whole.header, held)) })
+    }
+
+    /// Hands each section to `take`.
+    pub(crate) fn each(
+        &self,
+        args: &Args,
+        mut take: impl FnMut(&Header, Section) -> Result<()>,
+    ) -> Result<()> {
+        match &self.held {
+            Some((header, held)) => held.iter().try_for_each(|stored| take(header, stored.section()?)),
+            None => each_section(&args.inputs, &args.input.shown("st-view", &args.talk), take).map(drop),
+        }
+    }
+}
+
+/// Reads sections one by one, and says what is missing.
+pub(crate) fn each(args: &Args, take: impl FnMut(&Header, Section) -> Result<()>) -> Result<()> {
+    whole(args, take).map(drop)
+}
+
+fn whole(args: &Args, take: impl FnMut(&Header, Section) -> Result<()>) -> Result<Whole> {
+    let whole = each_section(&args.inputs, &args.input.shown("st-view", &args.talk), take)?;
+    whole.remark("st-view", &args.talk);
+    Ok(whole)
+}
+
+/// Reads all inputs as one trace.
+pub(crate) fn read(args: &Args) -> Result<Trace> {
+    let (mut sections, mut budget) = (Vec::new(), args.steps.budget());
+    let whole = whole(args, |_, section| {
+        // Structure is printed as it is; each time is a word.
+        budget.spend_times(&section)?;
+        sections.push(section);
+        Ok(())
+    })?;
+    let Whole { header, provenance, complete, level, .. } = whole;
+    Ok(Trace { header, provenance, sections, complete, level })
+}
