@@ -9,10 +9,11 @@ use anyhow::{Context, Result, bail};
 use st_tool::options::Talk;
 use st_tool::{Output, Status};
 
+use crate::args::{Run, TOOL};
 use crate::group::{self, ALL, Case, Place};
 use crate::results::{Results, Row, path};
+use crate::stats;
 use crate::version::{about, built, load};
-use crate::{Run, TOOL, stats};
 
 /// The word for the quick cases of all groups.
 const QUICK: &str = "quick";

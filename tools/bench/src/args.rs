@@ -1,0 +1,47 @@
+//! The command line.
+
+use clap::{Parser, Subcommand};
+use st_tool::options::Talk;
+
+/// Its name in what it says.
+pub(crate) const TOOL: &str = "st-bench";
+
+/// Measure st, and write BENCHMARKS.md from what was measured
+#[derive(Parser)]
+#[command(version)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    #[command(flatten)]
+    pub(crate) talk: Talk,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Measure groups of cases; without --against the results are put into benchmarks/
+    Run(Run),
+    /// Write BENCHMARKS.md from benchmarks/
+    Report {
+        /// Only compare: fail if it is not what the results give
+        #[arg(long)]
+        check: bool,
+    },
+}
+
+/// What is measured, and how.
+#[derive(clap::Args)]
+pub(crate) struct Run {
+    /// Build this commit below target/bench, measure both in turns, and print ratios; nothing is put into benchmarks/
+    #[arg(long, value_name = "REV")]
+    pub(crate) against: Option<String>,
+    /// These groups only (the files in tools/bench/groups); or quick: instructions and bytes of all that is
+    /// measured in a few minutes, which do not depend on what else the machine does
+    #[arg(long, value_delimiter = ',', value_name = "GROUP")]
+    pub(crate) only: Vec<String>,
+    /// Only cases whose names contain this
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    pub(crate) case: String,
+    /// Runs of what differs from run to run (default: what the group says)
+    #[arg(long, value_name = "N")]
+    pub(crate) runs: Option<u32>,
+}
