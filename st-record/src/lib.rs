@@ -16,39 +16,32 @@ pub mod names;
 pub mod pack;
 mod recover;
 pub mod rename;
+mod save;
 pub mod size;
 pub mod summary;
 pub mod target;
+mod tool;
 pub mod trace_name;
 
 use anyhow::{Context, Result};
 use args::Args;
 use clap::Parser;
-use interim::Interim;
 use job::Failure;
-use pack::{Change, Job, Notes};
-use st_tool::{Launch, Output, free_name};
-use st_trace::header::Header;
+use pack::{Job, Notes};
+use save::{clear, each_job, recorded};
+use st_tool::Launch;
 use std::env;
 use std::ffi::OsString;
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, Write as _};
 use std::os::fd::AsFd as _;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, ExitStatus};
-use std::time::{Duration, Instant, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 use summary::{Ended, Summary};
-use trace_name::numbered;
-
-/// Name in messages.
-pub const TOOL: &str = "st-record";
-
-/// What helps where names are not found.
-const NAME_LATER: &str = "st-record --name --symbols DIR TRACE names them later";
-
-/// In a header's options, the number of a job that was not the only one of its recording, if it was not the first.
-const JOB: &str = "job";
+pub use tool::TOOL;
+use tool::complain;
 
 /// Exit status of a failure of our own before the program starts (as of `env`, `nohup`, `timeout`).
 const FAILED: u8 = 125;
@@ -210,34 +203,6 @@ fn outside(args: &Args) -> Result<u8, Failure> {
     }
 }
 
-/// Removes what an earlier recording has left under the name of this one: it must not be taken for this one's if that leaves
-/// nothing. A link stays, and what is no file.
-fn clear(output: &Path) -> Result<()> {
-    let later = (2..).map(|n| (n, numbered(output, n))).take_while(|(_, path)| path.is_file());
-    let later = later.filter(|(n, path)| is_of_job(path, *n, output)).map(|(_, path)| path);
-    for path in std::iter::once(output.to_owned()).chain(later) {
-        let beside = |name: &str| path.with_extension(format!("{name}.st"));
-        let spawned = (1..).map(|n| beside(&format!("spawn-{n}"))).take_while(|path| path.is_file());
-        for path in [path.clone(), beside("rest")].into_iter().chain(spawned) {
-            if let Ok(file) = fs::canonicalize(&path)
-                && file.is_file()
-            {
-                fs::remove_file(&file).with_context(|| format!("{}: cannot replace", path.display()))?;
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Whether a trace is, untouched since, that of this job of a recording with this output.
-fn is_of_job(path: &Path, number: u32, output: &Path) -> bool {
-    let Ok(reader) = pack::open(path) else { return false };
-    let [step] = reader.provenance() else { return false };
-    let asked = Args::try_parse_from(std::iter::once(TOOL).chain(step.args.iter().map(String::as_str)));
-    let named = asked.is_ok_and(|a| a.output.is_some_and(|asked| asked.file_name() == output.file_name()));
-    named && reader.header().options.get(JOB).and_then(|job| job.as_u64()) == Some(number.into())
-}
-
 /// The job's exit status; 128 + n if signal n ended it.
 fn exit_code(status: ExitStatus) -> u8 {
     let code = status.code().or_else(|| status.signal().map(|s| 128 + s));
@@ -301,56 +266,6 @@ fn finish(args: &Args, directory: &Path, elapsed: Duration, status: ExitStatus) 
     packed.map(|()| complete)
 }
 
-/// Packs what each job has left, one after the other, and hands it, with the time that it took and what the job's ranks said,
-/// to `told`; of one that has left nothing, nothing. If one cannot be packed the others still are.
-fn each_job(
-    args: &Args,
-    directory: &Path,
-    home: &Path,
-    mut told: impl FnMut(&Job, Option<(Saved, Duration)>, &Notes),
-) -> Result<()> {
-    let mut result = Ok(());
-    let mut first: Option<PathBuf> = None;
-    for job in pack::jobs(directory)? {
-        let begun = Instant::now();
-        let read = Notes::read(job.directory());
-        let mut notes = if let Job::Launched(1, _) = job { read? } else { read.unwrap_or_default() };
-        let saved = save(args, &job, &mut notes, |header| match &job {
-            Job::Launched(number, _) => named(args, header, home, *number),
-            Job::Spawned(name, _) => {
-                let first = first.clone().unwrap_or_else(|| named(args, header, home, 1));
-                first.with_extension(format!("{name}.st"))
-            }
-        });
-        match saved {
-            Ok(saved) => {
-                first = first.or_else(|| saved.as_ref().map(|s| s.target.clone()));
-                told(&job, saved.map(|saved| (saved, begun.elapsed())), &notes);
-            }
-            Err(e) if result.is_ok() => result = Err(e),
-            Err(e) => complain(&format!("{e:#}")),
-        }
-    }
-    result
-}
-
-/// A trace's name: the one asked for, of later jobs with the first number from theirs on that is free, or one in a directory that
-/// follows from the program's name.
-fn named(args: &Args, header: &Header, home: &Path, number: u32) -> PathBuf {
-    // What is no file, standard output or a device, takes one trace.
-    let takes = |o: &&PathBuf| {
-        number == 1 || o.as_os_str() != "-" && fs::metadata(o).map_or(true, |found| found.is_file())
-    };
-    let Some(asked) = args.output.as_ref().filter(takes) else {
-        let program = if args.naming.anonymise { "trace" } else { &header.program };
-        let app = Path::new(program).file_name().unwrap_or_default().to_string_lossy().into_owned();
-        return free_name(&home.join(format!("{app}-{}r.st", header.world)));
-    };
-    let later = (number.max(2)..).map(|n| numbered(asked, n));
-    let mut all = std::iter::once(asked.clone()).filter(|_| number == 1).chain(later);
-    all.find(|path| number == 1 || fs::symlink_metadata(path).is_err()).unwrap_or_else(|| asked.clone())
-}
-
 /// Why there is no trace.
 fn nothing(args: &Args, notes: &Notes) -> String {
     if let (ranks @ 1.., why) = &notes.failed {
@@ -381,90 +296,6 @@ fn missing(only: Option<&str>, world: u32) -> Option<String> {
         "--only: there is no rank {first}{more}; the job has ranks 0 to {}",
         world.saturating_sub(1)
     ))
-}
-
-/// A trace that has been written.
-struct Saved {
-    target: PathBuf,
-    header: Header,
-    /// Number of ranks in it.
-    ranks: u64,
-    /// Bytes of exact times in it.
-    time_bytes: u64,
-}
-
-/// Writes what a job's ranks have left as one stream, whose name follows from its header. Where some have left nothing
-/// but what all had before, it is that, and what the others left is beside it. Nothing of ranks that have left nothing at all.
-fn save(
-    args: &Args,
-    job: &Job,
-    notes: &mut Notes,
-    name: impl FnOnce(&Header) -> PathBuf,
-) -> Result<Option<Saved>> {
-    let directory = job.directory();
-    let left = pack::streams(directory, notes, |why| args.talk.warn(TOOL, why))?;
-    let interim = if notes.merged { None } else { Interim::of(directory, &left)? };
-    let streams = interim.as_ref().map_or(&left[..], |interim| std::slice::from_ref(&interim.path));
-    if streams.is_empty() {
-        return Ok(None);
-    }
-    let write = |streams: &[PathBuf], header: &Header, target: &Path| {
-        let mut change = Change::new(&args.naming);
-        // A trace without names is better than none.
-        if let Some(started) = args.naming.wanted().then(|| UNIX_EPOCH + Duration::from_nanos(header.started))
-        {
-            match names::sites(streams) {
-                Ok(sites) => {
-                    let found = names::look_up(&sites, args.naming.symbols.clone(), started, names::LIMIT);
-                    found
-                        .missing
-                        .iter()
-                        .for_each(|why| args.talk.warn(TOOL, format_args!("{why} ({NAME_LATER})")));
-                    change.names = found.names;
-                }
-                Err(why) => args.talk.warn(TOOL, format_args!("call sites are not named: {why:#}")),
-            }
-        }
-        let mut output = Output::stream(target)?;
-        let times = pack::pack(streams, header, change, &args.talk, &mut output)?;
-        output.commit().map(|()| times)
-    };
-    let mut header = pack::header(streams)?;
-    // The ranks' headers were written in MPI_Init; they said more at the end.
-    header
-        .bindings
-        .extend(notes.bindings.iter().filter(|b| !header.bindings.contains(b)).cloned().collect::<Vec<_>>());
-    if let Job::Launched(number @ 2.., _) = job {
-        header.options.insert(JOB.to_owned(), (*number).into());
-    }
-    let target = name(&header);
-    let time_bytes = write(streams, &header, &target)?;
-    let Some(interim) = interim else {
-        let ranks = if notes.merged { recorded(&header) } else { u64::try_from(left.len()).unwrap_or(0) };
-        return Ok(Some(Saved { target, header, ranks, time_bytes }));
-    };
-    args.talk.warn(TOOL, interim.line(&target.display().to_string()));
-    if !left.is_empty() {
-        let rest = target.with_extension("rest.st");
-        write(&left, &pack::header(&left)?, &rest)?;
-        args.talk.warn(TOOL, format_args!("{}: what the others left", rest.display()));
-    }
-    (notes.calls, notes.ended) = (interim.calls, interim.world.into());
-    Ok(Some(Saved { target, header, ranks: interim.world.into(), time_bytes }))
-}
-
-/// Number of ranks that were to be recorded.
-fn recorded(header: &Header) -> u64 {
-    let only = header.options.get("only").and_then(|v| v.as_str());
-    match only.and_then(|t| st_trace::ranklist_notation::parse_any(t).ok()) {
-        Some(ranks) => ranks.iter().filter(|r| *r < header.world).count() as u64,
-        None => u64::from(header.world),
-    }
-}
-
-fn complain(message: &str) {
-    // Standard error may be closed; there is nowhere left to say so.
-    let _ = writeln!(io::stderr().lock(), "{TOOL}: {message}");
 }
 
 /// The words that this process was started with, if its name is a launcher's.

@@ -1,6 +1,7 @@
 //! From the ranks' streams to one file. Of a rank that ended early its journal stands for its stream.
 
 use crate::args::Naming;
+use crate::tool::TOOL;
 use anyhow::{Context, Error, Result};
 use st_tool::options::Talk;
 use st_tool::{Amount, INTERIM, Input, streams_in};
@@ -290,7 +291,7 @@ pub fn pack(
     to: impl Write,
 ) -> Result<u64> {
     let ranks = u64::try_from(streams.len()).unwrap_or(u64::MAX);
-    let progress = talk.progress(crate::TOOL, "packing", Amount::Things("ranks", ranks));
+    let progress = talk.progress(TOOL, "packing", Amount::Things("ranks", ranks));
     let header = if change.anonymiser.is_some() { &Anonymiser::header(header) } else { header };
     let mut writer = Writer::new(to, header, WriteOptions::default())?;
     for step in change.before.iter().chain([&st_tool::step("st-record")]) {

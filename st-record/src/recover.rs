@@ -2,7 +2,8 @@
 
 use crate::args::Args;
 use crate::pack::{Job, NOTES, jobs};
-use crate::{TOOL, each_job};
+use crate::save::each_job;
+use crate::tool::TOOL;
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -9,8 +9,9 @@ use st_tool::options::StreamIn;
 use st_tool::{Output, Status, UsageError, each_section, report, streams_in};
 
 use crate::args::Args;
+use crate::names;
 use crate::pack::{self, Change};
-use crate::{TOOL, names};
+use crate::tool::TOOL;
 
 /// Does so with all traces that are named on the command line.
 #[must_use]
