@@ -2,7 +2,7 @@
 
 use crate::header::Function;
 use crate::params::{Code, Echo, Params};
-use crate::wrappers::{arguments, pointer, result};
+use crate::signature::{arguments, pointer, result};
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use st_trace::calls::Row;

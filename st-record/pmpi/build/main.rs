@@ -9,6 +9,7 @@ mod body;
 mod header;
 mod params;
 mod shim;
+mod signature;
 mod toolchain;
 mod wrappers;
 

@@ -2,6 +2,7 @@
 
 use crate::body;
 use crate::header::{Function, Header};
+use crate::signature::{arguments, pointer, result};
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use st_trace::calls::{CallTable, FIRST_UNKNOWN};
@@ -72,24 +73,6 @@ pub(crate) fn generate(header: &Header) -> Result<Text, String> {
     };
     let wrappers = quote!(#(#items)*);
     Ok(Text { real: real.to_string(), wrappers: wrappers.to_string() })
-}
-
-/// Type of the function as a pointer.
-pub(crate) fn pointer(f: &Function) -> TokenStream {
-    let (params, result) = (&f.params, result(f));
-    quote!(unsafe extern "C-unwind" fn(#(#params),*) -> #result)
-}
-
-/// Result type.
-pub(crate) fn result(f: &Function) -> TokenStream {
-    f.result.as_ref().map_or_else(|| quote!(()), |t| quote!(#t))
-}
-
-/// `a0: T0, a1: T1, …` and `a0, a1, …`.
-pub(crate) fn arguments(f: &Function) -> (TokenStream, TokenStream) {
-    let names: Vec<_> = (0..f.params.len()).map(|i| format_ident!("a{i}")).collect();
-    let params = &f.params;
-    (quote!(#(#names: #params),*), quote!(#(#names),*))
 }
 
 fn forward(base: &syn::Ident, slot: usize, f: &Function) -> TokenStream {

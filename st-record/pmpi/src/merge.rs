@@ -57,8 +57,8 @@ impl Asked {
             How::Cluster => "--merge=cluster",
             How::Plain => "--merge=plain",
         };
-        let interim = (self.number > 0).then_some("--reduce-every");
-        let args = std::iter::once(how).chain(interim).map(str::to_owned).collect();
+        let every = (self.number > 0).then_some("--reduce-every");
+        let args = std::iter::once(how).chain(every).map(str::to_owned).collect();
         Step { tool: "st-record".into(), version: env!("CARGO_PKG_VERSION").to_owned(), args }
     }
 }

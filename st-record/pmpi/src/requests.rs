@@ -7,66 +7,15 @@
 //! moved it; then its neighbours in the list that names it tell when it was made: what is named together was mostly made
 //! together, in that order. Where they do not tell either, the first in is the first out.
 
+mod live;
 mod queue;
 
 use foldhash::fast::FixedState;
+use live::Slot;
+pub(crate) use live::{Key, Kind, Meant, Promise};
 use queue::{Claimant, Near, Queue};
 use st_trace::lowest::Lowest;
 use std::collections::HashMap;
-
-/// What an operation is, as its creation says.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Kind {
-    /// Its completion tells source, tag and size.
-    pub(crate) receive: bool,
-    /// Its completion tells the size: it reads or writes a file.
-    pub(crate) sized: bool,
-    /// Starts inactive and survives its completion.
-    pub(crate) persistent: bool,
-    /// Leaves its source or tag open.
-    pub(crate) wildcard: bool,
-}
-
-/// A communicator that exists when the request completes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Promise {
-    /// Address of the program's variable for the handle.
-    pub(crate) place: usize,
-    /// Index of the communicator.
-    pub(crate) comm: i64,
-}
-
-/// A live request.
-#[derive(Clone, Debug)]
-pub(crate) struct Slot {
-    handle: u64,
-    /// Address of the program's variable when the request was made.
-    place: usize,
-    thread: usize,
-    number: u32,
-    /// Requests made before it.
-    age: u64,
-    /// The call that has already claimed it.
-    claimed: u64,
-    pub(crate) kind: Kind,
-    /// Started and not complete.
-    pub(crate) active: bool,
-    pub(crate) promise: Option<Promise>,
-}
-
-/// Index of a live request.
-pub(crate) type Key = u32;
-
-/// What a handle that a call names stands for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Meant {
-    /// This request.
-    One(Key),
-    /// One of several; which one, its place does not tell.
-    OneOfSeveral,
-    /// No request that is known.
-    Nothing,
-}
 
 /// All live requests (or, in another instance, matched messages) of the process.
 #[derive(Debug, Default)]

@@ -31,11 +31,10 @@
 
 mod exchange;
 mod pace;
+mod tree;
 
 use crate::clock::{Reader, processor_time};
-use crate::ffi::{
-    Handle, MPI_Comm, MPI_Errhandler, MPI_Group, MPI_Info, MPI_Op, MPI_Request, constants as k,
-};
+use crate::ffi::{Handle, MPI_Comm, MPI_Group, MPI_Info, MPI_Op, MPI_Request, constants as k};
 use crate::real;
 use crate::settings::{Reductions, interval};
 use exchange::{Exchange, Turn};
@@ -45,6 +44,7 @@ use st_trace::columns::{Comparison, Offset};
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+pub(crate) use tree::Tree;
 
 /// Time for all comparisons at one place, ns: a thousandth of it is enough where every rank has its own processor.
 const LIMIT: i64 = 1_000_000_000;
@@ -59,14 +59,6 @@ const PATIENCE: i64 = 2_000_000_000;
 /// Operations that pass at most until the ranks look whether an interim reduction is due. Looking takes about as long
 /// as one of them; where they become rare, such as after a program's beginning, this many come late.
 const REDUCES_AT_MOST: i64 = 1_000;
-
-/// A rank's place in one of the two trees.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Tree {
-    pub(crate) comm: u64,
-    pub(crate) rank: c_int,
-    pub(crate) size: c_int,
-}
 
 #[derive(Debug, Default)]
 struct Sync {
@@ -336,20 +328,6 @@ impl Sync {
 }
 
 impl Tree {
-    /// The tree over a communicator, whose errors return from here on.
-    fn of(comm: MPI_Comm) -> Option<Self> {
-        if comm.raw() == k::st_MPI_COMM_NULL {
-            return None;
-        }
-        let (mut rank, mut size) = (0, 0);
-        unsafe {
-            real::MPI_Comm_set_errhandler(comm, MPI_Errhandler::from_raw(k::st_MPI_ERRORS_RETURN));
-            real::MPI_Comm_rank(comm, &raw mut rank);
-            real::MPI_Comm_size(comm, &raw mut size);
-        }
-        Some(Self { comm: comm.raw(), rank, size })
-    }
-
     /// Waits for all ranks to come here, but not for ever.
     fn all_here(self, clock: Reader) -> bool {
         let mut request = MPI_Request::from_raw(k::st_MPI_REQUEST_NULL);

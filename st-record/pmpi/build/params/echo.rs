@@ -1,19 +1,9 @@
 //! Functions whose words depend on what they are passed and on nothing else: what is compared to know them again.
 
-use super::{Params, argument};
+use super::{Echo, Params, argument};
 use proc_macro2::TokenStream;
 use quote::quote;
 use st_trace::calls::Length;
-
-/// How a wrapper knows that a call is the next one of the loop in progress.
-pub(crate) struct Echo {
-    /// The `Inputs` of the call.
-    pub(crate) inputs: TokenStream,
-    /// Before the real call, if it is: what the statements after the call need.
-    pub(crate) known: TokenStream,
-    /// The `Outs` of the call.
-    pub(crate) outs: TokenStream,
-}
 
 impl Params<'_> {
     /// What to compare; `None` for functions that are read anew each time.

@@ -6,12 +6,20 @@ mod numbered;
 mod objects;
 mod requests;
 
-pub(crate) use echo::Echo;
-
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use st_trace::calls::{Length, Param, Row};
 use syn::Ident;
+
+/// How a wrapper knows that a call is the next one of the loop in progress.
+pub(crate) struct Echo {
+    /// The `Inputs` of the call.
+    pub(crate) inputs: TokenStream,
+    /// Before the real call, if it is: what the statements after the call need.
+    pub(crate) known: TokenStream,
+    /// The `Outs` of the call.
+    pub(crate) outs: TokenStream,
+}
 
 /// Statements of a body.
 pub(crate) struct Code {

@@ -1,6 +1,6 @@
 //! Live requests that share a handle.
 
-use super::{Key, Meant, Slot};
+use super::live::{Key, Meant, Slot};
 use foldhash::fast::FixedState;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 

@@ -3,7 +3,7 @@
 //! SAFETY, for the whole module: as in [`crate::sync`].
 #![expect(clippy::undocumented_unsafe_blocks, reason = "one reason for the module, above")]
 
-use super::Tree;
+use super::tree::Tree;
 use crate::clock::Reader;
 use crate::ffi::{Handle, MPI_Comm, MPI_Datatype, MPI_Request, constants as k};
 use crate::real;
