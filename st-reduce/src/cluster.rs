@@ -12,6 +12,7 @@
 
 mod clusters;
 mod forms;
+mod options;
 pub mod paper;
 mod representative;
 pub mod signature;
@@ -19,6 +20,7 @@ mod slot;
 mod tolerance;
 mod view;
 
-pub use clusters::{Clusterer, Clustering, Clusters, Error, Options, Signatures, alone};
+pub use clusters::{Clusterer, Clustering, Clusters, Error, alone};
+pub use options::{Options, Signatures};
 pub use slot::{Rules, Stand};
 pub use tolerance::{NoTolerance, Tolerance};

@@ -28,7 +28,7 @@ use st_trace::section::{Section, SlotStreams, Tables};
 use st_trace::sites::{Frame, SiteTable};
 use st_trace::tree::Walk;
 
-use crate::cluster::clusters::Options;
+use crate::cluster::options::Options;
 use crate::cluster::signature::{halves, total};
 use crate::cluster::slot::Stand;
 use crate::cluster::tolerance::Average;

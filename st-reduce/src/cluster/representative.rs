@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
-use st_trace::calls::{CallId, CallTable, LANES, Lane};
+use st_trace::calls::{CallId, CallTable, LANES, Slot};
 use st_trace::columns::Column;
 use st_trace::form::{Codes, Form, Own};
 use st_trace::ints::Sealed;
@@ -14,9 +14,10 @@ use st_trace::section::{Elastic, Ended, NO_SYM, Section, SlotStreams, Sym, Threa
 use st_trace::tree::{FlatTree, Item};
 use st_trace::unite::{Partitions, Renaming, Times, United};
 
-use crate::cluster::clusters::Options;
+use crate::cluster::options::{Options, Signatures};
+use crate::cluster::paper::stands;
 use crate::cluster::signature::{Signature, total};
-use crate::cluster::slot::{Before, End, How, Mine, Part, SlotCluster, rewritten};
+use crate::cluster::slot::{Before, End, How, Mine, Part, Rules, SlotCluster, rewritten};
 use crate::cluster::tolerance::{Tolerance, united};
 use crate::cluster::view::{Owns, View, index};
 use crate::codes::decode;
@@ -248,7 +249,7 @@ impl ThreadCluster {
                 let lane = slot.lane;
                 let streams = slot.finish(before, end(at, i), partitions);
                 if matches!(streams.values.form, Form::Histogram(_)) {
-                    *voided |= bit(lane);
+                    *voided |= 1 << lane as u8;
                 }
                 streams
             };
@@ -313,14 +314,15 @@ impl SymbolCluster {
                 let mine = Mine { rank: *rank, own: *own, lens, values: &values, len };
                 if let Some(into) = self.slots.get_mut(i) {
                     if !into.add(mine, Before { ranks: &known, owns: &self.owns }) {
-                        voided |= bit(into.lane);
+                        voided |= 1 << into.lane as u8;
                     }
                 } else {
                     let row = CallTable::builtin().get(symbol.call);
                     let kind = row.and_then(|row| Kind::of(row, slot));
                     let forced = kind.is_some_and(|kind| options.force_merge.contains(&kind));
                     let user = user::form(&options.users, section, s, &slot.name);
-                    let how = How { rules: options.rules(symbol.call, slot, forced), user, forced };
+                    let how =
+                        How { rules: rules(options.signatures, symbol.call, slot, forced), user, forced };
                     self.slots.push(SlotCluster::new(slot, how, mine));
                 }
                 known.insert(*rank);
@@ -346,13 +348,18 @@ fn values(codes: &Sealed, form: Form, own: Option<Own>, len: u64) -> Sealed {
     }
 }
 
+/// How the values of a slot of a function's calls are compared, which may be united by force.
+fn rules(signatures: Signatures, call: CallId, slot: &Slot, forced: bool) -> Rules {
+    match signatures {
+        Signatures::Exact => Rules::Common,
+        Signatures::Reference => Rules::Relative,
+        Signatures::Paper if !forced => stands(call, slot).map_or(Rules::Modulo, Rules::Rigid),
+        Signatures::Paper => Rules::Modulo,
+    }
+}
+
 /// Where a thread stopped, over the cluster's symbols.
 fn renamed(e: &Ended, renaming: &Renaming) -> Ended {
     let to = |s: Sym| if s == NO_SYM { s } else { renaming.symbols.get(index(s)).copied().unwrap_or(s) };
     Ended { last: to(e.last), inside: to(e.inside), ..*e }
-}
-
-/// A lane among those that are void.
-pub(crate) fn bit(lane: Lane) -> u8 {
-    1 << lane as u8
 }

@@ -6,6 +6,7 @@
 
 mod groups;
 mod one;
+mod ranks;
 
 use std::collections::HashMap;
 
@@ -19,46 +20,15 @@ use st_trace::unite::{Classes, Partitions, Renaming};
 
 use crate::cluster::forms::symbolic;
 use crate::cluster::signature::{Signature, total};
-use crate::cluster::view::Owns;
 use crate::codes::code;
 use crate::lossy::Counter;
 use groups::Groups;
 use one::One;
+pub(crate) use ranks::{Before, Mine, rewritten};
+pub use ranks::{Rules, Stand};
 
 /// Values above this are no ranks, tags or counts of a program.
 const SANE: u64 = 1 << 48;
-
-/// How values are compared between ranks.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Rules {
-    /// In the first form that makes all equal.
-    #[default]
-    Common,
-    /// As recorded or, if that is not the same on all ranks, relative to the own rank.
-    Relative,
-    /// Like [`Rules::Relative`], but relative modulo the number of ranks.
-    Modulo,
-    /// As recorded, and where ranks differ one's values stand for all.
-    Rigid(Stand),
-}
-
-/// Which ranks' counts stand for those of all.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Stand {
-    /// The first one's.
-    First,
-    /// Call by call the least: what is sent is no more than it was.
-    Least,
-    /// Call by call the most: what is received has the room it had.
-    Most,
-}
-
-impl Rules {
-    /// The form of partners where ranks differ in any one.
-    fn of_peers(self) -> Form {
-        if self == Self::Modulo { Form::MODULO } else { Form::RELATIVE }
-    }
-}
 
 /// How the ranks of a slot are put together.
 #[derive(Clone, Copy, Debug)]
@@ -68,19 +38,6 @@ pub(crate) struct How {
     pub(crate) user: Option<Form>,
     /// Whether ranks that differ are united by a histogram.
     pub(crate) forced: bool,
-}
-
-/// What a rank has in a slot.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Mine<'a> {
-    pub(crate) rank: u32,
-    /// Who it is in the calls; `None` if that changes.
-    pub(crate) own: Option<Own>,
-    /// Lengths of the lists, and the number of executions.
-    pub(crate) lens: Option<(&'a Sealed, u64)>,
-    pub(crate) values: &'a Sealed,
-    /// Number of values.
-    pub(crate) len: u64,
 }
 
 /// What the ranks of a section have in a slot.
@@ -113,13 +70,6 @@ impl Part<'_> {
         let flat = values.elements().all(|e| e.step == 0);
         if flat { values.map(to) } else { values.rebuild(len, to) }
     }
-}
-
-/// The ranks before one.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Before<'a> {
-    pub(crate) ranks: &'a RankList,
-    pub(crate) owns: &'a Owns,
 }
 
 /// How a slot ends.
@@ -416,14 +366,6 @@ impl SlotCluster {
             (None, State::Many(form, groups)) => partitions.elastic(groups.classes(), form),
         };
         SlotStreams { lens, values }
-    }
-}
-
-/// A stream's values under a map.
-pub(crate) fn rewritten(values: &Sealed, len: u64, f: impl Fn(i64) -> i64) -> Sealed {
-    match values.constant() {
-        Some(_) => values.map(f),
-        None => values.rebuild(len, f),
     }
 }
 

@@ -206,7 +206,7 @@ fn replace(section: &mut Section, (t, s, i): Place, groups: &[RankList]) {
     });
     let lane = section.symbols.get(s).and_then(|y| Some(CallTable::builtin().slots(y.call).get(i)?.lane));
     if let Some(thread) = section.threads.get_mut(t) {
-        thread.lanes.voided |= lane.map_or(0, crate::cluster::representative::bit);
+        thread.lanes.voided |= lane.map_or(0, |lane| 1 << lane as u8);
         if let Some(slot) = thread.params.get_mut(s).and_then(|p| p.get_mut(i)) {
             slot.values = Elastic { partition: u32::try_from(at).unwrap_or(0), streams, ..elastic };
         }

@@ -7,7 +7,7 @@ use st_trace::calls::Meaning;
 use st_trace::form::{Form, Own};
 use st_trace::ints::Sealed;
 
-use super::{Before, Mine, Rules, Stand, rewritten};
+use super::ranks::{Before, Mine, Rules, Stand, rewritten};
 use crate::cluster::forms::{self, Candidate, Witness, candidates, independent};
 use crate::cluster::signature::Signature;
 use crate::cluster::view::LONG;
