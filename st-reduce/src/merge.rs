@@ -14,6 +14,8 @@
 pub mod align;
 pub mod alike;
 mod callers;
+mod error;
+mod factor;
 mod infer;
 mod layout;
 mod lists;
@@ -23,11 +25,13 @@ mod merging;
 mod params;
 mod predicted;
 mod products;
+mod renumber;
 mod slots;
 mod tags;
 mod turns;
 
 pub use alike::Alike;
+pub use error::Error;
 pub use layout::Layout;
-pub use merger::{Error, Merger, merge};
+pub use merger::{Merger, merge};
 pub use merging::Merging;

@@ -19,7 +19,8 @@ use st_trace::sketch::Shape;
 use st_trace::tree::FlatTree;
 use st_trace::unite::{Classes, Partitions, Renaming, Times, United};
 
-use super::merger::{Error, first_appearance, renumbered};
+use super::error::Error;
+use super::renumber::{first_appearance, renumbered};
 use super::slots::REVIEW_PART;
 use crate::tree::RADIX;
 

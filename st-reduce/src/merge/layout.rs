@@ -8,7 +8,7 @@ use st_trace::unite::Partitions;
 
 use super::lists::{lists, may_differ};
 use super::master::Control;
-use super::merger::{first_appearance, renumbered};
+use super::renumber::{first_appearance, renumbered};
 
 /// How control is laid out. Traces always have the smaller layout; tests ask for others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

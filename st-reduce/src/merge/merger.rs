@@ -8,13 +8,14 @@ use st_trace::columns::Column;
 use st_trace::lanes::LaneSum;
 use st_trace::ranklist::RankList;
 use st_trace::section::{Ended, NO_SYM, Section, Sym, Thread};
-use st_trace::tree::{FlatTree, Item};
 
 use crate::lossy::Lossy;
+use crate::merge::error::Error;
 use crate::merge::layout::{Layout, laid_out};
 use crate::merge::master::{Loops, Master};
 use crate::merge::params::Params;
 use crate::merge::predicted;
+use crate::merge::renumber::{first_appearance, renumbered};
 use crate::merge::slots::{REVIEW, REVIEW_PART};
 use crate::merge::tags::Tags;
 use crate::user::Param;
@@ -53,22 +54,6 @@ struct ThreadMerger {
     times: Times,
     lanes: LaneSum,
     columns: Vec<(u32, Column)>,
-}
-
-/// Why sections cannot be merged.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Error {
-    /// Two sections hold the same rank.
-    #[error("rank {0} is in more than one input; give each rank's stream once")]
-    Duplicate(u32),
-    /// Tags have been left out of some sections.
-    #[error("tags are left out of some inputs and not of others; merge all of them as recorded")]
-    Tags,
-    /// Parameters of some sections are histograms, and in others are not, or such of something else.
-    #[error(
-        "parameters are histograms in some inputs and not in others, or other ones; merge all of them as recorded"
-    )]
-    Histograms,
 }
 
 impl Merger {
@@ -303,31 +288,4 @@ pub fn merge(sections: impl IntoIterator<Item = Section>, keep_columns: bool) ->
         m.add(s)?;
     }
     Ok(m.finish())
-}
-
-/// Symbols in the order of their first appearance in the trees, then the rest; and each symbol's place in it.
-pub(super) fn first_appearance<'a>(
-    trees: impl Iterator<Item = &'a FlatTree>,
-    symbols: usize,
-) -> (Vec<Sym>, HashMap<Sym, Sym>) {
-    let mut order = Vec::new();
-    let mut numbers = HashMap::new();
-    let leaves = trees
-        .flat_map(|t| t.items())
-        .filter_map(|i| if let Item::Leaf { sym } = i { Some(*sym) } else { None });
-    for s in leaves.chain(0..Sym::try_from(symbols).unwrap_or(Sym::MAX)) {
-        numbers.entry(s).or_insert_with(|| {
-            order.push(s);
-            Sym::try_from(order.len() - 1).unwrap_or(Sym::MAX - 1)
-        });
-    }
-    (order, numbers)
-}
-
-pub(super) fn renumbered(tree: &FlatTree, number: impl Fn(Sym) -> Sym) -> FlatTree {
-    let rename = |i: &Item| match i {
-        Item::Leaf { sym } => Item::Leaf { sym: number(*sym) },
-        Item::Body { .. } => *i,
-    };
-    FlatTree::new(tree.items().iter().map(rename).collect())
 }

@@ -3,8 +3,9 @@
 use st_trace::section::Section;
 
 use super::alike::Alike;
+use super::error::Error;
 use super::master::Loops;
-use super::merger::{Error, Merger};
+use super::merger::Merger;
 use crate::lossy::Lossy;
 use crate::tree::Reduce;
 use crate::user::Param;

@@ -14,7 +14,7 @@ use st_trace::tree::Item;
 
 use crate::lossy::{Kind, Lossy};
 use crate::merge::callers::Callers;
-use crate::merge::merger::Error;
+use crate::merge::error::Error;
 use crate::merge::predicted;
 use crate::merge::slots::SlotClasses;
 use crate::merge::tags::Emptied;

@@ -13,8 +13,9 @@ use st_trace::section::{Elastic, SlotStreams};
 use crate::codes::{code, decode};
 use crate::lossy::{Counter, Rule, codes};
 use crate::merge::callers::{Callers, Lengths};
+use crate::merge::error::Error;
+use crate::merge::factor;
 use crate::merge::infer::{HEAD, SAMPLE, Sampled, best, symbolic};
-use crate::merge::merger::Error;
 use crate::merge::products;
 use st_trace::unite::{Classes, Partitions};
 
@@ -247,7 +248,7 @@ impl SlotClasses {
         let sampled: Vec<Sampled> = sample.iter().map(|(_, s)| s.clone()).collect();
         let all = || {
             let all = self.classes.list().iter().flat_map(|(s, ranks)| ranks.iter().map(move |r| (s, r)));
-            all.map(|(s, rank)| self.head(s, rank, products::PLACES, callers)).collect()
+            all.map(|(s, rank)| self.head(s, rank, factor::PLACES, callers)).collect()
         };
         let Some(form) = products::product(&sampled, &at, &all) else { return };
         if let Some(classes) = self.converted(form, callers, self.classes.len())

@@ -8,8 +8,8 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use crate::merge::factor::{Factor, PLACES, Product, Ratio, chosen};
 use crate::merge::infer::Sampled;
-use crate::merge::products::{Factor, PLACES, Product, Ratio, chosen};
 
 /// Most pieces of a function that is linear between a few places.
 const PIECES: usize = 5;
