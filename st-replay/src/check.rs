@@ -22,16 +22,13 @@ use st_trace::section::{Section, Symbol};
 
 use finding::{Finding, Loose, Telling};
 
-use crate::deeds::{Channel, Deed, End, Part, Walked, Walker};
+use crate::deeds::{Channel, Deed, End, PAIRS, Part, Walked, Walker};
 use crate::factor::Factor;
 use crate::groups::Groups;
 use crate::places::{PlaceId, Places};
-use crate::preflight::{is_supported, needs_files};
 use crate::scaling::Scaling;
+use crate::supported::{is_supported, needs_files};
 use crate::threads::Threads;
-
-/// Tags below this are no tags: pairs of collective operations.
-const PAIRS: i64 = i64::MIN + 0x1_0000;
 
 /// Equal messages that wait for their other end.
 #[derive(Clone, Copy, Debug)]

@@ -22,8 +22,8 @@ use st_trace::section::{Section, Symbol};
 use crate::deeds::{Channel, Deed, Walker};
 use crate::groups::Groups;
 use crate::pace::Pace;
-use crate::preflight::is_supported;
 use crate::scaling::Scaling;
+use crate::supported::is_supported;
 
 /// When a replay is to stop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

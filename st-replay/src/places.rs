@@ -7,7 +7,7 @@ use st_trace::calls::CallId;
 use st_trace::section::Section;
 use st_trace::sites::{CallSites, SiteTable};
 
-use crate::preflight::name_of;
+use crate::supported::name_of;
 
 /// A function and the place it is called from.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

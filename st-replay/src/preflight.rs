@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use st_trace::calls::CallTable;
 use st_trace::header::Header;
 use st_trace::project::Error;
 use st_trace::ranklist::RankList;
-use st_trace::section::{Section, Symbol, Tables};
-use st_trace::values::NULL;
+use st_trace::section::{Section, Symbol};
 
 use crate::check::Verdict;
+use crate::supported::{asks_for_parent, is_replayed, is_supported, name_of, needs_files};
 use crate::threads::Threads;
 
 /// Name of the pseudo call under which calls of further threads are listed.
@@ -22,36 +21,6 @@ pub struct Unsupported {
     pub name: String,
     /// Number of events, all ranks.
     pub calls: u64,
-}
-
-/// Whether calls of this symbol are replayed. Failed calls are: by doing nothing.
-#[must_use]
-pub fn is_supported(symbol: &Symbol) -> bool {
-    let row = CallTable::builtin().get(symbol.call);
-    symbol.error != 0 || row.is_some_and(|row| !row.properties.opaque && !row.properties.unplayed)
-}
-
-/// Whether calls of this symbol are replayed only where there is room for files.
-#[must_use]
-pub fn needs_files(symbol: &Symbol) -> bool {
-    symbol.error == 0 && CallTable::builtin().get(symbol.call).is_some_and(|row| row.properties.files)
-}
-
-/// Whether this call is replayed. A replay is no spawned job: what a parent says to it cannot be.
-#[must_use]
-pub fn is_replayed(symbol: &Symbol, words: &[i64]) -> bool {
-    is_supported(symbol) && !(asks_for_parent(symbol) && words.first().is_some_and(|comm| *comm != NULL))
-}
-
-fn asks_for_parent(symbol: &Symbol) -> bool {
-    let row = CallTable::builtin().get(symbol.call);
-    symbol.error == 0 && row.is_some_and(|row| row.name == "MPI_Comm_get_parent")
-}
-
-/// Name of a symbol's function.
-#[must_use]
-pub fn name_of(symbol: &Symbol, tables: &Tables) -> String {
-    tables.names.get(&symbol.call).cloned().unwrap_or_else(|| symbol.call.to_string())
 }
 
 /// What is gathered over the sections of a trace.
@@ -188,6 +157,7 @@ pub fn summary(unsupported: &[Unsupported]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use st_trace::calls::CallTable;
     use st_trace::record::{Options, RankRecorder};
 
     fn section(rank: u32, calls: &[(&str, u32)]) -> Section {
@@ -201,15 +171,6 @@ mod tests {
             recorder.record(thread, sym, &[], 0, 0);
         }
         recorder.finish("host")
-    }
-
-    #[test]
-    fn only_a_parent_that_is_there_cannot_be_replayed() {
-        let row = CallTable::builtin().by_name("MPI_Comm_get_parent").unwrap();
-        let symbol = |error| Symbol { call: row.id, site: 0, error };
-        assert!(is_replayed(&symbol(0), &[NULL]));
-        assert!(!is_replayed(&symbol(0), &[2]));
-        assert!(is_replayed(&symbol(5), &[2]));
     }
 
     #[test]

@@ -10,8 +10,8 @@ use st_trace::section::{Section, Sym};
 
 use crate::args::Args;
 use crate::factor::Factor;
-use crate::preflight::name_of;
 use crate::scaling::Scaling;
+use crate::supported::name_of;
 
 /// What a section's calls become.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -2,8 +2,7 @@
 
 use st_trace::sites::CallSites;
 
-use super::PAIRS;
-use crate::deeds::Channel;
+use crate::deeds::{Channel, PAIRS};
 use crate::groups::Groups;
 use crate::places::{PlaceId, Places};
 

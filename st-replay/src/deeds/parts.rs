@@ -8,17 +8,17 @@ use st_trace::section::{Section, Tables};
 use st_trace::values::ROOT;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
-use crate::deeds::{Channel, End, Part};
+use super::deed::{Channel, End, Part};
 
 /// What a reduction does, as a hash of its operation's name.
 #[must_use]
-pub fn operation(section: &Section, rank: u32, op: i64) -> Option<u64> {
+pub(super) fn operation(section: &Section, rank: u32, op: i64) -> Option<u64> {
     Tables::find(&section.tables.ops, op, rank).map(|o| xxh3_64(o.content.kind.as_bytes()))
 }
 
 /// Fills in root and bytes of a part, and the pairs of operations in which each pair has a size of its own. `size` gives the
 /// bytes of so many elements of a type, -1 if the type is not known.
-pub fn agree(
+pub(super) fn agree(
     row: &Row,
     role: &Role,
     words: &Words,

@@ -3,44 +3,13 @@
 use st_trace::calls::Row;
 use st_trace::graph::roles::{Role, Start};
 use st_trace::graph::words::{Words, slot};
-use st_trace::section::Sym;
 use st_trace::values::{ANY_TAG, CANCELLED, NONE, NULL};
 
-use super::{Channel, Deed, End, OPEN, PARTITIONED, Part, Standing, Walker};
+use super::deed::{Channel, Deed, End, Part};
+use super::{OPEN, PARTITIONED, Posted, Request, Standing, Template, Walker};
 
 /// Numbers of requests: the lowest free ones, so they stay small in any trace that a recorder made.
 const REQUESTS: usize = 1 << 24;
-
-#[derive(Clone, Debug)]
-pub(super) enum Request {
-    /// Nothing that others see.
-    Nothing,
-    Send(End),
-    /// A receive, by its number, and where it was posted.
-    Receive(u64, Sym),
-    /// A message that was found, by the number of its receive, and the call that found it.
-    Found(u64, u64),
-    Part(Sym),
-    Persistent(Box<Template>, Option<Box<Request>>),
-}
-
-#[derive(Clone, Debug)]
-pub(super) enum Template {
-    Nothing,
-    Send(End),
-    Receive(End),
-    Part(Part),
-}
-
-/// A posted receive that has not been told.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Posted {
-    end: End,
-    /// Nothing more will be known.
-    settled: bool,
-    /// There is nothing to tell.
-    void: bool,
-}
 
 impl<F: FnMut(Deed)> Walker<'_, F> {
     pub(super) fn send(&mut self, end: Option<End>, start: Start, request: i64) {
