@@ -11,7 +11,7 @@ use crate::args::Method;
 use crate::bounds::{Bounds, UNSEEN};
 use crate::offsets::Map;
 use crate::pack::Words;
-use crate::survey::Surveyed;
+use crate::surveyed::Surveyed;
 use crate::taut::Gate;
 use crate::team::Team;
 use crate::trace::Traces;

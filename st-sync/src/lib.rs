@@ -19,6 +19,7 @@ mod report;
 mod run;
 mod share;
 mod survey;
+mod surveyed;
 mod taut;
 pub mod team;
 mod trace;

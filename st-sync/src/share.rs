@@ -15,7 +15,6 @@ use st_trace::section::Section;
 use st_trace::stream::{Place, ReadOptions, Reader};
 
 use crate::team::Team;
-use crate::trace::File;
 
 /// What the processes share out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -27,6 +26,14 @@ pub(crate) enum Unit {
     Section,
     /// Ranks: every process has read all sections.
     Rank,
+}
+
+/// One input.
+#[derive(Debug)]
+pub(crate) struct File {
+    pub(crate) path: PathBuf,
+    pub(crate) whole: Whole,
+    pub(crate) sections: Vec<Section>,
 }
 
 /// What a process has read.

@@ -1,4 +1,4 @@
-//! What the messages of a trace say of its clocks, with all processes of a team.
+//! Surveys the messages of a trace, with all processes of a team.
 
 use anyhow::Result;
 use st_trace::graph::{Ends, Graph, Latency, Seen, Shortest, Survey};
@@ -6,6 +6,7 @@ use st_trace::graph::{Ends, Graph, Latency, Seen, Shortest, Survey};
 use crate::clocks::Clocks;
 use crate::lags::Lags;
 use crate::pack;
+use crate::surveyed::Surveyed;
 use crate::team::Team;
 use crate::trace::parallel;
 
@@ -20,19 +21,6 @@ pub(crate) struct Surveying<'a> {
     pub(crate) jobs: usize,
     /// The clocks between which the quickest messages are looked for; nothing is, of one clock.
     pub(crate) clocks: &'a Clocks,
-}
-
-/// What was found.
-#[derive(Clone, Debug)]
-pub(crate) struct Surveyed {
-    /// On the first process of all messages, on others of what they matched.
-    pub(crate) found: Survey,
-    /// Violated messages of all processes.
-    pub(crate) violated: u64,
-    /// The shortest times of all processes.
-    pub(crate) shortest: Shortest,
-    /// The quickest messages of all processes between clocks, beyond the least latency.
-    pub(crate) lags: Lags,
 }
 
 impl Surveying<'_> {

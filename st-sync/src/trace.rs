@@ -19,19 +19,11 @@ use st_trace::section::{NO_SYM, Section};
 
 use crate::clc::{Moves, Points};
 use crate::offsets::Map;
-use crate::share::Share;
+use crate::share::{File, Share};
 use crate::team::Team;
 
 /// Times are kept within these bounds, so that sums of a few of them fit.
 const FARTHEST: i64 = 1 << 61;
-
-/// One input.
-#[derive(Debug)]
-pub(crate) struct File {
-    pub(crate) path: PathBuf,
-    pub(crate) whole: Whole,
-    pub(crate) sections: Vec<Section>,
-}
 
 /// All inputs that this process has, of the team's.
 #[derive(Debug, Default)]

@@ -71,7 +71,7 @@ pub(crate) fn write(
             one(args, out, &whole, &sections, unit, team).map(|done| done.into_iter().collect())
         }
         (To::Directory(directory), Unit::File) => {
-            let each = |file: &crate::trace::File| {
+            let each = |file: &crate::share::File| {
                 let out = Output::stream(&target(&directory, &file.path))?;
                 let sections: Vec<&Section> = file.sections.iter().collect();
                 one(args, Some(out), &file.whole, &sections, Unit::Rank, &mut Team::alone())

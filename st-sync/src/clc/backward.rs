@@ -9,7 +9,8 @@ use st_trace::graph::{Graph, Op, Seats, Step, at_ops, latest};
 use super::exchange::{EMPTY, Exchange};
 use super::moves::Moves;
 use super::points::Points;
-use super::{Jump, Options, Team};
+use super::{Jump, Options};
+use crate::team::Team;
 
 /// A jump is spread over this many times its height: a slope of 0.01 (Scalasca's).
 pub const REACH: i64 = 100;

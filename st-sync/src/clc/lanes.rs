@@ -7,8 +7,9 @@ use std::sync::atomic::Ordering;
 use st_tool::transport::Gone;
 use st_trace::graph::Graph;
 
-use super::forward::{Lane, Led, Ran, Sleep, Work, in_circle, lock};
 use super::outside::{Event, Outside};
+use super::streams::{Lane, Led, Ran, Sleep, Work, lock};
+use super::waiting::in_circle;
 
 /// Times for other processes that are sent before there is nothing else to do.
 const ENOUGH: usize = 4096;

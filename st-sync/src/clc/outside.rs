@@ -11,7 +11,7 @@ use std::time::Duration;
 use st_tool::transport::{Gone, Tag, Transport};
 use st_trace::graph::Links;
 
-use super::forward::in_circle;
+use super::waiting::{Waiting, in_circle};
 use crate::team::{get_times, get_words, put_times, put_words};
 
 /// Tag of all messages of the forward pass.
@@ -27,14 +27,6 @@ const ASK: u8 = 2;
 const ANSWER: u8 = 3;
 const SET_FREE: u8 = 4;
 const OVER: u8 = 5;
-
-/// A stream that waits for another.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Waiting {
-    pub(super) stream: u32,
-    /// The stream that it waits for, or none in particular.
-    pub(super) sender: u32,
-}
 
 /// What a process may meet when it has nothing to do.
 #[derive(Debug)]
