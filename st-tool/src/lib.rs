@@ -16,24 +16,25 @@
 mod batches;
 pub mod engine;
 mod input;
+mod memory;
 mod mpi;
 pub mod options;
 mod output;
-mod process;
 mod progress;
 mod roll;
 mod screen;
 mod share;
 mod status;
+mod stdout;
 mod symbols;
 mod traces;
 pub mod transport;
 
 pub use batches::{Batch, each_batch};
 pub use input::{INTERIM, Input, expand, streams_in};
+pub use memory::{ByName, Memory};
 pub use mpi::{Launch, Mpi};
 pub use output::{Finished, Output, free_name};
-pub use process::{ByName, Memory};
 pub use progress::{Amount, Progress};
 pub use roll::Roll;
 pub use screen::{Screen, wrapped};

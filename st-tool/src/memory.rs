@@ -1,6 +1,5 @@
-//! What Rust's own runtime makes of a process and we do not want: a closed standard output that takes everything, and an end by
-//! SIGABRT where memory ends.
-#![expect(unsafe_code, reason = "asks the system before the runtime starts, and is an allocator")]
+//! Allocators of programs: where memory ends Rust's own runtime ends a process by SIGABRT.
+#![expect(unsafe_code, reason = "is an allocator, and asks the system before the runtime starts")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ffi::{CStr, c_char};
@@ -8,24 +7,6 @@ use std::io::Write as _;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 use crate::output::remove_temporary;
-
-static CLOSED: AtomicBool = AtomicBool::new(false);
-
-/// Called by the loader before `main`: the runtime opens `/dev/null` in the place of descriptors that are closed.
-#[used]
-#[unsafe(link_section = ".init_array")]
-static LOOK: extern "C" fn() = look;
-
-extern "C" fn look() {
-    // SAFETY: asking for a descriptor's flags changes nothing, whether or not it is open.
-    let closed = unsafe { libc::fcntl(libc::STDOUT_FILENO, libc::F_GETFD) } < 0;
-    CLOSED.store(closed, Ordering::Relaxed);
-}
-
-/// Whether standard output was closed when the program started.
-pub(crate) fn stdout_is_closed() -> bool {
-    CLOSED.load(Ordering::Relaxed)
-}
 
 /// An allocator for programs: where there is no memory left, the program says so and ends with status 1, and leaves no
 /// unfinished output behind.

@@ -1,6 +1,6 @@
 //! Writing a result so that an unfinished one is never seen under its name.
 
-use crate::{Launch, process};
+use crate::{Launch, stdout};
 use anyhow::{Context, Result, bail};
 use std::ffi::OsString;
 use std::fs::{self, File, Permissions};
@@ -54,7 +54,7 @@ impl Output {
     pub fn text(target: &Path) -> Result<Self> {
         if is_dash(target) {
             let name = "standard output";
-            if process::stdout_is_closed() {
+            if stdout::is_closed() {
                 bail!("{name}: is closed");
             }
             // Rust's own looks for lines in what is written.
