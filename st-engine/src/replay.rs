@@ -18,9 +18,11 @@ mod crew;
 mod environment;
 mod files;
 mod group;
+mod handlers;
 mod handles;
 mod info;
 mod neighbor;
+mod objects;
 mod optional;
 mod p2p;
 mod partitioned;
@@ -34,6 +36,7 @@ mod requests;
 mod rma;
 mod state;
 mod stop;
+mod texts;
 mod topology;
 mod types;
 mod window;
@@ -47,7 +50,6 @@ use st_replay::preflight::Preflight;
 use st_replay::whatif::placement;
 use st_replay::{TOOL, launch, load};
 use st_tool::{Launch, Status, UsageError};
-use st_trace::section::Section;
 
 use crate::replay::play::{Prepared, Seat};
 
@@ -96,13 +98,4 @@ fn prepare(args: &Args, job: Launch) -> Result<Prepared> {
         Err(_) if rank != 0 => Ok(Prepared::Nothing),
         Err(error) => Err(error),
     }
-}
-
-/// The first call of a rank, for traces that do not begin at the beginning.
-fn begins_with_init(section: &Section, rank: u32) -> Result<bool> {
-    let Some(mut calls) = section.project(0, rank) else { return Ok(false) };
-    let first = calls.next_call(&mut Vec::new())?;
-    let symbol = first.and_then(|sym| section.symbols.get(sym as usize));
-    let name = symbol.map(|s| s.call.to_string()).unwrap_or_default();
-    Ok(matches!(name.as_str(), "MPI_Init" | "MPI_Init_thread"))
 }

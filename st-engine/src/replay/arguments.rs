@@ -8,9 +8,8 @@ use mpi::ffi;
 use st_replay::words::Words;
 
 use crate::replay::buffers::Span;
-use crate::replay::handles::Type;
-use crate::replay::requests::Kept;
-use crate::replay::state::Replay;
+use crate::replay::constants::Constants;
+use crate::replay::handles::{Handles, Type};
 
 /// The C arguments of a collective; which of them count depends on the function.
 #[derive(Debug)]
@@ -43,8 +42,7 @@ pub(crate) struct Side {
 }
 
 impl Arguments {
-    pub(crate) fn new(r: &Replay<'_>) -> Self {
-        let k = &r.k;
+    pub(crate) fn new(k: &Constants) -> Self {
         Self {
             sendbuf: ptr::null_mut(),
             sendcount: 0,
@@ -67,13 +65,10 @@ impl Arguments {
     }
 }
 
-/// What a non-blocking call keeps until it is complete.
-pub(crate) type Later<'k> = Option<&'k mut Kept>;
-
 /// A count and a type.
-pub(crate) fn side(r: &mut Replay<'_>, w: &mut Words<'_>) -> Result<Side> {
+pub(crate) fn side(handles: &mut Handles<'_>, w: &mut Words<'_>) -> Result<Side> {
     let count = w.int()?;
-    Ok(Side { count, datatype: r.handles.datatype(w.word()?)? })
+    Ok(Side { count, datatype: handles.datatype(w.word()?)? })
 }
 
 /// Displacements; an empty list means that the blocks lie side by side.
@@ -106,19 +101,19 @@ pub(crate) fn for_each(s: &Side, ranks: usize) -> Result<Span> {
 
 /// Types of `MPI_Alltoallw`, and what all its blocks touch; displacements are bytes.
 pub(crate) fn typed_blocks(
-    r: &mut Replay<'_>,
+    handles: &mut Handles<'_>,
     types: &[i64],
     counts: &[c_int],
     displacements: &[impl Copy + Into<i64>],
 ) -> Result<(Vec<ffi::MPI_Datatype>, Span)> {
-    let mut handles = Vec::with_capacity(types.len());
+    let mut all_types = Vec::with_capacity(types.len());
     let mut all = Span::default();
     for (i, &index) in types.iter().enumerate() {
-        let datatype = r.handles.datatype(index)?;
-        handles.push(datatype.handle);
+        let datatype = handles.datatype(index)?;
+        all_types.push(datatype.handle);
         if let (Some(&n), Some(&d)) = (counts.get(i), displacements.get(i)) {
             all = all.and(datatype.span(n.into())?.shifted(d.into())?);
         }
     }
-    Ok((handles, all))
+    Ok((all_types, all))
 }

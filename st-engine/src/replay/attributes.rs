@@ -12,8 +12,8 @@ use crate::replay::bookkeeping::{code, handler, keyval, no_copy, no_delete};
 use crate::replay::call::{apply, integer, mpi};
 use crate::replay::constants::{st_no_file_handler, st_no_win_handler};
 use crate::replay::files::file;
-use crate::replay::info::string;
 use crate::replay::state::{Handler, Replay};
+use crate::replay::texts::string;
 
 /// A bound of a type, by functions that MPI 3 has removed.
 type Bound = unsafe extern "C" fn(ffi::MPI_Datatype, *mut ffi::MPI_Aint) -> c_int;

@@ -2,8 +2,7 @@
 //! nothing that the trace holds depends on it.
 #![expect(unsafe_code, reason = "calls MPI")]
 
-use std::collections::HashMap;
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{c_int, c_void};
 use std::ptr;
 
 use anyhow::{Context, Result};
@@ -13,19 +12,8 @@ use st_trace::values::FIRST_NAMED;
 
 use crate::replay::call::mpi;
 use crate::replay::constants::st_no_handler;
-use crate::replay::info::string;
 use crate::replay::state::{Handler, Replay};
-
-/// Objects that stand for the program's, the newest last.
-#[derive(Debug, Default)]
-pub(crate) struct Own {
-    /// Error handlers and attribute keys, by their words.
-    pub(crate) handlers: HashMap<i64, ffi::MPI_Errhandler>,
-    pub(crate) keyvals: HashMap<i64, c_int>,
-}
-
-/// Longest of the lengths of names, keys and messages under any MPI.
-pub(crate) const LONGEST: usize = 4096;
+use crate::replay::texts::{string, text};
 
 pub(crate) const CALLS: &[(&str, Handler)] = &[
     ("MPI_Comm_create_errhandler", |r, w| {
@@ -105,12 +93,6 @@ pub(crate) const CALLS: &[(&str, Handler)] = &[
     }),
 ];
 
-/// Does something that the program did not do.
-pub(crate) fn hidden<T>(r: &mut Replay<'_>, act: impl FnOnce(&mut Replay<'_>) -> Result<T>) -> Result<T> {
-    let _hidden = r.pause.hide();
-    act(r)
-}
-
 /// Attributes are not copied with their object, a communicator, datatype or window.
 pub(crate) unsafe extern "C" fn no_copy<H>(
     _object: H,
@@ -155,11 +137,4 @@ fn attribute(r: &mut Replay<'_>, w: &mut Words<'_>) -> Result<(ffi::MPI_Comm, c_
 pub(crate) fn code(r: &Replay<'_>, w: &mut Words<'_>) -> Result<c_int> {
     let class = usize::try_from(w.word()?)?.checked_sub(1);
     Ok(class.and_then(|c| r.k.errors.get(c)).copied().filter(|&c| c > 0).unwrap_or(0))
-}
-
-/// Calls with room for a text and an integer.
-pub(crate) fn text(call: impl FnOnce(*mut c_char, *mut c_int) -> Result<()>) -> Result<()> {
-    let mut text: [c_char; LONGEST] = [0; LONGEST];
-    let mut n = 0;
-    call(text.as_mut_ptr(), &raw mut n)
 }

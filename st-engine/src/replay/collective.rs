@@ -8,10 +8,10 @@ use mpi::ffi;
 use st_replay::words::Words;
 use st_trace::values::NULL;
 
-use crate::replay::arguments::{Arguments, Later, Side, blocks, displacements, for_each, side, typed_blocks};
+use crate::replay::arguments::{Arguments, Side, blocks, displacements, for_each, side, typed_blocks};
 use crate::replay::buffers::Span;
 use crate::replay::call::{apply, mpi};
-use crate::replay::requests::Kept;
+use crate::replay::requests::{Kept, Later};
 use crate::replay::state::{Handler, Replay};
 
 /// Three handlers: the function, its non-blocking form, and its persistent form, which not every MPI has. `$read` makes
@@ -164,7 +164,7 @@ pub(crate) const CALLS: &[(&str, Handler)] = &[
 /// are not. Libraries look at them all the same: Open MPI checks the type, and takes a count of 0 for a collective
 /// that does nothing, which it then leaves out of step with the other ranks.
 fn root_side(r: &mut Replay<'_>, w: &mut Words<'_>) -> Result<Side> {
-    let mut s = side(r, w)?;
+    let mut s = side(&mut r.handles, w)?;
     if s.datatype.handle == r.k.type_null {
         s = Side { count: 1, datatype: r.handles.insignificant_type() };
     }
@@ -173,7 +173,7 @@ fn root_side(r: &mut Replay<'_>, w: &mut Words<'_>) -> Result<Side> {
 
 /// The part of a rooted collective that the root may keep in place.
 fn unless_in_place(r: &mut Replay<'_>, w: &mut Words<'_>, inplace: i64) -> Result<Side> {
-    if inplace == 0 { root_side(r, w) } else { side(r, w) }
+    if inplace == 0 { root_side(r, w) } else { side(&mut r.handles, w) }
 }
 
 /// Address to send from, or the mark that the call works in place.
@@ -182,13 +182,13 @@ fn source(r: &mut Replay<'_>, inplace: i64, span: impl FnOnce() -> Result<Span>)
 }
 
 fn read_barrier(r: &mut Replay<'_>, w: &mut Words<'_>, _: Later<'_>) -> Result<Arguments> {
-    let mut a = Arguments::new(r);
+    let mut a = Arguments::new(&r.k);
     a.comm = r.handles.comm(w.word()?)?.handle;
     Ok(a)
 }
 
 fn read_bcast(r: &mut Replay<'_>, w: &mut Words<'_>, later: Later<'_>) -> Result<Arguments> {
-    let mut a = Arguments::new(r);
+    let mut a = Arguments::new(&r.k);
     let s = root_side(r, w)?;
     a.root = r.k.rank(w.word()?);
     a.comm = r.handles.comm(w.word()?)?.handle;
@@ -198,7 +198,7 @@ fn read_bcast(r: &mut Replay<'_>, w: &mut Words<'_>, later: Later<'_>) -> Result
 }
 
 fn read_gather(r: &mut Replay<'_>, w: &mut Words<'_>, later: Later<'_>) -> Result<Arguments> {
-    let mut a = Arguments::new(r);
+    let mut a = Arguments::new(&r.k);
     let inplace = w.word()?;
     let (send, receive) = (unless_in_place(r, w, inplace)?, root_side(r, w)?);
     a.root = r.k.rank(w.word()?);
@@ -212,7 +212,7 @@ fn read_gather(r: &mut Replay<'_>, w: &mut Words<'_>, later: Later<'_>) -> Resul
 }
 
 fn read_gatherv(r: &mut Replay<'_>, w: &mut Words<'_>, later: Later<'_>) -> Result<Arguments> {
-    let mut a = Arguments::new(r);
+    let mut a = Arguments::new(&r.k);
     let inplace = w.word()?;
     let send = unless_in_place(r, w, inplace)?;
     a.recvcounts = w.ints()?;
@@ -231,7 +231,7 @@ fn read_gatherv(r: &mut Replay<'_>, w: &mut Words<'_>, later: Later<'_>) -> Resu
 }
 
 fn read_scatter(r: &mut Replay<'_>, w: &mut Words<'_>, later: Later<'_>) -> Result<Arguments> {
-    let mut a = Arguments::new(r);
+    let mut a = Arguments::new(&r.k);
     let send = root_side(r, w)?;
     let inplace = w.word()?;
     let receive = unless_in_place(r, w, inplace)?;
@@ -251,7 +251,7 @@ fn scattered(r: &mut Replay<'_>, inplace: i64, receive: &Side, later: Later<'_>)
 }
 
 fn read_scatterv(r: &mut Replay<'_>, w: &mut Words<'_>, later: Later<'_>) -> Result<Arguments> {
-    let mut a = Arguments::new(r);
+    let mut a = Arguments::new(&r.k);
     a.sendcounts = w.ints()?;
     a.sdispls = displacements(w.list()?, &a.sendcounts)?;
     let mut send = r.handles.datatype(w.word()?)?;
@@ -270,9 +270,9 @@ fn read_scatterv(r: &mut Replay<'_>, w: &mut Words<'_>, later: Later<'_>) -> Res
 }
 
 fn read_allgather(r: &mut Replay<'_>, w: &mut Words<'_>, later: Later<'_>) -> Result<Arguments> {
-    let mut a = Arguments::new(r);
+    let mut a = Arguments::new(&r.k);
     let inplace = w.word()?;
-    let (send, receive) = (side(r, w)?, side(r, w)?);
+    let (send, receive) = (side(&mut r.handles, w)?, side(&mut r.handles, w)?);
     let comm = r.handles.comm(w.word()?)?;
     a.comm = comm.handle;
     (a.sendcount, a.sendtype) = (send.count, send.datatype.handle);
@@ -283,9 +283,9 @@ fn read_allgather(r: &mut Replay<'_>, w: &mut Words<'_>, later: Later<'_>) -> Re
 }
 
 fn read_allgatherv(r: &mut Replay<'_>, w: &mut Words<'_>, later: Later<'_>) -> Result<Arguments> {
-    let mut a = Arguments::new(r);
+    let mut a = Arguments::new(&r.k);
     let inplace = w.word()?;
-    let send = side(r, w)?;
+    let send = side(&mut r.handles, w)?;
     a.recvcounts = w.ints()?;
     a.rdispls = displacements(w.list()?, &a.recvcounts)?;
     let receive = r.handles.datatype(w.word()?)?;
@@ -297,9 +297,9 @@ fn read_allgatherv(r: &mut Replay<'_>, w: &mut Words<'_>, later: Later<'_>) -> R
 }
 
 fn read_alltoall(r: &mut Replay<'_>, w: &mut Words<'_>, later: Later<'_>) -> Result<Arguments> {
-    let mut a = Arguments::new(r);
+    let mut a = Arguments::new(&r.k);
     let inplace = w.word()?;
-    let (send, receive) = (side(r, w)?, side(r, w)?);
+    let (send, receive) = (side(&mut r.handles, w)?, side(&mut r.handles, w)?);
     let comm = r.handles.comm(w.word()?)?;
     a.comm = comm.handle;
     (a.sendcount, a.sendtype) = (send.count, send.datatype.handle);
@@ -310,7 +310,7 @@ fn read_alltoall(r: &mut Replay<'_>, w: &mut Words<'_>, later: Later<'_>) -> Res
 }
 
 fn read_alltoallv(r: &mut Replay<'_>, w: &mut Words<'_>, later: Later<'_>) -> Result<Arguments> {
-    let mut a = Arguments::new(r);
+    let mut a = Arguments::new(&r.k);
     let inplace = w.word()?;
     a.sendcounts = w.ints()?;
     a.sdispls = displacements(w.list()?, &a.sendcounts)?;
@@ -326,14 +326,14 @@ fn read_alltoallv(r: &mut Replay<'_>, w: &mut Words<'_>, later: Later<'_>) -> Re
 }
 
 fn read_alltoallw(r: &mut Replay<'_>, w: &mut Words<'_>, later: Later<'_>) -> Result<Arguments> {
-    let mut a = Arguments::new(r);
+    let mut a = Arguments::new(&r.k);
     let inplace = w.word()?;
     (a.sendcounts, a.sdispls) = (w.ints()?, w.ints()?);
-    let (types, span) = typed_blocks(r, w.list()?, &a.sendcounts, &a.sdispls)?;
+    let (types, span) = typed_blocks(&mut r.handles, w.list()?, &a.sendcounts, &a.sdispls)?;
     a.sendtypes = types;
     a.sendbuf = source(r, inplace, || Ok(span))?;
     (a.recvcounts, a.rdispls) = (w.ints()?, w.ints()?);
-    let (types, span) = typed_blocks(r, w.list()?, &a.recvcounts, &a.rdispls)?;
+    let (types, span) = typed_blocks(&mut r.handles, w.list()?, &a.recvcounts, &a.rdispls)?;
     a.recvtypes = types;
     a.recvbuf = r.sink(span, later)?;
     a.comm = r.handles.comm(w.word()?)?.handle;
@@ -341,7 +341,7 @@ fn read_alltoallw(r: &mut Replay<'_>, w: &mut Words<'_>, later: Later<'_>) -> Re
 }
 
 fn read_reduce(r: &mut Replay<'_>, w: &mut Words<'_>, later: Later<'_>) -> Result<Arguments> {
-    let mut a = Arguments::new(r);
+    let mut a = Arguments::new(&r.k);
     let inplace = w.word()?;
     let s = root_side(r, w)?;
     a.op = r.handles.op(w.word()?)?;
@@ -358,9 +358,9 @@ fn read_reduce(r: &mut Replay<'_>, w: &mut Words<'_>, later: Later<'_>) -> Resul
 
 /// Also the arguments of scans.
 fn read_allreduce(r: &mut Replay<'_>, w: &mut Words<'_>, later: Later<'_>) -> Result<Arguments> {
-    let mut a = Arguments::new(r);
+    let mut a = Arguments::new(&r.k);
     let inplace = w.word()?;
-    let s = side(r, w)?;
+    let s = side(&mut r.handles, w)?;
     a.op = r.handles.op(w.word()?)?;
     a.comm = r.handles.comm(w.word()?)?.handle;
     (a.recvcount, a.recvtype) = (s.count, s.datatype.handle);
@@ -370,7 +370,7 @@ fn read_allreduce(r: &mut Replay<'_>, w: &mut Words<'_>, later: Later<'_>) -> Re
 }
 
 fn read_reduce_scatter(r: &mut Replay<'_>, w: &mut Words<'_>, later: Later<'_>) -> Result<Arguments> {
-    let mut a = Arguments::new(r);
+    let mut a = Arguments::new(&r.k);
     let inplace = w.word()?;
     a.recvcounts = w.ints()?;
     let datatype = r.handles.datatype(w.word()?)?;
@@ -385,9 +385,9 @@ fn read_reduce_scatter(r: &mut Replay<'_>, w: &mut Words<'_>, later: Later<'_>) 
 }
 
 fn read_reduce_block(r: &mut Replay<'_>, w: &mut Words<'_>, later: Later<'_>) -> Result<Arguments> {
-    let mut a = Arguments::new(r);
+    let mut a = Arguments::new(&r.k);
     let inplace = w.word()?;
-    let s = side(r, w)?;
+    let s = side(&mut r.handles, w)?;
     a.op = r.handles.op(w.word()?)?;
     let comm = r.handles.comm(w.word()?)?;
     a.comm = comm.handle;
@@ -400,7 +400,7 @@ fn read_reduce_block(r: &mut Replay<'_>, w: &mut Words<'_>, later: Later<'_>) ->
 }
 
 fn reduce_local(r: &mut Replay<'_>, w: &mut Words<'_>) -> Result<()> {
-    let s = side(r, w)?;
+    let s = side(&mut r.handles, w)?;
     let op = w.word()?;
     let op = if op == NULL { r.k.op_null } else { r.handles.op(op)? };
     let span = s.datatype.span(s.count.into())?;

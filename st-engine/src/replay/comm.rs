@@ -129,6 +129,6 @@ fn intercomm_merge(r: &mut Replay<'_>, w: &mut Words<'_>) -> Result<()> {
 
 fn set_name(r: &mut Replay<'_>, w: &mut Words<'_>) -> Result<()> {
     let comm = r.handles.comm(w.word()?)?.handle;
-    let name = crate::replay::info::string(r, w)?;
+    let name = crate::replay::texts::string(r, w)?;
     mpi!(MPI_Comm_set_name(comm, name.as_ptr()))
 }

@@ -2,7 +2,6 @@
 //! which is removed at the end.
 #![expect(unsafe_code, reason = "calls MPI")]
 
-use std::collections::HashMap;
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::fs::{self, OpenOptions};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -16,14 +15,14 @@ use mpi::ffi;
 use st_replay::words::Words;
 use st_trace::calls::Row;
 
-use crate::replay::bookkeeping::hidden;
 use crate::replay::buffers::Span;
 use crate::replay::call::{apply, integer, mpi};
 use crate::replay::constants::Constants;
-use crate::replay::info::{info, keep, string};
+use crate::replay::info::{info, keep};
 use crate::replay::pause::Pause;
-use crate::replay::requests::{Kept, started};
-use crate::replay::state::{Handler, Replay};
+use crate::replay::requests::Kept;
+use crate::replay::state::{Handler, Replay, hidden, started};
+use crate::replay::texts::string;
 
 /// The replay's directory: known to whatever ends this process.
 static SCRATCH: OnceLock<PathBuf> = OnceLock::new();
@@ -79,14 +78,6 @@ pub(crate) fn remove() {
         // Other ranks on this node do the same.
         let _ = fs::remove_dir_all(directory);
     }
-}
-
-/// The open files of a rank.
-#[derive(Debug, Default)]
-pub(crate) struct Files {
-    live: HashMap<i64, ffi::MPI_File>,
-    /// Where the first half of a parted operation reads into or writes from.
-    parted: HashMap<i64, *mut c_void>,
 }
 
 /// The file of the next word.
@@ -339,8 +330,7 @@ fn seek(r: &mut Replay<'_>, w: &mut Words<'_>, function: Seek) -> Result<()> {
 fn get_view(r: &mut Replay<'_>, w: &mut Words<'_>) -> Result<()> {
     let (file, mut at) = (file(r, w)?, 0);
     let (mut etype, mut filetype) = (r.k.type_null, r.k.type_null);
-    let mut representation: [c_char; crate::replay::bookkeeping::LONGEST] =
-        [0; crate::replay::bookkeeping::LONGEST];
+    let mut representation: [c_char; crate::replay::texts::LONGEST] = [0; crate::replay::texts::LONGEST];
     let name = representation.as_mut_ptr();
     mpi!(MPI_File_get_view(file, &raw mut at, &raw mut etype, &raw mut filetype, name))?;
     w.word()?;

@@ -1,25 +1,17 @@
 //! Info objects, and memory from MPI.
 #![expect(unsafe_code, reason = "calls MPI")]
 
-use std::collections::HashMap;
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::ptr;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use mpi::ffi;
 use st_replay::words::Words;
 use st_trace::values::{INFO_ENV, NULL};
 
-use crate::replay::bookkeeping::{hidden, text};
 use crate::replay::call::{apply, integer, mpi};
-use crate::replay::state::{Handler, Replay};
-
-/// Info objects by their numbers, and memory that is not freed yet, the newest last.
-#[derive(Debug, Default)]
-pub(crate) struct Infos {
-    live: HashMap<i64, ffi::MPI_Info>,
-    memory: Vec<*mut c_void>,
-}
+use crate::replay::state::{Handler, Replay, hidden};
+use crate::replay::texts::{string, text};
 
 pub(crate) const CALLS: &[(&str, Handler)] = &[
     ("MPI_Info_create", |r, w| {
@@ -136,10 +128,4 @@ pub(crate) fn info(r: &mut Replay<'_>, w: &mut Words<'_>) -> Result<ffi::MPI_Inf
     hidden(r, |_| mpi!(MPI_Info_create(&raw mut info)))?;
     r.infos.live.insert(number, info);
     Ok(info)
-}
-
-/// The text of the next word.
-pub(crate) fn string(r: &Replay<'_>, w: &mut Words<'_>) -> Result<CString> {
-    let text = r.handles.text(w.word()?).context("a text that the trace does not hold")?;
-    Ok(CString::new(text)?)
 }

@@ -7,12 +7,12 @@ use anyhow::{Result, bail};
 use mpi::ffi;
 use st_replay::words::Words;
 
-use crate::replay::arguments::{Arguments, Later, blocks, displacements, for_each, side, typed_blocks};
+use crate::replay::arguments::{Arguments, blocks, displacements, for_each, side, typed_blocks};
 use crate::replay::buffers::Span;
 use crate::replay::call::{apply, mpi};
 use crate::replay::collective::collective;
 use crate::replay::handles::Comm;
-use crate::replay::requests::Kept;
+use crate::replay::requests::{Kept, Later};
 use crate::replay::state::{Handler, Replay};
 
 collective!(allgather, iallgather, allgather_init, read_allgather, MPI_Neighbor_allgather, MPI_Ineighbor_allgather,
@@ -70,7 +70,7 @@ fn neighbourhood(r: &mut Replay<'_>, w: &mut Words<'_>) -> Result<(Comm, usize, 
 }
 
 fn read_allgather(r: &mut Replay<'_>, w: &mut Words<'_>, later: Later<'_>) -> Result<Arguments> {
-    let (send, receive) = (side(r, w)?, side(r, w)?);
+    let (send, receive) = (side(&mut r.handles, w)?, side(&mut r.handles, w)?);
     let (comm, incoming, _) = neighbourhood(r, w)?;
     Ok(Arguments {
         comm: comm.handle,
@@ -80,12 +80,12 @@ fn read_allgather(r: &mut Replay<'_>, w: &mut Words<'_>, later: Later<'_>) -> Re
         recvtype: receive.datatype.handle,
         sendbuf: r.memory.source(send.datatype.span(send.count.into())?)?,
         recvbuf: r.sink(for_each(&receive, incoming)?, later)?,
-        ..Arguments::new(r)
+        ..Arguments::new(&r.k)
     })
 }
 
 fn read_allgatherv(r: &mut Replay<'_>, w: &mut Words<'_>, later: Later<'_>) -> Result<Arguments> {
-    let send = side(r, w)?;
+    let send = side(&mut r.handles, w)?;
     let recvcounts = w.ints()?;
     let rdispls = displacements(w.list()?, &recvcounts)?;
     let receive = r.handles.datatype(w.word()?)?;
@@ -98,12 +98,12 @@ fn read_allgatherv(r: &mut Replay<'_>, w: &mut Words<'_>, later: Later<'_>) -> R
         recvbuf: r.sink(blocks(&receive, &recvcounts, &rdispls)?, later)?,
         recvcounts,
         rdispls,
-        ..Arguments::new(r)
+        ..Arguments::new(&r.k)
     })
 }
 
 fn read_alltoall(r: &mut Replay<'_>, w: &mut Words<'_>, later: Later<'_>) -> Result<Arguments> {
-    let (send, receive) = (side(r, w)?, side(r, w)?);
+    let (send, receive) = (side(&mut r.handles, w)?, side(&mut r.handles, w)?);
     let (comm, incoming, outgoing) = neighbourhood(r, w)?;
     Ok(Arguments {
         comm: comm.handle,
@@ -113,7 +113,7 @@ fn read_alltoall(r: &mut Replay<'_>, w: &mut Words<'_>, later: Later<'_>) -> Res
         recvtype: receive.datatype.handle,
         sendbuf: r.memory.source(for_each(&send, outgoing)?)?,
         recvbuf: r.sink(for_each(&receive, incoming)?, later)?,
-        ..Arguments::new(r)
+        ..Arguments::new(&r.k)
     })
 }
 
@@ -134,7 +134,7 @@ fn read_alltoallv(r: &mut Replay<'_>, w: &mut Words<'_>, later: Later<'_>) -> Re
         sdispls,
         recvcounts,
         rdispls,
-        ..Arguments::new(r)
+        ..Arguments::new(&r.k)
     })
 }
 
@@ -143,7 +143,7 @@ type Typed = (Vec<c_int>, Vec<ffi::MPI_Aint>, Vec<ffi::MPI_Datatype>, Span);
 
 fn typed(r: &mut Replay<'_>, w: &mut Words<'_>) -> Result<Typed> {
     let (counts, bytes) = (w.ints()?, w.list()?);
-    let (types, span) = typed_blocks(r, w.list()?, &counts, bytes)?;
+    let (types, span) = typed_blocks(&mut r.handles, w.list()?, &counts, bytes)?;
     let bytes = bytes.iter().map(|&b| crate::replay::call::integer(b)).collect::<Result<_>>()?;
     Ok((counts, bytes, types, span))
 }
@@ -161,6 +161,6 @@ fn read_alltoallw(r: &mut Replay<'_>, w: &mut Words<'_>, later: Later<'_>) -> Re
         recvcounts,
         recvbytes,
         recvtypes,
-        ..Arguments::new(r)
+        ..Arguments::new(&r.k)
     })
 }

@@ -1,10 +1,11 @@
 //! One rank from `MPI_Init` to `MPI_Finalize`.
 #![expect(unsafe_code, reason = "calls MPI")]
 
+mod agree;
+mod job;
 mod timed;
 
-use std::collections::{BTreeMap, HashMap};
-use std::ffi::c_int;
+use std::collections::HashMap;
 use std::io;
 use std::ptr;
 use std::sync::Arc;
@@ -12,10 +13,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
-use mpi::ffi;
 use st_replay::TOOL;
 use st_replay::args::Args;
-use st_replay::cut::Stop;
 use st_replay::dynamic;
 use st_replay::lookahead::LookAhead;
 use st_replay::outcome::Times;
@@ -28,24 +27,26 @@ use st_replay::watchdog::{Stalled, Watchdog};
 use st_replay::whatif::WhatIf;
 use st_replay::words::failed_poll;
 use st_tool::{Launch, Status};
-use st_trace::calls::{CallTable, Row};
+use st_trace::calls::CallTable;
 use st_trace::section::Section;
 
-use crate::replay::bookkeeping;
 use crate::replay::buffers::Memory;
 use crate::replay::call::mpi;
 use crate::replay::clock::Clock;
-use crate::replay::constants::{Constants, predefined_type};
+use crate::replay::constants::Constants;
 use crate::replay::crew::Crew;
-use crate::replay::files::{self, Files};
+use crate::replay::files;
+use crate::replay::handlers::handlers;
 use crate::replay::handles::Handles;
-use crate::replay::info::Infos;
+use crate::replay::objects::{Files, Infos, Own, Windows};
 use crate::replay::optional;
 use crate::replay::pause::{MadeAt, Pause};
 use crate::replay::probable::Others;
 use crate::replay::requests::Requests;
-use crate::replay::state::{Handler, Replay, handlers};
-use crate::replay::window::Windows;
+use crate::replay::state::{Handler, Replay};
+use agree::agree;
+use job::{Action, Job};
+pub(crate) use job::{Seat, Stops};
 use timed::Run;
 
 /// What a rank found in the trace.
@@ -54,29 +55,6 @@ pub(crate) enum Prepared {
     Ready(Box<Section>, Stops),
     /// Nothing to replay; another rank says why.
     Nothing,
-}
-
-/// Where each rank stops.
-type Stops = Option<BTreeMap<u32, Stop>>;
-
-/// Who plays whom.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Seat {
-    /// Rank of the process.
-    pub(crate) process: u32,
-    /// Rank of the trace.
-    pub(crate) rank: u32,
-    /// Whether these may differ.
-    pub(crate) moved: bool,
-}
-
-/// What a symbol's calls come to.
-#[derive(Clone, Copy)]
-enum Action {
-    /// They failed, or cannot be replayed and are left out.
-    Skip,
-    Make(Handler, &'static Row),
-    Abort,
 }
 
 /// Replays a rank, or, if any rank of the job is not ready, ends the job in order.
@@ -91,8 +69,7 @@ pub(crate) fn run(args: &Args, seat: Seat, prepared: Result<Prepared>) -> Result
         Ok(Prepared::Nothing) => Ok(None),
         Err(error) => Err(error),
     };
-    let starts =
-        |s: &Option<Box<Section>>| s.as_ref().map(|s| crate::replay::begins_with_init(s, rank)).transpose();
+    let starts = |s: &Option<Box<Section>>| s.as_ref().map(|s| begins_with_init(s, rank)).transpose();
     let section = section.and_then(|s| match starts(&s)? {
         Some(false) => bail!("rank {rank} does not begin with MPI_Init: its calls cannot be replayed"),
         _ => Ok(s),
@@ -121,6 +98,15 @@ pub(crate) fn run(args: &Args, seat: Seat, prepared: Result<Prepared>) -> Result
     }
 }
 
+/// The first call of a rank, for traces that do not begin at the beginning.
+fn begins_with_init(section: &Section, rank: u32) -> Result<bool> {
+    let Some(mut calls) = section.project(0, rank) else { return Ok(false) };
+    let first = calls.next_call(&mut Vec::new())?;
+    let symbol = first.and_then(|sym| section.symbols.get(sym as usize));
+    let name = symbol.map(|s| s.call.to_string()).unwrap_or_default();
+    Ok(matches!(name.as_str(), "MPI_Init" | "MPI_Init_thread"))
+}
+
 /// Whether the rank is between `MPI_Init` and `MPI_Finalize`.
 fn is_running() -> Result<bool> {
     let _hidden = Pause::find().hide();
@@ -141,25 +127,6 @@ fn fail(error: anyhow::Error) -> ! {
     std::process::abort()
 }
 
-/// Whether all ranks are ready.
-fn agree(ready: bool) -> Result<bool> {
-    let world = Constants::load().comm_world;
-    let int = predefined("MPI_INT")?;
-    let mine = c_int::from(ready);
-    let mut all: c_int = 0;
-    mpi!(MPI_Allreduce((&raw const mine).cast(), (&raw mut all).cast(), 1, int, op("MPI_MIN")?, world))?;
-    Ok(all != 0)
-}
-
-fn predefined(name: &str) -> Result<ffi::MPI_Datatype> {
-    predefined_type(name, Constants::load().type_null).with_context(|| format!("this MPI has no {name}"))
-}
-
-fn op(name: &str) -> Result<ffi::MPI_Op> {
-    let null = Constants::load().op_null;
-    crate::replay::constants::predefined_op(name, null).with_context(|| format!("this MPI has no {name}"))
-}
-
 fn actions(section: &Section, args: &Args) -> Result<Vec<Action>> {
     let handlers: HashMap<&str, Handler> = handlers();
     let action = |symbol: &st_trace::section::Symbol| {
@@ -178,15 +145,6 @@ fn actions(section: &Section, args: &Args) -> Result<Vec<Action>> {
         }
     };
     section.symbols.iter().map(action).collect()
-}
-
-/// What all threads of a rank share.
-struct Job<'a> {
-    args: &'a Args,
-    seat: Seat,
-    section: &'a Section,
-    actions: Vec<Action>,
-    crew: Arc<Crew>,
 }
 
 /// Interprets the rank's calls, those of each thread on a thread.
@@ -267,7 +225,7 @@ impl Job<'_> {
             array: Vec::new(),
             places: Vec::new(),
             attached: Vec::new(),
-            own: bookkeeping::Own::default(),
+            own: Own::default(),
             infos: Infos::default(),
             windows: Windows::new(if thread == 0 { dynamic::used(section, rank)? } else { HashMap::new() }),
             files: Files::default(),

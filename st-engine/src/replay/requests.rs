@@ -4,13 +4,11 @@ use std::collections::HashMap;
 
 use anyhow::{Context, Result};
 use mpi::ffi;
-use st_replay::words::Words;
 use st_trace::values::NULL;
 
 use crate::replay::arguments::Arguments;
 use crate::replay::buffers::Block;
 use crate::replay::constants::Constants;
-use crate::replay::state::Replay;
 
 /// What an operation needs until it completes.
 #[derive(Debug, Default)]
@@ -24,6 +22,9 @@ pub(crate) struct Kept {
     /// Asking does not bring it on: MPICH moves requests of files only where they are tested or waited for.
     pub(crate) silent: bool,
 }
+
+/// What a non-blocking call keeps until it is complete.
+pub(crate) type Later<'k> = Option<&'k mut Kept>;
 
 #[derive(Debug)]
 struct Request {
@@ -132,17 +133,4 @@ impl Requests {
     pub(crate) fn take_message(&mut self, slot: i64, k: &Constants) -> ffi::MPI_Message {
         self.messages.remove(&slot).unwrap_or(k.message_no_proc)
     }
-}
-
-/// Starts an operation, whose request is the next word.
-pub(crate) fn started(
-    r: &mut Replay<'_>,
-    w: &mut Words<'_>,
-    kept: Kept,
-    start: impl FnOnce(*mut ffi::MPI_Request) -> Result<()>,
-) -> Result<()> {
-    let slot = w.word()?;
-    start(r.requests.place(slot, &r.k)?)?;
-    r.requests.start(slot, false, kept);
-    Ok(())
 }

@@ -10,8 +10,8 @@ use st_replay::words::Words;
 
 use crate::replay::call::{apply, mpi};
 use crate::replay::handles::Type;
-use crate::replay::requests::{Kept, started};
-use crate::replay::state::{Handler, Replay};
+use crate::replay::requests::Kept;
+use crate::replay::state::{Handler, Replay, started};
 
 type OfWin = unsafe extern "C" fn(ffi::MPI_Win) -> c_int;
 type OfTarget = unsafe extern "C" fn(c_int, ffi::MPI_Win) -> c_int;

@@ -1,6 +1,4 @@
-//! One rank's replay: its live objects, and the table from calls to the functions that make them again.
-
-use std::collections::HashMap;
+//! One rank's replay: its live objects.
 
 use anyhow::Result;
 use mpi::ffi;
@@ -10,12 +8,9 @@ use st_replay::words::Words;
 use crate::replay::buffers::{Memory, Span};
 use crate::replay::constants::Constants;
 use crate::replay::handles::Handles;
+use crate::replay::objects::{Files, Infos, Own, Windows};
 use crate::replay::pause::{MadeAt, Pause};
 use crate::replay::requests::{Kept, Requests};
-use crate::replay::{
-    attributes, bookkeeping, collective, comm, completion, environment, files, group, info, neighbor, p2p,
-    partitioned, persistent, probe, queries, rma, topology, types, window,
-};
 
 /// Makes one recorded call again from its words.
 pub(crate) type Handler = fn(&mut Replay<'_>, &mut Words<'_>) -> Result<()>;
@@ -39,10 +34,10 @@ pub(crate) struct Replay<'a> {
     pub(crate) places: Vec<*const ffi::MPI_Request>,
     /// What `MPI_Buffer_attach` was given.
     pub(crate) attached: Vec<u128>,
-    pub(crate) own: bookkeeping::Own,
-    pub(crate) infos: info::Infos,
-    pub(crate) windows: window::Windows,
-    pub(crate) files: files::Files,
+    pub(crate) own: Own,
+    pub(crate) infos: Infos,
+    pub(crate) windows: Windows,
+    pub(crate) files: Files,
 }
 
 impl Replay<'_> {
@@ -70,56 +65,21 @@ impl Replay<'_> {
     }
 }
 
-/// All functions that can be replayed, by MPI's names.
-pub(crate) fn handlers() -> HashMap<&'static str, Handler> {
-    let families: [&[(&'static str, Handler)]; 20] = [
-        environment::CALLS,
-        p2p::CALLS,
-        persistent::CALLS,
-        completion::CALLS,
-        probe::CALLS,
-        collective::CALLS,
-        neighbor::CALLS,
-        partitioned::CALLS,
-        window::CALLS,
-        rma::CALLS,
-        files::CALLS,
-        files::TRANSFERS,
-        comm::CALLS,
-        group::CALLS,
-        topology::CALLS,
-        types::CALLS,
-        queries::CALLS,
-        bookkeeping::CALLS,
-        attributes::CALLS,
-        info::CALLS,
-    ];
-    families.into_iter().flatten().copied().collect()
+/// Does something that the program did not do.
+pub(crate) fn hidden<T>(r: &mut Replay<'_>, act: impl FnOnce(&mut Replay<'_>) -> Result<T>) -> Result<T> {
+    let _hidden = r.pause.hide();
+    act(r)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use st_trace::calls::CallTable;
-
-    #[test]
-    fn every_call_of_the_table_can_be_replayed_and_no_other() {
-        let handlers = handlers();
-        let rows = CallTable::builtin().rows();
-        let missing: Vec<_> = rows
-            .iter()
-            .filter(|r| {
-                let played = !r.properties.opaque && !r.properties.unplayed;
-                played && r.name != "MPI_Abort" && !handlers.contains_key(r.base())
-            })
-            .map(|r| &r.name)
-            .collect();
-        assert!(missing.is_empty(), "{missing:?}");
-        let known = |n: &str| {
-            let row = CallTable::builtin().by_name(n);
-            row.is_some_and(|r| !r.properties.opaque && !r.properties.unplayed)
-        };
-        let unknown: Vec<_> = handlers.keys().filter(|n| !known(n)).collect();
-        assert!(unknown.is_empty(), "{unknown:?}");
-    }
+/// Starts an operation, whose request is the next word.
+pub(crate) fn started(
+    r: &mut Replay<'_>,
+    w: &mut Words<'_>,
+    kept: Kept,
+    start: impl FnOnce(*mut ffi::MPI_Request) -> Result<()>,
+) -> Result<()> {
+    let slot = w.word()?;
+    start(r.requests.place(slot, &r.k)?)?;
+    r.requests.start(slot, false, kept);
+    Ok(())
 }

@@ -5,77 +5,20 @@
 //! it was recorded, and tells the others where it is; the lowest displacement that a rank used lies at its beginning.
 #![expect(unsafe_code, reason = "calls MPI")]
 
-use std::collections::HashMap;
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use mpi::ffi;
-use st_replay::dynamic::Used;
 use st_replay::words::Words;
 use st_trace::values::NULL;
 
-use crate::replay::bookkeeping::text;
 use crate::replay::buffers::{Block, Span};
 use crate::replay::call::{apply, integer, mpi};
-use crate::replay::info::{info, keep, string};
+use crate::replay::info::{info, keep};
+use crate::replay::objects::Window;
 use crate::replay::state::{Handler, Replay};
-
-/// A live window.
-#[derive(Debug)]
-struct Window {
-    handle: ffi::MPI_Win,
-    /// Memory that is exposed, as far as it is not MPI's own.
-    memory: Vec<Block>,
-    /// Memory that the program attached, by address, the newest last.
-    attached: Vec<(*mut c_void, Block)>,
-    /// Of a dynamic window: address and length of each rank's region.
-    regions: Option<Vec<[i64; 2]>>,
-}
-
-/// The live windows of a rank.
-#[derive(Debug, Default)]
-pub(crate) struct Windows {
-    live: HashMap<i64, Window>,
-    used: HashMap<i64, Used>,
-}
-
-impl Windows {
-    /// No windows yet; what dynamic ones are going to be used for is known.
-    pub(crate) fn new(used: HashMap<i64, Used>) -> Self {
-        Self { live: HashMap::new(), used }
-    }
-
-    fn window(&mut self, index: i64) -> Result<&mut Window> {
-        let window = self.live.get_mut(&index);
-        window.with_context(|| format!("window {index} is used but was not made by a replayed call"))
-    }
-
-    /// The window at an index.
-    pub(crate) fn handle(&mut self, index: i64) -> Result<ffi::MPI_Win> {
-        Ok(self.window(index)?.handle)
-    }
-
-    /// The displacement to name for a recorded one, for an access of `span` bytes from there.
-    pub(crate) fn displacement(
-        &mut self,
-        index: i64,
-        target: i64,
-        recorded: i64,
-        span: Span,
-    ) -> Result<ffi::MPI_Aint> {
-        let lowest = self.used.get(&index).and_then(|u| u.lowest.get(&target)).copied().unwrap_or(0);
-        let place = usize::try_from(target).ok();
-        let region = place.and_then(|t| self.live.get(&index)?.regions.as_ref()?.get(t));
-        let Some(&[address, bytes]) = region else { return integer(recorded) };
-        let last = bytes - span.high;
-        if last + span.low < 0 {
-            bail!("an access to {} bytes of a dynamic window with {bytes}", span.high - span.low);
-        }
-        let at = recorded.saturating_sub(lowest).min(last).max(-span.low);
-        integer(address + at)
-    }
-}
+use crate::replay::texts::{string, text};
 
 type Create = unsafe extern "C" fn(
     ffi::MPI_Aint,

@@ -17,12 +17,14 @@ use st_tool::engine;
 use st_trace::calls::{CallTable, Row};
 use st_trace::section::Sym;
 
-use super::{Job, Stops, agree};
+use super::agree::agree;
+use super::job::{Job, Stops};
 use crate::replay::call::mpi;
 use crate::replay::clock::Clock;
 use crate::replay::files;
+use crate::replay::handlers::handlers;
 use crate::replay::probable::{Exchange, Others};
-use crate::replay::state::{Handler, Replay, handlers};
+use crate::replay::state::{Handler, Replay};
 use crate::replay::stop;
 
 /// The times of all ranks, on rank 0.
