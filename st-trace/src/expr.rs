@@ -10,12 +10,19 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::{Mutex, PoisonError};
 
-use crate::form::Own;
-
 /// Longest text of an expression, in bytes.
 pub const LONGEST: usize = 2000;
 /// Deepest nesting.
 const DEEPEST: usize = 64;
+
+/// Who makes a call: its own rank in the call's communicator, and the number of ranks that peers are among.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Own {
+    /// Own rank.
+    pub me: i64,
+    /// Number of ranks.
+    pub size: i64,
+}
 
 /// An expression. Copies are the same one; equal texts are equal.
 ///

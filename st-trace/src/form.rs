@@ -15,6 +15,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::expr::Expr;
+pub use crate::expr::Own;
 
 /// In symbolic form, a value that the form does not apply to (a special, or none of the grid's ranks) is stored less
 /// this.
@@ -22,15 +23,6 @@ pub const SPECIAL: i64 = 1 << 62;
 
 /// Extents above this are no grids of ranks.
 const LARGEST: u64 = 1 << 32;
-
-/// Who makes a call: its own rank in the call's communicator, and the number of ranks that peers are among.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub struct Own {
-    /// Own rank.
-    pub me: i64,
-    /// Number of ranks.
-    pub size: i64,
-}
 
 /// A grid that ranks are places of: extents of its two inner dimensions, both at least 1; the outermost reaches as far
 /// as there are ranks. A line is 1 by 1, a grid of two dimensions 1 by its columns.
