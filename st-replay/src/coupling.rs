@@ -14,8 +14,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use st_trace::calls::CallTable;
-use st_trace::graph::roles::{Kind, Role, Rule, Start};
-use st_trace::graph::words::Words;
+use st_trace::calls::roles::{Kind, Role, Rule, Start};
+use st_trace::calls::words::Words;
 use st_trace::project::Error;
 use st_trace::section::{NO_SYM, Section, Sym, Symbol, Tables, Thread};
 use st_trace::sketch::{Shape, Sketch};

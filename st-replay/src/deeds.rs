@@ -9,9 +9,9 @@ mod requests;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
+use st_trace::calls::roles::{Epoch, Kind, Role, Start};
+use st_trace::calls::words::{Words, last_slot, slot};
 use st_trace::calls::{CallId, CallTable, Meaning, Row, Slot};
-use st_trace::graph::roles::{Epoch, Kind, Role, Start};
-use st_trace::graph::words::{Words, last_slot, slot};
 use st_trace::project::Error;
 use st_trace::section::{Section, Sym, Tables};
 use st_trace::values::{ANY_TAG, NONE, NULL, PROC_NULL};

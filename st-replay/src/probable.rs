@@ -40,9 +40,9 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap, VecDeque};
 
+use st_trace::calls::roles::{Kind, Role, Start};
+use st_trace::calls::words::{Words, slot};
 use st_trace::calls::{CallTable, Meaning, Row};
-use st_trace::graph::roles::{Kind, Role, Start};
-use st_trace::graph::words::{Words, slot};
 use st_trace::project::{Error, Projection};
 use st_trace::section::{Section, Sym, Tables};
 use st_trace::values::PROC_NULL;

@@ -6,8 +6,8 @@
 //! module has changed, finds what no longer fits. Displacements are rounded down, too, which keeps blocks apart:
 //! ⌊F·(d + c)⌋ ≥ ⌊F·d⌋ + ⌊F·c⌋.
 
+use st_trace::calls::roles::{Kind, Role};
 use st_trace::calls::{CallTable, Row};
-use st_trace::graph::roles::{Kind, Role};
 use st_trace::section::{Section, Sym};
 
 use crate::factor::Factor;

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use st_trace::calls::words::Words;
 use st_trace::calls::{CallTable, Meaning};
 use st_trace::frequencies::Frequencies;
-use st_trace::graph::words::Words;
 use st_trace::project::Error;
 use st_trace::section::{Form, PathSketch, Section, SlotStreams, Thread};
 use st_trace::volume::{Graphs, Places, Side, Volumes};

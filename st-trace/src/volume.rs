@@ -18,10 +18,10 @@ use std::ops::AddAssign;
 
 use foldhash::fast::FixedState;
 
+use crate::calls::roles::Start;
+use crate::calls::words::{ABSENT, Words};
 use crate::calls::{CallTable, Kind};
 use crate::graph::Topologies;
-use crate::graph::roles::Start;
-use crate::graph::words::{ABSENT, Words};
 use crate::objects::{Comm, Name};
 use crate::ranks::RankSeq;
 use crate::section::{Section, Sym, Tables};

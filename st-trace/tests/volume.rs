@@ -2,7 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by it")]
 
 use st_trace::calls::CallTable;
-use st_trace::graph::words::Words;
+use st_trace::calls::words::Words;
 use st_trace::objects::{Comm, Type};
 use st_trace::ranks::RankSeq;
 use st_trace::record::{Options, RankRecorder};

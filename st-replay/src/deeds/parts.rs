@@ -2,8 +2,8 @@
 //! received are equal; here their bytes).
 
 use st_trace::calls::Row;
-use st_trace::graph::roles::{Role, Rule};
-use st_trace::graph::words::{Words, slot};
+use st_trace::calls::roles::{Role, Rule};
+use st_trace::calls::words::{Words, slot};
 use st_trace::section::{Section, Tables};
 use st_trace::values::ROOT;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
@@ -26,7 +26,7 @@ pub(super) fn agree(
     pairs: &mut Vec<(End, bool)>,
     size: &mut impl FnMut(i64, i64) -> i64,
 ) {
-    let st_trace::graph::roles::Kind::Collective { rule, .. } = role.kind else { return };
+    let st_trace::calls::roles::Kind::Collective { rule, .. } = role.kind else { return };
     let at = part.at;
     let named = words.get(role.root);
     let takes_part = named.is_none_or(|n| n == ROOT || n >= 0);

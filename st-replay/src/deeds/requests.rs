@@ -1,8 +1,8 @@
 //! Messages that are under way, and the requests that stand for them.
 
 use st_trace::calls::Row;
-use st_trace::graph::roles::{Role, Start};
-use st_trace::graph::words::{Words, slot};
+use st_trace::calls::roles::{Role, Start};
+use st_trace::calls::words::{Words, slot};
 use st_trace::values::{ANY_TAG, CANCELLED, NONE, NULL};
 
 use super::deed::{Channel, Deed, End, Part};

@@ -1,7 +1,7 @@
 //! What one rank gives to and takes from a collective operation.
 
-use super::roles::{Role, Rule};
-use super::words::Words;
+use crate::calls::roles::{Role, Rule};
+use crate::calls::words::Words;
 use crate::values::ROOT;
 
 /// A rank's part in one collective operation.
@@ -82,7 +82,7 @@ pub(super) fn part(
         Rule::Neighbour | Rule::NeighbourV => {
             let [to, from] = neighbours?;
             let counted = |i: usize, n: &[i64]| match words.list(role.counts[i]) {
-                [] if role.counts[i] == super::words::ABSENT => listed(n, |_| carries(i)),
+                [] if role.counts[i] == crate::calls::words::ABSENT => listed(n, |_| carries(i)),
                 counts => listed(n, |k| counts.get(k).is_some_and(|c| *c > 0)),
             };
             pairs = Some(Box::new([counted(0, to), counted(1, from)]));

@@ -10,9 +10,9 @@ use std::collections::HashMap;
 use foldhash::fast::FixedState;
 
 use super::collective::Standing;
-use super::roles::{Epoch, Role};
 use super::walk::{End, Walker, internal};
-use super::words::Words;
+use crate::calls::roles::{Epoch, Role};
+use crate::calls::words::Words;
 use crate::section::Tables;
 
 /// Tags of posts and of completions, which no message has.
@@ -92,7 +92,7 @@ impl Walker<'_> {
             self.barrier(Some(at));
         } else {
             // It still counts in the order of the window's fences.
-            let part = internal(at, super::roles::Rule::Barrier);
+            let part = internal(at, crate::calls::roles::Rule::Barrier);
             self.out.parts.push(super::collective::Part { enter: self.enter, exit: self.exit, ..part });
         }
     }

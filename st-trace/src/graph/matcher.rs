@@ -5,13 +5,13 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use foldhash::fast::FixedState;
 
 use super::collective::{Part, Standing};
-use super::roles::{Role, Rule};
 use super::share::{Sharing, host, points};
 use super::walk::{End, NO_TAG, Place, Walked, Walker};
 use super::{
     ENTER, Example, Graph, Group, Instance, LEAVE, LIMIT, Op, RECEIVE, SEND_FAR, SEND_NEAR, Shape, Stream,
 };
 use crate::calls::CallTable;
+use crate::calls::roles::{Role, Rule};
 use crate::objects::{Comm, Name};
 use crate::project::Error;
 use crate::ranks::RankSeq;

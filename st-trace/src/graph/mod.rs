@@ -16,12 +16,10 @@ mod collective;
 mod epochs;
 mod limits;
 mod matcher;
-pub mod roles;
 mod share;
 mod survey;
 mod topology;
 mod walk;
-pub mod words;
 
 pub use binding::Seen;
 pub use limits::{Bound, Latency, earliest, latest};

@@ -15,8 +15,8 @@ use foldhash::fast::FixedState;
 
 use super::collective::Part;
 use super::matcher::{Key, Matcher, Waiting};
-use super::roles::Rule;
 use super::{ENTER, Graph, Group, LEAVE, LIMIT, NOBODY, Op, RECEIVE, SEND_FAR, SEND_NEAR, Stream, TELL};
+use crate::calls::roles::Rule;
 use crate::objects::Name;
 use crate::ranks::{RankSeq, Run};
 use crate::section::{Section, Thread};

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::words::{Words, slot};
 use crate::calls::Row;
+use crate::calls::words::{Words, slot};
 
 #[derive(Clone, Debug)]
 enum Topology {

@@ -8,9 +8,9 @@ use super::Issues;
 use super::collective::{Part, Standing, part};
 use super::epochs::Windows;
 use super::matcher::Barriers;
-use super::roles::{Kind, Role, Rule, Start};
 use super::topology::Topologies;
-use super::words::{Words, slot};
+use crate::calls::roles::{Kind, Role, Rule, Start};
+use crate::calls::words::{Words, slot};
 use crate::calls::{CallTable, Slot};
 use crate::project::Error;
 use crate::section::{Section, Tables};
@@ -282,7 +282,7 @@ impl<'a> Walker<'a> {
     }
 
     fn start(&mut self, role: &Role, words: &Words) {
-        if role.requests == super::words::ABSENT {
+        if role.requests == crate::calls::words::ABSENT {
             self.start_one(words.one(role.request));
         }
         for &r in words.list(role.requests) {

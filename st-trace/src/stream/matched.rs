@@ -11,8 +11,8 @@ use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
 
+use crate::calls::roles::{Kind, Role, Start};
 use crate::calls::{CallTable, Slot};
-use crate::graph::roles::{Kind, Role, Start};
 use crate::ints::{Ints, Sealed};
 use crate::objects::Name;
 use crate::proof::by_slot;

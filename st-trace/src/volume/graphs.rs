@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
 
+use crate::calls::words::{Words, slot};
 use crate::calls::{CallTable, Kind, Row};
-use crate::graph::words::{Words, slot};
 use crate::objects::Name;
 use crate::project::Error;
 use crate::section::{Section, Tables};

@@ -1,8 +1,8 @@
 //! Where the words of a function are that say how much its calls move.
 
+use crate::calls::roles::Start;
+use crate::calls::words::{ABSENT, last_slot, slot};
 use crate::calls::{Kind, Row};
-use crate::graph::roles::Start;
-use crate::graph::words::{ABSENT, last_slot, slot};
 
 /// How much goes in one direction: elements of a datatype.
 #[derive(Clone, Copy, Debug)]

@@ -1,4 +1,4 @@
-//! What a function means for the graph, from its row in the call table.
+//! What a function does with other ranks, from its row in the call table.
 
 use super::words::{ABSENT, last_slot, slot};
 use crate::calls::{Kind as Listed, Row};
@@ -79,11 +79,11 @@ impl Rule {
         Self::NeighbourV,
     ];
     /// Its number between processes.
-    pub(super) fn number(self) -> u8 {
+    pub(crate) fn number(self) -> u8 {
         let at = Self::ALL.iter().position(|r| *r == self);
         at.and_then(|i| u8::try_from(i).ok()).unwrap_or(u8::MAX)
     }
-    pub(super) fn from_number(n: u8) -> Option<Self> {
+    pub(crate) fn from_number(n: u8) -> Option<Self> {
         Self::ALL.get(usize::from(n)).copied()
     }
 }
