@@ -30,6 +30,7 @@ pub mod journal;
 pub mod json;
 pub mod lanes;
 pub mod lowest;
+mod modules;
 pub mod names;
 pub mod objects;
 pub mod project;

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
-use crate::sites::{Frame, Module, SiteTable, python_function};
+use crate::modules::{Module, base_name};
 
 /// Addresses of a trace that names are kept for, at most: some hundred times as many as large programs have.
 pub const MOST: usize = 1 << 20;
@@ -56,11 +56,6 @@ impl Location {
         let file = base_name(self.file.as_deref()?);
         Some(self.line.map_or_else(|| file.to_owned(), |line| format!("{file}:{line}")))
     }
-}
-
-/// Last part of a path.
-pub(crate) fn base_name(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or(path)
 }
 
 /// An address: the [key](Module::key) of its module, and the offset there.
@@ -135,19 +130,6 @@ impl Names {
         let new = self.0.iter().filter(|(address, _)| !other.0.contains_key(address));
         Self(Arc::new(new.map(|(address, locations)| (*address, Arc::clone(locations))).collect()))
     }
-}
-
-/// The names of a frame of a site; of one that has none a location that says nothing, so that there is always one. Frames of
-/// Python programs name themselves.
-pub(crate) fn of_frame(sites: &SiteTable, frame: &Frame) -> Vec<Location> {
-    let module = sites.module_of(frame);
-    if let Some((file, function)) = module.and_then(|m| python_function(&m.path)) {
-        let line = u32::try_from(frame.offset).ok();
-        let (function, file) = (Some(function.into()), Some(file.into()));
-        return vec![Location { function, displacement: None, file, line }];
-    }
-    let known = module.and_then(|m| sites.names().get((m.key(), frame.offset)));
-    known.map_or_else(|| vec![Location::default()], <[Location]>::to_vec)
 }
 
 #[cfg(test)]

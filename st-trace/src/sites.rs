@@ -17,55 +17,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use foldhash::fast::FixedState;
-use xxhash_rust::xxh3::{Xxh3, xxh3_64};
+use xxhash_rust::xxh3::Xxh3;
 
-use crate::names::{Names, base_name};
-
-/// An executable or shared library that frames lie in.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-pub struct Module {
-    /// Path as the loader knew it.
-    pub path: String,
-    /// GNU build-id in hexadecimal; empty if the module has none.
-    pub build_id: String,
-}
-
-/// How the path of a module begins that is a function of a Python program.
-const PYTHON: &str = "python:";
-
-impl Module {
-    /// A function of a Python program, in the place of a module; the offsets of its frames are lines.
-    #[must_use]
-    pub fn python(file: &str, function: &str) -> Self {
-        Self { path: format!("{PYTHON}{file}::{function}"), build_id: String::new() }
-    }
-    /// Whether it is part of MPI, its bindings, or a language runtime, and not of the program.
-    #[must_use]
-    pub fn is_library(&self) -> bool {
-        !layers::is_own_module(&self.path)
-    }
-    /// File name, without folders.
-    #[must_use]
-    pub fn name(&self) -> &str {
-        base_name(&self.path)
-    }
-    /// What the module is known by wherever its file lies: the build-id, or of a module without one the file name.
-    #[must_use]
-    pub fn identity(&self) -> &str {
-        if self.build_id.is_empty() { self.name() } else { &self.build_id }
-    }
-    /// Hash of the [identity](Self::identity), by which names are found.
-    #[must_use]
-    pub fn key(&self) -> u64 {
-        xxh3_64(self.identity().as_bytes())
-    }
-}
-
-/// File and function of a module's path that stands for a function of a Python program, see [`Module::python`].
-#[must_use]
-pub fn python_function(path: &str) -> Option<(&str, &str)> {
-    path.strip_prefix(PYTHON)?.rsplit_once("::")
-}
+pub use crate::modules::{Module, python_function};
+use crate::names::Names;
 
 /// A return address in a module.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -3,9 +3,8 @@
 use std::collections::HashSet;
 use std::sync::OnceLock;
 
-use super::python_function;
 use crate::calls::CallTable;
-use crate::names::base_name;
+use crate::modules::{Module, base_name, python_function};
 
 /// Libraries below the user's code: MPI and its bindings, tracers, language runtimes. A library belongs here if its
 /// file name is one of these followed by `.so`, a version or a language (`libmpi_usempif08.so.40`).
@@ -91,6 +90,14 @@ pub(super) fn wraps_mpi(name: &str) -> bool {
         let end = begin.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(begin.len());
         functions.contains(begin[..end].trim_end_matches('_'))
     })
+}
+
+impl Module {
+    /// Whether it is part of MPI, its bindings, or a language runtime, and not of the program.
+    #[must_use]
+    pub fn is_library(&self) -> bool {
+        !is_own_module(&self.path)
+    }
 }
 
 #[cfg(test)]

@@ -12,7 +12,8 @@ use foldhash::fast::FixedState;
 
 use super::abbreviated::abbreviated;
 use super::{Frame, SiteTable, layers};
-use crate::names::{Location, of_frame};
+use crate::modules::python_function;
+use crate::names::Location;
 
 /// The call sites of a whole trace, numbered in the order in which its sections have them.
 #[derive(Clone, Debug, Default)]
@@ -226,6 +227,19 @@ impl CallSites {
 fn begins(name: &str, text: &str) -> bool {
     let rest = name.strip_prefix(text);
     rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_'))
+}
+
+/// The names of a frame of a site; of one that has none a location that says nothing, so that there is always one. Frames of
+/// Python programs name themselves.
+fn of_frame(sites: &SiteTable, frame: &Frame) -> Vec<Location> {
+    let module = sites.module_of(frame);
+    if let Some((file, function)) = module.and_then(|m| python_function(&m.path)) {
+        let line = u32::try_from(frame.offset).ok();
+        let (function, file) = (Some(function.into()), Some(file.into()));
+        return vec![Location { function, displacement: None, file, line }];
+    }
+    let known = module.and_then(|m| sites.names().get((m.key(), frame.offset)));
+    known.map_or_else(|| vec![Location::default()], <[Location]>::to_vec)
 }
 
 /// The texts that stand for a location.
