@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicI64;
 
-use super::survey::get;
+use super::times::get;
 use super::{Graph, Group, Instance, Latency, Shape, earliest, latest};
 
 /// Takes messages: ranks of sender and receiver, when it was sent and when it arrived.

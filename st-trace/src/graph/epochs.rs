@@ -5,37 +5,16 @@
 //! between put and get, and the epochs of locks, concern one side only (MPI 3.1, section 11.5): a lock that is not shared
 //! waits for another's epoch, but no stream says for whose. These epochs are counted.
 
-use std::collections::HashMap;
-
-use foldhash::fast::FixedState;
-
 use super::collective::Standing;
-use super::walk::{End, Walker, internal};
+use super::tags::{COMPLETED, POSTED};
+use super::walk::{End, Walker, Window, internal};
 use crate::calls::roles::{Epoch, Role};
 use crate::calls::words::Words;
 use crate::section::Tables;
 
-/// Tags of posts and of completions, which no message has.
-pub(super) const POSTED: i64 = i64::MIN + 2;
-pub(super) const COMPLETED: i64 = i64::MIN + 3;
-
 /// Bits of a fence's assertions ([`crate::values::ASSERT`]): no operation before it, none after it.
 const NO_PRECEDE: i64 = 1 << 3;
 const NO_SUCCEED: i64 = 1 << 4;
-
-/// A window on one thread.
-#[derive(Debug, Default)]
-pub(super) struct Window {
-    at: Option<Standing>,
-    /// The last fence has begun an epoch.
-    fenced: bool,
-    /// Positions of the ranks to which it is exposed, and of those that the current epoch accesses.
-    exposed: Vec<u32>,
-    accessed: Vec<u32>,
-}
-
-/// The windows of one thread, by index.
-pub(super) type Windows = HashMap<i64, Window, FixedState>;
 
 impl Walker<'_> {
     /// A call that begins or ends an epoch. `stand` finds the rank's standing in a window.

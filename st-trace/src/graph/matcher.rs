@@ -4,8 +4,10 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use foldhash::fast::FixedState;
 
+use super::barriers::Barriers;
 use super::collective::{Part, Standing};
-use super::share::{Sharing, host, points};
+use super::sharing::{Sharing, host, points};
+use super::tags::PAIR;
 use super::walk::{End, NO_TAG, Place, Walked, Walker};
 use super::{
     ENTER, Example, Graph, Group, Instance, LEAVE, LIMIT, Op, RECEIVE, SEND_FAR, SEND_NEAR, Shape, Stream,
@@ -17,30 +19,6 @@ use crate::project::Error;
 use crate::ranks::RankSeq;
 use crate::section::{Section, Tables};
 
-/// Which calls, beyond those of the standard's collective operations, are taken to synchronise their communicator.
-///
-/// The standard does not promise it, the libraries do it. `MPI_Finalize` is left out by default: a recording may end
-/// before the library's own part of it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Barriers {
-    /// `MPI_Init`.
-    pub init: bool,
-    /// `MPI_Finalize`.
-    pub finalize: bool,
-    /// Functions that make communicators, windows and files, or free the latter two. (Those that free communicators are
-    /// local in practice, as the standard expects: MPI 3.1, section 6.4.3.)
-    pub creation: bool,
-    /// `MPI_Win_fence` where it ends an epoch.
-    pub fence: bool,
-}
-
-impl Default for Barriers {
-    /// Init, creation and fences.
-    fn default() -> Self {
-        Self { init: true, finalize: false, creation: true, fence: true }
-    }
-}
-
 /// Messages from one rank to another with one tag on one communicator.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Key {
@@ -50,9 +28,6 @@ pub(super) struct Key {
     pub(super) to: u32,
     pub(super) tag: i64,
 }
-
-/// Tag of the pairs of collective operations, which no message has.
-pub(super) const PAIR: i64 = i64::MIN + 1;
 
 /// An end that waits for its other end.
 #[derive(Clone, Copy, Debug)]

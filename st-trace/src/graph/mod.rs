@@ -11,19 +11,24 @@
 //! intercommunicators, the edge from a posted receive back to the synchronous send that waits for it, and epochs of
 //! one-sided communication.
 
+mod barriers;
 mod binding;
 mod collective;
 mod epochs;
 mod limits;
 mod matcher;
 mod share;
+mod sharing;
 mod survey;
+mod tags;
+mod times;
 mod topology;
 mod walk;
 
+pub use barriers::Barriers;
 pub use binding::Seen;
 pub use limits::{Bound, Latency, earliest, latest};
-pub use matcher::{Barriers, Matcher};
+pub use matcher::Matcher;
 pub use share::{Links, ShareError, roll};
 pub use survey::{Ends, Seats, Shortest, StreamEnds, Survey, Tally, at_ops, survey};
 pub(crate) use topology::Topologies;
@@ -235,10 +240,10 @@ impl fmt::Display for Example {
         let what = if receives { "receives without send" } else { "sends without receive" };
         write!(f, "rank {from} to {to}, ")?;
         match tag {
-            matcher::PAIR => f.write_str("in a collective operation")?,
-            epochs::POSTED => f.write_str("window posted")?,
-            epochs::COMPLETED => f.write_str("access completed")?,
-            tag if tag >= walk::PARTITIONED => write!(f, "in parts, tag {}", tag % walk::PARTITIONED)?,
+            tags::PAIR => f.write_str("in a collective operation")?,
+            tags::POSTED => f.write_str("window posted")?,
+            tags::COMPLETED => f.write_str("access completed")?,
+            tag if tag >= tags::PARTITIONED => write!(f, "in parts, tag {}", tag % tags::PARTITIONED)?,
             tag => write!(f, "tag {tag}")?,
         }
         write!(f, ": {n} {what}")

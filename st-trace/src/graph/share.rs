@@ -15,11 +15,12 @@ use foldhash::fast::FixedState;
 
 use super::collective::Part;
 use super::matcher::{Key, Matcher, Waiting};
+use super::sharing::{Outgoing, Sharing, host, points};
 use super::{ENTER, Graph, Group, LEAVE, LIMIT, NOBODY, Op, RECEIVE, SEND_FAR, SEND_NEAR, Stream, TELL};
 use crate::calls::roles::Rule;
 use crate::objects::Name;
 use crate::ranks::{RankSeq, Run};
-use crate::section::{Section, Thread};
+use crate::section::Section;
 use crate::stream::DecodeError;
 use crate::stream::bytes::{
     get_i64, get_id, get_len, get_str, get_u8, get_u32, get_u64, put_i64, put_id, put_str, put_u64, put_usize,
@@ -68,43 +69,9 @@ impl Links {
 /// A place of which the number of messages is not yet known: a slot.
 const SLOT: u32 = 1 << 31;
 
-/// What is kept while a graph is built in several processes.
-#[derive(Debug)]
-pub(super) struct Sharing {
-    me: u32,
-    /// Process, first stream and number of threads of each rank.
-    ranks: HashMap<u32, (u32, u32, u32), FixedState>,
-    out: Vec<Outgoing>,
-    /// Processes that have members of a communicator.
-    spread: HashMap<u32, Vec<u32>, FixedState>,
-    /// Places of links to things matched here, and to things matched there.
-    here: Vec<Vec<u32>>,
-    there: Vec<Vec<u32>>,
-    owners: Vec<u32>,
-}
-
-/// What is to be sent to a process.
-#[derive(Debug, Default)]
-struct Outgoing {
-    bytes: Vec<u8>,
-    named: HashSet<u32, FixedState>,
-}
-
 const GROUP: u8 = 0;
 const END: u8 = 1;
 const PART: u8 = 2;
-
-/// Number of points of a rank's thread that have times.
-pub(super) fn points(thread: &Thread, rank: u32) -> u32 {
-    let column = thread.columns.iter().find(|(r, _)| *r == rank);
-    let timed = column.map_or(0, |(_, c)| c.events()).saturating_mul(2);
-    u32::try_from(timed).unwrap_or(u32::MAX - 1)
-}
-
-/// Host of a rank.
-pub(super) fn host(section: &Section, rank: u32) -> &str {
-    section.hosts.iter().find(|(_, r)| r.contains(rank)).map_or("", |(h, _)| h)
-}
 
 /// What the other processes must know of the ranks of this one; `own` says of a section's ranks which these are.
 pub fn roll<'a>(sections: impl IntoIterator<Item = &'a Section>, own: impl Fn(u32) -> bool) -> Vec<u8> {

@@ -18,6 +18,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use foldhash::fast::FixedState;
 
 use super::binding::{Seen, binding, rank_at};
+use super::times::{NEVER, get, set};
 use super::{Graph, Instance, Latency, Links, NOBODY, Op, Shape, Step, earliest};
 
 /// Counts of a set of messages.
@@ -190,18 +191,6 @@ pub struct Ends {
 pub struct StreamEnds {
     span: Option<(i64, i64)>,
     out: Vec<(u32, u32, i64)>,
-}
-
-/// The time of what has not happened.
-const NEVER: i64 = i64::MIN;
-
-/// Each place is written by one stream, and read when all streams have been read.
-fn set(places: &[AtomicI64], place: usize, t: i64) {
-    places[place].store(t, Ordering::Relaxed);
-}
-
-pub(super) fn get(places: &[AtomicI64], place: usize) -> Option<i64> {
-    Some(places[place].load(Ordering::Relaxed)).filter(|t| *t != NEVER)
 }
 
 impl Ends {

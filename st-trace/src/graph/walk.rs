@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use foldhash::fast::FixedState;
 
 use super::Issues;
+use super::barriers::Barriers;
 use super::collective::{Part, Standing, part};
-use super::epochs::Windows;
-use super::matcher::Barriers;
+use super::tags::PARTITIONED;
 use super::topology::Topologies;
 use crate::calls::roles::{Kind, Role, Rule, Start};
 use crate::calls::words::{Words, slot};
@@ -65,8 +65,20 @@ enum Template {
 const OPEN: u32 = u32::MAX;
 /// A tag that is not known yet.
 pub(super) const NO_TAG: i64 = i64::MIN;
-/// What tags of messages in parts are apart from those of others: tags are ints.
-pub(super) const PARTITIONED: i64 = 1 << 32;
+
+/// A window on one thread.
+#[derive(Debug, Default)]
+pub(super) struct Window {
+    pub(super) at: Option<Standing>,
+    /// The last fence has begun an epoch.
+    pub(super) fenced: bool,
+    /// Positions of the ranks to which it is exposed, and of those that the current epoch accesses.
+    pub(super) exposed: Vec<u32>,
+    pub(super) accessed: Vec<u32>,
+}
+
+/// The windows of one thread, by index.
+type Windows = HashMap<i64, Window, FixedState>;
 
 pub(super) struct Walker<'a> {
     pub(super) section: &'a Section,
