@@ -22,9 +22,8 @@ use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
 
-use super::node::Node;
+use super::node::{DEEPEST, Node, Sym};
 use super::open::Open;
-use super::{DEEPEST, Sym};
 
 /// When iterations that differ are taken for iterations of one loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

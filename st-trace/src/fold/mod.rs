@@ -42,19 +42,14 @@ use crate::tree::FlatTree;
 pub use approx::Likeness;
 use approx::Matcher;
 use node::Node;
+pub use node::{DEEPEST, Sym};
 use open::{Expected, Open};
 pub use packed::Packed;
 use predict::{Outcome, Prediction, commit, commit_many};
 pub use way::{Fold, NoFold};
 
-/// A symbol: which call, from where, with which outcome. Dense numbers fold fastest.
-pub type Sym = u32;
-
 /// Nodes that stay open by default, those inside loops included. A period of more than half of them no longer folds.
 pub const DEFAULT_WINDOW: usize = 131_072;
-
-/// Bodies inside one another at most; it bounds every recursion over a tree.
-pub const DEEPEST: u32 = 64;
 
 /// Folds a symbol sequence while it arrives.
 #[derive(Debug, Clone)]

@@ -1,8 +1,13 @@
 //! Nodes of a tree that still grows.
 
-use super::Sym;
 use crate::ints::{Ints, Sealed};
 use crate::tree::Item;
+
+/// A symbol: which call, from where, with which outcome. Dense numbers fold fastest.
+pub type Sym = u32;
+
+/// Bodies inside one another at most; it bounds every recursion over a tree.
+pub const DEEPEST: u32 = 64;
 
 /// Multiplier of the polynomial hashes over shapes.
 pub(super) const BASE: u64 = 0x9e37_79b9_7f4a_7c15;

@@ -8,8 +8,7 @@ use std::collections::hash_map::Entry;
 
 use foldhash::fast::FixedState;
 
-use super::Sym;
-use super::node::{BASE, Kind, Node, append};
+use super::node::{BASE, Kind, Node, Sym, append};
 use super::recent::{PLACES, Place, Recent};
 
 /// Suffixes of a body that may become a body of their own reach back so far.

@@ -6,8 +6,7 @@
 
 use std::borrow::Borrow;
 
-use super::Sym;
-use super::node::{Kind, Node, signed, wide};
+use super::node::{Kind, Node, Sym, signed, wide};
 use crate::ints::{Ints, Sealed};
 use crate::tree::{FlatTree, Item};
 use crate::varint::{self, DecodeError};

@@ -9,8 +9,7 @@
 //! Choices are made on the next symbol alone: a run before all else, then another iteration of the innermost loop,
 //! then what follows it. A loop inside the iteration may run 0 times; an event may not.
 
-use super::Sym;
-use super::node::{Kind, Node, signed};
+use super::node::{Kind, Node, Sym, signed};
 
 /// The longest log, in counts. Beyond, an inner loop is long enough to be predicted for itself.
 const LONGEST: usize = 1 << 16;

@@ -3,7 +3,7 @@
 //! Links from place to place would find the same, but in a long list without repeats every step along them is a cache miss;
 //! here all places of an event that are looked at lie together.
 
-use super::Sym;
+use super::node::Sym;
 
 /// Places that are kept of an event: its last one, and 16 before that.
 pub(super) const PLACES: usize = 17;

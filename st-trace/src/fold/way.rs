@@ -1,6 +1,6 @@
 //! Which way a sequence is folded, as options and environment variables name it.
 
-use super::Likeness;
+use super::approx::Likeness;
 
 /// How loops are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

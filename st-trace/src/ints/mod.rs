@@ -21,6 +21,7 @@
 mod codec;
 mod coder;
 mod cursor;
+mod encode;
 mod product;
 mod sealed;
 

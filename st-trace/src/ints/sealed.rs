@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use super::Ints;
 use super::cursor::{Copied, Cursor, Parts, Run};
 
 /// A stored stream. Cloning shares the content.
@@ -94,7 +93,7 @@ impl Sealed {
 
     /// The stream of mapped values.
     ///
-    /// `f` must be injective and, on the values of each arithmetic run, affine. Runs built by [`Ints`] hold no
+    /// `f` must be injective and, on the values of each arithmetic run, affine. Runs built by [`super::Ints`] hold no
     /// negative values unless they are constant, so any map that is affine on values ≥ 0 and sends the negative
     /// specials elsewhere qualifies. For other maps use [`Sealed::rebuild`].
     #[must_use]
@@ -129,32 +128,6 @@ impl Sealed {
                     && a.lits.iter().zip(&b.lits).all(|(a, b)| f(*b) == *a)
             }
             _ => false,
-        }
-    }
-
-    /// The stream of the first `len` values under any map, encoded afresh. *Cost:* O(`len`).
-    #[must_use]
-    pub fn rebuild(&self, len: u64, f: impl Fn(i64) -> i64) -> Self {
-        let mut ints = Ints::new();
-        self.append_to(len, &mut ints, f);
-        ints.seal()
-    }
-
-    /// The first `len` values as a stream that can grow.
-    #[must_use]
-    pub fn to_ints(&self, len: u64) -> Ints {
-        let mut ints = Ints::new();
-        self.append_to(len, &mut ints, |value| value);
-        ints
-    }
-
-    fn append_to(&self, len: u64, ints: &mut Ints, f: impl Fn(i64) -> i64) {
-        let mut cursor = self.cursor();
-        let mut left = len;
-        while left > 0 {
-            let (value, n) = cursor.next_run(left);
-            ints.push_run(f(value), n);
-            left -= n;
         }
     }
 
@@ -193,7 +166,7 @@ impl Sealed {
         Some(values.into_iter().collect())
     }
 
-    /// Whether a negative value occurs. Falling open tails of streams built by [`Ints`] stay nonnegative as far
+    /// Whether a negative value occurs. Falling open tails of streams built by [`super::Ints`] stay nonnegative as far
     /// as they are read, so only their first value counts.
     #[must_use]
     pub fn any_negative(&self) -> bool {
@@ -283,17 +256,5 @@ fn draw_back(lits: &mut Vec<i64>, runs: &mut Vec<Run>, floor: usize) {
 impl From<i64> for Sealed {
     fn from(value: i64) -> Self {
         Self::from_constant(value)
-    }
-}
-
-impl From<Vec<i64>> for Sealed {
-    fn from(values: Vec<i64>) -> Self {
-        Ints::from(values).seal()
-    }
-}
-
-impl FromIterator<i64> for Sealed {
-    fn from_iter<I: IntoIterator<Item = i64>>(values: I) -> Self {
-        values.into_iter().collect::<Ints>().seal()
     }
 }
