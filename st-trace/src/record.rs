@@ -7,10 +7,12 @@ mod anew;
 mod finder;
 mod known;
 mod last;
+mod options;
 mod paths;
 mod restore;
 mod rounds;
 mod sequence;
+mod symbol;
 
 use std::collections::HashMap;
 use std::mem;
@@ -19,48 +21,22 @@ use foldhash::fast::FixedState;
 
 use crate::calls::{CallId, CallTable, FIRST_UNKNOWN, Lane, Meaning, Slot};
 use crate::columns::{Chunk, ColumnWriter};
-use crate::fold::{DEFAULT_WINDOW, Fold, Folded, Folder};
+use crate::fold::{Fold, Folded, Folder};
 use crate::ints::Sealed;
 use crate::objects::{Content, Objects, Registry, Text};
 use crate::proof::call_word;
 use crate::ranklist::RankList;
-use crate::section::{Elastic, Entry, Form, NO_SYM, Partition, Section, Sym, Symbol, Tables, Thread};
+use crate::section::{Entry, NO_SYM, Partition, Section, Sym, Symbol, Tables, Thread};
 use crate::sites::{Frame, Representatives, Similar, SiteTable};
 use crate::sketch::Shape;
 use crate::tree::FlatTree;
 
 pub use anew::Cuts;
 use known::Known;
+pub use options::Options;
 pub use restore::{Draft, Extent, RestoreError};
 use sequence::SequenceRecorder;
-
-/// What is recorded beside the structure.
-#[derive(Clone, Copy, Debug)]
-pub struct Options {
-    /// Keep exact times, handed out in chunks.
-    pub columns: bool,
-    /// Keep path-sensitive time sketches.
-    pub sketches: bool,
-    /// What sketches keep beside their totals.
-    pub shape: Shape,
-    /// How loops are found.
-    pub fold: Fold,
-    /// Tree nodes that folding looks back over.
-    pub window: usize,
-}
-
-impl Default for Options {
-    /// Columns and sketches, exact folding and the default window.
-    fn default() -> Self {
-        Self {
-            columns: true,
-            sketches: true,
-            shape: Shape::Buckets,
-            fold: Fold::Exact,
-            window: DEFAULT_WINDOW,
-        }
-    }
-}
+use symbol::SymInfo;
 
 /// How the words of an event differ from those of an event before.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -98,14 +74,6 @@ pub struct RankRecorder {
     similar: Representatives,
     /// Whether some call is recorded under another call site than its own.
     sites_differ: bool,
-}
-
-#[derive(Debug, Clone)]
-struct SymInfo {
-    slots: &'static [Slot],
-    call: u64,
-    error: u32,
-    site: u128,
 }
 
 impl RankRecorder {
@@ -466,11 +434,6 @@ fn entries<T: Content + Clone>(registry: &Registry<T>, ranks: &RankList) -> Vec<
         .iter()
         .map(|e| Entry { family: e.family, of: vec![(ranks.clone(), e.object.clone())] })
         .collect()
-}
-
-/// An elastic stream of the section's only class.
-pub(crate) fn own(stream: Sealed) -> Elastic {
-    Elastic { form: Form::Absolute, partition: 0, streams: [stream].into() }
 }
 
 /// Checks that words have the shape of a row: for recorders' own tests and for readers of foreign data.

@@ -52,6 +52,11 @@ pub struct Elastic {
 }
 
 impl Elastic {
+    /// One of a section's only class.
+    pub(crate) fn only(stream: Sealed) -> Self {
+        Self { form: Form::Absolute, partition: 0, streams: [stream].into() }
+    }
+
     /// The stream that a rank reads; zeros if it is outside all classes.
     #[must_use]
     pub fn of_rank(&self, partitions: &[Partition], rank: u32) -> &Sealed {

@@ -8,8 +8,8 @@ use super::{COLUMNS, LOG_LENGTH, PAGE, REGIONS, SLOT, SLOTS, SLOTTED, VERSION, d
 use crate::calls::{CallId, CallTable};
 use crate::columns::{Chunk, Column, ColumnWriter};
 use crate::fold::Packed;
-use crate::record::{RankRecorder, RestoreError, own};
-use crate::section::{Ended, NO_SYM, Section, Sym};
+use crate::record::{RankRecorder, RestoreError};
+use crate::section::{Elastic, Ended, NO_SYM, Section, Sym};
 use crate::stream::bytes::{get_i64, get_len, get_u64};
 use crate::stream::{self, DecodeError, ReadOptions, Trace};
 
@@ -303,7 +303,7 @@ fn plant(trees: &[Packed], section: &mut Section) -> Result<(), DecodeError> {
     for (packed, thread) in trees.iter().zip(&mut section.threads) {
         let (tree, counts) = packed.unpack(section.symbols.len())?;
         stream::check_params(&tree, &thread.params, &section.symbols)?;
-        (thread.tree, thread.counts) = (tree, counts.into_iter().map(own).collect());
+        (thread.tree, thread.counts) = (tree, counts.into_iter().map(Elastic::only).collect());
     }
     Ok(())
 }

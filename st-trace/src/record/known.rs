@@ -1,12 +1,12 @@
 //! What a recorder knows of one symbol on one thread: its last execution, and the streams of those before.
 
 use super::last::Last;
-use super::{SymInfo, own};
+use super::symbol::SymInfo;
 use crate::calls::Slot;
 use crate::ints::Ints;
 use crate::objects::Objects;
 use crate::proof::by_slot;
-use crate::section::SlotStreams;
+use crate::section::{Elastic, SlotStreams};
 
 /// A symbol's executions on one thread. While it is in the round in progress, its last executions are those of the round's places.
 #[derive(Debug, Clone)]
@@ -77,8 +77,10 @@ impl Known {
     /// The streams, complete.
     pub(super) fn finish(mut self, slots: &[Slot]) -> Vec<SlotStreams> {
         self.settle(slots);
-        let streams =
-            |c: SlotColumn| SlotStreams { lens: c.lens.map(|l| own(l.seal())), values: own(c.values.seal()) };
+        let streams = |c: SlotColumn| SlotStreams {
+            lens: c.lens.map(|l| Elastic::only(l.seal())),
+            values: Elastic::only(c.values.seal()),
+        };
         self.columns.into_iter().map(streams).collect()
     }
 }

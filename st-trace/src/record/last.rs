@@ -1,6 +1,6 @@
 //! The words of an execution of a symbol, where they lie, and what they hash to.
 
-use super::SymInfo;
+use super::symbol::SymInfo;
 use crate::calls::{LANES, Meaning, Slot};
 use crate::lanes::{Digest, lanes_of};
 use crate::objects::Objects;

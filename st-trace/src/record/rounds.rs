@@ -6,10 +6,10 @@
 //! for words that change. These and the times are put on a *tape*, and entered place by place: what is done for one place's
 //! executions after each other is done in a small loop. At the first call that is not expected all is caught up with.
 
-use super::SymInfo;
 use super::finder::Finder;
 use super::known::Known;
 use super::last::{Last, equal};
+use super::symbol::SymInfo;
 use crate::fold::Folder;
 use crate::lanes::{Cycle, Lanes};
 use crate::objects::Objects;

@@ -3,16 +3,17 @@
 use std::mem;
 
 use super::known::Known;
+use super::options::Options;
 use super::paths::{Paths, duration};
 use super::rounds::Rounds;
-use super::{Options, SymInfo, own};
+use super::symbol::SymInfo;
 use crate::columns::{Chunk, ColumnWriter};
 use crate::fold::Folder;
 use crate::ints::Sealed;
 use crate::lanes::Lanes;
 use crate::objects::Objects;
 use crate::ranklist::RankList;
-use crate::section::{NO_SYM, Sym, Thread};
+use crate::section::{Elastic, NO_SYM, Sym, Thread};
 use crate::sketch::Shape;
 use crate::tree::FlatTree;
 
@@ -171,7 +172,7 @@ impl SequenceRecorder {
         Thread {
             ranks: RankList::single(rank),
             tree,
-            counts: counts.into_iter().map(own).collect(),
+            counts: counts.into_iter().map(Elastic::only).collect(),
             params: self.known.into_iter().zip(infos).map(|(k, i)| k.finish(i.slots)).collect(),
             lanes: self.lanes.keyed(rank, u32::try_from(index).unwrap_or(u32::MAX)),
             sketches: self.paths.finish(rank),
