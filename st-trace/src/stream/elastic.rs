@@ -4,7 +4,7 @@ use super::blocks::Blocks;
 use super::bytes::{get_index, get_u64, put_u64, put_usize};
 use super::error::{DecodeError, Field as _};
 use super::numbers::{Budget, MOST};
-use super::structure::{COLUMNS, LENGTHS, PRESENT, ROLES, SHAPE, STREAMS, role};
+use super::struct_columns::{COLUMNS, LENGTHS, PRESENT, ROLES, SHAPE, STREAMS, role};
 use crate::calls::Slot;
 use crate::ints::Sealed;
 use crate::section::{Elastic, Form, Partition, SlotStreams, Streams};

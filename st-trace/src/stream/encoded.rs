@@ -1,6 +1,6 @@
 //! Sections as bytes that have not been written yet: what takes time can be done in any thread.
 
-use super::frame::Kind;
+use super::kind::Kind;
 use super::section::{Opening, encode_ended, encode_lanes, encode_sketches, encode_sums};
 use super::{column, objects, structure};
 use crate::ranklist::RankList;

@@ -2,7 +2,7 @@
 
 use std::{fmt, io};
 
-use super::frame::Kind;
+use super::kind::Kind;
 use super::version::VersionError;
 use crate::varint;
 

@@ -5,7 +5,8 @@ use super::elastic::{Before, put_elastic, put_made};
 use super::forms::forms_of;
 use super::matched;
 use super::section::path_size;
-use super::structure::{COLUMNS, COUNTS, LENGTHS, exchange, fixed_sizes, role};
+use super::struct_columns::{COLUMNS, COUNTS, LENGTHS, role};
+use super::structure::{exchange, put_partitions, put_symbols, put_tree};
 use super::transposed::{self, Left};
 use crate::calls::CallTable;
 use crate::section::{Elastic, Form, Section, Sym};
@@ -87,6 +88,20 @@ pub fn piece_sizes(section: &Section) -> Vec<PieceSize> {
         }
     }
     out
+}
+
+/// Bytes of what is no stream.
+fn fixed_sizes(s: &Section) -> [(Piece, u64); 3] {
+    let size = |put: &dyn Fn(&mut Blocks<COLUMNS>)| {
+        let mut b = Blocks::<COLUMNS>::new();
+        put(&mut b);
+        b.len()
+    };
+    [
+        (Piece::Symbols, size(&|b| put_symbols(b, &s.symbols))),
+        (Piece::Partitions, size(&|b| put_partitions(b, s))),
+        (Piece::Tree, size(&|b| s.threads.iter().for_each(|t| put_tree(b, &t.tree)))),
+    ]
 }
 
 /// A piece whose values are not stored because they follow from others.

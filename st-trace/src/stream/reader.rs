@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use super::column::{self, Owner};
 use super::error::{DecodeError, Error, ErrorKind};
-use super::frame::{Frame, FrameReader, Kind};
+use super::frame::{Frame, FrameReader};
 use super::index::{self, Place};
+use super::kind::Kind;
 use super::names;
 use super::section::Opening;
 use super::sites;

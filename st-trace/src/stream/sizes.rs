@@ -3,7 +3,8 @@
 use std::io::Read;
 
 use super::error::{Error, ErrorKind};
-use super::frame::{FrameReader, Kind, Packer, level_of};
+use super::frame::{FrameReader, Packer, level_of};
+use super::kind::Kind;
 use super::reader::ReadOptions;
 use super::structure;
 use super::version::{MAGIC, check_first};

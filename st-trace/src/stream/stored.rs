@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use super::column::{self, Owner};
 use super::error::{DecodeError, Error, ErrorKind};
-use super::frame::{Frame, Kind};
+use super::frame::Frame;
+use super::kind::Kind;
 use super::section::{Opening, decode_ended, decode_lanes, decode_sketches, decode_sums};
 use super::structure::{self, Known};
 use super::{matched, objects};

@@ -10,9 +10,9 @@ use super::error::{DecodeError, Field as _};
 use super::forms::{forms_of, get_form, put_form};
 use super::matched;
 use super::numbers::{Budget, MOST, Numbers, RUNS, Readers, get_columns, get_set, put_set};
-use super::parts::Piece;
+use super::struct_columns::{BELOW, CALL, COLUMNS, COUNTS, ERROR, FORM, NODE, PARTITION, PRESENT, SITE};
 use super::transposed::{self, Exchange, Left};
-use crate::calls::{CallId, CallTable, FIRST_UNKNOWN, Lane, Meaning, Slot};
+use crate::calls::{CallId, CallTable, FIRST_UNKNOWN};
 use crate::frequencies::Frequencies;
 use crate::ranklist::RankList;
 use crate::section::{Elastic, Form, Partition, Section, SlotStreams, Symbol, Tables, Thread};
@@ -42,41 +42,6 @@ pub(crate) struct Known<'a> {
     pub(crate) sites: usize,
     pub(crate) tables: &'a Tables,
     pub(crate) threads: usize,
-}
-
-const CALL: usize = 0;
-const SITE: usize = 1;
-const ERROR: usize = 2;
-const PARTITION: usize = 3;
-const NODE: usize = 4;
-const BELOW: usize = 5;
-pub(super) const PRESENT: usize = 6;
-pub(super) const SHAPE: usize = 7;
-const FORM: usize = 8;
-/// First of the pairs (heads, values) of streams.
-pub(super) const STREAMS: usize = 9;
-/// Streams: counts, lengths, then [`role`].
-pub(super) const ROLES: usize = 13;
-pub(super) const COLUMNS: usize = STREAMS + 2 * ROLES;
-
-pub(super) const COUNTS: usize = 0;
-pub(super) const LENGTHS: usize = 1;
-
-/// Column pair of a slot's values: streams of one meaning are alike.
-pub(super) fn role(slot: &Slot) -> usize {
-    match (slot.meaning, slot.lane) {
-        (Meaning::Rank, _) => 2,
-        (Meaning::Tag, _) => 3,
-        (Meaning::Count, Lane::Count) => 4,
-        (Meaning::Count, _) => 5,
-        (Meaning::Ref(_), Lane::Count) => 6,
-        (Meaning::Ref(_), _) => 7,
-        (Meaning::Request | Meaning::Info, _) => 8,
-        (Meaning::Position, _) => 9,
-        (Meaning::Flag, _) => 10,
-        (Meaning::Times, _) => 11,
-        (Meaning::Int, _) => 12,
-    }
 }
 
 pub(crate) fn encode(s: &Section) -> Vec<u8> {
@@ -179,7 +144,7 @@ fn make(
     Ok(())
 }
 
-fn put_partitions(b: &mut Blocks<COLUMNS>, s: &Section) {
+pub(super) fn put_partitions(b: &mut Blocks<COLUMNS>, s: &Section) {
     put_usize(&mut b.0[PARTITION], s.partitions.len());
     let mut sets = Numbers::<RUNS>::new();
     for p in &s.partitions {
@@ -189,22 +154,8 @@ fn put_partitions(b: &mut Blocks<COLUMNS>, s: &Section) {
     sets.finish(&mut b.0[PARTITION]);
 }
 
-/// Bytes of what is no stream.
-pub(super) fn fixed_sizes(s: &Section) -> [(Piece, u64); 3] {
-    let size = |put: &dyn Fn(&mut Blocks<COLUMNS>)| {
-        let mut b = Blocks::<COLUMNS>::new();
-        put(&mut b);
-        b.len()
-    };
-    [
-        (Piece::Symbols, size(&|b| put_symbols(b, &s.symbols))),
-        (Piece::Partitions, size(&|b| put_partitions(b, s))),
-        (Piece::Tree, size(&|b| s.threads.iter().for_each(|t| put_tree(b, &t.tree)))),
-    ]
-}
-
 /// Sites are 0 for the lowest index not met yet, else index + 1.
-fn put_symbols(b: &mut Blocks<COLUMNS>, symbols: &[Symbol]) {
+pub(super) fn put_symbols(b: &mut Blocks<COLUMNS>, symbols: &[Symbol]) {
     put_usize(&mut b.0[CALL], symbols.len());
     let mut next = 0;
     for s in symbols {
@@ -276,7 +227,7 @@ fn get_partitions(src: &mut &[u8], all: &RankList) -> Result<Vec<Partition>, Dec
 
 /// Nodes in preorder: 0 for the lowest symbol not met yet, 1 for a body (its number of nodes below apart), else the
 /// symbol + 2.
-fn put_tree(b: &mut Blocks<COLUMNS>, tree: &FlatTree) {
+pub(super) fn put_tree(b: &mut Blocks<COLUMNS>, tree: &FlatTree) {
     put_usize(&mut b.0[NODE], tree.items().len());
     let mut next = 0;
     for item in tree.items() {

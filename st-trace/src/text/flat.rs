@@ -15,7 +15,7 @@ use crate::ranklist_notation;
 use crate::section::{Section, Thread};
 use crate::tree::Item;
 
-use super::write::call_name;
+use super::words::call_name;
 
 /// Values of a vector that are looked at, and runs of it that are printed.
 const LOOKED_AT: u64 = 1 << 20;

@@ -1,5 +1,8 @@
 //! Lines of the text form as words. A word ends at a space outside quotes and brackets.
 
+use crate::calls::{CallId, CallTable};
+use crate::section::Section;
+
 /// The words of a line.
 #[derive(Debug, Clone)]
 pub(super) struct Words<'a> {
@@ -53,6 +56,18 @@ pub(super) fn quote(s: &str) -> String {
 /// Reads what [`quote`] wrote.
 pub(super) fn unquote(word: &str) -> Option<String> {
     serde_json::from_str(word).ok()
+}
+
+/// Name of a function; its number, where a name would not lead back to it.
+pub(super) fn call_name(s: &Section, call: CallId) -> String {
+    match CallTable::builtin().get(call) {
+        Some(row) => row.name.clone(),
+        None => s
+            .tables
+            .names
+            .get(&call)
+            .map_or_else(|| call.0.to_string(), |n| format!("{}/{}", call.0, quote(n))),
+    }
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use crate::section::{Elastic, Ended, Entry, Form, NO_SYM, PathSketch, Section, S
 use crate::sketch::histogram::Bin;
 use crate::sketch::{Shape, Sketch};
 use crate::stream::{CURRENT, Trace};
-use crate::text::words::quote;
+use crate::text::words::{call_name, quote};
 use crate::tree::Item;
 use crate::varint;
 
@@ -93,18 +93,6 @@ fn ended(e: &Ended, to: &mut impl Write) -> io::Result<()> {
         " ended {} thread {} calls {} last {last} inside {inside} entered {}",
         e.rank, e.thread, e.calls, e.entered
     )
-}
-
-/// Name of a function; its number, where a name would not lead back to it.
-pub(super) fn call_name(s: &Section, call: crate::calls::CallId) -> String {
-    match CallTable::builtin().get(call) {
-        Some(row) => row.name.clone(),
-        None => s
-            .tables
-            .names
-            .get(&call)
-            .map_or_else(|| call.0.to_string(), |n| format!("{}/{}", call.0, quote(n))),
-    }
 }
 
 fn sites(s: &Section, to: &mut impl Write) -> io::Result<()> {
