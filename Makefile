@@ -38,12 +38,12 @@ build-demo:
 	$(CARGO) build --release --locked $(PROGRAMS:%=-p %)
 	$(call with_mpi,openmpi,$(CARGO) build --release --locked $(ONLY_MPI))
 
-check: fmt clippy unit bench-check lines ## format, lints and unit tests of what needs no MPI: the fast loop
+check: fmt circles clippy unit bench-check lines ## format, circles, lints and unit tests of what needs no MPI: the fast loop
 
 test: ## everything that must hold, end to end under every MPI found
 	tools/bootstrap test
 	tools/mpi4py
-	$(MAKE) fmt tree licences deny clippy clippy-mpi doc unit bench-check man-check fuzz build unit-mpi e2e install-check
+	$(MAKE) fmt circles tree licences deny clippy clippy-mpi doc unit bench-check man-check fuzz build unit-mpi e2e install-check
 	tools/conformance
 	tools/test-programs lammps
 
