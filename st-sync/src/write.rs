@@ -79,7 +79,7 @@ pub(crate) fn write(
             traces.files().iter().map(each).filter_map(Result::transpose).collect()
         }
         (To::Directory(directory), unit) => {
-            let each = |file: &crate::trace::File| {
+            let each = |file: &crate::share::File| {
                 let out =
                     (team.me() == 0).then(|| Output::stream(&target(&directory, &file.path))).transpose();
                 let out = team.agree(out)?;

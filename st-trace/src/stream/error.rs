@@ -3,7 +3,7 @@
 use std::{fmt, io};
 
 use super::kind::Kind;
-use super::version::VersionError;
+use super::version::{VersionError, begins};
 use crate::varint;
 
 /// Why a stream cannot be read.
@@ -219,5 +219,14 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         std::error::Error::source(&self.kind)
+    }
+}
+
+/// Fails if there are no bytes, or they are not the beginning of a stream, as far as they go.
+pub(super) fn check_first(first: &[u8]) -> Result<(), ErrorKind> {
+    match first {
+        [] => Err(ErrorKind::Empty),
+        _ if begins(first) => Ok(()),
+        _ => Err(ErrorKind::NotAStream),
     }
 }

@@ -5,7 +5,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::Arc;
 
 use super::column::{self, Owner};
-use super::error::{DecodeError, Error, ErrorKind};
+use super::error::{DecodeError, Error, ErrorKind, check_first};
 use super::frame::{Frame, FrameReader};
 use super::index::{self, Place};
 use super::kind::Kind;
@@ -79,7 +79,7 @@ impl<R: Read> Reader<R> {
         let mut preamble = Vec::new();
         let want = u64::try_from(PREAMBLE).unwrap_or(0);
         (&mut from).take(want).read_to_end(&mut preamble).map_err(|e| start(ErrorKind::Read(e)))?;
-        super::version::check_first(&preamble).map_err(start)?;
+        check_first(&preamble).map_err(start)?;
         let Some(&[major, minor, level]) = preamble.get(MAGIC.len()..).and_then(|v| v.first_chunk::<3>())
         else {
             return Err(start(ErrorKind::Truncated));

@@ -2,12 +2,12 @@
 
 use std::io::Read;
 
-use super::error::{Error, ErrorKind};
+use super::error::{Error, ErrorKind, check_first};
 use super::frame::{FrameReader, Packer, level_of};
 use super::kind::Kind;
 use super::reader::ReadOptions;
 use super::structure;
-use super::version::{MAGIC, check_first};
+use super::version::MAGIC;
 use super::writer::WriteOptions;
 use crate::section::Section;
 
