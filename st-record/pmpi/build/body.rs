@@ -116,7 +116,7 @@ impl Hooks {
             "MPI_Init" | "MPI_Init_thread" => Self {
                 first: quote!(crate::life::before_init();),
                 prepared: quote!(call.always();),
-                returned: quote!(call.set_right(crate::life::after_init(#class));),
+                returned: quote!(call.ends(crate::life::after_init(#class));),
                 missed: quote!(crate::life::missed_init(#class);),
                 ..Self::default()
             },
@@ -124,7 +124,7 @@ impl Hooks {
                 first: quote!(crate::life::before_init();),
                 prepared: quote!(call.always();),
                 returned: quote! {
-                    call.set_right(crate::life::after_session(#class, || {
+                    call.ends(crate::life::after_session(#class, || {
                         let mut group = MPI_Group::from_raw(crate::ffi::constants::st_MPI_GROUP_NULL);
                         real::MPI_Group_from_session_pset(*a2, c"mpi://WORLD".as_ptr(), &mut group);
                         group.raw()

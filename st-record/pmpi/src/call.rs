@@ -157,9 +157,10 @@ impl Call {
         self.event.always = true;
     }
 
-    /// The clock was set right by this much, ns, since the call has returned.
-    pub(crate) fn set_right(&mut self, by: i64) {
-        self.event.exit = (self.event.exit + by).max(self.event.enter);
+    /// The recorder has had work to do together with the other ranks since the call has returned, and is done at this time on a
+    /// clock that was set right since: for the program the call ends there.
+    pub(crate) fn ends(&mut self, at: Option<i64>) {
+        self.event.exit = at.unwrap_or(self.event.exit).max(self.event.enter);
     }
 
     /// A call whose end is not waited for: it ends as it begins.

@@ -83,17 +83,17 @@ extern "C" fn in_child() {
     RECORDING.store(false, Ordering::Relaxed);
 }
 
-/// Called when `MPI_Init` has returned: learns the world and opens the output. Says by how much the clock has been set
-/// right, ns.
-pub(crate) fn after_init(result: i64) -> i64 {
+/// Called when `MPI_Init` has returned: learns the world and opens the output. Returns when that is done, ns on the clock that
+/// has been set right.
+pub(crate) fn after_init(result: i64) -> Option<i64> {
     if result != 0 {
         RECORDING.store(false, Ordering::Relaxed);
-        return 0;
+        return None;
     }
     let since = processor_time();
     // Whatever becomes of this rank's recording: the others make communicators with it, and compare their clocks.
     let split = catch_unwind(crate::sync::split);
-    let set_right = initialised();
+    initialised();
     let clock = reader();
     begun(begin);
     if split.is_ok() {
@@ -105,14 +105,16 @@ pub(crate) fn after_init(result: i64) -> i64 {
     if let Some(state) = STATE.lock(is_owner()).as_deref_mut() {
         state.cost.add(processor_time() - since);
     }
-    set_right
+    clock.map(|clock| clock.now())
 }
 
 /// Called when `MPI_Session_init` has returned: as [`after_init`], but the world is what the launcher says; `group` asks
 /// the session for the group of all. Such a recording ends with the process: other sessions may follow the last one.
 #[cfg(sessions)]
-pub(crate) fn after_session(result: i64, group: impl FnOnce() -> u64) -> i64 {
-    let set_right = if result == 0 { initialised() } else { 0 };
+pub(crate) fn after_session(result: i64, group: impl FnOnce() -> u64) -> Option<i64> {
+    if result == 0 {
+        initialised();
+    }
     begun(|state| {
         if result != 0 || state.output.is_some() {
             return Ok(true);
@@ -127,7 +129,7 @@ pub(crate) fn after_session(result: i64, group: impl FnOnce() -> u64) -> i64 {
         open(state, rank, size)?;
         Ok(true)
     });
-    set_right
+    reader().filter(|_| result == 0).map(|clock| clock.now())
 }
 
 fn begun(begin: impl FnOnce(&mut State) -> Result<bool, String>) {
@@ -223,9 +225,11 @@ pub(crate) fn pcontrol(level: c_int) {
     }
 }
 
-/// MPI is initialised: sets the clock right; says by how much, ns.
-fn initialised() -> i64 {
-    STATE.lock(is_owner()).as_deref_mut().map_or(0, |state| state.clock.initialised())
+/// MPI is initialised: sets the clock right.
+fn initialised() {
+    if let Some(state) = STATE.lock(is_owner()).as_deref_mut() {
+        state.clock.initialised();
+    }
 }
 
 /// This rank's clock.
