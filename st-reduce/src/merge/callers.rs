@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use st_trace::form::Own;
+use st_trace::ranklist::RankList;
 
 /// The ranks that execute a symbol. Ranks whose own rank is their rank in the world take no space.
 #[derive(Debug, Default)]
@@ -36,20 +37,55 @@ impl Callers {
     }
 }
 
-/// Number of values that each rank reads of a stream; most ranks read equally many.
+/// Lengths that have sets of ranks, and runs of ranks that such a set has at most: what is looked through for a rank.
+const SETS: (usize, usize) = (8, 8);
+
+/// Number of values that each rank reads of a stream; most ranks read equally many, and of the others many in sets that are
+/// regular.
 #[derive(Debug, Default)]
 pub(crate) struct Lengths {
     first: Option<u64>,
+    sets: Vec<(u64, RankList)>,
     others: HashMap<u32, u64>,
 }
 
 impl Lengths {
     pub(crate) fn add(&mut self, rank: u32, len: u64) {
-        if *self.first.get_or_insert(len) != len {
-            self.others.insert(rank, len);
+        if *self.first.get_or_insert(len) == len {
+            return;
+        }
+        let (sets, runs) = SETS;
+        let at = self.sets.iter().position(|(of, _)| *of == len);
+        let at = at.or_else(|| {
+            let room = self.sets.len() < sets;
+            room.then(|| self.sets.push((len, RankList::default()))).map(|()| self.sets.len() - 1)
+        });
+        match at.map(|at| &mut self.sets[at].1).filter(|set| set.runs().len() <= runs) {
+            Some(set) => set.insert(rank),
+            None => drop(self.others.insert(rank, len)),
         }
     }
     pub(crate) fn of(&self, rank: u32) -> u64 {
-        self.others.get(&rank).copied().or(self.first).unwrap_or(0)
+        let set = self.sets.iter().find(|(_, set)| set.contains(rank)).map(|(len, _)| *len);
+        set.or_else(|| self.others.get(&rank).copied()).or(self.first).unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_in_and_without_order_are_kept() {
+        let irregular = |rank: u32| u64::from(rank.wrapping_mul(2_654_435_761) >> 28);
+        let regular = |rank: u32| u64::from(rank % 3);
+        for of in [&irregular as &dyn Fn(u32) -> u64, &regular] {
+            let mut lengths = Lengths::default();
+            (0..2000).for_each(|rank| lengths.add(rank, of(rank)));
+            (0..2000).for_each(|rank| assert_eq!(lengths.of(rank), of(rank), "{rank}"));
+        }
+        let mut lengths = Lengths::default();
+        (0..1 << 16).for_each(|rank| lengths.add(rank, regular(rank)));
+        assert!(lengths.others.is_empty() && lengths.sets.len() == 2);
     }
 }

@@ -165,8 +165,8 @@ struct Executions<'a> {
     uniform: Option<u32>,
     /// Values that are added up to learn how many another stream has.
     most: u64,
-    /// The first of the ranks that have the same counts, by rank.
-    alike: Option<HashMap<u32, u32, FixedState>>,
+    /// The ranks, ascending, and of each the first one that has the same counts.
+    alike: Option<Vec<(u32, u32)>>,
     /// Executions by symbol, of the first of such ranks.
     of: HashMap<u32, Vec<u64>, FixedState>,
 }
@@ -187,7 +187,7 @@ impl Executions<'_> {
             return first;
         }
         let alike = self.alike.get_or_insert_with(|| alike(self.section, self.thread));
-        alike.get(&rank).copied().unwrap_or(rank)
+        alike.binary_search_by_key(&rank, |(rank, _)| *rank).map_or(rank, |at| alike[at].1)
     }
     fn stream<'b>(&self, e: &'b Elastic, rank: u32) -> Option<&'b Sealed> {
         e.streams.get(self.section.partitions.get(e.partition as usize)?.class_of(rank)?)
@@ -214,25 +214,28 @@ impl Executions<'_> {
     }
 }
 
-/// The first rank that has the same counts, by rank of a thread.
-fn alike(section: &Section, thread: &Thread) -> HashMap<u32, u32, FixedState> {
+/// The ranks of a thread, ascending, and of each the first one that has the same counts.
+fn alike(section: &Section, thread: &Thread) -> Vec<(u32, u32)> {
     let mut used: Vec<u32> = thread.counts.iter().map(|c| c.partition).collect();
     used.sort_unstable();
     used.dedup();
-    let ranks: Vec<u32> = thread.ranks.iter().collect();
-    let mut group = vec![0usize; ranks.len()];
+    let first = thread.ranks.lowest().unwrap_or(0);
+    let mut all: Vec<(u32, u32)> = thread.ranks.iter().map(|rank| (rank, first)).collect();
     for partition in used.iter().filter_map(|p| section.partitions.get(*p as usize)) {
-        let classes = partition.classes.iter().enumerate();
-        let class: HashMap<u32, usize, FixedState> =
-            classes.flat_map(|(c, ranks)| ranks.iter().map(move |r| (r, c))).collect();
-        let mut numbers = HashMap::with_hasher(FixedState::default());
-        for (rank, of) in ranks.iter().zip(&mut group) {
-            let next = numbers.len();
-            *of = *numbers.entry((*of, class.get(rank).copied())).or_insert(next);
+        let mut class = vec![u32::MAX; all.len()];
+        for (number, ranks) in (0..).zip(&partition.classes) {
+            for rank in ranks.iter() {
+                if let Ok(at) = all.binary_search_by_key(&rank, |(rank, _)| *rank) {
+                    class[at] = number;
+                }
+            }
+        }
+        let mut firsts: HashMap<(u32, u32), u32, FixedState> = HashMap::default();
+        for ((rank, of), class) in all.iter_mut().zip(class) {
+            *of = *firsts.entry((*of, class)).or_insert(*rank);
         }
     }
-    let mut first = HashMap::with_hasher(FixedState::default());
-    ranks.iter().zip(group).map(|(rank, of)| (*rank, *first.entry(of).or_insert(*rank))).collect()
+    all
 }
 
 /// Sum of the first values of a stream; very large if that would take long.
