@@ -351,27 +351,22 @@ fn mpi() -> Mpi {
     Mpi { flavour: flavour.into(), version, standard: format!("{major}.{minor}") }
 }
 
-/// `Open MPI 4.1.4, C; recording to run/`.
+/// `Open MPI 4.1.4, C; recording to run/`. Where the user has named no trace, its name is known in the end: others may have the
+/// one that the program would give it.
 fn open_line(directory: &Path, header: &Header) {
     // A launcher says in its file where the trace will go in the end.
     let launched = fs::read_to_string(directory.join(NOTES)).ok();
     let to = match launched.as_deref().map(|t| t.lines().next().unwrap_or_default()) {
-        None => format!("{}/", directory.display().to_string().trim_end_matches('/')),
-        Some("") => default_name(&header.program, header.world),
-        Some(target) => target.to_owned(),
+        None => format!(" to {}/", directory.display().to_string().trim_end_matches('/')),
+        Some("") => String::new(),
+        Some(target) => format!(" to {target}"),
     };
     let library = env!("ST_MPI_LIBRARY");
     say(&format!(
-        "{library} {}, {}; recording to {to} (-q: silent)",
+        "{library} {}, {}; recording{to} (-q: silent)",
         header.mpi.version,
         header.bindings.join(", ")
     ));
-}
-
-/// Name of the trace of a job: `app-4r.st`.
-fn default_name(program: &str, world: u32) -> String {
-    let app = Path::new(program).file_name().map_or_else(|| "trace".into(), |f| f.to_string_lossy());
-    format!("{app}-{world}r.st")
 }
 
 /// Tells the launcher something of this rank, if there is one.
