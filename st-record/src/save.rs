@@ -6,11 +6,13 @@ use crate::names;
 use crate::pack::{self, Change, Job, Notes};
 use crate::tool::{TOOL, complain};
 use crate::trace_name::numbered;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::Parser as _;
-use st_tool::{Output, free_name};
+use st_tool::{Output, UsageError, free_name};
 use st_trace::header::Header;
+use st_trace::stream::MAGIC;
 use std::fs;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
@@ -22,7 +24,17 @@ const JOB: &str = "job";
 
 /// Removes what an earlier recording has left under the name of this one: it must not be taken for this one's if that leaves
 /// nothing. A link stays, and what is no file.
+///
+/// # Errors
+///
+/// If a file has the name that is no trace, or cannot be removed.
 pub(crate) fn clear(output: &Path) -> Result<()> {
+    if output.is_file() && !is_replaceable(output)? {
+        bail!(UsageError(format!(
+            "-o {}: that file is no trace, and would be replaced: remove it, or give another name",
+            output.display()
+        )));
+    }
     let later = (2..).map(|n| (n, numbered(output, n))).take_while(|(_, path)| path.is_file());
     let later = later.filter(|(n, path)| is_of_job(path, *n, output)).map(|(_, path)| path);
     for path in std::iter::once(output.to_owned()).chain(later) {
@@ -31,12 +43,21 @@ pub(crate) fn clear(output: &Path) -> Result<()> {
         for path in [path.clone(), beside("rest")].into_iter().chain(spawned) {
             if let Ok(file) = fs::canonicalize(&path)
                 && file.is_file()
+                && is_replaceable(&file)?
             {
                 fs::remove_file(&file).with_context(|| format!("{}: cannot replace", path.display()))?;
             }
         }
     }
     Ok(())
+}
+
+/// Whether a file is a trace, as its first bytes say, or empty.
+fn is_replaceable(file: &Path) -> Result<bool> {
+    let mut first = Vec::new();
+    let begin = fs::File::open(file).and_then(|f| f.take(MAGIC.len() as u64).read_to_end(&mut first));
+    begin.with_context(|| format!("{}: cannot read", file.display()))?;
+    Ok(first.is_empty() || first == MAGIC)
 }
 
 /// Whether a trace is, untouched since, that of this job of a recording with this output.

@@ -43,6 +43,19 @@ fn outside_mpirun_it_leaves_one_file() {
 }
 
 #[test]
+fn a_file_that_is_no_trace_is_not_replaced() {
+    under_each(|p| {
+        std::fs::write(p.path("notes.txt"), "mine").map_err(|e| e.to_string())?;
+        for name in ["notes.txt", "leaves"] {
+            let o = p.outside(&format!("-q -o {name}"), "./leaves")?;
+            check(o.status == 2 && o.stderr.contains("that file is no trace"), name, &o)?;
+        }
+        let kept = std::fs::read_to_string(p.path("notes.txt")).map_err(|e| e.to_string())?;
+        if kept == "mine" { Ok(()) } else { Err(format!("notes.txt: {kept}")) }
+    });
+}
+
+#[test]
 fn a_quiet_recording_says_nothing() {
     under_each(|p| {
         let o = p.outside("-q -o here.st", "./leaves")?.ok()?;
