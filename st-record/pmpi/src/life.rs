@@ -330,7 +330,7 @@ pub(crate) fn close(early: bool, since: i64) -> Option<Written> {
         }
         (0..state.threads.len()).for_each(|t| state.flush(t));
         for (thread, chunk) in state.recorder.flush_columns() {
-            state.write(thread, chunk);
+            state.write_whatever(thread, &chunk);
         }
         let clock = crate::sync::take();
         if let Some(output) = state.output.as_mut().filter(|_| !clock.is_empty()) {

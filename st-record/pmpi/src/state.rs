@@ -255,7 +255,7 @@ impl State {
     fn settle(&mut self, index: usize, chunk: Option<Box<Chunk>>, full: bool) {
         self.dear(|state| {
             if let Some(chunk) = chunk {
-                state.write(u32::try_from(index).unwrap_or(u32::MAX), *chunk);
+                state.write(u32::try_from(index).unwrap_or(u32::MAX), &chunk);
             }
             if full {
                 state.snapshot();
@@ -333,7 +333,7 @@ impl State {
     #[cold]
     fn snapshot(&mut self) {
         for (thread, chunk) in self.recorder.flush_columns() {
-            self.write(thread, chunk);
+            self.write(thread, &chunk);
         }
         if let Some(output) = &mut self.output {
             output.flush();
@@ -371,18 +371,26 @@ impl State {
     }
 
     /// Passes exact times on to the stream, while the budget lasts.
-    pub(crate) fn write(&mut self, thread: u32, chunk: Chunk) {
-        let Some(output) = &mut self.output else { return };
-        let bytes = output.times(thread, &chunk);
-        if output.lost() {
-            self.recorder.stop_columns();
-        } else if bytes > self.settings.time_budget {
+    pub(crate) fn write(&mut self, thread: u32, chunk: &Chunk) {
+        if self.write_whatever(thread, chunk) > self.settings.time_budget {
             // What is left of the open chunks goes too, so that all events before this one have their times.
             for (thread, chunk) in self.recorder.stop_columns() {
-                output.times(thread, &chunk);
+                self.write_whatever(thread, &chunk);
             }
             self.stopped = true;
         }
+    }
+
+    /// Passes exact times on to the stream, as the last ones, after which nothing stops, whatever the budget. Returns how many bytes
+    /// it has of them, if none are lost.
+    pub(crate) fn write_whatever(&mut self, thread: u32, chunk: &Chunk) -> u64 {
+        let Some(output) = &mut self.output else { return 0 };
+        let bytes = output.times(thread, chunk);
+        if output.lost() {
+            self.recorder.stop_columns();
+            return 0;
+        }
+        bytes
     }
 
     /// Number of a function without a row.

@@ -306,7 +306,10 @@ fn pauses_leave_calls_out_and_budgets_only_times() {
         if calls(p, "MPI_Finalize")? != 1 {
             return Err("no MPI_Finalize".into());
         }
-        made(&p.path("trace.st"), "MPI_Comm_rank", 4 * 20_000 + p.job.ranks)
+        made(&p.path("trace.st"), "MPI_Comm_rank", 4 * 20_000 + p.job.ranks)?;
+        // What ends before the budget is looked at has all of its times.
+        let o = p.outside("-o short.st --time-budget 0", "./accident pause")?.ok()?;
+        if o.stderr.contains("budget") { Err(format!("times stopped: {o}")) } else { Ok(()) }
     });
 }
 
