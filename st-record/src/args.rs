@@ -20,7 +20,8 @@ use std::path::PathBuf;
 pub struct Args {
     /// Where the trace goes: a file, or inside mpirun a directory (default: from the program's name and the number of ranks).
     /// A trace that is there is removed when the job starts, another file is refused; of a directory's streams those are removed
-    /// that this job replaces, or has no ranks for. Of several jobs each has a file of its own (see SEVERAL JOBS)
+    /// that this job replaces, or has no ranks for. Where another recording has put a trace there meanwhile, this one gets the next
+    /// name that is free, app-2.st. Of several jobs each has a file of its own (see SEVERAL JOBS)
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub output: Option<PathBuf>,
     /// End with status 125 if there is no trace, or some ranks are not in it, though the job itself ended with 0

@@ -114,9 +114,12 @@ fn named(args: &Args, header: &Header, home: &Path, number: u32) -> PathBuf {
         let app = Path::new(program).file_name().unwrap_or_default().to_string_lossy().into_owned();
         return free_name(&home.join(format!("{app}-{}r.st", header.world)));
     };
-    let later = (number.max(2)..).map(|n| numbered(asked, n));
-    let mut all = std::iter::once(asked.clone()).filter(|_| number == 1).chain(later);
-    all.find(|path| number == 1 || fs::symlink_metadata(path).is_err()).unwrap_or_else(|| asked.clone())
+    let later =
+        (number.max(2)..).map(|n| numbered(asked, n)).filter(|path| fs::symlink_metadata(path).is_err());
+    // What was there is gone since this recording began: a trace is that of another one, which began later.
+    let taken = || fs::metadata(asked).is_ok_and(|found| found.is_file() && found.len() > 0);
+    let first = (number == 1 && (asked.as_os_str() == "-" || !taken())).then(|| asked.clone());
+    first.into_iter().chain(later).next().unwrap_or_else(|| asked.clone())
 }
 
 /// A trace that has been written.
@@ -195,5 +198,26 @@ pub(crate) fn recorded(header: &Header) -> u64 {
     match only.and_then(|t| st_trace::ranklist_notation::parse_any(t).ok()) {
         Some(ranks) => ranks.iter().filter(|r| *r < header.world).count() as u64,
         None => u64::from(header.world),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trace_that_came_meanwhile_is_not_replaced() {
+        let home = tempfile::tempdir().unwrap();
+        let path = |name: &str| home.path().join(name);
+        let asked = path("app.st");
+        let args = Args::parse_from([Path::new(TOOL), Path::new("-o"), &asked, Path::new("x")]);
+        let named = |number| named(&args, &Header::default(), home.path(), number);
+        assert_eq!((named(1), named(2)), (asked.clone(), path("app-2.st")));
+        fs::write(&asked, "").unwrap();
+        assert_eq!(named(1), asked);
+        fs::write(&asked, MAGIC).unwrap();
+        assert_eq!((named(1), named(3)), (path("app-2.st"), path("app-3.st")));
+        fs::write(path("app-2.st"), "").unwrap();
+        assert_eq!((named(1), named(2)), (path("app-3.st"), path("app-3.st")));
     }
 }
