@@ -8,7 +8,7 @@ use crate::tool::{TOOL, complain};
 use crate::trace_name::numbered;
 use anyhow::{Context, Result, bail};
 use clap::Parser as _;
-use st_tool::{Output, UsageError, free_name};
+use st_tool::{Output, free_name};
 use st_trace::header::Header;
 use st_trace::stream::MAGIC;
 use std::fs;
@@ -30,10 +30,10 @@ const JOB: &str = "job";
 /// If a file has the name that is no trace, or cannot be removed.
 pub(crate) fn clear(output: &Path) -> Result<()> {
     if output.is_file() && !is_replaceable(output)? {
-        bail!(UsageError(format!(
+        bail!(
             "-o {}: that file is no trace, and would be replaced: remove it, or give another name",
             output.display()
-        )));
+        );
     }
     let later = (2..).map(|n| (n, numbered(output, n))).take_while(|(_, path)| path.is_file());
     let later = later.filter(|(n, path)| is_of_job(path, *n, output)).map(|(_, path)| path);

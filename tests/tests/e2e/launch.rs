@@ -7,6 +7,7 @@ use std::path::Path;
 use st_tests::process::{Outcome, Run};
 use st_tests::workplace::{self, Workplace};
 use st_tests::{Failure, place, render};
+use st_trace::stream::MAGIC;
 
 /// Runs a test under each MPI, in a directory with the program `leaves`.
 pub(crate) fn under_each(test: impl Fn(&Workplace) -> Result<(), Failure>) {
@@ -45,12 +46,12 @@ fn outside_mpirun_it_leaves_one_file() {
 #[test]
 fn a_file_that_is_no_trace_is_not_replaced() {
     under_each(|p| {
-        std::fs::write(p.path("notes.txt"), "mine").map_err(|e| e.to_string())?;
+        fs::write(p.path("notes.txt"), "mine").map_err(|e| e.to_string())?;
         for name in ["notes.txt", "leaves"] {
             let o = p.outside(&format!("-q -o {name}"), "./leaves")?;
-            check(o.status == 2 && o.stderr.contains("that file is no trace"), name, &o)?;
+            check(o.status == 125 && o.stderr.contains("that file is no trace"), name, &o)?;
         }
-        let kept = std::fs::read_to_string(p.path("notes.txt")).map_err(|e| e.to_string())?;
+        let kept = fs::read_to_string(p.path("notes.txt")).map_err(|e| e.to_string())?;
         if kept == "mine" { Ok(()) } else { Err(format!("notes.txt: {kept}")) }
     });
 }
@@ -78,7 +79,7 @@ fn a_name_that_is_taken_gets_a_suffix_unless_it_was_given() {
             return Err(format!("{names:?}"));
         }
         traces.iter().try_for_each(|t| complete(p, &p.path(t)))?;
-        fs::write(p.path("mine.st"), "old").map_err(|e| e.to_string())?;
+        fs::write(p.path("mine.st"), MAGIC).map_err(|e| e.to_string())?;
         p.outside("-q -o mine.st", "./leaves")?.ok()?;
         complete(p, &p.path("mine.st"))
     });
@@ -167,7 +168,7 @@ fn a_program_without_mpi_is_warned_of() {
 fn what_an_older_run_left_is_not_taken_for_this_ones() {
     under_each(|p| {
         for name in ["keep.st", "keep.rest.st", "keep.spawn-1.st"] {
-            fs::write(p.path(name), "old").map_err(|e| e.to_string())?;
+            fs::write(p.path(name), MAGIC).map_err(|e| e.to_string())?;
         }
         let o = p.outside("-o keep.st", "true")?.ok()?;
         check(p.names(".") == ["leaves"], &format!("files {:?}", p.names(".")), &o)?;
