@@ -23,9 +23,10 @@ Examples:
 
 Result: On standard error a line about the job: its longest rank's recorded and replayed time between MPI_Init and MPI_Finalize, the \
 error of the second in percent of the first, the mean of the ranks' errors without their signs, and the share of MPI in both. On \
-standard output a table of the ranks; without -q also where neither --csv nor --json is given. Late waits are those that were over \
-before they began: the replay was behind by then, mostly because calls took longer than when they were recorded, as they do where \
-more ranks run than there are processors.
+standard output a table of the ranks; without -q also where neither --csv nor --json is given. Inside mpirun \
+the launcher writes both, and Open MPI's does not say when it cannot. Late waits are those that were over before they began: the \
+replay was behind by then, mostly because calls took longer than when they were recorded, as they do where more ranks run than there \
+are processors.
 
 Columns: those of CSV and JSON are rank; recorded_s and replayed_s; error_percent, signed; recorded_mpi_s and replayed_mpi_s, the \
 part of these times in MPI; late_waits, how many; late_s, how late the rank was after its last wait. What is not known is empty, or null.";
@@ -117,6 +118,14 @@ pub struct Args {
     #[command(flatten)]
     #[expect(missing_docs, reason = "clap would show it as help")]
     pub talk: Talk,
+}
+
+impl Args {
+    /// Whether a replay prints a result.
+    #[must_use]
+    pub fn prints(&self) -> bool {
+        self.csv || self.json || !self.talk.quiet
+    }
 }
 
 /// What happens between calls.

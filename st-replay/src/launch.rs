@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::{Child, Command, ExitCode, Stdio};
 use std::thread::available_parallelism;
 
 use anyhow::{Context, Result, bail};
@@ -281,10 +281,31 @@ fn start(args: &Args, trace: &Path, recorded: Option<Mpi>, world: u32) -> Result
         command.arg("--progress");
     }
     args.talk.detail(TOOL, format_args!("{command:?}"));
-    let status =
-        command.status().with_context(|| format!("{}: cannot start", Path::new(program).display()))?;
+    // Open MPI's launcher does not say when it cannot write what ranks print: it gives it to this program.
+    let out = args.prints().then(|| Output::text(Path::new("-"))).transpose()?;
+    if out.is_some() {
+        command.stdout(Stdio::piped());
+    }
+    let mut ranks =
+        command.spawn().with_context(|| format!("{}: cannot start", Path::new(program).display()))?;
+    let printed = out.map_or(Ok(()), |out| print(&mut ranks, out));
+    let status = ranks.wait().with_context(|| Path::new(program).display().to_string())?;
     let code = status.code().with_context(|| format!("{}: {status}", Path::new(program).display()))?;
+    // Ranks that failed have said why.
+    if code == 0 {
+        printed?;
+    }
     Ok(Ended::Ranks(u8::try_from(code).unwrap_or(1)))
+}
+
+/// Passes on what ranks print, to its end.
+fn print(ranks: &mut Child, mut out: Output) -> Result<()> {
+    let Some(mut printed) = ranks.stdout.take() else { return Ok(()) };
+    let copied = io::copy(&mut printed, &mut out);
+    // Ranks that can print no more would wait, or fail.
+    io::copy(&mut printed, &mut io::sink()).context("what the ranks print")?;
+    copied?;
+    out.commit()
 }
 
 /// The MPI to replay under: the one asked for, the recorded one, or whatever has both launcher and engine.

@@ -1,7 +1,9 @@
 //! The program itself: what it refuses before it starts anything.
 
+use std::fs::{self, File, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use st_trace::header::Header;
 use st_trace::stream::{self, Trace, WriteOptions};
@@ -12,7 +14,7 @@ fn write(path: &Path, ranks: u32, program: &str) {
     let header = Header { world: ranks, ..Header::default() };
     let sections = sections(ranks, &format!("* MPI_Init\n{program}\n* MPI_Finalize"));
     let trace = Trace { header, provenance: Vec::new(), sections, complete: true, level: 0 };
-    let mut file = std::fs::File::create(path).unwrap();
+    let mut file = File::create(path).unwrap();
     stream::write(&trace, &mut file, WriteOptions { level: 0 }).unwrap();
 }
 
@@ -74,4 +76,44 @@ fn good_traces_are_good_and_impossible_wishes_are_usage_errors() {
             assert!(refused.stdout.is_empty(), "{value} {more:?}");
         }
     }
+}
+
+#[test]
+fn a_result_that_cannot_be_written_is_a_failure() {
+    let dir = tempfile::tempdir().unwrap();
+    let (good, launcher) = (dir.path().join("good.st"), dir.path().join("launcher"));
+    write(&good, 2, "* MPI_Barrier");
+    // As Open MPI's: prints what ranks print, and does not say when it cannot.
+    let prints = |status: u8| {
+        fs::write(&launcher, format!("#!/bin/sh\nprintf 'rank,0\\n' || :\nexit {status}\n")).unwrap();
+        fs::set_permissions(&launcher, Permissions::from_mode(0o755)).unwrap();
+    };
+    let replay = |shell: &str, quiet: &[&str], to: Stdio| {
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", shell, "sh", env!("CARGO_BIN_EXE_st-replay"), "--mpirun"]).arg(&launcher);
+        let Output { status, stdout, stderr } = command
+            .args(quiet)
+            .arg(&good)
+            .stdout(to)
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
+            .wait_with_output()
+            .unwrap();
+        (status.code(), String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
+    };
+    let (open, closed) = ("exec \"$@\"", "exec \"$@\" >&-");
+    let full = || Stdio::from(File::options().write(true).open("/dev/full").unwrap());
+    prints(0);
+    for quiet in [&[][..], &["--csv"], &["-q", "--json"]] {
+        assert_eq!(replay(open, quiet, Stdio::piped()), (Some(0), "rank,0\n".into(), String::new()));
+        let said = "st-replay: standard output: cannot write: No space left on device (os error 28)\n";
+        assert_eq!(replay(open, quiet, full()), (Some(1), String::new(), said.into()), "{quiet:?}");
+        let said = "st-replay: standard output: is closed\n";
+        assert_eq!(replay(closed, quiet, Stdio::piped()), (Some(1), String::new(), said.into()), "{quiet:?}");
+    }
+    // Where there is none, nothing is lost.
+    assert_eq!(replay(closed, &["-q"], Stdio::piped()).0, Some(0));
+    prints(7);
+    assert_eq!(replay(open, &[], full()), (Some(7), String::new(), String::new()));
 }

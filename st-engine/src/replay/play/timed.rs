@@ -198,12 +198,14 @@ impl Run<'_> {
         if self.job.seat.rank != 0 {
             return Ok(());
         }
-        let talk = &self.job.args.talk;
-        talk.note(TOOL, outcome.summary());
-        let text = match (self.job.args.csv, self.job.args.json) {
+        let args = self.job.args;
+        args.talk.note(TOOL, outcome.summary());
+        if !args.prints() {
+            return Ok(());
+        }
+        let text = match (args.csv, args.json) {
             (true, _) => outcome.csv(),
             (_, true) => outcome.json(),
-            _ if talk.quiet => return Ok(()),
             _ => outcome.table(),
         };
         let mut out = std::io::stdout().lock();
