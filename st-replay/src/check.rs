@@ -18,6 +18,8 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use st_tool::Symbols;
 use st_trace::calls::CallId;
 use st_trace::project::Error;
+use st_trace::ranklist::RankList;
+use st_trace::ranklist_notation;
 use st_trace::section::{Section, Symbol};
 
 use finding::{Finding, Loose, Telling};
@@ -88,6 +90,8 @@ struct Cursor {
 pub struct Verdict {
     /// What is wrong, a line each; nothing if the trace can be replayed.
     pub faults: Vec<String>,
+    /// Which ranks end before `MPI_Finalize`, if any do: a replay goes so far.
+    pub unfinished: Option<String>,
     /// What is not found of the names of their call sites.
     pub unnamed: Vec<String>,
     /// Calls seen.
@@ -141,6 +145,9 @@ struct State {
     /// How often something is left undone, by rank and place.
     loose: BTreeMap<(Loose, u32, PlaceId), u64>,
     verdict: Verdict,
+    /// Ranks that end before `MPI_Finalize`, and the fewest and most calls of one.
+    unfinished: RankList,
+    unfinished_calls: Option<(u64, u64)>,
     /// What messages are is drawn, so that they need not match.
     drawn: bool,
 }
@@ -186,6 +193,7 @@ impl Checker {
             current.several = present.count() > 1;
             let ended = section.ended.iter().any(|e| e.rank == rank);
             let (mut sure, mut finalized) = (!ended, false);
+            let before = state.verdict.calls;
             for thread in 0..threads {
                 current.thread = thread;
                 let tell = |deed| state.take(&mut current, deed);
@@ -194,6 +202,9 @@ impl Checker {
                 finalized |= f;
                 sure &= !unsure;
                 state.verdict.calls += calls;
+            }
+            if !finalized {
+                state.ends(rank, state.verdict.calls - before);
             }
             let all = sure && finalized;
             state.leave(&current, Known { all, replayed: all || left_out.is_some() && finalized });
@@ -218,11 +229,29 @@ impl Checker {
         let telling = Telling { groups: &groups, places: &state.places, sites: &sites };
         let faults = state.findings.iter().map(|f| telling.line(f)).collect();
         let operations = state.sequences.values().map(|s| s.runs.iter().map(|r| r.1).sum::<u64>()).sum();
-        Verdict { faults, unnamed, operations, ..state.verdict }
+        let unfinished = state.unfinished_calls.map(|calls| unfinished(&state.unfinished, calls));
+        Verdict { faults, unfinished, unnamed, operations, ..state.verdict }
     }
 }
 
+/// Ranks that end before `MPI_Finalize`, after so many calls.
+fn unfinished(ranks: &RankList, (fewest, most): (u64, u64)) -> String {
+    let [rank, end] = if ranks.len() == 1 { ["rank", "ends"] } else { ["ranks", "end"] };
+    let after = if fewest == most { most.to_string() } else { format!("{fewest} to {most}") };
+    let which = ranklist_notation::plain(ranks);
+    format!(
+        "{rank} {which} {end} before MPI_Finalize, after {after} calls: a replay ends there, with status 1"
+    )
+}
+
 impl State {
+    /// A rank ends before `MPI_Finalize`.
+    fn ends(&mut self, rank: u32, calls: u64) {
+        self.unfinished.insert(rank);
+        let (fewest, most) = self.unfinished_calls.unwrap_or((calls, calls));
+        self.unfinished_calls = Some((fewest.min(calls), most.max(calls)));
+    }
+
     fn take(&mut self, current: &mut Current, deed: Deed) {
         let place = |sym: u32| current.symbols.get(sym as usize).copied();
         match deed {

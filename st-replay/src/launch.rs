@@ -164,7 +164,10 @@ fn verdict(trace: &Path, preflight: &Preflight, header: &Header, args: &Args) ->
     let mut out = Output::text(Path::new("-"))?;
     let unsupported = Some(preflight.unsupported()).filter(|u| !u.is_empty() && !args.skip_unsupported);
     let verdict = preflight.verdict();
-    let mut faults = unsupported.map(|u| summary(&u)).into_iter().chain(verdict.faults.iter().cloned());
+    // A replay that stops before its end does not come to where they end.
+    let unfinished = verdict.unfinished.clone().filter(|_| args.stop_after.is_none());
+    let faults = unsupported.map(|u| summary(&u)).into_iter().chain(verdict.faults.iter().cloned());
+    let mut faults = faults.chain(unfinished);
     let mut n = 0;
     faults.try_for_each(|fault| {
         n += 1;
@@ -179,7 +182,7 @@ fn verdict(trace: &Path, preflight: &Preflight, header: &Header, args: &Args) ->
         0 => writeln!(out, "{}: ok: {seen}", trace.display())?,
         n => writeln!(
             out,
-            "{}: cannot be replayed: {n} fault{} in {seen}",
+            "{}: cannot be replayed to its end: {n} fault{} in {seen}",
             trace.display(),
             if n == 1 { "" } else { "s" }
         )?,

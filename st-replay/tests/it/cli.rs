@@ -11,8 +11,12 @@ use st_trace::stream::{self, Trace, WriteOptions};
 use crate::script::sections;
 
 fn write(path: &Path, ranks: u32, program: &str) {
+    write_all(path, ranks, &format!("{program}\n* MPI_Finalize"));
+}
+
+fn write_all(path: &Path, ranks: u32, program: &str) {
     let header = Header { world: ranks, ..Header::default() };
-    let sections = sections(ranks, &format!("* MPI_Init\n{program}\n* MPI_Finalize"));
+    let sections = sections(ranks, &format!("* MPI_Init\n{program}"));
     let trace = Trace { header, provenance: Vec::new(), sections, complete: true, level: 0 };
     let mut file = File::create(path).unwrap();
     stream::write(&trace, &mut file, WriteOptions { level: 0 }).unwrap();
@@ -39,7 +43,7 @@ fn bad_traces_end_with_status_4_and_the_channel_before_anything_starts() {
     );
     assert!(
         text.ends_with(
-            "cannot be replayed: 2 faults in 7 calls, 0 messages on 1 channels, 3 collective operations\n"
+            "cannot be replayed to its end: 2 faults in 7 calls, 0 messages on 1 channels, 3 collective operations\n"
         ),
         "{text}"
     );
@@ -48,6 +52,30 @@ fn bad_traces_end_with_status_4_and_the_channel_before_anything_starts() {
     assert_eq!(replayed.status.code(), Some(4), "{text}");
     assert!(text.contains("rank 0 to 1, tag 5") && text.contains("(and 1 more)"), "{text}");
     assert_eq!(run(&["--unchecked"], &bad).status.code(), Some(1));
+}
+
+#[test]
+fn a_trace_that_ends_before_its_program_is_not_replayed_to_its_end() {
+    let dir = tempfile::tempdir().unwrap();
+    let killed = dir.path().join("killed.st");
+    let check = |more: &[&str]| {
+        let checked = run(&[&["--check"], more].concat(), &killed);
+        (checked.status.code(), String::from_utf8(checked.stdout).unwrap())
+    };
+    write_all(&killed, 4, "* MPI_Barrier\n1 MPI_Comm_rank\n2 MPI_Comm_rank\n3 MPI_Finalize");
+    let (status, text) = check(&[]);
+    assert_eq!(status, Some(4), "{text}");
+    let said = "ranks 0-2 end before MPI_Finalize, after 2 to 3 calls: a replay ends there, with status 1\n";
+    assert!(text.starts_with(said) && text.contains("cannot be replayed to its end: 1 fault in"), "{text}");
+    // It goes so far, and a replay that stops before that ends in order.
+    assert_eq!(run(&[], &killed).status.code(), Some(1));
+    assert_eq!(check(&["--stop-after", "2"]).0, Some(0));
+    write_all(&killed, 2, "* MPI_Barrier\n0 MPI_Finalize");
+    let (status, text) = check(&[]);
+    assert!(
+        status == Some(4) && text.starts_with("rank 1 ends before MPI_Finalize, after 2 calls: "),
+        "{text}"
+    );
 }
 
 #[test]
