@@ -42,6 +42,8 @@ const PARTITIONED: i64 = 1 << 32;
 enum Request {
     /// Nothing that others see.
     Nothing,
+    /// None: its call is left out. Stays until another takes the number.
+    LeftOut,
     Send(End),
     /// A receive, by its number, and where it was posted.
     Receive(u64, Sym),
@@ -82,7 +84,7 @@ struct Plan {
 }
 
 /// Whether a slot has an object that the call makes.
-fn makes(slot: &Slot) -> bool {
+fn is_made(slot: &Slot) -> bool {
     slot.name.starts_with("new")
 }
 
@@ -137,7 +139,7 @@ impl<'a, F: FnMut(Deed)> Walker<'a, F> {
         let plan = |s: &st_trace::section::Symbol| {
             let row = CallTable::builtin().get(s.call);
             let known = row.filter(|r| !r.properties.opaque);
-            let makes = known.filter(|r| r.params.iter().any(|p| p.role == "newrequest"));
+            let makes = known.filter(|r| s.error == 0 && r.params.iter().any(|p| p.role == "newrequest"));
             let base = row.and_then(|r| CallTable::builtin().by_name(r.base()));
             Plan {
                 row,
@@ -190,13 +192,16 @@ impl<'a, F: FnMut(Deed)> Walker<'a, F> {
             let Some(plan) = self.plans.get(sym as usize) else { continue };
             walked.unsure |= plan.unsure;
             let (Some(row), role, left_out) = (plan.row, plan.role, plan.left_out) else { continue };
+            let (makes, base) = (plan.makes, plan.base);
             if left_out {
                 words.split(&row.slots);
-                self.unmade.extend(objects(row, &words).filter(|(s, _)| makes(s)).map(|(_, item)| item));
+                self.unmade.extend(objects(row, &words).filter(|(s, _)| is_made(s)).map(|(_, item)| item));
+                if let Some(request) = words.get(makes) {
+                    self.set(request, Some(Request::LeftOut));
+                }
                 continue;
             }
             walked.finalized |= role.kind == Kind::Finalize;
-            let (makes, base) = (plan.makes, plan.base);
             scaling.apply(sym, &mut words.words);
             words.split(&row.slots);
             // The request of a message that was found may be the one that is made of it.
@@ -216,7 +221,7 @@ impl<'a, F: FnMut(Deed)> Walker<'a, F> {
     /// Whether a call names an object that a call makes which is left out. Those that it makes itself are there from now on.
     fn uses_unmade(&mut self, row: &Row, words: &Words) -> bool {
         for (slot, item) in objects(row, words) {
-            if makes(slot) {
+            if is_made(slot) {
                 self.unmade.remove(&item);
             } else if self.unmade.contains(&item) {
                 return true;

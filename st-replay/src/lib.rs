@@ -2,8 +2,8 @@
 //!
 //! This crate is the part without MPI: the command line, what is checked before the start ([`preflight`]), the launch
 //! ([`launch`]), and what the engine asks while it interprets a rank's calls: their words ([`words`]), the outcome of
-//! receives that lie ahead ([`lookahead`]), what dynamic windows are for ([`dynamic`]), what threads wait for
-//! ([`threads`]) and the time between calls ([`pace`], [`drawn`], [`order`], [`coupling`]), and
+//! receives that lie ahead ([`lookahead`]), what dynamic windows are for ([`dynamic`]), requests that are not
+//! there ([`unstarted`]), what threads wait for ([`threads`]) and the time between calls ([`pace`], [`drawn`], [`order`], [`coupling`]), and
 //! how far it has come ([`progress`]), and at the end what it came to ([`outcome`]). The engine itself, which links MPI,
 //! is the crate `st-engine`.
 
@@ -29,6 +29,7 @@ pub mod progress;
 pub mod scaling;
 pub mod supported;
 pub mod threads;
+pub mod unstarted;
 pub mod watchdog;
 pub mod whatif;
 pub mod words;

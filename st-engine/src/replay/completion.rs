@@ -66,10 +66,11 @@ impl Replay<'_> {
     }
 }
 
-/// Which slots the completed positions mean.
+/// Which slots the completed positions mean, without those of requests that are not there.
 fn completed(slots: &[i64], positions: &[i64]) -> Result<Vec<i64>> {
     let slot = |&p| usize::try_from(p).ok().and_then(|p: usize| slots.get(p)).copied();
-    positions.iter().map(slot).collect::<Option<_>>().context("a completed position beyond the requests")
+    let slots: Option<Vec<i64>> = positions.iter().map(slot).filter(|slot| *slot != Some(NULL)).collect();
+    slots.context("a completed position beyond the requests")
 }
 
 /// Polls, hidden from a recorder, until all these requests are complete. They stay as they are.

@@ -23,6 +23,7 @@ use st_replay::places::described;
 use st_replay::progress::Progress;
 use st_replay::supported::name_of;
 use st_replay::threads::{Threads, Uses};
+use st_replay::unstarted::Unstarted;
 use st_replay::watchdog::{Stalled, Watchdog};
 use st_replay::whatif::WhatIf;
 use st_replay::words::failed_poll;
@@ -140,7 +141,7 @@ fn actions(section: &Section, args: &Args) -> Result<Vec<Action>> {
             {
                 Ok(Action::Make(*handler, row))
             }
-            _ if args.skip_unsupported => Ok(Action::Skip),
+            (row, _) if args.skip_unsupported => Ok(row.map_or(Action::Skip, Action::LeaveOut)),
             _ => bail!("{} cannot be replayed", name_of(symbol, &section.tables)),
         }
     };
@@ -250,7 +251,7 @@ impl Job<'_> {
             began: (thread > 0).then(Instant::now),
             finalized: false,
         };
-        let mut words = Vec::new();
+        let (mut words, mut unstarted) = (Vec::new(), Unstarted::default());
         loop {
             let index = calls.index();
             if run.stop.as_ref().is_some_and(|stop| index >= stop.calls) {
@@ -265,7 +266,9 @@ impl Job<'_> {
             what_if.scale(sym, &mut words);
             run.spared += i128::from(step.gap) - i128::from(what_if.wait(sym, step.gap));
             match self.actions.get(sym as usize) {
-                Some(Action::Make(handler, row)) if !failed_poll(row, &words) => {
+                Some(Action::Make(handler, row))
+                    if !failed_poll(row, &words) && unstarted.keep(row, &mut words) =>
+                {
                     let made = run.make(&mut replay, *handler, row, &words, step, (sym, index));
                     run.watchdog.leave();
                     if !made.with_context(|| format!("call {index}: {}", row.name))? {
@@ -275,13 +278,11 @@ impl Job<'_> {
                 Some(Action::Abort) => {
                     bail!("the program called MPI_Abort here (call {index}): the replay ends")
                 }
-                // The time it took is kept: polls are made while waiting or computing.
-                _ => {
-                    run.skipped += step.gap.saturating_add(step.duration);
-                    run.times.recorded_mpi += step.duration;
-                    if let Some(exchange) = &mut run.exchange {
-                        exchange.send(&mut replay)?;
+                other => {
+                    if let Some(Action::LeaveOut(row)) = other {
+                        unstarted.leave_out(row, &words);
                     }
+                    run.pass(&mut replay, step)?;
                 }
             }
             self.crew.reached(thread, index + 1);

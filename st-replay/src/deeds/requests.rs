@@ -161,6 +161,7 @@ impl<F: FnMut(Deed)> Walker<'_, F> {
     pub(super) fn complete_one(&mut self, request: i64, (source, tag, bytes): (i64, i64, i64)) {
         let slot = usize::try_from(request).ok().and_then(|i| self.requests.get_mut(i));
         let done = match slot {
+            Some(Some(Request::LeftOut)) => return,
             Some(Some(Request::Persistent(_, running))) => running.take().map_or(Request::Nothing, |r| *r),
             Some(slot @ Some(_)) => slot.take().unwrap_or(Request::Nothing),
             _ if request == NULL => return,

@@ -241,13 +241,25 @@ fn messages_of_a_thread_that_is_left_out_are_missing() {
 fn what_a_call_makes_that_is_left_out_cannot_be_used() {
     let opens = "* MPI_Init\n* MPI_File_open newfile=0\n* MPI_File_iwrite file=0 request=0\n\
                  * MPI_Wait requests=0 completed=0 source=-9 tag=-9 bytes=4\n* MPI_File_close freefile=0\n* MPI_Finalize";
-    let found = faults_as_replayed(true, &sections(1, opens));
-    assert!(found.len() == 1 && found[0].contains("line 4) completes 1"), "{found:#?}");
-    assert_eq!(faults_as_replayed(false, &sections(1, opens)), [""; 0]);
+    for files in [true, false] {
+        assert_eq!(faults_as_replayed(files, &sections(1, opens)), [""; 0]);
+    }
     let spawns = "* MPI_Init\n* MPI_Comm_spawn comm=0 newcomm=2\n* MPI_Barrier comm=2\n* MPI_Finalize";
     let found = faults_as_replayed(true, &sections(2, spawns));
     let said = "line 3) uses, 1 times, what a call makes that is left out";
     assert!(found.len() == 2 && found[0].contains(said), "{found:#?}");
+}
+
+#[test]
+fn requests_of_calls_that_are_left_out_are_left_out_where_they_complete() {
+    let program = "* MPI_Init\n0 MPI_Grequest_start request=0\n0 MPI_Isend dest=1 request=1\n\
+                   0 MPI_Waitall n=2 requests=0,1 completed=0,1 source=-9,-9 tag=-9,-9 bytes=-9,-9\n\
+                   0 MPI_Isend dest=1 request=0\n\
+                   0 MPI_Wait requests=0 completed=0 source=-9 tag=-9 bytes=-9\n\
+                   0 MPI_Wait requests=0 completed=0 source=-9 tag=-9 bytes=-9\n\
+                   1 MPI_Recv source=0\n1 MPI_Recv source=0\n* MPI_Finalize";
+    let found = faults_as_replayed(false, &sections(2, program));
+    assert!(found.len() == 1 && found[0].contains("line 7) completes 1"), "{found:#?}");
 }
 
 #[test]

@@ -28,8 +28,10 @@ pub(crate) struct Seat {
 /// What a symbol's calls come to.
 #[derive(Clone, Copy)]
 pub(super) enum Action {
-    /// They failed, or cannot be replayed and are left out.
+    /// They failed, or are of a function that is not known and left out.
     Skip,
+    /// They cannot be replayed and are left out.
+    LeaveOut(&'static Row),
     Make(Handler, &'static Row),
     Abort,
 }

@@ -141,6 +141,13 @@ impl Run<'_> {
         Ok(true)
     }
 
+    /// Makes no call. The time that it took is kept: polls are made while waiting or computing.
+    pub(super) fn pass(&mut self, r: &mut Replay<'_>, step: Step) -> Result<()> {
+        self.skipped += step.gap.saturating_add(step.duration);
+        self.times.recorded_mpi += step.duration;
+        self.exchange.as_mut().map_or(Ok(()), |exchange| exchange.send(r))
+    }
+
     /// Ends the replay in order, before the trace does.
     pub(super) fn end_here(&mut self, r: &mut Replay<'_>, index: u64) -> Result<()> {
         let left = self.stop.take().map(|stop| stop.left).unwrap_or_default();
