@@ -73,9 +73,8 @@ fn prepare(args: &Args, job: Launch) -> Result<Prepared> {
     let rank = job.rank;
     if rank == 0 {
         let (preflight, whole) = launch::survey(&args.trace, args)?;
-        // The process that starts replays has said it.
-        if !args.unchecked {
-            whole.remark(TOOL, &args.talk);
+        if !args.said {
+            launch::remark(&preflight, &whole, args);
         }
         let header = whole.header;
         let world = preflight.world(&header);

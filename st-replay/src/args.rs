@@ -60,6 +60,9 @@ pub struct Args {
     /// Replay without that check
     #[arg(long, conflicts_with = "check", help_heading = "Replay")]
     pub unchecked: bool,
+    /// The process that started this one has said what is to be known of the trace
+    #[arg(long, hide = true)]
+    pub said: bool,
     /// Replay MPI-IO on scratch files, in a new directory below DIR that is removed at the end
     #[arg(long, value_name = "DIR", help_heading = "Replay")]
     pub io: Option<PathBuf>,

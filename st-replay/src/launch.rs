@@ -21,7 +21,6 @@ use tempfile::NamedTempFile;
 use crate::TOOL;
 use crate::args::Args;
 use crate::check::{Checker, LeftOut, Verdict};
-use crate::coupling;
 use crate::cut::{Cutter, Stop};
 use crate::factor::Factor;
 use crate::preflight::{Preflight, summary};
@@ -58,7 +57,7 @@ fn run(args: &Args) -> Result<Ended> {
     let spooled = spool(&args.trace)?;
     let trace = spooled.as_ref().map_or(args.trace.as_path(), |file| file.path());
     let (preflight, whole) = survey(trace, args)?;
-    whole.remark(TOOL, &args.talk);
+    remark(&preflight, &whole, args);
     let header = whole.header;
     if args.list {
         list(&preflight, job.map(|j| j.rank))?;
@@ -85,9 +84,7 @@ pub fn survey(trace: &Path, args: &Args) -> Result<(Preflight, Whole)> {
     let mut found = HashSet::new();
     let mut budget = args.steps.budget();
     let shown = args.input.shown(TOOL, &args.talk);
-    let mut unknown = false;
     let whole = each_section(&[trace.to_owned()], &shown, |_, section| {
-        unknown |= coupling::is_unknown(&section);
         if !args.unchecked {
             budget.spend(&section, None, 1)?;
         }
@@ -99,23 +96,39 @@ pub fn survey(trace: &Path, args: &Args) -> Result<(Preflight, Whole)> {
         }
         Ok(preflight.see(&section)?)
     })?;
-    if unknown && !args.list && !args.check {
-        args.talk.note(
+    let matching = args.talk.progress(TOOL, "matching", Amount::Unknown);
+    preflight.judged(checker.map(|c| c.finish(&args.symbols)));
+    drop(matching);
+    if let Some(scaled) = args.scale.iter().find(|s| !found.contains(&s.what)) {
+        bail!(UsageError(format!("--scale: the trace has no function or call site {}", scaled.what)));
+    }
+    Ok((preflight, whole))
+}
+
+/// Says what is to be known of a trace, and of its replay if there is to be one.
+pub fn remark(preflight: &Preflight, whole: &Whole, args: &Args) {
+    let talk = &args.talk;
+    whole.remark(TOOL, talk);
+    for why in &preflight.verdict().unnamed {
+        talk.warn(TOOL, format_args!("{why} (--symbols DIR)"));
+    }
+    if args.list || args.check {
+        return;
+    }
+    if preflight.has_histograms() {
+        talk.detail(TOOL, "parameters are histograms: messages are drawn");
+    }
+    if preflight.has_unknown_order() {
+        talk.note(
             TOOL,
             "times are drawn, and no operation of all ranks tells whether ranks were slow at the same time: where they were, this replay \
              is too slow (a trace with exact times is not: st-merge --keep-columns)",
         );
     }
-    let matching = args.talk.progress(TOOL, "matching", Amount::Unknown);
-    preflight.judged(checker.map(|c| c.finish(&args.symbols)));
-    drop(matching);
-    for why in &preflight.verdict().unnamed {
-        args.talk.warn(TOOL, format_args!("{why} (--symbols DIR)"));
+    let unsupported = preflight.unsupported();
+    if args.skip_unsupported && !unsupported.is_empty() {
+        talk.warn(TOOL, format_args!("{}; left out", summary(&unsupported)));
     }
-    if let Some(scaled) = args.scale.iter().find(|s| !found.contains(&s.what)) {
-        bail!(UsageError(format!("--scale: the trace has no function or call site {}", scaled.what)));
-    }
-    Ok((preflight, whole))
 }
 
 /// Where each rank stops, if it is to stop before its end.
@@ -223,8 +236,8 @@ fn possible(preflight: &Preflight, header: &Header, args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Checks that all ranks and all their parameters are there, that what is wished can be, and that the trace comes to its end, says
-/// which calls cannot be replayed, and fails unless they are to be left out.
+/// Checks that all ranks and all their parameters are there, that what is wished can be, and that the trace comes to its end, and
+/// fails where calls cannot be replayed, unless they are to be left out.
 ///
 /// # Errors
 ///
@@ -232,17 +245,11 @@ fn possible(preflight: &Preflight, header: &Header, args: &Args) -> Result<()> {
 /// calls and `--skip-unsupported` was not given, or if what ranks do does not match.
 pub fn check(preflight: &Preflight, header: &Header, args: &Args) -> Result<()> {
     possible(preflight, header, args)?;
-    if preflight.has_histograms() {
-        args.talk.detail(TOOL, "parameters are histograms: messages are drawn");
-    }
     let unsupported = preflight.unsupported();
-    if !unsupported.is_empty() {
-        let summary = summary(&unsupported);
-        if !args.skip_unsupported {
-            let files = if preflight.leaves_out_files() { "replay files with --io, " } else { "" };
-            bail!("{}: {summary}; {files}leave them out with --skip-unsupported", args.trace.display());
-        }
-        args.talk.warn(TOOL, format_args!("{summary}; left out"));
+    if !args.skip_unsupported && !unsupported.is_empty() {
+        let files = if preflight.leaves_out_files() { "replay files with --io, " } else { "" };
+        let (trace, summary) = (args.trace.display(), summary(&unsupported));
+        bail!("{trace}: {summary}; {files}leave them out with --skip-unsupported");
     }
     if let Some((first, more)) = preflight.verdict().faults.split_first() {
         let trace = args.trace.display();
@@ -276,10 +283,11 @@ fn start(args: &Args, trace: &Path, recorded: Option<Mpi>, world: u32) -> Result
     for word in env::args_os().skip(1) {
         command.arg(if word == "-" { trace.as_os_str().to_owned() } else { word });
     }
-    // This process has checked for them.
+    // This process has checked for them, and has said what is to be said.
     if !args.unchecked {
         command.arg("--unchecked");
     }
+    command.arg("--said");
     if !args.progress && !args.talk.quiet && io::stderr().is_terminal() {
         command.arg("--progress");
     }

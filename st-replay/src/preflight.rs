@@ -8,6 +8,7 @@ use st_trace::ranklist::RankList;
 use st_trace::section::{Section, Symbol};
 
 use crate::check::Verdict;
+use crate::coupling;
 use crate::supported::{asks_for_parent, is_replayed, is_supported, name_of, needs_files};
 use crate::threads::Threads;
 
@@ -35,6 +36,8 @@ pub struct Preflight {
     /// Whether there are ranks with several threads, or ones that did not come to their end.
     threads: bool,
     ended: bool,
+    /// Whether it is not known of drawn times which ranks were slow together.
+    unknown_order: bool,
     verdict: Verdict,
 }
 
@@ -56,6 +59,7 @@ impl Preflight {
         self.histograms |= section.histograms().next().is_some();
         self.threads |= section.threads.len() > 1;
         self.ended |= !section.ended.is_empty();
+        self.unknown_order |= coupling::is_unknown(section);
         let files = self.files;
         let left_out = |s: &Symbol| !files && needs_files(s);
         self.left_out_files |= section.symbols.iter().any(left_out);
@@ -115,6 +119,12 @@ impl Preflight {
     #[must_use]
     pub fn has_histograms(&self) -> bool {
         self.histograms
+    }
+
+    /// Whether times are drawn, and it is not known which ranks were slow together.
+    #[must_use]
+    pub fn has_unknown_order(&self) -> bool {
+        self.unknown_order
     }
 
     /// Whether there are ranks with several threads.

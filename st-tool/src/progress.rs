@@ -3,7 +3,8 @@
 //! Nothing is shown where standard error is no terminal, with `-q`, or by processes of MPI jobs, whose standard error is the
 //! launcher's. Lines vanish with the work that they are of, and messages are printed above them.
 
-use std::io::{IsTerminal, Read, Write, stderr};
+use std::fmt;
+use std::io::{self, IsTerminal, Read, Write, stderr};
 use std::sync::LazyLock;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
@@ -110,16 +111,40 @@ impl Drop for Progress {
 }
 
 /// Prints a line on standard error, above those of work in progress.
-pub(crate) fn print(line: std::fmt::Arguments<'_>) {
+pub(crate) fn print(line: fmt::Arguments<'_>) {
     // A closed standard error must not stop the work.
-    LINES.suspend(|| {
-        let _ = writeln!(stderr().lock(), "{line}");
-    });
+    LINES.suspend(|| drop(write_line(&mut stderr().lock(), line)));
+}
+
+/// Writes a line at once: what other processes write to the same pipe comes before or after it.
+fn write_line(out: &mut impl Write, line: fmt::Arguments<'_>) -> io::Result<()> {
+    out.write_all(format!("{line}\n").as_bytes())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What is written, one write an element.
+    #[derive(Default)]
+    struct Writes(Vec<Vec<u8>>);
+
+    impl Write for Writes {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.push(bytes.to_vec());
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_line_is_one_write() {
+        let mut writes = Writes::default();
+        write_line(&mut writes, format_args!("{}: rank {}: {}", "st-replay", 2, "ends")).unwrap();
+        assert_eq!(writes.0, [b"st-replay: rank 2: ends\n"]);
+    }
 
     #[test]
     fn all_amounts_can_be_shown() {

@@ -1,9 +1,10 @@
 //! Exit statuses. Nothing else in the project decides one.
 
+use crate::progress;
 use st_trace::{project, stream};
 use std::error::Error;
 use std::fmt;
-use std::io::{self, Write};
+use std::io;
 use std::process::ExitCode;
 
 /// How a program that did not fail ended.
@@ -77,8 +78,7 @@ impl Error for Elsewhere {}
 pub fn report(tool: &str, result: anyhow::Result<Status>) -> ExitCode {
     let (line, code) = verdict(tool, &result);
     if let Some(line) = line {
-        // Standard error may be closed; there is nowhere left to say so.
-        let _ = writeln!(io::stderr().lock(), "{line}");
+        progress::print(format_args!("{line}"));
     }
     ExitCode::from(code)
 }

@@ -106,19 +106,37 @@ fn good_traces_are_good_and_impossible_wishes_are_usage_errors() {
     }
 }
 
+/// A launcher that does this.
+fn launcher(path: &Path, script: &str) {
+    fs::write(path, format!("#!/bin/sh\n{script}\n")).unwrap();
+    fs::set_permissions(path, Permissions::from_mode(0o755)).unwrap();
+}
+
+#[test]
+fn ranks_are_told_that_all_is_said() {
+    let dir = tempfile::tempdir().unwrap();
+    let (trace, echo) = (dir.path().join("left-out.st"), dir.path().join("launcher"));
+    write(&trace, 1, "* MPI_File_open newfile=0\n* MPI_File_close freefile=0");
+    launcher(&echo, "echo starts \"$@\"");
+    for unchecked in [&[][..], &["--unchecked"]] {
+        let options = [&["--skip-unsupported", "--mpirun", echo.to_str().unwrap()], unchecked].concat();
+        let Output { stdout, stderr, .. } = run(&options, &trace);
+        let (passed, said) = (String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap());
+        assert!(said.ends_with("MPI_File_close (1), MPI_File_open (1); left out\n"), "{said}");
+        assert!(passed.ends_with(" --said\n") && passed.matches("--unchecked").count() == 1, "{passed}");
+    }
+}
+
 #[test]
 fn a_result_that_cannot_be_written_is_a_failure() {
     let dir = tempfile::tempdir().unwrap();
-    let (good, launcher) = (dir.path().join("good.st"), dir.path().join("launcher"));
+    let (good, prints) = (dir.path().join("good.st"), dir.path().join("launcher"));
     write(&good, 2, "* MPI_Barrier");
     // As Open MPI's: prints what ranks print, and does not say when it cannot.
-    let prints = |status: u8| {
-        fs::write(&launcher, format!("#!/bin/sh\nprintf 'rank,0\\n' || :\nexit {status}\n")).unwrap();
-        fs::set_permissions(&launcher, Permissions::from_mode(0o755)).unwrap();
-    };
+    let printing = |status: u8| launcher(&prints, &format!("printf 'rank,0\\n' || :\nexit {status}"));
     let replay = |shell: &str, quiet: &[&str], to: Stdio| {
         let mut command = Command::new("/bin/sh");
-        command.args(["-c", shell, "sh", env!("CARGO_BIN_EXE_st-replay"), "--mpirun"]).arg(&launcher);
+        command.args(["-c", shell, "sh", env!("CARGO_BIN_EXE_st-replay"), "--mpirun"]).arg(&prints);
         let Output { status, stdout, stderr } = command
             .args(quiet)
             .arg(&good)
@@ -132,7 +150,7 @@ fn a_result_that_cannot_be_written_is_a_failure() {
     };
     let (open, closed) = ("exec \"$@\"", "exec \"$@\" >&-");
     let full = || Stdio::from(File::options().write(true).open("/dev/full").unwrap());
-    prints(0);
+    printing(0);
     for quiet in [&[][..], &["--csv"], &["-q", "--json"]] {
         assert_eq!(replay(open, quiet, Stdio::piped()), (Some(0), "rank,0\n".into(), String::new()));
         let said = "st-replay: standard output: cannot write: No space left on device (os error 28)\n";
@@ -142,6 +160,6 @@ fn a_result_that_cannot_be_written_is_a_failure() {
     }
     // Where there is none, nothing is lost.
     assert_eq!(replay(closed, &["-q"], Stdio::piped()).0, Some(0));
-    prints(7);
+    printing(7);
     assert_eq!(replay(open, &[], full()), (Some(7), String::new(), String::new()));
 }

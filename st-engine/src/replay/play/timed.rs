@@ -206,17 +206,17 @@ impl Run<'_> {
             return Ok(());
         }
         let args = self.job.args;
-        args.talk.note(TOOL, outcome.summary());
-        if !args.prints() {
-            return Ok(());
+        if args.prints() {
+            let text = match (args.csv, args.json) {
+                (true, _) => outcome.csv(),
+                (_, true) => outcome.json(),
+                _ => outcome.table(),
+            };
+            let mut out = std::io::stdout().lock();
+            out.write_all(text.as_bytes())?;
+            out.flush()?;
         }
-        let text = match (args.csv, args.json) {
-            (true, _) => outcome.csv(),
-            (_, true) => outcome.json(),
-            _ => outcome.table(),
-        };
-        let mut out = std::io::stdout().lock();
-        out.write_all(text.as_bytes())?;
-        Ok(out.flush()?)
+        args.talk.note(TOOL, outcome.summary());
+        Ok(())
     }
 }
