@@ -121,8 +121,9 @@ pub fn remark(preflight: &Preflight, whole: &Whole, args: &Args) {
     if preflight.has_unknown_order() {
         talk.note(
             TOOL,
-            "times are drawn, and no operation of all ranks tells whether ranks were slow at the same time: where they were, this replay \
-             is too slow (a trace with exact times is not: st-merge --keep-columns)",
+            "times are drawn, and no operation of all ranks tells in which order ranks were slow: where they were at the same time, \
+             this replay is too slow; where they were in turns and wait only for neighbours, too fast (a trace with exact times is \
+             neither: st-merge --keep-columns)",
         );
     }
     let unsupported = preflight.unsupported();
