@@ -18,7 +18,8 @@ Examples:
   st-replay --check app.st                 whether it can be replayed to its end, without MPI
   st-replay --compute none app.st          communication only, one call after the other
   st-record -o again.st -- st-replay app.st && st-stat diff app.st again.st
-                                           proves that the replay made the same calls
+                                           proves that the replay made the same calls (with --io
+                                           on files of other names)
   st-merge run/ | st-replay -              the streams of a directory
 
 Result: On standard error a line about the job: its longest rank's recorded and replayed time between MPI_Init and MPI_Finalize, the \
