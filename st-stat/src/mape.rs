@@ -2,8 +2,8 @@
 //!
 //! Of a run with time Ta whose replay took Tr: the signed error 100·(Tr − Ta)/Ta; MAPE, the mean of its absolute values
 //! over the runs; and the accuracy 100·(1 − |t − t'|/t), once with t = Ta and, where a reference is given (the replay of
-//! the trace without clustering), once with that. The time of a run is that of its slowest rank from the end of `MPI_Init`
-//! to the start of `MPI_Finalize`.
+//! the trace without clustering), once with that. The time of a run is that of its slowest rank
+//! ([`st_trace::rank_times`]).
 //!
 //! Sources: Wu, Mueller 2013, section 4.2 (MAPE); Ratn, Mueller, de Supinski, Schulz 2008, section 5.4 (signed); Bahmani,
 //! Mueller 2014, section 5.1 (accuracy, of which text and formula name another t).
@@ -18,10 +18,9 @@ use st_tool::options::{StreamIn, Talk};
 use st_tool::{InvalidStream, UsageError, each_section};
 use st_trace::calls::{CallId, CallTable, Kind};
 use st_trace::header::Header;
+use st_trace::rank_times::rank_times;
 use st_trace::ranklist::RankList;
 use st_trace::ranklist_notation;
-use st_trace::section::{Section, Thread};
-use st_trace::sketch::representative;
 
 use crate::input::NAME;
 use crate::table::{Cell, Column, Table};
@@ -129,7 +128,7 @@ impl Times {
 fn times(path: &Path, input: &StreamIn, talk: &Talk) -> Result<Times> {
     let (mut all, mut functions) = (BTreeMap::new(), BTreeSet::new());
     let whole = each_section(&[path.to_owned()], &input.shown(NAME, talk), |_, section| {
-        all.extend(ranks(&section).into_iter().map(|(rank, ns)| (rank, seconds(ns))));
+        all.extend(rank_times(&section).into_iter().map(|t| (t.rank, seconds(t.whole))));
         functions.extend(section.symbols.iter().map(|s| s.call).filter(|call| {
             let kind = CallTable::builtin().get(*call).map(|row| row.kind);
             !matches!(kind, Some(Kind::Init | Kind::Finalize))
@@ -145,53 +144,6 @@ fn times(path: &Path, input: &StreamIn, talk: &Talk) -> Result<Times> {
 
 fn seconds(ns: u128) -> f64 {
     std::time::Duration::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX)).as_secs_f64()
-}
-
-/// Time of each rank's first thread from the end of `MPI_Init` to the start of `MPI_Finalize`, ns: of single ranks exact,
-/// of merged ones from their sums, which are kept to 1 % per event.
-fn ranks(section: &Section) -> Vec<(u32, u128)> {
-    let Some(thread) = section.threads.first() else { return Vec::new() };
-    // Whether the time before and that within the event are part of it.
-    let part = |sym: u32| {
-        let row = section.symbols.get(sym as usize).and_then(|s| CallTable::builtin().get(s.call));
-        match row.map(|row| row.kind) {
-            Some(Kind::Init) => (false, false),
-            Some(Kind::Finalize) => (true, false),
-            _ => (true, true),
-        }
-    };
-    if let (1, Some(rank), false) = (thread.ranks.len(), thread.ranks.lowest(), thread.sketches.is_empty()) {
-        let of = |s: &st_trace::section::PathSketch| {
-            let (before, within) = part(s.sym);
-            u128::from(before) * s.compute.sum + u128::from(within) * s.comm.sum
-        };
-        return vec![(rank, thread.sketches.iter().map(of).sum())];
-    }
-    if thread.sums.is_empty() {
-        return thread.columns.iter().map(|(rank, column)| (*rank, exact(column))).collect();
-    }
-    summed(thread, part)
-}
-
-/// From the end of the first event to the start of the last.
-fn exact(column: &st_trace::columns::Column) -> u128 {
-    let mut times = column.times();
-    let first = times.next().map_or(0, |t| t.1);
-    let last = times.last().map_or(first, |t| t.0);
-    last.saturating_sub(first).try_into().unwrap_or(0)
-}
-
-fn summed(thread: &Thread, part: impl Fn(u32) -> (bool, bool)) -> Vec<(u32, u128)> {
-    let mut all: Vec<(u32, u128)> = thread.ranks.iter().map(|r| (r, 0)).collect();
-    for s in &thread.sums {
-        let (before, within) = part(s.sym);
-        let (mut compute, mut comm) = (s.compute.cursor(), s.comm.cursor());
-        let ns = |bucket: i64| u128::from(u16::try_from(bucket).map_or(0, representative));
-        for (_, total) in &mut all {
-            *total += u128::from(before) * ns(compute.next()) + u128::from(within) * ns(comm.next());
-        }
-    }
-    all
 }
 
 /// The runs of a table: CSV with a header line, or JSON (objects, one a line or in a list), with `recorded_s` and

@@ -5,15 +5,16 @@ use std::io::{self, Write};
 
 use st_trace::calls::Lane;
 use st_trace::header::Header;
+use st_trace::rank_times::{RankTime, rank_times};
 use st_trace::section::{Elastic, Section, Sym};
 use st_trace::sites::CallSites;
-use st_trace::sketch::{Shape, representative};
+use st_trace::sketch::Shape;
 use st_trace::tree::{FlatTree, Item};
 
 use crate::calls::{function, is_start_up};
 use crate::ended;
 use crate::profile::Profile;
-use crate::table::{Cell, Column, Table, bytes, duration, grouped};
+use crate::table::{Cell, Column, Table, bytes, grouped};
 
 /// A fact of a trace: a line for people, and columns with plain values for programs.
 struct Fact {
@@ -96,21 +97,21 @@ impl Facts {
 
     fn times(&mut self, times: &Times) {
         let known = |cell: Cell| if times.timed { cell } else { Cell::none() };
-        let (mean, longest) = (times.mean(times.compute + times.comm), times.longest);
-        let text =
-            format!("{} (mean), {} (longest: rank {})", duration(mean), duration(longest.0), longest.1);
+        let (mean, (longest, rank)) = (Cell::ns(times.mean()), times.longest());
+        let longest = Cell::ns(longest);
+        let text = format!("{} (mean), {} (longest: rank {rank})", mean.text, longest.text);
         let values = vec![
-            ("rank_time_mean_ns", known(Cell::ns(mean.into()))),
-            ("rank_time_longest_ns", known(Cell::ns(longest.0.into()))),
-            ("rank_time_longest_rank", known(Cell::count(longest.1.into()))),
+            ("rank_time_mean_ns", known(mean)),
+            ("rank_time_longest_ns", known(longest)),
+            ("rank_time_longest_rank", known(Cell::count(rank.into()))),
         ];
         self.add("time per rank", times.timed.then_some(text), values);
-        let share = Cell::percent(times.comm, times.comm + times.compute);
+        let share = Cell::percent(times.mpi(), times.whole());
         let text = times.timed.then(|| format!("{} of it", share.text));
         self.add("in MPI", text, vec![("mpi_percent", known(share))]);
-        let start = times.mean(times.start_up);
-        let text = times.timed.then(|| format!("{} more per rank (mean)", duration(start)));
-        self.add("MPI_Init", text, vec![("start_up_mean_ns", known(Cell::ns(start.into())))]);
+        let start_up = Cell::ns(times.start_up);
+        let text = times.timed.then(|| format!("{} more per rank (mean)", start_up.text));
+        self.add("MPI_Init", text, vec![("start_up_mean_ns", known(start_up))]);
     }
 
     fn bytes(&mut self, sections: &[(Section, Profile)]) {
@@ -204,54 +205,43 @@ fn to_f64(n: u64) -> f64 {
 }
 
 /// Times over all ranks.
-#[derive(Default)]
 struct Times {
     timed: bool,
-    compute: u128,
-    comm: u128,
-    /// In `MPI_Init` and `MPI_Finalize`, which the others leave out.
+    ranks: Vec<RankTime>,
+    /// Mean time in `MPI_Init` and `MPI_Finalize`, which the others leave out.
     start_up: u128,
-    ranks: u64,
-    longest: (u64, u32),
 }
 
 impl Times {
     fn of(sections: &[(Section, Profile)]) -> Self {
-        let mut t = Self::default();
-        for (section, _) in sections {
-            let starts = |sym: Sym| section.symbols.get(sym as usize).is_some_and(|s| is_start_up(s.call));
-            for thread in &section.threads {
-                let mut here = 0;
-                for s in &thread.sketches {
-                    t.timed = true;
-                    t.compute += s.compute.sum;
-                    here += s.compute.sum;
-                    if starts(s.sym) {
-                        t.start_up += s.comm.sum;
-                    } else {
-                        t.comm += s.comm.sum;
-                        here += s.comm.sum;
-                    }
-                }
-                if let (1, Some(rank)) = (thread.ranks.len(), thread.ranks.lowest()) {
-                    t.longest = t.longest.max((u64::try_from(here).unwrap_or(u64::MAX), rank));
-                }
-                let mut sums = vec![0u64; usize::try_from(thread.ranks.len()).unwrap_or(0)];
-                for s in &thread.sums {
-                    let (mut a, mut b) = (s.compute.cursor(), s.comm.cursor());
-                    let bucket = |v: i64| representative(u16::try_from(v).unwrap_or(0));
-                    let within = u64::from(!starts(s.sym));
-                    sums.iter_mut().for_each(|x| *x += bucket(a.next()) + within * bucket(b.next()));
-                }
-                let longest = sums.into_iter().zip(thread.ranks.iter()).max().unwrap_or_default();
-                t.longest = t.longest.max(longest);
-            }
-            t.ranks += section.ranks.len();
+        let ranks: u64 = sections.iter().map(|(s, _)| s.ranks.len()).sum();
+        let all = sections
+            .iter()
+            .flat_map(|(s, _)| s.threads.iter().flat_map(|t| &t.sketches).map(move |k| (s, k)));
+        let starts = |s: &Section, sym: Sym| s.symbols.get(sym as usize).is_some_and(|s| is_start_up(s.call));
+        let start_up: u128 = all.clone().filter(|(s, k)| starts(s, k.sym)).map(|(_, k)| k.comm.sum).sum();
+        Self {
+            timed: all.count() > 0,
+            ranks: sections.iter().flat_map(|(s, _)| rank_times(s)).collect(),
+            start_up: start_up / u128::from(ranks.max(1)),
         }
-        t
     }
-    fn mean(&self, of_all: u128) -> u64 {
-        u64::try_from(of_all / u128::from(self.ranks.max(1))).unwrap_or(u64::MAX)
+
+    fn whole(&self) -> u128 {
+        self.ranks.iter().map(|t| t.whole).sum()
+    }
+
+    fn mpi(&self) -> u128 {
+        self.ranks.iter().map(|t| t.mpi).sum()
+    }
+
+    fn mean(&self) -> u128 {
+        self.whole() / u128::from(wide(self.ranks.len()).max(1))
+    }
+
+    /// The longest time and its rank.
+    fn longest(&self) -> (u128, u32) {
+        self.ranks.iter().map(|t| (t.whole, t.rank)).max().unwrap_or_default()
     }
 }
 

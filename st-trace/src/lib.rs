@@ -35,6 +35,7 @@ pub mod names;
 pub mod objects;
 pub mod project;
 pub mod proof;
+pub mod rank_times;
 pub mod ranklist;
 pub mod ranklist_notation;
 pub mod ranks;

@@ -1,0 +1,51 @@
+//! What the summary says of times.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::path::Path;
+use std::process::Command;
+
+use st_trace::calls::CallTable;
+use st_trace::record::{Options, RankRecorder};
+use st_trace::section::Section;
+use st_trace::stream::{self, Trace, WriteOptions};
+
+/// A rank of two threads: the first initialises MPI until 100, sends from 200 to 300, and ends MPI at 1000; the other one
+/// sends from 400 to 900.
+fn rank() -> Section {
+    let mut r = RankRecorder::new(0, Options { columns: false, ..Options::default() });
+    let site = r.sites.stack(Vec::new());
+    let threads = [r.open_thread(0), r.open_thread(1)];
+    let calls = [
+        (0, "MPI_Init", 0, 100),
+        (0, "MPI_Send", 200, 300),
+        (1, "MPI_Send", 400, 900),
+        (0, "MPI_Finalize", 1000, 1500),
+    ];
+    for (thread, name, enter, exit) in calls {
+        let row = CallTable::builtin().by_name(name).unwrap();
+        let symbol = r.symbol(row.id, site, 0);
+        r.record(threads[thread], symbol, &vec![0; row.slots.len()], enter, exit);
+    }
+    r.finish("host")
+}
+
+fn summary(path: &Path, sections: Vec<Section>) -> serde_json::Value {
+    let trace = Trace { sections, ..Trace::default() };
+    stream::write(&trace, std::fs::File::create(path).unwrap(), WriteOptions::FILE).unwrap();
+    let out =
+        Command::new(env!("CARGO_BIN_EXE_st-stat")).args(["--format", "json"]).arg(path).output().unwrap();
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    serde_json::from_slice(&out.stdout).unwrap()
+}
+
+#[test]
+fn a_rank_s_time_is_that_of_its_first_thread() {
+    let dir = tempfile::tempdir().unwrap();
+    let row = summary(&dir.path().join("x.st"), vec![rank()]);
+    assert_eq!(
+        (&row["rank_time_mean_ns"], &row["rank_time_longest_ns"]),
+        (&900.into(), &900.into()),
+        "{row}"
+    );
+    assert_eq!((&row["mpi_percent"], &row["start_up_mean_ns"]), (&11.1.into(), &600.into()), "{row}");
+}
