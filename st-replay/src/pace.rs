@@ -12,6 +12,7 @@ use std::fmt;
 use st_trace::columns::Column;
 use st_trace::ints::Sealed;
 use st_trace::project::Error;
+use st_trace::rank_times::totals;
 use st_trace::section::{NO_SYM, PathSketch, RankSums, Section, Sym, Thread};
 use st_trace::sketch::representative;
 
@@ -40,14 +41,14 @@ struct Pair {
 }
 
 /// Scales of gaps and of durations.
-type Totals = (Scale, Scale);
+type Scales = (Scale, Scale);
 
 /// Recorded times of a rank's events in order.
 pub struct Pace<'a> {
     exact: Box<dyn Iterator<Item = (i64, i64)> + Send + 'a>,
     last_exit: Option<i64>,
     pairs: HashMap<(Sym, Sym), Pair>,
-    totals: Vec<Totals>,
+    totals: Vec<Scales>,
     pred: Sym,
 }
 
@@ -129,7 +130,7 @@ impl<'a> Pace<'a> {
         };
         let scale = |sums: &RankSums| {
             let of = expected(sums.sym);
-            (sums.sym, totals(&sums.compute, t).map(|own| (own, of)).collect())
+            (sums.sym, kept(&sums.compute, t).map(|own| (own, of)).collect())
         };
         let scales: HashMap<Sym, Vec<(u128, u128)>> = t.sums.iter().map(scale).collect();
         let gaps = self.pairs.iter().map(|(&(sym, pred), pair)| {
@@ -219,14 +220,13 @@ fn remaining(
 
 /// The total times before and in each event on one of several ranks; nothing in a trace of one.
 fn own_sums(t: &Thread, rank: u32) -> HashMap<Sym, (u128, u128)> {
-    let Some(place) = t.ranks.position(rank) else { return HashMap::new() };
-    let place = usize::try_from(place).unwrap_or(usize::MAX);
-    let at = |stream: &Sealed| totals(stream, t).nth(place).unwrap_or(0);
-    t.sums.iter().map(|sums| (sums.sym, (at(&sums.compute), at(&sums.comm)))).collect()
+    let place = t.ranks.position(rank).filter(|_| !t.sums.is_empty());
+    let Some(place) = place.and_then(|p| usize::try_from(p).ok()) else { return HashMap::new() };
+    totals(t).into_iter().map(|sums| (sums.sym, (sums.compute[place], sums.comm[place]))).collect()
 }
 
-/// The totals of a thread's ranks, in their order, ns.
-fn totals<'a>(stream: &'a Sealed, t: &Thread) -> impl Iterator<Item = u128> + use<'a> {
+/// The totals of a thread's ranks as they are kept, in their order, ns: what ranks have in common does not depend on what all took.
+fn kept<'a>(stream: &'a Sealed, t: &Thread) -> impl Iterator<Item = u128> + use<'a> {
     let mut cursor = stream.cursor();
     let next = move |_| u16::try_from(cursor.next()).map_or(0, |bucket| representative(bucket).into());
     (0..t.ranks.len()).map(next)
@@ -253,9 +253,7 @@ mod tests {
     use super::*;
     use st_trace::calls::CallId;
     use st_trace::columns::Column;
-    use st_trace::ints::Ints;
     use st_trace::record::{Options, RankRecorder};
-    use st_trace::section::RankSums;
     use st_trace::sketch::bucket;
 
     /// Three events of two symbols; exact times for all, if wanted.
@@ -297,13 +295,16 @@ mod tests {
     #[test]
     fn a_rank_s_own_totals_scale_the_means_of_all() {
         let mut merged = section(false);
-        let stream = |ns: u64| {
-            let mut ints = Ints::new();
-            ints.push(i64::from(bucket(ns)));
-            ints.seal()
-        };
-        // Symbol 1 computed 30 + 5 ns and communicated 10 + 15: on this rank it was 70 and 0.
-        merged.threads[0].sums.push(RankSums { sym: 1, compute: stream(70), comm: stream(0) });
+        let thread = &mut merged.threads[0];
+        // Symbol 1 computed 30 + 5 ns and communicated 10 + 15 on each of two ranks in the mean: on this one it was 70 and 0.
+        for s in &mut thread.sketches {
+            let (compute, comm) = (s.compute.clone(), s.comm.clone());
+            s.compute.merge(&compute);
+            s.comm.merge(&comm);
+        }
+        thread.ranks = (0..2).collect();
+        let stream = |of: [u64; 2]| Sealed::from(of.map(|ns| i64::from(bucket(ns))).to_vec());
+        thread.sums.push(RankSums { sym: 1, compute: stream([70, 0]), comm: stream([0, 50]) });
         let got = steps(&merged, &[0, 1, 1]);
         assert_eq!((got[0], got[1].1, got[2].1), ((0, 10), 0, 0));
         assert!((59..=61).contains(&got[1].0) && (9..=11).contains(&got[2].0), "{got:?}");

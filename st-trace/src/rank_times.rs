@@ -3,10 +3,13 @@
 //! A rank's time is that of its first thread, the one that makes both calls, from the end of `MPI_Init` to the start of
 //! `MPI_Finalize`.
 
+use std::collections::BTreeMap;
+
 use crate::calls::{CallTable, Kind};
 use crate::columns::Column;
 use crate::ints::Sealed;
-use crate::section::{PathSketch, RankSums, Section, Sym, Thread};
+use crate::ranklist::RankList;
+use crate::section::{RankSums, Section, Sym, Thread};
 use crate::sketch::representative;
 
 /// Time of a rank, ns.
@@ -31,24 +34,43 @@ pub struct Totals {
     pub comm: Vec<u128>,
 }
 
-/// The totals of a thread's events on each of its ranks: of a single rank exact. Nothing where sketches are not kept.
+/// The totals of a thread's events on each of its ranks: of a single rank exact. Of several ranks they are kept to 1 %, and
+/// scaled so that they sum up to what all ranks took, which is exact. Nothing where sketches are not kept.
 #[must_use]
 pub fn totals(thread: &Thread) -> Vec<Totals> {
-    if thread.ranks.len() == 1 {
-        let of_path =
-            |s: &PathSketch| Totals { sym: s.sym, compute: vec![s.compute.sum], comm: vec![s.comm.sum] };
-        return thread.sketches.iter().map(of_path).collect();
+    let mut exact: BTreeMap<Sym, (u128, u128)> = BTreeMap::new();
+    for s in &thread.sketches {
+        let into = exact.entry(s.sym).or_default();
+        *into = (into.0 + s.compute.sum, into.1 + s.comm.sum);
     }
-    let ranks = usize::try_from(thread.ranks.len()).unwrap_or(0);
+    if thread.ranks.len() == 1 {
+        let of_event = |(sym, (a, b))| Totals { sym, compute: vec![a], comm: vec![b] };
+        return exact.into_iter().map(of_event).collect();
+    }
     let of_event = |s: &RankSums| {
-        let each = |stream: &Sealed| -> Vec<u128> {
-            let mut cursor = stream.cursor();
-            let ns = |bucket: i64| u16::try_from(bucket).map_or(0, representative);
-            (0..ranks).map(|_| ns(cursor.next()).into()).collect()
-        };
-        Totals { sym: s.sym, compute: each(&s.compute), comm: each(&s.comm) }
+        let (compute, comm) = exact.get(&s.sym).copied().unwrap_or_default();
+        Totals {
+            sym: s.sym,
+            compute: scaled(&s.compute, &thread.ranks, compute),
+            comm: scaled(&s.comm, &thread.ranks, comm),
+        }
     };
     thread.sums.iter().map(of_event).collect()
+}
+
+/// What each rank has of a total, by the buckets of their parts; what rounding takes from one is given to the next.
+fn scaled(buckets: &Sealed, ranks: &RankList, total: u128) -> Vec<u128> {
+    let mut cursor = buckets.cursor();
+    let parts: Vec<u128> =
+        ranks.iter().map(|_| u16::try_from(cursor.next()).map_or(0, representative).into()).collect();
+    let whole: u128 = parts.iter().sum();
+    let mut rest = 0;
+    let share = |part: u128| {
+        let wide = part.saturating_mul(total).saturating_add(rest);
+        rest = wide % whole.max(1);
+        wide / whole.max(1)
+    };
+    parts.into_iter().map(share).collect()
 }
 
 /// The time of each rank of a section that has times. Without sketches the time in MPI is not known: it is 0.
@@ -84,4 +106,58 @@ fn exact(column: &Column) -> u128 {
     let first = times.next().map_or(0, |t| t.1);
     let last = times.last().map_or(first, |t| t.0);
     last.saturating_sub(first).try_into().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{Options, RankRecorder};
+    use crate::unite::Times;
+
+    /// A rank that sends twice, for these times after such gaps.
+    fn rank(rank: u32, events: [(i64, i64); 2]) -> Section {
+        let mut r = RankRecorder::new(rank, Options { columns: false, ..Options::default() });
+        let site = r.sites.stack(Vec::new());
+        let thread = r.open_thread(0);
+        let calls = CallTable::builtin();
+        let (init, send) = (calls.by_name("MPI_Init").unwrap(), calls.by_name("MPI_Send").unwrap());
+        let (init_sym, send_sym) = (r.symbol(init.id, site, 0), r.symbol(send.id, site, 0));
+        r.record(thread, init_sym, &vec![0; init.slots.len()], 0, 10);
+        let mut now = 10;
+        for (gap, duration) in events {
+            r.record(thread, send_sym, &vec![0; send.slots.len()], now + gap, now + gap + duration);
+            now += gap + duration;
+        }
+        r.finish("host")
+    }
+
+    /// The times of these ranks as a merge keeps them.
+    fn merged(sections: &[Section]) -> Section {
+        let mut times = Times::default();
+        let mut out = sections[0].clone();
+        for section in sections {
+            times.add_rank(section.ranks.lowest().unwrap(), &section.threads[0].sketches, |s| s);
+            out.ranks = out.ranks.union(&section.ranks);
+        }
+        out.threads[0].ranks = out.ranks.clone();
+        (out.threads[0].sketches, out.threads[0].sums) = times.finish(|s| s, &out.ranks);
+        out
+    }
+
+    #[test]
+    fn ranks_of_a_merged_trace_take_together_what_they_took() {
+        let equal: Vec<Section> = (0..3).map(|r| rank(r, [(1017, 203), (517, 1_000_003)])).collect();
+        let whole = 1017 + 203 + 517 + 1_000_003;
+        let each = |rank| RankTime { rank, whole, mpi: 203 + 1_000_003 };
+        assert_eq!(rank_times(&merged(&equal)), [each(0), each(1), each(2)]);
+        let unlike =
+            [(1, [(1017, 203), (517, 33)]), (4, [(9, 1_000_003), (70_001, 8)]), (5, [(1, 0), (0, 1)])];
+        let unlike: Vec<Section> = unlike.into_iter().map(|(r, events)| rank(r, events)).collect();
+        let (exact, kept): (Vec<_>, _) =
+            (unlike.iter().flat_map(rank_times).collect(), rank_times(&merged(&unlike)));
+        assert_eq!(exact.iter().map(|t| t.whole).sum::<u128>(), kept.iter().map(|t| t.whole).sum());
+        for (exact, kept) in exact.iter().zip(&kept) {
+            assert!(exact.whole.abs_diff(kept.whole) <= 2 + exact.whole / 50, "{exact:?} {kept:?}");
+        }
+    }
 }
