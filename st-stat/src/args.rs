@@ -52,7 +52,8 @@ Examples:
   st-stat violations --pairs app.st        which ranks' clocks are off
 
 Columns: those of CSV and JSON are messages; all of them; reversed, received before they were sent; violated, received sooner than the least time after \
-they were sent; mean_error_ns and largest_error_ns of these. With --pairs: from_rank, to_rank, reversed, violated, \
+they were sent; mean_error_ns and largest_error_ns, by how much these are too early. Messages of collective operations are counted once \
+per rank that waits for others, and pair by pair. With --pairs: from_rank, to_rank, reversed, violated, \
 largest_error_ns.";
 
 const CLUSTERS: &str = "\

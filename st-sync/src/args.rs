@@ -57,7 +57,8 @@ pub struct Args {
     /// Calls that are taken to synchronise their communicator although the standard does not promise it
     #[arg(long, value_name = "CALLS", value_enum, value_delimiter = ',', default_values = ["init", "creation", "fence"])]
     pub barriers: Vec<Barrier>,
-    /// Write a report to FILE: as .csv, .json or .svg by its name, else as text; - is standard error
+    /// Write a report to FILE: as .csv, .json or .svg by its name, else as text; - is standard error. Its error_mean_ns and
+    /// error_max_ns are by how much violated messages are too early, by --lmin-intra and --lmin-inter
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
     /// Threads to use

@@ -4,7 +4,7 @@ use crate::clc::run;
 use crate::program::{Point, Program, Word, exit};
 use crate::shared;
 use st_sync::clc::Options;
-use st_trace::graph::{Barriers, Graph, Issues, Latency, Matcher, Shape, Step};
+use st_trace::graph::{Barriers, Graph, Issues, Latency, Matcher, Shape, Step, survey};
 use st_trace::values::{ANY_SOURCE, ANY_TAG, CANCELLED, NONE, PROC_NULL, ROOT};
 
 /// A program whose ranks' clocks are far apart.
@@ -392,6 +392,32 @@ fn counts_of_zero_bind_nobody() {
     s.edge(calls[1], exit(calls[0]));
     s.all("MPI_Allreduce", |_| vec![("count", 0.into())]);
     none(&s.check(STRICT));
+}
+
+#[test]
+fn data_of_each_pair_of_a_collective_operation_is_no_message_point_to_point() {
+    let mut s = Script::new(3);
+    for _ in 0..2 {
+        s.all("MPI_Alltoallv", |_| {
+            vec![("sendcounts", vec![1; 3].into()), ("recvcounts", vec![1; 3].into())]
+        });
+    }
+    let mut matcher = Matcher::new(STRICT);
+    let sections = s.program.sections();
+    sections.iter().for_each(|s| matcher.add(s).unwrap());
+    let graph = matcher.finish();
+    let times: Vec<Vec<i64>> = sections.iter().flat_map(shared::points).collect();
+    let found = survey(&graph, |s| times[s].iter().copied(), Latency::default());
+    assert_eq!([found.messages, found.collective, found.pairs].map(|t| t.messages), [0, 6, 12]);
+    // Rank 2's clock is ahead of rank 0's by 400 ns and of rank 1's by 900, in both calls; rank 0's of rank 1's by 500.
+    assert_eq!([found.collective, found.pairs].map(|t| t.reversed), [4, 6]);
+    assert_eq!(found.ranks.keys().copied().collect::<Vec<_>>(), [(2, 0), (2, 1)]);
+    // Of what a message takes at least, it is the violated ones that are too early.
+    let least = 2000;
+    let slow = survey(&graph, |s| times[s].iter().copied(), Latency { near: least, far: least });
+    assert_eq!((slow.collective.reversed, slow.collective.violated), (4, 6));
+    assert_eq!(slow.collective.largest, least - found.shortest.near.min(found.shortest.far));
+    assert!(slow.collective.mean_error() > found.collective.mean_error());
 }
 
 #[test]

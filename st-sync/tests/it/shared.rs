@@ -28,7 +28,7 @@ struct Found {
 }
 
 /// Points of a section's threads; they never decrease.
-fn points(section: &Section) -> Vec<Vec<i64>> {
+pub(crate) fn points(section: &Section) -> Vec<Vec<i64>> {
     let of = |(rank, thread): (u32, &st_trace::section::Thread)| {
         let column = thread.columns.iter().find(|(r, _)| *r == rank);
         let mut last = i64::MIN;

@@ -10,7 +10,8 @@ use super::sharing::{Sharing, host, points};
 use super::tags::PAIR;
 use super::walk::{End, NO_TAG, Place, Walked, Walker};
 use super::{
-    ENTER, Example, Graph, Group, Instance, LEAVE, LIMIT, Op, RECEIVE, SEND_FAR, SEND_NEAR, Shape, Stream,
+    ENTER, Example, Graph, Group, Instance, LEAVE, LIMIT, Op, RECEIVE, RECEIVE_PAIR, SEND_FAR, SEND_NEAR,
+    Shape, Stream,
 };
 use crate::calls::CallTable;
 use crate::calls::roles::{Role, Rule};
@@ -330,14 +331,15 @@ impl Matcher {
             return;
         };
         let (send, receive) = if receives { (theirs, mine) } else { (mine, theirs) };
-        self.edge((send.stream, send.point), (receive.stream, receive.point));
+        let kind = if key.tag == PAIR { RECEIVE_PAIR } else { RECEIVE };
+        self.edge((send.stream, send.point), (receive.stream, receive.point), kind);
         if send.sync {
-            self.edge((receive.stream, receive.other), (send.stream, send.other));
+            self.edge((receive.stream, receive.other), (send.stream, send.other), RECEIVE);
         }
     }
 
     /// Adds an edge, if both points have times and it is not within a thread.
-    fn edge(&mut self, from: (u32, u32), to: (u32, u32)) {
+    fn edge(&mut self, from: (u32, u32), to: (u32, u32), receive: u32) {
         let (a, b) = (self.graph.streams[from.0 as usize], self.graph.streams[to.0 as usize]);
         if from.1 >= a.points || to.1 >= b.points {
             self.graph.issues.untimed += 1;
@@ -346,9 +348,9 @@ impl Matcher {
         if from.0 == to.0 || self.messages as usize >= LIMIT {
             return;
         }
-        let kind = if a.node == b.node { SEND_NEAR } else { SEND_FAR };
-        self.graph.ops[from.0 as usize].push(Op::new(from.1, kind, self.messages));
-        self.graph.ops[to.0 as usize].push(Op::new(to.1, RECEIVE, self.messages));
+        let send = if a.node == b.node { SEND_NEAR } else { SEND_FAR };
+        self.graph.ops[from.0 as usize].push(Op::new(from.1, send, self.messages));
+        self.graph.ops[to.0 as usize].push(Op::new(to.1, receive, self.messages));
         let senders = &mut self.graph.senders;
         if senders.len() == senders.capacity() {
             senders.reserve_exact(senders.len() / 8 + 64);

@@ -85,6 +85,8 @@ const SEND_FAR: u32 = 2;
 const LEAVE: u32 = 3;
 const ENTER: u32 = 4;
 const TELL: u32 = 5;
+/// Data of a collective operation in which each pair of members is by itself.
+const RECEIVE_PAIR: u32 = 6;
 /// No stream.
 pub const NOBODY: u32 = u32::MAX;
 /// Messages, and collective operations, that a graph can hold.
@@ -100,13 +102,19 @@ impl Op {
     pub fn step(self) -> Step {
         let id = (self.code >> 3) as usize;
         match self.code & 7 {
-            RECEIVE => Step::Receive(id),
+            RECEIVE | RECEIVE_PAIR => Step::Receive(id),
             SEND_NEAR => Step::Send { message: id, far: false },
             SEND_FAR => Step::Send { message: id, far: true },
             LEAVE => Step::Leave(id),
             TELL => Step::Tell(id),
             _ => Step::Enter(id),
         }
+    }
+    /// Whether a message arrives that is data of a collective operation.
+    #[must_use]
+    #[inline]
+    pub fn is_collective(self) -> bool {
+        self.code & 7 == RECEIVE_PAIR
     }
 }
 

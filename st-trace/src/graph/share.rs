@@ -16,7 +16,9 @@ use foldhash::fast::FixedState;
 use super::collective::Part;
 use super::matcher::{Key, Matcher, Waiting};
 use super::sharing::{Outgoing, Sharing, host, points};
-use super::{ENTER, Graph, Group, LEAVE, LIMIT, NOBODY, Op, RECEIVE, SEND_FAR, SEND_NEAR, Stream, TELL};
+use super::{
+    ENTER, Graph, Group, LEAVE, LIMIT, NOBODY, Op, RECEIVE, RECEIVE_PAIR, SEND_FAR, SEND_NEAR, Stream, TELL,
+};
 use crate::calls::roles::Rule;
 use crate::objects::Name;
 use crate::ranks::{RankSeq, Run};
@@ -315,7 +317,7 @@ impl Matcher {
         put_usize(out, stream);
         put_u64(out, op.at.into());
         put_u64(out, kind.into());
-        if kind == RECEIVE {
+        if matches!(kind, RECEIVE | RECEIVE_PAIR) {
             put_u64(out, graph.senders[id as usize].into());
         }
     }
@@ -333,7 +335,7 @@ impl Matcher {
                 let stream = get_u32(src)? as usize;
                 let (at, kind) = (get_u32(src)?, get_u32(src)?);
                 let (kind, sender) = match kind {
-                    RECEIVE => (RECEIVE, get_u32(src)?),
+                    RECEIVE | RECEIVE_PAIR => (kind, get_u32(src)?),
                     SEND_NEAR | SEND_FAR => (kind, u32::try_from(stream).unwrap_or(NOBODY)),
                     LEAVE => (RECEIVE, NOBODY),
                     _ => (TELL, NOBODY),

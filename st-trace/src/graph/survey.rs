@@ -30,7 +30,7 @@ pub struct Tally {
     pub reversed: u64,
     /// Received earlier than possible, reversed ones included.
     pub violated: u64,
-    /// Sum over the reversed ones of how much too early they are, ns.
+    /// Sum over the violated ones of how much too early they are, ns: earlier than the least latency after they were sent.
     pub error: u128,
     /// The largest of these, ns.
     pub largest: i64,
@@ -45,21 +45,45 @@ impl Tally {
         self.error += other.error;
         self.largest = self.largest.max(other.largest);
     }
-    /// Adds a message by its times.
-    fn add(&mut self, sent: i64, received: i64, latency: i64) {
+    /// Counts a message, but not by how much it is too early.
+    fn count(&mut self, edge: Edge) {
         self.messages += 1;
-        self.violated += u64::from(received < sent.saturating_add(latency));
-        if received < sent {
-            self.reversed += 1;
-            let error = sent.saturating_sub(received);
-            self.error += u128::from(error.unsigned_abs());
-            self.largest = self.largest.max(error);
-        }
+        self.reversed += u64::from(edge.received < edge.sent);
+        self.violated += u64::from(edge.received < edge.bound());
     }
-    /// Mean over the reversed messages of how much too early they are, ns.
+    /// Adds a message.
+    fn add(&mut self, edge: Edge) {
+        self.count(edge);
+        let error = edge.bound().saturating_sub(edge.received).max(0);
+        self.error += u128::from(error.unsigned_abs());
+        self.largest = self.largest.max(error);
+    }
+    /// Mean over the violated messages of how much too early they are, ns.
     #[must_use]
     pub fn mean_error(&self) -> u128 {
-        self.error / u128::from(self.reversed.max(1))
+        self.error / u128::from(self.violated.max(1))
+    }
+}
+
+/// A message between world ranks.
+#[derive(Clone, Copy, Debug)]
+struct Edge {
+    from: u32,
+    to: u32,
+    sent: i64,
+    received: i64,
+    /// The least that it can take, ns.
+    latency: i64,
+}
+
+impl Edge {
+    /// Before when it cannot be received.
+    fn bound(self) -> i64 {
+        self.sent.saturating_add(self.latency)
+    }
+    /// The one that binds a receiver of both.
+    fn later(self, other: Self) -> Self {
+        if (other.bound(), other.from) > (self.bound(), self.from) { other } else { self }
     }
 }
 
@@ -142,11 +166,18 @@ impl Survey {
         self.over_time.iter_mut().zip(&other.over_time).for_each(|(a, b)| *a += b);
     }
 
-    fn violation(&mut self, from: u32, to: u32, sent: i64, received: i64, latency: i64) {
-        if received >= sent.saturating_add(latency) {
+    /// Adds the logical message of a collective operation.
+    fn collective(&mut self, edge: Edge) {
+        self.collective.add(edge);
+        self.violation(edge);
+    }
+
+    fn violation(&mut self, edge: Edge) {
+        let Edge { from, to, received, .. } = edge;
+        if received >= edge.bound() {
             return;
         }
-        self.ranks.entry((from, to)).or_default().add(sent, received, latency);
+        self.ranks.entry((from, to)).or_default().add(edge);
         let span = i128::from(self.span.1) - i128::from(self.span.0) + 1;
         let at = (i128::from(received) - i128::from(self.span.0)) * self.over_time.len() as i128 / span;
         if let Some(n) = usize::try_from(at).ok().and_then(|i| self.over_time.get_mut(i)) {
@@ -302,17 +333,31 @@ impl Ends {
         mut seen: Option<&mut Seen<'_>>,
     ) {
         let to = graph.streams[stream];
+        // Of the pairs of a collective operation the one that binds, and the point at which they are received.
+        let mut binding: Option<(u32, Edge)> = None;
         at_ops(&graph.ops[stream], &mut points.into_iter(), |op, t| {
             let Step::Receive(m) = op.step() else { return };
             let Some(from) = graph.streams.get(graph.senders[m] as usize) else { return };
-            let (sent, l) = (self.sent[m].load(Ordering::Relaxed), latency.between(from.node, to.node));
-            found.messages.add(sent, t, l);
+            let (sent, latency) = (self.sent[m].load(Ordering::Relaxed), latency.between(from.node, to.node));
+            let edge = Edge { from: from.rank, to: to.rank, sent, received: t, latency };
             found.shortest.add(from.node == to.node, sent, t);
-            found.violation(from.rank, to.rank, sent, t, l);
+            if op.is_collective() {
+                found.pairs.count(edge);
+                match &mut binding {
+                    Some((at, best)) if *at == op.at => *best = best.later(edge),
+                    open => {
+                        open.replace((op.at, edge)).into_iter().for_each(|(_, edge)| found.collective(edge))
+                    }
+                }
+            } else {
+                found.messages.add(edge);
+                found.violation(edge);
+            }
             if let Some(seen) = &mut seen {
                 seen([from.rank, to.rank], [sent, t]);
             }
         });
+        binding.into_iter().for_each(|(_, edge)| found.collective(edge));
     }
 
     /// Counts the messages of some collective operations, by their numbers in the graph; `seen` is told of those that bind a receiver or
@@ -357,10 +402,9 @@ fn collective(graph: &Graph, i: &Instance, members: &[AtomicI64], latency: Laten
     earliest(i, group, latency, sent, |p, bound| {
         let (Some(bound), Some(t)) = (bound, get(members, i.receiver_slot(group, p))) else { return };
         let by = bound.by as usize;
-        let l = latency.between(group.nodes[from][by], group.nodes[to][p]);
-        let sent = bound.time.saturating_sub(l);
-        found.collective.add(sent, t, l);
-        found.violation(rank(from, by), rank(to, p), sent, t, l);
+        let latency = latency.between(group.nodes[from][by], group.nodes[to][p]);
+        let sent = bound.time.saturating_sub(latency);
+        found.collective(Edge { from: rank(from, by), to: rank(to, p), sent, received: t, latency });
     });
     // The latest sender of each kind, whatever the latencies are.
     for (near, only) in [(true, Latency { near: 0, far: NOT }), (false, Latency { near: NOT, far: 0 })] {
