@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use st_trace::calls::{CallId, CallTable, Kind};
 use st_trace::section::{Section, Sym, Symbol, Tables};
 use st_trace::sites::CallSites;
+use st_trace::values::error_class;
 
 use crate::profile::{Profile, SymTotals};
 use crate::table::{Cell, Column, Table};
@@ -107,7 +108,11 @@ pub(crate) fn functions(sections: &[(Section, Profile)]) -> Table {
 }
 
 fn named(function: &str, error: u32) -> String {
-    if error == 0 { function.to_owned() } else { format!("{function} (error {error})") }
+    match (error, error_class(error)) {
+        (0, _) => function.to_owned(),
+        (_, Some(class)) => format!("{function} ({class})"),
+        (_, None) => format!("{function} (error {error})"),
+    }
 }
 
 /// Time of all groups but those that begin or end MPI.
@@ -131,4 +136,18 @@ pub(crate) fn sites(sections: &[(Section, Profile)], stacks: bool, sites: &CallS
     });
     let columns = [Column::left("function", "function")].into_iter().chain(NUMBERS).chain(SITE).collect();
     Table { columns, rows: rows.collect(), total: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_that_failed_has_its_error_class_named() {
+        let names = [0, 42, 999].map(|error| named("MPI_File_open", error));
+        assert_eq!(
+            names,
+            ["MPI_File_open", "MPI_File_open (MPI_ERR_NO_SUCH_FILE)", "MPI_File_open (error 999)"]
+        );
+    }
 }
