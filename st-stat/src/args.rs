@@ -44,7 +44,8 @@ Examples:
   st-stat sizes --by site app.st           call sites instead
 
 Columns: those of CSV and JSON are frame and number of frames, or function, parameter, site and place; bytes in the file; share_percent; uncompressed_bytes; \
-cause, why it takes so many. Of a compressed frame each piece has its part in proportion to what it takes before compression.";
+cause, why it takes so many. Frames have their contents; heads and checksums are a row of their own, which also has the stream's first \
+bytes, and what is cut off of a truncated one. Of a compressed frame each piece has its part in proportion to what it takes before compression.";
 
 const VIOLATIONS: &str = "\
 Examples:

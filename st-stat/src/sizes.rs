@@ -20,6 +20,8 @@ use crate::table::{Cell, Column, Table};
 
 /// A stream's frames and sections.
 pub(crate) struct Sizes {
+    /// Bytes of the whole file.
+    file: u64,
     frames: Vec<FrameSize>,
     sections: Vec<Section>,
     sites: CallSites,
@@ -95,25 +97,29 @@ impl Sizes {
         // The table of frames names no call site.
         let named = trace.sections.iter().filter(|_| args.by != Some(SizesBy::Frame)).map(|s| &s.sites);
         let sites = args.symbols.call_sites((NAME, &args.talk), named);
-        Ok(Self { frames, sections: trace.sections, sites })
+        let file = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+        Ok(Self { file, frames, sections: trace.sections, sites })
     }
 
-    /// One row per kind of frame, and the total.
+    /// One row per kind of frame, one of what lies outside of frames' contents, and the total.
     pub(crate) fn frames(&self) -> Table {
         let mut kinds: BTreeMap<&str, (u64, u64, u64)> = BTreeMap::new();
         let mut total = (0, 0, 0);
-        for frame in &self.frames {
-            let row = kinds.entry(&frame.kind).or_default();
+        let mut add = |kind, (n, stored, expanded)| {
+            let row = kinds.entry(kind).or_default();
             for t in [row, &mut total] {
-                t.0 += 1;
-                t.1 += frame.stored;
-                t.2 += frame.expanded;
+                t.0 += n;
+                t.1 += stored;
+                t.2 += expanded;
             }
-        }
+        };
+        self.frames.iter().for_each(|f| add(&f.kind, (1, f.stored, f.expanded)));
+        let outside = self.file.saturating_sub(self.frames.iter().map(|f| f.stored).sum());
+        add("(heads, checksums)", (0, outside, outside));
         let row = |(name, (n, stored, expanded)): (&str, (u64, u64, u64))| {
             vec![
                 Cell::text(name),
-                Cell::count(n),
+                if n == 0 { Cell::none() } else { Cell::count(n) },
                 Cell::count(stored),
                 Cell::percent(stored.into(), total.1.into()),
                 Cell::count(expanded),
@@ -176,7 +182,6 @@ impl Sizes {
         }
         let stored = ["STRUCT", "SKETCH"]
             .map(|kind| self.frames.iter().filter(|f| f.kind == kind).map(|f| f.stored).sum::<u64>());
-        let total: u64 = self.frames.iter().map(|f| f.stored).sum();
         let share = |sum: &Sum| -> u64 {
             (0..2)
                 .map(|i| {
@@ -192,7 +197,7 @@ impl Sizes {
         let cells = |(k, bytes, sum, piece): (K, u64, Sum, Option<Piece>)| {
             let cells = vec![
                 Cell::count(bytes),
-                Cell::percent(bytes.into(), total.into()),
+                Cell::percent(bytes.into(), self.file.into()),
                 Cell::count(sum.bytes.iter().sum()),
                 Cell::text(sum.cause(piece)),
             ];

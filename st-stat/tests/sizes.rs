@@ -48,6 +48,7 @@ fn every_byte_has_a_place_and_a_cause() {
         let of = rows.iter().filter(|r| kinds.is_empty() || kinds.contains(&r["frame"].as_str().unwrap()));
         of.map(|r| r["bytes"].as_u64().unwrap()).sum()
     };
+    assert_eq!(sum(&frames, &[]), std::fs::metadata(&path).unwrap().len());
     let whole = sum(&frames, &["STRUCT", "SKETCH"]);
     for by in ["parameter", "site"] {
         let rows = rows(&path, by);
