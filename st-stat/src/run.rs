@@ -54,6 +54,14 @@ fn meant(word: &str) -> Option<String> {
     best.filter(|name| alike(name) > 0.7)
 }
 
+/// A command line with its command before all else.
+fn command_first(command: &str, words: impl Iterator<Item = String>) -> String {
+    let words: Vec<String> = words.collect();
+    let at = words.iter().position(|w| w == command);
+    let others = words.iter().enumerate().filter(|(i, _)| Some(*i) != at).map(|(_, w)| w.as_str());
+    [NAME, command].into_iter().chain(others).collect::<Vec<_>>().join(" ")
+}
+
 /// Rows of the summary's table of functions.
 const TOP: usize = 8;
 
@@ -61,7 +69,12 @@ fn summarise(args: &SummaryArgs) -> Result<Status> {
     if let Some(word) = args.inputs.first().filter(|p| !p.exists()).and_then(|p| p.to_str())
         && let Some(meant) = meant(word)
     {
-        bail!(UsageError(format!("{word}: there is no such file, and no such command: {meant:?} is one")));
+        let how = if word == meant {
+            format!("options go after the command: {}", command_first(&meant, std::env::args().skip(1)))
+        } else {
+            format!("and no such command: {meant:?} is one")
+        };
+        bail!(UsageError(format!("{word}: there is no such file, {how}")));
     }
     let (whole, sections) = input::profiled(&args.inputs, &args.input, &args.steps, &args.talk)?;
     let mut out = Output::text(&args.output.output)?;

@@ -1,4 +1,4 @@
-//! What the summary says of times.
+//! What the summary says of times, and of command lines that are none.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::path::Path;
@@ -36,6 +36,15 @@ fn summary(path: &Path, sections: Vec<Section>) -> serde_json::Value {
         Command::new(env!("CARGO_BIN_EXE_st-stat")).args(["--format", "json"]).arg(path).output().unwrap();
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     serde_json::from_slice(&out.stdout).unwrap()
+}
+
+#[test]
+fn options_before_a_command_are_told_their_place() {
+    let args = ["--format", "json", "calls", "x.st"];
+    let out = Command::new(env!("CARGO_BIN_EXE_st-stat")).args(args).output().unwrap();
+    let said = String::from_utf8(out.stderr).unwrap();
+    let expected = "options go after the command: st-stat calls --format json x.st";
+    assert!(out.status.code() == Some(2) && said.contains(expected), "{said}");
 }
 
 #[test]
