@@ -11,6 +11,7 @@ use std::collections::HashMap;
 use anyhow::Result;
 use st_trace::calls::{CallTable, Meaning, Slot};
 use st_trace::groups::{groups, tells_apart};
+use st_trace::header::Step;
 use st_trace::ints::Sealed;
 use st_trace::json::{bare, word};
 use st_trace::project::{Projection, base_word};
@@ -45,6 +46,11 @@ pub(crate) struct Main<'a> {
 
 /// What two ranks with equal call paths have in common: nodes of the trees, and their counts.
 type Structure = (Vec<(u64, u128)>, Vec<Sealed>);
+
+/// Whether a trace was put into clusters by what ranks asked of their own place, too.
+pub(crate) fn by_asked(steps: &[Step]) -> bool {
+    steps.iter().any(|s| s.tool == "st-cluster" && s.args.iter().any(|a| a == "--asked"))
+}
 
 /// The main clusters, by lowest rank. `asked` as in [`groups`].
 pub(crate) fn mains(sections: &[Section], asked: bool) -> Vec<Main<'_>> {

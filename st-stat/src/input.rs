@@ -33,13 +33,13 @@ pub(crate) fn profiled(
     Ok((whole, profiled?))
 }
 
-/// Reads a trace's sections, and says what is missing.
-pub(crate) fn sections(paths: &[PathBuf], input: &StreamIn, talk: &Talk) -> Result<Vec<Section>> {
+/// Reads a trace and its sections, and says what is missing.
+pub(crate) fn sections(paths: &[PathBuf], input: &StreamIn, talk: &Talk) -> Result<(Whole, Vec<Section>)> {
     let mut sections = Vec::new();
     let whole = each_section(paths, &input.shown(NAME, talk), |_, section| {
         sections.push(section);
         Ok(())
     })?;
     whole.remark(NAME, talk);
-    Ok(sections)
+    Ok((whole, sections))
 }

@@ -162,8 +162,9 @@ fn list_violations(args: &ViolationsArgs) -> Result<Status> {
 }
 
 fn list_clusters(args: &ClustersArgs) -> Result<Status> {
-    let sections = input::sections(&args.inputs, &args.input, &args.talk)?;
-    let mains = clusters::mains(&sections, args.asked.asked);
+    let (whole, sections) = input::sections(&args.inputs, &args.input, &args.talk)?;
+    let asked = args.asked.asked || clusters::by_asked(&whole.provenance);
+    let mains = clusters::mains(&sections, asked);
     let mut out = Output::text(&args.output.output)?;
     let screen = Screen::of(&out);
     let grid = || Grid::new(&mains, &sections, args.width.and_then(|w| usize::try_from(w).ok()));
@@ -171,7 +172,7 @@ fn list_clusters(args: &ClustersArgs) -> Result<Status> {
         clusters::space(&mains, &sections)?.write(args.format, screen, &mut out)?;
     } else {
         let sites = args.symbols.call_sites((input::NAME, &args.talk), sections.iter().map(|s| &s.sites));
-        clusters::table(&mains, args.asked.asked, &sites)?.write(args.format, screen, &mut out)?;
+        clusters::table(&mains, asked, &sites)?.write(args.format, screen, &mut out)?;
         if args.format == Format::Text {
             writeln!(out)?;
             grid().draw(&mut out)?;
@@ -210,7 +211,8 @@ fn errors(args: &MapeArgs) -> Result<Status> {
 }
 
 fn compare(args: &DiffArgs) -> Result<Status> {
-    let of = |path: &PathBuf| input::sections(std::slice::from_ref(path), &args.input, &args.talk);
+    let of =
+        |path: &PathBuf| input::sections(std::slice::from_ref(path), &args.input, &args.talk).map(|(_, s)| s);
     let (a, b) = (of(&args.a)?, of(&args.b)?);
     let mut budget = args.steps.budget();
     for (path, sections) in [(&args.a, &a), (&args.b, &b)] {

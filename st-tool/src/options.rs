@@ -87,7 +87,8 @@ pub struct Asked {
     ///
     /// Coordinates, neighbours and ranks that MPI_Cart_get, MPI_Cart_coords, MPI_Dist_graph_neighbors, MPI_Group_rank and the
     /// like return are kept for each rank, but only say who it is: without this option they make no clusters of ranks that do
-    /// the same.
+    /// the same. Where st-cluster was told so, st-stat clusters does it unasked, as far as the trace says how it was made
+    /// (not with --no-provenance).
     #[arg(long)]
     pub asked: bool,
 }
