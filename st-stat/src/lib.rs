@@ -15,6 +15,7 @@ mod sizes;
 mod summary;
 pub mod table;
 mod topology;
+mod unlike;
 mod violations;
 
 pub use run::{main, run};

@@ -1,5 +1,6 @@
 //! The commands.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -21,6 +22,7 @@ use crate::input::NAME;
 use crate::normal::NormalCall;
 use crate::table::{Format, grouped};
 use crate::topology::Grid;
+use crate::unlike::{Unlike, unlike};
 use crate::{calls, clusters, input, mape, picture, sizes, summary, violations};
 
 /// The program, from its command line to its exit status.
@@ -242,12 +244,23 @@ fn write_report(
     for u in &r.unmatched {
         writeln!(out, "{u}")?;
     }
+    // An object stands once for all calls that are unlike by it.
+    let mut objects = BTreeMap::new();
+    for (d, _) in &r.first {
+        objects.extend(renamed(d, traces).into_iter().map(|o| (o.label, o.how)));
+    }
+    for (label, how) in &objects {
+        writeln!(out, "{label} is another object: {how}")?;
+    }
     for (d, n) in r.first.iter().take(limit) {
         writeln!(out, "{} at this call site, first on rank {}{}:", count(*n), d.rank, thread_of(d))?;
-        for (sign, call, trace) in [('-', &d.a, traces[0]), ('+', &d.b, traces[1])] {
+        let [a, b] = [(&d.a, traces[0]), (&d.b, traces[1])].map(|(call, trace)| {
             let line = call.as_ref().map(|c| shown(c, trace, d.rank, d.thread));
-            writeln!(out, "  {sign} {}", line.unwrap_or_else(|| "(no call)".into()))?;
-        }
+            line.unwrap_or_else(|| "(no call)".into())
+        });
+        let same = renamed(d, traces).into_iter().next().filter(|_| a == b);
+        let b = same.map_or(b, |o| format!("(the same of the other {})", o.label));
+        writeln!(out, "  - {a}\n  + {b}")?;
     }
     if r.first.len() > limit {
         writeln!(out, "… and {} more call sites (--limit)", r.first.len() - limit)?;
@@ -272,9 +285,20 @@ fn thread_of(d: &Difference) -> String {
     if d.thread == 0 { String::new() } else { format!(" thread {}", d.thread) }
 }
 
+/// Objects that the calls of a difference have in the place of one another.
+fn renamed(d: &Difference, traces: [(&[Section], &CallSites); 2]) -> Vec<Unlike> {
+    let [a, b] = traces.map(|(sections, _)| section_of(sections, d.rank));
+    let calls = a.zip(d.a.as_ref()).zip(b.zip(d.b.as_ref()));
+    calls.map_or_else(Vec::new, |(a, b)| unlike([a, b], d.rank))
+}
+
+fn section_of(sections: &[Section], rank: u32) -> Option<&Section> {
+    sections.iter().find(|s| s.ranks.contains(rank))
+}
+
 /// A call for people, with its position.
 fn shown(call: &NormalCall, (sections, sites): (&[Section], &CallSites), rank: u32, thread: usize) -> String {
-    let Some(section) = sections.iter().find(|s| s.ranks.contains(rank)) else { return String::new() };
+    let Some(section) = section_of(sections, rank) else { return String::new() };
     let site = section.symbols.get(call.sym as usize).and_then(|s| calls::site_of(section, s, sites));
     let site = site.unwrap_or(u32::MAX);
     let place = Place { rank, thread, index: call.index, site, times: None };

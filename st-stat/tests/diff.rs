@@ -1,6 +1,8 @@
 //! What a comparison sees, and what it does not.
 #![expect(clippy::unwrap_used, reason = "a test fails by it")]
 
+use std::process::Command;
+
 use st_stat::diff::{Report, diff};
 use st_trace::calls::CallTable;
 use st_trace::names::{Location, Names};
@@ -9,6 +11,7 @@ use st_trace::ranks::RankSeq;
 use st_trace::record::{Options, RankRecorder};
 use st_trace::section::Section;
 use st_trace::sites::{CallSites, Frame, Module};
+use st_trace::stream::{self, Trace, WriteOptions};
 use st_trace::values::{ANY_SOURCE, ANY_TAG, NONE};
 
 /// A rank that makes these calls: (function, site, words).
@@ -137,4 +140,26 @@ fn what_is_not_compared_is_counted() {
     let report = compare(&[irecv, test(failed), test(found), clock], &[irecv, test(found), clock], false);
     assert!(report.same(), "{report:?}");
     assert_eq!((report.equal, report.polls, report.failed), (9, (40, 0), (0, 0)));
+}
+
+#[test]
+fn of_calls_that_look_alike_it_is_said_which_object_is_another() {
+    let dir = tempfile::tempdir().unwrap();
+    let paths = [4, 2].map(|ranks| {
+        let mut sections = rank(&[("MPI_Comm_rank", "main", &[0, 0]), ("MPI_Barrier", "main", &[0])]);
+        let mut r = RankRecorder::new(0, Options::default());
+        let (kind, members) = ("MPI_COMM_WORLD".into(), RankSeq::first(ranks));
+        r.objects.comms.predefined(Comm { kind, parent: 0, members, remote: RankSeq::default() });
+        sections[0].tables.comms = r.finish("host").tables.comms;
+        let path = dir.path().join(format!("{ranks}.st"));
+        let trace = Trace { sections, ..Trace::default() };
+        stream::write(&trace, std::fs::File::create(&path).unwrap(), WriteOptions::FILE).unwrap();
+        path
+    });
+    let out = Command::new(env!("CARGO_BIN_EXE_st-stat")).arg("diff").args(&paths).output().unwrap();
+    let said = String::from_utf8(out.stdout).unwrap();
+    let reason = "MPI_COMM_WORLD is another object: of 4 ranks in the first trace and of 2 in the second\n";
+    assert!(said.starts_with(reason) && said.matches("is another").count() == 1, "{said}");
+    assert_eq!(said.matches("  + (the same of the other MPI_COMM_WORLD)\n").count(), 2, "{said}");
+    assert_eq!(out.status.code(), Some(4), "{said}");
 }
