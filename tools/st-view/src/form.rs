@@ -3,7 +3,7 @@
 use std::io::{self, BufReader};
 
 use anyhow::{Context, Result, bail};
-use st_tool::{Input, InvalidStream, Output, UsageError};
+use st_tool::{Input, InvalidStream, Output, UsageError, Whole};
 use st_trace::stream::{self, Trace, WriteOptions};
 use st_trace::text;
 
@@ -32,6 +32,8 @@ pub(crate) fn from_text(args: &Args) -> Result<()> {
             "{name}: the text of a truncated stream (--partial writes what it holds)"
         )));
     }
+    // What other programs would refuse is no stream.
+    Whole::of_trace(&name, &trace)?.remark("st-view", &args.talk);
     let mut out = Output::stream(&args.output.output)?;
     let level = args.level.unwrap_or(trace.level);
     stream::write(&trace, &mut out, WriteOptions { level }).context("writing")?;

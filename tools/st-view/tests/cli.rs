@@ -216,6 +216,21 @@ fn check_passes_and_finds_a_changed_parameter() {
 }
 
 #[test]
+fn text_of_ranks_that_the_world_does_not_have_is_refused() {
+    let dir = Dir::new();
+    let file = dir.file("a.st", &stream((0..3).map(section).collect(), 1));
+    let printed = stdout(&view(&["--text"], &file));
+    let changed = printed.replacen("\"world\":4", "\"world\":2", 1);
+    assert_ne!(printed, changed);
+    let changed = dir.file("b.txt", changed.as_bytes());
+    let target = dir.0.path().join("b.st");
+    let out = view(&["--from-text", "-o", target.to_str().unwrap()], &changed);
+    let said = text(&out.stderr);
+    assert!(out.status.code() == Some(3) && said.contains("b.txt: ") && said.contains("rank 2"), "{said}");
+    assert!(!target.exists());
+}
+
+#[test]
 fn truncated_streams_are_refused_unless_partial() {
     let dir = Dir::new();
     let bytes = stream((0..3).map(section).collect(), 1);
