@@ -97,9 +97,10 @@ impl Facts {
 
     fn times(&mut self, times: &Times) {
         let known = |cell: Cell| if times.timed { cell } else { Cell::none() };
-        let (mean, (longest, rank)) = (Cell::ns(times.mean()), times.longest());
-        let longest = Cell::ns(longest);
-        let text = format!("{} (mean), {} (longest: rank {rank})", mean.text, longest.text);
+        let mean = Cell::ns(times.mean());
+        let (longest, rank, about) = times.longest();
+        let (longest, about) = (Cell::ns(longest), if about { "about " } else { "" });
+        let text = format!("{} (mean), {about}{} (longest: rank {rank})", mean.text, longest.text);
         let values = vec![
             ("rank_time_mean_ns", known(mean)),
             ("rank_time_longest_ns", known(longest)),
@@ -207,7 +208,8 @@ fn to_f64(n: u64) -> f64 {
 /// Times over all ranks.
 struct Times {
     timed: bool,
-    ranks: Vec<RankTime>,
+    /// Of each rank, and whether it is one of several in its section, so that its time is kept to 1 % only.
+    ranks: Vec<(RankTime, bool)>,
     /// Mean time in `MPI_Init` and `MPI_Finalize`, which the others leave out.
     start_up: u128,
 }
@@ -220,28 +222,32 @@ impl Times {
             .flat_map(|(s, _)| s.threads.iter().flat_map(|t| &t.sketches).map(move |k| (s, k)));
         let starts = |s: &Section, sym: Sym| s.symbols.get(sym as usize).is_some_and(|s| is_start_up(s.call));
         let start_up: u128 = all.clone().filter(|(s, k)| starts(s, k.sym)).map(|(_, k)| k.comm.sum).sum();
+        let times = |s: &Section| {
+            let several = s.ranks.len() > 1;
+            rank_times(s).into_iter().map(move |t| (t, several))
+        };
         Self {
             timed: all.count() > 0,
-            ranks: sections.iter().flat_map(|(s, _)| rank_times(s)).collect(),
+            ranks: sections.iter().flat_map(|(s, _)| times(s)).collect(),
             start_up: start_up / u128::from(ranks.max(1)),
         }
     }
 
     fn whole(&self) -> u128 {
-        self.ranks.iter().map(|t| t.whole).sum()
+        self.ranks.iter().map(|(t, _)| t.whole).sum()
     }
 
     fn mpi(&self) -> u128 {
-        self.ranks.iter().map(|t| t.mpi).sum()
+        self.ranks.iter().map(|(t, _)| t.mpi).sum()
     }
 
     fn mean(&self) -> u128 {
         self.whole() / u128::from(wide(self.ranks.len()).max(1))
     }
 
-    /// The longest time and its rank.
-    fn longest(&self) -> (u128, u32) {
-        self.ranks.iter().map(|t| (t.whole, t.rank)).max().unwrap_or_default()
+    /// The longest time, its rank, and whether it is kept to 1 % only.
+    fn longest(&self) -> (u128, u32, bool) {
+        self.ranks.iter().map(|(t, about)| (t.whole, t.rank, *about)).max().unwrap_or_default()
     }
 }
 

@@ -5,8 +5,11 @@ use std::path::Path;
 use std::process::Command;
 
 use st_trace::calls::CallTable;
+use st_trace::ints::Sealed;
+use st_trace::ranklist::RankList;
 use st_trace::record::{Options, RankRecorder};
-use st_trace::section::Section;
+use st_trace::section::{RankSums, Section};
+use st_trace::sketch::bucket;
 use st_trace::stream::{self, Trace, WriteOptions};
 
 /// A rank of two threads: the first initialises MPI until 100, sends from 200 to 300, and ends MPI at 1000; the other one
@@ -29,13 +32,33 @@ fn rank() -> Section {
     r.finish("host")
 }
 
-fn summary(path: &Path, sections: Vec<Section>) -> serde_json::Value {
-    let trace = Trace { sections, ..Trace::default() };
+/// The first thread of two such ranks, in one section.
+fn two() -> Section {
+    let mut section = rank();
+    let both = RankList::first(2);
+    section.ranks = both.clone();
+    section.hosts.iter_mut().for_each(|(_, ranks)| *ranks = both.clone());
+    section.partitions.iter_mut().flat_map(|p| &mut p.classes).for_each(|class| *class = both.clone());
+    section.threads.truncate(1);
+    let thread = &mut section.threads[0];
+    thread.ranks = both;
+    let kept = |ns: u128| Sealed::from(vec![i64::from(bucket(u64::try_from(ns).unwrap())); 2]);
+    for s in &mut thread.sketches {
+        thread.sums.push(RankSums { sym: s.sym, compute: kept(s.compute.sum), comm: kept(s.comm.sum) });
+        let (compute, comm) = (s.compute.clone(), s.comm.clone());
+        s.compute.merge(&compute);
+        s.comm.merge(&comm);
+    }
+    section
+}
+
+fn summary(path: &Path, section: Section, format: &str) -> String {
+    let trace = Trace { sections: vec![section], ..Trace::default() };
     stream::write(&trace, std::fs::File::create(path).unwrap(), WriteOptions::FILE).unwrap();
     let out =
-        Command::new(env!("CARGO_BIN_EXE_st-stat")).args(["--format", "json"]).arg(path).output().unwrap();
+        Command::new(env!("CARGO_BIN_EXE_st-stat")).args(["--format", format]).arg(path).output().unwrap();
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
-    serde_json::from_slice(&out.stdout).unwrap()
+    String::from_utf8(out.stdout).unwrap()
 }
 
 #[test]
@@ -50,11 +73,21 @@ fn options_before_a_command_are_told_their_place() {
 #[test]
 fn a_rank_s_time_is_that_of_its_first_thread() {
     let dir = tempfile::tempdir().unwrap();
-    let row = summary(&dir.path().join("x.st"), vec![rank()]);
+    let row = summary(&dir.path().join("x.st"), rank(), "json");
+    let row: serde_json::Value = serde_json::from_str(&row).unwrap();
     assert_eq!(
         (&row["rank_time_mean_ns"], &row["rank_time_longest_ns"]),
         (&900.into(), &900.into()),
         "{row}"
     );
     assert_eq!((&row["mpi_percent"], &row["start_up_mean_ns"]), (&11.1.into(), &600.into()), "{row}");
+}
+
+#[test]
+fn a_time_that_is_kept_to_a_percent_is_said_to_be_about_right() {
+    let dir = tempfile::tempdir().unwrap();
+    let said = |section| summary(&dir.path().join("x.st"), section, "text");
+    let (exact, about) = (said(rank()), said(two()));
+    assert!(exact.contains(" 900 ns (mean), 900 ns (longest: rank 0)\n"), "{exact}");
+    assert!(about.contains(" 900 ns (mean), about 900 ns (longest: rank 1)\n"), "{about}");
 }
