@@ -60,7 +60,11 @@ impl Lengths {
             let room = self.sets.len() < sets;
             room.then(|| self.sets.push((len, RankList::default()))).map(|()| self.sets.len() - 1)
         });
-        match at.map(|at| &mut self.sets[at].1).filter(|set| set.runs().len() <= runs) {
+        // Behind its highest rank a set takes another at once; elsewhere it would be made anew.
+        let takes = |set: &&mut RankList| {
+            set.runs().len() <= runs && set.highest().is_none_or(|highest| highest < rank)
+        };
+        match at.map(|at| &mut self.sets[at].1).filter(takes) {
             Some(set) => set.insert(rank),
             None => drop(self.others.insert(rank, len)),
         }
@@ -87,5 +91,12 @@ mod tests {
         let mut lengths = Lengths::default();
         (0..1 << 16).for_each(|rank| lengths.add(rank, regular(rank)));
         assert!(lengths.others.is_empty() && lengths.sets.len() == 2);
+        // The ends before what is between them.
+        let mut lengths = Lengths::default();
+        let ends = [(0, 5), (1, 7), (1999, 7)];
+        ends.into_iter()
+            .chain((2..1999).map(|rank| (rank, 7)))
+            .for_each(|(rank, len)| lengths.add(rank, len));
+        assert!(lengths.sets[0].1.len() == 2 && (1..2000).all(|rank| lengths.of(rank) == 7));
     }
 }
