@@ -130,7 +130,7 @@ impl Bounds {
 
     /// The shortest way of a clock between its bounds, drawn in towards their middle to so many quarters: moments and what is to
     /// be added, from before the first part to after the last. Before the first message or comparison, and after the last, the
-    /// clock is taken to go on as it did in as much time on the other side.
+    /// clock is taken to go on as it did in as much time on the other side, and to stay as it is beyond that.
     pub(crate) fn way(&self, lags: &Lags, clock: usize, quarters: i64) -> Vec<Point> {
         let gate = |part: usize| {
             let (low, high) = (self.low[clock][part], self.high[clock][part]);
@@ -164,12 +164,13 @@ impl Bounds {
     }
 }
 
-/// First and last part in which each clock was compared, or had a message; all parts, if in none.
+/// First and last part in which each clock was compared, or had a message with another one; all parts, if in none.
 fn known(lags: &Lags, gates: &[Vec<Gate>]) -> Vec<(usize, usize)> {
     let mut known: Vec<Option<(usize, usize)>> = vec![None; gates.len()];
     let compared =
         gates.iter().enumerate().flat_map(|(clock, g)| g.iter().map(move |g| (clock, lags.part(g.at))));
-    let messages = lags.each().flat_map(|((a, b), part, _)| [(a as usize, part), (b as usize, part)]);
+    let between = lags.each().filter(|((a, b), ..)| a != b);
+    let messages = between.flat_map(|((a, b), part, _)| [(a as usize, part), (b as usize, part)]);
     for (clock, part) in compared.chain(messages) {
         let (first, last) = known[clock].get_or_insert((part, part));
         (*first, *last) = (part.min(*first), part.max(*last));
