@@ -222,7 +222,7 @@ fn remaining(
 fn own_sums(t: &Thread, rank: u32) -> HashMap<Sym, (u128, u128)> {
     let place = t.ranks.position(rank).filter(|_| !t.sums.is_empty());
     let Some(place) = place.and_then(|p| usize::try_from(p).ok()) else { return HashMap::new() };
-    totals(t).into_iter().map(|sums| (sums.sym, (sums.compute[place], sums.comm[place]))).collect()
+    totals(t).map(|sums| (sums.sym, (sums.compute[place], sums.comm[place]))).collect()
 }
 
 /// The totals of a thread's ranks as they are kept, in their order, ns: what ranks have in common does not depend on what all took.

@@ -98,7 +98,7 @@ impl Facts {
     fn times(&mut self, times: &Times) {
         let known = |cell: Cell| if times.timed { cell } else { Cell::none() };
         let mean = Cell::ns(times.mean());
-        let (longest, rank, about) = times.longest();
+        let (longest, rank, about) = times.longest;
         let (longest, about) = (Cell::ns(longest), if about { "about " } else { "" });
         let text = format!("{} (mean), {about}{} (longest: rank {rank})", mean.text, longest.text);
         let values = vec![
@@ -107,7 +107,7 @@ impl Facts {
             ("rank_time_longest_rank", known(Cell::count(rank.into()))),
         ];
         self.add("time per rank", times.timed.then_some(text), values);
-        let share = Cell::percent(times.mpi(), times.whole());
+        let share = Cell::percent(times.mpi, times.whole);
         let text = times.timed.then(|| format!("{} of it", share.text));
         self.add("in MPI", text, vec![("mpi_percent", known(share))]);
         let start_up = Cell::ns(times.start_up);
@@ -208,8 +208,12 @@ fn to_f64(n: u64) -> f64 {
 /// Times over all ranks.
 struct Times {
     timed: bool,
-    /// Of each rank, and whether it is one of several in its section, so that its time is kept to 1 % only.
-    ranks: Vec<(RankTime, bool)>,
+    /// How many ranks have one, their sum, and what of it was in MPI.
+    ranks: u64,
+    whole: u128,
+    mpi: u128,
+    /// The longest, its rank, and whether it is kept to 1 % only.
+    longest: (u128, u32, bool),
     /// Mean time in `MPI_Init` and `MPI_Finalize`, which the others leave out.
     start_up: u128,
 }
@@ -222,32 +226,23 @@ impl Times {
             .flat_map(|(s, _)| s.threads.iter().flat_map(|t| &t.sketches).map(move |k| (s, k)));
         let starts = |s: &Section, sym: Sym| s.symbols.get(sym as usize).is_some_and(|s| is_start_up(s.call));
         let start_up: u128 = all.clone().filter(|(s, k)| starts(s, k.sym)).map(|(_, k)| k.comm.sum).sum();
-        let times = |s: &Section| {
-            let several = s.ranks.len() > 1;
-            rank_times(s).into_iter().map(move |t| (t, several))
-        };
-        Self {
-            timed: all.count() > 0,
-            ranks: sections.iter().flat_map(|(s, _)| times(s)).collect(),
-            start_up: start_up / u128::from(ranks.max(1)),
+        let start_up = start_up / u128::from(ranks.max(1));
+        let timed = all.count() > 0;
+        let mut times = Self { timed, ranks: 0, whole: 0, mpi: 0, longest: (0, 0, false), start_up };
+        for (section, _) in sections {
+            let about = section.threads.first().is_some_and(|t| !t.sums.is_empty());
+            for RankTime { rank, whole, mpi } in rank_times(section) {
+                times.ranks += 1;
+                times.whole += whole;
+                times.mpi += mpi;
+                times.longest = times.longest.max((whole, rank, about));
+            }
         }
-    }
-
-    fn whole(&self) -> u128 {
-        self.ranks.iter().map(|(t, _)| t.whole).sum()
-    }
-
-    fn mpi(&self) -> u128 {
-        self.ranks.iter().map(|(t, _)| t.mpi).sum()
+        times
     }
 
     fn mean(&self) -> u128 {
-        self.whole() / u128::from(wide(self.ranks.len()).max(1))
-    }
-
-    /// The longest time, its rank, and whether it is kept to 1 % only.
-    fn longest(&self) -> (u128, u32, bool) {
-        self.ranks.iter().map(|(t, about)| (t.whole, t.rank, *about)).max().unwrap_or_default()
+        self.whole / u128::from(self.ranks.max(1))
     }
 }
 

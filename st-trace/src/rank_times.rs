@@ -35,9 +35,9 @@ pub struct Totals {
 }
 
 /// The totals of a thread's events on each of its ranks: of a single rank exact. Of several ranks they are kept to 1 %, and
-/// scaled so that they sum up to what all ranks took, which is exact. Nothing where sketches are not kept.
-#[must_use]
-pub fn totals(thread: &Thread) -> Vec<Totals> {
+/// scaled so that they sum up to what all ranks took, which is exact. Nothing where sketches are not kept. Of many ranks only one
+/// event's are held at a time.
+pub fn totals(thread: &Thread) -> Box<dyn Iterator<Item = Totals> + '_> {
     let mut exact: BTreeMap<Sym, (u128, u128)> = BTreeMap::new();
     for s in &thread.sketches {
         let into = exact.entry(s.sym).or_default();
@@ -45,9 +45,9 @@ pub fn totals(thread: &Thread) -> Vec<Totals> {
     }
     if thread.ranks.len() == 1 {
         let of_event = |(sym, (a, b))| Totals { sym, compute: vec![a], comm: vec![b] };
-        return exact.into_iter().map(of_event).collect();
+        return Box::new(exact.into_iter().map(of_event));
     }
-    let of_event = |s: &RankSums| {
+    let of_event = move |s: &RankSums| {
         let (compute, comm) = exact.get(&s.sym).copied().unwrap_or_default();
         Totals {
             sym: s.sym,
@@ -55,18 +55,18 @@ pub fn totals(thread: &Thread) -> Vec<Totals> {
             comm: scaled(&s.comm, &thread.ranks, comm),
         }
     };
-    thread.sums.iter().map(of_event).collect()
+    Box::new(thread.sums.iter().map(of_event))
 }
 
 /// What each rank has of a total, by the buckets of their parts; what rounding takes from one is given to the next.
 fn scaled(buckets: &Sealed, ranks: &RankList, total: u128) -> Vec<u128> {
     let mut cursor = buckets.cursor();
-    let parts: Vec<u128> =
-        ranks.iter().map(|_| u16::try_from(cursor.next()).map_or(0, representative).into()).collect();
-    let whole: u128 = parts.iter().sum();
+    let parts: Vec<u64> =
+        ranks.iter().map(|_| u16::try_from(cursor.next()).map_or(0, representative)).collect();
+    let whole: u128 = parts.iter().copied().map(u128::from).sum();
     let mut rest = 0;
-    let share = |part: u128| {
-        let wide = part.saturating_mul(total).saturating_add(rest);
+    let share = |part: u64| {
+        let wide = u128::from(part).saturating_mul(total).saturating_add(rest);
         rest = wide % whole.max(1);
         wide / whole.max(1)
     };
@@ -77,8 +77,8 @@ fn scaled(buckets: &Sealed, ranks: &RankList, total: u128) -> Vec<u128> {
 #[must_use]
 pub fn rank_times(section: &Section) -> Vec<RankTime> {
     let Some(thread) = section.threads.first() else { return Vec::new() };
-    let totals = totals(thread);
-    if totals.is_empty() {
+    let mut totals = totals(thread).peekable();
+    if totals.peek().is_none() {
         let of = |(rank, column): &(u32, Column)| RankTime { rank: *rank, whole: exact(column), mpi: 0 };
         return thread.columns.iter().map(of).collect();
     }
