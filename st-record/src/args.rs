@@ -19,7 +19,7 @@ use std::path::PathBuf;
 )]
 pub struct Args {
     /// Where the trace goes: a file, or inside mpirun a directory (default: from the program's name and the number of ranks).
-    /// A trace that is there is removed when the job starts, another file is refused; of a directory's streams those are removed
+    /// A trace or empty file that is there is removed when the job starts, another file is refused; of a directory's streams those are removed
     /// that this job replaces, or has no ranks for. Where another recording has put a trace there meanwhile, this one gets the next
     /// name that is free, app-2.st. Of several jobs each has a file of its own (see SEVERAL JOBS)
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
@@ -31,7 +31,7 @@ pub struct Args {
     /// few bins, statistics, or nothing
     #[arg(long, value_enum, default_value_t, value_name = "WHAT", help_heading = "Recording")]
     pub time: Time,
-    /// After this much per rank exact times stop, and sketches go on. Looked at whenever a thread has made 16,384 calls more
+    /// After this much per rank exact times stop, and sketches go on. Looked at about every 16,384 events of a thread; --time sketch has none
     #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = parse_size, help_heading = "Recording")]
     pub time_budget: u64,
     /// How loops are found: not at all, by iterations of equal structure, or also by iterations that have some calls of their

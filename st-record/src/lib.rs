@@ -225,12 +225,12 @@ fn finish(args: &Args, directory: &Path, elapsed: Duration, status: ExitStatus) 
             complete &= !launched(job);
             return;
         };
+        let file = (saved.target.as_os_str() != "-").then_some(&saved.target);
         let summary = Summary {
-            file: match saved.target.display().to_string() {
-                piped if piped == "-" => "standard output".to_owned(),
-                file => file,
-            },
-            bytes: fs::metadata(&saved.target).ok().filter(fs::Metadata::is_file).map(|file| file.len()),
+            file: file.map_or_else(|| "standard output".to_owned(), |file| file.display().to_string()),
+            bytes: file
+                .and_then(|file| fs::metadata(file).ok().filter(fs::Metadata::is_file))
+                .map(|f| f.len()),
             time_bytes: saved.time_bytes,
             packing,
             notes,

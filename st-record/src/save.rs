@@ -29,25 +29,26 @@ const JOB: &str = "job";
 ///
 /// If a file has the name that is no trace, or cannot be removed.
 pub(crate) fn clear(output: &Path) -> Result<()> {
-    if output.is_file() && !is_replaceable(output)? {
-        bail!(
-            "-o {}: that file is no trace, and would be replaced: remove it, or give another name",
-            output.display()
-        );
+    if output.as_os_str() == "-" {
+        return Ok(());
     }
     let later = (2..).map(|n| (n, numbered(output, n))).take_while(|(_, path)| path.is_file());
     let later = later.filter(|(n, path)| is_of_job(path, *n, output)).map(|(_, path)| path);
+    let mut files = Vec::new();
     for path in std::iter::once(output.to_owned()).chain(later) {
         let beside = |name: &str| path.with_extension(format!("{name}.st"));
         let spawned = (1..).map(|n| beside(&format!("spawn-{n}"))).take_while(|path| path.is_file());
-        for path in [path.clone(), beside("rest")].into_iter().chain(spawned) {
-            if let Ok(file) = fs::canonicalize(&path)
-                && file.is_file()
-                && is_replaceable(&file)?
-            {
-                fs::remove_file(&file).with_context(|| format!("{}: cannot replace", path.display()))?;
-            }
+        files.extend([path.clone(), beside("rest")].into_iter().chain(spawned).filter(|path| path.is_file()));
+    }
+    for path in &files {
+        if !is_replaceable(path)? {
+            let path = path.display();
+            bail!("{path}: this file is no trace, and would be replaced: remove it, or give -o another name");
         }
+    }
+    for path in files {
+        let file = fs::canonicalize(&path).with_context(|| path.display().to_string())?;
+        fs::remove_file(file).with_context(|| format!("{}: cannot replace", path.display()))?;
     }
     Ok(())
 }
@@ -114,12 +115,16 @@ fn named(args: &Args, header: &Header, home: &Path, number: u32) -> PathBuf {
         let app = Path::new(program).file_name().unwrap_or_default().to_string_lossy().into_owned();
         return free_name(&home.join(format!("{app}-{}r.st", header.world)));
     };
-    let later =
-        (number.max(2)..).map(|n| numbered(asked, n)).filter(|path| fs::symlink_metadata(path).is_err());
-    // What was there is gone since this recording began: a trace is that of another one, which began later.
-    let taken = || fs::metadata(asked).is_ok_and(|found| found.is_file() && found.len() > 0);
-    let first = (number == 1 && (asked.as_os_str() == "-" || !taken())).then(|| asked.clone());
-    first.into_iter().chain(later).next().unwrap_or_else(|| asked.clone())
+    // What was there is gone since this recording began: a trace is that of another one, which began later, or of this job, which a
+    // recovery has before it once more.
+    let taken = |path: &Path| {
+        let same = || pack::open(path).is_ok_and(|r| !header.run.is_empty() && r.header().run == header.run);
+        fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() > 0) && !same()
+    };
+    let first = (number == 1 && (asked.as_os_str() == "-" || !taken(asked))).then(|| asked.clone());
+    let later = (number.max(2)..).map(|n| numbered(asked, n));
+    let mut later = later.filter(|path| fs::symlink_metadata(path).is_err() || !taken(path));
+    first.or_else(|| later.next()).unwrap_or_else(|| asked.clone())
 }
 
 /// A trace that has been written.
@@ -204,6 +209,7 @@ pub(crate) fn recorded(header: &Header) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use st_trace::stream::{self, Trace};
 
     #[test]
     fn a_trace_that_came_meanwhile_is_not_replaced() {
@@ -217,7 +223,13 @@ mod tests {
         assert_eq!(named(1), asked);
         fs::write(&asked, MAGIC).unwrap();
         assert_eq!((named(1), named(3)), (path("app-2.st"), path("app-3.st")));
-        fs::write(path("app-2.st"), "").unwrap();
+        let header = Header { run: "its".into(), ..Header::default() };
+        let mut bytes = Vec::new();
+        let trace = Trace { header: header.clone(), ..Trace::default() };
+        stream::write(&trace, &mut bytes, stream::WriteOptions::PIPE).unwrap();
+        fs::write(path("app-2.st"), bytes).unwrap();
         assert_eq!((named(1), named(2)), (path("app-3.st"), path("app-3.st")));
+        // Once more.
+        assert_eq!(super::named(&args, &header, home.path(), 2), path("app-2.st"));
     }
 }

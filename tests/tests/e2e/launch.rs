@@ -49,7 +49,7 @@ fn a_file_that_is_no_trace_is_not_replaced() {
         fs::write(p.path("notes.txt"), "mine").map_err(|e| e.to_string())?;
         for name in ["notes.txt", "leaves"] {
             let o = p.outside(&format!("-q -o {name}"), "./leaves")?;
-            check(o.status == 125 && o.stderr.contains("that file is no trace"), name, &o)?;
+            check(o.status == 125 && o.stderr.contains("this file is no trace"), name, &o)?;
         }
         let kept = fs::read_to_string(p.path("notes.txt")).map_err(|e| e.to_string())?;
         if kept == "mine" { Ok(()) } else { Err(format!("notes.txt: {kept}")) }
