@@ -280,10 +280,6 @@ fn start(args: &Args, trace: &Path, recorded: Option<Mpi>, world: u32) -> Result
     let (program, options) = words.split_first().context("--mpirun names no program")?;
     let mut command = Command::new(program);
     command.args(options).arg("-n").arg(world.to_string()).arg(exe);
-    // The same command line, but with the copy in place of standard input.
-    for word in env::args_os().skip(1) {
-        command.arg(if word == "-" { trace.as_os_str().to_owned() } else { word });
-    }
     // This process has checked for them, and has said what is to be said.
     if !args.unchecked {
         command.arg("--unchecked");
@@ -291,6 +287,10 @@ fn start(args: &Args, trace: &Path, recorded: Option<Mpi>, world: u32) -> Result
     command.arg("--said");
     if !args.progress && !args.talk.quiet && io::stderr().is_terminal() {
         command.arg("--progress");
+    }
+    // The same command line, but with the copy in place of standard input. What follows `--` in it is no option.
+    for word in env::args_os().skip(1) {
+        command.arg(if word == "-" { trace.as_os_str().to_owned() } else { word });
     }
     args.talk.detail(TOOL, format_args!("{command:?}"));
     // Open MPI's launcher does not say when it cannot write what ranks print: it gives it to this program.

@@ -3,8 +3,9 @@
 
 use std::collections::HashSet;
 use std::fs;
+use std::io::ErrorKind;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Error, Result, bail};
 use st_tool::UsageError;
 use st_trace::section::{Section, Sym};
 
@@ -77,7 +78,10 @@ pub fn placement(args: &Args, world: u32) -> Result<Option<Vec<u32>>> {
     } else {
         let neither =
             || format!("--place {place}: neither a list of processes (0,2,1,3) nor a file with one");
-        fs::read_to_string(place).with_context(neither)?
+        fs::read_to_string(place).map_err(|e| match e.kind() {
+            ErrorKind::NotFound | ErrorKind::InvalidData => UsageError(neither()).into(),
+            _ => Error::new(e).context(neither()),
+        })?
     };
     let words = text.split([',', ' ', '\n', '\t', '\r']).filter(|w| !w.is_empty());
     let wrong = |what: String| {

@@ -16,6 +16,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use st_tool::options::{StreamIn, Talk};
 use st_tool::{InvalidStream, UsageError, each_section};
+use st_trace::anonymise::PROGRAM;
 use st_trace::calls::{CallId, CallTable, Kind};
 use st_trace::header::Header;
 use st_trace::rank_times::rank_times;
@@ -106,7 +107,8 @@ impl Times {
     fn unlike(&self, of: &Self) -> Option<String> {
         let (mine, theirs) = (self.header.command(), of.header.command());
         let replay = Path::new(&self.header.program).file_name().is_some_and(|name| name == REPLAY);
-        if !replay && mine != theirs {
+        let nameless = [self, of].iter().any(|trace| trace.header.program == PROGRAM);
+        if !replay && !nameless && mine != theirs {
             return Some(format!("it is no replay, and of {mine}, not {theirs}"));
         }
         let held = |trace: &Self| trace.ranks.keys().copied().collect::<RankList>();

@@ -71,8 +71,9 @@ fn summarise(args: &SummaryArgs) -> Result<Status> {
     if let Some(word) = args.inputs.first().filter(|p| !p.exists()).and_then(|p| p.to_str())
         && let Some(meant) = meant(word)
     {
+        let given = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
         let how = if word == meant {
-            format!("options go after the command: {}", command_first(&meant, std::env::args().skip(1)))
+            format!("options go after the command: {}", command_first(&meant, given))
         } else {
             format!("and no such command: {meant:?} is one")
         };

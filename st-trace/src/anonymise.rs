@@ -20,6 +20,9 @@ use crate::sites::{Module, Site, SiteTable};
 /// Words that the standard gives a meaning (MPI 4.1, section 14.5).
 const STANDARD: [&str; 3] = ["native", "internal", "external32"];
 
+/// What programs are called in anonymous traces.
+pub const PROGRAM: &str = "program";
+
 /// Makes the parts of one trace anonymous.
 #[derive(Debug, Default)]
 pub struct Anonymiser {
@@ -31,7 +34,7 @@ impl Anonymiser {
     #[must_use]
     pub fn header(header: &Header) -> Header {
         let Header { world, mpi, run, clock, options, bindings, .. } = header.clone();
-        Header { world, mpi, run, clock, options, bindings, program: "program".into(), ..Header::default() }
+        Header { world, mpi, run, clock, options, bindings, program: PROGRAM.into(), ..Header::default() }
     }
 
     /// Takes out the arguments of a tool.

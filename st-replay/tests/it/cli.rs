@@ -93,8 +93,8 @@ fn good_traces_are_good_and_impossible_wishes_are_usage_errors() {
         ("--place", "0,2", 2, "there is no process 2 of 2"),
         ("--place", "1", 2, "1 places for 2 ranks"),
         ("--place", "", 2, once),
-        ("--place", "0,one", 1, "--place 0,one: neither a list"),
-        ("--place", good.to_str().unwrap(), 1, "neither a list"),
+        ("--place", "0,one", 2, "--place 0,one: neither a list"),
+        ("--place", good.to_str().unwrap(), 2, "neither a list"),
     ] {
         // Also where nothing would be started.
         for more in [&[][..], &["--check"]] {
@@ -123,7 +123,7 @@ fn ranks_are_told_that_all_is_said() {
         let Output { stdout, stderr, .. } = run(&options, &trace);
         let (passed, said) = (String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap());
         assert!(said.ends_with("MPI_File_close (1), MPI_File_open (1); left out\n"), "{said}");
-        assert!(passed.ends_with(" --said\n") && passed.matches("--unchecked").count() == 1, "{passed}");
+        assert!(passed.contains(" --said ") && passed.matches("--unchecked").count() == 1, "{passed}");
     }
 }
 
