@@ -21,6 +21,7 @@ mod share;
 mod sharing;
 mod survey;
 mod tags;
+mod tally;
 mod times;
 mod topology;
 mod walk;
@@ -30,7 +31,8 @@ pub use binding::Seen;
 pub use limits::{Bound, Latency, earliest, latest};
 pub use matcher::Matcher;
 pub use share::{Links, ShareError, roll};
-pub use survey::{Ends, Seats, Shortest, StreamEnds, Survey, Tally, at_ops, survey};
+pub use survey::{Ends, Seats, StreamEnds, at_ops, survey};
+pub use tally::{Shortest, Survey, Tally};
 pub(crate) use topology::Topologies;
 
 use std::fmt;
