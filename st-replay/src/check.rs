@@ -12,17 +12,18 @@
 //! Source: Bahmani, Mueller 2014, and what MPI demands of programs (MPI 3.1, sections 3.5, 3.7 and 5.1).
 
 mod finding;
+mod sequence;
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 use st_tool::Symbols;
-use st_trace::calls::CallId;
 use st_trace::project::Error;
 use st_trace::ranklist::RankList;
 use st_trace::ranklist_notation;
 use st_trace::section::{Section, Symbol};
 
 use finding::{Finding, Loose, Telling};
+use sequence::{Agreement, Cursor, Sequence, differ};
 
 use crate::deeds::{Channel, Deed, End, PAIRS, Part, Walked, Walker};
 use crate::factor::Factor;
@@ -51,38 +52,6 @@ struct Traffic {
     unordered: bool,
     /// One message that did not fit has been told.
     told: bool,
-}
-
-/// One member's collective operations on a communicator, to which the others' are compared.
-#[derive(Debug, Default)]
-struct Sequence {
-    runs: Vec<(Agreement, u64)>,
-    /// The rank that they are of, and whether it is sure that there are no more.
-    of: u32,
-    closed: bool,
-    /// Ranks that have taken part.
-    seen: HashSet<u32>,
-    /// It is told what is wrong, or it cannot be judged.
-    done: bool,
-}
-
-/// What members agree on, and where they say it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Agreement {
-    function: CallId,
-    root: Option<(u8, u32)>,
-    bytes: Option<i64>,
-    op: Option<u64>,
-    place: PlaceId,
-}
-
-/// How far the rank at hand is in a sequence.
-#[derive(Clone, Copy, Debug, Default)]
-struct Cursor {
-    run: usize,
-    within: u64,
-    total: u64,
-    thread: usize,
 }
 
 /// What a check found.
@@ -474,40 +443,4 @@ impl State {
             }
         }
     }
-}
-
-impl Sequence {
-    /// At the end of a run, to the next one; at the open end of the sequence the cursor stays.
-    fn advance(&self, cursor: &mut Cursor) {
-        let at_end = self.runs.get(cursor.run).is_some_and(|r| cursor.within == r.1);
-        if at_end {
-            (cursor.run, cursor.within) = (cursor.run + 1, 0);
-        }
-    }
-
-    /// Where the n-th operation is called.
-    fn at(&self, n: u64) -> Option<PlaceId> {
-        let mut left = n;
-        self.runs.iter().find_map(|(a, times)| {
-            let here = left < *times;
-            left = left.saturating_sub(*times);
-            here.then_some(a.place)
-        })
-    }
-}
-
-/// What two members do not agree on.
-fn differ(a: &Agreement, b: &Agreement) -> Option<String> {
-    let both = |x: Option<i64>, y: Option<i64>| x.zip(y).filter(|(x, y)| x != y);
-    if a.function != b.function {
-        return Some("another function".into());
-    }
-    if let Some((x, y)) = a.root.zip(b.root).filter(|(x, y)| x != y) {
-        return Some(format!("root {} and {}", x.1, y.1));
-    }
-    if let Some((x, y)) = both(a.bytes, b.bytes) {
-        let lists = x.max(y) > 1 << 48;
-        return Some(if lists { "other sizes".into() } else { format!("{x} and {y} bytes") });
-    }
-    a.op.zip(b.op).filter(|(x, y)| x != y).map(|_| "another operation".into())
 }
