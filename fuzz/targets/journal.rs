@@ -3,10 +3,10 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use st_trace::header::Header;
-use st_trace::journal::{self, recover_within};
-use st_trace::record::{Options, RankRecorder};
-use st_trace::stream::{ReadOptions, WriteOptions, read, write};
+use st_model::header::Header;
+use st_capture::journal::{self, recover_within};
+use st_capture::record::{Options, RankRecorder};
+use st_stream::{ReadOptions, WriteOptions, read, write};
 
 /// A few bytes can stand for many calls; nobody waits for the end.
 const EVENTS: u64 = 10_000;

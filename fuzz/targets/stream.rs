@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use st_trace::stream::{ReadOptions, Trace, WriteOptions, read, write};
+use st_stream::{ReadOptions, Trace, WriteOptions, read, write};
 
 /// A few bytes can stand for many calls; nobody waits for the end.
 const CALLS: usize = 1000;

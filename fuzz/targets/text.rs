@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use st_trace::text::{parse, write};
+use st_stream::text::{parse, write};
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(trace) = parse(bytes) else { return };

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
+use st_cli::options::{Asked, StreamIn, StreamOut, Talk};
 use st_reduce::cluster::{self, Options, Tolerance};
 use st_reduce::options::{Forced, Known};
 use st_reduce::user::Error;
-use st_tool::options::{Asked, StreamIn, StreamOut, Talk};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -114,7 +114,7 @@ impl Args {
     }
     /// Number of threads.
     pub(crate) fn threads(&self) -> usize {
-        st_tool::options::threads(self.jobs)
+        st_cli::options::threads(self.jobs)
     }
 }
 

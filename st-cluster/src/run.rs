@@ -5,16 +5,16 @@ use std::sync::mpsc::sync_channel;
 use std::thread;
 
 use anyhow::{Result, anyhow};
-use st_reduce::cluster::{Clustering, Clusters, Error, alone};
-use st_reduce::tree::{self, Parts, RADIX, Tree};
-use st_tool::transport::{self, Transport};
-use st_tool::{
+use st_cli::transport::{self, Transport};
+use st_cli::{
     Amount, Batch, Finished, Output, Share, Status, UsageError, Whole, each_batch, each_section_of, engine,
     step,
 };
-use st_trace::calls::Lane;
-use st_trace::section::Section;
-use st_trace::stream::{ReadOptions, Reader, Stored, WriteOptions, Writer};
+use st_model::calls::Lane;
+use st_model::section::Section;
+use st_reduce::cluster::{Clustering, Clusters, Error, alone};
+use st_reduce::tree::{self, Parts, RADIX, Tree};
+use st_stream::{ReadOptions, Reader, Stored, WriteOptions, Writer};
 
 use crate::args::Args;
 use crate::table;
@@ -32,7 +32,7 @@ const AHEAD: usize = 64;
 #[must_use]
 pub fn main() -> ExitCode {
     match engine::parse::<Args>() {
-        Ok(args) => st_tool::report(NAME, run(&args)),
+        Ok(args) => st_cli::report(NAME, run(&args)),
         Err(code) => code,
     }
 }

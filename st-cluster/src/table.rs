@@ -2,8 +2,8 @@
 
 use std::io::Write;
 
-use st_trace::groups::Group;
-use st_trace::ranklist_notation::print;
+use st_model::groups::Group;
+use st_model::ranklist_notation::print;
 
 /// Writes a line per sub-cluster.
 ///

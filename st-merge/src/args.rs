@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
+use st_cli::options::{StreamIn, StreamOut, Talk};
 use st_reduce::lossy::{Kind, Lossy};
 use st_reduce::merge::master;
 use st_reduce::options::{Forced, Known};
-use st_tool::options::{StreamIn, StreamOut, Talk};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -117,6 +117,6 @@ impl Args {
     }
     /// Number of threads.
     pub(crate) fn threads(&self) -> usize {
-        st_tool::options::threads(self.jobs)
+        st_cli::options::threads(self.jobs)
     }
 }

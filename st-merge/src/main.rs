@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use mimalloc::MiMalloc;
-use st_tool::Memory;
+use st_cli::Memory;
 
 /// A rank is many small allocations.
 #[global_allocator]

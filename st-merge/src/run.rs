@@ -4,13 +4,13 @@ use std::ops::Range;
 use std::process::ExitCode;
 
 use anyhow::{Result, anyhow};
+use st_cli::transport::{self, Transport};
+use st_cli::{Amount, Batch, Output, Share, Status, UsageError, Whole, each_batch, engine, step};
+use st_model::section::Section;
 use st_reduce::merge::alike::LEVELS;
 use st_reduce::merge::{Error, Merger, Merging};
 use st_reduce::tree::{self, Parts, RADIX, Tree};
-use st_tool::transport::{self, Transport};
-use st_tool::{Amount, Batch, Output, Share, Status, UsageError, Whole, each_batch, engine, step};
-use st_trace::section::Section;
-use st_trace::stream::{Stored, Writer};
+use st_stream::{Stored, Writer};
 
 use crate::args::Args;
 
@@ -21,7 +21,7 @@ pub const NAME: &str = "st-merge";
 #[must_use]
 pub fn main() -> ExitCode {
     match engine::parse::<Args>() {
-        Ok(args) => st_tool::report(NAME, run(&args)),
+        Ok(args) => st_cli::report(NAME, run(&args)),
         Err(code) => code,
     }
 }
@@ -201,7 +201,7 @@ fn alike(
 }
 
 /// Exact times that are not kept are gone once they are known to be sound.
-fn decoder(args: &Args) -> fn(&Stored) -> Result<Section, st_trace::stream::Error> {
+fn decoder(args: &Args) -> fn(&Stored) -> Result<Section, st_stream::Error> {
     if args.keep_columns { Stored::section } else { Stored::section_without_times }
 }
 

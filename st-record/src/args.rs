@@ -2,7 +2,7 @@
 
 use crate::size::parse_size;
 use clap::{ArgGroup, CommandFactory, Parser, ValueEnum};
-use st_tool::options::Talk;
+use st_cli::options::Talk;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -257,12 +257,12 @@ fn patience(text: &str) -> Result<f64, String> {
 
 /// Checks a set of ranks; the recorder reads it again.
 fn ranks(text: &str) -> Result<String, String> {
-    st_trace::ranklist_notation::parse_any(text).map(|_| text.to_owned())
+    st_model::ranklist_notation::parse_any(text).map(|_| text.to_owned())
 }
 
 /// Checks a range of addresses; the recorder reads it again.
 fn place(text: &str) -> Result<String, String> {
-    match text.parse::<st_trace::sites::Place>() {
+    match text.parse::<st_model::sites::Place>() {
         Ok(_) if text.contains(',') => Err("no commas".into()),
         Ok(_) => Ok(text.to_owned()),
         Err(e) => Err(e.into()),

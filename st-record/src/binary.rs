@@ -2,7 +2,7 @@
 
 use object::read::elf::{Dyn, ElfFile64, FileHeader, ProgramHeader};
 use object::{Endianness, Object, ObjectSymbol, elf};
-use st_tool::Mpi;
+use st_cli::Mpi;
 use std::collections::BTreeSet;
 use std::ffi::CString;
 use std::fs;

@@ -3,7 +3,7 @@
 use crate::binary::{self, Kind};
 use crate::launcher::{self, LIBRARY, is_launcher};
 use crate::target::{of_launcher, resolve};
-use st_tool::Mpi;
+use st_cli::Mpi;
 use st_unwind::UnknownPython;
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};

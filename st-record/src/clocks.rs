@@ -5,7 +5,7 @@
 //! rank, and must know that the launcher was told to start it everywhere. All ranks come to the same answer, since they
 //! go by what the launcher tells all of them.
 
-use st_tool::{Launch, Mpi};
+use st_cli::{Launch, Mpi};
 use std::ffi::OsStr;
 use std::path::Path;
 

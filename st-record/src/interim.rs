@@ -3,7 +3,7 @@
 use crate::pack::{open, rank_of};
 use crate::summary::seconds;
 use anyhow::{Context, Result};
-use st_tool::INTERIM;
+use st_cli::INTERIM;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -73,8 +73,8 @@ impl Interim {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use st_trace::header::Header;
-    use st_trace::stream::{Trace, WriteOptions, write};
+    use st_model::header::Header;
+    use st_stream::{Trace, WriteOptions, write};
 
     #[test]
     fn it_counts_where_a_rank_is_missing() {

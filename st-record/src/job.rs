@@ -8,7 +8,7 @@ use crate::args::Args;
 use crate::launcher::{self, LAUNCHERS, is_launcher, mpi_of, preload, with_environment};
 use crate::target::{self, Target, of_launcher};
 use anyhow::{Context, Result};
-use st_tool::Mpi;
+use st_cli::Mpi;
 use std::convert::Infallible;
 use std::env;
 use std::ffi::{OsStr, OsString};

@@ -2,7 +2,7 @@
 
 use crate::target::{self, Target};
 use anyhow::{Context, Result};
-use st_tool::Mpi;
+use st_cli::Mpi;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 

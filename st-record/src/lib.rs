@@ -29,7 +29,7 @@ use clap::Parser;
 use job::Failure;
 use pack::{Job, Notes};
 use save::{clear, each_job, recorded};
-use st_tool::Launch;
+use st_cli::Launch;
 use std::env;
 use std::ffi::OsString;
 use std::fs;
@@ -288,7 +288,7 @@ fn nothing(args: &Args, notes: &Notes) -> String {
 
 /// Which of the ranks that were asked for do not exist in a job of so many.
 fn missing(only: Option<&str>, world: u32) -> Option<String> {
-    let ranks = st_trace::ranklist_notation::parse_any(only?).ok()?;
+    let ranks = st_model::ranklist_notation::parse_any(only?).ok()?;
     let mut beyond = ranks.iter().filter(|rank| *rank >= world);
     let first = beyond.next()?;
     let more = if beyond.next().is_some() { " (and others)" } else { "" };

@@ -6,11 +6,11 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result};
+use st_cli::Input;
+use st_model::names::Names;
+use st_model::sites::SiteTable;
+use st_stream::{ReadOptions, call_sites};
 use st_symbols::Resolver;
-use st_tool::Input;
-use st_trace::names::Names;
-use st_trace::sites::SiteTable;
-use st_trace::stream::{ReadOptions, call_sites};
 
 /// Looking names up ends after this long, with those that are found by then.
 pub const LIMIT: Duration = Duration::from_secs(20);
@@ -76,7 +76,7 @@ pub fn look_up(sites: &SiteTable, directories: Vec<PathBuf>, started: SystemTime
 #[cfg(test)]
 mod tests {
     use super::*;
-    use st_trace::sites::{Frame, Module};
+    use st_model::sites::{Frame, Module};
 
     #[test]
     fn names_of_this_program_are_found_or_the_time_is_up() {

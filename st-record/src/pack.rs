@@ -3,12 +3,12 @@
 use crate::args::Naming;
 use crate::tool::TOOL;
 use anyhow::{Context, Error, Result};
-use st_tool::options::Talk;
-use st_tool::{Amount, INTERIM, Input, streams_in};
-use st_trace::anonymise::Anonymiser;
-use st_trace::header::{Header, Step};
-use st_trace::names::Names;
-use st_trace::stream::{CopyError, ReadOptions, Reader, WriteOptions, Writer};
+use st_cli::options::Talk;
+use st_cli::{Amount, INTERIM, Input, streams_in};
+use st_model::anonymise::Anonymiser;
+use st_model::header::{Header, Step};
+use st_model::names::Names;
+use st_stream::{CopyError, ReadOptions, Reader, WriteOptions, Writer};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Display, Formatter};
 use std::fs::{self, File};
@@ -294,7 +294,7 @@ pub fn pack(
     let progress = talk.progress(TOOL, "packing", Amount::Things("ranks", ranks));
     let header = if change.anonymiser.is_some() { &Anonymiser::header(header) } else { header };
     let mut writer = Writer::new(to, header, WriteOptions::default())?;
-    for step in change.before.iter().chain([&st_tool::step("st-record")]) {
+    for step in change.before.iter().chain([&st_cli::step("st-record")]) {
         match change.anonymiser {
             Some(_) => writer.provenance(&Anonymiser::step(step))?,
             None => writer.provenance(step)?,
@@ -335,9 +335,9 @@ mod tests {
 
     #[test]
     fn what_is_left_without_exact_times_is_what_a_trace_without_has() {
-        use st_trace::calls::CallTable;
-        use st_trace::record::{Options, RankRecorder};
-        use st_trace::stream::{Trace, write};
+        use st_capture::record::{Options, RankRecorder};
+        use st_model::calls::CallTable;
+        use st_stream::{Trace, write};
         let directory = tempfile::tempdir().unwrap();
         let header = Header { world: 1, ..Header::default() };
         let pack = |columns: bool| {
@@ -354,8 +354,8 @@ mod tests {
             chunks.extend(recorder.flush_columns().into_iter().map(|(_, c)| c));
             let mut section = recorder.finish("host");
             if columns {
-                let clock = st_trace::columns::Comparison::default();
-                section.threads[0].columns.push((0, st_trace::columns::Column { chunks, clock }));
+                let clock = st_model::columns::Comparison::default();
+                section.threads[0].columns.push((0, st_model::columns::Column { chunks, clock }));
             }
             let path = directory.path().join("rank-000000.st");
             let trace = Trace { header: header.clone(), sections: vec![section], ..Trace::default() };

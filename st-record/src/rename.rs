@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use std::time::UNIX_EPOCH;
 
 use anyhow::{Result, bail};
-use st_tool::options::StreamIn;
-use st_tool::{Output, Status, UsageError, each_section, report, streams_in};
+use st_cli::options::StreamIn;
+use st_cli::{Output, Status, UsageError, each_section, report, streams_in};
 
 use crate::args::Args;
 use crate::names;

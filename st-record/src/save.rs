@@ -8,9 +8,9 @@ use crate::tool::{TOOL, complain};
 use crate::trace_name::numbered;
 use anyhow::{Context, Result, bail};
 use clap::Parser as _;
-use st_tool::{Output, free_name};
-use st_trace::header::Header;
-use st_trace::stream::MAGIC;
+use st_cli::{Output, free_name};
+use st_model::header::Header;
+use st_stream::MAGIC;
 use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -200,7 +200,7 @@ fn save(
 /// Number of ranks that were to be recorded.
 pub(crate) fn recorded(header: &Header) -> u64 {
     let only = header.options.get("only").and_then(|v| v.as_str());
-    match only.and_then(|t| st_trace::ranklist_notation::parse_any(t).ok()) {
+    match only.and_then(|t| st_model::ranklist_notation::parse_any(t).ok()) {
         Some(ranks) => ranks.iter().filter(|r| *r < header.world).count() as u64,
         None => u64::from(header.world),
     }
@@ -209,7 +209,7 @@ pub(crate) fn recorded(header: &Header) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use st_trace::stream::{self, Trace};
+    use st_stream::Trace;
 
     #[test]
     fn a_trace_that_came_meanwhile_is_not_replaced() {
@@ -226,7 +226,7 @@ mod tests {
         let header = Header { run: "its".into(), ..Header::default() };
         let mut bytes = Vec::new();
         let trace = Trace { header: header.clone(), ..Trace::default() };
-        stream::write(&trace, &mut bytes, stream::WriteOptions::PIPE).unwrap();
+        st_stream::write(&trace, &mut bytes, st_stream::WriteOptions::PIPE).unwrap();
         fs::write(path("app-2.st"), bytes).unwrap();
         assert_eq!((named(1), named(2)), (path("app-3.st"), path("app-3.st")));
         // Once more.

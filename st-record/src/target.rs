@@ -2,7 +2,7 @@
 
 use crate::binary::{self, Kind};
 use anyhow::{Result, bail};
-use st_tool::Mpi;
+use st_cli::Mpi;
 use std::env;
 use std::ffi::OsStr;
 use std::fs;

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::Parser;
-use st_tool::Mpi;
-use st_tool::Symbols;
-use st_tool::options::{Steps, StreamIn, Talk};
+use st_cli::Mpi;
+use st_cli::Symbols;
+use st_cli::options::{Steps, StreamIn, Talk};
 
 use crate::cut::Limit;
 use crate::factor::Factor;

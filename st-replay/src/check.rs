@@ -16,11 +16,11 @@ mod sequence;
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
-use st_tool::Symbols;
-use st_trace::project::Error;
-use st_trace::ranklist::RankList;
-use st_trace::ranklist_notation;
-use st_trace::section::{Section, Symbol};
+use st_cli::Symbols;
+use st_model::project::Error;
+use st_model::ranklist::RankList;
+use st_model::ranklist_notation;
+use st_model::section::{Section, Symbol};
 
 use finding::{Finding, Loose, Telling};
 use sequence::{Agreement, Cursor, Sequence, differ};

@@ -13,12 +13,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use st_trace::calls::CallTable;
-use st_trace::calls::roles::{Kind, Role, Rule, Start};
-use st_trace::calls::words::Words;
-use st_trace::project::Error;
-use st_trace::section::{NO_SYM, Section, Sym, Symbol, Tables, Thread};
-use st_trace::sketch::{Shape, Sketch};
+use st_model::calls::CallTable;
+use st_model::calls::roles::{Kind, Role, Rule, Start};
+use st_model::calls::words::Words;
+use st_model::project::Error;
+use st_model::section::{NO_SYM, Section, Sym, Symbol, Tables, Thread};
+use st_model::sketch::{Shape, Sketch};
 
 use crate::drawn::Drawn;
 use crate::order::{Coupled, Order, WHOLE};

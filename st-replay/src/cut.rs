@@ -16,8 +16,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::str::FromStr;
 
-use st_trace::project::Error;
-use st_trace::section::{Section, Symbol};
+use st_model::project::Error;
+use st_model::section::{Section, Symbol};
 
 use crate::deeds::{Channel, Deed, Walker};
 use crate::groups::Groups;

@@ -9,12 +9,12 @@ mod requests;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use st_trace::calls::roles::{Epoch, Kind, Role, Start};
-use st_trace::calls::words::{Words, last_slot, slot};
-use st_trace::calls::{CallId, CallTable, Meaning, Row, Slot};
-use st_trace::project::Error;
-use st_trace::section::{Section, Sym, Tables};
-use st_trace::values::{ANY_TAG, NONE, NULL, PROC_NULL};
+use st_model::calls::roles::{Epoch, Kind, Role, Start};
+use st_model::calls::words::{Words, last_slot, slot};
+use st_model::calls::{CallId, CallTable, Meaning, Row, Slot};
+use st_model::project::Error;
+use st_model::section::{Section, Sym, Tables};
+use st_model::values::{ANY_TAG, NONE, NULL, PROC_NULL};
 
 use crate::groups::{Groups, Place, Standing};
 use crate::scaling::Scaling;
@@ -133,10 +133,10 @@ impl<'a, F: FnMut(Deed)> Walker<'a, F> {
         section: &'a Section,
         rank: u32,
         groups: &'a mut Groups,
-        plays: impl Fn(&st_trace::section::Symbol) -> bool,
+        plays: impl Fn(&st_model::section::Symbol) -> bool,
         tell: F,
     ) -> Self {
-        let plan = |s: &st_trace::section::Symbol| {
+        let plan = |s: &st_model::section::Symbol| {
             let row = CallTable::builtin().get(s.call);
             let known = row.filter(|r| !r.properties.opaque);
             let makes = known.filter(|r| s.error == 0 && r.params.iter().any(|p| p.role == "newrequest"));

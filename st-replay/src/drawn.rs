@@ -5,7 +5,7 @@
 //!
 //! Source: histogram bins in proportion as in Ratn, Mueller, de Supinski, Schulz 2008, section 5.
 
-use st_trace::sketch::{Shape, Sketch, representative};
+use st_model::sketch::{Shape, Sketch, representative};
 
 /// Durations by their position among a known number of them.
 #[derive(Clone, Debug, Default)]
@@ -148,7 +148,7 @@ impl Scale {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use st_trace::sketch::LiveSketch;
+    use st_model::sketch::LiveSketch;
 
     fn sketch(values: impl IntoIterator<Item = u64>, shape: Shape) -> Sketch {
         let mut live = LiveSketch::new(shape);

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use st_trace::calls::{CallTable, Meaning, Object};
-use st_trace::project::Error;
-use st_trace::section::Section;
+use st_model::calls::{CallTable, Meaning, Object};
+use st_model::project::Error;
+use st_model::section::Section;
 
 use crate::words::slot;
 
@@ -54,7 +54,7 @@ pub fn used(section: &Section, rank: u32) -> Result<HashMap<i64, Used>, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use st_trace::record::{Options, RankRecorder};
+    use st_capture::record::{Options, RankRecorder};
 
     #[test]
     fn attached_bytes_are_summed_and_the_lowest_displacement_found() {

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use st_trace::objects::{Comm, Name};
-use st_trace::ranks::RankSeq;
-use st_trace::section::{Section, Tables};
+use st_model::objects::{Comm, Name};
+use st_model::ranks::RankSeq;
+use st_model::section::{Section, Tables};
 
 /// What a call names.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -11,11 +11,11 @@ use std::thread::available_parallelism;
 
 use anyhow::{Context, Result, bail};
 use clap::Parser;
-use st_tool::{
+use st_cli::{
     Amount, FailedCheck, Input, InvalidStream, Launch, Mpi, Output, Status, UsageError, Whole, each_section,
     engine,
 };
-use st_trace::header::Header;
+use st_model::header::Header;
 use tempfile::NamedTempFile;
 
 use crate::TOOL;
@@ -38,9 +38,9 @@ enum Ended {
 #[must_use]
 pub fn main() -> ExitCode {
     match run(&Args::parse()) {
-        Ok(Ended::Here(status)) => st_tool::report(TOOL, Ok(status)),
+        Ok(Ended::Here(status)) => st_cli::report(TOOL, Ok(status)),
         Ok(Ended::Ranks(code)) => ExitCode::from(code),
-        Err(error) => st_tool::report(TOOL, Err(error)),
+        Err(error) => st_cli::report(TOOL, Err(error)),
     }
 }
 

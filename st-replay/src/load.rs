@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use st_tool::options::StreamIn;
-use st_tool::{Input, expand};
-use st_trace::section::Section;
-use st_trace::stream::{ReadOptions, Reader};
+use st_cli::options::StreamIn;
+use st_cli::{Input, expand};
+use st_model::section::Section;
+use st_stream::{ReadOptions, Reader};
 
 /// The section that holds a rank. Streams with an index are read only there.
 ///

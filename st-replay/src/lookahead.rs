@@ -8,10 +8,10 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use st_trace::calls::{CallTable, Meaning, Row};
-use st_trace::project::{Error, Projection};
-use st_trace::section::Section;
-use st_trace::values::{ANY_SOURCE, ANY_TAG, CANCELLED};
+use st_model::calls::{CallTable, Meaning, Row};
+use st_model::project::{Error, Projection};
+use st_model::section::Section;
+use st_model::values::{ANY_SOURCE, ANY_TAG, CANCELLED};
 
 use crate::words::slot;
 
@@ -182,8 +182,8 @@ fn scalar(row: &Row, words: &[i64], name: &str) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use st_trace::calls::CallTable;
-    use st_trace::record::{Options, RankRecorder};
+    use st_capture::record::{Options, RankRecorder};
+    use st_model::calls::CallTable;
 
     /// A trace of rank 0 with these calls, each from one site.
     fn section(calls: &[(&str, &[i64])]) -> Section {

@@ -9,12 +9,12 @@
 use std::collections::HashMap;
 use std::fmt;
 
-use st_trace::columns::Column;
-use st_trace::ints::Sealed;
-use st_trace::project::Error;
-use st_trace::rank_times::totals;
-use st_trace::section::{NO_SYM, PathSketch, RankSums, Section, Sym, Thread};
-use st_trace::sketch::representative;
+use st_model::columns::Column;
+use st_model::ints::Sealed;
+use st_model::project::Error;
+use st_model::rank_times::totals;
+use st_model::section::{NO_SYM, PathSketch, RankSums, Section, Sym, Thread};
+use st_model::sketch::representative;
 
 use crate::coupling::{self, Couplings, Gaps};
 use crate::drawn::{Drawn, Scale};
@@ -251,10 +251,10 @@ fn nanos(a: i64, b: i64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use st_trace::calls::CallId;
-    use st_trace::columns::Column;
-    use st_trace::record::{Options, RankRecorder};
-    use st_trace::sketch::bucket;
+    use st_capture::record::{Options, RankRecorder};
+    use st_model::calls::CallId;
+    use st_model::columns::Column;
+    use st_model::sketch::bucket;
 
     /// Three events of two symbols; exact times for all, if wanted.
     fn section(exact: bool) -> Section {

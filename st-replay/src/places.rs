@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use st_tool::Symbols;
-use st_trace::calls::CallId;
-use st_trace::section::Section;
-use st_trace::sites::{CallSites, SiteTable};
+use st_cli::Symbols;
+use st_model::calls::CallId;
+use st_model::section::Section;
+use st_model::sites::{CallSites, SiteTable};
 
 use crate::supported::name_of;
 

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use st_trace::header::Header;
-use st_trace::project::Error;
-use st_trace::ranklist::RankList;
-use st_trace::section::{Section, Symbol};
+use st_model::header::Header;
+use st_model::project::Error;
+use st_model::ranklist::RankList;
+use st_model::section::{Section, Symbol};
 
 use crate::check::Verdict;
 use crate::coupling;
@@ -167,8 +167,8 @@ pub fn summary(unsupported: &[Unsupported]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use st_trace::calls::CallTable;
-    use st_trace::record::{Options, RankRecorder};
+    use st_capture::record::{Options, RankRecorder};
+    use st_model::calls::CallTable;
 
     fn section(rank: u32, calls: &[(&str, u32)]) -> Section {
         let mut recorder = RankRecorder::new(rank, Options::default());

@@ -1,6 +1,6 @@
 //! Replay of traces in which parameters of messages are histograms: who sends what to whom is drawn.
 //!
-//! A draw depends on the sender, the call and the number of the value alone ([`st_trace::frequencies`]), so every rank
+//! A draw depends on the sender, the call and the number of the value alone ([`st_model::frequencies`]), so every rank
 //! that reads a sender's calls finds the same messages. A rank walks its own calls and sends what it draws; its recorded
 //! receives say nothing about what then arrives, and are not made. What it receives it derives from *contexts*: cursors
 //! over the calls of those that send to it, each with a clock of the time that its sender computed and communicated.
@@ -40,12 +40,12 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap, VecDeque};
 
-use st_trace::calls::roles::{Kind, Role, Start};
-use st_trace::calls::words::{Words, slot};
-use st_trace::calls::{CallTable, Meaning, Row};
-use st_trace::project::{Error, Projection};
-use st_trace::section::{Section, Sym, Tables};
-use st_trace::values::PROC_NULL;
+use st_model::calls::roles::{Kind, Role, Start};
+use st_model::calls::words::{Words, slot};
+use st_model::calls::{CallTable, Meaning, Row};
+use st_model::project::{Error, Projection};
+use st_model::section::{Section, Sym, Tables};
+use st_model::values::PROC_NULL;
 
 use crate::factor::Factor;
 use crate::pace::Pace;
@@ -81,7 +81,7 @@ impl<'a> Sender<'a> {
     /// Of a rank of a section; numbers of elements are multiplied by `scale`, and rounded down.
     #[must_use]
     pub fn new(section: &'a Section, rank: u32, scale: Factor) -> Self {
-        let role = |s: &st_trace::section::Symbol| {
+        let role = |s: &st_model::section::Symbol| {
             let row = CallTable::builtin().get(s.call).filter(|r| s.error == 0 && !r.properties.opaque)?;
             let role = Role::of(row);
             let sends = matches!(role.kind, Kind::Send { .. } | Kind::Both { .. } | Kind::Start | Kind::Free);
@@ -274,7 +274,7 @@ impl Silence {
     /// Over the calls of a section.
     #[must_use]
     pub fn new(section: &Section) -> Self {
-        let of = |s: &st_trace::section::Symbol| {
+        let of = |s: &st_model::section::Symbol| {
             let row = CallTable::builtin().get(s.call)?;
             let tagged = row.slots.iter().any(|s| s.meaning == Meaning::Tag && !s.list);
             let partner = |name: &str| tagged && matches!(name, "dest" | "source");

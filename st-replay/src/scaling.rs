@@ -6,9 +6,9 @@
 //! module has changed, finds what no longer fits. Displacements are rounded down, too, which keeps blocks apart:
 //! ⌊F·(d + c)⌋ ≥ ⌊F·d⌋ + ⌊F·c⌋.
 
-use st_trace::calls::roles::{Kind, Role};
-use st_trace::calls::{CallTable, Row};
-use st_trace::section::{Section, Sym};
+use st_model::calls::roles::{Kind, Role};
+use st_model::calls::{CallTable, Row};
+use st_model::section::{Section, Sym};
 
 use crate::factor::Factor;
 
@@ -91,7 +91,7 @@ fn roundings(row: &Row) -> Vec<(bool, Rounding)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use st_trace::record::{Options, RankRecorder};
+    use st_capture::record::{Options, RankRecorder};
 
     fn scaled(name: &str, factor: &str, words: &[i64]) -> Vec<i64> {
         let mut recorder = RankRecorder::new(0, Options::default());

@@ -1,8 +1,8 @@
 //! Which calls are replayed, and what they are called.
 
-use st_trace::calls::CallTable;
-use st_trace::section::{Symbol, Tables};
-use st_trace::values::NULL;
+use st_model::calls::CallTable;
+use st_model::section::{Symbol, Tables};
+use st_model::values::NULL;
 
 /// Whether calls of this symbol are replayed. Failed calls are: by doing nothing.
 #[must_use]

@@ -7,9 +7,9 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use st_trace::calls::{CallTable, Meaning, Object, Row, Slot};
-use st_trace::project::Error;
-use st_trace::section::Section;
+use st_model::calls::{CallTable, Meaning, Object, Row, Slot};
+use st_model::project::Error;
+use st_model::section::Section;
 
 use crate::words::slot;
 
@@ -134,7 +134,7 @@ fn acts_together(row: &Row) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use st_trace::record::{Options, RankRecorder};
+    use st_capture::record::{Options, RankRecorder};
 
     /// Threads of rank 0 with these calls.
     fn threads(calls: &[&[(&str, &[i64])]]) -> Option<Threads> {

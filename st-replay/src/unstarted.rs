@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use st_trace::calls::{Meaning, Row};
-use st_trace::values::NULL;
+use st_model::calls::{Meaning, Row};
+use st_model::values::NULL;
 
 /// The requests of a thread that its replay does not have.
 #[derive(Debug, Default)]
@@ -72,7 +72,7 @@ fn named<'a>(row: &'a Row, words: &'a [i64]) -> impl Iterator<Item = Named> + 'a
 #[cfg(test)]
 mod tests {
     use super::*;
-    use st_trace::calls::CallTable;
+    use st_model::calls::CallTable;
 
     fn row(name: &str) -> &'static Row {
         CallTable::builtin().by_name(name).unwrap()

@@ -6,8 +6,8 @@ use std::fs;
 use std::io::ErrorKind;
 
 use anyhow::{Error, Result, bail};
-use st_tool::UsageError;
-use st_trace::section::{Section, Sym};
+use st_cli::UsageError;
+use st_model::section::{Section, Sym};
 
 use crate::args::Args;
 use crate::factor::Factor;
@@ -126,8 +126,8 @@ mod tests {
 
     #[test]
     fn factors_belong_to_functions_and_call_sites() {
-        let mut recorder = st_trace::record::RankRecorder::new(0, st_trace::record::Options::default());
-        let call = |name| st_trace::calls::CallTable::builtin().by_name(name).unwrap().id;
+        let mut recorder = st_capture::record::RankRecorder::new(0, st_capture::record::Options::default());
+        let call = |name| st_model::calls::CallTable::builtin().by_name(name).unwrap().id;
         let thread = recorder.open_thread(0);
         let sites = ["solve main.c:12", "main.c:7"].map(|l| recorder.sites.label(l));
         let syms = [("MPI_Barrier", 0), ("MPI_Barrier", 1), ("MPI_Allreduce", 0)]

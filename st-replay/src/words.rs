@@ -1,6 +1,6 @@
 //! Reading the words of one call in slot order.
 
-use st_trace::calls::{Meaning, Row, Slot};
+use st_model::calls::{Meaning, Row, Slot};
 
 /// The words of a call end before its slots do, or do not fit their C type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -115,7 +115,7 @@ pub fn failed_poll(row: &Row, words: &[i64]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use st_trace::calls::CallTable;
+    use st_model::calls::CallTable;
 
     #[test]
     fn words_are_read_in_slot_order_and_never_past_the_end() {

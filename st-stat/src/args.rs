@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
-use st_tool::Symbols;
-use st_tool::options::{Asked, Steps, StreamIn, Talk, TextOut};
+use st_cli::Symbols;
+use st_cli::options::{Asked, Steps, StreamIn, Talk, TextOut};
 
 use crate::table::Format;
 

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use st_trace::calls::{CallId, CallTable, Kind};
-use st_trace::section::{Section, Sym, Symbol, Tables};
-use st_trace::sites::CallSites;
-use st_trace::values::error_class;
+use st_model::calls::{CallId, CallTable, Kind};
+use st_model::section::{Section, Sym, Symbol, Tables};
+use st_model::sites::CallSites;
+use st_model::values::error_class;
 
 use crate::profile::{Profile, SymTotals};
 use crate::table::{Cell, Column, Table};

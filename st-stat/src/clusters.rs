@@ -9,19 +9,19 @@
 use std::collections::HashMap;
 
 use anyhow::Result;
-use st_trace::calls::{CallTable, Meaning, Slot};
-use st_trace::groups::{groups, tells_apart};
-use st_trace::header::Step;
-use st_trace::ints::Sealed;
-use st_trace::json::{bare, word};
-use st_trace::project::{Projection, base_word};
-use st_trace::proof::by_slot;
-use st_trace::ranklist::RankList;
-use st_trace::ranklist_notation::print;
-use st_trace::section::{Elastic, Section, Sym};
-use st_trace::sites::CallSites;
-use st_trace::stream::{self, Trace, WriteOptions};
-use st_trace::tree::Item;
+use st_model::calls::{CallTable, Meaning, Slot};
+use st_model::groups::{groups, tells_apart};
+use st_model::header::Step;
+use st_model::ints::Sealed;
+use st_model::project::{Projection, base_word};
+use st_model::proof::by_slot;
+use st_model::ranklist::RankList;
+use st_model::ranklist_notation::print;
+use st_model::section::{Elastic, Section, Sym};
+use st_model::sites::CallSites;
+use st_model::tree::Item;
+use st_stream::json::{bare, word};
+use st_stream::{Trace, WriteOptions};
 
 use crate::calls::called;
 use crate::table::{Cell, Column, Table};
@@ -247,7 +247,7 @@ impl Pair<'_, '_> {
     fn shown(
         &self,
         side: usize,
-        call: st_trace::calls::CallId,
+        call: st_model::calls::CallId,
         slot: &Slot,
         slots: &[Slot],
         w: i64,
@@ -275,7 +275,7 @@ pub(crate) fn space(mains: &[Main<'_>], sections: &[Section]) -> Result<Table> {
         let alone = representative(s);
         let mut out = Vec::new();
         let trace = Trace { sections: vec![alone], ..Trace::default() };
-        stream::write(&trace, &mut out, WriteOptions { level: 0 })?;
+        st_stream::write(&trace, &mut out, WriteOptions { level: 0 })?;
         bytes += u64::try_from(out.len()).unwrap_or(0);
     }
     let many = u64::try_from(sections.len()).unwrap_or(0).max(1);

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-use st_trace::project::Error;
-use st_trace::section::Section;
-use st_trace::sites::{CallSites, Site};
+use st_model::project::Error;
+use st_model::section::Section;
+use st_model::sites::{CallSites, Site};
 
 use crate::normal::{Normal, NormalCall, SiteKeys};
 

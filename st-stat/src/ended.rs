@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use st_trace::ranklist::RankList;
-use st_trace::ranklist_notation::print;
-use st_trace::section::{Ended, NO_SYM, Section};
-use st_trace::sites::CallSites;
+use st_model::ranklist::RankList;
+use st_model::ranklist_notation::print;
+use st_model::section::{Ended, NO_SYM, Section};
+use st_model::sites::CallSites;
 
 use crate::calls::called;
 use crate::profile::Profile;

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
-use st_tool::options::{Steps, StreamIn, Talk};
-use st_tool::{Whole, each_section};
-use st_trace::section::Section;
-use st_trace::volume::Graphs;
+use st_cli::options::{Steps, StreamIn, Talk};
+use st_cli::{Whole, each_section};
+use st_match::volume::Graphs;
+use st_model::section::Section;
 
 use crate::profile::Profile;
 

@@ -3,7 +3,7 @@
 //! Of a run with time Ta whose replay took Tr: the signed error 100·(Tr − Ta)/Ta; MAPE, the mean of its absolute values
 //! over the runs; and the accuracy 100·(1 − |t − t'|/t), once with t = Ta and, where a reference is given (the replay of
 //! the trace without clustering), once with that. The time of a run is that of its slowest rank
-//! ([`st_trace::rank_times`]).
+//! ([`st_model::rank_times`]).
 //!
 //! Sources: Wu, Mueller 2013, section 4.2 (MAPE); Ratn, Mueller, de Supinski, Schulz 2008, section 5.4 (signed); Bahmani,
 //! Mueller 2014, section 5.1 (accuracy, of which text and formula name another t).
@@ -14,14 +14,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
-use st_tool::options::{StreamIn, Talk};
-use st_tool::{InvalidStream, UsageError, each_section};
-use st_trace::anonymise::PROGRAM;
-use st_trace::calls::{CallId, CallTable, Kind};
-use st_trace::header::Header;
-use st_trace::rank_times::rank_times;
-use st_trace::ranklist::RankList;
-use st_trace::ranklist_notation;
+use st_cli::options::{StreamIn, Talk};
+use st_cli::{InvalidStream, UsageError, each_section};
+use st_model::anonymise::PROGRAM;
+use st_model::calls::{CallId, CallTable, Kind};
+use st_model::header::Header;
+use st_model::rank_times::rank_times;
+use st_model::ranklist::RankList;
+use st_model::ranklist_notation;
 
 use crate::input::NAME;
 use crate::table::{Cell, Column, Table};

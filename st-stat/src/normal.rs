@@ -7,10 +7,10 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use st_trace::calls::{CallTable, Lane, Meaning, Row, Slot};
-use st_trace::project::{Error, Projection};
-use st_trace::section::{Section, Sym};
-use st_trace::values::{ANY_SOURCE, ANY_TAG, NONE, NULL};
+use st_model::calls::{CallTable, Lane, Meaning, Row, Slot};
+use st_model::project::{Error, Projection};
+use st_model::section::{Section, Sym};
+use st_model::values::{ANY_SOURCE, ANY_TAG, NONE, NULL};
 use xxhash_rust::xxh3::Xxh3;
 
 /// A call in normal form.

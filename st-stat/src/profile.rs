@@ -2,19 +2,19 @@
 
 use std::collections::BTreeSet;
 
-use st_trace::calls::words::Words;
-use st_trace::calls::{CallTable, Meaning};
-use st_trace::frequencies::Frequencies;
-use st_trace::project::Error;
-use st_trace::section::{Form, PathSketch, Section, SlotStreams, Thread};
-use st_trace::volume::{Graphs, Places, Side, Volumes};
+use st_match::volume::{Graphs, Places, Side, Volumes};
+use st_model::calls::words::Words;
+use st_model::calls::{CallTable, Meaning};
+use st_model::frequencies::Frequencies;
+use st_model::project::Error;
+use st_model::section::{Form, PathSketch, Section, SlotStreams, Thread};
 
 /// Totals of one symbol over all ranks and threads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SymTotals {
     /// Calls, poll series expanded.
     pub calls: u64,
-    /// Bytes that the calls sent and received ([`st_trace::volume`]).
+    /// Bytes that the calls sent and received ([`st_match::volume`]).
     pub bytes: [u128; 2],
     /// Total time in the call, ns.
     pub time: u128,

@@ -7,11 +7,11 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use clap::{CommandFactory, Parser};
-use st_tool::{Finished, Output, Screen, Status, UsageError};
-use st_trace::calls::CallTable;
-use st_trace::json::{self, Place, line};
-use st_trace::section::Section;
-use st_trace::sites::CallSites;
+use st_cli::{Finished, Output, Screen, Status, UsageError};
+use st_model::calls::CallTable;
+use st_model::section::Section;
+use st_model::sites::CallSites;
+use st_stream::json::{self, Place, line};
 
 use crate::args::{
     Args, CallsArgs, ClustersArgs, Command, DiffArgs, MapeArgs, SizesArgs, SizesBy, SummaryArgs,
@@ -28,7 +28,7 @@ use crate::{calls, clusters, input, mape, picture, sizes, summary, violations};
 /// The program, from its command line to its exit status.
 #[must_use]
 pub fn main() -> ExitCode {
-    st_tool::report(NAME, run(&Args::parse()))
+    st_cli::report(NAME, run(&Args::parse()))
 }
 
 /// Does what the command line asks for.

@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 use std::io::Read;
 
 use anyhow::{Context, Result, bail};
-use st_tool::{Input, UsageError, Whole, expand};
-use st_trace::calls::CallTable;
-use st_trace::section::{Section, Sym};
-use st_trace::sites::CallSites;
-use st_trace::stream::{FrameSize, Piece, PieceSize, ReadOptions, frame_sizes, piece_sizes, read};
+use st_cli::{Input, UsageError, Whole, expand};
+use st_model::calls::CallTable;
+use st_model::section::{Section, Sym};
+use st_model::sites::CallSites;
+use st_stream::{FrameSize, Piece, PieceSize, ReadOptions, frame_sizes, piece_sizes, read};
 
 use crate::args::{SizesArgs, SizesBy};
 use crate::calls::{SITE, function, site_cells, site_of};

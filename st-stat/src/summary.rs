@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
-use st_trace::calls::Lane;
-use st_trace::header::Header;
-use st_trace::rank_times::{RankTime, rank_times};
-use st_trace::section::{Elastic, Section, Sym};
-use st_trace::sites::CallSites;
-use st_trace::sketch::Shape;
-use st_trace::tree::{FlatTree, Item};
+use st_model::calls::Lane;
+use st_model::header::Header;
+use st_model::rank_times::{RankTime, rank_times};
+use st_model::section::{Elastic, Section, Sym};
+use st_model::sites::CallSites;
+use st_model::sketch::Shape;
+use st_model::tree::{FlatTree, Item};
 
 use crate::calls::{function, is_start_up};
 use crate::ended;
@@ -290,7 +290,7 @@ fn lost(sections: &[(Section, Profile)]) -> Vec<&'static str> {
 
 /// Functions recorded by name only, with their counts.
 fn opaque_calls(sections: &[(Section, Profile)]) -> BTreeMap<String, u64> {
-    let table = st_trace::calls::CallTable::builtin();
+    let table = st_model::calls::CallTable::builtin();
     let mut counts = BTreeMap::new();
     for (s, p) in sections {
         for (symbol, totals) in s.symbols.iter().zip(&p.symbols) {

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use clap::ValueEnum;
 use serde_json::{Map, Value};
-use st_tool::{Screen, wrapped};
+use st_cli::{Screen, wrapped};
 
 /// Form of a table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use st_trace::form::Form;
-use st_trace::section::Section;
+use st_model::form::Form;
+use st_model::section::Section;
 
 use crate::clusters::{Main, letter};
 

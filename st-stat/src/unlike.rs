@@ -1,9 +1,9 @@
 //! Objects that are called the same in two traces, and are not.
 
-use st_trace::calls::{CallTable, Meaning, Object};
-use st_trace::objects::Joint;
-use st_trace::proof::by_slot;
-use st_trace::section::{Entry, Section, Tables};
+use st_model::calls::{CallTable, Meaning, Object};
+use st_model::objects::Joint;
+use st_model::proof::by_slot;
+use st_model::section::{Entry, Section, Tables};
 
 use crate::normal::NormalCall;
 

@@ -1,10 +1,10 @@
 //! Messages that arrive before they can have been sent.
 
 use anyhow::{Result, bail};
-use st_tool::{Amount, each_section};
-use st_trace::columns::Column;
-use st_trace::graph::{Barriers, Latency, Matcher, Survey, Tally, survey};
-use st_trace::section::Section;
+use st_cli::{Amount, each_section};
+use st_match::graph::{Barriers, Latency, Matcher, Survey, Tally, survey};
+use st_model::columns::Column;
+use st_model::section::Section;
 
 use crate::args::ViolationsArgs;
 use crate::input::NAME;

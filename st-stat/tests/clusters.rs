@@ -4,13 +4,13 @@
 use std::path::Path;
 use std::process::Command;
 
-use st_trace::calls::CallTable;
-use st_trace::header::Step;
-use st_trace::ints::Sealed;
-use st_trace::ranklist::RankList;
-use st_trace::record::{Options, RankRecorder};
-use st_trace::section::{Elastic, Form, Partition, Section};
-use st_trace::stream::{self, Trace, WriteOptions};
+use st_capture::record::{Options, RankRecorder};
+use st_model::calls::CallTable;
+use st_model::header::Step;
+use st_model::ints::Sealed;
+use st_model::ranklist::RankList;
+use st_model::section::{Elastic, Form, Partition, Section};
+use st_stream::{Trace, WriteOptions};
 
 /// Two ranks that differ only in the rank that they ask for.
 fn ranks() -> Section {
@@ -41,7 +41,7 @@ fn clusters(path: &Path, made: &[&str], options: &[&str]) -> usize {
     let args = made.iter().map(|&a| a.to_owned()).collect();
     let step = Step { tool: "st-cluster".into(), version: "1".into(), args };
     let trace = Trace { sections: vec![ranks()], provenance: vec![step], ..Trace::default() };
-    stream::write(&trace, std::fs::File::create(path).unwrap(), WriteOptions::FILE).unwrap();
+    st_stream::write(&trace, std::fs::File::create(path).unwrap(), WriteOptions::FILE).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_st-stat"));
     let out = command.args(["clusters", "--format", "json"]).args(options).arg(path).output().unwrap();
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));

@@ -3,16 +3,16 @@
 
 use std::process::Command;
 
+use st_capture::record::{Options, RankRecorder};
+use st_model::calls::CallTable;
+use st_model::names::{Location, Names};
+use st_model::objects::{Comm, Type};
+use st_model::ranks::RankSeq;
+use st_model::section::Section;
+use st_model::sites::{CallSites, Frame, Module};
+use st_model::values::{ANY_SOURCE, ANY_TAG, NONE};
 use st_stat::diff::{Report, diff};
-use st_trace::calls::CallTable;
-use st_trace::names::{Location, Names};
-use st_trace::objects::{Comm, Type};
-use st_trace::ranks::RankSeq;
-use st_trace::record::{Options, RankRecorder};
-use st_trace::section::Section;
-use st_trace::sites::{CallSites, Frame, Module};
-use st_trace::stream::{self, Trace, WriteOptions};
-use st_trace::values::{ANY_SOURCE, ANY_TAG, NONE};
+use st_stream::{Trace, WriteOptions};
 
 /// A rank that makes these calls: (function, site, words).
 fn rank(calls: &[(&str, &str, &[i64])]) -> Vec<Section> {
@@ -153,7 +153,7 @@ fn of_calls_that_look_alike_it_is_said_which_object_is_another() {
         sections[0].tables.comms = r.finish("host").tables.comms;
         let path = dir.path().join(format!("{ranks}.st"));
         let trace = Trace { sections, ..Trace::default() };
-        stream::write(&trace, std::fs::File::create(&path).unwrap(), WriteOptions::FILE).unwrap();
+        st_stream::write(&trace, std::fs::File::create(&path).unwrap(), WriteOptions::FILE).unwrap();
         path
     });
     let out = Command::new(env!("CARGO_BIN_EXE_st-stat")).arg("diff").args(&paths).output().unwrap();

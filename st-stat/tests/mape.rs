@@ -3,14 +3,14 @@
 
 use std::path::{Path, PathBuf};
 
+use st_capture::record::{Options, RankRecorder};
+use st_cli::Screen;
+use st_cli::options::{StreamIn, Talk};
+use st_model::calls::CallTable;
+use st_model::header::Header;
 use st_stat::mape::{Run, mape, pairs, report, table};
 use st_stat::table::Format;
-use st_tool::Screen;
-use st_tool::options::{StreamIn, Talk};
-use st_trace::calls::CallTable;
-use st_trace::header::Header;
-use st_trace::record::{Options, RankRecorder};
-use st_trace::stream::{self, Trace, WriteOptions};
+use st_stream::{Trace, WriteOptions};
 
 const CSV: &str = "name,recorded_s,replayed_s,reference_s\nbt,10,11,12.5\ncg, 20 ,18,\n";
 
@@ -87,7 +87,7 @@ fn trace_of(program: &str, function: &str, path: &Path, computed: &[i64]) {
     let header = Header { world: 2, program: program.into(), ..Header::default() };
     let trace = Trace { header, provenance: Vec::new(), sections, complete: true, level: 0 };
     let mut file = std::fs::File::create(path).unwrap();
-    stream::write(&trace, &mut file, WriteOptions { level: 0 }).unwrap();
+    st_stream::write(&trace, &mut file, WriteOptions { level: 0 }).unwrap();
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn only_the_replay_of_a_trace_belongs_to_it() {
         trace_of(program, function, &paths[1], computed);
         let pairs = pairs(&paths, &StreamIn::default(), &Talk::default());
         let Err(error) = pairs else { return "compared".to_owned() };
-        assert!(error.is::<st_tool::InvalidStream>(), "{error:#}");
+        assert!(error.is::<st_cli::InvalidStream>(), "{error:#}");
         let (_, how) =
             error.to_string().split_once("app.st: ").map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap();
         how.split_once(": give ").unwrap().0.to_owned()

@@ -4,9 +4,9 @@
 use std::path::Path;
 use std::process::Command;
 
-use st_trace::calls::CallTable;
-use st_trace::record::{Options, RankRecorder};
-use st_trace::stream::{self, Trace, WriteOptions};
+use st_capture::record::{Options, RankRecorder};
+use st_model::calls::CallTable;
+use st_stream::{Trace, WriteOptions};
 
 /// A rank that sends 40 messages of constant and 40 of random size.
 fn write(path: &Path) {
@@ -25,7 +25,7 @@ fn write(path: &Path) {
         r.record(thread, b, &words, 0, 0);
     }
     let trace = Trace { sections: vec![r.finish("host")], ..Trace::default() };
-    stream::write(&trace, std::fs::File::create(path).unwrap(), WriteOptions::FILE).unwrap();
+    st_stream::write(&trace, std::fs::File::create(path).unwrap(), WriteOptions::FILE).unwrap();
 }
 
 fn rows(path: &Path, by: &str) -> Vec<serde_json::Value> {

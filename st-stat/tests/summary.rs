@@ -4,13 +4,13 @@
 use std::path::Path;
 use std::process::Command;
 
-use st_trace::calls::CallTable;
-use st_trace::ints::Sealed;
-use st_trace::ranklist::RankList;
-use st_trace::record::{Options, RankRecorder};
-use st_trace::section::{RankSums, Section};
-use st_trace::sketch::bucket;
-use st_trace::stream::{self, Trace, WriteOptions};
+use st_capture::record::{Options, RankRecorder};
+use st_model::calls::CallTable;
+use st_model::ints::Sealed;
+use st_model::ranklist::RankList;
+use st_model::section::{RankSums, Section};
+use st_model::sketch::bucket;
+use st_stream::{Trace, WriteOptions};
 
 /// A rank of two threads: the first initialises MPI until 100, sends from 200 to 300, and ends MPI at 1000; the other one
 /// sends from 400 to 900.
@@ -54,7 +54,7 @@ fn two() -> Section {
 
 fn summary(path: &Path, section: Section, format: &str) -> String {
     let trace = Trace { sections: vec![section], ..Trace::default() };
-    stream::write(&trace, std::fs::File::create(path).unwrap(), WriteOptions::FILE).unwrap();
+    st_stream::write(&trace, std::fs::File::create(path).unwrap(), WriteOptions::FILE).unwrap();
     let out =
         Command::new(env!("CARGO_BIN_EXE_st-stat")).args(["--format", format]).arg(path).output().unwrap();
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));

@@ -7,15 +7,15 @@
 
 use divan::Bencher;
 use divan::counter::ItemsCount;
+use st_capture::record::RankRecorder;
+use st_match::graph::{Barriers, Graph, Latency, Matcher, survey};
+use st_model::calls::CallTable;
+use st_model::columns::Column;
+use st_model::objects::{Comm, Type};
+use st_model::ranks::RankSeq;
+use st_model::section::Section;
 use st_sync::clc::{Options, correct};
 use st_sync::team::Team;
-use st_trace::calls::CallTable;
-use st_trace::columns::Column;
-use st_trace::graph::{Barriers, Graph, Latency, Matcher, survey};
-use st_trace::objects::{Comm, Type};
-use st_trace::ranks::RankSeq;
-use st_trace::record::RankRecorder;
-use st_trace::section::Section;
 
 /// Sizes of the ring: ranks that can be few steps apart, and ranks as a job has.
 const RINGS: [u32; 2] = [8, 64];
@@ -63,7 +63,7 @@ fn sections(ranks: u32, swing: i64) -> Vec<Section> {
     let (send, receive) = (table.by_name("MPI_Send").unwrap().id, table.by_name("MPI_Recv").unwrap().id);
     (0..ranks)
         .map(|rank| {
-            let mut recorder = RankRecorder::new(rank, st_trace::record::Options::default());
+            let mut recorder = RankRecorder::new(rank, st_capture::record::Options::default());
             let members = RankSeq::first(ranks);
             let kind = "MPI_COMM_WORLD".to_owned();
             recorder.objects.comms.predefined(Comm { kind, parent: 0, members, remote: RankSeq::default() });

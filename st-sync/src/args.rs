@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
-use st_tool::options::{Steps, StreamIn, StreamOut, Talk};
+use st_cli::options::{Steps, StreamIn, StreamOut, Talk};
 
 use crate::clc::GAMMA_UNITS;
 

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use anyhow::Result;
-use st_trace::columns::{Comparison, Offset};
-use st_trace::graph::{Graph, Latency};
+use st_match::graph::{Graph, Latency};
+use st_model::columns::{Comparison, Offset};
 
 use crate::args::Method;
 use crate::bounds::{Bounds, UNSEEN};

@@ -6,7 +6,7 @@
 //! hold it, others bend it only as far as they must, and none has to be thrown away.
 
 use crate::taut::{FARTHEST, Gate, line};
-use st_trace::columns::{Comparison, Offset};
+use st_model::columns::{Comparison, Offset};
 
 /// How far beyond its ends a further correction is known to stay as it is there, ns.
 const SOME: i64 = 1_000_000;

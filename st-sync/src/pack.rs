@@ -1,6 +1,6 @@
 //! What processes tell each other of their findings, as words.
 
-use st_trace::graph::{Example, Issues, Shortest, Survey, Tally};
+use st_match::graph::{Example, Issues, Shortest, Survey, Tally};
 
 fn wide(n: u64) -> i64 {
     n.cast_signed()

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use st_trace::graph::Survey;
+use st_match::graph::Survey;
 
 const WIDTH: u64 = 400;
 const BARS: u64 = 120;

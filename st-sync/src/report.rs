@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use serde_json::{Map as Object, Value, json};
-use st_trace::graph::{Issues, Latency, Stream, Survey, Tally};
+use st_match::graph::{Issues, Latency, Stream, Survey, Tally};
 
 use crate::clc::{GAMMA_UNITS, Outcome};
 use crate::clocks::Clock;

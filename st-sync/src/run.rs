@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow};
-use st_tool::{Amount, Finished, Output, Status, Whole, engine, step};
-use st_trace::graph::{Barriers, Graph, Latency};
+use st_cli::{Amount, Finished, Output, Status, Whole, engine, step};
+use st_match::graph::{Barriers, Graph, Latency};
 
 use crate::args::{Args, Barrier, Method};
 use crate::clc::{self, GAMMA_UNITS, Moves, Outcome, Points};
@@ -27,7 +27,7 @@ pub const NAME: &str = "st-sync";
 #[must_use]
 pub fn main() -> ExitCode {
     match engine::parse::<Args>() {
-        Ok(args) => st_tool::report(NAME, run(&args)),
+        Ok(args) => st_cli::report(NAME, run(&args)),
         Err(code) => code,
     }
 }

@@ -8,11 +8,11 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use st_tool::options::StreamIn;
-use st_tool::{Input, Roll, Whole, each_section};
-use st_trace::ranklist::RankList;
-use st_trace::section::Section;
-use st_trace::stream::{Place, ReadOptions, Reader};
+use st_cli::options::StreamIn;
+use st_cli::{Input, Roll, Whole, each_section};
+use st_model::ranklist::RankList;
+use st_model::section::Section;
+use st_stream::{Place, ReadOptions, Reader};
 
 use crate::team::Team;
 

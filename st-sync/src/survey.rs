@@ -1,7 +1,7 @@
 //! Surveys the messages of a trace, with all processes of a team.
 
 use anyhow::Result;
-use st_trace::graph::{Ends, Graph, Latency, Seen, Shortest, Survey};
+use st_match::graph::{Ends, Graph, Latency, Seen, Shortest, Survey};
 
 use crate::clocks::Clocks;
 use crate::lags::Lags;

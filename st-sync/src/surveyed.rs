@@ -1,6 +1,6 @@
 //! What the messages of a trace say of its clocks.
 
-use st_trace::graph::{Shortest, Survey};
+use st_match::graph::{Shortest, Survey};
 
 use crate::lags::Lags;
 

@@ -1,9 +1,9 @@
 //! One process, or several that share the ranks of a trace.
 
 use anyhow::Result;
-use st_tool::transport::{self, Gone, Transport};
-use st_trace::graph::Links;
-use st_trace::varint;
+use st_cli::transport::{self, Gone, Transport};
+use st_match::graph::Links;
+use st_model::varint;
 
 use crate::pack::Words;
 

@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use anyhow::{Context, Result};
-use st_tool::options::StreamIn;
-use st_tool::{InvalidStream, UsageError, Whole, expand, transport};
-use st_trace::columns::{Column, ColumnWriter, Comparison, Points as ColumnPoints};
-use st_trace::graph::{Barriers, Graph, Matcher, ShareError, Stream, roll};
-use st_trace::ranklist::RankList;
-use st_trace::record::Cuts;
-use st_trace::section::{NO_SYM, Section};
+use st_capture::record::anew::{self, Cuts};
+use st_cli::options::StreamIn;
+use st_cli::{InvalidStream, UsageError, Whole, expand, transport};
+use st_match::graph::{Barriers, Graph, Matcher, ShareError, Stream, roll};
+use st_model::columns::{Column, ColumnWriter, Comparison, Points as ColumnPoints};
+use st_model::ranklist::RankList;
+use st_model::section::{NO_SYM, Section};
 
 use crate::clc::{Moves, Points};
 use crate::offsets::Map;
@@ -208,7 +208,7 @@ impl Traces {
         if let (Entry::Vacant(first), true) =
             (self.changed.entry([f, s, t]), section.threads[t].columns[c].1.chunks != column.chunks)
         {
-            first.insert(section.left_out(t)?);
+            first.insert(anew::left_out(section, t)?);
         }
         let (rank, old) = &mut section.threads[t].columns[c];
         let ended = section.ended.iter_mut().find(|e| e.rank == *rank && e.thread as usize == t);
@@ -233,7 +233,7 @@ impl Traces {
         let files = &self.share.files;
         let made = parallel(changed.len(), jobs, |i| {
             let ([f, s, t], cuts) = &changed[i];
-            files[*f].sections[*s].sketched_anew(*t, cuts)
+            anew::sketched_anew(&files[*f].sections[*s], *t, cuts)
         });
         let mut sketched = Sketched::default();
         for (([f, s, t], _), made) in changed.into_iter().zip(made) {

@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use st_tool::{Finished, Output, Whole, transport};
-use st_trace::graph::Graph;
-use st_trace::section::Section;
-use st_trace::stream::{ReadOptions, Reader, WriteOptions, Writer};
-use st_trace::varint;
+use st_cli::{Finished, Output, Whole, transport};
+use st_match::graph::Graph;
+use st_model::section::Section;
+use st_model::varint;
+use st_stream::{ReadOptions, Reader, WriteOptions, Writer};
 
 use crate::args::Args;
 use crate::clc::Moves;

@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use st_tool::Mpi;
+use st_cli::Mpi;
 
 use crate::process::{Outcome, Run};
 use crate::{Failure, place};

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::time::SystemTime;
 
-use st_tool::Mpi;
+use st_cli::Mpi;
 use tempfile::TempDir;
 
 use crate::Failure;

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use st_tool::Mpi;
+use st_cli::Mpi;
 
 use crate::{Failure, place};
 

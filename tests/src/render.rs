@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::{Map, Value};
-use st_trace::calls::CallTable;
-use st_trace::json::{self, Place};
-use st_trace::project::Call;
-use st_trace::section::Section;
-use st_trace::stream::{ReadOptions, read};
+use st_model::calls::CallTable;
+use st_model::project::Call;
+use st_model::section::Section;
+use st_stream::json::{self, Place};
+use st_stream::{ReadOptions, read};
 
 use crate::Failure;
 use crate::process::Run;

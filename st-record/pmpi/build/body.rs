@@ -5,7 +5,7 @@ use crate::params::{Code, Echo, Params};
 use crate::signature::{arguments, pointer, result};
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
-use st_trace::calls::Row;
+use st_model::calls::Row;
 
 /// Body of a function that is recorded by name only.
 pub(crate) fn opaque(name: &str, id: u16, f: &Function) -> TokenStream {

@@ -1,7 +1,7 @@
 //! Constants that only a C compiler can see: handles and pointers that are macros with casts.
 
 use crate::toolchain::Toolchain;
-use st_trace::values::{AMODE, ASSERT, COMBINERS, ERROR_CLASSES, KEYVALS};
+use st_model::values::{AMODE, ASSERT, COMBINERS, ERROR_CLASSES, KEYVALS};
 use std::fmt::Write as _;
 use std::path::Path;
 

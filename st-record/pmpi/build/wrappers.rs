@@ -5,7 +5,7 @@ use crate::header::{Function, Header};
 use crate::signature::{arguments, pointer, result};
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
-use st_trace::calls::{CallTable, FIRST_UNKNOWN};
+use st_model::calls::{CallTable, FIRST_UNKNOWN};
 
 /// Functions that are not communication, not local queries that a program's text would show, and called by the
 /// language layers themselves: conversions between handles and statuses of C and Fortran, address arithmetic,

@@ -1,6 +1,6 @@
 //! The language bindings that calls came through, from the modules at the ends of their call sites.
 
-use st_trace::sites::{Frame, SiteTable};
+use st_model::sites::{Frame, SiteTable};
 use std::collections::BTreeSet;
 use std::ffi::{CStr, CString, c_int, c_void};
 use std::path::Path;

@@ -11,7 +11,7 @@ use crate::normal;
 use crate::polls::Repeat;
 use crate::scribe::Scribe;
 use crate::state::{Event, NESTED, RECORDING, STATE, State};
-use st_trace::calls::CallId;
+use st_model::calls::CallId;
 use st_unwind::Registers;
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -10,9 +10,9 @@ use crate::ffi::{Handle, MPI_Comm, MPI_Group, constants as k};
 use crate::made::Made;
 use crate::real;
 use foldhash::fast::FixedState;
-use st_trace::objects::{Comm, Group, Name};
-use st_trace::ranks::RankSeq;
-use st_trace::record::RankRecorder;
+use st_capture::record::RankRecorder;
+use st_model::objects::{Comm, Group, Name};
+use st_model::ranks::RankSeq;
 use std::collections::HashMap;
 use std::ffi::c_int;
 

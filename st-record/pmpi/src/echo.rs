@@ -23,8 +23,8 @@ use crate::normal;
 use crate::requests::{Key, Kind, Requests};
 use crate::statuses::{bytes, is_cancelled, write_status};
 use crate::thread::Thread;
-use st_trace::section::Sym;
-use st_trace::values::NONE;
+use st_model::section::Sym;
+use st_model::values::NONE;
 use st_unwind::{Proof, Registers};
 use std::sync::atomic::{AtomicBool, Ordering};
 

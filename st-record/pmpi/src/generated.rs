@@ -23,7 +23,7 @@ use crate::normal;
 use crate::polls::Repeat;
 use crate::real::{self, next};
 use crate::requests::Kind;
-use st_trace::values::{NONE, NULL};
+use st_model::values::{NONE, NULL};
 use st_unwind::capture_registers;
 
 include!(concat!(env!("OUT_DIR"), "/wrappers.rs"));
@@ -31,7 +31,7 @@ include!(concat!(env!("OUT_DIR"), "/wrappers.rs"));
 #[cfg(test)]
 mod tests {
     use crate::real::{N, NAMES, UNKNOWN};
-    use st_trace::calls::CallTable;
+    use st_model::calls::CallTable;
 
     #[test]
     fn every_function_of_the_headers_has_a_row_with_roles() {

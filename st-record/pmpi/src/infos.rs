@@ -2,8 +2,8 @@
 
 use crate::ffi::constants as k;
 use foldhash::fast::FixedState;
-use st_trace::lowest::Lowest;
-use st_trace::values::{INFO_ENV, NULL};
+use st_model::lowest::Lowest;
+use st_model::values::{INFO_ENV, NULL};
 use std::collections::HashMap;
 
 /// Info objects in use.

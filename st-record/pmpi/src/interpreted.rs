@@ -2,7 +2,7 @@
 
 use crate::message::warn;
 use crate::state::State;
-use st_trace::calls::CallId;
+use st_model::calls::CallId;
 use std::sync::PoisonError;
 
 impl State {

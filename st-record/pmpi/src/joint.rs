@@ -2,7 +2,7 @@
 
 use crate::made::Made;
 use foldhash::fast::FixedState;
-use st_trace::objects::{Joint, Registry};
+use st_model::objects::{Joint, Registry};
 use std::collections::HashMap;
 use std::ffi::c_int;
 

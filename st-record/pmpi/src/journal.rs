@@ -1,16 +1,16 @@
 //! The rank's journal: a file that holds the trace up to the last call, whatever ends the process.
 //!
-//! The format is [`st_trace::journal`]'s; here it is mapped and written. All stores go to memory that the file owns, so
+//! The format is [`st_capture::journal`]'s; here it is mapped and written. All stores go to memory that the file owns, so
 //! that what has been stored stays when the process is killed; the order of the stores that matter is that of the
 //! program. Between the mappings no descriptor is kept: a program that closes descriptors it does not know closes none
 //! of ours, and writes into none of our files.
 
 use crate::mapping::Mapping;
-use st_trace::calls::CallId;
-use st_trace::header::{Header, Step};
-use st_trace::journal::{self, LOG_LENGTH, LogWriter, PAGE, REGIONS, SLOT, SLOTS, SLOTTED};
-use st_trace::record::{Change, RankRecorder};
-use st_trace::section::Sym;
+use st_capture::journal::{self, LOG_LENGTH, LogWriter, PAGE, REGIONS, SLOT, SLOTS, SLOTTED};
+use st_capture::record::{Change, RankRecorder};
+use st_model::calls::CallId;
+use st_model::header::{Header, Step};
+use st_model::section::Sym;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};

@@ -3,7 +3,7 @@
 //! For every function of `mpi.h` the build script generates two exported wrappers, `MPI_x` and `PMPI_x`, each of which
 //! forwards to the next definition of its own name; language bindings and other tools may come in by either. The
 //! outermost one records: it reads the inputs into words as the call table's row says, makes the real call, reads the
-//! outputs, and hands the call to [`st_trace::record::RankRecorder`].
+//! outputs, and hands the call to [`st_capture::record::RankRecorder`].
 //!
 //! From the bottom up; none imports one of a later line, and there are no circles within a line:
 //!

@@ -1,6 +1,6 @@
 //! What made an object: its function and call site.
 
-use st_trace::calls::CallId;
+use st_model::calls::CallId;
 
 /// What made an object.
 #[derive(Clone, Copy, Debug)]

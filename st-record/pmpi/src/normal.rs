@@ -1,8 +1,8 @@
-//! The library's constants as the values of [`st_trace::values`].
+//! The library's constants as the values of [`st_model::values`].
 
 use crate::ffi::constants as k;
 use crate::real;
-use st_trace::values::{ANY_SOURCE, ANY_TAG, DFLT_DARG, FOREIGN_BITS, NONE, PROC_NULL, ROOT, UNDEFINED};
+use st_model::values::{ANY_SOURCE, ANY_TAG, DFLT_DARG, FOREIGN_BITS, NONE, PROC_NULL, ROOT, UNDEFINED};
 use std::ffi::c_int;
 
 /// A rank argument.
@@ -40,7 +40,7 @@ pub(crate) fn color(c: c_int) -> i64 {
     if c == k::st_MPI_UNDEFINED { UNDEFINED } else { i64::from(c) }
 }
 
-/// Position of a constant in a list of them, as [`st_trace::values`] orders it.
+/// Position of a constant in a list of them, as [`st_model::values`] orders it.
 fn position(v: c_int, of: &[c_int]) -> i64 {
     of.iter().position(|&x| x == v).and_then(|i| i64::try_from(i).ok()).unwrap_or(NONE)
 }
@@ -140,7 +140,7 @@ pub(crate) fn combiner(v: c_int) -> i64 {
     position(v, &k::st_combiners)
 }
 
-/// A library's error class, numbered from 1 in the order of [`st_trace::values::ERROR_CLASSES`]; classes of the library's
+/// A library's error class, numbered from 1 in the order of [`st_model::values::ERROR_CLASSES`]; classes of the library's
 /// or the program's own come after these.
 pub(crate) fn error_class(class: c_int) -> u32 {
     let known = k::st_errors.iter().position(|c| *c == class);
@@ -151,11 +151,11 @@ pub(crate) fn error_class(class: c_int) -> u32 {
 /// The library's number of `MPI_ERR_UNKNOWN`: that of a call which failed without returning a code. (`MPI_ERR_OTHER` is
 /// a known error that has no class.)
 pub(crate) fn unknown_error() -> c_int {
-    let at = st_trace::values::ERROR_CLASSES.iter().position(|name| *name == "MPI_ERR_UNKNOWN");
+    let at = st_model::values::ERROR_CLASSES.iter().position(|name| *name == "MPI_ERR_UNKNOWN");
     at.and_then(|i| k::st_errors.get(i)).copied().unwrap_or(1)
 }
 
-/// Error class of a code, numbered as [`st_trace::values::ERROR_CLASSES`].
+/// Error class of a code, numbered as [`st_model::values::ERROR_CLASSES`].
 pub(crate) fn class_of(code: i64) -> u32 {
     let mut class: c_int = 0;
     if let Ok(code) = c_int::try_from(code) {
@@ -183,8 +183,8 @@ mod tests {
         assert_eq!((topology(k::st_MPI_UNDEFINED), arrayorder(k::st_MPI_ORDER_FORTRAN)), (0, 1));
         assert_eq!((splittype(k::st_MPI_COMM_TYPE_SHARED), splittype(12345)), (0, NONE));
         let truncate = k::st_errors[14];
-        assert_eq!(st_trace::values::error_class(error_class(truncate)), Some("MPI_ERR_TRUNCATE"));
-        assert_eq!(st_trace::values::error_class(error_class(1 << 20)), None);
+        assert_eq!(st_model::values::error_class(error_class(truncate)), Some("MPI_ERR_TRUNCATE"));
+        assert_eq!(st_model::values::error_class(error_class(1 << 20)), None);
         assert_eq!(color(k::st_MPI_UNDEFINED), UNDEFINED);
         assert_eq!((locktype(k::st_MPI_LOCK_SHARED), whence(k::st_MPI_SEEK_END)), (1, 2));
         assert_eq!(assertion(k::st_MPI_MODE_NOPUT | k::st_MPI_MODE_NOSUCCEED), 0b10100);

@@ -3,8 +3,8 @@
 use crate::ffi::constants as k;
 use crate::types::read;
 use foldhash::fast::FixedState;
-use st_trace::lowest::Lowest;
-use st_trace::values::{ERRHANDLERS, FIRST_NAMED, NULL};
+use st_model::lowest::Lowest;
+use st_model::values::{ERRHANDLERS, FIRST_NAMED, NULL};
 use std::collections::HashMap;
 
 /// Objects of one kind in use. A number is the lowest that is free in the process when the object is made, and free

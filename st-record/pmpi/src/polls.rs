@@ -1,6 +1,6 @@
 //! Series of failed polls: one event with a count.
 
-use st_trace::section::Sym;
+use st_model::section::Sym;
 
 /// How a call may repeat the one before.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

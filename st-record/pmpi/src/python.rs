@@ -1,8 +1,8 @@
 //! Call sites of Python programs (`--python`): frames of the interpreter in the place of the native ones that run it.
 
 use foldhash::fast::FixedState;
-use st_trace::calls::CallId;
-use st_trace::sites::{Frame, Module, SiteTable};
+use st_model::calls::CallId;
+use st_model::sites::{Frame, Module, SiteTable};
 use st_unwind::{ModuleRecord, Python, PythonFrame, SiteFrame, SiteInterner, UnknownPython};
 use std::collections::HashMap;
 

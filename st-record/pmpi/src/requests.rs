@@ -14,7 +14,7 @@ use foldhash::fast::FixedState;
 use live::Slot;
 pub(crate) use live::{Key, Kind, Meant, Promise};
 use queue::{Claimant, Near, Queue};
-use st_trace::lowest::Lowest;
+use st_model::lowest::Lowest;
 use std::collections::HashMap;
 
 /// All live requests (or, in another instance, matched messages) of the process.

@@ -2,7 +2,7 @@
 //! the recorder has a communicator ([`crate::sync`]), else what follows from the launcher's variables, else none.
 
 use crate::ancestry::{ancestors, stat};
-use st_trace::header::run_of;
+use st_model::header::run_of;
 use std::env;
 use std::fs;
 

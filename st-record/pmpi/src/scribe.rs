@@ -15,8 +15,8 @@ use crate::requests::{Kind, Meant, Promise};
 use crate::state::State;
 use crate::thread::Thread;
 pub(crate) use numbered::parts;
-use st_trace::calls::CallId;
-use st_trace::values::{NONE, NULL};
+use st_model::calls::CallId;
+use st_model::values::{NONE, NULL};
 use std::ffi::{c_int, c_void};
 
 /// A call being written down.

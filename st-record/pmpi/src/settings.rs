@@ -1,12 +1,12 @@
 //! Settings: environment variables, each the twin of an option of st-record.
 
 use crate::size::parse_size;
-use st_trace::fold::Fold;
-use st_trace::ranklist::RankList;
-use st_trace::ranklist_notation;
-use st_trace::record::Options;
-use st_trace::sites::Similar;
-use st_trace::sketch::Shape;
+use st_capture::fold::Fold;
+use st_capture::record::Options;
+use st_model::ranklist::RankList;
+use st_model::ranklist_notation;
+use st_model::sites::Similar;
+use st_model::sketch::Shape;
 use std::env;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;

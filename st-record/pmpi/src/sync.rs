@@ -40,7 +40,7 @@ use crate::settings::{Reductions, interval};
 use exchange::{Exchange, Turn};
 pub(crate) use exchange::{byte, completes, naps};
 use pace::{OFF, Pace};
-use st_trace::columns::{Comparison, Offset};
+use st_model::columns::{Comparison, Offset};
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -3,7 +3,7 @@
 use crate::ffi::MPI_Status;
 use crate::polls::Series;
 use crate::requests::Key;
-use st_trace::lowest::Lowest;
+use st_model::lowest::Lowest;
 use st_unwind::Unwinder;
 
 /// A thread.

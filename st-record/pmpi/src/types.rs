@@ -7,9 +7,9 @@ use crate::ffi::{Handle, MPI_Count, MPI_Datatype, PredefinedName, constants as k
 use crate::made::Made;
 use crate::real;
 use foldhash::fast::FixedState;
-use st_trace::calls::{CallTable, Meaning, Object};
-use st_trace::objects::{Name, Op, Type};
-use st_trace::record::RankRecorder;
+use st_capture::record::RankRecorder;
+use st_model::calls::{CallTable, Meaning, Object};
+use st_model::objects::{Name, Op, Type};
 use std::collections::HashMap;
 use std::ffi::{CStr, c_char};
 

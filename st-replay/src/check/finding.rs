@@ -1,6 +1,6 @@
 //! What a check finds wrong, and how it is said.
 
-use st_trace::sites::CallSites;
+use st_model::sites::CallSites;
 
 use crate::deeds::{Channel, PAIRS};
 use crate::groups::Groups;

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use st_trace::calls::CallId;
+use st_model::calls::CallId;
 
 use crate::places::PlaceId;
 

@@ -1,7 +1,7 @@
 //! One thing that a rank does with others.
 
-use st_trace::calls::CallId;
-use st_trace::section::Sym;
+use st_model::calls::CallId;
+use st_model::section::Sym;
 
 use crate::groups::Standing;
 

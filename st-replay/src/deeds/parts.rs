@@ -1,11 +1,11 @@
 //! What the members of a collective operation must agree on (MPI 3.1, chapter 5: type signatures of what is sent and
 //! received are equal; here their bytes).
 
-use st_trace::calls::Row;
-use st_trace::calls::roles::{Role, Rule};
-use st_trace::calls::words::{Words, slot};
-use st_trace::section::{Section, Tables};
-use st_trace::values::ROOT;
+use st_model::calls::Row;
+use st_model::calls::roles::{Role, Rule};
+use st_model::calls::words::{Words, slot};
+use st_model::section::{Section, Tables};
+use st_model::values::ROOT;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use super::deed::{Channel, End, Part};
@@ -26,7 +26,7 @@ pub(super) fn agree(
     pairs: &mut Vec<(End, bool)>,
     size: &mut impl FnMut(i64, i64) -> i64,
 ) {
-    let st_trace::calls::roles::Kind::Collective { rule, .. } = role.kind else { return };
+    let st_model::calls::roles::Kind::Collective { rule, .. } = role.kind else { return };
     let at = part.at;
     let named = words.get(role.root);
     let takes_part = named.is_none_or(|n| n == ROOT || n >= 0);

@@ -1,9 +1,9 @@
 //! Messages that are under way, and the requests that stand for them.
 
-use st_trace::calls::Row;
-use st_trace::calls::roles::{Role, Start};
-use st_trace::calls::words::{Words, slot};
-use st_trace::values::{ANY_TAG, CANCELLED, NONE, NULL};
+use st_model::calls::Row;
+use st_model::calls::roles::{Role, Start};
+use st_model::calls::words::{Words, slot};
+use st_model::values::{ANY_TAG, CANCELLED, NONE, NULL};
 
 use super::deed::{Channel, Deed, End, Part};
 use super::{OPEN, PARTITIONED, Posted, Request, Standing, Template, Walker};

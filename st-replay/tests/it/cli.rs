@@ -5,8 +5,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use st_trace::header::Header;
-use st_trace::stream::{self, Trace, WriteOptions};
+use st_model::header::Header;
+use st_stream::{Trace, WriteOptions};
 
 use crate::script::sections;
 
@@ -19,7 +19,7 @@ fn write_all(path: &Path, ranks: u32, program: &str) {
     let sections = sections(ranks, &format!("* MPI_Init\n{program}"));
     let trace = Trace { header, provenance: Vec::new(), sections, complete: true, level: 0 };
     let mut file = File::create(path).unwrap();
-    stream::write(&trace, &mut file, WriteOptions { level: 0 }).unwrap();
+    st_stream::write(&trace, &mut file, WriteOptions { level: 0 }).unwrap();
 }
 
 /// Runs st-replay where there is no mpirun, so that starting ranks would fail with another status.

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use crate::script::sections;
 use crate::simulator::{Chance, program};
+use st_model::section::Section;
 use st_replay::cut::{Cutter, Left, Limit, Stop};
 use st_replay::deeds::{Channel, Deed, Walker};
 use st_replay::factor::Factor;
 use st_replay::groups::Groups;
 use st_replay::scaling::Scaling;
-use st_trace::section::Section;
 
 fn stops(all: &[Section], limit: Limit) -> BTreeMap<u32, Stop> {
     let mut cutter = Cutter::new(limit, Factor::ONE, false);

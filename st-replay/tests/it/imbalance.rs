@@ -1,15 +1,15 @@
 //! Imbalance that varies from step to step comes back from merged traces without exact times.
 
+use st_capture::record::{Options, RankRecorder};
+use st_model::calls::CallTable;
+use st_model::ints::Sealed;
+use st_model::objects::Comm;
+use st_model::ranklist::RankList;
+use st_model::ranks::RankSeq;
+use st_model::section::{NO_SYM, PathSketch, RankSums, Section, Sym};
+use st_model::sketch::{LiveSketch, Shape, bucket};
 use st_replay::coupling::is_unknown;
 use st_replay::pace::Pace;
-use st_trace::calls::CallTable;
-use st_trace::ints::Sealed;
-use st_trace::objects::Comm;
-use st_trace::ranklist::RankList;
-use st_trace::ranks::RankSeq;
-use st_trace::record::{Options, RankRecorder};
-use st_trace::section::{NO_SYM, PathSketch, RankSums, Section, Sym};
-use st_trace::sketch::{LiveSketch, Shape, bucket};
 
 const RANKS: u32 = 4;
 const STEPS: u64 = 120;
@@ -38,7 +38,7 @@ fn merged(shape: Shape, takes: impl Fn(u32, u64) -> u64) -> (Section, u64) {
     let slowest = |step: u64| (0..RANKS).map(|rank| takes(rank, step)).max().unwrap();
     let steps: Vec<u64> = (0..STEPS).collect();
     let sketch = |steps: &[u64], of: &dyn Fn(u32, u64) -> u64| {
-        let mut all = st_trace::sketch::Sketch::default();
+        let mut all = st_model::sketch::Sketch::default();
         for rank in 0..RANKS {
             let mut live = LiveSketch::new(shape);
             steps.iter().for_each(|step| live.add(of(rank, *step)));

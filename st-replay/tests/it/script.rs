@@ -1,11 +1,11 @@
 //! Little parallel programs, a call a line.
 
-use st_trace::calls::CallTable;
-use st_trace::columns::Column;
-use st_trace::objects::{Comm, Op, Type};
-use st_trace::ranks::RankSeq;
-use st_trace::record::{Options, RankRecorder};
-use st_trace::section::Section;
+use st_capture::record::{Options, RankRecorder};
+use st_model::calls::CallTable;
+use st_model::columns::Column;
+use st_model::objects::{Comm, Op, Type};
+use st_model::ranks::RankSeq;
+use st_model::section::Section;
 
 /// A rank on its way through the program.
 struct Recording {
@@ -86,7 +86,7 @@ pub(crate) fn sections(ranks: u32, program: &str) -> Vec<Section> {
     (0..).zip(all).map(finish).collect()
 }
 
-fn flat(row: &st_trace::calls::Row, words: &[(&str, &str)]) -> Vec<i64> {
+fn flat(row: &st_model::calls::Row, words: &[(&str, &str)]) -> Vec<i64> {
     let mut flat = Vec::new();
     let named = |name: &str| row.slots.iter().any(|s| s.name == name);
     assert!(words.iter().all(|(name, _)| named(name)), "{}: {words:?}", row.name);

@@ -3,12 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use st_model::calls::CallTable;
+use st_model::form::Codes;
+use st_model::frequencies::Frequencies;
+use st_model::section::{Form, Section};
 use st_replay::factor::Factor;
 use st_replay::probable::{Arrivals, Message, Sender, destinations};
-use st_trace::calls::CallTable;
-use st_trace::form::Codes;
-use st_trace::frequencies::Frequencies;
-use st_trace::section::{Form, Section};
 
 /// A generator of numbers that are the same for ever (SplitMix64).
 pub(crate) struct Chance(pub(crate) u64);
@@ -117,7 +117,7 @@ pub(crate) fn blur(section: &mut Section) {
 
 /// One rank of a replay.
 struct Rank<'a> {
-    calls: st_trace::project::Projection<'a>,
+    calls: st_model::project::Projection<'a>,
     sender: Sender<'a>,
     arrivals: Arrivals<'a>,
     clock: u64,

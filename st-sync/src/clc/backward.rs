@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use st_tool::transport::Gone;
-use st_trace::graph::{Graph, Op, Seats, Step, at_ops, latest};
+use st_cli::transport::Gone;
+use st_match::graph::{Graph, Op, Seats, Step, at_ops, latest};
 
 use super::exchange::{EMPTY, Exchange};
 use super::moves::Moves;

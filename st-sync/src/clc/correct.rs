@@ -1,7 +1,7 @@
 //! Passes forward with one γ after the other, then one backward.
 
-use st_tool::transport::Gone;
-use st_trace::graph::Graph;
+use st_cli::transport::Gone;
+use st_match::graph::Graph;
 
 use super::exchange::Exchange;
 use super::{GAMMA_UNITS, Moves, Options, Outcome, Pass, Points};

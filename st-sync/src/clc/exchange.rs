@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 
-use st_trace::graph::{Graph, Links, Shape};
+use st_match::graph::{Graph, Links, Shape};
 
 /// Nothing here yet.
 pub(super) const EMPTY: i64 = i64::MIN;
@@ -51,9 +51,9 @@ impl Exchange {
             }
         }
         for (stream, ops) in graph.streams.iter().zip(&graph.ops) {
-            let mut seats = st_trace::graph::Seats::new(graph, stream.rank);
+            let mut seats = st_match::graph::Seats::new(graph, stream.rank);
             for op in ops {
-                if let st_trace::graph::Step::Enter(i) = op.step()
+                if let st_match::graph::Step::Enter(i) = op.step()
                     && graph.instances[i].shape == Shape::Prefix
                 {
                     self.slots[self.messages + seats.sender(i)].store(EMPTY, Ordering::Relaxed);

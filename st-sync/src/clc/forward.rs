@@ -10,8 +10,8 @@
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Condvar, Mutex, PoisonError};
 
-use st_tool::transport::Gone;
-use st_trace::graph::Graph;
+use st_cli::transport::Gone;
+use st_match::graph::Graph;
 
 use super::exchange::{Exchange, FREE};
 use super::lanes::{Thread, bounds};

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
-use st_tool::transport::Gone;
-use st_trace::graph::Graph;
+use st_cli::transport::Gone;
+use st_match::graph::Graph;
 
 use super::outside::{Event, Outside};
 use super::streams::{Lane, Led, Ran, Sleep, Work, lock};

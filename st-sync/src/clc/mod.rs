@@ -20,7 +20,7 @@ mod points;
 mod streams;
 mod waiting;
 
-use st_trace::graph::Latency;
+use st_match::graph::Latency;
 
 pub use backward::{REACH, WORK};
 pub use correct::correct;

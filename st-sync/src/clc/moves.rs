@@ -1,6 +1,6 @@
 //! By how much the points of a stream are moved, in little space.
 
-use st_trace::varint;
+use st_model::varint;
 
 /// Distances from the measured points to the corrected ones, in order.
 ///

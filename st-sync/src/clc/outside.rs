@@ -1,6 +1,6 @@
 //! The other processes during the forward pass.
 //!
-//! Times are sent by the numbers of the links that they belong to (see [`st_trace::graph::Links`]). Nobody knows beforehand
+//! Times are sent by the numbers of the links that they belong to (see [`st_match::graph::Links`]). Nobody knows beforehand
 //! when all is over: streams may wait for each other in a circle. So the first process finds out, by a token that goes
 //! round and that each process passes on when it has nothing to do: when in two rounds as many messages had been
 //! received as sent, and no more than in the round before, all processes wait for each other, or have done (Mattern
@@ -8,8 +8,8 @@
 
 use std::time::Duration;
 
-use st_tool::transport::{Gone, Tag, Transport};
-use st_trace::graph::Links;
+use st_cli::transport::{Gone, Tag, Transport};
+use st_match::graph::Links;
 
 use super::waiting::{Waiting, in_circle};
 use crate::team::{get_times, get_words, put_times, put_words};

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use st_trace::graph::{Graph, Links, NOBODY, Op, Seats, Shape, Step, earliest};
+use st_match::graph::{Graph, Links, NOBODY, Op, Seats, Shape, Step, earliest};
 
 use super::exchange::{EMPTY, Exchange, FREE};
 use super::moves::Moves;

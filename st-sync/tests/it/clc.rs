@@ -3,10 +3,10 @@
 use crate::program::{Point, Program, exit};
 use crate::shared;
 use proptest::prelude::*;
+use st_match::graph::{Barriers, Graph, Latency, Matcher, Shortest, survey};
+use st_model::section::Section;
 use st_sync::clc::{Options, Outcome, correct};
 use st_sync::team::Team;
-use st_trace::graph::{Barriers, Graph, Latency, Matcher, Shortest, survey};
-use st_trace::section::Section;
 
 const ANY: i64 = -2;
 const ANY_TAG: i64 = -1;

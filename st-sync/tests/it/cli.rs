@@ -4,10 +4,10 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use crate::program::Program;
-use st_trace::columns::{Comparison, Offset};
-use st_trace::header::Header;
-use st_trace::section::Section;
-use st_trace::stream::{ReadOptions, Trace, WriteOptions, read, write};
+use st_model::columns::{Comparison, Offset};
+use st_model::header::Header;
+use st_model::section::Section;
+use st_stream::{ReadOptions, Trace, WriteOptions, read, write};
 
 /// Rank 1's clock is 100 behind rank 0's, as its comparison says; a message violates that.
 fn sections() -> Vec<Section> {

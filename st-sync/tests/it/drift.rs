@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use clap::Parser;
+use st_model::columns::{Comparison, Offset};
 use st_sync::args::Args;
 use st_sync::run_in;
 use st_sync::team::Team;
-use st_trace::columns::{Comparison, Offset};
 
 use crate::cli::{load, save};
 use crate::program::Program;

@@ -6,13 +6,13 @@ use crate::clc::run;
 use crate::program::Program;
 use crate::shared;
 use proptest::prelude::*;
+use st_match::graph::{Barriers, Latency, Matcher, survey};
+use st_model::calls::CallTable;
+use st_model::columns::{Comparison, Offset};
+use st_model::header::Header;
+use st_model::section::Section;
+use st_stream::{ReadOptions, Trace, WriteOptions, read, write};
 use st_sync::clc::Options;
-use st_trace::calls::CallTable;
-use st_trace::columns::{Comparison, Offset};
-use st_trace::graph::{Barriers, Latency, Matcher, survey};
-use st_trace::header::Header;
-use st_trace::section::Section;
-use st_trace::stream::{ReadOptions, Trace, WriteOptions, read, write};
 
 fn bytes(sections: Vec<Section>) -> Vec<u8> {
     let header = Header { world: 2, ..Header::default() };
@@ -109,7 +109,7 @@ fn calls_without_times_are_counted() {
     let mut sections = ring(4, |me, i| i64::try_from(1000 * i + 10 * me).unwrap());
     // The budget was spent after three calls.
     let all: Vec<(i64, i64)> = sections[1].threads[0].columns[0].1.times().collect();
-    let mut writer = st_trace::columns::ColumnWriter::new(all[0].0);
+    let mut writer = st_model::columns::ColumnWriter::new(all[0].0);
     let mut chunks: Vec<_> = all[..3].iter().filter_map(|(a, b)| writer.push(*a, *b)).collect();
     chunks.extend(writer.flush());
     sections[1].threads[0].columns[0].1.chunks = chunks;

@@ -3,9 +3,9 @@
 use crate::clc::run;
 use crate::program::{Point, Program, Word, exit};
 use crate::shared;
+use st_match::graph::{Barriers, Graph, Issues, Latency, Matcher, Shape, Step, survey};
+use st_model::values::{ANY_SOURCE, ANY_TAG, CANCELLED, NONE, PROC_NULL, ROOT};
 use st_sync::clc::Options;
-use st_trace::graph::{Barriers, Graph, Issues, Latency, Matcher, Shape, Step, survey};
-use st_trace::values::{ANY_SOURCE, ANY_TAG, CANCELLED, NONE, PROC_NULL, ROOT};
 
 /// A program whose ranks' clocks are far apart.
 struct Script {

@@ -1,11 +1,11 @@
 //! Little parallel programs, written down call by call, with the edges that their messages must give.
 
-use st_trace::calls::{CallId, CallTable};
-use st_trace::columns::Column;
-use st_trace::objects::{Comm, Group, Joint, Op, Type};
-use st_trace::ranks::RankSeq;
-use st_trace::record::{Options, RankRecorder};
-use st_trace::section::Section;
+use st_capture::record::{Options, RankRecorder};
+use st_model::calls::{CallId, CallTable};
+use st_model::columns::Column;
+use st_model::objects::{Comm, Group, Joint, Op, Type};
+use st_model::ranks::RankSeq;
+use st_model::section::Section;
 
 /// A word or a list of them.
 #[derive(Clone, Debug)]

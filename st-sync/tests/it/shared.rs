@@ -5,17 +5,17 @@ use std::path::{Path, PathBuf};
 use crate::clc::run;
 use crate::program::Program;
 use clap::Parser;
+use st_cli::Status;
+use st_cli::transport::{self, Thread, Transport};
+use st_match::graph::{Barriers, Ends, Issues, Latency, Matcher, Survey, roll, survey};
+use st_model::columns::{Comparison, Offset};
+use st_model::header::Header;
+use st_model::section::Section;
+use st_stream::{Trace, WriteOptions, write};
 use st_sync::args::Args;
 use st_sync::clc::{Moves, Options, Outcome, correct};
 use st_sync::run_in;
 use st_sync::team::Team;
-use st_tool::Status;
-use st_tool::transport::{self, Thread, Transport};
-use st_trace::columns::{Comparison, Offset};
-use st_trace::graph::{Barriers, Ends, Issues, Latency, Matcher, Survey, roll, survey};
-use st_trace::header::Header;
-use st_trace::section::Section;
-use st_trace::stream::{Trace, WriteOptions, write};
 
 /// All that comes out.
 #[derive(Clone, PartialEq, Debug)]
@@ -29,7 +29,7 @@ struct Found {
 
 /// Points of a section's threads; they never decrease.
 pub(crate) fn points(section: &Section) -> Vec<Vec<i64>> {
-    let of = |(rank, thread): (u32, &st_trace::section::Thread)| {
+    let of = |(rank, thread): (u32, &st_model::section::Thread)| {
         let column = thread.columns.iter().find(|(r, _)| *r == rank);
         let mut last = i64::MIN;
         let times = column.into_iter().flat_map(|(_, c)| c.times()).flat_map(|(a, b)| [a, b]);

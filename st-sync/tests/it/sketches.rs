@@ -2,11 +2,11 @@
 
 use crate::cli::{load, said, save, sync};
 use crate::program::Program;
-use st_trace::columns::{Column, Comparison, Offset};
-use st_trace::record::{Options, RankRecorder};
-use st_trace::section::{PathSketch, Section, Thread};
-use st_trace::sketch::Shape;
-use st_trace::stream::Trace;
+use st_capture::record::{Options, RankRecorder};
+use st_model::columns::{Column, Comparison, Offset};
+use st_model::section::{PathSketch, Section, Thread};
+use st_model::sketch::Shape;
+use st_stream::Trace;
 
 /// Two ranks on two nodes that exchange messages; the second one's clock gains a tenth, as its comparisons say.
 fn sections(shape: Shape) -> Vec<Section> {
@@ -84,7 +84,7 @@ fn what_the_recorder_left_out_stays_left_out() {
     let mut r = RankRecorder::new(0, Options::default());
     let thread = r.open_thread(0);
     r.sites.label("program");
-    let row = st_trace::calls::CallTable::builtin().by_name("MPI_Barrier").unwrap();
+    let row = st_model::calls::CallTable::builtin().by_name("MPI_Barrier").unwrap();
     let sym = r.symbol(row.id, 0, 0);
     let (mut now, mut chunks) = (0, Vec::new());
     for i in 0..400 {
@@ -120,7 +120,7 @@ fn where_not_every_call_has_a_time_sketches_stay_and_that_is_said() {
     // The budget was spent after two hundred calls.
     let column = &mut before[1].threads[0].columns[0].1;
     let times: Vec<(i64, i64)> = column.times().take(200).collect();
-    let mut writer = st_trace::columns::ColumnWriter::new(0);
+    let mut writer = st_model::columns::ColumnWriter::new(0);
     times.iter().for_each(|t| assert!(writer.push(t.0, t.1).is_none()));
     column.chunks = writer.flush().into_iter().collect();
     let (trace, note) = corrected(&before, &[]);

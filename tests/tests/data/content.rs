@@ -5,13 +5,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
+use st_model::calls::{CallTable, Meaning, Slot};
+use st_model::check::check;
+use st_model::section::{NO_SYM, Section, Sym, Tables};
+use st_model::sites::CallSites;
+use st_model::sketch::Sketch;
+use st_stream::Trace;
 use st_tests::Failure;
-use st_trace::calls::{CallTable, Meaning, Slot};
-use st_trace::check::check;
-use st_trace::section::{NO_SYM, Section, Sym, Tables};
-use st_trace::sites::CallSites;
-use st_trace::sketch::Sketch;
-use st_trace::stream::Trace;
 use xxhash_rust::xxh3::Xxh3;
 
 /// What is known of the calls of a function.

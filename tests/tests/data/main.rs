@@ -11,10 +11,10 @@ mod readers;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
+use st_cli::each_section;
+use st_cli::options::StreamIn;
+use st_stream::{CURRENT, MAGIC, Trace};
 use st_tests::{Failure, conclude};
-use st_tool::each_section;
-use st_tool::options::StreamIn;
-use st_trace::stream::{CURRENT, MAGIC, Trace};
 use tempfile::TempDir;
 
 /// Where the sets of streams are, one directory per version of the format.
@@ -74,7 +74,7 @@ fn read(path: &Path) -> Result<Trace, Failure> {
         Ok(())
     });
     let whole = whole.map_err(|e| format!("{}: {e:#}", path.display()))?;
-    let st_tool::Whole { header, provenance, complete, level, .. } = whole;
+    let st_cli::Whole { header, provenance, complete, level, .. } = whole;
     Ok(Trace { header, provenance, sections, complete, level })
 }
 
@@ -115,7 +115,7 @@ fn text_forms_read_as_the_streams_beside_them() {
     let texts: Vec<_> = texts.iter().filter(|p| p.extension().is_some_and(|e| e == "text")).collect();
     assert!(!texts.is_empty());
     for path in texts {
-        let trace = st_trace::text::parse(&fs::read(path).unwrap()[..]).unwrap();
+        let trace = st_stream::text::parse(&fs::read(path).unwrap()[..]).unwrap();
         assert!(trace == read(&path.with_extension("st")).unwrap(), "{} reads otherwise", path.display());
     }
 }

@@ -4,10 +4,10 @@ use std::fs;
 use std::path::Path;
 
 use clap::Parser;
+use st_cli::Status;
+use st_model::section::Section;
+use st_stream::Trace;
 use st_tests::Failure;
-use st_tool::Status;
-use st_trace::section::Section;
-use st_trace::stream::Trace;
 
 use crate::{content, read};
 

@@ -5,11 +5,11 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use st_cli::Mpi;
 use st_tests::process::{Outcome, Run};
 use st_tests::said::Said;
 use st_tests::workplace::{self, Workplace};
 use st_tests::{Failure, place, render};
-use st_tool::Mpi;
 
 /// Calls of a rank before the accident: MPI_Init_thread, rank, size, and 50 times two.
 const BEFORE: u64 = 103;

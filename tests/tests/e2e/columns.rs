@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use st_cli::Mpi;
 use st_tests::jobs::Job;
 use st_tests::process::{Outcome, Run};
 use st_tests::{conclude, place};
-use st_tool::Mpi;
 
 /// Structure and parameters of each kernel take no more than flat columns of equal content under xz, and the exact times of
 /// all kernels no more than their gaps and durations: on 16 ranks under Open MPI, and on paper, where times are not real.

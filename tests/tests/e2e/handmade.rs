@@ -2,15 +2,15 @@
 
 use std::path::Path;
 
+use st_capture::record::{Options, RankRecorder};
+use st_cli::Mpi;
+use st_model::calls::CallTable;
+use st_model::header::{Header, Mpi as Flavour};
+use st_model::objects::{Comm, Type};
+use st_model::ranks::RankSeq;
+use st_stream::{Trace, WriteOptions};
 use st_tests::Failure;
 use st_tests::process::Run;
-use st_tool::Mpi;
-use st_trace::calls::CallTable;
-use st_trace::header::{Header, Mpi as Flavour};
-use st_trace::objects::{Comm, Type};
-use st_trace::ranks::RankSeq;
-use st_trace::record::{Options, RankRecorder};
-use st_trace::stream::{self, Trace, WriteOptions};
 
 /// A call: name, words, enter and exit in ns.
 pub(crate) type Call = (&'static str, Vec<i64>, i64, i64);
@@ -36,7 +36,7 @@ pub(crate) fn two_ranks(path: &Path, mpi: Mpi, calls: impl Fn(i64) -> Vec<Call>)
     let header = Header { world: 2, mpi: flavour, ..Header::default() };
     let sections = (0..2).map(rank).collect();
     let trace = Trace { header, provenance: Vec::new(), sections, complete: true, level: 0 };
-    stream::write(&trace, &mut std::fs::File::create(path).unwrap(), WriteOptions { level: 0 }).unwrap();
+    st_stream::write(&trace, &mut std::fs::File::create(path).unwrap(), WriteOptions { level: 0 }).unwrap();
 }
 
 /// Puts histograms in the place of all partners and sizes of a trace.

@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, SystemTime};
 
+use st_stream::{Trace, WriteOptions, write};
 use st_tests::Failure;
 use st_tests::process::{Outcome, Run};
 use st_tests::workplace::{self, Workplace};
-use st_trace::stream::{Trace, WriteOptions, write};
 
 use crate::stages::stream;
 

@@ -4,10 +4,10 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 
+use st_stream::MAGIC;
 use st_tests::process::{Outcome, Run};
 use st_tests::workplace::{self, Workplace};
 use st_tests::{Failure, place, render};
-use st_trace::stream::MAGIC;
 
 /// Runs a test under each MPI, in a directory with the program `leaves`.
 pub(crate) fn under_each(test: impl Fn(&Workplace) -> Result<(), Failure>) {
@@ -279,7 +279,7 @@ fn a_script_that_starts_the_job_is_recorded() {
         complete(p, &p.path("script.st"))?;
         // By its full path, and beside a variable of the script's own.
         let file = place::in_path(&name(&mpirun[0])).ok_or("no launcher in PATH")?;
-        let set = if p.job.mpi == st_tool::Mpi::Openmpi { "-x A=1" } else { "-genv A 1" };
+        let set = if p.job.mpi == st_cli::Mpi::Openmpi { "-x A=1" } else { "-genv A 1" };
         let line = format!("{} {set} -n {} ./leaves 5", file.display(), p.job.ranks);
         let o = p.go(Run::st("st-record", ["-q", "-o", "path.st", "--", "sh", "-c", &line])?)?.expect(5)?;
         check(o.text().starts_with("got "), "the program's output", &o)?;

@@ -3,13 +3,13 @@
 use std::ffi::OsString;
 use std::fs;
 
+use st_cli::Mpi;
+use st_stream::{Trace, WriteOptions, write};
 use st_tests::jobs::Job;
 use st_tests::process::{Outcome, Run};
 use st_tests::recordings::Subject;
 use st_tests::workplace::Workplace;
 use st_tests::{Failure, conclude, place};
-use st_tool::Mpi;
-use st_trace::stream::{Trace, WriteOptions, write};
 
 use crate::stages::stream;
 

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;
 
+use st_model::calls::{CallId, CallTable, TABLE};
 use st_tests::jobs::Job;
 use st_tests::recordings::{self, ABORTS, Recording, Subject};
 use st_tests::render::{self, Object, Ranks, Trace};
 use st_tests::{compare, conclude, place};
-use st_trace::calls::{CallId, CallTable, TABLE};
 
 /// Rows that no program makes, and why.
 const NOT_MADE: [(&str, &str); 5] = [
@@ -69,7 +69,7 @@ fn exhibits() -> Vec<Exhibit> {
 fn render(trace: &Trace, table: &CallTable, of: impl Fn(CallId) -> bool, otherwise: &Ranks) -> Ranks {
     let one = |d: &st_tests::render::Decoded| {
         let symbols = &trace.sections[d.section].symbols;
-        let call = |(i, call): (usize, &st_trace::project::Call)| -> Object {
+        let call = |(i, call): (usize, &st_model::project::Call)| -> Object {
             match otherwise.get(&d.rank).and_then(|calls| calls.get(i)) {
                 Some(right) if !of(symbols[call.sym as usize].call) => right.clone(),
                 _ => trace.render(table, d, i),

@@ -1,9 +1,9 @@
 //! The independent oracle: what programs say they call is what is recorded, and recording changes nothing.
 
+use st_cli::Mpi;
 use st_tests::jobs::Job;
 use st_tests::recordings::{self, ABORTS, Subject};
 use st_tests::{Failure, compare, conclude, place, render};
-use st_tool::Mpi;
 
 /// Output and exit status are those of the program, whatever it is.
 fn unchanged(job: Job, subject: &Subject) -> Result<(), Failure> {

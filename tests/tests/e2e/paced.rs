@@ -3,10 +3,10 @@
 use std::ffi::OsString;
 use std::path::Path;
 
+use st_model::values::PROC_NULL;
 use st_tests::jobs::Job;
 use st_tests::workplace::Workplace;
 use st_tests::{Failure, place};
-use st_trace::values::PROC_NULL;
 
 use crate::handmade::{Call, as_histograms, two_ranks};
 use crate::stages::under_each;

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
+use st_cli::Mpi;
 use st_tests::process::Run;
 use st_tests::workplace::Workplace;
 use st_tests::{Failure, place};
-use st_tool::Mpi;
 
 use crate::launch::{check, under_each};
 

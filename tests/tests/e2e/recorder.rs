@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use object::read::elf::{Dyn, ElfFile64, FileHeader};
 use object::{Endianness, Object, ObjectSymbol, elf};
+use st_cli::Mpi;
 use st_tests::process::{Outcome, Run};
 use st_tests::{Failure, conclude, place, workplace};
-use st_tool::Mpi;
 
 const LIBRARY: &str = "libst_pmpi.so";
 

@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use st_stream::{Trace, WriteOptions, write};
 use st_tests::process::{Outcome, Run};
 use st_tests::{Failure, conclude, place};
-use st_trace::stream::{Trace, WriteOptions, write};
 
 use crate::stages::stream;
 

@@ -3,11 +3,11 @@
 use std::ffi::OsString;
 use std::path::Path;
 
+use st_cli::Mpi;
 use st_tests::jobs::Job;
 use st_tests::process::Run;
 use st_tests::recordings::{self, Subject};
 use st_tests::{Failure, conclude, place};
-use st_tool::Mpi;
 
 /// Not replayed; see `calls_that_are_not_replayed_are_named_first`.
 const UNPLAYED: &str = "makes calls that are recorded and not replayed";

@@ -4,11 +4,11 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 
+use st_cli::Mpi;
 use st_tests::jobs::Job;
 use st_tests::process::Run;
 use st_tests::workplace::Workplace;
 use st_tests::{Failure, conclude, place};
-use st_tool::Mpi;
 
 use crate::stages::{as_alone, go, rank_files, said_once, under_each};
 

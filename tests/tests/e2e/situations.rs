@@ -6,10 +6,10 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use st_cli::Mpi;
 use st_tests::process::{Outcome, Run};
 use st_tests::workplace::Workplace;
 use st_tests::{Failure, place, recordings, render};
-use st_tool::Mpi;
 
 use crate::launch::{check, complete, under_each};
 
@@ -131,9 +131,8 @@ fn histograms_and_statistics_in_the_place_of_sketches() {
 /// How many events of `MPI_Sendrecv` have times.
 fn timed_exchanges(trace: &Path) -> Result<u64, Failure> {
     let open = fs::File::open(trace).map_err(|e| e.to_string())?;
-    let trace =
-        st_trace::stream::read(open, st_trace::stream::ReadOptions::default()).map_err(|e| e.to_string())?;
-    let calls = st_trace::calls::CallTable::builtin();
+    let trace = st_stream::read(open, st_stream::ReadOptions::default()).map_err(|e| e.to_string())?;
+    let calls = st_model::calls::CallTable::builtin();
     let mut n = 0;
     for section in &trace.sections {
         for path in section.threads.iter().flat_map(|t| &t.sketches) {

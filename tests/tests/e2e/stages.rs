@@ -5,12 +5,12 @@ use std::fmt::Display;
 use std::fs;
 use std::path::Path;
 
+use st_cli::Mpi;
+use st_stream::{ReadOptions, Trace, WriteOptions, read, write};
 use st_tests::jobs::Job;
 use st_tests::process::{Outcome, Run};
 use st_tests::workplace::Workplace;
 use st_tests::{Failure, conclude, place};
-use st_tool::Mpi;
-use st_trace::stream::{ReadOptions, Trace, WriteOptions, read, write};
 
 /// Jobs of several sizes; MPICH, which spins while it waits, has two processes.
 pub(crate) fn jobs() -> Vec<Job> {

@@ -5,13 +5,13 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use st_cli::Mpi;
+use st_model::columns::Offset;
+use st_stream::{ReadOptions, read};
 use st_tests::jobs::Job;
 use st_tests::process::Run;
 use st_tests::workplace::{Workplace, under_each};
 use st_tests::{Failure, conclude, place};
-use st_tool::Mpi;
-use st_trace::columns::Offset;
-use st_trace::stream::{ReadOptions, read};
 
 /// A rank's fake clock: offset in ns, drift in ns per s, and after how many ms another drift.
 #[derive(Clone, Copy)]

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
 
+use st_cli::Mpi;
 use st_tests::jobs::Job;
 use st_tests::process::{Outcome, Run};
 use st_tests::recordings::{self, Subject};
 use st_tests::{Failure, conclude, place};
-use st_tool::Mpi;
 
 use crate::handmade::{Call, as_histograms, two_ranks};
 

@@ -1,7 +1,7 @@
 //! The command line.
 
 use clap::{Parser, Subcommand};
-use st_tool::options::Talk;
+use st_cli::options::Talk;
 
 /// Its name in what it says.
 pub(crate) const TOOL: &str = "st-bench";

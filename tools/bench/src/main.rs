@@ -14,7 +14,7 @@ mod version;
 use std::process::ExitCode;
 
 use clap::Parser as _;
-use st_tool::Status;
+use st_cli::Status;
 
 use crate::args::{Args, Command, TOOL};
 
@@ -24,5 +24,5 @@ fn main() -> ExitCode {
         Command::Run(run) => turns::run(&root, run, &args.talk),
         Command::Report { check } => report::write(&root, *check).map(|()| Status::Ok),
     });
-    st_tool::report(TOOL, result)
+    st_cli::report(TOOL, result)
 }

@@ -126,7 +126,7 @@ pub(crate) fn write(root: &Path, check: bool) -> Result<()> {
     let current =
         fs::read_to_string(&target).with_context(|| format!("{}: cannot read", target.display()))?;
     if current != text {
-        bail!(st_tool::FailedCheck(
+        bail!(st_cli::FailedCheck(
             "BENCHMARKS.md is not what benchmarks/ gives: change the results or the template there, then make bench-report".into()
         ));
     }

@@ -6,8 +6,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use st_tool::options::Talk;
-use st_tool::{Output, Status};
+use st_cli::options::Talk;
+use st_cli::{Output, Status};
 
 use crate::args::{Run, TOOL};
 use crate::group::{self, ALL, Case, Place};

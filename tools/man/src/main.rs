@@ -7,8 +7,8 @@ mod synopsis;
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
 use clap_complete::{Shell, generate_to};
-use st_tool::Status;
-use st_tool::options::Talk;
+use st_cli::Status;
+use st_cli::options::Talk;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -38,7 +38,7 @@ enum Command {
 
 fn main() -> ExitCode {
     let args = Args::parse();
-    st_tool::report(TOOL, run(&args))
+    st_cli::report(TOOL, run(&args))
 }
 
 fn run(args: &Args) -> Result<Status> {

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::sync::OnceLock;
 
 use mimalloc::MiMalloc;
-use st_tool::{ByName, Memory, UsageError};
+use st_cli::{ByName, Memory, UsageError};
 
 type Main = fn() -> ExitCode;
 
@@ -46,7 +46,7 @@ fn main() -> ExitCode {
             NAME.get_or_init(|| program);
             main()
         }
-        None => st_tool::report(name(), Err(UsageError(usage()).into())),
+        None => st_cli::report(name(), Err(UsageError(usage()).into())),
     }
 }
 

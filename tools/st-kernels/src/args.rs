@@ -1,8 +1,8 @@
 //! The command line.
 
 use clap::{Args as ClapArgs, Parser};
-use st_tool::options::StreamOut;
-use st_trace::fold::Fold;
+use st_capture::fold::Fold;
+use st_cli::options::StreamOut;
 
 use crate::Kernel;
 
@@ -81,7 +81,7 @@ pub struct PaperArgs {
 impl PaperArgs {
     /// Number of threads.
     pub(crate) fn threads(&self) -> usize {
-        st_tool::options::threads(self.jobs)
+        st_cli::options::threads(self.jobs)
     }
 
     /// Whether the trace was sent somewhere.

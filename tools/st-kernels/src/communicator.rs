@@ -2,7 +2,7 @@
 
 use std::panic::Location;
 
-use st_trace::ranks::RankSeq;
+use st_model::ranks::RankSeq;
 
 /// Source of a receive that takes a message from anyone.
 pub const ANY_SOURCE: i32 = -2;

@@ -4,10 +4,10 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use clap::Parser;
-use st_tool::{Launch, Output, Status, UsageError, engine};
-use st_trace::header::{Clock, Header, Mpi, Step};
-use st_trace::section::Section;
-use st_trace::stream::{Encoded, Writer};
+use st_cli::{Launch, Output, Status, UsageError, engine};
+use st_model::header::{Clock, Header, Mpi, Step};
+use st_model::section::Section;
+use st_stream::{Encoded, Writer};
 
 use crate::{Args, Options, Unfit, paper};
 
@@ -19,7 +19,7 @@ const PROGRAM: &str = "st-kernels-mpi";
 /// The program, from its command line to its exit status.
 #[must_use]
 pub fn main() -> ExitCode {
-    st_tool::report("st-kernels", run(&Args::parse()))
+    st_cli::report("st-kernels", run(&Args::parse()))
 }
 
 fn run(args: &Args) -> Result<Status> {

@@ -4,7 +4,7 @@
 use std::io::Read;
 use std::process::{Command, Output, Stdio};
 
-use st_trace::stream::{ReadOptions, read};
+use st_stream::{ReadOptions, read};
 
 fn program() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_st-kernels"));

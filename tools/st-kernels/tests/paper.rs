@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use clap::ValueEnum;
 use st_kernels::{Kernel, Options, paper};
-use st_trace::calls::{CallTable, Meaning, Object};
-use st_trace::section::Section;
-use st_trace::stream::{self, Trace, WriteOptions};
-use st_trace::values::{ANY_SOURCE, ANY_TAG, NONE, PROC_NULL};
+use st_model::calls::{CallTable, Meaning, Object};
+use st_model::section::Section;
+use st_model::values::{ANY_SOURCE, ANY_TAG, NONE, PROC_NULL};
+use st_stream::{Trace, WriteOptions};
 
 /// A call with its words by slot name.
 #[derive(Clone, PartialEq, Debug)]
@@ -286,7 +286,7 @@ fn traces_are_sound_and_the_same_every_time() {
         assert_eq!(first, sections(kernel, ranks, &options(kernel)), "{}", kernel.name());
         for section in &first {
             assert!(
-                st_trace::check::check(section).unwrap().iter().all(st_trace::check::ThreadCheck::passed)
+                st_model::check::check(section).unwrap().iter().all(st_model::check::ThreadCheck::passed)
             );
             let calls = expand(section).calls;
             let mut events = 0;
@@ -388,8 +388,8 @@ fn unfit_jobs_are_refused() {
 fn structure(section: &Section) -> u64 {
     let trace = Trace { sections: vec![section.clone()], ..Trace::default() };
     let mut bytes = Vec::new();
-    stream::write(&trace, &mut bytes, WriteOptions { level: 0 }).unwrap();
-    let frames = stream::frame_sizes(&bytes[..], st_trace::stream::ReadOptions::default()).unwrap();
+    st_stream::write(&trace, &mut bytes, WriteOptions { level: 0 }).unwrap();
+    let frames = st_stream::frame_sizes(&bytes[..], st_stream::ReadOptions::default()).unwrap();
     frames.iter().filter(|f| f.kind == "STRUCT").map(|f| f.expanded).sum()
 }
 
@@ -436,7 +436,7 @@ fn all_ways_of_folding_hold_the_same_calls() {
             for (a, b) in exact.iter().zip(other) {
                 let b = b.unwrap();
                 assert_eq!(expand(a).calls, expand(&b).calls, "{} {fold}", kernel.name());
-                assert!(st_trace::check::check(&b).unwrap().iter().all(|c| c.passed()));
+                assert!(st_model::check::check(&b).unwrap().iter().all(|c| c.passed()));
             }
         }
     }

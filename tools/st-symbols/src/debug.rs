@@ -5,7 +5,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use object::{Object, ObjectSection, ReadCache};
-use st_trace::sites::Module;
+use st_model::sites::Module;
 
 /// What a file says of itself.
 pub(crate) struct Facts {

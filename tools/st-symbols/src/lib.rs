@@ -2,11 +2,11 @@
 //!
 //! st-record looks names up when a program has ended, and stores them in its trace; programs that print a trace look up
 //! what is not in it, if the module is there and has the build-id of the one that was recorded. How a site is called
-//! then is [`st_trace::sites::CallSites`]' to say.
+//! then is [`st_model::sites::CallSites`]' to say.
 //!
 //! ```
 //! use st_symbols::Resolver;
-//! use st_trace::sites::{CallSites, Frame, Module, SiteTable};
+//! use st_model::sites::{CallSites, Frame, Module, SiteTable};
 //!
 //! let mut sites = SiteTable::new();
 //! let module = sites.module(Module { path: "/opt/app/bin/solver".into(), build_id: "17c3f2".into() });
@@ -26,8 +26,8 @@ mod debug;
 mod module;
 
 use module::Opened;
-use st_trace::names::{Address, Location};
-use st_trace::sites::{Frame, Module, SiteTable};
+use st_model::names::{Address, Location};
+use st_model::sites::{Frame, Module, SiteTable};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::SystemTime;

@@ -6,8 +6,8 @@ use std::time::SystemTime;
 
 use addr2line::Loader;
 use object::{Object, ObjectSymbol, ReadCache, SymbolKind};
-use st_trace::names::Location;
-use st_trace::sites::Module;
+use st_model::names::Location;
+use st_model::sites::Module;
 
 use crate::debug::{Facts, candidates, facts};
 

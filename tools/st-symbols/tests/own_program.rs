@@ -2,9 +2,9 @@
 #![expect(unsafe_code, reason = "walks its own stack")]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use st_model::names::{Location, Names};
+use st_model::sites::{CallSites, Frame, Module, SiteTable};
 use st_symbols::Resolver;
-use st_trace::names::{Location, Names};
-use st_trace::sites::{CallSites, Frame, Module, SiteTable};
 use st_unwind::{SiteInterner, Unwinder, capture_registers};
 use std::path::{Path, PathBuf};
 use std::process::Command;

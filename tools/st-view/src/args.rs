@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Parser};
-use st_tool::Symbols;
-use st_tool::options::{Steps, StreamIn, Talk, TextOut};
-use st_trace::ranklist::RankList;
-use st_trace::ranklist_notation;
+use st_cli::Symbols;
+use st_cli::options::{Steps, StreamIn, Talk, TextOut};
+use st_model::ranklist::RankList;
+use st_model::ranklist_notation;
 
 /// Show a trace: its structure, its calls, its text form
 ///

@@ -5,14 +5,14 @@ use std::io::Write;
 
 use anyhow::{Context, Result, bail};
 use serde_json::{Map, Value};
-use st_tool::{Output, UsageError};
-use st_trace::calls::{CallTable, Kind};
-use st_trace::json::{self, Place};
-use st_trace::objects::{Comm, Name, Named};
-use st_trace::ranklist::RankList;
-use st_trace::ranklist_notation::plain;
-use st_trace::section::{Section, Thread};
-use st_trace::sites::CallSites;
+use st_cli::{Output, UsageError};
+use st_model::calls::{CallTable, Kind};
+use st_model::objects::{Comm, Name, Named};
+use st_model::ranklist::RankList;
+use st_model::ranklist_notation::plain;
+use st_model::section::{Section, Thread};
+use st_model::sites::CallSites;
+use st_stream::json::{self, Place};
 
 use crate::args::Args;
 use crate::input::Named as NamedTrace;

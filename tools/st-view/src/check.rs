@@ -3,10 +3,10 @@
 use std::io::Write;
 
 use anyhow::{Context, Result};
-use st_tool::{Amount, Output, Status};
-use st_trace::calls::LANES;
-use st_trace::check::{ThreadCheck, Verdict, check_telling};
-use st_trace::section::Section;
+use st_cli::{Amount, Output, Status};
+use st_model::calls::LANES;
+use st_model::check::{ThreadCheck, Verdict, check_telling};
+use st_model::section::Section;
 
 use crate::args::Args;
 use crate::input::each;

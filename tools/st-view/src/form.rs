@@ -3,9 +3,9 @@
 use std::io::{self, BufReader};
 
 use anyhow::{Context, Result, bail};
-use st_tool::{Input, InvalidStream, Output, UsageError, Whole};
-use st_trace::stream::{self, Trace, WriteOptions};
-use st_trace::text;
+use st_cli::{Input, InvalidStream, Output, UsageError, Whole};
+use st_stream::text;
+use st_stream::{Trace, WriteOptions};
 
 use crate::args::Args;
 
@@ -36,6 +36,6 @@ pub(crate) fn from_text(args: &Args) -> Result<()> {
     Whole::of_trace(&name, &trace)?.remark("st-view", &args.talk);
     let mut out = Output::stream(&args.output.output)?;
     let level = args.level.unwrap_or(trace.level);
-    stream::write(&trace, &mut out, WriteOptions { level }).context("writing")?;
+    st_stream::write(&trace, &mut out, WriteOptions { level }).context("writing")?;
     out.commit()
 }

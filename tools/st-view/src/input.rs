@@ -1,11 +1,11 @@
 //! Reading what is shown.
 
 use anyhow::Result;
-use st_tool::{Whole, each_section, each_stored_of};
-use st_trace::header::Header;
-use st_trace::section::Section;
-use st_trace::sites::{CallSites, SiteTable};
-use st_trace::stream::{Stored, Trace};
+use st_cli::{Whole, each_section, each_stored_of};
+use st_model::header::Header;
+use st_model::section::Section;
+use st_model::sites::{CallSites, SiteTable};
+use st_stream::{Stored, Trace};
 
 use crate::args::Args;
 

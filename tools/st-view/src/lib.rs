@@ -14,14 +14,14 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Parser;
-use st_tool::{Output, Status};
+use st_cli::{Output, Status};
 
 use args::Args;
 
 /// The program, from its command line to its exit status.
 #[must_use]
 pub fn main() -> ExitCode {
-    st_tool::report("st-view", run(&Args::parse()))
+    st_cli::report("st-view", run(&Args::parse()))
 }
 
 /// Does what the command line asks for.

@@ -3,7 +3,7 @@
 use std::alloc::System;
 use std::process::ExitCode;
 
-use st_tool::Memory;
+use st_cli::Memory;
 
 #[global_allocator]
 static MEMORY: Memory<System> = Memory { tool: || "st-view", from: System };

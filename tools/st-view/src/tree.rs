@@ -4,20 +4,20 @@ use std::fmt::Write as _;
 use std::io::Write;
 
 use anyhow::Result;
-use st_tool::{Output, wrapped};
-use st_trace::calls::{CallTable, Meaning, Object, Row, Slot};
-use st_trace::form::SPECIAL;
-use st_trace::frequencies::Frequencies;
-use st_trace::header::Header;
-use st_trace::ints::Sealed;
-use st_trace::json;
-use st_trace::objects::{Content, Text};
-use st_trace::ranklist::RankList;
-use st_trace::ranklist_notation;
-use st_trace::section::{Elastic, Entry, Form, Section, SlotStreams, Symbol, Thread};
-use st_trace::sites::CallSites;
-use st_trace::text;
-use st_trace::tree::Item;
+use st_cli::{Output, wrapped};
+use st_model::calls::{CallTable, Meaning, Object, Row, Slot};
+use st_model::form::SPECIAL;
+use st_model::frequencies::Frequencies;
+use st_model::header::Header;
+use st_model::ints::Sealed;
+use st_model::objects::{Content, Text};
+use st_model::ranklist::RankList;
+use st_model::ranklist_notation;
+use st_model::section::{Elastic, Entry, Form, Section, SlotStreams, Symbol, Thread};
+use st_model::sites::CallSites;
+use st_model::tree::Item;
+use st_stream::json;
+use st_stream::text;
 
 use crate::args::Args;
 use crate::input::Named;
@@ -125,7 +125,7 @@ fn leaf(
         words.push(format!("{}={}", slot.name, lens.unwrap_or_default() + &all));
     }
     if symbol.error != 0 {
-        let class = st_trace::values::error_class(symbol.error);
+        let class = st_model::values::error_class(symbol.error);
         words.push(format!("error={}", class.map_or_else(|| symbol.error.to_string(), str::to_owned)));
     }
     words

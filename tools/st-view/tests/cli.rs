@@ -6,13 +6,13 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use st_trace::calls::CallTable;
-use st_trace::header::{Header, Step};
-use st_trace::objects::{Comm, Type};
-use st_trace::ranks::RankSeq;
-use st_trace::record::{Options, RankRecorder};
-use st_trace::section::Section;
-use st_trace::stream::{self, Trace, WriteOptions};
+use st_capture::record::{Options, RankRecorder};
+use st_model::calls::CallTable;
+use st_model::header::{Header, Step};
+use st_model::objects::{Comm, Type};
+use st_model::ranks::RankSeq;
+use st_model::section::Section;
+use st_stream::{Trace, WriteOptions};
 
 /// A rank's trace: ten rounds of a send and a receive.
 fn section(rank: u32) -> Section {
@@ -49,7 +49,7 @@ fn timed(mut r: RankRecorder, rank: u32) -> Section {
     let chunks = r.flush_columns();
     let mut s = r.finish("node");
     let chunks = chunks.into_iter().map(|(_, c)| c).collect();
-    let column = st_trace::columns::Column { chunks, ..st_trace::columns::Column::default() };
+    let column = st_model::columns::Column { chunks, ..st_model::columns::Column::default() };
     s.threads[0].columns.push((rank, column));
     s
 }
@@ -59,7 +59,7 @@ fn stream(sections: Vec<Section>, level: u8) -> Vec<u8> {
     let provenance = vec![Step { tool: "st-test".into(), ..Step::default() }];
     let mut bytes = Vec::new();
     let trace = Trace { header, provenance, sections, ..Trace::default() };
-    stream::write(&trace, &mut bytes, WriteOptions { level }).unwrap();
+    st_stream::write(&trace, &mut bytes, WriteOptions { level }).unwrap();
     bytes
 }
 

@@ -3,7 +3,7 @@
 use super::{Echo, Params, argument};
 use proc_macro2::TokenStream;
 use quote::quote;
-use st_trace::calls::Length;
+use st_model::calls::Length;
 
 impl Params<'_> {
     /// What to compare; `None` for functions that are read anew each time.

@@ -3,7 +3,7 @@
 use super::{Params, argument};
 use proc_macro2::TokenStream;
 use quote::quote;
-use st_trace::calls::{Length, Param};
+use st_model::calls::{Length, Param};
 use syn::Ident;
 
 impl Params<'_> {

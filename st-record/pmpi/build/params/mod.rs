@@ -8,7 +8,7 @@ mod requests;
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
-use st_trace::calls::{Length, Param, Row};
+use st_model::calls::{Length, Param, Row};
 use syn::Ident;
 
 /// How a wrapper knows that a call is the next one of the loop in progress.

@@ -2,7 +2,7 @@
 
 use super::{Params, argument};
 use quote::{format_ident, quote};
-use st_trace::calls::Param;
+use st_model::calls::Param;
 
 impl Params<'_> {
     pub(super) fn free(&mut self, i: usize, p: &Param) {

@@ -3,7 +3,7 @@
 use super::{Params, argument};
 use proc_macro2::TokenStream;
 use quote::quote;
-use st_trace::calls::Param;
+use st_model::calls::Param;
 
 impl Params<'_> {
     pub(super) fn request(&mut self, i: usize, p: &Param) {

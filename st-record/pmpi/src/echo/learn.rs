@@ -6,7 +6,7 @@ use crate::journal::Mark;
 use crate::local::made_at;
 use crate::requests::{Key, Requests};
 use crate::thread::Thread;
-use st_trace::section::Sym;
+use st_model::section::Sym;
 use st_unwind::Proof;
 use std::sync::atomic::Ordering;
 

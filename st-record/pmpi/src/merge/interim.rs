@@ -10,8 +10,8 @@ use super::{Asked, climb};
 use crate::clock::processor_time;
 use crate::output::note_down;
 use crate::sync::{self, Tree as Ranks};
-use st_trace::header::Header;
-use st_trace::section::Section;
+use st_model::header::Header;
+use st_model::section::Section;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 

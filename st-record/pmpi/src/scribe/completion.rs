@@ -8,7 +8,7 @@ use super::Scribe;
 use crate::ffi::{Handle, MPI_Comm, MPI_Request, MPI_Status, constants as k, is_mark};
 use crate::requests::Key;
 use crate::statuses::{bytes, is_cancelled, write_status};
-use st_trace::values::{CANCELLED, NONE};
+use st_model::values::{CANCELLED, NONE};
 use std::ffi::c_int;
 
 impl Scribe<'_> {

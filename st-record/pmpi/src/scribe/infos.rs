@@ -5,7 +5,7 @@
 #![expect(clippy::undocumented_unsafe_blocks, reason = "one reason for the module, above")]
 
 use super::Scribe;
-use st_trace::values::NULL;
+use st_model::values::NULL;
 use std::ffi::c_char;
 
 impl Scribe<'_> {

@@ -8,7 +8,7 @@ use crate::ffi::{Handle, MPI_File, MPI_Group, MPI_Win, constants as k};
 use crate::made::Made;
 use crate::real;
 use crate::state::State;
-use st_trace::objects::Joint;
+use st_model::objects::Joint;
 use std::ffi::c_int;
 
 /// Content of a window or file that a communicator's members made; of one that some unknown function made, from its own

@@ -6,7 +6,7 @@
 use super::Scribe;
 use crate::ffi::{Handle, Integer, MPI_Datatype, MPI_Request, constants as k, is_mark};
 use crate::normal;
-use st_trace::values::{NONE, UNWEIGHTED};
+use st_model::values::{NONE, UNWEIGHTED};
 use std::ffi::c_int;
 
 /// Displacements above this are addresses: no program describes a buffer of that length from its start.

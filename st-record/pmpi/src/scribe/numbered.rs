@@ -8,7 +8,7 @@ use crate::ffi::{Handle, Integer, MPI_Datatype, constants as k};
 use crate::normal;
 use crate::numbered::named;
 use crate::real;
-use st_trace::values::NULL;
+use st_model::values::NULL;
 use std::ffi::c_int;
 
 impl Scribe<'_> {
@@ -109,7 +109,7 @@ pub(crate) fn parts(datatype: MPI_Datatype) -> c_int {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use st_trace::values::FIRST_NAMED;
+    use st_model::values::FIRST_NAMED;
 
     #[test]
     fn predefined_keys_have_words_of_their_own() {

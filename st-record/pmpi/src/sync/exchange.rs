@@ -7,7 +7,7 @@ use super::tree::Tree;
 use crate::clock::Reader;
 use crate::ffi::{Handle, MPI_Comm, MPI_Datatype, MPI_Request, constants as k};
 use crate::real;
-use st_trace::columns::Offset;
+use st_model::columns::Offset;
 use std::ffi::c_int;
 use std::thread::sleep;
 use std::time::Duration;

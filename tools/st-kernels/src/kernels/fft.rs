@@ -4,7 +4,7 @@
 //! Source: the two-dimensional decomposition of parallel FFT libraries (P3DFFT, 2DECOMP); FT of the NAS Parallel
 //! Benchmarks is the case of one row.
 
-use st_trace::ranks::{RankSeq, Run};
+use st_model::ranks::{RankSeq, Run};
 
 use crate::grid::{Grid, share};
 use crate::{Communicator, Digest, Job, Kind, Op, Part, nested};

@@ -3,7 +3,7 @@
 //!
 //! The structure is that of POP: baroclinic step, barotropic conjugate-gradient solver, diagnostics, output.
 
-use st_trace::ranks::{RankSeq, Run};
+use st_model::ranks::{RankSeq, Run};
 
 use crate::chance::draw_below;
 use crate::grid::Grid;

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use st_trace::ranks::{RankSeq, Run};
+use st_model::ranks::{RankSeq, Run};
 
 use crate::chance::draw_below;
 use crate::{ANY_SOURCE, ANY_TAG, Arrival, Communicator, Digest, Job, Kind, Part, Receive};

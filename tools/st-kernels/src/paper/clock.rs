@@ -7,7 +7,7 @@
 //! What is recorded are times of the node's clock, which is ahead of the first node's or behind it and gains or loses a
 //! little; a comparison with rank 0 tells by how much, not exactly (Becker et al. 2008, section 1: about 1 ms).
 
-use st_trace::columns::{Comparison, Offset};
+use st_model::columns::{Comparison, Offset};
 
 use crate::chance::mix;
 

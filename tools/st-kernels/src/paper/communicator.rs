@@ -4,8 +4,8 @@ use std::cell::{RefCell, RefMut};
 use std::panic::Location;
 use std::rc::Rc;
 
-use st_trace::ranks::RankSeq;
-use st_trace::values::{NULL, UNDEFINED};
+use st_model::ranks::RankSeq;
+use st_model::values::{NULL, UNDEFINED};
 
 use super::clock::Cost;
 use super::log::{Log, Message, WORLD, arriving, world_rank};

@@ -7,14 +7,14 @@ use std::ptr;
 use std::rc::Rc;
 
 use foldhash::fast::FixedState;
-use st_trace::calls::{CallId, CallTable};
-use st_trace::columns::Column;
-use st_trace::fold::Fold;
-use st_trace::objects::{Comm, Joint, Op as OpContent, Type};
-use st_trace::ranks::RankSeq;
-use st_trace::record::{Options as RecordOptions, RankRecorder, well_formed};
-use st_trace::section::{Section, Sym};
-use st_trace::values::NONE;
+use st_capture::fold::Fold;
+use st_capture::record::{Options as RecordOptions, RankRecorder, well_formed};
+use st_model::calls::{CallId, CallTable};
+use st_model::columns::Column;
+use st_model::objects::{Comm, Joint, Op as OpContent, Type};
+use st_model::ranks::RankSeq;
+use st_model::section::{Section, Sym};
+use st_model::values::NONE;
 
 use super::clock::{Clock, Cost, NODE, NodeClock};
 use crate::{ANY_SOURCE, ANY_TAG, Arrival, Kind, Op, Receive};
@@ -353,7 +353,7 @@ impl Log {
             let slot =
                 usize::try_from(*request).ok().and_then(|s| self.threads[self.running].pending.get_mut(s));
             let Some(pending) = slot.and_then(Option::take) else { continue };
-            *request = st_trace::values::NULL;
+            *request = st_model::values::NULL;
             if let Some(message) = pending.message {
                 cost = message.cost();
             }

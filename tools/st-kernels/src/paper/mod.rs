@@ -11,8 +11,8 @@ use std::rc::Rc;
 use std::sync::mpsc::sync_channel;
 use std::thread;
 
-use st_trace::fold::Fold;
-use st_trace::section::Section;
+use st_capture::fold::Fold;
+use st_model::section::Section;
 
 use self::communicator::Paper;
 use self::log::{Log, Places};

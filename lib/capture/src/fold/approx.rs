@@ -1,0 +1,489 @@
+//! Approximate matches: iterations that have some events of their own.
+//!
+//! After a new event the end of the list is compared with what stands before it, nearest first, where an earlier node
+//! ends with the same event and what follows it begins like a body, or like the nodes before it. The two are aligned by
+//! their longest common subsequence: what both have is united, what only one of them has runs 0 times in the other. An
+//! inner loop that runs once in an iteration, so that no body stands there, is made a body that runs once. The rules
+//! are those of exact folding, with that likeness in the place of equality:
+//!
+//! * *Unite*: two bodies in a row become one.
+//! * *Spine*: the last nodes are one more iteration of a body on the right spine of the node before them.
+//! * *Fold*: the last nodes and those before them become a body that runs twice.
+//!
+//! Every stream keeps its order, so the tree decodes to the sequence whatever is united.
+//!
+//! *Cost:* an alignment takes the product of the lengths of what differs. Each event brings a fixed credit of
+//! comparisons, so that the cost per event stays bounded on any input; without credit the end of the list stays as it is.
+//!
+//! Source: Wu, Mueller 2013, section 3.2 (rules 1 to 5 and algorithm 1 for flat lists of events with loop stacks). A tree
+//! needs no delayed merges and no padding of nested loops: a body that runs 0 times consumes nothing.
+
+use std::collections::HashMap;
+
+use foldhash::fast::FixedState;
+
+use super::node::{DEEPEST, Node, Sym};
+use super::open::Open;
+
+/// When iterations that differ are taken for iterations of one loop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Likeness {
+    /// Events, each place of the program counted once, that a comparison looks back over.
+    pub window: usize,
+    /// The shorter of two iterations has at least so many events per hundred of the longer one. The original has 80.
+    pub length: u32,
+    /// Of a hundred events that either iteration has, both have at least so many. With 0, and 0 for the length, it is enough
+    /// that they begin and end with the same event, as in the paper.
+    pub common: u32,
+}
+
+impl Default for Likeness {
+    /// A window of 5,000 events, iterations of at least half the length, and half of the events common.
+    fn default() -> Self {
+        Self { window: 5_000, length: 50, common: 50 }
+    }
+}
+
+/// Earlier nodes with the same last event that are tried.
+const POSITIONS: usize = 16;
+/// Comparisons that an event pays for, and the most that are saved up.
+const CREDIT: usize = 512;
+const SAVED: usize = 1 << 22;
+
+/// What an alignment compares of a node.
+#[derive(Debug, Clone, Copy)]
+struct Key {
+    body: bool,
+    head: Sym,
+    tail: Sym,
+    leaves: usize,
+}
+
+impl Key {
+    fn of(node: &Node) -> Self {
+        Self { body: node.as_body().is_some(), head: node.head(), tail: node.tail(), leaves: node.leaves() }
+    }
+
+    fn like(self, other: Self) -> bool {
+        self.body == other.body && self.head == other.head && self.tail == other.tail
+    }
+}
+
+/// A place of the united list: which of the two lists have it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Both,
+    First,
+    Second,
+}
+
+/// How two lists become one: runs of nodes in each that are bodies in the other, and the alignment after that.
+#[derive(Debug)]
+struct Plan {
+    first_runs: Vec<(usize, usize)>,
+    second_runs: Vec<(usize, usize)>,
+    steps: Vec<Step>,
+    /// Events that both lists have, and that any of them has.
+    common: usize,
+    union: usize,
+}
+
+/// Last events of the nodes of the list, and the earlier nodes that end alike.
+#[derive(Debug, Clone)]
+pub(super) struct Matcher {
+    like: Likeness,
+    credit: usize,
+    latest: HashMap<Sym, usize, FixedState>,
+    /// Per open node: its last event, and the distance to the node before it with the same; 0: none.
+    tails: Vec<(Sym, usize)>,
+    base: usize,
+}
+
+impl Matcher {
+    pub(super) fn new(like: Likeness) -> Self {
+        Self { like, credit: 0, latest: HashMap::default(), tails: Vec::new(), base: 0 }
+    }
+
+    /// One that finds the like of it in another list, which is empty yet.
+    pub(super) fn successor(&self) -> Self {
+        Self::new(self.like)
+    }
+
+    /// Brings the table up to date with the list, of which the nodes below `kept` are those it had.
+    fn follow(&mut self, open: &Open, kept: usize) {
+        let first = open.end() - open.len();
+        while self.base + self.tails.len() > kept.max(self.base) {
+            let Some((sym, back)) = self.tails.pop() else { break };
+            let at = self.base + self.tails.len();
+            match back {
+                0 => self.latest.remove(&sym),
+                back => self.latest.insert(sym, at - back),
+            };
+        }
+        if self.base < first {
+            let gone = (first - self.base).min(self.tails.len());
+            for (sym, _) in self.tails.drain(..gone) {
+                if self.latest.get(&sym).is_some_and(|&at| at < first) {
+                    self.latest.remove(&sym);
+                }
+            }
+            self.base = first;
+        }
+        for at in self.base + self.tails.len()..open.end() {
+            let Some(node) = open.at(at) else { break };
+            let sym = node.tail();
+            let before = self.latest.insert(sym, at).filter(|&before| before >= self.base);
+            self.tails.push((sym, before.map_or(0, |before| at - before)));
+        }
+    }
+
+    /// Applies one rule to the end of the list; false if none fits.
+    pub(super) fn reduce(&mut self, open: &mut Open) -> bool {
+        let kept = open.take_lowest();
+        self.follow(open, kept);
+        self.credit = (self.credit + CREDIT).min(SAVED);
+        if self.unite(open) {
+            return true;
+        }
+        self.search(open)
+    }
+
+    /// The other rules, nearest first.
+    fn search(&mut self, open: &mut Open) -> bool {
+        let Some(mut at) = open.end().checked_sub(1) else { return false };
+        for _ in 0..POSITIONS {
+            let back = at.checked_sub(self.base).and_then(|i| self.tails.get(i)).map_or(0, |tail| tail.1);
+            if back == 0 || back > at - self.base {
+                return false;
+            }
+            at -= back;
+            let leaves: usize = (at + 1..open.end()).filter_map(|i| open.at(i)).map(Node::leaves).sum();
+            if leaves > self.like.window || self.credit == 0 {
+                return false;
+            }
+            self.pay(open.end() - at);
+            if leaves > 1 && (self.lengthen(open, at, leaves) || self.fold(open, at, leaves)) {
+                return true;
+            }
+        }
+        false
+    }
+
+    fn pay(&mut self, comparisons: usize) -> bool {
+        let enough = comparisons <= self.credit;
+        self.credit = self.credit.saturating_sub(comparisons);
+        enough
+    }
+
+    fn near(&self, a: usize, b: usize) -> bool {
+        a.min(b) * 100 >= a.max(b) * hundredths(self.like.length)
+    }
+
+    /// Two bodies in a row.
+    fn unite(&mut self, open: &mut Open) -> bool {
+        let end = open.end();
+        let (Some(y), Some(x)) = (open.last(), end.checked_sub(2).and_then(|at| open.at(at))) else {
+            return false;
+        };
+        let (Some(first), Some(second)) = (x.as_body(), y.as_body()) else { return false };
+        let like = Key::of(x).like(Key::of(y)) && self.near(first.leaves, second.leaves);
+        if !like || first.depth + second.depth >= DEEPEST {
+            return false;
+        }
+        let Some(plan) = self.fitting(&first.children, &second.children) else { return false };
+        let (Some(y), Some(mut x)) = (open.pop(), open.pop()) else { return false };
+        x.last += y.last;
+        combine_bodies(&mut x, y, &plan);
+        open.push(x);
+        true
+    }
+
+    /// The nodes after `at` are one more iteration of a body on the right spine of that node.
+    fn lengthen(&mut self, open: &mut Open, at: usize, leaves: usize) -> bool {
+        let Some(node) = open.at(at) else { return false };
+        let Some(head) = open.at(at + 1).map(Node::head) else { return false };
+        if node.depth() + depth(open.from(at + 1)) >= DEEPEST {
+            return false;
+        }
+        let mut best: Option<(usize, Plan)> = None;
+        let mut level = 0;
+        while node.runs_to(level) {
+            let Some(body) = node.spine(level).and_then(Node::as_body) else { break };
+            let fits = body.children.first().is_some_and(|child| child.head() == head)
+                && self.near(body.leaves, leaves);
+            if fits && let Some(plan) = self.fitting(&body.children, open.from(at + 1)) {
+                let better = |old: &Plan| plan.common * old.union > old.common * plan.union;
+                if best.as_ref().is_none_or(|(_, old)| better(old)) {
+                    best = Some((level, plan));
+                }
+            }
+            level += 1;
+        }
+        let Some((level, plan)) = best else { return false };
+        let tail = open.pop_many(open.end() - 1 - at);
+        let Some(mut node) = open.pop() else { return false };
+        if let Some(lengthened) = node.spine_mut(level) {
+            lengthened.last += 1;
+            if let Some(body) = lengthened.as_body_mut() {
+                let visits = visits(&body.children);
+                let children = std::mem::take(&mut body.children);
+                body.children = combine(children, visits, tail, 1, &plan);
+            }
+        }
+        for level in (0..=level).rev() {
+            if let Some(node) = node.spine_mut(level) {
+                node.rehash();
+            }
+        }
+        open.push(node);
+        true
+    }
+
+    /// The nodes after `at` are another iteration of those that end at it.
+    fn fold(&mut self, open: &mut Open, at: usize, leaves: usize) -> bool {
+        let Some(head) = open.at(at + 1).map(Node::head) else { return false };
+        let mut before = 0;
+        for from in (self.base..=at).rev() {
+            let Some(node) = open.at(from) else { return false };
+            before += node.leaves();
+            if before > leaves && !self.near(before, leaves) || !self.pay(1) {
+                return false;
+            }
+            if node.head() != head || !self.near(before, leaves) {
+                continue;
+            }
+            let nodes = open.from(from);
+            let (first, second) = nodes.split_at(at + 1 - from);
+            if depth(first) + depth(second) + 1 >= DEEPEST {
+                return false;
+            }
+            let Some(plan) = self.fitting(first, second) else { continue };
+            let second = open.pop_many(open.end() - 1 - at);
+            let first = open.pop_many(at + 1 - from);
+            let mut children = combine(first, 1, second, 1, &plan);
+            // A body of nothing but one body is that body, run as often as both.
+            let sole = children.pop_if(|child| child.as_body().is_some() && plan.steps.len() == 1);
+            let node = match sole {
+                Some(mut node) => {
+                    let total = node.past.iter().fold(0, |sum, n| sum + n.unsigned_abs());
+                    node.last += total;
+                    node.past = st_model::ints::Ints::new();
+                    node
+                }
+                None => Node::body(children, 2),
+            };
+            open.push(node);
+            return true;
+        }
+        false
+    }
+
+    /// How two lists become one that have enough events in common.
+    fn fitting(&mut self, first: &[Node], second: &[Node]) -> Option<Plan> {
+        let common = hundredths(self.like.common);
+        self.plan(first, second).filter(|plan| plan.common * 100 >= plan.union * common)
+    }
+
+    /// How two lists become one; `None` if that costs more than there is credit for.
+    fn plan(&mut self, first: &[Node], second: &[Node]) -> Option<Plan> {
+        if !self.pay(first.len() + second.len()) {
+            return None;
+        }
+        let (first_runs, second_runs) = (self.runs(first, second), self.runs(second, first));
+        let (x, y) = (keys(first, &first_runs), keys(second, &second_runs));
+        let prefix = x.iter().zip(&y).take_while(|(a, b)| a.like(**b)).count();
+        let (rest_x, rest_y) = (&x[prefix..], &y[prefix..]);
+        let suffix = rest_x.iter().rev().zip(rest_y.iter().rev()).take_while(|(a, b)| a.like(**b)).count();
+        let (middle_x, middle_y) = (&rest_x[..rest_x.len() - suffix], &rest_y[..rest_y.len() - suffix]);
+        if !self.pay(middle_x.len() * middle_y.len()) {
+            return None;
+        }
+        let mut steps = vec![Step::Both; prefix];
+        align(middle_x, middle_y, &mut steps);
+        steps.extend(std::iter::repeat_n(Step::Both, suffix));
+        let (common, union) = weigh(&x, &y, &steps);
+        Some(Plan { first_runs, second_runs, steps, common, union })
+    }
+
+    /// Runs of nodes in a list that stand where the other list has a body: its loop, run once.
+    fn runs(&self, list: &[Node], other: &[Node]) -> Vec<(usize, usize)> {
+        let mut runs: Vec<(usize, usize)> = Vec::new();
+        for key in other.iter().map(Key::of).filter(|key| key.body) {
+            if list.iter().any(|node| Key::of(node).like(key)) {
+                continue;
+            }
+            let from = runs.last().map_or(0, |run| run.1);
+            let Some(start) = (from..list.len()).find(|&i| list[i].head() == key.head) else { continue };
+            let Some(end) = (start..list.len()).find(|&i| list[i].tail() == key.tail) else { continue };
+            let leaves: usize = list[start..=end].iter().map(Node::leaves).sum();
+            if self.near(leaves, key.leaves) {
+                runs.push((start, end + 1));
+            }
+        }
+        runs
+    }
+}
+
+fn hundredths(percent: u32) -> usize {
+    usize::try_from(percent).unwrap_or(100)
+}
+
+/// Keys of a list in which runs have become bodies.
+fn keys(list: &[Node], runs: &[(usize, usize)]) -> Vec<Key> {
+    let (mut keys, mut at) = (Vec::with_capacity(list.len()), 0);
+    for &(start, end) in runs {
+        keys.extend(list[at..start].iter().map(Key::of));
+        let leaves = list[start..end].iter().map(Node::leaves).sum();
+        keys.push(Key { body: true, head: list[start].head(), tail: list[end - 1].tail(), leaves });
+        at = end;
+    }
+    keys.extend(list[at..].iter().map(Key::of));
+    keys
+}
+
+/// The leftmost longest alignment: in gaps the first list's nodes go before the second's.
+fn align(x: &[Key], y: &[Key], steps: &mut Vec<Step>) {
+    let width = y.len() + 1;
+    let mut best = vec![0_usize; (x.len() + 1) * width];
+    for i in (0..x.len()).rev() {
+        for j in (0..y.len()).rev() {
+            let skip = best[(i + 1) * width + j].max(best[i * width + j + 1]);
+            let both = if x[i].like(y[j]) {
+                best[(i + 1) * width + j + 1] + x[i].leaves.min(y[j].leaves)
+            } else {
+                0
+            };
+            best[i * width + j] = skip.max(both);
+        }
+    }
+    let (mut i, mut j) = (0, 0);
+    while i < x.len() && j < y.len() {
+        let here = best[i * width + j];
+        let both = x[i].like(y[j]) && here == best[(i + 1) * width + j + 1] + x[i].leaves.min(y[j].leaves);
+        if both {
+            steps.push(Step::Both);
+            (i, j) = (i + 1, j + 1);
+        } else if best[(i + 1) * width + j] == here {
+            steps.push(Step::First);
+            i += 1;
+        } else {
+            steps.push(Step::Second);
+            j += 1;
+        }
+    }
+    steps.extend(std::iter::repeat_n(Step::First, x.len() - i));
+    steps.extend(std::iter::repeat_n(Step::Second, y.len() - j));
+}
+
+/// Events that both lists have, and that any of them has.
+fn weigh(x: &[Key], y: &[Key], steps: &[Step]) -> (usize, usize) {
+    let (mut x, mut y) = (x.iter().map(|key| key.leaves), y.iter().map(|key| key.leaves));
+    let (mut common, mut union) = (0, 0);
+    for step in steps {
+        let (a, b) = match step {
+            Step::Both => (x.next(), y.next()),
+            Step::First => (x.next(), None),
+            Step::Second => (None, y.next()),
+        };
+        let (a, b) = (a.unwrap_or(0), b.unwrap_or(0));
+        common += a.min(b);
+        union += a.max(b);
+    }
+    (common, union)
+}
+
+/// Levels of bodies in a list. What is united of two lists has at most the sum of theirs.
+fn depth(list: &[Node]) -> u32 {
+    list.iter().map(Node::depth).max().unwrap_or(0)
+}
+
+/// How often the body around these nodes has run so far.
+fn visits(children: &[Node]) -> u64 {
+    children.first().map_or(0, |child| child.past.len() + 1)
+}
+
+/// Unites two lists, the first visited `before` times and then the second `after` times.
+fn combine(first: Vec<Node>, before: u64, second: Vec<Node>, after: u64, plan: &Plan) -> Vec<Node> {
+    let mut x = wrapped(first, &plan.first_runs).into_iter();
+    let mut y = wrapped(second, &plan.second_runs).into_iter();
+    let mut out = Vec::with_capacity(plan.steps.len());
+    for step in &plan.steps {
+        out.extend(match step {
+            Step::Both => x.next().zip(y.next()).map(|(mut x, y)| {
+                unite_nodes(&mut x, y);
+                x
+            }),
+            Step::First => x.next().map(|mut x| {
+                if after > 0 {
+                    x.next(0, |past| past.push_run(0, after - 1));
+                }
+                x
+            }),
+            Step::Second => y.next().map(|mut y| {
+                let mut past = st_model::ints::Ints::new();
+                past.push_run(0, before);
+                past.extend_from(&y.past);
+                y.past = past;
+                y
+            }),
+        });
+    }
+    out
+}
+
+/// Takes over the counts of a node that is alike and was visited later.
+fn unite_nodes(x: &mut Node, y: Node) {
+    x.next(y.last, |past| past.extend_from(&y.past));
+    if x.as_body().is_some() {
+        let plan = match (x.as_body(), y.as_body()) {
+            (Some(a), Some(b)) => whole_plan(&a.children, &b.children),
+            _ => return,
+        };
+        combine_bodies(x, y, &plan);
+    }
+}
+
+/// Unites what is below two bodies; their own counts are the caller's concern.
+fn combine_bodies(x: &mut Node, y: Node, plan: &Plan) {
+    if let (Some(body), Some(other)) = (x.as_body_mut(), y.into_body()) {
+        let (before, after) = (visits(&body.children), visits(&other.children));
+        let children = std::mem::take(&mut body.children);
+        body.children = combine(children, before, other.children, after, plan);
+    }
+    x.rehash();
+}
+
+/// The plan for bodies inside what is being united: paid for by the bound on that, since nothing here is longer.
+fn whole_plan(first: &[Node], second: &[Node]) -> Plan {
+    let mut matcher = Matcher::new(Likeness { window: usize::MAX, length: 0, common: 0 });
+    matcher.credit = usize::MAX;
+    let longest =
+        if first.len().saturating_mul(second.len()) <= SAVED { matcher.plan(first, second) } else { None };
+    longest.unwrap_or_else(|| Plan {
+        first_runs: Vec::new(),
+        second_runs: Vec::new(),
+        steps: [vec![Step::First; first.len()], vec![Step::Second; second.len()]].concat(),
+        common: 0,
+        union: 0,
+    })
+}
+
+/// The list with runs of nodes as bodies that ran once per visit.
+fn wrapped(list: Vec<Node>, runs: &[(usize, usize)]) -> Vec<Node> {
+    if runs.is_empty() {
+        return list;
+    }
+    let mut nodes = list.into_iter();
+    let (mut out, mut at) = (Vec::new(), 0);
+    for &(start, end) in runs {
+        out.extend(nodes.by_ref().take(start - at));
+        let children: Vec<Node> = nodes.by_ref().take(end - start).collect();
+        let visits = visits(&children);
+        let mut body = Node::body(children, 1);
+        body.past.push_run(1, visits.saturating_sub(1));
+        out.push(body);
+        at = end;
+    }
+    out.extend(nodes);
+    out
+}

@@ -1,0 +1,175 @@
+//! A thread's time sketches made anew, when its exact times have been corrected: as its recorder makes them.
+//!
+//! Sketches hold what is between the program's calls. What the recorder itself took there, to compare clocks in between or
+//! to reduce, it leaves out of them, but not out of the exact times. How much that was is known per path, from the
+//! sketches' totals, and it has made gaps longer: so the longest gaps of such a path are cut down to one length, by as
+//! much in all. Nothing is cut where nothing was left out.
+
+use std::collections::HashMap;
+
+use foldhash::fast::FixedState;
+
+use super::paths::{Paths, duration};
+use st_model::columns::Column;
+use st_model::project::Error;
+use st_model::section::{NO_SYM, PathSketch, Section, Sym, Thread};
+use st_model::sketch::Shape;
+use st_model::unite::{Summed, Times};
+
+/// To what gaps are cut, by path, ns. Paths that are not here are left alone.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Cuts(HashMap<(Sym, Sym), u64, FixedState>);
+
+/// What the recorder left out of the sketches of a thread, seen from its exact times before they are corrected; nothing where
+/// the thread has not [all of them](is_timed).
+///
+/// *Cost:* O(calls); where something was left out, twice that and sorting.
+///
+/// # Errors
+///
+/// If a rank cannot be read back.
+pub fn left_out(section: &Section, thread: usize) -> Result<Cuts, Error> {
+    let Some(t) = section.threads.get(thread).filter(|_| is_timed(section, thread)) else {
+        return Ok(Cuts::default());
+    };
+    let kept: u128 = t.sketches.iter().map(|s| s.compute.sum).sum();
+    let gaps = |column: &Column| {
+        let mut last = start(column);
+        column.times().map(|(enter, exit)| u128::from(gap(&mut last, enter, exit))).sum::<u128>()
+    };
+    if t.columns.iter().map(|(_, column)| gaps(column)).sum::<u128>() <= kept {
+        return Ok(Cuts::default());
+    }
+    let mut by_path: HashMap<(Sym, Sym), Vec<u64>, FixedState> = HashMap::default();
+    for (rank, column) in &t.columns {
+        let mut last = start(column);
+        each_timed(section, thread, *rank, column, |path, (enter, exit)| {
+            by_path.entry(path).or_default().push(gap(&mut last, enter, exit));
+        })?;
+    }
+    let cut = |s: &PathSketch| {
+        let gaps = by_path.get_mut(&(s.sym, s.pred))?;
+        Some(((s.sym, s.pred), level(gaps, s.compute.sum)?))
+    };
+    Ok(Cuts(t.sketches.iter().filter_map(cut).collect()))
+}
+
+/// Whether a thread has sketches, and exact times of every call of all of its ranks, as far as can be seen without
+/// reading its calls.
+#[must_use]
+pub fn is_timed(section: &Section, thread: usize) -> bool {
+    let timed = |t: &Thread| {
+        let ranks = || t.ranks.iter().map(|rank| t.columns.iter().filter(|(r, _)| *r == rank).count());
+        !t.sketches.is_empty() && t.columns.len() as u64 == t.ranks.len() && ranks().all(|n| n == 1)
+    };
+    section.threads.get(thread).is_some_and(timed)
+}
+
+/// The sketches and per-rank sums of a thread from its exact times, which have been corrected since it was recorded.
+/// `None` if it has not those of every call of all of its ranks. Sketches keep the shape they have.
+///
+/// *Cost:* O(calls).
+///
+/// # Errors
+///
+/// If a rank cannot be read back.
+pub fn sketched_anew(section: &Section, thread: usize, cuts: &Cuts) -> Result<Option<Summed>, Error> {
+    let Some(t) = section.threads.get(thread).filter(|_| is_timed(section, thread)) else { return Ok(None) };
+    let mut all = Times::default();
+    for (rank, column) in &t.columns {
+        let Some(sketches) = sketches_of(section, thread, *rank, column, cuts)? else { return Ok(None) };
+        if t.ranks.len() == 1 {
+            return Ok(Some((sketches, Vec::new())));
+        }
+        all.add_rank(*rank, &sketches, |sym| sym);
+    }
+    Ok(Some(all.finish(|sym| sym, &t.ranks)))
+}
+
+fn sketches_of(
+    section: &Section,
+    thread: usize,
+    rank: u32,
+    column: &Column,
+    cuts: &Cuts,
+) -> Result<Option<Vec<PathSketch>>, Error> {
+    let shape = shape(&section.threads[thread]);
+    let (mut paths, mut last) = (Paths::default(), start(column));
+    let all = each_timed(section, thread, rank, column, |(sym, pred), (enter, exit)| {
+        let mut gap = gap(&mut last, enter, exit);
+        if !cuts.0.is_empty() {
+            gap = gap.min(cuts.0.get(&(sym, pred)).copied().unwrap_or(u64::MAX));
+        }
+        let path = paths.find(sym, pred, shape);
+        paths.add(path, gap, duration(enter, exit));
+    })?;
+    Ok(all.then(|| paths.finish(rank)))
+}
+
+/// Calls `take` for each call of a rank's thread that has a time, with its symbol and the one before. Whether all have.
+fn each_timed(
+    section: &Section,
+    thread: usize,
+    rank: u32,
+    column: &Column,
+    mut take: impl FnMut((Sym, Sym), (i64, i64)),
+) -> Result<bool, Error> {
+    let Some(mut symbols) = section.symbols_of(thread, rank) else { return Ok(false) };
+    let (mut times, mut pred) = (column.times(), NO_SYM);
+    loop {
+        let sym = symbols.next_symbol().map_err(|source| Error::Tree { rank, source })?;
+        match (sym, times.next()) {
+            (Some(sym), Some(time)) => take((sym, std::mem::replace(&mut pred, sym)), time),
+            (sym, time) => return Ok(sym.is_none() && time.is_none()),
+        }
+    }
+}
+/// When a column's thread began.
+fn start(column: &Column) -> i64 {
+    column.chunks.first().map_or(0, |c| c.base)
+}
+
+/// From the end of the event before to the next one's start, ns.
+fn gap(last: &mut i64, enter: i64, exit: i64) -> u64 {
+    duration(std::mem::replace(last, exit), enter)
+}
+
+/// What sketches of the thread keep: the least that any does.
+fn shape(t: &Thread) -> Shape {
+    let sketches = t.sketches.iter().flat_map(|s| [&s.compute, &s.comm]).filter(|s| s.count > 0);
+    let mut shapes = sketches.map(|s| s.shape());
+    let first = shapes.next().unwrap_or_default();
+    if shapes.all(|shape| shape == first) { first } else { Shape::Totals }
+}
+
+/// The length to which numbers must be cut so that they add up to `sum`, rounded up; `None` if they do not exceed it.
+fn level(numbers: &mut [u64], sum: u128) -> Option<u64> {
+    if numbers.iter().copied().map(u128::from).sum::<u128>() <= sum {
+        return None;
+    }
+    numbers.sort_unstable();
+    let (mut rest, mut left) = (sum, numbers.len() as u128);
+    for n in numbers.iter() {
+        // All that are left get as much as this one.
+        if u128::from(*n) * left > rest {
+            return u64::try_from(rest.div_ceil(left)).ok();
+        }
+        rest -= u128::from(*n);
+        left -= 1;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_are_cut() {
+        assert_eq!(level(&mut [5, 1, 90, 3], 99), None);
+        assert_eq!(level(&mut [5, 1, 90, 3], 15), Some(6));
+        assert_eq!(level(&mut [5, 1, 90, 80], 27), Some(11));
+        assert_eq!(level(&mut [5, 5], 0), Some(0));
+        assert_eq!(level(&mut [], 0), None);
+    }
+}

@@ -1,0 +1,175 @@
+//! Times of a thread's calls, by path: the symbol and the one before it.
+//!
+//! Where calls come in no order there are many paths, and each call is on another one than the call before it: what a call
+//! touches then should be little. Its two times are put beside each other, and entered into the path's sketches with those
+//! of other calls on it.
+
+use std::collections::HashMap;
+use std::mem;
+
+use foldhash::fast::FixedState;
+
+use st_model::section::{PathSketch, Sym};
+use st_model::sketch::{LiveSketch, Shape};
+
+/// Calls of a path that wait at most.
+const WAITING: usize = 32;
+/// Paths between symbols below this one are found without hashing.
+const FEW: usize = 256;
+
+/// The sketches of a thread.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Paths {
+    /// Of each path how many calls wait, and their times. The numbers, which must be known before anything can go on, lie
+    /// close together; times are only written, and nobody waits for that.
+    waiting: Vec<u8>,
+    times: Vec<Times>,
+    /// Of each path: computation before the call, and the call.
+    sketches: Vec<(Sym, Sym, LiveSketch, LiveSketch)>,
+    by_path: HashMap<(Sym, Sym), usize, FixedState>,
+    /// The same where both symbols are among the first [`FEW`]: one more than the path, by symbol and the one before it.
+    few: Vec<Vec<u32>>,
+    /// Times of one path while they are entered.
+    gaps: Vec<u64>,
+    durations: Vec<u64>,
+}
+
+/// Times of a path that are not in its sketches yet, ns: from the call before to the call, and in it. Those of seconds do not
+/// wait.
+type Times = [(u32, u32); WAITING];
+
+impl Paths {
+    /// The path of a symbol after another; a new one has sketches of a shape.
+    #[inline]
+    pub(super) fn find(&mut self, sym: Sym, before: Sym, shape: Shape) -> usize {
+        let (i, j) = (sym as usize, before as usize);
+        let known = if i < FEW && j < FEW {
+            self.few.get(i).and_then(|row| row.get(j)).and_then(|path| (*path as usize).checked_sub(1))
+        } else {
+            self.by_path.get(&(sym, before)).copied()
+        };
+        known.unwrap_or_else(|| self.begin(sym, before, LiveSketch::new(shape), LiveSketch::new(shape)))
+    }
+
+    #[cold]
+    fn begin(&mut self, sym: Sym, before: Sym, compute: LiveSketch, comm: LiveSketch) -> usize {
+        let (i, j, path) = (sym as usize, before as usize, self.sketches.len());
+        if i < FEW && j < FEW {
+            if self.few.len() <= i {
+                self.few.resize_with(i + 1, Vec::new);
+            }
+            let row = &mut self.few[i];
+            if row.len() <= j {
+                row.resize(j + 1, 0);
+            }
+            row[j] = u32::try_from(path + 1).unwrap_or(0);
+        } else {
+            self.by_path.insert((sym, before), path);
+        }
+        self.waiting.push(0);
+        self.times.push([(0, 0); WAITING]);
+        self.sketches.push((sym, before, compute, comm));
+        path
+    }
+
+    /// Adds a call: the time since the call before it, and its own, ns.
+    #[inline]
+    pub(super) fn add(&mut self, path: usize, gap: u64, duration: u64) {
+        let (Ok(short_gap), Ok(short)) = (u32::try_from(gap), u32::try_from(duration)) else {
+            return self.add_long(path, gap, duration);
+        };
+        let (Some(number), Some(times)) = (self.waiting.get_mut(path), self.times.get_mut(path)) else {
+            return;
+        };
+        if let Some(place) = times.get_mut(usize::from(*number)) {
+            *place = (short_gap, short);
+        }
+        *number += 1;
+        if usize::from(*number) >= WAITING {
+            self.settle(path);
+        }
+    }
+
+    /// Adds a call that took seconds, or came after them.
+    #[cold]
+    fn add_long(&mut self, path: usize, gap: u64, duration: u64) {
+        if let Some((_, _, compute, comm)) = self.sketches.get_mut(path) {
+            compute.add(gap);
+            comm.add(duration);
+        }
+    }
+
+    #[inline(never)]
+    fn settle(&mut self, path: usize) {
+        let number = usize::from(mem::take(&mut self.waiting[path]));
+        let times = &self.times[path];
+        let (gaps, durations) = (times.map(|t| t.0.into()), times.map(|t| t.1.into()));
+        let (_, _, compute, comm) = &mut self.sketches[path];
+        compute.add_all(&gaps[..number]);
+        comm.add_all(&durations[..number]);
+    }
+
+    /// Adds the first of some calls and every `stride`-th after it, as [`Paths::add`] does. `times` are enter and exit of each, after
+    /// those of the call before the first.
+    pub(super) fn add_all(&mut self, path: usize, times: &[(i64, i64)], stride: usize) {
+        let Some((_, _, compute, comm)) = self.sketches.get_mut(path) else { return };
+        let (gaps, durations) = (&mut self.gaps, &mut self.durations);
+        gaps.clear();
+        durations.clear();
+        let mut rest = times;
+        while let [before, call, ..] = rest {
+            gaps.push(duration(before.1, call.0));
+            durations.push(duration(call.0, call.1));
+            rest = rest.get(stride..).unwrap_or_default();
+        }
+        compute.add_all(gaps);
+        comm.add_all(durations);
+    }
+
+    /// Goes on with sketches as they are stored.
+    pub(super) fn resume(&mut self, sketches: &[PathSketch], shape: Shape) {
+        for s in sketches {
+            let (compute, comm) = (LiveSketch::resume(&s.compute, shape), LiveSketch::resume(&s.comm, shape));
+            self.begin(s.sym, s.pred, compute, comm);
+        }
+    }
+
+    /// The sketches of a rank, by path.
+    pub(super) fn finish(mut self, rank: u32) -> Vec<PathSketch> {
+        (0..self.sketches.len()).for_each(|path| self.settle(path));
+        let sketch = |(sym, pred, compute, comm): (Sym, Sym, LiveSketch, LiveSketch)| PathSketch {
+            sym,
+            pred,
+            compute: compute.finish(rank),
+            comm: comm.finish(rank),
+        };
+        let mut sketches: Vec<PathSketch> = self.sketches.into_iter().map(sketch).collect();
+        sketches.sort_by_key(|s| (s.sym, s.pred));
+        sketches
+    }
+}
+
+/// ns from `a` to `b`, 0 if the clock went back.
+pub(super) fn duration(a: i64, b: i64) -> u64 {
+    if b > a { b.wrapping_sub(a).cast_unsigned() } else { 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use st_model::section::NO_SYM;
+
+    proptest! {
+        #[test]
+        fn a_path_is_found_again(calls in proptest::collection::vec(prop_oneof![0..3_u32, 254..258_u32, Just(NO_SYM - 1)], 2..200)) {
+            let (mut paths, mut known) = (Paths::default(), HashMap::new());
+            for w in calls.windows(2) {
+                // Symbols are dense: the largest one comes as a predecessor only.
+                let (before, sym) = (w[0], w[1].min(300));
+                let new = known.len();
+                prop_assert_eq!(paths.find(sym, before, Shape::Totals), *known.entry((sym, before)).or_insert(new));
+            }
+        }
+    }
+}

@@ -1,0 +1,320 @@
+//! Reading inputs: files, directories of rank streams, standard input. The journal of a rank that ended early reads as
+//! its stream.
+
+use crate::output::is_dash;
+use crate::{InvalidStream, UsageError};
+use anyhow::{Context, Result, bail};
+use st_capture::journal::{self, recover};
+use st_stream::WriteOptions;
+use std::cmp::Ordering;
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Cursor, IsTerminal, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+/// An opened input: a file, or standard input (`-`).
+#[derive(Debug)]
+pub struct Input {
+    name: String,
+    from: Source,
+}
+
+/// Bytes that are read at once: what a pipe holds.
+const BUFFER: usize = 1 << 16;
+
+#[derive(Debug)]
+enum Source {
+    Stdin(BufReader<io::StdinLock<'static>>),
+    File(BufReader<File>),
+    /// What was recovered from a journal.
+    Memory(Cursor<Vec<u8>>),
+}
+
+impl Input {
+    /// Opens a file, or standard input for `-`.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be opened or is a directory, or if standard input is a terminal.
+    pub fn open(path: &Path) -> Result<Self> {
+        if is_dash(path) {
+            let stdin = io::stdin();
+            if stdin.is_terminal() {
+                bail!(UsageError("no input: name a file, or pipe one in".into()));
+            }
+            return Ok(Self {
+                name: "standard input".into(),
+                from: Source::Stdin(BufReader::with_capacity(BUFFER, stdin.lock())),
+            });
+        }
+        let name = path.display().to_string();
+        let file = File::open(path).with_context(|| format!("{name}: cannot open"))?;
+        if file.metadata().is_ok_and(|found| found.is_dir()) {
+            bail!("{name}: is a directory");
+        }
+        let mut from = BufReader::with_capacity(BUFFER, file);
+        // A pipe may hold less at first; nobody sends journals through pipes.
+        let begins = from.fill_buf().with_context(|| format!("{name}: reading"))?;
+        if journal::is_journal(begins) {
+            let stream = recovered(path, from).with_context(|| name.clone())?;
+            return Ok(Self { name, from: Source::Memory(Cursor::new(stream)) });
+        }
+        Ok(Self { name, from: Source::File(from) })
+    }
+
+    /// What is read, for messages.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The input as a file that can be read twice, positioned at its beginning.
+    ///
+    /// A regular file is returned itself. Anything else is copied to an unnamed temporary file in `spool`
+    /// (default: the system's directory for temporary files), which disappears with the returned handle.
+    ///
+    /// # Errors
+    ///
+    /// If the input cannot be read or the copy cannot be written.
+    pub fn seekable(self, spool: Option<&Path>) -> Result<File> {
+        let Self { name, from } = self;
+        match from {
+            Source::File(reader) if reader.get_ref().metadata().is_ok_and(|found| found.is_file()) => {
+                let mut file = reader.into_inner();
+                file.seek(SeekFrom::Start(0)).with_context(|| format!("{name}: seeking"))?;
+                Ok(file)
+            }
+            Source::File(mut reader) => spooled(&mut reader, &name, spool),
+            Source::Memory(mut reader) => spooled(&mut reader, &name, spool),
+            Source::Stdin(mut reader) => spooled(&mut reader, &name, spool),
+        }
+    }
+}
+
+impl Read for Input {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        match &mut self.from {
+            Source::Stdin(reader) => reader.read(buf),
+            Source::File(reader) => reader.read(buf),
+            Source::Memory(reader) => reader.read(buf),
+        }
+    }
+}
+
+impl BufRead for Input {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        match &mut self.from {
+            Source::Stdin(reader) => reader.fill_buf(),
+            Source::File(reader) => reader.fill_buf(),
+            Source::Memory(reader) => reader.fill_buf(),
+        }
+    }
+
+    fn consume(&mut self, amount: usize) {
+        match &mut self.from {
+            Source::Stdin(reader) => reader.consume(amount),
+            Source::File(reader) => reader.consume(amount),
+            Source::Memory(reader) => reader.consume(amount),
+        }
+    }
+}
+
+fn spooled(reader: &mut dyn Read, name: &str, spool: Option<&Path>) -> Result<File> {
+    let directory = spool.map_or_else(std::env::temp_dir, Path::to_owned);
+    let place = || format!("{}: temporary copy of {name}", directory.display());
+    let mut copy = tempfile::tempfile_in(&directory).with_context(place)?;
+    io::copy(reader, &mut copy).with_context(place)?;
+    copy.seek(SeekFrom::Start(0)).with_context(place)?;
+    Ok(copy)
+}
+
+/// The stream of a rank that ended early, from its journal and, if it is there, the file of exact times beside it.
+fn recovered(path: &Path, mut from: impl Read) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    from.read_to_end(&mut bytes).context("reading")?;
+    let times = File::open(path.with_extension("times")).ok();
+    let times: Box<dyn Read> =
+        times.map_or_else(|| Box::new(io::empty()) as _, |f| Box::new(BufReader::new(f)) as _);
+    let trace = recover(&bytes, times).map_err(|e| InvalidStream(format!("{:#}", anyhow::Error::new(e))))?;
+    let mut out = Vec::new();
+    st_stream::write(&trace, &mut out, WriteOptions::PIPE).context("writing to memory")?;
+    out.flush()?;
+    Ok(out)
+}
+
+/// The inputs that `paths` stand for: no path is standard input, a directory is the streams in it, see [`streams_in`].
+///
+/// # Errors
+///
+/// If a directory cannot be read or holds no stream.
+pub fn expand(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
+    if paths.is_empty() {
+        return Ok(vec![PathBuf::from("-")]);
+    }
+    let mut inputs = Vec::with_capacity(paths.len());
+    for path in paths {
+        if is_dash(path) || !path.is_dir() {
+            inputs.push(path.clone());
+            continue;
+        }
+        let streams = streams_in(path)?;
+        if streams.is_empty() {
+            bail!("{}: no stream (*.st) and no journal in this directory", path.display());
+        }
+        inputs.extend(streams);
+    }
+    Ok(inputs)
+}
+
+/// Name of what all ranks of a directory had before (`st-record --reduce-every`).
+pub const INTERIM: &str = "interim.st";
+
+/// The `*.st` files in a directory, in natural order (`rank10.st` after `rank9.st`), and the journals of ranks that left
+/// nothing newer (`rank-000002.4711.journal`). What all ranks had before, `interim.st`, counts if there is nothing else.
+///
+/// # Errors
+///
+/// If the directory cannot be read.
+pub fn streams_in(directory: &Path) -> Result<Vec<PathBuf>> {
+    listed(directory).with_context(|| format!("{}: cannot list", directory.display()))
+}
+
+fn listed(directory: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut streams = Vec::new();
+    let mut newest = HashMap::new();
+    for entry in fs::read_dir(directory)? {
+        let path = entry?.path();
+        // Names that begin with a dot are results still being written.
+        let hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+        let named = path.extension().is_some_and(|e| e == "st" || e == "journal");
+        if hidden || !named || !path.is_file() {
+            continue;
+        }
+        let written = fs::metadata(&path).and_then(|m| m.modified())?;
+        let latest = newest.entry(rank_of(&path)).or_insert(written);
+        *latest = written.max(*latest);
+        streams.push((path, written));
+    }
+    // Of a rank's journals and its stream the newest is that of its last run; streams of other names all count.
+    let journals: Vec<_> = streams.iter().filter(|(p, _)| is_journal(p)).map(|(p, _)| rank_of(p)).collect();
+    streams
+        .retain(|(p, written)| !journals.contains(&rank_of(p)) || newest.get(&rank_of(p)) == Some(written));
+    let mut streams: Vec<_> = streams.into_iter().map(|(p, _)| p).collect();
+    if streams.len() > 1 {
+        streams.retain(|p| p.file_name().is_none_or(|name| name != INTERIM));
+    }
+    streams.sort_by(|a, b| natural(a.as_os_str().as_encoded_bytes(), b.as_os_str().as_encoded_bytes()));
+    Ok(streams)
+}
+
+fn is_journal(path: &Path) -> bool {
+    path.extension().is_some_and(|e| e == "journal")
+}
+
+/// `rank-000002` of `rank-000002.st` and `rank-000002.4711.journal`.
+fn rank_of(path: &Path) -> OsString {
+    let stem = if is_journal(path) { path.with_extension("") } else { path.to_owned() };
+    stem.file_stem().unwrap_or_default().to_owned()
+}
+
+/// Compares names with runs of digits as numbers; names equal so far are ordered as bytes.
+fn natural(a: &[u8], b: &[u8]) -> Ordering {
+    let (mut x, mut y) = (a, b);
+    loop {
+        let (p, q) = (digits(x), digits(y));
+        if !p.is_empty() && !q.is_empty() {
+            let (m, n) = (without_zeros(p), without_zeros(q));
+            match m.len().cmp(&n.len()).then_with(|| m.cmp(n)) {
+                Ordering::Equal => (x, y) = (&x[p.len()..], &y[q.len()..]),
+                unequal => return unequal,
+            }
+            continue;
+        }
+        match (x.split_first(), y.split_first()) {
+            (Some((c, rest)), Some((d, others))) if c == d => (x, y) = (rest, others),
+            (Some((c, _)), Some((d, _))) => return c.cmp(d),
+            (None, None) => return a.cmp(b),
+            (first, second) => return first.is_some().cmp(&second.is_some()),
+        }
+    }
+}
+
+fn digits(text: &[u8]) -> &[u8] {
+    &text[..text.iter().take_while(|c| c.is_ascii_digit()).count()]
+}
+
+fn without_zeros(digits: &[u8]) -> &[u8] {
+    &digits[digits.iter().take_while(|c| **c == b'0').count()..]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_is_its_streams_in_order_of_rank() {
+        let directory = tempfile::tempdir().unwrap();
+        for name in ["rank10.st", "rank9.st", "rank1.st", ".rank2.st", "notes.txt"] {
+            fs::write(directory.path().join(name), "").unwrap();
+        }
+        let found = expand(&[directory.path().to_owned(), "-".into()]).unwrap();
+        let names: Vec<_> = found.iter().map(|p| p.file_name().unwrap().to_str().unwrap()).collect();
+        assert_eq!(names, ["rank1.st", "rank9.st", "rank10.st", "-"]);
+    }
+
+    #[test]
+    fn what_ranks_had_before_counts_if_there_is_nothing_else() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join(INTERIM), "").unwrap();
+        assert_eq!(streams_in(directory.path()).unwrap(), [directory.path().join(INTERIM)]);
+        let journal = directory.path().join("rank-000001.77.journal");
+        fs::write(&journal, "").unwrap();
+        assert_eq!(streams_in(directory.path()).unwrap(), [journal]);
+    }
+
+    #[test]
+    fn nothing_is_standard_input_and_an_empty_directory_an_error() {
+        assert_eq!(expand(&[]).unwrap(), [PathBuf::from("-")]);
+        let directory = tempfile::tempdir().unwrap();
+        assert!(expand(&[directory.path().to_owned()]).is_err());
+    }
+
+    #[test]
+    fn natural_order_is_total() {
+        let sorted = ["a", "a0", "a00", "a01", "a1", "a2", "a10", "a10b", "a10b2", "b"];
+        for (i, a) in sorted.iter().enumerate() {
+            for (j, b) in sorted.iter().enumerate() {
+                let (forward, backward) =
+                    (natural(a.as_bytes(), b.as_bytes()), natural(b.as_bytes(), a.as_bytes()));
+                assert_eq!(forward, backward.reverse(), "{a} {b}");
+                assert_eq!(forward, i.cmp(&j), "{a} {b}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_seekable_input_starts_at_its_beginning() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("x.st");
+        fs::write(&path, "abc").unwrap();
+        let mut input = Input::open(&path).unwrap();
+        let mut first = [0];
+        input.read_exact(&mut first).unwrap();
+        let mut text = String::new();
+        input.seekable(None).unwrap().read_to_string(&mut text).unwrap();
+        assert_eq!(text, "abc");
+    }
+
+    #[test]
+    fn a_pipe_is_spooled() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut copy = spooled(&mut &b"abc"[..], "standard input", Some(directory.path())).unwrap();
+        let mut text = String::new();
+        copy.read_to_string(&mut text).unwrap();
+        copy.seek(SeekFrom::Start(1)).unwrap();
+        copy.read_to_string(&mut text).unwrap();
+        assert_eq!(text, "abcbc");
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+    }
+}

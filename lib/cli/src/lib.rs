@@ -1,0 +1,44 @@
+//! What every st program shares: exit status, opening and renaming, common options, talk on standard
+//! error, and what the launcher of an MPI job says.
+//!
+//! A program's `main` parses, runs and reports, and nothing else:
+//!
+//! ```no_run
+//! # fn run() -> anyhow::Result<st_cli::Status> { Ok(st_cli::Status::Ok) }
+//! fn main() -> std::process::ExitCode {
+//!     st_cli::report("st-merge", run())
+//! }
+//! ```
+//!
+//! Data goes to standard output, talk to standard error. The option groups in [`options`] are small on purpose:
+//! a program flattens those that it honours, so that no option is accepted and ignored.
+
+mod batches;
+pub mod engine;
+mod input;
+mod memory;
+mod mpi;
+pub mod options;
+mod output;
+mod progress;
+mod roll;
+mod screen;
+mod share;
+mod status;
+mod stdout;
+mod symbols;
+mod traces;
+pub mod transport;
+
+pub use batches::{Batch, each_batch};
+pub use input::{INTERIM, Input, expand, streams_in};
+pub use memory::{ByName, Memory};
+pub use mpi::{Launch, Mpi};
+pub use output::{Finished, Output, free_name};
+pub use progress::{Amount, Progress};
+pub use roll::Roll;
+pub use screen::{Screen, wrapped};
+pub use share::Share;
+pub use status::{Elsewhere, FailedCheck, InvalidStream, Status, UsageError, report};
+pub use symbols::Symbols;
+pub use traces::{Whole, each_section, each_section_of, each_stored_of, step};

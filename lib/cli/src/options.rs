@@ -1,0 +1,226 @@
+//! Option groups. A program flattens (`#[command(flatten)]`) the groups it honours, and no others.
+
+use crate::Output;
+use crate::progress::{self, Amount, Progress};
+use anyhow::{Result, bail};
+use clap::Args;
+use st_model::ranklist::RankList;
+use st_model::section::Section;
+use st_stream::WriteOptions;
+use std::fmt;
+use std::path::PathBuf;
+
+/// How much is said on standard error. Errors are always printed.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Talk {
+    /// Say nothing but errors
+    #[arg(short, long, help_heading = "Talk")]
+    pub quiet: bool,
+    /// Say more about what is done
+    #[arg(short, long, conflicts_with = "quiet", help_heading = "Talk")]
+    pub verbose: bool,
+}
+
+impl Talk {
+    /// Prints `tool: message` on standard error, unless quiet.
+    pub fn note(&self, tool: &str, message: impl fmt::Display) {
+        if !self.quiet {
+            say(tool, message);
+        }
+    }
+
+    /// Prints `tool: message` on standard error if more talk was asked for.
+    pub fn detail(&self, tool: &str, message: impl fmt::Display) {
+        if self.verbose {
+            say(tool, message);
+        }
+    }
+
+    /// Work that begins: on a terminal it is shown how far it is, unless quiet, once it takes more than a second.
+    #[must_use = "it is shown until it is dropped"]
+    pub fn progress(&self, tool: &str, what: &str, amount: Amount) -> Progress {
+        Progress::begin(!self.quiet, tool, what, amount)
+    }
+
+    /// Prints `tool: warning: message` on standard error, unless quiet.
+    pub fn warn(&self, tool: &str, message: impl fmt::Display) {
+        self.note(tool, format_args!("warning: {message}"));
+    }
+}
+
+fn say(tool: &str, message: impl fmt::Display) {
+    progress::print(format_args!("{tool}: {message}"));
+}
+
+/// Number of threads for an option `-j`, of which 0 is one per processor.
+#[must_use]
+pub fn threads(jobs: u16) -> usize {
+    match jobs {
+        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        n => n.into(),
+    }
+}
+
+/// How streams are read.
+#[derive(Args, Clone, Debug, Default)]
+pub struct StreamIn {
+    /// Use what a truncated input still holds
+    #[arg(long, help_heading = "Input")]
+    pub partial: bool,
+    /// The program that shows how far it has read, see [`StreamIn::shown`].
+    #[arg(skip)]
+    pub(crate) reader: Option<&'static str>,
+}
+
+impl StreamIn {
+    /// The same, showing how far a program has read, unless it is quiet.
+    #[must_use]
+    pub fn shown(&self, tool: &'static str, talk: &Talk) -> Self {
+        Self { reader: (!talk.quiet).then_some(tool), ..self.clone() }
+    }
+}
+
+/// What tells ranks apart beside what they do.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Asked {
+    /// Tell ranks apart by what they asked of their own place, too
+    ///
+    /// Coordinates, neighbours and ranks that MPI_Cart_get, MPI_Cart_coords, MPI_Dist_graph_neighbors, MPI_Group_rank and the
+    /// like return are kept for each rank, but only say who it is: without this option they make no clusters of ranks that do
+    /// the same. Where st-cluster was told so, st-stat clusters does it unasked, as far as the trace says how it was made
+    /// (not with --no-provenance).
+    #[arg(long)]
+    pub asked: bool,
+}
+
+/// How much work a trace may be: a few bytes can stand for any number of calls.
+#[derive(Args, Clone, Debug)]
+pub struct Steps {
+    /// Refuse a trace whose calls take more than N steps to go through, all ranks together: a call is one, so is a turn of a loop,
+    /// and so are sixteen elements of lists; some three million take a second
+    #[arg(long, value_name = "N", default_value_t = 100_000_000, help_heading = "Input")]
+    pub max_steps: u64,
+}
+
+/// Steps that are left of a [`Steps`].
+#[derive(Clone, Debug)]
+pub struct Budget {
+    most: u64,
+    used: u64,
+}
+
+impl Steps {
+    /// Nothing has been gone through yet.
+    #[must_use]
+    pub fn budget(&self) -> Budget {
+        Budget { most: self.max_steps, used: 0 }
+    }
+}
+
+/// Steps that take about a second.
+const A_SECOND: u64 = 3_000_000;
+
+impl Budget {
+    /// Takes what going `times` times through the calls of a section takes, or through those of some ranks.
+    ///
+    /// # Errors
+    ///
+    /// If that is more than is left.
+    pub fn spend(&mut self, section: &Section, of: Option<&RankList>, times: u64) -> Result<()> {
+        self.take(section.steps(of).saturating_mul(times))
+    }
+
+    /// Takes what going through the exact times of a section takes: one for each.
+    ///
+    /// # Errors
+    ///
+    /// If that is more than is left.
+    pub fn spend_times(&mut self, section: &Section) -> Result<()> {
+        let columns = section.threads.iter().flat_map(|t| &t.columns);
+        self.take(columns.fold(0, |sum, (_, column)| sum.saturating_add(column.events())))
+    }
+
+    fn take(&mut self, steps: u64) -> Result<()> {
+        self.used = self.used.saturating_add(steps);
+        if self.used <= self.most {
+            return Ok(());
+        }
+        let Self { most, used } = self;
+        let takes = match *used / A_SECOND {
+            _ if *used == u64::MAX => "more steps than can be made".to_owned(),
+            s if s < 120 => format!("{used} steps or more, some {s} s"),
+            s if s < 7_200 => format!("{used} steps or more, some {} min", s / 60),
+            s => format!("{used} steps or more, some {} h", s / 3_600),
+        };
+        // There may be more sections: a round number leaves room for them.
+        let enough =
+            (1..=20).map(|digits| 10_u64.saturating_pow(digits)).find(|n| n > used).unwrap_or(u64::MAX);
+        bail!("to go through it takes {takes}: --max-steps allows {most}; to do it, say --max-steps {enough}")
+    }
+}
+
+/// Where text goes.
+#[derive(Args, Clone, Debug)]
+pub struct TextOut {
+    /// Write to FILE, replacing it when complete; - is standard output
+    #[arg(short, long, value_name = "FILE", default_value = "-", help_heading = "Output")]
+    pub output: PathBuf,
+}
+
+/// Where a stream goes, and how it is written.
+#[derive(Args, Clone, Debug)]
+pub struct StreamOut {
+    /// Write to FILE, replacing it when complete; - is standard output
+    #[arg(short, long, value_name = "FILE", default_value = "-", help_heading = "Output")]
+    pub output: PathBuf,
+    /// Do not append this program to the trace's provenance
+    #[arg(long, help_heading = "Output")]
+    pub no_provenance: bool,
+    /// Compression: 0 (none) to 22; zstd; from 19 on LZMA where smaller and, for the first MiB of exact times, a coder of their own; from
+    /// 20 on for all of them. Level 19 takes 9 for what is longer than 4 MiB [default: 19 for a file, 1 for a pipe]
+    #[arg(long, value_name = "N", help_heading = "Output",
+          value_parser = clap::value_parser!(u8).range(0..=22))]
+    pub level: Option<u8>,
+}
+
+impl StreamOut {
+    /// How frames are written to the output that was opened.
+    #[must_use]
+    pub fn write_options(&self, output: &Output) -> WriteOptions {
+        let usual = if output.is_stdout() { WriteOptions::PIPE } else { WriteOptions::FILE };
+        self.level.map_or(usual, |level| WriteOptions { level })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::{CommandFactory, Parser};
+
+    /// About all
+    #[derive(Parser)]
+    struct All {
+        #[command(flatten)]
+        talk: Talk,
+        #[command(flatten)]
+        input: StreamIn,
+        #[command(flatten)]
+        output: StreamOut,
+    }
+
+    #[test]
+    fn the_groups_fit_together() {
+        All::command().debug_assert();
+        assert_eq!(All::command().get_about().unwrap().to_string(), "About all");
+        let all = All::parse_from(["x", "-q", "-o", "a.st", "--level", "0"]);
+        assert!(all.talk.quiet && !all.talk.verbose && !all.input.partial && !all.output.no_provenance);
+        assert_eq!(all.output.level, Some(0));
+        assert_eq!(all.output.output, PathBuf::from("a.st"));
+    }
+
+    #[test]
+    fn contradictions_are_usage_errors() {
+        assert!(All::try_parse_from(["x", "-q", "-v"]).is_err());
+        assert!(All::try_parse_from(["x", "--level", "23"]).is_err());
+    }
+}

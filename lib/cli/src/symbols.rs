@@ -1,0 +1,42 @@
+//! Names of call sites, for programs that print them.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use st_model::sites::{CallSites, SiteTable};
+use st_symbols::Resolver;
+
+use crate::options::Talk;
+
+/// Where names of call sites are looked for that are not in a trace.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Symbols {
+    /// Look in DIR for programs, libraries and their debug information (DIR/.build-id/xx/yyyy.debug, DIR/NAME.debug, DIR/NAME), to
+    /// name call sites that the trace does not name, or not by file and line; may be given several times
+    #[arg(long = "symbols", value_name = "DIR", help_heading = "Input")]
+    pub directories: Vec<PathBuf>,
+}
+
+impl Symbols {
+    /// The call sites of a trace's sections, each with the place that it is called by: of names in the trace, and of those that
+    /// are found on this machine in files with the right build-ids. Also what was not found, as sentences.
+    pub fn named<'a>(&self, tables: impl IntoIterator<Item = &'a SiteTable>) -> (CallSites, Vec<String>) {
+        let mut table = SiteTable::united(tables);
+        let mut resolver = Resolver::with(self.directories.clone());
+        resolver.name(&mut table);
+        (CallSites::new(table), resolver.missing())
+    }
+
+    /// As [`Symbols::named`]; says what was not found.
+    pub fn call_sites<'a>(
+        &self,
+        (tool, talk): (&str, &Talk),
+        tables: impl IntoIterator<Item = &'a SiteTable>,
+    ) -> CallSites {
+        let (sites, missing) = self.named(tables);
+        for why in &missing {
+            talk.warn(tool, format_args!("{why} (--symbols DIR)"));
+        }
+        sites
+    }
+}

@@ -1,0 +1,100 @@
+//! The part of st-replay that calls MPI: one rank of a replay.
+//!
+//! Every rank opens the trace itself, reads its own part, and interprets it call by call without expanding it. A call is
+//! made again as itself; modules hold the calls by family. `unsafe` is confined to the modules that face MPI, the
+//! recorder's pause entry and the kernel.
+
+mod arguments;
+mod attributes;
+mod bookkeeping;
+mod buffers;
+mod call;
+mod clock;
+mod collective;
+mod comm;
+mod completion;
+mod constants;
+mod crew;
+mod environment;
+mod files;
+mod group;
+mod handlers;
+mod handles;
+mod info;
+mod neighbor;
+mod objects;
+mod optional;
+mod p2p;
+mod partitioned;
+mod pause;
+mod persistent;
+mod play;
+mod probable;
+mod probe;
+mod queries;
+mod requests;
+mod rma;
+mod state;
+mod stop;
+mod texts;
+mod topology;
+mod types;
+mod window;
+
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use clap::Parser;
+use st_cli::{Launch, Status, UsageError};
+use st_replay::args::Args;
+use st_replay::preflight::Preflight;
+use st_replay::whatif::placement;
+use st_replay::{TOOL, launch, load};
+
+use crate::replay::play::{Prepared, Seat};
+
+/// Runs the program: one rank of a replay.
+#[must_use]
+pub fn main() -> ExitCode {
+    st_cli::report(TOOL, run(&Args::parse()))
+}
+
+fn run(args: &Args) -> Result<Status> {
+    let job = Launch::current().context("this is one rank of a replay: start st-replay instead")?;
+    let places = placement(args, job.size)?;
+    let plays = places.iter().flatten().position(|process| *process == job.rank);
+    let rank = plays.map_or(Ok(job.rank), u32::try_from)?;
+    let seat = Seat { process: job.rank, rank, moved: places.is_some() };
+    play::run(args, seat, prepare(args, Launch { rank, ..job }))
+}
+
+/// Reads what this rank needs. Rank 0 looks at the whole trace, and speaks for all.
+fn prepare(args: &Args, job: Launch) -> Result<Prepared> {
+    let rank = job.rank;
+    if rank == 0 {
+        let (preflight, whole) = launch::survey(&args.trace, args)?;
+        if !args.said {
+            launch::remark(&preflight, &whole, args);
+        }
+        let header = whole.header;
+        let world = preflight.world(&header);
+        if job.size != world {
+            let trace = args.trace.display();
+            bail!(UsageError(format!("{trace} has {world} ranks: start {world}, not {}", job.size)));
+        }
+        launch::check(&preflight, &header, args)?;
+    }
+    let stops = if rank == 0 { launch::stops(&args.trace, args)? } else { None };
+    match load::of_rank(&args.trace, &args.input, rank) {
+        Ok(section) => {
+            let mut mine = Preflight::new(args.io.is_some());
+            mine.see(&section)?;
+            // Rank 0 has refused the trace.
+            let refused = rank != 0 && !args.skip_unsupported && !mine.unsupported().is_empty();
+            Ok(if refused { Prepared::Nothing } else { Prepared::Ready(Box::new(section), stops) })
+        }
+        // Rank 0 has seen the same trace and says what is wrong with it.
+        Err(_) if rank != 0 => Ok(Prepared::Nothing),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,465 @@
+//! Finds the edges: n-th send and n-th receive of a channel, n-th collective operation of a communicator.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use foldhash::fast::FixedState;
+
+use super::barriers::Barriers;
+use super::collective::{Part, Standing};
+use super::sharing::{Sharing, host, points};
+use super::tags::PAIR;
+use super::walk::{End, NO_TAG, Place, Walked, Walker};
+use super::{
+    ENTER, Example, Graph, Group, Instance, LEAVE, LIMIT, Op, RECEIVE, RECEIVE_PAIR, SEND_FAR, SEND_NEAR,
+    Shape, Stream,
+};
+use st_model::calls::CallTable;
+use st_model::calls::roles::{Role, Rule};
+use st_model::objects::{Comm, Name};
+use st_model::project::Error;
+use st_model::ranks::RankSeq;
+use st_model::section::{Section, Tables};
+
+/// Messages from one rank to another with one tag on one communicator.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Key {
+    pub(super) group: u32,
+    pub(super) side: u8,
+    pub(super) from: u32,
+    pub(super) to: u32,
+    pub(super) tag: i64,
+}
+
+/// An end that waits for its other end.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Waiting {
+    pub(super) stream: u32,
+    pub(super) point: u32,
+    pub(super) other: u32,
+    /// Which collective operation it belongs to; 0 for messages.
+    pub(super) sequence: u64,
+    pub(super) sync: bool,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Channel {
+    waiting: VecDeque<Waiting>,
+    /// The ends that wait are receives.
+    receives: bool,
+    pub(super) ambiguous: bool,
+}
+
+/// A collective operation not all of whose members have been seen.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    rule: Rule,
+    root: Option<(u8, u32)>,
+    /// Instances by sending side.
+    directions: [Option<u32>; 2],
+    seen: u32,
+}
+
+/// Builds a [`Graph`], section by section.
+///
+/// *Cost:* expected O(calls + edges) time; memory for what waits for its other end beside the graph itself.
+#[derive(Debug, Default)]
+pub struct Matcher {
+    barriers: Barriers,
+    pub(super) graph: Graph,
+    pub(super) names: HashMap<Name, u32>,
+    hosts: HashMap<String, u32>,
+    pub(super) node_of: HashMap<i64, u32, FixedState>,
+    pub(super) channels: HashMap<Key, Channel, FixedState>,
+    open: HashMap<(u32, u64), Open, FixedState>,
+    pub(super) messages: u32,
+    /// What other processes have to do with it.
+    pub(super) sharing: Option<Box<Sharing>>,
+}
+
+impl Matcher {
+    /// A matcher without streams.
+    #[must_use]
+    pub fn new(barriers: Barriers) -> Self {
+        Self { barriers, ..Self::default() }
+    }
+
+    /// Adds the ranks of a section; in several processes those that this one has. The graph's streams are in the order in
+    /// which they are added: by rank, then thread.
+    ///
+    /// # Errors
+    ///
+    /// If a rank cannot be read back.
+    pub fn add(&mut self, section: &Section) -> Result<(), Error> {
+        let table = CallTable::builtin();
+        let role = |call, error| match table.get(call) {
+            Some(row) if error == 0 => Role::of(row),
+            _ => Role::INTERNAL,
+        };
+        let roles: Vec<Role> = section.symbols.iter().map(|s| role(s.call, s.error)).collect();
+        for rank in section.ranks.iter() {
+            let first = match &self.sharing {
+                None => self.streams(section, rank),
+                Some(_) => match self.first_stream(rank) {
+                    Some(first) => first,
+                    None => continue,
+                },
+            };
+            let mut walked = Vec::new();
+            for (i, _) in section.threads.iter().enumerate().filter(|(_, t)| t.ranks.contains(rank)) {
+                let walker = Walker::new(section, rank, &roles, self.barriers);
+                walked.push(walker.walk(i, |place| self.standing(section, rank, place))?);
+            }
+            let ambiguous = if walked.len() > 1 { self.find_ambiguous(&walked) } else { HashSet::default() };
+            self.enter_rank(section, rank, first, walked, &ambiguous);
+        }
+        Ok(())
+    }
+
+    /// Adds the threads of a rank; returns the first.
+    fn streams(&mut self, section: &Section, rank: u32) -> usize {
+        let node = self.node(host(section, rank));
+        self.node_of.insert(rank.into(), node);
+        let first = self.graph.streams.len();
+        for (i, t) in section.threads.iter().enumerate().filter(|(_, t)| t.ranks.contains(rank)) {
+            let thread = u32::try_from(i).unwrap_or(u32::MAX);
+            self.graph.streams.push(Stream { rank, thread, node, points: points(t, rank) });
+            self.graph.ops.push(Vec::new());
+        }
+        first
+    }
+
+    /// The graph of all streams added.
+    #[must_use]
+    pub fn finish(mut self) -> Graph {
+        let issues = &mut self.graph.issues;
+        for (key, channel) in &self.channels {
+            if channel.ambiguous {
+                issues.ambiguous += if channel.receives { channel.waiting.len() as u64 } else { 0 };
+                continue;
+            }
+            let n = channel.waiting.iter().filter(|w| w.point != u32::MAX).count() as u64;
+            if n > 0 {
+                *(if channel.receives { &mut issues.receives } else { &mut issues.sends }) += n;
+                issues.examples.push(example(&self.graph.groups, key, n, channel.receives));
+            }
+        }
+        issues.few();
+        let groups = &self.graph.groups;
+        let members = |g: &Group| u32::try_from(g.sides[0].len() + g.sides[1].len()).unwrap_or(u32::MAX);
+        let lacking = self.open.iter().filter(|((g, _), o)| o.seen < members(&groups[*g as usize]));
+        issues.members = lacking.count() as u64;
+        self.place();
+        self.graph.ops.iter_mut().for_each(|ops| {
+            ops.sort_unstable();
+            ops.shrink_to_fit();
+        });
+        self.graph.senders.shrink_to_fit();
+        self.graph
+    }
+
+    /// Puts the members of all groups on their nodes.
+    pub(super) fn place(&mut self) {
+        for group in &mut self.graph.groups {
+            for (seq, nodes) in group.sides.iter().zip(&mut group.nodes) {
+                *nodes = seq.iter().map(|r| self.node_of.get(&r).copied().unwrap_or(u32::MAX)).collect();
+            }
+        }
+    }
+
+    pub(super) fn node(&mut self, host: &str) -> u32 {
+        if let Some(&n) = self.hosts.get(host) {
+            return n;
+        }
+        let n = u32::try_from(self.graph.nodes.len()).unwrap_or(u32::MAX);
+        self.graph.nodes.push(host.to_owned());
+        self.hosts.insert(host.to_owned(), n);
+        n
+    }
+
+    /// A rank's standing in a communicator, window or file of its tables.
+    fn standing(&mut self, section: &Section, rank: u32, place: Place) -> Option<Standing> {
+        let none = RankSeq::default();
+        let (name, local, remote) = match place {
+            Place::Comm(index) => {
+                let named = Tables::find(&section.tables.comms, index, rank)?;
+                let c: &Comm = &named.content;
+                (named.name, &c.members, &c.remote)
+            }
+            Place::Win(index) => {
+                let named = Tables::find(&section.tables.wins, index, rank)?;
+                (named.name, &named.content.members, &none)
+            }
+            Place::File(index) => {
+                let named = Tables::find(&section.tables.files, index, rank)?;
+                (named.name, &named.content.members, &none)
+            }
+        };
+        let inter = !remote.is_empty();
+        let me = u32::try_from(local.position(rank.into())?).ok()?;
+        // Both sides of an intercommunicator agree which is the first: the one that begins with the lower rank.
+        let side = u8::from(inter && remote.get(0) < local.get(0));
+        let group = self.group(name, || {
+            let (a, b) = if side == 0 { (local, remote) } else { (remote, local) };
+            [a.clone(), b.clone()]
+        });
+        let size = |s: &RankSeq| u32::try_from(s.len()).unwrap_or(u32::MAX);
+        let members = size(local).saturating_add(size(remote));
+        let peers = size(if inter { remote } else { local });
+        Some(Standing { group, side, me, inter, peers, members })
+    }
+
+    /// The group with a name.
+    pub(super) fn group(&mut self, name: Name, sides: impl FnOnce() -> [RankSeq; 2]) -> u32 {
+        if let Some(&g) = self.names.get(&name) {
+            return g;
+        }
+        let g = u32::try_from(self.graph.groups.len()).unwrap_or(u32::MAX);
+        self.graph.groups.push(Group { sides: sides(), nodes: [Vec::new(), Vec::new()] });
+        self.names.insert(name, g);
+        g
+    }
+
+    /// Channels that two threads of a rank use at the same end: their order is not known.
+    fn find_ambiguous(&mut self, walked: &[Walked]) -> HashSet<Key, FixedState> {
+        let mut found = HashSet::default();
+        let mut users: HashMap<(Key, bool), usize, FixedState> = HashMap::default();
+        for (thread, w) in walked.iter().enumerate() {
+            let keys = w.sends.iter().map(|e| (key_of(e, false), false));
+            for (key, receives) in keys.chain(w.receives.iter().map(|e| (key_of(e, true), true))) {
+                if *users.entry((key, receives)).or_insert(thread) != thread {
+                    self.channels.entry(key).or_default().ambiguous = true;
+                    found.insert(key);
+                }
+            }
+        }
+        found
+    }
+
+    fn enter_rank(
+        &mut self,
+        section: &Section,
+        rank: u32,
+        first: usize,
+        walked: Vec<Walked>,
+        ambiguous: &HashSet<Key, FixedState>,
+    ) {
+        let mut parts: Vec<(u32, Part)> = Vec::new();
+        let several = walked.len() > 1;
+        let mut order: Vec<i64> = Vec::new();
+        for (i, w) in walked.into_iter().enumerate() {
+            let stream = u32::try_from(first + i).unwrap_or(u32::MAX);
+            self.graph.issues.add(&w.issues);
+            // Lists that grow by doubling would take twice as much.
+            let pairs = w.parts.iter().filter_map(|p| p.pairs.as_ref()).flat_map(|p| p.iter()).map(Vec::len);
+            let ends = w.sends.len() + w.receives.len() + 2 * w.parts.len() + pairs.sum::<usize>();
+            self.graph.ops[first + i].reserve_exact(ends);
+            w.sends.iter().for_each(|e| self.end(stream, e, false, ambiguous));
+            w.receives.iter().for_each(|e| self.end(stream, e, true, ambiguous));
+            if several {
+                order.extend(enters(section, rank, self.graph.streams[first + i].thread, &w.parts));
+            }
+            parts.extend(w.parts.into_iter().map(|p| (stream, p)));
+        }
+        if several {
+            // A program calls the collective operations of a communicator one after the other, on whatever threads.
+            let mut timed: Vec<_> = order.into_iter().zip(parts).collect();
+            timed.sort_by_key(|(t, _)| *t);
+            parts = timed.into_iter().map(|(_, p)| p).collect();
+        }
+        let mut sequence: HashMap<u32, u64, FixedState> = HashMap::default();
+        for (stream, part) in parts {
+            let n = match part.persistent {
+                Some((made, start)) => 1 << 63 | u64::from(made) << 32 | u64::from(start),
+                None => {
+                    let n = sequence.entry(part.group).or_default();
+                    *n += 1;
+                    *n - 1
+                }
+            };
+            if let Some(pairs) = &part.pairs {
+                self.pairs(stream, &part, pairs, n);
+            }
+            if !self.send_part(stream, &part, n) {
+                self.part(stream, &part, n);
+            }
+        }
+    }
+
+    fn end(&mut self, stream: u32, end: &End, receives: bool, ambiguous: &HashSet<Key, FixedState>) {
+        if end.peer == u32::MAX || end.tag == NO_TAG {
+            return;
+        }
+        let &End { point, other, sync, .. } = end;
+        let (key, mine) = (key_of(end, receives), Waiting { stream, point, other, sequence: 0, sync });
+        if receives || !self.send_end(key, mine, ambiguous.contains(&key)) {
+            self.meet(key, mine, receives);
+        }
+    }
+
+    /// An end meets its other end, or waits.
+    pub(super) fn meet(&mut self, key: Key, mine: Waiting, receives: bool) {
+        let channel = self.channels.entry(key).or_default();
+        if channel.ambiguous {
+            // Counted once per message: at the receiving end.
+            self.graph.issues.ambiguous += u64::from(receives);
+            return;
+        }
+        if channel.waiting.is_empty() || channel.receives == receives {
+            channel.receives = receives;
+            channel.waiting.push_back(mine);
+            return;
+        }
+        // Pairs of collective operations meet within their operation only.
+        let mut found = None;
+        while let Some(w) = channel.waiting.front() {
+            if w.sequence > mine.sequence {
+                break;
+            }
+            let theirs = channel.waiting.pop_front();
+            if theirs.is_some_and(|t| t.sequence == mine.sequence) {
+                found = theirs;
+                break;
+            }
+            *(if receives { &mut self.graph.issues.sends } else { &mut self.graph.issues.receives }) += 1;
+        }
+        if channel.waiting.is_empty() {
+            // It would keep the space of all that have waited.
+            channel.waiting = VecDeque::new();
+        }
+        let Some(theirs) = found else {
+            *(if receives { &mut self.graph.issues.receives } else { &mut self.graph.issues.sends }) += 1;
+            return;
+        };
+        let (send, receive) = if receives { (theirs, mine) } else { (mine, theirs) };
+        let kind = if key.tag == PAIR { RECEIVE_PAIR } else { RECEIVE };
+        self.edge((send.stream, send.point), (receive.stream, receive.point), kind);
+        if send.sync {
+            self.edge((receive.stream, receive.other), (send.stream, send.other), RECEIVE);
+        }
+    }
+
+    /// Adds an edge, if both points have times and it is not within a thread.
+    fn edge(&mut self, from: (u32, u32), to: (u32, u32), receive: u32) {
+        let (a, b) = (self.graph.streams[from.0 as usize], self.graph.streams[to.0 as usize]);
+        if from.1 >= a.points || to.1 >= b.points {
+            self.graph.issues.untimed += 1;
+            return;
+        }
+        if from.0 == to.0 || self.messages as usize >= LIMIT {
+            return;
+        }
+        let send = if a.node == b.node { SEND_NEAR } else { SEND_FAR };
+        self.graph.ops[from.0 as usize].push(Op::new(from.1, send, self.messages));
+        self.graph.ops[to.0 as usize].push(Op::new(to.1, receive, self.messages));
+        let senders = &mut self.graph.senders;
+        if senders.len() == senders.capacity() {
+            senders.reserve_exact(senders.len() / 8 + 64);
+        }
+        senders.push(from.0);
+        self.messages += 1;
+    }
+
+    /// Adds a rank's part, without its pairs.
+    pub(super) fn part(&mut self, stream: u32, part: &Part, sequence: u64) {
+        let fresh = Open { rule: part.rule, root: part.root, directions: [None; 2], seen: 0 };
+        let mut open = *self.open.entry((part.group, sequence)).or_insert(fresh);
+        open.seen += 1;
+        let disagrees = open.rule != part.rule || open.root.zip(part.root).is_some_and(|(a, b)| a != b);
+        open.root = open.root.or(part.root);
+        if disagrees {
+            self.graph.issues.disagreements += 1;
+        } else {
+            let inter = !self.graph.groups[part.group as usize].sides[1].is_empty();
+            if part.sends {
+                self.enter_as(stream, part, &mut open, part.side, part.enter, ENTER);
+            }
+            if part.receives {
+                let side = if inter { 1 - part.side } else { 0 };
+                self.enter_as(stream, part, &mut open, side, part.exit, LEAVE);
+            }
+        }
+        self.open.insert((part.group, sequence), open);
+    }
+
+    /// Adds a sender's or receiver's operation, in the direction from a side.
+    fn enter_as(&mut self, stream: u32, part: &Part, open: &mut Open, side: u8, point: u32, kind: u32) {
+        if point >= self.graph.streams[stream as usize].points {
+            self.graph.issues.untimed += u64::from(point != u32::MAX);
+            return;
+        }
+        let known = open.directions[usize::from(side)];
+        let Some(id) = known.or_else(|| self.instance(part, open, side)) else { return };
+        open.directions[usize::from(side)] = Some(id);
+        let instance = &mut self.graph.instances[id as usize];
+        *(if kind == ENTER { &mut instance.senders } else { &mut instance.receivers }) += 1;
+        self.graph.ops[stream as usize].push(Op::new(point, kind, id));
+    }
+
+    fn instance(&mut self, part: &Part, open: &Open, side: u8) -> Option<u32> {
+        let id = u32::try_from(self.graph.instances.len()).ok().filter(|n| (*n as usize) < LIMIT)?;
+        let first = u32::try_from(self.graph.slots).ok()?;
+        let root = open.root.or(part.root);
+        let (mut from_root, mut to_root) = (None, None);
+        match open.rule {
+            Rule::Bcast | Rule::Scatter => from_root = root.filter(|r| r.0 == side).map(|r| r.1),
+            Rule::Gather | Rule::Reduce => to_root = root.map(|r| r.1),
+            _ => {}
+        }
+        let shape = if open.rule == Rule::Scan { Shape::Prefix } else { Shape::Full };
+        let group = part.group;
+        let i = Instance { group, first, shape, from_root, to_root, side, senders: 0, receivers: 0 };
+        let sides = &self.graph.groups[group as usize].sides;
+        let size = |s: u8| usize::try_from(sides[usize::from(s)].len()).unwrap_or(usize::MAX);
+        let to = if sides[1].is_empty() { side } else { 1 - side };
+        let sending = if from_root.is_some() { 1 } else { size(side) };
+        self.graph.slots += sending + if to_root.is_some() { 1 } else { size(to) };
+        self.graph.instances.push(i);
+        Some(id)
+    }
+
+    fn pairs(&mut self, stream: u32, part: &Part, pairs: &[Vec<u32>; 2], sequence: u64) {
+        let inter = !self.graph.groups[part.group as usize].sides[1].is_empty();
+        let Part { group, side, me, enter, exit, .. } = *part;
+        for &to in &pairs[0] {
+            let key = Key { group, side, from: me, to, tag: PAIR };
+            let mine = Waiting { stream, point: enter, other: exit, sequence, sync: false };
+            if !self.send_end(key, mine, false) {
+                self.meet(key, mine, false);
+            }
+        }
+        for &from in &pairs[1] {
+            let side = if inter { 1 - side } else { 0 };
+            let key = Key { group, side, from, to: me, tag: PAIR };
+            self.meet(key, Waiting { stream, point: exit, other: enter, sequence, sync: false }, true);
+        }
+    }
+}
+
+fn key_of(e: &End, receives: bool) -> Key {
+    let Standing { group, side, me, inter, .. } = e.at;
+    if receives {
+        let side = if inter { 1 - side } else { 0 };
+        Key { group, side, from: e.peer, to: me, tag: e.tag }
+    } else {
+        Key { group, side, from: me, to: e.peer, tag: e.tag }
+    }
+}
+
+/// Enter times of a thread's parts.
+fn enters(section: &Section, rank: u32, thread: u32, parts: &[Part]) -> Vec<i64> {
+    let column =
+        section.threads.get(thread as usize).and_then(|t| t.columns.iter().find(|(r, _)| *r == rank));
+    let mut times = column.into_iter().flat_map(|(_, c)| c.times()).zip(0u32..).peekable();
+    let mut of = |p: &Part| {
+        while times.next_if(|(_, i)| i.saturating_mul(2) < p.enter).is_some() {}
+        times.peek().map_or(i64::MAX, |((enter, _), _)| *enter)
+    };
+    parts.iter().map(&mut of).collect()
+}
+
+fn example(groups: &[Group], key: &Key, n: u64, receives: bool) -> Example {
+    let group = &groups[key.group as usize];
+    let world = |side: u8, position: u32| group.sides[usize::from(side)].get(position.into()).unwrap_or(-1);
+    let to = if group.sides[1].is_empty() { 0 } else { 1 - key.side };
+    Example { from: world(key.side, key.from), to: world(to, key.to), tag: key.tag, n, receives }
+}

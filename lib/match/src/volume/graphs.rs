@@ -1,0 +1,88 @@
+//! Degrees of ranks in graphs that no rank alone has said.
+
+use std::collections::HashMap;
+
+use foldhash::fast::FixedState;
+
+use st_model::calls::words::{Words, slot};
+use st_model::calls::{CallTable, Kind, Row};
+use st_model::objects::Name;
+use st_model::project::Error;
+use st_model::section::{Section, Tables};
+
+/// What `MPI_Dist_graph_create` made: each rank may give any edges, so that a rank's neighbours are known only from the
+/// calls of all.
+#[derive(Clone, Debug, Default)]
+pub struct Graphs {
+    /// By communicator and rank in it: number of destinations and sources.
+    degrees: HashMap<(Name, u64), [usize; 2], FixedState>,
+}
+
+impl Graphs {
+    /// Reads the calls of all sections of a trace, if some make such graphs.
+    ///
+    /// # Errors
+    ///
+    /// If a rank cannot be read back.
+    pub fn of<'a>(sections: impl IntoIterator<Item = &'a Section>) -> Result<Self, Error> {
+        let mut graphs = Self::default();
+        for section in sections {
+            let rows: Vec<Option<&Row>> = section
+                .symbols
+                .iter()
+                .map(|s| CallTable::builtin().get(s.call).filter(|r| gives_edges(r)))
+                .collect();
+            if rows.iter().all(Option::is_none) {
+                continue;
+            }
+            for rank in section.ranks.iter() {
+                for thread in 0..section.threads.len() {
+                    graphs.read(section, &rows, rank, thread)?;
+                }
+            }
+        }
+        Ok(graphs)
+    }
+
+    fn read(
+        &mut self,
+        section: &Section,
+        rows: &[Option<&Row>],
+        rank: u32,
+        thread: usize,
+    ) -> Result<(), Error> {
+        let Some(mut calls) = section.project(thread, rank) else { return Ok(()) };
+        let mut words = Words::default();
+        while let Some(sym) = calls.next_call(&mut words.words)? {
+            let Some(Some(row)) = rows.get(sym as usize) else { continue };
+            words.split(&row.slots);
+            let new = words.get(slot(row, "newcomm")).unwrap_or(-1);
+            let Some(comm) = Tables::find(&section.tables.comms, new, rank) else { continue };
+            let list = |name| words.list(slot(row, name));
+            let mut destinations = list("destinations").iter();
+            for (source, degree) in list("sources").iter().zip(list("degrees")) {
+                let n = usize::try_from(*degree).unwrap_or(0);
+                for to in destinations.by_ref().take(n) {
+                    self.count(comm.name, *source, 0);
+                    self.count(comm.name, *to, 1);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, comm: Name, rank: i64, side: usize) {
+        if let Ok(rank) = u64::try_from(rank) {
+            self.degrees.entry((comm, rank)).or_default()[side] += 1;
+        }
+    }
+
+    /// Number of destinations and sources of a rank of a communicator.
+    pub(super) fn degrees(&self, comm: Name, rank: u64) -> [usize; 2] {
+        self.degrees.get(&(comm, rank)).copied().unwrap_or_default()
+    }
+}
+
+fn gives_edges(row: &Row) -> bool {
+    row.kind == Kind::Topology && row.slot("degrees").is_some()
+}

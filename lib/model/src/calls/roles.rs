@@ -1,0 +1,322 @@
+//! What a function does with other ranks, from its row in the call table.
+
+use super::words::{ABSENT, last_slot, slot};
+use crate::calls::{Kind as Listed, Row};
+
+/// How an operation is started and completed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Start {
+    /// The call itself is the operation.
+    Blocking,
+    /// The call starts it, a completion ends it.
+    Request,
+    /// The call only makes it; `MPI_Start` starts it.
+    Persistent,
+}
+
+impl Start {
+    /// How the operation of a row is.
+    #[must_use]
+    pub fn of(row: &Row) -> Self {
+        if row.properties.start {
+            Self::Request
+        } else if row.params.iter().any(|p| p.role == "newrequest") {
+            Self::Persistent
+        } else {
+            Self::Blocking
+        }
+    }
+}
+
+/// Kinds of collective operations.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Rule {
+    /// `MPI_Barrier`, and what synchronises like it.
+    Barrier,
+    /// `MPI_Bcast`.
+    Bcast,
+    /// `MPI_Gather`, `MPI_Gatherv`.
+    Gather,
+    /// `MPI_Scatter`, `MPI_Scatterv`.
+    Scatter,
+    /// `MPI_Reduce`.
+    Reduce,
+    /// `MPI_Allgather`.
+    Allgather,
+    /// `MPI_Allgatherv`.
+    Allgatherv,
+    /// `MPI_Alltoall`.
+    Alltoall,
+    /// `MPI_Alltoallv`, `MPI_Alltoallw`.
+    Alltoallv,
+    /// `MPI_Allreduce`.
+    Allreduce,
+    /// `MPI_Reduce_scatter`, `MPI_Reduce_scatter_block`.
+    ReduceScatter,
+    /// `MPI_Scan`, `MPI_Exscan`.
+    Scan,
+    /// Neighbourhood, one count for all neighbours.
+    Neighbour,
+    /// Neighbourhood, one count per neighbour.
+    NeighbourV,
+}
+
+impl Rule {
+    const ALL: [Self; 14] = [
+        Self::Barrier,
+        Self::Bcast,
+        Self::Gather,
+        Self::Scatter,
+        Self::Reduce,
+        Self::Allgather,
+        Self::Allgatherv,
+        Self::Alltoall,
+        Self::Alltoallv,
+        Self::Allreduce,
+        Self::ReduceScatter,
+        Self::Scan,
+        Self::Neighbour,
+        Self::NeighbourV,
+    ];
+    /// Its number between processes.
+    #[must_use]
+    pub fn number(self) -> u8 {
+        let at = Self::ALL.iter().position(|r| *r == self);
+        at.and_then(|i| u8::try_from(i).ok()).unwrap_or(u8::MAX)
+    }
+    /// What [`Rule::number`] has given.
+    #[must_use]
+    pub fn from_number(n: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(n)).copied()
+    }
+}
+
+/// What a call does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// Nothing that concerns others.
+    Internal,
+    /// Sends.
+    Send {
+        /// Synchronously.
+        sync: bool,
+        /// How.
+        start: Start,
+    },
+    /// Receives.
+    Receive {
+        /// How.
+        start: Start,
+    },
+    /// Sends and receives.
+    Both {
+        /// How.
+        start: Start,
+    },
+    /// Matched probe.
+    Match,
+    /// Receive of a matched message.
+    Matched {
+        /// How.
+        start: Start,
+    },
+    /// Starts persistent requests.
+    Start,
+    /// Waits for requests or tests them.
+    Complete,
+    /// Frees a request.
+    Free,
+    /// Collective operation.
+    Collective {
+        /// Which.
+        rule: Rule,
+        /// How.
+        start: Start,
+    },
+    /// Beginning of MPI.
+    Init,
+    /// End of MPI.
+    Finalize,
+    /// Makes an object of a communicator.
+    Creation,
+    /// Makes a communicator with a topology: also a creation.
+    Topology,
+    /// Closes a file.
+    Close,
+    /// Begins or ends an epoch of one-sided communication.
+    Epoch(Epoch),
+}
+
+/// Calls that begin or end an epoch in which others wait.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Epoch {
+    /// `MPI_Win_fence`.
+    Fence,
+    /// `MPI_Win_post`.
+    Post,
+    /// `MPI_Win_start`.
+    Start,
+    /// `MPI_Win_complete`.
+    Complete,
+    /// `MPI_Win_wait`, `MPI_Win_test`.
+    Wait,
+    /// Of one side only.
+    Lock,
+    /// The end of the window: nobody returns before all have called it (MPI 3.1, section 11.2.5).
+    Free,
+}
+
+/// A function's kind, and where its words are.
+#[derive(Clone, Copy, Debug)]
+pub struct Role {
+    /// What it does.
+    pub kind: Kind,
+    /// Slot of the communicator; this and the others: [`ABSENT`] where the row has none.
+    pub comm: u8,
+    /// Destination and source.
+    pub peer: [u8; 2],
+    /// Tags of the message sent and received.
+    pub tag: [u8; 2],
+    /// What a wildcard receive got: source and tag.
+    pub resolved: [u8; 2],
+    /// The first request.
+    pub request: u8,
+    /// The last request: the one that is made.
+    pub new_request: u8,
+    /// The list of requests.
+    pub requests: u8,
+    /// The lists of a completion: positions, sources, tags, bytes.
+    pub completed: [u8; 4],
+    /// Whether a test succeeded.
+    pub flag: u8,
+    /// The root.
+    pub root: u8,
+    /// Whether the caller's own data are in place.
+    pub inplace: u8,
+    /// Elements sent and received.
+    pub count: [u8; 2],
+    /// Types of what is sent and received.
+    pub types: [u8; 2],
+    /// Elements sent to and received from each.
+    pub counts: [u8; 2],
+    /// The window.
+    pub win: u8,
+    /// The file that is closed.
+    pub file: u8,
+    /// The group.
+    pub group: u8,
+    /// Assertions.
+    pub assert: u8,
+    /// Its messages are sent in parts, and meet no others.
+    pub partitioned: bool,
+}
+
+impl Role {
+    /// Of calls that concern nobody else.
+    pub const INTERNAL: Self = Self {
+        kind: Kind::Internal,
+        comm: ABSENT,
+        peer: [ABSENT; 2],
+        tag: [ABSENT; 2],
+        resolved: [ABSENT; 2],
+        request: ABSENT,
+        new_request: ABSENT,
+        requests: ABSENT,
+        completed: [ABSENT; 4],
+        flag: ABSENT,
+        root: ABSENT,
+        inplace: ABSENT,
+        count: [ABSENT; 2],
+        types: [ABSENT; 2],
+        counts: [ABSENT; 2],
+        win: ABSENT,
+        file: ABSENT,
+        group: ABSENT,
+        assert: ABSENT,
+        partitioned: false,
+    };
+
+    /// The role of a row.
+    #[must_use]
+    pub fn of(row: &Row) -> Self {
+        let kind = kind(row);
+        if row.properties.opaque || kind == Kind::Internal {
+            return Self::INTERNAL;
+        }
+        let s = |name| slot(row, name);
+        let either = |a, b| if s(a) == ABSENT { s(b) } else { s(a) };
+        Self {
+            kind,
+            comm: row.comm_slot().and_then(|i| u8::try_from(i).ok()).unwrap_or(ABSENT),
+            peer: [s("dest"), s("source")],
+            tag: [either("sendtag", "tag"), either("recvtag", "tag")],
+            resolved: [s("rsource"), s("rtag")],
+            request: s("request"),
+            new_request: last_slot(row, "request"),
+            requests: s("requests"),
+            completed: [s("completed"), s("source"), s("tag"), s("bytes")],
+            flag: s("flag"),
+            root: s("root"),
+            inplace: s("inplace"),
+            count: [either("sendcount", "count"), either("recvcount", "count")],
+            types: [either("sendtype", "type"), either("recvtype", "type")],
+            counts: [either("sendcounts", "counts"), either("recvcounts", "counts")],
+            win: either("win", "freewin"),
+            file: s("freefile"),
+            group: s("group"),
+            assert: s("assert"),
+            partitioned: row.slot("partitions").is_some(),
+        }
+    }
+}
+
+fn kind(row: &Row) -> Kind {
+    let start = Start::of(row);
+    let collective = |rule| Kind::Collective { rule, start };
+    let each = row.slot("recvcounts").is_some();
+    match row.kind {
+        Listed::Init => Kind::Init,
+        Listed::Finalize => Kind::Finalize,
+        Listed::Send => Kind::Send { sync: false, start },
+        Listed::SyncSend => Kind::Send { sync: true, start },
+        Listed::Receive => Kind::Receive { start },
+        Listed::SendReceive => Kind::Both { start },
+        Listed::MatchedProbe => Kind::Match,
+        Listed::MatchedReceive => Kind::Matched { start },
+        Listed::Restart => Kind::Start,
+        Listed::Free => Kind::Free,
+        Listed::Complete => Kind::Complete,
+        Listed::Barrier => collective(Rule::Barrier),
+        Listed::Bcast => collective(Rule::Bcast),
+        Listed::Gather => collective(Rule::Gather),
+        Listed::Scatter => collective(Rule::Scatter),
+        Listed::Allgather => collective(if each { Rule::Allgatherv } else { Rule::Allgather }),
+        Listed::Alltoall => collective(if each { Rule::Alltoallv } else { Rule::Alltoall }),
+        Listed::Reduce => collective(Rule::Reduce),
+        Listed::Allreduce => collective(Rule::Allreduce),
+        Listed::ReduceScatter => collective(Rule::ReduceScatter),
+        Listed::Scan | Listed::Exscan => collective(Rule::Scan),
+        Listed::NeighborAllgather | Listed::NeighborAlltoall => {
+            collective(if each { Rule::NeighbourV } else { Rule::Neighbour })
+        }
+        // A communicator that is there only once its request is complete: all wait for all until then.
+        Listed::Creation if start == Start::Request => collective(Rule::Barrier),
+        Listed::Creation => Kind::Creation,
+        Listed::Topology => Kind::Topology,
+        Listed::Close => Kind::Close,
+        Listed::WinFence => Kind::Epoch(Epoch::Fence),
+        Listed::WinPost => Kind::Epoch(Epoch::Post),
+        Listed::WinStart => Kind::Epoch(Epoch::Start),
+        Listed::WinComplete => Kind::Epoch(Epoch::Complete),
+        Listed::WinWait => Kind::Epoch(Epoch::Wait),
+        Listed::WinLock => Kind::Epoch(Epoch::Lock),
+        Listed::WinFree => Kind::Epoch(Epoch::Free),
+        Listed::Put
+        | Listed::Get
+        | Listed::GetPut
+        | Listed::CompareSwap
+        | Listed::Read
+        | Listed::Write
+        | Listed::Other => Kind::Internal,
+    }
+}

@@ -1,0 +1,109 @@
+//! How long ranks took, and how much of that they spent in MPI.
+//!
+//! A rank's time is that of its first thread, the one that makes both calls, from the end of `MPI_Init` to the start of
+//! `MPI_Finalize`.
+
+use std::collections::BTreeMap;
+
+use crate::calls::{CallTable, Kind};
+use crate::columns::Column;
+use crate::ints::Sealed;
+use crate::ranklist::RankList;
+use crate::section::{RankSums, Section, Sym, Thread};
+use crate::sketch::representative;
+
+/// Time of a rank, ns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RankTime {
+    /// World rank.
+    pub rank: u32,
+    /// From the end of `MPI_Init` to the start of `MPI_Finalize`.
+    pub whole: u128,
+    /// The part of it in MPI.
+    pub mpi: u128,
+}
+
+/// Total times before and in an event on each rank of a thread, in their order, ns.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Totals {
+    /// The event.
+    pub sym: Sym,
+    /// From the ends of the events before it to its starts.
+    pub compute: Vec<u128>,
+    /// From its starts to its ends.
+    pub comm: Vec<u128>,
+}
+
+/// The totals of a thread's events on each of its ranks: of a single rank exact. Of several ranks they are kept to 1 %, and
+/// scaled so that they sum up to what all ranks took, which is exact. Nothing where sketches are not kept. Of many ranks only one
+/// event's are held at a time.
+pub fn totals(thread: &Thread) -> Box<dyn Iterator<Item = Totals> + '_> {
+    let mut exact: BTreeMap<Sym, (u128, u128)> = BTreeMap::new();
+    for s in &thread.sketches {
+        let into = exact.entry(s.sym).or_default();
+        *into = (into.0 + s.compute.sum, into.1 + s.comm.sum);
+    }
+    if thread.ranks.len() == 1 {
+        let of_event = |(sym, (a, b))| Totals { sym, compute: vec![a], comm: vec![b] };
+        return Box::new(exact.into_iter().map(of_event));
+    }
+    let of_event = move |s: &RankSums| {
+        let (compute, comm) = exact.get(&s.sym).copied().unwrap_or_default();
+        Totals {
+            sym: s.sym,
+            compute: scaled(&s.compute, &thread.ranks, compute),
+            comm: scaled(&s.comm, &thread.ranks, comm),
+        }
+    };
+    Box::new(thread.sums.iter().map(of_event))
+}
+
+/// What each rank has of a total, by the buckets of their parts; what rounding takes from one is given to the next.
+fn scaled(buckets: &Sealed, ranks: &RankList, total: u128) -> Vec<u128> {
+    let mut cursor = buckets.cursor();
+    let parts: Vec<u64> =
+        ranks.iter().map(|_| u16::try_from(cursor.next()).map_or(0, representative)).collect();
+    let whole: u128 = parts.iter().copied().map(u128::from).sum();
+    let mut rest = 0;
+    let share = |part: u64| {
+        let wide = u128::from(part).saturating_mul(total).saturating_add(rest);
+        rest = wide % whole.max(1);
+        wide / whole.max(1)
+    };
+    parts.into_iter().map(share).collect()
+}
+
+/// The time of each rank of a section that has times. Without sketches the time in MPI is not known: it is 0.
+#[must_use]
+pub fn rank_times(section: &Section) -> Vec<RankTime> {
+    let Some(thread) = section.threads.first() else { return Vec::new() };
+    let mut totals = totals(thread).peekable();
+    if totals.peek().is_none() {
+        let of = |(rank, column): &(u32, Column)| RankTime { rank: *rank, whole: exact(column), mpi: 0 };
+        return thread.columns.iter().map(of).collect();
+    }
+    let mut all: Vec<RankTime> =
+        thread.ranks.iter().map(|rank| RankTime { rank, whole: 0, mpi: 0 }).collect();
+    for t in totals {
+        let row = section.symbols.get(t.sym as usize).and_then(|s| CallTable::builtin().get(s.call));
+        // Whether the times before and in the event are part of it.
+        let (before, within) = match row.map(|row| row.kind) {
+            Some(Kind::Init) => (0, 0),
+            Some(Kind::Finalize) => (1, 0),
+            _ => (1, 1),
+        };
+        for (rank, (compute, comm)) in all.iter_mut().zip(t.compute.into_iter().zip(t.comm)) {
+            rank.whole += before * compute + within * comm;
+            rank.mpi += within * comm;
+        }
+    }
+    all
+}
+
+/// From the end of the first event to the start of the last.
+fn exact(column: &Column) -> u128 {
+    let mut times = column.times();
+    let first = times.next().map_or(0, |t| t.1);
+    let last = times.last().map_or(first, |t| t.0);
+    last.saturating_sub(first).try_into().unwrap_or(0)
+}

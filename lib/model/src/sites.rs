@@ -1,0 +1,228 @@
+//! Call sites: the stack of return addresses of an MPI call, independent of address randomisation.
+//!
+//! A site is a list of (module, offset) frames, innermost first. Its identity is a 128-bit hash over the modules'
+//! build-ids (or file names, where a module has none) and offsets, so the same call in the same program is the
+//! same site on every rank and in every run. What its addresses are called is known by [`Names`].
+
+mod abbreviated;
+mod layers;
+mod naming;
+mod similar;
+
+pub use naming::CallSites;
+pub use similar::Representatives;
+pub use similar::{Place, Similar};
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use foldhash::fast::FixedState;
+use xxhash_rust::xxh3::Xxh3;
+
+pub use crate::modules::{Module, python_function};
+use crate::names::Names;
+
+/// A return address in a module.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Frame {
+    /// Index into [`SiteTable::modules`].
+    pub module: u32,
+    /// Return address minus the module's load bias.
+    pub offset: u64,
+}
+
+/// A call site.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Site {
+    /// Identity.
+    pub id: u128,
+    /// Frames, innermost first. Empty for a site known by its label only.
+    pub frames: Vec<Frame>,
+    /// Text of a site that is not a stack (synthetic traces); empty otherwise.
+    pub label: String,
+}
+
+/// The call sites of a trace. Cloning shares the content: most ranks of a program have the same.
+///
+/// Tables are equal if their sites are, whatever these are called.
+#[derive(Clone, Debug, Default)]
+pub struct SiteTable(Arc<Content>, Names);
+
+impl PartialEq for SiteTable {
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+}
+
+impl Eq for SiteTable {}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Content {
+    modules: Vec<Module>,
+    sites: Vec<Site>,
+    by_id: HashMap<u128, u32, FixedState>,
+    by_module: HashMap<Module, u32>,
+}
+
+impl SiteTable {
+    /// An empty table.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+    /// The sites of several tables, in the order in which these have them, with all names.
+    pub fn united<'a>(tables: impl IntoIterator<Item = &'a Self>) -> Self {
+        let (mut all, mut last) = (Self::new(), None);
+        for table in tables {
+            // Most sections share the table of the one before.
+            if !last.is_some_and(|last: &Self| last.shares(table)) {
+                all.unite(table);
+                last = Some(table);
+            }
+        }
+        all
+    }
+    /// Adds the sites and names of another table.
+    pub fn unite(&mut self, other: &Self) {
+        self.add_names(other.names());
+        for site in other.sites() {
+            self.adopt(other, site);
+        }
+    }
+    /// Whether both share their content: then they are equal, and nothing is compared. Equal tables need not.
+    #[must_use]
+    pub fn shares(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+    /// What the sites' addresses are called, as far as it is known.
+    #[must_use]
+    pub fn names(&self) -> &Names {
+        &self.1
+    }
+    /// Adds to what addresses are called.
+    pub fn add_names(&mut self, names: &Names) {
+        self.1.extend(names);
+    }
+    /// Sets what addresses are called.
+    pub fn set_names(&mut self, names: Names) {
+        self.1 = names;
+    }
+    /// The module of a frame.
+    #[must_use]
+    pub fn module_of(&self, frame: &Frame) -> Option<&Module> {
+        self.0.modules.get(usize::try_from(frame.module).ok()?)
+    }
+    /// All modules.
+    #[must_use]
+    pub fn modules(&self) -> &[Module] {
+        &self.0.modules
+    }
+    /// All sites, by index.
+    #[must_use]
+    pub fn sites(&self) -> &[Site] {
+        &self.0.sites
+    }
+    /// Index of the site with this identity.
+    #[must_use]
+    pub fn number(&self, id: u128) -> Option<u32> {
+        self.0.by_id.get(&id).copied()
+    }
+    /// The site at an index.
+    #[must_use]
+    pub fn get(&self, index: u32) -> Option<&Site> {
+        self.0.sites.get(usize::try_from(index).ok()?)
+    }
+    /// Index of a module, added if new.
+    pub fn module(&mut self, module: Module) -> u32 {
+        if let Some(&i) = self.0.by_module.get(&module) {
+            return i;
+        }
+        let to = Arc::make_mut(&mut self.0);
+        let i = u32::try_from(to.modules.len()).unwrap_or(u32::MAX);
+        to.modules.push(module.clone());
+        to.by_module.insert(module, i);
+        i
+    }
+    /// Index of the site with these frames (modules must be in the table), added if new.
+    pub fn stack(&mut self, frames: Vec<Frame>) -> u32 {
+        let id = self.stack_id(&frames);
+        self.insert(Site { id, frames, label: String::new() })
+    }
+    /// Index of a site known by its text only, added if new.
+    pub fn label(&mut self, label: &str) -> u32 {
+        let id = Self::label_id(label);
+        self.insert(Site { id, frames: Vec::new(), label: label.to_owned() })
+    }
+    /// Identity of a site known by its text only.
+    #[must_use]
+    pub fn label_id(label: &str) -> u128 {
+        xxhash_rust::xxh3::xxh3_128(label.as_bytes())
+    }
+    /// Index in this table of a site of another table, added if new.
+    pub fn adopt(&mut self, other: &Self, site: &Site) -> u32 {
+        if let Some(&i) = self.0.by_id.get(&site.id) {
+            return i;
+        }
+        let frames = site
+            .frames
+            .iter()
+            .map(|f| {
+                let module = other.0.modules.get(f.module as usize).cloned().unwrap_or_default();
+                Frame { module: self.module(module), offset: f.offset }
+            })
+            .collect();
+        self.insert(Site { id: site.id, frames, label: site.label.clone() })
+    }
+    /// Adds a decoded site as it is.
+    pub fn insert(&mut self, site: Site) -> u32 {
+        if let Some(&i) = self.0.by_id.get(&site.id) {
+            return i;
+        }
+        let to = Arc::make_mut(&mut self.0);
+        let i = u32::try_from(to.sites.len()).unwrap_or(u32::MAX);
+        to.by_id.insert(site.id, i);
+        to.sites.push(site);
+        i
+    }
+    /// Identity of a list of frames of this table's modules.
+    #[must_use]
+    pub fn stack_id(&self, frames: &[Frame]) -> u128 {
+        let mut h = Xxh3::new();
+        for f in frames {
+            if let Some(m) = self.0.modules.get(f.module as usize) {
+                h.update(m.identity().as_bytes());
+            }
+            h.update(&[0]);
+            h.update(&f.offset.to_le_bytes());
+        }
+        h.digest128()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn identity_does_not_depend_on_table_order() {
+        let a = Module { path: "/x/a".into(), build_id: "01".into() };
+        let b = Module { path: "/x/libb.so".into(), build_id: String::new() };
+        let mut t = SiteTable::new();
+        let mut u = SiteTable::new();
+        let (ta, tb) = (t.module(a.clone()), t.module(b.clone()));
+        let (ub, ua) = (u.module(Module { path: "/elsewhere/libb.so".into(), ..b }), u.module(a));
+        let i = t.stack(vec![Frame { module: ta, offset: 1 }, Frame { module: tb, offset: 2 }]);
+        let j = u.stack(vec![Frame { module: ua, offset: 1 }, Frame { module: ub, offset: 2 }]);
+        assert_eq!(t.get(i).unwrap().id, u.get(j).unwrap().id);
+        let k = u.stack(vec![Frame { module: ub, offset: 2 }, Frame { module: ua, offset: 1 }]);
+        assert_ne!(u.get(j).unwrap().id, u.get(k).unwrap().id);
+        assert_eq!(u.adopt(&t, t.get(i).unwrap()), j);
+    }
+
+    #[test]
+    fn functions_of_python_are_modules() {
+        let m = Module::python("/a/b::c.py", "Solver.step.<locals>.<lambda>");
+        assert_eq!(python_function(&m.path), Some(("/a/b::c.py", "Solver.step.<locals>.<lambda>")));
+        assert_eq!(python_function("/a/python"), None);
+    }
+}

@@ -1,0 +1,204 @@
+//! The call table beside the MPI standard's own list of procedures: with `--nocapture` it prints all rows with their kinds.
+
+use std::collections::BTreeMap;
+
+use st_model::calls::{CallTable, Kind, Meaning, Object, Param, Row};
+
+/// The standard's list; its first lines say how it reads.
+const STANDARD: &str = include_str!("../src/calls/standard.txt");
+
+/// Procedures that no row has: they compute without MPI, or convert handles; MPI 4.1 and 5.0 brought the others, and the MPI
+/// libraries that st is built with do not have them.
+const WITHOUT_ROW: [&str; 4] = [
+    "MPI_Aint_add MPI_Aint_diff MPI_Status_c2f MPI_Status_c2f08 MPI_Status_f082c MPI_Status_f082f MPI_Status_f2c MPI_Status_f2f08",
+    "MPI_Buffer_flush MPI_Buffer_iflush MPI_Comm_attach_buffer MPI_Comm_detach_buffer MPI_Comm_flush_buffer \
+     MPI_Comm_iflush_buffer MPI_Session_attach_buffer MPI_Session_detach_buffer MPI_Session_flush_buffer \
+     MPI_Session_iflush_buffer MPI_Get_hw_resource_info MPI_Remove_error_class MPI_Remove_error_code \
+     MPI_Remove_error_string MPI_Type_get_value_index",
+    "MPI_Request_get_status_all MPI_Request_get_status_any MPI_Request_get_status_some MPI_Status_get_error \
+     MPI_Status_get_source MPI_Status_get_tag MPI_Status_set_error MPI_Status_set_source MPI_Status_set_tag",
+    "MPI_Abi_get_fortran_booleans MPI_Abi_get_fortran_info MPI_Abi_get_info MPI_Abi_get_version \
+     MPI_Abi_set_fortran_booleans MPI_Abi_set_fortran_info",
+];
+/// Endings of functions that convert handles, and the beginning of the tools' interface, which is not recorded.
+const CONVERSIONS: [&str; 4] = ["_c2f", "_f2c", "_toint", "_fromint"];
+const TOOLS: &str = "MPI_T_";
+
+/// Functions of earlier versions of the standard, which the list does not have any more.
+const REMOVED: &str = "MPI_Address MPI_Errhandler_create MPI_Errhandler_get MPI_Errhandler_set MPI_Type_extent \
+    MPI_Type_hindexed MPI_Type_hvector MPI_Type_lb MPI_Type_struct MPI_Type_ub";
+/// What begins the names of functions that libraries add.
+const ADDED: &str = "MPIX_";
+
+/// A parameter of the standard's list.
+struct Listed<'a> {
+    name: &'a str,
+    kind: &'a str,
+    words: Vec<&'a str>,
+}
+
+impl<'a> Listed<'a> {
+    fn new(word: &'a str) -> Self {
+        let mut words = word.split(':');
+        let (name, kind) = words.next().and_then(|w| w.split_once('=')).unwrap_or((word, ""));
+        Self { name, kind: kind.split_once('[').map_or(kind, |(kind, _)| kind), words: words.collect() }
+    }
+    fn is(&self, word: &str) -> bool {
+        self.words.contains(&word)
+    }
+    /// Whether what a role of the table says of a parameter may be said of this one.
+    fn allows(&self, param: &Param, row: &Row) -> bool {
+        let role = param.role.as_str();
+        if role == "_" {
+            return !matches!(
+                self.kind,
+                "COMMUNICATOR" | "DATATYPE" | "OPERATION" | "WINDOW" | "TAG" | "REQUEST"
+            );
+        }
+        let goes_out = role.starts_with("new") || role.starts_with("out");
+        if goes_out && !self.is("out") || self.is("out") && matches!(role, "int" | "count" | "ints" | "aint")
+        {
+            return false;
+        }
+        let meaning = row.slots.iter().find(|s| s.name == param.name).map(|s| s.meaning);
+        let number = matches!(meaning, Some(Meaning::Int | Meaning::Count | Meaning::Flag));
+        match self.kind {
+            "BUFFER" => role == "inplace",
+            "COMMUNICATOR" => meaning == Some(Meaning::Ref(Object::Comm)),
+            "GROUP" => meaning == Some(Meaning::Ref(Object::Group)),
+            "DATATYPE" => meaning == Some(Meaning::Ref(Object::Type)),
+            "OPERATION" => meaning == Some(Meaning::Ref(Object::Op)),
+            "WINDOW" => meaning == Some(Meaning::Ref(Object::Win)),
+            "FILE" => meaning == Some(Meaning::Ref(Object::File)),
+            "STRING" | "STRING_ARRAY" => meaning == Some(Meaning::Ref(Object::Text)),
+            "INFO" => meaning == Some(Meaning::Info),
+            "TAG" => meaning == Some(Meaning::Tag),
+            "REQUEST" | "MESSAGE" => {
+                role.ends_with("request") || role.ends_with("requests") || role.ends_with("message")
+            }
+            "STATUS" => matches!(role, "status" | "completed" | "iostatus") && self.is("out"),
+            "RANK" | "RANK_NNI" => meaning == Some(Meaning::Rank) || number,
+            _ => number || role == "buflen",
+        }
+    }
+}
+
+/// What a function of a kind has: buffers that it reads (`r`), writes (`w`), or both at once (`b`), an operation (`o`); and
+/// what it works on.
+fn has(kind: Kind) -> Option<(&'static [&'static str], &'static [&'static str])> {
+    Some(match kind {
+        // These have nothing in common, or buffers that are not messages.
+        Kind::Other | Kind::Init | Kind::Finalize => return None,
+        Kind::Send | Kind::SyncSend => (&["r"], &["COMMUNICATOR"]),
+        Kind::Receive => (&["w"], &["COMMUNICATOR"]),
+        Kind::SendReceive => (&["rw", "b"], &["COMMUNICATOR"]),
+        Kind::MatchedProbe => (&[""], &["MESSAGE"]),
+        Kind::MatchedReceive => (&["w"], &["MESSAGE"]),
+        Kind::Restart | Kind::Free | Kind::Complete => (&[""], &["REQUEST"]),
+        Kind::Barrier => (&[""], &["COMMUNICATOR"]),
+        Kind::Bcast => (&["b"], &["COMMUNICATOR"]),
+        Kind::Gather | Kind::Scatter | Kind::Allgather | Kind::Alltoall => (&["rw"], &["COMMUNICATOR"]),
+        Kind::NeighborAllgather | Kind::NeighborAlltoall => (&["rw"], &["COMMUNICATOR"]),
+        Kind::Reduce | Kind::Allreduce | Kind::ReduceScatter | Kind::Scan | Kind::Exscan => {
+            (&["orw"], &["COMMUNICATOR"])
+        }
+        Kind::Creation => (&[""], &["COMMUNICATOR", "WINDOW", "FILE"]),
+        Kind::Topology => (&[""], &["COMMUNICATOR"]),
+        Kind::Close => (&[""], &["FILE"]),
+        Kind::WinFence | Kind::WinPost | Kind::WinStart | Kind::WinComplete => (&[""], &["WINDOW"]),
+        Kind::WinWait | Kind::WinLock | Kind::WinFree => (&[""], &["WINDOW"]),
+        Kind::Put => (&["r", "or"], &["WINDOW"]),
+        Kind::Get => (&["w"], &["WINDOW"]),
+        Kind::GetPut => (&["orw"], &["WINDOW"]),
+        Kind::CompareSwap => (&["rrw"], &["WINDOW"]),
+        Kind::Read => (&["w"], &["FILE"]),
+        Kind::Write => (&["r"], &["FILE"]),
+    })
+}
+
+/// Functions of kinds that move no data, with a buffer and something to move it by: they pack, and the halves of reads and
+/// writes that move nothing yet, or nothing more.
+const NO_DATA: [&str; 10] = [
+    "MPI_Pack",
+    "MPI_Unpack",
+    "MPI_Win_attach",
+    "MPI_Win_detach",
+    "MPI_File_read_all_begin",
+    "MPI_File_read_at_all_begin",
+    "MPI_File_read_ordered_begin",
+    "MPI_File_write_all_end",
+    "MPI_File_write_at_all_end",
+    "MPI_File_write_ordered_end",
+];
+
+/// Whether a row's kind is that of a procedure with these parameters.
+fn fits(row: &Row, listed: &[Listed<'_>]) -> bool {
+    let Some((buffers, objects)) = has(row.kind) else {
+        let moves = listed.iter().any(|p| p.kind == "BUFFER")
+            && listed.iter().any(|p| matches!(p.kind, "COMMUNICATOR" | "WINDOW" | "FILE"));
+        return !moves || NO_DATA.contains(&row.base());
+    };
+    let letter = |p: &Listed<'_>| match p.kind {
+        "BUFFER" if p.is("inout") => Some('b'),
+        "BUFFER" if p.is("const") => Some('r'),
+        "BUFFER" => Some('w'),
+        "OPERATION" => Some('o'),
+        _ => None,
+    };
+    let mut found: Vec<char> = listed.iter().filter_map(letter).collect();
+    found.sort_unstable();
+    // What windows and files are made of is no message.
+    let made = matches!(row.kind, Kind::Creation);
+    (made || buffers.contains(&found.iter().collect::<String>().as_str()))
+        && listed.iter().any(|p| objects.contains(&p.kind))
+}
+
+#[test]
+fn rows_say_what_the_standard_says() {
+    let listed: BTreeMap<&str, Vec<Listed<'_>>> = STANDARD
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .map(|line| line.split_once(' ').unwrap_or((line, "")))
+        .map(|(name, rest)| (name, rest.split_whitespace().map(Listed::new).collect()))
+        .collect();
+    let table = CallTable::builtin();
+    let (mut wrong, mut beside) = (Vec::new(), 0);
+    for row in table.rows() {
+        let name = row.name.as_str();
+        let large = name.strip_suffix("_c").filter(|_| !listed.contains_key(name));
+        let Some(procedure) = listed.get(large.unwrap_or(name)) else {
+            if !name.starts_with(ADDED) && !REMOVED.split(' ').any(|r| r == name) {
+                wrong.push(format!("{name}: the standard does not have it"));
+            }
+            continue;
+        };
+        beside += 1;
+        println!("{name}: {:?}", row.kind);
+        let of_c: Vec<_> = procedure.iter().filter(|p| large.is_some() || !p.is("large")).collect();
+        if of_c.len() != row.params.len() {
+            wrong.push(format!("{name}: {} parameters instead of {}", row.params.len(), of_c.len()));
+        }
+        for (p, param) in of_c.iter().zip(&row.params).filter(|(p, param)| !p.allows(param, row)) {
+            wrong.push(format!("{name}: {} is no {} {:?} {}", param.role, p.kind, p.words, p.name));
+        }
+        if !fits(row, procedure) {
+            wrong.push(format!("{name}: is not {:?}", row.kind));
+        }
+    }
+    let without: Vec<&str> = WITHOUT_ROW.iter().flat_map(|names| names.split_whitespace()).collect();
+    for name in listed.keys() {
+        let is_row = table.by_name(name).is_some();
+        let left_out = without.contains(name)
+            || name.starts_with(TOOLS)
+            || CONVERSIONS.iter().any(|c| name.ends_with(c));
+        if is_row == left_out {
+            wrong.push(format!("{name}: {}", if is_row { "has a row" } else { "has no row" }));
+        }
+    }
+    println!(
+        "call table: {} rows, {beside} beside the standard's {} procedures",
+        table.rows().len(),
+        listed.len()
+    );
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

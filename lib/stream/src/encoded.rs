@@ -1,0 +1,62 @@
+//! Sections as bytes that have not been written yet: what takes time can be done in any thread.
+
+use super::kind::Kind;
+use super::section::{Opening, encode_ended, encode_lanes, encode_sketches, encode_sums};
+use super::{column, objects, structure};
+use st_model::ranklist::RankList;
+use st_model::section::Section;
+use st_model::sites::SiteTable;
+
+/// A section's payloads.
+#[derive(Clone, Debug)]
+pub struct Encoded {
+    pub(super) ranks: RankList,
+    /// Exact times and comparisons of clocks.
+    pub(super) times: Vec<(Kind, Vec<u8>)>,
+    pub(super) sites: SiteTable,
+    pub(super) objects: Vec<u8>,
+    /// That of SECTION.
+    pub(super) opening: Vec<u8>,
+    /// Those that belong to it.
+    pub(super) parts: Vec<(Kind, Vec<u8>)>,
+}
+
+impl Encoded {
+    /// Encodes a section. *Memory:* as the section, its exact times included.
+    #[must_use]
+    pub fn of(section: &Section) -> Self {
+        let mut times = Vec::new();
+        for (thread, t) in (0u32..).zip(&section.threads) {
+            for (rank, of) in &t.columns {
+                let chunk = |c| (Kind::Column, column::encode((*rank, thread), c));
+                times.extend(of.chunks.iter().map(chunk));
+                if !of.clock.is_empty() {
+                    times.push((Kind::Clock, column::encode_clock(*rank, &of.clock)));
+                }
+            }
+        }
+        Self { times, ..Self::without_times(section) }
+    }
+
+    pub(super) fn without_times(section: &Section) -> Self {
+        let mut parts =
+            vec![(Kind::Struct, structure::encode(section)), (Kind::Lanes, encode_lanes(section))];
+        if section.threads.iter().any(|t| !t.sketches.is_empty()) {
+            parts.push((Kind::Sketch, encode_sketches(section)));
+        }
+        if section.threads.iter().any(|t| !t.sums.is_empty()) {
+            parts.push((Kind::Sums, encode_sums(section)));
+        }
+        if !section.ended.is_empty() {
+            parts.push((Kind::Ended, encode_ended(section)));
+        }
+        Self {
+            ranks: section.ranks.clone(),
+            times: Vec::new(),
+            sites: section.sites.clone(),
+            objects: objects::encode(&section.tables, &section.ranks),
+            opening: Opening::of(section, parts.len()).encode(),
+            parts,
+        }
+    }
+}

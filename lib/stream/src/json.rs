@@ -1,0 +1,417 @@
+//! Calls as JSON objects and as lines for people, by the call table.
+//!
+//! Keys are the names of the row's slots; values are what the words mean ([`st_model::values`]): special values by their MPI
+//! names, null handles and what is not known as `null`, flags as `true` and `false`, objects by their labels. The four
+//! lists of a completion become one list of objects.
+
+use serde_json::{Map, Value, json};
+
+use st_model::calls::{CallTable, Meaning, Row, Slot};
+use st_model::form::SPECIAL;
+use st_model::frequencies::Frequencies;
+use st_model::names::Location;
+use st_model::objects::Named;
+use st_model::ranks::RankSeq;
+use st_model::section::{Codes, Form, Section, SlotStreams, Sym, Tables};
+use st_model::sites::CallSites;
+use st_model::values;
+
+/// Where a call happened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Place {
+    /// World rank.
+    pub rank: u32,
+    /// Thread index.
+    pub thread: usize,
+    /// Position on the rank's thread, from 0.
+    pub index: u64,
+    /// Call site, as printed.
+    pub site: u32,
+    /// Enter and exit in ns, if known.
+    pub times: Option<(i64, i64)>,
+}
+
+/// A call as an object: `rank`, `thread`, `i`, `call`, `site`, `enter` and `exit` (if known), the row's slots, `bytes` of a
+/// send, and `error` if the call failed. A slot whose name is taken has a 2 after it. Words are as [`Section::project`]
+/// gives them.
+///
+/// `table` may be another than the built-in one: a wrong row shows in the object.
+#[must_use]
+pub fn call(
+    table: &CallTable,
+    section: &Section,
+    place: Place,
+    sym: Sym,
+    words: &[i64],
+) -> Map<String, Value> {
+    let mut out = Map::new();
+    out.insert("rank".into(), place.rank.into());
+    out.insert("thread".into(), place.thread.into());
+    out.insert("i".into(), place.index.into());
+    let Some(symbol) = section.symbols.get(sym as usize) else { return out };
+    let row = table.get(symbol.call);
+    let unknown =
+        || section.tables.names.get(&symbol.call).cloned().unwrap_or_else(|| symbol.call.to_string());
+    out.insert("call".into(), row.map_or_else(unknown, |r| r.name.clone()).into());
+    out.insert("site".into(), place.site.into());
+    if let Some((enter, exit)) = place.times {
+        out.insert("enter".into(), enter.into());
+        out.insert("exit".into(), exit.into());
+    }
+    if let Some(row) = row {
+        parameters(&mut out, row, section, place.rank, words);
+    }
+    if symbol.error != 0 {
+        let name = values::error_class(symbol.error);
+        out.insert("error".into(), name.map_or_else(|| symbol.error.into(), Value::from));
+    }
+    out
+}
+
+/// The words of each slot; missing ones read as nothing.
+fn split<'a>(slots: &[Slot], mut words: &'a [i64]) -> Vec<&'a [i64]> {
+    let mut out = Vec::with_capacity(slots.len());
+    for s in slots {
+        let (mut n, mut from) = (1, 0);
+        if s.list {
+            n = words.first().map_or(0, |n| usize::try_from(*n).unwrap_or(0));
+            from = 1;
+        }
+        words = words.get(from..).unwrap_or(&[]);
+        let (mine, rest) = words.split_at(n.min(words.len()));
+        out.push(mine);
+        words = rest;
+    }
+    out
+}
+
+fn parameters(out: &mut Map<String, Value>, row: &Row, section: &Section, rank: u32, words: &[i64]) {
+    let parts = split(&row.slots, words);
+    let completed = row.slots.iter().position(|s| s.meaning == Meaning::Position);
+    let mut slots = row.slots.iter().zip(&parts).enumerate();
+    while let Some((i, (slot, words))) = slots.next() {
+        if Some(i) == completed {
+            let of = parts.get(i..).unwrap_or(&[]);
+            let requests = row.slot("requests").and_then(|r| parts.get(r)).copied().unwrap_or(&[]);
+            put(out, &slot.name, completions(row, i, of, requests));
+            // Source, tag and bytes of the completed requests are in it.
+            slots.by_ref().take(3).for_each(drop);
+            continue;
+        }
+        let role = role(row, slot);
+        let each = |w: &i64| value(slot, role, *w, section, rank);
+        let v = if slot.list {
+            words.iter().map(each).collect()
+        } else {
+            words.first().map_or(Value::Null, each)
+        };
+        put(out, &slot.name, v);
+    }
+    if let Some(bytes) = sent(row, &parts, section, rank) {
+        out.insert("bytes".into(), bytes.into());
+    }
+}
+
+/// Adds a field; a name that is taken gets a 2: `rank2` of `MPI_Comm_rank`, the new `request2` of `MPI_Imrecv`.
+fn put(out: &mut Map<String, Value>, name: &str, v: Value) {
+    let taken = out.contains_key(name);
+    out.insert(if taken { format!("{name}2") } else { name.to_owned() }, v);
+}
+
+/// `of`: words of the slots completed, source, tag, bytes.
+fn completions(row: &Row, at: usize, of: &[&[i64]], requests: &[i64]) -> Value {
+    let positions = of.first().copied().unwrap_or(&[]);
+    let one = |(k, position): (usize, &i64)| {
+        let request = usize::try_from(*position).ok().and_then(|p| requests.get(p)).copied();
+        let mut object = Map::new();
+        object.insert("request".into(), request.map_or(Value::Null, Value::from));
+        for j in 1..4 {
+            let Some(slot) = row.slots.get(at + j) else { break };
+            let word = of.get(j).and_then(|w| w.get(k));
+            object.insert(slot.name.clone(), word.map_or(Value::Null, |w| plain(slot, *w)));
+        }
+        Value::Object(object)
+    };
+    positions.iter().enumerate().map(one).collect()
+}
+
+/// Bytes of a send: count times size of the type, for rows that state neither themselves.
+fn sent(row: &Row, parts: &[&[i64]], section: &Section, rank: u32) -> Option<i64> {
+    let scalar = |name: &str| parts.get(row.slot(name)?)?.first().copied();
+    scalar("dest")?;
+    if row.slot("bytes").is_some() {
+        return None;
+    }
+    let t = Tables::find(&section.tables.types, scalar("type")?, rank)?;
+    scalar("count")?.checked_mul(t.content.size)
+}
+
+/// A word whose meaning needs neither table nor role.
+#[must_use]
+pub fn plain(slot: &Slot, word: i64) -> Value {
+    match (slot.meaning, word) {
+        (Meaning::Rank, values::PROC_NULL) => "MPI_PROC_NULL".into(),
+        (Meaning::Rank, values::ANY_SOURCE) => "MPI_ANY_SOURCE".into(),
+        (Meaning::Rank, values::ROOT) => "MPI_ROOT".into(),
+        (Meaning::Tag, values::ANY_TAG) => "MPI_ANY_TAG".into(),
+        (Meaning::Rank | Meaning::Tag, values::NONE) => Value::Null,
+        (Meaning::Count, values::NONE) if slot.name == "bytes" => Value::Null,
+        (Meaning::Count, values::CANCELLED) if slot.name == "bytes" => "cancelled".into(),
+        (Meaning::Flag, 0) => false.into(),
+        (Meaning::Flag, 1) => true.into(),
+        (Meaning::Request | Meaning::Info, values::NULL) => Value::Null,
+        (Meaning::Info, values::INFO_ENV) => "MPI_INFO_ENV".into(),
+        (_, v) => v.into(),
+    }
+}
+
+/// A word whose meaning needs no table.
+#[must_use]
+pub fn word(row: &Row, slot: &Slot, word: i64) -> Value {
+    by_role(slot, role(row, slot), word)
+}
+
+fn by_role(slot: &Slot, role: &str, word: i64) -> Value {
+    match slot.meaning {
+        Meaning::Int | Meaning::Count => named(role, word).unwrap_or_else(|| plain(slot, word)),
+        _ => plain(slot, word),
+    }
+}
+
+fn role<'a>(row: &'a Row, slot: &Slot) -> &'a str {
+    row.params.iter().find(|p| p.name == slot.name).map_or("", |p| p.role.as_str())
+}
+
+fn value(slot: &Slot, role: &str, word: i64, section: &Section, rank: u32) -> Value {
+    match slot.meaning {
+        Meaning::Ref(_) if word == values::NULL => Value::Null,
+        Meaning::Ref(object) => {
+            section.tables.label(object, word, rank).map_or_else(|| word.into(), Value::from)
+        }
+        _ => by_role(slot, role, word),
+    }
+}
+
+/// A predefined object that has a name, or none.
+fn counted_down(names: &[&str], word: i64) -> Option<Value> {
+    if word == values::NULL {
+        return Some(Value::Null);
+    }
+    let i = usize::try_from(values::FIRST_NAMED.checked_sub(word)?).ok()?;
+    names.get(i).map(|n| Value::from(*n))
+}
+
+/// A word that its role gives a name to.
+fn named(role: &str, word: i64) -> Option<Value> {
+    let names: &[&str] = match role {
+        "outcompare" => &values::COMPARE,
+        "arrayorder" => &values::ORDER,
+        "distribs" => &values::DISTRIBUTE,
+        "splittype" => &values::SPLIT_TYPE,
+        "outtopo" => &values::TOPOLOGY,
+        "typeclass" => &values::TYPE_CLASS,
+        "locktype" => &values::LOCK_TYPE,
+        "whence" => &values::WHENCE,
+        "assert" => return bits(&values::ASSERT, word),
+        "amode" | "outamode" => return bits(&values::AMODE, word),
+        "outcombiner" => &values::COMBINERS,
+        "keyval" | "newkeyval" | "freekeyval" => return counted_down(&values::KEYVALS, word),
+        "errhandler" | "newerrhandler" | "freeerrhandler" => return counted_down(&values::ERRHANDLERS, word),
+        "session" | "newsession" | "freesession" => return counted_down(&[], word),
+        "error" | "outerror" | "errorclass" | "outerrorclass" if word == 0 => {
+            return Some("MPI_SUCCESS".into());
+        }
+        "error" | "outerror" | "errorclass" | "outerrorclass" => {
+            return u32::try_from(word).ok().and_then(values::error_class).map(Value::from);
+        }
+        "dargs" if word == values::DFLT_DARG => return Some("MPI_DISTRIBUTE_DFLT_DARG".into()),
+        "weights" if word == values::UNWEIGHTED => return Some("MPI_UNWEIGHTED".into()),
+        "color" | "int" | "outint" | "outints" | "outcount64" if word == values::UNDEFINED => {
+            return Some("MPI_UNDEFINED".into());
+        }
+        _ => return None,
+    };
+    match word {
+        values::NONE => Some(Value::Null),
+        values::UNDEFINED => Some("MPI_UNDEFINED".into()),
+        _ => names.get(usize::try_from(word).ok()?).map(|n| Value::from(*n)),
+    }
+}
+
+/// The names of the bits that are set, with `|` between them; what has no name in hexadecimal. `None` for none.
+fn bits(names: &[&str], word: i64) -> Option<Value> {
+    let set = |i: usize| word >> i & 1 == 1;
+    let mut parts: Vec<String> =
+        names.iter().enumerate().filter(|(i, _)| set(*i)).map(|(_, n)| (*n).to_owned()).collect();
+    let foreign = word >> values::FOREIGN_BITS;
+    match word {
+        values::NONE => return Some(Value::Null),
+        0 => return None,
+        _ if foreign != 0 => parts.push(format!("{foreign:#x}")),
+        _ => {}
+    }
+    Some(parts.join("|").into())
+}
+
+/// A call site as an object: `site` (number), `id`, `place`, and `frames` (innermost first, each with its functions, if these
+/// are known, inlined ones first) or `label`.
+#[must_use]
+pub fn site(sites: &CallSites, number: u32) -> Map<String, Value> {
+    let mut out = Map::new();
+    out.insert("site".into(), number.into());
+    let table = sites.table();
+    let Some(s) = table.get(number) else { return out };
+    out.insert("id".into(), format!("{:032x}", s.id).into());
+    out.insert("place".into(), sites.place(number).into());
+    if !s.label.is_empty() {
+        out.insert("label".into(), s.label.clone().into());
+    }
+    if !s.frames.is_empty() {
+        let frame = |f: &st_model::sites::Frame| {
+            let module = table.module_of(f);
+            let mut frame = json!({
+                "module": module.map(|m| &m.path),
+                "build_id": module.map(|m| &m.build_id).filter(|b| !b.is_empty()),
+                "offset": format!("{:#x}", f.offset),
+            });
+            let names = module.and_then(|m| table.names().get((m.key(), f.offset)));
+            if let (Some(names), Some(frame)) = (names, frame.as_object_mut()) {
+                frame.insert("functions".into(), names.iter().map(location).collect());
+            }
+            frame
+        };
+        out.insert("frames".into(), s.frames.iter().map(frame).collect());
+    }
+    out
+}
+
+/// What is known of a location: `function`, `file`, `line`, and `displacement` from the start of the function's symbol.
+fn location(l: &Location) -> Value {
+    let mut out = Map::new();
+    let mut add = |name: &str, value: Option<Value>| value.map(|v| out.insert(name.to_owned(), v));
+    add("function", l.function.as_deref().map(Value::from));
+    add("file", l.file.as_deref().map(Value::from));
+    add("line", l.line.map(Value::from));
+    add("displacement", l.displacement.map(|d| format!("{d:#x}").into()));
+    out.into()
+}
+
+/// A communicator as an object: `comm` (label), `ranks` (that have it, as world ranks), `members` and, for an
+/// intercommunicator, `remote` (world ranks in the order of their ranks).
+#[must_use]
+pub fn communicator(
+    comm: &Named<st_model::objects::Comm>,
+    ranks: &st_model::ranklist::RankList,
+) -> Map<String, Value> {
+    let list = |s: &RankSeq| s.iter().map(Value::from).collect::<Value>();
+    let mut out = Map::new();
+    out.insert("comm".into(), comm.label().into());
+    out.insert("ranks".into(), ranks.iter().map(Value::from).collect());
+    out.insert("members".into(), list(&comm.content.members));
+    if !comm.content.remote.is_empty() {
+        out.insert("remote".into(), list(&comm.content.remote));
+    }
+    out
+}
+
+/// A parameter that is a histogram as an object: `histogram` (its name), `call`, `site` (as printed), `codes` (absolute, or
+/// relative to the caller), and `values`, each with how often it was. `None` if it is none.
+#[must_use]
+pub fn histogram(section: &Section, site: u32, at: (Sym, usize, &SlotStreams)) -> Option<Map<String, Value>> {
+    let (sym, slot, streams) = at;
+    let Form::Histogram(codes) = streams.values.form else { return None };
+    let row = CallTable::builtin().get(section.symbols.get(sym as usize)?.call)?;
+    let slot = row.slots.get(slot)?;
+    let special = |code: i64| codes != Codes::Absolute && code < -(SPECIAL / 2);
+    let name = |code: i64| match code {
+        _ if special(code) => word(row, slot, code.wrapping_add(SPECIAL)),
+        _ if codes == Codes::Absolute => word(row, slot, code),
+        _ => code.into(),
+    };
+    let all = streams.values.streams.iter().filter_map(Frequencies::from_stream);
+    let values: Vec<Value> =
+        all.flat_map(|f| f.iter().map(|(code, n)| json!([name(code), n])).collect::<Vec<_>>()).collect();
+    let mut out = Map::new();
+    out.insert("histogram".into(), slot.name.clone().into());
+    out.insert("call".into(), row.name.clone().into());
+    out.insert("site".into(), site.into());
+    out.insert("codes".into(), codes.name().into());
+    out.insert("values".into(), values.into());
+    Some(out)
+}
+
+/// An object of [`call`] as a line for people:
+/// `rank 3 #12 MPI_Send count=10 type=MPI_INT dest=4 tag=7 comm=MPI_COMM_WORLD bytes=40  [site 5, exchange halo.c:12] 12.3us`.
+#[must_use]
+pub fn line(call: &Map<String, Value>, sites: &CallSites) -> String {
+    let text = |key: &str| call.get(key).map(bare).unwrap_or_default();
+    let mut out = format!("rank {}", text("rank"));
+    if call.get("thread").and_then(Value::as_u64).is_some_and(|t| t > 0) {
+        out.push_str(&format!(".{}", text("thread")));
+    }
+    out.push_str(&format!(" #{} {}", text("i"), text("call")));
+    for (key, v) in call {
+        if !matches!(key.as_str(), "rank" | "thread" | "i" | "call" | "site" | "enter" | "exit") {
+            out.push_str(&format!(" {key}={}", bare(v)));
+        }
+    }
+    let site = call.get("site").and_then(Value::as_u64).and_then(|site| u32::try_from(site).ok());
+    out.push_str(&format!("  [{}]", sites.describe(site.unwrap_or(u32::MAX))));
+    let time = |key: &str| call.get(key).and_then(Value::as_i64);
+    if let (Some(enter), Some(exit)) = (time("enter"), time("exit")) {
+        out.push_str(&format!(" at {} for {}", duration(enter), duration(exit.saturating_sub(enter))));
+    }
+    out
+}
+
+/// A value without the quotes of JSON; `null` is `-`.
+#[must_use]
+pub fn bare(v: &Value) -> String {
+    match v {
+        Value::String(s) => s.clone(),
+        Value::Null => "-".into(),
+        Value::Array(a) => format!("[{}]", a.iter().map(bare).collect::<Vec<_>>().join(",")),
+        Value::Object(o) => {
+            let fields = o.iter().map(|(k, v)| format!("{k}={}", bare(v)));
+            format!("{{{}}}", fields.collect::<Vec<_>>().join(" "))
+        }
+        other => other.to_string(),
+    }
+}
+
+/// A duration in ns with three digits or so: `950ns`, `12.3us`, `4.05ms`, `17.2s`.
+#[must_use]
+pub fn duration(ns: i64) -> String {
+    let n = ns.unsigned_abs();
+    let sign = if ns < 0 { "-" } else { "" };
+    let (unit, name) = match n {
+        0..1_000 => return format!("{sign}{n}ns"),
+        1_000..1_000_000 => (1_000, "us"),
+        1_000_000..1_000_000_000 => (1_000_000, "ms"),
+        _ => (1_000_000_000, "s"),
+    };
+    let (whole, rest) = (n / unit, n % unit);
+    let digits = match whole {
+        0..10 => format!("{whole}.{:02}", rest * 100 / unit),
+        10..100 => format!("{whole}.{}", rest * 10 / unit),
+        _ => whole.to_string(),
+    };
+    format!("{sign}{digits}{name}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_have_three_digits() {
+        let cases = [
+            (0, "0ns"),
+            (999, "999ns"),
+            (1_234, "1.23us"),
+            (45_678_901, "45.6ms"),
+            (-2_000_000_000, "-2.00s"),
+        ];
+        cases.iter().for_each(|(ns, text)| assert_eq!(duration(*ns), *text));
+    }
+}

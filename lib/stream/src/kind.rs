@@ -1,0 +1,65 @@
+//! What frames hold.
+
+use std::fmt;
+
+/// Flag: a reader that does not know the kind must refuse the stream.
+pub(crate) const REQUIRED: u8 = 2;
+
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $name:ident = $number:literal, $text:literal, $flags:expr;)*) => {
+        /// What a frame holds.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        #[repr(u8)]
+        pub enum Kind { $($(#[$doc])* $name = $number),* }
+        impl Kind {
+            pub(crate) fn from_number(n: u8) -> Option<Self> {
+                match n { $($number => Some(Self::$name),)* _ => None }
+            }
+            pub(crate) fn number(self) -> u8 {
+                match self { $(Self::$name => $number),* }
+            }
+            /// Flags that frames of this kind are written with, beside those of compression.
+            pub(crate) fn flags(self) -> u8 {
+                match self { $(Self::$name => $flags),* }
+            }
+        }
+        impl fmt::Display for Kind {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(match self { $(Self::$name => $text),* })
+            }
+        }
+    };
+}
+
+kinds! {
+    /// The end of the stream.
+    End = 0, "END", REQUIRED;
+    /// [`st_model::header::Header`] as JSON.
+    Head = 1, "HEAD", REQUIRED;
+    /// A [`st_model::header::Step`] as JSON.
+    Prov = 2, "PROV", 0;
+    /// Modules and call sites, in force until the next such frame.
+    Sites = 3, "SITES", REQUIRED;
+    /// Object tables, in force until the next such frame.
+    Objects = 4, "OBJECTS", REQUIRED;
+    /// Beginning of a section: its ranks, hosts and threads.
+    Section = 5, "SECTION", REQUIRED;
+    /// Symbols, partitions, trees, counts and parameters of a section.
+    Struct = 6, "STRUCT", REQUIRED;
+    /// Proof lanes of a section.
+    Lanes = 7, "LANES", REQUIRED;
+    /// Time sketches of a section.
+    Sketch = 8, "SKETCH", 0;
+    /// Per-rank sums of a section.
+    Sums = 9, "SUMS", 0;
+    /// A chunk of exact times of a rank's thread.
+    Column = 10, "COLUMN", 0;
+    /// Where sections lie.
+    Index = 11, "INDEX", 0;
+    /// How a rank's clock was compared with that of rank 0.
+    Clock = 12, "CLOCK", 0;
+    /// Where the ranks of a section stopped that ended early.
+    Ended = 13, "ENDED", 0;
+    /// What addresses of call sites are called.
+    Names = 14, "NAMES", 0;
+}

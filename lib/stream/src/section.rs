@@ -1,0 +1,382 @@
+//! Payloads of SECTION, LANES, SKETCH, SUMS: what a section holds beside tables and structure.
+
+use super::blocks::{self, Blocks};
+use super::bytes::{
+    finish, get_i64, get_id, get_len, get_ranks, get_u8, get_u16, get_u32, get_u64, get_u128, put_i64,
+    put_id, put_ranks, put_u64, put_u128, put_usize,
+};
+use super::error::{DecodeError, Field as _};
+use super::hosts;
+use st_model::ints::Sealed;
+use st_model::lanes::LaneSum;
+use st_model::ranklist::RankList;
+use st_model::section::{Ended, NO_SYM, PathSketch, RankSums, Section, Sym};
+use st_model::sketch::histogram::Bin;
+use st_model::sketch::{Shape, Sketch};
+
+/// Ranks of a section are below this: work and memory go by their number, which a few bytes can state.
+const MOST_RANKS: u32 = 1 << 24;
+
+/// The fields of SECTION.
+#[derive(Clone, Debug)]
+pub(crate) struct Opening {
+    pub(crate) ranks: RankList,
+    /// Number of frames that follow and belong to the section.
+    pub(crate) parts: usize,
+    pub(crate) hosts: Vec<(String, RankList)>,
+    /// Ranks per thread.
+    pub(crate) threads: Vec<RankList>,
+}
+
+impl Opening {
+    pub(crate) fn of(section: &Section, parts: usize) -> Self {
+        Self {
+            ranks: section.ranks.clone(),
+            parts,
+            hosts: section.hosts.clone(),
+            threads: section.threads.iter().map(|t| t.ranks.clone()).collect(),
+        }
+    }
+
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        put_usize(&mut out, self.parts);
+        put_ranks(&mut out, &self.ranks);
+        hosts::put(&mut out, &self.hosts, &self.threads, &self.ranks);
+        out
+    }
+
+    pub(crate) fn decode(mut src: &[u8]) -> Result<Self, DecodeError> {
+        let src = &mut src;
+        let parts =
+            usize::try_from(get_u64(src).field("parts")?).map_err(|_| DecodeError::Integer).field("parts")?;
+        let ranks = get_ranks(src).field("ranks")?;
+        if ranks.highest().is_some_and(|rank| rank >= MOST_RANKS) {
+            return Err(DecodeError::Invalid("ranks above 16,777,215")).field("ranks");
+        }
+        let (hosts, threads) = hosts::get(src, &ranks)?;
+        finish(src)?;
+        Ok(Self { ranks, parts, hosts, threads })
+    }
+}
+
+/// Per thread: calls, voided lanes as bits, the lanes' hashes.
+pub(crate) fn encode_lanes(section: &Section) -> Vec<u8> {
+    let mut out = Vec::new();
+    for t in &section.threads {
+        put_u64(&mut out, t.lanes.calls);
+        out.push(t.lanes.voided);
+        t.lanes.hash.iter().for_each(|h| put_id(&mut out, *h));
+    }
+    out
+}
+
+pub(crate) fn decode_lanes(mut src: &[u8], threads: usize) -> Result<Vec<LaneSum>, DecodeError> {
+    let mut out = Vec::new();
+    for i in 0..threads {
+        out.push(get_lanes(&mut src).nth("thread", i)?);
+    }
+    finish(src)?;
+    Ok(out)
+}
+
+fn get_lanes(src: &mut &[u8]) -> Result<LaneSum, DecodeError> {
+    let calls = get_u64(src).field("calls")?;
+    let mut lanes = LaneSum { calls, voided: get_u8(src).field("voided")?, ..LaneSum::default() };
+    for (i, h) in lanes.hash.iter_mut().enumerate() {
+        *h = get_id(src).nth("lane", i)?;
+    }
+    Ok(lanes)
+}
+
+const PATH: usize = 0;
+const TOTAL: usize = 1;
+const EXTREME: usize = 2;
+const RANK: usize = 3;
+const BUCKET: usize = 4;
+const NUMBER: usize = 5;
+const SKETCH_COLUMNS: usize = 6;
+
+/// Columns: paths (per thread their number; per path the symbol's distance from the one before, the predecessor + 1
+/// or 0), totals (sum, sum of squares), extremes (shortest; longest less shortest), their ranks, buckets (number of
+/// them, distances between them), numbers in the buckets.
+pub(crate) fn encode_sketches(section: &Section) -> Vec<u8> {
+    let mut b = Blocks::<SKETCH_COLUMNS>::new();
+    for t in &section.threads {
+        put_usize(&mut b.0[PATH], t.sketches.len());
+        let mut before = 0;
+        for p in &t.sketches {
+            put_u64(&mut b.0[PATH], u64::from(p.sym.wrapping_sub(before)));
+            put_u64(&mut b.0[PATH], u64::from(p.pred.wrapping_add(1)));
+            before = p.sym;
+            put_sketch(&mut b, &p.compute, &t.ranks);
+            put_sketch(&mut b, &p.comm, &t.ranks);
+        }
+    }
+    let mut out = Vec::new();
+    b.put(&mut out);
+    out
+}
+
+/// Sketches per thread, whose ranks are given.
+pub(crate) fn decode_sketches(
+    mut src: &[u8],
+    threads: &[RankList],
+    symbols: usize,
+) -> Result<Vec<Vec<PathSketch>>, DecodeError> {
+    let mut b: [&[u8]; SKETCH_COLUMNS] = blocks::get(&mut src)?;
+    finish(src)?;
+    let mut out = Vec::new();
+    for (i, ranks) in threads.iter().enumerate() {
+        let n = get_len(&mut b[PATH]).nth("thread", i)?;
+        let mut sketches = Vec::with_capacity(n);
+        let mut before = 0;
+        for k in 0..n {
+            let sketch = get_path(&mut b, before, ranks, symbols).nth("path", k).nth("thread", i)?;
+            before = sketch.sym;
+            sketches.push(sketch);
+        }
+        out.push(sketches);
+    }
+    blocks::finish(&b)?;
+    Ok(out)
+}
+
+fn get_path(
+    b: &mut [&[u8]; SKETCH_COLUMNS],
+    before: Sym,
+    ranks: &RankList,
+    symbols: usize,
+) -> Result<PathSketch, DecodeError> {
+    let sym = before.wrapping_add(get_u32(&mut b[PATH])?);
+    let pred = get_u32(&mut b[PATH])?.wrapping_sub(1);
+    for s in [Some(sym), (pred != NO_SYM).then_some(pred)].into_iter().flatten() {
+        if s as usize >= symbols {
+            return Err(DecodeError::Index { index: s.into(), len: symbols as u64 });
+        }
+    }
+    let compute = get_sketch(b, ranks).field("compute")?;
+    let comm = get_sketch(b, ranks).field("communicate")?;
+    Ok(PathSketch { sym, pred, compute, comm })
+}
+
+/// Bytes of a path's sketches.
+pub(super) fn path_size(p: &PathSketch, ranks: &RankList) -> u64 {
+    let mut b = Blocks::<SKETCH_COLUMNS>::new();
+    put_sketch(&mut b, &p.compute, ranks);
+    put_sketch(&mut b, &p.comm, ranks);
+    // The path itself is two small numbers.
+    b.len() + 2
+}
+
+fn put_sketch(b: &mut Blocks<SKETCH_COLUMNS>, s: &Sketch, ranks: &RankList) {
+    put_u128(&mut b.0[TOTAL], s.sum);
+    put_u128(&mut b.0[TOTAL], s.squares);
+    put_u64(&mut b.0[EXTREME], s.min.0);
+    put_u64(&mut b.0[EXTREME], s.max.0.wrapping_sub(s.min.0));
+    put_member(&mut b.0[RANK], s.min.1, ranks);
+    put_member(&mut b.0[RANK], s.max.1, ranks);
+    match s.shape() {
+        Shape::Buckets => put_usize(&mut b.0[BUCKET], s.buckets().count() << 2),
+        Shape::Totals => {
+            put_u64(&mut b.0[BUCKET], 1);
+            put_u64(&mut b.0[NUMBER], s.count);
+        }
+        Shape::Bins => put_bins(b, s.bins()),
+    }
+    let mut before = 0;
+    for (bucket, number) in s.buckets() {
+        put_u64(&mut b.0[BUCKET], u64::from(bucket - before));
+        before = bucket;
+        put_u64(&mut b.0[NUMBER], number);
+    }
+}
+
+/// The first bin's lower edge, then the bins' widths; numbers; sums and sums of squares.
+fn put_bins(b: &mut Blocks<SKETCH_COLUMNS>, bins: &[Bin]) {
+    put_usize(&mut b.0[BUCKET], bins.len() << 2 | 2);
+    put_u64(&mut b.0[BUCKET], bins.first().map_or(0, |bin| bin.low));
+    for bin in bins {
+        put_u64(&mut b.0[BUCKET], bin.high.saturating_sub(bin.low));
+        put_u64(&mut b.0[NUMBER], bin.count);
+        put_u128(&mut b.0[TOTAL], bin.sum);
+        put_u128(&mut b.0[TOTAL], bin.squares);
+    }
+}
+
+fn get_bins(b: &mut [&[u8]; SKETCH_COLUMNS], n: usize) -> Result<(Vec<Bin>, u64), DecodeError> {
+    let mut low = get_u64(&mut b[BUCKET]).field("first bin")?;
+    let (mut bins, mut all) = (Vec::with_capacity(n), 0_u64);
+    for i in 0..n {
+        let width = get_u64(&mut b[BUCKET]).nth("bin", i)?;
+        let high = low.checked_add(width).filter(|_| width > 0).ok_or(DecodeError::Integer).nth("bin", i)?;
+        let count = get_u64(&mut b[NUMBER]).nth("bin", i)?;
+        all = all.checked_add(count).ok_or(DecodeError::Integer).nth("bin", i)?;
+        let (sum, squares) = (get_u128(&mut b[TOTAL]).nth("bin", i)?, get_u128(&mut b[TOTAL]).nth("bin", i)?);
+        bins.push(Bin { low, high, count, sum, squares });
+        low = high;
+    }
+    Ok((bins, all))
+}
+
+fn get_sketch(b: &mut [&[u8]; SKETCH_COLUMNS], ranks: &RankList) -> Result<Sketch, DecodeError> {
+    let sum = get_u128(&mut b[TOTAL]).field("sum")?;
+    let squares = get_u128(&mut b[TOTAL]).field("sum of squares")?;
+    let min = get_u64(&mut b[EXTREME]).field("minimum")?;
+    let max = min.wrapping_add(get_u64(&mut b[EXTREME]).field("maximum")?);
+    let low = get_member(&mut b[RANK], ranks).field("rank of the minimum")?;
+    let high = get_member(&mut b[RANK], ranks).field("rank of the maximum")?;
+    let mut totals = Sketch::default();
+    (totals.sum, totals.squares) = (sum, squares);
+    (totals.min, totals.max) = ((min, low), (max, high));
+    let code = get_u64(&mut b[BUCKET]).field("buckets")?;
+    let n = usize::try_from(code >> 2).ok().filter(|n| *n <= b[BUCKET].len());
+    let n = n.ok_or(DecodeError::End).field("buckets")?;
+    match code & 3 {
+        0 => {}
+        1 if n == 0 => {
+            totals.count = get_u64(&mut b[NUMBER]).field("number")?;
+            return Ok(Sketch::from_totals(totals));
+        }
+        2 if n > 0 => {
+            let bins = get_bins(b, n)?;
+            totals.count = bins.1;
+            return Ok(Sketch::from_bins(totals, bins.0));
+        }
+        _ => return Err(DecodeError::Invalid("unknown shape of a sketch")),
+    }
+    let mut buckets = Vec::new();
+    let (mut before, mut count) = (0u16, 0u64);
+    for i in 0..n {
+        let step = get_u16(&mut b[BUCKET]).nth("bucket", i)?;
+        let at = before.checked_add(step).filter(|_| i == 0 || step > 0);
+        before = at.ok_or(DecodeError::Invalid("not ascending")).nth("bucket", i)?;
+        let number = get_u64(&mut b[NUMBER]).nth("bucket", i)?;
+        count = count.checked_add(number).ok_or(DecodeError::Integer).nth("bucket", i)?;
+        buckets.push((before, number));
+    }
+    totals.count = count;
+    Ok(Sketch::from_parts(totals, buckets))
+}
+
+/// 1 + the rank's position in the set, or 0 and the rank.
+fn put_member(out: &mut Vec<u8>, rank: u32, ranks: &RankList) {
+    match ranks.position(rank) {
+        Some(at) => put_u64(out, at + 1),
+        None => {
+            put_u64(out, 0);
+            put_u64(out, rank.into());
+        }
+    }
+}
+
+fn get_member(src: &mut &[u8], ranks: &RankList) -> Result<u32, DecodeError> {
+    let code = get_u64(src)?;
+    if code == 0 {
+        return get_u32(src);
+    }
+    ranks.nth(code - 1).ok_or(DecodeError::Index { index: code - 1, len: ranks.len() })
+}
+
+/// Columns: symbols (per thread their number, then each), heads and values of their two streams.
+pub(crate) fn encode_sums(section: &Section) -> Vec<u8> {
+    let mut b = Blocks::<3>::new();
+    for t in &section.threads {
+        put_usize(&mut b.0[0], t.sums.len());
+        for s in &t.sums {
+            put_u64(&mut b.0[0], s.sym.into());
+            let [_, head, value] = &mut b.0;
+            s.compute.encode(head, value);
+            s.comm.encode(head, value);
+        }
+    }
+    let mut out = Vec::new();
+    b.put(&mut out);
+    out
+}
+
+pub(crate) fn decode_sums(
+    mut src: &[u8],
+    threads: usize,
+    symbols: usize,
+) -> Result<Vec<Vec<RankSums>>, DecodeError> {
+    let mut b: [&[u8]; 3] = blocks::get(&mut src)?;
+    finish(src)?;
+    let mut out = Vec::new();
+    for i in 0..threads {
+        let n = get_len(&mut b[0]).nth("thread", i)?;
+        let mut sums = Vec::with_capacity(n);
+        for k in 0..n {
+            sums.push(get_sums(&mut b, symbols).nth("sum", k).nth("thread", i)?);
+        }
+        out.push(sums);
+    }
+    blocks::finish(&b)?;
+    Ok(out)
+}
+
+fn get_sums(b: &mut [&[u8]; 3], symbols: usize) -> Result<RankSums, DecodeError> {
+    let sym = super::bytes::get_index(&mut b[0], symbols).field("symbol")?;
+    let [_, head, value] = b;
+    let compute = Sealed::decode(head, value).map_err(DecodeError::from).field("compute")?;
+    let comm = Sealed::decode(head, value).map_err(DecodeError::from).field("communicate")?;
+    Ok(RankSums { sym, compute, comm })
+}
+
+/// Per thread that ended early: rank (as its distance from the one before), thread, calls, symbols of the last call and of
+/// the one it was in (each + 1, 0 for none), time of entering that.
+pub(crate) fn encode_ended(section: &Section) -> Vec<u8> {
+    let mut out = Vec::new();
+    put_usize(&mut out, section.ended.len());
+    let mut before = 0;
+    for e in &section.ended {
+        put_u64(&mut out, u64::from(e.rank.wrapping_sub(before)));
+        before = e.rank;
+        put_u64(&mut out, e.thread.into());
+        put_u64(&mut out, e.calls);
+        put_u64(&mut out, u64::from(e.last.wrapping_add(1)));
+        put_u64(&mut out, u64::from(e.inside.wrapping_add(1)));
+        put_i64(&mut out, e.entered);
+    }
+    out
+}
+
+/// The threads that ended early, of a section with these threads' ranks and that many symbols.
+pub(crate) fn decode_ended(
+    mut src: &[u8],
+    threads: &[RankList],
+    symbols: usize,
+) -> Result<Vec<Ended>, DecodeError> {
+    let src = &mut src;
+    let mut out: Vec<Ended> = Vec::new();
+    for i in 0..get_len(src).field("number")? {
+        let before = out.last().map_or(0, |e| e.rank);
+        let ended = get_ended(src, before, threads, symbols).nth("thread", i)?;
+        if out.last().is_some_and(|e| (e.rank, e.thread) >= (ended.rank, ended.thread)) {
+            return Err(DecodeError::Invalid("not ascending")).nth("thread", i);
+        }
+        out.push(ended);
+    }
+    finish(src)?;
+    Ok(out)
+}
+
+fn get_ended(
+    src: &mut &[u8],
+    before: u32,
+    threads: &[RankList],
+    symbols: usize,
+) -> Result<Ended, DecodeError> {
+    let rank = before.wrapping_add(get_u32(src).field("rank")?);
+    let thread = super::bytes::get_index(src, threads.len()).field("thread")?;
+    if !threads[thread as usize].contains(rank) {
+        return Err(DecodeError::Invalid("a rank without this thread"));
+    }
+    let calls = get_u64(src).field("calls")?;
+    let symbol = |src: &mut &[u8]| -> Result<Sym, DecodeError> {
+        Ok(super::bytes::get_index(src, symbols + 1)?.wrapping_sub(1))
+    };
+    let last = symbol(src).field("last call")?;
+    let inside = symbol(src).field("open call")?;
+    Ok(Ended { rank, thread, calls, last, inside, entered: get_i64(src).field("time")? })
+}

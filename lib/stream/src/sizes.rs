@@ -1,0 +1,65 @@
+//! What each frame of a stream takes.
+
+use std::io::Read;
+
+use super::error::{Error, ErrorKind, check_first};
+use super::frame::{FrameReader, Packer, level_of};
+use super::kind::Kind;
+use super::reader::ReadOptions;
+use super::structure;
+use super::version::MAGIC;
+use super::writer::WriteOptions;
+use st_model::section::Section;
+
+/// Size of one frame.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FrameSize {
+    /// Name of its kind; the number of a kind that this version does not know.
+    pub kind: String,
+    /// Payload as stored, bytes.
+    pub stored: u64,
+    /// Payload expanded, bytes.
+    pub expanded: u64,
+}
+
+/// Bytes that a section's structure (the frame STRUCT) takes in a file.
+#[must_use]
+pub fn structure_size(section: &Section) -> usize {
+    let payload = structure::encode(section);
+    let expanded = payload.len();
+    let level = level_of(Kind::Struct, WriteOptions::FILE.level);
+    let packed = Packer::default().frame(Kind::Struct, payload, level);
+    packed.map_or(expanded, |frame| frame.stored.len())
+}
+
+/// The sizes of a stream's frames, in order.
+///
+/// # Errors
+///
+/// If it is no stream, or damaged, or truncated and [`ReadOptions::partial`] is not set; with it, those that are whole are given.
+pub fn frame_sizes(mut from: impl Read, options: ReadOptions) -> Result<Vec<FrameSize>, Error> {
+    let mut preamble = Vec::new();
+    let want = u64::try_from(MAGIC.len() + 3).unwrap_or(0);
+    let start = |kind| Error::new(0, None, kind);
+    (&mut from).take(want).read_to_end(&mut preamble).map_err(|e| start(ErrorKind::Read(e)))?;
+    check_first(&preamble).map_err(start)?;
+    let mut frames = FrameReader::new(from, want, 0);
+    let mut out = Vec::new();
+    loop {
+        let frame = match frames.next() {
+            Err(e) if e.is_truncated() && options.partial => return Ok(out),
+            other => other?,
+        };
+        let kind = frame.kind()?;
+        let stored = u64::try_from(frame.stored.len()).unwrap_or(u64::MAX);
+        let expanded = match kind {
+            Some(k) => u64::try_from(frame.payload(k)?.len()).unwrap_or(u64::MAX),
+            None => stored,
+        };
+        let name = kind.map_or_else(|| format!("kind {}", frame.number), |k| k.to_string());
+        out.push(FrameSize { kind: name, stored, expanded });
+        if kind == Some(Kind::End) {
+            return Ok(out);
+        }
+    }
+}

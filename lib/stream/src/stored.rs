@@ -1,0 +1,186 @@
+//! Sections as they are stored: read, and not decoded yet, which any thread can do.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::column::{self, Owner};
+use super::error::{DecodeError, Error, ErrorKind};
+use super::frame::Frame;
+use super::kind::Kind;
+use super::section::{Opening, decode_ended, decode_lanes, decode_sketches, decode_sums};
+use super::structure::{self, Known};
+use super::{matched, objects};
+use st_model::columns::Column;
+use st_model::ranklist::RankList;
+use st_model::section::{Section, Thread};
+use st_model::sites::SiteTable;
+
+/// A section's frames, with checksums checked. Memory: theirs.
+#[derive(Clone, Debug)]
+pub struct Stored {
+    /// That which begins the section.
+    pub(super) frame: Frame,
+    pub(super) opening: Opening,
+    pub(super) sites: SiteTable,
+    pub(super) objects: Arc<Frame>,
+    pub(super) parts: Vec<Frame>,
+    /// By rank and thread.
+    pub(super) times: Vec<(Owner, Times)>,
+}
+
+/// The frames of a rank's thread with its exact times, in order.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Times(Vec<(Kind, Frame)>);
+
+impl Times {
+    pub(super) fn push(&mut self, kind: Kind, frame: Frame) {
+        self.0.push((kind, frame));
+    }
+
+    /// What is wrong with them as a whole.
+    pub(super) fn fault(&self, why: &'static str) -> Error {
+        let fault = |(kind, frame): &(Kind, Frame)| {
+            frame.fault(ErrorKind::Payload { frame: *kind, source: DecodeError::Invalid(why) })
+        };
+        self.0.first().map_or_else(|| Error::new(0, None, ErrorKind::Missing(Kind::Column)), fault)
+    }
+
+    /// The times.
+    pub(super) fn column(&self) -> Result<Column, Error> {
+        let mut column = Column::default();
+        for (kind, frame) in &self.0 {
+            let kind = *kind;
+            if kind == Kind::Clock {
+                column.clock = frame.decode(kind, column::decode_clock)?.1;
+                continue;
+            }
+            let (_, chunk) = frame.decode(kind, column::decode)?;
+            if chunk.first != column.events() {
+                let source = DecodeError::Invalid("does not follow the chunk before it");
+                return Err(frame.fault(ErrorKind::Payload { frame: kind, source }));
+            }
+            column.chunks.push(chunk);
+        }
+        Ok(column)
+    }
+}
+
+impl Stored {
+    /// The section's ranks.
+    #[must_use]
+    pub fn ranks(&self) -> &RankList {
+        &self.opening.ranks
+    }
+
+    /// Its call sites.
+    #[must_use]
+    pub fn sites(&self) -> &SiteTable {
+        &self.sites
+    }
+
+    /// Whether there are exact times, or comparisons of clocks.
+    #[must_use]
+    pub fn has_times(&self) -> bool {
+        !self.times.is_empty()
+    }
+
+    /// Bytes of its frames, those of tables apart.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let times = self.times.iter().flat_map(|(_, times)| &times.0).map(|(_, frame)| frame);
+        self.parts.iter().chain(times).map(|frame| frame.stored.len()).sum()
+    }
+
+    /// The section.
+    ///
+    /// # Errors
+    ///
+    /// If it is damaged.
+    pub fn section(&self) -> Result<Section, Error> {
+        let mut columns: BTreeMap<u32, Vec<(u32, Column)>> = BTreeMap::new();
+        for ((rank, thread), times) in &self.times {
+            columns.entry(*thread).or_default().push((*rank, times.column()?));
+        }
+        let section = self.with(columns)?;
+        for ((rank, thread), times) in &self.times {
+            let events = section.threads.get(*thread as usize).and_then(|t| {
+                let column = t.columns.iter().find(|(of, _)| of == rank)?;
+                Some((t, column.1.events()))
+            });
+            if events.is_some_and(|(thread, events)| section.fewer_calls(thread, *rank, events)) {
+                return Err(times.fault("times of more calls than the thread makes"));
+            }
+        }
+        Ok(section)
+    }
+
+    /// The section without exact times, which must be sound all the same.
+    ///
+    /// # Errors
+    ///
+    /// As [`Stored::section`].
+    pub fn section_without_times(&self) -> Result<Section, Error> {
+        let mut section = self.section()?;
+        section.threads.iter_mut().for_each(|thread| thread.columns.clear());
+        Ok(section)
+    }
+
+    /// The section with these times by thread.
+    fn with(&self, mut columns: BTreeMap<u32, Vec<(u32, Column)>>) -> Result<Section, Error> {
+        let Self { frame, sites, objects, parts, .. } = self;
+        let (opening, sites) = (self.opening.clone(), sites.clone());
+        let tables = objects.decode(Kind::Objects, |b| objects::decode(b, &opening.ranks))?;
+        let [mut structure, mut lanes, mut sketches, mut sums, mut ended] = [const { None }; 5];
+        for part in parts {
+            let place = match part.kind()? {
+                Some(Kind::Struct) => &mut structure,
+                Some(Kind::Lanes) => &mut lanes,
+                Some(Kind::Sketch) => &mut sketches,
+                Some(Kind::Sums) => &mut sums,
+                Some(Kind::Ended) => &mut ended,
+                Some(kind) => return Err(part.fault(ErrorKind::OutOfPlace(kind))),
+                None => continue,
+            };
+            *place = Some(part);
+        }
+        let n = opening.threads.len();
+        let missing = |kind| frame.fault(ErrorKind::Missing(kind));
+        let known = Known { ranks: &opening.ranks, sites: sites.sites().len(), tables: &tables, threads: n };
+        let struct_frame = structure.ok_or_else(|| missing(Kind::Struct))?;
+        let structure = struct_frame.decode(Kind::Struct, |b| structure::decode(b, &known))?;
+        let lanes = lanes.ok_or_else(|| missing(Kind::Lanes))?.decode(Kind::Lanes, |b| decode_lanes(b, n))?;
+        let symbols = structure.symbols.len();
+        let sketches = match sketches {
+            Some(f) => f.decode(Kind::Sketch, |b| decode_sketches(b, &opening.threads, symbols))?,
+            None => vec![Vec::new(); n],
+        };
+        let sums = match sums {
+            Some(f) => f.decode(Kind::Sums, |b| decode_sums(b, n, symbols))?,
+            None => vec![Vec::new(); n],
+        };
+        let ended = match ended {
+            Some(f) => f.decode(Kind::Ended, |b| decode_ended(b, &opening.threads, symbols))?,
+            None => Vec::new(),
+        };
+        let controls = opening.threads.into_iter().zip(structure.threads).zip(lanes).zip(sketches).zip(sums);
+        let threads = controls.zip(0..).map(|(((((ranks, c), lanes), sketches), sums), thread)| {
+            let columns = columns.remove(&thread).unwrap_or_default();
+            Thread { ranks, tree: c.tree, counts: c.counts, params: c.params, lanes, sketches, sums, columns }
+        });
+        let mut section = Section {
+            threads: threads.collect(),
+            ranks: opening.ranks,
+            hosts: opening.hosts,
+            sites,
+            tables,
+            symbols: structure.symbols,
+            partitions: structure.partitions,
+            ended,
+        };
+        if !structure.matched.is_empty() && matched::make(&mut section, &structure.matched).is_none() {
+            let source = DecodeError::Invalid("counts that do not follow");
+            return Err(struct_frame.fault(ErrorKind::Payload { frame: Kind::Struct, source }));
+        }
+        Ok(section)
+    }
+}

@@ -1,0 +1,202 @@
+//! The papers' flat notation: the leaves of a tree in order, each with the loops that begin at it.
+//!
+//! `0 1 Isend (2,5)[0](3,6)[1]`: ranks, event, and per enclosing loop that begins here `(members, iterations)` with the
+//! ranks it holds for; outermost loop first. Members are the leaves of the loop that the ranks execute; iterations are the
+//! counts, one per visit of the loop; a loop that a rank executes once is none of its loops. An event whose own counts are
+//! not all 1 adds `(1, counts)`.
+//!
+//! Source: C, figures 1 and 5; `algorithms.md` §3.1 (reading), §3.4 ("Printing flat").
+
+use std::collections::HashMap;
+
+use st_model::ints::Sealed;
+use st_model::ranklist::RankList;
+use st_model::ranklist_notation;
+use st_model::section::{Section, Thread};
+use st_model::tree::Item;
+
+use super::words::call_name;
+
+/// Values of a vector that are looked at, and runs of it that are printed.
+const LOOKED_AT: u64 = 1 << 20;
+const PRINTED: usize = 24;
+/// Nodes times classes of ranks that are printed, ranks times partitions and values in all that are looked at: bounds on
+/// the work for one list.
+const NODES: usize = 1 << 20;
+const RANKS: u64 = 1 << 24;
+const VALUES: u64 = 1 << 26;
+
+/// One node as one class of ranks sees it.
+struct Seen {
+    /// Executions; 0 if absent.
+    total: u64,
+    /// Whether all its counts are 1.
+    ones: bool,
+    /// Its value vector, printed.
+    vector: String,
+}
+
+/// The leaf list of a thread, a line per leaf: `<ranks> s3 MPI_Send (2,5)@<1 0 1 0>(3,6)@<1 1 1 0>`.
+///
+/// Vectors write five and more equal values as `value*number`. *Cost:* O(nodes · classes of ranks); a list that would be
+/// too long is one line that says so.
+#[must_use]
+pub fn leaves(section: &Section, thread: &Thread) -> Vec<String> {
+    let left_out = |what: &str| vec![format!("leaf list left out: too many {what}")];
+    if thread.ranks.len().saturating_mul(u64::try_from(section.partitions.len()).unwrap_or(u64::MAX)) > RANKS
+    {
+        return left_out("ranks");
+    }
+    let classes = classes(section, thread);
+    if thread.tree.items().len().saturating_mul(classes.len()) > NODES {
+        return left_out("nodes and classes of ranks");
+    }
+    let mut budget = VALUES;
+    let mut views: Vec<Vec<Seen>> = Vec::with_capacity(classes.len());
+    for (rank, _) in &classes {
+        views.push(view(section, thread, *rank, &mut budget));
+        if budget == 0 {
+            return left_out("counts");
+        }
+    }
+    let mut lines = Vec::new();
+    // First nodes of bodies stand for the loops that begin at their first leaf.
+    let mut pending = Vec::new();
+    for (i, item) in thread.tree.items().iter().enumerate() {
+        let Item::Leaf { sym } = *item else {
+            pending.push(i);
+            continue;
+        };
+        let mut here = RankList::default();
+        for ((_, ranks), view) in classes.iter().zip(&views) {
+            if view.get(i).is_some_and(|n| n.total > 0) {
+                here = here.union(ranks);
+            }
+        }
+        let call = section.symbols.get(sym as usize).map(|s| call_name(section, s.call)).unwrap_or_default();
+        let mut line = format!("{} s{sym} {call}", ranklist_notation::print(&here));
+        let loops: Vec<usize> = pending.drain(..).chain([i]).collect();
+        for (value, ranks) in pairs(thread, &loops, &classes, &views) {
+            line.push_str(if line.ends_with(')') || line.ends_with('>') { "" } else { " " });
+            line.push_str(&value);
+            if ranks != here {
+                line.push('@');
+                line.push_str(&ranklist_notation::print(&ranks));
+            }
+        }
+        lines.push(line);
+    }
+    lines
+}
+
+/// Ranks that are in the same class of every partition, with one of them each.
+fn classes(section: &Section, thread: &Thread) -> Vec<(u32, RankList)> {
+    let mut used: Vec<u32> = thread.counts.iter().map(|c| c.partition).collect();
+    used.sort_unstable();
+    used.dedup();
+    let partitions: Vec<_> = used.iter().filter_map(|p| section.partitions.get(*p as usize)).collect();
+    let mut classes: Vec<(u32, RankList)> = Vec::new();
+    let mut by_key: HashMap<Vec<Option<usize>>, usize> = HashMap::new();
+    for rank in thread.ranks.iter() {
+        let key = partitions.iter().map(|p| p.class_of(rank)).collect();
+        let at = *by_key.entry(key).or_insert(classes.len());
+        match classes.get_mut(at) {
+            Some((_, ranks)) => ranks.insert(rank),
+            None => classes.push((rank, RankList::single(rank))),
+        }
+    }
+    classes
+}
+
+/// The tree as one rank sees it.
+fn view(section: &Section, thread: &Thread, rank: u32, budget: &mut u64) -> Vec<Seen> {
+    let mut out: Vec<Seen> = Vec::new();
+    // Open bodies: where they end, and how often they run.
+    let mut open: Vec<(usize, u64)> = Vec::new();
+    for (i, (item, counts)) in thread.tree.items().iter().zip(&thread.counts).enumerate() {
+        while open.last().is_some_and(|(end, _)| *end == i) {
+            open.pop();
+        }
+        let visits = open.last().map_or(1, |(_, total)| *total);
+        let seen = vector(counts.of_rank(&section.partitions, rank), visits, budget);
+        if let Item::Body { below } = *item {
+            open.push((i + 1 + below as usize, seen.total));
+        }
+        out.push(seen);
+    }
+    out
+}
+
+/// The first values of a stream, and their sum; `budget` falls by the number looked at.
+fn vector(stream: &Sealed, visits: u64, budget: &mut u64) -> Seen {
+    if let Some(v) = stream.constant() {
+        let total = u64::try_from(v).unwrap_or(0).saturating_mul(visits);
+        return Seen { total, ones: v == 1, vector: runs_of(&[(v, visits)]) };
+    }
+    let mut cursor = stream.cursor();
+    let (mut total, mut runs) = (0u64, Vec::<(i64, u64)>::new());
+    let looked_at = visits.min(LOOKED_AT).min(*budget);
+    *budget -= looked_at;
+    for _ in 0..looked_at {
+        let v = cursor.next();
+        total = total.saturating_add(u64::try_from(v).unwrap_or(0));
+        match runs.last_mut() {
+            Some((last, n)) if *last == v => *n += 1,
+            _ => runs.push((v, 1)),
+        }
+    }
+    let mut vector = runs_of(runs.get(..PRINTED).unwrap_or(&runs));
+    if runs.len() > PRINTED || visits > LOOKED_AT {
+        vector.push_str(" …");
+    }
+    Seen { total, ones: runs.iter().all(|(v, _)| *v == 1), vector }
+}
+
+fn runs_of(runs: &[(i64, u64)]) -> String {
+    let mut words = Vec::new();
+    for (v, n) in runs {
+        match *n {
+            0..5 => (0..*n).for_each(|_| words.push(v.to_string())),
+            n => words.push(format!("{v}*{n}")),
+        }
+    }
+    words.join(" ")
+}
+
+/// `(members, iterations)` of nested nodes with the ranks each holds for, of the ranks that execute them more than once: all
+/// ranks' outermost ones first, then what they have within these.
+fn pairs(
+    thread: &Thread,
+    nodes: &[usize],
+    classes: &[(u32, RankList)],
+    views: &[Vec<Seen>],
+) -> Vec<(String, RankList)> {
+    let items = thread.tree.items();
+    let stack = |view: &Vec<Seen>| -> Vec<String> {
+        let leaf = |i: &usize| {
+            matches!(items.get(*i), Some(Item::Leaf { .. })) && view.get(*i).is_some_and(|n| n.total > 0)
+        };
+        let loops = nodes.iter().filter_map(|&node| {
+            let seen = view.get(node).filter(|n| n.total > 0 && !n.ones)?;
+            let below = match items.get(node) {
+                Some(Item::Body { below }) => node + 1..node + 1 + *below as usize,
+                _ => node..node + 1,
+            };
+            Some(format!("({},{})", below.filter(leaf).count(), seen.vector))
+        });
+        loops.collect()
+    };
+    let stacks: Vec<Vec<String>> = views.iter().map(stack).collect();
+    let mut out: Vec<(String, RankList)> = Vec::new();
+    for level in 0..stacks.iter().map(Vec::len).max().unwrap_or(0) {
+        let before = out.len();
+        for ((_, ranks), stack) in classes.iter().zip(&stacks) {
+            let Some(value) = stack.get(level) else { continue };
+            match out[before..].iter_mut().find(|(v, _)| v == value) {
+                Some((_, all)) => *all = all.union(ranks),
+                None => out.push((value.clone(), ranks.clone())),
+            }
+        }
+    }
+    out
+}
