@@ -15,6 +15,7 @@ pub mod anonymise;
 pub mod calls;
 pub mod check;
 pub mod columns;
+pub mod event;
 pub mod expr;
 pub mod form;
 pub mod frequencies;

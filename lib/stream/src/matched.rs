@@ -11,7 +11,7 @@ use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
 
-use st_model::calls::roles::{Kind, Role, Start};
+use st_model::calls::roles::{Action, Role, Start};
 use st_model::calls::{CallTable, Slot};
 use st_model::ints::{Ints, Sealed};
 use st_model::objects::Name;
@@ -39,10 +39,10 @@ struct Ends {
 impl Ends {
     fn of(symbol: &Symbol) -> Option<Self> {
         let role = Role::of(CallTable::builtin().get(symbol.call)?);
-        let (sends, receives) = match role.kind {
-            Kind::Send { start, .. } if start != Start::Persistent => (true, false),
-            Kind::Receive { start } if start != Start::Persistent => (false, true),
-            Kind::Both { .. } => (true, true),
+        let (sends, receives) = match role.action {
+            Action::Send { start, .. } if start != Start::Persistent => (true, false),
+            Action::Receive { start } if start != Start::Persistent => (false, true),
+            Action::Both { .. } => (true, true),
             _ => return None,
         };
         let side = |side: usize| [role.count[side], role.peer[side], role.tag[side]].map(usize::from);

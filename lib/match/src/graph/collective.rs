@@ -1,5 +1,6 @@
 //! What one rank gives to and takes from a collective operation.
 
+use crate::standing::Standing;
 use st_model::calls::roles::{Role, Rule};
 use st_model::calls::words::Words;
 use st_model::values::ROOT;
@@ -24,19 +25,6 @@ pub(super) struct Part {
     pub(super) exit: u32,
     /// Partners of operations in which each pair is its own: destinations, sources.
     pub(super) pairs: Option<Box<[Vec<u32>; 2]>>,
-}
-
-/// Where a rank stands in a communicator.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Standing {
-    pub(super) group: u32,
-    pub(super) side: u8,
-    pub(super) me: u32,
-    pub(super) inter: bool,
-    /// Members of the group that ranks in calls refer to.
-    pub(super) peers: u32,
-    /// Members of both sides.
-    pub(super) members: u32,
 }
 
 /// The neighbours of a rank in a topology, destinations and sources; negative for none.

@@ -5,9 +5,10 @@
 //! between put and get, and the epochs of locks, concern one side only (MPI 3.1, section 11.5): a lock that is not shared
 //! waits for another's epoch, but no stream says for whose. These epochs are counted.
 
-use super::collective::Standing;
 use super::tags::{COMPLETED, POSTED};
 use super::walk::{End, Walker, Window, internal};
+use crate::channel::Channel;
+use crate::standing::Standing;
 use st_model::calls::roles::{Epoch, Role};
 use st_model::calls::words::Words;
 use st_model::section::Tables;
@@ -17,21 +18,16 @@ const NO_PRECEDE: i64 = 1 << 3;
 const NO_SUCCEED: i64 = 1 << 4;
 
 impl Walker<'_> {
-    /// A call that begins or ends an epoch. `stand` finds the rank's standing in a window.
-    pub(super) fn epoch(
-        &mut self,
-        role: &Role,
-        epoch: Epoch,
-        words: &Words,
-        stand: impl FnOnce(i64) -> Option<Standing>,
-    ) {
+    /// A call that begins or ends an epoch.
+    pub(super) fn epoch(&mut self, role: &Role, epoch: Epoch, words: &Words) {
         if epoch == Epoch::Lock {
             self.out.issues.locks += 1;
             return;
         }
         let index = words.one(role.win);
+        let known = self.windows.remove(&index);
         let mut window =
-            self.windows.remove(&index).unwrap_or_else(|| Window { at: stand(index), ..Window::default() });
+            known.unwrap_or_else(|| Window { at: self.stand_in_window(index), ..Window::default() });
         if let Some(at) = window.at {
             match epoch {
                 Epoch::Fence => self.fence(words.one(role.assert), at, &mut window.fenced),
@@ -87,12 +83,18 @@ impl Walker<'_> {
     }
 
     fn tell(&mut self, at: Standing, peers: &[u32], tag: i64) {
-        let end = |&peer: &u32| End { at, peer, tag, point: self.enter, other: self.exit, sync: false };
+        let end = |&to: &u32| {
+            let channel = Channel { group: at.group, side: at.side, from: at.me, to, tag };
+            End { channel, point: self.enter, other: self.exit, sync: false }
+        };
         self.out.sends.extend(peers.iter().map(end));
     }
 
     fn hear(&mut self, at: Standing, peers: &[u32], tag: i64) {
-        let end = |&peer: &u32| End { at, peer, tag, point: self.exit, other: self.enter, sync: false };
+        let end = |&from: &u32| {
+            let channel = Channel { group: at.group, side: at.other(), from, to: at.me, tag };
+            End { channel, point: self.exit, other: self.enter, sync: false }
+        };
         self.out.receives.extend(peers.iter().map(end));
     }
 }

@@ -5,30 +5,21 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use foldhash::fast::FixedState;
 
 use super::barriers::Barriers;
-use super::collective::{Part, Standing};
+use super::collective::Part;
 use super::sharing::{Sharing, host, points};
 use super::tags::PAIR;
-use super::walk::{End, NO_TAG, Place, Walked, Walker};
+use super::walk::{End, NEVER, Walked, Walker};
 use super::{
     ENTER, Example, Graph, Group, Instance, LEAVE, LIMIT, Op, RECEIVE, RECEIVE_PAIR, SEND_FAR, SEND_NEAR,
     Shape, Stream,
 };
-use st_model::calls::CallTable;
-use st_model::calls::roles::{Role, Rule};
-use st_model::objects::{Comm, Name};
+use crate::channel::Channel;
+use crate::standing::{Scope, Standing, standing};
+use st_model::calls::roles::Rule;
+use st_model::objects::Name;
 use st_model::project::Error;
 use st_model::ranks::RankSeq;
-use st_model::section::{Section, Tables};
-
-/// Messages from one rank to another with one tag on one communicator.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) struct Key {
-    pub(super) group: u32,
-    pub(super) side: u8,
-    pub(super) from: u32,
-    pub(super) to: u32,
-    pub(super) tag: i64,
-}
+use st_model::section::Section;
 
 /// An end that waits for its other end.
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +33,7 @@ pub(super) struct Waiting {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Channel {
+pub(super) struct Traffic {
     waiting: VecDeque<Waiting>,
     /// The ends that wait are receives.
     receives: bool,
@@ -69,7 +60,7 @@ pub struct Matcher {
     pub(super) names: HashMap<Name, u32>,
     hosts: HashMap<String, u32>,
     pub(super) node_of: HashMap<i64, u32, FixedState>,
-    pub(super) channels: HashMap<Key, Channel, FixedState>,
+    pub(super) channels: HashMap<Channel, Traffic, FixedState>,
     open: HashMap<(u32, u64), Open, FixedState>,
     pub(super) messages: u32,
     /// What other processes have to do with it.
@@ -90,12 +81,7 @@ impl Matcher {
     ///
     /// If a rank cannot be read back.
     pub fn add(&mut self, section: &Section) -> Result<(), Error> {
-        let table = CallTable::builtin();
-        let role = |call, error| match table.get(call) {
-            Some(row) if error == 0 => Role::of(row),
-            _ => Role::INTERNAL,
-        };
-        let roles: Vec<Role> = section.symbols.iter().map(|s| role(s.call, s.error)).collect();
+        let barriers = self.barriers;
         for rank in section.ranks.iter() {
             let first = match &self.sharing {
                 None => self.streams(section, rank),
@@ -106,8 +92,8 @@ impl Matcher {
             };
             let mut walked = Vec::new();
             for (i, _) in section.threads.iter().enumerate().filter(|(_, t)| t.ranks.contains(rank)) {
-                let walker = Walker::new(section, rank, &roles, self.barriers);
-                walked.push(walker.walk(i, |place| self.standing(section, rank, place))?);
+                let mut stand = |scope| self.standing(section, rank, scope);
+                walked.push(Walker::walk(section, (rank, i), barriers, &mut stand)?);
             }
             let ambiguous = if walked.len() > 1 { self.find_ambiguous(&walked) } else { HashSet::default() };
             self.enter_rank(section, rank, first, walked, &ambiguous);
@@ -137,7 +123,7 @@ impl Matcher {
                 issues.ambiguous += if channel.receives { channel.waiting.len() as u64 } else { 0 };
                 continue;
             }
-            let n = channel.waiting.iter().filter(|w| w.point != u32::MAX).count() as u64;
+            let n = channel.waiting.iter().filter(|w| w.point != NEVER).count() as u64;
             if n > 0 {
                 *(if channel.receives { &mut issues.receives } else { &mut issues.sends }) += n;
                 issues.examples.push(example(&self.graph.groups, key, n, channel.receives));
@@ -177,35 +163,8 @@ impl Matcher {
     }
 
     /// A rank's standing in a communicator, window or file of its tables.
-    fn standing(&mut self, section: &Section, rank: u32, place: Place) -> Option<Standing> {
-        let none = RankSeq::default();
-        let (name, local, remote) = match place {
-            Place::Comm(index) => {
-                let named = Tables::find(&section.tables.comms, index, rank)?;
-                let c: &Comm = &named.content;
-                (named.name, &c.members, &c.remote)
-            }
-            Place::Win(index) => {
-                let named = Tables::find(&section.tables.wins, index, rank)?;
-                (named.name, &named.content.members, &none)
-            }
-            Place::File(index) => {
-                let named = Tables::find(&section.tables.files, index, rank)?;
-                (named.name, &named.content.members, &none)
-            }
-        };
-        let inter = !remote.is_empty();
-        let me = u32::try_from(local.position(rank.into())?).ok()?;
-        // Both sides of an intercommunicator agree which is the first: the one that begins with the lower rank.
-        let side = u8::from(inter && remote.get(0) < local.get(0));
-        let group = self.group(name, || {
-            let (a, b) = if side == 0 { (local, remote) } else { (remote, local) };
-            [a.clone(), b.clone()]
-        });
-        let size = |s: &RankSeq| u32::try_from(s.len()).unwrap_or(u32::MAX);
-        let members = size(local).saturating_add(size(remote));
-        let peers = size(if inter { remote } else { local });
-        Some(Standing { group, side, me, inter, peers, members })
+    fn standing(&mut self, section: &Section, rank: u32, scope: Scope) -> Option<Standing> {
+        standing(section, rank, scope, |met| Some(self.group(met.name, || met.sides.map(Clone::clone))))
     }
 
     /// The group with a name.
@@ -220,12 +179,12 @@ impl Matcher {
     }
 
     /// Channels that two threads of a rank use at the same end: their order is not known.
-    fn find_ambiguous(&mut self, walked: &[Walked]) -> HashSet<Key, FixedState> {
+    fn find_ambiguous(&mut self, walked: &[Walked]) -> HashSet<Channel, FixedState> {
         let mut found = HashSet::default();
-        let mut users: HashMap<(Key, bool), usize, FixedState> = HashMap::default();
+        let mut users: HashMap<(Channel, bool), usize, FixedState> = HashMap::default();
         for (thread, w) in walked.iter().enumerate() {
-            let keys = w.sends.iter().map(|e| (key_of(e, false), false));
-            for (key, receives) in keys.chain(w.receives.iter().map(|e| (key_of(e, true), true))) {
+            let channels = w.sends.iter().map(|e| (e.channel, false));
+            for (key, receives) in channels.chain(w.receives.iter().map(|e| (e.channel, true))) {
                 if *users.entry((key, receives)).or_insert(thread) != thread {
                     self.channels.entry(key).or_default().ambiguous = true;
                     found.insert(key);
@@ -241,7 +200,7 @@ impl Matcher {
         rank: u32,
         first: usize,
         walked: Vec<Walked>,
-        ambiguous: &HashSet<Key, FixedState>,
+        ambiguous: &HashSet<Channel, FixedState>,
     ) {
         let mut parts: Vec<(u32, Part)> = Vec::new();
         let several = walked.len() > 1;
@@ -285,19 +244,19 @@ impl Matcher {
         }
     }
 
-    fn end(&mut self, stream: u32, end: &End, receives: bool, ambiguous: &HashSet<Key, FixedState>) {
-        if end.peer == u32::MAX || end.tag == NO_TAG {
+    fn end(&mut self, stream: u32, end: &End, receives: bool, ambiguous: &HashSet<Channel, FixedState>) {
+        if !end.is_known() {
             return;
         }
-        let &End { point, other, sync, .. } = end;
-        let (key, mine) = (key_of(end, receives), Waiting { stream, point, other, sequence: 0, sync });
+        let &End { channel: key, point, other, sync } = end;
+        let mine = Waiting { stream, point, other, sequence: 0, sync };
         if receives || !self.send_end(key, mine, ambiguous.contains(&key)) {
             self.meet(key, mine, receives);
         }
     }
 
     /// An end meets its other end, or waits.
-    pub(super) fn meet(&mut self, key: Key, mine: Waiting, receives: bool) {
+    pub(super) fn meet(&mut self, key: Channel, mine: Waiting, receives: bool) {
         let channel = self.channels.entry(key).or_default();
         if channel.ambiguous {
             // Counted once per message: at the receiving end.
@@ -421,7 +380,7 @@ impl Matcher {
         let inter = !self.graph.groups[part.group as usize].sides[1].is_empty();
         let Part { group, side, me, enter, exit, .. } = *part;
         for &to in &pairs[0] {
-            let key = Key { group, side, from: me, to, tag: PAIR };
+            let key = Channel { group, side, from: me, to, tag: PAIR };
             let mine = Waiting { stream, point: enter, other: exit, sequence, sync: false };
             if !self.send_end(key, mine, false) {
                 self.meet(key, mine, false);
@@ -429,19 +388,9 @@ impl Matcher {
         }
         for &from in &pairs[1] {
             let side = if inter { 1 - side } else { 0 };
-            let key = Key { group, side, from, to: me, tag: PAIR };
+            let key = Channel { group, side, from, to: me, tag: PAIR };
             self.meet(key, Waiting { stream, point: exit, other: enter, sequence, sync: false }, true);
         }
-    }
-}
-
-fn key_of(e: &End, receives: bool) -> Key {
-    let Standing { group, side, me, inter, .. } = e.at;
-    if receives {
-        let side = if inter { 1 - side } else { 0 };
-        Key { group, side, from: e.peer, to: me, tag: e.tag }
-    } else {
-        Key { group, side, from: me, to: e.peer, tag: e.tag }
     }
 }
 
@@ -457,7 +406,7 @@ fn enters(section: &Section, rank: u32, thread: u32, parts: &[Part]) -> Vec<i64>
     parts.iter().map(&mut of).collect()
 }
 
-fn example(groups: &[Group], key: &Key, n: u64, receives: bool) -> Example {
+fn example(groups: &[Group], key: &Channel, n: u64, receives: bool) -> Example {
     let group = &groups[key.group as usize];
     let world = |side: u8, position: u32| group.sides[usize::from(side)].get(position.into()).unwrap_or(-1);
     let to = if group.sides[1].is_empty() { 0 } else { 1 - key.side };

@@ -37,6 +37,7 @@ pub(crate) use topology::Topologies;
 
 use std::fmt;
 
+use crate::channel::PARTITIONED;
 use st_model::ranks::RankSeq;
 
 /// One thread of one rank.
@@ -253,7 +254,7 @@ impl fmt::Display for Example {
             tags::PAIR => f.write_str("in a collective operation")?,
             tags::POSTED => f.write_str("window posted")?,
             tags::COMPLETED => f.write_str("access completed")?,
-            tag if tag >= tags::PARTITIONED => write!(f, "in parts, tag {}", tag % tags::PARTITIONED)?,
+            tag if tag >= PARTITIONED => write!(f, "in parts, tag {}", tag % PARTITIONED)?,
             tag => write!(f, "tag {tag}")?,
         }
         write!(f, ": {n} {what}")

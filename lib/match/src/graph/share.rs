@@ -14,7 +14,8 @@ use std::collections::{HashMap, HashSet};
 use foldhash::fast::FixedState;
 
 use super::collective::Part;
-use super::matcher::{Key, Matcher, Waiting};
+use super::matcher::{Matcher, Waiting};
+use crate::channel::Channel;
 use super::sharing::{Outgoing, Sharing, host, points};
 use super::{
     ENTER, Graph, Group, LEAVE, LIMIT, NOBODY, Op, RECEIVE, RECEIVE_PAIR, SEND_FAR, SEND_NEAR, Stream, TELL,
@@ -141,7 +142,7 @@ impl Matcher {
     }
 
     /// Where an end meets the other: sends do at the process that has the receiver. True if that is another one.
-    pub(super) fn send_end(&mut self, key: Key, mine: Waiting, ambiguous: bool) -> bool {
+    pub(super) fn send_end(&mut self, key: Channel, mine: Waiting, ambiguous: bool) -> bool {
         let Some(s) = &mut self.sharing else { return false };
         let group = &self.graph.groups[key.group as usize];
         let side = if group.sides[1].is_empty() { 0 } else { 1 - key.side };
@@ -246,7 +247,7 @@ impl Matcher {
                         (get_u32(src)?, get_u32(src)?, get_u32(src)?, get_u32(src)?);
                     let other = get_u32(src)?.wrapping_sub(1);
                     let (tag, sequence) = (get_i64(src)?, get_u64(src)?);
-                    let key = Key { group, side: flags >> 2 & 1, from, to, tag };
+                    let key = Channel { group, side: flags >> 2 & 1, from, to, tag };
                     if stream as usize >= streams {
                         return Err(DecodeError::Integer);
                     }

@@ -5,5 +5,3 @@ pub(super) const PAIR: i64 = i64::MIN + 1;
 /// Tags of posts and of completions, which no message has.
 pub(super) const POSTED: i64 = i64::MIN + 2;
 pub(super) const COMPLETED: i64 = i64::MIN + 3;
-/// What tags of messages in parts are apart from those of others: tags are ints.
-pub(super) const PARTITIONED: i64 = 1 << 32;

@@ -1,7 +1,9 @@
 //! What a function does with other ranks, from its row in the call table.
 
 use super::words::{ABSENT, last_slot, slot};
-use crate::calls::{Kind as Listed, Row};
+use std::sync::LazyLock;
+
+use crate::calls::{CallId, CallTable, Kind, Row};
 
 /// How an operation is started and completed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -91,9 +93,9 @@ impl Rule {
     }
 }
 
-/// What a call does.
+/// What a call does with other ranks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum Action {
     /// Nothing that concerns others.
     Internal,
     /// Sends.
@@ -166,11 +168,11 @@ pub enum Epoch {
     Free,
 }
 
-/// A function's kind, and where its words are.
+/// What a function does with others, and where its words are.
 #[derive(Clone, Copy, Debug)]
 pub struct Role {
     /// What it does.
-    pub kind: Kind,
+    pub action: Action,
     /// Slot of the communicator; this and the others: [`ABSENT`] where the row has none.
     pub comm: u8,
     /// Destination and source.
@@ -183,6 +185,8 @@ pub struct Role {
     pub request: u8,
     /// The last request: the one that is made.
     pub new_request: u8,
+    /// The same, absent where the call makes none.
+    pub makes: u8,
     /// The list of requests.
     pub requests: u8,
     /// The lists of a completion: positions, sources, tags, bytes.
@@ -211,16 +215,30 @@ pub struct Role {
     pub partitioned: bool,
 }
 
+/// Of the built-in table's functions, by number.
+static ROLES: LazyLock<Vec<Role>> = LazyLock::new(|| {
+    let mut roles = Vec::new();
+    for row in CallTable::builtin().rows() {
+        let at = usize::from(row.id.0);
+        if roles.len() <= at {
+            roles.resize(at + 1, Role::INTERNAL);
+        }
+        roles[at] = Role::of(row);
+    }
+    roles
+});
+
 impl Role {
     /// Of calls that concern nobody else.
     pub const INTERNAL: Self = Self {
-        kind: Kind::Internal,
+        action: Action::Internal,
         comm: ABSENT,
         peer: [ABSENT; 2],
         tag: [ABSENT; 2],
         resolved: [ABSENT; 2],
         request: ABSENT,
         new_request: ABSENT,
+        makes: ABSENT,
         requests: ABSENT,
         completed: [ABSENT; 4],
         flag: ABSENT,
@@ -236,23 +254,32 @@ impl Role {
         partitioned: false,
     };
 
+    /// The role of a function of the built-in table.
+    #[must_use]
+    pub fn of_call(call: CallId) -> &'static Self {
+        ROLES.get(usize::from(call.0)).unwrap_or(&Self::INTERNAL)
+    }
+
     /// The role of a row.
     #[must_use]
     pub fn of(row: &Row) -> Self {
-        let kind = kind(row);
-        if row.properties.opaque || kind == Kind::Internal {
+        let action = action(row);
+        if row.properties.opaque {
             return Self::INTERNAL;
         }
         let s = |name| slot(row, name);
+        let new_request = last_slot(row, "request");
+        let makes = row.params.iter().any(|p| p.role == "newrequest");
         let either = |a, b| if s(a) == ABSENT { s(b) } else { s(a) };
         Self {
-            kind,
+            action,
             comm: row.comm_slot().and_then(|i| u8::try_from(i).ok()).unwrap_or(ABSENT),
             peer: [s("dest"), s("source")],
             tag: [either("sendtag", "tag"), either("recvtag", "tag")],
             resolved: [s("rsource"), s("rtag")],
             request: s("request"),
-            new_request: last_slot(row, "request"),
+            new_request,
+            makes: if makes { new_request } else { ABSENT },
             requests: s("requests"),
             completed: [s("completed"), s("source"), s("tag"), s("bytes")],
             flag: s("flag"),
@@ -270,53 +297,53 @@ impl Role {
     }
 }
 
-fn kind(row: &Row) -> Kind {
+fn action(row: &Row) -> Action {
     let start = Start::of(row);
-    let collective = |rule| Kind::Collective { rule, start };
+    let collective = |rule| Action::Collective { rule, start };
     let each = row.slot("recvcounts").is_some();
     match row.kind {
-        Listed::Init => Kind::Init,
-        Listed::Finalize => Kind::Finalize,
-        Listed::Send => Kind::Send { sync: false, start },
-        Listed::SyncSend => Kind::Send { sync: true, start },
-        Listed::Receive => Kind::Receive { start },
-        Listed::SendReceive => Kind::Both { start },
-        Listed::MatchedProbe => Kind::Match,
-        Listed::MatchedReceive => Kind::Matched { start },
-        Listed::Restart => Kind::Start,
-        Listed::Free => Kind::Free,
-        Listed::Complete => Kind::Complete,
-        Listed::Barrier => collective(Rule::Barrier),
-        Listed::Bcast => collective(Rule::Bcast),
-        Listed::Gather => collective(Rule::Gather),
-        Listed::Scatter => collective(Rule::Scatter),
-        Listed::Allgather => collective(if each { Rule::Allgatherv } else { Rule::Allgather }),
-        Listed::Alltoall => collective(if each { Rule::Alltoallv } else { Rule::Alltoall }),
-        Listed::Reduce => collective(Rule::Reduce),
-        Listed::Allreduce => collective(Rule::Allreduce),
-        Listed::ReduceScatter => collective(Rule::ReduceScatter),
-        Listed::Scan | Listed::Exscan => collective(Rule::Scan),
-        Listed::NeighborAllgather | Listed::NeighborAlltoall => {
+        Kind::Init => Action::Init,
+        Kind::Finalize => Action::Finalize,
+        Kind::Send => Action::Send { sync: false, start },
+        Kind::SyncSend => Action::Send { sync: true, start },
+        Kind::Receive => Action::Receive { start },
+        Kind::SendReceive => Action::Both { start },
+        Kind::MatchedProbe => Action::Match,
+        Kind::MatchedReceive => Action::Matched { start },
+        Kind::Restart => Action::Start,
+        Kind::Free => Action::Free,
+        Kind::Complete => Action::Complete,
+        Kind::Barrier => collective(Rule::Barrier),
+        Kind::Bcast => collective(Rule::Bcast),
+        Kind::Gather => collective(Rule::Gather),
+        Kind::Scatter => collective(Rule::Scatter),
+        Kind::Allgather => collective(if each { Rule::Allgatherv } else { Rule::Allgather }),
+        Kind::Alltoall => collective(if each { Rule::Alltoallv } else { Rule::Alltoall }),
+        Kind::Reduce => collective(Rule::Reduce),
+        Kind::Allreduce => collective(Rule::Allreduce),
+        Kind::ReduceScatter => collective(Rule::ReduceScatter),
+        Kind::Scan | Kind::Exscan => collective(Rule::Scan),
+        Kind::NeighborAllgather | Kind::NeighborAlltoall => {
             collective(if each { Rule::NeighbourV } else { Rule::Neighbour })
         }
         // A communicator that is there only once its request is complete: all wait for all until then.
-        Listed::Creation if start == Start::Request => collective(Rule::Barrier),
-        Listed::Creation => Kind::Creation,
-        Listed::Topology => Kind::Topology,
-        Listed::Close => Kind::Close,
-        Listed::WinFence => Kind::Epoch(Epoch::Fence),
-        Listed::WinPost => Kind::Epoch(Epoch::Post),
-        Listed::WinStart => Kind::Epoch(Epoch::Start),
-        Listed::WinComplete => Kind::Epoch(Epoch::Complete),
-        Listed::WinWait => Kind::Epoch(Epoch::Wait),
-        Listed::WinLock => Kind::Epoch(Epoch::Lock),
-        Listed::WinFree => Kind::Epoch(Epoch::Free),
-        Listed::Put
-        | Listed::Get
-        | Listed::GetPut
-        | Listed::CompareSwap
-        | Listed::Read
-        | Listed::Write
-        | Listed::Other => Kind::Internal,
+        Kind::Creation if start == Start::Request => collective(Rule::Barrier),
+        Kind::Creation => Action::Creation,
+        Kind::Topology => Action::Topology,
+        Kind::Close => Action::Close,
+        Kind::WinFence => Action::Epoch(Epoch::Fence),
+        Kind::WinPost => Action::Epoch(Epoch::Post),
+        Kind::WinStart => Action::Epoch(Epoch::Start),
+        Kind::WinComplete => Action::Epoch(Epoch::Complete),
+        Kind::WinWait => Action::Epoch(Epoch::Wait),
+        Kind::WinLock => Action::Epoch(Epoch::Lock),
+        Kind::WinFree => Action::Epoch(Epoch::Free),
+        Kind::Put
+        | Kind::Get
+        | Kind::GetPut
+        | Kind::CompareSwap
+        | Kind::Read
+        | Kind::Write
+        | Kind::Other => Action::Internal,
     }
 }
