@@ -17,6 +17,7 @@ mod sequence;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 use st_cli::Symbols;
+use st_match::{Channel, NO_MESSAGE};
 use st_model::project::Error;
 use st_model::ranklist::RankList;
 use st_model::ranklist_notation;
@@ -25,9 +26,9 @@ use st_model::section::{Section, Symbol};
 use finding::{Finding, Loose, Telling};
 use sequence::{Agreement, Cursor, Sequence, differ};
 
-use crate::deeds::{Channel, Deed, End, PAIRS, Part, Walked, Walker};
 use crate::factor::Factor;
 use crate::groups::Groups;
+use crate::operations::{End, Operation, Part, Walked, Walker};
 use crate::places::{PlaceId, Places};
 use crate::scaling::Scaling;
 use crate::supported::{is_supported, needs_files};
@@ -165,7 +166,7 @@ impl Checker {
             let before = state.verdict.calls;
             for thread in 0..threads {
                 current.thread = thread;
-                let tell = |deed| state.take(&mut current, deed);
+                let tell = |operation| state.take(&mut current, operation);
                 let walker = Walker::new(section, rank, &mut self.groups, plays, tell);
                 let Walked { calls, finalized: f, unsure } = walker.walk(thread, &scaling, u64::MAX)?;
                 finalized |= f;
@@ -221,11 +222,11 @@ impl State {
         self.unfinished_calls = Some((fewest.min(calls), most.max(calls)));
     }
 
-    fn take(&mut self, current: &mut Current, deed: Deed) {
+    fn take(&mut self, current: &mut Current, operation: Operation) {
         let place = |sym: u32| current.symbols.get(sym as usize).copied();
-        match deed {
-            Deed::Send(end) | Deed::Receive(end) | Deed::Pair(end, _) => {
-                let receives = matches!(deed, Deed::Receive(_) | Deed::Pair(_, true));
+        match operation {
+            Operation::Send(end) | Operation::Receive(end) | Operation::Pair(end, _) => {
+                let receives = matches!(operation, Operation::Receive(_) | Operation::Pair(_, true));
                 let Some(place) = place(end.sym) else { return };
                 if current.several {
                     let first = *current.users.entry((end.channel, receives)).or_insert(current.thread);
@@ -235,18 +236,18 @@ impl State {
                 }
                 self.meet(&end, place, receives);
             }
-            Deed::Unsent(end) => self.unsent(&end),
-            Deed::Probe(_) | Deed::Held(..) => {}
-            Deed::Open(end) => {
+            Operation::Unsent(end) => self.unsent(&end),
+            Operation::Probe(_) | Operation::Held(..) => {}
+            Operation::Open(end) => {
                 let side = end.channel.side;
                 self.open.insert((end.channel.group, side, end.channel.to));
             }
-            Deed::Part(part) => self.part(current, &part),
+            Operation::Part(part) => self.part(current, &part),
             // Requests that one thread makes another may complete.
-            Deed::Incomplete(_) | Deed::Unknown(_) if current.several => {}
-            Deed::Incomplete(sym) => self.loose(Loose::Incomplete, current.rank, place(sym)),
-            Deed::Unknown(sym) => self.loose(Loose::Unknown, current.rank, place(sym)),
-            Deed::Unmade(sym) => self.loose(Loose::Unmade, current.rank, place(sym)),
+            Operation::Incomplete(_) | Operation::Unknown(_) if current.several => {}
+            Operation::Incomplete(sym) => self.loose(Loose::Incomplete, current.rank, place(sym)),
+            Operation::Unknown(sym) => self.loose(Loose::Unknown, current.rank, place(sym)),
+            Operation::Unmade(sym) => self.loose(Loose::Unmade, current.rank, place(sym)),
         }
     }
 
@@ -258,7 +259,7 @@ impl State {
 
     /// An end meets its other end, or waits for it.
     fn meet(&mut self, end: &End, place: PlaceId, receives: bool) {
-        let pair = end.channel.tag < PAIRS;
+        let pair = end.channel.tag < NO_MESSAGE;
         if self.drawn && !pair {
             return;
         }
@@ -385,7 +386,7 @@ impl State {
     /// Messages of which one end is missing, though all is known of the rank that should have it.
     fn unbalanced(&mut self, groups: &Groups) {
         for (channel, t) in &self.channels {
-            let pair = channel.tag < PAIRS;
+            let pair = channel.tag < NO_MESSAGE;
             self.verdict.channels += u64::from(!pair);
             if self.drawn && !pair {
                 continue;
@@ -427,7 +428,7 @@ impl State {
             ends.iter().all(|r| r.and_then(|r| ranks.get(&r)).is_some_and(|known| known.all))
         };
         self.findings.retain(|f| match f {
-            Finding::TooLarge { channel, .. } => sure(channel) && (!drawn || channel.tag < PAIRS),
+            Finding::TooLarge { channel, .. } => sure(channel) && (!drawn || channel.tag < NO_MESSAGE),
             _ => true,
         });
     }

@@ -14,7 +14,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use st_model::calls::CallTable;
-use st_model::calls::roles::{Kind, Role, Rule, Start};
+use st_model::calls::roles::{Action, Role, Rule, Start};
 use st_model::calls::words::Words;
 use st_model::project::Error;
 use st_model::section::{NO_SYM, Section, Sym, Symbol, Tables, Thread};
@@ -229,8 +229,8 @@ fn waited(t: &Thread, sym: Sym) -> Option<u64> {
 /// Whether a blocking call with this role is left by nobody before all of its communicator have come.
 fn joins(role: &Role) -> bool {
     matches!(
-        role.kind,
-        Kind::Collective {
+        role.action,
+        Action::Collective {
             rule: Rule::Barrier
                 | Rule::Allgather
                 | Rule::Allgatherv

@@ -16,11 +16,12 @@
 use std::collections::{BTreeMap, HashMap};
 use std::str::FromStr;
 
+use st_match::{Channel, PARTITIONED};
 use st_model::project::Error;
 use st_model::section::{Section, Symbol};
 
-use crate::deeds::{Channel, Deed, Walker};
 use crate::groups::Groups;
+use crate::operations::{Operation, Walker};
 use crate::pace::Pace;
 use crate::scaling::Scaling;
 use crate::supported::is_supported;
@@ -151,28 +152,30 @@ impl Cutter {
             let limit = limit_of(section, rank, self.limit)?;
             self.cuts.insert(rank, limit);
             let (channels, parts, held) = (&mut self.channels, &mut self.parts, &mut self.held);
-            let tell = |deed: Deed| match deed {
-                Deed::Send(e) if e.call < limit => {
+            let tell = |operation: Operation| match operation {
+                Operation::Send(e) if e.call < limit => {
                     channels.entry(e.channel).or_default().sends.push((e.call, e.bytes));
                 }
-                Deed::Unsent(e) => {
+                Operation::Unsent(e) => {
                     if let Some(t) = channels.get_mut(&e.channel) {
                         t.sends.retain(|s| s.0 != e.call);
                     }
                 }
-                Deed::Receive(e) if e.call < limit => {
+                Operation::Receive(e) if e.call < limit => {
                     channels.entry(e.channel).or_default().receives.push(e.call);
                 }
-                Deed::Probe(e) if e.call < limit => {
+                Operation::Probe(e) if e.call < limit => {
                     channels.entry(e.channel).or_default().probes.push(e.call);
                 }
-                Deed::Part(p) if p.call < limit => {
+                Operation::Part(p) if p.call < limit => {
                     let members = parts.entry((p.at.group, p.lane)).or_default();
                     members.entry(rank).or_default().push(p.call);
                 }
-                Deed::Held(from, to) if from < limit => held.entry(rank).or_default().push((from, to)),
+                Operation::Held(from, to) if from < limit => held.entry(rank).or_default().push((from, to)),
                 // Nobody knows whether it completes.
-                Deed::Open(e) if e.call < limit => held.entry(rank).or_default().push((e.call, u64::MAX)),
+                Operation::Open(e) if e.call < limit => {
+                    held.entry(rank).or_default().push((e.call, u64::MAX))
+                }
                 _ => {}
             };
             let plays = |s: &Symbol| !as_replayed || is_supported(s);
@@ -197,7 +200,7 @@ impl Cutter {
             let comms = self.indices.get(&to).and_then(|i| i.get(&channel.group));
             let (Some(comms), Some(stop)) = (comms, stops.get_mut(&to)) else { continue };
             for (_, bytes) in t.sends.iter().take(sent).skip(received) {
-                let (source, tag) = (i64::from(channel.from), channel.tag % (1 << 32));
+                let (source, tag) = (i64::from(channel.from), channel.tag % PARTITIONED);
                 stop.left.push(Left { comms: comms.clone(), source, tag, bytes: (*bytes).max(0) });
             }
         }

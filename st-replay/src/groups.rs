@@ -2,45 +2,10 @@
 
 use std::collections::HashMap;
 
-use st_model::objects::{Comm, Name};
+use st_match::standing::{Scope, Standing, standing};
+use st_model::objects::Name;
 use st_model::ranks::RankSeq;
-use st_model::section::{Section, Tables};
-
-/// What a call names.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Place {
-    /// A communicator, by its index in the tables.
-    Comm(i64),
-    /// A window.
-    Win(i64),
-    /// A file.
-    File(i64),
-}
-
-/// Where a rank stands in one.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Standing {
-    /// Index in [`Groups`].
-    pub group: u32,
-    /// The rank's side of an intercommunicator; else 0.
-    pub side: u8,
-    /// Its position in that side.
-    pub me: u32,
-    /// Of an intercommunicator.
-    pub inter: bool,
-    /// Members of the group that ranks in calls refer to.
-    pub peers: u32,
-    /// Members of both sides.
-    pub members: u32,
-}
-
-impl Standing {
-    /// The side that ranks in calls are of.
-    #[must_use]
-    pub fn other(&self) -> u8 {
-        if self.inter { 1 - self.side } else { 0 }
-    }
-}
+use st_model::section::Section;
 
 /// A communicator, window or file, whatever its index on a rank.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -95,39 +60,18 @@ impl Groups {
     }
 
     /// A rank's standing in what a call names; `None` if that is not known.
-    pub fn standing(&mut self, section: &Section, rank: u32, place: Place) -> Option<Standing> {
-        let none = RankSeq::default();
-        let tables = &section.tables;
-        let (name, label, local, remote) = match place {
-            Place::Comm(index) => {
-                let named = Tables::find(&tables.comms, index, rank)?;
-                let c: &Comm = &named.content;
-                (named.name, named.label(), &c.members, &c.remote)
+    pub fn standing(&mut self, section: &Section, rank: u32, scope: Scope) -> Option<Standing> {
+        standing(section, rank, scope, |met| {
+            let next = u32::try_from(self.all.len()).ok()?;
+            let group = *self.names.entry(met.name).or_insert(next);
+            if group == next {
+                let label = met.label();
+                let apart = ["MPI_Comm_accept", "MPI_Comm_connect", "MPI_Comm_join", "MPI_Comm_spawn"];
+                let shared =
+                    !apart.iter().any(|kind| label.starts_with(kind)) && label != "MPI_Comm_get_parent";
+                self.all.push(Group { label, shared, sides: met.sides.map(Clone::clone) });
             }
-            Place::Win(index) => {
-                let named = Tables::find(&tables.wins, index, rank)?;
-                (named.name, named.label(), &named.content.members, &none)
-            }
-            Place::File(index) => {
-                let named = Tables::find(&tables.files, index, rank)?;
-                (named.name, named.label(), &named.content.members, &none)
-            }
-        };
-        let me = u32::try_from(local.position(rank.into())?).ok()?;
-        let inter = !remote.is_empty();
-        // Both sides agree which is the first: the one that begins with the lower rank.
-        let side = u8::from(inter && remote.get(0) < local.get(0));
-        let next = u32::try_from(self.all.len()).ok()?;
-        let group = *self.names.entry(name).or_insert(next);
-        if group == next {
-            let (a, b) = if side == 0 { (local, remote) } else { (remote, local) };
-            let apart = ["MPI_Comm_accept", "MPI_Comm_connect", "MPI_Comm_join", "MPI_Comm_spawn"];
-            let shared = !apart.iter().any(|kind| label.starts_with(kind)) && label != "MPI_Comm_get_parent";
-            self.all.push(Group { label, shared, sides: [a.clone(), b.clone()] });
-        }
-        let size = |s: &RankSeq| u32::try_from(s.len()).unwrap_or(u32::MAX);
-        let members = size(local).saturating_add(size(remote));
-        let peers = size(if inter { remote } else { local });
-        Some(Standing { group, side, me, inter, peers, members })
+            Some(group)
+        })
     }
 }

@@ -40,7 +40,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap, VecDeque};
 
-use st_model::calls::roles::{Kind, Role, Start};
+use st_model::calls::roles::{Action, Role, Start};
 use st_model::calls::words::{Words, slot};
 use st_model::calls::{CallTable, Meaning, Row};
 use st_model::project::{Error, Projection};
@@ -84,7 +84,10 @@ impl<'a> Sender<'a> {
         let role = |s: &st_model::section::Symbol| {
             let row = CallTable::builtin().get(s.call).filter(|r| s.error == 0 && !r.properties.opaque)?;
             let role = Role::of(row);
-            let sends = matches!(role.kind, Kind::Send { .. } | Kind::Both { .. } | Kind::Start | Kind::Free);
+            let sends = matches!(
+                role.action,
+                Action::Send { .. } | Action::Both { .. } | Action::Start | Action::Free
+            );
             sends.then_some((row, role))
         };
         Self {
@@ -105,17 +108,17 @@ impl<'a> Sender<'a> {
         self.words.words.clear();
         self.words.words.extend_from_slice(words);
         self.words.split(&row.slots);
-        match role.kind {
-            Kind::Send { start: Start::Persistent, .. } => {
+        match role.action {
+            Action::Send { start: Start::Persistent, .. } => {
                 let template = self.named(row, &role);
                 self.persistent.insert(self.words.one(role.request), template);
             }
-            Kind::Send { .. } | Kind::Both { .. } => {
+            Action::Send { .. } | Action::Both { .. } => {
                 if let Some((to, bytes)) = self.named(row, &role) {
                     sent.extend([self.message(to, bytes)]);
                 }
             }
-            Kind::Start => {
+            Action::Start => {
                 let all = if role.requests == u8::MAX {
                     vec![self.words.one(role.request)]
                 } else {
@@ -126,7 +129,7 @@ impl<'a> Sender<'a> {
                     sent.extend([self.message(to, bytes)]);
                 }
             }
-            Kind::Free => {
+            Action::Free => {
                 self.persistent.remove(&self.words.one(role.request));
             }
             _ => {}

@@ -6,7 +6,7 @@
 //! module has changed, finds what no longer fits. Displacements are rounded down, too, which keeps blocks apart:
 //! ⌊F·(d + c)⌋ ≥ ⌊F·d⌋ + ⌊F·c⌋.
 
-use st_model::calls::roles::{Kind, Role};
+use st_model::calls::roles::{Action, Role};
 use st_model::calls::{CallTable, Row};
 use st_model::section::{Section, Sym};
 
@@ -70,14 +70,14 @@ impl Scaling {
 
 fn roundings(row: &Row) -> Vec<(bool, Rounding)> {
     let role = Role::of(row);
-    let of = |name: &str| match (role.kind, name) {
+    let of = |name: &str| match (role.action, name) {
         _ if role.partitioned => Rounding::Leave,
-        (Kind::Send { .. }, "count") | (Kind::Both { .. }, "sendcount") => Rounding::Down,
-        (Kind::Receive { .. } | Kind::Matched { .. } | Kind::Both { .. }, "count" | "recvcount") => {
+        (Action::Send { .. }, "count") | (Action::Both { .. }, "sendcount") => Rounding::Down,
+        (Action::Receive { .. } | Action::Matched { .. } | Action::Both { .. }, "count" | "recvcount") => {
             Rounding::Up
         }
         (
-            Kind::Collective { .. },
+            Action::Collective { .. },
             "count" | "counts" | "sendcount" | "recvcount" | "sendcounts" | "recvcounts" | "displs"
             | "sdispls" | "rdispls",
         ) => Rounding::Down,

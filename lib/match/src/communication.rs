@@ -205,7 +205,8 @@ impl<P: Clone> Communication<P> {
             }
             Action::Match if event.words().get(role.flag) == Some(0) => {}
             Action::Match => {
-                let found = self.receiving(event, to).map(|end| to.post(event, &End { bytes: -1, ..end }, false));
+                let found =
+                    self.receiving(event, to).map(|end| to.post(event, &End { bytes: -1, ..end }, false));
                 self.set(request, Some(found.map_or(Request::Nothing, Request::Found)));
             }
             Action::Matched { start } => self.take(event, start, to),
@@ -235,12 +236,7 @@ impl<P: Clone> Communication<P> {
     }
 
     /// The end of a message that a call sends; `None` without a partner.
-    fn sending(
-        &mut self,
-        event: &Event<'_>,
-        sync: bool,
-        to: &mut impl Listener<Part = P>,
-    ) -> Option<End> {
+    fn sending(&mut self, event: &Event<'_>, sync: bool, to: &mut impl Listener<Part = P>) -> Option<End> {
         let at = self.at(event, to)?;
         let peer = event.dest().filter(|p| *p < at.peers)?;
         let tag = event.sent_tag().unwrap_or(0);
@@ -380,13 +376,7 @@ impl<P: Clone> Communication<P> {
         }
     }
 
-    fn collective(
-        &mut self,
-        event: &Event<'_>,
-        rule: Rule,
-        start: Start,
-        to: &mut impl Listener<Part = P>,
-    ) {
+    fn collective(&mut self, event: &Event<'_>, rule: Rule, start: Start, to: &mut impl Listener<Part = P>) {
         let Some(at) = self.at(event, to).filter(|at| at.members > 1) else { return };
         let part = to.part(event, at, rule);
         let request = event.words().one(event.role.new_request);

@@ -2,9 +2,9 @@
 
 use st_model::sites::CallSites;
 
-use crate::deeds::{Channel, PAIRS};
 use crate::groups::Groups;
 use crate::places::{PlaceId, Places};
+use st_match::{Channel, NO_MESSAGE, PARTITIONED};
 
 /// One thing that is wrong.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -43,8 +43,8 @@ impl Telling<'_> {
     fn channel(&self, c: &Channel) -> String {
         let label = self.label(c.group);
         let tag = match c.tag {
-            t if t < PAIRS => String::new(),
-            t if t >= 1 << 32 => format!(", tag {}, in parts", t % (1 << 32)),
+            t if t < NO_MESSAGE => String::new(),
+            t if t >= PARTITIONED => format!(", tag {}, in parts", t % PARTITIONED),
             t => format!(", tag {t}"),
         };
         let world = |side, position| {
@@ -77,7 +77,7 @@ impl Telling<'_> {
             Finding::TooLarge { channel, sent, room, places } => {
                 let [from, to] = places.map(|p| self.place(p));
                 let about = self.channel(channel);
-                if channel.tag < PAIRS {
+                if channel.tag < NO_MESSAGE {
                     return format!("{about}: {from} gives {sent} bytes, {to} takes {room}");
                 }
                 format!("{about}: {from} sends {sent} bytes, {to} has room for {room}")

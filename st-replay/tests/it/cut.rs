@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use crate::script::sections;
 use crate::simulator::{Chance, program};
+use st_match::Channel;
 use st_model::section::Section;
 use st_replay::cut::{Cutter, Left, Limit, Stop};
-use st_replay::deeds::{Channel, Deed, Walker};
 use st_replay::factor::Factor;
 use st_replay::groups::Groups;
+use st_replay::operations::{Operation, Walker};
 use st_replay::scaling::Scaling;
 
 fn stops(all: &[Section], limit: Limit) -> BTreeMap<u32, Stop> {
@@ -75,10 +76,10 @@ fn cuts_of_random_programs_are_consistent_and_leave_what_is_under_way() {
         for (rank, section) in (0u32..).zip(&all) {
             let cut = stops[&rank].calls;
             let mut n = 0;
-            let tell = |deed| match deed {
-                Deed::Send(e) if e.call < cut => ends.entry(e.channel).or_default()[0] += 1,
-                Deed::Receive(e) if e.call < cut => ends.entry(e.channel).or_default()[1] += 1,
-                Deed::Part(p) if p.call < cut => n += 1,
+            let tell = |operation| match operation {
+                Operation::Send(e) if e.call < cut => ends.entry(e.channel).or_default()[0] += 1,
+                Operation::Receive(e) if e.call < cut => ends.entry(e.channel).or_default()[1] += 1,
+                Operation::Part(p) if p.call < cut => n += 1,
                 _ => {}
             };
             let walker = Walker::new(section, rank, &mut groups, |_| true, tell);

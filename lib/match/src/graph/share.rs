@@ -15,11 +15,11 @@ use foldhash::fast::FixedState;
 
 use super::collective::Part;
 use super::matcher::{Matcher, Waiting};
-use crate::channel::Channel;
 use super::sharing::{Outgoing, Sharing, host, points};
 use super::{
     ENTER, Graph, Group, LEAVE, LIMIT, NOBODY, Op, RECEIVE, RECEIVE_PAIR, SEND_FAR, SEND_NEAR, Stream, TELL,
 };
+use crate::channel::Channel;
 use st_model::calls::roles::Rule;
 use st_model::objects::Name;
 use st_model::ranks::{RankSeq, Run};

@@ -338,12 +338,8 @@ fn action(row: &Row) -> Action {
         Kind::WinWait => Action::Epoch(Epoch::Wait),
         Kind::WinLock => Action::Epoch(Epoch::Lock),
         Kind::WinFree => Action::Epoch(Epoch::Free),
-        Kind::Put
-        | Kind::Get
-        | Kind::GetPut
-        | Kind::CompareSwap
-        | Kind::Read
-        | Kind::Write
-        | Kind::Other => Action::Internal,
+        Kind::Put | Kind::Get | Kind::GetPut | Kind::CompareSwap | Kind::Read | Kind::Write | Kind::Other => {
+            Action::Internal
+        }
     }
 }

@@ -1,27 +1,10 @@
 //! One thing that a rank does with others.
 
+use st_match::Channel;
+use st_match::communication;
+use st_match::standing::Standing;
 use st_model::calls::CallId;
 use st_model::section::Sym;
-
-use crate::groups::Standing;
-
-/// Messages from one rank to another with one tag on one communicator: the n-th that is sent is the n-th received.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Channel {
-    /// The communicator.
-    pub group: u32,
-    /// Side of the sender; 0 but for intercommunicators.
-    pub side: u8,
-    /// Position of the sender in its side.
-    pub from: u32,
-    /// Position of the receiver in its side.
-    pub to: u32,
-    /// Tag; below all tags for pairs in collective operations, by their function.
-    pub tag: i64,
-}
-
-/// Tags below this are no tags: pairs of collective operations.
-pub(crate) const PAIRS: i64 = i64::MIN + 0x1_0000;
 
 /// One end of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,6 +17,17 @@ pub struct End {
     pub sym: Sym,
     /// Position of that call on the thread.
     pub call: u64,
+}
+
+impl End {
+    /// Of a message that is sent.
+    pub(super) fn sends(end: &communication::End) -> Self {
+        Self { channel: Channel::sends(end), bytes: end.bytes, sym: end.sym, call: end.call }
+    }
+    /// Of a message that is received.
+    pub(super) fn receives(end: &communication::End) -> Self {
+        Self { channel: Channel::receives(end), bytes: end.bytes, sym: end.sym, call: end.call }
+    }
 }
 
 /// A part in a collective operation.
@@ -59,7 +53,7 @@ pub struct Part {
 
 /// Something that a rank does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Deed {
+pub enum Operation {
     /// Sends a message.
     Send(End),
     /// Has cancelled a message that it sent before.

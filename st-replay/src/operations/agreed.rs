@@ -1,32 +1,32 @@
 //! What the members of a collective operation must agree on (MPI 3.1, chapter 5: type signatures of what is sent and
 //! received are equal; here their bytes).
 
-use st_model::calls::Row;
-use st_model::calls::roles::{Role, Rule};
-use st_model::calls::words::{Words, slot};
-use st_model::section::{Section, Tables};
+use st_match::Channel;
+use st_model::calls::roles::Rule;
+use st_model::calls::words::{ABSENT, slot};
+use st_model::event::Event;
+use st_model::section::Tables;
 use st_model::values::ROOT;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
-use super::deed::{Channel, End, Part};
+use super::operation::{End, Part};
 
 /// What a reduction does, as a hash of its operation's name.
 #[must_use]
-pub(super) fn operation(section: &Section, rank: u32, op: i64) -> Option<u64> {
-    Tables::find(&section.tables.ops, op, rank).map(|o| xxh3_64(o.content.kind.as_bytes()))
+pub(super) fn operation(event: &Event<'_>, op: i64) -> Option<u64> {
+    let found = Tables::find(&event.section().tables.ops, op, event.rank);
+    found.map(|o| xxh3_64(o.content.kind.as_bytes()))
 }
 
-/// Fills in root and bytes of a part, and the pairs of operations in which each pair has a size of its own. `size` gives the
-/// bytes of so many elements of a type, -1 if the type is not known.
+/// Fills in root and bytes of a part; returns the pairs of operations in which each pair has a size of its own, and whether
+/// they are received. `size` gives the bytes of so many elements of a type, -1 if the type is not known.
 pub(super) fn agree(
-    row: &Row,
-    role: &Role,
-    words: &Words,
+    event: &Event<'_>,
+    rule: Rule,
     part: &mut Part,
-    pairs: &mut Vec<(End, bool)>,
     size: &mut impl FnMut(i64, i64) -> i64,
-) {
-    let st_model::calls::roles::Kind::Collective { rule, .. } = role.kind else { return };
+) -> Vec<(End, bool)> {
+    let (role, words, mut pairs) = (event.role, event.words(), Vec::new());
     let at = part.at;
     let named = words.get(role.root);
     let takes_part = named.is_none_or(|n| n == ROOT || n >= 0);
@@ -42,17 +42,17 @@ pub(super) fn agree(
     let bytes = match rule {
         _ if !takes_part => None,
         Rule::Bcast | Rule::Reduce | Rule::Allreduce | Rule::Scan => Some(of(0)),
-        Rule::Gather if role.counts[1] == u8::MAX => Some(of(usize::from(is_root))),
-        Rule::Scatter if role.counts[0] == u8::MAX => Some(of(usize::from(!is_root))),
+        Rule::Gather if role.counts[1] == ABSENT => Some(of(usize::from(is_root))),
+        Rule::Scatter if role.counts[0] == ABSENT => Some(of(usize::from(!is_root))),
         Rule::Allgather | Rule::Alltoall if !at.inter => Some(of(1)),
-        Rule::ReduceScatter if role.counts[0] == u8::MAX => Some(of(0)),
+        Rule::ReduceScatter if role.counts[0] == ABSENT => Some(of(0)),
         Rule::Allgatherv if !at.inter => hash(lists(1).iter().map(|n| size(*n, words.one(role.types[1])))),
         Rule::ReduceScatter if !at.inter => hash(lists(0).iter().map(|n| size(*n, words.one(role.types[0])))),
         _ => None,
     };
     part.bytes = bytes.filter(|b| *b >= 0);
     if at.inter {
-        return;
+        return pairs;
     }
     let mut pair = |i: usize, peer: u32, bytes: i64| {
         let tag = i64::MIN + i64::from(part.function.0);
@@ -62,7 +62,8 @@ pub(super) fn agree(
     };
     match rule {
         Rule::Alltoallv => {
-            let types = [slot(row, "sendtypes"), slot(row, "recvtypes")];
+            let of = |name| event.row.map_or(ABSENT, |row| slot(row, name));
+            let types = [of("sendtypes"), of("recvtypes")];
             let sent = usize::from(inplace);
             for (i, from) in [(0, sent), (1, 1)] {
                 let each = words.list(types[from]);
@@ -72,10 +73,10 @@ pub(super) fn agree(
                 }
             }
         }
-        Rule::Gather | Rule::Scatter if role.counts[usize::from(rule == Rule::Gather)] != u8::MAX => {
+        Rule::Gather | Rule::Scatter if role.counts[usize::from(rule == Rule::Gather)] != ABSENT => {
             // What the root names is the list, what the others name is one count.
             let all = usize::from(rule == Rule::Gather);
-            let Some((_, root)) = part.root else { return };
+            let Some((_, root)) = part.root else { return pairs };
             if is_root {
                 for (peer, n) in (0u32..).zip(lists(all)) {
                     let own = peer == at.me;
@@ -89,6 +90,7 @@ pub(super) fn agree(
         }
         _ => {}
     }
+    pairs
 }
 
 /// A hash of sizes, not negative; `None` if one is not known.
