@@ -15,9 +15,9 @@ use std::collections::{BTreeMap, HashMap};
 
 use st_model::calls::CallTable;
 use st_model::calls::roles::{Action, Role, Rule, Start};
-use st_model::calls::words::Words;
+use st_model::event::Event;
 use st_model::project::Error;
-use st_model::section::{NO_SYM, Section, Sym, Symbol, Tables, Thread};
+use st_model::section::{NO_SYM, Section, Sym, Symbol, Thread};
 use st_model::sketch::{Shape, Sketch};
 
 use crate::drawn::Drawn;
@@ -107,7 +107,7 @@ pub fn is_unknown(section: &Section) -> bool {
         let sum = gaps().map(|s| s.sum).fold(0, u128::saturating_add);
         t.ranks.len() > 1 && t.columns.is_empty() && deviation.fold(0, u128::saturating_add) > sum / 20
     };
-    let joins = |s: &Symbol| CallTable::builtin().get(s.call).is_some_and(|row| joins(&Role::of(row)));
+    let joins = |s: &Symbol| CallTable::builtin().get(s.call).is_some_and(|row| joins(Role::of(row).action));
     section.threads.iter().any(varies) && !section.symbols.iter().any(joins)
 }
 
@@ -127,12 +127,13 @@ impl Trial<'_> {
     /// Goes through the calls with the couplings that are to be tried for each pair.
     fn run<'c>(&self, couplings: impl Fn(PairOf) -> &'c [i64]) -> Result<Found, Error> {
         let (mut tried, mut led) = (BTreeMap::<Sym, Tried>::new(), HashMap::new());
-        let Some(mut calls) = self.section.project(self.thread, self.rank) else { return Ok((led, tried)) };
-        let mut joins = Joins::new(self.section, self.t, self.rank);
-        let (mut words, mut pred, mut left) = (Words::default(), NO_SYM, STEPS);
+        let Some(mut events) = self.section.events(self.thread, self.rank) else { return Ok((led, tried)) };
+        let mut joins = Joins { ranks: self.t.ranks.len(), whole: HashMap::new() };
+        let (mut pred, mut left) = (NO_SYM, STEPS);
         let (mut counted, mut open) = (HashMap::<PairOf, u64>::new(), Vec::new());
         let mut taken: Vec<Vec<u128>> = self.t.ranks.iter().map(|_| Vec::new()).collect();
-        while let Some(sym) = calls.next_call(&mut words.words)? {
+        while let Some(event) = events.next_event()? {
+            let sym = event.sym;
             let pair = (sym, std::mem::replace(&mut pred, sym));
             if let Some(gaps) = self.gaps.get(&pair).filter(|_| pair.1 != NO_SYM) {
                 let couplings = couplings(pair);
@@ -145,7 +146,7 @@ impl Trial<'_> {
                 let draws = u64::try_from(couplings.len()).unwrap_or(u64::MAX);
                 left = left.saturating_sub(self.t.ranks.len().saturating_mul(draws.max(1)));
             }
-            if joins.join(sym, &mut words) {
+            if joins.join(&event) {
                 for pair in open.drain(..) {
                     led.entry(pair).or_insert(sym);
                 }
@@ -226,10 +227,10 @@ fn waited(t: &Thread, sym: Sym) -> Option<u64> {
     (all.count > 0).then(|| all.mean().saturating_sub(own))
 }
 
-/// Whether a blocking call with this role is left by nobody before all of its communicator have come.
-fn joins(role: &Role) -> bool {
+/// Whether a blocking call is left by nobody before all of its communicator have come.
+fn joins(action: Action) -> bool {
     matches!(
-        role.action,
+        action,
         Action::Collective {
             rule: Rule::Barrier
                 | Rule::Allgather
@@ -244,32 +245,19 @@ fn joins(role: &Role) -> bool {
 }
 
 /// Which calls nobody leaves before all ranks of the section have come.
-struct Joins<'a> {
-    section: &'a Section,
-    rank: u32,
+struct Joins {
+    /// Number of the section's ranks.
     ranks: u64,
-    roles: Vec<Option<Role>>,
+    /// Whether a communicator has all of them.
     whole: HashMap<i64, bool>,
 }
 
-impl<'a> Joins<'a> {
-    fn new(section: &'a Section, t: &Thread, rank: u32) -> Self {
-        let table = CallTable::builtin();
-        let role = |s: &Symbol| table.get(s.call).filter(|_| s.error == 0).map(Role::of).filter(joins);
-        let roles = section.symbols.iter().map(role).collect();
-        Self { section, rank, ranks: t.ranks.len(), roles, whole: HashMap::new() }
-    }
-
-    fn join(&mut self, sym: Sym, words: &mut Words) -> bool {
-        let at = usize::try_from(sym).unwrap_or(usize::MAX);
-        let Some(Some(role)) = self.roles.get(at) else { return false };
-        let row = self.section.symbols.get(at).and_then(|s| CallTable::builtin().get(s.call));
-        words.split(row.map_or(&[], |row| row.slots.as_slice()));
-        let Some(comm) = words.get(role.comm) else { return false };
-        let (section, rank, ranks) = (self.section, self.rank, self.ranks);
+impl Joins {
+    fn join(&mut self, event: &Event<'_>) -> bool {
+        let Some(comm) = event.comm().filter(|_| joins(event.action())) else { return false };
         *self.whole.entry(comm).or_insert_with(|| {
-            let of = Tables::find(&section.tables.comms, comm, rank);
-            of.is_some_and(|c| c.content.remote.is_empty() && c.content.members.len() == ranks)
+            let members = event.communicator().map(|c| &c.content);
+            members.is_some_and(|c| c.remote.is_empty() && c.members.len() == self.ranks)
         })
     }
 }

@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 
 use st_match::volume::{Graphs, Places, Side, Volumes};
-use st_model::calls::words::Words;
-use st_model::calls::{CallTable, Meaning};
+use st_model::calls::CallTable;
 use st_model::frequencies::Frequencies;
 use st_model::project::Error;
 use st_model::section::{Form, PathSketch, Section, SlotStreams, Thread};
@@ -98,20 +97,12 @@ impl Profile {
         volumes: &mut Volumes<'_>,
         (totals, drawn): (&mut RankTotals, &mut [Drawn]),
     ) -> Result<(), Error> {
-        let Some(mut calls) = section.project(thread, totals.rank) else { return Ok(()) };
-        let table = CallTable::builtin();
-        let slots: Vec<_> = section.symbols.iter().map(|s| table.slots(s.call)).collect();
-        let mut words = Words::default();
-        while let Some(sym) = calls.next_call(&mut words.words)? {
-            let slots = slots[sym as usize];
-            words.split(slots);
-            // A number of times is the last word.
-            let series = slots.last().is_some_and(|s| s.meaning == Meaning::Times);
-            let last = words.words.last().filter(|_| series).copied();
-            let times = last.map_or(1, |t| u64::try_from(t).unwrap_or(1));
-            self.symbols[sym as usize].calls += times;
-            totals.calls += times;
-            let volume = volumes.next_call(sym, &words);
+        let Some(mut events) = section.events(thread, totals.rank) else { return Ok(()) };
+        while let Some(event) = events.next_event()? {
+            let sym = event.sym;
+            self.symbols[sym as usize].calls += event.calls();
+            totals.calls += event.calls();
+            let volume = volumes.next_event(&event);
             let sides = [volume.sent, volume.received];
             for (i, side) in sides.into_iter().enumerate() {
                 drawn[sym as usize][i] += side;

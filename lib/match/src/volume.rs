@@ -22,9 +22,10 @@ use crate::graph::Topologies;
 use st_model::calls::roles::Start;
 use st_model::calls::words::{ABSENT, Words};
 use st_model::calls::{CallTable, Kind};
+use st_model::event::Event;
 use st_model::objects::{Comm, Name};
 use st_model::ranks::RankSeq;
-use st_model::section::{Section, Sym, Tables};
+use st_model::section::{Section, Tables};
 use st_model::values::{NONE, PROC_NULL, ROOT};
 
 /// What a call moves in one direction.
@@ -120,13 +121,13 @@ impl<'a> Volumes<'a> {
         Self { section, rank, graphs, places, topologies, requests, volume: Volume::default() }
     }
 
-    /// What a call moves, whose words have been split. Of a call that failed only what it completed counts.
-    pub fn next_call(&mut self, sym: Sym, words: &Words) -> &Volume {
+    /// What the rank's next event moves. Of a call that failed only what it completed counts.
+    pub fn next_event(&mut self, event: &Event<'_>) -> &Volume {
+        let (sym, words) = (event.sym, event.words());
         (self.volume.sent, self.volume.received) = (Side::default(), Side::default());
         self.volume.partners.clear();
         let Some(Some(at)) = self.places.get(sym as usize).copied() else { return &self.volume };
-        let symbol = self.section.symbols.get(sym as usize);
-        if symbol.is_some_and(|s| s.error != 0) {
+        if event.symbol.error != 0 {
             if at.kind == Kind::Complete {
                 self.complete(&at, words);
             }
@@ -135,7 +136,7 @@ impl<'a> Volumes<'a> {
         match at.kind {
             Kind::Complete => self.complete(&at, words),
             Kind::Restart => self.restart(&at, words),
-            Kind::Creation | Kind::Topology => self.learn(sym, &at, words),
+            Kind::Creation | Kind::Topology => self.learn(event, &at),
             _ => self.moved(&at, words),
         }
         if at.kind != Kind::Restart && at.start != Start::Blocking {
@@ -352,8 +353,8 @@ impl<'a> Volumes<'a> {
         }
     }
 
-    fn learn(&mut self, sym: Sym, at: &Places, words: &Words) {
-        let row = self.section.symbols.get(sym as usize).and_then(|s| CallTable::builtin().get(s.call));
+    fn learn(&mut self, event: &Event<'_>, at: &Places) {
+        let (row, words) = (event.row, event.words());
         let new = words.get(at.new).unwrap_or(-1);
         if let (Some(row), Some(m)) = (row, self.member(new)) {
             let me = i64::try_from(m.me).unwrap_or(i64::MAX);

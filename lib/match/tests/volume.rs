@@ -4,7 +4,6 @@
 use st_capture::record::{Options, RankRecorder};
 use st_match::volume::{Graphs, Volumes};
 use st_model::calls::CallTable;
-use st_model::calls::words::Words;
 use st_model::objects::{Comm, Type};
 use st_model::ranks::RankSeq;
 use st_model::section::Section;
@@ -33,11 +32,9 @@ fn moved(calls: &[(&str, &[i64], u32)]) -> Vec<(u128, u128)> {
     let section = rank(calls);
     let graphs = Graphs::of([&section]).unwrap();
     let mut volumes = Volumes::new(&section, 1, &graphs);
-    let mut projection = section.project(0, 1).unwrap();
-    let (mut words, mut out) = (Words::default(), Vec::new());
-    while let Some(sym) = projection.next_call(&mut words.words).unwrap() {
-        words.split(CallTable::builtin().slots(section.symbols[sym as usize].call));
-        let volume = volumes.next_call(sym, &words);
+    let (mut events, mut out) = (section.events(0, 1).unwrap(), Vec::new());
+    while let Some(event) = events.next_event().unwrap() {
+        let volume = volumes.next_event(&event);
         out.push((volume.sent.bytes, volume.received.bytes));
     }
     out

@@ -7,7 +7,7 @@
 
 use crate::calls::roles::{Action, Role};
 use crate::calls::words::{Words, slot};
-use crate::calls::{CallTable, Row};
+use crate::calls::{CallTable, Meaning, Row};
 use crate::columns::Points;
 use crate::objects::{Comm, Named};
 use crate::project::{Error, Projection};
@@ -276,6 +276,15 @@ impl<'e> Event<'e> {
         let count = self.count(side)?;
         let datatype = self.words.get(*self.role.types.get(side)?)?;
         self.size(count, datatype)
+    }
+
+    /// Number of calls that it stands for: consecutive unsuccessful polls from one place, or reads of a clock, are one
+    /// event.
+    #[must_use]
+    pub fn calls(&self) -> u64 {
+        let series = self.row.and_then(|row| row.slots.last()).is_some_and(|s| s.meaning == Meaning::Times);
+        let times = self.words.words.last().filter(|_| series);
+        times.and_then(|times| u64::try_from(*times).ok()).unwrap_or(1)
     }
 
     /// The requests that it names.

@@ -7,10 +7,11 @@ use anyhow::{Context, Result, bail};
 use serde_json::{Map, Value};
 use st_cli::{Output, UsageError};
 use st_model::calls::{CallTable, Kind};
+use st_model::event::Events;
 use st_model::objects::{Comm, Name, Named};
 use st_model::ranklist::RankList;
 use st_model::ranklist_notation::plain;
-use st_model::section::{Section, Thread};
+use st_model::section::Section;
 use st_model::sites::CallSites;
 use st_stream::json::{self, Place};
 
@@ -59,22 +60,17 @@ const BEFORE: usize = 1024;
 /// When the first rank of a section entered `MPI_Init`, by the trace's clock; its first call, if it never did. `None` without
 /// exact times.
 fn begin(section: &Section) -> Result<Option<i64>> {
-    let table = CallTable::builtin();
-    let of = |sym: u32| section.symbols.get(sym as usize).and_then(|s| table.get(s.call));
-    let (mut first, mut words) = (None, Vec::new());
+    let mut first = None;
     for (i, thread) in section.threads.iter().enumerate() {
         for (rank, column) in &thread.columns {
-            let mut times = column.times();
-            let mut begins = times.next();
-            let Some(mut calls) = section.project(i, *rank) else { continue };
-            let mut time = begins;
+            let mut begins = column.times().next();
+            let Some(mut events) = section.events(i, *rank).map(Events::timed) else { continue };
             for _ in 0..BEFORE {
-                let Some(sym) = calls.next_call(&mut words).context("decoding")? else { break };
-                if of(sym).is_some_and(|row| row.kind == Kind::Init) {
-                    begins = time.or(begins);
+                let Some(event) = events.next_event().context("decoding")? else { break };
+                if event.row.is_some_and(|row| row.kind == Kind::Init) {
+                    begins = event.times.or(begins);
                     break;
                 }
-                time = times.next();
             }
             first = first.into_iter().chain(begins.map(|(enter, _)| enter)).min();
         }
@@ -105,8 +101,8 @@ fn print_section(
         json::histogram(section, site, at).map_or(Ok(()), |object| line(&object, out))?;
     }
     for rank in section.ranks.iter().filter(|r| args.ranks.as_ref().is_none_or(|only| only.contains(*r))) {
-        for (i, thread) in section.threads.iter().enumerate() {
-            calls(section, thread, Where { thread: i, rank, sites, all, zero }, args.json, out)?;
+        for i in 0..section.threads.len() {
+            calls(section, Where { thread: i, rank, sites, all, zero }, args.json, out)?;
         }
     }
     Ok(())
@@ -122,24 +118,19 @@ struct Where<'a> {
     zero: i64,
 }
 
-fn calls(section: &Section, thread: &Thread, at: Where<'_>, json: bool, out: &mut Output) -> Result<()> {
-    let Some(mut projection) = section.project(at.thread, at.rank) else { return Ok(()) };
-    let column = thread.columns.iter().find(|(rank, _)| *rank == at.rank);
+fn calls(section: &Section, at: Where<'_>, json: bool, out: &mut Output) -> Result<()> {
+    let Some(mut events) = section.events(at.thread, at.rank).map(Events::timed) else { return Ok(()) };
     let since = |(enter, exit): (i64, i64)| (enter.saturating_sub(at.zero), exit.saturating_sub(at.zero));
-    let mut times = column.into_iter().flat_map(|(_, c)| c.times()).map(since);
-    let mut words = Vec::new();
-    let mut index = 0;
-    while let Some(sym) = projection.next_call(&mut words).context("decoding")? {
-        let symbol = section.symbols.get(sym as usize);
-        let site = symbol.and_then(|s| at.sites.get(s.site as usize)).copied().unwrap_or(u32::MAX);
-        let place = Place { rank: at.rank, thread: at.thread, index, site, times: times.next() };
-        let call = json::call(CallTable::builtin(), section, place, sym, &words);
+    while let Some(event) = events.next_event().context("decoding")? {
+        let site = at.sites.get(event.symbol.site as usize).copied().unwrap_or(u32::MAX);
+        let times = event.times.map(since);
+        let place = Place { rank: at.rank, thread: at.thread, index: event.index, site, times };
+        let call = json::call(CallTable::builtin(), section, place, event.sym, &event.words().words);
         if json {
             line(&call, out)?;
         } else {
             writeln!(out, "{}", json::line(&call, at.all))?;
         }
-        index += 1;
     }
     Ok(())
 }

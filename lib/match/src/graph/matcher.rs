@@ -10,10 +10,10 @@ use super::sharing::{Sharing, host, points};
 use super::tags::PAIR;
 use super::walk::{End, NEVER, Walked, Walker};
 use super::{
-    ENTER, Example, Graph, Group, Instance, LEAVE, LIMIT, Op, RECEIVE, RECEIVE_PAIR, SEND_FAR, SEND_NEAR,
-    Shape, Stream,
+    Call, ENTER, Example, Graph, Group, Instance, LEAVE, LIMIT, Message, Op, RECEIVE, RECEIVE_PAIR, SEND_FAR,
+    SEND_NEAR, Shape, Stream,
 };
-use crate::channel::Channel;
+use crate::channel::{Channel, NO_MESSAGE};
 use crate::standing::{Scope, Standing, standing};
 use st_model::calls::roles::Rule;
 use st_model::objects::Name;
@@ -63,6 +63,8 @@ pub struct Matcher {
     pub(super) channels: HashMap<Channel, Traffic, FixedState>,
     open: HashMap<(u32, u64), Open, FixedState>,
     pub(super) messages: u32,
+    /// Messages since they were asked for, if they are.
+    kept: Option<Vec<Message>>,
     /// What other processes have to do with it.
     pub(super) sharing: Option<Box<Sharing>>,
 }
@@ -72,6 +74,17 @@ impl Matcher {
     #[must_use]
     pub fn new(barriers: Barriers) -> Self {
         Self { barriers, ..Self::default() }
+    }
+
+    /// A matcher that keeps both ends of the messages that it matches, for [`Matcher::take_messages`].
+    #[must_use]
+    pub fn keeping_messages(barriers: Barriers) -> Self {
+        Self { kept: Some(Vec::new()), ..Self::new(barriers) }
+    }
+
+    /// The messages that have been matched since this was asked before, in no particular order.
+    pub fn take_messages(&mut self) -> Vec<Message> {
+        self.kept.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// Adds the ranks of a section; in several processes those that this one has. The graph's streams are in the order in
@@ -290,11 +303,29 @@ impl Matcher {
             return;
         };
         let (send, receive) = if receives { (theirs, mine) } else { (mine, theirs) };
+        if key.tag >= NO_MESSAGE && self.kept.is_some() {
+            self.keep(key, send, receive);
+        }
         let kind = if key.tag == PAIR { RECEIVE_PAIR } else { RECEIVE };
         self.edge((send.stream, send.point), (receive.stream, receive.point), kind);
         if send.sync {
             self.edge((receive.stream, receive.other), (send.stream, send.other), RECEIVE);
         }
+    }
+
+    fn keep(&mut self, channel: Channel, send: Waiting, receive: Waiting) {
+        let call = |stream: u32, point: u32| {
+            let Stream { rank, thread, .. } = self.graph.streams[stream as usize];
+            Call { rank, thread, index: u64::from(point / 2) }
+        };
+        let message = Message {
+            channel,
+            sent: call(send.stream, send.point),
+            sent_by: (send.other != NEVER).then(|| u64::from(send.other / 2)),
+            posted: u64::from(receive.other / 2),
+            received: call(receive.stream, receive.point),
+        };
+        self.kept.as_mut().into_iter().for_each(|kept| kept.push(message));
     }
 
     /// Adds an edge, if both points have times and it is not within a thread.

@@ -37,7 +37,7 @@ pub(crate) use topology::Topologies;
 
 use std::fmt;
 
-use crate::channel::PARTITIONED;
+use crate::channel::{Channel, PARTITIONED};
 use st_model::ranks::RankSeq;
 
 /// One thread of one rank.
@@ -228,6 +228,32 @@ pub struct Issues {
     pub locks: u64,
     /// Examples, in order.
     pub examples: Vec<Example>,
+}
+
+/// A call of a trace.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Call {
+    /// World rank.
+    pub rank: u32,
+    /// Thread index.
+    pub thread: u32,
+    /// Position on the thread, from 0.
+    pub index: u64,
+}
+
+/// Both ends of a message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Message {
+    /// What it went through: communicator, positions in it, tag.
+    pub channel: Channel,
+    /// The call that sent it, or started to.
+    pub sent: Call,
+    /// Position of the call that completed the send, on the same thread; `None` if that is not in the trace.
+    pub sent_by: Option<u64>,
+    /// Position of the call that posted the receive, on the thread of the one that completed it.
+    pub posted: u64,
+    /// The call that completed the receive.
+    pub received: Call,
 }
 
 /// Messages of which one end is not in the streams.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
 
-use st_model::calls::words::{Words, slot};
+use st_model::calls::words::slot;
 use st_model::calls::{CallTable, Kind, Row};
 use st_model::objects::Name;
 use st_model::project::Error;
@@ -51,11 +51,10 @@ impl Graphs {
         rank: u32,
         thread: usize,
     ) -> Result<(), Error> {
-        let Some(mut calls) = section.project(thread, rank) else { return Ok(()) };
-        let mut words = Words::default();
-        while let Some(sym) = calls.next_call(&mut words.words)? {
-            let Some(Some(row)) = rows.get(sym as usize) else { continue };
-            words.split(&row.slots);
+        let Some(mut events) = section.events(thread, rank) else { return Ok(()) };
+        while let Some(event) = events.next_event()? {
+            let Some(Some(row)) = rows.get(event.sym as usize) else { continue };
+            let words = event.words();
             let new = words.get(slot(row, "newcomm")).unwrap_or(-1);
             let Some(comm) = Tables::find(&section.tables.comms, new, rank) else { continue };
             let list = |name| words.list(slot(row, name));
