@@ -100,6 +100,7 @@ fn form() -> impl Strategy<Value = Form> {
         (grid(), any::<[i64; 3]>()).prop_map(|(grid, factors)| Form::Affine { grid, factors }),
         (grid(), any::<[bool; 3]>()).prop_map(|(grid, wrap)| Form::Shift { grid, wrap }),
         Just(Form::Xor),
+        Just(Form::Predicted),
         Just(of("me + 3")),
         Just(of("me ^ 1")),
         prop::sample::select(&Codes::ALL[..]).prop_map(Form::Histogram),
