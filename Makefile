@@ -24,7 +24,7 @@ endef
 
 .NOTPARALLEL:
 .PHONY: help build build-demo check test fmt circles lines clippy clippy-mpi doc tree licences deny man man-check unit unit-mpi e2e \
-    test-programs conformance demo bench bench-report bench-check fuzz completions install install-debug \
+    mutations valgrind test-programs conformance demo bench bench-report bench-check fuzz completions install install-debug \
     install-check clean
 
 help: ## list the targets
@@ -95,6 +95,12 @@ unit-mpi:
 
 e2e:
 	$(CARGO) test --release --locked -p st-tests --test e2e
+
+mutations: ## break the code in one place at a time: a test must fail each time; ONLY=PATTERN
+	tools/mutations $(ONLY:%=--only '%')
+
+valgrind: build ## record test programs under valgrind: no error may be the recorder's
+	tools/valgrind
 
 test-programs: ## record, merge and replay large programs: LAMMPS, Quantum ESPRESSO, MUMPS, NAS, HDF5, NetPIPE, HPCC, ScaLAPACK
 	tools/bootstrap programs

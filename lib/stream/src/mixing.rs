@@ -263,7 +263,7 @@ mod tests {
             prop_assert_eq!(all(&mut decoder, &vec![false; bits.len()]), bits.clone());
             prop_assert!(decoder.is_done());
             // More bytes than a decoder reads ahead are noticed, and bits beyond the end are.
-            let more = [&bytes[1..], &[7; 5]].concat();
+            let more = [&bytes[1..], &[0; 5]].concat();
             let mut decoder = Decoder::new(&more);
             all(&mut decoder, &vec![false; bits.len()]);
             prop_assert!(!decoder.is_done());
