@@ -4,11 +4,14 @@ use st_model::calls::{CallTable, LANES, Lane, Meaning, Row};
 use st_model::lanes::{LaneSum, Lanes};
 use st_model::proof::{Proof, by_slot};
 
+/// What an object of index 0 is proved as.
+const TYPE_0: u64 = 0xABCD;
+
 /// The lanes of one call; objects are what the index says.
 fn lanes(row: &Row, error: u32, site: u128, words: &[i64]) -> LaneSum {
     let mut lanes = Lanes::new();
     let proof = Proof { call: u64::from(row.id.0), error, site, slots: &row.slots, words };
-    proof.enter(&mut lanes, |_, index| index.cast_unsigned() ^ 0xABCD);
+    proof.enter(&mut lanes, |_, index| index.cast_unsigned() ^ TYPE_0);
     lanes.keyed(0, 0)
 }
 
@@ -73,8 +76,9 @@ fn function_error_and_site_are_proved() {
 #[test]
 fn where_a_list_ends_is_proved() {
     let row = CallTable::builtin().by_name("MPI_Alltoallv").unwrap();
-    // The same numbers in the same order, whose type, 0, is taken for a count.
-    let [one, other] = [[2, 3, 0, 1, 5], [1, 3, 2, 0, 5]].map(|counts| {
+    // The same numbers in the same order: one is a count there, and here what type 0 is proved as.
+    let t = TYPE_0.cast_signed();
+    let [one, other] = [[2, 3, t, 1, 5], [1, 3, 2, t, 5]].map(|counts| {
         let (sent, received) = counts.split_at(usize::try_from(counts[0]).unwrap() + 1);
         [&[0], sent, &[0, 0], received, &[0, 0, 0]].concat()
     });

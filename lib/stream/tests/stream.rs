@@ -10,7 +10,7 @@ mod whole;
 use full::full;
 use proptest::prelude::*;
 use sections::recorded;
-use st_model::header::{Header, Step};
+use st_model::header::{Clock, Header, Mpi, Step};
 use st_model::objects::Registered;
 use st_model::section::{Entry, Section};
 use st_stream::objects::{Codec, get_object, put_object};
@@ -20,7 +20,18 @@ use whole::{pair, sample};
 const PARTIAL: ReadOptions = ReadOptions { partial: true };
 
 fn trace(sections: Vec<Section>, level: u8) -> Trace {
-    let header = Header { world: 8, program: "a \"quoted\" name".into(), ..Header::default() };
+    let header = Header {
+        world: 8,
+        program: "a \"quoted\" name".into(),
+        args: vec!["-n".into(), String::new()],
+        run: "0123456789abcdef0123456789abcdef".into(),
+        started: u64::MAX,
+        mpi: Mpi { flavour: "openmpi".into(), version: "4.1.4".into(), standard: "3.1".into() },
+        clock: Clock { source: "tsc".into(), resolution: 3 },
+        bindings: vec!["c".into(), "mpi_f08".into()],
+        options: [("time".to_owned(), "full".into())].into(),
+        more: [("newer".to_owned(), 5.into())].into_iter().collect(),
+    };
     let step = Step { tool: "st-test".into(), version: "1".into(), args: vec!["--x".into()] };
     Trace { header, provenance: vec![step], sections, complete: true, level }
 }
