@@ -24,7 +24,7 @@ endef
 
 .NOTPARALLEL:
 .PHONY: help build build-demo check test fmt circles lines clippy clippy-mpi doc tree licences deny man man-check unit unit-mpi e2e \
-    test-programs conformance demo bench bench-report bench-check fuzz completions install install-debug \
+    loom mutations valgrind test-programs conformance demo bench bench-report bench-check fuzz completions install install-debug \
     install-check clean
 
 help: ## list the targets
@@ -43,7 +43,7 @@ check: fmt circles clippy unit bench-check lines ## format, circles, lints and u
 test: ## everything that must hold, end to end under every MPI found
 	tools/bootstrap test
 	tools/mpi4py
-	$(MAKE) fmt circles tree licences deny clippy clippy-mpi doc unit bench-check man-check fuzz build unit-mpi e2e install-check
+	$(MAKE) fmt circles tree licences deny clippy clippy-mpi doc unit loom bench-check man-check fuzz build unit-mpi e2e install-check
 	tools/conformance
 	tools/test-programs lammps
 
@@ -95,6 +95,15 @@ unit-mpi:
 
 e2e:
 	$(CARGO) test --release --locked -p st-tests --test e2e
+
+loom: ## the recorder's lock under the orders that its threads' steps can have
+	$(CARGO) test --locked --manifest-path tests/loom/Cargo.toml --target-dir target --lib
+
+mutations: ## break the code in one place at a time: a test must fail each time; ONLY=PATTERN
+	tools/mutations $(ONLY:%=--only '%')
+
+valgrind: build ## record test programs under valgrind: no error may be the recorder's
+	tools/valgrind
 
 test-programs: ## record, merge and replay large programs: LAMMPS, Quantum ESPRESSO, MUMPS, NAS, HDF5, NetPIPE, HPCC, ScaLAPACK
 	tools/bootstrap programs

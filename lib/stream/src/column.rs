@@ -106,6 +106,17 @@ mod tests {
 
     proptest! {
         #[test]
+        fn chunks_come_back(owner: (u32, u32), first: u64, base: i64, unit in 1u32.., v: Vec<(i64, i64)>) {
+            let mut chunk = Chunk { first, base, events: 0, unit, gaps: Vec::new(), durations: Vec::new() };
+            for (gap, duration) in v {
+                chunk.events += 1;
+                put_i64(&mut chunk.gaps, gap);
+                put_i64(&mut chunk.durations, duration);
+            }
+            prop_assert_eq!(decode(&encode(owner, &chunk)).unwrap(), (owner, chunk));
+        }
+
+        #[test]
         fn comparisons_come_back(rank: u32, near: i64, far: i64, v: Vec<(i64, i64, i64)>) {
             let points = v.into_iter().map(|(local, offset, error)| Offset { local, offset, error }).collect();
             let clock = Comparison { points, near, far };

@@ -124,10 +124,11 @@ mod tests {
             let all = RankList::first(8);
             let hosts: Hosts = names.into_iter().map(|n| (n, RankList::single(3))).collect();
             let mut out = Vec::new();
-            put(&mut out, &hosts, std::slice::from_ref(&all), &all);
+            let of_threads = vec![all.clone(), RankList::single(2)];
+            put(&mut out, &hosts, &of_threads, &all);
             let (back, threads) = get(&mut &out[..], &all).map_err(|e| TestCaseError::fail(e.to_string()))?;
             prop_assert_eq!(back, hosts);
-            prop_assert_eq!(threads, [all]);
+            prop_assert_eq!(threads, of_threads);
         }
     }
 

@@ -260,8 +260,19 @@ mod tests {
             all(&mut encoder, &bits);
             let bytes = encoder.finish();
             let mut decoder = Decoder::new(&bytes[1..]);
-            prop_assert_eq!(all(&mut decoder, &vec![false; bits.len()]), bits);
+            prop_assert_eq!(all(&mut decoder, &vec![false; bits.len()]), bits.clone());
             prop_assert!(decoder.is_done());
+            // More bytes than a decoder reads ahead are noticed, and bits beyond the end are.
+            let more = [&bytes[1..], &[0; 5]].concat();
+            let mut decoder = Decoder::new(&more);
+            all(&mut decoder, &vec![false; bits.len()]);
+            prop_assert!(!decoder.is_done());
+            let mut decoder = Decoder::new(&bytes[1..]);
+            all(&mut decoder, &vec![false; bits.len()]);
+            for _ in 0..8 * bytes.len() + 40 {
+                decoder.code(false, 2048);
+            }
+            prop_assert!(decoder.is_over());
         }
 
         #[test]
@@ -272,6 +283,31 @@ mod tests {
             let again = encoder.finish();
             prop_assert_eq!(all(&mut Decoder::new(&again), &[false; 300]), bits);
         }
+    }
+
+    /// Bytes of bits of which one context is sure and the others know nothing, or all know nothing.
+    fn bytes_of(bits: impl Iterator<Item = bool>) -> usize {
+        let (mixer, mut weights) = (Mixer::new(), [20_000; INPUTS]);
+        let mut encoder = Encoder::new(Vec::new());
+        let (mut knows, mut others) = ([Chance::default(); 2], [Chance::default(); INPUTS - 1]);
+        for (i, bit) in bits.enumerate() {
+            let [a, b, c] = &mut others;
+            mixer.code(&mut encoder, bit, [&mut knows[i % 2], a, b, c], &mut weights);
+        }
+        encoder.finish().len()
+    }
+
+    #[test]
+    fn the_context_that_knows_gets_the_say() {
+        // With weights as they are at the beginning it would be an eighth of a bit each.
+        let turns = bytes_of((0..8_000).map(|i| i % 2 == 0));
+        assert!(turns < 40, "{turns}");
+        let mut noise = 1u64;
+        let chance = bytes_of((0..8_000).map(|_| {
+            noise = noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            noise >> 63 == 1
+        }));
+        assert!((1_000..1_060).contains(&chance), "{chance}");
     }
 
     #[test]

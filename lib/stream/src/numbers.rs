@@ -247,6 +247,21 @@ mod tests {
         }
 
         #[test]
+        fn sequences_read_back(all in prop::collection::vec(prop::collection::vec(0u32..40, 0..12), 0..6)) {
+            let all: Vec<RankSeq> = all.into_iter().map(RankSeq::from_iter).collect();
+            let mut n = Numbers::<RUNS>::new();
+            all.iter().for_each(|s| put_seq(&mut n, 0, s, 5));
+            let mut out = Vec::new();
+            n.finish(&mut out);
+            let columns = get_columns::<RUNS>(&mut &out[..]).unwrap();
+            let mut read = Readers::new(&columns);
+            for seq in all {
+                let runs = usize::try_from(read.get(0)).unwrap() - 5;
+                prop_assert_eq!(get_seq(&mut read, 0, runs).unwrap(), seq);
+            }
+        }
+
+        #[test]
         fn any_numbers_can_be_asked(values in prop::collection::vec(-9i64..70, 4..40)) {
             let column = || values.iter().copied().collect::<Sealed>();
             let columns = [column(), column(), column(), column()];
@@ -258,6 +273,43 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// What is read for a set, of the numbers in its four columns.
+    fn set(columns: [&[i64]; RUNS], budget: usize) -> Result<RankList, DecodeError> {
+        let columns = columns.map(|c| c.iter().copied().collect::<Sealed>());
+        get_set(&mut Readers::new(&columns), 0, &RankList::first(7), &mut Budget::new(budget))
+    }
+
+    #[test]
+    fn what_is_no_set_is_refused() {
+        // Two runs of two ranks each, 3 and 4, 9 and 10; as it is, and with the second before, at and over the first.
+        let two_runs = |distance| set([&[3], &[3, distance], &[1, 1], &[0, 0]], MOST);
+        assert_eq!(two_runs(4).unwrap(), [3, 4, 9, 10].into_iter().collect());
+        for distance in [-1, -2, -4, i64::MAX] {
+            assert!(two_runs(distance).is_err(), "{distance}");
+        }
+        // More ranks than there can be, fewer than one, and a step that goes nowhere.
+        assert!(set([&[2], &[3], &[1 << 40], &[0]], MOST).is_err());
+        assert!(set([&[2], &[3], &[-1], &[0]], MOST).is_err());
+        assert!(set([&[2], &[3], &[1], &[-1]], MOST).is_err());
+        // A bitmap's words are of six bits, and its ranks are ranks.
+        assert_eq!(set([&[-1], &[3], &[0b100_001], &[]], MOST).unwrap(), [3, 8].into_iter().collect());
+        assert!(set([&[-1], &[3], &[64], &[]], MOST).is_err());
+        assert!(set([&[-1], &[-3], &[1], &[]], MOST).is_err());
+    }
+
+    #[test]
+    fn no_more_is_read_than_may_come() {
+        // Runs, and words of a bitmap.
+        for columns in [[&[3][..], &[3, 4], &[1, 1], &[0, 0]], [&[-3], &[3], &[1, 1, 1], &[]]] {
+            assert!(set(columns, 3).is_ok());
+            assert!(set(columns, 2).is_err());
+        }
+        let columns = [[9].into_iter().collect::<Sealed>()];
+        let mut budget = Budget::new(17);
+        assert_eq!(Readers::new(&columns).get_len(0, &mut budget).unwrap(), 9);
+        assert!(Readers::new(&columns).get_len(0, &mut budget).is_err());
     }
 
     #[test]

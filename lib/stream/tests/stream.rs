@@ -1,21 +1,37 @@
 //! Streams: whole, cut short, damaged, of other versions.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+#[path = "sections/full.rs"]
+mod full;
 mod sections;
 #[path = "sections/whole.rs"]
 mod whole;
 
+use full::full;
 use proptest::prelude::*;
 use sections::recorded;
-use st_model::header::{Header, Step};
-use st_model::section::Section;
+use st_model::header::{Clock, Header, Mpi, Step};
+use st_model::objects::Registered;
+use st_model::section::{Entry, Section};
+use st_stream::objects::{Codec, get_object, put_object};
 use st_stream::{CURRENT, ErrorKind, MAGIC, ReadOptions, Reader, Trace, WriteOptions, Writer};
 use whole::{pair, sample};
 
 const PARTIAL: ReadOptions = ReadOptions { partial: true };
 
 fn trace(sections: Vec<Section>, level: u8) -> Trace {
-    let header = Header { world: 8, program: "a \"quoted\" name".into(), ..Header::default() };
+    let header = Header {
+        world: 8,
+        program: "a \"quoted\" name".into(),
+        args: vec!["-n".into(), String::new()],
+        run: "0123456789abcdef0123456789abcdef".into(),
+        started: u64::MAX,
+        mpi: Mpi { flavour: "openmpi".into(), version: "4.1.4".into(), standard: "3.1".into() },
+        clock: Clock { source: "tsc".into(), resolution: 3 },
+        bindings: vec!["c".into(), "mpi_f08".into()],
+        options: [("time".to_owned(), "full".into())].into(),
+        more: [("newer".to_owned(), 5.into())].into_iter().collect(),
+    };
     let step = Step { tool: "st-test".into(), version: "1".into(), args: vec!["--x".into()] };
     Trace { header, provenance: vec![step], sections, complete: true, level }
 }
@@ -53,6 +69,27 @@ proptest! {
         let back = read(&written).unwrap();
         prop_assert_eq!(&back, &trace);
         prop_assert_eq!(bytes(&back), written);
+    }
+
+    #[test]
+    fn every_field_is_written_and_read(section in full()) {
+        let trace = trace(vec![section], 0);
+        prop_assert_eq!(&read(&bytes(&trace)).unwrap(), &trace);
+    }
+
+    #[test]
+    fn an_object_by_itself_comes_back(tables in full::tables(), family: u128) {
+        fn check<T: Codec + Clone + PartialEq + std::fmt::Debug>(table: &[Entry<T>], family: u128) {
+            for (_, object) in table.iter().flat_map(|e| &e.of) {
+                let mut out = Vec::new();
+                put_object(&mut out, &Registered { family, object: object.clone() }, 3);
+                assert_eq!(get_object::<T>(&mut &out[..], 3).unwrap(), (family, object.clone()));
+            }
+        }
+        check(&tables.comms, family);
+        check(&tables.wins, family);
+        check(&tables.types, family);
+        check(&tables.texts, family);
     }
 
     #[test]

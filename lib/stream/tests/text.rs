@@ -1,12 +1,16 @@
 //! The text form: what it looks like, and that it reads back.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+#[path = "sections/full.rs"]
+mod full;
 mod sections;
 #[path = "sections/whole.rs"]
 mod whole;
 
+use full::full;
 use proptest::prelude::*;
 use sections::recorded;
+use st_model::columns::{Comparison, Offset};
 use st_model::frequencies::Frequencies;
 use st_model::header::{Header, Step};
 use st_model::ints::Sealed;
@@ -42,6 +46,16 @@ proptest! {
             out
         };
         prop_assert_eq!(bytes(&back), bytes(&trace));
+    }
+
+    #[test]
+    fn every_field_reads_back(section in full(), clock: (i64, i64, [i64; 3])) {
+        let mut with_times = sample(0);
+        let (near, far, [local, offset, error]) = clock;
+        let points = vec![Offset { local, offset, error }, Offset { local: error, offset: local, error: offset }];
+        with_times.threads[0].columns[0].1.clock = Comparison { points, near, far };
+        let trace = trace(vec![section, with_times], 0);
+        prop_assert_eq!(&text::parse(print(&trace).as_bytes()).unwrap(), &trace);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The lock around the recorder's state.
+//! The lock around the recorder's state. `make loom` tries the orders in which its threads' steps can come.
 
 use std::cell::UnsafeCell;
 use std::ffi::c_int;

@@ -6,6 +6,7 @@ mod cli;
 mod drift;
 mod malformed;
 mod matching;
+#[path = "../../../lib/match/tests/program/mod.rs"]
 mod program;
 mod shared;
 mod sketches;

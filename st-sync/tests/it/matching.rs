@@ -1,9 +1,9 @@
 //! Which edges each kind of call gives, exactly; and that the corrected times keep them.
 
 use crate::clc::run;
-use crate::program::{Point, Program, Word, exit};
+use crate::program::{Point, Program, Word, edges, exit};
 use crate::shared;
-use st_match::graph::{Barriers, Graph, Issues, Latency, Matcher, Shape, Step, survey};
+use st_match::graph::{Barriers, Issues, Latency, Matcher, survey};
 use st_model::values::{ANY_SOURCE, ANY_TAG, CANCELLED, NONE, PROC_NULL, ROOT};
 use st_sync::clc::Options;
 
@@ -102,40 +102,6 @@ impl Script {
 
 /// No call but those that the standard says synchronise.
 const STRICT: Barriers = Barriers { init: false, finalize: false, creation: false, fence: false };
-
-/// All edges of a graph, by stream: sender, receiver, whether they are on different nodes.
-fn edges(graph: &Graph) -> Vec<(Point, Point, bool)> {
-    let mut sent = vec![None; graph.senders.len()];
-    let mut got = vec![None; graph.senders.len()];
-    let mut enters = vec![Vec::new(); graph.instances.len()];
-    let mut leaves = vec![Vec::new(); graph.instances.len()];
-    for (s, ops) in graph.ops.iter().enumerate() {
-        for op in ops {
-            match op.step() {
-                Step::Send { message, .. } => sent[message] = Some((s, op.at)),
-                Step::Receive(message) => got[message] = Some((s, op.at)),
-                Step::Enter(i) => enters[i].push((s, op.at)),
-                Step::Leave(i) => leaves[i].push((s, op.at)),
-                Step::Tell(_) => unreachable!("there is one process"),
-            }
-        }
-    }
-    let far = |a: Point, b: Point| graph.streams[a.0].node != graph.streams[b.0].node;
-    let mut all: Vec<_> = sent.into_iter().zip(got).map(|(a, b)| (a.unwrap(), b.unwrap())).collect();
-    for (i, instance) in graph.instances.iter().enumerate() {
-        let members = &graph.groups[instance.group as usize].sides[usize::from(instance.side)];
-        let position = |p: Point| members.position(graph.streams[p.0].rank.into());
-        for &a in &enters[i] {
-            for &b in &leaves[i] {
-                let before = instance.shape == Shape::Full || position(a) < position(b);
-                if graph.streams[a.0].rank != graph.streams[b.0].rank && before {
-                    all.push((a, b));
-                }
-            }
-        }
-    }
-    all.into_iter().map(|(a, b)| (a, b, far(a, b))).collect()
-}
 
 fn none(issues: &Issues) {
     assert_eq!(issues.counts().collect::<Vec<_>>(), []);

@@ -1,6 +1,7 @@
 //! Little parallel programs, written down call by call, with the edges that their messages must give.
 
 use st_capture::record::{Options, RankRecorder};
+use st_match::graph::{Graph, Shape, Step};
 use st_model::calls::{CallId, CallTable};
 use st_model::columns::Column;
 use st_model::objects::{Comm, Group, Joint, Op, Type};
@@ -225,4 +226,42 @@ impl Program {
 /// The exit of the call that is entered at a point.
 pub(crate) fn exit(p: Point) -> Point {
     (p.0, p.1 + 1)
+}
+
+/// All edges of a graph, by stream: sender, receiver, whether they are on different nodes.
+pub(crate) fn edges(graph: &Graph) -> Vec<(Point, Point, bool)> {
+    let mut sent = vec![None; graph.senders.len()];
+    let mut got = vec![None; graph.senders.len()];
+    let mut enters = vec![Vec::new(); graph.instances.len()];
+    let mut leaves = vec![Vec::new(); graph.instances.len()];
+    for (s, ops) in graph.ops.iter().enumerate() {
+        for op in ops {
+            match op.step() {
+                Step::Send { message, far } => sent[message] = Some(((s, op.at), far)),
+                Step::Receive(message) => got[message] = Some((s, op.at)),
+                Step::Enter(i) => enters[i].push((s, op.at)),
+                Step::Leave(i) => leaves[i].push((s, op.at)),
+                Step::Tell(_) => unreachable!("there is one process"),
+            }
+        }
+    }
+    let far = |a: Point, b: Point| graph.streams[a.0].node != graph.streams[b.0].node;
+    let message = |(sent, got): (Option<(Point, bool)>, Option<Point>)| {
+        let (from, far) = sent.unwrap();
+        (from, got.unwrap(), far)
+    };
+    let mut all: Vec<_> = sent.into_iter().zip(got).map(message).collect();
+    for (i, instance) in graph.instances.iter().enumerate() {
+        let members = &graph.groups[instance.group as usize].sides[usize::from(instance.side)];
+        let position = |p: Point| members.position(graph.streams[p.0].rank.into());
+        for &a in &enters[i] {
+            for &b in &leaves[i] {
+                let before = instance.shape == Shape::Full || position(a) < position(b);
+                if graph.streams[a.0].rank != graph.streams[b.0].rank && before {
+                    all.push((a, b, far(a, b)));
+                }
+            }
+        }
+    }
+    all
 }
