@@ -11,6 +11,7 @@
 //!
 //! Source: our own.
 
+use st_model::num::Exact;
 use std::collections::{BTreeMap, HashMap};
 
 use st_model::calls::CallTable;
@@ -142,7 +143,7 @@ impl Trial<'_> {
                 }
                 *j += 1;
                 open.push(pair);
-                let draws = u64::try_from(couplings.len()).unwrap_or(u64::MAX);
+                let draws = couplings.len().as_u64();
                 left = left.saturating_sub(self.t.ranks.len().saturating_mul(draws.max(1)));
             }
             if joins.join(sym, &mut words) {
@@ -261,7 +262,7 @@ impl<'a> Joins<'a> {
     }
 
     fn join(&mut self, sym: Sym, words: &mut Words) -> bool {
-        let at = usize::try_from(sym).unwrap_or(usize::MAX);
+        let at = sym.as_usize();
         let Some(Some(role)) = self.roles.get(at) else { return false };
         let row = self.section.symbols.get(at).and_then(|s| CallTable::builtin().get(s.call));
         words.split(row.map_or(&[], |row| row.slots.as_slice()));

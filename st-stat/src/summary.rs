@@ -1,5 +1,6 @@
 //! The summary: what the program did, at a glance.
 
+use st_model::num::Exact;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
@@ -193,7 +194,7 @@ impl Facts {
 }
 
 fn wide(n: usize) -> u64 {
-    u64::try_from(n).unwrap_or(u64::MAX)
+    n.as_u64()
 }
 
 fn count(n: usize) -> Cell {

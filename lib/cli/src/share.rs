@@ -3,6 +3,7 @@
 //! Each has a number of inputs one after the other; if there are fewer inputs than processes, of their sections. Places
 //! of sections are those that they have where one process reads all.
 
+use st_model::num::Exact;
 use std::ffi::OsStr;
 use std::io::{BufReader, Seek};
 use std::ops::Range;
@@ -72,7 +73,7 @@ impl Share {
     pub fn of(job: &mut dyn Transport, paths: &[PathBuf], how: &StreamIn, unit: u64) -> Result<Self> {
         let (me, n) = (job.rank(), job.size());
         let paths = named(job, paths)?;
-        let unit = usize::try_from(unit).unwrap_or(1).max(1);
+        let unit = unit.as_usize().max(1);
         let files = paths.len() >= n;
         let mine = if files { part(paths.len(), me, n, unit) } else { 0..paths.len() };
         let opened: Result<Vec<Opened>> = paths[mine.clone()].iter().map(|p| Opened::new(p, how)).collect();
@@ -98,7 +99,7 @@ impl Share {
             let all = transport::all(job, &bytes)?;
             let count = |b: &Vec<u8>| varint::get_u64(&mut b.as_slice()).map_err(|_| Gone);
             let all = all.iter().map(count).collect::<Result<Vec<u64>, Gone>>()?;
-            counts = all.into_iter().map(|n| usize::try_from(n).unwrap_or(usize::MAX)).collect();
+            counts = all.into_iter().map(|n| n.as_usize()).collect();
         }
         let total: usize = counts.iter().sum();
         let (first, of_mine) = if files {
@@ -207,7 +208,7 @@ fn named(job: &mut dyn Transport, paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
 }
 
 fn wide(n: usize) -> u64 {
-    u64::try_from(n).unwrap_or(u64::MAX)
+    n.as_u64()
 }
 
 /// The `me`-th of `n` parts of so many things, in whole units if there are enough.

@@ -13,6 +13,7 @@ mod places;
 pub use graphs::Graphs;
 pub use places::{Amount, Places};
 
+use st_model::num::Exact;
 use std::collections::HashMap;
 use std::ops::AddAssign;
 
@@ -204,9 +205,7 @@ impl<'a> Volumes<'a> {
             return self.block(at, side, words, 0).times(n);
         }
         let n = words.list(amount.count).len();
-        (0..u64::try_from(n).unwrap_or(0))
-            .map(|k| self.block(at, side, words, k))
-            .fold(Side::default(), Side::plus)
+        (0..n.as_u64()).map(|k| self.block(at, side, words, k)).fold(Side::default(), Side::plus)
     }
 
     fn send(&mut self, at: &Places, words: &Words) {

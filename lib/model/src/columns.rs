@@ -5,6 +5,7 @@
 //! in chunks, so that they stream to disk while the program runs. Where they may be a little wrong, they can be rounded:
 //! gaps and durations then count units ([`Column::rounded`]).
 
+use crate::num::Exact;
 use crate::varint;
 
 /// Events per chunk.
@@ -206,7 +207,7 @@ impl ColumnWriter {
     /// Adds events, no more than a chunk has; a full chunk is handed out. *Cost:* a fraction of [`ColumnWriter::push`]'s each.
     pub fn push_all(&mut self, events: &[(i64, i64)]) -> Option<Chunk> {
         self.settle();
-        let room = usize::try_from(CHUNK_EVENTS - self.open.events).unwrap_or(usize::MAX);
+        let room = (CHUNK_EVENTS - self.open.events).as_usize();
         let (fit, rest) = events.split_at(events.len().min(room));
         self.put(fit);
         let full = (fit.len() == room).then(|| self.cut());

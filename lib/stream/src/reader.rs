@@ -1,5 +1,6 @@
 //! Reading streams, one section at a time.
 
+use st_model::num::Exact;
 use std::collections::BTreeMap;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::Arc;
@@ -77,7 +78,7 @@ impl<R: Read> Reader<R> {
     pub fn new(mut from: R, options: ReadOptions) -> Result<Self, Error> {
         let start = |kind| Error::new(0, None, kind);
         let mut preamble = Vec::new();
-        let want = u64::try_from(PREAMBLE).unwrap_or(0);
+        let want = PREAMBLE.as_u64();
         (&mut from).take(want).read_to_end(&mut preamble).map_err(|e| start(ErrorKind::Read(e)))?;
         check_first(&preamble).map_err(start)?;
         let Some(&[major, minor, level]) = preamble.get(MAGIC.len()..).and_then(|v| v.first_chunk::<3>())
@@ -412,7 +413,7 @@ fn find_index(from: &mut (impl Read + Seek), length: u64) -> io::Result<Option<u
 }
 
 fn wide(n: usize) -> u64 {
-    u64::try_from(n).unwrap_or(u64::MAX)
+    n.as_u64()
 }
 
 /// Bytes of an end frame that names an index: kind, flags, length, checksum, payload.

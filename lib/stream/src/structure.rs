@@ -14,6 +14,7 @@ use super::struct_columns::{BELOW, CALL, COLUMNS, COUNTS, ERROR, FORM, NODE, PAR
 use super::transposed::{self, Exchange, Left};
 use st_model::calls::{CallId, CallTable, FIRST_UNKNOWN};
 use st_model::frequencies::Frequencies;
+use st_model::num::Exact;
 use st_model::ranklist::RankList;
 use st_model::section::{Elastic, Form, Partition, Section, SlotStreams, Symbol, Tables, Thread};
 use st_model::tree::{FlatTree, Item};
@@ -198,7 +199,7 @@ fn put_next(out: &mut Vec<u8>, v: u32, next: &mut u32, offset: u64) {
 
 fn from_next(code: u64, next: &mut u32, len: usize, offset: u64) -> Result<u32, DecodeError> {
     let index = if code == 0 { u64::from(*next) } else { code - offset };
-    let len = u64::try_from(len).unwrap_or(u64::MAX);
+    let len = len.as_u64();
     let v = u32::try_from(index).ok().filter(|_| index < len).ok_or(DecodeError::Index { index, len })?;
     *next = (*next).max(v.saturating_add(1));
     Ok(v)

@@ -4,6 +4,7 @@
 //! Times are most of a file that has them, and hardly repeat, so that there is nothing to match: what can be known of a
 //! number is how long it is, from where in a loop it stands, and that shows in how long the numbers before it were.
 
+use st_model::num::Exact;
 use std::io::{self, Error, ErrorKind::InvalidData};
 
 use super::bytes::{put_bytes, put_u64};
@@ -128,7 +129,7 @@ impl Model {
         weights: impl Fn(usize, usize) -> usize,
     ) -> u64 {
         let mask = self.chances[0].len() - 1;
-        let at = contexts.map(|h| usize::try_from(h >> 20).unwrap_or(0) & mask);
+        let at = contexts.map(|h| (h >> 20).as_usize() & mask);
         let [a, b, c, d] = &mut self.chances;
         let (a, b, c, d) = (&mut a[at[0]], &mut b[at[1]], &mut c[at[2]], &mut d[at[3]]);
         let all = &mut self.weights[usize::from(self.kind)];

@@ -23,6 +23,7 @@ use crate::normal;
 use crate::requests::{Key, Kind, Requests};
 use crate::statuses::{bytes, is_cancelled, write_status};
 use crate::thread::Thread;
+use st_model::num::Exact;
 use st_model::section::Sym;
 use st_model::values::NONE;
 use st_unwind::{Proof, Registers};
@@ -259,7 +260,7 @@ impl Echo {
     #[cold]
     pub(crate) fn make_up(&mut self, requests: &mut Requests, threads: &mut [Thread]) {
         // A loop that went on for long is worth another attempt.
-        if self.followed > 8 * u64::try_from(self.steps.len()).unwrap_or(u64::MAX) {
+        if self.followed > 8 * self.steps.len().as_u64() {
             self.pause = 1;
         }
         self.fail();

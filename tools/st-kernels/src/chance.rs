@@ -2,6 +2,7 @@
 
 use rand::Rng;
 use rand_pcg::Pcg64;
+use st_model::num::Exact;
 
 /// A number that follows from the seed and from what it is for: the same on every rank that asks for the same thing.
 ///
@@ -63,7 +64,7 @@ pub(crate) fn mix(x: u64) -> u64 {
 /// The `k`-th element of what a buffer is filled with from `seed`.
 #[must_use]
 pub fn content(seed: u64, k: usize) -> u64 {
-    mix(seed.wrapping_add(u64::try_from(k).unwrap_or(0)))
+    mix(seed.wrapping_add(k.as_u64()))
 }
 
 #[cfg(test)]

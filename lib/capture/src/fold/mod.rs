@@ -45,6 +45,7 @@ use open::{Expected, Open};
 pub use packed::Packed;
 use predict::{Outcome, Prediction, commit, commit_many};
 use st_model::ints::Sealed;
+use st_model::num::Exact;
 use st_model::tree::FlatTree;
 pub use way::{Fold, NoFold};
 
@@ -154,7 +155,7 @@ impl Folder {
     }
 
     fn push_rounds_alone(&mut self, round: &[Sym], n: u64) {
-        let symbols = u64::try_from(round.len()).unwrap_or(u64::MAX);
+        let symbols = round.len().as_u64();
         // The round may begin anywhere in what has been found to be an iteration: the place where that ends, and what it was.
         let mut before = None;
         for left in (0..n).rev() {
@@ -438,7 +439,7 @@ impl Folder {
 
 /// A level or suffix length, both bounded by [`DEEPEST`], as index.
 fn wide(n: u32) -> usize {
-    usize::try_from(n).unwrap_or(usize::MAX)
+    n.as_usize()
 }
 
 /// A folded sequence.

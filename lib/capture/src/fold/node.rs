@@ -1,6 +1,7 @@
 //! Nodes of a tree that still grows.
 
 use st_model::ints::{Ints, Sealed};
+use st_model::num::Exact;
 use st_model::tree::Item;
 
 /// A symbol: which call, from where, with which outcome. Dense numbers fold fastest.
@@ -240,7 +241,7 @@ pub(super) fn signed(count: u64) -> i64 {
 }
 
 pub(super) fn wide(n: usize) -> u64 {
-    u64::try_from(n).unwrap_or(u64::MAX)
+    n.as_u64()
 }
 
 /// Spreads a value over 64 bits (the finaliser of splitmix64).

@@ -3,6 +3,7 @@
 //! Everything here is a function of the list's shapes: removing a node undoes what adding it did. The same program
 //! state therefore always meets the same tables, and equal loops fold equally wherever they stand.
 
+use st_model::num::Exact;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
@@ -177,7 +178,7 @@ impl Open {
         let end = self.end();
         self.fell_to = self.fell_to.min(end);
         self.lowest = self.lowest.min(end);
-        let back = usize::try_from(mark.back).unwrap_or(0);
+        let back = mark.back.as_usize();
         match kept(&node) {
             Some(sym) => {
                 let mut recent = std::mem::take(&mut self.recent);
@@ -336,7 +337,7 @@ impl Open {
             if kept(node).is_none() && self.latest.get(&mark.shape).is_some_and(|&at| at < self.base) {
                 self.latest.remove(&mark.shape);
             }
-            gone += usize::try_from(mark.expected).unwrap_or(0);
+            gone += mark.expected.as_usize();
         }
         for (key, _) in self.expected_undo.drain(..gone) {
             if self.expected.get(&key).is_some_and(|found| found.at < self.base) {

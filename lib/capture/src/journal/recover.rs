@@ -1,5 +1,6 @@
 //! From the bytes of a journal to the rank's trace.
 
+use st_model::num::Exact;
 use std::io::Read;
 
 use super::log::{AGAIN, AGAIN_SHORT, CALL, EDIT, EDIT_SHORT, OPENED, ROUND, SERIES, STOPPED, THREAD};
@@ -164,7 +165,7 @@ impl Replay {
         let tag = get_u64(src)?;
         match tag {
             THREAD => {
-                let thread = usize::try_from(get_u64(src)?).unwrap_or(usize::MAX);
+                let thread = get_u64(src)?.as_usize();
                 self.thread = thread;
             }
             OPENED => {

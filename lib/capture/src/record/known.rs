@@ -4,6 +4,7 @@ use super::last::Last;
 use super::symbol::SymInfo;
 use st_model::calls::Slot;
 use st_model::ints::Ints;
+use st_model::num::Exact;
 use st_model::objects::Objects;
 use st_model::proof::by_slot;
 use st_model::section::{Elastic, SlotStreams};
@@ -140,8 +141,8 @@ impl SlotColumn {
     pub(super) fn settle_turns(&mut self, last: &[&[i64]], event: u64) {
         let n = event - self.since;
         self.since = event;
-        let turns = u64::try_from(last.len()).unwrap_or(u64::MAX).max(1);
-        let (whole, rest) = (n / turns, usize::try_from(n % turns).unwrap_or(0));
+        let turns = last.len().as_u64().max(1);
+        let (whole, rest) = (n / turns, (n % turns).as_usize());
         let first = &last[last.len() - rest..];
         if let Some(lens) = &mut self.lens {
             let length = |words: &&[i64]| i64::try_from(words.len()).unwrap_or(i64::MAX);

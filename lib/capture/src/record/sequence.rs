@@ -1,5 +1,6 @@
 //! Recording one thread: its loops, its proof and its times.
 
+use st_model::num::Exact;
 use std::mem;
 
 use super::known::Known;
@@ -57,7 +58,7 @@ impl SequenceRecorder {
         if waiting == 0 {
             return None;
         }
-        self.lanes.calls += u64::try_from(waiting).unwrap_or(0);
+        self.lanes.calls += waiting.as_u64();
         let times = mem::take(&mut self.rounds.times);
         if let Some(shape) = sketches {
             self.enter_times(&times, shape);
@@ -90,7 +91,7 @@ impl SequenceRecorder {
 
     /// Calls so far, poll series expanded.
     pub(super) fn calls(&self) -> u64 {
-        self.lanes.calls + u64::try_from(self.rounds.waiting()).unwrap_or(0)
+        self.lanes.calls + self.rounds.waiting().as_u64()
     }
 
     /// The last event's symbol.

@@ -9,6 +9,7 @@
 //! Three rounds of messages, which the caller carries: [`roll`], what threads there are; [`Matcher::sent`], ends of
 //! messages and parts in collective operations; [`Matcher::matched`], what came out.
 
+use st_model::num::Exact;
 use std::collections::{HashMap, HashSet};
 
 use foldhash::fast::FixedState;
@@ -178,7 +179,7 @@ impl Matcher {
         }
         // Persistent operations have their number in the upper half.
         let turn = sequence.wrapping_add(sequence >> 32) % homes.len() as u64;
-        let home = homes[usize::try_from(turn).unwrap_or(0)];
+        let home = homes[turn.as_usize()];
         let out = &mut s.out[home as usize];
         out.name(&self.names, part.group, group);
         out.bytes.push(PART);

@@ -5,6 +5,7 @@
 //! tail), then copies (number; for each the elements since the last one, the distance to its start, and its length
 //! unless it is the open tail). Values: the elements, plain or as differences, then the steps of the runs.
 
+use crate::num::Exact;
 use std::sync::Arc;
 
 use super::cursor::{Copied, Run};
@@ -170,5 +171,5 @@ fn step_to(from: usize, limit: usize, step: u64) -> Result<usize, DecodeError> {
 }
 
 fn wide(n: usize) -> u64 {
-    u64::try_from(n).unwrap_or(u64::MAX)
+    n.as_u64()
 }

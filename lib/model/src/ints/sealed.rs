@@ -1,5 +1,6 @@
 //! The stored form of a stream: immutable, canonical, with an open tail.
 
+use crate::num::Exact;
 use std::sync::Arc;
 
 use super::cursor::{Copied, Cursor, Parts, Run};
@@ -150,7 +151,7 @@ impl Sealed {
         let mut values = std::collections::BTreeSet::new();
         for element in self.elements() {
             let more = if element.step == 0 { 0 } else { element.more? };
-            if more > u64::try_from(limit).unwrap_or(u64::MAX) {
+            if more > limit.as_u64() {
                 return None;
             }
             let mut value = element.first;

@@ -10,6 +10,8 @@
 //! the neighbours that are united do not hold the bin that is split, and the halves lie √3/2 standard deviations below
 //! and above its mean, which conserves the variance of a uniform bin.
 
+use crate::num::Exact;
+
 /// How many values pass between two tests of the balance, once there are that many.
 const SMOOTH: u64 = 16;
 
@@ -257,7 +259,7 @@ fn spread(bin: &Bin, onto: &mut [Bin]) {
 }
 
 fn wide(n: usize) -> u64 {
-    u64::try_from(n).unwrap_or(u64::MAX)
+    n.as_u64()
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Uniting the tables of sections: sites by identity, objects by family, symbols by what they stand for.
 
+use crate::num::Exact;
 use std::collections::{BTreeMap, HashMap};
 
 use foldhash::fast::FixedState;
@@ -179,7 +180,7 @@ impl<T: Clone + PartialEq> Table<T> {
                     continue;
                 }
                 // Names are hashes, and so are keys: what else has this one is looked up among the others.
-                let at = usize::try_from(first).unwrap_or(0);
+                let at = first.as_usize();
                 if of.get(at).is_some_and(|(_, o)| o == object) {
                     of[at].0.extend(ranks);
                     continue;

@@ -4,6 +4,7 @@
 //! It is looked at last, on the merged trace: what is expected of a rank follows from its other parameters, whatever
 //! form these have by then.
 
+use st_model::num::Exact;
 use std::collections::HashMap;
 use std::thread;
 
@@ -92,7 +93,7 @@ fn differences(section: &Section, index: usize, jobs: usize) -> Vec<(At, Classes
         costs.push(cost(e, &section.partitions));
     }
     let words: usize = costs.iter().sum();
-    let calls = usize::try_from(of.lanes.calls).unwrap_or(usize::MAX);
+    let calls = of.lanes.calls.as_usize();
     if words < WORTH || calls > CALLS.0.max(words.saturating_mul(CALLS.1)) {
         return Vec::new();
     }

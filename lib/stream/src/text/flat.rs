@@ -7,6 +7,7 @@
 //!
 //! Source: C, figures 1 and 5; `algorithms.md` §3.1 (reading), §3.4 ("Printing flat").
 
+use st_model::num::Exact;
 use std::collections::HashMap;
 
 use st_model::ints::Sealed;
@@ -43,8 +44,7 @@ struct Seen {
 #[must_use]
 pub fn leaves(section: &Section, thread: &Thread) -> Vec<String> {
     let left_out = |what: &str| vec![format!("leaf list left out: too many {what}")];
-    if thread.ranks.len().saturating_mul(u64::try_from(section.partitions.len()).unwrap_or(u64::MAX)) > RANKS
-    {
+    if thread.ranks.len().saturating_mul(section.partitions.len().as_u64()) > RANKS {
         return left_out("ranks");
     }
     let classes = classes(section, thread);

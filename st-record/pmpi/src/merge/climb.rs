@@ -9,6 +9,7 @@
 use super::post::{Post, Receive, Sent};
 use crate::clock::Reader;
 use crate::sync::Tree as Ranks;
+use st_model::num::Exact;
 use std::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -184,7 +185,7 @@ fn tags(number: i64) -> c_int {
 
 fn header(length: Result<usize, &String>) -> Vec<u8> {
     let (length, why) = match length {
-        Ok(n) => (u64::try_from(n).unwrap_or(0), ""),
+        Ok(n) => (n.as_u64(), ""),
         Err(why) => (0, why.as_str()),
     };
     let mut head = length.to_le_bytes().to_vec();

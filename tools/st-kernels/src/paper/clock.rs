@@ -8,6 +8,7 @@
 //! little; a comparison with rank 0 tells by how much, not exactly (Becker et al. 2008, section 1: about 1 ms).
 
 use st_model::columns::{Comparison, Offset};
+use st_model::num::Exact;
 
 use crate::chance::mix;
 
@@ -112,7 +113,7 @@ impl Clock {
 
     /// The clock of a thread that begins now.
     pub(super) fn thread(&self, thread: usize) -> Self {
-        let key = mix(self.key ^ u64::try_from(thread).unwrap_or(0));
+        let key = mix(self.key ^ thread.as_u64());
         Self { key, calls: 0, late: 0, ..self.clone() }
     }
 
