@@ -106,7 +106,7 @@ impl Notes {
                 let value: u64 = value.parse().unwrap_or(0);
                 match name {
                     "calls" => notes.calls += value,
-                    "rank" => drop(notes.told.insert(u32::try_from(value).unwrap_or(u32::MAX))),
+                    "rank" => notes.told.extend(u32::try_from(value).ok()),
                     "world" => notes.world = u32::try_from(value).ok(),
                     "own_ns" => notes.own_ns += value,
                     "cpu_ns" => notes.cpu_ns += value,

@@ -1,5 +1,6 @@
 //! Who talks to whom: the communicators, windows and files of a trace, the same for all ranks that share one.
 
+use st_model::num::narrow;
 use std::collections::HashMap;
 
 use st_model::objects::{Comm, Name};
@@ -125,7 +126,7 @@ impl Groups {
             let shared = !apart.iter().any(|kind| label.starts_with(kind)) && label != "MPI_Comm_get_parent";
             self.all.push(Group { label, shared, sides: [a.clone(), b.clone()] });
         }
-        let size = |s: &RankSeq| u32::try_from(s.len()).unwrap_or(u32::MAX);
+        let size = |s: &RankSeq| narrow::<u32>(s.len());
         let members = size(local).saturating_add(size(remote));
         let peers = size(if inter { remote } else { local });
         Some(Standing { group, side, me, inter, peers, members })

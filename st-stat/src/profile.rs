@@ -1,5 +1,6 @@
 //! What a trace's calls add up to, per symbol and per rank.
 
+use st_model::num::saturate;
 use std::collections::BTreeSet;
 
 use st_match::volume::{Graphs, Places, Side, Volumes};
@@ -108,7 +109,7 @@ impl Profile {
             // A number of times is the last word.
             let series = slots.last().is_some_and(|s| s.meaning == Meaning::Times);
             let last = words.words.last().filter(|_| series).copied();
-            let times = last.map_or(1, |t| u64::try_from(t).unwrap_or(1));
+            let times = last.map_or(1, saturate::<u64>);
             self.symbols[sym as usize].calls += times;
             totals.calls += times;
             let volume = volumes.next_call(sym, &words);

@@ -3,7 +3,7 @@
 //! A compressed frame cannot be cut into pieces, so its bytes are shared out among its pieces in proportion to what they
 //! take before compression: the pieces of a kind of frame add up to it.
 
-use st_model::num::Exact;
+use st_model::num::{Exact, saturate};
 use std::collections::BTreeMap;
 use std::io::Read;
 
@@ -187,8 +187,7 @@ impl Sizes {
             (0..2)
                 .map(|i| {
                     let part = u128::from(sum.bytes[i]) * u128::from(stored[i]);
-                    u64::try_from((part + u128::from(expanded[i]) / 2) / u128::from(expanded[i].max(1)))
-                        .unwrap_or(u64::MAX)
+                    saturate::<u64>((part + u128::from(expanded[i]) / 2) / u128::from(expanded[i].max(1)))
                 })
                 .sum()
         };

@@ -13,7 +13,7 @@ mod places;
 pub use graphs::Graphs;
 pub use places::{Amount, Places};
 
-use st_model::num::Exact;
+use st_model::num::{Exact, narrow, saturate};
 use std::collections::HashMap;
 use std::ops::AddAssign;
 
@@ -212,7 +212,7 @@ impl<'a> Volumes<'a> {
         let Some(to) = words.get(at.peer).and_then(|p| u64::try_from(p).ok()) else { return };
         let mut sent = self.block(at, SEND, words, 0);
         if at.partitions != ABSENT {
-            sent = sent.times(u64::try_from(words.one(at.partitions)).unwrap_or(0));
+            sent = sent.times(saturate(words.one(at.partitions)));
         }
         self.volume.sent = sent;
         let comm = Tables::find(&self.section.tables.comms, words.one(at.comm), self.rank);
@@ -355,7 +355,7 @@ impl<'a> Volumes<'a> {
         let row = self.section.symbols.get(sym as usize).and_then(|s| CallTable::builtin().get(s.call));
         let new = words.get(at.new).unwrap_or(-1);
         if let (Some(row), Some(m)) = (row, self.member(new)) {
-            let me = i64::try_from(m.me).unwrap_or(i64::MAX);
+            let me = narrow(m.me);
             self.topologies.learn(row, words, words.one(at.comm), new, me);
         }
     }
@@ -387,5 +387,5 @@ impl Part {
 }
 
 fn positive(v: i64) -> u128 {
-    u128::try_from(v).unwrap_or(0)
+    saturate::<u64>(v).into()
 }

@@ -1,13 +1,13 @@
 //! Primitive fields: integers, strings, rank sets. Every `get` mirrors the `put` above it.
 
 use super::error::{DecodeError, Field as _};
-use st_model::num::Exact;
+use st_model::num::{Exact, saturate};
 use st_model::ranklist::RankList;
 use st_model::ranks::Run;
 use st_model::varint;
 
 /// Ranks lie below this.
-const RANK_LIMIT: i64 = 1 << 32;
+const RANK_LIMIT: i64 = (1 << 32) - 1;
 
 /// 7 bits per byte, lowest first.
 pub fn put_u64(out: &mut Vec<u8>, v: u64) {
@@ -222,5 +222,5 @@ pub(crate) fn checked(r: Run) -> Result<Run, DecodeError> {
 
 /// Last rank of a run.
 pub(crate) fn last(r: &Run) -> i64 {
-    r.start.wrapping_add(r.step.wrapping_mul(i64::try_from(r.n.saturating_sub(1)).unwrap_or(i64::MAX)))
+    r.start.wrapping_add(r.step.wrapping_mul(saturate(r.n.saturating_sub(1))))
 }

@@ -358,7 +358,7 @@ impl<R: Read> FrameReader<R> {
         let mut crc = [0; 4];
         self.exact(&mut crc)?;
         // The buffer grows with what is there, not with what the length promises, from what a rank's frame has.
-        let mut stored = Vec::with_capacity(usize::try_from(len).map_or(BUFFER, |len| len.min(BUFFER)));
+        let mut stored = Vec::with_capacity(len.as_usize().min(BUFFER));
         (&mut self.from).take(len).read_to_end(&mut stored).map_err(|e| self.fault(ErrorKind::Read(e)))?;
         if stored.len().as_u64() < len {
             return Err(self.fault(ErrorKind::Truncated));

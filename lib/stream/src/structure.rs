@@ -14,7 +14,7 @@ use super::struct_columns::{BELOW, CALL, COLUMNS, COUNTS, ERROR, FORM, NODE, PAR
 use super::transposed::{self, Exchange, Left};
 use st_model::calls::{CallId, CallTable, FIRST_UNKNOWN};
 use st_model::frequencies::Frequencies;
-use st_model::num::Exact;
+use st_model::num::{Exact, saturate};
 use st_model::ranklist::RankList;
 use st_model::section::{Elastic, Form, Partition, Section, SlotStreams, Symbol, Tables, Thread};
 use st_model::tree::{FlatTree, Item};
@@ -325,7 +325,7 @@ fn check_histograms(t: &Control, codes: &mut Budget) -> Result<(), DecodeError> 
     }
     for (i, slots) in t.params.iter().enumerate() {
         for stream in slots.iter().filter(|s| drawn(&s.values)).flat_map(|s| &s.values.streams) {
-            codes.take(usize::try_from(stream.cursor().next()).unwrap_or(0)).nth("symbol", i)?;
+            codes.take(saturate(stream.cursor().next())).nth("symbol", i)?;
             let valid = Frequencies::from_stream(stream).ok_or(DecodeError::Invalid("no histogram"));
             valid.nth("symbol", i)?;
         }

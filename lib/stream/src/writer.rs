@@ -309,7 +309,8 @@ impl<W: Write> Writer<W> {
             let payload = index::encode(&self.places);
             at = Some(self.put(Kind::Index, payload)?);
         }
-        let end = self.packer.frame(Kind::End, index::encode_end(self.frames, at), 0)?;
+        let frames = u32::try_from(self.frames).map_err(io::Error::other)?;
+        let end = self.packer.frame(Kind::End, index::encode_end(frames, at), 0)?;
         end.write(&mut self.to)?;
         Ok(self.to)
     }

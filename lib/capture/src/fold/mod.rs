@@ -328,9 +328,9 @@ impl Folder {
                 return;
             }
             match self.open.continued() {
-                Some(found) if found.suffix == 0 && self.lengthen(found.at, wide(found.level)) => return,
+                Some(found) if found.suffix == 0 && self.lengthen(found.at, found.level.as_usize()) => return,
                 Some(Expected { at, level, suffix })
-                    if suffix > 0 && self.wrap(at, wide(level), wide(suffix)) => {}
+                    if suffix > 0 && self.wrap(at, level.as_usize(), suffix.as_usize()) => {}
                 _ => {
                     if !self.fold() {
                         return;
@@ -435,11 +435,6 @@ impl Folder {
         self.open.push(Node::body(first, 2));
         true
     }
-}
-
-/// A level or suffix length, both bounded by [`DEEPEST`], as index.
-fn wide(n: u32) -> usize {
-    n.as_usize()
 }
 
 /// A folded sequence.

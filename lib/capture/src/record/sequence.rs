@@ -1,6 +1,6 @@
 //! Recording one thread: its loops, its proof and its times.
 
-use st_model::num::Exact;
+use st_model::num::{Exact, narrow};
 use std::mem;
 
 use super::known::Known;
@@ -175,7 +175,7 @@ impl SequenceRecorder {
             tree,
             counts: counts.into_iter().map(Elastic::only).collect(),
             params: self.known.into_iter().zip(infos).map(|(k, i)| k.finish(i.slots)).collect(),
-            lanes: self.lanes.keyed(rank, u32::try_from(index).unwrap_or(u32::MAX)),
+            lanes: self.lanes.keyed(rank, narrow(index)),
             sketches: self.paths.finish(rank),
             sums: Vec::new(),
             columns: Vec::new(),

@@ -237,9 +237,7 @@ impl Ints {
             Store::Coded(coder) => return coder.parts(),
             Store::Constant if self.len == 0 => &[],
             Store::Constant => std::slice::from_ref(&self.value),
-            Store::Few(few) => {
-                usize::try_from(self.len).ok().and_then(|len| few.get(..len)).unwrap_or(&**few)
-            }
+            Store::Few(few) => few.get(..self.len.as_usize()).unwrap_or(&**few),
         };
         Parts { lits, runs: &[], copies: &[] }
     }

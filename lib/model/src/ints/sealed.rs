@@ -1,6 +1,6 @@
 //! The stored form of a stream: immutable, canonical, with an open tail.
 
-use crate::num::Exact;
+use crate::num::{Exact, saturate};
 use std::sync::Arc;
 
 use super::cursor::{Copied, Cursor, Parts, Run};
@@ -172,7 +172,7 @@ impl Sealed {
     #[must_use]
     pub fn any_negative(&self) -> bool {
         self.elements().any(|element| {
-            let more = element.more.and_then(|more| i64::try_from(more).ok()).unwrap_or(0);
+            let more = element.more.map_or(0, saturate);
             let last = element.step.checked_mul(more).and_then(|rise| element.first.checked_add(rise));
             element.first < 0 || last.is_none_or(|last| last < 0)
         })

@@ -6,7 +6,7 @@
 //! at which a site's stack differs from those of all others. Sites whose stacks do not differ there, as two calls on
 //! one line, have one place and several numbers.
 
-use crate::num::Exact;
+use crate::num::{Exact, narrow};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use foldhash::fast::FixedState;
@@ -59,7 +59,7 @@ struct Texts {
 
 impl Texts {
     fn number(&mut self, text: String) -> u32 {
-        let next = u32::try_from(self.all.len()).unwrap_or(u32::MAX);
+        let next = narrow(self.all.len());
         *self.index.entry(text).or_insert_with_key(|text| {
             self.all.push(text.clone());
             next
@@ -96,7 +96,7 @@ impl CallSites {
     /// Number of sites.
     #[must_use]
     pub fn len(&self) -> u32 {
-        u32::try_from(self.places.len()).unwrap_or(u32::MAX)
+        narrow(self.places.len())
     }
     /// Whether there are none.
     #[must_use]

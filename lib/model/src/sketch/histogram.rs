@@ -10,7 +10,7 @@
 //! the neighbours that are united do not hold the bin that is split, and the halves lie √3/2 standard deviations below
 //! and above its mean, which conserves the variance of a uniform bin.
 
-use crate::num::Exact;
+use crate::num::{Exact, saturate};
 
 /// How many values pass between two tests of the balance, once there are that many.
 const SMOOTH: u64 = 16;
@@ -48,7 +48,7 @@ impl Bin {
             // Division of 64 bits is several times as fast.
             n => match u64::try_from(self.sum) {
                 Ok(sum) => sum / n,
-                Err(_) => u64::try_from(self.sum / u128::from(n)).unwrap_or(u64::MAX),
+                Err(_) => saturate(self.sum / u128::from(n)),
             },
         }
     }
@@ -222,7 +222,7 @@ impl Histogram {
             if seen + n >= target {
                 let width = u128::from(bin.high - bin.low);
                 let inside = width * (target - seen) / n.max(1);
-                return bin.low.saturating_add(u64::try_from(inside).unwrap_or(u64::MAX));
+                return bin.low.saturating_add(saturate(inside));
             }
             seen += n;
         }
@@ -243,7 +243,7 @@ fn spread(bin: &Bin, onto: &mut [Bin]) {
             let part = |n: u128| {
                 n.saturating_mul((to.high - to.low).into()) / u128::from((bin.high - bin.low).max(1))
             };
-            let count = u64::try_from(part(bin.count.into())).unwrap_or(u64::MAX).min(left.count);
+            let count = saturate::<u64>(part(bin.count.into())).min(left.count);
             let middle = u128::from(to.low.midpoint(to.high));
             let sum = (middle * u128::from(count)).min(left.sum);
             let squares = middle.saturating_mul(middle).saturating_mul(count.into()).min(left.squares);

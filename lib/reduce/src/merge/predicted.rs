@@ -4,7 +4,7 @@
 //! It is looked at last, on the merged trace: what is expected of a rank follows from its other parameters, whatever
 //! form these have by then.
 
-use st_model::num::Exact;
+use st_model::num::{Exact, narrow};
 use std::collections::HashMap;
 use std::thread;
 
@@ -73,7 +73,7 @@ pub(crate) fn predict(section: &mut Section, jobs: usize) {
             section.partitions.push(partition);
             section.partitions.len() - 1
         });
-        let partition = u32::try_from(at).unwrap_or(u32::MAX);
+        let partition = narrow(at);
         section.threads[index].params[sym][slot].values =
             Elastic { form: Form::Predicted, partition, streams };
     }

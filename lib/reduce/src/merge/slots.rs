@@ -7,7 +7,7 @@
 use st_model::calls::{Lane, Meaning, Slot};
 use st_model::form::Form;
 use st_model::ints::Sealed;
-use st_model::num::Exact;
+use st_model::num::{Exact, saturate};
 use st_model::ranklist::RankList;
 use st_model::section::{Elastic, SlotStreams};
 
@@ -233,7 +233,7 @@ impl SlotClasses {
         if !worldly(&sample) {
             return;
         }
-        let mut class_of = vec![usize::MAX; usize::try_from(size).unwrap_or(0)];
+        let mut class_of = vec![usize::MAX; saturate(size)];
         for (class, (_, ranks)) in self.classes.list().iter().enumerate() {
             for rank in ranks.iter() {
                 if let Some(of) = class_of.get_mut(rank as usize) {
