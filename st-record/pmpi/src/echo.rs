@@ -23,7 +23,7 @@ use crate::normal;
 use crate::requests::{Key, Kind, Requests};
 use crate::statuses::{bytes, is_cancelled, write_status};
 use crate::thread::Thread;
-use st_model::num::Exact;
+use st_model::num::{Exact, saturate};
 use st_model::section::Sym;
 use st_model::values::NONE;
 use st_unwind::{Proof, Registers};
@@ -83,7 +83,8 @@ struct Step {
     /// Words of the call before it is made, with defaults for what it brings; and after it.
     before: Vec<i64>,
     words: Vec<i64>,
-    /// Positions of the words that the call being made has changed.
+    /// Positions of the words that the call being made has changed; those from 65,535 on are that one, where no recorder
+    /// takes changes.
     changed: Vec<u16>,
     effect: Effect,
 }
@@ -344,7 +345,7 @@ impl Step {
             let old = &mut self.words[at];
             if *old != *new {
                 *old = *new;
-                self.changed.push(u16::try_from(at).unwrap_or(u16::MAX));
+                self.changed.push(saturate(at));
             }
         }
     }
@@ -377,7 +378,7 @@ impl Step {
                     let at = at + list * length;
                     if self.words[at] != new {
                         self.words[at] = new;
-                        self.changed.push(u16::try_from(at).unwrap_or(u16::MAX));
+                        self.changed.push(saturate(at));
                     }
                 }
             }

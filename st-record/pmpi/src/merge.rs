@@ -18,7 +18,7 @@ use crate::sync::Tree as Ranks;
 use climb::{Climb, Load};
 pub(crate) use interim::{interim, interims};
 use st_model::header::{Header, Step};
-use st_model::num::Exact;
+use st_model::num::{Exact, narrow};
 use st_model::section::Section;
 use st_model::varint;
 use st_reduce::cluster::Clustering;
@@ -122,7 +122,7 @@ fn reduce<R: Reduce<Error: Display>>(
         let rank = climb.rank();
         let (header, section) = own().ok_or_else(|| format!("rank {rank} has no stream"))?;
         let mut tree = Tree::new(how);
-        tree.push(u64::try_from(rank).unwrap_or(0), section).map_err(text)?;
+        tree.push(narrow(rank), section).map_err(text)?;
         Ok(Gathered { headers: vec![header], tree })
     };
     climb.run(own, |all: Gathered<R>, in_time| {

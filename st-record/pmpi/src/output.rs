@@ -14,7 +14,7 @@ use crate::trace_name::numbered;
 use st_capture::record::RankRecorder;
 use st_model::columns::{Chunk, Comparison};
 use st_model::header::{Clock, Header, Mpi, Step};
-use st_model::num::Exact;
+use st_model::num::{Exact, saturate};
 use st_model::section::Section;
 use st_stream::{WriteOptions, Writer};
 use std::ffi::{CStr, c_char, c_int};
@@ -293,7 +293,7 @@ fn header(settings: &Settings, clock: &str, recorder: &RankRecorder, owner: &Own
         mpi: mpi(),
         program: words.next().unwrap_or_default(),
         args: words.collect(),
-        started: u64::try_from(now.as_nanos()).unwrap_or(0),
+        started: saturate(now.as_nanos()),
         clock: Clock { source: clock.to_owned(), resolution: 1 },
         options: options.into_iter().map(|(n, v)| (n.to_owned(), v)).collect(),
         bindings: bindings::seen(&recorder.sites).into_iter().map(str::to_owned).collect(),

@@ -15,7 +15,7 @@ use live::Slot;
 pub(crate) use live::{Key, Kind, Meant, Promise};
 use queue::{Claimant, Near, Queue};
 use st_model::lowest::Lowest;
-use st_model::num::Exact;
+use st_model::num::{Exact, narrow};
 use std::collections::HashMap;
 
 /// All live requests (or, in another instance, matched messages) of the process.
@@ -94,7 +94,7 @@ impl Requests {
             }
             None => {
                 self.slots.push(slot);
-                u32::try_from(self.slots.len() - 1).unwrap_or(u32::MAX)
+                narrow(self.slots.len() - 1)
             }
         };
         self.enter(handle, key);
