@@ -112,7 +112,7 @@ impl Args {
     pub(crate) fn lossy(&self) -> Lossy {
         Lossy {
             histogram: self.histogram.clone(),
-            threshold: self.histogram_threshold.as_usize(),
+            threshold: self.histogram_threshold.to_usize(),
             force_merge: self.forced.force_merge.clone(),
         }
     }

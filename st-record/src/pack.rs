@@ -291,7 +291,7 @@ pub fn pack(
     talk: &Talk,
     to: impl Write,
 ) -> Result<u64> {
-    let ranks = streams.len().as_u64();
+    let ranks = streams.len().to_u64();
     let progress = talk.progress(TOOL, "packing", Amount::Things("ranks", ranks));
     let header = if change.anonymiser.is_some() { &Anonymiser::header(header) } else { header };
     let mut writer = Writer::new(to, header, WriteOptions::default())?;

@@ -185,7 +185,7 @@ fn save(
     let target = name(&header);
     let time_bytes = write(streams, &header, &target)?;
     let Some(interim) = interim else {
-        let ranks = if notes.merged { recorded(&header) } else { left.len().as_u64() };
+        let ranks = if notes.merged { recorded(&header) } else { left.len().to_u64() };
         return Ok(Some(Saved { target, header, ranks, time_bytes }));
     };
     args.talk.warn(TOOL, interim.line(&target.display().to_string()));

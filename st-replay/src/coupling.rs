@@ -143,7 +143,7 @@ impl Trial<'_> {
                 }
                 *j += 1;
                 open.push(pair);
-                let draws = couplings.len().as_u64();
+                let draws = couplings.len().to_u64();
                 left = left.saturating_sub(self.t.ranks.len().saturating_mul(draws.max(1)));
             }
             if joins.join(sym, &mut words) {
@@ -187,7 +187,7 @@ impl Tried {
             *slowest += taken.iter().filter_map(|t| t.get(i)).max().copied().unwrap_or(0);
         }
         // Whatever the coupling, ranks draw the same in all: any of them will do for the mean.
-        let ranks = u128::from(taken.len().as_u64().max(1));
+        let ranks = u128::from(taken.len().to_u64().max(1));
         self.mean += taken.iter().filter_map(|t| t.get(t.len() / 2)).sum::<u128>() / ranks;
         self.steps += 1;
         taken.iter_mut().for_each(|t| t.fill(0));
@@ -262,7 +262,7 @@ impl<'a> Joins<'a> {
     }
 
     fn join(&mut self, sym: Sym, words: &mut Words) -> bool {
-        let at = sym.as_usize();
+        let at = sym.to_usize();
         let Some(Some(role)) = self.roles.get(at) else { return false };
         let row = self.section.symbols.get(at).and_then(|s| CallTable::builtin().get(s.call));
         words.split(row.map_or(&[], |row| row.slots.as_slice()));

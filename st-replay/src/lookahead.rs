@@ -121,7 +121,7 @@ impl<'a> LookAhead<'a> {
                     return;
                 }
                 let persistent = row.base() == "MPI_Recv_init";
-                let number = self.taken + self.receives.len().as_u64();
+                let number = self.taken + self.receives.len().to_u64();
                 self.open.insert(value("request"), number);
                 self.receives.push_back(Receive { persistent, done: false, outcome: None });
             }

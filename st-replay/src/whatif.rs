@@ -99,7 +99,7 @@ pub fn placement(args: &Args, world: u32) -> Result<Option<Vec<u32>>> {
         bail!(wrong(format!("process {twice} is there twice")));
     }
     let n = places.len();
-    if n != world.as_usize() {
+    if n != world.to_usize() {
         bail!(wrong(format!("{n} places for {world} ranks")));
     }
     Ok(Some(places))

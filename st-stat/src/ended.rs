@@ -47,7 +47,7 @@ pub(crate) fn places(sections: &[(Section, Profile)], sites: &CallSites) -> Vec<
     let more = groups.len().saturating_sub(PLACES);
     let mut lines: Vec<_> = groups.iter().take(PLACES).map(line).collect();
     if more > 0 {
-        lines.push(format!("… and at {} more places", grouped(more.as_u64())));
+        lines.push(format!("… and at {} more places", grouped(more.to_u64())));
     }
     lines
 }

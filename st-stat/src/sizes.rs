@@ -98,7 +98,7 @@ impl Sizes {
         // The table of frames names no call site.
         let named = trace.sections.iter().filter(|_| args.by != Some(SizesBy::Frame)).map(|s| &s.sites);
         let sites = args.symbols.call_sites((NAME, &args.talk), named);
-        let file = bytes.len().as_u64();
+        let file = bytes.len().to_u64();
         Ok(Self { file, frames, sections: trace.sections, sites })
     }
 

@@ -194,7 +194,7 @@ impl Facts {
 }
 
 fn wide(n: usize) -> u64 {
-    n.as_u64()
+    n.to_u64()
 }
 
 fn count(n: usize) -> Cell {

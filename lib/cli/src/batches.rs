@@ -52,7 +52,7 @@ impl Batch {
     /// Place of the `at`-th section.
     #[must_use]
     pub fn place(&self, at: usize) -> u64 {
-        self.first.saturating_add(at.as_u64())
+        self.first.saturating_add(at.to_u64())
     }
 
     /// Says in which input the `at`-th section is, if something is wrong with it.

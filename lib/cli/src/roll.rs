@@ -174,7 +174,7 @@ impl Roll {
     /// The roll as bytes.
     fn pack(&self) -> Vec<u8> {
         let mut out = Vec::new();
-        let number = |out: &mut Vec<u8>, n: usize| varint::put_u64(out, n.as_u64());
+        let number = |out: &mut Vec<u8>, n: usize| varint::put_u64(out, n.to_u64());
         let text = |out: &mut Vec<u8>, text: &str| {
             number(out, text.len());
             out.extend_from_slice(text.as_bytes());

@@ -73,7 +73,7 @@ impl Share {
     pub fn of(job: &mut dyn Transport, paths: &[PathBuf], how: &StreamIn, unit: u64) -> Result<Self> {
         let (me, n) = (job.rank(), job.size());
         let paths = named(job, paths)?;
-        let unit = unit.as_usize().max(1);
+        let unit = unit.to_usize().max(1);
         let files = paths.len() >= n;
         let mine = if files { part(paths.len(), me, n, unit) } else { 0..paths.len() };
         let opened: Result<Vec<Opened>> = paths[mine.clone()].iter().map(|p| Opened::new(p, how)).collect();
@@ -99,7 +99,7 @@ impl Share {
             let all = transport::all(job, &bytes)?;
             let count = |b: &Vec<u8>| varint::get_u64(&mut b.as_slice()).map_err(|_| Gone);
             let all = all.iter().map(count).collect::<Result<Vec<u64>, Gone>>()?;
-            counts = all.into_iter().map(|n| n.as_usize()).collect();
+            counts = all.into_iter().map(|n| n.to_usize()).collect();
         }
         let total: usize = counts.iter().sum();
         let (first, of_mine) = if files {
@@ -208,7 +208,7 @@ fn named(job: &mut dyn Transport, paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
 }
 
 fn wide(n: usize) -> u64 {
-    n.as_u64()
+    n.to_u64()
 }
 
 /// The `me`-th of `n` parts of so many things, in whole units if there are enough.

@@ -205,7 +205,7 @@ impl<'a> Volumes<'a> {
             return self.block(at, side, words, 0).times(n);
         }
         let n = words.list(amount.count).len();
-        (0..n.as_u64()).map(|k| self.block(at, side, words, k)).fold(Side::default(), Side::plus)
+        (0..n.to_u64()).map(|k| self.block(at, side, words, k)).fold(Side::default(), Side::plus)
     }
 
     fn send(&mut self, at: &Places, words: &Words) {

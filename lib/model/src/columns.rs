@@ -207,7 +207,7 @@ impl ColumnWriter {
     /// Adds events, no more than a chunk has; a full chunk is handed out. *Cost:* a fraction of [`ColumnWriter::push`]'s each.
     pub fn push_all(&mut self, events: &[(i64, i64)]) -> Option<Chunk> {
         self.settle();
-        let room = (CHUNK_EVENTS - self.open.events).as_usize();
+        let room = (CHUNK_EVENTS - self.open.events).to_usize();
         let (fit, rest) = events.split_at(events.len().min(room));
         self.put(fit);
         let full = (fit.len() == room).then(|| self.cut());

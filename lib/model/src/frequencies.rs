@@ -68,7 +68,7 @@ impl Frequencies {
         let (special, plain): (Vec<_>, Vec<_>) = self.iter().partition(|(code, _)| *code < 0);
         let mut out = Self(special.into_iter().collect());
         // A bin leaves up to two codes: its mean need not be a whole number.
-        let bins = u128::from((most / 2).as_u64().max(1));
+        let bins = u128::from((most / 2).to_u64().max(1));
         let total: u128 = plain.iter().map(|(_, n)| u128::from(*n)).sum();
         let (mut bin, mut before) = (Self::default(), 0);
         for (code, n) in plain {

@@ -9,46 +9,46 @@ use std::fmt::Display;
 const _: () = assert!(usize::BITS == u64::BITS, "st is for machines whose addresses have 64 bits");
 
 /// Numbers that are one of `u64` and of `usize`, whatever they are.
-pub trait Exact {
+pub trait Exact: Copy {
     /// The same number.
-    fn as_u64(self) -> u64;
+    fn to_u64(self) -> u64;
     /// The same number.
-    fn as_usize(self) -> usize;
+    fn to_usize(self) -> usize;
 }
 
 impl Exact for u32 {
     #[inline(always)]
-    fn as_u64(self) -> u64 {
+    fn to_u64(self) -> u64 {
         self.into()
     }
 
     #[inline(always)]
-    fn as_usize(self) -> usize {
+    fn to_usize(self) -> usize {
         self as usize
     }
 }
 
 impl Exact for u64 {
     #[inline(always)]
-    fn as_u64(self) -> u64 {
+    fn to_u64(self) -> u64 {
         self
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "usize has 64 bits")]
     #[inline(always)]
-    fn as_usize(self) -> usize {
+    fn to_usize(self) -> usize {
         self as usize
     }
 }
 
 impl Exact for usize {
     #[inline(always)]
-    fn as_u64(self) -> u64 {
+    fn to_u64(self) -> u64 {
         self as u64
     }
 
     #[inline(always)]
-    fn as_usize(self) -> usize {
+    fn to_usize(self) -> usize {
         self
     }
 }

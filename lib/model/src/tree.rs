@@ -52,7 +52,7 @@ impl FlatTree {
     #[must_use]
     pub fn end_of(&self, node: usize) -> usize {
         match self.items.get(node) {
-            Some(&Item::Body { below }) => (node + 1).saturating_add(below.as_usize()),
+            Some(&Item::Body { below }) => (node + 1).saturating_add(below.to_usize()),
             _ => node + 1,
         }
         .min(self.items.len())

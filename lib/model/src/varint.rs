@@ -115,7 +115,7 @@ pub fn get_len(input: &mut &[u8], available: usize) -> Result<usize, DecodeError
 #[must_use]
 pub fn len_i64(value: i64) -> usize {
     let bits = 64 - zigzag(value).leading_zeros();
-    bits.div_ceil(7).max(1).as_usize()
+    bits.div_ceil(7).max(1).to_usize()
 }
 
 fn zigzag(value: i64) -> u64 {

@@ -189,7 +189,7 @@ impl<R: Reduce> Tree<R> {
     /// If a section cannot be written, which memory always can.
     pub fn pack(self) -> io::Result<Vec<u8>> {
         let mut out = Vec::new();
-        let count = |n: usize| n.as_u64();
+        let count = |n: usize| n.to_u64();
         varint::put_u64(&mut out, count(self.parts.len()));
         for part in &self.parts {
             [u64::from(part.level), part.first, count(part.sections.len())]

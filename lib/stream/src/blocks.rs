@@ -17,7 +17,7 @@ impl<const N: usize> Blocks<N> {
     }
     /// Bytes in all columns.
     pub(crate) fn len(&self) -> u64 {
-        self.0.iter().map(|b| b.len().as_u64()).sum()
+        self.0.iter().map(|b| b.len().to_u64()).sum()
     }
     /// Each column as its length and its bytes.
     pub(crate) fn put(&self, out: &mut Vec<u8>) {

@@ -39,7 +39,7 @@ pub fn get_i64(src: &mut &[u8]) -> Result<i64, DecodeError> {
 
 /// As [`put_u64`].
 pub fn put_usize(out: &mut Vec<u8>, v: usize) {
-    put_u64(out, v.as_u64());
+    put_u64(out, v.to_u64());
 }
 
 /// A number of things that follow, each taking at least one byte: never more than bytes are left.
@@ -82,7 +82,7 @@ pub fn get_index(src: &mut &[u8], len: usize) -> Result<u32, DecodeError> {
     let index = get_u64(src)?;
     match u32::try_from(index) {
         Ok(i) if usize::try_from(i).is_ok_and(|i| i < len) => Ok(i),
-        _ => Err(DecodeError::Index { index, len: len.as_u64() }),
+        _ => Err(DecodeError::Index { index, len: len.to_u64() }),
     }
 }
 

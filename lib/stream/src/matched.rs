@@ -73,7 +73,7 @@ pub(super) fn follows(section: &Section) -> Vec<At> {
     let slots = section.symbols.iter().enumerate().filter_map(|(sym, symbol)| Some((sym, slot(symbol)?)));
     let mut wanted: Vec<At> = slots.filter(|at| stored(at).is_some()).collect();
     let elements: usize = wanted.iter().filter_map(stored).map(|(_, elements)| elements).sum();
-    let calls = thread.lanes.calls.as_usize();
+    let calls = thread.lanes.calls.to_usize();
     if elements < WORTH.1 || calls > elements.saturating_mul(CALLS) {
         return Vec::new();
     }
@@ -175,7 +175,7 @@ fn each_end(
     let mut comms: HashMap<i64, Option<(Name, &RankSeq)>, FixedState> = HashMap::default();
     let mut words = Vec::new();
     while let Some(sym) = calls.next_call(&mut words).ok()? {
-        *left = left.checked_sub(1 + words.len().as_u64())?;
+        *left = left.checked_sub(1 + words.len().to_u64())?;
         let sym = sym as usize;
         let Some(ends) = ends.get(sym).copied().flatten() else { continue };
         let slots = CallTable::builtin().slots(section.symbols[sym].call);

@@ -135,7 +135,7 @@ fn get_addresses(src: &mut &[u8]) -> Result<Vec<Address>, DecodeError> {
 fn get_string(src: &mut &[u8], of: &[Arc<str>]) -> Result<Option<Arc<str>>, DecodeError> {
     let Some(index) = get_u64(src)?.checked_sub(1) else { return Ok(None) };
     let found = usize::try_from(index).ok().and_then(|i| of.get(i));
-    let len = of.len().as_u64();
+    let len = of.len().to_u64();
     found.cloned().map(Some).ok_or(DecodeError::Index { index, len })
 }
 

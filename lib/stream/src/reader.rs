@@ -78,7 +78,7 @@ impl<R: Read> Reader<R> {
     pub fn new(mut from: R, options: ReadOptions) -> Result<Self, Error> {
         let start = |kind| Error::new(0, None, kind);
         let mut preamble = Vec::new();
-        let want = PREAMBLE.as_u64();
+        let want = PREAMBLE.to_u64();
         (&mut from).take(want).read_to_end(&mut preamble).map_err(|e| start(ErrorKind::Read(e)))?;
         check_first(&preamble).map_err(start)?;
         let Some(&[major, minor, level]) = preamble.get(MAGIC.len()..).and_then(|v| v.first_chunk::<3>())
@@ -413,7 +413,7 @@ fn find_index(from: &mut (impl Read + Seek), length: u64) -> io::Result<Option<u
 }
 
 fn wide(n: usize) -> u64 {
-    n.as_u64()
+    n.to_u64()
 }
 
 /// Bytes of an end frame that names an index: kind, flags, length, checksum, payload.

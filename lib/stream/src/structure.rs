@@ -199,7 +199,7 @@ fn put_next(out: &mut Vec<u8>, v: u32, next: &mut u32, offset: u64) {
 
 fn from_next(code: u64, next: &mut u32, len: usize, offset: u64) -> Result<u32, DecodeError> {
     let index = if code == 0 { u64::from(*next) } else { code - offset };
-    let len = len.as_u64();
+    let len = len.to_u64();
     let v = u32::try_from(index).ok().filter(|_| index < len).ok_or(DecodeError::Index { index, len })?;
     *next = (*next).max(v.saturating_add(1));
     Ok(v)

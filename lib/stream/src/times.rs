@@ -129,7 +129,7 @@ impl Model {
         weights: impl Fn(usize, usize) -> usize,
     ) -> u64 {
         let mask = self.chances[0].len() - 1;
-        let at = contexts.map(|h| (h >> 20).as_usize() & mask);
+        let at = contexts.map(|h| (h >> 20).to_usize() & mask);
         let [a, b, c, d] = &mut self.chances;
         let (a, b, c, d) = (&mut a[at[0]], &mut b[at[1]], &mut c[at[2]], &mut d[at[3]]);
         let all = &mut self.weights[usize::from(self.kind)];

@@ -78,7 +78,7 @@ impl<W: Write> Writer<W> {
         let mut first = MAGIC.to_vec();
         first.extend_from_slice(&[CURRENT.major, CURRENT.minor, options.level]);
         to.write_all(&first)?;
-        let offset = first.len().as_u64();
+        let offset = first.len().to_u64();
         let places = Vec::new();
         let level = options.level;
         let (packer, payloads) = (Packer::default(), [Vec::new(), Vec::new()]);

@@ -261,7 +261,7 @@ impl Echo {
     #[cold]
     pub(crate) fn make_up(&mut self, requests: &mut Requests, threads: &mut [Thread]) {
         // A loop that went on for long is worth another attempt.
-        if self.followed > 8 * self.steps.len().as_u64() {
+        if self.followed > 8 * self.steps.len().to_u64() {
             self.pause = 1;
         }
         self.fail();

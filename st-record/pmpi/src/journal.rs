@@ -95,7 +95,7 @@ impl Journal {
                 region: None,
                 other: None,
                 places: [(0, 0); 2],
-                end: PAGE.as_u64(),
+                end: PAGE.to_u64(),
                 generation: 0,
                 log: LogWriter::default(),
                 from: 0,
@@ -137,7 +137,7 @@ impl Journal {
         };
         region.rest(0)[..snapshot.len()].copy_from_slice(&snapshot);
         let capacity = length - snapshot.len();
-        let fields = journal::descriptor(generation, offset, &snapshot, capacity.as_u64());
+        let fields = journal::descriptor(generation, offset, &snapshot, capacity.to_u64());
         let at = REGIONS[slot];
         // The generation last: until then the descriptor does not fit its checksum.
         self.head.number(at).store(0, Ordering::Release);
@@ -147,7 +147,7 @@ impl Journal {
         }
         self.head.number(at).store(generation, Ordering::Release);
         self.places[slot] = (offset, length);
-        self.end = self.end.max(offset + length.as_u64());
+        self.end = self.end.max(offset + length.to_u64());
         (self.from, self.length, self.capacity) = (snapshot.len(), 0, capacity);
         self.generation = generation;
         self.other = self.region.replace(region);
@@ -288,7 +288,7 @@ impl Journal {
     #[inline]
     fn grow(&mut self, bytes: usize) {
         self.length += bytes;
-        let length = self.length.as_u64();
+        let length = self.length.to_u64();
         let at = REGIONS[usize::from(!self.generation.is_multiple_of(2))];
         self.head.number(at + LOG_LENGTH).store(length, Ordering::Release);
     }
@@ -297,7 +297,7 @@ impl Journal {
     pub(crate) fn remove(mut self) {
         // The head stays mapped, and would keep all blocks on the disk, which may be full.
         (self.region, self.other) = (None, None);
-        let keep = PAGE.as_u64();
+        let keep = PAGE.to_u64();
         let _ = File::options().write(true).open(&self.path).and_then(|f| f.set_len(keep));
         // Nothing more can be done if even this fails.
         let _ = fs::remove_file(&self.path);

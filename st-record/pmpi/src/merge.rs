@@ -142,7 +142,7 @@ impl<R: Reduce<Error: Display>> Load for Gathered<R> {
     fn take(&mut self, mut bytes: &[u8]) -> Result<(), String> {
         for _ in 0..varint::get_u64(&mut bytes).map_err(text)? {
             let length = varint::get_u64(&mut bytes).map_err(text)?;
-            let length = length.as_usize();
+            let length = length.to_usize();
             let (header, rest) = bytes.split_at_checked(length).ok_or("a header is cut off")?;
             bytes = rest;
             let header = Reader::new(header, ReadOptions::default()).map_err(text)?.header().clone();
@@ -159,7 +159,7 @@ impl<R: Reduce<Error: Display>> Load for Gathered<R> {
         if more_follow {
             self.tree.follow().map_err(text)?;
         }
-        let count = |n: usize| n.as_u64();
+        let count = |n: usize| n.to_u64();
         let mut out = Vec::new();
         varint::put_u64(&mut out, count(self.headers.len()));
         for header in &self.headers {
@@ -203,7 +203,7 @@ fn write(
         writer.provenance(&asked.step())?;
         writer.section(section)?;
         let bytes: Vec<u8> = writer.finish()?;
-        let fits = limits::file_may_have(bytes.len().as_u64());
+        let fits = limits::file_may_have(bytes.len().to_u64());
         if fits { Ok(bytes) } else { Err(limits::too_large()) }
     };
     let temporary = directory.join(format!(".{name}.{}.{}", std::process::id(), asked.number));

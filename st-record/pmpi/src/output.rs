@@ -46,11 +46,11 @@ struct Counted {
 impl Write for Counted {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         let held = self.written.load(Ordering::Relaxed);
-        if !limits::file_may_have(held.saturating_add(bytes.len().as_u64())) {
+        if !limits::file_may_have(held.saturating_add(bytes.len().to_u64())) {
             return Err(limits::too_large());
         }
         let n = self.to.write(bytes)?;
-        self.written.fetch_add(n.as_u64(), Ordering::Relaxed);
+        self.written.fetch_add(n.to_u64(), Ordering::Relaxed);
         Ok(n)
     }
     fn flush(&mut self) -> std::io::Result<()> {

@@ -51,7 +51,7 @@ impl Singles {
     fn place(&mut self, handle: u64) -> &mut Option<(u64, Key)> {
         // The upper bits of the product: handles are addresses or small numbers.
         let hash = handle.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(6);
-        &mut self.0[(hash % SINGLES as u64).as_usize()]
+        &mut self.0[(hash % SINGLES as u64).to_usize()]
     }
 
     #[inline]

@@ -64,7 +64,7 @@ pub(crate) fn mix(x: u64) -> u64 {
 /// The `k`-th element of what a buffer is filled with from `seed`.
 #[must_use]
 pub fn content(seed: u64, k: usize) -> u64 {
-    mix(seed.wrapping_add(k.as_u64()))
+    mix(seed.wrapping_add(k.to_u64()))
 }
 
 #[cfg(test)]

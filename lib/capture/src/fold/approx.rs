@@ -326,7 +326,7 @@ impl Matcher {
 }
 
 fn hundredths(percent: u32) -> usize {
-    percent.as_usize()
+    percent.to_usize()
 }
 
 /// Keys of a list in which runs have become bodies.

@@ -155,7 +155,7 @@ impl Folder {
     }
 
     fn push_rounds_alone(&mut self, round: &[Sym], n: u64) {
-        let symbols = round.len().as_u64();
+        let symbols = round.len().to_u64();
         // The round may begin anywhere in what has been found to be an iteration: the place where that ends, and what it was.
         let mut before = None;
         for left in (0..n).rev() {
@@ -328,9 +328,9 @@ impl Folder {
                 return;
             }
             match self.open.continued() {
-                Some(found) if found.suffix == 0 && self.lengthen(found.at, found.level.as_usize()) => return,
+                Some(found) if found.suffix == 0 && self.lengthen(found.at, found.level.to_usize()) => return,
                 Some(Expected { at, level, suffix })
-                    if suffix > 0 && self.wrap(at, level.as_usize(), suffix.as_usize()) => {}
+                    if suffix > 0 && self.wrap(at, level.to_usize(), suffix.to_usize()) => {}
                 _ => {
                     if !self.fold() {
                         return;

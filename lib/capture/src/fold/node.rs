@@ -64,7 +64,7 @@ impl Node {
             body.depth = 1 + body.children.iter().map(Self::depth).max().unwrap_or(0);
             body.leaves = body.children.iter().map(Self::leaves).sum();
             body.below = body.children.iter().map(Self::size).sum();
-            self.shape = mix(body.hash ^ mix(body.children.len().as_u64()));
+            self.shape = mix(body.hash ^ mix(body.children.len().to_u64()));
         }
     }
 

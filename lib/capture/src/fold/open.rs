@@ -175,7 +175,7 @@ impl Open {
         let end = self.end();
         self.fell_to = self.fell_to.min(end);
         self.lowest = self.lowest.min(end);
-        let back = mark.back.as_usize();
+        let back = mark.back.to_usize();
         match kept(&node) {
             Some(sym) => {
                 let mut recent = std::mem::take(&mut self.recent);
@@ -334,7 +334,7 @@ impl Open {
             if kept(node).is_none() && self.latest.get(&mark.shape).is_some_and(|&at| at < self.base) {
                 self.latest.remove(&mark.shape);
             }
-            gone += mark.expected.as_usize();
+            gone += mark.expected.to_usize();
         }
         for (key, _) in self.expected_undo.drain(..gone) {
             if self.expected.get(&key).is_some_and(|found| found.at < self.base) {

@@ -60,7 +60,7 @@ impl Packed {
             });
             if header & BODY == 0 {
                 let sym = Sym::try_from(header >> 2).map_err(|_| DecodeError::Range)?;
-                if sym.as_usize() >= symbols {
+                if sym.to_usize() >= symbols {
                     return Err(DecodeError::Range);
                 }
                 items.push(Item::Leaf { sym });
@@ -107,7 +107,7 @@ impl Packed {
         let (number, body) = match &node.kind {
             Kind::Leaf(sym) if constant => return self.leaf(*sym, node.last),
             Kind::Leaf(sym) => (u64::from(*sym), 0),
-            Kind::Body(body) => (body.children.len().as_u64(), BODY),
+            Kind::Body(body) => (body.children.len().to_u64(), BODY),
         };
         self.nodes += 1;
         varint::put_u64(&mut self.codes, number << 2 | body | if constant { CONSTANT } else { 0 });
@@ -130,7 +130,7 @@ impl Packed {
         let (mut head, mut values) = (Vec::new(), Vec::new());
         counts.seal().encode(&mut head, &mut values);
         for part in [head, values] {
-            varint::put_u64(&mut self.codes, part.len().as_u64());
+            varint::put_u64(&mut self.codes, part.len().to_u64());
             self.codes.extend(part);
         }
     }

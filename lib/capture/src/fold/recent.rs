@@ -104,7 +104,7 @@ impl Ring {
 }
 
 fn index(sym: Sym) -> usize {
-    sym.as_usize()
+    sym.to_usize()
 }
 
 #[cfg(test)]

@@ -246,7 +246,7 @@ impl LogWriter {
         let mut entry = Vec::new();
         if self.thread != thread {
             put_u64(&mut entry, THREAD);
-            put_u64(&mut entry, thread.as_u64());
+            put_u64(&mut entry, thread.to_u64());
         }
         let number = recorder.round_number(thread);
         let mut changed = recorder.changed();
@@ -342,7 +342,7 @@ impl LogWriter {
         if self.thread != thread {
             self.thread = thread;
             put(room, &mut at, THREAD);
-            put(room, &mut at, thread.as_u64());
+            put(room, &mut at, thread.to_u64());
         }
         if let Some(tag) = tag {
             put(room, &mut at, tag);
@@ -351,7 +351,7 @@ impl LogWriter {
         let last = self.exits.get(thread).copied().unwrap_or(0);
         put(room, &mut at, zigzag(enter.wrapping_sub(last)));
         put(room, &mut at, zigzag(exit.wrapping_sub(enter)));
-        put(room, &mut at, words.len().as_u64());
+        put(room, &mut at, words.len().to_u64());
         for &w in words {
             put(room, &mut at, zigzag(w));
         }
@@ -381,7 +381,7 @@ fn put_changes(room: &mut [u8], at: &mut usize, words: &[i64], changed: &[u16]) 
         *at += 3;
         return Some(());
     }
-    put(room, at, changed.len().as_u64());
+    put(room, at, changed.len().to_u64());
     for &i in changed {
         put(room, at, i.into());
         put(room, at, zigzag(words.get(usize::from(i)).copied().unwrap_or(0)));

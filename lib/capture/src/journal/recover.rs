@@ -98,7 +98,7 @@ impl<'a> Region<'a> {
         }
         let log = &journal[end..];
         let length = number(journal, at + LOG_LENGTH)?.min(capacity);
-        let log = &log[..length.as_usize().min(log.len())];
+        let log = &log[..length.to_usize().min(log.len())];
         Some(Self { generation, snapshot, log })
     }
 }
@@ -165,7 +165,7 @@ impl Replay {
         let tag = get_u64(src)?;
         match tag {
             THREAD => {
-                let thread = get_u64(src)?.as_usize();
+                let thread = get_u64(src)?.to_usize();
                 self.thread = thread;
             }
             OPENED => {

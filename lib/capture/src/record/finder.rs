@@ -35,7 +35,7 @@ impl Finder {
     /// the inner one does not have.
     #[inline]
     pub(super) fn note(&mut self, sym: Sym) -> Option<usize> {
-        let i = sym.as_usize();
+        let i = sym.to_usize();
         if self.after.len() <= i {
             self.after.resize(i + 1, 0);
         }
@@ -48,7 +48,7 @@ impl Finder {
         }
         self.take(sym);
         let twice = self.period > 0 && self.run >= self.period.max(LEAST) && self.at >= self.from;
-        twice.then(|| self.period.as_usize())
+        twice.then(|| self.period.to_usize())
     }
 
     /// Takes a symbol that is part of no loop.
@@ -59,12 +59,12 @@ impl Finder {
 
     /// Takes a round's symbols, which have come `whole` times, and then the first `at` of them.
     pub(super) fn note_rounds(&mut self, round: &[Sym], whole: u64, at: usize) {
-        let length = round.len().as_u64();
+        let length = round.len().to_u64();
         // Nobody asks for what came before the last round's worth of symbols.
         let mut earlier = round.len();
         if whole > 0 {
             earlier = at;
-            self.at += (whole - 1) * length + at.as_u64();
+            self.at += (whole - 1) * length + at.to_u64();
         }
         round[earlier..].iter().chain(&round[..at]).for_each(|sym| self.take(*sym));
         (self.period, self.run) = (length, length);
@@ -74,7 +74,7 @@ impl Finder {
     }
 
     fn take(&mut self, sym: Sym) {
-        let place = (self.at % KEPT as u64).as_usize();
+        let place = (self.at % KEPT as u64).to_usize();
         if self.latest.len() <= place {
             self.latest.resize(place + 1, NO_SYM);
         }
@@ -89,12 +89,12 @@ impl Finder {
     #[inline]
     fn before(&self, n: u64) -> Sym {
         let place = self.at.wrapping_sub(n) % KEPT as u64;
-        self.latest.get(place.as_usize()).copied().unwrap_or(NO_SYM)
+        self.latest.get(place.to_usize()).copied().unwrap_or(NO_SYM)
     }
 
     /// The last symbols of a period, the first of which is the next one to come.
     pub(super) fn round(&self, length: usize) -> impl Iterator<Item = Sym> {
-        (1..=length).rev().map(|n| self.before(n.as_u64()))
+        (1..=length).rev().map(|n| self.before(n.to_u64()))
     }
 }
 

@@ -141,8 +141,8 @@ impl SlotColumn {
     pub(super) fn settle_turns(&mut self, last: &[&[i64]], event: u64) {
         let n = event - self.since;
         self.since = event;
-        let turns = last.len().as_u64().max(1);
-        let (whole, rest) = (n / turns, (n % turns).as_usize());
+        let turns = last.len().to_u64().max(1);
+        let (whole, rest) = (n / turns, (n % turns).to_usize());
         let first = &last[last.len() - rest..];
         if let Some(lens) = &mut self.lens {
             let length = |words: &&[i64]| narrow(words.len());

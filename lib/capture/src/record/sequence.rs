@@ -58,7 +58,7 @@ impl SequenceRecorder {
         if waiting == 0 {
             return None;
         }
-        self.lanes.calls += waiting.as_u64();
+        self.lanes.calls += waiting.to_u64();
         let times = mem::take(&mut self.rounds.times);
         if let Some(shape) = sketches {
             self.enter_times(&times, shape);
@@ -91,7 +91,7 @@ impl SequenceRecorder {
 
     /// Calls so far, poll series expanded.
     pub(super) fn calls(&self) -> u64 {
-        self.lanes.calls + self.rounds.waiting().as_u64()
+        self.lanes.calls + self.rounds.waiting().to_u64()
     }
 
     /// The last event's symbol.

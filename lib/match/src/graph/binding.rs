@@ -43,6 +43,6 @@ pub(super) fn binding(graph: &Graph, i: &Instance, members: &[AtomicI64], seen: 
 
 /// World rank of a member.
 pub(super) fn rank_at(group: &Group, side: usize, position: usize) -> u32 {
-    let rank = group.sides[side].get(position.as_u64());
+    let rank = group.sides[side].get(position.to_u64());
     rank.map_or(u32::MAX, narrow)
 }

@@ -179,7 +179,7 @@ impl Matcher {
         }
         // Persistent operations have their number in the upper half.
         let turn = sequence.wrapping_add(sequence >> 32) % homes.len() as u64;
-        let home = homes[turn.as_usize()];
+        let home = homes[turn.to_usize()];
         let out = &mut s.out[home as usize];
         out.name(&self.names, part.group, group);
         out.bytes.push(PART);
@@ -296,7 +296,7 @@ impl Matcher {
         let seat = |side: u8| {
             let group = &graph.groups[graph.instances[id as usize].group as usize];
             let position = group.sides[usize::from(side)].position(rank.into());
-            position.map_or(0, Exact::as_usize)
+            position.map_or(0, Exact::to_usize)
         };
         let slot = |slot: usize| SLOT | narrow::<u32>(slot);
         let place = match kind {

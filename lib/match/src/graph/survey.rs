@@ -318,7 +318,7 @@ impl<'a> Seats<'a> {
             return p;
         }
         let p = self.graph.groups[group as usize].sides[usize::from(side)].position(self.rank);
-        let p = p.map_or(0, |p| p.as_usize());
+        let p = p.map_or(0, |p| p.to_usize());
         self.last = Some((group, side, p));
         p
     }

@@ -171,5 +171,5 @@ fn step_to(from: usize, limit: usize, step: u64) -> Result<usize, DecodeError> {
 }
 
 fn wide(n: usize) -> u64 {
-    n.as_u64()
+    n.to_u64()
 }

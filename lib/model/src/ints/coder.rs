@@ -122,7 +122,7 @@ impl Coder {
             track.step_cyclic(&self.lits, &self.runs, copy.at, self.wrap);
             (self.tip, n) = (value, n + 1);
         }
-        copy.n += n.as_u64();
+        copy.n += n.to_u64();
         self.track = Some(track);
         n
     }
@@ -173,7 +173,7 @@ impl Coder {
         if next.place != track.place {
             return 0;
         }
-        copy.n += n * values.len().as_u64();
+        copy.n += n * values.len().to_u64();
         n
     }
 
@@ -241,7 +241,7 @@ impl Coder {
     fn leave_copy(&mut self) {
         self.mode = Mode::Plain;
         self.plain = 0;
-        let bound = (self.lits.len() * 2).as_u64().max(SHORT);
+        let bound = (self.lits.len() * 2).to_u64().max(SHORT);
         let Some(copy) = self.copies.pop_if(|copy| copy.n <= bound) else {
             self.context.enter(self.tip);
             return;
@@ -429,5 +429,5 @@ fn upper(hash: u64) -> u32 {
 
 /// The slot of a tag in a table whose size is a power of two.
 fn slot_of(tag: u32, size: usize) -> usize {
-    tag.as_usize() & (size - 1)
+    tag.to_usize() & (size - 1)
 }

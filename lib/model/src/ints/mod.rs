@@ -81,7 +81,7 @@ impl Ints {
         while let Some((&value, after)) = rest.split_first() {
             if let Store::Coded(coder) = &mut self.store {
                 coder.push_all(rest);
-                self.len += rest.len().as_u64();
+                self.len += rest.len().to_u64();
                 return;
             }
             self.push_run(value, 1);
@@ -112,7 +112,7 @@ impl Ints {
         if let [value, rest @ ..] = values
             && rest.iter().all(|v| v == value)
         {
-            return self.push_run(*value, n * values.len().as_u64());
+            return self.push_run(*value, n * values.len().to_u64());
         }
         let mut left = if values.is_empty() { 0 } else { n };
         while left > 0 {
@@ -122,7 +122,7 @@ impl Ints {
                 && let Store::Coded(coder) = &mut self.store
             {
                 let turns = coder.turn(values, left);
-                self.len += turns * values.len().as_u64();
+                self.len += turns * values.len().to_u64();
                 left -= turns;
             }
         }
@@ -158,7 +158,7 @@ impl Ints {
         let mut coder = Coder::default();
         match self.store {
             Store::Constant => coder.push_run(self.value, self.len),
-            _ => few.iter().take(self.len.as_usize()).for_each(|&value| coder.push(value)),
+            _ => few.iter().take(self.len.to_usize()).for_each(|&value| coder.push(value)),
         }
         coder
     }
@@ -237,7 +237,7 @@ impl Ints {
             Store::Coded(coder) => return coder.parts(),
             Store::Constant if self.len == 0 => &[],
             Store::Constant => std::slice::from_ref(&self.value),
-            Store::Few(few) => few.get(..self.len.as_usize()).unwrap_or(&**few),
+            Store::Few(few) => few.get(..self.len.to_usize()).unwrap_or(&**few),
         };
         Parts { lits, runs: &[], copies: &[] }
     }

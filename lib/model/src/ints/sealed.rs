@@ -151,7 +151,7 @@ impl Sealed {
         let mut values = std::collections::BTreeSet::new();
         for element in self.elements() {
             let more = if element.step == 0 { 0 } else { element.more? };
-            if more > limit.as_u64() {
+            if more > limit.to_u64() {
                 return None;
             }
             let mut value = element.first;

@@ -69,7 +69,7 @@ impl Texts {
         self.named.contains(&number)
     }
     fn get(&self, number: u32) -> &str {
-        self.all.get(number.as_usize()).map_or("", String::as_str)
+        self.all.get(number.to_usize()).map_or("", String::as_str)
     }
 }
 
@@ -117,7 +117,7 @@ impl CallSites {
     /// is known of it.
     #[must_use]
     pub fn place(&self, number: u32) -> &str {
-        self.places.get(number.as_usize()).map_or("", String::as_str)
+        self.places.get(number.to_usize()).map_or("", String::as_str)
     }
     /// A place without what it calls there, if it has that: as much of it as tells where to look.
     #[must_use]
@@ -157,7 +157,7 @@ impl CallSites {
     #[must_use]
     pub fn is_named(&self, number: u32, text: &str) -> bool {
         let begins = |name: &str| begins(name, text);
-        let others = self.others.get(number.as_usize());
+        let others = self.others.get(number.to_usize());
         !text.is_empty()
             && (begins(self.place(number)) || others.is_some_and(|all| all.iter().any(|n| begins(n))))
     }

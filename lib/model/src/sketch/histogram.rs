@@ -259,7 +259,7 @@ fn spread(bin: &Bin, onto: &mut [Bin]) {
 }
 
 fn wide(n: usize) -> u64 {
-    n.as_u64()
+    n.to_u64()
 }
 
 #[cfg(test)]

@@ -180,7 +180,7 @@ impl<T: Clone + PartialEq> Table<T> {
                     continue;
                 }
                 // Names are hashes, and so are keys: what else has this one is looked up among the others.
-                let at = first.as_usize();
+                let at = first.to_usize();
                 if of.get(at).is_some_and(|(_, o)| o == object) {
                     of[at].0.extend(ranks);
                     continue;

@@ -115,7 +115,7 @@ pub(crate) fn independent(grid: Grid, first: Own, others: impl Iterator<Item = O
             break;
         }
     }
-    (3 - all.free.len()).as_u64()
+    (3 - all.free.len()).to_u64()
 }
 
 fn difference(grid: Grid, from: [i64; 3], to: Own) -> [i128; 3] {

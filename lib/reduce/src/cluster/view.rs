@@ -89,5 +89,5 @@ impl Owns {
 
 /// The symbol's own number as an index.
 pub(crate) fn index(sym: Sym) -> usize {
-    sym.as_usize()
+    sym.to_usize()
 }

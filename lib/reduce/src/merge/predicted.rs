@@ -93,7 +93,7 @@ fn differences(section: &Section, index: usize, jobs: usize) -> Vec<(At, Classes
         costs.push(cost(e, &section.partitions));
     }
     let words: usize = costs.iter().sum();
-    let calls = of.lanes.calls.as_usize();
+    let calls = of.lanes.calls.to_usize();
     if words < WORTH || calls > CALLS.0.max(words.saturating_mul(CALLS.1)) {
         return Vec::new();
     }

@@ -271,7 +271,7 @@ impl SlotClasses {
         let list = self.classes.list();
         let mut out = Vec::new();
         for (stream, ranks) in list.iter().step_by(list.len().div_ceil(SAMPLE).max(1)) {
-            let n = (SAMPLE / list.len()).as_u64().clamp(1, ranks.len());
+            let n = (SAMPLE / list.len()).to_u64().clamp(1, ranks.len());
             for i in 0..n {
                 let Some(rank) = ranks.nth(ranks.len() * i / n) else { continue };
                 out.push((rank, self.head(stream, rank, most, callers)));
@@ -286,7 +286,7 @@ impl SlotClasses {
         let steady = stream.constant().is_some() && self.user.is_none();
         let n = if steady && most == HEAD { 1 } else { most };
         let mut cursor = stream.cursor();
-        let len = self.lengths.of(rank).as_usize().clamp(1, most);
+        let len = self.lengths.of(rank).to_usize().clamp(1, most);
         let n = if self.lengths.of(rank) == 0 { n } else { n.min(len) };
         let mut at = 0..;
         let mut next = || self.form.value_at(cursor.next(), own, at.next().unwrap_or(0));

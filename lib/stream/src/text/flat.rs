@@ -44,7 +44,7 @@ struct Seen {
 #[must_use]
 pub fn leaves(section: &Section, thread: &Thread) -> Vec<String> {
     let left_out = |what: &str| vec![format!("leaf list left out: too many {what}")];
-    if thread.ranks.len().saturating_mul(section.partitions.len().as_u64()) > RANKS {
+    if thread.ranks.len().saturating_mul(section.partitions.len().to_u64()) > RANKS {
         return left_out("ranks");
     }
     let classes = classes(section, thread);

@@ -45,14 +45,14 @@ fn take_apart(head: &mut &[u8], vals: &mut &[u8]) -> Result<Parts, DecodeError> 
     let mut p = Parts::default();
     let mut at = 0usize;
     for _ in 0..if shape & 1 == 1 { get_u64(head)? } else { 0 } {
-        at = at.saturating_add(get_u64(head)?.as_usize());
+        at = at.saturating_add(get_u64(head)?.to_usize());
         let back = get_u64(head)?;
         p.copies.push((at, back, if at == n { OPEN } else { get_u64(head)? }));
     }
     let open_copy = p.copies.last().is_some_and(|c| c.0 == n);
     let mut next = 0usize;
     for _ in 0..if shape & 2 == 2 { get_u64(head)? } else { 0 } {
-        let at = next.saturating_add(get_u64(head)?.as_usize());
+        let at = next.saturating_add(get_u64(head)?.to_usize());
         next = at.saturating_add(1);
         p.runs.push((at, 0, if next < n || open_copy { get_u64(head)? } else { OPEN }));
     }
@@ -114,7 +114,7 @@ impl Parts {
     fn put_together(&self) -> Option<(Vec<u8>, Vec<u8>)> {
         let (mut head, mut vals) = (Vec::new(), Vec::new());
         let n = self.values.len();
-        let wide = |n: usize| n.as_u64();
+        let wide = |n: usize| n.to_u64();
         let flags = u64::from(!self.runs.is_empty()) << 1 | u64::from(!self.copies.is_empty());
         varint::put_u64(&mut head, 2 + (wide(n) << 3 | flags));
         if !self.copies.is_empty() {

@@ -185,7 +185,7 @@ fn tags(number: i64) -> c_int {
 
 fn header(length: Result<usize, &String>) -> Vec<u8> {
     let (length, why) = match length {
-        Ok(n) => (n.as_u64(), ""),
+        Ok(n) => (n.to_u64(), ""),
         Err(why) => (0, why.as_str()),
     };
     let mut head = length.to_le_bytes().to_vec();
@@ -197,7 +197,7 @@ fn header(length: Result<usize, &String>) -> Vec<u8> {
 /// How much a child has.
 fn announced(head: &[u8]) -> Result<usize, String> {
     let (length, why) = head.split_first_chunk::<LENGTH_BYTES>().ok_or("a header is cut off")?;
-    match u64::from_le_bytes(*length).as_usize() {
+    match u64::from_le_bytes(*length).to_usize() {
         n if n > 0 => Ok(n),
         _ => Err(String::from_utf8_lossy(why).trim_end_matches(['\0', '\u{fffd}']).to_owned()),
     }

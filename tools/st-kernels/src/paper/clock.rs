@@ -113,7 +113,7 @@ impl Clock {
 
     /// The clock of a thread that begins now.
     pub(super) fn thread(&self, thread: usize) -> Self {
-        let key = mix(self.key ^ thread.as_u64());
+        let key = mix(self.key ^ thread.to_u64());
         Self { key, calls: 0, late: 0, ..self.clone() }
     }
 

@@ -91,7 +91,7 @@ pub fn each<T: Send, E>(
     if jobs < 2 {
         return sections_by(fold, kernel, options, ranks).map(make).try_for_each(take);
     }
-    let block = BLOCK.as_usize();
+    let block = BLOCK.to_usize();
     thread::scope(|scope| {
         let mut makers = Vec::new();
         for first in (0..ranks).step_by(block).take(jobs) {
