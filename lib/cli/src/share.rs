@@ -95,7 +95,7 @@ impl Share {
         let mut counts = vec![sections];
         if files {
             let mut bytes = Vec::new();
-            varint::put_u64(&mut bytes, wide(sections));
+            varint::put_u64(&mut bytes, sections.to_u64());
             let all = transport::all(job, &bytes)?;
             let count = |b: &Vec<u8>| varint::get_u64(&mut b.as_slice()).map_err(|_| Gone);
             let all = all.iter().map(count).collect::<Result<Vec<u64>, Gone>>()?;
@@ -118,7 +118,7 @@ impl Share {
                 inputs.push((path.clone(), range.start - of.start..range.end - of.start));
             }
         }
-        Ok(Self { inputs, first: wide(first), all: wide(total), whole })
+        Ok(Self { inputs, first: first.to_u64(), all: total.to_u64(), whole })
     }
 
     /// What the first input of this process says of the run; of all inputs on the first process.
@@ -205,10 +205,6 @@ fn named(job: &mut dyn Transport, paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mine: Vec<&[u8]> = listed.iter().map(|p| p.as_os_str().as_bytes()).collect();
     let told = transport::tell(job, mine.join(&0))?;
     Ok(told.split(|b| *b == 0).map(|p| OsStr::from_bytes(p).into()).collect())
-}
-
-fn wide(n: usize) -> u64 {
-    n.to_u64()
 }
 
 /// The `me`-th of `n` parts of so many things, in whole units if there are enough.

@@ -189,10 +189,9 @@ impl<R: Reduce> Tree<R> {
     /// If a section cannot be written, which memory always can.
     pub fn pack(self) -> io::Result<Vec<u8>> {
         let mut out = Vec::new();
-        let count = |n: usize| n.to_u64();
-        varint::put_u64(&mut out, count(self.parts.len()));
+        varint::put_u64(&mut out, self.parts.len().to_u64());
         for part in &self.parts {
-            [u64::from(part.level), part.first, count(part.sections.len())]
+            [u64::from(part.level), part.first, part.sections.len().to_u64()]
                 .iter()
                 .for_each(|n| varint::put_u64(&mut out, *n));
         }

@@ -193,7 +193,7 @@ impl<R: Read> Reader<R> {
     /// A frame of times, and whose it is. It stays as it is stored if it would take much more memory otherwise.
     fn owned(&mut self, kind: Kind, frame: Frame) -> Result<(Frame, Owner), Error> {
         let invalid = |source| frame.fault(ErrorKind::Payload { frame: kind, source });
-        let stored = wide(frame.stored.len());
+        let stored = frame.stored.len().to_u64();
         let (owner, expanded) = if let Some(mut head) = frame.coded_times().filter(|_| kind == Kind::Column) {
             let (owner, chunk) = column::decode_head(&mut head).map_err(invalid)?;
             (owner, u64::from(chunk.events).saturating_mul(EVENT))
@@ -204,7 +204,7 @@ impl<R: Read> Reader<R> {
                 Kind::Clock => column::decode_clock_owner(&mut of).map(|rank| (rank, 0)),
                 _ => column::decode_owner(&mut of),
             };
-            (owner.map_err(invalid)?, wide(payload.len()))
+            (owner.map_err(invalid)?, payload.len().to_u64())
         };
         self.memory.0 += stored;
         self.memory.1 = self.memory.1.saturating_add(expanded);
@@ -410,10 +410,6 @@ fn find_index(from: &mut (impl Read + Seek), length: u64) -> io::Result<Option<u
     let Ok(frame) = FrameReader::new(from, at, 0).next() else { return Ok(None) };
     let end = matches!(frame.kind(), Ok(Some(Kind::End)));
     Ok(index::decode_end(&frame.stored).ok().filter(|_| end).and_then(|(_, index)| index))
-}
-
-fn wide(n: usize) -> u64 {
-    n.to_u64()
 }
 
 /// Bytes of an end frame that names an index: kind, flags, length, checksum, payload.

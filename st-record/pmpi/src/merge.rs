@@ -159,13 +159,12 @@ impl<R: Reduce<Error: Display>> Load for Gathered<R> {
         if more_follow {
             self.tree.follow().map_err(text)?;
         }
-        let count = |n: usize| n.to_u64();
         let mut out = Vec::new();
-        varint::put_u64(&mut out, count(self.headers.len()));
+        varint::put_u64(&mut out, self.headers.len().to_u64());
         for header in &self.headers {
             let bytes = Writer::new(Vec::new(), header, WriteOptions::PIPE).and_then(Writer::finish);
             let bytes = bytes.map_err(text)?;
-            varint::put_u64(&mut out, count(bytes.len()));
+            varint::put_u64(&mut out, bytes.len().to_u64());
             out.extend(bytes);
         }
         out.extend(self.tree.pack().map_err(text)?);

@@ -140,7 +140,7 @@ impl Histogram {
         let at = self.bins.iter().position(|bin| x < bin.high).unwrap_or(last);
         self.bins[at].add(x);
         let count = self.count();
-        let full = self.bins[at].count.saturating_mul(2 * wide(self.bins.len())) > count.saturating_mul(3);
+        let full = self.bins[at].count.saturating_mul(2 * self.bins.len().to_u64()) > count.saturating_mul(3);
         if full && (count < SMOOTH || count.is_multiple_of(SMOOTH)) {
             self.balance(at);
         }
@@ -148,8 +148,8 @@ impl Histogram {
 
     /// Equal bins from 0 to twice the first value, at least 1 wide.
     fn create(&mut self, x: u64) {
-        let width = x.saturating_mul(2).div_ceil(wide(BINS)).max(1);
-        let edge = |i: usize| width.saturating_mul(wide(i));
+        let width = x.saturating_mul(2).div_ceil(BINS.to_u64()).max(1);
+        let edge = |i: usize| width.saturating_mul(i.to_u64());
         self.bins = (0..BINS).map(|i| Bin { low: edge(i), high: edge(i + 1), ..Bin::default() }).collect();
     }
 
@@ -256,10 +256,6 @@ fn spread(bin: &Bin, onto: &mut [Bin]) {
         to.sum = to.sum.saturating_add(sum);
         to.squares = to.squares.saturating_add(squares);
     }
-}
-
-fn wide(n: usize) -> u64 {
-    n.to_u64()
 }
 
 #[cfg(test)]

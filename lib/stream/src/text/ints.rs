@@ -114,26 +114,25 @@ impl Parts {
     fn put_together(&self) -> Option<(Vec<u8>, Vec<u8>)> {
         let (mut head, mut vals) = (Vec::new(), Vec::new());
         let n = self.values.len();
-        let wide = |n: usize| n.to_u64();
         let flags = u64::from(!self.runs.is_empty()) << 1 | u64::from(!self.copies.is_empty());
-        varint::put_u64(&mut head, 2 + (wide(n) << 3 | flags));
+        varint::put_u64(&mut head, 2 + (n.to_u64() << 3 | flags));
         if !self.copies.is_empty() {
-            varint::put_u64(&mut head, wide(self.copies.len()));
+            varint::put_u64(&mut head, self.copies.len().to_u64());
         }
         let mut last = 0;
         for (at, back, number) in &self.copies {
-            varint::put_u64(&mut head, wide(at - last));
+            varint::put_u64(&mut head, (at - last).to_u64());
             varint::put_u64(&mut head, *back);
             last = *at;
             open_at_end(*number, *at == n, &mut head)?;
         }
         let open_copy = self.copies.last().is_some_and(|c| c.0 == n);
         if !self.runs.is_empty() {
-            varint::put_u64(&mut head, wide(self.runs.len()));
+            varint::put_u64(&mut head, self.runs.len().to_u64());
         }
         let mut next = 0;
         for (at, _, more) in &self.runs {
-            varint::put_u64(&mut head, wide(at - next));
+            varint::put_u64(&mut head, (at - next).to_u64());
             next = at + 1;
             open_at_end(*more, next == n && !open_copy, &mut head)?;
         }
