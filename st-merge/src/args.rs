@@ -1,5 +1,6 @@
 //! The command line.
 
+use st_model::num::Exact;
 use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
@@ -111,7 +112,7 @@ impl Args {
     pub(crate) fn lossy(&self) -> Lossy {
         Lossy {
             histogram: self.histogram.clone(),
-            threshold: usize::try_from(self.histogram_threshold).unwrap_or(usize::MAX),
+            threshold: self.histogram_threshold.to_usize(),
             force_merge: self.forced.force_merge.clone(),
         }
     }

@@ -262,7 +262,7 @@ mod signals {
 
     /// The job runs.
     pub(super) fn pass_to(job: u32) {
-        let job = pid_t::try_from(job).unwrap_or(0);
+        let job: pid_t = st_model::num::narrow(job);
         JOB.store(job, Ordering::Relaxed);
         let early = EARLY.swap(0, Ordering::Relaxed);
         if early != 0 && job != 0 {

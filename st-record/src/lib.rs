@@ -30,6 +30,7 @@ use job::Failure;
 use pack::{Job, Notes};
 use save::{clear, each_job, recorded};
 use st_cli::Launch;
+use st_model::num::narrow;
 use std::env;
 use std::ffi::OsString;
 use std::fs;
@@ -206,7 +207,7 @@ fn outside(args: &Args) -> Result<u8, Failure> {
 /// The job's exit status; 128 + n if signal n ended it.
 fn exit_code(status: ExitStatus) -> u8 {
     let code = status.code().or_else(|| status.signal().map(|s| 128 + s));
-    code.and_then(|c| u8::try_from(c).ok()).unwrap_or(1)
+    code.map_or(1, narrow)
 }
 
 /// Packs the streams and says so. Returns whether all ranks that were to be recorded are in the traces.

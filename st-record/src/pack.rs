@@ -8,6 +8,7 @@ use st_cli::{Amount, INTERIM, Input, streams_in};
 use st_model::anonymise::Anonymiser;
 use st_model::header::{Header, Step};
 use st_model::names::Names;
+use st_model::num::Exact;
 use st_stream::{CopyError, ReadOptions, Reader, WriteOptions, Writer};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Display, Formatter};
@@ -105,7 +106,7 @@ impl Notes {
                 let value: u64 = value.parse().unwrap_or(0);
                 match name {
                     "calls" => notes.calls += value,
-                    "rank" => drop(notes.told.insert(u32::try_from(value).unwrap_or(u32::MAX))),
+                    "rank" => notes.told.extend(u32::try_from(value).ok()),
                     "world" => notes.world = u32::try_from(value).ok(),
                     "own_ns" => notes.own_ns += value,
                     "cpu_ns" => notes.cpu_ns += value,
@@ -290,7 +291,7 @@ pub fn pack(
     talk: &Talk,
     to: impl Write,
 ) -> Result<u64> {
-    let ranks = u64::try_from(streams.len()).unwrap_or(u64::MAX);
+    let ranks = streams.len().to_u64();
     let progress = talk.progress(TOOL, "packing", Amount::Things("ranks", ranks));
     let header = if change.anonymiser.is_some() { &Anonymiser::header(header) } else { header };
     let mut writer = Writer::new(to, header, WriteOptions::default())?;

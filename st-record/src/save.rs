@@ -10,6 +10,7 @@ use anyhow::{Context, Result, bail};
 use clap::Parser as _;
 use st_cli::{Output, free_name};
 use st_model::header::Header;
+use st_model::num::Exact;
 use st_stream::MAGIC;
 use std::fs;
 use std::io::Read as _;
@@ -184,7 +185,7 @@ fn save(
     let target = name(&header);
     let time_bytes = write(streams, &header, &target)?;
     let Some(interim) = interim else {
-        let ranks = if notes.merged { recorded(&header) } else { u64::try_from(left.len()).unwrap_or(0) };
+        let ranks = if notes.merged { recorded(&header) } else { left.len().to_u64() };
         return Ok(Some(Saved { target, header, ranks, time_bytes }));
     };
     args.talk.warn(TOOL, interim.line(&target.display().to_string()));

@@ -11,6 +11,7 @@
 //!
 //! Source: our own.
 
+use st_model::num::{Exact, narrow};
 use std::collections::{BTreeMap, HashMap};
 
 use st_model::calls::CallTable;
@@ -76,7 +77,7 @@ pub fn find(
     let Some(t) = section.threads.get(thread).filter(|t| t.ranks.len() > 1) else {
         return Ok(Couplings::new());
     };
-    let whole = i64::try_from(WHOLE).unwrap_or(i64::MAX);
+    let whole = narrow::<i64>(WHOLE);
     let of = Trial { section, thread, rank, t, gaps };
     let ends = vec![-whole, 0, whole];
     let (led, tried) = of.run(|_| &ends)?;
@@ -143,7 +144,7 @@ impl Trial<'_> {
                 }
                 *j += 1;
                 open.push(pair);
-                let draws = u64::try_from(couplings.len()).unwrap_or(u64::MAX);
+                let draws = couplings.len().to_u64();
                 left = left.saturating_sub(self.t.ranks.len().saturating_mul(draws.max(1)));
             }
             if joins.join(&event) {
@@ -187,7 +188,7 @@ impl Tried {
             *slowest += taken.iter().filter_map(|t| t.get(i)).max().copied().unwrap_or(0);
         }
         // Whatever the coupling, ranks draw the same in all: any of them will do for the mean.
-        let ranks = u128::try_from(taken.len().max(1)).unwrap_or(1);
+        let ranks = u128::from(taken.len().to_u64().max(1));
         self.mean += taken.iter().filter_map(|t| t.get(t.len() / 2)).sum::<u128>() / ranks;
         self.steps += 1;
         taken.iter_mut().for_each(|t| t.fill(0));

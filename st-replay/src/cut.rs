@@ -13,6 +13,7 @@
 //!
 //! *Cost:* expected O(words up to the limit), and O(log n) per channel of a rank whenever calls are taken away from it.
 
+use st_model::num::{narrow, saturate};
 use std::collections::{BTreeMap, HashMap};
 use std::str::FromStr;
 
@@ -43,7 +44,7 @@ impl FromStr for Limit {
         if let Some(seconds) = text.strip_suffix('s') {
             let seconds = seconds.parse::<f64>().ok().filter(|s| *s >= 0.0).ok_or_else(wrong)?;
             let time = std::time::Duration::try_from_secs_f64(seconds).map_err(|_| wrong())?;
-            return Ok(Self::Time(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)));
+            return Ok(Self::Time(saturate(time.as_nanos())));
         }
         text.parse().map(Self::Calls).map_err(|_| wrong())
     }
@@ -75,10 +76,9 @@ impl Stop {
     /// As words, to be sent to the rank.
     #[must_use]
     pub fn to_words(&self) -> Vec<i64> {
-        let number = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
-        let mut words = vec![i64::try_from(self.calls).unwrap_or(i64::MAX)];
+        let mut words = vec![saturate(self.calls)];
         for left in &self.left {
-            words.extend([left.source, left.tag, left.bytes, number(left.comms.len())]);
+            words.extend([left.source, left.tag, left.bytes, narrow(left.comms.len())]);
             words.extend(&left.comms);
         }
         words

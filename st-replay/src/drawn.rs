@@ -5,6 +5,7 @@
 //!
 //! Source: histogram bins in proportion as in Ratn, Mueller, de Supinski, Schulz 2008, section 5.
 
+use st_model::num::{narrow, saturate};
 use st_model::sketch::{Shape, Sketch, representative};
 
 /// Durations by their position among a known number of them.
@@ -27,7 +28,7 @@ impl Drawn {
             // Draws at or below the end of this value's share: (j + ½)/n ≤ seen/count.
             let up_to =
                 (2 * u128::from(n) * seen / u128::from(sketch.count.max(1))).div_ceil(2).min(n.into());
-            let up_to = u64::try_from(up_to).unwrap_or(n);
+            let up_to = narrow(up_to);
             if up_to > steps.last().map_or(0, |s| s.1) {
                 steps.push((value.clamp(sketch.min.0, sketch.max.0), up_to));
             }
@@ -115,8 +116,8 @@ fn two(sketch: &Sketch) -> Vec<(u64, u64)> {
     // mean = shortest + share·(longer − shortest), and variance = (mean − shortest)·(longer − mean).
     let longer = wide.saturating_add(variance / above);
     let number = (u128::from(count) * above).div_ceil(longer - u128::from(sketch.min.0)).min(count.into());
-    let number = u64::try_from(number).unwrap_or(count);
-    vec![(sketch.min.0, count - number), (u64::try_from(longer).unwrap_or(u64::MAX), number)]
+    let number = narrow(number);
+    vec![(sketch.min.0, count - number), (saturate(longer), number)]
 }
 
 /// Shares of a total: what is handed out sums up to it.
@@ -141,7 +142,7 @@ impl Scale {
         }
         let wide = u128::from(part).saturating_mul(self.own).saturating_add(self.rest);
         self.rest = wide % self.expected;
-        u64::try_from(wide / self.expected).unwrap_or(u64::MAX)
+        saturate(wide / self.expected)
     }
 }
 

@@ -1,5 +1,6 @@
 //! What a rank does with its dynamic windows, known before it makes them.
 
+use st_model::num::narrow;
 use std::collections::HashMap;
 
 use st_model::calls::{CallTable, Meaning, Object};
@@ -26,7 +27,7 @@ pub struct Used {
 pub fn used(section: &Section, rank: u32) -> Result<HashMap<i64, Used>, Error> {
     let row = |sym: &u32| CallTable::builtin().get(section.symbols.get(*sym as usize)?.call);
     let mut all: HashMap<i64, Used> = HashMap::new();
-    let symbols = 0..u32::try_from(section.symbols.len()).unwrap_or(u32::MAX);
+    let symbols = 0..narrow(section.symbols.len());
     if !symbols.filter_map(|s| row(&s)).any(|row| row.base() == "MPI_Win_attach") {
         return Ok(all);
     }

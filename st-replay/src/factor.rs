@@ -1,5 +1,6 @@
 //! Factors as people write them, exact.
 
+use st_model::num::saturate;
 use std::str::FromStr;
 
 /// A number from 0 up with at most nine decimals, as `0.5` or `2`.
@@ -29,21 +30,21 @@ impl Factor {
     #[must_use]
     pub fn down(self, n: i64) -> i64 {
         let product = i128::from(n) * i128::from(self.numerator);
-        i64::try_from(product.div_euclid(self.denominator.into())).unwrap_or(i64::MAX)
+        saturate(product.div_euclid(self.denominator.into()))
     }
 
     /// `n` times the factor, rounded up.
     #[must_use]
     pub fn up(self, n: i64) -> i64 {
         let product = i128::from(n) * i128::from(self.numerator) + i128::from(self.denominator) - 1;
-        i64::try_from(product.div_euclid(self.denominator.into())).unwrap_or(i64::MAX)
+        saturate(product.div_euclid(self.denominator.into()))
     }
 
     /// A time of `ns` times the factor.
     #[must_use]
     pub fn time(self, ns: u64) -> u64 {
         let product = u128::from(ns) * u128::from(self.numerator) / u128::from(self.denominator);
-        u64::try_from(product).unwrap_or(u64::MAX)
+        saturate(product)
     }
 }
 

@@ -1,5 +1,6 @@
 //! From the command line to running ranks: inside a job by becoming its engine, outside by starting `mpirun`.
 
+use st_model::num::narrow;
 use std::collections::{BTreeMap, HashSet};
 use std::env;
 use std::ffi::OsString;
@@ -307,7 +308,7 @@ fn start(args: &Args, trace: &Path, recorded: Option<Mpi>, world: u32) -> Result
     if code == 0 {
         printed?;
     }
-    Ok(Ended::Ranks(u8::try_from(code).unwrap_or(1)))
+    Ok(Ended::Ranks(narrow(code)))
 }
 
 /// Passes on what ranks print, to its end.

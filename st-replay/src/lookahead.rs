@@ -6,6 +6,7 @@
 //! Source: Wu, Mueller 2011 ("resolved" wildcards), section on deterministic replay: a live wildcard can take
 //! another receive's message and hang the replay.
 
+use st_model::num::Exact;
 use std::collections::{HashMap, VecDeque};
 
 use st_model::calls::{CallTable, Meaning, Row};
@@ -120,7 +121,7 @@ impl<'a> LookAhead<'a> {
                     return;
                 }
                 let persistent = row.base() == "MPI_Recv_init";
-                let number = self.taken + u64::try_from(self.receives.len()).unwrap_or(u64::MAX);
+                let number = self.taken + self.receives.len().to_u64();
                 self.open.insert(value("request"), number);
                 self.receives.push_back(Receive { persistent, done: false, outcome: None });
             }

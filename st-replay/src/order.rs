@@ -8,6 +8,7 @@
 //!
 //! Source: our own. Latin hypercube sampling (McKay, Beckman, Conover 1979) has positions evenly apart for the same purpose.
 
+use st_model::num::{narrow, saturate};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// What a share of steps is counted in.
@@ -54,7 +55,7 @@ impl Order {
             return 0;
         }
         let wide = u128::from(n) * u128::from(self.share) / u128::from(WHOLE);
-        let spread = Spread { m: u64::try_from(wide).unwrap_or(n), n };
+        let spread = Spread { m: narrow(wide), n };
         let step = permuted(j % n, n, self.common);
         match step.checked_sub(spread.m) {
             Some(rest) => spread.other(permuted(rest, n - spread.m, self.own)),
@@ -63,7 +64,7 @@ impl Order {
                     Coupled::Together => 0,
                     Coupled::InTurns(place, ranks) => {
                         let ahead = u128::from(place) * u128::from(spread.m) / u128::from(ranks.max(1));
-                        u64::try_from(ahead).unwrap_or(0)
+                        narrow::<u64>(ahead)
                     }
                 };
                 spread.one((step + ahead) % spread.m)
@@ -83,14 +84,14 @@ impl Spread {
     /// The a-th of them: (a + ½)·n/m, rounded down.
     fn one(self, a: u64) -> u64 {
         let twice = (2 * u128::from(a) + 1) * u128::from(self.n);
-        u64::try_from(twice / (2 * u128::from(self.m.max(1)))).unwrap_or(0)
+        narrow(twice / (2 * u128::from(self.m.max(1))))
     }
 
     /// How many of them are below a position.
     fn below(self, position: u64) -> u64 {
         let n = u128::from(self.n);
         let over = (2 * u128::from(self.m) * u128::from(position)).saturating_sub(n);
-        u64::try_from(over.div_ceil(2 * n)).unwrap_or(self.m).min(self.m)
+        saturate::<u64>(over.div_ceil(2 * n)).min(self.m)
     }
 
     /// The b-th of the others.

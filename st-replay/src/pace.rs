@@ -6,6 +6,7 @@
 //! that which varies from step to step by the order of draws ([`crate::order`]), as far as ranks waited for each other
 //! ([`crate::coupling`]).
 
+use st_model::num::saturate;
 use std::collections::HashMap;
 use std::fmt;
 
@@ -228,7 +229,7 @@ fn own_sums(t: &Thread, rank: u32) -> HashMap<Sym, (u128, u128)> {
 /// The totals of a thread's ranks as they are kept, in their order, ns: what ranks have in common does not depend on what all took.
 fn kept<'a>(stream: &'a Sealed, t: &Thread) -> impl Iterator<Item = u128> + use<'a> {
     let mut cursor = stream.cursor();
-    let next = move |_| u16::try_from(cursor.next()).map_or(0, |bucket| representative(bucket).into());
+    let next = move |_| representative(saturate(cursor.next())).into();
     (0..t.ranks.len()).map(next)
 }
 
@@ -245,7 +246,7 @@ fn whole(sketch: &PathSketch, t: &Thread, rank: u32) -> (u128, u128) {
 
 /// ns from `a` to `b`; 0 if a corrected clock went back.
 fn nanos(a: i64, b: i64) -> u64 {
-    u64::try_from(b.saturating_sub(a)).unwrap_or(0)
+    saturate(b.saturating_sub(a))
 }
 
 #[cfg(test)]

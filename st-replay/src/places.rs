@@ -1,5 +1,6 @@
 //! Call sites of a whole trace, however many sections it has, with names for people.
 
+use st_model::num::narrow;
 use std::collections::HashMap;
 
 use st_cli::Symbols;
@@ -31,7 +32,7 @@ impl Places {
             if let Some(known) = self.index.get(&key) {
                 return *known;
             }
-            let place = PlaceId(u32::try_from(self.all.len()).unwrap_or(u32::MAX));
+            let place = PlaceId(narrow(self.all.len()));
             let site = site.and_then(|s| self.sites.number(s.id)).unwrap_or(u32::MAX);
             self.all.push((name_of(symbol, &section.tables), site));
             self.index.insert(key, place);

@@ -37,6 +37,7 @@
 //! Source: Wu, Mueller 2013, section 3.5. There sends and receives keep their kinds, and absence of deadlock is observed;
 //! here rules 1, 2 and 4 make it a property.
 
+use st_model::num::saturate;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap, VecDeque};
 
@@ -146,7 +147,7 @@ impl<'a> Sender<'a> {
         let parts = words.get(slot(row, "partitions")).unwrap_or(1);
         let bytes =
             size.map_or(0, |t| t.content.size).saturating_mul(self.scale.down(words.one(role.count[0])));
-        Some((to, u64::try_from(bytes.saturating_mul(parts)).unwrap_or(0)))
+        Some((to, saturate(bytes.saturating_mul(parts))))
     }
 
     fn message(&mut self, to: u32, bytes: u64) -> Message {
@@ -295,7 +296,7 @@ impl Silence {
             if *partner {
                 *first = PROC_NULL;
             }
-            let skipped = if *list { usize::try_from(*first).unwrap_or(0).min(tail.len()) } else { 0 };
+            let skipped = if *list { saturate::<usize>(*first).min(tail.len()) } else { 0 };
             rest = tail.split_at_mut(skipped).1;
         }
     }

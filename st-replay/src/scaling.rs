@@ -8,6 +8,7 @@
 
 use st_model::calls::roles::{Action, Role};
 use st_model::calls::{CallTable, Row};
+use st_model::num::saturate;
 use st_model::section::{Section, Sym};
 
 use crate::factor::Factor;
@@ -51,7 +52,7 @@ impl Scaling {
                 rest = tail;
                 continue;
             }
-            let n = usize::try_from(*first).unwrap_or(0).min(tail.len());
+            let n = saturate::<usize>(*first).min(tail.len());
             let (elements, tail) = tail.split_at_mut(n);
             elements.iter_mut().for_each(|e| *e = self.scaled(*e, *rounding));
             rest = tail;

@@ -4,6 +4,7 @@
 //! the limit, and than ten times as long as the call took when it was recorded: a call may have to wait for other ranks
 //! as long as it did then.
 
+use st_model::num::{narrow, saturate};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -87,7 +88,7 @@ impl Watchdog {
 }
 
 fn nanos(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+    saturate(time.as_nanos())
 }
 
 fn overdue(stand: &Stand, now: u64, limit: u64) -> Option<Stalled> {
@@ -96,7 +97,7 @@ fn overdue(stand: &Stand, now: u64, limit: u64) -> Option<Stalled> {
     if inside == 0 || now < until {
         return None;
     }
-    let sym = u32::try_from(stand.sym.load(Ordering::Relaxed)).unwrap_or(u32::MAX);
+    let sym = narrow(stand.sym.load(Ordering::Relaxed));
     // What was read belongs together if the call is still the same.
     if stand.inside.load(Ordering::Acquire) != inside {
         return None;

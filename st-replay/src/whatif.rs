@@ -1,6 +1,7 @@
 //! Replays of another program than the recorded one: call sites that compute for longer or shorter, messages of other
 //! sizes, ranks in other places.
 
+use st_model::num::Exact;
 use std::collections::HashSet;
 use std::fs;
 use std::io::ErrorKind;
@@ -97,8 +98,8 @@ pub fn placement(args: &Args, world: u32) -> Result<Option<Vec<u32>>> {
     if let Some(twice) = places.iter().find(|p| !named.insert(**p)) {
         bail!(wrong(format!("process {twice} is there twice")));
     }
-    let n = u32::try_from(places.len()).unwrap_or(u32::MAX);
-    if n != world {
+    let n = places.len();
+    if n != world.to_usize() {
         bail!(wrong(format!("{n} places for {world} ranks")));
     }
     Ok(Some(places))

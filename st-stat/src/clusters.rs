@@ -6,6 +6,7 @@
 //!
 //! Source: Bahmani, Mueller 2014: main and sub-clusters, and the space per process of its table 6.
 
+use st_model::num::Exact;
 use std::collections::HashMap;
 
 use anyhow::Result;
@@ -115,7 +116,7 @@ pub(crate) fn table(mains: &[Main<'_>], asked: bool, sites: &CallSites) -> Resul
                 // Main clusters differ in calls, whatever their parameters.
                 Some(b) => Cell::text(difference(sub, b, (k > 0).then_some(asked), sites)?),
             };
-            let number = |n: usize| Cell::count(u64::try_from(n).unwrap_or(u64::MAX));
+            let number = |n: usize| Cell::count(n.to_u64());
             rows.push(vec![
                 number(i),
                 number(k),
@@ -268,17 +269,17 @@ impl Pair<'_, '_> {
 /// Space per process of clustering and of none, in the form of the paper's table 6.
 pub(crate) fn space(mains: &[Main<'_>], sections: &[Section]) -> Result<Table> {
     let ranks: u64 = mains.iter().flat_map(|m| &m.subs).map(|s| s.ranks.len()).sum();
-    let subs: u64 = mains.iter().map(|m| u64::try_from(m.subs.len()).unwrap_or(0)).sum();
-    let main = u64::try_from(mains.len()).unwrap_or(0);
+    let subs: u64 = mains.iter().map(|m| m.subs.len().to_u64()).sum();
+    let main = mains.len().to_u64();
     let mut bytes = 0u64;
     for s in sections {
         let alone = representative(s);
         let mut out = Vec::new();
         let trace = Trace { sections: vec![alone], ..Trace::default() };
         st_stream::write(&trace, &mut out, WriteOptions { level: 0 })?;
-        bytes += u64::try_from(out.len()).unwrap_or(0);
+        bytes += out.len().to_u64();
     }
-    let many = u64::try_from(sections.len()).unwrap_or(0).max(1);
+    let many = sections.len().to_u64().max(1);
     let [p, t, s, n] = [ranks, bytes / many, SIGNATURE, main + subs].map(u128::from);
     let ours = (p * s + t * u128::from(main.saturating_sub(1)) + s * n * p.saturating_sub(1)) / p.max(1);
     let none = t * p.saturating_sub(1) / p.max(1);

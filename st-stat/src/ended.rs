@@ -1,5 +1,6 @@
 //! Where ranks ended that did not come to the end of their program.
 
+use st_model::num::Exact;
 use std::collections::BTreeMap;
 
 use st_model::ranklist::RankList;
@@ -46,7 +47,7 @@ pub(crate) fn places(sections: &[(Section, Profile)], sites: &CallSites) -> Vec<
     let more = groups.len().saturating_sub(PLACES);
     let mut lines: Vec<_> = groups.iter().take(PLACES).map(line).collect();
     if more > 0 {
-        lines.push(format!("… and at {} more places", grouped(u64::try_from(more).unwrap_or(u64::MAX))));
+        lines.push(format!("… and at {} more places", grouped(more.to_u64())));
     }
     lines
 }

@@ -8,6 +8,7 @@
 //! Sources: Wu, Mueller 2013, section 4.2 (MAPE); Ratn, Mueller, de Supinski, Schulz 2008, section 5.4 (signed); Bahmani,
 //! Mueller 2014, section 5.1 (accuracy, of which text and formula name another t).
 
+use st_model::num::saturate;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -145,7 +146,7 @@ fn times(path: &Path, input: &StreamIn, talk: &Talk) -> Result<Times> {
 }
 
 fn seconds(ns: u128) -> f64 {
-    std::time::Duration::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX)).as_secs_f64()
+    std::time::Duration::from_nanos(saturate(ns)).as_secs_f64()
 }
 
 /// The runs of a table: CSV with a header line, or JSON (objects, one a line or in a list), with `recorded_s` and

@@ -5,6 +5,7 @@
 //! * Completions are the set of completed requests.
 //! * Objects are compared by name, never by index; calls that returned an error are left out.
 
+use st_model::num::{self, saturate};
 use std::collections::{HashMap, VecDeque};
 
 use st_model::calls::{CallTable, Lane, Meaning, Row, Slot};
@@ -170,8 +171,7 @@ impl<'a> Normal<'a> {
         let sources = view.last_list("source").unwrap_or(&[]);
         let tags = view.last_list("tag").unwrap_or(&[]);
         for (i, &position) in completed.iter().enumerate() {
-            let request =
-                usize::try_from(position).ok().and_then(|p| requests.get(p)).copied().unwrap_or(NULL);
+            let request = num::at(requests, position).copied().unwrap_or(NULL);
             let Some(at) = self.open.remove(&request) else { continue };
             let table = CallTable::builtin();
             let Some(p) =
@@ -206,7 +206,7 @@ impl<'a> Normal<'a> {
             if slot.list && !of_completion {
                 h.update(&n.to_le_bytes());
             }
-            for w in words.by_ref().take(usize::try_from(n).unwrap_or(0)) {
+            for w in words.by_ref().take(saturate(n)) {
                 if !of_completion {
                     h.update(&self.word(slot, w).to_le_bytes());
                 }
@@ -237,7 +237,7 @@ impl<'a> Normal<'a> {
 fn times(slots: &[Slot], words: &[i64]) -> u64 {
     let series = slots.last().is_some_and(|s| s.meaning == Meaning::Times);
     let last = words.last().filter(|_| series).copied();
-    last.map_or(1, |times| u64::try_from(times).unwrap_or(1))
+    last.map_or(1, saturate)
 }
 
 /// Whether a list slot is part of what completed. What else a call waited for is not: which of its requests were
@@ -257,7 +257,7 @@ fn completion(slots: &[Slot], words: &[i64]) -> Option<Vec<[i64; 4]>> {
     let (s, t, b) = (view.last_list("source")?, view.last_list("tag")?, view.last_list("bytes")?);
     let at = |l: &[i64], i: usize| l.get(i).copied().unwrap_or(NONE);
     let row = |(i, &p): (usize, &i64)| {
-        let request = usize::try_from(p).ok().and_then(|p| requests.get(p)).copied().unwrap_or(NULL);
+        let request = num::at(requests, p).copied().unwrap_or(NULL);
         [request, at(s, i), at(t, i), at(b, i)]
     };
     let mut rows: Vec<_> = completed.iter().enumerate().map(row).collect();
@@ -327,7 +327,7 @@ fn set(slots: &[Slot], words: &mut [i64], name: &str, value: Option<i64>) {
     let mut at = 0;
     for s in slots {
         if s.list {
-            at += 1 + words.get(at).and_then(|&n| usize::try_from(n).ok()).unwrap_or(0);
+            at += 1 + words.get(at).map_or(0, |n| saturate::<usize>(*n));
         } else {
             if s.name == name {
                 if let Some(w) = words.get_mut(at) {

@@ -1,5 +1,6 @@
 //! The clusters drawn on the grid of ranks, as pictures: sub-clusters in shades of the colour of their main cluster.
 
+use st_model::num::narrow;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
@@ -19,7 +20,7 @@ fn colours(grid: &Grid) -> Vec<(u32, u32)> {
     let colour = |main: &usize| {
         let shade = shades.entry(*main).and_modify(|n| *n = (*n + 1) % 6).or_insert(0);
         // The golden angle: neighbours in number are far apart in colour.
-        (u32::try_from(main * 137 % 360).unwrap_or(0), 40 + 9 * *shade)
+        (narrow(main * 137 % 360), 40 + 9 * *shade)
     };
     grid.mains.iter().map(colour).collect()
 }

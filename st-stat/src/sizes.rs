@@ -3,6 +3,7 @@
 //! A compressed frame cannot be cut into pieces, so its bytes are shared out among its pieces in proportion to what they
 //! take before compression: the pieces of a kind of frame add up to it.
 
+use st_model::num::{Exact, saturate};
 use std::collections::BTreeMap;
 use std::io::Read;
 
@@ -97,7 +98,7 @@ impl Sizes {
         // The table of frames names no call site.
         let named = trace.sections.iter().filter(|_| args.by != Some(SizesBy::Frame)).map(|s| &s.sites);
         let sites = args.symbols.call_sites((NAME, &args.talk), named);
-        let file = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+        let file = bytes.len().to_u64();
         Ok(Self { file, frames, sections: trace.sections, sites })
     }
 
@@ -186,8 +187,7 @@ impl Sizes {
             (0..2)
                 .map(|i| {
                     let part = u128::from(sum.bytes[i]) * u128::from(stored[i]);
-                    u64::try_from((part + u128::from(expanded[i]) / 2) / u128::from(expanded[i].max(1)))
-                        .unwrap_or(u64::MAX)
+                    saturate::<u64>((part + u128::from(expanded[i]) / 2) / u128::from(expanded[i].max(1)))
                 })
                 .sum()
         };

@@ -1,5 +1,6 @@
 //! The summary: what the program did, at a glance.
 
+use st_model::num::Exact;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
@@ -145,8 +146,8 @@ impl Facts {
         let sites: BTreeSet<u128> = sections.iter().flat_map(|(s, _)| -> Vec<u128> { of(s) }).collect();
         let text = format!(
             "{} call sites, {} loops, nested {depth} deep",
-            grouped(wide(sites.len())),
-            grouped(wide(loops)),
+            grouped(sites.len().to_u64()),
+            grouped(loops.to_u64()),
         );
         let values = vec![
             ("call_sites", count(sites.len())),
@@ -192,12 +193,8 @@ impl Facts {
     }
 }
 
-fn wide(n: usize) -> u64 {
-    u64::try_from(n).unwrap_or(u64::MAX)
-}
-
 fn count(n: usize) -> Cell {
-    Cell::count(wide(n))
+    Cell::count(n.to_u64())
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]

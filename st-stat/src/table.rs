@@ -1,5 +1,6 @@
 //! One table, three forms: aligned text for people, CSV and JSON for programs.
 
+use st_model::num::{narrow, saturate};
 use std::io::{self, Write};
 
 use clap::ValueEnum;
@@ -47,13 +48,13 @@ impl Cell {
     /// A number of bytes.
     #[must_use]
     pub fn bytes(n: u128) -> Self {
-        let n = u64::try_from(n).unwrap_or(u64::MAX);
+        let n = saturate::<u64>(n);
         Self::shown(n.into(), bytes(n))
     }
     /// A time in ns.
     #[must_use]
     pub fn ns(n: u128) -> Self {
-        let n = u64::try_from(n).unwrap_or(u64::MAX);
+        let n = saturate::<u64>(n);
         Self::shown(n.into(), duration(n))
     }
     /// A share of a whole in percent, to a tenth.
@@ -292,7 +293,7 @@ pub fn bytes(n: u64) -> String {
 fn scaled(n: u64, units: &[(&str, u64)]) -> String {
     let (unit, one) = units.iter().rev().find(|(_, one)| n >= *one).copied().unwrap_or((units[0].0, 1));
     let whole = n / one;
-    let thousandths = u64::try_from(u128::from(n % one) * 1000 / u128::from(one)).unwrap_or(0);
+    let thousandths = narrow::<u64>(u128::from(n % one) * 1000 / u128::from(one));
     match whole {
         _ if one == 1 => format!("{n} {unit}"),
         100.. => format!("{} {unit}", grouped(whole)),

@@ -10,6 +10,7 @@
 
 use crate::lags::Lags;
 use crate::taut::{Gate, Point, line};
+use st_model::num::{narrow, saturate};
 
 /// No bound: far enough for sums of a few of them.
 const FAR: i64 = 1 << 60;
@@ -192,7 +193,7 @@ fn beyond<'a>(mut way: impl Iterator<Item = &'a Point>, to: i64) -> Vec<Point> {
         }
         let there = |from: i64, to: i64| {
             let by = i128::from(to.saturating_sub(from)) * run.min(left) / run.max(1);
-            from.saturating_add(i64::try_from(by).unwrap_or(0))
+            from.saturating_add(narrow(by))
         };
         let there = (there(before.0, p.0), there(before.1, p.1));
         let turned = |about: i64, there: i64| about.saturating_sub(there.saturating_sub(about));
@@ -204,5 +205,5 @@ fn beyond<'a>(mut way: impl Iterator<Item = &'a Point>, to: i64) -> Vec<Point> {
 
 /// What a rate makes in some time, ns.
 fn within(rate: i64, time: i64) -> i64 {
-    i64::try_from(i128::from(rate) * i128::from(time) / 1_000_000_000).unwrap_or(FAR)
+    saturate::<i64>(i128::from(rate) * i128::from(time) / 1_000_000_000).min(FAR)
 }

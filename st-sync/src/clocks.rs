@@ -1,5 +1,6 @@
 //! The clocks of a trace: who reads the same one, how it is corrected, and by how much it may still be wrong.
 
+use st_model::num::narrow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -65,7 +66,7 @@ impl Clocks {
         let own = graph.streams.iter().enumerate().filter(|(s, stream)| stream.thread == 0 && team.has(*s));
         for (_, stream) in own {
             let points = traces.comparison(stream.rank).map_or(&[][..], |c| &c.points);
-            words.extend([i64::from(stream.rank), i64::try_from(points.len()).unwrap_or(0)]);
+            words.extend([i64::from(stream.rank), narrow(points.len())]);
             words.extend(points.iter().flat_map(|p| [p.local, p.offset, p.error]));
         }
         let mut compared: HashMap<u32, Vec<Offset>> = HashMap::new();
@@ -82,7 +83,7 @@ impl Clocks {
         for (rank, node) in ranks {
             let points = compared.remove(&rank).unwrap_or_default();
             let offsets = points.iter().map(|p| p.offset).collect();
-            let next = u32::try_from(clocks.all.len()).unwrap_or(u32::MAX);
+            let next = narrow(clocks.all.len());
             let clock = *known.entry((node, offsets)).or_insert(next);
             if clock == next {
                 clocks.all.push(Clock::new(method, node, Comparison { points, ..Comparison::default() }));

@@ -3,6 +3,7 @@
 //! Clocks drift by little in a short time, so that of all messages between two clocks in a part of the run the quickest one
 //! in each direction says the most about how they stand to each other.
 
+use st_model::num::{narrow, saturate};
 use std::collections::BTreeMap;
 
 use crate::pack::Words;
@@ -29,10 +30,10 @@ pub(crate) struct Lags {
 impl Lags {
     /// Of no messages yet, between so many clocks in a run from the first to the last point.
     pub(crate) fn new(span: (i64, i64), clocks: usize) -> Self {
-        let most = i64::try_from(ENTRIES / PEERS / clocks.max(1)).unwrap_or(PARTS).clamp(PARTS / 16, PARTS);
+        let most = narrow::<i64>(ENTRIES / PEERS / clocks.max(1)).clamp(PARTS / 16, PARTS);
         let length = span.1.saturating_sub(span.0).max(0);
         let shift = (0..62).find(|s| length >> s < most).unwrap_or(62);
-        let parts = usize::try_from(length >> shift).unwrap_or(0) + 1;
+        let parts = narrow::<usize>(length >> shift) + 1;
         Self { from: span.0, parts, shift, pairs: BTreeMap::new() }
     }
 
@@ -49,12 +50,12 @@ impl Lags {
     /// The part that a time is in, or the nearest one.
     pub(crate) fn part(&self, t: i64) -> usize {
         let part = t.saturating_sub(self.from).max(0) >> self.shift;
-        usize::try_from(part).unwrap_or(usize::MAX).min(self.parts - 1)
+        narrow::<usize>(part).min(self.parts - 1)
     }
 
     /// The middle of a part.
     pub(crate) fn middle(&self, part: usize) -> i64 {
-        let before = i64::try_from(part).unwrap_or(0) << self.shift;
+        let before = narrow::<i64>(part) << self.shift;
         self.from.saturating_add(before).saturating_add(self.length() / 2)
     }
 
@@ -98,7 +99,7 @@ impl Lags {
     /// Appends what [`Lags::get`] takes.
     pub(crate) fn put(&self, out: &mut Vec<i64>) {
         for (pair, part, took) in self.each() {
-            let part = i64::try_from(part).unwrap_or(0);
+            let part = narrow(part);
             out.extend([pair.0.into(), pair.1.into(), part, took]);
         }
     }
@@ -107,7 +108,7 @@ impl Lags {
     pub(crate) fn get(&mut self, words: &mut Words<'_>) {
         while !words.0.as_slice().is_empty() {
             let (pair, part, took) = ((words.id(), words.id()), words.one(), words.one());
-            self.set(pair, usize::try_from(part).unwrap_or(0).min(self.parts - 1), took);
+            self.set(pair, saturate::<usize>(part).min(self.parts - 1), took);
         }
     }
 }

@@ -7,6 +7,7 @@
 
 use crate::taut::{FARTHEST, Gate, line};
 use st_model::columns::{Comparison, Offset};
+use st_model::num::saturate;
 
 /// How far beyond its ends a further correction is known to stay as it is there, ns.
 const SOME: i64 = 1_000_000;
@@ -72,7 +73,7 @@ impl Map {
             let (Some(a), Some(b)) = (way.get(i - 1), way.get(i)) else { return first.1 };
             let (run, rise) = (i128::from(b.0) - i128::from(a.0), i128::from(b.1) - i128::from(a.1));
             let since = i128::from(t.clamp(first.0, last.0)) - i128::from(a.0);
-            a.1.saturating_add(i64::try_from(rise * since / run.max(1)).unwrap_or(0))
+            a.1.saturating_add(saturate(rise * since / run.max(1)))
         };
         let beyond = [first.0.saturating_sub(SOME), last.0.saturating_add(SOME)];
         let moments = way.iter().map(|w| w.0).chain(beyond);
@@ -173,7 +174,7 @@ impl Reader<'_> {
             1.. => (run - rest - 1) / rise + 1,
             _ => rest / -rise + 1,
         };
-        let until = i64::try_from(i128::from(t).saturating_add(stays)).unwrap_or(i64::MAX);
+        let until = saturate::<i64>(i128::from(t).saturating_add(stays));
         self.keep(t, i128::from(a.offset) + part, t..until.min(end))
     }
 
@@ -181,8 +182,7 @@ impl Reader<'_> {
         if let Ok(offset) = i64::try_from(offset) {
             (self.from, self.until, self.offset) = (range.start, range.end, offset);
         }
-        let mapped = i128::from(t) + offset;
-        i64::try_from(mapped).unwrap_or(if mapped < 0 { i64::MIN } else { i64::MAX })
+        saturate(i128::from(t) + offset)
     }
 }
 

@@ -1,15 +1,14 @@
 //! What processes tell each other of their findings, as words.
 
 use st_match::graph::{Example, Issues, Shortest, Survey, Tally};
+use st_model::num::narrow;
 
 fn wide(n: u64) -> i64 {
     n.cast_signed()
 }
 
 fn put_u128(out: &mut Vec<i64>, n: u128) {
-    out.extend(
-        [n >> 64, n & u128::from(u64::MAX)].map(|half| u64::try_from(half).unwrap_or(0).cast_signed()),
-    );
+    out.extend([n >> 64, n & u128::from(u64::MAX)].map(|half| narrow::<u64>(half).cast_signed()));
 }
 
 /// Words taken one after the other; what is missing is 0.
@@ -26,7 +25,7 @@ impl Words<'_> {
         u128::from(self.count()) << 64 | u128::from(self.count())
     }
     pub(crate) fn id(&mut self) -> u32 {
-        u32::try_from(self.one()).unwrap_or(0)
+        narrow(self.one())
     }
     fn tally(&mut self) -> Tally {
         Tally {

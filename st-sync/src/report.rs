@@ -1,5 +1,6 @@
 //! What was wrong, and what was done about it.
 
+use st_model::num::saturate;
 use std::fmt::Write as _;
 
 use serde_json::{Map as Object, Value, json};
@@ -291,5 +292,5 @@ fn tally(t: &Tally, errors: bool) -> Vec<(&'static str, Value)> {
 }
 
 fn number(n: u128) -> Value {
-    u64::try_from(n).unwrap_or(u64::MAX).into()
+    saturate::<u64>(n).into()
 }

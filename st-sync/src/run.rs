@@ -1,5 +1,6 @@
 //! Reading, correcting, writing.
 
+use st_model::num::narrow;
 use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
@@ -135,7 +136,7 @@ fn latency(args: &Args, shown: Latency) -> Latency {
 const STREAMS: usize = 8;
 
 fn wide(n: u64) -> i64 {
-    i64::try_from(n).unwrap_or(i64::MAX)
+    narrow(n)
 }
 
 /// Finds by how much to move the points of this process's streams, beyond the maps. The report is whole on the first
@@ -227,7 +228,7 @@ fn gather(report: &mut Report, mine: &[bool], team: &mut Team<'_>) -> Result<()>
         *back += theirs.one().unsigned_abs();
         issues.add(&theirs.issues());
         while !theirs.0.as_slice().is_empty() {
-            let s = usize::try_from(theirs.one()).unwrap_or(0);
+            let s = narrow::<usize>(theirs.one());
             if let Some(rank) = ranks.get_mut(s) {
                 rank.get(theirs);
             }

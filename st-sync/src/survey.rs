@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use st_match::graph::{Ends, Graph, Latency, Seen, Shortest, Survey};
+use st_model::num::narrow;
 
 use crate::clocks::Clocks;
 use crate::lags::Lags;
@@ -73,7 +74,7 @@ impl Surveying<'_> {
     /// What all processes have found.
     fn of_all(&self, mut found: Survey, mut lags: Lags, team: &mut Team<'_>) -> Result<Surveyed> {
         let Shortest { near, far } = found.shortest;
-        let violated = i64::try_from(found.all().violated).unwrap_or(i64::MAX);
+        let violated = narrow(found.all().violated);
         let mut words = vec![violated, near, far];
         lags.put(&mut words);
         let (mut violated, mut shortest) = (0, Shortest::default());

@@ -1,5 +1,6 @@
 //! Writing the result: one stream, or a directory with a file per input.
 
+use st_model::num::narrow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -137,7 +138,7 @@ fn one(
 ) -> Result<Option<Finished>> {
     let options = |out: &Output| args.output.write_options(out);
     let level = out.as_ref().map_or(0, |out| i64::from(options(out).level));
-    let level = team.all(&[level])?.first().and_then(|l| u8::try_from(*l.first()?).ok()).unwrap_or(0);
+    let level = team.all(&[level])?.first().and_then(|l| l.first()).map_or(0, |l| narrow(*l));
     let mut bytes = Vec::new();
     if team.me() > 0 && unit != Unit::Rank {
         let mut writer = Writer::new(&mut bytes, &whole.header, WriteOptions { level })?;

@@ -14,6 +14,7 @@ mod rounds;
 mod sequence;
 mod symbol;
 
+use st_model::num::{narrow, saturate};
 use std::collections::HashMap;
 use std::mem;
 
@@ -26,7 +27,7 @@ use st_model::ints::Sealed;
 use st_model::objects::{Content, Objects, Registry, Text};
 use st_model::proof::call_word;
 use st_model::ranklist::RankList;
-use st_model::section::{Entry, NO_SYM, Partition, Section, Sym, Symbol, Tables, Thread};
+use st_model::section::{Entry, Partition, Section, Sym, Symbol, Tables, Thread};
 use st_model::sites::{Frame, Representatives, Similar, SiteTable};
 use st_model::sketch::Shape;
 use st_model::tree::FlatTree;
@@ -143,7 +144,7 @@ impl RankRecorder {
         if let Some(&id) = self.names.get(name) {
             return id;
         }
-        let n = u16::try_from(self.names.len()).unwrap_or(0xFFF).min(0xFFF);
+        let n = saturate::<u16>(self.names.len()).min(0xFFF);
         let id = CallId(FIRST_UNKNOWN + n);
         self.names.insert(name.to_owned(), id);
         id
@@ -174,7 +175,7 @@ impl RankRecorder {
         if let Some(&s) = self.by_symbol.get(&symbol) {
             return s;
         }
-        let s = Sym::try_from(self.symbols.len()).unwrap_or(NO_SYM - 1);
+        let s = narrow(self.symbols.len());
         let name = self.unknown_name(call);
         let slots = CallTable::builtin().slots(call);
         self.infos.push(SymInfo {
@@ -360,9 +361,7 @@ impl RankRecorder {
         for i in 0..self.threads.len() {
             let full = self.enter_tape(i);
             let open = self.threads[i].columns.as_mut().and_then(ColumnWriter::flush);
-            out.extend(
-                full.map(|c| *c).into_iter().chain(open).map(|c| (u32::try_from(i).unwrap_or(u32::MAX), c)),
-            );
+            out.extend(full.map(|c| *c).into_iter().chain(open).map(|c| (narrow(i), c)));
         }
         out
     }

@@ -1,5 +1,6 @@
 //! Reading a trace in batches that several threads work on.
 
+use st_model::num::Exact;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -51,7 +52,7 @@ impl Batch {
     /// Place of the `at`-th section.
     #[must_use]
     pub fn place(&self, at: usize) -> u64 {
-        self.first.saturating_add(u64::try_from(at).unwrap_or(u64::MAX))
+        self.first.saturating_add(at.to_u64())
     }
 
     /// Says in which input the `at`-th section is, if something is wrong with it.

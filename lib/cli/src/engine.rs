@@ -1,5 +1,6 @@
 //! Becoming what links MPI: inside a job, a program turns into the engine built for the launcher's MPI.
 
+use st_model::num::saturate;
 use std::convert::Infallible;
 use std::env;
 use std::os::unix::process::CommandExt;
@@ -25,7 +26,7 @@ pub fn parse<A: Parser>() -> Result<A, ExitCode> {
     match A::try_parse() {
         Ok(args) => Ok(args),
         Err(error) if Launch::current().is_none_or(|launch| launch.rank == 0) => error.exit(),
-        Err(error) => Err(ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(1))),
+        Err(error) => Err(ExitCode::from(saturate::<u8>(error.exit_code()))),
     }
 }
 

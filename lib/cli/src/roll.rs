@@ -1,6 +1,7 @@
 //! Which ranks the streams of a run hold. What is refused here is refused by all programs alike: streams of another run, a
 //! rank that is there twice, and ranks that the run cannot have.
 
+use st_model::num::Exact;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
@@ -173,7 +174,7 @@ impl Roll {
     /// The roll as bytes.
     fn pack(&self) -> Vec<u8> {
         let mut out = Vec::new();
-        let number = |out: &mut Vec<u8>, n: usize| varint::put_u64(out, u64::try_from(n).unwrap_or(u64::MAX));
+        let number = |out: &mut Vec<u8>, n: usize| varint::put_u64(out, n.to_u64());
         let text = |out: &mut Vec<u8>, text: &str| {
             number(out, text.len());
             out.extend_from_slice(text.as_bytes());

@@ -3,6 +3,7 @@
 //! Each has a number of inputs one after the other; if there are fewer inputs than processes, of their sections. Places
 //! of sections are those that they have where one process reads all.
 
+use st_model::num::Exact;
 use std::ffi::OsStr;
 use std::io::{BufReader, Seek};
 use std::ops::Range;
@@ -72,7 +73,7 @@ impl Share {
     pub fn of(job: &mut dyn Transport, paths: &[PathBuf], how: &StreamIn, unit: u64) -> Result<Self> {
         let (me, n) = (job.rank(), job.size());
         let paths = named(job, paths)?;
-        let unit = usize::try_from(unit).unwrap_or(1).max(1);
+        let unit = unit.to_usize().max(1);
         let files = paths.len() >= n;
         let mine = if files { part(paths.len(), me, n, unit) } else { 0..paths.len() };
         let opened: Result<Vec<Opened>> = paths[mine.clone()].iter().map(|p| Opened::new(p, how)).collect();
@@ -94,11 +95,11 @@ impl Share {
         let mut counts = vec![sections];
         if files {
             let mut bytes = Vec::new();
-            varint::put_u64(&mut bytes, wide(sections));
+            varint::put_u64(&mut bytes, sections.to_u64());
             let all = transport::all(job, &bytes)?;
             let count = |b: &Vec<u8>| varint::get_u64(&mut b.as_slice()).map_err(|_| Gone);
             let all = all.iter().map(count).collect::<Result<Vec<u64>, Gone>>()?;
-            counts = all.into_iter().map(|n| usize::try_from(n).unwrap_or(usize::MAX)).collect();
+            counts = all.into_iter().map(|n| n.to_usize()).collect();
         }
         let total: usize = counts.iter().sum();
         let (first, of_mine) = if files {
@@ -117,7 +118,7 @@ impl Share {
                 inputs.push((path.clone(), range.start - of.start..range.end - of.start));
             }
         }
-        Ok(Self { inputs, first: wide(first), all: wide(total), whole })
+        Ok(Self { inputs, first: first.to_u64(), all: total.to_u64(), whole })
     }
 
     /// What the first input of this process says of the run; of all inputs on the first process.
@@ -204,10 +205,6 @@ fn named(job: &mut dyn Transport, paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mine: Vec<&[u8]> = listed.iter().map(|p| p.as_os_str().as_bytes()).collect();
     let told = transport::tell(job, mine.join(&0))?;
     Ok(told.split(|b| *b == 0).map(|p| OsStr::from_bytes(p).into()).collect())
-}
-
-fn wide(n: usize) -> u64 {
-    u64::try_from(n).unwrap_or(u64::MAX)
 }
 
 /// The `me`-th of `n` parts of so many things, in whole units if there are enough.

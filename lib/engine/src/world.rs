@@ -1,6 +1,7 @@
 //! `MPI_COMM_WORLD` as a transport.
 #![expect(unsafe_code, reason = "calls MPI")]
 
+use st_model::num::narrow;
 use std::collections::VecDeque;
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
@@ -46,7 +47,7 @@ fn byte() -> ffi::MPI_Datatype {
 }
 
 fn number(n: usize) -> c_int {
-    c_int::try_from(n).unwrap_or(c_int::MAX)
+    narrow(n)
 }
 
 /// Ends the job at once.
@@ -61,7 +62,7 @@ impl World {
     pub(crate) fn join() -> Result<Self> {
         let universe = mpi::initialize().context("MPI has been initialized before")?;
         let world = universe.world();
-        let [rank, size] = [world.rank(), world.size()].map(|n| usize::try_from(n).unwrap_or(0));
+        let [rank, size] = [world.rank(), world.size()].map(narrow::<usize>);
         Ok(Self { rank, size, going: VecDeque::new(), _universe: universe })
     }
 
@@ -122,7 +123,7 @@ impl World {
         let status = unsafe { status.assume_init() };
         // SAFETY: a status that MPI has set, and a place to write to.
         unsafe { ffi::MPI_Get_count(&raw const status, byte(), &raw mut length) };
-        let mut bytes = vec![0u8; usize::try_from(length).unwrap_or(0)];
+        let mut bytes = vec![0u8; narrow(length)];
         // SAFETY: MPI_Improbe has set the message, whose length the buffer has.
         unsafe {
             ffi::MPI_Mrecv(
@@ -133,7 +134,7 @@ impl World {
                 ffi::RSMPI_STATUS_IGNORE,
             )
         };
-        Some((usize::try_from(status.MPI_SOURCE).unwrap_or(0), bytes))
+        Some((narrow(status.MPI_SOURCE), bytes))
     }
 
     /// The next piece.

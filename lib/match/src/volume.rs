@@ -13,6 +13,7 @@ mod places;
 pub use graphs::Graphs;
 pub use places::{Amount, Places};
 
+use st_model::num::{Exact, narrow, saturate};
 use std::collections::HashMap;
 use std::ops::AddAssign;
 
@@ -205,16 +206,14 @@ impl<'a> Volumes<'a> {
             return self.block(at, side, words, 0).times(n);
         }
         let n = words.list(amount.count).len();
-        (0..u64::try_from(n).unwrap_or(0))
-            .map(|k| self.block(at, side, words, k))
-            .fold(Side::default(), Side::plus)
+        (0..n.to_u64()).map(|k| self.block(at, side, words, k)).fold(Side::default(), Side::plus)
     }
 
     fn send(&mut self, at: &Places, words: &Words) {
         let Some(to) = words.get(at.peer).and_then(|p| u64::try_from(p).ok()) else { return };
         let mut sent = self.block(at, SEND, words, 0);
         if at.partitions != ABSENT {
-            sent = sent.times(u64::try_from(words.one(at.partitions)).unwrap_or(0));
+            sent = sent.times(saturate(words.one(at.partitions)));
         }
         self.volume.sent = sent;
         let comm = Tables::find(&self.section.tables.comms, words.one(at.comm), self.rank);
@@ -357,7 +356,7 @@ impl<'a> Volumes<'a> {
         let (row, words) = (event.row, event.words());
         let new = words.get(at.new).unwrap_or(-1);
         if let (Some(row), Some(m)) = (row, self.member(new)) {
-            let me = i64::try_from(m.me).unwrap_or(i64::MAX);
+            let me = narrow(m.me);
             self.topologies.learn(row, words, words.one(at.comm), new, me);
         }
     }
@@ -389,5 +388,5 @@ impl Part {
 }
 
 fn positive(v: i64) -> u128 {
-    u128::try_from(v).unwrap_or(0)
+    saturate::<u64>(v).into()
 }

@@ -7,6 +7,7 @@
 //! call sites again. Identities stay, too, so that the trace is proved and compared as before; that of the run is a random
 //! number, or a hash.
 
+use crate::num;
 use std::collections::HashMap;
 
 use xxhash_rust::xxh3::xxh3_64;
@@ -71,8 +72,7 @@ fn sites(from: &SiteTable) -> SiteTable {
     for site in from.sites() {
         let mut frames = site.frames.clone();
         for f in &mut frames {
-            f.module =
-                usize::try_from(f.module).ok().and_then(|m| numbers.get(m)).copied().unwrap_or(f.module);
+            f.module = num::at(&numbers, f.module).copied().unwrap_or(f.module);
         }
         let label = if site.label.is_empty() { String::new() } else { hashed("site", &site.label) };
         to.insert(Site { id: site.id, frames, label });

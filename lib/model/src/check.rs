@@ -2,6 +2,7 @@
 
 use crate::calls::{CallTable, LANES, Lane};
 use crate::lanes::{LaneSum, Lanes};
+use crate::num::narrow;
 use crate::project::Error;
 use crate::proof::{Proof, call_word};
 use crate::section::Section;
@@ -57,7 +58,7 @@ pub fn check_telling(section: &Section, mut tell: impl FnMut(u64)) -> Result<Vec
         for rank in t.ranks.iter() {
             let lanes = rank_lanes(section, i, rank)?;
             tell(lanes.calls);
-            sum.merge(&lanes.keyed(rank, u32::try_from(i).unwrap_or(u32::MAX)));
+            sum.merge(&lanes.keyed(rank, narrow(i)));
         }
         let all = [Lane::Call, Lane::Site, Lane::Endpoint, Lane::Count, Lane::Tag, Lane::Rest];
         let lanes = all.map(|lane| {

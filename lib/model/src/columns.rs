@@ -5,6 +5,7 @@
 //! in chunks, so that they stream to disk while the program runs. Where they may be a little wrong, they can be rounded:
 //! gaps and durations then count units ([`Column::rounded`]).
 
+use crate::num::{Exact, narrow};
 use crate::varint;
 
 /// Events per chunk.
@@ -196,7 +197,7 @@ impl ColumnWriter {
     pub fn push(&mut self, enter: i64, exit: i64) -> Option<Chunk> {
         self.waiting.push((enter, exit));
         // No more wait than the chunk has room for.
-        let events = self.open.events + u32::try_from(self.waiting.len()).unwrap_or(0);
+        let events = self.open.events + narrow::<u32>(self.waiting.len());
         if self.waiting.len() < WAITING && events < CHUNK_EVENTS {
             return None;
         }
@@ -206,7 +207,7 @@ impl ColumnWriter {
     /// Adds events, no more than a chunk has; a full chunk is handed out. *Cost:* a fraction of [`ColumnWriter::push`]'s each.
     pub fn push_all(&mut self, events: &[(i64, i64)]) -> Option<Chunk> {
         self.settle();
-        let room = usize::try_from(CHUNK_EVENTS - self.open.events).unwrap_or(usize::MAX);
+        let room = (CHUNK_EVENTS - self.open.events).to_usize();
         let (fit, rest) = events.split_at(events.len().min(room));
         self.put(fit);
         let full = (fit.len() == room).then(|| self.cut());
@@ -229,7 +230,7 @@ impl ColumnWriter {
         );
         varint::put_all(&mut self.open.durations, events.iter().map(|e| e.1.wrapping_sub(e.0)));
         self.last = events.last().map_or(self.last, |e| e.1);
-        self.open.events += u32::try_from(events.len()).unwrap_or(0);
+        self.open.events += narrow::<u32>(events.len());
     }
     /// The open chunk, if it has events.
     pub fn flush(&mut self) -> Option<Chunk> {

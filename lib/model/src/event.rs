@@ -9,6 +9,7 @@ use crate::calls::roles::{Action, Role};
 use crate::calls::words::{Words, slot};
 use crate::calls::{CallTable, Meaning, Row};
 use crate::columns::Points;
+use crate::num::saturate;
 use crate::objects::{Comm, Named};
 use crate::project::{Error, Projection};
 use crate::section::{Section, Sym, Symbol, Tables};
@@ -283,8 +284,7 @@ impl<'e> Event<'e> {
     #[must_use]
     pub fn calls(&self) -> u64 {
         let series = self.row.and_then(|row| row.slots.last()).is_some_and(|s| s.meaning == Meaning::Times);
-        let times = self.words.words.last().filter(|_| series);
-        times.and_then(|times| u64::try_from(*times).ok()).unwrap_or(1)
+        self.words.words.last().filter(|_| series).map_or(1, |times| saturate(*times))
     }
 
     /// The requests that it names.

@@ -8,6 +8,7 @@
 //! Source: Wu, Mueller 2013, section 3.1 (histograms of SOURCE, DEST and COUNT) and 3.5 (values that every rank
 //! draws equally). We differ in that a value follows from its number, not from a generator's state.
 
+use crate::num::{Exact, narrow, saturate};
 use std::collections::BTreeMap;
 
 use xxhash_rust::xxh3::xxh3_64;
@@ -53,7 +54,7 @@ impl Frequencies {
     /// Sum of the codes that are not negative, each times its frequency.
     #[must_use]
     pub fn sum(&self) -> u128 {
-        let term = |(code, n): (i64, u64)| u128::try_from(code).unwrap_or(0).saturating_mul(n.into());
+        let term = |(code, n): (i64, u64)| u128::from(saturate::<u64>(code)).saturating_mul(n.into());
         self.iter().map(term).fold(0, u128::saturating_add)
     }
 
@@ -67,7 +68,7 @@ impl Frequencies {
         let (special, plain): (Vec<_>, Vec<_>) = self.iter().partition(|(code, _)| *code < 0);
         let mut out = Self(special.into_iter().collect());
         // A bin leaves up to two codes: its mean need not be a whole number.
-        let bins = u128::try_from(most / 2).unwrap_or(1).max(1);
+        let bins = u128::from((most / 2).to_u64().max(1));
         let total: u128 = plain.iter().map(|(_, n)| u128::from(*n)).sum();
         let (mut bin, mut before) = (Self::default(), 0);
         for (code, n) in plain {
@@ -88,8 +89,8 @@ impl Frequencies {
         if n == 0 {
             return;
         }
-        let mean = i64::try_from(sum / n).unwrap_or(i64::MAX - 1);
-        let more = u64::try_from(sum % n).unwrap_or(0);
+        let mean = saturate::<i64>(sum / n).min(i64::MAX - 1);
+        let more = narrow(sum % n);
         self.add(mean, bin.total() - more);
         self.add(mean + 1, more);
     }
@@ -98,8 +99,8 @@ impl Frequencies {
     #[must_use]
     pub fn to_stream(&self) -> Sealed {
         let words = self.iter().map(|(code, _)| code);
-        let numbers = self.0.values().map(|n| i64::try_from(*n).unwrap_or(i64::MAX));
-        std::iter::once(i64::try_from(self.len()).unwrap_or(i64::MAX)).chain(words).chain(numbers).collect()
+        let numbers = self.0.values().map(|n| saturate(*n));
+        std::iter::once(narrow(self.len())).chain(words).chain(numbers).collect()
     }
 
     /// From such a stream; `None` if it is none.
@@ -184,7 +185,7 @@ impl Values {
     #[must_use]
     pub fn draw(&self, number: u64) -> i64 {
         let total = u128::from(self.up_to.last().copied().unwrap_or(0));
-        let at = u64::try_from((u128::from(number) * total) >> 64).unwrap_or(u64::MAX);
+        let at = narrow((u128::from(number) * total) >> 64);
         let i = self.up_to.partition_point(|up_to| *up_to <= at);
         self.values.get(i).copied().unwrap_or(PROC_NULL)
     }

@@ -26,6 +26,7 @@ pub mod lanes;
 pub mod lowest;
 mod modules;
 pub mod names;
+pub mod num;
 pub mod objects;
 pub mod project;
 pub mod proof;

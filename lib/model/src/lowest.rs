@@ -1,5 +1,7 @@
 //! Numbers of things that come and go: each takes the lowest one that is free.
 
+use crate::num::narrow;
+
 /// The numbers in use.
 #[derive(Clone, Debug, Default)]
 pub struct Lowest {
@@ -22,7 +24,7 @@ impl Lowest {
         let word = &mut self.words[self.first];
         let bit = word.trailing_ones();
         *word |= 1 << bit;
-        u32::try_from(self.first).unwrap_or(u32::MAX / 64) * 64 + bit
+        narrow::<u32>(64 * self.first) + bit
     }
 
     /// Takes 0, unless it is in use.

@@ -1,5 +1,6 @@
 //! Reading one rank back out of a section, call by call.
 
+use crate::num::{narrow, saturate};
 use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
@@ -78,7 +79,7 @@ impl Section {
         Some(Projection {
             section: self,
             rank,
-            thread: u32::try_from(thread).unwrap_or(u32::MAX),
+            thread: narrow(thread),
             walk: walk(t, &classes),
             symbols,
             own: HashMap::default(),
@@ -121,7 +122,7 @@ impl Section {
         let (kind, index) = base;
         if index < 0 {
             let world = Tables::find(&self.tables.comms, 0, rank);
-            let size = world.and_then(|w| i64::try_from(w.content.members.len()).ok()).unwrap_or(0);
+            let size = world.map_or(0, |w| narrow(w.content.members.len()));
             return Some(Own { me: i64::from(rank), size });
         }
         match kind {
@@ -205,7 +206,7 @@ pub fn base_word(slots: &[Slot], words: &[i64]) -> (Object, i64) {
         let Some((&first, tail)) = rest.split_first() else { break };
         rest = tail;
         if s.list {
-            rest = rest.get(usize::try_from(first).unwrap_or(0)..).unwrap_or(&[]);
+            rest = rest.get(saturate(first)..).unwrap_or(&[]);
         } else if let Some(kind) = s.base() {
             return (kind, first);
         }
@@ -288,7 +289,7 @@ impl Projection<'_> {
             let n = match (c.slot.list, rest.split_first()) {
                 (true, Some((&n, _))) => {
                     rest = rest.split_first_mut().map_or(&mut [], |(_, t)| t);
-                    usize::try_from(n).unwrap_or(0)
+                    saturate::<usize>(n)
                 }
                 _ => 1,
             };

@@ -2,6 +2,7 @@
 
 use crate::calls::{CallId, FIRST_UNKNOWN, LANES, Lane, Meaning, Object, Slot};
 use crate::lanes::{Digest, Lanes};
+use crate::num::saturate;
 
 /// A call as the lanes see it.
 #[derive(Clone, Copy, Debug)]
@@ -48,7 +49,7 @@ fn cut<'a>(list: bool, words: &mut &'a [i64]) -> &'a [i64] {
     if list && let Some((&length, rest)) = words.split_first() {
         (n, *words) = (length, rest);
     }
-    let (mine, rest) = words.split_at(usize::try_from(n).unwrap_or(0).min(words.len()));
+    let (mine, rest) = words.split_at(saturate::<usize>(n).min(words.len()));
     *words = rest;
     mine
 }

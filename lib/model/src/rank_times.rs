@@ -3,6 +3,7 @@
 //! A rank's time is that of its first thread, the one that makes both calls, from the end of `MPI_Init` to the start of
 //! `MPI_Finalize`.
 
+use crate::num::saturate;
 use std::collections::BTreeMap;
 
 use crate::calls::{CallTable, Kind};
@@ -61,8 +62,7 @@ pub fn totals(thread: &Thread) -> Box<dyn Iterator<Item = Totals> + '_> {
 /// What each rank has of a total, by the buckets of their parts; what rounding takes from one is given to the next.
 fn scaled(buckets: &Sealed, ranks: &RankList, total: u128) -> Vec<u128> {
     let mut cursor = buckets.cursor();
-    let parts: Vec<u64> =
-        ranks.iter().map(|_| u16::try_from(cursor.next()).map_or(0, representative)).collect();
+    let parts: Vec<u64> = ranks.iter().map(|_| representative(saturate(cursor.next()))).collect();
     let whole: u128 = parts.iter().copied().map(u128::from).sum();
     let mut rest = 0;
     let share = |part: u64| {
@@ -105,5 +105,5 @@ fn exact(column: &Column) -> u128 {
     let mut times = column.times();
     let first = times.next().map_or(0, |t| t.1);
     let last = times.last().map_or(first, |t| t.0);
-    last.saturating_sub(first).try_into().unwrap_or(0)
+    saturate::<u64>(last.saturating_sub(first)).into()
 }

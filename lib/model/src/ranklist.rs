@@ -1,5 +1,6 @@
 //! Sets of ranks.
 
+use crate::num::narrow;
 use crate::ranks::{RankSeq, Run};
 
 /// A set of ranks, ascending. Regular sets (a block, a stride) take one run whatever their size.
@@ -19,7 +20,7 @@ impl RankList {
     pub fn first(n: u32) -> Self {
         Self { seq: RankSeq::first(n) }
     }
-    /// From runs; `None` unless they are strictly ascending ranks below 2^32.
+    /// From runs; `None` unless they are strictly ascending ranks below 2^32 - 1: their number is one of 32 bits, too.
     pub fn from_runs(runs: impl IntoIterator<Item = Run>) -> Option<Self> {
         let seq = RankSeq::from_runs(runs);
         let mut next = 0;
@@ -29,7 +30,7 @@ impl RankList {
             if i128::from(r.start) < next
                 || r.step < 0
                 || (r.n > 1 && r.step == 0)
-                || last > i128::from(u32::MAX)
+                || last >= i128::from(u32::MAX)
             {
                 return None;
             }
@@ -69,7 +70,7 @@ impl RankList {
     }
     /// The ranks, ascending.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
-        self.seq.iter().map(|r| u32::try_from(r).unwrap_or(u32::MAX))
+        self.seq.iter().map(|r| narrow(r))
     }
     /// The runs, canonical.
     #[must_use]
@@ -84,7 +85,7 @@ impl RankList {
     /// Adds a rank. *Cost:* O(1) if it is above all others, else O(ranks).
     pub fn insert(&mut self, rank: u32) {
         match self.seq.runs().last() {
-            Some(r) if r.start + r.step * i64::try_from(r.n - 1).unwrap_or(i64::MAX) >= i64::from(rank) => {
+            Some(_) if self.highest() >= Some(rank) => {
                 *self = self.union(&Self::single(rank));
             }
             _ => self.seq.push(i64::from(rank)),

@@ -5,6 +5,7 @@
 //!
 //! Source: A (elastic data elements, ranklists), as made exact in `algorithms.md` §4 (`box`, `cover`).
 
+use crate::num::narrow;
 use std::fmt::Write as _;
 
 use crate::ranklist::RankList;
@@ -51,7 +52,7 @@ const NAMED: usize = 8;
 pub fn plain(set: &RankList) -> String {
     let mut parts = Vec::new();
     for run in set.runs() {
-        let rank = |i: u64| run.start + run.step * i64::try_from(i).unwrap_or(0);
+        let rank = |i: u64| run.start + run.step * narrow::<i64>(i);
         match run.n {
             n if n > 2 && run.step == 1 => parts.push(format!("{}-{}", run.start, rank(n - 1))),
             n => parts.extend((0..n).take(NAMED + 1).map(|i| rank(i).to_string())),
@@ -123,7 +124,7 @@ fn as_run(b: &Descriptor) -> Option<Run> {
     let &[(n, stride)] = &b.dims[..] else { return None };
     let step = if n == 1 { 0 } else { stride.into() };
     let last = u64::from(b.start) + u64::from(stride) * u64::from(n - 1);
-    (n == 1 || last <= u32::MAX.into()).then_some(Run { start: b.start.into(), step, n: n.into() })
+    (n == 1 || last < u32::MAX.into()).then_some(Run { start: b.start.into(), step, n: n.into() })
 }
 
 /// Appends the ranks of a box.
@@ -150,11 +151,7 @@ fn cover_set(set: &RankList) -> Vec<Descriptor> {
     if set.len() <= SEARCH_LIMIT {
         return cover(&set.iter().collect::<Vec<_>>());
     }
-    let small = |v: i64| u32::try_from(v).unwrap_or(u32::MAX);
-    let one = |r: &Run| Descriptor {
-        start: small(r.start),
-        dims: vec![(u32::try_from(r.n).unwrap_or(u32::MAX), small(r.step))],
-    };
+    let one = |r: &Run| Descriptor { start: narrow(r.start), dims: vec![(narrow(r.n), narrow(r.step))] };
     set.runs().iter().map(one).collect()
 }
 
@@ -194,7 +191,7 @@ fn cover(s: &[u32]) -> Vec<Descriptor> {
         while let [first, tail @ ..] = rest {
             let step = fixed.or_else(|| tail.first().map(|t| t - first)).unwrap_or(1);
             let n = progression(rest, step);
-            out.push((*first, u32::try_from(n).unwrap_or(u32::MAX), if n == 1 { 0 } else { step }));
+            out.push((*first, narrow(n), if n == 1 { 0 } else { step }));
             rest = &rest[n..];
         }
         out

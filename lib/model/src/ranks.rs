@@ -1,5 +1,6 @@
 //! Ordered sequences of ranks: the members of communicators and groups.
 
+use crate::num::saturate;
 use xxhash_rust::xxh3::Xxh3;
 
 /// A sequence of ranks in a given order, stored as arithmetic runs: the members of `MPI_COMM_WORLD` take one run
@@ -136,7 +137,7 @@ impl RankSeq {
 }
 
 fn last_of(r: Run) -> i64 {
-    r.start.wrapping_add(r.step.wrapping_mul(i64::try_from(r.n - 1).unwrap_or(i64::MAX)))
+    r.start.wrapping_add(r.step.wrapping_mul(saturate(r.n - 1)))
 }
 
 impl FromIterator<u32> for RankSeq {

@@ -9,6 +9,7 @@
 //! Source: our own. Wu, Mueller 2013, section 3.1, record the offsets of completed requests from the newest; numbers of
 //! slots do the same for requests alone.
 
+use crate::num::{self, narrow, saturate};
 use std::collections::BTreeSet;
 
 use crate::calls::{CallTable, Meaning, Object, Row};
@@ -158,7 +159,7 @@ impl<'a> Requests<'a> {
             self.words(at, words).iter_mut().for_each(|w| each(at, w, expected));
         }
         if let Some((at, persistent)) = role.new {
-            let expected = i64::try_from(self.lowest_free()).unwrap_or(NULL);
+            let expected = narrow(self.lowest_free());
             let posted = self.posted(&role, words);
             for w in self.words(at, words) {
                 each(at, w, expected);
@@ -186,7 +187,7 @@ impl<'a> Requests<'a> {
         self.places.clear();
         let mut at = 0;
         for list in &role.lists {
-            let n = if *list { words.get(at).and_then(|n| usize::try_from(*n).ok()).unwrap_or(0) } else { 1 };
+            let n = if *list { words.get(at).map_or(0, |n| saturate::<usize>(*n)) } else { 1 };
             let from = (at + usize::from(*list)).min(words.len());
             at = from.saturating_add(n).min(words.len());
             self.places.push((from, at));
@@ -282,15 +283,14 @@ impl<'a> Requests<'a> {
             let active = |number: &i64| self.request(*number).is_some_and(|r| r.active.is_some());
             let rest = requests.get(next..).unwrap_or_default();
             let first = next + rest.iter().position(active).unwrap_or(0);
-            each(completed, w, i64::try_from(first).unwrap_or(0));
-            next = usize::try_from(*w).map_or(0, |w| w.saturating_add(1));
+            each(completed, w, narrow(first));
+            next = saturate::<usize>(w.saturating_add(1));
         }
-        let done: Vec<usize> =
-            self.words(completed, words).iter().map(|w| usize::try_from(*w).unwrap_or(usize::MAX)).collect();
+        let done = self.words(completed, words).to_vec();
         for field in 0..3 {
             let slot = completed + 1 + field;
             for (w, position) in self.words(slot, words).iter_mut().zip(&done) {
-                let request = requests.get(*position).and_then(|number| self.request(*number));
+                let request = num::at(&requests, *position).and_then(|number| self.request(*number));
                 each(slot, w, request.map_or(NONE, |r| r.posted[field]));
             }
         }
@@ -329,17 +329,20 @@ impl<'a> Requests<'a> {
     }
 
     /// Takes note of what a completion asked for and found.
-    fn complete(&mut self, sym: usize, mut requests: Vec<i64>, done: &[usize]) {
+    fn complete(&mut self, sym: usize, mut requests: Vec<i64>, done: &[i64]) {
         let last = requests.iter().rev().find(|number| **number != NULL);
         let started = self.order.iter().rev().filter(|entry| self.is_active(entry)).take(NEAR);
         let later = started.map(|(number, _)| number).position(|number| Some(number) == last).unwrap_or(0);
         let starts = requests.iter().map(|number| self.request(*number).and_then(|r| r.active)).collect();
-        for &position in done {
-            let Some(&number) = requests.get(position) else { continue };
+        for position in done {
+            let Some(asked) = usize::try_from(*position).ok().and_then(|at| requests.get_mut(at)) else {
+                continue;
+            };
+            let number = *asked;
             if self.request(number).is_some_and(|r| r.persistent) {
                 self.stop(number);
             } else {
-                requests[position] = NULL;
+                *asked = NULL;
                 self.free(number);
             }
         }

@@ -13,6 +13,7 @@ pub use naming::CallSites;
 pub use similar::Representatives;
 pub use similar::{Place, Similar};
 
+use crate::num::narrow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -138,7 +139,7 @@ impl SiteTable {
             return i;
         }
         let to = Arc::make_mut(&mut self.0);
-        let i = u32::try_from(to.modules.len()).unwrap_or(u32::MAX);
+        let i = narrow(to.modules.len());
         to.modules.push(module.clone());
         to.by_module.insert(module, i);
         i
@@ -179,7 +180,7 @@ impl SiteTable {
             return i;
         }
         let to = Arc::make_mut(&mut self.0);
-        let i = u32::try_from(to.sites.len()).unwrap_or(u32::MAX);
+        let i = narrow(to.sites.len());
         to.by_id.insert(site.id, i);
         to.sites.push(site);
         i

@@ -12,6 +12,7 @@
 mod buckets;
 pub mod histogram;
 
+use crate::num::{narrow, saturate};
 use std::collections::BTreeMap;
 
 pub use buckets::{bucket, representative};
@@ -178,7 +179,7 @@ impl Sketch {
     /// Mean in ns, rounded down; 0 if empty.
     #[must_use]
     pub fn mean(&self) -> u64 {
-        u64::try_from(self.sum / u128::from(self.count.max(1))).unwrap_or(u64::MAX)
+        saturate(self.sum / u128::from(self.count.max(1)))
     }
 
     /// Variance in ns², rounded down: the mean of the squares less the square of the mean.
@@ -341,7 +342,7 @@ impl LiveSketch {
             Shape::Totals => return Sketch::from_totals(totals),
         }
         let buckets = window.into_iter().enumerate().filter(|(_, n)| *n > 0);
-        Sketch::from_parts(totals, buckets.map(|(i, n)| (u16::try_from(low + i).unwrap_or(u16::MAX), n)))
+        Sketch::from_parts(totals, buckets.map(|(i, n)| (narrow(low + i), n)))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::calls::CallTable;
 use crate::ints::Sealed;
+use crate::num::saturate;
 use crate::project::stream;
 use crate::ranklist::RankList;
 use crate::section::{Elastic, Section, Thread};
@@ -88,7 +89,7 @@ impl Section {
 
 /// Sum of the first `n` numbers of a stream; those below 0 are none.
 fn sum(of: &Sealed, n: u64, looks: &mut u64) -> u64 {
-    let number = |v: i64| u64::try_from(v).unwrap_or(0);
+    let number = saturate::<u64>;
     if let Some(value) = of.constant() {
         return number(value).saturating_mul(n);
     }

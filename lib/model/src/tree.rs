@@ -12,6 +12,7 @@
 //! class of ranks.
 
 use crate::ints::Cursor;
+use crate::num::Exact;
 
 /// A node of a flat tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -51,9 +52,7 @@ impl FlatTree {
     #[must_use]
     pub fn end_of(&self, node: usize) -> usize {
         match self.items.get(node) {
-            Some(&Item::Body { below }) => {
-                usize::try_from(below).map_or(self.items.len(), |below| (node + 1).saturating_add(below))
-            }
+            Some(&Item::Body { below }) => (node + 1).saturating_add(below.to_usize()),
             _ => node + 1,
         }
         .min(self.items.len())

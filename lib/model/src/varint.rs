@@ -3,6 +3,8 @@
 //! Every byte string in a trace is built from these functions; a decoder reads from a shrinking slice, so
 //! that "how much input is left" bounds every allocation.
 
+use crate::num::Exact;
+
 /// Bytes of a value at most.
 const LONGEST: usize = 10;
 
@@ -113,7 +115,7 @@ pub fn get_len(input: &mut &[u8], available: usize) -> Result<usize, DecodeError
 #[must_use]
 pub fn len_i64(value: i64) -> usize {
     let bits = 64 - zigzag(value).leading_zeros();
-    usize::try_from(bits.div_ceil(7).max(1)).unwrap_or(10)
+    bits.div_ceil(7).max(1).to_usize()
 }
 
 fn zigzag(value: i64) -> u64 {

@@ -2,6 +2,7 @@
 
 use st_model::form::{Form, Own};
 use st_model::ints::Sealed;
+use st_model::num::saturate;
 
 /// Streams of more values than this are not encoded afresh; only affine forms are used for them.
 const LONG: u64 = 1 << 20;
@@ -15,7 +16,7 @@ pub(crate) fn code(values: &Sealed, form: Form, own: Own, len: u64) -> Option<Se
     }
     let leads_back = |v: i64| form.value(form.code(v, own), own) == v;
     let sound = values.elements().all(|e| {
-        let more = i64::try_from(e.more.unwrap_or(0)).unwrap_or(i64::MAX);
+        let more = saturate(e.more.unwrap_or(0));
         leads_back(e.first) && (e.step == 0 || leads_back(e.first.wrapping_add(e.step.wrapping_mul(more))))
     });
     if sound { mapped(values, form, len, |v| form.code(v, own)) } else { None }

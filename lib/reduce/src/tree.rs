@@ -8,6 +8,7 @@
 //! Source: the radix trees of Wu, Mueller 2013 and Bahmani, Mueller 2014. We differ in the order: subtrees have
 //! neighbouring ranks, which are read from neighbouring files.
 
+use st_model::num::Exact;
 use std::io;
 
 use st_model::header::Header;
@@ -188,10 +189,9 @@ impl<R: Reduce> Tree<R> {
     /// If a section cannot be written, which memory always can.
     pub fn pack(self) -> io::Result<Vec<u8>> {
         let mut out = Vec::new();
-        let count = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
-        varint::put_u64(&mut out, count(self.parts.len()));
+        varint::put_u64(&mut out, self.parts.len().to_u64());
         for part in &self.parts {
-            [u64::from(part.level), part.first, count(part.sections.len())]
+            [u64::from(part.level), part.first, part.sections.len().to_u64()]
                 .iter()
                 .for_each(|n| varint::put_u64(&mut out, *n));
         }

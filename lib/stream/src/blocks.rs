@@ -2,6 +2,7 @@
 
 use super::bytes::{get_bytes, put_bytes};
 use super::error::DecodeError;
+use st_model::num::Exact;
 
 /// Bytes that most columns of a recorded rank have at most.
 const BYTES: usize = 64;
@@ -16,7 +17,7 @@ impl<const N: usize> Blocks<N> {
     }
     /// Bytes in all columns.
     pub(crate) fn len(&self) -> u64 {
-        self.0.iter().map(|b| u64::try_from(b.len()).unwrap_or(u64::MAX)).sum()
+        self.0.iter().map(|b| b.len().to_u64()).sum()
     }
     /// Each column as its length and its bytes.
     pub(crate) fn put(&self, out: &mut Vec<u8>) {

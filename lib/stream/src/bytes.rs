@@ -1,12 +1,13 @@
 //! Primitive fields: integers, strings, rank sets. Every `get` mirrors the `put` above it.
 
 use super::error::{DecodeError, Field as _};
+use st_model::num::{Exact, saturate};
 use st_model::ranklist::RankList;
 use st_model::ranks::Run;
 use st_model::varint;
 
 /// Ranks lie below this.
-const RANK_LIMIT: i64 = 1 << 32;
+const RANK_LIMIT: i64 = (1 << 32) - 1;
 
 /// 7 bits per byte, lowest first.
 pub fn put_u64(out: &mut Vec<u8>, v: u64) {
@@ -38,7 +39,7 @@ pub fn get_i64(src: &mut &[u8]) -> Result<i64, DecodeError> {
 
 /// As [`put_u64`].
 pub fn put_usize(out: &mut Vec<u8>, v: usize) {
-    put_u64(out, u64::try_from(v).unwrap_or(u64::MAX));
+    put_u64(out, v.to_u64());
 }
 
 /// A number of things that follow, each taking at least one byte: never more than bytes are left.
@@ -81,7 +82,7 @@ pub fn get_index(src: &mut &[u8], len: usize) -> Result<u32, DecodeError> {
     let index = get_u64(src)?;
     match u32::try_from(index) {
         Ok(i) if usize::try_from(i).is_ok_and(|i| i < len) => Ok(i),
-        _ => Err(DecodeError::Index { index, len: u64::try_from(len).unwrap_or(u64::MAX) }),
+        _ => Err(DecodeError::Index { index, len: len.to_u64() }),
     }
 }
 
@@ -221,5 +222,5 @@ pub(crate) fn checked(r: Run) -> Result<Run, DecodeError> {
 
 /// Last rank of a run.
 pub(crate) fn last(r: &Run) -> i64 {
-    r.start.wrapping_add(r.step.wrapping_mul(i64::try_from(r.n.saturating_sub(1)).unwrap_or(i64::MAX)))
+    r.start.wrapping_add(r.step.wrapping_mul(saturate(r.n.saturating_sub(1))))
 }

@@ -3,6 +3,7 @@
 //! `kind (u8) | flags (u8) | length (varint) | CRC-32C (u32, little endian) | payload`. The checksum is over kind,
 //! flags, length and payload as stored.
 
+use st_model::num::Exact;
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -179,7 +180,7 @@ impl Frame {
 
     fn head(&self) -> Vec<u8> {
         let mut head = vec![self.number, self.flags];
-        varint::put_u64(&mut head, u64::try_from(self.stored.len()).unwrap_or(u64::MAX));
+        varint::put_u64(&mut head, self.stored.len().to_u64());
         head
     }
 
@@ -190,7 +191,7 @@ impl Frame {
         head.extend_from_slice(&crc.to_le_bytes());
         to.write_all(&head)?;
         to.write_all(&self.stored)?;
-        Ok(u64::try_from(head.len() + self.stored.len()).unwrap_or(u64::MAX))
+        Ok((head.len() + self.stored.len()).to_u64())
     }
 
     pub(crate) fn fault(&self, kind: ErrorKind) -> Error {
@@ -357,16 +358,16 @@ impl<R: Read> FrameReader<R> {
         let mut crc = [0; 4];
         self.exact(&mut crc)?;
         // The buffer grows with what is there, not with what the length promises, from what a rank's frame has.
-        let mut stored = Vec::with_capacity(usize::try_from(len).map_or(BUFFER, |len| len.min(BUFFER)));
+        let mut stored = Vec::with_capacity(len.to_usize().min(BUFFER));
         (&mut self.from).take(len).read_to_end(&mut stored).map_err(|e| self.fault(ErrorKind::Read(e)))?;
-        if u64::try_from(stored.len()).unwrap_or(0) < len {
+        if stored.len().to_u64() < len {
             return Err(self.fault(ErrorKind::Truncated));
         }
         if crc32c::crc32c_append(crc32c::crc32c(&head), &stored) != u32::from_le_bytes(crc) {
             return Err(self.fault(ErrorKind::Checksum));
         }
         let frame = Frame { number: head[0], flags: head[1], stored, offset: self.offset, index: self.index };
-        self.offset += u64::try_from(head.len() + 4).unwrap_or(0) + len;
+        self.offset += (head.len() + 4).to_u64() + len;
         self.index += 1;
         Ok(frame)
     }

@@ -49,8 +49,8 @@ pub(crate) fn decode(mut src: &[u8]) -> Result<Vec<Place>, DecodeError> {
 
 /// Number of frames before the end frame; byte offset of the index, if there is one. Fixed width, so that the end frame
 /// is found from the end of a file.
-pub(crate) fn encode_end(frames: u64, index: Option<u64>) -> Vec<u8> {
-    let mut out = u32::try_from(frames).unwrap_or(u32::MAX).to_le_bytes().to_vec();
+pub(crate) fn encode_end(frames: u32, index: Option<u64>) -> Vec<u8> {
+    let mut out = frames.to_le_bytes().to_vec();
     if let Some(at) = index {
         out.extend_from_slice(&at.to_le_bytes());
     }

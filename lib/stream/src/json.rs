@@ -5,6 +5,7 @@
 //! lists of a completion become one list of objects.
 
 use serde_json::{Map, Value, json};
+use st_model::num::saturate;
 
 use st_model::calls::{CallTable, Meaning, Row, Slot};
 use st_model::form::SPECIAL;
@@ -74,7 +75,7 @@ fn split<'a>(slots: &[Slot], mut words: &'a [i64]) -> Vec<&'a [i64]> {
     for s in slots {
         let (mut n, mut from) = (1, 0);
         if s.list {
-            n = words.first().map_or(0, |n| usize::try_from(*n).unwrap_or(0));
+            n = words.first().map_or(0, |n| saturate(*n));
             from = 1;
         }
         words = words.get(from..).unwrap_or(&[]);

@@ -7,6 +7,7 @@
 //! receive takes the next message that its source has sent to the rank in the communicator with its tag. Receives from
 //! any source and with any tag take none.
 
+use st_model::num::Exact;
 use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
@@ -72,7 +73,7 @@ pub(super) fn follows(section: &Section) -> Vec<At> {
     let slots = section.symbols.iter().enumerate().filter_map(|(sym, symbol)| Some((sym, slot(symbol)?)));
     let mut wanted: Vec<At> = slots.filter(|at| stored(at).is_some()).collect();
     let elements: usize = wanted.iter().filter_map(stored).map(|(_, elements)| elements).sum();
-    let calls = usize::try_from(thread.lanes.calls).unwrap_or(usize::MAX);
+    let calls = thread.lanes.calls.to_usize();
     if elements < WORTH.1 || calls > elements.saturating_mul(CALLS) {
         return Vec::new();
     }
@@ -174,7 +175,7 @@ fn each_end(
     let mut comms: HashMap<i64, Option<(Name, &RankSeq)>, FixedState> = HashMap::default();
     let mut words = Vec::new();
     while let Some(sym) = calls.next_call(&mut words).ok()? {
-        *left = left.checked_sub(1 + u64::try_from(words.len()).unwrap_or(u64::MAX))?;
+        *left = left.checked_sub(1 + words.len().to_u64())?;
         let sym = sym as usize;
         let Some(ends) = ends.get(sym).copied().flatten() else { continue };
         let slots = CallTable::builtin().slots(section.symbols[sym].call);

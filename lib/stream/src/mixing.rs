@@ -4,6 +4,7 @@
 //! and the program lpaq: logistic mixing, and the coder without carries. All is in integers, so that every machine reads what
 //! any has written. `st-stream(5)` writes the method down.
 
+use st_model::num::narrow;
 use std::sync::LazyLock;
 
 /// Probabilities that are mixed for a bit.
@@ -27,14 +28,14 @@ const SLOWEST: u8 = 60;
 
 /// The part that is learned, by how often was, in 65536ths: twice 1 / (2 s + 3).
 static PARTS: LazyLock<[i64; SLOWEST as usize + 1]> =
-    LazyLock::new(|| std::array::from_fn(|s| (1 << 17) / (2 * i64::try_from(s).unwrap_or(0) + 3)));
+    LazyLock::new(|| std::array::from_fn(|s| (1 << 17) / (2 * narrow::<i64>(s) + 3)));
 
 impl Chance {
     #[inline]
     fn learn(&mut self, bit: bool, parts: &[i64]) {
         let (one, goal) = (i64::from(self.one), if bit { 65_535 } else { 0 });
         let part = parts[usize::from(self.seen)];
-        self.one = u16::try_from(one + (((goal - one) * part) >> 16)).unwrap_or(0);
+        self.one = narrow(one + (((goal - one) * part) >> 16));
         self.seen = SLOWEST.min(self.seen + 1);
     }
 }
@@ -51,7 +52,7 @@ fn squash(x: i32) -> i32 {
     if x < -2047 {
         return 1;
     }
-    let (part, i) = (x & 127, usize::try_from((x >> 7) + 16).unwrap_or(0));
+    let (part, i) = (x & 127, narrow::<usize>((x >> 7) + 16));
     (AT[i] * (128 - part) + AT[(i + 1).min(32)] * part + 64) >> 7
 }
 
@@ -97,7 +98,7 @@ impl Encoder {
         if self.low > 0 {
             let top = (self.low >> 24) + 1;
             if top << 24 <= self.high && top < 256 {
-                self.out.push(u8::try_from(top).unwrap_or(u8::MAX));
+                self.out.push(narrow(top));
             } else {
                 self.out.extend_from_slice(&self.high.to_be_bytes());
             }
@@ -123,7 +124,7 @@ impl Coder for Encoder {
             self.low = middle + 1
         }
         while (self.low ^ self.high) >> 24 == 0 {
-            self.out.push(u8::try_from(self.high >> 24).unwrap_or(0));
+            self.out.push(narrow(self.high >> 24));
             self.low <<= 8;
             self.high = self.high << 8 | 255;
         }
@@ -221,7 +222,7 @@ impl Mixer {
             *input = if chance.seen < 2 { x * i32::from(chance.seen) / 2 } else { x };
             sum += i64::from(*input) * i64::from(*weight);
         }
-        let one = squash(i32::try_from(sum >> 16).unwrap_or(0)).clamp(1, 4095);
+        let one = squash(narrow(sum >> 16)).clamp(1, 4095);
         let bit = coder.code(bit, one.unsigned_abs());
         let error = ((i32::from(bit) << 12) - one) * 10;
         for (input, weight) in inputs.iter().zip(weights) {

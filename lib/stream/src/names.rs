@@ -1,5 +1,6 @@
 //! Payload of NAMES: functions, files and lines of addresses.
 
+use st_model::num::Exact;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -134,7 +135,7 @@ fn get_addresses(src: &mut &[u8]) -> Result<Vec<Address>, DecodeError> {
 fn get_string(src: &mut &[u8], of: &[Arc<str>]) -> Result<Option<Arc<str>>, DecodeError> {
     let Some(index) = get_u64(src)?.checked_sub(1) else { return Ok(None) };
     let found = usize::try_from(index).ok().and_then(|i| of.get(i));
-    let len = u64::try_from(of.len()).unwrap_or(u64::MAX);
+    let len = of.len().to_u64();
     found.cloned().map(Some).ok_or(DecodeError::Index { index, len })
 }
 

@@ -6,6 +6,7 @@
 use super::bytes::{checked, get_bytes, last, put_bytes};
 use super::error::DecodeError;
 use st_model::ints::{Cursor, Ints, Sealed};
+use st_model::num::{narrow, saturate};
 use st_model::ranklist::RankList;
 use st_model::ranks::{RankSeq, Run};
 
@@ -24,7 +25,7 @@ impl<const N: usize> Numbers<N> {
         self.0[column].push(value);
     }
     pub(crate) fn put_len(&mut self, column: usize, len: usize) {
-        self.put(column, i64::try_from(len).unwrap_or(i64::MAX));
+        self.put(column, narrow(len));
     }
     /// The heads of all columns, then their values, each with its length in bytes.
     pub(crate) fn finish(self, out: &mut Vec<u8>) {
@@ -96,7 +97,7 @@ pub(crate) fn put_set<const N: usize>(n: &mut Numbers<N>, at: usize, ranks: &Ran
         return;
     }
     if let Some((first, words)) = bitmap(ranks) {
-        n.put(at, i64::try_from(words.len()).map_or(0, i64::wrapping_neg));
+        n.put(at, -narrow::<i64>(words.len()));
         n.put(at + 1, first.into());
         words.iter().for_each(|word| n.put(at + 2, *word));
         return;
@@ -209,7 +210,7 @@ pub(crate) fn get_seq<const N: usize>(
         let step = if more > 0 { n.get(at + 3) } else { 0 };
         let ranks = u64::try_from(more).ok().and_then(|m| m.checked_add(1)).ok_or(DecodeError::Integer)?;
         let run = checked(Run { start, step, n: ranks })?;
-        total = total.checked_add(run.n).filter(|t| *t <= 1 << 32).ok_or(DecodeError::Integer)?;
+        total = total.checked_add(run.n).filter(|t| *t < 1 << 32).ok_or(DecodeError::Integer)?;
         before = last(&run);
         list.push(run);
     }
@@ -217,7 +218,7 @@ pub(crate) fn get_seq<const N: usize>(
 }
 
 fn more(r: &Run) -> i64 {
-    i64::try_from(r.n.saturating_sub(1)).unwrap_or(i64::MAX)
+    saturate(r.n.saturating_sub(1))
 }
 
 #[cfg(test)]

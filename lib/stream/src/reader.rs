@@ -1,5 +1,6 @@
 //! Reading streams, one section at a time.
 
+use st_model::num::Exact;
 use std::collections::BTreeMap;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::Arc;
@@ -77,7 +78,7 @@ impl<R: Read> Reader<R> {
     pub fn new(mut from: R, options: ReadOptions) -> Result<Self, Error> {
         let start = |kind| Error::new(0, None, kind);
         let mut preamble = Vec::new();
-        let want = u64::try_from(PREAMBLE).unwrap_or(0);
+        let want = PREAMBLE.to_u64();
         (&mut from).take(want).read_to_end(&mut preamble).map_err(|e| start(ErrorKind::Read(e)))?;
         check_first(&preamble).map_err(start)?;
         let Some(&[major, minor, level]) = preamble.get(MAGIC.len()..).and_then(|v| v.first_chunk::<3>())
@@ -192,7 +193,7 @@ impl<R: Read> Reader<R> {
     /// A frame of times, and whose it is. It stays as it is stored if it would take much more memory otherwise.
     fn owned(&mut self, kind: Kind, frame: Frame) -> Result<(Frame, Owner), Error> {
         let invalid = |source| frame.fault(ErrorKind::Payload { frame: kind, source });
-        let stored = wide(frame.stored.len());
+        let stored = frame.stored.len().to_u64();
         let (owner, expanded) = if let Some(mut head) = frame.coded_times().filter(|_| kind == Kind::Column) {
             let (owner, chunk) = column::decode_head(&mut head).map_err(invalid)?;
             (owner, u64::from(chunk.events).saturating_mul(EVENT))
@@ -203,7 +204,7 @@ impl<R: Read> Reader<R> {
                 Kind::Clock => column::decode_clock_owner(&mut of).map(|rank| (rank, 0)),
                 _ => column::decode_owner(&mut of),
             };
-            (owner.map_err(invalid)?, wide(payload.len()))
+            (owner.map_err(invalid)?, payload.len().to_u64())
         };
         self.memory.0 += stored;
         self.memory.1 = self.memory.1.saturating_add(expanded);
@@ -409,10 +410,6 @@ fn find_index(from: &mut (impl Read + Seek), length: u64) -> io::Result<Option<u
     let Ok(frame) = FrameReader::new(from, at, 0).next() else { return Ok(None) };
     let end = matches!(frame.kind(), Ok(Some(Kind::End)));
     Ok(index::decode_end(&frame.stored).ok().filter(|_| end).and_then(|(_, index)| index))
-}
-
-fn wide(n: usize) -> u64 {
-    u64::try_from(n).unwrap_or(u64::MAX)
 }
 
 /// Bytes of an end frame that names an index: kind, flags, length, checksum, payload.

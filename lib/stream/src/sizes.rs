@@ -1,5 +1,6 @@
 //! What each frame of a stream takes.
 
+use st_model::num::Exact;
 use std::io::Read;
 
 use super::error::{Error, ErrorKind, check_first};
@@ -39,7 +40,7 @@ pub fn structure_size(section: &Section) -> usize {
 /// If it is no stream, or damaged, or truncated and [`ReadOptions::partial`] is not set; with it, those that are whole are given.
 pub fn frame_sizes(mut from: impl Read, options: ReadOptions) -> Result<Vec<FrameSize>, Error> {
     let mut preamble = Vec::new();
-    let want = u64::try_from(MAGIC.len() + 3).unwrap_or(0);
+    let want = (MAGIC.len() + 3).to_u64();
     let start = |kind| Error::new(0, None, kind);
     (&mut from).take(want).read_to_end(&mut preamble).map_err(|e| start(ErrorKind::Read(e)))?;
     check_first(&preamble).map_err(start)?;
@@ -51,9 +52,9 @@ pub fn frame_sizes(mut from: impl Read, options: ReadOptions) -> Result<Vec<Fram
             other => other?,
         };
         let kind = frame.kind()?;
-        let stored = u64::try_from(frame.stored.len()).unwrap_or(u64::MAX);
+        let stored = frame.stored.len().to_u64();
         let expanded = match kind {
-            Some(k) => u64::try_from(frame.payload(k)?.len()).unwrap_or(u64::MAX),
+            Some(k) => frame.payload(k)?.len().to_u64(),
             None => stored,
         };
         let name = kind.map_or_else(|| format!("kind {}", frame.number), |k| k.to_string());

@@ -14,6 +14,7 @@ use super::struct_columns::{BELOW, CALL, COLUMNS, COUNTS, ERROR, FORM, NODE, PAR
 use super::transposed::{self, Exchange, Left};
 use st_model::calls::{CallId, CallTable, FIRST_UNKNOWN};
 use st_model::frequencies::Frequencies;
+use st_model::num::{Exact, saturate};
 use st_model::ranklist::RankList;
 use st_model::section::{Elastic, Form, Partition, Section, SlotStreams, Symbol, Tables, Thread};
 use st_model::tree::{FlatTree, Item};
@@ -198,7 +199,7 @@ fn put_next(out: &mut Vec<u8>, v: u32, next: &mut u32, offset: u64) {
 
 fn from_next(code: u64, next: &mut u32, len: usize, offset: u64) -> Result<u32, DecodeError> {
     let index = if code == 0 { u64::from(*next) } else { code - offset };
-    let len = u64::try_from(len).unwrap_or(u64::MAX);
+    let len = len.to_u64();
     let v = u32::try_from(index).ok().filter(|_| index < len).ok_or(DecodeError::Index { index, len })?;
     *next = (*next).max(v.saturating_add(1));
     Ok(v)
@@ -324,7 +325,7 @@ fn check_histograms(t: &Control, codes: &mut Budget) -> Result<(), DecodeError> 
     }
     for (i, slots) in t.params.iter().enumerate() {
         for stream in slots.iter().filter(|s| drawn(&s.values)).flat_map(|s| &s.values.streams) {
-            codes.take(usize::try_from(stream.cursor().next()).unwrap_or(0)).nth("symbol", i)?;
+            codes.take(saturate(stream.cursor().next())).nth("symbol", i)?;
             let valid = Frequencies::from_stream(stream).ok_or(DecodeError::Invalid("no histogram"));
             valid.nth("symbol", i)?;
         }

@@ -4,6 +4,7 @@
 //! Times are most of a file that has them, and hardly repeat, so that there is nothing to match: what can be known of a
 //! number is how long it is, from where in a loop it stands, and that shows in how long the numbers before it were.
 
+use st_model::num::{Exact, narrow};
 use std::io::{self, Error, ErrorKind::InvalidData};
 
 use super::bytes::{put_bytes, put_u64};
@@ -128,7 +129,7 @@ impl Model {
         weights: impl Fn(usize, usize) -> usize,
     ) -> u64 {
         let mask = self.chances[0].len() - 1;
-        let at = contexts.map(|h| usize::try_from(h >> 20).unwrap_or(0) & mask);
+        let at = contexts.map(|h| (h >> 20).to_usize() & mask);
         let [a, b, c, d] = &mut self.chances;
         let (a, b, c, d) = (&mut a[at[0]], &mut b[at[1]], &mut c[at[2]], &mut d[at[3]]);
         let all = &mut self.weights[usize::from(self.kind)];
@@ -171,7 +172,7 @@ impl Model {
         let first = hash(1, self.kind.into());
         let contexts = [first, all(first, &[a]), all(first, &[a, b]), all(first, &[a, b, c, d, e])];
         let coded = self.bits(coder, (len.min(LONG).into(), 5), contexts, |_, before| before);
-        let short = u32::try_from(coded & 31).unwrap_or(LONG);
+        let short = narrow(coded & 31);
         if short < LONG {
             return short;
         }

@@ -1,5 +1,6 @@
 //! Writing streams.
 
+use st_model::num::Exact;
 use std::io::{self, Read, Write};
 
 use super::column;
@@ -77,7 +78,7 @@ impl<W: Write> Writer<W> {
         let mut first = MAGIC.to_vec();
         first.extend_from_slice(&[CURRENT.major, CURRENT.minor, options.level]);
         to.write_all(&first)?;
-        let offset = u64::try_from(first.len()).unwrap_or(0);
+        let offset = first.len().to_u64();
         let places = Vec::new();
         let level = options.level;
         let (packer, payloads) = (Packer::default(), [Vec::new(), Vec::new()]);
@@ -308,7 +309,8 @@ impl<W: Write> Writer<W> {
             let payload = index::encode(&self.places);
             at = Some(self.put(Kind::Index, payload)?);
         }
-        let end = self.packer.frame(Kind::End, index::encode_end(self.frames, at), 0)?;
+        let frames = u32::try_from(self.frames).map_err(io::Error::other)?;
+        let end = self.packer.frame(Kind::End, index::encode_end(frames, at), 0)?;
         end.write(&mut self.to)?;
         Ok(self.to)
     }

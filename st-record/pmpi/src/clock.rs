@@ -6,6 +6,7 @@
 //! again at growing intervals, each time over the whole run so far. A correction never jumps, except at the end of
 //! `MPI_Init`: the clock keeps its reading and runs a little faster or slower for the next interval.
 
+use st_model::num::saturate;
 use std::time::Duration;
 
 /// Bits after the binary point of a rate.
@@ -116,7 +117,7 @@ impl Clock {
         (reader.ticks, reader.ns) = first;
         let mut due = i64::MAX;
         if source == Source::Counter {
-            let end = first.1 + i64::try_from(Duration::from_micros(100).as_nanos()).unwrap_or(0);
+            let end = first.1 + saturate::<i64>(Duration::from_micros(100).as_nanos());
             while monotonic() < end {}
             let now = reader.pair();
             reader.rate = rate(now.0 - first.0, now.1 - first.1).unwrap_or(1 << POINT);
@@ -185,7 +186,7 @@ impl Clock {
             let limit = i128::from(r) / 1000;
             let slew =
                 (i128::from(truth - shown) * i128::from(r) / i128::from(self.interval)).clamp(-limit, limit);
-            self.reader.rate = u64::try_from(i128::from(r) + slew).unwrap_or(r);
+            self.reader.rate = saturate(i128::from(r) + slew);
         }
         (self.reader.ticks, self.reader.ns) = (t, shown);
         self.due = shown + self.interval;

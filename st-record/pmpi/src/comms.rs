@@ -11,6 +11,7 @@ use crate::made::Made;
 use crate::real;
 use foldhash::fast::FixedState;
 use st_capture::record::RankRecorder;
+use st_model::num::{self, narrow};
 use st_model::objects::{Comm, Group, Name};
 use st_model::ranks::RankSeq;
 use std::collections::HashMap;
@@ -80,12 +81,12 @@ impl Comms {
     ) {
         self.world = group;
         self.size = size;
-        let me = c_int::try_from(rank).unwrap_or(0);
+        let me: c_int = narrow(rank);
         for (handle, kind, rank, members) in [
             (k::st_MPI_COMM_WORLD, "MPI_COMM_WORLD", me, 0..size),
             (k::st_MPI_COMM_SELF, "MPI_COMM_SELF", 0, rank..rank + 1),
         ] {
-            let local = i64::try_from(members.len()).unwrap_or(0);
+            let local = narrow(members.len());
             let mut seq = RankSeq::default();
             members.for_each(|r| seq.push(i64::from(r)));
             let content = Comm { kind: kind.into(), parent: 0, members: seq, remote: RankSeq::default() };
@@ -120,7 +121,7 @@ impl Comms {
 
     /// What is known of the communicator at an index.
     pub(crate) fn info(&self, index: i64) -> CommInfo {
-        usize::try_from(index).ok().and_then(|i| self.infos.get(i)).copied().unwrap_or_default()
+        num::at(&self.infos, index).copied().unwrap_or_default()
     }
 
     /// Registers a new communicator made from the one with index `parent`.
@@ -213,8 +214,8 @@ impl Comms {
                 real::MPI_Group_free(&raw mut group);
             }
         }
-        let local = i64::try_from(members.len()).unwrap_or(0);
-        let peers = if inter != 0 { i64::try_from(remote.len()).unwrap_or(0) } else { local };
+        let local = narrow(members.len());
+        let peers = if inter != 0 { narrow(remote.len()) } else { local };
         // As many members as the world, and no number beyond it.
         let beyond = |r: i64| r >= i64::from(self.size);
         let all = inter == 0 && local == i64::from(self.size) && !members.iter().any(beyond);
@@ -236,9 +237,12 @@ impl Comms {
             unsafe { real::MPI_Group_translate_ranks(group, n, from, MPI_Group::from_raw(self.world), to) };
         }
         let mut seq = RankSeq::default();
-        let mut foreign = self.size..;
-        let number = |r: c_int| u32::try_from(r).ok().or_else(|| foreign.next()).map_or(0, i64::from);
-        world.into_iter().map(number).for_each(|r| seq.push(r));
+        let mut next = i64::from(self.size);
+        for rank in world {
+            let foreign = rank < 0;
+            seq.push(if foreign { next } else { rank.into() });
+            next += i64::from(foreign);
+        }
         seq
     }
 

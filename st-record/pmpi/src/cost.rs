@@ -8,6 +8,7 @@
 //! reading it takes longer. What the program loses to caches that it finds changed cannot be told apart from its own work.
 
 use crate::clock::processor_time;
+use st_model::num::{narrow, saturate};
 
 /// Longest time that a sample may take, ns: far above what calls need that do nothing rare, far below a scheduler's slice.
 const LONGEST: i64 = 100_000;
@@ -92,7 +93,7 @@ impl Cost {
         self.random ^= self.random >> 7;
         self.random ^= self.random << 17;
         let calls = &mut self.calls[kind as usize];
-        calls.left = CLOSEST + u32::try_from(self.random % u64::from(SPREAD)).unwrap_or(0);
+        calls.left = CLOSEST + narrow::<u32>(self.random % u64::from(SPREAD));
         calls.planned += u64::from(calls.left) + 1;
     }
 
@@ -126,7 +127,7 @@ impl Cost {
     pub(crate) fn total(&self) -> i64 {
         let of = |c: &Calls| {
             let made = i128::from(c.planned.saturating_sub(u64::from(c.left)));
-            i64::try_from(made * i128::from(c.ns) / i128::from(c.samples.max(1))).unwrap_or(i64::MAX)
+            saturate(made * i128::from(c.ns) / i128::from(c.samples.max(1)))
         };
         self.calls.iter().map(of).fold(self.measured, i64::saturating_add)
     }

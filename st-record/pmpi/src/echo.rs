@@ -23,6 +23,7 @@ use crate::normal;
 use crate::requests::{Key, Kind, Requests};
 use crate::statuses::{bytes, is_cancelled, write_status};
 use crate::thread::Thread;
+use st_model::num::{Exact, saturate};
 use st_model::section::Sym;
 use st_model::values::NONE;
 use st_unwind::{Proof, Registers};
@@ -82,7 +83,8 @@ struct Step {
     /// Words of the call before it is made, with defaults for what it brings; and after it.
     before: Vec<i64>,
     words: Vec<i64>,
-    /// Positions of the words that the call being made has changed.
+    /// Positions of the words that the call being made has changed; those from 65,535 on are that one, where no recorder
+    /// takes changes.
     changed: Vec<u16>,
     effect: Effect,
 }
@@ -259,7 +261,7 @@ impl Echo {
     #[cold]
     pub(crate) fn make_up(&mut self, requests: &mut Requests, threads: &mut [Thread]) {
         // A loop that went on for long is worth another attempt.
-        if self.followed > 8 * u64::try_from(self.steps.len()).unwrap_or(u64::MAX) {
+        if self.followed > 8 * self.steps.len().to_u64() {
             self.pause = 1;
         }
         self.fail();
@@ -343,7 +345,7 @@ impl Step {
             let old = &mut self.words[at];
             if *old != *new {
                 *old = *new;
-                self.changed.push(u16::try_from(at).unwrap_or(u16::MAX));
+                self.changed.push(saturate(at));
             }
         }
     }
@@ -376,7 +378,7 @@ impl Step {
                     let at = at + list * length;
                     if self.words[at] != new {
                         self.words[at] = new;
-                        self.changed.push(u16::try_from(at).unwrap_or(u16::MAX));
+                        self.changed.push(saturate(at));
                     }
                 }
             }

@@ -10,6 +10,7 @@ use st_capture::journal::{self, LOG_LENGTH, LogWriter, PAGE, REGIONS, SLOT, SLOT
 use st_capture::record::{Change, RankRecorder};
 use st_model::calls::CallId;
 use st_model::header::{Header, Step};
+use st_model::num::Exact;
 use st_model::section::Sym;
 use std::fs::{self, File};
 use std::io;
@@ -94,7 +95,7 @@ impl Journal {
                 region: None,
                 other: None,
                 places: [(0, 0); 2],
-                end: u64::try_from(PAGE).unwrap_or(0),
+                end: PAGE.to_u64(),
                 generation: 0,
                 log: LogWriter::default(),
                 from: 0,
@@ -136,8 +137,7 @@ impl Journal {
         };
         region.rest(0)[..snapshot.len()].copy_from_slice(&snapshot);
         let capacity = length - snapshot.len();
-        let fields =
-            journal::descriptor(generation, offset, &snapshot, u64::try_from(capacity).unwrap_or(u64::MAX));
+        let fields = journal::descriptor(generation, offset, &snapshot, capacity.to_u64());
         let at = REGIONS[slot];
         // The generation last: until then the descriptor does not fit its checksum.
         self.head.number(at).store(0, Ordering::Release);
@@ -147,7 +147,7 @@ impl Journal {
         }
         self.head.number(at).store(generation, Ordering::Release);
         self.places[slot] = (offset, length);
-        self.end = self.end.max(offset + u64::try_from(length).unwrap_or(0));
+        self.end = self.end.max(offset + length.to_u64());
         (self.from, self.length, self.capacity) = (snapshot.len(), 0, capacity);
         self.generation = generation;
         self.other = self.region.replace(region);
@@ -288,7 +288,7 @@ impl Journal {
     #[inline]
     fn grow(&mut self, bytes: usize) {
         self.length += bytes;
-        let length = u64::try_from(self.length).unwrap_or(u64::MAX);
+        let length = self.length.to_u64();
         let at = REGIONS[usize::from(!self.generation.is_multiple_of(2))];
         self.head.number(at + LOG_LENGTH).store(length, Ordering::Release);
     }
@@ -297,7 +297,7 @@ impl Journal {
     pub(crate) fn remove(mut self) {
         // The head stays mapped, and would keep all blocks on the disk, which may be full.
         (self.region, self.other) = (None, None);
-        let keep = u64::try_from(PAGE).unwrap_or(0);
+        let keep = PAGE.to_u64();
         let _ = File::options().write(true).open(&self.path).and_then(|f| f.set_len(keep));
         // Nothing more can be done if even this fails.
         let _ = fs::remove_file(&self.path);

@@ -178,7 +178,7 @@ fn begin(state: &mut State) -> Result<bool, String> {
         real::MPI_Comm_get_parent(&raw mut parent);
     }
     let rank = u32::try_from(rank).map_err(|e| format!("rank: {e}"))?;
-    let size = u32::try_from(size).unwrap_or(0);
+    let size = u32::try_from(size).map_err(|e| format!("number of ranks: {e}"))?;
     let spawned = parent.raw() != k::st_MPI_COMM_NULL;
     state.run = run::identity(crate::sync::run());
     settle(state, spawned)?;

@@ -18,6 +18,7 @@ use crate::sync::Tree as Ranks;
 use climb::{Climb, Load};
 pub(crate) use interim::{interim, interims};
 use st_model::header::{Header, Step};
+use st_model::num::{Exact, narrow};
 use st_model::section::Section;
 use st_model::varint;
 use st_reduce::cluster::Clustering;
@@ -121,7 +122,7 @@ fn reduce<R: Reduce<Error: Display>>(
         let rank = climb.rank();
         let (header, section) = own().ok_or_else(|| format!("rank {rank} has no stream"))?;
         let mut tree = Tree::new(how);
-        tree.push(u64::try_from(rank).unwrap_or(0), section).map_err(text)?;
+        tree.push(narrow(rank), section).map_err(text)?;
         Ok(Gathered { headers: vec![header], tree })
     };
     climb.run(own, |all: Gathered<R>, in_time| {
@@ -141,7 +142,7 @@ impl<R: Reduce<Error: Display>> Load for Gathered<R> {
     fn take(&mut self, mut bytes: &[u8]) -> Result<(), String> {
         for _ in 0..varint::get_u64(&mut bytes).map_err(text)? {
             let length = varint::get_u64(&mut bytes).map_err(text)?;
-            let length = usize::try_from(length).unwrap_or(usize::MAX);
+            let length = length.to_usize();
             let (header, rest) = bytes.split_at_checked(length).ok_or("a header is cut off")?;
             bytes = rest;
             let header = Reader::new(header, ReadOptions::default()).map_err(text)?.header().clone();
@@ -158,13 +159,12 @@ impl<R: Reduce<Error: Display>> Load for Gathered<R> {
         if more_follow {
             self.tree.follow().map_err(text)?;
         }
-        let count = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
         let mut out = Vec::new();
-        varint::put_u64(&mut out, count(self.headers.len()));
+        varint::put_u64(&mut out, self.headers.len().to_u64());
         for header in &self.headers {
             let bytes = Writer::new(Vec::new(), header, WriteOptions::PIPE).and_then(Writer::finish);
             let bytes = bytes.map_err(text)?;
-            varint::put_u64(&mut out, count(bytes.len()));
+            varint::put_u64(&mut out, bytes.len().to_u64());
             out.extend(bytes);
         }
         out.extend(self.tree.pack().map_err(text)?);
@@ -202,7 +202,7 @@ fn write(
         writer.provenance(&asked.step())?;
         writer.section(section)?;
         let bytes: Vec<u8> = writer.finish()?;
-        let fits = limits::file_may_have(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
+        let fits = limits::file_may_have(bytes.len().to_u64());
         if fits { Ok(bytes) } else { Err(limits::too_large()) }
     };
     let temporary = directory.join(format!(".{name}.{}.{}", std::process::id(), asked.number));

@@ -2,6 +2,7 @@
 
 use crate::ffi::constants as k;
 use crate::real;
+use st_model::num::{narrow, saturate};
 use st_model::values::{ANY_SOURCE, ANY_TAG, DFLT_DARG, FOREIGN_BITS, NONE, PROC_NULL, ROOT, UNDEFINED};
 use std::ffi::c_int;
 
@@ -42,7 +43,7 @@ pub(crate) fn color(c: c_int) -> i64 {
 
 /// Position of a constant in a list of them, as [`st_model::values`] orders it.
 fn position(v: c_int, of: &[c_int]) -> i64 {
-    of.iter().position(|&x| x == v).and_then(|i| i64::try_from(i).ok()).unwrap_or(NONE)
+    of.iter().position(|&x| x == v).map_or(NONE, narrow)
 }
 
 /// Result of a comparison.
@@ -144,8 +145,8 @@ pub(crate) fn combiner(v: c_int) -> i64 {
 /// or the program's own come after these.
 pub(crate) fn error_class(class: c_int) -> u32 {
     let known = k::st_errors.iter().position(|c| *c == class);
-    let own = || k::st_errors.len() + usize::try_from(class).unwrap_or(0);
-    u32::try_from(known.unwrap_or_else(own)).unwrap_or(u32::MAX - 1) + 1
+    let own = || k::st_errors.len() + saturate::<usize>(class);
+    narrow::<u32>(known.unwrap_or_else(own)) + 1
 }
 
 /// The library's number of `MPI_ERR_UNKNOWN`: that of a call which failed without returning a code. (`MPI_ERR_OTHER` is

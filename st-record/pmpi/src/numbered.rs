@@ -4,6 +4,7 @@ use crate::ffi::constants as k;
 use crate::types::read;
 use foldhash::fast::FixedState;
 use st_model::lowest::Lowest;
+use st_model::num::narrow;
 use st_model::values::{ERRHANDLERS, FIRST_NAMED, NULL};
 use std::collections::HashMap;
 
@@ -52,7 +53,7 @@ pub(crate) struct Minor {
 
 /// Word of the `i`-th predefined object.
 pub(crate) fn named(i: usize) -> i64 {
-    FIRST_NAMED - i64::try_from(i).unwrap_or(0)
+    FIRST_NAMED - narrow::<i64>(i)
 }
 
 impl Minor {

@@ -14,6 +14,7 @@ use crate::trace_name::numbered;
 use st_capture::record::RankRecorder;
 use st_model::columns::{Chunk, Comparison};
 use st_model::header::{Clock, Header, Mpi, Step};
+use st_model::num::{Exact, saturate};
 use st_model::section::Section;
 use st_stream::{WriteOptions, Writer};
 use std::ffi::{CStr, c_char, c_int};
@@ -45,11 +46,11 @@ struct Counted {
 impl Write for Counted {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         let held = self.written.load(Ordering::Relaxed);
-        if !limits::file_may_have(held.saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX))) {
+        if !limits::file_may_have(held.saturating_add(bytes.len().to_u64())) {
             return Err(limits::too_large());
         }
         let n = self.to.write(bytes)?;
-        self.written.fetch_add(u64::try_from(n).unwrap_or(0), Ordering::Relaxed);
+        self.written.fetch_add(n.to_u64(), Ordering::Relaxed);
         Ok(n)
     }
     fn flush(&mut self) -> std::io::Result<()> {
@@ -292,7 +293,7 @@ fn header(settings: &Settings, clock: &str, recorder: &RankRecorder, owner: &Own
         mpi: mpi(),
         program: words.next().unwrap_or_default(),
         args: words.collect(),
-        started: u64::try_from(now.as_nanos()).unwrap_or(0),
+        started: saturate(now.as_nanos()),
         clock: Clock { source: clock.to_owned(), resolution: 1 },
         options: options.into_iter().map(|(n, v)| (n.to_owned(), v)).collect(),
         bindings: bindings::seen(&recorder.sites).into_iter().map(str::to_owned).collect(),

@@ -15,6 +15,7 @@ use live::Slot;
 pub(crate) use live::{Key, Kind, Meant, Promise};
 use queue::{Claimant, Near, Queue};
 use st_model::lowest::Lowest;
+use st_model::num::{Exact, narrow};
 use std::collections::HashMap;
 
 /// All live requests (or, in another instance, matched messages) of the process.
@@ -50,7 +51,7 @@ impl Singles {
     fn place(&mut self, handle: u64) -> &mut Option<(u64, Key)> {
         // The upper bits of the product: handles are addresses or small numbers.
         let hash = handle.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(6);
-        &mut self.0[usize::try_from(hash % SINGLES as u64).unwrap_or(0)]
+        &mut self.0[(hash % SINGLES as u64).to_usize()]
     }
 
     #[inline]
@@ -93,7 +94,7 @@ impl Requests {
             }
             None => {
                 self.slots.push(slot);
-                u32::try_from(self.slots.len() - 1).unwrap_or(u32::MAX)
+                narrow(self.slots.len() - 1)
             }
         };
         self.enter(handle, key);

@@ -16,6 +16,7 @@ use crate::state::State;
 use crate::thread::Thread;
 pub(crate) use numbered::parts;
 use st_model::calls::CallId;
+use st_model::num::narrow;
 use st_model::values::{NONE, NULL};
 use std::ffi::{c_int, c_void};
 
@@ -273,7 +274,7 @@ impl<'a> Scribe<'a> {
     pub(crate) fn request_list(&mut self, named: &[MPI_Request]) {
         let State { requests, threads, .. } = &mut *self.state;
         let thread = &mut threads[self.thread];
-        thread.words.push(i64::try_from(named.len()).unwrap_or(0));
+        thread.words.push(narrow(named.len()));
         thread.open.clear();
         for (i, request) in named.iter().enumerate() {
             let handle = request.raw();

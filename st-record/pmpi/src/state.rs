@@ -25,6 +25,7 @@ use foldhash::fast::FixedState;
 use st_capture::record::RankRecorder;
 use st_model::calls::{CallId, CallTable, FIRST_UNKNOWN, Row};
 use st_model::columns::Chunk;
+use st_model::num::narrow;
 use st_model::section::Sym;
 use st_unwind::{Registers, SiteId, SiteInterner, UnknownPython, Unwinder};
 use std::collections::{BTreeMap, HashMap};
@@ -255,7 +256,7 @@ impl State {
     fn settle(&mut self, index: usize, chunk: Option<Box<Chunk>>, full: bool) {
         self.dear(|state| {
             if let Some(chunk) = chunk {
-                state.write(u32::try_from(index).unwrap_or(u32::MAX), &chunk);
+                state.write(narrow(index), &chunk);
             }
             if full {
                 state.snapshot();

@@ -41,6 +41,7 @@ use exchange::{Exchange, Turn};
 pub(crate) use exchange::{byte, completes, naps};
 use pace::{OFF, Pace};
 use st_model::columns::{Comparison, Offset};
+use st_model::num::narrow;
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -252,7 +253,7 @@ pub(crate) fn passed(
     let clock = clock()?;
     let mut taken = sync().take()?;
     let (begun, since) = (clock.now(), processor_time());
-    let tag = BETWEEN + c_int::try_from(count % TAGS).unwrap_or(0);
+    let tag = BETWEEN + narrow::<c_int>(count % TAGS);
     let reduction = taken.between(clock, count, tag);
     *sync() = Some(taken);
     Some(Met { took: clock.now() - begun, own: processor_time() - since, reduction })
@@ -338,7 +339,7 @@ impl Tree {
     /// What rank 0 has drawn, on all ranks.
     fn told(self, drawn: Option<u128>) -> Option<u128> {
         let mut bytes = drawn.unwrap_or(0).to_le_bytes();
-        let n = c_int::try_from(bytes.len()).unwrap_or(0);
+        let n = narrow(bytes.len());
         let comm = MPI_Comm::from_raw(self.comm);
         let told = unsafe { real::MPI_Bcast(bytes.as_mut_ptr().cast(), n, byte(), 0, comm) };
         Some(u128::from_le_bytes(bytes)).filter(|id| told == 0 && *id != 0)

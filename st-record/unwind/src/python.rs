@@ -10,7 +10,7 @@
 
 use crate::modules::ModuleMap;
 use crate::sites::ModuleRecord;
-use crate::stack::read_word;
+use crate::stack::{read_word, word};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::fmt;
 
@@ -258,14 +258,14 @@ impl Python {
     /// The frame must not have returned.
     #[must_use]
     pub unsafe fn place(&self, frame: &PythonFrame) -> PythonPlace {
-        let code = usize::try_from(frame.code).unwrap_or_default();
+        let code = word(frame.code);
         // SAFETY: the frame's code object is alive, and the function only reads it.
         let line = unsafe { (self.line)(std::ptr::with_exposed_provenance_mut(code), frame.instruction) };
         let line = if line > 0 { line } else { frame.first_line };
         PythonPlace {
             file: self.text(pointer(frame.code, self.layout.file)),
             function: self.text(frame.function),
-            line: u32::try_from(line).unwrap_or_default(),
+            line: line.max(0).cast_unsigned(),
         }
     }
 

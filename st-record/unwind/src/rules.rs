@@ -1,6 +1,6 @@
 //! How to step out of a frame: the compact form of a row of call frame information, and a cache of them.
 
-use crate::stack::Window;
+use crate::stack::{Window, word};
 
 /// Where a frame's canonical frame address (the stack pointer after its return) comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -244,7 +244,7 @@ impl RuleCache {
 /// Spreads an address over the bits that tables are indexed by (Fibonacci hashing, Knuth volume 3, section 6.4).
 #[inline(always)]
 pub(crate) fn spread(key: u64) -> usize {
-    usize::try_from(key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32).unwrap_or_default()
+    word(key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32)
 }
 
 #[cfg(test)]

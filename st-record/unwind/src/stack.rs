@@ -71,6 +71,14 @@ impl Window {
     }
 }
 
+/// The same number: addresses have 64 bits.
+#[expect(clippy::cast_possible_truncation, reason = "usize has 64 bits")]
+#[inline(always)]
+pub(crate) const fn word(n: u64) -> usize {
+    const { assert!(usize::BITS == u64::BITS) };
+    n as usize
+}
+
 /// Reads a word of memory.
 ///
 /// # Safety
@@ -78,9 +86,8 @@ impl Window {
 /// The address must be aligned and readable.
 #[inline(always)]
 pub(crate) unsafe fn read_word(address: u64) -> u64 {
-    let address = usize::try_from(address).unwrap_or_default();
     // SAFETY: the caller vouches for the address. Volatile, because the slot belongs to somebody else's frame.
-    unsafe { std::ptr::with_exposed_provenance::<u64>(address).read_volatile() }
+    unsafe { std::ptr::with_exposed_provenance::<u64>(word(address)).read_volatile() }
 }
 
 #[inline(always)]

@@ -1,5 +1,6 @@
 //! Backward: the events before a jump are stretched towards it.
 
+use st_model::num::saturate;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -286,5 +287,5 @@ fn between(left: (i64, i64), right: (i64, i64), time: i64) -> i64 {
     }
     let rise = i128::from(right.1) - i128::from(left.1);
     let part = rise * (i128::from(time.min(right.0)) - i128::from(left.0));
-    left.1.saturating_add(i64::try_from(part.div_euclid(width)).unwrap_or(i64::MAX))
+    left.1.saturating_add(saturate(part.div_euclid(width)))
 }

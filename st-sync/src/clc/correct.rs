@@ -2,6 +2,7 @@
 
 use st_cli::transport::Gone;
 use st_match::graph::Graph;
+use st_model::num::narrow;
 
 use super::exchange::Exchange;
 use super::{GAMMA_UNITS, Moves, Options, Outcome, Pass, Points};
@@ -67,7 +68,7 @@ impl Pass {
     /// With what the other processes found.
     fn of_all(mut self, team: &mut Team<'_>) -> Result<Self, Gone> {
         let detected: usize = self.jumps.iter().map(Vec::len).sum();
-        let mine = [i64::try_from(detected).unwrap_or(i64::MAX), self.largest, i64::from(self.settled)];
+        let mine = [narrow(detected), self.largest, i64::from(self.settled)];
         for words in team.all(&mine)? {
             let [detected, largest, settled] = words[..] else { return Err(Gone) };
             self.detected += detected.unsigned_abs();

@@ -1,5 +1,6 @@
 //! The threads of the forward pass: what each runs, and how they wait for each other.
 
+use st_model::num::narrow;
 use std::collections::VecDeque;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
@@ -36,7 +37,7 @@ pub(super) fn bounds(graph: &Graph, jobs: usize, mine: impl Fn(usize) -> bool) -
         }
         before += weight;
     }
-    bounds.push(u32::try_from(graph.streams.len()).unwrap_or(u32::MAX));
+    bounds.push(narrow(graph.streams.len()));
     bounds
 }
 

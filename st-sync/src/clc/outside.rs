@@ -6,6 +6,7 @@
 //! received as sent, and no more than in the round before, all processes wait for each other, or have done (Mattern
 //! 1987, four counters).
 
+use st_model::num::narrow;
 use std::time::Duration;
 
 use st_cli::transport::{Gone, Tag, Transport};
@@ -127,11 +128,12 @@ impl<'a> Outside<'a> {
                     self.job.send(0, FORWARD, bytes)?;
                 }
                 ANSWER => {
-                    let id = |v: i64| u32::try_from(v).unwrap_or(u32::MAX);
+                    let id = |v: i64| u32::try_from(v).map_err(|_| Gone);
                     let words = get_words(rest).ok_or(Gone)?;
                     let theirs = words.as_chunks::<2>().0;
-                    self.waiting
-                        .extend(theirs.iter().map(|w| Waiting { stream: id(w[0]), sender: id(w[1]) }));
+                    for [stream, sender] in theirs {
+                        self.waiting.push(Waiting { stream: id(*stream)?, sender: id(*sender)? });
+                    }
                     self.answers += 1;
                     if self.answers == self.job.size()
                         && let Some(event) = self.free()?
@@ -156,8 +158,7 @@ impl<'a> Outside<'a> {
 
     /// Adds this process to a round of the token: messages sent, received, streams not at their ends.
     fn pass_on(&mut self, counts: [i64; 3], unfinished: usize) -> Result<(), Gone> {
-        let mine =
-            [self.sent, self.received, unfinished as u64].map(|n| i64::try_from(n).unwrap_or(i64::MAX));
+        let mine = [self.sent, self.received, unfinished as u64].map(narrow::<i64>);
         let counts: Vec<i64> = counts.iter().zip(mine).map(|(a, b)| a.saturating_add(b)).collect();
         let mut bytes = vec![TOKEN];
         put_words(&mut bytes, &counts);
@@ -186,7 +187,7 @@ impl<'a> Outside<'a> {
             return if self.job.size() == 1 { self.free() } else { Ok(None) };
         }
         let mut bytes = vec![OVER];
-        put_words(&mut bytes, &[i64::try_from(self.circular).unwrap_or(i64::MAX)]);
+        put_words(&mut bytes, &[narrow(self.circular)]);
         self.everyone(&bytes)?;
         Ok(Some(Event::Over(self.circular)))
     }

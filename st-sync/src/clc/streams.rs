@@ -1,5 +1,6 @@
 //! Forward, stream by stream: each runs until it needs a time that no other has produced yet.
 
+use st_model::num::{narrow, saturate};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -228,7 +229,7 @@ impl Work<'_> {
         };
         let corrected = base.max(p.limit);
         if corrected > base {
-            p.jumps.push(Jump { at: u32::try_from(p.at).unwrap_or(u32::MAX), by: corrected - base });
+            p.jumps.push(Jump { at: narrow(p.at), by: corrected - base });
         }
         p.limit = FREE;
         p.moves.push(corrected.wrapping_sub(t));
@@ -322,10 +323,7 @@ impl Work<'_> {
 fn shrunk(gap: i64, gamma: i64) -> i64 {
     match u64::try_from(gap) {
         // Below 2^33 ns the product fits 64 bits.
-        Ok(g) if g < 1 << 33 => {
-            (g * gamma.unsigned_abs() / GAMMA_UNITS.unsigned_abs()).try_into().unwrap_or(gap)
-        }
-        _ => i64::try_from((i128::from(gap) * i128::from(gamma)).div_euclid(i128::from(GAMMA_UNITS)))
-            .unwrap_or(gap),
+        Ok(g) if g < 1 << 33 => saturate(g * gamma.unsigned_abs() / GAMMA_UNITS.unsigned_abs()),
+        _ => saturate((i128::from(gap) * i128::from(gamma)).div_euclid(i128::from(GAMMA_UNITS))),
     }
 }

@@ -2,6 +2,7 @@
 
 use rand::Rng;
 use rand_pcg::Pcg64;
+use st_model::num::Exact;
 
 /// Samples drawn anew for an interval.
 const DRAWN: usize = 2_000;
@@ -36,11 +37,11 @@ pub(crate) fn estimate(values: &[f64]) -> Estimate {
     let middle = median(&mut sorted);
     let ends = |v: &[f64]| (v.first().copied().unwrap_or(f64::NAN), v.last().copied().unwrap_or(f64::NAN));
     let (mut low, mut high) = ends(&sorted);
-    let count = u64::try_from(values.len()).unwrap_or(u64::MAX);
+    let count = values.len().to_u64();
     if count >= 5 && low < high {
         let mut chance = Pcg64::new(1, 1);
         let mut draw = || {
-            let at = usize::try_from(chance.next_u64() % count).unwrap_or(0);
+            let at = (chance.next_u64() % count).to_usize();
             sorted.get(at).copied().unwrap_or(middle)
         };
         let mut medians: Vec<f64> =

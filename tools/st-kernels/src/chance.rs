@@ -2,6 +2,7 @@
 
 use rand::Rng;
 use rand_pcg::Pcg64;
+use st_model::num::{Exact, narrow, saturate};
 
 /// A number that follows from the seed and from what it is for: the same on every rank that asks for the same thing.
 ///
@@ -20,8 +21,8 @@ pub fn draw(seed: u64, topic: u32, a: i32, b: i32) -> u64 {
 /// As [`draw`], in `0..n`; 0 for `n` below 1.
 #[must_use]
 pub(crate) fn draw_below(n: i32, seed: u64, topic: u32, a: i32, b: i32) -> i32 {
-    let n = u64::try_from(n).unwrap_or(0).max(1);
-    i32::try_from(draw(seed, topic, a, b) % n).unwrap_or(0)
+    let n = saturate::<u64>(n).max(1);
+    narrow(draw(seed, topic, a, b) % n)
 }
 
 /// What a rank has seen so far, as one number that depends on the order.
@@ -63,7 +64,7 @@ pub(crate) fn mix(x: u64) -> u64 {
 /// The `k`-th element of what a buffer is filled with from `seed`.
 #[must_use]
 pub fn content(seed: u64, k: usize) -> u64 {
-    mix(seed.wrapping_add(u64::try_from(k).unwrap_or(0)))
+    mix(seed.wrapping_add(k.to_u64()))
 }
 
 #[cfg(test)]

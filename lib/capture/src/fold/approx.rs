@@ -18,6 +18,7 @@
 //! Source: Wu, Mueller 2013, section 3.2 (rules 1 to 5 and algorithm 1 for flat lists of events with loop stacks). A tree
 //! needs no delayed merges and no padding of nested loops: a body that runs 0 times consumes nothing.
 
+use st_model::num::Exact;
 use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
@@ -325,7 +326,7 @@ impl Matcher {
 }
 
 fn hundredths(percent: u32) -> usize {
-    usize::try_from(percent).unwrap_or(100)
+    percent.to_usize()
 }
 
 /// Keys of a list in which runs have become bodies.

@@ -45,6 +45,7 @@ use open::{Expected, Open};
 pub use packed::Packed;
 use predict::{Outcome, Prediction, commit, commit_many};
 use st_model::ints::Sealed;
+use st_model::num::Exact;
 use st_model::tree::FlatTree;
 pub use way::{Fold, NoFold};
 
@@ -154,7 +155,7 @@ impl Folder {
     }
 
     fn push_rounds_alone(&mut self, round: &[Sym], n: u64) {
-        let symbols = u64::try_from(round.len()).unwrap_or(u64::MAX);
+        let symbols = round.len().to_u64();
         // The round may begin anywhere in what has been found to be an iteration: the place where that ends, and what it was.
         let mut before = None;
         for left in (0..n).rev() {
@@ -327,9 +328,9 @@ impl Folder {
                 return;
             }
             match self.open.continued() {
-                Some(found) if found.suffix == 0 && self.lengthen(found.at, wide(found.level)) => return,
+                Some(found) if found.suffix == 0 && self.lengthen(found.at, found.level.to_usize()) => return,
                 Some(Expected { at, level, suffix })
-                    if suffix > 0 && self.wrap(at, wide(level), wide(suffix)) => {}
+                    if suffix > 0 && self.wrap(at, level.to_usize(), suffix.to_usize()) => {}
                 _ => {
                     if !self.fold() {
                         return;
@@ -434,11 +435,6 @@ impl Folder {
         self.open.push(Node::body(first, 2));
         true
     }
-}
-
-/// A level or suffix length, both bounded by [`DEEPEST`], as index.
-fn wide(n: u32) -> usize {
-    usize::try_from(n).unwrap_or(usize::MAX)
 }
 
 /// A folded sequence.

@@ -1,6 +1,7 @@
 //! Nodes of a tree that still grows.
 
 use st_model::ints::{Ints, Sealed};
+use st_model::num::{Exact, narrow};
 use st_model::tree::Item;
 
 /// A symbol: which call, from where, with which outcome. Dense numbers fold fastest.
@@ -63,7 +64,7 @@ impl Node {
             body.depth = 1 + body.children.iter().map(Self::depth).max().unwrap_or(0);
             body.leaves = body.children.iter().map(Self::leaves).sum();
             body.below = body.children.iter().map(Self::size).sum();
-            self.shape = mix(body.hash ^ mix(wide(body.children.len())));
+            self.shape = mix(body.hash ^ mix(body.children.len().to_u64()));
         }
     }
 
@@ -209,7 +210,7 @@ impl Node {
                 for child in &body.children {
                     child.write(items, counts);
                 }
-                let below = u32::try_from(items.len() - at - 1).unwrap_or(u32::MAX);
+                let below = narrow(items.len() - at - 1);
                 items[at] = Item::Body { below };
             }
         }
@@ -236,11 +237,7 @@ pub(super) fn append(hash: u64, shape: u64) -> u64 {
 
 /// A count as stream value; no program makes 2^63 calls.
 pub(super) fn signed(count: u64) -> i64 {
-    i64::try_from(count).unwrap_or(i64::MAX)
-}
-
-pub(super) fn wide(n: usize) -> u64 {
-    u64::try_from(n).unwrap_or(u64::MAX)
+    narrow(count)
 }
 
 /// Spreads a value over 64 bits (the finaliser of splitmix64).

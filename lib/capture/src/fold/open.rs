@@ -3,6 +3,7 @@
 //! Everything here is a function of the list's shapes: removing a node undoes what adding it did. The same program
 //! state therefore always meets the same tables, and equal loops fold equally wherever they stand.
 
+use st_model::num::{Exact, narrow};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
@@ -151,10 +152,7 @@ impl Open {
             }
             None => self.latest.insert(shape, position),
         };
-        let back = before
-            .filter(|&at| at >= self.base)
-            .and_then(|at| u32::try_from(position - at).ok())
-            .unwrap_or(0);
+        let back = before.filter(|&at| at >= self.base).map_or(0, |at| narrow(position - at));
         let after_body = self.nodes.last().is_some_and(|node| node.as_body().is_some());
         self.size += node.size();
         self.nodes.push(node);
@@ -177,7 +175,7 @@ impl Open {
         let end = self.end();
         self.fell_to = self.fell_to.min(end);
         self.lowest = self.lowest.min(end);
-        let back = usize::try_from(mark.back).unwrap_or(0);
+        let back = mark.back.to_usize();
         match kept(&node) {
             Some(sym) => {
                 let mut recent = std::mem::take(&mut self.recent);
@@ -302,7 +300,7 @@ impl Open {
                 .map_or(0, |from| until.wrapping_sub(self.prefix_before(from).wrapping_mul(self.powers[n])));
             hash >> 48
         };
-        u32::try_from(upper(NEAR) << 16 | upper(FAR)).unwrap_or(0)
+        narrow(upper(NEAR) << 16 | upper(FAR))
     }
 
     /// The place before the one at a position, as long as neither is frozen.
@@ -336,7 +334,7 @@ impl Open {
             if kept(node).is_none() && self.latest.get(&mark.shape).is_some_and(|&at| at < self.base) {
                 self.latest.remove(&mark.shape);
             }
-            gone += usize::try_from(mark.expected).unwrap_or(0);
+            gone += mark.expected.to_usize();
         }
         for (key, _) in self.expected_undo.drain(..gone) {
             if self.expected.get(&key).is_some_and(|found| found.at < self.base) {
@@ -410,7 +408,7 @@ impl Open {
                 hash = hash.wrapping_add(shape.wrapping_mul(power));
                 power = power.wrapping_mul(BASE);
                 if n >= 2 && shape == next {
-                    found.push((n, hash, Expected { at, level, suffix: u32::try_from(n).unwrap_or(0) }));
+                    found.push((n, hash, Expected { at, level, suffix: narrow(n) }));
                 }
             }
             let Some(last) = body.children.last() else { break };

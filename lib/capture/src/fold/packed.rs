@@ -4,9 +4,10 @@
 //! bytes until the tree is finished, and so does each event of a loop that ran a few times and never came again. A
 //! snapshot for the journal takes what is packed as it is.
 
+use st_model::num::Exact;
 use std::borrow::Borrow;
 
-use super::node::{Kind, Node, Sym, signed, wide};
+use super::node::{Kind, Node, Sym, signed};
 use st_model::ints::{Ints, Sealed};
 use st_model::tree::{FlatTree, Item};
 use st_model::varint::{self, DecodeError};
@@ -59,7 +60,7 @@ impl Packed {
             });
             if header & BODY == 0 {
                 let sym = Sym::try_from(header >> 2).map_err(|_| DecodeError::Range)?;
-                if usize::try_from(sym).map_or(true, |sym| sym >= symbols) {
+                if sym.to_usize() >= symbols {
                     return Err(DecodeError::Range);
                 }
                 items.push(Item::Leaf { sym });
@@ -106,7 +107,7 @@ impl Packed {
         let (number, body) = match &node.kind {
             Kind::Leaf(sym) if constant => return self.leaf(*sym, node.last),
             Kind::Leaf(sym) => (u64::from(*sym), 0),
-            Kind::Body(body) => (wide(body.children.len()), BODY),
+            Kind::Body(body) => (body.children.len().to_u64(), BODY),
         };
         self.nodes += 1;
         varint::put_u64(&mut self.codes, number << 2 | body | if constant { CONSTANT } else { 0 });
@@ -129,7 +130,7 @@ impl Packed {
         let (mut head, mut values) = (Vec::new(), Vec::new());
         counts.seal().encode(&mut head, &mut values);
         for part in [head, values] {
-            varint::put_u64(&mut self.codes, wide(part.len()));
+            varint::put_u64(&mut self.codes, part.len().to_u64());
             self.codes.extend(part);
         }
     }

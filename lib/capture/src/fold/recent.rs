@@ -4,6 +4,7 @@
 //! here all places of an event that are looked at lie together.
 
 use super::node::Sym;
+use st_model::num::Exact;
 
 /// Places that are kept of an event: its last one, and 16 before that.
 pub(super) const PLACES: usize = 17;
@@ -103,7 +104,7 @@ impl Ring {
 }
 
 fn index(sym: Sym) -> usize {
-    usize::try_from(sym).unwrap_or(usize::MAX)
+    sym.to_usize()
 }
 
 #[cfg(test)]

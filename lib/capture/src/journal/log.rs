@@ -4,6 +4,7 @@
 
 use crate::record::{Change, Extent, RankRecorder};
 use st_model::calls::{CallId, FIRST_UNKNOWN};
+use st_model::num::Exact;
 use st_model::objects::Registered;
 use st_model::section::Sym;
 use st_stream::bytes::{put_i64, put_str, put_u64};
@@ -245,7 +246,7 @@ impl LogWriter {
         let mut entry = Vec::new();
         if self.thread != thread {
             put_u64(&mut entry, THREAD);
-            put_u64(&mut entry, u64::try_from(thread).unwrap_or(u64::MAX));
+            put_u64(&mut entry, thread.to_u64());
         }
         let number = recorder.round_number(thread);
         let mut changed = recorder.changed();
@@ -341,7 +342,7 @@ impl LogWriter {
         if self.thread != thread {
             self.thread = thread;
             put(room, &mut at, THREAD);
-            put(room, &mut at, u64::try_from(thread).unwrap_or(u64::MAX));
+            put(room, &mut at, thread.to_u64());
         }
         if let Some(tag) = tag {
             put(room, &mut at, tag);
@@ -350,7 +351,7 @@ impl LogWriter {
         let last = self.exits.get(thread).copied().unwrap_or(0);
         put(room, &mut at, zigzag(enter.wrapping_sub(last)));
         put(room, &mut at, zigzag(exit.wrapping_sub(enter)));
-        put(room, &mut at, u64::try_from(words.len()).unwrap_or(u64::MAX));
+        put(room, &mut at, words.len().to_u64());
         for &w in words {
             put(room, &mut at, zigzag(w));
         }
@@ -380,7 +381,7 @@ fn put_changes(room: &mut [u8], at: &mut usize, words: &[i64], changed: &[u16]) 
         *at += 3;
         return Some(());
     }
-    put(room, at, u64::try_from(changed.len()).unwrap_or(u64::MAX));
+    put(room, at, changed.len().to_u64());
     for &i in changed {
         put(room, at, i.into());
         put(room, at, zigzag(words.get(usize::from(i)).copied().unwrap_or(0)));

@@ -6,6 +6,7 @@ use super::log::{
 };
 use crate::record::RankRecorder;
 use st_model::calls::{CallId, CallTable, Slot};
+use st_model::num::Exact;
 use st_model::project::LONGEST_LIST;
 use st_model::section::Sym;
 use st_stream::DecodeError;
@@ -131,7 +132,7 @@ pub(super) fn get_call(first: u64, src: &mut &[u8], r: &RankRecorder) -> Result<
     let index = first.checked_sub(CALL).ok_or(DecodeError::Invalid("no call"))?;
     let len = r.symbols().len();
     if usize::try_from(index).is_ok_and(|i| i >= len) {
-        return Err(DecodeError::Index { index, len: u64::try_from(len).unwrap_or(u64::MAX) });
+        return Err(DecodeError::Index { index, len: len.to_u64() });
     }
     let sym = Sym::try_from(index).map_err(|_| DecodeError::Integer)?;
     let (gap, duration) = (get_i64(src)?, get_i64(src)?);

@@ -15,6 +15,7 @@ mod recover;
 pub use log::LogWriter;
 pub use recover::{RecoverError, recover, recover_within};
 
+use st_model::num::Exact;
 use std::io;
 
 use crate::record::{Draft, RankRecorder};
@@ -79,7 +80,7 @@ pub fn opening() -> [u8; 16] {
 /// checksum over these and the snapshot.
 #[must_use]
 pub fn descriptor(generation: u64, offset: u64, snapshot: &[u8], log: u64) -> [u64; 5] {
-    let fields = [generation, offset, u64::try_from(snapshot.len()).unwrap_or(u64::MAX), log];
+    let fields = [generation, offset, snapshot.len().to_u64(), log];
     let mut crc = 0;
     for f in fields {
         crc = crc32c::crc32c_append(crc, &f.to_le_bytes());
@@ -110,11 +111,11 @@ pub fn snapshot(
     let columns = if recorder.keeps_columns() { COLUMNS } else { 0 };
     varint::put_u64(&mut out, columns | shape_flags(recorder.keeps_sketches()));
     let threads = recorder.extent().threads;
-    varint::put_u64(&mut out, u64::try_from(threads).unwrap_or(0));
+    varint::put_u64(&mut out, threads.to_u64());
     (0..threads).for_each(|t| varint::put_i64(&mut out, recorder.last_exit(t)));
     let Draft { section, trees } = recorder.draft(host);
     for tree in &trees {
-        varint::put_u64(&mut out, u64::try_from(tree.bytes().len()).unwrap_or(0));
+        varint::put_u64(&mut out, tree.bytes().len().to_u64());
         out.extend_from_slice(tree.bytes());
     }
     let trace = Trace {

@@ -1,5 +1,6 @@
 //! From the bytes of a journal to the rank's trace.
 
+use st_model::num::{Exact, narrow};
 use std::io::Read;
 
 use super::log::{AGAIN, AGAIN_SHORT, CALL, EDIT, EDIT_SHORT, OPENED, ROUND, SERIES, STOPPED, THREAD};
@@ -97,7 +98,7 @@ impl<'a> Region<'a> {
         }
         let log = &journal[end..];
         let length = number(journal, at + LOG_LENGTH)?.min(capacity);
-        let log = &log[..usize::try_from(length).map_or(log.len(), |n| n.min(log.len()))];
+        let log = &log[..length.to_usize().min(log.len())];
         Some(Self { generation, snapshot, log })
     }
 }
@@ -164,7 +165,7 @@ impl Replay {
         let tag = get_u64(src)?;
         match tag {
             THREAD => {
-                let thread = usize::try_from(get_u64(src)?).unwrap_or(usize::MAX);
+                let thread = get_u64(src)?.to_usize();
                 self.thread = thread;
             }
             OPENED => {
@@ -232,7 +233,7 @@ impl Replay {
         let rank = self.recorder.rank();
         let ended = self.threads.iter().zip(inside).enumerate().map(|(i, (t, (inside, entered)))| Ended {
             rank,
-            thread: u32::try_from(i).unwrap_or(u32::MAX),
+            thread: narrow(i),
             calls: self.recorder.calls_of(i),
             last: t.last,
             inside,

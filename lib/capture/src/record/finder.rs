@@ -1,5 +1,6 @@
 //! Looks for loops in a thread's symbols: a period that has come twice in a row.
 
+use st_model::num::Exact;
 use st_model::section::{NO_SYM, Sym};
 
 /// Symbols of a period at most.
@@ -34,7 +35,7 @@ impl Finder {
     /// the inner one does not have.
     #[inline]
     pub(super) fn note(&mut self, sym: Sym) -> Option<usize> {
-        let i = usize::try_from(sym).unwrap_or(usize::MAX);
+        let i = sym.to_usize();
         if self.after.len() <= i {
             self.after.resize(i + 1, 0);
         }
@@ -47,7 +48,7 @@ impl Finder {
         }
         self.take(sym);
         let twice = self.period > 0 && self.run >= self.period.max(LEAST) && self.at >= self.from;
-        twice.then(|| usize::try_from(self.period).unwrap_or(0))
+        twice.then(|| self.period.to_usize())
     }
 
     /// Takes a symbol that is part of no loop.
@@ -58,12 +59,12 @@ impl Finder {
 
     /// Takes a round's symbols, which have come `whole` times, and then the first `at` of them.
     pub(super) fn note_rounds(&mut self, round: &[Sym], whole: u64, at: usize) {
-        let length = u64::try_from(round.len()).unwrap_or(u64::MAX);
+        let length = round.len().to_u64();
         // Nobody asks for what came before the last round's worth of symbols.
         let mut earlier = round.len();
         if whole > 0 {
             earlier = at;
-            self.at += (whole - 1) * length + u64::try_from(at).unwrap_or(0);
+            self.at += (whole - 1) * length + at.to_u64();
         }
         round[earlier..].iter().chain(&round[..at]).for_each(|sym| self.take(*sym));
         (self.period, self.run) = (length, length);
@@ -73,7 +74,7 @@ impl Finder {
     }
 
     fn take(&mut self, sym: Sym) {
-        let place = usize::try_from(self.at % KEPT as u64).unwrap_or(0);
+        let place = (self.at % KEPT as u64).to_usize();
         if self.latest.len() <= place {
             self.latest.resize(place + 1, NO_SYM);
         }
@@ -88,12 +89,12 @@ impl Finder {
     #[inline]
     fn before(&self, n: u64) -> Sym {
         let place = self.at.wrapping_sub(n) % KEPT as u64;
-        self.latest.get(usize::try_from(place).unwrap_or(usize::MAX)).copied().unwrap_or(NO_SYM)
+        self.latest.get(place.to_usize()).copied().unwrap_or(NO_SYM)
     }
 
     /// The last symbols of a period, the first of which is the next one to come.
     pub(super) fn round(&self, length: usize) -> impl Iterator<Item = Sym> {
-        (1..=length).rev().map(|n| self.before(u64::try_from(n).unwrap_or(u64::MAX)))
+        (1..=length).rev().map(|n| self.before(n.to_u64()))
     }
 }
 

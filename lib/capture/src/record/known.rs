@@ -4,6 +4,7 @@ use super::last::Last;
 use super::symbol::SymInfo;
 use st_model::calls::Slot;
 use st_model::ints::Ints;
+use st_model::num::{Exact, narrow};
 use st_model::objects::Objects;
 use st_model::proof::by_slot;
 use st_model::section::{Elastic, SlotStreams};
@@ -98,7 +99,7 @@ impl SlotColumn {
         match &mut self.lens {
             None => self.values.push_run(last.first().copied().unwrap_or(0), n),
             Some(lens) => {
-                lens.push_run(i64::try_from(last.len()).unwrap_or(i64::MAX), n);
+                lens.push_run(narrow(last.len()), n);
                 self.values.push_cycle(last, n);
             }
         }
@@ -131,7 +132,7 @@ impl SlotColumn {
         }
         self.values.push_all(space);
         if let Some(lens) = &mut self.lens {
-            lens.push_run(i64::try_from(words.len()).unwrap_or(i64::MAX), self.since - begun);
+            lens.push_run(narrow(words.len()), self.since - begun);
         }
     }
 
@@ -140,11 +141,11 @@ impl SlotColumn {
     pub(super) fn settle_turns(&mut self, last: &[&[i64]], event: u64) {
         let n = event - self.since;
         self.since = event;
-        let turns = u64::try_from(last.len()).unwrap_or(u64::MAX).max(1);
-        let (whole, rest) = (n / turns, usize::try_from(n % turns).unwrap_or(0));
+        let turns = last.len().to_u64().max(1);
+        let (whole, rest) = (n / turns, (n % turns).to_usize());
         let first = &last[last.len() - rest..];
         if let Some(lens) = &mut self.lens {
-            let length = |words: &&[i64]| i64::try_from(words.len()).unwrap_or(i64::MAX);
+            let length = |words: &&[i64]| narrow(words.len());
             first.iter().map(length).for_each(|n| lens.push(n));
             lens.push_cycle(&last.iter().map(length).collect::<Vec<_>>(), whole);
         }

@@ -3,6 +3,7 @@
 use super::symbol::SymInfo;
 use st_model::calls::{LANES, Meaning, Slot};
 use st_model::lanes::{Digest, lanes_of};
+use st_model::num::{narrow, saturate};
 use st_model::objects::Objects;
 use st_model::proof::{Digests, by_slot, hashed};
 use std::ops::Range;
@@ -194,7 +195,7 @@ impl Layout {
             if slot.list {
                 self.places.push((number, None));
                 let length = words.get(at as usize).copied();
-                n = length.and_then(|l| u32::try_from(l).ok()).unwrap_or(u32::MAX);
+                n = length.map_or(u32::MAX, saturate);
                 at += 1;
             }
             let end = at.saturating_add(n);
@@ -219,14 +220,14 @@ impl Hashed {
     fn take_all(&mut self, words: &[i64], layout: &Layout, slots: &[Slot], objects: &Objects) {
         self.places.clear();
         self.lanes.iter_mut().for_each(Vec::clear);
-        let mut rest = 0;
+        let mut rest = 0_usize;
         for (word, place) in words.iter().zip(&layout.places) {
             let Some(slot) = slots.get(usize::from(place.0)) else { return };
             // A list begins with its length, which is hashed as a number; the number of calls is in no lane.
             let length = slot.list && rest == 0;
-            rest = if length { usize::try_from(*word).unwrap_or(0) } else { rest.saturating_sub(1) };
+            rest = if length { saturate(*word) } else { rest.saturating_sub(1) };
             let lane = &mut self.lanes[slot.lane as usize];
-            self.places.push((slot.lane as u8, u16::try_from(lane.len()).unwrap_or(u16::MAX)));
+            self.places.push((slot.lane as u8, narrow(lane.len())));
             if slot.meaning != Meaning::Times {
                 lane.push(if length { word.cast_unsigned() } else { hashed(slot, *word, &objects.words()) });
             }

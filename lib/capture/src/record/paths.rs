@@ -4,6 +4,7 @@
 //! touches then should be little. Its two times are put beside each other, and entered into the path's sketches with those
 //! of other calls on it.
 
+use st_model::num::narrow;
 use std::collections::HashMap;
 use std::mem;
 
@@ -62,7 +63,7 @@ impl Paths {
             if row.len() <= j {
                 row.resize(j + 1, 0);
             }
-            row[j] = u32::try_from(path + 1).unwrap_or(0);
+            row[j] = narrow(path + 1);
         } else {
             self.by_path.insert((sym, before), path);
         }

@@ -6,6 +6,7 @@
 use super::{RankRecorder, SequenceRecorder};
 use crate::fold::{Folded, Packed};
 use st_model::calls::CallId;
+use st_model::num::narrow;
 use st_model::objects::{Content, Registry};
 use st_model::project;
 use st_model::section::{Ended, Entry, NO_SYM, Section, Sym, Symbol};
@@ -164,7 +165,7 @@ impl RankRecorder {
     pub fn ended(&self) -> Vec<Ended> {
         let ended = self.threads.iter().enumerate().map(|(i, t)| Ended {
             rank: self.rank,
-            thread: u32::try_from(i).unwrap_or(u32::MAX),
+            thread: narrow(i),
             calls: t.calls(),
             last: t.last(),
             inside: NO_SYM,
@@ -224,7 +225,7 @@ impl RankRecorder {
             }
             r.end_round(thread);
             let into = &mut r.threads[thread];
-            if into.lanes.keyed(rank, u32::try_from(i).unwrap_or(u32::MAX)).hash != t.lanes.hash {
+            if into.lanes.keyed(rank, narrow(i)).hash != t.lanes.hash {
                 return Err(RestoreError::Contradiction("its calls are not those that were recorded"));
             }
             into.resume_times(t, (last, exits.get(i).copied().unwrap_or(0)), sketches);

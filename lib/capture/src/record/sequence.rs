@@ -1,5 +1,6 @@
 //! Recording one thread: its loops, its proof and its times.
 
+use st_model::num::{Exact, narrow};
 use std::mem;
 
 use super::known::Known;
@@ -57,7 +58,7 @@ impl SequenceRecorder {
         if waiting == 0 {
             return None;
         }
-        self.lanes.calls += u64::try_from(waiting).unwrap_or(0);
+        self.lanes.calls += waiting.to_u64();
         let times = mem::take(&mut self.rounds.times);
         if let Some(shape) = sketches {
             self.enter_times(&times, shape);
@@ -90,7 +91,7 @@ impl SequenceRecorder {
 
     /// Calls so far, poll series expanded.
     pub(super) fn calls(&self) -> u64 {
-        self.lanes.calls + u64::try_from(self.rounds.waiting()).unwrap_or(0)
+        self.lanes.calls + self.rounds.waiting().to_u64()
     }
 
     /// The last event's symbol.
@@ -174,7 +175,7 @@ impl SequenceRecorder {
             tree,
             counts: counts.into_iter().map(Elastic::only).collect(),
             params: self.known.into_iter().zip(infos).map(|(k, i)| k.finish(i.slots)).collect(),
-            lanes: self.lanes.keyed(rank, u32::try_from(index).unwrap_or(u32::MAX)),
+            lanes: self.lanes.keyed(rank, narrow(index)),
             sketches: self.paths.finish(rank),
             sums: Vec::new(),
             columns: Vec::new(),

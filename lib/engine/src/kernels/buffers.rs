@@ -1,6 +1,7 @@
 //! Message buffers at fixed addresses.
 #![expect(unsafe_code, reason = "typed elements in raw memory, as MPI sees it")]
 
+use st_model::num::narrow;
 use std::cell::{Cell, RefCell};
 use std::ffi::c_void;
 
@@ -17,7 +18,7 @@ impl Buffers {
     /// A new buffer of `count` zeros.
     pub(crate) fn make(&self, kind: Kind, count: i32) -> Part {
         let count = count.max(0);
-        let bytes = usize::try_from(i64::from(count) * i64::from(kind.bytes())).unwrap_or(0);
+        let bytes = narrow::<usize>(i64::from(count) * i64::from(kind.bytes()));
         let mut all = self.all.borrow_mut();
         all.push((0..bytes.div_ceil(8)).map(|_| Cell::new(0)).collect());
         Part { buffer: all.len() - 1, kind, start: 0, count }
@@ -27,8 +28,8 @@ impl Buffers {
     pub(crate) fn address(&self, part: Part) -> *mut c_void {
         let all = self.all.borrow();
         let words: &[Cell<u64>] = &all[part.buffer];
-        let bytes = usize::try_from(i64::from(part.start) * i64::from(part.kind.bytes())).unwrap_or(0);
-        let length = usize::try_from(i64::from(part.count) * i64::from(part.kind.bytes())).unwrap_or(0);
+        let bytes = narrow::<usize>(i64::from(part.start) * i64::from(part.kind.bytes()));
+        let length = narrow::<usize>(i64::from(part.count) * i64::from(part.kind.bytes()));
         assert!(bytes + length <= size_of_val(words), "{part:?} is outside of its buffer");
         words.as_ptr().cast_mut().cast::<u8>().wrapping_add(bytes).cast()
     }
@@ -36,7 +37,7 @@ impl Buffers {
     /// Fills a part with what follows from `seed`.
     pub(crate) fn fill(&self, part: Part, seed: u64) {
         let to = self.address(part);
-        for k in 0..usize::try_from(part.count).unwrap_or(0) {
+        for k in 0..narrow(part.count) {
             let x = content(seed, k);
             // SAFETY: `address` has checked that all elements of the part lie in its buffer, which is aligned to 8 bytes
             // and outlives this; the kernels leave parts alone that MPI is using.
@@ -55,7 +56,7 @@ impl Buffers {
     pub(crate) fn digest(&self, part: Part) -> u64 {
         let from = self.address(part);
         let mut digest = Digest::new(0, part.count);
-        for k in 0..usize::try_from(part.count).unwrap_or(0) {
+        for k in 0..narrow(part.count) {
             // SAFETY: as in `fill`; all bit patterns are values of these types.
             digest.absorb(unsafe {
                 match part.kind {
@@ -72,5 +73,5 @@ impl Buffers {
 
 /// 20 bits: sums of doubles over all ranks are then exact in any order.
 fn small(x: u64) -> i32 {
-    i32::try_from(x & 0xF_FFFF).unwrap_or(0)
+    narrow(x & 0xF_FFFF)
 }

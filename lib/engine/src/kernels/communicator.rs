@@ -1,6 +1,7 @@
 //! The communicator that calls MPI: every method exactly one call.
 #![expect(unsafe_code, reason = "calls of the MPI C interface")]
 
+use st_model::num::{narrow, saturate};
 use std::cell::RefCell;
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
@@ -75,7 +76,7 @@ impl Shared {
 }
 
 fn length<T>(list: &[T]) -> c_int {
-    c_int::try_from(list.len()).unwrap_or(c_int::MAX)
+    narrow(list.len())
 }
 
 /// Displacements without gaps.
@@ -89,8 +90,8 @@ fn displacements(counts: &[c_int]) -> Vec<c_int> {
 }
 
 /// Elements as a displacement: an `MPI_Aint`, which is not the same integer under every MPI.
-fn displacement<T: TryFrom<i32> + Default>(at: i32) -> T {
-    T::try_from(at).unwrap_or_default()
+fn displacement<T: TryFrom<i32>>(at: i32) -> T {
+    narrow(at)
 }
 
 /// Calls that take a status, with one of their own.
@@ -256,7 +257,7 @@ impl Communicator for Real {
             );
         }
         // MPI_UNDEFINED, if no request was active, is negative.
-        positions.truncate(usize::try_from(done).unwrap_or(0));
+        positions.truncate(saturate(done));
         positions.into_iter().filter_map(|p| usize::try_from(p).ok()).collect()
     }
 
@@ -279,7 +280,7 @@ impl Communicator for Real {
         let bytes = i64::from(part.count) * i64::from(unit);
         unsafe {
             let mut window = ffi::RSMPI_WIN_NULL;
-            let size = ffi::MPI_Aint::try_from(bytes).unwrap_or(0);
+            let size = narrow::<ffi::MPI_Aint>(bytes);
             ffi::MPI_Win_create(address, size, unit, ffi::RSMPI_INFO_NULL, self.comm, &raw mut window);
             window
         }

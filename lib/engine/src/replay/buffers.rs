@@ -4,6 +4,7 @@
 //! blocking receives another; what one-sided operations and parted reads of files bring shares a third, whatever order it
 //! comes in. A non-blocking receive has a block of its own until it completes.
 
+use st_model::num::narrow;
 use std::collections::BTreeMap;
 use std::ffi::c_void;
 
@@ -67,7 +68,7 @@ impl Block {
     /// The address to give to MPI so that the span lies inside the block.
     fn address(&mut self, span: Span) -> *mut c_void {
         let before = span.low.unsigned_abs().div_ceil(UNIT);
-        let before = usize::try_from(before).unwrap_or(0);
+        let before = narrow::<usize>(before);
         self.0.as_mut_ptr().wrapping_add(before).cast()
     }
 }

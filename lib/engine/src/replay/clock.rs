@@ -1,6 +1,7 @@
 //! Waiting as long as the program computed.
 #![expect(unsafe_code, reason = "sets the kernel's timer slack")]
 
+use st_model::num::saturate;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -46,15 +47,14 @@ impl Clock {
     pub(crate) fn wait(&mut self, ns: u64) {
         let time = match self.compute {
             Compute::None => return,
-            Compute::Spin | Compute::Schedule => i64::try_from(ns).unwrap_or(i64::MAX),
+            Compute::Spin | Compute::Schedule => saturate(ns),
             Compute::Sleep(factor) => {
                 let time = Duration::try_from_secs_f64(Duration::from_nanos(ns).as_secs_f64() * factor);
                 signed(time.unwrap_or(Duration::MAX))
             }
         };
         let left = time.saturating_sub(self.late);
-        let goal =
-            u64::try_from(left).map_or(Some(self.last), |ns| self.last.checked_add(Duration::from_nanos(ns)));
+        let goal = self.last.checked_add(Duration::from_nanos(saturate(left)));
         let Some(goal) = goal else { return };
         self.late_waits += u64::from(ns > 0 && (left < 0 || Instant::now() > goal));
         if self.compute.sleeps() {
@@ -95,7 +95,7 @@ impl Clock {
 
     /// How late the last wait ended, and how many were over before they began.
     pub(crate) fn lateness(&self) -> (Duration, u64) {
-        (Duration::from_nanos(u64::try_from(self.late).unwrap_or(0)), self.late_waits)
+        (Duration::from_nanos(saturate(self.late)), self.late_waits)
     }
 
     /// Waits until `ns` after `start`: for events whose recorded time was not spent in MPI, as a series of
@@ -109,5 +109,5 @@ impl Clock {
 }
 
 fn signed(time: Duration) -> i64 {
-    i64::try_from(time.as_nanos()).unwrap_or(i64::MAX)
+    saturate(time.as_nanos())
 }

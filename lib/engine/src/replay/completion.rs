@@ -6,6 +6,7 @@
 
 use anyhow::{Context, Result, bail};
 use mpi::ffi;
+use st_model::num::saturate;
 use st_model::values::NULL;
 use st_replay::words::Words;
 use std::ffi::c_int;
@@ -144,7 +145,7 @@ fn some(n: usize, wanted: usize, call: impl Fn(*mut c_int, *mut c_int) -> Result
     let (mut count, mut list, mut done) = (0, vec![0; n], 0);
     loop {
         call(&raw mut count, list.as_mut_ptr())?;
-        done += usize::try_from(count).unwrap_or(0);
+        done += saturate::<usize>(count);
         if wanted == 0 || done == wanted {
             return Ok(());
         }

@@ -1,6 +1,7 @@
 //! The constants of the MPI at hand that bindings cannot carry, and predefined handles by name.
 #![expect(unsafe_code, reason = "calls the C shim")]
 
+use st_model::num::narrow;
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::mem::MaybeUninit;
 use std::num::TryFromIntError;
@@ -82,13 +83,13 @@ impl Constants {
             values::PROC_NULL => self.proc_null,
             values::ANY_SOURCE => self.any_source,
             values::ROOT => self.root,
-            rank => c_int::try_from(rank).unwrap_or(self.proc_null),
+            rank => narrow(rank),
         }
     }
 
     /// A tag word as the library's `int`.
     pub(crate) fn tag(&self, word: i64) -> c_int {
-        if word == values::ANY_TAG { self.any_tag } else { c_int::try_from(word).unwrap_or(0) }
+        if word == values::ANY_TAG { self.any_tag } else { narrow(word) }
     }
 
     /// The sum of constants that a word's bits stand for. Bits of another library's own are left out.

@@ -5,6 +5,7 @@ mod agree;
 mod job;
 mod timed;
 
+use st_model::num::saturate;
 use std::collections::HashMap;
 use std::io;
 use std::ptr;
@@ -194,9 +195,7 @@ impl Job<'_> {
             columns.iter().find(|(r, _)| *r == self.seat.rank)?.1.times().next()
         };
         match (first(0), first(thread)) {
-            (Some((_, begun)), Some((enter, _))) if thread > 0 => {
-                u64::try_from(enter.saturating_sub(begun)).unwrap_or(0)
-            }
+            (Some((_, begun)), Some((enter, _))) if thread > 0 => saturate(enter.saturating_sub(begun)),
             _ => 0,
         }
     }

@@ -1,6 +1,7 @@
 //! Process topologies.
 #![expect(unsafe_code, reason = "calls MPI")]
 
+use st_model::num::saturate;
 use std::ffi::c_int;
 
 use anyhow::Result;
@@ -35,7 +36,7 @@ pub(crate) const CALLS: &[(&str, Handler)] = &[
 
 /// Room for a list that is written and not looked at.
 fn room(n: c_int) -> Vec<c_int> {
-    vec![0; usize::try_from(n).unwrap_or(0).max(1)]
+    vec![0; saturate::<usize>(n).max(1)]
 }
 
 fn cart_create(r: &mut Replay<'_>, w: &mut Words<'_>) -> Result<()> {

@@ -1,5 +1,6 @@
 //! Which messages of a collective operation say the most about the clocks of its members.
 
+use st_model::num::{Exact, narrow};
 use std::sync::atomic::AtomicI64;
 
 use super::times::get;
@@ -42,6 +43,6 @@ pub(super) fn binding(graph: &Graph, i: &Instance, members: &[AtomicI64], seen: 
 
 /// World rank of a member.
 pub(super) fn rank_at(group: &Group, side: usize, position: usize) -> u32 {
-    let rank = group.sides[side].get(u64::try_from(position).unwrap_or(u64::MAX));
-    rank.and_then(|r| u32::try_from(r).ok()).unwrap_or(u32::MAX)
+    let rank = group.sides[side].get(position.to_u64());
+    rank.map_or(u32::MAX, narrow)
 }

@@ -6,6 +6,7 @@
 //! nodes; each member combines "own node without itself" and "best other node". The mirror image gives how late a
 //! sender may be at most.
 
+use st_model::num::narrow;
 use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
@@ -110,7 +111,7 @@ impl Tops {
 }
 
 fn position(i: usize) -> u32 {
-    u32::try_from(i).unwrap_or(u32::MAX)
+    narrow(i)
 }
 
 /// The earliest time at which each receiver may leave: `sent` gives when a sender entered (`None` for members that do

@@ -16,6 +16,7 @@ use super::{
 use crate::channel::{Channel, NO_MESSAGE};
 use crate::standing::{Scope, Standing, standing};
 use st_model::calls::roles::Rule;
+use st_model::num::{Exact as _, narrow, saturate};
 use st_model::objects::Name;
 use st_model::project::Error;
 use st_model::ranks::RankSeq;
@@ -120,7 +121,7 @@ impl Matcher {
         self.node_of.insert(rank.into(), node);
         let first = self.graph.streams.len();
         for (i, t) in section.threads.iter().enumerate().filter(|(_, t)| t.ranks.contains(rank)) {
-            let thread = u32::try_from(i).unwrap_or(u32::MAX);
+            let thread = narrow(i);
             self.graph.streams.push(Stream { rank, thread, node, points: points(t, rank) });
             self.graph.ops.push(Vec::new());
         }
@@ -144,7 +145,7 @@ impl Matcher {
         }
         issues.few();
         let groups = &self.graph.groups;
-        let members = |g: &Group| u32::try_from(g.sides[0].len() + g.sides[1].len()).unwrap_or(u32::MAX);
+        let members = |g: &Group| saturate::<u32>(g.sides[0].len() + g.sides[1].len());
         let lacking = self.open.iter().filter(|((g, _), o)| o.seen < members(&groups[*g as usize]));
         issues.members = lacking.count() as u64;
         self.place();
@@ -169,7 +170,7 @@ impl Matcher {
         if let Some(&n) = self.hosts.get(host) {
             return n;
         }
-        let n = u32::try_from(self.graph.nodes.len()).unwrap_or(u32::MAX);
+        let n = narrow(self.graph.nodes.len());
         self.graph.nodes.push(host.to_owned());
         self.hosts.insert(host.to_owned(), n);
         n
@@ -185,7 +186,7 @@ impl Matcher {
         if let Some(&g) = self.names.get(&name) {
             return g;
         }
-        let g = u32::try_from(self.graph.groups.len()).unwrap_or(u32::MAX);
+        let g = narrow(self.graph.groups.len());
         self.graph.groups.push(Group { sides: sides(), nodes: [Vec::new(), Vec::new()] });
         self.names.insert(name, g);
         g
@@ -219,7 +220,7 @@ impl Matcher {
         let several = walked.len() > 1;
         let mut order: Vec<i64> = Vec::new();
         for (i, w) in walked.into_iter().enumerate() {
-            let stream = u32::try_from(first + i).unwrap_or(u32::MAX);
+            let stream = narrow(first + i);
             self.graph.issues.add(&w.issues);
             // Lists that grow by doubling would take twice as much.
             let pairs = w.parts.iter().filter_map(|p| p.pairs.as_ref()).flat_map(|p| p.iter()).map(Vec::len);
@@ -399,7 +400,7 @@ impl Matcher {
         let group = part.group;
         let i = Instance { group, first, shape, from_root, to_root, side, senders: 0, receivers: 0 };
         let sides = &self.graph.groups[group as usize].sides;
-        let size = |s: u8| usize::try_from(sides[usize::from(s)].len()).unwrap_or(usize::MAX);
+        let size = |s: u8| sides[usize::from(s)].len().to_usize();
         let to = if sides[1].is_empty() { side } else { 1 - side };
         let sending = if from_root.is_some() { 1 } else { size(side) };
         self.graph.slots += sending + if to_root.is_some() { 1 } else { size(to) };

@@ -9,6 +9,7 @@
 //! Three rounds of messages, which the caller carries: [`roll`], what threads there are; [`Matcher::sent`], ends of
 //! messages and parts in collective operations; [`Matcher::matched`], what came out.
 
+use st_model::num::{Exact, narrow};
 use std::collections::{HashMap, HashSet};
 
 use foldhash::fast::FixedState;
@@ -101,7 +102,7 @@ impl Matcher {
     ///
     /// If a rank is there twice.
     pub fn share(&mut self, me: usize, rolls: &[Vec<u8>]) -> Result<(), ShareError> {
-        let process = |p: usize| u32::try_from(p).unwrap_or(NOBODY);
+        let process = narrow::<u32>;
         let mut s = Sharing {
             me: process(me),
             ranks: HashMap::default(),
@@ -116,7 +117,7 @@ impl Matcher {
                 let rank = get_u32(&mut src)?;
                 let node = self.node(&get_str(&mut src)?);
                 self.node_of.insert(rank.into(), node);
-                let first = u32::try_from(self.graph.streams.len()).unwrap_or(u32::MAX);
+                let first = narrow(self.graph.streams.len());
                 let n = get_len(&mut src)?;
                 for _ in 0..n {
                     let (thread, points) = (get_u32(&mut src)?, get_u32(&mut src)?);
@@ -124,7 +125,7 @@ impl Matcher {
                     self.graph.ops.push(Vec::new());
                     s.owners.push(p);
                 }
-                let n = u32::try_from(n).unwrap_or(u32::MAX);
+                let n = narrow(n);
                 if s.ranks.insert(rank, (p, first, n)).is_some() {
                     return Err(ShareError::Twice(rank));
                 }
@@ -179,7 +180,7 @@ impl Matcher {
         }
         // Persistent operations have their number in the upper half.
         let turn = sequence.wrapping_add(sequence >> 32) % homes.len() as u64;
-        let home = homes[usize::try_from(turn).unwrap_or(0)];
+        let home = homes[turn.to_usize()];
         let out = &mut s.out[home as usize];
         out.name(&self.names, part.group, group);
         out.bytes.push(PART);
@@ -296,9 +297,9 @@ impl Matcher {
         let seat = |side: u8| {
             let group = &graph.groups[graph.instances[id as usize].group as usize];
             let position = group.sides[usize::from(side)].position(rank.into());
-            position.and_then(|p| usize::try_from(p).ok()).unwrap_or(0)
+            position.map_or(0, Exact::to_usize)
         };
-        let slot = |slot: usize| SLOT | u32::try_from(slot).unwrap_or(SLOT - 1);
+        let slot = |slot: usize| SLOT | narrow::<u32>(slot);
         let place = match kind {
             ENTER | LEAVE => {
                 let i = &graph.instances[id as usize];
@@ -337,7 +338,7 @@ impl Matcher {
                 let (at, kind) = (get_u32(src)?, get_u32(src)?);
                 let (kind, sender) = match kind {
                     RECEIVE | RECEIVE_PAIR => (kind, get_u32(src)?),
-                    SEND_NEAR | SEND_FAR => (kind, u32::try_from(stream).unwrap_or(NOBODY)),
+                    SEND_NEAR | SEND_FAR => (kind, narrow(stream)),
                     LEAVE => (RECEIVE, NOBODY),
                     _ => (TELL, NOBODY),
                 };

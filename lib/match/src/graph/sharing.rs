@@ -1,5 +1,6 @@
 //! What is kept while a graph is built in several processes.
 
+use st_model::num::saturate;
 use std::collections::{HashMap, HashSet};
 
 use foldhash::fast::FixedState;
@@ -32,7 +33,7 @@ pub(super) struct Outgoing {
 pub(super) fn points(thread: &Thread, rank: u32) -> u32 {
     let column = thread.columns.iter().find(|(r, _)| *r == rank);
     let timed = column.map_or(0, |(_, c)| c.events()).saturating_mul(2);
-    u32::try_from(timed).unwrap_or(u32::MAX - 1)
+    saturate::<u32>(timed).min(u32::MAX - 1)
 }
 
 /// Host of a rank.

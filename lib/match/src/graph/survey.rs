@@ -1,5 +1,6 @@
 //! Goes over all messages of a graph, and counts those that arrive before they were sent ([`Survey`]).
 
+use st_model::num::Exact;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -317,7 +318,7 @@ impl<'a> Seats<'a> {
             return p;
         }
         let p = self.graph.groups[group as usize].sides[usize::from(side)].position(self.rank);
-        let p = p.and_then(|p| usize::try_from(p).ok()).unwrap_or(0);
+        let p = p.map_or(0, |p| p.to_usize());
         self.last = Some((group, side, p));
         p
     }

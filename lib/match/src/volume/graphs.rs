@@ -1,5 +1,6 @@
 //! Degrees of ranks in graphs that no rank alone has said.
 
+use st_model::num::saturate;
 use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
@@ -60,7 +61,7 @@ impl Graphs {
             let list = |name| words.list(slot(row, name));
             let mut destinations = list("destinations").iter();
             for (source, degree) in list("sources").iter().zip(list("degrees")) {
-                let n = usize::try_from(*degree).unwrap_or(0);
+                let n = saturate(*degree);
                 for to in destinations.by_ref().take(n) {
                     self.count(comm.name, *source, 0);
                     self.count(comm.name, *to, 1);

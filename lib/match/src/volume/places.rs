@@ -3,6 +3,7 @@
 use st_model::calls::roles::Start;
 use st_model::calls::words::{ABSENT, last_slot, slot};
 use st_model::calls::{Kind, Row};
+use st_model::num::narrow;
 
 /// How much goes in one direction: elements of a datatype.
 #[derive(Clone, Copy, Debug)]
@@ -104,7 +105,7 @@ impl Places {
             source: first(&["source"]),
             root: first(&["root"]),
             inplace: first(&["inplace"]),
-            comm: row.comm_slot().and_then(|i| u8::try_from(i).ok()).unwrap_or(ABSENT),
+            comm: row.comm_slot().map_or(ABSENT, narrow),
             win: first(&["win"]),
             op: first(&["op"]),
             request: last_slot(row, "request"),

@@ -1,9 +1,10 @@
 //! What a function does with other ranks, from its row in the call table.
 
-use super::words::{ABSENT, last_slot, slot};
 use std::sync::LazyLock;
 
+use super::words::{ABSENT, last_slot, slot};
 use crate::calls::{CallId, CallTable, Kind, Row};
+use crate::num::narrow;
 
 /// How an operation is started and completed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -84,7 +85,7 @@ impl Rule {
     #[must_use]
     pub fn number(self) -> u8 {
         let at = Self::ALL.iter().position(|r| *r == self);
-        at.and_then(|i| u8::try_from(i).ok()).unwrap_or(u8::MAX)
+        at.map_or(u8::MAX, narrow)
     }
     /// What [`Rule::number`] has given.
     #[must_use]
@@ -273,7 +274,7 @@ impl Role {
         let either = |a, b| if s(a) == ABSENT { s(b) } else { s(a) };
         Self {
             action,
-            comm: row.comm_slot().and_then(|i| u8::try_from(i).ok()).unwrap_or(ABSENT),
+            comm: row.comm_slot().map_or(ABSENT, narrow),
             peer: [s("dest"), s("source")],
             tag: [either("sendtag", "tag"), either("recvtag", "tag")],
             resolved: [s("rsource"), s("rtag")],

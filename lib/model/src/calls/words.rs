@@ -1,6 +1,7 @@
 //! Words of a call by slot.
 
 use crate::calls::{Row, Slot};
+use crate::num::{narrow, saturate};
 
 /// No such slot.
 pub const ABSENT: u8 = u8::MAX;
@@ -8,14 +9,14 @@ pub const ABSENT: u8 = u8::MAX;
 /// Index of the slot with this name; [`ABSENT`] if the row has none.
 #[must_use]
 pub fn slot(row: &Row, name: &str) -> u8 {
-    row.slot(name).and_then(|i| u8::try_from(i).ok()).unwrap_or(ABSENT)
+    row.slot(name).map_or(ABSENT, narrow)
 }
 
 /// Index of the last slot with this name.
 #[must_use]
 pub fn last_slot(row: &Row, name: &str) -> u8 {
     let at = row.slots.iter().rposition(|s| s.name == name);
-    at.and_then(|i| u8::try_from(i).ok()).unwrap_or(ABSENT)
+    at.map_or(ABSENT, narrow)
 }
 
 /// The words of one call, with where each slot begins.
@@ -35,7 +36,7 @@ impl Words {
             self.starts.push(at);
             at += 1;
             if s.list {
-                at += usize::try_from(self.words.get(at - 1).copied().unwrap_or(0)).unwrap_or(0);
+                at += self.words.get(at - 1).map_or(0, |n| saturate(*n));
             }
         }
     }
@@ -57,7 +58,7 @@ impl Words {
     #[inline]
     pub fn list(&self, slot: u8) -> &[i64] {
         let Some(&at) = self.starts.get(usize::from(slot)) else { return &[] };
-        let n = self.words.get(at).and_then(|n| usize::try_from(*n).ok()).unwrap_or(0);
+        let n: usize = self.words.get(at).map_or(0, |n| saturate(*n));
         self.words.get(at + 1..at + 1 + n).unwrap_or(&[])
     }
 }

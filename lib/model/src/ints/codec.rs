@@ -5,6 +5,7 @@
 //! tail), then copies (number; for each the elements since the last one, the distance to its start, and its length
 //! unless it is the open tail). Values: the elements, plain or as differences, then the steps of the runs.
 
+use crate::num::Exact;
 use std::sync::Arc;
 
 use super::cursor::{Copied, Run};
@@ -47,7 +48,7 @@ impl Coded {
         let flags = u64::from(deltas) << 2
             | u64::from(!self.runs.is_empty()) << 1
             | u64::from(!self.copies.is_empty());
-        varint::put_u64(head, 2 + (wide(self.lits.len()) << 3 | flags));
+        varint::put_u64(head, 2 + (self.lits.len().to_u64() << 3 | flags));
         self.encode_copies(head);
         self.encode_runs(head);
         if deltas {
@@ -66,10 +67,10 @@ impl Coded {
         if self.runs.is_empty() {
             return;
         }
-        varint::put_u64(head, wide(self.runs.len()));
+        varint::put_u64(head, self.runs.len().to_u64());
         let mut next = 0;
         for run in &self.runs {
-            varint::put_u64(head, wide(run.at - next));
+            varint::put_u64(head, (run.at - next).to_u64());
             next = run.at + 1;
             if next < self.lits.len() || self.open_copy() {
                 varint::put_u64(head, run.more);
@@ -81,11 +82,11 @@ impl Coded {
         if self.copies.is_empty() {
             return;
         }
-        varint::put_u64(head, wide(self.copies.len()));
+        varint::put_u64(head, self.copies.len().to_u64());
         let mut last = 0;
         for copy in &self.copies {
-            varint::put_u64(head, wide(copy.at - last));
-            varint::put_u64(head, wide(copy.at - copy.start));
+            varint::put_u64(head, (copy.at - last).to_u64());
+            varint::put_u64(head, (copy.at - copy.start).to_u64());
             last = copy.at;
             if copy.at < self.lits.len() {
                 varint::put_u64(head, copy.n);
@@ -167,8 +168,4 @@ fn decode_runs(elements: usize, open_copy: bool, head: &mut &[u8]) -> Result<Vec
 fn step_to(from: usize, limit: usize, step: u64) -> Result<usize, DecodeError> {
     let step = usize::try_from(step).map_err(|_| DecodeError::Range)?;
     from.checked_add(step).filter(|&at| at <= limit).ok_or(DecodeError::Range)
-}
-
-fn wide(n: usize) -> u64 {
-    u64::try_from(n).unwrap_or(u64::MAX)
 }

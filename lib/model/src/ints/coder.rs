@@ -1,6 +1,7 @@
 //! The online encoder.
 
 use super::cursor::{Copied, Parts, Place, Run};
+use crate::num::Exact;
 
 /// Values that must agree after a hash hit before a copy begins. A copy costs as much as three plain values in
 /// memory, so shorter agreements do not pay.
@@ -121,7 +122,7 @@ impl Coder {
             track.step_cyclic(&self.lits, &self.runs, copy.at, self.wrap);
             (self.tip, n) = (value, n + 1);
         }
-        copy.n += u64::try_from(n).unwrap_or(0);
+        copy.n += n.to_u64();
         self.track = Some(track);
         n
     }
@@ -172,7 +173,7 @@ impl Coder {
         if next.place != track.place {
             return 0;
         }
-        copy.n += n * u64::try_from(values.len()).unwrap_or(0);
+        copy.n += n * values.len().to_u64();
         n
     }
 
@@ -240,7 +241,7 @@ impl Coder {
     fn leave_copy(&mut self) {
         self.mode = Mode::Plain;
         self.plain = 0;
-        let bound = u64::try_from(self.lits.len() * 2).unwrap_or(u64::MAX).max(SHORT);
+        let bound = (self.lits.len() * 2).to_u64().max(SHORT);
         let Some(copy) = self.copies.pop_if(|copy| copy.n <= bound) else {
             self.context.enter(self.tip);
             return;
@@ -428,5 +429,5 @@ fn upper(hash: u64) -> u32 {
 
 /// The slot of a tag in a table whose size is a power of two.
 fn slot_of(tag: u32, size: usize) -> usize {
-    usize::try_from(tag).unwrap_or(0) & (size - 1)
+    tag.to_usize() & (size - 1)
 }

@@ -25,6 +25,7 @@ mod encode;
 mod product;
 mod sealed;
 
+use crate::num::Exact;
 use coder::Coder;
 use cursor::Parts;
 pub use cursor::{Cursor, Values};
@@ -80,7 +81,7 @@ impl Ints {
         while let Some((&value, after)) = rest.split_first() {
             if let Store::Coded(coder) = &mut self.store {
                 coder.push_all(rest);
-                self.len += u64::try_from(rest.len()).unwrap_or(0);
+                self.len += rest.len().to_u64();
                 return;
             }
             self.push_run(value, 1);
@@ -111,7 +112,7 @@ impl Ints {
         if let [value, rest @ ..] = values
             && rest.iter().all(|v| v == value)
         {
-            return self.push_run(*value, n * u64::try_from(values.len()).unwrap_or(u64::MAX));
+            return self.push_run(*value, n * values.len().to_u64());
         }
         let mut left = if values.is_empty() { 0 } else { n };
         while left > 0 {
@@ -121,7 +122,7 @@ impl Ints {
                 && let Store::Coded(coder) = &mut self.store
             {
                 let turns = coder.turn(values, left);
-                self.len += turns * u64::try_from(values.len()).unwrap_or(0);
+                self.len += turns * values.len().to_u64();
                 left -= turns;
             }
         }
@@ -157,9 +158,7 @@ impl Ints {
         let mut coder = Coder::default();
         match self.store {
             Store::Constant => coder.push_run(self.value, self.len),
-            _ => {
-                few.iter().take(usize::try_from(self.len).unwrap_or(FEW)).for_each(|&value| coder.push(value))
-            }
+            _ => few.iter().take(self.len.to_usize()).for_each(|&value| coder.push(value)),
         }
         coder
     }
@@ -238,9 +237,7 @@ impl Ints {
             Store::Coded(coder) => return coder.parts(),
             Store::Constant if self.len == 0 => &[],
             Store::Constant => std::slice::from_ref(&self.value),
-            Store::Few(few) => {
-                usize::try_from(self.len).ok().and_then(|len| few.get(..len)).unwrap_or(&**few)
-            }
+            Store::Few(few) => few.get(..self.len.to_usize()).unwrap_or(&**few),
         };
         Parts { lits, runs: &[], copies: &[] }
     }

@@ -1,5 +1,6 @@
 //! The stored form of a stream: immutable, canonical, with an open tail.
 
+use crate::num::{Exact, saturate};
 use std::sync::Arc;
 
 use super::cursor::{Copied, Cursor, Parts, Run};
@@ -150,7 +151,7 @@ impl Sealed {
         let mut values = std::collections::BTreeSet::new();
         for element in self.elements() {
             let more = if element.step == 0 { 0 } else { element.more? };
-            if more > u64::try_from(limit).unwrap_or(u64::MAX) {
+            if more > limit.to_u64() {
                 return None;
             }
             let mut value = element.first;
@@ -171,7 +172,7 @@ impl Sealed {
     #[must_use]
     pub fn any_negative(&self) -> bool {
         self.elements().any(|element| {
-            let more = element.more.and_then(|more| i64::try_from(more).ok()).unwrap_or(0);
+            let more = element.more.map_or(0, saturate);
             let last = element.step.checked_mul(more).and_then(|rise| element.first.checked_add(rise));
             element.first < 0 || last.is_none_or(|last| last < 0)
         })

@@ -1,5 +1,6 @@
 //! A rank's objects, as its program makes and frees them.
 
+use crate::num::narrow;
 use std::collections::{BTreeMap, HashMap};
 
 use foldhash::fast::FixedState;
@@ -141,7 +142,7 @@ impl<T: Content> Registry<T> {
                 h.update(&n.to_le_bytes());
                 *n += 1;
                 let family = h.digest128();
-                usize::try_from(self.add(base, family, Named { name, copy, content })).unwrap_or(usize::MAX)
+                narrow(self.add(base, family, Named { name, copy, content }))
             }
         };
         self.live.insert(i, (digest, creation, nth));
@@ -193,7 +194,7 @@ impl<T: Content> Registry<T> {
 }
 
 fn word(i: usize) -> i64 {
-    i64::try_from(i).unwrap_or(i64::MAX)
+    narrow(i)
 }
 
 #[cfg(test)]

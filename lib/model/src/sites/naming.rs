@@ -6,6 +6,7 @@
 //! at which a site's stack differs from those of all others. Sites whose stacks do not differ there, as two calls on
 //! one line, have one place and several numbers.
 
+use crate::num::{Exact, narrow};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use foldhash::fast::FixedState;
@@ -58,7 +59,7 @@ struct Texts {
 
 impl Texts {
     fn number(&mut self, text: String) -> u32 {
-        let next = u32::try_from(self.all.len()).unwrap_or(u32::MAX);
+        let next = narrow(self.all.len());
         *self.index.entry(text).or_insert_with_key(|text| {
             self.all.push(text.clone());
             next
@@ -68,7 +69,7 @@ impl Texts {
         self.named.contains(&number)
     }
     fn get(&self, number: u32) -> &str {
-        self.all.get(usize::try_from(number).unwrap_or(usize::MAX)).map_or("", String::as_str)
+        self.all.get(number.to_usize()).map_or("", String::as_str)
     }
 }
 
@@ -95,7 +96,7 @@ impl CallSites {
     /// Number of sites.
     #[must_use]
     pub fn len(&self) -> u32 {
-        u32::try_from(self.places.len()).unwrap_or(u32::MAX)
+        narrow(self.places.len())
     }
     /// Whether there are none.
     #[must_use]
@@ -116,7 +117,7 @@ impl CallSites {
     /// is known of it.
     #[must_use]
     pub fn place(&self, number: u32) -> &str {
-        self.places.get(usize::try_from(number).unwrap_or(usize::MAX)).map_or("", String::as_str)
+        self.places.get(number.to_usize()).map_or("", String::as_str)
     }
     /// A place without what it calls there, if it has that: as much of it as tells where to look.
     #[must_use]
@@ -156,7 +157,7 @@ impl CallSites {
     #[must_use]
     pub fn is_named(&self, number: u32, text: &str) -> bool {
         let begins = |name: &str| begins(name, text);
-        let others = self.others.get(usize::try_from(number).unwrap_or(usize::MAX));
+        let others = self.others.get(number.to_usize());
         !text.is_empty()
             && (begins(self.place(number)) || others.is_some_and(|all| all.iter().any(|n| begins(n))))
     }

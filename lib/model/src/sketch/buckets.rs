@@ -1,5 +1,7 @@
 //! The buckets of a sketch: bounds by exact integers, and how a duration finds its own.
 
+use crate::num::narrow;
+
 /// Number of buckets but the one for zero: bounds below 2^62 ns.
 const BUCKETS: usize = count();
 
@@ -114,7 +116,7 @@ pub fn representative(bucket: u16) -> u64 {
             let i = (i - 1).min(b.len() - 1);
             let (low, high) = (u128::from(b[i - 1]) + 1, u128::from(b[i]));
             // The value whose relative distance to both ends is equal: 2·l·h/(l+h).
-            u64::try_from((2 * low * high + (low + high) / 2) / (low + high)).unwrap_or(u64::MAX)
+            narrow((2 * low * high + (low + high) / 2) / (low + high))
         }
     }
 }

@@ -10,6 +10,8 @@
 //! the neighbours that are united do not hold the bin that is split, and the halves lie √3/2 standard deviations below
 //! and above its mean, which conserves the variance of a uniform bin.
 
+use crate::num::{Exact, saturate};
+
 /// How many values pass between two tests of the balance, once there are that many.
 const SMOOTH: u64 = 16;
 
@@ -46,7 +48,7 @@ impl Bin {
             // Division of 64 bits is several times as fast.
             n => match u64::try_from(self.sum) {
                 Ok(sum) => sum / n,
-                Err(_) => u64::try_from(self.sum / u128::from(n)).unwrap_or(u64::MAX),
+                Err(_) => saturate(self.sum / u128::from(n)),
             },
         }
     }
@@ -138,7 +140,7 @@ impl Histogram {
         let at = self.bins.iter().position(|bin| x < bin.high).unwrap_or(last);
         self.bins[at].add(x);
         let count = self.count();
-        let full = self.bins[at].count.saturating_mul(2 * wide(self.bins.len())) > count.saturating_mul(3);
+        let full = self.bins[at].count.saturating_mul(2 * self.bins.len().to_u64()) > count.saturating_mul(3);
         if full && (count < SMOOTH || count.is_multiple_of(SMOOTH)) {
             self.balance(at);
         }
@@ -146,8 +148,8 @@ impl Histogram {
 
     /// Equal bins from 0 to twice the first value, at least 1 wide.
     fn create(&mut self, x: u64) {
-        let width = x.saturating_mul(2).div_ceil(wide(BINS)).max(1);
-        let edge = |i: usize| width.saturating_mul(wide(i));
+        let width = x.saturating_mul(2).div_ceil(BINS.to_u64()).max(1);
+        let edge = |i: usize| width.saturating_mul(i.to_u64());
         self.bins = (0..BINS).map(|i| Bin { low: edge(i), high: edge(i + 1), ..Bin::default() }).collect();
     }
 
@@ -220,7 +222,7 @@ impl Histogram {
             if seen + n >= target {
                 let width = u128::from(bin.high - bin.low);
                 let inside = width * (target - seen) / n.max(1);
-                return bin.low.saturating_add(u64::try_from(inside).unwrap_or(u64::MAX));
+                return bin.low.saturating_add(saturate(inside));
             }
             seen += n;
         }
@@ -241,7 +243,7 @@ fn spread(bin: &Bin, onto: &mut [Bin]) {
             let part = |n: u128| {
                 n.saturating_mul((to.high - to.low).into()) / u128::from((bin.high - bin.low).max(1))
             };
-            let count = u64::try_from(part(bin.count.into())).unwrap_or(u64::MAX).min(left.count);
+            let count = saturate::<u64>(part(bin.count.into())).min(left.count);
             let middle = u128::from(to.low.midpoint(to.high));
             let sum = (middle * u128::from(count)).min(left.sum);
             let squares = middle.saturating_mul(middle).saturating_mul(count.into()).min(left.squares);
@@ -254,10 +256,6 @@ fn spread(bin: &Bin, onto: &mut [Bin]) {
         to.sum = to.sum.saturating_add(sum);
         to.squares = to.squares.saturating_add(squares);
     }
-}
-
-fn wide(n: usize) -> u64 {
-    u64::try_from(n).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Elastic streams under construction: ranks gathered by the content of their streams.
 
+use crate::num::narrow;
 use std::collections::HashMap;
 
 use crate::ints::Sealed;
@@ -119,7 +120,7 @@ impl Partitions {
         self.number(vec![ranks])
     }
     fn number(&mut self, classes: Vec<RankList>) -> u32 {
-        let next = u32::try_from(self.list.len()).unwrap_or(u32::MAX);
+        let next = narrow(self.list.len());
         *self.index.entry(classes).or_insert_with_key(|classes| {
             self.list.push(Partition { classes: classes.clone() });
             next

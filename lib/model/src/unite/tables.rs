@@ -1,5 +1,6 @@
 //! Uniting the tables of sections: sites by identity, objects by family, symbols by what they stand for.
 
+use crate::num::{self, Exact, narrow, saturate};
 use std::collections::{BTreeMap, HashMap};
 
 use foldhash::fast::FixedState;
@@ -45,7 +46,7 @@ impl Renaming {
     /// The united index of an object; null and unknown indices stay.
     pub fn object(&self, kind: Object, index: i64) -> i64 {
         let map = self.map(kind);
-        usize::try_from(index).ok().and_then(|i| map.get(i)).copied().unwrap_or(index)
+        num::at(map, index).copied().unwrap_or(index)
     }
     /// Whether all objects of a kind keep their index.
     pub fn keeps(&self, kind: Object) -> bool {
@@ -102,14 +103,14 @@ impl United {
 
     fn call(&mut self, call: CallId, tables: &Tables) -> CallId {
         let Some(name) = tables.names.get(&call) else { return call };
-        let next = FIRST_UNKNOWN + u16::try_from(self.names.len()).unwrap_or(0xFFF).min(0xFFF);
+        let next = FIRST_UNKNOWN + saturate::<u16>(self.names.len()).min(0xFFF);
         *self.names.entry(name.clone()).or_insert(CallId(next))
     }
 
     fn symbol(&mut self, symbol: Symbol) -> Sym {
         *self.by_symbol.entry(symbol).or_insert_with(|| {
             self.symbols.push(symbol);
-            Sym::try_from(self.symbols.len() - 1).unwrap_or(Sym::MAX - 1)
+            narrow(self.symbols.len() - 1)
         })
     }
 
@@ -172,14 +173,14 @@ impl<T: Clone + PartialEq> Table<T> {
             });
             for (ranks, object) in &e.of {
                 let of = &mut self.entries[i].of;
-                let new = u32::try_from(of.len()).unwrap_or(u32::MAX);
+                let new = narrow(of.len());
                 let first = *self.places.entry(key(i, object.name)).or_insert(new);
                 if first == new {
                     of.push((ranks.clone(), object.clone()));
                     continue;
                 }
                 // Names are hashes, and so are keys: what else has this one is looked up among the others.
-                let at = usize::try_from(first).unwrap_or(0);
+                let at = first.to_usize();
                 if of.get(at).is_some_and(|(_, o)| o == object) {
                     of[at].0.extend(ranks);
                     continue;
@@ -193,7 +194,7 @@ impl<T: Clone + PartialEq> Table<T> {
                     }
                 }
             }
-            i64::try_from(i).unwrap_or(i64::MAX)
+            narrow(i)
         });
         united.collect()
     }

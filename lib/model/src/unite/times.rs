@@ -1,5 +1,6 @@
 //! Folding times over ranks: sketches add up; each rank's totals are kept, quantised.
 
+use crate::num::saturate;
 use std::collections::BTreeMap;
 
 use crate::ints::Sealed;
@@ -31,8 +32,7 @@ impl Times {
         }
         for s in &thread.sums {
             let (mut a, mut b) = (s.compute.cursor(), s.comm.cursor());
-            let bucket = |v: i64| u16::try_from(v).unwrap_or(u16::MAX);
-            let rows = thread.ranks.iter().map(|r| (r, bucket(a.next()), bucket(b.next())));
+            let rows = thread.ranks.iter().map(|r| (r, saturate(a.next()), saturate(b.next())));
             self.sums.entry(to(s.sym)).or_default().extend(rows);
         }
     }
@@ -126,5 +126,5 @@ impl Times {
 }
 
 fn quantised(ns: u128) -> u16 {
-    bucket(u64::try_from(ns).unwrap_or(u64::MAX))
+    bucket(saturate(ns))
 }

@@ -11,6 +11,7 @@
 
 use st_model::calls::Meaning;
 use st_model::form::{Form, Grid, Own};
+use st_model::num::Exact;
 
 /// A form to try.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -114,7 +115,7 @@ pub(crate) fn independent(grid: Grid, first: Own, others: impl Iterator<Item = O
             break;
         }
     }
-    u64::try_from(3 - all.free.len()).unwrap_or(3)
+    (3 - all.free.len()).to_u64()
 }
 
 fn difference(grid: Grid, from: [i64; 3], to: Own) -> [i128; 3] {

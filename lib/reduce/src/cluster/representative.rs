@@ -1,6 +1,7 @@
 //! A cluster: ranks with equal call paths. Its structure is that of its first rank, its parameters are classes of ranks, its
 //! times and proofs are those of all ranks, folded in position by position.
 
+use st_model::num::narrow;
 use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
@@ -166,7 +167,7 @@ impl Cluster {
         hosts.sort_unstable_by(|(a, r), (b, s)| (r.lowest(), a).cmp(&(s.lowest(), b)));
         let mut ended = self.ended;
         ended.sort_unstable_by_key(|e| (e.rank, e.thread));
-        let order: Vec<Sym> = (0..Sym::try_from(self.tables.symbols().len()).unwrap_or(Sym::MAX)).collect();
+        let order: Vec<Sym> = (0..narrow(self.tables.symbols().len())).collect();
         let (sites, symbols, tables) = self.tables.finish(&order);
         threads.iter_mut().for_each(|t| t.params.resize_with(symbols.len(), Vec::new));
         Section {

@@ -11,6 +11,7 @@
 use st_model::calls::CallId;
 use st_model::ints::{Chain, Cursor, Sealed};
 use st_model::lanes::Digest;
+use st_model::num::saturate;
 use st_model::proof::call_word;
 use st_model::section::{Elastic, Section, Thread};
 use st_model::tree::{FlatTree, Item};
@@ -98,7 +99,7 @@ impl Chain for Total {
 
 /// Sum of the first `len` counts.
 pub(crate) fn total(counts: &Sealed, len: u64) -> u64 {
-    counts.product(len, |v| Total(u64::try_from(v).unwrap_or(0))).0
+    counts.product(len, |v| Total(saturate(v))).0
 }
 
 /// The call-path signature of a rank: which functions it called from where, with which outcome, how often and in which
@@ -165,7 +166,7 @@ pub fn of_tree(tree: &FlatTree, counts: &[Sealed], leaf: impl Fn(u32) -> Signatu
             }
         };
         let count = counts.get(at).and_then(Sealed::constant);
-        visit[at] = once[at].zip(count).map(|(s, n)| s.times(u64::try_from(n).unwrap_or(0)));
+        visit[at] = once[at].zip(count).map(|(s, n)| s.times(saturate(n)));
     }
     let mut cursors: Vec<Cursor<'_>> = counts.iter().map(Sealed::cursor).collect();
     let mut frames: Vec<Frame> = Vec::new();
@@ -189,7 +190,7 @@ pub fn of_tree(tree: &FlatTree, counts: &[Sealed], leaf: impl Fn(u32) -> Signatu
             at = after;
             continue;
         }
-        let count = u64::try_from(cursors.get_mut(at).map_or(0, Cursor::next)).unwrap_or(0);
+        let count = saturate(cursors.get_mut(at).map_or(0, Cursor::next));
         if let Some(signature) = once[at] {
             all = all.then(signature.times(count));
             at = after;

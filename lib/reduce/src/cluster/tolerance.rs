@@ -8,6 +8,7 @@
 //! Source: Bahmani, Mueller 2014, section 5, where counts within 5 % are equal and the average is kept; the founder rule
 //! is our own.
 
+use st_model::num::narrow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
 
@@ -208,7 +209,7 @@ fn replace(section: &mut Section, (t, s, i): Place, groups: &[RankList]) {
     if let Some(thread) = section.threads.get_mut(t) {
         thread.lanes.voided |= lane.map_or(0, |lane| 1 << lane as u8);
         if let Some(slot) = thread.params.get_mut(s).and_then(|p| p.get_mut(i)) {
-            slot.values = Elastic { partition: u32::try_from(at).unwrap_or(0), streams, ..elastic };
+            slot.values = Elastic { partition: narrow(at), streams, ..elastic };
         }
     }
 }

@@ -1,5 +1,6 @@
 //! One rank of a section, as clustering looks at it.
 
+use st_model::num::Exact;
 use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
@@ -88,5 +89,5 @@ impl Owns {
 
 /// The symbol's own number as an index.
 pub(crate) fn index(sym: Sym) -> usize {
-    usize::try_from(sym).unwrap_or(usize::MAX)
+    sym.to_usize()
 }

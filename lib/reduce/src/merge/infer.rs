@@ -4,6 +4,7 @@
 //! into, and affine forms whose factors are fitted to neighbours in each of these grids. They are judged on a sample of
 //! ranks and the first values of each; what wins is then applied to all ranks, exactly or not at all.
 
+use st_model::num::narrow;
 use std::collections::HashSet;
 
 use st_model::calls::Meaning;
@@ -107,7 +108,7 @@ fn simplicity(form: Form) -> u8 {
         Form::Shift { grid, .. } => 5 + 10 * dimensions(grid),
         Form::Affine { grid, factors } => {
             let terms = factors.iter().filter(|f| **f != 0).count();
-            6 + 10 * dimensions(grid) + u8::try_from(terms).unwrap_or(3)
+            6 + 10 * dimensions(grid) + narrow::<u8>(terms)
         }
     }
 }

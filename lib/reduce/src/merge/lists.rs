@@ -8,6 +8,7 @@
 //! out, and loops that it goes through once, as it does those that were put around its nodes only to match other ranks'
 //! loops, give way to what is in them. So it does not matter in which order ranks were merged.
 
+use st_model::num::narrow;
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -252,7 +253,7 @@ impl List {
                 self.items.truncate(at);
                 self.counts.truncate(at);
             } else {
-                self.items[at] = Item::Body { below: u32::try_from(below).unwrap_or(u32::MAX) };
+                self.items[at] = Item::Body { below: narrow(below) };
             }
         }
     }

@@ -6,6 +6,7 @@
 //! Trees of equal shape (structure without counts) are aligned once: the mapping from tree positions to master nodes is
 //! kept by shape. *Cost:* per distinct shape the alignment, per rank one hash per node.
 
+use st_model::num::narrow;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
@@ -437,7 +438,7 @@ fn body_shape(inner: impl Iterator<Item = u64>) -> u64 {
 }
 
 fn weight_of(leaves: usize) -> u32 {
-    u32::try_from(leaves).unwrap_or(u32::MAX)
+    narrow(leaves)
 }
 
 /// Writes a node in preorder. `present` are the ranks that visit its parent.
@@ -468,7 +469,7 @@ fn emit(
             for c in inner {
                 emit(nodes, c, &here, partitions, out);
             }
-            out.0[at] = Item::Body { below: u32::try_from(out.0.len() - at - 1).unwrap_or(u32::MAX) };
+            out.0[at] = Item::Body { below: narrow(out.0.len() - at - 1) };
         }
     }
 }

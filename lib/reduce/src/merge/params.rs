@@ -1,5 +1,6 @@
 //! Merging parameter streams: per (symbol, slot) classes of ranks, in symbolic forms where they unite ranks.
 
+use st_model::num::{narrow, saturate};
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -79,7 +80,7 @@ impl Params {
             for rank in executing(section, streams, &thread.ranks) {
                 into.callers.add(rank, own(&mut who, streams, slots, rank));
             }
-            let sym = Sym::try_from(s).unwrap_or(Sym::MAX);
+            let sym = narrow(s);
             for (i, ((slot, streams), slot_into)) in
                 slots.iter().zip(streams).zip(&mut into.slots).enumerate()
             {
@@ -241,7 +242,7 @@ fn alike(section: &Section, thread: &Thread) -> Vec<(u32, u32)> {
 /// Sum of the first values of a stream; very large if that would take long.
 fn sum(stream: &Sealed, n: u64, most: u64) -> u64 {
     if let Some(v) = stream.constant() {
-        return u64::try_from(v).unwrap_or(0).saturating_mul(n);
+        return saturate::<u64>(v).saturating_mul(n);
     }
     if n > most {
         return u64::MAX;
@@ -250,7 +251,7 @@ fn sum(stream: &Sealed, n: u64, most: u64) -> u64 {
     let (mut total, mut left) = (0u64, n);
     while left > 0 {
         let (v, times) = cursor.next_run(left);
-        total = total.saturating_add(u64::try_from(v).unwrap_or(0).saturating_mul(times));
+        total = total.saturating_add(saturate::<u64>(v).saturating_mul(times));
         left -= times;
     }
     total
@@ -315,7 +316,7 @@ fn values(section: &Section, at: SlotAt, rank: u32) -> Vec<i64> {
         let mut rest = &call.words[..];
         for (i, slot) in slots.iter().enumerate() {
             let Some((&first, tail)) = rest.split_first() else { break };
-            let n = if slot.list { usize::try_from(first).unwrap_or(0) } else { 1 };
+            let n = if slot.list { saturate(first) } else { 1 };
             let from = if slot.list { tail } else { rest };
             if i == at.slot {
                 out.extend_from_slice(from.get(..n).unwrap_or(&[]));

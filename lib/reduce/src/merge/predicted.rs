@@ -4,6 +4,7 @@
 //! It is looked at last, on the merged trace: what is expected of a rank follows from its other parameters, whatever
 //! form these have by then.
 
+use st_model::num::{Exact, narrow};
 use std::collections::HashMap;
 use std::thread;
 
@@ -72,7 +73,7 @@ pub(crate) fn predict(section: &mut Section, jobs: usize) {
             section.partitions.push(partition);
             section.partitions.len() - 1
         });
-        let partition = u32::try_from(at).unwrap_or(u32::MAX);
+        let partition = narrow(at);
         section.threads[index].params[sym][slot].values =
             Elastic { form: Form::Predicted, partition, streams };
     }
@@ -92,7 +93,7 @@ fn differences(section: &Section, index: usize, jobs: usize) -> Vec<(At, Classes
         costs.push(cost(e, &section.partitions));
     }
     let words: usize = costs.iter().sum();
-    let calls = usize::try_from(of.lanes.calls).unwrap_or(usize::MAX);
+    let calls = of.lanes.calls.to_usize();
     if words < WORTH || calls > CALLS.0.max(words.saturating_mul(CALLS.1)) {
         return Vec::new();
     }

@@ -4,6 +4,7 @@
 //! A factor is constant between a few places of its coordinate: the first blocks of a row are one point larger than the
 //! rest. A place of a stream's period may have factors of its own (faces across one axis after those across another).
 
+use st_model::num::saturate;
 use std::collections::HashMap;
 
 use st_model::expr::Expr;
@@ -25,7 +26,7 @@ type At<'a> = &'a dyn Fn(i64) -> Option<Vec<i64>>;
 /// Number of first values of a stream that are looked at, on so many ranks.
 pub(crate) fn head(size: i64) -> usize {
     let side = side(size).unwrap_or(0);
-    usize::try_from(4 * side).unwrap_or(0).clamp(2 * PLACES, 1024)
+    saturate::<usize>(4 * side).clamp(2 * PLACES, 1024)
 }
 
 /// The product that explains a sample and what else is looked at: `at` and, of all ranks, [`PLACES`] values.

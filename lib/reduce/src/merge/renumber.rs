@@ -1,5 +1,6 @@
 //! The order of symbols in a merged section.
 
+use st_model::num::narrow;
 use std::collections::HashMap;
 
 use st_model::section::Sym;
@@ -15,10 +16,10 @@ pub(super) fn first_appearance<'a>(
     let leaves = trees
         .flat_map(|t| t.items())
         .filter_map(|i| if let Item::Leaf { sym } = i { Some(*sym) } else { None });
-    for s in leaves.chain(0..Sym::try_from(symbols).unwrap_or(Sym::MAX)) {
+    for s in leaves.chain(0..narrow(symbols)) {
         numbers.entry(s).or_insert_with(|| {
             order.push(s);
-            Sym::try_from(order.len() - 1).unwrap_or(Sym::MAX - 1)
+            narrow(order.len() - 1)
         });
     }
     (order, numbers)

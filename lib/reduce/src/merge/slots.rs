@@ -7,6 +7,7 @@
 use st_model::calls::{Lane, Meaning, Slot};
 use st_model::form::Form;
 use st_model::ints::Sealed;
+use st_model::num::{Exact, saturate};
 use st_model::ranklist::RankList;
 use st_model::section::{Elastic, SlotStreams};
 
@@ -232,7 +233,7 @@ impl SlotClasses {
         if !worldly(&sample) {
             return;
         }
-        let mut class_of = vec![usize::MAX; usize::try_from(size).unwrap_or(0)];
+        let mut class_of = vec![usize::MAX; saturate(size)];
         for (class, (_, ranks)) in self.classes.list().iter().enumerate() {
             for rank in ranks.iter() {
                 if let Some(of) = class_of.get_mut(rank as usize) {
@@ -270,7 +271,7 @@ impl SlotClasses {
         let list = self.classes.list();
         let mut out = Vec::new();
         for (stream, ranks) in list.iter().step_by(list.len().div_ceil(SAMPLE).max(1)) {
-            let n = u64::try_from(SAMPLE / list.len()).unwrap_or(1).clamp(1, ranks.len());
+            let n = (SAMPLE / list.len()).to_u64().clamp(1, ranks.len());
             for i in 0..n {
                 let Some(rank) = ranks.nth(ranks.len() * i / n) else { continue };
                 out.push((rank, self.head(stream, rank, most, callers)));
@@ -285,7 +286,7 @@ impl SlotClasses {
         let steady = stream.constant().is_some() && self.user.is_none();
         let n = if steady && most == HEAD { 1 } else { most };
         let mut cursor = stream.cursor();
-        let len = usize::try_from(self.lengths.of(rank)).unwrap_or(most).clamp(1, most);
+        let len = self.lengths.of(rank).to_usize().clamp(1, most);
         let n = if self.lengths.of(rank) == 0 { n } else { n.min(len) };
         let mut at = 0..;
         let mut next = || self.form.value_at(cursor.next(), own, at.next().unwrap_or(0));

@@ -250,8 +250,8 @@ fn sequence(w: &mut Words<'_>) -> Parsed<RankSeq> {
         let last = i128::from(start) + i128::from(step) * i128::from(n - 1);
         let n = u64::try_from(n).or(Err("start:step:number"))?;
         total = total.saturating_add(n);
-        let bounds = 0..1i128 << 32;
-        if !bounds.contains(&start.into()) || !bounds.contains(&last) || total > 1 << 32 {
+        let bounds = 0..i128::from(u32::MAX);
+        if !bounds.contains(&start.into()) || !bounds.contains(&last) || total > u32::MAX.into() {
             return Err("ranks");
         }
         runs.push(Run { start, step, n });

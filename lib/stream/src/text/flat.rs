@@ -7,6 +7,7 @@
 //!
 //! Source: C, figures 1 and 5; `algorithms.md` §3.1 (reading), §3.4 ("Printing flat").
 
+use st_model::num::{Exact, saturate};
 use std::collections::HashMap;
 
 use st_model::ints::Sealed;
@@ -43,8 +44,7 @@ struct Seen {
 #[must_use]
 pub fn leaves(section: &Section, thread: &Thread) -> Vec<String> {
     let left_out = |what: &str| vec![format!("leaf list left out: too many {what}")];
-    if thread.ranks.len().saturating_mul(u64::try_from(section.partitions.len()).unwrap_or(u64::MAX)) > RANKS
-    {
+    if thread.ranks.len().saturating_mul(section.partitions.len().to_u64()) > RANKS {
         return left_out("ranks");
     }
     let classes = classes(section, thread);
@@ -130,7 +130,7 @@ fn view(section: &Section, thread: &Thread, rank: u32, budget: &mut u64) -> Vec<
 /// The first values of a stream, and their sum; `budget` falls by the number looked at.
 fn vector(stream: &Sealed, visits: u64, budget: &mut u64) -> Seen {
     if let Some(v) = stream.constant() {
-        let total = u64::try_from(v).unwrap_or(0).saturating_mul(visits);
+        let total = saturate::<u64>(v).saturating_mul(visits);
         return Seen { total, ones: v == 1, vector: runs_of(&[(v, visits)]) };
     }
     let mut cursor = stream.cursor();
@@ -139,7 +139,7 @@ fn vector(stream: &Sealed, visits: u64, budget: &mut u64) -> Seen {
     *budget -= looked_at;
     for _ in 0..looked_at {
         let v = cursor.next();
-        total = total.saturating_add(u64::try_from(v).unwrap_or(0));
+        total = total.saturating_add(saturate(v));
         match runs.last_mut() {
             Some((last, n)) if *last == v => *n += 1,
             _ => runs.push((v, 1)),

@@ -1,5 +1,6 @@
 //! Integer streams as text, by way of their coded form: what `st-stream.5` says about streams, once more.
 
+use st_model::num::Exact;
 use std::fmt::Write as _;
 
 use st_model::ints::Sealed;
@@ -44,14 +45,14 @@ fn take_apart(head: &mut &[u8], vals: &mut &[u8]) -> Result<Parts, DecodeError> 
     let mut p = Parts::default();
     let mut at = 0usize;
     for _ in 0..if shape & 1 == 1 { get_u64(head)? } else { 0 } {
-        at = at.saturating_add(usize::try_from(get_u64(head)?).unwrap_or(usize::MAX));
+        at = at.saturating_add(get_u64(head)?.to_usize());
         let back = get_u64(head)?;
         p.copies.push((at, back, if at == n { OPEN } else { get_u64(head)? }));
     }
     let open_copy = p.copies.last().is_some_and(|c| c.0 == n);
     let mut next = 0usize;
     for _ in 0..if shape & 2 == 2 { get_u64(head)? } else { 0 } {
-        let at = next.saturating_add(usize::try_from(get_u64(head)?).unwrap_or(usize::MAX));
+        let at = next.saturating_add(get_u64(head)?.to_usize());
         next = at.saturating_add(1);
         p.runs.push((at, 0, if next < n || open_copy { get_u64(head)? } else { OPEN }));
     }
@@ -113,26 +114,25 @@ impl Parts {
     fn put_together(&self) -> Option<(Vec<u8>, Vec<u8>)> {
         let (mut head, mut vals) = (Vec::new(), Vec::new());
         let n = self.values.len();
-        let wide = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
         let flags = u64::from(!self.runs.is_empty()) << 1 | u64::from(!self.copies.is_empty());
-        varint::put_u64(&mut head, 2 + (wide(n) << 3 | flags));
+        varint::put_u64(&mut head, 2 + (n.to_u64() << 3 | flags));
         if !self.copies.is_empty() {
-            varint::put_u64(&mut head, wide(self.copies.len()));
+            varint::put_u64(&mut head, self.copies.len().to_u64());
         }
         let mut last = 0;
         for (at, back, number) in &self.copies {
-            varint::put_u64(&mut head, wide(at - last));
+            varint::put_u64(&mut head, (at - last).to_u64());
             varint::put_u64(&mut head, *back);
             last = *at;
             open_at_end(*number, *at == n, &mut head)?;
         }
         let open_copy = self.copies.last().is_some_and(|c| c.0 == n);
         if !self.runs.is_empty() {
-            varint::put_u64(&mut head, wide(self.runs.len()));
+            varint::put_u64(&mut head, self.runs.len().to_u64());
         }
         let mut next = 0;
         for (at, _, more) in &self.runs {
-            varint::put_u64(&mut head, wide(at - next));
+            varint::put_u64(&mut head, (at - next).to_u64());
             next = at + 1;
             open_at_end(*more, next == n && !open_copy, &mut head)?;
         }

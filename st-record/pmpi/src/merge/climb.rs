@@ -9,6 +9,7 @@
 use super::post::{Post, Receive, Sent};
 use crate::clock::Reader;
 use crate::sync::Tree as Ranks;
+use st_model::num::{Exact, narrow};
 use std::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -179,12 +180,12 @@ impl Climb {
 
 fn tags(number: i64) -> c_int {
     let number = if number > 0 { (number - 1) % CLIMBS + 1 } else { 0 };
-    c_int::try_from(number).unwrap_or(0) * TAGS
+    narrow::<c_int>(number) * TAGS
 }
 
 fn header(length: Result<usize, &String>) -> Vec<u8> {
     let (length, why) = match length {
-        Ok(n) => (u64::try_from(n).unwrap_or(0), ""),
+        Ok(n) => (n.to_u64(), ""),
         Err(why) => (0, why.as_str()),
     };
     let mut head = length.to_le_bytes().to_vec();
@@ -195,10 +196,9 @@ fn header(length: Result<usize, &String>) -> Vec<u8> {
 
 /// How much a child has.
 fn announced(head: &[u8]) -> Result<usize, String> {
-    let (length, why) = head.split_at_checked(LENGTH_BYTES).ok_or("a header is cut off")?;
-    let length = length.try_into().map_or(0, u64::from_le_bytes);
-    match usize::try_from(length) {
-        Ok(n) if n > 0 => Ok(n),
+    let (length, why) = head.split_first_chunk::<LENGTH_BYTES>().ok_or("a header is cut off")?;
+    match u64::from_le_bytes(*length).to_usize() {
+        n if n > 0 => Ok(n),
         _ => Err(String::from_utf8_lossy(why).trim_end_matches(['\0', '\u{fffd}']).to_owned()),
     }
 }

@@ -12,6 +12,7 @@ use crate::clock::Reader;
 use crate::ffi::{Handle, MPI_Comm, MPI_Request, MPI_Status, constants as k};
 use crate::real;
 use crate::sync::{byte, completes, naps};
+use st_model::num::narrow;
 use std::ffi::c_int;
 
 /// Bytes of a piece: the least of what MPIs send at once (4,096 with what they add, in Open MPI's shared memory).
@@ -89,7 +90,7 @@ impl Pieces {
         let at = Box::into_raw(bytes.into_boxed_slice()).cast::<u8>();
         let mut requests = Vec::with_capacity(length.div_ceil(PIECE));
         for from in (0..length).step_by(PIECE) {
-            let n = c_int::try_from(PIECE.min(length - from)).unwrap_or(0);
+            let n = narrow(PIECE.min(length - from));
             let mut request = MPI_Request::from_raw(k::st_MPI_REQUEST_NULL);
             if start(unsafe { at.add(from) }, n, &raw mut request) != 0 {
                 break;

@@ -8,6 +8,7 @@ use super::Scribe;
 use crate::ffi::{Handle, MPI_Comm, MPI_Request, MPI_Status, constants as k, is_mark};
 use crate::requests::Key;
 use crate::statuses::{bytes, is_cancelled, write_status};
+use st_model::num::{narrow, saturate};
 use st_model::values::{CANCELLED, NONE};
 use std::ffi::c_int;
 
@@ -20,7 +21,7 @@ impl Scribe<'_> {
     /// The statuses of a call that completes up to `n` requests; its lists are owed from here on.
     pub(crate) fn own_statuses(&mut self, statuses: *mut MPI_Status, n: i64) -> *mut MPI_Status {
         self.own().owes_lists = true;
-        self.stand_in(statuses, usize::try_from(n).unwrap_or(0))
+        self.stand_in(statuses, saturate(n))
     }
 
     /// As [`Scribe::own_status`]; not every library sets the status of every read and write.
@@ -69,7 +70,7 @@ impl Scribe<'_> {
         n: i64,
         statuses: *const MPI_Status,
     ) {
-        for i in 0..usize::try_from(n).unwrap_or(0) {
+        for i in 0..saturate(n) {
             // MPI_UNDEFINED is negative: there was no active request.
             if let Ok(position) = usize::try_from(unsafe { *positions.wrapping_add(i) }) {
                 unsafe { self.one(position, statuses.wrapping_add(i)) };
@@ -87,7 +88,7 @@ impl Scribe<'_> {
         let n = t.completed.len();
         let at = t.words.len();
         // One for each list, and the number of elements before each.
-        t.words.resize(at + 4 * (n + 1), i64::try_from(n).unwrap_or(0));
+        t.words.resize(at + 4 * (n + 1), narrow(n));
         let (first, rest) = t.words[at..].split_at_mut(n + 1);
         let (second, rest) = rest.split_at_mut(n + 1);
         let (third, fourth) = rest.split_at_mut(n + 1);
@@ -124,7 +125,7 @@ impl Scribe<'_> {
             let (source, tag) = Self::resolved(status.MPI_SOURCE, status.MPI_TAG);
             (source, tag, bytes(status))
         };
-        self.own().completed.push([i64::try_from(position).unwrap_or(0), source, tag, size]);
+        self.own().completed.push([narrow(position), source, tag, size]);
         unsafe { self.complete(position, key) };
     }
 

@@ -5,6 +5,7 @@
 #![expect(clippy::undocumented_unsafe_blocks, reason = "one reason for the module, above")]
 
 use super::Scribe;
+use st_model::num::{narrow, saturate};
 use st_model::values::NULL;
 use std::ffi::c_char;
 
@@ -23,8 +24,8 @@ impl Scribe<'_> {
     }
     /// A list of texts.
     pub(crate) unsafe fn texts(&mut self, texts: *const *const c_char, n: i64) {
-        let n = usize::try_from(n).unwrap_or(0);
-        self.push(i64::try_from(n).unwrap_or(0));
+        let n: usize = saturate(n);
+        self.push(narrow(n));
         for i in 0..n {
             let text = unsafe { self.text(*texts.wrapping_add(i)) };
             self.push(text);
@@ -32,7 +33,7 @@ impl Scribe<'_> {
     }
     /// As [`Scribe::text`]; at most `room` bytes are read.
     pub(crate) unsafe fn text_within(&mut self, text: *const c_char, room: i64) -> i64 {
-        let room = usize::try_from(room).unwrap_or(0);
+        let room = saturate::<usize>(room);
         if text.is_null() || room == 0 {
             return NULL;
         }

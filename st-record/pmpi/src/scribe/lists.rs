@@ -6,6 +6,7 @@
 use super::Scribe;
 use crate::ffi::{Handle, Integer, MPI_Datatype, MPI_Request, constants as k, is_mark};
 use crate::normal;
+use st_model::num::narrow;
 use st_model::values::{NONE, UNWEIGHTED};
 use std::ffi::c_int;
 
@@ -40,7 +41,7 @@ impl Scribe<'_> {
     /// Adds a list.
     fn list<T: Copy>(&mut self, items: &[T], word: impl Fn(T) -> i64) {
         let words = &mut self.own().words;
-        words.push(i64::try_from(items.len()).unwrap_or(0));
+        words.push(narrow(items.len()));
         words.extend(items.iter().map(|x| word(*x)));
     }
 
@@ -63,7 +64,7 @@ impl Scribe<'_> {
     /// Datatypes.
     pub(crate) unsafe fn types(&mut self, p: *const MPI_Datatype, n: i64) {
         let types = unsafe { slice(p, n) };
-        self.push(i64::try_from(types.len()).unwrap_or(0));
+        self.push(narrow(types.len()));
         for t in types {
             let index = self.datatype(t.raw());
             self.push(index);
@@ -84,7 +85,7 @@ impl Scribe<'_> {
     pub(crate) unsafe fn addresses<T: Integer>(&mut self, p: *const T, n: i64) {
         let list = unsafe { slice(p, n) };
         let words = &mut self.own().words;
-        words.push(i64::try_from(list.len()).unwrap_or(0));
+        words.push(narrow(list.len()));
         words.extend(relative(list));
     }
     /// Weights of edges.

@@ -8,6 +8,7 @@ use crate::ffi::{Handle, Integer, MPI_Datatype, constants as k};
 use crate::normal;
 use crate::numbered::named;
 use crate::real;
+use st_model::num::saturate;
 use st_model::values::NULL;
 use std::ffi::c_int;
 
@@ -79,7 +80,7 @@ impl Scribe<'_> {
     pub(crate) unsafe fn contents<T: Integer>(&mut self, at: usize, types: *const MPI_Datatype, n: T) {
         let n = n.word();
         self.set(at, n.max(0));
-        for i in 0..usize::try_from(n).unwrap_or(0) {
+        for i in 0..saturate(n) {
             let handle = unsafe { *types.wrapping_add(i) }.raw();
             // Open MPI gives a copy, MPICH the type once more.
             if self.state.types.knows(handle) {

@@ -8,6 +8,7 @@ use crate::clock::Reader;
 use crate::ffi::{Handle, MPI_Comm, MPI_Datatype, MPI_Request, constants as k};
 use crate::real;
 use st_model::columns::Offset;
+use st_model::num::narrow;
 use std::ffi::c_int;
 use std::thread::sleep;
 use std::time::Duration;
@@ -206,7 +207,7 @@ pub(crate) fn naps() -> impl FnMut() {
 }
 
 fn bytes() -> c_int {
-    c_int::try_from(size_of::<Message>()).unwrap_or(0)
+    narrow(size_of::<Message>())
 }
 
 pub(crate) fn byte() -> MPI_Datatype {

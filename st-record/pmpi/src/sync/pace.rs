@@ -1,5 +1,7 @@
 //! When what all ranks do at intervals is due next, counted in collective operations.
 
+use st_model::num::saturate;
+
 /// Never.
 pub(super) const OFF: i64 = i64::MAX;
 
@@ -42,7 +44,7 @@ impl Pace {
         let wanted = (remains / 4).max(self.interval / 16);
         let step = i128::from(passed) * i128::from(wanted) / i128::from(took);
         let most = passed.saturating_mul(GROWTH).min(self.most);
-        let step = i64::try_from(step).unwrap_or(most).clamp(1, most);
+        let step = saturate::<i64>(step).clamp(1, most);
         (due, count.saturating_add(step))
     }
 

@@ -5,6 +5,7 @@
 
 use crate::chance::draw_below;
 use crate::{Communicator, Digest, Job, Kind, Op, Receive};
+use st_model::num::narrow;
 
 /// Blocks that a rank has at first, and that it always keeps.
 const BLOCKS: i32 = 8;
@@ -47,7 +48,7 @@ impl Blocks {
         wish.clamp(LEAST - self.of(border + 1), self.of(border) - LEAST)
     }
     fn rebalance(&mut self, job: &Job, round: i32) {
-        let ranks = self.first..self.first.saturating_add(i32::try_from(self.of.len()).unwrap_or(0));
+        let ranks = self.first..self.first.saturating_add(narrow(self.of.len()));
         let after = |r| self.of(r) + self.moved(job, round, r - 1) - self.moved(job, round, r);
         self.of = ranks.map(after).collect();
     }

@@ -4,6 +4,7 @@
 use crate::chance::draw_below;
 use crate::grid::Grid;
 use crate::{Communicator, Digest, Job, Kind, Op, Part, Receive};
+use st_model::num::narrow;
 
 /// Steps from one reduction to the next.
 const REDUCE_EVERY: i32 = 5;
@@ -33,7 +34,7 @@ pub(super) fn run<C: Communicator>(world: &C, job: &Job, mut seen: Digest) -> Di
         // On paper, messages come one after the other, a different one first in each step.
         let first = draw_below(4, job.seed, FIRST, step, 0);
         for turn in 0..4 {
-            let guess = usize::try_from((first + turn) % 4).unwrap_or(0);
+            let guess = narrow((first + turn) % 4);
             if let Some(at) = world.waitany(&mut receives, guess) {
                 seen.add(world.digest(back[at]));
             }

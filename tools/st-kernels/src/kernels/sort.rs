@@ -5,6 +5,7 @@
 
 use crate::chance::draw_below;
 use crate::{Communicator, Digest, Job, Kind, Op, Part, Receive};
+use st_model::num::narrow;
 
 /// Samples per rank.
 const SAMPLES: i32 = 4;
@@ -22,7 +23,7 @@ pub(super) fn run<C: Communicator>(world: &C, job: &Job, mut seen: Digest) -> Di
     let most = (2 * job.size / job.ranks + 2) * job.ranks;
     let (out, back) = (world.buffer(Kind::Int, most), world.buffer(Kind::Int, most));
     let (sample, samples) = (world.buffer(Kind::Int, SAMPLES), world.buffer(Kind::Int, SAMPLES * job.ranks));
-    let ones: Vec<i32> = vec![1; usize::try_from(job.ranks).unwrap_or(0)];
+    let ones: Vec<i32> = vec![1; narrow(job.ranks)];
     let counts: [Part; 2] = [world.buffer(Kind::Int, job.ranks), world.buffer(Kind::Int, job.ranks)];
     let (local, total) = (world.buffer(Kind::Long, 1), world.buffer(Kind::Long, 1));
     for step in 1..=job.steps {

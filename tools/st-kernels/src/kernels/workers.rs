@@ -3,6 +3,7 @@
 //! Each worker has a number of tasks of its own, so that the ranks' calls are the same in every run but for the order
 //! in which the master meets its workers, and the number of times it has to wait.
 
+use st_model::num::{self, narrow};
 use std::collections::VecDeque;
 
 use st_model::ranks::{RankSeq, Run};
@@ -95,7 +96,7 @@ impl Master<'_> {
 
     /// Hands out tasks one by one, the next to whoever has finished one.
     fn hand_out<C: Communicator>(&self, team: &C, seen: &mut Digest) {
-        let mut handed = vec![0; usize::try_from(self.workers + 1).unwrap_or(0)];
+        let mut handed = vec![0; narrow(self.workers + 1)];
         let mut busy: VecDeque<i32> = (1..=self.workers).collect();
         for worker in 1..=self.workers {
             self.next_task(team, worker, &mut handed);
@@ -117,7 +118,7 @@ impl Master<'_> {
 
     /// Length of the result that a worker owes.
     fn due(&self, worker: i32, handed: &[i32]) -> i32 {
-        let n = usize::try_from(worker).ok().and_then(|w| handed.get(w)).copied().unwrap_or(0);
+        let n = num::at(handed, worker).copied().unwrap_or(0);
         length(self.job, self.name(worker), n - 1)
     }
 

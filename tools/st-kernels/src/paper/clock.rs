@@ -8,6 +8,7 @@
 //! little; a comparison with rank 0 tells by how much, not exactly (Becker et al. 2008, section 1: about 1 ms).
 
 use st_model::columns::{Comparison, Offset};
+use st_model::num::{Exact, narrow, saturate};
 
 use crate::chance::mix;
 
@@ -66,7 +67,7 @@ impl NodeClock {
         // Wide division takes long, and is needed after some hundred hours.
         let gained = match now.checked_mul(self.drift) {
             Some(product) => product / 1_000_000_000,
-            None => i64::try_from(i128::from(now) * i128::from(self.drift) / 1_000_000_000).unwrap_or(0),
+            None => saturate(i128::from(now) * i128::from(self.drift) / 1_000_000_000),
         };
         now.saturating_add(self.ahead).saturating_add(gained)
     }
@@ -86,7 +87,7 @@ impl NodeClock {
 
 /// A number of at most this size, with either sign.
 fn within(key: u64, most: i64) -> i64 {
-    i64::try_from(key % (2 * most).unsigned_abs()).unwrap_or(0) - most
+    narrow::<i64>(key % (2 * most).unsigned_abs()) - most
 }
 
 /// A rank's clock, in ns from its start.
@@ -112,7 +113,7 @@ impl Clock {
 
     /// The clock of a thread that begins now.
     pub(super) fn thread(&self, thread: usize) -> Self {
-        let key = mix(self.key ^ u64::try_from(thread).unwrap_or(0));
+        let key = mix(self.key ^ thread.to_u64());
         Self { key, calls: 0, late: 0, ..self.clone() }
     }
 
@@ -150,7 +151,7 @@ impl Clock {
                 levels * (latency + bytes / bandwidth)
             }
         };
-        let vary = i64::try_from(mix(self.key ^ self.calls) % 32).unwrap_or(0);
+        let vary = narrow::<i64>(mix(self.key ^ self.calls) % 32);
         let late = if cost == Cost::Local { 0 } else { std::mem::take(&mut self.late) };
         self.now = enter + LOCAL + own + own * vary / 256 + late;
         (enter, self.now)

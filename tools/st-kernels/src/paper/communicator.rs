@@ -1,5 +1,6 @@
 //! The communicator that only logs.
 
+use st_model::num::narrow;
 use std::cell::{RefCell, RefMut};
 use std::panic::Location;
 use std::rc::Rc;
@@ -37,7 +38,7 @@ impl Paper {
     }
 
     fn len(&self) -> i64 {
-        i64::try_from(self.members.len()).unwrap_or(i64::MAX)
+        narrow(self.members.len())
     }
 
     /// Count, type, peer, tag, communicator: the words that all transfers of a part have in common.
@@ -65,7 +66,7 @@ impl Paper {
 
 /// A list slot: length and elements.
 fn list(words: &mut Vec<i64>, elements: impl ExactSizeIterator<Item = i64>) {
-    words.push(i64::try_from(elements.len()).unwrap_or(i64::MAX));
+    words.push(narrow(elements.len()));
     words.extend(elements);
 }
 
@@ -118,7 +119,7 @@ impl Communicator for Paper {
     }
     fn threads<T: Send>(&self, n: i32, body: impl Fn(&Self, i32, &dyn Fn()) -> T + Sync) -> Vec<T> {
         let run = |thread: i32| {
-            self.log().run_thread(usize::try_from(thread).unwrap_or(0));
+            self.log().run_thread(narrow(thread));
             let own = Self { log: Rc::clone(&self.log), members: self.members.clone(), ..*self };
             let out = body(&own, thread, &|| {});
             self.log().run_thread(0);
@@ -138,11 +139,11 @@ impl Communicator for Paper {
     }
     fn rank(&self) -> i32 {
         self.log().call("MPI_Comm_rank", Location::caller(), &[self.index, self.me], Cost::Local);
-        i32::try_from(self.me).unwrap_or(i32::MAX)
+        narrow(self.me)
     }
     fn size(&self) -> i32 {
         self.log().call("MPI_Comm_size", Location::caller(), &[self.index, self.len()], Cost::Local);
-        i32::try_from(self.len()).unwrap_or(i32::MAX)
+        narrow(self.len())
     }
     fn split(&self, color: Option<i32>, key: i32, forecast: &RankSeq) -> Option<Self> {
         let at = Location::caller();
@@ -154,7 +155,7 @@ impl Communicator for Paper {
         };
         let (index, members) = log.split(at, self.index, &self.members, forecast);
         log.call("MPI_Comm_split", at, &[self.index, color.into(), key.into(), index], cost);
-        let me = members.position(log.rank).and_then(|p| i64::try_from(p).ok()).unwrap_or(-1);
+        let me = members.position(log.rank).map_or(-1, narrow);
         debug_assert!(me >= 0, "the forecast members include the caller");
         Some(Self { log: Rc::clone(&self.log), index, members, me })
     }
@@ -348,7 +349,7 @@ fn one_sided(log: &mut Log, part: Part, target: i32, at: i32) -> [i64; 6] {
 
 /// Words and cost of a completion call that takes a list: number, requests, completed.
 fn completion(log: &mut Log, requests: &mut [i64], positions: &[usize]) -> (Vec<i64>, Cost) {
-    let n = i64::try_from(requests.len()).unwrap_or(i64::MAX);
+    let n = narrow(requests.len());
     let mut words = vec![n, n];
     words.extend(&*requests);
     let cost = log.complete(requests, positions, &mut words);

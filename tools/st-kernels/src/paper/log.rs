@@ -1,5 +1,6 @@
 //! One rank's log on paper: what a recorder inside the program would have kept.
 
+use st_model::num::narrow;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::panic::Location;
@@ -121,7 +122,7 @@ impl Places {
         }
         let label = self.label(place).to_owned();
         self.callers.push(label);
-        let n = u32::try_from(self.callers.len()).unwrap_or(0);
+        let n = narrow(self.callers.len());
         self.nestings.insert(place, n);
         n
     }
@@ -335,7 +336,7 @@ impl Log {
             pending.len() - 1
         });
         pending[slot] = started;
-        i64::try_from(slot).unwrap_or(i64::MAX)
+        narrow(slot)
     }
 
     /// Completes the requests at these positions: frees their slots and appends the words of the `completed` slots.
@@ -359,12 +360,12 @@ impl Log {
             }
             done.push((p, pending.message));
         }
-        let n = i64::try_from(done.len()).unwrap_or(i64::MAX);
+        let n = narrow(done.len());
         let mut list = |word: &dyn Fn(usize, Option<Message>) -> i64| {
             words.push(n);
             words.extend(done.iter().map(|(p, m)| word(*p, *m)));
         };
-        list(&|p, _| i64::try_from(p).unwrap_or(i64::MAX));
+        list(&|p, _| narrow(p));
         list(&|_, m| m.map_or(NONE, |m| m.source));
         list(&|_, m| m.map_or(NONE, |m| m.tag));
         list(&|_, m| m.map_or(NONE, |m| m.bytes));
@@ -377,7 +378,7 @@ impl Log {
             let of = self.threads.iter_mut().filter(|t| u32::try_from(t.number) == Ok(number));
             of.for_each(|t| t.column.chunks.push(chunk.clone()));
         }
-        let rank = u32::try_from(self.rank).unwrap_or(u32::MAX);
+        let rank = narrow(self.rank);
         let mut section = self.recorder.finish(&format!("node{}", self.rank / NODE));
         if let Some(first) = self.threads.first_mut() {
             first.column.clock = self.node.compared(&self.compared);
@@ -398,5 +399,5 @@ pub(super) fn arriving(receive: Receive, group: &RankSeq) -> Message {
 
 /// Rank in the world of a rank of a group.
 pub(super) fn world_rank(group: &RankSeq, rank: i32) -> i64 {
-    u64::try_from(rank).ok().and_then(|r| group.get(r)).unwrap_or(0)
+    group.get(narrow(rank)).unwrap_or(0)
 }

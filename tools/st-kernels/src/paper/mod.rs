@@ -6,6 +6,7 @@ mod clock;
 mod communicator;
 mod log;
 
+use st_model::num::Exact;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::mpsc::sync_channel;
@@ -90,7 +91,7 @@ pub fn each<T: Send, E>(
     if jobs < 2 {
         return sections_by(fold, kernel, options, ranks).map(make).try_for_each(take);
     }
-    let block = usize::try_from(BLOCK).unwrap_or(1);
+    let block = BLOCK.to_usize();
     thread::scope(|scope| {
         let mut makers = Vec::new();
         for first in (0..ranks).step_by(block).take(jobs) {

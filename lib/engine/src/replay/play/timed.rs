@@ -1,6 +1,7 @@
 //! Time keeping around the calls of a thread, and what a rank's times were in the end.
 #![expect(unsafe_code, reason = "calls MPI")]
 
+use st_model::num::saturate;
 use std::ffi::c_int;
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -39,7 +40,7 @@ fn gather(r: &Replay<'_>, mine: Times, ranks: usize) -> Result<Outcome> {
 
 /// A duration as ranks hand it over.
 fn nanos(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+    saturate(time.as_nanos())
 }
 
 /// Time keeping around the calls of a thread.
@@ -84,7 +85,7 @@ impl Run<'_> {
         if !init {
             self.times.recorded = self.times.recorded.saturating_add(gap);
             let spared = std::mem::take(&mut self.spared);
-            self.clock.wait(u64::try_from((i128::from(gap) - spared).max(0)).unwrap_or(u64::MAX));
+            self.clock.wait(saturate(i128::from(gap) - spared));
         }
         let crew = &self.job.crew;
         crew.wait_for_last_use(self.thread, row, words);
