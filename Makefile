@@ -23,7 +23,7 @@ done
 endef
 
 .NOTPARALLEL:
-.PHONY: help build build-demo check test fmt circles conversions lines clippy clippy-mpi doc tree licences deny man man-check unit unit-mpi e2e \
+.PHONY: help build build-demo check test fmt circles conversions names lines clippy clippy-mpi doc tree licences deny man man-check unit unit-mpi e2e \
     loom mutations valgrind test-programs conformance demo bench bench-report bench-check fuzz completions install install-debug \
     install-check clean
 
@@ -38,12 +38,12 @@ build-demo:
 	$(CARGO) build --release --locked $(PROGRAMS:%=-p %)
 	$(call with_mpi,openmpi,$(CARGO) build --release --locked $(ONLY_MPI))
 
-check: fmt circles conversions clippy unit bench-check lines ## format, circles, lints and unit tests of what needs no MPI: the fast loop
+check: fmt circles conversions names clippy unit bench-check lines ## format, circles, lints and unit tests of what needs no MPI: the fast loop
 
 test: ## everything that must hold, end to end under every MPI found
 	tools/bootstrap test
 	tools/mpi4py
-	$(MAKE) fmt circles conversions tree licences deny clippy clippy-mpi doc unit loom bench-check man-check fuzz build unit-mpi e2e install-check
+	$(MAKE) fmt circles conversions names tree licences deny clippy clippy-mpi doc unit loom bench-check man-check fuzz build unit-mpi e2e install-check
 	tools/conformance
 	tools/test-programs lammps
 
@@ -55,6 +55,9 @@ circles: ## fail if modules of a crate import each other in a circle
 
 conversions: ## fail if a number that does not fit becomes another one unsaid
 	tools/conversions
+
+names: ## fail if a function of MPI is named by a text outside of the call table
+	tools/names
 
 lines:
 	@tools/lines

@@ -13,6 +13,7 @@
 //!
 //! *Cost:* expected O(words up to the limit), and O(log n) per channel of a rank whenever calls are taken away from it.
 
+use st_model::calls::names;
 use st_model::num::{narrow, saturate};
 use std::collections::{BTreeMap, HashMap};
 use std::str::FromStr;
@@ -288,7 +289,7 @@ fn limit_of(section: &Section, rank: u32, limit: Limit) -> Result<u64, Error> {
             elapsed = elapsed.saturating_add(step.gap).saturating_add(step.duration);
         }
         let late = matches!(limit, Limit::Time(ns) if elapsed > ns);
-        if n > 0 && (n >= most || late || name == "MPI_Finalize") {
+        if n > 0 && (n >= most || late || name == names::MPI_Finalize) {
             break;
         }
         n += 1;

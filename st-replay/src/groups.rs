@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use st_match::standing::{Scope, Standing, standing};
+use st_model::calls::names;
 use st_model::objects::Name;
 use st_model::ranks::RankSeq;
 use st_model::section::Section;
@@ -66,9 +67,14 @@ impl Groups {
             let group = *self.names.entry(met.name).or_insert(next);
             if group == next {
                 let label = met.label();
-                let apart = ["MPI_Comm_accept", "MPI_Comm_connect", "MPI_Comm_join", "MPI_Comm_spawn"];
+                let apart = [
+                    names::MPI_Comm_accept,
+                    names::MPI_Comm_connect,
+                    names::MPI_Comm_join,
+                    names::MPI_Comm_spawn,
+                ];
                 let shared =
-                    !apart.iter().any(|kind| label.starts_with(kind)) && label != "MPI_Comm_get_parent";
+                    !apart.iter().any(|kind| label.starts_with(kind)) && label != names::MPI_Comm_get_parent;
                 self.all.push(Group { label, shared, sides: met.sides.map(Clone::clone) });
             }
             Some(group)

@@ -6,6 +6,7 @@
 //! Source: Wu, Mueller 2011 ("resolved" wildcards), section on deterministic replay: a live wildcard can take
 //! another receive's message and hang the replay.
 
+use st_model::calls::names;
 use st_model::num::Exact;
 use std::collections::{HashMap, VecDeque};
 
@@ -53,7 +54,8 @@ struct Receive {
 }
 
 /// Calls that post a receive and give its answer only on completion.
-const POSTS: [&str; 4] = ["MPI_Irecv", "MPI_Recv_init", "MPI_Isendrecv", "MPI_Isendrecv_replace"];
+const POSTS: [&str; 4] =
+    [names::MPI_Irecv, names::MPI_Recv_init, names::MPI_Isendrecv, names::MPI_Isendrecv_replace];
 
 /// Whether a call posts a receive that names a wildcard and gives its answer only on completion.
 #[must_use]
@@ -120,12 +122,12 @@ impl<'a> LookAhead<'a> {
                 if !is_open_wildcard(row.base(), value("source"), value(tag)) {
                     return;
                 }
-                let persistent = row.base() == "MPI_Recv_init";
+                let persistent = row.base() == names::MPI_Recv_init;
                 let number = self.taken + self.receives.len().to_u64();
                 self.open.insert(value("request"), number);
                 self.receives.push_back(Receive { persistent, done: false, outcome: None });
             }
-            "MPI_Request_free" => {
+            names::MPI_Request_free => {
                 let number = self.open.remove(&scalar(row, words, "request"));
                 if let Some(r) = number.and_then(|n| self.receive(n)) {
                     r.done = true;

@@ -11,6 +11,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use st_match::communication::{self, Communication, Listener, UNKNOWN_TAG};
 use st_match::standing::{Scope, Standing};
 use st_match::{Channel, UNKNOWN};
+use st_model::calls::names;
 use st_model::calls::roles::{Action, Epoch, Rule};
 use st_model::calls::words::{Words, slot};
 use st_model::calls::{CallId, CallTable, Meaning, Row, Slot};
@@ -314,7 +315,7 @@ impl<F: FnMut(Operation)> Teller<'_, F> {
             _ => None,
         };
         self.together(scope, event, communication);
-        if row.base() == "MPI_Intercomm_create" {
+        if row.base() == names::MPI_Intercomm_create {
             self.together(on_new(row, words), event, communication);
         }
     }
@@ -328,19 +329,19 @@ impl<F: FnMut(Operation)> Teller<'_, F> {
     ) -> Option<Scope> {
         let comm = event.comm().map(Scope::Comm);
         match row.base() {
-            "MPI_Iprobe" if event.words().get(event.role.flag) != Some(1) => None,
-            "MPI_Probe" | "MPI_Iprobe" => {
+            names::MPI_Iprobe if event.words().get(event.role.flag) != Some(1) => None,
+            names::MPI_Probe | names::MPI_Iprobe => {
                 let at = communication.standing(event, comm?, self)?;
                 self.probe(event, at);
                 None
             }
-            "MPI_Comm_free"
-            | "MPI_Comm_disconnect"
-            | "MPI_Comm_spawn"
-            | "MPI_Comm_spawn_multiple"
-            | "MPI_Comm_accept"
-            | "MPI_Comm_connect" => comm,
-            "MPI_Comm_create_group" => on_new(row, event.words()),
+            names::MPI_Comm_free
+            | names::MPI_Comm_disconnect
+            | names::MPI_Comm_spawn
+            | names::MPI_Comm_spawn_multiple
+            | names::MPI_Comm_accept
+            | names::MPI_Comm_connect => comm,
+            names::MPI_Comm_create_group => on_new(row, event.words()),
             _ => None,
         }
     }

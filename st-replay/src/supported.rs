@@ -1,6 +1,7 @@
 //! Which calls are replayed, and what they are called.
 
 use st_model::calls::CallTable;
+use st_model::calls::names;
 use st_model::section::{Symbol, Tables};
 use st_model::values::NULL;
 
@@ -25,7 +26,7 @@ pub fn is_replayed(symbol: &Symbol, words: &[i64]) -> bool {
 
 pub(crate) fn asks_for_parent(symbol: &Symbol) -> bool {
     let row = CallTable::builtin().get(symbol.call);
-    symbol.error == 0 && row.is_some_and(|row| row.name == "MPI_Comm_get_parent")
+    symbol.error == 0 && row.is_some_and(|row| row.name == names::MPI_Comm_get_parent)
 }
 
 /// Name of a symbol's function.

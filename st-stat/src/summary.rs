@@ -1,5 +1,6 @@
 //! The summary: what the program did, at a glance.
 
+use st_model::calls::names;
 use st_model::num::Exact;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
@@ -113,7 +114,7 @@ impl Facts {
         self.add("in MPI", text, vec![("mpi_percent", known(share))]);
         let start_up = Cell::ns(times.start_up);
         let text = times.timed.then(|| format!("{} more per rank (mean)", start_up.text));
-        self.add("MPI_Init", text, vec![("start_up_mean_ns", known(start_up))]);
+        self.add(names::MPI_Init, text, vec![("start_up_mean_ns", known(start_up))]);
     }
 
     fn bytes(&mut self, sections: &[(Section, Profile)]) {

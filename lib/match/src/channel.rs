@@ -2,8 +2,6 @@
 
 use st_model::event::Completed;
 
-use crate::communication::End;
-
 /// Messages from one rank to another with one tag on one communicator: the n-th that is sent is the n-th received
 /// (MPI 4.1, section 3.5).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -44,19 +42,5 @@ impl Channel {
         if let Some(tag) = got.tag.filter(|_| !self.is_partitioned()) {
             self.tag = tag;
         }
-    }
-
-    /// The channel of a message that is sent.
-    #[must_use]
-    pub fn sends(end: &End) -> Self {
-        let at = end.at;
-        Self { group: at.group, side: at.side, from: at.me, to: end.peer, tag: end.tag }
-    }
-
-    /// The channel of a message that is received.
-    #[must_use]
-    pub fn receives(end: &End) -> Self {
-        let at = end.at;
-        Self { group: at.group, side: at.other(), from: end.peer, to: at.me, tag: end.tag }
     }
 }

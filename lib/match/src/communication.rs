@@ -40,6 +40,22 @@ pub struct End {
     pub call: u64,
 }
 
+impl End {
+    /// What it goes through, if it is sent.
+    #[must_use]
+    pub fn sent_through(&self) -> Channel {
+        let at = self.at;
+        Channel { group: at.group, side: at.side, from: at.me, to: self.peer, tag: self.tag }
+    }
+
+    /// What it comes through, if it is received.
+    #[must_use]
+    pub fn received_through(&self) -> Channel {
+        let at = self.at;
+        Channel { group: at.group, side: at.other(), from: self.peer, to: at.me, tag: self.tag }
+    }
+}
+
 /// Hears of what a thread does with others. Numbers are the listener's own: it is told them again when what they stand for
 /// ends.
 pub trait Listener {
@@ -263,7 +279,7 @@ impl<P: Clone> Communication<P> {
         if !event.role.partitioned {
             return end;
         }
-        let channel = if sends { Channel::sends(&end) } else { Channel::receives(&end) };
+        let channel = if sends { end.sent_through() } else { end.received_through() };
         let n = self.in_parts.entry((channel, sends)).or_default();
         *n += 1;
         End { tag: end.tag.saturating_add(*n * PARTITIONED), bytes: -1, ..end }

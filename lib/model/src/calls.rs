@@ -9,6 +9,7 @@
 //! communicator, handles are indices into the trace's object tables, requests are slot numbers.
 
 mod kind;
+pub mod names;
 mod parse;
 pub mod roles;
 mod table;

@@ -16,6 +16,7 @@ pub use registry::{Objects, Registered, Registry};
 
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
+use crate::calls::names;
 use crate::ranks::RankSeq;
 
 /// 128-bit identity of an object.
@@ -151,7 +152,7 @@ impl Content for Op {
     }
     fn label(&self) -> String {
         // User operations differ by more than the function that made them.
-        if self.kind == "MPI_Op_create" { short(&self.kind, self.digest()) } else { self.kind.clone() }
+        if self.kind == names::MPI_Op_create { short(&self.kind, self.digest()) } else { self.kind.clone() }
     }
 }
 

@@ -6,6 +6,7 @@ use crate::signature::{arguments, pointer, result};
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use st_model::calls::Row;
+use st_model::calls::names;
 
 /// Body of a function that is recorded by name only.
 pub(crate) fn opaque(name: &str, id: u16, f: &Function) -> TokenStream {
@@ -113,14 +114,14 @@ struct Hooks {
 impl Hooks {
     fn of(name: &str, class: &TokenStream) -> Self {
         match name {
-            "MPI_Init" | "MPI_Init_thread" => Self {
+            names::MPI_Init | names::MPI_Init_thread => Self {
                 first: quote!(crate::life::before_init();),
                 prepared: quote!(call.always();),
                 returned: quote!(call.ends(crate::life::after_init(#class));),
                 missed: quote!(crate::life::missed_init(#class);),
                 ..Self::default()
             },
-            "MPI_Session_init" => Self {
+            names::MPI_Session_init => Self {
                 first: quote!(crate::life::before_init();),
                 prepared: quote!(call.always();),
                 returned: quote! {
@@ -134,31 +135,33 @@ impl Hooks {
             },
             // Everything is written before the real call: `MPI_Abort` does not return, and once a rank has left
             // `MPI_Finalize` and ended with a non-zero status, a launcher kills the others wherever they are.
-            "MPI_Finalize" => Self {
+            names::MPI_Finalize => Self {
                 prepared: quote!(call.always(); call.last(); crate::life::finalize();),
                 ..Self::default()
             },
-            "MPI_Abort" => Self {
+            names::MPI_Abort => Self {
                 prepared: quote!(call.always(); call.last(); crate::life::abort();),
                 ..Self::default()
             },
-            "MPI_Pcontrol" => Self {
+            names::MPI_Pcontrol => Self {
                 first: quote!(crate::life::pcontrol(a0);),
                 prepared: quote!(call.always();),
                 ..Self::default()
             },
             // No rank leaves these before all have entered, if there is anything to bring.
-            "MPI_Barrier" => {
+            names::MPI_Barrier => {
                 Self { finished: quote!(crate::life::passed(#class, a0.raw());), ..Self::default() }
             }
-            "MPI_Allreduce" | "MPI_Allreduce_c" => Self {
+            names::MPI_Allreduce | names::MPI_Allreduce_c => Self {
                 finished: quote!(if a2 > 0 { crate::life::passed(#class, a5.raw()); }),
                 ..Self::default()
             },
-            "MPI_Allgather" | "MPI_Allgather_c" | "MPI_Alltoall" | "MPI_Alltoall_c" => Self {
-                finished: quote!(if a4 > 0 { crate::life::passed(#class, a6.raw()); }),
-                ..Self::default()
-            },
+            names::MPI_Allgather | names::MPI_Allgather_c | names::MPI_Alltoall | names::MPI_Alltoall_c => {
+                Self {
+                    finished: quote!(if a4 > 0 { crate::life::passed(#class, a6.raw()); }),
+                    ..Self::default()
+                }
+            }
             _ => Self::default(),
         }
     }

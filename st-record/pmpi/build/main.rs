@@ -13,6 +13,7 @@ mod signature;
 mod toolchain;
 mod wrappers;
 
+use st_model::calls::names;
 use std::env;
 use std::path::{Path, PathBuf};
 
@@ -31,7 +32,7 @@ fn run() -> Result<(), String> {
     let header = header::Header::read(&toolchain)?;
     let flavour = if header.flavour == "MPICH" { "mpich" } else { "openmpi" };
     println!("cargo::rustc-cfg={flavour}");
-    if header.functions.contains_key("MPI_Session_init") {
+    if header.functions.contains_key(names::MPI_Session_init) {
         println!("cargo::rustc-cfg=sessions");
     }
     println!("cargo::rustc-env=ST_MPI_LIBRARY={}", header.flavour);

@@ -11,6 +11,7 @@ use crate::made::Made;
 use crate::real;
 use foldhash::fast::FixedState;
 use st_capture::record::RankRecorder;
+use st_model::calls::names;
 use st_model::num::{self, narrow};
 use st_model::objects::{Comm, Group, Name};
 use st_model::ranks::RankSeq;
@@ -136,7 +137,7 @@ impl Comms {
             return -1;
         }
         // The two sides of an intercommunicator have different local communicators; its name must not tell them apart.
-        let parent = if made.function == "MPI_Intercomm_create" { 0 } else { parent };
+        let parent = if made.function == names::MPI_Intercomm_create { 0 } else { parent };
         let name: Name = recorder.objects.comms.get(parent).map_or(1, |c| c.name);
         let (content, info) = self.describe(handle, made.function, name);
         let index = recorder.objects.comms.create(made.call, made.site, content);

@@ -8,6 +8,7 @@ use crate::made::Made;
 use crate::real;
 use foldhash::fast::FixedState;
 use st_capture::record::RankRecorder;
+use st_model::calls::names;
 use st_model::calls::{CallTable, Meaning, Object};
 use st_model::objects::{Name, Op, Type};
 use std::collections::HashMap;
@@ -78,8 +79,8 @@ impl Types {
         recorder: &mut RankRecorder,
     ) -> i64 {
         // Functions that look types up return one that is already there.
-        let lookup = matches!(made.function, "MPI_Type_match_size" | "MPI_Type_create_f90_integer")
-            || matches!(made.function, "MPI_Type_create_f90_real" | "MPI_Type_create_f90_complex");
+        let lookup = matches!(made.function, names::MPI_Type_match_size | names::MPI_Type_create_f90_integer)
+            || matches!(made.function, names::MPI_Type_create_f90_real | names::MPI_Type_create_f90_complex);
         if self.predefined.contains_key(&handle) || handle == k::st_MPI_DATATYPE_NULL {
             return self.index(handle, recorder);
         }

@@ -22,11 +22,11 @@ pub struct End {
 impl End {
     /// Of a message that is sent.
     pub(super) fn sends(end: &communication::End) -> Self {
-        Self { channel: Channel::sends(end), bytes: end.bytes, sym: end.sym, call: end.call }
+        Self { channel: end.sent_through(), bytes: end.bytes, sym: end.sym, call: end.call }
     }
     /// Of a message that is received.
     pub(super) fn receives(end: &communication::End) -> Self {
-        Self { channel: Channel::receives(end), bytes: end.bytes, sym: end.sym, call: end.call }
+        Self { channel: end.received_through(), bytes: end.bytes, sym: end.sym, call: end.call }
     }
 }
 

@@ -7,6 +7,7 @@ use std::ptr;
 
 use anyhow::{Context, Result};
 use mpi::ffi;
+use st_model::calls::names;
 use st_model::values::FIRST_NAMED;
 use st_replay::words::Words;
 
@@ -16,71 +17,71 @@ use crate::replay::state::{Handler, Replay};
 use crate::replay::texts::{string, text};
 
 pub(crate) const CALLS: &[(&str, Handler)] = &[
-    ("MPI_Comm_create_errhandler", |r, w| {
+    (names::MPI_Comm_create_errhandler, |r, w| {
         let mut handler = r.k.errhandler_null;
         mpi!(MPI_Comm_create_errhandler(Some(st_no_handler), &raw mut handler))?;
         r.own.handlers.insert(w.word()?, handler);
         Ok(())
     }),
     // An error that the program's handler would see ends the replay all the same: each call's code is looked at.
-    ("MPI_Comm_set_errhandler", |r, w| {
+    (names::MPI_Comm_set_errhandler, |r, w| {
         let comm = r.handles.comm(w.word()?)?.handle;
         let handler = handler(r, w.word()?)?;
         mpi!(MPI_Comm_set_errhandler(comm, handler))
     }),
-    ("MPI_Comm_get_errhandler", |r, w| {
+    (names::MPI_Comm_get_errhandler, |r, w| {
         let comm = r.handles.comm(w.word()?)?.handle;
         let mut handler = r.k.errhandler_null;
         mpi!(MPI_Comm_get_errhandler(comm, &raw mut handler))?;
         r.own.handlers.insert(w.word()?, handler);
         Ok(())
     }),
-    ("MPI_Errhandler_free", |r, w| {
+    (names::MPI_Errhandler_free, |r, w| {
         let mut handler = handler(r, w.word()?)?;
         mpi!(MPI_Errhandler_free(&raw mut handler))
     }),
-    ("MPI_Error_class", |r, w| {
+    (names::MPI_Error_class, |r, w| {
         let (code, mut class) = (code(r, w)?, 0);
         mpi!(MPI_Error_class(code, &raw mut class))
     }),
-    ("MPI_Error_string", |r, w| {
+    (names::MPI_Error_string, |r, w| {
         let code = code(r, w)?;
         text(|message, n| mpi!(MPI_Error_string(code, message, n)))
     }),
-    ("MPI_Comm_create_keyval", |r, w| {
+    (names::MPI_Comm_create_keyval, |r, w| {
         let mut keyval = 0;
         mpi!(MPI_Comm_create_keyval(Some(no_copy), Some(no_delete), &raw mut keyval, ptr::null_mut()))?;
         r.own.keyvals.insert(w.word()?, keyval);
         Ok(())
     }),
-    ("MPI_Comm_free_keyval", |r, w| {
+    (names::MPI_Comm_free_keyval, |r, w| {
         let mut keyval = keyval(r, w.word()?)?;
         mpi!(MPI_Comm_free_keyval(&raw mut keyval))
     }),
-    ("MPI_Comm_set_attr", |r, w| {
+    (names::MPI_Comm_set_attr, |r, w| {
         let (comm, keyval) = attribute(r, w)?;
         mpi!(MPI_Comm_set_attr(comm, keyval, ptr::null_mut()))
     }),
-    ("MPI_Comm_get_attr", |r, w| {
+    (names::MPI_Comm_get_attr, |r, w| {
         let (comm, keyval) = attribute(r, w)?;
         let mut value: *mut c_void = ptr::null_mut();
         let mut flag = 0;
         mpi!(MPI_Comm_get_attr(comm, keyval, (&raw mut value).cast(), &raw mut flag))
     }),
-    ("MPI_Comm_delete_attr", |r, w| {
+    (names::MPI_Comm_delete_attr, |r, w| {
         let (comm, keyval) = attribute(r, w)?;
         mpi!(MPI_Comm_delete_attr(comm, keyval))
     }),
-    ("MPI_Type_get_name", |r, w| {
+    (names::MPI_Type_get_name, |r, w| {
         let datatype = r.handles.datatype(w.word()?)?.handle;
         text(|name, n| mpi!(MPI_Type_get_name(datatype, name, n)))
     }),
-    ("MPI_Type_set_name", |r, w| {
+    (names::MPI_Type_set_name, |r, w| {
         let datatype = r.handles.datatype(w.word()?)?.handle;
         let name = string(r, w)?;
         mpi!(MPI_Type_set_name(datatype, name.as_ptr()))
     }),
-    ("MPI_Type_get_envelope", |r, w| {
+    (names::MPI_Type_get_envelope, |r, w| {
         let datatype = r.handles.datatype(w.word()?)?.handle;
         let (mut ints, mut addresses, mut types, mut combiner) = (0, 0, 0, 0);
         mpi!(MPI_Type_get_envelope(

@@ -5,6 +5,7 @@ use std::ffi::{c_int, c_void};
 
 use anyhow::Result;
 use mpi::ffi;
+use st_model::calls::names;
 use st_model::values::NULL;
 use st_replay::words::Words;
 
@@ -17,7 +18,7 @@ use crate::replay::state::{Handler, Replay};
 /// Three handlers: the function, its non-blocking form, and its persistent form, which not every MPI has. `$read` makes
 /// the arguments, memory included.
 macro_rules! collective {
-    ($now:ident, $later:ident, $init:ident, $read:ident, $Now:ident, $Later:ident, $Init:literal: $($field:ident)*) => {
+    ($now:ident, $later:ident, $init:ident, $read:ident, $Now:ident, $Later:ident, $Init:ident: $($field:ident)*) => {
         fn $now(r: &mut Replay<'_>, w: &mut Words<'_>) -> Result<()> {
             let a = $read(r, w, None)?;
             mpi!($Now($(collective!(@ a $field)),*))
@@ -36,7 +37,7 @@ macro_rules! collective {
             type Function = unsafe extern "C" fn(
                 $(collective!(@type $field)),*, ffi::MPI_Info, *mut ffi::MPI_Request
             ) -> c_int;
-            let function: Function = crate::replay::optional::find($Init)?;
+            let function: Function = crate::replay::optional::find(names::$Init)?;
             let mut kept = Kept::default();
             let a = Box::new($read(r, w, Some(&mut kept))?);
             let slot = w.word()?;
@@ -72,92 +73,92 @@ macro_rules! collective {
     (@ $a:ident $field:ident) => { $a.$field };
 }
 
-collective!(barrier, ibarrier, barrier_init, read_barrier, MPI_Barrier, MPI_Ibarrier, "MPI_Barrier_init": comm);
-collective!(bcast, ibcast, bcast_init, read_bcast, MPI_Bcast, MPI_Ibcast, "MPI_Bcast_init": recvbuf recvcount recvtype root comm);
-collective!(gather, igather, gather_init, read_gather, MPI_Gather, MPI_Igather, "MPI_Gather_init":
+collective!(barrier, ibarrier, barrier_init, read_barrier, MPI_Barrier, MPI_Ibarrier, MPI_Barrier_init: comm);
+collective!(bcast, ibcast, bcast_init, read_bcast, MPI_Bcast, MPI_Ibcast, MPI_Bcast_init: recvbuf recvcount recvtype root comm);
+collective!(gather, igather, gather_init, read_gather, MPI_Gather, MPI_Igather, MPI_Gather_init:
     sendbuf sendcount sendtype recvbuf recvcount recvtype root comm);
-collective!(gatherv, igatherv, gatherv_init, read_gatherv, MPI_Gatherv, MPI_Igatherv, "MPI_Gatherv_init":
+collective!(gatherv, igatherv, gatherv_init, read_gatherv, MPI_Gatherv, MPI_Igatherv, MPI_Gatherv_init:
     sendbuf sendcount sendtype recvbuf recvcounts rdispls recvtype root comm);
-collective!(scatter, iscatter, scatter_init, read_scatter, MPI_Scatter, MPI_Iscatter, "MPI_Scatter_init":
+collective!(scatter, iscatter, scatter_init, read_scatter, MPI_Scatter, MPI_Iscatter, MPI_Scatter_init:
     sendbuf sendcount sendtype recvbuf recvcount recvtype root comm);
-collective!(scatterv, iscatterv, scatterv_init, read_scatterv, MPI_Scatterv, MPI_Iscatterv, "MPI_Scatterv_init":
+collective!(scatterv, iscatterv, scatterv_init, read_scatterv, MPI_Scatterv, MPI_Iscatterv, MPI_Scatterv_init:
     sendbuf sendcounts sdispls sendtype recvbuf recvcount recvtype root comm);
-collective!(allgather, iallgather, allgather_init, read_allgather, MPI_Allgather, MPI_Iallgather, "MPI_Allgather_init":
+collective!(allgather, iallgather, allgather_init, read_allgather, MPI_Allgather, MPI_Iallgather, MPI_Allgather_init:
     sendbuf sendcount sendtype recvbuf recvcount recvtype comm);
-collective!(allgatherv, iallgatherv, allgatherv_init, read_allgatherv, MPI_Allgatherv, MPI_Iallgatherv, "MPI_Allgatherv_init":
+collective!(allgatherv, iallgatherv, allgatherv_init, read_allgatherv, MPI_Allgatherv, MPI_Iallgatherv, MPI_Allgatherv_init:
     sendbuf sendcount sendtype recvbuf recvcounts rdispls recvtype comm);
-collective!(alltoall, ialltoall, alltoall_init, read_alltoall, MPI_Alltoall, MPI_Ialltoall, "MPI_Alltoall_init":
+collective!(alltoall, ialltoall, alltoall_init, read_alltoall, MPI_Alltoall, MPI_Ialltoall, MPI_Alltoall_init:
     sendbuf sendcount sendtype recvbuf recvcount recvtype comm);
-collective!(alltoallv, ialltoallv, alltoallv_init, read_alltoallv, MPI_Alltoallv, MPI_Ialltoallv, "MPI_Alltoallv_init":
+collective!(alltoallv, ialltoallv, alltoallv_init, read_alltoallv, MPI_Alltoallv, MPI_Ialltoallv, MPI_Alltoallv_init:
     sendbuf sendcounts sdispls sendtype recvbuf recvcounts rdispls recvtype comm);
-collective!(alltoallw, ialltoallw, alltoallw_init, read_alltoallw, MPI_Alltoallw, MPI_Ialltoallw, "MPI_Alltoallw_init":
+collective!(alltoallw, ialltoallw, alltoallw_init, read_alltoallw, MPI_Alltoallw, MPI_Ialltoallw, MPI_Alltoallw_init:
     sendbuf sendcounts sdispls sendtypes recvbuf recvcounts rdispls recvtypes comm);
-collective!(reduce, ireduce, reduce_init, read_reduce, MPI_Reduce, MPI_Ireduce, "MPI_Reduce_init":
+collective!(reduce, ireduce, reduce_init, read_reduce, MPI_Reduce, MPI_Ireduce, MPI_Reduce_init:
     sendbuf recvbuf recvcount recvtype op root comm);
-collective!(allreduce, iallreduce, allreduce_init, read_allreduce, MPI_Allreduce, MPI_Iallreduce, "MPI_Allreduce_init":
+collective!(allreduce, iallreduce, allreduce_init, read_allreduce, MPI_Allreduce, MPI_Iallreduce, MPI_Allreduce_init:
     sendbuf recvbuf recvcount recvtype op comm);
-collective!(reduce_scatter, ireduce_scatter, reduce_scatter_init, read_reduce_scatter, MPI_Reduce_scatter, MPI_Ireduce_scatter, "MPI_Reduce_scatter_init":
+collective!(reduce_scatter, ireduce_scatter, reduce_scatter_init, read_reduce_scatter, MPI_Reduce_scatter, MPI_Ireduce_scatter, MPI_Reduce_scatter_init:
     sendbuf recvbuf recvcounts recvtype op comm);
-collective!(reduce_block, ireduce_block, reduce_block_init, read_reduce_block, MPI_Reduce_scatter_block, MPI_Ireduce_scatter_block, "MPI_Reduce_scatter_block_init":
+collective!(reduce_block, ireduce_block, reduce_block_init, read_reduce_block, MPI_Reduce_scatter_block, MPI_Ireduce_scatter_block, MPI_Reduce_scatter_block_init:
     sendbuf recvbuf recvcount recvtype op comm);
-collective!(scan, iscan, scan_init, read_allreduce, MPI_Scan, MPI_Iscan, "MPI_Scan_init": sendbuf recvbuf recvcount recvtype op comm);
-collective!(exscan, iexscan, exscan_init, read_allreduce, MPI_Exscan, MPI_Iexscan, "MPI_Exscan_init": sendbuf recvbuf recvcount recvtype op comm);
+collective!(scan, iscan, scan_init, read_allreduce, MPI_Scan, MPI_Iscan, MPI_Scan_init: sendbuf recvbuf recvcount recvtype op comm);
+collective!(exscan, iexscan, exscan_init, read_allreduce, MPI_Exscan, MPI_Iexscan, MPI_Exscan_init: sendbuf recvbuf recvcount recvtype op comm);
 
 pub(crate) use collective;
 
 pub(crate) const CALLS: &[(&str, Handler)] = &[
-    ("MPI_Barrier", barrier),
-    ("MPI_Ibarrier", ibarrier),
-    ("MPI_Barrier_init", barrier_init),
-    ("MPI_Bcast", bcast),
-    ("MPI_Ibcast", ibcast),
-    ("MPI_Bcast_init", bcast_init),
-    ("MPI_Gather", gather),
-    ("MPI_Igather", igather),
-    ("MPI_Gather_init", gather_init),
-    ("MPI_Gatherv", gatherv),
-    ("MPI_Igatherv", igatherv),
-    ("MPI_Gatherv_init", gatherv_init),
-    ("MPI_Scatter", scatter),
-    ("MPI_Iscatter", iscatter),
-    ("MPI_Scatter_init", scatter_init),
-    ("MPI_Scatterv", scatterv),
-    ("MPI_Iscatterv", iscatterv),
-    ("MPI_Scatterv_init", scatterv_init),
-    ("MPI_Allgather", allgather),
-    ("MPI_Iallgather", iallgather),
-    ("MPI_Allgather_init", allgather_init),
-    ("MPI_Allgatherv", allgatherv),
-    ("MPI_Iallgatherv", iallgatherv),
-    ("MPI_Allgatherv_init", allgatherv_init),
-    ("MPI_Alltoall", alltoall),
-    ("MPI_Ialltoall", ialltoall),
-    ("MPI_Alltoall_init", alltoall_init),
-    ("MPI_Alltoallv", alltoallv),
-    ("MPI_Ialltoallv", ialltoallv),
-    ("MPI_Alltoallv_init", alltoallv_init),
-    ("MPI_Alltoallw", alltoallw),
-    ("MPI_Ialltoallw", ialltoallw),
-    ("MPI_Alltoallw_init", alltoallw_init),
-    ("MPI_Reduce", reduce),
-    ("MPI_Ireduce", ireduce),
-    ("MPI_Reduce_init", reduce_init),
-    ("MPI_Allreduce", allreduce),
-    ("MPI_Iallreduce", iallreduce),
-    ("MPI_Allreduce_init", allreduce_init),
-    ("MPI_Reduce_scatter", reduce_scatter),
-    ("MPI_Ireduce_scatter", ireduce_scatter),
-    ("MPI_Reduce_scatter_init", reduce_scatter_init),
-    ("MPI_Reduce_scatter_block", reduce_block),
-    ("MPI_Ireduce_scatter_block", ireduce_block),
-    ("MPI_Reduce_scatter_block_init", reduce_block_init),
-    ("MPI_Scan", scan),
-    ("MPI_Iscan", iscan),
-    ("MPI_Scan_init", scan_init),
-    ("MPI_Exscan", exscan),
-    ("MPI_Iexscan", iexscan),
-    ("MPI_Exscan_init", exscan_init),
-    ("MPI_Reduce_local", reduce_local),
+    (names::MPI_Barrier, barrier),
+    (names::MPI_Ibarrier, ibarrier),
+    (names::MPI_Barrier_init, barrier_init),
+    (names::MPI_Bcast, bcast),
+    (names::MPI_Ibcast, ibcast),
+    (names::MPI_Bcast_init, bcast_init),
+    (names::MPI_Gather, gather),
+    (names::MPI_Igather, igather),
+    (names::MPI_Gather_init, gather_init),
+    (names::MPI_Gatherv, gatherv),
+    (names::MPI_Igatherv, igatherv),
+    (names::MPI_Gatherv_init, gatherv_init),
+    (names::MPI_Scatter, scatter),
+    (names::MPI_Iscatter, iscatter),
+    (names::MPI_Scatter_init, scatter_init),
+    (names::MPI_Scatterv, scatterv),
+    (names::MPI_Iscatterv, iscatterv),
+    (names::MPI_Scatterv_init, scatterv_init),
+    (names::MPI_Allgather, allgather),
+    (names::MPI_Iallgather, iallgather),
+    (names::MPI_Allgather_init, allgather_init),
+    (names::MPI_Allgatherv, allgatherv),
+    (names::MPI_Iallgatherv, iallgatherv),
+    (names::MPI_Allgatherv_init, allgatherv_init),
+    (names::MPI_Alltoall, alltoall),
+    (names::MPI_Ialltoall, ialltoall),
+    (names::MPI_Alltoall_init, alltoall_init),
+    (names::MPI_Alltoallv, alltoallv),
+    (names::MPI_Ialltoallv, ialltoallv),
+    (names::MPI_Alltoallv_init, alltoallv_init),
+    (names::MPI_Alltoallw, alltoallw),
+    (names::MPI_Ialltoallw, ialltoallw),
+    (names::MPI_Alltoallw_init, alltoallw_init),
+    (names::MPI_Reduce, reduce),
+    (names::MPI_Ireduce, ireduce),
+    (names::MPI_Reduce_init, reduce_init),
+    (names::MPI_Allreduce, allreduce),
+    (names::MPI_Iallreduce, iallreduce),
+    (names::MPI_Allreduce_init, allreduce_init),
+    (names::MPI_Reduce_scatter, reduce_scatter),
+    (names::MPI_Ireduce_scatter, ireduce_scatter),
+    (names::MPI_Reduce_scatter_init, reduce_scatter_init),
+    (names::MPI_Reduce_scatter_block, reduce_block),
+    (names::MPI_Ireduce_scatter_block, ireduce_block),
+    (names::MPI_Reduce_scatter_block_init, reduce_block_init),
+    (names::MPI_Scan, scan),
+    (names::MPI_Iscan, iscan),
+    (names::MPI_Scan_init, scan_init),
+    (names::MPI_Exscan, exscan),
+    (names::MPI_Iexscan, iexscan),
+    (names::MPI_Exscan_init, exscan_init),
+    (names::MPI_Reduce_local, reduce_local),
 ];
 
 /// A count and a type that are not significant on all ranks of a rooted collective: recorded as 0 and null where they

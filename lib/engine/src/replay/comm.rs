@@ -3,6 +3,7 @@
 
 use anyhow::{Result, bail};
 use mpi::ffi;
+use st_model::calls::names;
 use st_model::values::{NONE, UNDEFINED};
 use st_replay::words::Words;
 
@@ -12,27 +13,27 @@ use crate::replay::requests::Kept;
 use crate::replay::state::{Handler, Replay};
 
 pub(crate) const CALLS: &[(&str, Handler)] = &[
-    ("MPI_Comm_dup", dup),
-    ("MPI_Comm_dup_with_info", dup_with_info),
-    ("MPI_Comm_idup", idup),
-    ("MPI_Comm_set_info", |r, w| {
+    (names::MPI_Comm_dup, dup),
+    (names::MPI_Comm_dup_with_info, dup_with_info),
+    (names::MPI_Comm_idup, idup),
+    (names::MPI_Comm_set_info, |r, w| {
         let (comm, info) = (r.handles.comm(w.word()?)?.handle, info(r, w)?);
         mpi!(MPI_Comm_set_info(comm, info))
     }),
-    ("MPI_Comm_get_info", |r, w| {
+    (names::MPI_Comm_get_info, |r, w| {
         let (comm, mut info) = (r.handles.comm(w.word()?)?.handle, r.k.info_null);
         mpi!(MPI_Comm_get_info(comm, &raw mut info))?;
         keep(r, w, info)
     }),
-    ("MPI_Comm_create", create),
-    ("MPI_Comm_create_group", create_group),
-    ("MPI_Comm_split", split),
-    ("MPI_Comm_split_type", split_type),
-    ("MPI_Comm_free", free),
-    ("MPI_Comm_disconnect", disconnect),
-    ("MPI_Intercomm_create", intercomm_create),
-    ("MPI_Intercomm_merge", intercomm_merge),
-    ("MPI_Comm_set_name", set_name),
+    (names::MPI_Comm_create, create),
+    (names::MPI_Comm_create_group, create_group),
+    (names::MPI_Comm_split, split),
+    (names::MPI_Comm_split_type, split_type),
+    (names::MPI_Comm_free, free),
+    (names::MPI_Comm_disconnect, disconnect),
+    (names::MPI_Intercomm_create, intercomm_create),
+    (names::MPI_Intercomm_merge, intercomm_merge),
+    (names::MPI_Comm_set_name, set_name),
 ];
 
 /// Makes a communicator, whose index is the next word.

@@ -6,6 +6,7 @@
 
 use anyhow::{Context, Result, bail};
 use mpi::ffi;
+use st_model::calls::names;
 use st_model::num::saturate;
 use st_model::values::NULL;
 use st_replay::words::Words;
@@ -16,14 +17,14 @@ use crate::replay::pause::Named;
 use crate::replay::state::{Handler, Replay};
 
 pub(crate) const CALLS: &[(&str, Handler)] = &[
-    ("MPI_Wait", wait),
-    ("MPI_Waitall", wait_all),
-    ("MPI_Waitany", wait_any),
-    ("MPI_Waitsome", wait_some),
-    ("MPI_Test", test),
-    ("MPI_Testall", test_all),
-    ("MPI_Testany", test_any),
-    ("MPI_Testsome", test_some),
+    (names::MPI_Wait, wait),
+    (names::MPI_Waitall, wait_all),
+    (names::MPI_Waitany, wait_any),
+    (names::MPI_Waitsome, wait_some),
+    (names::MPI_Test, test),
+    (names::MPI_Testall, test_all),
+    (names::MPI_Testany, test_any),
+    (names::MPI_Testsome, test_some),
 ];
 
 impl Replay<'_> {

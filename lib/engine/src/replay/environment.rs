@@ -1,6 +1,7 @@
 //! Start, end and clocks.
 #![expect(unsafe_code, reason = "calls MPI")]
 
+use st_model::calls::names;
 use std::ffi::c_int;
 use std::ptr;
 
@@ -15,29 +16,29 @@ use crate::replay::state::{Handler, Replay};
 const LONGEST_NAME: usize = 8192;
 
 pub(crate) const CALLS: &[(&str, Handler)] = &[
-    ("MPI_Init", |_, _| mpi!(MPI_Init(ptr::null_mut(), ptr::null_mut()))),
-    ("MPI_Init_thread", init_thread),
-    ("MPI_Finalize", |_, _| mpi!(MPI_Finalize())),
-    ("MPI_Initialized", |_, _| flag(|f| mpi!(MPI_Initialized(f)))),
-    ("MPI_Finalized", |_, _| flag(|f| mpi!(MPI_Finalized(f)))),
-    ("MPI_Wtime", |_, w| {
+    (names::MPI_Init, |_, _| mpi!(MPI_Init(ptr::null_mut(), ptr::null_mut()))),
+    (names::MPI_Init_thread, init_thread),
+    (names::MPI_Finalize, |_, _| mpi!(MPI_Finalize())),
+    (names::MPI_Initialized, |_, _| flag(|f| mpi!(MPI_Initialized(f)))),
+    (names::MPI_Finalized, |_, _| flag(|f| mpi!(MPI_Finalized(f)))),
+    (names::MPI_Wtime, |_, w| {
         repeated(w, || {
             // SAFETY: a clock reading; it takes nothing.
             std::hint::black_box(unsafe { ffi::MPI_Wtime() });
         })
     }),
-    ("MPI_Wtick", |_, w| {
+    (names::MPI_Wtick, |_, w| {
         repeated(w, || {
             // SAFETY: as above.
             std::hint::black_box(unsafe { ffi::MPI_Wtick() });
         })
     }),
-    ("MPI_Get_processor_name", |_, _| name(|text, length| mpi!(MPI_Get_processor_name(text, length)))),
-    ("MPI_Get_library_version", |_, _| name(|text, length| mpi!(MPI_Get_library_version(text, length)))),
-    ("MPI_Query_thread", |_, _| flag(|f| mpi!(MPI_Query_thread(f)))),
-    ("MPI_Is_thread_main", |_, _| flag(|f| mpi!(MPI_Is_thread_main(f)))),
-    ("MPI_Get_version", |_, _| flag(|a| flag(|b| mpi!(MPI_Get_version(a, b))))),
-    ("MPI_Pcontrol", |_, w| {
+    (names::MPI_Get_processor_name, |_, _| name(|text, length| mpi!(MPI_Get_processor_name(text, length)))),
+    (names::MPI_Get_library_version, |_, _| name(|text, length| mpi!(MPI_Get_library_version(text, length)))),
+    (names::MPI_Query_thread, |_, _| flag(|f| mpi!(MPI_Query_thread(f)))),
+    (names::MPI_Is_thread_main, |_, _| flag(|f| mpi!(MPI_Is_thread_main(f)))),
+    (names::MPI_Get_version, |_, _| flag(|a| flag(|b| mpi!(MPI_Get_version(a, b))))),
+    (names::MPI_Pcontrol, |_, w| {
         let level = w.int()?;
         mpi!(MPI_Pcontrol(level))
     }),

@@ -13,6 +13,7 @@ use std::sync::OnceLock;
 use anyhow::{Context, Result};
 use mpi::ffi;
 use st_model::calls::Row;
+use st_model::calls::names;
 use st_replay::words::Words;
 
 use crate::replay::buffers::Span;
@@ -92,7 +93,7 @@ pub(crate) fn file(r: &Replay<'_>, w: &mut Words<'_>) -> Result<ffi::MPI_File> {
 
 /// Whether a call that failed is replayed too: that it failed on one rank does not say that others did not take part.
 pub(crate) fn settles(row: &Row) -> bool {
-    row.base() == "MPI_File_set_atomicity"
+    row.base() == names::MPI_File_set_atomicity
 }
 
 /// The scratch file that stands for the name of the next word.
@@ -221,29 +222,29 @@ type Flag = unsafe extern "C" fn(ffi::MPI_File, *mut c_int) -> c_int;
 type Seek = unsafe extern "C" fn(ffi::MPI_File, ffi::MPI_Offset, c_int) -> c_int;
 
 pub(crate) const CALLS: &[(&str, Handler)] = &[
-    ("MPI_File_open", open),
-    ("MPI_File_close", |r, w| {
+    (names::MPI_File_open, open),
+    (names::MPI_File_close, |r, w| {
         let (index, mut file) = (w.clone().word()?, file(r, w)?);
         mpi!(MPI_File_close(&raw mut file))?;
         r.files.live.remove(&index);
         Ok(())
     }),
-    ("MPI_File_delete", |r, w| {
+    (names::MPI_File_delete, |r, w| {
         let (path, info) = (path(r, w)?, info(r, w)?);
         provide(&path)?;
         let name = c_path(&path)?;
         mpi!(MPI_File_delete(name.as_ptr(), info))
     }),
-    ("MPI_File_set_size", |r, w| size(r, w, ffi::MPI_File_set_size)),
-    ("MPI_File_preallocate", |r, w| size(r, w, ffi::MPI_File_preallocate)),
-    ("MPI_File_get_size", |r, w| number(r, w, ffi::MPI_File_get_size)),
-    ("MPI_File_get_position", |r, w| number(r, w, ffi::MPI_File_get_position)),
-    ("MPI_File_get_position_shared", |r, w| number(r, w, ffi::MPI_File_get_position_shared)),
-    ("MPI_File_get_amode", |r, w| flag(r, w, ffi::MPI_File_get_amode)),
-    ("MPI_File_get_atomicity", |r, w| flag(r, w, ffi::MPI_File_get_atomicity)),
-    ("MPI_File_seek", |r, w| seek(r, w, ffi::MPI_File_seek)),
-    ("MPI_File_seek_shared", |r, w| seek(r, w, ffi::MPI_File_seek_shared)),
-    ("MPI_File_set_atomicity", |r, w| {
+    (names::MPI_File_set_size, |r, w| size(r, w, ffi::MPI_File_set_size)),
+    (names::MPI_File_preallocate, |r, w| size(r, w, ffi::MPI_File_preallocate)),
+    (names::MPI_File_get_size, |r, w| number(r, w, ffi::MPI_File_get_size)),
+    (names::MPI_File_get_position, |r, w| number(r, w, ffi::MPI_File_get_position)),
+    (names::MPI_File_get_position_shared, |r, w| number(r, w, ffi::MPI_File_get_position_shared)),
+    (names::MPI_File_get_amode, |r, w| flag(r, w, ffi::MPI_File_get_amode)),
+    (names::MPI_File_get_atomicity, |r, w| flag(r, w, ffi::MPI_File_get_atomicity)),
+    (names::MPI_File_seek, |r, w| seek(r, w, ffi::MPI_File_seek)),
+    (names::MPI_File_seek_shared, |r, w| seek(r, w, ffi::MPI_File_seek_shared)),
+    (names::MPI_File_set_atomicity, |r, w| {
         // It compares the ranks' flags, and in Open MPI 4.1 fails on some of them after MPI_File_preallocate, other ones in
         // each run. All take part, or those that do not would take part in the next comparison; what it says is not needed.
         if let Ok(file) = file(r, w) {
@@ -253,41 +254,41 @@ pub(crate) const CALLS: &[(&str, Handler)] = &[
         }
         Ok(())
     }),
-    ("MPI_File_sync", |r, w| {
+    (names::MPI_File_sync, |r, w| {
         let file = file(r, w)?;
         mpi!(MPI_File_sync(file))
     }),
-    ("MPI_File_get_group", |r, w| {
+    (names::MPI_File_get_group, |r, w| {
         let (file, mut group) = (file(r, w)?, r.k.group_null);
         mpi!(MPI_File_get_group(file, &raw mut group))?;
         r.handles.bind_group(w.word()?, group);
         Ok(())
     }),
-    ("MPI_File_set_info", |r, w| {
+    (names::MPI_File_set_info, |r, w| {
         let (file, info) = (file(r, w)?, info(r, w)?);
         mpi!(MPI_File_set_info(file, info))
     }),
-    ("MPI_File_get_info", |r, w| {
+    (names::MPI_File_get_info, |r, w| {
         let (file, mut info) = (file(r, w)?, r.k.info_null);
         mpi!(MPI_File_get_info(file, &raw mut info))?;
         keep(r, w, info)
     }),
-    ("MPI_File_get_byte_offset", |r, w| {
+    (names::MPI_File_get_byte_offset, |r, w| {
         let (file, offset, mut at) = (file(r, w)?, integer(w.word()?)?, 0);
         mpi!(MPI_File_get_byte_offset(file, offset, &raw mut at))
     }),
-    ("MPI_File_get_type_extent", |r, w| {
+    (names::MPI_File_get_type_extent, |r, w| {
         let (file, datatype, mut extent) = (file(r, w)?, r.handles.datatype(w.word()?)?.handle, 0);
         mpi!(MPI_File_get_type_extent(file, datatype, &raw mut extent))
     }),
-    ("MPI_File_set_view", |r, w| {
+    (names::MPI_File_set_view, |r, w| {
         let (file, at) = (file(r, w)?, integer(w.word()?)?);
         let (etype, filetype) = (r.handles.datatype(w.word()?)?, r.handles.datatype(w.word()?)?);
         let (representation, info) = (string(r, w)?, info(r, w)?);
         mpi!(MPI_File_set_view(file, at, etype.handle, filetype.handle, representation.as_ptr(), info))
     }),
-    ("MPI_File_get_view", get_view),
-    ("MPI_Register_datarep", |r, w| {
+    (names::MPI_File_get_view, get_view),
+    (names::MPI_Register_datarep, |r, w| {
         let name = string(r, w)?;
         mpi!(MPI_Register_datarep(name.as_ptr(), None, None, Some(extent_of), ptr::null_mut()))
     }),

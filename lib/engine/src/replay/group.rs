@@ -1,6 +1,7 @@
 //! Groups.
 #![expect(unsafe_code, reason = "calls MPI")]
 
+use st_model::calls::names;
 use std::ffi::c_int;
 
 use anyhow::Result;
@@ -16,26 +17,26 @@ type Choice = unsafe extern "C" fn(ffi::MPI_Group, c_int, *const c_int, *mut ffi
 type Ranges = unsafe extern "C" fn(ffi::MPI_Group, c_int, *mut [c_int; 3], *mut ffi::MPI_Group) -> c_int;
 
 pub(crate) const CALLS: &[(&str, Handler)] = &[
-    ("MPI_Comm_group", |r, w| {
+    (names::MPI_Comm_group, |r, w| {
         let comm = r.handles.comm(w.word()?)?.handle;
         made(r, w, |new| mpi!(MPI_Comm_group(comm, new)))
     }),
-    ("MPI_Comm_remote_group", |r, w| {
+    (names::MPI_Comm_remote_group, |r, w| {
         let comm = r.handles.comm(w.word()?)?.handle;
         made(r, w, |new| mpi!(MPI_Comm_remote_group(comm, new)))
     }),
-    ("MPI_Group_size", |r, w| number(r, w, ffi::MPI_Group_size)),
-    ("MPI_Group_rank", |r, w| number(r, w, ffi::MPI_Group_rank)),
-    ("MPI_Group_translate_ranks", translate),
-    ("MPI_Group_compare", compare),
-    ("MPI_Group_union", |r, w| pair(r, w, ffi::MPI_Group_union)),
-    ("MPI_Group_intersection", |r, w| pair(r, w, ffi::MPI_Group_intersection)),
-    ("MPI_Group_difference", |r, w| pair(r, w, ffi::MPI_Group_difference)),
-    ("MPI_Group_incl", |r, w| choice(r, w, ffi::MPI_Group_incl)),
-    ("MPI_Group_excl", |r, w| choice(r, w, ffi::MPI_Group_excl)),
-    ("MPI_Group_range_incl", |r, w| ranges(r, w, ffi::MPI_Group_range_incl)),
-    ("MPI_Group_range_excl", |r, w| ranges(r, w, ffi::MPI_Group_range_excl)),
-    ("MPI_Group_free", |r, w| {
+    (names::MPI_Group_size, |r, w| number(r, w, ffi::MPI_Group_size)),
+    (names::MPI_Group_rank, |r, w| number(r, w, ffi::MPI_Group_rank)),
+    (names::MPI_Group_translate_ranks, translate),
+    (names::MPI_Group_compare, compare),
+    (names::MPI_Group_union, |r, w| pair(r, w, ffi::MPI_Group_union)),
+    (names::MPI_Group_intersection, |r, w| pair(r, w, ffi::MPI_Group_intersection)),
+    (names::MPI_Group_difference, |r, w| pair(r, w, ffi::MPI_Group_difference)),
+    (names::MPI_Group_incl, |r, w| choice(r, w, ffi::MPI_Group_incl)),
+    (names::MPI_Group_excl, |r, w| choice(r, w, ffi::MPI_Group_excl)),
+    (names::MPI_Group_range_incl, |r, w| ranges(r, w, ffi::MPI_Group_range_incl)),
+    (names::MPI_Group_range_excl, |r, w| ranges(r, w, ffi::MPI_Group_range_excl)),
+    (names::MPI_Group_free, |r, w| {
         let mut group = r.handles.take_group(w.word()?)?;
         mpi!(MPI_Group_free(&raw mut group))
     }),

@@ -6,6 +6,7 @@ use std::ptr;
 
 use anyhow::Result;
 use mpi::ffi;
+use st_model::calls::names;
 use st_model::values::{INFO_ENV, NULL};
 use st_replay::words::Words;
 
@@ -14,27 +15,27 @@ use crate::replay::state::{Handler, Replay, hidden};
 use crate::replay::texts::{string, text};
 
 pub(crate) const CALLS: &[(&str, Handler)] = &[
-    ("MPI_Info_create", |r, w| {
+    (names::MPI_Info_create, |r, w| {
         let mut info = r.k.info_null;
         mpi!(MPI_Info_create(&raw mut info))?;
         keep(r, w, info)
     }),
-    ("MPI_Info_dup", |r, w| {
+    (names::MPI_Info_dup, |r, w| {
         let (info, mut copy) = (info(r, w)?, r.k.info_null);
         mpi!(MPI_Info_dup(info, &raw mut copy))?;
         keep(r, w, copy)
     }),
-    ("MPI_Info_free", |r, w| {
+    (names::MPI_Info_free, |r, w| {
         let number = w.clone().word()?;
         let mut info = info(r, w)?;
         r.infos.live.remove(&number);
         mpi!(MPI_Info_free(&raw mut info))
     }),
-    ("MPI_Info_set", |r, w| {
+    (names::MPI_Info_set, |r, w| {
         let (info, key, value) = (info(r, w)?, string(r, w)?, string(r, w)?);
         mpi!(MPI_Info_set(info, key.as_ptr(), value.as_ptr()))
     }),
-    ("MPI_Info_delete", |r, w| {
+    (names::MPI_Info_delete, |r, w| {
         let (info, key) = (info(r, w)?, string(r, w)?);
         // The program's key may have come from the library.
         let (mut n, mut flag) = (0, 0);
@@ -44,44 +45,44 @@ pub(crate) const CALLS: &[(&str, Handler)] = &[
         }
         mpi!(MPI_Info_delete(info, key.as_ptr()))
     }),
-    ("MPI_Info_get", |r, w| {
+    (names::MPI_Info_get, |r, w| {
         let (info, key, n) = (info(r, w)?, string(r, w)?, w.int()?);
         let mut room = vec![0; usize::try_from(n.max(0))? + 1];
         let mut flag = 0;
         mpi!(MPI_Info_get(info, key.as_ptr(), n, room.as_mut_ptr(), &raw mut flag))
     }),
-    ("MPI_Info_get_valuelen", |r, w| {
+    (names::MPI_Info_get_valuelen, |r, w| {
         let (info, key) = (info(r, w)?, string(r, w)?);
         let (mut n, mut flag) = (0, 0);
         mpi!(MPI_Info_get_valuelen(info, key.as_ptr(), &raw mut n, &raw mut flag))
     }),
-    ("MPI_Info_get_nkeys", |r, w| {
+    (names::MPI_Info_get_nkeys, |r, w| {
         let (info, mut n) = (info(r, w)?, 0);
         mpi!(MPI_Info_get_nkeys(info, &raw mut n))
     }),
-    ("MPI_Info_get_nthkey", |r, w| {
+    (names::MPI_Info_get_nthkey, |r, w| {
         let (info, n) = (info(r, w)?, w.int()?);
         has_keys(r, info, n)?;
         text(|key, _| mpi!(MPI_Info_get_nthkey(info, n, key)))
     }),
     // What MPI 4 replaces MPI_Info_get by, which not every MPI has.
-    ("MPI_Info_get_string", |r, w| {
+    (names::MPI_Info_get_string, |r, w| {
         type Function =
             unsafe extern "C" fn(ffi::MPI_Info, *const c_char, *mut c_int, *mut c_char, *mut c_int) -> c_int;
-        let function: Function = crate::replay::optional::find("MPI_Info_get_string")?;
+        let function: Function = crate::replay::optional::find(names::MPI_Info_get_string)?;
         let (info, key, mut n) = (info(r, w)?, string(r, w)?, w.int()?);
         let mut room = vec![0; usize::try_from(n.max(0))? + 1];
         let mut flag = 0;
         apply!(function, (info, key.as_ptr(), &raw mut n, room.as_mut_ptr(), &raw mut flag))
     }),
-    ("MPI_Alloc_mem", |r, w| {
+    (names::MPI_Alloc_mem, |r, w| {
         let (size, info) = (w.word()?, info(r, w)?);
         let memory = allocate(size, info)?;
         r.infos.memory.push(memory);
         Ok(())
     }),
     // Which memory the trace does not say.
-    ("MPI_Free_mem", |r, _| {
+    (names::MPI_Free_mem, |r, _| {
         let memory = match r.infos.memory.pop() {
             Some(memory) => memory,
             None => hidden(r, |r| allocate(64, r.k.info_null))?,

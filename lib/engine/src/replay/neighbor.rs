@@ -1,6 +1,7 @@
 //! Neighbourhood collectives: as collectives, with blocks for and from the neighbours in the communicator's topology.
 #![expect(unsafe_code, reason = "calls MPI")]
 
+use st_model::calls::names;
 use std::ffi::{c_int, c_void};
 
 use anyhow::{Result, bail};
@@ -16,33 +17,33 @@ use crate::replay::requests::{Kept, Later};
 use crate::replay::state::{Handler, Replay};
 
 collective!(allgather, iallgather, allgather_init, read_allgather, MPI_Neighbor_allgather, MPI_Ineighbor_allgather,
-    "MPI_Neighbor_allgather_init": sendbuf sendcount sendtype recvbuf recvcount recvtype comm);
+    MPI_Neighbor_allgather_init: sendbuf sendcount sendtype recvbuf recvcount recvtype comm);
 collective!(allgatherv, iallgatherv, allgatherv_init, read_allgatherv, MPI_Neighbor_allgatherv,
-    MPI_Ineighbor_allgatherv, "MPI_Neighbor_allgatherv_init":
+    MPI_Ineighbor_allgatherv, MPI_Neighbor_allgatherv_init:
     sendbuf sendcount sendtype recvbuf recvcounts rdispls recvtype comm);
 collective!(alltoall, ialltoall, alltoall_init, read_alltoall, MPI_Neighbor_alltoall, MPI_Ineighbor_alltoall,
-    "MPI_Neighbor_alltoall_init": sendbuf sendcount sendtype recvbuf recvcount recvtype comm);
+    MPI_Neighbor_alltoall_init: sendbuf sendcount sendtype recvbuf recvcount recvtype comm);
 collective!(alltoallv, ialltoallv, alltoallv_init, read_alltoallv, MPI_Neighbor_alltoallv, MPI_Ineighbor_alltoallv,
-    "MPI_Neighbor_alltoallv_init": sendbuf sendcounts sdispls sendtype recvbuf recvcounts rdispls recvtype comm);
+    MPI_Neighbor_alltoallv_init: sendbuf sendcounts sdispls sendtype recvbuf recvcounts rdispls recvtype comm);
 collective!(alltoallw, ialltoallw, alltoallw_init, read_alltoallw, MPI_Neighbor_alltoallw, MPI_Ineighbor_alltoallw,
-    "MPI_Neighbor_alltoallw_init": sendbuf sendcounts sendbytes sendtypes recvbuf recvcounts recvbytes recvtypes comm);
+    MPI_Neighbor_alltoallw_init: sendbuf sendcounts sendbytes sendtypes recvbuf recvcounts recvbytes recvtypes comm);
 
 pub(crate) const CALLS: &[(&str, Handler)] = &[
-    ("MPI_Neighbor_allgather", allgather),
-    ("MPI_Ineighbor_allgather", iallgather),
-    ("MPI_Neighbor_allgather_init", allgather_init),
-    ("MPI_Neighbor_allgatherv", allgatherv),
-    ("MPI_Ineighbor_allgatherv", iallgatherv),
-    ("MPI_Neighbor_allgatherv_init", allgatherv_init),
-    ("MPI_Neighbor_alltoall", alltoall),
-    ("MPI_Ineighbor_alltoall", ialltoall),
-    ("MPI_Neighbor_alltoall_init", alltoall_init),
-    ("MPI_Neighbor_alltoallv", alltoallv),
-    ("MPI_Ineighbor_alltoallv", ialltoallv),
-    ("MPI_Neighbor_alltoallv_init", alltoallv_init),
-    ("MPI_Neighbor_alltoallw", alltoallw),
-    ("MPI_Ineighbor_alltoallw", ialltoallw),
-    ("MPI_Neighbor_alltoallw_init", alltoallw_init),
+    (names::MPI_Neighbor_allgather, allgather),
+    (names::MPI_Ineighbor_allgather, iallgather),
+    (names::MPI_Neighbor_allgather_init, allgather_init),
+    (names::MPI_Neighbor_allgatherv, allgatherv),
+    (names::MPI_Ineighbor_allgatherv, iallgatherv),
+    (names::MPI_Neighbor_allgatherv_init, allgatherv_init),
+    (names::MPI_Neighbor_alltoall, alltoall),
+    (names::MPI_Ineighbor_alltoall, ialltoall),
+    (names::MPI_Neighbor_alltoall_init, alltoall_init),
+    (names::MPI_Neighbor_alltoallv, alltoallv),
+    (names::MPI_Ineighbor_alltoallv, ialltoallv),
+    (names::MPI_Neighbor_alltoallv_init, alltoallv_init),
+    (names::MPI_Neighbor_alltoallw, alltoallw),
+    (names::MPI_Ineighbor_alltoallw, ialltoallw),
+    (names::MPI_Neighbor_alltoallw_init, alltoallw_init),
 ];
 
 /// The communicator whose index is the next word, and its numbers of incoming and outgoing edges at this rank.

@@ -5,6 +5,7 @@ use std::ffi::{c_int, c_void};
 
 use anyhow::Result;
 use mpi::ffi;
+use st_model::calls::names;
 use st_model::values::{ANY_SOURCE, ANY_TAG};
 use st_replay::lookahead::{Outcome, is_open_wildcard};
 use st_replay::words::Words;
@@ -36,20 +37,20 @@ type Ireceive = unsafe extern "C" fn(
 ) -> c_int;
 
 pub(crate) const CALLS: &[(&str, Handler)] = &[
-    ("MPI_Send", |r, w| send(r, w, ffi::MPI_Send)),
-    ("MPI_Bsend", |r, w| send(r, w, ffi::MPI_Bsend)),
-    ("MPI_Ssend", |r, w| send(r, w, ffi::MPI_Ssend)),
-    ("MPI_Rsend", |r, w| send(r, w, ffi::MPI_Rsend)),
-    ("MPI_Recv", receive),
-    ("MPI_Sendrecv", sendrecv),
-    ("MPI_Sendrecv_replace", sendrecv_replace),
-    ("MPI_Buffer_attach", buffer_attach),
-    ("MPI_Buffer_detach", buffer_detach),
-    ("MPI_Isend", |r, w| isend(r, w, ffi::MPI_Isend, false)),
-    ("MPI_Ibsend", |r, w| isend(r, w, ffi::MPI_Ibsend, false)),
-    ("MPI_Issend", |r, w| isend(r, w, ffi::MPI_Issend, false)),
-    ("MPI_Irsend", |r, w| isend(r, w, ffi::MPI_Irsend, false)),
-    ("MPI_Irecv", |r, w| ireceive(r, w, "MPI_Irecv", ffi::MPI_Irecv)),
+    (names::MPI_Send, |r, w| send(r, w, ffi::MPI_Send)),
+    (names::MPI_Bsend, |r, w| send(r, w, ffi::MPI_Bsend)),
+    (names::MPI_Ssend, |r, w| send(r, w, ffi::MPI_Ssend)),
+    (names::MPI_Rsend, |r, w| send(r, w, ffi::MPI_Rsend)),
+    (names::MPI_Recv, receive),
+    (names::MPI_Sendrecv, sendrecv),
+    (names::MPI_Sendrecv_replace, sendrecv_replace),
+    (names::MPI_Buffer_attach, buffer_attach),
+    (names::MPI_Buffer_detach, buffer_detach),
+    (names::MPI_Isend, |r, w| isend(r, w, ffi::MPI_Isend, false)),
+    (names::MPI_Ibsend, |r, w| isend(r, w, ffi::MPI_Ibsend, false)),
+    (names::MPI_Issend, |r, w| isend(r, w, ffi::MPI_Issend, false)),
+    (names::MPI_Irsend, |r, w| isend(r, w, ffi::MPI_Irsend, false)),
+    (names::MPI_Irecv, |r, w| ireceive(r, w, names::MPI_Irecv, ffi::MPI_Irecv)),
 ];
 
 /// `count type peer tag comm`, as most calls have it.
@@ -174,6 +175,6 @@ pub(crate) fn ireceive(r: &mut Replay<'_>, w: &mut Words<'_>, name: &str, functi
     let buffer = r.sink(m.span, Some(&mut kept))?;
     let request = r.requests.place(slot, &r.k)?;
     apply!(function, (buffer, m.count, m.datatype, peer, tag, m.comm, request))?;
-    r.requests.start(slot, name == "MPI_Recv_init", kept);
+    r.requests.start(slot, name == names::MPI_Recv_init, kept);
     Ok(())
 }

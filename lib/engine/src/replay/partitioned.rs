@@ -2,6 +2,7 @@
 //! has them.
 #![expect(unsafe_code, reason = "calls MPI")]
 
+use st_model::calls::names;
 use std::ffi::{c_int, c_void};
 
 use anyhow::{Context, Result};
@@ -56,24 +57,24 @@ type Replacement = unsafe extern "C" fn(
 ) -> c_int;
 
 pub(crate) const CALLS: &[(&str, Handler)] = &[
-    ("MPI_Psend_init", |r, w| init(r, w, "MPI_Psend_init")),
-    ("MPI_Precv_init", |r, w| init(r, w, "MPI_Precv_init")),
-    ("MPI_Pready", |r, w| {
+    (names::MPI_Psend_init, |r, w| init(r, w, names::MPI_Psend_init)),
+    (names::MPI_Precv_init, |r, w| init(r, w, names::MPI_Precv_init)),
+    (names::MPI_Pready, |r, w| {
         let (partition, request) = (w.int()?, r.requests.handle(w.word()?, &r.k)?);
-        apply!(optional::find::<Ready>("MPI_Pready")?, (partition, request))
+        apply!(optional::find::<Ready>(names::MPI_Pready)?, (partition, request))
     }),
-    ("MPI_Pready_range", |r, w| {
+    (names::MPI_Pready_range, |r, w| {
         let (low, high, request) = (w.int()?, w.int()?, r.requests.handle(w.word()?, &r.k)?);
-        apply!(optional::find::<ReadyRange>("MPI_Pready_range")?, (low, high, request))
+        apply!(optional::find::<ReadyRange>(names::MPI_Pready_range)?, (low, high, request))
     }),
-    ("MPI_Pready_list", |r, w| {
+    (names::MPI_Pready_list, |r, w| {
         let (n, partitions) = (w.int()?, w.ints()?);
         let request = r.requests.handle(w.word()?, &r.k)?;
-        apply!(optional::find::<ReadyList>("MPI_Pready_list")?, (n, partitions.as_ptr(), request))
+        apply!(optional::find::<ReadyList>(names::MPI_Pready_list)?, (n, partitions.as_ptr(), request))
     }),
-    ("MPI_Parrived", arrived),
-    ("MPI_Isendrecv", sendrecv),
-    ("MPI_Isendrecv_replace", sendrecv_replace),
+    (names::MPI_Parrived, arrived),
+    (names::MPI_Isendrecv, sendrecv),
+    (names::MPI_Isendrecv_replace, sendrecv_replace),
 ];
 
 fn init(r: &mut Replay<'_>, w: &mut Words<'_>, name: &str) -> Result<()> {
@@ -86,7 +87,7 @@ fn init(r: &mut Replay<'_>, w: &mut Words<'_>, name: &str) -> Result<()> {
     let all = count.checked_mul(partitions.into()).context("a message larger than the address space")?;
     let (span, mut kept) = (datatype.span(all)?, Kept::default());
     let buffer =
-        if name == "MPI_Psend_init" { r.memory.source(span)? } else { r.sink(span, Some(&mut kept))? };
+        if name == names::MPI_Psend_init { r.memory.source(span)? } else { r.sink(span, Some(&mut kept))? };
     let (count, info) = (integer(count)?, r.k.info_null);
     let request = r.requests.place(slot, &r.k)?;
     apply!(function, (buffer, partitions, count, datatype.handle, peer, tag, comm, info, request))?;
@@ -96,7 +97,7 @@ fn init(r: &mut Replay<'_>, w: &mut Words<'_>, name: &str) -> Result<()> {
 
 /// Only successful queries get here: asks, hidden from a recorder, until the partition is there.
 fn arrived(r: &mut Replay<'_>, w: &mut Words<'_>) -> Result<()> {
-    let function: Arrived = optional::find("MPI_Parrived")?;
+    let function: Arrived = optional::find(names::MPI_Parrived)?;
     let request = r.requests.handle(w.word()?, &r.k)?;
     let (partition, mut flag) = (w.int()?, 0);
     {
@@ -124,7 +125,7 @@ fn named(r: &mut Replay<'_>, name: &str, source: i64, tag: i64) -> Result<(c_int
 }
 
 fn sendrecv(r: &mut Replay<'_>, w: &mut Words<'_>) -> Result<()> {
-    let function: Exchange = optional::find("MPI_Isendrecv")?;
+    let function: Exchange = optional::find(names::MPI_Isendrecv)?;
     let sent = w.int()?;
     let sendtype = r.handles.datatype(w.word()?)?;
     let (dest, sendtag) = (r.k.rank(w.word()?), r.k.tag(w.word()?));
@@ -133,7 +134,7 @@ fn sendrecv(r: &mut Replay<'_>, w: &mut Words<'_>) -> Result<()> {
     let (source, tag) = (w.word()?, w.word()?);
     let comm = r.handles.comm(w.word()?)?.handle;
     let slot = w.word()?;
-    let (source, tag) = named(r, "MPI_Isendrecv", source, tag)?;
+    let (source, tag) = named(r, names::MPI_Isendrecv, source, tag)?;
     let mut kept = Kept::default();
     let from = r.memory.source(sendtype.span(sent.into())?)?;
     let to = r.sink(recvtype.span(received.into())?, Some(&mut kept))?;
@@ -148,14 +149,14 @@ fn sendrecv(r: &mut Replay<'_>, w: &mut Words<'_>) -> Result<()> {
 }
 
 fn sendrecv_replace(r: &mut Replay<'_>, w: &mut Words<'_>) -> Result<()> {
-    let function: Replacement = optional::find("MPI_Isendrecv_replace")?;
+    let function: Replacement = optional::find(names::MPI_Isendrecv_replace)?;
     let count = w.int()?;
     let datatype = r.handles.datatype(w.word()?)?;
     let (dest, sendtag) = (r.k.rank(w.word()?), r.k.tag(w.word()?));
     let (source, tag) = (w.word()?, w.word()?);
     let comm = r.handles.comm(w.word()?)?.handle;
     let slot = w.word()?;
-    let (source, tag) = named(r, "MPI_Isendrecv_replace", source, tag)?;
+    let (source, tag) = named(r, names::MPI_Isendrecv_replace, source, tag)?;
     let mut kept = Kept::default();
     let buffer = r.sink(datatype.span(count.into())?, Some(&mut kept))?;
     let request = r.requests.place(slot, &r.k)?;

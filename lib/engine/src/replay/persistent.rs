@@ -3,6 +3,7 @@
 
 use anyhow::Result;
 use mpi::ffi;
+use st_model::calls::names;
 use st_replay::words::Words;
 
 use crate::replay::call::mpi;
@@ -11,16 +12,16 @@ use crate::replay::p2p::{ireceive, isend};
 use crate::replay::state::{Handler, Replay};
 
 pub(crate) const CALLS: &[(&str, Handler)] = &[
-    ("MPI_Send_init", |r, w| isend(r, w, ffi::MPI_Send_init, true)),
-    ("MPI_Bsend_init", |r, w| isend(r, w, ffi::MPI_Bsend_init, true)),
-    ("MPI_Ssend_init", |r, w| isend(r, w, ffi::MPI_Ssend_init, true)),
-    ("MPI_Rsend_init", |r, w| isend(r, w, ffi::MPI_Rsend_init, true)),
-    ("MPI_Recv_init", |r, w| ireceive(r, w, "MPI_Recv_init", ffi::MPI_Recv_init)),
-    ("MPI_Start", start),
-    ("MPI_Startall", start_all),
-    ("MPI_Request_free", free),
-    ("MPI_Cancel", cancel),
-    ("MPI_Request_get_status", get_status),
+    (names::MPI_Send_init, |r, w| isend(r, w, ffi::MPI_Send_init, true)),
+    (names::MPI_Bsend_init, |r, w| isend(r, w, ffi::MPI_Bsend_init, true)),
+    (names::MPI_Ssend_init, |r, w| isend(r, w, ffi::MPI_Ssend_init, true)),
+    (names::MPI_Rsend_init, |r, w| isend(r, w, ffi::MPI_Rsend_init, true)),
+    (names::MPI_Recv_init, |r, w| ireceive(r, w, names::MPI_Recv_init, ffi::MPI_Recv_init)),
+    (names::MPI_Start, start),
+    (names::MPI_Startall, start_all),
+    (names::MPI_Request_free, free),
+    (names::MPI_Cancel, cancel),
+    (names::MPI_Request_get_status, get_status),
 ];
 
 // Handles of persistent requests do not change when they are started: what MPI writes back is what was there.

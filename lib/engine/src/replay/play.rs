@@ -5,6 +5,7 @@ mod agree;
 mod job;
 mod timed;
 
+use st_model::calls::names;
 use st_model::num::saturate;
 use std::collections::HashMap;
 use std::io;
@@ -106,7 +107,7 @@ fn begins_with_init(section: &Section, rank: u32) -> Result<bool> {
     let first = calls.next_call(&mut Vec::new())?;
     let symbol = first.and_then(|sym| section.symbols.get(sym as usize));
     let name = symbol.map(|s| s.call.to_string()).unwrap_or_default();
-    Ok(matches!(name.as_str(), "MPI_Init" | "MPI_Init_thread"))
+    Ok(matches!(name.as_str(), names::MPI_Init | names::MPI_Init_thread))
 }
 
 /// Whether the rank is between `MPI_Init` and `MPI_Finalize`.
@@ -136,7 +137,7 @@ fn actions(section: &Section, args: &Args) -> Result<Vec<Action>> {
         let handler = row.and_then(|row| handlers.get(row.base()));
         match (row, handler) {
             (row, _) if symbol.error != 0 && !row.is_some_and(files::settles) => Ok(Action::Skip),
-            (Some(row), _) if row.name == "MPI_Abort" => Ok(Action::Abort),
+            (Some(row), _) if row.name == names::MPI_Abort => Ok(Action::Abort),
             (Some(row), Some(handler))
                 if (args.io.is_some() || !row.properties.files) && optional::exists(row.base()) =>
             {

@@ -2,6 +2,7 @@
 #![expect(unsafe_code, reason = "calls MPI")]
 
 use anyhow::{Result, bail};
+use st_model::calls::names;
 use st_replay::words::Words;
 use std::ffi::c_int;
 
@@ -13,12 +14,12 @@ use crate::replay::requests::Kept;
 use crate::replay::state::{Handler, Replay};
 
 pub(crate) const CALLS: &[(&str, Handler)] = &[
-    ("MPI_Probe", probe),
-    ("MPI_Iprobe", iprobe),
-    ("MPI_Mprobe", mprobe),
-    ("MPI_Improbe", improbe),
-    ("MPI_Mrecv", mrecv),
-    ("MPI_Imrecv", imrecv),
+    (names::MPI_Probe, probe),
+    (names::MPI_Iprobe, iprobe),
+    (names::MPI_Mprobe, mprobe),
+    (names::MPI_Improbe, improbe),
+    (names::MPI_Mrecv, mrecv),
+    (names::MPI_Imrecv, imrecv),
 ];
 
 fn probe(r: &mut Replay<'_>, w: &mut Words<'_>) -> Result<()> {

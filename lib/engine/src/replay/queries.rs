@@ -5,6 +5,7 @@ use std::ffi::{c_char, c_int, c_void};
 
 use anyhow::Result;
 use mpi::ffi;
+use st_model::calls::names;
 use st_model::values::UNDEFINED;
 use st_replay::words::Words;
 
@@ -16,28 +17,28 @@ type OfComm = unsafe extern "C" fn(ffi::MPI_Comm, *mut c_int) -> c_int;
 type Bounds = unsafe extern "C" fn(ffi::MPI_Datatype, *mut ffi::MPI_Aint, *mut ffi::MPI_Aint) -> c_int;
 
 pub(crate) const CALLS: &[(&str, Handler)] = &[
-    ("MPI_Comm_rank", |r, w| of_comm(r, w, ffi::MPI_Comm_rank)),
-    ("MPI_Comm_size", |r, w| of_comm(r, w, ffi::MPI_Comm_size)),
-    ("MPI_Comm_remote_size", |r, w| of_comm(r, w, ffi::MPI_Comm_remote_size)),
-    ("MPI_Comm_test_inter", |r, w| of_comm(r, w, ffi::MPI_Comm_test_inter)),
-    ("MPI_Topo_test", |r, w| of_comm(r, w, ffi::MPI_Topo_test)),
-    ("MPI_Cartdim_get", |r, w| of_comm(r, w, ffi::MPI_Cartdim_get)),
-    ("MPI_Comm_compare", comm_compare),
-    ("MPI_Comm_get_name", comm_get_name),
-    ("MPI_Comm_get_parent", comm_get_parent),
-    ("MPI_Type_size", type_size),
-    ("MPI_Type_size_x", type_size_x),
-    ("MPI_Type_get_extent", |r, w| bounds(r, w, ffi::MPI_Type_get_extent)),
-    ("MPI_Type_get_true_extent", |r, w| bounds(r, w, ffi::MPI_Type_get_true_extent)),
-    ("MPI_Get_count", get_count),
-    ("MPI_Get_elements", get_elements),
-    ("MPI_Get_elements_x", get_elements_x),
-    ("MPI_Test_cancelled", test_cancelled),
-    ("MPI_Pack", pack),
-    ("MPI_Unpack", unpack),
-    ("MPI_Pack_size", pack_size),
-    ("MPI_Get_address", get_address),
-    ("MPI_Op_commutative", op_commutative),
+    (names::MPI_Comm_rank, |r, w| of_comm(r, w, ffi::MPI_Comm_rank)),
+    (names::MPI_Comm_size, |r, w| of_comm(r, w, ffi::MPI_Comm_size)),
+    (names::MPI_Comm_remote_size, |r, w| of_comm(r, w, ffi::MPI_Comm_remote_size)),
+    (names::MPI_Comm_test_inter, |r, w| of_comm(r, w, ffi::MPI_Comm_test_inter)),
+    (names::MPI_Topo_test, |r, w| of_comm(r, w, ffi::MPI_Topo_test)),
+    (names::MPI_Cartdim_get, |r, w| of_comm(r, w, ffi::MPI_Cartdim_get)),
+    (names::MPI_Comm_compare, comm_compare),
+    (names::MPI_Comm_get_name, comm_get_name),
+    (names::MPI_Comm_get_parent, comm_get_parent),
+    (names::MPI_Type_size, type_size),
+    (names::MPI_Type_size_x, type_size_x),
+    (names::MPI_Type_get_extent, |r, w| bounds(r, w, ffi::MPI_Type_get_extent)),
+    (names::MPI_Type_get_true_extent, |r, w| bounds(r, w, ffi::MPI_Type_get_true_extent)),
+    (names::MPI_Get_count, get_count),
+    (names::MPI_Get_elements, get_elements),
+    (names::MPI_Get_elements_x, get_elements_x),
+    (names::MPI_Test_cancelled, test_cancelled),
+    (names::MPI_Pack, pack),
+    (names::MPI_Unpack, unpack),
+    (names::MPI_Pack_size, pack_size),
+    (names::MPI_Get_address, get_address),
+    (names::MPI_Op_commutative, op_commutative),
 ];
 
 /// Longest of `MPI_MAX_OBJECT_NAME` under any MPI.

@@ -2,6 +2,7 @@
 //! arrive until the epoch ends.
 #![expect(unsafe_code, reason = "calls MPI")]
 
+use st_model::calls::names;
 use std::ffi::{c_int, c_void};
 
 use anyhow::Result;
@@ -18,7 +19,7 @@ type OfTarget = unsafe extern "C" fn(c_int, ffi::MPI_Win) -> c_int;
 type OfGroup = unsafe extern "C" fn(ffi::MPI_Group, c_int, ffi::MPI_Win) -> c_int;
 
 pub(crate) const CALLS: &[(&str, Handler)] = &[
-    ("MPI_Put", |r, w| {
+    (names::MPI_Put, |r, w| {
         let a = access(r, w)?;
         let from = r.memory.source(a.local.datatype.span(a.local.count.into())?)?;
         mpi!(MPI_Put(
@@ -32,7 +33,7 @@ pub(crate) const CALLS: &[(&str, Handler)] = &[
             a.win
         ))
     }),
-    ("MPI_Rput", |r, w| {
+    (names::MPI_Rput, |r, w| {
         let a = access(r, w)?;
         let from = r.memory.source(a.local.datatype.span(a.local.count.into())?)?;
         let (n, local) = (a.local.count, a.local.datatype.handle);
@@ -40,12 +41,12 @@ pub(crate) const CALLS: &[(&str, Handler)] = &[
             mpi!(MPI_Rput(from, n, local, a.rank, a.disp, a.count, a.datatype, a.win, q))
         })
     }),
-    ("MPI_Get", |r, w| {
+    (names::MPI_Get, |r, w| {
         let a = access(r, w)?;
         let to = r.memory.landing(a.local.datatype.span(a.local.count.into())?)?;
         mpi!(MPI_Get(to, a.local.count, a.local.datatype.handle, a.rank, a.disp, a.count, a.datatype, a.win))
     }),
-    ("MPI_Rget", |r, w| {
+    (names::MPI_Rget, |r, w| {
         let a = access(r, w)?;
         let to = r.memory.landing(a.local.datatype.span(a.local.count.into())?)?;
         let (n, local) = (a.local.count, a.local.datatype.handle);
@@ -53,7 +54,7 @@ pub(crate) const CALLS: &[(&str, Handler)] = &[
             mpi!(MPI_Rget(to, n, local, a.rank, a.disp, a.count, a.datatype, a.win, q))
         })
     }),
-    ("MPI_Accumulate", |r, w| {
+    (names::MPI_Accumulate, |r, w| {
         let (local, target) = (part(r, w)?, target(w)?);
         let op = r.handles.op(w.word()?)?;
         let a = place(r, w, local, &target)?;
@@ -61,7 +62,7 @@ pub(crate) const CALLS: &[(&str, Handler)] = &[
         let (n, local) = (local.count, local.datatype.handle);
         mpi!(MPI_Accumulate(from, n, local, a.rank, a.disp, a.count, a.datatype, op, a.win))
     }),
-    ("MPI_Raccumulate", |r, w| {
+    (names::MPI_Raccumulate, |r, w| {
         let (local, target) = (part(r, w)?, target(w)?);
         let op = r.handles.op(w.word()?)?;
         let a = place(r, w, local, &target)?;
@@ -71,7 +72,7 @@ pub(crate) const CALLS: &[(&str, Handler)] = &[
             mpi!(MPI_Raccumulate(from, n, local, a.rank, a.disp, a.count, a.datatype, op, a.win, q))
         })
     }),
-    ("MPI_Get_accumulate", |r, w| {
+    (names::MPI_Get_accumulate, |r, w| {
         let g = get_accumulate(r, w)?;
         let (a, result) = (&g.access, g.result);
         let (n, local) = (a.local.count, a.local.datatype.handle);
@@ -90,7 +91,7 @@ pub(crate) const CALLS: &[(&str, Handler)] = &[
             a.win
         ))
     }),
-    ("MPI_Rget_accumulate", |r, w| {
+    (names::MPI_Rget_accumulate, |r, w| {
         let g = get_accumulate(r, w)?;
         let (a, result) = (&g.access, g.result);
         let (n, local) = (a.local.count, a.local.datatype.handle);
@@ -112,44 +113,44 @@ pub(crate) const CALLS: &[(&str, Handler)] = &[
             ))
         })
     }),
-    ("MPI_Fetch_and_op", |r, w| {
+    (names::MPI_Fetch_and_op, |r, w| {
         let datatype = r.handles.datatype(w.word()?)?;
         let (rank, disp) = (w.word()?, w.word()?);
         let op = r.handles.op(w.word()?)?;
         let one = single(r, w, datatype, rank, disp)?;
         mpi!(MPI_Fetch_and_op(one.from, one.to, datatype.handle, one.rank, one.disp, op, one.win))
     }),
-    ("MPI_Compare_and_swap", |r, w| {
+    (names::MPI_Compare_and_swap, |r, w| {
         let datatype = r.handles.datatype(w.word()?)?;
         let (rank, disp) = (w.word()?, w.word()?);
         let one = single(r, w, datatype, rank, disp)?;
         mpi!(MPI_Compare_and_swap(one.from, one.from, one.to, datatype.handle, one.rank, one.disp, one.win))
     }),
-    ("MPI_Win_fence", |r, w| {
+    (names::MPI_Win_fence, |r, w| {
         let (assert, win) = (r.k.assert(w.word()?), r.windows.handle(w.word()?)?);
         mpi!(MPI_Win_fence(assert, win))
     }),
-    ("MPI_Win_post", |r, w| of_group(r, w, ffi::MPI_Win_post)),
-    ("MPI_Win_start", |r, w| of_group(r, w, ffi::MPI_Win_start)),
-    ("MPI_Win_complete", |r, w| of_win(r, w, ffi::MPI_Win_complete)),
-    ("MPI_Win_wait", |r, w| of_win(r, w, ffi::MPI_Win_wait)),
-    ("MPI_Win_test", test),
-    ("MPI_Win_lock", |r, w| {
+    (names::MPI_Win_post, |r, w| of_group(r, w, ffi::MPI_Win_post)),
+    (names::MPI_Win_start, |r, w| of_group(r, w, ffi::MPI_Win_start)),
+    (names::MPI_Win_complete, |r, w| of_win(r, w, ffi::MPI_Win_complete)),
+    (names::MPI_Win_wait, |r, w| of_win(r, w, ffi::MPI_Win_wait)),
+    (names::MPI_Win_test, test),
+    (names::MPI_Win_lock, |r, w| {
         let (kind, rank) = (r.k.lock_type(w.word()?), r.k.rank(w.word()?));
         let (assert, win) = (r.k.assert(w.word()?), r.windows.handle(w.word()?)?);
         mpi!(MPI_Win_lock(kind, rank, assert, win))
     }),
-    ("MPI_Win_lock_all", |r, w| {
+    (names::MPI_Win_lock_all, |r, w| {
         let (assert, win) = (r.k.assert(w.word()?), r.windows.handle(w.word()?)?);
         mpi!(MPI_Win_lock_all(assert, win))
     }),
-    ("MPI_Win_unlock", |r, w| of_target(r, w, ffi::MPI_Win_unlock)),
-    ("MPI_Win_unlock_all", |r, w| of_win(r, w, ffi::MPI_Win_unlock_all)),
-    ("MPI_Win_flush", |r, w| of_target(r, w, ffi::MPI_Win_flush)),
-    ("MPI_Win_flush_all", |r, w| of_win(r, w, ffi::MPI_Win_flush_all)),
-    ("MPI_Win_flush_local", |r, w| of_target(r, w, ffi::MPI_Win_flush_local)),
-    ("MPI_Win_flush_local_all", |r, w| of_win(r, w, ffi::MPI_Win_flush_local_all)),
-    ("MPI_Win_sync", |r, w| of_win(r, w, ffi::MPI_Win_sync)),
+    (names::MPI_Win_unlock, |r, w| of_target(r, w, ffi::MPI_Win_unlock)),
+    (names::MPI_Win_unlock_all, |r, w| of_win(r, w, ffi::MPI_Win_unlock_all)),
+    (names::MPI_Win_flush, |r, w| of_target(r, w, ffi::MPI_Win_flush)),
+    (names::MPI_Win_flush_all, |r, w| of_win(r, w, ffi::MPI_Win_flush_all)),
+    (names::MPI_Win_flush_local, |r, w| of_target(r, w, ffi::MPI_Win_flush_local)),
+    (names::MPI_Win_flush_local_all, |r, w| of_win(r, w, ffi::MPI_Win_flush_local_all)),
+    (names::MPI_Win_sync, |r, w| of_win(r, w, ffi::MPI_Win_sync)),
 ];
 
 fn of_win(r: &mut Replay<'_>, w: &mut Words<'_>, function: OfWin) -> Result<()> {

@@ -1,6 +1,7 @@
 //! Process topologies.
 #![expect(unsafe_code, reason = "calls MPI")]
 
+use st_model::calls::names;
 use st_model::num::saturate;
 use std::ffi::c_int;
 
@@ -14,24 +15,24 @@ use crate::replay::constants::Constants;
 use crate::replay::state::{Handler, Replay};
 
 pub(crate) const CALLS: &[(&str, Handler)] = &[
-    ("MPI_Cart_create", cart_create),
-    ("MPI_Cart_sub", cart_sub),
-    ("MPI_Cart_get", cart_get),
-    ("MPI_Cart_rank", cart_rank),
-    ("MPI_Cart_coords", cart_coords),
-    ("MPI_Cart_shift", cart_shift),
-    ("MPI_Cart_map", cart_map),
-    ("MPI_Dims_create", dims_create),
-    ("MPI_Graph_create", graph_create),
-    ("MPI_Graphdims_get", graphdims_get),
-    ("MPI_Graph_neighbors_count", graph_neighbors_count),
-    ("MPI_Graph_neighbors", graph_neighbors),
-    ("MPI_Dist_graph_create", dist_graph_create),
-    ("MPI_Dist_graph_create_adjacent", dist_graph_create_adjacent),
-    ("MPI_Dist_graph_neighbors_count", dist_graph_neighbors_count),
-    ("MPI_Dist_graph_neighbors", dist_graph_neighbors),
-    ("MPI_Graph_get", graph_get),
-    ("MPI_Graph_map", graph_map),
+    (names::MPI_Cart_create, cart_create),
+    (names::MPI_Cart_sub, cart_sub),
+    (names::MPI_Cart_get, cart_get),
+    (names::MPI_Cart_rank, cart_rank),
+    (names::MPI_Cart_coords, cart_coords),
+    (names::MPI_Cart_shift, cart_shift),
+    (names::MPI_Cart_map, cart_map),
+    (names::MPI_Dims_create, dims_create),
+    (names::MPI_Graph_create, graph_create),
+    (names::MPI_Graphdims_get, graphdims_get),
+    (names::MPI_Graph_neighbors_count, graph_neighbors_count),
+    (names::MPI_Graph_neighbors, graph_neighbors),
+    (names::MPI_Dist_graph_create, dist_graph_create),
+    (names::MPI_Dist_graph_create_adjacent, dist_graph_create_adjacent),
+    (names::MPI_Dist_graph_neighbors_count, dist_graph_neighbors_count),
+    (names::MPI_Dist_graph_neighbors, dist_graph_neighbors),
+    (names::MPI_Graph_get, graph_get),
+    (names::MPI_Graph_map, graph_map),
 ];
 
 /// Room for a list that is written and not looked at.

@@ -5,6 +5,7 @@ use std::ffi::{c_int, c_void};
 
 use anyhow::{Context, Result};
 use mpi::ffi;
+use st_model::calls::names;
 use st_model::values::DFLT_DARG;
 use st_replay::words::Words;
 
@@ -14,44 +15,44 @@ use crate::replay::state::{Handler, Replay};
 type ByExponents = unsafe extern "C" fn(c_int, c_int, *mut ffi::MPI_Datatype) -> c_int;
 
 pub(crate) const CALLS: &[(&str, Handler)] = &[
-    ("MPI_Type_contiguous", contiguous),
-    ("MPI_Type_vector", vector),
-    ("MPI_Type_create_hvector", hvector),
-    ("MPI_Type_indexed", indexed),
-    ("MPI_Type_create_hindexed", hindexed),
-    ("MPI_Type_create_indexed_block", indexed_block),
-    ("MPI_Type_create_hindexed_block", hindexed_block),
-    ("MPI_Type_create_struct", structure),
-    ("MPI_Type_create_subarray", subarray),
-    ("MPI_Type_create_darray", darray),
-    ("MPI_Type_create_resized", resized),
-    ("MPI_Type_dup", |r, w| {
+    (names::MPI_Type_contiguous, contiguous),
+    (names::MPI_Type_vector, vector),
+    (names::MPI_Type_create_hvector, hvector),
+    (names::MPI_Type_indexed, indexed),
+    (names::MPI_Type_create_hindexed, hindexed),
+    (names::MPI_Type_create_indexed_block, indexed_block),
+    (names::MPI_Type_create_hindexed_block, hindexed_block),
+    (names::MPI_Type_create_struct, structure),
+    (names::MPI_Type_create_subarray, subarray),
+    (names::MPI_Type_create_darray, darray),
+    (names::MPI_Type_create_resized, resized),
+    (names::MPI_Type_dup, |r, w| {
         let old = r.handles.datatype(w.word()?)?.handle;
         made(r, w, |new| mpi!(MPI_Type_dup(old, new)))
     }),
-    ("MPI_Type_commit", |r, w| {
+    (names::MPI_Type_commit, |r, w| {
         let mut datatype = r.handles.datatype(w.word()?)?.handle;
         mpi!(MPI_Type_commit(&raw mut datatype))
     }),
-    ("MPI_Type_free", |r, w| {
+    (names::MPI_Type_free, |r, w| {
         let mut datatype = r.handles.take_type(w.word()?)?;
         mpi!(MPI_Type_free(&raw mut datatype))
     }),
-    ("MPI_Type_create_f90_integer", |r, w| {
+    (names::MPI_Type_create_f90_integer, |r, w| {
         let range = w.int()?;
         made(r, w, |new| mpi!(MPI_Type_create_f90_integer(range, new)))
     }),
-    ("MPI_Type_create_f90_real", |r, w| by_exponents(r, w, ffi::MPI_Type_create_f90_real)),
-    ("MPI_Type_create_f90_complex", |r, w| by_exponents(r, w, ffi::MPI_Type_create_f90_complex)),
-    ("MPI_Type_match_size", match_size),
-    ("MPI_Op_create", |r, w| {
+    (names::MPI_Type_create_f90_real, |r, w| by_exponents(r, w, ffi::MPI_Type_create_f90_real)),
+    (names::MPI_Type_create_f90_complex, |r, w| by_exponents(r, w, ffi::MPI_Type_create_f90_complex)),
+    (names::MPI_Type_match_size, match_size),
+    (names::MPI_Op_create, |r, w| {
         let commute = w.int()?;
         let mut new = r.k.op_null;
         mpi!(MPI_Op_create(Some(nothing), commute, &raw mut new))?;
         r.handles.bind_op(w.word()?, new);
         Ok(())
     }),
-    ("MPI_Op_free", |r, w| {
+    (names::MPI_Op_free, |r, w| {
         let mut op = r.handles.take_op(w.word()?)?;
         mpi!(MPI_Op_free(&raw mut op))
     }),

@@ -10,6 +10,7 @@ use std::ptr;
 
 use anyhow::{Context, Result};
 use mpi::ffi;
+use st_model::calls::names;
 use st_model::values::NULL;
 use st_replay::words::Words;
 
@@ -30,37 +31,37 @@ type Create = unsafe extern "C" fn(
 ) -> c_int;
 
 pub(crate) const CALLS: &[(&str, Handler)] = &[
-    ("MPI_Win_create", create),
-    ("MPI_Win_allocate", |r, w| allocate(r, w, ffi::MPI_Win_allocate)),
-    ("MPI_Win_allocate_shared", |r, w| allocate(r, w, ffi::MPI_Win_allocate_shared)),
-    ("MPI_Win_create_dynamic", create_dynamic),
-    ("MPI_Win_attach", attach),
-    ("MPI_Win_detach", detach),
-    ("MPI_Win_free", free),
-    ("MPI_Win_shared_query", |r, w| {
+    (names::MPI_Win_create, create),
+    (names::MPI_Win_allocate, |r, w| allocate(r, w, ffi::MPI_Win_allocate)),
+    (names::MPI_Win_allocate_shared, |r, w| allocate(r, w, ffi::MPI_Win_allocate_shared)),
+    (names::MPI_Win_create_dynamic, create_dynamic),
+    (names::MPI_Win_attach, attach),
+    (names::MPI_Win_detach, detach),
+    (names::MPI_Win_free, free),
+    (names::MPI_Win_shared_query, |r, w| {
         let (win, rank) = (r.windows.handle(w.word()?)?, r.k.rank(w.word()?));
         let (mut size, mut unit, mut base): (ffi::MPI_Aint, c_int, *mut c_void) = (0, 0, ptr::null_mut());
         mpi!(MPI_Win_shared_query(win, rank, &raw mut size, &raw mut unit, (&raw mut base).cast()))
     }),
-    ("MPI_Win_get_group", |r, w| {
+    (names::MPI_Win_get_group, |r, w| {
         let (win, mut group) = (r.windows.handle(w.word()?)?, r.k.group_null);
         mpi!(MPI_Win_get_group(win, &raw mut group))?;
         r.handles.bind_group(w.word()?, group);
         Ok(())
     }),
-    ("MPI_Win_set_name", |r, w| {
+    (names::MPI_Win_set_name, |r, w| {
         let (win, name) = (r.windows.handle(w.word()?)?, string(r, w)?);
         mpi!(MPI_Win_set_name(win, name.as_ptr()))
     }),
-    ("MPI_Win_get_name", |r, w| {
+    (names::MPI_Win_get_name, |r, w| {
         let win = r.windows.handle(w.word()?)?;
         text(|name, n| mpi!(MPI_Win_get_name(win, name, n)))
     }),
-    ("MPI_Win_set_info", |r, w| {
+    (names::MPI_Win_set_info, |r, w| {
         let (win, info) = (r.windows.handle(w.word()?)?, info(r, w)?);
         mpi!(MPI_Win_set_info(win, info))
     }),
-    ("MPI_Win_get_info", |r, w| {
+    (names::MPI_Win_get_info, |r, w| {
         let (win, mut info) = (r.windows.handle(w.word()?)?, r.k.info_null);
         mpi!(MPI_Win_get_info(win, &raw mut info))?;
         keep(r, w, info)

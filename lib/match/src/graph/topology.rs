@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use st_model::calls::Row;
+use st_model::calls::names;
 use st_model::calls::words::{Words, slot};
 
 #[derive(Clone, Debug)]
@@ -24,14 +25,16 @@ impl Topologies {
     pub(crate) fn learn(&mut self, row: &Row, words: &Words, old: i64, new: i64, me: i64) {
         let list = |name| words.list(slot(row, name)).to_vec();
         let topology = match row.name.as_str() {
-            "MPI_Cart_create" => Some(Topology::Cart { dims: list("dims"), periods: list("periods") }),
-            "MPI_Cart_sub" => self.sub(old, words.list(slot(row, "remain"))),
-            "MPI_Graph_create" => graph(words.list(slot(row, "index")), words.list(slot(row, "edges")), me),
-            "MPI_Dist_graph_create_adjacent" => {
+            names::MPI_Cart_create => Some(Topology::Cart { dims: list("dims"), periods: list("periods") }),
+            names::MPI_Cart_sub => self.sub(old, words.list(slot(row, "remain"))),
+            names::MPI_Graph_create => {
+                graph(words.list(slot(row, "index")), words.list(slot(row, "edges")), me)
+            }
+            names::MPI_Dist_graph_create_adjacent => {
                 Some(Topology::Graph([list("destinations"), list("sources")]))
             }
             // Duplicates have their parent's topology.
-            "MPI_Comm_dup" | "MPI_Comm_dup_with_info" | "MPI_Comm_idup" => {
+            names::MPI_Comm_dup | names::MPI_Comm_dup_with_info | names::MPI_Comm_idup => {
                 self.0.get(&old).map(|(t, _)| t.clone())
             }
             _ => None,

@@ -90,7 +90,7 @@ impl Listener for Walker<'_> {
 
     fn send(&mut self, _: &Event<'_>, end: &communication::End, done: bool) -> usize {
         let other = if done { self.exit } else { NEVER };
-        let channel = Channel::sends(end);
+        let channel = end.sent_through();
         self.out.sends.push(End { channel, point: self.enter, other, sync: end.sync });
         self.out.sends.len() - 1
     }
@@ -106,7 +106,7 @@ impl Listener for Walker<'_> {
 
     fn post(&mut self, _: &Event<'_>, end: &communication::End, done: bool) -> usize {
         let point = if done { self.exit } else { NEVER };
-        let channel = Channel::receives(end);
+        let channel = end.received_through();
         self.out.receives.push(End { channel, point, other: self.enter, sync: false });
         self.out.receives.len() - 1
     }

@@ -4,13 +4,14 @@ use super::{Echo, Params, argument};
 use proc_macro2::TokenStream;
 use quote::quote;
 use st_model::calls::Length;
+use st_model::calls::names;
 
 impl Params<'_> {
     /// What to compare; `None` for functions that are read anew each time.
     pub(super) fn echo(&self) -> Option<Echo> {
         match self.row.name.as_str() {
-            "MPI_Wait" => Some(wait(&quote!(a0), &quote!(1), &quote!(a1))),
-            "MPI_Waitall" => Some(wait(&quote!(a1), &quote!(i64::from(a0)), &quote!(a2))),
+            names::MPI_Wait => Some(wait(&quote!(a0), &quote!(1), &quote!(a1))),
+            names::MPI_Waitall => Some(wait(&quote!(a1), &quote!(i64::from(a0)), &quote!(a2))),
             _ => self.scalars(),
         }
     }

@@ -3,6 +3,7 @@
 use super::{Params, argument};
 use proc_macro2::TokenStream;
 use quote::quote;
+use st_model::calls::names;
 use st_model::calls::{Length, Param};
 use syn::Ident;
 
@@ -111,15 +112,15 @@ impl Params<'_> {
         // What the library leaves unset must not be read: an array may be longer than what it holds.
         let comm = self.role("comm");
         let limit = match (self.row.base(), self.row.params[i].name.as_str()) {
-            ("MPI_Cart_get" | "MPI_Cart_coords", _) => quote!(c.cart_dims(#comm.raw())),
-            ("MPI_Graph_neighbors", _) => {
+            (names::MPI_Cart_get | names::MPI_Cart_coords, _) => quote!(c.cart_dims(#comm.raw())),
+            (names::MPI_Graph_neighbors, _) => {
                 let rank = self.role("peer");
                 quote!(c.graph_degree(#comm.raw(), #rank))
             }
-            ("MPI_Graph_get", "index") => quote!(c.graph_dims(#comm.raw()).0),
-            ("MPI_Graph_get", _) => quote!(c.graph_dims(#comm.raw()).1),
-            ("MPI_Dist_graph_neighbors", "sources") => quote!(c.dist_degrees(#comm.raw()).0),
-            ("MPI_Dist_graph_neighbors", _) => quote!(c.dist_degrees(#comm.raw()).1),
+            (names::MPI_Graph_get, "index") => quote!(c.graph_dims(#comm.raw()).0),
+            (names::MPI_Graph_get, _) => quote!(c.graph_dims(#comm.raw()).1),
+            (names::MPI_Dist_graph_neighbors, "sources") => quote!(c.dist_degrees(#comm.raw()).0),
+            (names::MPI_Dist_graph_neighbors, _) => quote!(c.dist_degrees(#comm.raw()).1),
             _ => quote!(i64::MAX),
         };
         self.before(quote!(let n = (#n).min(#limit); #p = c.reserve_list(n);));

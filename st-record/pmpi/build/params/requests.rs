@@ -4,6 +4,7 @@ use super::{Params, argument};
 use proc_macro2::TokenStream;
 use quote::quote;
 use st_model::calls::Param;
+use st_model::calls::names;
 
 impl Params<'_> {
     pub(super) fn request(&mut self, i: usize, p: &Param) {
@@ -11,7 +12,7 @@ impl Params<'_> {
         let (receive, persistent) = (
             // The status of a combined operation says nothing under MPICH 4.0.
             (self.row.base().contains("recv") || self.row.base().contains("Recv"))
-                && !self.row.base().starts_with("MPI_Isendrecv"),
+                && !self.row.base().starts_with(names::MPI_Isendrecv),
             self.row.base().ends_with("_init"),
         );
         let sized = self.row.name.starts_with("MPI_File_i");
@@ -84,15 +85,15 @@ impl Params<'_> {
             if name.ends_with("all") || name.ends_with("some") { quote!(i64::from(a0)) } else { quote!(1) };
         self.before(quote!(#a = c.own_statuses(#a, #many);));
         let after = match name {
-            "MPI_Wait" | "MPI_Waitall" => quote!(c.completed_all(#a);),
-            "MPI_Waitany" => quote!(c.completed_some(a2, 1, #a);),
-            "MPI_Waitsome" => quote!(c.completed_some(a3, i64::from(*a2), #a);),
-            "MPI_Test" => quote!(if *a1 != 0 { c.completed_all(#a); } else { c.completed_none(); }),
-            "MPI_Testall" => quote!(if *a2 != 0 { c.completed_all(#a); } else { c.completed_none(); }),
-            "MPI_Testany" => {
+            names::MPI_Wait | names::MPI_Waitall => quote!(c.completed_all(#a);),
+            names::MPI_Waitany => quote!(c.completed_some(a2, 1, #a);),
+            names::MPI_Waitsome => quote!(c.completed_some(a3, i64::from(*a2), #a);),
+            names::MPI_Test => quote!(if *a1 != 0 { c.completed_all(#a); } else { c.completed_none(); }),
+            names::MPI_Testall => quote!(if *a2 != 0 { c.completed_all(#a); } else { c.completed_none(); }),
+            names::MPI_Testany => {
                 quote!(if *a3 != 0 { c.completed_some(a2, 1, #a); } else { c.completed_none(); })
             }
-            "MPI_Testsome" => quote! {
+            names::MPI_Testsome => quote! {
                 if *a2 > 0 { c.completed_some(a3, i64::from(*a2), #a); } else { c.completed_none(); c.poll_failed(); }
             },
             _ => return Err("no code for this completion".into()),

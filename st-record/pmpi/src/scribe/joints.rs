@@ -8,6 +8,7 @@ use crate::ffi::{Handle, MPI_File, MPI_Group, MPI_Win, constants as k};
 use crate::made::Made;
 use crate::real;
 use crate::state::State;
+use st_model::calls::names;
 use st_model::objects::Joint;
 use std::ffi::c_int;
 
@@ -36,7 +37,7 @@ fn new_win(state: &mut State, comm: Option<u64>, handle: u64, made: Made<'_>) ->
     };
     let content = content(state, made.function, comm, of);
     let index = state.wins.create(handle, made, content, &mut state.recorder.objects.wins);
-    if made.function.starts_with("MPI_Win_create_dynamic") {
+    if made.function.starts_with(names::MPI_Win_create_dynamic) {
         state.wins.has_addresses(index);
     }
     index

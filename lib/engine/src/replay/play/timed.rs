@@ -1,6 +1,7 @@
 //! Time keeping around the calls of a thread, and what a rank's times were in the end.
 #![expect(unsafe_code, reason = "calls MPI")]
 
+use st_model::calls::names;
 use st_model::num::saturate;
 use std::ffi::c_int;
 use std::io::Write;
@@ -81,7 +82,7 @@ impl Run<'_> {
     ) -> Result<bool> {
         self.progress.reach(index);
         let gap = std::mem::take(&mut self.skipped).saturating_add(step.gap);
-        let init = row.name.starts_with("MPI_Init") && self.began.is_none();
+        let init = row.name.starts_with(names::MPI_Init) && self.began.is_none();
         if !init {
             self.times.recorded = self.times.recorded.saturating_add(gap);
             let spared = std::mem::take(&mut self.spared);
@@ -89,7 +90,7 @@ impl Run<'_> {
         }
         let crew = &self.job.crew;
         crew.wait_for_last_use(self.thread, row, words);
-        let finalize = row.name == "MPI_Finalize";
+        let finalize = row.name == names::MPI_Finalize;
         if finalize {
             crew.wait_for_end(self.thread);
         }
@@ -154,8 +155,8 @@ impl Run<'_> {
         let left = self.stop.take().map(|stop| stop.left).unwrap_or_default();
         self.watchdog.enter(u32::MAX, index, 0);
         stop::finish(r, &left)?;
-        let row = CallTable::builtin().by_name("MPI_Finalize").context("no MPI_Finalize")?;
-        let handler = *handlers().get("MPI_Finalize").context("no MPI_Finalize")?;
+        let row = CallTable::builtin().by_name(names::MPI_Finalize).context("no MPI_Finalize")?;
+        let handler = *handlers().get(names::MPI_Finalize).context("no MPI_Finalize")?;
         self.make(r, handler, row, &[], Step::default(), (Sym::MAX, index))?;
         self.watchdog.leave();
         Ok(())
