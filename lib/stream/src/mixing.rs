@@ -31,11 +31,13 @@ static PARTS: LazyLock<[i64; SLOWEST as usize + 1]> =
     LazyLock::new(|| std::array::from_fn(|s| (1 << 17) / (2 * narrow::<i64>(s) + 3)));
 
 impl Chance {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "lies between two chances")]
     #[inline]
     fn learn(&mut self, bit: bool, parts: &[i64]) {
         let (one, goal) = (i64::from(self.one), if bit { 65_535 } else { 0 });
         let part = parts[usize::from(self.seen)];
-        self.one = narrow(one + (((goal - one) * part) >> 16));
+        // Where most bits are coded: what is checked here costs as much as the rest of it.
+        self.one = (one + (((goal - one) * part) >> 16)) as u16;
         self.seen = SLOWEST.min(self.seen + 1);
     }
 }
@@ -222,7 +224,8 @@ impl Mixer {
             *input = if chance.seen < 2 { x * i32::from(chance.seen) / 2 } else { x };
             sum += i64::from(*input) * i64::from(*weight);
         }
-        let one = squash(narrow(sum >> 16)).clamp(1, 4095);
+        // Beyond that everything is the same.
+        let one = squash(narrow((sum >> 16).clamp(-2048, 2048))).clamp(1, 4095);
         let bit = coder.code(bit, one.unsigned_abs());
         let error = ((i32::from(bit) << 12) - one) * 10;
         for (input, weight) in inputs.iter().zip(weights) {
