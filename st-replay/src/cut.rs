@@ -13,7 +13,7 @@
 //!
 //! *Cost:* expected O(words up to the limit), and O(log n) per channel of a rank whenever calls are taken away from it.
 
-use st_model::calls::names;
+use st_model::calls::{CallTable, Kind};
 use st_model::num::{narrow, saturate};
 use std::collections::{BTreeMap, HashMap};
 use std::str::FromStr;
@@ -283,13 +283,14 @@ fn limit_of(section: &Section, rank: u32, limit: Limit) -> Result<u64, Error> {
     let mut pace = Pace::new(section, 0, rank)?;
     let (mut n, mut elapsed, mut words) = (0, 0u64, Vec::new());
     while let Some(sym) = calls.next_call(&mut words)? {
-        let name = section.symbols.get(sym as usize).map(|s| s.call.to_string()).unwrap_or_default();
+        let row = section.symbols.get(sym as usize).and_then(|s| CallTable::builtin().get(s.call));
+        let ends = row.is_some_and(|row| row.kind == Kind::Finalize);
         let step = pace.step(sym);
         if n > 0 {
             elapsed = elapsed.saturating_add(step.gap).saturating_add(step.duration);
         }
         let late = matches!(limit, Limit::Time(ns) if elapsed > ns);
-        if n > 0 && (n >= most || late || name == names::MPI_Finalize) {
+        if n > 0 && (n >= most || late || ends) {
             break;
         }
         n += 1;

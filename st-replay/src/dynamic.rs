@@ -1,10 +1,9 @@
 //! What a rank does with its dynamic windows, known before it makes them.
 
-use st_model::calls::names;
 use st_model::num::narrow;
 use std::collections::HashMap;
 
-use st_model::calls::{CallTable, Meaning, Object};
+use st_model::calls::{CallTable, Kind, Meaning, Object};
 use st_model::project::Error;
 use st_model::section::Section;
 
@@ -29,7 +28,7 @@ pub fn used(section: &Section, rank: u32) -> Result<HashMap<i64, Used>, Error> {
     let row = |sym: &u32| CallTable::builtin().get(section.symbols.get(*sym as usize)?.call);
     let mut all: HashMap<i64, Used> = HashMap::new();
     let symbols = 0..narrow(section.symbols.len());
-    if !symbols.filter_map(|s| row(&s)).any(|row| row.base() == names::MPI_Win_attach) {
+    if !symbols.filter_map(|s| row(&s)).any(|row| row.kind == Kind::WinAttach) {
         return Ok(all);
     }
     for thread in 0..section.threads.len() {
@@ -40,7 +39,7 @@ pub fn used(section: &Section, rank: u32) -> Result<HashMap<i64, Used>, Error> {
             let value = |name| slot(row, &words, |s| s.name == name).first().copied();
             let win = slot(row, &words, |s| s.meaning == Meaning::Ref(Object::Win)).first().copied();
             let Some(win) = win else { continue };
-            if row.base() == names::MPI_Win_attach {
+            if row.kind == Kind::WinAttach {
                 let size = value("size").unwrap_or(0).max(0).saturating_add(15) & !15;
                 let used = all.entry(win).or_default();
                 used.bytes = used.bytes.saturating_add(size);

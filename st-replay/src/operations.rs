@@ -11,10 +11,9 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use st_match::communication::{self, Communication, Listener, UNKNOWN_TAG};
 use st_match::standing::{Scope, Standing};
 use st_match::{Channel, UNKNOWN};
-use st_model::calls::names;
 use st_model::calls::roles::{Action, Epoch, Rule};
 use st_model::calls::words::{Words, slot};
-use st_model::calls::{CallId, CallTable, Meaning, Row, Slot};
+use st_model::calls::{CallId, CallTable, Kind, Meaning, Row, Slot};
 use st_model::event::{Completed, Event};
 use st_model::project::Error;
 use st_model::section::{Section, Sym, Symbol, Tables};
@@ -109,14 +108,13 @@ impl<'a, F: FnMut(Operation)> Walker<'a, F> {
     ) -> Self {
         let plan = |s: &Symbol| {
             let row = CallTable::builtin().get(s.call);
-            let base = row.and_then(|r| CallTable::builtin().by_name(r.base()));
             Plan {
                 left_out: s.error != 0 || !plays(s),
                 unsure: match row.filter(|r| !r.properties.opaque) {
                     None => plays(s),
                     Some(r) => s.error != 0 && !r.properties.local,
                 },
-                base: base.map_or(s.call, |r| r.id),
+                base: row.map_or(s.call, |r| r.base_id),
             }
         };
         let (sizes, posted) = (HashMap::new(), VecDeque::new());
@@ -315,7 +313,7 @@ impl<F: FnMut(Operation)> Teller<'_, F> {
             _ => None,
         };
         self.together(scope, event, communication);
-        if row.base() == names::MPI_Intercomm_create {
+        if row.kind == Kind::Intercomm {
             self.together(on_new(row, words), event, communication);
         }
     }
@@ -328,20 +326,15 @@ impl<F: FnMut(Operation)> Teller<'_, F> {
         communication: &mut Communication<<Self as Listener>::Part>,
     ) -> Option<Scope> {
         let comm = event.comm().map(Scope::Comm);
-        match row.base() {
-            names::MPI_Iprobe if event.words().get(event.role.flag) != Some(1) => None,
-            names::MPI_Probe | names::MPI_Iprobe => {
+        match row.kind {
+            Kind::Probe if event.words().get(event.role.flag) == Some(0) => None,
+            Kind::Probe => {
                 let at = communication.standing(event, comm?, self)?;
                 self.probe(event, at);
                 None
             }
-            names::MPI_Comm_free
-            | names::MPI_Comm_disconnect
-            | names::MPI_Comm_spawn
-            | names::MPI_Comm_spawn_multiple
-            | names::MPI_Comm_accept
-            | names::MPI_Comm_connect => comm,
-            names::MPI_Comm_create_group => on_new(row, event.words()),
+            Kind::CommFree | Kind::Connect => comm,
+            Kind::GroupCreation => on_new(row, event.words()),
             _ => None,
         }
     }

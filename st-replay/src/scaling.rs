@@ -6,9 +6,8 @@
 //! module has changed, finds what no longer fits. Displacements are rounded down, too, which keeps blocks apart:
 //! ⌊F·(d + c)⌋ ≥ ⌊F·d⌋ + ⌊F·c⌋.
 
-use st_model::calls::names;
 use st_model::calls::roles::{Action, Role};
-use st_model::calls::{CallTable, Row};
+use st_model::calls::{CallTable, Kind, Row};
 use st_model::num::saturate;
 use st_model::section::{Section, Sym};
 
@@ -83,7 +82,7 @@ fn roundings(row: &Row) -> Vec<(bool, Rounding)> {
             "count" | "counts" | "sendcount" | "recvcount" | "sendcounts" | "recvcounts" | "displs"
             | "sdispls" | "rdispls",
         ) => Rounding::Down,
-        (_, "size") if row.base() == names::MPI_Buffer_attach => Rounding::Room,
+        (_, "size") if row.kind == Kind::Buffer => Rounding::Room,
         _ => Rounding::Leave,
     };
     let all: Vec<_> = row.slots.iter().map(|s| (s.list, of(&s.name))).collect();

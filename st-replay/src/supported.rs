@@ -1,7 +1,6 @@
 //! Which calls are replayed, and what they are called.
 
-use st_model::calls::CallTable;
-use st_model::calls::names;
+use st_model::calls::{CallTable, Kind};
 use st_model::section::{Symbol, Tables};
 use st_model::values::NULL;
 
@@ -26,7 +25,7 @@ pub fn is_replayed(symbol: &Symbol, words: &[i64]) -> bool {
 
 pub(crate) fn asks_for_parent(symbol: &Symbol) -> bool {
     let row = CallTable::builtin().get(symbol.call);
-    symbol.error == 0 && row.is_some_and(|row| row.name == names::MPI_Comm_get_parent)
+    symbol.error == 0 && row.is_some_and(|row| row.kind == Kind::Parent)
 }
 
 /// Name of a symbol's function.

@@ -7,8 +7,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use st_model::calls::names;
-use st_model::calls::{CallTable, Meaning, Object, Row, Slot};
+use st_model::calls::{CallTable, Kind, Meaning, Object, Row, Slot};
 use st_model::project::Error;
 use st_model::section::Section;
 
@@ -128,8 +127,17 @@ impl Uses {
 
 /// Whether all members of the communicator make the call, in one order with others of the kind.
 fn acts_together(row: &Row) -> bool {
-    let point_to_point = ["end", "ecv", "robe"].iter().any(|part| row.base().contains(part));
-    !row.properties.local && !point_to_point && row.base() != names::MPI_Abort
+    let point_to_point = matches!(
+        row.kind,
+        Kind::Send
+            | Kind::SyncSend
+            | Kind::Receive
+            | Kind::SendReceive
+            | Kind::Probe
+            | Kind::MatchedProbe
+            | Kind::MatchedReceive
+    );
+    !row.properties.local && !point_to_point && row.kind != Kind::Abort
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 //! Writes a trace's messages as CSV, with both ends: `messages_csv TRACE`.
-#![expect(clippy::print_stdout, reason = "an example prints")]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "an example prints")]
 
 use std::error::Error;
 use std::fs::File;

@@ -137,7 +137,7 @@ impl<'a> Volumes<'a> {
         match at.kind {
             Kind::Complete => self.complete(&at, words),
             Kind::Restart => self.restart(&at, words),
-            Kind::Creation | Kind::Topology => self.learn(event, &at),
+            kind if kind.is_creation() => self.learn(event, &at),
             _ => self.moved(&at, words),
         }
         if at.kind != Kind::Restart && at.start != Start::Blocking {

@@ -226,6 +226,8 @@ pub struct Row {
     pub kind: Kind,
     /// Properties.
     pub properties: Properties,
+    /// Number of the function that this one is like, or its own.
+    pub base_id: CallId,
     /// The function whose roles these are, for a row that says `like` one: the same call with other C types (a
     /// large-count function) or under an older name.
     pub like: Option<String>,
@@ -270,7 +272,9 @@ mod tests {
 
     #[test]
     fn kinds_agree_with_parameters() {
-        let local = |k| matches!(k, Kind::Other | Kind::Free | Kind::Complete | Kind::Restart);
+        let requests = |k| matches!(k, Kind::Free | Kind::Complete | Kind::Restart);
+        let memory = |k| matches!(k, Kind::Buffer | Kind::WinAttach | Kind::TypeLookup);
+        let local = |k| requests(k) || memory(k) || matches!(k, Kind::Other | Kind::Parent);
         for row in CallTable::builtin().rows() {
             let has = |name| row.slot(name).is_some();
             let (name, kind) = (&row.name, row.kind);
@@ -282,7 +286,7 @@ mod tests {
             assert_eq!(has("completed"), kind == Kind::Complete, "{name}: {kind:?}");
             assert_eq!(
                 has("newcomm") && has("ndims") || has("remain"),
-                kind == Kind::Topology && !has("index") && !has("destinations"),
+                matches!(kind, Kind::Cart | Kind::CartSub),
                 "{name}: {kind:?}"
             );
             let rooted = matches!(kind, Kind::Bcast | Kind::Gather | Kind::Scatter | Kind::Reduce);
@@ -299,6 +303,7 @@ mod tests {
         assert_eq!((&c.params, &c.slots, c.properties), (&b.params, &b.slots, b.properties));
         assert_eq!((c.kind, b.kind), (Kind::Send, Kind::Send));
         assert_eq!((c.name.as_str(), c.base(), b.base()), ("B_c", "B", "B"));
+        assert_eq!((c.base_id, b.base_id), (CallId(3), CallId(3)));
         assert!(t.by_name("C_c").unwrap().properties.opaque);
     }
 

@@ -2,7 +2,7 @@
 //!
 //! [`Section::events`] gives the calls of one rank's thread in their order. An [`Event`] is lent until the next one is
 //! read, so that reading allocates nothing per call; its accessors say what the call's words mean by the call table, so
-//! that no reader looks for words by their position. What one rank's requests stand for, and who meets whom, is the crate
+//! that a reader need not look for words by their position. What one rank's requests stand for, and who meets whom, is the crate
 //! `st_match`.
 
 use crate::calls::roles::{Action, Role};

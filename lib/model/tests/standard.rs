@@ -41,6 +41,7 @@ const ADDED: &str = "MPIX_";
 struct Listed<'a> {
     name: &'a str,
     kind: &'a str,
+    array: bool,
     words: Vec<&'a str>,
 }
 
@@ -48,7 +49,15 @@ impl<'a> Listed<'a> {
     fn new(word: &'a str) -> Self {
         let mut words = word.split(':');
         let (name, kind) = words.next().and_then(|w| w.split_once('=')).unwrap_or((word, ""));
-        Self { name, kind: kind.split_once('[').map_or(kind, |(kind, _)| kind), words: words.collect() }
+        let (kind, array) = kind.split_once('[').map_or((kind, false), |(kind, _)| (kind, true));
+        Self { name, kind, array, words: words.collect() }
+    }
+    /// Its kind, whether it is an array, and whether MPI sets it.
+    fn signature(&self) -> String {
+        let array = if self.array { "[]" } else { "" };
+        let out =
+            ["out", "inout"].into_iter().find(|w| self.is(w)).map_or(String::new(), |w| format!(":{w}"));
+        format!("{}{array}{out}", self.kind)
     }
     fn is(&self, word: &str) -> bool {
         self.words.contains(&word)
@@ -63,7 +72,7 @@ impl<'a> Listed<'a> {
     fn is_of_root(&self, row: &Row) -> bool {
         let of_root =
             ["array_of_commands", "array_of_maxprocs", "command", "count", "info", "maxprocs", "port_name"];
-        row.kind == Kind::Other && row.slot("root").is_some() && of_root.contains(&self.name)
+        matches!(row.kind, Kind::Other | Kind::Connect) && row.slot("root").is_some() && of_root.contains(&self.name)
     }
     /// Whether what a role of the table says of a parameter may be said of this one.
     fn allows(&self, param: &Param, row: &Row) -> bool {
@@ -112,12 +121,74 @@ impl<'a> Listed<'a> {
     }
 }
 
+/// Kinds that a procedure's parameters tell: all procedures with these are of the kind, and no others.
+const EXACT: [(Kind, &[&str]); 16] = [
+    (Kind::Abort, &["COMMUNICATOR ERROR_CODE"]),
+    (Kind::Probe, &["RANK TAG COMMUNICATOR STATUS:out", "RANK TAG COMMUNICATOR LOGICAL:out STATUS:out"]),
+    (Kind::Buffer, &["BUFFER POLYNUM_BYTES_NNI"]),
+    (
+        Kind::Duplicate,
+        &[
+            "COMMUNICATOR COMMUNICATOR:out",
+            "COMMUNICATOR INFO COMMUNICATOR:out",
+            "COMMUNICATOR COMMUNICATOR:out REQUEST:out",
+            "COMMUNICATOR INFO COMMUNICATOR:out REQUEST:out",
+        ],
+    ),
+    (Kind::Intercomm, &["COMMUNICATOR RANK COMMUNICATOR RANK TAG COMMUNICATOR:out"]),
+    (
+        Kind::GroupCreation,
+        &[
+            "COMMUNICATOR GROUP TAG COMMUNICATOR:out",
+            "GROUP STRING INFO ERRHANDLER COMMUNICATOR:out",
+            "GROUP RANK GROUP RANK STRING INFO ERRHANDLER COMMUNICATOR:out",
+        ],
+    ),
+    (Kind::Cart, &["COMMUNICATOR NUM_DIMS DIMENSION[] LOGICAL[] LOGICAL COMMUNICATOR:out"]),
+    (Kind::CartSub, &["COMMUNICATOR LOGICAL[] COMMUNICATOR:out"]),
+    (Kind::Graph, &["COMMUNICATOR COMM_SIZE INDEX[] RANK[] LOGICAL COMMUNICATOR:out"]),
+    (
+        Kind::DistGraph,
+        &[
+            "COMMUNICATOR ARRAY_LENGTH_NNI RANK_NNI[] DEGREE[] RANK_NNI[] WEIGHT[] INFO LOGICAL COMMUNICATOR:out",
+        ],
+    ),
+    (
+        Kind::Adjacent,
+        &["COMMUNICATOR DEGREE RANK_NNI[] WEIGHT[] DEGREE RANK_NNI[] WEIGHT[] INFO LOGICAL COMMUNICATOR:out"],
+    ),
+    (
+        Kind::Connect,
+        &[
+            "FILE_DESCRIPTOR COMMUNICATOR:out",
+            "STRING INFO RANK COMMUNICATOR COMMUNICATOR:out",
+            "STRING STRING_ARRAY COMM_SIZE INFO RANK COMMUNICATOR COMMUNICATOR:out ERROR_CODE[]:out",
+            "ARRAY_LENGTH_PI STRING_ARRAY STRING_2DARRAY[] COMM_SIZE[] INFO[] RANK COMMUNICATOR COMMUNICATOR:out ERROR_CODE[]:out",
+        ],
+    ),
+    (Kind::Parent, &["COMMUNICATOR:out"]),
+    (Kind::CommFree, &["COMMUNICATOR:inout"]),
+    (
+        Kind::TypeLookup,
+        &["MATH DATATYPE:out", "MATH MATH DATATYPE:out", "TYPECLASS TYPECLASS_SIZE DATATYPE:out"],
+    ),
+    (Kind::WinAttach, &["WINDOW BUFFER WIN_ATTACH_SIZE"]),
+];
+
+/// It calls a handler with what `MPI_Abort` is given.
+const NO_ABORT: &str = "MPI_Comm_call_errhandler";
+
 /// What a function of a kind has: buffers that it reads (`r`), writes (`w`), or both at once (`b`), an operation (`o`); and
 /// what it works on.
 fn has(kind: Kind) -> Option<(&'static [&'static str], &'static [&'static str])> {
     Some(match kind {
         // These have nothing in common, or buffers that are not messages.
         Kind::Other | Kind::Init | Kind::Finalize => return None,
+        Kind::Abort | Kind::Probe | Kind::Buffer | Kind::Connect | Kind::Parent | Kind::CommFree => {
+            return None;
+        }
+        Kind::Duplicate | Kind::Intercomm | Kind::GroupCreation | Kind::Cart | Kind::CartSub => return None,
+        Kind::Graph | Kind::DistGraph | Kind::Adjacent | Kind::TypeLookup | Kind::WinAttach => return None,
         Kind::Send | Kind::SyncSend => (&["r"], &["COMMUNICATOR"]),
         Kind::Receive => (&["w"], &["COMMUNICATOR"]),
         Kind::SendReceive => (&["rw", "b"], &["COMMUNICATOR"]),
@@ -132,7 +203,6 @@ fn has(kind: Kind) -> Option<(&'static [&'static str], &'static [&'static str])>
             (&["orw"], &["COMMUNICATOR"])
         }
         Kind::Creation => (&[""], &["COMMUNICATOR", "WINDOW", "FILE"]),
-        Kind::Topology => (&[""], &["COMMUNICATOR"]),
         Kind::Close => (&[""], &["FILE"]),
         Kind::WinFence | Kind::WinPost | Kind::WinStart | Kind::WinComplete => (&[""], &["WINDOW"]),
         Kind::WinWait | Kind::WinLock | Kind::WinFree => (&[""], &["WINDOW"]),
@@ -147,10 +217,9 @@ fn has(kind: Kind) -> Option<(&'static [&'static str], &'static [&'static str])>
 
 /// Functions of kinds that move no data, with a buffer and something to move it by: they pack, and the halves of reads and
 /// writes that move nothing yet, or nothing more.
-const NO_DATA: [&str; 10] = [
+const NO_DATA: [&str; 9] = [
     "MPI_Pack",
     "MPI_Unpack",
-    "MPI_Win_attach",
     "MPI_Win_detach",
     "MPI_File_read_all_begin",
     "MPI_File_read_at_all_begin",
@@ -162,6 +231,13 @@ const NO_DATA: [&str; 10] = [
 
 /// Whether a row's kind is that of a procedure with these parameters.
 fn fits(row: &Row, listed: &[Listed<'_>]) -> bool {
+    let parameters = listed.iter().map(Listed::signature).collect::<Vec<_>>().join(" ");
+    if let Some((kind, _)) = EXACT.iter().find(|(_, all)| all.contains(&parameters.as_str())) {
+        return (row.kind == *kind) != (row.base() == NO_ABORT);
+    }
+    if EXACT.iter().any(|(kind, _)| *kind == row.kind) {
+        return false;
+    }
     let Some((buffers, objects)) = has(row.kind) else {
         let moves = listed.iter().any(|p| p.kind == "BUFFER")
             && listed.iter().any(|p| matches!(p.kind, "COMMUNICATOR" | "WINDOW" | "FILE"));

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
 use st_cli::{Launch, Status};
-use st_model::calls::CallTable;
+use st_model::calls::{CallTable, Kind};
 use st_model::section::Section;
 use st_replay::TOOL;
 use st_replay::args::Args;
@@ -137,7 +137,7 @@ fn actions(section: &Section, args: &Args) -> Result<Vec<Action>> {
         let handler = row.and_then(|row| handlers.get(row.base()));
         match (row, handler) {
             (row, _) if symbol.error != 0 && !row.is_some_and(files::settles) => Ok(Action::Skip),
-            (Some(row), _) if row.name == names::MPI_Abort => Ok(Action::Abort),
+            (Some(row), _) if row.kind == Kind::Abort => Ok(Action::Abort),
             (Some(row), Some(handler))
                 if (args.io.is_some() || !row.properties.files) && optional::exists(row.base()) =>
             {

@@ -2,9 +2,8 @@
 
 use std::collections::HashMap;
 
-use st_model::calls::Row;
-use st_model::calls::names;
 use st_model::calls::words::{Words, slot};
+use st_model::calls::{Kind, Row};
 
 #[derive(Clone, Debug)]
 enum Topology {
@@ -24,19 +23,13 @@ impl Topologies {
     /// Learns from a call that made communicator `new` (in which the rank is `me`) from `old`.
     pub(crate) fn learn(&mut self, row: &Row, words: &Words, old: i64, new: i64, me: i64) {
         let list = |name| words.list(slot(row, name)).to_vec();
-        let topology = match row.name.as_str() {
-            names::MPI_Cart_create => Some(Topology::Cart { dims: list("dims"), periods: list("periods") }),
-            names::MPI_Cart_sub => self.sub(old, words.list(slot(row, "remain"))),
-            names::MPI_Graph_create => {
-                graph(words.list(slot(row, "index")), words.list(slot(row, "edges")), me)
-            }
-            names::MPI_Dist_graph_create_adjacent => {
-                Some(Topology::Graph([list("destinations"), list("sources")]))
-            }
+        let topology = match row.kind {
+            Kind::Cart => Some(Topology::Cart { dims: list("dims"), periods: list("periods") }),
+            Kind::CartSub => self.sub(old, words.list(slot(row, "remain"))),
+            Kind::Graph => graph(words.list(slot(row, "index")), words.list(slot(row, "edges")), me),
+            Kind::Adjacent => Some(Topology::Graph([list("destinations"), list("sources")])),
             // Duplicates have their parent's topology.
-            names::MPI_Comm_dup | names::MPI_Comm_dup_with_info | names::MPI_Comm_idup => {
-                self.0.get(&old).map(|(t, _)| t.clone())
-            }
+            Kind::Duplicate => self.0.get(&old).map(|(t, _)| t.clone()),
             _ => None,
         };
         let Some(topology) = topology else {

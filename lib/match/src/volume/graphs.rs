@@ -84,5 +84,5 @@ impl Graphs {
 }
 
 fn gives_edges(row: &Row) -> bool {
-    row.kind == Kind::Topology && row.slot("degrees").is_some()
+    row.kind == Kind::DistGraph
 }

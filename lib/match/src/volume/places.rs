@@ -63,9 +63,17 @@ impl Places {
             Kind::Other
                 | Kind::Init
                 | Kind::Finalize
+                | Kind::Abort
                 | Kind::Free
+                | Kind::Buffer
                 | Kind::Barrier
+                | Kind::Probe
                 | Kind::MatchedProbe
+                | Kind::GroupCreation
+                | Kind::Connect
+                | Kind::Parent
+                | Kind::CommFree
+                | Kind::TypeLookup
                 | Kind::Close
                 | Kind::WinFence
                 | Kind::WinPost
@@ -74,6 +82,7 @@ impl Places {
                 | Kind::WinWait
                 | Kind::WinLock
                 | Kind::WinFree
+                | Kind::WinAttach
         );
         if row.properties.opaque || (idle && start == Start::Blocking) {
             return None;

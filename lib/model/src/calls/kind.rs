@@ -13,6 +13,8 @@ pub enum Kind {
     Init,
     /// Ends MPI.
     Finalize,
+    /// Ends the job.
+    Abort,
     /// Sends.
     Send,
     /// Sends, and is done when the receive has begun.
@@ -21,6 +23,8 @@ pub enum Kind {
     Receive,
     /// Sends and receives.
     SendReceive,
+    /// Finds a message, which it leaves in the queue.
+    Probe,
     /// Finds a message, which it takes out of the queue.
     MatchedProbe,
     /// Receives a message that was found.
@@ -31,6 +35,8 @@ pub enum Kind {
     Free,
     /// Waits for requests, or tests them.
     Complete,
+    /// Gives MPI memory for messages on their way.
+    Buffer,
     /// All wait for all.
     Barrier,
     /// One to all.
@@ -59,8 +65,28 @@ pub enum Kind {
     NeighborAlltoall,
     /// Makes a communicator, window or file, with all members of a communicator.
     Creation,
-    /// Makes a communicator with a topology.
-    Topology,
+    /// Makes a communicator like another, with all members of it.
+    Duplicate,
+    /// Makes a communicator of two groups, with all members of both.
+    Intercomm,
+    /// Makes a communicator, with those alone who are to be its members.
+    GroupCreation,
+    /// Makes a communicator whose ranks form a grid.
+    Cart,
+    /// Makes communicators of the layers of a grid.
+    CartSub,
+    /// Makes a communicator with a graph that every member knows.
+    Graph,
+    /// Makes a communicator with a graph of which every member gives any edges.
+    DistGraph,
+    /// Makes a communicator with a graph of which every member gives its own edges.
+    Adjacent,
+    /// Makes a communicator with processes that began MPI apart.
+    Connect,
+    /// Tells of the communicator with those that began this job.
+    Parent,
+    /// Frees a communicator.
+    CommFree,
     /// Closes a file.
     Close,
     /// `MPI_Win_fence`.
@@ -77,6 +103,8 @@ pub enum Kind {
     WinLock,
     /// `MPI_Win_free`.
     WinFree,
+    /// Adds memory to a window.
+    WinAttach,
     /// Puts data into another's window, or combines them with what is there.
     Put,
     /// Gets data from another's window.
@@ -89,22 +117,27 @@ pub enum Kind {
     Read,
     /// Writes to a file: the call that begins it, of one in two halves.
     Write,
+    /// Looks a datatype up that MPI has, or makes it at first.
+    TypeLookup,
 }
 
 impl Kind {
     /// The kinds with their words.
-    const WORDS: [(&str, Self); 40] = [
+    const WORDS: [(&str, Self); 55] = [
         ("init", Self::Init),
         ("finalize", Self::Finalize),
+        ("abort", Self::Abort),
         ("send", Self::Send),
         ("ssend", Self::SyncSend),
         ("receive", Self::Receive),
         ("sendrecv", Self::SendReceive),
+        ("probe", Self::Probe),
         ("mprobe", Self::MatchedProbe),
         ("mrecv", Self::MatchedReceive),
         ("restart", Self::Restart),
         ("free", Self::Free),
         ("complete", Self::Complete),
+        ("buffer", Self::Buffer),
         ("barrier", Self::Barrier),
         ("bcast", Self::Bcast),
         ("gather", Self::Gather),
@@ -119,7 +152,17 @@ impl Kind {
         ("neighbor_allgather", Self::NeighborAllgather),
         ("neighbor_alltoall", Self::NeighborAlltoall),
         ("creation", Self::Creation),
-        ("topology", Self::Topology),
+        ("duplicate", Self::Duplicate),
+        ("intercomm", Self::Intercomm),
+        ("group_creation", Self::GroupCreation),
+        ("cart", Self::Cart),
+        ("cart_sub", Self::CartSub),
+        ("graph", Self::Graph),
+        ("dist_graph", Self::DistGraph),
+        ("adjacent", Self::Adjacent),
+        ("connect", Self::Connect),
+        ("parent", Self::Parent),
+        ("comm_free", Self::CommFree),
         ("close", Self::Close),
         ("win_fence", Self::WinFence),
         ("win_post", Self::WinPost),
@@ -128,14 +171,26 @@ impl Kind {
         ("win_wait", Self::WinWait),
         ("win_lock", Self::WinLock),
         ("win_free", Self::WinFree),
+        ("win_attach", Self::WinAttach),
         ("put", Self::Put),
         ("get", Self::Get),
         ("get_put", Self::GetPut),
         ("compare_swap", Self::CompareSwap),
         ("read", Self::Read),
         ("write", Self::Write),
+        ("type_lookup", Self::TypeLookup),
     ];
 
+    /// Whether it makes a communicator whose members have neighbours.
+    #[must_use]
+    pub fn is_topology(self) -> bool {
+        matches!(self, Self::Cart | Self::CartSub | Self::Graph | Self::DistGraph | Self::Adjacent)
+    }
+    /// Whether it makes something with all members of a communicator, of any topology.
+    #[must_use]
+    pub fn is_creation(self) -> bool {
+        matches!(self, Self::Creation | Self::Duplicate | Self::Intercomm) || self.is_topology()
+    }
     /// The kind that a word of the table names.
     pub(super) fn of_word(word: &str) -> Option<Self> {
         Self::WORDS.iter().find(|(w, _)| *w == word).map(|(_, kind)| *kind)

@@ -33,7 +33,7 @@ pub(super) fn row(line: &str) -> Result<Row, String> {
             return Err(format!("{name} has the properties of {base}"));
         }
         let like = Some(base.to_owned());
-        return Ok(Row { id, name, params, slots: Vec::new(), kind, properties, like });
+        return Ok(Row { id, name, params, slots: Vec::new(), kind, properties, base_id: id, like });
     }
     if tokens == ["opaque"] {
         properties.opaque = true;
@@ -50,7 +50,7 @@ pub(super) fn row(line: &str) -> Result<Row, String> {
     if properties.poll || properties.fold {
         slots.push(Slot { name: "times".into(), list: false, meaning: Meaning::Times, lane: Lane::Rest });
     }
-    Ok(Row { id, name, params, slots, kind, properties, like: None })
+    Ok(Row { id, name, params, slots, kind, properties, base_id: id, like: None })
 }
 
 /// A parameter: `name=role[length]`, of which only the role must be there.

@@ -328,9 +328,9 @@ fn action(row: &Row) -> Action {
             collective(if each { Rule::NeighbourV } else { Rule::Neighbour })
         }
         // A communicator that is there only once its request is complete: all wait for all until then.
-        Kind::Creation if start == Start::Request => collective(Rule::Barrier),
-        Kind::Creation => Action::Creation,
-        Kind::Topology => Action::Topology,
+        Kind::Duplicate if start == Start::Request => collective(Rule::Barrier),
+        Kind::Creation | Kind::Duplicate | Kind::Intercomm => Action::Creation,
+        Kind::Cart | Kind::CartSub | Kind::Graph | Kind::DistGraph | Kind::Adjacent => Action::Topology,
         Kind::Close => Action::Close,
         Kind::WinFence => Action::Epoch(Epoch::Fence),
         Kind::WinPost => Action::Epoch(Epoch::Post),
@@ -339,8 +339,21 @@ fn action(row: &Row) -> Action {
         Kind::WinWait => Action::Epoch(Epoch::Wait),
         Kind::WinLock => Action::Epoch(Epoch::Lock),
         Kind::WinFree => Action::Epoch(Epoch::Free),
-        Kind::Put | Kind::Get | Kind::GetPut | Kind::CompareSwap | Kind::Read | Kind::Write | Kind::Other => {
-            Action::Internal
-        }
+        Kind::Put
+        | Kind::Get
+        | Kind::GetPut
+        | Kind::CompareSwap
+        | Kind::Read
+        | Kind::Write
+        | Kind::Abort
+        | Kind::Probe
+        | Kind::Buffer
+        | Kind::GroupCreation
+        | Kind::Connect
+        | Kind::Parent
+        | Kind::CommFree
+        | Kind::WinAttach
+        | Kind::TypeLookup
+        | Kind::Other => Action::Internal,
     }
 }

@@ -75,9 +75,10 @@ impl CallTable {
             return Err(format!("{name} is like another itself"));
         }
         let (params, slots) = (base.params.clone(), base.slots.clone());
-        let (kind, properties) = (base.kind, base.properties);
+        let (kind, properties, base_id) = (base.kind, base.properties, base.id);
         let row = &mut self.rows[at];
         (row.params, row.slots, row.kind, row.properties) = (params, slots, kind, properties);
+        row.base_id = base_id;
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 use st_model::calls::{Kind, Param, Properties, Row};
 
 /// Functions by kind, without their prefix, the `I` of those that only start, and the `_init` of persistent ones.
-const KINDS: [(Kind, &str); 40] = [
+const KINDS: [(Kind, &str); 55] = [
     (Kind::Init, "Init Init_thread"),
     (Kind::Finalize, "Finalize"),
     (Kind::Send, "Send Bsend Rsend Psend"),
@@ -30,10 +30,28 @@ const KINDS: [(Kind, &str); 40] = [
     (Kind::NeighborAlltoall, "Neighbor_alltoall Neighbor_alltoallv Neighbor_alltoallw"),
     (
         Kind::Creation,
-        "Comm_create Comm_dup Comm_dup_with_info Comm_idup Comm_idup_with_info Comm_split Comm_split_type Intercomm_create \
-         Intercomm_merge Win_allocate Win_allocate_shared Win_create Win_create_dynamic File_open",
+        "Comm_create Comm_split Comm_split_type Intercomm_merge \
+         Win_allocate Win_allocate_shared Win_create Win_create_dynamic File_open",
     ),
-    (Kind::Topology, "Cart_create Cart_sub Graph_create Dist_graph_create Dist_graph_create_adjacent"),
+    (Kind::Duplicate, "Comm_dup Comm_dup_with_info Comm_idup Comm_idup_with_info"),
+    (Kind::Intercomm, "Intercomm_create"),
+    (Kind::GroupCreation, "Comm_create_group Comm_create_from_group Intercomm_create_from_groups"),
+    (Kind::Cart, "Cart_create"),
+    (Kind::CartSub, "Cart_sub"),
+    (Kind::Graph, "Graph_create"),
+    (Kind::DistGraph, "Dist_graph_create"),
+    (Kind::Adjacent, "Dist_graph_create_adjacent"),
+    (Kind::Connect, "Comm_accept Comm_connect Comm_join Comm_spawn Comm_spawn_multiple"),
+    (Kind::Parent, "Comm_get_parent"),
+    (Kind::CommFree, "Comm_disconnect Comm_free"),
+    (Kind::Abort, "Abort"),
+    (Kind::Probe, "Probe Iprobe"),
+    (Kind::Buffer, "Buffer_attach"),
+    (Kind::WinAttach, "Win_attach"),
+    (
+        Kind::TypeLookup,
+        "Type_match_size Type_create_f90_complex Type_create_f90_integer Type_create_f90_real",
+    ),
     (Kind::Close, "File_close"),
     (Kind::WinFence, "Win_fence"),
     (Kind::WinPost, "Win_post"),
@@ -70,12 +88,14 @@ const UNPLAYED: &str = "Add_error_* Close_port Comm_accept Comm_agree Comm_conne
     Comm_idup_with_info Comm_join Comm_revoke Comm_shrink Comm_spawn* Delete_error_* GPU_* Grequest_* \
     Group_from_session_pset Info_create_env Intercomm_create_from_groups Lookup_name Open_port Publish_name Query_*_support \
     Session_* Status_set_* Type_get_contents* Type_get_envelope_c Unpublish_name";
-/// Those of no kind that need others all the same. Of those with a kind only the freeing of a request needs nobody.
-const WITH_OTHERS: &str = "Abort Buffer_detach Close_port Comm_accept Comm_agree Comm_connect Comm_create_from_group \
-    Comm_create_group Comm_disconnect Comm_free Comm_join Comm_revoke Comm_set_info Comm_shrink Comm_spawn* File_delete File_get_position_shared \
+/// Kinds that need nobody.
+const LOCAL: [Kind; 5] = [Kind::Free, Kind::Buffer, Kind::Parent, Kind::WinAttach, Kind::TypeLookup];
+/// Those of no kind that need others all the same. Of those with a kind the ones of [`LOCAL`] need nobody.
+const WITH_OTHERS: &str = "Buffer_detach Close_port Comm_agree \
+    Comm_revoke Comm_set_info Comm_shrink File_delete File_get_position_shared \
     File_get_size File_preallocate File_read_* File_seek* File_set_atomicity File_set_info File_set_size File_set_view \
-    File_sync File_write_* Grequest_class_allocate Grequest_start Intercomm_create_from_groups Iprobe Lookup_name Open_port \
-    Pready* Probe Publish_name Session_finalize Unpublish_name Win_flush* Win_set_info Win_unlock*";
+    File_sync File_write_* Grequest_class_allocate Grequest_start Lookup_name Open_port \
+    Pready* Publish_name Session_finalize Unpublish_name Win_flush* Win_set_info Win_unlock*";
 
 fn is_in(list: &str, name: &str) -> bool {
     list.split_whitespace().any(|entry| match entry.split_once('*') {
@@ -115,7 +135,7 @@ impl Said {
             poll: is_in(POLL, name),
             fold: is_in(FOLD, name),
             start: begins || kind == Kind::Restart,
-            local: kind == Kind::Other && !is_in(WITH_OTHERS, name) || kind == Kind::Free,
+            local: kind == Kind::Other && !is_in(WITH_OTHERS, name) || LOCAL.contains(&kind),
             opaque: false,
             unplayed: is_in(UNPLAYED, name),
             asks: is_in(ASKS, name),

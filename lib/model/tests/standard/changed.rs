@@ -12,8 +12,9 @@ pub(crate) struct Line {
 const PROPERTIES: [&str; 7] = ["poll", "fold", "start", "local", "unplayed", "asks", "files"];
 /// Words of kinds.
 const KINDS: &str = "init finalize send ssend receive sendrecv mprobe mrecv restart free complete barrier bcast gather scatter \
-    allgather alltoall reduce allreduce reduce_scatter scan exscan neighbor_allgather neighbor_alltoall creation topology \
-    close win_fence win_post win_start win_complete win_wait win_lock win_free put get get_put compare_swap read write";
+    allgather alltoall reduce allreduce reduce_scatter scan exscan neighbor_allgather neighbor_alltoall creation \
+    abort probe buffer duplicate intercomm group_creation cart cart_sub graph dist_graph adjacent connect parent comm_free win_attach \
+    type_lookup close win_fence win_post win_start win_complete win_wait win_lock win_free put get get_put compare_swap read write";
 /// Roles that can be taken for each other.
 const ROLES: [(&str, &str); 16] = [
     ("dest", "source"),

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use st_cli::engine;
-use st_model::calls::{CallTable, Row};
+use st_model::calls::{CallTable, Kind, Row};
 use st_model::section::Sym;
 use st_replay::TOOL;
 use st_replay::cut::Stop;
@@ -90,7 +90,7 @@ impl Run<'_> {
         }
         let crew = &self.job.crew;
         crew.wait_for_last_use(self.thread, row, words);
-        let finalize = row.name == names::MPI_Finalize;
+        let finalize = row.kind == Kind::Finalize;
         if finalize {
             crew.wait_for_end(self.thread);
         }
