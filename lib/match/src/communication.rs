@@ -2,7 +2,7 @@
 //! completes which. The one place that knows what a request stands for.
 //!
 //! [`Communication`] takes a thread's events in order and tells a [`Listener`] what begins and what ends. Whose other
-//! end is whose is then a matter of counting: see [`Channel`](crate::Channel) and [`crate::graph`].
+//! end is whose is then a matter of counting: see [`Channel`] and [`crate::graph`].
 //!
 //! *Cost:* O(words); memory for what is outstanding.
 

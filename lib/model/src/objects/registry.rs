@@ -43,7 +43,7 @@ impl Objects {
         }
     }
 
-    /// [`Objects::lane_word`] of all objects.
+    /// What the lanes hash for each object, in order.
     #[inline]
     pub fn words(&self) -> impl Fn(Object, i64) -> u64 {
         |object, index| self.lane_word(object, index)
