@@ -72,7 +72,9 @@ impl<'a> Listed<'a> {
     fn is_of_root(&self, row: &Row) -> bool {
         let of_root =
             ["array_of_commands", "array_of_maxprocs", "command", "count", "info", "maxprocs", "port_name"];
-        matches!(row.kind, Kind::Other | Kind::Connect) && row.slot("root").is_some() && of_root.contains(&self.name)
+        matches!(row.kind, Kind::Other | Kind::Connect)
+            && row.slot("root").is_some()
+            && of_root.contains(&self.name)
     }
     /// Whether what a role of the table says of a parameter may be said of this one.
     fn allows(&self, param: &Param, row: &Row) -> bool {
