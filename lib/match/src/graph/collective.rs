@@ -1,37 +1,74 @@
 //! What one rank gives to and takes from a collective operation.
 
+use super::topology::Topologies;
 use crate::standing::Standing;
 use st_model::calls::roles::{Role, Rule};
 use st_model::calls::words::Words;
+use st_model::event::Event;
+use st_model::section::Tables;
 use st_model::values::ROOT;
 
 /// A rank's part in one collective operation.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Part {
-    pub(super) group: u32,
+pub struct Part {
+    /// The communicator, by its number among all that have been met.
+    pub group: u32,
     /// The rank's side of an intercommunicator; else 0.
-    pub(super) side: u8,
+    pub side: u8,
     /// Its position in that side.
-    pub(super) me: u32,
-    pub(super) rule: Rule,
+    pub me: u32,
+    /// Which operation it is.
+    pub rule: Rule,
     /// The root's side and position, for operations that have one.
-    pub(super) root: Option<(u8, u32)>,
+    pub root: Option<(u8, u32)>,
     /// Which persistent operation it is: the how-many-th made on the communicator, and its how-many-th start.
-    pub(super) persistent: Option<(u32, u32)>,
-    pub(super) sends: bool,
-    pub(super) receives: bool,
-    pub(super) enter: u32,
-    /// [`u32::MAX`] while it has not completed.
-    pub(super) exit: u32,
+    pub persistent: Option<(u32, u32)>,
+    /// Its data reach others.
+    pub sends: bool,
+    /// Others' data reach it.
+    pub receives: bool,
+    /// The point at which it is entered.
+    pub enter: u32,
+    /// The point at which it is left; [`u32::MAX`] while it has not completed.
+    pub exit: u32,
     /// Partners of operations in which each pair is its own: destinations, sources.
-    pub(super) pairs: Option<Box<[Vec<u32>; 2]>>,
+    pub pairs: Option<Box<[Vec<u32>; 2]>>,
+}
+
+impl Part {
+    /// Nothing is sent or received, but it counts in the order of the communicator's operations.
+    #[must_use]
+    pub fn internal(at: Standing, rule: Rule) -> Self {
+        Self {
+            group: at.group,
+            side: at.side,
+            me: at.me,
+            rule,
+            root: None,
+            persistent: None,
+            sends: false,
+            receives: false,
+            enter: 0,
+            exit: u32::MAX,
+            pairs: None,
+        }
+    }
+
+    /// What a call's part is; `None` if the rank's neighbours are needed and not known.
+    #[must_use]
+    pub fn of(event: &Event<'_>, at: Standing, rule: Rule, topologies: &Topologies) -> Option<Self> {
+        let tables = &event.section().tables;
+        let bytes_of = |t| Tables::find(&tables.types, t, event.rank).map_or(1, |t| t.content.size);
+        let neighbours = topologies.neighbours(event.comm().unwrap_or(0));
+        part(event.role, rule, at, event.words(), neighbours, bytes_of)
+    }
 }
 
 /// The neighbours of a rank in a topology, destinations and sources; negative for none.
-pub(super) type Neighbours<'a> = Option<[&'a [i64]; 2]>;
+type Neighbours<'a> = Option<[&'a [i64]; 2]>;
 
 /// A rank's part; `None` if its neighbours are needed and not known. `bytes_of` gives the size of a type.
-pub(super) fn part(
+fn part(
     role: &Role,
     rule: Rule,
     at: Standing,
@@ -79,19 +116,8 @@ pub(super) fn part(
             (false, false)
         }
     };
-    Some(Part {
-        group: at.group,
-        side: at.side,
-        me: at.me,
-        rule,
-        root,
-        persistent: None,
-        sends: sends && takes_part,
-        receives: receives && takes_part,
-        enter: 0,
-        exit: u32::MAX,
-        pairs,
-    })
+    let (sends, receives) = (sends && takes_part, receives && takes_part);
+    Some(Part { root, sends, receives, pairs, ..Part::internal(at, rule) })
 }
 
 /// The root's side and position, whether this rank is it, and whether this rank takes part.

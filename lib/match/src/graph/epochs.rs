@@ -5,17 +5,26 @@
 //! between put and get, and the epochs of locks, concern one side only (MPI 3.1, section 11.5): a lock that is not shared
 //! waits for another's epoch, but no stream says for whose. These epochs are counted.
 
+use super::collective::Part;
 use super::tags::{COMPLETED, POSTED};
-use super::walk::{End, Walker, Window, internal};
+use super::walk::{End, Walker, Window};
 use crate::channel::Channel;
 use crate::standing::Standing;
-use st_model::calls::roles::{Epoch, Role};
+use st_model::calls::roles::{Epoch, Role, Rule};
 use st_model::calls::words::Words;
 use st_model::section::Tables;
 
 /// Bits of a fence's assertions ([`st_model::values::ASSERT`]): no operation before it, none after it.
 const NO_PRECEDE: i64 = 1 << 3;
 const NO_SUCCEED: i64 = 1 << 4;
+
+/// Whether a fence with these assertions ends an epoch; `fenced`: whether the fence before it has begun one, which becomes
+/// whether this one does.
+pub fn ends_epoch(assert: i64, fenced: &mut bool) -> bool {
+    let ends = *fenced && assert & NO_PRECEDE == 0;
+    *fenced = assert & NO_SUCCEED == 0;
+    ends
+}
 
 impl Walker<'_> {
     /// A call that begins or ends an epoch.
@@ -61,14 +70,12 @@ impl Walker<'_> {
 
     /// A fence that ends no epoch need not wait for anybody (some libraries do not).
     fn fence(&mut self, assert: i64, at: Standing, fenced: &mut bool) {
-        let ends = *fenced && assert & NO_PRECEDE == 0;
-        *fenced = assert & NO_SUCCEED == 0;
-        if ends && self.barriers.fence {
+        if ends_epoch(assert, fenced) && self.barriers.fence {
             self.barrier(Some(at));
         } else {
             // It still counts in the order of the window's fences.
-            let part = internal(at, st_model::calls::roles::Rule::Barrier);
-            self.out.parts.push(super::collective::Part { enter: self.enter, exit: self.exit, ..part });
+            let part = Part::internal(at, Rule::Barrier);
+            self.out.parts.push(Part { enter: self.enter, exit: self.exit, ..part });
         }
     }
 

@@ -4,6 +4,9 @@ use std::collections::HashMap;
 
 use st_model::calls::words::{Words, slot};
 use st_model::calls::{Kind, Row};
+use st_model::event::Event;
+
+use crate::standing::Standing;
 
 #[derive(Clone, Debug)]
 enum Topology {
@@ -17,9 +20,19 @@ enum Topology {
 
 /// The topologies of one rank's communicators, by index.
 #[derive(Debug, Default)]
-pub(crate) struct Topologies(HashMap<i64, (Topology, [Vec<i64>; 2])>);
+pub struct Topologies(HashMap<i64, (Topology, [Vec<i64>; 2])>);
 
 impl Topologies {
+    /// Learns from a call that may have made a communicator. `stand` says where the rank stands in a communicator of its
+    /// tables.
+    pub fn learn_of(&mut self, event: &Event<'_>, stand: impl FnOnce(i64) -> Option<Standing>) {
+        let Some(row) = event.row else { return };
+        let new = event.words().get(slot(row, "newcomm")).unwrap_or(-1);
+        if let Some(at) = (new >= 0).then(|| stand(new)).flatten() {
+            self.learn(row, event.words(), event.comm().unwrap_or(0), new, at.me.into());
+        }
+    }
+
     /// Learns from a call that made communicator `new` (in which the rank is `me`) from `old`.
     pub(crate) fn learn(&mut self, row: &Row, words: &Words, old: i64, new: i64, me: i64) {
         let list = |name| words.list(slot(row, name)).to_vec();

@@ -6,16 +6,15 @@ use foldhash::fast::FixedState;
 
 use super::Issues;
 use super::barriers::Barriers;
-use super::collective::{Part, part};
+use super::collective::Part;
 use super::topology::Topologies;
 use crate::channel::{Channel, UNKNOWN};
 use crate::communication::{self, Communication, Listener, UNKNOWN_TAG};
 use crate::standing::{Scope, Standing};
 use st_model::calls::roles::{Action, Rule, Start};
-use st_model::calls::words::slot;
 use st_model::event::{Completed, Event};
 use st_model::project::Error;
-use st_model::section::{Section, Tables};
+use st_model::section::Section;
 
 /// One end of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -123,14 +122,11 @@ impl Listener for Walker<'_> {
     }
 
     fn part(&mut self, event: &Event<'_>, at: Standing, rule: Rule) -> Part {
-        let neighbours = self.topologies.neighbours(event.comm().unwrap_or(0));
-        let bytes_of =
-            |t| Tables::find(&self.section.tables.types, t, self.rank).map_or(1, |t| t.content.size);
-        let part = part(event.role, rule, at, event.words(), neighbours, bytes_of);
+        let part = Part::of(event, at, rule, &self.topologies);
         part.unwrap_or_else(|| {
             // It still counts in the order of the communicator's operations.
             self.out.issues.neighbours += 1;
-            internal(at, rule)
+            Part::internal(at, rule)
         })
     }
 
@@ -219,34 +215,14 @@ impl<'a> Walker<'a> {
 
     pub(super) fn barrier(&mut self, at: Option<Standing>) {
         let Some(at) = at.filter(|at| at.members > 1) else { return };
-        let part = internal(at, Rule::Barrier);
+        let part = Part::internal(at, Rule::Barrier);
         self.out.parts.push(Part { sends: true, receives: true, enter: self.enter, exit: self.exit, ..part });
     }
 
     fn learn(&mut self, event: &Event<'_>) {
-        let Some(row) = event.row else { return };
-        let new = event.words().get(slot(row, "newcomm")).unwrap_or(-1);
-        if let Some(at) = (new >= 0).then(|| (self.stand)(Scope::Comm(new))).flatten() {
-            self.topologies.learn(row, event.words(), event.comm().unwrap_or(0), new, at.me.into());
-        }
+        self.topologies.learn_of(event, |new| (self.stand)(Scope::Comm(new)));
     }
 }
 
 /// A communicator that is there when a request completes.
 const IDUP: Action = Action::Collective { rule: Rule::Barrier, start: Start::Request };
-
-pub(super) fn internal(at: Standing, rule: Rule) -> Part {
-    Part {
-        group: at.group,
-        side: at.side,
-        me: at.me,
-        rule,
-        root: None,
-        persistent: None,
-        sends: false,
-        receives: false,
-        enter: 0,
-        exit: NEVER,
-        pairs: None,
-    }
-}
