@@ -1,0 +1,483 @@
+//! All threads of a trace in the order of their times.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+
+use foldhash::fast::FixedState;
+use st_match::communication::{Communication, End, Listener};
+use st_match::graph::{Part, Topologies, ends_epoch};
+use st_match::standing::{Scope, Standing, standing};
+use st_model::calls::Kind as CallKind;
+use st_model::calls::roles::{Action, Epoch, Rule, Start};
+use st_model::calls::words::slot;
+use st_model::columns::Points;
+use st_model::event::{Completed, Event, Events};
+use st_model::num::{Exact as _, narrow, saturate};
+use st_model::objects::Name;
+use st_model::project::Error;
+use st_model::ranks::RankSeq;
+use st_model::section::{Section, Tables};
+
+use crate::efficiency::Efficiency;
+use crate::ledger::{Finished, Ledger, Track, Visit};
+use crate::messages::Messages;
+use crate::operations::Operations;
+use crate::places::Places;
+use crate::waits::{At, Kind, Sum, Wait, Waits};
+
+/// What a rank's first thread did between the end of `MPI_Init` and the start of `MPI_Finalize`.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct RankTotals {
+    /// World rank.
+    pub rank: u32,
+    /// From the end of `MPI_Init`, or of the trace's beginning, ns.
+    pub begin: i64,
+    /// To the start of `MPI_Finalize`, or the last call's end, ns.
+    pub end: i64,
+    /// Time in MPI, ns.
+    pub mpi: u64,
+    /// The part of it that is wait states, of all threads, ns.
+    pub wait: Sum,
+}
+
+impl RankTotals {
+    /// The whole time, ns.
+    #[must_use]
+    pub fn whole(&self) -> u64 {
+        saturate(self.end.saturating_sub(self.begin))
+    }
+
+    /// Time outside of MPI, ns.
+    #[must_use]
+    pub fn computation(&self) -> u64 {
+        self.whole().saturating_sub(self.mpi)
+    }
+}
+
+/// What a rank did at a place.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct PlaceTotals {
+    /// Calls, polls counted one by one.
+    pub calls: u64,
+    /// Time in them, ns.
+    pub time: u64,
+    /// Time outside of MPI right before them, ns.
+    pub before: u64,
+    /// Tests among them that completed nothing.
+    pub failed_tests: u64,
+    /// Time in these and between them, ns.
+    pub polling: u64,
+    /// Messages sent of at most 1,024 bytes.
+    pub tiny: u64,
+    /// Requests made here that nothing has completed when the rank ended.
+    pub leaked: u64,
+}
+
+/// What could not be matched; no wait is known of it.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Unmatched {
+    /// Sends without receive.
+    pub sends: u64,
+    /// Receives without send.
+    pub receives: u64,
+    /// Messages whose order is not known: several threads of a rank use their channel.
+    pub ambiguous: u64,
+    /// Collective operations that lack a member, or that members disagree on.
+    pub operations: u64,
+    /// Threads whose exact times end before they do.
+    pub untimed_threads: u64,
+}
+
+/// What is found in a trace.
+#[derive(Clone, Default, Debug)]
+pub struct Analysis {
+    /// Call sites.
+    pub places: Places,
+    /// Wait states.
+    pub waits: Waits,
+    /// Ranks, ascending.
+    pub ranks: Vec<RankTotals>,
+    /// What each rank did at each place.
+    pub totals: HashMap<At, PlaceTotals, FixedState>,
+    /// Time on an ideal network, ns.
+    pub ideal: u64,
+    /// What is left out.
+    pub unmatched: Unmatched,
+    /// Calls that waited to hear of their other ends at a time, at most: what memory depends on.
+    pub window: usize,
+}
+
+impl Analysis {
+    /// From the first rank's beginning to the last rank's end, ns.
+    #[must_use]
+    pub fn run(&self) -> u64 {
+        let first = self.ranks.iter().map(|r| r.begin).min().unwrap_or(0);
+        let last = self.ranks.iter().map(|r| r.end).max().unwrap_or(0);
+        saturate(last.saturating_sub(first))
+    }
+
+    /// What the run time is made of.
+    #[must_use]
+    pub fn efficiency(&self) -> Efficiency {
+        let sum: u64 = self.ranks.iter().map(RankTotals::computation).sum();
+        let mean = sum / self.ranks.len().to_u64().max(1);
+        let longest = self.ranks.iter().map(RankTotals::computation).max().unwrap_or(0);
+        Efficiency { run: self.run(), ideal: self.ideal, mean, longest }
+    }
+}
+
+/// One thread being read.
+struct Cursor<'a> {
+    section: &'a Section,
+    events: Events<'a>,
+    points: Points<'a>,
+    places: Vec<u32>,
+    communication: Communication<(Part, Standing)>,
+    topologies: Topologies,
+    fenced: HashMap<i64, bool, FixedState>,
+    totals: Vec<PlaceTotals>,
+    times: RankTotals,
+    begun: bool,
+    ended: bool,
+    last: i64,
+}
+
+/// All that threads share.
+#[derive(Default)]
+struct Shared {
+    groups: Vec<[RankSeq; 2]>,
+    names: HashMap<Name, u32, FixedState>,
+    ledger: Ledger,
+    messages: Messages,
+    operations: Operations,
+}
+
+/// A call that is being read.
+struct Reading<'s, 'a> {
+    shared: &'s mut Shared,
+    section: &'a Section,
+    topologies: &'s mut Topologies,
+    visit: Visit,
+    call: Option<u32>,
+    tiny: u64,
+}
+
+impl Reading<'_, '_> {
+    /// The call's number, as one that completes something.
+    fn number(&mut self) -> u32 {
+        let Self { shared, visit, call, .. } = self;
+        *call.get_or_insert_with(|| shared.ledger.open(*visit))
+    }
+
+    fn barrier(&mut self, at: Option<Standing>) {
+        let Some(at) = at.filter(|at| at.members > 1) else { return };
+        let part = Part { sends: true, receives: true, ..Part::internal(at, Rule::Barrier) };
+        self.take_part(part, at, true);
+    }
+
+    fn take_part(&mut self, part: Part, at: Standing, done: bool) -> usize {
+        let call = done.then(|| self.number());
+        let of = at.members.to_usize();
+        self.shared.operations.join(&self.visit, part, of, call, &mut self.shared.ledger).to_usize()
+    }
+}
+
+impl Listener for Reading<'_, '_> {
+    type Part = (Part, Standing);
+
+    fn standing(&mut self, event: &Event<'_>, scope: Scope) -> Option<Standing> {
+        let Shared { groups, names, .. } = self.shared;
+        standing(self.section, event.rank, scope, |met| {
+            Some(*names.entry(met.name).or_insert_with(|| {
+                groups.push(met.sides.map(Clone::clone));
+                narrow(groups.len() - 1)
+            }))
+        })
+    }
+
+    fn bytes(&mut self, event: &Event<'_>, count: i64, datatype: i64) -> i64 {
+        let found = Tables::find(&event.section().tables.types, datatype, event.rank);
+        found.map_or(-1, |t| t.content.size.saturating_mul(count))
+    }
+
+    fn send(&mut self, _: &Event<'_>, end: &End, done: bool) -> usize {
+        let call = done.then(|| self.number());
+        self.tiny += u64::from((0..=TINY).contains(&end.bytes));
+        let Shared { groups, messages, ledger, .. } = self.shared;
+        let side = usize::from(end.at.other());
+        let to = groups.get(end.at.group as usize).and_then(|g| g[side].get(end.peer.into()));
+        let to = to.and_then(|rank| u32::try_from(rank).ok());
+        messages.send(&self.visit, end, to, call, ledger).to_usize()
+    }
+
+    fn sent(&mut self, _: &Event<'_>, number: usize, _: &End, cancelled: bool) {
+        let call = self.number();
+        self.shared.messages.sent(narrow(number), call, cancelled, &mut self.shared.ledger);
+    }
+
+    fn post(&mut self, _: &Event<'_>, end: &End, done: bool) -> usize {
+        let call = done.then(|| self.number());
+        self.shared.messages.post(&self.visit, end, call, &mut self.shared.ledger).to_usize()
+    }
+
+    fn received(&mut self, _: &Event<'_>, number: usize, got: &Completed) {
+        let call = self.number();
+        self.shared.messages.received(narrow(number), call, got, &mut self.shared.ledger);
+    }
+
+    fn forget(&mut self, number: usize) {
+        self.shared.messages.forget(narrow(number));
+    }
+
+    fn part(&mut self, event: &Event<'_>, at: Standing, rule: Rule) -> Self::Part {
+        let part = Part::of(event, at, rule, self.topologies);
+        (part.unwrap_or_else(|| Part::internal(at, rule)), at)
+    }
+
+    fn join(
+        &mut self,
+        _: &Event<'_>,
+        (part, at): Self::Part,
+        persistent: Option<(u32, u32)>,
+        done: bool,
+    ) -> usize {
+        self.take_part(Part { persistent, ..part }, at, done)
+    }
+
+    fn leave(&mut self, _: &Event<'_>, number: usize) {
+        let call = self.number();
+        self.shared.operations.leave(narrow(number), call, &mut self.shared.ledger);
+    }
+
+    fn unknown(&mut self, _: &Event<'_>) {}
+}
+
+/// Bytes of a message whose time is latency.
+const TINY: i64 = 1024;
+
+/// Finds the wait states of a trace whose ranks have exact times. Threads without are left out.
+///
+/// *Cost:* O(words + calls · log threads) time; memory for what waits for its other end, and by places, ranks and pairs of
+/// ranks, beside the sections.
+///
+/// # Errors
+///
+/// If a rank cannot be read back.
+pub fn analyse(sections: &[Section]) -> Result<Analysis, Error> {
+    let mut found = Analysis::default();
+    let mut shared = Shared::default();
+    let mut cursors = Vec::new();
+    for section in sections {
+        let places = found.places.of(section);
+        for rank in section.ranks.iter() {
+            for (i, _) in section.threads.iter().enumerate().filter(|(_, t)| t.ranks.contains(rank)) {
+                cursors.extend(Cursor::new(section, (rank, i), &places));
+                shared.ledger.tracks.resize_with(cursors.len(), || Track { rank, ..Track::default() });
+            }
+        }
+    }
+    let mut next = BinaryHeap::new();
+    for (i, cursor) in (0u32..).zip(&mut cursors) {
+        next.extend(cursor.points.next().map(|t| Reverse((t, i))));
+    }
+    while let Some(Reverse((enter, i))) = next.pop() {
+        let cursor = &mut cursors[i as usize];
+        let exit = cursor.points.next().unwrap_or(enter);
+        if cursor.read(i, (enter, exit), &mut shared)? {
+            match cursor.points.next() {
+                Some(t) => next.push(Reverse((t, i))),
+                None => found.unmatched.untimed_threads += u64::from(!cursor.is_at_end()?),
+            }
+        }
+        shared.settle(&mut found.waits);
+    }
+    found.finish(cursors, &shared);
+    Ok(found)
+}
+
+impl Shared {
+    /// Enters what has become known.
+    fn settle(&mut self, waits: &mut Waits) {
+        for finished in std::mem::take(&mut self.ledger.finished) {
+            let Finished { visit, reason } = finished;
+            let at = |thread: u32, place| At { rank: self.ledger.rank(thread), place };
+            let until = reason.until.min(visit.exit);
+            waits.violations += u64::from(reason.until > visit.exit);
+            let ns = saturate(until.saturating_sub(visit.enter));
+            let (victim, culprit) =
+                (at(visit.thread, visit.place), at(reason.cause.thread, reason.cause.place));
+            let wait = Wait { kind: reason.kind, victim, culprit, ns };
+            if ns == 0 {
+                continue;
+            }
+            waits.add(&wait);
+            self.ledger.tracks[visit.thread as usize].waited.add(Sum { count: 1, ns, longest: ns });
+            if reason.kind == Kind::LateSender {
+                self.messages.suspect(&finished, &wait);
+            }
+        }
+        for (wait, same, sum) in std::mem::take(&mut self.messages.proven) {
+            waits.rename(&wait, if same { Kind::WrongOrderSame } else { Kind::WrongOrderOther }, sum);
+        }
+    }
+}
+
+impl<'a> Cursor<'a> {
+    fn new(section: &'a Section, (rank, thread): (u32, usize), places: &[u32]) -> Option<Self> {
+        let (_, column) = section.threads.get(thread)?.columns.iter().find(|(r, _)| *r == rank)?;
+        Some(Self {
+            section,
+            events: section.events(thread, rank)?,
+            points: column.points(),
+            places: places.to_vec(),
+            communication: Communication::default(),
+            topologies: Topologies::default(),
+            fenced: HashMap::default(),
+            totals: vec![PlaceTotals::default(); section.symbols.len()],
+            times: RankTotals { rank, ..RankTotals::default() },
+            begun: false,
+            ended: false,
+            last: 0,
+        })
+    }
+
+    fn is_at_end(&mut self) -> Result<bool, Error> {
+        Ok(self.events.next_event()?.is_none())
+    }
+}
+
+impl Cursor<'_> {
+    /// Reads the next call; `false` if there is none.
+    fn read(&mut self, number: u32, (enter, exit): (i64, i64), shared: &mut Shared) -> Result<bool, Error> {
+        let Some(event) = self.events.next_event()? else { return Ok(false) };
+        let sym = event.sym as usize;
+        let kind = event.row.map(|row| row.kind);
+        let poll = event.row.is_some_and(|row| row.properties.poll);
+        if kind == Some(CallKind::Init) || !self.begun {
+            let init = kind == Some(CallKind::Init);
+            (self.begun, self.last) = (true, enter);
+            self.times.begin = if init { exit } else { enter };
+            shared.ledger.tracks[number as usize].ideal = self.times.begin;
+            if init {
+                (self.last, self.times.end) = (exit, exit);
+                return Ok(true);
+            }
+        }
+        let gap: u64 = saturate(enter.saturating_sub(self.last));
+        let inside: u64 = saturate(exit.saturating_sub(enter));
+        shared.ledger.tracks[number as usize].ideal += enter.saturating_sub(self.last).max(0);
+        self.last = exit;
+        let totals = &mut self.totals[sym];
+        totals.calls += event.calls();
+        totals.before += gap;
+        if kind == Some(CallKind::Finalize) {
+            (self.ended, self.times.end) = (true, enter);
+        } else if !self.ended {
+            self.times.end = exit;
+            self.times.mpi += inside;
+        }
+        totals.time += inside;
+        if poll && event.completed().next().is_none() && !event.requests().is_empty() {
+            totals.failed_tests += event.calls();
+            totals.polling += inside;
+        }
+        let place = self.places.get(sym).copied().unwrap_or(u32::MAX);
+        let visit = Visit { thread: number, place, enter, exit, waits: !poll };
+        let (section, topologies) = (self.section, &mut self.topologies);
+        let mut reading = Reading { shared, section, topologies, visit, call: None, tiny: 0 };
+        self.communication.event(&event, &mut reading);
+        synchronise(&event, &mut self.communication, &mut self.fenced, &mut reading);
+        self.totals[sym].tiny += reading.tiny;
+        if let Some(call) = reading.call {
+            shared.ledger.give(call, None);
+        }
+        Ok(true)
+    }
+}
+
+/// What is neither message nor collective operation, and yet synchronises.
+fn synchronise(
+    event: &Event<'_>,
+    communication: &mut Communication<(Part, Standing)>,
+    fenced: &mut HashMap<i64, bool, FixedState>,
+    reading: &mut Reading<'_, '_>,
+) {
+    let comm = Scope::Comm(event.comm().unwrap_or(0));
+    let scope = match event.action() {
+        Action::Close => Scope::File(event.words().one(event.role.file)),
+        Action::Epoch(Epoch::Free) => Scope::Win(event.words().one(event.role.win)),
+        Action::Epoch(Epoch::Fence) => {
+            let win = event.words().one(event.role.win);
+            let ends = ends_epoch(event.words().one(event.role.assert), fenced.entry(win).or_default());
+            let at = communication.standing(event, Scope::Win(win), reading);
+            if let Some(at) = at.filter(|at| at.members > 1) {
+                let part = Part { sends: ends, receives: ends, ..Part::internal(at, Rule::Barrier) };
+                reading.take_part(part, at, true);
+            }
+            return;
+        }
+        Action::Creation | Action::Topology => comm,
+        Action::Collective { rule: Rule::Barrier, start: Start::Request } => {
+            return learn(event, communication, reading);
+        }
+        _ => return,
+    };
+    let at = communication.standing(event, scope, reading);
+    reading.barrier(at);
+    learn(event, communication, reading);
+}
+
+/// A communicator may have been made.
+fn learn(
+    event: &Event<'_>,
+    communication: &mut Communication<(Part, Standing)>,
+    reading: &mut Reading<'_, '_>,
+) {
+    let made = event.row.and_then(|row| event.words().get(slot(row, "newcomm"))).filter(|new| *new >= 0);
+    let at = made.and_then(|new| communication.standing(event, Scope::Comm(new), reading));
+    reading.topologies.learn_of(event, |_| at);
+}
+
+impl Analysis {
+    fn finish(&mut self, cursors: Vec<Cursor<'_>>, shared: &Shared) {
+        let Shared { ledger, messages, operations, .. } = shared;
+        let mut ideal = 0;
+        for (cursor, track) in cursors.into_iter().zip(&ledger.tracks) {
+            ideal = ideal.max(track.ideal);
+            let rank = track.rank;
+            let mut totals = cursor.totals;
+            for sym in cursor.communication.outstanding() {
+                totals[sym as usize].leaked += 1;
+            }
+            for (place, t) in cursor.places.iter().zip(totals).filter(|(_, t)| t.calls > 0) {
+                self.totals.entry(At { rank, place: *place }).or_default().add(&t);
+            }
+            match self.ranks.last_mut().filter(|last| last.rank == rank) {
+                Some(last) => last.wait.add(track.waited),
+                None => self.ranks.push(RankTotals { wait: track.waited, ..cursor.times }),
+            }
+        }
+        self.ranks.sort_by_key(|r| r.rank);
+        let first = self.ranks.iter().map(|r| r.begin).min().unwrap_or(0);
+        self.ideal = saturate(ideal.saturating_sub(first));
+        let [sends, receives] = messages.unmatched();
+        let unmatched = &mut self.unmatched;
+        (unmatched.sends, unmatched.receives, unmatched.ambiguous) = (sends, receives, messages.ambiguous);
+        unmatched.operations = operations.disagreements + operations.lacking();
+        self.window = ledger.most();
+    }
+}
+
+impl PlaceTotals {
+    /// Adds those of another thread.
+    pub fn add(&mut self, other: &Self) {
+        let Self { calls, time, before, failed_tests, polling, tiny, leaked } = *other;
+        self.calls += calls;
+        self.time += time;
+        self.before += before;
+        self.failed_tests += failed_tests;
+        self.polling += polling;
+        self.tiny += tiny;
+        self.leaked += leaked;
+    }
+}

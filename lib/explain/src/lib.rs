@@ -1,0 +1,18 @@
+//! Where a program waits, and for whom: [`analyse`] goes over all threads of a trace in the order of their exact times,
+//! finds who meets whom as it happens, and adds up the wait states.
+//!
+//! Source of the definitions: Scalasca's trace analyser, version 2.5; of the efficiencies: the POP centre.
+
+mod analysis;
+mod efficiency;
+mod ledger;
+mod messages;
+mod operations;
+mod places;
+mod slab;
+mod waits;
+
+pub use analysis::{Analysis, PlaceTotals, RankTotals, Unmatched, analyse};
+pub use efficiency::Efficiency;
+pub use places::{Place, Places};
+pub use waits::{At, Kind, Sum, Wait, Waits};

@@ -1,0 +1,344 @@
+//! Messages under way: the n-th send of a channel meets its n-th receive.
+//!
+//! Receives meet in the order in which they are posted. One with wildcards has no channel until it completes: those that
+//! are posted after it, and that could take its message, are held back until then.
+
+use std::collections::{HashMap, VecDeque};
+
+use foldhash::fast::FixedState;
+use st_match::communication::{End, UNKNOWN_TAG};
+use st_match::{Channel, UNKNOWN};
+use st_model::event::Completed;
+
+use crate::ledger::{Cause, Finished, Ledger, Reason, Visit};
+use crate::slab::Slab;
+use crate::waits::{Kind, Sum, Wait};
+
+/// How far an end is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    Running,
+    /// Completed by a call under way.
+    By(u32),
+    /// Nothing more is to be said of it.
+    Done,
+}
+
+/// Waits that are in the wrong order if an older message is received.
+type Suspects = HashMap<(Wait, bool), Sum, FixedState>;
+
+#[derive(Debug)]
+struct Send {
+    serial: u64,
+    cause: Cause,
+    /// When it is sent on an ideal network.
+    ideal: i64,
+    /// It cannot complete before its receive is posted, whatever the network.
+    rendezvous: bool,
+    state: State,
+    receive: Option<u32>,
+    received: bool,
+    suspects: Option<Box<Suspects>>,
+}
+
+#[derive(Debug)]
+struct Receive {
+    thread: u32,
+    posted: Cause,
+    channel: Channel,
+    ideal: i64,
+    state: State,
+    send: Option<u32>,
+    /// It stands in its channel.
+    entered: bool,
+}
+
+impl Receive {
+    fn is_wild(&self) -> bool {
+        self.channel.from == UNKNOWN || self.channel.tag == UNKNOWN_TAG
+    }
+
+    /// Whether it could take a message that is for another receive.
+    fn may_take(&self, other: &Channel) -> bool {
+        let Channel { group, side, from, to, tag } = self.channel;
+        let alike = |mine, theirs, unknown| mine == theirs || mine == unknown || theirs == unknown;
+        (group, side, to) == (other.group, other.side, other.to)
+            && alike(from, other.from, UNKNOWN)
+            && (tag == other.tag || tag == UNKNOWN_TAG || other.tag == UNKNOWN_TAG)
+    }
+}
+
+/// Ends of a channel that wait for the others.
+#[derive(Debug, Default)]
+struct Traffic {
+    waiting: VecDeque<u32>,
+    receives: bool,
+    /// Threads that send and receive.
+    users: [Option<u32>; 2],
+    /// Several threads of a rank use one end: their order is not known.
+    ambiguous: bool,
+}
+
+/// Bytes from which a message is not sent before its receive is posted.
+pub(crate) const EAGER: i64 = 32 << 10;
+
+/// All messages under way.
+#[derive(Default, Debug)]
+pub(crate) struct Messages {
+    sends: Slab<Send>,
+    receives: Slab<Receive>,
+    channels: HashMap<Channel, Traffic, FixedState>,
+    /// Per thread, in the order in which they were posted: receives without channel, and those that wait for these.
+    held: HashMap<u32, VecDeque<u32>, FixedState>,
+    /// Sends by the rank that they are for, in the order of time; some of them may be received.
+    unreceived: HashMap<u32, VecDeque<(u32, u64)>, FixedState>,
+    serial: u64,
+    pub(crate) cancelled: u64,
+    pub(crate) ambiguous: u64,
+    /// Late senders that are in the wrong order, since they were taken before: the older message has been received.
+    pub(crate) proven: Vec<(Wait, bool, Sum)>,
+}
+
+impl Messages {
+    /// A message is sent to a rank; `by`: the call that completes it, if that is known.
+    pub(crate) fn send(
+        &mut self,
+        visit: &Visit,
+        end: &End,
+        to: Option<u32>,
+        by: Option<u32>,
+        ledger: &mut Ledger,
+    ) -> u32 {
+        self.serial += 1;
+        let send = Send {
+            serial: self.serial,
+            cause: Cause::of(visit),
+            ideal: ledger.ideal(visit.thread),
+            rendezvous: end.sync || end.bytes > EAGER,
+            state: State::Running,
+            receive: None,
+            received: false,
+            suspects: None,
+        };
+        let id = self.sends.add(send);
+        if let Some(to) = to {
+            self.oldest(to);
+            self.unreceived.entry(to).or_default().push_back((id, self.serial));
+        }
+        if let Some(call) = by {
+            self.completes_send(id, call, ledger);
+        }
+        self.enter(end.sent_through(), id, false, visit.thread, ledger);
+        id
+    }
+
+    /// The oldest message for a rank that has not been received.
+    fn oldest(&mut self, rank: u32) -> Option<u32> {
+        let waiting = self.unreceived.get_mut(&rank)?;
+        while let Some((id, serial)) = waiting.front().copied() {
+            if self.sends.get(id).is_some_and(|s| s.serial == serial && !s.received) {
+                return Some(id);
+            }
+            waiting.pop_front();
+        }
+        None
+    }
+
+    /// A receive has waited for its sender: it may be in the wrong order.
+    pub(crate) fn suspect(&mut self, finished: &Finished, wait: &Wait) {
+        let Some(oldest) = self.oldest(wait.victim.rank).and_then(|id| self.sends.get_mut(id)) else {
+            return;
+        };
+        if oldest.cause.at >= finished.reason.cause.at {
+            return;
+        }
+        let same = oldest.cause.thread == finished.reason.cause.thread;
+        let sum = Sum { count: 1, ns: wait.ns, longest: wait.ns };
+        let suspects = oldest.suspects.get_or_insert_default();
+        suspects.entry((Wait { ns: 0, ..*wait }, same)).or_default().add(sum);
+    }
+
+    /// Ends that have not met their other ends: sends and receives.
+    pub(crate) fn unmatched(&self) -> [u64; 2] {
+        let of = |receives| {
+            let traffic = self.channels.values().filter(|t| t.receives == receives);
+            traffic.map(|t| t.waiting.len() as u64).sum()
+        };
+        [of(false), of(true)]
+    }
+
+    /// A call completes a send.
+    pub(crate) fn sent(&mut self, id: u32, call: u32, cancelled: bool, ledger: &mut Ledger) {
+        self.cancelled += u64::from(cancelled);
+        self.completes_send(id, call, ledger);
+        self.settle_send(id, ledger);
+    }
+
+    fn completes_send(&mut self, id: u32, call: u32, ledger: &mut Ledger) {
+        let Some(send) = self.sends.get_mut(id).filter(|s| s.state == State::Running) else { return };
+        send.state = State::By(call);
+        ledger.expect(call);
+    }
+
+    /// A receive is posted.
+    pub(crate) fn post(&mut self, visit: &Visit, end: &End, by: Option<u32>, ledger: &mut Ledger) -> u32 {
+        let receive = Receive {
+            thread: visit.thread,
+            posted: Cause::of(visit),
+            channel: end.received_through(),
+            ideal: ledger.ideal(visit.thread),
+            state: State::Running,
+            send: None,
+            entered: false,
+        };
+        let id = self.receives.add(receive);
+        if let Some(call) = by {
+            self.completes_receive(id, call, ledger);
+        }
+        self.held.entry(visit.thread).or_default().push_back(id);
+        self.release(visit.thread, ledger);
+        id
+    }
+
+    /// A call completes a receive.
+    pub(crate) fn received(&mut self, id: u32, call: u32, got: &Completed, ledger: &mut Ledger) {
+        if got.cancelled {
+            self.cancelled += 1;
+            return self.drop_receive(id);
+        }
+        self.completes_receive(id, call, ledger);
+        let Some(receive) = self.receives.get_mut(id) else { return };
+        let thread = receive.thread;
+        if !receive.entered {
+            receive.channel.settle(got);
+            self.release(thread, ledger);
+        }
+        self.settle_receive(id, ledger);
+    }
+
+    fn completes_receive(&mut self, id: u32, call: u32, ledger: &mut Ledger) {
+        let Some(receive) = self.receives.get_mut(id).filter(|r| r.state == State::Running) else { return };
+        receive.state = State::By(call);
+        ledger.expect(call);
+    }
+
+    /// The request of a receive is freed: it takes its message, and nobody hears of it.
+    pub(crate) fn forget(&mut self, id: u32) {
+        if let Some(receive) = self.receives.get_mut(id) {
+            receive.state = State::Done;
+        }
+    }
+
+    /// A receive that takes no message.
+    fn drop_receive(&mut self, id: u32) {
+        let Some(receive) = self.receives.get_mut(id) else { return };
+        receive.state = State::Done;
+        if receive.send.is_some() {
+            return;
+        }
+        if receive.entered {
+            let channel = receive.channel;
+            let traffic = self.channels.get_mut(&channel).filter(|t| t.receives);
+            traffic.into_iter().for_each(|t| t.waiting.retain(|w| *w != id));
+        } else if let Some(held) = self.held.get_mut(&receive.thread) {
+            held.retain(|h| *h != id);
+        }
+        self.receives.remove(id);
+    }
+
+    /// Enters receives into their channels that no receive before them could stand in for.
+    fn release(&mut self, thread: u32, ledger: &mut Ledger) {
+        let Some(mut held) = self.held.remove(&thread) else { return };
+        let mut wild: Vec<u32> = Vec::new();
+        let mut stay = VecDeque::new();
+        while let Some(id) = held.pop_front() {
+            let Some(receive) = self.receives.get(id) else { continue };
+            let channel = receive.channel;
+            let before = wild.iter().filter_map(|w| self.receives.get(*w));
+            if receive.is_wild() || before.into_iter().any(|w| w.may_take(&channel)) {
+                wild.push(id);
+                stay.push_back(id);
+                continue;
+            }
+            if let Some(receive) = self.receives.get_mut(id) {
+                receive.entered = true;
+            }
+            self.enter(channel, id, true, thread, ledger);
+        }
+        if !stay.is_empty() {
+            self.held.insert(thread, stay);
+        }
+    }
+
+    /// An end meets its other end, or waits for it.
+    fn enter(&mut self, channel: Channel, id: u32, receives: bool, thread: u32, ledger: &mut Ledger) {
+        let traffic = self.channels.entry(channel).or_default();
+        if *traffic.users[usize::from(receives)].get_or_insert(thread) != thread && !traffic.ambiguous {
+            traffic.ambiguous = true;
+            traffic.waiting = VecDeque::new();
+        }
+        if traffic.ambiguous {
+            self.ambiguous += u64::from(receives);
+            return;
+        }
+        if traffic.waiting.is_empty() || traffic.receives == receives {
+            traffic.receives = receives;
+            traffic.waiting.push_back(id);
+            return;
+        }
+        let Some(other) = traffic.waiting.pop_front() else { return };
+        if traffic.waiting.is_empty() {
+            traffic.waiting = VecDeque::new();
+        }
+        let (send, receive) = if receives { (other, id) } else { (id, other) };
+        if let (Some(s), Some(r)) = (self.sends.get_mut(send), self.receives.get_mut(receive)) {
+            s.receive = Some(receive);
+            r.send = Some(send);
+        }
+        self.settle_receive(receive, ledger);
+        self.settle_send(send, ledger);
+    }
+
+    /// Tells of a receive that has met its send and is complete.
+    fn settle_receive(&mut self, id: u32, ledger: &mut Ledger) {
+        let Some(receive) = self.receives.get_mut(id) else { return };
+        let (State::By(call), Some(sent)) = (receive.state, receive.send) else { return };
+        let Some(send) = self.sends.get_mut(sent) else { return };
+        receive.state = State::Done;
+        send.received = true;
+        let reason = Reason { kind: Kind::LateSender, until: send.cause.at, cause: send.cause };
+        ledger.no_sooner(receive.thread, send.ideal);
+        let suspects = send.suspects.take();
+        ledger.give(call, Some(reason));
+        self.proven
+            .extend(suspects.into_iter().flat_map(|s| *s).map(|((wait, same), sum)| (wait, same, sum)));
+        self.free(sent, id);
+    }
+
+    /// Tells of a send that has met its receive and is complete.
+    fn settle_send(&mut self, id: u32, ledger: &mut Ledger) {
+        let Some(send) = self.sends.get_mut(id) else { return };
+        let (State::By(call), Some(met)) = (send.state, send.receive) else { return };
+        let Some(receive) = self.receives.get_mut(met) else { return };
+        send.state = State::Done;
+        // A message that is complete before its receive is posted did not wait for that.
+        let posted = receive.posted;
+        let waited = ledger.visit(call).is_some_and(|v| v.exit > posted.at);
+        let reason = Reason { kind: Kind::LateReceiver, until: posted.at, cause: posted };
+        if send.rendezvous {
+            let (thread, ideal) = (send.cause.thread, receive.ideal);
+            ledger.no_sooner(thread, ideal);
+        }
+        ledger.give(call, waited.then_some(reason));
+        self.free(id, met);
+    }
+
+    fn free(&mut self, send: u32, receive: u32) {
+        let done = self.sends.get(send).is_some_and(|s| s.state == State::Done)
+            && self.receives.get(receive).is_some_and(|r| r.state == State::Done);
+        if done {
+            self.sends.remove(send);
+            self.receives.remove(receive);
+        }
+    }
+}
