@@ -5,6 +5,7 @@ mod calls;
 mod clusters;
 pub mod diff;
 mod ended;
+mod explain;
 mod input;
 pub mod mape;
 pub mod normal;
@@ -17,5 +18,6 @@ pub mod table;
 mod topology;
 mod unlike;
 mod violations;
+mod why;
 
 pub use run::{main, run};

@@ -5,6 +5,7 @@
 
 mod analysis;
 mod efficiency;
+mod findings;
 mod ledger;
 mod messages;
 mod operations;
@@ -14,5 +15,6 @@ mod waits;
 
 pub use analysis::{Analysis, PlaceTotals, RankTotals, Unmatched, analyse};
 pub use efficiency::Efficiency;
+pub use findings::{Excess, Finding, Matter};
 pub use places::{Place, Places};
 pub use waits::{At, Kind, Sum, Wait, Waits};

@@ -1,0 +1,277 @@
+//! Where a program waits: tables of wait states, efficiencies and ranks.
+
+use std::io::Write;
+
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+use st_cli::options::{Steps, StreamIn, Talk};
+use st_cli::{Output, Screen, Status, Whole};
+use st_explain::{Analysis, At, Kind, Sum, analyse};
+use st_model::calls::CallId;
+use st_model::num::{Exact, saturate};
+use st_model::rank_times::{RankTime, rank_times};
+use st_model::section::Section;
+use st_model::sites::CallSites;
+
+use crate::args::{EfficiencyArgs, RanksArgs, WaitsArgs, WaitsBy, WhyArgs};
+use crate::calls::{SITE, function, site_cells};
+use crate::table::{Cell, Column, Format, Table};
+use crate::{input, why};
+
+/// A trace, and what is found in it: nothing without exact times.
+pub(crate) struct Explained {
+    pub(crate) sections: Vec<Section>,
+    pub(crate) analysis: Option<Analysis>,
+}
+
+const NO_TIMES: &str = "the trace holds no exact times: record without --merge (or st-merge --keep-columns), with --time columns";
+
+impl Explained {
+    fn read(inputs: &[PathBuf], input: &StreamIn, steps: &Steps, talk: &Talk) -> Result<Self> {
+        let (whole, sections): (Whole, Vec<Section>) = input::sections(inputs, input, talk)?;
+        if !whole.complete {
+            talk.warn(input::NAME, "what the stream lacks is not explained");
+        }
+        if !sections.iter().any(Section::has_times) {
+            return Ok(Self { sections, analysis: None });
+        }
+        if sections.iter().any(|s| s.histograms().next().is_some()) {
+            bail!("parameters are histograms (st-merge --histogram): messages cannot be matched");
+        }
+        let mut budget = steps.budget();
+        sections.iter().try_for_each(|s| budget.spend(s, None, 1))?;
+        let analysis = analyse(&sections)?;
+        remark(&analysis, talk);
+        Ok(Self { sections, analysis: Some(analysis) })
+    }
+
+    /// What is found.
+    fn known(&self) -> Result<&Analysis> {
+        let Some(analysis) = &self.analysis else { bail!(NO_TIMES) };
+        Ok(analysis)
+    }
+
+    /// Function and call site of a place.
+    pub(crate) fn place(&self, number: u32, sites: &CallSites) -> (String, Option<u32>) {
+        let Some(place) = self.analysis.as_ref().and_then(|a| a.places.get(number)) else {
+            return (String::new(), None);
+        };
+        (self.function(place.call), place.site.and_then(|id| sites.number(id)))
+    }
+
+    fn function(&self, call: CallId) -> String {
+        let named = self.sections.iter().find(|s| s.tables.names.contains_key(&call));
+        self.sections.first().map_or_else(String::new, |first| function(call, &named.unwrap_or(first).tables))
+    }
+}
+
+/// Says what is left out, and what is doubtful.
+fn remark(analysis: &Analysis, talk: &Talk) {
+    let u = analysis.unmatched;
+    let left_out = [
+        (u.sends, "sends without receive: left out"),
+        (u.receives, "receives without send: left out"),
+        (u.ambiguous, "messages whose order between threads is unknown: left out"),
+        (u.operations, "collective operations that lack a member: left out"),
+        (u.untimed_threads, "threads whose exact times end early: the rest of them is left out"),
+        (
+            analysis.waits.violations,
+            "waits end after their calls, and are cut there: clocks disagree (st-sync)",
+        ),
+    ];
+    for (n, what) in left_out.iter().filter(|(n, _)| *n > 0) {
+        talk.warn(input::NAME, format!("{n} {what}"));
+    }
+}
+
+/// Columns of a sum, and its cells.
+const SUM: [Column; 4] = [
+    Column::right("wait", "wait_ns", 0),
+    Column::right("share", "share_percent", 1),
+    Column::right("waits", "waits", 2),
+    Column::right("longest", "longest_ns", 3),
+];
+
+fn sum_cells(sum: Sum, time: u64) -> [Cell; 4] {
+    [
+        Cell::ns(sum.ns.into()),
+        Cell::percent(sum.ns.into(), time.into()),
+        Cell::count(sum.count),
+        Cell::ns(sum.longest.into()),
+    ]
+}
+
+/// `st-stat waits`.
+pub(crate) fn waits(args: &WaitsArgs) -> Result<Status> {
+    let explained = Explained::read(&args.inputs, &args.input, &args.steps, &args.talk)?;
+    let analysis = explained.known()?;
+    let mut out = Output::text(&args.output.output)?;
+    let screen = Screen::of(&out);
+    let tables = explained.sections.iter().filter(|_| matches!(args.by, WaitsBy::Site | WaitsBy::Culprit));
+    let sites = args.symbols.call_sites((input::NAME, &args.talk), tables.map(|s| &s.sites));
+    let table = waits_table(args.by, &explained, analysis, &sites);
+    if table.rows.is_empty() && args.format == Format::Text {
+        writeln!(out, "no wait states")?;
+    } else {
+        table.write(args.format, screen, &mut out)?;
+    }
+    out.commit()?;
+    Ok(Status::Ok)
+}
+
+fn waits_table(by: WaitsBy, explained: &Explained, analysis: &Analysis, sites: &CallSites) -> Table {
+    let waits = &analysis.waits;
+    let mut rows: Vec<(Vec<Cell>, Sum, Vec<Cell>)> = Vec::new();
+    let kind = Column::left("kind", "kind");
+    let place = |number: u32| {
+        let (function, site) = explained.place(number, sites);
+        (Cell::text(function), site_cells(site, sites).to_vec())
+    };
+    let columns = match by {
+        WaitsBy::Kind => {
+            let of = |k: Kind| (vec![Cell::text(k.name())], waits.of(k), Vec::new());
+            rows.extend(Kind::ALL.into_iter().map(of).filter(|(_, sum, _)| sum.count > 0));
+            vec![kind]
+        }
+        WaitsBy::Site => {
+            let victims = waits.victims.iter().map(|((k, at), sum)| ((*k, at.place), *sum));
+            for ((k, number), sum) in added(victims) {
+                let (function, site) = place(number);
+                rows.push((vec![Cell::text(k.name()), function], sum, site));
+            }
+            vec![kind, Column::left("function", "function")]
+        }
+        WaitsBy::Rank => {
+            let victims = waits.victims.iter().map(|((_, at), sum)| (at.rank, *sum));
+            rows.extend(added(victims).into_iter().map(|(rank, sum)| (vec![rank_cell(rank)], sum, vec![])));
+            vec![Column::right("rank", "rank", 0)]
+        }
+        WaitsBy::Pair => {
+            let of = |((a, b), sum): (&(u32, u32), &Sum)| (vec![rank_cell(*a), rank_cell(*b)], *sum, vec![]);
+            rows.extend(waits.pairs.iter().map(of));
+            vec![Column::right("rank", "rank", 0), Column::right("waits for", "for_rank", 0)]
+        }
+        WaitsBy::Culprit => {
+            let culprits = waits.culprits.iter().map(|((k, _, at), sum)| ((*k, *at), *sum));
+            for ((k, At { rank, place: number }), sum) in added(culprits) {
+                let (function, site) = place(number);
+                rows.push((vec![Cell::text(k.name()), rank_cell(rank), function], sum, site));
+            }
+            vec![kind, Column::right("for rank", "for_rank", 0), Column::left("function", "function")]
+        }
+    };
+    // Equal ones in the order of what they are.
+    rows.sort_by_cached_key(|(cells, sum, _)| {
+        let what: Vec<_> = cells.iter().map(|c| (c.value.as_u64(), c.text.clone())).collect();
+        (u64::MAX - sum.ns, what)
+    });
+    let site = matches!(by, WaitsBy::Site | WaitsBy::Culprit).then_some(SITE).into_iter().flatten();
+    let columns = columns.into_iter().chain(SUM).chain(site).collect();
+    let time = analysis.time();
+    let cells = |(first, sum, last): (Vec<Cell>, Sum, Vec<Cell>)| {
+        first.into_iter().chain(sum_cells(sum, time)).chain(last).collect()
+    };
+    Table { columns, rows: rows.into_iter().map(cells).collect(), total: None }
+}
+
+fn rank_cell(rank: u32) -> Cell {
+    Cell::count(rank.into())
+}
+
+fn added<K: Ord>(sums: impl Iterator<Item = (K, Sum)>) -> std::collections::BTreeMap<K, Sum> {
+    let mut all = std::collections::BTreeMap::new();
+    for (key, sum) in sums {
+        all.entry(key).or_insert_with(Sum::default).add(sum);
+    }
+    all
+}
+
+/// `st-stat efficiency`.
+pub(crate) fn efficiency(args: &EfficiencyArgs) -> Result<Status> {
+    let explained = Explained::read(&args.inputs, &args.input, &args.steps, &args.talk)?;
+    let e = explained.known()?.efficiency();
+    let share = |name: &str, value: Option<f64>| {
+        let cell = value.map_or_else(Cell::none, |v| Cell::shown(v.into(), format!("{v:.3}")));
+        vec![Cell::text(name), cell]
+    };
+    let time = |name: &str, ns: u64| vec![Cell::text(name), Cell::ns(ns.into())];
+    let rows = vec![
+        share("parallel efficiency", e.parallel()),
+        share("load balance", e.load_balance()),
+        share("communication efficiency", e.communication()),
+        share("serialisation", e.serialisation()),
+        share("transfer", e.transfer()),
+        time("run time", e.run),
+        time("on an ideal network", e.ideal),
+        time("computation, mean", e.mean),
+        time("computation, longest", e.longest),
+    ];
+    let columns = vec![Column::left("measure", "measure"), Column::right("value", "value", 0)];
+    let mut out = Output::text(&args.output.output)?;
+    let screen = Screen::of(&out);
+    Table { columns, rows, total: None }.write(args.format, screen, &mut out)?;
+    out.commit()?;
+    Ok(Status::Ok)
+}
+
+/// Ranks with their times, and waits where these are known.
+fn rank_rows(explained: &Explained) -> Vec<(RankTime, Option<u64>)> {
+    let of = |r: &st_explain::RankTotals| {
+        (RankTime { rank: r.rank, whole: r.whole().into(), mpi: r.mpi.into() }, Some(r.wait.ns))
+    };
+    match &explained.analysis {
+        Some(analysis) => analysis.ranks.iter().map(of).collect(),
+        None => explained.sections.iter().flat_map(rank_times).map(|r| (r, None)).collect(),
+    }
+}
+
+/// Computation of ranks without exact times.
+pub(crate) fn computation(explained: &Explained) -> Vec<(u32, u64, u64)> {
+    let rows = rank_rows(explained);
+    rows.iter().map(|(r, _)| (r.rank, saturate(r.whole), saturate(r.whole.saturating_sub(r.mpi)))).collect()
+}
+
+/// `st-stat ranks`.
+pub(crate) fn ranks(args: &RanksArgs) -> Result<Status> {
+    let explained = Explained::read(&args.inputs, &args.input, &args.steps, &args.talk)?;
+    let rows = rank_rows(&explained);
+    let computed = |r: &RankTime| r.whole.saturating_sub(r.mpi);
+    let mean = rows.iter().map(|(r, _)| computed(r)).sum::<u128>() / u128::from(rows.len().to_u64().max(1));
+    let row = |(r, wait): &(RankTime, Option<u64>)| {
+        vec![
+            rank_cell(r.rank),
+            Cell::ns(r.whole),
+            Cell::ns(computed(r)),
+            Cell::ns(r.mpi),
+            wait.map_or_else(Cell::none, |ns| Cell::ns(ns.into())),
+            Cell::percent(computed(r), mean),
+        ]
+    };
+    let columns = vec![
+        Column::right("rank", "rank", 0),
+        Column::right("time", "time_ns", 0),
+        Column::right("computation", "computation_ns", 0),
+        Column::right("in MPI", "mpi_ns", 0),
+        Column::right("waiting", "wait_ns", 0),
+        Column::right("of mean", "computation_percent", 0),
+    ];
+    let mut out = Output::text(&args.output.output)?;
+    let screen = Screen::of(&out);
+    let table = Table { columns, rows: rows.iter().map(row).collect(), total: None };
+    table.write(args.format, screen, &mut out)?;
+    out.commit()?;
+    Ok(Status::Ok)
+}
+
+/// `st-stat why`.
+pub(crate) fn why(args: &WhyArgs) -> Result<Status> {
+    let explained = Explained::read(&args.inputs, &args.input, &args.steps, &args.talk)?;
+    let sites =
+        args.symbols.call_sites((input::NAME, &args.talk), explained.sections.iter().map(|s| &s.sites));
+    let mut out = Output::text(&args.output.output)?;
+    let screen = Screen::of(&out);
+    why::write(&explained, &sites, (args.all, args.format), screen, &mut out)?;
+    out.commit()?;
+    Ok(Status::Ok)
+}
