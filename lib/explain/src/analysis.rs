@@ -158,13 +158,13 @@ struct Reading<'s, 'a> {
     section: &'a Section,
     topologies: &'s mut Topologies,
     visit: Visit,
-    call: Option<u32>,
+    call: Option<u64>,
     tiny: u64,
 }
 
 impl Reading<'_, '_> {
     /// The call's number, as one that completes something.
-    fn number(&mut self) -> u32 {
+    fn number(&mut self) -> u64 {
         let Self { shared, visit, call, .. } = self;
         *call.get_or_insert_with(|| shared.ledger.open(*visit))
     }
@@ -272,7 +272,7 @@ pub fn analyse(sections: &[Section]) -> Result<Analysis, Error> {
         for rank in section.ranks.iter() {
             for (i, _) in section.threads.iter().enumerate().filter(|(_, t)| t.ranks.contains(rank)) {
                 cursors.extend(Cursor::new(section, (rank, i), &places));
-                shared.ledger.tracks.resize_with(cursors.len(), || Track { rank, ..Track::default() });
+                shared.ledger.tracks.resize_with(cursors.len(), || Track::of(rank));
             }
         }
     }
@@ -298,8 +298,12 @@ pub fn analyse(sections: &[Section]) -> Result<Analysis, Error> {
 impl Shared {
     /// Enters what has become known.
     fn settle(&mut self, waits: &mut Waits) {
-        for finished in std::mem::take(&mut self.ledger.finished) {
-            let Finished { visit, reason } = finished;
+        for number in std::mem::take(&mut self.ledger.received) {
+            if let Some((rank, sent)) = self.ledger.sender(number) {
+                self.ledger.set_older(number, self.messages.older(rank, sent));
+            }
+        }
+        for Finished { visit, reason, older } in std::mem::take(&mut self.ledger.finished) {
             let at = |thread: u32, place| At { rank: self.ledger.rank(thread), place };
             let until = reason.until.min(visit.exit);
             waits.violations += u64::from(reason.until > visit.exit);
@@ -312,8 +316,11 @@ impl Shared {
             }
             waits.add(&wait);
             self.ledger.tracks[visit.thread as usize].waited.add(Sum { count: 1, ns, longest: ns });
-            if reason.kind == Kind::LateSender {
-                self.messages.suspect(&finished, &wait);
+            if reason.kind == Kind::LateSender
+                && let Some(older) =
+                    older.unwrap_or_else(|| self.messages.older(victim.rank, reason.cause.at))
+            {
+                self.messages.suspect(&older, &reason.cause, &wait);
             }
         }
         for (wait, same, sum) in std::mem::take(&mut self.messages.proven) {
@@ -389,7 +396,7 @@ impl Cursor<'_> {
         synchronise(&event, &mut self.communication, &mut self.fenced, &mut reading);
         self.totals[sym].tiny += reading.tiny;
         if let Some(call) = reading.call {
-            shared.ledger.give(call, None);
+            shared.ledger.give(call, false, None);
         }
         Ok(true)
     }

@@ -1,5 +1,7 @@
 //! Calls whose waits are not known yet, and the threads that make them.
 
+use st_model::num::narrow;
+
 use crate::slab::Slab;
 use crate::waits::{Kind, Sum};
 
@@ -41,10 +43,24 @@ pub(crate) struct Reason {
 /// A call that completes something.
 #[derive(Clone, Copy, Debug)]
 struct Call {
+    /// Tells it from others that have had its number.
+    serial: u32,
     visit: Visit,
     /// What it completes that has not met its other end, and one until the call itself has been read.
     open: u32,
+    /// Those of them that are sends.
+    sends: u32,
     best: Option<Reason>,
+    /// A message that was there when it had received all of its own, if that has been asked.
+    older: Option<Option<Older>>,
+}
+
+/// The oldest message for a rank that has not been received.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Older {
+    pub(crate) id: u32,
+    pub(crate) serial: u64,
+    pub(crate) cause: Cause,
 }
 
 /// A call of which all is known, and that has waited.
@@ -52,6 +68,8 @@ struct Call {
 pub(crate) struct Finished {
     pub(crate) visit: Visit,
     pub(crate) reason: Reason,
+    /// As in the call.
+    pub(crate) older: Option<Option<Older>>,
 }
 
 /// A thread of a rank.
@@ -64,48 +82,85 @@ pub(crate) struct Track {
     pub(crate) waited: Sum,
 }
 
+impl Track {
+    pub(crate) fn of(rank: u32) -> Self {
+        Self { rank, ..Self::default() }
+    }
+}
+
 /// Calls under way, by number, and all threads.
 #[derive(Default, Debug)]
 pub(crate) struct Ledger {
     calls: Slab<Call>,
+    serial: u32,
     pub(crate) tracks: Vec<Track>,
+    /// Calls that have received all of their messages and still send, since they were taken before.
+    pub(crate) received: Vec<u64>,
     /// Calls that have waited, since they were taken before.
     pub(crate) finished: Vec<Finished>,
 }
 
 impl Ledger {
-    /// A call is read that completes something.
-    pub(crate) fn open(&mut self, visit: Visit) -> u32 {
-        self.calls.add(Call { visit, open: 1, best: None })
+    /// A call is read that completes something; returns its number.
+    pub(crate) fn open(&mut self, visit: Visit) -> u64 {
+        self.serial = self.serial.wrapping_add(1);
+        let slot =
+            self.calls.add(Call { serial: self.serial, visit, open: 1, sends: 0, best: None, older: None });
+        u64::from(self.serial) << 32 | u64::from(slot)
     }
 
-    pub(crate) fn visit(&self, call: u32) -> Option<Visit> {
-        self.calls.get(call).map(|c| c.visit)
+    fn call(&mut self, number: u64) -> Option<&mut Call> {
+        let found = self.calls.get_mut(slot(number));
+        found.filter(|c| u64::from(c.serial) == number >> 32)
+    }
+
+    pub(crate) fn visit(&mut self, number: u64) -> Option<Visit> {
+        self.call(number).map(|c| c.visit)
     }
 
     /// It completes something whose other end is not known.
-    pub(crate) fn expect(&mut self, call: u32) {
-        if let Some(call) = self.calls.get_mut(call) {
+    pub(crate) fn expect(&mut self, number: u64, send: bool) {
+        if let Some(call) = self.call(number) {
             call.open += 1;
+            call.sends += u32::from(send);
         }
     }
 
     /// What it completes has met its other end, or the call has been read. A call that completes several things waits for
     /// the last.
-    pub(crate) fn give(&mut self, number: u32, reason: Option<Reason>) {
-        let Some(call) = self.calls.get_mut(number) else { return };
+    pub(crate) fn give(&mut self, number: u64, send: bool, reason: Option<Reason>) {
+        let Some(call) = self.call(number) else { return };
         call.open -= 1;
+        call.sends -= u32::from(send);
         call.best = match (call.best, reason.filter(|_| call.visit.waits)) {
             (Some(a), Some(b)) if b.until <= a.until => Some(a),
             (a, b) => b.or(a),
         };
         if call.open > 0 {
+            // Only sends are left: what older messages there are must be looked at now.
+            if call.open == call.sends && !send {
+                self.received.push(number);
+            }
             return;
         }
-        if let Some(Call { visit, best: Some(reason), .. }) = self.calls.remove(number)
+        if let Some(Call { visit, best: Some(reason), older, .. }) = self.calls.remove(slot(number))
             && reason.until > visit.enter
         {
-            self.finished.push(Finished { visit, reason });
+            self.finished.push(Finished { visit, reason, older });
+        }
+    }
+
+    /// When the last message of a call was sent, if it is one that it may have waited for.
+    pub(crate) fn sender(&mut self, number: u64) -> Option<(u32, i64)> {
+        let call = self.call(number)?;
+        let (thread, reason) = (call.visit.thread, call.best?);
+        (reason.kind == Kind::LateSender).then(|| (self.rank(thread), reason.cause.at))
+    }
+
+    /// The older message that was there when a call had received all of its own.
+    pub(crate) fn set_older(&mut self, number: u64, older: Option<Older>) {
+        if let Some(call) = self.call(number) {
+            call.older.get_or_insert(older);
         }
     }
 
@@ -127,4 +182,9 @@ impl Ledger {
     pub(crate) fn most(&self) -> usize {
         self.calls.most()
     }
+}
+
+/// Where a call is kept.
+fn slot(number: u64) -> u32 {
+    narrow(number & u64::from(u32::MAX))
 }

@@ -10,7 +10,7 @@ use st_match::communication::{End, UNKNOWN_TAG};
 use st_match::{Channel, UNKNOWN};
 use st_model::event::Completed;
 
-use crate::ledger::{Cause, Finished, Ledger, Reason, Visit};
+use crate::ledger::{Cause, Ledger, Older, Reason, Visit};
 use crate::slab::Slab;
 use crate::waits::{Kind, Sum, Wait};
 
@@ -19,7 +19,7 @@ use crate::waits::{Kind, Sum, Wait};
 enum State {
     Running,
     /// Completed by a call under way.
-    By(u32),
+    By(u64),
     /// Nothing more is to be said of it.
     Done,
 }
@@ -106,7 +106,7 @@ impl Messages {
         visit: &Visit,
         end: &End,
         to: Option<u32>,
-        by: Option<u32>,
+        by: Option<u64>,
         ledger: &mut Ledger,
     ) -> u32 {
         self.serial += 1;
@@ -144,18 +144,22 @@ impl Messages {
         None
     }
 
-    /// A receive has waited for its sender: it may be in the wrong order.
-    pub(crate) fn suspect(&mut self, finished: &Finished, wait: &Wait) {
-        let Some(oldest) = self.oldest(wait.victim.rank).and_then(|id| self.sends.get_mut(id)) else {
-            return;
-        };
-        if oldest.cause.at >= finished.reason.cause.at {
-            return;
-        }
-        let same = oldest.cause.thread == finished.reason.cause.thread;
+    /// The oldest message for a rank that has not been received, if it was sent before a time.
+    pub(crate) fn older(&mut self, rank: u32, than: i64) -> Option<Older> {
+        let id = self.oldest(rank)?;
+        let send = self.sends.get(id).filter(|s| s.cause.at < than)?;
+        Some(Older { id, serial: send.serial, cause: send.cause })
+    }
+
+    /// A receive has waited for its sender while an older message was there: in the wrong order, if that is ever received.
+    pub(crate) fn suspect(&mut self, older: &Older, cause: &Cause, wait: &Wait) {
+        let same = older.cause.thread == cause.thread;
         let sum = Sum { count: 1, ns: wait.ns, longest: wait.ns };
-        let suspects = oldest.suspects.get_or_insert_default();
-        suspects.entry((Wait { ns: 0, ..*wait }, same)).or_default().add(sum);
+        let wait = Wait { ns: 0, ..*wait };
+        match self.sends.get_mut(older.id).filter(|s| s.serial == older.serial && !s.received) {
+            Some(send) => send.suspects.get_or_insert_default().entry((wait, same)).or_default().add(sum),
+            None => self.proven.push((wait, same, sum)),
+        }
     }
 
     /// Ends that have not met their other ends: sends and receives.
@@ -168,20 +172,20 @@ impl Messages {
     }
 
     /// A call completes a send.
-    pub(crate) fn sent(&mut self, id: u32, call: u32, cancelled: bool, ledger: &mut Ledger) {
+    pub(crate) fn sent(&mut self, id: u32, call: u64, cancelled: bool, ledger: &mut Ledger) {
         self.cancelled += u64::from(cancelled);
         self.completes_send(id, call, ledger);
         self.settle_send(id, ledger);
     }
 
-    fn completes_send(&mut self, id: u32, call: u32, ledger: &mut Ledger) {
+    fn completes_send(&mut self, id: u32, call: u64, ledger: &mut Ledger) {
         let Some(send) = self.sends.get_mut(id).filter(|s| s.state == State::Running) else { return };
         send.state = State::By(call);
-        ledger.expect(call);
+        ledger.expect(call, true);
     }
 
     /// A receive is posted.
-    pub(crate) fn post(&mut self, visit: &Visit, end: &End, by: Option<u32>, ledger: &mut Ledger) -> u32 {
+    pub(crate) fn post(&mut self, visit: &Visit, end: &End, by: Option<u64>, ledger: &mut Ledger) -> u32 {
         let receive = Receive {
             thread: visit.thread,
             posted: Cause::of(visit),
@@ -201,7 +205,7 @@ impl Messages {
     }
 
     /// A call completes a receive.
-    pub(crate) fn received(&mut self, id: u32, call: u32, got: &Completed, ledger: &mut Ledger) {
+    pub(crate) fn received(&mut self, id: u32, call: u64, got: &Completed, ledger: &mut Ledger) {
         if got.cancelled {
             self.cancelled += 1;
             return self.drop_receive(id);
@@ -216,10 +220,10 @@ impl Messages {
         self.settle_receive(id, ledger);
     }
 
-    fn completes_receive(&mut self, id: u32, call: u32, ledger: &mut Ledger) {
+    fn completes_receive(&mut self, id: u32, call: u64, ledger: &mut Ledger) {
         let Some(receive) = self.receives.get_mut(id).filter(|r| r.state == State::Running) else { return };
         receive.state = State::By(call);
-        ledger.expect(call);
+        ledger.expect(call, false);
     }
 
     /// The request of a receive is freed: it takes its message, and nobody hears of it.
@@ -309,7 +313,7 @@ impl Messages {
         let reason = Reason { kind: Kind::LateSender, until: send.cause.at, cause: send.cause };
         ledger.no_sooner(receive.thread, send.ideal);
         let suspects = send.suspects.take();
-        ledger.give(call, Some(reason));
+        ledger.give(call, false, Some(reason));
         self.proven
             .extend(suspects.into_iter().flat_map(|s| *s).map(|((wait, same), sum)| (wait, same, sum)));
         self.free(sent, id);
@@ -329,7 +333,7 @@ impl Messages {
             let (thread, ideal) = (send.cause.thread, receive.ideal);
             ledger.no_sooner(thread, ideal);
         }
-        ledger.give(call, waited.then_some(reason));
+        ledger.give(call, true, waited.then_some(reason));
         self.free(id, met);
     }
 

@@ -17,7 +17,7 @@ struct Member {
     part: Part,
     ideal: i64,
     /// The call that completes it, as far as that has been read.
-    by: Option<u32>,
+    by: Option<u64>,
     /// What it waits for, once that is known.
     known: Option<Option<Reason>>,
     /// That has been told to the call that completes it.
@@ -50,7 +50,7 @@ impl Operations {
         visit: &Visit,
         part: Part,
         of: usize,
-        by: Option<u32>,
+        by: Option<u64>,
         ledger: &mut Ledger,
     ) -> u32 {
         let n = match part.persistent {
@@ -73,7 +73,7 @@ impl Operations {
             whole: false,
         });
         if let Some(call) = by {
-            ledger.expect(call);
+            ledger.expect(call, false);
         }
         let fresh = || Instance { rule, root: None, members: Vec::new() };
         let instance = self.open.entry(key).or_insert_with(fresh);
@@ -100,10 +100,10 @@ impl Operations {
     }
 
     /// A call completes a part.
-    pub(crate) fn leave(&mut self, id: u32, call: u32, ledger: &mut Ledger) {
+    pub(crate) fn leave(&mut self, id: u32, call: u64, ledger: &mut Ledger) {
         let Some(member) = self.members.get_mut(id) else { return };
         member.by = Some(call);
-        ledger.expect(call);
+        ledger.expect(call, false);
         self.tell(id, ledger);
     }
 
@@ -112,7 +112,7 @@ impl Operations {
         let Some(member) = self.members.get_mut(id) else { return };
         if let (Some(call), Some(reason), false) = (member.by, member.known, member.told) {
             member.told = true;
-            ledger.give(call, reason);
+            ledger.give(call, false, reason);
         }
         if member.told && member.whole {
             self.members.remove(id);

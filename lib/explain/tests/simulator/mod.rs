@@ -1,0 +1,296 @@
+//! A parallel machine in memory: programs are run op by op, and leave sections with exact times, and what a slow and
+//! obvious look at all of them says of their waits.
+
+use std::collections::BTreeMap;
+
+use st_capture::record::{Options, RankRecorder};
+use st_explain::Kind;
+use st_model::calls::{CallTable, names};
+use st_model::columns::Column;
+use st_model::objects::{Comm, Op, Type};
+use st_model::ranks::RankSeq;
+use st_model::section::Section;
+use st_model::values::{ANY_SOURCE, NONE};
+
+/// Words of a call by the names of their slots.
+type Words = Vec<(&'static str, Vec<i64>)>;
+
+struct Rank {
+    recorder: RankRecorder,
+    column: Column,
+    now: i64,
+    calls: usize,
+    /// Requests in use: message, and whether it sends.
+    requests: Vec<Option<(usize, bool)>>,
+}
+
+/// A message, all of whose ends are known.
+#[derive(Clone, Debug)]
+struct Message {
+    from: usize,
+    to: usize,
+    /// Enters of the calls that send it and post its receive, with their functions and sites.
+    sent: (i64, &'static str, u32),
+    posted: (i64, &'static str, u32),
+    sync: bool,
+    /// The how-many-th call of the receiver completes it.
+    received: usize,
+}
+
+/// A call that completes messages or is a part in a collective operation.
+#[derive(Clone, Debug)]
+struct Completion {
+    rank: usize,
+    number: usize,
+    site: u32,
+    enter: i64,
+    exit: i64,
+    /// Message, and whether its send is completed.
+    ends: Vec<(usize, bool)>,
+}
+
+/// A wait: kind, who, at which site, for whom, at which site.
+pub(crate) type Key = (Kind, u32, u32, u32, u32);
+
+/// The machine.
+pub(crate) struct Machine {
+    ranks: Vec<Rank>,
+    messages: Vec<Message>,
+    completions: Vec<Completion>,
+    pub(crate) waits: BTreeMap<Key, i64>,
+}
+
+/// What a call costs beyond waiting, ns.
+const OWN: i64 = 640;
+
+fn int(n: usize) -> i64 {
+    i64::try_from(n).unwrap()
+}
+
+fn number(n: usize) -> u32 {
+    u32::try_from(n).unwrap()
+}
+
+impl Machine {
+    pub(crate) fn new(ranks: usize) -> Self {
+        let rank = |i: usize| {
+            let mut recorder = RankRecorder::new(number(i), Options::default());
+            let members = RankSeq::first(number(ranks));
+            let remote = RankSeq::default();
+            recorder.objects.comms.predefined(Comm { kind: "world".into(), parent: 0, members, remote });
+            let int = Type { kind: "int".into(), words: vec![], parts: vec![], size: 4, lb: 0, extent: 4 };
+            recorder.objects.types.predefined(int);
+            recorder.objects.ops.predefined(Op { kind: "sum".into(), commutes: true });
+            recorder.open_thread(0);
+            Rank { recorder, column: Column::default(), now: 0, calls: 0, requests: Vec::new() }
+        };
+        let ranks = (0..ranks).map(rank).collect();
+        let mut machine = Self { ranks, messages: vec![], completions: vec![], waits: BTreeMap::new() };
+        for me in 0..machine.ranks.len() {
+            machine.record(me, names::MPI_Init, 0, vec![], 640, 640);
+        }
+        machine
+    }
+
+    pub(crate) fn ranks(&self) -> usize {
+        self.ranks.len()
+    }
+
+    /// A rank computes for so many ns.
+    pub(crate) fn compute(&mut self, me: usize, ns: i64) {
+        self.ranks[me].now += ns;
+    }
+
+    /// When the next call of a rank is entered: at no time at which another rank enters one.
+    fn enter(&mut self, me: usize) -> i64 {
+        let now = &mut self.ranks[me].now;
+        *now = (*now / 64 + 1) * 64 + int(me);
+        *now
+    }
+
+    fn record(&mut self, me: usize, name: &str, site: u32, words: Words, enter: i64, exit: i64) {
+        let row = CallTable::builtin().by_name(name).unwrap();
+        let rank = &mut self.ranks[me];
+        let mut flat = Vec::new();
+        for slot in &row.slots {
+            let named = words.iter().find(|(n, _)| *n == slot.name).map(|(_, w)| w.clone());
+            let usual = match slot.name.as_str() {
+                "rsource" | "rtag" => NONE,
+                "times" | "count" | "sendcount" | "recvcount" => 1,
+                _ => 0,
+            };
+            let words = named.unwrap_or(if slot.list { vec![] } else { vec![usual] });
+            flat.extend(slot.list.then(|| int(words.len())));
+            flat.extend(words);
+        }
+        let site = rank.recorder.sites.label(&format!("site {site}"));
+        let symbol = rank.recorder.symbol(row.id, site, 0);
+        rank.column.chunks.extend(rank.recorder.record(0, symbol, &flat, enter, exit).map(|c| *c));
+        (rank.now, rank.calls) = (exit, rank.calls + 1);
+    }
+
+    fn request(&mut self, me: usize, message: usize, sends: bool) -> i64 {
+        let all = &mut self.ranks[me].requests;
+        let free = all.iter().position(Option::is_none).unwrap_or(all.len());
+        all.resize_with(all.len().max(free + 1), || None);
+        all[free] = Some((message, sends));
+        int(free)
+    }
+
+    fn complete(&mut self, me: usize, site: u32, times: (i64, i64), ends: Vec<(usize, bool)>) {
+        let number = self.ranks[me].calls;
+        for (message, _) in ends.iter().filter(|(_, sends)| !sends) {
+            self.messages[*message].received = number;
+        }
+        self.completions.push(Completion { rank: me, number, site, enter: times.0, exit: times.1, ends });
+    }
+
+    /// A message from one rank to another; either end may only be started, and the receive may have a wildcard.
+    pub(crate) fn message(
+        &mut self,
+        (from, to): (usize, usize),
+        (sync, started): (bool, [bool; 2]),
+        wild: bool,
+        sites: [u32; 2],
+    ) {
+        let (sent, posted) = (self.enter(from), self.enter(to));
+        let send = match (sync, started[0]) {
+            (false, false) => names::MPI_Send,
+            (true, false) => names::MPI_Ssend,
+            (false, true) => names::MPI_Isend,
+            (true, true) => names::MPI_Issend,
+        };
+        let receive = if started[1] { names::MPI_Irecv } else { names::MPI_Recv };
+        let id = self.messages.len();
+        let (sent, posted) = ((sent, send, sites[0]), (posted, receive, sites[1]));
+        self.messages.push(Message { from, to, sent, posted, sync, received: usize::MAX });
+        let mut words = vec![("dest", vec![int(to)])];
+        if started[0] {
+            words.push(("request", vec![self.request(from, id, true)]));
+        }
+        let exit = if sync && !started[0] { sent.0.max(posted.0) } else { sent.0 } + OWN;
+        if !started[0] {
+            self.complete(from, sites[0], (sent.0, exit), vec![(id, true)]);
+        }
+        self.record(from, send, sites[0], words, sent.0, exit);
+        let mut words = vec![("source", vec![if wild { ANY_SOURCE } else { int(from) }])];
+        let mut exit = posted.0 + OWN;
+        if started[1] {
+            words.push(("request", vec![self.request(to, id, false)]));
+        } else {
+            exit = posted.0.max(sent.0) + OWN;
+            words.extend(wild.then(|| ("rsource", vec![int(from)])));
+            self.complete(to, sites[1], (posted.0, exit), vec![(id, false)]);
+        }
+        self.record(to, receive, sites[1], words, posted.0, exit);
+    }
+
+    /// A rank waits for those of its requests that are chosen.
+    pub(crate) fn wait(&mut self, me: usize, site: u32, choose: impl Fn(usize) -> bool) {
+        let all = &self.ranks[me].requests;
+        let chosen: Vec<usize> = (0..all.len()).filter(|i| all[*i].is_some() && choose(*i)).collect();
+        if chosen.is_empty() {
+            return;
+        }
+        let enter = self.enter(me);
+        let (mut ready, mut ends, mut words) = (enter, Vec::new(), [vec![], vec![], vec![], vec![]]);
+        for (position, request) in chosen.iter().enumerate() {
+            let (message, sends) = self.ranks[me].requests[*request].take().unwrap();
+            let m = &self.messages[message];
+            if !sends || m.sync {
+                ready = ready.max(if sends { m.posted.0 } else { m.sent.0 });
+            }
+            ends.push((message, sends));
+            let got = if sends { [NONE; 3] } else { [int(m.from), 0, 4] };
+            words[0].push(int(position));
+            (1..4).for_each(|i| words[i].push(got[i - 1]));
+        }
+        let [completed, source, tag, bytes] = words;
+        let requests: Vec<i64> = chosen.iter().map(|r| int(*r)).collect();
+        let words = vec![
+            ("n", vec![int(requests.len())]),
+            ("requests", requests),
+            ("completed", completed),
+            ("source", source),
+            ("tag", tag),
+            ("bytes", bytes),
+        ];
+        self.complete(me, site, (enter, ready + OWN), ends);
+        self.record(me, names::MPI_Waitall, site, words, enter, ready + OWN);
+    }
+
+    /// All ranks call a collective operation.
+    pub(crate) fn collective(&mut self, name: &str, root: usize, site: u32) {
+        let enters: Vec<i64> = (0..self.ranks()).map(|me| self.enter(me)).collect();
+        let last = |of: &[i64]| (0..of.len()).max_by_key(|i| of[*i]).unwrap();
+        for (me, enter) in enters.clone().into_iter().enumerate() {
+            let others = || (0..enters.len()).filter(|i| *i != root).min_by_key(|i| enters[*i]);
+            let waits_for = match name {
+                names::MPI_Barrier => Some((Kind::Barrier, last(&enters))),
+                names::MPI_Allreduce | names::MPI_Alltoall => Some((Kind::AllToAll, last(&enters))),
+                names::MPI_Bcast if me != root => Some((Kind::LateBroadcast, root)),
+                names::MPI_Reduce if me == root => others().map(|first| (Kind::EarlyReduce, first)),
+                names::MPI_Scan => Some((Kind::EarlyScan, last(&enters[..=me]))),
+                _ => None,
+            };
+            let mut exit = enter + OWN;
+            if let Some((kind, who)) = waits_for.filter(|(_, who)| enters[*who] > enter) {
+                self.add((kind, number(me), site, number(who), site), enters[who] - enter);
+                exit = enters[who] + OWN;
+            }
+            if name == names::MPI_Reduce && me == root {
+                exit = exit.max(enters[last(&enters)] + OWN);
+            }
+            self.record(me, name, site, vec![("root", vec![int(root)])], enter, exit);
+        }
+    }
+
+    fn add(&mut self, key: Key, ns: i64) {
+        *self.waits.entry(key).or_default() += ns;
+    }
+
+    /// Looks at each completion beside all messages.
+    fn look(&mut self) {
+        for c in std::mem::take(&mut self.completions) {
+            let candidate = |(id, sends): &(usize, bool)| {
+                let m = &self.messages[*id];
+                let (kind, end, who) = match sends {
+                    true => (Kind::LateReceiver, m.posted, m.to),
+                    false => (Kind::LateSender, m.sent, m.from),
+                };
+                (!sends || end.0 < c.exit).then_some((end.0, kind, who, end.2))
+            };
+            let Some((until, kind, who, site)) = c.ends.iter().filter_map(candidate).max_by_key(|c| c.0)
+            else {
+                continue;
+            };
+            let older = |m: &&Message| m.to == c.rank && m.sent.0 < until && m.received > c.number;
+            let oldest = self.messages.iter().filter(older).min_by_key(|m| m.sent.0);
+            let kind = match oldest.filter(|_| kind == Kind::LateSender) {
+                Some(m) if m.from == who => Kind::WrongOrderSame,
+                Some(_) => Kind::WrongOrderOther,
+                None => kind,
+            };
+            if until > c.enter {
+                self.add((kind, number(c.rank), c.site, number(who), site), until - c.enter);
+            }
+        }
+    }
+
+    /// The end of the program: its sections, and its waits.
+    pub(crate) fn finish(mut self) -> (Vec<Section>, BTreeMap<Key, i64>) {
+        (0..self.ranks()).for_each(|me| self.wait(me, 99, |_| true));
+        for me in 0..self.ranks() {
+            let enter = self.enter(me);
+            self.record(me, names::MPI_Finalize, 0, vec![], enter, enter + OWN);
+        }
+        self.look();
+        let finish = |(i, mut r): (usize, Rank)| {
+            r.column.chunks.extend(r.recorder.flush_columns().into_iter().map(|(_, chunk)| chunk));
+            let mut section = r.recorder.finish("host");
+            section.threads[0].columns = vec![(number(i), r.column)];
+            section
+        };
+        (self.ranks.into_iter().enumerate().map(finish).collect(), self.waits)
+    }
+}
