@@ -14,10 +14,10 @@ use st_model::rank_times::{RankTime, rank_times};
 use st_model::section::Section;
 use st_model::sites::CallSites;
 
-use crate::args::{EfficiencyArgs, RanksArgs, WaitsArgs, WaitsBy, WhyArgs};
+use crate::args::{EfficiencyArgs, RanksArgs, WaitsArgs, WaitsBy};
 use crate::calls::{SITE, function, site_cells};
+use crate::input;
 use crate::table::{Cell, Column, Format, Table};
-use crate::{input, why};
 
 /// A trace, and what is found in it: nothing without exact times.
 pub(crate) struct Explained {
@@ -25,10 +25,12 @@ pub(crate) struct Explained {
     pub(crate) analysis: Option<Analysis>,
 }
 
-const NO_TIMES: &str = "the trace holds no exact times: record without --merge (or st-merge --keep-columns), with --time columns";
+/// What to do where who waits for whom cannot be told.
+pub(crate) const NO_TIMES: &str = "the trace holds no exact times: record without --merge (or st-merge --keep-columns), with --time columns";
 
 impl Explained {
-    fn read(inputs: &[PathBuf], input: &StreamIn, steps: &Steps, talk: &Talk) -> Result<Self> {
+    /// Reads a trace, and says what is left out.
+    pub(crate) fn read(inputs: &[PathBuf], input: &StreamIn, steps: &Steps, talk: &Talk) -> Result<Self> {
         let (whole, sections): (Whole, Vec<Section>) = input::sections(inputs, input, talk)?;
         if !whole.complete {
             talk.warn(input::NAME, "what the stream lacks is not explained");
@@ -260,18 +262,6 @@ pub(crate) fn ranks(args: &RanksArgs) -> Result<Status> {
     let screen = Screen::of(&out);
     let table = Table { columns, rows: rows.iter().map(row).collect(), total: None };
     table.write(args.format, screen, &mut out)?;
-    out.commit()?;
-    Ok(Status::Ok)
-}
-
-/// `st-stat why`.
-pub(crate) fn why(args: &WhyArgs) -> Result<Status> {
-    let explained = Explained::read(&args.inputs, &args.input, &args.steps, &args.talk)?;
-    let sites =
-        args.symbols.call_sites((input::NAME, &args.talk), explained.sections.iter().map(|s| &s.sites));
-    let mut out = Output::text(&args.output.output)?;
-    let screen = Screen::of(&out);
-    why::write(&explained, &sites, (args.all, args.format), screen, &mut out)?;
     out.commit()?;
     Ok(Status::Ok)
 }

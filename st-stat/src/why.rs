@@ -2,20 +2,38 @@
 
 use std::io::{self, Write};
 
-use st_cli::Screen;
+use anyhow::{Result, bail};
+use st_cli::{Output, Screen, Status};
 use st_explain::{Analysis, Finding, Kind, Matter};
 use st_model::num::Exact as _;
 use st_model::sites::CallSites;
 
+use crate::args::WhyArgs;
 use crate::calls::site_cells;
-use crate::explain::{Explained, computation};
+use crate::explain::{Explained, NO_TIMES, computation};
+use crate::input;
 use crate::table::{Cell, Column, Format, Table, duration, grouped};
 
 /// Findings that people are shown at most.
 const MOST: usize = 20;
 
+/// `st-stat why`.
+pub(crate) fn why(args: &WhyArgs) -> Result<Status> {
+    let explained = Explained::read(&args.inputs, &args.input, &args.steps, &args.talk)?;
+    let tables = explained.sections.iter().map(|s| &s.sites);
+    let sites = args.symbols.call_sites((input::NAME, &args.talk), tables);
+    let mut out = Output::text(&args.output.output)?;
+    let screen = Screen::of(&out);
+    if explained.analysis.is_none() && args.format != Format::Text {
+        bail!("{NO_TIMES}");
+    }
+    write(&explained, &sites, (args.all, args.format), screen, &mut out)?;
+    out.commit()?;
+    Ok(Status::Ok)
+}
+
 /// Says what makes the program slow. `all`: also what costs less than 1 % of the time.
-pub(crate) fn write(
+fn write(
     explained: &Explained,
     sites: &CallSites,
     (all, format): (bool, Format),

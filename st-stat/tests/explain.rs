@@ -1,0 +1,110 @@
+//! Who waits for whom, from a file to what is printed.
+#![expect(clippy::unwrap_used, reason = "a test fails by it")]
+
+use std::path::{Path, PathBuf};
+
+use clap::Parser;
+use st_capture::record::{Options, RankRecorder};
+use st_cli::Status;
+use st_model::calls::{CallTable, names};
+use st_model::columns::Column;
+use st_model::header::Header;
+use st_model::objects::Comm;
+use st_model::ranks::RankSeq;
+use st_stat::args::Args;
+use st_stream::{Trace, WriteOptions};
+
+/// A trace of ranks that compute for so many ms before each of ten barriers.
+fn trace(path: &Path, computed: &[i64], timed: bool) {
+    let rank = |(rank, ms): (u32, &i64)| {
+        let mut r = RankRecorder::new(rank, Options::default());
+        let (members, remote) = (RankSeq::first(3), RankSeq::default());
+        r.objects.comms.predefined(Comm { kind: "world".into(), parent: 0, members, remote });
+        r.open_thread(0);
+        let id = |name| CallTable::builtin().by_name(name).unwrap().id;
+        let site = |r: &mut RankRecorder, label| r.sites.label(label);
+        let (main, work) = (site(&mut r, "main"), site(&mut r, "work app.c:7"));
+        let [init, barrier, end] =
+            [(names::MPI_Init, main), (names::MPI_Barrier, work), (names::MPI_Finalize, main)]
+                .map(|(name, site)| r.symbol(id(name), site, 0));
+        let last = *computed.iter().max().unwrap() * 1_000_000;
+        r.record(0, init, &[], 0, 1000);
+        let mut now = 1000;
+        for _ in 0..10 {
+            r.record(0, barrier, &[0], now + ms * 1_000_000, now + last + 1000);
+            now += last + 1000;
+        }
+        r.record(0, end, &[], now, now + 1000);
+        let chunks = r.flush_columns().into_iter().map(|(_, chunk)| chunk).collect();
+        let mut section = r.finish("host");
+        if timed {
+            section.threads[0].columns = vec![(rank, Column { chunks, ..Column::default() })];
+        }
+        section
+    };
+    let sections = (0..).zip(computed).map(rank).collect();
+    let header = Header { world: 3, program: "app".into(), ..Header::default() };
+    let trace = Trace { header, provenance: Vec::new(), sections, complete: true, level: 0 };
+    let mut file = std::fs::File::create(path).unwrap();
+    st_stream::write(&trace, &mut file, WriteOptions { level: 0 }).unwrap();
+}
+
+/// What a command prints of such a trace.
+fn printed(computed: &[i64], timed: bool, command: &[&str]) -> anyhow::Result<String> {
+    let dir = tempfile::tempdir().unwrap();
+    let [stream, out]: [PathBuf; 2] = ["app.st", "out"].map(|n| dir.path().join(n));
+    trace(&stream, computed, timed);
+    let paths = [stream.to_str().unwrap(), "-q", "-o", out.to_str().unwrap()];
+    let words = ["st-stat"].iter().chain(command).chain(&paths);
+    assert_eq!(st_stat::run(&Args::try_parse_from(words)?)?, Status::Ok);
+    Ok(std::fs::read_to_string(&out)?)
+}
+
+#[test]
+fn why_names_rank_place_and_cost() {
+    let said = printed(&[10, 60, 10], true, &["why"]).unwrap();
+    assert!(said.contains("55.6 %    1.00 s  imbalance: ranks 0, 2 wait for rank 1\n"), "{said}");
+    assert!(said.contains("at MPI_Barrier (site "), "{said}");
+    assert!(said.contains("rank 1 computes 500 ms more than the others before it (measured)"), "{said}");
+}
+
+#[test]
+fn why_is_silent_where_nothing_is_wrong() {
+    let said = printed(&[10, 10, 10], true, &["why"]).unwrap();
+    assert!(said.contains("all is well"), "{said}");
+    assert_eq!(said.lines().count(), 2, "{said}");
+}
+
+#[test]
+fn waits_are_added_up_by_what_is_asked() {
+    let by = |what| printed(&[10, 60, 10], true, &["waits", "--format", "csv", "--by", what]).unwrap();
+    let total = "1000000000,55.6,20,50000000";
+    assert_eq!(by("kind"), format!("kind,wait_ns,share_percent,waits,longest_ns\nwait at barrier,{total}\n"));
+    assert_eq!(by("rank").lines().nth(1), Some("0,500000000,27.8,10,50000000"));
+    assert_eq!(
+        by("pair").lines().skip(1).collect::<Vec<_>>(),
+        ["0,1,500000000,27.8,10,50000000", "2,1,500000000,27.8,10,50000000"]
+    );
+    assert!(by("site").contains(&format!("wait at barrier,MPI_Barrier,{total},")));
+    assert!(by("culprit").contains(&format!("wait at barrier,1,MPI_Barrier,{total},")));
+}
+
+#[test]
+fn efficiencies_and_ranks() {
+    let e = printed(&[10, 60, 10], true, &["efficiency", "--format", "csv"]).unwrap();
+    assert!(e.contains("run time,600010000\n") && e.contains("on an ideal network,600000000\n"), "{e}");
+    assert!(e.contains("computation, longest") || e.contains("\"computation, longest\",600000000"), "{e}");
+    let ranks = printed(&[10, 60, 10], true, &["ranks", "--format", "csv"]).unwrap();
+    let first = "rank,time_ns,computation_ns,mpi_ns,wait_ns,computation_percent\n0,600010000,100000000,500010000,500000000,37.5\n";
+    assert!(ranks.starts_with(first), "{ranks}");
+}
+
+#[test]
+fn without_exact_times_sums_tell_what_they_can() {
+    let said = printed(&[10, 60, 10], false, &["why"]).unwrap();
+    assert!(said.contains("no exact times") && said.contains("imbalance: rank 1 computes"), "{said}");
+    let refused = printed(&[10, 60, 10], false, &["waits"]).unwrap_err();
+    assert!(refused.to_string().contains("--merge"), "{refused}");
+    let ranks = printed(&[10, 60, 10], false, &["ranks", "--format", "csv"]).unwrap();
+    assert!(ranks.contains("\n1,600010000,600000000,10000,,225.0\n"), "{ranks}");
+}
