@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
-use st_cli::options::{Asked, StreamIn, StreamOut, Talk};
+use st_cli::options::{Asked, Steps, StreamIn, StreamOut, Talk};
 use st_reduce::cluster::{self, Options, Tolerance};
 use st_reduce::options::{Forced, Known};
 use st_reduce::user::Error;
@@ -85,6 +85,9 @@ pub struct Args {
     /// Threads, 0 for one per processor; the result is the same with any number
     #[arg(short, long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=1024))]
     pub jobs: u16,
+    /// How much work a trace may be.
+    #[command(flatten)]
+    pub steps: Steps,
     /// How inputs are read.
     #[command(flatten)]
     pub input: StreamIn,

@@ -12,7 +12,7 @@ use st_cli::{
 };
 use st_model::calls::Lane;
 use st_model::section::Section;
-use st_reduce::cluster::{Clustering, Clusters, Error, alone};
+use st_reduce::cluster::{Clustering, Clusters, Error, Signatures, alone};
 use st_reduce::tree::{self, Parts, RADIX, Tree};
 use st_stream::{ReadOptions, Reader, Stored, WriteOptions, Writer};
 
@@ -229,7 +229,12 @@ fn finish(
     whole.remark(NAME, &args.talk);
     let how = all.tree.how().clone();
     let clustering = args.talk.progress(NAME, "clustering", Amount::Unknown);
-    let clusters = how.root(all.tree.finish()?)?;
+    let (sections, budget) = (all.tree.finish()?, args.steps.budget());
+    if how.0.signatures == Signatures::Paper {
+        // Each call is looked at, not only the loops.
+        sections.iter().try_for_each(|section| budget.spend(section, None, 1))?;
+    }
+    let clusters = how.root(sections)?;
     drop(clustering);
     report(args, &clusters, all.dropped);
     for p in how.0.users.iter().filter(|p| !p.met()) {

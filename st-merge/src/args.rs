@@ -4,7 +4,7 @@ use st_model::num::Exact;
 use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
-use st_cli::options::{StreamIn, StreamOut, Talk};
+use st_cli::options::{Steps, StreamIn, StreamOut, Talk};
 use st_reduce::lossy::{Kind, Lossy};
 use st_reduce::merge::master;
 use st_reduce::options::{Forced, Known};
@@ -96,6 +96,9 @@ pub struct Args {
     /// What the user knows of parameters.
     #[command(flatten)]
     pub known: Known,
+    /// How much work a trace may be.
+    #[command(flatten)]
+    pub steps: Steps,
     /// How inputs are read.
     #[command(flatten)]
     pub input: StreamIn,

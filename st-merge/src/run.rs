@@ -90,6 +90,7 @@ fn merging(args: &Args) -> Result<Merging> {
         users: args.known.params().map_err(|e| UsageError(format!("{:#}", anyhow!(e))))?,
         lossy: args.lossy(),
         watch_tags: args.drop_tags,
+        budget: args.steps.budget(),
     })
 }
 
@@ -212,8 +213,14 @@ fn finish(args: &Args, all: Gathered, mut whole: Whole, mut out: Output) -> Resu
         args.talk.detail(NAME, "exact times are folded into sketches (--keep-columns keeps them)");
     }
     let merging = args.talk.progress(NAME, "merging", Amount::Unknown);
-    let mut merger = all.tree.how().root();
-    all.tree.finish()?.into_iter().try_for_each(|section| merger.add(section))?;
+    let (mut merger, budget) = (all.tree.how().root(), all.tree.how().budget.clone());
+    for section in all.tree.finish()? {
+        if args.drop_tags {
+            // Whether messages can be told apart is found out call by call.
+            budget.spend(&section, None, 1)?;
+        }
+        merger.add(section)?;
+    }
     if args.drop_tags
         && let Err(why) = merger.drop_tags()
     {

@@ -83,7 +83,7 @@ pub fn survey(trace: &Path, args: &Args) -> Result<(Preflight, Whole)> {
     let left_out = args.skip_unsupported.then_some(LeftOut { files: args.io.is_none() });
     let mut checker = (!args.unchecked && !args.list).then(|| Checker::new(args.scale_bytes, left_out));
     let mut found = HashSet::new();
-    let mut budget = args.steps.budget();
+    let budget = args.steps.budget();
     let shown = args.input.shown(TOOL, &args.talk);
     let whole = each_section(&[trace.to_owned()], &shown, |_, section| {
         if !args.unchecked {

@@ -451,6 +451,9 @@ pub struct ClustersArgs {
     /// What tells ranks apart beside what they do.
     #[command(flatten)]
     pub asked: Asked,
+    /// How much work a trace may be.
+    #[command(flatten)]
+    pub steps: Steps,
     /// Form of the output
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,

@@ -41,7 +41,7 @@ impl Explained {
         if sections.iter().any(|s| s.histograms().next().is_some()) {
             bail!("parameters are histograms (st-merge --histogram): messages cannot be matched");
         }
-        let mut budget = steps.budget();
+        let budget = steps.budget();
         sections.iter().try_for_each(|s| budget.spend(s, None, 1))?;
         let analysis = analyse(&sections)?;
         remark(&analysis, talk);

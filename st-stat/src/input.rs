@@ -20,7 +20,7 @@ pub(crate) fn profiled(
     steps: &Steps,
     talk: &Talk,
 ) -> Result<(Whole, Vec<(Section, Profile)>)> {
-    let (mut sections, mut budget) = (Vec::new(), steps.budget());
+    let (mut sections, budget) = (Vec::new(), steps.budget());
     let whole = each_section(paths, &input.shown(NAME, talk), |_, section| {
         budget.spend(&section, None, 1)?;
         sections.push(section);

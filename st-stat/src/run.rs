@@ -171,6 +171,8 @@ fn list_violations(args: &ViolationsArgs) -> Result<Status> {
 fn list_clusters(args: &ClustersArgs) -> Result<Status> {
     let (whole, sections) = input::sections(&args.inputs, &args.input, &args.talk)?;
     let asked = args.asked.asked || clusters::by_asked(&whole.provenance);
+    let budget = args.steps.budget();
+    sections.iter().try_for_each(|section| budget.spend_ranks(section))?;
     let mains = clusters::mains(&sections, asked);
     let mut out = Output::text(&args.output.output)?;
     let screen = Screen::of(&out);
@@ -221,7 +223,7 @@ fn compare(args: &DiffArgs) -> Result<Status> {
     let of =
         |path: &PathBuf| input::sections(std::slice::from_ref(path), &args.input, &args.talk).map(|(_, s)| s);
     let (a, b) = (of(&args.a)?, of(&args.b)?);
-    let mut budget = args.steps.budget();
+    let budget = args.steps.budget();
     for (path, sections) in [(&args.a, &a), (&args.b, &b)] {
         let spent = sections.iter().try_for_each(|section| budget.spend(section, None, 1));
         spent.with_context(|| path.display().to_string())?;

@@ -38,7 +38,7 @@ impl Reading {
 pub(crate) fn find(args: &ViolationsArgs) -> Result<(Survey, Vec<String>)> {
     let mut reading = Reading { matcher: Matcher::new(Barriers::default()), times: Vec::new(), unit: 1 };
     // Until one has times, none is read: there may be any number of calls.
-    let (mut timed, mut untimed, mut budget) = (false, Vec::new(), args.steps.budget());
+    let (mut timed, mut untimed, budget) = (false, Vec::new(), args.steps.budget());
     let whole = each_section(&args.inputs, &args.input.shown(NAME, &args.talk), |_, section| {
         if section.histograms().next().is_some() {
             bail!("parameters are histograms (st-merge --histogram): messages cannot be matched");

@@ -2,10 +2,8 @@
 
 use crate::Output;
 use crate::progress::{self, Amount, Progress};
-use anyhow::{Result, bail};
 use clap::Args;
-use st_model::ranklist::RankList;
-use st_model::section::Section;
+use st_model::steps::Budget;
 use st_stream::WriteOptions;
 use std::fmt;
 use std::path::PathBuf;
@@ -97,65 +95,17 @@ pub struct Asked {
 #[derive(Args, Clone, Debug)]
 pub struct Steps {
     /// Refuse a trace whose calls take more than N steps to go through, all ranks together: a call is one, so is a turn of a loop,
-    /// and so are sixteen elements of lists; some three million take a second
+    /// and so are sixteen elements of lists; where the ranks of a file are put together with others, so is a part of that for
+    /// each rank. Some three million take a second
     #[arg(long, value_name = "N", default_value_t = 100_000_000, help_heading = "Input")]
     pub max_steps: u64,
-}
-
-/// Steps that are left of a [`Steps`].
-#[derive(Clone, Debug)]
-pub struct Budget {
-    most: u64,
-    used: u64,
 }
 
 impl Steps {
     /// Nothing has been gone through yet.
     #[must_use]
     pub fn budget(&self) -> Budget {
-        Budget { most: self.max_steps, used: 0 }
-    }
-}
-
-/// Steps that take about a second.
-const A_SECOND: u64 = 3_000_000;
-
-impl Budget {
-    /// Takes what going `times` times through the calls of a section takes, or through those of some ranks.
-    ///
-    /// # Errors
-    ///
-    /// If that is more than is left.
-    pub fn spend(&mut self, section: &Section, of: Option<&RankList>, times: u64) -> Result<()> {
-        self.take(section.steps(of).saturating_mul(times))
-    }
-
-    /// Takes what going through the exact times of a section takes: one for each.
-    ///
-    /// # Errors
-    ///
-    /// If that is more than is left.
-    pub fn spend_times(&mut self, section: &Section) -> Result<()> {
-        let columns = section.threads.iter().flat_map(|t| &t.columns);
-        self.take(columns.fold(0, |sum, (_, column)| sum.saturating_add(column.events())))
-    }
-
-    fn take(&mut self, steps: u64) -> Result<()> {
-        self.used = self.used.saturating_add(steps);
-        if self.used <= self.most {
-            return Ok(());
-        }
-        let Self { most, used } = self;
-        let takes = match *used / A_SECOND {
-            _ if *used == u64::MAX => "more steps than can be made".to_owned(),
-            s if s < 120 => format!("{used} steps or more, some {s} s"),
-            s if s < 7_200 => format!("{used} steps or more, some {} min", s / 60),
-            s => format!("{used} steps or more, some {} h", s / 3_600),
-        };
-        // There may be more sections: a round number leaves room for them.
-        let enough =
-            (1..=20).map(|digits| 10_u64.saturating_pow(digits)).find(|n| n > used).unwrap_or(u64::MAX);
-        bail!("to go through it takes {takes}: --max-steps allows {most}; to do it, say --max-steps {enough}")
+        Budget::new(self.max_steps)
     }
 }
 

@@ -38,7 +38,7 @@ pub mod requests;
 pub mod section;
 pub mod sites;
 pub mod sketch;
-mod steps;
+pub mod steps;
 pub mod tree;
 pub mod unite;
 pub mod values;

@@ -1,8 +1,11 @@
 //! What it takes to read a section's calls back one by one, before that is tried: a few bytes can stand for any number.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use crate::calls::CallTable;
 use crate::ints::Sealed;
-use crate::num::saturate;
+use crate::num::{Exact, saturate};
 use crate::project::stream;
 use crate::ranklist::RankList;
 use crate::section::{Elastic, Section, Thread};
@@ -13,6 +16,124 @@ const ELEMENTS: u64 = 16;
 
 /// Runs of equal numbers that are looked at for a rank; what lies beyond takes more than anybody waits for.
 const MOST: u64 = 1 << 26;
+
+/// Steps that take about a second.
+const A_SECOND: u64 = 3_000_000;
+
+/// Steps that may be made, by all threads that have a copy of this. The default is any number.
+#[derive(Clone, Debug)]
+pub struct Budget {
+    most: u64,
+    counted: Arc<Counted>,
+}
+
+#[derive(Debug, Default)]
+struct Counted {
+    used: AtomicU64,
+    /// What may be used beyond `most`, since those who read it have paid for it in bytes.
+    more: AtomicU64,
+}
+
+/// More steps would be made than are allowed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("to go through it takes {}: --max-steps allows {most}; to do it, say --max-steps {}", self.takes(), self.enough())]
+pub struct Exceeded {
+    most: u64,
+    used: u64,
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self::new(u64::MAX)
+    }
+}
+
+impl Budget {
+    /// So many steps.
+    #[must_use]
+    pub fn new(most: u64) -> Self {
+        Self { most, counted: Arc::default() }
+    }
+
+    /// Takes what going `times` times through the calls of a section takes, or through those of some ranks.
+    ///
+    /// # Errors
+    ///
+    /// If that is more than is left.
+    pub fn spend(&self, section: &Section, of: Option<&RankList>, times: u64) -> Result<(), Exceeded> {
+        self.take(section.steps(of).saturating_mul(times))
+    }
+
+    /// Takes what going through the exact times of a section takes: one for each.
+    ///
+    /// # Errors
+    ///
+    /// If that is more than is left.
+    pub fn spend_times(&self, section: &Section) -> Result<(), Exceeded> {
+        let columns = section.threads.iter().flat_map(|t| &t.columns);
+        self.take(columns.fold(0, |sum, (_, column)| sum.saturating_add(column.events())))
+    }
+
+    /// Takes what looking up each rank of a section in each of its partitions takes.
+    ///
+    /// # Errors
+    ///
+    /// If that is more than is left.
+    pub fn spend_ranks(&self, section: &Section) -> Result<(), Exceeded> {
+        let partitions = section.partitions.len().to_u64().saturating_add(1);
+        self.take_short(section.ranks.len().saturating_mul(partitions))
+    }
+
+    /// Takes so many short steps, as one element of a list is.
+    ///
+    /// # Errors
+    ///
+    /// If that is more than is left.
+    pub fn take_short(&self, steps: u64) -> Result<(), Exceeded> {
+        self.take(steps / ELEMENTS)
+    }
+
+    /// Takes so many steps.
+    ///
+    /// # Errors
+    ///
+    /// If that is more than is left.
+    pub fn take(&self, steps: u64) -> Result<(), Exceeded> {
+        let used = add(&self.counted.used, steps);
+        let most = self.most.saturating_add(self.counted.more.load(Ordering::Relaxed));
+        if used <= most { Ok(()) } else { Err(Exceeded { most: self.most, used }) }
+    }
+
+    /// Allows so many more.
+    pub fn allow(&self, steps: u64) {
+        add(&self.counted.more, steps);
+    }
+}
+
+/// Adds to a number that saturates; the sum.
+fn add(to: &AtomicU64, n: u64) -> u64 {
+    let sum = |before: u64| before.saturating_add(n);
+    let order = Ordering::Relaxed;
+    to.fetch_update(order, order, |before| Some(sum(before))).map_or_else(sum, sum)
+}
+
+impl Exceeded {
+    fn takes(&self) -> String {
+        let used = self.used;
+        match used / A_SECOND {
+            _ if used == u64::MAX => "more steps than can be made".to_owned(),
+            s if s < 120 => format!("{used} steps or more, some {s} s"),
+            s if s < 7_200 => format!("{used} steps or more, some {} min", s / 60),
+            s => format!("{used} steps or more, some {} h", s / 3_600),
+        }
+    }
+
+    /// There may be more to come: a round number leaves room for it.
+    fn enough(&self) -> u64 {
+        let round = (1..=20).map(|digits| 10_u64.saturating_pow(digits));
+        round.into_iter().find(|n| *n > self.used).unwrap_or(u64::MAX)
+    }
+}
 
 /// What a rank's thread comes to.
 struct Reckoned {
@@ -104,4 +225,24 @@ fn sum(of: &Sealed, n: u64, looks: &mut u64) -> u64 {
         left -= run;
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_budget_is_shared_and_says_what_would_do() {
+        let budget = Budget::new(100);
+        let other = budget.clone();
+        assert_eq!(budget.take(60), Ok(()));
+        assert_eq!(other.take_short(16 * 40), Ok(()));
+        other.allow(7);
+        assert_eq!(budget.take(7), Ok(()));
+        let error = budget.take(4_000_000 * 60).map_err(|e| e.to_string());
+        let said = "240000107 steps or more, some 80 s: --max-steps allows 100; to do it, say --max-steps 1000000000";
+        assert_eq!(error, Err(format!("to go through it takes {said}")));
+        assert!(other.take(u64::MAX).is_err_and(|e| e.to_string().contains("more steps than can be made")));
+        assert_eq!(Budget::default().take(u64::MAX), Ok(()));
+    }
 }

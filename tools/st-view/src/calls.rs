@@ -22,7 +22,7 @@ use crate::input::Named as NamedTrace;
 pub(crate) fn print(args: &Args, out: &mut Output) -> Result<()> {
     let named = NamedTrace::read(args)?;
     let (mut comms, mut zero, mut held) = (Comms::new(), None, RankList::default());
-    let mut budget = args.steps.budget();
+    let budget = args.steps.budget();
     named.each(args, |_, section| {
         budget.spend(&section, args.ranks.as_ref(), 1)?;
         if args.json {

@@ -21,7 +21,7 @@ const MANY: u64 = 1 << 20;
 /// Prints a line per thread of each section.
 pub(crate) fn print(args: &Args, out: &mut Output) -> Result<Status> {
     let (mut passed, mut threads) = (true, 0u64);
-    let mut budget = args.steps.budget();
+    let budget = args.steps.budget();
     each(args, |_, section| {
         budget.spend(&section, None, 1)?;
         let calls = section.threads.iter().map(|t| t.lanes.calls).fold(0u64, u64::saturating_add);

@@ -16,10 +16,12 @@ use st_model::ranklist::RankList;
 use st_model::section::{Elastic, Ended, Entry, NO_SYM, Section, SlotStreams, Symbol, Tables, Thread};
 use st_model::sites::SiteTable;
 use st_model::sketch::Shape;
+use st_model::steps::Budget;
 use st_model::tree::FlatTree;
 use st_model::unite::{Classes, Partitions, Renaming, Times, United};
 
 use super::error::Error;
+use super::params::paid;
 use super::renumber::{first_appearance, renumbered};
 use super::slots::REVIEW_PART;
 use crate::tree::RADIX;
@@ -35,6 +37,7 @@ const _: () = assert!(RADIX.pow(LEVELS) < REVIEW_PART as u64);
 pub struct Alike {
     /// Whether exact times are kept, and what they are rounded to multiples of, ns; 0 is not at all.
     columns: (bool, u32),
+    budget: Budget,
     first: Option<First>,
     ranks: RankList,
     hosts: HashMap<String, RankList, FixedState>,
@@ -98,9 +101,10 @@ impl Stream {
 }
 
 impl Alike {
-    pub(super) fn new(keep_columns: bool, rounding: u32) -> Self {
+    pub(super) fn new(keep_columns: bool, rounding: u32, budget: Budget) -> Self {
         Self {
             columns: (keep_columns, rounding),
+            budget,
             first: None,
             ranks: RankList::default(),
             hosts: HashMap::default(),
@@ -154,6 +158,7 @@ impl Alike {
                 None => drop(self.hosts.insert(host, ranks)),
             }
         }
+        self.budget.allow(paid(&section.threads));
         self.ended.extend(section.ended);
         self.ranks.insert(rank);
         if self.columns.0 {

@@ -1,5 +1,7 @@
 //! Why sections cannot be merged.
 
+use st_model::steps::Exceeded;
+
 /// Why sections cannot be merged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
@@ -14,4 +16,7 @@ pub enum Error {
         "parameters are histograms in some inputs and not in others, or other ones; merge all of them as recorded"
     )]
     Histograms,
+    /// It takes more steps than are allowed.
+    #[error(transparent)]
+    Steps(#[from] Exceeded),
 }

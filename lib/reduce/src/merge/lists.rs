@@ -24,6 +24,8 @@ use super::master::Control;
 /// Ranks times nodes of the master that are looked at to find the lists, and ranks times nodes of the lists: whoever reads
 /// all ranks looks at all nodes for each of them.
 const MOST: usize = 1 << 26;
+/// Ranks that have a list each at most: lists take memory.
+const SINGLE: u64 = 1 << 21;
 
 /// What a node is to a rank that visits the body around it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -91,6 +93,9 @@ pub(super) fn lists(
     shared: bool,
     into: &mut Partitions,
 ) -> Option<(Control, usize)> {
+    if !shared && ranks.len() > SINGLE {
+        return None;
+    }
     usize::try_from(ranks.len()).ok()?.checked_mul(tree.items().len()).filter(|n| *n <= MOST)?;
     let master = Master { tree, counts, partitions, ranks: ranks.iter().collect() };
     let (list_of, mut lists) = if shared { master.distinct() } else { master.single() };

@@ -8,12 +8,13 @@ use st_model::columns::Column;
 use st_model::lanes::LaneSum;
 use st_model::ranklist::RankList;
 use st_model::section::{Ended, NO_SYM, Section, Sym, Thread};
+use st_model::steps::Budget;
 
 use crate::lossy::Lossy;
 use crate::merge::error::Error;
 use crate::merge::layout::{Layout, laid_out};
 use crate::merge::master::{Loops, Master};
-use crate::merge::params::Params;
+use crate::merge::params::{Adding, Params, paid};
 use crate::merge::predicted;
 use crate::merge::renumber::{first_appearance, renumbered};
 use crate::merge::slots::{REVIEW, REVIEW_PART};
@@ -34,6 +35,7 @@ pub struct Merger {
     /// What times are rounded to, ns; 0 is not at all.
     rounding: u32,
     lossy: Lossy,
+    budget: Budget,
     /// Whether these are some of the ranks: forms are left to those who see all, as far as there is room for it.
     part: bool,
     loops: Loops,
@@ -107,6 +109,13 @@ impl Merger {
         self
     }
 
+    /// Refuses sections of many ranks that would take more steps.
+    #[must_use]
+    pub fn within(mut self, budget: Budget) -> Self {
+        self.budget = budget;
+        self
+    }
+
     /// Says that these are some of the ranks: see [`Merger::finish_part`].
     #[must_use]
     pub fn of_part(mut self) -> Self {
@@ -138,7 +147,7 @@ impl Merger {
     /// # Errors
     ///
     /// If it holds a rank that has been added already, has tags where others have none, or has histograms of parameters that
-    /// others hold in another form: nothing can be added any more then.
+    /// others hold in another form, or takes more steps than are allowed: nothing can be added any more then.
     pub fn add(&mut self, section: Section) -> Result<(), Error> {
         if let Some(twice) = section.ranks.iter().find(|&r| self.ranks.contains(r)) {
             return Err(Error::Duplicate(twice));
@@ -146,6 +155,9 @@ impl Merger {
         let without = section.threads.iter().any(|t| t.lanes.is_voided(Lane::Tag));
         if *self.without_tags.get_or_insert(without) != without {
             return Err(Error::Tags);
+        }
+        if section.ranks.len() == 1 {
+            self.budget.allow(paid(&section.threads));
         }
         self.ranks.extend(&section.ranks);
         for (host, ranks) in &section.hosts {
@@ -165,7 +177,8 @@ impl Merger {
         }
         let review = if self.part { REVIEW_PART } else { REVIEW };
         for (i, (into, thread)) in self.threads.iter_mut().zip(&section.threads).enumerate() {
-            into.add(&section, i, thread, &renaming, (&self.users, &self.lossy, review))?;
+            let how = Adding { users: &self.users, lossy: &self.lossy, review, budget: &self.budget };
+            into.add(&section, i, thread, &renaming, &how)?;
         }
         let to = |s: Sym| renaming.symbols.get(s as usize).copied().unwrap_or(s);
         self.ended.extend(section.ended.iter().map(|e| Ended {
@@ -265,12 +278,12 @@ impl ThreadMerger {
         index: usize,
         thread: &Thread,
         renaming: &Renaming,
-        options: (&[Param], &Lossy, usize),
+        how: &Adding<'_>,
     ) -> Result<(), Error> {
         let to = |s: Sym| renaming.symbols.get(s as usize).copied().unwrap_or(s);
         self.ranks.extend(&thread.ranks);
         self.master.add(&renumbered(&thread.tree, to), &thread.counts, &section.partitions, &thread.ranks);
-        self.params.add(section, index, thread, renaming, options)?;
+        self.params.add(section, index, thread, renaming, how)?;
         self.times.add(thread, renaming);
         self.lanes.merge(&thread.lanes);
         Ok(())

@@ -1,6 +1,7 @@
 //! The merge as a reduction in a tree: parts without what only the root can know.
 
 use st_model::section::Section;
+use st_model::steps::Budget;
 
 use super::alike::Alike;
 use super::error::Error;
@@ -25,17 +26,20 @@ pub struct Merging {
     pub lossy: Lossy,
     /// Whether tags may be left out.
     pub watch_tags: bool,
+    /// What may be done rank by rank; ranks that come alone are paid for by their bytes.
+    pub budget: Budget,
 }
 
 impl Merging {
     fn merger(&self) -> Merger {
-        Merger::new(self.keep_columns).rounding(self.rounding).loops(self.loops).with(self.users.clone())
+        let merger = Merger::new(self.keep_columns).within(self.budget.clone());
+        merger.rounding(self.rounding).loops(self.loops).with(self.users.clone())
     }
 
     /// A block of ranks, that is merged at once if they are alike.
     #[must_use]
     pub fn alike(&self) -> Alike {
-        Alike::new(self.keep_columns, self.rounding)
+        Alike::new(self.keep_columns, self.rounding, self.budget.clone())
     }
 
     /// The merger of the root's parts.

@@ -1,6 +1,6 @@
 //! Merging parameter streams: per (symbol, slot) classes of ranks, in symbolic forms where they unite ranks.
 
-use st_model::num::{narrow, saturate};
+use st_model::num::{Exact, narrow, saturate};
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -11,6 +11,7 @@ use st_model::form::Own;
 use st_model::ints::Sealed;
 use st_model::ranklist::RankList;
 use st_model::section::{Elastic, Section, SlotStreams, Sym, Thread};
+use st_model::steps::Budget;
 use st_model::tree::Item;
 
 use crate::lossy::{Kind, Lossy};
@@ -26,6 +27,29 @@ use st_model::unite::Renaming;
 
 /// Values that are added up at most to learn how many another stream has, unless it must be known.
 const COUNTED: u64 = 1 << 22;
+
+/// How sections are added.
+#[derive(Clone, Copy)]
+pub(crate) struct Adding<'a> {
+    pub(crate) users: &'a [Param],
+    pub(crate) lossy: &'a Lossy,
+    /// Classes at which forms are reviewed first.
+    pub(crate) review: usize,
+    pub(crate) budget: &'a Budget,
+}
+
+/// Short steps ([`Budget::take_short`]) for each rank of a section of many, so that memory is bounded as well as time: to
+/// learn who it is in a symbol's calls, and how often it makes them where ranks differ in that.
+const WHO: (u64, u64) = (1, 4);
+
+/// Steps that a slot of a rank that comes alone pays for: it is put into another form at each level of a tree at most.
+const PAID: u64 = 64;
+
+/// Steps that streams of ranks that come alone have paid for by their bytes.
+pub(crate) fn paid(threads: &[Thread]) -> u64 {
+    let slots = threads.iter().flat_map(|t| &t.params).map(|slots| slots.len() + 1).sum::<usize>();
+    slots.to_u64().saturating_mul(PAID)
+}
 
 /// The parameters of one thread index under construction, by united symbol.
 #[derive(Debug, Default)]
@@ -47,8 +71,9 @@ impl Params {
         index: usize,
         thread: &Thread,
         renaming: &Renaming,
-        (users, lossy, review): (&[Param], &Lossy, usize),
+        how: &Adding<'_>,
     ) -> Result<(), Error> {
+        let Adding { users, lossy, review, budget } = *how;
         let table = CallTable::builtin();
         let uniform = thread.counts.iter().all(|c| c.is_of_all(&section.partitions, &thread.ranks));
         let uniform = thread.ranks.lowest().filter(|_| uniform);
@@ -77,6 +102,8 @@ impl Params {
                 };
                 into.slots = slots.iter().map(new).collect();
             }
+            let many = if section.ranks.len() == 1 { 0 } else { thread.ranks.len() };
+            budget.take_short(many.saturating_mul(if uniform.is_some() { WHO.0 } else { WHO.1 }))?;
             for rank in executing(section, streams, &thread.ranks) {
                 into.callers.add(rank, own(&mut who, streams, slots, rank));
             }
@@ -95,16 +122,24 @@ impl Params {
                 if !plain.is_empty()
                     && let Some((values, classes)) = plain.remove(&(s, i))
                 {
+                    budget.take_short(slot_into.steps(&values, &classes, &into.callers))?;
                     slot_into.add(&values, &classes, &into.callers, &mut len)?;
                     continue;
                 }
                 match slot.meaning {
                     Meaning::Ref(object) if !renaming.keeps(object) => {
                         let at = SlotAt { thread: index, sym, slot: i };
+                        if many > 0 && streams.values.streams.iter().any(|s| !renames(s)) {
+                            budget.spend(section, None, 1)?;
+                        }
                         let (renamed, classes) = rename(section, at, &streams.values, object, renaming);
+                        budget.take_short(slot_into.steps(&renamed, &classes, &into.callers))?;
                         slot_into.add(&renamed, &classes, &into.callers, &mut len)?;
                     }
-                    _ => slot_into.add(&streams.values, classes, &into.callers, &mut len)?,
+                    _ => {
+                        budget.take_short(slot_into.steps(&streams.values, classes, &into.callers))?;
+                        slot_into.add(&streams.values, classes, &into.callers, &mut len)?;
+                    }
                 }
             }
         }
@@ -282,7 +317,7 @@ fn rename(
     let united = |v| renaming.object(object, v);
     let (mut streams, mut classes) = (Vec::new(), Vec::new());
     for (stream, ranks) in e.streams.iter().zip(&section.partitions[e.partition as usize].classes) {
-        if stream.elements().all(|x| x.step == 0) {
+        if renames(stream) {
             streams.push(stream.map(united));
             classes.push(ranks.clone());
             continue;
@@ -296,6 +331,11 @@ fn rename(
         }
     }
     (Elastic { streams: streams.into(), ..e.clone() }, classes)
+}
+
+/// Whether a stream can be renamed as a whole.
+fn renames(stream: &Sealed) -> bool {
+    stream.elements().all(|x| x.step == 0)
 }
 
 /// A slot of a symbol of a thread.

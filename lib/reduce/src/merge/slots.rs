@@ -27,6 +27,12 @@ pub(crate) const REVIEW_PART: usize = 8192;
 /// Classes from which on a product is looked for, and bytes of its text for each of which it must save a word.
 const PRODUCT: (usize, usize) = (5, 8);
 
+/// Short steps for each rank: to learn how many values it reads, to put classes of ranks between each other, and to put a
+/// rank's values into another form (time and, more than that, memory).
+const LENGTH: u64 = 1;
+const CLASSES: u64 = 8;
+const RECODED: u64 = 64;
+
 /// Streams of one slot.
 #[derive(Debug)]
 pub(crate) struct SlotClasses {
@@ -65,6 +71,23 @@ impl SlotClasses {
     pub(crate) fn asks_lengths(&self, e: &Elastic) -> bool {
         let counts = e.form.counts() || self.user.is_some() || self.meaning == Meaning::Count;
         self.lossy.is_some() || !self.plain && (counts || e.streams.iter().any(|s| s.constant().is_none()))
+    }
+
+    /// Short steps that adding streams of classes of ranks takes, and looking at them again once all ranks are there; none for
+    /// a rank alone, and few where all ranks have one stream in the form that the others are in.
+    pub(crate) fn steps(&self, e: &Elastic, classes: &[RankList], callers: &Callers) -> u64 {
+        let ranks = classes.iter().fold(0, |n: u64, ranks| n.saturating_add(ranks.len()));
+        if ranks <= 1 {
+            return 0;
+        }
+        let first = self.classes.is_empty() && !self.plain && !e.form.counts();
+        let again = !self.plain && !callers.known();
+        let recoded = again || !first && e.form != self.form;
+        let before = if again { self.classes.ranks().len() } else { 0 };
+        let each = u64::from(self.asks_lengths(e)) * LENGTH
+            + u64::from(classes.len() > 1) * CLASSES
+            + u64::from(recoded) * RECODED;
+        ranks.saturating_mul(each).saturating_add(before.saturating_mul(RECODED))
     }
 
     /// Adds streams of classes of ranks. `len` is how many values a rank reads.
