@@ -15,8 +15,8 @@ pub(crate) struct Callers {
 }
 
 impl Callers {
-    /// Notes who a rank is; `None` if that differs from call to call.
-    pub(crate) fn add(&mut self, rank: u32, own: Option<Own>) {
+    /// Notes who a rank is; `None` if that differs from call to call. Whether that takes space.
+    pub(crate) fn add(&mut self, rank: u32, own: Option<Own>) -> bool {
         match own {
             None => self.unknown = true,
             Some(own) if own.me == i64::from(rank) && (self.world == 0 || own.size == self.world) => {
@@ -24,8 +24,10 @@ impl Callers {
             }
             Some(own) => {
                 self.others.insert(rank, own);
+                return true;
             }
         }
+        false
     }
     /// Whether every rank is somebody.
     pub(crate) fn known(&self) -> bool {

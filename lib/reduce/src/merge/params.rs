@@ -38,9 +38,11 @@ pub(crate) struct Adding<'a> {
     pub(crate) budget: &'a Budget,
 }
 
-/// Short steps ([`Budget::take_short`]) for each rank of a section of many, so that memory is bounded as well as time: to
-/// learn who it is in a symbol's calls, and how often it makes them where ranks differ in that.
+/// Short steps ([`Budget::take_short`]) for each rank of a section of many: to learn who it is in a symbol's calls, and how
+/// often it makes them where ranks differ in that.
 const WHO: (u64, u64) = (1, 4);
+/// Steps for such a rank that is another one in the symbol's communicators: measured in memory, 140 bytes.
+const ELSEWHERE: u64 = 5;
 
 /// Steps that a slot of a rank that comes alone pays for: it is put into another form at each level of a tree at most.
 const PAID: u64 = 64;
@@ -105,7 +107,10 @@ impl Params {
             let many = if section.ranks.len() == 1 { 0 } else { thread.ranks.len() };
             budget.take_short(many.saturating_mul(if uniform.is_some() { WHO.0 } else { WHO.1 }))?;
             for rank in executing(section, streams, &thread.ranks) {
-                into.callers.add(rank, own(&mut who, streams, slots, rank));
+                let takes_space = into.callers.add(rank, own(&mut who, streams, slots, rank));
+                if takes_space && many > 0 {
+                    budget.take(ELSEWHERE)?;
+                }
             }
             let sym = narrow(s);
             for (i, ((slot, streams), slot_into)) in
@@ -122,8 +127,7 @@ impl Params {
                 if !plain.is_empty()
                     && let Some((values, classes)) = plain.remove(&(s, i))
                 {
-                    budget.take_short(slot_into.steps(&values, &classes, &into.callers))?;
-                    slot_into.add(&values, &classes, &into.callers, &mut len)?;
+                    slot_into.add(&values, &classes, (&into.callers, budget), &mut len)?;
                     continue;
                 }
                 match slot.meaning {
@@ -133,13 +137,9 @@ impl Params {
                             budget.spend(section, None, 1)?;
                         }
                         let (renamed, classes) = rename(section, at, &streams.values, object, renaming);
-                        budget.take_short(slot_into.steps(&renamed, &classes, &into.callers))?;
-                        slot_into.add(&renamed, &classes, &into.callers, &mut len)?;
+                        slot_into.add(&renamed, &classes, (&into.callers, budget), &mut len)?;
                     }
-                    _ => {
-                        budget.take_short(slot_into.steps(&streams.values, classes, &into.callers))?;
-                        slot_into.add(&streams.values, classes, &into.callers, &mut len)?;
-                    }
+                    _ => slot_into.add(&streams.values, classes, (&into.callers, budget), &mut len)?,
                 }
             }
         }

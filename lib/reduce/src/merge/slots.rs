@@ -10,6 +10,7 @@ use st_model::ints::Sealed;
 use st_model::num::{Exact, saturate};
 use st_model::ranklist::RankList;
 use st_model::section::{Elastic, SlotStreams};
+use st_model::steps::Budget;
 
 use crate::codes::{code, decode};
 use crate::lossy::{Counter, Rule, codes};
@@ -28,10 +29,12 @@ pub(crate) const REVIEW_PART: usize = 8192;
 const PRODUCT: (usize, usize) = (5, 8);
 
 /// Short steps for each rank: to learn how many values it reads, to put classes of ranks between each other, and to put a
-/// rank's values into another form (time and, more than that, memory).
-const LENGTH: u64 = 1;
+/// rank's values into another form.
+const LENGTH: u64 = 3;
 const CLASSES: u64 = 8;
-const RECODED: u64 = 64;
+const RECODED: u64 = 4;
+/// Steps for each class that comes of that: measured in memory, 330 bytes.
+const CLASS: u64 = 10;
 
 /// Streams of one slot.
 #[derive(Debug)]
@@ -75,7 +78,7 @@ impl SlotClasses {
 
     /// Short steps that adding streams of classes of ranks takes, and looking at them again once all ranks are there; none for
     /// a rank alone, and few where all ranks have one stream in the form that the others are in.
-    pub(crate) fn steps(&self, e: &Elastic, classes: &[RankList], callers: &Callers) -> u64 {
+    fn steps(&self, e: &Elastic, classes: &[RankList], callers: &Callers) -> u64 {
         let ranks = classes.iter().fold(0, |n: u64, ranks| n.saturating_add(ranks.len()));
         if ranks <= 1 {
             return 0;
@@ -94,18 +97,21 @@ impl SlotClasses {
     ///
     /// # Errors
     ///
-    /// If histograms are to be added to what is in another form, or the other way round.
+    /// If histograms are to be added to what is in another form, or the other way round, or it takes more steps than are
+    /// allowed.
     pub(crate) fn add(
         &mut self,
         e: &Elastic,
         classes: &[RankList],
-        callers: &Callers,
+        (callers, budget): (&Callers, &Budget),
         len: &mut dyn FnMut(u32) -> u64,
     ) -> Result<(), Error> {
         let drawn = |form| matches!(form, Form::Histogram(_));
         if !self.classes.is_empty() && e.form != self.form && (drawn(e.form) || drawn(self.form)) {
             return Err(Error::Histograms);
         }
+        let steps = self.steps(e, classes, callers);
+        budget.take_short(steps)?;
         if drawn(e.form) {
             (self.form, self.plain, self.lossy) = (e.form, true, None);
         } else if !self.plain && !callers.known() {
@@ -132,6 +138,9 @@ impl SlotClasses {
                 let near = !self.plain && !from.counts() && !to.counts();
                 if near && self.classes.join(rank, |codes| stream.is_mapped(codes, recoded)) {
                     continue;
+                }
+                if steps > 0 {
+                    budget.take(CLASS)?;
                 }
                 let n = if e.form == Form::Absolute { 0 } else { len(rank) };
                 // What was put into a form has led back when that was done.
