@@ -27,7 +27,8 @@ pub enum Matter {
 pub struct Excess {
     /// Where it ends.
     pub at: At,
-    /// How much longer it is than the others' mean, ns.
+    /// How much longer it is than the others' mean, ns; no more than the rank computes longer in all, for others may do
+    /// the same work before another call.
     pub ns: u64,
 }
 
@@ -98,10 +99,13 @@ impl Analysis {
     /// Where a rank computes most more than the others.
     fn excess(&self, rank: u32, before: &Before<'_>) -> Option<Excess> {
         let others = self.ranks.len().to_u64().saturating_sub(1).max(1);
+        let all: u64 = self.ranks.iter().map(super::RankTotals::computation).sum();
+        let own = self.ranks.iter().find(|r| r.rank == rank)?.computation();
+        let most = own.saturating_sub((all - own) / others);
         let more = |(place, ranks): (&u32, &Vec<(u32, &PlaceTotals)>)| {
             let own = ranks.iter().find(|(r, _)| *r == rank)?.1.before;
             let rest: u64 = ranks.iter().filter(|(r, _)| *r != rank).map(|(_, t)| t.before).sum();
-            Some(Excess { at: At { rank, place: *place }, ns: own.saturating_sub(rest / others) })
+            Some(Excess { at: At { rank, place: *place }, ns: own.saturating_sub(rest / others).min(most) })
         };
         before.iter().filter_map(more).max_by_key(|e| e.ns).filter(|e| e.ns > 0)
     }
