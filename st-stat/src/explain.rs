@@ -2,10 +2,8 @@
 
 use std::io::Write;
 
-use std::path::PathBuf;
-
 use anyhow::{Result, bail};
-use st_cli::options::{Steps, StreamIn, Talk};
+use st_cli::options::Talk;
 use st_cli::{Output, Screen, Status, Whole};
 use st_explain::{Analysis, At, Kind, Sum, analyse};
 use st_model::calls::CallId;
@@ -14,7 +12,7 @@ use st_model::rank_times::{RankTime, rank_times};
 use st_model::section::Section;
 use st_model::sites::CallSites;
 
-use crate::args::{EfficiencyArgs, RanksArgs, WaitsArgs, WaitsBy};
+use crate::args::{EfficiencyArgs, Explaining, RanksArgs, WaitsArgs, WaitsBy};
 use crate::calls::{SITE, function, site_cells};
 use crate::input;
 use crate::table::{Cell, Column, Format, Table};
@@ -30,7 +28,8 @@ pub(crate) const NO_TIMES: &str = "the trace holds no exact times: record withou
 
 impl Explained {
     /// Reads a trace, and says what is left out.
-    pub(crate) fn read(inputs: &[PathBuf], input: &StreamIn, steps: &Steps, talk: &Talk) -> Result<Self> {
+    pub(crate) fn read(of: &Explaining) -> Result<Self> {
+        let Explaining { inputs, input, steps, talk, .. } = of;
         let (whole, sections): (Whole, Vec<Section>) = input::sections(inputs, input, talk)?;
         if !whole.complete {
             talk.warn(input::NAME, "what the stream lacks is not explained");
@@ -106,17 +105,17 @@ fn sum_cells(sum: Sum, time: u64) -> [Cell; 4] {
 
 /// `st-stat waits`.
 pub(crate) fn waits(args: &WaitsArgs) -> Result<Status> {
-    let explained = Explained::read(&args.inputs, &args.input, &args.steps, &args.talk)?;
+    let explained = Explained::read(&args.of)?;
     let analysis = explained.known()?;
-    let mut out = Output::text(&args.output.output)?;
+    let mut out = Output::text(&args.of.output.output)?;
     let screen = Screen::of(&out);
     let tables = explained.sections.iter().filter(|_| matches!(args.by, WaitsBy::Site | WaitsBy::Culprit));
-    let sites = args.symbols.call_sites((input::NAME, &args.talk), tables.map(|s| &s.sites));
+    let sites = args.symbols.call_sites((input::NAME, &args.of.talk), tables.map(|s| &s.sites));
     let table = waits_table(args.by, &explained, analysis, &sites);
-    if table.rows.is_empty() && args.format == Format::Text {
+    if table.rows.is_empty() && args.of.format == Format::Text {
         writeln!(out, "no wait states")?;
     } else {
-        table.write(args.format, screen, &mut out)?;
+        table.write(args.of.format, screen, &mut out)?;
     }
     out.commit()?;
     Ok(Status::Ok)
@@ -191,7 +190,7 @@ fn added<K: Ord>(sums: impl Iterator<Item = (K, Sum)>) -> std::collections::BTre
 
 /// `st-stat efficiency`.
 pub(crate) fn efficiency(args: &EfficiencyArgs) -> Result<Status> {
-    let explained = Explained::read(&args.inputs, &args.input, &args.steps, &args.talk)?;
+    let explained = Explained::read(&args.of)?;
     let e = explained.known()?.efficiency();
     let share = |name: &str, value: Option<f64>| {
         let cell = value.map_or_else(Cell::none, |v| Cell::shown(v.into(), format!("{v:.3}")));
@@ -210,9 +209,9 @@ pub(crate) fn efficiency(args: &EfficiencyArgs) -> Result<Status> {
         time("computation, longest", e.longest),
     ];
     let columns = vec![Column::left("measure", "measure"), Column::right("value", "value", 0)];
-    let mut out = Output::text(&args.output.output)?;
+    let mut out = Output::text(&args.of.output.output)?;
     let screen = Screen::of(&out);
-    Table { columns, rows, total: None }.write(args.format, screen, &mut out)?;
+    Table { columns, rows, total: None }.write(args.of.format, screen, &mut out)?;
     out.commit()?;
     Ok(Status::Ok)
 }
@@ -236,7 +235,7 @@ pub(crate) fn computation(explained: &Explained) -> Vec<(u32, u64, u64)> {
 
 /// `st-stat ranks`.
 pub(crate) fn ranks(args: &RanksArgs) -> Result<Status> {
-    let explained = Explained::read(&args.inputs, &args.input, &args.steps, &args.talk)?;
+    let explained = Explained::read(&args.of)?;
     let rows = rank_rows(&explained);
     let computed = |r: &RankTime| r.whole.saturating_sub(r.mpi);
     let mean = rows.iter().map(|(r, _)| computed(r)).sum::<u128>() / u128::from(rows.len().to_u64().max(1));
@@ -258,10 +257,10 @@ pub(crate) fn ranks(args: &RanksArgs) -> Result<Status> {
         Column::right("waiting", "wait_ns", 0),
         Column::right("of mean", "computation_percent", 0),
     ];
-    let mut out = Output::text(&args.output.output)?;
+    let mut out = Output::text(&args.of.output.output)?;
     let screen = Screen::of(&out);
     let table = Table { columns, rows: rows.iter().map(row).collect(), total: None };
-    table.write(args.format, screen, &mut out)?;
+    table.write(args.of.format, screen, &mut out)?;
     out.commit()?;
     Ok(Status::Ok)
 }

@@ -19,15 +19,15 @@ const MOST: usize = 20;
 
 /// `st-stat why`.
 pub(crate) fn why(args: &WhyArgs) -> Result<Status> {
-    let explained = Explained::read(&args.inputs, &args.input, &args.steps, &args.talk)?;
+    let explained = Explained::read(&args.of)?;
     let tables = explained.sections.iter().map(|s| &s.sites);
-    let sites = args.symbols.call_sites((input::NAME, &args.talk), tables);
-    let mut out = Output::text(&args.output.output)?;
+    let sites = args.symbols.call_sites((input::NAME, &args.of.talk), tables);
+    let mut out = Output::text(&args.of.output.output)?;
     let screen = Screen::of(&out);
-    if explained.analysis.is_none() && args.format != Format::Text {
+    if explained.analysis.is_none() && args.of.format != Format::Text {
         bail!("{NO_TIMES}");
     }
-    write(&explained, &sites, (args.all, args.format), screen, &mut out)?;
+    write(&explained, &sites, (args.all, args.of.format), screen, &mut out)?;
     out.commit()?;
     Ok(Status::Ok)
 }
