@@ -34,8 +34,9 @@ impl Anonymiser {
     /// Takes out what a header says of program, user and time.
     #[must_use]
     pub fn header(header: &Header) -> Header {
-        let Header { world, mpi, run, clock, options, bindings, .. } = header.clone();
-        Header { world, mpi, run, clock, options, bindings, program: PROGRAM.into(), ..Header::default() }
+        let Header { world, mpi, run, clock, options, bindings, processors, .. } = header.clone();
+        let program = PROGRAM.into();
+        Header { world, mpi, run, clock, options, bindings, processors, program, ..Header::default() }
     }
 
     /// Takes out the arguments of a tool.

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::num::narrow;
+use crate::ranklist_notation::{parse_any, print};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use xxhash_rust::xxh3::xxh3_128;
@@ -31,6 +33,13 @@ pub struct Header {
     pub options: BTreeMap<String, Value>,
     /// Language bindings that calls came through: `c`, `mpif.h`, `mpi_f08`, ….
     pub bindings: Vec<String>,
+    /// By node of the ranks: numbers of the processors that they were allowed when they began MPI, as `0-3,8` or a ranklist.
+    /// Empty once the ranks' streams are one: then [`Header::processors`] knows them.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub allowed: BTreeMap<String, String>,
+    /// Of a whole job: how many nodes allow its ranks so many processors.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub processors: BTreeMap<u32, u32>,
     /// Fields of newer versions.
     #[serde(flatten)]
     pub more: Map<String, Value>,
@@ -49,14 +58,31 @@ impl Header {
         std::iter::once(&self.program).chain(&self.args).map(String::as_str).collect::<Vec<_>>().join(" ")
     }
 
+    /// Adds what another rank of the job knows that is the same for all of them: the time of the earliest, and processors.
+    pub fn join(&mut self, other: &Self) {
+        self.started = self.started.min(other.started);
+        for (node, theirs) in &other.allowed {
+            match self.allowed.get_mut(node) {
+                Some(ours) => *ours = united(ours, theirs),
+                None => drop(self.allowed.insert(node.clone(), theirs.clone())),
+            }
+        }
+    }
+
+    /// Whether this is the header of the same rank or of another one of the job, but for what [`Header::join`] unites.
+    #[must_use]
+    pub fn is_like(&self, other: &Self) -> bool {
+        Self { started: self.started, allowed: self.allowed.clone(), ..other.clone() } == *self
+    }
+
     /// The header of a job, from those of its ranks in their order: the first one's, with all bindings, the time of the
-    /// earliest, and all programs, as on a launcher's command line. `None` of none.
+    /// earliest, all processors, and all programs, as on a launcher's command line. `None` of none.
     pub fn of_job(ranks: impl IntoIterator<Item = Self>) -> Option<Self> {
         let mut whole: Option<Self> = None;
         let mut programs = Vec::new();
         for mine in ranks {
             let whole = whole.get_or_insert_with(|| mine.clone());
-            whole.started = whole.started.min(mine.started);
+            whole.join(&mine);
             for b in mine.bindings {
                 if !whole.bindings.contains(&b) {
                     whole.bindings.push(b);
@@ -70,7 +96,21 @@ impl Header {
                 programs.push(mine.program);
             }
         }
+        if let Some(whole) = &mut whole {
+            for list in std::mem::take(&mut whole.allowed).into_values() {
+                let n = parse_any(&list).map_or(0, |set| set.len());
+                *whole.processors.entry(narrow(n)).or_default() += 1;
+            }
+        }
         whole
+    }
+}
+
+/// Two sets of processors as one; the first where the other is none.
+fn united(a: &str, b: &str) -> String {
+    match (parse_any(a), parse_any(b)) {
+        (Ok(a), Ok(b)) if a != b => print(&a.union(&b)),
+        _ => a.to_owned(),
     }
 }
 
@@ -111,6 +151,19 @@ pub struct Step {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn processors_of_a_node_are_united() {
+        let of = |node: &str, list: &str| Header {
+            allowed: BTreeMap::from([(node.into(), list.into())]),
+            ..Header::default()
+        };
+        let ranks = [of("a", "0"), of("b", "0-3"), of("a", "1,4"), of("a", "1"), of("c", "0-3")];
+        assert!(ranks[0].is_like(&ranks[1]));
+        let whole = Header::of_job(ranks).unwrap();
+        assert_eq!(whole.processors, BTreeMap::from([(3, 1), (4, 2)]));
+        assert!(whole.allowed.is_empty());
+    }
 
     #[test]
     fn a_job_of_several_programs_has_one_header() {

@@ -133,7 +133,7 @@ fn reduce<R: Reduce<Error: Display>>(
 
 /// What a rank and those below it have.
 struct Gathered<R> {
-    /// Headers that differ in more than the time, of the earliest time each.
+    /// Headers that differ in more than what can be joined.
     headers: Vec<Header>,
     tree: Tree<R>,
 }
@@ -146,9 +146,8 @@ impl<R: Reduce<Error: Display>> Load for Gathered<R> {
             let (header, rest) = bytes.split_at_checked(length).ok_or("a header is cut off")?;
             bytes = rest;
             let header = Reader::new(header, ReadOptions::default()).map_err(text)?.header().clone();
-            let same = |h: &&mut Header| Header { started: h.started, ..header.clone() } == **h;
-            match self.headers.iter_mut().find(same) {
-                Some(same) => same.started = same.started.min(header.started),
+            match self.headers.iter_mut().find(|h| h.is_like(&header)) {
+                Some(same) => same.join(&header),
                 None => self.headers.push(header),
             }
         }

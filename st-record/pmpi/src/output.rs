@@ -297,6 +297,7 @@ fn header(settings: &Settings, clock: &str, recorder: &RankRecorder, owner: &Own
         clock: Clock { source: clock.to_owned(), resolution: 1 },
         options: options.into_iter().map(|(n, v)| (n.to_owned(), v)).collect(),
         bindings: bindings::seen(&recorder.sites).into_iter().map(str::to_owned).collect(),
+        allowed: allowed().map(|list| (host(), list)).into_iter().collect(),
         ..Header::default()
     }
 }
@@ -389,6 +390,13 @@ pub(crate) fn close_line(directory: &Path, merged: bool) {
     } else {
         say(&format!("one stream per rank in {to}; next: st-merge {to} -o {to}.st"));
     }
+}
+
+/// The processors that the process may run on, as `0-3,8`.
+fn allowed() -> Option<String> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
+    Some(list.trim().to_owned())
 }
 
 fn host() -> String {
