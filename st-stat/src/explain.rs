@@ -1,5 +1,6 @@
 //! Where a program waits: tables of wait states, efficiencies and ranks.
 
+use std::collections::HashMap;
 use std::io::Write;
 
 use anyhow::{Result, bail};
@@ -7,6 +8,7 @@ use st_cli::options::Talk;
 use st_cli::{Output, Screen, Status, Whole};
 use st_explain::{Analysis, At, Kind, Sum, analyse};
 use st_model::calls::CallId;
+use st_model::header::Header;
 use st_model::num::{Exact, saturate};
 use st_model::rank_times::{RankTime, rank_times};
 use st_model::section::Section;
@@ -20,6 +22,8 @@ use crate::table::{Cell, Column, Format, Table};
 /// A trace, and what is found in it: nothing without exact times.
 pub(crate) struct Explained {
     pub(crate) sections: Vec<Section>,
+    /// Ranks of the fullest node, and its processors, if these are fewer.
+    pub(crate) crowded: Option<(u64, u32)>,
     pub(crate) analysis: Option<Analysis>,
 }
 
@@ -34,8 +38,9 @@ impl Explained {
         if !whole.complete {
             talk.warn(input::NAME, "what the stream lacks is not explained");
         }
+        let crowded = crowded(&whole.header, &sections);
         if !sections.iter().any(Section::has_times) {
-            return Ok(Self { sections, analysis: None });
+            return Ok(Self { sections, crowded, analysis: None });
         }
         if sections.iter().any(|s| s.histograms().next().is_some()) {
             bail!("parameters are histograms (st-merge --histogram): messages cannot be matched");
@@ -44,7 +49,7 @@ impl Explained {
         sections.iter().try_for_each(|s| budget.spend(s, None, 1))?;
         let analysis = analyse(&sections)?;
         remark(&analysis, talk);
-        Ok(Self { sections, analysis: Some(analysis) })
+        Ok(Self { sections, crowded, analysis: Some(analysis) })
     }
 
     /// What is found.
@@ -65,6 +70,18 @@ impl Explained {
         let named = self.sections.iter().find(|s| s.tables.names.contains_key(&call));
         self.sections.first().map_or_else(String::new, |first| function(call, &named.unwrap_or(first).tables))
     }
+}
+
+/// Ranks of the fullest node and processors that they may run on, if these are fewer. Of nodes that differ the most
+/// processors count, for the trace does not say which is which.
+fn crowded(header: &Header, sections: &[Section]) -> Option<(u64, u32)> {
+    let mut nodes: HashMap<&str, u64> = HashMap::new();
+    for (host, ranks) in sections.iter().flat_map(|s| &s.hosts) {
+        *nodes.entry(host).or_default() += ranks.len();
+    }
+    let ranks = nodes.into_values().max()?;
+    let processors = header.processors.keys().copied().max()?;
+    (ranks > processors.into()).then_some((ranks, processors))
 }
 
 /// Says what is left out, and what is doubtful.

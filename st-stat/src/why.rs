@@ -3,19 +3,24 @@
 use std::io::{self, Write};
 
 use anyhow::{Result, bail};
-use st_cli::{Output, Screen, Status};
-use st_explain::{Analysis, Finding, Kind, Matter};
-use st_model::num::Exact as _;
+use st_cli::{Output, Screen, Status, wrapped};
+use st_explain::{Analysis, Finding, Kind, Matter, SHORT};
+use st_model::num::{Exact as _, saturate};
+use st_model::ranklist::RankList;
+use st_model::ranklist_notation::plain;
 use st_model::sites::CallSites;
 
 use crate::args::WhyArgs;
 use crate::calls::site_cells;
 use crate::explain::{Explained, NO_TIMES, computation};
 use crate::input;
-use crate::table::{Cell, Column, Format, Table, duration, grouped};
+use crate::table::{Cell, Column, Format, Table, bytes, duration, grouped};
 
 /// Findings that people are shown at most.
 const MOST: usize = 20;
+
+/// What stands before a line that explains a finding.
+const INDENT: &str = "        ";
 
 /// `st-stat why`.
 pub(crate) fn why(args: &WhyArgs) -> Result<Status> {
@@ -42,8 +47,11 @@ fn write(
 ) -> io::Result<()> {
     let Some(analysis) = &explained.analysis else { return without_times(explained, out) };
     let time = analysis.time();
-    let matters = |f: &Finding| all || f.cost > time / 100 || f.matter == Matter::LeakedRequests;
-    let findings: Vec<Finding> = analysis.findings().into_iter().filter(matters).collect();
+    let certain = |f: &Finding| matches!(f.matter, Matter::LeakedRequests | Matter::Crowded { .. });
+    let matters = |f: &Finding| all || f.cost > time / 100 || certain(f);
+    let crowded =
+        explained.crowded.map(|(ranks, processors)| Finding::of(Matter::Crowded { ranks, processors }));
+    let findings: Vec<Finding> = crowded.into_iter().chain(analysis.findings()).filter(matters).collect();
     let words = Words { explained, analysis, sites, time };
     if format != Format::Text {
         return words.table(&findings).write(format, screen, out);
@@ -62,9 +70,13 @@ fn write(
         return writeln!(out, "all is well: nothing costs more than 1 % of the time (--all shows the rest)");
     }
     for f in findings.iter().take(MOST) {
-        let head = format!("{:>6}  {:>8}  {}", share(f.cost), duration(f.cost), words.what(f));
+        let cost =
+            if f.cost == 0 { [String::new(), String::new()] } else { [share(f.cost), duration(f.cost)] };
+        let head = format!("{:>6}  {:>8}  {}", cost[0], cost[1], words.what(f));
         writeln!(out, "\n{}", screen.bold(&head))?;
-        writeln!(out, "        {}", words.at(f))?;
+        for line in wrapped(words.at(f).split(' '), screen.width, [INDENT; 2]) {
+            writeln!(out, "{line}")?;
+        }
     }
     if findings.len() > MOST {
         writeln!(out, "\n… and {} more (--format csv)", findings.len() - MOST)?;
@@ -125,60 +137,87 @@ impl Words<'_> {
         ranks
     }
 
+    /// One rank after the other comes last: that is no rank's fault.
+    fn moves(&self, f: &Finding) -> bool {
+        let most = f.culprits.first().map_or(0, |(_, ns)| *ns);
+        let steady = f.excess.map_or(0, |e| e.ns) * 4 * f.victims.len().to_u64() > most * 3;
+        f.culprits.len() > 2.min(self.analysis.ranks.len() - 1) && most * 10 < f.cost * 6 && !steady
+    }
+
     fn what(&self, f: &Finding) -> String {
         let culprits = Self::culprits(f);
         let who = ranks(&culprits);
         let victims: Vec<u32> = f.victims.iter().copied().filter(|v| !culprits.contains(v)).collect();
-        let waiting = if victims.is_empty() { ranks(&f.victims) } else { ranks(&victims) };
-        let waits = if waiting.starts_with("ranks") { "wait" } else { "waits" };
-        // One after the other comes last: that is no rank's fault.
-        let moves = culprits.len() > 3 && culprits.len() * 4 > self.analysis.ranks.len();
+        // Most of those who wait are waited for, too.
+        let (all, mutual) = (ranks(&f.victims), victims.len() * 2 < f.victims.len());
+        let victims = if victims.is_empty() { &f.victims } else { &victims };
+        let waiting = format!("{} {}", ranks(victims), if victims.len() == 1 { "waits" } else { "wait" });
+        let receive = if culprits.len() == 1 { "receives" } else { "receive" };
+        let count = grouped(f.count);
         match f.matter {
-            Matter::Wait(Kind::LateSender) => format!("late sender: {waiting} {waits} for messages of {who}"),
-            Matter::Wait(Kind::WrongOrderSame | Kind::WrongOrderOther) => {
-                format!("wrong order: {waiting} {waits} for {who} while older messages are there")
+            Matter::Wait(kind) => match kind {
+                Kind::LateSender if mutual => format!("late sender: {all} wait for each other's messages"),
+                Kind::LateSender => format!("late sender: {waiting} for messages of {who}"),
+                Kind::WrongOrderSame | Kind::WrongOrderOther => {
+                    format!("wrong order: {waiting} for {who} while older messages are there")
+                }
+                Kind::LateReceiver => format!("late receiver: {waiting} until {who} {receive}"),
+                Kind::LateBroadcast => format!("late root: {waiting} for the data of {who}"),
+                Kind::EarlyReduce => format!("early root: {waiting} for {who}"),
+                Kind::EarlyScan => format!("serialised: {waiting} for {who} before"),
+                Kind::LatePost => format!("late post: {waiting} for {who} to post a window"),
+                Kind::EarlyWait => format!("early wait: {waiting} for the accesses of {who}"),
+                Kind::Barrier | Kind::AllToAll if self.moves(f) => {
+                    let n = grouped(f.culprits.len().to_u64());
+                    format!("imbalance that moves: {n} ranks come last, now one, now another")
+                }
+                Kind::Barrier | Kind::AllToAll => format!("imbalance: {waiting} for {who}"),
+            },
+            Matter::Polling => format!("polling: {count} tests of {who} find nothing"),
+            Matter::Latency => {
+                format!("latency: {count} calls of {who} carry at most {} each", bytes(SHORT))
             }
-            Matter::Wait(Kind::LateReceiver) => {
-                format!("late receiver: {waiting} {waits} until {who} receives")
+            Matter::Bandwidth => format!("bandwidth: {count} calls of {who} move {}", bytes(f.bytes)),
+            Matter::Files if f.bytes > 0 => {
+                format!("files: {count} calls of {who} move {}", bytes(f.bytes))
             }
-            Matter::Wait(Kind::LateBroadcast) => {
-                format!("late root: {waiting} {waits} for the data of {who}")
-            }
-            Matter::Wait(Kind::EarlyReduce) => format!("early root: {waiting} {waits} for {who}"),
-            Matter::Wait(Kind::EarlyScan) => format!("serialised: {waiting} {waits} for {who} before"),
-            Matter::Wait(Kind::Barrier | Kind::AllToAll) if moves => {
-                format!(
-                    "imbalance that moves: {} ranks are the last in turn",
-                    grouped(culprits.len().to_u64())
-                )
-            }
-            Matter::Wait(Kind::Barrier | Kind::AllToAll) => {
-                format!("imbalance: {waiting} {waits} for {who}")
-            }
-            Matter::Polling => {
-                format!("polling: {} tests of {who} complete nothing", grouped(f.count))
-            }
-            Matter::TinyMessages => {
-                let n = grouped(f.count);
-                format!("latency: {n} messages of at most 1,024 bytes, sent by {who}")
-            }
-            Matter::LeakedRequests => {
-                format!("leak: {} requests of {who} are never completed", grouped(f.count))
+            Matter::Files => format!("files: {count} calls of {who}"),
+            Matter::OneSided => format!("one-sided: {count} calls of {who} on others' windows"),
+            Matter::Inside => format!("MPI itself: {count} calls of {who}"),
+            Matter::LeakedRequests => format!("leak: {count} requests of {who} are never completed"),
+            Matter::Crowded { ranks, processors } => {
+                format!("crowded: {} ranks of a node run on {processors} processors", grouped(ranks))
             }
             Matter::SlowRank => format!("slow rank: {who} computes longer than the others, wherever it does"),
         }
     }
 
+    /// How long calls take, and how fast they move what they move.
+    fn pace(f: &Finding) -> String {
+        let each = format!("{} a call", duration(f.cost / f.count.max(1)));
+        let rate = u128::from(f.bytes) * 1_000_000_000 / u128::from(f.cost.max(1));
+        match f.matter {
+            Matter::Bandwidth | Matter::Files if f.bytes > 0 => {
+                format!("; {each}, {}/s and rank", bytes(saturate(rate)))
+            }
+            Matter::Latency | Matter::OneSided | Matter::Inside | Matter::Files => format!("; {each}"),
+            _ => String::new(),
+        }
+    }
+
     /// Where, why, and how sure.
     fn at(&self, f: &Finding) -> String {
+        if let Matter::Crowded { .. } = f.matter {
+            return "ranks wait for a processor wherever they are: what follows may come of that (certain)"
+                .into();
+        }
         let mut text = format!("at {}", self.place(f.place));
         if let Some((first, _)) = f.culprits.first().filter(|(at, _)| at.place != f.place) {
             text = format!("{text}, for {}", self.place(first.place));
         }
         let share = Cell::percent;
-        if let Some(e) =
-            f.excess.filter(|e| e.ns > self.time / 1000 / self.analysis.ranks.len().to_u64().max(1))
-        {
+        // What is little beside the wait does not explain it.
+        if let Some(e) = f.excess.filter(|e| e.ns * 10 * f.victims.len().to_u64() > f.cost) {
             let (rank, ns) = (e.at.rank, duration(e.ns));
             let before = if e.at.place == f.place { "it".to_owned() } else { self.place(e.at.place) };
             text = format!("{text}; rank {rank} computes {ns} more than the others before {before}");
@@ -188,7 +227,7 @@ impl Words<'_> {
         {
             text = format!("{text}; {} for rank {}", share((*ns).into(), f.cost.into()).text, at.rank);
         }
-        format!("{text} ({})", self.sure(f))
+        format!("{text}{} ({})", Self::pace(f), self.sure(f))
     }
 
     fn sure(&self, f: &Finding) -> &'static str {
@@ -198,8 +237,10 @@ impl Words<'_> {
                 "unsure: clocks disagree, st-sync"
             }
             Matter::Wait(_) | Matter::Polling => "measured",
-            Matter::LeakedRequests => "certain",
-            Matter::TinyMessages => "upper bound: the calls' own time",
+            Matter::LeakedRequests | Matter::Crowded { .. } => "certain",
+            Matter::Latency | Matter::Bandwidth | Matter::Files | Matter::OneSided | Matter::Inside => {
+                "the calls' own time, and waits that no message tells of"
+            }
             Matter::SlowRank => "likely",
         }
     }
@@ -220,8 +261,13 @@ impl Words<'_> {
             let kind = match f.matter {
                 Matter::Wait(kind) => kind.name(),
                 Matter::Polling => "polling",
-                Matter::TinyMessages => "tiny messages",
+                Matter::Latency => "latency",
+                Matter::Bandwidth => "bandwidth",
+                Matter::Files => "files",
+                Matter::OneSided => "one-sided",
+                Matter::Inside => "MPI itself",
                 Matter::LeakedRequests => "leaked requests",
+                Matter::Crowded { .. } => "crowded",
                 Matter::SlowRank => "slow rank",
             };
             let culprit = f.excess.map(|e| e.at.place).or(f.culprits.first().map(|(at, _)| at.place));
@@ -247,12 +293,8 @@ impl Words<'_> {
     }
 }
 
-/// `rank 3`, `ranks 0, 2`, `ranks 1, 2, 3 and 5 more`.
+/// `rank 3`, `ranks 0, 2`, `ranks 0-3, 8`.
 fn ranks(all: &[u32]) -> String {
-    let shown: Vec<String> = all.iter().take(3).map(u32::to_string).collect();
-    match all.len() {
-        1 => format!("rank {}", shown.concat()),
-        0..=3 => format!("ranks {}", shown.join(", ")),
-        n => format!("ranks {} and {} more", shown.join(", "), n - 3),
-    }
+    let set: RankList = all.iter().copied().collect();
+    format!("{} {}", if all.len() == 1 { "rank" } else { "ranks" }, plain(&set))
 }

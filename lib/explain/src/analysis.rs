@@ -4,11 +4,13 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
 use foldhash::fast::FixedState;
+use st_match::Channel;
 use st_match::communication::{Communication, End, Listener};
-use st_match::graph::{Part, Topologies, ends_epoch};
+use st_match::graph::{COMPLETED, Epochs, POSTED, Part, Topologies, Turn};
 use st_match::standing::{Scope, Standing, standing};
+use st_match::volume::{Graphs, Volumes};
 use st_model::calls::Kind as CallKind;
-use st_model::calls::roles::{Action, Epoch, Rule, Start};
+use st_model::calls::roles::{Action, Rule, Start};
 use st_model::calls::words::slot;
 use st_model::columns::Points;
 use st_model::event::{Completed, Event, Events};
@@ -67,8 +69,8 @@ pub struct PlaceTotals {
     pub failed_tests: u64,
     /// Time in these and between them, ns.
     pub polling: u64,
-    /// Messages sent of at most 1,024 bytes.
-    pub tiny: u64,
+    /// Bytes sent and received, of messages where they complete.
+    pub bytes: u64,
     /// Requests made here that nothing has completed when the rank ended.
     pub leaked: u64,
 }
@@ -134,7 +136,8 @@ struct Cursor<'a> {
     places: Vec<u32>,
     communication: Communication<(Part, Standing)>,
     topologies: Topologies,
-    fenced: HashMap<i64, bool, FixedState>,
+    epochs: Epochs,
+    volumes: Volumes<'a>,
     totals: Vec<PlaceTotals>,
     times: RankTotals,
     begun: bool,
@@ -150,6 +153,8 @@ struct Shared {
     ledger: Ledger,
     messages: Messages,
     operations: Operations,
+    /// By thread and window: posts that its epoch waits for.
+    accessed: HashMap<(u32, u32), Vec<u32>, FixedState>,
 }
 
 /// A call that is being read.
@@ -159,7 +164,9 @@ struct Reading<'s, 'a> {
     topologies: &'s mut Topologies,
     visit: Visit,
     call: Option<u64>,
-    tiny: u64,
+    /// The call's bytes are known from its own words.
+    measured: bool,
+    bytes: u64,
 }
 
 impl Reading<'_, '_> {
@@ -167,6 +174,11 @@ impl Reading<'_, '_> {
     fn number(&mut self) -> u64 {
         let Self { shared, visit, call, .. } = self;
         *call.get_or_insert_with(|| shared.ledger.open(*visit))
+    }
+
+    /// A message of so many bytes is complete.
+    fn carry(&mut self, bytes: u64) {
+        self.bytes = self.bytes.saturating_add(if self.measured { 0 } else { bytes });
     }
 
     fn barrier(&mut self, at: Option<Standing>) {
@@ -202,7 +214,9 @@ impl Listener for Reading<'_, '_> {
 
     fn send(&mut self, _: &Event<'_>, end: &End, done: bool) -> usize {
         let call = done.then(|| self.number());
-        self.tiny += u64::from((0..=TINY).contains(&end.bytes));
+        if done {
+            self.carry(saturate(end.bytes));
+        }
         let Shared { groups, messages, ledger, .. } = self.shared;
         let side = usize::from(end.at.other());
         let to = groups.get(end.at.group as usize).and_then(|g| g[side].get(end.peer.into()));
@@ -210,18 +224,22 @@ impl Listener for Reading<'_, '_> {
         messages.send(&self.visit, end, to, call, ledger).to_usize()
     }
 
-    fn sent(&mut self, _: &Event<'_>, number: usize, _: &End, cancelled: bool) {
+    fn sent(&mut self, _: &Event<'_>, number: usize, end: &End, cancelled: bool) {
         let call = self.number();
+        self.carry(saturate(end.bytes));
         self.shared.messages.sent(narrow(number), call, cancelled, &mut self.shared.ledger);
     }
 
-    fn post(&mut self, _: &Event<'_>, end: &End, done: bool) -> usize {
+    fn post(&mut self, event: &Event<'_>, end: &End, done: bool) -> usize {
         let call = done.then(|| self.number());
-        self.shared.messages.post(&self.visit, end, call, &mut self.shared.ledger).to_usize()
+        let found_by = (event.action() == Action::Match).then(|| self.number());
+        let Shared { messages, ledger, .. } = self.shared;
+        messages.post(&self.visit, end, (call, found_by), ledger).to_usize()
     }
 
     fn received(&mut self, _: &Event<'_>, number: usize, got: &Completed) {
         let call = self.number();
+        self.carry(got.bytes.unwrap_or(0));
         self.shared.messages.received(narrow(number), call, got, &mut self.shared.ledger);
     }
 
@@ -252,9 +270,6 @@ impl Listener for Reading<'_, '_> {
     fn unknown(&mut self, _: &Event<'_>) {}
 }
 
-/// Bytes of a message whose time is latency.
-const TINY: i64 = 1024;
-
 /// Finds the wait states of a trace whose ranks have exact times. Threads without are left out.
 ///
 /// *Cost:* O(words + calls · log threads) time; memory for what waits for its other end, and by places, ranks and pairs of
@@ -264,6 +279,7 @@ const TINY: i64 = 1024;
 ///
 /// If a rank cannot be read back.
 pub fn analyse(sections: &[Section]) -> Result<Analysis, Error> {
+    let graphs = Graphs::of(sections)?;
     let mut found = Analysis::default();
     let mut shared = Shared::default();
     let mut cursors = Vec::new();
@@ -271,7 +287,7 @@ pub fn analyse(sections: &[Section]) -> Result<Analysis, Error> {
         let places = found.places.of(section);
         for rank in section.ranks.iter() {
             for (i, _) in section.threads.iter().enumerate().filter(|(_, t)| t.ranks.contains(rank)) {
-                cursors.extend(Cursor::new(section, (rank, i), &places));
+                cursors.extend(Cursor::new(section, (rank, i), &places, &graphs));
                 shared.ledger.tracks.resize_with(cursors.len(), || Track::of(rank));
             }
         }
@@ -320,7 +336,8 @@ impl Shared {
                 && let Some(older) =
                     older.unwrap_or_else(|| self.messages.older(victim.rank, reason.cause.at))
             {
-                self.messages.suspect(&older, &reason.cause, &wait);
+                let told = self.ledger.tracks[visit.thread as usize].told;
+                self.messages.suspect(&older, &reason.cause, (&wait, visit.call), told);
             }
         }
         for (wait, same, sum) in std::mem::take(&mut self.messages.proven) {
@@ -330,7 +347,12 @@ impl Shared {
 }
 
 impl<'a> Cursor<'a> {
-    fn new(section: &'a Section, (rank, thread): (u32, usize), places: &[u32]) -> Option<Self> {
+    fn new(
+        section: &'a Section,
+        (rank, thread): (u32, usize),
+        places: &[u32],
+        graphs: &'a Graphs,
+    ) -> Option<Self> {
         let (_, column) = section.threads.get(thread)?.columns.iter().find(|(r, _)| *r == rank)?;
         Some(Self {
             section,
@@ -339,7 +361,8 @@ impl<'a> Cursor<'a> {
             places: places.to_vec(),
             communication: Communication::default(),
             topologies: Topologies::default(),
-            fenced: HashMap::default(),
+            epochs: Epochs::default(),
+            volumes: Volumes::new(section, rank, graphs),
             totals: vec![PlaceTotals::default(); section.symbols.len()],
             times: RankTotals { rank, ..RankTotals::default() },
             begun: false,
@@ -384,17 +407,20 @@ impl Cursor<'_> {
             self.times.mpi += inside;
         }
         totals.time += inside;
-        if poll && event.completed().next().is_none() && !event.requests().is_empty() {
+        if poll && finds_nothing(&event) {
             totals.failed_tests += event.calls();
             totals.polling += inside;
         }
         let place = self.places.get(sym).copied().unwrap_or(u32::MAX);
-        let visit = Visit { thread: number, place, enter, exit, waits: !poll };
+        let visit = Visit { thread: number, place, enter, exit, waits: !poll, call: event.index };
+        let measured = says_its_bytes(event.action());
+        let volume = measured.then(|| self.volumes.next_event(&event));
+        let bytes = volume.map_or(0, |v| saturate(v.sent.bytes.saturating_add(v.received.bytes)));
         let (section, topologies) = (self.section, &mut self.topologies);
-        let mut reading = Reading { shared, section, topologies, visit, call: None, tiny: 0 };
+        let mut reading = Reading { shared, section, topologies, visit, call: None, measured, bytes };
         self.communication.event(&event, &mut reading);
-        synchronise(&event, &mut self.communication, &mut self.fenced, &mut reading);
-        self.totals[sym].tiny += reading.tiny;
+        synchronise(&event, &mut self.communication, &mut self.epochs, &mut reading);
+        totals.bytes = totals.bytes.saturating_add(reading.bytes);
         if let Some(call) = reading.call {
             shared.ledger.give(call, false, None);
         }
@@ -402,36 +428,133 @@ impl Cursor<'_> {
     }
 }
 
+/// Whether what a call moves stands in its own words, and is moved in it.
+fn says_its_bytes(action: Action) -> bool {
+    match action {
+        Action::Send { start, .. }
+        | Action::Receive { start }
+        | Action::Both { start }
+        | Action::Matched { start } => start == Start::Blocking,
+        Action::Complete | Action::Match | Action::Free => false,
+        _ => true,
+    }
+}
+
+/// Whether a test or probe has found nothing.
+fn finds_nothing(event: &Event<'_>) -> bool {
+    match event.action() {
+        Action::Complete => event.completed().next().is_none() && !event.requests().is_empty(),
+        _ => event.words().get(event.role.flag) == Some(0),
+    }
+}
+
 /// What is neither message nor collective operation, and yet synchronises.
 fn synchronise(
     event: &Event<'_>,
     communication: &mut Communication<(Part, Standing)>,
-    fenced: &mut HashMap<i64, bool, FixedState>,
+    epochs: &mut Epochs,
     reading: &mut Reading<'_, '_>,
 ) {
-    let comm = Scope::Comm(event.comm().unwrap_or(0));
     let scope = match event.action() {
         Action::Close => Scope::File(event.words().one(event.role.file)),
-        Action::Epoch(Epoch::Free) => Scope::Win(event.words().one(event.role.win)),
-        Action::Epoch(Epoch::Fence) => {
-            let win = event.words().one(event.role.win);
-            let ends = ends_epoch(event.words().one(event.role.assert), fenced.entry(win).or_default());
-            let at = communication.standing(event, Scope::Win(win), reading);
-            if let Some(at) = at.filter(|at| at.members > 1) {
-                let part = Part { sends: ends, receives: ends, ..Part::internal(at, Rule::Barrier) };
-                reading.take_part(part, at, true);
-            }
-            return;
-        }
-        Action::Creation | Action::Topology => comm,
+        Action::Creation | Action::Topology => Scope::Comm(event.comm().unwrap_or(0)),
         Action::Collective { rule: Rule::Barrier, start: Start::Request } => {
             return learn(event, communication, reading);
+        }
+        Action::Internal if event.row.is_some_and(|row| row.kind == CallKind::Probe) => {
+            let at = communication.standing(event, Scope::Comm(event.comm().unwrap_or(0)), reading);
+            return reading.probe(event, at);
+        }
+        Action::Epoch(epoch) => {
+            let stand = |win| communication.standing(event, Scope::Win(win), reading);
+            if let Some((at, turn)) = epochs.turn(event, epoch, stand) {
+                reading.turn(event, at, &turn);
+            }
+            return;
         }
         _ => return,
     };
     let at = communication.standing(event, scope, reading);
     reading.barrier(at);
     learn(event, communication, reading);
+}
+
+impl Reading<'_, '_> {
+    /// Begins or ends an epoch.
+    fn turn(&mut self, event: &Event<'_>, at: Standing, turn: &Turn) {
+        match turn {
+            Turn::Fence(ends) if at.members > 1 => {
+                let part = Part { sends: *ends, receives: *ends, ..Part::internal(at, Rule::Barrier) };
+                self.take_part(part, at, true);
+            }
+            Turn::Fence(_) => {}
+            Turn::Free => self.barrier(Some(at)),
+            Turn::Post(origins) => self.tell(event, at, origins, POSTED),
+            Turn::Start(targets) => {
+                let call = self.number();
+                let Shared { messages, ledger, accessed, .. } = self.shared;
+                let post = |end| messages.post(&self.visit, &end, (None, Some(call)), ledger);
+                let posts = ends(event, at, targets, POSTED).map(post).collect();
+                accessed.insert((self.visit.thread, at.group), posts);
+            }
+            Turn::Complete(targets) => {
+                // The library waits for posts where the epoch begins, or here.
+                let call = self.number();
+                let Shared { messages, ledger, accessed, .. } = self.shared;
+                let posts = accessed.remove(&(self.visit.thread, at.group)).unwrap_or_default();
+                posts.into_iter().for_each(|id| messages.received(id, call, &Completed::default(), ledger));
+                self.tell(event, at, targets, COMPLETED);
+            }
+            Turn::Wait(origins) => self.hear(event, at, origins, COMPLETED),
+        }
+    }
+
+    /// A probe that has found a message, which its thread will receive.
+    fn probe(&mut self, event: &Event<'_>, at: Option<Standing>) {
+        if let (Some(at), Some(from), Some(tag), true) =
+            (at, event.source(), event.received_tag(), self.visit.waits)
+        {
+            let call = self.number();
+            let channel = Channel { group: at.group, side: at.other(), from, to: at.me, tag };
+            let Shared { messages, ledger, .. } = self.shared;
+            messages.probe(&self.visit, channel, call, ledger);
+        }
+    }
+
+    fn tell(&mut self, event: &Event<'_>, at: Standing, peers: &[u32], tag: i64) {
+        let call = self.number();
+        let Shared { messages, ledger, .. } = self.shared;
+        for end in ends(event, at, peers, tag) {
+            messages.send(&self.visit, &end, None, Some(call), ledger);
+        }
+    }
+
+    fn hear(&mut self, event: &Event<'_>, at: Standing, peers: &[u32], tag: i64) {
+        let call = self.number();
+        let Shared { messages, ledger, .. } = self.shared;
+        for end in ends(event, at, peers, tag) {
+            messages.post(&self.visit, &end, (Some(call), None), ledger);
+        }
+    }
+}
+
+/// Ends of what is told of epochs.
+fn ends<'a>(
+    event: &'a Event<'_>,
+    at: Standing,
+    peers: &'a [u32],
+    tag: i64,
+) -> impl Iterator<Item = End> + 'a {
+    let end = move |peer: &u32| End {
+        at,
+        peer: *peer,
+        tag,
+        sync: false,
+        bytes: 0,
+        sym: event.sym,
+        call: event.index,
+    };
+    peers.iter().map(end)
 }
 
 /// A communicator may have been made.
@@ -478,13 +601,13 @@ impl Analysis {
 impl PlaceTotals {
     /// Adds those of another thread.
     pub fn add(&mut self, other: &Self) {
-        let Self { calls, time, before, failed_tests, polling, tiny, leaked } = *other;
+        let Self { calls, time, before, failed_tests, polling, bytes, leaked } = *other;
         self.calls += calls;
         self.time += time;
         self.before += before;
         self.failed_tests += failed_tests;
         self.polling += polling;
-        self.tiny += tiny;
+        self.bytes = self.bytes.saturating_add(bytes);
         self.leaked += leaked;
     }
 }

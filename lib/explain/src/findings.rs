@@ -2,9 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use st_model::calls::CallId;
 use st_model::num::Exact as _;
 
 use crate::analysis::{Analysis, PlaceTotals};
+use crate::own;
 use crate::waits::{At, Kind, Sum};
 
 /// What is the matter.
@@ -14,10 +16,26 @@ pub enum Matter {
     Wait(Kind),
     /// Tests that complete nothing.
     Polling,
-    /// Calls that send messages of at most 1,024 bytes.
-    TinyMessages,
+    /// Calls whose messages are short (at most [`crate::SHORT`] bytes a call): the time is latency, short waits for the
+    /// other end among it.
+    Latency,
+    /// Calls that move much (at least [`crate::LONG`] bytes each).
+    Bandwidth,
+    /// Calls on files.
+    Files,
+    /// Calls on another's window: what they wait for is in no trace.
+    OneSided,
+    /// Other calls' own time.
+    Inside,
     /// Requests that nothing completes.
     LeakedRequests,
+    /// A node has more ranks than processors that they may run on.
+    Crowded {
+        /// Ranks of the fullest node.
+        ranks: u64,
+        /// Its processors.
+        processors: u32,
+    },
     /// A rank that computes longer than the others wherever it computes.
     SlowRank,
 }
@@ -41,6 +59,8 @@ pub struct Finding {
     pub cost: u64,
     /// How often.
     pub count: u64,
+    /// Bytes that the calls sent and received, where the matter is their own time.
+    pub bytes: u64,
     /// Number of the place where the cost is.
     pub place: u32,
     /// Ranks that it costs time, ascending.
@@ -49,6 +69,15 @@ pub struct Finding {
     pub culprits: Vec<(At, u64)>,
     /// What the first of them computes more than the others.
     pub excess: Option<Excess>,
+}
+
+impl Finding {
+    /// One that costs nothing by itself, and concerns no place or rank alone.
+    #[must_use]
+    pub fn of(matter: Matter) -> Self {
+        let (victims, culprits) = (Vec::new(), Vec::new());
+        Self { matter, cost: 0, count: 0, bytes: 0, place: u32::MAX, victims, culprits, excess: None }
+    }
 }
 
 /// Rank and place of computation, with how long each rank computes there.
@@ -71,6 +100,7 @@ impl Analysis {
         let mut all = self.waiting(&before);
         all.extend(before.iter().flat_map(|(place, ranks)| self.at_place(*place, ranks)));
         all.extend(self.slow_ranks(&before));
+        let mut all = latencies(all);
         all.sort_by_key(|f| (u64::MAX - f.cost, f.matter, f.place));
         all
     }
@@ -91,7 +121,7 @@ impl Analysis {
             let victims = victims.get(&(kind, place)).into_iter().flatten().copied().collect();
             let excess = culprits.first().and_then(|(at, _)| self.excess(at.rank, before));
             let (cost, count) = sums.iter().fold((0, 0), |(ns, n), (_, s)| (ns + s.ns, n + s.count));
-            Finding { matter: Matter::Wait(kind), cost, count, place, victims, culprits, excess }
+            Finding { matter: Matter::Wait(kind), cost, count, bytes: 0, place, victims, culprits, excess }
         };
         groups.into_iter().map(found).collect()
     }
@@ -116,57 +146,54 @@ impl Analysis {
         ranks.iter().for_each(|(_, t)| all.add(t));
         let waited: u64 =
             self.waits.victims.iter().filter(|((_, at), _)| at.place == place).map(|(_, s)| s.ns).sum();
-        let own = all.time.saturating_sub(waited);
-        let of = |matter, cost, count, has: fn(&PlaceTotals) -> u64| {
-            let mut who: Vec<u32> = ranks.iter().filter(|(_, t)| has(t) > 0).map(|(r, _)| *r).collect();
-            who.sort_unstable();
-            let culprits = who.iter().map(|rank| (At { rank: *rank, place }, 0)).collect();
-            (count > 0).then_some(Finding {
-                matter,
-                cost,
-                count,
-                place,
-                victims: who,
-                culprits,
-                excess: None,
-            })
+        let own = all.time.saturating_sub(waited).saturating_sub(all.polling);
+        let of = |matter, cost, (count, bytes), has: fn(&PlaceTotals) -> u64| {
+            let mut who: Vec<(u32, u64)> = ranks.iter().map(|(r, t)| (*r, has(t))).collect();
+            who.retain(|(_, n)| *n > 0);
+            let mut victims: Vec<u32> = who.iter().map(|(rank, _)| *rank).collect();
+            victims.sort_unstable();
+            let culprits = victims.iter().map(|rank| (At { rank: *rank, place }, 0)).collect();
+            let excess = None;
+            (count > 0).then_some(Finding { matter, cost, count, bytes, place, victims, culprits, excess })
         };
-        let mostly = all.tiny * 10 >= all.calls * 9;
+        let call = self.places.get(place).map_or(CallId(0), |p| p.call);
         [
-            of(Matter::Polling, all.polling, all.failed_tests, |t| t.failed_tests),
-            of(Matter::TinyMessages, own, all.tiny * u64::from(mostly), |t| t.tiny),
-            of(Matter::LeakedRequests, 0, all.leaked, |t| t.leaked),
+            of(Matter::Polling, all.polling, (all.failed_tests, 0), |t| t.failed_tests),
+            of(own::matter(call, &all), own, (all.calls, all.bytes), |t| t.calls),
+            of(Matter::LeakedRequests, 0, (all.leaked, 0), |t| t.leaked),
         ]
         .into_iter()
         .flatten()
         .collect()
     }
 
-    /// Ranks that compute a tenth longer than the others at nearly all of at least three places.
+    /// Ranks that compute a tenth longer than the others at three places or more, where they do nine tenths of it.
     fn slow_ranks(&self, before: &Before<'_>) -> Vec<Finding> {
-        let mut slow: BTreeMap<u32, (usize, u64, u32)> = BTreeMap::new();
-        let mut all: BTreeMap<u32, usize> = BTreeMap::new();
+        let mut slow: BTreeMap<u32, (usize, u64, (u64, u32))> = BTreeMap::new();
+        let mut computed: BTreeMap<u32, [u64; 2]> = BTreeMap::new();
         for (place, ranks) in before.iter().filter(|(_, r)| r.len() > 1) {
             let sum: u64 = ranks.iter().map(|(_, t)| t.before).sum();
-            // What is nothing beside the run says nothing.
-            if sum < self.time() / 1000 {
-                continue;
-            }
             for (rank, t) in ranks {
-                *all.entry(*rank).or_default() += 1;
+                let [at_slow, all] = computed.entry(*rank).or_default();
+                *all += t.before;
                 let others = (sum - t.before) / (ranks.len().to_u64() - 1);
                 if t.before > others + others / 10 {
-                    let entry = slow.entry(*rank).or_insert((0, 0, *place));
-                    (entry.0, entry.1) = (entry.0 + 1, entry.1 + (t.before - others));
+                    *at_slow += t.before;
+                    let (places, more, most) = slow.entry(*rank).or_default();
+                    // What is nothing beside the run says nothing.
+                    *places += usize::from(sum > self.time() / 1000);
+                    *more += t.before - others;
+                    *most = (*most).max((t.before - others, *place));
                 }
             }
         }
-        let of = |(rank, (n, cost, place)): (u32, (usize, u64, u32))| {
-            let places = all.get(&rank).copied().unwrap_or(0);
-            (places >= 3 && n * 10 >= places * 9).then(|| Finding {
+        let of = |(rank, (n, cost, (_, place))): (u32, (usize, u64, (u64, u32)))| {
+            let [at_slow, all] = computed.get(&rank).copied().unwrap_or_default();
+            (n >= 3 && at_slow / 9 >= all / 10).then(|| Finding {
                 matter: Matter::SlowRank,
                 cost,
                 count: n.to_u64(),
+                bytes: 0,
                 place,
                 victims: Vec::new(),
                 culprits: vec![(At { rank, place }, cost)],
@@ -175,4 +202,23 @@ impl Analysis {
         };
         slow.into_iter().filter_map(of).collect()
     }
+}
+
+/// Waits that are no longer than messages take on their way, ns: who is at fault cannot be told of them.
+const SHORT_WAIT: u64 = 20_000;
+
+/// Adds short waits for messages to the latency of their place.
+fn latencies(all: Vec<Finding>) -> Vec<Finding> {
+    let is_short = |f: &Finding| {
+        matches!(f.matter, Matter::Wait(Kind::LateSender | Kind::LateReceiver))
+            && f.cost < SHORT_WAIT * f.count
+    };
+    let (short, mut rest): (Vec<_>, Vec<_>) = all.into_iter().partition(is_short);
+    for wait in short {
+        match rest.iter_mut().find(|f| f.matter == Matter::Latency && f.place == wait.place) {
+            Some(latency) => latency.cost += wait.cost,
+            None => rest.push(wait),
+        }
+    }
+    rest
 }

@@ -14,6 +14,8 @@ pub(crate) struct Visit {
     pub(crate) exit: i64,
     /// It waits: it is no test.
     pub(crate) waits: bool,
+    /// Its number on the thread.
+    pub(crate) call: u64,
 }
 
 /// The call of another thread that one waits for.
@@ -80,6 +82,8 @@ pub(crate) struct Track {
     pub(crate) ideal: i64,
     /// Waits of its calls.
     pub(crate) waited: Sum,
+    /// Number of the last call that sent something or began an operation with others.
+    pub(crate) told: u64,
 }
 
 impl Track {

@@ -7,6 +7,7 @@ use std::collections::{HashMap, VecDeque};
 
 use foldhash::fast::FixedState;
 use st_match::communication::{End, UNKNOWN_TAG};
+use st_match::graph::{COMPLETED, POSTED};
 use st_match::{Channel, UNKNOWN};
 use st_model::event::Completed;
 
@@ -24,8 +25,13 @@ enum State {
     Done,
 }
 
-/// Waits that are in the wrong order if an older message is received.
-type Suspects = HashMap<(Wait, bool), Sum, FixedState>;
+/// Waits of a call and those after it that are in the wrong order if an older message is received before their rank sends
+/// anything.
+#[derive(Debug)]
+struct Suspects {
+    since: u64,
+    waits: HashMap<(Wait, bool), Sum, FixedState>,
+}
 
 #[derive(Debug)]
 struct Send {
@@ -51,6 +57,8 @@ struct Receive {
     send: Option<u32>,
     /// It stands in its channel.
     entered: bool,
+    /// The call that has waited for the message before this one took it.
+    probe: Option<u64>,
 }
 
 impl Receive {
@@ -79,6 +87,15 @@ struct Traffic {
     ambiguous: bool,
 }
 
+/// Why the receive of a channel waits for its send.
+fn kind(channel: &Channel) -> Kind {
+    match channel.tag {
+        POSTED => Kind::LatePost,
+        COMPLETED => Kind::EarlyWait,
+        _ => Kind::LateSender,
+    }
+}
+
 /// Bytes from which a message is not sent before its receive is posted.
 pub(crate) const EAGER: i64 = 32 << 10;
 
@@ -92,6 +109,8 @@ pub(crate) struct Messages {
     held: HashMap<u32, VecDeque<u32>, FixedState>,
     /// Sends by the rank that they are for, in the order of time; some of them may be received.
     unreceived: HashMap<u32, VecDeque<(u32, u64)>, FixedState>,
+    /// By thread: the last probe whose message has not been received, and where that comes through.
+    probes: HashMap<u32, (Channel, u64), FixedState>,
     serial: u64,
     pub(crate) cancelled: u64,
     pub(crate) ambiguous: u64,
@@ -110,6 +129,7 @@ impl Messages {
         ledger: &mut Ledger,
     ) -> u32 {
         self.serial += 1;
+        ledger.tracks[visit.thread as usize].told = visit.call;
         let send = Send {
             serial: self.serial,
             cause: Cause::of(visit),
@@ -151,15 +171,23 @@ impl Messages {
         Some(Older { id, serial: send.serial, cause: send.cause })
     }
 
-    /// A receive has waited for its sender while an older message was there: in the wrong order, if that is ever received.
-    pub(crate) fn suspect(&mut self, older: &Older, cause: &Cause, wait: &Wait) {
+    /// A call has waited for its sender while an older message was there: in the wrong order, if that is received before the
+    /// rank sends anything; `told`: the last call in which it did.
+    pub(crate) fn suspect(&mut self, older: &Older, cause: &Cause, (wait, call): (&Wait, u64), told: u64) {
         let same = older.cause.thread == cause.thread;
         let sum = Sum { count: 1, ns: wait.ns, longest: wait.ns };
         let wait = Wait { ns: 0, ..*wait };
-        match self.sends.get_mut(older.id).filter(|s| s.serial == older.serial && !s.received) {
-            Some(send) => send.suspects.get_or_insert_default().entry((wait, same)).or_default().add(sum),
-            None => self.proven.push((wait, same, sum)),
-        }
+        let Some(send) = self.sends.get_mut(older.id).filter(|s| s.serial == older.serial && !s.received)
+        else {
+            self.proven.extend((told <= call).then_some((wait, same, sum)));
+            return;
+        };
+        let suspects = send
+            .suspects
+            .take()
+            .filter(|s| told <= s.since)
+            .unwrap_or_else(|| Box::new(Suspects { since: call, waits: HashMap::default() }));
+        send.suspects.insert(suspects).waits.entry((wait, same)).or_default().add(sum);
     }
 
     /// Ends that have not met their other ends: sends and receives.
@@ -184,9 +212,29 @@ impl Messages {
         ledger.expect(call, true);
     }
 
-    /// A receive is posted.
-    pub(crate) fn post(&mut self, visit: &Visit, end: &End, by: Option<u64>, ledger: &mut Ledger) -> u32 {
-        let receive = Receive {
+    /// A call of a thread has waited for a message that it leaves where it is.
+    pub(crate) fn probe(&mut self, visit: &Visit, channel: Channel, call: u64, ledger: &mut Ledger) {
+        ledger.expect(call, false);
+        if let Some((_, before)) = self.probes.insert(visit.thread, (channel, call)) {
+            ledger.give(before, false, None);
+        }
+    }
+
+    /// The probe that found what a thread's next receive takes.
+    fn probed(&mut self, thread: u32, by: &Receive) -> Option<u64> {
+        self.probes.get(&thread).filter(|(found, _)| by.may_take(found))?;
+        self.probes.remove(&thread).map(|(_, call)| call)
+    }
+
+    /// A receive is posted; `by`: the call that completes it, if that is known, and the one that has found its message.
+    pub(crate) fn post(
+        &mut self,
+        visit: &Visit,
+        end: &End,
+        (by, found_by): (Option<u64>, Option<u64>),
+        ledger: &mut Ledger,
+    ) -> u32 {
+        let mut receive = Receive {
             thread: visit.thread,
             posted: Cause::of(visit),
             channel: end.received_through(),
@@ -194,7 +242,12 @@ impl Messages {
             state: State::Running,
             send: None,
             entered: false,
+            probe: found_by,
         };
+        match found_by {
+            Some(call) => ledger.expect(call, false),
+            None => receive.probe = self.probed(visit.thread, &receive),
+        }
         let id = self.receives.add(receive);
         if let Some(call) = by {
             self.completes_receive(id, call, ledger);
@@ -208,7 +261,7 @@ impl Messages {
     pub(crate) fn received(&mut self, id: u32, call: u64, got: &Completed, ledger: &mut Ledger) {
         if got.cancelled {
             self.cancelled += 1;
-            return self.drop_receive(id);
+            return self.drop_receive(id, ledger);
         }
         self.completes_receive(id, call, ledger);
         let Some(receive) = self.receives.get_mut(id) else { return };
@@ -234,9 +287,12 @@ impl Messages {
     }
 
     /// A receive that takes no message.
-    fn drop_receive(&mut self, id: u32) {
+    fn drop_receive(&mut self, id: u32, ledger: &mut Ledger) {
         let Some(receive) = self.receives.get_mut(id) else { return };
         receive.state = State::Done;
+        if let Some(probe) = receive.probe.take() {
+            ledger.give(probe, false, None);
+        }
         if receive.send.is_some() {
             return;
         }
@@ -310,12 +366,18 @@ impl Messages {
         let Some(send) = self.sends.get_mut(sent) else { return };
         receive.state = State::Done;
         send.received = true;
-        let reason = Reason { kind: Kind::LateSender, until: send.cause.at, cause: send.cause };
+        let reason = Reason { kind: kind(&receive.channel), until: send.cause.at, cause: send.cause };
         ledger.no_sooner(receive.thread, send.ideal);
-        let suspects = send.suspects.take();
+        let told = ledger.tracks[receive.thread as usize].told;
+        let suspects = send.suspects.take().filter(|s| told <= s.since);
+        if let Some(probe) = receive.probe.take() {
+            // A call that need not wait for it may have ended before.
+            let waited = ledger.visit(probe).is_some_and(|v| v.exit >= reason.until);
+            ledger.give(probe, false, waited.then_some(reason));
+        }
         ledger.give(call, false, Some(reason));
-        self.proven
-            .extend(suspects.into_iter().flat_map(|s| *s).map(|((wait, same), sum)| (wait, same, sum)));
+        let proven = suspects.into_iter().flat_map(|s| s.waits);
+        self.proven.extend(proven.map(|((wait, same), sum)| (wait, same, sum)));
         self.free(sent, id);
     }
 

@@ -62,6 +62,7 @@ impl Operations {
             }
         };
         let (key, rule, is_root) = ((part.group, n), part.rule, part.root == Some((part.side, part.me)));
+        ledger.tracks[visit.thread as usize].told = visit.call;
         let ideal = ledger.ideal(visit.thread);
         let id = self.members.add(Member {
             visit: *visit,

@@ -1,6 +1,8 @@
 //! Wait states, and what they add up to.
 //!
-//! Source of the definitions: Scalasca's trace analyser, version 2.5 (pattern definitions).
+//! Source of the definitions: Scalasca's trace analyser, version 2.5 (pattern definitions). Two differ: a message is in the
+//! wrong order only if the rank sends nothing between its wait and the receive of the older message. Else that message often
+//! is of a later step, which a neighbour has begun already, and no other order could have helped.
 
 use std::collections::HashMap;
 
@@ -11,9 +13,10 @@ use foldhash::fast::FixedState;
 pub enum Kind {
     /// A receive was there before its message was sent.
     LateSender,
-    /// The same, while an older message from the same rank waited to be received.
+    /// The same, while an older message from the same rank was there, which the rank received later without having sent
+    /// anything in between: it could have taken that first.
     WrongOrderSame,
-    /// The same, while an older message from another rank waited to be received.
+    /// The same, with an older message from another rank.
     WrongOrderOther,
     /// A send could not complete before its receive was posted.
     LateReceiver,
@@ -27,11 +30,15 @@ pub enum Kind {
     EarlyReduce,
     /// Prefix operations: waiting for ranks before the own.
     EarlyScan,
+    /// An access to a window could not end before its rank had posted it.
+    LatePost,
+    /// A rank waited for accesses to its window to be completed.
+    EarlyWait,
 }
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::LateSender,
         Self::WrongOrderSame,
         Self::WrongOrderOther,
@@ -41,6 +48,8 @@ impl Kind {
         Self::LateBroadcast,
         Self::EarlyReduce,
         Self::EarlyScan,
+        Self::LatePost,
+        Self::EarlyWait,
     ];
 
     /// Its name, as Scalasca has it.
@@ -56,6 +65,8 @@ impl Kind {
             Self::LateBroadcast => "late broadcast",
             Self::EarlyReduce => "early reduce",
             Self::EarlyScan => "early scan",
+            Self::LatePost => "late post",
+            Self::EarlyWait => "early wait",
         }
     }
 }

@@ -22,6 +22,8 @@ struct Rank {
     calls: usize,
     /// Requests in use: message, and whether it sends.
     requests: Vec<Option<(usize, bool)>>,
+    /// Calls that send or take part in what all do.
+    told: Vec<usize>,
 }
 
 /// A message, all of whose ends are known.
@@ -82,7 +84,7 @@ impl Machine {
             recorder.objects.types.predefined(int);
             recorder.objects.ops.predefined(Op { kind: "sum".into(), commutes: true });
             recorder.open_thread(0);
-            Rank { recorder, column: Column::default(), now: 0, calls: 0, requests: Vec::new() }
+            Rank { recorder, column: Column::default(), now: 0, calls: 0, requests: vec![], told: vec![] }
         };
         let ranks = (0..ranks).map(rank).collect();
         let mut machine = Self { ranks, messages: vec![], completions: vec![], waits: BTreeMap::new() };
@@ -154,6 +156,7 @@ impl Machine {
         sites: [u32; 2],
     ) {
         let (sent, posted) = (self.enter(from), self.enter(to));
+        self.tells(from);
         let send = match (sync, started[0]) {
             (false, false) => names::MPI_Send,
             (true, false) => names::MPI_Ssend,
@@ -241,8 +244,14 @@ impl Machine {
             if name == names::MPI_Reduce && me == root {
                 exit = exit.max(enters[last(&enters)] + OWN);
             }
+            self.tells(me);
             self.record(me, name, site, vec![("root", vec![int(root)])], enter, exit);
         }
+    }
+
+    fn tells(&mut self, me: usize) {
+        let rank = &mut self.ranks[me];
+        rank.told.push(rank.calls);
     }
 
     fn add(&mut self, key: Key, ns: i64) {
@@ -266,7 +275,10 @@ impl Machine {
             };
             let older = |m: &&Message| m.to == c.rank && m.sent.0 < until && m.received > c.number;
             let oldest = self.messages.iter().filter(older).min_by_key(|m| m.sent.0);
-            let kind = match oldest.filter(|_| kind == Kind::LateSender) {
+            let quiet = |m: &&Message| {
+                !self.ranks[c.rank].told.iter().any(|told| (c.number + 1..=m.received).contains(told))
+            };
+            let kind = match oldest.filter(|_| kind == Kind::LateSender).filter(quiet) {
                 Some(m) if m.from == who => Kind::WrongOrderSame,
                 Some(_) => Kind::WrongOrderOther,
                 None => kind,

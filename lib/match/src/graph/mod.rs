@@ -29,11 +29,12 @@ mod walk;
 pub use barriers::Barriers;
 pub use binding::Seen;
 pub use collective::Part;
-pub use epochs::ends_epoch;
+pub use epochs::{Epochs, Turn};
 pub use limits::{Bound, Latency, earliest, latest};
 pub use matcher::Matcher;
 pub use share::{Links, ShareError, roll};
 pub use survey::{Ends, Seats, StreamEnds, at_ops, survey};
+pub use tags::{COMPLETED, POSTED};
 pub use tally::{Shortest, Survey, Tally};
 pub use topology::Topologies;
 

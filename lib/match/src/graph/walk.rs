@@ -1,12 +1,9 @@
 //! One pass over the calls of a thread: its ends of messages, and its parts in collective operations, as points in time.
 
-use std::collections::HashMap;
-
-use foldhash::fast::FixedState;
-
 use super::Issues;
 use super::barriers::Barriers;
 use super::collective::Part;
+use super::epochs::Epochs;
 use super::topology::Topologies;
 use crate::channel::{Channel, UNKNOWN};
 use crate::communication::{self, Communication, Listener, UNKNOWN_TAG};
@@ -50,31 +47,15 @@ pub(super) struct Walked {
     pub(super) issues: Issues,
 }
 
-/// A window on one thread.
-#[derive(Debug, Default)]
-pub(super) struct Window {
-    pub(super) at: Option<Standing>,
-    /// The last fence has begun an epoch.
-    pub(super) fenced: bool,
-    /// Positions of the ranks to which it is exposed, and of those that the current epoch accesses.
-    pub(super) exposed: Vec<u32>,
-    pub(super) accessed: Vec<u32>,
-}
-
-/// The windows of one thread, by index.
-type Windows = HashMap<i64, Window, FixedState>;
-
 /// Finds a rank's standing in what a call names.
 type Stand<'a> = dyn FnMut(Scope) -> Option<Standing> + 'a;
 
 /// The points of one thread.
 pub(super) struct Walker<'a> {
-    pub(super) section: &'a Section,
-    pub(super) rank: u32,
     pub(super) barriers: Barriers,
-    stand: &'a mut Stand<'a>,
+    pub(super) stand: &'a mut Stand<'a>,
     topologies: Topologies,
-    pub(super) windows: Windows,
+    pub(super) epochs: Epochs,
     pub(super) enter: u32,
     pub(super) exit: u32,
     pub(super) out: Walked,
@@ -154,12 +135,10 @@ impl<'a> Walker<'a> {
         stand: &'a mut Stand<'a>,
     ) -> Result<Walked, Error> {
         let mut walker = Self {
-            section,
-            rank,
             barriers,
             stand,
             topologies: Topologies::default(),
-            windows: Windows::default(),
+            epochs: Epochs::default(),
             enter: 0,
             exit: 0,
             out: Walked::default(),
@@ -185,7 +164,7 @@ impl<'a> Walker<'a> {
         let barriers = self.barriers;
         let comm = Scope::Comm(event.comm().unwrap_or(0));
         match event.action() {
-            Action::Epoch(epoch) => self.epoch(event.role, epoch, event.words()),
+            Action::Epoch(epoch) => self.epoch(event, epoch),
             Action::Close if barriers.creation => {
                 let at = (self.stand)(Scope::File(event.words().one(event.role.file)));
                 self.barrier(at);
@@ -201,11 +180,6 @@ impl<'a> Walker<'a> {
             IDUP => self.learn(event),
             _ => {}
         }
-    }
-
-    /// Where the rank stands in a window.
-    pub(super) fn stand_in_window(&mut self, index: i64) -> Option<Standing> {
-        (self.stand)(Scope::Win(index))
     }
 
     fn barrier_on(&mut self, event: &Event<'_>, scope: Scope, communication: &mut Communication<Part>) {
