@@ -4,6 +4,7 @@
 mod accidents;
 mod columns;
 mod damaged;
+mod faults;
 mod handmade;
 mod interim;
 mod jobs;

@@ -1,0 +1,82 @@
+//! Programs in which one thing is slow: what `st-stat why` says of them.
+
+use st_tests::jobs::Job;
+use st_tests::process::Run;
+use st_tests::workplace::Workplace;
+use st_tests::{Failure, conclude};
+
+/// A fault, and the finding that must be among the costly ones: kind, ranks at fault, its cost in ms, and a function.
+type Planted = (&'static str, &'static str, &'static str, Option<u64>, &'static str);
+
+const PLANTED: [Planted; 15] = [
+    ("late_sender", "late sender", "1", Some(500), "MPI_Recv"),
+    ("late_probed", "late sender", "1", Some(500), "MPI_Probe"),
+    ("late_receiver", "late receiver", "0", Some(500), "MPI_Ssend"),
+    ("imbalance", "wait at NxN", "2", Some(1500), "MPI_Allreduce"),
+    ("late_root", "late broadcast", "3", Some(1500), "MPI_Bcast"),
+    ("moving", "wait at barrier", "", Some(1500), "MPI_Barrier"),
+    ("wrong_order", "late sender, wrong order, different sources", "1", Some(500), "MPI_Recv"),
+    ("polling", "polling", "0", Some(500), "MPI_Test"),
+    ("probing", "polling", "0", Some(500), "MPI_Iprobe"),
+    ("latency", "latency", "", None, "MPI_Recv"),
+    ("bandwidth", "bandwidth", "", None, "MPI_Alltoall"),
+    ("leak", "leaked requests", "1", Some(0), "MPI_Isend"),
+    ("slow_rank", "slow rank", "2", Some(450), ""),
+    ("late_post", "late post", "0", Some(500), "MPI_Win_"),
+    ("locks", "one-sided", "", None, "MPI_Win_"),
+];
+
+/// One finding.
+struct Finding {
+    kind: String,
+    ranks: String,
+    cost: u64,
+    place: String,
+}
+
+fn findings(trace: &std::path::Path) -> Result<Vec<Finding>, Failure> {
+    let words = ["why", "--format", "json"].map(AsRef::as_ref);
+    let text = Run::st("st-stat", words.into_iter().chain([trace.as_os_str()]))?.go()?.ok()?.text();
+    let row = |line: &str| {
+        let row: serde_json::Value = serde_json::from_str(line).map_err(|e| format!("{line}: {e}"))?;
+        let text = |key: &str| row[key].as_str().unwrap_or_default().to_owned();
+        let cost = row["cost_ns"].as_u64().ok_or_else(|| format!("{line}: no cost"))?;
+        Ok(Finding { kind: text("kind"), ranks: text("ranks"), cost: cost / 1_000_000, place: text("where") })
+    };
+    text.lines().map(row).collect()
+}
+
+/// Whether this is what was planted. Sleeps are never too short; on a busy machine they may be too long.
+fn is(found: &Finding, (_, kind, ranks, cost, function): &Planted) -> bool {
+    let near = |ms: u64| found.cost * 20 >= ms * 19 && found.cost <= ms + ms / 2;
+    found.kind == *kind
+        && (ranks.is_empty() || found.ranks == *ranks)
+        && cost.is_none_or(near)
+        && found.place.starts_with(function)
+}
+
+#[test]
+fn planted_faults_are_found() {
+    let jobs: Vec<_> = Job::all().into_iter().map(|job| Job { ranks: 4, ..job }).collect();
+    let one = |job: &Job| {
+        let p = Workplace::new(*job)?;
+        p.compile("faults", "faults.c", &["-Wall"])?.ok()?;
+        let mut missed = Vec::new();
+        for planted in &PLANTED {
+            p.outside("-q -o f.st", &format!("./faults {}", planted.0))?.ok()?;
+            let all = findings(&p.path("f.st"))?;
+            // Four ranks run on fewer processors here, which is said first and costs nothing by itself.
+            if !all.iter().take(4).any(|f| is(f, planted)) {
+                let said: Vec<_> = all
+                    .iter()
+                    .map(|f| format!("{} of {}: {} ms at {}", f.kind, f.ranks, f.cost, f.place))
+                    .collect();
+                missed.push(format!("{}: {said:#?}", planted.0));
+            }
+        }
+        if missed.is_empty() { Ok(()) } else { Err(missed.join("\n")) }
+    };
+    let failures: Vec<Failure> =
+        jobs.iter().filter_map(|job| one(job).map_err(|e| format!("{job}: {e}")).err()).collect();
+    conclude(jobs.len(), &failures);
+}
