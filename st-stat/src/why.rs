@@ -4,22 +4,23 @@ use std::io::{self, Write};
 
 use anyhow::{Result, bail};
 use st_cli::{Output, Screen, Status};
-use st_explain::{Analysis, Finding, Kind, Matter};
+use st_explain::{Analysis, Finding, Kind, Matter, analyse_causes};
 use st_model::num::Exact as _;
 use st_model::sites::CallSites;
 
 use crate::args::WhyArgs;
 use crate::calls::site_cells;
+use crate::causes::{Cause, activity, most};
 use crate::explain::{Explained, NO_TIMES, computation};
 use crate::input;
 use crate::table::{Cell, Column, Format, Table, duration, grouped};
 
-/// Findings that people are shown at most.
+/// Findings that people are shown at most, and whose causes are looked for.
 const MOST: usize = 20;
 
 /// `st-stat why`.
 pub(crate) fn why(args: &WhyArgs) -> Result<Status> {
-    let explained = Explained::read(&args.of)?;
+    let explained = Explained::read(&args.of, analyse_causes)?;
     let tables = explained.sections.iter().map(|s| &s.sites);
     let sites = args.symbols.call_sites((input::NAME, &args.of.talk), tables);
     let mut out = Output::text(&args.of.output.output)?;
@@ -44,7 +45,9 @@ fn write(
     let time = analysis.time();
     let matters = |f: &Finding| all || f.cost > time / 100 || f.matter == Matter::LeakedRequests;
     let findings: Vec<Finding> = analysis.findings().into_iter().filter(matters).collect();
-    let words = Words { explained, analysis, sites, time };
+    let causes = analysis.delays(&findings[..findings.len().min(MOST)]).causes;
+    let causes: Vec<Option<Cause>> = causes.iter().map(|all| Cause::of(all)).collect();
+    let words = Words { explained, analysis, sites, time, causes };
     if format != Format::Text {
         return words.table(&findings).write(format, screen, out);
     }
@@ -61,10 +64,10 @@ fn write(
     if findings.is_empty() {
         return writeln!(out, "all is well: nothing costs more than 1 % of the time (--all shows the rest)");
     }
-    for f in findings.iter().take(MOST) {
+    for (f, cause) in findings.iter().zip(&words.causes) {
         let head = format!("{:>6}  {:>8}  {}", share(f.cost), duration(f.cost), words.what(f));
         writeln!(out, "\n{}", screen.bold(&head))?;
-        writeln!(out, "        {}", words.at(f))?;
+        writeln!(out, "        {}", words.at(f, cause.as_ref()))?;
     }
     if findings.len() > MOST {
         writeln!(out, "\n… and {} more (--format csv)", findings.len() - MOST)?;
@@ -97,6 +100,8 @@ struct Words<'a> {
     analysis: &'a Analysis,
     sites: &'a CallSites,
     time: u64,
+    /// Of the first findings.
+    causes: Vec<Option<Cause>>,
 }
 
 impl Words<'_> {
@@ -109,20 +114,10 @@ impl Words<'_> {
         }
     }
 
-    /// Whom a finding blames: the ranks that three quarters of its cost are due to.
+    /// Whom a finding blames.
     fn culprits(f: &Finding) -> Vec<u32> {
-        let mut due = 0;
-        let mut ranks = Vec::new();
-        for (at, ns) in &f.culprits {
-            ranks.push(at.rank);
-            due += ns;
-            if due * 4 >= f.cost * 3 && *ns > 0 {
-                break;
-            }
-        }
-        ranks.sort_unstable();
-        ranks.dedup();
-        ranks
+        let parts: Vec<(u32, u64)> = f.culprits.iter().map(|(at, ns)| (at.rank, *ns)).collect();
+        most(&parts, f.cost)
     }
 
     fn what(&self, f: &Finding) -> String {
@@ -170,23 +165,20 @@ impl Words<'_> {
     }
 
     /// Where, why, and how sure.
-    fn at(&self, f: &Finding) -> String {
+    fn at(&self, f: &Finding, cause: Option<&Cause>) -> String {
         let mut text = format!("at {}", self.place(f.place));
         if let Some((first, _)) = f.culprits.first().filter(|(at, _)| at.place != f.place) {
             text = format!("{text}, for {}", self.place(first.place));
         }
         let share = Cell::percent;
-        if let Some(e) =
-            f.excess.filter(|e| e.ns > self.time / 1000 / self.analysis.ranks.len().to_u64().max(1))
-        {
-            let (rank, ns) = (e.at.rank, duration(e.ns));
-            let before = if e.at.place == f.place { "it".to_owned() } else { self.place(e.at.place) };
-            text = format!("{text}; rank {rank} computes {ns} more than the others before {before}");
-        }
         if let (Matter::Wait(_), Some((at, ns))) = (f.matter, f.culprits.first())
             && *ns < f.cost
         {
             text = format!("{text}; {} for rank {}", share((*ns).into(), f.cost.into()).text, at.rank);
+        }
+        if let Some(cause) = cause {
+            let place = if cause.place == f.place { "it".to_owned() } else { self.place(cause.place) };
+            text = format!("{text}; {}", cause.words(&ranks(&cause.ranks), &place));
         }
         format!("{text} ({})", self.sure(f))
     }
@@ -212,11 +204,14 @@ impl Words<'_> {
             Column::left("ranks", "ranks"),
             Column::right("victims", "victims", 0),
             Column::left("what", "what"),
+            Column::left("cause", "cause"),
+            Column::left("of ranks", "cause_ranks"),
+            Column::right("due to it", "cause_percent", 0),
             Column::tail("place", "place"),
             Column::tail("where", "where"),
             Column::left("sure", "sure"),
         ];
-        let row = |f: &Finding| {
+        let row = |(f, cause): (&Finding, Option<&Cause>)| {
             let kind = match f.matter {
                 Matter::Wait(kind) => kind.name(),
                 Matter::Polling => "polling",
@@ -224,8 +219,17 @@ impl Words<'_> {
                 Matter::LeakedRequests => "leaked requests",
                 Matter::SlowRank => "slow rank",
             };
-            let culprit = f.excess.map(|e| e.at.place).or(f.culprits.first().map(|(at, _)| at.place));
-            let numbers: Vec<String> = Self::culprits(f).iter().map(u32::to_string).collect();
+            let excess = f.excess.map(|e| e.at.place);
+            let culprit = cause.map(|c| c.place).or(excess).or(f.culprits.first().map(|(at, _)| at.place));
+            let numbers = |ranks: &[u32]| ranks.iter().map(u32::to_string).collect::<Vec<_>>().join(" ");
+            let [what, of, part] = match cause {
+                None => [Cell::none(), Cell::none(), Cell::none()],
+                Some(c) => [
+                    Cell::text(activity(c.what)),
+                    Cell::text(numbers(&c.ranks)),
+                    Cell::percent(c.part[0].into(), c.part[1].into()),
+                ],
+            };
             let site = |number: u32| {
                 let (function, site) = self.explained.place(number, self.sites);
                 let [_, place] = site_cells(site, self.sites);
@@ -235,15 +239,19 @@ impl Words<'_> {
                 Cell::text(kind),
                 Cell::ns(f.cost.into()),
                 Cell::percent(f.cost.into(), self.time.into()),
-                Cell::text(numbers.join(" ")),
+                Cell::text(numbers(&Self::culprits(f))),
                 Cell::count(f.victims.len().to_u64()),
                 Cell::text(self.what(f)),
+                what,
+                of,
+                part,
                 culprit.map_or_else(Cell::none, site),
                 site(f.place),
                 Cell::text(self.sure(f)),
             ]
         };
-        Table { columns, rows: findings.iter().map(row).collect(), total: None }
+        let causes = self.causes.iter().map(Option::as_ref).chain(std::iter::repeat(None));
+        Table { columns, rows: findings.iter().zip(causes).map(row).collect(), total: None }
     }
 }
 
