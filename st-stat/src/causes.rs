@@ -26,7 +26,7 @@ pub(crate) fn activity(what: Activity) -> &'static str {
 /// The same, where a function follows.
 fn activity_cell(what: Activity) -> Cell {
     let text = match what {
-        Activity::Computation => "computing before",
+        Activity::Computation => "before",
         Activity::Call => "in",
     };
     Cell { text: text.into(), ..Cell::text(activity(what)) }
@@ -66,11 +66,11 @@ pub(crate) fn delays(args: &DelaysArgs) -> Result<Status> {
 /// Columns of costs, and their cells.
 const COST: [Column; 6] = [
     Column::right("cost", "cost_ns", 0),
-    Column::right("share", "share_percent", 0),
-    Column::right("short-term", "short_term_ns", 4),
-    Column::right("long-term", "long_term_ns", 3),
-    Column::right("direct wait", "direct_ns", 2),
-    Column::right("indirect", "indirect_ns", 1),
+    Column::right("share", "share_percent", 1),
+    Column::right("short", "short_term_ns", 3),
+    Column::right("long", "long_term_ns", 2),
+    Column::right("direct", "direct_ns", 5),
+    Column::right("indirect", "indirect_ns", 4),
 ];
 
 fn cost_cells(cost: &Cost, waits: f64) -> [Cell; 6] {

@@ -35,7 +35,7 @@ costs together are all waits together (st-stat waits) but for waits for ranks th
 Columns: those of CSV and JSON are, with --by site, activity (\"computation\" outside of MPI, before the call that is named, or the \"call\" itself), \
 function, and rank; with --by rank rank; then cost_ns, what others wait for it; share_percent of all waits; short_term_ns of it for ranks that \
 waited for this one, long_term_ns for ranks that waited for others that waited; direct_ns and indirect_ns, the rank's own waits there, by what they are due \
-to; and with --by site site and place.";
+to; and with --by site site and place. In text \"before\" is the computation before a call, \"in\" the call.";
 
 const PATH: &str = "\
 Examples:
@@ -49,7 +49,7 @@ what the path's first rank begins later than the first of all counts as its MPI_
 Columns: those of CSV and JSON are activity (\"computation\" outside of MPI, before the call that is named, or the \"call\" itself); function; path_ns, the \
 time on the path; share_percent of it; ranks, how many ranks do it on the path; imbalance_ns, how much longer it is on the path than the mean \
 of all ranks, none counted as longer than the path: what balance could gain at most; impact_ns, the time of all ranks there, none counted as longer \
-than the path; headroom_ns, what they all are below it; site; place.";
+than the path; headroom_ns, what they all are below it; site; place. In text \"before\" is the computation before a call, \"in\" the call.";
 
 const WAITS: &str = "\
 Examples:
