@@ -8,7 +8,9 @@ use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use st_cli::Symbols;
 use st_cli::options::{Asked, Steps, StreamIn, Talk, TextOut};
 
-pub use self::explain::{EfficiencyArgs, Explaining, RanksArgs, WaitsArgs, WaitsBy, WhyArgs};
+pub use self::explain::{
+    DelaysArgs, DelaysBy, EfficiencyArgs, Explaining, PathArgs, RanksArgs, WaitsArgs, WaitsBy, WhyArgs,
+};
 use crate::table::Format;
 
 const EXAMPLES: &str = "\
@@ -116,6 +118,10 @@ pub enum Command {
     Why(WhyArgs),
     /// Wait states: late senders, late receivers, waiting in collective operations
     Waits(WaitsArgs),
+    /// What waits are due to, also through others that wait, and on which rank
+    Delays(DelaysArgs),
+    /// The critical path: what the run time is made of
+    Path(PathArgs),
     /// Parallel efficiency, and what it is made of
     Efficiency(EfficiencyArgs),
     /// Computation, MPI and waiting per rank

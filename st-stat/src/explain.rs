@@ -30,9 +30,12 @@ pub(crate) struct Explained {
 /// What to do where who waits for whom cannot be told.
 pub(crate) const NO_TIMES: &str = "the trace holds no exact times: record without --merge (or st-merge --keep-columns), with --time columns";
 
+/// How much is looked for.
+type Analyse = fn(&[Section]) -> Result<Analysis, st_model::project::Error>;
+
 impl Explained {
     /// Reads a trace, and says what is left out.
-    pub(crate) fn read(of: &Explaining) -> Result<Self> {
+    pub(crate) fn read(of: &Explaining, analyse: Analyse) -> Result<Self> {
         let Explaining { inputs, input, steps, talk, .. } = of;
         let (whole, sections): (Whole, Vec<Section>) = input::sections(inputs, input, talk)?;
         if !whole.complete {
@@ -53,7 +56,7 @@ impl Explained {
     }
 
     /// What is found.
-    fn known(&self) -> Result<&Analysis> {
+    pub(crate) fn known(&self) -> Result<&Analysis> {
         let Some(analysis) = &self.analysis else { bail!(NO_TIMES) };
         Ok(analysis)
     }
@@ -122,7 +125,7 @@ fn sum_cells(sum: Sum, time: u64) -> [Cell; 4] {
 
 /// `st-stat waits`.
 pub(crate) fn waits(args: &WaitsArgs) -> Result<Status> {
-    let explained = Explained::read(&args.of)?;
+    let explained = Explained::read(&args.of, analyse)?;
     let analysis = explained.known()?;
     let mut out = Output::text(&args.of.output.output)?;
     let screen = Screen::of(&out);
@@ -193,7 +196,7 @@ fn waits_table(by: WaitsBy, explained: &Explained, analysis: &Analysis, sites: &
     Table { columns, rows: rows.into_iter().map(cells).collect(), total: None }
 }
 
-fn rank_cell(rank: u32) -> Cell {
+pub(crate) fn rank_cell(rank: u32) -> Cell {
     Cell::count(rank.into())
 }
 
@@ -207,7 +210,7 @@ fn added<K: Ord>(sums: impl Iterator<Item = (K, Sum)>) -> std::collections::BTre
 
 /// `st-stat efficiency`.
 pub(crate) fn efficiency(args: &EfficiencyArgs) -> Result<Status> {
-    let explained = Explained::read(&args.of)?;
+    let explained = Explained::read(&args.of, analyse)?;
     let e = explained.known()?.efficiency();
     let share = |name: &str, value: Option<f64>| {
         let cell = value.map_or_else(Cell::none, |v| Cell::shown(v.into(), format!("{v:.3}")));
@@ -252,7 +255,7 @@ pub(crate) fn computation(explained: &Explained) -> Vec<(u32, u64, u64)> {
 
 /// `st-stat ranks`.
 pub(crate) fn ranks(args: &RanksArgs) -> Result<Status> {
-    let explained = Explained::read(&args.of)?;
+    let explained = Explained::read(&args.of, analyse)?;
     let rows = rank_rows(&explained);
     let computed = |r: &RankTime| r.whole.saturating_sub(r.mpi);
     let mean = rows.iter().map(|(r, _)| computed(r)).sum::<u128>() / u128::from(rows.len().to_u64().max(1));

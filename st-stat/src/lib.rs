@@ -2,6 +2,7 @@
 
 pub mod args;
 mod calls;
+mod causes;
 mod clusters;
 pub mod diff;
 mod ended;

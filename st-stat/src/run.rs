@@ -23,7 +23,7 @@ use crate::normal::NormalCall;
 use crate::table::{Format, grouped};
 use crate::topology::Grid;
 use crate::unlike::{Unlike, unlike};
-use crate::{calls, clusters, explain, input, mape, picture, sizes, summary, violations, why};
+use crate::{calls, causes, clusters, explain, input, mape, picture, sizes, summary, violations, why};
 
 /// The program, from its command line to its exit status.
 #[must_use]
@@ -42,6 +42,8 @@ pub fn run(args: &Args) -> Result<Status> {
         Some(Command::Calls(a)) => list_calls(a),
         Some(Command::Why(a)) => why::why(a),
         Some(Command::Waits(a)) => explain::waits(a),
+        Some(Command::Delays(a)) => causes::delays(a),
+        Some(Command::Path(a)) => causes::path(a),
         Some(Command::Efficiency(a)) => explain::efficiency(a),
         Some(Command::Ranks(a)) => explain::ranks(a),
         Some(Command::Sizes(a)) => list_sizes(a),

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use anyhow::{Result, bail};
 use st_cli::{Output, Screen, Status, wrapped};
-use st_explain::{Analysis, Finding, Kind, Matter, SHORT};
+use st_explain::{Analysis, Finding, Kind, Matter, SHORT, analyse_causes};
 use st_model::num::{Exact as _, saturate};
 use st_model::ranklist::RankList;
 use st_model::ranklist_notation::plain;
@@ -12,11 +12,12 @@ use st_model::sites::CallSites;
 
 use crate::args::WhyArgs;
 use crate::calls::site_cells;
+use crate::causes::{Cause, activity, most};
 use crate::explain::{Explained, NO_TIMES, computation};
 use crate::input;
 use crate::table::{Cell, Column, Format, Table, bytes, duration, grouped};
 
-/// Findings that people are shown at most.
+/// Findings that people are shown at most, and whose causes are looked for.
 const MOST: usize = 20;
 
 /// What stands before a line that explains a finding.
@@ -24,7 +25,7 @@ const INDENT: &str = "        ";
 
 /// `st-stat why`.
 pub(crate) fn why(args: &WhyArgs) -> Result<Status> {
-    let explained = Explained::read(&args.of)?;
+    let explained = Explained::read(&args.of, analyse_causes)?;
     let tables = explained.sections.iter().map(|s| &s.sites);
     let sites = args.symbols.call_sites((input::NAME, &args.of.talk), tables);
     let mut out = Output::text(&args.of.output.output)?;
@@ -52,7 +53,9 @@ fn write(
     let crowded =
         explained.crowded.map(|(ranks, processors)| Finding::of(Matter::Crowded { ranks, processors }));
     let findings: Vec<Finding> = crowded.into_iter().chain(analysis.findings()).filter(matters).collect();
-    let words = Words { explained, analysis, sites, time };
+    let causes = analysis.delays(&findings[..findings.len().min(MOST)]).causes;
+    let causes: Vec<Option<Cause>> = causes.iter().map(|all| Cause::of(all)).collect();
+    let words = Words { explained, analysis, sites, time, causes };
     if format != Format::Text {
         return words.table(&findings).write(format, screen, out);
     }
@@ -69,12 +72,12 @@ fn write(
     if findings.is_empty() {
         return writeln!(out, "all is well: nothing costs more than 1 % of the time (--all shows the rest)");
     }
-    for f in findings.iter().take(MOST) {
+    for (f, cause) in findings.iter().zip(&words.causes) {
         let cost =
             if f.cost == 0 { [String::new(), String::new()] } else { [share(f.cost), duration(f.cost)] };
         let head = format!("{:>6}  {:>8}  {}", cost[0], cost[1], words.what(f));
         writeln!(out, "\n{}", screen.bold(&head))?;
-        for line in wrapped(words.at(f).split(' '), screen.width, [INDENT; 2]) {
+        for line in wrapped(words.at(f, cause.as_ref()).split(' '), screen.width, [INDENT; 2]) {
             writeln!(out, "{line}")?;
         }
     }
@@ -109,6 +112,8 @@ struct Words<'a> {
     analysis: &'a Analysis,
     sites: &'a CallSites,
     time: u64,
+    /// Of the first findings.
+    causes: Vec<Option<Cause>>,
 }
 
 impl Words<'_> {
@@ -121,20 +126,10 @@ impl Words<'_> {
         }
     }
 
-    /// Whom a finding blames: the ranks that three quarters of its cost are due to.
+    /// Whom a finding blames.
     fn culprits(f: &Finding) -> Vec<u32> {
-        let mut due = 0;
-        let mut ranks = Vec::new();
-        for (at, ns) in &f.culprits {
-            ranks.push(at.rank);
-            due += ns;
-            if due * 4 >= f.cost * 3 && *ns > 0 {
-                break;
-            }
-        }
-        ranks.sort_unstable();
-        ranks.dedup();
-        ranks
+        let parts: Vec<(u32, u64)> = f.culprits.iter().map(|(at, ns)| (at.rank, *ns)).collect();
+        most(&parts, f.cost)
     }
 
     /// One rank after the other comes last: that is no rank's fault.
@@ -206,7 +201,7 @@ impl Words<'_> {
     }
 
     /// Where, why, and how sure.
-    fn at(&self, f: &Finding) -> String {
+    fn at(&self, f: &Finding, cause: Option<&Cause>) -> String {
         if let Matter::Crowded { .. } = f.matter {
             return "ranks wait for a processor wherever they are: what follows may come of that (certain)"
                 .into();
@@ -216,16 +211,14 @@ impl Words<'_> {
             text = format!("{text}, for {}", self.place(first.place));
         }
         let share = Cell::percent;
-        // What is little beside the wait does not explain it.
-        if let Some(e) = f.excess.filter(|e| e.ns * 10 * f.victims.len().to_u64() > f.cost) {
-            let (rank, ns) = (e.at.rank, duration(e.ns));
-            let before = if e.at.place == f.place { "it".to_owned() } else { self.place(e.at.place) };
-            text = format!("{text}; rank {rank} computes {ns} more than the others before {before}");
-        }
         if let (Matter::Wait(_), Some((at, ns))) = (f.matter, f.culprits.first())
             && *ns < f.cost
         {
             text = format!("{text}; {} for rank {}", share((*ns).into(), f.cost.into()).text, at.rank);
+        }
+        if let Some(cause) = cause {
+            let place = if cause.place == f.place { "it".to_owned() } else { self.place(cause.place) };
+            text = format!("{text}; {}", cause.words(&ranks(&cause.ranks), &place));
         }
         format!("{text}{} ({})", Self::pace(f), self.sure(f))
     }
@@ -253,11 +246,14 @@ impl Words<'_> {
             Column::left("ranks", "ranks"),
             Column::right("victims", "victims", 0),
             Column::left("what", "what"),
+            Column::left("cause", "cause"),
+            Column::left("of ranks", "cause_ranks"),
+            Column::right("due to it", "cause_percent", 0),
             Column::tail("place", "place"),
             Column::tail("where", "where"),
             Column::left("sure", "sure"),
         ];
-        let row = |f: &Finding| {
+        let row = |(f, cause): (&Finding, Option<&Cause>)| {
             let kind = match f.matter {
                 Matter::Wait(kind) => kind.name(),
                 Matter::Polling => "polling",
@@ -270,8 +266,17 @@ impl Words<'_> {
                 Matter::Crowded { .. } => "crowded",
                 Matter::SlowRank => "slow rank",
             };
-            let culprit = f.excess.map(|e| e.at.place).or(f.culprits.first().map(|(at, _)| at.place));
-            let numbers: Vec<String> = Self::culprits(f).iter().map(u32::to_string).collect();
+            let excess = f.excess.map(|e| e.at.place);
+            let culprit = cause.map(|c| c.place).or(excess).or(f.culprits.first().map(|(at, _)| at.place));
+            let numbers = |ranks: &[u32]| ranks.iter().map(u32::to_string).collect::<Vec<_>>().join(" ");
+            let [what, of, part] = match cause {
+                None => [Cell::none(), Cell::none(), Cell::none()],
+                Some(c) => [
+                    Cell::text(activity(c.what)),
+                    Cell::text(numbers(&c.ranks)),
+                    Cell::percent(c.part[0].into(), c.part[1].into()),
+                ],
+            };
             let site = |number: u32| {
                 let (function, site) = self.explained.place(number, self.sites);
                 let [_, place] = site_cells(site, self.sites);
@@ -281,15 +286,19 @@ impl Words<'_> {
                 Cell::text(kind),
                 Cell::ns(f.cost.into()),
                 Cell::percent(f.cost.into(), self.time.into()),
-                Cell::text(numbers.join(" ")),
+                Cell::text(numbers(&Self::culprits(f))),
                 Cell::count(f.victims.len().to_u64()),
                 Cell::text(self.what(f)),
+                what,
+                of,
+                part,
                 culprit.map_or_else(Cell::none, site),
                 site(f.place),
                 Cell::text(self.sure(f)),
             ]
         };
-        Table { columns, rows: findings.iter().map(row).collect(), total: None }
+        let causes = self.causes.iter().map(Option::as_ref).chain(std::iter::repeat(None));
+        Table { columns, rows: findings.iter().zip(causes).map(row).collect(), total: None }
     }
 }
 

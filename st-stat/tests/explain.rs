@@ -65,7 +65,7 @@ fn why_names_rank_place_and_cost() {
     let said = printed(&[10, 60, 10], true, &["why"]).unwrap();
     assert!(said.contains("55.6 %    1.00 s  imbalance: ranks 0, 2 wait for rank 1\n"), "{said}");
     assert!(said.contains("at MPI_Barrier (site "), "{said}");
-    assert!(said.contains("rank 1 computes 500 ms more than the others before it (measured)"), "{said}");
+    assert!(said.contains("100.0 % since rank 1 computes longer before it (measured)"), "{said}");
 }
 
 #[test]
@@ -87,6 +87,49 @@ fn waits_are_added_up_by_what_is_asked() {
     );
     assert!(by("site").contains(&format!("wait at barrier,MPI_Barrier,{total},")));
     assert!(by("culprit").contains(&format!("wait at barrier,1,MPI_Barrier,{total},")));
+}
+
+#[test]
+fn delays_are_those_of_the_rank_that_computes_longer() {
+    let of = |words: &[&str]| {
+        printed(&[10, 60, 10], true, &[&["delays", "--format", "csv"], words].concat()).unwrap()
+    };
+    let head = "cost_ns,share_percent,short_term_ns,long_term_ns,direct_ns,indirect_ns";
+    let by_site = of(&[]);
+    let lines: Vec<&str> = by_site.lines().collect();
+    assert_eq!(lines[0], format!("activity,function,rank,{head},site,place"));
+    assert!(
+        lines[1].starts_with("computation,MPI_Barrier,1,1000000000,100.0,1000000000,0,0,0,"),
+        "{by_site}"
+    );
+    for (line, rank) in lines[2..].iter().zip([0, 2]) {
+        assert!(line.starts_with(&format!("call,MPI_Barrier,{rank},0,0.0,0,0,500000000,0,")), "{by_site}");
+    }
+    assert_eq!(lines.len(), 4);
+    let rows = "1,1000000000,100.0,1000000000,0,0,0\n0,0,0.0,0,0,500000000,0\n2,0,0.0,0,0,500000000,0\n";
+    assert_eq!(of(&["--by", "rank"]), format!("rank,{head}\n{rows}"));
+    let said = printed(&[10, 60, 10], true, &["delays"]).unwrap();
+    assert!(said.lines().any(|l| l.starts_with("before  MPI_Barrier     1  1.00 s  100.0 %")), "{said}");
+}
+
+#[test]
+fn the_critical_path_is_the_run() {
+    let said = printed(&[10, 60, 10], true, &["path"]).unwrap();
+    let head = "critical path: 600 ms on 2 of 3 ranks, moves once; 100.0 % of it on rank 1\n";
+    assert!(said.starts_with(head), "{said}");
+    let csv = printed(&[10, 60, 10], true, &["path", "--format", "csv"]).unwrap();
+    let lines: Vec<&str> = csv.lines().collect();
+    let columns =
+        "activity,function,path_ns,share_percent,ranks,imbalance_ns,impact_ns,headroom_ns,site,place";
+    assert_eq!(lines[0], columns);
+    assert!(
+        lines[1].starts_with("computation,MPI_Barrier,600000000,100.0,1,333333333,800000000,1000000000,"),
+        "{csv}"
+    );
+    // The last call of the rank that ends last, and those of the other.
+    assert!(lines[2].starts_with("call,MPI_Barrier,10000,0.0,2,0,30000,0,"), "{csv}");
+    assert_eq!(lines.len(), 3);
+    assert!(printed(&[10, 60, 10], false, &["path"]).unwrap_err().to_string().contains("--merge"));
 }
 
 #[test]

@@ -22,9 +22,11 @@ use st_model::section::{Section, Tables};
 
 use crate::efficiency::Efficiency;
 use crate::ledger::{Finished, Ledger, Track, Visit};
+use crate::meetings::Meetings;
 use crate::messages::Messages;
 use crate::operations::Operations;
 use crate::places::Places;
+use crate::timeline::{Activity, Sums, Timeline};
 use crate::waits::{At, Kind, Sum, Wait, Waits};
 
 /// What a rank's first thread did between the end of `MPI_Init` and the start of `MPI_Finalize`.
@@ -107,6 +109,8 @@ pub struct Analysis {
     pub unmatched: Unmatched,
     /// Calls that waited to hear of their other ends at a time, at most: what memory depends on.
     pub window: usize,
+    /// What each thread does when, in the order of ranks, if causes are looked for.
+    pub(crate) timelines: Vec<Timeline>,
 }
 
 impl Analysis {
@@ -155,6 +159,8 @@ struct Shared {
     operations: Operations,
     /// By thread and window: posts that its epoch waits for.
     accessed: HashMap<(u32, u32), Vec<u32>, FixedState>,
+    /// None unless causes are looked for.
+    timelines: Vec<Timeline>,
 }
 
 /// A call that is being read.
@@ -279,9 +285,23 @@ impl Listener for Reading<'_, '_> {
 ///
 /// If a rank cannot be read back.
 pub fn analyse(sections: &[Section]) -> Result<Analysis, Error> {
+    search(sections, Shared::default())
+}
+
+/// The same, and keeps what causes are looked for in: 24 bytes per call and 32 per wait.
+///
+/// # Errors
+///
+/// If a rank cannot be read back.
+pub fn analyse_causes(sections: &[Section]) -> Result<Analysis, Error> {
+    let mut shared = Shared::default();
+    shared.ledger.meetings = Some(Meetings::default());
+    search(sections, shared)
+}
+
+fn search(sections: &[Section], mut shared: Shared) -> Result<Analysis, Error> {
     let graphs = Graphs::of(sections)?;
     let mut found = Analysis::default();
-    let mut shared = Shared::default();
     let mut cursors = Vec::new();
     for section in sections {
         let places = found.places.of(section);
@@ -289,6 +309,9 @@ pub fn analyse(sections: &[Section]) -> Result<Analysis, Error> {
             for (i, _) in section.threads.iter().enumerate().filter(|(_, t)| t.ranks.contains(rank)) {
                 cursors.extend(Cursor::new(section, (rank, i), &places, &graphs));
                 shared.ledger.tracks.resize_with(cursors.len(), || Track::of(rank));
+                if shared.ledger.meetings.is_some() {
+                    shared.timelines.resize_with(cursors.len(), || Timeline::new(rank));
+                }
             }
         }
     }
@@ -308,6 +331,7 @@ pub fn analyse(sections: &[Section]) -> Result<Analysis, Error> {
         shared.settle(&mut found.waits);
     }
     found.finish(cursors, &shared);
+    found.keep(shared);
     Ok(found)
 }
 
@@ -332,6 +356,9 @@ impl Shared {
             }
             waits.add(&wait);
             self.ledger.tracks[visit.thread as usize].waited.add(Sum { count: 1, ns, longest: ns });
+            if let Some(line) = self.timelines.get_mut(visit.thread as usize) {
+                line.wait(visit.enter, until, (reason.cause.thread, reason.cause.place));
+            }
             if reason.kind == Kind::LateSender
                 && let Some(older) =
                     older.unwrap_or_else(|| self.messages.older(victim.rank, reason.cause.at))
@@ -388,6 +415,10 @@ impl Cursor<'_> {
             (self.begun, self.last) = (true, enter);
             self.times.begin = if init { exit } else { enter };
             shared.ledger.tracks[number as usize].ideal = self.times.begin;
+            if let Some(line) = shared.timelines.get_mut(number as usize) {
+                let what = if init { Activity::Call } else { Activity::Computation };
+                line.start(self.times.begin, self.places[sym], what);
+            }
             if init {
                 (self.last, self.times.end) = (exit, exit);
                 return Ok(true);
@@ -400,6 +431,11 @@ impl Cursor<'_> {
         let totals = &mut self.totals[sym];
         totals.calls += event.calls();
         totals.before += gap;
+        if let Some(line) = shared.timelines.get_mut(number as usize).filter(|_| !self.ended) {
+            // The end of a run is the beginning of the last call.
+            let end = if kind == Some(CallKind::Finalize) { enter } else { exit };
+            line.call(self.places[sym], enter, end);
+        }
         if kind == Some(CallKind::Finalize) {
             (self.ended, self.times.end) = (true, enter);
         } else if !self.ended {
@@ -595,6 +631,19 @@ impl Analysis {
         (unmatched.sends, unmatched.receives, unmatched.ambiguous) = (sends, receives, messages.ambiguous);
         unmatched.operations = operations.disagreements + operations.lacking();
         self.window = ledger.most();
+    }
+}
+
+impl Analysis {
+    /// Keeps what causes are looked for in.
+    fn keep(&mut self, shared: Shared) {
+        let Shared { mut timelines, ledger, .. } = shared;
+        let mut sums = Sums::new(self.places.len());
+        timelines.iter_mut().for_each(|line| line.finish(&mut sums));
+        if let Some(mut meetings) = ledger.meetings {
+            meetings.settle(&mut timelines);
+        }
+        self.timelines = timelines;
     }
 }
 

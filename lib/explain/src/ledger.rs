@@ -2,6 +2,7 @@
 
 use st_model::num::narrow;
 
+use crate::meetings::Meetings;
 use crate::slab::Slab;
 use crate::waits::{Kind, Sum};
 
@@ -102,6 +103,8 @@ pub(crate) struct Ledger {
     pub(crate) received: Vec<u64>,
     /// Calls that have waited, since they were taken before.
     pub(crate) finished: Vec<Finished>,
+    /// When all waited for all, if causes are looked for.
+    pub(crate) meetings: Option<Meetings>,
 }
 
 impl Ledger {

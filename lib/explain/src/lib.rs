@@ -1,22 +1,30 @@
 //! Where a program waits, and for whom: [`analyse`] goes over all threads of a trace in the order of their exact times,
-//! finds who meets whom as it happens, and adds up the wait states.
+//! finds who meets whom as it happens, and adds up the wait states. [`analyse_causes`] keeps what each thread did when, too,
+//! for [`Analysis::delays`], who is at fault for waits, and [`Analysis::path`], what the run time is made of.
 //!
 //! Source of the definitions: Scalasca's trace analyser, version 2.5; of the efficiencies: the POP centre.
 
 mod analysis;
+mod delays;
 mod efficiency;
 mod findings;
 mod ledger;
+mod meetings;
 mod messages;
 mod operations;
 mod own;
+mod path;
 mod places;
 mod slab;
+mod timeline;
 mod waits;
 
-pub use analysis::{Analysis, PlaceTotals, RankTotals, Unmatched, analyse};
+pub use analysis::{Analysis, PlaceTotals, RankTotals, Unmatched, analyse, analyse_causes};
+pub use delays::{Cost, Delays, whole_ns};
 pub use efficiency::Efficiency;
 pub use findings::{Excess, Finding, Matter};
 pub use own::{LONG, SHORT};
+pub use path::{OnPath, Path};
 pub use places::{Place, Places};
+pub use timeline::{Activity, Doing};
 pub use waits::{At, Kind, Sum, Wait, Waits};

@@ -18,6 +18,8 @@ struct Member {
     ideal: i64,
     /// The call that completes it, as far as that has been read.
     by: Option<u64>,
+    /// That is the call that begins it.
+    blocks: bool,
     /// What it waits for, once that is known.
     known: Option<Option<Reason>>,
     /// That has been told to the call that completes it.
@@ -69,6 +71,7 @@ impl Operations {
             part,
             ideal,
             by,
+            blocks: by.is_some(),
             known: None,
             told: false,
             whole: false,
@@ -143,6 +146,12 @@ impl Operations {
     fn resolve(&mut self, instance: &Instance, ledger: &mut Ledger) {
         let members: Vec<(u32, &Member)> =
             instance.members.iter().filter_map(|id| Some((*id, self.members.get(*id)?))).collect();
+        if let Some(meetings) = &mut ledger.meetings
+            && let Some(at) = meeting(instance.rule, &members)
+        {
+            let threads: Vec<u32> = members.iter().map(|(_, m)| m.visit.thread).collect();
+            meetings.meet(at, &threads);
+        }
         for (id, thread, reason, ideal) in reasons(instance.rule, &members) {
             ledger.no_sooner(thread, ideal);
             if let Some(member) = self.members.get_mut(id) {
@@ -182,6 +191,22 @@ fn reasons(rule: Rule, members: &[(u32, &Member)]) -> Vec<(u32, u32, Option<Reas
         (*id, m.visit.thread, reason, ideal)
     };
     members.iter().map(of).collect()
+}
+
+/// When all members have waited for all others, if they do.
+fn meeting(rule: Rule, members: &[(u32, &Member)]) -> Option<i64> {
+    let some = matches!(
+        rule,
+        Rule::Bcast
+            | Rule::Scatter
+            | Rule::Gather
+            | Rule::Reduce
+            | Rule::Scan
+            | Rule::Neighbour
+            | Rule::NeighbourV
+    );
+    let all = !some && members.iter().all(|(_, m)| m.blocks && sends(m) && receives(m));
+    members.iter().map(|(_, m)| m.visit.enter).max().filter(|_| all)
 }
 
 /// Of each member the last of those up to it, and how soon all of these have come on an ideal network.

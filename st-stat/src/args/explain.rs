@@ -13,12 +13,43 @@ Examples:
   st-stat why app.st                       what makes it slow, most costly first
   st-stat why --all --format json app.st   also what costs less than 1 % of the run
 
-Each finding is two lines: what it costs, what it is and on which ranks; then where, and how sure that is. A cost is time that ranks \
-spend waiting, as a share of the time that all ranks have (see \"Time\" in st-intro(7)). Findings need exact times of all calls \
-(st-record without --merge); without these only what per-rank sums tell is said.
+Each finding is two lines: what it costs, what it is and on which ranks; then where, what most of it is due to, through chains of ranks that \
+wait for each other, and how sure that is. A cost is time that ranks spend waiting, as a share of the time that all ranks have (see \"Time\" in \
+st-intro(7)). Findings need exact times of all calls (st-record without --merge); without these only what per-rank sums tell is said.
 
-Columns: those of CSV and JSON are kind; cost_ns, of all ranks; share_percent of the time of all ranks; ranks, that are at fault; \
-victims, how many ranks wait; what; place, of the fault; where, the place of those that wait; sure.";
+Columns: those of CSV and JSON are kind; cost_ns, of all ranks; share_percent of the time of all ranks; ranks, that are waited for; \
+victims, how many ranks wait; what; cause, \"computation\" or \"call\", that takes longer on cause_ranks than on those that wait, and that \
+cause_percent of the waits are due to (of the 20 most costly findings that are waits); place, of the cause: computation is that before the call there; where, \
+the place of those that wait; sure.";
+
+const DELAYS: &str = "\
+Examples:
+  st-stat delays app.st                    what makes others wait, and on which rank
+  st-stat delays --by rank app.st          which ranks do
+  st-stat delays --format csv app.st > delays.csv
+
+A wait is due to what the rank that is waited for has done longer than the one that waits, since both synchronised last. If it waited itself in that \
+time, the wait is partly due to those that it waited for: its indirect part, which they cost in the long term, as far back as it goes. All \
+costs together are all waits together (st-stat waits) but for waits for ranks that began later, which is said. The definitions are Scalasca's.
+
+Columns: those of CSV and JSON are, with --by site, activity (\"computation\" outside of MPI, before the call that is named, or the \"call\" itself), \
+function, and rank; with --by rank rank; then cost_ns, what others wait for it; share_percent of all waits; short_term_ns of it for ranks that \
+waited for this one, long_term_ns for ranks that waited for others that waited; direct_ns and indirect_ns, the rank's own waits there, by what they are due \
+to; and with --by site site and place. In text \"before\" is the computation before a call, \"in\" the call.";
+
+const PATH: &str = "\
+Examples:
+  st-stat path app.st                      what the run time is made of
+  st-stat path --format csv app.st > path.csv
+
+The critical path goes back from the rank that ends last, and at each wait to the rank that is waited for: what is on it makes the run \
+longer, and nothing else does. All parts together are the run time, from the first rank's end of MPI_Init to the last one's start of MPI_Finalize; \
+what the path's first rank begins later than the first of all counts as its MPI_Init.
+
+Columns: those of CSV and JSON are activity (\"computation\" outside of MPI, before the call that is named, or the \"call\" itself); function; path_ns, the \
+time on the path; share_percent of it; ranks, how many ranks do it on the path; imbalance_ns, how much longer it is on the path than the mean \
+of all ranks, none counted as longer than the path: what balance could gain at most; impact_ns, the time of all ranks there, none counted as longer \
+than the path; headroom_ns, what they all are below it; site; place. In text \"before\" is the computation before a call, \"in\" the call.";
 
 const WAITS: &str = "\
 Examples:
@@ -118,6 +149,43 @@ pub enum WaitsBy {
     Pair,
     /// Kind, and rank and call site that are waited for
     Culprit,
+}
+
+/// Delays.
+#[derive(ClapArgs, Clone, Debug)]
+#[command(after_long_help = DELAYS)]
+pub struct DelaysArgs {
+    /// What they are added up by
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t)]
+    pub by: DelaysBy,
+    /// Names of call sites.
+    #[command(flatten)]
+    pub symbols: Symbols,
+    /// What is read, and how the answer is written.
+    #[command(flatten)]
+    pub of: Explaining,
+}
+
+/// What delays are added up by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
+pub enum DelaysBy {
+    /// Call site, or computation before it, and rank
+    #[default]
+    Site,
+    /// Rank
+    Rank,
+}
+
+/// The critical path.
+#[derive(ClapArgs, Clone, Debug)]
+#[command(after_long_help = PATH)]
+pub struct PathArgs {
+    /// Names of call sites.
+    #[command(flatten)]
+    pub symbols: Symbols,
+    /// What is read, and how the answer is written.
+    #[command(flatten)]
+    pub of: Explaining,
 }
 
 /// Efficiencies.

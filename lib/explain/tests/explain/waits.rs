@@ -1,22 +1,12 @@
 //! Wait states of programs by chance, against a slow look at all their messages; and planted faults.
-#![expect(clippy::unwrap_used, reason = "a test fails by it")]
-
-mod simulator;
 
 use std::collections::BTreeMap;
 
+use crate::simulator::{Key, Machine, programs, run, site};
 use proptest::prelude::*;
-use simulator::{Key, Machine};
 use st_explain::{Analysis, At, Finding, Kind, Matter, analyse};
 use st_model::calls::names;
 use st_model::section::Section;
-use st_model::sites::SiteTable;
-
-/// Number of the site of a place.
-fn site(analysis: &Analysis, place: u32) -> u32 {
-    let id = analysis.places.get(place).unwrap().site.unwrap();
-    (0..100).find(|n| SiteTable::label_id(&format!("site {n}")) == id).unwrap()
-}
 
 /// All waits, as the machine has them.
 fn found(analysis: &Analysis) -> BTreeMap<(Kind, u32, u32, u32), i64> {
@@ -65,53 +55,17 @@ fn check(sections: &[Section], waits: &BTreeMap<Key, i64>) {
     }
 }
 
-const COLLECTIVES: [&str; 6] = [
-    names::MPI_Barrier,
-    names::MPI_Allreduce,
-    names::MPI_Alltoall,
-    names::MPI_Bcast,
-    names::MPI_Reduce,
-    names::MPI_Scan,
-];
-
 proptest! {
     #[test]
-    fn waits_are_those_of_a_slow_look(
-        ranks in 2..6_usize,
-        ops in proptest::collection::vec((0..8_u8, 0..60_usize, 0..60_usize, 0..20_000_i64, 1..4_u32), 0..120),
-    ) {
-        let mut machine = Machine::new(ranks);
-        for (what, a, b, ns, at) in ops {
-            let (me, other) = (a % ranks, (a + 1 + b % (ranks - 1)) % ranks);
-            machine.compute(me, ns);
-            match what {
-                0..=3 => {
-                    let started = [b & 8 != 0, b & 16 != 0];
-                    let wild = b & 4 != 0;
-                    machine.message((me, other), (b & 32 != 0, started), wild, [at, at + 3]);
-                    if wild {
-                        // What the receive gets is known when it completes.
-                        machine.wait(other, 8, |_| true);
-                    }
-                }
-                4 | 5 => machine.wait(me, 9, |r| (r + b) % 3 != 0),
-                6 => machine.compute(other, 3 * ns),
-                _ => machine.collective(COLLECTIVES[b % 6], a % ranks, 10 + at),
-            }
-        }
-        let (sections, waits) = machine.finish();
+    fn waits_are_those_of_a_slow_look(program in programs()) {
+        let (sections, waits, _) = run(program).finish();
         check(&sections, &waits);
     }
 }
 
 /// A program of four ranks in which one thing is wrong.
-fn planted(fault: impl Fn(&mut Machine, usize)) -> (Analysis, Finding) {
-    let mut machine = Machine::new(4);
-    for step in 0..20 {
-        (0..4).for_each(|me| machine.compute(me, 1_000_000));
-        fault(&mut machine, step);
-    }
-    let (sections, waits) = machine.finish();
+fn planted(fault: impl Fn(&mut Machine)) -> (Analysis, Finding) {
+    let (sections, waits, _) = crate::simulator::planted(4, fault).finish();
     check(&sections, &waits);
     let analysis = analyse(&sections).unwrap();
     let first = analysis.findings().into_iter().next().unwrap();
@@ -132,14 +86,14 @@ const EAGER: (bool, [bool; 2]) = (false, [false; 2]);
 #[test]
 fn planted_faults_are_found_at_their_places() {
     let late = |m: &mut Machine, me| m.compute(me, 50_000_000);
-    let sender = planted(|m, _| {
+    let sender = planted(|m| {
         late(m, 2);
         m.message((2, 1), EAGER, false, [1, 2]);
         m.message((1, 2), EAGER, false, [4, 5]);
     });
     is(&sender, Kind::LateSender, 1000, (2, 1, 2));
     assert_eq!(sender.1.victims, [1]);
-    let receiver = planted(|m, _| {
+    let receiver = planted(|m| {
         late(m, 3);
         m.message((0, 3), (true, [false; 2]), false, [1, 2]);
     });
@@ -147,7 +101,7 @@ fn planted_faults_are_found_at_their_places() {
     for (name, kind, victims) in
         [(names::MPI_Barrier, Kind::Barrier, 3), (names::MPI_Allreduce, Kind::AllToAll, 3)]
     {
-        let imbalance = planted(|m, _| {
+        let imbalance = planted(|m| {
             late(m, 1);
             m.collective(name, 0, 3);
         });
@@ -156,24 +110,24 @@ fn planted_faults_are_found_at_their_places() {
         assert_eq!((excess.at.rank, site(&imbalance.0, excess.at.place)), (1, 3));
         assert!(excess.ns.abs_diff(1_000_000_000) < 50_000_000, "{excess:?}");
     }
-    let broadcast = planted(|m, _| {
+    let broadcast = planted(|m| {
         late(m, 2);
         m.collective(names::MPI_Bcast, 2, 3);
         m.collective(names::MPI_Barrier, 0, 4);
     });
     is(&broadcast, Kind::LateBroadcast, 3000, (2, 3, 3));
-    let reduce = planted(|m, _| {
+    let reduce = planted(|m| {
         [0, 1, 3].into_iter().for_each(|me| late(m, me));
         m.collective(names::MPI_Reduce, 2, 3);
     });
     is(&reduce, Kind::EarlyReduce, 1000, (0, 3, 3));
-    let scan = planted(|m, _| {
+    let scan = planted(|m| {
         late(m, 0);
         m.collective(names::MPI_Scan, 0, 3);
         m.collective(names::MPI_Barrier, 0, 4);
     });
     is(&scan, Kind::EarlyScan, 3000, (0, 3, 3));
-    let order = planted(|m, _| {
+    let order = planted(|m| {
         m.message((1, 0), (false, [false, true]), false, [1, 2]);
         late(m, 2);
         m.message((2, 0), EAGER, false, [3, 4]);
@@ -185,7 +139,7 @@ fn planted_faults_are_found_at_their_places() {
 
 #[test]
 fn nothing_is_found_where_nothing_is_wrong() {
-    let (sections, _) = {
+    let (sections, ..) = {
         let mut machine = Machine::new(4);
         for _ in 0..50 {
             (0..4).for_each(|me| machine.compute(me, 1_000_000));

@@ -3,13 +3,15 @@
 
 use std::collections::BTreeMap;
 
+use proptest::prelude::*;
 use st_capture::record::{Options, RankRecorder};
-use st_explain::Kind;
+use st_explain::{Analysis, Kind};
 use st_model::calls::{CallTable, names};
 use st_model::columns::Column;
 use st_model::objects::{Comm, Op, Type};
 use st_model::ranks::RankSeq;
 use st_model::section::Section;
+use st_model::sites::SiteTable;
 use st_model::values::{ANY_SOURCE, NONE};
 
 /// Words of a call by the names of their slots.
@@ -54,12 +56,40 @@ struct Completion {
 /// A wait: kind, who, at which site, for whom, at which site.
 pub(crate) type Key = (Kind, u32, u32, u32, u32);
 
+/// A call that has been made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Made {
+    pub(crate) rank: u32,
+    pub(crate) place: (&'static str, u32),
+    pub(crate) enter: i64,
+    pub(crate) exit: i64,
+}
+
+/// When a rank waits for which.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Interval {
+    pub(crate) rank: u32,
+    pub(crate) by: u32,
+    pub(crate) enter: i64,
+    pub(crate) until: i64,
+}
+
+/// All that happens on the machine.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct History {
+    pub(crate) calls: Vec<Made>,
+    pub(crate) waits: Vec<Interval>,
+    /// When all ranks have waited for all.
+    pub(crate) meetings: Vec<i64>,
+}
+
 /// The machine.
 pub(crate) struct Machine {
     ranks: Vec<Rank>,
     messages: Vec<Message>,
     completions: Vec<Completion>,
     pub(crate) waits: BTreeMap<Key, i64>,
+    pub(crate) history: History,
 }
 
 /// What a call costs beyond waiting, ns.
@@ -87,7 +117,13 @@ impl Machine {
             Rank { recorder, column: Column::default(), now: 0, calls: 0, requests: vec![], told: vec![] }
         };
         let ranks = (0..ranks).map(rank).collect();
-        let mut machine = Self { ranks, messages: vec![], completions: vec![], waits: BTreeMap::new() };
+        let mut machine = Self {
+            ranks,
+            messages: vec![],
+            completions: vec![],
+            waits: BTreeMap::new(),
+            history: History::default(),
+        };
         for me in 0..machine.ranks.len() {
             machine.record(me, names::MPI_Init, 0, vec![], 640, 640);
         }
@@ -110,7 +146,8 @@ impl Machine {
         *now
     }
 
-    fn record(&mut self, me: usize, name: &str, site: u32, words: Words, enter: i64, exit: i64) {
+    fn record(&mut self, me: usize, name: &'static str, site: u32, words: Words, enter: i64, exit: i64) {
+        self.history.calls.push(Made { rank: number(me), place: (name, site), enter, exit });
         let row = CallTable::builtin().by_name(name).unwrap();
         let rank = &mut self.ranks[me];
         let mut flat = Vec::new();
@@ -223,9 +260,11 @@ impl Machine {
     }
 
     /// All ranks call a collective operation.
-    pub(crate) fn collective(&mut self, name: &str, root: usize, site: u32) {
+    pub(crate) fn collective(&mut self, name: &'static str, root: usize, site: u32) {
         let enters: Vec<i64> = (0..self.ranks()).map(|me| self.enter(me)).collect();
         let last = |of: &[i64]| (0..of.len()).max_by_key(|i| of[*i]).unwrap();
+        let all = [names::MPI_Barrier, names::MPI_Allreduce, names::MPI_Alltoall].contains(&name);
+        self.history.meetings.extend(all.then(|| enters[last(&enters)]));
         for (me, enter) in enters.clone().into_iter().enumerate() {
             let others = || (0..enters.len()).filter(|i| *i != root).min_by_key(|i| enters[*i]);
             let waits_for = match name {
@@ -238,7 +277,7 @@ impl Machine {
             };
             let mut exit = enter + OWN;
             if let Some((kind, who)) = waits_for.filter(|(_, who)| enters[*who] > enter) {
-                self.add((kind, number(me), site, number(who), site), enters[who] - enter);
+                self.add((kind, number(me), site, number(who), site), (enter, enters[who]));
                 exit = enters[who] + OWN;
             }
             if name == names::MPI_Reduce && me == root {
@@ -254,8 +293,9 @@ impl Machine {
         rank.told.push(rank.calls);
     }
 
-    fn add(&mut self, key: Key, ns: i64) {
-        *self.waits.entry(key).or_default() += ns;
+    fn add(&mut self, key: Key, (enter, until): (i64, i64)) {
+        *self.waits.entry(key).or_default() += until - enter;
+        self.history.waits.push(Interval { rank: key.1, by: key.3, enter, until });
     }
 
     /// Looks at each completion beside all messages.
@@ -284,13 +324,13 @@ impl Machine {
                 None => kind,
             };
             if until > c.enter {
-                self.add((kind, number(c.rank), c.site, number(who), site), until - c.enter);
+                self.add((kind, number(c.rank), c.site, number(who), site), (c.enter, until));
             }
         }
     }
 
     /// The end of the program: its sections, and its waits.
-    pub(crate) fn finish(mut self) -> (Vec<Section>, BTreeMap<Key, i64>) {
+    pub(crate) fn finish(mut self) -> (Vec<Section>, BTreeMap<Key, i64>, History) {
         (0..self.ranks()).for_each(|me| self.wait(me, 99, |_| true));
         for me in 0..self.ranks() {
             let enter = self.enter(me);
@@ -303,6 +343,64 @@ impl Machine {
             section.threads[0].columns = vec![(number(i), r.column)];
             section
         };
-        (self.ranks.into_iter().enumerate().map(finish).collect(), self.waits)
+        (self.ranks.into_iter().enumerate().map(finish).collect(), self.waits, self.history)
     }
+}
+
+/// What a rank does next: an op, numbers that say with whom and how, time to compute before, and a site.
+pub(crate) type Step = (u8, usize, usize, i64, u32);
+
+/// Programs by chance: so many ranks, and what they do.
+pub(crate) fn programs() -> impl Strategy<Value = (usize, Vec<Step>)> {
+    let step = (0..8_u8, 0..60_usize, 0..60_usize, 0..20_000_i64, 1..4_u32);
+    (2..6_usize, proptest::collection::vec(step, 0..120))
+}
+
+const COLLECTIVES: [&str; 6] = [
+    names::MPI_Barrier,
+    names::MPI_Allreduce,
+    names::MPI_Alltoall,
+    names::MPI_Bcast,
+    names::MPI_Reduce,
+    names::MPI_Scan,
+];
+
+/// Runs a program.
+pub(crate) fn run((ranks, steps): (usize, Vec<Step>)) -> Machine {
+    let mut machine = Machine::new(ranks);
+    for (what, a, b, ns, at) in steps {
+        let (me, other) = (a % ranks, (a + 1 + b % (ranks - 1)) % ranks);
+        machine.compute(me, ns);
+        match what {
+            0..=3 => {
+                let started = [b & 8 != 0, b & 16 != 0];
+                let wild = b & 4 != 0;
+                machine.message((me, other), (b & 32 != 0, started), wild, [at, at + 3]);
+                if wild {
+                    // What the receive gets is known when it completes.
+                    machine.wait(other, 8, |_| true);
+                }
+            }
+            4 | 5 => machine.wait(me, 9, |r| (r + b) % 3 != 0),
+            6 => machine.compute(other, 3 * ns),
+            _ => machine.collective(COLLECTIVES[b % 6], a % ranks, 10 + at),
+        }
+    }
+    machine
+}
+
+/// A program of so many ranks, twenty steps, in which one thing is wrong.
+pub(crate) fn planted(ranks: usize, fault: impl Fn(&mut Machine)) -> Machine {
+    let mut machine = Machine::new(ranks);
+    for _ in 0..20 {
+        (0..ranks).for_each(|me| machine.compute(me, 1_000_000));
+        fault(&mut machine);
+    }
+    machine
+}
+
+/// Number of the site of a place.
+pub(crate) fn site(analysis: &Analysis, place: u32) -> u32 {
+    let id = analysis.places.get(place).unwrap().site.unwrap();
+    (0..100).find(|n| SiteTable::label_id(&format!("site {n}")) == id).unwrap()
 }

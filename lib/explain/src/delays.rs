@@ -1,0 +1,258 @@
+//! Who is at fault for waits: what a thread does longer than the one that waits for it, since both synchronised.
+//!
+//! A wait of length w of thread r for thread l: S is when they synchronised last, d(c) = max(0, T_l(c) − T_r(c)) what l does
+//! longer than r from S to the beginning of the wait on r, and to its end on l, per activity c, waits left out on both sides; W is what
+//! l waits itself in that time. With k = min(w / (Σ d + W), 1) the wait costs k·d(c) at c, which is its direct part, and k·W is
+//! passed on to those that l waits for, which is its indirect part. Costs that come from a wait itself are short-term,
+//! those passed on long-term. S is the same time on both sides, so Σ d + W ≥ w, and all waits together are all costs
+//! together; but for a thread that begins after another is waiting for it.
+//!
+//! Source: Böhme, Geimer, Wolf, Arnold 2010 (Identifying the root causes of wait states), section 3, as in Scalasca 2.5.
+//! We go backwards over all threads at once where Scalasca replays communication.
+
+use std::collections::{BinaryHeap, HashMap};
+
+use foldhash::fast::FixedState;
+
+use crate::analysis::Analysis;
+use crate::findings::{Finding, Matter};
+use crate::timeline::{Activity, Code, Doing, Held, Sums, Timeline, code, doing};
+
+/// What an activity costs others, and what it waits itself, ns.
+#[derive(Clone, Copy, PartialEq, Default, Debug)]
+pub struct Cost {
+    /// Waits for the rank itself.
+    pub short_term: f64,
+    /// Waits for others that waited for the rank.
+    pub long_term: f64,
+    /// Waits here for what others did.
+    pub direct: f64,
+    /// Waits here since others waited.
+    pub indirect: f64,
+}
+
+impl Cost {
+    /// Adds another.
+    pub fn add(&mut self, other: &Self) {
+        self.short_term += other.short_term;
+        self.long_term += other.long_term;
+        self.direct += other.direct;
+        self.indirect += other.indirect;
+    }
+
+    /// What others wait, ns.
+    #[must_use]
+    pub fn caused(&self) -> f64 {
+        self.short_term + self.long_term
+    }
+}
+
+/// A cost in whole ns.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "costs are not negative, and saturate"
+)]
+#[must_use]
+pub fn whole_ns(cost: f64) -> u64 {
+    cost.max(0.0).round() as u64
+}
+
+/// What delays are found in a trace.
+#[derive(Clone, Default, Debug)]
+pub struct Delays {
+    /// By what ranks do.
+    pub costs: HashMap<Doing, Cost, FixedState>,
+    /// All waits, ns.
+    pub waits: f64,
+    /// Per finding that was asked for: what waits at its places are due to, ns, most first.
+    pub causes: Vec<Vec<(Doing, f64)>>,
+}
+
+impl Delays {
+    /// Waits that are nobody's fault: for threads that began later, or where clocks disagree, ns.
+    #[must_use]
+    pub fn unexplained(&self) -> f64 {
+        self.waits - self.costs.values().map(Cost::caused).sum::<f64>()
+    }
+}
+
+/// Time of a thread whose waits are passed on: back to `since` each ns that it waited costs so much, by finding.
+#[derive(Debug)]
+struct Passed {
+    since: i64,
+    rate: Vec<f64>,
+}
+
+impl PartialEq for Passed {
+    fn eq(&self, other: &Self) -> bool {
+        self.since == other.since
+    }
+}
+
+impl Eq for Passed {}
+
+impl PartialOrd for Passed {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Passed {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.since.cmp(&other.since)
+    }
+}
+
+/// What is passed on to the waits of a thread, as far back as they have been looked at.
+#[derive(Default, Debug)]
+struct Inflow {
+    open: BinaryHeap<Passed>,
+    rate: Vec<f64>,
+}
+
+impl Inflow {
+    fn open(&mut self, passed: Passed) {
+        self.rate.resize(passed.rate.len(), 0.0);
+        self.rate.iter_mut().zip(&passed.rate).for_each(|(sum, rate)| *sum += rate);
+        self.open.push(passed);
+    }
+
+    /// What is passed on to a wait, by finding.
+    fn take(&mut self, wait: &Held, into: &mut [f64]) {
+        into.fill(0.0);
+        while let Some(passed) = self.open.peek().filter(|p| p.since > wait.enter) {
+            let overlap = float(wait.until - passed.since).max(0.0);
+            for ((sum, rate), into) in self.rate.iter_mut().zip(&passed.rate).zip(&mut *into) {
+                *into += overlap * rate;
+                *sum -= rate;
+            }
+            self.open.pop();
+        }
+        if self.open.is_empty() {
+            // No trace of roundings.
+            self.rate.fill(0.0);
+        }
+        let ns = float(wait.ns());
+        self.rate.iter().zip(into).for_each(|(rate, into)| *into += ns * rate.max(0.0));
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a cost is a share of a time")]
+fn float(ns: i64) -> f64 {
+    ns as f64
+}
+
+/// The way back over all waits.
+struct Sweep<'a> {
+    timelines: &'a [Timeline],
+    /// Findings by places of those who wait and those they wait for.
+    findings: HashMap<(u32, u32), usize, FixedState>,
+    inflow: Vec<Inflow>,
+    sums: Sums,
+    costs: Vec<HashMap<Code, Cost, FixedState>>,
+    causes: Vec<HashMap<(u32, Code), f64, FixedState>>,
+    waits: f64,
+}
+
+impl Sweep<'_> {
+    /// *Cost:* O(waits · (log threads + log calls + places)).
+    fn run(&mut self) {
+        let timelines = self.timelines;
+        let next = |thread: u32, n: usize| {
+            let before = n.checked_sub(1)?;
+            Some((timelines[thread as usize].waits[before].until, thread, before))
+        };
+        let mut queue: BinaryHeap<_> =
+            (0u32..).zip(timelines).filter_map(|(thread, line)| next(thread, line.waits.len())).collect();
+        let mut weights = vec![0.0; self.causes.len()];
+        while let Some((_, thread, i)) = queue.pop() {
+            self.blame(thread, &timelines[thread as usize].waits[i], &mut weights);
+            queue.extend(next(thread, i));
+        }
+    }
+
+    /// What waits of a number are due to, most first.
+    fn causes_of(&self, number: usize) -> Vec<(Doing, f64)> {
+        let mut sums: HashMap<Doing, f64, FixedState> = HashMap::default();
+        for ((thread, code), ns) in &self.causes[number] {
+            *sums.entry(doing(self.timelines[*thread as usize].rank, *code)).or_default() += ns;
+        }
+        let mut sorted: Vec<(Doing, f64)> = sums.into_iter().collect();
+        sorted.sort_by(|(a, x), (b, y)| y.total_cmp(x).then(a.cmp(b)));
+        sorted
+    }
+
+    /// Finds who is at fault for a wait.
+    fn blame(&mut self, thread: u32, wait: &Held, weights: &mut [f64]) {
+        let (r, l) = (&self.timelines[thread as usize], &self.timelines[wait.by as usize]);
+        let own = float(wait.ns());
+        self.inflow[thread as usize].take(wait, weights);
+        let passed: f64 = weights.iter().sum();
+        let place = r.place_at(wait.enter).unwrap_or_default();
+        weights[self.findings.get(&(place, wait.place)).copied().unwrap_or_default()] += own;
+        r.window(wait.since, wait.enter, -1, &mut self.sums);
+        self.sums.waited = 0;
+        l.window(wait.since, wait.until, 1, &mut self.sums);
+        let waited = float(self.sums.waited);
+        let longer: Vec<(Code, f64)> =
+            self.sums.drain().filter(|(_, ns)| *ns > 0).map(|(code, ns)| (code, float(ns))).collect();
+        let all: f64 = longer.iter().map(|(_, d)| d).sum();
+        let k = (own / (all + waited)).min(1.0);
+        self.waits += own;
+        for (code, d) in &longer {
+            let cost = self.costs[wait.by as usize].entry(*code).or_default();
+            cost.short_term += k * d;
+            cost.long_term += passed * k * d / own;
+            for (causes, weight) in self.causes.iter_mut().zip(&*weights).skip(1).filter(|(_, w)| **w > 0.0) {
+                *causes.entry((wait.by, *code)).or_default() += weight * k * d / own;
+            }
+        }
+        let here = self.costs[thread as usize].entry(code(place, Activity::Call)).or_default();
+        here.direct += k * all;
+        here.indirect += k * waited;
+        if waited > 0.0 {
+            let rate = weights.iter().map(|w| w * k / own).collect();
+            self.inflow[wait.by as usize].open(Passed { since: wait.since, rate });
+        }
+    }
+}
+
+impl Analysis {
+    /// Who is at fault for the waits, and what some findings are due to: nothing but after [`crate::analyse_causes`].
+    #[must_use]
+    pub fn delays(&self, findings: &[Finding]) -> Delays {
+        let places = |f: &Finding| match (f.matter, f.culprits.first()) {
+            (Matter::Wait(_), Some((culprit, _))) => Some((f.place, culprit.place)),
+            _ => None,
+        };
+        let mut numbers = HashMap::default();
+        for places in findings.iter().filter_map(places) {
+            let next = numbers.len() + 1;
+            numbers.entry(places).or_insert(next);
+        }
+        let mut sweep = Sweep {
+            timelines: &self.timelines,
+            inflow: self.timelines.iter().map(|_| Inflow::default()).collect(),
+            sums: Sums::new(self.places.len()),
+            costs: vec![HashMap::default(); self.timelines.len()],
+            causes: vec![HashMap::default(); numbers.len() + 1],
+            findings: numbers,
+            waits: 0.0,
+        };
+        sweep.run();
+        let number = |f: &Finding| sweep.findings.get(&places(f)?).copied();
+        let causes = |f| number(f).map_or_else(Vec::new, |n| sweep.causes_of(n));
+        let mut found = Delays {
+            waits: sweep.waits,
+            causes: findings.iter().map(causes).collect(),
+            costs: HashMap::default(),
+        };
+        for (line, costs) in self.timelines.iter().zip(&sweep.costs) {
+            for (code, cost) in costs {
+                found.costs.entry(doing(line.rank, *code)).or_default().add(cost);
+            }
+        }
+        found
+    }
+}

@@ -1,0 +1,6 @@
+//! Programs on a parallel machine in memory, and what is found in them.
+#![expect(clippy::unwrap_used, reason = "a test fails by it")]
+
+mod causes;
+mod simulator;
+mod waits;

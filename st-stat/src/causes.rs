@@ -1,0 +1,241 @@
+//! What waits are due to, and what the run time is made of.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+
+use anyhow::Result;
+use st_cli::{Output, Screen, Status};
+use st_explain::{Activity, Cost, Delays, Doing, OnPath, Path, analyse_causes, whole_ns};
+use st_model::num::Exact as _;
+use st_model::sites::CallSites;
+
+use crate::args::{DelaysArgs, DelaysBy, PathArgs};
+use crate::calls::{SITE, site_cells};
+use crate::explain::{Explained, rank_cell};
+use crate::input;
+use crate::table::{Cell, Column, Format, Table, duration, grouped};
+
+/// What an activity is called.
+pub(crate) fn activity(what: Activity) -> &'static str {
+    match what {
+        Activity::Computation => "computation",
+        Activity::Call => "call",
+    }
+}
+
+/// The same, where a function follows.
+fn activity_cell(what: Activity) -> Cell {
+    let text = match what {
+        Activity::Computation => "before",
+        Activity::Call => "in",
+    };
+    Cell { text: text.into(), ..Cell::text(activity(what)) }
+}
+
+/// `st-stat delays`.
+pub(crate) fn delays(args: &DelaysArgs) -> Result<Status> {
+    let explained = Explained::read(&args.of, analyse_causes)?;
+    let delays = explained.known()?.delays(&[]);
+    let mut out = Output::text(&args.of.output.output)?;
+    let screen = Screen::of(&out);
+    let tables = explained.sections.iter().filter(|_| args.by == DelaysBy::Site);
+    let sites = args.symbols.call_sites((input::NAME, &args.of.talk), tables.map(|s| &s.sites));
+    let table = match args.by {
+        DelaysBy::Site => delays_by_site(&explained, &delays, &sites),
+        DelaysBy::Rank => delays_by_rank(&delays),
+    };
+    let (text, waits) = (args.of.format == Format::Text, whole_ns(delays.waits));
+    if table.rows.is_empty() && text {
+        writeln!(out, "no wait states")?;
+    } else {
+        table.write(args.of.format, screen, &mut out)?;
+    }
+    let left = whole_ns(delays.unexplained());
+    if left > waits / 1000 {
+        let share = Cell::percent(left.into(), waits.into()).text;
+        let left = duration(left);
+        args.of.talk.warn(
+            input::NAME,
+            format!("{left} of waiting, {share} of it, is for ranks that begin later, or clocks disagree: left out"),
+        );
+    }
+    out.commit()?;
+    Ok(Status::Ok)
+}
+
+/// Columns of costs, and their cells.
+const COST: [Column; 6] = [
+    Column::right("cost", "cost_ns", 0),
+    Column::right("share", "share_percent", 1),
+    Column::right("short", "short_term_ns", 3),
+    Column::right("long", "long_term_ns", 2),
+    Column::right("direct", "direct_ns", 5),
+    Column::right("indirect", "indirect_ns", 4),
+];
+
+fn cost_cells(cost: &Cost, waits: f64) -> [Cell; 6] {
+    let ns = |ns: f64| Cell::ns(whole_ns(ns).into());
+    [
+        ns(cost.caused()),
+        Cell::percent(whole_ns(cost.caused()).into(), whole_ns(waits).into()),
+        ns(cost.short_term),
+        ns(cost.long_term),
+        ns(cost.direct),
+        ns(cost.indirect),
+    ]
+}
+
+/// Those that cost something or wait, most costly first.
+fn sorted<K: Ord + Copy>(costs: impl Iterator<Item = (K, Cost)>) -> Vec<(K, Cost)> {
+    let ns = |c: &Cost| [whole_ns(c.caused()), whole_ns(c.direct + c.indirect)];
+    let mut all: Vec<(K, Cost)> = costs.filter(|(_, cost)| ns(cost) != [0, 0]).collect();
+    all.sort_by_key(|(key, cost)| (ns(cost).map(|ns| u64::MAX - ns), *key));
+    all
+}
+
+fn delays_by_site(explained: &Explained, delays: &Delays, sites: &CallSites) -> Table {
+    let row = |(Doing { at, what }, cost): (Doing, Cost)| {
+        let (function, site) = explained.place(at.place, sites);
+        let first = [activity_cell(what), Cell::text(function), rank_cell(at.rank)];
+        first.into_iter().chain(cost_cells(&cost, delays.waits)).chain(site_cells(site, sites)).collect()
+    };
+    let columns = [
+        Column::left("what", "activity"),
+        Column::left("function", "function"),
+        Column::right("rank", "rank", 0),
+    ];
+    let costs = delays.costs.iter().map(|(doing, cost)| (*doing, *cost));
+    let rows = sorted(costs).into_iter().map(row).collect();
+    Table { columns: columns.into_iter().chain(COST).chain(SITE).collect(), rows, total: None }
+}
+
+fn delays_by_rank(delays: &Delays) -> Table {
+    let mut ranks: BTreeMap<u32, Cost> = BTreeMap::new();
+    for (doing, cost) in &delays.costs {
+        ranks.entry(doing.at.rank).or_default().add(cost);
+    }
+    let row = |(rank, cost): (u32, Cost)| {
+        std::iter::once(rank_cell(rank)).chain(cost_cells(&cost, delays.waits)).collect()
+    };
+    let columns = std::iter::once(Column::right("rank", "rank", 0)).chain(COST).collect();
+    Table { columns, rows: sorted(ranks.into_iter()).into_iter().map(row).collect(), total: None }
+}
+
+/// `st-stat path`.
+pub(crate) fn path(args: &PathArgs) -> Result<Status> {
+    let explained = Explained::read(&args.of, analyse_causes)?;
+    let analysis = explained.known()?;
+    let path = analysis.path();
+    let mut out = Output::text(&args.of.output.output)?;
+    let screen = Screen::of(&out);
+    let tables = explained.sections.iter().map(|s| &s.sites);
+    let sites = args.symbols.call_sites((input::NAME, &args.of.talk), tables);
+    if args.of.format == Format::Text {
+        writeln!(out, "{}\n", headline(&path, analysis.ranks.len()))?;
+    }
+    let row = |on: &OnPath| path_row(on, (&path, analysis.ranks.len()), &explained, &sites);
+    let columns = [
+        Column::left("what", "activity"),
+        Column::left("function", "function"),
+        Column::right("on path", "path_ns", 0),
+        Column::right("share", "share_percent", 0),
+        Column::right("ranks", "ranks", 3),
+        Column::right("imbalance", "imbalance_ns", 0),
+        Column::right("impact", "impact_ns", 5),
+        Column::right("headroom", "headroom_ns", 4),
+    ];
+    let columns = columns.into_iter().chain(SITE).collect();
+    let table = Table { columns, rows: path.activities.iter().map(row).collect(), total: None };
+    table.write(args.of.format, screen, &mut out)?;
+    out.commit()?;
+    Ok(Status::Ok)
+}
+
+/// How long it is, on which ranks, and how often it moves.
+fn headline(path: &Path, ranks: usize) -> String {
+    let on = path.ranks.len();
+    let moves = match path.moves {
+        1 => "moves once".to_owned(),
+        n => format!("moves {} times", grouped(n)),
+    };
+    let most = path.ranks.iter().max_by_key(|(rank, ns)| (*ns, u32::MAX - rank));
+    let most = most.filter(|_| on > 1).map_or_else(String::new, |(rank, ns)| {
+        let share = Cell::percent((*ns).into(), path.time().into()).text;
+        format!("; {share} of it on rank {rank}")
+    });
+    let (on, ranks) = (grouped(on.to_u64()), grouped(ranks.to_u64()));
+    format!("critical path: {} on {on} of {ranks} ranks, {moves}{most}", duration(path.time()))
+}
+
+fn path_row(
+    on: &OnPath,
+    (path, ranks): (&Path, usize),
+    explained: &Explained,
+    sites: &CallSites,
+) -> Vec<Cell> {
+    let (function, site) = explained.place(on.place, sites);
+    let cells = [
+        activity_cell(on.what),
+        Cell::text(function),
+        Cell::ns(on.time.into()),
+        Cell::percent(on.time.into(), path.time().into()),
+        Cell::count(on.ranks.to_u64()),
+        Cell::ns(on.imbalance(ranks).into()),
+        Cell::ns(on.impact.into()),
+        Cell::ns(on.headroom.into()),
+    ];
+    cells.into_iter().chain(site_cells(site, sites)).collect()
+}
+
+/// What most of a finding is due to.
+pub(crate) struct Cause {
+    pub(crate) place: u32,
+    pub(crate) what: Activity,
+    /// Ranks that do it, ascending.
+    pub(crate) ranks: Vec<u32>,
+    /// Its part of the cost, and the cost, ns.
+    pub(crate) part: [u64; 2],
+}
+
+impl Cause {
+    /// The activity that most is due to, on whatever ranks.
+    pub(crate) fn of(all: &[(Doing, f64)]) -> Option<Self> {
+        let mut activities: BTreeMap<(u32, Activity), Vec<(u32, u64)>> = BTreeMap::new();
+        for (Doing { at, what }, ns) in all {
+            activities.entry((at.place, *what)).or_default().push((at.rank, whole_ns(*ns)));
+        }
+        let sum = |ranks: &[(u32, u64)]| ranks.iter().map(|(_, ns)| ns).sum::<u64>();
+        let whole = activities.values().map(|ranks| sum(ranks)).sum();
+        let ((place, what), ranks) = activities.into_iter().max_by_key(|(_, ranks)| sum(ranks))?;
+        let part = [sum(&ranks), whole];
+        Some(Self { place, what, ranks: most(&ranks, part[0]), part })
+    }
+
+    /// In words, with its ranks and its place in theirs.
+    pub(crate) fn words(&self, ranks: &str, place: &str) -> String {
+        let [part, whole] = self.part;
+        let share = Cell::percent(part.into(), whole.into()).text;
+        let (verb, how) = match self.what {
+            Activity::Computation => ("compute", "before"),
+            Activity::Call => ("take", "in"),
+        };
+        let s = if self.ranks.len() == 1 { "s" } else { "" };
+        format!("{share} since {ranks} {verb}{s} longer {how} {place}")
+    }
+}
+
+/// The ranks that three quarters of a cost are due to, ascending, of those that have a part in it, most first.
+pub(crate) fn most(parts: &[(u32, u64)], cost: u64) -> Vec<u32> {
+    let mut due = 0;
+    let mut ranks = Vec::new();
+    for (rank, ns) in parts {
+        ranks.push(*rank);
+        due += ns;
+        if due * 4 >= cost * 3 && *ns > 0 {
+            break;
+        }
+    }
+    ranks.sort_unstable();
+    ranks.dedup();
+    ranks
+}
