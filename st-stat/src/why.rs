@@ -159,6 +159,7 @@ impl Words<'_> {
                 Kind::LateReceiver => format!("late receiver: {waiting} until {who} {receive}"),
                 Kind::LateBroadcast => format!("late root: {waiting} for the data of {who}"),
                 Kind::EarlyReduce => format!("early root: {waiting} for {who}"),
+                Kind::LateContribution => format!("late contribution: {waiting} for the data of {who}"),
                 Kind::EarlyScan => format!("serialised: {waiting} for {who} before"),
                 Kind::LatePost => format!("late post: {waiting} for {who} to post a window"),
                 Kind::EarlyWait => format!("early wait: {waiting} for the accesses of {who}"),

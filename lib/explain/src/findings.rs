@@ -159,7 +159,7 @@ impl Analysis {
         let call = self.places.get(place).map_or(CallId(0), |p| p.call);
         [
             of(Matter::Polling, all.polling, (all.failed_tests, 0), |t| t.failed_tests),
-            of(own::matter(call, &all), own, (all.calls, all.bytes), |t| t.calls),
+            of(own::matter(call, &all, own), own, (all.calls, all.bytes), |t| t.calls),
             of(Matter::LeakedRequests, 0, (all.leaked, 0), |t| t.leaked),
         ]
         .into_iter()

@@ -6,7 +6,7 @@ use foldhash::fast::FixedState;
 use st_match::graph::Part;
 use st_model::calls::roles::Rule;
 
-use crate::ledger::{Cause, Ledger, Reason, Visit};
+use crate::ledger::{Cause, Finished, Ledger, Reason, Visit};
 use crate::slab::Slab;
 use crate::waits::Kind;
 
@@ -152,6 +152,7 @@ impl Operations {
             let threads: Vec<u32> = members.iter().map(|(_, m)| m.visit.thread).collect();
             meetings.meet(at, &threads);
         }
+        let rest = waits_for_the_last(instance.rule, &members);
         for (id, thread, reason, ideal) in reasons(instance.rule, &members) {
             ledger.no_sooner(thread, ideal);
             if let Some(member) = self.members.get_mut(id) {
@@ -159,7 +160,21 @@ impl Operations {
             }
             self.know(id, reason, ledger);
         }
+        ledger.finished.extend(rest);
     }
+}
+
+/// The second wait of a root that takes from all: it has the first of what it needs, and not yet the last.
+fn waits_for_the_last(rule: Rule, members: &[(u32, &Member)]) -> Option<Finished> {
+    let takes = matches!(rule, Rule::Gather | Rule::Reduce);
+    // Where another call completes the operation, that may have done other things in between.
+    let root = members.iter().map(|(_, m)| *m).find(|m| takes && receives(m) && m.by.is_some())?;
+    let others = members.iter().map(|(_, m)| *m).filter(|m| sends(m));
+    let senders = || others.clone().map(|m| &m.visit);
+    let (first, last) = (senders().map(|v| v.enter).min()?, senders().max_by_key(|v| v.enter)?);
+    let visit = Visit { enter: root.visit.enter.max(first), ..root.visit };
+    let reason = Reason { kind: Kind::LateContribution, until: last.enter, cause: Cause::of(last) };
+    (last.enter > visit.enter).then_some(Finished { visit, reason, older: None })
 }
 
 /// Per member: its thread, what it waits for, and how soon it could go on on an ideal network.

@@ -11,8 +11,11 @@ pub const SHORT: u64 = 1024;
 /// Bytes of a call whose time is that of its data, at least.
 pub const LONG: u64 = 32 << 10;
 
-/// What the calls at a place spend their own time on.
-pub(crate) fn matter(call: CallId, totals: &PlaceTotals) -> Matter {
+/// Time of a call that may be latency, at most: 100 µs, ns.
+const LATENCY: u64 = 100_000;
+
+/// What the calls at a place spend their own time on, so many ns.
+pub(crate) fn matter(call: CallId, totals: &PlaceTotals, own: u64) -> Matter {
     let Some(row) = CallTable::builtin().get(call) else { return Matter::Inside };
     let mean = totals.bytes / totals.calls.max(1);
     if row.properties.files {
@@ -21,7 +24,7 @@ pub(crate) fn matter(call: CallId, totals: &PlaceTotals) -> Matter {
         Matter::OneSided
     } else if mean >= LONG {
         Matter::Bandwidth
-    } else if mean <= SHORT && carries_messages(call) {
+    } else if mean <= SHORT && own / totals.calls.max(1) <= LATENCY && carries_messages(call) {
         Matter::Latency
     } else {
         Matter::Inside

@@ -1,8 +1,10 @@
 //! Wait states, and what they add up to.
 //!
-//! Source of the definitions: Scalasca's trace analyser, version 2.5 (pattern definitions). Two differ: a message is in the
-//! wrong order only if the rank sends nothing between its wait and the receive of the older message. Else that message often
-//! is of a later step, which a neighbour has begun already, and no other order could have helped.
+//! Source of the definitions: Scalasca's trace analyser, version 2.5 (pattern definitions). Two things differ. A root that
+//! takes from all waits for the first of them, as there, and then for the last, which is a wait of its own: without it the
+//! time would be the library's, and whoever waits for the root in turn would find no cause. And a message is in the wrong
+//! order only if the rank sends nothing between its wait and the receive of the older message. Else that message often is
+//! of a later step, which a neighbour has begun already, and no other order could have helped.
 
 use std::collections::HashMap;
 
@@ -28,6 +30,8 @@ pub enum Kind {
     LateBroadcast,
     /// Operations from all to one: the root waits for the first of the others.
     EarlyReduce,
+    /// The same, from then on until the last of the others.
+    LateContribution,
     /// Prefix operations: waiting for ranks before the own.
     EarlyScan,
     /// An access to a window could not end before its rank had posted it.
@@ -38,7 +42,7 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::LateSender,
         Self::WrongOrderSame,
         Self::WrongOrderOther,
@@ -47,6 +51,7 @@ impl Kind {
         Self::AllToAll,
         Self::LateBroadcast,
         Self::EarlyReduce,
+        Self::LateContribution,
         Self::EarlyScan,
         Self::LatePost,
         Self::EarlyWait,
@@ -64,6 +69,7 @@ impl Kind {
             Self::AllToAll => "wait at NxN",
             Self::LateBroadcast => "late broadcast",
             Self::EarlyReduce => "early reduce",
+            Self::LateContribution => "late contribution",
             Self::EarlyScan => "early scan",
             Self::LatePost => "late post",
             Self::EarlyWait => "early wait",

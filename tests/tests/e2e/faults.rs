@@ -8,12 +8,13 @@ use st_tests::{Failure, conclude};
 /// A fault, and the finding that must be among the costly ones: kind, ranks at fault, its cost in ms, and a function.
 type Planted = (&'static str, &'static str, &'static str, Option<u64>, &'static str);
 
-const PLANTED: [Planted; 15] = [
+const PLANTED: [Planted; 16] = [
     ("late_sender", "late sender", "1", Some(500), "MPI_Recv"),
     ("late_probed", "late sender", "1", Some(500), "MPI_Probe"),
     ("late_receiver", "late receiver", "0", Some(500), "MPI_Ssend"),
     ("imbalance", "wait at NxN", "2", Some(1500), "MPI_Allreduce"),
     ("late_root", "late broadcast", "3", Some(1500), "MPI_Bcast"),
+    ("late_gather", "late contribution", "1", Some(500), "MPI_Gather"),
     ("moving", "wait at barrier", "", Some(1500), "MPI_Barrier"),
     ("wrong_order", "late sender, wrong order, different sources", "1", Some(500), "MPI_Recv"),
     ("polling", "polling", "0", Some(500), "MPI_Test"),

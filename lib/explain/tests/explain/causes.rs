@@ -75,7 +75,8 @@ impl Slow {
 
     /// The site of the call that a rank is in.
     fn call_at(&self, rank: u32, time: i64) -> What {
-        let call = self.history.calls.iter().find(|c| c.rank == rank && c.enter == time).unwrap();
+        let calls = self.history.calls.iter().filter(|c| c.rank == rank && c.enter <= time);
+        let call = calls.max_by_key(|c| c.enter).unwrap();
         (call.place.0, call.place.1, Activity::Call)
     }
 

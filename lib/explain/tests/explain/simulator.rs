@@ -280,8 +280,14 @@ impl Machine {
                 self.add((kind, number(me), site, number(who), site), (enter, enters[who]));
                 exit = enters[who] + OWN;
             }
-            if name == names::MPI_Reduce && me == root {
-                exit = exit.max(enters[last(&enters)] + OWN);
+            if let (names::MPI_Reduce, true, Some(first)) = (name, me == root, others()) {
+                let latest = (0..enters.len()).filter(|i| *i != root).max_by_key(|i| enters[*i]).unwrap();
+                let (from, until) = (enter.max(enters[first]), enters[latest]);
+                if until > from {
+                    let key = (Kind::LateContribution, number(me), site, number(latest), site);
+                    self.add(key, (from, until));
+                    exit = until + OWN;
+                }
             }
             self.tells(me);
             self.record(me, name, site, vec![("root", vec![int(root)])], enter, exit);
