@@ -1,5 +1,6 @@
 //! Programs in which one thing is slow: what `st-stat why` says of them.
 
+use st_cli::Mpi;
 use st_tests::jobs::Job;
 use st_tests::process::Run;
 use st_tests::workplace::Workplace;
@@ -47,33 +48,44 @@ fn findings(trace: &std::path::Path) -> Result<Vec<Finding>, Failure> {
     text.lines().map(row).collect()
 }
 
-/// Whether this is what was planted. Sleeps are never too short; on a busy machine they may be too long.
-fn is(found: &Finding, (_, kind, ranks, cost, function): &Planted) -> bool {
-    let near = |ms: u64| found.cost * 20 >= ms * 19 && found.cost <= ms + ms / 2;
+/// Whether this is what was planted. Sleeps are never too short; on a busy machine they may be too long. `spins`: ranks that
+/// wait keep others from their processor, so that these are late, too, and waited for less.
+fn is(found: &Finding, (_, kind, ranks, cost, function): &Planted, spins: bool) -> bool {
+    let near = |ms: u64| {
+        let least = if spins { ms * 3 / 4 } else { ms * 19 / 20 };
+        (least..=ms + ms / 2).contains(&found.cost)
+    };
     found.kind == *kind
         && (ranks.is_empty() || found.ranks == *ranks)
         && cost.is_none_or(near)
         && found.place.starts_with(function)
 }
 
+/// Runs a program once: the finding is among the first four.
+fn run(p: &Workplace, planted: &Planted) -> Result<(), Failure> {
+    p.outside("-q -o f.st", &format!("./faults {}", planted.0))?.ok()?;
+    let all = findings(&p.path("f.st"))?;
+    // More ranks than processors are said first.
+    if all.iter().take(4).any(|f| is(f, planted, p.job.mpi == Mpi::Mpich)) {
+        return Ok(());
+    }
+    let said = |f: &Finding| format!("{} of {}: {} ms at {}", f.kind, f.ranks, f.cost, f.place);
+    Err(format!("{:#?}", all.iter().map(said).collect::<Vec<_>>()))
+}
+
 #[test]
 fn planted_faults_are_found() {
-    let jobs: Vec<_> = Job::all().into_iter().map(|job| Job { ranks: 4, ..job }).collect();
+    // Ranks that spin on fewer processors see no latency, but turns.
+    let of = |job: Job| [2, 4].map(|ranks| Job { ranks, ..job });
+    let jobs: Vec<_> = Job::all().into_iter().flat_map(of).collect();
     let one = |job: &Job| {
         let p = Workplace::new(*job)?;
         p.compile("faults", "faults.c", &["-Wall"])?.ok()?;
         let mut missed = Vec::new();
-        for planted in &PLANTED {
-            p.outside("-q -o f.st", &format!("./faults {}", planted.0))?.ok()?;
-            let all = findings(&p.path("f.st"))?;
-            // Four ranks run on fewer processors here, which is said first and costs nothing by itself.
-            if !all.iter().take(4).any(|f| is(f, planted)) {
-                let said: Vec<_> = all
-                    .iter()
-                    .map(|f| format!("{} of {}: {} ms at {}", f.kind, f.ranks, f.cost, f.place))
-                    .collect();
-                missed.push(format!("{}: {said:#?}", planted.0));
-            }
+        for planted in PLANTED.iter().filter(|p| (p.0 == "latency") == (job.ranks == 2)) {
+            // Four ranks that spin on two processors delay each other now and then.
+            let tried = run(&p, planted).or_else(|_| run(&p, planted)).or_else(|_| run(&p, planted));
+            missed.extend(tried.err().map(|said| format!("{}: {said}", planted.0)));
         }
         if missed.is_empty() { Ok(()) } else { Err(missed.join("\n")) }
     };
