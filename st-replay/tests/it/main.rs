@@ -5,6 +5,7 @@ mod check;
 mod cli;
 mod cut;
 mod imbalance;
+mod paper;
 mod probable;
 mod script;
 mod simulator;
