@@ -358,6 +358,9 @@ pub struct MapeArgs {
     /// Form of the output
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
+    /// How much work a trace may be.
+    #[command(flatten)]
+    pub steps: Steps,
     /// How inputs are read.
     #[command(flatten)]
     pub input: StreamIn,

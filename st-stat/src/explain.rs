@@ -34,13 +34,14 @@ impl Explained {
         if !whole.complete {
             talk.warn(input::NAME, "what the stream lacks is not explained");
         }
+        let budget = steps.budget();
         if !sections.iter().any(Section::has_times) {
+            sections.iter().try_for_each(|s| budget.spend_rows(s))?;
             return Ok(Self { sections, analysis: None });
         }
         if sections.iter().any(|s| s.histograms().next().is_some()) {
             bail!("parameters are histograms (st-merge --histogram): messages cannot be matched");
         }
-        let budget = steps.budget();
         sections.iter().try_for_each(|s| budget.spend(s, None, 1))?;
         let analysis = analyse(&sections)?;
         remark(&analysis, talk);

@@ -211,7 +211,7 @@ fn list_clusters(args: &ClustersArgs) -> Result<Status> {
 fn errors(args: &MapeArgs) -> Result<Status> {
     let runs = match &args.runs {
         Some(path) => mape::table(path)?,
-        None => mape::pairs(&args.traces, &args.input, &args.talk)?,
+        None => mape::pairs(&args.traces, &args.input, &args.steps, &args.talk)?,
     };
     let mut out = Output::text(&args.output.output)?;
     let screen = Screen::of(&out);
