@@ -226,7 +226,7 @@ impl Table {
     }
 
     fn write_csv(&self, out: &mut dyn Write) -> io::Result<()> {
-        let mut csv = csv::Writer::from_writer(out);
+        let mut csv = csv::Writer::from_writer(Vec::new());
         csv.write_record(self.columns.iter().map(|c| c.key))?;
         for row in &self.rows {
             csv.write_record(row.iter().map(|c| match &c.value {
@@ -235,7 +235,8 @@ impl Table {
                 v => v.to_string(),
             }))?;
         }
-        csv.flush()
+        // Its errors would hide the kind and the cause of those of `out`.
+        out.write_all(&csv.into_inner().map_err(csv::IntoInnerError::into_error)?)
     }
 
     fn write_json(&self, out: &mut dyn Write) -> io::Result<()> {

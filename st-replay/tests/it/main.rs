@@ -5,7 +5,6 @@ mod check;
 mod cli;
 mod cut;
 mod imbalance;
-mod paper;
 mod probable;
 mod script;
 mod simulator;
