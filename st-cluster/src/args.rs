@@ -23,7 +23,7 @@ pub enum Signatures {
     /// 128 bits over calls in their order, parameters in the form that makes most ranks equal; nothing is lost
     #[default]
     Exact,
-    /// The 64 bits of Bahmani and Mueller 2014: the calls of a cluster's first rank and one rank's counts stand for all, and the lanes in
+    /// The 64 bits of Bahmani and Mueller 2014: the calls of a cluster's first rank and one rank's counts of messages stand for all, and the lanes in
     /// which they are not what others did are void; partners are relative modulo the number of ranks
     Paper,
     /// All calls with all parameters as they are, peers relative to the own rank (the paper's reference); nothing is lost

@@ -1,6 +1,6 @@
 //! The table of clusters as CSV.
 
-use std::io::Write;
+use std::io::{self, Write};
 
 use st_model::groups::Group;
 use st_model::ranklist_notation::print;
@@ -10,8 +10,8 @@ use st_model::ranklist_notation::print;
 /// # Errors
 ///
 /// If it cannot be written.
-pub(crate) fn write(table: &[Group], to: impl Write) -> csv::Result<()> {
-    let mut out = csv::Writer::from_writer(to);
+pub(crate) fn write(table: &[Group], mut to: impl Write) -> io::Result<()> {
+    let mut out = csv::Writer::from_writer(Vec::new());
     out.write_record(["main", "sub", "head", "size", "ranks"])?;
     for (i, main) in table.iter().enumerate() {
         for (k, sub) in main.subs.iter().enumerate() {
@@ -25,8 +25,8 @@ pub(crate) fn write(table: &[Group], to: impl Write) -> csv::Result<()> {
             ])?;
         }
     }
-    out.flush()?;
-    Ok(())
+    // Its errors would hide the kind and the cause of those of `to`.
+    to.write_all(&out.into_inner().map_err(csv::IntoInnerError::into_error)?)
 }
 
 /// `3 main clusters, 5 sub-clusters`.

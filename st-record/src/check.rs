@@ -4,6 +4,7 @@ use crate::binary::{self, Kind};
 use crate::launcher::{self, LIBRARY, is_launcher};
 use crate::target::{of_launcher, resolve};
 use st_cli::Mpi;
+use st_model::calls::names;
 use st_unwind::UnknownPython;
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -59,7 +60,7 @@ pub fn check(words: &[OsString], lines: bool) -> Report {
         return report;
     };
     if !is_launcher(&words[0]) {
-        program(&mut report, &file, None);
+        program(&mut report, &file, &words[1..], None);
         return report;
     }
     let launcher = of_launcher(&file);
@@ -70,15 +71,16 @@ pub fn check(words: &[OsString], lines: bool) -> Report {
         report.problem("no program that can be executed follows the launcher");
     }
     let mut seen = BTreeSet::new();
-    for file in programs.into_iter().filter_map(|i| resolve(&words[i])) {
+    for (file, i) in programs.into_iter().filter_map(|i| Some((resolve(&words[i])?, i))) {
         if seen.insert(file.clone()) {
-            program(&mut report, &file, launcher);
+            program(&mut report, &file, &words[i + 1..], launcher);
         }
     }
     report
 }
 
-fn program(report: &mut Report, file: &Path, launcher: Option<Mpi>) {
+/// One program, with the words after it.
+fn program(report: &mut Report, file: &Path, arguments: &[OsString], launcher: Option<Mpi>) {
     let shown = file.display();
     if let Some(why) = binary::privileged(file) {
         report.problem(format!("{shown} {why}: the loader ignores what is preloaded"));
@@ -93,23 +95,28 @@ fn program(report: &mut Report, file: &Path, launcher: Option<Mpi>) {
             report.problem(format!("{shown} is not for x86-64"));
         }
         Kind::Unknown => report.line("program", format!("{shown}: neither a program nor a script")),
-        Kind::Script(interpreter) => script(report, file, &interpreter, launcher),
-        Kind::Dynamic(loader) => dynamic(report, file, &loader, launcher),
+        Kind::Script(interpreter) => script(report, file, (&interpreter, arguments), launcher),
+        Kind::Dynamic(loader) => dynamic(report, file, (&loader, arguments), launcher),
     }
 }
 
-fn script(report: &mut Report, file: &Path, interpreter: &str, launcher: Option<Mpi>) {
+fn script(
+    report: &mut Report,
+    file: &Path,
+    (interpreter, arguments): (&str, &[OsString]),
+    launcher: Option<Mpi>,
+) {
     report.line("program", format!("{}: script for {interpreter}", file.display()));
     if is_python(file) {
         // A stand-in that finds the interpreter.
-        python(report, file, launcher);
+        python(report, file, arguments, launcher);
         return;
     }
     let words: Vec<_> = interpreter.split_whitespace().filter(|w| !w.ends_with("/env")).collect();
     if let Some(python) =
         words.first().filter(|w| is_python(Path::new(w))).and_then(|w| resolve(OsStr::new(w)))
     {
-        self::python(report, &python, launcher);
+        self::python(report, &python, &[file.into()], launcher);
         return;
     }
     for path in beyond(file) {
@@ -146,7 +153,34 @@ fn full_paths(script: &str) -> BTreeSet<&str> {
     words.filter(|w| w.starts_with('/') && is_launcher(OsStr::new(w))).collect()
 }
 
-fn python(report: &mut Report, interpreter: &Path, launcher: Option<Mpi>) {
+/// The code that an interpreter of Python is given, as far as its arguments say: a script, or the text after `-c`.
+fn code(arguments: &[OsString]) -> String {
+    let is = |word: &OsString, option: &str| word == option;
+    let end = arguments.iter().position(|w| is(w, "-m")).unwrap_or(arguments.len());
+    let mut words = arguments[..end].iter();
+    // Arguments of options are no files.
+    let Some(word) = words.find(|w| is(w, "-c") || Path::new(w).is_file()) else { return String::new() };
+    if is(word, "-c") {
+        return words.next().map(|text| text.to_string_lossy().into_owned()).unwrap_or_default();
+    }
+    String::from_utf8_lossy(&fs::read(word).unwrap_or_default()).into_owned()
+}
+
+/// Whether code in Python looks functions of MPI up in a library that it opens itself, past what is preloaded.
+fn opens_mpi(code: &str) -> bool {
+    let has = |text: &str| code.contains(text);
+    let (foreign, through_the_process) =
+        (has("ctypes") || has("cffi"), has("DLL(None") || has("dlopen(None"));
+    foreign && has(names::MPI_Init) && !through_the_process
+}
+
+fn python(report: &mut Report, interpreter: &Path, arguments: &[OsString], launcher: Option<Mpi>) {
+    if opens_mpi(&code(arguments)) {
+        report.problem(
+            "the script calls MPI in a library that it opens itself (ctypes, cffi): such calls are missed, unless it opens the \
+             process instead, CDLL(None), dlopen(None)",
+        );
+    }
     if report.lines_of_python
         && let Some(unknown) = version(interpreter).and_then(|v| UnknownPython::of(&v))
     {
@@ -169,7 +203,8 @@ fn python(report: &mut Report, interpreter: &Path, launcher: Option<Mpi>) {
         .collect();
     found.sort_by_key(|(mpi, library, _)| (Some(*mpi) != launcher, library.path.is_none()));
     let Some((mpi, library, by)) = found.first() else {
-        report.line("bindings", "Python without mpi4py");
+        report
+            .line("bindings", "Python without mpi4py: calls by extension modules that link MPI are recorded");
         if let Some(mpi) = launcher {
             recorder(report, mpi);
         }
@@ -186,13 +221,18 @@ fn version(interpreter: &Path) -> Option<String> {
     said.status.success().then(|| String::from_utf8_lossy(&said.stdout).trim().to_owned())
 }
 
-fn dynamic(report: &mut Report, file: &Path, loader: &Path, launcher: Option<Mpi>) {
+fn dynamic(
+    report: &mut Report,
+    file: &Path,
+    (loader, arguments): (&Path, &[OsString]),
+    launcher: Option<Mpi>,
+) {
     report.line("program", format!("{}: dynamically linked", file.display()));
     if loader.to_string_lossy().contains("musl") {
         report.problem("the program's C library is musl, the recorder's is glibc");
     }
     if is_python(file) {
-        python(report, file, launcher);
+        python(report, file, arguments, launcher);
         return;
     }
     let all = binary::libraries(loader, file);
@@ -279,6 +319,27 @@ mod tests {
         assert_eq!(of(false), Vec::<String>::new());
         let said = of(true);
         assert!(said[0].starts_with("--python: Python 3.8.18: its frames cannot be read, only"), "{said:?}");
+    }
+
+    #[test]
+    fn mpi_that_a_script_opens_itself_is_a_problem() {
+        let home = tempfile::tempdir().unwrap();
+        let script = home.path().join("a script.py");
+        let of = |text: &str| {
+            fs::write(&script, text).unwrap();
+            let words = [OsString::from("-W"), "ignore".into(), script.clone().into(), "other.py".into()];
+            opens_mpi(&code(&words))
+        };
+        let own = "import ctypes\nlib = ctypes.CDLL('libmpi.so.40')\nlib.MPI_Init(None, None)\n";
+        assert!(of(own));
+        // What the process holds is found after what is preloaded.
+        assert!(!of(&own.replace("'libmpi.so.40'", "None")));
+        assert!(!of("from mpi4py import MPI\nimport ctypes\n"));
+        assert!(!of("# MPI_Init is called by an extension module\nimport solver\n"));
+        let words = |line: &str| line.split('|').map(OsString::from).collect::<Vec<_>>();
+        assert!(opens_mpi(&code(&words("-c|import cffi; ffi.dlopen('libmpi.so').MPI_Init(N, N)"))));
+        assert_eq!(code(&words("-m|module|-c|text")), "");
+        assert_eq!(code(&[]), "");
     }
 
     #[test]

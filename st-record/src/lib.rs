@@ -29,7 +29,7 @@ use clap::Parser;
 use job::Failure;
 use pack::{Job, Notes};
 use save::{clear, each_job, recorded};
-use st_cli::Launch;
+use st_cli::{Launch, Output};
 use st_model::num::narrow;
 use std::env;
 use std::ffi::OsString;
@@ -89,9 +89,19 @@ fn run(args: &Args) -> ExitCode {
 /// `--check`.
 fn look(args: &Args) -> ExitCode {
     let report = check::check(&args.command, args.python);
-    // A reader that has left wants no more.
-    let _ = write!(io::stdout().lock(), "{report}");
+    if let Err(e) = print(&report.to_string()) {
+        complain(&format!("{e:#}"));
+        return ExitCode::from(FAILED);
+    }
     ExitCode::from(if report.problems.is_empty() { 0 } else { 4 })
+}
+
+/// Writes text to standard output.
+fn print(text: &str) -> Result<()> {
+    let mut out = Output::text(Path::new("-"))?;
+    let written = out.write_all(text.as_bytes()).map_err(anyhow::Error::from).and_then(|()| out.commit());
+    // A reader that has left wants no more.
+    written.or_else(|e| if st_cli::reader_left(&e) { Ok(()) } else { Err(e) })
 }
 
 /// `--env`.
@@ -100,7 +110,7 @@ fn tell(args: &Args) -> Result<u8> {
     fs::create_dir_all(&directory).with_context(|| format!("{}: cannot create", directory.display()))?;
     let directory = fs::canonicalize(&directory).with_context(|| directory.display().to_string())?;
     let text = job::environment(args, &directory)?;
-    let _ = write!(io::stdout().lock(), "{text}");
+    print(&text)?;
     Ok(0)
 }
 

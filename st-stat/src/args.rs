@@ -36,12 +36,13 @@ const CALLS: &str = "\
 Examples:
   st-stat calls app.st                     functions, then functions by call site
   st-stat calls --sites --stacks app.st    with all callers
+  COLUMNS=200 st-stat calls app.st         all columns, also how long ranks compute before these calls
   st-stat calls --sites --format csv app.st > sites.csv
 
 Columns: those of CSV and JSON are function; calls, polls counted one by one; time_ns in them, of all ranks; share_percent of the time in MPI between \
 MPI_Init and MPI_Finalize, which have none; sent_bytes and received_bytes (see \"Bytes sent and received\" in st-intro(7)); \
-mean_ns of a call; longest_ns, the longest call, on longest_rank; site, its number, and place. CSV and JSON hold the functions, or with --sites or \
---stacks the call sites.";
+mean_ns of a call; longest_ns, the longest call, on longest_rank; before_ns, what all ranks compute before these calls, since the \
+one before on the same thread; site, its number, and place. CSV and JSON hold the functions, or with --sites or --stacks the call sites.";
 
 const SIZES: &str = "\
 Examples:
@@ -363,6 +364,9 @@ pub struct MapeArgs {
     /// Form of the output
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
+    /// How much work a trace may be.
+    #[command(flatten)]
+    pub steps: Steps,
     /// How inputs are read.
     #[command(flatten)]
     pub input: StreamIn,

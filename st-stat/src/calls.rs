@@ -63,7 +63,7 @@ fn grouped<K: Ord>(
 }
 
 /// Numbers of a group; `whole` is the time of all groups between `MPI_Init` and `MPI_Finalize`, which have no share.
-fn numbers(t: &SymTotals, call: CallId, whole: u128) -> [Cell; 8] {
+fn numbers(t: &SymTotals, call: CallId, whole: u128) -> [Cell; 9] {
     let timed = t.timed > 0;
     let time = |c: Cell| if timed { c } else { Cell::none() };
     [
@@ -75,10 +75,11 @@ fn numbers(t: &SymTotals, call: CallId, whole: u128) -> [Cell; 8] {
         time(Cell::ns(t.time / u128::from(t.calls.max(1)))),
         time(Cell::ns(u128::from(t.max.0))),
         time(Cell::count(u64::from(t.max.1))),
+        time(Cell::ns(t.before)),
     ]
 }
 
-const NUMBERS: [Column; 8] = [
+const NUMBERS: [Column; 9] = [
     Column::right("calls", "calls", 0),
     Column::right("time", "time_ns", 0),
     Column::right("share", "share_percent", 1),
@@ -87,6 +88,7 @@ const NUMBERS: [Column; 8] = [
     Column::right("mean", "mean_ns", 4),
     Column::right("longest", "longest_ns", 5),
     Column::right("on rank", "longest_rank", 6),
+    Column::right("before", "before_ns", 7),
 ];
 
 /// Whether a function begins or ends MPI: its time is that of the launcher and of the slowest to come, not of the program.

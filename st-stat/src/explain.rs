@@ -41,14 +41,14 @@ impl Explained {
         if !whole.complete {
             talk.warn(input::NAME, "what the stream lacks is not explained");
         }
-        let crowded = crowded(&whole.header, &sections);
+        let (crowded, budget) = (crowded(&whole.header, &sections), steps.budget());
         if !sections.iter().any(Section::has_times) {
+            sections.iter().try_for_each(|s| budget.spend_rows(s))?;
             return Ok(Self { sections, crowded, analysis: None });
         }
         if sections.iter().any(|s| s.histograms().next().is_some()) {
             bail!("parameters are histograms (st-merge --histogram): messages cannot be matched");
         }
-        let budget = steps.budget();
         sections.iter().try_for_each(|s| budget.spend(s, None, 1))?;
         let analysis = analyse(&sections)?;
         remark(&analysis, talk);

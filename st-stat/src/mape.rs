@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
-use st_cli::options::{StreamIn, Talk};
+use st_cli::options::{Steps, StreamIn, Talk};
 use st_cli::{InvalidStream, UsageError, each_section};
 use st_model::anonymise::PROGRAM;
 use st_model::calls::{CallId, CallTable, Kind};
@@ -23,6 +23,7 @@ use st_model::header::Header;
 use st_model::rank_times::rank_times;
 use st_model::ranklist::RankList;
 use st_model::ranklist_notation;
+use st_model::steps::Budget;
 
 use crate::input::NAME;
 use crate::table::{Cell, Column, Table};
@@ -69,14 +70,17 @@ impl Run {
 ///
 /// # Errors
 ///
-/// If a trace cannot be read, has no times, or has no partner, or its partner is of another program, or of other ranks.
-pub fn pairs(paths: &[PathBuf], input: &StreamIn, talk: &Talk) -> Result<Vec<Run>> {
+/// If a trace cannot be read, has no times, or has no partner, or its partner is of another program, or of other ranks, or there are more ranks
+/// than may be looked at.
+pub fn pairs(paths: &[PathBuf], input: &StreamIn, steps: &Steps, talk: &Talk) -> Result<Vec<Run>> {
     if !paths.len().is_multiple_of(2) {
         let n = paths.len();
         bail!(UsageError(format!("traces come in pairs, a recorded one and that of its replay: not {n}")));
     }
+    let budget = steps.budget();
     let run = |pair: &[PathBuf]| {
-        let [a, b] = [times(&pair[0], input, talk)?, times(&pair[1], input, talk)?];
+        let of = |path: &Path| times(path, input, &budget, talk);
+        let [a, b] = [of(&pair[0])?, of(&pair[1])?];
         if let Some(how) = b.unlike(&a) {
             let (a, b) = (pair[0].display(), pair[1].display());
             bail!(InvalidStream(format!(
@@ -128,9 +132,10 @@ impl Times {
     }
 }
 
-fn times(path: &Path, input: &StreamIn, talk: &Talk) -> Result<Times> {
+fn times(path: &Path, input: &StreamIn, budget: &Budget, talk: &Talk) -> Result<Times> {
     let (mut all, mut functions) = (BTreeMap::new(), BTreeSet::new());
     let whole = each_section(&[path.to_owned()], &input.shown(NAME, talk), |_, section| {
+        budget.spend_rows(&section)?;
         all.extend(rank_times(&section).into_iter().map(|t| (t.rank, seconds(t.whole))));
         functions.extend(section.symbols.iter().map(|s| s.call).filter(|call| {
             let kind = CallTable::builtin().get(*call).map(|row| row.kind);

@@ -6,7 +6,7 @@ use st_match::volume::{Graphs, Places, Side, Volumes};
 use st_model::calls::CallTable;
 use st_model::frequencies::Frequencies;
 use st_model::project::Error;
-use st_model::section::{Form, PathSketch, Section, SlotStreams, Thread};
+use st_model::section::{Form, NO_SYM, PathSketch, Section, SlotStreams, Thread};
 
 /// Totals of one symbol over all ranks and threads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub struct SymTotals {
     pub bytes: [u128; 2],
     /// Total time in the call, ns.
     pub time: u128,
+    /// Total time between the call before it on the same thread and this one, ns: what the program computes.
+    pub before: u128,
     /// Longest single event in ns, with its rank.
     pub max: (u64, u32),
     /// Number of timed events; 0 if the trace holds no times.
@@ -31,6 +33,7 @@ impl SymTotals {
             *mine = mine.saturating_add(theirs);
         }
         self.time += other.time;
+        self.before += other.before;
         if other.timed > 0 && (self.timed == 0 || other.max.0 > self.max.0) {
             self.max = other.max;
         }
@@ -134,6 +137,8 @@ impl Profile {
     fn time(&mut self, s: &PathSketch) {
         let Some(into) = self.symbols.get_mut(s.sym as usize) else { return };
         into.time += s.comm.sum;
+        // A thread's first call follows none.
+        into.before += if s.pred == NO_SYM { 0 } else { s.compute.sum };
         into.timed += s.comm.count;
         if s.comm.max.0 > into.max.0 || into.timed == s.comm.count {
             into.max = s.comm.max;

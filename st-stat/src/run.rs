@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use clap::{CommandFactory, Parser};
-use st_cli::{Finished, Output, Screen, Status, UsageError};
+use st_cli::{Finished, Output, Screen, Status, UsageError, wrapped};
 use st_model::calls::CallTable;
 use st_model::section::Section;
 use st_model::sites::CallSites;
@@ -190,7 +190,9 @@ fn list_clusters(args: &ClustersArgs) -> Result<Status> {
             // Partners and the like are alike only relative to the rank, which is st-cluster's to find.
             if sections.len() > 1 && sections.iter().all(|s| s.ranks.len() == 1) {
                 let hint = "(parameters as each rank recorded them; st-cluster TRACE | st-stat clusters finds ranks alike)";
-                writeln!(out, "{}", screen.dim(hint))?;
+                for line in wrapped(hint.split(' '), screen.width, ["", " "]) {
+                    writeln!(out, "{}", screen.dim(&line))?;
+                }
             }
         }
     }
@@ -211,7 +213,7 @@ fn list_clusters(args: &ClustersArgs) -> Result<Status> {
 fn errors(args: &MapeArgs) -> Result<Status> {
     let runs = match &args.runs {
         Some(path) => mape::table(path)?,
-        None => mape::pairs(&args.traces, &args.input, &args.talk)?,
+        None => mape::pairs(&args.traces, &args.input, &args.steps, &args.talk)?,
     };
     let mut out = Output::text(&args.output.output)?;
     let screen = Screen::of(&out);

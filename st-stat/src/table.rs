@@ -122,8 +122,8 @@ pub struct Table {
     pub total: Option<Vec<Cell>>,
 }
 
-/// Fewest characters that a column is cut short to.
-const LEAST: usize = 16;
+/// Fewest characters that a column is cut short to: four of them and two numbers fit into 80.
+const LEAST: usize = 15;
 
 impl Table {
     /// Writes the table; as text, to fit the screen.
@@ -226,7 +226,7 @@ impl Table {
     }
 
     fn write_csv(&self, out: &mut dyn Write) -> io::Result<()> {
-        let mut csv = csv::Writer::from_writer(out);
+        let mut csv = csv::Writer::from_writer(Vec::new());
         csv.write_record(self.columns.iter().map(|c| c.key))?;
         for row in &self.rows {
             csv.write_record(row.iter().map(|c| match &c.value {
@@ -235,7 +235,8 @@ impl Table {
                 v => v.to_string(),
             }))?;
         }
-        csv.flush()
+        // Its errors would hide the kind and the cause of those of `out`.
+        out.write_all(&csv.into_inner().map_err(csv::IntoInnerError::into_error)?)
     }
 
     fn write_json(&self, out: &mut dyn Write) -> io::Result<()> {
@@ -364,5 +365,21 @@ mod tests {
         t.rows[0][3].brief = Some("main.c:17 …".into());
         assert!(form(&t, Format::Text, 60).contains("  main.c:17 …\n"));
         assert!(!form(&t, Format::Text, 120).contains('…'));
+    }
+
+    #[test]
+    fn four_long_texts_and_two_numbers_fit_into_80_columns() {
+        let columns = vec![
+            Column::left("function", "function"),
+            Column::left("parameter", "parameter"),
+            Column::right("bytes", "bytes", 0),
+            Column::left("because of", "cause"),
+            Column::right("site", "site", 0),
+            Column::tail("place", "place"),
+        ];
+        let long = || Cell::text("a text that is longer than its column");
+        let row = vec![long(), long(), Cell::count(7229), long(), Cell::count(9999), long()];
+        let text = form(&Table { columns, rows: vec![row], total: None }, Format::Text, 80);
+        assert!(text.lines().all(|l| l.chars().count() <= 80), "{text}");
     }
 }

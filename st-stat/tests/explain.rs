@@ -151,3 +151,12 @@ fn without_exact_times_sums_tell_what_they_can() {
     let ranks = printed(&[10, 60, 10], false, &["ranks", "--format", "csv"]).unwrap();
     assert!(ranks.contains("\n1,600010000,600000000,10000,,225.0\n"), "{ranks}");
 }
+
+#[test]
+fn rows_about_too_many_ranks_are_refused() {
+    for command in ["ranks", "why"] {
+        assert!(printed(&[1, 2, 3], false, &[command]).is_ok());
+        let refused = printed(&[1, 2, 3], false, &[command, "--max-steps", "100"]).unwrap_err();
+        assert!(refused.to_string().contains("--max-steps allows 100"), "{refused}");
+    }
+}

@@ -53,10 +53,13 @@ fn two() -> Section {
 }
 
 fn summary(path: &Path, section: Section, format: &str) -> String {
+    said(path, section, &["--format", format])
+}
+
+fn said(path: &Path, section: Section, args: &[&str]) -> String {
     let trace = Trace { sections: vec![section], ..Trace::default() };
     st_stream::write(&trace, std::fs::File::create(path).unwrap(), WriteOptions::FILE).unwrap();
-    let out =
-        Command::new(env!("CARGO_BIN_EXE_st-stat")).args(["--format", format]).arg(path).output().unwrap();
+    let out = Command::new(env!("CARGO_BIN_EXE_st-stat")).args(args).arg(path).output().unwrap();
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     String::from_utf8(out.stdout).unwrap()
 }
@@ -68,6 +71,20 @@ fn options_before_a_command_are_told_their_place() {
     let said = String::from_utf8(out.stderr).unwrap();
     let expected = "options go after the command: st-stat calls --format json x.st";
     assert!(out.status.code() == Some(2) && said.contains(expected), "{said}");
+}
+
+#[test]
+fn calls_say_what_was_computed_before_them() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.st");
+    let csv = said(&path, rank(), &["calls", "--format", "csv"]);
+    let mut lines = csv.lines().map(|l| l.split(',').collect::<Vec<_>>());
+    let at = lines.next().unwrap().iter().position(|key| *key == "before_ns").unwrap();
+    let mut before: Vec<_> = lines.map(|l| (l[0].to_owned(), l[at].to_owned())).collect();
+    before.sort();
+    // Before a thread's first call is nothing.
+    let expected = [("MPI_Finalize", "700"), ("MPI_Init", "0"), ("MPI_Send", "100")];
+    assert_eq!(before, expected.map(|(name, ns)| (name.to_owned(), ns.to_owned())));
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! What the end-to-end tests share: finding what was built, running MPI jobs that leave nothing behind, recording
 //! programs once, and comparing lists of calls.
 //!
-//! The tests need `make build`: they use the programs in `target/release` or `target/debug`, whichever is newer, and
-//! the recorder and engines built for each MPI beside them. `ST_TESTS_TARGET` names another target directory.
+//! The tests need `make build` and `--release`: they use the programs of the profile that they were built in themselves, and
+//! the recorder and engines that these programs find. `ST_TESTS_TARGET` names another target directory.
 
 pub mod compare;
 pub mod jobs;

@@ -4,7 +4,6 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
-use std::time::SystemTime;
 
 use st_cli::Mpi;
 use tempfile::TempDir;
@@ -23,23 +22,26 @@ pub fn root() -> PathBuf {
 ///
 /// If the test lies in none.
 pub fn target() -> Result<PathBuf, Failure> {
-    if let Some(named) = env::var_os("ST_TESTS_TARGET") {
-        return Ok(named.into());
-    }
-    // target/<profile>/deps/test
-    let exe = env::current_exe().map_err(|e| e.to_string())?;
-    exe.ancestors()
-        .nth(3)
-        .map(Path::to_path_buf)
-        .ok_or_else(|| format!("{}: no target directory", exe.display()))
+    Ok(built(&running()?, named())?.0)
 }
 
-/// The newer of `directory/release/name` and `directory/debug/name`.
-fn newest(directory: &Path, name: &str) -> Result<PathBuf, Failure> {
-    let changed = |p: &PathBuf| p.metadata().and_then(|m| m.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
-    let places = ["release", "debug"].map(|profile| directory.join(profile).join(name));
-    let found = places.into_iter().filter(|p| p.is_file()).max_by_key(changed);
-    found.ok_or_else(|| format!("{name} was not built in {}: `make build` builds it", directory.display()))
+fn running() -> Result<PathBuf, Failure> {
+    env::current_exe().map_err(|e| e.to_string())
+}
+
+fn named() -> Option<PathBuf> {
+    env::var_os("ST_TESTS_TARGET").map(PathBuf::from)
+}
+
+/// Target directory, and in it the directory of the profile that a test, `target/<profile>/deps/test`, was built in: another
+/// build beside it changes nothing.
+fn built(test: &Path, named: Option<PathBuf>) -> Result<(PathBuf, PathBuf), Failure> {
+    let profile = test.ancestors().nth(2);
+    let found = profile.and_then(|profile| Some((profile.parent()?, profile.file_name()?)));
+    let (own, profile) = found.ok_or_else(|| format!("{}: no target directory", test.display()))?;
+    let target = named.unwrap_or_else(|| own.to_owned());
+    let profile = target.join(profile);
+    Ok((target, profile))
 }
 
 /// A program of st.
@@ -48,27 +50,24 @@ fn newest(directory: &Path, name: &str) -> Result<PathBuf, Failure> {
 ///
 /// If it was not built.
 pub fn program(name: &str) -> Result<PathBuf, Failure> {
-    newest(&target()?, name)
+    program_for(&running()?, named(), name)
 }
 
-/// What was built for an MPI: the recorder's library, an engine. In the profile of the programs: they look there
-/// first.
+fn program_for(test: &Path, named: Option<PathBuf>, name: &str) -> Result<PathBuf, Failure> {
+    let (_, profile) = built(test, named)?;
+    let program = profile.join(name);
+    let missing =
+        || format!("{name} was not built in {}: `make build` builds the profile release", profile.display());
+    program.is_file().then_some(program.clone()).ok_or_else(missing)
+}
+
+/// What was built for an MPI: the recorder's library, an engine. The one that the programs take.
 ///
 /// # Errors
 ///
 /// If it was not built.
 pub fn engine(mpi: Mpi, name: &str) -> Result<PathBuf, Failure> {
-    if let Some(named) = env::var_os("ST_LIBRARY_PATH") {
-        let named = Path::new(&named).join(mpi.name()).join(name);
-        if named.is_file() {
-            return Ok(named);
-        }
-    }
-    let directory = target()?.join(mpi.name());
-    let program = program("st-record")?;
-    let profile = program.parent().and_then(Path::file_name).unwrap_or_default();
-    let beside = directory.join(profile).join(name);
-    if beside.is_file() { Ok(beside) } else { newest(&directory, name) }
+    mpi.find_for(&program("st-record")?, name).map_err(|e| format!("{e:#}"))
 }
 
 /// A directory for this test process, removed when it ends.
@@ -151,4 +150,28 @@ pub fn say(line: &str) {
     use std::io::Write;
     // A closed standard error is no reason to fail.
     let _ = writeln!(std::io::stderr(), "{line}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_are_those_of_the_tests_profile() {
+        let home = tempfile::tempdir().unwrap();
+        let [target, other] = ["target", "other"].map(|t| home.path().join(t));
+        for file in ["release/st-view", "debug/st-view", "release/st-stat"].map(|f| target.join(f)) {
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(&file, "").unwrap();
+        }
+        let test = |profile: &str| target.join(profile).join("deps/e2e-0123");
+        let of = |profile: &str, name: &str| program_for(&test(profile), None, name);
+        assert_eq!(of("release", "st-view"), Ok(target.join("release/st-view")));
+        assert_eq!(of("debug", "st-view"), Ok(target.join("debug/st-view")));
+        // Another profile's may be of another version.
+        assert!(of("debug", "st-stat").unwrap_err().contains("was not built in"));
+        let named = program_for(&test("release"), Some(other.clone()), "st-view").unwrap_err();
+        assert!(named.contains(&other.join("release").display().to_string()), "{named}");
+        assert!(built(Path::new("test"), None).is_err());
+    }
 }

@@ -42,9 +42,17 @@ impl Mpi {
     /// If it is neither there, nor installed beside the running program, nor in its build tree; the message says
     /// where it was looked for.
     pub fn find(self, name: &str) -> Result<PathBuf> {
-        let program = env::current_exe().context("looking for our own program file")?;
+        self.find_for(&env::current_exe().context("looking for our own program file")?, name)
+    }
+
+    /// The file that `program` would find by [`Mpi::find`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Mpi::find`].
+    pub fn find_for(self, program: &Path, name: &str) -> Result<PathBuf> {
         let named = env::var_os(LIBRARY_PATH).map(PathBuf::from);
-        let places = places(&program, named.as_deref(), self, name);
+        let places = places(program, named.as_deref(), self, name);
         if let Some(found) = places.iter().find(|place| place.is_file()) {
             return Ok(found.clone());
         }

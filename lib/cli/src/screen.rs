@@ -9,6 +9,9 @@ use crate::Output;
 /// Columns of text that goes to a file or another program.
 const USUAL: usize = 80;
 
+/// Fewer columns than these are none that anybody reads in.
+const LEAST: usize = 20;
+
 /// Where text is shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Screen {
@@ -19,13 +22,12 @@ pub struct Screen {
 }
 
 impl Screen {
-    /// Of what is written to `output`: as wide as the terminal, if that is one, else as `COLUMNS` says, else 80. Coloured on
+    /// Of what is written to `output`: as wide as `COLUMNS` says, else as the terminal, if that is one, else 80. Coloured on
     /// terminals, unless `NO_COLOR` is set (`CLICOLOR_FORCE` colours everything).
     #[must_use]
     pub fn of(output: &Output) -> Self {
         let shown = output.is_stdout().then(|| terminal_size::terminal_size_of(io::stdout())).flatten();
-        let asked = || std::env::var("COLUMNS").ok().and_then(|n| n.parse().ok()).filter(|n| *n >= 20);
-        let width = shown.map(|(w, _)| usize::from(w.0)).filter(|w| *w >= 20).or_else(asked).unwrap_or(USUAL);
+        let width = width(std::env::var("COLUMNS").ok().as_deref(), shown.map(|(w, _)| w.0.into()));
         let choice = anstream::AutoStream::choice(&io::stdout());
         Self { width, colour: output.is_stdout() && choice != anstream::ColorChoice::Never }
     }
@@ -56,6 +58,12 @@ impl Screen {
     }
 }
 
+/// Columns of what is shown. Shells know `COLUMNS` by themselves and do not pass it on: who does asks for it.
+fn width(asked: Option<&str>, terminal: Option<usize>) -> usize {
+    let asked = asked.and_then(|n| n.parse().ok());
+    [asked, terminal].into_iter().flatten().find(|n| *n >= LEAST).unwrap_or(USUAL)
+}
+
 /// Words in lines of at most `width` characters, as far as words are not longer: what the first line and all others begin with.
 pub fn wrapped<W: AsRef<str>>(
     words: impl IntoIterator<Item = W>,
@@ -80,6 +88,15 @@ pub fn wrapped<W: AsRef<str>>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_asks_for_a_width_gets_it_on_a_terminal_too() {
+        assert_eq!([width(None, None), width(None, Some(60)), width(Some("200"), Some(60))], [80, 60, 200]);
+        assert_eq!(
+            [width(Some(""), Some(60)), width(Some("3"), Some(0)), width(Some("200"), None)],
+            [60, 80, 200]
+        );
+    }
 
     #[test]
     fn lines_break_between_words() {

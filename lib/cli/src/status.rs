@@ -101,10 +101,20 @@ pub(crate) fn line_and_code(error: &anyhow::Error) -> (Option<String>, u8) {
     ((!silent).then(line), code)
 }
 
+fn has_left(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::BrokenPipe
+}
+
+/// Whether what went wrong is that the reader of our output has left.
+#[must_use]
+pub fn reader_left(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| cause.downcast_ref().is_some_and(has_left))
+}
+
 /// The status that this one cause asks for, if it asks for any.
 fn code_of(cause: &(dyn Error + 'static)) -> Option<u8> {
     if let Some(error) = cause.downcast_ref::<io::Error>() {
-        return (error.kind() == io::ErrorKind::BrokenPipe).then_some(0);
+        return has_left(error).then_some(0);
     }
     if cause.is::<UsageError>() {
         return Some(2);

@@ -14,6 +14,9 @@ use crate::tree::Item;
 /// Elements of lists that take as long as a call.
 const ELEMENTS: u64 = 16;
 
+/// Steps for which a row about a rank stands: it takes as much memory as time, 1 kB where it becomes a table.
+const ROW: u64 = 64;
+
 /// Runs of equal numbers that are looked at for a rank; what lies beyond takes more than anybody waits for.
 const MOST: u64 = 1 << 26;
 
@@ -82,6 +85,15 @@ impl Budget {
     pub fn spend_ranks(&self, section: &Section) -> Result<(), Exceeded> {
         let partitions = section.partitions.len().to_u64().saturating_add(1);
         self.take_short(section.ranks.len().saturating_mul(partitions))
+    }
+
+    /// Takes what a row about each rank of a section takes.
+    ///
+    /// # Errors
+    ///
+    /// If that is more than is left.
+    pub fn spend_rows(&self, section: &Section) -> Result<(), Exceeded> {
+        self.take(section.ranks.len().saturating_mul(ROW))
     }
 
     /// Takes so many short steps, as one element of a list is.

@@ -144,6 +144,13 @@ fn faults_name_their_line() {
     }
     let e = text::parse(lines[..lines.len() - 1].join("\n").as_bytes()).unwrap_err().to_string();
     assert!(e.contains("the text ends without \"end\""), "{e}");
+    // What no single line shows.
+    let e = text::parse(text.replace("section <1 0 1 0>", "section <1 0 4000000000 1>").as_bytes());
+    let e = e.unwrap_err().to_string();
+    assert!(
+        e.contains("do not agree: frame") && e.ends_with("SECTION: ranks: ranks above 16,777,215"),
+        "{e}"
+    );
 }
 
 /// Rewrite with `ST_BLESS=1 cargo test`.

@@ -1,6 +1,6 @@
 //! Starting a recording: both ways, names of the result, exit statuses, and what is said.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::Path;
 
@@ -131,6 +131,24 @@ fn what_cannot_start_has_a_status_of_its_own() {
         let o = p.go(Run::st("st-record", ["-o", "no/such/place.st", "--", "./leaves"])?)?.expect(125)?;
         check(o.stderr.contains("no/such"), "names the place", &o)?;
         check(p.names(".") == ["leaves"], &format!("files {:?}", p.names(".")), &o)
+    });
+}
+
+#[test]
+fn an_answer_that_cannot_be_written_is_a_failure() {
+    let st_record = place::program("st-record").unwrap();
+    under_each(|p| {
+        for option in ["--check", "--env"] {
+            for (to, said) in [("/dev/full", "cannot write: No space left"), ("&-", "is closed")] {
+                let script = format!("exec \"$@\" >{to}");
+                let words = ["-c".as_ref(), script.as_ref(), "sh".as_ref(), st_record.as_os_str()];
+                let asked = [option, "--", "./leaves"].map(OsStr::new);
+                let o = p.go(Run::new("sh", words.into_iter().chain(asked)))?.expect(125)?;
+                check(o.stderr.contains(&format!("st-record: standard output: {said}")), option, &o)?;
+            }
+        }
+        let o = p.go(Run::st("st-record", ["--check", "--", "./leaves"])?)?.ok()?;
+        check(o.text().ends_with("missed     nothing\n"), "the verdict", &o)
     });
 }
 

@@ -283,11 +283,11 @@ fn histograms_of_parameters_are_marked_and_refused_where_messages_matter() {
 /// Source: Bahmani, Mueller 2014, section 5: traces of representatives are replayed on all ranks.
 #[test]
 fn representatives_by_the_published_signature_can_be_replayed() {
-    let names = "stencil1d stencil2d stencil3d multigrid fft sort wavefront sweeps transpose ocean amr halo rma workers";
+    let names = "stencil1d stencil2d stencil3d multigrid fft sort wavefront sweeps transpose ocean amr halo rma threads workers";
     let mut cases = Vec::new();
     for kernel in names.split(' ') {
         for cluster in ["st-cluster --signature paper", "st-cluster --signature paper --count-tolerance 5%"] {
-            let made = format!("st-kernels {kernel} --paper --ranks 16 --steps 3");
+            let made = format!("st-kernels {kernel} --paper --ranks 16");
             cases.push(format!("{made} | {cluster} | st-merge | st-replay --check -"));
         }
     }
@@ -304,6 +304,7 @@ fn a_reader_that_has_seen_enough_is_no_failure() {
             .iter()
             .map(|view| format!("{many} | {view} | head -n 1 >/dev/null"))
             .chain([format!("{many} | st-merge --level 0 | head -c 9 >/dev/null")])
+            .chain(["st-kernels wavefront --paper --ranks 4000 --steps 1 | st-stat ranks --format csv | head -n 1 >/dev/null".into()])
             .collect();
     let cases: Vec<_> = cases.iter().map(|line| (line.as_str(), "0 0 0", &[][..])).collect();
     lines(&cases);
@@ -419,6 +420,9 @@ fn an_output_is_replaced_whole_or_not_at_all() {
     assert_eq!(shell.files(), before, "nothing else was left");
     let done = shell.run("st-merge a.st -o out.st && st-view --check out.st").unwrap();
     assert!(done.text().ends_with("status: 0\n"), "{done}");
+    assert_eq!(shell.files(), before, "nothing else was left");
+    let full = shell.run("st-cluster a.st --table /dev/full -o none.st; ls none.st").unwrap();
+    assert!(full.stderr.contains("/dev/full: cannot write: No space left"), "{full}");
     assert_eq!(shell.files(), before, "nothing else was left");
     let nowhere = shell.run("st-merge a.st -o no/such/directory/out.st").unwrap();
     assert!(

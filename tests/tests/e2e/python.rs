@@ -79,7 +79,8 @@ fn stacks(trace: &Path, script: &Path) -> Result<BTreeSet<Vec<(String, u64)>>, F
     Ok(all)
 }
 
-fn recorded(p: &Workplace, python: &Path, series: &str) -> Result<(), Failure> {
+/// Writes the script.
+fn script(p: &Workplace) -> Result<PathBuf, Failure> {
     let world = match p.job.mpi {
         Mpi::Openmpi => {
             "world = ctypes.c_void_p(ctypes.addressof(ctypes.c_char.in_dll(mpi, 'ompi_mpi_comm_world')))"
@@ -88,9 +89,18 @@ fn recorded(p: &Workplace, python: &Path, series: &str) -> Result<(), Failure> {
     };
     let script = p.path("solver.py");
     fs::write(&script, SCRIPT.replace("WORLD", world)).map_err(|e| e.to_string())?;
+    Ok(script)
+}
+
+fn recorded(p: &Workplace, python: &Path, series: &str) -> Result<(), Failure> {
+    let script = script(p)?;
     let o = p.outside("--python -o py.st", &format!("{} {}", python.display(), script.display()))?.ok()?;
     check(o.stderr.contains("nothing dropped"), "the closing line", &o)?;
-    let file = p.path("py.st");
+    has_lines(&p.path("py.st"), &script, series)
+}
+
+/// Whether the call sites of a trace are the lines of the script.
+fn has_lines(file: &Path, script: &Path, series: &str) -> Result<(), Failure> {
     Run::st("st-view", ["--check".as_ref(), file.as_os_str()])?.go()?.ok()?;
     // From 3.11 on functions know what they are in; before, a generator's and a method's names are short.
     let long = !["3.9", "3.10"].contains(&series);
@@ -109,7 +119,7 @@ fn recorded(p: &Workplace, python: &Path, series: &str) -> Result<(), Failure> {
         stack(&[(named("main.<locals>.<genexpr>", "<genexpr>"), 17)], 17),
         stack(&[], 18),
     ];
-    let found = stacks(&file, &script)?;
+    let found = stacks(file, script)?;
     if found == BTreeSet::from(expected) { Ok(()) } else { Err(format!("call sites: {found:#?}")) }
 }
 
@@ -127,6 +137,24 @@ fn call_sites_of_python_are_its_own_lines() {
             }
         }
         Ok(())
+    });
+}
+
+#[test]
+fn each_job_of_a_script_has_the_lines_of_python() {
+    let Some((series, python)) = KNOWN.iter().find_map(|series| Some((series, interpreter(series)?))) else {
+        place::say("no Python on this machine whose frames are read: its jobs are NOT tested");
+        return;
+    };
+    under_each(|p| {
+        let script = script(p)?;
+        let job: Vec<_> = p.job.words([python.as_os_str(), script.as_os_str()])?;
+        let job = job.iter().map(|w| w.to_string_lossy()).collect::<Vec<_>>().join(" ");
+        fs::write(p.path("job.sh"), format!("{job}\n{job} &\nwait\n")).map_err(|e| e.to_string())?;
+        let words = ["--python", "--must-record", "-o", "py.st", "--", "sh", "job.sh"];
+        let o = p.go(Run::st("st-record", words)?)?.ok()?;
+        check(o.stderr.contains(": 2 jobs in "), "the end", &o)?;
+        ["py.st", "py-2.st"].iter().try_for_each(|file| has_lines(&p.path(file), &script, series))
     });
 }
 

@@ -7,7 +7,7 @@ use st_cli::Mpi;
 use st_tests::jobs::Job;
 use st_tests::process::Run;
 use st_tests::recordings::{self, Subject};
-use st_tests::{Failure, conclude, place};
+use st_tests::{Failure, conclude, place, workplace};
 
 /// Not replayed; see `calls_that_are_not_replayed_are_named_first`.
 const UNPLAYED: &str = "makes calls that are recorded and not replayed";
@@ -187,4 +187,29 @@ fn on_scratch_files(job: Job) -> Result<(), Failure> {
     } else {
         Err(format!("other calls: {differ:?} of {recorded:?}, replayed {replayed:?}"))
     }
+}
+
+/// Two operations on a file may end at the same time or not: what one call completed, one call of the replay does.
+#[test]
+fn what_completes_some_operations_on_a_file_is_one_call() {
+    workplace::under_each("writes", "writes.c", &[], |p| {
+        // MPICH ends an operation on a file in the very call that sees its end.
+        if p.job.mpi == Mpi::Mpich {
+            return Ok(());
+        }
+        p.outside("-o writes.st", "./writes")?.ok()?;
+        let replay = place::program("st-replay")?;
+        let replay = format!("{} --compute none --io . writes.st", replay.display());
+        for _ in 0..3 {
+            p.outside("-o again.st", &replay)?.ok()?;
+            let diff = ["diff".into(), p.path("writes.st"), p.path("again.st")];
+            let said = Run::st("st-stat", diff)?.go()?;
+            // The file has another name.
+            let expected = format!(" calls equal, {} different\n", p.job.ranks);
+            if !said.text().contains(&expected) {
+                return Err(format!("expected{expected}{said}"));
+            }
+        }
+        Ok(())
+    });
 }

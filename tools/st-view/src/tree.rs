@@ -84,21 +84,42 @@ fn tree(section: &Section, thread: &Thread, sites: &CallSites, out: &mut Output)
         let times = values(section, counts, &|v| format!("x{v}"));
         match *item {
             Item::Body { below } => {
-                writeln!(out, "{indent}loop {times}")?;
+                lines(vec![format!("loop {times}")], &indent, out)?;
                 ends.push(i + 1 + below as usize);
             }
             Item::Leaf { sym } => {
                 let times = if times == "x1" { String::new() } else { format!(" {times}") };
                 let Some(symbol) = section.symbols.get(sym as usize) else { continue };
                 let params = thread.params.get(sym as usize).map_or(&[][..], |p| p);
-                let words = leaf(section, symbol, (&times, sites), params);
-                wrapped(&words, LONGEST, [&indent, &format!("{indent}    ")])
-                    .iter()
-                    .try_for_each(|line| writeln!(out, "{line}"))?;
+                lines(leaf(section, symbol, (&times, sites), params), &indent, out)?;
             }
         }
     }
     Ok(())
+}
+
+/// Writes words in lines, the second and later ones indented further.
+fn lines(words: Vec<String>, indent: &str, out: &mut Output) -> Result<()> {
+    let further = format!("{indent}    ");
+    let room = LONGEST.saturating_sub(further.chars().count());
+    let words = words.iter().flat_map(|word| pieces(word, room));
+    Ok(wrapped(words, LONGEST, [indent, &further]).iter().try_for_each(|line| writeln!(out, "{line}"))?)
+}
+
+/// A word that does not fit into a line of its own, broken between classes of ranks, and these at spaces if they do not fit.
+fn pieces(word: &str, room: usize) -> Vec<String> {
+    let fits = |text: &str| text.chars().count() <= room;
+    if fits(word) {
+        return vec![word.to_owned()];
+    }
+    let classes = word.split(" | ").enumerate();
+    let classes = classes.map(|(i, class)| if i == 0 { class.to_owned() } else { format!("| {class}") });
+    let broken = |class: String| if fits(&class) { vec![class] } else { words(&class) };
+    classes.flat_map(broken).collect()
+}
+
+fn words(text: &str) -> Vec<String> {
+    text.split(' ').map(str::to_owned).collect()
 }
 
 /// A call in words that lines may break between.
@@ -231,4 +252,22 @@ fn object_name(section: &Section, object: Object, word: i64) -> String {
         Object::Text => texts(&t.texts, word),
     };
     name.unwrap_or_else(|| if word < 0 { "-".into() } else { word.to_string() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_parameters_are_broken_between_classes_and_then_at_spaces() {
+        let word = "dest=me+1 on ranks 0-3 | {1,2} on ranks 4, 5, 7, 9, 11, 13 | - on ranks 6, 8";
+        let of = |room| pieces(word, room);
+        assert_eq!(of(80), [word]);
+        let classes = ["dest=me+1 on ranks 0-3", "| {1,2} on ranks 4, 5, 7, 9, 11, 13", "| - on ranks 6, 8"];
+        assert_eq!(of(40), classes);
+        for room in 0..90 {
+            assert_eq!(of(room).join(" "), word);
+            assert!(of(room).iter().all(|p| !p.contains(' ') || p.chars().count() <= room), "{room}");
+        }
+    }
 }

@@ -12,6 +12,7 @@ use std::sync::OnceLock;
 
 use anyhow::{Context, Result};
 use mpi::ffi;
+use st_cli::Mpi;
 use st_model::calls::Row;
 use st_model::calls::names;
 use st_replay::words::Words;
@@ -368,11 +369,14 @@ fn elements(r: &mut Replay<'_>, w: &mut Words<'_>) -> Result<Elements> {
     Ok(Elements { count, datatype: datatype.handle, span: datatype.span(count.into())? })
 }
 
+/// MPICH moves requests of files only where they are tested or waited for.
+const SILENT: bool = matches!(crate::MPI, Mpi::Mpich);
+
 fn to_read(r: &mut Replay<'_>, span: Span) -> Result<(*mut c_void, Kept)> {
-    let mut kept = Kept { silent: true, ..Kept::default() };
+    let mut kept = Kept { silent: SILENT, ..Kept::default() };
     Ok((r.sink(span, Some(&mut kept))?, kept))
 }
 
 fn to_write(r: &mut Replay<'_>, span: Span) -> Result<(*mut c_void, Kept)> {
-    Ok((r.memory.source(span)?, Kept { silent: true, ..Kept::default() }))
+    Ok((r.memory.source(span)?, Kept { silent: SILENT, ..Kept::default() }))
 }

@@ -19,7 +19,7 @@ pub(crate) struct Kept {
     pub(crate) arguments: Option<Box<Arguments>>,
     /// Where it puts a communicator, and the index that the communicator gets.
     pub(crate) newcomm: Option<(i64, Box<ffi::MPI_Comm>)>,
-    /// Asking does not bring it on: MPICH moves requests of files only where they are tested or waited for.
+    /// Asking does not bring it on.
     pub(crate) silent: bool,
 }
 

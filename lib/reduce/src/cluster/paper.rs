@@ -9,7 +9,7 @@
 //!   would cancel out. Lists of counts and tags are left out.
 //!
 //! A representative stands for its cluster's calls and counts, where these differ for the least that is sent and the most that
-//! is received. Its partners are relative modulo the number of ranks, as the
+//! is received; counts of collective operations each rank keeps. Its partners are relative modulo the number of ranks, as the
 //! signature compares them. What the signature leaves out, or takes for the same by accident, each rank keeps: without it a
 //! replay would wait for messages that nobody sends.
 //!
@@ -20,6 +20,7 @@
 
 use std::collections::BTreeSet;
 
+use st_model::calls::roles::{Action, Role};
 use st_model::calls::{CallId, CallTable, Lane, Meaning, Object, Slot};
 use st_model::form::Own;
 use st_model::ints::{Cursor, Sealed};
@@ -147,7 +148,9 @@ fn is_averaged(slot: &Slot) -> bool {
 /// Which counts stand for those of a cluster's ranks, of which the signature compares the averages; `None` where each rank keeps
 /// its own. Messages must go on to fit the receives that they meet, which may be those of another cluster.
 pub(crate) fn stands(call: CallId, slot: &Slot) -> Option<Stand> {
-    if !is_averaged(slot) {
+    // All members of a communicator must go on to have counts that fit each other's, and may be in several clusters.
+    let collective = matches!(Role::of_call(call).action, Action::Collective { .. });
+    if collective || !is_averaged(slot) {
         return None;
     }
     let params = CallTable::builtin().get(call).map_or(&[][..], |row| &row.params);

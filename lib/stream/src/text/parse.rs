@@ -1,5 +1,6 @@
 //! Reading the text form. Each function here mirrors one of [`super::write`].
 
+use std::error::Error;
 use std::io::{self, BufRead};
 
 use super::fields::{
@@ -67,12 +68,13 @@ pub fn parse(from: impl BufRead) -> Result<Trace, TextError> {
     if !parser.ended {
         return Err(fault("the text ends without \"end\""));
     }
-    consistent(&parser.trace).map_err(|e| fault(&e.to_string()))?;
+    consistent(&parser.trace)
+        .map_err(|e| fault(&format!("the lines before do not agree: {}", chain(&*e))))?;
     Ok(parser.trace)
 }
 
 /// Checks what the stream's reader checks.
-fn consistent(trace: &Trace) -> Result<(), Box<dyn std::error::Error>> {
+fn consistent(trace: &Trace) -> Result<(), Box<dyn Error>> {
     let mut bytes = Vec::new();
     crate::write(trace, &mut bytes, WriteOptions { level: 0 })?;
     let back = crate::read(&bytes[..], ReadOptions::default())?;
@@ -80,6 +82,12 @@ fn consistent(trace: &Trace) -> Result<(), Box<dyn std::error::Error>> {
         return Err("the sections contradict themselves".into());
     }
     Ok(())
+}
+
+/// An error with its causes.
+fn chain(error: &(dyn Error + 'static)) -> String {
+    let all = std::iter::successors(Some(error), |error| (*error).source());
+    all.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 #[derive(Default)]
