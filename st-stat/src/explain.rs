@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use st_cli::options::Talk;
 use st_cli::{Output, Screen, Status, Whole};
 use st_explain::{Analysis, At, Kind, Sum, analyse};
-use st_model::calls::CallId;
+use st_model::calls::{CallId, CallTable};
 use st_model::header::Header;
 use st_model::num::{Exact, saturate};
 use st_model::rank_times::{RankTime, rank_times};
@@ -70,7 +70,10 @@ impl Explained {
     }
 
     fn function(&self, call: CallId) -> String {
-        let named = self.sections.iter().find(|s| s.tables.names.contains_key(&call));
+        // Only functions outside the call table have names in sections, and these may be many.
+        let outside = CallTable::builtin().get(call).is_none();
+        let named =
+            outside.then(|| self.sections.iter().find(|s| s.tables.names.contains_key(&call))).flatten();
         self.sections.first().map_or_else(String::new, |first| function(call, &named.unwrap_or(first).tables))
     }
 }

@@ -426,11 +426,12 @@ impl Cursor<'_> {
         }
         let gap: u64 = saturate(enter.saturating_sub(self.last));
         let inside: u64 = saturate(exit.saturating_sub(enter));
-        shared.ledger.tracks[number as usize].ideal += enter.saturating_sub(self.last).max(0);
+        let track = &mut shared.ledger.tracks[number as usize];
+        track.ideal = track.ideal.saturating_add(enter.saturating_sub(self.last).max(0));
         self.last = exit;
         let totals = &mut self.totals[sym];
         totals.calls += event.calls();
-        totals.before += gap;
+        totals.before = totals.before.saturating_add(gap);
         if let Some(line) = shared.timelines.get_mut(number as usize).filter(|_| !self.ended) {
             // The end of a run is the beginning of the last call.
             let end = if kind == Some(CallKind::Finalize) { enter } else { exit };
@@ -440,9 +441,9 @@ impl Cursor<'_> {
             (self.ended, self.times.end) = (true, enter);
         } else if !self.ended {
             self.times.end = exit;
-            self.times.mpi += inside;
+            self.times.mpi = self.times.mpi.saturating_add(inside);
         }
-        totals.time += inside;
+        totals.time = totals.time.saturating_add(inside);
         if poll && finds_nothing(&event) {
             totals.failed_tests += event.calls();
             totals.polling += inside;

@@ -1,14 +1,15 @@
 //! Who is at fault for waits: what a thread does longer than the one that waits for it, since both synchronised.
 //!
 //! A wait of length w of thread r for thread l: S is when they synchronised last, d(c) = max(0, T_l(c) − T_r(c)) what l does
-//! longer than r from S to the beginning of the wait on r, and to its end on l, per activity c, waits left out on both sides; W is what
-//! l waits itself in that time. With k = min(w / (Σ d + W), 1) the wait costs k·d(c) at c, which is its direct part, and k·W is
-//! passed on to those that l waits for, which is its indirect part. Costs that come from a wait itself are short-term,
-//! those passed on long-term. S is the same time on both sides, so Σ d + W ≥ w, and all waits together are all costs
-//! together; but for a thread that begins after another is waiting for it.
+//! longer than r from S to the beginning of the wait on r, and to its end on l, per activity c, waits left out on both sides; W =
+//! max(0, W_l − W_r) is what l waits longer itself in that time. With k = min(w / (Σ d + W), 1) the wait costs k·d(c) at c, which is
+//! its direct part, and k·W is passed on to those that l waits for, which is its indirect part. Costs that come from a
+//! wait itself are short-term, those passed on long-term. S is the same time on both sides, so Σ d + W ≥ w, and all waits
+//! together are all costs together; but for a thread that begins after another is waiting for it.
 //!
 //! Source: Böhme, Geimer, Wolf, Arnold 2010 (Identifying the root causes of wait states), section 3, as in Scalasca 2.5.
-//! We go backwards over all threads at once where Scalasca replays communication.
+//! We go backwards over all threads at once where Scalasca replays communication, and take off from W_l what r has waited,
+//! too: where both wait for a third, that does not make one of them late for the other.
 
 use std::collections::{BinaryHeap, HashMap};
 
@@ -192,27 +193,29 @@ impl Sweep<'_> {
         let place = r.place_at(wait.enter).unwrap_or_default();
         weights[self.findings.get(&(place, wait.place)).copied().unwrap_or_default()] += own;
         r.window(wait.since, wait.enter, -1, &mut self.sums);
-        self.sums.waited = 0;
+        let before = self.sums.waited;
         l.window(wait.since, wait.until, 1, &mut self.sums);
-        let waited = float(self.sums.waited);
+        let waited = float(self.sums.waited).max(0.0);
+        let part = waited / float(self.sums.waited - before);
         let longer: Vec<(Code, f64)> =
             self.sums.drain().filter(|(_, ns)| *ns > 0).map(|(code, ns)| (code, float(ns))).collect();
         let all: f64 = longer.iter().map(|(_, d)| d).sum();
-        let k = (own / (all + waited)).min(1.0);
+        // Of each ns that is waited here.
+        let k = (1.0 / (all + waited)).min(1.0 / own);
         self.waits += own;
         for (code, d) in &longer {
             let cost = self.costs[wait.by as usize].entry(*code).or_default();
-            cost.short_term += k * d;
-            cost.long_term += passed * k * d / own;
+            cost.short_term += own * k * d;
+            cost.long_term += passed * k * d;
             for (causes, weight) in self.causes.iter_mut().zip(&*weights).skip(1).filter(|(_, w)| **w > 0.0) {
-                *causes.entry((wait.by, *code)).or_default() += weight * k * d / own;
+                *causes.entry((wait.by, *code)).or_default() += weight * k * d;
             }
         }
         let here = self.costs[thread as usize].entry(code(place, Activity::Call)).or_default();
-        here.direct += k * all;
-        here.indirect += k * waited;
+        here.direct += own * k * all;
+        here.indirect += own * k * waited;
         if waited > 0.0 {
-            let rate = weights.iter().map(|w| w * k / own).collect();
+            let rate = weights.iter().map(|w| w * k * part).collect();
             self.inflow[wait.by as usize].open(Passed { since: wait.since, rate });
         }
     }

@@ -146,11 +146,11 @@ impl Operations {
     fn resolve(&mut self, instance: &Instance, ledger: &mut Ledger) {
         let members: Vec<(u32, &Member)> =
             instance.members.iter().filter_map(|id| Some((*id, self.members.get(*id)?))).collect();
-        if let Some(meetings) = &mut ledger.meetings
-            && let Some(at) = meeting(instance.rule, &members)
-        {
-            let threads: Vec<u32> = members.iter().map(|(_, m)| m.visit.thread).collect();
-            meetings.meet(at, &threads);
+        if let Some(meetings) = &mut ledger.meetings {
+            if let Some(at) = meeting(instance.rule, &members) {
+                let threads: Vec<u32> = members.iter().map(|(_, m)| m.visit.thread).collect();
+                meetings.meet(at, &threads);
+            }
         }
         let rest = waits_for_the_last(instance.rule, &members);
         for (id, thread, reason, ideal) in reasons(instance.rule, &members) {
@@ -168,7 +168,7 @@ impl Operations {
 fn waits_for_the_last(rule: Rule, members: &[(u32, &Member)]) -> Option<Finished> {
     let takes = matches!(rule, Rule::Gather | Rule::Reduce);
     // Where another call completes the operation, that may have done other things in between.
-    let root = members.iter().map(|(_, m)| *m).find(|m| takes && receives(m) && m.by.is_some())?;
+    let root = members.iter().map(|(_, m)| *m).find(|m| takes && m.blocks && receives(m))?;
     let others = members.iter().map(|(_, m)| *m).filter(|m| sends(m));
     let senders = || others.clone().map(|m| &m.visit);
     let (first, last) = (senders().map(|v| v.enter).min()?, senders().max_by_key(|v| v.enter)?);

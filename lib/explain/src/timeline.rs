@@ -116,7 +116,7 @@ impl Sums {
 
 /// A time, so that the difference of two can be told: a trace may hold any number.
 fn bounded(time: i64) -> i64 {
-    time.clamp(i64::MIN / 4, i64::MAX / 4)
+    time.clamp(i64::MIN / 8, i64::MAX / 8)
 }
 
 /// Fewest calls from one mark to the next.
@@ -166,10 +166,14 @@ impl Timeline {
     /// The thread is over: what is asked for can be found from now on.
     pub(crate) fn finish(&mut self, sums: &mut Sums) {
         self.waits.sort_by_key(|w| (w.enter, w.until));
-        let mut last = self.begin;
+        // Where times go back a wait may lie outside of its call.
+        let (mut last, mut call) = (self.begin, 0);
         for wait in &mut self.waits {
-            wait.enter = wait.enter.max(last);
-            wait.until = wait.until.max(wait.enter);
+            let before = |[_, exit]: &[i64; 2]| *exit <= wait.enter.max(last);
+            call += self.times[call..].iter().take_while(|times| before(times)).count();
+            let [enter, exit] = self.times.get(call).copied().unwrap_or([last; 2]);
+            wait.enter = wait.enter.max(last).max(enter);
+            wait.until = wait.until.min(exit).max(wait.enter);
             last = wait.until;
         }
         self.waits.retain(|w| w.ns() > 0);

@@ -30,7 +30,9 @@ Examples:
 
 A wait is due to what the rank that is waited for has done longer than the one that waits, since both synchronised last. If it waited itself in that \
 time, the wait is partly due to those that it waited for: its indirect part, which they cost in the long term, as far back as it goes. All \
-costs together are all waits together (st-stat waits) but for waits for ranks that began later, which is said. The definitions are Scalasca's.
+costs together are all waits together (st-stat waits) but for waits for ranks that began later, which is said. The definitions are Scalasca's; beyond these, \
+what the root of a reduction waits for the last of the others counts, too (late contribution), and what both ranks \
+have waited since they synchronised is not passed on.
 
 Columns: those of CSV and JSON are, with --by site, activity (\"computation\" outside of MPI, before the call that is named, or the \"call\" itself), \
 function, and rank; with --by rank rank; then cost_ns, what others wait for it; share_percent of all waits; short_term_ns of it for ranks that \
