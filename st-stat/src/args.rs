@@ -1,6 +1,7 @@
 //! The command line.
 
 mod explain;
+mod traffic;
 
 use std::path::PathBuf;
 
@@ -9,6 +10,7 @@ use st_cli::Symbols;
 use st_cli::options::{Asked, Steps, StreamIn, Talk, TextOut};
 
 pub use self::explain::{EfficiencyArgs, Explaining, RanksArgs, WaitsArgs, WaitsBy, WhyArgs};
+pub use self::traffic::{MatrixArgs, MatrixBy};
 use crate::table::Format;
 
 const EXAMPLES: &str = "\
@@ -120,6 +122,8 @@ pub enum Command {
     Efficiency(EfficiencyArgs),
     /// Computation, MPI and waiting per rank
     Ranks(RanksArgs),
+    /// Who talks to whom: bytes and messages per pair of ranks, nodes or clusters
+    Matrix(MatrixArgs),
     /// Where the bytes of a file go
     Sizes(SizesArgs),
     /// Count messages that arrive before they were sent, or sooner than possible

@@ -8,6 +8,7 @@ mod ended;
 mod explain;
 mod input;
 pub mod mape;
+mod matrix;
 pub mod normal;
 mod picture;
 pub mod profile;

@@ -87,24 +87,26 @@ pub struct Completed {
     pub cancelled: bool,
 }
 
+impl Known {
+    fn of(symbol: &Symbol) -> Self {
+        let row = CallTable::builtin().get(symbol.call);
+        Self { symbol: *symbol, row, role: Role::of_call(symbol.call) }
+    }
+}
+
 impl Section {
     /// The calls of a rank's thread as events, without times; `None` if the section does not hold it.
     ///
     /// *Cost:* O(symbols) here, O(words) per event.
     #[must_use]
     pub fn events(&self, thread: usize, rank: u32) -> Option<Events<'_>> {
-        let table = CallTable::builtin();
-        let known = |symbol: &Symbol| {
-            let row = table.get(symbol.call);
-            Known { symbol: *symbol, row, role: Role::of_call(symbol.call) }
-        };
         Some(Events {
             section: self,
             rank,
             thread,
             calls: self.project(thread, rank)?,
             points: None,
-            known: self.symbols.iter().map(known).collect(),
+            known: self.symbols.iter().map(Known::of).collect(),
             words: Words::default(),
         })
     }
@@ -170,6 +172,17 @@ impl<'a> Events<'a> {
 }
 
 impl<'e> Event<'e> {
+    /// A call of which only symbol and words are known.
+    pub(crate) fn apart(
+        section: &'e Section,
+        (rank, thread): (u32, usize),
+        sym: Sym,
+        words: &'e Words,
+    ) -> Option<Self> {
+        let Known { symbol, row, role } = Known::of(section.symbols.get(sym as usize)?);
+        Some(Self { rank, thread, index: 0, sym, symbol, row, role, times: None, section, words })
+    }
+
     /// The function's name; of one that the call table does not list, as the recorder found it.
     #[must_use]
     pub fn name(&self) -> Option<&'e str> {

@@ -1,0 +1,44 @@
+//! The command line of the commands about messages.
+
+use clap::{Args as ClapArgs, ValueEnum};
+
+use super::explain::Explaining;
+
+const MATRIX: &str = "\
+Examples:
+  st-stat matrix app.st                    who talks to whom, drawn, and the heaviest pairs
+  st-stat matrix --by node app.st          what goes between nodes, and within them
+  st-stat matrix --format csv app.st | sort -t, -k4nr | head
+
+A row of the drawing is a sender (of one-sided communication: the rank that reaches a window), a column a receiver. Of more than 32, \
+neighbours are drawn together. Times are not needed: a merged trace will do, and a loop of a million turns costs as much as one of ten, \
+unless requests are persistent, operations are those of neighbourhoods, or parameters are histograms.
+
+Columns: those of CSV and JSON are from_rank and to_rank (or from_node and to_node, names of hosts; from_cluster and to_cluster, main clusters \
+as of st-stat clusters); messages, accesses to windows among them; sent_bytes; fetched_bytes, those that the first got from the second's window. \
+There is a row for each pair that talks. Rows without receiver are what the sender sends in collective operations and to files, with the number \
+of such calls: sent_bytes of all rows come to those of the summary (see \"Bytes sent and received\" in st-intro(7)).";
+
+/// Who talks to whom.
+#[derive(ClapArgs, Clone, Debug)]
+#[command(after_long_help = MATRIX)]
+pub struct MatrixArgs {
+    /// What ranks are taken together by
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t)]
+    pub by: MatrixBy,
+    /// What is read, and how the answer is written.
+    #[command(flatten)]
+    pub of: Explaining,
+}
+
+/// What ranks are taken together by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
+pub enum MatrixBy {
+    /// Each rank by itself
+    #[default]
+    Rank,
+    /// Ranks on the same host
+    Node,
+    /// Ranks that make the same calls
+    Cluster,
+}
