@@ -230,11 +230,14 @@ fn sum(of: &Sealed, n: u64, looks: &mut u64) -> u64 {
         return number(value).saturating_mul(n);
     }
     let (mut turns, mut all) = (Together::new(vec![of.cursor()], n), 0u64);
+    // Numbers that are stored have been paid for with memory.
+    let mut stored = of.heap_words();
     while let Some(times) = turns.next_turn() {
-        if *looks == 0 {
-            return u64::MAX;
+        match stored.checked_sub(1) {
+            Some(left) => stored = left,
+            None if *looks == 0 => return u64::MAX,
+            None => *looks -= 1,
         }
-        *looks -= 1;
         let value = turns.cursors().first_mut().map_or(0, Cursor::next);
         all = all.saturating_add(number(value).saturating_mul(times));
     }

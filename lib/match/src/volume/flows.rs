@@ -5,6 +5,8 @@ use std::collections::HashMap;
 use foldhash::fast::FixedState;
 use st_model::calls::roles::Start;
 use st_model::calls::{CallTable, Kind, Row};
+use st_model::event::Event;
+use st_model::folded::Folded;
 use st_model::num::Exact as _;
 use st_model::project::Error;
 use st_model::ranklist::RankList;
@@ -55,15 +57,11 @@ pub struct Flows {
 }
 
 impl Flows {
-    /// Adds what a rank of a section sends.
-    ///
-    /// *Cost:* by what the section stores of the rank, whatever its number of calls; of ranks that make persistent requests
-    /// or call neighbourhood operations, or whose parameters are histograms, by their calls, for what these move depends on
-    /// the order of different ones.
+    /// Adds what a rank of a section sends ([`each_sent`]).
     ///
     /// # Errors
     ///
-    /// If the rank cannot be read back, or if that takes more than the budget allows.
+    /// As [`each_sent`].
     pub fn add(
         &mut self,
         section: &Section,
@@ -71,77 +69,93 @@ impl Flows {
         graphs: &Graphs,
         budget: &Budget,
     ) -> Result<(), Unknown> {
-        let mut mine = Self::default();
-        if mine.fold(section, rank, graphs, budget)? {
-            self.unite(mine);
-            return Ok(());
-        }
-        budget.spend(section, Some(&RankList::single(rank)), 1)?;
-        let mut volumes = Volumes::new(section, rank, graphs);
-        for thread in 0..section.threads.len() {
-            let Some(mut events) = section.events(thread, rank) else { continue };
-            while let Some(event) = events.next_event()? {
-                let row = event.row;
-                self.enter(rank, row, volumes.next_event(&event), 1);
+        each_sent(section, rank, graphs, budget, |event, volume, times| {
+            let mut rest = volume.sent.bytes;
+            for (to, flow) in flows(event, volume, times) {
+                self.pairs.entry((rank, to)).or_default().add(&flow);
+            }
+            for (_, bytes) in &volume.partners {
+                rest = rest.saturating_sub(*bytes);
+            }
+            if rest > 0 {
+                let sent = rest.saturating_mul(times.into());
+                let flow = Flow { messages: times, sent, fetched: 0 };
+                self.shared.entry(rank).or_default().add(&flow);
+            }
+        })
+    }
+}
+
+/// What calls that move the same send to single ranks: to whom, and how much in all of them.
+pub fn flows<'a>(
+    event: &Event<'_>,
+    volume: &'a Volume,
+    times: u64,
+) -> impl Iterator<Item = (u32, Flow)> + use<'a> {
+    let got = event.row.is_some_and(|r| matches!(r.kind, Kind::Get | Kind::GetPut | Kind::CompareSwap));
+    let all = u128::from(times);
+    let fetched = if got { volume.received.bytes.saturating_mul(all) } else { 0 };
+    let of = move |sent: u128| Flow { messages: times, sent: sent.saturating_mul(all), fetched };
+    volume.partners.iter().map(move |(to, bytes)| (*to, of(*bytes)))
+}
+
+/// Tells of the calls with which a rank of a section sends something or reaches a window: a call, what it moves, and how
+/// often it comes. Equal ones may come apart, and in any order. What the calls receive as messages is not told.
+///
+/// *Cost:* by what the section stores of the rank, whatever its number of calls; of ranks that make persistent requests
+/// or call neighbourhood operations, or whose parameters are histograms, by their calls, for what these move depends on
+/// the order of different ones.
+///
+/// # Errors
+///
+/// If the rank cannot be read back, or if that takes more than the budget allows.
+pub fn each_sent(
+    section: &Section,
+    rank: u32,
+    graphs: &Graphs,
+    budget: &Budget,
+    mut tell: impl FnMut(&Event<'_>, &Volume, u64),
+) -> Result<(), Unknown> {
+    let mut volumes = Volumes::new(section, rank, graphs);
+    if let Some(all) = folded(section, rank, budget)? {
+        for mut calls in all {
+            while let Some((event, times)) = calls.next_call()? {
+                budget.take(1)?;
+                budget.take_short(event.words().words.len().to_u64())?;
+                tell(&event, volumes.next_event(&event), times);
             }
         }
-        Ok(())
+        return Ok(());
     }
-
-    fn unite(&mut self, other: Self) {
-        other.pairs.iter().for_each(|(key, flow)| self.pairs.entry(*key).or_default().add(flow));
-        other.shared.iter().for_each(|(key, flow)| self.shared.entry(*key).or_default().add(flow));
+    budget.spend(section, Some(&RankList::single(rank)), 1)?;
+    for thread in 0..section.threads.len() {
+        let Some(mut events) = section.events(thread, rank) else { continue };
+        while let Some(event) = events.next_event()? {
+            tell(&event, volumes.next_event(&event), 1);
+        }
     }
+    Ok(())
+}
 
-    /// Adds what a rank sends, symbol by symbol; `false` where that takes the order of its calls.
-    fn fold(
-        &mut self,
-        section: &Section,
-        rank: u32,
-        graphs: &Graphs,
-        budget: &Budget,
-    ) -> Result<bool, Unknown> {
-        let mut volumes = Volumes::new(section, rank, graphs);
-        for (thread, t) in section.threads.iter().enumerate().filter(|(_, t)| t.ranks.contains(rank)) {
-            budget.take_short(t.tree.items().len().to_u64() + section.symbols.len().to_u64())?;
-            for (sym, calls) in (0..).zip(section.calls_of(t, rank)).filter(|(_, calls)| *calls > 0) {
-                let symbol = section.symbols.get(sym as usize).filter(|s| s.error == 0);
-                let Some(row) = symbol.and_then(|s| CallTable::builtin().get(s.call)) else { continue };
-                match sends(row) {
-                    Sends::Nothing => continue,
-                    Sends::ByOthers => return Ok(false),
-                    Sends::ByItself => {}
-                }
-                let read = |slot| !is_predictable(row, slot);
-                let Some(mut calls) = section.folded((rank, thread), (sym, calls), read) else {
-                    return Ok(false);
-                };
-                while let Some((event, times)) = calls.next_call()? {
-                    budget.take(1)?;
-                    budget.take_short(event.words().words.len().to_u64())?;
-                    self.enter(rank, event.row, volumes.next_event(&event), times);
-                }
+/// The calls with which a rank sends, symbol by symbol; `None` where what they send depends on the order of its calls.
+fn folded<'a>(section: &'a Section, rank: u32, budget: &Budget) -> Result<Option<Vec<Folded<'a>>>, Exceeded> {
+    let mut all = Vec::new();
+    for (thread, t) in section.threads.iter().enumerate().filter(|(_, t)| t.ranks.contains(rank)) {
+        budget.take_short(t.tree.items().len().to_u64() + section.symbols.len().to_u64())?;
+        for (sym, calls) in (0..).zip(section.calls_of(t, rank)).filter(|(_, calls)| *calls > 0) {
+            let symbol = section.symbols.get(sym as usize).filter(|s| s.error == 0);
+            let Some(row) = symbol.and_then(|s| CallTable::builtin().get(s.call)) else { continue };
+            match sends(row) {
+                Sends::Nothing => continue,
+                Sends::ByOthers => return Ok(None),
+                Sends::ByItself => {}
             }
-        }
-        Ok(true)
-    }
-
-    /// Adds calls that move the same.
-    fn enter(&mut self, rank: u32, row: Option<&Row>, volume: &Volume, times: u64) {
-        let all = u128::from(times);
-        let mut rest = volume.sent.bytes;
-        let got = row.is_some_and(|r| matches!(r.kind, Kind::Get | Kind::GetPut | Kind::CompareSwap));
-        for (to, bytes) in &volume.partners {
-            rest = rest.saturating_sub(*bytes);
-            let fetched = if got { volume.received.bytes.saturating_mul(all) } else { 0 };
-            let flow = Flow { messages: times, sent: bytes.saturating_mul(all), fetched };
-            self.pairs.entry((rank, *to)).or_default().add(&flow);
-        }
-        if rest > 0 {
-            let flow = Flow { messages: times, sent: rest.saturating_mul(all), fetched: 0 };
-            self.shared.entry(rank).or_default().add(&flow);
+            let read = |slot| !is_predictable(row, slot);
+            let Some(calls) = section.folded((rank, thread), (sym, calls), read) else { return Ok(None) };
+            all.push(calls);
         }
     }
+    Ok(Some(all))
 }
 
 /// What it takes to know what a function's calls send.
