@@ -14,8 +14,9 @@ use crate::tree::Item;
 /// Elements of lists that take as long as a call.
 const ELEMENTS: u64 = 16;
 
-/// Numbers that are looked at for a rank, those that repeat once; what lies beyond takes more than anybody waits for.
-const MOST: u64 = 1 << 26;
+/// Numbers that are looked at beyond those that are stored, what repeats once; what lies beyond takes more than anybody waits
+/// for.
+const MOST: u64 = 1 << 24;
 
 /// Steps that take about a second.
 const A_SECOND: u64 = 3_000_000;
