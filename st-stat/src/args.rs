@@ -10,7 +10,7 @@ use st_cli::Symbols;
 use st_cli::options::{Asked, Steps, StreamIn, Talk, TextOut};
 
 pub use self::explain::{EfficiencyArgs, Explaining, RanksArgs, WaitsArgs, WaitsBy, WhyArgs};
-pub use self::traffic::{MatrixArgs, MatrixBy};
+pub use self::traffic::{MatrixArgs, MatrixBy, MessagesArgs};
 use crate::table::Format;
 
 const EXAMPLES: &str = "\
@@ -124,6 +124,8 @@ pub enum Command {
     Ranks(RanksArgs),
     /// Who talks to whom: bytes and messages per pair of ranks, nodes or clusters
     Matrix(MatrixArgs),
+    /// Messages per call site: how many, how large, and whether latency or bandwidth bounds them
+    Messages(MessagesArgs),
     /// Where the bytes of a file go
     Sizes(SizesArgs),
     /// Count messages that arrive before they were sent, or sooner than possible

@@ -9,6 +9,7 @@ mod explain;
 mod input;
 pub mod mape;
 mod matrix;
+mod messages;
 pub mod normal;
 mod picture;
 pub mod profile;

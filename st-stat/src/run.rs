@@ -23,7 +23,9 @@ use crate::normal::NormalCall;
 use crate::table::{Format, grouped};
 use crate::topology::Grid;
 use crate::unlike::{Unlike, unlike};
-use crate::{calls, clusters, explain, input, mape, matrix, picture, sizes, summary, violations, why};
+use crate::{
+    calls, clusters, explain, input, mape, matrix, messages, picture, sizes, summary, violations, why,
+};
 
 /// The program, from its command line to its exit status.
 #[must_use]
@@ -45,6 +47,7 @@ pub fn run(args: &Args) -> Result<Status> {
         Some(Command::Efficiency(a)) => explain::efficiency(a),
         Some(Command::Ranks(a)) => explain::ranks(a),
         Some(Command::Matrix(a)) => matrix::matrix(a),
+        Some(Command::Messages(a)) => messages::messages(a),
         Some(Command::Sizes(a)) => list_sizes(a),
         Some(Command::Violations(a)) => list_violations(a),
         Some(Command::Clusters(a)) => list_clusters(a),

@@ -1,28 +1,21 @@
 //! Who talks to whom: the folded form against a walk over all calls, and against the summary's bytes.
 #![expect(clippy::unwrap_used, reason = "a test fails by it")]
 
-use std::collections::BTreeMap;
-use std::path::Path;
+mod common;
 
-use clap::{Parser, ValueEnum as _};
-use st_capture::record::{Options as Recording, RankRecorder};
-use st_cli::Status;
-use st_kernels::{Kernel, Options, paper};
+use std::collections::BTreeMap;
+
+use clap::ValueEnum as _;
+use common::{kernel, printed, rows};
+use st_capture::record::{Options, RankRecorder};
+use st_kernels::Kernel;
 use st_match::volume::{Flow, Flows, Graphs, Volumes};
 use st_model::calls::{CallTable, names};
-use st_model::header::Header;
 use st_model::objects::{Comm, Joint, Type};
 use st_model::ranks::RankSeq;
 use st_model::section::Section;
 use st_model::steps::Budget;
 use st_reduce::merge::merge;
-use st_stat::args::Args;
-use st_stream::{Trace, WriteOptions};
-
-fn kernel(kernel: Kernel, ranks: u32, steps: i32) -> Vec<Section> {
-    let options = Options { steps: Some(steps), ..Options::default() };
-    paper::sections(kernel, &options, ranks).map(Result::unwrap).collect()
-}
 
 /// Pairs, and what goes to no one rank, by rank.
 type Known = (BTreeMap<(u32, u32), (u64, u128)>, BTreeMap<u32, (u64, u128)>);
@@ -100,25 +93,9 @@ fn what_cannot_be_folded_is_bounded() {
     assert!(failed.to_string().contains("--max-steps"), "{failed}");
 }
 
-/// What a command prints.
-fn printed(sections: Vec<Section>, command: &[&str]) -> String {
-    let dir = tempfile::tempdir().unwrap();
-    let [stream, out] = ["app.st", "out"].map(|n| dir.path().join(n));
-    let header = Header { world: 100, program: "app".into(), ..Header::default() };
-    let trace = Trace { header, provenance: Vec::new(), sections, complete: true, level: 0 };
-    st_stream::write(&trace, std::fs::File::create(&stream).unwrap(), WriteOptions { level: 0 }).unwrap();
-    let path = |p: &Path| p.to_str().unwrap().to_owned();
-    let paths = [path(&stream), "-q".into(), "-o".into(), path(&out)];
-    let words = ["st-stat"].iter().chain(command).map(|w| (*w).to_owned()).chain(paths);
-    assert_eq!(st_stat::run(&Args::try_parse_from(words).unwrap()).unwrap(), Status::Ok);
-    std::fs::read_to_string(&out).unwrap()
-}
-
 /// Sum of a column of CSV.
 fn sum(csv: &str, column: &str) -> u64 {
-    let mut lines = csv.lines();
-    let at = lines.next().unwrap().split(',').position(|name| name == column).unwrap();
-    lines.map(|line| line.split(',').nth(at).unwrap().parse::<u64>().unwrap_or(0)).sum()
+    rows(csv).iter().map(|row| row[column].parse::<u64>().unwrap_or(0)).sum()
 }
 
 #[test]
@@ -152,7 +129,7 @@ fn text_is_drawn_within_its_width() {
 /// Rank 1 of two on a node puts 2 and gets 3 doubles, and sends nothing to itself a million times.
 #[test]
 fn windows_count_both_ways_and_empty_messages_are_messages() {
-    let mut r = RankRecorder::new(1, Recording::default());
+    let mut r = RankRecorder::new(1, Options::default());
     let world = || RankSeq::first(2);
     r.objects.comms.predefined(Comm {
         kind: "world".into(),

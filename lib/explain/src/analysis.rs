@@ -253,7 +253,7 @@ impl Listener for Reading<'_, '_> {
 }
 
 /// Bytes of a message whose time is latency.
-const TINY: i64 = 1024;
+pub const TINY: i64 = 1024;
 
 /// Finds the wait states of a trace whose ranks have exact times. Threads without are left out.
 ///

@@ -11,10 +11,12 @@ mod messages;
 mod operations;
 mod places;
 mod slab;
+mod transfers;
 mod waits;
 
-pub use analysis::{Analysis, PlaceTotals, RankTotals, Unmatched, analyse};
+pub use analysis::{Analysis, PlaceTotals, RankTotals, TINY, Unmatched, analyse};
 pub use efficiency::Efficiency;
 pub use findings::{Excess, Finding, Matter};
 pub use places::{Place, Places};
+pub use transfers::{Fit, Transfers};
 pub use waits::{At, Kind, Sum, Wait, Waits};

@@ -1,6 +1,7 @@
 //! The command line of the commands about messages.
 
 use clap::{Args as ClapArgs, ValueEnum};
+use st_cli::Symbols;
 
 use super::explain::Explaining;
 
@@ -19,6 +20,20 @@ as of st-stat clusters); messages, accesses to windows among them; sent_bytes; f
 There is a row for each pair that talks. Rows without receiver are what the sender sends in collective operations and to files, with the number \
 of such calls: sent_bytes of all rows come to those of the summary (see \"Bytes sent and received\" in st-intro(7)).";
 
+const MESSAGES: &str = "\
+Examples:
+  st-stat messages app.st                  sizes and rates, by the call site that sends
+  st-stat messages --format csv app.st > messages.csv
+
+Messages are those of st-stat matrix: accesses to windows are among them, collective operations are not. Numbers and sizes need no times. \
+With exact times it is said what bounds messages: a line (latency and time per byte) is fitted to those whose receivers waited, by the medians of \
+sizes and of the slopes between them, within and between nodes; at a call site whose messages would spend half of their time or more in \
+latency, that bounds them, and putting messages together would help.
+
+Columns: those of CSV and JSON are function, that sends; messages; bytes of them all; smallest_bytes, median_bytes, ninth_decile_bytes (nine of ten \
+have no more) and largest_bytes; tiny_percent, that have at most 1,024 bytes; per_rank_second, messages per second of the ranks that send them; \
+fitted_ns, what one takes by the fit, and latency_percent of it; bound_by; site and place.";
+
 /// Who talks to whom.
 #[derive(ClapArgs, Clone, Debug)]
 #[command(after_long_help = MATRIX)]
@@ -26,6 +41,18 @@ pub struct MatrixArgs {
     /// What ranks are taken together by
     #[arg(long, value_enum, value_name = "WHAT", default_value_t)]
     pub by: MatrixBy,
+    /// What is read, and how the answer is written.
+    #[command(flatten)]
+    pub of: Explaining,
+}
+
+/// Messages per call site.
+#[derive(ClapArgs, Clone, Debug)]
+#[command(after_long_help = MESSAGES)]
+pub struct MessagesArgs {
+    /// Names of call sites.
+    #[command(flatten)]
+    pub symbols: Symbols,
     /// What is read, and how the answer is written.
     #[command(flatten)]
     pub of: Explaining,
