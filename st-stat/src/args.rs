@@ -10,7 +10,7 @@ use st_cli::Symbols;
 use st_cli::options::{Asked, Steps, StreamIn, Talk, TextOut};
 
 pub use self::explain::{EfficiencyArgs, Explaining, RanksArgs, WaitsArgs, WaitsBy, WhyArgs};
-pub use self::traffic::{MatrixArgs, MatrixBy, MessagesArgs};
+pub use self::traffic::{LeaksArgs, MatrixArgs, MatrixBy, MessagesArgs};
 use crate::table::Format;
 
 const EXAMPLES: &str = "\
@@ -126,6 +126,8 @@ pub enum Command {
     Matrix(MatrixArgs),
     /// Messages per call site: how many, how large, and whether latency or bandwidth bounds them
     Messages(MessagesArgs),
+    /// What is never completed, freed or received, per call site
+    Leaks(LeaksArgs),
     /// Where the bytes of a file go
     Sizes(SizesArgs),
     /// Count messages that arrive before they were sent, or sooner than possible

@@ -7,6 +7,7 @@ pub mod diff;
 mod ended;
 mod explain;
 mod input;
+mod leaks;
 pub mod mape;
 mod matrix;
 mod messages;

@@ -227,7 +227,7 @@ impl Sent {
 fn said(fit: &Fit) -> String {
     let (latency, n) = (duration(rounded(fit.latency)), grouped(fit.messages));
     let Some((half, per_byte)) = fit.half().zip(fit.per_byte) else {
-        return format!("{latency} a message of any size ({n} measured)");
+        return format!("{latency} a message ({n} measured); what bytes take does not show");
     };
     let (half, per_second) = (bytes(rounded(half)), bytes(rounded(1e9 / per_byte)));
     format!("{latency} a message and {per_second}/s, alike at {half} ({n} measured)")

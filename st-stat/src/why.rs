@@ -248,7 +248,7 @@ impl Words<'_> {
 }
 
 /// `rank 3`, `ranks 0, 2`, `ranks 1, 2, 3 and 5 more`.
-fn ranks(all: &[u32]) -> String {
+pub(crate) fn ranks(all: &[u32]) -> String {
     let shown: Vec<String> = all.iter().take(3).map(u32::to_string).collect();
     match all.len() {
         1 => format!("rank {}", shown.concat()),

@@ -6,6 +6,7 @@ use std::collections::{BinaryHeap, HashMap};
 use foldhash::fast::FixedState;
 use st_match::communication::{Communication, End, Listener};
 use st_match::graph::{Part, Topologies, ends_epoch};
+use st_match::leaks::{What, came_to_its_end, requests};
 use st_match::standing::{Scope, Standing, standing};
 use st_model::calls::Kind as CallKind;
 use st_model::calls::roles::{Action, Epoch, Rule, Start};
@@ -453,7 +454,9 @@ impl Analysis {
             ideal = ideal.max(track.ideal);
             let rank = track.rank;
             let mut totals = cursor.totals;
-            for sym in cursor.communication.outstanding() {
+            let whole = came_to_its_end(cursor.section, rank);
+            let left = requests(cursor.section, &cursor.communication);
+            for (sym, _) in left.filter(|(_, what)| whole && *what == What::Request) {
                 totals[sym as usize].leaked += 1;
             }
             for (place, t) in cursor.places.iter().zip(totals).filter(|(_, t)| t.calls > 0) {

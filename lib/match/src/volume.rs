@@ -11,7 +11,7 @@ mod flows;
 mod graphs;
 mod places;
 
-pub use flows::{Flow, Flows, Unknown, each_sent, flows};
+pub use flows::{Flow, Flows, each_sent, flows};
 pub use graphs::Graphs;
 pub use places::{Amount, Places};
 

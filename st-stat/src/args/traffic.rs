@@ -34,6 +34,30 @@ Columns: those of CSV and JSON are function, that sends; messages; bytes of them
 have no more) and largest_bytes; tiny_percent, that have at most 1,024 bytes; per_rank_second, messages per second of the ranks that send them; \
 fitted_ns, what one takes by the fit, and latency_percent of it; bound_by; site and place.";
 
+const LEAKS: &str = "\
+Examples:
+  st-stat leaks app.st                     what the program leaves behind, and where it comes from
+  st-stat leaks --format csv app.st | grep communicator
+
+Times are not needed. Of ranks that ended early nothing is said; whether messages are received is looked at where the trace holds all \
+ranks. What MPI makes itself is not listed.
+
+Columns: those of CSV and JSON are left, what is: request not completed, persistent request (never freed), message found (by MPI_Mprobe) and not \
+received, communicator, group, datatype, reduction operation, window, file (never freed or closed), send without receive, receive without send; \
+function that made, started or sent it; number; ranks, how many have some, and ranklist, which; site and place.";
+
+/// What is left behind.
+#[derive(ClapArgs, Clone, Debug)]
+#[command(after_long_help = LEAKS)]
+pub struct LeaksArgs {
+    /// Names of call sites.
+    #[command(flatten)]
+    pub symbols: Symbols,
+    /// What is read, and how the answer is written.
+    #[command(flatten)]
+    pub of: Explaining,
+}
+
 /// Who talks to whom.
 #[derive(ClapArgs, Clone, Debug)]
 #[command(after_long_help = MATRIX)]

@@ -26,7 +26,8 @@ pub(crate) fn kernel(kernel: Kernel, ranks: u32, steps: i32) -> Vec<Section> {
 pub(crate) fn tried(sections: Vec<Section>, command: &[&str]) -> anyhow::Result<String> {
     let dir = tempfile::tempdir().unwrap();
     let [stream, out] = ["app.st", "out"].map(|n| dir.path().join(n));
-    let header = Header { world: 100, program: "app".into(), ..Header::default() };
+    let world = sections.iter().filter_map(|s| s.ranks.highest()).max().map_or(1, |r| r + 1);
+    let header = Header { world, program: "app".into(), ..Header::default() };
     let trace = Trace { header, provenance: Vec::new(), sections, complete: true, level: 0 };
     st_stream::write(&trace, std::fs::File::create(&stream).unwrap(), WriteOptions { level: 0 }).unwrap();
     let path = |p: &Path| p.to_str().unwrap().to_owned();

@@ -8,13 +8,13 @@ use st_model::calls::{CallTable, Kind, Row};
 use st_model::event::Event;
 use st_model::folded::Folded;
 use st_model::num::Exact as _;
-use st_model::project::Error;
 use st_model::ranklist::RankList;
 use st_model::requests::is_predictable;
 use st_model::section::Section;
 use st_model::steps::{Budget, Exceeded};
 
 use super::{Graphs, Places, Volume, Volumes};
+use crate::Unknown;
 
 /// What goes from one rank to another, or to others together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -34,17 +34,6 @@ impl Flow {
         self.sent = self.sent.saturating_add(other.sent);
         self.fetched = self.fetched.saturating_add(other.fetched);
     }
-}
-
-/// Why flows cannot be known.
-#[derive(Debug, thiserror::Error)]
-pub enum Unknown {
-    /// A rank cannot be read back.
-    #[error(transparent)]
-    Damaged(#[from] Error),
-    /// It takes more than is allowed.
-    #[error(transparent)]
-    Exceeded(#[from] Exceeded),
 }
 
 /// All flows of a trace. What ranks send is the sum over both kinds ([`Volume::sent`]).
