@@ -101,16 +101,16 @@ fn table(leaks: &Leaks, sections: &[Section], sites: &CallSites) -> Table {
 
 fn words(what: What) -> &'static str {
     match what {
-        What::Request => "request not completed",
+        What::Request => "active request",
         What::Persistent => "persistent request",
-        What::Message => "message found, not received",
+        What::Message => "found message",
         What::Comm => "communicator",
         What::Group => "group",
         What::Type => "datatype",
         What::Op => "reduction operation",
         What::Win => "window",
         What::File => "file",
-        What::Send => "send without receive",
-        What::Receive => "receive without send",
+        What::Send => "unmatched send",
+        What::Receive => "unmatched receive",
     }
 }

@@ -189,9 +189,9 @@ fn planted_leaks_are_named_with_their_places() {
         .collect();
     // Most first, then by kind.
     let expected = [
-        "send without receive MPI_Send 2 <1 0 1 0> lost",
-        "request not completed MPI_Isend 1 <1 0 1 0> sent",
-        "request not completed MPI_Irecv 1 <1 0 1 0> posted",
+        "unmatched send MPI_Send 2 <1 0 1 0> lost",
+        "active request MPI_Isend 1 <1 0 1 0> sent",
+        "active request MPI_Irecv 1 <1 0 1 0> posted",
         "persistent request MPI_Recv_init 1 <1 0 1 0> made",
         "communicator MPI_Comm_dup 1 <1 0 1 0> dup",
         "group MPI_Comm_group 1 <1 0 1 0> group",

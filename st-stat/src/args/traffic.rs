@@ -42,8 +42,8 @@ Examples:
 Times are not needed. Of ranks that ended early nothing is said; whether messages are received is looked at where the trace holds all \
 ranks. What MPI makes itself is not listed.
 
-Columns: those of CSV and JSON are left, what is: request not completed, persistent request (never freed), message found (by MPI_Mprobe) and not \
-received, communicator, group, datatype, reduction operation, window, file (never freed or closed), send without receive, receive without send; \
+Columns: those of CSV and JSON are left, what is: active request (never completed), persistent request (never freed), found message (by MPI_Mprobe, never \
+received), communicator, group, datatype, reduction operation, window, file (never freed or closed), unmatched send, unmatched receive; \
 function that made, started or sent it; number; ranks, how many have some, and ranklist, which; site and place.";
 
 /// What is left behind.
