@@ -1,6 +1,7 @@
 //! The command line.
 
 mod explain;
+mod moments;
 mod traffic;
 
 use std::path::PathBuf;
@@ -10,6 +11,7 @@ use st_cli::Symbols;
 use st_cli::options::{Asked, Steps, StreamIn, Talk, TextOut};
 
 pub use self::explain::{EfficiencyArgs, Explaining, RanksArgs, WaitsArgs, WaitsBy, WhyArgs};
+pub use self::moments::{PhasesArgs, PhasesBy};
 pub use self::traffic::{LeaksArgs, MatrixArgs, MatrixBy, MessagesArgs};
 use crate::table::Format;
 
@@ -122,6 +124,8 @@ pub enum Command {
     Efficiency(EfficiencyArgs),
     /// Computation, MPI and waiting per rank
     Ranks(RanksArgs),
+    /// How the iterations of the outermost loops change over the run
+    Phases(PhasesArgs),
     /// Who talks to whom: bytes and messages per pair of ranks, nodes or clusters
     Matrix(MatrixArgs),
     /// Messages per call site: how many, how large, and whether latency or bandwidth bounds them

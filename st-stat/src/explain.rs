@@ -68,7 +68,7 @@ impl Explained {
 }
 
 /// Says what is left out, and what is doubtful.
-fn remark(analysis: &Analysis, talk: &Talk) {
+pub(crate) fn remark(analysis: &Analysis, talk: &Talk) {
     let u = analysis.unmatched;
     let left_out = [
         (u.sends, "sends without receive: left out"),

@@ -12,6 +12,7 @@ pub mod mape;
 mod matrix;
 mod messages;
 pub mod normal;
+mod phases;
 mod picture;
 pub mod profile;
 mod run;

@@ -24,7 +24,8 @@ use crate::table::{Format, grouped};
 use crate::topology::Grid;
 use crate::unlike::{Unlike, unlike};
 use crate::{
-    calls, clusters, explain, input, leaks, mape, matrix, messages, picture, sizes, summary, violations, why,
+    calls, clusters, explain, input, leaks, mape, matrix, messages, phases, picture, sizes, summary,
+    violations, why,
 };
 
 /// The program, from its command line to its exit status.
@@ -46,6 +47,7 @@ pub fn run(args: &Args) -> Result<Status> {
         Some(Command::Waits(a)) => explain::waits(a),
         Some(Command::Efficiency(a)) => explain::efficiency(a),
         Some(Command::Ranks(a)) => explain::ranks(a),
+        Some(Command::Phases(a)) => phases::phases(a),
         Some(Command::Leaks(a)) => leaks::leaks(a),
         Some(Command::Matrix(a)) => matrix::matrix(a),
         Some(Command::Messages(a)) => messages::messages(a),

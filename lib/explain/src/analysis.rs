@@ -106,6 +106,19 @@ pub struct Analysis {
     pub unmatched: Unmatched,
     /// Calls that waited to hear of their other ends at a time, at most: what memory depends on.
     pub window: usize,
+    /// Each wait of [`analyse_each`], in no particular order.
+    pub each: Vec<Waited>,
+}
+
+/// A wait by itself.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Waited {
+    /// World rank.
+    pub rank: u32,
+    /// When the call in which it is was entered.
+    pub enter: i64,
+    /// How long it is, ns.
+    pub ns: u64,
 }
 
 impl Analysis {
@@ -151,6 +164,8 @@ struct Shared {
     ledger: Ledger,
     messages: Messages,
     operations: Operations,
+    /// Waits one by one, if they are asked for.
+    each: Option<Vec<Waited>>,
 }
 
 /// A call that is being read.
@@ -265,8 +280,20 @@ pub const TINY: i64 = 1024;
 ///
 /// If a rank cannot be read back.
 pub fn analyse(sections: &[Section]) -> Result<Analysis, Error> {
+    search(sections, Shared::default())
+}
+
+/// The same, and keeps each wait.
+///
+/// # Errors
+///
+/// If a rank cannot be read back.
+pub fn analyse_each(sections: &[Section]) -> Result<Analysis, Error> {
+    search(sections, Shared { each: Some(Vec::new()), ..Shared::default() })
+}
+
+fn search(sections: &[Section], mut shared: Shared) -> Result<Analysis, Error> {
     let mut found = Analysis::default();
-    let mut shared = Shared::default();
     let mut cursors = Vec::new();
     for section in sections {
         let places = found.places.of(section);
@@ -293,6 +320,7 @@ pub fn analyse(sections: &[Section]) -> Result<Analysis, Error> {
         shared.settle(&mut found.waits);
     }
     found.finish(cursors, &shared);
+    found.each = shared.each.unwrap_or_default();
     Ok(found)
 }
 
@@ -316,6 +344,8 @@ impl Shared {
                 continue;
             }
             waits.add(&wait);
+            let waited = Waited { rank: victim.rank, enter: visit.enter, ns };
+            self.each.iter_mut().for_each(|each| each.push(waited));
             self.ledger.tracks[visit.thread as usize].waited.add(Sum { count: 1, ns, longest: ns });
             if reason.kind == Kind::LateSender
                 && let Some(older) =

@@ -9,14 +9,16 @@ mod findings;
 mod ledger;
 mod messages;
 mod operations;
+mod phases;
 mod places;
 mod slab;
 mod transfers;
 mod waits;
 
-pub use analysis::{Analysis, PlaceTotals, RankTotals, TINY, Unmatched, analyse};
+pub use analysis::{Analysis, PlaceTotals, RankTotals, TINY, Unmatched, Waited, analyse, analyse_each};
 pub use efficiency::Efficiency;
 pub use findings::{Excess, Finding, Matter};
+pub use phases::{Loop, Moment, PhasesBy, phases, sum};
 pub use places::{Place, Places};
 pub use transfers::{Fit, Transfers};
 pub use waits::{At, Kind, Sum, Wait, Waits};

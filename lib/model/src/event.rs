@@ -13,6 +13,7 @@ use crate::num::saturate;
 use crate::objects::{Comm, Named};
 use crate::project::{Error, Projection};
 use crate::section::{Section, Sym, Symbol, Tables};
+use crate::tree::Turn;
 use crate::values::{CANCELLED, NONE};
 
 /// What is sent, in [`Event::count`] and [`Event::bytes`].
@@ -59,6 +60,8 @@ pub struct Event<'e> {
     pub role: &'static Role,
     /// Enter and exit in ns, if they were asked for and are known.
     pub times: Option<(i64, i64)>,
+    /// Where it is in the outermost loop around it.
+    pub turn: Option<Turn>,
     section: &'e Section,
     words: &'e Words,
 }
@@ -165,6 +168,7 @@ impl<'a> Events<'a> {
             row: known.row,
             role: known.role,
             times,
+            turn: self.calls.turn(),
             section: self.section,
             words: &self.words,
         }))
@@ -180,7 +184,7 @@ impl<'e> Event<'e> {
         words: &'e Words,
     ) -> Option<Self> {
         let Known { symbol, row, role } = Known::of(section.symbols.get(sym as usize)?);
-        Some(Self { rank, thread, index: 0, sym, symbol, row, role, times: None, section, words })
+        Some(Self { rank, thread, index: 0, sym, symbol, row, role, times: None, turn: None, section, words })
     }
 
     /// The function's name; of one that the call table does not list, as the recorder found it.

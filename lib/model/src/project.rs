@@ -11,7 +11,7 @@ use crate::ints::{Cursor, Sealed};
 use crate::objects::{Comm, Joint};
 use crate::requests::Requests;
 use crate::section::{Elastic, Entry, Form, Own, Section, Sym, Tables, Thread};
-use crate::tree::{Walk, WalkError};
+use crate::tree::{Turn, Walk, WalkError};
 
 /// The longest list that a call may have: lists are as long as communicators.
 pub const LONGEST_LIST: i64 = 1 << 24;
@@ -269,6 +269,12 @@ impl Projection<'_> {
             calls = calls.saturating_add(n.unsigned_abs());
         }
         Ok(calls)
+    }
+
+    /// Where the last call is in the outermost loop around it.
+    #[must_use]
+    pub fn turn(&self) -> Option<Turn> {
+        self.walk.turn()
     }
 
     /// Position of the next event on the rank.
