@@ -11,7 +11,7 @@ use st_cli::Symbols;
 use st_cli::options::{Asked, Steps, StreamIn, Talk, TextOut};
 
 pub use self::explain::{EfficiencyArgs, Explaining, RanksArgs, WaitsArgs, WaitsBy, WhyArgs};
-pub use self::moments::{PhasesArgs, PhasesBy};
+pub use self::moments::{AtArgs, BetweenArgs, BetweenBy, PhasesArgs, PhasesBy};
 pub use self::traffic::{LeaksArgs, MatrixArgs, MatrixBy, MessagesArgs};
 use crate::table::Format;
 
@@ -126,6 +126,10 @@ pub enum Command {
     Ranks(RanksArgs),
     /// How the iterations of the outermost loops change over the run
     Phases(PhasesArgs),
+    /// Where each rank is at a time: call, place and iteration
+    At(AtArgs),
+    /// What happens between two times
+    Between(BetweenArgs),
     /// Who talks to whom: bytes and messages per pair of ranks, nodes or clusters
     Matrix(MatrixArgs),
     /// Messages per call site: how many, how large, and whether latency or bandwidth bounds them

@@ -1,6 +1,7 @@
 //! Statistics of a trace: a summary, calls per function and call site, where the bytes go, and how two traces differ.
 
 pub mod args;
+mod at;
 mod calls;
 mod clusters;
 pub mod diff;
@@ -11,6 +12,7 @@ mod leaks;
 pub mod mape;
 mod matrix;
 mod messages;
+mod moment;
 pub mod normal;
 mod phases;
 mod picture;

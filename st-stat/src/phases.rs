@@ -149,7 +149,10 @@ impl Phases<'_> {
         let line = |of: &dyn Fn(&Moment) -> (u64, u64)| -> String {
             parts.iter().map(|part| bar(of(part))).collect()
         };
-        let trend = of.trend().filter(|_| all >= 10).map_or_else(String::new, |t| format!(", {:+.1} % by the end", t * 100.0));
+        let trend = of
+            .trend()
+            .filter(|_| all >= 10)
+            .map_or_else(String::new, |t| format!(", {:+.1} % by the end", t * 100.0));
         writeln!(out, "  time     {} {}{trend}", line(&|m| (m.mean(), longest)), duration(whole.mean()))?;
         for (what, of) in [("in MPI ", mpi as fn(&Moment) -> u64), ("waiting", waiting)] {
             let share = Cell::percent(of(&whole).into(), whole.time.into()).text;

@@ -24,7 +24,7 @@ use crate::table::{Format, grouped};
 use crate::topology::Grid;
 use crate::unlike::{Unlike, unlike};
 use crate::{
-    calls, clusters, explain, input, leaks, mape, matrix, messages, phases, picture, sizes, summary,
+    at, calls, clusters, explain, input, leaks, mape, matrix, messages, phases, picture, sizes, summary,
     violations, why,
 };
 
@@ -48,6 +48,8 @@ pub fn run(args: &Args) -> Result<Status> {
         Some(Command::Efficiency(a)) => explain::efficiency(a),
         Some(Command::Ranks(a)) => explain::ranks(a),
         Some(Command::Phases(a)) => phases::phases(a),
+        Some(Command::At(a)) => at::at(a),
+        Some(Command::Between(a)) => at::between(a),
         Some(Command::Leaks(a)) => leaks::leaks(a),
         Some(Command::Matrix(a)) => matrix::matrix(a),
         Some(Command::Messages(a)) => messages::messages(a),

@@ -11,6 +11,10 @@
 //! The counts stand apart from the shape: a recorded tree has one stream per node, a merged tree one per node and
 //! class of ranks.
 
+mod seek;
+
+pub use seek::Found;
+
 use crate::ints::Cursor;
 use crate::num::Exact;
 
@@ -96,6 +100,14 @@ pub enum WalkError {
     Negative {
         /// The node's number.
         node: usize,
+    },
+    /// A search would go through more.
+    #[error(
+        "its calls follow no pattern: to find a place takes more than {most} steps, which --max-steps sets"
+    )]
+    Long {
+        /// Runs of symbols that were gone through.
+        most: u64,
     },
     /// More nodes in a row run 0 times, or bodies go round without a call, than any recorded program causes.
     #[error("node {node}: loop without a call")]

@@ -21,6 +21,79 @@ Columns: CSV and JSON have a row for each iteration: loop, by number, that which
 iteration; ranks that make it; begin_ns of the first rank, from the start of the run; time_ns, mean of the ranks; longest_ns and longest_rank; mpi_ns \
 and wait_ns, means of the ranks.";
 
+const AT: &str = "\
+Examples:
+  st-stat at 1.5 app.st                    where is each rank after 1.5 s?
+  st-stat at --format csv 0.25 app.st
+
+Times are seconds from when the first rank entered MPI_Init, as st-view --calls has them. Iterations are those of the loops around the call, from 0, \
+outermost first. Without exact times it is estimated, and said so, from how long each call and the computation before it take in the mean.
+
+Columns: CSV and JSON have a row for each rank and thread: rank; thread; state (call, computation, not begun, ended, or times end: later calls have no exact \
+times); function that it is in, or computes for; call, its position; iteration; since_ns, how long it has been in this, and left_ns, how long it still is; exact; \
+site; place.";
+
+const BETWEEN: &str = "\
+Examples:
+  st-stat between 1.5 2 app.st             what do ranks do in this half second?
+  st-stat between --by rank 1.5 2 app.st   which of them computes?
+
+Times are those of st-stat at. A call counts with the part of it that is between them.
+
+Columns: those of CSV and JSON are function; calls; time_ns of all ranks between the times; share_percent of all that; longest_ns and longest_rank; \
+ranks, how many; site and place; of (computation) calls are 0. With --by rank rank and state (MPI or computation) take the place of function and site.";
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let seconds = text.parse().ok().filter(|s: &f64| s.is_finite() && *s >= 0.0);
+    seconds.ok_or_else(|| "a number of seconds from 0 up".into())
+}
+
+/// A time.
+#[derive(ClapArgs, Clone, Debug)]
+#[command(after_long_help = AT)]
+pub struct AtArgs {
+    /// The time, in seconds
+    #[arg(value_name = "T", value_parser = seconds)]
+    pub time: f64,
+    /// Names of call sites.
+    #[command(flatten)]
+    pub symbols: Symbols,
+    /// What is read, and how the answer is written.
+    #[command(flatten)]
+    pub of: Explaining,
+}
+
+/// Two times.
+#[derive(ClapArgs, Clone, Debug)]
+#[command(after_long_help = BETWEEN)]
+pub struct BetweenArgs {
+    /// From this time, in seconds
+    #[arg(value_name = "T1", value_parser = seconds)]
+    pub from: f64,
+    /// Up to this one
+    #[arg(value_name = "T2", value_parser = seconds)]
+    pub to: f64,
+    /// What it is added up by
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t)]
+    pub by: BetweenBy,
+    /// Names of call sites.
+    #[command(flatten)]
+    pub symbols: Symbols,
+    /// What is read, and how the answer is written.
+    #[command(flatten)]
+    pub of: Explaining,
+}
+
+/// What a window is added up by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
+pub enum BetweenBy {
+    /// Function and call site
+    #[default]
+    Site,
+    /// Rank
+    Rank,
+}
+
 /// Iterations over the run.
 #[derive(ClapArgs, Clone, Debug)]
 #[command(after_long_help = PHASES)]
