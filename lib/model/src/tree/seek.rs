@@ -121,7 +121,9 @@ impl<'a> Walk<'a> {
         (looks, most): (u64, u64),
     ) -> Result<Option<Found<'a>>, WalkError> {
         let mut search = Search { tree, weights, looks };
-        let quick = if tree.depth() > DEEPEST { Err(Irregular) } else { search.find(counts.clone(), target) };
+        // A damaged tree may have fewer counts than nodes.
+        let plain = counts.len() == tree.items.len() && tree.depth() <= DEEPEST;
+        let quick = if plain { search.find(counts.clone(), target) } else { Err(Irregular) };
         match quick {
             Ok(found) => Ok(found),
             Err(Irregular) => search.go_through(Self::new(tree, counts), target, most),
