@@ -6,7 +6,7 @@ mod common;
 use std::collections::BTreeMap;
 
 use clap::ValueEnum as _;
-use common::{kernel, printed, rows};
+use common::{Rank, kernel, printed, rows};
 use st_capture::record::{Options, RankRecorder};
 use st_kernels::Kernel;
 use st_match::volume::{Flow, Flows, Graphs, Volumes};
@@ -124,6 +124,21 @@ fn text_is_drawn_within_its_width() {
     }
     assert!(four.contains("8 pairs of 4 ranks"), "{four}");
     assert!(printed(kernel(Kernel::Fft, 4, 2), &["matrix"]).contains("in collective operations"));
+}
+
+#[test]
+fn neighbourhoods_are_those_of_calls_before() {
+    let mut r = Rank::new(0, 2);
+    let (members, remote) = (RankSeq::first(2), RankSeq::default());
+    r.recorder.objects.comms.predefined(Comm { kind: "line".into(), parent: 0, members, remote });
+    // comm, ndims, dims, periods, reorder, newcomm: of two neighbours on a line one is not there.
+    r.call(names::MPI_Cart_create, "made", &[0, 1, 1, 2, 1, 0, 0, 1], (0, 0));
+    for _ in 0..10 {
+        // sendcount, sendtype, recvcount, recvtype, comm
+        r.call(names::MPI_Neighbor_alltoall, "exchange", &[5, 1, 5, 1, 1], (0, 0));
+    }
+    let flows = folded(&[r.finish("host")], &Budget::default());
+    assert_eq!(flows.shared[&0], Flow { messages: 10, sent: 10 * 5 * 8, fetched: 0 });
 }
 
 /// Rank 1 of two on a node puts 2 and gets 3 doubles, and sends nothing to itself a million times.

@@ -86,7 +86,7 @@ fn network(hosts: [&str; 2]) -> Vec<Section> {
         let bytes = if small { 8 + 8 * (i % 5) } else { 50_000 * (1 + i % 4) };
         let place = if small { "small" } else { "large" };
         let (posted, sent) =
-            if i % 7 == 0 { (now + 90_000, now + 5_000) } else { (now + 1_000, now + 20_000) };
+            if i % 5 < 3 { (now + 90_000, now + 5_000) } else { (now + 1_000, now + 20_000) };
         let takes = 2_000 + bytes / 2 + if i % 11 == 0 { 70_000 } else { 0 };
         from.call(names::MPI_Send, place, &[bytes, 0, 1, 0, 0], (sent, sent + 500));
         let exit = posted.max(sent) + if posted > sent { 300 } else { takes };
