@@ -53,11 +53,6 @@ struct Plan {
     base: CallId,
 }
 
-/// Whether a slot has an object that the call makes.
-fn is_made(slot: &Slot) -> bool {
-    slot.name.starts_with("new")
-}
-
 /// The objects that a call names, with their slots.
 fn objects<'w>(row: &'w Row, words: &'w Words) -> impl Iterator<Item = (&'w Slot, Item)> {
     (0..).zip(&row.slots).flat_map(|(i, slot)| {
@@ -149,7 +144,7 @@ impl<'a, F: FnMut(Operation)> Walker<'a, F> {
             self.teller.base = plan.base;
             let Some(row) = event.row else { continue };
             if plan.left_out {
-                let made = objects(row, event.words()).filter(|(s, _)| is_made(s)).map(|(_, item)| item);
+                let made = objects(row, event.words()).filter(|(s, _)| s.is_made()).map(|(_, item)| item);
                 self.unmade.extend(made);
                 communication.leave_out(&event);
                 continue;
@@ -173,7 +168,7 @@ impl<'a, F: FnMut(Operation)> Walker<'a, F> {
     /// Whether a call names an object that a call makes which is left out. Those that it makes itself are there from now on.
     fn uses_unmade(&mut self, row: &Row, words: &Words) -> bool {
         for (slot, item) in objects(row, words) {
-            if is_made(slot) {
+            if slot.is_made() {
                 self.unmade.remove(&item);
             } else if self.unmade.contains(&item) {
                 return true;

@@ -1,6 +1,8 @@
 //! The command line.
 
 mod explain;
+mod moments;
+mod traffic;
 
 use std::path::PathBuf;
 
@@ -11,6 +13,8 @@ use st_cli::options::{Asked, Steps, StreamIn, Talk, TextOut};
 pub use self::explain::{
     DelaysArgs, DelaysBy, EfficiencyArgs, Explaining, PathArgs, RanksArgs, WaitsArgs, WaitsBy, WhyArgs,
 };
+pub use self::moments::{AtArgs, BetweenArgs, BetweenBy, PhasesArgs, PhasesBy};
+pub use self::traffic::{LeaksArgs, MatrixArgs, MatrixBy, MessagesArgs};
 use crate::table::Format;
 
 const EXAMPLES: &str = "\
@@ -127,6 +131,18 @@ pub enum Command {
     Efficiency(EfficiencyArgs),
     /// Computation, MPI and waiting per rank
     Ranks(RanksArgs),
+    /// How the iterations of the outermost loops change over the run
+    Phases(PhasesArgs),
+    /// Where each rank is at a time: call, place and iteration
+    At(AtArgs),
+    /// What happens between two times
+    Between(BetweenArgs),
+    /// Who talks to whom: bytes and messages per pair of ranks, nodes or clusters
+    Matrix(MatrixArgs),
+    /// Messages per call site: how many, how large, and whether latency or bandwidth bounds them
+    Messages(MessagesArgs),
+    /// What is never completed, freed or received, per call site
+    Leaks(LeaksArgs),
     /// Where the bytes of a file go
     Sizes(SizesArgs),
     /// Count messages that arrive before they were sent, or sooner than possible

@@ -91,7 +91,7 @@ fn crowded(header: &Header, sections: &[Section]) -> Option<(u64, u32)> {
 }
 
 /// Says what is left out, and what is doubtful.
-fn remark(analysis: &Analysis, talk: &Talk) {
+pub(crate) fn remark(analysis: &Analysis, talk: &Talk) {
     let u = analysis.unmatched;
     let left_out = [
         (u.sends, "sends without receive: left out"),

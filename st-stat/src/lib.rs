@@ -1,6 +1,7 @@
 //! Statistics of a trace: a summary, calls per function and call site, where the bytes go, and how two traces differ.
 
 pub mod args;
+mod at;
 mod calls;
 mod causes;
 mod clusters;
@@ -8,8 +9,13 @@ pub mod diff;
 mod ended;
 mod explain;
 mod input;
+mod leaks;
 pub mod mape;
+mod matrix;
+mod messages;
+mod moment;
 pub mod normal;
+mod phases;
 mod picture;
 pub mod profile;
 mod run;

@@ -23,7 +23,10 @@ use crate::normal::NormalCall;
 use crate::table::{Format, grouped};
 use crate::topology::Grid;
 use crate::unlike::{Unlike, unlike};
-use crate::{calls, causes, clusters, explain, input, mape, picture, sizes, summary, violations, why};
+use crate::{
+    at, calls, causes, clusters, explain, input, leaks, mape, matrix, messages, phases, picture, sizes,
+    summary, violations, why,
+};
 
 /// The program, from its command line to its exit status.
 #[must_use]
@@ -46,6 +49,12 @@ pub fn run(args: &Args) -> Result<Status> {
         Some(Command::Path(a)) => causes::path(a),
         Some(Command::Efficiency(a)) => explain::efficiency(a),
         Some(Command::Ranks(a)) => explain::ranks(a),
+        Some(Command::Phases(a)) => phases::phases(a),
+        Some(Command::At(a)) => at::at(a),
+        Some(Command::Between(a)) => at::between(a),
+        Some(Command::Leaks(a)) => leaks::leaks(a),
+        Some(Command::Matrix(a)) => matrix::matrix(a),
+        Some(Command::Messages(a)) => messages::messages(a),
         Some(Command::Sizes(a)) => list_sizes(a),
         Some(Command::Violations(a)) => list_violations(a),
         Some(Command::Clusters(a)) => list_clusters(a),

@@ -304,7 +304,7 @@ impl Words<'_> {
 }
 
 /// `rank 3`, `ranks 0, 2`, `ranks 0-3, 8`.
-fn ranks(all: &[u32]) -> String {
+pub(crate) fn ranks(all: &[u32]) -> String {
     let set: RankList = all.iter().copied().collect();
     format!("{} {}", if all.len() == 1 { "rank" } else { "ranks" }, plain(&set))
 }

@@ -7,6 +7,7 @@ use foldhash::fast::FixedState;
 use st_match::Channel;
 use st_match::communication::{Communication, End, Listener};
 use st_match::graph::{COMPLETED, Epochs, POSTED, Part, Topologies, Turn};
+use st_match::leaks::{What, came_to_its_end, requests};
 use st_match::standing::{Scope, Standing, standing};
 use st_match::volume::{Graphs, Volumes};
 use st_model::calls::Kind as CallKind;
@@ -111,6 +112,19 @@ pub struct Analysis {
     pub window: usize,
     /// What each thread does when, in the order of ranks, if causes are looked for.
     pub(crate) timelines: Vec<Timeline>,
+    /// Each wait of [`analyse_each`], in no particular order.
+    pub each: Vec<Waited>,
+}
+
+/// A wait by itself.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Waited {
+    /// World rank.
+    pub rank: u32,
+    /// When the call in which it is was entered.
+    pub enter: i64,
+    /// How long it is, ns.
+    pub ns: u64,
 }
 
 impl Analysis {
@@ -161,6 +175,8 @@ struct Shared {
     accessed: HashMap<(u32, u32), Vec<u32>, FixedState>,
     /// None unless causes are looked for.
     timelines: Vec<Timeline>,
+    /// Waits one by one, if they are asked for.
+    each: Option<Vec<Waited>>,
 }
 
 /// A call that is being read.
@@ -299,6 +315,15 @@ pub fn analyse_causes(sections: &[Section]) -> Result<Analysis, Error> {
     search(sections, shared)
 }
 
+/// The same, and keeps each wait.
+///
+/// # Errors
+///
+/// If a rank cannot be read back.
+pub fn analyse_each(sections: &[Section]) -> Result<Analysis, Error> {
+    search(sections, Shared { each: Some(Vec::new()), ..Shared::default() })
+}
+
 fn search(sections: &[Section], mut shared: Shared) -> Result<Analysis, Error> {
     let graphs = Graphs::of(sections)?;
     let mut found = Analysis::default();
@@ -331,6 +356,7 @@ fn search(sections: &[Section], mut shared: Shared) -> Result<Analysis, Error> {
         shared.settle(&mut found.waits);
     }
     found.finish(cursors, &shared);
+    found.each = shared.each.take().unwrap_or_default();
     found.keep(shared);
     Ok(found)
 }
@@ -355,6 +381,8 @@ impl Shared {
                 continue;
             }
             waits.add(&wait);
+            let waited = Waited { rank: victim.rank, enter: visit.enter, ns };
+            self.each.iter_mut().for_each(|each| each.push(waited));
             self.ledger.tracks[visit.thread as usize].waited.add(Sum { count: 1, ns, longest: ns });
             if let Some(line) = self.timelines.get_mut(visit.thread as usize) {
                 line.wait(visit.enter, until, (reason.cause.thread, reason.cause.place));
@@ -613,7 +641,9 @@ impl Analysis {
             ideal = ideal.max(track.ideal);
             let rank = track.rank;
             let mut totals = cursor.totals;
-            for sym in cursor.communication.outstanding() {
+            let whole = came_to_its_end(cursor.section, rank);
+            let left = requests(cursor.section, &cursor.communication);
+            for (sym, _) in left.filter(|(_, what)| whole && *what == What::Request) {
                 totals[sym as usize].leaked += 1;
             }
             for (place, t) in cursor.places.iter().zip(totals).filter(|(_, t)| t.calls > 0) {

@@ -14,17 +14,23 @@ mod messages;
 mod operations;
 mod own;
 mod path;
+mod phases;
 mod places;
 mod slab;
 mod timeline;
+mod transfers;
 mod waits;
 
-pub use analysis::{Analysis, PlaceTotals, RankTotals, Unmatched, analyse, analyse_causes};
+pub use analysis::{
+    Analysis, PlaceTotals, RankTotals, Unmatched, Waited, analyse, analyse_causes, analyse_each,
+};
 pub use delays::{Cost, Delays, whole_ns};
 pub use efficiency::Efficiency;
 pub use findings::{Excess, Finding, Matter};
 pub use own::{LONG, SHORT};
 pub use path::{OnPath, Path};
+pub use phases::{Loop, Moment, PhasesBy, phases, sum};
 pub use places::{Place, Places};
 pub use timeline::{Activity, Doing};
+pub use transfers::{Fit, Transfers};
 pub use waits::{At, Kind, Sum, Wait, Waits};

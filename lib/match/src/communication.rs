@@ -114,18 +114,27 @@ pub trait Listener {
 /// A live request.
 #[derive(Clone, Debug)]
 enum Request<P> {
-    /// Something that concerns nobody else.
-    Nothing,
+    /// Something that concerns nobody else, and the call that made or started it.
+    Nothing(Sym),
     /// Of a call that is left out: stays until another takes the number.
     LeftOut,
     Send(usize, End),
     /// A receive, and the call that posted or started it.
     Receive(usize, Sym),
-    /// A message that was found.
-    Found(usize),
+    /// A message that was found, and the call that found it.
+    Found(usize, Sym),
     Part(usize, Sym),
-    /// A persistent one, with what is running.
-    Persistent(Box<Template<P>>, Option<Box<Request<P>>>),
+    /// A persistent one, with what is running, and the call that made it.
+    Persistent(Box<Template<P>>, Option<Box<Request<P>>>, Sym),
+}
+
+/// What is left of a request.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Left {
+    /// It was started, or a message was found, and never completed.
+    Active,
+    /// It is persistent, is not active, and was never freed.
+    Inactive,
 }
 
 #[derive(Clone, Debug)]
@@ -188,8 +197,25 @@ impl<P: Clone> Communication<P> {
             _ => None,
         };
         self.requests.iter().flatten().filter_map(move |request| match request {
-            Request::Persistent(_, started) => started.as_deref().and_then(running),
+            Request::Persistent(_, started, _) => started.as_deref().and_then(running),
             other => running(other),
+        })
+    }
+
+    /// What is left of all requests, also of those that concern nobody else, and the calls that made or started them.
+    pub fn left(&self) -> impl Iterator<Item = (Sym, Left)> + '_ {
+        let active = |request: &Request<P>| match request {
+            Request::Send(_, End { sym, .. })
+            | Request::Nothing(sym)
+            | Request::Receive(_, sym)
+            | Request::Found(_, sym)
+            | Request::Part(_, sym) => Some((*sym, Left::Active)),
+            Request::LeftOut | Request::Persistent(..) => None,
+        };
+        self.requests.iter().flatten().filter_map(move |request| match request {
+            Request::Persistent(_, None, sym) => Some((*sym, Left::Inactive)),
+            Request::Persistent(_, Some(started), _) => active(started),
+            other => active(other),
         })
     }
 
@@ -201,7 +227,7 @@ impl<P: Clone> Communication<P> {
             && !matches!(action, Action::Matched { .. })
             && let Some(request) = event.new_request()
         {
-            self.set(request, Some(Request::Nothing));
+            self.set(request, Some(Request::Nothing(event.sym)));
         }
         let (request, role) = (event.words().one(event.role.request), event.role);
         match action {
@@ -223,7 +249,10 @@ impl<P: Clone> Communication<P> {
             Action::Match => {
                 let found =
                     self.receiving(event, to).map(|end| to.post(event, &End { bytes: -1, ..end }, false));
-                self.set(request, Some(found.map_or(Request::Nothing, Request::Found)));
+                self.set(
+                    request,
+                    Some(found.map_or(Request::Nothing(event.sym), |found| Request::Found(found, event.sym))),
+                );
             }
             Action::Matched { start } => self.take(event, start, to),
             Action::Start if role.requests == ABSENT => self.start(event, request, to),
@@ -294,7 +323,7 @@ impl<P: Clone> Communication<P> {
         to: &mut impl Listener<Part = P>,
     ) {
         if start == Start::Persistent {
-            return self.keep(request, end.map_or(Template::Nothing, Template::Send));
+            return self.keep(event, request, end.map_or(Template::Nothing, Template::Send));
         }
         let Some(end) = end else { return };
         let number = to.send(event, &end, start == Start::Blocking);
@@ -312,7 +341,7 @@ impl<P: Clone> Communication<P> {
         to: &mut impl Listener<Part = P>,
     ) {
         if start == Start::Persistent {
-            return self.keep(request, end.map_or(Template::Nothing, Template::Receive));
+            return self.keep(event, request, end.map_or(Template::Nothing, Template::Receive));
         }
         let Some(end) = end else { return };
         let number = to.post(event, &end, start == Start::Blocking);
@@ -321,18 +350,18 @@ impl<P: Clone> Communication<P> {
         }
     }
 
-    fn keep(&mut self, request: i64, template: Template<P>) {
-        self.set(request, Some(Request::Persistent(Box::new(template), None)));
+    fn keep(&mut self, event: &Event<'_>, request: i64, template: Template<P>) {
+        self.set(request, Some(Request::Persistent(Box::new(template), None, event.sym)));
     }
 
     fn take(&mut self, event: &Event<'_>, start: Start, to: &mut impl Listener<Part = P>) {
         let message = event.words().one(event.role.request);
         let taken = self.slot(message).and_then(Option::take);
         let made = event.words().one(event.role.new_request);
-        let Some(Request::Found(number)) = taken else {
+        let Some(Request::Found(number, _)) = taken else {
             // What a probe of MPI_PROC_NULL finds, or a message that another thread has found.
             if start != Start::Blocking {
-                self.set(made, Some(Request::Nothing));
+                self.set(made, Some(Request::Nothing(event.sym)));
             }
             return;
         };
@@ -346,9 +375,9 @@ impl<P: Clone> Communication<P> {
     }
 
     fn start(&mut self, event: &Event<'_>, request: i64, to: &mut impl Listener<Part = P>) {
-        let Some(Some(Request::Persistent(template, running))) = self.slot(request) else { return };
+        let Some(Some(Request::Persistent(template, running, _))) = self.slot(request) else { return };
         let started = match &mut **template {
-            Template::Nothing => Request::Nothing,
+            Template::Nothing => Request::Nothing(event.sym),
             Template::Send(end) => {
                 let end = End { call: event.index, ..*end };
                 Request::Send(to.send(event, &end, false), end)
@@ -370,7 +399,7 @@ impl<P: Clone> Communication<P> {
         let done = match self.slot(request) {
             Some(Some(Request::LeftOut)) => return,
             // A persistent request that is not active completes at once.
-            Some(Some(Request::Persistent(_, running))) => running.take().map(|r| *r),
+            Some(Some(Request::Persistent(_, running, _))) => running.take().map(|r| *r),
             Some(slot @ Some(_)) => slot.take(),
             _ => return to.unknown(event),
         };
@@ -384,7 +413,7 @@ impl<P: Clone> Communication<P> {
 
     fn free(&mut self, request: i64, to: &mut impl Listener<Part = P>) {
         let running = match self.slot(request).and_then(Option::take) {
-            Some(Request::Persistent(_, running)) => running.map(|r| *r),
+            Some(Request::Persistent(_, running, _)) => running.map(|r| *r),
             other => other,
         };
         if let Some(Request::Receive(number, _)) = running {
@@ -409,7 +438,7 @@ impl<P: Clone> Communication<P> {
                 let which = self.made.entry(at.group).or_default();
                 let template = Template::Part(part, *which, 0);
                 *which += 1;
-                self.keep(request, template);
+                self.keep(event, request, template);
             }
         }
     }

@@ -7,9 +7,11 @@
 //! Data of a collective operation are counted as the standard describes it: a rank's own block is one like the others',
 //! unless it stays in place.
 
+mod flows;
 mod graphs;
 mod places;
 
+pub use flows::{Flow, Flows, each_sent, flows};
 pub use graphs::Graphs;
 pub use places::{Amount, Places};
 

@@ -110,6 +110,16 @@ pub struct Slot {
 }
 
 impl Slot {
+    /// Whether it has an object that the call makes.
+    #[must_use]
+    pub fn is_made(&self) -> bool {
+        self.name.starts_with("new")
+    }
+    /// Whether it has an object that the call frees or closes.
+    #[must_use]
+    pub fn is_freed(&self) -> bool {
+        self.name.starts_with("free")
+    }
     /// The kind of object, if rank slots of the call may be ranks in the one that this slot refers to.
     #[must_use]
     pub fn base(&self) -> Option<Object> {

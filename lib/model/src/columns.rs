@@ -109,6 +109,25 @@ impl Column {
     pub fn times(&self) -> impl Iterator<Item = (i64, i64)> + '_ {
         self.chunks.iter().flat_map(Chunk::times)
     }
+    /// Times from the event at a position on. *Cost:* that of reading part of a chunk.
+    pub fn times_from(&self, index: u64) -> impl Iterator<Item = (i64, i64)> + '_ {
+        let at = self.chunks.partition_point(|c| c.first.saturating_add(c.events.into()) <= index);
+        let chunks = self.chunks.get(at..).unwrap_or(&[]);
+        let before = index.saturating_sub(chunks.first().map_or(0, |c| c.first));
+        chunks.iter().flat_map(Chunk::times).skip(before.to_usize())
+    }
+    /// The first event that ends after a time, by its position, with its times; `None` if all have ended. *Cost:* the logarithm
+    /// of the number of chunks, and that of reading one, where no event ends before the one before it.
+    #[must_use]
+    pub fn find(&self, time: i64) -> Option<(u64, (i64, i64))> {
+        let after = self.chunks.partition_point(|c| c.base <= time);
+        let chunks = self.chunks.get(after.saturating_sub(1)..).unwrap_or(&[]);
+        let find = |c: &Chunk| {
+            let (i, times) = (0u64..).zip(c.times()).find(|(_, (_, exit))| *exit > time)?;
+            Some((c.first.saturating_add(i), times))
+        };
+        chunks.iter().find_map(find)
+    }
     /// The same times one by one: enter and exit of the first event, of the second, and so on.
     #[must_use]
     pub fn points(&self) -> Points<'_> {

@@ -13,6 +13,7 @@ use crate::num::saturate;
 use crate::objects::{Comm, Named};
 use crate::project::{Error, Projection};
 use crate::section::{Section, Sym, Symbol, Tables};
+use crate::tree::Turn;
 use crate::values::{CANCELLED, NONE};
 
 /// What is sent, in [`Event::count`] and [`Event::bytes`].
@@ -59,6 +60,8 @@ pub struct Event<'e> {
     pub role: &'static Role,
     /// Enter and exit in ns, if they were asked for and are known.
     pub times: Option<(i64, i64)>,
+    /// Where it is in the outermost loop around it.
+    pub turn: Option<Turn>,
     section: &'e Section,
     words: &'e Words,
 }
@@ -87,24 +90,26 @@ pub struct Completed {
     pub cancelled: bool,
 }
 
+impl Known {
+    fn of(symbol: &Symbol) -> Self {
+        let row = CallTable::builtin().get(symbol.call);
+        Self { symbol: *symbol, row, role: Role::of_call(symbol.call) }
+    }
+}
+
 impl Section {
     /// The calls of a rank's thread as events, without times; `None` if the section does not hold it.
     ///
     /// *Cost:* O(symbols) here, O(words) per event.
     #[must_use]
     pub fn events(&self, thread: usize, rank: u32) -> Option<Events<'_>> {
-        let table = CallTable::builtin();
-        let known = |symbol: &Symbol| {
-            let row = table.get(symbol.call);
-            Known { symbol: *symbol, row, role: Role::of_call(symbol.call) }
-        };
         Some(Events {
             section: self,
             rank,
             thread,
             calls: self.project(thread, rank)?,
             points: None,
-            known: self.symbols.iter().map(known).collect(),
+            known: self.symbols.iter().map(Known::of).collect(),
             words: Words::default(),
         })
     }
@@ -163,6 +168,7 @@ impl<'a> Events<'a> {
             row: known.row,
             role: known.role,
             times,
+            turn: self.calls.turn(),
             section: self.section,
             words: &self.words,
         }))
@@ -170,6 +176,17 @@ impl<'a> Events<'a> {
 }
 
 impl<'e> Event<'e> {
+    /// A call of which only symbol and words are known.
+    pub(crate) fn apart(
+        section: &'e Section,
+        (rank, thread): (u32, usize),
+        sym: Sym,
+        words: &'e Words,
+    ) -> Option<Self> {
+        let Known { symbol, row, role } = Known::of(section.symbols.get(sym as usize)?);
+        Some(Self { rank, thread, index: 0, sym, symbol, row, role, times: None, turn: None, section, words })
+    }
+
     /// The function's name; of one that the call table does not list, as the recorder found it.
     #[must_use]
     pub fn name(&self) -> Option<&'e str> {

@@ -5,7 +5,7 @@
 //! * [`calls`]: the call table. What each MPI function's parameters mean.
 //! * [`ints`]: integer streams, compressed online; [`tree`]: the count-stream tree.
 //! * [`section`]: the model, [`form`]: its values as functions of the caller's rank. [`project`] reads one rank back,
-//!   [`check`] proves it.
+//!   [`folded`] its calls without their order, [`check`] proves it.
 //! * [`sites`] and [`names`]: where calls are made from, and what that is called.
 //!
 //! What builds a rank's trace is `st_capture`, its form on disk `st_stream`, who meets whom `st_match`. The crate knows no
@@ -17,6 +17,7 @@ pub mod check;
 pub mod columns;
 pub mod event;
 pub mod expr;
+pub mod folded;
 pub mod form;
 pub mod frequencies;
 pub mod groups;

@@ -11,10 +11,13 @@ use crate::ints::{Cursor, Sealed};
 use crate::objects::{Comm, Joint};
 use crate::requests::Requests;
 use crate::section::{Elastic, Entry, Form, Own, Section, Sym, Tables, Thread};
-use crate::tree::{Walk, WalkError};
+use crate::tree::{Found, Turn, Walk, WalkError};
 
 /// The longest list that a call may have: lists are as long as communicators.
 pub const LONGEST_LIST: i64 = 1 << 24;
+
+/// Turns of loops that are looked at before a search goes through all calls.
+const LOOKS: u64 = 1 << 20;
 
 /// Why a section cannot be read back.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -93,6 +96,26 @@ impl Section {
     pub fn symbols_of(&self, thread: usize, rank: u32) -> Option<Walk<'_>> {
         let t = self.threads.get(thread).filter(|t| t.ranks.contains(rank))?;
         Some(walk(t, &self.classes_of(rank)))
+    }
+
+    /// The call of a rank's thread at whose end the weights of all up to it exceed `target`; see [`Walk::seek`]. `None` also if the
+    /// section does not hold the thread. `most` runs of equal calls are gone through where they follow no pattern.
+    ///
+    /// # Errors
+    ///
+    /// If the tree is malformed in a way that its decoder cannot see, or the search takes too long.
+    pub fn seek(
+        &self,
+        (rank, thread): (u32, usize),
+        weights: &[u64],
+        target: u128,
+        most: u64,
+    ) -> Result<Option<Found<'_>>, Error> {
+        let Some(t) = self.threads.get(thread).filter(|t| t.ranks.contains(rank)) else { return Ok(None) };
+        let classes = self.classes_of(rank);
+        let counts = t.counts.iter().map(|c| stream(c, &classes).cursor()).collect();
+        Walk::seek(&t.tree, counts, weights, target, (LOOKS, most))
+            .map_err(|source| Error::Tree { rank, source })
     }
 
     /// The class of a rank in each partition.
@@ -269,6 +292,12 @@ impl Projection<'_> {
             calls = calls.saturating_add(n.unsigned_abs());
         }
         Ok(calls)
+    }
+
+    /// Where the last call is in the outermost loop around it.
+    #[must_use]
+    pub fn turn(&self) -> Option<Turn> {
+        self.walk.turn()
     }
 
     /// Position of the next event on the rank.

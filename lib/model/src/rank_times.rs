@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 
 use crate::calls::{CallTable, Kind};
 use crate::columns::Column;
+use crate::event::Events;
 use crate::ints::Sealed;
+use crate::project::Error;
 use crate::ranklist::RankList;
 use crate::section::{RankSums, Section, Sym, Thread};
 use crate::sketch::representative;
@@ -71,6 +73,34 @@ fn scaled(buckets: &Sealed, ranks: &RankList, total: u128) -> Vec<u128> {
         wide / whole.max(1)
     };
     parts.into_iter().map(share).collect()
+}
+
+/// Calls of a rank before `MPI_Init` that are looked at: of a program that has more its first call counts.
+const BEFORE: usize = 1024;
+
+/// When the first rank of a section entered `MPI_Init`, by the trace's clock; its first call, if it never did. `None` without
+/// exact times. The zero of the times that are printed is that of all sections.
+///
+/// # Errors
+///
+/// If a rank cannot be read back.
+pub fn begin(section: &Section) -> Result<Option<i64>, Error> {
+    let mut first = None;
+    for (i, thread) in section.threads.iter().enumerate() {
+        for (rank, column) in &thread.columns {
+            let mut begins = column.times().next();
+            let Some(mut events) = section.events(i, *rank).map(Events::timed) else { continue };
+            for _ in 0..BEFORE {
+                let Some(event) = events.next_event()? else { break };
+                if event.row.is_some_and(|row| row.kind == Kind::Init) {
+                    begins = event.times.or(begins);
+                    break;
+                }
+            }
+            first = first.into_iter().chain(begins.map(|(enter, _)| enter)).min();
+        }
+    }
+    Ok(first)
 }
 
 /// The time of each rank of a section that has times. Without sketches the time in MPI is not known: it is 0.

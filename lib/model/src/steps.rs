@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::calls::CallTable;
-use crate::ints::Sealed;
+use crate::ints::{Cursor, Sealed, Together};
 use crate::num::{Exact, saturate};
 use crate::project::stream;
 use crate::ranklist::RankList;
@@ -17,8 +17,9 @@ const ELEMENTS: u64 = 16;
 /// Steps for which a row about a rank stands: it takes as much memory as time, 1 kB where it becomes a table.
 const ROW: u64 = 64;
 
-/// Runs of equal numbers that are looked at for a rank; what lies beyond takes more than anybody waits for.
-const MOST: u64 = 1 << 26;
+/// Numbers that are looked at beyond those that are stored, what repeats once; what lies beyond takes more than anybody waits
+/// for.
+const MOST: u64 = 1 << 24;
 
 /// Steps that take about a second.
 const A_SECOND: u64 = 3_000_000;
@@ -149,13 +150,14 @@ impl Exceeded {
 
 /// What a rank's thread comes to.
 struct Reckoned {
-    calls: u64,
+    /// By symbol.
+    calls: Vec<u64>,
     steps: u64,
 }
 
 impl Section {
     /// Steps that reading back the calls of all ranks takes, or of those that are in `of`: a call is one, so is a turn of a
-    /// loop or a node passed over, and so are sixteen elements of lists. Saturates, also where counts repeat in patterns for
+    /// loop or a node passed over, and so are sixteen elements of lists. Saturates, also where counts follow no pattern for
     /// longer than anybody waits. *Cost:* per rank and thread O(nodes and slots) where counts are constant.
     #[must_use]
     pub fn steps(&self, of: Option<&RankList>) -> u64 {
@@ -184,7 +186,15 @@ impl Section {
     /// Whether a rank's thread makes fewer calls than there are times. *Cost:* O(nodes + `events`).
     pub fn fewer_calls(&self, thread: &Thread, rank: u32, events: u64) -> bool {
         let mut looks = events.saturating_mul(4).saturating_add(1 << 16);
-        self.reckon(thread, rank, &mut looks).calls < events
+        self.reckon(thread, rank, &mut looks).all() < events
+    }
+
+    /// How many calls of each symbol a rank's thread makes; `u64::MAX` where counts follow no pattern for longer than anybody
+    /// waits. *Cost:* that of what the counts store.
+    #[must_use]
+    pub fn calls_of(&self, thread: &Thread, rank: u32) -> Vec<u64> {
+        let mut looks = MOST;
+        self.reckon(thread, rank, &mut looks).calls
     }
 
     fn reckon(&self, thread: &Thread, rank: u32, looks: &mut u64) -> Reckoned {
@@ -216,7 +226,13 @@ impl Section {
                 steps = steps.saturating_add(sum(stream(lens, &classes), *calls, looks) / ELEMENTS);
             }
         }
-        Reckoned { calls: calls.into_iter().fold(0, u64::saturating_add), steps }
+        Reckoned { calls, steps }
+    }
+}
+
+impl Reckoned {
+    fn all(&self) -> u64 {
+        self.calls.iter().copied().fold(0, u64::saturating_add)
     }
 }
 
@@ -226,15 +242,17 @@ fn sum(of: &Sealed, n: u64, looks: &mut u64) -> u64 {
     if let Some(value) = of.constant() {
         return number(value).saturating_mul(n);
     }
-    let (mut cursor, mut left, mut all) = (of.cursor(), n, 0u64);
-    while left > 0 {
-        if *looks == 0 {
-            return u64::MAX;
+    let (mut turns, mut all) = (Together::new(vec![of.cursor()], n), 0u64);
+    // Numbers that are stored have been paid for with memory.
+    let mut stored = of.heap_words();
+    while let Some(times) = turns.next_turn() {
+        match stored.checked_sub(1) {
+            Some(left) => stored = left,
+            None if *looks == 0 => return u64::MAX,
+            None => *looks -= 1,
         }
-        *looks -= 1;
-        let (value, run) = cursor.next_run(left);
-        all = all.saturating_add(number(value).saturating_mul(run));
-        left -= run;
+        let value = turns.cursors().first_mut().map_or(0, Cursor::next);
+        all = all.saturating_add(number(value).saturating_mul(times));
     }
     all
 }

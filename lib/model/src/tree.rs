@@ -11,6 +11,10 @@
 //! The counts stand apart from the shape: a recorded tree has one stream per node, a merged tree one per node and
 //! class of ranks.
 
+mod seek;
+
+pub use seek::Found;
+
 use crate::ints::Cursor;
 use crate::num::Exact;
 
@@ -97,6 +101,14 @@ pub enum WalkError {
         /// The node's number.
         node: usize,
     },
+    /// A search would go through more.
+    #[error(
+        "its calls follow no pattern: to find a place takes more than {most} steps, which --max-steps sets"
+    )]
+    Long {
+        /// Runs of symbols that were gone through.
+        most: u64,
+    },
     /// More nodes in a row run 0 times, or bodies go round without a call, than any recorded program causes.
     #[error("node {node}: loop without a call")]
     Idle {
@@ -113,8 +125,20 @@ const IDLE: usize = 1 << 20;
 struct Frame {
     first: usize,
     end: usize,
-    /// Iterations still to begin.
+    /// Iterations, and those still to begin.
+    turns: i64,
     left: i64,
+}
+
+/// Where a walk is in the outermost loop around it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Turn {
+    /// The loop's node.
+    pub node: usize,
+    /// The iteration, from 0.
+    pub turn: u64,
+    /// How many there are.
+    pub turns: u64,
 }
 
 /// Reads the symbols of a tree in execution order.
@@ -131,7 +155,8 @@ pub struct Walk<'a, C = Vec<Cursor<'a>>> {
     /// End of the innermost body.
     end: usize,
     sym: u32,
-    /// How often `sym` is still to come.
+    /// How often `sym` comes in a row, and how often it is still to come.
+    run: i64,
     repeats: i64,
     failed: Option<WalkError>,
 }
@@ -141,7 +166,7 @@ impl<'a, C: Counts> Walk<'a, C> {
     #[must_use]
     pub fn new(tree: &'a FlatTree, counts: C) -> Self {
         let end = tree.items.len();
-        Self { tree, counts, frames: Vec::new(), at: 0, end, sym: 0, repeats: 0, failed: None }
+        Self { tree, counts, frames: Vec::new(), at: 0, end, sym: 0, run: 0, repeats: 0, failed: None }
     }
 
     /// The next symbol, or `None` at the end.
@@ -156,7 +181,7 @@ impl<'a, C: Counts> Walk<'a, C> {
             return Ok(Some(self.sym));
         }
         Ok(self.next_run()?.map(|(sym, n)| {
-            self.repeats = n - 1;
+            (self.run, self.repeats) = (n, n - 1);
             sym
         }))
     }
@@ -180,6 +205,21 @@ impl<'a, C: Counts> Walk<'a, C> {
     #[must_use]
     pub fn node(&self) -> Option<usize> {
         self.at.checked_sub(1)
+    }
+
+    /// Where the last symbol of [`Walk::next_symbol`] is in the outermost loop around it that has several iterations; a symbol
+    /// that comes several times in a row is one by itself. A walk comes to each such loop once.
+    #[must_use]
+    pub fn turn(&self) -> Option<Turn> {
+        let count = |n: i64| n.unsigned_abs();
+        let outer = self.frames.iter().find(|frame| frame.turns > 1);
+        let of =
+            |f: &Frame| Turn { node: f.first - 1, turn: count(f.turns - 1 - f.left), turns: count(f.turns) };
+        let own = || {
+            let node = self.node().filter(|_| self.run > 1)?;
+            Some(Turn { node, turn: count(self.run - 1 - self.repeats), turns: count(self.run) })
+        };
+        outer.map(of).or_else(own)
     }
 
     fn advance(&mut self) -> Result<Option<(u32, i64)>, WalkError> {
@@ -208,7 +248,12 @@ impl<'a, C: Counts> Walk<'a, C> {
                     let end = self.tree.end_of(node).min(self.end);
                     self.at = end;
                     if count > 0 && node + 1 < end {
-                        self.frames.push(Frame { first: node + 1, end: self.end, left: count - 1 });
+                        self.frames.push(Frame {
+                            first: node + 1,
+                            end: self.end,
+                            turns: count,
+                            left: count - 1,
+                        });
                         self.at = node + 1;
                         self.end = end;
                     }

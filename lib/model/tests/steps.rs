@@ -41,14 +41,21 @@ fn what_nobody_waits_for_is_known_at_once() {
         counts.streams = std::iter::once(values).collect();
         counts
     };
-    // A loop around the rest, and in it a pattern that does not end.
+    // A loop around the rest, and in it a pattern, and what never repeats.
     let below = u32::try_from(s.threads[0].tree.items().len()).unwrap();
     let items = std::iter::once(Item::Body { below }).chain(s.threads[0].tree.items().iter().copied());
     s.threads[0].tree = st_model::tree::FlatTree::new(items.collect());
     s.threads[0].counts.insert(0, with(Sealed::from_constant(1_000_000_000)));
     assert!(s.steps(None) >= 100_000_000_000);
+    let calls = |s: &Section| s.calls_of(&s.threads[0], 3)[0];
+    assert_eq!(calls(&s), 100_000_000_000);
     s.threads[0].counts[1] = with([1, 2].repeat(50).into_iter().collect());
-    assert_eq!(s.steps(None), u64::MAX);
+    assert_eq!(calls(&s), 1_500_000_000);
+    assert!((5_000_000_000..6_000_000_000).contains(&s.steps(None)), "{}", s.steps(None));
+    // That is given up after a while, and taken for any number.
+    s.threads[0].counts[1] = with((0..100).collect());
+    assert!(!s.fewer_calls(&s.threads[0], 3, 1 << 16));
+    s.threads[0].counts[1] = of_all.clone();
     s.threads[0].counts[0] = with(Sealed::from_constant(i64::MAX));
     assert_eq!(s.steps(None), u64::MAX);
 }

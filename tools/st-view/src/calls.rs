@@ -6,9 +6,10 @@ use std::io::Write;
 use anyhow::{Context, Result, bail};
 use serde_json::{Map, Value};
 use st_cli::{Output, UsageError};
-use st_model::calls::{CallTable, Kind};
+use st_model::calls::CallTable;
 use st_model::event::Events;
 use st_model::objects::{Comm, Name, Named};
+use st_model::rank_times::begin;
 use st_model::ranklist::RankList;
 use st_model::ranklist_notation::plain;
 use st_model::section::Section;
@@ -29,7 +30,7 @@ pub(crate) fn print(args: &Args, out: &mut Output) -> Result<()> {
             add(&mut comms, &section);
         }
         held.extend(&section.ranks);
-        let begins = begin(&section)?;
+        let begins = begin(&section).context("decoding")?;
         zero = zero.into_iter().chain(begins).min();
         Ok(())
     })?;
@@ -52,30 +53,6 @@ pub(crate) fn print(args: &Args, out: &mut Output) -> Result<()> {
     }
     let zero = zero.unwrap_or(0);
     named.each(args, |_, section| print_section(args, &section, (&named.sites, zero), out))
-}
-
-/// Calls of a rank before `MPI_Init` that are looked at: of a program that has more its first call counts.
-const BEFORE: usize = 1024;
-
-/// When the first rank of a section entered `MPI_Init`, by the trace's clock; its first call, if it never did. `None` without
-/// exact times.
-fn begin(section: &Section) -> Result<Option<i64>> {
-    let mut first = None;
-    for (i, thread) in section.threads.iter().enumerate() {
-        for (rank, column) in &thread.columns {
-            let mut begins = column.times().next();
-            let Some(mut events) = section.events(i, *rank).map(Events::timed) else { continue };
-            for _ in 0..BEFORE {
-                let Some(event) = events.next_event().context("decoding")? else { break };
-                if event.row.is_some_and(|row| row.kind == Kind::Init) {
-                    begins = event.times.or(begins);
-                    break;
-                }
-            }
-            first = first.into_iter().chain(begins.map(|(enter, _)| enter)).min();
-        }
-    }
-    Ok(first)
 }
 
 /// Communicators by name, with the ranks that have them.

@@ -2,5 +2,6 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by it")]
 
 mod causes;
+mod planted;
 mod simulator;
 mod waits;

@@ -1,5 +1,6 @@
 //! A parallel machine in memory: programs are run op by op, and leave sections with exact times, and what a slow and
 //! obvious look at all of them says of their waits.
+#![allow(dead_code, reason = "not every test uses all of it")]
 
 use std::collections::BTreeMap;
 
@@ -90,10 +91,14 @@ pub(crate) struct Machine {
     completions: Vec<Completion>,
     pub(crate) waits: BTreeMap<Key, i64>,
     pub(crate) history: History,
+    /// Elements of four bytes that a message has.
+    pub(crate) elements: i64,
 }
 
+/// No message.
+const LOST: usize = usize::MAX;
 /// What a call costs beyond waiting, ns.
-const OWN: i64 = 640;
+pub(crate) const OWN: i64 = 640;
 
 fn int(n: usize) -> i64 {
     i64::try_from(n).unwrap()
@@ -123,6 +128,7 @@ impl Machine {
             completions: vec![],
             waits: BTreeMap::new(),
             history: History::default(),
+            elements: 1,
         };
         for me in 0..machine.ranks.len() {
             machine.record(me, names::MPI_Init, 0, vec![], 640, 640);
@@ -204,7 +210,7 @@ impl Machine {
         let id = self.messages.len();
         let (sent, posted) = ((sent, send, sites[0]), (posted, receive, sites[1]));
         self.messages.push(Message { from, to, sent, posted, sync, received: usize::MAX });
-        let mut words = vec![("dest", vec![int(to)])];
+        let mut words = vec![("dest", vec![int(to)]), ("count", vec![self.elements])];
         if started[0] {
             words.push(("request", vec![self.request(from, id, true)]));
         }
@@ -228,7 +234,8 @@ impl Machine {
     /// A rank waits for those of its requests that are chosen.
     pub(crate) fn wait(&mut self, me: usize, site: u32, choose: impl Fn(usize) -> bool) {
         let all = &self.ranks[me].requests;
-        let chosen: Vec<usize> = (0..all.len()).filter(|i| all[*i].is_some() && choose(*i)).collect();
+        let chosen: Vec<usize> =
+            (0..all.len()).filter(|i| all[*i].is_some_and(|r| r.0 != LOST) && choose(*i)).collect();
         if chosen.is_empty() {
             return;
         }
@@ -257,6 +264,19 @@ impl Machine {
         ];
         self.complete(me, site, (enter, ready + OWN), ends);
         self.record(me, names::MPI_Waitall, site, words, enter, ready + OWN);
+    }
+
+    /// A rank tests its first request so many times without success, for so many ns.
+    pub(crate) fn test(&mut self, me: usize, site: u32, (times, ns): (i64, i64)) {
+        let first = self.ranks[me].requests.iter().position(Option::is_some).unwrap();
+        let enter = self.enter(me);
+        let words = vec![("requests", vec![int(first)]), ("times", vec![times])];
+        self.record(me, names::MPI_Test, site, words, enter, enter + ns);
+    }
+
+    /// A rank loses its requests: it never waits for them, and their numbers stay in use.
+    pub(crate) fn lose(&mut self, me: usize) {
+        self.ranks[me].requests.iter_mut().flatten().for_each(|(message, _)| *message = LOST);
     }
 
     /// All ranks call a collective operation.

@@ -128,6 +128,22 @@ impl Matcher {
         first
     }
 
+    /// Ends of messages that have not met their other ends, as far as these could be found: the call that sends, or the one
+    /// that posts a receive which has completed, and whether it receives. In no particular order.
+    pub fn open_ends(&self) -> impl Iterator<Item = (Call, bool)> + '_ {
+        let channels = self.channels.iter().filter(|(key, c)| key.tag >= NO_MESSAGE && !c.ambiguous);
+        channels.flat_map(move |(_, channel)| {
+            let receives = channel.receives;
+            let there = channel.waiting.iter().filter(|w| w.point != NEVER);
+            there.map(move |w| (self.call(w.stream, if receives { w.other } else { w.point }), receives))
+        })
+    }
+
+    fn call(&self, stream: u32, point: u32) -> Call {
+        let Stream { rank, thread, .. } = self.graph.streams[stream as usize];
+        Call { rank, thread, index: u64::from(point / 2) }
+    }
+
     /// The graph of all streams added.
     #[must_use]
     pub fn finish(mut self) -> Graph {
@@ -315,16 +331,12 @@ impl Matcher {
     }
 
     fn keep(&mut self, channel: Channel, send: Waiting, receive: Waiting) {
-        let call = |stream: u32, point: u32| {
-            let Stream { rank, thread, .. } = self.graph.streams[stream as usize];
-            Call { rank, thread, index: u64::from(point / 2) }
-        };
         let message = Message {
             channel,
-            sent: call(send.stream, send.point),
+            sent: self.call(send.stream, send.point),
             sent_by: (send.other != NEVER).then(|| u64::from(send.other / 2)),
             posted: u64::from(receive.other / 2),
-            received: call(receive.stream, receive.point),
+            received: self.call(receive.stream, receive.point),
         };
         self.kept.as_mut().into_iter().for_each(|kept| kept.push(message));
     }

@@ -151,6 +151,38 @@ impl<'a> Cursor<'a> {
         (value, more + 1)
     }
 
+    /// How often what was read since an earlier state of this reader can be read again; `None` if it has come elsewhere, or
+    /// not by going round.
+    pub(super) fn again(&self, before: &Self) -> Option<u64> {
+        let stage = |c: &Self| (c.limit, c.next_copy, c.wrap.is_some());
+        if stage(self) != stage(before) {
+            return None;
+        }
+        // What is left of a stage is set anew only where another begins, or where the last element is entered.
+        let read = before.left.checked_sub(self.left)?;
+        let (now, then) = (self.place, before.place);
+        if read == 0 {
+            return (now == then).then_some(u64::MAX);
+        }
+        let copied = if self.wrap.is_some() { self.left / read } else { u64::MAX };
+        if now == then {
+            return self.wrap.is_some().then_some(copied);
+        }
+        let in_run = now.step == 0
+            && Place { rest: 0, ..now } == Place { rest: 0, ..then }
+            && then.rest.checked_sub(now.rest) == Some(read);
+        in_run.then(|| copied.min(now.rest / read))
+    }
+
+    /// Reads on as if what was read since an earlier state were read so many times more; no more than [`Cursor::again`] says.
+    pub(super) fn skip(&mut self, before: &Self, times: u64) {
+        let values = (before.left - self.left) * times;
+        if self.place.rest != before.place.rest {
+            self.place.rest -= values;
+        }
+        self.left -= values;
+    }
+
     fn next_element(&mut self) -> i64 {
         if self.place.pos == self.limit {
             if let Some(wrap) = self.wrap {

@@ -24,6 +24,7 @@ mod cursor;
 mod encode;
 mod product;
 mod sealed;
+mod together;
 
 use crate::num::Exact;
 use coder::Coder;
@@ -31,6 +32,7 @@ use cursor::Parts;
 pub use cursor::{Cursor, Values};
 pub use product::Chain;
 pub use sealed::{Element, Sealed};
+pub use together::Together;
 
 /// An online integer stream.
 ///

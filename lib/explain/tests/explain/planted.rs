@@ -1,0 +1,98 @@
+//! Planted faults that are no waits: they are found at their places, with what they cost, and not where there are none.
+
+use crate::simulator::{Machine, OWN, site};
+use st_explain::{Analysis, Finding, Matter, analyse};
+use st_model::calls::names;
+
+const STEPS: u64 = 20;
+const EAGER: (bool, [bool; 2]) = (false, [false; 2]);
+
+/// A program of four ranks that do something else beside computing.
+fn run(step: impl Fn(&mut Machine)) -> Analysis {
+    let mut machine = Machine::new(4);
+    for _ in 0..STEPS {
+        (0..4).for_each(|me| machine.compute(me, 1_000_000));
+        step(&mut machine);
+    }
+    analyse(&machine.finish().0).unwrap()
+}
+
+fn of(analysis: &Analysis, matter: Matter) -> Vec<Finding> {
+    analysis.findings().into_iter().filter(|f| f.matter == matter).collect()
+}
+
+fn at(analysis: &Analysis, matter: Matter, number: u32) -> Vec<Finding> {
+    of(analysis, matter).into_iter().filter(|f| site(analysis, f.place) == number).collect()
+}
+
+/// That there is one finding of a kind at a site: how often, what it costs, and whose fault it is.
+fn only(analysis: &Analysis, matter: Matter, site: u32) -> (u64, u64, Vec<u32>) {
+    let found = at(analysis, matter, site);
+    assert_eq!(found.len(), 1, "{found:?}");
+    let f = &found[0];
+    (f.count, f.cost, f.culprits.iter().map(|(at, _)| at.rank).collect())
+}
+
+#[test]
+fn polling_counts_tests_and_their_time() {
+    let polls = run(|m| {
+        m.message((2, 1), (false, [false, true]), false, [1, 2]);
+        m.test(1, 3, (40, 4_000_000));
+        m.wait(1, 4, |_| true);
+    });
+    assert_eq!(only(&polls, Matter::Polling, 3), (40 * STEPS, 4_000_000 * STEPS, vec![1]));
+    let waits = run(|m| {
+        m.message((2, 1), (false, [false, true]), false, [1, 2]);
+        m.wait(1, 4, |_| true);
+    });
+    assert_eq!(of(&waits, Matter::Polling), []);
+}
+
+#[test]
+fn short_messages_are_those_up_to_a_kib_and_cost_their_calls() {
+    for (elements, found) in [(1, true), (256, true), (257, false)] {
+        let sends = run(|m| {
+            m.elements = elements;
+            (0..50).for_each(|_| m.message((3, 0), EAGER, false, [1, 2]));
+        });
+        if found {
+            let own = OWN.unsigned_abs();
+            assert_eq!(only(&sends, Matter::Latency, 1), (50 * STEPS, 50 * STEPS * own, vec![3]));
+        } else {
+            assert_eq!(at(&sends, Matter::Latency, 1), []);
+        }
+    }
+}
+
+#[test]
+fn requests_that_nothing_completes_are_leaks() {
+    let leaks = run(|m| {
+        m.message((3, 2), (false, [true, false]), false, [1, 2]);
+        m.lose(3);
+        m.message((3, 2), (false, [true, false]), false, [4, 2]);
+        m.wait(3, 5, |_| true);
+    });
+    assert_eq!(only(&leaks, Matter::LeakedRequests, 1), (STEPS, 0, vec![3]));
+}
+
+#[test]
+fn a_rank_that_is_slow_everywhere_is_named_and_one_that_is_slow_somewhere_is_not() {
+    let program = |slow: fn(u32) -> bool| {
+        run(move |m| {
+            for site in 10..14 {
+                (0..4).for_each(|me| m.compute(me, 1_000_000));
+                m.compute(2, if slow(site) { 300_000 } else { 0 });
+                m.collective(names::MPI_Barrier, 0, site);
+            }
+        })
+    };
+    let found = of(&program(|_| true), Matter::SlowRank);
+    assert_eq!(found.len(), 1, "{found:?}");
+    let f = &found[0];
+    assert_eq!(f.culprits.iter().map(|(at, _)| at.rank).collect::<Vec<_>>(), [2]);
+    // Four times in each step; the barriers themselves take nearly nothing.
+    let lost = 4 * 300_000 * STEPS;
+    assert!(f.cost.abs_diff(lost) < lost / 20, "{f:?}");
+    assert_eq!(of(&program(|_| false), Matter::SlowRank), []);
+    assert_eq!(of(&program(|site| site == 11), Matter::SlowRank), []);
+}

@@ -1,0 +1,291 @@
+//! What is left at the end of a trace: requests that nothing completes or frees, objects that nothing frees, and messages
+//! of which one end is not there.
+
+use std::collections::{BTreeMap, HashMap};
+
+use foldhash::fast::FixedState;
+use st_model::calls::roles::{Role, Rule};
+use st_model::calls::words::ABSENT;
+use st_model::calls::{CallId, CallTable, Kind, Meaning, Object, Row};
+use st_model::event::{Completed, Event};
+use st_model::num::{Exact as _, narrow, saturate};
+use st_model::project::Error;
+use st_model::ranklist::RankList;
+use st_model::section::{Section, Sym};
+use st_model::steps::Budget;
+
+use crate::Unknown;
+use crate::communication::{Communication, End, Left, Listener};
+use crate::graph::{Barriers, Matcher};
+use crate::standing::{Scope, Standing};
+
+/// What is left.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum What {
+    /// A request that was started and never completed.
+    Request,
+    /// A persistent request that was never freed, and is not active.
+    Persistent,
+    /// A message that was found and taken out of the queue, and never received.
+    Message,
+    /// A communicator that was never freed.
+    Comm,
+    /// A group.
+    Group,
+    /// A datatype.
+    Type,
+    /// A reduction operation.
+    Op,
+    /// A window.
+    Win,
+    /// A file that was never closed.
+    File,
+    /// A message that nobody receives.
+    Send,
+    /// A receive that completed, and whose message nobody in the trace sent.
+    Receive,
+}
+
+/// A function, where it is called from ([`st_model::sites::Site`]), and what is left of its calls.
+pub type Place = (What, CallId, Option<u128>);
+
+/// What is left in a trace.
+#[derive(Clone, Debug, Default)]
+pub struct Leaks {
+    /// How many are left on each rank.
+    pub left: BTreeMap<Place, BTreeMap<u32, u64>>,
+    /// Ranks that did not come to their end, of which nothing is said.
+    pub early: u64,
+    /// Completions of requests that another thread started: these seem never to complete.
+    pub elsewhere: u64,
+}
+
+/// Whether all threads of a rank came to the end of their program: of what others leave behind nothing is to be said.
+#[must_use]
+pub fn came_to_its_end(section: &Section, rank: u32) -> bool {
+    !section.ended.iter().any(|ended| ended.rank == rank)
+}
+
+/// The calls that made requests which nothing completed or freed, with what is left of these, when a thread has ended.
+pub fn requests<P: Clone>(
+    section: &Section,
+    communication: &Communication<P>,
+) -> impl Iterator<Item = (Sym, What)> {
+    communication.left().map(|(sym, left)| {
+        let kind = row(section, sym).map(|row| row.kind);
+        let what = match left {
+            Left::Inactive => What::Persistent,
+            Left::Active if kind == Some(Kind::MatchedProbe) => What::Message,
+            Left::Active => What::Request,
+        };
+        (sym, what)
+    })
+}
+
+fn row(section: &Section, sym: Sym) -> Option<&'static Row> {
+    section.symbols.get(sym as usize).and_then(|s| CallTable::builtin().get(s.call))
+}
+
+impl Leaks {
+    /// Looks for requests and objects. *Cost:* for objects by what is stored; for requests by the calls of ranks that make
+    /// some, for it is their order that tells which is completed.
+    ///
+    /// # Errors
+    ///
+    /// If a rank cannot be read back, or if that takes more than the budget allows.
+    pub fn of(sections: &[Section], budget: &Budget) -> Result<Self, Unknown> {
+        let mut all = Self::default();
+        for section in sections {
+            for rank in section.ranks.iter() {
+                if !came_to_its_end(section, rank) {
+                    all.early += 1;
+                    continue;
+                }
+                all.objects(section, rank, budget)?;
+                all.requests(section, rank, budget)?;
+            }
+        }
+        Ok(all)
+    }
+
+    /// Looks for messages of which one end is not there, if the trace holds all ranks.
+    ///
+    /// # Errors
+    ///
+    /// As [`Leaks::of`].
+    pub fn add_unmatched(&mut self, sections: &[Section], budget: &Budget) -> Result<(), Unknown> {
+        let mut matcher = Matcher::new(Barriers::default());
+        for section in sections {
+            budget.spend(section, None, 2)?;
+            matcher.add(section)?;
+        }
+        let mut ends: HashMap<(u32, u32), Vec<(u64, What)>, FixedState> = HashMap::default();
+        for (call, receives) in matcher.open_ends() {
+            let what = if receives { What::Receive } else { What::Send };
+            ends.entry((call.rank, call.thread)).or_default().push((call.index, what));
+        }
+        for section in sections {
+            for rank in section.ranks.iter().filter(|rank| came_to_its_end(section, *rank)) {
+                for thread in 0..section.threads.len() {
+                    let Some(ends) = ends.remove(&(rank, narrow(thread))) else { continue };
+                    self.find(section, (rank, thread), ends)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn enter(&mut self, section: &Section, rank: u32, (sym, what): (Sym, What), n: u64) {
+        let Some(symbol) = section.symbols.get(sym as usize).filter(|_| n > 0) else { return };
+        let site = section.sites.get(symbol.site).map(|site| site.id);
+        *self.left.entry((what, symbol.call, site)).or_default().entry(rank).or_default() += n;
+    }
+
+    fn requests(&mut self, section: &Section, rank: u32, budget: &Budget) -> Result<(), Unknown> {
+        let made = |(sym, calls): (Sym, u64)| calls > 0 && row(section, sym).is_some_and(makes_request);
+        let mut threads = section.threads.iter().filter(|t| t.ranks.contains(rank));
+        if !threads.any(|t| (0..).zip(section.calls_of(t, rank)).any(made)) {
+            return Ok(());
+        }
+        budget.spend(section, Some(&RankList::single(rank)), 1)?;
+        for thread in 0..section.threads.len() {
+            let Some(mut events) = section.events(thread, rank) else { continue };
+            let (mut communication, mut alone) = (Communication::default(), Alone::default());
+            while let Some(event) = events.next_event()? {
+                communication.event(&event, &mut alone);
+            }
+            self.elsewhere += alone.unknown;
+            requests(section, &communication).for_each(|left| self.enter(section, rank, left, 1));
+        }
+        Ok(())
+    }
+
+    /// What was made less what was freed: an index of a table stands for one object at a time.
+    fn objects(&mut self, section: &Section, rank: u32, budget: &Budget) -> Result<(), Unknown> {
+        let mut made: BTreeMap<(What, i64), Vec<(Sym, u64)>> = BTreeMap::new();
+        let mut freed: HashMap<(What, i64), u64, FixedState> = HashMap::default();
+        for (thread, t) in section.threads.iter().enumerate().filter(|(_, t)| t.ranks.contains(rank)) {
+            budget.take_short(t.tree.items().len().to_u64())?;
+            for (sym, calls) in (0..).zip(section.calls_of(t, rank)).filter(|(_, calls)| *calls > 0) {
+                let ok = section.symbols.get(sym as usize).is_some_and(|s| s.error == 0);
+                for (slot, what, makes) in row(section, sym).filter(|_| ok).into_iter().flat_map(objects) {
+                    let mut enter = |index: i64, times: u64| match makes {
+                        _ if index < 0 => {}
+                        true => made.entry((what, index)).or_default().push((sym, times)),
+                        false => *freed.entry((what, index)).or_default() += times,
+                    };
+                    each_value(section, (rank, thread), (sym, calls), slot, budget, &mut enter)?;
+                }
+            }
+        }
+        for (key, makers) in made {
+            let all: u64 = makers.iter().map(|(_, n)| n).sum();
+            let mut left = all.saturating_sub(freed.get(&key).copied().unwrap_or(0));
+            for (sym, n) in makers.into_iter().rev() {
+                self.enter(section, rank, (sym, key.0), n.min(left));
+                left -= n.min(left);
+            }
+        }
+        Ok(())
+    }
+
+    /// Enters calls of a thread by their positions.
+    fn find(
+        &mut self,
+        section: &Section,
+        (rank, thread): (u32, usize),
+        mut ends: Vec<(u64, What)>,
+    ) -> Result<(), Error> {
+        ends.sort_unstable();
+        let mut ends = ends.into_iter().peekable();
+        let Some(mut walk) = section.symbols_of(thread, rank) else { return Ok(()) };
+        let mut at = 0;
+        while ends.peek().is_some() {
+            let run = walk.next_run().map_err(|source| Error::Tree { rank, source })?;
+            let Some((sym, n)) = run else { return Ok(()) };
+            at += saturate::<u64>(n);
+            while let Some((_, what)) = ends.next_if(|(index, _)| *index < at) {
+                self.enter(section, rank, (sym, what), 1);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn makes_request(row: &Row) -> bool {
+    Role::of_call(row.id).makes != ABSENT
+}
+
+/// Slots of objects that a function makes (`true`) or frees. What MPI itself has is not to be freed.
+fn objects(row: &'static Row) -> impl Iterator<Item = (u8, What, bool)> {
+    let predefined = matches!(row.kind, Kind::TypeLookup | Kind::Parent);
+    row.slots.iter().enumerate().filter_map(move |(i, slot)| {
+        let what = match slot.meaning {
+            Meaning::Ref(Object::Comm) => What::Comm,
+            Meaning::Ref(Object::Group) => What::Group,
+            Meaning::Ref(Object::Type) => What::Type,
+            Meaning::Ref(Object::Op) => What::Op,
+            Meaning::Ref(Object::Win) => What::Win,
+            Meaning::Ref(Object::File) => What::File,
+            _ => return None,
+        };
+        let known = !slot.list && !predefined && (slot.is_made() || slot.is_freed());
+        known.then(|| (narrow(i), what, slot.is_made()))
+    })
+}
+
+/// The values of a slot of a symbol, each with how often it comes.
+fn each_value(
+    section: &Section,
+    of: (u32, usize),
+    calls: (Sym, u64),
+    slot: u8,
+    budget: &Budget,
+    tell: &mut impl FnMut(i64, u64),
+) -> Result<(), Unknown> {
+    if let Some(mut folded) = section.folded(of, calls, |i| i == usize::from(slot)) {
+        while let Some((event, times)) = folded.next_call()? {
+            budget.take(1)?;
+            tell(event.words().one(slot), times);
+        }
+        return Ok(());
+    }
+    budget.spend(section, Some(&RankList::single(of.0)), 1)?;
+    let Some(mut events) = section.events(of.1, of.0) else { return Ok(()) };
+    while let Some(event) = events.next_event()? {
+        if event.sym == calls.0 {
+            tell(event.words().one(slot), 1);
+        }
+    }
+    Ok(())
+}
+
+/// Follows requests without regard to whom they concern.
+#[derive(Default)]
+struct Alone {
+    unknown: u64,
+}
+
+impl Listener for Alone {
+    type Part = ();
+
+    fn standing(&mut self, _: &Event<'_>, _: Scope) -> Option<Standing> {
+        None
+    }
+    fn send(&mut self, _: &Event<'_>, _: &End, _: bool) -> usize {
+        0
+    }
+    fn sent(&mut self, _: &Event<'_>, _: usize, _: &End, _: bool) {}
+    fn post(&mut self, _: &Event<'_>, _: &End, _: bool) -> usize {
+        0
+    }
+    fn received(&mut self, _: &Event<'_>, _: usize, _: &Completed) {}
+    fn part(&mut self, _: &Event<'_>, _: Standing, _: Rule) {}
+    fn join(&mut self, _: &Event<'_>, (): (), _: Option<(u32, u32)>, _: bool) -> usize {
+        0
+    }
+    fn leave(&mut self, _: &Event<'_>, _: usize) {}
+    fn unknown(&mut self, _: &Event<'_>) {
+        self.unknown += 1;
+    }
+}

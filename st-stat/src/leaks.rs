@@ -1,0 +1,116 @@
+//! What a program leaves behind, per call site.
+
+use std::io::Write as _;
+
+use anyhow::{Result, bail};
+use st_cli::{Output, Screen, Status, Whole};
+use st_match::leaks::{Leaks, What};
+use st_model::num::Exact as _;
+use st_model::ranklist::RankList;
+use st_model::ranklist_notation::print;
+use st_model::section::Section;
+use st_model::sites::CallSites;
+
+use crate::args::LeaksArgs;
+use crate::calls::{SITE, function, site_cells};
+use crate::input;
+use crate::table::{Cell, Column, Format, Table, grouped};
+use crate::why::ranks as named_ranks;
+
+/// `st-stat leaks`.
+pub(crate) fn leaks(args: &LeaksArgs) -> Result<Status> {
+    let of = &args.of;
+    let (whole, sections) = input::sections(&of.inputs, &of.input, &of.talk)?;
+    if !whole.complete {
+        bail!("the stream does not hold the end of the run, where leaks show");
+    }
+    let budget = of.steps.budget();
+    let mut leaks = Leaks::of(&sections, &budget)?;
+    match unmatchable(&whole, &sections) {
+        None => leaks.add_unmatched(&sections, &budget)?,
+        Some(why) => {
+            of.talk.warn(input::NAME, format!("{why}: whether messages are received is not looked at"))
+        }
+    }
+    remark(&leaks, |text| of.talk.warn(input::NAME, text));
+    let sites = args.symbols.call_sites((input::NAME, &of.talk), sections.iter().map(|s| &s.sites));
+    let mut out = Output::text(&of.output.output)?;
+    let screen = Screen::of(&out);
+    if leaks.left.is_empty() && of.format == Format::Text {
+        writeln!(out, "nothing is left: all requests complete, all that is made is freed")?;
+    } else {
+        table(&leaks, &sections, &sites).write(of.format, screen, &mut out)?;
+    }
+    out.commit()?;
+    Ok(Status::Ok)
+}
+
+/// Why messages cannot be matched.
+fn unmatchable(whole: &Whole, sections: &[Section]) -> Option<&'static str> {
+    let ranks: u64 = sections.iter().map(|s| s.ranks.len()).sum();
+    if ranks < u64::from(whole.header.world) {
+        return Some("the trace does not hold all ranks");
+    }
+    sections.iter().any(|s| s.histograms().next().is_some()).then_some("parameters are histograms")
+}
+
+fn remark(leaks: &Leaks, warn: impl Fn(String)) {
+    let remarks = [
+        (leaks.early, "ranks ended early: what they left is not listed"),
+        (leaks.elsewhere, "completions of requests of other threads: these are listed as never completed"),
+    ];
+    remarks.iter().filter(|(n, _)| *n > 0).for_each(|(n, what)| warn(format!("{} {what}", grouped(*n))));
+}
+
+/// One row per kind and call site, most first.
+fn table(leaks: &Leaks, sections: &[Section], sites: &CallSites) -> Table {
+    let columns = vec![
+        Column::left("left", "left"),
+        Column::left("function", "function"),
+        Column::right("number", "number", 0),
+        Column::right("ranks", "ranks", 0),
+        Column::left("which", "ranklist"),
+    ];
+    let mut list: Vec<_> =
+        leaks.left.iter().map(|(place, ranks)| (place, ranks, ranks.values().sum())).collect();
+    list.sort_by_key(|(place, _, n): &(_, _, u64)| (u64::MAX - n, *place));
+    let row = |((what, call, id), ranks, n): (
+        &(What, _, Option<u128>),
+        &std::collections::BTreeMap<u32, u64>,
+        u64,
+    )| {
+        let named = sections.iter().find(|s| s.tables.names.contains_key(call)).or(sections.first());
+        let mut which = RankList::default();
+        ranks.keys().for_each(|rank| which.insert(*rank));
+        let mut cells = vec![
+            Cell::text(words(*what)),
+            Cell::text(named.map_or_else(String::new, |s| function(*call, &s.tables))),
+            Cell::count(n),
+            Cell::count(ranks.len().to_u64()),
+            Cell::shown(print(&which).into(), named_ranks(&ranks.keys().copied().collect::<Vec<_>>())),
+        ];
+        cells.extend(site_cells(id.and_then(|id| sites.number(id)), sites));
+        cells
+    };
+    Table {
+        columns: columns.into_iter().chain(SITE).collect(),
+        rows: list.into_iter().map(row).collect(),
+        total: None,
+    }
+}
+
+fn words(what: What) -> &'static str {
+    match what {
+        What::Request => "active request",
+        What::Persistent => "persistent request",
+        What::Message => "found message",
+        What::Comm => "communicator",
+        What::Group => "group",
+        What::Type => "datatype",
+        What::Op => "reduction operation",
+        What::Win => "window",
+        What::File => "file",
+        What::Send => "unmatched send",
+        What::Receive => "unmatched receive",
+    }
+}

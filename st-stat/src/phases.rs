@@ -1,0 +1,217 @@
+//! How iterations of the outermost loops change over the run.
+
+use std::io::{self, Write};
+
+use anyhow::{Result, bail};
+use st_cli::{Output, Screen, Status};
+use st_explain::{Analysis, Loop, Moment, PhasesBy as By, analyse_each, phases as cut, sum};
+use st_model::num::{Exact as _, saturate};
+use st_model::section::Section;
+use st_model::sites::CallSites;
+
+use crate::args::{PhasesArgs, PhasesBy};
+use crate::calls::{SITE, function, site_cells};
+use crate::explain::{self, NO_TIMES};
+use crate::input;
+use crate::table::{Cell, Column, Format, Table, duration, grouped};
+
+/// Loops that are drawn at most, and slow iterations of each that are named.
+const MOST: usize = 5;
+/// Columns of a drawing at most, and what stands beside it.
+const DRAWN: usize = 48;
+const BESIDE: usize = 42;
+/// Parts of a whole, in eighths.
+const BARS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+/// `st-stat phases`.
+pub(crate) fn phases(args: &PhasesArgs) -> Result<Status> {
+    let of = &args.of;
+    let (_, sections) = input::sections(&of.inputs, &of.input, &of.talk)?;
+    if !sections.iter().any(Section::has_times) {
+        bail!("{NO_TIMES}; sketches add times up over the whole run, and do not say when they were");
+    }
+    if sections.iter().any(|s| s.histograms().next().is_some()) {
+        bail!("parameters are histograms (st-merge --histogram): messages cannot be matched");
+    }
+    let budget = of.steps.budget();
+    sections.iter().try_for_each(|s| budget.spend(s, None, 2))?;
+    let mut analysis = analyse_each(&sections)?;
+    explain::remark(&analysis, &of.talk);
+    let by = if args.by == PhasesBy::Loop { By::Loop } else { By::Pcontrol };
+    let loops = cut(&sections, by, &std::mem::take(&mut analysis.each))?;
+    let sites = args.symbols.call_sites((input::NAME, &of.talk), sections.iter().map(|s| &s.sites));
+    let mut out = Output::text(&of.output.output)?;
+    let screen = Screen::of(&out);
+    let phases = Phases { loops, analysis: &analysis, sections: &sections, sites: &sites };
+    if of.format == Format::Text {
+        phases.write(screen, &mut out)?;
+    } else {
+        phases.table().write(of.format, screen, &mut out)?;
+    }
+    out.commit()?;
+    Ok(Status::Ok)
+}
+
+struct Phases<'a> {
+    loops: Vec<Loop>,
+    analysis: &'a Analysis,
+    sections: &'a [Section],
+    sites: &'a CallSites,
+}
+
+impl Phases<'_> {
+    fn place(&self, of: &Loop) -> (String, Option<u32>) {
+        let call = of.place.call;
+        let named = self.sections.iter().find(|s| s.tables.names.contains_key(&call));
+        let named = named.or(self.sections.first());
+        let name = named.map_or_else(String::new, |s| function(call, &s.tables));
+        (name, of.place.site.and_then(|id| self.sites.number(id)))
+    }
+
+    /// One row per iteration.
+    fn table(&self) -> Table {
+        let start = self.analysis.ranks.iter().map(|r| r.begin).min().unwrap_or(0);
+        let columns = vec![
+            Column::right("loop", "loop", 0),
+            Column::right("level", "level", 0),
+            Column::left("first call", "function"),
+            Column::right("iteration", "iteration", 0),
+            Column::right("ranks", "ranks", 0),
+            Column::right("begin", "begin_ns", 0),
+            Column::right("time", "time_ns", 0),
+            Column::right("longest", "longest_ns", 0),
+            Column::right("on rank", "longest_rank", 0),
+            Column::right("in MPI", "mpi_ns", 0),
+            Column::right("waiting", "wait_ns", 0),
+        ];
+        let mut rows = Vec::new();
+        for (i, of) in self.loops.iter().enumerate() {
+            let (name, site) = self.place(of);
+            let site = site_cells(site, self.sites);
+            for turn in &of.turns {
+                let mean = |ns: u64| Cell::ns((ns / turn.ranks.max(1)).into());
+                let mut row = vec![
+                    Cell::count(i.to_u64()),
+                    of.level.map_or_else(Cell::none, |level| Cell::shown(level.into(), level.to_string())),
+                    Cell::text(name.clone()),
+                    Cell::count(turn.number),
+                    Cell::count(turn.ranks),
+                    Cell::ns(saturate::<u64>(turn.begin.saturating_sub(start)).into()),
+                    mean(turn.time),
+                    Cell::ns(turn.longest.0.into()),
+                    Cell::count(turn.longest.1.into()),
+                    mean(turn.mpi),
+                    mean(turn.wait),
+                ];
+                row.extend(site.clone());
+                rows.push(row);
+            }
+        }
+        Table { columns: columns.into_iter().chain(SITE).collect(), rows, total: None }
+    }
+
+    fn write(&self, screen: Screen, out: &mut dyn Write) -> io::Result<()> {
+        if self.loops.is_empty() {
+            return writeln!(out, "no loop around calls is known, and no phase");
+        }
+        let time = self.analysis.time();
+        let matters = |l: &&Loop| l.whole().time > time / 100;
+        let shown: Vec<&Loop> = self.loops.iter().filter(matters).take(MOST).collect();
+        for (i, of) in shown.iter().enumerate() {
+            if i > 0 {
+                writeln!(out)?;
+            }
+            self.describe(of, screen, out)?;
+        }
+        let rest = self.loops.len() - shown.len();
+        if rest > 0 {
+            writeln!(out, "… and {rest} more, which take less (--format csv)")?;
+        }
+        Ok(())
+    }
+
+    fn describe(&self, of: &Loop, screen: Screen, out: &mut dyn Write) -> io::Result<()> {
+        let (whole, n) = (of.whole(), grouped(of.turns.len().to_u64()));
+        let what = match of.level {
+            Some(level) => format!("{n} phases of level {level}"),
+            None => format!("loop of {n} iterations"),
+        };
+        let share = Cell::percent(whole.time.into(), self.analysis.time().into()).text;
+        writeln!(out, "{}", screen.bold(&format!("{what}, {share} of the time")))?;
+        let (name, site) = self.place(of);
+        let place = site.map_or_else(String::new, |site| format!(" ({})", self.sites.describe(site)));
+        writeln!(out, "from {name}{place}")?;
+        let columns = screen.width.saturating_sub(BESIDE).clamp(1, DRAWN).min(of.turns.len());
+        let all = of.turns.len();
+        let parts: Vec<Moment> =
+            (0..columns).map(|i| sum(&of.turns[i * all / columns..(i + 1) * all / columns])).collect();
+        let longest = parts.iter().map(Moment::mean).max().unwrap_or(0);
+        let line = |of: &dyn Fn(&Moment) -> (u64, u64)| -> String {
+            parts.iter().map(|part| bar(of(part))).collect()
+        };
+        let trend = of
+            .trend()
+            .filter(|_| all >= 10)
+            .map_or_else(String::new, |t| format!(", {:+.1} % by the end", t * 100.0));
+        writeln!(out, "  time     {} {}{trend}", line(&|m| (m.mean(), longest)), duration(whole.mean()))?;
+        for (what, of) in [("in MPI ", mpi as fn(&Moment) -> u64), ("waiting", waiting)] {
+            let share = Cell::percent(of(&whole).into(), whole.time.into()).text;
+            writeln!(out, "  {what}  {} {share}", line(&|m| (of(m), m.time)))?;
+        }
+        tenths(of).write(Format::Text, screen, out)?;
+        slow(of, out)
+    }
+}
+
+fn mpi(of: &Moment) -> u64 {
+    of.mpi
+}
+
+fn waiting(of: &Moment) -> u64 {
+    of.wait
+}
+
+/// How high a part of a whole is; nothing only if it is nothing.
+fn bar((part, whole): (u64, u64)) -> char {
+    let eighths = (u128::from(part) * 8).div_ceil(u128::from(whole.max(1)));
+    BARS.get(saturate::<usize>(eighths)).copied().unwrap_or(BARS[8])
+}
+
+/// The first, the middle and the last tenth.
+fn tenths(of: &Loop) -> Table {
+    let row = |(what, m): (&str, Moment)| {
+        vec![
+            Cell::text(what),
+            Cell::ns(m.mean().into()),
+            Cell::ns(m.longest.0.into()),
+            Cell::count(m.longest.1.into()),
+            Cell::percent(m.mpi.into(), m.time.into()),
+            Cell::percent(m.wait.into(), m.time.into()),
+        ]
+    };
+    let columns = vec![
+        Column::left("", "tenth"),
+        Column::right("each", "time_ns", 0),
+        Column::right("longest", "longest_ns", 0),
+        Column::right("on rank", "longest_rank", 0),
+        Column::right("in MPI", "mpi_percent", 0),
+        Column::right("waiting", "wait_percent", 0),
+    ];
+    let rows = ["  first tenth", "  middle tenth", "  last tenth"].into_iter().zip(of.tenths());
+    Table { columns, rows: rows.map(row).collect(), total: None }
+}
+
+/// Iterations that take much longer than others.
+fn slow(of: &Loop, out: &mut dyn Write) -> io::Result<()> {
+    let all = of.outliers();
+    for i in all.iter().take(MOST) {
+        let turn = &of.turns[*i];
+        let (ns, rank) = turn.longest;
+        let (number, mean) = (grouped(turn.number), duration(turn.mean()));
+        writeln!(out, "  slow: {number} takes {mean}, on rank {rank} {}", duration(ns))?;
+    }
+    if all.len() > MOST {
+        writeln!(out, "  … and {} more that are slow", grouped((all.len() - MOST).to_u64()))?;
+    }
+    Ok(())
+}
