@@ -1,5 +1,6 @@
 //! The command line.
 
+mod compare;
 mod explain;
 
 use std::path::PathBuf;
@@ -8,6 +9,8 @@ use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use st_cli::Symbols;
 use st_cli::options::{Asked, Steps, StreamIn, Talk, TextOut};
 
+pub use self::compare::DiffArgs;
+use self::compare::percent;
 pub use self::explain::{EfficiencyArgs, Explaining, RanksArgs, WaitsArgs, WaitsBy, WhyArgs};
 use crate::table::Format;
 
@@ -70,13 +73,6 @@ share_percent of all; ranklist; unlike_before, the first call in which its lowes
 With --space: ranks; trace_bytes of a representative; signature_bytes; main and sub, numbers of clusters; clustered_bytes and \
 unclustered_bytes per rank.";
 
-const DIFF: &str = "\
-Examples:
-  st-stat diff app.st again.st             do the same calls happen?
-  st-stat diff --sites before.st after.st  also from the same places?
-
-Exit status: 0 no difference, 1 failed, 2 wrong usage, 3 invalid or truncated stream, 4 the traces differ.";
-
 const MAPE: &str = "\
 Examples:
   st-stat mape app.st replayed.st          how far the replay's time is off
@@ -126,7 +122,7 @@ pub enum Command {
     Violations(ViolationsArgs),
     /// Which ranks behave alike, and what the others do differently
     Clusters(ClustersArgs),
-    /// Compare what two traces' programs did; exit status 4 if it differs
+    /// Compare what two traces' programs did, and how long that took; exit status 4 if it differs
     Diff(DiffArgs),
     /// How far the times of replays are from those of the programs: signed, MAPE, accuracy
     Mape(MapeArgs),
@@ -307,39 +303,6 @@ pub struct ClustersArgs {
     pub talk: Talk,
 }
 
-/// Two traces.
-#[derive(ClapArgs, Clone, Debug)]
-#[command(after_long_help = DIFF)]
-pub struct DiffArgs {
-    /// The first trace: a stream or a directory of streams
-    #[arg(value_name = "A")]
-    pub a: PathBuf,
-    /// The second trace
-    #[arg(value_name = "B")]
-    pub b: PathBuf,
-    /// Compare call sites too
-    #[arg(long)]
-    pub sites: bool,
-    /// Print at most N differing call sites
-    #[arg(long, value_name = "N", default_value_t = 20)]
-    pub limit: usize,
-    /// Names of call sites.
-    #[command(flatten)]
-    pub symbols: Symbols,
-    /// How inputs are read.
-    #[command(flatten)]
-    pub input: StreamIn,
-    /// How much work is done.
-    #[command(flatten)]
-    pub steps: Steps,
-    /// Where the text goes.
-    #[command(flatten)]
-    pub output: TextOut,
-    /// How much is said.
-    #[command(flatten)]
-    pub talk: Talk,
-}
-
 /// Runs and their replays.
 #[derive(ClapArgs, Clone, Debug)]
 #[command(after_long_help = MAPE)]
@@ -366,9 +329,4 @@ pub struct MapeArgs {
     /// How much is said.
     #[command(flatten)]
     pub talk: Talk,
-}
-
-fn percent(text: &str) -> Result<f64, String> {
-    let percent = text.parse().ok().filter(|p: &f64| p.is_finite() && *p >= 0.0);
-    percent.ok_or_else(|| "a number from 0 up".into())
 }

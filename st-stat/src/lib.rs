@@ -1,12 +1,15 @@
-//! Statistics of a trace: a summary, calls per function and call site, where the bytes go, and how two traces differ.
+//! Statistics of a trace: a summary, calls per function and call site, where time and bytes go, and how two traces differ.
 
 pub mod args;
 mod calls;
+pub mod changes;
 mod clusters;
+mod compare;
 pub mod diff;
 mod ended;
 mod explain;
 mod input;
+pub mod judge;
 pub mod mape;
 pub mod normal;
 mod picture;
@@ -15,6 +18,7 @@ mod run;
 mod sizes;
 mod summary;
 pub mod table;
+pub mod times;
 mod topology;
 mod unlike;
 mod violations;

@@ -155,17 +155,18 @@ impl CallSites {
         self.identities.get(number.to_usize())?[1]
     }
     /// The sites that a user means by a text that is printed of them: a number (`3`, `site 3`, `site 3, exchange stencil.c:120`),
-    /// which means one, or a name ([`CallSites::is_named`]).
+    /// which means one, or a name ([`CallSites::is_named`]); if it is none, the name of a caller ([`CallSites::is_on_stack`]).
     #[must_use]
     pub fn meant(&self, text: &str) -> Vec<u32> {
         let all = || 0..self.len();
         let number = text.strip_prefix("site ").unwrap_or(text);
         let one = number.parse().ok().filter(|n| *n < self.len());
         let described = || all().find(|n| self.describe(*n) == text);
-        match one.or_else(described) {
-            Some(site) => vec![site],
-            None => all().filter(|n| self.is_named(*n, text)).collect(),
+        if let Some(site) = one.or_else(described) {
+            return vec![site];
         }
+        let named: Vec<u32> = all().filter(|n| self.is_named(*n, text)).collect();
+        if named.is_empty() { all().filter(|n| self.is_on_stack(*n, text)).collect() } else { named }
     }
     /// All functions of a site's stack, innermost first, inlined ones included.
     #[must_use]
@@ -196,7 +197,9 @@ impl CallSites {
     #[must_use]
     pub fn is_on_stack(&self, number: u32, text: &str) -> bool {
         let Some(site) = self.table.get(number) else { return false };
-        let mut names = site.frames.iter().flat_map(|f| self.names_of(f)).chain([site.label.clone()]);
+        // Labels of synthetic traces are stacks, too.
+        let label = site.label.split(" < ").map(str::to_owned);
+        let mut names = site.frames.iter().flat_map(|f| self.names_of(f)).chain(label);
         !text.is_empty() && names.any(|name| begins(&name, text))
     }
 
@@ -536,7 +539,7 @@ mod tests {
             assert!(!all.is_on_stack(0, text), "{text}");
         }
         assert_eq!(all.describe(0), "site 0, exchange halo.c:12");
-        for text in ["0", "site 0", "site 0, exchange halo.c:12", "exchange", "halo.c:12"] {
+        for text in ["0", "site 0", "site 0, exchange halo.c:12", "exchange", "halo.c:12", "main.c:7"] {
             assert_eq!(all.meant(text), [0], "{text}");
         }
         assert!(all.meant("1").is_empty() && all.meant("").is_empty() && all.meant("site").is_empty());
