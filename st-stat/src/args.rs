@@ -2,6 +2,7 @@
 
 mod compare;
 mod explain;
+mod hist;
 
 use std::path::PathBuf;
 
@@ -12,6 +13,7 @@ use st_cli::options::{Asked, Steps, StreamIn, Talk, TextOut};
 pub use self::compare::DiffArgs;
 use self::compare::percent;
 pub use self::explain::{EfficiencyArgs, Explaining, RanksArgs, WaitsArgs, WaitsBy, WhyArgs};
+pub use self::hist::HistArgs;
 use crate::table::Format;
 
 const EXAMPLES: &str = "\
@@ -116,6 +118,8 @@ pub enum Command {
     Efficiency(EfficiencyArgs),
     /// Computation, MPI and waiting per rank
     Ranks(RanksArgs),
+    /// How long calls of a site take, and the computation before them: the distribution
+    Hist(HistArgs),
     /// Where the bytes of a file go
     Sizes(SizesArgs),
     /// Count messages that arrive before they were sent, or sooner than possible

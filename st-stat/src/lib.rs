@@ -8,6 +8,7 @@ mod compare;
 pub mod diff;
 mod ended;
 mod explain;
+mod hist;
 mod input;
 pub mod judge;
 pub mod mape;

@@ -13,7 +13,7 @@ use crate::args::{
 use crate::input::NAME;
 use crate::table::Format;
 use crate::topology::Grid;
-use crate::{calls, clusters, compare, explain, input, mape, picture, sizes, summary, violations, why};
+use crate::{calls, clusters, compare, explain, hist, input, mape, picture, sizes, summary, violations, why};
 
 /// The program, from its command line to its exit status.
 #[must_use]
@@ -38,6 +38,7 @@ pub fn run(args: &Args) -> Result<Status> {
         Some(Command::Violations(a)) => list_violations(a),
         Some(Command::Clusters(a)) => list_clusters(a),
         Some(Command::Diff(a)) => compare::compare(a),
+        Some(Command::Hist(a)) => hist::hist(a),
         Some(Command::Mape(a)) => errors(a),
     }
 }
