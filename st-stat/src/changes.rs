@@ -241,6 +241,16 @@ impl Changes {
         self.rows.iter().any(|r| !matches!(r.verdict, Verdict::New | Verdict::Gone))
     }
 
+    /// Whether most of a run's time is at places that the other does not have.
+    #[must_use]
+    pub fn mostly_apart(&self) -> bool {
+        [(0, Verdict::Gone), (1, Verdict::New)].iter().any(|(side, alone)| {
+            let of = |r: &Change| r.times[*side].unwrap_or(0.0);
+            let apart: f64 = self.rows.iter().filter(|r| r.verdict == *alone).map(of).sum();
+            2.0 * apart > self.rows.iter().map(of).sum()
+        })
+    }
+
     /// Whether a place is slower beyond the threshold, if there is one.
     #[must_use]
     pub fn beyond(&self) -> bool {

@@ -105,6 +105,11 @@ fn compare_times(both: &[Compared<'_>; 2], budget: &Budget, args: &DiffArgs) -> 
             b.0, a.0, b.1, a.1
         )));
     }
+    if found.mostly_apart() {
+        let why = "these are other programs, or the names of their call sites are not known (--symbols DIR)";
+        args.talk
+            .warn(input::NAME, format_args!("most of the time is at call sites of one trace only: {why}"));
+    }
     let mut out = Output::text(&args.output.output)?;
     let screen = Screen::of(&out);
     write_changes(&found, &sites, args, screen, &mut out)?;

@@ -136,17 +136,11 @@ fn write_text(
             writeln!(out)?;
         }
         let durations = found.durations();
-        let calls = grouped(durations[1].count);
-        let head = format!("{}: {calls} calls", at(name, *site, sites));
+        let head = format!("{}: {}", at(name, *site, sites), calls(durations[1].count));
         writeln!(out, "{}", screen.bold(&head))?;
         if paths {
             for (before, durations) in &found.paths {
-                writeln!(
-                    out,
-                    "\nafter {}: {} calls",
-                    after(before.as_ref(), sites),
-                    grouped(durations[1].count)
-                )?;
+                writeln!(out, "\nafter {}: {}", after(before.as_ref(), sites), calls(durations[1].count))?;
                 write_phases(durations, None, screen, out)?;
             }
             continue;
@@ -157,6 +151,10 @@ fn write_text(
         }
     }
     Ok(())
+}
+
+fn calls(n: u64) -> String {
+    if n == 1 { "1 call".into() } else { format!("{} calls", grouped(n)) }
 }
 
 fn after(before: Option<&Call>, sites: &CallSites) -> String {
