@@ -14,7 +14,7 @@ use crate::diff::joined;
 use crate::judge::{Judged, Side, adjusted, judge};
 use crate::normal::SiteKeys;
 use crate::table::{Cell, Column, Table, grouped};
-use crate::times::{Phases, Place, Sample, Times};
+use crate::times::{Phases, Place, Times};
 
 /// Of all places of a comparison without a difference, none is taken for one in so many of a hundred comparisons.
 const SURE: f64 = 0.99;
@@ -128,7 +128,7 @@ fn keyed(times: &Times, sites: &CallSites, keys: &SiteKeys) -> BTreeMap<Key, Fou
 }
 
 /// Moves what is left over of both runs together where functions tell that it is one.
-fn by_functions(left: [Vec<(Key, Found)>; 2], sites: &[CallSites; 2]) -> Vec<Pair> {
+fn by_functions(left: [Vec<(Key, Found)>; 2], sites: [&CallSites; 2]) -> Vec<Pair> {
     type Group = [Vec<(Key, Found)>; 2];
     let (mut groups, mut out): (BTreeMap<Key, Group>, Vec<Pair>) = (BTreeMap::new(), Vec::new());
     for (side, left) in left.into_iter().enumerate() {
@@ -152,9 +152,9 @@ fn by_functions(left: [Vec<(Key, Found)>; 2], sites: &[CallSites; 2]) -> Vec<Pai
     out
 }
 
-fn pairs(times: &[Times; 2], sites: &[CallSites; 2]) -> Vec<Pair> {
+fn pairs(times: [&Times; 2], sites: [&CallSites; 2]) -> Vec<Pair> {
     let keys = joined(sites);
-    let [a, mut b] = [0, 1].map(|side| keyed(&times[side], &sites[side], &keys[side]));
+    let [a, mut b] = [0, 1].map(|side| keyed(times[side], sites[side], &keys[side]));
     let (mut both, mut left) = (Vec::new(), Vec::new());
     for (key, x) in a {
         match b.remove(&key) {
@@ -166,46 +166,68 @@ fn pairs(times: &[Times; 2], sites: &[CallSites; 2]) -> Vec<Pair> {
     both
 }
 
-/// Compares the times of two runs, whose call sites are `sites`.
+/// A run: its times and call sites.
+pub type Run = (Times, CallSites);
+
+/// Durations of other runs of the first program, by what its trace calls their place.
+type Others = BTreeMap<(String, Option<u32>), Vec<Phases>>;
+
+fn others(a: &Run, bases: &[Run]) -> Others {
+    let mut out = Others::new();
+    for base in bases {
+        for (function, found) in pairs([&a.0, &base.0], [&a.1, &base.1]) {
+            if let [Some((site, _)), Some((_, phases))] = found {
+                out.entry((function, site)).or_default().push(phases);
+            }
+        }
+    }
+    out
+}
+
+/// Compares the times of two runs, of which `bases` are more of the first one's program on as many ranks.
 #[must_use]
-pub fn changes(times: &[Times; 2], sites: &[CallSites; 2], how: How) -> Changes {
-    let [a, b] = times;
-    let ranks = [a.ranks.len(), b.ranks.len()];
-    let of = |n: usize| float(n.to_u64().into()).max(1.0);
-    let factor = if how.weak { 1.0 } else { of(ranks[0]) / of(ranks[1]) };
-    let paired = a.ranks == b.ranks;
-    let mut rows = Vec::new();
-    for (function, found) in pairs(times, sites) {
+pub fn changes([a, b]: [&Run; 2], bases: &[Run], how: How) -> Changes {
+    let times = [&a.0, &b.0];
+    let ranks = times.map(|t| t.ranks.len());
+    let first = bases.iter().map(|(times, _)| times).chain([&a.0]).map(|t| float(t.run.0)).sum::<f64>();
+    let run = [first / float(bases.len().to_u64().saturating_add(1).into()), float(b.0.run.0)];
+    let mut changes = Changes { rows: Vec::new(), ranks, run, how };
+    let factor = changes.factor();
+    let others = others(a, bases);
+    for (function, found) in pairs(times, [&a.1, &b.1]) {
+        let known = found[0].as_ref().and_then(|(site, _)| others.get(&(function.clone(), *site)));
         for phase in [0, 1] {
             let samples = [0, 1].map(|i| found[i].as_ref().map(|(_, phases)| &phases[phase]));
             if samples.iter().flatten().all(|s| s.sum == 0) {
                 continue;
             }
-            let side = |i: usize, factor| {
-                let sample: &Sample = samples[i]?;
-                Some(Side { sample, groups: &times[i].groups, factor })
+            let side = |i: usize, sample| Side {
+                sample,
+                groups: &times[i].groups,
+                factor: if i == 0 { factor } else { 1.0 },
             };
-            let [x, y] = [side(0, factor), side(1, 1.0)];
-            let judged = x.zip(y).and_then(|(x, y)| judge(x, y, paired));
+            let [x, y] = [0, 1].map(|i| samples[i].map(|sample| side(i, sample)));
+            let more: Vec<f64> =
+                known.into_iter().flatten().map(|phases| side(0, &phases[phase]).mean()).collect();
+            let judged = x.zip(y).and_then(|(x, y)| judge(x, y, &more, times[0].ranks == times[1].ranks));
             let verdict = match (x, y) {
                 (Some(_), Some(_)) => Verdict::Unjudged,
                 (Some(_), None) => Verdict::Gone,
                 _ => Verdict::New,
             };
-            rows.push(Change {
+            let expected = judged.map_or_else(|| x.map_or(0.0, |s| s.mean()), |j| j.expected);
+            changes.rows.push(Change {
                 verdict,
                 function: function.clone(),
                 sites: [0, 1].map(|i| found[i].as_ref().and_then(|(site, _)| *site)),
                 in_call: phase == 1,
                 events: samples.map(|s| s.map(|s| s.events)),
-                times: [side(0, 1.0).map(|s| s.mean()), y.map(|s| s.mean())],
-                expected: x.map_or(0.0, |s| s.mean()),
+                times: [x.map(|_| expected / factor), y.map(|s| s.mean())],
+                expected,
                 judged,
             });
         }
     }
-    let run = [0, 1].map(|i| float(times[i].run.0));
-    let mut changes = Changes { rows, ranks, run, how };
     changes.decide(factor * run[0]);
     changes
 }
@@ -276,14 +298,14 @@ impl Changes {
         }
         let [p, q] = self.ranks;
         let speedup = self.run[0] / self.run[1];
-        let ideal = 100.0 * speedup * self.factor(p, q);
-        format!("{a} on {p} ranks → {b} on {q}: speedup {speedup:.2}, efficiency {ideal:.1} %")
+        let efficiency = 100.0 * speedup * self.factor();
+        format!("{a} on {p} ranks → {b} on {q}: speedup {speedup:.2}, efficiency {efficiency:.1} %")
     }
 
     /// What the time of a rank is multiplied by where all scales.
-    fn factor(&self, p: usize, q: usize) -> f64 {
-        let of = |n: usize| float(n.to_u64().into());
-        if self.how.weak { 1.0 } else { of(p) / of(q) }
+    fn factor(&self) -> f64 {
+        let [p, q] = self.ranks.map(|n| float(n.to_u64().into()));
+        if self.how.weak { 1.0 } else { p / q.max(1.0) }
     }
 
     /// What is found, in a line.
@@ -303,7 +325,7 @@ impl Changes {
     }
 
     /// A row each. For people what tells most, and only what is found unless `all`; else all of it.
-    pub(crate) fn table(&self, sites: &[CallSites; 2], text: bool, all: bool) -> Table {
+    pub(crate) fn table(&self, sites: [&CallSites; 2], text: bool, all: bool) -> Table {
         let scaled = self.ranks[0] != self.ranks[1];
         let columns = columns();
         let wanted = |shown: Shown| {
@@ -319,15 +341,15 @@ impl Changes {
         Table { columns: columns.collect(), rows: rows.map(row).collect(), total: None }
     }
 
-    fn cells(&self, r: &Change, sites: &[CallSites; 2]) -> Vec<Cell> {
+    fn cells(&self, r: &Change, sites: [&CallSites; 2]) -> Vec<Cell> {
         let [first, second] = r.times;
         let judged = r.judged;
         let of = |part: f64, whole: f64| (whole > 0.0).then(|| 100.0 * part / whole);
         let speedup = first.zip(second).and_then(|(a, b)| (b > 0.0).then(|| a / b));
         let efficiency = first.and(second).and_then(|b| of(r.expected, b));
         let place = match r.sites {
-            [Some(site), _] => site_cells(Some(site), &sites[0]),
-            [None, site] => site_cells(site, &sites[1]),
+            [Some(site), _] => site_cells(Some(site), sites[0]),
+            [None, site] => site_cells(site, sites[1]),
         };
         let events = |n: Option<u64>| n.map_or_else(Cell::none, Cell::count);
         let mut cells = vec![

@@ -63,7 +63,7 @@ fn compare_calls(both: &[Compared<'_>; 2], budget: &Budget, args: &DiffArgs) -> 
     }
     let sites = both.each_ref().map(|trace| trace.sites.clone());
     let report = diff(&a.sections, &b.sections, args.sites.then_some(&sites))?;
-    let times = in_short(both, &sites, budget)?;
+    let times = in_short(both, budget)?;
     let mut out = Output::text(&args.output.output)?;
     let traces = [(&a.sections[..], &sites[0]), (&b.sections[..], &sites[1])];
     write_report(&report, traces, (args.limit, &times), &mut out)?;
@@ -72,7 +72,7 @@ fn compare_calls(both: &[Compared<'_>; 2], budget: &Budget, args: &DiffArgs) -> 
 }
 
 /// How the times differ, or why that is not known, in a few lines.
-fn in_short(both: &[Compared<'_>; 2], sites: &[CallSites; 2], budget: &Budget) -> Result<Vec<String>> {
+fn in_short(both: &[Compared<'_>; 2], budget: &Budget) -> Result<Vec<String>> {
     let times = both.each_ref().map(|trace| trace.times(budget));
     let [a, b] = match times {
         [Err(why), _] | [_, Err(why)] if why.is::<Exceeded>() => {
@@ -83,7 +83,8 @@ fn in_short(both: &[Compared<'_>; 2], sites: &[CallSites; 2], budget: &Budget) -
     let (Some(a), Some(b)) = (a, b) else {
         return Ok(vec!["not compared: times, which not both traces hold".into()]);
     };
-    let found = changes(&[a, b], sites, How::default());
+    let [a, b] = [(a, both[0].sites.clone()), (b, both[1].sites.clone())];
+    let found = changes([&a, &b], &[], How::default());
     Ok(vec![
         format!("times: {}", found.runs()),
         format!("call sites, before and in their calls: {} (--time)", found.counts()),
@@ -91,13 +92,23 @@ fn in_short(both: &[Compared<'_>; 2], sites: &[CallSites; 2], budget: &Budget) -
 }
 
 fn compare_times(both: &[Compared<'_>; 2], budget: &Budget, args: &DiffArgs) -> Result<Status> {
-    let times = |trace: &Compared<'_>| {
+    let run = |trace: &Compared<'_>| {
         let Some(times) = trace.times(budget)? else { bail!("{}: no times", trace.path.display()) };
-        Ok(times)
+        Ok((times, trace.sites.clone()))
     };
-    let times = [times(&both[0])?, times(&both[1])?];
-    let sites = both.each_ref().map(|trace| trace.sites.clone());
-    let found = changes(&times, &sites, How { weak: args.weak, threshold: args.threshold });
+    let [a, b] = [run(&both[0])?, run(&both[1])?];
+    let mut bases = Vec::new();
+    for path in &args.base {
+        let base = run(&Compared::read(path, args)?)?;
+        if base.0.ranks != a.0.ranks {
+            let (base, first) = (path.display(), args.a.display());
+            bail!(InvalidStream(format!(
+                "{base}: has other ranks than {first}, of whose program it is to be another run"
+            )));
+        }
+        bases.push(base);
+    }
+    let found = changes([&a, &b], &bases, How { weak: args.weak, threshold: args.threshold });
     if !found.any_in_common() {
         let [a, b] = both.each_ref().map(|trace| (trace.path.display(), trace.header.command()));
         bail!(InvalidStream(format!(
@@ -112,14 +123,14 @@ fn compare_times(both: &[Compared<'_>; 2], budget: &Budget, args: &DiffArgs) -> 
     }
     let mut out = Output::text(&args.output.output)?;
     let screen = Screen::of(&out);
-    write_changes(&found, &sites, args, screen, &mut out)?;
+    write_changes(&found, [&a.1, &b.1], args, screen, &mut out)?;
     out.commit()?;
     Ok(if found.beyond() { Status::Difference } else { Status::Ok })
 }
 
 fn write_changes(
     found: &Changes,
-    sites: &[CallSites; 2],
+    sites: [&CallSites; 2],
     args: &DiffArgs,
     screen: Screen,
     out: &mut dyn Write,

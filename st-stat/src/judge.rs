@@ -11,7 +11,8 @@
 //!   times the variance of the mean of n durations of a rank is taken to fall with n^⅔ instead of n, as that of series with
 //!   long-range dependence does (Hurst exponent ⅔), and all ranks to vary together.
 //! * Over ranks: of their differences, if the same ranks are in both runs, else of the ranks of each.
-//! * From run to run: [`BETWEEN_RUNS`] of the time. Two traces cannot tell it, being one run each.
+//! * From run to run: [`BETWEEN_RUNS`] of the time. Two traces cannot tell it, being one run each. Where there are more runs of
+//!   the first program, their variance, moderated towards that (Smyth 2004), since few runs tell little.
 //!
 //! The difference over its deviation is compared with Student's distribution, of as many degrees of freedom as the sum
 //! has (Satterthwaite 1946), and the probabilities of all places of a comparison are adjusted for their number (Holm 1979).
@@ -24,8 +25,10 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use crate::times::Sample;
 
-/// Standard deviation of the time at a place from one run to another of the same program on a quiet machine, as a share of it.
+/// Standard deviation of the difference of the times of two runs of one program at a place on a quiet machine, as a share of these.
 const BETWEEN_RUNS: f64 = 0.025;
+/// So many runs more this weighs as much as, once there are several.
+const RUNS: f64 = 2.0;
 
 /// Fewest blocks, or durations that depend on each other little, that tell how a time varies.
 const FEWEST: f64 = 4.0;
@@ -47,6 +50,8 @@ pub struct Side<'a> {
 /// A difference and how sure it is.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Judged {
+    /// What the second run is expected to take, ns per rank: the mean of the first and of others of its program.
+    pub expected: f64,
     /// The probability that chance makes a difference that is as large.
     pub probability: f64,
     /// The difference is known to so much, ns, in 99 of 100 cases.
@@ -104,12 +109,14 @@ impl Side<'_> {
     }
 }
 
-/// Whether `b` differs from `a`; `None` if there are too few durations to tell. `paired`: both are of the same ranks.
+/// Whether `b` differs from `a` and from `others`, the times per rank of more runs of that program; `None` if there are too
+/// few durations to tell. `paired`: both are of the same ranks.
 #[must_use]
-pub fn judge(a: Side<'_>, b: Side<'_>, paired: bool) -> Option<Judged> {
-    let level = f64::midpoint(a.mean(), b.mean());
+pub fn judge(a: Side<'_>, b: Side<'_>, others: &[f64], paired: bool) -> Option<Judged> {
+    let runs: Vec<f64> = others.iter().copied().chain([a.mean()]).collect();
+    let expected = runs.iter().sum::<f64>() / float(runs.len().to_u64().into());
     let mut all = over_time(a, b)?;
-    all.push(Variance { of_mean: (BETWEEN_RUNS * level).powi(2), freedom: f64::INFINITY });
+    all.push(between_runs(&runs, f64::midpoint(expected, b.mean())));
     all.extend(match paired {
         true => vec![of_mean(&differences(&a.by_group(), &b.by_group()))],
         false => vec![of_mean(&a.by_group()), of_mean(&b.by_group())],
@@ -117,8 +124,9 @@ pub fn judge(a: Side<'_>, b: Side<'_>, paired: bool) -> Option<Judged> {
     let sum: f64 = all.iter().map(|v| v.of_mean).sum();
     let freedom = sum * sum / all.iter().map(|v| v.of_mean * v.of_mean / v.freedom).sum::<f64>();
     let student = StudentsT::new(0.0, 1.0, freedom.min(NORMAL)).ok().filter(|_| sum > 0.0)?;
-    let t = (b.mean() - a.mean()).abs() / sum.sqrt();
-    Some(Judged { probability: (2.0 * student.sf(t)).min(1.0), uncertainty: quantile(&student) * sum.sqrt() })
+    let t = (b.mean() - expected).abs() / sum.sqrt();
+    let probability = (2.0 * student.sf(t)).min(1.0);
+    Some(Judged { expected, probability, uncertainty: quantile(&student) * sum.sqrt() })
 }
 
 /// So many degrees of freedom are as good as any more.
@@ -132,6 +140,18 @@ fn quantile(student: &StudentsT) -> f64 {
     };
     // With one degree of freedom it is 63.7, and there is none with fewer.
     (0..50).fold((0.0, 64.0), halve).1
+}
+
+/// Variance of the difference of a run and the mean of others, from run to run, around a level.
+fn between_runs(runs: &[f64], level: f64) -> Variance {
+    let prior = (BETWEEN_RUNS * level).powi(2);
+    let (distances, n) = distances(runs);
+    if n < 2.0 {
+        return Variance { of_mean: prior, freedom: f64::INFINITY };
+    }
+    let freedom = RUNS + n - 1.0;
+    let of_run = (RUNS * prior / 2.0 + products(&distances, &distances)) / freedom;
+    Variance { of_mean: of_run * (1.0 + 1.0 / n), freedom }
 }
 
 fn over_time(a: Side<'_>, b: Side<'_>) -> Option<Vec<Variance>> {

@@ -1,7 +1,7 @@
 //! Which call sites became slower: planted changes are found, and chance is not.
 #![expect(clippy::unwrap_used, reason = "a test fails by it")]
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clap::Parser;
 use rand::Rng;
@@ -150,14 +150,18 @@ fn section(rank: u32, times: &[(f64, f64)], exact: bool) -> Section {
     section
 }
 
+fn timed(sections: &[Section]) -> (Times, CallSites) {
+    let times = Times::of(sections, &Budget::default()).unwrap().unwrap();
+    (times, CallSites::of(sections.iter().map(|s| &s.sites)))
+}
+
 fn compared(a: Run, b: Run, how: How) -> Changes {
     compared_sections([a, b].map(recorded), how)
 }
 
 fn compared_sections(sections: [Vec<Section>; 2], how: How) -> Changes {
-    let sites = sections.each_ref().map(|s| CallSites::of(s.iter().map(|s| &s.sites)));
-    let times = sections.map(|s| Times::of(&s, &Budget::default()).unwrap().unwrap());
-    changes(&times, &sites, how)
+    let [a, b] = sections.map(|s| timed(&s));
+    changes([&a, &b], &[], how)
 }
 
 /// What is found before calls and, apart from that, in them: the place and the verdict.
@@ -307,14 +311,23 @@ fn write(path: &Path, sections: Vec<Section>) {
 
 /// What `st-stat diff` says of two traces.
 fn said(sections: [Vec<Section>; 2], options: &[&str]) -> anyhow::Result<(String, Status)> {
+    said_of(sections.to_vec(), options)
+}
+
+/// What it says of two traces, and of more of the first program.
+fn said_of(traces: Vec<Vec<Section>>, options: &[&str]) -> anyhow::Result<(String, Status)> {
     let dir = tempfile::tempdir()?;
-    let [a, b, out]: [PathBuf; 3] = ["a.st", "b.st", "out"].map(|n| dir.path().join(n));
-    let [first, second] = sections;
-    write(&a, first);
-    write(&b, second);
-    let paths = [&a, &b].map(|p| p.to_str().unwrap());
-    let words = ["st-stat", "diff", "-q", "-o", out.to_str().unwrap()];
-    let status = st_stat::run(&Args::try_parse_from(words.iter().chain(options).chain(&paths))?)?;
+    let out = dir.path().join("out");
+    let mut words = ["st-stat", "diff", "-q", "-o"].map(str::to_owned).to_vec();
+    words.push(out.display().to_string());
+    words.extend(options.iter().map(|o| (*o).to_owned()));
+    for (i, (name, sections)) in ["a.st", "b.st", "c.st", "d.st"].iter().zip(traces).enumerate() {
+        let path = dir.path().join(name);
+        write(&path, sections);
+        words.extend((i > 1).then(|| "--base".to_owned()));
+        words.push(path.display().to_string());
+    }
+    let status = st_stat::run(&Args::try_parse_from(words)?)?;
     Ok((std::fs::read_to_string(&out)?, status))
 }
 
@@ -377,6 +390,25 @@ fn a_comparison_of_calls_says_how_times_differ() {
 }
 
 #[test]
+fn more_runs_of_the_first_program_are_read_and_have_its_ranks() {
+    let [a, b] = slower();
+    let again = recorded(Run { seed: 3, factors: [1.4; 4], ..Run::default() });
+    let (text, _) = said_of(vec![a.clone(), b.clone(), again.clone(), again], &["--time", "--all"]).unwrap();
+    assert!(
+        text.starts_with("46.8 ms → 39.3 ms per rank")
+            && text.contains("0 slower, ")
+            && text.contains("before   MPI_Sendrecv   10.3 ms  10.0 ms"),
+        "{text}"
+    );
+    let fewer = recorded(Run { ranks: 7, ..Run::default() });
+    let refused = said_of(vec![a, b, fewer], &["--time"]).unwrap_err();
+    assert!(
+        refused.is::<st_cli::InvalidStream>() && refused.to_string().contains("has other ranks than"),
+        "{refused:#}"
+    );
+}
+
+#[test]
 fn traces_without_a_call_site_in_common_are_refused() {
     let other = [recorded(Run::default()), built("01", &[("f", 3)])];
     assert!(compared_sections(other.clone(), How::default()).mostly_apart());
@@ -396,8 +428,33 @@ fn options_of_times_need_to_be_about_times() {
         &["--all"],
         &["--format", "csv"],
         &["--time", "--sites"],
+        &["--base", "x.st"],
         &["--time", "--threshold", "-1"],
     ] {
         assert!(said(slower(), options).unwrap_err().is::<clap::Error>(), "{options:?}");
     }
+}
+
+/// A run on a machine that is now faster and now slower, by 15 % in the mean; what it has to do is `work` times as much at one place.
+fn unquiet(seed: u64, work: f64) -> (Times, CallSites) {
+    let load = (0.15 * Chance::new(seed, 1 << 21).normal()).exp();
+    timed(&recorded(Run { seed, factors: [load * work, load, load, load], ..Run::default() }))
+}
+
+#[test]
+fn more_runs_of_the_first_program_tell_what_is_chance() {
+    let (mut alone, mut known, mut doubled) = (0, 0, 0);
+    for seed in 0..50 {
+        let [a, b, twice] =
+            [(0, 1.0), (1_000, 1.0), (2_000, 2.0)].map(|(more, work)| unquiet(seed + more, work));
+        let bases: Vec<_> = (3..6).map(|more| unquiet(seed + 1_000 * more, 1.0)).collect();
+        let any = |b, bases: &[_]| {
+            let changes = changes([&a, b], bases, How::default());
+            changes.rows.iter().any(|r| matches!(r.verdict, Verdict::Slower | Verdict::Faster))
+        };
+        alone += u32::from(any(&b, &[]));
+        known += u32::from(any(&b, &bases));
+        doubled += u32::from(any(&twice, &bases));
+    }
+    assert!(alone > 30 && known <= 2 && doubled > 40, "{alone} {known} {doubled}");
 }

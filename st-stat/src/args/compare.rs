@@ -14,6 +14,7 @@ Examples:
   st-stat diff --sites before.st after.st  also from the same places?
   st-stat diff --time before.st after.st   which call sites became slower?
   st-stat diff --time --threshold 10 before.st after.st || echo slower
+  st-stat diff --time before.st after.st --base again.st --base third.st
   st-stat diff --time p8.st p64.st         which call sites do not scale?
 
 Times: what is compared is the time that a rank spends at a call site, in the call and, apart from that, computing before it. A difference \
@@ -21,7 +22,8 @@ counts if chance makes one of its size at any call site in less than one compari
 smaller --threshold), and 0.1 % of the run. How sure it is follows from how ranks differ and how the time varies from one sixteenth of \
 the calls to the next, not from the number of calls, which depend on each other; without exact times (st-merge without --keep-columns) the \
 latter is estimated, and small changes are not found. Of few ranks large changes only are found: 20 % takes two of them. What differs between \
-any two runs (another node, other jobs beside it) is not told from a change of the program: where that is much, compare a run with itself repeated first.
+any two runs (another node, other jobs beside it) is told from a change of the program only by more runs of the first one: --base, twice or more where \
+the machine is not quiet. Then the first run is the mean of all these.
 
 Scaling: with other numbers of ranks the time that all ranks together spend at a call site is expected to stay, with --weak that of each rank. slower \
 are the sites that do not scale. The speedup is the time of a rank in the first run by that in the second; the efficiency, the expected time by \
@@ -54,6 +56,9 @@ pub struct DiffArgs {
     /// Compare the times at call sites, and not what is called: which became slower or faster
     #[arg(long)]
     pub time: bool,
+    /// Another run of the first program on as many ranks, that tells how its runs differ; may be given several times
+    #[arg(long, value_name = "TRACE", requires = "time")]
+    pub base: Vec<PathBuf>,
     /// Exit status 4 if a call site is slower by more than this
     #[arg(long, value_name = "PERCENT", requires = "time", value_parser = percent)]
     pub threshold: Option<f64>,
