@@ -6,11 +6,11 @@
 //! witness finds differences between any two runs. So the time that a rank spends at a place is what is compared, and no
 //! single duration; and its variance is the sum of three, as if they were independent of each other:
 //!
-//! * Over time: of the blocks ([`crate::times`]), those of the second run less those of the same number of the first, so that phases
+//! * Over time: of the blocks ([`crate::times`]), those of the second run beside those of the same number of the first, so that phases
 //!   of the program do not count as chance; larger by the dependence of neighbouring blocks ([`dependence`]). Without exact
 //!   times the variance of the mean of n durations of a rank is taken to fall with n^⅔ instead of n, as that of series with
 //!   long-range dependence does (Hurst exponent ⅔), and all ranks to vary together.
-//! * Over ranks: of their differences, if the same ranks are in both runs, else of the ranks of each.
+//! * Over ranks: rank beside rank, if the same ranks are in both runs, else of the ranks of each.
 //! * From run to run: [`BETWEEN_RUNS`] of the time. Two traces cannot tell it, being one run each. Where there are more runs of
 //!   the first program, their variance, moderated towards that (Smyth 2004), since few runs tell little.
 //!
@@ -118,7 +118,7 @@ pub fn judge(a: Side<'_>, b: Side<'_>, others: &[f64], paired: bool) -> Option<J
     let mut all = over_time(a, b)?;
     all.push(between_runs(&runs, f64::midpoint(expected, b.mean())));
     all.extend(match paired {
-        true => vec![of_mean(&differences(&a.by_group(), &b.by_group()))],
+        true => vec![of_mean(&residuals(a.by_group().into_iter().zip(b.by_group())))],
         false => vec![of_mean(&a.by_group()), of_mean(&b.by_group())],
     });
     let sum: f64 = all.iter().map(|v| v.of_mean).sum();
@@ -156,15 +156,21 @@ fn between_runs(runs: &[f64], level: f64) -> Variance {
 
 fn over_time(a: Side<'_>, b: Side<'_>) -> Option<Vec<Variance>> {
     let both = a.by_block().into_iter().zip(b.by_block());
-    let blocks: Vec<f64> = both.filter_map(|(x, y)| Some(y? - x?)).collect();
+    let blocks = residuals(both.filter_map(|(x, y)| Some((x?, y?))));
     if float(blocks.len().to_u64().into()) >= FEWEST {
         return Some(vec![dependence(&blocks)]);
     }
     Some(vec![a.over_time()?, b.over_time()?])
 }
 
-fn differences(a: &[f64], b: &[f64]) -> Vec<f64> {
-    a.iter().zip(b).map(|(a, b)| b - a).collect()
+/// Differences of the values of two runs when the one that takes less long is brought to the level of the other: their
+/// deviation is that of the difference of the means, also where what is larger differs by more.
+///
+/// Source: Cochran 1977, section 6.4 (residuals of ratio estimates).
+fn residuals(both: impl Iterator<Item = (f64, f64)> + Clone) -> Vec<f64> {
+    let (a, b) = both.clone().fold((0.0, 0.0), |(a, b), (x, y)| (a + x, b + y));
+    let ratio = if a > 0.0 && b > 0.0 { b / a } else { 1.0 };
+    both.map(|(x, y)| y / ratio.min(1.0) - ratio.max(1.0) * x).collect()
 }
 
 /// Distances from the mean, and how many there are.

@@ -39,6 +39,10 @@ struct Run {
     factors: [f64; 4],
     /// How much all ranks vary together, and for the whole run three tenths of it.
     wave: f64,
+    /// How much each rank differs for the whole run.
+    apart: f64,
+    /// How many times as long computation takes at the end as at the beginning, less one.
+    rise: f64,
     /// How long interruptions are, ns.
     late: f64,
     /// Whether exact times are kept.
@@ -47,7 +51,17 @@ struct Run {
 
 impl Default for Run {
     fn default() -> Self {
-        Self { ranks: 8, steps: 200, seed: 1, factors: [1.0; 4], wave: 0.02, late: 1e5, exact: true }
+        Self {
+            ranks: 8,
+            steps: 200,
+            seed: 1,
+            factors: [1.0; 4],
+            wave: 0.02,
+            apart: 0.01,
+            rise: 0.0,
+            late: 1e5,
+            exact: true,
+        }
     }
 }
 
@@ -73,7 +87,7 @@ impl Chance {
 }
 
 /// Computation of all ranks before all calls, ns: by rank, then step and place. Each duration varies by 10 %, all ranks together by a
-/// slow wave, each rank by 1 % for the whole run, and one in 300 is interrupted.
+/// slow wave, each rank for the whole run, and one in 300 is interrupted.
 fn computation(run: Run) -> Vec<Vec<f64>> {
     let (mut wave, mut common) = (0.0, Chance::new(run.seed, 1 << 20));
     let whole = 0.3 * run.wave * common.normal();
@@ -86,11 +100,13 @@ fn computation(run: Run) -> Vec<Vec<f64>> {
         .collect();
     let of_rank = |rank| {
         let mut own = Chance::new(run.seed, rank);
-        let rank = 0.01 * own.normal();
-        let each = calls.iter().map(|(place, wave)| {
+        let rank = run.apart * own.normal();
+        let each = calls.iter().enumerate().map(|(i, (place, wave))| {
             let (noise, late) =
                 (0.1 * own.normal(), if own.uniform() < 1.0 / 300.0 { run.late } else { 0.0 });
-            PLACES[*place].2 * run.factors[*place] * (rank + wave + noise).exp() + late
+            let now = float(u128::try_from(i).unwrap()) / float(u128::try_from(calls.len()).unwrap());
+            PLACES[*place].2 * run.factors[*place] * (1.0 + run.rise * now) * (rank + wave + noise).exp()
+                + late
         });
         each.collect()
     };
@@ -204,6 +220,24 @@ fn two_runs_of_one_program_do_not_differ() {
             );
             assert!(changes.rows.iter().any(|r| r.verdict == Verdict::Alike));
         }
+    }
+}
+
+#[test]
+fn ranks_that_are_now_slow_and_now_others_are_chance() {
+    for seed in 0..50 {
+        let a = Run { ranks: 4, seed, apart: 0.1, ..Run::default() };
+        let changes = compared(a, Run { seed: seed + 1_000, ..a }, How::default());
+        assert!(found(&changes, false).is_empty(), "seed {seed}: {}", told(&changes));
+    }
+}
+
+#[test]
+fn phases_of_the_program_are_no_chance() {
+    for seed in 0..10 {
+        let a = Run { seed, rise: 9.0, ..Run::default() };
+        let b = Run { seed: seed + 1_000, factors: [1.0, 1.0, 1.0, 1.2], ..a };
+        assert_eq!(found(&compared(a, b, How::default()), false), [(3, Verdict::Slower)], "seed {seed}");
     }
 }
 

@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn what_has_one_mode_has_no_other() {
         type Draw = fn(&mut Pcg64) -> f64;
-        let shapes: [(&str, Draw); 8] = [
+        let shapes: [(&str, Draw); 9] = [
             ("constant", |_| 5_000.0),
             ("narrow", |r| 1e5 * (0.02 * normal(r)).exp()),
             ("wide", |r| 1e5 * normal(r).exp()),
@@ -194,6 +194,9 @@ mod tests {
             ("a tail by a power", |r| 1e4 * (1.0 - uniform(r)).powf(-0.8)),
             ("one in a hundred is far away", |r| {
                 if uniform(r) < 0.01 { 1e7 } else { 1e4 * (0.1 * normal(r)).exp() }
+            }),
+            ("two that overlap", |r| {
+                1e5 * (0.3 * f64::from(u8::from(uniform(r) < 0.5)) + 0.1 * normal(r)).exp()
             }),
             ("some nanoseconds", |r| 40.0 + 8.0 * normal(r).abs()),
         ];
