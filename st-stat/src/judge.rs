@@ -206,9 +206,12 @@ fn dependence(values: &[f64]) -> Variance {
     };
     let correlation = (measured + (1.0 + 4.0 * measured) / n).clamp(0.0, MOST_DEPENDENT);
     let effective = |correlation: f64| n * (1.0 - correlation) / (1.0 + correlation);
-    let freedom = (effective(correlation * correlation) - 1.0).max(1.0);
+    let freedom = (effective(correlation * correlation) - 1.0).max(LEAST_FREEDOM);
     Variance { of_mean: squares / (n - 1.0) / effective(correlation), freedom }
 }
+
+/// Fewest degrees of freedom of a series of blocks: also where they depend on each other much, all of them show how large the variation is.
+const LEAST_FREEDOM: f64 = 5.0;
 
 /// Largest correlation of neighbours that is reckoned with: beyond it a series of blocks is one witness.
 const MOST_DEPENDENT: f64 = 0.8;
