@@ -231,3 +231,43 @@ pub fn adjusted(probabilities: &[f64]) -> Vec<f64> {
     }
     out
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::Rng;
+    use rand_pcg::Pcg64;
+
+    /// Sixteen values, each as far like the one before as the correlation says.
+    fn series(correlation: f64, from: &mut Pcg64) -> Vec<f64> {
+        let mut draw =
+            || (0..12).map(|_| float((from.next_u64() >> 11).into()) / float(1 << 53)).sum::<f64>() - 6.0;
+        let mut last = draw();
+        let mut next = |_| {
+            last = correlation * last + (1.0 - correlation * correlation).sqrt() * draw();
+            last
+        };
+        (0..16).map(&mut next).collect()
+    }
+
+    #[test]
+    fn the_variance_of_means_is_estimated_also_where_neighbours_are_alike() {
+        for correlation in [0.0, 0.4, 0.7] {
+            let mut from = Pcg64::new(7, 7);
+            let all: Vec<_> = (0..2_000).map(|_| series(correlation, &mut from)).collect();
+            let means: Vec<f64> = all.iter().map(|s| s.iter().sum::<f64>() / 16.0).collect();
+            let of_one = 2_000.0 * of_mean(&means).of_mean;
+            let estimated = all.iter().map(|s| dependence(s).of_mean).sum::<f64>() / 2_000.0;
+            let ratio = estimated / of_one;
+            assert!((0.8..1.7).contains(&ratio), "correlation {correlation}: {ratio}");
+        }
+    }
+
+    #[test]
+    fn probabilities_are_adjusted_by_how_many_are_left() {
+        let found = adjusted(&[0.5, 0.001, 0.02]);
+        let expected = [0.5, 0.003, 0.04];
+        assert!(found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-12), "{found:?}");
+        assert!(adjusted(&[]).is_empty());
+    }
+}
