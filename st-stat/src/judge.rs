@@ -7,11 +7,11 @@
 //! single duration; and its variance is the sum of three, as if they were independent of each other:
 //!
 //! * Over time: of the blocks ([`crate::times`]), those of the second run beside those of the same number of the first, so that phases
-//!   of the program do not count as chance; larger by the dependence of neighbouring blocks ([`dependence`]). Without exact
+//!   of the program do not count as chance; larger by the dependence of neighbouring blocks (`dependence`). Without exact
 //!   times the variance of the mean of n durations of a rank is taken to fall with n^⅔ instead of n, as that of series with
 //!   long-range dependence does (Hurst exponent ⅔), and all ranks to vary together.
 //! * Over ranks: rank beside rank, if the same ranks are in both runs, else of the ranks of each.
-//! * From run to run: [`BETWEEN_RUNS`] of the time. Two traces cannot tell it, being one run each. Where there are more runs of
+//! * From run to run: 2.5 % of the time (`BETWEEN_RUNS`). Two traces cannot tell it, being one run each. Where there are more runs of
 //!   the first program, their variance, moderated towards that (Smyth 2004), since few runs tell little.
 //!
 //! The difference over its deviation is compared with Student's distribution, of as many degrees of freedom as the sum

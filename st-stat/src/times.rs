@@ -2,7 +2,7 @@
 //!
 //! Two parts of the time are kept apart: the computation before a call, from the end of the event before it on its
 //! thread, and the time in the call. Sums come from the sketches and per-rank sums that every trace with times has. Where
-//! it also has exact times, the calls of a rank at a site are cut into [`BLOCKS`] runs of equal length, and the same run
+//! it also has exact times, the calls of a rank at a site are cut into sixteen runs of equal length, and the same run
 //! of all ranks is a block: how blocks differ says how the time varies while the program runs.
 
 use std::collections::BTreeMap;
