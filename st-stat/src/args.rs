@@ -1,6 +1,8 @@
 //! The command line.
 
+mod compare;
 mod explain;
+mod hist;
 mod moments;
 mod traffic;
 
@@ -10,9 +12,12 @@ use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use st_cli::Symbols;
 use st_cli::options::{Asked, Steps, StreamIn, Talk, TextOut};
 
+pub use self::compare::DiffArgs;
+use self::compare::percent;
 pub use self::explain::{
     DelaysArgs, DelaysBy, EfficiencyArgs, Explaining, PathArgs, RanksArgs, WaitsArgs, WaitsBy, WhyArgs,
 };
+pub use self::hist::HistArgs;
 pub use self::moments::{AtArgs, BetweenArgs, BetweenBy, PhasesArgs, PhasesBy};
 pub use self::traffic::{LeaksArgs, MatrixArgs, MatrixBy, MessagesArgs};
 use crate::table::Format;
@@ -77,13 +82,6 @@ share_percent of all; ranklist; unlike_before, the first call in which its lowes
 With --space: ranks; trace_bytes of a representative; signature_bytes; main and sub, numbers of clusters; clustered_bytes and \
 unclustered_bytes per rank.";
 
-const DIFF: &str = "\
-Examples:
-  st-stat diff app.st again.st             do the same calls happen?
-  st-stat diff --sites before.st after.st  also from the same places?
-
-Exit status: 0 no difference, 1 failed, 2 wrong usage, 3 invalid or truncated stream, 4 the traces differ.";
-
 const MAPE: &str = "\
 Examples:
   st-stat mape app.st replayed.st          how far the replay's time is off
@@ -143,13 +141,15 @@ pub enum Command {
     Messages(MessagesArgs),
     /// What is never completed, freed or received, per call site
     Leaks(LeaksArgs),
+    /// How long calls of a site take, and the computation before them: the distribution
+    Hist(HistArgs),
     /// Where the bytes of a file go
     Sizes(SizesArgs),
     /// Count messages that arrive before they were sent, or sooner than possible
     Violations(ViolationsArgs),
     /// Which ranks behave alike, and what the others do differently
     Clusters(ClustersArgs),
-    /// Compare what two traces' programs did; exit status 4 if it differs
+    /// Compare what two traces' programs did, and how long that took; exit status 4 if it differs
     Diff(DiffArgs),
     /// How far the times of replays are from those of the programs: signed, MAPE, accuracy
     Mape(MapeArgs),
@@ -330,39 +330,6 @@ pub struct ClustersArgs {
     pub talk: Talk,
 }
 
-/// Two traces.
-#[derive(ClapArgs, Clone, Debug)]
-#[command(after_long_help = DIFF)]
-pub struct DiffArgs {
-    /// The first trace: a stream or a directory of streams
-    #[arg(value_name = "A")]
-    pub a: PathBuf,
-    /// The second trace
-    #[arg(value_name = "B")]
-    pub b: PathBuf,
-    /// Compare call sites too
-    #[arg(long)]
-    pub sites: bool,
-    /// Print at most N differing call sites
-    #[arg(long, value_name = "N", default_value_t = 20)]
-    pub limit: usize,
-    /// Names of call sites.
-    #[command(flatten)]
-    pub symbols: Symbols,
-    /// How inputs are read.
-    #[command(flatten)]
-    pub input: StreamIn,
-    /// How much work is done.
-    #[command(flatten)]
-    pub steps: Steps,
-    /// Where the text goes.
-    #[command(flatten)]
-    pub output: TextOut,
-    /// How much is said.
-    #[command(flatten)]
-    pub talk: Talk,
-}
-
 /// Runs and their replays.
 #[derive(ClapArgs, Clone, Debug)]
 #[command(after_long_help = MAPE)]
@@ -392,9 +359,4 @@ pub struct MapeArgs {
     /// How much is said.
     #[command(flatten)]
     pub talk: Talk,
-}
-
-fn percent(text: &str) -> Result<f64, String> {
-    let percent = text.parse().ok().filter(|p: &f64| p.is_finite() && *p >= 0.0);
-    percent.ok_or_else(|| "a number from 0 up".into())
 }

@@ -23,10 +23,14 @@ pub(crate) fn site_of(section: &Section, symbol: &Symbol, sites: &CallSites) -> 
 
 /// A function and where it is called from, in a sentence: `MPI_Send (site 3, exchange stencil.c:120)`.
 pub(crate) fn called(section: &Section, symbol: &Symbol, sites: &CallSites) -> String {
-    let name = function(symbol.call, &section.tables);
-    match site_of(section, symbol, sites) {
-        Some(site) => format!("{name} ({})", sites.describe(site)),
-        None => name,
+    at(&function(symbol.call, &section.tables), site_of(section, symbol, sites), sites)
+}
+
+/// The same of a function and the number of a call site.
+pub(crate) fn at(function: &str, site: Option<u32>, sites: &CallSites) -> String {
+    match site {
+        Some(site) => format!("{function} ({})", sites.describe(site)),
+        None => function.to_owned(),
     }
 }
 
@@ -109,7 +113,8 @@ pub(crate) fn functions(sections: &[(Section, Profile)]) -> Table {
     Table { columns, rows: rows.collect(), total: None }
 }
 
-fn named(function: &str, error: u32) -> String {
+/// A function, with its error class if its calls failed.
+pub(crate) fn named(function: &str, error: u32) -> String {
     match (error, error_class(error)) {
         (0, _) => function.to_owned(),
         (_, Some(class)) => format!("{function} ({class})"),

@@ -56,7 +56,7 @@ fn by_rank(sections: &[Section]) -> BTreeMap<u32, &Section> {
 
 /// What stands for the call sites of either trace, by identity: those that both have, stand for themselves; others for what they
 /// are called.
-fn joined([a, b]: &[CallSites; 2]) -> [SiteKeys; 2] {
+pub(crate) fn joined([a, b]: [&CallSites; 2]) -> [SiteKeys; 2] {
     let by_name = |all: &CallSites| -> SiteKeys {
         let key = |(n, site): (u32, &Site)| (site.id, all.by_name(n).unwrap_or(site.id));
         (0..).zip(all.table().sites()).map(key).collect()
@@ -77,7 +77,7 @@ fn joined([a, b]: &[CallSites; 2]) -> [SiteKeys; 2] {
 /// If a section cannot be read back.
 pub fn diff(a: &[Section], b: &[Section], sites: Option<&[CallSites; 2]>) -> Result<Report, Error> {
     let (a, b) = (by_rank(a), by_rank(b));
-    let joined = sites.map(joined);
+    let joined = sites.map(|both| joined(both.each_ref()));
     let [of_a, of_b] = [0, 1].map(|side| joined.as_ref().map(|all| &all[side]));
     let mut report = Report::default();
     let mut first = HashMap::new();

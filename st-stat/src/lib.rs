@@ -1,14 +1,18 @@
-//! Statistics of a trace: a summary, calls per function and call site, where the bytes go, and how two traces differ.
+//! Statistics of a trace: a summary, calls per function and call site, where time and bytes go, and how two traces differ.
 
 pub mod args;
 mod at;
 mod calls;
 mod causes;
+pub mod changes;
 mod clusters;
+mod compare;
 pub mod diff;
 mod ended;
 mod explain;
+mod hist;
 mod input;
+pub mod judge;
 mod leaks;
 pub mod mape;
 mod matrix;
@@ -22,6 +26,7 @@ mod run;
 mod sizes;
 mod summary;
 pub mod table;
+pub mod times;
 mod topology;
 mod unlike;
 mod violations;

@@ -246,8 +246,8 @@ pub fn report(runs: &[Run]) -> Table {
     let row = |r: &Run| {
         vec![
             Cell::text(r.name.clone()),
-            number(Some(r.recorded), 6, " s"),
-            number(Some(r.replayed), 6, " s"),
+            Cell::number(Some(r.recorded), 6, " s"),
+            Cell::number(Some(r.replayed), 6, " s"),
             percent(Some(r.error())),
             percent(Some(r.error().abs())),
             percent(Some(r.accuracy())),
@@ -269,12 +269,5 @@ pub fn report(runs: &[Run]) -> Table {
 }
 
 fn percent(value: Option<f64>) -> Cell {
-    number(value, 2, " %")
-}
-
-/// A number with so many decimals, and its unit.
-fn number(value: Option<f64>, decimals: usize, unit: &str) -> Cell {
-    let Some(value) = value else { return Cell::none() };
-    let text = format!("{value:.decimals$}");
-    Cell::shown(text.parse::<f64>().map_or(Value::Null, Value::from), text + unit)
+    Cell::number(value, 2, " %")
 }

@@ -1,31 +1,21 @@
 //! The commands.
 
-use std::collections::BTreeMap;
 use std::io::Write;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::{CommandFactory, Parser};
 use st_cli::{Finished, Output, Screen, Status, UsageError, wrapped};
-use st_model::calls::CallTable;
-use st_model::section::Section;
-use st_model::sites::CallSites;
-use st_stream::json::{self, Place, line};
 
 use crate::args::{
-    Args, CallsArgs, ClustersArgs, Command, DiffArgs, MapeArgs, SizesArgs, SizesBy, SummaryArgs,
-    ViolationsArgs,
+    Args, CallsArgs, ClustersArgs, Command, MapeArgs, SizesArgs, SizesBy, SummaryArgs, ViolationsArgs,
 };
-use crate::diff::{Difference, Report, diff};
 use crate::input::NAME;
-use crate::normal::NormalCall;
-use crate::table::{Format, grouped};
+use crate::table::Format;
 use crate::topology::Grid;
-use crate::unlike::{Unlike, unlike};
 use crate::{
-    at, calls, causes, clusters, explain, input, leaks, mape, matrix, messages, phases, picture, sizes,
-    summary, violations, why,
+    at, calls, causes, clusters, compare, explain, hist, input, leaks, mape, matrix, messages, phases,
+    picture, sizes, summary, violations, why,
 };
 
 /// The program, from its command line to its exit status.
@@ -58,7 +48,8 @@ pub fn run(args: &Args) -> Result<Status> {
         Some(Command::Sizes(a)) => list_sizes(a),
         Some(Command::Violations(a)) => list_violations(a),
         Some(Command::Clusters(a)) => list_clusters(a),
-        Some(Command::Diff(a)) => compare(a),
+        Some(Command::Diff(a)) => compare::compare(a),
+        Some(Command::Hist(a)) => hist::hist(a),
         Some(Command::Mape(a)) => errors(a),
     }
 }
@@ -230,97 +221,4 @@ fn errors(args: &MapeArgs) -> Result<Status> {
     out.commit()?;
     let above = args.limit.is_some_and(|limit| mape::mape(&runs) > limit);
     Ok(if above { Status::Difference } else { Status::Ok })
-}
-
-fn compare(args: &DiffArgs) -> Result<Status> {
-    let of =
-        |path: &PathBuf| input::sections(std::slice::from_ref(path), &args.input, &args.talk).map(|(_, s)| s);
-    let (a, b) = (of(&args.a)?, of(&args.b)?);
-    let budget = args.steps.budget();
-    for (path, sections) in [(&args.a, &a), (&args.b, &b)] {
-        let spent = sections.iter().try_for_each(|section| budget.spend(section, None, 1));
-        spent.with_context(|| path.display().to_string())?;
-    }
-    if a.iter().chain(&b).any(|s| s.histograms().next().is_some()) {
-        args.talk.warn(input::NAME, "parameters are histograms: what calls have of these is drawn");
-    }
-    let named = |sections: &[Section]| {
-        args.symbols.call_sites((input::NAME, &args.talk), sections.iter().map(|s| &s.sites))
-    };
-    let sites = [named(&a), named(&b)];
-    let report = diff(&a, &b, args.sites.then_some(&sites))?;
-    let mut out = Output::text(&args.output.output)?;
-    write_report(&report, [(&a, &sites[0]), (&b, &sites[1])], args.limit, &mut out)?;
-    out.commit()?;
-    Ok(if report.same() { Status::Ok } else { Status::Difference })
-}
-
-fn write_report(
-    r: &Report,
-    traces: [(&[Section], &CallSites); 2],
-    limit: usize,
-    out: &mut dyn Write,
-) -> Result<()> {
-    for u in &r.unmatched {
-        writeln!(out, "{u}")?;
-    }
-    // An object stands once for all calls that are unlike by it.
-    let mut objects = BTreeMap::new();
-    for (d, _) in &r.first {
-        objects.extend(renamed(d, traces).into_iter().map(|o| (o.label, o.how)));
-    }
-    for (label, how) in &objects {
-        writeln!(out, "{label} is another object: {how}")?;
-    }
-    for (d, n) in r.first.iter().take(limit) {
-        writeln!(out, "{} at this call site, first on rank {}{}:", count(*n), d.rank, thread_of(d))?;
-        let [a, b] = [(&d.a, traces[0]), (&d.b, traces[1])].map(|(call, trace)| {
-            let line = call.as_ref().map(|c| shown(c, trace, d.rank, d.thread));
-            line.unwrap_or_else(|| "(no call)".into())
-        });
-        let same = renamed(d, traces).into_iter().next().filter(|_| a == b);
-        let b = same.map_or(b, |o| format!("(the same of the other {})", o.label));
-        writeln!(out, "  - {a}\n  + {b}")?;
-    }
-    if r.first.len() > limit {
-        writeln!(out, "… and {} more call sites (--limit)", r.first.len() - limit)?;
-    }
-    let verdict = if r.same() { "no difference" } else { "the traces differ" };
-    writeln!(out, "{verdict}: {} calls equal, {} different", grouped(r.equal), grouped(r.different))?;
-    let left_out = [
-        (r.polls, "unsuccessful tests and probes, whose number is chance"),
-        (r.failed, "calls that returned an error"),
-    ];
-    for ((a, b), what) in left_out.into_iter().filter(|((a, b), _)| a + b > 0) {
-        writeln!(out, "not compared: {what}: {} and {}", grouped(a), grouped(b))?;
-    }
-    Ok(())
-}
-
-fn count(n: u64) -> String {
-    if n == 1 { "1 difference".into() } else { format!("{} differences", grouped(n)) }
-}
-
-fn thread_of(d: &Difference) -> String {
-    if d.thread == 0 { String::new() } else { format!(" thread {}", d.thread) }
-}
-
-/// Objects that the calls of a difference have in the place of one another.
-fn renamed(d: &Difference, traces: [(&[Section], &CallSites); 2]) -> Vec<Unlike> {
-    let [a, b] = traces.map(|(sections, _)| section_of(sections, d.rank));
-    let calls = a.zip(d.a.as_ref()).zip(b.zip(d.b.as_ref()));
-    calls.map_or_else(Vec::new, |(a, b)| unlike([a, b], d.rank))
-}
-
-fn section_of(sections: &[Section], rank: u32) -> Option<&Section> {
-    sections.iter().find(|s| s.ranks.contains(rank))
-}
-
-/// A call for people, with its position.
-fn shown(call: &NormalCall, (sections, sites): (&[Section], &CallSites), rank: u32, thread: usize) -> String {
-    let Some(section) = section_of(sections, rank) else { return String::new() };
-    let site = section.symbols.get(call.sym as usize).and_then(|s| calls::site_of(section, s, sites));
-    let site = site.unwrap_or(u32::MAX);
-    let place = Place { rank, thread, index: call.index, site, times: None };
-    line(&json::call(CallTable::builtin(), section, place, call.sym, &call.words), sites)
 }

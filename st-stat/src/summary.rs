@@ -1,7 +1,7 @@
 //! The summary: what the program did, at a glance.
 
 use st_model::calls::names;
-use st_model::num::Exact;
+use st_model::num::{Exact, float};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
@@ -162,7 +162,7 @@ impl Facts {
 
     fn payload(&mut self, size: Option<u64>, sections: &[(Section, Profile)]) {
         let calls: u64 = sections.iter().map(|(_, p)| p.calls()).sum();
-        let per = |n: u64| if calls == 0 { 0.0 } else { to_f64(n) / to_f64(calls) };
+        let per = |n: u64| if calls == 0 { 0.0 } else { float(n.into()) / float(calls.into()) };
         let text = size.map(|size| format!("{}, {:.3} bytes per call", bytes(size), per(size)));
         let cell = size.map_or_else(Cell::none, |size| Cell::bytes(size.into()));
         self.add("file", text, vec![("file_bytes", cell)]);
@@ -196,11 +196,6 @@ impl Facts {
 
 fn count(n: usize) -> Cell {
     Cell::count(n.to_u64())
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
-fn to_f64(n: u64) -> f64 {
-    n as f64
 }
 
 /// Times over all ranks.

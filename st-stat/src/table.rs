@@ -64,6 +64,22 @@ impl Cell {
         let text = format!("{}.{}", tenths / 10, tenths % 10);
         Self::shown(text.parse().map_or(Value::Null, |v: f64| v.into()), text + " %")
     }
+    /// A number with so many decimals, and its unit.
+    #[must_use]
+    pub fn number(value: Option<f64>, decimals: usize, unit: &str) -> Self {
+        let Some(value) = value else { return Self::none() };
+        let mut text = format!("{value:.decimals$}");
+        if text.bytes().all(|b| b"-0.".contains(&b)) {
+            text = text.replace('-', "");
+        }
+        Self::shown(text.parse::<f64>().map_or(Value::Null, Value::from), text + unit)
+    }
+    /// The same with a sign for people also where it is above 0.
+    #[must_use]
+    pub fn signed(self) -> Self {
+        let above = self.value.as_f64().is_some_and(|v| v > 0.0);
+        Self { text: if above { format!("+{}", self.text) } else { self.text }, ..self }
+    }
     /// Nothing to say.
     #[must_use]
     pub fn none() -> Self {

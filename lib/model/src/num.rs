@@ -86,6 +86,26 @@ pub fn saturate<T: Limited>(n: impl TryInto<T> + Default + PartialOrd + Copy) ->
     n.try_into().unwrap_or(if n < Default::default() { T::LEAST } else { T::MOST })
 }
 
+/// A number as a float, for statistics and ratios: beyond 2^53 the nearest that there is.
+#[expect(clippy::cast_precision_loss, reason = "statistics need no more than 53 bits")]
+#[inline]
+#[must_use]
+pub fn float(n: u128) -> f64 {
+    n as f64
+}
+
+/// The nearest whole number that is not negative; 0 of what is no number.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "saturates; what is no number becomes 0"
+)]
+#[inline]
+#[must_use]
+pub fn rounded(x: f64) -> u64 {
+    x.round() as u64
+}
+
 /// Types of numbers with an end on both sides.
 pub trait Limited {
     /// The smallest number.

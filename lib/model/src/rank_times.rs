@@ -6,7 +6,7 @@
 use crate::num::saturate;
 use std::collections::BTreeMap;
 
-use crate::calls::{CallTable, Kind};
+use crate::calls::{CallId, CallTable, Kind};
 use crate::columns::Column;
 use crate::event::Events;
 use crate::ints::Sealed;
@@ -103,6 +103,16 @@ pub fn begin(section: &Section) -> Result<Option<i64>, Error> {
     Ok(first)
 }
 
+/// Whether the times before and in a function's calls are part of a rank's time.
+#[must_use]
+pub fn counted(call: CallId) -> [bool; 2] {
+    match CallTable::builtin().get(call).map(|row| row.kind) {
+        Some(Kind::Init) => [false, false],
+        Some(Kind::Finalize) => [true, false],
+        _ => [true, true],
+    }
+}
+
 /// The time of each rank of a section that has times. Without sketches the time in MPI is not known: it is 0.
 #[must_use]
 pub fn rank_times(section: &Section) -> Vec<RankTime> {
@@ -115,13 +125,8 @@ pub fn rank_times(section: &Section) -> Vec<RankTime> {
     let mut all: Vec<RankTime> =
         thread.ranks.iter().map(|rank| RankTime { rank, whole: 0, mpi: 0 }).collect();
     for t in totals {
-        let row = section.symbols.get(t.sym as usize).and_then(|s| CallTable::builtin().get(s.call));
-        // Whether the times before and in the event are part of it.
-        let (before, within) = match row.map(|row| row.kind) {
-            Some(Kind::Init) => (0, 0),
-            Some(Kind::Finalize) => (1, 0),
-            _ => (1, 1),
-        };
+        let call = section.symbols.get(t.sym as usize).map(|s| s.call);
+        let [before, within] = call.map_or([true; 2], counted).map(u128::from);
         for (rank, (compute, comm)) in all.iter_mut().zip(t.compute.into_iter().zip(t.comm)) {
             rank.whole += before * compute + within * comm;
             rank.mpi += within * comm;

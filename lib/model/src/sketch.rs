@@ -11,12 +11,14 @@
 
 mod buckets;
 pub mod histogram;
+mod modes;
 
 use crate::num::{narrow, saturate};
 use std::collections::BTreeMap;
 
-pub use buckets::{bucket, representative};
+pub use buckets::{bucket, edges, representative};
 use histogram::{Bin, Histogram};
+pub use modes::Mode;
 
 /// What a sketch keeps beside the totals.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

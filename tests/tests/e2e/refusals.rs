@@ -10,7 +10,7 @@ use st_tests::{Failure, conclude, place};
 use crate::stages::stream;
 
 /// Commands that read a trace, and whether they take it twice.
-const COMMANDS: [(&str, bool); 16] = [
+const COMMANDS: [(&str, bool); 18] = [
     ("st-view", false),
     ("st-view --check", false),
     ("st-view --calls", false),
@@ -21,6 +21,8 @@ const COMMANDS: [(&str, bool); 16] = [
     ("st-stat clusters", false),
     ("st-stat violations", false),
     ("st-stat diff", true),
+    ("st-stat diff --time", true),
+    ("st-stat hist MPI_Init", false),
     ("st-stat mape", true),
     ("st-cluster", false),
     ("st-merge", false),

@@ -22,8 +22,8 @@ pub struct CallSites {
     table: SiteTable,
     /// By site: where it is.
     places: Vec<String>,
-    /// By site: hash of what its own functions are called, if that is known of all.
-    identities: Vec<Option<u128>>,
+    /// By site: hashes of what its own functions are called, with and without lines, if that is known of all.
+    identities: Vec<[Option<u128>; 2]>,
     /// By site: other texts that stand for it.
     others: Vec<Vec<String>>,
 }
@@ -43,6 +43,12 @@ struct Step {
     wrapper: bool,
     /// Whether it is called as an MPI function is.
     named_after: bool,
+}
+
+impl Step {
+    fn has_function(&self) -> bool {
+        self.function != self.text
+    }
 }
 
 /// Between a place and what it calls there, where only that tells sites apart.
@@ -70,6 +76,10 @@ impl Texts {
     }
     fn get(&self, number: u32) -> &str {
         self.all.get(number.to_usize()).map_or("", String::as_str)
+    }
+    fn hash(&self, of: impl Iterator<Item = u32>) -> u128 {
+        let all: Vec<&str> = of.map(|number| self.get(number)).collect();
+        xxhash_rust::xxh3::xxh3_128(all.join("\n").as_bytes())
     }
 }
 
@@ -136,7 +146,27 @@ impl CallSites {
     /// nothing if some are not known.
     #[must_use]
     pub fn by_name(&self, number: u32) -> Option<u128> {
-        self.identities.get(usize::try_from(number).ok()?).copied().flatten()
+        self.identities.get(number.to_usize())?[0]
+    }
+    /// What stands for a site in other versions of its program, where lines have moved: hash of the functions of its stack outside of
+    /// wrappers. Several sites may have one; nothing if some functions are not known.
+    #[must_use]
+    pub fn by_functions(&self, number: u32) -> Option<u128> {
+        self.identities.get(number.to_usize())?[1]
+    }
+    /// The sites that a user means by a text that is printed of them: a number (`3`, `site 3`, `site 3, exchange stencil.c:120`),
+    /// which means one, or a name ([`CallSites::is_named`]); if it is none, the name of a caller ([`CallSites::is_on_stack`]).
+    #[must_use]
+    pub fn meant(&self, text: &str) -> Vec<u32> {
+        let all = || 0..self.len();
+        let number = text.strip_prefix("site ").unwrap_or(text);
+        let one = number.parse().ok().filter(|n| *n < self.len());
+        let described = || all().find(|n| self.describe(*n) == text);
+        if let Some(site) = one.or_else(described) {
+            return vec![site];
+        }
+        let named: Vec<u32> = all().filter(|n| self.is_named(*n, text)).collect();
+        if named.is_empty() { all().filter(|n| self.is_on_stack(*n, text)).collect() } else { named }
     }
     /// All functions of a site's stack, innermost first, inlined ones included.
     #[must_use]
@@ -167,7 +197,9 @@ impl CallSites {
     #[must_use]
     pub fn is_on_stack(&self, number: u32, text: &str) -> bool {
         let Some(site) = self.table.get(number) else { return false };
-        let mut names = site.frames.iter().flat_map(|f| self.names_of(f)).chain([site.label.clone()]);
+        // Labels of synthetic traces are stacks, too.
+        let label = site.label.split(" < ").map(str::to_owned);
+        let mut names = site.frames.iter().flat_map(|f| self.names_of(f)).chain(label);
         !text.is_empty() && names.any(|name| begins(&name, text))
     }
 
@@ -184,7 +216,8 @@ impl CallSites {
         let mut texts = Texts::default();
         let stacks = stacks(&self.table, &mut texts);
         let layers = wrapper_layers(&stacks);
-        let trails: Vec<Vec<u32>> = stacks.iter().map(|stack| trail(stack, &layers)).collect();
+        let kept: Vec<Vec<Step>> = stacks.iter().map(|stack| trail(stack, &layers)).collect();
+        let trails: Vec<Vec<u32>> = kept.iter().map(|steps| steps.iter().map(|s| s.text).collect()).collect();
         let chosen = chosen(&trails);
         // Different stacks may come through one line: what they call there tells them apart.
         let mut inner: HashMap<u32, HashSet<u32, FixedState>, FixedState> = HashMap::default();
@@ -193,7 +226,7 @@ impl CallSites {
                 inner.entry(*text).or_default().insert(*first);
             }
         }
-        for ((trail, at), site) in trails.iter().zip(&chosen).zip(self.table.sites()) {
+        for (((trail, steps), at), site) in trails.iter().zip(&kept).zip(&chosen).zip(self.table.sites()) {
             let text = |number: &u32| abbreviated(texts.get(*number));
             let place = match (trail.first(), trail.get(*at)) {
                 _ if !site.label.is_empty() => site.label.clone(),
@@ -205,10 +238,11 @@ impl CallSites {
                 (_, chosen) => chosen.map(text).unwrap_or_default(),
             };
             self.places.push(place);
-            let named =
-                site.label.is_empty() && !trail.is_empty() && trail.iter().all(|t| texts.is_named(*t));
-            let all = || trail.iter().map(|t| texts.get(*t)).collect::<Vec<_>>().join("\n");
-            self.identities.push(named.then(|| xxhash_rust::xxh3::xxh3_128(all().as_bytes())));
+            let nameless = !site.label.is_empty() || trail.is_empty();
+            let lines = trail.iter().all(|t| texts.is_named(*t)).then(|| texts.hash(trail.iter().copied()));
+            let functions =
+                steps.iter().all(Step::has_function).then(|| texts.hash(steps.iter().map(|s| s.function)));
+            self.identities.push([lines, functions].map(|id| id.filter(|_| !nameless)));
         }
         self.others = self
             .table
@@ -326,13 +360,12 @@ fn wrapper_layers(stacks: &[Vec<Step>]) -> HashSet<u32> {
     all.into_iter().filter(|(_, l)| wraps(l)).map(|(layer, _)| layer).collect()
 }
 
-/// The texts of a stack's own functions outside of wrappers; of those in wrappers if there are no others; else of all.
-fn trail(stack: &[Step], layers: &HashSet<u32>) -> Vec<u32> {
+/// A stack's own functions outside of wrappers; of those in wrappers if there are no others; else of all.
+fn trail(stack: &[Step], layers: &HashSet<u32>) -> Vec<Step> {
     let mut own: Vec<Step> = stack.iter().copied().filter(|s| s.own).collect();
     let outside = own.iter().position(|s| !s.wrapper && !layers.contains(&s.layer));
     own.drain(..outside.unwrap_or(0));
-    let kept = if own.is_empty() { stack } else { &own };
-    kept.iter().map(|s| s.text).collect()
+    if own.is_empty() { stack.to_vec() } else { own }
 }
 
 /// By trail: the first position at which it differs from all others that are not equal to it.
@@ -452,6 +485,19 @@ mod tests {
     }
 
     #[test]
+    fn where_lines_have_moved_functions_tell_a_site() {
+        let one = |line| sites(&[&[("exchange", "/src/halo.c", line), ("main", "/src/main.c", 7)]]);
+        let (a, b) = (one(12), one(14));
+        assert!(a.by_functions(0).is_some() && a.by_functions(0) == b.by_functions(0));
+        assert!(a.by_name(0).is_some() && a.by_name(0) != b.by_name(0));
+        let other = sites(&[&[("exchange", "/src/halo.c", 12), ("start", "/src/main.c", 7)]]);
+        assert_ne!(a.by_functions(0), other.by_functions(0));
+        let mut unnamed = a.table().clone();
+        unnamed.set_names(crate::names::Names::default());
+        assert_eq!(CallSites::new(unnamed).by_functions(0), None);
+    }
+
+    #[test]
     fn functions_of_python_name_themselves() {
         let mut table = SiteTable::new();
         let binding = "/usr/lib/python3/dist-packages/mpi4py/MPI.cpython-311-x86_64-linux-gnu.so";
@@ -493,6 +539,10 @@ mod tests {
             assert!(!all.is_on_stack(0, text), "{text}");
         }
         assert_eq!(all.describe(0), "site 0, exchange halo.c:12");
+        for text in ["0", "site 0", "site 0, exchange halo.c:12", "exchange", "halo.c:12", "main.c:7"] {
+            assert_eq!(all.meant(text), [0], "{text}");
+        }
+        assert!(all.meant("1").is_empty() && all.meant("").is_empty() && all.meant("site").is_empty());
         assert_eq!(all.stack(0)[..2], ["libmpi_mpifh.so.40+0x10", "exchange halo.c:12"]);
     }
 }

@@ -121,6 +121,18 @@ pub fn representative(bucket: u16) -> u64 {
     }
 }
 
+/// The shortest and the longest duration in a bucket, ns. The last bucket has all that are longer, too.
+#[must_use]
+pub fn edges(bucket: u16) -> (u64, u64) {
+    let end = |i: usize| BOUNDS.get(i).copied();
+    match usize::from(bucket).min(BUCKETS) {
+        0 => (0, 0),
+        1 => (1, 1),
+        i if i == BUCKETS => (end(i - 2).map_or(0, |low| low + 1), u64::MAX),
+        i => (end(i - 2).map_or(0, |low| low + 1), end(i - 1).unwrap_or(u64::MAX)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -137,6 +149,15 @@ mod tests {
         fn a_bucket_is_found_as_by_plain_search(x in prop_oneof![0u64..5000, 4000u64..5000, 0u64..1 << 60, any::<u64>()]) {
             let plain = BOUNDS.partition_point(|&b| b < x).min(BUCKETS - 1) + 1;
             prop_assert_eq!(usize::from(bucket(x)), if x == 0 { 0 } else { plain });
+        }
+
+        #[test]
+        fn edges_hold_what_is_in_the_bucket_and_meet(x in prop_oneof![0u64..5000, 0u64..1 << 60, any::<u64>()]) {
+            let b = bucket(x);
+            let (low, high) = edges(b);
+            prop_assert!(low <= x && x <= high && low <= representative(b) && representative(b) <= high);
+            prop_assert_eq!((bucket(low), bucket(high)), (b, b));
+            prop_assert_eq!(edges(b + 1).0, if high == u64::MAX { low } else { high + 1 });
         }
 
         #[test]

@@ -1,0 +1,98 @@
+//! The command line of comparisons.
+
+use std::path::PathBuf;
+
+use clap::Args as ClapArgs;
+use st_cli::Symbols;
+use st_cli::options::{Steps, StreamIn, Talk, TextOut};
+
+use crate::table::Format;
+
+const DIFF: &str = "\
+Examples:
+  st-stat diff app.st again.st             do the same calls happen?
+  st-stat diff --sites before.st after.st  also from the same places?
+  st-stat diff --time before.st after.st   which call sites became slower?
+  st-stat diff --time --threshold 10 before.st after.st || echo slower
+  st-stat diff --time before.st after.st --base again.st --base third.st
+  st-stat diff --time p8.st p64.st         which call sites do not scale?
+
+Times: what is compared is the time that a rank spends at a call site, in the call and, apart from that, computing before it. A difference \
+counts if chance makes one of its size at any call site in less than one comparison of a hundred, if it is 5 % or more of the time there (less with a \
+smaller --threshold), and 0.1 % of the run. How sure it is follows from how ranks differ and how the time varies from one sixteenth of \
+the calls to the next, not from the number of calls, which depend on each other; without exact times (st-merge without --keep-columns) the \
+latter is estimated, and small changes are not found. Of few ranks large changes only are found: 20 % takes two of them. What differs between \
+any two runs (another node, other jobs beside it) is told from a change of the program only by more runs of the first one: --base, twice or more where \
+the machine is not quiet. Then the first run is the mean of all these.
+
+Scaling: with other numbers of ranks the time that all ranks together spend at a call site is expected to stay, with --weak that of each rank. slower \
+are the sites that do not scale. The speedup is the time of a rank in the first run by that in the second; the efficiency, the expected time by \
+that in the second.
+
+Call sites are the same in both traces if they are of one build, or by function, file and line of their stacks; where lines have moved, by the functions, \
+if as many calls go through the same ones. Others are new or gone, and do not count for --threshold.
+
+Columns with --time: those of CSV and JSON are verdict (slower, faster, new, gone, alike, or too few calls to tell); phase, before (computation) or in call; \
+function; first_calls and second_calls, of all ranks, a series of polls being one; first_ns and second_ns, per rank; change_percent of what is expected; \
+uncertainty_percent, to which that is known in 99 of 100 cases; run_percent, the change by the time of the second run; probability that \
+chance makes such a difference at any site; speedup; efficiency_percent; site and place in the first trace, of what is new in the second. They hold all call sites, \
+text those with a difference unless --all.
+
+Exit status: 0 no difference, 1 failed, 2 wrong usage, 3 invalid or truncated stream, or nothing in common, 4 the traces differ; with --time 4 only beyond --threshold.";
+
+/// Two traces.
+#[derive(ClapArgs, Clone, Debug)]
+#[command(after_long_help = DIFF)]
+pub struct DiffArgs {
+    /// The first trace: a stream or a directory of streams
+    #[arg(value_name = "A")]
+    pub a: PathBuf,
+    /// The second trace
+    #[arg(value_name = "B")]
+    pub b: PathBuf,
+    /// Compare call sites too
+    #[arg(long, conflicts_with = "time")]
+    pub sites: bool,
+    /// Compare the times at call sites, and not what is called: which became slower or faster
+    #[arg(long)]
+    pub time: bool,
+    /// Another run of the first program on as many ranks, that tells how its runs differ; may be given several times
+    #[arg(long, value_name = "TRACE", requires = "time")]
+    pub base: Vec<PathBuf>,
+    /// Exit status 4 if a call site is slower by more than this
+    #[arg(long, value_name = "PERCENT", requires = "time", value_parser = percent)]
+    pub threshold: Option<f64>,
+    /// With other numbers of ranks, expect that the time of each rank stays, since the work grows with them (weak scaling)
+    #[arg(long, requires = "time")]
+    pub weak: bool,
+    /// Also print call sites whose times do not differ
+    #[arg(long, requires = "time")]
+    pub all: bool,
+    /// Print at most N differing call sites
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub limit: usize,
+    /// Form of the output
+    #[arg(long, value_enum, default_value_t, requires = "time")]
+    pub format: Format,
+    /// Names of call sites.
+    #[command(flatten)]
+    pub symbols: Symbols,
+    /// How inputs are read.
+    #[command(flatten)]
+    pub input: StreamIn,
+    /// How much work is done.
+    #[command(flatten)]
+    pub steps: Steps,
+    /// Where the text goes.
+    #[command(flatten)]
+    pub output: TextOut,
+    /// How much is said.
+    #[command(flatten)]
+    pub talk: Talk,
+}
+
+/// Reads a share of a hundred.
+pub(super) fn percent(text: &str) -> Result<f64, String> {
+    let percent = text.parse().ok().filter(|p: &f64| p.is_finite() && *p >= 0.0);
+    percent.ok_or_else(|| "a number from 0 up".into())
+}

@@ -1,0 +1,409 @@
+//! Which call sites became slower or faster from one run to another.
+//!
+//! Places of two runs are the same if their call sites are of one identity, or are called the same from the MPI call to the
+//! outermost function ([`crate::diff`]); of those that are left, as where lines have moved, if as many calls of a function
+//! in either run come through the same functions: then the first is the first, and so on.
+
+use std::collections::BTreeMap;
+
+use st_model::num::{Exact, float, rounded};
+use st_model::sites::CallSites;
+
+use crate::calls::{SITE, named, site_cells};
+use crate::diff::joined;
+use crate::judge::{Judged, Side, adjusted, judge};
+use crate::normal::SiteKeys;
+use crate::table::{Cell, Column, Table, grouped};
+use crate::times::{Phases, Place, Times};
+
+/// Of all places of a comparison without a difference, none is taken for one in so many of a hundred comparisons.
+const SURE: f64 = 0.99;
+/// Smaller changes than so many percent are none: so much differs between any two runs.
+pub(crate) const LEAST_PERCENT: f64 = 5.0;
+/// Changes of less than this share of the run's time matter to nobody.
+const LEAST_OF_RUN: f64 = 0.001;
+
+/// What is found of a place.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Verdict {
+    /// It takes longer.
+    Slower,
+    /// It takes less long.
+    Faster,
+    /// Only the second run has it.
+    New,
+    /// Only the first run has it.
+    Gone,
+    /// No change beyond chance, or none that matters.
+    Alike,
+    /// There are too few durations to tell.
+    Unjudged,
+}
+
+impl Verdict {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Slower => "slower",
+            Self::Faster => "faster",
+            Self::New => "new",
+            Self::Gone => "gone",
+            Self::Alike => "alike",
+            Self::Unjudged => "too few",
+        }
+    }
+}
+
+/// How two runs are compared.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct How {
+    /// The work grows with the ranks: the time of a rank is to stay, not that of all.
+    pub weak: bool,
+    /// Percent from which on a place counts as slower beyond the threshold.
+    pub threshold: Option<f64>,
+}
+
+/// One phase of one place.
+#[derive(Clone, Debug)]
+pub struct Change {
+    /// What is found.
+    pub verdict: Verdict,
+    /// The function, with its error class if it failed.
+    pub function: String,
+    /// Number of the call site in either trace.
+    pub sites: [Option<u32>; 2],
+    /// Whether it is the time in the call; else the computation before it.
+    pub in_call: bool,
+    /// Events of either run.
+    pub events: [Option<u64>; 2],
+    /// Time per rank of either run, ns.
+    pub times: [Option<f64>; 2],
+    /// What the second is expected to take, ns: as long as the first, by the ranks that they have.
+    pub expected: f64,
+    /// How sure the difference is.
+    pub judged: Option<Judged>,
+}
+
+impl Change {
+    /// How much longer it takes than expected, ns.
+    fn change(&self) -> f64 {
+        self.times[1].unwrap_or(0.0) - self.expected
+    }
+
+    /// The same in percent.
+    #[must_use]
+    pub fn percent(&self) -> f64 {
+        100.0 * self.change() / self.expected
+    }
+}
+
+/// What differs between the times of two runs.
+#[derive(Clone, Debug)]
+pub struct Changes {
+    /// By verdict, largest change first.
+    pub rows: Vec<Change>,
+    /// Number of ranks of either run.
+    ranks: [usize; 2],
+    /// Mean time of a rank of either run, ns.
+    run: [f64; 2],
+    how: How,
+}
+
+/// A place as both traces call it, and where that is in one of them.
+type Key = (String, u32, Option<u128>);
+type Found = (Option<u32>, Phases);
+
+/// Places that are one.
+type Pair = (String, [Option<Found>; 2]);
+
+fn keyed(times: &Times, sites: &CallSites, keys: &SiteKeys) -> BTreeMap<Key, Found> {
+    let mut out: BTreeMap<Key, Found> = BTreeMap::new();
+    for (Place { function, error, site }, phases) in &times.places {
+        let key = site.map(|id| keys.get(&id).copied().unwrap_or(id));
+        let number = site.and_then(|id| sites.number(id));
+        let (first, sums) = out.entry((function.clone(), *error, key)).or_default();
+        *first = first.or(number);
+        sums.iter_mut().zip(phases).for_each(|(sum, sample)| sum.add(sample));
+    }
+    out
+}
+
+/// Moves what is left over of both runs together where functions tell that it is one.
+fn by_functions(left: [Vec<(Key, Found)>; 2], sites: [&CallSites; 2]) -> Vec<Pair> {
+    type Group = [Vec<(Key, Found)>; 2];
+    let (mut groups, mut out): (BTreeMap<Key, Group>, Vec<Pair>) = (BTreeMap::new(), Vec::new());
+    for (side, left) in left.into_iter().enumerate() {
+        for (key, found) in left {
+            let functions = found.0.and_then(|site| sites[side].by_functions(site));
+            let group = functions.map_or_else(|| key.clone(), |f| (key.0.clone(), key.1, Some(f)));
+            groups.entry(group).or_default()[side].push((key, found));
+        }
+    }
+    for [mut a, mut b] in groups.into_values() {
+        a.sort_by_key(|(_, (site, _))| *site);
+        b.sort_by_key(|(_, (site, _))| *site);
+        let same = a.len() == b.len();
+        let (mut a, mut b) = (a.into_iter(), b.into_iter());
+        while same && let (Some((key, x)), Some((_, y))) = (a.next(), b.next()) {
+            out.push((named(&key.0, key.1), [Some(x), Some(y)]));
+        }
+        out.extend(a.map(|(key, x)| (named(&key.0, key.1), [Some(x), None])));
+        out.extend(b.map(|(key, y)| (named(&key.0, key.1), [None, Some(y)])));
+    }
+    out
+}
+
+fn pairs(times: [&Times; 2], sites: [&CallSites; 2]) -> Vec<Pair> {
+    let keys = joined(sites);
+    let [a, mut b] = [0, 1].map(|side| keyed(times[side], sites[side], &keys[side]));
+    let (mut both, mut left) = (Vec::new(), Vec::new());
+    for (key, x) in a {
+        match b.remove(&key) {
+            Some(y) => both.push((named(&key.0, key.1), [Some(x), Some(y)])),
+            None => left.push((key, x)),
+        }
+    }
+    both.extend(by_functions([left, b.into_iter().collect()], sites));
+    both
+}
+
+/// A run: its times and call sites.
+pub type Run = (Times, CallSites);
+
+/// Durations of other runs of the first program, by what its trace calls their place.
+type Others = BTreeMap<(String, Option<u32>), Vec<Phases>>;
+
+fn others(a: &Run, bases: &[Run]) -> Others {
+    let mut out = Others::new();
+    for base in bases {
+        for (function, found) in pairs([&a.0, &base.0], [&a.1, &base.1]) {
+            if let [Some((site, _)), Some((_, phases))] = found {
+                out.entry((function, site)).or_default().push(phases);
+            }
+        }
+    }
+    out
+}
+
+/// Compares the times of two runs, of which `bases` are more of the first one's program on as many ranks.
+#[must_use]
+pub fn changes([a, b]: [&Run; 2], bases: &[Run], how: How) -> Changes {
+    let times = [&a.0, &b.0];
+    let ranks = times.map(|t| t.ranks.len());
+    let first = bases.iter().map(|(times, _)| times).chain([&a.0]).map(|t| float(t.run.0)).sum::<f64>();
+    let run = [first / float(bases.len().to_u64().saturating_add(1).into()), float(b.0.run.0)];
+    let mut changes = Changes { rows: Vec::new(), ranks, run, how };
+    let factor = changes.factor();
+    let others = others(a, bases);
+    for (function, found) in pairs(times, [&a.1, &b.1]) {
+        let known = found[0].as_ref().and_then(|(site, _)| others.get(&(function.clone(), *site)));
+        for phase in [0, 1] {
+            let samples = [0, 1].map(|i| found[i].as_ref().map(|(_, phases)| &phases[phase]));
+            if samples.iter().flatten().all(|s| s.sum == 0) {
+                continue;
+            }
+            let side = |i: usize, sample| Side {
+                sample,
+                groups: &times[i].groups,
+                factor: if i == 0 { factor } else { 1.0 },
+            };
+            let [x, y] = [0, 1].map(|i| samples[i].map(|sample| side(i, sample)));
+            let more: Vec<f64> =
+                known.into_iter().flatten().map(|phases| side(0, &phases[phase]).mean()).collect();
+            let judged = x.zip(y).and_then(|(x, y)| judge(x, y, &more, times[0].ranks == times[1].ranks));
+            let verdict = match (x, y) {
+                (Some(_), Some(_)) => Verdict::Unjudged,
+                (Some(_), None) => Verdict::Gone,
+                _ => Verdict::New,
+            };
+            let expected = judged.map_or_else(|| x.map_or(0.0, |s| s.mean()), |j| j.expected);
+            changes.rows.push(Change {
+                verdict,
+                function: function.clone(),
+                sites: [0, 1].map(|i| found[i].as_ref().and_then(|(site, _)| *site)),
+                in_call: phase == 1,
+                events: samples.map(|s| s.map(|s| s.events)),
+                times: [x.map(|_| expected / factor), y.map(|s| s.mean())],
+                expected,
+                judged,
+            });
+        }
+    }
+    changes.decide(factor * run[0]);
+    changes
+}
+
+impl Changes {
+    /// Decides about all rows together, and brings them in order; `run` is what a rank's whole time is expected to be.
+    fn decide(&mut self, run: f64) {
+        let judged: Vec<f64> = self.rows.iter().filter_map(|r| r.judged.map(|j| j.probability)).collect();
+        let mut all = adjusted(&judged).into_iter();
+        let least = self.how.threshold.unwrap_or(LEAST_PERCENT).min(LEAST_PERCENT) / 100.0;
+        for row in &mut self.rows {
+            let change = row.change();
+            let Some(judged) = &mut row.judged else { continue };
+            judged.probability = all.next().unwrap_or(1.0);
+            let matters = change.abs() >= least * row.expected && change.abs() >= LEAST_OF_RUN * run;
+            row.verdict = match matters && judged.probability <= 1.0 - SURE {
+                true if change > 0.0 => Verdict::Slower,
+                true => Verdict::Faster,
+                false => Verdict::Alike,
+            };
+        }
+        // Found are all but the last two, whose order is one.
+        let rank = |r: &Change| r.verdict.min(Verdict::Alike).max(Verdict::Gone);
+        self.rows.sort_by(|a, b| {
+            let sizes = b.change().abs().total_cmp(&a.change().abs());
+            rank(a).cmp(&rank(b)).then(sizes)
+        });
+    }
+
+    /// Whether the runs have a place in common.
+    #[must_use]
+    pub fn any_in_common(&self) -> bool {
+        self.rows.iter().any(|r| !matches!(r.verdict, Verdict::New | Verdict::Gone))
+    }
+
+    /// Whether most of a run's time is at places that the other does not have.
+    #[must_use]
+    pub fn mostly_apart(&self) -> bool {
+        [(0, Verdict::Gone), (1, Verdict::New)].iter().any(|(side, alone)| {
+            let of = |r: &Change| r.times[*side].unwrap_or(0.0);
+            let apart: f64 = self.rows.iter().filter(|r| r.verdict == *alone).map(of).sum();
+            2.0 * apart > self.rows.iter().map(of).sum()
+        })
+    }
+
+    /// Whether a place is slower beyond the threshold, if there is one.
+    #[must_use]
+    pub fn beyond(&self) -> bool {
+        let slower =
+            |least: f64| self.rows.iter().any(|r| r.verdict == Verdict::Slower && r.percent() > least);
+        self.how.threshold.is_some_and(slower)
+    }
+
+    /// How many rows have something to say.
+    pub(crate) fn found(&self) -> usize {
+        self.rows.iter().take_while(|r| r.verdict < Verdict::Alike).count()
+    }
+
+    fn with(&self, verdict: Verdict) -> usize {
+        self.rows.iter().filter(|r| r.verdict == verdict).count()
+    }
+
+    /// How long ranks take, in a line: `3.20 s → 3.84 s per rank (+20.0 %)`.
+    pub(crate) fn runs(&self) -> String {
+        let [a, b] = self.run.map(|ns| ns_cell(Some(ns)).text);
+        if self.ranks[0] == self.ranks[1] {
+            return format!("{a} → {b} per rank ({:+.1} %)", 100.0 * (self.run[1] / self.run[0] - 1.0));
+        }
+        let [p, q] = self.ranks;
+        let speedup = self.run[0] / self.run[1];
+        let efficiency = 100.0 * speedup * self.factor();
+        format!("{a} on {p} ranks → {b} on {q}: speedup {speedup:.2}, efficiency {efficiency:.1} %")
+    }
+
+    /// What the time of a rank is multiplied by where all scales.
+    fn factor(&self) -> f64 {
+        let [p, q] = self.ranks.map(|n| float(n.to_u64().into()));
+        if self.how.weak { 1.0 } else { p / q.max(1.0) }
+    }
+
+    /// What is found, in a line.
+    pub(crate) fn counts(&self) -> String {
+        let verdicts = [Verdict::Slower, Verdict::Faster, Verdict::New, Verdict::Gone, Verdict::Alike];
+        let mut parts: Vec<String> = verdicts
+            .iter()
+            .map(|v| (self.with(*v), v.name()))
+            .filter(|(n, name)| *n > 0 || *name == "slower")
+            .map(|(n, name)| format!("{} {name}", grouped(n.to_u64())))
+            .collect();
+        let few = self.with(Verdict::Unjudged);
+        if few > 0 {
+            parts.push(format!("{few} with too few calls to tell"));
+        }
+        parts.join(", ")
+    }
+
+    /// A row each. For people what tells most, and only what is found unless `all`; else all of it.
+    pub(crate) fn table(&self, sites: [&CallSites; 2], text: bool, all: bool) -> Table {
+        let scaled = self.ranks[0] != self.ranks[1];
+        let columns = columns();
+        let wanted = |shown: Shown| {
+            !text || shown == Shown::Always || (shown == Shown::Scaling) == scaled && shown != Shown::Never
+        };
+        let kept: Vec<bool> = columns.iter().map(|(_, shown)| wanted(*shown)).collect();
+        let rows = self.rows.iter().take(if text && !all { self.found() } else { self.rows.len() });
+        let row = |r: &Change| {
+            let cells = self.cells(r, sites).into_iter().zip(&kept);
+            cells.filter(|(_, kept)| **kept).map(|(cell, _)| cell).collect()
+        };
+        let columns = columns.into_iter().zip(&kept).filter(|(_, kept)| **kept).map(|((c, _), _)| c);
+        Table { columns: columns.collect(), rows: rows.map(row).collect(), total: None }
+    }
+
+    fn cells(&self, r: &Change, sites: [&CallSites; 2]) -> Vec<Cell> {
+        let [first, second] = r.times;
+        let judged = r.judged;
+        let of = |part: f64, whole: f64| (whole > 0.0).then(|| 100.0 * part / whole);
+        let speedup = first.zip(second).and_then(|(a, b)| (b > 0.0).then(|| a / b));
+        let efficiency = first.and(second).and_then(|b| of(r.expected, b));
+        let place = match r.sites {
+            [Some(site), _] => site_cells(Some(site), sites[0]),
+            [None, site] => site_cells(site, sites[1]),
+        };
+        let events = |n: Option<u64>| n.map_or_else(Cell::none, Cell::count);
+        let mut cells = vec![
+            Cell::text(r.verdict.name()),
+            Cell::text(if r.in_call { "in call" } else { "before" }),
+            Cell::text(r.function.clone()),
+            events(r.events[0]),
+            events(r.events[1]),
+            ns_cell(first),
+            ns_cell(second),
+            Cell::number(of(r.change(), r.expected), 1, " %").signed(),
+            Cell::number(judged.and_then(|j| of(j.uncertainty, r.expected)), 1, " %"),
+            Cell::number(of(r.change(), self.run[1]), 1, " %").signed(),
+            Cell::number(judged.map(|j| j.probability), 6, ""),
+            Cell::number(speedup, 2, ""),
+            Cell::number(efficiency, 1, " %"),
+        ];
+        cells.extend(place);
+        cells
+    }
+}
+
+/// Where a column is shown to people; programs get all.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shown {
+    Always,
+    /// Where runs have as many ranks.
+    Alike,
+    /// Where they do not.
+    Scaling,
+    Never,
+}
+
+fn columns() -> Vec<(Column, Shown)> {
+    use Shown::{Alike, Always, Never, Scaling};
+    let mut all = vec![
+        (Column::left("verdict", "verdict"), Always),
+        (Column::left("time", "phase"), Always),
+        (Column::left("function", "function"), Always),
+        (Column::right("calls", "first_calls", 0), Never),
+        (Column::right("calls", "second_calls", 0), Never),
+        (Column::right("first", "first_ns", 0), Always),
+        (Column::right("second", "second_ns", 0), Always),
+        (Column::right("change", "change_percent", 0), Alike),
+        (Column::right("±", "uncertainty_percent", 2), Alike),
+        (Column::right("of run", "run_percent", 1), Always),
+        (Column::right("chance", "probability", 0), Never),
+        (Column::right("speedup", "speedup", 0), Scaling),
+        (Column::right("efficiency", "efficiency_percent", 0), Scaling),
+    ];
+    all.extend(SITE.map(|c| (c, Always)));
+    all
+}
+
+fn ns_cell(ns: Option<f64>) -> Cell {
+    ns.map_or_else(Cell::none, |ns| Cell::ns(rounded(ns).into()))
+}

@@ -1,0 +1,226 @@
+//! Two traces: what their programs did, and how long that took.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
+use st_cli::{InvalidStream, Output, Screen, Status};
+use st_model::calls::CallTable;
+use st_model::header::Header;
+use st_model::section::Section;
+use st_model::sites::CallSites;
+use st_model::steps::{Budget, Exceeded};
+use st_stream::json::{self, Place, line};
+
+use crate::args::DiffArgs;
+use crate::changes::{Changes, How, changes};
+use crate::diff::{Difference, Report, diff};
+use crate::normal::NormalCall;
+use crate::table::{Format, grouped};
+use crate::times::Times;
+use crate::unlike::{Unlike, unlike};
+use crate::{calls, input};
+
+/// A trace that is compared.
+struct Compared<'a> {
+    path: &'a PathBuf,
+    header: Header,
+    sections: Vec<Section>,
+    sites: CallSites,
+}
+
+impl<'a> Compared<'a> {
+    fn read(path: &'a PathBuf, args: &DiffArgs) -> Result<Self> {
+        let (whole, sections) = input::sections(std::slice::from_ref(path), &args.input, &args.talk)?;
+        let tables = sections.iter().map(|s| &s.sites);
+        let sites = args.symbols.call_sites((input::NAME, &args.talk), tables);
+        Ok(Self { path, header: whole.header, sections, sites })
+    }
+
+    fn spend(&self, budget: &Budget) -> Result<()> {
+        let spent = self.sections.iter().try_for_each(|section| budget.spend(section, None, 1));
+        spent.with_context(|| self.path.display().to_string())
+    }
+
+    fn times(&self, budget: &Budget) -> Result<Option<Times>> {
+        Times::of(&self.sections, budget).with_context(|| self.path.display().to_string())
+    }
+}
+
+/// `st-stat diff`.
+pub(crate) fn compare(args: &DiffArgs) -> Result<Status> {
+    let both = [Compared::read(&args.a, args)?, Compared::read(&args.b, args)?];
+    let budget = args.steps.budget();
+    if args.time { compare_times(&both, &budget, args) } else { compare_calls(&both, &budget, args) }
+}
+
+fn compare_calls(both: &[Compared<'_>; 2], budget: &Budget, args: &DiffArgs) -> Result<Status> {
+    both.iter().try_for_each(|trace| trace.spend(budget))?;
+    let [a, b] = both;
+    if a.sections.iter().chain(&b.sections).any(|s| s.histograms().next().is_some()) {
+        args.talk.warn(input::NAME, "parameters are histograms: what calls have of these is drawn");
+    }
+    let sites = both.each_ref().map(|trace| trace.sites.clone());
+    let report = diff(&a.sections, &b.sections, args.sites.then_some(&sites))?;
+    let times = in_short(both, budget)?;
+    let mut out = Output::text(&args.output.output)?;
+    let traces = [(&a.sections[..], &sites[0]), (&b.sections[..], &sites[1])];
+    write_report(&report, traces, (args.limit, &times), &mut out)?;
+    out.commit()?;
+    Ok(if report.same() { Status::Ok } else { Status::Difference })
+}
+
+/// How the times differ, or why that is not known, in a few lines.
+fn in_short(both: &[Compared<'_>; 2], budget: &Budget) -> Result<Vec<String>> {
+    let times = both.each_ref().map(|trace| trace.times(budget));
+    let [a, b] = match times {
+        [Err(why), _] | [_, Err(why)] if why.is::<Exceeded>() => {
+            return Ok(vec![format!("not compared: times: {why:#}")]);
+        }
+        [a, b] => [a?, b?],
+    };
+    let (Some(a), Some(b)) = (a, b) else {
+        return Ok(vec!["not compared: times, which not both traces hold".into()]);
+    };
+    let [a, b] = [(a, both[0].sites.clone()), (b, both[1].sites.clone())];
+    let found = changes([&a, &b], &[], How::default());
+    Ok(vec![
+        format!("times: {}", found.runs()),
+        format!("call sites, before and in their calls: {} (--time)", found.counts()),
+    ])
+}
+
+fn compare_times(both: &[Compared<'_>; 2], budget: &Budget, args: &DiffArgs) -> Result<Status> {
+    let run = |trace: &Compared<'_>| {
+        let Some(times) = trace.times(budget)? else { bail!("{}: no times", trace.path.display()) };
+        Ok((times, trace.sites.clone()))
+    };
+    let [a, b] = [run(&both[0])?, run(&both[1])?];
+    let mut bases = Vec::new();
+    for path in &args.base {
+        let base = run(&Compared::read(path, args)?)?;
+        if base.0.ranks != a.0.ranks {
+            let (base, first) = (path.display(), args.a.display());
+            bail!(InvalidStream(format!(
+                "{base}: has other ranks than {first}, of whose program it is to be another run"
+            )));
+        }
+        bases.push(base);
+    }
+    let found = changes([&a, &b], &bases, How { weak: args.weak, threshold: args.threshold });
+    if !found.any_in_common() {
+        let [a, b] = both.each_ref().map(|trace| (trace.path.display(), trace.header.command()));
+        bail!(InvalidStream(format!(
+            "{}: has no call site in common with {}: it is of {}, not {}, or their names are not known (--symbols DIR)",
+            b.0, a.0, b.1, a.1
+        )));
+    }
+    if found.mostly_apart() {
+        let why = "these are other programs, or the names of their call sites are not known (--symbols DIR)";
+        args.talk
+            .warn(input::NAME, format_args!("most of the time is at call sites of one trace only: {why}"));
+    }
+    let mut out = Output::text(&args.output.output)?;
+    let screen = Screen::of(&out);
+    write_changes(&found, [&a.1, &b.1], args, screen, &mut out)?;
+    out.commit()?;
+    Ok(if found.beyond() { Status::Difference } else { Status::Ok })
+}
+
+fn write_changes(
+    found: &Changes,
+    sites: [&CallSites; 2],
+    args: &DiffArgs,
+    screen: Screen,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let text = args.format == Format::Text;
+    let mut table = found.table(sites, text, args.all);
+    if !text {
+        return table.write(args.format, screen, out);
+    }
+    writeln!(out, "{}", found.runs())?;
+    writeln!(out, "call sites, before and in their calls: {}", found.counts())?;
+    let rest = table.rows.len().saturating_sub(args.limit);
+    table.rows.truncate(args.limit);
+    if table.rows.is_empty() {
+        return Ok(());
+    }
+    writeln!(out)?;
+    table.write(args.format, screen, out)?;
+    if rest > 0 {
+        writeln!(out, "… and {rest} more (--limit)")?;
+    }
+    Ok(())
+}
+
+fn write_report(
+    r: &Report,
+    traces: [(&[Section], &CallSites); 2],
+    (limit, times): (usize, &[String]),
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    for u in &r.unmatched {
+        writeln!(out, "{u}")?;
+    }
+    // An object stands once for all calls that are unlike by it.
+    let mut objects = BTreeMap::new();
+    for (d, _) in &r.first {
+        objects.extend(renamed(d, traces).into_iter().map(|o| (o.label, o.how)));
+    }
+    for (label, how) in &objects {
+        writeln!(out, "{label} is another object: {how}")?;
+    }
+    for (d, n) in r.first.iter().take(limit) {
+        writeln!(out, "{} at this call site, first on rank {}{}:", count(*n), d.rank, thread_of(d))?;
+        let [a, b] = [(&d.a, traces[0]), (&d.b, traces[1])].map(|(call, trace)| {
+            let line = call.as_ref().map(|c| shown(c, trace, d.rank, d.thread));
+            line.unwrap_or_else(|| "(no call)".into())
+        });
+        let same = renamed(d, traces).into_iter().next().filter(|_| a == b);
+        let b = same.map_or(b, |o| format!("(the same of the other {})", o.label));
+        writeln!(out, "  - {a}\n  + {b}")?;
+    }
+    if r.first.len() > limit {
+        writeln!(out, "… and {} more call sites (--limit)", r.first.len() - limit)?;
+    }
+    let verdict = if r.same() { "no difference" } else { "the traces differ" };
+    writeln!(out, "{verdict}: {} calls equal, {} different", grouped(r.equal), grouped(r.different))?;
+    let left_out = [
+        (r.polls, "unsuccessful tests and probes, whose number is chance"),
+        (r.failed, "calls that returned an error"),
+    ];
+    for ((a, b), what) in left_out.into_iter().filter(|((a, b), _)| a + b > 0) {
+        writeln!(out, "not compared: {what}: {} and {}", grouped(a), grouped(b))?;
+    }
+    times.iter().try_for_each(|line| writeln!(out, "{line}"))
+}
+
+fn count(n: u64) -> String {
+    if n == 1 { "1 difference".into() } else { format!("{} differences", grouped(n)) }
+}
+
+fn thread_of(d: &Difference) -> String {
+    if d.thread == 0 { String::new() } else { format!(" thread {}", d.thread) }
+}
+
+/// Objects that the calls of a difference have in the place of one another.
+fn renamed(d: &Difference, traces: [(&[Section], &CallSites); 2]) -> Vec<Unlike> {
+    let [a, b] = traces.map(|(sections, _)| section_of(sections, d.rank));
+    let calls = a.zip(d.a.as_ref()).zip(b.zip(d.b.as_ref()));
+    calls.map_or_else(Vec::new, |(a, b)| unlike([a, b], d.rank))
+}
+
+fn section_of(sections: &[Section], rank: u32) -> Option<&Section> {
+    sections.iter().find(|s| s.ranks.contains(rank))
+}
+
+/// A call for people, with its position.
+fn shown(call: &NormalCall, (sections, sites): (&[Section], &CallSites), rank: u32, thread: usize) -> String {
+    let Some(section) = section_of(sections, rank) else { return String::new() };
+    let site = section.symbols.get(call.sym as usize).and_then(|s| calls::site_of(section, s, sites));
+    let site = site.unwrap_or(u32::MAX);
+    let place = Place { rank, thread, index: call.index, site, times: None };
+    line(&json::call(CallTable::builtin(), section, place, call.sym, &call.words), sites)
+}

@@ -1,0 +1,273 @@
+//! Whether a place took longer in one run than in another, beyond what chance does.
+//!
+//! A trace has many durations of a place, but they are few witnesses. Durations of a rank depend on those just before
+//! them; ranks depend on each other, because they wait for each other and share nodes; and what is slow about one whole
+//! run (where ranks were put, how warm a node was) is in all of its durations. A test that takes each duration for a
+//! witness finds differences between any two runs. So the time that a rank spends at a place is what is compared, and no
+//! single duration; and its variance is the sum of three, as if they were independent of each other:
+//!
+//! * Over time: of the blocks ([`crate::times`]), those of the second run beside those of the same number of the first, so that phases
+//!   of the program do not count as chance; larger by the dependence of neighbouring blocks (`dependence`). Without exact
+//!   times the variance of the mean of n durations of a rank is taken to fall with n^⅔ instead of n, as that of series with
+//!   long-range dependence does (Hurst exponent ⅔), and all ranks to vary together.
+//! * Over ranks: rank beside rank, if the same ranks are in both runs, else of the ranks of each.
+//! * From run to run: 2.5 % of the time (`BETWEEN_RUNS`). Two traces cannot tell it, being one run each. Where there are more runs of
+//!   the first program, their variance, moderated towards that (Smyth 2004), since few runs tell little.
+//!
+//! The difference over its deviation is compared with Student's distribution, of as many degrees of freedom as the sum
+//! has (Satterthwaite 1946), and the probabilities of all places of a comparison are adjusted for their number (Holm 1979).
+//!
+//! Sources: clusters in two ways, Cameron, Gelbach, Miller 2011, of which we leave out the negative term; blocks,
+//! Schmeiser 1982; the constants are our own.
+
+use st_model::num::{Exact, float};
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+use crate::times::Sample;
+
+/// Standard deviation of the difference of the times of two runs of one program at a place on a quiet machine, as a share of these.
+const BETWEEN_RUNS: f64 = 0.025;
+/// So many runs more this weighs as much as, once there are several.
+const RUNS: f64 = 2.0;
+
+/// Fewest blocks, or durations that depend on each other little, that tell how a time varies.
+const FEWEST: f64 = 4.0;
+
+/// Probability that is beyond the interval on either side.
+const OUTSIDE: f64 = 0.005;
+
+/// A sample of one run, and what it is to be compared as.
+#[derive(Clone, Copy, Debug)]
+pub struct Side<'a> {
+    /// The sample.
+    pub sample: &'a Sample,
+    /// Ranks of the run in each group.
+    pub groups: &'a [u64],
+    /// Times are multiplied by this, if runs have other numbers of ranks.
+    pub factor: f64,
+}
+
+/// A difference and how sure it is.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Judged {
+    /// What the second run is expected to take, ns per rank: the mean of the first and of others of its program.
+    pub expected: f64,
+    /// The probability that chance makes a difference that is as large.
+    pub probability: f64,
+    /// The difference is known to so much, ns, in 99 of 100 cases.
+    pub uncertainty: f64,
+}
+
+/// Estimated variance of a mean, with its degrees of freedom.
+#[derive(Clone, Copy, Debug)]
+struct Variance {
+    of_mean: f64,
+    freedom: f64,
+}
+
+impl Side<'_> {
+    fn ranks(&self) -> f64 {
+        float(self.groups.iter().map(|n| u128::from(*n)).sum())
+    }
+
+    /// Time per rank, ns, as it is compared.
+    #[must_use]
+    pub fn mean(&self) -> f64 {
+        self.factor * float(self.sample.sum) / self.ranks().max(1.0)
+    }
+
+    /// Time per rank of each group.
+    fn by_group(&self) -> Vec<f64> {
+        let each = self.sample.groups.iter().zip(self.groups);
+        each.map(|(sum, n)| self.factor * float(*sum) / float((*n).max(1).into())).collect()
+    }
+
+    /// Time per rank if all of the run were as each block is.
+    fn by_block(&self) -> Vec<Option<f64>> {
+        let per_rank = self.factor * float(self.sample.events.into()) / self.ranks().max(1.0);
+        let each = self.sample.blocks.iter();
+        each.map(|(sum, n)| (*n > 0).then(|| per_rank * float(*sum) / float((*n).into()))).collect()
+    }
+
+    /// Variance over time of this run alone.
+    fn over_time(&self) -> Option<Variance> {
+        let blocks: Vec<f64> = self.by_block().into_iter().flatten().collect();
+        if float(blocks.len().to_u64().into()) >= FEWEST {
+            return Some(dependence(&blocks));
+        }
+        let calling = self.sample.groups.iter().zip(self.groups).filter(|(sum, _)| **sum > 0);
+        let calling = float(calling.map(|(_, n)| u128::from(*n)).sum()).max(1.0);
+        let events = float(self.sample.events.into());
+        let witnesses = (events / calling).powf(2.0 / 3.0);
+        if witnesses < FEWEST {
+            return None;
+        }
+        let mean = float(self.sample.sum) / events;
+        let variance = (float(self.sample.squares) / events - mean * mean).max(0.0);
+        let per_rank = self.factor * events / self.ranks().max(1.0);
+        Some(Variance { of_mean: per_rank * per_rank * variance / witnesses, freedom: witnesses - 1.0 })
+    }
+}
+
+/// Whether `b` differs from `a` and from `others`, the times per rank of more runs of that program; `None` if there are too
+/// few durations to tell. `paired`: both are of the same ranks.
+#[must_use]
+pub fn judge(a: Side<'_>, b: Side<'_>, others: &[f64], paired: bool) -> Option<Judged> {
+    let runs: Vec<f64> = others.iter().copied().chain([a.mean()]).collect();
+    let expected = runs.iter().sum::<f64>() / float(runs.len().to_u64().into());
+    let mut all = over_time(a, b)?;
+    all.push(between_runs(&runs, f64::midpoint(expected, b.mean())));
+    all.extend(match paired {
+        true => vec![of_mean(&residuals(a.by_group().into_iter().zip(b.by_group())))],
+        false => vec![of_mean(&a.by_group()), of_mean(&b.by_group())],
+    });
+    let sum: f64 = all.iter().map(|v| v.of_mean).sum();
+    let freedom = sum * sum / all.iter().map(|v| v.of_mean * v.of_mean / v.freedom).sum::<f64>();
+    let student = StudentsT::new(0.0, 1.0, freedom.min(NORMAL)).ok().filter(|_| sum > 0.0)?;
+    let t = (b.mean() - expected).abs() / sum.sqrt();
+    let probability = (2.0 * student.sf(t)).min(1.0);
+    Some(Judged { expected, probability, uncertainty: quantile(&student) * sum.sqrt() })
+}
+
+/// So many degrees of freedom are as good as any more.
+const NORMAL: f64 = 1e3;
+
+/// What [`OUTSIDE`] is beyond, by halving: the library's own inverse does not end for some distributions.
+fn quantile(student: &StudentsT) -> f64 {
+    let halve = |(low, high): (f64, f64), _| {
+        let middle = f64::midpoint(low, high);
+        if student.sf(middle) > OUTSIDE { (middle, high) } else { (low, middle) }
+    };
+    // With one degree of freedom it is 63.7, and there is none with fewer.
+    (0..50).fold((0.0, 64.0), halve).1
+}
+
+/// Variance of the difference of a run and the mean of others, from run to run, around a level.
+fn between_runs(runs: &[f64], level: f64) -> Variance {
+    let prior = (BETWEEN_RUNS * level).powi(2);
+    let (distances, n) = distances(runs);
+    if n < 2.0 {
+        return Variance { of_mean: prior, freedom: f64::INFINITY };
+    }
+    let freedom = RUNS + n - 1.0;
+    let of_run = (RUNS * prior / 2.0 + products(&distances, &distances)) / freedom;
+    Variance { of_mean: of_run * (1.0 + 1.0 / n), freedom }
+}
+
+fn over_time(a: Side<'_>, b: Side<'_>) -> Option<Vec<Variance>> {
+    let both = a.by_block().into_iter().zip(b.by_block());
+    let blocks = residuals(both.filter_map(|(x, y)| Some((x?, y?))));
+    if float(blocks.len().to_u64().into()) >= FEWEST {
+        return Some(vec![dependence(&blocks)]);
+    }
+    Some(vec![a.over_time()?, b.over_time()?])
+}
+
+/// Differences of the values of two runs when the one that takes less long is brought to the level of the other: their
+/// deviation is that of the difference of the means, also where what is larger differs by more.
+///
+/// Source: Cochran 1977, section 6.4 (residuals of ratio estimates).
+fn residuals(both: impl Iterator<Item = (f64, f64)> + Clone) -> Vec<f64> {
+    let (a, b) = both.clone().fold((0.0, 0.0), |(a, b), (x, y)| (a + x, b + y));
+    let ratio = if a > 0.0 && b > 0.0 { b / a } else { 1.0 };
+    both.map(|(x, y)| y / ratio.min(1.0) - ratio.max(1.0) * x).collect()
+}
+
+/// Distances from the mean, and how many there are.
+fn distances(values: &[f64]) -> (Vec<f64>, f64) {
+    let n = float(values.len().to_u64().into());
+    let mean = values.iter().sum::<f64>() / n.max(1.0);
+    (values.iter().map(|x| x - mean).collect(), n)
+}
+
+fn products(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(x, y)| x * y).sum()
+}
+
+/// Variance of the mean of values that do not depend on each other; one tells nothing.
+fn of_mean(values: &[f64]) -> Variance {
+    let (distances, n) = distances(values);
+    let freedom = (n - 1.0).max(1.0);
+    Variance { of_mean: products(&distances, &distances) / freedom / n.max(1.0), freedom }
+}
+
+/// Variance of the mean of values of which neighbours depend on each other: as of fewer, n·(1 − ρ)/(1 + ρ) with the correlation ρ of
+/// neighbours, and known to as many degrees of freedom as if they were n·(1 − ρ²)/(1 + ρ²). What ρ lacks in short series is made up
+/// for.
+///
+/// Sources: Bayley, Hammersley 1946 (effective numbers); Marriott, Pope 1954 (bias, −(1 + 4ρ)/n).
+fn dependence(values: &[f64]) -> Variance {
+    let (distances, n) = distances(values);
+    let squares = products(&distances, &distances);
+    let measured = if squares > 0.0 {
+        products(&distances, distances.get(1..).unwrap_or_default()) / squares
+    } else {
+        0.0
+    };
+    let correlation = (measured + (1.0 + 4.0 * measured) / n).clamp(0.0, MOST_DEPENDENT);
+    let effective = |correlation: f64| n * (1.0 - correlation) / (1.0 + correlation);
+    let freedom = (effective(correlation * correlation) - 1.0).max(LEAST_FREEDOM);
+    Variance { of_mean: squares / (n - 1.0) / effective(correlation), freedom }
+}
+
+/// Fewest degrees of freedom of a series of blocks: also where they depend on each other much, all of them show how large the variation is.
+const LEAST_FREEDOM: f64 = 5.0;
+
+/// Largest correlation of neighbours that is reckoned with: beyond it a series of blocks is one witness.
+const MOST_DEPENDENT: f64 = 0.8;
+
+/// Probabilities adjusted for their number, so that of all together one in so many is below a level by chance.
+///
+/// Source: Holm 1979.
+#[must_use]
+pub fn adjusted(probabilities: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..probabilities.len()).collect();
+    order.sort_by(|a, b| probabilities[*a].total_cmp(&probabilities[*b]));
+    let (mut out, mut highest) = (vec![0.0; order.len()], 0.0f64);
+    for (i, at) in order.iter().enumerate() {
+        let left = float((order.len() - i).to_u64().into());
+        highest = highest.max(left * probabilities[*at]).min(1.0);
+        out[*at] = highest;
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::Rng;
+    use rand_pcg::Pcg64;
+
+    /// Sixteen values, each as far like the one before as the correlation says.
+    fn series(correlation: f64, from: &mut Pcg64) -> Vec<f64> {
+        let mut draw =
+            || (0..12).map(|_| float((from.next_u64() >> 11).into()) / float(1 << 53)).sum::<f64>() - 6.0;
+        let mut last = draw();
+        let mut next = |_| {
+            last = correlation * last + (1.0 - correlation * correlation).sqrt() * draw();
+            last
+        };
+        (0..16).map(&mut next).collect()
+    }
+
+    #[test]
+    fn the_variance_of_means_is_estimated_also_where_neighbours_are_alike() {
+        for correlation in [0.0, 0.4, 0.7] {
+            let mut from = Pcg64::new(7, 7);
+            let all: Vec<_> = (0..2_000).map(|_| series(correlation, &mut from)).collect();
+            let means: Vec<f64> = all.iter().map(|s| s.iter().sum::<f64>() / 16.0).collect();
+            let of_one = 2_000.0 * of_mean(&means).of_mean;
+            let estimated = all.iter().map(|s| dependence(s).of_mean).sum::<f64>() / 2_000.0;
+            let ratio = estimated / of_one;
+            assert!((0.8..1.7).contains(&ratio), "correlation {correlation}: {ratio}");
+        }
+    }
+
+    #[test]
+    fn probabilities_are_adjusted_by_how_many_are_left() {
+        let found = adjusted(&[0.5, 0.001, 0.02]);
+        let expected = [0.5, 0.003, 0.04];
+        assert!(found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-12), "{found:?}");
+        assert!(adjusted(&[]).is_empty());
+    }
+}

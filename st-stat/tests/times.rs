@@ -1,0 +1,494 @@
+//! Which call sites became slower: planted changes are found, and chance is not.
+#![expect(clippy::unwrap_used, reason = "a test fails by it")]
+
+use std::path::Path;
+
+use clap::Parser;
+use rand::Rng;
+use rand_pcg::Pcg64;
+use st_capture::record::{Options, RankRecorder};
+use st_cli::Status;
+use st_model::calls::{CallTable, names};
+use st_model::columns::Column;
+use st_model::header::Header;
+use st_model::names::{Location, Names};
+use st_model::num::{float, rounded};
+use st_model::section::Section;
+use st_model::sites::{CallSites, Frame, Module};
+use st_model::steps::Budget;
+use st_stat::args::Args;
+use st_stat::changes::{Changes, How, Verdict, changes};
+use st_stat::times::Times;
+use st_stream::{Trace, WriteOptions};
+
+/// Places of the program: a function, its call site, and ns that ranks compute before each call.
+const PLACES: [(&str, &str, f64); 4] = [
+    (names::MPI_Sendrecv, "west", 40_000.0),
+    (names::MPI_Sendrecv, "east", 3_000.0),
+    (names::MPI_Barrier, "step", 100_000.0),
+    (names::MPI_Allreduce, "norm", 10_000.0),
+];
+
+/// A run of it.
+#[derive(Clone, Copy)]
+struct Run {
+    ranks: u32,
+    steps: u32,
+    seed: u64,
+    /// How long computation takes before the calls of each place, as a factor.
+    factors: [f64; 4],
+    /// How much all ranks vary together, and for the whole run three tenths of it.
+    wave: f64,
+    /// How much each rank differs for the whole run.
+    apart: f64,
+    /// How many times as long computation takes at the end as at the beginning, less one.
+    rise: f64,
+    /// How long interruptions are, ns.
+    late: f64,
+    /// Whether exact times are kept.
+    exact: bool,
+}
+
+impl Default for Run {
+    fn default() -> Self {
+        Self {
+            ranks: 8,
+            steps: 200,
+            seed: 1,
+            factors: [1.0; 4],
+            wave: 0.02,
+            apart: 0.01,
+            rise: 0.0,
+            late: 1e5,
+            exact: true,
+        }
+    }
+}
+
+/// What is random, and how it is shared.
+struct Chance(Pcg64);
+
+impl Chance {
+    /// A stream of its own for each topic.
+    fn new(seed: u64, topic: u32) -> Self {
+        let mut generator = Pcg64::new(seed.into(), topic.into());
+        // The first outputs of neighbouring streams are related.
+        for _ in 0..3 {
+            generator.next_u64();
+        }
+        Self(generator)
+    }
+    fn uniform(&mut self) -> f64 {
+        float((self.0.next_u64() >> 11).into()) / float(1 << 53)
+    }
+    fn normal(&mut self) -> f64 {
+        (0..12).map(|_| self.uniform()).sum::<f64>() - 6.0
+    }
+}
+
+/// Computation of all ranks before all calls, ns: by rank, then step and place. Each duration varies by 10 %, all ranks together by a
+/// slow wave, each rank for the whole run, and one in 300 is interrupted.
+fn computation(run: Run) -> Vec<Vec<f64>> {
+    let (mut wave, mut common) = (0.0, Chance::new(run.seed, 1 << 20));
+    let whole = 0.3 * run.wave * common.normal();
+    let calls: Vec<(usize, f64)> = (0..run.steps)
+        .flat_map(|_| 0..PLACES.len())
+        .map(|place| {
+            wave = 0.95 * wave + run.wave * (1.0f64 - 0.95 * 0.95).sqrt() * common.normal();
+            (place, whole + wave)
+        })
+        .collect();
+    let of_rank = |rank| {
+        let mut own = Chance::new(run.seed, rank);
+        let rank = run.apart * own.normal();
+        let each = calls.iter().enumerate().map(|(i, (place, wave))| {
+            let (noise, late) =
+                (0.1 * own.normal(), if own.uniform() < 1.0 / 300.0 { run.late } else { 0.0 });
+            let now = float(u128::try_from(i).unwrap()) / float(u128::try_from(calls.len()).unwrap());
+            PLACES[*place].2 * run.factors[*place] * (1.0 + run.rise * now) * (rank + wave + noise).exp()
+                + late
+        });
+        each.collect()
+    };
+    (0..run.ranks).map(of_rank).collect()
+}
+
+/// The trace of a run whose ranks wait for the last in all calls of the second half of the places.
+fn recorded(run: Run) -> Vec<Section> {
+    let computed = computation(run);
+    let mut now: Vec<f64> = vec![1e6; computed.len()];
+    let mut times: Vec<Vec<(f64, f64)>> = vec![Vec::new(); computed.len()];
+    for call in 0..computed.first().map_or(0, Vec::len) {
+        let enters: Vec<f64> = now.iter().zip(&computed).map(|(now, c)| now + c[call]).collect();
+        let last = enters.iter().copied().fold(0.0, f64::max);
+        let together = call % PLACES.len() >= 2;
+        for (rank, enter) in enters.into_iter().enumerate() {
+            let exit = if together { last } else { enter } + 1_500.0;
+            times[rank].push((enter, exit));
+            now[rank] = exit;
+        }
+    }
+    (0..).zip(times).map(|(rank, times)| section(rank, &times, run.exact)).collect()
+}
+
+fn ns(t: f64) -> i64 {
+    i64::try_from(rounded(t)).unwrap()
+}
+
+fn section(rank: u32, times: &[(f64, f64)], exact: bool) -> Section {
+    let mut r = RankRecorder::new(rank, Options::default());
+    r.open_thread(0);
+    let id = |name| CallTable::builtin().by_name(name).unwrap().id;
+    let main = r.sites.label("main");
+    let [init, end] = [names::MPI_Init, names::MPI_Finalize].map(|name| r.symbol(id(name), main, 0));
+    let symbols = PLACES.map(|(name, site, _)| {
+        let site = r.sites.label(site);
+        r.symbol(id(name), site, 0)
+    });
+    r.record(0, init, &[], 0, 1_000_000);
+    for (i, (enter, exit)) in times.iter().enumerate() {
+        let sym = symbols[i % symbols.len()];
+        let words: &[i64] = match PLACES[i % PLACES.len()].0 {
+            names::MPI_Barrier => &[0],
+            names::MPI_Allreduce => &[0, 1, 0, 0, 0],
+            _ => &[1, 0, 0, 1, 1, 0, 0, 1, 0, -9, -9, 8],
+        };
+        r.record(0, sym, words, ns(*enter), ns(*exit));
+    }
+    let last = times.last().map_or(1_000_000, |t| ns(t.1));
+    r.record(0, end, &[], last, last + 1_000);
+    let chunks = r.flush_columns().into_iter().map(|(_, chunk)| chunk).collect();
+    let mut section = r.finish("host");
+    section.threads[0].columns.clear();
+    if exact {
+        section.threads[0].columns = vec![(rank, Column { chunks, ..Column::default() })];
+    }
+    section
+}
+
+fn timed(sections: &[Section]) -> (Times, CallSites) {
+    let times = Times::of(sections, &Budget::default()).unwrap().unwrap();
+    (times, CallSites::of(sections.iter().map(|s| &s.sites)))
+}
+
+fn compared(a: Run, b: Run, how: How) -> Changes {
+    compared_sections([a, b].map(recorded), how)
+}
+
+fn compared_sections(sections: [Vec<Section>; 2], how: How) -> Changes {
+    let [a, b] = sections.map(|s| timed(&s));
+    changes([&a, &b], &[], how)
+}
+
+/// What is found before calls and, apart from that, in them: the place and the verdict.
+fn found(changes: &Changes, in_call: bool) -> Vec<(usize, Verdict)> {
+    let rows = changes.rows.iter().filter(|r| r.in_call == in_call && r.verdict < Verdict::Alike);
+    let site = |name: Option<u32>| usize::try_from(name.unwrap()).unwrap() - 1;
+    let mut all: Vec<_> = rows.map(|r| (site(r.sites[0]), r.verdict)).collect();
+    all.sort_unstable();
+    all
+}
+
+/// All of it, for whom a test fails.
+fn told(changes: &Changes) -> String {
+    let row = |r: &st_stat::changes::Change| {
+        let (site, judged) = (r.sites[0].unwrap_or(99), r.judged.map(|j| (j.probability, j.uncertainty)));
+        format!(
+            "\n{:?} site {site} in call {}: {:?} {:.1} % {judged:?}",
+            r.verdict,
+            r.in_call,
+            r.times,
+            r.percent()
+        )
+    };
+    changes.rows.iter().map(row).collect()
+}
+
+#[test]
+fn two_runs_of_one_program_do_not_differ() {
+    for (ranks, steps, exact) in
+        [(8, 200, true), (2, 200, true), (8, 200, false), (24, 30, true), (3, 60, false)]
+    {
+        for seed in 0..50 {
+            let a = Run { ranks, steps, exact, seed, wave: 0.05, ..Run::default() };
+            let changes = compared(a, Run { seed: seed + 1_000, ..a }, How::default());
+            let said: Vec<_> = [false, true].map(|p| found(&changes, p)).concat();
+            assert!(
+                said.is_empty(),
+                "{ranks} ranks, {steps} steps, exact {exact}, seed {seed}: {}",
+                told(&changes)
+            );
+            assert!(changes.rows.iter().any(|r| r.verdict == Verdict::Alike));
+        }
+    }
+}
+
+#[test]
+fn ranks_that_are_now_slow_and_now_others_are_chance() {
+    for seed in 0..50 {
+        let a = Run { ranks: 4, seed, apart: 0.1, ..Run::default() };
+        let changes = compared(a, Run { seed: seed + 1_000, ..a }, How::default());
+        assert!(found(&changes, false).is_empty(), "seed {seed}: {}", told(&changes));
+    }
+}
+
+#[test]
+fn phases_of_the_program_are_no_chance() {
+    for seed in 0..10 {
+        let a = Run { seed, rise: 9.0, ..Run::default() };
+        let b = Run { seed: seed + 1_000, factors: [1.0, 1.0, 1.0, 1.2], ..a };
+        assert_eq!(found(&compared(a, b, How::default()), false), [(3, Verdict::Slower)], "seed {seed}");
+    }
+}
+
+#[test]
+fn what_became_slower_or_faster_is_found_where_it_is() {
+    for (ranks, steps, exact) in [(8, 200, true), (2, 200, true), (8, 400, false), (24, 30, true)] {
+        for seed in 0..10 {
+            let a = Run { ranks, steps, exact, seed, ..Run::default() };
+            let b = Run { seed: seed + 1_000, factors: [1.2, 1.0, 1.0, 1.0], ..a };
+            let there = compared(a, b, How::default());
+            assert_eq!(
+                found(&there, false),
+                [(0, Verdict::Slower)],
+                "{ranks} {steps} {exact} {seed} {}",
+                told(&there)
+            );
+            let back = compared(b, a, How::default());
+            assert_eq!(found(&back, false), [(0, Verdict::Faster)], "{ranks} {steps} {exact} {seed}");
+        }
+    }
+}
+
+/// Eight times as many ranks do the same work: each an eighth of it, but all of it before the barrier.
+#[test]
+fn what_does_not_scale_is_slower_than_its_share() {
+    let a = Run { ranks: 8, late: 0.0, ..Run::default() };
+    let eighths = Run { ranks: 64, seed: 99, factors: [0.125, 0.125, 1.0, 0.125], ..a };
+    let strong = compared(a, eighths, How::default());
+    assert_eq!(found(&strong, false), [(2, Verdict::Slower)], "{}", told(&strong));
+    let step = strong.rows.iter().find(|r| !r.in_call && r.sites[0] == Some(3)).unwrap();
+    assert!((step.percent() - 700.0).abs() < 50.0, "{}", told(&strong));
+    let weak = compared(a, Run { factors: [1.0; 4], ..eighths }, How { weak: true, ..How::default() });
+    assert_eq!(found(&weak, false), [], "{}", told(&weak));
+    let lost = compared(a, Run { factors: [1.0; 4], ..eighths }, How::default());
+    assert_eq!(found(&lost, false).len(), 4, "{}", told(&lost));
+}
+
+#[test]
+fn a_threshold_is_one_for_what_is_slower() {
+    let (a, b) = (Run::default(), Run { seed: 7, factors: [1.2, 1.0, 1.0, 1.0], ..Run::default() });
+    let beyond = |a, b, percent| compared(a, b, How { threshold: Some(percent), ..How::default() }).beyond();
+    assert!(beyond(a, b, 10.0) && !beyond(a, b, 40.0) && !beyond(b, a, 0.0));
+    assert!(!compared(a, b, How::default()).beyond());
+}
+
+/// A rank that makes calls of these functions, ten times each, from these lines of a build of a program.
+fn built(build_id: &str, lines: &[(&str, u32)]) -> Vec<Section> {
+    let mut r = RankRecorder::new(0, Options::default());
+    let program = Module { path: "/bin/app".into(), build_id: build_id.into() };
+    let (key, module) = (program.key(), r.sites.module(program));
+    let mut named = Names::default();
+    r.open_thread(0);
+    let barrier = CallTable::builtin().by_name(names::MPI_Barrier).unwrap().id;
+    let mut now = 0;
+    for (function, line) in lines {
+        let offset = u64::from(*line) * 16;
+        let site = r.sites.stack(vec![Frame { module, offset }]);
+        let sym = r.symbol(barrier, site, 0);
+        let (function, file) = (Some((*function).into()), Some("/src/app.c".into()));
+        named.insert((key, offset), vec![Location { function, file, line: Some(*line), displacement: None }]);
+        for _ in 0..10 {
+            r.record(0, sym, &[0], now + 1_000, now + 2_000);
+            now += 2_000;
+        }
+    }
+    r.sites.add_names(&named);
+    vec![r.finish("host")]
+}
+
+/// Call sites of two traces that are taken for one.
+fn joined(a: Vec<Section>, b: Vec<Section>) -> Vec<[Option<u32>; 2]> {
+    let changes = compared_sections([a, b], How::default());
+    let mut all: Vec<_> = changes.rows.iter().filter(|r| r.in_call).map(|r| r.sites).collect();
+    all.sort_unstable();
+    all
+}
+
+#[test]
+fn sites_of_another_version_are_joined_by_their_functions() {
+    let one = || built("01", &[("f", 3), ("f", 5), ("g", 9)]);
+    let same = [[Some(0), Some(0)], [Some(1), Some(1)], [Some(2), Some(2)]];
+    assert_eq!(joined(one(), one()), same);
+    assert_eq!(joined(one(), built("02", &[("f", 3), ("f", 5), ("g", 9)])), same);
+    assert_eq!(joined(one(), built("02", &[("f", 4), ("f", 7), ("g", 11)])), same);
+    // One line has stayed, and tells which is which.
+    assert_eq!(
+        joined(one(), built("02", &[("f", 5), ("f", 1), ("g", 9)])),
+        [[Some(0), Some(1)], [Some(1), Some(0)], [Some(2), Some(2)]]
+    );
+    // Which of three is none of the two cannot be told.
+    let apart = joined(one(), built("02", &[("f", 4), ("f", 6), ("f", 7), ("g", 9)]));
+    assert_eq!(
+        apart.iter().filter(|s| s[0].is_some() && s[1].is_some()).collect::<Vec<_>>(),
+        [&[Some(2), Some(3)]]
+    );
+    assert_eq!(apart.len(), 6);
+}
+
+fn write(path: &Path, sections: Vec<Section>) {
+    let header = Header { world: 8, program: "app".into(), ..Header::default() };
+    let trace = Trace { header, provenance: Vec::new(), sections, complete: true, level: 0 };
+    let mut file = std::fs::File::create(path).unwrap();
+    st_stream::write(&trace, &mut file, WriteOptions { level: 0 }).unwrap();
+}
+
+/// What `st-stat diff` says of two traces.
+fn said(sections: [Vec<Section>; 2], options: &[&str]) -> anyhow::Result<(String, Status)> {
+    said_of(sections.to_vec(), options)
+}
+
+/// What it says of two traces, and of more of the first program.
+fn said_of(traces: Vec<Vec<Section>>, options: &[&str]) -> anyhow::Result<(String, Status)> {
+    let dir = tempfile::tempdir()?;
+    let out = dir.path().join("out");
+    let mut words = ["st-stat", "diff", "-q", "-o"].map(str::to_owned).to_vec();
+    words.push(out.display().to_string());
+    words.extend(options.iter().map(|o| (*o).to_owned()));
+    for (i, (name, sections)) in ["a.st", "b.st", "c.st", "d.st"].iter().zip(traces).enumerate() {
+        let path = dir.path().join(name);
+        write(&path, sections);
+        words.extend((i > 1).then(|| "--base".to_owned()));
+        words.push(path.display().to_string());
+    }
+    let status = st_stat::run(&Args::try_parse_from(words)?)?;
+    Ok((std::fs::read_to_string(&out)?, status))
+}
+
+fn slower() -> [Vec<Section>; 2] {
+    let b = Run { seed: 7, factors: [1.2, 1.0, 1.0, 1.0], ..Run::default() };
+    [Run::default(), b].map(recorded)
+}
+
+#[test]
+fn the_table_fits_and_the_status_is_for_scripts() {
+    let (text, status) = said(slower(), &["--time"]).unwrap();
+    let expected = "\
+37.7 ms → 39.3 ms per rank (+4.3 %)
+call sites, before and in their calls: 1 slower, 7 alike
+
+verdict  time    function        first   second   change  of run  site  place
+slower   before  MPI_Sendrecv  8.22 ms  10.0 ms  +21.6 %  +4.5 %     1  west
+(no room for: ±; COLUMNS=200 or --format csv shows all)
+";
+    assert_eq!(text, expected);
+    assert_eq!(status, Status::Ok);
+    assert_eq!(said(slower(), &["--time", "--threshold", "10"]).unwrap().1, Status::Difference);
+    assert_eq!(said(slower(), &["--time", "--threshold", "30"]).unwrap().1, Status::Ok);
+    let (all, _) = said(slower(), &["--time", "--all", "--limit", "3"]).unwrap();
+    assert!(all.ends_with("… and 5 more (--limit)\n") && all.lines().count() == 9, "{all}");
+}
+
+#[test]
+fn csv_and_json_hold_all_call_sites() {
+    let (csv, _) = said(slower(), &["--time", "--format", "csv"]).unwrap();
+    let head = "verdict,phase,function,first_calls,second_calls,first_ns,second_ns,change_percent,uncertainty_percent,\
+                run_percent,probability,speedup,efficiency_percent,site,place";
+    assert_eq!(csv.lines().next(), Some(head));
+    assert_eq!(csv.lines().count(), 1 + 8, "{csv}");
+    assert!(csv.contains("\nslower,before,MPI_Sendrecv,1600,1600,"), "{csv}");
+    let (json, _) = said(slower(), &["--time", "--format", "json"]).unwrap();
+    let first: serde_json::Value = serde_json::from_str(json.lines().next().unwrap()).unwrap();
+    assert_eq!((&first["verdict"], &first["place"]), (&"slower".into(), &"west".into()));
+    assert!((first["change_percent"].as_f64().unwrap() - 20.0).abs() < 3.0, "{first}");
+}
+
+#[test]
+fn a_comparison_of_calls_says_how_times_differ() {
+    let (text, status) = said(slower(), &[]).unwrap();
+    let times = "times: 37.7 ms → 39.3 ms per rank (+4.3 %)\n\
+                 call sites, before and in their calls: 1 slower, 7 alike (--time)\n";
+    assert!(text.starts_with("no difference: ") && text.ends_with(times), "{text}");
+    assert_eq!(status, Status::Ok);
+    let mut timeless = slower();
+    timeless[1]
+        .iter_mut()
+        .flat_map(|s| &mut s.threads)
+        .for_each(|t| (t.sketches, t.columns) = Default::default());
+    let (text, _) = said(timeless.clone(), &[]).unwrap();
+    assert!(text.ends_with("not compared: times, which not both traces hold\n"), "{text}");
+    let refused = said(timeless, &["--time"]).unwrap_err();
+    assert!(refused.to_string().ends_with("b.st: no times"), "{refused:#}");
+    let (text, _) = said(slower(), &["--max-steps", "30000"]).unwrap();
+    assert!(text.contains("\nnot compared: times: ") && text.contains("--max-steps allows 30000"), "{text}");
+}
+
+#[test]
+fn more_runs_of_the_first_program_are_read_and_have_its_ranks() {
+    let [a, b] = slower();
+    let again = recorded(Run { seed: 3, factors: [1.4; 4], ..Run::default() });
+    let (text, _) = said_of(vec![a.clone(), b.clone(), again.clone(), again], &["--time", "--all"]).unwrap();
+    assert!(
+        text.starts_with("46.8 ms → 39.3 ms per rank")
+            && text.contains("0 slower, ")
+            && text.contains("before   MPI_Sendrecv   10.3 ms  10.0 ms"),
+        "{text}"
+    );
+    let fewer = recorded(Run { ranks: 7, ..Run::default() });
+    let refused = said_of(vec![a, b, fewer], &["--time"]).unwrap_err();
+    assert!(
+        refused.is::<st_cli::InvalidStream>() && refused.to_string().contains("has other ranks than"),
+        "{refused:#}"
+    );
+}
+
+#[test]
+fn traces_without_a_call_site_in_common_are_refused() {
+    let other = [recorded(Run::default()), built("01", &[("f", 3)])];
+    assert!(compared_sections(other.clone(), How::default()).mostly_apart());
+    assert!(!compared(Run::default(), Run::default(), How::default()).mostly_apart());
+    let refused = said(other, &["--time"]).unwrap_err();
+    assert!(
+        refused.is::<st_cli::InvalidStream>() && refused.to_string().contains("no call site in common"),
+        "{refused:#}"
+    );
+}
+
+#[test]
+fn options_of_times_need_to_be_about_times() {
+    for options in [
+        &["--threshold", "3"][..],
+        &["--weak"],
+        &["--all"],
+        &["--format", "csv"],
+        &["--time", "--sites"],
+        &["--base", "x.st"],
+        &["--time", "--threshold", "-1"],
+    ] {
+        assert!(said(slower(), options).unwrap_err().is::<clap::Error>(), "{options:?}");
+    }
+}
+
+/// A run on a machine that is now faster and now slower, by 15 % in the mean; what it has to do is `work` times as much at one place.
+fn unquiet(seed: u64, work: f64) -> (Times, CallSites) {
+    let load = (0.15 * Chance::new(seed, 1 << 21).normal()).exp();
+    timed(&recorded(Run { seed, factors: [load * work, load, load, load], ..Run::default() }))
+}
+
+#[test]
+fn more_runs_of_the_first_program_tell_what_is_chance() {
+    let (mut alone, mut known, mut doubled) = (0, 0, 0);
+    for seed in 0..50 {
+        let [a, b, twice] =
+            [(0, 1.0), (1_000, 1.0), (2_000, 2.0)].map(|(more, work)| unquiet(seed + more, work));
+        let bases: Vec<_> = (3..6).map(|more| unquiet(seed + 1_000 * more, 1.0)).collect();
+        let any = |b, bases: &[_]| {
+            let changes = changes([&a, b], bases, How::default());
+            changes.rows.iter().any(|r| matches!(r.verdict, Verdict::Slower | Verdict::Faster))
+        };
+        alone += u32::from(any(&b, &[]));
+        known += u32::from(any(&b, &bases));
+        doubled += u32::from(any(&twice, &bases));
+    }
+    assert!(alone > 30 && known <= 2 && doubled > 40, "{alone} {known} {doubled}");
+}
