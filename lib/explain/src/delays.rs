@@ -16,7 +16,8 @@ use std::collections::{BinaryHeap, HashMap};
 use foldhash::fast::FixedState;
 
 use crate::analysis::Analysis;
-use crate::findings::{Finding, Matter};
+use crate::findings::Finding;
+use crate::matter::Matter;
 use crate::timeline::{Activity, Code, Doing, Held, Sums, Timeline, code, doing};
 
 /// What an activity costs others, and what it waits itself, ns.

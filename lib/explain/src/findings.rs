@@ -6,39 +6,9 @@ use st_model::calls::CallId;
 use st_model::num::Exact as _;
 
 use crate::analysis::{Analysis, PlaceTotals};
+use crate::matter::Matter;
 use crate::own;
 use crate::waits::{At, Kind, Sum};
-
-/// What is the matter.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Matter {
-    /// Ranks wait for others.
-    Wait(Kind),
-    /// Tests that complete nothing.
-    Polling,
-    /// Calls whose messages are short (at most [`crate::SHORT`] bytes a call): the time is latency, short waits for the
-    /// other end among it.
-    Latency,
-    /// Calls that move much (at least [`crate::LONG`] bytes each).
-    Bandwidth,
-    /// Calls on files.
-    Files,
-    /// Calls on another's window: what they wait for is in no trace.
-    OneSided,
-    /// Other calls' own time.
-    Inside,
-    /// Requests that nothing completes.
-    LeakedRequests,
-    /// A node has more ranks than processors that they may run on.
-    Crowded {
-        /// Ranks of the fullest node.
-        ranks: u64,
-        /// Its processors.
-        processors: u32,
-    },
-    /// A rank that computes longer than the others wherever it computes.
-    SlowRank,
-}
 
 /// Computation that makes a rank come too late.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -9,6 +9,7 @@ mod delays;
 mod efficiency;
 mod findings;
 mod ledger;
+mod matter;
 mod meetings;
 mod messages;
 mod operations;
@@ -26,7 +27,8 @@ pub use analysis::{
 };
 pub use delays::{Cost, Delays, whole_ns};
 pub use efficiency::Efficiency;
-pub use findings::{Excess, Finding, Matter};
+pub use findings::{Excess, Finding};
+pub use matter::Matter;
 pub use own::{LONG, SHORT};
 pub use path::{OnPath, Path};
 pub use phases::{Loop, Moment, PhasesBy, phases, sum};

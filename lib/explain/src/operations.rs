@@ -146,11 +146,11 @@ impl Operations {
     fn resolve(&mut self, instance: &Instance, ledger: &mut Ledger) {
         let members: Vec<(u32, &Member)> =
             instance.members.iter().filter_map(|id| Some((*id, self.members.get(*id)?))).collect();
-        if let Some(meetings) = &mut ledger.meetings {
-            if let Some(at) = meeting(instance.rule, &members) {
-                let threads: Vec<u32> = members.iter().map(|(_, m)| m.visit.thread).collect();
-                meetings.meet(at, &threads);
-            }
+        if let Some(meetings) = &mut ledger.meetings
+            && let Some(at) = meeting(instance.rule, &members)
+        {
+            let threads: Vec<u32> = members.iter().map(|(_, m)| m.visit.thread).collect();
+            meetings.meet(at, &threads);
         }
         let rest = waits_for_the_last(instance.rule, &members);
         for (id, thread, reason, ideal) in reasons(instance.rule, &members) {

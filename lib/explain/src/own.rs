@@ -4,7 +4,7 @@ use st_model::calls::roles::{Action, Role};
 use st_model::calls::{CallId, CallTable, Meaning, Object, Row};
 
 use crate::analysis::PlaceTotals;
-use crate::findings::Matter;
+use crate::matter::Matter;
 
 /// Bytes of a call whose time is latency, at most.
 pub const SHORT: u64 = 1024;

@@ -30,6 +30,8 @@ fn trace(sections: Vec<Section>, level: u8) -> Trace {
         clock: Clock { source: "tsc".into(), resolution: 3 },
         bindings: vec!["c".into(), "mpi_f08".into()],
         options: [("time".to_owned(), "full".into())].into(),
+        allowed: [("node1".to_owned(), "0-3,8".to_owned())].into(),
+        processors: [(5, 2), (64, 1)].into(),
         more: [("newer".to_owned(), 5.into())].into_iter().collect(),
     };
     let step = Step { tool: "st-test".into(), version: "1".into(), args: vec!["--x".into()] };

@@ -24,6 +24,7 @@ mod tags;
 mod tally;
 mod times;
 mod topology;
+mod turns;
 mod walk;
 
 pub use barriers::Barriers;

@@ -1,0 +1,34 @@
+//! What can be the matter with a program.
+
+use crate::waits::Kind;
+
+/// What is the matter.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Matter {
+    /// Ranks wait for others.
+    Wait(Kind),
+    /// Tests that complete nothing.
+    Polling,
+    /// Calls whose messages are short (at most [`crate::SHORT`] bytes a call): the time is latency, short waits for the
+    /// other end among it.
+    Latency,
+    /// Calls that move much (at least [`crate::LONG`] bytes each).
+    Bandwidth,
+    /// Calls on files.
+    Files,
+    /// Calls on another's window: what they wait for is in no trace.
+    OneSided,
+    /// Other calls' own time.
+    Inside,
+    /// Requests that nothing completes.
+    LeakedRequests,
+    /// A node has more ranks than processors that they may run on.
+    Crowded {
+        /// Ranks of the fullest node.
+        ranks: u64,
+        /// Its processors.
+        processors: u32,
+    },
+    /// A rank that computes longer than the others wherever it computes.
+    SlowRank,
+}
