@@ -17,14 +17,14 @@ mod own;
 mod path;
 mod phases;
 mod places;
+mod reading;
+mod search;
 mod slab;
 mod timeline;
 mod transfers;
 mod waits;
 
-pub use analysis::{
-    Analysis, PlaceTotals, RankTotals, Unmatched, Waited, analyse, analyse_causes, analyse_each,
-};
+pub use analysis::{Analysis, PlaceTotals, RankTotals, Unmatched, Waited};
 pub use delays::{Cost, Delays, whole_ns};
 pub use efficiency::Efficiency;
 pub use findings::{Excess, Finding};
@@ -33,6 +33,7 @@ pub use own::{LONG, SHORT};
 pub use path::{OnPath, Path};
 pub use phases::{Loop, Moment, PhasesBy, phases, sum};
 pub use places::{Place, Places};
+pub use search::{analyse, analyse_causes, analyse_each};
 pub use timeline::{Activity, Doing};
 pub use transfers::{Fit, Transfers};
 pub use waits::{At, Kind, Sum, Wait, Waits};

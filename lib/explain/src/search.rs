@@ -1,0 +1,285 @@
+//! All threads of a trace in the order of their times.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use st_match::communication::Communication;
+use st_match::graph::{Epochs, Part, Topologies};
+use st_match::leaks::{What, came_to_its_end, requests};
+use st_match::standing::Standing;
+use st_match::volume::{Graphs, Volumes};
+use st_model::calls::Kind as CallKind;
+use st_model::columns::Points;
+use st_model::event::Events;
+use st_model::num::saturate;
+use st_model::project::Error;
+use st_model::section::Section;
+
+use crate::analysis::{Analysis, PlaceTotals, RankTotals, Waited};
+use crate::ledger::{Finished, Track, Visit};
+use crate::meetings::Meetings;
+use crate::reading::{Reading, Shared, finds_nothing, says_its_bytes, synchronise};
+use crate::timeline::{Activity, Sums, Timeline};
+use crate::waits::{At, Kind, Sum, Wait, Waits};
+/// Finds the wait states of a trace whose ranks have exact times. Threads without are left out.
+///
+/// *Cost:* O(words + calls · log threads) time; memory for what waits for its other end, and by places, ranks and pairs of
+/// ranks, beside the sections.
+///
+/// # Errors
+///
+/// If a rank cannot be read back.
+pub fn analyse(sections: &[Section]) -> Result<Analysis, Error> {
+    search(sections, Shared::default())
+}
+
+/// The same, and keeps what causes are looked for in: 24 bytes per call and 32 per wait.
+///
+/// # Errors
+///
+/// If a rank cannot be read back.
+pub fn analyse_causes(sections: &[Section]) -> Result<Analysis, Error> {
+    let mut shared = Shared::default();
+    shared.ledger.meetings = Some(Meetings::default());
+    search(sections, shared)
+}
+
+/// The same, and keeps each wait.
+///
+/// # Errors
+///
+/// If a rank cannot be read back.
+pub fn analyse_each(sections: &[Section]) -> Result<Analysis, Error> {
+    search(sections, Shared { each: Some(Vec::new()), ..Shared::default() })
+}
+
+fn search(sections: &[Section], mut shared: Shared) -> Result<Analysis, Error> {
+    let graphs = Graphs::of(sections)?;
+    let mut found = Analysis::default();
+    let mut cursors = Vec::new();
+    for section in sections {
+        let places = found.places.of(section);
+        for rank in section.ranks.iter() {
+            for (i, _) in section.threads.iter().enumerate().filter(|(_, t)| t.ranks.contains(rank)) {
+                cursors.extend(Cursor::new(section, (rank, i), &places, &graphs));
+                shared.ledger.tracks.resize_with(cursors.len(), || Track::of(rank));
+                if shared.ledger.meetings.is_some() {
+                    shared.timelines.resize_with(cursors.len(), || Timeline::new(rank));
+                }
+            }
+        }
+    }
+    let mut next = BinaryHeap::new();
+    for (i, cursor) in (0u32..).zip(&mut cursors) {
+        next.extend(cursor.points.next().map(|t| Reverse((t, i))));
+    }
+    while let Some(Reverse((enter, i))) = next.pop() {
+        let cursor = &mut cursors[i as usize];
+        let exit = cursor.points.next().unwrap_or(enter);
+        if cursor.read(i, (enter, exit), &mut shared)? {
+            match cursor.points.next() {
+                Some(t) => next.push(Reverse((t, i))),
+                None => found.unmatched.untimed_threads += u64::from(!cursor.is_at_end()?),
+            }
+        }
+        shared.settle(&mut found.waits);
+    }
+    found.finish(cursors, &shared);
+    found.each = shared.each.take().unwrap_or_default();
+    found.keep(shared);
+    Ok(found)
+}
+
+/// One thread being read.
+struct Cursor<'a> {
+    section: &'a Section,
+    events: Events<'a>,
+    points: Points<'a>,
+    places: Vec<u32>,
+    communication: Communication<(Part, Standing)>,
+    topologies: Topologies,
+    epochs: Epochs,
+    volumes: Volumes<'a>,
+    totals: Vec<PlaceTotals>,
+    times: RankTotals,
+    begun: bool,
+    ended: bool,
+    last: i64,
+}
+
+impl Shared {
+    /// Enters what has become known.
+    fn settle(&mut self, waits: &mut Waits) {
+        for number in std::mem::take(&mut self.ledger.received) {
+            if let Some((rank, sent)) = self.ledger.sender(number) {
+                self.ledger.set_older(number, self.messages.older(rank, sent));
+            }
+        }
+        for Finished { visit, reason, older } in std::mem::take(&mut self.ledger.finished) {
+            let at = |thread: u32, place| At { rank: self.ledger.rank(thread), place };
+            let until = reason.until.min(visit.exit);
+            waits.violations += u64::from(reason.until > visit.exit);
+            let ns = saturate(until.saturating_sub(visit.enter));
+            let (victim, culprit) =
+                (at(visit.thread, visit.place), at(reason.cause.thread, reason.cause.place));
+            let wait = Wait { kind: reason.kind, victim, culprit, ns };
+            if ns == 0 {
+                continue;
+            }
+            waits.add(&wait);
+            let waited = Waited { rank: victim.rank, enter: visit.enter, ns };
+            self.each.iter_mut().for_each(|each| each.push(waited));
+            self.ledger.tracks[visit.thread as usize].waited.add(Sum { count: 1, ns, longest: ns });
+            if let Some(line) = self.timelines.get_mut(visit.thread as usize) {
+                line.wait(visit.enter, until, (reason.cause.thread, reason.cause.place));
+            }
+            if reason.kind == Kind::LateSender
+                && let Some(older) =
+                    older.unwrap_or_else(|| self.messages.older(victim.rank, reason.cause.at))
+            {
+                let told = self.ledger.tracks[visit.thread as usize].told;
+                self.messages.suspect(&older, &reason.cause, (&wait, visit.call), told);
+            }
+        }
+        for (wait, same, sum) in std::mem::take(&mut self.messages.proven) {
+            waits.rename(&wait, if same { Kind::WrongOrderSame } else { Kind::WrongOrderOther }, sum);
+        }
+    }
+}
+
+impl<'a> Cursor<'a> {
+    fn new(
+        section: &'a Section,
+        (rank, thread): (u32, usize),
+        places: &[u32],
+        graphs: &'a Graphs,
+    ) -> Option<Self> {
+        let (_, column) = section.threads.get(thread)?.columns.iter().find(|(r, _)| *r == rank)?;
+        Some(Self {
+            section,
+            events: section.events(thread, rank)?,
+            points: column.points(),
+            places: places.to_vec(),
+            communication: Communication::default(),
+            topologies: Topologies::default(),
+            epochs: Epochs::default(),
+            volumes: Volumes::new(section, rank, graphs),
+            totals: vec![PlaceTotals::default(); section.symbols.len()],
+            times: RankTotals { rank, ..RankTotals::default() },
+            begun: false,
+            ended: false,
+            last: 0,
+        })
+    }
+
+    fn is_at_end(&mut self) -> Result<bool, Error> {
+        Ok(self.events.next_event()?.is_none())
+    }
+}
+
+impl Cursor<'_> {
+    /// Reads the next call; `false` if there is none.
+    fn read(&mut self, number: u32, (enter, exit): (i64, i64), shared: &mut Shared) -> Result<bool, Error> {
+        let Some(event) = self.events.next_event()? else { return Ok(false) };
+        let sym = event.sym as usize;
+        let kind = event.row.map(|row| row.kind);
+        let poll = event.row.is_some_and(|row| row.properties.poll);
+        if kind == Some(CallKind::Init) || !self.begun {
+            let init = kind == Some(CallKind::Init);
+            (self.begun, self.last) = (true, enter);
+            self.times.begin = if init { exit } else { enter };
+            shared.ledger.tracks[number as usize].ideal = self.times.begin;
+            if let Some(line) = shared.timelines.get_mut(number as usize) {
+                let what = if init { Activity::Call } else { Activity::Computation };
+                line.start(self.times.begin, self.places[sym], what);
+            }
+            if init {
+                (self.last, self.times.end) = (exit, exit);
+                return Ok(true);
+            }
+        }
+        let gap: u64 = saturate(enter.saturating_sub(self.last));
+        let inside: u64 = saturate(exit.saturating_sub(enter));
+        let track = &mut shared.ledger.tracks[number as usize];
+        track.ideal = track.ideal.saturating_add(enter.saturating_sub(self.last).max(0));
+        self.last = exit;
+        let totals = &mut self.totals[sym];
+        totals.calls += event.calls();
+        totals.before = totals.before.saturating_add(gap);
+        if let Some(line) = shared.timelines.get_mut(number as usize).filter(|_| !self.ended) {
+            // The end of a run is the beginning of the last call.
+            let end = if kind == Some(CallKind::Finalize) { enter } else { exit };
+            line.call(self.places[sym], enter, end);
+        }
+        if kind == Some(CallKind::Finalize) {
+            (self.ended, self.times.end) = (true, enter);
+        } else if !self.ended {
+            self.times.end = exit;
+            self.times.mpi = self.times.mpi.saturating_add(inside);
+        }
+        totals.time = totals.time.saturating_add(inside);
+        if poll && finds_nothing(&event) {
+            totals.failed_tests += event.calls();
+            totals.polling += inside;
+        }
+        let place = self.places.get(sym).copied().unwrap_or(u32::MAX);
+        let visit = Visit { thread: number, place, enter, exit, waits: !poll, call: event.index };
+        let measured = says_its_bytes(event.action());
+        let volume = measured.then(|| self.volumes.next_event(&event));
+        let bytes = volume.map_or(0, |v| saturate(v.sent.bytes.saturating_add(v.received.bytes)));
+        let (section, topologies) = (self.section, &mut self.topologies);
+        let mut reading = Reading { shared, section, topologies, visit, call: None, measured, bytes };
+        self.communication.event(&event, &mut reading);
+        synchronise(&event, &mut self.communication, &mut self.epochs, &mut reading);
+        totals.bytes = totals.bytes.saturating_add(reading.bytes);
+        if let Some(call) = reading.call {
+            shared.ledger.give(call, false, None);
+        }
+        Ok(true)
+    }
+}
+
+impl Analysis {
+    fn finish(&mut self, cursors: Vec<Cursor<'_>>, shared: &Shared) {
+        let Shared { ledger, messages, operations, .. } = shared;
+        let mut ideal = 0;
+        for (cursor, track) in cursors.into_iter().zip(&ledger.tracks) {
+            ideal = ideal.max(track.ideal);
+            let rank = track.rank;
+            let mut totals = cursor.totals;
+            let whole = came_to_its_end(cursor.section, rank);
+            let left = requests(cursor.section, &cursor.communication);
+            for (sym, _) in left.filter(|(_, what)| whole && *what == What::Request) {
+                totals[sym as usize].leaked += 1;
+            }
+            for (place, t) in cursor.places.iter().zip(totals).filter(|(_, t)| t.calls > 0) {
+                self.totals.entry(At { rank, place: *place }).or_default().add(&t);
+            }
+            match self.ranks.last_mut().filter(|last| last.rank == rank) {
+                Some(last) => last.wait.add(track.waited),
+                None => self.ranks.push(RankTotals { wait: track.waited, ..cursor.times }),
+            }
+        }
+        self.ranks.sort_by_key(|r| r.rank);
+        let first = self.ranks.iter().map(|r| r.begin).min().unwrap_or(0);
+        self.ideal = saturate(ideal.saturating_sub(first));
+        let [sends, receives] = messages.unmatched();
+        let unmatched = &mut self.unmatched;
+        (unmatched.sends, unmatched.receives, unmatched.ambiguous) = (sends, receives, messages.ambiguous);
+        unmatched.operations = operations.disagreements + operations.lacking();
+        self.window = ledger.most();
+    }
+}
+
+impl Analysis {
+    /// Keeps what causes are looked for in.
+    fn keep(&mut self, shared: Shared) {
+        let Shared { mut timelines, ledger, .. } = shared;
+        let mut sums = Sums::new(self.places.len());
+        timelines.iter_mut().for_each(|line| line.finish(&mut sums));
+        if let Some(mut meetings) = ledger.meetings {
+            meetings.settle(&mut timelines);
+        }
+        self.timelines = timelines;
+    }
+}
