@@ -50,6 +50,8 @@ fn bytes(mut trace: Trace) -> Result<Vec<u8>, Failure> {
     trace.provenance.clear();
     trace.header.started = 0;
     trace.header.bindings.clear();
+    trace.header.allowed.clear();
+    trace.header.processors.clear();
     let mut out = Vec::new();
     write(&trace, &mut out, WriteOptions::PIPE).map_err(|e| e.to_string())?;
     Ok(out)

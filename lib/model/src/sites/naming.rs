@@ -197,8 +197,8 @@ impl CallSites {
     #[must_use]
     pub fn is_on_stack(&self, number: u32, text: &str) -> bool {
         let Some(site) = self.table.get(number) else { return false };
-        // Labels of synthetic traces are stacks, too.
-        let label = site.label.split(" < ").map(str::to_owned);
+        // Labels of synthetic traces are stacks, too: any part of them, or what they begin with.
+        let label = site.label.split(" < ").chain([&*site.label]).map(str::to_owned);
         let mut names = site.frames.iter().flat_map(|f| self.names_of(f)).chain(label);
         !text.is_empty() && names.any(|name| begins(&name, text))
     }
