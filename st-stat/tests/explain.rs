@@ -65,7 +65,9 @@ fn why_names_rank_place_and_cost() {
     let said = printed(&[10, 60, 10], true, &["why"]).unwrap();
     assert!(said.contains("55.6 %    1.00 s  imbalance: ranks 0, 2 wait for rank 1\n"), "{said}");
     assert!(said.contains("at MPI_Barrier (site "), "{said}");
-    assert!(said.contains("100.0 % since rank 1 computes longer before it (measured)"), "{said}");
+    assert!(said.lines().all(|line| line.chars().count() <= 80), "{said}");
+    let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("100.0 % since rank 1 computes longer before it (measured)"), "{said}");
 }
 
 #[test]
