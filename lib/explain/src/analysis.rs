@@ -92,7 +92,7 @@ pub struct Analysis {
     pub window: usize,
     /// What each thread does when, in the order of ranks, if causes are looked for.
     pub(crate) timelines: Vec<Timeline>,
-    /// Each wait of [`analyse_each`], in no particular order.
+    /// Each wait of [`crate::analyse_each`], in no particular order.
     pub each: Vec<Waited>,
 }
 
