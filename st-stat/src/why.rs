@@ -167,6 +167,7 @@ impl Words<'_> {
                     let n = grouped(f.culprits.len().to_u64());
                     format!("imbalance that moves: {n} ranks come last, now one, now another")
                 }
+                Kind::Barrier | Kind::AllToAll if mutual => format!("imbalance: {all} wait for each other"),
                 Kind::Barrier | Kind::AllToAll => format!("imbalance: {waiting} for {who}"),
             },
             Matter::Polling => format!("polling: {count} tests of {who} find nothing"),
