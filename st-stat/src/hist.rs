@@ -43,10 +43,10 @@ struct Found {
 
 /// `st-stat hist`.
 pub(crate) fn hist(args: &HistArgs) -> Result<Status> {
-    let (_, sections) = input::sections(&args.inputs, &args.input, &args.talk)?;
-    let sites = args.symbols.call_sites((input::NAME, &args.talk), sections.iter().map(|s| &s.sites));
+    let (_, sections) = input::sections(&args.of.inputs, &args.of.input, &args.of.talk)?;
+    let sites = args.symbols.call_sites((input::NAME, &args.of.talk), sections.iter().map(|s| &s.sites));
     let meant = sites.meant(&args.site);
-    let budget = args.steps.budget();
+    let budget = args.of.steps.budget();
     let (mut all, mut any) = (BTreeMap::new(), false);
     for section in &sections {
         budget.take(section.ranks.len().saturating_mul(STEPS_OF_A_RANK))?;
@@ -75,9 +75,9 @@ pub(crate) fn hist(args: &HistArgs) -> Result<Status> {
             "{what}: the trace has no such call site or function (st-stat calls lists them)"
         )));
     }
-    let mut out = Output::text(&args.output.output)?;
+    let mut out = Output::text(&args.of.output.output)?;
     let screen = Screen::of(&out);
-    match args.format {
+    match args.of.format {
         Format::Text => write_text(&all, &sites, args.paths, screen, &mut out)?,
         format => table(&all, &sites, args.paths).write(format, screen, &mut out)?,
     }

@@ -14,8 +14,9 @@ Examples:
   st-stat why --all --format json app.st   also what costs less than 1 % of the run
 
 Each finding is two lines: what it costs, what it is and on which ranks; then where, what most of it is due to, through chains of ranks that \
-wait for each other, and how sure that is. A cost is time that ranks spend waiting, as a share of the time that all ranks have (see \"Time\" in \
-st-intro(7)). Findings need exact times of all calls (st-record without --merge); without these only what per-rank sums tell is said.
+wait for each other, and how sure that is. A cost is time that ranks spend waiting or in calls, as a share of the time that all ranks have (see \"Time\" in \
+st-intro(7)). Besides waits there are polling; latency (calls that carry at most 1 KiB), bandwidth (32 KiB and more), files, one-sided access and MPI \
+itself, which are the calls' own time; leaks; ranks that are slow everywhere; and more ranks on a node than processors (crowded). Findings need exact times of all calls (st-record without --merge); without these only what per-rank sums tell is said.
 
 Columns: those of CSV and JSON are kind; cost_ns, of all ranks; share_percent of the time of all ranks; ranks, that are waited for; \
 victims, how many ranks wait; what; cause, \"computation\" or \"call\", that takes longer on cause_ranks than on those that wait, and that \
@@ -59,7 +60,9 @@ Examples:
   st-stat waits --by pair app.st           who waits for whom
   st-stat waits --by site --format csv app.st > waits.csv
 
-The kinds are Scalasca's. A call that completes several messages waits for the last. A wait that would end after its call is cut there; \
+The kinds are Scalasca's, and \"late contribution\": a root that takes from all waits for the first of them (early reduce), and from then on for the \
+last. A message counts as in the wrong order only if the rank sends nothing between its wait and the receive of the older message. A call \
+that completes several messages waits for the last. A wait that would end after its call is cut there; \
 how many are is said: clocks disagree (st-sync).
 
 Columns: those of CSV and JSON are wait_ns in all; share_percent of the time of all ranks; waits, how many; longest_ns; and before them kind; or with \

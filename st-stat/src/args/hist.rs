@@ -1,12 +1,9 @@
 //! The command line of distributions.
 
-use std::path::PathBuf;
-
 use clap::Args as ClapArgs;
 use st_cli::Symbols;
-use st_cli::options::{Steps, StreamIn, Talk, TextOut};
 
-use crate::table::Format;
+use super::explain::Explaining;
 
 const HIST: &str = "\
 Examples:
@@ -32,28 +29,13 @@ pub struct HistArgs {
     /// A call site, by its number or as its place is printed (a function, a file, a file and line, a module and offset), or an MPI function
     #[arg(value_name = "SITE")]
     pub site: String,
-    /// The trace's streams, or a directory of streams; - or nothing is standard input
-    #[arg(value_name = "STREAM")]
-    pub inputs: Vec<PathBuf>,
     /// Apart by the call before
     #[arg(long)]
     pub paths: bool,
-    /// Form of the output
-    #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
     /// Names of call sites.
     #[command(flatten)]
     pub symbols: Symbols,
-    /// How inputs are read.
+    /// What is read, and how the answer is written.
     #[command(flatten)]
-    pub input: StreamIn,
-    /// How much work is done.
-    #[command(flatten)]
-    pub steps: Steps,
-    /// Where the text goes.
-    #[command(flatten)]
-    pub output: TextOut,
-    /// How much is said.
-    #[command(flatten)]
-    pub talk: Talk,
+    pub of: Explaining,
 }
