@@ -64,6 +64,8 @@ pub(crate) struct Older {
     pub(crate) id: u32,
     pub(crate) serial: u64,
     pub(crate) cause: Cause,
+    /// The last call in which its receiver had sent anything when it was received, if it was and a call watches it.
+    pub(crate) told: Option<u64>,
 }
 
 /// A call of which all is known, and that has waited.
@@ -168,6 +170,13 @@ impl Ledger {
     pub(crate) fn set_older(&mut self, number: u64, older: Option<Older>) {
         if let Some(call) = self.call(number) {
             call.older.get_or_insert(older);
+        }
+    }
+
+    /// The older message has been received; `told`: the last call in which its receiver had sent anything by then.
+    pub(crate) fn older_received(&mut self, number: u64, told: u64) {
+        if let Some(older) = self.call(number).and_then(|c| c.older.as_mut()?.as_mut()) {
+            older.told = Some(told);
         }
     }
 

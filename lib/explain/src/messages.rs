@@ -45,6 +45,8 @@ struct Send {
     receive: Option<u32>,
     received: bool,
     suspects: Option<Box<Suspects>>,
+    /// Calls that still send, and that will be in the wrong order if this one is received before their rank sends anything.
+    watched_by: Vec<u64>,
 }
 
 #[derive(Debug)]
@@ -139,6 +141,7 @@ impl Messages {
             receive: None,
             received: false,
             suspects: None,
+            watched_by: Vec::new(),
         };
         let id = self.sends.add(send);
         if let Some(to) = to {
@@ -168,7 +171,14 @@ impl Messages {
     pub(crate) fn older(&mut self, rank: u32, than: i64) -> Option<Older> {
         let id = self.oldest(rank)?;
         let send = self.sends.get(id).filter(|s| s.cause.at < than)?;
-        Some(Older { id, serial: send.serial, cause: send.cause })
+        Some(Older { id, serial: send.serial, cause: send.cause, told: None })
+    }
+
+    /// The older message that was there when a call had received all of its own, while it still sends: by the time that is
+    /// done, the message may have been received long ago.
+    pub(crate) fn watch(&mut self, older: &Older, call: u64) {
+        let send = self.sends.get_mut(older.id).filter(|s| s.serial == older.serial);
+        send.into_iter().for_each(|s| s.watched_by.push(call));
     }
 
     /// A call has waited for its sender while an older message was there: in the wrong order, if that is received before the
@@ -179,6 +189,7 @@ impl Messages {
         let wait = Wait { ns: 0, ..*wait };
         let Some(send) = self.sends.get_mut(older.id).filter(|s| s.serial == older.serial && !s.received)
         else {
+            let told = older.told.unwrap_or(told);
             self.proven.extend((told <= call).then_some((wait, same, sum)));
             return;
         };
@@ -370,6 +381,7 @@ impl Messages {
         ledger.no_sooner(receive.thread, send.ideal);
         let told = ledger.tracks[receive.thread as usize].told;
         let suspects = send.suspects.take().filter(|s| told <= s.since);
+        std::mem::take(&mut send.watched_by).into_iter().for_each(|call| ledger.older_received(call, told));
         if let Some(probe) = receive.probe.take() {
             // A call that need not wait for it may have ended before.
             let waited = ledger.visit(probe).is_some_and(|v| v.exit >= reason.until);

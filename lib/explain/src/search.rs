@@ -112,7 +112,9 @@ impl Shared {
     fn settle(&mut self, waits: &mut Waits) {
         for number in std::mem::take(&mut self.ledger.received) {
             if let Some((rank, sent)) = self.ledger.sender(number) {
-                self.ledger.set_older(number, self.messages.older(rank, sent));
+                let older = self.messages.older(rank, sent);
+                older.iter().for_each(|older| self.messages.watch(older, number));
+                self.ledger.set_older(number, older);
             }
         }
         for Finished { visit, reason, older } in std::mem::take(&mut self.ledger.finished) {
