@@ -158,36 +158,18 @@ pub enum Command {
 /// The summary.
 #[derive(ClapArgs, Clone, Debug)]
 pub struct SummaryArgs {
-    /// The trace's streams, or a directory of streams; - or nothing is standard input
-    #[arg(value_name = "STREAM")]
-    pub inputs: Vec<PathBuf>,
-    /// Form of the output
-    #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
     /// Names of call sites.
     #[command(flatten)]
     pub symbols: Symbols,
-    /// How inputs are read.
+    /// What is read, and how the answer is written.
     #[command(flatten)]
-    pub input: StreamIn,
-    /// How much work is done.
-    #[command(flatten)]
-    pub steps: Steps,
-    /// Where the text goes.
-    #[command(flatten)]
-    pub output: TextOut,
-    /// How much is said.
-    #[command(flatten)]
-    pub talk: Talk,
+    pub of: Explaining,
 }
 
 /// Per function and per call site.
 #[derive(ClapArgs, Clone, Debug)]
 #[command(after_long_help = CALLS)]
 pub struct CallsArgs {
-    /// The trace's streams, or a directory of streams; - or nothing is standard input
-    #[arg(value_name = "STREAM")]
-    pub inputs: Vec<PathBuf>,
     /// Only the functions
     #[arg(long, conflicts_with = "sites")]
     pub functions: bool,
@@ -197,24 +179,12 @@ pub struct CallsArgs {
     /// Print the whole stack of each call site
     #[arg(long, conflicts_with = "functions")]
     pub stacks: bool,
-    /// Form of the output
-    #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
     /// Names of call sites.
     #[command(flatten)]
     pub symbols: Symbols,
-    /// How inputs are read.
+    /// What is read, and how the answer is written.
     #[command(flatten)]
-    pub input: StreamIn,
-    /// How much work is done.
-    #[command(flatten)]
-    pub steps: Steps,
-    /// Where the text goes.
-    #[command(flatten)]
-    pub output: TextOut,
-    /// How much is said.
-    #[command(flatten)]
-    pub talk: Talk,
+    pub of: Explaining,
 }
 
 /// Where the bytes go.
@@ -260,9 +230,6 @@ pub enum SizesBy {
 #[derive(ClapArgs, Clone, Debug)]
 #[command(after_long_help = VIOLATIONS)]
 pub struct ViolationsArgs {
-    /// The trace's streams, or a directory of streams; - or nothing is standard input
-    #[arg(value_name = "STREAM")]
-    pub inputs: Vec<PathBuf>,
     /// Least time of a message within a node, in ns [default: as st-sync has it, the shortest that one takes in the trace; 0 if
     /// one arrives before it was sent]
     #[arg(long, value_name = "NS", value_parser = clap::value_parser!(i64).range(0..1 << 40))]
@@ -273,30 +240,15 @@ pub struct ViolationsArgs {
     /// List the pairs of ranks that violated messages go between, most first
     #[arg(long)]
     pub pairs: bool,
-    /// Form of the output
-    #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
-    /// How inputs are read.
+    /// What is read, and how the answer is written.
     #[command(flatten)]
-    pub input: StreamIn,
-    /// How much work is done.
-    #[command(flatten)]
-    pub steps: Steps,
-    /// Where the text goes.
-    #[command(flatten)]
-    pub output: TextOut,
-    /// How much is said.
-    #[command(flatten)]
-    pub talk: Talk,
+    pub of: Explaining,
 }
 
 /// Groups of ranks.
 #[derive(ClapArgs, Clone, Debug)]
 #[command(after_long_help = CLUSTERS)]
 pub struct ClustersArgs {
-    /// The trace's streams, clustered (st-cluster) or merged; - or nothing is standard input
-    #[arg(value_name = "STREAM")]
-    pub inputs: Vec<PathBuf>,
     /// Ranks in a row of the drawing; as wide as the grid that partners are in, or nearly a square, if not given
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub width: Option<u32>,
@@ -310,24 +262,12 @@ pub struct ClustersArgs {
     /// What tells ranks apart beside what they do.
     #[command(flatten)]
     pub asked: Asked,
-    /// How much work a trace may be.
-    #[command(flatten)]
-    pub steps: Steps,
-    /// Form of the output
-    #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
     /// Names of call sites.
     #[command(flatten)]
     pub symbols: Symbols,
-    /// How inputs are read.
+    /// What is read, and how the answer is written.
     #[command(flatten)]
-    pub input: StreamIn,
-    /// Where the text goes.
-    #[command(flatten)]
-    pub output: TextOut,
-    /// How much is said.
-    #[command(flatten)]
-    pub talk: Talk,
+    pub of: Explaining,
 }
 
 /// Runs and their replays.

@@ -74,7 +74,7 @@ fn command_first(command: &str, words: impl Iterator<Item = String>) -> String {
 const TOP: usize = 8;
 
 fn summarise(args: &SummaryArgs) -> Result<Status> {
-    if let Some(word) = args.inputs.first().filter(|p| !p.exists()).and_then(|p| p.to_str())
+    if let Some(word) = args.of.inputs.first().filter(|p| !p.exists()).and_then(|p| p.to_str())
         && let Some(meant) = meant(word)
     {
         let given = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
@@ -85,16 +85,16 @@ fn summarise(args: &SummaryArgs) -> Result<Status> {
         };
         bail!(UsageError(format!("{word}: there is no such file, {how}")));
     }
-    let (whole, sections) = input::profiled(&args.inputs, &args.input, &args.steps, &args.talk)?;
-    let mut out = Output::text(&args.output.output)?;
+    let (whole, sections) = input::profiled(&args.of.inputs, &args.of.input, &args.of.steps, &args.of.talk)?;
+    let mut out = Output::text(&args.of.output.output)?;
     // Only where ranks ended is said by call sites.
     let ended = sections.iter().any(|(s, _)| !s.ended.is_empty());
     let tables = sections.iter().filter(|_| ended).map(|(s, _)| &s.sites);
-    let sites = args.symbols.call_sites((input::NAME, &args.talk), tables);
+    let sites = args.symbols.call_sites((input::NAME, &args.of.talk), tables);
     let screen = Screen::of(&out);
     let complete = (whole.complete, whole.bytes);
     let facts = summary::Facts::of(&whole.header, complete, (&sections, &sites));
-    if args.format == Format::Text {
+    if args.of.format == Format::Text {
         facts.write_text(&mut out)?;
         let mut top = calls::functions(&sections);
         let rest = top.rows.len().saturating_sub(TOP);
@@ -105,29 +105,29 @@ fn summarise(args: &SummaryArgs) -> Result<Status> {
             writeln!(out, "… and {rest} more functions (st-stat calls)")?;
         }
     } else {
-        facts.table().write(args.format, screen, &mut out)?;
+        facts.table().write(args.of.format, screen, &mut out)?;
     }
     out.commit()?;
     Ok(Status::Ok)
 }
 
 fn list_calls(args: &CallsArgs) -> Result<Status> {
-    let (_, sections) = input::profiled(&args.inputs, &args.input, &args.steps, &args.talk)?;
-    let mut out = Output::text(&args.output.output)?;
+    let (_, sections) = input::profiled(&args.of.inputs, &args.of.input, &args.of.steps, &args.of.talk)?;
+    let mut out = Output::text(&args.of.output.output)?;
     let screen = Screen::of(&out);
     // Forms for programs hold one table: that of the functions unless the sites are asked for.
-    let text = args.format == Format::Text;
+    let text = args.of.format == Format::Text;
     let only_sites = args.sites || (args.stacks && !text);
     if !only_sites {
-        calls::functions(&sections).write(args.format, screen, &mut out)?;
+        calls::functions(&sections).write(args.of.format, screen, &mut out)?;
     }
     if !only_sites && !args.functions && text {
         writeln!(out)?;
     }
     if only_sites || (!args.functions && text) {
         let tables = sections.iter().map(|(s, _)| &s.sites);
-        let sites = args.symbols.call_sites((input::NAME, &args.talk), tables);
-        calls::sites(&sections, args.stacks, &sites).write(args.format, screen, &mut out)?;
+        let sites = args.symbols.call_sites((input::NAME, &args.of.talk), tables);
+        calls::sites(&sections, args.stacks, &sites).write(args.of.format, screen, &mut out)?;
     }
     out.commit()?;
     Ok(Status::Ok)
@@ -161,30 +161,30 @@ fn list_sizes(args: &SizesArgs) -> Result<Status> {
 
 fn list_violations(args: &ViolationsArgs) -> Result<Status> {
     let (survey, unmatched) = violations::find(args)?;
-    unmatched.iter().for_each(|u| args.talk.warn(input::NAME, u));
-    let mut out = Output::text(&args.output.output)?;
+    unmatched.iter().for_each(|u| args.of.talk.warn(input::NAME, u));
+    let mut out = Output::text(&args.of.output.output)?;
     let screen = Screen::of(&out);
     let table = if args.pairs { violations::pairs(&survey) } else { violations::totals(&survey) };
-    table.write(args.format, screen, &mut out)?;
+    table.write(args.of.format, screen, &mut out)?;
     out.commit()?;
     Ok(Status::Ok)
 }
 
 fn list_clusters(args: &ClustersArgs) -> Result<Status> {
-    let (whole, sections) = input::sections(&args.inputs, &args.input, &args.talk)?;
+    let (whole, sections) = input::sections(&args.of.inputs, &args.of.input, &args.of.talk)?;
     let asked = args.asked.asked || clusters::by_asked(&whole.provenance);
-    let budget = args.steps.budget();
+    let budget = args.of.steps.budget();
     sections.iter().try_for_each(|section| budget.spend_ranks(section))?;
     let mains = clusters::mains(&sections, asked);
-    let mut out = Output::text(&args.output.output)?;
+    let mut out = Output::text(&args.of.output.output)?;
     let screen = Screen::of(&out);
     let grid = || Grid::new(&mains, &sections, args.width.and_then(|w| usize::try_from(w).ok()));
     if args.space {
-        clusters::space(&mains, &sections)?.write(args.format, screen, &mut out)?;
+        clusters::space(&mains, &sections)?.write(args.of.format, screen, &mut out)?;
     } else {
-        let sites = args.symbols.call_sites((input::NAME, &args.talk), sections.iter().map(|s| &s.sites));
-        clusters::table(&mains, asked, &sites)?.write(args.format, screen, &mut out)?;
-        if args.format == Format::Text {
+        let sites = args.symbols.call_sites((input::NAME, &args.of.talk), sections.iter().map(|s| &s.sites));
+        clusters::table(&mains, asked, &sites)?.write(args.of.format, screen, &mut out)?;
+        if args.of.format == Format::Text {
             writeln!(out)?;
             grid().draw(&mut out)?;
             // Partners and the like are alike only relative to the rank, which is st-cluster's to find.

@@ -38,8 +38,8 @@ impl Reading {
 pub(crate) fn find(args: &ViolationsArgs) -> Result<(Survey, Vec<String>)> {
     let mut reading = Reading { matcher: Matcher::new(Barriers::default()), times: Vec::new(), unit: 1 };
     // Until one has times, none is read: there may be any number of calls.
-    let (mut timed, mut untimed, budget) = (false, Vec::new(), args.steps.budget());
-    let whole = each_section(&args.inputs, &args.input.shown(NAME, &args.talk), |_, section| {
+    let (mut timed, mut untimed, budget) = (false, Vec::new(), args.of.steps.budget());
+    let whole = each_section(&args.of.inputs, &args.of.input.shown(NAME, &args.of.talk), |_, section| {
         if section.histograms().next().is_some() {
             bail!("parameters are histograms (st-merge --histogram): messages cannot be matched");
         }
@@ -52,7 +52,7 @@ pub(crate) fn find(args: &ViolationsArgs) -> Result<(Survey, Vec<String>)> {
         };
         if timed { untimed.drain(..).try_for_each(&mut add) } else { Ok(()) }
     })?;
-    whole.remark(NAME, &args.talk);
+    whole.remark(NAME, &args.of.talk);
     if !timed {
         bail!("the trace holds no exact times: record with --time columns");
     }
@@ -60,7 +60,7 @@ pub(crate) fn find(args: &ViolationsArgs) -> Result<(Survey, Vec<String>)> {
     if unit > 1 {
         bail!("times are rounded to {unit} ns: that makes violations, and hides some");
     }
-    let matching = args.talk.progress(NAME, "matching", Amount::Unknown);
+    let matching = args.of.talk.progress(NAME, "matching", Amount::Unknown);
     let graph = matcher.finish();
     let latency = Latency { near: args.lmin_intra.unwrap_or(0), far: args.lmin_inter.unwrap_or(0) };
     let issues = graph.issues.counts().map(|(what, n)| format!("{n} {what}: left out"));
