@@ -78,8 +78,8 @@ struct Marks {
     codes: Vec<Code>,
     /// Time of each of these without waits, ns, mark by mark.
     sums: Vec<i64>,
-    /// Waits before each mark: how many, and how long.
-    waits: Vec<(usize, i64)>,
+    /// Waits before each mark, ns.
+    waits: Vec<i64>,
 }
 
 /// Times by activity, ns.
@@ -183,7 +183,7 @@ impl Timeline {
         let both = |p| [code(p, Activity::Computation), code(p, Activity::Call)];
         let codes: Vec<Code> = places.into_iter().flat_map(both).collect();
         let every = EVERY.max(2 * codes.len());
-        self.marks = Marks { every, codes, sums: Vec::new(), waits: vec![(0, 0)] };
+        self.marks = Marks { every, codes, sums: Vec::new(), waits: vec![0] };
         self.mark(sums);
     }
 
@@ -192,7 +192,7 @@ impl Timeline {
         self.marks.sums = vec![0; n];
         for block in 0..self.times.len() / self.marks.every {
             let end = self.starts(block + 1);
-            self.scan(block, end, 1, sums);
+            self.scan(self.starts(block), end, 1, sums);
             waited += sums.waited;
             let before = self.marks.sums.len() - n;
             self.marks.sums.extend_from_within(before..);
@@ -200,9 +200,7 @@ impl Timeline {
                 let at = self.marks.codes.partition_point(|c| *c < code);
                 self.marks.sums[before + n + at] += ns;
             }
-            let (first, _) = self.marks.waits[block];
-            let passed = self.waits[first..].partition_point(|w| w.until <= end);
-            self.marks.waits.push((first + passed, waited));
+            self.marks.waits.push(waited);
         }
     }
 
@@ -222,45 +220,50 @@ impl Timeline {
         low
     }
 
-    /// Adds, or takes away, what is done from the beginning of a block to a time that is not beyond the next.
-    fn scan(&self, block: usize, to: i64, sign: i64, sums: &mut Sums) {
-        let first = block * self.marks.every;
-        let mut last = self.starts(block);
-        let mut waits = self.waits[self.marks.waits[block].0..].iter().peekable();
+    /// Adds what is done from one time to another, or takes it away, call by call. *Cost:* O(log calls + calls between them).
+    fn scan(&self, from: i64, to: i64, sign: i64, sums: &mut Sums) {
+        let first = self.times.partition_point(|[_, exit]| *exit <= from);
+        let mut last = first.checked_sub(1).map_or(self.begin, |before| self.times[before][1]).max(from);
+        let first_wait = self.waits.partition_point(|w| w.until <= from);
+        let mut waits = self.waits[first_wait..].iter().peekable();
         for (place, [enter, exit]) in self.places[first..].iter().zip(&self.times[first..]) {
             if last >= to {
                 return;
             }
-            sums.add(code(*place, Activity::Computation), sign * ((*enter).min(to) - last));
-            let end = (*exit).min(to);
+            sums.add(code(*place, Activity::Computation), sign * ((*enter).min(to) - last).max(0));
+            let (start, end) = ((*enter).max(from), (*exit).min(to));
             let mut waited = 0;
             while let Some(wait) = waits.peek().filter(|w| w.enter < end) {
-                waited += (wait.until.min(end) - wait.enter.max(*enter)).max(0);
+                waited += (wait.until.min(end) - wait.enter.max(start)).max(0);
                 if wait.until > end {
                     break;
                 }
                 waits.next();
             }
             sums.waited += sign * waited;
-            sums.add(code(*place, Activity::Call), sign * ((end - enter).max(0) - waited));
+            sums.add(code(*place, Activity::Call), sign * ((end - start).max(0) - waited));
             last = *exit;
         }
     }
 
-    /// Adds what is done from one time to another, or takes it away (`sign` −1). *Cost:* O(log calls + places).
+    /// Adds what is done from one time to another, or takes it away (`sign` −1). *Cost:* O(log calls + the calls between them,
+    /// or the places if these are fewer).
     pub(crate) fn window(&self, from: i64, to: i64, sign: i64, sums: &mut Sums) {
         if to <= from {
             return;
         }
-        let (a, b) = (self.block(from), self.block(to));
+        let (a, b) = (self.block(from) + 1, self.block(to));
+        if b < a {
+            return self.scan(from, to, sign, sums);
+        }
+        self.scan(from, self.starts(a), sign, sums);
         let n = self.marks.codes.len();
         for (block, sign) in [(a, -sign), (b, sign)].into_iter().filter(|_| a != b) {
             let marked = &self.marks.sums[block * n..][..n];
             self.marks.codes.iter().zip(marked).for_each(|(code, ns)| sums.add(*code, sign * ns));
-            sums.waited += sign * self.marks.waits[block].1;
+            sums.waited += sign * self.marks.waits[block];
         }
-        self.scan(b, to, sign, sums);
-        self.scan(a, from, -sign, sums);
+        self.scan(self.starts(b), to, sign, sums);
     }
 }
 
