@@ -1,6 +1,6 @@
 //! What makes a program slow, most costly first.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use st_model::calls::CallId;
 use st_model::num::Exact as _;
@@ -68,7 +68,12 @@ impl Analysis {
             before.entry(at.place).or_default().push((at.rank, totals));
         }
         let mut all = self.waiting(&before);
-        all.extend(before.iter().flat_map(|(place, ranks)| self.at_place(*place, ranks)));
+        let mut waited: HashMap<u32, u64> = HashMap::new();
+        for ((_, at), sum) in &self.waits.victims {
+            *waited.entry(at.place).or_default() += sum.ns;
+        }
+        let waited = |place| waited.get(&place).copied().unwrap_or_default();
+        all.extend(before.iter().flat_map(|(place, ranks)| self.at_place(*place, ranks, waited(*place))));
         all.extend(self.slow_ranks(&before));
         let mut all = latencies(all);
         all.sort_by_key(|f| (u64::MAX - f.cost, f.matter, f.place));
@@ -85,11 +90,15 @@ impl Analysis {
         for (kind, at) in self.waits.victims.keys() {
             victims.entry((*kind, at.place)).or_default().insert(at.rank);
         }
+        // There are many groups, and few ranks that others wait for most.
+        let mut excesses: HashMap<u32, Option<Excess>> = HashMap::new();
         let found = |((kind, place, _), sums): ((Kind, u32, u32), Vec<(At, Sum)>)| {
             let mut culprits: Vec<(At, u64)> = sums.iter().map(|(at, s)| (*at, s.ns)).collect();
             culprits.sort_by_key(|(at, ns)| (u64::MAX - ns, *at));
             let victims = victims.get(&(kind, place)).into_iter().flatten().copied().collect();
-            let excess = culprits.first().and_then(|(at, _)| self.excess(at.rank, before));
+            let excess = culprits
+                .first()
+                .and_then(|(at, _)| *excesses.entry(at.rank).or_insert_with(|| self.excess(at.rank, before)));
             let (cost, count) = sums.iter().fold((0, 0), |(ns, n), (_, s)| (ns + s.ns, n + s.count));
             Finding { matter: Matter::Wait(kind), cost, count, bytes: 0, place, victims, culprits, excess }
         };
@@ -110,12 +119,10 @@ impl Analysis {
         before.iter().filter_map(more).max_by_key(|e| e.ns).filter(|e| e.ns > 0)
     }
 
-    /// What calls at a place cost without waiting.
-    fn at_place(&self, place: u32, ranks: &[(u32, &PlaceTotals)]) -> Vec<Finding> {
+    /// What calls at a place cost without the time that they have waited, ns.
+    fn at_place(&self, place: u32, ranks: &[(u32, &PlaceTotals)], waited: u64) -> Vec<Finding> {
         let mut all = PlaceTotals::default();
         ranks.iter().for_each(|(_, t)| all.add(t));
-        let waited: u64 =
-            self.waits.victims.iter().filter(|((_, at), _)| at.place == place).map(|(_, s)| s.ns).sum();
         let own = all.time.saturating_sub(waited).saturating_sub(all.polling);
         let of = |matter, cost, (count, bytes), has: fn(&PlaceTotals) -> u64| {
             let mut who: Vec<(u32, u64)> = ranks.iter().map(|(r, t)| (*r, has(t))).collect();

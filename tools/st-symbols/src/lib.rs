@@ -20,7 +20,7 @@
 //! A return address is behind its call, perhaps already in the next line or function, so one less is looked up.
 //! Inlined functions are locations of their own. Of a module without line information the symbol table says in which
 //! function an address is; of a stripped one the table for dynamic linking, which is the nearest symbol there
-//! is. Debug information is looked for in the directories given, beside the module, and under `/usr/lib/debug/.build-id`.
+//! is, if one is near. Debug information is looked for in the directories given, beside the module, and under `/usr/lib/debug/.build-id`.
 
 mod debug;
 mod module;

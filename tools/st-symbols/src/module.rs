@@ -147,8 +147,12 @@ fn own_file(module: &Module, recorded: Option<SystemTime>) -> Result<Facts, Miss
     if found.build_id.is_empty() && !unchanged { Err(Missing::Unmarked) } else { Ok(found) }
 }
 
+/// How far a function of a stripped file reaches beyond its end, bytes: one that cannot be linked to may follow it. Some
+/// programs leave a function or two to be linked to, which are no name for all that comes after them.
+const NEAR: u64 = 16 << 10;
+
 /// Functions of the symbol table, or of the dynamic one in a stripped file, by address. Where the table has not all, a function
-/// reaches to the next one that it has, within its section.
+/// reaches to the next one that it has, within its section and no further than [`NEAR`].
 fn read_symbols(path: &Path) -> Option<Vec<Symbol>> {
     let cache = ReadCache::new(std::fs::File::open(path).ok()?);
     let file = object::File::parse(&cache).ok()?;
@@ -174,8 +178,10 @@ fn read_symbols(path: &Path) -> Option<Vec<Symbol>> {
     let ends: Vec<u64> = found.iter().skip(1).map(|(s, _)| s.start).chain([u64::MAX]).collect();
     // A symbol written in assembly may have no size: it reaches to the next one.
     let reach = |((mut s, section_end), next): ((Symbol, u64), u64)| {
-        if stripped || s.end == s.start {
+        if s.end == s.start {
             s.end = s.end.max(next.min(section_end));
+        } else if stripped {
+            s.end = s.end.max(next.min(section_end).min(s.end.saturating_add(NEAR)));
         }
         s
     };

@@ -161,6 +161,12 @@ fn a_program_with_and_without_line_information() {
     let dynamic = compile(folder.path(), "dynamic", &["-g0", "-rdynamic", BUILD_ID], "main");
     run(Command::new("strip").arg(&dynamic.0));
     assert_eq!(at(&dynamic, 10), "main+0xa (dynamic)");
+    // Not the nearest of all if it is far: 40,000 bytes lie between functions here.
+    let far = ["-g0", "-rdynamic", "-fpatchable-function-entry=40000,40000", BUILD_ID];
+    let far = compile(folder.path(), "far", &far, "exchange");
+    run(Command::new("strip").arg(&far.0));
+    assert_eq!(at(&far, 1000), "exchange+0x3e8 (far)");
+    assert_eq!(at(&far, 30_000), format!("far+{:#x}", far.2 + 30_000));
 
     // The program's frame is the innermost one outside of MPI.
     let (program, offset) = (lines.0.to_str().unwrap(), lines.2 + 10);
