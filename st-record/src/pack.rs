@@ -6,7 +6,7 @@ use anyhow::{Context, Error, Result};
 use st_cli::options::Talk;
 use st_cli::{Amount, INTERIM, Input, streams_in};
 use st_model::anonymise::Anonymiser;
-use st_model::header::{Header, Step};
+use st_model::header::{Header, Queued, Step};
 use st_model::names::Names;
 use st_model::num::Exact;
 use st_stream::{CopyError, ReadOptions, Reader, WriteOptions, Writer};
@@ -38,6 +38,8 @@ pub struct Notes {
     pub own_ns: u64,
     /// See there.
     pub cpu_ns: u64,
+    /// How long ranks had no processor.
+    pub queued: Option<Queued>,
     /// Bytes of exact times that ranks wrote.
     pub time_bytes: u64,
     /// Ranks whose exact times stopped at the budget.
@@ -99,6 +101,7 @@ impl Notes {
                 *ranks += 1;
                 continue;
             }
+            let mut rank = 0;
             for (name, value) in line.split_whitespace().filter_map(|w| w.split_once('=')) {
                 if name == "bindings" {
                     notes.bindings.extend(value.split(',').filter(|b| !b.is_empty()).map(str::to_owned));
@@ -106,7 +109,11 @@ impl Notes {
                 let value: u64 = value.parse().unwrap_or(0);
                 match name {
                     "calls" => notes.calls += value,
-                    "rank" => notes.told.extend(u32::try_from(value).ok()),
+                    "rank" => {
+                        rank = u32::try_from(value).unwrap_or(u32::MAX);
+                        notes.told.insert(rank);
+                    }
+                    "queued_ns" => notes.queued.get_or_insert_default().add(rank, value),
                     "world" => notes.world = u32::try_from(value).ok(),
                     "own_ns" => notes.own_ns += value,
                     "cpu_ns" => notes.cpu_ns += value,
@@ -375,14 +382,15 @@ mod tests {
     #[test]
     fn notes_are_summed() {
         let n = Notes::parse(
-            "out.st\nrank=0 calls=5 own_ns=7 time_bytes=3 stopped=0 MPI_File_open=1\n\
-             rank=1 calls=6 own_ns=1 cpu_ns=50 time_bytes=4 stopped=1 MPI_File_open=2 MPI_Put=9 bindings=C,C++\n\
+            "out.st\nrank=0 calls=5 own_ns=7 queued_ns=30 time_bytes=3 stopped=0 MPI_File_open=1\n\
+             rank=1 calls=6 queued_ns=40 own_ns=1 cpu_ns=50 time_bytes=4 stopped=1 MPI_File_open=2 MPI_Put=9 bindings=C,C++\n\
              world=3\nfailed a=1 file: no room\nfailed another\n\
              interim=3 interim_failed=1 interim_ns=9\ninterim_ns=8\nmerging=1 merge_ns=20 merge_wall_ns=40\nmerging=0 merge_ns=30 merge_wall_ns=35\n",
         );
         assert_eq!((n.calls, n.own_ns, n.cpu_ns, n.time_bytes, n.stopped), (11, 8, 50, 7, 1));
         assert_eq!((n.told, n.world, n.failed), ([0, 1].into(), Some(3), (2, "a=1 file: no room".into())));
         assert_eq!((n.merging, n.interims), (Some([50, 30, 40]), [3, 1, 17]));
+        assert_eq!(n.queued, Some(Queued { ns: 70, ranks: 2, longest_ns: 40, longest_rank: 1 }));
         assert_eq!(n.bindings, BTreeSet::from(["C".into(), "C++".into()]));
         assert_eq!(n.opaque, BTreeMap::from([("MPI_File_open".into(), 3), ("MPI_Put".into(), 9)]));
     }

@@ -179,6 +179,7 @@ fn save(
     header
         .bindings
         .extend(notes.bindings.iter().filter(|b| !header.bindings.contains(b)).cloned().collect::<Vec<_>>());
+    header.queued = notes.queued;
     if let Job::Launched(number @ 2.., _) = job {
         header.options.insert(JOB.to_owned(), (*number).into());
     }

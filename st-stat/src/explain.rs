@@ -8,7 +8,7 @@ use st_cli::options::Talk;
 use st_cli::{Output, Screen, Status, Whole};
 use st_explain::{Analysis, At, Kind, Sum, analyse};
 use st_model::calls::{CallId, CallTable};
-use st_model::header::Header;
+use st_model::header::{Header, Queued};
 use st_model::num::{Exact, saturate};
 use st_model::rank_times::{RankTime, rank_times};
 use st_model::section::Section;
@@ -24,6 +24,8 @@ pub(crate) struct Explained {
     pub(crate) sections: Vec<Section>,
     /// Ranks of the fullest node, and its processors, if these are fewer.
     pub(crate) crowded: Option<(u64, u32)>,
+    /// How long ranks had no processor, if that is known.
+    pub(crate) queued: Option<Queued>,
     pub(crate) analysis: Option<Analysis>,
 }
 
@@ -41,10 +43,11 @@ impl Explained {
         if !whole.complete {
             talk.warn(input::NAME, "what the stream lacks is not explained");
         }
-        let (crowded, budget) = (crowded(&whole.header, &sections), steps.budget());
+        let (crowded, queued) = (crowded(&whole.header, &sections), whole.header.queued);
+        let budget = steps.budget();
         if !sections.iter().any(Section::has_times) {
             sections.iter().try_for_each(|s| budget.spend_rows(s))?;
-            return Ok(Self { sections, crowded, analysis: None });
+            return Ok(Self { sections, crowded, queued, analysis: None });
         }
         if sections.iter().any(|s| s.histograms().next().is_some()) {
             bail!("parameters are histograms (st-merge --histogram): messages cannot be matched");
@@ -52,7 +55,7 @@ impl Explained {
         sections.iter().try_for_each(|s| budget.spend(s, None, 1))?;
         let analysis = analyse(&sections)?;
         remark(&analysis, talk);
-        Ok(Self { sections, crowded, analysis: Some(analysis) })
+        Ok(Self { sections, crowded, queued, analysis: Some(analysis) })
     }
 
     /// What is found.

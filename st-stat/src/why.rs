@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use anyhow::{Result, bail};
 use st_cli::{Output, Screen, Status, wrapped};
-use st_explain::{Analysis, Finding, Kind, Matter, SHORT, analyse_causes};
+use st_explain::{Analysis, At, Finding, Kind, Matter, SHORT, analyse_causes};
 use st_model::num::{Exact as _, saturate};
 use st_model::ranklist::RankList;
 use st_model::ranklist_notation::plain;
@@ -50,9 +50,8 @@ fn write(
     let time = analysis.time();
     let certain = |f: &Finding| matches!(f.matter, Matter::LeakedRequests | Matter::Crowded { .. });
     let matters = |f: &Finding| all || f.cost > time / 100 || certain(f);
-    let crowded =
-        explained.crowded.map(|(ranks, processors)| Finding::of(Matter::Crowded { ranks, processors }));
-    let findings: Vec<Finding> = crowded.into_iter().chain(analysis.findings()).filter(matters).collect();
+    let findings = machine(explained).into_iter().chain(analysis.findings()).filter(matters);
+    let findings: Vec<Finding> = findings.collect();
     let causes = analysis.delays(&findings[..findings.len().min(MOST)]).causes;
     let causes: Vec<Option<Cause>> = causes.iter().map(|all| Cause::of(all)).collect();
     let words = Words { explained, analysis, sites, time, causes };
@@ -85,6 +84,18 @@ fn write(
         writeln!(out, "\n… and {} more (--format csv)", findings.len() - MOST)?;
     }
     Ok(())
+}
+
+/// What is not the program's fault, or not in its calls: processors that others have.
+fn machine(explained: &Explained) -> Option<Finding> {
+    let queued = explained.queued.unwrap_or_default();
+    let cost = queued.ns;
+    if let Some((ranks, processors)) = explained.crowded {
+        return Some(Finding { cost, ..Finding::of(Matter::Crowded { ranks, processors }) });
+    }
+    let longest = At { rank: queued.longest_rank, place: u32::MAX };
+    let culprits = vec![(longest, queued.longest_ns)];
+    (cost > 0).then_some(Finding { cost, culprits, ..Finding::of(Matter::Queued) })
 }
 
 /// What per-rank sums tell.
@@ -185,6 +196,14 @@ impl Words<'_> {
             Matter::Crowded { ranks, processors } => {
                 format!("crowded: {} ranks of a node run on {processors} processors", grouped(ranks))
             }
+            Matter::Queued => {
+                let most = f.culprits.first().map_or(0, |(_, ns)| *ns);
+                let longest = f.culprits.first().map_or(0, |(at, _)| at.rank);
+                format!(
+                    "no processor: ranks are ready to run and others run, rank {longest} {}",
+                    duration(most)
+                )
+            }
             Matter::SlowRank => format!("slow rank: {who} computes longer than the others, wherever it does"),
         }
     }
@@ -206,6 +225,11 @@ impl Words<'_> {
     fn at(&self, f: &Finding, cause: Option<&Cause>) -> String {
         if let Matter::Crowded { .. } = f.matter {
             return "ranks wait for a processor wherever they are: what follows may come of that (certain)"
+                .into();
+        }
+        if f.matter == Matter::Queued {
+            return "wherever they are: other programs or more threads share their processors, and what follows may \
+                    come of that (measured)"
                 .into();
         }
         let mut text = format!("at {}", self.place(f.place));
@@ -231,7 +255,7 @@ impl Words<'_> {
             Matter::Wait(_) if waits.violations * 100 > waits.total().count => {
                 "unsure: clocks disagree, st-sync"
             }
-            Matter::Wait(_) | Matter::Polling => "measured",
+            Matter::Wait(_) | Matter::Polling | Matter::Queued => "measured",
             Matter::LeakedRequests | Matter::Crowded { .. } => "certain",
             Matter::Latency | Matter::Bandwidth | Matter::Files | Matter::OneSided | Matter::Inside => {
                 "the calls' own time, and waits that no message tells of"
@@ -266,6 +290,7 @@ impl Words<'_> {
                 Matter::Inside => "MPI itself",
                 Matter::LeakedRequests => "leaked requests",
                 Matter::Crowded { .. } => "crowded",
+                Matter::Queued => "no processor",
                 Matter::SlowRank => "slow rank",
             };
             let excess = f.excess.map(|e| e.at.place);

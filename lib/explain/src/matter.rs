@@ -29,6 +29,8 @@ pub enum Matter {
         /// Its processors.
         processors: u32,
     },
+    /// Ranks that are ready to run and have no processor: others have it.
+    Queued,
     /// A rank that computes longer than the others wherever it computes.
     SlowRank,
 }

@@ -34,9 +34,9 @@ impl Anonymiser {
     /// Takes out what a header says of program, user and time.
     #[must_use]
     pub fn header(header: &Header) -> Header {
-        let Header { world, mpi, run, clock, options, bindings, processors, .. } = header.clone();
+        let Header { world, mpi, run, clock, options, bindings, processors, queued, .. } = header.clone();
         let program = PROGRAM.into();
-        Header { world, mpi, run, clock, options, bindings, processors, program, ..Header::default() }
+        Header { world, mpi, run, clock, options, bindings, processors, queued, program, ..Header::default() }
     }
 
     /// Takes out the arguments of a tool.

@@ -40,9 +40,37 @@ pub struct Header {
     /// Of a whole job: how many nodes allow its ranks so many processors.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub processors: BTreeMap<u32, u32>,
+    /// Of a whole job: how long ranks had no processor, where the kernel says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queued: Option<Queued>,
     /// Fields of newer versions.
     #[serde(flatten)]
     pub more: Map<String, Value>,
+}
+
+/// How long ranks were ready to run between `MPI_Init` and `MPI_Finalize` while others had their processors: of the thread that
+/// called these, as Linux counts it (`/proc/thread-self/schedstat`, the second number).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Queued {
+    /// All ranks together, ns.
+    pub ns: u64,
+    /// Ranks that said so.
+    pub ranks: u32,
+    /// The most that one had, ns.
+    pub longest_ns: u64,
+    /// Which.
+    pub longest_rank: u32,
+}
+
+impl Queued {
+    /// Adds a rank.
+    pub fn add(&mut self, rank: u32, ns: u64) {
+        (self.ns, self.ranks) = (self.ns.saturating_add(ns), self.ranks.saturating_add(1));
+        if self.ranks == 1 || ns > self.longest_ns {
+            (self.longest_ns, self.longest_rank) = (ns, rank);
+        }
+    }
 }
 
 /// The identity of a run of which nothing is known but what tells it apart.

@@ -10,7 +10,7 @@ mod whole;
 use full::full;
 use proptest::prelude::*;
 use sections::recorded;
-use st_model::header::{Clock, Header, Mpi, Step};
+use st_model::header::{Clock, Header, Mpi, Queued, Step};
 use st_model::objects::Registered;
 use st_model::section::{Entry, Section};
 use st_stream::objects::{Codec, get_object, put_object};
@@ -32,6 +32,7 @@ fn trace(sections: Vec<Section>, level: u8) -> Trace {
         options: [("time".to_owned(), "full".into())].into(),
         allowed: [("node1".to_owned(), "0-3,8".to_owned())].into(),
         processors: [(5, 2), (64, 1)].into(),
+        queued: Some(Queued { ns: 70, ranks: 4, longest_ns: 40, longest_rank: 2 }),
         more: [("newer".to_owned(), 5.into())].into_iter().collect(),
     };
     let step = Step { tool: "st-test".into(), version: "1".into(), args: vec!["--x".into()] };

@@ -53,6 +53,7 @@ mod numbered;
 mod output;
 mod polls;
 mod python;
+mod queued;
 mod real;
 mod requests;
 mod run;

@@ -104,6 +104,7 @@ pub(crate) fn after_init(result: i64) -> Option<i64> {
     }
     if let Some(state) = STATE.lock(is_owner()).as_deref_mut() {
         state.cost.add(processor_time() - since);
+        state.queued.begin();
     }
     clock.map(|clock| clock.now())
 }
@@ -291,6 +292,9 @@ fn asked(state: &State, number: i64) -> Option<merge::Asked> {
 /// Called when `MPI_Finalize` is entered and recorded.
 pub(crate) fn finalize() {
     let since = processor_time();
+    if let Some(state) = STATE.lock(is_owner()).as_deref_mut() {
+        state.queued.end();
+    }
     if RECORDING.load(Ordering::Relaxed) {
         compare(reader(), crate::sync::compare_last);
     }

@@ -17,6 +17,7 @@ use crate::numbered::Minor;
 use crate::output::{Output, Rest};
 use crate::polls::Repeat;
 use crate::python::{PythonSites, stored};
+use crate::queued::Queued;
 use crate::requests::Requests;
 use crate::settings::Settings;
 use crate::thread::Thread;
@@ -71,6 +72,7 @@ pub(crate) struct State {
     /// Executions of functions that are recorded by name only.
     opaque: BTreeMap<CallId, u64>,
     pub(crate) cost: Cost,
+    pub(crate) queued: Queued,
     /// The process that recording began in: not its children.
     pub(crate) pid: u32,
     pub(crate) sites: Arc<Mutex<SiteInterner>>,
@@ -111,6 +113,7 @@ impl State {
             run: String::new(),
             opaque: BTreeMap::new(),
             cost: Cost::default(),
+            queued: Queued::default(),
             pid: std::process::id(),
             sites: Arc::default(),
             python: PythonSites::default(),
@@ -443,6 +446,9 @@ impl State {
         );
         for (name, n) in self.opaque_calls() {
             let _ = write!(line, " {name}={n}");
+        }
+        if let Some(ns) = self.queued.total() {
+            let _ = write!(line, " queued_ns={ns}");
         }
         let bindings = bindings::seen(&self.recorder.sites).into_iter().collect::<Vec<_>>().join(",");
         let _ = write!(line, " bindings={bindings}");

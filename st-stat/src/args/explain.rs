@@ -16,7 +16,7 @@ Examples:
 Each finding is two lines: what it costs, what it is and on which ranks; then where, what most of it is due to, through chains of ranks that \
 wait for each other, and how sure that is. A cost is time that ranks spend waiting or in calls, as a share of the time that all ranks have (see \"Time\" in \
 st-intro(7)). Besides waits there are polling; latency (calls that carry at most 1 KiB), bandwidth (32 KiB and more), files, one-sided access and MPI \
-itself, which are the calls' own time; leaks; ranks that are slow everywhere; and more ranks on a node than processors (crowded). Findings need exact times of all calls (st-record without --merge); without these only what per-rank sums tell is said.
+itself, which are the calls' own time; leaks; ranks that are slow everywhere; more ranks on a node than processors (crowded), or ranks whose processors others have (no processor), by what the kernel counts. Findings need exact times of all calls (st-record without --merge); without these only what per-rank sums tell is said.
 
 Columns: those of CSV and JSON are kind; cost_ns, of all ranks; share_percent of the time of all ranks; ranks, that are waited for; \
 victims, how many ranks wait; what; cause, \"computation\" or \"call\", that takes longer on cause_ranks than on those that wait, and that \
