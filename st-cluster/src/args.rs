@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
-use st_cli::options::{Asked, Steps, StreamIn, StreamOut, Talk};
+use st_cli::options::{Asked, Keeping, Steps, StreamIn, StreamOut, Talk};
 use st_reduce::cluster::{self, Options, Tolerance};
 use st_reduce::options::{Forced, Known};
 use st_reduce::user::Error;
@@ -85,6 +85,9 @@ pub struct Args {
     /// Threads, 0 for one per processor; the result is the same with any number
     #[arg(short, long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=1024))]
     pub jobs: u16,
+    /// What is kept of waits.
+    #[command(flatten)]
+    pub keeping: Keeping,
     /// How much work a trace may be.
     #[command(flatten)]
     pub steps: Steps,
@@ -100,6 +103,11 @@ pub struct Args {
 }
 
 impl Args {
+    /// Calls of which waits are told where exact times are folded, at most.
+    pub(crate) fn folded(&self) -> u64 {
+        if self.keep_columns || self.keep_all { 0 } else { self.keeping.waits.most() }
+    }
+
     /// How ranks are put together.
     ///
     /// # Errors
@@ -109,7 +117,7 @@ impl Args {
         Ok(Options {
             signatures: self.signature.into(),
             tolerance: self.count_tolerance,
-            keep_columns: self.keep_columns,
+            keep_columns: self.keep_columns || self.folded() > 0,
             users: self.known.params()?,
             force_merge: self.forced.force_merge.clone(),
             asked: self.asked.asked,

@@ -5,12 +5,15 @@ use std::sync::mpsc::sync_channel;
 use std::thread;
 
 use anyhow::{Result, anyhow};
+use st_cli::options::Waits;
 use st_cli::transport::{self, Transport};
 use st_cli::{
     Amount, Batch, Finished, Output, Share, Status, UsageError, Whole, each_batch, each_section_of, engine,
     step,
 };
+use st_explain::{Folding, Unkept};
 use st_model::calls::Lane;
+use st_model::explanation::Explanation;
 use st_model::section::Section;
 use st_reduce::cluster::{Clustering, Clusters, Error, Signatures, alone};
 use st_reduce::tree::{self, Parts, RADIX, Tree};
@@ -44,10 +47,10 @@ pub fn main() -> ExitCode {
 /// If an input cannot be read, holds several ranks in one section, ranks occur twice, or an output cannot be written.
 pub fn run(args: &Args) -> Result<Status> {
     engine::join_others(NAME)?;
-    let how = clustering(args)?;
+    let (how, folding) = (clustering(args)?, Folding::new(args.folded()));
     let out = Output::stream(&args.output.output)?;
     let table_out = args.table.as_deref().map(Output::text).transpose()?;
-    let mut all = Gathered::new(how.clone());
+    let mut all = Gathered::new(how.clone(), folding.clone());
     let (whole, writer) = if args.keep_all {
         let (mut pending, mut written) = (Some(out), None);
         let mut add = |whole: &Whole, section: Section| -> Result<()> {
@@ -68,13 +71,14 @@ pub fn run(args: &Args) -> Result<Status> {
         let whole = each_batch(
             (&args.inputs, &args.input.shown(NAME, &args.talk)),
             (RADIX.pow(LEVELS), args.threads()),
-            |batch| reduced(&how, batch),
+            |batch| reduced(args, &how, &folding, batch),
             |part| Ok(all.take(part)?),
         )?;
         let writer = begin(args, &whole, out)?;
         (whole, writer)
     };
-    finish(args, all, &whole, writer, table_out)?;
+    let events = folding.events();
+    finish(args, all, (whole, events), writer, table_out)?;
     Ok(Status::Ok)
 }
 
@@ -85,8 +89,8 @@ struct Reduced {
 }
 
 /// Puts what can be put into clusters of a batch.
-fn reduced(how: &Clustering, batch: &Batch) -> Result<Reduced> {
-    let mut all = Gathered::new(how.clone());
+fn reduced(args: &Args, how: &Clustering, folding: &Folding, batch: &Batch) -> Result<Reduced> {
+    let mut all = Gathered::new(how.clone(), folding.clone());
     let mut from = 0;
     while from < batch.sections.len() {
         let (level, n) = tree::block(batch.place(from), batch.sections.len() - from, LEVELS);
@@ -98,6 +102,7 @@ fn reduced(how: &Clustering, batch: &Batch) -> Result<Reduced> {
         for at in block.clone() {
             let section = batch.section(at, Stored::section)?;
             all.dropped |= batch.sections[at].has_times();
+            all.hold(&section, args.keep_columns);
             let added = match &mut at_once {
                 Some(clusterer) => clusterer.add(section),
                 None => alone(&section).and_then(|_| all.tree.push(batch.place(at), section)),
@@ -134,7 +139,7 @@ pub fn run_in(args: &Args, job: &mut dyn Transport) -> Result<Status> {
     let share = Share::of(job, &args.inputs, &args.input, RADIX)?;
     let options = WriteOptions { level: level.first().copied().unwrap_or(WriteOptions::PIPE.level) };
     let mut kept = Writer::new(Vec::new(), &share.whole().header, options)?;
-    let mut all = Gathered::new(how);
+    let mut all = Gathered::new(how, Folding::new(args.folded()));
     let read = share.each_section(job, &args.input, |place, section| {
         if args.keep_all {
             kept.section(&section)?;
@@ -144,9 +149,12 @@ pub fn run_in(args: &Args, job: &mut dyn Transport) -> Result<Status> {
     let (whole, more) = read?;
     let clustered = if more { all.tree.follow() } else { Ok(()) };
     transport::agree(job, clustered.map_err(Into::into))?;
-    let said = transport::all(job, &[u8::from(all.dropped)])?;
+    let (mine, counted) = ([u8::from(all.dropped)], all.folding.events().to_le_bytes());
+    let said = transport::all(job, &[&mine[..], &counted].concat())?;
     let dropped = said.iter().any(|s| s.first() == Some(&1));
-    let tree = all.tree;
+    let events = said.iter().filter_map(|s| Some(u64::from_le_bytes(s.get(1..9)?.try_into().ok()?)));
+    let events = events.fold(0, u64::saturating_add);
+    let Gathered { tree, folding, .. } = all;
     let root = transport::climb(
         job,
         tree,
@@ -165,7 +173,9 @@ pub fn run_in(args: &Args, job: &mut dyn Transport) -> Result<Status> {
         Ok(())
     });
     let done = copied.and_then(|()| match root.zip(writer) {
-        Some((tree, writer)) => finish(args, Gathered { tree, dropped }, &whole, writer, table),
+        Some((tree, writer)) => {
+            finish(args, Gathered { tree, dropped, folding }, (whole, events), writer, table)
+        }
         None => Ok(()),
     });
     transport::agree(job, done)?;
@@ -181,11 +191,19 @@ struct Gathered {
     tree: Tree<Clustering>,
     /// Whether there were exact times.
     dropped: bool,
+    /// Those that waits are told from.
+    folding: Folding,
 }
 
 impl Gathered {
-    fn new(how: Clustering) -> Self {
-        Self { tree: Tree::new(how), dropped: false }
+    fn new(how: Clustering, folding: Folding) -> Self {
+        Self { tree: Tree::new(how), dropped: false, folding }
+    }
+
+    /// Counts a section's exact times; if there are too many, waits will not be told of them, nor of those that follow.
+    fn hold(&mut self, section: &Section, kept: bool) {
+        self.folding.count(section);
+        self.tree.how_mut().0.keep_columns = kept || self.folding.holds();
     }
 
     /// Takes in what another thread made of the sections after these.
@@ -199,6 +217,7 @@ impl Gathered {
         // Said here, where the name of the stream is known.
         alone(&section)?;
         self.dropped |= section.threads.iter().any(|t| !t.columns.is_empty());
+        self.folding.count(&section);
         match place {
             Some(place) => self.tree.push(place, section),
             None => self.tree.push_next(section),
@@ -219,10 +238,11 @@ fn begin(args: &Args, whole: &Whole, out: Output) -> Result<Writer<Output>> {
 }
 
 /// Puts what is left into clusters, and writes the result.
+/// Each process has counted some of the `events`.
 fn finish(
     args: &Args,
     all: Gathered,
-    whole: &Whole,
+    (mut whole, events): (Whole, u64),
     mut writer: Writer<Output>,
     table_out: Option<Output>,
 ) -> Result<()> {
@@ -234,7 +254,14 @@ fn finish(
         // Each call is looked at, not only the loops.
         sections.iter().try_for_each(|section| budget.spend(section, None, 1))?;
     }
-    let clusters = how.root(sections)?;
+    if all.dropped && args.folded() > 0 {
+        let told = all.folding.keep(&sections, events, &args.steps.budget());
+        explain(args, told, &mut whole.explanation);
+    }
+    let mut clusters = how.root(sections)?;
+    if args.folded() > 0 {
+        clusters.sections.iter_mut().for_each(fold);
+    }
     drop(clustering);
     report(args, &clusters, all.dropped);
     for p in how.0.users.iter().filter(|p| !p.met()) {
@@ -243,6 +270,9 @@ fn finish(
     if !args.keep_all {
         clusters.sections.iter().try_for_each(|s| writer.section(s))?;
     }
+    if args.keeping.waits != Waits::Never {
+        whole.explanation.iter().try_for_each(|e| writer.explanation(e))?;
+    }
     let tabled = |mut to: Output| {
         table::write(&clusters.table, &mut to)?;
         to.finish()
@@ -250,6 +280,24 @@ fn finish(
     let tabled = table_out.map(tabled).transpose()?;
     writer.finish()?.finish()?.commit()?;
     tabled.map_or(Ok(()), Finished::commit)
+}
+
+/// Has what exact times tell of waits kept, or else what has been kept of them before.
+fn explain(args: &Args, told: Result<Explanation, Unkept>, kept: &mut Option<Explanation>) {
+    match told {
+        Ok(told) => *kept = Some(told),
+        Err(_) if kept.is_some() => {}
+        Err(Unkept::Unasked) => {}
+        Err(why @ Unkept::Many(_)) => args.talk.note(NAME, format_args!("nothing is kept of waits: {why}")),
+        Err(why) => args.talk.detail(NAME, format_args!("nothing is kept of waits: {why}")),
+    }
+}
+
+/// Leaves the exact times of the first rank alone.
+fn fold(section: &mut Section) {
+    let columns = section.threads.iter().flat_map(|t| &t.columns);
+    let first = columns.map(|(rank, _)| *rank).min();
+    section.threads.iter_mut().for_each(|t| t.columns.retain(|(rank, _)| Some(*rank) == first));
 }
 
 fn report(args: &Args, clusters: &Clusters, dropped: bool) {

@@ -4,7 +4,7 @@ use st_model::num::Exact;
 use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
-use st_cli::options::{Steps, StreamIn, StreamOut, Talk};
+use st_cli::options::{Keeping, Steps, StreamIn, StreamOut, Talk};
 use st_reduce::lossy::{Kind, Lossy};
 use st_reduce::merge::master;
 use st_reduce::options::{Forced, Known};
@@ -43,8 +43,8 @@ impl From<Loops> for master::Loops {
 /// Merge the traces of many ranks into one
 ///
 /// Reads streams (files, directories of streams, or standard input), merges all ranks' structure, parameters, sketches
-/// and proofs into one section, and writes it. Nothing is lost but exact times, which their sketches stand for:
-/// --keep-columns keeps them too.
+/// and proofs into one section, and writes it. Nothing is lost but exact times, which their sketches stand for, and what they
+/// tell of waits is kept (--waits): --keep-columns keeps them too.
 ///
 /// Below mpirun, its processes share the ranks: `mpirun -n 4 st-merge -o app.st run` writes what st-merge alone would.
 #[derive(Parser, Clone, Debug)]
@@ -96,6 +96,9 @@ pub struct Args {
     /// What the user knows of parameters.
     #[command(flatten)]
     pub known: Known,
+    /// What is kept of waits.
+    #[command(flatten)]
+    pub keeping: Keeping,
     /// How much work a trace may be.
     #[command(flatten)]
     pub steps: Steps,

@@ -4,8 +4,11 @@ use std::ops::Range;
 use std::process::ExitCode;
 
 use anyhow::{Result, anyhow};
+use st_cli::options::Waits;
 use st_cli::transport::{self, Transport};
 use st_cli::{Amount, Batch, Output, Share, Status, UsageError, Whole, each_batch, engine, step};
+use st_explain::{Folding, Unkept};
+use st_model::explanation::Explanation;
 use st_model::section::Section;
 use st_reduce::merge::alike::LEVELS;
 use st_reduce::merge::{Error, Merger, Merging};
@@ -33,16 +36,17 @@ pub fn main() -> ExitCode {
 /// If an input cannot be read, ranks occur twice, or the output cannot be written.
 pub fn run(args: &Args) -> Result<Status> {
     engine::join_others(NAME)?;
-    let how = merging(args)?;
+    let (how, folding) = (merging(args)?, folding(args));
     let out = Output::stream(&args.output.output)?;
-    let mut all = Gathered::new(args, how.clone());
+    let mut all = Gathered::new(args, how.clone(), folding.clone());
     let whole = each_batch(
         (&args.inputs, &args.input.shown(NAME, &args.talk)),
         (RADIX.pow(LEVELS), args.threads()),
-        |batch| reduced(args, &how, batch),
+        |batch| reduced(args, &how, &folding, batch),
         |part| Ok(all.take(part)?),
     )?;
-    finish(args, all, whole, out)?;
+    let events = folding.events();
+    finish(args, all, (whole, events), out)?;
     Ok(Status::Ok)
 }
 
@@ -57,17 +61,20 @@ pub fn run_in(args: &Args, job: &mut dyn Transport) -> Result<Status> {
     let out = (|| Ok((merging(args)?, first.then(|| Output::stream(&args.output.output)).transpose()?)))();
     let (how, out) = transport::agree(job, out)?;
     let share = Share::of(job, &args.inputs, &args.input, RADIX)?;
-    let mut all = Gathered::new(args, how);
+    let mut all = Gathered::new(args, how, folding(args));
     let read = share.each_section(job, &args.input, |place, section| Ok(all.add(place, section)?));
     let (whole, more) = read?;
     let merged = if more { all.tree.follow() } else { Ok(()) };
     transport::agree(job, merged.map_err(Into::into))?;
     let mine = [u8::from(all.dropped)];
-    let said = transport::all(job, &[&mine[..], &all.rounded.unwrap_or(0).to_le_bytes()].concat())?;
+    let (rounded, events) = (all.rounded.unwrap_or(0).to_le_bytes(), all.folding.events().to_le_bytes());
+    let said = transport::all(job, &[&mine[..], &rounded, &events].concat())?;
     all.dropped = said.iter().any(|s| s.first() == Some(&1));
     let rounded = said.iter().filter_map(|s| Some(u32::from_le_bytes(s.get(1..5)?.try_into().ok()?)));
     all.rounded = rounded.max().filter(|r| *r > 0);
-    let Gathered { tree, unit, dropped, rounded } = all;
+    let events = said.iter().filter_map(|s| Some(u64::from_le_bytes(s.get(5..13)?.try_into().ok()?)));
+    let events = events.fold(0, u64::saturating_add);
+    let Gathered { tree, unit, dropped, rounded, kept, folding } = all;
     let root = transport::climb(
         job,
         tree,
@@ -75,7 +82,9 @@ pub fn run_in(args: &Args, job: &mut dyn Transport) -> Result<Status> {
         |tree, theirs| Ok(tree.take(Parts::unpack(theirs)?)?),
     );
     let done = root.and_then(|root| match root.zip(out) {
-        Some((tree, out)) => finish(args, Gathered { tree, unit, dropped, rounded }, whole, out),
+        Some((tree, out)) => {
+            finish(args, Gathered { tree, unit, dropped, rounded, kept, folding }, (whole, events), out)
+        }
         None => Ok(()),
     });
     transport::agree(job, done)?;
@@ -84,7 +93,7 @@ pub fn run_in(args: &Args, job: &mut dyn Transport) -> Result<Status> {
 
 fn merging(args: &Args) -> Result<Merging> {
     Ok(Merging {
-        keep_columns: args.keep_columns,
+        keep_columns: args.keep_columns || args.keeping.waits.most() > 0,
         rounding: args.quantise.unwrap_or(0),
         loops: args.loops.into(),
         users: args.known.params().map_err(|e| UsageError(format!("{:#}", anyhow!(e))))?,
@@ -92,6 +101,11 @@ fn merging(args: &Args) -> Result<Merging> {
         watch_tags: args.drop_tags,
         budget: args.steps.budget(),
     })
+}
+
+/// What is kept of waits where exact times are folded.
+fn folding(args: &Args) -> Folding {
+    Folding::new(if args.keep_columns { 0 } else { args.keeping.waits.most() })
 }
 
 /// What has been read, as far as it can be merged.
@@ -103,22 +117,35 @@ struct Gathered {
     dropped: bool,
     /// What these were rounded to before, if to something else.
     rounded: Option<u32>,
+    /// Whether they are kept; else what waits are told from.
+    kept: bool,
+    folding: Folding,
 }
 
 impl Gathered {
-    fn new(args: &Args, how: Merging) -> Self {
+    fn new(args: &Args, how: Merging, folding: Folding) -> Self {
         let unit = args.quantise.unwrap_or(0);
-        Self { tree: Tree::new(how), unit, dropped: false, rounded: None }
+        let kept = args.keep_columns;
+        Self { tree: Tree::new(how), unit, dropped: false, rounded: None, kept, folding }
     }
 
     /// Adds a section at its place.
-    fn add(&mut self, place: u64, section: Section) -> Result<(), Error> {
+    fn add(&mut self, place: u64, mut section: Section) -> Result<(), Error> {
         self.look(&section);
+        if !self.holds() {
+            section.threads.iter_mut().for_each(|thread| thread.columns.clear());
+        }
         self.tree.push(place, section)
+    }
+
+    /// Whether exact times are needed: to be kept, or to be told of.
+    fn holds(&self) -> bool {
+        self.kept || self.folding.holds()
     }
 
     /// Finds out what happens to a section's times.
     fn look(&mut self, section: &Section) {
+        self.folding.count(section);
         let columns = || section.threads.iter().flat_map(|t| &t.columns);
         self.dropped |= columns().next().is_some();
         let units = columns().map(|(_, c)| c.unit()).filter(|u| ![1, self.unit].contains(u));
@@ -141,12 +168,12 @@ struct Reduced {
 }
 
 /// Merges what can be merged of a batch.
-fn reduced(args: &Args, how: &Merging, batch: &Batch) -> Result<Reduced> {
-    let mut all = Gathered::new(args, how.clone());
+fn reduced(args: &Args, how: &Merging, folding: &Folding, batch: &Batch) -> Result<Reduced> {
+    let mut all = Gathered::new(args, how.clone(), folding.clone());
     let mut from = 0;
     while from < batch.sections.len() {
         let (level, n) = tree::block(batch.place(from), batch.sections.len() - from, LEVELS);
-        add_block(args, &mut all, batch, (level, from..from + n))?;
+        add_block(&mut all, batch, (level, from..from + n))?;
         from += n;
     }
     if batch.more {
@@ -158,23 +185,18 @@ fn reduced(args: &Args, how: &Merging, batch: &Batch) -> Result<Reduced> {
 }
 
 /// Adds a whole block of some level: at once if its ranks are alike, else by the blocks in it.
-fn add_block(
-    args: &Args,
-    all: &mut Gathered,
-    batch: &Batch,
-    (level, block): (u32, Range<usize>),
-) -> Result<()> {
+fn add_block(all: &mut Gathered, batch: &Batch, (level, block): (u32, Range<usize>)) -> Result<()> {
     // A part of one level is one join of its sections anyway.
     let whole = block.end < batch.sections.len() || batch.more;
     if level > 1 && whole {
-        if let Some(part) = alike(args, all, batch, block.clone())? {
+        if let Some(part) = alike(all, batch, block.clone())? {
             return batch.named(block.start, all.tree.push_block(level, batch.place(block.start), part));
         }
         let (level, n) = tree::block(batch.place(block.start), block.len(), level - 1);
-        return block.step_by(n).try_for_each(|from| add_block(args, all, batch, (level, from..from + n)));
+        return block.step_by(n).try_for_each(|from| add_block(all, batch, (level, from..from + n)));
     }
     for at in block {
-        let section = batch.section(at, decoder(args))?;
+        let section = batch.section(at, decoder(all))?;
         all.dropped |= batch.sections[at].has_times();
         all.look(&section);
         batch.named(at, all.tree.push(batch.place(at), section))?;
@@ -183,15 +205,10 @@ fn add_block(
 }
 
 /// What stands for a block whose ranks are alike; nothing if they are not.
-fn alike(
-    args: &Args,
-    all: &mut Gathered,
-    batch: &Batch,
-    block: Range<usize>,
-) -> Result<Option<Vec<Section>>> {
+fn alike(all: &mut Gathered, batch: &Batch, block: Range<usize>) -> Result<Option<Vec<Section>>> {
     let mut merged = all.tree.how().alike();
     for at in block {
-        let section = batch.section(at, decoder(args))?;
+        let section = batch.section(at, decoder(all))?;
         all.dropped |= batch.sections[at].has_times();
         all.look(&section);
         if !batch.named(at, merged.add(section))? {
@@ -201,20 +218,27 @@ fn alike(
     Ok(Some(merged.finish()))
 }
 
-/// Exact times that are not kept are gone once they are known to be sound.
-fn decoder(args: &Args) -> fn(&Stored) -> Result<Section, st_stream::Error> {
-    if args.keep_columns { Stored::section } else { Stored::section_without_times }
+/// Exact times that nobody needs are gone once they are known to be sound.
+fn decoder(all: &Gathered) -> fn(&Stored) -> Result<Section, st_stream::Error> {
+    if all.holds() { Stored::section } else { Stored::section_without_times }
 }
 
 /// Merges what is left, and writes the result.
-fn finish(args: &Args, all: Gathered, mut whole: Whole, mut out: Output) -> Result<()> {
+/// Each process has counted some of the `events`.
+fn finish(args: &Args, all: Gathered, (mut whole, events): (Whole, u64), mut out: Output) -> Result<()> {
     whole.remark(NAME, &args.talk);
     if all.dropped && !args.keep_columns {
         args.talk.detail(NAME, "exact times are folded into sketches (--keep-columns keeps them)");
     }
     let merging = args.talk.progress(NAME, "merging", Amount::Unknown);
     let (mut merger, budget) = (all.tree.how().root(), all.tree.how().budget.clone());
-    for section in all.tree.finish()? {
+    let mut sections = all.tree.finish()?;
+    if all.dropped && !args.keep_columns {
+        let told = all.folding.keep(&sections, events, &args.steps.budget());
+        explain(args, told, &mut whole.explanation);
+        sections.iter_mut().flat_map(|s| &mut s.threads).for_each(|thread| thread.columns.clear());
+    }
+    for section in sections {
         if args.drop_tags {
             // Whether messages can be told apart is found out call by call.
             budget.spend(&section, None, 1)?;
@@ -237,6 +261,17 @@ fn finish(args: &Args, all: Gathered, mut whole: Whole, mut out: Output) -> Resu
     out.commit()
 }
 
+/// Has what exact times tell of waits kept, or else what has been kept of them before.
+fn explain(args: &Args, told: Result<Explanation, Unkept>, kept: &mut Option<Explanation>) {
+    match told {
+        Ok(told) => *kept = Some(told),
+        Err(_) if kept.is_some() => {}
+        Err(Unkept::Unasked) => {}
+        Err(why @ Unkept::Many(_)) => args.talk.note(NAME, format_args!("nothing is kept of waits: {why}")),
+        Err(why) => args.talk.detail(NAME, format_args!("nothing is kept of waits: {why}")),
+    }
+}
+
 fn write(args: &Args, merger: Merger, whole: &mut Whole, out: &mut Output) -> Result<()> {
     if !args.output.no_provenance {
         whole.provenance.push(step(NAME));
@@ -247,6 +282,9 @@ fn write(args: &Args, merger: Merger, whole: &mut Whole, out: &mut Output) -> Re
         writer.provenance(s)?;
     }
     writer.section(&merger.finish_with(args.threads()))?;
+    if args.keeping.waits != Waits::Never {
+        whole.explanation.iter().try_for_each(|e| writer.explanation(e))?;
+    }
     writer.finish()?;
     Ok(())
 }

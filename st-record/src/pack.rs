@@ -309,6 +309,7 @@ pub fn pack(
         }
     }
     writer.names(&change.names)?;
+    let mut explained = None;
     for path in streams {
         let (mut reader, told) = (open(path)?, || path.display().to_string());
         progress.advance(1);
@@ -318,6 +319,7 @@ pub fn pack(
                 CopyError::Write(e) => Error::new(e),
                 CopyError::Read(e) => Error::new(e).context(told()),
             })?;
+            explained = reader.explanation().cloned();
             continue;
         }
         while let Some(mut section) = reader.next_section().with_context(told)? {
@@ -327,7 +329,10 @@ pub fn pack(
             }
             writer.section(&section)?;
         }
+        explained = reader.explanation().cloned();
     }
+    // That of one among several streams is of its own ranks.
+    explained.iter().filter(|_| streams.len() == 1).try_for_each(|e| writer.explanation(e))?;
     let times = writer.time_bytes();
     writer.finish()?.flush()?;
     Ok(times)

@@ -6,6 +6,7 @@ use std::io::Write;
 use anyhow::Result;
 use st_cli::{Output, Screen, Status};
 use st_explain::{Activity, Cost, Delays, Doing, OnPath, Path, analyse_causes, whole_ns};
+use st_model::explanation::ELSEWHERE;
 use st_model::num::Exact as _;
 use st_model::sites::CallSites;
 
@@ -35,7 +36,7 @@ fn activity_cell(what: Activity) -> Cell {
 /// `st-stat delays`.
 pub(crate) fn delays(args: &DelaysArgs) -> Result<Status> {
     let explained = Explained::read(&args.of, analyse_causes)?;
-    let delays = explained.known()?.delays(&[]);
+    let delays = explained.explained()?.delays(&[]);
     let mut out = Output::text(&args.of.output.output)?;
     let screen = Screen::of(&out);
     let tables = explained.sections.iter().filter(|_| args.by == DelaysBy::Site);
@@ -123,7 +124,7 @@ fn delays_by_rank(delays: &Delays) -> Table {
 
 /// `st-stat path`.
 pub(crate) fn path(args: &PathArgs) -> Result<Status> {
-    let explained = Explained::read(&args.of, analyse_causes)?;
+    let explained = Explained::measured(&args.of, analyse_causes)?;
     let analysis = explained.known()?;
     let path = analysis.path();
     let mut out = Output::text(&args.of.output.output)?;
@@ -206,7 +207,9 @@ impl Cause {
         }
         let sum = |ranks: &[(u32, u64)]| ranks.iter().map(|(_, ns)| ns).sum::<u64>();
         let whole = activities.values().map(|ranks| sum(ranks)).sum();
-        let ((place, what), ranks) = activities.into_iter().max_by_key(|(_, ranks)| sum(ranks))?;
+        // What is not told apart is many activities.
+        let apart = activities.into_iter().filter(|((place, _), _)| *place != ELSEWHERE);
+        let ((place, what), ranks) = apart.max_by_key(|(_, ranks)| sum(ranks))?;
         let part = [sum(&ranks), whole];
         Some(Self { place, what, ranks: most(&ranks, part[0]), part })
     }

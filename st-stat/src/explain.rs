@@ -6,8 +6,9 @@ use std::io::Write;
 use anyhow::{Result, bail};
 use st_cli::options::Talk;
 use st_cli::{Output, Screen, Status, Whole};
-use st_explain::{Analysis, At, Kind, Sum, analyse};
+use st_explain::{Analysis, At, Explains, Kept, Kind, Sum, Unmatched, analyse};
 use st_model::calls::{CallId, CallTable};
+use st_model::explanation::ELSEWHERE;
 use st_model::header::{Header, Queued};
 use st_model::num::{Exact, saturate};
 use st_model::rank_times::{RankTime, rank_times};
@@ -19,7 +20,7 @@ use crate::calls::{SITE, function, site_cells};
 use crate::input;
 use crate::table::{Cell, Column, Format, Table};
 
-/// A trace, and what is found in it: nothing without exact times.
+/// A trace, and what is found in it: nothing without exact times, unless it has been kept.
 pub(crate) struct Explained {
     pub(crate) sections: Vec<Section>,
     /// Ranks of the fullest node, and its processors, if these are fewer.
@@ -27,17 +28,31 @@ pub(crate) struct Explained {
     /// How long ranks had no processor, if that is known.
     pub(crate) queued: Option<Queued>,
     pub(crate) analysis: Option<Analysis>,
+    /// What has been kept of exact times that are not there any more.
+    pub(crate) kept: Option<Kept>,
 }
 
 /// What to do where who waits for whom cannot be told.
 pub(crate) const NO_TIMES: &str = "the trace holds no exact times: record without --merge (or st-merge --keep-columns), with --time columns";
 
+/// The same, where what has been kept of them would do.
+pub(crate) const NOTHING_KEPT: &str = "the trace holds no exact times, and nothing that was kept of waits: record without --merge, with --time columns (st-merge keeps what they tell, without --waits never)";
+
 /// How much is looked for.
 type Analyse = fn(&[Section]) -> Result<Analysis, st_model::project::Error>;
 
 impl Explained {
-    /// Reads a trace, and says what is left out.
+    /// Reads a trace, and says what is left out. What has been kept is told only where exact times are not.
     pub(crate) fn read(of: &Explaining, analyse: Analyse) -> Result<Self> {
+        Self::read_with(of, analyse, true)
+    }
+
+    /// The same, by exact times only.
+    pub(crate) fn measured(of: &Explaining, analyse: Analyse) -> Result<Self> {
+        Self::read_with(of, analyse, false)
+    }
+
+    fn read_with(of: &Explaining, analyse: Analyse, or_kept: bool) -> Result<Self> {
         let Explaining { inputs, input, steps, talk, .. } = of;
         let (whole, sections): (Whole, Vec<Section>) = input::sections(inputs, input, talk)?;
         if !whole.complete {
@@ -45,9 +60,23 @@ impl Explained {
         }
         let (crowded, queued) = (crowded(&whole.header, &sections), whole.header.queued);
         let budget = steps.budget();
+        let kept = whole.explanation.filter(|_| or_kept && !sections.iter().all(is_timed));
+        if let Some(kept) = kept {
+            sections.iter().try_for_each(|s| budget.spend_rows(s))?;
+            budget.take_short(kept.rows().saturating_mul(ROW))?;
+            let kept = Kept::of(&kept);
+            remark(&kept, talk);
+            if kept.unknown > 0 {
+                talk.warn(
+                    input::NAME,
+                    format!("{} rows of waits are of kinds that a newer st knows: left out", kept.unknown),
+                );
+            }
+            return Ok(Self { sections, crowded, queued, analysis: None, kept: Some(kept) });
+        }
         if !sections.iter().any(Section::has_times) {
             sections.iter().try_for_each(|s| budget.spend_rows(s))?;
-            return Ok(Self { sections, crowded, queued, analysis: None });
+            return Ok(Self { sections, crowded, queued, analysis: None, kept: None });
         }
         if sections.iter().any(|s| s.histograms().next().is_some()) {
             bail!("parameters are histograms (st-merge --histogram): messages cannot be matched");
@@ -55,10 +84,22 @@ impl Explained {
         sections.iter().try_for_each(|s| budget.spend(s, None, 1))?;
         let analysis = analyse(&sections)?;
         remark(&analysis, talk);
-        Ok(Self { sections, crowded, queued, analysis: Some(analysis) })
+        Ok(Self { sections, crowded, queued, analysis: Some(analysis), kept: None })
     }
 
-    /// What is found.
+    /// What is found, or has been kept.
+    pub(crate) fn told(&self) -> Option<&dyn Explains> {
+        let kept = self.kept.as_ref().map(|kept| kept as &dyn Explains);
+        self.analysis.as_ref().map(|analysis| analysis as &dyn Explains).or(kept)
+    }
+
+    /// The same, where it must be there.
+    pub(crate) fn explained(&self) -> Result<&dyn Explains> {
+        let Some(told) = self.told() else { bail!(NOTHING_KEPT) };
+        Ok(told)
+    }
+
+    /// What is found by exact times.
     pub(crate) fn known(&self) -> Result<&Analysis> {
         let Some(analysis) = &self.analysis else { bail!(NO_TIMES) };
         Ok(analysis)
@@ -66,7 +107,10 @@ impl Explained {
 
     /// Function and call site of a place.
     pub(crate) fn place(&self, number: u32, sites: &CallSites) -> (String, Option<u32>) {
-        let Some(place) = self.analysis.as_ref().and_then(|a| a.places.get(number)) else {
+        if number == ELSEWHERE {
+            return ("(others)".to_owned(), None);
+        }
+        let Some(place) = self.told().and_then(|a| a.places().get(number)) else {
             return (String::new(), None);
         };
         (self.function(place.call), place.site.and_then(|id| sites.number(id)))
@@ -79,6 +123,14 @@ impl Explained {
             outside.then(|| self.sections.iter().find(|s| s.tables.names.contains_key(&call))).flatten();
         self.sections.first().map_or_else(String::new, |first| function(call, &named.unwrap_or(first).tables))
     }
+}
+
+/// Short steps that a row of what is kept takes.
+const ROW: u64 = 16;
+
+/// Whether all calls have exact times, as far as the number of columns tells.
+fn is_timed(section: &Section) -> bool {
+    section.threads.iter().all(|t| t.columns.len().to_u64() >= t.ranks.len())
 }
 
 /// Ranks of the fullest node and processors that they may run on, if these are fewer. Of nodes that differ the most
@@ -94,8 +146,8 @@ fn crowded(header: &Header, sections: &[Section]) -> Option<(u64, u32)> {
 }
 
 /// Says what is left out, and what is doubtful.
-pub(crate) fn remark(analysis: &Analysis, talk: &Talk) {
-    let u = analysis.unmatched;
+pub(crate) fn remark(told: &dyn Explains, talk: &Talk) {
+    let u: Unmatched = told.unmatched();
     let left_out = [
         (u.sends, "sends without receive: left out"),
         (u.receives, "receives without send: left out"),
@@ -103,7 +155,7 @@ pub(crate) fn remark(analysis: &Analysis, talk: &Talk) {
         (u.operations, "collective operations that lack a member: left out"),
         (u.untimed_threads, "threads whose exact times end early: the rest of them is left out"),
         (
-            analysis.waits.violations,
+            told.waits().violations,
             "waits end after their calls, and are cut there: clocks disagree (st-sync)",
         ),
     ];
@@ -132,12 +184,17 @@ fn sum_cells(sum: Sum, time: u64) -> [Cell; 4] {
 /// `st-stat waits`.
 pub(crate) fn waits(args: &WaitsArgs) -> Result<Status> {
     let explained = Explained::read(&args.of, analyse)?;
-    let analysis = explained.known()?;
+    let told = explained.explained()?;
+    if args.by == WaitsBy::Pair && explained.kept.is_some() {
+        bail!(
+            "which rank waits for which is not kept without exact times: st-merge --keep-columns (--by rank and --by culprit say who waits, and for whom)"
+        );
+    }
     let mut out = Output::text(&args.of.output.output)?;
     let screen = Screen::of(&out);
     let tables = explained.sections.iter().filter(|_| matches!(args.by, WaitsBy::Site | WaitsBy::Culprit));
     let sites = args.symbols.call_sites((input::NAME, &args.of.talk), tables.map(|s| &s.sites));
-    let table = waits_table(args.by, &explained, analysis, &sites);
+    let table = waits_table(args.by, &explained, told, &sites);
     if table.rows.is_empty() && args.of.format == Format::Text {
         writeln!(out, "no wait states")?;
     } else {
@@ -147,8 +204,8 @@ pub(crate) fn waits(args: &WaitsArgs) -> Result<Status> {
     Ok(Status::Ok)
 }
 
-fn waits_table(by: WaitsBy, explained: &Explained, analysis: &Analysis, sites: &CallSites) -> Table {
-    let waits = &analysis.waits;
+fn waits_table(by: WaitsBy, explained: &Explained, told: &dyn Explains, sites: &CallSites) -> Table {
+    let waits = told.waits();
     let mut rows: Vec<(Vec<Cell>, Sum, Vec<Cell>)> = Vec::new();
     let kind = Column::left("kind", "kind");
     let place = |number: u32| {
@@ -195,7 +252,7 @@ fn waits_table(by: WaitsBy, explained: &Explained, analysis: &Analysis, sites: &
     });
     let site = matches!(by, WaitsBy::Site | WaitsBy::Culprit).then_some(SITE).into_iter().flatten();
     let columns = columns.into_iter().chain(SUM).chain(site).collect();
-    let time = analysis.time();
+    let time = told.time();
     let cells = |(first, sum, last): (Vec<Cell>, Sum, Vec<Cell>)| {
         first.into_iter().chain(sum_cells(sum, time)).chain(last).collect()
     };
@@ -217,7 +274,7 @@ fn added<K: Ord>(sums: impl Iterator<Item = (K, Sum)>) -> std::collections::BTre
 /// `st-stat efficiency`.
 pub(crate) fn efficiency(args: &EfficiencyArgs) -> Result<Status> {
     let explained = Explained::read(&args.of, analyse)?;
-    let e = explained.known()?.efficiency();
+    let e = explained.explained()?.efficiency();
     let share = |name: &str, value: Option<f64>| {
         let cell = value.map_or_else(Cell::none, |v| Cell::shown(v.into(), format!("{v:.3}")));
         vec![Cell::text(name), cell]
@@ -247,10 +304,15 @@ fn rank_rows(explained: &Explained) -> Vec<(RankTime, Option<u64>)> {
     let of = |r: &st_explain::RankTotals| {
         (RankTime { rank: r.rank, whole: r.whole().into(), mpi: r.mpi.into() }, Some(r.wait.ns))
     };
-    match &explained.analysis {
-        Some(analysis) => analysis.ranks.iter().map(of).collect(),
-        None => explained.sections.iter().flat_map(rank_times).map(|r| (r, None)).collect(),
+    if let Some(analysis) = &explained.analysis {
+        return analysis.ranks.iter().map(of).collect();
     }
+    let kept = explained.kept.as_ref().map(|kept| {
+        let victims = kept.waits().victims.iter();
+        added(victims.map(|((_, at), sum)| (at.rank, *sum)))
+    });
+    let waited = |rank| kept.as_ref().map(|waits| waits.get(&rank).map_or(0, |sum| sum.ns));
+    explained.sections.iter().flat_map(rank_times).map(|r| (r, waited(r.rank))).collect()
 }
 
 /// Computation of ranks without exact times.

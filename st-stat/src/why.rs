@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use anyhow::{Result, bail};
 use st_cli::{Output, Screen, Status, wrapped};
-use st_explain::{Analysis, At, Finding, Kind, Matter, SHORT, analyse_causes};
+use st_explain::{At, Explains, Finding, Kind, Matter, SHORT, analyse_causes};
 use st_model::num::{Exact as _, saturate};
 use st_model::ranklist::RankList;
 use st_model::ranklist_notation::plain;
@@ -13,7 +13,7 @@ use st_model::sites::CallSites;
 use crate::args::WhyArgs;
 use crate::calls::site_cells;
 use crate::causes::{Cause, activity, most};
-use crate::explain::{Explained, NO_TIMES, computation};
+use crate::explain::{Explained, NOTHING_KEPT, computation};
 use crate::input;
 use crate::table::{Cell, Column, Format, Table, bytes, duration, grouped};
 
@@ -23,6 +23,10 @@ const MOST: usize = 20;
 /// What stands before a line that explains a finding.
 const INDENT: &str = "        ";
 
+/// What is said of findings that were kept when exact times were folded.
+const KEPT: &str =
+    "(kept when its exact times were folded: costs are exact, parts of ranks to some 3 % or means of many)";
+
 /// `st-stat why`.
 pub(crate) fn why(args: &WhyArgs) -> Result<Status> {
     let explained = Explained::read(&args.of, analyse_causes)?;
@@ -30,8 +34,8 @@ pub(crate) fn why(args: &WhyArgs) -> Result<Status> {
     let sites = args.symbols.call_sites((input::NAME, &args.of.talk), tables);
     let mut out = Output::text(&args.of.output.output)?;
     let screen = Screen::of(&out);
-    if explained.analysis.is_none() && args.of.format != Format::Text {
-        bail!("{NO_TIMES}");
+    if explained.told().is_none() && args.of.format != Format::Text {
+        bail!("{NOTHING_KEPT}");
     }
     write(&explained, &sites, (args.all, args.of.format), screen, &mut out)?;
     out.commit()?;
@@ -46,28 +50,31 @@ fn write(
     screen: Screen,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let Some(analysis) = &explained.analysis else { return without_times(explained, out) };
-    let time = analysis.time();
+    let Some(told) = explained.told() else { return without_times(explained, out) };
+    let time = told.time();
     let certain = |f: &Finding| matches!(f.matter, Matter::LeakedRequests | Matter::Crowded { .. });
     let matters = |f: &Finding| all || f.cost > time / 100 || certain(f);
-    let findings = machine(explained).into_iter().chain(analysis.findings()).filter(matters);
+    let findings = machine(explained).into_iter().chain(told.findings()).filter(matters);
     let findings: Vec<Finding> = findings.collect();
-    let causes = analysis.delays(&findings[..findings.len().min(MOST)]).causes;
+    let causes = told.delays(&findings[..findings.len().min(MOST)]).causes;
     let causes: Vec<Option<Cause>> = causes.iter().map(|all| Cause::of(all)).collect();
-    let words = Words { explained, analysis, sites, time, causes };
+    let words = Words { explained, told, sites, time, causes };
     if format != Format::Text {
         return words.table(&findings).write(format, screen, out);
     }
-    let waited = analysis.waits.total().ns;
+    let waited = told.waits().total().ns;
     let share = |ns: u64| Cell::percent(ns.into(), time.into()).text;
-    let n = analysis.ranks.len().to_u64();
+    let n = told.ranks();
     writeln!(
         out,
         "{} in {} ranks; {} of their time is waiting for others",
-        duration(analysis.run()),
+        duration(told.efficiency().run),
         grouped(n),
         share(waited)
     )?;
+    if explained.kept.is_some() {
+        writeln!(out, "{}", screen.dim(KEPT))?;
+    }
     if findings.is_empty() {
         return writeln!(out, "all is well: nothing costs more than 1 % of the time (--all shows the rest)");
     }
@@ -102,7 +109,10 @@ fn machine(explained: &Explained) -> Option<Finding> {
 fn without_times(explained: &Explained, out: &mut dyn Write) -> io::Result<()> {
     let ranks = computation(explained);
     writeln!(out, "The trace holds no exact times: who waits for whom cannot be told.")?;
-    writeln!(out, "(st-record without --merge keeps them, st-merge with --keep-columns.)")?;
+    writeln!(
+        out,
+        "(st-record without --merge keeps them; st-merge then keeps what they tell, unless --waits never.)"
+    )?;
     let sum: u64 = ranks.iter().map(|(_, _, computed)| computed).sum();
     let mean = sum / ranks.len().to_u64().max(1);
     let Some((rank, whole, most)) = ranks.iter().copied().max_by_key(|r| r.2) else { return Ok(()) };
@@ -120,7 +130,7 @@ fn without_times(explained: &Explained, out: &mut dyn Write) -> io::Result<()> {
 
 struct Words<'a> {
     explained: &'a Explained,
-    analysis: &'a Analysis,
+    told: &'a dyn Explains,
     sites: &'a CallSites,
     time: u64,
     /// Of the first findings.
@@ -147,7 +157,9 @@ impl Words<'_> {
     fn moves(&self, f: &Finding) -> bool {
         let most = f.culprits.first().map_or(0, |(_, ns)| *ns);
         let steady = f.excess.map_or(0, |e| e.ns) * 4 * f.victims.len().to_u64() > most * 3;
-        f.culprits.len() > 2.min(self.analysis.ranks.len() - 1) && most * 10 < f.cost * 6 && !steady
+        f.culprits.len() > 2.min(self.told.ranks().to_usize().saturating_sub(1))
+            && most * 10 < f.cost * 6
+            && !steady
     }
 
     fn what(&self, f: &Finding) -> String {
@@ -250,7 +262,7 @@ impl Words<'_> {
     }
 
     fn sure(&self, f: &Finding) -> &'static str {
-        let waits = &self.analysis.waits;
+        let waits = self.told.waits();
         match f.matter {
             Matter::Wait(_) if waits.violations * 100 > waits.total().count => {
                 "unsure: clocks disagree, st-sync"

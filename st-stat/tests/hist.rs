@@ -44,7 +44,7 @@ fn said(site: &str, shape: Shape, options: &[&str]) -> anyhow::Result<String> {
     let [path, out]: [PathBuf; 2] = ["app.st", "out"].map(|n| dir.path().join(n));
     let header = Header { world: 4, program: "app".into(), ..Header::default() };
     let sections = (0..4).map(|r| rank(r, shape)).collect();
-    let trace = Trace { header, provenance: Vec::new(), sections, complete: true, level: 0 };
+    let trace = Trace { header, sections, level: 0, ..Trace::default() };
     st_stream::write(&trace, std::fs::File::create(&path)?, WriteOptions { level: 0 })?;
     let words = ["st-stat", "hist", "-q", "-o", out.to_str().unwrap(), site, path.to_str().unwrap()];
     assert_eq!(st_stat::run(&Args::try_parse_from(words.iter().chain(options))?)?, Status::Ok);

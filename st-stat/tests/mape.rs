@@ -85,7 +85,7 @@ fn trace_of(program: &str, function: &str, path: &Path, computed: &[i64]) {
     };
     let sections = (0..).zip(computed).map(rank).collect();
     let header = Header { world: 2, program: program.into(), ..Header::default() };
-    let trace = Trace { header, provenance: Vec::new(), sections, complete: true, level: 0 };
+    let trace = Trace { header, sections, level: 0, ..Trace::default() };
     let mut file = std::fs::File::create(path).unwrap();
     st_stream::write(&trace, &mut file, WriteOptions { level: 0 }).unwrap();
 }

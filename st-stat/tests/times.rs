@@ -338,7 +338,7 @@ fn sites_of_another_version_are_joined_by_their_functions() {
 
 fn write(path: &Path, sections: Vec<Section>) {
     let header = Header { world: 8, program: "app".into(), ..Header::default() };
-    let trace = Trace { header, provenance: Vec::new(), sections, complete: true, level: 0 };
+    let trace = Trace { header, sections, level: 0, ..Trace::default() };
     let mut file = std::fs::File::create(path).unwrap();
     st_stream::write(&trace, &mut file, WriteOptions { level: 0 }).unwrap();
 }

@@ -90,6 +90,9 @@ pub fn run_in(args: &Args, team: &mut Team<'_>) -> Result<Status> {
     if first {
         talk(args, &report);
     }
+    if first && traces.files().iter().any(|file| file.whole.explanation.is_some()) {
+        args.talk.note(NAME, "what was kept of waits is left out: times are others now");
+    }
     for file in &mut traces.share.files {
         note(args, &report, &mut file.whole);
     }

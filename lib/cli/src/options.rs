@@ -2,7 +2,7 @@
 
 use crate::Output;
 use crate::progress::{self, Amount, Progress};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use st_model::steps::Budget;
 use st_stream::WriteOptions;
 use std::fmt;
@@ -89,6 +89,42 @@ pub struct Asked {
     /// (not with --no-provenance).
     #[arg(long)]
     pub asked: bool,
+}
+
+/// Whether what exact times tell of waits is kept where these are folded.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub struct Keeping {
+    /// Keep what exact times tell of waits, for st-stat why and its like, where they are folded
+    ///
+    /// Some hundred bytes to a few kB, by what the program does and not by its ranks: wait states and delays by kind and call
+    /// site, with exact sums and the ranks concerned, efficiencies, and whatever else costs more than 0.1 % of the run. It
+    /// needs exact times of all calls of all ranks, and memory for these.
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
+    pub waits: Waits,
+}
+
+/// When what is told of waits is kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
+pub enum Waits {
+    /// If there are no more than 4 million calls
+    #[default]
+    Auto,
+    /// Of any number of calls
+    Always,
+    /// Not at all
+    Never,
+}
+
+impl Waits {
+    /// Calls that a trace may have at most, if its waits are to be kept.
+    #[must_use]
+    pub fn most(self) -> u64 {
+        match self {
+            Self::Auto => 4_000_000,
+            Self::Always => u64::MAX,
+            Self::Never => 0,
+        }
+    }
 }
 
 /// How much work a trace may be: a few bytes can stand for any number of calls.

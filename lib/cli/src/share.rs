@@ -12,9 +12,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
+use st_model::explanation::Explanation;
 use st_model::section::Section;
 use st_model::varint;
-use st_stream::{Place, ReadOptions, Reader, frame_sizes};
+use st_stream::{Place, ReadOptions, Reader, Trace, WriteOptions, frame_sizes};
 
 use crate::options::StreamIn;
 use crate::roll::Roll;
@@ -138,19 +139,21 @@ impl Share {
         how: &StreamIn,
         take: impl FnMut(u64, Section) -> Result<()>,
     ) -> Result<(Whole, bool)> {
-        let mut roll = Roll::default();
-        let read = self.read(&mut roll, how, take);
+        let (mut roll, mut whole) = (Roll::default(), self.whole.clone());
+        let read = self.read((&mut roll, &mut whole), how, take);
         let (complete, more) = transport::agree(job, read)?;
         let all = transport::all(job, &[u8::from(complete)])?;
         let complete = all.iter().all(|c| *c == [1]);
         let roll = Roll::of_all(job, &roll)?;
         let (ranks, doubt) = (roll.ranks().clone(), roll.doubt().to_owned());
-        Ok((Whole { complete, ranks, doubt, ..self.whole.clone() }, more))
+        let explained = explained(job, whole.explanation.take())?;
+        explained.iter().for_each(|e| whole.explained(Some(e)));
+        Ok((Whole { complete, ranks, doubt, ..whole }.of_all(), more))
     }
 
     fn read(
         &self,
-        roll: &mut Roll,
+        (roll, whole): (&mut Roll, &mut Whole),
         how: &StreamIn,
         mut take: impl FnMut(u64, Section) -> Result<()>,
     ) -> Result<(bool, bool)> {
@@ -179,11 +182,25 @@ impl Share {
             if sections.end == all {
                 // Reads to the end of the stream.
                 reader.next_section().with_context(name)?;
+                whole.explained(reader.explanation());
                 complete &= reader.is_complete();
             }
         }
         Ok((complete, place < self.all))
     }
+}
+
+/// What is kept of wait states in the streams that processes have read to their ends.
+fn explained(job: &mut dyn Transport, mine: Option<Explanation>) -> Result<Vec<Explanation>> {
+    let mut bytes = Vec::new();
+    if mine.is_some() {
+        st_stream::write(&Trace { explanation: mine, ..Trace::default() }, &mut bytes, WriteOptions::PIPE)?;
+    }
+    let mut all = Vec::new();
+    for theirs in transport::all(job, &bytes)?.iter().filter(|bytes| !bytes.is_empty()) {
+        all.extend(st_stream::read(theirs.as_slice(), ReadOptions::default())?.explanation);
+    }
+    Ok(all)
 }
 
 fn named_as(path: &Path) -> Arc<str> {

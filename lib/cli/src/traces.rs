@@ -6,6 +6,7 @@ use crate::progress::{Amount, Progress};
 use crate::roll::Roll;
 use crate::{Input, expand};
 use anyhow::{Context, Result};
+use st_model::explanation::Explanation;
 use st_model::header::{Header, Step};
 use st_model::ranklist::RankList;
 use st_model::ranklist_notation;
@@ -32,6 +33,10 @@ pub struct Whole {
     pub bytes: Option<u64>,
     /// What may be wrong, and is not refused; empty if nothing is.
     pub doubt: String,
+    /// What is kept of the wait states of these ranks together.
+    pub explanation: Option<Explanation>,
+    /// Whether that is of other ranks together, and left out.
+    pub unexplained: bool,
 }
 
 impl Whole {
@@ -52,7 +57,23 @@ impl Whole {
             level: trace.level,
             bytes: None,
             doubt: String::new(),
-        })
+            explanation: trace.explanation.clone(),
+            unexplained: false,
+        }
+        .of_all())
+    }
+
+    /// What is kept of wait states is of all ranks, or left out.
+    pub(crate) fn of_all(mut self) -> Self {
+        let other = self.explanation.take_if(|e| e.ranks != self.ranks).is_some();
+        self.unexplained |= other;
+        self
+    }
+
+    /// Takes what another stream keeps of wait states: that of two is of neither's ranks with the other's.
+    pub(crate) fn explained(&mut self, by: Option<&Explanation>) {
+        self.unexplained |= by.is_some() && self.explanation.is_some();
+        self.explanation = self.explanation.take().or_else(|| by.cloned());
     }
 
     /// The ranks of the run that no stream holds.
@@ -68,6 +89,9 @@ impl Whole {
         }
         if !self.doubt.is_empty() {
             talk.warn(tool, &self.doubt);
+        }
+        if self.unexplained {
+            talk.warn(tool, "what is kept of wait states is of other ranks together: left out");
         }
         let missing = self.missing();
         if !missing.is_empty() {
@@ -142,12 +166,13 @@ pub fn each_stored_of(
             take(&whole, &name, section)
                 .map_err(|e| if is_unwritten(&e) { e } else { e.context(named()) })?;
         }
+        whole.explained(reader.explanation());
         whole.complete &= reader.is_complete();
         whole.bytes = whole.bytes.zip(size(path)).map(|(a, b)| a + b);
     }
     whole.ranks = roll.ranks().clone();
     roll.doubt().clone_into(&mut whole.doubt);
-    Ok(whole)
+    Ok(whole.of_all())
 }
 
 /// The provenance step of this program, as it was started.

@@ -76,7 +76,7 @@ impl Analysis {
         all.extend(before.iter().flat_map(|(place, ranks)| self.at_place(*place, ranks, waited(*place))));
         all.extend(self.slow_ranks(&before));
         let mut all = latencies(all);
-        all.sort_by_key(|f| (u64::MAX - f.cost, f.matter, f.place));
+        sort(&mut all);
         all
     }
 
@@ -179,6 +179,11 @@ impl Analysis {
         };
         slow.into_iter().filter_map(of).collect()
     }
+}
+
+/// Most costly first.
+pub(crate) fn sort(all: &mut [Finding]) {
+    all.sort_by_key(|f| (u64::MAX - f.cost, f.matter, f.place));
 }
 
 /// Waits that are no longer than messages take on their way, ns: who is at fault cannot be told of them.

@@ -24,6 +24,12 @@ pub struct Places {
 }
 
 impl Places {
+    /// These, in their order.
+    pub(crate) fn of_list(list: Vec<Place>) -> Self {
+        let numbers = list.iter().zip(0..).map(|(place, n)| (*place, n)).collect();
+        Self { list, numbers }
+    }
+
     /// A place by its number.
     #[must_use]
     pub fn get(&self, number: u32) -> Option<Place> {

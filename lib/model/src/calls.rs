@@ -22,7 +22,7 @@ pub use table::{CallTable, TableError};
 pub const TABLE: &str = include_str!("calls.txt");
 
 /// Stable number of an MPI function. Streams hold it; [`CallTable::get`] gives the row.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, serde::Serialize, serde::Deserialize)]
 pub struct CallId(pub u16);
 
 /// Numbers from here on are not in the table: functions of a header newer than the table, named by the

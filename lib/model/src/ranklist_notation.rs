@@ -85,6 +85,22 @@ pub fn parse(text: &str) -> Option<RankList> {
     Some(ranks.into_iter().collect())
 }
 
+/// Sets in the notation as serde writes and reads them.
+pub(crate) mod as_text {
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    use crate::ranklist::RankList;
+
+    pub(crate) fn serialize<S: Serializer>(set: &RankList, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&super::print(set))
+    }
+
+    pub(crate) fn deserialize<'a, D: Deserializer<'a>>(from: D) -> Result<RankList, D::Error> {
+        let text = String::deserialize(from)?;
+        super::parse(&text).ok_or_else(|| D::Error::custom("not a ranklist"))
+    }
+}
+
 /// Reads a set as people write it: `3`, `0-3,8`, or a ranklist.
 ///
 /// # Errors

@@ -88,6 +88,11 @@ impl<R: Reduce> Tree<R> {
         &self.how
     }
 
+    /// How it reduces from now on.
+    pub fn how_mut(&mut self) -> &mut R {
+        &mut self.how
+    }
+
     /// Adds a section, whose place among all is that after the last one's.
     ///
     /// # Errors

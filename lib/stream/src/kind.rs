@@ -62,4 +62,6 @@ kinds! {
     Ended = 13, "ENDED", 0;
     /// What addresses of call sites are called.
     Names = 14, "NAMES", 0;
+    /// What is kept of wait states: [`st_model::explanation::Explanation`].
+    Waits = 15, "WAITS", 0;
 }

@@ -47,6 +47,7 @@ pub mod text;
 mod times;
 mod transposed;
 mod version;
+mod waits;
 mod writer;
 
 use std::io::{self, Read, Write};
@@ -63,6 +64,7 @@ pub use structure::check_params;
 pub use version::{CURRENT, MAGIC, Version, VersionError};
 pub use writer::{CopyError, WriteOptions, Writer};
 
+use st_model::explanation::Explanation;
 use st_model::header::{Header, Step};
 use st_model::section::Section;
 
@@ -75,6 +77,8 @@ pub struct Trace {
     pub provenance: Vec<Step>,
     /// What its ranks did: one section per set of ranks with a shared structure.
     pub sections: Vec<Section>,
+    /// What is kept of its wait states.
+    pub explanation: Option<Explanation>,
     /// Whether its end frame was there.
     pub complete: bool,
     /// The compression level that it was written with.
@@ -88,6 +92,7 @@ impl Default for Trace {
             header: Header::default(),
             provenance: Vec::new(),
             sections: Vec::new(),
+            explanation: None,
             complete: true,
             level: WriteOptions::default().level,
         }
@@ -109,6 +114,7 @@ pub fn read(from: impl Read, options: ReadOptions) -> Result<Trace, Error> {
         header: reader.header().clone(),
         provenance: reader.provenance().to_vec(),
         sections,
+        explanation: reader.explanation().cloned(),
         complete: reader.is_complete(),
         level: reader.level(),
     })
@@ -123,5 +129,6 @@ pub fn write(trace: &Trace, to: impl Write, options: WriteOptions) -> io::Result
     let mut writer = Writer::new(to, &trace.header, options)?;
     trace.provenance.iter().try_for_each(|s| writer.provenance(s))?;
     trace.sections.iter().try_for_each(|s| writer.section(s))?;
+    trace.explanation.iter().try_for_each(|e| writer.explanation(e))?;
     writer.finish()?.flush()
 }

@@ -15,7 +15,9 @@ use super::section::Opening;
 use super::sites;
 use super::stored::{Stored, Times};
 use super::version::{MAGIC, Version};
+use super::waits;
 use st_model::columns::Column;
+use st_model::explanation::Explanation;
 use st_model::header::{Header, Step};
 use st_model::names::Names;
 use st_model::section::Section;
@@ -49,6 +51,7 @@ pub struct Reader<R> {
     header: Header,
     provenance: Vec<Step>,
     names: Names,
+    explanation: Option<Explanation>,
     /// A frame read and not yet used.
     ahead: Option<Frame>,
     sites: Option<Frame>,
@@ -102,6 +105,7 @@ impl<R: Read> Reader<R> {
             header,
             provenance: Vec::new(),
             names: Names::default(),
+            explanation: None,
             ahead: None,
             sites: None,
             objects: None,
@@ -138,6 +142,11 @@ impl<R: Read> Reader<R> {
     #[must_use]
     pub fn names(&self) -> &Names {
         &self.names
+    }
+    /// What is kept of the run's wait states, once the end of the stream has been read.
+    #[must_use]
+    pub fn explanation(&self) -> Option<&Explanation> {
+        self.explanation.as_ref()
     }
     /// Adds to what addresses are called, in the sections that are read from now on.
     pub fn add_names(&mut self, names: &Names) {
@@ -256,6 +265,7 @@ impl<R: Read> Reader<R> {
             match frame.kind()? {
                 Some(Kind::Prov) => self.provenance.push(frame.decode(Kind::Prov, json)?),
                 Some(Kind::Names) => self.add_names(&frame.decode(Kind::Names, names::decode)?),
+                Some(Kind::Waits) => self.explained(&frame)?,
                 Some(Kind::End) => self.ended(&frame)?,
                 Some(Kind::Head) => return Err(frame.fault(ErrorKind::OutOfPlace(Kind::Head))),
                 Some(Kind::Index) => {}
@@ -276,6 +286,13 @@ impl<R: Read> Reader<R> {
     pub(crate) fn tables(&self) -> Result<(&Frame, &Frame), ErrorKind> {
         let sites = self.sites.as_ref().ok_or(ErrorKind::NoTable(Kind::Sites))?;
         Ok((sites, self.objects.as_ref().ok_or(ErrorKind::NoTable(Kind::Objects))?))
+    }
+
+    /// The last of several counts.
+    fn explained(&mut self, frame: &Frame) -> Result<(), Error> {
+        let sites = self.sites.as_ref().map(|f| f.decode(Kind::Sites, sites::decode)).transpose()?;
+        self.explanation = Some(frame.decode(Kind::Waits, |b| waits::decode(b, sites.as_ref()))?);
+        Ok(())
     }
 
     fn ended(&mut self, frame: &Frame) -> Result<(), Error> {

@@ -14,7 +14,9 @@ use super::reader::Reader;
 use super::section::Opening;
 use super::sites;
 use super::version::{CURRENT, MAGIC};
+use super::waits;
 use st_model::columns::{Chunk, Comparison};
+use st_model::explanation::Explanation;
 use st_model::header::{Header, Step};
 use st_model::names::Names;
 use st_model::ranklist::RankList;
@@ -213,6 +215,21 @@ impl<W: Write> Writer<W> {
         for (kind, payload) in parts {
             self.put(kind, payload)?;
         }
+        Ok(())
+    }
+
+    /// Writes what is kept of the run's wait states: once, after the last section.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be written.
+    pub fn explanation(&mut self, explanation: &Explanation) -> io::Result<()> {
+        let copied = match (&self.table, &self.sites) {
+            (None, Some((frame, _))) => frame.decode(Kind::Sites, sites::decode).ok(),
+            _ => None,
+        };
+        let payload = waits::encode(explanation, self.table.as_ref().or(copied.as_ref()));
+        self.put(Kind::Waits, payload)?;
         Ok(())
     }
 

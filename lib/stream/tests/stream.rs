@@ -36,7 +36,7 @@ fn trace(sections: Vec<Section>, level: u8) -> Trace {
         more: [("newer".to_owned(), 5.into())].into_iter().collect(),
     };
     let step = Step { tool: "st-test".into(), version: "1".into(), args: vec!["--x".into()] };
-    Trace { header, provenance: vec![step], sections, complete: true, level }
+    Trace { header, provenance: vec![step], sections, level, ..Trace::default() }
 }
 
 fn bytes(trace: &Trace) -> Vec<u8> {

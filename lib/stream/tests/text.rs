@@ -23,7 +23,7 @@ use whole::{pair, sample};
 fn trace(sections: Vec<Section>, level: u8) -> Trace {
     let header = Header { world: 8, program: "a \"quoted\" name".into(), ..Header::default() };
     let step = Step { tool: "st-test".into(), version: "1".into(), args: vec!["--x".into()] };
-    Trace { header, provenance: vec![step], sections, complete: true, level }
+    Trace { header, provenance: vec![step], sections, level, ..Trace::default() }
 }
 
 fn print(trace: &Trace) -> String {

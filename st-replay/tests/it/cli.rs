@@ -17,7 +17,7 @@ fn write(path: &Path, ranks: u32, program: &str) {
 fn write_all(path: &Path, ranks: u32, program: &str) {
     let header = Header { world: ranks, ..Header::default() };
     let sections = sections(ranks, &format!("* MPI_Init\n{program}"));
-    let trace = Trace { header, provenance: Vec::new(), sections, complete: true, level: 0 };
+    let trace = Trace { header, sections, level: 0, ..Trace::default() };
     let mut file = File::create(path).unwrap();
     st_stream::write(&trace, &mut file, WriteOptions { level: 0 }).unwrap();
 }

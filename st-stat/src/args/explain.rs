@@ -16,7 +16,10 @@ Examples:
 Each finding is two lines: what it costs, what it is and on which ranks; then where, what most of it is due to, through chains of ranks that \
 wait for each other, and how sure that is. A cost is time that ranks spend waiting or in calls, as a share of the time that all ranks have (see \"Time\" in \
 st-intro(7)). Besides waits there are polling; latency (calls that carry at most 1 KiB), bandwidth (32 KiB and more), files, one-sided access and MPI \
-itself, which are the calls' own time; leaks; ranks that are slow everywhere; more ranks on a node than processors (crowded), or ranks whose processors others have (no processor), by what the kernel counts. Findings need exact times of all calls (st-record without --merge); without these only what per-rank sums tell is said.
+itself, which are the calls' own time; leaks; ranks that are slow everywhere; more ranks on a node than processors (crowded), or ranks whose processors others have (no processor), by what the \
+kernel counts. Findings need exact times of all calls (st-record without --merge), or what st-merge and st-cluster have kept of them when they folded these \
+(--waits there): then costs are exact, which ranks have a part in them is right to some 3 % or means of many, and what costs less than 0.1 % of the \
+run is left out, which is said. Without either only what per-rank sums tell is said.
 
 Columns: those of CSV and JSON are kind; cost_ns, of all ranks; share_percent of the time of all ranks; ranks, that are waited for; \
 victims, how many ranks wait; what; cause, \"computation\" or \"call\", that takes longer on cause_ranks than on those that wait, and that \
@@ -31,7 +34,8 @@ Examples:
 
 A wait is due to what the rank that is waited for has done longer than the one that waits, since both synchronised last. If it waited itself in that \
 time, the wait is partly due to those that it waited for: its indirect part, which they cost in the long term, as far back as it goes. All \
-costs together are all waits together (st-stat waits) but for waits for ranks that began later, which is said. The definitions are Scalasca's; beyond these, \
+costs together are all waits together (st-stat waits) but for waits for ranks that began later, which is said. Where exact times have been folded it is \
+told by what was kept of them: \"(others)\" is what costs less than 0.1 % of all waits, and ranks have about their parts. The definitions are Scalasca's; beyond these, \
 what the root of a reduction waits for the last of the others counts, too (late contribution), and what both ranks \
 have waited since they synchronised is not passed on.
 
@@ -63,7 +67,8 @@ Examples:
 The kinds are Scalasca's, and \"late contribution\": a root that takes from all waits for the first of them (early reduce), and from then on for the \
 last. A message counts as in the wrong order only if the rank sends nothing between its wait and the receive of the older message. A call \
 that completes several messages waits for the last. A wait that would end after its call is cut there; \
-how many are is said: clocks disagree (st-sync).
+how many are is said: clocks disagree (st-sync). Where exact times have been folded it is told by what was kept of them (st-merge --waits), but for pairs: \
+sums by kind and site are exact, those of ranks about right.
 
 Columns: those of CSV and JSON are wait_ns in all; share_percent of the time of all ranks; waits, how many; longest_ns; and before them kind; or with \
 --by site kind, function, site and place; with --by rank rank; with --by pair rank and for_rank, for whom it waits; with --by culprit kind, \
@@ -85,7 +90,7 @@ Examples:
   st-stat ranks --format csv app.st | sort -t, -k3n
 
 Columns: those of CSV and JSON are rank; time_ns from the end of MPI_Init to the start of MPI_Finalize; computation_ns, outside of MPI; mpi_ns; wait_ns, the \
-part of that in wait states (empty without exact times); computation_percent of the mean of all ranks.";
+part of that in wait states (empty without exact times, unless it was kept of them); computation_percent of the mean of all ranks.";
 
 /// What all of them are asked.
 #[derive(ClapArgs, Clone, Debug)]

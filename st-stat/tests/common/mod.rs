@@ -28,7 +28,7 @@ pub(crate) fn tried(sections: Vec<Section>, command: &[&str]) -> anyhow::Result<
     let [stream, out] = ["app.st", "out"].map(|n| dir.path().join(n));
     let world = sections.iter().filter_map(|s| s.ranks.highest()).max().map_or(1, |r| r + 1);
     let header = Header { world, program: "app".into(), ..Header::default() };
-    let trace = Trace { header, provenance: Vec::new(), sections, complete: true, level: 0 };
+    let trace = Trace { header, sections, level: 0, ..Trace::default() };
     st_stream::write(&trace, std::fs::File::create(&stream).unwrap(), WriteOptions { level: 0 }).unwrap();
     let path = |p: &Path| p.to_str().unwrap().to_owned();
     let paths = [path(&stream), "-q".into(), "-o".into(), path(&out)];

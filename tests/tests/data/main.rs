@@ -74,8 +74,8 @@ fn read(path: &Path) -> Result<Trace, Failure> {
         Ok(())
     });
     let whole = whole.map_err(|e| format!("{}: {e:#}", path.display()))?;
-    let st_cli::Whole { header, provenance, complete, level, .. } = whole;
-    Ok(Trace { header, provenance, sections, complete, level })
+    let st_cli::Whole { header, provenance, complete, level, explanation, .. } = whole;
+    Ok(Trace { header, provenance, sections, explanation, complete, level })
 }
 
 /// Runs a test on each trace of each set, and fails with all that failed.

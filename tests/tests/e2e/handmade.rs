@@ -35,7 +35,7 @@ pub(crate) fn two_ranks(path: &Path, mpi: Mpi, calls: impl Fn(i64) -> Vec<Call>)
     let flavour = Flavour { flavour: mpi.name().into(), ..Flavour::default() };
     let header = Header { world: 2, mpi: flavour, ..Header::default() };
     let sections = (0..2).map(rank).collect();
-    let trace = Trace { header, provenance: Vec::new(), sections, complete: true, level: 0 };
+    let trace = Trace { header, sections, level: 0, ..Trace::default() };
     st_stream::write(&trace, &mut std::fs::File::create(path).unwrap(), WriteOptions { level: 0 }).unwrap();
 }
 

@@ -70,6 +70,6 @@ pub(crate) fn read(args: &Args) -> Result<Trace> {
         sections.push(section);
         Ok(())
     })?;
-    let Whole { header, provenance, complete, level, .. } = whole;
-    Ok(Trace { header, provenance, sections, complete, level })
+    let Whole { header, provenance, complete, level, explanation, .. } = whole;
+    Ok(Trace { header, provenance, sections, explanation, complete, level })
 }

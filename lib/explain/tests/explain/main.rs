@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by it")]
 
 mod causes;
+mod kept;
 mod planted;
 mod simulator;
 mod waits;

@@ -22,6 +22,7 @@
 //!   of s0 MPI_Send
 //!    count P0 100 @<1 0 4 1>
 //!    dest P0~ 1 @<1 0 4 1>                 ~ marks endpoints relative to the caller
+//! waits {"ranks":"<1 0 4 1>", …}         what is kept of wait states, if that is
 //! end
 //! ```
 //!

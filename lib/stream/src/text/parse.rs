@@ -78,6 +78,9 @@ fn consistent(trace: &Trace) -> Result<(), Box<dyn Error>> {
     let mut bytes = Vec::new();
     crate::write(trace, &mut bytes, WriteOptions { level: 0 })?;
     let back = crate::read(&bytes[..], ReadOptions::default())?;
+    if back.explanation != trace.explanation {
+        return Err("what is kept of wait states contradicts itself".into());
+    }
     if back.sections != trace.sections {
         return Err("the sections contradict themselves".into());
     }
@@ -151,12 +154,13 @@ impl Parser {
                 section.sites.add_names(&self.names);
                 self.trace.sections.push(section);
             }
+            "waits" => self.trace.explanation = Some(json(w)?),
             "end" => self.ended = true,
             "truncated" => {
                 self.ended = true;
                 self.trace.complete = false;
             }
-            _ => return Err("header, step, address, section or end"),
+            _ => return Err("header, step, address, section, waits or end"),
         }
         Ok(())
     }

@@ -38,6 +38,9 @@ pub fn write(trace: &Trace, mut to: impl Write) -> io::Result<()> {
     trace.sections.iter().for_each(|s| all.extend(s.sites.names()));
     names(&all, to)?;
     trace.sections.iter().try_for_each(|s| section(s, to))?;
+    if let Some(explanation) = &trace.explanation {
+        writeln!(to, "waits {}", serde_json::to_string(explanation)?)?;
+    }
     writeln!(to, "{}", if trace.complete { "end" } else { "truncated" })
 }
 
