@@ -3,5 +3,6 @@
 
 mod causes;
 mod planted;
+mod predict;
 mod simulator;
 mod waits;
