@@ -36,6 +36,14 @@ type Analyse = fn(&[Section]) -> Result<Analysis, st_model::project::Error>;
 impl Explained {
     /// Reads a trace, and says what is left out.
     pub(crate) fn read(of: &Explaining, analyse: Analyse) -> Result<Self> {
+        Ok(Self::read_with(of, |sections| Ok((analyse(sections)?, ())))?.0)
+    }
+
+    /// The same, and what else is found beside the analysis.
+    pub(crate) fn read_with<T>(
+        of: &Explaining,
+        analyse: impl FnOnce(&[Section]) -> Result<(Analysis, T), st_model::project::Error>,
+    ) -> Result<(Self, Option<T>)> {
         let Explaining { inputs, input, steps, talk, .. } = of;
         let (whole, sections): (Whole, Vec<Section>) = input::sections(inputs, input, talk)?;
         if !whole.complete {
@@ -44,15 +52,15 @@ impl Explained {
         let (crowded, budget) = (crowded(&whole.header, &sections), steps.budget());
         if !sections.iter().any(Section::has_times) {
             sections.iter().try_for_each(|s| budget.spend_rows(s))?;
-            return Ok(Self { sections, crowded, analysis: None });
+            return Ok((Self { sections, crowded, analysis: None }, None));
         }
         if sections.iter().any(|s| s.histograms().next().is_some()) {
             bail!("parameters are histograms (st-merge --histogram): messages cannot be matched");
         }
         sections.iter().try_for_each(|s| budget.spend(s, None, 1))?;
-        let analysis = analyse(&sections)?;
+        let (analysis, more) = analyse(&sections)?;
         remark(&analysis, talk);
-        Ok(Self { sections, crowded, analysis: Some(analysis) })
+        Ok((Self { sections, crowded, analysis: Some(analysis) }, Some(more)))
     }
 
     /// What is found.

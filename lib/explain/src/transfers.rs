@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use st_model::num::float;
+use st_model::num::{float, rounded};
 use st_model::project::Error;
 use st_model::section::Section;
 use st_model::sketch::{Sketch, bucket};
@@ -89,8 +89,10 @@ impl Transfers {
     }
 
     /// The line through the median times of sizes: its slope is the median of the slopes between any two of them, weighted by
-    /// the messages of both; its latency that of what is left without it. (P. K. Sen 1968, Estimates of the regression
-    /// coefficient based on Kendall's tau: few outliers change nothing.) `None` where no message was measured.
+    /// how far they are apart and the messages of both; its latency that of what is left without it. (P. K. Sen 1968, Estimates
+    /// of the regression coefficient based on Kendall's tau: few outliers change nothing; the weights are those of G. L. Sievers
+    /// 1978, Weighted rank statistics for simple linear regression: sizes that are nearly alike say little.) `None` where no
+    /// message was measured.
     #[must_use]
     pub fn fit(&self, far: bool) -> Option<Fit> {
         let point = |(bytes, times): (f64, &Sketch)| (bytes, float(times.quantile(500).into()), times.count);
@@ -98,7 +100,8 @@ impl Transfers {
         let mut slopes = Vec::new();
         for (i, (x, t, n)) in points.iter().enumerate() {
             let longer = points.iter().skip(i + 1).filter(|(y, _, _)| y > x);
-            slopes.extend(longer.map(|(y, u, m)| ((u - t) / (y - x), *n.min(m))));
+            let apart = |y: f64, m: u64| rounded((y - x) * float((*n).min(m).into()));
+            slopes.extend(longer.map(|(y, u, m)| ((u - t) / (y - x), apart(*y, *m))));
         }
         let slope = median(slopes).filter(|slope| *slope > 0.0);
         let left = points.iter().map(|(x, t, n)| (t - x * slope.unwrap_or(0.0), *n)).collect();
@@ -110,10 +113,10 @@ impl Transfers {
 /// The value on either side of which half of the weight is.
 pub(crate) fn median(mut values: Vec<(f64, u64)>) -> Option<f64> {
     values.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let half = values.iter().map(|(_, n)| n).sum::<u64>().div_ceil(2);
+    let half = values.iter().map(|(_, n)| u128::from(*n)).sum::<u128>().div_ceil(2);
     let mut seen = 0;
     let reached = values.into_iter().find(|(_, n)| {
-        seen += n;
+        seen += u128::from(*n);
         seen >= half
     });
     reached.map(|(value, _)| value)

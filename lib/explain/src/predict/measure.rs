@@ -2,7 +2,8 @@
 //!
 //! A message is measured where its receiver waits for nothing else: it is in the call that completes the receive before the
 //! message is sent, and no later message is completed by that call. Then all the time from the enter of the call that sends
-//! to the exit of the one that receives is the message's. Others waited for their receiver, or it did something else. A
+//! to the exit of the one that receives is the message's. Others waited for their receiver, or it did something else: of
+//! these it is known what they take at most. A
 //! collective operation is measured where one call is all of it, from the enter of the last member that is waited for.
 
 use std::collections::BTreeMap;
@@ -54,6 +55,8 @@ struct Alike {
 pub(crate) struct Measures {
     doing: Vec<Option<Doing>>,
     pub(crate) transfers: Transfers,
+    /// From sending to receiving each short message within and between nodes, ns: it takes no longer than that.
+    most: [Sketch; 2],
     /// Calls that send a short message and wait for nothing, ns.
     pub(crate) overhead: Sketch,
     late: BTreeMap<u16, Late>,
@@ -86,8 +89,12 @@ impl Pace<1> for Measures {
     fn received(&mut self, thread: u32, message: &Sent<1>, far: bool) {
         let Ok(bytes) = u64::try_from(message.what.bytes) else { return };
         let Some(doing) = self.doing(thread) else { return };
+        let took = saturate::<u64>(doing.call.exit.saturating_sub(message.at[0]));
         if message.what.message && doing.last.is_none_or(|last| last.0 <= message.at[0]) {
             doing.last = Some((message.at[0], bytes, far));
+        }
+        if message.what.message && bytes <= SHORT {
+            self.most[usize::from(far)].add(took, 0);
         }
     }
 
@@ -135,7 +142,7 @@ impl Measures {
 
     /// The network that the trace was recorded on.
     pub(crate) fn model(&self) -> Model {
-        let fits = [false, true].map(|far| self.transfers.fit(far));
+        let fits = [false, true].map(|far| self.fit(far));
         let spread = [false, true].map(|far| self.transfers.spread(far, fits[usize::from(far)].as_ref()?));
         // No message takes less than both its ends do.
         let least = fits.iter().flatten().map(|fit| fit.latency / 2.0).fold(f64::INFINITY, f64::min);
@@ -158,6 +165,15 @@ impl Measures {
             limits: self.late.values().map(|late| late.ended + late.waited).sum(),
             operations: self.operations.values().map(|alike| alike.times.count).sum(),
         }
+    }
+
+    /// The line through the times of messages, which takes short ones no longer than half of all have taken at most: on a
+    /// machine that is disturbed, few but those that were held up find their receiver waiting.
+    fn fit(&self, far: bool) -> Option<Fit> {
+        let fit = self.transfers.fit(far)?;
+        let most = &self.most[usize::from(far)];
+        let most = if most.count > 0 { float(most.quantile(500).into()) } else { f64::INFINITY };
+        Some(Fit { latency: fit.latency.min(most), ..fit })
     }
 
     /// The most bytes with which calls end before their receive is posted: that with which fewest calls do otherwise.

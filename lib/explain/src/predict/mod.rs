@@ -12,6 +12,8 @@ mod scenario;
 mod step;
 mod walk;
 
+use std::collections::BTreeSet;
+
 use st_model::num::saturate;
 use st_model::project::Error;
 use st_model::section::Section;
@@ -43,7 +45,8 @@ pub struct Prediction {
 impl Prediction {
     /// Finds what happens in a trace with exact times, and a network that explains it.
     ///
-    /// *Cost:* O(words + calls · log threads) time; memory: 40 bytes per call, 96 per message and per part in a collective operation.
+    /// *Cost:* O(words + calls · log threads) time; memory: 40 bytes per call, and
+    /// 128 per message and per part in a collective operation.
     ///
     /// # Errors
     ///
@@ -65,6 +68,12 @@ impl Prediction {
     #[must_use]
     pub fn model(&self) -> &Model {
         &self.model
+    }
+
+    /// How many nodes ranks are on.
+    #[must_use]
+    pub fn nodes(&self) -> usize {
+        self.nodes.iter().collect::<BTreeSet<_>>().len()
     }
 
     /// What the run would take, from the first rank's beginning to the last one's end, ns, under each of some conditions.

@@ -121,7 +121,7 @@ fn steps() -> impl Strategy<Value = (usize, Vec<Step>)> {
 
 fn networks() -> impl Strategy<Value = Network> {
     let eager = prop_oneof![Just(2048), Just(8192), Just(100_000)];
-    (2_000..40_000_u32, 200..900_u32, 50..2_000_u32, eager)
+    (2_000..40_000_u32, 200..900_u32, 200..2_000_u32, eager)
         .prop_map(|(l, o, g, eager)| network(l.into(), o.into(), f64::from(g) / 1000.0, eager))
 }
 
