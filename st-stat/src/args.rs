@@ -4,6 +4,8 @@ mod compare;
 mod explain;
 mod hist;
 mod moments;
+mod predict;
+mod quantity;
 mod traffic;
 
 use std::path::PathBuf;
@@ -19,6 +21,7 @@ pub use self::explain::{
 };
 pub use self::hist::HistArgs;
 pub use self::moments::{AtArgs, BetweenArgs, BetweenBy, PhasesArgs, PhasesBy};
+pub use self::predict::{Faster, PredictArgs};
 pub use self::traffic::{LeaksArgs, MatrixArgs, MatrixBy, MessagesArgs};
 use crate::table::Format;
 
@@ -127,6 +130,8 @@ pub enum Command {
     Path(PathArgs),
     /// Parallel efficiency, and what it is made of
     Efficiency(EfficiencyArgs),
+    /// What would help: the run time on another network, with faster or balanced computation
+    Predict(PredictArgs),
     /// Computation, MPI and waiting per rank
     Ranks(RanksArgs),
     /// How the iterations of the outermost loops change over the run

@@ -44,15 +44,27 @@ type Analyse = fn(&[Section]) -> Result<Analysis, st_model::project::Error>;
 impl Explained {
     /// Reads a trace, and says what is left out. What has been kept is told only where exact times are not.
     pub(crate) fn read(of: &Explaining, analyse: Analyse) -> Result<Self> {
-        Self::read_with(of, analyse, true)
+        Ok(Self::found(of, true, |sections| Ok((analyse(sections)?, ())))?.0)
     }
 
     /// The same, by exact times only.
     pub(crate) fn measured(of: &Explaining, analyse: Analyse) -> Result<Self> {
-        Self::read_with(of, analyse, false)
+        Ok(Self::read_with(of, |sections| Ok((analyse(sections)?, ())))?.0)
     }
 
-    fn read_with(of: &Explaining, analyse: Analyse, or_kept: bool) -> Result<Self> {
+    /// The same, and what else is found beside the analysis.
+    pub(crate) fn read_with<T>(
+        of: &Explaining,
+        analyse: impl FnOnce(&[Section]) -> Result<(Analysis, T), st_model::project::Error>,
+    ) -> Result<(Self, Option<T>)> {
+        Self::found(of, false, analyse)
+    }
+
+    fn found<T>(
+        of: &Explaining,
+        or_kept: bool,
+        analyse: impl FnOnce(&[Section]) -> Result<(Analysis, T), st_model::project::Error>,
+    ) -> Result<(Self, Option<T>)> {
         let Explaining { inputs, input, steps, talk, .. } = of;
         let (whole, sections): (Whole, Vec<Section>) = input::sections(inputs, input, talk)?;
         if !whole.complete {
@@ -72,19 +84,19 @@ impl Explained {
                     format!("{} rows of waits are of kinds that a newer st knows: left out", kept.unknown),
                 );
             }
-            return Ok(Self { sections, crowded, queued, analysis: None, kept: Some(kept) });
+            return Ok((Self { sections, crowded, queued, analysis: None, kept: Some(kept) }, None));
         }
         if !sections.iter().any(Section::has_times) {
             sections.iter().try_for_each(|s| budget.spend_rows(s))?;
-            return Ok(Self { sections, crowded, queued, analysis: None, kept: None });
+            return Ok((Self { sections, crowded, queued, analysis: None, kept: None }, None));
         }
         if sections.iter().any(|s| s.histograms().next().is_some()) {
             bail!("parameters are histograms (st-merge --histogram): messages cannot be matched");
         }
         sections.iter().try_for_each(|s| budget.spend(s, None, 1))?;
-        let analysis = analyse(&sections)?;
+        let (analysis, more) = analyse(&sections)?;
         remark(&analysis, talk);
-        Ok(Self { sections, crowded, queued, analysis: Some(analysis), kept: None })
+        Ok((Self { sections, crowded, queued, analysis: Some(analysis), kept: None }, Some(more)))
     }
 
     /// What is found, or has been kept.

@@ -21,6 +21,7 @@ mod moment;
 pub mod normal;
 mod phases;
 mod picture;
+mod predict;
 pub mod profile;
 mod run;
 mod sizes;

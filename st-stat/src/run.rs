@@ -15,7 +15,7 @@ use crate::table::Format;
 use crate::topology::Grid;
 use crate::{
     at, calls, causes, clusters, compare, explain, hist, input, leaks, mape, matrix, messages, phases,
-    picture, sizes, summary, violations, why,
+    picture, predict, sizes, summary, violations, why,
 };
 
 /// The program, from its command line to its exit status.
@@ -38,6 +38,7 @@ pub fn run(args: &Args) -> Result<Status> {
         Some(Command::Delays(a)) => causes::delays(a),
         Some(Command::Path(a)) => causes::path(a),
         Some(Command::Efficiency(a)) => explain::efficiency(a),
+        Some(Command::Predict(a)) => predict::predict(a),
         Some(Command::Ranks(a)) => explain::ranks(a),
         Some(Command::Phases(a)) => phases::phases(a),
         Some(Command::At(a)) => at::at(a),

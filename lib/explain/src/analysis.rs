@@ -111,9 +111,14 @@ impl Analysis {
     /// From the first rank's beginning to the last rank's end, ns.
     #[must_use]
     pub fn run(&self) -> u64 {
-        let first = self.ranks.iter().map(|r| r.begin).min().unwrap_or(0);
         let last = self.ranks.iter().map(|r| r.end).max().unwrap_or(0);
-        saturate(last.saturating_sub(first))
+        saturate(last.saturating_sub(self.begin()))
+    }
+
+    /// The first rank's beginning, ns.
+    #[must_use]
+    pub fn begin(&self) -> i64 {
+        self.ranks.iter().map(|r| r.begin).min().unwrap_or(0)
     }
 
     /// What the run time is made of.

@@ -3,6 +3,7 @@
 use st_model::num::narrow;
 
 use crate::meetings::Meetings;
+use crate::predict::Steps;
 use crate::slab::Slab;
 use crate::waits::{Kind, Sum};
 
@@ -17,6 +18,8 @@ pub(crate) struct Visit {
     pub(crate) waits: bool,
     /// Its number on the thread.
     pub(crate) call: u64,
+    /// Bytes that it moves, as far as its own words say so.
+    pub(crate) bytes: u64,
 }
 
 /// The call of another thread that one waits for.
@@ -81,8 +84,6 @@ pub(crate) struct Finished {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Track {
     pub(crate) rank: u32,
-    /// When it would be where it is on an ideal network, ns.
-    pub(crate) ideal: i64,
     /// Waits of its calls.
     pub(crate) waited: Sum,
     /// Number of the last call that sent something or began an operation with others.
@@ -107,6 +108,8 @@ pub(crate) struct Ledger {
     pub(crate) finished: Vec<Finished>,
     /// When all waited for all, if causes are looked for.
     pub(crate) meetings: Option<Meetings>,
+    /// Who hears of what happens.
+    pub(crate) steps: Steps,
 }
 
 impl Ledger {
@@ -178,16 +181,6 @@ impl Ledger {
         if let Some(older) = self.call(number).and_then(|c| c.older.as_mut()?.as_mut()) {
             older.told = Some(told);
         }
-    }
-
-    /// A thread cannot go on sooner than this, on any network.
-    pub(crate) fn no_sooner(&mut self, thread: u32, ideal: i64) {
-        let track = &mut self.tracks[thread as usize];
-        track.ideal = track.ideal.max(ideal);
-    }
-
-    pub(crate) fn ideal(&self, thread: u32) -> i64 {
-        self.tracks[thread as usize].ideal
     }
 
     pub(crate) fn rank(&self, thread: u32) -> u32 {

@@ -1,6 +1,7 @@
 //! Where a program waits, and for whom: [`analyse`] goes over all threads of a trace in the order of their exact times,
 //! finds who meets whom as it happens, and adds up the wait states. [`analyse_causes`] keeps what each thread did when, too,
-//! for [`Analysis::delays`], who is at fault for waits, and [`Analysis::path`], what the run time is made of.
+//! for [`Analysis::delays`], who is at fault for waits, and [`Analysis::path`], what the run time is made of. [`Prediction`] says
+//! what the run would take under other conditions.
 //!
 //! Source of the definitions: Scalasca's trace analyser, version 2.5; of the efficiencies: the POP centre.
 
@@ -20,6 +21,7 @@ mod own;
 mod path;
 mod phases;
 mod places;
+mod predict;
 mod reading;
 mod search;
 mod slab;
@@ -38,6 +40,7 @@ pub use own::{LONG, SHORT};
 pub use path::{OnPath, Path};
 pub use phases::{Loop, Moment, PhasesBy, phases, sum};
 pub use places::{Place, Places};
+pub use predict::{EAGER, Link, Model, Network, Prediction, Scenario};
 pub use search::{analyse, analyse_causes, analyse_each};
 pub use timeline::{Activity, Doing};
 pub use transfers::{Fit, Transfers};

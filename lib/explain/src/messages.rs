@@ -8,10 +8,11 @@ use std::collections::{HashMap, VecDeque};
 use foldhash::fast::FixedState;
 use st_match::communication::{End, UNKNOWN_TAG};
 use st_match::graph::{COMPLETED, POSTED};
-use st_match::{Channel, UNKNOWN};
+use st_match::{Channel, NO_MESSAGE, UNKNOWN};
 use st_model::event::Completed;
 
 use crate::ledger::{Cause, Ledger, Older, Reason, Visit};
+use crate::predict::{Sending, Step};
 use crate::slab::Slab;
 use crate::waits::{Kind, Sum, Wait};
 
@@ -37,10 +38,6 @@ struct Suspects {
 struct Send {
     serial: u64,
     cause: Cause,
-    /// When it is sent on an ideal network.
-    ideal: i64,
-    /// It cannot complete before its receive is posted, whatever the network.
-    rendezvous: bool,
     state: State,
     receive: Option<u32>,
     received: bool,
@@ -54,7 +51,6 @@ struct Receive {
     thread: u32,
     posted: Cause,
     channel: Channel,
-    ideal: i64,
     state: State,
     send: Option<u32>,
     /// It stands in its channel.
@@ -98,9 +94,6 @@ fn kind(channel: &Channel) -> Kind {
     }
 }
 
-/// Bytes from which a message is not sent before its receive is posted.
-pub(crate) const EAGER: i64 = 32 << 10;
-
 /// All messages under way.
 #[derive(Default, Debug)]
 pub(crate) struct Messages {
@@ -135,8 +128,6 @@ impl Messages {
         let send = Send {
             serial: self.serial,
             cause: Cause::of(visit),
-            ideal: ledger.ideal(visit.thread),
-            rendezvous: end.sync || end.bytes > EAGER,
             state: State::Running,
             receive: None,
             received: false,
@@ -144,6 +135,14 @@ impl Messages {
             watched_by: Vec::new(),
         };
         let id = self.sends.add(send);
+        let sending = Sending {
+            thread: visit.thread,
+            bytes: end.bytes,
+            sync: end.sync,
+            blocks: by.is_some(),
+            message: end.tag >= NO_MESSAGE,
+        };
+        ledger.steps.tell(Step::Send(id, sending));
         if let Some(to) = to {
             self.oldest(to);
             self.unreceived.entry(to).or_default().push_back((id, self.serial));
@@ -249,7 +248,6 @@ impl Messages {
             thread: visit.thread,
             posted: Cause::of(visit),
             channel: end.received_through(),
-            ideal: ledger.ideal(visit.thread),
             state: State::Running,
             send: None,
             entered: false,
@@ -260,6 +258,7 @@ impl Messages {
             None => receive.probe = self.probed(visit.thread, &receive),
         }
         let id = self.receives.add(receive);
+        ledger.steps.tell(Step::Post { thread: visit.thread, receive: id });
         if let Some(call) = by {
             self.completes_receive(id, call, ledger);
         }
@@ -378,7 +377,7 @@ impl Messages {
         receive.state = State::Done;
         send.received = true;
         let reason = Reason { kind: kind(&receive.channel), until: send.cause.at, cause: send.cause };
-        ledger.no_sooner(receive.thread, send.ideal);
+        ledger.steps.tell(Step::Receive { send: sent, receive: id });
         let told = ledger.tracks[receive.thread as usize].told;
         let suspects = send.suspects.take().filter(|s| told <= s.since);
         std::mem::take(&mut send.watched_by).into_iter().for_each(|call| ledger.older_received(call, told));
@@ -403,10 +402,7 @@ impl Messages {
         let posted = receive.posted;
         let waited = ledger.visit(call).is_some_and(|v| v.exit > posted.at);
         let reason = Reason { kind: Kind::LateReceiver, until: posted.at, cause: posted };
-        if send.rendezvous {
-            let (thread, ideal) = (send.cause.thread, receive.ideal);
-            ledger.no_sooner(thread, ideal);
-        }
+        ledger.steps.tell(Step::Sent { send: id, receive: met });
         ledger.give(call, true, waited.then_some(reason));
         self.free(id, met);
     }

@@ -5,8 +5,10 @@ use std::collections::HashMap;
 use foldhash::fast::FixedState;
 use st_match::graph::Part;
 use st_model::calls::roles::Rule;
+use st_model::num::narrow;
 
 use crate::ledger::{Cause, Finished, Ledger, Reason, Visit};
+use crate::predict::{Step, Steps};
 use crate::slab::Slab;
 use crate::waits::Kind;
 
@@ -15,7 +17,6 @@ use crate::waits::Kind;
 struct Member {
     visit: Visit,
     part: Part,
-    ideal: i64,
     /// The call that completes it, as far as that has been read.
     by: Option<u64>,
     /// That is the call that begins it.
@@ -33,6 +34,8 @@ struct Instance {
     rule: Rule,
     root: Option<u32>,
     members: Vec<u32>,
+    /// How many there will be.
+    of: u32,
 }
 
 /// All collective operations under way.
@@ -65,21 +68,20 @@ impl Operations {
         };
         let (key, rule, is_root) = ((part.group, n), part.rule, part.root == Some((part.side, part.me)));
         ledger.tracks[visit.thread as usize].told = visit.call;
-        let ideal = ledger.ideal(visit.thread);
         let id = self.members.add(Member {
             visit: *visit,
             part,
-            ideal,
             by,
             blocks: by.is_some(),
             known: None,
             told: false,
             whole: false,
         });
+        ledger.steps.tell(Step::Join { thread: visit.thread, member: id, bytes: visit.bytes });
         if let Some(call) = by {
             ledger.expect(call, false);
         }
-        let fresh = || Instance { rule, root: None, members: Vec::new() };
+        let fresh = || Instance { rule, root: None, members: Vec::new(), of: narrow(of) };
         let instance = self.open.entry(key).or_insert_with(fresh);
         if instance.rule != rule {
             self.disagreements += 1;
@@ -91,10 +93,10 @@ impl Operations {
         let whole = instance.members.len() >= of;
         if matches!(rule, Rule::Bcast | Rule::Scatter) {
             // Nobody but the root is waited for.
-            let (root, members) = (instance.root, instance.members.clone());
+            let (root, members, of) = (instance.root, instance.members.clone(), instance.of);
             let who = if is_root { members } else { vec![id] };
             if let Some(root) = root {
-                who.into_iter().for_each(|m| self.meet_root(m, root, ledger));
+                who.into_iter().for_each(|m| self.meet_root(m, (root, of), ledger));
             }
         }
         if whole && let Some(instance) = self.open.remove(&key) {
@@ -116,6 +118,7 @@ impl Operations {
         let Some(member) = self.members.get_mut(id) else { return };
         if let (Some(call), Some(reason), false) = (member.by, member.known, member.told) {
             member.told = true;
+            ledger.steps.tell(Step::Leave(id));
             ledger.give(call, false, reason);
         }
         if member.told && member.whole {
@@ -130,13 +133,12 @@ impl Operations {
         self.tell(id, ledger);
     }
 
-    fn meet_root(&mut self, id: u32, root: u32, ledger: &mut Ledger) {
-        let Some(root) = self.members.get(root) else { return };
-        let (cause, ideal) = (Cause::of(&root.visit), root.ideal);
-        let Some(member) = self.members.get(id) else { return };
-        let receives = member.part.receives;
+    fn meet_root(&mut self, id: u32, (root, of): (u32, u32), ledger: &mut Ledger) {
+        let Some(cause) = self.members.get(root).map(|root| Cause::of(&root.visit)) else { return };
+        let Some(receives) = self.members.get(id).map(|member| member.part.receives) else { return };
         if receives {
-            ledger.no_sooner(member.visit.thread, ideal);
+            let steps = [Step::Clear, Step::From(root), Step::To { member: id, of }];
+            steps.into_iter().for_each(|step| ledger.steps.tell(step));
         }
         let reason = Reason { kind: Kind::LateBroadcast, until: cause.at, cause };
         self.know(id, receives.then_some(reason), ledger);
@@ -153,8 +155,8 @@ impl Operations {
             meetings.meet(at, &threads);
         }
         let rest = waits_for_the_last(instance.rule, &members);
-        for (id, thread, reason, ideal) in reasons(instance.rule, &members) {
-            ledger.no_sooner(thread, ideal);
+        tell_order(instance, &members, &mut ledger.steps);
+        for (id, reason) in reasons(instance.rule, &members) {
             if let Some(member) = self.members.get_mut(id) {
                 member.whole = true;
             }
@@ -177,35 +179,68 @@ fn waits_for_the_last(rule: Rule, members: &[(u32, &Member)]) -> Option<Finished
     (last.enter > visit.enter).then_some(Finished { visit, reason, older: None })
 }
 
-/// Per member: its thread, what it waits for, and how soon it could go on on an ideal network.
-fn reasons(rule: Rule, members: &[(u32, &Member)]) -> Vec<(u32, u32, Option<Reason>, i64)> {
+/// Per member: what it waits for.
+fn reasons(rule: Rule, members: &[(u32, &Member)]) -> Vec<(u32, Option<Reason>)> {
     let senders: Vec<&Member> = members.iter().map(|(_, m)| *m).filter(|m| sends(m)).collect();
     let last = senders.iter().copied().max_by_key(|m| m.visit.enter);
     let first = senders.iter().copied().min_by_key(|m| m.visit.enter);
-    let ideal = senders.iter().map(|m| m.ideal).max().unwrap_or(i64::MIN);
     let before = if rule == Rule::Scan { prefixes(members) } else { HashMap::default() };
     let of = |(id, m): &(u32, &Member)| {
-        let (kind, cause, ideal) = match rule {
-            _ if !receives(m) => (Kind::AllToAll, None, i64::MIN),
-            Rule::Barrier => (Kind::Barrier, last, ideal),
-            Rule::Bcast | Rule::Scatter => (Kind::LateBroadcast, last, ideal),
-            Rule::Gather | Rule::Reduce => (Kind::EarlyReduce, first, ideal),
-            Rule::Scan => {
-                let before = before.get(id).copied();
-                (Kind::EarlyScan, before.map(|b| b.0), before.map_or(i64::MIN, |b| b.1))
-            }
+        let (kind, cause) = match rule {
+            _ if !receives(m) => (Kind::AllToAll, None),
+            Rule::Barrier => (Kind::Barrier, last),
+            Rule::Bcast | Rule::Scatter => (Kind::LateBroadcast, last),
+            Rule::Gather | Rule::Reduce => (Kind::EarlyReduce, first),
+            Rule::Scan => (Kind::EarlyScan, before.get(id).copied()),
             Rule::Neighbour | Rule::NeighbourV => {
-                let sources = m.part.pairs.as_ref().map_or(&[][..], |p| &p[1]);
-                let near = members.iter().map(|(_, o)| *o).filter(|o| sources.contains(&o.part.me));
-                let latest = near.clone().max_by_key(|o| o.visit.enter);
-                (Kind::AllToAll, latest, near.map(|o| o.ideal).max().unwrap_or(i64::MIN))
+                (Kind::AllToAll, neighbours(m, members).map(|(_, o)| o).max_by_key(|o| o.visit.enter))
             }
-            _ => (Kind::AllToAll, last, ideal),
+            _ => (Kind::AllToAll, last),
         };
         let reason = cause.map(|c| Reason { kind, until: c.visit.enter, cause: Cause::of(&c.visit) });
-        (*id, m.visit.thread, reason, ideal)
+        (*id, reason)
     };
     members.iter().map(of).collect()
+}
+
+/// Members that a member of a neighbourhood operation waits for.
+fn neighbours<'a>(
+    m: &'a Member,
+    members: &'a [(u32, &'a Member)],
+) -> impl Iterator<Item = (u32, &'a Member)> {
+    let sources = m.part.pairs.as_ref().map_or(&[][..], |p| &p[1]);
+    members.iter().copied().filter(|(_, o)| sources.contains(&o.part.me))
+}
+
+/// Says who must have come before which member can leave, whatever the times.
+fn tell_order(instance: &Instance, members: &[(u32, &Member)], steps: &mut Steps) {
+    let to = |id| Step::To { member: id, of: instance.of };
+    let senders = || members.iter().filter(|(_, m)| sends(m)).map(|(id, _)| Step::From(*id));
+    let receivers = || members.iter().filter(|(_, m)| receives(m));
+    steps.tell(Step::Clear);
+    match instance.rule {
+        // Who has met the root knows it.
+        Rule::Bcast | Rule::Scatter if instance.root.is_some() => {}
+        Rule::Scan => {
+            for (id, m) in by_position(members) {
+                if receives(m) {
+                    steps.tell(to(id));
+                }
+                steps.tell(Step::From(id));
+            }
+        }
+        Rule::Neighbour | Rule::NeighbourV => {
+            for (id, m) in receivers() {
+                let near = neighbours(m, members).map(|(id, _)| Step::From(id));
+                let all = [Step::Clear].into_iter().chain(near).chain([to(*id)]);
+                all.for_each(|step| steps.tell(step));
+            }
+        }
+        _ => {
+            let all = senders().chain(receivers().map(|(id, _)| to(*id)));
+            all.for_each(|step| steps.tell(step));
+        }
+    }
 }
 
 /// When all members have waited for all others, if they do.
@@ -224,17 +259,21 @@ fn meeting(rule: Rule, members: &[(u32, &Member)]) -> Option<i64> {
     members.iter().map(|(_, m)| m.visit.enter).max().filter(|_| all)
 }
 
-/// Of each member the last of those up to it, and how soon all of these have come on an ideal network.
-fn prefixes<'a>(members: &[(u32, &'a Member)]) -> HashMap<u32, (&'a Member, i64), FixedState> {
+/// Members in the order of their positions.
+fn by_position<'a>(members: &[(u32, &'a Member)]) -> Vec<(u32, &'a Member)> {
     let mut sorted = members.to_vec();
     sorted.sort_by_key(|(_, m)| m.part.me);
+    sorted
+}
+
+/// Of each member the last of those up to it.
+fn prefixes<'a>(members: &[(u32, &'a Member)]) -> HashMap<u32, &'a Member, FixedState> {
     let mut found = HashMap::default();
-    let mut so_far: Option<(&Member, i64)> = None;
-    for (id, m) in sorted {
-        let (last, ideal) = so_far.unwrap_or((m, m.ideal));
-        let last = if m.visit.enter > last.visit.enter { m } else { last };
-        so_far = Some((last, ideal.max(m.ideal)));
-        found.insert(id, (last, ideal.max(m.ideal)));
+    let mut so_far: Option<&Member> = None;
+    for (id, m) in by_position(members) {
+        let last = so_far.filter(|last| m.visit.enter <= last.visit.enter).unwrap_or(m);
+        so_far = Some(last);
+        found.insert(id, last);
     }
     found
 }

@@ -110,7 +110,7 @@ impl Analysis {
     pub fn path(&self) -> Path {
         let sums = Sums::new(self.places.len());
         let mut walk = Walk { timelines: &self.timelines, sums, times: HashMap::default(), moves: 0 };
-        let begin = self.ranks.iter().map(|r| r.begin).min().unwrap_or(0);
+        let begin = self.begin();
         let first = |i: &u32| {
             let i = i.to_usize();
             i == 0 || self.timelines[i - 1].rank != self.timelines[i].rank

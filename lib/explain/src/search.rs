@@ -1,7 +1,9 @@
 //! All threads of a trace in the order of their times.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, HashMap};
+
+use foldhash::fast::FixedState;
 
 use st_match::communication::Communication;
 use st_match::graph::{Epochs, Part, Topologies};
@@ -11,16 +13,18 @@ use st_match::volume::{Graphs, Volumes};
 use st_model::calls::Kind as CallKind;
 use st_model::columns::Points;
 use st_model::event::Events;
-use st_model::num::saturate;
+use st_model::num::{narrow, saturate};
 use st_model::project::Error;
 use st_model::section::Section;
 
 use crate::analysis::{Analysis, PlaceTotals, RankTotals, Waited};
 use crate::ledger::{Finished, Track, Visit};
 use crate::meetings::Meetings;
+use crate::predict::{Call, Does, Step, Steps};
 use crate::reading::{Reading, Shared, finds_nothing, says_its_bytes, synchronise};
 use crate::timeline::{Activity, Sums, Timeline};
 use crate::waits::{At, Kind, Sum, Wait, Waits};
+
 /// Finds the wait states of a trace whose ranks have exact times. Threads without are left out.
 ///
 /// *Cost:* O(words + calls · log threads) time; memory for what waits for its other end, and by places, ranks and pairs of
@@ -30,7 +34,7 @@ use crate::waits::{At, Kind, Sum, Wait, Waits};
 ///
 /// If a rank cannot be read back.
 pub fn analyse(sections: &[Section]) -> Result<Analysis, Error> {
-    search(sections, Shared::default())
+    Ok(search(sections, Shared::default())?.0)
 }
 
 /// The same, and keeps what causes are looked for in: 24 bytes per call and 32 per wait.
@@ -41,7 +45,7 @@ pub fn analyse(sections: &[Section]) -> Result<Analysis, Error> {
 pub fn analyse_causes(sections: &[Section]) -> Result<Analysis, Error> {
     let mut shared = Shared::default();
     shared.ledger.meetings = Some(Meetings::default());
-    search(sections, shared)
+    Ok(search(sections, shared)?.0)
 }
 
 /// The same, and keeps each wait.
@@ -50,19 +54,49 @@ pub fn analyse_causes(sections: &[Section]) -> Result<Analysis, Error> {
 ///
 /// If a rank cannot be read back.
 pub fn analyse_each(sections: &[Section]) -> Result<Analysis, Error> {
-    search(sections, Shared { each: Some(Vec::new()), ..Shared::default() })
+    Ok(search(sections, Shared { each: Some(Vec::new()), ..Shared::default() })?.0)
 }
 
-fn search(sections: &[Section], mut shared: Shared) -> Result<Analysis, Error> {
+/// The same, and tells what happens to `steps`.
+///
+/// # Errors
+///
+/// If a rank cannot be read back.
+pub(crate) fn analyse_steps(sections: &[Section], steps: Steps) -> Result<(Analysis, Steps), Error> {
+    let mut shared = Shared::default();
+    shared.ledger.steps = steps;
+    search(sections, shared)
+}
+
+/// Number of the node of each rank of a section; of some ranks none is known.
+fn nodes<'a>(
+    section: &'a Section,
+    known: &mut HashMap<&'a str, u32, FixedState>,
+) -> HashMap<u32, u32, FixedState> {
+    let mut all = HashMap::default();
+    for (host, ranks) in &section.hosts {
+        let next = narrow(known.len());
+        let node = *known.entry(host).or_insert(next);
+        all.extend(ranks.iter().map(|rank| (rank, node)));
+    }
+    all
+}
+
+fn search(sections: &[Section], mut shared: Shared) -> Result<(Analysis, Steps), Error> {
+    let mut hosts = HashMap::default();
     let graphs = Graphs::of(sections)?;
     let mut found = Analysis::default();
     let mut cursors = Vec::new();
     for section in sections {
         let places = found.places.of(section);
+        let nodes = nodes(section, &mut hosts);
         for rank in section.ranks.iter() {
             for (i, _) in section.threads.iter().enumerate().filter(|(_, t)| t.ranks.contains(rank)) {
                 cursors.extend(Cursor::new(section, (rank, i), &places, &graphs));
-                shared.ledger.tracks.resize_with(cursors.len(), || Track::of(rank));
+                if shared.ledger.tracks.len() < cursors.len() {
+                    shared.ledger.tracks.push(Track::of(rank));
+                    shared.ledger.steps.add_thread(nodes.get(&rank).copied().unwrap_or(u32::MAX));
+                }
                 if shared.ledger.meetings.is_some() {
                     shared.timelines.resize_with(cursors.len(), || Timeline::new(rank));
                 }
@@ -84,10 +118,11 @@ fn search(sections: &[Section], mut shared: Shared) -> Result<Analysis, Error> {
         }
         shared.settle(&mut found.waits);
     }
-    found.finish(cursors, &shared);
+    found.finish(cursors, &mut shared);
     found.each = shared.each.take().unwrap_or_default();
+    let steps = std::mem::take(&mut shared.ledger.steps);
     found.keep(shared);
-    Ok(found)
+    Ok((found, steps))
 }
 
 /// One thread being read.
@@ -190,7 +225,7 @@ impl Cursor<'_> {
             let init = kind == Some(CallKind::Init);
             (self.begun, self.last) = (true, enter);
             self.times.begin = if init { exit } else { enter };
-            shared.ledger.tracks[number as usize].ideal = self.times.begin;
+            shared.ledger.steps.tell(Step::Begin(number, self.times.begin));
             if let Some(line) = shared.timelines.get_mut(number as usize) {
                 let what = if init { Activity::Call } else { Activity::Computation };
                 line.start(self.times.begin, self.places[sym], what);
@@ -202,9 +237,16 @@ impl Cursor<'_> {
         }
         let gap: u64 = saturate(enter.saturating_sub(self.last));
         let inside: u64 = saturate(exit.saturating_sub(enter));
-        let track = &mut shared.ledger.tracks[number as usize];
-        track.ideal = track.ideal.saturating_add(enter.saturating_sub(self.last).max(0));
         self.last = exit;
+        let place = self.places.get(sym).copied().unwrap_or(u32::MAX);
+        if !self.ended {
+            let does = match kind {
+                Some(CallKind::Finalize) => Does::End,
+                _ if poll && finds_nothing(&event) => Does::Poll,
+                _ => Does::Work,
+            };
+            shared.ledger.steps.tell(Step::Call(Call { thread: number, place, enter, exit, does }));
+        }
         let totals = &mut self.totals[sym];
         totals.calls += event.calls();
         totals.before = totals.before.saturating_add(gap);
@@ -224,11 +266,10 @@ impl Cursor<'_> {
             totals.failed_tests += event.calls();
             totals.polling += inside;
         }
-        let place = self.places.get(sym).copied().unwrap_or(u32::MAX);
-        let visit = Visit { thread: number, place, enter, exit, waits: !poll, call: event.index };
         let measured = says_its_bytes(event.action());
         let volume = measured.then(|| self.volumes.next_event(&event));
         let bytes = volume.map_or(0, |v| saturate(v.sent.bytes.saturating_add(v.received.bytes)));
+        let visit = Visit { thread: number, place, enter, exit, waits: !poll, call: event.index, bytes };
         let (section, topologies) = (self.section, &mut self.topologies);
         let mut reading = Reading { shared, section, topologies, visit, call: None, measured, bytes };
         self.communication.event(&event, &mut reading);
@@ -242,11 +283,9 @@ impl Cursor<'_> {
 }
 
 impl Analysis {
-    fn finish(&mut self, cursors: Vec<Cursor<'_>>, shared: &Shared) {
+    fn finish(&mut self, cursors: Vec<Cursor<'_>>, shared: &mut Shared) {
         let Shared { ledger, messages, operations, .. } = shared;
-        let mut ideal = 0;
         for (cursor, track) in cursors.into_iter().zip(&ledger.tracks) {
-            ideal = ideal.max(track.ideal);
             let rank = track.rank;
             let mut totals = cursor.totals;
             let whole = came_to_its_end(cursor.section, rank);
@@ -263,8 +302,7 @@ impl Analysis {
             }
         }
         self.ranks.sort_by_key(|r| r.rank);
-        let first = self.ranks.iter().map(|r| r.begin).min().unwrap_or(0);
-        self.ideal = saturate(ideal.saturating_sub(first));
+        self.ideal = saturate(ledger.steps.ideal().saturating_sub(self.begin()));
         let [sends, receives] = messages.unmatched();
         let unmatched = &mut self.unmatched;
         (unmatched.sends, unmatched.receives, unmatched.ambiguous) = (sends, receives, messages.ambiguous);

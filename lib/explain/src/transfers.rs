@@ -1,19 +1,14 @@
 //! How long messages take by their size, as the messages of a trace themselves tell.
-//!
-//! A message is measured where its receiver waits for nothing else: it is in the call that completes the receive before the
-//! message is sent, and no later message is completed by that call. Then all the time from the enter of the call that sends
-//! to the exit of the one that receives is the message's. Others waited for their receiver, or it did something else.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
-use foldhash::fast::FixedState;
-use st_match::NO_MESSAGE;
-use st_match::graph::{Barriers, Matcher, Message};
-use st_match::volume::{Graphs, Volumes, flows};
-use st_model::num::{Exact as _, narrow, saturate};
+use st_model::num::{float, rounded};
 use st_model::project::Error;
 use st_model::section::Section;
 use st_model::sketch::{Sketch, bucket};
+
+use crate::predict::Steps;
+use crate::search::analyse_steps;
 
 /// A line through the times of messages.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -30,7 +25,7 @@ impl Fit {
     /// What a message of so many bytes takes, ns.
     #[must_use]
     pub fn time(&self, bytes: u64) -> f64 {
-        self.latency + self.per_byte.unwrap_or(0.0) * float(bytes)
+        self.latency + self.per_byte.unwrap_or(0.0) * float(bytes.into())
     }
 
     /// Bytes of a message that takes twice its latency: smaller ones are bound by latency, larger ones by bandwidth.
@@ -54,97 +49,59 @@ pub struct Transfers {
     times: BTreeMap<(bool, u16), Times>,
 }
 
-/// A thread of a rank: enter and exit of each call; position and bytes of those that send one message.
-#[derive(Default)]
-struct Ends<'a> {
-    host: Option<&'a str>,
-    times: Vec<(i64, i64)>,
-    sizes: Vec<(u64, u64)>,
-}
-
-type Threads<'a> = HashMap<(u32, u32), Ends<'a>, FixedState>;
-
-impl<'a> Ends<'a> {
-    fn of(section: &'a Section, rank: u32, volumes: &mut Volumes<'_>, thread: usize) -> Result<Self, Error> {
-        let hosts = section.hosts.iter().find(|(_, ranks)| ranks.contains(rank));
-        let mut ends = Self { host: hosts.map(|(host, _)| host.as_str()), ..Self::default() };
-        let Some(events) = section.events(thread, rank) else { return Ok(ends) };
-        let mut events = events.timed();
-        while let Some(event) = events.next_event()? {
-            let volume = volumes.next_event(&event);
-            let mut sent = flows(&event, volume, 1);
-            if let (Some((_, flow)), None) = (sent.next(), sent.next()) {
-                ends.sizes.push((event.index, saturate(flow.sent)));
-            }
-            ends.times.extend(event.times);
-        }
-        Ok(ends)
-    }
-
-    fn size(&self, index: u64) -> Option<u64> {
-        let at = self.sizes.binary_search_by_key(&index, |(i, _)| *i).ok()?;
-        self.sizes.get(at).map(|(_, bytes)| *bytes)
-    }
-
-    fn times(&self, index: u64) -> Option<(i64, i64)> {
-        self.times.get(index.to_usize()).copied()
-    }
-}
-
-/// The last message that a call completes: when it is sent, its bytes, how long it takes, and whether it goes between nodes.
-type Last = (i64, u64, i64, bool);
-
 impl Transfers {
-    /// Measures the messages of a trace with exact times. *Cost:* O(calls) time and memory, for times are kept.
+    /// Measures the messages of a trace with exact times.
+    ///
+    /// *Cost:* that of [`crate::analyse`].
     ///
     /// # Errors
     ///
     /// If a rank cannot be read back.
     pub fn of(sections: &[Section]) -> Result<Self, Error> {
-        let graphs = Graphs::of(sections)?;
-        let mut threads = Threads::default();
-        let mut matcher = Matcher::keeping_messages(Barriers::default());
-        let mut last: HashMap<(u32, u32, u64), Last, FixedState> = HashMap::default();
-        for section in sections {
-            for rank in section.ranks.iter() {
-                let mut volumes = Volumes::new(section, rank, &graphs);
-                for thread in 0..section.threads.len() {
-                    let ends = Ends::of(section, rank, &mut volumes, thread)?;
-                    threads.insert((rank, narrow(thread)), ends);
-                }
-            }
-            matcher.add(section)?;
-            for message in matcher.take_messages() {
-                let to = message.received;
-                let Some(found) = measured(&threads, &message) else { continue };
-                let latest = last.entry((to.rank, to.thread, to.index)).or_insert(found);
-                if found.0 >= latest.0 {
-                    *latest = found;
-                }
-            }
-        }
-        let mut all = Self::default();
-        for (_, bytes, ns, far) in last.into_values().filter(|(_, _, ns, _)| *ns > 0) {
-            let times = all.times.entry((far, bucket(bytes))).or_default();
-            times.bytes += u128::from(bytes);
-            times.sketch.add(saturate(ns), 0);
-        }
-        Ok(all)
+        let (_, mut steps) = analyse_steps(sections, Steps::measured(false))?;
+        Ok(steps.measures().transfers)
+    }
+
+    /// A message has taken so many ns.
+    pub(crate) fn add(&mut self, far: bool, bytes: u64, ns: u64) {
+        let times = self.times.entry((far, bucket(bytes))).or_default();
+        times.bytes += u128::from(bytes);
+        times.sketch.add(ns, 0);
+    }
+
+    /// Sizes with the times of their messages.
+    fn sizes(&self, far: bool) -> impl Iterator<Item = (f64, &Sketch)> {
+        let of = self.times.range((far, 0)..=(far, u16::MAX));
+        of.map(|(_, t)| (float(t.bytes / u128::from(t.sketch.count.max(1))), &t.sketch))
+    }
+
+    /// What messages take by the line: the quartiles of all of them. `None` where the line says that they take nothing.
+    #[must_use]
+    pub fn spread(&self, far: bool, fit: &Fit) -> Option<[f64; 2]> {
+        let of = |thousandths| {
+            let by_line = |(bytes, times): (f64, &Sketch)| {
+                let whole = fit.latency + fit.per_byte.unwrap_or(0.0) * bytes;
+                (whole > 0.0).then(|| (float(times.quantile(thousandths).into()) / whole, times.count))
+            };
+            median(self.sizes(far).filter_map(by_line).collect())
+        };
+        Some([of(250)?, of(750)?])
     }
 
     /// The line through the median times of sizes: its slope is the median of the slopes between any two of them, weighted by
-    /// the messages of both; its latency that of what is left without it. (P. K. Sen 1968, Estimates of the regression
-    /// coefficient based on Kendall's tau: few outliers change nothing.) `None` where no message was measured.
+    /// how far they are apart and the messages of both; its latency that of what is left without it. (P. K. Sen 1968, Estimates
+    /// of the regression coefficient based on Kendall's tau: few outliers change nothing; the weights are those of G. L. Sievers
+    /// 1978, Weighted rank statistics for simple linear regression: sizes that are nearly alike say little.) `None` where no
+    /// message was measured.
     #[must_use]
     pub fn fit(&self, far: bool) -> Option<Fit> {
-        let of = self.times.range((far, 0)..=(far, u16::MAX));
-        let mean = |t: &Times| float(saturate::<u64>(t.bytes / u128::from(t.sketch.count.max(1))));
-        let points: Vec<(f64, f64, u64)> =
-            of.map(|(_, t)| (mean(t), float(t.sketch.quantile(500)), t.sketch.count)).collect();
+        let point = |(bytes, times): (f64, &Sketch)| (bytes, float(times.quantile(500).into()), times.count);
+        let points: Vec<(f64, f64, u64)> = self.sizes(far).map(point).collect();
         let mut slopes = Vec::new();
         for (i, (x, t, n)) in points.iter().enumerate() {
             let longer = points.iter().skip(i + 1).filter(|(y, _, _)| y > x);
-            slopes.extend(longer.map(|(y, u, m)| ((u - t) / (y - x), *n.min(m))));
+            let apart = |y: f64, m: u64| rounded((y - x) * float((*n).min(m).into()));
+            slopes.extend(longer.map(|(y, u, m)| ((u - t) / (y - x), apart(*y, *m))));
         }
         let slope = median(slopes).filter(|slope| *slope > 0.0);
         let left = points.iter().map(|(x, t, n)| (t - x * slope.unwrap_or(0.0), *n)).collect();
@@ -153,32 +110,14 @@ impl Transfers {
     }
 }
 
-/// A message whose receiver was waiting for it, or would have been but for others that the same call completes.
-fn measured(threads: &Threads<'_>, message: &Message) -> Option<Last> {
-    if message.channel.is_partitioned() || message.channel.tag < NO_MESSAGE {
-        return None;
-    }
-    let [from, to] = [message.sent, message.received]
-        .map(|call| threads.get(&(call.rank, call.thread)).map(|t| (t, call)));
-    let ((from, sent), (to, received)) = (from?, to?);
-    let (begin, (enter, exit)) = (from.times(sent.index)?.0, to.times(received.index)?);
-    let ns = if enter <= begin { exit.saturating_sub(begin) } else { 0 };
-    Some((begin, from.size(sent.index)?, ns, from.host != to.host))
-}
-
 /// The value on either side of which half of the weight is.
-fn median(mut values: Vec<(f64, u64)>) -> Option<f64> {
+pub(crate) fn median(mut values: Vec<(f64, u64)>) -> Option<f64> {
     values.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let half = values.iter().map(|(_, n)| n).sum::<u64>().div_ceil(2);
+    let half = values.iter().map(|(_, n)| u128::from(*n)).sum::<u128>().div_ceil(2);
     let mut seen = 0;
     let reached = values.into_iter().find(|(_, n)| {
-        seen += n;
+        seen += u128::from(*n);
         seen >= half
     });
     reached.map(|(value, _)| value)
-}
-
-#[expect(clippy::cast_precision_loss, reason = "sizes and times of a model, not of calls")]
-fn float(n: u64) -> f64 {
-    n as f64
 }

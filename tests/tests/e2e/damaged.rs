@@ -13,7 +13,7 @@ const BOUNDS: (u32, u32) = (4_000_000, 20);
 const SEEDS: u64 = 2;
 
 /// Commands, of which the first looks at all that a stream holds. `X` is the stream, `O` what may be written.
-const COMMANDS: [&str; 18] = [
+const COMMANDS: [&str; 19] = [
     "st-view --text X -o O",
     "st-view X",
     "st-view --flat X",
@@ -28,6 +28,7 @@ const COMMANDS: [&str; 18] = [
     "st-stat diff X X",
     "st-stat diff --time X X",
     "st-stat hist MPI_Init X",
+    "st-stat predict X",
     "st-merge X -o O",
     "st-cluster X -o O",
     "st-sync X -o O",

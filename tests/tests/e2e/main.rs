@@ -16,6 +16,7 @@ mod names;
 mod oracle;
 mod paced;
 mod pipes;
+mod predicted;
 mod python;
 mod recorder;
 mod reduced;

@@ -4,5 +4,6 @@
 mod causes;
 mod kept;
 mod planted;
+mod predict;
 mod simulator;
 mod waits;

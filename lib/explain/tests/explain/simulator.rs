@@ -16,7 +16,7 @@ use st_model::sites::SiteTable;
 use st_model::values::{ANY_SOURCE, NONE};
 
 /// Words of a call by the names of their slots.
-type Words = Vec<(&'static str, Vec<i64>)>;
+pub(crate) type Words = Vec<(&'static str, Vec<i64>)>;
 
 struct Rank {
     recorder: RankRecorder,
@@ -140,6 +140,11 @@ impl Machine {
         self.ranks.len()
     }
 
+    /// When a rank is at the end of its last call, or of computing after it.
+    pub(crate) fn now(&self, me: usize) -> i64 {
+        self.ranks[me].now
+    }
+
     /// A rank computes for so many ns.
     pub(crate) fn compute(&mut self, me: usize, ns: i64) {
         self.ranks[me].now += ns;
@@ -152,7 +157,15 @@ impl Machine {
         *now
     }
 
-    fn record(&mut self, me: usize, name: &'static str, site: u32, words: Words, enter: i64, exit: i64) {
+    pub(crate) fn record(
+        &mut self,
+        me: usize,
+        name: &'static str,
+        site: u32,
+        words: Words,
+        enter: i64,
+        exit: i64,
+    ) {
         self.history.calls.push(Made { rank: number(me), place: (name, site), enter, exit });
         let row = CallTable::builtin().by_name(name).unwrap();
         let rank = &mut self.ranks[me];
