@@ -19,7 +19,6 @@ mod phases;
 mod places;
 mod reading;
 mod search;
-mod slab;
 mod timeline;
 mod transfers;
 mod waits;

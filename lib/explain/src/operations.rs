@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
+use slab::Slab;
 use st_match::graph::Part;
 use st_model::calls::roles::Rule;
+use st_model::num::{Exact as _, narrow};
 
-use crate::ledger::{Cause, Finished, Ledger, Reason, Visit};
-use crate::slab::Slab;
+use crate::ledger::{CallNumber, Cause, Finished, Ledger, Reason, Visit};
 use crate::waits::Kind;
 
 /// A rank's part in an operation.
@@ -17,7 +18,7 @@ struct Member {
     part: Part,
     ideal: i64,
     /// The call that completes it, as far as that has been read.
-    by: Option<u64>,
+    by: Option<CallNumber>,
     /// That is the call that begins it.
     blocks: bool,
     /// What it waits for, once that is known.
@@ -52,7 +53,7 @@ impl Operations {
         visit: &Visit,
         part: Part,
         of: usize,
-        by: Option<u64>,
+        by: Option<CallNumber>,
         ledger: &mut Ledger,
     ) -> u32 {
         let n = match part.persistent {
@@ -66,7 +67,7 @@ impl Operations {
         let (key, rule, is_root) = ((part.group, n), part.rule, part.root == Some((part.side, part.me)));
         ledger.tracks[visit.thread as usize].told = visit.call;
         let ideal = ledger.ideal(visit.thread);
-        let id = self.members.add(Member {
+        let id: u32 = narrow(self.members.insert(Member {
             visit: *visit,
             part,
             ideal,
@@ -75,7 +76,7 @@ impl Operations {
             known: None,
             told: false,
             whole: false,
-        });
+        }));
         if let Some(call) = by {
             ledger.expect(call, false);
         }
@@ -104,8 +105,8 @@ impl Operations {
     }
 
     /// A call completes a part.
-    pub(crate) fn leave(&mut self, id: u32, call: u64, ledger: &mut Ledger) {
-        let Some(member) = self.members.get_mut(id) else { return };
+    pub(crate) fn leave(&mut self, id: u32, call: CallNumber, ledger: &mut Ledger) {
+        let Some(member) = self.members.get_mut(id.to_usize()) else { return };
         member.by = Some(call);
         ledger.expect(call, false);
         self.tell(id, ledger);
@@ -113,39 +114,39 @@ impl Operations {
 
     /// Tells the call that completes a part what it waited for, as soon as both are known.
     fn tell(&mut self, id: u32, ledger: &mut Ledger) {
-        let Some(member) = self.members.get_mut(id) else { return };
+        let Some(member) = self.members.get_mut(id.to_usize()) else { return };
         if let (Some(call), Some(reason), false) = (member.by, member.known, member.told) {
             member.told = true;
             ledger.give(call, false, reason);
         }
         if member.told && member.whole {
-            self.members.remove(id);
+            self.members.remove(id.to_usize());
         }
     }
 
     fn know(&mut self, id: u32, reason: Option<Reason>, ledger: &mut Ledger) {
-        if let Some(member) = self.members.get_mut(id) {
+        if let Some(member) = self.members.get_mut(id.to_usize()) {
             member.known.get_or_insert(reason);
         }
         self.tell(id, ledger);
     }
 
     fn meet_root(&mut self, id: u32, root: u32, ledger: &mut Ledger) {
-        let Some(root) = self.members.get(root) else { return };
+        let Some(root) = self.members.get(root.to_usize()) else { return };
         let (cause, ideal) = (Cause::of(&root.visit), root.ideal);
-        let Some(member) = self.members.get(id) else { return };
+        let Some(member) = self.members.get(id.to_usize()) else { return };
         let receives = member.part.receives;
         if receives {
             ledger.no_sooner(member.visit.thread, ideal);
         }
-        let reason = Reason { kind: Kind::LateBroadcast, until: cause.at, cause };
+        let reason = Reason { kind: Kind::LateBroadcast, cause };
         self.know(id, receives.then_some(reason), ledger);
     }
 
     /// All members have come.
     fn resolve(&mut self, instance: &Instance, ledger: &mut Ledger) {
         let members: Vec<(u32, &Member)> =
-            instance.members.iter().filter_map(|id| Some((*id, self.members.get(*id)?))).collect();
+            instance.members.iter().filter_map(|id| Some((*id, self.members.get(id.to_usize())?))).collect();
         if let Some(meetings) = &mut ledger.meetings
             && let Some(at) = meeting(instance.rule, &members)
         {
@@ -155,7 +156,7 @@ impl Operations {
         let rest = waits_for_the_last(instance.rule, &members);
         for (id, thread, reason, ideal) in reasons(instance.rule, &members) {
             ledger.no_sooner(thread, ideal);
-            if let Some(member) = self.members.get_mut(id) {
+            if let Some(member) = self.members.get_mut(id.to_usize()) {
                 member.whole = true;
             }
             self.know(id, reason, ledger);
@@ -173,7 +174,7 @@ fn waits_for_the_last(rule: Rule, members: &[(u32, &Member)]) -> Option<Finished
     let senders = || others.clone().map(|m| &m.visit);
     let (first, last) = (senders().map(|v| v.enter).min()?, senders().max_by_key(|v| v.enter)?);
     let visit = Visit { enter: root.visit.enter.max(first), ..root.visit };
-    let reason = Reason { kind: Kind::LateContribution, until: last.enter, cause: Cause::of(last) };
+    let reason = Reason { kind: Kind::LateContribution, cause: Cause::of(last) };
     (last.enter > visit.enter).then_some(Finished { visit, reason, older: None })
 }
 
@@ -202,7 +203,7 @@ fn reasons(rule: Rule, members: &[(u32, &Member)]) -> Vec<(u32, u32, Option<Reas
             }
             _ => (Kind::AllToAll, last, ideal),
         };
-        let reason = cause.map(|c| Reason { kind, until: c.visit.enter, cause: Cause::of(&c.visit) });
+        let reason = cause.map(|c| Reason { kind, cause: Cause::of(&c.visit) });
         (*id, m.visit.thread, reason, ideal)
     };
     members.iter().map(of).collect()
