@@ -5,6 +5,7 @@
 //! Source of the definitions: Scalasca's trace analyser, version 2.5; of the efficiencies: the POP centre.
 
 mod analysis;
+mod calls;
 mod delays;
 mod efficiency;
 mod findings;
