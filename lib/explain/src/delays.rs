@@ -11,14 +11,16 @@
 //! We go backwards over all threads at once where Scalasca replays communication, and take off from W_l what r has waited,
 //! too: where both wait for a third, that does not make one of them late for the other.
 
+use std::collections::binary_heap::PeekMut;
 use std::collections::{BinaryHeap, HashMap};
 
 use foldhash::fast::FixedState;
+use st_model::num::{Exact as _, narrow};
 
 use crate::analysis::Analysis;
 use crate::findings::Finding;
 use crate::matter::Matter;
-use crate::timeline::{Activity, Code, Doing, Held, Sums, Timeline, code, doing};
+use crate::timeline::{Activity, Code, Doing, Held, Near, Sums, Timeline, code, doing};
 
 /// What an activity costs others, and what it waits itself, ns.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
@@ -145,15 +147,41 @@ fn float(ns: i64) -> f64 {
     ns as f64
 }
 
+/// What activities of a thread cost, by number.
+#[derive(Default, Debug)]
+struct Costs {
+    numbers: HashMap<Code, u32, FixedState>,
+    costs: Vec<Cost>,
+    /// Of each activity, by finding: what the waits of this are due to it.
+    causes: Vec<f64>,
+}
+
+impl Costs {
+    /// Cost of an activity, and its part in each of so many findings.
+    fn of(&mut self, code: Code, findings: usize) -> (&mut Cost, &mut [f64]) {
+        let Self { numbers, costs, causes } = self;
+        let n = *numbers.entry(code).or_insert_with(|| {
+            costs.push(Cost::default());
+            causes.resize(costs.len() * findings, 0.0);
+            narrow(costs.len() - 1)
+        });
+        let n = n.to_usize();
+        (&mut costs[n], &mut causes[n * findings..][..findings])
+    }
+}
+
 /// The way back over all waits.
 struct Sweep<'a> {
     timelines: &'a [Timeline],
-    /// Findings by places of those who wait and those they wait for.
+    /// Findings by places of those who wait and those they wait for, from 1; 0 is none of them.
     findings: HashMap<(u32, u32), usize, FixedState>,
+    /// By thread.
     inflow: Vec<Inflow>,
+    near: Vec<Near>,
+    costs: Vec<Costs>,
     sums: Sums,
-    costs: Vec<HashMap<Code, Cost, FixedState>>,
-    causes: Vec<HashMap<(u32, Code), f64, FixedState>>,
+    /// What the thread that is waited for does longer.
+    longer: Vec<(Code, f64)>,
     waits: f64,
 }
 
@@ -167,18 +195,28 @@ impl Sweep<'_> {
         };
         let mut queue: BinaryHeap<_> =
             (0u32..).zip(timelines).filter_map(|(thread, line)| next(thread, line.waits.len())).collect();
-        let mut weights = vec![0.0; self.causes.len()];
-        while let Some((_, thread, i)) = queue.pop() {
+        let mut weights = vec![0.0; self.findings.len() + 1];
+        while let Some(mut last) = queue.peek_mut() {
+            let (_, thread, i) = *last;
             self.blame(thread, &timelines[thread as usize].waits[i], &mut weights);
-            queue.extend(next(thread, i));
+            match next(thread, i) {
+                Some(before) => *last = before,
+                None => drop(PeekMut::pop(last)),
+            }
         }
     }
 
     /// What waits of a number are due to, most first.
     fn causes_of(&self, number: usize) -> Vec<(Doing, f64)> {
         let mut sums: HashMap<Doing, f64, FixedState> = HashMap::default();
-        for ((thread, code), ns) in &self.causes[number] {
-            *sums.entry(doing(self.timelines[*thread as usize].rank, *code)).or_default() += ns;
+        let findings = self.findings.len() + 1;
+        for (line, costs) in self.timelines.iter().zip(&self.costs) {
+            for (code, n) in &costs.numbers {
+                let ns = costs.causes[n.to_usize() * findings + number];
+                if ns > 0.0 {
+                    *sums.entry(doing(line.rank, *code)).or_default() += ns;
+                }
+            }
         }
         let mut sorted: Vec<(Doing, f64)> = sums.into_iter().collect();
         sorted.sort_by(|(a, x), (b, y)| y.total_cmp(x).then(a.cmp(b)));
@@ -191,28 +229,28 @@ impl Sweep<'_> {
         let own = float(wait.ns());
         self.inflow[thread as usize].take(wait, weights);
         let passed: f64 = weights.iter().sum();
-        let place = r.place_at(wait.enter).unwrap_or_default();
+        let near = &mut self.near[thread as usize];
+        let place = r.place_at(wait.enter, near).unwrap_or_default();
         weights[self.findings.get(&(place, wait.place)).copied().unwrap_or_default()] += own;
-        r.window(wait.since, wait.enter, -1, &mut self.sums);
+        r.window((wait.since, wait.enter), -1, near, &mut self.sums);
         let before = self.sums.waited;
-        l.window(wait.since, wait.until, 1, &mut self.sums);
+        l.window((wait.since, wait.until), 1, &mut self.near[wait.by as usize], &mut self.sums);
         let waited = float(self.sums.waited).max(0.0);
         let part = waited / float(self.sums.waited - before);
-        let longer: Vec<(Code, f64)> =
-            self.sums.drain().filter(|(_, ns)| *ns > 0).map(|(code, ns)| (code, float(ns))).collect();
-        let all: f64 = longer.iter().map(|(_, d)| d).sum();
+        let longer = self.sums.drain().filter(|(_, ns)| *ns > 0).map(|(code, ns)| (code, float(ns)));
+        self.longer.clear();
+        self.longer.extend(longer);
+        let all: f64 = self.longer.iter().map(|(_, d)| d).sum();
         // Of each ns that is waited here.
         let k = (1.0 / (all + waited)).min(1.0 / own);
         self.waits += own;
-        for (code, d) in &longer {
-            let cost = self.costs[wait.by as usize].entry(*code).or_default();
+        for (code, d) in &self.longer {
+            let (cost, causes) = self.costs[wait.by as usize].of(*code, weights.len());
             cost.short_term += own * k * d;
             cost.long_term += passed * k * d;
-            for (causes, weight) in self.causes.iter_mut().zip(&*weights).skip(1).filter(|(_, w)| **w > 0.0) {
-                *causes.entry((wait.by, *code)).or_default() += weight * k * d;
-            }
+            causes.iter_mut().zip(&*weights).for_each(|(cause, weight)| *cause += weight * k * d);
         }
-        let here = self.costs[thread as usize].entry(code(place, Activity::Call)).or_default();
+        let (here, _) = self.costs[thread as usize].of(code(place, Activity::Call), weights.len());
         here.direct += own * k * all;
         here.indirect += own * k * waited;
         if waited > 0.0 {
@@ -238,9 +276,10 @@ impl Analysis {
         let mut sweep = Sweep {
             timelines: &self.timelines,
             inflow: self.timelines.iter().map(|_| Inflow::default()).collect(),
+            near: vec![Near::default(); self.timelines.len()],
+            costs: self.timelines.iter().map(|_| Costs::default()).collect(),
             sums: Sums::new(self.places.len()),
-            costs: vec![HashMap::default(); self.timelines.len()],
-            causes: vec![HashMap::default(); numbers.len() + 1],
+            longer: Vec::new(),
             findings: numbers,
             waits: 0.0,
         };
@@ -253,7 +292,8 @@ impl Analysis {
             costs: HashMap::default(),
         };
         for (line, costs) in self.timelines.iter().zip(&sweep.costs) {
-            for (code, cost) in costs {
+            for (code, n) in &costs.numbers {
+                let cost = &costs.costs[n.to_usize()];
                 found.costs.entry(doing(line.rank, *code)).or_default().add(cost);
             }
         }

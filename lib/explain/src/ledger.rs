@@ -1,11 +1,16 @@
 //! Calls whose waits are not known yet, and the threads that make them.
 
-use st_model::num::narrow;
+use std::num::NonZeroU64;
+
+use slab::Slab;
+use st_model::num::{Exact as _, narrow};
 
 use crate::meetings::Meetings;
 use crate::predict::Steps;
-use crate::slab::Slab;
 use crate::waits::{Kind, Sum};
+
+/// A call under way, by number: none that is over has the number of another.
+pub(crate) type CallNumber = NonZeroU64;
 
 /// A call of a thread.
 #[derive(Clone, Copy, Debug)]
@@ -41,13 +46,18 @@ impl Cause {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Reason {
     pub(crate) kind: Kind,
-    /// Until when.
-    pub(crate) until: i64,
+    /// The call that it waits for: until that is entered.
     pub(crate) cause: Cause,
 }
 
+impl Reason {
+    pub(crate) fn until(&self) -> i64 {
+        self.cause.at
+    }
+}
+
 /// A call that completes something.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Call {
     /// Tells it from others that have had its number.
     serial: u32,
@@ -58,7 +68,7 @@ struct Call {
     sends: u32,
     best: Option<Reason>,
     /// A message that was there when it had received all of its own, if that has been asked.
-    older: Option<Option<Older>>,
+    older: Option<Box<Option<Older>>>,
 }
 
 /// The oldest message for a rank that has not been received.
@@ -84,6 +94,8 @@ pub(crate) struct Finished {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Track {
     pub(crate) rank: u32,
+    /// The rank by its number among all that are read.
+    pub(crate) place: u32,
     /// Waits of its calls.
     pub(crate) waited: Sum,
     /// Number of the last call that sent something or began an operation with others.
@@ -91,8 +103,8 @@ pub(crate) struct Track {
 }
 
 impl Track {
-    pub(crate) fn of(rank: u32) -> Self {
-        Self { rank, ..Self::default() }
+    pub(crate) fn of(rank: u32, place: u32) -> Self {
+        Self { rank, place, ..Self::default() }
     }
 }
 
@@ -100,10 +112,11 @@ impl Track {
 #[derive(Default, Debug)]
 pub(crate) struct Ledger {
     calls: Slab<Call>,
+    most: usize,
     serial: u32,
     pub(crate) tracks: Vec<Track>,
     /// Calls that have received all of their messages and still send, since they were taken before.
-    pub(crate) received: Vec<u64>,
+    pub(crate) received: Vec<CallNumber>,
     /// Calls that have waited, since they were taken before.
     pub(crate) finished: Vec<Finished>,
     /// When all waited for all, if causes are looked for.
@@ -114,24 +127,25 @@ pub(crate) struct Ledger {
 
 impl Ledger {
     /// A call is read that completes something; returns its number.
-    pub(crate) fn open(&mut self, visit: Visit) -> u64 {
-        self.serial = self.serial.wrapping_add(1);
-        let slot =
-            self.calls.add(Call { serial: self.serial, visit, open: 1, sends: 0, best: None, older: None });
-        u64::from(self.serial) << 32 | u64::from(slot)
+    pub(crate) fn open(&mut self, visit: Visit) -> CallNumber {
+        self.serial = (self.serial + 1) & SERIALS;
+        let call = Call { serial: self.serial, visit, open: 1, sends: 0, best: None, older: None };
+        let slot: u32 = narrow(self.calls.insert(call));
+        self.most = self.most.max(self.calls.len());
+        NonZeroU64::MIN | u64::from(self.serial) << 33 | u64::from(slot) << 1
     }
 
-    fn call(&mut self, number: u64) -> Option<&mut Call> {
+    fn call(&mut self, number: CallNumber) -> Option<&mut Call> {
         let found = self.calls.get_mut(slot(number));
-        found.filter(|c| u64::from(c.serial) == number >> 32)
+        found.filter(|c| c.serial == serial(number))
     }
 
-    pub(crate) fn visit(&mut self, number: u64) -> Option<Visit> {
-        self.call(number).map(|c| c.visit)
+    pub(crate) fn visit(&mut self, number: CallNumber) -> Option<&Visit> {
+        self.call(number).map(|c| &c.visit)
     }
 
     /// It completes something whose other end is not known.
-    pub(crate) fn expect(&mut self, number: u64, send: bool) {
+    pub(crate) fn expect(&mut self, number: CallNumber, send: bool) {
         if let Some(call) = self.call(number) {
             call.open += 1;
             call.sends += u32::from(send);
@@ -140,12 +154,12 @@ impl Ledger {
 
     /// What it completes has met its other end, or the call has been read. A call that completes several things waits for
     /// the last.
-    pub(crate) fn give(&mut self, number: u64, send: bool, reason: Option<Reason>) {
+    pub(crate) fn give(&mut self, number: CallNumber, send: bool, reason: Option<Reason>) {
         let Some(call) = self.call(number) else { return };
         call.open -= 1;
         call.sends -= u32::from(send);
         call.best = match (call.best, reason.filter(|_| call.visit.waits)) {
-            (Some(a), Some(b)) if b.until <= a.until => Some(a),
+            (Some(a), Some(b)) if b.until() <= a.until() => Some(a),
             (a, b) => b.or(a),
         };
         if call.open > 0 {
@@ -155,30 +169,32 @@ impl Ledger {
             }
             return;
         }
-        if let Some(Call { visit, best: Some(reason), older, .. }) = self.calls.remove(slot(number))
-            && reason.until > visit.enter
+        if let Some(reason) = call.best
+            && reason.until() > call.visit.enter
         {
+            let (visit, older) = (call.visit, call.older.take().map(|older| *older));
             self.finished.push(Finished { visit, reason, older });
         }
+        self.calls.remove(slot(number));
     }
 
-    /// When the last message of a call was sent, if it is one that it may have waited for.
-    pub(crate) fn sender(&mut self, number: u64) -> Option<(u32, i64)> {
+    /// Of a call whose last message it may have waited for: its rank's number, and when that was sent.
+    pub(crate) fn sender(&mut self, number: CallNumber) -> Option<(u32, i64)> {
         let call = self.call(number)?;
         let (thread, reason) = (call.visit.thread, call.best?);
-        (reason.kind == Kind::LateSender).then(|| (self.rank(thread), reason.cause.at))
+        (reason.kind == Kind::LateSender).then(|| (self.tracks[thread.to_usize()].place, reason.cause.at))
     }
 
     /// The older message that was there when a call had received all of its own.
-    pub(crate) fn set_older(&mut self, number: u64, older: Option<Older>) {
+    pub(crate) fn set_older(&mut self, number: CallNumber, older: Option<Older>) {
         if let Some(call) = self.call(number) {
-            call.older.get_or_insert(older);
+            call.older.get_or_insert_with(|| Box::new(older));
         }
     }
 
     /// The older message has been received; `told`: the last call in which its receiver had sent anything by then.
-    pub(crate) fn older_received(&mut self, number: u64, told: u64) {
-        if let Some(older) = self.call(number).and_then(|c| c.older.as_mut()?.as_mut()) {
+    pub(crate) fn older_received(&mut self, number: CallNumber, told: u64) {
+        if let Some(older) = self.call(number).and_then(|c| c.older.as_mut()?.as_mut().as_mut()) {
             older.told = Some(told);
         }
     }
@@ -189,11 +205,19 @@ impl Ledger {
 
     /// Most calls that waited for their other ends at a time.
     pub(crate) fn most(&self) -> usize {
-        self.calls.most()
+        self.most
     }
 }
 
-/// Where a call is kept.
-fn slot(number: u64) -> u32 {
-    narrow(number & u64::from(u32::MAX))
+/// Tells a call from others that have had its slot.
+fn serial(number: CallNumber) -> u32 {
+    narrow(number.get() >> 33)
 }
+
+/// Where a call is kept.
+fn slot(number: CallNumber) -> usize {
+    (number.get() >> 1 & SLOTS).to_usize()
+}
+
+const SLOTS: u64 = u32::MAX as u64;
+const SERIALS: u32 = u32::MAX >> 1;

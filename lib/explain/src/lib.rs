@@ -6,6 +6,7 @@
 //! Source of the definitions: Scalasca's trace analyser, version 2.5; of the efficiencies: the POP centre.
 
 mod analysis;
+mod calls;
 mod delays;
 mod efficiency;
 mod findings;
@@ -24,7 +25,6 @@ mod places;
 mod predict;
 mod reading;
 mod search;
-mod slab;
 mod timeline;
 mod transfers;
 mod waits;

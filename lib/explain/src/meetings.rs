@@ -1,6 +1,7 @@
 //! When two threads synchronised last.
 
 use std::cmp::Reverse;
+use std::collections::binary_heap::PeekMut;
 use std::collections::{BinaryHeap, HashMap};
 use std::hash::BuildHasher as _;
 
@@ -60,14 +61,18 @@ impl Meetings {
         let mut pairs: HashMap<[u32; 2], i64, FixedState> = HashMap::default();
         let next = |(thread, line): (u32, &Timeline)| Some(Reverse((line.waits.first()?.until, thread, 0)));
         let mut queue: BinaryHeap<_> = (0u32..).zip(&*timelines).filter_map(next).collect();
-        while let Some(Reverse((until, thread, i))) = queue.pop() {
+        while let Some(mut first) = queue.peek_mut() {
+            let Reverse((until, thread, i)) = *first;
             let line = &timelines[thread as usize];
             let wait = &line.waits[i];
             let pair = [thread.min(wait.by), thread.max(wait.by)];
             let begin = line.begin().max(timelines[wait.by as usize].begin());
             let met = self.last(pair, until).into_iter().chain(pairs.insert(pair, until));
             let since = met.max().map_or(begin, |met| met.max(begin).min(wait.enter));
-            queue.extend(line.waits.get(i + 1).map(|w| Reverse((w.until, thread, i + 1))));
+            match line.waits.get(i + 1) {
+                Some(next) => *first = Reverse((next.until, thread, i + 1)),
+                None => drop(PeekMut::pop(first)),
+            }
             timelines[thread as usize].waits[i].since = since;
         }
     }

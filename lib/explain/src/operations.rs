@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
+use slab::Slab;
 use st_match::graph::Part;
 use st_model::calls::roles::Rule;
-use st_model::num::narrow;
+use st_model::num::{Exact as _, narrow};
 
-use crate::ledger::{Cause, Finished, Ledger, Reason, Visit};
+use crate::ledger::{CallNumber, Cause, Finished, Ledger, Reason, Visit};
 use crate::predict::{Step, Steps};
-use crate::slab::Slab;
 use crate::waits::Kind;
 
 /// A rank's part in an operation.
@@ -18,7 +18,7 @@ struct Member {
     visit: Visit,
     part: Part,
     /// The call that completes it, as far as that has been read.
-    by: Option<u64>,
+    by: Option<CallNumber>,
     /// That is the call that begins it.
     blocks: bool,
     /// What it waits for, once that is known.
@@ -55,7 +55,7 @@ impl Operations {
         visit: &Visit,
         part: Part,
         of: usize,
-        by: Option<u64>,
+        by: Option<CallNumber>,
         ledger: &mut Ledger,
     ) -> u32 {
         let n = match part.persistent {
@@ -68,7 +68,7 @@ impl Operations {
         };
         let (key, rule, is_root) = ((part.group, n), part.rule, part.root == Some((part.side, part.me)));
         ledger.tracks[visit.thread as usize].told = visit.call;
-        let id = self.members.add(Member {
+        let id: u32 = narrow(self.members.insert(Member {
             visit: *visit,
             part,
             by,
@@ -76,7 +76,7 @@ impl Operations {
             known: None,
             told: false,
             whole: false,
-        });
+        }));
         ledger.steps.tell(Step::Join { thread: visit.thread, member: id, bytes: visit.bytes });
         if let Some(call) = by {
             ledger.expect(call, false);
@@ -106,8 +106,8 @@ impl Operations {
     }
 
     /// A call completes a part.
-    pub(crate) fn leave(&mut self, id: u32, call: u64, ledger: &mut Ledger) {
-        let Some(member) = self.members.get_mut(id) else { return };
+    pub(crate) fn leave(&mut self, id: u32, call: CallNumber, ledger: &mut Ledger) {
+        let Some(member) = self.members.get_mut(id.to_usize()) else { return };
         member.by = Some(call);
         ledger.expect(call, false);
         self.tell(id, ledger);
@@ -115,39 +115,40 @@ impl Operations {
 
     /// Tells the call that completes a part what it waited for, as soon as both are known.
     fn tell(&mut self, id: u32, ledger: &mut Ledger) {
-        let Some(member) = self.members.get_mut(id) else { return };
+        let Some(member) = self.members.get_mut(id.to_usize()) else { return };
         if let (Some(call), Some(reason), false) = (member.by, member.known, member.told) {
             member.told = true;
             ledger.steps.tell(Step::Leave(id));
             ledger.give(call, false, reason);
         }
         if member.told && member.whole {
-            self.members.remove(id);
+            self.members.remove(id.to_usize());
         }
     }
 
     fn know(&mut self, id: u32, reason: Option<Reason>, ledger: &mut Ledger) {
-        if let Some(member) = self.members.get_mut(id) {
+        if let Some(member) = self.members.get_mut(id.to_usize()) {
             member.known.get_or_insert(reason);
         }
         self.tell(id, ledger);
     }
 
     fn meet_root(&mut self, id: u32, (root, of): (u32, u32), ledger: &mut Ledger) {
-        let Some(cause) = self.members.get(root).map(|root| Cause::of(&root.visit)) else { return };
-        let Some(receives) = self.members.get(id).map(|member| member.part.receives) else { return };
+        let member = |id: u32| self.members.get(id.to_usize());
+        let Some(cause) = member(root).map(|root| Cause::of(&root.visit)) else { return };
+        let Some(receives) = member(id).map(|member| member.part.receives) else { return };
         if receives {
             let steps = [Step::Clear, Step::From(root), Step::To { member: id, of }];
             steps.into_iter().for_each(|step| ledger.steps.tell(step));
         }
-        let reason = Reason { kind: Kind::LateBroadcast, until: cause.at, cause };
+        let reason = Reason { kind: Kind::LateBroadcast, cause };
         self.know(id, receives.then_some(reason), ledger);
     }
 
     /// All members have come.
     fn resolve(&mut self, instance: &Instance, ledger: &mut Ledger) {
         let members: Vec<(u32, &Member)> =
-            instance.members.iter().filter_map(|id| Some((*id, self.members.get(*id)?))).collect();
+            instance.members.iter().filter_map(|id| Some((*id, self.members.get(id.to_usize())?))).collect();
         if let Some(meetings) = &mut ledger.meetings
             && let Some(at) = meeting(instance.rule, &members)
         {
@@ -157,7 +158,7 @@ impl Operations {
         let rest = waits_for_the_last(instance.rule, &members);
         tell_order(instance, &members, &mut ledger.steps);
         for (id, reason) in reasons(instance.rule, &members) {
-            if let Some(member) = self.members.get_mut(id) {
+            if let Some(member) = self.members.get_mut(id.to_usize()) {
                 member.whole = true;
             }
             self.know(id, reason, ledger);
@@ -175,7 +176,7 @@ fn waits_for_the_last(rule: Rule, members: &[(u32, &Member)]) -> Option<Finished
     let senders = || others.clone().map(|m| &m.visit);
     let (first, last) = (senders().map(|v| v.enter).min()?, senders().max_by_key(|v| v.enter)?);
     let visit = Visit { enter: root.visit.enter.max(first), ..root.visit };
-    let reason = Reason { kind: Kind::LateContribution, until: last.enter, cause: Cause::of(last) };
+    let reason = Reason { kind: Kind::LateContribution, cause: Cause::of(last) };
     (last.enter > visit.enter).then_some(Finished { visit, reason, older: None })
 }
 
@@ -197,7 +198,7 @@ fn reasons(rule: Rule, members: &[(u32, &Member)]) -> Vec<(u32, Option<Reason>)>
             }
             _ => (Kind::AllToAll, last),
         };
-        let reason = cause.map(|c| Reason { kind, until: c.visit.enter, cause: Cause::of(&c.visit) });
+        let reason = cause.map(|c| Reason { kind, cause: Cause::of(&c.visit) });
         (*id, reason)
     };
     members.iter().map(of).collect()

@@ -11,7 +11,7 @@ use foldhash::fast::FixedState;
 use st_model::num::{Exact as _, saturate};
 
 use crate::analysis::Analysis;
-use crate::timeline::{Activity, Code, Sums, Timeline, code, doing};
+use crate::timeline::{Activity, Code, Near, Sums, Timeline, code, doing};
 
 /// An activity that lies on the critical path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -78,16 +78,17 @@ impl Walk<'_> {
         let mut time = timelines[thread as usize].end();
         // Waits of each thread that have not been passed: each is passed once, whatever times say.
         let mut left: Vec<usize> = timelines.iter().map(|line| line.waits.len()).collect();
+        let mut near = vec![Near::default(); timelines.len()];
         loop {
             let line = &timelines[thread as usize];
-            let left = &mut left[thread as usize];
+            let (left, near) = (&mut left[thread as usize], &mut near[thread as usize]);
             *left = line.waits[..*left].partition_point(|w| w.enter < time);
             let wait = left.checked_sub(1).map(|last| line.waits[last]);
             let from = wait.map_or(line.begin(), |w| w.until).min(time);
-            line.window(from, time, 1, &mut self.sums);
+            line.window((from, time), 1, near, &mut self.sums);
             // Of a wait that has been passed before (clocks disagree), the call.
             let waited = std::mem::take(&mut self.sums.waited);
-            let place = line.place_at(from).filter(|_| waited > 0);
+            let place = line.place_at(from, near).filter(|_| waited > 0);
             place.into_iter().for_each(|place| self.charge(line.rank, code(place, Activity::Call), waited));
             let Self { sums, times, .. } = self;
             for (code, ns) in sums.drain() {
@@ -148,7 +149,9 @@ impl Analysis {
         let mut sums = Sums::new(self.places.len());
         let mut impacts: HashMap<Code, u64, FixedState> = HashMap::default();
         for of_rank in self.timelines.chunk_by(|a, b| a.rank == b.rank) {
-            of_rank.iter().for_each(|line| line.window(line.begin(), line.end(), 1, &mut sums));
+            let mut all =
+                |line: &Timeline| line.window((line.begin(), line.end()), 1, &mut Near::default(), &mut sums);
+            of_rank.iter().for_each(&mut all);
             for (code, ns) in sums.drain() {
                 let most = path.get(&code).copied().unwrap_or(0);
                 *impacts.entry(code).or_default() += saturate::<u64>(ns).min(most);

@@ -7,6 +7,7 @@ use st_match::Channel;
 use st_match::communication::{Communication, End, Listener};
 use st_match::graph::{COMPLETED, Epochs, POSTED, Part, Topologies, Turn};
 use st_match::standing::{Scope, Standing, standing};
+use st_match::volume::Volumes;
 use st_model::calls::Kind as CallKind;
 use st_model::calls::roles::{Action, Rule, Start};
 use st_model::calls::words::slot;
@@ -14,10 +15,10 @@ use st_model::event::{Completed, Event};
 use st_model::num::{Exact as _, narrow, saturate};
 use st_model::objects::Name;
 use st_model::ranks::RankSeq;
-use st_model::section::{Section, Tables};
+use st_model::section::Section;
 
 use crate::analysis::Waited;
-use crate::ledger::{Ledger, Visit};
+use crate::ledger::{CallNumber, Ledger, Visit};
 use crate::messages::Messages;
 use crate::operations::Operations;
 use crate::timeline::Timeline;
@@ -25,6 +26,8 @@ use crate::timeline::Timeline;
 /// All that threads share.
 #[derive(Default)]
 pub(crate) struct Shared {
+    /// All ranks that are read, ascending: where a rank is, is its number.
+    pub(crate) ranks: Vec<u32>,
     pub(crate) groups: Vec<[RankSeq; 2]>,
     pub(crate) names: HashMap<Name, u32, FixedState>,
     pub(crate) ledger: Ledger,
@@ -38,13 +41,28 @@ pub(crate) struct Shared {
     pub(crate) each: Option<Vec<Waited>>,
 }
 
+impl Shared {
+    /// Number of a rank among those that are read.
+    pub(crate) fn number(&self, rank: i64) -> Option<u32> {
+        let rank = u32::try_from(rank).ok()?;
+        // Most often all ranks are read.
+        let at = if self.ranks.get(rank.to_usize()) == Some(&rank) {
+            rank.to_usize()
+        } else {
+            self.ranks.binary_search(&rank).ok()?
+        };
+        Some(narrow(at))
+    }
+}
+
 /// A call that is being read.
 pub(crate) struct Reading<'s, 'a> {
     pub(crate) shared: &'s mut Shared,
     pub(crate) section: &'a Section,
     pub(crate) topologies: &'s mut Topologies,
+    pub(crate) volumes: &'s mut Volumes<'a>,
     pub(crate) visit: Visit,
-    pub(crate) call: Option<u64>,
+    pub(crate) call: Option<CallNumber>,
     /// The call's bytes are known from its own words.
     pub(crate) measured: bool,
     pub(crate) bytes: u64,
@@ -52,7 +70,7 @@ pub(crate) struct Reading<'s, 'a> {
 
 impl Reading<'_, '_> {
     /// The call's number, as one that completes something.
-    fn number(&mut self) -> u64 {
+    fn number(&mut self) -> CallNumber {
         let Self { shared, visit, call, .. } = self;
         *call.get_or_insert_with(|| shared.ledger.open(*visit))
     }
@@ -88,9 +106,8 @@ impl Listener for Reading<'_, '_> {
         })
     }
 
-    fn bytes(&mut self, event: &Event<'_>, count: i64, datatype: i64) -> i64 {
-        let found = Tables::find(&event.section().tables.types, datatype, event.rank);
-        found.map_or(-1, |t| t.content.size.saturating_mul(count))
+    fn bytes(&mut self, _: &Event<'_>, count: i64, datatype: i64) -> i64 {
+        self.volumes.size_of(datatype).map_or(-1, |size| size.saturating_mul(count))
     }
 
     fn send(&mut self, _: &Event<'_>, end: &End, done: bool) -> usize {
@@ -98,10 +115,10 @@ impl Listener for Reading<'_, '_> {
         if done {
             self.carry(saturate(end.bytes));
         }
-        let Shared { groups, messages, ledger, .. } = self.shared;
         let side = usize::from(end.at.other());
-        let to = groups.get(end.at.group as usize).and_then(|g| g[side].get(end.peer.into()));
-        let to = to.and_then(|rank| u32::try_from(rank).ok());
+        let group = self.shared.groups.get(end.at.group.to_usize());
+        let to = group.and_then(|g| g[side].get(end.peer.into())).and_then(|rank| self.shared.number(rank));
+        let Shared { messages, ledger, .. } = self.shared;
         messages.send(&self.visit, end, to, call, ledger).to_usize()
     }
 

@@ -1,7 +1,9 @@
 //! All threads of a trace in the order of their times.
 
 use std::cmp::Reverse;
+use std::collections::binary_heap::PeekMut;
 use std::collections::{BinaryHeap, HashMap};
+use std::rc::Rc;
 
 use foldhash::fast::FixedState;
 
@@ -87,14 +89,19 @@ fn search(sections: &[Section], mut shared: Shared) -> Result<(Analysis, Steps),
     let graphs = Graphs::of(sections)?;
     let mut found = Analysis::default();
     let mut cursors = Vec::new();
+    shared.ranks = sections.iter().flat_map(|s| s.ranks.iter()).collect();
+    shared.ranks.sort_unstable();
+    shared.ranks.dedup();
+    shared.messages.with_ranks(shared.ranks.len());
     for section in sections {
-        let places = found.places.of(section);
+        let places: Rc<[u32]> = found.places.of(section).into();
         let nodes = nodes(section, &mut hosts);
         for rank in section.ranks.iter() {
+            let number = shared.number(rank.into()).unwrap_or_default();
             for (i, _) in section.threads.iter().enumerate().filter(|(_, t)| t.ranks.contains(rank)) {
                 cursors.extend(Cursor::new(section, (rank, i), &places, &graphs));
                 if shared.ledger.tracks.len() < cursors.len() {
-                    shared.ledger.tracks.push(Track::of(rank));
+                    shared.ledger.tracks.push(Track::of(rank, number));
                     shared.ledger.steps.add_thread(nodes.get(&rank).copied().unwrap_or(u32::MAX));
                 }
                 if shared.ledger.meetings.is_some() {
@@ -107,13 +114,16 @@ fn search(sections: &[Section], mut shared: Shared) -> Result<(Analysis, Steps),
     for (i, cursor) in (0u32..).zip(&mut cursors) {
         next.extend(cursor.points.next().map(|t| Reverse((t, i))));
     }
-    while let Some(Reverse((enter, i))) = next.pop() {
+    while let Some(mut first) = next.peek_mut() {
+        let Reverse((enter, i)) = *first;
         let cursor = &mut cursors[i as usize];
         let exit = cursor.points.next().unwrap_or(enter);
-        if cursor.read(i, (enter, exit), &mut shared)? {
-            match cursor.points.next() {
-                Some(t) => next.push(Reverse((t, i))),
-                None => found.unmatched.untimed_threads += u64::from(!cursor.is_at_end()?),
+        let more = cursor.read(i, (enter, exit), &mut shared)?;
+        match cursor.points.next().filter(|_| more) {
+            Some(t) => *first = Reverse((t, i)),
+            None => {
+                PeekMut::pop(first);
+                found.unmatched.untimed_threads += u64::from(more && !cursor.is_at_end()?);
             }
         }
         shared.settle(&mut found.waits);
@@ -130,7 +140,7 @@ struct Cursor<'a> {
     section: &'a Section,
     events: Events<'a>,
     points: Points<'a>,
-    places: Vec<u32>,
+    places: Rc<[u32]>,
     communication: Communication<(Part, Standing)>,
     topologies: Topologies,
     epochs: Epochs,
@@ -145,17 +155,18 @@ struct Cursor<'a> {
 impl Shared {
     /// Enters what has become known.
     fn settle(&mut self, waits: &mut Waits) {
-        for number in std::mem::take(&mut self.ledger.received) {
+        while let Some(number) = self.ledger.received.pop() {
             if let Some((rank, sent)) = self.ledger.sender(number) {
                 let older = self.messages.older(rank, sent);
                 older.iter().for_each(|older| self.messages.watch(older, number));
                 self.ledger.set_older(number, older);
             }
         }
-        for Finished { visit, reason, older } in std::mem::take(&mut self.ledger.finished) {
+        let mut finished = std::mem::take(&mut self.ledger.finished);
+        for Finished { visit, reason, older } in finished.drain(..) {
             let at = |thread: u32, place| At { rank: self.ledger.rank(thread), place };
-            let until = reason.until.min(visit.exit);
-            waits.violations += u64::from(reason.until > visit.exit);
+            let until = reason.until().min(visit.exit);
+            waits.violations += u64::from(reason.until() > visit.exit);
             let ns = saturate(until.saturating_sub(visit.enter));
             let (victim, culprit) =
                 (at(visit.thread, visit.place), at(reason.cause.thread, reason.cause.place));
@@ -171,14 +182,18 @@ impl Shared {
                 line.wait(visit.enter, until, (reason.cause.thread, reason.cause.place));
             }
             if reason.kind == Kind::LateSender
-                && let Some(older) =
-                    older.unwrap_or_else(|| self.messages.older(victim.rank, reason.cause.at))
+                && let Some(older) = older.unwrap_or_else(|| {
+                    let rank = self.ledger.tracks[visit.thread as usize].place;
+                    self.messages.older(rank, reason.cause.at)
+                })
             {
                 let told = self.ledger.tracks[visit.thread as usize].told;
                 self.messages.suspect(&older, &reason.cause, (&wait, visit.call), told);
             }
         }
-        for (wait, same, sum) in std::mem::take(&mut self.messages.proven) {
+        // The lists keep their room: this is done after each call.
+        self.ledger.finished = finished;
+        for (wait, same, sum) in self.messages.proven.drain(..) {
             waits.rename(&wait, if same { Kind::WrongOrderSame } else { Kind::WrongOrderOther }, sum);
         }
     }
@@ -188,7 +203,7 @@ impl<'a> Cursor<'a> {
     fn new(
         section: &'a Section,
         (rank, thread): (u32, usize),
-        places: &[u32],
+        places: &Rc<[u32]>,
         graphs: &'a Graphs,
     ) -> Option<Self> {
         let (_, column) = section.threads.get(thread)?.columns.iter().find(|(r, _)| *r == rank)?;
@@ -196,7 +211,7 @@ impl<'a> Cursor<'a> {
             section,
             events: section.events(thread, rank)?,
             points: column.points(),
-            places: places.to_vec(),
+            places: Rc::clone(places),
             communication: Communication::default(),
             topologies: Topologies::default(),
             epochs: Epochs::default(),
@@ -271,7 +286,9 @@ impl Cursor<'_> {
         let bytes = volume.map_or(0, |v| saturate(v.sent.bytes.saturating_add(v.received.bytes)));
         let visit = Visit { thread: number, place, enter, exit, waits: !poll, call: event.index, bytes };
         let (section, topologies) = (self.section, &mut self.topologies);
-        let mut reading = Reading { shared, section, topologies, visit, call: None, measured, bytes };
+        let volumes = &mut self.volumes;
+        let mut reading =
+            Reading { shared, section, topologies, volumes, visit, call: None, measured, bytes };
         self.communication.event(&event, &mut reading);
         synchronise(&event, &mut self.communication, &mut self.epochs, &mut reading);
         totals.bytes = totals.bytes.saturating_add(reading.bytes);
@@ -305,7 +322,7 @@ impl Analysis {
         self.ideal = saturate(ledger.steps.ideal().saturating_sub(self.begin()));
         let [sends, receives] = messages.unmatched();
         let unmatched = &mut self.unmatched;
-        (unmatched.sends, unmatched.receives, unmatched.ambiguous) = (sends, receives, messages.ambiguous);
+        (unmatched.sends, unmatched.receives, unmatched.ambiguous) = (sends, receives, messages.unordered());
         unmatched.operations = operations.disagreements + operations.lacking();
         self.window = ledger.most();
     }

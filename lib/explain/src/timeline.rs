@@ -1,8 +1,9 @@
 //! What a thread does from one call to the next, and when it waits: what causes are looked for in.
 //!
-//! *Memory:* 20 bytes per call, 32 per wait, and at most 4 more per call for sums that stand at intervals, so that what is
-//! done between two times is known without going through all calls between them.
+//! *Memory:* 12 bytes per call ([`Calls`]), 32 per wait, and at most 2 more per call for sums that stand at intervals, so that
+//! what is done between two distant times is known without going through all calls between them.
 
+use crate::calls::{Call, Calls};
 use crate::waits::At;
 
 /// What a rank does at a place.
@@ -62,8 +63,7 @@ pub(crate) struct Timeline {
     begin: i64,
     /// What it did before the beginning.
     before: Code,
-    places: Vec<u32>,
-    times: Vec<[i64; 2]>,
+    calls: Calls,
     /// In the order of time.
     pub(crate) waits: Vec<Held>,
     marks: Marks,
@@ -78,8 +78,8 @@ struct Marks {
     codes: Vec<Code>,
     /// Time of each of these without waits, ns, mark by mark.
     sums: Vec<i64>,
-    /// Waits before each mark, ns.
-    waits: Vec<i64>,
+    /// How long the waits before each mark are.
+    waited: Vec<i64>,
 }
 
 /// Times by activity, ns.
@@ -114,13 +114,46 @@ impl Sums {
     }
 }
 
+/// Where a thread was looked at last: what is asked next is most often a little earlier, and is looked for from there.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Near {
+    call: usize,
+    wait: usize,
+}
+
 /// A time, so that the difference of two can be told: a trace may hold any number.
 fn bounded(time: i64) -> i64 {
     time.clamp(i64::MIN / 8, i64::MAX / 8)
 }
 
 /// Fewest calls from one mark to the next.
-const EVERY: usize = 32;
+const EVERY: usize = 64;
+
+/// The first of `n` items, in an order in which those for which `before` holds come first, for which it does not; found in the
+/// logarithm of how far that is from a guess.
+fn first_after(n: usize, guess: usize, before: impl Fn(usize) -> bool) -> usize {
+    let (mut low, mut high) = (guess.min(n), guess.min(n));
+    // All below `low` are before, none from `high` on is.
+    let mut step = 1;
+    while low > 0 && !before(low - 1) {
+        high = low - 1;
+        low = low.saturating_sub(step);
+        step *= 2;
+    }
+    if high == guess.min(n) {
+        let mut step = 1;
+        while high < n && before(high) {
+            low = high + 1;
+            high = (high + step).min(n);
+            step *= 2;
+        }
+    }
+    while low < high {
+        let middle = low.midpoint(high);
+        if before(middle) { low = middle + 1 } else { high = middle }
+    }
+    low
+}
 
 impl Timeline {
     pub(crate) fn new(rank: u32) -> Self {
@@ -135,13 +168,16 @@ impl Timeline {
     /// A call. Times that go back are taken to stand still.
     pub(crate) fn call(&mut self, place: u32, enter: i64, exit: i64) {
         let enter = bounded(enter).max(self.end());
-        self.places.push(place);
-        self.times.push([enter, bounded(exit).max(enter)]);
+        self.calls.push(Call { place, enter, exit: bounded(exit).max(enter) });
     }
 
     /// A wait in the last call, or one before it, for a thread that comes to a place.
     pub(crate) fn wait(&mut self, enter: i64, until: i64, (by, place): (u32, u32)) {
         let (enter, until) = (bounded(enter), bounded(until));
+        if self.waits.len() == self.waits.capacity() {
+            // A list that grows by doubling would take twice as much.
+            self.waits.reserve_exact(self.waits.len() / 8 + 4);
+        }
         self.waits.push(Held { enter, until, since: enter, by, place });
     }
 
@@ -154,45 +190,52 @@ impl Timeline {
     }
 
     pub(crate) fn end(&self) -> i64 {
-        self.times.last().map_or(self.begin, |t| t[1])
+        self.calls.end().unwrap_or(self.begin)
+    }
+
+    /// Number of the first call that ends after a time.
+    fn call_at(&self, time: i64, near: usize) -> usize {
+        first_after(self.calls.len(), near, |call| self.calls.get(call).is_some_and(|c| c.exit <= time))
     }
 
     /// Where the call is that is made at a time.
-    pub(crate) fn place_at(&self, time: i64) -> Option<u32> {
-        let next = self.times.partition_point(|[_, exit]| *exit <= time);
-        self.places.get(next).copied()
+    pub(crate) fn place_at(&self, time: i64, near: &mut Near) -> Option<u32> {
+        near.call = self.call_at(time, near.call);
+        self.calls.get(near.call).map(|c| c.place)
     }
 
     /// The thread is over: what is asked for can be found from now on.
     pub(crate) fn finish(&mut self, sums: &mut Sums) {
+        self.calls.finish();
         self.waits.sort_by_key(|w| (w.enter, w.until));
         // Where times go back a wait may lie outside of its call.
-        let (mut last, mut call) = (self.begin, 0);
+        let mut calls = self.calls.iter().peekable();
+        let mut last = self.begin;
         for wait in &mut self.waits {
-            let before = |[_, exit]: &[i64; 2]| *exit <= wait.enter.max(last);
-            call += self.times[call..].iter().take_while(|times| before(times)).count();
-            let [enter, exit] = self.times.get(call).copied().unwrap_or([last; 2]);
-            wait.enter = wait.enter.max(last).max(enter);
+            let at = wait.enter.max(last);
+            while calls.next_if(|c| c.exit <= at).is_some() {}
+            let [enter, exit] = calls.peek().map_or([last; 2], |c| [c.enter, c.exit]);
+            wait.enter = at.max(enter);
             wait.until = wait.until.min(exit).max(wait.enter);
             last = wait.until;
         }
+        drop(calls);
         self.waits.retain(|w| w.ns() > 0);
-        let mut places = self.places.clone();
-        places.sort_unstable();
-        places.dedup();
-        let both = |p| [code(p, Activity::Computation), code(p, Activity::Call)];
-        let codes: Vec<Code> = places.into_iter().flat_map(both).collect();
-        let every = EVERY.max(2 * codes.len());
-        self.marks = Marks { every, codes, sums: Vec::new(), waits: vec![0] };
         self.mark(sums);
     }
 
     fn mark(&mut self, sums: &mut Sums) {
-        let (n, mut waited) = (self.marks.codes.len(), 0);
-        self.marks.sums = vec![0; n];
-        for block in 0..self.times.len() / self.marks.every {
-            let end = self.starts(block + 1);
-            self.scan(self.starts(block), end, 1, sums);
+        self.calls.iter().for_each(|c| sums.add(code(c.place, Activity::Call), 1));
+        let mut places: Vec<u32> = sums.drain().map(|(code, _)| code >> 1).collect();
+        places.sort_unstable();
+        let both = |p| [code(p, Activity::Computation), code(p, Activity::Call)];
+        let codes: Vec<Code> = places.into_iter().flat_map(both).collect();
+        let (n, every) = (codes.len(), EVERY.max(4 * codes.len()));
+        self.marks = Marks { every, codes, sums: vec![0; n], waited: vec![0] };
+        let (mut waited, mut near) = (0, Near::default());
+        for block in 0..self.calls.len() / every {
+            let (from, to) = (self.starts(block), self.starts(block + 1));
+            near = self.scan(near, (from, to), 1, sums);
             waited += sums.waited;
             let before = self.marks.sums.len() - n;
             self.marks.sums.extend_from_within(before..);
@@ -200,70 +243,74 @@ impl Timeline {
                 let at = self.marks.codes.partition_point(|c| *c < code);
                 self.marks.sums[before + n + at] += ns;
             }
-            self.marks.waits.push(waited);
+            self.marks.waited.push(waited);
         }
     }
 
     /// When a block of calls begins: with the computation before the first.
     fn starts(&self, block: usize) -> i64 {
-        let first = block * self.marks.every;
-        if first == 0 { self.begin } else { self.times[first - 1][1] }
+        let before = (block * self.marks.every).checked_sub(1).and_then(|last| self.calls.get(last));
+        before.map_or(self.begin, |c| c.exit)
     }
 
-    /// The last block that begins at a time or before it.
-    fn block(&self, time: i64) -> usize {
-        let (mut low, mut high) = (0, self.marks.waits.len());
-        while high - low > 1 {
-            let middle = low.midpoint(high);
-            if self.starts(middle) <= time { low = middle } else { high = middle }
-        }
-        low
-    }
-
-    /// Adds what is done from one time to another, or takes it away, call by call. *Cost:* O(log calls + calls between them).
-    fn scan(&self, from: i64, to: i64, sign: i64, sums: &mut Sums) {
-        let first = self.times.partition_point(|[_, exit]| *exit <= from);
-        let mut last = first.checked_sub(1).map_or(self.begin, |before| self.times[before][1]).max(from);
-        let first_wait = self.waits.partition_point(|w| w.until <= from);
-        let mut waits = self.waits[first_wait..].iter().peekable();
-        for (place, [enter, exit]) in self.places[first..].iter().zip(&self.times[first..]) {
+    /// Adds, or takes away, what is done from one time to another, the first call after which, and the first wait that ends after
+    /// which, are known. Returns those of the other time.
+    fn scan(&self, first: Near, (from, to): (i64, i64), sign: i64, sums: &mut Sums) -> Near {
+        let mut at = first;
+        let mut last = from;
+        for call in self.calls.from(first.call) {
             if last >= to {
-                return;
+                break;
             }
-            sums.add(code(*place, Activity::Computation), sign * ((*enter).min(to) - last).max(0));
-            let (start, end) = ((*enter).max(from), (*exit).min(to));
+            sums.add(code(call.place, Activity::Computation), sign * (call.enter.min(to) - last).max(0));
+            let (enter, end) = (call.enter.max(last), call.exit.min(to));
             let mut waited = 0;
-            while let Some(wait) = waits.peek().filter(|w| w.enter < end) {
-                waited += (wait.until.min(end) - wait.enter.max(start)).max(0);
+            while let Some(wait) = self.waits.get(at.wait).filter(|w| w.enter < end) {
+                waited += (wait.until.min(end) - wait.enter.max(enter)).max(0);
                 if wait.until > end {
                     break;
                 }
-                waits.next();
+                at.wait += 1;
             }
             sums.waited += sign * waited;
-            sums.add(code(*place, Activity::Call), sign * ((end - start).max(0) - waited));
-            last = *exit;
+            sums.add(code(call.place, Activity::Call), sign * ((end - enter).max(0) - waited));
+            at.call += usize::from(call.exit <= to);
+            last = call.exit.max(last);
         }
+        at
     }
 
-    /// Adds what is done from one time to another, or takes it away (`sign` −1). *Cost:* O(log calls + the calls between them,
-    /// or the places if these are fewer).
-    pub(crate) fn window(&self, from: i64, to: i64, sign: i64, sums: &mut Sums) {
+    /// Adds what is done from one time to another, or takes it away (`sign` −1). *Cost:* O(log calls + places), the logarithm that
+    /// of how far both times are from where the thread was looked at last.
+    pub(crate) fn window(&self, (from, to): (i64, i64), sign: i64, near: &mut Near, sums: &mut Sums) {
+        let (from, to) = (from.max(self.begin), to.min(self.end()));
         if to <= from {
             return;
         }
-        let (a, b) = (self.block(from) + 1, self.block(to));
-        if b < a {
-            return self.scan(from, to, sign, sums);
+        let wait_at = |time, near| first_after(self.waits.len(), near, |i| self.waits[i].until <= time);
+        near.call = self.call_at(to, near.call);
+        let call = self.call_at(from, near.call);
+        let every = self.marks.every;
+        // Up to the first mark, and from the last one, unless these are as far as to go straight.
+        let (a, b) = (call / every + 1, near.call / every);
+        if near.call - call <= 2 * every || b <= a {
+            near.wait = wait_at(from, near.wait);
+            let wait = self.scan(Near { call, wait: near.wait }, (from, to), sign, sums).wait;
+            near.wait = wait;
+            return;
         }
-        self.scan(from, self.starts(a), sign, sums);
+        let wait = wait_at(from, near.wait);
+        self.scan(Near { call, wait }, (from, self.starts(a)), sign, sums);
         let n = self.marks.codes.len();
-        for (block, sign) in [(a, -sign), (b, sign)].into_iter().filter(|_| a != b) {
+        for (block, sign) in [(a, -sign), (b, sign)] {
             let marked = &self.marks.sums[block * n..][..n];
             self.marks.codes.iter().zip(marked).for_each(|(code, ns)| sums.add(*code, sign * ns));
-            sums.waited += sign * self.marks.waits[block];
+            sums.waited += sign * self.marks.waited[block];
         }
-        self.scan(self.starts(b), to, sign, sums);
+        let start = self.starts(b);
+        near.wait = self
+            .scan(Near { call: b * every, wait: wait_at(start, near.wait) }, (start, to), sign, sums)
+            .wait;
     }
 }
 
@@ -279,18 +326,23 @@ mod tests {
     fn slowly(line: &Timeline, from: i64, to: i64) -> (BTreeMap<Code, i64>, i64) {
         let inside = |a: i64, b: i64| (b.min(to) - a.max(from)).max(0);
         let (mut all, mut waited, mut last) = (BTreeMap::new(), 0, line.begin);
-        for (place, [enter, exit]) in line.places.iter().zip(&line.times) {
-            let own = line.waits.iter().filter(|w| (enter..exit).contains(&&w.enter));
+        for Call { place, enter, exit } in line.calls.iter() {
+            let own = line.waits.iter().filter(|w| (enter..exit).contains(&w.enter));
             let of_call: i64 = own.map(|w| inside(w.enter, w.until)).sum();
-            *all.entry(code(*place, Activity::Computation)).or_default() += inside(last, *enter);
-            *all.entry(code(*place, Activity::Call)).or_default() += inside(*enter, *exit) - of_call;
-            (waited, last) = (waited + of_call, *exit);
+            *all.entry(code(place, Activity::Computation)).or_default() += inside(last, enter);
+            *all.entry(code(place, Activity::Call)).or_default() += inside(enter, exit) - of_call;
+            (waited, last) = (waited + of_call, exit);
         }
         all.retain(|_, ns| *ns != 0);
         (all, waited)
     }
 
     proptest! {
+        #[test]
+        fn the_first_that_is_not_before_is_found_from_any_guess(n in 0..200_usize, at in 0..200_usize, guess in 0..300_usize) {
+            prop_assert_eq!(first_after(n, guess, |i| i < at), at.min(n));
+        }
+
         #[test]
         fn windows_are_sums_over_their_calls(
             calls in proptest::collection::vec((0..5_u32, 0..20_i64, 0..20_i64, 0..40_i64), 1..500),
@@ -303,10 +355,10 @@ mod tests {
                 line.call(place, enter, enter + inside);
                 line.wait(enter, enter + (inside - waits).max(0), (0, place));
             }
-            let mut sums = Sums::new(5);
+            let (mut sums, mut near) = (Sums::new(5), Near::default());
             line.finish(&mut sums);
             for (from, long) in windows {
-                line.window(from, from + long, 1, &mut sums);
+                line.window((from, from + long), 1, &mut near, &mut sums);
                 let waited = sums.waited;
                 let found: BTreeMap<Code, i64> = sums.drain().collect();
                 prop_assert_eq!((found, waited), slowly(&line, from, from + long));

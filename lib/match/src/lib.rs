@@ -1,10 +1,13 @@
-//! Who meets whom: [`communication`] says what a rank does with others, [`graph`] finds the messages and collective
-//! operations of a trace, [`volume`] what its calls carry, [`leaks`] what is left at its end.
+//! Who meets whom: [`communication`] says what a rank does with others, [`fifo`] pairs the ends of messages. [`graph`] finds
+//! the messages and collective operations of a trace rank by rank, [`messages`] its messages in the order of time. [`volume`]
+//! is what its calls carry, [`leaks`] what is left at its end.
 
 mod channel;
 pub mod communication;
+pub mod fifo;
 pub mod graph;
 pub mod leaks;
+pub mod messages;
 pub mod standing;
 mod unknown;
 pub mod volume;

@@ -112,7 +112,11 @@ pub fn standing<'a>(
 
 /// Standings of one rank that have been looked up.
 #[derive(Debug, Default)]
-pub(crate) struct Standings(HashMap<Scope, Option<Standing>, FixedState>);
+pub(crate) struct Standings {
+    all: HashMap<Scope, Option<Standing>, FixedState>,
+    /// Call after call names the same communicator.
+    last: Option<(Scope, Option<Standing>)>,
+}
 
 impl Standings {
     pub(crate) fn get(
@@ -120,6 +124,11 @@ impl Standings {
         scope: Scope,
         find: impl FnOnce(Scope) -> Option<Standing>,
     ) -> Option<Standing> {
-        *self.0.entry(scope).or_insert_with(|| find(scope))
+        if let Some((_, found)) = self.last.filter(|(last, _)| *last == scope) {
+            return found;
+        }
+        let found = *self.all.entry(scope).or_insert_with(|| find(scope));
+        self.last = Some((scope, found));
+        found
     }
 }

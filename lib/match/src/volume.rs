@@ -16,6 +16,7 @@ pub use graphs::Graphs;
 pub use places::{Amount, Places};
 
 use st_model::num::{Exact, narrow, saturate};
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::ops::AddAssign;
 
@@ -92,6 +93,10 @@ pub struct Volumes<'a> {
     topologies: Topologies,
     requests: HashMap<i64, Request, FixedState>,
     volume: Volume,
+    /// The datatype that was looked up last, and its size: call after call has the same.
+    last_type: Cell<Option<(i64, Option<i64>)>>,
+    /// The communicator likewise, and whom ranks in it refer to.
+    last_comm: Option<(i64, Option<&'a RankSeq>)>,
 }
 
 /// A rank in a communicator.
@@ -121,7 +126,18 @@ impl<'a> Volumes<'a> {
         let table = CallTable::builtin();
         let places = section.symbols.iter().map(|s| table.get(s.call).and_then(Places::of)).collect();
         let (topologies, requests) = (Topologies::default(), HashMap::default());
-        Self { section, rank, graphs, places, topologies, requests, volume: Volume::default() }
+        let volume = Volume::default();
+        Self {
+            section,
+            rank,
+            graphs,
+            places,
+            topologies,
+            requests,
+            volume,
+            last_type: Cell::default(),
+            last_comm: None,
+        }
     }
 
     /// What the rank's next event moves. Of a call that failed only what it completed counts.
@@ -182,8 +198,19 @@ impl<'a> Volumes<'a> {
 
     /// Size of a datatype's data in bytes.
     fn size(&self, datatype: i64) -> u128 {
+        self.size_of(datatype).map_or(0, positive)
+    }
+
+    /// Size of a datatype of the rank in bytes, as it is recorded; `None` if it is not known.
+    #[must_use]
+    pub fn size_of(&self, datatype: i64) -> Option<i64> {
+        if let Some((_, size)) = self.last_type.get().filter(|(last, _)| *last == datatype) {
+            return size;
+        }
         let found = Tables::find(&self.section.tables.types, datatype, self.rank);
-        found.map_or(0, |t| positive(t.content.size))
+        let size = found.map(|t| t.content.size);
+        self.last_type.set(Some((datatype, size)));
+        size
     }
 
     /// What is for the `k`-th partner.
@@ -218,8 +245,13 @@ impl<'a> Volumes<'a> {
             sent = sent.times(saturate(words.one(at.partitions)));
         }
         self.volume.sent = sent;
-        let comm = Tables::find(&self.section.tables.comms, words.one(at.comm), self.rank);
-        self.partner(comm.map(|c| c.content.peers()), to, sent.bytes);
+        let comm = words.one(at.comm);
+        let peers = match self.last_comm.filter(|(last, _)| *last == comm) {
+            Some((_, peers)) => peers,
+            None => Tables::find(&self.section.tables.comms, comm, self.rank).map(|c| c.content.peers()),
+        };
+        self.last_comm = Some((comm, peers));
+        self.partner(peers, to, sent.bytes);
     }
 
     fn access(&mut self, at: &Places, words: &Words) {

@@ -1,6 +1,6 @@
 //! Finds the edges: n-th send and n-th receive of a channel, n-th collective operation of a communicator.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
 
@@ -14,6 +14,7 @@ use super::{
     SEND_NEAR, Shape, Stream,
 };
 use crate::channel::{Channel, NO_MESSAGE};
+use crate::fifo::{Channels, Numbered};
 use crate::standing::{Scope, Standing, standing};
 use st_model::calls::roles::Rule;
 use st_model::num::{Exact as _, narrow, saturate};
@@ -33,12 +34,10 @@ pub(super) struct Waiting {
     pub(super) sync: bool,
 }
 
-#[derive(Debug, Default)]
-pub(super) struct Traffic {
-    waiting: VecDeque<Waiting>,
-    /// The ends that wait are receives.
-    receives: bool,
-    pub(super) ambiguous: bool,
+impl Numbered for Waiting {
+    fn operation(&self) -> u64 {
+        self.sequence
+    }
 }
 
 /// A collective operation not all of whose members have been seen.
@@ -61,7 +60,7 @@ pub struct Matcher {
     pub(super) names: HashMap<Name, u32>,
     hosts: HashMap<String, u32>,
     pub(super) node_of: HashMap<i64, u32, FixedState>,
-    pub(super) channels: HashMap<Channel, Traffic, FixedState>,
+    pub(super) channels: Channels<Waiting>,
     open: HashMap<(u32, u64), Open, FixedState>,
     pub(super) messages: u32,
     /// Messages since they were asked for, if they are.
@@ -109,8 +108,10 @@ impl Matcher {
                 let mut stand = |scope| self.standing(section, rank, scope);
                 walked.push(Walker::walk(section, (rank, i), barriers, &mut stand)?);
             }
-            let ambiguous = if walked.len() > 1 { self.find_ambiguous(&walked) } else { HashSet::default() };
-            self.enter_rank(section, rank, first, walked, &ambiguous);
+            if walked.len() > 1 {
+                self.claim(first, &walked);
+            }
+            self.enter_rank(section, rank, first, walked);
         }
         Ok(())
     }
@@ -131,10 +132,9 @@ impl Matcher {
     /// Ends of messages that have not met their other ends, as far as these could be found: the call that sends, or the one
     /// that posts a receive which has completed, and whether it receives. In no particular order.
     pub fn open_ends(&self) -> impl Iterator<Item = (Call, bool)> + '_ {
-        let channels = self.channels.iter().filter(|(key, c)| key.tag >= NO_MESSAGE && !c.ambiguous);
-        channels.flat_map(move |(_, channel)| {
-            let receives = channel.receives;
-            let there = channel.waiting.iter().filter(|w| w.point != NEVER);
+        let channels = self.channels.waiting().filter(|(key, ..)| key.tag >= NO_MESSAGE);
+        channels.flat_map(move |(_, receives, waiting)| {
+            let there = waiting.filter(|w| w.point != NEVER);
             there.map(move |w| (self.call(w.stream, if receives { w.other } else { w.point }), receives))
         })
     }
@@ -148,15 +148,15 @@ impl Matcher {
     #[must_use]
     pub fn finish(mut self) -> Graph {
         let issues = &mut self.graph.issues;
-        for (key, channel) in &self.channels {
-            if channel.ambiguous {
-                issues.ambiguous += if channel.receives { channel.waiting.len() as u64 } else { 0 };
-                continue;
-            }
-            let n = channel.waiting.iter().filter(|w| w.point != NEVER).count() as u64;
+        let [sends, receives] = self.channels.lost();
+        issues.sends += sends;
+        issues.receives += receives;
+        issues.ambiguous += self.channels.unordered();
+        for (key, receives, waiting) in self.channels.waiting() {
+            let n = waiting.filter(|w| w.point != NEVER).count() as u64;
             if n > 0 {
-                *(if channel.receives { &mut issues.receives } else { &mut issues.sends }) += n;
-                issues.examples.push(example(&self.graph.groups, key, n, channel.receives));
+                *(if receives { &mut issues.receives } else { &mut issues.sends }) += n;
+                issues.examples.push(example(&self.graph.groups, key, n, receives));
             }
         }
         issues.few();
@@ -208,30 +208,17 @@ impl Matcher {
         g
     }
 
-    /// Channels that two threads of a rank use at the same end: their order is not known.
-    fn find_ambiguous(&mut self, walked: &[Walked]) -> HashSet<Channel, FixedState> {
-        let mut found = HashSet::default();
-        let mut users: HashMap<(Channel, bool), usize, FixedState> = HashMap::default();
-        for (thread, w) in walked.iter().enumerate() {
-            let channels = w.sends.iter().map(|e| (e.channel, false));
-            for (key, receives) in channels.chain(w.receives.iter().map(|e| (e.channel, true))) {
-                if *users.entry((key, receives)).or_insert(thread) != thread {
-                    self.channels.entry(key).or_default().ambiguous = true;
-                    found.insert(key);
-                }
-            }
+    /// Says which threads of a rank use which channels, before any end meets: of what two of them use at the same end, the
+    /// order is not known.
+    fn claim(&mut self, first: usize, walked: &[Walked]) {
+        for (i, w) in walked.iter().enumerate() {
+            let stream = narrow(first + i);
+            w.sends.iter().for_each(|e| self.channels.claim(e.channel, false, stream));
+            w.receives.iter().for_each(|e| self.channels.claim(e.channel, true, stream));
         }
-        found
     }
 
-    fn enter_rank(
-        &mut self,
-        section: &Section,
-        rank: u32,
-        first: usize,
-        walked: Vec<Walked>,
-        ambiguous: &HashSet<Channel, FixedState>,
-    ) {
+    fn enter_rank(&mut self, section: &Section, rank: u32, first: usize, walked: Vec<Walked>) {
         let mut parts: Vec<(u32, Part)> = Vec::new();
         let several = walked.len() > 1;
         let mut order: Vec<i64> = Vec::new();
@@ -242,8 +229,8 @@ impl Matcher {
             let pairs = w.parts.iter().filter_map(|p| p.pairs.as_ref()).flat_map(|p| p.iter()).map(Vec::len);
             let ends = w.sends.len() + w.receives.len() + 2 * w.parts.len() + pairs.sum::<usize>();
             self.graph.ops[first + i].reserve_exact(ends);
-            w.sends.iter().for_each(|e| self.end(stream, e, false, ambiguous));
-            w.receives.iter().for_each(|e| self.end(stream, e, true, ambiguous));
+            w.sends.iter().for_each(|e| self.end(stream, e, false));
+            w.receives.iter().for_each(|e| self.end(stream, e, true));
             if several {
                 order.extend(enters(section, rank, self.graph.streams[first + i].thread, &w.parts));
             }
@@ -274,51 +261,22 @@ impl Matcher {
         }
     }
 
-    fn end(&mut self, stream: u32, end: &End, receives: bool, ambiguous: &HashSet<Channel, FixedState>) {
+    fn end(&mut self, stream: u32, end: &End, receives: bool) {
         if !end.is_known() {
             return;
         }
         let &End { channel: key, point, other, sync } = end;
         let mine = Waiting { stream, point, other, sequence: 0, sync };
-        if receives || !self.send_end(key, mine, ambiguous.contains(&key)) {
+        if receives || !self.send_end(key, mine) {
             self.meet(key, mine, receives);
         }
     }
 
     /// An end meets its other end, or waits.
     pub(super) fn meet(&mut self, key: Channel, mine: Waiting, receives: bool) {
-        let channel = self.channels.entry(key).or_default();
-        if channel.ambiguous {
-            // Counted once per message: at the receiving end.
-            self.graph.issues.ambiguous += u64::from(receives);
-            return;
-        }
-        if channel.waiting.is_empty() || channel.receives == receives {
-            channel.receives = receives;
-            channel.waiting.push_back(mine);
-            return;
-        }
-        // Pairs of collective operations meet within their operation only.
-        let mut found = None;
-        while let Some(w) = channel.waiting.front() {
-            if w.sequence > mine.sequence {
-                break;
-            }
-            let theirs = channel.waiting.pop_front();
-            if theirs.is_some_and(|t| t.sequence == mine.sequence) {
-                found = theirs;
-                break;
-            }
-            *(if receives { &mut self.graph.issues.sends } else { &mut self.graph.issues.receives }) += 1;
-        }
-        if channel.waiting.is_empty() {
-            // It would keep the space of all that have waited.
-            channel.waiting = VecDeque::new();
-        }
-        let Some(theirs) = found else {
-            *(if receives { &mut self.graph.issues.receives } else { &mut self.graph.issues.sends }) += 1;
-            return;
-        };
+        // On what threads a rank takes part in an operation does not matter to its pairs.
+        let user = if key.tag == PAIR { 0 } else { mine.stream };
+        let Some(theirs) = self.channels.enter(key, receives, user, mine) else { return };
         let (send, receive) = if receives { (theirs, mine) } else { (mine, theirs) };
         if key.tag >= NO_MESSAGE && self.kept.is_some() {
             self.keep(key, send, receive);
@@ -426,7 +384,7 @@ impl Matcher {
         for &to in &pairs[0] {
             let key = Channel { group, side, from: me, to, tag: PAIR };
             let mine = Waiting { stream, point: enter, other: exit, sequence, sync: false };
-            if !self.send_end(key, mine, false) {
+            if !self.send_end(key, mine) {
                 self.meet(key, mine, false);
             }
         }

@@ -143,7 +143,7 @@ impl Matcher {
     }
 
     /// Where an end meets the other: sends do at the process that has the receiver. True if that is another one.
-    pub(super) fn send_end(&mut self, key: Channel, mine: Waiting, ambiguous: bool) -> bool {
+    pub(super) fn send_end(&mut self, key: Channel, mine: Waiting) -> bool {
         let Some(s) = &mut self.sharing else { return false };
         let group = &self.graph.groups[key.group as usize];
         let side = if group.sides[1].is_empty() { 0 } else { 1 - key.side };
@@ -153,7 +153,7 @@ impl Matcher {
         let out = &mut s.out[to as usize];
         out.name(&self.names, key.group, group);
         out.bytes.push(END);
-        out.bytes.push(u8::from(mine.sync) | u8::from(ambiguous) << 1 | key.side << 2);
+        out.bytes.push(u8::from(mine.sync) | u8::from(self.channels.is_unordered(&key)) << 1 | key.side << 2);
         for v in [key.group, key.from, key.to, mine.stream, mine.point, mine.other.wrapping_add(1)] {
             put_u64(&mut out.bytes, v.into());
         }
@@ -253,7 +253,7 @@ impl Matcher {
                         return Err(DecodeError::Integer);
                     }
                     if flags & 2 != 0 {
-                        self.channels.entry(key).or_default().ambiguous = true;
+                        self.channels.confuse(key);
                     }
                     let sync = flags & 1 != 0;
                     self.meet(key, Waiting { stream, point, other, sequence, sync }, false);

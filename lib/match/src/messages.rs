@@ -1,0 +1,239 @@
+//! Messages under way, for who reads all threads in the order of time.
+//!
+//! Receives meet in the order in which they are posted. One with wildcards has no channel until it completes: those that are
+//! posted after it on its thread, and that could take its message, are held back until then. [`Messages`] keeps for each end
+//! what its user wants to know of it, from when it is sent or posted until the user lets go of both ends.
+
+use std::collections::VecDeque;
+
+use slab::Slab;
+use st_model::event::Completed;
+use st_model::num::{Exact as _, narrow};
+
+use crate::channel::{Channel, UNKNOWN};
+use crate::communication::UNKNOWN_TAG;
+use crate::fifo::{Channels, Numbered};
+
+/// An end by its number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Number(u32);
+
+impl Numbered for Number {}
+
+/// No end, or none yet.
+const NONE: u32 = u32::MAX;
+
+#[derive(Debug)]
+struct Sent<S> {
+    what: S,
+    receive: u32,
+}
+
+#[derive(Debug)]
+struct Posted<R> {
+    what: R,
+    channel: Channel,
+    thread: u32,
+    send: u32,
+    /// It stands in its channel.
+    entered: bool,
+}
+
+/// What has to be known of a thread.
+#[derive(Clone, Default, Debug)]
+struct Thread {
+    /// In the order in which they were posted: receives without channel, and those that wait for these.
+    held: Vec<u32>,
+    /// Where the message comes through that the last probe found, until it is received; and what the user calls the probe.
+    probe: Option<(Channel, u64)>,
+}
+
+/// All messages under way. Sends and receives have numbers, which are used again once [`Messages::forget`] has let go of them;
+/// threads have numbers that the user gives, from 0 without gaps.
+#[derive(Debug)]
+pub struct Messages<S, R> {
+    sends: Slab<Sent<S>>,
+    receives: Slab<Posted<R>>,
+    channels: Channels<Number>,
+    threads: Vec<Thread>,
+    met: VecDeque<(u32, u32)>,
+}
+
+impl<S, R> Default for Messages<S, R> {
+    fn default() -> Self {
+        Self {
+            sends: Slab::new(),
+            receives: Slab::new(),
+            channels: Channels::default(),
+            threads: Vec::new(),
+            met: VecDeque::new(),
+        }
+    }
+}
+
+impl Channel {
+    fn is_known(&self) -> bool {
+        self.from != UNKNOWN && self.tag != UNKNOWN_TAG
+    }
+
+    /// Whether a receive through this could take a message that is for a receive through the other.
+    fn may_take(&self, other: &Self) -> bool {
+        let Self { group, side, from, to, tag } = *self;
+        let alike = |mine, theirs| mine == theirs || mine == UNKNOWN || theirs == UNKNOWN;
+        (group, side, to) == (other.group, other.side, other.to)
+            && alike(from, other.from)
+            && (tag == other.tag || tag == UNKNOWN_TAG || other.tag == UNKNOWN_TAG)
+    }
+}
+
+impl<S, R> Messages<S, R> {
+    fn thread(&mut self, thread: u32) -> &mut Thread {
+        let at = thread.to_usize();
+        if at >= self.threads.len() {
+            self.threads.resize(at + 1, Thread::default());
+        }
+        &mut self.threads[at]
+    }
+
+    /// A thread sends a message through a channel. Returns its number; see [`Messages::next_met`].
+    pub fn send(&mut self, thread: u32, channel: Channel, what: S) -> u32 {
+        let send = narrow(self.sends.insert(Sent { what, receive: NONE }));
+        if let Some(Number(receive)) = self.channels.enter(channel, false, thread, Number(send)) {
+            self.pair(send, receive);
+        }
+        send
+    }
+
+    /// A thread posts a receive; its channel may have wildcards. Returns its number; see [`Messages::next_met`].
+    pub fn post(&mut self, thread: u32, channel: Channel, what: R) -> u32 {
+        let posted = Posted { what, channel, thread, send: NONE, entered: false };
+        let receive = narrow(self.receives.insert(posted));
+        if self.thread(thread).held.is_empty() && channel.is_known() {
+            self.enter(receive);
+        } else {
+            self.threads[thread.to_usize()].held.push(receive);
+            self.release(thread);
+        }
+        receive
+    }
+
+    /// A receive completes, which tells where its message has come through.
+    pub fn settle(&mut self, receive: u32, got: &Completed) {
+        let Some(posted) = self.receives.get_mut(receive.to_usize()).filter(|p| !p.entered) else { return };
+        posted.channel.settle(got);
+        let thread = posted.thread;
+        self.release(thread);
+    }
+
+    /// A receive is cancelled: it takes no message. Returns what is known of it, unless it has met one before.
+    pub fn withdraw(&mut self, receive: u32) -> Option<R> {
+        let at = receive.to_usize();
+        let Posted { channel, thread, entered, .. } = *self.receives.get(at).filter(|p| p.send == NONE)?;
+        let taken = self.receives.try_remove(at).map(|posted| posted.what);
+        if entered {
+            self.channels.withdraw(&channel, |waiting| *waiting == Number(receive));
+        } else {
+            self.release(thread);
+        }
+        taken
+    }
+
+    /// The next send and receive that have met, each pair once, in the order in which they meet.
+    pub fn next_met(&mut self) -> Option<(u32, u32)> {
+        self.met.pop_front()
+    }
+
+    /// What is known of a send.
+    pub fn sent(&mut self, send: u32) -> Option<&mut S> {
+        self.sends.get_mut(send.to_usize()).map(|s| &mut s.what)
+    }
+
+    /// What is known of a receive.
+    pub fn posted(&mut self, receive: u32) -> Option<&mut R> {
+        self.receives.get_mut(receive.to_usize()).map(|r| &mut r.what)
+    }
+
+    /// What is known of a send, and the receive that it has met.
+    pub fn met_by_send(&mut self, send: u32) -> Option<(&mut S, u32, &mut R)> {
+        let sent = self.sends.get_mut(send.to_usize())?;
+        let posted = self.receives.get_mut(sent.receive.to_usize())?;
+        Some((&mut sent.what, sent.receive, &mut posted.what))
+    }
+
+    /// What is known of a receive, where its message came through, and the send that it has met.
+    pub fn met_by_receive(&mut self, receive: u32) -> Option<(&mut R, &Channel, u32, &mut S)> {
+        let posted = self.receives.get_mut(receive.to_usize())?;
+        let sent = self.sends.get_mut(posted.send.to_usize())?;
+        Some((&mut posted.what, &posted.channel, posted.send, &mut sent.what))
+    }
+
+    /// Nothing more is asked of a send and a receive that have met.
+    pub fn forget(&mut self, send: u32, receive: u32) {
+        self.sends.try_remove(send.to_usize());
+        self.receives.try_remove(receive.to_usize());
+    }
+
+    /// A probe of a thread has found a message. Returns the probe before it, if nothing has received what that found.
+    pub fn probe(&mut self, thread: u32, channel: Channel, probe: u64) -> Option<u64> {
+        self.thread(thread).probe.replace((channel, probe)).map(|(_, before)| before)
+    }
+
+    /// The probe that found what a receive through a channel takes, if it is posted now.
+    pub fn probed(&mut self, thread: u32, channel: &Channel) -> Option<u64> {
+        let probe = &mut self.threads.get_mut(thread.to_usize())?.probe;
+        probe.take_if(|(found, _)| channel.may_take(found)).map(|(_, probe)| probe)
+    }
+
+    /// Ends that have not met their other ends, as far as their channels are known: sends and receives.
+    #[must_use]
+    pub fn unmatched(&self) -> [u64; 2] {
+        let mut found = [0; 2];
+        for (_, receives, waiting) in self.channels.waiting() {
+            found[usize::from(receives)] += waiting.count() as u64;
+        }
+        found
+    }
+
+    /// Messages whose order is not known: several threads of a rank use their channel.
+    #[must_use]
+    pub fn unordered(&self) -> u64 {
+        self.channels.unordered()
+    }
+
+    /// Enters receives into their channels that no receive before them could stand in for.
+    fn release(&mut self, thread: u32) {
+        let mut held = std::mem::take(&mut self.thread(thread).held);
+        let mut stay = 0;
+        for i in 0..held.len() {
+            let receive = held[i];
+            let Some(channel) = self.receives.get(receive.to_usize()).map(|p| p.channel) else { continue };
+            let before = held[..stay].iter().filter_map(|h| self.receives.get(h.to_usize()));
+            if channel.is_known() && !before.into_iter().any(|p| p.channel.may_take(&channel)) {
+                self.enter(receive);
+            } else {
+                held[stay] = receive;
+                stay += 1;
+            }
+        }
+        held.truncate(stay);
+        self.thread(thread).held = held;
+    }
+
+    fn enter(&mut self, receive: u32) {
+        let Some(posted) = self.receives.get_mut(receive.to_usize()) else { return };
+        posted.entered = true;
+        if let Some(Number(send)) = self.channels.enter(posted.channel, true, posted.thread, Number(receive))
+        {
+            self.pair(send, receive);
+        }
+    }
+
+    fn pair(&mut self, send: u32, receive: u32) {
+        if let (Some(s), Some(r)) =
+            (self.sends.get_mut(send.to_usize()), self.receives.get_mut(receive.to_usize()))
+        {
+            (s.receive, r.send) = (receive, send);
+            self.met.push_back((send, receive));
+        }
+    }
+}
