@@ -1,13 +1,13 @@
-//! What is waited for in messages under way, which `st_match` follows: the cause of each end's wait, messages in the wrong
+//! What is waited for in messages under way, which `st_match` follows: the cause of each end's wait, and messages in the wrong
 //! order.
 
 use std::collections::{HashMap, VecDeque};
 
 use foldhash::fast::FixedState;
-use st_match::{Channel, NO_MESSAGE};
 use st_match::communication::End;
 use st_match::graph::{COMPLETED, POSTED};
 use st_match::messages::Messages as UnderWay;
+use st_match::{Channel, NO_MESSAGE};
 use st_model::event::Completed;
 use st_model::num::Exact as _;
 
