@@ -3,12 +3,7 @@
 use std::collections::BTreeMap;
 
 use st_model::num::{float, rounded};
-use st_model::project::Error;
-use st_model::section::Section;
 use st_model::sketch::{Sketch, bucket};
-
-use crate::predict::Steps;
-use crate::search::analyse_steps;
 
 /// A line through the times of messages.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -50,18 +45,6 @@ pub struct Transfers {
 }
 
 impl Transfers {
-    /// Measures the messages of a trace with exact times.
-    ///
-    /// *Cost:* that of [`crate::analyse`].
-    ///
-    /// # Errors
-    ///
-    /// If a rank cannot be read back.
-    pub fn of(sections: &[Section]) -> Result<Self, Error> {
-        let (_, mut steps) = analyse_steps(sections, Steps::measured(false))?;
-        Ok(steps.measures().transfers)
-    }
-
     /// A message has taken so many ns.
     pub(crate) fn add(&mut self, far: bool, bytes: u64, ns: u64) {
         let times = self.times.entry((far, bucket(bytes))).or_default();

@@ -6,7 +6,7 @@
 use st_model::num::{float, rounded, saturate};
 
 /// Bytes from which a message is not sent before its receive is posted, unless more is known.
-pub const EAGER: u64 = 32 << 10;
+pub(crate) const EAGER: u64 = 32 << 10;
 
 /// What is between two ranks.
 #[derive(Clone, Copy, PartialEq, Debug)]

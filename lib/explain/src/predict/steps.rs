@@ -1,0 +1,59 @@
+//! Who hears of the steps of a trace while they are found.
+
+use super::measure::Measures;
+use super::network::Network;
+use super::step::Step;
+use super::walk::{Computing, Walk};
+
+/// Where the search tells its steps to.
+#[derive(Debug)]
+pub(crate) struct Steps {
+    /// Number of the node of each thread.
+    pub(crate) nodes: Vec<u32>,
+    ideal: Walk<1, Computing>,
+    /// What messages take, if that is measured.
+    measures: Option<Box<Walk<1, Measures>>>,
+    /// All steps, if they are kept.
+    pub(crate) kept: Option<Vec<Step>>,
+}
+
+impl Default for Steps {
+    fn default() -> Self {
+        let ideal = Walk::new([Network::IDEAL], Computing, Vec::new());
+        Self { nodes: Vec::new(), ideal, measures: None, kept: None }
+    }
+}
+
+impl Steps {
+    /// What messages take is measured, and all steps are kept if that is asked for.
+    pub(crate) fn measured(keep: bool) -> Self {
+        let measures = Walk::new([Network::IDEAL], Measures::default(), Vec::new());
+        Self { measures: Some(Box::new(measures)), kept: keep.then(Vec::new), ..Self::default() }
+    }
+
+    #[inline]
+    pub(crate) fn tell(&mut self, step: Step) {
+        self.ideal.step(&step);
+        self.measures.iter_mut().for_each(|measures| measures.step(&step));
+        self.kept.iter_mut().for_each(|kept| kept.push(step));
+    }
+
+    /// The next thread is there, on a node.
+    pub(crate) fn add_thread(&mut self, node: u32) {
+        self.nodes.push(node);
+        self.ideal.add_thread(node);
+        self.measures.iter_mut().for_each(|measures| measures.add_thread(node));
+    }
+
+    /// What has been measured: nothing if that was not asked for.
+    pub(crate) fn measures(&mut self) -> Measures {
+        let mut walk = self.measures.take();
+        walk.iter_mut().for_each(|walk| _ = walk.finish());
+        walk.map(|walk| walk.pace).unwrap_or_default()
+    }
+
+    /// When the last thread is at its end on an ideal network, ns.
+    pub(crate) fn ideal(&mut self) -> i64 {
+        self.ideal.finish()[0]
+    }
+}
