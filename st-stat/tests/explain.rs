@@ -6,16 +6,27 @@ use std::path::{Path, PathBuf};
 use clap::Parser;
 use st_capture::record::{Options, RankRecorder};
 use st_cli::Status;
+use st_explain::Folding;
 use st_model::calls::{CallTable, names};
 use st_model::columns::Column;
 use st_model::header::Header;
 use st_model::objects::Comm;
 use st_model::ranks::RankSeq;
+use st_model::steps::Budget;
 use st_stat::args::Args;
 use st_stream::{Trace, WriteOptions};
 
+/// What there is of exact times.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Times {
+    All,
+    /// They have been folded, and what they tell of waits has been kept.
+    Kept,
+    No,
+}
+
 /// A trace of ranks that compute for so many ms before each of ten barriers.
-fn trace(path: &Path, computed: &[i64], timed: bool) {
+fn trace(path: &Path, computed: &[i64], times: Times) {
     let rank = |(rank, ms): (u32, &i64)| {
         let mut r = RankRecorder::new(rank, Options::default());
         let (members, remote) = (RankSeq::first(3), RankSeq::default());
@@ -37,23 +48,32 @@ fn trace(path: &Path, computed: &[i64], timed: bool) {
         r.record(0, end, &[], now, now + 1000);
         let chunks = r.flush_columns().into_iter().map(|(_, chunk)| chunk).collect();
         let mut section = r.finish("host");
-        if timed {
+        if times != Times::No {
             section.threads[0].columns = vec![(rank, Column { chunks, ..Column::default() })];
         }
         section
     };
-    let sections = (0..).zip(computed).map(rank).collect();
+    let mut sections: Vec<_> = (0..).zip(computed).map(rank).collect();
+    let mut explanation = None;
+    if times == Times::Kept {
+        explanation = Some(Folding::new(1000).keep(&sections, 36, &Budget::default()).unwrap());
+        sections.iter_mut().flat_map(|s| &mut s.threads).for_each(|t| t.columns.clear());
+    }
     let header = Header { world: 3, program: "app".into(), ..Header::default() };
-    let trace = Trace { header, sections, level: 0, ..Trace::default() };
+    let trace = Trace { header, sections, explanation, level: 0, ..Trace::default() };
     let mut file = std::fs::File::create(path).unwrap();
     st_stream::write(&trace, &mut file, WriteOptions { level: 0 }).unwrap();
 }
 
 /// What a command prints of such a trace.
 fn printed(computed: &[i64], timed: bool, command: &[&str]) -> anyhow::Result<String> {
+    printed_of(computed, if timed { Times::All } else { Times::No }, command)
+}
+
+fn printed_of(computed: &[i64], times: Times, command: &[&str]) -> anyhow::Result<String> {
     let dir = tempfile::tempdir().unwrap();
     let [stream, out]: [PathBuf; 2] = ["app.st", "out"].map(|n| dir.path().join(n));
-    trace(&stream, computed, timed);
+    trace(&stream, computed, times);
     let paths = [stream.to_str().unwrap(), "-q", "-o", out.to_str().unwrap()];
     let words = ["st-stat"].iter().chain(command).chain(&paths);
     assert_eq!(st_stat::run(&Args::try_parse_from(words)?)?, Status::Ok);
@@ -152,6 +172,53 @@ fn without_exact_times_sums_tell_what_they_can() {
     assert!(refused.to_string().contains("--merge"), "{refused}");
     let ranks = printed(&[10, 60, 10], false, &["ranks", "--format", "csv"]).unwrap();
     assert!(ranks.contains("\n1,600010000,600000000,10000,,225.0\n"), "{ranks}");
+}
+
+#[test]
+fn what_was_kept_of_exact_times_says_the_same() {
+    let both =
+        |words: &[&str]| [Times::All, Times::Kept].map(|t| printed_of(&[10, 60, 10], t, words).unwrap());
+    let [live, kept] = both(&["why"]);
+    let said =
+        |text: &str| text.lines().filter(|l| !l.starts_with("(kept when")).collect::<Vec<_>>().join("\n");
+    assert!(kept.contains("costs are exact") && !live.contains("costs are exact"), "{kept}");
+    assert_eq!(said(&kept), said(&live));
+    for words in [
+        &["why", "--format", "csv"][..],
+        &["why", "--format", "json"],
+        &["waits", "--format", "csv"],
+        &["waits", "--by", "site"],
+        &["waits", "--by", "rank", "--format", "csv"],
+        &["waits", "--by", "culprit", "--format", "json"],
+        &["delays", "--format", "csv"],
+        &["delays", "--by", "rank"],
+        &["efficiency"],
+        &["ranks", "--format", "csv"],
+    ] {
+        let [live, kept] = both(words);
+        assert_eq!(kept, live, "{words:?}");
+    }
+}
+
+#[test]
+fn what_takes_exact_times_is_refused_without_these() {
+    let refused = |words: &[&str]| printed_of(&[10, 60, 10], Times::Kept, words).unwrap_err().to_string();
+    assert!(refused(&["path"]).contains("holds no exact times"));
+    assert!(refused(&["waits", "--by", "pair"]).contains("--keep-columns"));
+}
+
+#[test]
+fn what_is_kept_of_other_ranks_is_left_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let [part, out]: [PathBuf; 2] = ["part.st", "out"].map(|n| dir.path().join(n));
+    trace(&part, &[10, 60, 10], Times::Kept);
+    let mut read =
+        st_stream::read(&std::fs::read(&part).unwrap()[..], st_stream::ReadOptions::default()).unwrap();
+    read.sections.pop();
+    st_stream::write(&read, std::fs::File::create(&part).unwrap(), WriteOptions { level: 0 }).unwrap();
+    let words = ["st-stat", "why", "-q", "-o", out.to_str().unwrap(), part.to_str().unwrap()];
+    assert_eq!(st_stat::run(&Args::try_parse_from(words).unwrap()).unwrap(), Status::Ok);
+    assert!(std::fs::read_to_string(&out).unwrap().contains("holds no exact times"));
 }
 
 #[test]

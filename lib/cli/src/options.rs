@@ -106,7 +106,7 @@ pub struct Keeping {
 /// When what is told of waits is kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
 pub enum Waits {
-    /// If there are no more than 4 million calls
+    /// If there are no more than 2 million calls
     #[default]
     Auto,
     /// Of any number of calls
@@ -120,7 +120,7 @@ impl Waits {
     #[must_use]
     pub fn most(self) -> u64 {
         match self {
-            Self::Auto => 4_000_000,
+            Self::Auto => 2_000_000,
             Self::Always => u64::MAX,
             Self::Never => 0,
         }

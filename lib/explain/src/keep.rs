@@ -28,6 +28,9 @@ const FINDINGS: usize = 256;
 /// Wait states, and places of delays, that are kept apart at most.
 const ROWS: usize = 4096;
 
+/// Findings whose causes are looked for, the most costly: each takes time at each wait.
+const EXPLAINED: usize = 20;
+
 /// Causes of a finding that are kept apart.
 const CAUSES: usize = 3;
 
@@ -51,7 +54,9 @@ impl Analysis {
         // Leaks cost nothing, and come last.
         findings.sort_by_key(|f| !certain(f));
         findings.truncate(FINDINGS);
-        let delays = self.delays(&findings);
+        let waits = findings.iter().filter(|f| matches!(f.matter, Matter::Wait(_)));
+        let explained: Vec<Finding> = waits.take(EXPLAINED).cloned().collect();
+        let delays = self.delays(&explained);
         let keeping = Keeping { analysis: self, time, waited: self.waits.total().ns };
         let efficiency = self.efficiency();
         let Unmatched { sends, receives, ambiguous, operations, untimed_threads } = self.unmatched;
@@ -74,7 +79,8 @@ impl Analysis {
             costs: keeping.costs(&delays),
         };
         let victims = keeping.victims();
-        kept.waits = keeping.waits(&findings, &delays, |kind, place| victims.contains_key(&(kind, place)));
+        let causes = explained.iter().zip(delays.causes.iter().map(Vec::as_slice));
+        kept.waits = keeping.waits(&findings, causes, |kind, place| victims.contains_key(&(kind, place)));
         kept.victims = victims.into_iter().map(|victims| keeping.victims_at(victims)).collect();
         self.number(&mut kept);
         kept
@@ -147,18 +153,22 @@ impl Keeping<'_> {
         Victims { kind: kind.number(), place, longest, spread: self.spread(&values) }
     }
 
-    fn waits(
+    fn waits<'a>(
         &self,
         findings: &[Finding],
-        delays: &Delays,
+        causes: impl Iterator<Item = (&'a Finding, &'a [(Doing, f64)])>,
         is_known: impl Fn(Kind, u32) -> bool,
     ) -> Vec<Waits> {
-        let mut found: BTreeMap<(Kind, u32, u32), Found> = BTreeMap::new();
-        for (f, causes) in findings.iter().zip(&delays.causes) {
-            if let (Matter::Wait(kind), Some((culprit, _))) = (f.matter, f.culprits.first()) {
-                let excess = f.excess.map(|e| Excess { rank: e.at.rank, place: e.at.place, ns: e.ns });
-                let causes = self.causes(causes);
-                found.insert((kind, f.place, culprit.place), Found { excess, causes });
+        let key = |f: &Finding| match (f.matter, f.culprits.first()) {
+            (Matter::Wait(kind), Some((culprit, _))) => Some((kind, f.place, culprit.place)),
+            _ => None,
+        };
+        let excess = |f: &Finding| f.excess.map(|e| Excess { rank: e.at.rank, place: e.at.place, ns: e.ns });
+        let found = |f: &Finding| Some((key(f)?, Found { excess: excess(f), causes: Vec::new() }));
+        let mut found: BTreeMap<(Kind, u32, u32), Found> = findings.iter().filter_map(found).collect();
+        for (f, causes) in causes {
+            if let Some(found) = key(f).and_then(|key| found.get_mut(&key)) {
+                found.causes = self.causes(causes);
             }
         }
         let mut groups: BTreeMap<(Kind, u32, u32), ByRank> = BTreeMap::new();

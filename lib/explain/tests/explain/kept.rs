@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use st_explain::{Activity, Analysis, Delays, Doing, Explains, Finding, Kept, Kind, Matter, analyse_causes};
 use st_model::explanation::ELSEWHERE;
 use st_model::section::Section;
+use st_stream::{Trace, WriteOptions};
 
 /// Parts of ranks that are kept are right to this share, and what rounding takes of short ones, ns.
 const RIGHT: f64 = 0.03;
@@ -157,4 +158,34 @@ fn a_late_rank_and_what_it_does_are_still_known() {
     let ((at, ns), (exact_at, exact_ns)) = (of(&kept, first), of(&live, exact));
     assert_eq!((at.1, &at), (Activity::Computation, &exact_at));
     assert!(near(ns, exact_ns), "{ns} {exact_ns}");
+}
+
+/// Ranks that compute for times without any order, and one much longer, before operations at five sites: bytes of what is
+/// kept, and the rank that the first finding blames most.
+fn noisy(ranks: usize) -> (usize, u32) {
+    let fault = |m: &mut Machine| {
+        let mut state = 1u64;
+        for round in 0..20 {
+            for me in 0..ranks {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                m.compute(me, i64::try_from(state >> 44).unwrap());
+            }
+            m.compute(7, 5_000_000);
+            m.collective(st_model::calls::names::MPI_Allreduce, 0, round % 5);
+        }
+    };
+    let (sections, ..) = planted(ranks, fault).finish();
+    let explanation = analyse_causes(&sections).unwrap().kept();
+    let first = Kept::of(&explanation).findings()[0].culprits[0].0.rank;
+    let trace = Trace { explanation: Some(explanation), ..Trace::default() };
+    let mut bytes = Vec::new();
+    st_stream::write(&trace, &mut bytes, WriteOptions::FILE).unwrap();
+    (bytes.len(), first)
+}
+
+#[test]
+fn bytes_do_not_grow_with_ranks() {
+    let ((few, first), (many, of_many)) = (noisy(16), noisy(1024));
+    assert_eq!((first, of_many), (7, 7));
+    assert!(many < few * 3 / 2 && many < 2000, "{few} {many}");
 }
