@@ -101,7 +101,7 @@ impl Notes {
                 *ranks += 1;
                 continue;
             }
-            let mut rank = 0;
+            let mut rank = None;
             for (name, value) in line.split_whitespace().filter_map(|w| w.split_once('=')) {
                 if name == "bindings" {
                     notes.bindings.extend(value.split(',').filter(|b| !b.is_empty()).map(str::to_owned));
@@ -110,10 +110,12 @@ impl Notes {
                 match name {
                     "calls" => notes.calls += value,
                     "rank" => {
-                        rank = u32::try_from(value).unwrap_or(u32::MAX);
-                        notes.told.insert(rank);
+                        rank = u32::try_from(value).ok();
+                        notes.told.extend(rank);
                     }
-                    "queued_ns" => notes.queued.get_or_insert_default().add(rank, value),
+                    "queued_ns" => rank
+                        .into_iter()
+                        .for_each(|rank| notes.queued.get_or_insert_default().add(rank, value)),
                     "world" => notes.world = u32::try_from(value).ok(),
                     "own_ns" => notes.own_ns += value,
                     "cpu_ns" => notes.cpu_ns += value,
