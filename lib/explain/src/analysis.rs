@@ -88,7 +88,8 @@ pub struct Analysis {
     pub ideal: u64,
     /// What is left out.
     pub unmatched: Unmatched,
-    /// Calls that waited to hear of their other ends at a time, at most: what memory depends on.
+    /// Calls that waited to hear of their other ends at a time, at most, but for those that do nothing else than send or receive a
+    /// message.
     pub window: usize,
     /// What each thread does when, in the order of ranks, if causes are looked for.
     pub(crate) timelines: Vec<Timeline>,

@@ -178,6 +178,16 @@ impl Ledger {
         self.calls.remove(slot(number));
     }
 
+    /// A call of which all is known by itself: where and when it is entered, its number on the thread, and when it ends.
+    pub(crate) fn finish(&mut self, (own, call): (Cause, u64), exit: i64, reason: Reason) {
+        if reason.until() > own.at {
+            let Cause { thread, place, at: enter } = own;
+            // What it moves nobody asks of a call that is over.
+            let visit = Visit { thread, place, enter, exit, waits: true, call, bytes: 0 };
+            self.finished.push(Finished { visit, reason, older: None });
+        }
+    }
+
     /// Of a call whose last message it may have waited for: its rank's number, and when that was sent.
     pub(crate) fn sender(&mut self, number: CallNumber) -> Option<(u32, i64)> {
         let call = self.call(number)?;

@@ -31,12 +31,26 @@ struct Watch {
     by: Vec<CallNumber>,
 }
 
+/// The call that completes an end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum By {
+    /// It has not been read yet.
+    Unknown,
+    Call(CallNumber),
+    /// The call that sends or receives, which completes nothing else, and does not end before this. Most do: they need no
+    /// entry among the calls under way.
+    Itself {
+        exit: i64,
+    },
+}
+
 #[derive(Debug)]
 struct Send {
     serial: u64,
     cause: Cause,
-    /// The call that completes it, as far as that is known.
-    by: Option<CallNumber>,
+    /// Number of the call that sends it, on its thread.
+    call: u64,
+    by: By,
     watch: Option<Box<Watch>>,
     /// Its rank, by number, if it is one that is read.
     to: u32,
@@ -48,8 +62,9 @@ struct Send {
 #[derive(Debug)]
 struct Receive {
     posted: Cause,
-    /// The call that completes it, as far as that is known.
-    by: Option<CallNumber>,
+    by: By,
+    /// Number of the call that posts it, on its thread.
+    call: u64,
     /// The call that has waited for the message before this one took it.
     probe: Option<CallNumber>,
     /// Nothing more is to be said of it.
@@ -86,23 +101,24 @@ impl Messages {
         self.unreceived.resize_with(ranks, VecDeque::new);
     }
 
-    /// A message is sent to a rank, by its number; `by`: the call that completes it, if that is known.
+    /// A message is sent to a rank, by its number; `by`: the call that completes it.
     pub(crate) fn send(
         &mut self,
         visit: &Visit,
         end: &End,
         to: Option<u32>,
-        by: Option<CallNumber>,
+        by: By,
         ledger: &mut Ledger,
     ) -> u32 {
         self.serial += 1;
         ledger.tracks[visit.thread.to_usize()].told = visit.call;
-        if let Some(call) = by {
+        if let By::Call(call) = by {
             ledger.expect(call, true);
         }
         let send = Send {
             serial: self.serial,
             cause: Cause::of(visit),
+            call: visit.call,
             by,
             watch: None,
             to: to.unwrap_or(NOBODY),
@@ -114,7 +130,7 @@ impl Messages {
             thread: visit.thread,
             bytes: end.bytes,
             sync: end.sync,
-            blocks: by.is_some(),
+            blocks: !matches!(by, By::Unknown),
             message: end.tag >= NO_MESSAGE,
         };
         ledger.steps.tell(Step::Send(id, sending));
@@ -190,8 +206,8 @@ impl Messages {
     /// A call completes a send.
     pub(crate) fn sent(&mut self, id: u32, call: CallNumber, cancelled: bool, ledger: &mut Ledger) {
         self.cancelled += u64::from(cancelled);
-        if let Some(send) = self.under_way.sent(id).filter(|s| s.by.is_none() && !s.done) {
-            send.by = Some(call);
+        if let Some(send) = self.under_way.sent(id).filter(|s| matches!(s.by, By::Unknown) && !s.done) {
+            send.by = By::Call(call);
             ledger.expect(call, true);
         }
         self.settle_send(id, ledger);
@@ -206,12 +222,12 @@ impl Messages {
         }
     }
 
-    /// A receive is posted; `by`: the call that completes it, if that is known, and the one that has found its message.
+    /// A receive is posted; `by`: the call that completes it, and the one that has found its message.
     pub(crate) fn post(
         &mut self,
         visit: &Visit,
         end: &End,
-        (by, found_by): (Option<CallNumber>, Option<CallNumber>),
+        (by, found_by): (By, Option<CallNumber>),
         ledger: &mut Ledger,
     ) -> u32 {
         let channel = end.received_through();
@@ -222,10 +238,10 @@ impl Messages {
             }
             None => self.under_way.probed(visit.thread, &channel).and_then(CallNumber::new),
         };
-        if let Some(call) = by {
+        if let By::Call(call) = by {
             ledger.expect(call, false);
         }
-        let receive = Receive { posted: Cause::of(visit), by, probe, done: false };
+        let receive = Receive { posted: Cause::of(visit), by, call: visit.call, probe, done: false };
         let id = self.under_way.post(visit.thread, channel, receive);
         ledger.steps.tell(Step::Post { thread: visit.thread, receive: id });
         self.settle(ledger);
@@ -238,8 +254,8 @@ impl Messages {
             self.cancelled += 1;
             return self.drop_receive(id, ledger);
         }
-        if let Some(receive) = self.under_way.posted(id).filter(|r| r.by.is_none() && !r.done) {
-            receive.by = Some(call);
+        if let Some(receive) = self.under_way.posted(id).filter(|r| matches!(r.by, By::Unknown) && !r.done) {
+            receive.by = By::Call(call);
             ledger.expect(call, false);
         }
         self.under_way.settle(id, got);
@@ -276,8 +292,12 @@ impl Messages {
     /// Tells of a receive that has met its send and is complete.
     fn settle_receive(&mut self, id: u32, ledger: &mut Ledger) {
         let Some((receive, channel, sent, send)) = self.under_way.met_by_receive(id) else { return };
-        let Some(call) = receive.by.filter(|_| !receive.done) else { return };
+        let by = receive.by;
+        if receive.done || matches!(by, By::Unknown) {
+            return;
+        }
         (receive.done, send.received) = (true, true);
+        let own = (receive.posted, receive.call);
         let reason = Reason { kind: kind(channel), cause: send.cause };
         let (to, serial, both_done) = (send.to, send.serial, send.done);
         let thread = receive.posted.thread;
@@ -296,7 +316,11 @@ impl Messages {
             let waited = ledger.visit(probe).is_some_and(|v| v.exit >= reason.until());
             ledger.give(probe, false, waited.then_some(reason));
         }
-        ledger.give(call, false, Some(reason));
+        match by {
+            By::Call(call) => ledger.give(call, false, Some(reason)),
+            By::Itself { exit } => ledger.finish(own, exit, reason),
+            By::Unknown => {}
+        }
         if both_done {
             self.under_way.forget(sent, id);
         }
@@ -305,15 +329,24 @@ impl Messages {
     /// Tells of a send that has met its receive and is complete.
     fn settle_send(&mut self, id: u32, ledger: &mut Ledger) {
         let Some((send, met, receive)) = self.under_way.met_by_send(id) else { return };
-        let Some(call) = send.by.filter(|_| !send.done) else { return };
+        let by = send.by;
+        if send.done || matches!(by, By::Unknown) {
+            return;
+        }
         send.done = true;
         let (posted, both_done) = (receive.posted, receive.done);
         let unheard = (both_done && !send.received).then_some((send.to, send.serial));
         ledger.steps.tell(Step::Sent { send: id, receive: met });
-        // A message that is complete before its receive is posted did not wait for that.
-        let waited = ledger.visit(call).is_some_and(|v| v.exit > posted.at);
         let reason = Reason { kind: Kind::LateReceiver, cause: posted };
-        ledger.give(call, true, waited.then_some(reason));
+        // A message that is complete before its receive is posted did not wait for that.
+        match by {
+            By::Call(call) => {
+                let waited = ledger.visit(call).is_some_and(|v| v.exit > posted.at);
+                ledger.give(call, true, waited.then_some(reason));
+            }
+            By::Itself { exit } if exit > posted.at => ledger.finish((send.cause, send.call), exit, reason),
+            By::Itself { .. } | By::Unknown => {}
+        }
         unheard.into_iter().for_each(|(to, serial)| self.forget_received(to, serial));
         if both_done {
             self.under_way.forget(id, met);

@@ -19,7 +19,7 @@ use st_model::section::Section;
 
 use crate::analysis::Waited;
 use crate::ledger::{CallNumber, Ledger, Visit};
-use crate::messages::Messages;
+use crate::messages::{By, Messages};
 use crate::operations::Operations;
 use crate::timeline::Timeline;
 
@@ -75,6 +75,17 @@ impl Reading<'_, '_> {
         *call.get_or_insert_with(|| shared.ledger.open(*visit))
     }
 
+    /// What completes a message that the call sends or receives, if it is the call itself (`done`).
+    fn completed_by(&mut self, event: &Event<'_>, done: bool) -> By {
+        match event.action() {
+            _ if !done => By::Unknown,
+            Action::Send { .. } | Action::Receive { .. } if self.visit.waits => {
+                By::Itself { exit: self.visit.exit }
+            }
+            _ => By::Call(self.number()),
+        }
+    }
+
     /// A message of so many bytes is complete.
     fn carry(&mut self, bytes: u64) {
         self.bytes = self.bytes.saturating_add(if self.measured { 0 } else { bytes });
@@ -110,8 +121,8 @@ impl Listener for Reading<'_, '_> {
         self.volumes.size_of(datatype).map_or(-1, |size| size.saturating_mul(count))
     }
 
-    fn send(&mut self, _: &Event<'_>, end: &End, done: bool) -> usize {
-        let call = done.then(|| self.number());
+    fn send(&mut self, event: &Event<'_>, end: &End, done: bool) -> usize {
+        let by = self.completed_by(event, done);
         if done {
             self.carry(saturate(end.bytes));
         }
@@ -119,7 +130,7 @@ impl Listener for Reading<'_, '_> {
         let group = self.shared.groups.get(end.at.group.to_usize());
         let to = group.and_then(|g| g[side].get(end.peer.into())).and_then(|rank| self.shared.number(rank));
         let Shared { messages, ledger, .. } = self.shared;
-        messages.send(&self.visit, end, to, call, ledger).to_usize()
+        messages.send(&self.visit, end, to, by, ledger).to_usize()
     }
 
     fn sent(&mut self, _: &Event<'_>, number: usize, end: &End, cancelled: bool) {
@@ -129,10 +140,10 @@ impl Listener for Reading<'_, '_> {
     }
 
     fn post(&mut self, event: &Event<'_>, end: &End, done: bool) -> usize {
-        let call = done.then(|| self.number());
+        let by = self.completed_by(event, done);
         let found_by = (event.action() == Action::Match).then(|| self.number());
         let Shared { messages, ledger, .. } = self.shared;
-        messages.post(&self.visit, end, (call, found_by), ledger).to_usize()
+        messages.post(&self.visit, end, (by, found_by), ledger).to_usize()
     }
 
     fn received(&mut self, _: &Event<'_>, number: usize, got: &Completed) {
@@ -233,7 +244,7 @@ impl Reading<'_, '_> {
             Turn::Start(targets) => {
                 let call = self.number();
                 let Shared { messages, ledger, accessed, .. } = self.shared;
-                let post = |end| messages.post(&self.visit, &end, (None, Some(call)), ledger);
+                let post = |end| messages.post(&self.visit, &end, (By::Unknown, Some(call)), ledger);
                 let posts = ends(event, at, targets, POSTED).map(post).collect();
                 accessed.insert((self.visit.thread, at.group), posts);
             }
@@ -265,7 +276,7 @@ impl Reading<'_, '_> {
         let call = self.number();
         let Shared { messages, ledger, .. } = self.shared;
         for end in ends(event, at, peers, tag) {
-            messages.send(&self.visit, &end, None, Some(call), ledger);
+            messages.send(&self.visit, &end, None, By::Call(call), ledger);
         }
     }
 
@@ -273,7 +284,7 @@ impl Reading<'_, '_> {
         let call = self.number();
         let Shared { messages, ledger, .. } = self.shared;
         for end in ends(event, at, peers, tag) {
-            messages.post(&self.visit, &end, (Some(call), None), ledger);
+            messages.post(&self.visit, &end, (By::Call(call), None), ledger);
         }
     }
 }

@@ -147,8 +147,10 @@ impl Waits {
         let one = Sum { count: 1, ns: wait.ns, longest: wait.ns };
         self.enter(wait, one);
         let pair = (wait.victim.rank, wait.culprit.rank);
-        if self.pairs.len() < PAIRS || self.pairs.contains_key(&pair) {
+        if self.pairs.len() < PAIRS {
             self.pairs.entry(pair).or_default().add(one);
+        } else if let Some(sum) = self.pairs.get_mut(&pair) {
+            sum.add(one);
         }
     }
 

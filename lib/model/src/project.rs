@@ -51,25 +51,54 @@ pub struct Projection<'a> {
     thread: u32,
     walk: Walk<'a>,
     symbols: Vec<Vec<SlotCursor<'a>>>,
-    /// Who the rank is, per communicator or window, as met.
+    /// Who the rank is, per communicator or window, as met; the last apart, since call after call names the same.
     own: HashMap<(Object, i64), Own, FixedState>,
+    last_own: Option<((Object, i64), Own)>,
     /// What is expected, if some values are stored as differences from that.
     requests: Option<Requests<'a>>,
     index: u64,
 }
 
+/// Reads the words of a slot. There is one per rank and slot, and each call reads several: it is small, and most stand for one
+/// value.
 #[derive(Debug)]
 struct SlotCursor<'a> {
+    values: Source<'a>,
+    lens: Option<Box<Source<'a>>>,
+    /// Values are other than they are stored: [`Projection::resolve`] turns them absolute.
+    symbolic: bool,
     slot: &'static Slot,
-    lens: Option<Cursor<'a>>,
-    values: Cursor<'a>,
     /// What the values are of.
     stream: &'a Sealed,
-    form: Form,
+    form: &'a Form,
     /// Number of values that were turned absolute.
     read: u64,
     /// What values are drawn from, if they are, and for whom.
-    drawn: Option<(Frequencies, Own, Values)>,
+    drawn: Option<Box<(Frequencies, Own, Values)>>,
+}
+
+/// A stream that is read.
+#[derive(Debug)]
+enum Source<'a> {
+    Constant(i64),
+    Varying(Box<Cursor<'a>>),
+}
+
+impl<'a> Source<'a> {
+    fn new(stream: &'a Sealed) -> Self {
+        match stream.constant() {
+            Some(value) => Self::Constant(value),
+            None => Self::Varying(Box::new(stream.cursor())),
+        }
+    }
+
+    #[inline]
+    fn next(&mut self) -> i64 {
+        match self {
+            Self::Constant(value) => *value,
+            Self::Varying(cursor) => cursor.next(),
+        }
+    }
 }
 
 impl Section {
@@ -86,6 +115,7 @@ impl Section {
             walk: walk(t, &classes),
             symbols,
             own: HashMap::default(),
+            last_own: None,
             requests: predicted(t).then(|| Requests::new(self, rank)),
             index: 0,
         })
@@ -128,10 +158,11 @@ impl Section {
         let streams = t.params.get(s).map_or(&[][..], |p| &p[..]);
         let cursors = streams.iter().zip(slots).map(|(c, slot)| SlotCursor {
             slot,
-            lens: c.lens.as_ref().map(|l| stream(l, classes).cursor()),
-            values: stream(&c.values, classes).cursor(),
+            lens: c.lens.as_ref().map(|l| Box::new(Source::new(stream(l, classes)))),
+            values: Source::new(stream(&c.values, classes)),
             stream: stream(&c.values, classes),
-            form: c.values.form,
+            symbolic: !matches!(c.values.form, Form::Absolute | Form::Predicted),
+            form: &c.values.form,
             read: 0,
             drawn: None,
         });
@@ -190,14 +221,14 @@ fn among_joint(of: &Joint, rank: u32) -> Option<Own> {
 impl SlotCursor<'_> {
     /// What is drawn from by a caller.
     fn values_of(&mut self, own: Own) -> &Values {
-        let (form, ranks) = (self.form, self.slot.meaning == Meaning::Rank);
+        let (form, ranks) = (*self.form, self.slot.meaning == Meaning::Rank);
         let stream = self.stream;
         let new = || {
             let of = Frequencies::from_stream(stream).unwrap_or_default();
             let values = Values::new(&of, form, own, ranks);
-            (of, own, values)
+            Box::new((of, own, values))
         };
-        let (of, before, values) = self.drawn.get_or_insert_with(new);
+        let (of, before, values) = &mut **self.drawn.get_or_insert_with(new);
         if *before != own {
             (*before, *values) = (own, Values::new(of, form, own, ranks));
         }
@@ -265,7 +296,7 @@ impl Projection<'_> {
             for _ in 0..n {
                 words.push(c.values.next());
             }
-            symbolic |= !matches!(c.form, Form::Absolute | Form::Predicted);
+            symbolic |= c.symbolic;
         }
         if symbolic {
             self.resolve(sym, words);
@@ -273,7 +304,7 @@ impl Projection<'_> {
         if let Some(requests) = &mut self.requests {
             let slots = &self.symbols[sym as usize];
             requests.next_call(sym, words, |slot, word, expected| {
-                if slots.get(slot).is_some_and(|c| c.form == Form::Predicted) {
+                if slots.get(slot).is_some_and(|c| *c.form == Form::Predicted) {
                     *word = word.wrapping_add(expected);
                 }
             });
@@ -311,7 +342,11 @@ impl Projection<'_> {
         let slots = CallTable::builtin().slots(self.section.symbols[sym as usize].call);
         let base = base_word(slots, words);
         let (section, rank) = (self.section, self.rank);
-        let own = *self.own.entry(base).or_insert_with(|| section.own(base, rank).unwrap_or_default());
+        let own = match self.last_own {
+            Some((last, own)) if last == base => own,
+            _ => *self.own.entry(base).or_insert_with(|| section.own(base, rank).unwrap_or_default()),
+        };
+        self.last_own = Some((base, own));
         let mut rest = words;
         let (symbol, thread) = (section.symbols[sym as usize], self.thread);
         for (slot, c) in (0u32..).zip(&mut self.symbols[sym as usize]) {
@@ -324,6 +359,9 @@ impl Projection<'_> {
             };
             let (mine, tail) = rest.split_at_mut(n.min(rest.len()));
             rest = tail;
+            if !c.symbolic {
+                continue;
+            }
             if matches!(c.form, Form::Histogram(_)) {
                 let call = u64::from(symbol.call.0) | u64::from(symbol.error) << 16;
                 let site = section.sites.get(symbol.site).map_or(0, |s| s.id);
@@ -332,7 +370,7 @@ impl Projection<'_> {
                     *w = c.values_of(own).draw(draw.number());
                     c.read += 1;
                 }
-            } else if !matches!(c.form, Form::Absolute | Form::Predicted) {
+            } else {
                 for w in mine {
                     *w = c.form.value_at(*w, own, c.read);
                     c.read += 1;

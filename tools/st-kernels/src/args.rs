@@ -10,7 +10,8 @@ const EXAMPLES: &str = "\
 Examples:
   st-record -- mpirun -n 4 st-kernels stencil2d --seconds 2
   st-kernels wavefront --paper --ranks 10000 --steps 2 | st-cluster | st-stat clusters
-  st-kernels stencil3d --paper --ranks 27 -o cube.st";
+  st-kernels stencil3d --paper --ranks 27 -o cube.st
+  st-kernels stencil2d --paper --ranks 1024 --slow 100:1.5 | st-stat why -";
 
 /// MPI mini-programs, for real or on paper
 ///
@@ -66,6 +67,10 @@ pub struct PaperArgs {
     /// Number of ranks
     #[arg(long, value_name = "P", requires = "paper", value_parser = clap::value_parser!(i32).range(1..))]
     pub ranks: Option<i32>,
+    /// A rank that computes so many times as long (1:2, twice as long as others); others wait for it, and all clocks agree.
+    /// May be given several times
+    #[arg(long, value_name = "RANK:FACTOR", requires = "paper")]
+    pub slow: Vec<Slow>,
     /// How loops are found: none, exact, approx or approx:WINDOW:PERCENT:PERCENT, as st-record has them
     #[arg(long, value_name = "HOW", default_value_t, requires = "paper")]
     pub fold: Fold,
@@ -76,6 +81,33 @@ pub struct PaperArgs {
     /// Where the trace goes.
     #[command(flatten)]
     pub output: StreamOut,
+}
+
+/// A rank that computes longer than its kernel says.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Slow {
+    /// The rank.
+    pub rank: u32,
+    /// How many times as long.
+    pub factor: f64,
+}
+
+impl std::str::FromStr for Slow {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let parts = text.split_once(':').and_then(|(rank, factor)| {
+            let factor = factor.parse().ok().filter(|f| (0.0..=1e6).contains(f))?;
+            Some(Self { rank: rank.parse().ok()?, factor })
+        });
+        parts.ok_or("not a rank, a colon, and a factor from 0 to 1000000, as in 3:1.5")
+    }
+}
+
+impl std::fmt::Display for Slow {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}", self.rank, self.factor)
+    }
 }
 
 impl PaperArgs {
@@ -112,6 +144,7 @@ mod tests {
     fn contradictions_are_usage_errors() {
         let parses = |line: &str| Args::try_parse_from(line.split_whitespace()).is_ok();
         assert!(parses("x ocean --paper --ranks 4"));
+        assert!(parses("x ocean --paper --ranks 4 --slow 1:2 --slow 3:0.5"));
         for line in [
             "x",
             "x nothing",
@@ -119,6 +152,10 @@ mod tests {
             "x ocean --ranks 4",
             "x ocean --steps 0",
             "x ocean --seconds -1",
+            "x ocean --slow 1:2",
+            "x ocean --paper --ranks 4 --slow 1",
+            "x ocean --paper --ranks 4 --slow 1:-2",
+            "x ocean --paper --ranks 4 --slow 1:inf",
         ] {
             assert!(!parses(line), "{line}");
         }

@@ -68,6 +68,26 @@ pub enum Unfit {
         /// The kernel.
         kernel: &'static str,
     },
+    /// A slow rank that is not there.
+    #[error("--slow {rank}: there are {ranks} ranks, from 0")]
+    Slow {
+        /// The rank.
+        rank: u32,
+        /// How many there are.
+        ranks: u32,
+    },
+    /// Ranks wait for each other with one thread each.
+    #[error("--slow is for kernels with one thread per rank, {kernel} has several")]
+    Threads {
+        /// The kernel.
+        kernel: &'static str,
+    },
+    /// It cannot be said who waits how long.
+    #[error("--slow does not go with {kernel}: on paper, its ranks would wait for each other in a circle")]
+    Circle {
+        /// The kernel.
+        kernel: &'static str,
+    },
 }
 
 impl Kernel {

@@ -9,6 +9,7 @@ use st_model::header::{Clock, Header, Mpi, Step};
 use st_model::section::Section;
 use st_stream::{Encoded, Writer};
 
+use crate::paper::Plan;
 use crate::{Args, Options, Unfit, paper};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -42,9 +43,12 @@ fn run(args: &Args) -> Result<Status> {
 /// Writes the trace of a run that never was, a rank after the other, some made ahead.
 fn on_paper(args: &Args) -> Result<Status> {
     let ranks = args.paper.ranks.unwrap_or(1);
+    let unfit = |unfit: Unfit| UsageError(unfit.to_string());
     // Said before a file is opened.
-    args.kernel.check(ranks, &args.options).map_err(|unfit| UsageError(unfit.to_string()))?;
+    args.kernel.check(ranks, &args.options).map_err(unfit)?;
     let ranks = ranks.cast_unsigned();
+    let jobs = args.paper.threads();
+    let plan = Plan::new(&args.paper.slow, args.kernel, &args.options, (ranks, jobs)).map_err(unfit)?;
     let target = &args.paper.output;
     let output = Output::stream(&target.output)?;
     let name = output.name().to_owned();
@@ -55,17 +59,13 @@ fn on_paper(args: &Args) -> Result<Status> {
         let step = Step { tool: "st-kernels".into(), version: VERSION.into(), args: arguments(args) };
         writer.provenance(&step).with_context(write)?;
     }
-    let jobs = args.paper.threads();
     let encoded = |section: Result<Section, Unfit>| section.map(|s| Encoded::of(&s));
     paper::each(
         args.paper.fold,
-        args.kernel,
-        &args.options,
+        (args.kernel, &args.options, &plan),
         (ranks, jobs),
         encoded,
-        |section| -> Result<()> {
-            writer.encoded(section.map_err(|unfit| UsageError(unfit.to_string()))?).with_context(write)
-        },
+        |section| -> Result<()> { writer.encoded(section.map_err(unfit)?).with_context(write) },
     )?;
     writer.finish().with_context(write)?.commit()?;
     Ok(Status::Ok)
@@ -92,6 +92,7 @@ fn arguments(args: &Args) -> Vec<String> {
     add("size", size.map(|n| n.to_string()));
     add("seconds", Some(seconds.to_string()));
     add("seed", Some(seed.to_string()));
+    args.paper.slow.iter().for_each(|slow| add("slow", Some(slow.to_string())));
     if *open {
         list.push("--open".into());
     }

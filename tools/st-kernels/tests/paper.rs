@@ -4,7 +4,8 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use clap::ValueEnum;
-use st_kernels::{Kernel, Options, paper};
+use st_kernels::{Kernel, Options, Slow, Unfit, paper};
+use st_match::graph::{Barriers, Latency, Matcher, survey};
 use st_model::calls::{CallTable, Meaning, Object};
 use st_model::section::Section;
 use st_model::values::{ANY_SOURCE, ANY_TAG, NONE, PROC_NULL};
@@ -440,4 +441,73 @@ fn all_ways_of_folding_hold_the_same_calls() {
             }
         }
     }
+}
+
+/// All ranks of a kernel with a slow one, and the events that each holds.
+fn slowed(kernel: Kernel, ranks: u32, slow: &str) -> Result<Vec<Section>, Unfit> {
+    let (options, slow) = (options(kernel), [slow.parse::<Slow>().unwrap()]);
+    let plan = paper::Plan::new(&slow, kernel, &options, (ranks, 2))?;
+    let mut all = Vec::new();
+    let keep = |section: Result<Section, Unfit>| -> Result<(), Unfit> {
+        all.push(section?);
+        Ok(())
+    };
+    paper::each("exact".parse().unwrap(), (kernel, &options, &plan), (ranks, 2), |section| section, keep)?;
+    Ok(all)
+}
+
+fn times(section: &Section) -> Vec<(i64, i64)> {
+    section.threads[0].columns[0].1.times().collect()
+}
+
+#[test]
+fn nothing_arrives_before_it_is_sent_where_ranks_wait_for_a_slow_one() {
+    for kernel in Kernel::value_variants().iter().filter(|k| !matches!(k, Kernel::Threads)) {
+        let ranks = if *kernel == Kernel::Sweeps { 4 } else { 16 };
+        let all = slowed(*kernel, ranks, "3:4").unwrap();
+        let mut matcher = Matcher::new(Barriers::default());
+        all.iter().for_each(|section| matcher.add(section).unwrap());
+        let graph = matcher.finish();
+        let points = |stream: usize| times(&all[stream]).into_iter().flat_map(|(enter, exit)| [enter, exit]);
+        let found = survey(&graph, points, Latency::default());
+        for tally in [found.messages, found.collective, found.pairs] {
+            assert_eq!((tally.reversed, tally.violated), (0, 0), "{}", kernel.name());
+        }
+        // The same calls, of which none is shorter by itself.
+        for (slow, usual) in all.iter().zip(sections(*kernel, ranks, &options(*kernel))) {
+            assert_eq!(expand(slow).calls, expand(&usual).calls, "{}", kernel.name());
+        }
+    }
+}
+
+#[test]
+fn a_slow_rank_computes_longer_and_others_wait_as_long() {
+    let [usual, slow] = ["3:1", "3:4"].map(|slow| slowed(Kernel::Stencil2d, 16, slow).unwrap());
+    let computed = |section: &Section| {
+        let gaps = times(section).windows(2).map(|w| w[1].0 - w[0].1).sum::<i64>();
+        let inside = times(section).iter().map(|(enter, exit)| exit - enter).sum::<i64>();
+        (gaps, inside)
+    };
+    let seconds = 50_000_000;
+    for (rank, (usual, slow)) in usual.iter().zip(&slow).enumerate() {
+        let ((before, mpi), (after, waited)) = (computed(usual), computed(slow));
+        if rank == 3 {
+            assert!((after - before - 3 * seconds).abs() < seconds / 100, "{before} {after}");
+        } else {
+            assert_eq!(after, before, "rank {rank}");
+            // What it computes after the last exchange only the root of the reduction at the end waits for.
+            let expected = if rank == 0 { 3 * seconds } else { 3 * seconds * 5 / 6 };
+            assert!((waited - mpi - expected).abs() < seconds / 10, "rank {rank}: {mpi} {waited}");
+        }
+    }
+}
+
+#[test]
+fn plans_that_cannot_be_are_refused() {
+    let said = |kernel, slow| slowed(kernel, 4, slow).unwrap_err().to_string();
+    assert_eq!(said(Kernel::Stencil2d, "4:2"), "--slow 4: there are 4 ranks, from 0");
+    assert_eq!(
+        said(Kernel::Threads, "1:2"),
+        "--slow is for kernels with one thread per rank, threads has several"
+    );
 }

@@ -2,7 +2,7 @@
 //!
 //! A message costs a latency and its bytes over a bandwidth, both better within a node; a collective operation costs
 //! the same once per level of a binary tree. A call's own cost varies a little, by a number that follows from seed,
-//! rank and position. Waiting for others is modelled only where a kernel says so.
+//! rank and position. Waiting for others is modelled only where a kernel says so, unless it is planned ([`super::Plan`]).
 //!
 //! What is recorded are times of the node's clock, which is ahead of the first node's or behind it and gains or loses a
 //! little; a comparison with rank 0 tells by how much, not exactly (Becker et al. 2008, section 1: about 1 ms).
@@ -99,11 +99,21 @@ pub(super) struct Clock {
     calls: u64,
     /// What the next wait takes beyond its own cost.
     late: i64,
+    /// How many times as long computing takes.
+    pace: f64,
+    /// Calls that wait, the last first, and for how long, if that is planned: then nothing else is waited for.
+    planned: Option<Vec<(u64, i64)>>,
 }
 
 impl Clock {
     pub(super) fn new(seed: u64, rank: i64) -> Self {
-        Self { rank, key: mix(seed ^ mix(rank.cast_unsigned())), now: 0, calls: 0, late: 0 }
+        let key = mix(seed ^ mix(rank.cast_unsigned()));
+        Self { rank, key, now: 0, calls: 0, late: 0, pace: 1.0, planned: None }
+    }
+
+    /// The clock of a rank that computes so many times as long, and whose waits are these if they are planned.
+    pub(super) fn planned(self, pace: f64, waits: Option<&[(u64, i64)]>) -> Self {
+        Self { pace, planned: waits.map(|waits| waits.iter().rev().copied().collect()), ..self }
     }
 
     /// Now, in ns.
@@ -122,11 +132,11 @@ impl Clock {
     }
 
     pub(super) fn compute(&mut self, seconds: f64) {
-        self.now += nanoseconds(seconds);
+        self.now += nanoseconds(seconds * self.pace);
     }
 
     pub(super) fn expect_wait(&mut self, seconds: f64) {
-        self.late = nanoseconds(seconds);
+        self.late = if self.planned.is_none() { nanoseconds(seconds) } else { 0 };
     }
 
     /// Seconds, as `MPI_Wtime` tells them.
@@ -153,6 +163,8 @@ impl Clock {
         };
         let vary = narrow::<i64>(mix(self.key ^ self.calls) % 32);
         let late = if cost == Cost::Local { 0 } else { std::mem::take(&mut self.late) };
+        let planned = self.planned.as_mut().and_then(|p| p.pop_if(|(call, _)| *call == self.calls));
+        let late = late + planned.map_or(0, |(_, wait)| wait);
         self.now = enter + LOCAL + own + own * vary / 256 + late;
         (enter, self.now)
     }

@@ -17,6 +17,7 @@ use st_model::ranks::RankSeq;
 use st_model::section::{Section, Sym};
 use st_model::values::NONE;
 
+use super::Plan;
 use super::clock::{Clock, Cost, NODE, NodeClock};
 use crate::{ANY_SOURCE, ANY_TAG, Arrival, Kind, Op, Receive};
 
@@ -140,17 +141,26 @@ impl Places {
 }
 
 impl Log {
-    pub(super) fn new(rank: u32, ranks: u32, seed: u64, fold: Fold, places: &Rc<RefCell<Places>>) -> Self {
+    pub(super) fn new(
+        rank: u32,
+        ranks: u32,
+        seed: u64,
+        fold: Fold,
+        plan: &Plan,
+        places: &Rc<RefCell<Places>>,
+    ) -> Self {
         let mut recorder = RankRecorder::new(rank, RecordOptions { fold, ..RecordOptions::default() });
         let predefined =
             |kind: &str, members| Comm { kind: kind.into(), parent: 0, members, remote: RankSeq::default() };
         recorder.objects.comms.predefined(predefined("MPI_COMM_WORLD", RankSeq::first(ranks)));
         recorder.objects.comms.predefined(predefined("MPI_COMM_SELF", std::iter::once(rank).collect()));
-        let clock = Clock::new(seed, rank.into());
+        let clock = Clock::new(seed, rank.into()).planned(plan.pace(rank), plan.waits(rank));
+        let node =
+            plan.waits(rank).map_or_else(|| NodeClock::new(seed, rank.into()), |_| NodeClock::new(seed, 0));
         let mut log = Self {
             rank: rank.into(),
             recorder,
-            node: NodeClock::new(seed, rank.into()),
+            node,
             compared: Vec::new(),
             threads: Vec::new(),
             running: 0,

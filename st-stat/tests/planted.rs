@@ -1,0 +1,51 @@
+//! A slow rank among a thousand, planted on paper, is what `why` names first.
+#![expect(clippy::unwrap_used, reason = "a test fails by it")]
+
+mod common;
+
+use common::{printed, rows};
+use st_kernels::{Kernel, Options, Slow, Unfit, paper};
+use st_model::section::Section;
+
+const RANKS: u32 = 1024;
+
+fn stencil(slow: &[Slow]) -> Vec<Section> {
+    let options = Options { steps: Some(10), ..Options::default() };
+    let plan = paper::Plan::new(slow, Kernel::Stencil2d, &options, (RANKS, 2)).unwrap();
+    let mut all = Vec::new();
+    let keep = |section: Result<Section, Unfit>| -> Result<(), Unfit> {
+        all.push(section?);
+        Ok(())
+    };
+    let what = (Kernel::Stencil2d, &options, &plan);
+    paper::each("exact".parse().unwrap(), what, (RANKS, 2), |section| section, keep).unwrap();
+    all
+}
+
+#[test]
+fn a_slow_rank_is_found_among_a_thousand() {
+    let all = stencil(&[Slow { rank: 700, factor: 3.0 }]);
+    let found = rows(&printed(all, &["why", "--format", "csv"]));
+    let waits = |kind: &str| found.iter().find(|row| row["kind"] == kind).unwrap();
+    // Ten steps of 5 ms each, at which it takes 10 ms longer: its four neighbours wait in the next exchange, and all others
+    // for these, a step farther each time; who has not waited yet does so at the reduction.
+    for kind in ["late sender", "wait at NxN"] {
+        let row = waits(kind);
+        let due = row["cause_percent"].parse::<f64>().unwrap();
+        assert_eq!(row["cause"], "computation", "{row:?}");
+        assert_eq!(row["cause_ranks"], "700", "{row:?}");
+        assert!(due > 75.0, "{row:?}");
+    }
+    let cost = |row: &std::collections::BTreeMap<String, String>| row["cost_ns"].parse::<u64>().unwrap();
+    let whole = cost(waits("late sender")) + cost(waits("wait at NxN"));
+    // Of what it computes after the last exchange nobody but the root of the reduction at the end hears.
+    let planted = 100_000_000 * u64::from(RANKS - 1);
+    assert!(whole.abs_diff(planted) * 20 < planted, "{whole} of {planted}");
+}
+
+#[test]
+fn nobody_waits_long_where_none_is_slow() {
+    let found = rows(&printed(stencil(&[Slow { rank: 700, factor: 1.0 }]), &["why", "--format", "csv"]));
+    let waits = ["late sender", "wait at NxN", "slow rank"];
+    assert!(!found.iter().any(|row| waits.contains(&row["kind"].as_str())), "{found:?}");
+}
