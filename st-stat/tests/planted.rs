@@ -46,6 +46,10 @@ fn a_slow_rank_is_found_among_a_thousand() {
 #[test]
 fn nobody_waits_long_where_none_is_slow() {
     let found = rows(&printed(stencil(&[Slow { rank: 700, factor: 1.0 }]), &["why", "--format", "csv"]));
-    let waits = ["late sender", "wait at NxN", "slow rank"];
-    assert!(!found.iter().any(|row| waits.contains(&row["kind"].as_str())), "{found:?}");
+    assert!(!found.iter().any(|row| row["kind"] == "slow rank"), "{found:?}");
+    // Times on paper are spread by some percent, and who is longest in a step is waited for.
+    let waits = ["late sender", "wait at NxN"];
+    for row in found.iter().filter(|row| waits.contains(&row["kind"].as_str())) {
+        assert!(row["share_percent"].parse::<f64>().unwrap() < 5.0, "{row:?}");
+    }
 }

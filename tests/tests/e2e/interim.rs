@@ -40,6 +40,7 @@ fn bytes(mut trace: Trace) -> Result<Vec<u8>, Failure> {
     trace.provenance.clear();
     trace.header.started = 0;
     trace.header.run.clear();
+    trace.header.queued = None;
     trace.header.options.remove("time");
     for t in trace.sections.iter_mut().flat_map(|s| &mut s.threads) {
         t.sketches.clear();

@@ -52,6 +52,7 @@ fn bytes(mut trace: Trace) -> Result<Vec<u8>, Failure> {
     trace.header.bindings.clear();
     trace.header.allowed.clear();
     trace.header.processors.clear();
+    trace.header.queued = None;
     // It takes the exact times of all ranks in one place.
     trace.explanation = None;
     let mut out = Vec::new();
