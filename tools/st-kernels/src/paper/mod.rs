@@ -7,6 +7,7 @@ mod clock;
 mod communicator;
 mod log;
 mod plan;
+mod simulation;
 
 use st_model::num::Exact;
 use std::cell::RefCell;
