@@ -120,7 +120,7 @@ fn another_network_changes_what_messages_take() {
 fn what_cannot_be_predicted_is_refused() {
     let said = |sections, words: &[&str]| tried(sections, words).unwrap_err().to_string();
     let timeless = || untimed(ranks(&[10, 60, 10]));
-    assert_eq!(said(timeless(), &["predict"]), said(timeless(), &["waits"]));
+    assert_eq!(said(timeless(), &["predict"]), said(timeless(), &["path"]));
     let unknown = said(ranks(&[10, 60]), &["predict", "--speedup", "nowhere=2"]);
     assert!(unknown.contains("nowhere: the trace has no such call site or function"), "{unknown}");
     for wrong in [
