@@ -11,9 +11,8 @@ use st_cli::{
     Amount, Batch, Finished, Output, Share, Status, UsageError, Whole, each_batch, each_section_of, engine,
     step,
 };
-use st_explain::{Folding, Unkept};
+use st_explain::Folding;
 use st_model::calls::Lane;
-use st_model::explanation::Explanation;
 use st_model::section::Section;
 use st_reduce::cluster::{Clustering, Clusters, Error, Signatures, alone};
 use st_reduce::tree::{self, Parts, RADIX, Tree};
@@ -237,8 +236,7 @@ fn begin(args: &Args, whole: &Whole, out: Output) -> Result<Writer<Output>> {
     Ok(writer)
 }
 
-/// Puts what is left into clusters, and writes the result.
-/// Each process has counted some of the `events`.
+/// Puts what is left into clusters, and writes the result. Each process has counted some of the `events`.
 fn finish(
     args: &Args,
     all: Gathered,
@@ -255,8 +253,11 @@ fn finish(
         sections.iter().try_for_each(|section| budget.spend(section, None, 1))?;
     }
     if all.dropped && args.folded() > 0 {
-        let told = all.folding.keep(&sections, events, &args.steps.budget());
-        explain(args, told, &mut whole.explanation);
+        let unkept = all.folding.keep(&mut whole.explanation, (&sections, events), &args.steps.budget());
+        match unkept {
+            Some(why) if why.is_a_choice() => args.talk.note(NAME, why),
+            why => why.iter().for_each(|why| args.talk.detail(NAME, why)),
+        }
     }
     let mut clusters = how.root(sections)?;
     if args.folded() > 0 {
@@ -280,17 +281,6 @@ fn finish(
     let tabled = table_out.map(tabled).transpose()?;
     writer.finish()?.finish()?.commit()?;
     tabled.map_or(Ok(()), Finished::commit)
-}
-
-/// Has what exact times tell of waits kept, or else what has been kept of them before.
-fn explain(args: &Args, told: Result<Explanation, Unkept>, kept: &mut Option<Explanation>) {
-    match told {
-        Ok(told) => *kept = Some(told),
-        Err(_) if kept.is_some() => {}
-        Err(Unkept::Unasked) => {}
-        Err(why @ Unkept::Many(_)) => args.talk.note(NAME, format_args!("nothing is kept of waits: {why}")),
-        Err(why) => args.talk.detail(NAME, format_args!("nothing is kept of waits: {why}")),
-    }
 }
 
 /// Leaves the exact times of the first rank alone.

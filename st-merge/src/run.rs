@@ -7,8 +7,7 @@ use anyhow::{Result, anyhow};
 use st_cli::options::Waits;
 use st_cli::transport::{self, Transport};
 use st_cli::{Amount, Batch, Output, Share, Status, UsageError, Whole, each_batch, engine, step};
-use st_explain::{Folding, Unkept};
-use st_model::explanation::Explanation;
+use st_explain::Folding;
 use st_model::section::Section;
 use st_reduce::merge::alike::LEVELS;
 use st_reduce::merge::{Error, Merger, Merging};
@@ -223,8 +222,7 @@ fn decoder(all: &Gathered) -> fn(&Stored) -> Result<Section, st_stream::Error> {
     if all.holds() { Stored::section } else { Stored::section_without_times }
 }
 
-/// Merges what is left, and writes the result.
-/// Each process has counted some of the `events`.
+/// Merges what is left, and writes the result. Each process has counted some of the `events`.
 fn finish(args: &Args, all: Gathered, (mut whole, events): (Whole, u64), mut out: Output) -> Result<()> {
     whole.remark(NAME, &args.talk);
     if all.dropped && !args.keep_columns {
@@ -234,8 +232,11 @@ fn finish(args: &Args, all: Gathered, (mut whole, events): (Whole, u64), mut out
     let (mut merger, budget) = (all.tree.how().root(), all.tree.how().budget.clone());
     let mut sections = all.tree.finish()?;
     if all.dropped && !args.keep_columns {
-        let told = all.folding.keep(&sections, events, &args.steps.budget());
-        explain(args, told, &mut whole.explanation);
+        let unkept = all.folding.keep(&mut whole.explanation, (&sections, events), &args.steps.budget());
+        match unkept {
+            Some(why) if why.is_a_choice() => args.talk.note(NAME, why),
+            why => why.iter().for_each(|why| args.talk.detail(NAME, why)),
+        }
         sections.iter_mut().flat_map(|s| &mut s.threads).for_each(|thread| thread.columns.clear());
     }
     for section in sections {
@@ -259,17 +260,6 @@ fn finish(args: &Args, all: Gathered, (mut whole, events): (Whole, u64), mut out
     write(args, merger, &mut whole, &mut out)?;
     drop(merging);
     out.commit()
-}
-
-/// Has what exact times tell of waits kept, or else what has been kept of them before.
-fn explain(args: &Args, told: Result<Explanation, Unkept>, kept: &mut Option<Explanation>) {
-    match told {
-        Ok(told) => *kept = Some(told),
-        Err(_) if kept.is_some() => {}
-        Err(Unkept::Unasked) => {}
-        Err(why @ Unkept::Many(_)) => args.talk.note(NAME, format_args!("nothing is kept of waits: {why}")),
-        Err(why) => args.talk.detail(NAME, format_args!("nothing is kept of waits: {why}")),
-    }
 }
 
 fn write(args: &Args, merger: Merger, whole: &mut Whole, out: &mut Output) -> Result<()> {

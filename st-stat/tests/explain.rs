@@ -56,7 +56,7 @@ fn trace(path: &Path, computed: &[i64], times: Times) {
     let mut sections: Vec<_> = (0..).zip(computed).map(rank).collect();
     let mut explanation = None;
     if times == Times::Kept {
-        explanation = Some(Folding::new(1000).keep(&sections, 36, &Budget::default()).unwrap());
+        assert_eq!(Folding::new(1000).keep(&mut explanation, (&sections, 36), &Budget::default()), None);
         sections.iter_mut().flat_map(|s| &mut s.threads).for_each(|t| t.columns.clear());
     }
     let header = Header { world: 3, program: "app".into(), ..Header::default() };

@@ -35,8 +35,17 @@ pub enum Unkept {
     Rank(String),
 }
 
+impl Unkept {
+    /// Whether another option would keep it.
+    #[must_use]
+    pub fn is_a_choice(&self) -> bool {
+        matches!(self, Self::Many(_))
+    }
+}
+
 impl fmt::Display for Unkept {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("nothing is kept of waits: ")?;
         match self {
             Self::Unasked => f.write_str("nobody has asked"),
             Self::Many(most) => {
@@ -76,14 +85,24 @@ impl Folding {
         self.events.load(Ordering::Relaxed)
     }
 
-    /// What is kept of sections that hold all ranks, of which so many calls were counted in all.
+    /// Keeps what is told of sections that hold all ranks, of which so many calls were counted in all, or else what has been
+    /// kept before. Returns why nothing is kept now, if somebody has asked.
     ///
     /// *Cost:* as [`analyse_causes`], and of the delays.
-    ///
-    /// # Errors
-    ///
-    /// If nothing can be kept.
-    pub fn keep(&self, sections: &[Section], events: u64, budget: &Budget) -> Result<Explanation, Unkept> {
+    pub fn keep(
+        &self,
+        kept: &mut Option<Explanation>,
+        (sections, events): (&[Section], u64),
+        budget: &Budget,
+    ) -> Option<Unkept> {
+        match self.told(sections, events, budget) {
+            Ok(told) => *kept = Some(told),
+            Err(why) => return Some(why).filter(|why| kept.is_none() && *why != Unkept::Unasked),
+        }
+        None
+    }
+
+    fn told(&self, sections: &[Section], events: u64, budget: &Budget) -> Result<Explanation, Unkept> {
         let threads = || sections.iter().flat_map(|s| s.threads.iter().map(move |t| (s, t)));
         if self.most == 0 {
             return Err(Unkept::Unasked);

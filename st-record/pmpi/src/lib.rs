@@ -49,6 +49,7 @@ mod memory;
 mod merge;
 mod message;
 mod normal;
+mod note;
 mod numbered;
 mod output;
 mod polls;

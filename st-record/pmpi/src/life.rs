@@ -7,6 +7,7 @@ use crate::local;
 use crate::memory;
 use crate::merge;
 use crate::message::{set_rank, warn};
+use crate::note;
 use crate::output::{Output, Owner, Written, clear, note_down};
 use crate::real;
 use crate::run;
@@ -341,7 +342,10 @@ pub(crate) fn close(early: bool, since: i64) -> Option<Written> {
             output.clock(&clock);
         }
         match state.output.take() {
-            Some(output) => output.finish(state.into_rest(early, since)).map(Some),
+            Some(output) => {
+                let note = note::line(&state, early);
+                output.finish(state.into_rest(note, early, since)).map(Some)
+            }
             None => Ok(None),
         }
     }));

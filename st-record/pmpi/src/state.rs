@@ -1,6 +1,5 @@
 //! The recorder's state: one per process, behind one lock.
 
-use crate::bindings;
 use crate::clock::Clock;
 use crate::comms::Comms;
 use crate::cost::Cost;
@@ -30,7 +29,6 @@ use st_model::num::narrow;
 use st_model::section::Sym;
 use st_unwind::{Registers, SiteId, SiteInterner, UnknownPython, Unwinder};
 use std::collections::{BTreeMap, HashMap};
-use std::fmt::Write as _;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -424,35 +422,13 @@ impl State {
     }
 
     /// What there is of the rank when recording ends, which began to end when the thread's processor time was `since`, ns;
-    /// `early` says that the program has not come to its end.
-    pub(crate) fn into_rest(self, early: bool, since: i64) -> Rest {
-        let note = self.note(early);
+    /// `early` says that the program has not come to its end; `note` is what a launcher is told.
+    pub(crate) fn into_rest(self, note: String, early: bool, since: i64) -> Rest {
         let own = self.cost.total() - since;
         let Self { settings, recorder, journal, .. } = self;
         // What is merged is told of later.
         let quiet = settings.quiet || (settings.merge.is_some() && !early);
         Rest { recorder, journal, directory: settings.output, early, quiet, note, own }
-    }
-
-    /// What a launcher is told of the calls: `rank=0 calls=12 nested=0 stopped=0 ended=0 MPI_File_open=1`.
-    fn note(&self, early: bool) -> String {
-        let mut line = format!(
-            "rank={} calls={} nested={} stopped={} ended={}",
-            self.rank,
-            self.recorder.calls(),
-            NESTED.load(Ordering::Relaxed),
-            u8::from(self.stopped),
-            u8::from(early)
-        );
-        for (name, n) in self.opaque_calls() {
-            let _ = write!(line, " {name}={n}");
-        }
-        if let Some(ns) = self.queued.total() {
-            let _ = write!(line, " queued_ns={ns}");
-        }
-        let bindings = bindings::seen(&self.recorder.sites).into_iter().collect::<Vec<_>>().join(",");
-        let _ = write!(line, " bindings={bindings}");
-        line
     }
 
     /// Does something rare and dear within a call.
