@@ -94,9 +94,18 @@ impl Paths {
     /// Adds a call that took seconds, or came after them.
     #[cold]
     fn add_long(&mut self, path: usize, gap: u64, duration: u64) {
+        self.settle_waiting(path);
         if let Some((_, _, compute, comm)) = self.sketches.get_mut(path) {
             compute.add(gap);
             comm.add(duration);
+        }
+    }
+
+    /// Enters what waits before what does not: the bins of a histogram depend on the order.
+    #[inline]
+    fn settle_waiting(&mut self, path: usize) {
+        if self.waiting.get(path).is_some_and(|number| *number > 0) {
+            self.settle(path);
         }
     }
 
@@ -113,6 +122,7 @@ impl Paths {
     /// Adds the first of some calls and every `stride`-th after it, as [`Paths::add`] does. `times` are enter and exit of each, after
     /// those of the call before the first.
     pub(super) fn add_all(&mut self, path: usize, times: &[(i64, i64)], stride: usize) {
+        self.settle_waiting(path);
         let Some((_, _, compute, comm)) = self.sketches.get_mut(path) else { return };
         let (gaps, durations) = (&mut self.gaps, &mut self.durations);
         gaps.clear();
