@@ -223,9 +223,7 @@ impl State {
         let index = *index;
         let (recorder, journal) = (&mut self.recorder, &mut self.journal);
         let (chunk, full) = enter(recorder, journal, index, sym, words, (event.enter, event.exit));
-        if chunk.is_some() || full {
-            self.settle(index, chunk, full);
-        }
+        self.settle(index, chunk, full);
     }
 
     /// Makes up for what has not been entered in the book of requests, and follows the loop no longer.
@@ -247,22 +245,26 @@ impl State {
         let chunk = recorder.pass(index, sym, (words, changed), times);
         let full = journal.as_mut().is_some_and(|j| !j.next(recorder, index, sym, words, times));
         echo.advance();
+        self.settle(index, chunk, full);
+    }
+
+    /// Writes a chunk of exact times, and begins the journal's next region if the last is full. Nearly always there is neither, and
+    /// measuring what that takes would take longer than the call.
+    #[inline]
+    fn settle(&mut self, index: usize, chunk: Option<Box<Chunk>>, full: bool) {
         if chunk.is_some() || full {
-            self.settle(index, chunk, full);
+            self.dear(|state| state.put_away(index, chunk, full));
         }
     }
 
-    /// Writes a chunk of exact times, and begins the journal's next region if the last is full.
     #[cold]
-    fn settle(&mut self, index: usize, chunk: Option<Box<Chunk>>, full: bool) {
-        self.dear(|state| {
-            if let Some(chunk) = chunk {
-                state.write(narrow(index), &chunk);
-            }
-            if full {
-                state.snapshot();
-            }
-        });
+    fn put_away(&mut self, index: usize, chunk: Option<Box<Chunk>>, full: bool) {
+        if let Some(chunk) = chunk {
+            self.write(narrow(index), &chunk);
+        }
+        if full {
+            self.snapshot();
+        }
     }
 
     /// Takes a call that may be part of a series, if it is.
