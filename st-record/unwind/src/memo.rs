@@ -6,7 +6,7 @@ use crate::sites::SiteId;
 use crate::stack::read_word;
 
 /// Stacks remembered per (return address, stack pointer).
-const WAYS: usize = 8;
+const WAYS: usize = 64;
 /// Checks kept per thread (16 bytes each); the memo starts anew when they are used up.
 const MAX_CHECKS: usize = 1 << 18;
 /// Entries kept per thread (56 bytes each).
