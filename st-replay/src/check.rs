@@ -14,10 +14,12 @@
 mod finding;
 mod sequence;
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use st_cli::Symbols;
+use st_match::fifo::{Channels, Numbered};
 use st_match::{Channel, NO_MESSAGE};
+use st_model::num::Exact as _;
 use st_model::project::Error;
 use st_model::ranklist::RankList;
 use st_model::ranklist_notation;
@@ -34,7 +36,7 @@ use crate::scaling::Scaling;
 use crate::supported::{is_supported, needs_files};
 use crate::threads::Threads;
 
-/// Equal messages that wait for their other end.
+/// Equal ends of messages in a row that wait for their other ends.
 #[derive(Clone, Copy, Debug)]
 struct Run {
     bytes: i64,
@@ -42,18 +44,21 @@ struct Run {
     n: u64,
 }
 
-#[derive(Debug, Default)]
-struct Traffic {
-    waiting: VecDeque<Run>,
-    /// Those that wait are receives.
-    receives: bool,
-    /// Sent and received.
-    ends: [u64; 2],
-    /// Several threads of a rank use it: the order is not known.
-    unordered: bool,
-    /// One message that did not fit has been told.
-    told: bool,
+impl Numbered for Run {
+    fn take_in(&mut self, next: &Self) -> bool {
+        let equal = (self.bytes, self.place) == (next.bytes, next.place);
+        self.n += if equal { next.n } else { 0 };
+        equal
+    }
+
+    fn first_of_several(&mut self) -> Option<Self> {
+        self.n = self.n.checked_sub(1).filter(|left| *left > 0)?;
+        Some(Self { n: 1, ..*self })
+    }
 }
+
+/// Threads are not told apart where ends are paired: each channel's are counted, in whatever order they come.
+const ALL_ALIKE: u32 = 0;
 
 /// What a check found.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -104,7 +109,11 @@ struct Known {
 #[derive(Debug, Default)]
 struct State {
     places: Places,
-    channels: HashMap<Channel, Traffic>,
+    channels: Channels<Run>,
+    /// Channels that several threads of a rank use: the order is not known.
+    unordered: HashSet<Channel>,
+    /// Channels of which one message that did not fit has been told.
+    told: HashSet<Channel>,
     sequences: BTreeMap<(u32, u32), Sequence>,
     ranks: HashMap<u32, Known>,
     /// Receivers (communicator, side, position) with receives of unknown source.
@@ -231,7 +240,7 @@ impl State {
                 if current.several {
                     let first = *current.users.entry((end.channel, receives)).or_insert(current.thread);
                     if first != current.thread {
-                        self.channels.entry(end.channel).or_default().unordered = true;
+                        self.unordered.insert(end.channel);
                     }
                 }
                 self.meet(&end, place, receives);
@@ -263,30 +272,12 @@ impl State {
         if self.drawn && !pair {
             return;
         }
-        let t = self.channels.entry(end.channel).or_default();
-        t.ends[usize::from(receives)] += 1;
-        if t.waiting.is_empty() || t.receives == receives {
-            t.receives = receives;
-            match t.waiting.back_mut() {
-                Some(run) if (run.bytes, run.place) == (end.bytes, place) => run.n += 1,
-                _ => t.waiting.push_back(Run { bytes: end.bytes, place, n: 1 }),
-            }
-            return;
-        }
-        let Some(front) = t.waiting.front_mut() else { return };
-        let other = *front;
-        front.n -= 1;
-        if front.n == 0 {
-            t.waiting.pop_front();
-            if t.waiting.is_empty() {
-                // It would keep the space of all that have waited.
-                t.waiting = VecDeque::new();
-            }
-        }
+        let run = Run { bytes: end.bytes, place, n: 1 };
+        let Some(other) = self.channels.enter(end.channel, receives, ALL_ALIKE, run) else { return };
         let (sent, room) = if receives { (other.bytes, end.bytes) } else { (end.bytes, other.bytes) };
         let fits = if pair { sent == room } else { sent <= room };
-        if sent >= 0 && room >= 0 && !fits && !t.told && !t.unordered {
-            t.told = true;
+        let judged = sent >= 0 && room >= 0 && !self.unordered.contains(&end.channel);
+        if judged && !fits && self.told.insert(end.channel) {
             let places = if receives { [other.place, place] } else { [place, other.place] };
             self.findings.push(Finding::TooLarge { channel: end.channel, sent, room, places });
         }
@@ -295,17 +286,8 @@ impl State {
 
     /// A message was not sent after all.
     fn unsent(&mut self, end: &End) {
-        let Some(t) = self.channels.get_mut(&end.channel).filter(|t| t.ends[0] > 0) else { return };
-        t.ends[0] -= 1;
-        match t.waiting.back_mut() {
-            Some(run) if !t.receives => {
-                run.n -= 1;
-                if run.n == 0 {
-                    t.waiting.pop_back();
-                }
-            }
-            // A receive that has met it waits again; which one, nobody knows.
-            _ => self.unsure_channels.push(end.channel),
+        if self.channels.unsend(&end.channel).is_none() && self.channels.met_in(&end.channel) > Some(0) {
+            self.unsure_channels.push(end.channel);
         }
     }
 
@@ -385,35 +367,35 @@ impl State {
 
     /// Messages of which one end is missing, though all is known of the rank that should have it.
     fn unbalanced(&mut self, groups: &Groups) {
-        for (channel, t) in &self.channels {
-            let pair = channel.tag < NO_MESSAGE;
-            self.verdict.channels += u64::from(!pair);
-            if self.drawn && !pair {
-                continue;
-            }
-            if t.waiting.is_empty() {
+        let messages = |channel: &Channel| channel.tag >= NO_MESSAGE;
+        self.verdict.channels +=
+            self.channels.met().filter(|(channel, _)| messages(channel)).count().to_u64();
+        for (channel, receives, waiting) in self.channels.waiting() {
+            if self.drawn && messages(channel) {
                 continue;
             }
             let Some(group) = groups.get(channel.group).filter(|g| g.shared) else { continue };
             let to_side = if group.sides[1].is_empty() { 0 } else { 1 - channel.side };
-            let lacking = if t.receives {
+            let lacking = if receives {
                 group.world(channel.side, channel.from)
             } else {
                 group.world(to_side, channel.to)
             };
             let known = lacking.and_then(|r| self.ranks.get(&r)).copied().unwrap_or_default();
             // Nobody need wait for a receive: a send mostly ends without it.
-            let judged = if t.receives { known.replayed } else { known.all };
+            let judged = if receives { known.replayed } else { known.all };
             let maybe = self.unsure_channels.contains(channel)
-                || !t.receives && self.open.contains(&(channel.group, channel.side, channel.to));
+                || !receives && self.open.contains(&(channel.group, channel.side, channel.to));
             if !judged || maybe {
                 continue;
             }
-            let mut places: Vec<PlaceId> = t.waiting.iter().map(|r| r.place).collect();
+            let (mut places, runs): (Vec<PlaceId>, Vec<u64>) = waiting.map(|r| (r.place, r.n)).unzip();
             places.sort_unstable();
             places.dedup();
-            let n = t.waiting.iter().map(|r| r.n).sum();
-            let (receives, ends, channel) = (t.receives, t.ends, *channel);
+            let n: u64 = runs.iter().sum();
+            let mut ends = [self.channels.met_in(channel).unwrap_or_default(); 2];
+            ends[usize::from(receives)] += n;
+            let channel = *channel;
             self.findings.push(Finding::Unbalanced { channel, receives, n, ends, places });
         }
     }

@@ -18,6 +18,19 @@ pub trait Numbered {
     fn operation(&self) -> u64 {
         0
     }
+
+    /// Takes in the end that comes after it, if one can stand for both while they wait.
+    fn take_in(&mut self, _next: &Self) -> bool {
+        false
+    }
+
+    /// The first of the ends that it stands for, if there are several; it stands for one less then.
+    fn first_of_several(&mut self) -> Option<Self>
+    where
+        Self: Sized,
+    {
+        None
+    }
 }
 
 /// Ends that wait, the first of them in place: most channels have no more.
@@ -37,16 +50,34 @@ impl<E> Default for Queue<E> {
 /// Room for so many ends is kept when all have met: more would be that of all that have ever waited.
 const KEPT: usize = 4;
 
-impl<E> Queue<E> {
+impl<E: Numbered> Queue<E> {
     fn push(&mut self, end: E) {
-        if self.first.is_none() {
+        let Some(last) = self.last() else {
             self.first = Some(end);
-        } else {
+            return;
+        };
+        if !last.take_in(&end) {
             self.rest.get_or_insert_default().push_back(end);
         }
     }
 
+    fn last(&mut self) -> Option<&mut E> {
+        self.rest.as_mut().and_then(|rest| rest.back_mut()).or(self.first.as_mut())
+    }
+
+    /// Takes out the last end.
+    fn pop_last(&mut self) -> Option<E> {
+        // Those that one end stands for are equal: the first of them is the last, too.
+        self.last()?
+            .first_of_several()
+            .or_else(|| self.rest.as_mut().and_then(|rest| rest.pop_back()))
+            .or_else(|| self.first.take())
+    }
+
     fn pop(&mut self) -> Option<E> {
+        if let Some(one) = self.first.as_mut()?.first_of_several() {
+            return Some(one);
+        }
         let taken = self.first.take();
         if let Some(rest) = &mut self.rest {
             self.first = rest.pop_front();
@@ -55,10 +86,6 @@ impl<E> Queue<E> {
             }
         }
         taken
-    }
-
-    fn iter(&self) -> impl Iterator<Item = &E> {
-        self.first.iter().chain(self.rest.iter().flat_map(|rest| rest.iter()))
     }
 
     /// Takes out those that a function names.
@@ -72,6 +99,12 @@ impl<E> Queue<E> {
     }
 }
 
+impl<E> Queue<E> {
+    fn iter(&self) -> impl Iterator<Item = &E> {
+        self.first.iter().chain(self.rest.iter().flat_map(|rest| rest.iter()))
+    }
+}
+
 /// A thread that uses none of the ends.
 const NOBODY: u32 = u32::MAX;
 
@@ -79,6 +112,8 @@ const NOBODY: u32 = u32::MAX;
 #[derive(Debug)]
 struct Traffic<E> {
     waiting: Queue<E>,
+    /// Pairs that have met.
+    met: u64,
     /// Threads that send and receive.
     users: [u32; 2],
     /// The ends that wait are receives.
@@ -89,7 +124,7 @@ struct Traffic<E> {
 
 impl<E> Default for Traffic<E> {
     fn default() -> Self {
-        Self { waiting: Queue::default(), users: [NOBODY; 2], receives: false, unordered: false }
+        Self { waiting: Queue::default(), met: 0, users: [NOBODY; 2], receives: false, unordered: false }
     }
 }
 
@@ -144,6 +179,7 @@ impl<E: Numbered> Channels<E> {
         while traffic.waiting.first.as_ref().is_some_and(|w| w.operation() <= end.operation()) {
             let found = traffic.waiting.pop().filter(|w| w.operation() == end.operation());
             if found.is_some() {
+                traffic.met += 1;
                 return found;
             }
             self.lost[usize::from(!receives)] += 1;
@@ -175,10 +211,26 @@ impl<E: Numbered> Channels<E> {
         traffic.into_iter().for_each(|t| t.waiting.remove(&named));
     }
 
+    /// The last send of a channel was none. Returns it if it waits; if it has met a receive, nobody knows which one waits again.
+    pub fn unsend(&mut self, channel: &Channel) -> Option<E> {
+        self.all.get_mut(channel).filter(|t| !t.receives)?.waiting.pop_last()
+    }
+
     /// Ends that wait, by channel, and whether they are receives; in no particular order of channels.
     pub fn waiting(&self) -> impl Iterator<Item = (&Channel, bool, impl Iterator<Item = &E>)> {
         let some = self.all.iter().filter(|(_, t)| t.waiting.first.is_some());
         some.map(|(channel, t)| (channel, t.receives, t.waiting.iter()))
+    }
+
+    /// All channels, and how many messages have met in each; in no particular order.
+    pub fn met(&self) -> impl Iterator<Item = (&Channel, u64)> {
+        self.all.iter().map(|(channel, t)| (channel, t.met))
+    }
+
+    /// How many messages have met in a channel; `None` if nothing has come through it.
+    #[must_use]
+    pub fn met_in(&self, channel: &Channel) -> Option<u64> {
+        self.all.get(channel).map(|t| t.met)
     }
 
     /// Messages of which the order is not known.

@@ -2,6 +2,8 @@
 //! they complete.
 #![expect(clippy::unwrap_used, reason = "a test fails by it")]
 
+use std::collections::VecDeque;
+
 use proptest::prelude::*;
 use st_match::communication::UNKNOWN_TAG;
 use st_match::fifo::{Channels, Numbered};
@@ -199,4 +201,49 @@ fn nothing_meets_where_two_threads_use_one_end() {
     assert_eq!(channels.enter(CHANNEL, false, 0, Of(0, 'y')), None);
     assert_eq!((channels.unordered(), channels.waiting().count()), (2, 0));
     assert!(channels.is_unordered(&CHANNEL));
+}
+
+/// Ends that are equal but for how many they are.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Equal(u8, u64);
+
+impl Numbered for Equal {
+    fn take_in(&mut self, next: &Self) -> bool {
+        self.1 += if self.0 == next.0 { next.1 } else { 0 };
+        self.0 == next.0
+    }
+
+    fn first_of_several(&mut self) -> Option<Self> {
+        self.1 = self.1.checked_sub(1).filter(|left| *left > 0)?;
+        Some(Self(self.0, 1))
+    }
+}
+
+proptest! {
+    /// Ends that stand for several meet as if each stood for itself, and a send that was none is the last.
+    #[test]
+    fn equal_ends_wait_together_and_meet_one_by_one(steps in proptest::collection::vec((0..3_u8, 0..3_u8), 0..60)) {
+        let mut channels = Channels::default();
+        let (mut waiting, mut receives, mut met) = (VecDeque::new(), false, 0);
+        for (what, kind) in steps {
+            if kind == 2 {
+                let expected = if receives { None } else { waiting.pop_back() };
+                prop_assert_eq!(channels.unsend(&CHANNEL), expected.map(|what| Equal(what, 1)));
+                continue;
+            }
+            let receive = kind == 1;
+            let expected = if waiting.is_empty() || receives == receive {
+                receives = receive;
+                waiting.push_back(what);
+                None
+            } else {
+                met += 1;
+                waiting.pop_front()
+            };
+            prop_assert_eq!(channels.enter(CHANNEL, receive, 0, Equal(what, 1)), expected.map(|what| Equal(what, 1)));
+        }
+        let left: u64 = channels.waiting().flat_map(|(_, _, ends)| ends.map(|e| e.1)).sum();
+        prop_assert_eq!(left, waiting.len() as u64);
+        prop_assert_eq!(channels.met_in(&CHANNEL).unwrap_or_default(), met);
+    }
 }
