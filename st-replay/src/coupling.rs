@@ -80,7 +80,7 @@ pub fn find(
     let whole = narrow::<i64>(WHOLE);
     let of = Trial { section, thread, rank, t, gaps };
     let ends = vec![-whole, 0, whole];
-    let (led, tried) = of.run(|_| &ends)?;
+    let (first_in, tried) = of.run(|_| &ends)?;
     let around = |(sym, tried): (&Sym, &Tried)| {
         let about = tried.reckoned(waited(t, *sym)?)?;
         let window = (-AROUND..=AROUND).map(|k| (about + k * whole / FINE).clamp(-whole, whole));
@@ -88,14 +88,14 @@ pub fn find(
     };
     let windows: BTreeMap<Sym, Vec<i64>> = tried.iter().filter_map(around).collect();
     let (_, tried) =
-        of.run(|pair| led.get(&pair).and_then(|sym| windows.get(sym)).map_or(&[], Vec::as_slice))?;
+        of.run(|pair| first_in.get(&pair).and_then(|sym| windows.get(sym)).map_or(&[], Vec::as_slice))?;
     let nearest = |sym: &Sym| {
         let (window, tried) = (windows.get(sym)?, tried.get(sym)?);
         let wanted = tried.wanted(waited(t, *sym)?);
         let found = window.iter().zip(&tried.slowest).min_by_key(|(_, slowest)| slowest.abs_diff(wanted));
         found.map(|(coupling, _)| *coupling)
     };
-    Ok(led.iter().filter_map(|(pair, sym)| Some((*pair, nearest(sym)?))).collect())
+    Ok(first_in.iter().filter_map(|(pair, sym)| Some((*pair, nearest(sym)?))).collect())
 }
 
 /// Whether ranks of a section may have been slow at the same time without the section knowing: how long they computed varies, by more than a
@@ -127,8 +127,10 @@ struct Trial<'a> {
 impl Trial<'_> {
     /// Goes through the calls with the couplings that are to be tried for each pair.
     fn run<'c>(&self, couplings: impl Fn(PairOf) -> &'c [i64]) -> Result<Found, Error> {
-        let (mut tried, mut led) = (BTreeMap::<Sym, Tried>::new(), HashMap::new());
-        let Some(mut events) = self.section.events(self.thread, self.rank) else { return Ok((led, tried)) };
+        let (mut tried, mut first_in) = (BTreeMap::<Sym, Tried>::new(), HashMap::new());
+        let Some(mut events) = self.section.events(self.thread, self.rank) else {
+            return Ok((first_in, tried));
+        };
         let mut joins = Joins { ranks: self.t.ranks.len(), whole: HashMap::new() };
         let (mut pred, mut left) = (NO_SYM, STEPS);
         let (mut counted, mut open) = (HashMap::<PairOf, u64>::new(), Vec::new());
@@ -149,7 +151,7 @@ impl Trial<'_> {
             }
             if joins.join(&event) {
                 for pair in open.drain(..) {
-                    led.entry(pair).or_insert(sym);
+                    first_in.entry(pair).or_insert(sym);
                 }
                 tried.entry(sym).or_default().step(&mut taken);
                 if left == 0 {
@@ -157,7 +159,7 @@ impl Trial<'_> {
                 }
             }
         }
-        Ok((led, tried))
+        Ok((first_in, tried))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Objects that are called the same in two traces, and are not.
 
 use st_model::calls::{CallTable, Meaning, Object};
-use st_model::objects::Joint;
+use st_model::objects::SharedObject;
 use st_model::proof::by_slot;
 use st_model::section::{Entry, Section, Tables};
 
@@ -51,15 +51,16 @@ fn how(sizes: [Option<u64>; 2]) -> String {
 
 /// Number of ranks that an object has, if it has any.
 fn members(tables: &Tables, object: Object, index: i64, rank: u32) -> Option<u64> {
-    let joint = |table: &[Entry<Joint>]| Tables::find(table, index, rank).map(|o| o.content.members.len());
+    let shared =
+        |table: &[Entry<SharedObject>]| Tables::find(table, index, rank).map(|o| o.content.members.len());
     match object {
         Object::Comm => {
             let comm = &Tables::find(&tables.comms, index, rank)?.content;
             Some(comm.members.len() + comm.remote.len())
         }
         Object::Group => Tables::find(&tables.groups, index, rank).map(|g| g.content.members.len()),
-        Object::Win => joint(&tables.wins),
-        Object::File => joint(&tables.files),
+        Object::Win => shared(&tables.wins),
+        Object::File => shared(&tables.files),
         Object::Type | Object::Op | Object::Text => None,
     }
 }

@@ -11,7 +11,7 @@ use st_capture::record::{Options, RankRecorder};
 use st_kernels::Kernel;
 use st_match::volume::{Flow, Flows, Graphs, Volumes};
 use st_model::calls::{CallTable, names};
-use st_model::objects::{Comm, Joint, Type};
+use st_model::objects::{Comm, SharedObject, Type};
 use st_model::ranks::RankSeq;
 use st_model::section::Section;
 use st_model::steps::Budget;
@@ -154,7 +154,7 @@ fn windows_count_both_ways_and_empty_messages_are_messages() {
     });
     let double = Type { kind: "double".into(), words: vec![], parts: vec![], size: 8, lb: 0, extent: 8 };
     r.objects.types.predefined(double);
-    r.objects.wins.predefined(Joint { kind: "win".into(), comm: 0, members: world() });
+    r.objects.wins.predefined(SharedObject { kind: "win".into(), comm: 0, members: world() });
     r.open_thread(0);
     let site = r.sites.label("here");
     // origincount origintype target targetdisp targetcount targettype win; count type dest tag comm

@@ -9,7 +9,7 @@
 //! a tree); here all clocks are bounded at once, as in a system of difference constraints, part of the run by part.
 
 use crate::lags::Lags;
-use crate::taut::{Gate, Point, line};
+use crate::taut_string::{Gate, Point, line};
 use st_model::num::{narrow, saturate};
 
 /// No bound: far enough for sums of a few of them.

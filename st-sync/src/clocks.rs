@@ -13,7 +13,7 @@ use crate::bounds::{Bounds, UNSEEN};
 use crate::offsets::Map;
 use crate::pack::Words;
 use crate::surveyed::Surveyed;
-use crate::taut::Gate;
+use crate::taut_string::Gate;
 use crate::team::Team;
 use crate::trace::Traces;
 

@@ -20,7 +20,7 @@ mod run;
 mod share;
 mod survey;
 mod surveyed;
-mod taut;
+mod taut_string;
 pub mod team;
 mod trace;
 mod write;

@@ -5,7 +5,7 @@
 //! where a rank had to wait for a processor; the map is the shortest line that agrees with all of them, so that exact ones
 //! hold it, others bend it only as far as they must, and none has to be thrown away.
 
-use crate::taut::{FARTHEST, Gate, line};
+use crate::taut_string::{FARTHEST, Gate, line};
 use st_model::columns::{Comparison, Offset};
 use st_model::num::saturate;
 

@@ -14,7 +14,6 @@ mod collective;
 mod comm;
 mod completion;
 mod constants;
-mod crew;
 mod environment;
 mod files;
 mod group;
@@ -32,6 +31,7 @@ mod play;
 mod probable;
 mod probe;
 mod queries;
+mod rank_threads;
 mod requests;
 mod rma;
 mod state;
@@ -51,7 +51,7 @@ use st_replay::preflight::Preflight;
 use st_replay::whatif::placement;
 use st_replay::{TOOL, launch, load};
 
-use crate::replay::play::{Prepared, Seat};
+use crate::replay::play::{Assignment, Prepared};
 
 /// Runs the program: one rank of a replay.
 #[must_use]
@@ -64,8 +64,8 @@ fn run(args: &Args) -> Result<Status> {
     let places = placement(args, job.size)?;
     let plays = places.iter().flatten().position(|process| *process == job.rank);
     let rank = plays.map_or(Ok(job.rank), u32::try_from)?;
-    let seat = Seat { process: job.rank, rank, moved: places.is_some() };
-    play::run(args, seat, prepare(args, Launch { rank, ..job }))
+    let assignment = Assignment { process: job.rank, rank, moved: places.is_some() };
+    play::run(args, assignment, prepare(args, Launch { rank, ..job }))
 }
 
 /// Reads what this rank needs. Rank 0 looks at the whole trace, and speaks for all.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
-use st_model::objects::{Comm, Joint, Name, Named};
+use st_model::objects::{Comm, Name, Named, SharedObject};
 use st_model::ranks::RankSeq;
 use st_model::section::{Section, Tables};
 
@@ -46,7 +46,7 @@ impl Standing {
 /// What is found in the tables of a section.
 enum Found<'a> {
     Comm(&'a Named<Comm>),
-    Joint(&'a Named<Joint>),
+    SharedObject(&'a Named<SharedObject>),
 }
 
 /// One group that has been met.
@@ -63,7 +63,7 @@ impl std::fmt::Debug for Found<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Comm(_) => "Comm",
-            Self::Joint(_) => "Joint",
+            Self::SharedObject(_) => "SharedObject",
         })
     }
 }
@@ -74,7 +74,7 @@ impl Met<'_> {
     pub fn label(&self) -> String {
         match self.found {
             Found::Comm(c) => c.label(),
-            Found::Joint(j) => j.label(),
+            Found::SharedObject(j) => j.label(),
         }
     }
 }
@@ -88,14 +88,16 @@ pub fn standing<'a>(
 ) -> Option<Standing> {
     static NONE: std::sync::LazyLock<RankSeq> = std::sync::LazyLock::new(RankSeq::default);
     let tables = &section.tables;
-    let joint = |named: &'a Named<Joint>| (named.name, &named.content.members, &*NONE, Found::Joint(named));
+    let shared = |named: &'a Named<SharedObject>| {
+        (named.name, &named.content.members, &*NONE, Found::SharedObject(named))
+    };
     let (name, local, remote, found) = match scope {
         Scope::Comm(index) => {
             let named = Tables::find(&tables.comms, index, rank)?;
             (named.name, &named.content.members, &named.content.remote, Found::Comm(named))
         }
-        Scope::Win(index) => joint(Tables::find(&tables.wins, index, rank)?),
-        Scope::File(index) => joint(Tables::find(&tables.files, index, rank)?),
+        Scope::Win(index) => shared(Tables::find(&tables.wins, index, rank)?),
+        Scope::File(index) => shared(Tables::find(&tables.files, index, rank)?),
     };
     let me = u32::try_from(local.position(rank.into())?).ok()?;
     let inter = !remote.is_empty();

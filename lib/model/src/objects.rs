@@ -8,11 +8,11 @@
 //! Families are equal wherever the program text does the same thing: on merging, row communicators of
 //! different rows become one entry, and calls on them stay equal between ranks.
 
-mod joint;
 mod registry;
+mod shared;
 
-pub use joint::{Joint, Text};
 pub use registry::{Objects, Registered, Registry};
+pub use shared::{SharedObject, Text};
 
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 

@@ -8,7 +8,7 @@ use foldhash::fast::FixedState;
 use crate::calls::{CallTable, Meaning, Object, Slot};
 use crate::frequencies::{Draw, Frequencies, Values};
 use crate::ints::{Cursor, Sealed};
-use crate::objects::{Comm, Joint};
+use crate::objects::{Comm, SharedObject};
 use crate::requests::Requests;
 use crate::section::{Elastic, Entry, Form, Own, Section, Sym, Tables, Thread};
 use crate::tree::{Found, Turn, Walk, WalkError};
@@ -180,7 +180,7 @@ impl Section {
             return Some(Own { me: i64::from(rank), size });
         }
         match kind {
-            Object::Win => among_joint(&Tables::find(&self.tables.wins, index, rank)?.content, rank),
+            Object::Win => among_members(&Tables::find(&self.tables.wins, index, rank)?.content, rank),
             _ => among(&Tables::find(&self.tables.comms, index, rank)?.content, rank),
         }
     }
@@ -200,7 +200,7 @@ impl Section {
             out.into_iter().filter_map(|(rank, own)| Some((rank, own?))).collect()
         }
         match base {
-            (Object::Win, index) => all(&self.tables.wins, index, among_joint),
+            (Object::Win, index) => all(&self.tables.wins, index, among_members),
             (_, index) => all(&self.tables.comms, index, among),
         }
     }
@@ -213,7 +213,7 @@ fn among(comm: &Comm, rank: u32) -> Option<Own> {
 }
 
 /// Who a rank is among the members of a window.
-fn among_joint(of: &Joint, rank: u32) -> Option<Own> {
+fn among_members(of: &SharedObject, rank: u32) -> Option<Own> {
     let me = i64::try_from(of.members.position(i64::from(rank))?).ok()?;
     Some(Own { me, size: i64::try_from(of.members.len()).ok()? })
 }

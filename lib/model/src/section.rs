@@ -14,7 +14,7 @@ use crate::columns::Column;
 pub use crate::form::{Codes, Form, Own};
 use crate::ints::Sealed;
 use crate::lanes::LaneSum;
-use crate::objects::{Comm, Content, Group, Joint, Named, Op, Text, Type};
+use crate::objects::{Comm, Content, Group, Named, Op, SharedObject, Text, Type};
 use crate::ranklist::RankList;
 use crate::sites::SiteTable;
 use crate::sketch::Sketch;
@@ -125,9 +125,9 @@ pub struct Tables {
     /// Reduction operations.
     pub ops: Vec<Entry<Op>>,
     /// Windows.
-    pub wins: Vec<Entry<Joint>>,
+    pub wins: Vec<Entry<SharedObject>>,
     /// Files.
-    pub files: Vec<Entry<Joint>>,
+    pub files: Vec<Entry<SharedObject>>,
     /// Texts.
     pub texts: Vec<Entry<Text>>,
     /// Names of functions outside the call table, by number.

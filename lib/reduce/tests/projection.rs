@@ -312,10 +312,10 @@ proptest! {
             all.filter(|(_, on)| *on).map(|(kind, _)| kind).collect()
         };
         let lossy = Lossy { histogram: kinds(histogram), threshold, force_merge: kinds(force) };
-        let mut m = Merger::new(false).losing(lossy.clone());
+        let mut m = Merger::new(false).with_loss(lossy.clone());
         sections.iter().for_each(|s| m.add(s.clone()).unwrap());
         let merged = m.finish();
-        let mut other = Merger::new(false).losing(lossy.clone());
+        let mut other = Merger::new(false).with_loss(lossy.clone());
         sections.iter().for_each(|s| other.add(s.clone()).unwrap());
         prop_assert_eq!(&other.finish_with(3), &merged);
 
@@ -349,7 +349,7 @@ proptest! {
             }
         }
         // Merging it again changes nothing, and what is exact cannot be added.
-        let mut again = Merger::new(false).losing(lossy);
+        let mut again = Merger::new(false).with_loss(lossy);
         again.add(merged.clone()).unwrap();
         let mut more = sections[0].clone();
         more.ranks = [RANKS].into_iter().collect();
@@ -414,7 +414,7 @@ fn ranks_that_differ_are_united_by_force_and_others_left_alone() {
     };
     let merged = |histogram: &[Kind], force: &[Kind]| {
         let lossy = Lossy { histogram: histogram.to_vec(), threshold: 7, force_merge: force.to_vec() };
-        let mut m = Merger::new(false).losing(lossy);
+        let mut m = Merger::new(false).with_loss(lossy);
         (0..RANKS).for_each(|r| m.add(section(r)).unwrap());
         let s = m.finish();
         let names = |slot: usize| ["count", "type", "dest", "tag", "comm"][slot];

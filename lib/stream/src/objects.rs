@@ -17,7 +17,8 @@ use super::numbers::{self, Budget, MOST, Numbers, RUNS, Readers};
 use st_model::calls::{CallId, FIRST_UNKNOWN};
 use st_model::ints::Sealed;
 use st_model::objects::{
-    Comm, Content, Group, Joint, Name, Named, Op, Registered, Text, Type, family_of_predefined, name_of,
+    Comm, Content, Group, Name, Named, Op, Registered, SharedObject, Text, Type, family_of_predefined,
+    name_of,
 };
 use st_model::ranklist::RankList;
 use st_model::ranks::RankSeq;
@@ -388,7 +389,7 @@ impl Codec for Op {
     }
 }
 
-impl Codec for Joint {
+impl Codec for SharedObject {
     const OWN_NAMES: bool = false;
     fn put(&self, out: &mut Out<'_>, on: &RankList) {
         put_kind(out, &self.kind);

@@ -1,7 +1,7 @@
 //! The body of a wrapper: read the inputs, make the real call, read the outputs.
 
 use crate::header::Function;
-use crate::params::{Code, Echo, Params};
+use crate::params::{ArgumentCache, Code, Params};
 use crate::signature::{arguments, pointer, result};
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
@@ -41,7 +41,7 @@ fn assemble(name: &str, id: u16, f: &Function, code: &Code) -> TokenStream {
     let (first, prepared, returned) = (hooks.first, hooks.prepared, hooks.returned);
     let (finished, missed) = (hooks.finished, hooks.missed);
     let nothing = quote!(Outs::Nothing);
-    let outs = code.echo.as_ref().map_or(&nothing, |e| &e.outs);
+    let outs = code.cache.as_ref().map_or(&nothing, |e| &e.outs);
     // Each is put where it stays: it is large, and a copy has to wait for what has just been written.
     let begin = quote! {
         match Call::begin(#id, Repeat::#repeat, #opaque, registers) {
@@ -56,12 +56,12 @@ fn assemble(name: &str, id: u16, f: &Function, code: &Code) -> TokenStream {
         #prepared
         result = call.real(|| next(#args));
     };
-    let made = match &code.echo {
+    let made = match &code.cache {
         None => quote! {
             let inputs = Inputs::Unknown;
             #begin
         },
-        Some(Echo { inputs, known, .. }) => quote! {
+        Some(ArgumentCache { inputs, known, .. }) => quote! {
             let inputs = #inputs;
             match Expected::begin(#id, registers, &inputs, |c| { #known }) {
                 Some(mut expected) => {

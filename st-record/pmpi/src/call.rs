@@ -1,15 +1,15 @@
 //! One call on its way through a wrapper.
 
+use crate::argument_cache::{FOLLOWING, Inputs, Outs};
+use crate::call_encoder::CallEncoder;
 use crate::clock::Reader;
 use crate::cost::{Kind, Sample};
-use crate::echo::{FOLLOWING, Inputs, Outs};
 use crate::journal::Mark;
 use crate::life;
 use crate::local::Inside;
 use crate::memory;
 use crate::normal;
 use crate::polls::Repeat;
-use crate::scribe::Scribe;
 use crate::state::{Event, NESTED, RECORDING, STATE, State};
 use st_model::calls::CallId;
 use st_unwind::Registers;
@@ -57,19 +57,19 @@ impl Call {
     ///
     /// Called by the function that captured the registers.
     #[inline]
-    pub(crate) unsafe fn prepare(&mut self, read: impl FnOnce(&mut Scribe<'_>)) {
+    pub(crate) unsafe fn prepare(&mut self, read: impl FnOnce(&mut CallEncoder<'_>)) {
         let ok = guarded(|| {
             let mut state = STATE.lock(self.inside.local().owner.get());
             let Some(state) = state.as_deref_mut() else { return false };
             self.sample = state.cost.arrives(Kind::Read, || state.clock.now());
             let thread = state.thread(self.inside.local());
-            state.settle_echo();
+            state.settle_cache();
             self.event.call = state.call_id(self.id);
             // SAFETY: the caller's promise.
             self.event.site = unsafe { state.site(thread, self.event.call, self.registers) };
             state.threads[thread].begin();
             state.requests.begin();
-            read(&mut Scribe::new(state, thread, self.event.call, self.event.site));
+            read(&mut CallEncoder::new(state, thread, self.event.call, self.event.site));
             self.mark = state.mark(thread, self.event.call, self.event.site);
             self.clock = Some(state.clock.reader());
             true
@@ -99,7 +99,7 @@ impl Call {
         result: i64,
         inputs: &Inputs<'_>,
         outs: Outs,
-        read: impl FnOnce(&mut Scribe<'_>),
+        read: impl FnOnce(&mut CallEncoder<'_>),
     ) {
         if self.clock.is_none() {
             return;
@@ -129,26 +129,26 @@ impl Call {
         thread: usize,
         result: i64,
         (inputs, outs): (&Inputs<'_>, Outs),
-        read: impl FnOnce(&mut Scribe<'_>),
+        read: impl FnOnce(&mut CallEncoder<'_>),
     ) {
         if self.late {
             state.prepare_late(thread);
         }
         let learns = !self.late && state.learns(thread, inputs);
-        let mut scribe = Scribe::new(state, thread, self.event.call, self.event.site);
+        let mut encoder = CallEncoder::new(state, thread, self.event.call, self.event.site);
         if result == 0 {
-            read(&mut scribe);
+            read(&mut encoder);
         } else {
             self.event.error = normal::class_of(result);
-            scribe.failed_completion();
+            encoder.failed_completion();
         }
-        scribe.settle();
+        encoder.settle();
         state.commit(thread, self.event);
         if learns && result == 0 {
             // SAFETY: the wrapper that captured the registers calls this.
             unsafe { state.learn(self.id, self.registers, &self.event, inputs, outs) };
         } else if learns {
-            state.echo.fail();
+            state.cache.fail();
         }
     }
 
@@ -199,7 +199,7 @@ impl Expected {
         id: u16,
         registers: Registers,
         inputs: &Inputs<'_>,
-        read: impl FnOnce(&mut Scribe<'_>),
+        read: impl FnOnce(&mut CallEncoder<'_>),
     ) -> Option<Self> {
         if !FOLLOWING.load(Ordering::Relaxed) || !RECORDING.load(Ordering::Relaxed) {
             return None;
@@ -211,12 +211,12 @@ impl Expected {
             let Some(state) = state.as_deref_mut() else { return false };
             let clock = state.clock.reader();
             // SAFETY: the caller's promise; on another thread's stack the registers are others.
-            let Some((mark, site)) = (unsafe { state.echo.expects(id, &registers, inputs) }) else {
+            let Some((mark, site)) = (unsafe { state.cache.expects(id, &registers, inputs) }) else {
                 return true;
             };
             let sample = state.cost.arrives(Kind::Expected, || clock.now());
             // A loop is followed on the first thread only.
-            read(&mut Scribe::new(state, 0, CallId(id), site));
+            read(&mut CallEncoder::new(state, 0, CallId(id), site));
             begun = Some((clock, mark, sample));
             true
         });
@@ -246,9 +246,9 @@ impl Expected {
             let mut state = STATE.lock(this.inside.local().owner.get());
             let Some(state) = state.as_deref_mut() else { return false };
             state.clock.tick(times.1);
-            recorded = result == 0 && state.echo.comes_out(outs);
+            recorded = result == 0 && state.cache.comes_out(outs);
             if recorded {
-                state.commit_echo(times);
+                state.commit_expected(times);
                 if let Some(sample) = this.sample {
                     state.cost.leaves(sample, state.clock.now(), times.1 - times.0);
                 }
@@ -268,7 +268,7 @@ impl Expected {
     /// The call, to be finished as any other.
     #[cold]
     fn call(&self) -> Call {
-        let site = STATE.lock(self.inside.local().owner.get()).as_deref().map_or(0, |s| s.echo.site());
+        let site = STATE.lock(self.inside.local().owner.get()).as_deref().map_or(0, |s| s.cache.site());
         let event = Event {
             call: CallId(self.id),
             site,

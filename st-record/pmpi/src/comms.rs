@@ -7,7 +7,7 @@
 #![expect(clippy::undocumented_unsafe_blocks, reason = "one reason for the module, above")]
 
 use crate::ffi::{Handle, MPI_Comm, MPI_Group, constants as k};
-use crate::made::Made;
+use crate::maker::Maker;
 use crate::real;
 use foldhash::fast::FixedState;
 use st_capture::record::RankRecorder;
@@ -116,7 +116,7 @@ impl Comms {
         }
         match self.by_handle.get(&handle) {
             Some(&i) => i,
-            None => self.create(handle, 0, Made::unknown(), recorder),
+            None => self.create(handle, 0, Maker::unknown(), recorder),
         }
     }
 
@@ -130,26 +130,26 @@ impl Comms {
         &mut self,
         handle: u64,
         parent: i64,
-        made: Made<'_>,
+        maker: Maker<'_>,
         recorder: &mut RankRecorder,
     ) -> i64 {
         if handle == k::st_MPI_COMM_NULL {
             return -1;
         }
         // The two sides of an intercommunicator have different local communicators; its name must not tell them apart.
-        let parent = if made.function == names::MPI_Intercomm_create { 0 } else { parent };
+        let parent = if maker.function == names::MPI_Intercomm_create { 0 } else { parent };
         let name: Name = recorder.objects.comms.get(parent).map_or(1, |c| c.name);
-        let (content, info) = self.describe(handle, made.function, name);
-        let index = recorder.objects.comms.create(made.call, made.site, content);
+        let (content, info) = self.describe(handle, maker.function, name);
+        let index = recorder.objects.comms.create(maker.call, maker.site, content);
         self.set(handle, index, info);
         index
     }
 
     /// Registers a duplicate whose handle is not usable yet.
-    pub(crate) fn promise(&mut self, parent: i64, made: Made<'_>, recorder: &mut RankRecorder) -> i64 {
+    pub(crate) fn promise(&mut self, parent: i64, maker: Maker<'_>, recorder: &mut RankRecorder) -> i64 {
         let Some(of) = recorder.objects.comms.get(parent) else { return -1 };
-        let content = Comm { kind: made.function.to_owned(), parent: of.name, ..of.content.clone() };
-        let index = recorder.objects.comms.create(made.call, made.site, content);
+        let content = Comm { kind: maker.function.to_owned(), parent: of.name, ..of.content.clone() };
+        let index = recorder.objects.comms.create(maker.call, maker.site, content);
         let info = self.info(parent);
         self.set_info(index, info);
         index
@@ -254,12 +254,12 @@ impl Comms {
         }
         match self.groups.get(&handle).and_then(|g| g.last()) {
             Some(&i) => i,
-            None => self.new_group(handle, Made::unknown(), recorder),
+            None => self.new_group(handle, Maker::unknown(), recorder),
         }
     }
 
     /// Registers a new group. Empty groups are all `MPI_GROUP_EMPTY`.
-    pub(crate) fn new_group(&mut self, handle: u64, made: Made<'_>, recorder: &mut RankRecorder) -> i64 {
+    pub(crate) fn new_group(&mut self, handle: u64, maker: Maker<'_>, recorder: &mut RankRecorder) -> i64 {
         if handle == k::st_MPI_GROUP_NULL {
             return -1;
         }
@@ -267,7 +267,7 @@ impl Comms {
         let index = if members.is_empty() {
             recorder.objects.groups.predefined(Group { members })
         } else {
-            recorder.objects.groups.create(made.call, made.site, Group { members })
+            recorder.objects.groups.create(maker.call, maker.site, Group { members })
         };
         if handle != k::st_MPI_GROUP_EMPTY {
             self.groups.entry(handle).or_default().push(index);

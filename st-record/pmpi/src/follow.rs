@@ -1,6 +1,6 @@
-//! Following the loop in progress: what [`Echo`](crate::echo::Echo) is told of the calls, and asked.
+//! Following the loop in progress: what [`ArgumentCache`](crate::argument_cache::ArgumentCache) is told of the calls, and asked.
 
-use crate::echo::{Inputs, Outs, Seen};
+use crate::argument_cache::{Inputs, Outs, Seen};
 use crate::state::{Event, PAUSED, State};
 use st_unwind::Registers;
 use std::sync::atomic::Ordering;
@@ -9,12 +9,12 @@ impl State {
     /// Whether the call that is being made, and whose inputs were read, is to be learned if it succeeds.
     #[inline]
     pub(crate) fn learns(&mut self, thread: usize, inputs: &Inputs<'_>) -> bool {
-        if self.echo.pauses() {
+        if self.cache.pauses() {
             return false;
         }
         // What proves a native call site says nothing of an interpreter's frames.
         let may_be = self.threads.len() == 1 && !self.settings.python && !PAUSED.load(Ordering::Relaxed);
-        self.echo.may_learn(inputs, may_be.then(|| self.threads[thread].words.as_slice()))
+        self.cache.may_learn(inputs, may_be.then(|| self.threads[thread].words.as_slice()))
     }
 
     /// Learns a call that has been recorded.
@@ -32,28 +32,28 @@ impl State {
     ) {
         let index = self.threads[0].index;
         let length = self.recorder.round(index).map_or(0, |r| r.0);
-        if !self.echo.goes_on((self.recorder.round_number(index), length)) {
+        if !self.cache.goes_on((self.recorder.round_number(index), length)) {
             return;
         }
         // SAFETY: the caller's promise; the state's first thread is the calling one.
         let proof = unsafe { self.threads[0].unwinder.proof(registers) };
-        let effect = self.echo.effect(outs, &self.threads[0], &mut self.requests);
-        let (Some(proof), Some(effect)) = (proof, effect) else { return self.echo.begin_again(length) };
+        let effect = self.cache.effect(outs, &self.threads[0], &mut self.requests);
+        let (Some(proof), Some(effect)) = (proof, effect) else { return self.cache.begin_again(length) };
         let sym = self.symbol(event);
         let mark = self.mark(0, event.call, event.site);
         let seen = Seen { call, site: event.site, proof, mark, sym };
-        self.echo.add(seen, inputs, &self.threads[0].words, effect, length);
+        self.cache.add(seen, inputs, &self.threads[0].words, effect, length);
     }
 
     /// The call that is being made was expected to be the next step and did not come out so (or another thread has begun to
     /// call): reads its inputs after all.
     #[cold]
     pub(crate) fn prepare_late(&mut self, thread: usize) {
-        self.settle_echo();
-        let Self { echo, requests, threads, .. } = self;
+        self.settle_cache();
+        let Self { cache, requests, threads, .. } = self;
         let Some(t) = threads.get_mut(thread) else { return };
         t.begin();
         requests.begin();
-        echo.read_inputs(t);
+        cache.read_inputs(t);
     }
 }

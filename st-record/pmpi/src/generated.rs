@@ -16,8 +16,8 @@
     reason = "generated for all functions and roles alike: names and shapes are the header's"
 )]
 
+use crate::argument_cache::{Inputs, Outs};
 use crate::call::{Call, Expected};
-use crate::echo::{Inputs, Outs};
 use crate::ffi::*;
 use crate::normal;
 use crate::polls::Repeat;

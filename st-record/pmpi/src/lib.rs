@@ -10,13 +10,13 @@
 //! * `ffi`, `real`: MPI, as its headers declare it, and the next definitions of its functions. `normal`, `statuses`: its constants
 //!   and results. `message`: what we say. `limits`: of the process, that we must not run into. `local`,
 //!   `lock`, `clock`: per thread and per process. `memory`: a heap of our own. `cost`: our own time.
-//! * `comms`, `types`, `joint` (windows and files), `infos`, `numbered`, `requests`: from handles to what the trace calls
-//!   them; `made`: what made an object. `polls`: series of failed polls. `bindings`: languages. `thread`: a thread, and its call. `python`: call sites in an interpreter.
+//! * `comms`, `types`, `shared_objects` (windows and files), `infos`, `numbered`, `requests`: from handles to what the trace calls
+//!   them; `maker`: what made an object. `polls`: series of failed polls. `bindings`: languages. `thread`: a thread, and its call. `python`: call sites in an interpreter.
 //! * `settings`. `ancestry`: of the process. `journal`, `mapping`: what is left if the process is killed. `output`: the stream.
 //!   `run`: its identity. `jobs`: where each has its streams. `sync`: compares clocks, with messages of its own on communicators of its own. `merge`:
 //!   the ranks' streams become one before the program ends, and while it runs, if that is asked for.
-//! * `echo`: the loop in progress, whose calls are only compared.
-//! * `state`: all of it, behind one lock; `follow`: its side of `echo`; `interpreted`: of `python`. `scribe`: writes a call's words down.
+//! * `argument_cache`: the loop in progress, whose calls are only compared.
+//! * `state`: all of it, behind one lock; `follow`: its side of `argument_cache`; `interpreted`: of `python`. `call_encoder`: writes a call's words down.
 //! * `life`: begin and end. `call`: one call on its way. `generated`: the wrappers.
 //!
 //! What it deliberately does not do: it reads no user buffer, installs no signal handler, sends no message but in
@@ -25,25 +25,25 @@
 #![expect(unsafe_code, reason = "interposes C functions")]
 
 mod ancestry;
+mod argument_cache;
 mod bindings;
 mod call;
+mod call_encoder;
 mod clock;
 mod comms;
 mod cost;
-mod echo;
 mod ffi;
 mod follow;
 mod generated;
 mod infos;
 mod interpreted;
 mod jobs;
-mod joint;
 mod journal;
 mod life;
 mod limits;
 mod local;
 mod lock;
-mod made;
+mod maker;
 mod mapping;
 mod memory;
 mod merge;
@@ -58,8 +58,8 @@ mod queued;
 mod real;
 mod requests;
 mod run;
-mod scribe;
 mod settings;
+mod shared_objects;
 #[expect(unreachable_pub, reason = "public in the launcher, whose file it is")]
 #[path = "../../src/size.rs"]
 mod size;

@@ -1,16 +1,15 @@
 //! The recorder's state: one per process, behind one lock.
 
+use crate::argument_cache::{ArgumentCache, Outcome};
 use crate::clock::Clock;
 use crate::comms::Comms;
 use crate::cost::Cost;
-use crate::echo::{Echo, Outcome};
 use crate::ffi::constants as k;
 use crate::infos::Infos;
-use crate::joint::Joints;
 use crate::journal::{Journal, Mark};
 use crate::local::Local;
 use crate::lock::Lock;
-use crate::made::Made;
+use crate::maker::Maker;
 use crate::message::warn;
 use crate::numbered::Minor;
 use crate::output::{Output, Rest};
@@ -19,6 +18,7 @@ use crate::python::{PythonSites, stored};
 use crate::queued::Queued;
 use crate::requests::Requests;
 use crate::settings::Settings;
+use crate::shared_objects::SharedObjects;
 use crate::thread::Thread;
 use crate::types::Types;
 use foldhash::fast::FixedState;
@@ -51,13 +51,13 @@ pub(crate) struct State {
     pub(crate) recorder: RankRecorder,
     pub(crate) comms: Comms,
     pub(crate) types: Types,
-    pub(crate) wins: Joints,
-    pub(crate) files: Joints,
+    pub(crate) wins: SharedObjects,
+    pub(crate) files: SharedObjects,
     pub(crate) infos: Infos,
     pub(crate) minor: Minor,
     pub(crate) requests: Requests,
     pub(crate) messages: Requests,
-    pub(crate) echo: Echo,
+    pub(crate) cache: ArgumentCache,
     pub(crate) threads: Vec<Thread>,
     pub(crate) output: Option<Output>,
     pub(crate) journal: Option<Journal>,
@@ -96,13 +96,13 @@ impl State {
             recorder,
             comms: Comms::default(),
             types: Types::default(),
-            wins: Joints::new(k::st_MPI_WIN_NULL),
-            files: Joints::new(k::st_MPI_FILE_NULL),
+            wins: SharedObjects::new(k::st_MPI_WIN_NULL),
+            files: SharedObjects::new(k::st_MPI_FILE_NULL),
             infos: Infos::default(),
             minor: Minor::start(),
             requests: Requests::default(),
             messages: Requests::default(),
-            echo: Echo::default(),
+            cache: ArgumentCache::default(),
             threads: Vec::new(),
             output: None,
             journal: None,
@@ -133,7 +133,7 @@ impl State {
 
     #[cold]
     fn open_thread(&mut self, local: &Local) -> usize {
-        self.settle_echo();
+        self.settle_cache();
         let unwinder = self.dear(|state| {
             Unwinder::new(Arc::clone(&state.sites)).with_depth_limit(state.settings.stack_depth)
         });
@@ -228,23 +228,23 @@ impl State {
 
     /// Makes up for what has not been entered in the book of requests, and follows the loop no longer.
     #[inline]
-    pub(crate) fn settle_echo(&mut self) {
-        if self.echo.is_followed() {
-            let Self { echo, requests, threads, .. } = self;
-            echo.make_up(requests, threads);
+    pub(crate) fn settle_cache(&mut self) {
+        if self.cache.is_followed() {
+            let Self { cache, requests, threads, .. } = self;
+            cache.make_up(requests, threads);
         }
     }
 
     /// Records the call that the loop in progress was expected to make next, and that has come out so.
     #[inline]
-    pub(crate) fn commit_echo(&mut self, times: (i64, i64)) {
-        let Self { recorder, journal, echo, .. } = self;
+    pub(crate) fn commit_expected(&mut self, times: (i64, i64)) {
+        let Self { recorder, journal, cache, .. } = self;
         // A loop is followed on the first thread only.
         let index = 0;
-        let Some(Outcome { sym, words, changed }) = echo.event() else { return };
+        let Some(Outcome { sym, words, changed }) = cache.event() else { return };
         let chunk = recorder.pass(index, sym, (words, changed), times);
         let full = journal.as_mut().is_some_and(|j| !j.next(recorder, index, sym, words, times));
-        echo.advance();
+        cache.advance();
         self.settle(index, chunk, full);
     }
 
@@ -442,9 +442,9 @@ impl State {
     }
 
     /// What makes an object in the current call.
-    pub(crate) fn made(&self, call: CallId, site: u32) -> Made<'static> {
+    pub(crate) fn maker(&self, call: CallId, site: u32) -> Maker<'static> {
         let function = CallTable::builtin().get(call).map_or("unknown", Row::base);
-        Made { function, call, site: self.recorder.sites.get(site).map_or(0, |s| s.id) }
+        Maker { function, call, site: self.recorder.sites.get(site).map_or(0, |s| s.id) }
     }
 }
 

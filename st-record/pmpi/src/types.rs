@@ -4,7 +4,7 @@
 #![expect(clippy::undocumented_unsafe_blocks, reason = "one reason for the module, above")]
 
 use crate::ffi::{Handle, MPI_Count, MPI_Datatype, PredefinedName, constants as k};
-use crate::made::Made;
+use crate::maker::Maker;
 use crate::real;
 use foldhash::fast::FixedState;
 use st_capture::record::RankRecorder;
@@ -62,8 +62,8 @@ impl Types {
                 // Made by a function without a row; the library may know a name for it.
                 let mut t = content(handle, own_name(handle), Vec::new(), Vec::new());
                 t.words = vec![t.size, t.lb, t.extent];
-                let made = Made::unknown();
-                recorder.objects.types.create(made.call, made.site, t)
+                let maker = Maker::unknown();
+                recorder.objects.types.create(maker.call, maker.site, t)
             }
         };
         self.by_handle.insert(handle, index);
@@ -74,13 +74,17 @@ impl Types {
     pub(crate) fn create(
         &mut self,
         handle: u64,
-        made: Made<'_>,
+        maker: Maker<'_>,
         call: &[i64],
         recorder: &mut RankRecorder,
     ) -> i64 {
         // Functions that look types up return one that is already there.
-        let lookup = matches!(made.function, names::MPI_Type_match_size | names::MPI_Type_create_f90_integer)
-            || matches!(made.function, names::MPI_Type_create_f90_real | names::MPI_Type_create_f90_complex);
+        let lookup =
+            matches!(maker.function, names::MPI_Type_match_size | names::MPI_Type_create_f90_integer)
+                || matches!(
+                    maker.function,
+                    names::MPI_Type_create_f90_real | names::MPI_Type_create_f90_complex
+                );
         if self.predefined.contains_key(&handle) || handle == k::st_MPI_DATATYPE_NULL {
             return self.index(handle, recorder);
         }
@@ -89,7 +93,7 @@ impl Types {
         }
         let (mut words, mut parts): (Vec<i64>, Vec<Name>) = (Vec::new(), Vec::new());
         let mut rest = call.iter().copied();
-        for slot in CallTable::builtin().slots(made.call) {
+        for slot in CallTable::builtin().slots(maker.call) {
             let is_type = slot.meaning == Meaning::Ref(Object::Type);
             let n = if slot.list { rest.next().unwrap_or(0) } else { 1 };
             if slot.list && !is_type {
@@ -104,8 +108,8 @@ impl Types {
                 }
             }
         }
-        let t = content(handle, made.function.to_owned(), words, parts);
-        let index = recorder.objects.types.create(made.call, made.site, t);
+        let t = content(handle, maker.function.to_owned(), words, parts);
+        let index = recorder.objects.types.create(maker.call, maker.site, t);
         self.by_handle.insert(handle, index);
         self.last = (handle, index);
         index
@@ -153,10 +157,10 @@ impl Types {
                 recorder.objects.ops.predefined(Op { kind: (*name).to_owned(), commutes })
             }
             None => {
-                let made = Made::unknown();
+                let maker = Maker::unknown();
                 recorder.objects.ops.create(
-                    made.call,
-                    made.site,
+                    maker.call,
+                    maker.site,
                     Op { kind: "unknown".into(), commutes: true },
                 )
             }
@@ -170,11 +174,11 @@ impl Types {
         &mut self,
         handle: u64,
         commutes: bool,
-        made: Made<'_>,
+        maker: Maker<'_>,
         recorder: &mut RankRecorder,
     ) -> i64 {
-        let op = Op { kind: made.function.to_owned(), commutes };
-        let index = recorder.objects.ops.create(made.call, made.site, op);
+        let op = Op { kind: maker.function.to_owned(), commutes };
+        let index = recorder.objects.ops.create(maker.call, maker.site, op);
         self.ops.insert(handle, index);
         index
     }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use st_cli::transport::Gone;
-use st_match::graph::{Graph, Op, Seats, Step, at_ops, latest};
+use st_match::graph::{Graph, Op, Positions, Step, at_ops, latest};
 
 use super::exchange::{EMPTY, Exchange};
 use super::moves::Moves;
@@ -143,10 +143,10 @@ fn each(moves: &mut [Moves], jobs: usize, act: impl Fn(usize, &mut Moves) + Sync
 
 /// A stream tells its receives' times to their senders.
 fn tell(graph: &Graph, exchange: &Exchange, stream: usize, mut times: impl Iterator<Item = i64>) {
-    let mut seats = Seats::new(graph, graph.streams[stream].rank);
+    let mut positions = Positions::new(graph, graph.streams[stream].rank);
     at_ops(&graph.ops[stream], &mut times, |op, time| match op.step() {
         Step::Receive(m) => exchange.set(m, time),
-        Step::Leave(i) => exchange.set(exchange.member(seats.receiver(i)), time),
+        Step::Leave(i) => exchange.set(exchange.member(positions.receiver(i)), time),
         Step::Send { .. } | Step::Enter(_) | Step::Tell(_) => {}
     });
 }
@@ -157,15 +157,15 @@ struct Stretch<'a> {
     exchange: &'a Exchange,
     options: &'a Options,
     ops: &'a [Op],
-    seats: Seats<'a>,
+    positions: Positions<'a>,
     /// Corners of what is allowed, right to left: time, displacement.
     hull: Vec<(i64, i64)>,
 }
 
 impl<'a> Stretch<'a> {
     fn new(graph: &'a Graph, exchange: &'a Exchange, stream: usize, options: &'a Options) -> Self {
-        let seats = Seats::new(graph, graph.streams[stream].rank);
-        Self { graph, exchange, options, ops: &graph.ops[stream], seats, hull: Vec::new() }
+        let positions = Positions::new(graph, graph.streams[stream].rank);
+        Self { graph, exchange, options, ops: &graph.ops[stream], positions, hull: Vec::new() }
     }
 
     fn all(&mut self, times: &mut [i64], jumps: &[Jump]) {
@@ -192,7 +192,7 @@ impl<'a> Stretch<'a> {
                 if self.graph.instances[i].receivers == 0 {
                     return None;
                 }
-                self.exchange.get(self.exchange.member(self.seats.sender(i)))
+                self.exchange.get(self.exchange.member(self.positions.sender(i)))
             }
             // Its bound was found by the process that has the operation.
             Step::Tell(message) => match self.exchange.get(message) {

@@ -51,12 +51,12 @@ impl Exchange {
             }
         }
         for (stream, ops) in graph.streams.iter().zip(&graph.ops) {
-            let mut seats = st_match::graph::Seats::new(graph, stream.rank);
+            let mut positions = st_match::graph::Positions::new(graph, stream.rank);
             for op in ops {
                 if let st_match::graph::Step::Enter(i) = op.step()
                     && graph.instances[i].shape == Shape::Prefix
                 {
-                    self.slots[self.messages + seats.sender(i)].store(EMPTY, Ordering::Relaxed);
+                    self.slots[self.messages + positions.sender(i)].store(EMPTY, Ordering::Relaxed);
                 }
             }
         }

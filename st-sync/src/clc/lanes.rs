@@ -9,7 +9,7 @@ use st_cli::transport::Gone;
 use st_match::graph::Graph;
 
 use super::outside::{Event, Outside};
-use super::streams::{Lane, Led, Ran, Sleep, Work, lock};
+use super::streams::{Effects, Lane, Ran, Sleep, Work, lock};
 use super::waiting::in_circle;
 
 /// Times for other processes that are sent before there is nothing else to do.
@@ -49,7 +49,7 @@ pub(super) struct Thread<'w, 'a> {
     ready: VecDeque<u32>,
     /// Streams of the lane that are not at their ends.
     left: usize,
-    led: Led,
+    effects: Effects,
 }
 
 impl<'w, 'a> Thread<'w, 'a> {
@@ -58,14 +58,14 @@ impl<'w, 'a> Thread<'w, 'a> {
         let ready: VecDeque<u32> = (work.bounds[lane]..work.bounds[lane + 1])
             .filter(|s| !lock(&work.streams[*s as usize]).done)
             .collect();
-        Self { work, lane, left: ready.len(), ready, led: Led::default() }
+        Self { work, lane, left: ready.len(), ready, effects: Effects::default() }
     }
 
     /// Runs the streams as far as they go; the first lane's no farther than times for other processes should wait.
     fn go(&mut self) {
         loop {
             while let Some(stream) = self.ready.pop_front() {
-                let ran = self.work.run(stream, &mut self.led);
+                let ran = self.work.run(stream, &mut self.effects);
                 self.settle();
                 match ran {
                     Ran::Waits => {}
@@ -75,7 +75,7 @@ impl<'w, 'a> Thread<'w, 'a> {
                         self.work.unfinished.fetch_sub(1, Ordering::AcqRel);
                     }
                 }
-                if self.lane == 0 && self.led.out.len() >= ENOUGH {
+                if self.lane == 0 && self.effects.out.len() >= ENOUGH {
                     return;
                 }
             }
@@ -124,7 +124,7 @@ impl<'w, 'a> Thread<'w, 'a> {
     /// Puts woken streams where they run.
     fn settle(&mut self) {
         let (work, mut others) = (self.work, false);
-        for stream in self.led.woken.drain(..) {
+        for stream in self.effects.woken.drain(..) {
             let to = work.lane_of(stream);
             if to == self.lane {
                 self.ready.push_back(stream);
@@ -145,7 +145,7 @@ impl<'w, 'a> Thread<'w, 'a> {
     pub(super) fn follow(mut self) {
         loop {
             self.go();
-            lock(&self.work.lanes[self.lane].out).append(&mut self.led.out);
+            lock(&self.work.lanes[self.lane].out).append(&mut self.effects.out);
             if self.idle(Self::sleep) {
                 return;
             }
@@ -194,9 +194,9 @@ impl<'w, 'a> Thread<'w, 'a> {
             self.go();
             if let Some(outside) = &mut outside {
                 for lane in &work.lanes[1..] {
-                    self.led.out.append(&mut lock(&lane.out));
+                    self.effects.out.append(&mut lock(&lane.out));
                 }
-                outside.send(&std::mem::take(&mut self.led.out))?;
+                outside.send(&std::mem::take(&mut self.effects.out))?;
             }
             if !self.ready.is_empty() {
                 continue;
@@ -220,11 +220,11 @@ impl<'w, 'a> Thread<'w, 'a> {
             };
             match event {
                 Event::Times(times) => {
-                    times.iter().for_each(|(place, time)| work.arrive(*place, *time, &mut self.led));
+                    times.iter().for_each(|(place, time)| work.arrive(*place, *time, &mut self.effects));
                 }
                 Event::Free(stream) => {
                     work.free(stream);
-                    self.led.woken.push(stream);
+                    self.effects.woken.push(stream);
                 }
                 Event::Over(circular) => return Ok(circular),
             }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use st_match::graph::{Graph, Links, NOBODY, Op, Seats, Shape, Step, earliest};
+use st_match::graph::{Graph, Links, NOBODY, Op, Positions, Shape, Step, earliest};
 
 use super::exchange::{EMPTY, Exchange, FREE};
 use super::moves::Moves;
@@ -64,7 +64,7 @@ pub(super) enum Ran {
 
 /// What a stream's run has led to.
 #[derive(Debug, Default)]
-pub(super) struct Led {
+pub(super) struct Effects {
     /// Streams that waited for a time that is there now.
     pub(super) woken: Vec<u32>,
     /// Times for other processes: process, link, time.
@@ -98,13 +98,13 @@ pub(super) fn lock<T>(m: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Work<'_> {
     /// A time from another process.
-    pub(super) fn arrive(&self, place: usize, time: i64, led: &mut Led) {
+    pub(super) fn arrive(&self, place: usize, time: i64, effects: &mut Effects) {
         match place.checked_sub(self.graph.senders.len()) {
-            None => led.woken.extend(self.exchange.deliver(place, time)),
+            None => effects.woken.extend(self.exchange.deliver(place, time)),
             Some(slot) => {
                 // Instances have their slots one after the other.
                 let i = self.graph.instances.partition_point(|i| i.first as usize <= slot);
-                self.enter(i.saturating_sub(1), slot, time, led);
+                self.enter(i.saturating_sub(1), slot, time, effects);
             }
         }
     }
@@ -120,10 +120,10 @@ impl Work<'_> {
     fn awaited(&self, stream: u32) -> (u32, Vec<usize>) {
         let next = lock(&self.streams[stream as usize]).op;
         let ops = self.graph.ops[stream as usize].get(next..).unwrap_or(&[]);
-        let mut seats = Seats::new(self.graph, self.graph.streams[stream as usize].rank);
+        let mut positions = Positions::new(self.graph, self.graph.streams[stream as usize].rank);
         let (mut lowest, mut places) = (NOBODY, Vec::new());
         for op in ops.iter().take_while(|op| op.at == ops[0].at) {
-            let Some(place) = self.place(*op, &mut seats).filter(|p| self.exchange.get(*p) < FREE) else {
+            let Some(place) = self.place(*op, &mut positions).filter(|p| self.exchange.get(*p) < FREE) else {
                 continue;
             };
             let sender = self.graph.senders.get(place).copied().unwrap_or(NOBODY);
@@ -146,22 +146,22 @@ impl Work<'_> {
 
     /// Where the time arrives that an operation needs, if it needs one.
     #[inline]
-    fn place(&self, op: Op, seats: &mut Seats<'_>) -> Option<usize> {
+    fn place(&self, op: Op, positions: &mut Positions<'_>) -> Option<usize> {
         match op.step() {
             Step::Receive(m) => Some(m),
             Step::Leave(i) if self.graph.instances[i].senders > 0 => {
-                Some(self.exchange.member(seats.receiver(i)))
+                Some(self.exchange.member(positions.receiver(i)))
             }
             _ => None,
         }
     }
 
     /// Runs a stream until it waits or ends, or has had its turn while another thread has nothing to do.
-    pub(super) fn run(&self, stream: u32, led: &mut Led) -> Ran {
+    pub(super) fn run(&self, stream: u32, effects: &mut Effects) -> Ran {
         let mut guard = lock(&self.streams[stream as usize]);
         let p = &mut *guard;
         let ops = &self.graph.ops[stream as usize];
-        let mut seats = Seats::new(self.graph, self.graph.streams[stream as usize].rank);
+        let mut positions = Positions::new(self.graph, self.graph.streams[stream as usize].rank);
         let turn = p.op + TURN;
         while let Some(op) = ops.get(p.op) {
             if p.op >= turn && self.idle.load(Ordering::Relaxed) > 0 {
@@ -171,7 +171,7 @@ impl Work<'_> {
             if p.at <= at && !self.advance(p, at) {
                 break;
             }
-            if let Some(place) = self.place(*op, &mut seats) {
+            if let Some(place) = self.place(*op, &mut positions) {
                 match self.exchange.take(place, stream) {
                     Some(limit) => p.limit = p.limit.max(limit),
                     None => return Ran::Waits,
@@ -187,7 +187,7 @@ impl Work<'_> {
             {
                 self.step(p, t);
             }
-            self.publish(*op, p, &mut seats, led);
+            self.publish(*op, p, &mut positions, effects);
         }
         self.advance(p, usize::MAX);
         p.done = true;
@@ -240,40 +240,40 @@ impl Work<'_> {
 
     /// Hands the time of a point to who waits for it.
     #[inline]
-    fn publish(&self, op: Op, p: &Progress<'_>, seats: &mut Seats<'_>, led: &mut Led) {
+    fn publish(&self, op: Op, p: &Progress<'_>, positions: &mut Positions<'_>, effects: &mut Effects) {
         let Some((_, time)) = p.last else { return };
         match op.step() {
             Step::Send { message, far } => {
                 let latency = self.options.latency;
                 let arrival = time.saturating_add(if far { latency.far } else { latency.near });
-                self.hand(message, arrival, led);
+                self.hand(message, arrival, effects);
             }
-            Step::Tell(message) => self.hand(message, time, led),
-            Step::Enter(i) => self.enter(i, seats.sender(i), time, led),
+            Step::Tell(message) => self.hand(message, time, effects),
+            Step::Enter(i) => self.enter(i, positions.sender(i), time, effects),
             Step::Receive(_) | Step::Leave(_) => {}
         }
     }
 
     /// Hands a time to whoever waits, or will wait, at a place.
     #[inline]
-    fn hand(&self, place: usize, time: i64, led: &mut Led) {
+    fn hand(&self, place: usize, time: i64, effects: &mut Effects) {
         match self.links.route(place) {
             Some((process, link)) => {
-                led.out.push((process, link, time));
+                effects.out.push((process, link, time));
                 self.exchange.set(place, time);
             }
-            None => led.woken.extend(self.exchange.deliver(place, time)),
+            None => effects.woken.extend(self.exchange.deliver(place, time)),
         }
     }
 
-    fn enter(&self, i: usize, slot: usize, time: i64, led: &mut Led) {
+    fn enter(&self, i: usize, slot: usize, time: i64, effects: &mut Effects) {
         let (x, instance) = (self.exchange, &self.graph.instances[i]);
         if instance.receivers == 0 {
             return;
         }
         x.set(x.member(slot), time);
         if instance.shape == Shape::Prefix {
-            return self.advance_prefix(i, led);
+            return self.advance_prefix(i, effects);
         }
         if x.missing[i].fetch_sub(1, Ordering::AcqRel) > 1 {
             return;
@@ -282,12 +282,12 @@ impl Work<'_> {
         let sent = |p| Exchange::known(x.get(x.member(instance.sender_slot(p))));
         earliest(instance, group, self.options.latency, sent, |p, bound| {
             let limit = bound.map_or(FREE, |b| b.time);
-            self.hand(x.member(instance.receiver_slot(group, p)), limit, led);
+            self.hand(x.member(instance.receiver_slot(group, p)), limit, effects);
         });
     }
 
     /// Delivers to the members of a prefix operation whose predecessors have all entered.
-    fn advance_prefix(&self, i: usize, led: &mut Led) {
+    fn advance_prefix(&self, i: usize, effects: &mut Effects) {
         let mut prefixes = lock(&self.prefixes);
         let (x, instance) = (self.exchange, &self.graph.instances[i]);
         let group = &self.graph.groups[instance.group as usize];
@@ -311,7 +311,7 @@ impl Work<'_> {
             if (from..=to).contains(&p) {
                 let slot = x.member(instance.receiver_slot(group, p));
                 if x.get(slot) < FREE {
-                    self.hand(slot, bound.map_or(FREE, |b| b.time), led);
+                    self.hand(slot, bound.map_or(FREE, |b| b.time), effects);
                 }
             }
         });

@@ -98,7 +98,7 @@ fn what_does_not_match_is_counted_and_left_alone() {
 // ---- random programs ----
 
 #[derive(Clone, Debug)]
-enum Deed {
+enum Action {
     Local(usize),
     /// From, to, tag, how it is sent, how it is received.
     Message(usize, usize, i64, u8, u8),
@@ -110,20 +110,20 @@ enum Deed {
 
 const RANKS: usize = 4;
 
-fn deed() -> impl Strategy<Value = Deed> {
+fn action() -> impl Strategy<Value = Action> {
     let counts = proptest::collection::vec(0i64..2, RANKS * RANKS);
     prop_oneof![
-        2 => (0..RANKS).prop_map(Deed::Local),
-        8 => (0..RANKS, 0..RANKS, 0i64..2, 0u8..4, 0u8..5).prop_map(|(a, b, t, s, r)| Deed::Message(a, b, t, s, r)),
-        2 => (0..RANKS, any::<bool>()).prop_map(|(r, b)| Deed::Wait(r, b)),
-        3 => (0u8..20, 0..RANKS, counts).prop_map(|(k, r, c)| Deed::Collective(k, r, c)),
+        2 => (0..RANKS).prop_map(Action::Local),
+        8 => (0..RANKS, 0..RANKS, 0i64..2, 0u8..4, 0u8..5).prop_map(|(a, b, t, s, r)| Action::Message(a, b, t, s, r)),
+        2 => (0..RANKS, any::<bool>()).prop_map(|(r, b)| Action::Wait(r, b)),
+        3 => (0u8..20, 0..RANKS, counts).prop_map(|(k, r, c)| Action::Collective(k, r, c)),
     ]
 }
 
 /// Request, source, tag, the send's point, the post's point.
 type Posted = (i64, i64, i64, Point, Option<Point>);
 
-/// Turns deeds into a program whose times come from `ticks`: gaps, coarse, with many ties.
+/// Turns actions into a program whose times come from `ticks`: gaps, coarse, with many ties.
 struct Author {
     program: Program,
     now: Vec<i64>,
@@ -309,7 +309,7 @@ impl Author {
     }
 }
 
-fn written(deeds: &[Deed], ticks: &[i64], offsets: &[i64], nodes: &[usize]) -> Program {
+fn written(actions: &[Action], ticks: &[i64], offsets: &[i64], nodes: &[usize]) -> Program {
     let mut a = Author {
         program: Program::new(nodes),
         now: offsets.to_vec(),
@@ -317,15 +317,15 @@ fn written(deeds: &[Deed], ticks: &[i64], offsets: &[i64], nodes: &[usize]) -> P
         at: 0,
         open: vec![Vec::new(); RANKS],
     };
-    for d in deeds {
+    for d in actions {
         match d {
-            Deed::Local(r) => {
+            Action::Local(r) => {
                 let times = a.times(*r);
                 a.program.call(*r, "MPI_Comm_rank", &[], times);
             }
-            Deed::Message(from, to, tag, s, r) => a.message(*from, *to, *tag, (*s, *r)),
-            Deed::Wait(r, latest_first) => a.wait(*r, *latest_first),
-            Deed::Collective(k, root, c) => a.collective(*k, *root, c),
+            Action::Message(from, to, tag, s, r) => a.message(*from, *to, *tag, (*s, *r)),
+            Action::Wait(r, latest_first) => a.wait(*r, *latest_first),
+            Action::Collective(k, root, c) => a.collective(*k, *root, c),
         }
     }
     (0..RANKS).for_each(|r| a.wait(r, false));
@@ -480,7 +480,7 @@ proptest! {
 
     #[test]
     fn random_programs(
-        deeds in proptest::collection::vec(deed(), 1..60),
+        actions in proptest::collection::vec(action(), 1..60),
         ticks in proptest::collection::vec(0i64..6, 1..20),
         offsets in proptest::collection::vec(0i64..40, RANKS),
         scale in prop_oneof![Just(1i64), Just(7), Just(1000)],
@@ -490,7 +490,7 @@ proptest! {
         delta in 0i64..2,
     ) {
         let ticks: Vec<i64> = ticks.iter().map(|t| t * scale).collect();
-        let program = written(&deeds, &ticks, &offsets, &nodes);
+        let program = written(&actions, &ticks, &offsets, &nodes);
         let edges = program.edges.clone();
         let sections = program.sections();
         for processes in [2, 3, 5] {

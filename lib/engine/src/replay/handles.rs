@@ -12,15 +12,15 @@ use mpi::ffi;
 use crate::replay::buffers::Span;
 use crate::replay::call::{integer, mpi};
 use crate::replay::constants::{Constants, predefined_op, predefined_type};
-use crate::replay::crew::Crew;
 use crate::replay::pause::Pause;
+use crate::replay::rank_threads::RankThreads;
 
 /// Handles by index, shared by the threads of a rank.
 #[derive(Clone, Debug)]
 pub(crate) struct Table<T> {
     what: &'static str,
     entries: Arc<RwLock<Vec<Option<T>>>>,
-    crew: Arc<Crew>,
+    threads: Arc<RankThreads>,
     me: usize,
 }
 
@@ -29,8 +29,8 @@ pub(crate) struct Table<T> {
 unsafe impl<T> Send for Table<T> {}
 
 impl<T: Copy> Table<T> {
-    fn new(what: &'static str, crew: &Arc<Crew>) -> Self {
-        Self { what, entries: Arc::default(), crew: Arc::clone(crew), me: 0 }
+    fn new(what: &'static str, threads: &Arc<RankThreads>) -> Self {
+        Self { what, entries: Arc::default(), threads: Arc::clone(threads), me: 0 }
     }
 
     fn entries(&self) -> RwLockWriteGuard<'_, Vec<Option<T>>> {
@@ -45,7 +45,7 @@ impl<T: Copy> Table<T> {
     /// The live handle at an index. If it is not there, it is waited for as long as another thread may make it.
     pub(crate) fn live(&self, index: i64) -> Result<T> {
         loop {
-            let goes_on = self.crew.others_go_on(self.me);
+            let goes_on = self.threads.others_go_on(self.me);
             if let Some(found) = self.get(index) {
                 return Ok(found);
             }
@@ -134,17 +134,23 @@ impl<'a> Handles<'a> {
     }
 
     /// No objects yet but the predefined ones, which are found by name when they are first used.
-    pub(crate) fn new(section: &'a Section, rank: u32, k: Constants, pause: Pause, crew: &Arc<Crew>) -> Self {
+    pub(crate) fn new(
+        section: &'a Section,
+        rank: u32,
+        k: Constants,
+        pause: Pause,
+        threads: &Arc<RankThreads>,
+    ) -> Self {
         Self {
             tables: &section.tables,
             rank,
             k,
             pause,
-            world: Table::new("communicator", crew),
-            comms: Table::new("communicator", crew),
-            groups: Table::new("group", crew),
-            types: Table::new("datatype", crew),
-            ops: Table::new("operation", crew),
+            world: Table::new("communicator", threads),
+            comms: Table::new("communicator", threads),
+            groups: Table::new("group", threads),
+            types: Table::new("datatype", threads),
+            ops: Table::new("operation", threads),
         }
     }
 

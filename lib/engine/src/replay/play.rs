@@ -37,7 +37,6 @@ use crate::replay::buffers::Memory;
 use crate::replay::call::mpi;
 use crate::replay::clock::Clock;
 use crate::replay::constants::Constants;
-use crate::replay::crew::Crew;
 use crate::replay::files;
 use crate::replay::handlers::handlers;
 use crate::replay::handles::Handles;
@@ -45,11 +44,12 @@ use crate::replay::objects::{Files, Infos, Own, Windows};
 use crate::replay::optional;
 use crate::replay::pause::{MadeAt, Pause};
 use crate::replay::probable::Others;
+use crate::replay::rank_threads::RankThreads;
 use crate::replay::requests::Requests;
 use crate::replay::state::{Handler, Replay};
 use agree::agree;
 use job::{Action, Job};
-pub(crate) use job::{Seat, Stops};
+pub(crate) use job::{Assignment, Stops};
 use timed::Run;
 
 /// What a rank found in the trace.
@@ -61,8 +61,8 @@ pub(crate) enum Prepared {
 }
 
 /// Replays a rank, or, if any rank of the job is not ready, ends the job in order.
-pub(crate) fn run(args: &Args, seat: Seat, prepared: Result<Prepared>) -> Result<Status> {
-    let rank = seat.rank;
+pub(crate) fn run(args: &Args, assignment: Assignment, prepared: Result<Prepared>) -> Result<Status> {
+    let rank = assignment.rank;
     let mut stops = None;
     let section = match prepared {
         Ok(Prepared::Ready(section, found)) => {
@@ -79,7 +79,7 @@ pub(crate) fn run(args: &Args, seat: Seat, prepared: Result<Prepared>) -> Result
     });
     match section {
         Ok(Some(section)) => {
-            let played = play(args, seat, &section, stops);
+            let played = play(args, assignment, &section, stops);
             if let Err(error) = played {
                 let error = error.context(format!("rank {rank}"));
                 if !is_running()? {
@@ -151,27 +151,28 @@ fn actions(section: &Section, args: &Args) -> Result<Vec<Action>> {
 }
 
 /// Interprets the rank's calls, those of each thread on a thread.
-fn play(args: &Args, seat: Seat, section: &Section, stops: Stops) -> Result<Status> {
-    let rank = seat.rank;
+fn play(args: &Args, assignment: Assignment, section: &Section, stops: Stops) -> Result<Status> {
+    let rank = assignment.rank;
     // Rank 0 has said that threads are left out, or they would not be.
     let plan = Threads::of(section, rank)?.unwrap_or_else(|| Threads { uses: vec![Uses::default()] });
-    let crew = Arc::new(Crew::new(plan));
-    let job = Job { args, seat, section, actions: actions(section, args)?, crew: Arc::clone(&crew) };
-    let handles = Handles::new(section, rank, Constants::load(), Pause::find(), &crew);
+    let threads = Arc::new(RankThreads::new(plan));
+    let job =
+        Job { args, assignment, section, actions: actions(section, args)?, threads: Arc::clone(&threads) };
+    let handles = Handles::new(section, rank, Constants::load(), Pause::find(), &threads);
     std::thread::scope(|scope| {
-        for thread in 1..crew.len() {
+        for thread in 1..threads.len() {
             if section.threads[thread].ranks.contains(rank) {
                 let (job, handles) = (&job, handles.on_thread(thread));
                 scope.spawn(move || job.play_further(thread, handles));
             } else {
-                crew.ended(thread);
+                threads.ended(thread);
             }
         }
         let played = job.play_thread(0, handles, stops);
         match played {
-            Err(error) if crew.len() > 1 && is_running()? => fail(error.context(format!("rank {rank}"))),
+            Err(error) if threads.len() > 1 && is_running()? => fail(error.context(format!("rank {rank}"))),
             played => {
-                crew.cancel();
+                threads.cancel();
                 played
             }
         }
@@ -181,19 +182,19 @@ fn play(args: &Args, seat: Seat, section: &Section, stops: Stops) -> Result<Stat
 impl Job<'_> {
     /// Plays a thread other than the first, once it may begin.
     fn play_further(&self, thread: usize, handles: Handles<'_>) {
-        if self.crew.wait_for_start(thread)
+        if self.threads.wait_for_start(thread)
             && let Err(error) = self.play_thread(thread, handles, None)
         {
-            fail(error.context(format!("rank {}, thread {thread}", self.seat.rank)));
+            fail(error.context(format!("rank {}, thread {thread}", self.assignment.rank)));
         }
-        self.crew.ended(thread);
+        self.threads.ended(thread);
     }
 
     /// From the end of `MPI_Init` to a thread's first call, as far as exact times say it, ns.
     fn delay(&self, thread: usize) -> u64 {
         let first = |t: usize| {
             let columns = &self.section.threads.get(t)?.columns;
-            columns.iter().find(|(r, _)| *r == self.seat.rank)?.1.times().next()
+            columns.iter().find(|(r, _)| *r == self.assignment.rank)?.1.times().next()
         };
         match (first(0), first(thread)) {
             (Some((_, begun)), Some((enter, _))) if thread > 0 => saturate(enter.saturating_sub(begun)),
@@ -203,21 +204,21 @@ impl Job<'_> {
 
     /// The first thread of the first process tells how far it has come, if that is wanted.
     fn progress(&self, thread: usize) -> Result<Progress> {
-        if !self.args.progress || self.seat.process > 0 || thread > 0 {
+        if !self.args.progress || self.assignment.process > 0 || thread > 0 {
             return Ok(Progress::default());
         }
-        let calls = self.section.project(thread, self.seat.rank).context("no calls")?.remaining()?;
+        let calls = self.section.project(thread, self.assignment.rank).context("no calls")?.remaining()?;
         Ok(Progress::new(calls, io::stderr()))
     }
 
     fn play_thread(&self, thread: usize, handles: Handles<'_>, stops: Stops) -> Result<Status> {
-        let (section, rank) = (self.section, self.seat.rank);
+        let (section, rank, threads) = (self.section, self.assignment.rank, self.threads.len());
         let mut calls = section.project(thread, rank).context("no calls")?;
         let mut replay = Replay {
             k: Constants::load(),
             pause: Pause::find(),
             made_at: MadeAt::find(),
-            threaded: self.crew.len() > 1,
+            threaded: threads > 1,
             handles,
             requests: Requests::default(),
             memory: Memory::default(),
@@ -244,7 +245,7 @@ impl Job<'_> {
             progress: self.progress(thread)?,
             spared: 0,
             pace: Pace::new(section, thread, rank)?,
-            clock: Clock::new(self.args.compute, Launch::on_this_node().map(|n| n * self.crew.len().max(1))),
+            clock: Clock::new(self.args.compute, Launch::on_this_node().map(|n| n * threads.max(1))),
             skipped: self.delay(thread),
             ranks: 0,
             times: Times::default(),
@@ -285,7 +286,7 @@ impl Job<'_> {
                     run.pass(&mut replay, step)?;
                 }
             }
-            self.crew.reached(thread, index + 1);
+            self.threads.reached(thread, index + 1);
         }
         if thread == 0 && !run.finalized {
             bail!("the trace ends before MPI_Finalize: the replay ends");

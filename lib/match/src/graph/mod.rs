@@ -34,7 +34,7 @@ pub use epochs::{Epochs, Turn};
 pub use limits::{Bound, Latency, earliest, latest};
 pub use matcher::Matcher;
 pub use share::{Links, ShareError, roll};
-pub use survey::{Ends, Seats, StreamEnds, at_ops, survey};
+pub use survey::{Ends, Positions, StreamEnds, at_ops, survey};
 pub use tags::{COMPLETED, POSTED};
 pub use tally::{Shortest, Survey, Tally};
 pub use topology::Topologies;

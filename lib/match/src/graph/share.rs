@@ -294,7 +294,7 @@ impl Matcher {
     fn tell(&self, out: &mut Vec<u8>, places: &mut Vec<u32>, (stream, rank): (usize, u32), op: Op) {
         let (kind, id) = (op.code & 7, op.code >> 3);
         let graph = &self.graph;
-        let seat = |side: u8| {
+        let position_on = |side: u8| {
             let group = &graph.groups[graph.instances[id as usize].group as usize];
             let position = group.sides[usize::from(side)].position(rank.into());
             position.map_or(0, Exact::to_usize)
@@ -308,9 +308,9 @@ impl Matcher {
                     return;
                 }
                 slot(if kind == ENTER {
-                    i.sender_slot(seat(i.side))
+                    i.sender_slot(position_on(i.side))
                 } else {
-                    i.receiver_slot(group, seat(i.to_side(group)))
+                    i.receiver_slot(group, position_on(i.to_side(group)))
                 })
             }
             _ => id,

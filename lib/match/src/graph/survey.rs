@@ -80,7 +80,7 @@ impl Ends {
         stream: usize,
         points: impl IntoIterator<Item = i64>,
     ) -> StreamEnds {
-        let mut seats = Seats::new(graph, graph.streams[stream].rank);
+        let mut positions = Positions::new(graph, graph.streams[stream].rank);
         let mut read = StreamEnds::default();
         let span = &mut read.span;
         let mut all = points.into_iter().inspect(|t| *span = Some((span.map_or(*t, |e| e.0), *t)));
@@ -94,8 +94,8 @@ impl Ends {
                 // It stands for leaving a collective operation of another process.
                 Step::Receive(m) if graph.senders[m] == NOBODY => m,
                 Step::Receive(_) => return,
-                Step::Enter(i) => return set(&self.members, seats.sender(i), t),
-                Step::Leave(i) => return set(&self.members, seats.receiver(i), t),
+                Step::Enter(i) => return set(&self.members, positions.sender(i), t),
+                Step::Leave(i) => return set(&self.members, positions.receiver(i), t),
             };
             if let Some((process, link)) = links.route(place) {
                 read.out.push((process, link, t));
@@ -299,13 +299,13 @@ fn prefix_pairs(i: &Instance, graph: &Graph, members: &[AtomicI64], latency: Lat
 
 /// Where a rank sits in the operations it takes part in; the last communicator is remembered.
 #[derive(Debug)]
-pub struct Seats<'a> {
+pub struct Positions<'a> {
     graph: &'a Graph,
     rank: i64,
     last: Option<(u32, u8, usize)>,
 }
 
-impl<'a> Seats<'a> {
+impl<'a> Positions<'a> {
     /// Of a rank.
     #[must_use]
     pub fn new(graph: &'a Graph, rank: u32) -> Self {

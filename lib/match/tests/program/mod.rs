@@ -4,7 +4,7 @@ use st_capture::record::{Options, RankRecorder};
 use st_match::graph::{Graph, Shape, Step};
 use st_model::calls::{CallId, CallTable};
 use st_model::columns::Column;
-use st_model::objects::{Comm, Group, Joint, Op, Type};
+use st_model::objects::{Comm, Group, Op, SharedObject, Type};
 use st_model::ranks::RankSeq;
 use st_model::section::Section;
 
@@ -94,14 +94,14 @@ impl Program {
     /// Makes a window in a rank's table.
     pub(crate) fn window(&mut self, rank: usize, ranks: &[u32]) -> i64 {
         let id = CallTable::builtin().by_name("MPI_Win_create").unwrap().id;
-        let content = Joint { kind: "MPI_Win_create".into(), comm: 0, members: members(ranks) };
+        let content = SharedObject { kind: "MPI_Win_create".into(), comm: 0, members: members(ranks) };
         self.ranks[rank].recorder.objects.wins.create(id, 0, content)
     }
 
     /// Opens a file in a rank's table.
     pub(crate) fn file(&mut self, rank: usize, ranks: &[u32]) -> i64 {
         let id = CallTable::builtin().by_name("MPI_File_open").unwrap().id;
-        let content = Joint { kind: "MPI_File_open".into(), comm: 0, members: members(ranks) };
+        let content = SharedObject { kind: "MPI_File_open".into(), comm: 0, members: members(ranks) };
         self.ranks[rank].recorder.objects.files.create(id, 0, content)
     }
 

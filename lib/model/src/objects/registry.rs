@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use foldhash::fast::FixedState;
 use xxhash_rust::xxh3::Xxh3;
 
-use super::{Comm, Content, Group, Joint, Name, Named, Op, Text, Type, family_of_predefined, name_of};
+use super::{Comm, Content, Group, Name, Named, Op, SharedObject, Text, Type, family_of_predefined, name_of};
 use crate::calls::{CallId, Object};
 use crate::lowest::Lowest;
 
@@ -22,9 +22,9 @@ pub struct Objects {
     /// Reduction operations.
     pub ops: Registry<Op>,
     /// Windows.
-    pub wins: Registry<Joint>,
+    pub wins: Registry<SharedObject>,
     /// Files.
-    pub files: Registry<Joint>,
+    pub files: Registry<SharedObject>,
     /// Texts that calls are given or return.
     pub texts: Registry<Text>,
 }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use foldhash::fast::FixedState;
 
 use crate::calls::{CallId, FIRST_UNKNOWN, Object};
-use crate::objects::{Comm, Group, Joint, Name, Op, Text, Type};
+use crate::objects::{Comm, Group, Name, Op, SharedObject, Text, Type};
 use crate::section::{Entry, Section, Sym, Symbol, Tables};
 use crate::sites::SiteTable;
 
@@ -22,8 +22,8 @@ pub struct United {
     groups: Table<Group>,
     types: Table<Type>,
     ops: Table<Op>,
-    wins: Table<Joint>,
-    files: Table<Joint>,
+    wins: Table<SharedObject>,
+    files: Table<SharedObject>,
     texts: Table<Text>,
     names: BTreeMap<String, CallId>,
 }

@@ -97,7 +97,7 @@ impl Merger {
     /// Makes histograms of parameters where that is asked for, and voids their lanes: see [`Lossy`]. Say so before the first
     /// section is added.
     #[must_use]
-    pub fn losing(mut self, lossy: Lossy) -> Self {
+    pub fn with_loss(mut self, lossy: Lossy) -> Self {
         self.lossy = lossy;
         self
     }

@@ -45,7 +45,7 @@ impl Merging {
     /// The merger of the root's parts.
     #[must_use]
     pub fn root(&self) -> Merger {
-        self.merger().watching_tags(self.watch_tags).losing(self.lossy.clone())
+        self.merger().watching_tags(self.watch_tags).with_loss(self.lossy.clone())
     }
 }
 

@@ -235,8 +235,8 @@ impl SlotClasses {
             return;
         }
         let sample = self.sample(callers, HEAD);
-        let worldly = worldly(&sample);
-        let at = |me: i64| self.first_values(me, worldly, HEAD, callers);
+        let by_world_rank = by_world_rank(&sample);
+        let at = |me: i64| self.first_values(me, by_world_rank, HEAD, callers);
         let sampled: Vec<Sampled> = sample.iter().map(|(_, s)| s.clone()).collect();
         let form = best(&sampled, self.meaning, [Some(self.form), self.user], &at);
         if form != self.form {
@@ -262,7 +262,7 @@ impl SlotClasses {
         }
         let head = products::head(size);
         let sample = self.sample(callers, head);
-        if !worldly(&sample) {
+        if !by_world_rank(&sample) {
             return;
         }
         let mut class_of = vec![usize::MAX; saturate(size)];
@@ -292,8 +292,8 @@ impl SlotClasses {
     }
 
     /// The first values of the rank of a number in the communicator, if that is its number in the world.
-    fn first_values(&self, me: i64, worldly: bool, most: usize, callers: &Callers) -> Option<Vec<i64>> {
-        let rank = u32::try_from(me).ok().filter(|_| worldly)?;
+    fn first_values(&self, me: i64, by_world_rank: bool, most: usize, callers: &Callers) -> Option<Vec<i64>> {
+        let rank = u32::try_from(me).ok().filter(|_| by_world_rank)?;
         let (stream, _) = self.classes.list().iter().find(|(_, ranks)| ranks.contains(rank))?;
         Some(self.head(stream, rank, most, callers).head)
     }
@@ -340,6 +340,6 @@ fn by_rank<'a>(classes: impl Iterator<Item = (&'a Sealed, &'a RankList)>) -> Vec
 }
 
 /// Whether ranks in the communicator are ranks in the world.
-fn worldly(sample: &[(u32, Sampled)]) -> bool {
+fn by_world_rank(sample: &[(u32, Sampled)]) -> bool {
     sample.iter().all(|(rank, s)| i64::from(*rank) == s.own.me)
 }

@@ -9,7 +9,7 @@ use st_model::columns::{Chunk, Column};
 use st_model::ints::Sealed;
 use st_model::lanes::LaneSum;
 use st_model::names::{Location, Names};
-use st_model::objects::{Comm, Group, Joint, Named, Op, Text, Type};
+use st_model::objects::{Comm, Group, Named, Op, SharedObject, Text, Type};
 use st_model::ranklist::RankList;
 use st_model::ranklist_notation::parse as ranks;
 use st_model::ranks::{RankSeq, Run};
@@ -204,7 +204,7 @@ pub(super) fn object(s: &mut Section, w: &mut Words<'_>) -> Parsed<()> {
         e.of.push((on, Named { name, copy, content: Text(text(w, "a text")?) }));
     } else if let Some(e) = t.files.last_mut().or(t.wins.last_mut()) {
         let (kind, comm) = (text(w, "a kind")?, hex(w, "a communicator")?);
-        e.of.push((on, Named { name, copy, content: Joint { kind, comm, members: sequence(w)? } }));
+        e.of.push((on, Named { name, copy, content: SharedObject { kind, comm, members: sequence(w)? } }));
     } else if let Some(e) = t.ops.last_mut() {
         let kind = text(w, "a kind")?;
         e.of.push((on, Named { name, copy, content: Op { kind, commutes: number(w, "true or false")? } }));

@@ -9,7 +9,7 @@ use crate::{CURRENT, Trace};
 use st_model::calls::{CallTable, Slot};
 use st_model::columns::Column;
 use st_model::names::Names;
-use st_model::objects::{Comm, Group, Joint, Named, Op, Text, Type};
+use st_model::objects::{Comm, Group, Named, Op, SharedObject, Text, Type};
 use st_model::ranklist::RankList;
 use st_model::ranklist_notation::print as ranks;
 use st_model::ranks::RankSeq;
@@ -70,8 +70,8 @@ fn section(s: &Section, to: &mut impl Write) -> io::Result<()> {
     table(&s.tables.groups, "group", group, to)?;
     table(&s.tables.types, "type", datatype, to)?;
     table(&s.tables.ops, "op", op, to)?;
-    table(&s.tables.wins, "win", joint, to)?;
-    table(&s.tables.files, "file", joint, to)?;
+    table(&s.tables.wins, "win", shared, to)?;
+    table(&s.tables.files, "file", shared, to)?;
     table(&s.tables.texts, "text", text, to)?;
     for (id, name) in &s.tables.names {
         writeln!(to, " name {} {}", id.0, quote(name))?;
@@ -157,7 +157,7 @@ fn op(o: &Op) -> String {
     format!("{} {}", quote(&o.kind), o.commutes)
 }
 
-fn joint(j: &Joint) -> String {
+fn shared(j: &SharedObject) -> String {
     format!("{} {:x} {}", quote(&j.kind), j.comm, sequence(&j.members))
 }
 

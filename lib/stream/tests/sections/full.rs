@@ -8,7 +8,9 @@ use st_model::expr::Expr;
 use st_model::form::Grid;
 use st_model::frequencies::Frequencies;
 use st_model::ints::Sealed;
-use st_model::objects::{Comm, Content, Group, Joint, Named, Op, Text, Type, family_of_predefined, name_of};
+use st_model::objects::{
+    Comm, Content, Group, Named, Op, SharedObject, Text, Type, family_of_predefined, name_of,
+};
 use st_model::ranklist::RankList;
 use st_model::ranks::RankSeq;
 use st_model::section::{Codes, Elastic, Entry, Form, NO_SYM, Section, Tables};
@@ -49,8 +51,13 @@ fn table<T: Content + Clone + std::fmt::Debug + 'static>(
 pub(crate) fn tables() -> impl Strategy<Value = Tables> {
     let comm = (kind(), reference(), sequence(), sequence())
         .prop_map(|(kind, parent, members, remote)| Comm { kind, parent, members, remote });
-    let joint =
-        || (kind(), reference(), sequence()).prop_map(|(kind, comm, members)| Joint { kind, comm, members });
+    let shared = || {
+        (kind(), reference(), sequence()).prop_map(|(kind, comm, members)| SharedObject {
+            kind,
+            comm,
+            members,
+        })
+    };
     let words = prop::collection::vec(any::<i64>(), 0..3);
     let parts = prop::collection::vec(reference(), 0..3);
     let datatype = (kind(), words, parts, any::<[i64; 3]>())
@@ -58,8 +65,8 @@ pub(crate) fn tables() -> impl Strategy<Value = Tables> {
     let op = (kind(), any::<bool>()).prop_map(|(kind, commutes)| Op { kind, commutes });
     let all = (
         table(comm),
-        table(joint()),
-        table(joint()),
+        table(shared()),
+        table(shared()),
         table(sequence().prop_map(|members| Group { members })),
         table(datatype),
         table(op),

@@ -1,6 +1,6 @@
 //! From the roles of a row to the code that reads its parameters.
 
-mod echo;
+mod argument_cache;
 mod lists;
 mod numbered;
 mod objects;
@@ -12,7 +12,7 @@ use st_model::calls::{Length, Param, Row};
 use syn::Ident;
 
 /// How a wrapper knows that a call is the next one of the loop in progress.
-pub(crate) struct Echo {
+pub(crate) struct ArgumentCache {
     /// The `Inputs` of the call.
     pub(crate) inputs: TokenStream,
     /// Before the real call, if it is: what the statements after the call need.
@@ -34,7 +34,7 @@ pub(crate) struct Code {
     /// Recorded by name only.
     pub(crate) opaque: bool,
     /// How a loop's next call is known, if that can be.
-    pub(crate) echo: Option<Echo>,
+    pub(crate) cache: Option<ArgumentCache>,
 }
 
 impl Code {
@@ -47,7 +47,7 @@ impl Code {
             after: nothing(),
             repeat: "Never",
             opaque: true,
-            echo: None,
+            cache: None,
         }
     }
 }
@@ -82,7 +82,7 @@ impl<'a> Params<'a> {
             self.param(i, p, in_place && p.role != "inplace")
                 .map_err(|e| format!("{}: {}: {e}", row.name, p.name))?;
         }
-        self.code.echo = self.echo();
+        self.code.cache = self.cache();
         Ok(self.code)
     }
 

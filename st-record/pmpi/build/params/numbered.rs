@@ -57,7 +57,7 @@ impl Params<'_> {
                         t
                     })
                 } else {
-                    quote!(crate::scribe::parts(a0))
+                    quote!(crate::call_encoder::parts(a0))
                 };
                 self.after(quote!(let n = #n; c.contents(#at, #a, n);));
             }

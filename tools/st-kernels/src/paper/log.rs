@@ -12,7 +12,7 @@ use st_capture::fold::Fold;
 use st_capture::record::{Options as RecordOptions, RankRecorder, well_formed};
 use st_model::calls::{CallId, CallTable};
 use st_model::columns::Column;
-use st_model::objects::{Comm, Joint, Op as OpContent, Type};
+use st_model::objects::{Comm, Op as OpContent, SharedObject, Type};
 use st_model::ranks::RankSeq;
 use st_model::section::{Section, Sym};
 use st_model::values::NONE;
@@ -324,7 +324,7 @@ impl Log {
         let site = self.site(at);
         let site = self.recorder.sites.get(site).map_or(0, |s| s.id);
         let comm = self.recorder.objects.comms.get(comm).map_or(0, |c| c.name);
-        let content = Joint { kind: "MPI_Win_create".into(), comm, members: members.clone() };
+        let content = SharedObject { kind: "MPI_Win_create".into(), comm, members: members.clone() };
         self.recorder.objects.wins.create(call, site, content)
     }
 

@@ -7,7 +7,7 @@
 //! so that waits are no longer than calls.
 
 use st_capture::fold::Fold;
-use st_match::graph::{Barriers, Graph, Latency, Matcher, Seats, Step, earliest};
+use st_match::graph::{Barriers, Graph, Latency, Matcher, Positions, Step, earliest};
 use st_model::columns::{Column, Points};
 use st_model::num::{Exact as _, narrow};
 
@@ -66,7 +66,7 @@ const NEVER: i64 = i64::MIN;
 /// A rank on its way.
 struct Walk<'a> {
     points: Points<'a>,
-    seats: Seats<'a>,
+    positions: Positions<'a>,
     /// The last point by itself, and as it is with all waits.
     alone: i64,
     now: i64,
@@ -98,7 +98,7 @@ impl<'a> Simulation<'a> {
     fn new(graph: &'a Graph, columns: &'a [Column]) -> Self {
         let walk = |(stream, column): (&st_match::graph::Stream, &'a Column)| Walk {
             points: column.points(),
-            seats: Seats::new(graph, stream.rank),
+            positions: Positions::new(graph, stream.rank),
             alone: 0,
             now: 0,
             call: 0,
@@ -152,7 +152,7 @@ impl<'a> Simulation<'a> {
                     self.ready.extend(self.awaited[message].take());
                 }
                 Step::Enter(i) => {
-                    let slot = self.walks[at].seats.sender(i);
+                    let slot = self.walks[at].positions.sender(i);
                     self.slots[slot] = now;
                     self.lacking[i] -= 1;
                     if self.lacking[i] == 0 {
@@ -195,7 +195,7 @@ impl<'a> Simulation<'a> {
                     return false;
                 }
                 Step::Receive(message) => self.sent[message],
-                Step::Leave(i) => self.slots[walk.seats.receiver(i)],
+                Step::Leave(i) => self.slots[walk.positions.receiver(i)],
                 Step::Send { .. } | Step::Enter(_) | Step::Tell(_) => NEVER,
             };
             until = until.max(bound);

@@ -8,7 +8,7 @@ use st_model::section::Section;
 use st_replay::args::Args;
 use st_replay::cut::Stop;
 
-use crate::replay::crew::Crew;
+use crate::replay::rank_threads::RankThreads;
 use crate::replay::state::Handler;
 
 /// Where each rank stops.
@@ -16,7 +16,7 @@ pub(crate) type Stops = Option<BTreeMap<u32, Stop>>;
 
 /// Who plays whom.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Seat {
+pub(crate) struct Assignment {
     /// Rank of the process.
     pub(crate) process: u32,
     /// Rank of the trace.
@@ -39,8 +39,8 @@ pub(super) enum Action {
 /// What all threads of a rank share.
 pub(super) struct Job<'a> {
     pub(super) args: &'a Args,
-    pub(super) seat: Seat,
+    pub(super) assignment: Assignment,
     pub(super) section: &'a Section,
     pub(super) actions: Vec<Action>,
-    pub(super) crew: Arc<Crew>,
+    pub(super) threads: Arc<RankThreads>,
 }

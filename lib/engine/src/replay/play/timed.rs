@@ -88,11 +88,11 @@ impl Run<'_> {
             let spared = std::mem::take(&mut self.spared);
             self.clock.wait(saturate(i128::from(gap) - spared));
         }
-        let crew = &self.job.crew;
-        crew.wait_for_last_use(self.thread, row, words);
+        let threads = &self.job.threads;
+        threads.wait_for_last_use(self.thread, row, words);
         let finalize = row.kind == Kind::Finalize;
         if finalize {
-            crew.wait_for_end(self.thread);
+            threads.wait_for_end(self.thread);
         }
         self.watchdog.enter(sym, index, step.duration);
         if let Some(exchange) = &mut self.exchange {
@@ -112,7 +112,7 @@ impl Run<'_> {
                 return Ok(false);
             }
             if let Some(parent) = &self.job.args.io {
-                files::prepare(parent, self.job.seat.process, r.pause)?;
+                files::prepare(parent, self.job.assignment.process, r.pause)?;
             }
             self.sit(r)?;
             if self.job.args.stop_after.is_some() {
@@ -121,9 +121,9 @@ impl Run<'_> {
                 self.stop = Some(stop);
             }
             self.exchange =
-                Exchange::begin(r, self.job.args, self.job.seat.rank, self.job.section, self.others)?;
+                Exchange::begin(r, self.job.args, self.job.assignment.rank, self.job.section, self.others)?;
             self.began = Some(Instant::now());
-            crew.start();
+            threads.start();
         } else {
             self.times.recorded = self.times.recorded.saturating_add(step.duration);
             if row.properties.fold {
@@ -162,12 +162,12 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Takes the seat in the world of the trace's ranks.
+    /// Takes its place in the world of the trace's ranks.
     fn sit(&self, r: &mut Replay<'_>) -> Result<()> {
-        if self.job.seat.moved {
+        if self.job.assignment.moved {
             let _hidden = r.pause.hide();
             let mut world = r.k.comm_null;
-            let key = c_int::try_from(self.job.seat.rank)?;
+            let key = c_int::try_from(self.job.assignment.rank)?;
             mpi!(MPI_Comm_split(r.k.comm_world, 0, key, &raw mut world))?;
             r.k.comm_world = world;
             r.handles.set_world(world);
@@ -182,8 +182,8 @@ impl Run<'_> {
         mpi!(MPI_Comm_size(r.k.comm_world, &raw mut size))?;
         mpi!(MPI_Comm_rank(r.k.comm_world, &raw mut rank))?;
         engine::check_world(crate::MPI, size)?;
-        if u32::try_from(rank) != Ok(self.job.seat.process) {
-            bail!("the launcher says rank {}, MPI says {rank}", self.job.seat.process);
+        if u32::try_from(rank) != Ok(self.job.assignment.process) {
+            bail!("the launcher says rank {}, MPI says {rank}", self.job.assignment.process);
         }
         self.ranks = usize::try_from(size)?;
         Ok(())
@@ -204,7 +204,7 @@ impl Run<'_> {
     }
 
     fn say(&self, outcome: &Outcome) -> Result<()> {
-        if self.job.seat.rank != 0 {
+        if self.job.assignment.rank != 0 {
             return Ok(());
         }
         let args = self.job.args;

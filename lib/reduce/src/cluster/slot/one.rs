@@ -212,7 +212,7 @@ impl One {
                 self.next += 1;
                 continue;
             };
-            // What the ranks before have follows from the form that led to them.
+            // What the ranks before have follows from the form that follows to them.
             let pairs_of = |own| -> Option<Vec<(i64, i64)>> {
                 if current.counts() {
                     let values = decode(&self.codes, current, own, self.len)?;
@@ -223,8 +223,8 @@ impl One {
             let against = before.ranks.iter().find_map(|rank| {
                 let own = before.owns.of(rank);
                 let pairs = pairs_of(own);
-                let led = pairs.as_ref().is_some_and(|pairs| forms::leads(form, first, own, pairs));
-                (!led).then_some((own, pairs))
+                let follows = pairs.as_ref().is_some_and(|pairs| forms::leads(form, first, own, pairs));
+                (!follows).then_some((own, pairs))
             });
             match against {
                 None => {

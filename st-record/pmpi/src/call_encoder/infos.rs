@@ -4,12 +4,12 @@
 //! them with a zero byte.
 #![expect(clippy::undocumented_unsafe_blocks, reason = "one reason for the module, above")]
 
-use super::Scribe;
+use super::CallEncoder;
 use st_model::num::{narrow, saturate};
 use st_model::values::NULL;
 use std::ffi::c_char;
 
-impl Scribe<'_> {
+impl CallEncoder<'_> {
     /// Number of an info object.
     pub(crate) fn info(&mut self, handle: u64) -> i64 {
         self.state.infos.number(handle)
@@ -31,7 +31,7 @@ impl Scribe<'_> {
             self.push(text);
         }
     }
-    /// As [`Scribe::text`]; at most `room` bytes are read.
+    /// As [`CallEncoder::text`]; at most `room` bytes are read.
     pub(crate) unsafe fn text_within(&mut self, text: *const c_char, room: i64) -> i64 {
         let room = saturate::<usize>(room);
         if text.is_null() || room == 0 {
@@ -41,7 +41,7 @@ impl Scribe<'_> {
         let n = (0..room).take_while(|&i| unsafe { *text.wrapping_add(i) } != 0).count();
         let bytes = unsafe { std::slice::from_raw_parts(text, n) };
         let text = String::from_utf8_lossy(bytes).into_owned();
-        let made = self.made();
-        self.state.recorder.text(made.call, made.site, text)
+        let maker = self.maker();
+        self.state.recorder.text(maker.call, maker.site, text)
     }
 }

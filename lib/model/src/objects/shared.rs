@@ -10,7 +10,7 @@ use crate::ranks::RankSeq;
 /// Its members agree on its name without communication: they made it together from one communicator, and its copies are
 /// counted in the order in which that communicator's members make and free them.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Joint {
+pub struct SharedObject {
     /// The function that made it (`MPI_Win_create`, `MPI_File_open`).
     pub kind: String,
     /// Name of the communicator that it was made on; 0 if that is not known.
@@ -19,7 +19,7 @@ pub struct Joint {
     pub members: RankSeq,
 }
 
-impl Content for Joint {
+impl Content for SharedObject {
     fn digest(&self) -> u128 {
         let mut h = Xxh3::new();
         h.update(self.kind.as_bytes());

@@ -1,6 +1,6 @@
 //! Learning the steps of a round, while its calls are recorded one by one.
 
-use super::{ARGUMENTS, Echo, Effect, FOLLOWING, Inputs, LONGEST, Made, NULL, Outs, Phase, Step};
+use super::{ARGUMENTS, ArgumentCache, Effect, FOLLOWING, Inputs, LONGEST, Made, NULL, Outs, Phase, Step};
 use crate::ffi::{Handle, MPI_Request};
 use crate::journal::Mark;
 use crate::local::made_at;
@@ -19,7 +19,7 @@ pub(crate) struct Seen {
     pub(crate) sym: Sym,
 }
 
-impl Echo {
+impl ArgumentCache {
     /// Whether calls are let pass for now; counts them.
     #[inline]
     pub(crate) fn pauses(&mut self) -> bool {

@@ -2,14 +2,14 @@
 
 mod completion;
 mod infos;
-mod joints;
 mod lists;
 mod numbered;
+mod shared_objects;
 
 use crate::comms::Comms;
 use crate::ffi::{Handle, MPI_Comm, MPI_Request, constants as k, is_mark};
 use crate::local::made_at;
-use crate::made::Made;
+use crate::maker::Maker;
 use crate::normal;
 use crate::requests::{Kind, Meant, Promise};
 use crate::state::State;
@@ -21,7 +21,7 @@ use st_model::values::{NONE, NULL};
 use std::ffi::{c_int, c_void};
 
 /// A call being written down.
-pub(crate) struct Scribe<'a> {
+pub(crate) struct CallEncoder<'a> {
     pub(crate) state: &'a mut State,
     pub(crate) thread: usize,
     call: CallId,
@@ -37,7 +37,7 @@ pub(crate) struct Significance {
     pub(crate) elsewhere: bool,
 }
 
-impl<'a> Scribe<'a> {
+impl<'a> CallEncoder<'a> {
     pub(crate) fn new(state: &'a mut State, thread: usize, call: CallId, site: u32) -> Self {
         Self { state, thread, call, site }
     }
@@ -140,21 +140,21 @@ impl<'a> Scribe<'a> {
     }
     /// Registers a new communicator.
     pub(crate) fn new_comm(&mut self, parent: u64, handle: u64) -> i64 {
-        let (parent, made) = (self.comm(parent), self.made());
-        self.state.comms.create(handle, parent, made, &mut self.state.recorder)
+        let (parent, maker) = (self.comm(parent), self.maker());
+        self.state.comms.create(handle, parent, maker, &mut self.state.recorder)
     }
     /// Registers a communicator that was not made from another, unless it is known (`MPI_Comm_get_parent`).
     pub(crate) fn new_comm_alone(&mut self, handle: u64) -> i64 {
         if self.state.comms.knows(handle) {
             return self.comm(handle);
         }
-        let made = self.made();
-        self.state.comms.create(handle, NULL, made, &mut self.state.recorder)
+        let maker = self.maker();
+        self.state.comms.create(handle, NULL, maker, &mut self.state.recorder)
     }
     /// Registers a communicator that a request will deliver.
     pub(crate) fn promise_comm(&mut self, parent: u64) -> i64 {
-        let (parent, made) = (self.comm(parent), self.made());
-        self.state.comms.promise(parent, made, &mut self.state.recorder)
+        let (parent, maker) = (self.comm(parent), self.maker());
+        self.state.comms.promise(parent, maker, &mut self.state.recorder)
     }
     /// Binds the promised communicator of the request numbered last to its handle: now if the library has written it,
     /// else when the request completes.
@@ -181,8 +181,8 @@ impl<'a> Scribe<'a> {
     }
     /// Registers a new group.
     pub(crate) fn new_group(&mut self, handle: u64) -> i64 {
-        let made = self.made();
-        self.state.comms.new_group(handle, made, &mut self.state.recorder)
+        let maker = self.maker();
+        self.state.comms.new_group(handle, maker, &mut self.state.recorder)
     }
     /// Forgets a group.
     pub(crate) fn free_group(&mut self, handle: u64) {
@@ -198,9 +198,9 @@ impl<'a> Scribe<'a> {
     }
     /// Registers the type that the call has made.
     pub(crate) fn new_type(&mut self, handle: u64) -> i64 {
-        let made = self.made();
+        let maker = self.maker();
         let words = std::mem::take(&mut self.own().words);
-        let index = self.state.types.create(handle, made, &words, &mut self.state.recorder);
+        let index = self.state.types.create(handle, maker, &words, &mut self.state.recorder);
         self.own().words = words;
         index
     }
@@ -218,8 +218,8 @@ impl<'a> Scribe<'a> {
     }
     /// Registers a user's operation.
     pub(crate) fn new_op(&mut self, handle: u64, commutes: bool) -> i64 {
-        let made = self.made();
-        self.state.types.new_op(handle, commutes, made, &mut self.state.recorder)
+        let maker = self.maker();
+        self.state.types.new_op(handle, commutes, maker, &mut self.state.recorder)
     }
     /// Forgets an operation.
     pub(crate) fn free_op(&mut self, handle: u64) {
@@ -227,8 +227,8 @@ impl<'a> Scribe<'a> {
     }
 
     /// What makes the call's objects.
-    pub(crate) fn made(&self) -> Made<'static> {
-        self.state.made(self.call, self.site)
+    pub(crate) fn maker(&self) -> Maker<'static> {
+        self.state.maker(self.call, self.site)
     }
 
     // ---- requests and messages ----

@@ -3,66 +3,71 @@
 //! SAFETY, for the whole module: as in [`crate::comms`].
 #![expect(clippy::undocumented_unsafe_blocks, reason = "one reason for the module, above")]
 
-use super::Scribe;
+use super::CallEncoder;
 use crate::ffi::{Handle, MPI_File, MPI_Group, MPI_Win, constants as k};
-use crate::made::Made;
+use crate::maker::Maker;
 use crate::real;
 use crate::state::State;
 use st_model::calls::names;
-use st_model::objects::Joint;
+use st_model::objects::SharedObject;
 use std::ffi::c_int;
 
 /// Content of a window or file that a communicator's members made; of one that some unknown function made, from its own
 /// group.
-fn content(state: &mut State, kind: &str, comm: Option<u64>, group: impl FnOnce(&mut MPI_Group)) -> Joint {
+fn content(
+    state: &mut State,
+    kind: &str,
+    comm: Option<u64>,
+    group: impl FnOnce(&mut MPI_Group),
+) -> SharedObject {
     if let Some(comm) = comm {
         let index = state.comms.index(comm, &mut state.recorder);
         if let Some(of) = state.recorder.objects.comms.get(index) {
-            return Joint { kind: kind.into(), comm: of.name, members: of.content.members.clone() };
+            return SharedObject { kind: kind.into(), comm: of.name, members: of.content.members.clone() };
         }
     }
     let mut own = MPI_Group::from_raw(k::st_MPI_GROUP_NULL);
     group(&mut own);
     let members = state.comms.members(own.raw());
     unsafe { real::MPI_Group_free(&raw mut own) };
-    Joint { kind: kind.into(), comm: 0, members }
+    SharedObject { kind: kind.into(), comm: 0, members }
 }
 
-fn new_win(state: &mut State, comm: Option<u64>, handle: u64, made: Made<'_>) -> i64 {
+fn new_win(state: &mut State, comm: Option<u64>, handle: u64, maker: Maker<'_>) -> i64 {
     if handle == k::st_MPI_WIN_NULL {
         return -1;
     }
     let of = |group: &mut MPI_Group| unsafe {
         real::MPI_Win_get_group(MPI_Win::from_raw(handle), group);
     };
-    let content = content(state, made.function, comm, of);
-    let index = state.wins.create(handle, made, content, &mut state.recorder.objects.wins);
-    if made.function.starts_with(names::MPI_Win_create_dynamic) {
+    let content = content(state, maker.function, comm, of);
+    let index = state.wins.create(handle, maker, content, &mut state.recorder.objects.wins);
+    if maker.function.starts_with(names::MPI_Win_create_dynamic) {
         state.wins.has_addresses(index);
     }
     index
 }
 
-fn new_file(state: &mut State, comm: Option<u64>, handle: u64, made: Made<'_>) -> i64 {
+fn new_file(state: &mut State, comm: Option<u64>, handle: u64, maker: Maker<'_>) -> i64 {
     if handle == k::st_MPI_FILE_NULL {
         return -1;
     }
     let of = |group: &mut MPI_Group| unsafe {
         real::MPI_File_get_group(MPI_File::from_raw(handle), group);
     };
-    let content = content(state, made.function, comm, of);
-    state.files.create(handle, made, content, &mut state.recorder.objects.files)
+    let content = content(state, maker.function, comm, of);
+    state.files.create(handle, maker, content, &mut state.recorder.objects.files)
 }
 
-impl Scribe<'_> {
+impl CallEncoder<'_> {
     /// Index of a window, learned now if some unknown function made it; -1 for the null handle.
     pub(crate) fn win(&mut self, handle: u64) -> i64 {
-        self.state.wins.find(handle).unwrap_or_else(|| new_win(self.state, None, handle, Made::unknown()))
+        self.state.wins.find(handle).unwrap_or_else(|| new_win(self.state, None, handle, Maker::unknown()))
     }
     /// Registers a window made on a communicator.
     pub(crate) fn new_win(&mut self, comm: u64, handle: u64) -> i64 {
-        let made = self.made();
-        new_win(self.state, Some(comm), handle, made)
+        let maker = self.maker();
+        new_win(self.state, Some(comm), handle, maker)
     }
     /// Forgets a window.
     pub(crate) fn free_win(&mut self, handle: u64) {
@@ -70,12 +75,12 @@ impl Scribe<'_> {
     }
     /// Index of a file, learned now if some unknown function made it; -1 for the null handle.
     pub(crate) fn file(&mut self, handle: u64) -> i64 {
-        self.state.files.find(handle).unwrap_or_else(|| new_file(self.state, None, handle, Made::unknown()))
+        self.state.files.find(handle).unwrap_or_else(|| new_file(self.state, None, handle, Maker::unknown()))
     }
     /// Registers a file opened on a communicator.
     pub(crate) fn new_file(&mut self, comm: u64, handle: u64) -> i64 {
-        let made = self.made();
-        new_file(self.state, Some(comm), handle, made)
+        let maker = self.maker();
+        new_file(self.state, Some(comm), handle, maker)
     }
     /// Forgets a file.
     pub(crate) fn free_file(&mut self, handle: u64) {

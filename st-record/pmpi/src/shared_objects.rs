@@ -1,14 +1,14 @@
 //! Windows and files in use: from handles to indices in the trace's tables.
 
-use crate::made::Made;
+use crate::maker::Maker;
 use foldhash::fast::FixedState;
-use st_model::objects::{Joint, Registry};
+use st_model::objects::{Registry, SharedObject};
 use std::collections::HashMap;
 use std::ffi::c_int;
 
 /// Windows or files in use.
 #[derive(Debug)]
-pub(crate) struct Joints {
+pub(crate) struct SharedObjects {
     null: u64,
     by_handle: HashMap<u64, i64, FixedState>,
     /// The one of most calls.
@@ -18,7 +18,7 @@ pub(crate) struct Joints {
     bases: HashMap<i64, HashMap<c_int, i64, FixedState>, FixedState>,
 }
 
-impl Joints {
+impl SharedObjects {
     /// None yet; `null` is the null handle.
     pub(crate) fn new(null: u64) -> Self {
         Self { null, by_handle: HashMap::default(), last: (null, -1), bases: HashMap::default() }
@@ -36,18 +36,18 @@ impl Joints {
     pub(crate) fn create(
         &mut self,
         handle: u64,
-        made: Made<'_>,
-        content: Joint,
-        registry: &mut Registry<Joint>,
+        maker: Maker<'_>,
+        content: SharedObject,
+        registry: &mut Registry<SharedObject>,
     ) -> i64 {
-        let index = registry.create(made.call, made.site, content);
+        let index = registry.create(maker.call, maker.site, content);
         self.by_handle.insert(handle, index);
         self.last = (handle, index);
         index
     }
 
     /// Forgets one.
-    pub(crate) fn free(&mut self, handle: u64, registry: &mut Registry<Joint>) {
+    pub(crate) fn free(&mut self, handle: u64, registry: &mut Registry<SharedObject>) {
         if let Some(index) = self.by_handle.remove(&handle) {
             registry.free(index);
             self.bases.remove(&index);

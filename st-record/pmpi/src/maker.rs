@@ -4,15 +4,15 @@ use st_model::calls::CallId;
 
 /// What made an object.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Made<'a> {
+pub(crate) struct Maker<'a> {
     pub(crate) function: &'a str,
     pub(crate) call: CallId,
     pub(crate) site: u128,
 }
 
-impl Made<'_> {
+impl Maker<'_> {
     /// A function without a row, some time ago.
-    pub(crate) fn unknown() -> Made<'static> {
-        Made { function: "unknown", call: CallId(0), site: 0 }
+    pub(crate) fn unknown() -> Maker<'static> {
+        Maker { function: "unknown", call: CallId(0), site: 0 }
     }
 }

@@ -14,14 +14,14 @@ const CANCELLED: u8 = 2;
 
 /// The threads of a rank.
 #[derive(Debug)]
-pub(crate) struct Crew {
+pub(crate) struct RankThreads {
     /// Position of the call that each thread makes next or is in.
     at: Vec<AtomicU64>,
     state: AtomicU8,
     plan: Threads,
 }
 
-impl Crew {
+impl RankThreads {
     /// All threads at their beginning.
     pub(crate) fn new(plan: Threads) -> Self {
         let at = plan.uses.iter().map(|_| AtomicU64::new(0)).collect();

@@ -10,7 +10,7 @@
 //! on the outstanding requests only. No step changes the tables. The requests are those of the round before, because
 //! a round counts as learned only if it completes all requests that it makes and no others. While the steps are followed
 //! the book of requests stays as it was when the round began; before anything else happens, it is made up for
-//! ([`Echo::make_up`]).
+//! ([`ArgumentCache::make_up`]).
 
 mod learn;
 
@@ -126,7 +126,7 @@ enum Phase {
 }
 
 /// The loop.
-pub(crate) struct Echo {
+pub(crate) struct ArgumentCache {
     phase: Phase,
     steps: Vec<Step>,
     /// The requests that a round makes.
@@ -145,7 +145,7 @@ pub(crate) struct Echo {
     pause: u32,
 }
 
-impl Default for Echo {
+impl Default for ArgumentCache {
     fn default() -> Self {
         Self {
             phase: Phase::Idle(0),
@@ -161,7 +161,7 @@ impl Default for Echo {
     }
 }
 
-impl Echo {
+impl ArgumentCache {
     /// Whether the call is the next step: its mark and call site. Words of arguments that differ are changed.
     ///
     /// # Safety

@@ -4,7 +4,7 @@
 //! takes; they are read after the call that fills them has succeeded.
 #![expect(clippy::undocumented_unsafe_blocks, reason = "one reason for the module, above")]
 
-use super::Scribe;
+use super::CallEncoder;
 use crate::ffi::{Handle, MPI_Comm, MPI_Request, MPI_Status, constants as k, is_mark};
 use crate::requests::Key;
 use crate::statuses::{bytes, is_cancelled, write_status};
@@ -12,7 +12,7 @@ use st_model::num::{narrow, saturate};
 use st_model::values::{CANCELLED, NONE};
 use std::ffi::c_int;
 
-impl Scribe<'_> {
+impl CallEncoder<'_> {
     /// The program's status, or ours if it ignores it.
     pub(crate) fn own_status(&mut self, status: *mut MPI_Status) -> *mut MPI_Status {
         self.stand_in(status, 1)
@@ -24,7 +24,7 @@ impl Scribe<'_> {
         self.stand_in(statuses, saturate(n))
     }
 
-    /// As [`Scribe::own_status`]; not every library sets the status of every read and write.
+    /// As [`CallEncoder::own_status`]; not every library sets the status of every read and write.
     pub(crate) fn own_iostatus(&mut self, status: *mut MPI_Status) -> *mut MPI_Status {
         let own = self.stand_in(status, 1);
         if !std::ptr::eq(own, status) {

@@ -3,7 +3,7 @@
 //! SAFETY, for the whole module: pointers and lengths are the program's own; MPI reads the same elements.
 #![expect(clippy::undocumented_unsafe_blocks, reason = "one reason for the module, above")]
 
-use super::Scribe;
+use super::CallEncoder;
 use crate::ffi::{Handle, Integer, MPI_Datatype, MPI_Request, constants as k, is_mark};
 use crate::normal;
 use st_model::num::narrow;
@@ -37,7 +37,7 @@ fn relative<D: Integer>(displacements: &[D]) -> impl Iterator<Item = i64> + '_ {
     displacements.iter().map(move |d| d.word() - base)
 }
 
-impl Scribe<'_> {
+impl CallEncoder<'_> {
     /// Adds a list.
     fn list<T: Copy>(&mut self, items: &[T], word: impl Fn(T) -> i64) {
         let words = &mut self.own().words;

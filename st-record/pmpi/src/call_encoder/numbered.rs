@@ -3,7 +3,7 @@
 //! SAFETY, for the whole module: as in [`crate::comms`].
 #![expect(clippy::undocumented_unsafe_blocks, reason = "one reason for the module, above")]
 
-use super::Scribe;
+use super::CallEncoder;
 use crate::ffi::{Handle, Integer, MPI_Datatype, constants as k};
 use crate::normal;
 use crate::numbered::named;
@@ -12,7 +12,7 @@ use st_model::num::saturate;
 use st_model::values::NULL;
 use std::ffi::c_int;
 
-impl Scribe<'_> {
+impl CallEncoder<'_> {
     /// A predefined attribute key, or null.
     fn known_keyval(keyval: c_int) -> Option<i64> {
         let known = k::st_keyvals.iter().position(|&x| x == keyval).map(named);
@@ -114,8 +114,8 @@ mod tests {
 
     #[test]
     fn predefined_keys_have_words_of_their_own() {
-        assert_eq!(Scribe::known_keyval(k::st_MPI_KEYVAL_INVALID), Some(NULL));
-        assert_eq!(Scribe::known_keyval(k::st_keyvals[0]), Some(FIRST_NAMED));
-        assert_eq!(Scribe::known_keyval(k::st_keyvals[4]), Some(FIRST_NAMED - 4));
+        assert_eq!(CallEncoder::known_keyval(k::st_MPI_KEYVAL_INVALID), Some(NULL));
+        assert_eq!(CallEncoder::known_keyval(k::st_keyvals[0]), Some(FIRST_NAMED));
+        assert_eq!(CallEncoder::known_keyval(k::st_keyvals[4]), Some(FIRST_NAMED - 4));
     }
 }

@@ -1,6 +1,6 @@
 //! Functions whose words depend on what they are passed and on nothing else: what is compared to know them again.
 
-use super::{Echo, Params, argument};
+use super::{ArgumentCache, Params, argument};
 use proc_macro2::TokenStream;
 use quote::quote;
 use st_model::calls::Length;
@@ -8,7 +8,7 @@ use st_model::calls::names;
 
 impl Params<'_> {
     /// What to compare; `None` for functions that are read anew each time.
-    pub(super) fn echo(&self) -> Option<Echo> {
+    pub(super) fn cache(&self) -> Option<ArgumentCache> {
         match self.row.name.as_str() {
             names::MPI_Wait => Some(wait(&quote!(a0), &quote!(1), &quote!(a1))),
             names::MPI_Waitall => Some(wait(&quote!(a1), &quote!(i64::from(a0)), &quote!(a2))),
@@ -17,7 +17,7 @@ impl Params<'_> {
     }
 
     /// A function on a communicator that takes no lists and makes nothing but a request.
-    fn scalars(&self) -> Option<Echo> {
+    fn scalars(&self) -> Option<ArgumentCache> {
         let row = self.row;
         self.role("comm")?;
         if row.properties.poll || row.properties.fold || row.base().ends_with("_init") {
@@ -67,12 +67,12 @@ impl Params<'_> {
             at += words;
         }
         let inputs = quote!(Inputs::Scalars { values: &[#(#values),*], places: &[#(#places),*] });
-        Some(Echo { inputs, known, outs: outs.unwrap_or_else(|| quote!(Outs::Nothing)) })
+        Some(ArgumentCache { inputs, known, outs: outs.unwrap_or_else(|| quote!(Outs::Nothing)) })
     }
 }
 
-fn wait(requests: &TokenStream, n: &TokenStream, statuses: &TokenStream) -> Echo {
-    Echo {
+fn wait(requests: &TokenStream, n: &TokenStream, statuses: &TokenStream) -> ArgumentCache {
+    ArgumentCache {
         inputs: quote!(Inputs::Requests { first: #requests, n: #n }),
         known: quote!(#statuses = c.own_statuses(#statuses, #n);),
         outs: quote!(Outs::Completed(#statuses)),
