@@ -7,11 +7,13 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 use st_cli::{InvalidStream, Output, Screen, Status};
 use st_model::calls::CallTable;
+use st_model::calls::words::Words;
+use st_model::event::Event;
 use st_model::header::Header;
 use st_model::section::Section;
 use st_model::sites::CallSites;
 use st_model::steps::{Budget, Exceeded};
-use st_stream::json::{self, Place, line};
+use st_stream::json::{self, line};
 
 use crate::args::DiffArgs;
 use crate::changes::{Changes, How, changes};
@@ -220,7 +222,9 @@ fn section_of(sections: &[Section], rank: u32) -> Option<&Section> {
 fn shown(call: &NormalCall, (sections, sites): (&[Section], &CallSites), rank: u32, thread: usize) -> String {
     let Some(section) = section_of(sections, rank) else { return String::new() };
     let site = section.symbols.get(call.sym as usize).and_then(|s| calls::site_of(section, s, sites));
-    let site = site.unwrap_or(u32::MAX);
-    let place = Place { rank, thread, index: call.index, site, times: None };
-    line(&json::call(CallTable::builtin(), section, place, call.sym, &call.words), sites)
+    let slots =
+        section.symbols.get(call.sym as usize).map_or(&[][..], |s| CallTable::builtin().slots(s.call));
+    let words = Words::of(call.words.clone(), slots);
+    let event = Event::apart(section, (rank, thread, call.index), call.sym, &words);
+    event.map_or_else(String::new, |event| line(&json::call(&event, site.unwrap_or(u32::MAX)), sites))
 }

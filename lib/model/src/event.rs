@@ -176,15 +176,16 @@ impl<'a> Events<'a> {
 }
 
 impl<'e> Event<'e> {
-    /// A call of which only symbol and words are known.
-    pub(crate) fn apart(
+    /// A call by itself, of which nothing but symbol, position and words is known; `None` if the section has no such symbol.
+    #[must_use]
+    pub fn apart(
         section: &'e Section,
-        (rank, thread): (u32, usize),
+        (rank, thread, index): (u32, usize, u64),
         sym: Sym,
         words: &'e Words,
     ) -> Option<Self> {
         let Known { symbol, row, role } = Known::of(section.symbols.get(sym as usize)?);
-        Some(Self { rank, thread, index: 0, sym, symbol, row, role, times: None, turn: None, section, words })
+        Some(Self { rank, thread, index, sym, symbol, row, role, times: None, turn: None, section, words })
     }
 
     /// The function's name; of one that the call table does not list, as the recorder found it.

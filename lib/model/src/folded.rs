@@ -88,7 +88,7 @@ impl Folded<'_> {
         }
         self.resolve();
         self.words.split(self.slots);
-        let place = (self.rank, self.thread);
+        let place = (self.rank, self.thread, 0);
         Ok(Event::apart(self.section, place, self.sym, &self.words).map(|event| (event, times)))
     }
 

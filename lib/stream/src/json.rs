@@ -5,110 +5,68 @@
 //! lists of a completion become one list of objects.
 
 use serde_json::{Map, Value, json};
-use st_model::num::saturate;
 
 use st_model::calls::{CallTable, Meaning, Row, Slot};
+use st_model::event::{Event, SENT};
 use st_model::form::SPECIAL;
 use st_model::frequencies::Frequencies;
 use st_model::names::Location;
 use st_model::objects::Named;
 use st_model::ranks::RankSeq;
-use st_model::section::{Codes, Form, Section, SlotStreams, Sym, Tables};
+use st_model::section::{Codes, Form, Section, SlotStreams, Sym};
 use st_model::sites::CallSites;
 use st_model::values;
 
-/// Where a call happened.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Place {
-    /// World rank.
-    pub rank: u32,
-    /// Thread index.
-    pub thread: usize,
-    /// Position on the rank's thread, from 0.
-    pub index: u64,
-    /// Call site, as printed.
-    pub site: u32,
-    /// Enter and exit in ns, if known.
-    pub times: Option<(i64, i64)>,
-}
-
-/// A call as an object: `rank`, `thread`, `i`, `call`, `site`, `enter` and `exit` (if known), the row's slots, `bytes` of a
-/// send, and `error` if the call failed. A slot whose name is taken has a 2 after it. Words are as [`Section::project`]
-/// gives them.
-///
-/// `table` may be another than the built-in one: a wrong row shows in the object.
+/// A call as an object: `rank`, `thread`, `i`, `call`, `site` (as printed), `enter` and `exit` (if known), the row's slots, `bytes`
+/// of a send, and `error` if the call failed. A slot whose name is taken has a 2 after it.
 #[must_use]
-pub fn call(
-    table: &CallTable,
-    section: &Section,
-    place: Place,
-    sym: Sym,
-    words: &[i64],
-) -> Map<String, Value> {
+pub fn call(event: &Event<'_>, site: u32) -> Map<String, Value> {
     let mut out = Map::new();
-    out.insert("rank".into(), place.rank.into());
-    out.insert("thread".into(), place.thread.into());
-    out.insert("i".into(), place.index.into());
-    let Some(symbol) = section.symbols.get(sym as usize) else { return out };
-    let row = table.get(symbol.call);
-    let unknown =
-        || section.tables.names.get(&symbol.call).cloned().unwrap_or_else(|| symbol.call.to_string());
-    out.insert("call".into(), row.map_or_else(unknown, |r| r.name.clone()).into());
-    out.insert("site".into(), place.site.into());
-    if let Some((enter, exit)) = place.times {
+    out.insert("rank".into(), event.rank.into());
+    out.insert("thread".into(), event.thread.into());
+    out.insert("i".into(), event.index.into());
+    out.insert(
+        "call".into(),
+        event.name().map_or_else(|| event.symbol.call.to_string(), str::to_owned).into(),
+    );
+    out.insert("site".into(), site.into());
+    if let Some((enter, exit)) = event.times {
         out.insert("enter".into(), enter.into());
         out.insert("exit".into(), exit.into());
     }
-    if let Some(row) = row {
-        parameters(&mut out, row, section, place.rank, words);
+    if let Some(row) = event.row {
+        parameters(&mut out, row, event);
     }
-    if symbol.error != 0 {
-        let name = values::error_class(symbol.error);
-        out.insert("error".into(), name.map_or_else(|| symbol.error.into(), Value::from));
-    }
-    out
-}
-
-/// The words of each slot; missing ones read as nothing.
-fn split<'a>(slots: &[Slot], mut words: &'a [i64]) -> Vec<&'a [i64]> {
-    let mut out = Vec::with_capacity(slots.len());
-    for s in slots {
-        let (mut n, mut from) = (1, 0);
-        if s.list {
-            n = words.first().map_or(0, |n| saturate(*n));
-            from = 1;
-        }
-        words = words.get(from..).unwrap_or(&[]);
-        let (mine, rest) = words.split_at(n.min(words.len()));
-        out.push(mine);
-        words = rest;
+    if event.symbol.error != 0 {
+        let name = values::error_class(event.symbol.error);
+        out.insert("error".into(), name.map_or_else(|| event.symbol.error.into(), Value::from));
     }
     out
 }
 
-fn parameters(out: &mut Map<String, Value>, row: &Row, section: &Section, rank: u32, words: &[i64]) {
-    let parts = split(&row.slots, words);
-    let completed = row.slots.iter().position(|s| s.meaning == Meaning::Position);
-    let mut slots = row.slots.iter().zip(&parts).enumerate();
-    while let Some((i, (slot, words))) = slots.next() {
-        if Some(i) == completed {
-            let of = parts.get(i..).unwrap_or(&[]);
-            let requests = row.slot("requests").and_then(|r| parts.get(r)).copied().unwrap_or(&[]);
-            put(out, &slot.name, completions(row, i, of, requests));
+fn parameters(out: &mut Map<String, Value>, row: &Row, event: &Event<'_>) {
+    let mut slots = (0..).zip(&row.slots);
+    while let Some((i, slot)) = slots.next() {
+        if slot.meaning == Meaning::Position {
+            put(out, &slot.name, completions(row, i, event));
             // Source, tag and bytes of the completed requests are in it.
             slots.by_ref().take(3).for_each(drop);
             continue;
         }
         let role = role(row, slot);
-        let each = |w: &i64| value(slot, role, *w, section, rank);
+        let each = |w: &i64| value(slot, role, *w, event);
         let v = if slot.list {
-            words.iter().map(each).collect()
+            event.words().list(i).iter().map(each).collect()
         } else {
-            words.first().map_or(Value::Null, each)
+            event.words().get(i).as_ref().map_or(Value::Null, each)
         };
         put(out, &slot.name, v);
     }
-    if let Some(bytes) = sent(row, &parts, section, rank) {
+    // Other rows say themselves how many bytes there were.
+    if row.slot("dest").is_some()
+        && row.slot("bytes").is_none()
+        && let Some(bytes) = event.bytes(SENT)
+    {
         out.insert("bytes".into(), bytes.into());
     }
 }
@@ -119,32 +77,20 @@ fn put(out: &mut Map<String, Value>, name: &str, v: Value) {
     out.insert(if taken { format!("{name}2") } else { name.to_owned() }, v);
 }
 
-/// `of`: words of the slots completed, source, tag, bytes.
-fn completions(row: &Row, at: usize, of: &[&[i64]], requests: &[i64]) -> Value {
-    let positions = of.first().copied().unwrap_or(&[]);
+/// What a call completes: the slots from its list of positions on.
+fn completions(row: &Row, at: u8, event: &Event<'_>) -> Value {
+    let words = event.words();
     let one = |(k, position): (usize, &i64)| {
-        let request = usize::try_from(*position).ok().and_then(|p| requests.get(p)).copied();
+        let request = usize::try_from(*position).ok().and_then(|p| event.requests().get(p)).copied();
         let mut object = Map::new();
         object.insert("request".into(), request.map_or(Value::Null, Value::from));
-        for j in 1..4 {
-            let Some(slot) = row.slots.get(at + j) else { break };
-            let word = of.get(j).and_then(|w| w.get(k));
+        for (i, slot) in (0..).zip(&row.slots).skip(usize::from(at) + 1).take(3) {
+            let word = words.list(i).get(k);
             object.insert(slot.name.clone(), word.map_or(Value::Null, |w| plain(slot, *w)));
         }
         Value::Object(object)
     };
-    positions.iter().enumerate().map(one).collect()
-}
-
-/// Bytes of a send: count times size of the type, for rows that state neither themselves.
-fn sent(row: &Row, parts: &[&[i64]], section: &Section, rank: u32) -> Option<i64> {
-    let scalar = |name: &str| parts.get(row.slot(name)?)?.first().copied();
-    scalar("dest")?;
-    if row.slot("bytes").is_some() {
-        return None;
-    }
-    let t = Tables::find(&section.tables.types, scalar("type")?, rank)?;
-    scalar("count")?.checked_mul(t.content.size)
+    words.list(at).iter().enumerate().map(one).collect()
 }
 
 /// A word whose meaning needs neither table nor role.
@@ -183,11 +129,12 @@ fn role<'a>(row: &'a Row, slot: &Slot) -> &'a str {
     row.params.iter().find(|p| p.name == slot.name).map_or("", |p| p.role.as_str())
 }
 
-fn value(slot: &Slot, role: &str, word: i64, section: &Section, rank: u32) -> Value {
+fn value(slot: &Slot, role: &str, word: i64, event: &Event<'_>) -> Value {
     match slot.meaning {
         Meaning::Ref(_) if word == values::NULL => Value::Null,
         Meaning::Ref(object) => {
-            section.tables.label(object, word, rank).map_or_else(|| word.into(), Value::from)
+            let label = event.section().tables.label(object, word, event.rank);
+            label.map_or_else(|| word.into(), Value::from)
         }
         _ => by_role(slot, role, word),
     }

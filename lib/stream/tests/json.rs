@@ -4,10 +4,12 @@ use serde_json::{Value, json};
 use st_capture::record::{Options, RankRecorder};
 use st_model::calls::CallId;
 use st_model::calls::CallTable;
+use st_model::calls::words::Words;
+use st_model::event::Event;
 use st_model::objects::{Comm, Type};
 use st_model::ranks::RankSeq;
 use st_model::sites::CallSites;
-use st_stream::json::{Place, call, line};
+use st_stream::json::{call, line};
 
 fn object(name: &str, error: u32, words: &[i64]) -> Value {
     let mut r = RankRecorder::new(3, Options::default());
@@ -25,8 +27,10 @@ fn object(name: &str, error: u32, words: &[i64]) -> Value {
     let sym = r.symbol(id, 0, error);
     r.record(0, sym, words, 5, 17);
     let s = r.finish("h");
-    let place = Place { rank: 3, thread: 0, index: 12, site: 5, times: Some((5, 12_350)) };
-    Value::Object(call(CallTable::builtin(), &s, place, 0, words))
+    let words = Words::of(words.to_vec(), CallTable::builtin().slots(id));
+    let mut event = Event::apart(&s, (3, 0, 12), 0, &words).unwrap();
+    event.times = Some((5, 12_350));
+    Value::Object(call(&event, 5))
 }
 
 #[test]

@@ -6,7 +6,6 @@ use std::io::Write;
 use anyhow::{Context, Result, bail};
 use serde_json::{Map, Value};
 use st_cli::{Output, UsageError};
-use st_model::calls::CallTable;
 use st_model::event::Events;
 use st_model::objects::{Comm, Name, Named};
 use st_model::rank_times::begin;
@@ -14,7 +13,7 @@ use st_model::ranklist::RankList;
 use st_model::ranklist_notation::plain;
 use st_model::section::Section;
 use st_model::sites::CallSites;
-use st_stream::json::{self, Place};
+use st_stream::json;
 
 use crate::args::Args;
 use crate::input::Named as NamedTrace;
@@ -98,11 +97,10 @@ struct Where<'a> {
 fn calls(section: &Section, at: Where<'_>, json: bool, out: &mut Output) -> Result<()> {
     let Some(mut events) = section.events(at.thread, at.rank).map(Events::timed) else { return Ok(()) };
     let since = |(enter, exit): (i64, i64)| (enter.saturating_sub(at.zero), exit.saturating_sub(at.zero));
-    while let Some(event) = events.next_event().context("decoding")? {
+    while let Some(mut event) = events.next_event().context("decoding")? {
         let site = at.sites.get(event.symbol.site as usize).copied().unwrap_or(u32::MAX);
-        let times = event.times.map(since);
-        let place = Place { rank: at.rank, thread: at.thread, index: event.index, site, times };
-        let call = json::call(CallTable::builtin(), section, place, event.sym, &event.words().words);
+        event.times = event.times.map(since);
+        let call = json::call(&event, site);
         if json {
             line(&call, out)?;
         } else {

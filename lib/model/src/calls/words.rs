@@ -28,6 +28,14 @@ pub struct Words {
 }
 
 impl Words {
+    /// The words of a call whose row has these slots.
+    #[must_use]
+    pub fn of(words: Vec<i64>, slots: &[Slot]) -> Self {
+        let mut of = Self { words, starts: Vec::new() };
+        of.split(slots);
+        of
+    }
+
     /// Finds the slots' places in [`Words::words`].
     pub fn split(&mut self, slots: &[Slot]) {
         self.starts.clear();
