@@ -9,9 +9,11 @@ use std::path::{Path, PathBuf};
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::{Map, Value};
 use st_model::calls::CallTable;
+use st_model::calls::words::Words;
+use st_model::event::Event;
 use st_model::project::Call;
 use st_model::section::Section;
-use st_stream::json::{self, Place};
+use st_stream::json;
 use st_stream::{ReadOptions, read};
 
 use crate::Failure;
@@ -137,9 +139,14 @@ impl Trace {
     #[must_use]
     pub fn render(&self, table: &CallTable, of: &Decoded, index: usize) -> Object {
         let (section, call) = (&self.sections[of.section], &of.calls[index]);
-        let site = section.symbols[call.sym as usize].site;
+        let symbol = section.symbols[call.sym as usize];
+        let row = table.get(symbol.call);
+        let words = Words::of(call.words.clone(), row.map_or(&[][..], |row| &row.slots));
         let index = u64::try_from(index).unwrap_or(u64::MAX);
-        let place = Place { rank: of.rank, thread: 0, index, site, times: None };
-        json::call(table, section, place, call.sym, &call.words)
+        let Some(mut event) = Event::apart(section, (of.rank, 0, index), call.sym, &words) else {
+            return Object::new();
+        };
+        event.row = row;
+        json::call(&event, symbol.site)
     }
 }

@@ -55,7 +55,7 @@ pub struct Event<'e> {
     /// Function, call site and error class.
     pub symbol: Symbol,
     /// The function's row in the call table; `None` for one that it does not list.
-    pub row: Option<&'static Row>,
+    pub row: Option<&'e Row>,
     /// What the function does with others, and where its words are.
     pub role: &'static Role,
     /// Enter and exit in ns, if they were asked for and are known.

@@ -1,4 +1,5 @@
 //! A call as JSON, and as a line.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use serde_json::{Value, json};
 use st_capture::record::{Options, RankRecorder};
