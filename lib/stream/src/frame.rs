@@ -36,6 +36,10 @@ const MAX_BY_RATIO: usize = 1 << 30;
 /// What longer ones may expand to.
 const USUAL_RATIO: usize = 64;
 
+/// Header and provenance of a stream have at most so many bytes together, expanded: what JSON makes of one takes up to ten or so
+/// in memory.
+pub(crate) const MAX_TEXT: u64 = 32 << 20;
+
 /// A frame as it is stored.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Frame {

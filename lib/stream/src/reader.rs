@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::column::{self, Owner};
 use super::error::{DecodeError, Error, ErrorKind, check_first};
-use super::frame::{Frame, FrameReader};
+use super::frame::{Frame, FrameReader, MAX_TEXT};
 use super::index::{self, Place};
 use super::kind::Kind;
 use super::names;
@@ -62,6 +62,8 @@ pub struct Reader<R> {
     times: BTreeMap<Owner, Times>,
     /// Bytes of all exact times, as stored and expanded.
     memory: (u64, u64),
+    /// Bytes that provenance may still have.
+    text: u64,
     end: Option<End>,
 }
 
@@ -96,7 +98,8 @@ impl<R: Read> Reader<R> {
         if head.kind()? != Some(Kind::Head) {
             return Err(head.fault(ErrorKind::NotAStream));
         }
-        let header = head.decode(Kind::Head, json)?;
+        let mut text = MAX_TEXT;
+        let header = decode_text(&head, Kind::Head, &mut text)?;
         let mut reader = Self {
             frames,
             options,
@@ -112,6 +115,7 @@ impl<R: Read> Reader<R> {
             known: (None, None),
             times: BTreeMap::new(),
             memory: (0, 0),
+            text,
             end: None,
         };
         reader.ahead = reader.next_raw()?;
@@ -263,7 +267,9 @@ impl<R: Read> Reader<R> {
                 other => other?,
             };
             match frame.kind()? {
-                Some(Kind::Prov) => self.provenance.push(frame.decode(Kind::Prov, json)?),
+                Some(Kind::Prov) => {
+                    self.provenance.push(decode_text(&frame, Kind::Prov, &mut self.text)?);
+                }
                 Some(Kind::Names) => self.add_names(&frame.decode(Kind::Names, names::decode)?),
                 Some(Kind::Waits) => self.explained(&frame)?,
                 Some(Kind::End) => self.ended(&frame)?,
@@ -432,6 +438,16 @@ fn find_index(from: &mut (impl Read + Seek), length: u64) -> io::Result<Option<u
 /// Bytes of an end frame that names an index: kind, flags, length, checksum, payload.
 const END_WITH_INDEX: u64 = 1 + 1 + 1 + 4 + 12;
 
-fn json<T: serde::de::DeserializeOwned>(payload: &[u8]) -> Result<T, DecodeError> {
-    serde_json::from_slice(payload).map_err(|e| DecodeError::Json(e.to_string()))
+/// A payload of JSON; `left`: bytes that it and those after it may have.
+fn decode_text<T: serde::de::DeserializeOwned>(
+    frame: &Frame,
+    kind: Kind,
+    left: &mut u64,
+) -> Result<T, Error> {
+    let payload = frame.payload(kind)?;
+    *left = left.checked_sub(payload.len().to_u64()).ok_or_else(|| frame.fault(ErrorKind::TooLarge(kind)))?;
+    serde_json::from_slice(&payload).map_err(|e| {
+        let source = DecodeError::Json(e.to_string());
+        frame.fault(ErrorKind::Payload { frame: kind, source })
+    })
 }

@@ -6,7 +6,7 @@ use std::io::{self, Read, Write};
 use super::column;
 use super::encoded::Encoded;
 use super::error::Error;
-use super::frame::{Frame, Packer, level_of};
+use super::frame::{Frame, MAX_TEXT, Packer, level_of};
 use super::index::{self, Place};
 use super::kind::Kind;
 use super::names;
@@ -63,6 +63,8 @@ pub struct Writer<W> {
     payloads: [Vec<u8>; 2],
     /// The sites in force, where these were encoded here.
     table: Option<SiteTable>,
+    /// Bytes that provenance may still have.
+    text: u64,
     /// The names that have been written, and those that were looked at last.
     names: [Names; 2],
     /// Offset of the first frame of the section that is being written.
@@ -98,11 +100,12 @@ impl<W: Write> Writer<W> {
             objects,
             payloads,
             table,
+            text: MAX_TEXT,
             names: Default::default(),
             start,
             places,
         };
-        writer.put(Kind::Head, serde_json::to_vec(header)?)?;
+        writer.put_text(Kind::Head, serde_json::to_vec(header)?)?;
         Ok(writer)
     }
 
@@ -118,8 +121,7 @@ impl<W: Write> Writer<W> {
     ///
     /// If it cannot be written.
     pub fn provenance(&mut self, step: &Step) -> io::Result<()> {
-        self.put(Kind::Prov, serde_json::to_vec(step)?)?;
-        Ok(())
+        self.put_text(Kind::Prov, serde_json::to_vec(step)?)
     }
 
     /// Writes what addresses are called, as far as the stream does not say it yet. Sections do so with what their tables say.
@@ -359,6 +361,15 @@ impl<W: Write> Writer<W> {
     }
 
     /// Returns the frame's offset.
+    /// Header or provenance: no reader takes more of it.
+    fn put_text(&mut self, kind: Kind, payload: Vec<u8>) -> io::Result<()> {
+        let left = self.text.checked_sub(payload.len().to_u64());
+        self.text = left.ok_or_else(|| {
+            io::Error::other(format!("header and provenance are longer than {} MiB", MAX_TEXT >> 20))
+        })?;
+        self.put(kind, payload).map(drop)
+    }
+
     fn put(&mut self, kind: Kind, payload: Vec<u8>) -> io::Result<u64> {
         let frame = self.packer.frame(kind, payload, self.level(kind))?;
         self.put_frame(&frame)

@@ -198,11 +198,33 @@ fn other_versions_and_other_files_are_named() {
     }
 }
 
+/// A frame that is not compressed.
+fn frame(kind: u8, flags: u8, payload: &[u8]) -> Vec<u8> {
+    let mut head = vec![kind, flags];
+    st_model::varint::put_u64(&mut head, u64::try_from(payload.len()).unwrap());
+    let crc = crc32c::crc32c_append(crc32c::crc32c(&head), payload);
+    [&head[..], &crc.to_le_bytes(), payload].concat()
+}
+
 /// A frame of a kind that no reader knows, with the given flags.
 fn stranger(flags: u8) -> Vec<u8> {
-    let head = [200, flags, 2];
-    let crc = crc32c::crc32c_append(crc32c::crc32c(&head), b"hi");
-    [&head[..], &crc.to_le_bytes(), b"hi"].concat()
+    frame(200, flags, b"hi")
+}
+
+#[test]
+fn header_and_provenance_are_of_limited_length() {
+    let step = Step { tool: "x".repeat(12 << 20), ..Step::default() };
+    let mut written = Vec::new();
+    let mut writer = Writer::new(&mut written, &Header::default(), WriteOptions::default()).unwrap();
+    writer.provenance(&step).and_then(|()| writer.provenance(&step)).unwrap();
+    let refused = writer.provenance(&step).unwrap_err();
+    assert_eq!(refused.to_string(), "header and provenance are longer than 32 MiB");
+    // A hostile stream need not have been written by this.
+    let mut long = bytes(&trace(vec![], 0));
+    long.truncate(long.len() - 11);
+    let provenance = frame(2, 0, &serde_json::to_vec(&step).unwrap());
+    let error = read(&[long, provenance.repeat(3)].concat()).unwrap_err();
+    assert!(error.to_string().ends_with("PROV: the payload expands beyond the limit"), "{error}");
 }
 
 /// The stream with a frame put in front of its end frame, whose count is raised.
