@@ -210,8 +210,9 @@ impl Cause {
         // What is not told apart is many activities.
         let apart = activities.into_iter().filter(|((place, _), _)| *place != ELSEWHERE);
         let ((place, what), ranks) = apart.max_by_key(|(_, ranks)| sum(ranks))?;
-        let part = [sum(&ranks), whole];
-        Some(Self { place, what, ranks: most(&ranks, part[0]), part })
+        let named = most(&ranks);
+        let part = ranks.iter().filter(|(rank, _)| named.binary_search(rank).is_ok()).map(|(_, ns)| ns).sum();
+        Some(Self { place, what, ranks: named, part: [part, whole] })
     }
 
     /// In words, with its ranks and its place in theirs.
@@ -227,18 +228,36 @@ impl Cause {
     }
 }
 
-/// The ranks that three quarters of a cost are due to, ascending, of those that have a part in it, most first.
-pub(crate) fn most(parts: &[(u32, u64)], cost: u64) -> Vec<u32> {
+/// The ranks that have most of a sum, ascending: those with three quarters of it, and those with half as much as the least
+/// of these. Where no rank has a part, all.
+pub(crate) fn most(parts: &[(u32, u64)]) -> Vec<u32> {
+    let mut sorted = parts.to_vec();
+    sorted.sort_by_key(|(rank, ns)| (u64::MAX - ns, *rank));
+    let all: u64 = sorted.iter().map(|(_, ns)| ns).sum();
     let mut due = 0;
-    let mut ranks = Vec::new();
-    for (rank, ns) in parts {
-        ranks.push(*rank);
+    let least = sorted.iter().map(|(_, ns)| *ns).find(|ns| {
         due += ns;
-        if due * 4 >= cost * 3 && *ns > 0 {
-            break;
-        }
-    }
+        due >= all - all / 4
+    });
+    let least = least.unwrap_or_default();
+    let mut ranks: Vec<u32> =
+        sorted.iter().filter(|(_, ns)| *ns >= least.div_ceil(2)).map(|(rank, _)| *rank).collect();
     ranks.sort_unstable();
     ranks.dedup();
     ranks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::most;
+
+    #[test]
+    fn ranks_that_have_about_as_much_as_others_are_named_with_them() {
+        assert!(most(&[]).is_empty());
+        assert_eq!(most(&[(3, 0), (1, 0)]), [1, 3]);
+        assert_eq!(most(&[(0, 10), (1, 10), (2, 10), (3, 10), (4, 10)]), [0, 1, 2, 3, 4]);
+        assert_eq!(most(&[(0, 1), (4, 90), (5, 89), (6, 2), (7, 91)]), [4, 5, 7]);
+        assert_eq!(most(&[(9, 80), (1, 40), (2, 39), (3, 1)]), [1, 2, 9]);
+        assert_eq!(most(&[(0, u64::MAX / 2), (1, 0)]), [0]);
+    }
 }

@@ -99,7 +99,8 @@ fn table(leaks: &Leaks, sections: &[Section], sites: &CallSites) -> Table {
     }
 }
 
-fn words(what: What) -> &'static str {
+/// What it is called; more than one have an s behind.
+pub(crate) fn words(what: What) -> &'static str {
     match what {
         What::Request => "active request",
         What::Persistent => "persistent request",

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use anyhow::{Result, bail};
 use st_cli::{Output, Screen, Status, wrapped};
 use st_explain::{At, Explains, Finding, Kind, Matter, SHORT, analyse_causes};
+use st_match::leaks::made_by;
 use st_model::num::{Exact as _, saturate};
 use st_model::ranklist::RankList;
 use st_model::ranklist_notation::plain;
@@ -15,6 +16,7 @@ use crate::calls::site_cells;
 use crate::causes::{Cause, activity, most};
 use crate::explain::{Explained, NOTHING_KEPT, computation};
 use crate::input;
+use crate::leaks::words as left_words;
 use crate::table::{Cell, Column, Format, Table, bytes, duration, grouped};
 
 /// Findings that people are shown at most, and whose causes are looked for.
@@ -52,7 +54,7 @@ fn write(
 ) -> io::Result<()> {
     let Some(told) = explained.told() else { return without_times(explained, out) };
     let time = told.time();
-    let certain = |f: &Finding| matches!(f.matter, Matter::LeakedRequests | Matter::Crowded { .. });
+    let certain = |f: &Finding| f.is_leak() || matches!(f.matter, Matter::Crowded { .. });
     let matters = |f: &Finding| all || f.cost > time / 100 || certain(f);
     let findings = machine(explained).into_iter().chain(told.findings()).filter(matters);
     let findings: Vec<Finding> = findings.collect();
@@ -73,7 +75,9 @@ fn write(
         share(waited)
     )?;
     if explained.kept.is_some() {
-        writeln!(out, "{}", screen.dim(KEPT))?;
+        for line in wrapped(KEPT.split(' '), screen.width, [""; 2]) {
+            writeln!(out, "{}", screen.dim(&line))?;
+        }
     }
     if findings.is_empty() {
         return writeln!(out, "all is well: nothing costs more than 1 % of the time (--all shows the rest)");
@@ -150,7 +154,7 @@ impl Words<'_> {
     /// Whom a finding blames.
     fn culprits(f: &Finding) -> Vec<u32> {
         let parts: Vec<(u32, u64)> = f.culprits.iter().map(|(at, ns)| (at.rank, *ns)).collect();
-        most(&parts, f.cost)
+        most(&parts)
     }
 
     /// One rank after the other comes last: that is no rank's fault.
@@ -165,10 +169,11 @@ impl Words<'_> {
     fn what(&self, f: &Finding) -> String {
         let culprits = Self::culprits(f);
         let who = ranks(&culprits);
-        let victims: Vec<u32> = f.victims.iter().copied().filter(|v| !culprits.contains(v)).collect();
+        let waiters = most(&f.victims);
+        let victims: Vec<u32> = waiters.iter().copied().filter(|v| !culprits.contains(v)).collect();
         // Most of those who wait are waited for, too.
-        let (all, mutual) = (ranks(&f.victims), victims.len() * 2 < f.victims.len());
-        let victims = if victims.is_empty() { &f.victims } else { &victims };
+        let (all, mutual) = (ranks(&waiters), victims.len() * 2 < waiters.len());
+        let victims = if victims.is_empty() { &waiters } else { &victims };
         let waiting = format!("{} {}", ranks(victims), if victims.len() == 1 { "waits" } else { "wait" });
         let receive = if culprits.len() == 1 { "receives" } else { "receive" };
         let count = grouped(f.count);
@@ -205,6 +210,11 @@ impl Words<'_> {
             Matter::OneSided => format!("one-sided: {count} calls of {who} on others' windows"),
             Matter::Inside => format!("MPI itself: {count} calls of {who}"),
             Matter::LeakedRequests => format!("leak: {count} requests of {who} are never completed"),
+            Matter::LeakedObjects => {
+                let call = self.told.places().get(f.place).map(|place| place.call);
+                let made = call.and_then(made_by).map_or("object", left_words);
+                format!("leak: {count} {made}s of {who} are never freed")
+            }
             Matter::Crowded { ranks, processors } => {
                 format!("crowded: {} ranks of a node run on {processors} processors", grouped(ranks))
             }
@@ -268,7 +278,7 @@ impl Words<'_> {
                 "unsure: clocks disagree, st-sync"
             }
             Matter::Wait(_) | Matter::Polling | Matter::Queued => "measured",
-            Matter::LeakedRequests | Matter::Crowded { .. } => "certain",
+            Matter::LeakedRequests | Matter::LeakedObjects | Matter::Crowded { .. } => "certain",
             Matter::Latency | Matter::Bandwidth | Matter::Files | Matter::OneSided | Matter::Inside => {
                 "the calls' own time, and waits that no message tells of"
             }
@@ -301,6 +311,7 @@ impl Words<'_> {
                 Matter::OneSided => "one-sided",
                 Matter::Inside => "MPI itself",
                 Matter::LeakedRequests => "leaked requests",
+                Matter::LeakedObjects => "leaked objects",
                 Matter::Crowded { .. } => "crowded",
                 Matter::Queued => "no processor",
                 Matter::SlowRank => "slow rank",

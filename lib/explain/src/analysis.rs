@@ -56,6 +56,8 @@ pub struct PlaceTotals {
     pub bytes: u64,
     /// Requests made here that nothing has completed when the rank ended.
     pub leaked: u64,
+    /// Communicators, datatypes and other objects made here that nothing has freed when the rank ended.
+    pub unfreed: u64,
 }
 
 /// What could not be matched; no wait is known of it.
@@ -122,11 +124,15 @@ impl Analysis {
         self.ranks.iter().map(|r| r.begin).min().unwrap_or(0)
     }
 
+    /// Time of all ranks outside of MPI, ns.
+    pub(crate) fn computed(&self) -> u64 {
+        self.ranks.iter().map(RankTotals::computation).sum()
+    }
+
     /// What the run time is made of.
     #[must_use]
     pub fn efficiency(&self) -> Efficiency {
-        let sum: u64 = self.ranks.iter().map(RankTotals::computation).sum();
-        let mean = sum / self.ranks.len().to_u64().max(1);
+        let mean = self.computed() / self.ranks.len().to_u64().max(1);
         let longest = self.ranks.iter().map(RankTotals::computation).max().unwrap_or(0);
         Efficiency { run: self.run(), ideal: self.ideal, mean, longest }
     }
@@ -135,7 +141,7 @@ impl Analysis {
 impl PlaceTotals {
     /// Adds those of another thread.
     pub fn add(&mut self, other: &Self) {
-        let Self { calls, time, before, failed_tests, polling, bytes, leaked } = *other;
+        let Self { calls, time, before, failed_tests, polling, bytes, leaked, unfreed } = *other;
         self.calls += calls;
         self.time += time;
         self.before += before;
@@ -143,5 +149,6 @@ impl PlaceTotals {
         self.polling += polling;
         self.bytes = self.bytes.saturating_add(bytes);
         self.leaked += leaked;
+        self.unfreed += unfreed;
     }
 }

@@ -1,6 +1,6 @@
 //! What makes a program slow, most costly first.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 use st_model::calls::CallId;
 use st_model::num::Exact as _;
@@ -33,8 +33,8 @@ pub struct Finding {
     pub bytes: u64,
     /// Number of the place where the cost is.
     pub place: u32,
-    /// Ranks that it costs time, ascending.
-    pub victims: Vec<u32>,
+    /// Ranks that it costs time, ascending, each with what it waits there for whomever, ns.
+    pub victims: Vec<(u32, u64)>,
     /// Who is at fault, most first, each with its part of the cost, ns.
     pub culprits: Vec<(At, u64)>,
     /// What the first of them computes more than the others.
@@ -48,7 +48,21 @@ impl Finding {
         let (victims, culprits) = (Vec::new(), Vec::new());
         Self { matter, cost: 0, count: 0, bytes: 0, place: u32::MAX, victims, culprits, excess: None }
     }
+
+    /// Whether it is a leak to be told of, whatever it costs: that of a request, or of so many objects that they come with the
+    /// steps of a run. Many programs leave what they make once to `MPI_Finalize`.
+    #[must_use]
+    pub fn is_leak(&self) -> bool {
+        match self.matter {
+            Matter::LeakedRequests => true,
+            Matter::LeakedObjects => self.count >= OFTEN * self.culprits.len().to_u64(),
+            _ => false,
+        }
+    }
 }
+
+/// Objects that a rank leaves at a place, from which on they are more than it needs.
+const OFTEN: u64 = 10;
 
 /// Rank and place of computation, with how long each rank computes there.
 type Before<'a> = BTreeMap<u32, Vec<(u32, &'a PlaceTotals)>>;
@@ -86,16 +100,13 @@ impl Analysis {
         for ((kind, place, culprit), sum) in &self.waits.culprits {
             groups.entry((*kind, *place, culprit.place)).or_default().push((*culprit, *sum));
         }
-        let mut victims: BTreeMap<(Kind, u32), BTreeSet<u32>> = BTreeMap::new();
-        for (kind, at) in self.waits.victims.keys() {
-            victims.entry((*kind, at.place)).or_default().insert(at.rank);
-        }
+        let victims = self.waits.by_place();
         // There are many groups, and few ranks that others wait for most.
         let mut excesses: HashMap<u32, Option<Excess>> = HashMap::new();
         let found = |((kind, place, _), sums): ((Kind, u32, u32), Vec<(At, Sum)>)| {
             let mut culprits: Vec<(At, u64)> = sums.iter().map(|(at, s)| (*at, s.ns)).collect();
             culprits.sort_by_key(|(at, ns)| (u64::MAX - ns, *at));
-            let victims = victims.get(&(kind, place)).into_iter().flatten().copied().collect();
+            let victims = victims.get(&(kind, place)).cloned().unwrap_or_default();
             let excess = culprits
                 .first()
                 .and_then(|(at, _)| *excesses.entry(at.rank).or_insert_with(|| self.excess(at.rank, before)));
@@ -105,12 +116,19 @@ impl Analysis {
         groups.into_iter().map(found).collect()
     }
 
+    /// How long a rank computes, and the others' mean, ns; `all`: how long all do.
+    fn computation(&self, rank: u32, all: u64) -> [u64; 2] {
+        let others = self.ranks.len().to_u64().saturating_sub(1).max(1);
+        let own =
+            self.ranks.binary_search_by_key(&rank, |r| r.rank).map_or(0, |i| self.ranks[i].computation());
+        [own, (all - own) / others]
+    }
+
     /// Where a rank computes most more than the others.
     fn excess(&self, rank: u32, before: &Before<'_>) -> Option<Excess> {
         let others = self.ranks.len().to_u64().saturating_sub(1).max(1);
-        let all: u64 = self.ranks.iter().map(super::RankTotals::computation).sum();
-        let own = self.ranks.iter().find(|r| r.rank == rank)?.computation();
-        let most = own.saturating_sub((all - own) / others);
+        let [own, mean] = self.computation(rank, self.computed());
+        let most = own.saturating_sub(mean);
         let more = |(place, ranks): (&u32, &Vec<(u32, &PlaceTotals)>)| {
             let own = ranks.iter().find(|(r, _)| *r == rank)?.1.before;
             let rest: u64 = ranks.iter().filter(|(r, _)| *r != rank).map(|(_, t)| t.before).sum();
@@ -127,9 +145,9 @@ impl Analysis {
         let of = |matter, cost, (count, bytes), has: fn(&PlaceTotals) -> u64| {
             let mut who: Vec<(u32, u64)> = ranks.iter().map(|(r, t)| (*r, has(t))).collect();
             who.retain(|(_, n)| *n > 0);
-            let mut victims: Vec<u32> = who.iter().map(|(rank, _)| *rank).collect();
+            let mut victims: Vec<(u32, u64)> = who.iter().map(|(rank, _)| (*rank, 0)).collect();
             victims.sort_unstable();
-            let culprits = victims.iter().map(|rank| (At { rank: *rank, place }, 0)).collect();
+            let culprits = victims.iter().map(|(rank, _)| (At { rank: *rank, place }, 0)).collect();
             let excess = None;
             (count > 0).then_some(Finding { matter, cost, count, bytes, place, victims, culprits, excess })
         };
@@ -138,13 +156,14 @@ impl Analysis {
             of(Matter::Polling, all.polling, (all.failed_tests, 0), |t| t.failed_tests),
             of(own::matter(call, &all, own), own, (all.calls, all.bytes), |t| t.calls),
             of(Matter::LeakedRequests, 0, (all.leaked, 0), |t| t.leaked),
+            of(Matter::LeakedObjects, 0, (all.unfreed, 0), |t| t.unfreed),
         ]
         .into_iter()
         .flatten()
         .collect()
     }
 
-    /// Ranks that compute a tenth longer than the others at three places or more, where they do nine tenths of it.
+    /// Ranks that compute a tenth longer than the others, and so at three places or more, where they do nine tenths of it.
     fn slow_ranks(&self, before: &Before<'_>) -> Vec<Finding> {
         let mut slow: BTreeMap<u32, (usize, u64, (u64, u32))> = BTreeMap::new();
         let mut computed: BTreeMap<u32, [u64; 2]> = BTreeMap::new();
@@ -164,9 +183,13 @@ impl Analysis {
                 }
             }
         }
-        let of = |(rank, (n, cost, (_, place))): (u32, (usize, u64, (u64, u32)))| {
+        let all_compute = self.computed();
+        let of = |(rank, (n, more, (_, place))): (u32, (usize, u64, (u64, u32)))| {
             let [at_slow, all] = computed.get(&rank).copied().unwrap_or_default();
-            (n >= 3 && at_slow / 9 >= all / 10).then(|| Finding {
+            // Others may do the same work before other calls.
+            let [own, others] = self.computation(rank, all_compute);
+            let cost = more.min(own.saturating_sub(others));
+            (n >= 3 && at_slow / 9 >= all / 10 && cost > others / 10).then(|| Finding {
                 matter: Matter::SlowRank,
                 cost,
                 count: n.to_u64(),

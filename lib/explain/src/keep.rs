@@ -48,11 +48,10 @@ impl Analysis {
     #[must_use]
     pub fn kept(&self) -> Explanation {
         let time = self.time();
-        let certain = |f: &Finding| f.matter == Matter::LeakedRequests;
         let mut findings = self.findings();
-        findings.retain(|f| f.cost > time / WORTH || certain(f));
+        findings.retain(|f| f.cost > time / WORTH || f.is_leak());
         // Leaks cost nothing, and come last.
-        findings.sort_by_key(|f| !certain(f));
+        findings.sort_by_key(|f| !f.is_leak());
         findings.truncate(FINDINGS);
         let waits = findings.iter().filter(|f| matches!(f.matter, Matter::Wait(_)));
         let explained: Vec<Finding> = waits.take(EXPLAINED).cloned().collect();
@@ -300,7 +299,7 @@ impl Kind {
 }
 
 /// What is the matter, by number in streams.
-const MATTERS: [Matter; 8] = [
+const MATTERS: [Matter; 9] = [
     Matter::Polling,
     Matter::Latency,
     Matter::Bandwidth,
@@ -309,6 +308,7 @@ const MATTERS: [Matter; 8] = [
     Matter::Inside,
     Matter::LeakedRequests,
     Matter::SlowRank,
+    Matter::LeakedObjects,
 ];
 
 impl Matter {

@@ -125,7 +125,7 @@ impl Kept {
     }
 
     fn read_waits(&mut self, e: &Explanation) {
-        let mut victims: HashMap<(u8, u32), Vec<u32>> = HashMap::new();
+        let victims = self.waits.by_place();
         for w in &e.waits {
             let Some(kind) = Kind::of_number(w.kind) else {
                 self.unknown += 1;
@@ -138,10 +138,7 @@ impl Kept {
                 self.waits.culprits.entry((kind, w.place, culprit)).or_default().add(*sum);
             }
             let Some(found) = &w.finding else { continue };
-            let of = |v: &&Victims| (v.kind, v.place) == (w.kind, w.place);
-            let ranks =
-                || e.victims.iter().find(of).map_or_else(Vec::new, |v| v.spread.ranks().iter().collect());
-            let victims = victims.entry((w.kind, w.place)).or_insert_with(ranks).clone();
+            let victims = victims.get(&(kind, w.place)).cloned().unwrap_or_default();
             let mut culprits: Vec<(At, u64)> =
                 parts.iter().map(|(rank, sum)| (At { rank: *rank, place: w.culprit }, sum.ns)).collect();
             culprits.sort_by_key(|(at, ns)| (u64::MAX - ns, *at));
@@ -163,7 +160,8 @@ impl Kept {
         // A slow rank is who is at fault; of other matters nobody is.
         let slow = matter == Matter::SlowRank;
         let culprits = ranks.iter().map(|rank| (At { rank: *rank, place }, if slow { cost } else { 0 }));
-        let (culprits, victims) = (culprits.collect(), if slow { Vec::new() } else { ranks });
+        let victims = ranks.iter().filter(|_| !slow).map(|rank| (*rank, 0)).collect();
+        let culprits = culprits.collect();
         self.findings.push(Finding { matter, cost, count, bytes, place, victims, culprits, excess: None });
     }
 

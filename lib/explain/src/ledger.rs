@@ -48,11 +48,23 @@ pub(crate) struct Reason {
     pub(crate) kind: Kind,
     /// The call that it waits for: until that is entered.
     pub(crate) cause: Cause,
+    /// Libraries hardly wait for this: it is the receive of a short message, which they keep.
+    pub(crate) unlikely: bool,
 }
 
 impl Reason {
+    pub(crate) fn of(kind: Kind, cause: Cause) -> Self {
+        Self { kind, cause, unlikely: false }
+    }
+
     pub(crate) fn until(&self) -> i64 {
         self.cause.at
+    }
+
+    /// Why a call that was entered then has waited, if it may have done so for several: the last of those that it surely
+    /// waited for.
+    fn rank(&self, enter: i64) -> (bool, i64, bool) {
+        (!self.unlikely && self.until() > enter, self.until(), self.kind != Kind::LateReceiver)
     }
 }
 
@@ -159,7 +171,7 @@ impl Ledger {
         call.open -= 1;
         call.sends -= u32::from(send);
         call.best = match (call.best, reason.filter(|_| call.visit.waits)) {
-            (Some(a), Some(b)) if b.until() <= a.until() => Some(a),
+            (Some(a), Some(b)) if b.rank(call.visit.enter) <= a.rank(call.visit.enter) => Some(a),
             (a, b) => b.or(a),
         };
         if call.open > 0 {

@@ -22,6 +22,8 @@ pub enum Matter {
     Inside,
     /// Requests that nothing completes.
     LeakedRequests,
+    /// Communicators, datatypes and other objects that nothing frees.
+    LeakedObjects,
     /// A node has more ranks than processors that they may run on.
     Crowded {
         /// Ranks of the fullest node.

@@ -12,6 +12,7 @@ use st_model::event::Completed;
 use st_model::num::Exact as _;
 
 use crate::ledger::{CallNumber, Cause, Ledger, Older, Reason, Visit};
+use crate::own::SHORT;
 use crate::predict::{Sending, Step};
 use crate::waits::{Kind, Sum, Wait};
 
@@ -55,6 +56,8 @@ struct Send {
     /// Its rank, by number, if it is one that is read.
     to: u32,
     received: bool,
+    /// Libraries keep it until it is received.
+    short: bool,
     /// Nothing more is to be said of it.
     done: bool,
 }
@@ -123,6 +126,7 @@ impl Messages {
             watch: None,
             to: to.unwrap_or(NOBODY),
             received: false,
+            short: !end.sync && u64::try_from(end.bytes).is_ok_and(|bytes| bytes <= SHORT),
             done: false,
         };
         let id = self.under_way.send(visit.thread, end.sent_through(), send);
@@ -298,7 +302,7 @@ impl Messages {
         }
         (receive.done, send.received) = (true, true);
         let own = (receive.posted, receive.call);
-        let reason = Reason { kind: kind(channel), cause: send.cause };
+        let reason = Reason::of(kind(channel), send.cause);
         let (to, serial, both_done) = (send.to, send.serial, send.done);
         let thread = receive.posted.thread;
         ledger.steps.tell(Step::Receive { send: sent, receive: id });
@@ -334,10 +338,11 @@ impl Messages {
             return;
         }
         send.done = true;
+        let unlikely = send.short;
         let (posted, both_done) = (receive.posted, receive.done);
         let unheard = (both_done && !send.received).then_some((send.to, send.serial));
         ledger.steps.tell(Step::Sent { send: id, receive: met });
-        let reason = Reason { kind: Kind::LateReceiver, cause: posted };
+        let reason = Reason { kind: Kind::LateReceiver, cause: posted, unlikely };
         // A message that is complete before its receive is posted did not wait for that.
         match by {
             By::Call(call) => {

@@ -141,7 +141,7 @@ impl Operations {
             let steps = [Step::Clear, Step::From(root), Step::To { member: id, of }];
             steps.into_iter().for_each(|step| ledger.steps.tell(step));
         }
-        let reason = Reason { kind: Kind::LateBroadcast, cause };
+        let reason = Reason::of(Kind::LateBroadcast, cause);
         self.know(id, receives.then_some(reason), ledger);
     }
 
@@ -176,7 +176,7 @@ fn waits_for_the_last(rule: Rule, members: &[(u32, &Member)]) -> Option<Finished
     let senders = || others.clone().map(|m| &m.visit);
     let (first, last) = (senders().map(|v| v.enter).min()?, senders().max_by_key(|v| v.enter)?);
     let visit = Visit { enter: root.visit.enter.max(first), ..root.visit };
-    let reason = Reason { kind: Kind::LateContribution, cause: Cause::of(last) };
+    let reason = Reason::of(Kind::LateContribution, Cause::of(last));
     (last.enter > visit.enter).then_some(Finished { visit, reason, older: None })
 }
 
@@ -191,6 +191,8 @@ fn reasons(rule: Rule, members: &[(u32, &Member)]) -> Vec<(u32, Option<Reason>)>
             _ if !receives(m) => (Kind::AllToAll, None),
             Rule::Barrier => (Kind::Barrier, last),
             Rule::Bcast | Rule::Scatter => (Kind::LateBroadcast, last),
+            // Another call completes it, which waits once.
+            Rule::Gather | Rule::Reduce if !m.blocks => (Kind::LateContribution, last),
             Rule::Gather | Rule::Reduce => (Kind::EarlyReduce, first),
             Rule::Scan => (Kind::EarlyScan, before.get(id).copied()),
             Rule::Neighbour | Rule::NeighbourV => {
@@ -198,7 +200,7 @@ fn reasons(rule: Rule, members: &[(u32, &Member)]) -> Vec<(u32, Option<Reason>)>
             }
             _ => (Kind::AllToAll, last),
         };
-        let reason = cause.map(|c| Reason { kind, cause: Cause::of(&c.visit) });
+        let reason = cause.map(|c| Reason::of(kind, Cause::of(&c.visit)));
         (*id, reason)
     };
     members.iter().map(of).collect()

@@ -22,6 +22,7 @@ use crate::ledger::{CallNumber, Ledger, Visit};
 use crate::messages::{By, Messages};
 use crate::operations::Operations;
 use crate::timeline::Timeline;
+use crate::unfreed::Unfreed;
 
 /// All that threads share.
 #[derive(Default)]
@@ -37,6 +38,7 @@ pub(crate) struct Shared {
     pub(crate) accessed: HashMap<(u32, u32), Vec<u32>, FixedState>,
     /// None unless causes are looked for.
     pub(crate) timelines: Vec<Timeline>,
+    pub(crate) unfreed: Unfreed,
     /// Waits one by one, if they are asked for.
     pub(crate) each: Option<Vec<Waited>>,
 }
@@ -193,9 +195,10 @@ pub(crate) fn says_its_bytes(action: Action) -> bool {
 
 /// Whether a test or probe has found nothing.
 pub(crate) fn finds_nothing(event: &Event<'_>) -> bool {
-    match event.action() {
-        Action::Complete => event.completed().next().is_none() && !event.requests().is_empty(),
-        _ => event.words().get(event.role.flag) == Some(0),
+    match event.words().get(event.role.flag) {
+        Some(flag) => flag == 0,
+        // Of requests that are over it finds what there is to find: nothing.
+        None => event.completed().next().is_none() && event.requests().iter().any(|request| *request >= 0),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::{BinaryHeap, HashMap, HashSet};
 use std::rc::Rc;
 
 use foldhash::fast::FixedState;
@@ -25,6 +25,7 @@ use crate::meetings::Meetings;
 use crate::predict::{Call, Does, Step, Steps};
 use crate::reading::{Reading, Shared, finds_nothing, says_its_bytes, synchronise};
 use crate::timeline::{Activity, Sums, Timeline};
+use crate::unfreed::Slots;
 use crate::waits::{At, Kind, Sum, Wait, Waits};
 
 /// Finds the wait states of a trace whose ranks have exact times. Threads without are left out.
@@ -95,11 +96,12 @@ fn search(sections: &[Section], mut shared: Shared) -> Result<(Analysis, Steps),
     shared.messages.with_ranks(shared.ranks.len());
     for section in sections {
         let places: Rc<[u32]> = found.places.of(section).into();
+        let objects = Slots::of(section);
         let nodes = nodes(section, &mut hosts);
         for rank in section.ranks.iter() {
             let number = shared.number(rank.into()).unwrap_or_default();
             for (i, _) in section.threads.iter().enumerate().filter(|(_, t)| t.ranks.contains(rank)) {
-                cursors.extend(Cursor::new(section, (rank, i), &places, &graphs));
+                cursors.extend(Cursor::new(section, (rank, i), (&places, &objects), &graphs));
                 if shared.ledger.tracks.len() < cursors.len() {
                     shared.ledger.tracks.push(Track::of(rank, number));
                     shared.ledger.steps.add_thread(nodes.get(&rank).copied().unwrap_or(u32::MAX));
@@ -123,7 +125,8 @@ fn search(sections: &[Section], mut shared: Shared) -> Result<(Analysis, Steps),
             Some(t) => *first = Reverse((t, i)),
             None => {
                 PeekMut::pop(first);
-                found.unmatched.untimed_threads += u64::from(more && !cursor.is_at_end()?);
+                cursor.untimed = more && !cursor.is_at_end()?;
+                found.unmatched.untimed_threads += u64::from(cursor.untimed);
             }
         }
         shared.settle(&mut found.waits);
@@ -145,10 +148,13 @@ struct Cursor<'a> {
     topologies: Topologies,
     epochs: Epochs,
     volumes: Volumes<'a>,
+    objects: Slots,
     totals: Vec<PlaceTotals>,
     times: RankTotals,
     begun: bool,
     ended: bool,
+    /// Its exact times end before it does.
+    untimed: bool,
     last: i64,
 }
 
@@ -203,7 +209,7 @@ impl<'a> Cursor<'a> {
     fn new(
         section: &'a Section,
         (rank, thread): (u32, usize),
-        places: &Rc<[u32]>,
+        (places, objects): (&Rc<[u32]>, &Slots),
         graphs: &'a Graphs,
     ) -> Option<Self> {
         let (_, column) = section.threads.get(thread)?.columns.iter().find(|(r, _)| *r == rank)?;
@@ -216,12 +222,20 @@ impl<'a> Cursor<'a> {
             topologies: Topologies::default(),
             epochs: Epochs::default(),
             volumes: Volumes::new(section, rank, graphs),
+            objects: objects.clone(),
             totals: vec![PlaceTotals::default(); section.symbols.len()],
             times: RankTotals { rank, ..RankTotals::default() },
             begun: false,
             ended: false,
+            untimed: false,
             last: 0,
         })
+    }
+
+    /// Its rank, if that did not come to its end, or its times did not.
+    fn early(&self) -> Option<u32> {
+        let rank = self.times.rank;
+        (self.untimed || !came_to_its_end(self.section, rank)).then_some(rank)
     }
 
     fn is_at_end(&mut self) -> Result<bool, Error> {
@@ -295,17 +309,22 @@ impl Cursor<'_> {
         if let Some(call) = reading.call {
             shared.ledger.give(call, false, None);
         }
+        shared.unfreed.event(&event, &self.objects, place);
         Ok(true)
     }
 }
 
 impl Analysis {
     fn finish(&mut self, cursors: Vec<Cursor<'_>>, shared: &mut Shared) {
-        let Shared { ledger, messages, operations, .. } = shared;
+        let Shared { ledger, messages, operations, unfreed, .. } = shared;
+        let ended: HashSet<u32> = cursors.iter().flat_map(|c| c.early()).collect();
+        for (rank, place) in unfreed.left().filter(|(rank, _)| !ended.contains(rank)) {
+            self.totals.entry(At { rank, place }).or_default().unfreed += 1;
+        }
         for (cursor, track) in cursors.into_iter().zip(&ledger.tracks) {
             let rank = track.rank;
+            let whole = cursor.early().is_none();
             let mut totals = cursor.totals;
-            let whole = came_to_its_end(cursor.section, rank);
             let left = requests(cursor.section, &cursor.communication);
             for (sym, _) in left.filter(|(_, what)| whole && *what == What::Request) {
                 totals[sym as usize].leaked += 1;

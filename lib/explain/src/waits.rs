@@ -174,6 +174,16 @@ impl Waits {
         all
     }
 
+    /// By kind and place: the ranks that wait there, ascending, and how long, ns.
+    pub(crate) fn by_place(&self) -> HashMap<(Kind, u32), Vec<(u32, u64)>, FixedState> {
+        let mut all: HashMap<(Kind, u32), Vec<(u32, u64)>, FixedState> = HashMap::default();
+        for ((kind, at), sum) in &self.victims {
+            all.entry((*kind, at.place)).or_default().push((at.rank, sum.ns));
+        }
+        all.values_mut().for_each(|ranks| ranks.sort_unstable());
+        all
+    }
+
     /// Waits of a kind.
     #[must_use]
     pub fn of(&self, kind: Kind) -> Sum {

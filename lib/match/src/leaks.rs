@@ -217,7 +217,7 @@ fn makes_request(row: &Row) -> bool {
 }
 
 /// Slots of objects that a function makes (`true`) or frees. What MPI itself has is not to be freed.
-fn objects(row: &'static Row) -> impl Iterator<Item = (u8, What, bool)> {
+pub fn objects(row: &'static Row) -> impl Iterator<Item = (u8, What, bool)> {
     let predefined = matches!(row.kind, Kind::TypeLookup | Kind::Parent);
     row.slots.iter().enumerate().filter_map(move |(i, slot)| {
         let what = match slot.meaning {
@@ -232,6 +232,13 @@ fn objects(row: &'static Row) -> impl Iterator<Item = (u8, What, bool)> {
         let known = !slot.list && !predefined && (slot.is_made() || slot.is_freed());
         known.then(|| (narrow(i), what, slot.is_made()))
     })
+}
+
+/// The kind of objects that a function makes.
+#[must_use]
+pub fn made_by(call: CallId) -> Option<What> {
+    let row = CallTable::builtin().get(call)?;
+    objects(row).find(|(.., makes)| *makes).map(|(_, what, _)| what)
 }
 
 /// The values of a slot of a symbol, each with how often it comes.

@@ -102,7 +102,8 @@ proptest! {
             if f.cost * 100 < Explains::time(&kept) {
                 continue;
             }
-            prop_assert_eq!(&f.victims, &live.victims);
+            let who = |f: &Finding| f.victims.iter().map(|(rank, _)| *rank).collect::<Vec<_>>();
+            prop_assert_eq!(who(&f), who(live));
             let ranks = |f: &Finding| f.culprits.iter().map(|(at, ns)| (at.rank, *ns)).collect::<BTreeMap<_, _>>();
             let (a, b) = (ranks(&f), ranks(live));
             for rank in a.keys().chain(b.keys()) {
@@ -153,7 +154,7 @@ fn a_late_rank_and_what_it_does_are_still_known() {
     let (first, exact) = (&kept.findings()[0], &live.findings()[0]);
     assert_eq!(first.matter, Matter::Wait(Kind::Barrier));
     assert_eq!((first.cost, first.culprits[0].0.rank), (exact.cost, 2));
-    assert_eq!(first.victims, [0, 1, 3, 4, 5, 6, 7]);
+    assert_eq!(first.victims.iter().map(|(rank, _)| *rank).collect::<Vec<_>>(), [0, 1, 3, 4, 5, 6, 7]);
     let of = |x: &dyn Explains, f: &Finding| cause(x, &x.delays(std::slice::from_ref(f)).causes[0]).unwrap();
     let ((at, ns), (exact_at, exact_ns)) = (of(&kept, first), of(&live, exact));
     assert_eq!((at.1, &at), (Activity::Computation, &exact_at));

@@ -1,7 +1,7 @@
 //! Planted faults that are no waits: they are found at their places, with what they cost, and not where there are none.
 
 use crate::simulator::{Machine, OWN, site};
-use st_explain::{Analysis, Finding, Matter, analyse};
+use st_explain::{Analysis, Finding, Kind, Matter, analyse};
 use st_model::calls::names;
 
 const STEPS: u64 = 20;
@@ -49,6 +49,23 @@ fn polling_counts_tests_and_their_time() {
 }
 
 #[test]
+fn tests_of_requests_that_are_over_are_no_polls() {
+    let test = |name: &'static str, words: [(&'static str, Vec<i64>); 2]| {
+        run(move |m| {
+            let now = m.now(0);
+            m.record(0, name, 3, words.to_vec(), now, now + 1_000_000);
+        })
+    };
+    let polls = |of: Analysis| of.totals.values().map(|t| t.failed_tests).sum::<u64>();
+    let all = |requests, flag| [("requests", requests), ("flag", vec![flag])];
+    assert_eq!(polls(test(names::MPI_Testall, all(vec![-1, -1], 1))), 0);
+    assert_eq!(polls(test(names::MPI_Testall, all(vec![0, -1], 0))), STEPS);
+    let some = |requests| [("requests", requests), ("completed", vec![])];
+    assert_eq!(polls(test(names::MPI_Testsome, some(vec![-1, -1]))), 0);
+    assert_eq!(polls(test(names::MPI_Testsome, some(vec![-1, 0]))), STEPS);
+}
+
+#[test]
 fn short_messages_are_those_up_to_a_kib_and_cost_their_calls() {
     for (elements, found) in [(1, true), (256, true), (257, false)] {
         let sends = run(|m| {
@@ -73,6 +90,62 @@ fn requests_that_nothing_completes_are_leaks() {
         m.wait(3, 5, |_| true);
     });
     assert_eq!(only(&leaks, Matter::LeakedRequests, 1), (STEPS, 0, vec![3]));
+}
+
+#[test]
+fn objects_that_nothing_frees_are_leaks_where_they_come_with_the_steps() {
+    let index = std::cell::Cell::new(1);
+    let leaks = |frees: bool| {
+        run(|m| {
+            let (now, made) = (m.now(2), index.replace(index.get() + 1));
+            m.record(2, names::MPI_Comm_dup, 1, vec![("newcomm", vec![made])], now, now + 10);
+            if frees {
+                m.record(2, names::MPI_Comm_free, 2, vec![("freecomm", vec![made])], now + 20, now + 30);
+            }
+        })
+    };
+    let left = leaks(false);
+    assert_eq!(only(&left, Matter::LeakedObjects, 1), (STEPS, 0, vec![2]));
+    assert!(of(&left, Matter::LeakedObjects)[0].is_leak());
+    assert_eq!(of(&leaks(true), Matter::LeakedObjects), []);
+}
+
+#[test]
+fn late_data_of_an_operation_that_another_call_completes_is_found() {
+    let gather = run(|m| {
+        m.compute(3, 5_000_000);
+        for me in 0..4 {
+            let now = m.now(me);
+            let words = vec![("root", vec![1]), ("request", vec![0])];
+            m.record(me, names::MPI_Igather, 1, words, now, now + 10);
+        }
+        let until = m.now(3);
+        for me in 0..4 {
+            let now = m.now(me);
+            let words = vec![("request", vec![0]), ("requests", vec![0]), ("completed", vec![0])];
+            let exit = if me == 1 { until + 100 } else { now + 10 };
+            m.record(me, names::MPI_Wait, 2, words, now, exit);
+            m.compute(me, until + 1000 - exit);
+        }
+    });
+    let (count, cost, who) = only(&gather, Matter::Wait(Kind::LateContribution), 2);
+    assert_eq!((count, who), (STEPS, vec![3]));
+    assert!(cost.abs_diff(5_000_000 * STEPS) < 100 * STEPS, "{cost}");
+    assert_eq!(of(&gather, Matter::Wait(Kind::EarlyReduce)), []);
+}
+
+#[test]
+fn ranks_that_do_the_same_work_before_other_calls_are_not_slow() {
+    let found = run(|m| {
+        for site in 10..14 {
+            for me in 0..4 {
+                let own = if me == 2 { site < 13 } else { site == 13 };
+                m.compute(me, if own { 9_000_000 / if me == 2 { 3 } else { 1 } } else { 0 });
+            }
+            m.collective(names::MPI_Barrier, 0, site);
+        }
+    });
+    assert_eq!(of(&found, Matter::SlowRank), []);
 }
 
 #[test]

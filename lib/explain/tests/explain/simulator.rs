@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use st_capture::record::{Options, RankRecorder};
-use st_explain::{Analysis, Kind};
+use st_explain::{Analysis, Kind, SHORT};
 use st_model::calls::{CallTable, names};
 use st_model::columns::Column;
 use st_model::objects::{Comm, Op, Type};
@@ -38,6 +38,8 @@ struct Message {
     sent: (i64, &'static str, u32),
     posted: (i64, &'static str, u32),
     sync: bool,
+    /// The library keeps it until it is received.
+    kept: bool,
     /// The how-many-th call of the receiver completes it.
     received: usize,
 }
@@ -222,7 +224,8 @@ impl Machine {
         let receive = if started[1] { names::MPI_Irecv } else { names::MPI_Recv };
         let id = self.messages.len();
         let (sent, posted) = ((sent, send, sites[0]), (posted, receive, sites[1]));
-        self.messages.push(Message { from, to, sent, posted, sync, received: usize::MAX });
+        let kept = !sync && self.elements * 4 <= i64::try_from(SHORT).unwrap();
+        self.messages.push(Message { from, to, sent, posted, sync, kept, received: usize::MAX });
         let mut words = vec![("dest", vec![int(to)]), ("count", vec![self.elements])];
         if started[0] {
             words.push(("request", vec![self.request(from, id, true)]));
@@ -346,9 +349,11 @@ impl Machine {
                     true => (Kind::LateReceiver, m.posted, m.to),
                     false => (Kind::LateSender, m.sent, m.from),
                 };
-                (!sends || end.0 < c.exit).then_some((end.0, kind, who, end.2))
+                let sure = end.0 > c.enter && !(*sends && m.kept);
+                (!sends || end.0 < c.exit).then_some(((sure, end.0, !sends), kind, who, end.2))
             };
-            let Some((until, kind, who, site)) = c.ends.iter().filter_map(candidate).max_by_key(|c| c.0)
+            let Some(((_, until, _), kind, who, site)) =
+                c.ends.iter().filter_map(candidate).max_by_key(|c| c.0)
             else {
                 continue;
             };

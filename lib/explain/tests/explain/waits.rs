@@ -92,7 +92,7 @@ fn planted_faults_are_found_at_their_places() {
         m.message((1, 2), EAGER, false, [4, 5]);
     });
     is(&sender, Kind::LateSender, 1000, (2, 1, 2));
-    assert_eq!(sender.1.victims, [1]);
+    assert_eq!(sender.1.victims, [(1, sender.1.cost)]);
     let receiver = planted(|m| {
         late(m, 3);
         m.message((0, 3), (true, [false; 2]), false, [1, 2]);

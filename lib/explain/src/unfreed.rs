@@ -1,0 +1,51 @@
+//! Objects that a program has made and not freed: communicators, datatypes and the like.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use foldhash::fast::FixedState;
+use st_match::leaks::{What, objects};
+use st_model::calls::CallTable;
+use st_model::event::Event;
+use st_model::section::{Section, Symbol};
+
+/// By symbol: slots of objects that its calls make (`true`) or free, if they succeed.
+#[derive(Clone, Debug)]
+pub(crate) struct Slots(Rc<[Vec<(u8, What, bool)>]>);
+
+impl Slots {
+    pub(crate) fn of(section: &Section) -> Self {
+        let row = |s: &Symbol| CallTable::builtin().get(s.call).filter(|_| s.error == 0);
+        Self(section.symbols.iter().map(|s| row(s).into_iter().flat_map(objects).collect()).collect())
+    }
+}
+
+/// Objects of all ranks that are there. Memory: by objects.
+#[derive(Default, Debug)]
+pub(crate) struct Unfreed {
+    /// By rank, kind and index in its table: the places that have made it, for a library may make the same object twice.
+    objects: HashMap<(u32, What, i64), Vec<u32>, FixedState>,
+}
+
+impl Unfreed {
+    /// A call at a place.
+    pub(crate) fn event(&mut self, event: &Event<'_>, slots: &Slots, place: u32) {
+        let slots = slots.0.get(event.sym as usize).map_or(&[][..], Vec::as_slice);
+        for (slot, what, makes) in slots {
+            let object = (event.rank, *what, event.words().one(*slot));
+            match makes {
+                _ if object.2 < 0 => {}
+                true => self.objects.entry(object).or_default().push(place),
+                false => match self.objects.get_mut(&object) {
+                    Some(places) if places.len() > 1 => drop(places.remove(0)),
+                    _ => drop(self.objects.remove(&object)),
+                },
+            }
+        }
+    }
+
+    /// Rank and place of each that is left.
+    pub(crate) fn left(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        self.objects.iter().flat_map(|((rank, ..), places)| places.iter().map(|place| (*rank, *place)))
+    }
+}
