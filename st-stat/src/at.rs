@@ -27,7 +27,9 @@ struct Timed {
 impl Timed {
     fn read(of: &Explaining) -> Result<Self> {
         let (_, sections) = input::sections(&of.inputs, &of.input, &of.talk)?;
-        let clocks = Clocks::of(&sections, &of.steps.budget())?;
+        let budget = of.steps.budget();
+        sections.iter().try_for_each(|s| budget.spend_rows(s))?;
+        let clocks = Clocks::of(&sections, &budget)?;
         if !clocks.exact {
             of.talk.warn(
                 input::NAME,

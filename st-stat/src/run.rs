@@ -6,9 +6,13 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use clap::{CommandFactory, Parser};
 use st_cli::{Finished, Output, Screen, Status, UsageError, wrapped};
+use st_match::Unknown;
+use st_model::project;
+use st_model::steps::Exceeded;
 
 use crate::args::{
-    Args, CallsArgs, ClustersArgs, Command, MapeArgs, SizesArgs, SizesBy, SummaryArgs, ViolationsArgs,
+    Args, CallsArgs, ClustersArgs, Command, Explaining, MapeArgs, SizesArgs, SizesBy, SummaryArgs,
+    ViolationsArgs,
 };
 use crate::input::NAME;
 use crate::table::Format;
@@ -31,28 +35,45 @@ pub fn main() -> ExitCode {
 /// If an input cannot be read or the output cannot be written.
 pub fn run(args: &Args) -> Result<Status> {
     match &args.command {
-        None => summarise(&args.summary),
-        Some(Command::Calls(a)) => list_calls(a),
-        Some(Command::Why(a)) => why::why(a),
-        Some(Command::Waits(a)) => explain::waits(a),
-        Some(Command::Delays(a)) => causes::delays(a),
-        Some(Command::Path(a)) => causes::path(a),
-        Some(Command::Efficiency(a)) => explain::efficiency(a),
-        Some(Command::Predict(a)) => predict::predict(a),
-        Some(Command::Ranks(a)) => explain::ranks(a),
-        Some(Command::Phases(a)) => phases::phases(a),
-        Some(Command::At(a)) => at::at(a),
-        Some(Command::Between(a)) => at::between(a),
-        Some(Command::Leaks(a)) => leaks::leaks(a),
-        Some(Command::Matrix(a)) => matrix::matrix(a),
-        Some(Command::Messages(a)) => messages::messages(a),
+        None => named(&args.summary.of, summarise(&args.summary)),
+        Some(Command::Calls(a)) => named(&a.of, list_calls(a)),
+        Some(Command::Why(a)) => named(&a.of, why::why(a)),
+        Some(Command::Waits(a)) => named(&a.of, explain::waits(a)),
+        Some(Command::Delays(a)) => named(&a.of, causes::delays(a)),
+        Some(Command::Path(a)) => named(&a.of, causes::path(a)),
+        Some(Command::Efficiency(a)) => named(&a.of, explain::efficiency(a)),
+        Some(Command::Predict(a)) => named(&a.of, predict::predict(a)),
+        Some(Command::Ranks(a)) => named(&a.of, explain::ranks(a)),
+        Some(Command::Phases(a)) => named(&a.of, phases::phases(a)),
+        Some(Command::At(a)) => named(&a.of, at::at(a)),
+        Some(Command::Between(a)) => named(&a.of, at::between(a)),
+        Some(Command::Leaks(a)) => named(&a.of, leaks::leaks(a)),
+        Some(Command::Matrix(a)) => named(&a.of, matrix::matrix(a)),
+        Some(Command::Messages(a)) => named(&a.of, messages::messages(a)),
         Some(Command::Sizes(a)) => list_sizes(a),
-        Some(Command::Violations(a)) => list_violations(a),
-        Some(Command::Clusters(a)) => list_clusters(a),
+        Some(Command::Violations(a)) => named(&a.of, list_violations(a)),
+        Some(Command::Clusters(a)) => named(&a.of, list_clusters(a)),
         Some(Command::Diff(a)) => compare::compare(a),
-        Some(Command::Hist(a)) => hist::hist(a),
+        Some(Command::Hist(a)) => named(&a.of, hist::hist(a)),
         Some(Command::Mape(a)) => errors(a),
     }
+}
+
+/// Says of which trace it is that it cannot be read back, or not in the steps that are allowed: streams have been named while they
+/// were read, not what they are together.
+fn named(of: &Explaining, result: Result<Status>) -> Result<Status> {
+    let about_all = |cause: &(dyn std::error::Error + 'static)| {
+        cause.is::<Exceeded>() || cause.is::<Unknown>() || cause.is::<project::Error>()
+    };
+    // A stream's name stands before what is wrong in it.
+    result.map_err(|e| match e.chain().next().is_some_and(about_all) {
+        true => e.context(match &of.inputs[..] {
+            [one] if one.as_os_str() != "-" => one.display().to_string(),
+            [] | [_] => "standard input".to_owned(),
+            all => format!("{} streams", all.len()),
+        }),
+        false => e,
+    })
 }
 
 /// The command that a word is like, as clap finds it for words that can be nothing else.

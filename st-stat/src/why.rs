@@ -26,8 +26,7 @@ const MOST: usize = 20;
 const INDENT: &str = "        ";
 
 /// What is said of findings that were kept when exact times were folded.
-const KEPT: &str =
-    "(kept when its exact times were folded: costs are exact, parts of ranks to some 3 % or means of many)";
+const KEPT: &str = "(kept when exact times were folded: costs are exact, parts of ranks to some 3 %)";
 
 /// `st-stat why`.
 pub(crate) fn why(args: &WhyArgs) -> Result<Status> {
@@ -75,9 +74,7 @@ fn write(
         share(waited)
     )?;
     if explained.kept.is_some() {
-        for line in wrapped(KEPT.split(' '), screen.width, [""; 2]) {
-            writeln!(out, "{}", screen.dim(&line))?;
-        }
+        writeln!(out, "{}", screen.dim(KEPT))?;
     }
     if findings.is_empty() {
         return writeln!(out, "all is well: nothing costs more than 1 % of the time (--all shows the rest)");

@@ -201,14 +201,22 @@ fn planted_leaks_are_named_with_their_places() {
     assert_eq!(found, expected, "{csv}");
     let text = printed(planted(), &["leaks"]);
     assert!(text.contains("  rank 0 ") && text.lines().all(|line| line.chars().count() <= 80), "{text}");
-    // It takes no times, and `why` says the same of requests.
+    // It takes no times, and `why` says the same of what is in its calls.
     assert_eq!(printed(untimed(planted()), &["leaks", "--format", "csv"]), csv);
     let why = printed(planted(), &["why", "--all"]);
     for function in ["MPI_Isend", "MPI_Irecv"] {
         let said = format!("leak: 1 requests of rank 0 are never completed\n        at {function} (");
         assert!(why.contains(&said), "{why}");
     }
-    assert_eq!(why.matches("leak: ").count(), 2, "{why}");
+    for (what, function) in
+        [("communicator", "MPI_Comm_dup"), ("group", "MPI_Comm_group"), ("datatype", "MPI_Type_contiguous")]
+    {
+        let said = format!("leak: 1 {what}s of rank 0 are never freed\n        at {function} (");
+        assert!(why.contains(&said), "{why}");
+    }
+    assert_eq!(why.matches("leak: ").count(), 6, "{why}");
+    // What is made once need not be told.
+    assert_eq!(printed(planted(), &["why"]).matches("leak: ").count(), 2);
 }
 
 #[test]

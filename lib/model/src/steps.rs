@@ -167,7 +167,11 @@ impl Section {
             let lens = thread.params.iter().flatten().filter_map(|slot| slot.lens.as_ref());
             let alike = !thread.counts.iter().chain(lens).any(differs);
             let mut known = None;
-            for rank in thread.ranks.iter().filter(|rank| of.is_none_or(|of| of.contains(*rank))) {
+            let (ranks, of) = match of {
+                Some(of) if of.len() < thread.ranks.len() => (of, Some(&thread.ranks)),
+                of => (&thread.ranks, of),
+            };
+            for rank in ranks.iter().filter(|rank| of.is_none_or(|of| of.contains(*rank))) {
                 // Ranks that read the same streams take the same steps.
                 let steps = match known.filter(|_| alike) {
                     Some(steps) => steps,
