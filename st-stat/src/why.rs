@@ -167,7 +167,8 @@ impl Words<'_> {
         let culprits = Self::culprits(f);
         let who = ranks(&culprits);
         let waiters = most(&f.victims);
-        let victims: Vec<u32> = waiters.iter().copied().filter(|v| culprits.binary_search(v).is_err()).collect();
+        let victims: Vec<u32> =
+            waiters.iter().copied().filter(|v| culprits.binary_search(v).is_err()).collect();
         // Most of those who wait are waited for, too.
         let (all, mutual) = (ranks(&waiters), victims.len() * 2 < waiters.len());
         let victims = if victims.is_empty() { &waiters } else { &victims };

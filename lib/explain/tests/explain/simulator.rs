@@ -300,12 +300,13 @@ impl Machine {
         let enters: Vec<i64> = (0..self.ranks()).map(|me| self.enter(me)).collect();
         let last = |of: &[i64]| (0..of.len()).max_by_key(|i| of[*i]).unwrap();
         let all = [names::MPI_Barrier, names::MPI_Allreduce, names::MPI_Alltoall].contains(&name);
-        self.history.meetings.extend(all.then(|| enters[last(&enters)]));
+        let last_of_all = last(&enters);
+        self.history.meetings.extend(all.then(|| enters[last_of_all]));
         for (me, enter) in enters.clone().into_iter().enumerate() {
             let others = || (0..enters.len()).filter(|i| *i != root).min_by_key(|i| enters[*i]);
             let waits_for = match name {
-                names::MPI_Barrier => Some((Kind::Barrier, last(&enters))),
-                names::MPI_Allreduce | names::MPI_Alltoall => Some((Kind::AllToAll, last(&enters))),
+                names::MPI_Barrier => Some((Kind::Barrier, last_of_all)),
+                names::MPI_Allreduce | names::MPI_Alltoall => Some((Kind::AllToAll, last_of_all)),
                 names::MPI_Bcast if me != root => Some((Kind::LateBroadcast, root)),
                 names::MPI_Reduce if me == root => others().map(|first| (Kind::EarlyReduce, first)),
                 names::MPI_Scan => Some((Kind::EarlyScan, last(&enters[..=me]))),
