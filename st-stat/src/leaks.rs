@@ -83,7 +83,7 @@ fn table(leaks: &Leaks, sections: &[Section], sites: &CallSites) -> Table {
         let mut which = RankList::default();
         ranks.keys().for_each(|rank| which.insert(*rank));
         let mut cells = vec![
-            Cell::text(words(*what)),
+            Cell::text(what.name()),
             Cell::text(named.map_or_else(String::new, |s| function(*call, &s.tables))),
             Cell::count(n),
             Cell::count(ranks.len().to_u64()),
@@ -96,22 +96,5 @@ fn table(leaks: &Leaks, sections: &[Section], sites: &CallSites) -> Table {
         columns: columns.into_iter().chain(SITE).collect(),
         rows: list.into_iter().map(row).collect(),
         total: None,
-    }
-}
-
-/// What it is called; more than one have an s behind.
-pub(crate) fn words(what: What) -> &'static str {
-    match what {
-        What::Request => "active request",
-        What::Persistent => "persistent request",
-        What::Message => "found message",
-        What::Comm => "communicator",
-        What::Group => "group",
-        What::Type => "datatype",
-        What::Op => "reduction operation",
-        What::Win => "window",
-        What::File => "file",
-        What::Send => "unmatched send",
-        What::Receive => "unmatched receive",
     }
 }

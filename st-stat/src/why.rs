@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use anyhow::{Result, bail};
 use st_cli::{Output, Screen, Status, wrapped};
 use st_explain::{At, Explains, Finding, Kind, Matter, SHORT, analyse_causes};
-use st_match::leaks::made_by;
+use st_match::leaks::{What, made_by};
 use st_model::num::{Exact as _, saturate};
 use st_model::ranklist::RankList;
 use st_model::ranklist_notation::plain;
@@ -16,7 +16,6 @@ use crate::calls::site_cells;
 use crate::causes::{Cause, activity, most};
 use crate::explain::{Explained, NOTHING_KEPT, computation};
 use crate::input;
-use crate::leaks::words as left_words;
 use crate::table::{Cell, Column, Format, Table, bytes, duration, grouped};
 
 /// Findings that people are shown at most, and whose causes are looked for.
@@ -210,7 +209,7 @@ impl Words<'_> {
             Matter::LeakedRequests => format!("leak: {count} requests of {who} are never completed"),
             Matter::LeakedObjects => {
                 let call = self.told.places().get(f.place).map(|place| place.call);
-                let made = call.and_then(made_by).map_or("object", left_words);
+                let made = call.and_then(made_by).map_or("object", What::name);
                 format!("leak: {count} {made}s of {who} are never freed")
             }
             Matter::Crowded { ranks, processors } => {

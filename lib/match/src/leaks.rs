@@ -46,6 +46,26 @@ pub enum What {
     Receive,
 }
 
+impl What {
+    /// What it is called; more than one have an s behind.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Request => "active request",
+            Self::Persistent => "persistent request",
+            Self::Message => "found message",
+            Self::Comm => "communicator",
+            Self::Group => "group",
+            Self::Type => "datatype",
+            Self::Op => "reduction operation",
+            Self::Win => "window",
+            Self::File => "file",
+            Self::Send => "unmatched send",
+            Self::Receive => "unmatched receive",
+        }
+    }
+}
+
 /// A function, where it is called from ([`st_model::sites::Site`]), and what is left of its calls.
 pub type Place = (What, CallId, Option<u128>);
 
