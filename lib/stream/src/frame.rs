@@ -36,9 +36,9 @@ const MAX_BY_RATIO: usize = 1 << 30;
 /// What longer ones may expand to.
 const USUAL_RATIO: usize = 64;
 
-/// Header and provenance of a stream have at most so many bytes together, expanded: what JSON makes of one takes up to ten or so
-/// in memory.
-pub(crate) const MAX_TEXT: u64 = 32 << 20;
+/// Header and provenance of a stream have at most so many bytes together, expanded: JSON of empty lists takes some fifty times as
+/// much in memory.
+pub(crate) const MAX_TEXT: u64 = 8 << 20;
 
 /// A frame as it is stored.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -360,7 +360,6 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Returns the frame's offset.
     /// Header or provenance: no reader takes more of it.
     fn put_text(&mut self, kind: Kind, payload: Vec<u8>) -> io::Result<()> {
         let left = self.text.checked_sub(payload.len().to_u64());
@@ -370,6 +369,7 @@ impl<W: Write> Writer<W> {
         self.put(kind, payload).map(drop)
     }
 
+    /// Returns the frame's offset.
     fn put(&mut self, kind: Kind, payload: Vec<u8>) -> io::Result<u64> {
         let frame = self.packer.frame(kind, payload, self.level(kind))?;
         self.put_frame(&frame)

@@ -213,12 +213,12 @@ fn stranger(flags: u8) -> Vec<u8> {
 
 #[test]
 fn header_and_provenance_are_of_limited_length() {
-    let step = Step { tool: "x".repeat(12 << 20), ..Step::default() };
+    let step = Step { tool: "x".repeat(3 << 20), ..Step::default() };
     let mut written = Vec::new();
     let mut writer = Writer::new(&mut written, &Header::default(), WriteOptions::default()).unwrap();
     writer.provenance(&step).and_then(|()| writer.provenance(&step)).unwrap();
     let refused = writer.provenance(&step).unwrap_err();
-    assert_eq!(refused.to_string(), "header and provenance are longer than 32 MiB");
+    assert_eq!(refused.to_string(), "header and provenance are longer than 8 MiB");
     // A hostile stream need not have been written by this.
     let mut long = bytes(&trace(vec![], 0));
     long.truncate(long.len() - 11);
