@@ -25,7 +25,7 @@ const MOST: usize = 20;
 const INDENT: &str = "        ";
 
 /// What is said of findings that were kept when exact times were folded.
-const KEPT: &str = "(kept when exact times were folded: costs are exact, parts of ranks to some 3 %)";
+const KEPT: &str = "(kept when exact times were folded: costs are exact, parts of ranks to 4.5 %)";
 
 /// `st-stat why`.
 pub(crate) fn why(args: &WhyArgs) -> Result<Status> {

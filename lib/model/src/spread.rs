@@ -1,9 +1,10 @@
 //! How a sum is spread over ranks, in few bytes whatever the number of ranks.
 //!
 //! Ranks with about the same part of a sum are one class. Its part is a power of 2^(1/16), so that the parts of classes are
-//! right to 2.2 %. Where ranks differ in no order, a class may hold ranks whose parts are not alike, or all from one rank to
-//! another: of the ways to put ranks into classes that take no more than a number of integers the one that is least wrong is
-//! taken. The sum is kept by whoever has the spread, and parts add up to it.
+//! right to 2.2 % beside the greatest, which is right to 2.2 % of the sum: together to 4.5 %. Where ranks differ in no order, a
+//! class may hold ranks whose parts are not alike, or all from one rank to another: of the ways to put ranks into classes that
+//! take no more than a number of integers the one that is least wrong is taken. The sum is kept by whoever has the spread, and
+//! parts add up to it.
 
 use std::collections::BTreeMap;
 
@@ -241,7 +242,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn parts_add_up_and_few_are_right_to_3_percent(
+        fn parts_add_up_and_few_are_right_to_4_5_percent(
             values in prop::collection::btree_map(0u32..1000, 100_000u64..1 << 40, 0..9),
             most in 36usize..99,
         ) {
@@ -251,7 +252,7 @@ mod tests {
             prop_assert_eq!(found.values().sum::<u64>(), sum(&values));
             for (rank, v) in &values {
                 let off = found.get(rank).map_or(*v, |part| part.abs_diff(*v));
-                prop_assert!(off * 100 <= v * 3 + 100, "{} of {} is {:?} in {:?}", v, rank, found.get(rank), spread);
+                prop_assert!(off * 1000 <= v * 45 + 1000, "{} of {} is {:?} in {:?}", v, rank, found.get(rank), spread);
             }
         }
 

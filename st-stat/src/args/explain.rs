@@ -18,7 +18,7 @@ wait for each other, and how sure that is. A cost is time that ranks spend waiti
 st-intro(7)). Besides waits there are polling; latency (calls that carry at most 1 KiB), bandwidth (32 KiB and more), files, one-sided access and MPI \
 itself, which are the calls' own time; leaks of requests, and of objects where they come with the steps of the run; ranks that are slow everywhere; more ranks on a node than processors (crowded), or ranks whose processors others have (no processor), by what the \
 kernel counts. Findings need exact times of all calls (st-record without --merge), or what st-merge and st-cluster have kept of them when they folded these \
-(--waits there): then costs are exact, which ranks have a part in them is right to some 3 % or means of many, and what costs less than 0.1 % of the \
+(--waits there): then costs are exact, which ranks have a part in them is right to 4.5 % or means of many, and what costs less than 0.1 % of the \
 run is left out, which is said. Without either only what per-rank sums tell is said.
 
 Columns: those of CSV and JSON are kind; cost_ns, of all ranks; share_percent of the time of all ranks; ranks, that are waited for; \

@@ -10,7 +10,7 @@ use st_model::section::Section;
 use st_stream::{Trace, WriteOptions};
 
 /// Parts of ranks that are kept are right to this share, and what rounding takes of short ones, ns.
-const RIGHT: f64 = 0.03;
+const RIGHT: f64 = 0.045;
 const ROUNDED: f64 = 16.0;
 
 fn near(a: f64, b: f64) -> bool {
