@@ -169,3 +169,14 @@ fn nonsense_is_refused() {
         assert!(tried(regular(), command).is_err(), "{command:?}");
     }
 }
+
+#[test]
+fn too_many_ranks_are_refused() {
+    for words in [&["at", "0"][..], &["between", "0", "1"]] {
+        assert!(tried(kernel(Kernel::Stencil2d, 4, 3), words).is_ok());
+        let few = [words, &["--max-steps", "255"]].concat();
+        let refused = format!("{:#}", tried(kernel(Kernel::Stencil2d, 4, 3), &few).unwrap_err());
+        // 64 for each rank.
+        assert!(refused.contains("it takes 256 steps or more"), "{refused}");
+    }
+}

@@ -6,6 +6,7 @@ mod common;
 use std::collections::BTreeMap;
 
 use common::{Rank, printed, rows, untimed};
+use st_explain::analyse;
 use st_match::leaks::{Leaks, What};
 use st_model::calls::names;
 use st_model::section::{Ended, NO_SYM, Section};
@@ -120,6 +121,18 @@ fn coarse(left: &Left) -> BTreeMap<(What, u32), u64> {
     all
 }
 
+/// Objects that are left by place and rank, as those find them who go through the calls in the order of time.
+fn found_in_time(sections: &[Section]) -> BTreeMap<(&'static str, u32), u64> {
+    let analysis = analyse(sections).unwrap();
+    let mut all = BTreeMap::new();
+    for (at, totals) in analysis.totals.iter().filter(|(_, totals)| totals.unfreed > 0) {
+        let site = analysis.places.get(at.place).unwrap().site;
+        let place = PLACES.iter().find(|p| Some(SiteTable::label_id(p)) == site).unwrap();
+        *all.entry((*place, at.rank)).or_insert(0) += totals.unfreed;
+    }
+    all
+}
+
 #[test]
 fn what_is_left_is_what_was_made_and_never_ended() {
     for seed in 0..60 {
@@ -132,6 +145,13 @@ fn what_is_left_is_what_was_made_and_never_ended() {
         for (key, n) in left.iter().filter(|((what, ..), _)| *what != What::Request) {
             assert_eq!(found_now.get(key), Some(n), "{seed} {key:?}");
         }
+        let mut objects = BTreeMap::new();
+        for ((_, place, rank), n) in
+            left.iter().filter(|((what, ..), _)| matches!(what, What::Comm | What::Type))
+        {
+            *objects.entry((*place, *rank)).or_insert(0) += n;
+        }
+        assert_eq!(found_in_time(&sections), objects, "{seed}");
         let merged = merge(sections.to_vec(), false).unwrap();
         assert_eq!(found(&[merged]), found_now, "{seed} merged");
     }

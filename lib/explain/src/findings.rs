@@ -33,7 +33,7 @@ pub struct Finding {
     pub bytes: u64,
     /// Number of the place where the cost is.
     pub place: u32,
-    /// Ranks that it costs time, ascending, each with what it waits there for whomever, ns.
+    /// Ranks that it costs time, ascending, each with what it waits there for whomever, ns: 0 where the matter is no wait.
     pub victims: Vec<(u32, u64)>,
     /// Who is at fault, most first, each with its part of the cost, ns.
     pub culprits: Vec<(At, u64)>,
@@ -143,9 +143,8 @@ impl Analysis {
         ranks.iter().for_each(|(_, t)| all.add(t));
         let own = all.time.saturating_sub(waited).saturating_sub(all.polling);
         let of = |matter, cost, (count, bytes), has: fn(&PlaceTotals) -> u64| {
-            let mut who: Vec<(u32, u64)> = ranks.iter().map(|(r, t)| (*r, has(t))).collect();
-            who.retain(|(_, n)| *n > 0);
-            let mut victims: Vec<(u32, u64)> = who.iter().map(|(rank, _)| (*rank, 0)).collect();
+            let who = ranks.iter().filter(|(_, t)| has(t) > 0);
+            let mut victims: Vec<(u32, u64)> = who.map(|(rank, _)| (*rank, 0)).collect();
             victims.sort_unstable();
             let culprits = victims.iter().map(|(rank, _)| (At { rank: *rank, place }, 0)).collect();
             let excess = None;

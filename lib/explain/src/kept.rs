@@ -160,8 +160,8 @@ impl Kept {
         // A slow rank is who is at fault; of other matters nobody is.
         let slow = matter == Matter::SlowRank;
         let culprits = ranks.iter().map(|rank| (At { rank: *rank, place }, if slow { cost } else { 0 }));
-        let victims = ranks.iter().filter(|_| !slow).map(|rank| (*rank, 0)).collect();
         let culprits = culprits.collect();
+        let victims = if slow { Vec::new() } else { ranks.iter().map(|rank| (*rank, 0)).collect() };
         self.findings.push(Finding { matter, cost, count, bytes, place, victims, culprits, excess: None });
     }
 

@@ -61,9 +61,9 @@ impl Reason {
         self.cause.at
     }
 
-    /// Why a call that was entered then has waited, if it may have done so for several: the last of those that it surely
-    /// waited for.
-    fn rank(&self, enter: i64) -> (bool, i64, bool) {
+    /// The greatest of several reasons is why a call that was entered then has waited: the last that it surely waited for, and
+    /// of messages of one call one that it receives.
+    fn precedence(&self, enter: i64) -> (bool, i64, bool) {
         (!self.unlikely && self.until() > enter, self.until(), self.kind != Kind::LateReceiver)
     }
 }
@@ -171,7 +171,7 @@ impl Ledger {
         call.open -= 1;
         call.sends -= u32::from(send);
         call.best = match (call.best, reason.filter(|_| call.visit.waits)) {
-            (Some(a), Some(b)) if b.rank(call.visit.enter) <= a.rank(call.visit.enter) => Some(a),
+            (Some(a), Some(b)) if b.precedence(call.visit.enter) <= a.precedence(call.visit.enter) => Some(a),
             (a, b) => b.or(a),
         };
         if call.open > 0 {

@@ -28,7 +28,6 @@ mod reading;
 mod search;
 mod timeline;
 mod transfers;
-mod unfreed;
 mod waits;
 
 pub use analysis::{Analysis, PlaceTotals, RankTotals, Unmatched, Waited};

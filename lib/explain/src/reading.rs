@@ -7,6 +7,7 @@ use st_match::Channel;
 use st_match::communication::{Communication, End, Listener};
 use st_match::graph::{COMPLETED, Epochs, POSTED, Part, Topologies, Turn};
 use st_match::standing::{Scope, Standing, standing};
+use st_match::unfreed::Unfreed;
 use st_match::volume::Volumes;
 use st_model::calls::Kind as CallKind;
 use st_model::calls::roles::{Action, Rule, Start};
@@ -22,7 +23,6 @@ use crate::ledger::{CallNumber, Ledger, Visit};
 use crate::messages::{By, Messages};
 use crate::operations::Operations;
 use crate::timeline::Timeline;
-use crate::unfreed::Unfreed;
 
 /// All that threads share.
 #[derive(Default)]

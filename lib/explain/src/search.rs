@@ -11,6 +11,7 @@ use st_match::communication::Communication;
 use st_match::graph::{Epochs, Part, Topologies};
 use st_match::leaks::{What, came_to_its_end, requests};
 use st_match::standing::Standing;
+use st_match::unfreed::Slots;
 use st_match::volume::{Graphs, Volumes};
 use st_model::calls::Kind as CallKind;
 use st_model::columns::Points;
@@ -25,7 +26,6 @@ use crate::meetings::Meetings;
 use crate::predict::{Call, Does, Step, Steps};
 use crate::reading::{Reading, Shared, finds_nothing, says_its_bytes, synchronise};
 use crate::timeline::{Activity, Sums, Timeline};
-use crate::unfreed::Slots;
 use crate::waits::{At, Kind, Sum, Wait, Waits};
 
 /// Finds the wait states of a trace whose ranks have exact times. Threads without are left out.

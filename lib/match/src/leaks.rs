@@ -237,7 +237,7 @@ fn makes_request(row: &Row) -> bool {
 }
 
 /// Slots of objects that a function makes (`true`) or frees. What MPI itself has is not to be freed.
-pub fn objects(row: &'static Row) -> impl Iterator<Item = (u8, What, bool)> {
+pub(crate) fn objects(row: &'static Row) -> impl Iterator<Item = (u8, What, bool)> {
     let predefined = matches!(row.kind, Kind::TypeLookup | Kind::Parent);
     row.slots.iter().enumerate().filter_map(move |(i, slot)| {
         let what = match slot.meaning {

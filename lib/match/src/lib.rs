@@ -9,6 +9,7 @@ pub mod graph;
 pub mod leaks;
 pub mod messages;
 pub mod standing;
+pub mod unfreed;
 mod unknown;
 pub mod volume;
 

@@ -4,6 +4,7 @@
 use st_capture::record::{Options, RankRecorder};
 use st_model::calls::CallTable;
 use st_model::ints::Sealed;
+use st_model::ranklist::RankList;
 use st_model::section::Section;
 use st_model::tree::Item;
 
@@ -27,7 +28,16 @@ fn steps_are_of_the_order_of_calls() {
     let steps = section.steps(None);
     assert!((101..200).contains(&steps), "{steps}");
     assert_eq!(section.steps(Some(&section.ranks)), steps);
-    assert_eq!(section.steps(Some(&st_model::ranklist::RankList::single(2))), 0);
+    assert_eq!(section.steps(Some(&RankList::single(2))), 0);
+    // Of many ranks the few that are asked for are looked up.
+    let mut many = section.clone();
+    many.ranks = RankList::first(1000);
+    many.threads[0].ranks = RankList::first(1000);
+    let of = |ranks: &[u32]| many.steps(Some(&ranks.iter().copied().collect()));
+    assert_eq!((of(&[3]), of(&[1000])), (steps, 0));
+    assert!(of(&[999]) > 0);
+    assert_eq!(of(&[3, 999, 1000]), of(&[3]) + of(&[999]));
+    assert_eq!(many.steps(None), (0..1000).map(|rank| of(&[rank])).sum::<u64>());
     let thread = &section.threads[0];
     assert!(!section.fewer_calls(thread, 3, 101) && section.fewer_calls(thread, 3, 102));
 }

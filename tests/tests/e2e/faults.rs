@@ -9,7 +9,7 @@ use st_tests::{Failure, conclude};
 /// A fault, and the finding that must be among the costly ones: kind, ranks at fault, its cost in ms, and a function.
 type Planted = (&'static str, &'static str, &'static str, Option<u64>, &'static str);
 
-const PLANTED: [Planted; 17] = [
+const PLANTED: [Planted; 18] = [
     ("late_sender", "late sender", "1", Some(500), "MPI_Recv"),
     ("late_probed", "late sender", "1", Some(500), "MPI_Probe"),
     ("late_receiver", "late receiver", "0", Some(500), "MPI_Ssend"),
@@ -23,6 +23,7 @@ const PLANTED: [Planted; 17] = [
     ("latency", "latency", "", None, "MPI_Recv"),
     ("bandwidth", "bandwidth", "", None, "MPI_Alltoall"),
     ("leak", "leaked requests", "1", Some(0), "MPI_Isend"),
+    ("leak_objects", "leaked objects", "1", Some(0), "MPI_Type_contiguous"),
     ("slow_rank", "slow rank", "2", Some(450), ""),
     ("late_post", "late post", "0", Some(500), "MPI_Win_"),
     ("locks", "one-sided", "", None, "MPI_Win_"),

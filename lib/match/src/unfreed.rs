@@ -1,20 +1,24 @@
-//! Objects that a program has made and not freed: communicators, datatypes and the like.
+//! Objects that a program has made and not freed, for those who go through its calls in the order of time anyway: the same as
+//! [`crate::leaks::Leaks`] finds by what is stored.
 
 use std::collections::HashMap;
 use std::rc::Rc;
 
 use foldhash::fast::FixedState;
-use st_match::leaks::{What, objects};
 use st_model::calls::CallTable;
 use st_model::event::Event;
 use st_model::section::{Section, Symbol};
 
+use crate::leaks::{What, objects};
+
 /// By symbol: slots of objects that its calls make (`true`) or free, if they succeed.
 #[derive(Clone, Debug)]
-pub(crate) struct Slots(Rc<[Vec<(u8, What, bool)>]>);
+pub struct Slots(Rc<[Vec<(u8, What, bool)>]>);
 
 impl Slots {
-    pub(crate) fn of(section: &Section) -> Self {
+    /// Those of a section.
+    #[must_use]
+    pub fn of(section: &Section) -> Self {
         let row = |s: &Symbol| CallTable::builtin().get(s.call).filter(|_| s.error == 0);
         Self(section.symbols.iter().map(|s| row(s).into_iter().flat_map(objects).collect()).collect())
     }
@@ -22,14 +26,14 @@ impl Slots {
 
 /// Objects of all ranks that are there. Memory: by objects.
 #[derive(Default, Debug)]
-pub(crate) struct Unfreed {
+pub struct Unfreed {
     /// By rank, kind and index in its table: the places that have made it, for a library may make the same object twice.
     objects: HashMap<(u32, What, i64), Vec<u32>, FixedState>,
 }
 
 impl Unfreed {
     /// A call at a place.
-    pub(crate) fn event(&mut self, event: &Event<'_>, slots: &Slots, place: u32) {
+    pub fn event(&mut self, event: &Event<'_>, slots: &Slots, place: u32) {
         let slots = slots.0.get(event.sym as usize).map_or(&[][..], Vec::as_slice);
         for (slot, what, makes) in slots {
             let object = (event.rank, *what, event.words().one(*slot));
@@ -45,7 +49,7 @@ impl Unfreed {
     }
 
     /// Rank and place of each that is left.
-    pub(crate) fn left(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+    pub fn left(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         self.objects.iter().flat_map(|((rank, ..), places)| places.iter().map(|place| (*rank, *place)))
     }
 }
