@@ -157,7 +157,7 @@ fn ranks_that_differ_in_more_than_parameters_are_not_alike() {
 #[test]
 fn a_tree_of_several_levels_loses_nothing() {
     let how = Merging::default();
-    for kernel in [Kernel::Multigrid, Kernel::Sweeps] {
+    for kernel in [Kernel::Multigrid, Kernel::Wavefront, Kernel::Amr, Kernel::Sort] {
         let parts = reduced(&how, &sections(kernel, 280), &[100, 180]);
         assert_eq!(parts.len(), 2, "256 ranks and the others");
         assert!(sound(&merged(&how, parts)), "{kernel:?}");
