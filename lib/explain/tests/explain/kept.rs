@@ -186,7 +186,7 @@ fn noisy(ranks: usize) -> (usize, u32) {
 
 #[test]
 fn bytes_do_not_grow_with_ranks() {
-    let ((few, first), (many, of_many)) = (noisy(16), noisy(1024));
+    let ((few, first), (many, of_many)) = (noisy(16), noisy(256));
     assert_eq!((first, of_many), (7, 7));
     assert!(many < few * 3 / 2 && many < 2000, "{few} {many}");
 }

@@ -162,6 +162,8 @@ fn fitted(sections: &[Section]) -> Network {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
     #[test]
     fn the_network_is_found(program in steps(), network in networks()) {
         let sections = on(network, &program);
