@@ -78,7 +78,8 @@ site, enter and exit (ns since the first rank entered MPI_Init, if the trace hol
 one whose name is taken by then has a 2 after it, as in --calls (rank2 is what MPI_Comm_rank found). Peers \
 are ranks in comm. Special values are strings (\"MPI_PROC_NULL\", \"MPI_ANY_SOURCE\", \"MPI_ANY_TAG\", \"MPI_UNDEFINED\"), \
 null handles and unknown values null, flags true or false, objects their names. completed is a list of {request, source, \
-tag, bytes}; error is the error class of a call that failed; times is the number of calls of a series of polls.
+tag, bytes}; bytes is what a call has received or, if it receives nothing itself, what it sends, \
+if the size of its type is known; error is the error class of a call that failed; times is the number of calls of a series of polls.
 
 Exit status: 0 done, 1 failed, 2 usage, 3 invalid or truncated stream, 4 --check found a difference.";
 
