@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
-use st_cli::{InvalidStream, Output, Screen, Status};
+use st_cli::{InvalidStream, Output, Screen, Status, wrapped};
 use st_model::calls::CallTable;
 use st_model::calls::words::Words;
 use st_model::event::Event;
@@ -68,7 +68,8 @@ fn compare_calls(both: &[Compared<'_>; 2], budget: &Budget, args: &DiffArgs) -> 
     let times = in_short(both, budget)?;
     let mut out = Output::text(&args.output.output)?;
     let traces = [(&a.sections[..], &sites[0]), (&b.sections[..], &sites[1])];
-    write_report(&report, traces, (args.limit, &times), &mut out)?;
+    let width = Screen::of(&out).width;
+    write_report(&report, traces, (args.limit, width, &times), &mut out)?;
     out.commit()?;
     Ok(if report.same() { Status::Ok } else { Status::Difference })
 }
@@ -160,7 +161,7 @@ fn write_changes(
 fn write_report(
     r: &Report,
     traces: [(&[Section], &CallSites); 2],
-    (limit, times): (usize, &[String]),
+    (limit, width, times): (usize, usize, &[String]),
     out: &mut dyn Write,
 ) -> io::Result<()> {
     for u in &r.unmatched {
@@ -182,7 +183,11 @@ fn write_report(
         });
         let same = renamed(d, traces).into_iter().next().filter(|_| a == b);
         let b = same.map_or(b, |o| format!("(the same of the other {})", o.label));
-        writeln!(out, "  - {a}\n  + {b}")?;
+        for (sign, call) in [("  - ", a), ("  + ", b)] {
+            for line in wrapped(call.split(' '), width, [sign, "      "]) {
+                writeln!(out, "{line}")?;
+            }
+        }
     }
     if r.first.len() > limit {
         writeln!(out, "… and {} more call sites (--limit)", r.first.len() - limit)?;
@@ -196,7 +201,8 @@ fn write_report(
     for ((a, b), what) in left_out.into_iter().filter(|((a, b), _)| a + b > 0) {
         writeln!(out, "not compared: {what}: {} and {}", grouped(a), grouped(b))?;
     }
-    times.iter().try_for_each(|line| writeln!(out, "{line}"))
+    let lines = times.iter().flat_map(|line| wrapped(line.split(' '), width, ["", "  "]));
+    lines.into_iter().try_for_each(|line| writeln!(out, "{line}"))
 }
 
 fn count(n: u64) -> String {

@@ -117,7 +117,7 @@ fn summarise(args: &SummaryArgs) -> Result<Status> {
     let complete = (whole.complete, whole.bytes);
     let facts = summary::Facts::of(&whole.header, complete, (&sections, &sites));
     if args.of.format == Format::Text {
-        facts.write_text(&mut out)?;
+        facts.write_text(screen.width, &mut out)?;
         let mut top = calls::functions(&sections);
         let rest = top.rows.len().saturating_sub(TOP);
         top.rows.truncate(TOP);

@@ -1,5 +1,6 @@
 //! The summary: what the program did, at a glance.
 
+use st_cli::wrapped;
 use st_model::calls::names;
 use st_model::num::{Exact, float};
 use std::collections::{BTreeMap, BTreeSet};
@@ -176,12 +177,13 @@ impl Facts {
         self.add("histograms", (histograms > 0).then_some(text), vec![("histograms", count(histograms))]);
     }
 
-    /// Lines `name: value`, for people.
-    pub(crate) fn write_text(&self, out: &mut dyn Write) -> io::Result<()> {
+    /// Lines `name value` for people, what does not fit below.
+    pub(crate) fn write_text(&self, width: usize, out: &mut dyn Write) -> io::Result<()> {
         for fact in &self.0 {
-            if let Some(text) = &fact.text {
-                writeln!(out, "{:<20} {text}", fact.name)?;
-            }
+            let Some(text) = &fact.text else { continue };
+            let [first, others] = [fact.name, ""].map(|name| format!("{name:<20} "));
+            let lines = wrapped(text.split(' '), width, [&first, &others]);
+            lines.iter().try_for_each(|line| writeln!(out, "{line}"))?;
         }
         Ok(())
     }

@@ -14,6 +14,7 @@ use super::struct_columns::{BELOW, CALL, COLUMNS, COUNTS, ERROR, FORM, NODE, PAR
 use super::transposed::{self, Exchange, Left};
 use st_model::calls::{CallId, CallTable, FIRST_UNKNOWN};
 use st_model::frequencies::Frequencies;
+use st_model::ints::Sealed;
 use st_model::num::{Exact, saturate};
 use st_model::ranklist::RankList;
 use st_model::section::{Elastic, Form, Partition, Section, SlotStreams, Symbol, Tables, Thread};
@@ -276,7 +277,11 @@ fn get_thread<'a>(
     let tree = get_tree(b, symbols.len())?;
     let mut counts = Vec::with_capacity(tree.items().len());
     for i in 0..tree.items().len() {
-        counts.push(get_stored(b, known, COUNTS).nth("count", i)?);
+        let count = get_stored(b, known, COUNTS).nth("count", i)?;
+        if count.streams.iter().any(Sealed::any_negative) {
+            return Err(DecodeError::Invalid("a count below zero")).nth("count", i);
+        }
+        counts.push(count);
     }
     // At most one list of streams per symbol, and a symbol without slots takes no byte here.
     let n = get_index(&mut b[PRESENT], symbols.len() + 1).field("parameters")? as usize;

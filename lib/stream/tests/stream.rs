@@ -11,8 +11,9 @@ use full::full;
 use proptest::prelude::*;
 use sections::recorded;
 use st_model::header::{Clock, Header, Mpi, Queued, Step};
+use st_model::ints::Sealed;
 use st_model::objects::Registered;
-use st_model::section::{Entry, Section};
+use st_model::section::{Elastic, Entry, Section};
 use st_stream::objects::{Codec, get_object, put_object};
 use st_stream::{CURRENT, ErrorKind, MAGIC, ReadOptions, Reader, Trace, WriteOptions, Writer};
 use whole::{pair, sample};
@@ -179,6 +180,15 @@ fn classes_of_ranks_and_relative_endpoints_are_kept() {
         first.words[2]
     };
     assert_eq!((peers(0), peers(1)), (1, 2));
+}
+
+#[test]
+fn a_count_below_zero_is_refused() {
+    let mut section = pair();
+    let node = section.threads[0].counts.last_mut().unwrap();
+    *node = Elastic { partition: 0, streams: [Sealed::from_constant(-1)].into(), ..node.clone() };
+    let text = format!("{:?}", read(&bytes(&trace(vec![section], 0))).unwrap_err());
+    assert!(text.contains("a count below zero"), "{text}");
 }
 
 #[test]

@@ -11,7 +11,8 @@ use st_model::ranklist_notation;
 /// Show a trace: its structure, its calls, its text form
 ///
 /// Reads streams (files, directories of streams, or standard input) of any stage. Without an option it prints each
-/// section's tree: functions with their call sites, how often they run, and their parameters.
+/// section's tree: functions with their call sites, how often they run, and their parameters, in lines as wide as the
+/// terminal (80 characters where it goes to a file or another program; COLUMNS says otherwise).
 #[derive(Parser, Clone, Debug)]
 #[command(name = "st-view", version, after_long_help = AFTER)]
 #[command(group = ArgGroup::new("form"), group = ArgGroup::new("calls-form").multiple(true))]

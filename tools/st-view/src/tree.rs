@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io::Write;
 
 use anyhow::Result;
-use st_cli::{Output, wrapped};
+use st_cli::{Output, Screen, wrapped};
 use st_model::calls::{CallTable, Meaning, Object, Row, Slot};
 use st_model::form::SPECIAL;
 use st_model::frequencies::Frequencies;
@@ -30,29 +30,27 @@ const SHOWN: usize = 6;
 const BEGINNING: usize = 3;
 /// Characters of an expression that are shown.
 const WIDTH: usize = 48;
-/// Characters of a line.
-const LONGEST: usize = 100;
-/// Levels of indentation that are shown.
-const DEEPEST: usize = 40;
 
 /// Prints all sections.
 pub(crate) fn print(args: &Args, out: &mut Output) -> Result<()> {
     let mut begun = false;
+    let width = Screen::of(out).width;
     let named = Named::read(args)?;
     named.each(args, |header, section| {
         if !begun {
             begun = true;
-            writeln!(out, "{}", title(header))?;
+            lines(vec![title(header)], ("", width), out)?;
         }
         let sites = section.sites.sites().len();
         let places = if sites == 1 { "1 call site".into() } else { format!("{sites} call sites") };
-        writeln!(out, "{}: {places}", ranks(&section.ranks))?;
+        lines(vec![format!("{}: {places}", ranks(&section.ranks))], ("", width), out)?;
         for (i, thread) in section.threads.iter().enumerate() {
-            writeln!(out, " thread {i} of {}: {} calls", ranks(&thread.ranks), thread.lanes.calls)?;
+            let calls = thread.lanes.calls;
+            lines(vec![format!("thread {i} of {}: {calls} calls", ranks(&thread.ranks))], (" ", width), out)?;
             if args.flat {
                 text::flat::leaves(&section, thread).iter().try_for_each(|leaf| writeln!(out, "  {leaf}"))?;
             } else {
-                tree(&section, thread, &named.sites, out)?;
+                tree(&section, thread, (&named.sites, width), out)?;
             }
         }
         Ok(())
@@ -74,24 +72,30 @@ fn title(header: &Header) -> String {
     line
 }
 
-fn tree(section: &Section, thread: &Thread, sites: &CallSites, out: &mut Output) -> Result<()> {
+fn tree(
+    section: &Section,
+    thread: &Thread,
+    (sites, width): (&CallSites, usize),
+    out: &mut Output,
+) -> Result<()> {
     let mut ends = Vec::new();
     for (i, (item, counts)) in thread.tree.items().iter().zip(&thread.counts).enumerate() {
         while ends.last() == Some(&i) {
             ends.pop();
         }
-        let indent = " ".repeat(2 + 2 * ends.len().min(DEEPEST));
+        // However deep a call lies, half of the line is left for it.
+        let indent = " ".repeat(2 + 2 * ends.len().min(width / 4));
         let times = values(section, counts, &|v| format!("x{v}"));
         match *item {
             Item::Body { below } => {
-                lines(vec![format!("loop {times}")], &indent, out)?;
+                lines(vec![format!("loop {times}")], (&indent, width), out)?;
                 ends.push(i + 1 + below as usize);
             }
             Item::Leaf { sym } => {
                 let times = if times == "x1" { String::new() } else { format!(" {times}") };
                 let Some(symbol) = section.symbols.get(sym as usize) else { continue };
                 let params = thread.params.get(sym as usize).map_or(&[][..], |p| p);
-                lines(leaf(section, symbol, (&times, sites), params), &indent, out)?;
+                lines(leaf(section, symbol, (&times, sites), params), (&indent, width), out)?;
             }
         }
     }
@@ -99,14 +103,15 @@ fn tree(section: &Section, thread: &Thread, sites: &CallSites, out: &mut Output)
 }
 
 /// Writes words in lines, the second and later ones indented further.
-fn lines(words: Vec<String>, indent: &str, out: &mut Output) -> Result<()> {
+fn lines(words: Vec<String>, (indent, width): (&str, usize), out: &mut Output) -> Result<()> {
     let further = format!("{indent}    ");
-    let room = LONGEST.saturating_sub(further.chars().count());
+    let room = width.saturating_sub(further.chars().count());
     let words = words.iter().flat_map(|word| pieces(word, room));
-    Ok(wrapped(words, LONGEST, [indent, &further]).iter().try_for_each(|line| writeln!(out, "{line}"))?)
+    Ok(wrapped(words, width, [indent, &further]).iter().try_for_each(|line| writeln!(out, "{line}"))?)
 }
 
-/// A word that does not fit into a line of its own, broken between classes of ranks, and these at spaces if they do not fit.
+/// A word that does not fit into a line of its own, broken between classes of ranks, these at spaces if they do not fit, and
+/// lists of long names between these.
 fn pieces(word: &str, room: usize) -> Vec<String> {
     let fits = |text: &str| text.chars().count() <= room;
     if fits(word) {
@@ -114,12 +119,12 @@ fn pieces(word: &str, room: usize) -> Vec<String> {
     }
     let classes = word.split(" | ").enumerate();
     let classes = classes.map(|(i, class)| if i == 0 { class.to_owned() } else { format!("| {class}") });
-    let broken = |class: String| if fits(&class) { vec![class] } else { words(&class) };
+    let broken = |class: String| {
+        let parts = class.split(if fits(&class) { '\n' } else { ' ' });
+        let parts = parts.flat_map(|part| part.split_inclusive(if fits(part) { '\n' } else { ',' }));
+        parts.map(str::to_owned).collect::<Vec<_>>()
+    };
     classes.flat_map(broken).collect()
-}
-
-fn words(text: &str) -> Vec<String> {
-    text.split(' ').map(str::to_owned).collect()
 }
 
 /// A call in words that lines may break between.
@@ -265,9 +270,13 @@ mod tests {
         assert_eq!(of(80), [word]);
         let classes = ["dest=me+1 on ranks 0-3", "| {1,2} on ranks 4, 5, 7, 9, 11, 13", "| - on ranks 6, 8"];
         assert_eq!(of(40), classes);
-        for room in 0..90 {
+        for room in 5..90 {
             assert_eq!(of(room).join(" "), word);
             assert!(of(room).iter().all(|p| !p.contains(' ') || p.chars().count() <= room), "{room}");
         }
+        assert_eq!(
+            pieces("newtype={one-type,another-type,…}", 20),
+            ["newtype={one-type,", "another-type,", "…}"]
+        );
     }
 }

@@ -189,9 +189,10 @@ fn structure_and_leaf_list() {
         rank 1: 1 call site\n \
         thread 0 of rank 1: 20 calls\n  \
         loop x10\n    \
-        MPI_Send [site 0, exchange] count=10 type=MPI_INT dest=2 tag=7 comm=MPI_COMM_WORLD\n    \
-        MPI_Recv [site 0, exchange] count=10 type=MPI_INT source=MPI_ANY_SOURCE tag=MPI_ANY_TAG\n        \
-        comm=MPI_COMM_WORLD rsource=2 rtag=7 bytes=40\n";
+        MPI_Send [site 0, exchange] count=10 type=MPI_INT dest=2 tag=7\n        \
+        comm=MPI_COMM_WORLD\n    \
+        MPI_Recv [site 0, exchange] count=10 type=MPI_INT source=MPI_ANY_SOURCE\n        \
+        tag=MPI_ANY_TAG comm=MPI_COMM_WORLD rsource=2 rtag=7 bytes=40\n";
     assert_eq!(stdout(&view(&[], &file)), tree);
     let flat = stdout(&view(&["--flat"], &file));
     assert!(flat.ends_with("  <1 1 1 0> s0 MPI_Send (2,10)\n  <1 1 1 0> s1 MPI_Recv\n"), "{flat}");
