@@ -3,7 +3,7 @@
 use crate::pack::{open, rank_of};
 use crate::summary::seconds;
 use anyhow::{Context, Result};
-use st_cli::INTERIM;
+use st_stream::directory::INTERIM;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};

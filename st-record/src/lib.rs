@@ -140,6 +140,10 @@ fn inside(args: &Args, launch: Launch) -> Result<std::convert::Infallible, Failu
     });
     fs::create_dir_all(&directory).with_context(|| format!("{}: cannot create", directory.display()))?;
     let directory = fs::canonicalize(&directory).with_context(|| directory.display().to_string())?;
+    // Where the program leaves no trace none of an earlier run may be taken for it.
+    for older in save::left_by(&directory, launch.rank) {
+        fs::remove_file(&older).with_context(|| format!("{}: cannot replace", older.display()))?;
+    }
     let variable = |name: &str| env::var(name).ok();
     let own = env::args_os().next();
     if args.sync || args.no_sync || clocks::all_recorded(&launch, own.as_deref(), variable) {

@@ -4,22 +4,18 @@ use crate::args::Naming;
 use crate::tool::TOOL;
 use anyhow::{Context, Error, Result};
 use st_cli::options::Talk;
-use st_cli::{Amount, INTERIM, Input, streams_in};
+use st_cli::{Amount, Input, streams_in};
 use st_model::anonymise::Anonymiser;
 use st_model::header::{Header, Queued, Step};
 use st_model::names::Names;
 use st_model::num::Exact;
+use st_stream::directory::{INTERIM, MERGED, NOTES};
 use st_stream::{CopyError, ReadOptions, Reader, WriteOptions, Writer};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Display, Formatter};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-
-/// File in the ranks' directory in which they say what they did. Its first line is the trace's name.
-pub const NOTES: &str = "notes";
-/// File in the ranks' directory that they have merged their streams into. All ranks are in it, whatever else is there.
-const MERGED: &str = "merged.st";
 
 /// What the ranks said, summed.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

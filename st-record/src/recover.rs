@@ -1,10 +1,11 @@
 //! What a recording has left whose st-record was killed.
 
 use crate::args::Args;
-use crate::pack::{Job, NOTES, jobs};
+use crate::pack::{Job, jobs};
 use crate::save::each_job;
 use crate::tool::TOOL;
 use anyhow::{Context, Result, bail};
+use st_stream::directory::NOTES;
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -6,6 +6,7 @@ use crate::{InvalidStream, UsageError};
 use anyhow::{Context, Result, bail};
 use st_capture::journal::{self, recover};
 use st_stream::WriteOptions;
+use st_stream::directory::INTERIM;
 use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -166,9 +167,6 @@ pub fn expand(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
     }
     Ok(inputs)
 }
-
-/// Name of what all ranks of a directory had before (`st-record --reduce-every`).
-pub const INTERIM: &str = "interim.st";
 
 /// The `*.st` files in a directory, in natural order (`rank10.st` after `rank9.st`), and the journals of ranks that left
 /// nothing newer (`rank-000002.4711.journal`). What all ranks had before, `interim.st`, counts if there is nothing else.

@@ -31,7 +31,7 @@ mod traces;
 pub mod transport;
 
 pub use batches::{Batch, each_batch};
-pub use input::{INTERIM, Input, expand, streams_in};
+pub use input::{Input, expand, streams_in};
 pub use memory::{ByName, Memory};
 pub use mpi::{Launch, Mpi};
 pub use output::{Finished, Output, free_name};

@@ -20,6 +20,7 @@
 mod blocks;
 pub mod bytes;
 mod column;
+pub mod directory;
 mod elastic;
 mod encoded;
 mod error;

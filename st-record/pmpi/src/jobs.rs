@@ -1,9 +1,9 @@
 //! Jobs: where each has its streams, of several that are recorded together (started by one script, or by another job with
 //! `MPI_Comm_spawn`); and what is known of one without a world (sessions).
 
-use crate::output::NOTES;
 use crate::settings::Settings;
 use crate::trace_name::numbered;
+use st_stream::directory::NOTES;
 use std::env;
 use std::fs::{self, File};
 use std::io::{self, Write};

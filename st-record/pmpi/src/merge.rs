@@ -12,7 +12,7 @@ mod post;
 
 use crate::clock::{Reader as Clock, processor_time};
 use crate::limits;
-use crate::output::{INTERIM, LEVEL, MERGED, NOTES, Written, close_line, note_down};
+use crate::output::{LEVEL, Written, close_line, note_down};
 use crate::settings::How;
 use crate::sync::Tree as Ranks;
 use climb::{Climb, Load};
@@ -24,6 +24,7 @@ use st_model::varint;
 use st_reduce::cluster::Clustering;
 use st_reduce::merge::Merging;
 use st_reduce::tree::{Parts, Reduce, Tree};
+use st_stream::directory::{INTERIM, MERGED, NOTES};
 use st_stream::{ReadOptions, Reader, WriteOptions, Writer};
 use std::fmt::Display;
 use std::fs::{self, File};

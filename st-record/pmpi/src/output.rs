@@ -16,6 +16,7 @@ use st_model::columns::{Chunk, Comparison};
 use st_model::header::{Clock, Header, Mpi, Step};
 use st_model::num::{Exact, saturate};
 use st_model::section::Section;
+use st_stream::directory::{self, INTERIM, MERGED, NOTES};
 use st_stream::{WriteOptions, Writer};
 use std::ffi::{CStr, c_char, c_int};
 use std::fs::{self, File};
@@ -24,15 +25,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
-
-/// Name of the file in the output directory that a launcher puts there to be told about each rank, one line each.
-pub(crate) const NOTES: &str = "notes";
-
-/// Name in the output directory of what the ranks' streams have been merged into.
-pub(crate) const MERGED: &str = "merged.st";
-
-/// Name in the output directory of what they became last while the program ran. Of a job that ends it holds nothing more.
-pub(crate) const INTERIM: &str = "interim.st";
 
 /// Compression level of the frames: the program waits in `MPI_Finalize` for it.
 pub(crate) const LEVEL: u8 = 9;
@@ -120,10 +112,11 @@ impl Output {
         owner: &Owner<'_>,
     ) -> Result<(Self, Result<Journal, String>), String> {
         let (rank, directory) = (owner.rank, &settings.output);
-        if ancestors().any(|pid| directory.join(format!("rank-{rank:06}.{pid}.journal")).exists()) {
+        if ancestors().any(|pid| directory.join(format!("{}.{pid}.journal", directory::rank(rank))).exists())
+        {
             return Err("started by a rank that is being recorded, whose trace has this name".into());
         }
-        let target = directory.join(format!("rank-{rank:06}.st"));
+        let target = directory.join(format!("{}.st", directory::rank(rank)));
         if settings.jobs.is_some() && owner.run.is_empty() && target.exists() {
             return Err(
                 "an earlier job has recorded this rank, and nothing tells the two jobs apart (--no-sync is \
@@ -131,7 +124,7 @@ impl Output {
                     .into(),
             );
         }
-        let own = format!("rank-{rank:06}.{}", std::process::id());
+        let own = format!("{}.{}", directory::rank(rank), std::process::id());
         let temporary = directory.join(format!("{own}.times"));
         let header = header(settings, clock, recorder, owner);
         let written = Arc::new(AtomicU64::new(0));

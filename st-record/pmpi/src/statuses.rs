@@ -2,6 +2,7 @@
 
 use crate::ffi::MPI_Status;
 use crate::normal;
+use st_model::values::NONE;
 
 /// Writes the three words of a receive's or probe's status.
 ///
@@ -21,7 +22,7 @@ pub(crate) unsafe fn write_status(words: &mut [i64], status: *const MPI_Status, 
 /// Bytes that a receive got.
 #[cfg(openmpi)]
 pub(crate) fn bytes(status: &MPI_Status) -> i64 {
-    i64::try_from(status._ucount).unwrap_or(-1)
+    i64::try_from(status._ucount).unwrap_or(NONE)
 }
 /// Whether an operation was cancelled.
 #[cfg(openmpi)]

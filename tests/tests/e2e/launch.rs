@@ -206,7 +206,10 @@ fn what_an_older_run_left_is_not_taken_for_this_ones() {
         check(p.names("run") == expected, &format!("files {:?}", p.names("run")), &o)?;
         complete(p, &p.path("run"))?;
         let o = p.inside("-q -o run --only 1", "./leaves")?.ok()?;
-        check(p.names("run") == ["rank-000001.st"], &format!("files {:?}", p.names("run")), &o)
+        check(p.names("run") == ["rank-000001.st"], &format!("files {:?}", p.names("run")), &o)?;
+        fs::write(p.path("run").join("rank-000000.99999999.journal"), "old").map_err(|e| e.to_string())?;
+        let o = p.inside("-q -o run", "true")?.ok()?;
+        check(p.names("run").is_empty(), &format!("without MPI {:?}", p.names("run")), &o)
     });
 }
 
