@@ -19,6 +19,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use st_cli::Symbols;
 use st_match::fifo::{Channels, Numbered};
 use st_match::{Channel, NO_MESSAGE};
+use st_model::calls::{CallTable, Kind};
 use st_model::num::Exact as _;
 use st_model::project::Error;
 use st_model::ranklist::RankList;
@@ -41,12 +42,14 @@ use crate::threads::Threads;
 struct Run {
     bytes: i64,
     place: PlaceId,
+    /// It may not end without its other end.
+    waits: bool,
     n: u64,
 }
 
 impl Numbered for Run {
     fn take_in(&mut self, next: &Self) -> bool {
-        let equal = (self.bytes, self.place) == (next.bytes, next.place);
+        let equal = (self.bytes, self.place, self.waits) == (next.bytes, next.place, next.waits);
         self.n += if equal { next.n } else { 0 };
         equal
     }
@@ -56,6 +59,9 @@ impl Numbered for Run {
         Some(Self { n: 1, ..*self })
     }
 }
+
+/// Bytes of a message that is sent without its receive by every MPI we know.
+const EAGER: i64 = 4 << 10;
 
 /// Threads are not told apart where ends are paired: each channel's are counted, in whatever order they come.
 const ALL_ALIKE: u32 = 0;
@@ -67,6 +73,8 @@ pub struct Verdict {
     pub faults: Vec<String>,
     /// Which ranks end before `MPI_Finalize`, if any do: a replay goes so far.
     pub unfinished: Option<String>,
+    /// Which ranks have calls that failed, if any have: these are left out, and what others wait for there is not judged.
+    pub failed: Option<String>,
     /// What is not found of the names of their call sites.
     pub unnamed: Vec<String>,
     /// Calls seen.
@@ -127,6 +135,8 @@ struct State {
     /// Ranks that end before `MPI_Finalize`, and the fewest and most calls of one.
     unfinished: RankList,
     unfinished_calls: Option<(u64, u64)>,
+    /// Ranks that came to their end, but not by calls of which all is known.
+    failed: RankList,
     /// What messages are is drawn, so that they need not match.
     drawn: bool,
 }
@@ -138,6 +148,8 @@ struct Current {
     thread: usize,
     several: bool,
     symbols: Vec<PlaceId>,
+    /// Whether they are sends that end when their receives have begun.
+    synchronous: Vec<bool>,
     cursors: HashMap<(u32, u32), Cursor>,
     users: HashMap<(Channel, bool), usize>,
 }
@@ -161,7 +173,10 @@ impl Checker {
         let plays = |s: &Symbol| left_out.is_none_or(|l| is_supported(s) && !(l.files && needs_files(s)));
         let state = &mut self.state;
         state.drawn |= section.histograms().next().is_some();
-        let mut current = Current { symbols: state.places.of(section), ..Current::default() };
+        let row = |s: &Symbol| CallTable::builtin().get(s.call);
+        let synchronous = |s| row(s).is_some_and(|row| row.kind == Kind::SyncSend);
+        let synchronous = section.symbols.iter().map(synchronous).collect();
+        let mut current = Current { symbols: state.places.of(section), synchronous, ..Current::default() };
         for rank in section.ranks.iter() {
             current.rank = rank;
             current.cursors.clear();
@@ -186,6 +201,9 @@ impl Checker {
                 state.ends(rank, state.verdict.calls - before);
             }
             let all = sure && finalized;
+            if finalized && !sure && !ended && left_out.is_none() {
+                state.failed.insert(rank);
+            }
             state.leave(&current, Known { all, replayed: all || left_out.is_some() && finalized });
         }
         Ok(())
@@ -209,7 +227,8 @@ impl Checker {
         let faults = state.findings.iter().map(|f| telling.line(f)).collect();
         let operations = state.sequences.values().map(|s| s.runs.iter().map(|r| r.1).sum::<u64>()).sum();
         let unfinished = state.unfinished_calls.map(|calls| unfinished(&state.unfinished, calls));
-        Verdict { faults, unfinished, unnamed, operations, ..state.verdict }
+        let failed = Some(&state.failed).filter(|ranks| !ranks.is_empty()).map(failed);
+        Verdict { faults, unfinished, failed, unnamed, operations, ..state.verdict }
     }
 }
 
@@ -220,6 +239,16 @@ fn unfinished(ranks: &RankList, (fewest, most): (u64, u64)) -> String {
     let which = ranklist_notation::plain(ranks);
     format!(
         "{rank} {which} {end} before MPI_Finalize, after {after} calls: a replay ends there, with status 1"
+    )
+}
+
+/// Ranks of which calls failed.
+fn failed(ranks: &RankList) -> String {
+    let which = ranklist_notation::plain(ranks);
+    format!(
+        "not judged: calls on rank{} {which} that failed, or are of unknown functions: a replay leaves them out, and others may wait \
+         for them in vain",
+        if ranks.len() == 1 { "" } else { "s" }
     )
 }
 
@@ -243,7 +272,8 @@ impl State {
                         self.unordered.insert(end.channel);
                     }
                 }
-                self.meet(&end, place, receives);
+                let synchronous = current.synchronous.get(end.sym as usize).copied().unwrap_or_default();
+                self.meet(&end, (place, synchronous), receives);
             }
             Operation::Unsent(end) => self.unsent(&end),
             Operation::Probe(_) | Operation::Held(..) => {}
@@ -267,12 +297,12 @@ impl State {
     }
 
     /// An end meets its other end, or waits for it.
-    fn meet(&mut self, end: &End, place: PlaceId, receives: bool) {
+    fn meet(&mut self, end: &End, (place, synchronous): (PlaceId, bool), receives: bool) {
         let pair = end.channel.tag < NO_MESSAGE;
         if self.drawn && !pair {
             return;
         }
-        let run = Run { bytes: end.bytes, place, n: 1 };
+        let run = Run { bytes: end.bytes, place, waits: receives || synchronous || end.bytes > EAGER, n: 1 };
         let Some(other) = self.channels.enter(end.channel, receives, ALL_ALIKE, run) else { return };
         let (sent, room) = if receives { (other.bytes, end.bytes) } else { (end.bytes, other.bytes) };
         let fits = if pair { sent == room } else { sent <= room };
@@ -382,21 +412,24 @@ impl State {
                 group.world(to_side, channel.to)
             };
             let known = lacking.and_then(|r| self.ranks.get(&r)).copied().unwrap_or_default();
-            // Nobody need wait for a receive: a send mostly ends without it.
-            let judged = if receives { known.replayed } else { known.all };
+            let (mut places, mut n, mut waits) = (Vec::new(), 0, false);
+            for run in waiting {
+                places.push(run.place);
+                n += run.n;
+                waits |= run.waits;
+            }
+            let judged = if waits { known.replayed } else { known.all };
             let maybe = self.unsure_channels.contains(channel)
                 || !receives && self.open.contains(&(channel.group, channel.side, channel.to));
             if !judged || maybe {
                 continue;
             }
-            let (mut places, runs): (Vec<PlaceId>, Vec<u64>) = waiting.map(|r| (r.place, r.n)).unzip();
             places.sort_unstable();
             places.dedup();
-            let n: u64 = runs.iter().sum();
             let mut ends = [self.channels.met_in(channel).unwrap_or_default(); 2];
             ends[usize::from(receives)] += n;
             let channel = *channel;
-            self.findings.push(Finding::Unbalanced { channel, receives, n, ends, places });
+            self.findings.push(Finding::Unbalanced { channel, receives, waits, n, ends, places });
         }
     }
 

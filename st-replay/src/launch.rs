@@ -116,6 +116,9 @@ pub fn remark(preflight: &Preflight, whole: &Whole, args: &Args) {
     if args.list || args.check {
         return;
     }
+    if let Some(failed) = &preflight.verdict().failed {
+        talk.warn(TOOL, failed);
+    }
     if preflight.has_histograms() {
         talk.detail(TOOL, "parameters are histograms: messages are drawn");
     }
@@ -201,6 +204,9 @@ fn verdict(trace: &Path, preflight: &Preflight, header: &Header, args: &Args) ->
             trace.display(),
             if n == 1 { "" } else { "s" }
         )?,
+    }
+    if let Some(failed) = &verdict.failed {
+        writeln!(out, "{failed}")?;
     }
     out.commit()?;
     Ok(if n == 0 { Status::Ok } else { Status::Difference })

@@ -9,7 +9,7 @@ use st_match::{Channel, NO_MESSAGE, PARTITIONED};
 /// One thing that is wrong.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Finding {
-    Unbalanced { channel: Channel, receives: bool, n: u64, ends: [u64; 2], places: Vec<PlaceId> },
+    Unbalanced { channel: Channel, receives: bool, waits: bool, n: u64, ends: [u64; 2], places: Vec<PlaceId> },
     TooLarge { channel: Channel, sent: i64, room: i64, places: [PlaceId; 2] },
     Disagree { group: u32, number: u64, ranks: [u32; 2], places: [PlaceId; 2], about: String },
     Missing { group: u32, rank: u32, has: u64, other: u32, place: PlaceId },
@@ -57,20 +57,21 @@ impl Telling<'_> {
     }
 
     /// Which rank waits for a message in vain.
-    fn waits(&self, c: &Channel) -> String {
+    fn waits(&self, c: &Channel, receives: bool) -> String {
         let group = self.groups.get(c.group);
-        let inter = group.is_some_and(|g| !g.sides[1].is_empty());
-        let rank = group.and_then(|g| g.world(if inter { 1 - c.side } else { 0 }, c.to));
-        rank.map_or_else(String::new, |rank| format!(": rank {rank} would wait for ever"))
+        let other = if group.is_some_and(|g| !g.sides[1].is_empty()) { 1 - c.side } else { 0 };
+        let (side, at, may) = if receives { (other, c.to, "would") } else { (c.side, c.from, "may") };
+        let rank = group.and_then(|g| g.world(side, at));
+        rank.map_or_else(String::new, |rank| format!(": rank {rank} {may} wait for ever"))
     }
 
     /// A line.
     pub(super) fn line(&self, finding: &Finding) -> String {
         match finding {
-            Finding::Unbalanced { channel, receives, n, ends, places } => {
+            Finding::Unbalanced { channel, receives, waits, n, ends, places } => {
                 let what = if *receives { "receives without a send" } else { "sends without a receive" };
                 let places: Vec<String> = places.iter().take(3).map(|p| self.place(*p)).collect();
-                let waits = if *receives { self.waits(channel) } else { String::new() };
+                let waits = if *waits { self.waits(channel, *receives) } else { String::new() };
                 let (channel, places) = (self.channel(channel), places.join(", "));
                 format!("{channel}: {} sent, {} received: {n} {what}, of {places}{waits}", ends[0], ends[1])
             }

@@ -267,6 +267,17 @@ fn others_wait_in_vain_for_a_call_that_failed_and_is_left_out() {
     let program = "* MPI_Init\n0 MPI_Barrier\n1 MPI_Barrier!15\n* MPI_Finalize";
     let found = faults_as_replayed(true, &sections(2, program));
     assert!(found.len() == 1 && found[0].contains("rank 0 in MPI_Barrier ("), "{found:#?}");
+    // A message whose receive is left out: a short one is sent all the same, another may wait for it, a synchronous one does.
+    let sent = |by: &str, count| {
+        format!("* MPI_Init\n0 {by} dest=1 count={count}\n1 MPI_Recv!15 source=0\n* MPI_Finalize")
+    };
+    assert_eq!(faults_as_replayed(true, &sections(2, &sent("MPI_Send", 1024))), [""; 0]);
+    for program in [sent("MPI_Send", 1025), sent("MPI_Ssend", 1)] {
+        let found = faults_as_replayed(true, &sections(2, &program));
+        assert!(found.len() == 1 && found[0].ends_with("rank 0 may wait for ever"), "{found:#?}");
+    }
+    let failed = verdict(2, "0 MPI_Send dest=1\n1 MPI_Recv!15 source=0", None).failed.unwrap();
+    assert!(failed.starts_with("not judged: calls on rank 1 that failed"), "{failed}");
 }
 
 #[test]
