@@ -171,6 +171,19 @@ impl Form {
     /// Value plus own rank: partners mirrored about a middle.
     pub const MIRRORED: Self = Self::Affine { grid: Grid::LINE, factors: [-1, 0, 0] };
 
+    /// Where a code lies from the caller in a grid, outermost coordinate first: the shortest ways that come to it.
+    #[must_use]
+    pub fn ways(grid: Grid, code: i64) -> [i64; 3] {
+        // The nearest multiple of a stride, so that what is left is at most half of it.
+        let split = |code: i64, n: i64| {
+            let least = (code.wrapping_add((n - 1) / 2)).rem_euclid(n) - (n - 1) / 2;
+            (code.wrapping_sub(least) / n, least)
+        };
+        let (rows, inner) = split(code, grid.inner.into());
+        let (outer, middle) = split(rows, grid.middle.into());
+        [outer, middle, inner]
+    }
+
     /// Whether codes are differences: what the form makes of an arithmetic progression is one again.
     #[must_use]
     pub fn is_affine(self) -> bool {

@@ -6,7 +6,7 @@ use std::io::Write;
 use anyhow::Result;
 use st_cli::{Output, Screen, wrapped};
 use st_model::calls::{CallTable, Meaning, Object, Row, Slot};
-use st_model::form::SPECIAL;
+use st_model::form::{Grid, SPECIAL};
 use st_model::frequencies::Frequencies;
 use st_model::header::Header;
 use st_model::ints::Sealed;
@@ -148,7 +148,8 @@ fn leaf(
             }
             _ => values(section, &streams.values, &|v| value(section, row, slot, form, v)),
         };
-        words.push(format!("{}={}", slot.name, lens.unwrap_or_default() + &all));
+        let grid = in_grid(form).map_or_else(String::new, |grid| format!(" in {grid}"));
+        words.push(format!("{}={}{grid}", slot.name, lens.unwrap_or_default() + &all));
     }
     if symbol.error != 0 {
         let class = st_model::values::error_class(symbol.error);
@@ -203,7 +204,69 @@ fn shortened(text: &str) -> String {
     }
 }
 
-/// A word as JSON would name it; relative peers as `me+1`, others by their form.
+/// Coordinates as functions of the own rank, outermost first: `me/16`, `me%16`.
+fn coordinates(grid: Grid) -> [String; 3] {
+    let [plane, row, _] = grid.strides();
+    match grid.extents() {
+        (1, 1) => ["me".into(), String::new(), String::new()],
+        (1, _) => [format!("me/{row}"), String::new(), format!("me%{row}")],
+        (rows, _) => [format!("me/{plane}"), format!("me/{row}%{rows}"), format!("me%{row}")],
+    }
+}
+
+/// A sum of own coordinates, each times a factor, and a number: `4*(me%16)+3`.
+fn affine(grid: Grid, factors: [i64; 3], number: i64) -> String {
+    let mut sum = String::new();
+    for (factor, of) in factors.into_iter().zip(coordinates(grid)).filter(|(factor, _)| *factor != 0) {
+        let sign = if factor < 0 {
+            "-"
+        } else if sum.is_empty() {
+            ""
+        } else {
+            "+"
+        };
+        let _ = match factor.unsigned_abs() {
+            1 if factor > 0 => write!(sum, "{sign}{of}"),
+            1 => write!(sum, "{sign}({of})"),
+            n => write!(sum, "{sign}{n}*({of})"),
+        };
+    }
+    if number != 0 {
+        let _ = write!(sum, "{number:+}");
+    }
+    sum
+}
+
+/// A place beside the own one in a grid: `me+(-1,0)` is in the row before and the same column.
+fn beside(grid: Grid, code: i64) -> String {
+    let [plane, row, column] = Form::ways(grid, code);
+    if grid.extents().0 == 1 {
+        format!("me+({plane},{column})")
+    } else {
+        format!("me+({plane},{row},{column})")
+    }
+}
+
+/// The grid that [`beside`] is about: `8 columns, wrapping`.
+fn in_grid(form: Form) -> Option<String> {
+    let Form::Shift { grid, wrap } = form else { return None };
+    let (text, wraps) = match grid.extents() {
+        (1, 1) => return None,
+        (1, columns) => (format!("{columns} columns"), vec![("rows", wrap[0]), ("columns", wrap[2])]),
+        (rows, columns) => (
+            format!("planes of {rows}x{columns}"),
+            ["planes", "rows", "columns"].into_iter().zip(wrap).collect(),
+        ),
+    };
+    let wrapping: Vec<_> = wraps.iter().filter(|(_, wrap)| *wrap).map(|(what, _)| *what).collect();
+    Some(match wrapping.len() {
+        0 => text,
+        n if n == wraps.len() => format!("{text}, wrapping"),
+        _ => format!("{text}, {} wrapping", wrapping.join(" and ")),
+    })
+}
+
+/// A word as JSON would name it; those of a form as functions of the own rank.
 fn value(section: &Section, row: &Row, slot: &Slot, form: Form, word: i64) -> String {
     if form != Form::Absolute && word > -SPECIAL / 2 {
         return match form {
@@ -216,7 +279,10 @@ fn value(section: &Section, row: &Row, slot: &Slot, form: Form, word: i64) -> St
             f if f == Form::MIRRORED => format!("{word}-me"),
             Form::User(e) if word == 0 => shortened(&e.to_string()),
             Form::User(e) => format!("({}){word:+}", shortened(&e.to_string())),
-            f => format!("{f}{word:+}"),
+            Form::Affine { grid, factors } => affine(grid, factors, word),
+            Form::Shift { grid, .. } => beside(grid, word),
+            // Neither is a form of single values.
+            Form::Absolute | Form::Histogram(_) => word.to_string(),
         };
     }
     let word = if form == Form::Absolute { word } else { word.wrapping_add(SPECIAL) };
@@ -262,6 +328,23 @@ fn object_name(section: &Section, object: Object, word: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use st_model::form::Own;
+
+    #[test]
+    fn forms_are_functions_of_the_own_rank() {
+        let own = |me| Own { me, size: 64 };
+        let grids = [Grid::new(1, 8), Grid::new(4, 4)].map(Option::unwrap);
+        assert_eq!(affine(grids[0], [1, 0, 0], 0), "me/8");
+        assert_eq!(affine(grids[0], [0, 0, -1], 3), "-(me%8)+3");
+        assert_eq!(affine(grids[1], [1, -2, 3], -1), "me/16-2*(me/4%4)+3*(me%4)-1");
+        let shift = |grid| Form::Shift { grid, wrap: [true, false, true] };
+        assert_eq!(in_grid(shift(grids[0])).as_deref(), Some("8 columns, wrapping"));
+        assert_eq!(in_grid(shift(grids[1])).as_deref(), Some("planes of 4x4, planes and columns wrapping"));
+        // Rank 8 is in the first column: the place before it is at the end of its row.
+        assert_eq!(beside(grids[0], shift(grids[0]).code(15, own(8))), "me+(0,-1)");
+        assert_eq!(beside(grids[0], shift(grids[0]).code(17, own(8))), "me+(1,1)");
+        assert_eq!(beside(grids[1], shift(grids[1]).code(16 + 4 + 3, own(32))), "me+(-1,1,-1)");
+    }
 
     #[test]
     fn long_parameters_are_broken_between_classes_and_then_at_spaces() {
