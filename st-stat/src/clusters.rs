@@ -17,7 +17,7 @@ use st_model::ints::Sealed;
 use st_model::project::{Projection, base_word};
 use st_model::proof::by_slot;
 use st_model::ranklist::RankList;
-use st_model::ranklist_notation::print;
+use st_model::ranklist_notation::{plain, print};
 use st_model::section::{Elastic, Section, Sym};
 use st_model::sites::CallSites;
 use st_model::tree::Item;
@@ -124,7 +124,7 @@ pub(crate) fn table(mains: &[Main<'_>], asked: bool, sites: &CallSites) -> Resul
                 Cell::count(sub.ranks.lowest().unwrap_or(0).into()),
                 Cell::count(sub.ranks.len()),
                 Cell::percent(sub.ranks.len().into(), total.into()),
-                Cell::text(print(&sub.ranks)),
+                Cell::shown(print(&sub.ranks).into(), plain(&sub.ranks)),
                 unlike,
             ]);
             before = Some(sub);

@@ -4,7 +4,7 @@ use st_model::num::Exact;
 use std::collections::BTreeMap;
 
 use st_model::ranklist::RankList;
-use st_model::ranklist_notation::print;
+use st_model::ranklist_notation::plain;
 use st_model::section::{Ended, NO_SYM, Section};
 use st_model::sites::CallSites;
 
@@ -65,7 +65,7 @@ fn sentence(e: &Ended, inside: bool, text: &str) -> String {
 fn line(g: &Group) -> String {
     let (verb, who) = match g.ranks.lowest() {
         Some(rank) if g.ranks.len() == 1 => ("ends", format!("rank {rank}")),
-        _ => ("end", format!("ranks {}", print(&g.ranks))),
+        _ => ("end", format!("ranks {}", plain(&g.ranks))),
     };
     let calls = match g.calls {
         (0, 0) => "before its first call".to_owned(),

@@ -30,6 +30,7 @@ pub(crate) fn matrix(args: &MatrixArgs) -> Result<Status> {
         of.talk.warn(input::NAME, "parameters are histograms: what ranks send to each other is drawn");
     }
     let (graphs, budget, mut flows) = (Graphs::of(&sections)?, of.steps.budget(), Flows::default());
+    sections.iter().try_for_each(|section| budget.spend_rows(section))?;
     for section in &sections {
         for rank in section.ranks.iter() {
             flows.add(section, rank, &graphs, &budget)?;

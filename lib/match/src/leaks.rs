@@ -115,6 +115,7 @@ impl Leaks {
     /// If a rank cannot be read back, or if that takes more than the budget allows.
     pub fn of(sections: &[Section], budget: &Budget) -> Result<Self, Unknown> {
         let mut all = Self::default();
+        sections.iter().try_for_each(|section| budget.spend_rows(section))?;
         for section in sections {
             for rank in section.ranks.iter() {
                 if !came_to_its_end(section, rank) {
