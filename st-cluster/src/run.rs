@@ -253,7 +253,9 @@ fn finish(
         sections.iter().try_for_each(|section| budget.spend(section, None, 1))?;
     }
     if all.dropped && args.folded() > 0 {
-        let unkept = all.folding.keep(&mut whole.explanation, (&sections, events), &args.steps.budget());
+        let explaining = args.talk.progress(NAME, "explaining", Amount::Things("calls", events));
+        let (budget, tell) = (args.steps.budget(), |n| explaining.advance(n));
+        let unkept = all.folding.keep(&mut whole.explanation, (&sections, events), (&budget, &tell));
         match unkept {
             Some(why) if why.is_a_choice() => args.talk.note(NAME, why),
             why => why.iter().for_each(|why| args.talk.detail(NAME, why)),

@@ -232,7 +232,9 @@ fn finish(args: &Args, all: Gathered, (mut whole, events): (Whole, u64), mut out
     let (mut merger, budget) = (all.tree.how().root(), all.tree.how().budget.clone());
     let mut sections = all.tree.finish()?;
     if all.dropped && !args.keep_columns {
-        let unkept = all.folding.keep(&mut whole.explanation, (&sections, events), &args.steps.budget());
+        let explaining = args.talk.progress(NAME, "explaining", Amount::Things("calls", events));
+        let (budget, tell) = (args.steps.budget(), |n| explaining.advance(n));
+        let unkept = all.folding.keep(&mut whole.explanation, (&sections, events), (&budget, &tell));
         match unkept {
             Some(why) if why.is_a_choice() => args.talk.note(NAME, why),
             why => why.iter().for_each(|why| args.talk.detail(NAME, why)),

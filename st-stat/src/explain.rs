@@ -5,8 +5,8 @@ use std::io::Write;
 
 use anyhow::{Result, bail};
 use st_cli::options::Talk;
-use st_cli::{Output, Screen, Status, Whole};
-use st_explain::{Analysis, At, Explains, Kept, Kind, Sum, Unmatched, analyse};
+use st_cli::{Amount, Output, Progress, Screen, Status, Whole};
+use st_explain::{Analysis, At, Explains, Kept, Kind, Sum, Tell, Unmatched, analyse};
 use st_model::calls::{CallId, CallTable};
 use st_model::explanation::ELSEWHERE;
 use st_model::header::{Header, Queued};
@@ -39,23 +39,23 @@ pub(crate) const NO_TIMES: &str = "the trace holds no exact times: record withou
 pub(crate) const NOTHING_KEPT: &str = "the trace holds no exact times, and nothing that was kept of waits: record without --merge, with --time columns (st-merge keeps what they tell, without --waits never)";
 
 /// How much is looked for.
-type Analyse = fn(&[Section]) -> Result<Analysis, st_model::project::Error>;
+type Analyse = fn(&[Section], Tell<'_>) -> Result<Analysis, st_model::project::Error>;
 
 impl Explained {
     /// Reads a trace, and says what is left out. What has been kept is told only where exact times are not.
     pub(crate) fn read(of: &Explaining, analyse: Analyse) -> Result<Self> {
-        Ok(Self::found(of, true, |sections| Ok((analyse(sections)?, ())))?.0)
+        Ok(Self::found(of, true, |sections, tell| Ok((analyse(sections, tell)?, ())))?.0)
     }
 
     /// The same, by exact times only.
     pub(crate) fn measured(of: &Explaining, analyse: Analyse) -> Result<Self> {
-        Ok(Self::read_with(of, |sections| Ok((analyse(sections)?, ())))?.0)
+        Ok(Self::read_with(of, |sections, tell| Ok((analyse(sections, tell)?, ())))?.0)
     }
 
     /// The same, and what else is found beside the analysis.
     pub(crate) fn read_with<T>(
         of: &Explaining,
-        analyse: impl FnOnce(&[Section]) -> Result<(Analysis, T), st_model::project::Error>,
+        analyse: impl FnOnce(&[Section], Tell<'_>) -> Result<(Analysis, T), st_model::project::Error>,
     ) -> Result<(Self, Option<T>)> {
         Self::found(of, false, analyse)
     }
@@ -63,7 +63,7 @@ impl Explained {
     fn found<T>(
         of: &Explaining,
         or_kept: bool,
-        analyse: impl FnOnce(&[Section]) -> Result<(Analysis, T), st_model::project::Error>,
+        analyse: impl FnOnce(&[Section], Tell<'_>) -> Result<(Analysis, T), st_model::project::Error>,
     ) -> Result<(Self, Option<T>)> {
         let Explaining { inputs, input, steps, talk, .. } = of;
         let (whole, sections): (Whole, Vec<Section>) = input::sections(inputs, input, talk)?;
@@ -94,7 +94,9 @@ impl Explained {
             bail!("parameters are histograms (st-merge --histogram): messages cannot be matched");
         }
         sections.iter().try_for_each(|s| budget.spend(s, None, 1))?;
-        let (analysis, more) = analyse(&sections)?;
+        let progress = explaining(&sections, talk);
+        let (analysis, more) = analyse(&sections, &|n| progress.advance(n))?;
+        drop(progress);
         remark(&analysis, talk);
         Ok((Self { sections, crowded, queued, analysis: Some(analysis), kept: None }, Some(more)))
     }
@@ -139,6 +141,13 @@ impl Explained {
 
 /// Short steps that a row of what is kept takes.
 const ROW: u64 = 16;
+
+/// How far all calls that have times are read.
+pub(crate) fn explaining(sections: &[Section], talk: &Talk) -> Progress {
+    let threads = sections.iter().flat_map(|s| &s.threads);
+    let columns = threads.flat_map(|t| &t.columns).map(|(_, column)| column.events());
+    talk.progress(input::NAME, "explaining", Amount::Things("calls", columns.fold(0, u64::saturating_add)))
+}
 
 /// Whether all calls have exact times, as far as the number of columns tells.
 fn is_timed(section: &Section) -> bool {

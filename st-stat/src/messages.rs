@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{self, Write};
 
 use anyhow::Result;
+use st_cli::options::Talk;
 use st_cli::{Output, Screen, Status};
 use st_explain::{Fit, SHORT, Transfers};
 use st_match::volume::{Graphs, each_sent, flows};
@@ -15,6 +16,7 @@ use st_model::steps::Budget;
 
 use crate::args::MessagesArgs;
 use crate::calls::{SITE, function, site_cells};
+use crate::explain::explaining;
 use crate::input;
 use crate::table::{Cell, Column, Format, Table, bytes, duration, grouped};
 
@@ -43,7 +45,7 @@ struct Messages {
 pub(crate) fn messages(args: &MessagesArgs) -> Result<Status> {
     let of = &args.of;
     let (_, sections) = input::sections(&of.inputs, &of.input, &of.talk)?;
-    let messages = Messages::of(&sections, &of.steps.budget())?;
+    let messages = Messages::of(&sections, &of.steps.budget(), &of.talk)?;
     let sites = args.symbols.call_sites((input::NAME, &of.talk), sections.iter().map(|s| &s.sites));
     let mut out = Output::text(&of.output.output)?;
     let screen = Screen::of(&out);
@@ -53,13 +55,14 @@ pub(crate) fn messages(args: &MessagesArgs) -> Result<Status> {
 }
 
 impl Messages {
-    fn of(sections: &[Section], budget: &Budget) -> Result<Self> {
+    fn of(sections: &[Section], budget: &Budget, talk: &Talk) -> Result<Self> {
         let graphs = Graphs::of(sections)?;
         let mut hosts: HashMap<u32, &str> = HashMap::new();
         for (host, ranks) in sections.iter().flat_map(|s| &s.hosts) {
             hosts.extend(ranks.iter().map(|rank| (rank, host.as_str())));
         }
         let mut sites: BTreeMap<Place, Sent> = BTreeMap::new();
+        sections.iter().try_for_each(|section| budget.spend_rows(section))?;
         for section in sections {
             let mut symbols: Vec<Sent> = section.symbols.iter().map(|_| Sent::default()).collect();
             for rank in section.ranks.iter() {
@@ -85,7 +88,9 @@ impl Messages {
         let mut fits = [None, None];
         if timed {
             sections.iter().try_for_each(|section| budget.spend(section, None, 2))?;
-            let transfers = Transfers::of(sections)?;
+            let progress = explaining(sections, talk);
+            let transfers = Transfers::of(sections, &|n| progress.advance(n))?;
+            drop(progress);
             fits = [false, true].map(|far| transfers.fit(far));
         }
         let ranks = sections.iter().flat_map(rank_times).map(|r| (r.rank, r.whole)).collect();

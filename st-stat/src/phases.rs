@@ -35,7 +35,9 @@ pub(crate) fn phases(args: &PhasesArgs) -> Result<Status> {
     }
     let budget = of.steps.budget();
     sections.iter().try_for_each(|s| budget.spend(s, None, 2))?;
-    let mut analysis = analyse_each(&sections)?;
+    let progress = explain::explaining(&sections, &of.talk);
+    let mut analysis = analyse_each(&sections, &|n| progress.advance(n))?;
+    drop(progress);
     explain::remark(&analysis, &of.talk);
     let by = if args.by == PhasesBy::Loop { By::Loop } else { By::Pcontrol };
     let loops = cut(&sections, by, &std::mem::take(&mut analysis.each))?;

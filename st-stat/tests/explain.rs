@@ -56,7 +56,10 @@ fn trace(path: &Path, computed: &[i64], times: Times) {
     let mut sections: Vec<_> = (0..).zip(computed).map(rank).collect();
     let mut explanation = None;
     if times == Times::Kept {
-        assert_eq!(Folding::new(1000).keep(&mut explanation, (&sections, 36), &Budget::default()), None);
+        assert_eq!(
+            Folding::new(1000).keep(&mut explanation, (&sections, 36), (&Budget::default(), &|_| ())),
+            None
+        );
         sections.iter_mut().flat_map(|s| &mut s.threads).for_each(|t| t.columns.clear());
     }
     let header = Header { world: 3, program: "app".into(), ..Header::default() };

@@ -123,7 +123,7 @@ fn coarse(left: &Left) -> BTreeMap<(What, u32), u64> {
 
 /// Objects that are left by place and rank, as those find them who go through the calls in the order of time.
 fn found_in_time(sections: &[Section]) -> BTreeMap<(&'static str, u32), u64> {
-    let analysis = analyse(sections).unwrap();
+    let analysis = analyse(sections, &|_| ()).unwrap();
     let mut all = BTreeMap::new();
     for (at, totals) in analysis.totals.iter().filter(|(_, totals)| totals.unfreed > 0) {
         let site = analysis.places.get(at.place).unwrap().site;

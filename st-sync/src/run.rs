@@ -1,6 +1,6 @@
 //! Reading, correcting, writing.
 
-use st_model::num::narrow;
+use st_model::num::{Exact as _, narrow};
 use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
@@ -84,8 +84,13 @@ pub fn run_in(args: &Args, team: &mut Team<'_>) -> Result<Status> {
         spent.with_context(|| file.path.display().to_string())
     });
     team.agree(affordable)?;
-    let correcting = first.then(|| args.talk.progress(NAME, "matching and correcting", Amount::Unknown));
-    let graph = traces.graph(barriers(&args.barriers), team)?;
+    let shown = |what, amount| first.then(|| args.talk.progress(NAME, what, amount));
+    let ranks = traces.files().iter().flat_map(|f| &f.sections).map(|s| s.ranks.len()).sum();
+    let matching = shown("matching", Amount::Things("ranks", ranks));
+    let tell = |ranks| matching.iter().for_each(|shown| shown.advance(ranks));
+    let graph = traces.graph(barriers(&args.barriers), &tell, team)?;
+    drop(matching);
+    let correcting = shown("correcting", Amount::Unknown);
     let (mut report, moves, maps) = correct(args, &traces, &graph, team)?;
     if first {
         talk(args, &report);
@@ -96,10 +101,13 @@ pub fn run_in(args: &Args, team: &mut Team<'_>) -> Result<Status> {
     for file in &mut traces.share.files {
         note(args, &report, &mut file.whole);
     }
-    let corrected = (args.method != Method::None).then_some(Corrected { maps: &maps, moves: &moves });
-    let (sketched, written) = write::write(args, to, &mut traces, &graph, corrected, team)?;
-    report.sketched = sketched;
     drop(correcting);
+    let writing = shown("writing", Amount::Things("threads", graph.streams.len().to_u64()));
+    let tell = |ranks| writing.iter().for_each(|shown| shown.advance(ranks));
+    let corrected = (args.method != Method::None).then_some(Corrected { maps: &maps, moves: &moves });
+    let (sketched, written) = write::write((args, &tell), to, &mut traces, &graph, corrected, team)?;
+    report.sketched = sketched;
+    drop(writing);
     if first && let Some(kept) = report.kept() {
         args.talk.warn(NAME, kept);
     }

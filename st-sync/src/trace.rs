@@ -81,7 +81,13 @@ impl Traces {
     }
 
     /// Matches the messages of all sections, together with the other processes of the team, whose links are known then.
-    pub(crate) fn graph(&mut self, barriers: Barriers, team: &mut Team<'_>) -> Result<Graph> {
+    /// Tells how many more ranks it has gone through.
+    pub(crate) fn graph(
+        &mut self,
+        barriers: Barriers,
+        tell: &dyn Fn(u64),
+        team: &mut Team<'_>,
+    ) -> Result<Graph> {
         let mut matcher = Matcher::new(barriers);
         let share = &self.share;
         if let Some(job) = &mut team.job {
@@ -91,7 +97,11 @@ impl Traces {
             transport::agree(*job, shared)?;
         }
         let matched = share.files.iter().try_for_each(|file| {
-            let each = file.sections.iter().try_for_each(|section| matcher.add(section));
+            let each = file.sections.iter().try_for_each(|section| {
+                matcher.add(section)?;
+                tell(section.ranks.len());
+                anyhow::Ok(())
+            });
             each.with_context(|| file.path.display().to_string())
         });
         team.agree(matched)?;

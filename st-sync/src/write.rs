@@ -1,6 +1,6 @@
 //! Writing the result: one stream, or a directory with a file per input.
 
-use st_model::num::narrow;
+use st_model::num::{Exact as _, narrow};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -52,9 +52,10 @@ pub(crate) struct Corrected<'a> {
 }
 
 /// Writes the result, with corrected times in the place of those that were read, and sketches made of them. What became of the
-/// sketches is that of the whole team on the first process. No file has its name yet.
+/// sketches is that of the whole team on the first process. No file has its name yet. Tells of how many more
+/// threads it has corrected the times.
 pub(crate) fn write(
-    args: &Args,
+    (args, tell): (&Args, &dyn Fn(u64)),
     to: To,
     traces: &mut Traces,
     graph: &Graph,
@@ -63,7 +64,7 @@ pub(crate) fn write(
 ) -> Result<(Sketched, Vec<Finished>)> {
     let mut sketched = Sketched::default();
     if let Some(corrected) = corrected {
-        sketched = correct(traces, graph, corrected, usize::from(args.jobs), team)?;
+        sketched = correct(traces, graph, (corrected, tell), usize::from(args.jobs), team)?;
     }
     let written = match (to, traces.share.unit) {
         (To::Single(out), unit) => {
@@ -96,7 +97,7 @@ pub(crate) fn write(
 fn correct(
     traces: &mut Traces,
     graph: &Graph,
-    Corrected { maps, moves }: Corrected<'_>,
+    (Corrected { maps, moves }, tell): (Corrected<'_>, &dyn Fn(u64)),
     jobs: usize,
     team: &mut Team<'_>,
 ) -> Result<Sketched> {
@@ -108,6 +109,7 @@ fn correct(
             let s = some[i];
             traces.moved(s, graph.streams[s].points, &maps[s], moves.get(s))
         });
+        tell(some.len().to_u64());
         put = put.and(some.iter().zip(moved).try_for_each(|(s, column)| traces.put(*s, column, &maps[*s])));
     }
     team.agree(put)?;

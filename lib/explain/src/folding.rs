@@ -9,7 +9,7 @@ use st_model::num::Exact as _;
 use st_model::section::Section;
 use st_model::steps::Budget;
 
-use crate::search::analyse_causes;
+use crate::search::{Tell, analyse_causes};
 
 /// Exact times that are held until all ranks have been read, as long as there are not too many; copies count together.
 #[derive(Clone, Debug)]
@@ -93,16 +93,21 @@ impl Folding {
         &self,
         kept: &mut Option<Explanation>,
         (sections, events): (&[Section], u64),
-        budget: &Budget,
+        (budget, tell): (&Budget, Tell<'_>),
     ) -> Option<Unkept> {
-        match self.told(sections, events, budget) {
+        match self.told(sections, events, (budget, tell)) {
             Ok(told) => *kept = Some(told),
             Err(why) => return Some(why).filter(|why| kept.is_none() && *why != Unkept::Unasked),
         }
         None
     }
 
-    fn told(&self, sections: &[Section], events: u64, budget: &Budget) -> Result<Explanation, Unkept> {
+    fn told(
+        &self,
+        sections: &[Section],
+        events: u64,
+        (budget, tell): (&Budget, Tell<'_>),
+    ) -> Result<Explanation, Unkept> {
         let threads = || sections.iter().flat_map(|s| s.threads.iter().map(move |t| (s, t)));
         if self.most == 0 {
             return Err(Unkept::Unasked);
@@ -118,7 +123,7 @@ impl Folding {
             return Err(Unkept::Times);
         }
         sections.iter().try_for_each(|s| budget.spend(s, None, 1)).map_err(Unkept::Steps)?;
-        let analysis = analyse_causes(sections).map_err(|e| Unkept::Rank(e.to_string()))?;
+        let analysis = analyse_causes(sections, tell).map_err(|e| Unkept::Rank(e.to_string()))?;
         if analysis.unmatched.untimed_threads > 0 {
             return Err(Unkept::Times);
         }

@@ -43,7 +43,7 @@ pub use phases::{Loop, Moment, PhasesBy, phases, sum};
 pub use places::{Place, Places};
 pub use predict::{Link, Model, Network, Scenario};
 pub use prediction::Prediction;
-pub use search::{analyse, analyse_causes, analyse_each};
+pub use search::{Tell, analyse, analyse_causes, analyse_each};
 pub use timeline::{Activity, Doing};
 pub use transfers::{Fit, Transfers};
 pub use waits::{At, Kind, Sum, Wait, Waits};

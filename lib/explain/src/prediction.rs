@@ -8,7 +8,7 @@ use st_model::section::Section;
 
 use crate::analysis::Analysis;
 use crate::predict::{Changed, Means, Model, Recorded, Scenario, Step, Steps, Summing, Walk};
-use crate::search::analyse_steps;
+use crate::search::{Tell, analyse_steps};
 use crate::transfers::Transfers;
 
 impl Transfers {
@@ -19,8 +19,8 @@ impl Transfers {
     /// # Errors
     ///
     /// If a rank cannot be read back.
-    pub fn of(sections: &[Section]) -> Result<Self, Error> {
-        let (_, mut steps) = analyse_steps(sections, Steps::measured(false))?;
+    pub fn of(sections: &[Section], tell: Tell<'_>) -> Result<Self, Error> {
+        let (_, mut steps) = analyse_steps(sections, Steps::measured(false), tell)?;
         Ok(steps.measures().transfers)
     }
 }
@@ -48,8 +48,8 @@ impl Prediction {
     /// # Errors
     ///
     /// If a rank cannot be read back.
-    pub fn of(sections: &[Section]) -> Result<(Analysis, Self), Error> {
-        let (analysis, mut told) = analyse_steps(sections, Steps::measured(true))?;
+    pub fn of(sections: &[Section], tell: Tell<'_>) -> Result<(Analysis, Self), Error> {
+        let (analysis, mut told) = analyse_steps(sections, Steps::measured(true), tell)?;
         let model = told.measures().model();
         let Steps { nodes, kept, .. } = told;
         let steps = kept.unwrap_or_default();

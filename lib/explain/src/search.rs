@@ -28,6 +28,12 @@ use crate::reading::{Reading, Shared, finds_nothing, says_its_bytes, synchronise
 use crate::timeline::{Activity, Sums, Timeline};
 use crate::waits::{At, Kind, Sum, Wait, Waits};
 
+/// Who is told how many more calls have been read.
+pub type Tell<'a> = &'a dyn Fn(u64);
+
+/// Calls that are read before it is told.
+const TOLD: u64 = 1 << 14;
+
 /// Finds the wait states of a trace whose ranks have exact times. Threads without are left out.
 ///
 /// *Cost:* O(words + calls · log threads) time; memory for what waits for its other end, and by places, ranks and pairs of
@@ -36,8 +42,8 @@ use crate::waits::{At, Kind, Sum, Wait, Waits};
 /// # Errors
 ///
 /// If a rank cannot be read back.
-pub fn analyse(sections: &[Section]) -> Result<Analysis, Error> {
-    Ok(search(sections, Shared::default())?.0)
+pub fn analyse(sections: &[Section], tell: Tell<'_>) -> Result<Analysis, Error> {
+    Ok(search(sections, Shared::default(), tell)?.0)
 }
 
 /// The same, and keeps what causes are looked for in: 24 bytes per call and 32 per wait.
@@ -45,10 +51,10 @@ pub fn analyse(sections: &[Section]) -> Result<Analysis, Error> {
 /// # Errors
 ///
 /// If a rank cannot be read back.
-pub fn analyse_causes(sections: &[Section]) -> Result<Analysis, Error> {
+pub fn analyse_causes(sections: &[Section], tell: Tell<'_>) -> Result<Analysis, Error> {
     let mut shared = Shared::default();
     shared.ledger.meetings = Some(Meetings::default());
-    Ok(search(sections, shared)?.0)
+    Ok(search(sections, shared, tell)?.0)
 }
 
 /// The same, and keeps each wait.
@@ -56,8 +62,8 @@ pub fn analyse_causes(sections: &[Section]) -> Result<Analysis, Error> {
 /// # Errors
 ///
 /// If a rank cannot be read back.
-pub fn analyse_each(sections: &[Section]) -> Result<Analysis, Error> {
-    Ok(search(sections, Shared { each: Some(Vec::new()), ..Shared::default() })?.0)
+pub fn analyse_each(sections: &[Section], tell: Tell<'_>) -> Result<Analysis, Error> {
+    Ok(search(sections, Shared { each: Some(Vec::new()), ..Shared::default() }, tell)?.0)
 }
 
 /// The same, and tells what happens to `steps`.
@@ -65,10 +71,14 @@ pub fn analyse_each(sections: &[Section]) -> Result<Analysis, Error> {
 /// # Errors
 ///
 /// If a rank cannot be read back.
-pub(crate) fn analyse_steps(sections: &[Section], steps: Steps) -> Result<(Analysis, Steps), Error> {
+pub(crate) fn analyse_steps(
+    sections: &[Section],
+    steps: Steps,
+    tell: Tell<'_>,
+) -> Result<(Analysis, Steps), Error> {
     let mut shared = Shared::default();
     shared.ledger.steps = steps;
-    search(sections, shared)
+    search(sections, shared, tell)
 }
 
 /// Number of the node of each rank of a section; of some ranks none is known.
@@ -85,7 +95,7 @@ fn nodes<'a>(
     all
 }
 
-fn search(sections: &[Section], mut shared: Shared) -> Result<(Analysis, Steps), Error> {
+fn search(sections: &[Section], mut shared: Shared, tell: Tell<'_>) -> Result<(Analysis, Steps), Error> {
     let mut hosts = HashMap::default();
     let graphs = Graphs::of(sections)?;
     let mut found = Analysis::default();
@@ -116,7 +126,13 @@ fn search(sections: &[Section], mut shared: Shared) -> Result<(Analysis, Steps),
     for (i, cursor) in (0u32..).zip(&mut cursors) {
         next.extend(cursor.points.next().map(|t| Reverse((t, i))));
     }
+    let mut untold = 0;
     while let Some(mut first) = next.peek_mut() {
+        untold += 1;
+        if untold == TOLD {
+            tell(untold);
+            untold = 0;
+        }
         let Reverse((enter, i)) = *first;
         let cursor = &mut cursors[i as usize];
         let exit = cursor.points.next().unwrap_or(enter);

@@ -174,7 +174,7 @@ fn near(a: f64, b: f64) -> bool {
 
 /// Compares what is found with the slow way, and what has to be the same with what it has to be the same as.
 fn check(sections: &[Section], history: History) -> Analysis {
-    let analysis = analyse_causes(sections).unwrap();
+    let analysis = analyse_causes(sections, &|_| ()).unwrap();
     let delays = analysis.delays(&[]);
     let waited: u64 = analysis.waits.victims.values().map(|s| s.ns).sum();
     let caused: f64 = delays.costs.values().map(Cost::caused).sum();
@@ -250,7 +250,7 @@ proptest! {
                 (0..chunk.events).for_each(|_| put_i64(bytes, ns(times.next().unwrap())));
             }
         }
-        let analysis = analyse_causes(&sections).unwrap();
+        let analysis = analyse_causes(&sections, &|_| ()).unwrap();
         let delays = analysis.delays(&[]);
         let caused: f64 = delays.costs.values().map(Cost::caused).sum();
         prop_assert!(caused <= delays.waits * (1.0 + 1e-9) + 1e-6, "{} > {}", caused, delays.waits);
@@ -291,7 +291,7 @@ fn a_chain_of_late_senders_leads_to_the_rank_that_is_late() {
     within_a_twentieth(cost, 1000.0);
 
     let (sections, ..) = crate::simulator::planted(3, chain).finish();
-    let analysis = analyse_causes(&sections).unwrap();
+    let analysis = analyse_causes(&sections, &|_| ()).unwrap();
     let costs = analysis.delays(&[]).costs;
     let of = |rank, at: u32, activity| {
         let is = |doing: &Doing| {

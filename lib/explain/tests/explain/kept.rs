@@ -23,7 +23,7 @@ fn float(ns: u64) -> f64 {
 }
 
 fn both(sections: &[Section]) -> (Analysis, Kept) {
-    let live = analyse_causes(sections).unwrap();
+    let live = analyse_causes(sections, &|_| ()).unwrap();
     let kept = Kept::of(&live.kept());
     (live, kept)
 }
@@ -176,7 +176,7 @@ fn noisy(ranks: usize) -> (usize, u32) {
         }
     };
     let (sections, ..) = planted(ranks, fault).finish();
-    let explanation = analyse_causes(&sections).unwrap().kept();
+    let explanation = analyse_causes(&sections, &|_| ()).unwrap().kept();
     let first = Kept::of(&explanation).findings()[0].culprits[0].0.rank;
     let trace = Trace { explanation: Some(explanation), ..Trace::default() };
     let mut bytes = Vec::new();

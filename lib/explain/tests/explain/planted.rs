@@ -14,7 +14,7 @@ fn run(step: impl Fn(&mut Machine)) -> Analysis {
         (0..4).for_each(|me| machine.compute(me, 1_000_000));
         step(&mut machine);
     }
-    analyse(&machine.finish().0).unwrap()
+    analyse(&machine.finish().0, &|_| ()).unwrap()
 }
 
 fn of(analysis: &Analysis, matter: Matter) -> Vec<Finding> {

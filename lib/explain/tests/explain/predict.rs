@@ -152,13 +152,13 @@ fn on(network: Network, (ranks, steps): &(usize, Vec<Step>)) -> Vec<Section> {
 }
 
 fn told(sections: &[Section], scenarios: &[Scenario]) -> Vec<f64> {
-    let (_, prediction) = Prediction::of(sections).unwrap();
+    let (_, prediction) = Prediction::of(sections, &|_| ()).unwrap();
     prediction.times(scenarios).into_iter().map(float).collect()
 }
 
 /// The network that a trace is found to be of.
 fn fitted(sections: &[Section]) -> Network {
-    Prediction::of(sections).unwrap().1.model().network
+    Prediction::of(sections, &|_| ()).unwrap().1.model().network
 }
 
 proptest! {
@@ -167,7 +167,7 @@ proptest! {
     #[test]
     fn the_network_is_found(program in steps(), network in networks()) {
         let sections = on(network, &program);
-        let (analysis, prediction) = Prediction::of(&sections).unwrap();
+        let (analysis, prediction) = Prediction::of(&sections, &|_| ()).unwrap();
         let found = prediction.model().network;
         let ([link, _], [was, _]) = (found.links, network.links);
         prop_assert!(near(link.latency, was.latency, 5.0), "{found:?}, not {network:?}");
@@ -195,7 +195,7 @@ proptest! {
             Network { links: [link; 2], overhead: n.overhead * overhead, ..n }
         };
         let said = told(&sections, &[Scenario::on(change(found))])[0];
-        let takes = float(analyse(&on(change(network), &program)).unwrap().run());
+        let takes = float(analyse(&on(change(network), &program), &|_| ()).unwrap().run());
         prop_assert!(near(said, takes, 2.0), "{said}, not {takes}: {found:?} of {network:?}");
     }
 
@@ -220,9 +220,9 @@ proptest! {
     #[test]
     fn an_ideal_network_takes_what_efficiencies_say(program in programs()) {
         let (sections, ..) = run(program).finish();
-        let (analysis, prediction) = Prediction::of(&sections).unwrap();
+        let (analysis, prediction) = Prediction::of(&sections, &|_| ()).unwrap();
         prop_assert_eq!(prediction.times(&[Scenario::ideal()]), [analysis.efficiency().ideal]);
-        prop_assert_eq!(analysis.ideal, analyse(&sections).unwrap().ideal);
+        prop_assert_eq!(analysis.ideal, analyse(&sections, &|_| ()).unwrap().ideal);
         // More scenarios than are walked through at a time, each by itself.
         let base = Scenario::on(prediction.model().network);
         let many: Vec<Scenario> = (0..19).map(|i| if i % 3 == 0 { Scenario::ideal() } else { base.clone() }).collect();
@@ -253,13 +253,13 @@ proptest! {
             cluster.machine.finish().0
         };
         let sections = program(&<[i64]>::to_vec);
-        let (analysis, prediction) = Prediction::of(&sections).unwrap();
+        let (analysis, prediction) = Prediction::of(&sections, &|_| ()).unwrap();
         let place = place_of(&analysis, 7);
         let base = Scenario::on(prediction.model().network);
         let quick = Scenario { faster: [(place, faster)].into(), ..base.clone() };
         let even = Scenario { balanced: [place].into(), ..base };
         let said = prediction.times(&[quick, even]);
-        let whole = |change: &dyn Fn(&[i64]) -> Vec<i64>| float(analyse(&program(change)).unwrap().run());
+        let whole = |change: &dyn Fn(&[i64]) -> Vec<i64>| float(analyse(&program(change), &|_| ()).unwrap().run());
         let quicker = whole(&|all| all.iter().map(|n| ns(float(*n) / faster)).collect());
         let evened = whole(&|all| vec![all.iter().sum::<i64>() / 5; 5]);
         prop_assert!(near(float(said[0]), quicker, 0.5), "{said:?}, not {quicker}");
@@ -282,7 +282,7 @@ fn what_is_not_on_the_critical_path_does_not_matter() {
         cluster.message((0, 1), 64, [1, 2]);
         cluster.allreduce(4, 7);
     }
-    let (analysis, prediction) = Prediction::of(&cluster.machine.finish().0).unwrap();
+    let (analysis, prediction) = Prediction::of(&cluster.machine.finish().0, &|_| ()).unwrap();
     let base = Scenario::on(prediction.model().network);
     let twice = |at| Scenario { faster: [(place_of(&analysis, at), 2.0)].into(), ..base.clone() };
     let times = prediction.times(&[base.clone(), twice(1), twice(2), twice(7)]);
@@ -309,6 +309,6 @@ fn operations_that_others_complete_wait_where_they_are_completed() {
     ];
     machine.record(0, names::MPI_Wait, 2, words, begin + 9_000_000, begin + 9_000_000);
     let sections = cluster.machine.finish().0;
-    let ideal = analyse(&sections).unwrap().ideal;
+    let ideal = analyse(&sections, &|_| ()).unwrap().ideal;
     assert!((9_000_000..9_001_000).contains(&ideal), "{ideal}");
 }

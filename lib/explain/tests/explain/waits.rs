@@ -29,7 +29,7 @@ fn victims(analysis: &Analysis) -> BTreeMap<(Kind, u32, u32), i64> {
 }
 
 fn check(sections: &[Section], waits: &BTreeMap<Key, i64>) {
-    let analysis = analyse(sections).unwrap();
+    let analysis = analyse(sections, &|_| ()).unwrap();
     let mut expected = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
     for ((kind, victim, at, culprit, from), ns) in waits {
         *expected.0.entry((*kind, *at, *culprit, *from)).or_default() += ns;
@@ -67,7 +67,7 @@ proptest! {
 fn planted(fault: impl Fn(&mut Machine)) -> (Analysis, Finding) {
     let (sections, waits, _) = crate::simulator::planted(4, fault).finish();
     check(&sections, &waits);
-    let analysis = analyse(&sections).unwrap();
+    let analysis = analyse(&sections, &|_| ()).unwrap();
     let first = analysis.findings().into_iter().next().unwrap();
     (analysis, first)
 }
@@ -149,7 +149,7 @@ fn nothing_is_found_where_nothing_is_wrong() {
         }
         machine.finish()
     };
-    let analysis = analyse(&sections).unwrap();
+    let analysis = analyse(&sections, &|_| ()).unwrap();
     let costly = |f: &Finding| f.cost > analysis.time() / 100;
     assert!(!analysis.findings().iter().any(costly), "{:?}", analysis.findings());
 }
