@@ -1,7 +1,7 @@
 //! Which ranks behave alike, and what the others do differently.
 //!
-//! Ranks with equal structure are a main cluster, those of them with equal parameters a sub-cluster, as the trace stores them:
-//! st-cluster makes the groups, and a merge keeps what it finds of them. Each is described by the first call in which its
+//! Ranks with equal structure are a main cluster, those of them with equal parameters a sub-cluster, as the trace stores them
+//! once st-cluster or a merge has put ranks together; what is not yet, is put into clusters as st-cluster does it. Each is described by the first call in which its
 //! lowest rank differs from that of the cluster before it.
 //!
 //! Source: Bahmani, Mueller 2014: main and sub-clusters, and the space per process of its table 6.
@@ -21,6 +21,8 @@ use st_model::ranklist_notation::{plain, print};
 use st_model::section::{Elastic, Section, Sym};
 use st_model::sites::CallSites;
 use st_model::tree::Item;
+use st_reduce::cluster::{Clustering, Options};
+use st_reduce::tree::Tree;
 use st_stream::json::{bare, word};
 use st_stream::{Trace, WriteOptions};
 
@@ -51,6 +53,23 @@ type Structure = (Vec<(u64, u128)>, Vec<Sealed>);
 /// Whether a trace was put into clusters by what ranks asked of their own place, too.
 pub(crate) fn by_asked(steps: &[Step]) -> bool {
     steps.iter().any(|s| s.tool == "st-cluster" && s.args.iter().any(|a| a == "--asked"))
+}
+
+/// The sections as clusters: those of single ranks, which nobody has put into any yet, as st-cluster would do it.
+///
+/// # Errors
+///
+/// If ranks occur twice.
+pub(crate) fn found(mut sections: Vec<Section>, asked: bool) -> Result<Vec<Section>> {
+    if sections.len() < 2 || sections.iter().any(|s| s.ranks.len() != 1) {
+        return Ok(sections);
+    }
+    // Times tell no ranks apart.
+    sections.iter_mut().flat_map(|s| &mut s.threads).for_each(|thread| thread.columns.clear());
+    let how = Clustering(Options { asked, ..Options::default() });
+    let mut tree = Tree::new(how.clone());
+    sections.into_iter().try_for_each(|section| tree.push_next(section))?;
+    Ok(how.root(tree.finish()?)?.sections)
 }
 
 /// The main clusters, by lowest rank. `asked` as in [`groups`].

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
-use st_cli::{InvalidStream, Output, Screen, Status, wrapped};
+use st_cli::{Amount, InvalidStream, Output, Screen, Status, wrapped};
 use st_model::calls::CallTable;
 use st_model::calls::words::Words;
 use st_model::event::Event;
@@ -64,7 +64,10 @@ fn compare_calls(both: &[Compared<'_>; 2], budget: &Budget, args: &DiffArgs) -> 
         args.talk.warn(input::NAME, "parameters are histograms: what calls have of these is drawn");
     }
     let sites = both.each_ref().map(|trace| trace.sites.clone());
-    let report = diff(&a.sections, &b.sections, args.sites.then_some(&sites))?;
+    let ranks = a.sections.iter().map(|s| s.ranks.len()).sum();
+    let progress = args.talk.progress(input::NAME, "comparing", Amount::Things("ranks", ranks));
+    let report = diff(&a.sections, &b.sections, args.sites.then_some(&sites), &|n| progress.advance(n))?;
+    drop(progress);
     let times = in_short(both, budget)?;
     let mut out = Output::text(&args.output.output)?;
     let traces = [(&a.sections[..], &sites[0]), (&b.sections[..], &sites[1])];

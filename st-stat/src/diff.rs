@@ -70,12 +70,17 @@ pub(crate) fn joined([a, b]: [&CallSites; 2]) -> [SiteKeys; 2] {
 }
 
 /// Compares two traces; with their call sites, these are part of it: equal are those of one identity, and those that are called
-/// the same from the MPI call to the outermost function. *Cost:* O(calls).
+/// the same from the MPI call to the outermost function. Tells of each rank that it is compared. *Cost:* O(calls).
 ///
 /// # Errors
 ///
 /// If a section cannot be read back.
-pub fn diff(a: &[Section], b: &[Section], sites: Option<&[CallSites; 2]>) -> Result<Report, Error> {
+pub fn diff(
+    a: &[Section],
+    b: &[Section],
+    sites: Option<&[CallSites; 2]>,
+    tell: &dyn Fn(u64),
+) -> Result<Report, Error> {
     let (a, b) = (by_rank(a), by_rank(b));
     let joined = sites.map(|both| joined(both.each_ref()));
     let [of_a, of_b] = [0, 1].map(|side| joined.as_ref().map(|all| &all[side]));
@@ -85,6 +90,7 @@ pub fn diff(a: &[Section], b: &[Section], sites: Option<&[CallSites; 2]>) -> Res
     report.unmatched.extend(a.keys().filter(|r| !b.contains_key(r)).map(|r| only(r, "first")));
     report.unmatched.extend(b.keys().filter(|r| !a.contains_key(r)).map(|r| only(r, "second")));
     for (&rank, sa) in &a {
+        tell(1);
         let Some(sb) = b.get(&rank) else { continue };
         for thread in 0..sa.threads.len().max(sb.threads.len()) {
             match (Normal::new(sa, thread, rank, of_a), Normal::new(sb, thread, rank, of_b)) {

@@ -38,6 +38,10 @@ pub(crate) const NO_TIMES: &str = "the trace holds no exact times: record withou
 /// The same, where what has been kept of them would do.
 pub(crate) const NOTHING_KEPT: &str = "the trace holds no exact times, and nothing that was kept of waits: record without --merge, with --time columns (st-merge keeps what they tell, without --waits never)";
 
+/// Steps for which a call stands: where all happens at one moment it takes some 200 bytes of memory, 300 where a prediction is
+/// made of it.
+const CALLS: u64 = 8;
+
 /// How much is looked for.
 type Analyse = fn(&[Section], Tell<'_>) -> Result<Analysis, st_model::project::Error>;
 
@@ -93,7 +97,9 @@ impl Explained {
         if sections.iter().any(|s| s.histograms().next().is_some()) {
             bail!("parameters are histograms (st-merge --histogram): messages cannot be matched");
         }
-        sections.iter().try_for_each(|s| budget.spend(s, None, 1))?;
+        // What was read has been paid for in bytes.
+        budget.allow(whole.bytes.unwrap_or(0).saturating_mul(CALLS * 2));
+        sections.iter().try_for_each(|s| budget.spend(s, None, CALLS))?;
         let progress = explaining(&sections, talk);
         let (analysis, more) = analyse(&sections, &|n| progress.advance(n))?;
         drop(progress);

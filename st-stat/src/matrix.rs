@@ -42,7 +42,7 @@ pub(crate) fn matrix(args: &MatrixArgs) -> Result<Status> {
         MatrixBy::Node => Parties::nodes(&sections),
         MatrixBy::Cluster => {
             sections.iter().try_for_each(|section| budget.spend_ranks(section))?;
-            Parties::clusters(&sections, asked)
+            Parties::clusters(&clusters::found(sections, asked)?, asked)
         }
     };
     let matrix = Matrix::new(args.by, parties, &flows);

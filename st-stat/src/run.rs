@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use clap::{CommandFactory, Parser};
-use st_cli::{Finished, Output, Screen, Status, UsageError, wrapped};
+use st_cli::{Amount, Finished, Output, Screen, Status, UsageError};
 use st_match::Unknown;
 use st_model::project;
 use st_model::steps::Exceeded;
@@ -197,6 +197,9 @@ fn list_clusters(args: &ClustersArgs) -> Result<Status> {
     let asked = args.asked.asked || clusters::by_asked(&whole.provenance);
     let budget = args.of.steps.budget();
     sections.iter().try_for_each(|section| budget.spend_ranks(section))?;
+    let clustering = args.of.talk.progress(input::NAME, "clustering", Amount::Unknown);
+    let sections = clusters::found(sections, asked)?;
+    drop(clustering);
     let mains = clusters::mains(&sections, asked);
     let mut out = Output::text(&args.of.output.output)?;
     let screen = Screen::of(&out);
@@ -209,13 +212,6 @@ fn list_clusters(args: &ClustersArgs) -> Result<Status> {
         if args.of.format == Format::Text {
             writeln!(out)?;
             grid().draw(&mut out)?;
-            // Partners and the like are alike only relative to the rank, which is st-cluster's to find.
-            if sections.len() > 1 && sections.iter().all(|s| s.ranks.len() == 1) {
-                let hint = "(parameters as each rank recorded them; st-cluster TRACE | st-stat clusters finds ranks alike)";
-                for line in wrapped(hint.split(' '), screen.width, ["", " "]) {
-                    writeln!(out, "{}", screen.dim(&line))?;
-                }
-            }
         }
     }
     let mut drawn = None;

@@ -81,8 +81,11 @@ fn write(
     for (f, cause) in findings.iter().zip(&words.causes) {
         let cost =
             if f.cost == 0 { [String::new(), String::new()] } else { [share(f.cost), duration(f.cost)] };
-        let head = format!("{:>6}  {:>8}  {}", cost[0], cost[1], words.what(f));
-        writeln!(out, "\n{}", screen.bold(&head))?;
+        let cost = format!("{:>6}  {:>8}  ", cost[0], cost[1]);
+        writeln!(out)?;
+        for line in wrapped(words.what(f).split(' '), screen.width, [&cost, INDENT]) {
+            writeln!(out, "{}", screen.bold(&line))?;
+        }
         for line in wrapped(words.at(f, cause.as_ref()).split(' '), screen.width, [INDENT; 2]) {
             writeln!(out, "{line}")?;
         }

@@ -34,7 +34,7 @@ fn rank(calls: &[(&str, &str, &[i64])]) -> Vec<Section> {
 fn compare(a: &[(&str, &str, &[i64])], b: &[(&str, &str, &[i64])], sites: bool) -> Report {
     let (a, b) = (rank(a), rank(b));
     let named = [&a, &b].map(|s| CallSites::of(s.iter().map(|s| &s.sites)));
-    diff(&a, &b, sites.then_some(&named)).unwrap()
+    diff(&a, &b, sites.then_some(&named), &|_| ()).unwrap()
 }
 
 // count type dest tag comm; count type source tag comm rsource rtag bytes
@@ -86,7 +86,7 @@ fn a_missing_call_is_one_difference() {
         let view = |l: &[(&'static str, &'static str, [i64; 5])]| {
             rank(&l.iter().map(|(n, s, w)| (*n, *s, &w[..])).collect::<Vec<_>>())
         };
-        diff(&view(&a), &view(&b), None).unwrap()
+        diff(&view(&a), &view(&b), None, &|_| ()).unwrap()
     };
     let r = run(&[1, 2, 3, 4, 5, 6], &[1, 2, 4, 5, 6]);
     assert_eq!((r.equal, r.different), (5, 1));
@@ -120,14 +120,14 @@ fn built(build_id: &str, calls: &[(u64, &str, u32)]) -> Vec<Section> {
 fn call_sites_of_two_builds_are_joined_by_their_names() {
     let (a, b) = (built("01", &[(16, "f", 3), (32, "g", 5)]), built("02", &[(64, "f", 3), (96, "g", 6)]));
     let named = [&a, &b].map(|s| CallSites::of(s.iter().map(|s| &s.sites)));
-    let report = diff(&a, &b, Some(&named)).unwrap();
+    let report = diff(&a, &b, Some(&named), &|_| ()).unwrap();
     assert_eq!((report.equal, report.different), (1, 1));
-    assert_eq!(diff(&a, &b, None).unwrap().equal, 2);
+    assert_eq!(diff(&a, &b, None, &|_| ()).unwrap().equal, 2);
     // Of one build, whatever is known of names.
     let mut unnamed = a.clone();
     unnamed[0].sites.set_names(Names::default());
     let named = [&a, &unnamed].map(|s| CallSites::of(s.iter().map(|s| &s.sites)));
-    assert_eq!(diff(&a, &unnamed, Some(&named)).unwrap().equal, 2);
+    assert_eq!(diff(&a, &unnamed, Some(&named), &|_| ()).unwrap().equal, 2);
 }
 
 #[test]
