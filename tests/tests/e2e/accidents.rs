@@ -84,7 +84,8 @@ fn line_of(remark: &str) -> Result<usize, Failure> {
 
 /// The summary of a trace; call sites by their places only.
 fn summary(trace: &Path) -> Result<String, Failure> {
-    let text = Run::st("st-stat", [trace])?.go()?.ok()?.text();
+    // Each fact on a line of its own.
+    let text = Run::st("st-stat", [trace])?.env("COLUMNS", "1000").go()?.ok()?.text();
     Ok(text.lines().map(|line| without_number(line) + "\n").collect())
 }
 
