@@ -9,6 +9,7 @@ use st_cli::transport::{self, Transport};
 use st_cli::{Amount, Batch, Output, Share, Status, UsageError, Whole, each_batch, engine, step};
 use st_explain::Folding;
 use st_model::section::Section;
+use st_reduce::distributions::keep_quantiles;
 use st_reduce::merge::alike::LEVELS;
 use st_reduce::merge::{Error, Merger, Merging};
 use st_reduce::tree::{self, Parts, RADIX, Tree};
@@ -273,7 +274,11 @@ fn write(args: &Args, merger: Merger, whole: &mut Whole, out: &mut Output) -> Re
     for s in &whole.provenance {
         writer.provenance(s)?;
     }
-    writer.section(&merger.finish_with(args.threads()))?;
+    let mut section = merger.finish_with(args.threads());
+    if !args.sketch_buckets {
+        keep_quantiles(&mut section, args.sketch_least.millionths());
+    }
+    writer.section(&section)?;
     if args.keeping.waits != Waits::Never {
         whole.explanation.iter().try_for_each(|e| writer.explanation(e))?;
     }

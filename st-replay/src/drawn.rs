@@ -92,7 +92,9 @@ impl Drawn {
 /// Durations in ascending order, each with how often it was measured.
 fn values(sketch: &Sketch) -> Vec<(u64, u64)> {
     match sketch.shape() {
-        Shape::Buckets => sketch.buckets().map(|(bucket, n)| (representative(bucket), n)).collect(),
+        Shape::Buckets | Shape::Quantiles => {
+            sketch.buckets().map(|(bucket, n)| (representative(bucket), n)).collect()
+        }
         Shape::Bins => {
             let bins: Vec<_> =
                 sketch.bins().iter().filter(|b| b.count > 0).map(|b| (b.mean(), b.count)).collect();

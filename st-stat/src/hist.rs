@@ -240,7 +240,7 @@ fn modes(sketch: &Sketch) -> Option<String> {
 /// The buckets, or whatever else is kept.
 fn ranges(sketch: &Sketch) -> Vec<Range> {
     match sketch.shape() {
-        Shape::Buckets => {
+        Shape::Buckets | Shape::Quantiles => {
             let range = |(b, n)| {
                 let (low, high) = edges(b);
                 (low, high.min(sketch.max.0).max(low), n)

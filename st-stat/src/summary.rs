@@ -304,6 +304,7 @@ fn time_payload(sections: &[(Section, Profile)]) -> String {
         || threads().flat_map(|t| &t.sketches).flat_map(|s| [&s.compute, &s.comm]).filter(|s| s.count > 0);
     let names = [
         (Shape::Buckets, "sketches (1 %)"),
+        (Shape::Quantiles, "distributions at fixed ranks (1 %)"),
         (Shape::Bins, "histograms of few bins"),
         (Shape::Totals, "number, sum, squares and extremes"),
     ];

@@ -12,6 +12,7 @@
 mod buckets;
 pub mod histogram;
 mod modes;
+pub mod quantiles;
 
 use crate::num::{narrow, saturate};
 use std::collections::BTreeMap;
@@ -19,6 +20,7 @@ use std::collections::BTreeMap;
 pub use buckets::{bucket, edges, representative};
 use histogram::{Bin, Histogram};
 pub use modes::Mode;
+use quantiles::Quantiles;
 
 /// What a sketch keeps beside the totals.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -30,6 +32,8 @@ pub enum Shape {
     Bins,
     /// Nothing.
     Totals,
+    /// Durations at fixed ranks.
+    Quantiles,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -38,6 +42,7 @@ enum Detail {
     Buckets(Vec<(u16, u64)>),
     Bins(Histogram),
     Totals,
+    Quantiles(Quantiles),
 }
 
 impl Default for Detail {
@@ -73,15 +78,20 @@ impl Sketch {
             max: (ns, rank),
             detail: Detail::Totals,
         };
-        self.totals(&one);
         match &mut self.detail {
             Detail::Buckets(buckets) => count(buckets, bucket(ns), 1),
             Detail::Bins(bins) => bins.add(ns),
             Detail::Totals => {}
+            Detail::Quantiles(_) => {
+                let mut buckets: Vec<_> = self.spread().collect();
+                count(&mut buckets, bucket(ns), 1);
+                self.detail = Detail::Buckets(buckets);
+            }
         }
+        self.totals(&one);
     }
     /// Adds another sketch. Totals and buckets are commutative and associative, bit for bit; bins depend on the order.
-    /// Of sketches of different shapes the totals remain.
+    /// Durations at fixed ranks become buckets. Of sketches of other different shapes the totals remain.
     pub fn merge(&mut self, other: &Self) {
         if other.count == 0 {
             return;
@@ -89,6 +99,13 @@ impl Sketch {
         if self.count == 0 {
             self.clone_from(other);
             return;
+        }
+        if let Detail::Quantiles(_) = self.detail {
+            self.detail = Detail::Buckets(self.spread().collect());
+        }
+        if let Detail::Quantiles(_) = other.detail {
+            let theirs = Detail::Buckets(other.spread().collect());
+            return self.merge(&Self { detail: theirs, ..*other });
         }
         self.totals(other);
         match (&mut self.detail, &other.detail) {
@@ -119,10 +136,40 @@ impl Sketch {
         self.sum += other.sum;
         self.squares = self.squares.saturating_add(other.squares);
     }
-    /// Buckets in ascending order with their numbers.
+    /// Buckets in ascending order with their numbers: where durations at fixed ranks are kept, with what counts as being in them.
     pub fn buckets(&self) -> impl Iterator<Item = (u16, u64)> + '_ {
         let buckets = if let Detail::Buckets(buckets) = &self.detail { Some(buckets) } else { None };
-        buckets.into_iter().flatten().copied()
+        buckets.into_iter().flatten().copied().chain(self.spread())
+    }
+    fn spread(&self) -> impl Iterator<Item = (u16, u64)> + '_ {
+        self.quantiles().into_iter().flat_map(|kept| kept.spread(self.count))
+    }
+    /// Durations at fixed ranks; none of a sketch of another shape.
+    #[must_use]
+    pub fn quantiles(&self) -> Option<&Quantiles> {
+        if let Detail::Quantiles(kept) = &self.detail { Some(kept) } else { None }
+    }
+    /// Keeps of buckets durations at fixed ranks; number and sum stay, shortest, longest and deviation are right to 1 %.
+    pub fn keep_quantiles(&mut self) {
+        if let (Detail::Buckets(buckets), 1..) = (&self.detail, self.count) {
+            let deviation = saturate(self.variance().isqrt());
+            let kept = Quantiles::of(buckets, self.count, deviation);
+            *self = Self::from_quantiles(self.clone(), kept);
+        }
+    }
+    /// Keeps of buckets number and sum.
+    pub fn keep_mean(&mut self, rank: u32) {
+        if let (Detail::Buckets(_), 1..) = (&self.detail, self.count) {
+            let totals = Self { min: (0, rank), max: (0, rank), ..self.clone() };
+            *self = Self::from_quantiles(totals, Quantiles::all_in(bucket(self.mean())));
+        }
+    }
+    /// From decoded number, sum and ranks of the shortest and longest, and durations at fixed ranks.
+    #[must_use]
+    pub fn from_quantiles(totals: Self, kept: Quantiles) -> Self {
+        let (squares, min, max) = kept.made(totals.count, totals.sum);
+        let (min, max) = ((min, totals.min.1), (max, totals.max.1));
+        Self { squares, min, max, detail: Detail::Quantiles(kept), ..totals }
     }
     /// Bins in ascending order; none of a sketch of another shape.
     #[must_use]
@@ -136,6 +183,7 @@ impl Sketch {
             Detail::Buckets(_) => Shape::Buckets,
             Detail::Bins(_) => Shape::Bins,
             Detail::Totals => Shape::Totals,
+            Detail::Quantiles(_) => Shape::Quantiles,
         }
     }
     /// From decoded totals alone.
@@ -162,7 +210,7 @@ impl Sketch {
     #[must_use]
     pub fn quantile(&self, q: u64) -> u64 {
         match &self.detail {
-            Detail::Buckets(_) => {}
+            Detail::Buckets(_) | Detail::Quantiles(_) => {}
             Detail::Bins(bins) => return bins.quantile(q).clamp(self.min.0, self.max.0),
             Detail::Totals if q == 0 => return self.min.0,
             Detail::Totals if q < 1000 => return self.mean(),
@@ -290,7 +338,8 @@ impl LiveSketch {
     #[inline(never)]
     fn outside(&mut self, b: usize, ns: u64) {
         match self.shape {
-            Shape::Buckets => return self.widen(b),
+            // What is kept of them is chosen when all are there.
+            Shape::Buckets | Shape::Quantiles => return self.widen(b),
             Shape::Bins => self.bins.add(ns),
             Shape::Totals => {}
         }
@@ -323,7 +372,7 @@ impl LiveSketch {
             window.push(n);
         }
         let Sketch { sum, squares, min, max, .. } = sketch;
-        let count = if shape == Shape::Buckets { 0 } else { sketch.count };
+        let count = if matches!(shape, Shape::Buckets | Shape::Quantiles) { 0 } else { sketch.count };
         let bins = Histogram::from_bins(sketch.bins().to_vec());
         let (sum, squares) = (*sum, *squares);
         Self { sum, squares, inverse_min: !min.0, max: max.0, low, window, shape, count, bins }
@@ -339,7 +388,7 @@ impl LiveSketch {
         let totals =
             Sketch { count, sum, squares, min: (!inverse_min, rank), max: (max, rank), ..Sketch::default() };
         match shape {
-            Shape::Buckets => {}
+            Shape::Buckets | Shape::Quantiles => {}
             Shape::Bins => return Sketch { detail: Detail::Bins(bins), ..totals },
             Shape::Totals => return Sketch::from_totals(totals),
         }

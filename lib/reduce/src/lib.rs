@@ -2,6 +2,7 @@
 
 pub mod cluster;
 mod codes;
+pub mod distributions;
 pub mod lossy;
 pub mod merge;
 #[cfg(feature = "options")]

@@ -21,7 +21,11 @@ impl<const N: usize> Blocks<N> {
     }
     /// Each column as its length and its bytes.
     pub(crate) fn put(&self, out: &mut Vec<u8>) {
-        self.0.iter().for_each(|b| put_bytes(out, b));
+        self.put_first(N, out);
+    }
+    /// The same of so many columns.
+    pub(crate) fn put_first(&self, n: usize, out: &mut Vec<u8>) {
+        self.0.iter().take(n).for_each(|b| put_bytes(out, b));
     }
 }
 

@@ -42,7 +42,7 @@ impl Encoded {
         let mut parts =
             vec![(Kind::Struct, structure::encode(section)), (Kind::Lanes, encode_lanes(section))];
         if section.threads.iter().any(|t| !t.sketches.is_empty()) {
-            parts.push((Kind::Sketch, encode_sketches(section)));
+            parts.push(encode_sketches(section));
         }
         if section.threads.iter().any(|t| !t.sums.is_empty()) {
             parts.push((Kind::Sums, encode_sums(section)));

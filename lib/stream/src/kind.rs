@@ -64,4 +64,6 @@ kinds! {
     Names = 14, "NAMES", 0;
     /// What is kept of wait states: [`st_model::explanation::Explanation`].
     Waits = 15, "WAITS", 0;
+    /// As [`Kind::Sketch`], which it takes the place of: distributions by durations at fixed ranks.
+    Quantiles = 16, "QUANTILES", 0;
 }

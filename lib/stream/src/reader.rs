@@ -185,7 +185,14 @@ impl<R: Read> Reader<R> {
                     let (frame, owner) = self.owned(kind, frame)?;
                     self.times.entry(owner).or_default().push(kind, frame);
                 }
-                Some(kind @ (Kind::Struct | Kind::Lanes | Kind::Sketch | Kind::Sums | Kind::Ended)) => {
+                Some(
+                    kind @ (Kind::Struct
+                    | Kind::Lanes
+                    | Kind::Sketch
+                    | Kind::Quantiles
+                    | Kind::Sums
+                    | Kind::Ended),
+                ) => {
                     return Err(frame.fault(ErrorKind::OutOfPlace(kind)));
                 }
                 _ => {}

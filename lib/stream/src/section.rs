@@ -7,12 +7,14 @@ use super::bytes::{
 };
 use super::error::{DecodeError, Field as _};
 use super::hosts;
+use super::kind::Kind;
 use st_model::ints::Sealed;
 use st_model::lanes::LaneSum;
 use st_model::ranklist::RankList;
 use st_model::section::{Ended, NO_SYM, PathSketch, RankSums, Section, Sym};
 use st_model::sketch::histogram::Bin;
-use st_model::sketch::{Shape, Sketch};
+use st_model::sketch::quantiles::Quantiles;
+use st_model::sketch::{Shape, Sketch, bucket};
 
 /// Ranks of a section are below this: work and memory go by their number, which a few bytes can state.
 const MOST_RANKS: u32 = 1 << 24;
@@ -95,12 +97,19 @@ const EXTREME: usize = 2;
 const RANK: usize = 3;
 const BUCKET: usize = 4;
 const NUMBER: usize = 5;
-const SKETCH_COLUMNS: usize = 6;
+const KNOT: usize = 6;
+const DEVIATION: usize = 7;
+const MORE: usize = 8;
+const SKETCH_COLUMNS: usize = 9;
+/// Those that SKETCH has.
+const FIRST_COLUMNS: usize = 6;
 
 /// Columns: paths (per thread their number; per path the symbol's distance from the one before, the predecessor + 1
 /// or 0), totals (sum, sum of squares), extremes (shortest; longest less shortest), their ranks, buckets (number of
-/// them, distances between them), numbers in the buckets.
-pub(crate) fn encode_sketches(section: &Section) -> Vec<u8> {
+/// them, distances between them), numbers in the buckets; where durations at fixed ranks are kept their buckets (distances
+/// between them, the first from that of the mean), that of the deviation (its distance from that of the mean), and further
+/// positions (their number, distances between them).
+pub(crate) fn encode_sketches(section: &Section) -> (Kind, Vec<u8>) {
     let mut b = Blocks::<SKETCH_COLUMNS>::new();
     for t in &section.threads {
         put_usize(&mut b.0[PATH], t.sketches.len());
@@ -113,18 +122,28 @@ pub(crate) fn encode_sketches(section: &Section) -> Vec<u8> {
             put_sketch(&mut b, &p.comm, &t.ranks);
         }
     }
+    let mut sketches = section.threads.iter().flat_map(|t| &t.sketches).flat_map(|p| [&p.compute, &p.comm]);
     let mut out = Vec::new();
-    b.put(&mut out);
-    out
+    if sketches.any(|s| s.quantiles().is_some()) {
+        b.put(&mut out);
+        return (Kind::Quantiles, out);
+    }
+    b.put_first(FIRST_COLUMNS, &mut out);
+    (Kind::Sketch, out)
 }
 
 /// Sketches per thread, whose ranks are given.
 pub(crate) fn decode_sketches(
-    mut src: &[u8],
+    (kind, mut src): (Kind, &[u8]),
     threads: &[RankList],
     symbols: usize,
 ) -> Result<Vec<Vec<PathSketch>>, DecodeError> {
-    let mut b: [&[u8]; SKETCH_COLUMNS] = blocks::get(&mut src)?;
+    let mut b = [&[][..]; SKETCH_COLUMNS];
+    if kind == Kind::Quantiles {
+        b = blocks::get(&mut src)?;
+    } else {
+        b[..FIRST_COLUMNS].copy_from_slice(&blocks::get::<FIRST_COLUMNS>(&mut src)?);
+    }
     finish(src)?;
     let mut out = Vec::new();
     for (i, ranks) in threads.iter().enumerate() {
@@ -171,6 +190,9 @@ pub(super) fn path_size(p: &PathSketch, ranks: &RankList) -> u64 {
 
 fn put_sketch(b: &mut Blocks<SKETCH_COLUMNS>, s: &Sketch, ranks: &RankList) {
     put_u128(&mut b.0[TOTAL], s.sum);
+    if let Some(kept) = s.quantiles() {
+        return put_quantiles(b, s, kept, ranks);
+    }
     put_u128(&mut b.0[TOTAL], s.squares);
     put_u64(&mut b.0[EXTREME], s.min.0);
     put_u64(&mut b.0[EXTREME], s.max.0.wrapping_sub(s.min.0));
@@ -183,6 +205,7 @@ fn put_sketch(b: &mut Blocks<SKETCH_COLUMNS>, s: &Sketch, ranks: &RankList) {
             put_u64(&mut b.0[NUMBER], s.count);
         }
         Shape::Bins => put_bins(b, s.bins()),
+        Shape::Quantiles => {}
     }
     let mut before = 0;
     for (bucket, number) in s.buckets() {
@@ -190,6 +213,69 @@ fn put_sketch(b: &mut Blocks<SKETCH_COLUMNS>, s: &Sketch, ranks: &RankList) {
         before = bucket;
         put_u64(&mut b.0[NUMBER], number);
     }
+}
+
+/// Number of durations; of several that are not all in the mean's bucket the ranks of the shortest and the longest, and buckets.
+fn put_quantiles(b: &mut Blocks<SKETCH_COLUMNS>, s: &Sketch, kept: &Quantiles, ranks: &RankList) {
+    put_u64(&mut b.0[NUMBER], s.count);
+    let mean = bucket(s.mean());
+    let first = ranks.lowest().unwrap_or_default();
+    if (kept.buckets(), kept.deviation()) == (&[mean][..], 0) && [s.min.1, s.max.1] == [first; 2] {
+        return put_u64(&mut b.0[BUCKET], 3);
+    }
+    put_usize(&mut b.0[BUCKET], kept.buckets().len() << 2 | 3);
+    put_member(&mut b.0[RANK], s.min.1, ranks);
+    put_member(&mut b.0[RANK], s.max.1, ranks);
+    let mut before = i64::from(mean);
+    for at in kept.buckets() {
+        put_i64(&mut b.0[KNOT], i64::from(*at) - before);
+        before = (*at).into();
+    }
+    put_i64(&mut b.0[DEVIATION], i64::from(kept.deviation()) - i64::from(mean));
+    put_usize(&mut b.0[MORE], kept.more().len());
+    let mut before = 0;
+    for at in kept.more() {
+        put_u64(&mut b.0[MORE], at - before);
+        before = *at;
+    }
+}
+
+fn get_quantiles(
+    b: &mut [&[u8]; SKETCH_COLUMNS],
+    n: usize,
+    sum: u128,
+    ranks: &RankList,
+) -> Result<Sketch, DecodeError> {
+    let mut totals = Sketch::default();
+    (totals.sum, totals.count) = (sum, get_u64(&mut b[NUMBER]).field("number")?);
+    let mean = bucket(totals.mean());
+    let invalid = DecodeError::Invalid("durations that are not at fixed ranks");
+    let first = ranks.lowest().unwrap_or_default();
+    (totals.min.1, totals.max.1) = (first, first);
+    let (mut buckets, mut deviation, mut more) = (vec![mean], 0, Vec::new());
+    if n > 0 {
+        totals.min.1 = get_member(&mut b[RANK], ranks).field("rank of the minimum")?;
+        totals.max.1 = get_member(&mut b[RANK], ranks).field("rank of the maximum")?;
+        let beside = |src: &mut &[u8], before: u16| {
+            let at = i64::from(before).checked_add(get_i64(src)?);
+            at.and_then(|at| u16::try_from(at).ok()).ok_or(DecodeError::Integer)
+        };
+        let mut before = mean;
+        buckets.clear();
+        for i in 0..n {
+            before = beside(&mut b[KNOT], before).nth("bucket", i)?;
+            buckets.push(before);
+        }
+        deviation = beside(&mut b[DEVIATION], mean).field("deviation")?;
+        let mut before = 0u64;
+        for i in 0..get_len(&mut b[MORE]).field("positions")? {
+            let at = before.checked_add(get_u64(&mut b[MORE])?);
+            before = at.ok_or(DecodeError::Integer).nth("position", i)?;
+            more.push(before);
+        }
+    }
+    let kept = Quantiles::from_parts(more, buckets, deviation, totals.count).ok_or(invalid)?;
+    Ok(Sketch::from_quantiles(totals, kept))
 }
 
 /// The first bin's lower edge, then the bins' widths; numbers; sums and sums of squares.
@@ -221,6 +307,13 @@ fn get_bins(b: &mut [&[u8]; SKETCH_COLUMNS], n: usize) -> Result<(Vec<Bin>, u64)
 
 fn get_sketch(b: &mut [&[u8]; SKETCH_COLUMNS], ranks: &RankList) -> Result<Sketch, DecodeError> {
     let sum = get_u128(&mut b[TOTAL]).field("sum")?;
+    let code = get_u64(&mut b[BUCKET]).field("buckets")?;
+    let most = if code & 3 == 3 { b[KNOT].len() } else { b[BUCKET].len() };
+    let n = usize::try_from(code >> 2).ok().filter(|n| *n <= most);
+    let n = n.ok_or(DecodeError::End).field("buckets")?;
+    if code & 3 == 3 {
+        return get_quantiles(b, n, sum, ranks);
+    }
     let squares = get_u128(&mut b[TOTAL]).field("sum of squares")?;
     let min = get_u64(&mut b[EXTREME]).field("minimum")?;
     let max = min.wrapping_add(get_u64(&mut b[EXTREME]).field("maximum")?);
@@ -229,9 +322,6 @@ fn get_sketch(b: &mut [&[u8]; SKETCH_COLUMNS], ranks: &RankList) -> Result<Sketc
     let mut totals = Sketch::default();
     (totals.sum, totals.squares) = (sum, squares);
     (totals.min, totals.max) = ((min, low), (max, high));
-    let code = get_u64(&mut b[BUCKET]).field("buckets")?;
-    let n = usize::try_from(code >> 2).ok().filter(|n| *n <= b[BUCKET].len());
-    let n = n.ok_or(DecodeError::End).field("buckets")?;
     match code & 3 {
         0 => {}
         1 if n == 0 => {

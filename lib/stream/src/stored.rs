@@ -135,7 +135,7 @@ impl Stored {
             let place = match part.kind()? {
                 Some(Kind::Struct) => &mut structure,
                 Some(Kind::Lanes) => &mut lanes,
-                Some(Kind::Sketch) => &mut sketches,
+                Some(Kind::Sketch | Kind::Quantiles) => &mut sketches,
                 Some(Kind::Sums) => &mut sums,
                 Some(Kind::Ended) => &mut ended,
                 Some(kind) => return Err(part.fault(ErrorKind::OutOfPlace(kind))),
@@ -151,7 +151,10 @@ impl Stored {
         let lanes = lanes.ok_or_else(|| missing(Kind::Lanes))?.decode(Kind::Lanes, |b| decode_lanes(b, n))?;
         let symbols = structure.symbols.len();
         let sketches = match sketches {
-            Some(f) => f.decode(Kind::Sketch, |b| decode_sketches(b, &opening.threads, symbols))?,
+            Some(f) => {
+                let kind = f.kind()?.unwrap_or(Kind::Sketch);
+                f.decode(kind, |b| decode_sketches((kind, b), &opening.threads, symbols))?
+            }
             None => vec![Vec::new(); n],
         };
         let sums = match sums {

@@ -22,6 +22,7 @@ use st_model::num::{Exact, narrow};
 use st_model::section::Section;
 use st_model::varint;
 use st_reduce::cluster::Clustering;
+use st_reduce::distributions::{LEAST, keep_quantiles};
 use st_reduce::merge::Merging;
 use st_reduce::tree::{Parts, Reduce, Tree};
 use st_stream::directory::{INTERIM, MERGED, NOTES};
@@ -186,7 +187,9 @@ fn merged(tree: Tree<Merging>) -> Result<Section, String> {
     let mut merger = tree.how().root();
     let parts = tree.finish().map_err(text)?;
     parts.into_iter().try_for_each(|s| merger.add(s)).map_err(text)?;
-    Ok(merger.finish())
+    let mut section = merger.finish();
+    keep_quantiles(&mut section, LEAST);
+    Ok(section)
 }
 
 /// Writes the merged stream under a name of its own; if there still is time then, it gets the one that it is known by.

@@ -50,7 +50,7 @@ const BINS: u64 = 8;
 fn shape_flags(shape: Option<Shape>) -> u64 {
     match shape {
         None => 0,
-        Some(Shape::Buckets) => SKETCHES,
+        Some(Shape::Buckets | Shape::Quantiles) => SKETCHES,
         Some(Shape::Totals) => SKETCHES | TOTALS,
         Some(Shape::Bins) => SKETCHES | BINS,
     }

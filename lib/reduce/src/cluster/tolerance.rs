@@ -24,6 +24,14 @@ use crate::cluster::view::View;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tolerance(u32);
 
+impl Tolerance {
+    /// In millionths.
+    #[must_use]
+    pub fn millionths(self) -> u32 {
+        self.0
+    }
+}
+
 /// Not a tolerance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a percentage from 0% to 100%")]

@@ -19,6 +19,7 @@ use st_model::section::{
 use st_model::sites::{Frame, Module, Site};
 use st_model::sketch::Sketch;
 use st_model::sketch::histogram::Bin;
+use st_model::sketch::quantiles::Quantiles;
 use st_model::varint;
 
 /// What a word should have been.
@@ -338,6 +339,28 @@ fn sketch(w: &mut Words<'_>) -> Parsed<Sketch> {
     {
         totals.count = n.parse().or(Err("=number"))?;
         return Ok(Sketch::from_totals(totals));
+    }
+    if let [count, numbers @ ..] = &listed[..]
+        && let Some(count) = count.strip_prefix('~')
+    {
+        totals.count = count.parse().or(Err("~number"))?;
+        let (mut buckets, mut more) = (Vec::<u16>::new(), Vec::new());
+        for number in numbers {
+            match number.strip_prefix('+') {
+                Some(at) => more.push(at.parse().or(Err("+position"))?),
+                None => buckets.push(number.parse().or(Err("a bucket"))?),
+            }
+        }
+        let kept = match buckets.split_first() {
+            Some((deviation, buckets)) => {
+                Quantiles::from_parts(more, buckets.to_vec(), *deviation, totals.count)
+            }
+            None => None,
+        };
+        return Ok(Sketch::from_quantiles(
+            totals,
+            kept.ok_or("a deviation, and a bucket for each of the fixed ranks")?,
+        ));
     }
     for bucket in listed {
         if bucket.contains('-') {

@@ -242,15 +242,24 @@ fn path(p: &PathSketch) -> String {
     format!("time s{} after {pred} compute {} communicate {}", p.sym, sketch(&p.compute), sketch(&p.comm))
 }
 
-/// `sum squares min/rank max/rank [bucket:number …]`, or for bins `[low-high:number/sum/squares …]`, or `[=number]`.
+/// `sum squares min/rank max/rank [bucket:number …]`, or for bins `[low-high:number/sum/squares …]`, or `[=number]`, or for
+/// durations at fixed ranks `[~number deviation bucket … +position …]`.
 fn sketch(s: &Sketch) -> String {
     let bin = |b: &Bin| format!("{}-{}:{}/{}/{}", b.low, b.high, b.count, b.sum, b.squares);
     let buckets: Vec<_> = match s.shape() {
         Shape::Buckets => s.buckets().map(|(b, n)| format!("{b}:{n}")).collect(),
         Shape::Bins => s.bins().iter().map(bin).collect(),
         Shape::Totals => vec![format!("={}", s.count)],
+        Shape::Quantiles => quantiles(s),
     };
     format!("{} {} {}/{} {}/{} [{}]", s.sum, s.squares, s.min.0, s.min.1, s.max.0, s.max.1, buckets.join(" "))
+}
+
+fn quantiles(s: &Sketch) -> Vec<String> {
+    let Some(kept) = s.quantiles() else { return Vec::new() };
+    let head = [format!("~{}", s.count), kept.deviation().to_string()];
+    let more = kept.more().iter().map(|at| format!("+{at}"));
+    head.into_iter().chain(kept.buckets().iter().map(u16::to_string)).chain(more).collect()
 }
 
 fn column(rank: u32, c: &Column, to: &mut impl Write) -> io::Result<()> {

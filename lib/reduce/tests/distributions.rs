@@ -1,0 +1,56 @@
+//! What a merged trace keeps of distributions: durations at fixed ranks, and of what matters to no rank the mean.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use st_kernels::{Kernel, Options, paper};
+use st_model::rank_times::totals;
+use st_model::section::Section;
+use st_model::sketch::Shape;
+use st_reduce::distributions::keep_quantiles;
+use st_reduce::merge::Merger;
+
+fn merged() -> Section {
+    let mut merger = Merger::default();
+    let options = Options { steps: Some(20), ..Options::default() };
+    paper::sections(Kernel::Multigrid, &options, 16).for_each(|s| merger.add(s.unwrap()).unwrap());
+    merger.finish()
+}
+
+#[test]
+fn what_matters_to_a_rank_keeps_its_distribution() {
+    let whole = merged();
+    for least in [0, 100, 20_000] {
+        let mut section = whole.clone();
+        keep_quantiles(&mut section, least);
+        let (thread, before) = (&section.threads[0], &whole.threads[0]);
+        let events: Vec<_> = totals(before).collect();
+        let n = before.ranks.len();
+        let run = |rank: usize| events.iter().map(|e| e.compute[rank] + e.comm[rank]).sum::<u128>();
+        let (mut kept, mut small) = (0, 0);
+        for (path, was) in thread.sketches.iter().zip(&before.sketches) {
+            let of = events.iter().find(|e| e.sym == path.sym).unwrap();
+            for (sketch, was, parts) in
+                [(&path.compute, &was.compute, &of.compute), (&path.comm, &was.comm, &of.comm)]
+            {
+                assert_eq!((sketch.count, sketch.sum), (was.count, was.sum));
+                assert_eq!(parts.len() as u64, n);
+                if was.count == 0 {
+                    continue;
+                }
+                assert_eq!(sketch.shape(), Shape::Quantiles);
+                let matters = (0..parts.len()).any(|r| parts[r] * 1_000_000 > run(r) * u128::from(least));
+                let all = sketch.quantiles().unwrap().buckets().len();
+                if matters {
+                    kept += 1;
+                    assert_eq!((sketch.min.1, sketch.max.1), (was.min.1, was.max.1));
+                    assert!(all > 1 || was.count == 1);
+                } else {
+                    small += 1;
+                    assert_eq!((all, sketch.min.0), (1, sketch.mean()));
+                }
+            }
+        }
+        assert!(kept > 0, "{least}");
+        // What takes no time at all matters in no way.
+        assert!(small > 0 || least == 0, "{least}");
+    }
+}
