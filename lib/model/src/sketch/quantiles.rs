@@ -123,13 +123,14 @@ impl Quantiles {
         Self { more: Vec::new(), buckets: vec![bucket], deviation: 0 }
     }
 
-    /// From decoded parts of `n` durations; `None` if positions and buckets do not ascend, or there are not as many buckets as
-    /// places, and not one.
+    /// From decoded parts of `n` durations; `None` if positions and buckets do not ascend, a bucket is none, or there are not as
+    /// many buckets as places, and not one.
     #[must_use]
     pub fn from_parts(more: Vec<u64>, buckets: Vec<u16>, deviation: u16, n: u64) -> Option<Self> {
         let inside = more.is_sorted_by(|a, b| a < b) && more.iter().all(|place| (1..n).contains(place));
         let places = buckets.len() == 1 && more.is_empty() || buckets.len() == positions(n, &more).len();
-        (n > 0 && inside && places && buckets.is_sorted()).then_some(Self { more, buckets, deviation })
+        let buckets_are = buckets.is_sorted() && buckets.last().is_some_and(|last| *last <= bucket(u64::MAX));
+        (n > 0 && inside && places && buckets_are).then_some(Self { more, buckets, deviation })
     }
 
     /// Further positions than the fixed ones.
@@ -192,11 +193,12 @@ impl Quantiles {
 /// The buckets of durations at positions.
 fn at(measured: &[(u16, u64)], places: &[u64]) -> Vec<u16> {
     let (mut kept, mut seen) = (Vec::with_capacity(places.len()), 0u64);
-    let mut places = places.iter().peekable();
+    let (mut places, longest) = (places.iter().peekable(), bucket(u64::MAX));
     for (bucket, n) in measured {
         seen = seen.saturating_add(*n);
         while places.next_if(|at| **at <= seen).is_some() {
-            kept.push(*bucket);
+            // Of the durations in the last one is not known how long they are.
+            kept.push((*bucket).min(longest));
         }
     }
     kept

@@ -87,23 +87,21 @@ pub(crate) fn tables() -> impl Strategy<Value = Tables> {
 fn sketch() -> impl Strategy<Value = Sketch> {
     let totals = (any::<u32>(), any::<[u128; 2]>(), any::<[u64; 2]>(), prop::array::uniform2(0u32..5));
     let buckets = prop::option::of(prop::collection::btree_map(0u16..600, 1u64..99, 0..4));
-    (totals, buckets, 0u8..3).prop_map(
-        |((count, [sum, squares], times, ranks), buckets, kept)| {
-            let mut totals = Sketch::default();
-            (totals.count, totals.sum, totals.squares) = (count.into(), sum, squares);
-            let [least, most] = [times[0].min(times[1]), times[0].max(times[1])];
-            (totals.min, totals.max) = ((least, ranks[0]), (most, ranks[1]));
-            let Some(buckets) = buckets else { return Sketch::from_totals(totals) };
-            totals.count = buckets.values().sum();
-            let mut sketch = Sketch::from_parts(totals, buckets);
-            match kept {
-                0 => {}
-                1 => sketch.keep_quantiles(),
-                _ => sketch.keep_mean(ranks[0]),
-            }
-            sketch
-        },
-    )
+    (totals, buckets, 0u8..3).prop_map(|((count, [sum, squares], times, ranks), buckets, kept)| {
+        let mut totals = Sketch::default();
+        (totals.count, totals.sum, totals.squares) = (count.into(), sum, squares);
+        let [least, most] = [times[0].min(times[1]), times[0].max(times[1])];
+        (totals.min, totals.max) = ((least, ranks[0]), (most, ranks[1]));
+        let Some(buckets) = buckets else { return Sketch::from_totals(totals) };
+        totals.count = buckets.values().sum();
+        let mut sketch = Sketch::from_parts(totals, buckets);
+        match kept {
+            0 => {}
+            1 => sketch.keep_quantiles(),
+            _ => sketch.keep_mean(ranks[0]),
+        }
+        sketch
+    })
 }
 
 /// Forms of values of which one stream is there for both ranks.
