@@ -226,7 +226,8 @@ fn waited(t: &Thread, sym: Sym) -> Option<u64> {
     }
     let of_last = 500 / t.ranks.len().max(1);
     // Other shapes do not know it so exactly.
-    let own = if all.shape() == Shape::Buckets { all.quantile(of_last) } else { all.min.0 };
+    let known = matches!(all.shape(), Shape::Buckets | Shape::Quantiles);
+    let own = if known { all.quantile(of_last) } else { all.min.0 };
     (all.count > 0).then(|| all.mean().saturating_sub(own))
 }
 

@@ -77,8 +77,8 @@ fn numbers(t: &SymTotals, call: CallId, whole: u128) -> [Cell; 9] {
         Cell::bytes(t.bytes[0]),
         Cell::bytes(t.bytes[1]),
         time(Cell::ns(t.time / u128::from(t.calls.max(1)))),
-        time(Cell::ns(u128::from(t.max.0))),
-        time(Cell::count(u64::from(t.max.1))),
+        t.max.map_or_else(Cell::none, |(ns, _)| Cell::ns(ns.into())),
+        t.max.map_or_else(Cell::none, |(_, rank)| Cell::count(rank.into())),
         time(Cell::ns(t.before)),
     ]
 }

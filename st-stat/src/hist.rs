@@ -39,6 +39,8 @@ struct Found {
     paths: BTreeMap<Option<Call>, Durations>,
     /// Sums of each rank, ns.
     ranks: BTreeMap<u32, [u128; 2]>,
+    /// Whether of some number and sum alone are known.
+    means: [bool; 2],
 }
 
 /// `st-stat hist`.
@@ -103,6 +105,8 @@ fn add(
         let [compute, comm] = found.paths.entry(before(s.pred)).or_default();
         compute.merge(&s.compute);
         comm.merge(&s.comm);
+        found.means[0] |= s.compute.is_mean();
+        found.means[1] |= s.comm.is_mean();
     }
     for t in totals(thread) {
         let Some(found) = call(t.sym).and_then(|call| all.get_mut(call)) else { continue };
@@ -141,11 +145,11 @@ fn write_text(
         if paths {
             for (before, durations) in &found.paths {
                 writeln!(out, "\nafter {}: {}", after(before.as_ref(), sites), calls(durations[1].count))?;
-                write_phases(durations, None, screen, out)?;
+                write_phases((durations, found.means), None, screen, out)?;
             }
             continue;
         }
-        write_phases(&durations, Some(&found.ranks), screen, out)?;
+        write_phases((&durations, found.means), Some(&found.ranks), screen, out)?;
         if found.paths.len() > 1 {
             write_paths(found, sites, screen, out)?;
         }
@@ -185,7 +189,7 @@ fn write_paths(found: &Found, sites: &CallSites, screen: Screen, out: &mut dyn W
 
 /// Both distributions, with the sums of ranks where these are of all the calls.
 fn write_phases(
-    durations: &Durations,
+    (durations, means): (&Durations, [bool; 2]),
     ranks: Option<&BTreeMap<u32, [u128; 2]>>,
     screen: Screen,
     out: &mut dyn Write,
@@ -194,13 +198,22 @@ fn write_phases(
         let title = if phase == 0 { "computation before" } else { "in call" };
         let sum = Cell::ns(sketch.sum).text;
         writeln!(out, "\n{title}: {sum} in all, mean {}", duration(sketch.mean()))?;
-        let mut facts = vec![quantiles(sketch), extremes(sketch)];
+        let mut facts = if means[phase] {
+            vec![
+                "(number and sum are kept: it takes little of each rank's run; st-merge --sketch-least)"
+                    .into(),
+            ]
+        } else {
+            vec![quantiles(sketch), extremes(sketch)]
+        };
         facts.extend(ranks.and_then(|ranks| sums(ranks, phase)));
-        facts.extend(modes(sketch));
+        facts.extend(modes(sketch).filter(|_| !means[phase]));
         for line in facts.iter().flat_map(|fact| wrapped(fact.split(' '), screen.width, ["  ", "    "])) {
             writeln!(out, "{line}")?;
         }
-        draw(&ranges(sketch), screen.width, out)?;
+        if !means[phase] {
+            draw(&ranges(sketch), screen.width, out)?;
+        }
     }
     Ok(())
 }

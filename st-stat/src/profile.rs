@@ -19,8 +19,8 @@ pub struct SymTotals {
     pub time: u128,
     /// Total time between the call before it on the same thread and this one, ns: what the program computes.
     pub before: u128,
-    /// Longest single event in ns, with its rank.
-    pub max: (u64, u32),
+    /// Longest single event in ns, with its rank; `None` if that is not known.
+    pub max: Option<(u64, u32)>,
     /// Number of timed events; 0 if the trace holds no times.
     pub timed: u64,
 }
@@ -34,10 +34,15 @@ impl SymTotals {
         }
         self.time += other.time;
         self.before += other.before;
-        if other.timed > 0 && (self.timed == 0 || other.max.0 > self.max.0) {
-            self.max = other.max;
-        }
+        self.lengthen(other.max);
         self.timed += other.timed;
+    }
+
+    /// An event may be the longest: of equal ones the first counts.
+    fn lengthen(&mut self, event: Option<(u64, u32)>) {
+        if event.is_some_and(|(ns, _)| self.max.is_none_or(|(most, _)| ns > most)) {
+            self.max = event;
+        }
     }
 }
 
@@ -140,9 +145,7 @@ impl Profile {
         // A thread's first call follows none.
         into.before += if s.pred == NO_SYM { 0 } else { s.compute.sum };
         into.timed += s.comm.count;
-        if s.comm.max.0 > into.max.0 || into.timed == s.comm.count {
-            into.max = s.comm.max;
-        }
+        into.lengthen(Some(s.comm.max).filter(|_| s.comm.count > 0 && !s.comm.is_mean()));
     }
 
     /// Calls of all symbols.

@@ -149,6 +149,11 @@ impl Sketch {
     pub fn quantiles(&self) -> Option<&Quantiles> {
         if let Detail::Quantiles(kept) = &self.detail { Some(kept) } else { None }
     }
+    /// Whether of several durations number and sum alone are known.
+    #[must_use]
+    pub fn is_mean(&self) -> bool {
+        self.count > 1 && self.quantiles().is_some_and(|kept| kept.buckets().len() == 1)
+    }
     /// Keeps of buckets durations at fixed ranks; number and sum stay, shortest, longest and deviation are right to 1 %.
     pub fn keep_quantiles(&mut self) {
         if let (Detail::Buckets(buckets), 1..) = (&self.detail, self.count) {
