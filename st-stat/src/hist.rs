@@ -200,7 +200,7 @@ fn write_phases(
         writeln!(out, "\n{title}: {sum} in all, mean {}", duration(sketch.mean()))?;
         let mut facts = if means[phase] {
             vec![
-                "(number and sum are kept: it takes little of each rank's run; st-merge --sketch-least)"
+                "(number, sum and deviation are kept: it takes little of each rank's run; st-merge --sketch-least)"
                     .into(),
             ]
         } else {

@@ -149,7 +149,7 @@ impl Sketch {
     pub fn quantiles(&self) -> Option<&Quantiles> {
         if let Detail::Quantiles(kept) = &self.detail { Some(kept) } else { None }
     }
-    /// Whether of several durations number and sum alone are known.
+    /// Whether of several durations number, sum and deviation alone are known.
     #[must_use]
     pub fn is_mean(&self) -> bool {
         self.count > 1 && self.quantiles().is_some_and(|kept| kept.buckets().len() == 1)
@@ -162,11 +162,12 @@ impl Sketch {
             *self = Self::from_quantiles(self.clone(), kept);
         }
     }
-    /// Keeps of buckets number and sum.
+    /// Keeps of buckets number, sum and deviation.
     pub fn keep_mean(&mut self, rank: u32) {
         if let (Detail::Buckets(_), 1..) = (&self.detail, self.count) {
             let totals = Self { min: (0, rank), max: (0, rank), ..self.clone() };
-            *self = Self::from_quantiles(totals, Quantiles::all_in(bucket(self.mean())));
+            let deviation = saturate(self.variance().isqrt());
+            *self = Self::from_quantiles(totals, Quantiles::of_mean(self.mean(), deviation));
         }
     }
     /// From decoded number, sum and ranks of the shortest and longest, and durations at fixed ranks.

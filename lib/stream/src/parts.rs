@@ -10,6 +10,7 @@ use super::structure::{exchange, put_partitions, put_symbols, put_tree};
 use super::transposed::{self, Left};
 use st_model::calls::CallTable;
 use st_model::section::{Elastic, Form, Section, Sym};
+use st_model::sketch::Sketch;
 use st_model::tree::Item;
 
 /// A piece of a section.
@@ -82,12 +83,16 @@ pub fn piece_sizes(section: &Section) -> Vec<PieceSize> {
         }
         for path in &t.sketches {
             let bytes = path_size(path, &t.ranks);
-            let stored =
-                [&path.compute, &path.comm].map(|s| s.buckets().count() + s.bins().len()).iter().sum();
+            let stored = [&path.compute, &path.comm].map(numbers).iter().sum();
             out.push(PieceSize { piece: Piece::Times(path.sym), bytes, classes: 1, stored, symbolic: false });
         }
     }
     out
+}
+
+/// Buckets, bins, or durations that a sketch keeps.
+fn numbers(s: &Sketch) -> usize {
+    s.quantiles().map_or_else(|| s.buckets().count() + s.bins().len(), |kept| kept.buckets().len())
 }
 
 /// Bytes of what is no stream.

@@ -215,12 +215,14 @@ fn put_sketch(b: &mut Blocks<SKETCH_COLUMNS>, s: &Sketch, ranks: &RankList) {
     }
 }
 
-/// Number of durations; of several that are not all in the mean's bucket the ranks of the shortest and the longest, and buckets.
+/// Number of durations and their deviation; of several that are not all in the mean's bucket the ranks of the shortest and the
+/// longest, and buckets.
 fn put_quantiles(b: &mut Blocks<SKETCH_COLUMNS>, s: &Sketch, kept: &Quantiles, ranks: &RankList) {
     put_u64(&mut b.0[NUMBER], s.count);
     let mean = bucket(s.mean());
     let first = ranks.lowest().unwrap_or_default();
-    if (kept.buckets(), kept.deviation()) == (&[mean][..], 0) && [s.min.1, s.max.1] == [first; 2] {
+    put_i64(&mut b.0[DEVIATION], i64::from(kept.deviation()) - i64::from(mean));
+    if kept.buckets() == [mean] && [s.min.1, s.max.1] == [first; 2] {
         return put_u64(&mut b.0[BUCKET], 3);
     }
     put_usize(&mut b.0[BUCKET], kept.buckets().len() << 2 | 3);
@@ -231,7 +233,6 @@ fn put_quantiles(b: &mut Blocks<SKETCH_COLUMNS>, s: &Sketch, kept: &Quantiles, r
         put_i64(&mut b.0[KNOT], i64::from(*at) - before);
         before = (*at).into();
     }
-    put_i64(&mut b.0[DEVIATION], i64::from(kept.deviation()) - i64::from(mean));
     put_usize(&mut b.0[MORE], kept.more().len());
     let mut before = 0;
     for at in kept.more() {
@@ -252,21 +253,21 @@ fn get_quantiles(
     let invalid = DecodeError::Invalid("durations that are not at fixed ranks");
     let first = ranks.lowest().unwrap_or_default();
     (totals.min.1, totals.max.1) = (first, first);
-    let (mut buckets, mut deviation, mut more) = (vec![mean], 0, Vec::new());
+    let beside = |src: &mut &[u8], before: u16| {
+        let at = i64::from(before).checked_add(get_i64(src)?);
+        at.and_then(|at| u16::try_from(at).ok()).ok_or(DecodeError::Integer)
+    };
+    let deviation = beside(&mut b[DEVIATION], mean).field("deviation")?;
+    let (mut buckets, mut more) = (vec![mean], Vec::new());
     if n > 0 {
         totals.min.1 = get_member(&mut b[RANK], ranks).field("rank of the minimum")?;
         totals.max.1 = get_member(&mut b[RANK], ranks).field("rank of the maximum")?;
-        let beside = |src: &mut &[u8], before: u16| {
-            let at = i64::from(before).checked_add(get_i64(src)?);
-            at.and_then(|at| u16::try_from(at).ok()).ok_or(DecodeError::Integer)
-        };
         let mut before = mean;
         buckets.clear();
         for i in 0..n {
             before = beside(&mut b[KNOT], before).nth("bucket", i)?;
             buckets.push(before);
         }
-        deviation = beside(&mut b[DEVIATION], mean).field("deviation")?;
         let mut before = 0u64;
         for i in 0..get_len(&mut b[MORE]).field("positions")? {
             let at = before.checked_add(get_u64(&mut b[MORE])?);

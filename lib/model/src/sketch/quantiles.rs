@@ -118,9 +118,9 @@ impl Quantiles {
         (all > near && apart > 0).then_some(place)
     }
 
-    /// All durations in one bucket.
-    pub(super) fn all_in(bucket: u16) -> Self {
-        Self { more: Vec::new(), buckets: vec![bucket], deviation: 0 }
+    /// All durations in the bucket of their mean.
+    pub(super) fn of_mean(mean: u64, deviation: u64) -> Self {
+        Self { more: Vec::new(), buckets: vec![bucket(mean)], deviation: bucket(deviation) }
     }
 
     /// From decoded parts of `n` durations; `None` if positions and buckets do not ascend, a bucket is none, or there are not as
