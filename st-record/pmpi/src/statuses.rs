@@ -2,7 +2,6 @@
 
 use crate::ffi::MPI_Status;
 use crate::normal;
-use st_model::values::NONE;
 
 /// Writes the three words of a receive's or probe's status.
 ///
@@ -22,7 +21,7 @@ pub(crate) unsafe fn write_status(words: &mut [i64], status: *const MPI_Status, 
 /// Bytes that a receive got.
 #[cfg(openmpi)]
 pub(crate) fn bytes(status: &MPI_Status) -> i64 {
-    i64::try_from(status._ucount).unwrap_or(NONE)
+    i64::try_from(status._ucount).unwrap_or(st_model::values::NONE)
 }
 /// Whether an operation was cancelled.
 #[cfg(openmpi)]
