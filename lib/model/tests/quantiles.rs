@@ -1,5 +1,4 @@
 //! Distributions by durations at fixed ranks: what is made of them is near what was measured, and stays what it is.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use proptest::prelude::*;
 use st_model::num::{float, narrow};
