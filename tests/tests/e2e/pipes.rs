@@ -189,7 +189,7 @@ fn rounded_times_are_marked() {
         (
             format!("{rounded} | st-stat"),
             "0 0",
-            &["times of every call, rounded to 1000 ns, and sketches (1 %)"],
+            &["times of every call, rounded to 1000 ns, and"],
         ),
         (
             format!("{rounded} | st-view --text | st-view --from-text | st-view --check"),
