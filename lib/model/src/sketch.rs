@@ -154,12 +154,15 @@ impl Sketch {
     pub fn is_mean(&self) -> bool {
         self.count > 1 && self.quantiles().is_some_and(|kept| kept.buckets().len() == 1)
     }
-    /// Keeps of buckets durations at fixed ranks; number and sum stay, shortest, longest and deviation are right to 1 %.
+    /// Keeps of buckets durations at fixed ranks, where these take less room; number and sum stay, shortest, longest and deviation
+    /// are right to 1 %.
     pub fn keep_quantiles(&mut self) {
         if let (Detail::Buckets(buckets), 1..) = (&self.detail, self.count) {
             let deviation = saturate(self.variance().isqrt());
             let kept = Quantiles::of(buckets, self.count, deviation);
-            *self = Self::from_quantiles(self.clone(), kept);
+            if kept.is_smaller_than(buckets.len()) {
+                *self = Self::from_quantiles(self.clone(), kept);
+            }
         }
     }
     /// Keeps of buckets number, sum and deviation.

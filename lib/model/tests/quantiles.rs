@@ -82,7 +82,11 @@ proptest! {
         prop_assert_eq!((sketch.min.1, sketch.max.1), (3, 3));
         prop_assert_eq!(sketch.buckets().map(|(_, n)| n).sum::<u64>(), exact.count);
         prop_assert!(sketch.buckets().map(|(b, _)| b).is_sorted_by(|a, b| a < b));
-        let parts = sketch.quantiles().unwrap();
+        // Few buckets stay as they are.
+        let Some(parts) = sketch.quantiles() else {
+            prop_assert_eq!(&sketch, &exact);
+            return Ok(());
+        };
         prop_assert!(parts.more().len() <= MOST);
         let mean = u128::from(sketch.mean());
         prop_assert!(u128::from(sketch.min.0) <= mean && u128::from(sketch.max.0) >= mean);

@@ -36,16 +36,15 @@ fn what_matters_to_a_rank_keeps_its_distribution() {
                 if was.count == 0 {
                     continue;
                 }
-                assert_eq!(sketch.shape(), Shape::Quantiles);
                 let matters = (0..parts.len()).any(|r| parts[r] * 1_000_000 > run(r) * u128::from(least));
-                let all = sketch.quantiles().unwrap().buckets().len();
                 if matters {
                     kept += 1;
                     assert_eq!((sketch.min.1, sketch.max.1), (was.min.1, was.max.1));
-                    assert!(all > 1 || was.count == 1);
+                    // Few buckets stay as they are.
+                    assert!(!sketch.is_mean() && (sketch.shape() == Shape::Quantiles || sketch == was));
                 } else {
                     small += 1;
-                    assert_eq!((all, sketch.min.0), (1, sketch.mean()));
+                    assert_eq!((sketch.is_mean() || was.count == 1, sketch.min.0), (true, sketch.mean()));
                 }
             }
         }

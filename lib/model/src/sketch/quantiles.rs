@@ -22,6 +22,10 @@ pub const MOST: usize = 8;
 const AREA: u128 = 50;
 const FAR: u128 = 12;
 
+/// Bytes that sum of squares, shortest and longest take where they are exact; a bucket, or a duration that is kept, takes about
+/// one, a further position two.
+const TOTALS: usize = 14;
+
 /// Durations at fixed ranks, and how far durations are from their mean.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Quantiles {
@@ -131,6 +135,11 @@ impl Quantiles {
         let places = buckets.len() == 1 && more.is_empty() || buckets.len() == positions(n, &more).len();
         let buckets_are = buckets.is_sorted() && buckets.last().is_some_and(|last| *last <= bucket(u64::MAX));
         (n > 0 && inside && places && buckets_are).then_some(Self { more, buckets, deviation })
+    }
+
+    /// Whether these take less room than so many buckets, and the exact totals beside them.
+    pub(super) fn is_smaller_than(&self, buckets: usize) -> bool {
+        self.buckets.len() + 2 * self.more.len() < buckets + TOTALS
     }
 
     /// Further positions than the fixed ones.
