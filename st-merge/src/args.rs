@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Parser, ValueEnum};
 use st_cli::options::{Keeping, Steps, StreamIn, StreamOut, Talk};
 use st_reduce::cluster::Tolerance;
+use st_reduce::distributions::LEAST;
 use st_reduce::lossy::{Kind, Lossy};
 use st_reduce::merge::master;
 use st_reduce::options::{Forced, Known};
@@ -88,12 +89,12 @@ pub struct Args {
     /// Keep distributions of times as the ranks have recorded them, in buckets of 1 %
     ///
     /// Else the merged trace keeps of each the durations at twelve fixed ranks (shortest, 1, 5, 10, 25, 50, 75, 90, 95, 99, 99.9 %,
-    /// longest), to 1 %, and those between count as evenly spread on a logarithmic scale: some ten bytes instead of one a bucket.
-    /// Numbers and sums are exact in any case.
+    /// longest), to 1 %, and those between count as evenly spread; at up to 16 further ranks where they are not; and buckets where
+    /// these take less room. Numbers and sums are exact in any case.
     #[arg(long)]
     pub sketch_buckets: bool,
-    /// Keep of times that take less of each rank's run than this their number and sum only; 0% keeps all distributions
-    #[arg(long, value_name = "PERCENT%", default_value = "0.01%", conflicts_with = "sketch_buckets")]
+    /// Keep of times that take less of each rank's run than this number, sum and deviation only; 0% keeps all distributions
+    #[arg(long, value_name = "PERCENT%", default_value_t = LEAST, conflicts_with = "sketch_buckets")]
     pub sketch_least: Tolerance,
     /// In which parameters ranks that differ are united.
     #[command(flatten)]

@@ -276,7 +276,7 @@ fn write(args: &Args, merger: Merger, whole: &mut Whole, out: &mut Output) -> Re
     }
     let mut section = merger.finish_with(args.threads());
     if !args.sketch_buckets {
-        keep_quantiles(&mut section, args.sketch_least.millionths());
+        keep_quantiles(&mut section, args.sketch_least);
     }
     writer.section(&section)?;
     if args.keeping.waits != Waits::Never {

@@ -6,17 +6,19 @@ use std::collections::HashMap;
 use st_model::rank_times::totals;
 use st_model::section::{Section, Sym, Thread};
 
-/// Parts of a rank's time of which an event takes less where it does not matter: 0.01 %.
-pub const LEAST: u32 = 100;
+use crate::cluster::Tolerance;
+
+/// What an event takes less of a rank's time than where it does not matter.
+pub const LEAST: Tolerance = Tolerance::from_millionths(100);
 
 /// A million of them are a rank's whole time.
 const MILLION: u128 = 1_000_000;
 
-/// Keeps durations at fixed ranks of buckets, and number and sum of what takes less than `least` millionths of its time on every
+/// Keeps durations at fixed ranks of buckets, and number, sum and deviation of what takes at most `least` of its time on every
 /// rank. *Cost:* O(events · ranks + buckets).
-pub fn keep_quantiles(section: &mut Section, least: u32) {
+pub fn keep_quantiles(section: &mut Section, least: Tolerance) {
     for thread in &mut section.threads {
-        let small = small(thread, least);
+        let small = small(thread, least.millionths());
         let lowest = thread.ranks.lowest().unwrap_or_default();
         for path in &mut thread.sketches {
             let small = small.get(&path.sym).copied().unwrap_or_default();
@@ -27,7 +29,7 @@ pub fn keep_quantiles(section: &mut Section, least: u32) {
     }
 }
 
-/// Whether what is before an event, and what is in it, takes less than so many millionths of the time of every rank.
+/// Whether what is before an event, and what is in it, takes at most so many millionths of the time of every rank.
 fn small(thread: &Thread, least: u32) -> HashMap<Sym, [bool; 2]> {
     let mut whole: Vec<u128> = Vec::new();
     for of in totals(thread) {

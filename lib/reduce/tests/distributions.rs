@@ -5,6 +5,7 @@ use st_kernels::{Kernel, Options, paper};
 use st_model::rank_times::totals;
 use st_model::section::Section;
 use st_model::sketch::Shape;
+use st_reduce::cluster::Tolerance;
 use st_reduce::distributions::keep_quantiles;
 use st_reduce::merge::Merger;
 
@@ -20,7 +21,7 @@ fn what_matters_to_a_rank_keeps_its_distribution() {
     let whole = merged();
     for least in [0, 100, 20_000] {
         let mut section = whole.clone();
-        keep_quantiles(&mut section, least);
+        keep_quantiles(&mut section, Tolerance::from_millionths(least));
         let (thread, before) = (&section.threads[0], &whole.threads[0]);
         let events: Vec<_> = totals(before).collect();
         let n = before.ranks.len();

@@ -186,7 +186,11 @@ fn rounded_times_are_marked() {
     let rounded = "st-merge --keep-columns --quantise 1000 a.st";
     let cases: [(String, &str, &[&str]); 7] = [
         (format!("{rounded} | st-view --check"), "0 0", &["rest ok, times rounded to 1000 ns"]),
-        (format!("{rounded} | st-stat"), "0 0", &["times of every call, rounded to 1000 ns, and"]),
+        (
+            format!("{rounded} | st-stat"),
+            "0 0",
+            &["times of every call, rounded to 1000 ns, and distributions"],
+        ),
         (
             format!("{rounded} | st-view --text | st-view --from-text | st-view --check"),
             "0 0 0 0",

@@ -217,7 +217,9 @@ fn coordinates(grid: Grid) -> [String; 3] {
 /// A sum of own coordinates, each times a factor, and a number: `4*(me%16)+3`.
 fn affine(grid: Grid, factors: [i64; 3], number: i64) -> String {
     let mut sum = String::new();
-    for (factor, of) in factors.into_iter().zip(coordinates(grid)).filter(|(factor, _)| *factor != 0) {
+    let terms = factors.into_iter().zip(coordinates(grid));
+    // A dimension of one rank has no coordinate.
+    for (factor, of) in terms.filter(|(factor, of)| *factor != 0 && !of.is_empty()) {
         let sign = if factor < 0 {
             "-"
         } else if sum.is_empty() {
@@ -231,6 +233,9 @@ fn affine(grid: Grid, factors: [i64; 3], number: i64) -> String {
             n => write!(sum, "{sign}{n}*({of})"),
         };
     }
+    if sum.is_empty() {
+        return number.to_string();
+    }
     if number != 0 {
         let _ = write!(sum, "{number:+}");
     }
@@ -240,10 +245,10 @@ fn affine(grid: Grid, factors: [i64; 3], number: i64) -> String {
 /// A place beside the own one in a grid: `me+(-1,0)` is in the row before and the same column.
 fn beside(grid: Grid, code: i64) -> String {
     let [plane, row, column] = Form::ways(grid, code);
-    if grid.extents().0 == 1 {
-        format!("me+({plane},{column})")
-    } else {
-        format!("me+({plane},{row},{column})")
+    match grid.extents() {
+        (1, 1) => format!("me{plane:+}"),
+        (1, _) => format!("me+({plane},{column})"),
+        _ => format!("me+({plane},{row},{column})"),
     }
 }
 
@@ -337,6 +342,8 @@ mod tests {
         assert_eq!(affine(grids[0], [1, 0, 0], 0), "me/8");
         assert_eq!(affine(grids[0], [0, 0, -1], 3), "-(me%8)+3");
         assert_eq!(affine(grids[1], [1, -2, 3], -1), "me/16-2*(me/4%4)+3*(me%4)-1");
+        assert_eq!([affine(grids[0], [0, 3, 0], 0), affine(grids[0], [0, 3, 1], 0)], ["0", "me%8"]);
+        assert_eq!(beside(Grid::LINE, -2), "me-2");
         let shift = |grid| Form::Shift { grid, wrap: [true, false, true] };
         assert_eq!(in_grid(shift(grids[0])).as_deref(), Some("8 columns, wrapping"));
         assert_eq!(in_grid(shift(grids[1])).as_deref(), Some("planes of 4x4, planes and columns wrapping"));

@@ -10,6 +10,7 @@
 
 use st_model::num::narrow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::str::FromStr;
 
 use st_model::calls::{CallTable, Meaning};
@@ -25,10 +26,24 @@ use crate::cluster::view::View;
 pub struct Tolerance(u32);
 
 impl Tolerance {
+    /// So many millionths, at most a million.
+    #[must_use]
+    pub const fn from_millionths(n: u32) -> Self {
+        Self(if n < 1_000_000 { n } else { 1_000_000 })
+    }
+
     /// In millionths.
     #[must_use]
     pub fn millionths(self) -> u32 {
         self.0
+    }
+}
+
+impl fmt::Display for Tolerance {
+    /// As it is read: `0.01%`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = format!("{}.{:04}", self.0 / 10_000, self.0 % 10_000);
+        write!(f, "{}%", text.trim_end_matches('0').trim_end_matches('.'))
     }
 }
 
@@ -245,6 +260,9 @@ mod tests {
     #[test]
     fn tolerances_are_percentages() {
         assert_eq!("0.5%".parse(), Ok(Tolerance(5_000)));
+        for text in ["0%", "0.01%", "5%", "100%", "12.3456%"] {
+            assert_eq!(text.parse::<Tolerance>().map(|t| t.to_string()), Ok(text.to_owned()));
+        }
         for text in ["5", "101%", "-1%", "%", "1.00001%", "x%"] {
             assert_eq!(text.parse::<Tolerance>(), Err(NoTolerance), "{text}");
         }
