@@ -11,14 +11,16 @@
 
 mod buckets;
 pub mod histogram;
+mod live;
 mod modes;
 pub mod quantiles;
 
-use crate::num::{narrow, saturate};
+use crate::num::saturate;
 use std::collections::BTreeMap;
 
 pub use buckets::{bucket, edges, representative};
 use histogram::{Bin, Histogram};
+pub use live::LiveSketch;
 pub use modes::Mode;
 use quantiles::Quantiles;
 
@@ -271,139 +273,6 @@ fn sum(a: &[(u16, u64)], b: &[(u16, u64)]) -> Vec<(u16, u64)> {
     }
     out.extend(a.chain(b));
     out
-}
-
-/// A sketch that is being filled by one rank: buckets in a dense window, so that adding is a few instructions.
-#[derive(Clone, Debug, Default)]
-pub struct LiveSketch {
-    sum: u128,
-    squares: u128,
-    /// The shortest, as its distance from the longest possible.
-    inverse_min: u64,
-    max: u64,
-    low: usize,
-    window: Vec<u64>,
-    shape: Shape,
-    /// Number of durations, and the bins, if there are no buckets.
-    count: u64,
-    bins: Histogram,
-}
-
-/// The squares of [`MANY`] durations shorter than this, ns, are less than 2^64.
-const SHORT: u64 = 1 << 27;
-const MANY: usize = 1 << 10;
-
-impl LiveSketch {
-    /// An empty sketch.
-    #[must_use]
-    pub fn new(shape: Shape) -> Self {
-        Self { shape, ..Self::default() }
-    }
-    /// Adds a duration.
-    pub fn add(&mut self, ns: u64) {
-        self.add_all(&[ns]);
-    }
-    /// Adds durations: many at once cost half.
-    #[inline(never)]
-    pub fn add_all(&mut self, durations: &[u64]) {
-        let (mut bits, mut sum, mut squares) = (0, 0u64, 0u64);
-        let (mut inverse_min, mut max) = (self.inverse_min, self.max);
-        for &ns in durations {
-            bits |= ns;
-            sum = sum.wrapping_add(ns);
-            squares = squares.wrapping_add(ns.wrapping_mul(ns));
-            inverse_min = inverse_min.max(!ns);
-            max = max.max(ns);
-        }
-        (self.inverse_min, self.max) = (inverse_min, max);
-        if bits < SHORT && durations.len() <= MANY {
-            // Neither sum can have overflowed.
-            self.sum += u128::from(sum);
-            self.squares = self.squares.saturating_add(squares.into());
-        } else {
-            for wide in durations.iter().copied().map(u128::from) {
-                self.sum += wide;
-                self.squares = self.squares.saturating_add(wide * wide);
-            }
-        }
-        let mut counted = 0;
-        let (low, window) = (self.low, self.window.as_mut_slice());
-        for &ns in durations {
-            match window.get_mut(usize::from(bucket(ns)).wrapping_sub(low)) {
-                Some(n) => *n += 1,
-                None => break,
-            }
-            counted += 1;
-        }
-        for &ns in &durations[counted..] {
-            let b = usize::from(bucket(ns));
-            match self.window.get_mut(b.wrapping_sub(self.low)) {
-                Some(n) => *n += 1,
-                None => self.outside(b, ns),
-            }
-        }
-    }
-    /// Adds a duration for which there is no bucket in the window: there never is one in other shapes.
-    #[inline(never)]
-    fn outside(&mut self, b: usize, ns: u64) {
-        match self.shape {
-            // What is kept of them is chosen when all are there.
-            Shape::Buckets | Shape::Quantiles => return self.widen(b),
-            Shape::Bins => self.bins.add(ns),
-            Shape::Totals => {}
-        }
-        self.count += 1;
-    }
-    #[cold]
-    fn widen(&mut self, b: usize) {
-        if self.window.is_empty() {
-            self.low = b;
-        } else if b < self.low {
-            self.window.splice(0..0, std::iter::repeat_n(0, self.low - b));
-            self.low = b;
-        }
-        if self.window.len() <= b - self.low {
-            self.window.resize(b - self.low + 1, 0);
-        }
-        self.window[b - self.low] += 1;
-    }
-    /// Goes on with the sketch of a rank, in its shape; in `shape` if there is nothing in it.
-    #[must_use]
-    pub fn resume(sketch: &Sketch, shape: Shape) -> Self {
-        if sketch.count == 0 {
-            return Self::new(shape);
-        }
-        let shape = sketch.shape();
-        let low = sketch.buckets().next().map_or(0, |(first, _)| usize::from(first));
-        let mut window = Vec::new();
-        for (b, n) in sketch.buckets() {
-            window.resize(usize::from(b) - low, 0);
-            window.push(n);
-        }
-        let Sketch { sum, squares, min, max, .. } = sketch;
-        let count = if matches!(shape, Shape::Buckets | Shape::Quantiles) { 0 } else { sketch.count };
-        let bins = Histogram::from_bins(sketch.bins().to_vec());
-        let (sum, squares) = (*sum, *squares);
-        Self { sum, squares, inverse_min: !min.0, max: max.0, low, window, shape, count, bins }
-    }
-    /// The sketch of a rank.
-    #[must_use]
-    pub fn finish(self, rank: u32) -> Sketch {
-        let Self { sum, squares, inverse_min, max, low, window, shape, count, bins } = self;
-        let count = count + window.iter().sum::<u64>();
-        if count == 0 {
-            return Sketch::default();
-        }
-        let totals =
-            Sketch { count, sum, squares, min: (!inverse_min, rank), max: (max, rank), ..Sketch::default() };
-        match shape {
-            Shape::Buckets | Shape::Quantiles => {}
-            Shape::Bins => return Sketch { detail: Detail::Bins(bins), ..totals },
-            Shape::Totals => return Sketch::from_totals(totals),
-        }
-        let buckets = window.into_iter().enumerate().filter(|(_, n)| *n > 0);
-        Sketch::from_parts(totals, buckets.map(|(i, n)| (narrow(low + i), n)))
-    }
 }
 
 #[cfg(test)]
