@@ -9,7 +9,7 @@ use st_model::anonymise::Anonymiser;
 use st_model::header::{Header, Queued, Step};
 use st_model::names::Names;
 use st_model::num::Exact;
-use st_stream::directory::{INTERIM, MERGED, NOTES};
+use st_stream::directory::{INTERIM, MERGED, NOTES, RankFile};
 use st_stream::{CopyError, ReadOptions, Reader, WriteOptions, Writer};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Display, Formatter};
@@ -198,7 +198,7 @@ fn count(stream: &Path, notes: &mut Notes) -> Result<()> {
 
 /// The rank of `rank-000003.st`.
 pub(crate) fn rank_of(path: &Path) -> Option<u32> {
-    path.file_stem()?.to_str()?.strip_prefix("rank-")?.parse().ok()
+    RankFile::of(path.file_name()?).map(|file| file.rank)
 }
 
 /// A job that was recorded, and the directory of its streams.

@@ -5,7 +5,7 @@ use crate::pack::{Job, jobs};
 use crate::save::each_job;
 use crate::tool::TOOL;
 use anyhow::{Context, Result, bail};
-use st_stream::directory::NOTES;
+use st_stream::directory::{JOURNAL, NOTES, RankFile};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -29,9 +29,7 @@ fn running(directory: &Path) -> Option<u32> {
         notes.lines().nth(1).and_then(|l| l.strip_prefix("launcher=")).and_then(|pid| pid.parse().ok());
     let jobs = jobs(directory).unwrap_or_default();
     let entries = jobs.iter().map(Job::directory).flat_map(fs::read_dir).flatten().flatten();
-    // `rank-000002.4711.journal`
-    let process = |name: &str| name.strip_suffix(".journal")?.rsplit_once('.')?.1.parse().ok();
-    let ranks = entries.filter_map(|e| process(e.file_name().to_str()?));
+    let ranks = entries.filter_map(|e| RankFile::of(&e.file_name()).filter(|f| f.ends == JOURNAL)?.process);
     ours.into_iter().chain(ranks).find(|pid: &u32| Path::new("/proc").join(pid.to_string()).exists())
 }
 

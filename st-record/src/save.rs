@@ -12,7 +12,7 @@ use st_cli::{Output, free_name};
 use st_model::header::Header;
 use st_model::num::Exact;
 use st_stream::MAGIC;
-use st_stream::directory::rank as rank_name;
+use st_stream::directory::RankFile;
 use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -57,15 +57,8 @@ pub(crate) fn clear(output: &Path) -> Result<()> {
 
 /// What a rank of an earlier run has left in a directory. What belongs to a process that runs stays: it has started this one.
 pub(crate) fn left_by(directory: &Path, rank: u32) -> Vec<PathBuf> {
-    let own = rank_name(rank);
     let is_left = |entry: &fs::DirEntry| {
-        let name = entry.file_name();
-        // `rank-000002.st`, or `rank-000002.4711.journal` and `.times`.
-        let rest = name.to_str().and_then(|name| name.strip_prefix(&own)?.strip_prefix('.'));
-        let process = |rest: &str| rest.split_once('.').map(|(process, _)| process.to_owned());
-        rest.is_some_and(|rest| {
-            process(rest).is_none_or(|process| !Path::new("/proc").join(process).exists())
-        })
+        RankFile::of(&entry.file_name()).is_some_and(|file| file.rank == rank && !file.is_in_use())
     };
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     entries.filter(is_left).map(|entry| entry.path()).collect()

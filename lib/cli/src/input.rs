@@ -6,10 +6,9 @@ use crate::{InvalidStream, UsageError};
 use anyhow::{Context, Result, bail};
 use st_capture::journal::{self, recover};
 use st_stream::WriteOptions;
-use st_stream::directory::INTERIM;
+use st_stream::directory::{INTERIM, JOURNAL, RankFile, TIMES};
 use std::cmp::Ordering;
-use std::collections::HashMap;
-use std::ffi::OsString;
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Cursor, IsTerminal, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -134,7 +133,7 @@ fn spooled(reader: &mut dyn Read, name: &str, spool: Option<&Path>) -> Result<Fi
 fn recovered(path: &Path, mut from: impl Read) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     from.read_to_end(&mut bytes).context("reading")?;
-    let times = File::open(path.with_extension("times")).ok();
+    let times = File::open(path.with_extension(TIMES)).ok();
     let times: Box<dyn Read> =
         times.map_or_else(|| Box::new(io::empty()) as _, |f| Box::new(BufReader::new(f)) as _);
     let trace = recover(&bytes, times).map_err(|e| InvalidStream(format!("{:#}", anyhow::Error::new(e))))?;
@@ -181,23 +180,30 @@ pub fn streams_in(directory: &Path) -> Result<Vec<PathBuf>> {
 fn listed(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let mut streams = Vec::new();
     let mut newest = HashMap::new();
+    let mut early = HashSet::new();
     for entry in fs::read_dir(directory)? {
         let path = entry?.path();
         // Names that begin with a dot are results still being written.
         let hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
-        let named = path.extension().is_some_and(|e| e == "st" || e == "journal");
+        let named = path.extension().is_some_and(|e| e == "st" || e == JOURNAL);
         if hidden || !named || !path.is_file() {
             continue;
         }
         let written = fs::metadata(&path).and_then(|m| m.modified())?;
-        let latest = newest.entry(rank_of(&path)).or_insert(written);
-        *latest = written.max(*latest);
+        if let Some(file) = rank_file(&path) {
+            let latest = newest.entry(file.rank).or_insert(written);
+            *latest = written.max(*latest);
+            if file.ends == JOURNAL {
+                early.insert(file.rank);
+            }
+        }
         streams.push((path, written));
     }
     // Of a rank's journals and its stream the newest is that of its last run; streams of other names all count.
-    let journals: Vec<_> = streams.iter().filter(|(p, _)| is_journal(p)).map(|(p, _)| rank_of(p)).collect();
-    streams
-        .retain(|(p, written)| !journals.contains(&rank_of(p)) || newest.get(&rank_of(p)) == Some(written));
+    streams.retain(|(path, written)| {
+        let rank = rank_file(path).map(|file| file.rank).filter(|rank| early.contains(rank));
+        rank.is_none_or(|rank| newest.get(&rank) == Some(written))
+    });
     let mut streams: Vec<_> = streams.into_iter().map(|(p, _)| p).collect();
     if streams.len() > 1 {
         streams.retain(|p| p.file_name().is_none_or(|name| name != INTERIM));
@@ -206,14 +212,8 @@ fn listed(directory: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(streams)
 }
 
-fn is_journal(path: &Path) -> bool {
-    path.extension().is_some_and(|e| e == "journal")
-}
-
-/// `rank-000002` of `rank-000002.st` and `rank-000002.4711.journal`.
-fn rank_of(path: &Path) -> OsString {
-    let stem = if is_journal(path) { path.with_extension("") } else { path.to_owned() };
-    stem.file_stem().unwrap_or_default().to_owned()
+fn rank_file(path: &Path) -> Option<RankFile<'_>> {
+    RankFile::of(path.file_name()?)
 }
 
 /// Compares names with runs of digits as numbers; names equal so far are ordered as bytes.

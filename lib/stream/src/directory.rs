@@ -1,5 +1,8 @@
 //! Names of the files that a recording leaves in its directory.
 
+use std::ffi::OsStr;
+use std::path::Path;
+
 /// What all ranks became last while the program ran (`st-record --reduce-every`). Of a job that has ended it holds nothing more.
 pub const INTERIM: &str = "interim.st";
 
@@ -13,4 +16,66 @@ pub const NOTES: &str = "notes";
 #[must_use]
 pub fn rank(rank: u32) -> String {
     format!("rank-{rank:06}")
+}
+
+/// What a rank's journal ends with, beside the exact times of the same process, [`TIMES`].
+pub const JOURNAL: &str = "journal";
+
+/// What a rank's exact times end with while it runs.
+pub const TIMES: &str = "times";
+
+/// What a rank's files begin with while this process records it: `rank-000002.4711`.
+#[must_use]
+pub fn process(rank: u32, process: u32) -> String {
+    format!("{}.{process}", self::rank(rank))
+}
+
+/// A file of one rank.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RankFile<'a> {
+    /// The rank in `MPI_COMM_WORLD`.
+    pub rank: u32,
+    /// The process that writes it, or that ended without having written the stream.
+    pub process: Option<u32>,
+    /// What follows the last dot: `st`, [`JOURNAL`] or [`TIMES`].
+    pub ends: &'a str,
+}
+
+impl<'a> RankFile<'a> {
+    /// What a file's name says: `rank-000002.st`, `rank-000002.4711.journal`. None if it is no file of a rank.
+    #[must_use]
+    pub fn of(name: &'a OsStr) -> Option<Self> {
+        let (rank, rest) = name.to_str()?.strip_prefix("rank-")?.split_once('.')?;
+        let (process, ends) = match rest.split_once('.') {
+            Some((process, ends)) => (Some(process.parse().ok()?), ends),
+            None => (None, rest),
+        };
+        Some(Self { rank: rank.parse().ok()?, process, ends })
+    }
+
+    /// Whether the process that writes it runs on this machine.
+    #[must_use]
+    pub fn is_in_use(&self) -> bool {
+        self.process.is_some_and(|process| Path::new("/proc").join(process.to_string()).exists())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_say_whose_file_it_is() {
+        let of = |name: &'static str| RankFile::of(OsStr::new(name));
+        let names = [format!("{}.st", rank(2)), format!("{}.{JOURNAL}", process(1_000_000, 4711))];
+        let files: Vec<_> = names.iter().map(|name| RankFile::of(OsStr::new(name))).collect();
+        assert_eq!(files[0], Some(RankFile { rank: 2, process: None, ends: "st" }));
+        assert_eq!(files[1], Some(RankFile { rank: 1_000_000, process: Some(4711), ends: JOURNAL }));
+        for other in ["merged.st", "rank-", "rank-2", "rank-x.st", "rank-000002.x.journal", "notes"] {
+            assert_eq!(of(other), None, "{other}");
+        }
+        assert!(!of("rank-000002.st").unwrap().is_in_use());
+        let own = process(0, std::process::id());
+        assert!(RankFile::of(OsStr::new(&format!("{own}.{TIMES}"))).unwrap().is_in_use());
+    }
 }

@@ -16,7 +16,7 @@ use st_model::columns::{Chunk, Comparison};
 use st_model::header::{Clock, Header, Mpi, Step};
 use st_model::num::{Exact, saturate};
 use st_model::section::Section;
-use st_stream::directory::{self, INTERIM, MERGED, NOTES};
+use st_stream::directory::{self, INTERIM, JOURNAL, MERGED, NOTES, RankFile, TIMES};
 use st_stream::{WriteOptions, Writer};
 use std::ffi::{CStr, c_char, c_int};
 use std::fs::{self, File};
@@ -112,7 +112,8 @@ impl Output {
         owner: &Owner<'_>,
     ) -> Result<(Self, Result<Journal, String>), String> {
         let (rank, directory) = (owner.rank, &settings.output);
-        if ancestors().any(|pid| directory.join(format!("{}.{pid}.journal", directory::rank(rank))).exists())
+        if ancestors()
+            .any(|pid| directory.join(format!("{}.{JOURNAL}", directory::process(rank, pid))).exists())
         {
             return Err("started by a rank that is being recorded, whose trace has this name".into());
         }
@@ -124,8 +125,8 @@ impl Output {
                     .into(),
             );
         }
-        let own = format!("{}.{}", directory::rank(rank), std::process::id());
-        let temporary = directory.join(format!("{own}.times"));
+        let own = directory::process(rank, std::process::id());
+        let temporary = directory.join(format!("{own}.{TIMES}"));
         let header = header(settings, clock, recorder, owner);
         let written = Arc::new(AtomicU64::new(0));
         let version = env!("CARGO_PKG_VERSION").to_owned();
@@ -139,7 +140,7 @@ impl Output {
         if Some(rank) == first && !settings.quiet {
             open_line(directory, &header);
         }
-        let path = directory.join(format!("{own}.journal"));
+        let path = directory.join(format!("{own}.{JOURNAL}"));
         let journal = Journal::create(path.clone(), recorder, header.clone(), vec![step.clone()], host());
         let journal = journal.map_err(|e| format!("{}: {e}", path.display()));
         let writer = Some(writer);
@@ -305,18 +306,14 @@ pub(crate) fn clear(settings: &Settings, world: u32) {
     let mut older = Vec::new();
     for entry in entries.flatten() {
         let name = entry.file_name();
-        let Some(name) = name.to_str() else { continue };
-        if [MERGED, INTERIM].contains(&name) {
+        if [MERGED, INTERIM].iter().any(|of_all| name == **of_all) {
             older.push(entry.path());
         }
-        // `rank-000002.st`, or `rank-000002.4711.journal` and `.times` while process 4711 runs.
-        let Some((rank, rest)) = name.strip_prefix("rank-").and_then(|n| n.split_once('.')) else { continue };
-        let process: Option<u32> = rest.split_once('.').and_then(|(pid, _)| pid.parse().ok());
-        if process.is_some_and(|pid| ancestors.contains(&pid)) {
+        let Some(file) = RankFile::of(&name) else { continue };
+        if file.process.is_some_and(|pid| ancestors.contains(&pid)) {
             return;
         }
-        let runs = process.is_some_and(|pid| Path::new("/proc").join(pid.to_string()).exists());
-        if !runs && rank.parse().is_ok_and(|rank| !recorded(rank)) {
+        if !file.is_in_use() && !recorded(file.rank) {
             older.push(entry.path());
         }
     }
