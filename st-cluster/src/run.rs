@@ -33,10 +33,7 @@ const AHEAD: usize = 64;
 /// The program, from its command line to its exit status.
 #[must_use]
 pub fn main() -> ExitCode {
-    match engine::parse::<Args>() {
-        Ok(args) => st_cli::report(NAME, run(&args)),
-        Err(code) => code,
-    }
+    engine::start(NAME, run)
 }
 
 /// Does what the command line asks for; below a launcher that started several processes, becomes its engine.

@@ -25,11 +25,10 @@ pub mod trace_name;
 
 use anyhow::{Context, Result};
 use args::Args;
-use clap::Parser;
 use job::Failure;
 use pack::{Job, Notes};
 use save::{clear, each_job, recorded};
-use st_cli::{Launch, Output};
+use st_cli::{Launch, Output, engine};
 use st_model::num::narrow;
 use std::env;
 use std::ffi::OsString;
@@ -54,7 +53,7 @@ const NOT_FOUND: u8 = 127;
 pub fn main() -> ExitCode {
     match stand_in_words() {
         Some(words) => stand_in(&words),
-        None => run(&Args::parse()),
+        None => engine::parse(TOOL).map_or_else(|code| code, |args| run(&args)),
     }
 }
 

@@ -11,7 +11,6 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::thread::available_parallelism;
 
 use anyhow::{Context, Result, bail};
-use clap::Parser;
 use st_cli::{
     Amount, FailedCheck, Input, InvalidStream, Launch, Mpi, Output, Status, UsageError, Whole, each_section,
     engine,
@@ -38,7 +37,11 @@ enum Ended {
 /// The program, from its command line to its exit status.
 #[must_use]
 pub fn main() -> ExitCode {
-    match run(&Args::parse()) {
+    let args = match engine::parse(TOOL) {
+        Ok(args) => args,
+        Err(code) => return code,
+    };
+    match run(&args) {
         Ok(Ended::Here(status)) => st_cli::report(TOOL, Ok(status)),
         Ok(Ended::Ranks(code)) => ExitCode::from(code),
         Err(error) => st_cli::report(TOOL, Err(error)),

@@ -12,22 +12,33 @@ use std::time::Duration;
 use anyhow::{Context, Error, Result, anyhow};
 use clap::Parser;
 
-use crate::{Elsewhere, Launch, Mpi};
+use crate::{Elsewhere, Launch, Mpi, Status, report};
 
 /// File name of the engine.
 pub const ENGINE: &str = "st-engine";
+
+/// A program, from its command line to its exit status.
+pub fn start<A: Parser>(tool: &str, run: impl FnOnce(&A) -> Result<Status>) -> ExitCode {
+    match parse(tool) {
+        Ok(args) => report(tool, run(&args)),
+        Err(code) => code,
+    }
+}
 
 /// The command line; in a job only the first process says what is wrong with it, or prints its help.
 ///
 /// # Errors
 ///
-/// On the other processes, if the program is to end: with which exit status.
-pub fn parse<A: Parser>() -> Result<A, ExitCode> {
-    match A::try_parse() {
-        Ok(args) => Ok(args),
-        Err(error) if Launch::current().is_none_or(|launch| launch.rank == 0) => error.exit(),
-        Err(error) => Err(ExitCode::from(saturate::<u8>(error.exit_code()))),
-    }
+/// If the program is to end: with which exit status.
+pub fn parse<A: Parser>(tool: &str) -> Result<A, ExitCode> {
+    A::try_parse().map_err(|error| {
+        let first = Launch::current().is_none_or(|launch| launch.rank == 0);
+        // clap's own `exit` does not say that the help could not be printed.
+        match if first { error.print() } else { Ok(()) } {
+            Ok(()) => ExitCode::from(saturate::<u8>(error.exit_code())),
+            Err(failed) => report(tool, Err(Error::new(failed).context("standard output"))),
+        }
+    })
 }
 
 /// For a program that is one process or several: if a launcher started several, turns this process into the engine.

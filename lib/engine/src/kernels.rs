@@ -6,8 +6,7 @@ mod communicator;
 use std::io::Write;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
-use clap::Parser;
+use anyhow::{Context, Result, bail};
 use st_cli::{Status, UsageError, engine};
 use st_kernels::{Args, Kernel, Options, Outcome};
 
@@ -16,13 +15,12 @@ use crate::MPI;
 /// Runs the program: one rank of a kernel.
 #[must_use]
 pub fn main() -> ExitCode {
-    let args = Args::parse();
-    let result = if args.paper.paper {
-        Err(UsageError("--paper is for st-kernels, which needs no engine".into()).into())
-    } else {
+    engine::start("st-kernels", |args: &Args| {
+        if args.paper.paper {
+            bail!(UsageError("--paper is for st-kernels, which needs no engine".into()));
+        }
         run(args.kernel, &args.options)
-    };
-    st_cli::report("st-kernels", result)
+    })
 }
 
 fn run(kernel: Kernel, options: &Options) -> Result<Status> {

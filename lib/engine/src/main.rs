@@ -30,7 +30,7 @@ fn stage<A: Parser>(
     tool: &'static str,
     work: impl FnOnce(&A, &mut dyn Transport) -> anyhow::Result<Status>,
 ) -> ExitCode {
-    match engine::parse::<A>() {
+    match engine::parse::<A>(tool) {
         Ok(args) => job::run(tool, |job| work(&args, job)),
         Err(code) => code,
     }

@@ -44,8 +44,7 @@ mod window;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use clap::Parser;
-use st_cli::{Launch, Status, UsageError};
+use st_cli::{Launch, Status, UsageError, engine};
 use st_replay::args::Args;
 use st_replay::preflight::Preflight;
 use st_replay::whatif::placement;
@@ -56,7 +55,7 @@ use crate::replay::play::{Assignment, Prepared};
 /// Runs the program: one rank of a replay.
 #[must_use]
 pub fn main() -> ExitCode {
-    st_cli::report(TOOL, run(&Args::parse()))
+    engine::start(TOOL, run)
 }
 
 fn run(args: &Args) -> Result<Status> {

@@ -3,7 +3,6 @@
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use clap::Parser;
 use st_cli::{Launch, Output, Status, UsageError, engine};
 use st_model::header::{Clock, Header, Mpi, Step};
 use st_model::section::Section;
@@ -20,7 +19,7 @@ const PROGRAM: &str = "st-kernels-mpi";
 /// The program, from its command line to its exit status.
 #[must_use]
 pub fn main() -> ExitCode {
-    st_cli::report("st-kernels", run(&Args::parse()))
+    engine::start("st-kernels", run)
 }
 
 fn run(args: &Args) -> Result<Status> {

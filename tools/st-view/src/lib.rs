@@ -13,15 +13,14 @@ mod tree;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::Parser;
-use st_cli::{Output, Status};
+use st_cli::{Output, Status, engine};
 
 use args::Args;
 
 /// The program, from its command line to its exit status.
 #[must_use]
 pub fn main() -> ExitCode {
-    st_cli::report("st-view", run(&Args::parse()))
+    engine::start("st-view", run)
 }
 
 /// Does what the command line asks for.
