@@ -23,7 +23,7 @@ done
 endef
 
 .NOTPARALLEL:
-.PHONY: help build build-demo check test fmt circles conversions names lines clippy clippy-mpi doc tree licences deny man man-check unit unit-mpi e2e \
+.PHONY: help build build-demo check test fmt circles conversions names features lines clippy clippy-mpi doc tree licences deny man man-check unit unit-mpi e2e \
     loom mutations valgrind test-programs conformance demo bench bench-report bench-check fuzz completions install install-debug \
     install-check clean
 
@@ -32,10 +32,12 @@ help: ## list the targets
 
 build: ## build everything for every MPI found
 	$(CARGO) build --release --locked
+	@tools/seed
 	$(call with_mpi,openmpi mpich,$(CARGO) build --release --locked $(ONLY_MPI))
 
 build-demo:
 	$(CARGO) build --release --locked $(PROGRAMS:%=-p %)
+	@tools/seed
 	$(call with_mpi,openmpi,$(CARGO) build --release --locked $(ONLY_MPI))
 
 check: fmt circles conversions names clippy unit bench-check lines ## format, circles, lints and unit tests of what needs no MPI: the fast loop
@@ -43,7 +45,7 @@ check: fmt circles conversions names clippy unit bench-check lines ## format, ci
 test: ## everything that must hold, end to end under every MPI found
 	tools/bootstrap test
 	tools/mpi4py
-	$(MAKE) fmt circles conversions names tree licences deny clippy clippy-mpi doc unit loom bench-check man-check fuzz build unit-mpi e2e install-check
+	$(MAKE) fmt circles conversions names tree features licences deny clippy clippy-mpi doc unit loom bench-check man-check fuzz build unit-mpi e2e install-check
 	tools/conformance
 	tools/test-programs lammps
 
@@ -80,6 +82,9 @@ tree: ## fail if the recorder or a crate that needs no MPI depends on the mpi cr
 	@echo "$(CARGO) tree: no mpi crate below the recorder and the crates that need no MPI"
 	@tree=$$($(CARGO) tree --locked --workspace --exclude st-engine --edges normal,build --prefix none); \
 	if grep -E '^(mpi|mpi-sys) v' <<<"$$tree"; then echo "these link libmpi" >&2; exit 1; fi
+
+features: ## fail if crates that are built apart ask for other features of what they share
+	tools/features/check
 
 licences: ## licences of all dependencies against the allow list of deny.toml
 	tools/licences

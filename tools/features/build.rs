@@ -1,0 +1,3 @@
+//! Nothing: dependencies of builds are looked at only where there is one.
+
+fn main() {}
