@@ -17,7 +17,7 @@ use st_model::sites::CallSites;
 
 use crate::args::{EfficiencyArgs, Explaining, RanksArgs, WaitsArgs, WaitsBy};
 use crate::calls::{SITE, function, site_cells};
-use crate::input;
+use crate::input::{self, Lacking};
 use crate::table::{Cell, Column, Format, Table};
 
 /// A trace, and what is found in it: nothing without exact times, unless it has been kept.
@@ -115,13 +115,13 @@ impl Explained {
 
     /// The same, where it must be there.
     pub(crate) fn explained(&self) -> Result<&dyn Explains> {
-        let Some(told) = self.told() else { bail!(NOTHING_KEPT) };
+        let Some(told) = self.told() else { bail!(Lacking(NOTHING_KEPT.into())) };
         Ok(told)
     }
 
     /// What is found by exact times.
     pub(crate) fn known(&self) -> Result<&Analysis> {
-        let Some(analysis) = &self.analysis else { bail!(NO_TIMES) };
+        let Some(analysis) = &self.analysis else { bail!(Lacking(NO_TIMES.into())) };
         Ok(analysis)
     }
 

@@ -16,7 +16,7 @@ use st_model::sketch::{Shape, Sketch, edges};
 use self::draw::{Range, draw};
 use crate::args::HistArgs;
 use crate::calls::{SITE, at, function, named, site_cells, site_of};
-use crate::input;
+use crate::input::{self, Lacking};
 use crate::table::{Cell, Column, Format, Table, duration, grouped};
 use crate::times::STEPS_OF_A_RANK;
 
@@ -69,7 +69,7 @@ pub(crate) fn hist(args: &HistArgs) -> Result<Status> {
         }
     }
     if all.is_empty() && any {
-        bail!("the trace holds no times of {}", args.site);
+        bail!(Lacking(format!("the trace holds no times of {}", args.site)));
     }
     if all.is_empty() {
         let what = &args.site;

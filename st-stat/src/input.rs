@@ -1,5 +1,7 @@
 //! Sections with their profiles.
 
+use std::error::Error;
+use std::fmt;
 use std::path::PathBuf;
 
 use anyhow::Result;
@@ -12,6 +14,18 @@ use crate::profile::Profile;
 
 /// Name of the program in what it says.
 pub(crate) const NAME: &str = "st-stat";
+
+/// What all streams of a trace together do not hold, and the command needs.
+#[derive(Debug)]
+pub(crate) struct Lacking(pub(crate) String);
+
+impl fmt::Display for Lacking {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Error for Lacking {}
 
 /// Reads a trace and profiles each section, and says what is missing.
 pub(crate) fn profiled(

@@ -13,7 +13,7 @@ use st_model::sites::CallSites;
 
 use crate::args::LeaksArgs;
 use crate::calls::{SITE, function, site_cells};
-use crate::input;
+use crate::input::{self, Lacking};
 use crate::table::{Cell, Column, Format, Table, grouped};
 use crate::why::ranks as named_ranks;
 
@@ -22,7 +22,7 @@ pub(crate) fn leaks(args: &LeaksArgs) -> Result<Status> {
     let of = &args.of;
     let (whole, sections) = input::sections(&of.inputs, &of.input, &of.talk)?;
     if !whole.complete {
-        bail!("the stream does not hold the end of the run, where leaks show");
+        bail!(Lacking("the stream does not hold the end of the run, where leaks show".into()));
     }
     let budget = of.steps.budget();
     let mut leaks = Leaks::of(&sections, &budget)?;

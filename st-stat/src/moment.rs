@@ -12,6 +12,8 @@ use st_model::section::{Section, Sym, Thread};
 use st_model::steps::Budget;
 use st_model::tree::Walk;
 
+use crate::input::Lacking;
+
 /// What a thread is in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum State {
@@ -116,7 +118,7 @@ impl Clocks {
         }
         let none = |means: &Means| means.iter().all(|m| *m == [0, 0]);
         if !all.exact && all.means.iter().flatten().flatten().all(none) {
-            bail!("the trace holds no times: record without --time none");
+            bail!(Lacking("the trace holds no times: record without --time none".into()));
         }
         Ok(all)
     }

@@ -12,7 +12,7 @@ use st_model::sites::CallSites;
 use crate::args::{PhasesArgs, PhasesBy};
 use crate::calls::{SITE, function, site_cells};
 use crate::explain::{self, NO_TIMES};
-use crate::input;
+use crate::input::{self, Lacking};
 use crate::table::{Cell, Column, Format, Table, duration, grouped};
 
 /// Loops that are drawn at most, and slow iterations of each that are named.
@@ -28,7 +28,9 @@ pub(crate) fn phases(args: &PhasesArgs) -> Result<Status> {
     let of = &args.of;
     let (_, sections) = input::sections(&of.inputs, &of.input, &of.talk)?;
     if !sections.iter().any(Section::has_times) {
-        bail!("{NO_TIMES}; sketches add times up over the whole run, and do not say when they were");
+        bail!(Lacking(format!(
+            "{NO_TIMES}; sketches add times up over the whole run, and do not say when they were"
+        )));
     }
     if sections.iter().any(|s| s.histograms().next().is_some()) {
         bail!("parameters are histograms (st-merge --histogram): messages cannot be matched");

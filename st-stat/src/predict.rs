@@ -12,7 +12,7 @@ use st_model::sites::CallSites;
 use crate::args::PredictArgs;
 use crate::calls::{SITE, site_cells};
 use crate::explain::{Explained, NO_TIMES};
-use crate::input;
+use crate::input::{self, Lacking};
 use crate::table::{Cell, Column, Format, Table, bytes, duration, grouped};
 
 /// Sites of which is said what they could gain, those with most computation.
@@ -34,7 +34,9 @@ struct Change {
 /// `st-stat predict`.
 pub(crate) fn predict(args: &PredictArgs) -> Result<Status> {
     let (explained, prediction) = Explained::read_with(&args.of, Prediction::of)?;
-    let Some((analysis, prediction)) = explained.analysis.as_ref().zip(prediction) else { bail!(NO_TIMES) };
+    let Some((analysis, prediction)) = explained.analysis.as_ref().zip(prediction) else {
+        bail!(Lacking(NO_TIMES.into()))
+    };
     let tables = explained.sections.iter().map(|s| &s.sites);
     let sites = args.symbols.call_sites((input::NAME, &args.of.talk), tables);
     let told = Told { args, explained: &explained, analysis, prediction: &prediction, sites: &sites };

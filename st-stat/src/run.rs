@@ -4,8 +4,8 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use clap::{CommandFactory, Parser};
-use st_cli::{Amount, Finished, Output, Screen, Status, UsageError};
+use clap::CommandFactory;
+use st_cli::{Amount, Finished, Output, Screen, Status, UsageError, engine};
 use st_match::Unknown;
 use st_model::project;
 use st_model::steps::Exceeded;
@@ -14,7 +14,7 @@ use crate::args::{
     Args, CallsArgs, ClustersArgs, Command, Explaining, MapeArgs, SizesArgs, SizesBy, SummaryArgs,
     ViolationsArgs,
 };
-use crate::input::NAME;
+use crate::input::{Lacking, NAME};
 use crate::table::Format;
 use crate::topology::Grid;
 use crate::{
@@ -25,7 +25,7 @@ use crate::{
 /// The program, from its command line to its exit status.
 #[must_use]
 pub fn main() -> ExitCode {
-    st_cli::report(NAME, run(&Args::parse()))
+    engine::start(NAME, run)
 }
 
 /// Does what the command line asks for.
@@ -59,11 +59,14 @@ pub fn run(args: &Args) -> Result<Status> {
     }
 }
 
-/// Says of which trace it is that it cannot be read back, or not in the steps that are allowed: streams have been named while they
-/// were read, not what they are together.
+/// Says of which trace it is that it cannot be read back, not in the steps that are allowed, or lacks what the command needs: streams
+/// have been named while they were read, not what they are together.
 fn named(of: &Explaining, result: Result<Status>) -> Result<Status> {
     let about_all = |cause: &(dyn std::error::Error + 'static)| {
-        cause.is::<Exceeded>() || cause.is::<Unknown>() || cause.is::<project::Error>()
+        cause.is::<Exceeded>()
+            || cause.is::<Unknown>()
+            || cause.is::<project::Error>()
+            || cause.is::<Lacking>()
     };
     // A stream's name stands before what is wrong in it.
     result.map_err(|e| match e.chain().next().is_some_and(about_all) {

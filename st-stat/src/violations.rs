@@ -7,7 +7,7 @@ use st_model::columns::Column;
 use st_model::section::Section;
 
 use crate::args::ViolationsArgs;
-use crate::input::NAME;
+use crate::input::{Lacking, NAME};
 use crate::table::{self, Cell, Table};
 
 /// Matches the messages of a trace, section by section, and keeps its exact times.
@@ -54,11 +54,11 @@ pub(crate) fn find(args: &ViolationsArgs) -> Result<(Survey, Vec<String>)> {
     })?;
     whole.remark(NAME, &args.of.talk);
     if !timed {
-        bail!("the trace holds no exact times: record with --time columns");
+        bail!(Lacking("the trace holds no exact times: record with --time columns".into()));
     }
     let Reading { matcher, times, unit } = reading;
     if unit > 1 {
-        bail!("times are rounded to {unit} ns: that makes violations, and hides some");
+        bail!(Lacking(format!("times are rounded to {unit} ns: that makes violations, and hides some")));
     }
     let matching = args.of.talk.progress(NAME, "matching", Amount::Unknown);
     let graph = matcher.finish();

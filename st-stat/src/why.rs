@@ -15,7 +15,7 @@ use crate::args::WhyArgs;
 use crate::calls::site_cells;
 use crate::causes::{Cause, activity, most};
 use crate::explain::{Explained, NOTHING_KEPT, computation};
-use crate::input;
+use crate::input::{self, Lacking};
 use crate::table::{Cell, Column, Format, Table, bytes, duration, grouped};
 
 /// Findings that people are shown at most, and whose causes are looked for.
@@ -35,7 +35,7 @@ pub(crate) fn why(args: &WhyArgs) -> Result<Status> {
     let mut out = Output::text(&args.of.output.output)?;
     let screen = Screen::of(&out);
     if explained.told().is_none() && args.of.format != Format::Text {
-        bail!("{NOTHING_KEPT}");
+        bail!(Lacking(NOTHING_KEPT.into()));
     }
     write(&explained, &sites, (args.all, args.of.format), screen, &mut out)?;
     out.commit()?;

@@ -154,7 +154,8 @@ fn the_critical_path_is_the_run() {
     // The last call of the rank that ends last, and those of the other.
     assert!(lines[2].starts_with("call,MPI_Barrier,10000,0.0,2,0,30000,0,"), "{csv}");
     assert_eq!(lines.len(), 3);
-    assert!(printed(&[10, 60, 10], false, &["path"]).unwrap_err().to_string().contains("--merge"));
+    let refused = printed(&[10, 60, 10], false, &["path"]).unwrap_err();
+    assert!(format!("{refused:#}").contains("--merge"), "{refused:#}");
 }
 
 #[test]
@@ -172,7 +173,9 @@ fn without_exact_times_sums_tell_what_they_can() {
     let said = printed(&[10, 60, 10], false, &["why"]).unwrap();
     assert!(said.contains("no exact times") && said.contains("imbalance: rank 1 computes"), "{said}");
     let refused = printed(&[10, 60, 10], false, &["waits"]).unwrap_err();
-    assert!(refused.to_string().contains("--merge"), "{refused}");
+    assert!(format!("{refused:#}").contains("--merge"), "{refused:#}");
+    // Which trace it is stands before that.
+    assert!(refused.to_string().ends_with(".st"), "{refused:#}");
     let ranks = printed(&[10, 60, 10], false, &["ranks", "--format", "csv"]).unwrap();
     assert!(ranks.contains("\n1,600010000,600000000,10000,,225.0\n"), "{ranks}");
 }
@@ -205,7 +208,8 @@ fn what_was_kept_of_exact_times_says_the_same() {
 
 #[test]
 fn what_takes_exact_times_is_refused_without_these() {
-    let refused = |words: &[&str]| printed_of(&[10, 60, 10], Times::Kept, words).unwrap_err().to_string();
+    let refused =
+        |words: &[&str]| format!("{:#}", printed_of(&[10, 60, 10], Times::Kept, words).unwrap_err());
     assert!(refused(&["path"]).contains("holds no exact times"));
     assert!(refused(&["waits", "--by", "pair"]).contains("--keep-columns"));
 }

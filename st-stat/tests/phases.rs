@@ -93,7 +93,7 @@ fn phases_are_those_that_the_program_names() {
 
 #[test]
 fn without_exact_times_it_is_said_what_is_missing() {
-    let said = tried(untimed(program(false)), &["phases"]).unwrap_err().to_string();
+    let said = format!("{:#}", tried(untimed(program(false)), &["phases"]).unwrap_err());
     assert!(
         said.contains("no exact times") && said.contains("--merge") && said.contains("sketches"),
         "{said}"
