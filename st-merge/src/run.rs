@@ -9,7 +9,6 @@ use st_cli::transport::{self, Transport};
 use st_cli::{Amount, Batch, Output, Share, Status, UsageError, Whole, each_batch, engine, step};
 use st_explain::Folding;
 use st_model::section::Section;
-use st_reduce::distributions::keep_quantiles;
 use st_reduce::merge::alike::LEVELS;
 use st_reduce::merge::{Error, Merger, Merging};
 use st_reduce::tree::{self, Parts, RADIX, Tree};
@@ -23,10 +22,7 @@ pub const NAME: &str = "st-merge";
 /// The program, from its command line to its exit status.
 #[must_use]
 pub fn main() -> ExitCode {
-    match engine::parse::<Args>() {
-        Ok(args) => st_cli::report(NAME, run(&args)),
-        Err(code) => code,
-    }
+    engine::start(NAME, run)
 }
 
 /// Does what the command line asks for; below a launcher that started several processes, becomes its engine.
@@ -270,13 +266,11 @@ fn write(args: &Args, merger: Merger, whole: &mut Whole, out: &mut Output) -> Re
         whole.provenance.push(step(NAME));
     }
     let options = args.output.write_options(out);
+    let mut section = merger.finish_with(args.threads());
+    args.kept().apply(&mut section, &mut whole.header);
     let mut writer = Writer::new(out, &whole.header, options)?;
     for s in &whole.provenance {
         writer.provenance(s)?;
-    }
-    let mut section = merger.finish_with(args.threads());
-    if !args.sketch_buckets {
-        keep_quantiles(&mut section, args.sketch_least);
     }
     writer.section(&section)?;
     if args.keeping.waits != Waits::Never {

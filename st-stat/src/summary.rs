@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 use st_model::calls::Lane;
-use st_model::header::Header;
+use st_model::header::{Header, RANK_SUMS};
 use st_model::rank_times::{RankTime, rank_times};
 use st_model::section::{Elastic, Section, Sym};
 use st_model::sites::CallSites;
@@ -52,7 +52,7 @@ impl Facts {
         facts.times(&Times::of(sections));
         facts.bytes(sections);
         facts.structure(sections);
-        facts.payload(size, sections);
+        facts.payload(header, size, sections);
         facts
     }
 
@@ -161,13 +161,13 @@ impl Facts {
         self.add("structure", text, values);
     }
 
-    fn payload(&mut self, size: Option<u64>, sections: &[(Section, Profile)]) {
+    fn payload(&mut self, header: &Header, size: Option<u64>, sections: &[(Section, Profile)]) {
         let calls: u64 = sections.iter().map(|(_, p)| p.calls()).sum();
         let per = |n: u64| if calls == 0 { 0.0 } else { float(n.into()) / float(calls.into()) };
         let text = size.map(|size| format!("{}, {:.3} bytes per call", bytes(size), per(size)));
         let cell = size.map_or_else(Cell::none, |size| Cell::bytes(size.into()));
         self.add("file", text, vec![("file_bytes", cell)]);
-        let times = time_payload(sections);
+        let times = time_payload(header, sections);
         self.add("times", times.clone(), vec![("times", Cell::text(times))]);
         let lost = lost(sections).join(", ");
         let text = (!lost.is_empty()).then(|| lost.clone());
@@ -297,7 +297,7 @@ fn opaque_calls(sections: &[(Section, Profile)]) -> BTreeMap<String, u64> {
     counts
 }
 
-fn time_payload(sections: &[(Section, Profile)]) -> String {
+fn time_payload(header: &Header, sections: &[(Section, Profile)]) -> String {
     let threads = || sections.iter().flat_map(|(s, _)| &s.threads);
     // A phase that never was has no shape of its own.
     let paths =
@@ -309,7 +309,9 @@ fn time_payload(sections: &[(Section, Profile)]) -> String {
         (Shape::Totals, "number, sum, squares and extremes"),
     ];
     let kept = names.into_iter().filter(|(shape, _)| paths().any(|s| s.shape() == *shape));
-    let kept: Vec<&str> = kept.map(|(_, name)| name).collect();
+    let sums = header.options.get(RANK_SUMS).and_then(|how| how.as_str());
+    let sums = sums.map(|how| format!("totals of ranks ({how})"));
+    let kept: Vec<String> = kept.map(|(_, name)| name.to_owned()).chain(sums).collect();
     // Without exact times a column still holds comparisons of clocks.
     let columns = threads().flat_map(|t| &t.columns).filter(|(_, column)| column.events() > 0);
     // Every event has a duration, if it has a sketch; a series of polls is one.

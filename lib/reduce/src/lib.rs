@@ -3,10 +3,12 @@
 pub mod cluster;
 mod codes;
 pub mod distributions;
+pub mod kept;
 pub mod lossy;
 pub mod merge;
 #[cfg(feature = "options")]
 pub mod options;
+pub mod rank_sums;
 pub mod tree;
 pub mod user;
 mod who;

@@ -22,7 +22,7 @@ use st_model::num::{Exact, narrow};
 use st_model::section::Section;
 use st_model::varint;
 use st_reduce::cluster::Clustering;
-use st_reduce::distributions::{LEAST, keep_quantiles};
+use st_reduce::kept::Kept;
 use st_reduce::merge::Merging;
 use st_reduce::tree::{Parts, Reduce, Tree};
 use st_stream::directory::{INTERIM, MERGED, NOTES};
@@ -128,8 +128,10 @@ fn reduce<R: Reduce<Error: Display>>(
         Ok(Gathered { headers: vec![header], tree })
     };
     climb.run(own, |all: Gathered<R>, in_time| {
-        let header = Header::of_job(all.headers).unwrap_or_default();
-        write(asked, &header, &finish(all.tree)?, in_time)
+        let mut header = Header::of_job(all.headers).unwrap_or_default();
+        let mut section = finish(all.tree)?;
+        Kept::default().apply(&mut section, &mut header);
+        write(asked, &header, &section, in_time)
     })
 }
 
@@ -187,9 +189,7 @@ fn merged(tree: Tree<Merging>) -> Result<Section, String> {
     let mut merger = tree.how().root();
     let parts = tree.finish().map_err(text)?;
     parts.into_iter().try_for_each(|s| merger.add(s)).map_err(text)?;
-    let mut section = merger.finish();
-    keep_quantiles(&mut section, LEAST);
-    Ok(section)
+    Ok(merger.finish())
 }
 
 /// Writes the merged stream under a name of its own; if there still is time then, it gets the one that it is known by.

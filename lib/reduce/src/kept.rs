@@ -1,0 +1,41 @@
+//! What a merged trace keeps of times, once all ranks are in it.
+
+use st_model::header::{Header, RANK_SUMS};
+use st_model::section::Section;
+
+use crate::cluster::Tolerance;
+use crate::distributions::{LEAST, keep_quantiles};
+use crate::rank_sums::{EACH, keep_rank_sums};
+
+/// What stays as ranks have recorded it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Kept {
+    /// Buckets of 1 %, in place of durations at fixed ranks.
+    pub buckets: bool,
+    /// What an event takes less of every rank's time than where number, sum and deviation are kept only, with durations at fixed
+    /// ranks.
+    pub least: Tolerance,
+    /// The total times of every event on every rank.
+    pub rank_sums: bool,
+}
+
+impl Default for Kept {
+    fn default() -> Self {
+        Self { buckets: false, least: LEAST, rank_sums: false }
+    }
+}
+
+impl Kept {
+    /// Leaves out what is not kept; the header says so of what the section does not show.
+    pub fn apply(&self, section: &mut Section, header: &mut Header) {
+        // What matters to a rank is told by its totals, as they are recorded.
+        if !self.buckets {
+            keep_quantiles(section, self.least);
+        }
+        if !self.rank_sums && keep_rank_sums(section) {
+            let how =
+                if section.ranks.len() > EACH { "means of runs of ranks" } else { "where ranks differ" };
+            header.options.insert(RANK_SUMS.to_owned(), how.into());
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! What a merged trace keeps of each rank's total times: which ranks differ, and in which events, where that is more than noise.
+//!
+//! Recorded are the totals of every event on every rank, to 1 %. On a busy machine no two of them are equal, so that they take a
+//! byte each: most of a merged file of many ranks. What is told by that is little: a rank's computation and its time in MPI, and in
+//! which events ranks are unlike each other beyond what equal ranks are unlike each other by chance. That is kept.
+
+use std::collections::HashMap;
+
+use st_model::ints::Sealed;
+use st_model::num::{Exact as _, float, saturate};
+use st_model::section::{RankSums, Section, Sym, Thread};
+use st_model::sketch::{bucket, representative};
+
+/// Up to so many ranks the total of each is kept.
+pub const EACH: u64 = 4096;
+
+/// Runs of ranks whose mean is kept where there are more.
+const BLOCKS: usize = 64;
+
+/// Ranks that are kept beside what the others have in common.
+const EXTREMES: usize = 32;
+
+/// How many deviations of chance a rank is off that has not come there by chance.
+const FAR: f64 = 5.0;
+
+/// Part of a rank's computation, or of its time in MPI, that what is kept of it may be off; with the half percent by which buckets
+/// are, 1 %.
+const WITHIN: f64 = 0.005;
+
+/// Part of a rank's time that does not matter to it.
+const LEAST: f64 = 0.0001;
+
+/// Part of all ranks' time from which on an event's extremes are kept of more than [`EACH`] ranks.
+const MATTERS: f64 = 0.01;
+
+/// Deviation by which a bucket is off, as a part of the time.
+const ROUNDING: f64 = 0.006;
+
+/// Buckets that may be taken for one, coarsest first, where ranks are spread over [`SPREAD`] times as many.
+const STEPS: [u16; 4] = [10, 5, 2, 1];
+const SPREAD: f64 = 2.0;
+
+/// Keeps of the ranks' totals what tells ranks apart beyond noise. Up to [`EACH`] ranks, those of a rank's computation and of its
+/// time in MPI stay right to 1 % (of more than a hundredth of its time); beyond, means of runs of ranks stay, and extremes of what
+/// matters. Whether anything changed. *Cost:* O(events · (events + ranks)).
+pub fn keep_rank_sums(section: &mut Section) -> bool {
+    section.threads.iter_mut().fold(false, |any, thread| keep(thread) || any)
+}
+
+/// Times of an event on all ranks, as buckets, and how coarse they may become.
+struct Totals {
+    was: Vec<u16>,
+    /// From the coarsest to what is recorded.
+    forms: Vec<Form>,
+    /// The one that is taken.
+    form: usize,
+}
+
+/// What is kept.
+enum Form {
+    /// The mean of all ranks but those that are far from it.
+    Mean { of_all: u16, far: HashMap<usize, u16> },
+    /// Multiples.
+    Step(u16),
+}
+
+impl Form {
+    fn of(&self, rank: usize, was: u16) -> u16 {
+        match self {
+            // Who has not had the event takes no time for it.
+            _ if was == 0 => 0,
+            Self::Mean { of_all, far } => far.get(&rank).copied().unwrap_or(*of_all),
+            Self::Step(1) => was,
+            Self::Step(step) => was.saturating_add(step / 2) / step * step.max(&1),
+        }
+    }
+}
+
+fn ns(bucket: u16) -> f64 {
+    float(representative(bucket).into())
+}
+
+fn keep(thread: &mut Thread) -> bool {
+    let chance = chances(thread);
+    let (ranks, n) = (thread.ranks.len(), saturate::<usize>(thread.ranks.len()));
+    let read = |of: &Sealed| -> Vec<u16> {
+        let mut cursor = of.cursor();
+        (0..n).map(|_| saturate(cursor.next())).collect()
+    };
+    let halves: [fn(&mut RankSums) -> &mut Sealed; 2] = [|s| &mut s.compute, |s| &mut s.comm];
+    let mut whole = [vec![0.0; n], vec![0.0; n]];
+    for sums in &mut thread.sums {
+        for (half, whole) in halves.iter().zip(&mut whole) {
+            read(half(sums)).iter().zip(whole).for_each(|(b, all)| *all += ns(*b));
+        }
+    }
+    let run: Vec<f64> = whole[0].iter().zip(&whole[1]).map(|(a, b)| a + b).collect();
+    let mut changed = false;
+    for (i, half) in halves.iter().enumerate() {
+        let of_event = |sums: &RankSums| chance.get(&sums.sym).map_or(0.0, |c| c[i]);
+        if ranks > EACH {
+            let matters = MATTERS * run.iter().sum::<f64>();
+            for sums in &mut thread.sums {
+                let chance = of_event(sums);
+                let was = read(half(sums));
+                changed |= put(half(sums), &was, &in_blocks(&was, chance, matters));
+            }
+            continue;
+        }
+        let events = thread.sums.iter_mut().map(|sums| {
+            let chance = of_event(sums);
+            Totals::new(read(half(sums)), chance)
+        });
+        let mut events: Vec<Totals> = events.collect();
+        let allowed = whole[i].iter().zip(&run).map(|(part, run)| (WITHIN * part).max(LEAST * run)).collect();
+        refine(&mut events, allowed);
+        for (sums, of) in thread.sums.iter_mut().zip(&events) {
+            let kept: Vec<u16> = of.kept().collect();
+            changed |= put(half(sums), &of.was, &kept);
+        }
+    }
+    changed
+}
+
+fn put(into: &mut Sealed, was: &[u16], kept: &[u16]) -> bool {
+    if was != kept {
+        *into = Sealed::from(kept.iter().map(|b| i64::from(*b)).collect::<Vec<_>>());
+    }
+    was != kept
+}
+
+/// By event, the variance that its total has on equal ranks, before and in it: that of one time, as often as a rank has it.
+fn chances(thread: &Thread) -> HashMap<Sym, [f64; 2]> {
+    let mut all: HashMap<Sym, [(u64, u128, f64); 2]> = HashMap::new();
+    for path in &thread.sketches {
+        for (into, of) in all.entry(path.sym).or_default().iter_mut().zip([&path.compute, &path.comm]) {
+            *into = (into.0 + of.count, into.1 + of.sum, into.2 + float(of.squares));
+        }
+    }
+    let ranks = float(thread.ranks.len().into());
+    let of = |(count, sum, squares): (u64, u128, f64)| {
+        let n = float(count.max(1).into());
+        (squares / n - (float(sum) / n).powi(2)).max(0.0) * (n / ranks).max(1.0)
+    };
+    all.into_iter().map(|(sym, both)| (sym, both.map(of))).collect()
+}
+
+/// Ranks that have an event, in order, with their totals; those that are furthest from the middle and not by chance; the mean of the
+/// others, and whether it is chance alone by which these are unlike.
+struct Unlike {
+    far: HashMap<usize, u16>,
+    mean: f64,
+    by_chance: bool,
+    /// Deviation of the others' buckets.
+    spread: f64,
+}
+
+impl Unlike {
+    fn of(was: &[u16], chance: f64) -> Self {
+        let mut there: Vec<(usize, u16)> =
+            was.iter().copied().enumerate().filter(|(_, bucket)| *bucket > 0).collect();
+        there.sort_unstable_by_key(|(rank, bucket)| (*bucket, *rank));
+        let middle = there.get(there.len() / 2).map_or(0.0, |(_, bucket)| ns(*bucket));
+        let chance = chance + (ROUNDING * middle).powi(2);
+        let is_far = |bucket: u16| (ns(bucket) - middle).powi(2) > FAR * FAR * chance;
+        // They are at both ends of what is sorted.
+        let mut far = HashMap::new();
+        let (mut from, mut to) = (0, there.len());
+        while far.len() < EXTREMES && from < to {
+            let ends = [there[from], there[to - 1]];
+            let off = ends.map(|(_, bucket)| (ns(bucket) - middle).abs());
+            let low = off[0] > off[1];
+            let (rank, bucket) = if low { ends[0] } else { ends[1] };
+            if !is_far(bucket) {
+                break;
+            }
+            (from, to) = if low { (from + 1, to) } else { (from, to - 1) };
+            far.insert(rank, bucket);
+        }
+        let others = &there[from..to];
+        let n = float(others.len().max(1).to_u64().into());
+        let moments = |value: fn(u16) -> f64| {
+            let mean = others.iter().map(|(_, b)| value(*b)).sum::<f64>() / n;
+            let off = others.iter().map(|(_, b)| (value(*b) - mean).powi(2)).sum::<f64>();
+            (mean, off / (n - 1.0).max(1.0))
+        };
+        let (mean, variance) = moments(ns);
+        // What the variance of so many equal ranks does not exceed, three of its own deviations above.
+        let most = chance * 3.0f64.mul_add((2.0 / (n - 1.0).max(1.0)).sqrt(), 1.0);
+        let spread = moments(|bucket| f64::from(bucket)).1.sqrt();
+        Self { far, mean, by_chance: variance <= most, spread }
+    }
+
+    fn mean(&self) -> u16 {
+        bucket(st_model::num::rounded(self.mean))
+    }
+}
+
+impl Totals {
+    fn new(was: Vec<u16>, chance: f64) -> Self {
+        let unlike = Unlike::of(&was, chance);
+        let mut forms = Vec::new();
+        if unlike.by_chance {
+            forms.push(Form::Mean { of_all: unlike.mean(), far: unlike.far.clone() });
+        }
+        let fine = STEPS.into_iter().filter(|step| *step == 1 || f64::from(*step) * SPREAD <= unlike.spread);
+        forms.extend(fine.map(Form::Step));
+        Self { was, forms, form: 0 }
+    }
+
+    fn is_exact(&self) -> bool {
+        self.form + 1 >= self.forms.len()
+    }
+
+    fn kept(&self) -> impl Iterator<Item = u16> + '_ {
+        let form = self.forms.get(self.form);
+        self.was.iter().enumerate().map(move |(rank, was)| form.map_or(*was, |form| form.of(rank, *was)))
+    }
+
+    /// What a rank is off.
+    fn error(&self, rank: usize) -> f64 {
+        let (Some(was), Some(form)) = (self.was.get(rank), self.forms.get(self.form)) else { return 0.0 };
+        ns(form.of(rank, *was)) - ns(*was)
+    }
+}
+
+/// Takes finer forms of what a rank's total is off by most, until no rank's is off by more than is allowed.
+fn refine(events: &mut [Totals], allowed: Vec<f64>) {
+    let mut off = vec![0.0; allowed.len()];
+    let add = |event: &Totals, off: &mut [f64], sign: f64| {
+        off.iter_mut().enumerate().for_each(|(rank, off)| *off += sign * event.error(rank));
+    };
+    events.iter().for_each(|event| add(event, &mut off, 1.0));
+    let beyond = |off: &[f64]| {
+        let over = off.iter().zip(&allowed).map(|(off, allowed)| off.abs() - allowed).enumerate();
+        over.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, over)| *over > 0.0).map(|(rank, _)| rank)
+    };
+    while let Some(rank) = beyond(&off) {
+        let open = events.iter_mut().filter(|event| !event.is_exact());
+        let most = open.max_by(|a, b| a.error(rank).abs().total_cmp(&b.error(rank).abs()));
+        let Some(event) = most.filter(|event| event.error(rank).abs() > 0.0) else { return };
+        add(event, &mut off, -1.0);
+        event.form += 1;
+        add(event, &mut off, 1.0);
+    }
+}
+
+/// Of many ranks: the mean of all where they are unlike by chance, else that of each run of ranks; beside it the extremes of what takes
+/// so much of all ranks' time that it matters.
+fn in_blocks(was: &[u16], chance: f64, matters: f64) -> Vec<u16> {
+    let unlike = Unlike::of(was, chance);
+    let block = if unlike.by_chance { was.len() } else { was.len().div_ceil(BLOCKS) };
+    let mut kept = Vec::with_capacity(was.len());
+    for ranks in was.chunks(block.max(1)) {
+        let there = ranks.iter().filter(|bucket| **bucket > 0);
+        let others = there.clone().count().to_u64();
+        let mean = there.map(|b| ns(*b)).sum::<f64>() / float(others.max(1).into());
+        let mean = if unlike.by_chance { unlike.mean() } else { bucket(st_model::num::rounded(mean)) };
+        kept.extend(ranks.iter().map(|was| if *was == 0 { 0 } else { mean }));
+    }
+    if was.iter().map(|b| ns(*b)).sum::<f64>() >= matters {
+        unlike.far.iter().for_each(|(rank, bucket)| kept[*rank] = *bucket);
+    }
+    kept
+}
