@@ -44,7 +44,11 @@ const SPREAD: f64 = 2.0;
 /// time in MPI stay right to 1 % (of more than a hundredth of its time); beyond, means of runs of ranks stay, and extremes of what
 /// matters. Whether anything changed. *Cost:* O(events · (events + ranks)).
 pub fn keep_rank_sums(section: &mut Section) -> bool {
-    section.threads.iter_mut().fold(false, |any, thread| keep(thread) || any)
+    let mut changed = false;
+    for thread in &mut section.threads {
+        changed |= keep(thread);
+    }
+    changed
 }
 
 /// Times of an event on all ranks, as buckets, and how coarse they may become.
@@ -187,7 +191,7 @@ impl Unlike {
         let (mean, variance) = moments(ns);
         // What the variance of so many equal ranks does not exceed, three of its own deviations above.
         let most = chance * 3.0f64.mul_add((2.0 / (n - 1.0).max(1.0)).sqrt(), 1.0);
-        let spread = moments(|bucket| f64::from(bucket)).1.sqrt();
+        let spread = moments(f64::from).1.sqrt();
         Self { far, mean, by_chance: variance <= most, spread }
     }
 
