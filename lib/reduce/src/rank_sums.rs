@@ -2,7 +2,8 @@
 //!
 //! Recorded are the totals of every event on every rank, to 1 %. On a busy machine no two of them are equal, so that they take a
 //! byte each: most of a merged file of many ranks. What is told by that is little: a rank's computation and its time in MPI, and in
-//! which events ranks are unlike each other beyond what equal ranks are unlike each other by chance. That is kept.
+//! which events ranks are unlike each other beyond what equal ranks are unlike each other by chance, and by more than a thousandth of
+//! the run. That is kept.
 
 use std::collections::HashMap;
 
@@ -27,8 +28,11 @@ const FAR: f64 = 5.0;
 /// are, 1 %.
 const WITHIN: f64 = 0.005;
 
-/// Part of a rank's time that does not matter to it.
+/// Part of a rank's time that what is kept of its computation, or of its time in MPI, may always be off.
 const LEAST: f64 = 0.0001;
+
+/// Part of a rank's time by which an event may be longer or shorter than on others without this being told.
+const LITTLE: f64 = 0.001;
 
 /// Part of all ranks' time from which on an event's extremes are kept of more than [`EACH`] ranks.
 const MATTERS: f64 = 0.01;
@@ -113,7 +117,7 @@ fn keep(thread: &mut Thread) -> bool {
         }
         let events = thread.sums.iter_mut().map(|sums| {
             let chance = of_event(sums);
-            Totals::new(read(half(sums)), chance)
+            Totals::new(read(half(sums)), chance, &run)
         });
         let mut events: Vec<Totals> = events.collect();
         let allowed = whole[i].iter().zip(&run).map(|(part, run)| (WITHIN * part).max(LEAST * run)).collect();
@@ -201,9 +205,14 @@ impl Unlike {
 }
 
 impl Totals {
-    fn new(was: Vec<u16>, chance: f64) -> Self {
+    fn new(was: Vec<u16>, chance: f64, run: &[f64]) -> Self {
         let unlike = Unlike::of(&was, chance);
         let mut forms = Vec::new();
+        let mut there = was.iter().zip(run).filter(|(bucket, _)| **bucket > 0);
+        let little = there.all(|(bucket, run)| (ns(*bucket) - unlike.mean).abs() <= LITTLE * run);
+        if little {
+            forms.push(Form::Mean { of_all: unlike.mean(), far: HashMap::new() });
+        }
         if unlike.by_chance {
             forms.push(Form::Mean { of_all: unlike.mean(), far: unlike.far.clone() });
         }
