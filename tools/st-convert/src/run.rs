@@ -69,7 +69,8 @@ fn chosen(args: &Args, output: &Path) -> Result<&'static Kind> {
     let named = args.to.as_deref().and_then(formats::by_name);
     let Some(kind) = named.or_else(|| formats::by_ending(output)) else {
         let output = output.display();
-        let why = format!("{output}: the name does not tell the format: --to {}", formats::names().join(", "));
+        let why =
+            format!("{output}: the name does not tell the format: --to {}", formats::names().join(", "));
         bail!(UsageError(why));
     };
     Ok(kind)
@@ -82,12 +83,16 @@ fn check_times(trace: &Trace, kind: &Kind, args: &Args) -> Result<()> {
     }
     let how = "convert the trace as it was recorded, or merge it with st-merge --keep-columns";
     if kind.needs_times {
-        bail!(UsageError(format!("the trace has no exact times of all ranks, which {} needs: {how}", kind.name)));
+        bail!(UsageError(format!(
+            "the trace has no exact times of all ranks, which {} needs: {how}",
+            kind.name
+        )));
     }
     if args.from.is_some() || args.until.is_some() {
         bail!(UsageError(format!("--from and --until need exact times, which the trace has not: {how}")));
     }
-    args.talk.warn(NAME, "the trace has no exact times: calls are in the order of their positions, without times");
+    args.talk
+        .warn(NAME, "the trace has no exact times: calls are in the order of their positions, without times");
     Ok(())
 }
 
@@ -96,7 +101,10 @@ fn tell_size(trace: &Trace, kind: &Kind, args: &Args) {
     let bytes = trace.events.saturating_mul(kind.bytes);
     let most = if args.from.is_some() || args.until.is_some() { "at most " } else { "" };
     let (calls, size) = (grouped(trace.events), megabytes(bytes));
-    args.talk.note(NAME, format_args!("{most}{calls} calls of {} threads, some {size} of {}", trace.lanes.len(), kind.name));
+    args.talk.note(
+        NAME,
+        format_args!("{most}{calls} calls of {} threads, some {size} of {}", trace.lanes.len(), kind.name),
+    );
     if bytes <= kind.bears {
         return;
     }
@@ -105,7 +113,13 @@ fn tell_size(trace: &Trace, kind: &Kind, args: &Args) {
     let whole = run_time(trace);
     if let Some(whole) = whole.filter(|_| first > 0 && args.until.is_none()) {
         let until = whole * part;
-        args.talk.warn(NAME, format_args!("what reads it bears some {}: --until {until:.3} would be that much, or choose --ranks", megabytes(kind.bears)));
+        args.talk.warn(
+            NAME,
+            format_args!(
+                "what reads it bears some {}: --until {until:.3} would be that much, or choose --ranks",
+                megabytes(kind.bears)
+            ),
+        );
     }
 }
 
