@@ -1,0 +1,125 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Parser, builder::PossibleValuesParser};
+use st_cli::Symbols;
+use st_cli::options::{Steps, StreamIn, Talk};
+use st_model::ranklist::RankList;
+use st_model::ranklist_notation;
+
+use crate::formats;
+
+/// Write a trace in the format of another tool
+///
+/// Reads streams (files, directories of streams, or standard input) and writes what Perfetto, Vampir, Scalasca, pandas, a
+/// network simulator and others read (--list). It says first how much that will be, and then what the format has no place for.
+#[derive(Parser, Clone, Debug)]
+#[command(name = "st-convert", version, after_long_help = AFTER)]
+pub struct Args {
+    /// Streams, or directories of streams; - or nothing is standard input
+    #[arg(value_name = "STREAM")]
+    pub inputs: Vec<PathBuf>,
+    /// The format [default: by the ending of the output's name]
+    #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(formats::names()))]
+    pub to: Option<String>,
+    /// List the formats: their names, endings and readers
+    #[arg(long, exclusive = true)]
+    pub list: bool,
+    /// Write to FILE or, where a format is several files, into the new directory FILE
+    #[arg(short, long, value_name = "FILE", required_unless_present = "list", help_heading = "Output")]
+    pub output: Option<PathBuf>,
+    /// Only these ranks, as 3 or 0-3,8 or <1 0 4 2>
+    #[arg(long, visible_alias = "rank", value_name = "RANKS", value_parser = ranklist_notation::parse_any)]
+    pub ranks: Option<RankList>,
+    /// Only calls that end after this time, in seconds from when the first rank entered MPI_Init
+    #[arg(long, value_name = "T", value_parser = seconds)]
+    pub from: Option<f64>,
+    /// Only calls that begin before this time
+    #[arg(long, value_name = "T", value_parser = seconds)]
+    pub until: Option<f64>,
+    /// Write nothing if the format cannot hold all that is there: exit status 4
+    #[arg(long, help_heading = "Output")]
+    pub strict: bool,
+    /// Names of call sites.
+    #[command(flatten)]
+    pub symbols: Symbols,
+    /// How inputs are read.
+    #[command(flatten)]
+    pub input: StreamIn,
+    /// How much work is done.
+    #[command(flatten)]
+    pub steps: Steps,
+    /// How much is said.
+    #[command(flatten)]
+    pub talk: Talk,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let seconds = text.parse().ok().filter(|s: &f64| s.is_finite() && *s >= 0.0);
+    seconds.ok_or_else(|| "a number of seconds from 0 up".into())
+}
+
+const AFTER: &str = "\
+Examples:
+  st-convert app.st -o app.pftrace                 for ui.perfetto.dev and trace_processor
+  st-convert app.st --ranks 0-7 --from 1 --until 2 -o part.pftrace
+  st-convert app.st -o app.otf2                    for vampir app.otf2/traces.otf2
+  st-convert app.st -o app.parquet; python3 -c 'import pandas; print(pandas.read_parquet(\"app.parquet/events.parquet\"))'
+  st-convert app.st -o app.ti; cd app.ti; smpirun -replay trace.txt -np 4 -platform platform.xml -hostfile hosts.txt
+  st-convert --list
+
+Times are ns since the first rank entered MPI_Init; in perfetto and otf2, which have none below 0, since the first call if that was before. Without exact \
+times (traces that were merged without --keep-columns) perfetto, chrome and otf2 cannot be written; tables have no times then, and schedules no computation.
+
+What is said: how many calls and about how many bytes it will be and, where that is more than who reads the format bears, which --until would be less; after \
+that, what the format had no place for, by name and count. With --strict nothing is written then.
+
+perfetto: a process per rank (number and process id are one more than the rank), a track per thread, a slice per call with its parameters and call site as \
+arguments. A message is a flow from the call that sends it to the end of the one that completes its receive, a collective operation a flow through the \
+calls of all ranks in the order in which they come. Counters: bytes in flight, and how many ranks wait (the wait states of st-stat waits).
+
+chrome: the same as JSON, without collective operations and counters.
+
+csv and parquet: a directory with five tables. events, a row per call, or per series of polls: rank; thread; call, its position on the thread; function; site; \
+enter_ns; exit_ns; calls, how many it stands for; comm, number of the communicator; dest and source, world ranks of a message's other end, and its tag, of calls that \
+send, post a receive or receive; sent_bytes and received_bytes, as st-stat counts them; error, the class of one that failed. messages, a row per message \
+of which both ends are there: from_rank, from_thread, sent_call, the call that sends it; to_rank, to_thread, posted_call and received_call, those that post and complete its \
+receive; sent_ns, enter of the first, posted_ns, enter of the second, received_ns, exit of the third; comm; tag; bytes. Accesses to windows are no messages. \
+sites: site; id; place; stack, functions innermost first, a line each. ranks: rank; host; threads; calls; time_ns between MPI_Init and MPI_Finalize and mpi_ns in MPI, of the \
+whole run; sent_bytes and received_bytes of the calls that are written. comms: comm; name; members and remote, world ranks in order. In parquet numbers are 64-bit integers, and what is \
+unknown is null.
+
+otf2: a directory with the archive traces.otf2, written by OTF2's own library (Debian: libopen-trace-format2-dev), which must be there. A location per thread, regions for \
+functions of MPI and, around them, those of the program that are on the stacks of call sites; computation before a call belongs to the functions that make it. Messages, requests and \
+collective operations are records; accesses to windows and files and neighbourhood operations are regions only. With --ranks communicators have no other members. It takes 1 MB of memory for each thread, \
+of more than 256 threads a quarter of that, and two files for each.
+
+paraver: the records FILE.prv and beside it the names of their numbers, FILE.pcf, and of threads, FILE.row. A call is a state and, at its enter and exit, \
+events with its function and call site under the numbers that Extrae gives their types; collective operations have bytes and communicator, a message is a communication, from the enter of the \
+call that sends it, and from that of the one that posts its receive, to the exit of the one that completes that. Records are sorted in temporary files (TMPDIR).
+
+simgrid and goal: what each rank computes, sends, receives and waits for. Computation is the time between calls, and that of calls that concern nobody else; one flop is 1 ns. Communicators \
+and tags have numbers of their own. Collective operations are messages: barriers by dissemination, broadcasts and reductions by binomial trees (for all: to the first rank and \
+back), gathers and scatters rank by rank at the root, allgathers in a ring, exchanges pair by pair, scans in a chain; operations that only begin send every message to its receiver at \
+once. The latency and bandwidth of platform.xml are those of the trace's own messages, where it tells them. Ranks that call MPI in several threads are refused.
+
+Exit status: 0 done, 1 failed, 2 usage, 3 invalid or truncated stream, 4 --strict, and the format cannot hold all.";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definition_is_sound() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn an_output_is_needed_but_for_the_list() {
+        assert!(Args::try_parse_from(["st-convert", "a.st"]).is_err());
+        assert!(Args::try_parse_from(["st-convert", "--list"]).is_ok());
+        assert!(Args::try_parse_from(["st-convert", "a.st", "-o", "a.json", "--from", "-1"]).is_err());
+    }
+}

@@ -1,0 +1,311 @@
+//! What a call does with others, as formats want to know it.
+
+use std::collections::HashMap;
+
+use foldhash::fast::FixedState;
+use slab::Slab;
+use st_match::PARTITIONED;
+use st_match::communication::{End, Listener};
+use st_match::messages::Messages;
+use st_match::standing::{Scope, Standing};
+use st_match::volume::Volumes;
+use st_model::calls::roles::{Action, Rule};
+use st_model::event::{Completed, Event};
+use st_model::num::{Exact as _, narrow, saturate};
+use st_model::section::Section;
+
+use crate::groups::Groups;
+use crate::losses::Losses;
+use crate::message::{Message, Moment};
+
+/// One end of a message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Side {
+    /// Of a send its message's number, of a receive its own.
+    pub(crate) id: u64,
+    /// The other rank of the world; `None` of a wildcard that is not resolved.
+    pub(crate) peer: Option<u32>,
+    /// `None` likewise.
+    pub(crate) tag: Option<i64>,
+    /// Bytes sent, or room for so many; 0 if that is not known.
+    pub(crate) bytes: u64,
+    /// Number of the communicator.
+    pub(crate) group: u32,
+}
+
+/// A part in a collective operation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Part {
+    /// Equal for all that take part in one operation, and for no other one.
+    pub(crate) operation: u64,
+    /// Number of this part.
+    pub(crate) id: u64,
+    pub(crate) group: u32,
+    pub(crate) rule: Rule,
+    /// The root as the call names it, if it names one.
+    pub(crate) root: Option<i64>,
+}
+
+/// What a call does with others.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Deed {
+    /// It sends a message; `done`: it also completes that.
+    Send { side: Side, done: bool },
+    /// It completes the send of a message.
+    Sent { id: u64 },
+    /// It posts a receive; `done`: it also completes that, as is said next.
+    Post { side: Side, done: bool },
+    /// It completes a receive, which is now all known.
+    Received {
+        side: Side,
+        /// The call has also posted it.
+        at_once: bool,
+    },
+    /// It finds that a send or receive was cancelled.
+    Cancelled { id: u64, send: bool },
+    /// It takes part in a collective operation; `done`: it also completes its part.
+    Join { part: Part, done: bool },
+    /// It completes its part in a collective operation.
+    Left { part: Part },
+}
+
+/// A send under way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sent {
+    id: u64,
+    bytes: i64,
+    by: Moment,
+    chosen: bool,
+}
+
+/// A receive under way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Posted {
+    side: Side,
+    by: Moment,
+    received: Option<Moment>,
+    group_side: u8,
+    chosen: bool,
+}
+
+/// What all threads share.
+#[derive(Debug, Default)]
+pub(crate) struct Shared {
+    pub(crate) groups: Groups,
+    messages: Messages<Sent, Posted>,
+    sends: u64,
+    receives: u64,
+    parts: u64,
+    /// Messages both ends of which have become known.
+    pub(crate) known: Vec<Message>,
+    pub(crate) losses: Losses,
+    /// Messages one end of which is chosen.
+    cut: u64,
+    /// Both ends of messages are looked for.
+    matching: bool,
+}
+
+/// What is kept for a thread's collective operations, by number.
+pub(crate) type Parts = Slab<Part>;
+
+/// A call that is being read.
+pub(crate) struct Reading<'s, 'a> {
+    pub(crate) shared: &'s mut Shared,
+    pub(crate) section: &'a Section,
+    pub(crate) volumes: &'s Volumes<'a>,
+    pub(crate) parts: &'s mut Parts,
+    pub(crate) sequences: &'s mut Sequences,
+    pub(crate) deeds: &'s mut Vec<Deed>,
+    pub(crate) by: Moment,
+    /// Bytes that it receives, as st-stat counts them.
+    pub(crate) bytes: u64,
+    /// The call is written.
+    pub(crate) chosen: bool,
+}
+
+/// How many collective operations a rank has taken part in, by communicator.
+pub(crate) type Sequences = HashMap<(u32, u32), u32, FixedState>;
+
+/// Where the number of an operation has that of its communicator.
+const GROUP: u32 = 40;
+
+impl Shared {
+    pub(crate) fn new(matching: bool) -> Self {
+        Self { matching, ..Self::default() }
+    }
+
+    /// Tells of messages that have met.
+    fn meet(&mut self) {
+        while let Some((send, receive)) = self.messages.next_met() {
+            self.complete(send, receive);
+        }
+    }
+
+    /// A message of which both ends may be known.
+    fn complete(&mut self, send: u32, receive: u32) {
+        let (Some(sent), Some(posted)) =
+            (self.messages.sent(send).copied(), self.messages.posted(receive).copied())
+        else {
+            return;
+        };
+        let Some(received) = posted.received else { return };
+        self.messages.forget(send, receive);
+        if !(sent.chosen && posted.chosen) {
+            self.cut += u64::from(sent.chosen || posted.chosen);
+            return;
+        }
+        let bytes = u64::try_from(sent.bytes).ok();
+        self.known.push(Message {
+            id: sent.id,
+            sent: sent.by,
+            posted: posted.by,
+            received,
+            group: posted.side.group,
+            tag: posted.side.tag.unwrap_or_default(),
+            bytes: bytes.unwrap_or(posted.side.bytes),
+        });
+    }
+
+    /// Ends that have not met, as losses of who draws messages.
+    pub(crate) fn unmatched(&self) -> Losses {
+        let [sends, receives] = self.messages.unmatched();
+        let mut losses = Losses::default();
+        losses.add("sends whose receive is not there", sends);
+        losses.add("receives whose send is not there", receives);
+        losses.add("messages whose order is not known", self.messages.unordered());
+        losses.add("messages with one end outside of what is chosen", self.cut);
+        losses
+    }
+}
+
+impl Reading<'_, '_> {
+    fn side(&self, end: &End, id: u64) -> Side {
+        let peer = self.shared.groups.world(end.at.group, end.at.other(), end.peer);
+        Side { id, peer, tag: tag(end.tag), bytes: saturate(end.bytes), group: end.at.group }
+    }
+}
+
+/// A tag as programs know it.
+fn tag(tag: i64) -> Option<i64> {
+    // Those of messages in parts have a number added.
+    (tag >= 0).then_some(tag % PARTITIONED)
+}
+
+impl Listener for Reading<'_, '_> {
+    type Part = (Standing, Rule, Option<i64>);
+
+    fn standing(&mut self, event: &Event<'_>, scope: Scope) -> Option<Standing> {
+        self.shared.groups.standing(self.section, event.rank, scope)
+    }
+
+    fn bytes(&mut self, _: &Event<'_>, count: i64, datatype: i64) -> i64 {
+        self.volumes.size_of(datatype).map_or(-1, |size| size.saturating_mul(count))
+    }
+
+    fn send(&mut self, _: &Event<'_>, end: &End, done: bool) -> usize {
+        let id = self.shared.sends;
+        self.shared.sends += 1;
+        let side = self.side(end, id);
+        self.deeds.push(Deed::Send { side, done });
+        if self.shared.matching {
+            let sent = Sent { id, bytes: end.bytes, by: self.by, chosen: self.chosen };
+            self.shared.messages.send(self.by.at, end.sent_through(), sent);
+            self.shared.meet();
+        }
+        id.to_usize()
+    }
+
+    fn sent(&mut self, _: &Event<'_>, number: usize, _: &End, cancelled: bool) {
+        let id = number.to_u64();
+        self.deeds.push(if cancelled { Deed::Cancelled { id, send: true } } else { Deed::Sent { id } });
+    }
+
+    fn post(&mut self, _: &Event<'_>, end: &End, done: bool) -> usize {
+        let id = self.shared.receives;
+        self.shared.receives += 1;
+        let side = self.side(end, id);
+        self.deeds.push(Deed::Post { side, done });
+        let group_side = end.at.other();
+        let mut posted = Posted { side, by: self.by, received: None, group_side, chosen: self.chosen };
+        if done {
+            (posted.received, posted.side.bytes) = (Some(self.by), self.bytes);
+        }
+        let wanted = self.shared.matching || !done;
+        let receive =
+            if wanted { self.shared.messages.post(self.by.at, end.received_through(), posted) } else { 0 };
+        if done {
+            self.deeds.push(Deed::Received { side: posted.side, at_once: true });
+        }
+        self.shared.meet();
+        receive.to_usize()
+    }
+
+    fn received(&mut self, event: &Event<'_>, number: usize, got: &Completed) {
+        let receive: u32 = narrow(number);
+        let (by, bytes, chosen) = (self.by, self.bytes, self.chosen);
+        let groups = &self.shared.groups;
+        let Some(posted) = self.shared.messages.posted(receive) else { return };
+        if got.cancelled {
+            let id = posted.side.id;
+            self.deeds.push(Deed::Cancelled { id, send: false });
+            self.shared.messages.withdraw(receive);
+            return;
+        }
+        posted.received = Some(by);
+        posted.chosen = chosen;
+        if let Some(from) = got.source {
+            posted.side.peer = groups.world(posted.side.group, posted.group_side, from);
+        }
+        posted.side.tag = got.tag.or(posted.side.tag);
+        let matched = matches!(event.action(), Action::Matched { .. });
+        posted.side.bytes = got.bytes.unwrap_or(if matched { bytes } else { posted.side.bytes });
+        let side = posted.side;
+        self.deeds.push(Deed::Received { side, at_once: false });
+        if !self.shared.matching {
+            self.shared.messages.withdraw(receive);
+            return;
+        }
+        self.shared.messages.settle(receive, got);
+        self.shared.meet();
+        let met = self.shared.messages.met_by_receive(receive).map(|(_, _, send, _)| send);
+        met.into_iter().for_each(|send| self.shared.complete(send, receive));
+    }
+
+    fn part(&mut self, event: &Event<'_>, at: Standing, rule: Rule) -> Self::Part {
+        (at, rule, event.words().get(event.role.root))
+    }
+
+    fn join(
+        &mut self,
+        event: &Event<'_>,
+        (at, rule, root): Self::Part,
+        persistent: Option<(u32, u32)>,
+        done: bool,
+    ) -> usize {
+        let group = u64::from(at.group) << GROUP;
+        let operation = match persistent {
+            Some((made, start)) => {
+                1 << 62 | group | (u64::from(made) & 0xffff) << 24 | u64::from(start) & 0xff_ffff
+            }
+            None => {
+                let n = self.sequences.entry((event.rank, at.group)).or_default();
+                *n = n.wrapping_add(1);
+                group | u64::from(*n)
+            }
+        };
+        let id = self.shared.parts;
+        self.shared.parts += 1;
+        let part = Part { operation, id, group: at.group, rule, root };
+        self.deeds.push(Deed::Join { part, done });
+        if done { 0 } else { self.parts.insert(part) }
+    }
+
+    fn leave(&mut self, _: &Event<'_>, number: usize) {
+        let left = self.parts.try_remove(number);
+        self.deeds.extend(left.map(|part| Deed::Left { part }));
+    }
+
+    fn unknown(&mut self, _: &Event<'_>) {
+        self.shared.losses.add("completions of requests that nothing has made", 1);
+    }
+}

@@ -1,0 +1,76 @@
+//! What a format is.
+
+use std::path::Path;
+
+use anyhow::Result;
+use st_model::event::Event;
+
+use crate::deeds::Deed;
+use crate::groups::Groups;
+use crate::losses::Losses;
+use crate::message::Message;
+use crate::trace::{Lane, Trace};
+
+/// One call.
+#[derive(Debug)]
+pub(crate) struct Call<'a> {
+    pub(crate) event: &'a Event<'a>,
+    /// Its thread, by number in [`Trace::lanes`].
+    pub(crate) at: u32,
+    pub(crate) lane: Lane,
+    /// Its call site, by number in [`Trace::sites`].
+    pub(crate) site: u32,
+    /// Enter and exit, ns since the trace's zero, if they are known.
+    pub(crate) times: Option<(i64, i64)>,
+    /// Bytes as st-stat counts them.
+    pub(crate) sent: u64,
+    /// Bytes as st-stat counts them.
+    pub(crate) received: u64,
+    /// What it does with others, in order.
+    pub(crate) deeds: &'a [Deed],
+    pub(crate) groups: &'a Groups,
+}
+
+/// What is known when all calls have been read.
+#[derive(Debug)]
+pub(crate) struct Summary<'a> {
+    pub(crate) groups: &'a Groups,
+}
+
+/// A result being written.
+pub(crate) trait Format {
+    /// The next call of a thread: those of all threads in the order in which they are entered or, if the format is written
+    /// rank by rank, one thread after the other.
+    fn call(&mut self, call: &Call<'_>) -> Result<()>;
+
+    /// A message, as soon as both ends are known.
+    fn message(&mut self, _message: &Message) -> Result<()> {
+        Ok(())
+    }
+
+    /// Writes what is left. What has no place is returned.
+    fn finish(&mut self, summary: &Summary<'_>) -> Result<Losses>;
+
+    /// Gives the result its name.
+    fn commit(self: Box<Self>) -> Result<()>;
+}
+
+/// What is known of a format before anything is written.
+#[derive(Debug)]
+pub(crate) struct Kind {
+    pub(crate) name: &'static str,
+    /// How names of its files end; the first is that of the format.
+    pub(crate) endings: &'static [&'static str],
+    /// For whom it is.
+    pub(crate) about: &'static str,
+    /// It cannot be written without exact times.
+    pub(crate) needs_times: bool,
+    /// It is written rank by rank, and not told of messages.
+    pub(crate) by_rank: bool,
+    /// Bytes per call, as it comes out with programs of the test set.
+    pub(crate) bytes: u64,
+    /// Bytes that its readers bear.
+    pub(crate) bears: u64,
+    /// Begins to write it.
+    pub(crate) open: for<'a> fn(&Path, &'a Trace) -> Result<Box<dyn Format + 'a>>,
+}

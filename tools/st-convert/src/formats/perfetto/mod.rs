@@ -1,0 +1,244 @@
+//! Perfetto's trace: a process per rank, a track per thread, a slice per call.
+//!
+//! Source: `protos/perfetto/trace/perfetto_trace.proto`. A message is a flow from the begin of the slice that sends it to the
+//! end of the one that completes its receive; a collective operation is one through the begins of all its slices, so that the
+//! next rank that comes is the next slice of it. Flows do not say that they end: one that arrives before it was sent, by clocks that
+//! differ, would not be drawn. Packets stand in the order in which they become known, not of time.
+
+mod counters;
+mod interning;
+mod schema;
+
+use std::collections::HashMap;
+use std::io::Write as _;
+use std::path::Path;
+
+use anyhow::Result;
+use foldhash::fast::FixedState;
+use prost::Message as _;
+use st_cli::Output;
+use st_model::num::{Exact as _, saturate};
+
+use crate::deeds::Deed;
+use crate::format::{Call, Format, Kind, Summary};
+use crate::losses::Losses;
+use crate::message::Message;
+use crate::trace::Trace;
+use crate::words::{function, parameters};
+use counters::{Counter, waiting};
+use interning::Interning;
+use schema::{
+    COUNT, COUNTER, CounterDescriptor, INCREMENTAL_STATE_CLEARED, NEEDS_INCREMENTAL_STATE,
+    ProcessDescriptor, SIZE_BYTES, SLICE_BEGIN, SLICE_END, ThreadDescriptor, TracePacket, TrackDescriptor,
+    TrackEvent,
+};
+
+pub(crate) const KIND: Kind = Kind {
+    name: "perfetto",
+    endings: &[".pftrace", ".perfetto-trace"],
+    about: "Perfetto's trace: ui.perfetto.dev, trace_processor (SQL)",
+    needs_times: true,
+    by_rank: false,
+    bytes: 165,
+    bears: 100_000_000,
+    open,
+};
+
+/// The only sequence of packets.
+const SEQUENCE: u32 = 1;
+/// Field number and wire type of a packet in a trace.
+const PACKET: u8 = 0x0a;
+/// Tracks have numbers from here on: counters, ranks, threads.
+const IN_FLIGHT: u64 = 1;
+const WAITING: u64 = 2;
+const RANKS: u64 = 1 << 32;
+const THREADS: u64 = 2 << 32;
+
+/// The end of a slice whose messages are not all known.
+#[derive(Debug)]
+struct Held {
+    exit: i64,
+    awaited: usize,
+    flows: Vec<u64>,
+}
+
+struct Perfetto<'a> {
+    out: Option<Output>,
+    trace: &'a Trace,
+    /// Of the first call: Perfetto's times are not negative.
+    first: i64,
+    interning: Interning,
+    held: HashMap<(u32, u64), Held, FixedState>,
+    in_flight: Counter,
+    losses: Losses,
+    buffer: Vec<u8>,
+    flags: u32,
+}
+
+fn open<'a>(target: &Path, trace: &'a Trace) -> Result<Box<dyn Format + 'a>> {
+    let waits = waiting(trace)?;
+    let mut perfetto = Perfetto {
+        out: Some(Output::stream(target)?),
+        trace,
+        first: trace.first(),
+        interning: Interning::default(),
+        held: HashMap::default(),
+        in_flight: Counter::default(),
+        losses: Losses::default(),
+        buffer: Vec::new(),
+        flags: INCREMENTAL_STATE_CLEARED | NEEDS_INCREMENTAL_STATE,
+    };
+    perfetto.tracks()?;
+    waits.iter().try_for_each(|(at, value)| perfetto.count(WAITING, *at, *value))?;
+    Ok(Box::new(perfetto))
+}
+
+impl Perfetto<'_> {
+    fn tracks(&mut self) -> Result<()> {
+        let counters = [(IN_FLIGHT, "bytes in flight", SIZE_BYTES), (WAITING, "waiting ranks", COUNT)];
+        for (uuid, name, unit) in counters {
+            let counter = Some(CounterDescriptor { unit });
+            self.track(TrackDescriptor { uuid, name: name.into(), counter, ..Default::default() })?;
+        }
+        let (trace, mut last) = (self.trace, None);
+        for (lane, i) in trace.lanes.iter().zip(0i32..) {
+            // Process and thread 0 are those of an idle kernel.
+            let pid = i32::try_from(lane.rank)?.saturating_add(1);
+            if last.replace(pid) != Some(pid) {
+                let process_name = match trace.host(lane) {
+                    "" => format!("rank {}", lane.rank),
+                    host => format!("rank {} on {host}", lane.rank),
+                };
+                let process = Some(ProcessDescriptor { pid, process_name });
+                let uuid = RANKS + lane.rank.to_u64();
+                self.track(TrackDescriptor { uuid, process, ..Default::default() })?;
+            }
+            let thread_name = format!("thread {}", lane.thread);
+            let thread = Some(ThreadDescriptor { pid, tid: i.saturating_add(1), thread_name });
+            let (uuid, parent_uuid) = (THREADS + u64::try_from(i)?, RANKS + lane.rank.to_u64());
+            self.track(TrackDescriptor { uuid, thread, parent_uuid, ..Default::default() })?;
+        }
+        Ok(())
+    }
+
+    fn track(&mut self, track: TrackDescriptor) -> Result<()> {
+        self.packet(TracePacket { track_descriptor: Some(track), ..Default::default() })
+    }
+
+    fn packet(&mut self, mut packet: TracePacket) -> Result<()> {
+        packet.trusted_packet_sequence_id = SEQUENCE;
+        packet.sequence_flags = std::mem::replace(&mut self.flags, NEEDS_INCREMENTAL_STATE);
+        packet.interned_data = self.interning.take_new();
+        self.buffer.clear();
+        self.buffer.push(PACKET);
+        packet.encode_length_delimited(&mut self.buffer)?;
+        self.out.iter_mut().try_for_each(|out| out.write_all(&self.buffer))?;
+        Ok(())
+    }
+
+    fn event(&mut self, at: i64, event: TrackEvent) -> Result<()> {
+        let timestamp = Some(saturate(at.saturating_sub(self.first)));
+        self.packet(TracePacket { timestamp, track_event: Some(event), ..Default::default() })
+    }
+
+    fn count(&mut self, track_uuid: u64, at: i64, value: i64) -> Result<()> {
+        let counter_value = Some(value);
+        self.event(at, TrackEvent { r#type: COUNTER, track_uuid, counter_value, ..Default::default() })
+    }
+
+    fn end(&mut self, at: u32, exit: i64, flow_ids: Vec<u64>) -> Result<()> {
+        let track_uuid = THREADS + at.to_u64();
+        self.event(
+            exit,
+            TrackEvent { r#type: SLICE_END, track_uuid, flow_ids, ..Default::default() },
+        )
+    }
+
+    /// Tells of the bytes under way up to a time.
+    fn count_until(&mut self, until: i64) -> Result<()> {
+        while let Some((at, value)) = self.in_flight.next(until) {
+            self.count(IN_FLIGHT, at, value)?;
+        }
+        Ok(())
+    }
+
+    /// Flows that begin with a call, and messages that it receives and whose flows will end with it.
+    fn flows(&mut self, call: &Call<'_>, enter: i64) -> (Vec<u64>, usize) {
+        let (mut flows, mut awaited) = (Vec::new(), 0);
+        for deed in call.deeds {
+            match deed {
+                Deed::Send { side, .. } if side.peer.is_some_and(|peer| self.trace.has(peer)) => {
+                    flows.push(side.id << 1 | 1);
+                    self.in_flight.change(enter, saturate(side.bytes));
+                }
+                Deed::Received { side, .. } => {
+                    awaited += usize::from(side.peer.is_some_and(|peer| self.trace.has(peer)));
+                }
+                Deed::Join { part, .. } => flows.push(part.operation << 1),
+                _ => {}
+            }
+        }
+        (flows, awaited)
+    }
+}
+
+impl Format for Perfetto<'_> {
+    fn call(&mut self, call: &Call<'_>) -> Result<()> {
+        let Some((enter, exit)) = call.times else {
+            self.losses.add("calls whose times are not known", call.event.calls());
+            return Ok(());
+        };
+        // What is sent now is told with what comes after it.
+        self.count_until(enter.saturating_sub(1))?;
+        let arguments = parameters(call, &self.trace.sites);
+        let debug_annotations = self.interning.annotations(arguments);
+        let name_iid = self.interning.name(&function(call));
+        let category_iids = vec![self.interning.category("mpi")];
+        let (flow_ids, awaited) = self.flows(call, enter);
+        let event = TrackEvent {
+            category_iids,
+            debug_annotations,
+            r#type: SLICE_BEGIN,
+            name_iid,
+            track_uuid: THREADS + call.at.to_u64(),
+            flow_ids,
+            ..Default::default()
+        };
+        self.event(enter, event)?;
+        if awaited == 0 {
+            return self.end(call.at, exit, Vec::new());
+        }
+        self.held.insert((call.at, call.event.index), Held { exit, awaited, flows: Vec::new() });
+        Ok(())
+    }
+
+    fn message(&mut self, message: &Message) -> Result<()> {
+        let key = (message.received.at, message.received.call);
+        let (Some((enter, _)), Some(held)) = (message.sent.times, self.held.get_mut(&key)) else {
+            self.losses.add("messages whose times are not known", 1);
+            return Ok(());
+        };
+        // Clocks that differ must not let a message arrive before it was sent.
+        self.in_flight.change(held.exit.max(enter), -saturate::<i64>(message.bytes));
+        held.flows.push(message.id << 1 | 1);
+        held.awaited -= 1;
+        if held.awaited > 0 {
+            return Ok(());
+        }
+        let (exit, flows) = (held.exit, std::mem::take(&mut held.flows));
+        self.held.remove(&key);
+        self.end(key.0, exit, flows)
+    }
+
+    fn finish(&mut self, _: &Summary<'_>) -> Result<Losses> {
+        self.count_until(i64::MAX)?;
+        let mut held: Vec<_> = std::mem::take(&mut self.held).into_iter().collect();
+        held.sort_by_key(|(key, _)| *key);
+        held.into_iter().try_for_each(|((at, _), held)| self.end(at, held.exit, held.flows))?;
+        Ok(std::mem::take(&mut self.losses))
+    }
+
+    fn commit(self: Box<Self>) -> Result<()> {
+        self.out.map_or(Ok(()), Output::commit)
+    }
+}

@@ -1,0 +1,31 @@
+//! Writing traces in the formats of other tools.
+//!
+//! `walk` goes over the calls of all threads in the order of their times and hands each, with what it does with
+//! others, to a `Format`, and each message once both of its ends are known. A format is a module in
+//! `formats/` and its name in the list there.
+//!
+//! Memory: the trace as it is stored, and what is under way; not by its number of calls.
+
+pub mod args;
+mod deeds;
+mod directory;
+mod format;
+mod formats;
+mod frames;
+mod groups;
+mod input;
+mod losses;
+mod message;
+mod run;
+mod script;
+mod tables;
+mod thread;
+mod trace;
+mod walk;
+mod window;
+mod words;
+
+pub use run::{main, run};
+
+/// Name of the program in what it says.
+pub(crate) const NAME: &str = "st-convert";

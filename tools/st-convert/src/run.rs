@@ -1,0 +1,154 @@
+//! The program.
+
+use std::io::Write as _;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+use clap::Parser;
+use st_cli::{Amount, FailedCheck, Output, Status, UsageError};
+use st_model::num::float;
+
+use crate::NAME;
+use crate::args::Args;
+use crate::format::{Kind, Summary};
+use crate::formats;
+use crate::input::read;
+use crate::trace::Trace;
+use crate::walk::walk;
+
+/// The program, from its command line to its exit status.
+#[must_use]
+pub fn main() -> ExitCode {
+    st_cli::report(NAME, run(&Args::parse()))
+}
+
+/// Does what the command line asks for.
+///
+/// # Errors
+///
+/// If an input cannot be read or the output cannot be written, or if the format cannot hold what it is to hold.
+pub fn run(args: &Args) -> Result<Status> {
+    if args.list {
+        return list().map(|()| Status::Ok);
+    }
+    let Some(output) = &args.output else { bail!(UsageError("no output: name one with -o".into())) };
+    let kind = chosen(args, output)?;
+    let trace = read(args)?;
+    check_times(&trace, kind, args)?;
+    tell_size(&trace, kind, args);
+    let mut format = (kind.open)(output, &trace)?;
+    let progress = args.talk.progress(NAME, "converting", Amount::Things("calls", trace.events));
+    let shared = walk(&trace, kind.by_rank, &progress, &mut *format)?;
+    drop(progress);
+    let mut losses = format.finish(&Summary { groups: &shared.groups })?;
+    losses.take_in(shared.unmatched());
+    losses.take_in(shared.losses);
+    if args.strict && !losses.is_empty() {
+        let lost = losses.listed();
+        bail!(FailedCheck(format!("--strict: {} has no place for {lost}; nothing is written", kind.name)));
+    }
+    format.commit()?;
+    losses.tell(NAME, kind.name, &args.talk);
+    Ok(Status::Ok)
+}
+
+/// The formats, a line each.
+fn list() -> Result<()> {
+    let mut out = Output::text(Path::new("-"))?;
+    for kind in formats::ALL {
+        let endings = kind.endings.join(" ");
+        writeln!(out, "{:<9} {endings:<25} {}", kind.name, kind.about)?;
+    }
+    out.commit()
+}
+
+/// The format that is asked for, or that the output's name tells.
+fn chosen(args: &Args, output: &Path) -> Result<&'static Kind> {
+    let named = args.to.as_deref().and_then(formats::by_name);
+    let Some(kind) = named.or_else(|| formats::by_ending(output)) else {
+        let output = output.display();
+        let why =
+            format!("{output}: the name does not tell the format: --to {}", formats::names().join(", "));
+        bail!(UsageError(why));
+    };
+    Ok(kind)
+}
+
+/// Refuses a trace without the times that are needed.
+fn check_times(trace: &Trace, kind: &Kind, args: &Args) -> Result<()> {
+    if trace.is_timed() {
+        return Ok(());
+    }
+    let how = "convert the trace as it was recorded, or merge it with st-merge --keep-columns";
+    if kind.needs_times {
+        bail!(UsageError(format!(
+            "the trace has no exact times of all ranks, which {} needs: {how}",
+            kind.name
+        )));
+    }
+    if args.from.is_some() || args.until.is_some() {
+        bail!(UsageError(format!("--from and --until need exact times, which the trace has not: {how}")));
+    }
+    args.talk
+        .warn(NAME, "the trace has no exact times: calls are in the order of their positions, without times");
+    Ok(())
+}
+
+/// Says how much it will be, and what to do if that is more than who reads it bears.
+fn tell_size(trace: &Trace, kind: &Kind, args: &Args) {
+    let bytes = trace.events.saturating_mul(kind.bytes);
+    let most = if args.from.is_some() || args.until.is_some() { "at most " } else { "" };
+    let (calls, size) = (grouped(trace.events), megabytes(bytes));
+    args.talk.note(
+        NAME,
+        format_args!("{most}{calls} calls of {} threads, some {size} of {}", trace.lanes.len(), kind.name),
+    );
+    if bytes <= kind.bears {
+        return;
+    }
+    let first = trace.lanes.iter().filter_map(|lane| lane.timed.checked_sub(1)).count();
+    let part = float(kind.bears.into()) / float(bytes.into());
+    let whole = run_time(trace);
+    if let Some(whole) = whole.filter(|_| first > 0 && args.until.is_none()) {
+        let until = whole * part;
+        args.talk.warn(
+            NAME,
+            format_args!(
+                "what reads it bears some {}: --until {until:.3} would be that much, or choose --ranks",
+                megabytes(kind.bears)
+            ),
+        );
+    }
+}
+
+/// Seconds from the trace's zero to its last time.
+fn run_time(trace: &Trace) -> Option<f64> {
+    let zero = trace.zero?;
+    let columns = trace.sections.iter().flat_map(|s| &s.threads).flat_map(|t| &t.columns);
+    let ends = columns.filter_map(|(_, column)| {
+        let last = column.events().checked_sub(1)?;
+        column.times_from(last).next().map(|(_, exit)| exit)
+    });
+    let ns = u64::try_from(ends.max()?.saturating_sub(zero)).ok()?;
+    Some(float(ns.into()) / 1e9)
+}
+
+fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+fn megabytes(bytes: u64) -> String {
+    match bytes {
+        0..10_000_000 => format!("{} kB", grouped(bytes.div_ceil(1000))),
+        _ => format!("{} MB", grouped(bytes.div_ceil(1_000_000))),
+    }
+}

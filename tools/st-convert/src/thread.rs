@@ -1,0 +1,123 @@
+//! One thread being read.
+
+use anyhow::{Context as _, Result};
+use st_match::communication::Communication;
+use st_match::standing::Standing;
+use st_match::volume::Volumes;
+use st_model::calls::roles::Rule;
+use st_model::columns::Points;
+use st_model::event::Events;
+use st_model::num::{Exact as _, narrow, saturate};
+use st_model::section::Section;
+
+use crate::deeds::{Deed, Parts, Reading, Sequences, Shared};
+use crate::format::{Call, Format};
+use crate::message::Moment;
+use crate::trace::{Lane, Trace};
+use crate::window::Window;
+
+/// One thread being read.
+pub(crate) struct Thread<'a> {
+    lane: Lane,
+    at: u32,
+    section: &'a Section,
+    sites: &'a [u32],
+    events: Events<'a>,
+    points: Option<Points<'a>>,
+    zero: i64,
+    times: Option<(i64, i64)>,
+    key: i64,
+    communication: Communication<(Standing, Rule, Option<i64>)>,
+    volumes: Volumes<'a>,
+    parts: Parts,
+}
+
+impl<'a> Thread<'a> {
+    pub(crate) fn new(trace: &'a Trace, at: usize) -> Option<Self> {
+        let lane = *trace.lanes.get(at)?;
+        let section = trace.section(&lane);
+        let thread = section.threads.get(lane.thread.to_usize())?;
+        let column = thread.columns.iter().find(|(rank, _)| *rank == lane.rank).map(|(_, column)| column);
+        let mut this = Self {
+            lane,
+            at: narrow(at),
+            section,
+            sites: &trace.numbers[lane.section],
+            events: section.events(lane.thread.to_usize(), lane.rank)?,
+            points: trace.zero.and(column).map(|column| column.points()),
+            zero: trace.zero.unwrap_or(0),
+            times: None,
+            key: i64::MIN,
+            communication: Communication::default(),
+            volumes: Volumes::new(section, lane.rank, &trace.graphs),
+            parts: Parts::new(),
+        };
+        this.advance();
+        Some(this)
+    }
+
+    /// What its next call comes after: when it is entered or, without times, its position.
+    pub(crate) fn key(&self) -> i64 {
+        self.key
+    }
+
+    /// Looks up when the next call is.
+    fn advance(&mut self) {
+        let last = self.times;
+        let next = self.points.as_mut().and_then(|points| Some((points.next()?, points.next()?)));
+        let since = |time: i64| time.saturating_sub(self.zero);
+        self.times = next.map(|(enter, exit)| (since(enter), since(exit)));
+        self.key = match (self.times, last) {
+            (Some((enter, _)), _) => enter,
+            // Exact times may end before the calls do.
+            (None, Some((_, exit))) => exit,
+            (None, None) if self.points.is_some() => self.key,
+            (None, None) => saturate(self.events.index()),
+        };
+    }
+
+    /// Reads the next call and hands it on; `false` if there is none.
+    pub(crate) fn read(
+        &mut self,
+        window: &Window,
+        (shared, sequences, deeds): (&mut Shared, &mut Sequences, &mut Vec<Deed>),
+        format: &mut dyn Format,
+    ) -> Result<bool> {
+        let times = self.times;
+        let Some(mut event) = self.events.next_event().context("decoding")? else { return Ok(false) };
+        event.times = times;
+        let chosen = times.is_none_or(|times| window.has(times));
+        deeds.clear();
+        let volume = self.volumes.next_event(&event);
+        let (sent, received) = (saturate(volume.sent.bytes), saturate(volume.received.bytes));
+        let by = Moment { at: self.at, call: event.index, times };
+        let mut reading = Reading {
+            shared,
+            section: self.section,
+            volumes: &self.volumes,
+            parts: &mut self.parts,
+            sequences,
+            deeds,
+            by,
+            bytes: received,
+            chosen,
+        };
+        self.communication.event(&event, &mut reading);
+        if chosen {
+            let site = self.sites.get(event.symbol.site.to_usize()).copied().unwrap_or(u32::MAX);
+            format.call(&Call {
+                event: &event,
+                at: self.at,
+                lane: self.lane,
+                site,
+                times,
+                sent,
+                received,
+                deeds,
+                groups: &shared.groups,
+            })?;
+        }
+        self.advance();
+        Ok(true)
+    }
+}

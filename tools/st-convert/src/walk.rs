@@ -1,0 +1,63 @@
+//! All threads in the order of their times, or of their calls' positions where there are none.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
+
+use anyhow::Result;
+use st_cli::Progress;
+use st_model::num::Exact as _;
+
+use crate::deeds::{Sequences, Shared};
+use crate::format::Format;
+use crate::thread::Thread;
+use crate::trace::Trace;
+
+/// Calls that are read before it is told.
+const TOLD: u64 = 1 << 14;
+
+/// Hands the calls and messages in a window to a format.
+///
+/// *Cost:* O(words + calls · log threads); memory for what is under way.
+///
+/// # Errors
+///
+/// If a rank cannot be read back, or if the format cannot be written.
+pub(crate) fn walk(
+    trace: &Trace,
+    by_rank: bool,
+    progress: &Progress,
+    format: &mut dyn Format,
+) -> Result<Shared> {
+    let window = &trace.window;
+    let mut threads: Vec<Thread<'_>> =
+        (0..trace.lanes.len()).filter_map(|at| Thread::new(trace, at)).collect();
+    // Without an order of time threads come by their numbers.
+    let order = |thread: &Thread<'_>| if by_rank { 0 } else { thread.key() };
+    let mut next: BinaryHeap<Reverse<(i64, u32)>> =
+        threads.iter().zip(0u32..).map(|(thread, i)| Reverse((order(thread), i))).collect();
+    let (mut shared, mut sequences, mut deeds) = (Shared::new(!by_rank), Sequences::default(), Vec::new());
+    let mut known = Vec::new();
+    let mut untold = 0;
+    while let Some(mut first) = next.peek_mut() {
+        untold += 1;
+        if untold == TOLD {
+            progress.advance(untold);
+            untold = 0;
+        }
+        let Reverse((_, i)) = *first;
+        let thread = &mut threads[i.to_usize()];
+        let more = thread.key() < window.until
+            && thread.read(window, (&mut shared, &mut sequences, &mut deeds), format)?;
+        if more {
+            *first = Reverse((order(thread), i));
+        } else {
+            PeekMut::pop(first);
+        }
+        std::mem::swap(&mut known, &mut shared.known);
+        for message in known.drain(..) {
+            format.message(&message)?;
+        }
+    }
+    Ok(shared)
+}

@@ -1,0 +1,28 @@
+//! What a call's words say, for formats that show them.
+
+use serde_json::{Map, Value};
+use st_model::sites::CallSites;
+use st_stream::json;
+
+use crate::format::Call;
+
+/// The parameters of a call by their names, as `st-view --json` has them, and where it is called.
+pub(crate) fn parameters(call: &Call<'_>, sites: &CallSites) -> Map<String, Value> {
+    let said = ["rank", "thread", "i", "call", "site", "enter", "exit"];
+    let mut all = json::call(call.event, call.site);
+    let mut out = Map::new();
+    out.insert("call".into(), call.event.index.into());
+    out.insert("site".into(), sites.describe(call.site).into());
+    // The first of a name is the call's own; parameters of such names have a 2.
+    for (key, value) in std::mem::take(&mut all) {
+        if !said.contains(&key.as_str()) {
+            out.insert(key, value);
+        }
+    }
+    out
+}
+
+/// A function's name; of one that nobody knows, its number.
+pub(crate) fn function(call: &Call<'_>) -> String {
+    call.event.name().map_or_else(|| call.event.symbol.call.to_string(), str::to_owned)
+}
