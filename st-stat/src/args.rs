@@ -6,6 +6,7 @@ mod hist;
 mod moments;
 mod predict;
 mod quantity;
+mod report;
 mod traffic;
 
 use std::path::PathBuf;
@@ -22,6 +23,7 @@ pub use self::explain::{
 pub use self::hist::HistArgs;
 pub use self::moments::{AtArgs, BetweenArgs, BetweenBy, PhasesArgs, PhasesBy};
 pub use self::predict::{Faster, PredictArgs};
+pub use self::report::ReportArgs;
 pub use self::traffic::{LeaksArgs, MatrixArgs, MatrixBy, MessagesArgs};
 use crate::table::Format;
 
@@ -122,6 +124,8 @@ pub enum Command {
     Calls(CallsArgs),
     /// Why the program is slow: what costs most, where, and which ranks are at fault
     Why(WhyArgs),
+    /// One page that shows the whole run in a browser: findings, timeline, call sites, ranks, who talks to whom
+    Report(ReportArgs),
     /// Wait states: late senders, late receivers, waiting in collective operations
     Waits(WaitsArgs),
     /// What waits are due to, also through others that wait, and on which rank

@@ -23,6 +23,7 @@ mod phases;
 mod picture;
 mod predict;
 pub mod profile;
+mod report;
 mod run;
 mod sizes;
 mod summary;

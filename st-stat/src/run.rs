@@ -19,7 +19,7 @@ use crate::table::Format;
 use crate::topology::Grid;
 use crate::{
     at, calls, causes, clusters, compare, explain, hist, input, leaks, mape, matrix, messages, phases,
-    picture, predict, sizes, summary, violations, why,
+    picture, predict, report, sizes, summary, violations, why,
 };
 
 /// The program, from its command line to its exit status.
@@ -38,6 +38,7 @@ pub fn run(args: &Args) -> Result<Status> {
         None => named(&args.summary.of, summarise(&args.summary)),
         Some(Command::Calls(a)) => named(&a.of, list_calls(a)),
         Some(Command::Why(a)) => named(&a.of, why::why(a)),
+        Some(Command::Report(a)) => named(&a.explaining(), report::report(a)),
         Some(Command::Waits(a)) => named(&a.of, explain::waits(a)),
         Some(Command::Delays(a)) => named(&a.of, causes::delays(a)),
         Some(Command::Path(a)) => named(&a.of, causes::path(a)),

@@ -1,0 +1,124 @@
+//! Sums per group of ranks and column of time: what a page shows where there is no room for single calls. They can be added up
+//! to any coarser ones, so that a wait that is seen in total is seen at any zoom.
+
+use st_explain::{Analysis, Kind, Waited};
+use st_model::num::{Exact as _, narrow, saturate};
+
+use super::data::Levels;
+use super::room::Room;
+
+/// Kinds of waits that have a colour of their own.
+pub(super) const KINDS: usize = 4;
+
+/// The colour of a kind: for a sender, for a receiver, in a collective operation, for access to a window.
+pub(super) fn colour(kind: Kind) -> usize {
+    match kind {
+        Kind::LateSender | Kind::WrongOrderSame | Kind::WrongOrderOther => 0,
+        Kind::LateReceiver => 1,
+        Kind::Barrier
+        | Kind::AllToAll
+        | Kind::LateBroadcast
+        | Kind::EarlyReduce
+        | Kind::LateContribution
+        | Kind::EarlyScan => 2,
+        Kind::LatePost | Kind::EarlyWait => 3,
+    }
+}
+
+/// Fewest and most columns.
+const COLUMNS: [usize; 2] = [64, 4096];
+
+/// Columns of time, all as wide.
+#[derive(Clone, Copy)]
+struct Grid {
+    begin: i64,
+    columns: usize,
+    ns: i64,
+}
+
+impl Grid {
+    /// Adds what lies between two times to the columns that it lies in. *Cost:* O(columns that it lies in).
+    fn add(&self, to: &mut [u64], from: i64, until: i64) {
+        let end = self.ns.saturating_mul(narrow(self.columns));
+        let (mut from, until) =
+            (from.saturating_sub(self.begin).max(0), until.saturating_sub(self.begin).min(end));
+        while from < until {
+            let column = from / self.ns;
+            let next = until.min((column + 1) * self.ns);
+            if let Some(sum) = usize::try_from(column).ok().and_then(|column| to.get_mut(column)) {
+                *sum = sum.saturating_add(saturate(next - from));
+            }
+            from = next;
+        }
+    }
+}
+
+/// Adds the columns of a rank to a row.
+fn add(row: usize, to: &mut [u64], of: &mut [u64]) {
+    let to = to.iter_mut().skip(row * of.len());
+    for (sum, ns) in to.zip(of) {
+        *sum = sum.saturating_add(std::mem::take(ns));
+    }
+}
+
+/// The sums of a run. *Cost:* O(calls + cells).
+pub(super) fn of(analysis: &Analysis, room: Room) -> Levels {
+    let ranks: Vec<u32> = analysis.ranks.iter().map(|r| r.rank).collect();
+    let group = ranks.len().div_ceil(room.rows.max(1)).max(1);
+    let rows = ranks.len().div_ceil(group);
+    let columns = (room.cells / rows.max(1)).clamp(COLUMNS[0], COLUMNS[1]);
+    let run: i64 = saturate(analysis.run());
+    let ns = (run / narrow::<i64>(columns)).saturating_add(1);
+    let grid = Grid { begin: analysis.begin(), columns, ns };
+    let cells = || vec![0u64; rows * columns];
+    let (mut computation, mut mpi, mut most) = (cells(), cells(), cells());
+    let mut waits = vec![cells(); KINDS];
+    let mut each: Vec<&Waited> = analysis.each.iter().collect();
+    each.sort_by_key(|w| (w.rank, w.enter));
+    let mut each = each.into_iter().peekable();
+    let mut threads = analysis.threads().peekable();
+    let mut one = vec![0; columns];
+    for (i, of) in analysis.ranks.iter().enumerate() {
+        let row = i / group;
+        while threads.next_if(|t| t.rank() < of.rank).is_some() {}
+        if let Some(thread) = threads.next_if(|t| t.rank() == of.rank) {
+            let mut last = of.begin;
+            for call in thread.calls() {
+                grid.add(&mut one, last, call.enter.min(of.end));
+                last = call.exit;
+            }
+            grid.add(&mut one, last, of.end);
+            add(row, &mut computation, &mut one);
+            thread.calls().for_each(|call| grid.add(&mut one, call.enter, call.exit.min(of.end)));
+            add(row, &mut mpi, &mut one);
+        }
+        let mut all = vec![0; columns];
+        let mut kinds = vec![vec![0; columns]; KINDS];
+        while each.next_if(|w| w.rank < of.rank).is_some() {}
+        while let Some(wait) = each.next_if(|w| w.rank == of.rank) {
+            let until = wait.enter.saturating_add(saturate(wait.ns));
+            grid.add(&mut all, wait.enter, until);
+            grid.add(&mut kinds[colour(wait.kind)], wait.enter, until);
+        }
+        for (sum, ns) in most.iter_mut().skip(row * columns).zip(&all) {
+            *sum = (*sum).max(*ns);
+        }
+        waits.iter_mut().zip(&mut kinds).for_each(|(sums, kind)| add(row, sums, kind));
+    }
+    let none = |sums: &mut Vec<u64>| {
+        if sums.iter().all(|ns| *ns == 0) {
+            sums.clear();
+        }
+    };
+    waits.iter_mut().for_each(none);
+    if group == 1 {
+        most.clear();
+    }
+    Levels { group, ranks: listed(ranks), rows, columns, column_ns: ns, computation, mpi, waits, most }
+}
+
+/// Numbers of ranks; none, if these are those from 0 on, all of them.
+fn listed(ranks: Vec<u32>) -> Vec<u32> {
+    let all = ranks.iter().enumerate().all(|(i, rank)| i == rank.to_usize());
+    if all { Vec::from_iter(ranks.last().copied()) } else { ranks }
+}
