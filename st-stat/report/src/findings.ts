@@ -2,14 +2,18 @@
 
 import { Report, column, number } from "./data";
 import { button, el } from "./dom";
-import { duration, exact, percent } from "./format";
+import { duration, exact, percent, ranks } from "./format";
 
-export function findings(report: Report, go: (finding: number) => void): HTMLElement {
+/** Findings that stand above the timeline; the others are below it. */
+const FIRST = 4;
+
+/** The most costly findings, and the others. */
+export function findings(report: Report, go: (finding: number) => void): [HTMLElement, HTMLElement | null] {
   const table = report.findings;
   const root = el("div", { class: "findings" });
   if (!table) {
     root.append(el("p", {}, "Who waits for whom cannot be told of this trace: see what it lacks, above."));
-    return root;
+    return [root, null];
   }
   const wait = (column(report.waits, "wait_ns") ?? []).reduce<number>((sum, ns) => sum + (typeof ns === "number" ? ns : 0), 0);
   const time = (column(report.ranks, "time_ns") ?? []).reduce<number>((sum, ns) => sum + (typeof ns === "number" ? ns : 0), 0);
@@ -17,21 +21,19 @@ export function findings(report: Report, go: (finding: number) => void): HTMLEle
   const what = column(table, "what") ?? [];
   if (what.length === 0) root.append(el("p", {}, "All is well: nothing costs more than 1 % of the time."));
   const of = (key: string, row: number): string => String(column(table, key)?.[row] ?? "");
-  const list = el("ol");
+  const [list, others] = [el("ol"), el("ol")];
   what.forEach((text, row) => {
     const cost = number(table, "cost_ns", row) ?? 0;
     const share = number(table, "share_percent", row) ?? 0;
     const spot = report.timeline?.spots.some((s) => s.finding === row);
     const cause = of("cause", row);
     const part = number(table, "cause_percent", row);
-    const longer = cause === "computation" ? "compute longer before" : "take longer in";
-    const ranks = of("cause_ranks", row);
-    const due = cause
-      ? `${part ?? 0} % of it since ${ranks.includes(" ") ? "ranks" : "rank"} ${ranks} ${ranks.includes(" ") ? longer : longer.replace(/^(compute|take)/, "$1s")} ${of("place", row)}`
-      : "";
+    const many = of("cause_ranks", row).includes(" ");
+    const does = cause === "computation" ? (many ? "compute longer before" : "computes longer before") : many ? "take longer in" : "takes longer in";
+    const due = cause ? `${part ?? 0} % of it since ${ranks(of("cause_ranks", row))} ${does} ${of("place", row)}` : "";
     const number_of = (value: number, key: string, shown: string): HTMLElement =>
       el("span", { class: "cost", "data-key": key, "data-value": String(value), title: exact(key, value) }, shown);
-    list.append(
+    (row < FIRST ? list : others).append(
       el(
         "li",
         {},
@@ -48,5 +50,7 @@ export function findings(report: Report, go: (finding: number) => void): HTMLEle
     );
   });
   root.append(list);
-  return root;
+  if (what.length <= FIRST) return [root, null];
+  const more = what.length - FIRST;
+  return [root, el("div", { class: "findings" }, el("h2", {}, more === 1 ? "One more finding" : `${more} more findings`), others)];
 }

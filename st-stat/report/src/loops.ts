@@ -34,6 +34,8 @@ function list(of: Structure): HTMLElement {
   const lists = [outermost];
   const runs: number[] = [1];
   of.depth.forEach((depth, i) => {
+    // What this rank never does, others of its group do.
+    if (of.runs[i] === 0) return;
     lists.length = depth + 1;
     const call = of.call[i];
     const visits = runs[depth] || 1;

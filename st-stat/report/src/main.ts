@@ -125,8 +125,12 @@ function overview(report: Report, timeline: ReturnType<typeof timelineView>, to:
     to({ view: "timeline", of: {} });
     timeline?.go(finding);
   };
-  const root = el("section", {}, el("h2", {}, "Why is it slow?"), findings(report, go));
-  if (!report.timeline) return { name: "findings", title: "Findings", root };
+  const [first, others] = findings(report, go);
+  const root = el("section", {}, el("h2", {}, "Why is it slow?"), first);
+  if (!report.timeline) {
+    if (others) root.append(others);
+    return { name: "findings", title: "Findings", root };
+  }
   const { run_ns: run } = report.timeline;
   const small = new TimelineView(report.timeline, {
     height: () => Math.max(180, Math.min(320, (report.timeline?.levels.rows ?? 1) * 24 + 30)),
@@ -134,6 +138,7 @@ function overview(report: Report, timeline: ReturnType<typeof timelineView>, to:
     pressed: (at) => to({ view: "timeline", of: { from: String(Math.round(at - run / 20)), to: String(Math.round(at + run / 20)) } }),
   });
   root.append(el("h2", {}, "The whole run"), small.root);
+  if (others) root.append(others);
   return { name: "findings", title: "Findings", root, draw: () => small.draw() };
 }
 
@@ -154,7 +159,7 @@ function views(report: Report, to: (route: route.Route) => void): View[] {
   if (report.matrix) {
     const square = new MatrixView(report.matrix);
     const pairs = tabular("messages", report.matrix.pairs, "pairs of ranks", "st-stat matrix --format csv", of("messages"));
-    const root = el("section", {}, el("h2", {}, "Who talks to whom"), square.root, pairs.root);
+    const root = el("section", {}, el("h2", {}, "Who talks to whom"), el("div", { class: "beside" }, square.root, pairs.root));
     all.push({ name: "messages", title: "Messages", root, draw: () => square.draw() });
   }
   if (report.efficiency) {

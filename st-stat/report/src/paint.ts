@@ -1,13 +1,13 @@
 // Rows of pixels from sums: what a rank does in the time of a pixel, stacked from below: computation, MPI, waits.
 
-import { colour, mix, pixel } from "./dom";
+import { colour, pixel } from "./dom";
 import { PARTS } from "./sums";
 
 /** Names of the parts' colours in the style. */
 export const COLOURS = ["computation", "mpi", "late-sender", "late-receiver", "collective", "one-sided"];
 
-/** Fewest pixels of a row in which parts are stacked. */
-const STACKED = 4;
+/** Fewest pixels of a row in which parts are stacked; in lower ones their colours are mixed. */
+const STACKED = 12;
 
 export class Painter {
   readonly image: ImageData;
@@ -37,17 +37,22 @@ export class Painter {
     this.most.fill(0);
   }
 
-  /** Draws the row at hand from one line of pixels up to another. */
-  row(from: number, to: number): void {
+  /** Draws the row at hand from one line of pixels up to another. Pixels that begin and end in one column are alike (`columns`). */
+  row(from: number, to: number, columns?: Int32Array): void {
     const [top, bottom] = [Math.max(0, from), Math.min(this.height, to)];
-    const height = to - from;
-    const gap = height >= 6 ? 1 : 0;
-    for (let x = 0; x < this.width; x++) {
+    const gap = to - from >= 6 ? 1 : 0;
+    const stacked = to - from - gap >= STACKED;
+    const { sums, width, pixels } = this;
+    for (let x = 0; x < width; x++) {
+      if (columns && x > 0 && columns[x - 1] === columns[x + 1]) {
+        for (let at = top * width + x; at < bottom * width; at += width) pixels[at] = pixels[at - 1];
+        continue;
+      }
       let all = 0;
-      for (const sum of this.sums) all += sum[x];
+      for (let part = 0; part < sums.length; part++) all += sums[part][x];
       if (all <= 0) continue;
-      if (height - gap >= STACKED) this.stack(x, all, [from, to - gap], [top, bottom]);
-      else this.blend(x, all, [top, bottom]);
+      if (stacked) this.stack(x, all, [from, to - gap], [top, bottom]);
+      else this.blend(x, all, [top, bottom - gap]);
     }
   }
 
@@ -85,11 +90,22 @@ export class Painter {
     return longest;
   }
 
+  /** The mean colour of what is there; waits count more, so that few of them are seen, and those of one rank among many. */
   private blend(x: number, all: number, [top, bottom]: [number, number]): void {
-    const [waits, mpi] = [this.waits(x), this.sums[1][x]];
-    let made = mix(this.colours[0], this.colours[1], mpi / Math.max(1, all - waits));
+    const waits = this.waits(x);
     const share = Math.max(waits / all, this.most[x]);
-    if (share > 0.02) made = mix(made, this.colours[this.longest(x)], Math.min(1, 0.3 + 0.7 * share));
-    for (let line = top; line < bottom; line++) this.pixels[line * this.width + x] = made;
+    const weight = waits > 0 && share > 0.01 ? Math.min(1, 0.15 + 0.85 * share) : 0;
+    const [others, each] = [(1 - weight) / Math.max(1e-9, all - waits), waits > 0 ? weight / waits : 0];
+    let [red, green, blue] = [0, 0, 0];
+    for (let part = 0; part < this.sums.length; part++) {
+      const sum = this.sums[part][x];
+      if (sum <= 0) continue;
+      const [of, by] = [this.colours[part], sum * (part < 2 ? others : each)];
+      red += (of & 255) * by;
+      green += ((of >>> 8) & 255) * by;
+      blue += ((of >>> 16) & 255) * by;
+    }
+    const made = 0xff000000 | (Math.min(255, blue) << 16) | (Math.min(255, green) << 8) | Math.min(255, red);
+    for (let at = top * this.width + x; at < bottom * this.width; at += this.width) this.pixels[at] = made;
   }
 }

@@ -9,7 +9,25 @@ export interface Track {
   place: Uint32Array;
   enter: Float64Array;
   exit: Float64Array;
-  waits: { enter: number; until: number; kind: number; for: number }[];
+  /** In the order of time. */
+  waits: Wait[];
+  /** Where it is among the rows: from, to. A rank with several threads has a part of its row for each. */
+  row: [number, number];
+}
+
+export interface Wait {
+  enter: number;
+  until: number;
+  kind: number;
+  for: number;
+}
+
+export interface Message {
+  from: number;
+  to: number;
+  sent: number;
+  received: number;
+  bytes: number;
 }
 
 export interface Scene {
@@ -19,7 +37,10 @@ export interface Scene {
   tracks: Track[];
   /** Ranks of the tracks, ascending. */
   ranks: number[];
-  messages: { from: number; to: number; sent: number; received: number; bytes: number }[];
+  /** In the order in which they are sent. */
+  messages: Message[];
+  /** How long the longest takes. */
+  longest: number;
   more: number;
 }
 
@@ -38,7 +59,7 @@ function track(lane: Lane): Track {
     at += lane.waits[i];
     waits.push({ enter: at, until: at + lane.waits[i + 1], kind: lane.waits[i + 2], for: lane.waits[i + 3] });
   }
-  return { rank: lane.rank, thread: lane.thread, begin: lane.begin, place, enter, exit, waits };
+  return { rank: lane.rank, thread: lane.thread, begin: lane.begin, place, enter, exit, waits, row: [0, 1] };
 }
 
 export function scene(window: Window): Scene {
@@ -47,24 +68,50 @@ export function scene(window: Window): Scene {
     sent += window.sent[i];
     return { from, to: window.to[i], sent, received: sent + window.took[i], bytes: window.bytes[i] };
   });
+  const ranks = [...new Set(window.lanes.map((lane) => lane.rank))];
+  const rows = new Map(ranks.map((rank, row) => [rank, row]));
+  const threads = new Map<number, number>();
+  for (const { rank } of window.lanes) threads.set(rank, (threads.get(rank) ?? 0) + 1);
+  const tracks = window.lanes.map(track);
+  for (const one of tracks) {
+    const [row, n] = [rows.get(one.rank) ?? 0, threads.get(one.rank) ?? 1];
+    one.row = [row + one.thread / n, row + (one.thread + 1) / n];
+  }
   return {
     from: window.from_ns,
     to: window.to_ns,
     whole: window.whole,
-    tracks: window.lanes.map(track),
-    ranks: [...new Set(window.lanes.map((lane) => lane.rank))],
+    tracks,
+    ranks,
     messages,
+    longest: window.took.reduce((a, b) => Math.max(a, b), 0),
     more: window.more,
   };
 }
 
-/** The first call that ends after a time. */
-export function firstAfter(of: Track, time: number): number {
-  let [low, high] = [0, of.exit.length];
+/** The first of so many for which something holds, if it holds for all after it. */
+function first(n: number, holds: (i: number) => boolean): number {
+  let [low, high] = [0, n];
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (of.exit[middle] <= time) low = middle + 1;
-    else high = middle;
+    if (holds(middle)) high = middle;
+    else low = middle + 1;
   }
   return low;
+}
+
+/** The first call that ends after a time. */
+export const firstAfter = (of: Track, time: number): number => first(of.exit.length, (i) => of.exit[i] > time);
+
+/** Waits that are between two times, at least in part. */
+export function waitsIn(of: Track, from: number, to: number): Wait[] {
+  const begin = first(of.waits.length, (i) => of.waits[i].until > from);
+  return of.waits.slice(begin, first(of.waits.length, (i) => of.waits[i].enter >= to));
+}
+
+/** Messages that are under way between two times. */
+export function messagesIn(of: Scene, from: number, to: number): Message[] {
+  const begin = first(of.messages.length, (i) => of.messages[i].sent > from - of.longest);
+  const end = first(of.messages.length, (i) => of.messages[i].sent >= to);
+  return of.messages.slice(begin, end).filter((m) => m.received > from);
 }

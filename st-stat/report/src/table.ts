@@ -48,6 +48,7 @@ export class TableView {
   private readonly more = button("show more", () => this.show(this.most * 4), { class: "more" });
   private readonly find = el("input", { type: "search", placeholder: "search", "aria-label": "search" });
   private readonly heads: HTMLTableCellElement[] = [];
+  private readonly numbers = new Set<string>();
   private order: number[] = [];
   private most = SHOWN;
 
@@ -59,6 +60,7 @@ export class TableView {
     const head = el("tr");
     for (const column of table.columns) {
       const numeric = this.numeric(column.values);
+      if (numeric) this.numbers.add(column.key);
       const cell = el("th", { scope: "col", class: numeric ? "number" : "text" });
       cell.append(button(column.title, () => this.sort(column.key), { title: `sort by ${column.key}` }));
       this.heads.push(cell);
@@ -84,8 +86,7 @@ export class TableView {
 
   private sort(key: string): void {
     const again = this.state.sort === key;
-    const text = !this.numeric(this.table.columns.find((c) => c.key === key)?.values ?? []);
-    const up = again ? this.state.up !== "1" : text;
+    const up = again ? this.state.up !== "1" : !this.numbers.has(key);
     this.change({ sort: key, up: up ? "1" : "0" });
   }
 
@@ -141,7 +142,7 @@ export class TableView {
       const value = column.values[row];
       const texts = column.texts;
       const text = texts && texts.length > 0 ? texts[row] : shown(column.key, value);
-      const cell = el("td", { class: typeof value === "number" ? "number" : "text" }, text);
+      const cell = el("td", { class: this.numbers.has(column.key) ? "number" : "text" }, text);
       if (typeof value === "number") {
         cell.dataset.value = String(value);
         cell.title = exact(column.key, value) || unit(column.key);

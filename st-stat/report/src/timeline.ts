@@ -4,8 +4,8 @@ import { Timeline } from "./data";
 import { button, colour, el, fit } from "./dom";
 import { bytes, count, duration, moment, percent } from "./format";
 import { COLOURS, Painter } from "./paint";
-import { Scene, Track, firstAfter, scene } from "./scene";
-import { KINDS, Level, PARTS, levels, ranks } from "./sums";
+import { Scene, firstAfter, messagesIn, scene, waitsIn } from "./scene";
+import { KINDS, PARTS, Sums, ranks, times } from "./sums";
 
 /** Room for numbers of ranks, and for times, in CSS pixels. */
 const LEFT = 58;
@@ -45,7 +45,7 @@ export class TimelineView {
   readonly canvas = el("canvas", { tabindex: "0" });
   /** How long the last drawing took, ms. */
   took = 0;
-  private readonly levels: Level[];
+  private readonly sums: Sums;
   private readonly ranks: number[];
   private readonly scenes: (Scene | undefined)[];
   private readonly said = el("p", { class: "note", role: "status" });
@@ -59,7 +59,7 @@ export class TimelineView {
     readonly data: Timeline,
     private readonly options: Options,
   ) {
-    this.levels = levels(data.levels);
+    this.sums = new Sums(data.levels);
     this.ranks = ranks(data.levels);
     this.scenes = data.windows.map(() => undefined);
     this.seen = this.whole(null);
@@ -133,7 +133,7 @@ export class TimelineView {
     const { window, from, to } = this.seen;
     if (window !== null) return this.scene(window);
     const all = this.data.windows.findIndex((w) => w.whole);
-    return all >= 0 && (to - from) / width < this.levels[0].ns ? this.scene(all) : null;
+    return all >= 0 && (to - from) / width < this.data.levels.column_ns ? this.scene(all) : null;
   }
 
   private get rowRanks(): number[] {
@@ -165,8 +165,7 @@ export class TimelineView {
     const { from, to, first, last } = this.seen;
     const { group, rows } = this.data.levels;
     const pixel = (to - from) / painter.width;
-    let level = this.levels[0];
-    for (const coarser of this.levels) if (coarser.ns <= pixel) level = coarser;
+    const at = times(this.data.levels, from, pixel, painter.width);
     const line = (row: number): number => Math.round(((row * group - first) / (last - first)) * painter.height);
     const end = Math.min(rows, Math.ceil(last / group));
     for (let row = Math.max(0, Math.floor(first / group)); row < end; ) {
@@ -174,40 +173,21 @@ export class TimelineView {
       let next = row + 1;
       while (next < end && line(next) <= line(row)) next++;
       painter.clear();
-      for (let of = row; of < next; of++) this.addSums(painter, level, of, from, pixel);
+      for (let of = row; of < next; of++) {
+        this.sums.add(of, at, painter.sums);
+        this.sums.longest(of, from, pixel, painter.most);
+      }
       const bottom = next >= rows ? ((this.ranks.length - first) / (last - first)) * painter.height : line(next);
-      painter.row(line(row), Math.max(Math.round(bottom), line(row) + 1));
+      painter.row(line(row), Math.max(Math.round(bottom), line(row) + 1), at.column);
       row = next;
     }
-  }
-
-  private addSums(painter: Painter, level: Level, row: number, from: number, pixel: number): void {
-    const base = row * level.columns;
-    const group = this.data.levels.group;
-    for (let x = 0; x < painter.width; x++) {
-      const [begin, until] = [from + x * pixel, from + (x + 1) * pixel];
-      const a = Math.max(0, Math.floor(begin / level.ns));
-      const b = Math.min(level.columns, Math.max(a + 1, Math.ceil(until / level.ns)));
-      for (let column = a; column < b; column++) {
-        for (let part = 0; part < PARTS.length; part++) painter.sums[part][x] += level.parts[part][base + column];
-        const most = level.most?.[base + column] ?? 0;
-        if (group > 1 && most > 0) painter.most[x] = Math.max(painter.most[x], Math.min(1, most / level.ns));
-      }
-    }
-  }
-
-  /** Where a track is among the rows: its rank's, or a part of that if the rank has several threads. */
-  private place(of: Scene, track: Track): [number, number] {
-    const row = this.rowRanks.indexOf(track.rank);
-    const threads = of.tracks.filter((t) => t.rank === track.rank).length;
-    return [row + track.thread / threads, row + (track.thread + 1) / threads];
   }
 
   private paintCalls(painter: Painter, of: Scene): void {
     const { from, to, first, last } = this.seen;
     const line = (row: number): number => Math.round(((row - first) / (last - first)) * painter.height);
     for (const track of of.tracks) {
-      const [top, bottom] = this.place(of, track);
+      const [top, bottom] = track.row;
       if (bottom <= first || top >= last) continue;
       painter.clear();
       const add = (part: number, a: number, b: number): void => {
@@ -232,18 +212,15 @@ export class TimelineView {
       }
       const more = firstAfter(track, to) < track.enter.length;
       if (more || (of.to < this.data.run_ns && to >= of.to)) add(0, before, Math.min(to, of.to));
-      for (const wait of track.waits) {
-        if (wait.until <= from || wait.enter >= to) continue;
-        add(2 + wait.kind, wait.enter, wait.until);
-      }
-      this.takeWaits(painter, track, from, to);
+      const waits = waitsIn(track, from, to);
+      for (const wait of waits) add(2 + wait.kind, wait.enter, wait.until);
+      if (waits.length > 0) this.takeWaits(painter);
       painter.row(line(top), Math.max(line(bottom), line(top) + 1));
     }
   }
 
   /** Waits are in calls: what they take is not MPI's own. */
-  private takeWaits(painter: Painter, track: Track, from: number, to: number): void {
-    if (!track.waits.some((wait) => wait.until > from && wait.enter < to)) return;
+  private takeWaits(painter: Painter): void {
     const own = painter.sums[1];
     for (let x = 0; x < painter.width; x++) {
       let waits = 0;
@@ -322,7 +299,7 @@ export class TimelineView {
     context.rect(LEFT, TOP, width - LEFT, height - TOP);
     context.clip();
     for (const track of of.tracks) {
-      const [top, bottom] = this.place(of, track).map(y);
+      const [top, bottom] = track.row.map(y);
       if (bottom < TOP || top > height) continue;
       for (let i = firstAfter(track, from); i < track.enter.length && track.enter[i] < to; i++) {
         const [a, b] = [x(track.enter[i]), x(track.exit[i])];
@@ -333,12 +310,12 @@ export class TimelineView {
       }
     }
     const middles = of.tracks.map((track) => {
-      const [top, bottom] = this.place(of, track);
+      const [top, bottom] = track.row;
       return y((top + bottom) / 2);
     });
-    const visible = of.messages.filter((m) => {
+    const visible = messagesIn(of, from, to).filter((m) => {
       const [a, b] = [middles[m.from], middles[m.to]];
-      return m.received > from && m.sent < to && Math.max(a, b) > TOP && Math.min(a, b) < height;
+      return Math.max(a, b) > TOP && Math.min(a, b) < height;
     });
     if (visible.length <= LINES) {
       context.strokeStyle = colour("line");
@@ -478,12 +455,12 @@ export class TimelineView {
     const { from, to, first, last } = this.seen;
     const [t, row] = [from + px * (to - from), first + py * (last - first)];
     const exact = this.exact(this.canvas.width);
-    this.about.textContent = exact ? this.call(exact, t, row) : this.sums(t, row);
+    this.about.textContent = exact ? this.call(exact, t, row) : this.cell(t, row);
   }
 
   private call(of: Scene, t: number, row: number): string {
     const track = of.tracks.find((one) => {
-      const [top, bottom] = this.place(of, one);
+      const [top, bottom] = one.row;
       return row >= top && row < bottom;
     });
     if (!track) return "";
@@ -496,7 +473,7 @@ export class TimelineView {
     }
     const place = this.data.places[track.place[i]];
     const where = place?.site === null || !place ? "" : ` (site ${place.site}, ${place.place})`;
-    const wait = track.waits.find((w) => w.enter <= t && w.until > t) ?? track.waits.find((w) => w.enter >= track.enter[i] && w.enter < track.exit[i]);
+    const wait = waitsIn(track, track.enter[i], track.exit[i])[0];
     const waits = wait ? `; waits ${duration(wait.until - wait.enter)} of it for rank ${wait.for} (${KINDS[wait.kind]})` : "";
     const enter = track.enter[i];
     const first = of.tracks.findIndex((one) => one.rank === track.rank);
@@ -506,24 +483,26 @@ export class TimelineView {
     return `${who}: ${place?.function ?? "?"}${where}, ${duration(track.exit[i] - enter)} from ${at(enter)}${waits}${messages}`;
   }
 
-  private sums(t: number, row: number): string {
-    const { group, rows } = this.data.levels;
+  private cell(t: number, row: number): string {
+    const { group, rows, columns, column_ns: column } = this.data.levels;
     const of = Math.floor(row / group);
     if (of >= rows || of < 0) return "";
-    // As wide as what is drawn.
+    // As wide as a pixel, but whole columns.
     const pixel = (this.seen.to - this.seen.from) / Math.max(1, this.canvas.width);
-    let level = this.levels[0];
-    for (const coarser of this.levels) if (coarser.ns <= pixel) level = coarser;
-    const column = Math.min(level.columns - 1, Math.floor(t / level.ns));
+    const wide = Math.max(1, Math.round(pixel / column));
+    const begin = Math.min(columns - 1, Math.floor(t / column / wide) * wide);
+    const end = Math.min(columns, begin + wide);
+    const sums = PARTS.map(() => new Float64Array(1));
+    this.sums.add(of, times(this.data.levels, begin * column, (end - begin) * column, 1), sums);
+    const all = sums.reduce((sum, [ns]) => sum + ns, 0);
+    const parts = PARTS.map((name, i) => (sums[i][0] > 0 ? `${i >= 2 ? "wait: " : ""}${name} ${duration(sums[i][0])} (${percent(sums[i][0], all)})` : ""));
+    const most = new Float64Array(1);
+    this.sums.longest(of, begin * column, column, most);
+    const one = most[0] > 0 ? `; of ${duration(column)} there one rank waits up to ${percent(most[0], 1)}` : "";
     const [a, b] = [this.ranks[of * group], this.ranks[Math.min(this.ranks.length, (of + 1) * group) - 1]];
-    const sums = level.parts.map((part) => part[of * level.columns + column]);
-    const all = sums.reduce((x, y) => x + y, 0);
-    const parts = PARTS.map((name, i) => (sums[i] > 0 ? `${i >= 2 ? "wait: " : ""}${name} ${duration(sums[i])} (${percent(sums[i], all)})` : ""));
-    const most = level.most?.[of * level.columns + column] ?? 0;
-    const one = most > 0 ? `; one rank waits up to ${duration(most)}` : "";
     const who = a === b ? `rank ${a}` : `ranks ${a} to ${b} together`;
-    const from = moment(column * level.ns + this.data.origin_ns, level.ns / 10);
-    return `${who}, ${duration(level.ns)} from ${from}: ${parts.filter((p) => p).join(", ") || "nothing"}${one}`;
+    const from = moment(begin * column + this.data.origin_ns, column / 10);
+    return `${who}, ${duration((end - begin) * column)} from ${from}: ${parts.filter((p) => p).join(", ") || "nothing"}${one}`;
   }
 }
 
