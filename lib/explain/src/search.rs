@@ -66,7 +66,7 @@ pub fn analyse_each(sections: &[Section], tell: Tell<'_>) -> Result<Analysis, Er
     Ok(search(sections, Shared { each: Some(Vec::new()), ..Shared::default() }, tell)?.0)
 }
 
-/// The same, and keeps what causes are looked for in, too, and each message: 32 bytes of each.
+/// The same, and keeps what causes are looked for in, too, and each wait and each message: 32 and 40 bytes.
 ///
 /// # Errors
 ///

@@ -88,10 +88,10 @@ export class RankBars {
       context.fillText(duration(Math.round(part * high)), LEFT - 8, Math.max(10, y + 4));
     }
     context.textAlign = "left";
-    const skip = Math.max(1, Math.ceil(60 / each));
+    const skip = 2 ** Math.max(0, Math.ceil(Math.log2(60 / each)));
     for (let i = 0; i < this.bars.length; i += skip) {
       const text = this.bars[i].name.replace(/^ranks? /, "").split(" ")[0];
-      context.fillText(count(Number(text)), LEFT + i * each, height - 6);
+      if (LEFT + i * each + 40 < width) context.fillText(count(Number(text)), LEFT + i * each, height - 6);
     }
   }
 }

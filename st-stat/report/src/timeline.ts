@@ -253,7 +253,7 @@ export class TimelineView {
     const all = this.rowRanks;
     const each = ((height - TOP) / (last - first)) * (window === null ? this.data.levels.group : 1);
     const unit = window === null ? this.data.levels.group : 1;
-    const skip = Math.max(1, Math.ceil(15 / each)) * unit;
+    const skip = 2 ** Math.max(0, Math.ceil(Math.log2(15 / each))) * unit;
     context.textAlign = "right";
     for (let row = Math.ceil(first / skip) * skip; row < last && row < all.length; row += skip) {
       const y = TOP + ((row - first + Math.min(unit, all.length - row) / 2) / (last - first)) * (height - TOP);
