@@ -47,10 +47,30 @@ const CALLS: u64 = 8;
 /// How much is looked for.
 type Analyse = fn(&[Section], Tell<'_>) -> Result<Analysis, st_model::project::Error>;
 
+/// What there is to tell where waits cannot be found in exact times.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Otherwise {
+    /// Nothing of waits; that messages cannot be matched is an error.
+    Nothing,
+    /// What has been kept of them; the same.
+    Kept,
+    /// What has been kept of them, and all else.
+    AllElse,
+}
+
+/// Why messages cannot be matched.
+pub(crate) const HISTOGRAMS: &str =
+    "parameters are histograms (st-merge --histogram): messages cannot be matched";
+
 impl Explained {
     /// Reads a trace, and says what is left out. What has been kept is told only where exact times are not.
     pub(crate) fn read(of: &Explaining, analyse: Analyse) -> Result<Self> {
-        Ok(Self::found(of, true, |sections, tell| Ok((analyse(sections, tell)?, ())))?.0)
+        Ok(Self::found(of, Otherwise::Kept, |sections, tell| Ok((analyse(sections, tell)?, ())))?.0)
+    }
+
+    /// The same, also of a trace whose messages cannot be matched: without waits.
+    pub(crate) fn read_any(of: &Explaining, analyse: Analyse) -> Result<Self> {
+        Ok(Self::found(of, Otherwise::AllElse, |sections, tell| Ok((analyse(sections, tell)?, ())))?.0)
     }
 
     /// The same, by exact times only.
@@ -63,12 +83,12 @@ impl Explained {
         of: &Explaining,
         analyse: impl FnOnce(&[Section], Tell<'_>) -> Result<(Analysis, T), st_model::project::Error>,
     ) -> Result<(Self, Option<T>)> {
-        Self::found(of, false, analyse)
+        Self::found(of, Otherwise::Nothing, analyse)
     }
 
     fn found<T>(
         of: &Explaining,
-        or_kept: bool,
+        otherwise: Otherwise,
         analyse: impl FnOnce(&[Section], Tell<'_>) -> Result<(Analysis, T), st_model::project::Error>,
     ) -> Result<(Self, Option<T>)> {
         let Explaining { inputs, input, steps, talk, .. } = of;
@@ -78,7 +98,10 @@ impl Explained {
         }
         let (crowded, queued) = (crowded(&whole.header, &sections), whole.header.queued);
         let budget = steps.budget();
-        let kept = whole.explanation.take().filter(|_| or_kept && !sections.iter().all(is_timed));
+        let kept = whole
+            .explanation
+            .take()
+            .filter(|_| otherwise != Otherwise::Nothing && !sections.iter().all(is_timed));
         if let Some(kept) = kept {
             sections.iter().try_for_each(|s| budget.spend_rows(s))?;
             budget.take_short(kept.rows().saturating_mul(ROW))?;
@@ -92,12 +115,13 @@ impl Explained {
             }
             return Ok((Self { whole, sections, crowded, queued, analysis: None, kept: Some(kept) }, None));
         }
-        if !sections.iter().any(Section::has_times) {
+        let histograms = sections.iter().any(|s| s.histograms().next().is_some());
+        if !sections.iter().any(Section::has_times) || (histograms && otherwise == Otherwise::AllElse) {
             sections.iter().try_for_each(|s| budget.spend_rows(s))?;
             return Ok((Self { whole, sections, crowded, queued, analysis: None, kept: None }, None));
         }
-        if sections.iter().any(|s| s.histograms().next().is_some()) {
-            bail!("parameters are histograms (st-merge --histogram): messages cannot be matched");
+        if histograms {
+            bail!("{HISTOGRAMS}");
         }
         // What was read has been paid for in bytes.
         budget.allow(whole.bytes.unwrap_or(0).saturating_mul(CALLS * 2));

@@ -30,7 +30,7 @@ const MOST: usize = 5_000_000;
 
 /// `st-stat report`.
 pub(crate) fn report(args: &ReportArgs) -> Result<Status> {
-    let explained = Explained::read(&args.explaining(), analyse_all)?;
+    let explained = Explained::read_any(&args.explaining(), analyse_all)?;
     let sites = args
         .symbols
         .call_sites((input::NAME, &args.talk), explained.sections.iter().map(|s: &Section| &s.sites));

@@ -7,6 +7,7 @@ use std::io::Read as _;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use clap::Parser as _;
 use common::{kernel, printed, rows, tried, untimed, with_slow};
 use serde_json::{Map, Value};
 use st_kernels::{Kernel, Slow};
@@ -192,4 +193,27 @@ fn calls_that_take_too_many_steps_are_left_out_and_said_to_be() {
         lacks.iter().any(|l| l.as_str().unwrap().contains("calls and bytes per call site are not shown")),
         "{lacks:?}"
     );
+}
+
+/// Streams of all kinds that real programs left: none is too odd for a page.
+#[test]
+fn every_stored_stream_makes_a_page() {
+    let data = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data");
+    let folders = std::fs::read_dir(data).unwrap().map(|entry| entry.unwrap().path());
+    let files =
+        folders.flat_map(|folder| std::fs::read_dir(folder).unwrap()).map(|entry| entry.unwrap().path());
+    let (mut pages, dir) = (0, tempfile::tempdir().unwrap());
+    for file in files.filter(|file| file.extension().is_some_and(|e| e == "st")) {
+        let out = dir.path().join("page.html");
+        let [from, to] = [&file, &out].map(|path| path.to_str().unwrap());
+        let args = st_stat::args::Args::try_parse_from(["st-stat", "report", "-q", "-o", to, from]).unwrap();
+        let status = st_stat::run(&args);
+        assert!(status.is_ok(), "{from}: {status:?}");
+        let page = held(&std::fs::read_to_string(&out).unwrap());
+        assert!(!table(&page["summary"]).is_empty(), "{from}");
+        let told = page["timeline"].is_object() || !page["lacks"].as_array().unwrap().is_empty();
+        assert!(told, "{from}: what is missing is said");
+        pages += 1;
+    }
+    assert!(pages > 20, "{pages}");
 }

@@ -119,6 +119,7 @@ export interface Report {
   functions: Table | null;
   sites: Table | null;
   ranks: Table;
+  grid_width: number;
   matrix: Matrix | null;
   timeline: Timeline | null;
   structure: Structure[];

@@ -5,6 +5,7 @@ import { button, el } from "./dom";
 import { efficiency } from "./efficiency";
 import { findings } from "./findings";
 import { bytes, count, duration, shown } from "./format";
+import { GridView } from "./grid";
 import { loops } from "./loops";
 import { MatrixView } from "./matrix";
 import { RankBars } from "./ranks";
@@ -155,7 +156,13 @@ function views(report: Report, to: (route: route.Route) => void): View[] {
   }
   const bars = new RankBars(report.ranks);
   const ranks = tabular("ranks", report.ranks, "time per rank", "st-stat ranks --format csv", of("ranks"));
-  all.push({ name: "ranks", title: "Ranks", root: el("section", {}, el("h2", {}, "Ranks"), bars.root, ranks.root), draw: () => bars.draw() });
+  const grid = GridView.fits(report) ? new GridView(report) : null;
+  const below = grid ? el("div", { class: "beside" }, grid.root, ranks.root) : ranks.root;
+  const draw = (): void => {
+    bars.draw();
+    grid?.draw();
+  };
+  all.push({ name: "ranks", title: "Ranks", root: el("section", {}, el("h2", {}, "Ranks"), bars.root, below), draw });
   if (report.matrix) {
     const square = new MatrixView(report.matrix);
     const pairs = tabular("messages", report.matrix.pairs, "pairs of ranks", "st-stat matrix --format csv", of("messages"));
@@ -209,7 +216,10 @@ function start(report: Report): void {
     document.documentElement.classList.add("printing");
     all.forEach((view) => view.draw?.());
   });
-  window.addEventListener("afterprint", () => document.documentElement.classList.remove("printing"));
+  window.addEventListener("afterprint", () => {
+    document.documentElement.classList.remove("printing");
+    now?.draw?.();
+  });
   document.addEventListener("keydown", (e) => {
     if (e.target instanceof HTMLInputElement || e.ctrlKey || e.metaKey || e.altKey) return;
     const view = all[Number(e.key) - 1];

@@ -116,6 +116,8 @@ export class TimelineView {
 
   /** Draws in the next frame. */
   draw(): void {
+    // A printer does not wait for the next frame.
+    if (document.documentElement.classList.contains("printing")) return this.paint();
     if (this.waiting) return;
     this.waiting = true;
     requestAnimationFrame(() => {

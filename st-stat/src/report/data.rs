@@ -26,6 +26,8 @@ pub(super) struct Report {
     pub(super) functions: Option<Columns>,
     pub(super) sites: Option<Columns>,
     pub(super) ranks: Columns,
+    /// Ranks in a row of the grid that partners are in, or nearly of a square.
+    pub(super) grid_width: usize,
     pub(super) matrix: Option<Matrix>,
     pub(super) timeline: Option<Timeline>,
     pub(super) structure: Vec<Structure>,
@@ -46,6 +48,7 @@ impl Report {
             functions: None,
             sites: None,
             ranks,
+            grid_width: 1,
             matrix: None,
             timeline: None,
             structure: Vec::new(),

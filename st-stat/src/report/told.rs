@@ -15,11 +15,12 @@ use super::data::{Columns, Place, Report, Timeline};
 use super::room::Room;
 use super::{lanes, levels, pairs, ranks, spots, structure};
 use crate::args::WaitsBy;
-use crate::explain::{Explained, efficiency_table, left_out, ranks_table, waits_table};
+use crate::explain::{Explained, HISTOGRAMS, efficiency_table, left_out, ranks_table, waits_table};
 use crate::matrix::{self, Matrix};
 use crate::profile::Profile;
 use crate::summary::Facts;
 use crate::table::{Table, grouped};
+use crate::topology::grid_width;
 use crate::{calls, why};
 
 /// A trace and what is found in it.
@@ -130,6 +131,7 @@ impl Told {
             report.sites = Some(all(sites));
         }
         report.matrix = self.matrix.as_ref().map(|matrix| pairs::matrix(matrix, room));
+        report.grid_width = grid_width(self.sections.iter().map(|(s, _)| s), self.ranks.rows.len());
         report.structure = structure::all(&self.sections, sites, room);
         report.timeline = self.analysis.as_ref().map(|a| self.timeline(a, sites, room)).transpose()?;
         Ok(report)
@@ -200,6 +202,8 @@ fn lacking(explained: &Explained) -> Vec<String> {
              (st-merge --keep-columns keeps times)"
                 .to_owned(),
         );
+    } else if explained.sections.iter().any(|s| s.has_times() && s.histograms().next().is_some()) {
+        lacks.push(format!("there are no findings, no waits and no timeline: {HISTOGRAMS}"));
     } else if explained.analysis.is_none() {
         lacks.push(
             "the trace holds no exact times: there are no findings, no waits and no timeline (record without --merge)".to_owned(),
