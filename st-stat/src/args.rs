@@ -7,6 +7,7 @@ mod moments;
 mod predict;
 mod quantity;
 mod report;
+mod timeline;
 mod traffic;
 
 use std::path::PathBuf;
@@ -24,6 +25,7 @@ pub use self::hist::HistArgs;
 pub use self::moments::{AtArgs, BetweenArgs, BetweenBy, PhasesArgs, PhasesBy};
 pub use self::predict::{Faster, PredictArgs};
 pub use self::report::ReportArgs;
+pub use self::timeline::TimelineArgs;
 pub use self::traffic::{LeaksArgs, MatrixArgs, MatrixBy, MessagesArgs};
 use crate::table::Format;
 
@@ -126,6 +128,8 @@ pub enum Command {
     Why(WhyArgs),
     /// One page that shows the whole run in a browser: findings, timeline, call sites, ranks, who talks to whom
     Report(ReportArgs),
+    /// What ranks do when, drawn: computation, MPI and waits by their kinds
+    Timeline(TimelineArgs),
     /// Wait states: late senders, late receivers, waiting in collective operations
     Waits(WaitsArgs),
     /// What waits are due to, also through others that wait, and on which rank

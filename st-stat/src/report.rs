@@ -2,7 +2,6 @@
 
 mod data;
 mod lanes;
-mod levels;
 mod page;
 mod pairs;
 mod ranks;

@@ -19,7 +19,7 @@ use crate::table::Format;
 use crate::topology::Grid;
 use crate::{
     at, calls, causes, clusters, compare, explain, hist, input, leaks, mape, matrix, messages, phases,
-    picture, predict, report, sizes, summary, violations, why,
+    picture, predict, report, sizes, summary, timeline, violations, why,
 };
 
 /// The program, from its command line to its exit status.
@@ -39,6 +39,7 @@ pub fn run(args: &Args) -> Result<Status> {
         Some(Command::Calls(a)) => named(&a.of, list_calls(a)),
         Some(Command::Why(a)) => named(&a.of, why::why(a)),
         Some(Command::Report(a)) => named(&a.explaining(), report::report(a)),
+        Some(Command::Timeline(a)) => named(&a.of, timeline::timeline(a)),
         Some(Command::Waits(a)) => named(&a.of, explain::waits(a)),
         Some(Command::Delays(a)) => named(&a.of, causes::delays(a)),
         Some(Command::Path(a)) => named(&a.of, causes::path(a)),

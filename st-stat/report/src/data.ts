@@ -37,6 +37,8 @@ export interface Place {
 
 export interface Levels {
   group: number;
+  count: number;
+  /** None, if they are all from 0 on. */
   ranks: number[];
   rows: number;
   columns: number;

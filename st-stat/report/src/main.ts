@@ -225,7 +225,10 @@ function start(report: Report): void {
     const view = all[Number(e.key) - 1];
     if (view) to({ view: view.name, of: {} });
     else if (e.key === "d") document.getElementById("theme")?.click();
-    else if (e.key === "n") document.getElementById("next")?.click();
+    else if (e.key === "n" && document.getElementById("next")) {
+      if (now?.name !== "timeline") to({ view: "timeline", of: {} });
+      document.getElementById("next")?.click();
+    }
   });
   show(route.read());
   document.documentElement.dataset.ready = "1";

@@ -96,5 +96,5 @@ export function times(of: Levels, from: number, pixel: number, pixels: number): 
 
 /** Numbers of all ranks, in the order of rows. */
 export function ranks(of: Levels): number[] {
-  return of.ranks.length === 1 ? Array.from({ length: of.ranks[0] + 1 }, (_, i) => i) : of.ranks;
+  return of.ranks.length > 0 ? of.ranks : Array.from({ length: of.count }, (_, i) => i);
 }

@@ -4,6 +4,7 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::levels::Levels;
 use crate::table::Table;
 
 /// Raised when what is below means something else.
@@ -135,24 +136,6 @@ pub(super) struct Place {
     pub(super) function: String,
     pub(super) site: Option<u32>,
     pub(super) place: String,
-}
-
-/// Sums per group of ranks and column of time, row by row.
-#[derive(Serialize, Debug)]
-pub(super) struct Levels {
-    /// Ranks of a row but the last; all ranks in their order, or the last alone where they are all from 0 on; and how many rows.
-    pub(super) group: usize,
-    pub(super) ranks: Vec<u32>,
-    pub(super) rows: usize,
-    pub(super) columns: usize,
-    pub(super) column_ns: i64,
-    /// Outside of MPI, and in it with all waits, of each rank's first thread, ns.
-    pub(super) computation: Vec<u64>,
-    pub(super) mpi: Vec<u64>,
-    /// By kind of wait, ns; empty if there is none of it.
-    pub(super) waits: Vec<Vec<u64>>,
-    /// The most that one rank of the row waits in the column, ns; empty if rows are single ranks.
-    pub(super) most: Vec<u64>,
 }
 
 /// Times of which single calls are there.

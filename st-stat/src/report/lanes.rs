@@ -7,8 +7,8 @@ use st_explain::{Analysis, Thread};
 use st_model::num::{Exact as _, saturate};
 
 use super::data::{Lane, Spot, Window};
-use super::levels::colour;
 use super::room::Room;
+use crate::levels::colour;
 use crate::table::grouped;
 
 /// Ranks whose single calls are shown side by side at most.
@@ -224,8 +224,9 @@ mod tests {
     use st_kernels::{Kernel, Options, Slow, Unfit, paper};
     use st_model::section::Section;
 
-    use super::super::{levels, spots};
+    use super::super::spots;
     use super::*;
+    use crate::levels;
 
     fn analysis() -> Option<Analysis> {
         let options = Options { steps: Some(20), ..Options::default() };
@@ -267,7 +268,7 @@ mod tests {
     #[test]
     fn groups_of_ranks_have_the_sums_of_their_ranks() {
         let Some(analysis) = analysis() else { unreachable!("the kernel runs") };
-        let of = |rows| levels::of(&analysis, Room { rows, cells: rows * 128, ..Room::default() });
+        let of = |rows| levels::of(&analysis, levels::Most { rows, columns: 128, cells: usize::MAX });
         let (single, grouped) = (of(16), of(4));
         assert_eq!((single.rows, single.group, grouped.rows, grouped.group), (16, 1, 4, 4));
         assert_eq!((single.columns, grouped.columns), (128, 128));

@@ -1,5 +1,7 @@
 //! How much a page holds of what grows with a run.
 
+use crate::levels::Most;
+
 /// Rows, cells and calls at most.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Room {
@@ -46,6 +48,11 @@ impl Default for Room {
 const STEPS: u32 = 8;
 
 impl Room {
+    /// Of the timeline.
+    pub(super) fn levels(self) -> Most {
+        Most { rows: self.rows, columns: 4096, cells: self.cells }
+    }
+
     /// Half of it, unless that would be nothing.
     pub(super) fn smaller(self) -> Option<Self> {
         let half = |n: usize| n.div_ceil(2);

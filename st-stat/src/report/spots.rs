@@ -6,7 +6,7 @@ use st_explain::{Analysis, Finding, Kind, Matter, Waited};
 use st_model::num::saturate;
 
 use super::data::Spot;
-use super::levels::colour;
+use crate::levels::colour;
 
 /// Findings that are looked for.
 const MOST: usize = 8;

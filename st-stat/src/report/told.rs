@@ -6,14 +6,13 @@ use st_explain::{Analysis, Finding};
 use st_match::Unknown;
 use st_match::volume::Graphs;
 use st_model::num::{float, narrow, rounded, saturate};
-use st_model::rank_times::begin;
 use st_model::section::Section;
 use st_model::sites::CallSites;
 use st_model::steps::Exceeded;
 
 use super::data::{Columns, Place, Report, Timeline};
 use super::room::Room;
-use super::{lanes, levels, pairs, ranks, spots, structure};
+use super::{lanes, pairs, ranks, spots, structure};
 use crate::args::WaitsBy;
 use crate::explain::{Explained, HISTOGRAMS, efficiency_table, left_out, ranks_table, waits_table};
 use crate::matrix::{self, Matrix};
@@ -21,7 +20,7 @@ use crate::profile::Profile;
 use crate::summary::Facts;
 use crate::table::{Table, grouped};
 use crate::topology::grid_width;
-use crate::{calls, why};
+use crate::{calls, levels, why};
 
 /// A trace and what is found in it.
 pub(super) struct Told {
@@ -85,7 +84,7 @@ impl Told {
         let ranks = ranks_table(&explained);
         let places = explained.told().map_or(0, |told| told.places().len());
         let places = (0..places).map(|n| explained.place(narrow(n), sites)).collect();
-        let (begin, windows) = asked(&explained, windows)?;
+        let (origin, windows) = asked(&explained, windows)?;
         let matrix = matrix::flows(&explained.sections, &steps.budget());
         let matrix = unless_too_long(matrix, "who talks to whom is not shown", &mut lacks)?;
         let matrix = matrix.map(|flows| Matrix::of_ranks(&explained.sections, &flows));
@@ -111,7 +110,7 @@ impl Told {
             calls,
             matrix,
             sections,
-            origin: explained.analysis.as_ref().map_or(0, |a| a.begin().saturating_sub(begin)),
+            origin,
             analysis: explained.analysis,
             places,
             windows,
@@ -149,14 +148,14 @@ impl Told {
             run_ns: saturate(analysis.run()),
             origin_ns: self.origin,
             places: self.places.iter().map(place).collect(),
-            levels: levels::of(analysis, room),
+            levels: levels::of(analysis, room.levels()),
             windows: lanes::windows(analysis, &self.windows, &spots, room)?,
             spots,
         })
     }
 }
 
-/// Windows that are asked for, from the beginning of the run, and when the times begin that people give.
+/// Windows that are asked for, from the beginning of the run, and when that is by the times that people give.
 fn asked(explained: &Explained, windows: &[(f64, f64)]) -> Result<(i64, Vec<(i64, i64)>)> {
     let Some(analysis) = &explained.analysis else {
         if !windows.is_empty() {
@@ -164,18 +163,14 @@ fn asked(explained: &Explained, windows: &[(f64, f64)]) -> Result<(i64, Vec<(i64
         }
         return Ok((0, Vec::new()));
     };
-    let mut zero = i64::MAX;
-    for section in &explained.sections {
-        zero = zero.min(begin(section)?.unwrap_or(i64::MAX));
-    }
-    let (from, run) = (analysis.begin().saturating_sub(zero.min(analysis.begin())), saturate(analysis.run()));
+    let (from, run) = (levels::origin(analysis, &explained.sections)?, saturate(analysis.run()));
     let ns = |seconds: f64| saturate::<i64>(rounded(seconds * 1e9)).saturating_sub(from);
     let windows: Vec<_> = windows.iter().map(|(a, b)| (ns(*a).max(0), ns(*b).min(run))).collect();
     if windows.iter().any(|(a, b)| a >= b) {
         let [a, b] = [from, from.saturating_add(run)].map(|ns| float(saturate::<u64>(ns).into()) / 1e9);
         bail!("--window: the run is from {a:.9} to {b:.9} s");
     }
-    Ok((zero.min(analysis.begin()), windows))
+    Ok((from, windows))
 }
 
 /// What is not there, in sentences.

@@ -1,17 +1,18 @@
-//! Sums per group of ranks and column of time: what a page shows where there is no room for single calls. They can be added up
+//! Sums per group of ranks and column of time: what is shown where there is no room for single calls. They can be added up
 //! to any coarser ones, so that a wait that is seen in total is seen at any zoom.
 
+use anyhow::Result;
+use serde::Serialize;
 use st_explain::{Analysis, Kind, Waited};
 use st_model::num::{Exact as _, narrow, saturate};
-
-use super::data::Levels;
-use super::room::Room;
+use st_model::rank_times::begin;
+use st_model::section::Section;
 
 /// Kinds of waits that have a colour of their own.
-pub(super) const KINDS: usize = 4;
+pub(crate) const KINDS: usize = 4;
 
 /// The colour of a kind: for a sender, for a receiver, in a collective operation, for access to a window.
-pub(super) fn colour(kind: Kind) -> usize {
+pub(crate) fn colour(kind: Kind) -> usize {
     match kind {
         Kind::LateSender | Kind::WrongOrderSame | Kind::WrongOrderOther => 0,
         Kind::LateReceiver => 1,
@@ -25,8 +26,54 @@ pub(super) fn colour(kind: Kind) -> usize {
     }
 }
 
-/// Fewest and most columns.
-const COLUMNS: [usize; 2] = [64, 4096];
+/// Sums per group of ranks and column of time, row by row.
+#[derive(Serialize, Debug)]
+pub(crate) struct Levels {
+    /// Ranks of a row but the last.
+    pub(crate) group: usize,
+    /// How many ranks there are; and which, in their order, unless they are all from 0 on.
+    pub(crate) count: usize,
+    pub(crate) ranks: Vec<u32>,
+    pub(crate) rows: usize,
+    pub(crate) columns: usize,
+    pub(crate) column_ns: i64,
+    /// Outside of MPI, and in it with all waits, of each rank's first thread, ns.
+    pub(crate) computation: Vec<u64>,
+    pub(crate) mpi: Vec<u64>,
+    /// By kind of wait, ns; empty if there is none of it.
+    pub(crate) waits: Vec<Vec<u64>>,
+    /// The most that one rank of the row waits in the column, ns; empty if rows are single ranks.
+    pub(crate) most: Vec<u64>,
+}
+
+impl Levels {
+    /// First and last rank of a row.
+    pub(crate) fn ends(&self, row: usize) -> (u32, u32) {
+        let rank = |at: usize| self.ranks.get(at).copied().unwrap_or_else(|| narrow(at));
+        (rank(row * self.group), rank(((row + 1) * self.group).min(self.count).saturating_sub(1)))
+    }
+}
+
+/// How many rows and columns there are at most, and cells in all.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Most {
+    pub(crate) rows: usize,
+    pub(crate) columns: usize,
+    pub(crate) cells: usize,
+}
+
+/// When a run begins by the times that `st-stat at` takes, ns.
+///
+/// # Errors
+///
+/// If a rank cannot be read back.
+pub(crate) fn origin(analysis: &Analysis, sections: &[Section]) -> Result<i64> {
+    let mut zero = analysis.begin();
+    for section in sections {
+        zero = zero.min(begin(section)?.unwrap_or(i64::MAX));
+    }
+    Ok(analysis.begin().saturating_sub(zero))
+}
 
 /// Columns of time, all as wide.
 #[derive(Clone, Copy)]
@@ -62,11 +109,11 @@ fn add(row: usize, to: &mut [u64], of: &mut [u64]) {
 }
 
 /// The sums of a run. *Cost:* O(calls + cells).
-pub(super) fn of(analysis: &Analysis, room: Room) -> Levels {
+pub(crate) fn of(analysis: &Analysis, most_of: Most) -> Levels {
     let ranks: Vec<u32> = analysis.ranks.iter().map(|r| r.rank).collect();
-    let group = ranks.len().div_ceil(room.rows.max(1)).max(1);
+    let group = ranks.len().div_ceil(most_of.rows.max(1)).max(1);
     let rows = ranks.len().div_ceil(group);
-    let columns = (room.cells / rows.max(1)).clamp(COLUMNS[0], COLUMNS[1]);
+    let columns = (most_of.cells / rows.max(1)).clamp(1, most_of.columns.max(1));
     let run: i64 = saturate(analysis.run());
     let ns = (run / narrow::<i64>(columns)).saturating_add(1);
     let grid = Grid { begin: analysis.begin(), columns, ns };
@@ -114,11 +161,12 @@ pub(super) fn of(analysis: &Analysis, room: Room) -> Levels {
     if group == 1 {
         most.clear();
     }
-    Levels { group, ranks: listed(ranks), rows, columns, column_ns: ns, computation, mpi, waits, most }
+    let count = ranks.len();
+    Levels { group, count, ranks: listed(ranks), rows, columns, column_ns: ns, computation, mpi, waits, most }
 }
 
 /// Numbers of ranks; none, if these are those from 0 on, all of them.
 fn listed(ranks: Vec<u32>) -> Vec<u32> {
     let all = ranks.iter().enumerate().all(|(i, rank)| i == rank.to_usize());
-    if all { Vec::from_iter(ranks.last().copied()) } else { ranks }
+    if all { Vec::new() } else { ranks }
 }
