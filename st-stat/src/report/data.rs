@@ -42,7 +42,7 @@ impl Report {
             made_by: format!("st-stat {}", env!("CARGO_PKG_VERSION")),
             program,
             lacks: Vec::new(),
-            summary: Columns::of(summary, usize::MAX),
+            summary: Columns::of(summary, usize::MAX, usize::MAX),
             findings: None,
             waits: None,
             efficiency: None,
@@ -83,8 +83,8 @@ pub(super) struct Values {
 const SUMMED: [&str; 5] = ["calls", "time_ns", "sent_bytes", "received_bytes", "before_ns"];
 
 impl Columns {
-    /// The first rows of a table, and what the others come to.
-    pub(super) fn of(table: &Table, most: usize) -> Self {
+    /// The first rows of a table, with texts of so many characters at most, and what the others come to.
+    pub(super) fn of(table: &Table, most: usize, texts: usize) -> Self {
         let (shown, left) = table.rows.split_at(table.rows.len().min(most));
         let mut rest = Map::new();
         let column = |(i, column): (usize, &crate::table::Column)| {
@@ -93,12 +93,22 @@ impl Columns {
                 rest.insert(column.key.into(), numbers.fold(0, u64::saturating_add).into());
             }
             let cells = || shown.iter().filter_map(|row| row.get(i));
-            let texts = cells().filter(|_| column.key == "value").map(|cell| cell.text.clone()).collect();
-            let values = cells().map(|cell| cell.value.clone()).collect();
-            Values { key: column.key, title: column.title, values, texts }
+            let units = cells().filter(|_| column.key == "value").map(|cell| cell.text.clone()).collect();
+            let values = cells().map(|cell| cut(&cell.value, texts)).collect();
+            Values { key: column.key, title: column.title, values, texts: units }
         };
         let columns = table.columns.iter().enumerate().map(column).collect();
         Self { columns, rows: table.rows.len(), rest }
+    }
+}
+
+/// A value whose text has no more than so many characters.
+fn cut(value: &Value, most: usize) -> Value {
+    match value {
+        Value::String(text) if text.len() > most => {
+            text.chars().take(most).chain(['…']).collect::<String>().into()
+        }
+        value => value.clone(),
     }
 }
 

@@ -45,10 +45,10 @@ mod tests {
     fn a_program_cannot_write_into_the_page() {
         let none = Table { columns: Vec::new(), rows: Vec::new(), total: None };
         let program = "<script>alert(1)</script>&@DATA@".to_owned();
-        let page = of(&Report::new(program, &none, Columns::of(&none, 1))).unwrap_or_default();
+        let page = of(&Report::new(program, &none, Columns::of(&none, 1, 1))).unwrap_or_default();
         assert!(page.contains("<title>&lt;script&gt;alert(1)&lt;/script&gt;&amp;</title>"));
         assert!(!page.contains("<script>alert") && !page.contains(DATA) && !page.contains(TITLE));
-        let whole = of(&Report::new(String::new(), &none, Columns::of(&none, 1))).unwrap_or_default();
+        let whole = of(&Report::new(String::new(), &none, Columns::of(&none, 1, 1))).unwrap_or_default();
         assert!(!whole.contains("http:") && !whole.contains("https:"), "a page asks nobody for anything");
     }
 }

@@ -24,7 +24,7 @@ pub(super) fn matrix(of: &matrix::Matrix, room: Room) -> Matrix {
         to: Vec::new(),
         messages: Vec::new(),
         bytes: Vec::new(),
-        pairs: Columns::of(&of.heaviest_first(), room.pairs),
+        pairs: Columns::of(&of.heaviest_first(), room.pairs, room.texts),
     };
     for ((from, to), flow) in cells {
         all.from.push(from);

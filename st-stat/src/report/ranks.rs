@@ -27,7 +27,7 @@ const TITLES: [[&str; 3]; 4] = [
 pub(super) fn columns(table: &Table, room: Room) -> Columns {
     let rows = &table.rows;
     if rows.len() <= room.ranks {
-        return Columns::of(table, usize::MAX);
+        return Columns::of(table, usize::MAX, room.texts);
     }
     // A group has three times as many columns.
     let group = (3 * rows.len()).div_ceil(room.ranks.max(1));

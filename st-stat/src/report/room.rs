@@ -23,6 +23,8 @@ pub(super) struct Room {
     pub(super) messages: usize,
     /// Nodes of loops.
     pub(super) nodes: usize,
+    /// Characters of a text.
+    pub(super) texts: usize,
     /// How often it has been halved.
     pub(super) step: u32,
 }
@@ -39,6 +41,7 @@ impl Default for Room {
             calls: 1 << 18,
             messages: 1 << 16,
             nodes: 4096,
+            texts: 1 << 20,
             step: 0,
         }
     }
@@ -66,6 +69,7 @@ impl Room {
             calls: half(self.calls),
             messages: half(self.messages),
             nodes: half(self.nodes),
+            texts: (self.texts / 4).max(200),
             step: self.step + 1,
         })
     }

@@ -121,7 +121,7 @@ impl Told {
     pub(super) fn report(&self, sites: &CallSites, room: Room) -> Result<Report> {
         let mut report = Report::new(self.program.clone(), &self.summary, ranks::columns(&self.ranks, room));
         report.lacks.clone_from(&self.lacks);
-        let all = |table: &Table| Columns::of(table, room.sites);
+        let all = |table: &Table| Columns::of(table, room.sites, room.texts);
         report.findings = self.findings.as_ref().map(|(table, _)| all(table));
         report.waits = self.waits.as_ref().map(all);
         report.efficiency = self.efficiency.as_ref().map(all);
@@ -139,17 +139,27 @@ impl Told {
     fn timeline(&self, analysis: &Analysis, sites: &CallSites, room: Room) -> Result<Timeline> {
         let findings = self.findings.as_ref().map_or(&[][..], |(_, found)| found);
         let spots = spots::of(analysis, findings);
-        let place = |(function, site): &(String, Option<u32>)| Place {
-            function: function.clone(),
-            site: *site,
-            place: site.map_or_else(String::new, |site| sites.place(site).to_owned()),
+        let windows = lanes::windows(analysis, &self.windows, &spots, room)?;
+        let mut named = vec![false; self.places.len()];
+        let calls = windows.iter().flat_map(|w| &w.lanes).flat_map(|lane| lane.calls.chunks(3));
+        for number in calls.filter_map(|call| usize::try_from(*call.first()?).ok()) {
+            named.iter_mut().skip(number).take(1).for_each(|is| *is = true);
+        }
+        // Places of calls that are not there need no names.
+        let place = |((function, site), named): (&(String, Option<u32>), &bool)| match named {
+            false => Place { function: String::new(), site: None, place: String::new() },
+            true => Place {
+                function: function.clone(),
+                site: *site,
+                place: site.map_or_else(String::new, |site| sites.place(site).to_owned()),
+            },
         };
         Ok(Timeline {
             run_ns: saturate(analysis.run()),
             origin_ns: self.origin,
-            places: self.places.iter().map(place).collect(),
+            places: self.places.iter().zip(&named).map(place).collect(),
             levels: levels::of(analysis, room.levels()),
-            windows: lanes::windows(analysis, &self.windows, &spots, room)?,
+            windows,
             spots,
         })
     }
