@@ -34,6 +34,7 @@ const shownTable = (page, view, index) =>
     ([view, index]) => {
       const section = [...document.querySelectorAll("main > section")][view];
       const root = section.querySelectorAll(".table")[index];
+      if (!root) return [];
       const more = root.querySelector(".more");
       while (!more.hidden) more.click();
       const keys = [...root.querySelectorAll("thead button")].map((b) => b.title.replace("sort by ", ""));
@@ -55,7 +56,7 @@ function same(what, shown, printed) {
 
 async function numbers(page, trace, views) {
   const at = (name) => views.indexOf(name);
-  const tables = [["sites", 0, ["calls", "--sites"]], ["sites", 1, ["calls"]], ["ranks", 0, ["ranks"]], ["efficiency", 0, ["waits"]]];
+  const tables = [["sites", 0, ["calls", "--sites"]], ["sites", 1, ["calls"]], ["sites", 2, ["calls", "--spread"]], ["ranks", 0, ["ranks"]], ["efficiency", 0, ["waits"]]];
   let compared = 0;
   for (const [view, index, command] of tables) {
     if (at(view) < 0) continue;

@@ -27,6 +27,7 @@ pub mod profile;
 mod report;
 mod run;
 mod sizes;
+mod spread;
 mod summary;
 pub mod table;
 mod timeline;

@@ -56,13 +56,14 @@ fn numbers(of: &Value) -> Vec<u64> {
 fn its_tables_are_what_commands_print() {
     let sections = with_slow(Kernel::Wavefront, 9, 5, &[Slow { rank: 1, factor: 2.0 }]);
     let page = report(sections.clone(), &[]);
-    let commands: [(&str, &[&str]); 7] = [
+    let commands: [(&str, &[&str]); 8] = [
         ("summary", &[]),
         ("findings", &["why"]),
         ("waits", &["waits"]),
         ("efficiency", &["efficiency"]),
         ("functions", &["calls"]),
         ("sites", &["calls", "--sites"]),
+        ("spread", &["calls", "--spread"]),
         ("ranks", &["ranks"]),
     ];
     for (name, command) in commands {

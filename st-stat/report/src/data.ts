@@ -120,6 +120,7 @@ export interface Report {
   efficiency: Table | null;
   functions: Table | null;
   sites: Table | null;
+  spread: Table | null;
   ranks: Table;
   grid_width: number;
   matrix: Matrix | null;

@@ -10,6 +10,7 @@ import { loops } from "./loops";
 import { MatrixView } from "./matrix";
 import { RankBars } from "./ranks";
 import * as route from "./route";
+import { boxes } from "./spread";
 import { State, TableView } from "./table";
 import { Seen, TimelineView, controls } from "./timeline";
 
@@ -152,6 +153,11 @@ function views(report: Report, to: (route: route.Route) => void): View[] {
     const sites = tabular("sites", report.sites, "calls per call site", "st-stat calls --sites --format csv", of("sites"));
     const functions = new TableView(report.functions, { name: "calls per function", elsewhere: "st-stat calls --functions" });
     const tables = [el("h2", {}, "Call sites"), sites.root, el("h2", {}, "Functions"), functions.root];
+    if (report.spread && report.spread.rows > 0) {
+      const picture = { title: "10 to 90 % of shortest to longest", of: boxes(report.spread) };
+      const spread = new TableView(report.spread, { name: "distributions per call site", elsewhere: "st-stat calls --spread", picture });
+      tables.push(el("h2", {}, "Distributions"), spread.root);
+    }
     all.push({ name: "sites", title: "Call sites", root: el("section", {}, ...tables) });
   }
   const bars = new RankBars(report.ranks);

@@ -20,8 +20,8 @@ export interface Options {
   elsewhere?: string;
   state?: State;
   changed?: (state: State) => void;
-  /** Something to do with a row. */
-  chosen?: (row: number) => void;
+  /** A picture of a row, and what it is called. */
+  picture?: { title: string; of: (row: number) => HTMLElement };
 }
 
 function compare(a: Value, b: Value): number {
@@ -66,6 +66,7 @@ export class TableView {
       this.heads.push(cell);
       head.append(cell);
     }
+    if (options.picture) head.append(el("th", { scope: "col", class: "plain" }, options.picture.title));
     this.find.value = this.state.find ?? "";
     this.find.addEventListener("input", () => this.change({ find: this.find.value }));
     const copyButton = button("copy as CSV", () => void copy(csv(table, this.order), copyButton));
@@ -149,11 +150,7 @@ export class TableView {
       }
       made.append(cell);
     }
-    const { chosen } = this.options;
-    if (chosen) {
-      made.classList.add("link");
-      made.addEventListener("click", () => chosen(row));
-    }
+    if (this.options.picture) made.append(el("td", {}, this.options.picture.of(row)));
     return made;
   }
 }

@@ -26,6 +26,7 @@ pub(super) struct Report {
     pub(super) efficiency: Option<Columns>,
     pub(super) functions: Option<Columns>,
     pub(super) sites: Option<Columns>,
+    pub(super) spread: Option<Columns>,
     pub(super) ranks: Columns,
     /// Ranks in a row of the grid that partners are in, or nearly of a square.
     pub(super) grid_width: usize,
@@ -48,6 +49,7 @@ impl Report {
             efficiency: None,
             functions: None,
             sites: None,
+            spread: None,
             ranks,
             grid_width: 1,
             matrix: None,

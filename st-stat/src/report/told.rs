@@ -20,7 +20,7 @@ use crate::profile::Profile;
 use crate::summary::Facts;
 use crate::table::{Table, grouped};
 use crate::topology::grid_width;
-use crate::{calls, levels, why};
+use crate::{calls, hist, levels, spread, why};
 
 /// A trace and what is found in it.
 pub(super) struct Told {
@@ -33,6 +33,8 @@ pub(super) struct Told {
     ranks: Table,
     /// Functions, and call sites.
     calls: Option<[Table; 2]>,
+    /// How calls of each site are spread.
+    spread: Option<Table>,
     matrix: Option<Matrix>,
     sections: Vec<(Section, Profile)>,
     analysis: Option<Analysis>,
@@ -90,6 +92,9 @@ impl Told {
         let matrix = matrix.map(|flows| Matrix::of_ranks(&explained.sections, &flows));
         let profiles = profiles(&explained.sections, steps);
         let profiles = unless_too_long(profiles, "calls and bytes per call site are not shown", &mut lacks)?;
+        let spread = hist::gathered(&explained.sections, sites, |_, _| true, &steps.budget());
+        let spread = spread.map_err(anyhow::Error::from).map(|(all, _)| spread::table(&all, sites));
+        let spread = unless_too_long(spread, "distributions of call sites are not shown", &mut lacks)?;
         let (known, whole) = (profiles.is_some(), &explained.whole);
         let profiles =
             profiles.unwrap_or_default().into_iter().chain(std::iter::repeat_with(Profile::default));
@@ -108,6 +113,7 @@ impl Told {
             efficiency,
             ranks,
             calls,
+            spread,
             matrix,
             sections,
             origin,
@@ -129,6 +135,7 @@ impl Told {
             report.functions = Some(all(functions));
             report.sites = Some(all(sites));
         }
+        report.spread = self.spread.as_ref().map(all);
         report.matrix = self.matrix.as_ref().map(|matrix| pairs::matrix(matrix, room));
         report.grid_width = grid_width(self.sections.iter().map(|(s, _)| s), self.ranks.rows.len());
         report.structure = structure::all(&self.sections, sites, room);
