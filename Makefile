@@ -25,7 +25,7 @@ done
 endef
 
 .NOTPARALLEL:
-.PHONY: help build build-demo check test fmt circles conversions names features lines clippy clippy-mpi doc tree licences deny man man-check unit unit-mpi e2e \
+.PHONY: help build build-demo check test fmt circles conversions names features lines report-page report-check clippy clippy-mpi doc tree licences deny man man-check unit unit-mpi e2e \
     loom mutations valgrind test-programs conformance demo bench bench-report bench-check fuzz completions install install-debug \
     install-check clean
 
@@ -66,6 +66,12 @@ names: ## fail if a function of MPI is named by a text outside of the call table
 
 lines:
 	@tools/lines
+
+report-page: ## build the page of st-stat report from its sources (needs npm)
+	tools/report-page
+
+report-check: ## look at the page of st-stat report in Chromium (needs npm)
+	tools/report-check
 
 clippy:
 	$(CARGO) clippy --locked $(NO_MPI) --all-targets -- -D warnings

@@ -6,6 +6,8 @@ mod hist;
 mod moments;
 mod predict;
 mod quantity;
+mod report;
+mod timeline;
 mod traffic;
 
 use std::path::PathBuf;
@@ -22,6 +24,8 @@ pub use self::explain::{
 pub use self::hist::HistArgs;
 pub use self::moments::{AtArgs, BetweenArgs, BetweenBy, PhasesArgs, PhasesBy};
 pub use self::predict::{Faster, PredictArgs};
+pub use self::report::ReportArgs;
+pub use self::timeline::TimelineArgs;
 pub use self::traffic::{LeaksArgs, MatrixArgs, MatrixBy, MessagesArgs};
 use crate::table::Format;
 
@@ -50,11 +54,15 @@ Examples:
   st-stat calls --sites --stacks app.st    with all callers
   COLUMNS=200 st-stat calls app.st         all columns, also how long ranks compute before these calls
   st-stat calls --sites --format csv app.st > sites.csv
+  st-stat calls --spread app.st            medians, extremes, and the ranks that take most
 
 Columns: those of CSV and JSON are function; calls, polls counted one by one; time_ns in them, of all ranks; share_percent of the time in MPI between \
 MPI_Init and MPI_Finalize, which have none; sent_bytes and received_bytes (see \"Bytes sent and received\" in st-intro(7)); \
 mean_ns of a call; longest_ns, the longest call, on longest_rank; before_ns, what all ranks compute before these calls, since the \
-one before on the same thread; site, its number, and place. CSV and JSON hold the functions, or with --sites or --stacks the call sites.";
+one before on the same thread; site, its number, and place. CSV and JSON hold the functions, or with --sites or --stacks the call sites. With --spread: function; phase, \"before\" (computation) or \"in call\"; \
+calls; time_ns in all; mean_ns; shortest_ns; percent_1_ns, percent_10_ns, median_ns, percent_90_ns and percent_99_ns, durations that so many calls do not \
+exceed, to 1 %; longest_ns, on longest_rank; most_ns, all calls of most_rank, and least_ns of least_rank, the ranks that take most and least; site and place. \
+st-stat hist draws one of them.";
 
 const SIZES: &str = "\
 Examples:
@@ -122,6 +130,10 @@ pub enum Command {
     Calls(CallsArgs),
     /// Why the program is slow: what costs most, where, and which ranks are at fault
     Why(WhyArgs),
+    /// One page that shows the whole run in a browser: findings, timeline, call sites, ranks, who talks to whom
+    Report(ReportArgs),
+    /// What ranks do when, drawn: computation, MPI and waits by their kinds
+    Timeline(TimelineArgs),
     /// Wait states: late senders, late receivers, waiting in collective operations
     Waits(WaitsArgs),
     /// What waits are due to, also through others that wait, and on which rank
@@ -184,6 +196,10 @@ pub struct CallsArgs {
     /// Print the whole stack of each call site
     #[arg(long, conflicts_with = "functions")]
     pub stacks: bool,
+    /// Say instead how calls of each site are spread from the shortest to the longest, and the computation before them, and which
+    /// ranks take most and least
+    #[arg(long, conflicts_with_all = ["functions", "sites", "stacks"])]
+    pub spread: bool,
     /// Names of call sites.
     #[command(flatten)]
     pub symbols: Symbols,

@@ -22,6 +22,8 @@ use crate::table::{Cell, Column, Format, Table};
 
 /// A trace, and what is found in it: nothing without exact times, unless it has been kept.
 pub(crate) struct Explained {
+    /// What the streams say of the run, but for what has been kept of waits.
+    pub(crate) whole: Whole,
     pub(crate) sections: Vec<Section>,
     /// Ranks of the fullest node, and its processors, if these are fewer.
     pub(crate) crowded: Option<(u64, u32)>,
@@ -45,10 +47,30 @@ const CALLS: u64 = 8;
 /// How much is looked for.
 type Analyse = fn(&[Section], Tell<'_>) -> Result<Analysis, st_model::project::Error>;
 
+/// What there is to tell where waits cannot be found in exact times.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Otherwise {
+    /// Nothing of waits; that messages cannot be matched is an error.
+    Nothing,
+    /// What has been kept of them; the same.
+    Kept,
+    /// What has been kept of them, and all else.
+    AllElse,
+}
+
+/// Why messages cannot be matched.
+pub(crate) const HISTOGRAMS: &str =
+    "parameters are histograms (st-merge --histogram): messages cannot be matched";
+
 impl Explained {
     /// Reads a trace, and says what is left out. What has been kept is told only where exact times are not.
     pub(crate) fn read(of: &Explaining, analyse: Analyse) -> Result<Self> {
-        Ok(Self::found(of, true, |sections, tell| Ok((analyse(sections, tell)?, ())))?.0)
+        Ok(Self::found(of, Otherwise::Kept, |sections, tell| Ok((analyse(sections, tell)?, ())))?.0)
+    }
+
+    /// The same, also of a trace whose messages cannot be matched: without waits.
+    pub(crate) fn read_any(of: &Explaining, analyse: Analyse) -> Result<Self> {
+        Ok(Self::found(of, Otherwise::AllElse, |sections, tell| Ok((analyse(sections, tell)?, ())))?.0)
     }
 
     /// The same, by exact times only.
@@ -61,22 +83,25 @@ impl Explained {
         of: &Explaining,
         analyse: impl FnOnce(&[Section], Tell<'_>) -> Result<(Analysis, T), st_model::project::Error>,
     ) -> Result<(Self, Option<T>)> {
-        Self::found(of, false, analyse)
+        Self::found(of, Otherwise::Nothing, analyse)
     }
 
     fn found<T>(
         of: &Explaining,
-        or_kept: bool,
+        otherwise: Otherwise,
         analyse: impl FnOnce(&[Section], Tell<'_>) -> Result<(Analysis, T), st_model::project::Error>,
     ) -> Result<(Self, Option<T>)> {
         let Explaining { inputs, input, steps, talk, .. } = of;
-        let (whole, sections): (Whole, Vec<Section>) = input::sections(inputs, input, talk)?;
+        let (mut whole, sections): (Whole, Vec<Section>) = input::sections(inputs, input, talk)?;
         if !whole.complete {
             talk.warn(input::NAME, "what the stream lacks is not explained");
         }
         let (crowded, queued) = (crowded(&whole.header, &sections), whole.header.queued);
         let budget = steps.budget();
-        let kept = whole.explanation.filter(|_| or_kept && !sections.iter().all(is_timed));
+        let kept = whole
+            .explanation
+            .take()
+            .filter(|_| otherwise != Otherwise::Nothing && !sections.iter().all(is_timed));
         if let Some(kept) = kept {
             sections.iter().try_for_each(|s| budget.spend_rows(s))?;
             budget.take_short(kept.rows().saturating_mul(ROW))?;
@@ -88,14 +113,15 @@ impl Explained {
                     format!("{} rows of waits are of kinds that a newer st knows: left out", kept.unknown),
                 );
             }
-            return Ok((Self { sections, crowded, queued, analysis: None, kept: Some(kept) }, None));
+            return Ok((Self { whole, sections, crowded, queued, analysis: None, kept: Some(kept) }, None));
         }
-        if !sections.iter().any(Section::has_times) {
+        let histograms = sections.iter().any(|s| s.histograms().next().is_some());
+        if !sections.iter().any(Section::has_times) || (histograms && otherwise == Otherwise::AllElse) {
             sections.iter().try_for_each(|s| budget.spend_rows(s))?;
-            return Ok((Self { sections, crowded, queued, analysis: None, kept: None }, None));
+            return Ok((Self { whole, sections, crowded, queued, analysis: None, kept: None }, None));
         }
-        if sections.iter().any(|s| s.histograms().next().is_some()) {
-            bail!("parameters are histograms (st-merge --histogram): messages cannot be matched");
+        if histograms {
+            bail!("{HISTOGRAMS}");
         }
         // What was read has been paid for in bytes.
         budget.allow(whole.bytes.unwrap_or(0).saturating_mul(CALLS * 2));
@@ -104,7 +130,7 @@ impl Explained {
         let (analysis, more) = analyse(&sections, &|n| progress.advance(n))?;
         drop(progress);
         remark(&analysis, talk);
-        Ok((Self { sections, crowded, queued, analysis: Some(analysis), kept: None }, Some(more)))
+        Ok((Self { whole, sections, crowded, queued, analysis: Some(analysis), kept: None }, Some(more)))
     }
 
     /// What is found, or has been kept.
@@ -172,10 +198,10 @@ fn crowded(header: &Header, sections: &[Section]) -> Option<(u64, u32)> {
     (ranks > processors.into()).then_some((ranks, processors))
 }
 
-/// Says what is left out, and what is doubtful.
-pub(crate) fn remark(told: &dyn Explains, talk: &Talk) {
+/// What is left out, and what is doubtful: how many, and of what.
+pub(crate) fn left_out(told: &dyn Explains) -> impl Iterator<Item = (u64, &'static str)> {
     let u: Unmatched = told.unmatched();
-    let left_out = [
+    let all = [
         (u.sends, "sends without receive: left out"),
         (u.receives, "receives without send: left out"),
         (u.ambiguous, "messages whose order between threads is unknown: left out"),
@@ -186,9 +212,12 @@ pub(crate) fn remark(told: &dyn Explains, talk: &Talk) {
             "waits end after their calls, and are cut there: clocks disagree (st-sync)",
         ),
     ];
-    for (n, what) in left_out.iter().filter(|(n, _)| *n > 0) {
-        talk.warn(input::NAME, format!("{n} {what}"));
-    }
+    all.into_iter().filter(|(n, _)| *n > 0)
+}
+
+/// Says it.
+pub(crate) fn remark(told: &dyn Explains, talk: &Talk) {
+    left_out(told).for_each(|(n, what)| talk.warn(input::NAME, format!("{n} {what}")));
 }
 
 /// Columns of a sum, and its cells.
@@ -231,7 +260,13 @@ pub(crate) fn waits(args: &WaitsArgs) -> Result<Status> {
     Ok(Status::Ok)
 }
 
-fn waits_table(by: WaitsBy, explained: &Explained, told: &dyn Explains, sites: &CallSites) -> Table {
+/// Wait states, added up.
+pub(crate) fn waits_table(
+    by: WaitsBy,
+    explained: &Explained,
+    told: &dyn Explains,
+    sites: &CallSites,
+) -> Table {
     let waits = told.waits();
     let mut rows: Vec<(Vec<Cell>, Sum, Vec<Cell>)> = Vec::new();
     let kind = Column::left("kind", "kind");
@@ -301,7 +336,17 @@ fn added<K: Ord>(sums: impl Iterator<Item = (K, Sum)>) -> std::collections::BTre
 /// `st-stat efficiency`.
 pub(crate) fn efficiency(args: &EfficiencyArgs) -> Result<Status> {
     let explained = Explained::read(&args.of, analyse)?;
-    let e = explained.explained()?.efficiency();
+    let table = efficiency_table(explained.explained()?);
+    let mut out = Output::text(&args.of.output.output)?;
+    let screen = Screen::of(&out);
+    table.write(args.of.format, screen, &mut out)?;
+    out.commit()?;
+    Ok(Status::Ok)
+}
+
+/// What the run time is made of.
+pub(crate) fn efficiency_table(told: &dyn Explains) -> Table {
+    let e = told.efficiency();
     let share = |name: &str, value: Option<f64>| {
         let cell = value.map_or_else(Cell::none, |v| Cell::shown(v.into(), format!("{v:.3}")));
         vec![Cell::text(name), cell]
@@ -319,11 +364,7 @@ pub(crate) fn efficiency(args: &EfficiencyArgs) -> Result<Status> {
         time("computation, longest", e.longest),
     ];
     let columns = vec![Column::left("measure", "measure"), Column::right("value", "value", 0)];
-    let mut out = Output::text(&args.of.output.output)?;
-    let screen = Screen::of(&out);
-    Table { columns, rows, total: None }.write(args.of.format, screen, &mut out)?;
-    out.commit()?;
-    Ok(Status::Ok)
+    Table { columns, rows, total: None }
 }
 
 /// Ranks with their times, and waits where these are known.
@@ -351,7 +392,16 @@ pub(crate) fn computation(explained: &Explained) -> Vec<(u32, u64, u64)> {
 /// `st-stat ranks`.
 pub(crate) fn ranks(args: &RanksArgs) -> Result<Status> {
     let explained = Explained::read(&args.of, analyse)?;
-    let rows = rank_rows(&explained);
+    let mut out = Output::text(&args.of.output.output)?;
+    let screen = Screen::of(&out);
+    ranks_table(&explained).write(args.of.format, screen, &mut out)?;
+    out.commit()?;
+    Ok(Status::Ok)
+}
+
+/// Ranks and what their time goes into.
+pub(crate) fn ranks_table(explained: &Explained) -> Table {
+    let rows = rank_rows(explained);
     let computed = |r: &RankTime| r.whole.saturating_sub(r.mpi);
     let mean = rows.iter().map(|(r, _)| computed(r)).sum::<u128>() / u128::from(rows.len().to_u64().max(1));
     let row = |(r, wait): &(RankTime, Option<u64>)| {
@@ -372,10 +422,5 @@ pub(crate) fn ranks(args: &RanksArgs) -> Result<Status> {
         Column::right("waiting", "wait_ns", 0),
         Column::right("of mean", "computation_percent", 0),
     ];
-    let mut out = Output::text(&args.of.output.output)?;
-    let screen = Screen::of(&out);
-    let table = Table { columns, rows: rows.iter().map(row).collect(), total: None };
-    table.write(args.of.format, screen, &mut out)?;
-    out.commit()?;
-    Ok(Status::Ok)
+    Table { columns, rows: rows.iter().map(row).collect(), total: None }
 }

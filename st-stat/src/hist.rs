@@ -12,6 +12,7 @@ use st_model::rank_times::totals;
 use st_model::section::{NO_SYM, Section, Sym, Thread};
 use st_model::sites::CallSites;
 use st_model::sketch::{Shape, Sketch, edges};
+use st_model::steps::{Budget, Exceeded};
 
 use self::draw::{Range, draw};
 use crate::args::HistArgs;
@@ -21,26 +22,26 @@ use crate::table::{Cell, Column, Format, Table, duration, grouped};
 use crate::times::STEPS_OF_A_RANK;
 
 /// A function and the number of the call site that it is called from.
-type Call = (String, Option<u32>);
+pub(crate) type Call = (String, Option<u32>);
 
 /// Computation before calls, and time in them.
-type Durations = [Sketch; 2];
+pub(crate) type Durations = [Sketch; 2];
 
 /// What the phases are called.
-const PHASES: [&str; 2] = ["before", "in call"];
+pub(crate) const PHASES: [&str; 2] = ["before", "in call"];
 
 /// Paths that people are shown at most.
 const PATHS: usize = 8;
 
 /// What is known of the calls of one function from one site.
 #[derive(Default)]
-struct Found {
+pub(crate) struct Found {
     /// By the call before; `None` at the start of a thread.
     paths: BTreeMap<Option<Call>, Durations>,
     /// Sums of each rank, ns.
-    ranks: BTreeMap<u32, [u128; 2]>,
+    pub(crate) ranks: BTreeMap<u32, [u128; 2]>,
     /// Whether of some number and sum alone are known.
-    means: [bool; 2],
+    pub(crate) means: [bool; 2],
 }
 
 /// `st-stat hist`.
@@ -48,26 +49,9 @@ pub(crate) fn hist(args: &HistArgs) -> Result<Status> {
     let (_, sections) = input::sections(&args.of.inputs, &args.of.input, &args.of.talk)?;
     let sites = args.symbols.call_sites((input::NAME, &args.of.talk), sections.iter().map(|s| &s.sites));
     let meant = sites.meant(&args.site);
-    let budget = args.of.steps.budget();
-    let (mut all, mut any) = (BTreeMap::new(), false);
-    for section in &sections {
-        budget.take(section.ranks.len().saturating_mul(STEPS_OF_A_RANK))?;
-        let calls: Vec<Option<Call>> = section
-            .symbols
-            .iter()
-            .map(|s| {
-                let name = function(s.call, &section.tables);
-                let site = site_of(section, s, &sites);
-                let wanted = name == args.site || site.is_some_and(|n| meant.contains(&n));
-                wanted.then(|| (named(&name, s.error), site))
-            })
-            .collect();
-        any |= calls.iter().any(Option::is_some);
-        for thread in &section.threads {
-            budget.take_short(thread.ranks.len().saturating_mul(thread.sums.len().to_u64()))?;
-            add(section, thread, (&calls, &sites), &mut all);
-        }
-    }
+    let wanted =
+        |name: &str, site: Option<u32>| name == args.site || site.is_some_and(|n| meant.contains(&n));
+    let (all, any) = gathered(&sections, &sites, wanted, &args.of.steps.budget())?;
     if all.is_empty() && any {
         bail!(Lacking(format!("the trace holds no times of {}", args.site)));
     }
@@ -85,6 +69,35 @@ pub(crate) fn hist(args: &HistArgs) -> Result<Status> {
     }
     out.commit()?;
     Ok(Status::Ok)
+}
+
+/// What is known of the calls that are wanted, by function and call site, and whether there are such; those of which the trace
+/// holds times.
+pub(crate) fn gathered<'a>(
+    sections: impl IntoIterator<Item = &'a Section>,
+    sites: &CallSites,
+    wanted: impl Fn(&str, Option<u32>) -> bool,
+    budget: &Budget,
+) -> Result<(BTreeMap<Call, Found>, bool), Exceeded> {
+    let (mut all, mut any) = (BTreeMap::new(), false);
+    for section in sections {
+        budget.take(section.ranks.len().saturating_mul(STEPS_OF_A_RANK))?;
+        let calls: Vec<Option<Call>> = section
+            .symbols
+            .iter()
+            .map(|s| {
+                let name = function(s.call, &section.tables);
+                let site = site_of(section, s, sites);
+                wanted(&name, site).then(|| (named(&name, s.error), site))
+            })
+            .collect();
+        any |= calls.iter().any(Option::is_some);
+        for thread in &section.threads {
+            budget.take_short(thread.ranks.len().saturating_mul(thread.sums.len().to_u64()))?;
+            add(section, thread, (&calls, sites), &mut all);
+        }
+    }
+    Ok((all, any))
 }
 
 /// Adds what a thread knows of the calls that are asked for, by symbol.
@@ -119,7 +132,7 @@ fn add(
 
 impl Found {
     /// Of all paths.
-    fn durations(&self) -> Durations {
+    pub(crate) fn durations(&self) -> Durations {
         let mut all = Durations::default();
         for path in self.paths.values() {
             all.iter_mut().zip(path).for_each(|(sum, s)| sum.merge(s));

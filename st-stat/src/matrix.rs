@@ -8,6 +8,7 @@ use st_cli::{Output, Screen, Status};
 use st_match::volume::{Flow, Flows, Graphs};
 use st_model::num::Exact as _;
 use st_model::section::Section;
+use st_model::steps::Budget;
 
 use crate::args::{MatrixArgs, MatrixBy};
 use crate::clusters;
@@ -29,13 +30,8 @@ pub(crate) fn matrix(args: &MatrixArgs) -> Result<Status> {
     if sections.iter().any(|s| s.histograms().next().is_some()) {
         of.talk.warn(input::NAME, "parameters are histograms: what ranks send to each other is drawn");
     }
-    let (graphs, budget, mut flows) = (Graphs::of(&sections)?, of.steps.budget(), Flows::default());
-    sections.iter().try_for_each(|section| budget.spend_rows(section))?;
-    for section in &sections {
-        for rank in section.ranks.iter() {
-            flows.add(section, rank, &graphs, &budget)?;
-        }
-    }
+    let budget = of.steps.budget();
+    let flows = flows(&sections, &budget)?;
     let asked = clusters::by_asked(&whole.provenance);
     let parties = match args.by {
         MatrixBy::Rank => Parties::ranks(&sections, &flows),
@@ -55,6 +51,18 @@ pub(crate) fn matrix(args: &MatrixArgs) -> Result<Status> {
     }
     out.commit()?;
     Ok(Status::Ok)
+}
+
+/// Who sends how much to whom.
+pub(crate) fn flows(sections: &[Section], budget: &Budget) -> Result<Flows> {
+    let (graphs, mut flows) = (Graphs::of(sections)?, Flows::default());
+    sections.iter().try_for_each(|section| budget.spend_rows(section))?;
+    for section in sections {
+        for rank in section.ranks.iter() {
+            flows.add(section, rank, &graphs, budget)?;
+        }
+    }
+    Ok(flows)
 }
 
 /// What ranks are taken together by: each with its name, and of each rank its number.
@@ -109,7 +117,7 @@ impl Parties {
 }
 
 /// Flows between parties.
-struct Matrix {
+pub(crate) struct Matrix {
     by: MatrixBy,
     names: Vec<String>,
     pairs: BTreeMap<(usize, usize), Flow>,
@@ -117,6 +125,21 @@ struct Matrix {
 }
 
 impl Matrix {
+    /// Between ranks.
+    pub(crate) fn of_ranks(sections: &[Section], flows: &Flows) -> Self {
+        Self::new(MatrixBy::Rank, Parties::ranks(sections, flows), flows)
+    }
+
+    /// How many there are.
+    pub(crate) fn parties(&self) -> usize {
+        self.names.len()
+    }
+
+    /// What goes from whom to whom, by their numbers.
+    pub(crate) fn pairs(&self) -> impl Iterator<Item = ((usize, usize), &Flow)> {
+        self.pairs.iter().map(|(pair, flow)| (*pair, flow))
+    }
+
     fn new(by: MatrixBy, mut parties: Parties, flows: &Flows) -> Self {
         let (mut pairs, mut shared) = (BTreeMap::new(), BTreeMap::new());
         let mut sorted: Vec<_> = flows.pairs.iter().collect();
@@ -212,10 +235,25 @@ impl Matrix {
         Ok(())
     }
 
-    /// The pairs between which most goes.
-    fn heaviest(&self, all: &Flow) -> Table {
+    /// All pairs, those between which most goes first.
+    pub(crate) fn heaviest_first(&self) -> Table {
+        let row = |((from, to), flow): (&(usize, usize), &Flow)| {
+            let [messages, sent, fetched] =
+                [Cell::count(flow.messages), Cell::bytes(flow.sent), Cell::bytes(flow.fetched)];
+            vec![self.name(*from), self.name(*to), messages, sent, fetched]
+        };
+        Table { columns: self.columns(), rows: self.sorted().into_iter().map(row).collect(), total: None }
+    }
+
+    fn sorted(&self) -> Vec<(&(usize, usize), &Flow)> {
         let mut pairs: Vec<_> = self.pairs.iter().collect();
         pairs.sort_by_key(|(key, flow)| (u128::MAX - carried(flow), u64::MAX - flow.messages, **key));
+        pairs
+    }
+
+    /// The pairs between which most goes.
+    fn heaviest(&self, all: &Flow) -> Table {
+        let pairs = self.sorted();
         let row = |((from, to), flow): (&(usize, usize), &Flow)| {
             vec![
                 self.name(*from),

@@ -11,7 +11,7 @@ use st_model::sites::CallSites;
 
 use crate::args::{PhasesArgs, PhasesBy};
 use crate::calls::{SITE, function, site_cells};
-use crate::explain::{self, NO_TIMES};
+use crate::explain::{self, HISTOGRAMS, NO_TIMES};
 use crate::input::{self, Lacking};
 use crate::table::{Cell, Column, Format, Table, duration, grouped};
 
@@ -33,7 +33,7 @@ pub(crate) fn phases(args: &PhasesArgs) -> Result<Status> {
         )));
     }
     if sections.iter().any(|s| s.histograms().next().is_some()) {
-        bail!("parameters are histograms (st-merge --histogram): messages cannot be matched");
+        bail!("{HISTOGRAMS}");
     }
     let budget = of.steps.budget();
     sections.iter().try_for_each(|s| budget.spend(s, None, 2))?;

@@ -19,7 +19,7 @@ use crate::table::Format;
 use crate::topology::Grid;
 use crate::{
     at, calls, causes, clusters, compare, explain, hist, input, leaks, mape, matrix, messages, phases,
-    picture, predict, sizes, summary, violations, why,
+    picture, predict, report, sizes, spread, summary, timeline, violations, why,
 };
 
 /// The program, from its command line to its exit status.
@@ -38,6 +38,8 @@ pub fn run(args: &Args) -> Result<Status> {
         None => named(&args.summary.of, summarise(&args.summary)),
         Some(Command::Calls(a)) => named(&a.of, list_calls(a)),
         Some(Command::Why(a)) => named(&a.of, why::why(a)),
+        Some(Command::Report(a)) => named(&a.explaining(), report::report(a)),
+        Some(Command::Timeline(a)) => named(&a.of, timeline::timeline(a)),
         Some(Command::Waits(a)) => named(&a.of, explain::waits(a)),
         Some(Command::Delays(a)) => named(&a.of, causes::delays(a)),
         Some(Command::Path(a)) => named(&a.of, causes::path(a)),
@@ -136,7 +138,25 @@ fn summarise(args: &SummaryArgs) -> Result<Status> {
     Ok(Status::Ok)
 }
 
+/// How the calls of each site are spread.
+fn list_spread(args: &CallsArgs) -> Result<Status> {
+    let (_, sections) = input::sections(&args.of.inputs, &args.of.input, &args.of.talk)?;
+    let sites = args.symbols.call_sites((input::NAME, &args.of.talk), sections.iter().map(|s| &s.sites));
+    let (all, _) = hist::gathered(&sections, &sites, |_, _| true, &args.of.steps.budget())?;
+    if all.is_empty() {
+        bail!("the trace holds no times: record without --time none");
+    }
+    let mut out = Output::text(&args.of.output.output)?;
+    let screen = Screen::of(&out);
+    spread::table(&all, &sites).write(args.of.format, screen, &mut out)?;
+    out.commit()?;
+    Ok(Status::Ok)
+}
+
 fn list_calls(args: &CallsArgs) -> Result<Status> {
+    if args.spread {
+        return list_spread(args);
+    }
     let (_, sections) = input::profiled(&args.of.inputs, &args.of.input, &args.of.steps, &args.of.talk)?;
     let mut out = Output::text(&args.of.output.output)?;
     let screen = Screen::of(&out);

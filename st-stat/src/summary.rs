@@ -56,6 +56,14 @@ impl Facts {
         facts
     }
 
+    /// Those that are known without going through calls; profiles are not looked at.
+    pub(crate) fn brief(header: &Header, complete: bool, sections: &[(Section, Profile)]) -> Self {
+        let mut facts = Self(Vec::new());
+        facts.run(header, complete, sections);
+        facts.times(&Times::of(sections));
+        facts
+    }
+
     fn run(&mut self, header: &Header, complete: bool, sections: &[(Section, Profile)]) {
         let ranks: u64 = sections.iter().map(|(s, _)| s.ranks.len()).sum();
         let world = u64::from(header.world);

@@ -33,7 +33,7 @@ impl Grid {
                 cells[rank as usize] = n;
             }
         }
-        let width = width.or_else(|| met(sections, size)).unwrap_or_else(|| nearly_square(size));
+        let width = width.unwrap_or_else(|| grid_width(sections, size));
         Self { width: width.max(1), cells, mains: subs().map(|(i, _)| i).collect() }
     }
 
@@ -88,10 +88,15 @@ pub(crate) fn runs(n: usize, equal: impl Fn(usize, usize) -> bool) -> Vec<(usize
     out
 }
 
+/// Ranks in a row of the grid in which most partners are, or nearly of a square.
+pub(crate) fn grid_width<'a>(sections: impl IntoIterator<Item = &'a Section>, size: usize) -> usize {
+    met(sections, size).unwrap_or_else(|| nearly_square(size)).max(1)
+}
+
 /// Width of the grid of two dimensions that most parameters are written in.
-fn met(sections: &[Section], size: usize) -> Option<usize> {
+fn met<'a>(sections: impl IntoIterator<Item = &'a Section>, size: usize) -> Option<usize> {
     let mut widths: BTreeMap<usize, usize> = BTreeMap::new();
-    let slots = sections.iter().flat_map(|s| &s.threads).flat_map(|t| t.params.iter().flatten());
+    let slots = sections.into_iter().flat_map(|s| &s.threads).flat_map(|t| t.params.iter().flatten());
     for slot in slots {
         if let Form::Affine { grid, .. } | Form::Shift { grid, .. } = slot.values.form
             && let Ok(inner @ 2..) = usize::try_from(grid.extents().1)

@@ -52,13 +52,8 @@ fn write(
 ) -> io::Result<()> {
     let Some(told) = explained.told() else { return without_times(explained, out) };
     let time = told.time();
-    let certain = |f: &Finding| f.is_leak() || matches!(f.matter, Matter::Crowded { .. });
-    let matters = |f: &Finding| all || f.cost > time / 100 || certain(f);
-    let findings = machine(explained).into_iter().chain(told.findings()).filter(matters);
-    let findings: Vec<Finding> = findings.collect();
-    let causes = told.delays(&findings[..findings.len().min(MOST)]).causes;
-    let causes: Vec<Option<Cause>> = causes.iter().map(|all| Cause::of(all)).collect();
-    let words = Words { explained, told, sites, time, causes };
+    let findings = findings(explained, told, all);
+    let words = Words::of(explained, told, sites, &findings);
     if format != Format::Text {
         return words.table(&findings).write(format, screen, out);
     }
@@ -94,6 +89,24 @@ fn write(
         writeln!(out, "\n… and {} more (--format csv)", findings.len() - MOST)?;
     }
     Ok(())
+}
+
+/// What costs most, most first. `all`: also what costs less than 1 % of the time.
+pub(crate) fn findings(explained: &Explained, told: &dyn Explains, all: bool) -> Vec<Finding> {
+    let time = told.time();
+    let certain = |f: &Finding| f.is_leak() || matches!(f.matter, Matter::Crowded { .. });
+    let matters = |f: &Finding| all || f.cost > time / 100 || certain(f);
+    machine(explained).into_iter().chain(told.findings()).filter(matters).collect()
+}
+
+/// Findings, one a row.
+pub(crate) fn table(
+    explained: &Explained,
+    told: &dyn Explains,
+    sites: &CallSites,
+    findings: &[Finding],
+) -> Table {
+    Words::of(explained, told, sites, findings).table(findings)
 }
 
 /// What is not the program's fault, or not in its calls: processors that others have.
@@ -138,6 +151,19 @@ struct Words<'a> {
     time: u64,
     /// Of the first findings.
     causes: Vec<Option<Cause>>,
+}
+
+impl<'a> Words<'a> {
+    fn of(
+        explained: &'a Explained,
+        told: &'a dyn Explains,
+        sites: &'a CallSites,
+        findings: &[Finding],
+    ) -> Self {
+        let causes = told.delays(&findings[..findings.len().min(MOST)]).causes;
+        let causes = causes.iter().map(|all| Cause::of(all)).collect();
+        Self { explained, told, sites, time: told.time(), causes }
+    }
 }
 
 impl Words<'_> {

@@ -40,14 +40,20 @@ fn rank(rank: u32, shape: Shape) -> Section {
 
 /// What `st-stat hist` says of four ranks.
 fn said(site: &str, shape: Shape, options: &[&str]) -> anyhow::Result<String> {
+    run(&[&["hist", site], options].concat(), shape)
+}
+
+/// What a command says of them: options behind its own arguments.
+fn run(command: &[&str], shape: Shape) -> anyhow::Result<String> {
     let dir = tempfile::tempdir()?;
     let [path, out]: [PathBuf; 2] = ["app.st", "out"].map(|n| dir.path().join(n));
     let header = Header { world: 4, program: "app".into(), ..Header::default() };
     let sections = (0..4).map(|r| rank(r, shape)).collect();
     let trace = Trace { header, sections, level: 0, ..Trace::default() };
     st_stream::write(&trace, std::fs::File::create(&path)?, WriteOptions { level: 0 })?;
-    let words = ["st-stat", "hist", "-q", "-o", out.to_str().unwrap(), site, path.to_str().unwrap()];
-    assert_eq!(st_stat::run(&Args::try_parse_from(words.iter().chain(options))?)?, Status::Ok);
+    let paths = [path.to_str().unwrap(), "-q", "-o", out.to_str().unwrap()];
+    let words = ["st-stat"].iter().chain(command).chain(&paths);
+    assert_eq!(st_stat::run(&Args::try_parse_from(words)?)?, Status::Ok);
     Ok(std::fs::read_to_string(&out)?)
 }
 
@@ -148,4 +154,43 @@ fn of_fewer_bins_and_of_totals_there_is_less_to_say() {
     assert!(totals.contains("number, sum and extremes only") && !totals.contains('█'), "{totals}");
     let csv = said("1", Shape::Totals, &["--format", "csv"]).unwrap();
     assert!(csv.ends_with(",in call,,,,2000,1000000,480,100.0,100.0\n"), "{csv}");
+}
+
+#[test]
+fn all_sites_have_a_row_with_quantiles_and_extreme_ranks() {
+    let csv = run(&["calls", "--spread", "--format", "csv"], Shape::Buckets).unwrap();
+    let mut reader = csv::Reader::from_reader(csv.as_bytes());
+    let rows: Vec<std::collections::BTreeMap<String, String>> =
+        reader.deserialize().map(Result::unwrap).collect();
+    let of = |phase: &str| {
+        rows.iter().find(|row| row["place"] == "step app.c:7" && row["phase"] == phase).unwrap()
+    };
+    let told = |row: &std::collections::BTreeMap<String, String>| {
+        [
+            "calls",
+            "time_ns",
+            "mean_ns",
+            "shortest_ns",
+            "longest_ns",
+            "most_ns",
+            "most_rank",
+            "least_ns",
+            "least_rank",
+        ]
+        .map(|key| row[key].parse::<u64>().unwrap())
+    };
+    // Of each rank 60 of 2 µs and 40 ns per rank, and 60 of 1 ms.
+    let rank = |rank: u64| 60 * (2_000 + 40 * rank) + 60 * 1_000_000;
+    let all: u64 = (0..4).map(rank).sum();
+    assert_eq!(told(of("in call")), [480, all, all / 480, 2_000, 1_000_000, rank(3), 3, rank(0), 0]);
+    let near = |key: &str, ns: u64| of("in call")[key].parse::<u64>().unwrap().abs_diff(ns) * 100 <= ns;
+    assert!(near("percent_10_ns", 2_000) && near("percent_90_ns", 1_000_000), "{csv}");
+    assert_eq!(told(of("before"))[0], 480);
+    // Those that take most come first; where there are only totals no quantile is made up.
+    assert_eq!((&*rows[0]["place"], &*rows[0]["phase"]), ("step app.c:7", "in call"));
+    let csv = run(&["calls", "--spread", "--format", "csv"], Shape::Totals).unwrap();
+    let mut reader = csv::Reader::from_reader(csv.as_bytes());
+    let rows: Vec<std::collections::BTreeMap<String, String>> =
+        reader.deserialize().map(Result::unwrap).collect();
+    assert!(rows.iter().all(|row| row["median_ns"].is_empty() && !row["longest_ns"].is_empty()), "{csv}");
 }

@@ -3,23 +3,14 @@
 
 mod common;
 
-use common::{printed, rows};
-use st_kernels::{Kernel, Options, Slow, Unfit, paper};
+use common::{printed, rows, with_slow};
+use st_kernels::{Kernel, Slow};
 use st_model::section::Section;
 
 const RANKS: u32 = 1024;
 
 fn stencil(slow: &[Slow]) -> Vec<Section> {
-    let options = Options { steps: Some(10), ..Options::default() };
-    let plan = paper::Plan::new(slow, Kernel::Stencil2d, &options, (RANKS, 2)).unwrap();
-    let mut all = Vec::new();
-    let keep = |section: Result<Section, Unfit>| -> Result<(), Unfit> {
-        all.push(section?);
-        Ok(())
-    };
-    let what = (Kernel::Stencil2d, &options, &plan);
-    paper::each("exact".parse().unwrap(), what, (RANKS, 2), |section| section, keep).unwrap();
-    all
+    with_slow(Kernel::Stencil2d, RANKS, 10, slow)
 }
 
 #[test]

@@ -53,6 +53,17 @@ impl Screen {
         self.styled(text, AnsiColor::Red.on_default())
     }
 
+    /// A text in one of some colours that can be told apart, by number; beyond these it stays as it is.
+    #[must_use]
+    pub fn coloured(&self, text: &str, number: usize) -> String {
+        const COLOURS: [AnsiColor; 4] =
+            [AnsiColor::Red, AnsiColor::Magenta, AnsiColor::Yellow, AnsiColor::Green];
+        match COLOURS.get(number) {
+            Some(colour) => self.styled(text, colour.on_default()),
+            None => text.to_owned(),
+        }
+    }
+
     fn styled(self, text: &str, style: Style) -> String {
         if self.colour { format!("{style}{text}{style:#}") } else { text.to_owned() }
     }

@@ -8,7 +8,7 @@ use st_model::num::{Exact as _, saturate};
 use crate::efficiency::Efficiency;
 use crate::places::Places;
 use crate::timeline::Timeline;
-use crate::waits::{At, Sum, Waits};
+use crate::waits::{At, Kind, Sum, Waits};
 
 /// What a rank's first thread did between the end of `MPI_Init` and the start of `MPI_Finalize`.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -95,8 +95,10 @@ pub struct Analysis {
     pub window: usize,
     /// What each thread does when, in the order of ranks, if causes are looked for.
     pub(crate) timelines: Vec<Timeline>,
-    /// Each wait of [`crate::analyse_each`], in no particular order.
+    /// Each wait of [`crate::analyse_each`] and [`crate::analyse_all`], in no particular order.
     pub each: Vec<Waited>,
+    /// Each message of [`crate::analyse_all`] that has been received, in no particular order.
+    pub messages: Vec<Message>,
 }
 
 /// A wait by itself.
@@ -108,6 +110,65 @@ pub struct Waited {
     pub enter: i64,
     /// How long it is, ns.
     pub ns: u64,
+    /// World rank that is waited for.
+    pub for_rank: u32,
+    /// Which, before it turns out that messages were taken in the wrong order.
+    pub kind: Kind,
+}
+
+/// A message between two ranks.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Message {
+    /// World rank that sends.
+    pub from: u32,
+    /// World rank that receives.
+    pub to: u32,
+    /// When the call that sends it was entered.
+    pub sent: i64,
+    /// When the call that completes its receive was left.
+    pub received: i64,
+    /// How much it carries; `None` where the size of its datatype is not known.
+    pub bytes: Option<u64>,
+}
+
+/// A call of a thread.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Called {
+    /// Number of its place ([`Analysis::places`]).
+    pub place: u32,
+    /// When it is entered, ns.
+    pub enter: i64,
+    /// When it is left, ns.
+    pub exit: i64,
+}
+
+/// What a thread does between the end of `MPI_Init` and the start of `MPI_Finalize`.
+#[derive(Clone, Copy, Debug)]
+pub struct Thread<'a>(&'a Timeline);
+
+impl<'a> Thread<'a> {
+    /// World rank.
+    #[must_use]
+    pub fn rank(&self) -> u32 {
+        self.0.rank
+    }
+
+    /// When it begins, ns.
+    #[must_use]
+    pub fn begin(&self) -> i64 {
+        self.0.begin()
+    }
+
+    /// Its calls in the order of time, none before the one before it ends: times that go back are taken to stand still.
+    pub fn calls(&self) -> impl Iterator<Item = Called> + use<'a> {
+        self.0.calls().iter().map(|c| Called { place: c.place, enter: c.enter, exit: c.exit })
+    }
+
+    /// The same from the first call on that ends after a time. *Cost:* O(log calls) to find it.
+    pub fn calls_after(&self, time: i64) -> impl Iterator<Item = Called> + use<'a> {
+        let calls = self.0.calls().from(self.0.call_at(time, 0));
+        calls.map(|c| Called { place: c.place, enter: c.enter, exit: c.exit })
+    }
 }
 
 impl Analysis {
@@ -122,6 +183,11 @@ impl Analysis {
     #[must_use]
     pub fn begin(&self) -> i64 {
         self.ranks.iter().map(|r| r.begin).min().unwrap_or(0)
+    }
+
+    /// What threads do when, in the order of ranks, of [`crate::analyse_causes`] and [`crate::analyse_all`].
+    pub fn threads(&self) -> impl Iterator<Item = Thread<'_>> {
+        self.timelines.iter().map(Thread)
     }
 
     /// Time of all ranks outside of MPI, ns.

@@ -30,7 +30,7 @@ mod timeline;
 mod transfers;
 mod waits;
 
-pub use analysis::{Analysis, PlaceTotals, RankTotals, Unmatched, Waited};
+pub use analysis::{Analysis, Called, Message, PlaceTotals, RankTotals, Thread, Unmatched, Waited};
 pub use delays::{Cost, Delays, whole_ns};
 pub use efficiency::Efficiency;
 pub use findings::{Excess, Finding};
@@ -43,7 +43,7 @@ pub use phases::{Loop, Moment, PhasesBy, phases, sum};
 pub use places::{Place, Places};
 pub use predict::{Link, Model, Network, Scenario};
 pub use prediction::Prediction;
-pub use search::{Tell, analyse, analyse_causes, analyse_each};
+pub use search::{Tell, analyse, analyse_all, analyse_causes, analyse_each};
 pub use timeline::{Activity, Doing};
 pub use transfers::{Fit, Transfers};
 pub use waits::{At, Kind, Sum, Wait, Waits};

@@ -11,6 +11,7 @@ use st_match::{Channel, NO_MESSAGE};
 use st_model::event::Completed;
 use st_model::num::Exact as _;
 
+use crate::analysis::Message;
 use crate::ledger::{CallNumber, Cause, Ledger, Older, Reason, Visit};
 use crate::own::SHORT;
 use crate::predict::{Sending, Step};
@@ -56,6 +57,8 @@ struct Send {
     /// Its rank, by number, if it is one that is read.
     to: u32,
     received: bool,
+    /// What it carries; below 0 if that is not known.
+    bytes: i64,
     /// Libraries keep it until it is received.
     short: bool,
     /// Nothing more is to be said of it.
@@ -96,12 +99,24 @@ pub(crate) struct Messages {
     pub(crate) cancelled: u64,
     /// Late senders that are in the wrong order, since they were taken before: the older message has been received.
     pub(crate) proven: Vec<(Wait, bool, Sum)>,
+    /// Messages one by one, if they are asked for.
+    each: Option<Vec<Message>>,
 }
 
 impl Messages {
     /// Ranks have numbers below this.
     pub(crate) fn with_ranks(&mut self, ranks: usize) {
         self.unreceived.resize_with(ranks, VecDeque::new);
+    }
+
+    /// Each message is kept.
+    pub(crate) fn keep_each(&mut self) {
+        self.each = Some(Vec::new());
+    }
+
+    /// Those that have been kept.
+    pub(crate) fn take_each(&mut self) -> Vec<Message> {
+        self.each.take().unwrap_or_default()
     }
 
     /// A message is sent to a rank, by its number; `by`: the call that completes it.
@@ -126,6 +141,7 @@ impl Messages {
             watch: None,
             to: to.unwrap_or(NOBODY),
             received: false,
+            bytes: end.bytes,
             short: !end.sync && u64::try_from(end.bytes).is_ok_and(|bytes| bytes <= SHORT),
             done: false,
         };
@@ -305,6 +321,16 @@ impl Messages {
         let reason = Reason::of(kind(channel), send.cause);
         let (to, serial, both_done) = (send.to, send.serial, send.done);
         let thread = receive.posted.thread;
+        if let Some(each) = self.each.as_mut().filter(|_| channel.tag >= NO_MESSAGE) {
+            let received = match by {
+                By::Call(call) => ledger.visit(call).map(|v| v.exit),
+                By::Itself { exit } => Some(exit),
+                By::Unknown => None,
+            };
+            let (from, to, sent) = (ledger.rank(send.cause.thread), ledger.rank(thread), send.cause.at);
+            let bytes = u64::try_from(send.bytes).ok();
+            each.extend(received.map(|received| Message { from, to, sent, received, bytes }));
+        }
         ledger.steps.tell(Step::Receive { send: sent, receive: id });
         let (probe, watch) = (receive.probe.take(), send.watch.take());
         self.forget_received(to, serial);

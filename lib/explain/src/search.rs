@@ -66,6 +66,18 @@ pub fn analyse_each(sections: &[Section], tell: Tell<'_>) -> Result<Analysis, Er
     Ok(search(sections, Shared { each: Some(Vec::new()), ..Shared::default() }, tell)?.0)
 }
 
+/// The same, and keeps what causes are looked for in, too, and each wait and each message: 32 and 40 bytes.
+///
+/// # Errors
+///
+/// If a rank cannot be read back.
+pub fn analyse_all(sections: &[Section], tell: Tell<'_>) -> Result<Analysis, Error> {
+    let mut shared = Shared { each: Some(Vec::new()), ..Shared::default() };
+    shared.ledger.meetings = Some(Meetings::default());
+    shared.messages.keep_each();
+    Ok(search(sections, shared, tell)?.0)
+}
+
 /// The same, and tells what happens to `steps`.
 ///
 /// # Errors
@@ -197,7 +209,8 @@ impl Shared {
                 continue;
             }
             waits.add(&wait);
-            let waited = Waited { rank: victim.rank, enter: visit.enter, ns };
+            let (rank, for_rank, kind) = (victim.rank, culprit.rank, reason.kind);
+            let waited = Waited { rank, enter: visit.enter, ns, for_rank, kind };
             self.each.iter_mut().for_each(|each| each.push(waited));
             self.ledger.tracks[visit.thread as usize].waited.add(Sum { count: 1, ns, longest: ns });
             if let Some(line) = self.timelines.get_mut(visit.thread as usize) {
@@ -366,7 +379,8 @@ impl Analysis {
 impl Analysis {
     /// Keeps what causes are looked for in.
     fn keep(&mut self, shared: Shared) {
-        let Shared { mut timelines, ledger, .. } = shared;
+        let Shared { mut timelines, ledger, mut messages, .. } = shared;
+        self.messages = messages.take_each();
         let mut sums = Sums::new(self.places.len());
         timelines.iter_mut().for_each(|line| line.finish(&mut sums));
         if let Some(mut meetings) = ledger.meetings {

@@ -185,6 +185,10 @@ impl Timeline {
         self.begin
     }
 
+    pub(crate) fn calls(&self) -> &Calls {
+        &self.calls
+    }
+
     pub(crate) fn before(&self) -> Code {
         self.before
     }
@@ -194,7 +198,7 @@ impl Timeline {
     }
 
     /// Number of the first call that ends after a time.
-    fn call_at(&self, time: i64, near: usize) -> usize {
+    pub(crate) fn call_at(&self, time: i64, near: usize) -> usize {
         first_after(self.calls.len(), near, |call| self.calls.get(call).is_some_and(|c| c.exit <= time))
     }
 

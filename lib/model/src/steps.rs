@@ -152,6 +152,8 @@ impl Exceeded {
 struct Reckoned {
     /// By symbol.
     calls: Vec<u64>,
+    /// By node.
+    runs: Vec<u64>,
     steps: u64,
 }
 
@@ -201,9 +203,17 @@ impl Section {
         self.reckon(thread, rank, &mut looks).calls
     }
 
+    /// How often each node of a thread's tree runs on a rank in all, in the order of the nodes; `u64::MAX` where counts follow no
+    /// pattern for longer than anybody waits.
+    #[must_use]
+    pub fn runs_of(&self, thread: &Thread, rank: u32) -> Vec<u64> {
+        let mut looks = MOST;
+        self.reckon(thread, rank, &mut looks).runs
+    }
+
     fn reckon(&self, thread: &Thread, rank: u32, looks: &mut u64) -> Reckoned {
         let classes: Vec<Option<usize>> = self.partitions.iter().map(|p| p.class_of(rank)).collect();
-        let mut calls = vec![0u64; self.symbols.len()];
+        let (mut calls, mut runs) = (vec![0u64; self.symbols.len()], Vec::new());
         // Setting up a rank takes some time even if it makes no call.
         let mut steps = ELEMENTS;
         // Ends of the bodies around a node, and how often each is gone through.
@@ -215,6 +225,7 @@ impl Section {
             let visits = around.last().map_or(1, |(_, turns)| *turns);
             let times = sum(stream(counts, &classes), visits, looks);
             steps = steps.saturating_add(visits).saturating_add(times);
+            runs.push(times);
             match item {
                 Item::Body { .. } => around.push((thread.tree.end_of(node), times)),
                 Item::Leaf { sym } => {
@@ -230,7 +241,7 @@ impl Section {
                 steps = steps.saturating_add(sum(stream(lens, &classes), *calls, looks) / ELEMENTS);
             }
         }
-        Reckoned { calls, steps }
+        Reckoned { calls, runs, steps }
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use clap::Parser;
 use st_capture::record::{Options, RankRecorder};
 use st_cli::Status;
-use st_kernels::{Kernel, paper};
+use st_kernels::{Kernel, Slow, Unfit, paper};
 use st_model::calls::CallTable;
 use st_model::columns::Column;
 use st_model::header::Header;
@@ -20,6 +20,20 @@ use st_stream::{Trace, WriteOptions};
 pub(crate) fn kernel(kernel: Kernel, ranks: u32, steps: i32) -> Vec<Section> {
     let options = st_kernels::Options { steps: Some(steps), ..st_kernels::Options::default() };
     paper::sections(kernel, &options, ranks).map(Result::unwrap).collect()
+}
+
+/// The same with ranks that are slow, which others wait for.
+pub(crate) fn with_slow(kernel: Kernel, ranks: u32, steps: i32, slow: &[Slow]) -> Vec<Section> {
+    let options = st_kernels::Options { steps: Some(steps), ..st_kernels::Options::default() };
+    let plan = paper::Plan::new(slow, kernel, &options, (ranks, 2)).unwrap();
+    let mut all = Vec::new();
+    let keep = |section: Result<Section, Unfit>| -> Result<(), Unfit> {
+        all.push(section?);
+        Ok(())
+    };
+    let what = (kernel, &options, &plan);
+    paper::each("exact".parse().unwrap(), what, (ranks, 2), |section| section, keep).unwrap();
+    all
 }
 
 /// What a command prints, or says.

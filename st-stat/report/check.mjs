@@ -1,0 +1,165 @@
+// Looks at pages in Chromium: `node check.mjs CHROMIUM ST_STAT PICTURES TRACE PAGE [TRACE PAGE]...`. Fails if a page asks the network
+// for anything, says anything on the console, or shows a number that st-stat does not print of the trace.
+
+import { execFileSync } from "node:child_process";
+import { mkdirSync } from "node:fs";
+import { basename, join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import puppeteer from "puppeteer-core";
+
+const [chromium, stat, pictures, ...pairs] = process.argv.slice(2);
+const SIZES = [["desktop", 1280, 800], ["projector", 1920, 1080], ["phone", 390, 844]];
+const VIEWS = ["findings", "timeline", "sites", "ranks", "messages", "efficiency", "loops"];
+let failed = 0;
+
+function check(what, holds, detail = "") {
+  if (holds) return;
+  failed += 1;
+  console.error(`report-check: ${what}${detail ? `: ${detail}` : ""}`);
+}
+
+/** Rows of a command's JSON, or none if it cannot tell of this trace. */
+function json(command, trace) {
+  try {
+    const out = execFileSync(stat, [...command, "--format", "json", "-q", trace], { encoding: "utf8", maxBuffer: 1 << 30, stdio: ["ignore", "pipe", "ignore"] });
+    return out.split("\n").filter((line) => line).map((line) => JSON.parse(line));
+  } catch {
+    return null;
+  }
+}
+
+/** Numbers of a table as they are shown, by the keys of its columns, with all rows. */
+const shownTable = (page, view, index) =>
+  page.evaluate(
+    ([view, index]) => {
+      const section = [...document.querySelectorAll("main > section")][view];
+      const root = section.querySelectorAll(".table")[index];
+      if (!root) return [];
+      const more = root.querySelector(".more");
+      while (!more.hidden) more.click();
+      const keys = [...root.querySelectorAll("thead button")].map((b) => b.title.replace("sort by ", ""));
+      const rows = [...root.querySelectorAll("tbody tr")];
+      return rows.map((row) => Object.fromEntries([...row.children].map((cell, i) => [keys[i], cell.dataset.value === undefined ? null : Number(cell.dataset.value)])));
+    },
+    [view, index],
+  );
+
+function same(what, shown, printed) {
+  if (!printed) return;
+  check(`${what}: rows`, shown.length === printed.length, `${shown.length} on the page, ${printed.length} printed`);
+  // One number of each table is enough to look for what is wrong.
+  for (const [i, row] of printed.slice(0, shown.length).entries()) {
+    const wrong = Object.entries(row).find(([key, value]) => typeof value === "number" && shown[i][key] !== value);
+    check(`${what}, row ${i}`, !wrong, wrong && `${wrong[0]} is ${shown[i][wrong[0]]} on the page, ${wrong[1]} printed`);
+    if (wrong) break;
+  }
+}
+
+async function numbers(page, trace, views) {
+  const at = (name) => views.indexOf(name);
+  const tables = [["sites", 0, ["calls", "--sites"]], ["sites", 1, ["calls"]], ["sites", 2, ["calls", "--spread"]], ["ranks", 0, ["ranks"]], ["efficiency", 0, ["waits"]]];
+  let compared = 0;
+  for (const [view, index, command] of tables) {
+    if (at(view) < 0) continue;
+    const [shown, printed] = [await shownTable(page, at(view), index), json(command, trace)];
+    if (printed && shown.length === printed.length) compared += printed.length;
+    // What is grouped or cut short is compared by the tests of st-stat.
+    if (printed && printed.length <= 4096) same(command.join(" "), shown, printed);
+  }
+  if (at("messages") >= 0) {
+    const sorted = (rows) => rows.map((r) => `${r.from_rank} ${r.to_rank} ${r.messages} ${r.sent_bytes} ${r.fetched_bytes}`).sort();
+    const printed = (json(["matrix"], trace) ?? []).filter((row) => row.to_rank !== null);
+    const shown = await shownTable(page, at("messages"), 0);
+    if (printed.length <= 4096) check("matrix", JSON.stringify(sorted(shown)) === JSON.stringify(sorted(printed)));
+    compared += shown.length;
+  }
+  const why = json(["why"], trace) ?? [];
+  const costs = await page.$$eval(".findings .cost[data-key=cost_ns]", (all) => all.map((e) => Number(e.dataset.value)));
+  const printed = why.map((row) => row.cost_ns).filter((ns) => ns > 0);
+  check("why", JSON.stringify(costs) === JSON.stringify(printed), `${costs} on the page, ${printed} printed`);
+  const efficiency = json(["efficiency"], trace);
+  if (efficiency && at("efficiency") >= 0) {
+    const all = await page.$$eval(".efficiency [data-value]", (list) => list.map((e) => Number(e.dataset.value)));
+    for (const row of efficiency) if (row.value !== null) check(`efficiency: ${row.measure}`, all.includes(row.value), `${row.value} is not in ${all}`);
+  }
+  return compared + costs.length;
+}
+
+async function keyboard(page, views) {
+  for (let i = 0; i < views.length; i++) {
+    await page.keyboard.press(String(i + 1));
+    const now = await page.$eval("nav a[aria-current]", (a) => a.hash.slice(1));
+    check(`key ${i + 1}`, now === views[i], `it shows ${now}`);
+  }
+  if (!views.includes("timeline")) return;
+  await page.keyboard.press("2");
+  await page.focus("section:not(.hidden) canvas");
+  const width = () => page.evaluate(() => timelineView.view.to - timelineView.view.from);
+  const before = await width();
+  await page.keyboard.press("+");
+  check("key +", (await width()) < before);
+  await new Promise((done) => setTimeout(done, 300));
+  check("the address tells what is seen", (await page.evaluate(() => location.hash)).startsWith("#timeline&from="));
+  await page.keyboard.press("Home");
+  check("key Home", (await width()) === before);
+}
+
+/** Longest time of drawing a frame while zooming in and out, in 95 of 100 frames, ms. */
+async function frames(page) {
+  return page.evaluate(async () => {
+    const took = [];
+    const next = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+    for (let i = 0; i < 60; i++) {
+      timelineView.zoom(i < 30 ? 0.85 : 1 / 0.85, 0.3);
+      await next();
+      took.push(timelineView.took);
+    }
+    timelineView.show(timelineView.whole(null));
+    return took.sort((a, b) => a - b)[Math.floor(took.length * 0.95)];
+  });
+}
+
+const browser = await puppeteer.launch({ executablePath: chromium, args: ["--no-sandbox", "--disable-gpu", "--allow-file-access-from-files"] });
+mkdirSync(pictures, { recursive: true });
+for (let i = 0; i + 1 < pairs.length; i += 2) {
+  const [trace, file] = pairs.slice(i, i + 2).map((path) => resolve(path));
+  const name = basename(file, ".html");
+  const page = await browser.newPage();
+  page.on("request", (request) => check(`${name}: asks for ${request.url().slice(0, 80)}`, /^(file|data):/.test(request.url())));
+  page.on("console", (message) => check(`${name}: console`, false, message.text()));
+  page.on("pageerror", (error) => check(`${name}: error`, false, error.message));
+  await page.setViewport({ width: 1280, height: 800 });
+  const began = Date.now();
+  await page.goto(pathToFileURL(file).href);
+  await page.waitForFunction(() => document.documentElement.dataset.ready === "1", { timeout: 20000 });
+  const ready = Date.now() - began;
+  const views = await page.$$eval("nav a", (all) => all.map((a) => a.hash.slice(1)));
+  check(`${name}: views`, views.every((view) => VIEWS.includes(view)));
+  const compared = await numbers(page, trace, views);
+  await keyboard(page, views);
+  const slow = views.includes("timeline") ? await frames(page) : 0;
+  for (const [size, width, height] of SIZES) {
+    for (const scheme of ["light", "dark"]) {
+      await page.setViewport({ width, height });
+      await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
+      for (const view of views) {
+        await page.evaluate((view) => (location.hash = `#${view}`), view);
+        await new Promise((done) => setTimeout(done, 120));
+        const over = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+        check(`${name}: ${view} is too wide at ${size}`, over <= 0, `by ${over} pixels`);
+        await page.screenshot({ path: join(pictures, `${name}-${view}-${size}-${scheme}.png`) });
+      }
+      if (views.includes("timeline") && scheme === "light" && (await page.$("#next"))) {
+        await page.evaluate(() => (location.hash = "#timeline"));
+        await page.evaluate(() => document.getElementById("next").click());
+        await new Promise((done) => setTimeout(done, 200));
+        await page.screenshot({ path: join(pictures, `${name}-finding-${size}.png`) });
+      }
+    }
+  }
+  await page.pdf({ path: join(pictures, `${name}.pdf`), format: "A4" });
+  console.log(`${name}: ${views.length} views, ${compared} rows equal, ready in ${ready} ms, 95 % of frames drawn in ${slow.toFixed(1)} ms`);
+  await page.close();
+}
+await browser.close();
+process.exit(failed > 0 ? 1 : 0);

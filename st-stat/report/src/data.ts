@@ -1,0 +1,151 @@
+// What a page holds, as st-stat/src/report/data.rs writes it, which says what each part means. Times are ns.
+
+export const FORM = 1;
+
+export type Value = number | string | boolean | null;
+
+export interface Column {
+  key: string;
+  title: string;
+  values: Value[];
+  texts?: string[];
+}
+
+export interface Table {
+  columns: Column[];
+  /** Rows of the whole table, of which these are the first. */
+  rows: number;
+  /** Sums over those that are left out. */
+  rest: Record<string, number>;
+}
+
+export interface Matrix {
+  ranks: number;
+  group: number;
+  from: number[];
+  to: number[];
+  messages: number[];
+  bytes: number[];
+  pairs: Table;
+}
+
+export interface Place {
+  function: string;
+  site: number | null;
+  place: string;
+}
+
+export interface Levels {
+  group: number;
+  count: number;
+  /** None, if they are all from 0 on. */
+  ranks: number[];
+  rows: number;
+  columns: number;
+  column_ns: number;
+  computation: number[];
+  mpi: number[];
+  waits: number[][];
+  most: number[];
+}
+
+export interface Lane {
+  rank: number;
+  thread: number;
+  begin: number;
+  /** By three: place, time since the end of the call before, duration. */
+  calls: number[];
+  /** By four: time since the beginning of the one before, duration, kind, rank that is waited for. */
+  waits: number[];
+}
+
+export interface Window {
+  from_ns: number;
+  to_ns: number;
+  whole: boolean;
+  lanes: Lane[];
+  from: number[];
+  to: number[];
+  sent: number[];
+  took: number[];
+  bytes: number[];
+  more: number;
+}
+
+export interface Spot {
+  finding: number;
+  from_ns: number;
+  to_ns: number;
+  rank: number;
+  for_rank: number;
+  wait_ns: number;
+}
+
+export interface Timeline {
+  run_ns: number;
+  origin_ns: number;
+  places: Place[];
+  levels: Levels;
+  windows: Window[];
+  spots: Spot[];
+}
+
+export interface Call {
+  function: string;
+  site: number | null;
+  place: string;
+  mean_ns: number | null;
+  before_ns: number | null;
+}
+
+export interface Structure {
+  ranks: string;
+  thread: number;
+  rank: number;
+  depth: number[];
+  runs: number[];
+  call: (number | null)[];
+  calls: Call[];
+  more: number;
+}
+
+export interface Report {
+  form: number;
+  made_by: string;
+  program: string;
+  lacks: string[];
+  summary: Table;
+  findings: Table | null;
+  waits: Table | null;
+  efficiency: Table | null;
+  functions: Table | null;
+  sites: Table | null;
+  spread: Table | null;
+  ranks: Table;
+  grid_width: number;
+  matrix: Matrix | null;
+  timeline: Timeline | null;
+  structure: Structure[];
+}
+
+/** Decodes what stands in the page: base64 of gzip of JSON. */
+export async function decode(text: string): Promise<Report> {
+  const binary = atob(text.trim());
+  const bytes = new Uint8Array(binary.length);
+  for (let i = 0; i < binary.length; i++) bytes[i] = binary.charCodeAt(i);
+  const plain = new Response(bytes).body?.pipeThrough(new DecompressionStream("gzip"));
+  const report = (await new Response(plain).json()) as Report;
+  if (report.form !== FORM) throw new Error(`data of form ${report.form}, this page reads form ${FORM}`);
+  return report;
+}
+
+/** The values of a column, if the table has it. */
+export function column(table: Table | null, key: string): Value[] | undefined {
+  return table?.columns.find((c) => c.key === key)?.values;
+}
+
+/** A number of a table's row. */
+export function number(table: Table | null, key: string, row = 0): number | undefined {
+  const value = column(table, key)?.[row];
+  return typeof value === "number" ? value : undefined;
+}

@@ -1,0 +1,74 @@
+// Numbers for people, as st-stat prints them (st-stat/src/table.rs): three digits and a unit.
+
+type Unit = [string, number];
+
+const TIMES: Unit[] = [["ns", 1], ["µs", 1e3], ["ms", 1e6], ["s", 1e9]];
+const BYTES: Unit[] = [["B", 1], ["kB", 1e3], ["MB", 1e6], ["GB", 1e9], ["TB", 1e12]];
+
+function scaled(n: number, units: Unit[]): string {
+  const [unit, one] = [...units].reverse().find(([, one]) => n >= one) ?? units[0];
+  const whole = Math.floor(n / one);
+  const thousandths = Math.floor(((n % one) * 1000) / one);
+  if (one === 1) return `${n} ${unit}`;
+  if (whole >= 100) return `${count(whole)} ${unit}`;
+  if (whole >= 10) return `${whole}.${Math.floor(thousandths / 100)} ${unit}`;
+  return `${whole}.${String(Math.floor(thousandths / 10)).padStart(2, "0")} ${unit}`;
+}
+
+export const duration = (ns: number): string => (ns < 0 ? `−${scaled(-ns, TIMES)}` : scaled(ns, TIMES));
+
+export const bytes = (n: number): string => scaled(n, BYTES);
+
+export const count = (n: number): string => String(n).replace(/\B(?=(\d{3})+(?!\d))/g, ",");
+
+export const percent = (part: number, whole: number): string =>
+  `${(whole === 0 ? 0 : (part / whole) * 100).toFixed(1)} %`;
+
+/** A time of the run, to as many digits as a difference needs. */
+export function moment(ns: number, step: number): string {
+  const digits = Math.min(9, Math.max(0, Math.ceil(9 - Math.log10(Math.max(step, 1)))));
+  return `${(ns / 1e9).toFixed(digits)} s`;
+}
+
+/** The unit that a column's name ends with. */
+export function unit(key: string): string {
+  if (key.endsWith("_ns")) return "ns";
+  if (key.endsWith("_bytes")) return "B";
+  if (key.endsWith("_percent")) return "%";
+  return "";
+}
+
+/** A value of a column for people. */
+export function shown(key: string, value: unknown): string {
+  if (value === null || value === undefined) return "-";
+  if (typeof value !== "number") return String(value);
+  switch (unit(key)) {
+    case "ns":
+      return duration(value);
+    case "B":
+      return bytes(value);
+    case "%":
+      return `${value.toFixed(1)} %`;
+    default:
+      return Number.isInteger(value) ? count(value) : value.toFixed(3);
+  }
+}
+
+/** The same with all digits. */
+export function exact(key: string, value: unknown): string {
+  return typeof value === "number" ? `${value} ${unit(key)}`.trim() : String(value ?? "");
+}
+
+/** Numbers of ranks, ascending with blanks between them, as `ranks 0-3, 8`; no more than so many parts. */
+export function ranks(list: string, most = 8): string {
+  const numbers = list.split(" ").map(Number);
+  const parts: string[] = [];
+  for (let i = 0; i < numbers.length; ) {
+    let end = i;
+    while (end + 1 < numbers.length && numbers[end + 1] === numbers[end] + 1) end++;
+    parts.push(end > i + 1 ? `${numbers[i]}-${numbers[end]}` : numbers.slice(i, end + 1).join(", "));
+    i = end + 1;
+  }
+  const cut = parts.length > most ? [...parts.slice(0, most), "…"] : parts;
+  return `${numbers.length === 1 ? "rank" : "ranks"} ${cut.join(", ")}`;
+}

@@ -1,0 +1,249 @@
+// The page: its views, and their addresses.
+
+import { Report, Table, column, decode, number } from "./data";
+import { button, el } from "./dom";
+import { efficiency } from "./efficiency";
+import { findings } from "./findings";
+import { bytes, count, duration, shown } from "./format";
+import { GridView } from "./grid";
+import { loops } from "./loops";
+import { MatrixView } from "./matrix";
+import { RankBars } from "./ranks";
+import * as route from "./route";
+import { boxes } from "./spread";
+import { State, TableView } from "./table";
+import { Seen, TimelineView, controls } from "./timeline";
+
+interface View {
+  name: string;
+  title: string;
+  root: HTMLElement;
+  draw?: () => void;
+  open?: (of: Record<string, string>) => void;
+}
+
+function theme(): HTMLElement {
+  const wished = (): string => document.documentElement.dataset.theme ?? "";
+  const made = button("", () => {
+    const dark = matchMedia("(prefers-color-scheme: dark)").matches;
+    const now = wished() || (dark ? "dark" : "light");
+    document.documentElement.dataset.theme = now === "dark" ? "light" : "dark";
+    window.dispatchEvent(new Event("resize"));
+  });
+  made.textContent = "light / dark";
+  made.title = "light or dark (d)";
+  made.id = "theme";
+  return made;
+}
+
+function facts(report: Report): HTMLElement {
+  const of = report.summary;
+  const fact = (name: string, key: string, text?: string): HTMLElement | null => {
+    const value = column(of, key)?.[0];
+    if (value === null || value === undefined || value === "") return null;
+    const made = el("dd", typeof value === "number" ? { "data-key": key, "data-value": String(value), title: String(value) } : {});
+    made.textContent = text ?? shown(key, value);
+    return el("div", {}, el("dt", {}, name), made);
+  };
+  const world = number(of, "world");
+  const ranks = number(of, "ranks");
+  return el(
+    "dl",
+    { class: "facts" },
+    fact("ranks", "ranks", ranks === world ? undefined : `${count(ranks ?? 0)} of ${count(world ?? 0)}`),
+    fact("hosts", "hosts"),
+    fact("time per rank", "rank_time_mean_ns"),
+    fact("in MPI", "mpi_percent"),
+    fact("calls", "calls"),
+    fact("sent", "sent_bytes"),
+    fact("MPI", "mpi", `${String(column(of, "mpi")?.[0] ?? "")} ${String(column(of, "mpi_version")?.[0] ?? "")}`),
+    fact("times", "times"),
+  );
+}
+
+/** A view of one table, whose order and search are part of its address. */
+function tabular(name: string, table: Table, caption: string, elsewhere: string, state: Record<string, string>): TableView {
+  return new TableView(table, {
+    name: caption,
+    elsewhere,
+    state: state as State,
+    changed: (now) => {
+      const of = Object.fromEntries(Object.entries(now).filter(([, value]) => value)) as Record<string, string>;
+      route.note({ view: name, of });
+    },
+  });
+}
+
+function seen(of: Record<string, string>, whole: Seen): Seen {
+  const value = (key: string, other: number): number => (of[key] !== undefined && Number.isFinite(Number(of[key])) ? Number(of[key]) : other);
+  return { window: whole.window, from: value("from", whole.from), to: value("to", whole.to), first: value("first", whole.first), last: value("last", whole.last) };
+}
+
+function timelineView(report: Report): (View & { go: (finding: number) => void }) | null {
+  const data = report.timeline;
+  if (!data) return null;
+  const height = (): number => Math.max(260, Math.min(window.innerHeight - 330, 900));
+  const view: TimelineView = new TimelineView(data, {
+    height,
+    changed: (now) => {
+      bar.dispatchEvent(new Event("shown"));
+      const of: Record<string, string> = { from: now.from.toFixed(0), to: now.to.toFixed(0), first: now.first.toFixed(2), last: now.last.toFixed(2) };
+      if (now.window !== null) of.window = String(now.window);
+      route.note({ view: "timeline", of });
+    },
+  });
+  const bar = controls(view);
+  const spots = data.spots;
+  let last = -1;
+  const go = (finding: number): void => {
+    const spot = spots.find((s) => s.finding === finding);
+    if (!spot) return;
+    last = spots.indexOf(spot);
+    const beside = Math.max((spot.to_ns - spot.from_ns) / 2, 500);
+    const inside = data.windows.findIndex((w) => !w.whole && w.from_ns <= spot.to_ns && w.to_ns >= spot.to_ns && w.lanes.some((l) => l.rank === spot.rank));
+    const whole = view.whole(inside >= 0 ? inside : null);
+    const all = inside >= 0 ? [...new Set(data.windows[inside].lanes.map((l) => l.rank))] : null;
+    const rows = [spot.rank, spot.for_rank].map((rank) => (all ? all.indexOf(rank) : rank)).filter((row) => row >= 0);
+    const [first, until] = [Math.max(0, Math.min(...rows) - 4), Math.max(...rows) + 5];
+    view.show({ ...whole, from: spot.from_ns - beside, to: spot.to_ns + beside, first, last: until });
+  };
+  if (spots.length > 0) {
+    const next = button("next finding", () => go(spots[(last + 1) % spots.length].finding), { title: "next finding (n)", id: "next" });
+    bar.append(next);
+  }
+  const keys = "Arrows move, + and − zoom, < and > change the number of ranks, Home shows all; drag, wheel and two fingers work, too (wheel with Shift moves, with Ctrl changes the number of ranks).";
+  const root = el("section", {}, bar, view.root, el("p", { class: "note keys" }, keys));
+  const open = (of: Record<string, string>): void => {
+    const window = of.window !== undefined && data.windows[Number(of.window)] ? Number(of.window) : null;
+    view.show(seen(of, view.whole(window)));
+  };
+  // For the script that looks at the page in a browser.
+  Object.assign(globalThis, { timelineView: view });
+  return { name: "timeline", title: "Timeline", root, draw: () => view.draw(), open, go };
+}
+
+function overview(report: Report, timeline: ReturnType<typeof timelineView>, to: (route: route.Route) => void): View {
+  const go = (finding: number): void => {
+    to({ view: "timeline", of: {} });
+    timeline?.go(finding);
+  };
+  const [first, others] = findings(report, go);
+  const root = el("section", {}, el("h2", {}, "Why is it slow?"), first);
+  if (!report.timeline) {
+    if (others) root.append(others);
+    return { name: "findings", title: "Findings", root };
+  }
+  const { run_ns: run } = report.timeline;
+  const small = new TimelineView(report.timeline, {
+    height: () => Math.max(180, Math.min(320, (report.timeline?.levels.rows ?? 1) * 24 + 30)),
+    small: true,
+    pressed: (at) => to({ view: "timeline", of: { from: String(Math.round(at - run / 20)), to: String(Math.round(at + run / 20)) } }),
+  });
+  root.append(el("h2", {}, "The whole run"), small.root);
+  if (others) root.append(others);
+  return { name: "findings", title: "Findings", root, draw: () => small.draw() };
+}
+
+function views(report: Report, to: (route: route.Route) => void): View[] {
+  const timeline = timelineView(report);
+  const all: (View | null)[] = [overview(report, timeline, to), timeline];
+  const state = route.read();
+  const of = (name: string): Record<string, string> => (state.view === name ? state.of : {});
+  if (report.sites && report.functions) {
+    const sites = tabular("sites", report.sites, "calls per call site", "st-stat calls --sites --format csv", of("sites"));
+    const functions = new TableView(report.functions, { name: "calls per function", elsewhere: "st-stat calls --functions" });
+    const tables = [el("h2", {}, "Call sites"), sites.root, el("h2", {}, "Functions"), functions.root];
+    if (report.spread && report.spread.rows > 0) {
+      const picture = { title: "10 to 90 % of shortest to longest", of: boxes(report.spread) };
+      const spread = new TableView(report.spread, { name: "distributions per call site", elsewhere: "st-stat calls --spread", picture });
+      tables.push(el("h2", {}, "Distributions"), spread.root);
+    }
+    all.push({ name: "sites", title: "Call sites", root: el("section", {}, ...tables) });
+  }
+  const bars = new RankBars(report.ranks);
+  const ranks = tabular("ranks", report.ranks, "time per rank", "st-stat ranks --format csv", of("ranks"));
+  const grid = GridView.fits(report) ? new GridView(report) : null;
+  const below = grid ? el("div", { class: "beside" }, grid.root, ranks.root) : ranks.root;
+  const draw = (): void => {
+    bars.draw();
+    grid?.draw();
+  };
+  all.push({ name: "ranks", title: "Ranks", root: el("section", {}, el("h2", {}, "Ranks"), bars.root, below), draw });
+  if (report.matrix) {
+    const square = new MatrixView(report.matrix);
+    const pairs = tabular("messages", report.matrix.pairs, "pairs of ranks", "st-stat matrix --format csv", of("messages"));
+    const root = el("section", {}, el("h2", {}, "Who talks to whom"), el("div", { class: "beside" }, square.root, pairs.root));
+    all.push({ name: "messages", title: "Messages", root, draw: () => square.draw() });
+  }
+  if (report.efficiency) {
+    const root = el("section", {}, el("h2", {}, "Efficiency"), efficiency(report.efficiency));
+    if (report.waits) root.append(el("h2", {}, "Wait states"), new TableView(report.waits, { name: "wait states" }).root);
+    all.push({ name: "efficiency", title: "Efficiency", root });
+  }
+  if (report.structure.length > 0) {
+    all.push({ name: "loops", title: "Loops", root: el("section", {}, el("h2", {}, "Loops and calls"), loops(report.structure)) });
+  }
+  return all.filter((view): view is View => view !== null);
+}
+
+function start(report: Report): void {
+  const root = document.getElementById("report");
+  if (!root) return;
+  let all: View[] = [];
+  let now: View | undefined;
+  const show = ({ view: name, of }: route.Route): void => {
+    now = all.find((view) => view.name === name) ?? all[0];
+    for (const view of all) view.root.classList.toggle("hidden", view !== now);
+    for (const tab of tabs.querySelectorAll("a")) {
+      if (tab.hash === `#${now.name}`) tab.setAttribute("aria-current", "page");
+      else tab.removeAttribute("aria-current");
+    }
+    now.open?.(of);
+    now.draw?.();
+  };
+  const to = (at: route.Route): void => {
+    history.pushState(null, "", route.text(at));
+    show(at);
+  };
+  all = views(report, to);
+  const tabs = el("nav", { "aria-label": "views" }, ...all.map((view, i) => el("a", { href: `#${view.name}`, title: `${view.title} (${i + 1})` }, view.title)));
+  const lacks = report.lacks.length > 0 ? el("ul", { class: "lacks", "aria-label": "what is not known" }, ...report.lacks.map((text) => el("li", {}, text))) : null;
+  const size = number(report.summary, "file_bytes");
+  root.replaceChildren(
+    el("header", {}, el("h1", {}, report.program || "a run"), theme(), facts(report), lacks, tabs),
+    el("main", {}, ...all.map((view) => view.root)),
+    el("footer", {}, `${report.made_by}${size === undefined ? "" : ` · trace of ${bytes(size)}`}${report.timeline ? ` · run of ${duration(report.timeline.run_ns)}` : ""}`),
+  );
+  window.addEventListener("hashchange", () => show(route.read()));
+  window.addEventListener("popstate", () => show(route.read()));
+  window.addEventListener("resize", () => now?.draw?.());
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => now?.draw?.());
+  window.addEventListener("beforeprint", () => {
+    document.documentElement.classList.add("printing");
+    all.forEach((view) => view.draw?.());
+  });
+  window.addEventListener("afterprint", () => {
+    document.documentElement.classList.remove("printing");
+    now?.draw?.();
+  });
+  document.addEventListener("keydown", (e) => {
+    if (e.target instanceof HTMLInputElement || e.ctrlKey || e.metaKey || e.altKey) return;
+    const view = all[Number(e.key) - 1];
+    if (view) to({ view: view.name, of: {} });
+    else if (e.key === "d") document.getElementById("theme")?.click();
+    else if (e.key === "n" && document.getElementById("next")) {
+      if (now?.name !== "timeline") to({ view: "timeline", of: {} });
+      document.getElementById("next")?.click();
+    }
+  });
+  show(route.read());
+  document.documentElement.dataset.ready = "1";
+}
+
+const data = document.getElementById("data");
+decode(data?.textContent ?? "")
+  .then(start)
+  .catch((error: unknown) => {
+    const why = typeof DecompressionStream === "undefined" ? "This browser is too old: Chrome 80, Firefox 113 or Safari 16.4 is needed." : String(error);
+    document.getElementById("report")?.replaceChildren(el("p", { class: "lacks" }, `The data cannot be shown. ${why}`));
+  });

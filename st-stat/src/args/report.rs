@@ -1,0 +1,66 @@
+//! The command line of the page.
+
+use std::path::PathBuf;
+
+use clap::Args as ClapArgs;
+use st_cli::Symbols;
+use st_cli::options::{Steps, StreamIn, Talk, TextOut};
+
+use super::Explaining;
+use super::moments::seconds;
+use crate::table::Format;
+
+const REPORT: &str = "\
+Examples:
+  st-stat report app.st -o app.html        the whole run on one page
+  st-stat report --window 1.5..2 app.st -o app.html   single calls from 1.5 s to 2 s, too
+
+The page is one file that needs no network and no server, of at most 5 MB whatever the run: open it in a browser (Chrome 80, Firefox 113, Safari \
+16.4, or newer), mail it, print it. It holds the findings of st-stat why with links into a timeline; the tables of st-stat calls, ranks, efficiency, waits and \
+matrix, with the same numbers; and the loops of the program. The timeline goes from the whole run down to single calls, where these are \
+in the page: all of a run of few calls, of a longer one those of windows around the longest wait of each finding, and of --window. Elsewhere it has \
+sums per rank (per group of ranks, if there are many) and column of time, and says how wide these are. Without exact times it shows the loops \
+instead of time. What the trace lacks, and what there was no room for, stands on the page.";
+
+/// The page.
+#[derive(ClapArgs, Clone, Debug)]
+#[command(after_long_help = REPORT)]
+pub struct ReportArgs {
+    /// The trace's streams, or a directory of streams; - or nothing is standard input
+    #[arg(value_name = "STREAM")]
+    pub inputs: Vec<PathBuf>,
+    /// Show the single calls of all ranks from a time to another, in seconds from the end of the first rank's MPI_Init; may be given
+    /// several times
+    #[arg(long, value_name = "FROM..TO", value_parser = window)]
+    pub window: Vec<(f64, f64)>,
+    /// How inputs are read.
+    #[command(flatten)]
+    pub input: StreamIn,
+    /// How much work is done.
+    #[command(flatten)]
+    pub steps: Steps,
+    /// Names of call sites.
+    #[command(flatten)]
+    pub symbols: Symbols,
+    /// Where the page goes.
+    #[command(flatten)]
+    pub output: TextOut,
+    /// How much is said.
+    #[command(flatten)]
+    pub talk: Talk,
+}
+
+impl ReportArgs {
+    /// As commands have it that print tables.
+    #[must_use]
+    pub fn explaining(&self) -> Explaining {
+        let Self { inputs, input, steps, output, talk, .. } = self.clone();
+        Explaining { inputs, format: Format::Json, input, steps, output, talk }
+    }
+}
+
+fn window(text: &str) -> Result<(f64, f64), String> {
+    let (from, to) = text.split_once("..").ok_or("two times with .. between them, as 1.5..2")?;
+    let (from, to) = (seconds(from)?, seconds(to)?);
+    if from < to { Ok((from, to)) } else { Err("the first time must be before the second".into()) }
+}

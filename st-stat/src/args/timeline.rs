@@ -1,0 +1,33 @@
+//! The command line of the timeline in text.
+
+use clap::Args as ClapArgs;
+
+use super::Explaining;
+
+const TIMELINE: &str = "\
+Examples:
+  st-stat timeline app.st                  what ranks do when
+  st-stat timeline --rows 64 app.st        more rows of fewer ranks
+  st-stat timeline --format csv app.st > cells.csv
+
+Each character stands for a row's ranks in a column's time, and shows what takes most of it: computation, MPI, or a kind of waits, if all waits are an \
+eighth of it or more; in capital letters if they are half. st-stat report shows the same in a browser, down to single calls.
+
+Columns: those of CSV and JSON are first_rank and last_rank of a row; begin_ns and end_ns of a column, from the zero of st-stat at; computation_ns and mpi_ns, \
+with all waits, of each rank's first thread; late_sender_ns, late_receiver_ns, collective_ns and one_sided_ns, waits by kind. All times are those of all \
+ranks of the row together.";
+
+/// What ranks do when.
+#[derive(ClapArgs, Clone, Debug)]
+#[command(after_long_help = TIMELINE)]
+pub struct TimelineArgs {
+    /// Rows at most: of more ranks, neighbours share one
+    #[arg(long, value_name = "N", default_value_t = 24, value_parser = clap::value_parser!(u16).range(1..))]
+    pub rows: u16,
+    /// Columns of time [default: as many as fit the screen; 64 in CSV and JSON]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub columns: Option<u16>,
+    /// What is read, and how the answer is written.
+    #[command(flatten)]
+    pub of: Explaining,
+}

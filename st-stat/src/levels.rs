@@ -1,0 +1,172 @@
+//! Sums per group of ranks and column of time: what is shown where there is no room for single calls. They can be added up
+//! to any coarser ones, so that a wait that is seen in total is seen at any zoom.
+
+use anyhow::Result;
+use serde::Serialize;
+use st_explain::{Analysis, Kind, Waited};
+use st_model::num::{Exact as _, narrow, saturate};
+use st_model::rank_times::begin;
+use st_model::section::Section;
+
+/// Kinds of waits that have a colour of their own.
+pub(crate) const KINDS: usize = 4;
+
+/// The colour of a kind: for a sender, for a receiver, in a collective operation, for access to a window.
+pub(crate) fn colour(kind: Kind) -> usize {
+    match kind {
+        Kind::LateSender | Kind::WrongOrderSame | Kind::WrongOrderOther => 0,
+        Kind::LateReceiver => 1,
+        Kind::Barrier
+        | Kind::AllToAll
+        | Kind::LateBroadcast
+        | Kind::EarlyReduce
+        | Kind::LateContribution
+        | Kind::EarlyScan => 2,
+        Kind::LatePost | Kind::EarlyWait => 3,
+    }
+}
+
+/// Sums per group of ranks and column of time, row by row.
+#[derive(Serialize, Debug)]
+pub(crate) struct Levels {
+    /// Ranks of a row but the last.
+    pub(crate) group: usize,
+    /// How many ranks there are; and which, in their order, unless they are all from 0 on.
+    pub(crate) count: usize,
+    pub(crate) ranks: Vec<u32>,
+    pub(crate) rows: usize,
+    pub(crate) columns: usize,
+    pub(crate) column_ns: i64,
+    /// Outside of MPI, and in it with all waits, of each rank's first thread, ns.
+    pub(crate) computation: Vec<u64>,
+    pub(crate) mpi: Vec<u64>,
+    /// By kind of wait, ns; empty if there is none of it.
+    pub(crate) waits: Vec<Vec<u64>>,
+    /// The most that one rank of the row waits in the column, ns; empty if rows are single ranks.
+    pub(crate) most: Vec<u64>,
+}
+
+impl Levels {
+    /// First and last rank of a row.
+    pub(crate) fn ends(&self, row: usize) -> (u32, u32) {
+        let rank = |at: usize| self.ranks.get(at).copied().unwrap_or_else(|| narrow(at));
+        (rank(row * self.group), rank(((row + 1) * self.group).min(self.count).saturating_sub(1)))
+    }
+}
+
+/// How many rows and columns there are at most, and cells in all.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Most {
+    pub(crate) rows: usize,
+    pub(crate) columns: usize,
+    pub(crate) cells: usize,
+}
+
+/// When a run begins by the times that `st-stat at` takes, ns.
+///
+/// # Errors
+///
+/// If a rank cannot be read back.
+pub(crate) fn origin(analysis: &Analysis, sections: &[Section]) -> Result<i64> {
+    let mut zero = analysis.begin();
+    for section in sections {
+        zero = zero.min(begin(section)?.unwrap_or(i64::MAX));
+    }
+    Ok(analysis.begin().saturating_sub(zero))
+}
+
+/// Columns of time, all as wide.
+#[derive(Clone, Copy)]
+struct Grid {
+    begin: i64,
+    columns: usize,
+    ns: i64,
+}
+
+impl Grid {
+    /// Adds what lies between two times to the columns that it lies in. *Cost:* O(columns that it lies in).
+    fn add(&self, to: &mut [u64], from: i64, until: i64) {
+        let end = self.ns.saturating_mul(narrow(self.columns));
+        let (mut from, until) =
+            (from.saturating_sub(self.begin).max(0), until.saturating_sub(self.begin).min(end));
+        while from < until {
+            let column = from / self.ns;
+            let next = until.min((column + 1) * self.ns);
+            if let Some(sum) = usize::try_from(column).ok().and_then(|column| to.get_mut(column)) {
+                *sum = sum.saturating_add(saturate(next - from));
+            }
+            from = next;
+        }
+    }
+}
+
+/// Adds the columns of a rank to a row.
+fn add(row: usize, to: &mut [u64], of: &mut [u64]) {
+    let to = to.iter_mut().skip(row * of.len());
+    for (sum, ns) in to.zip(of) {
+        *sum = sum.saturating_add(std::mem::take(ns));
+    }
+}
+
+/// The sums of a run. *Cost:* O(calls + cells).
+pub(crate) fn of(analysis: &Analysis, most_of: Most) -> Levels {
+    let ranks: Vec<u32> = analysis.ranks.iter().map(|r| r.rank).collect();
+    let group = ranks.len().div_ceil(most_of.rows.max(1)).max(1);
+    let rows = ranks.len().div_ceil(group);
+    let columns = (most_of.cells / rows.max(1)).clamp(1, most_of.columns.max(1));
+    let run: i64 = saturate(analysis.run());
+    let ns = (run / narrow::<i64>(columns)).saturating_add(1);
+    let grid = Grid { begin: analysis.begin(), columns, ns };
+    let cells = || vec![0u64; rows * columns];
+    let (mut computation, mut mpi, mut most) = (cells(), cells(), cells());
+    let mut waits = vec![cells(); KINDS];
+    let mut each: Vec<&Waited> = analysis.each.iter().collect();
+    each.sort_by_key(|w| (w.rank, w.enter));
+    let mut each = each.into_iter().peekable();
+    let mut threads = analysis.threads().peekable();
+    let mut one = vec![0; columns];
+    for (i, of) in analysis.ranks.iter().enumerate() {
+        let row = i / group;
+        while threads.next_if(|t| t.rank() < of.rank).is_some() {}
+        if let Some(thread) = threads.next_if(|t| t.rank() == of.rank) {
+            let mut last = of.begin;
+            for call in thread.calls() {
+                grid.add(&mut one, last, call.enter.min(of.end));
+                last = call.exit;
+            }
+            grid.add(&mut one, last, of.end);
+            add(row, &mut computation, &mut one);
+            thread.calls().for_each(|call| grid.add(&mut one, call.enter, call.exit.min(of.end)));
+            add(row, &mut mpi, &mut one);
+        }
+        let mut all = vec![0; columns];
+        let mut kinds = vec![vec![0; columns]; KINDS];
+        while each.next_if(|w| w.rank < of.rank).is_some() {}
+        while let Some(wait) = each.next_if(|w| w.rank == of.rank) {
+            let until = wait.enter.saturating_add(saturate(wait.ns));
+            grid.add(&mut all, wait.enter, until);
+            grid.add(&mut kinds[colour(wait.kind)], wait.enter, until);
+        }
+        for (sum, ns) in most.iter_mut().skip(row * columns).zip(&all) {
+            *sum = (*sum).max(*ns);
+        }
+        waits.iter_mut().zip(&mut kinds).for_each(|(sums, kind)| add(row, sums, kind));
+    }
+    let none = |sums: &mut Vec<u64>| {
+        if sums.iter().all(|ns| *ns == 0) {
+            sums.clear();
+        }
+    };
+    waits.iter_mut().for_each(none);
+    if group == 1 {
+        most.clear();
+    }
+    let count = ranks.len();
+    Levels { group, count, ranks: listed(ranks), rows, columns, column_ns: ns, computation, mpi, waits, most }
+}
+
+/// Numbers of ranks; none, if these are those from 0 on, all of them.
+fn listed(ranks: Vec<u32>) -> Vec<u32> {
+    let all = ranks.iter().enumerate().all(|(i, rank)| i == rank.to_usize());
+    if all { Vec::new() } else { ranks }
+}

@@ -1,0 +1,227 @@
+//! What a page holds, in the form that its script reads (`st-stat/report/src/data.ts`). Times are ns from the end of the first
+//! rank's `MPI_Init`.
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::levels::Levels;
+use crate::table::Table;
+
+/// Raised when what is below means something else.
+const FORM: u32 = 1;
+
+/// All of it.
+#[derive(Serialize, Debug)]
+pub(super) struct Report {
+    pub(super) form: u32,
+    /// Program and version that made the page.
+    pub(super) made_by: String,
+    /// The command that was recorded.
+    pub(super) program: String,
+    /// What the trace, or the page, lacks: sentences.
+    pub(super) lacks: Vec<String>,
+    pub(super) summary: Columns,
+    pub(super) findings: Option<Columns>,
+    pub(super) waits: Option<Columns>,
+    pub(super) efficiency: Option<Columns>,
+    pub(super) functions: Option<Columns>,
+    pub(super) sites: Option<Columns>,
+    pub(super) spread: Option<Columns>,
+    pub(super) ranks: Columns,
+    /// Ranks in a row of the grid that partners are in, or nearly of a square.
+    pub(super) grid_width: usize,
+    pub(super) matrix: Option<Matrix>,
+    pub(super) timeline: Option<Timeline>,
+    pub(super) structure: Vec<Structure>,
+}
+
+impl Report {
+    /// One that holds nothing yet.
+    pub(super) fn new(program: String, summary: &Table, ranks: Columns) -> Self {
+        Self {
+            form: FORM,
+            made_by: format!("st-stat {}", env!("CARGO_PKG_VERSION")),
+            program,
+            lacks: Vec::new(),
+            summary: Columns::of(summary, usize::MAX, usize::MAX),
+            findings: None,
+            waits: None,
+            efficiency: None,
+            functions: None,
+            sites: None,
+            spread: None,
+            ranks,
+            grid_width: 1,
+            matrix: None,
+            timeline: None,
+            structure: Vec::new(),
+        }
+    }
+}
+
+/// A table column by column.
+#[derive(Serialize, Clone, Debug)]
+pub(super) struct Columns {
+    pub(super) columns: Vec<Values>,
+    /// Rows that the table has, of which these are the first.
+    pub(super) rows: usize,
+    /// Sums over those that are left out, by the names of their columns.
+    pub(super) rest: Map<String, Value>,
+}
+
+/// A column.
+#[derive(Serialize, Clone, Debug)]
+pub(super) struct Values {
+    /// As JSON calls it, with the unit at its end.
+    pub(super) key: &'static str,
+    pub(super) title: &'static str,
+    pub(super) values: Vec<Value>,
+    /// What people read, where the name does not tell the unit.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) texts: Vec<String>,
+}
+
+/// Columns whose sums mean something.
+const SUMMED: [&str; 5] = ["calls", "time_ns", "sent_bytes", "received_bytes", "before_ns"];
+
+impl Columns {
+    /// The first rows of a table, with texts of so many characters at most, and what the others come to.
+    pub(super) fn of(table: &Table, most: usize, texts: usize) -> Self {
+        let (shown, left) = table.rows.split_at(table.rows.len().min(most));
+        let mut rest = Map::new();
+        let column = |(i, column): (usize, &crate::table::Column)| {
+            if SUMMED.contains(&column.key) && !left.is_empty() {
+                let numbers = left.iter().filter_map(|row| row.get(i)?.value.as_u64());
+                rest.insert(column.key.into(), numbers.fold(0, u64::saturating_add).into());
+            }
+            let cells = || shown.iter().filter_map(|row| row.get(i));
+            let units = cells().filter(|_| column.key == "value").map(|cell| cell.text.clone()).collect();
+            let values = cells().map(|cell| cut(&cell.value, texts)).collect();
+            Values { key: column.key, title: column.title, values, texts: units }
+        };
+        let columns = table.columns.iter().enumerate().map(column).collect();
+        Self { columns, rows: table.rows.len(), rest }
+    }
+}
+
+/// A value whose text has no more than so many characters.
+fn cut(value: &Value, most: usize) -> Value {
+    match value {
+        Value::String(text) if text.len() > most => {
+            text.chars().take(most).chain(['…']).collect::<String>().into()
+        }
+        value => value.clone(),
+    }
+}
+
+/// Who sends how much to whom: a cell per pair of groups between which there is something.
+#[derive(Serialize, Debug)]
+pub(super) struct Matrix {
+    /// Ranks that the groups are made of, and how many there are in each but the last.
+    pub(super) ranks: usize,
+    pub(super) group: usize,
+    /// Numbers of groups.
+    pub(super) from: Vec<usize>,
+    pub(super) to: Vec<usize>,
+    pub(super) messages: Vec<u64>,
+    pub(super) bytes: Vec<u64>,
+    /// The heaviest pairs of ranks, as `st-stat matrix` has them; all, if there is room.
+    pub(super) pairs: Columns,
+}
+
+/// What ranks do when.
+#[derive(Serialize, Debug)]
+pub(super) struct Timeline {
+    pub(super) run_ns: i64,
+    /// What `st-stat at` calls the beginning of the run.
+    pub(super) origin_ns: i64,
+    /// Functions at call sites, by the numbers that calls have.
+    pub(super) places: Vec<Place>,
+    pub(super) levels: Levels,
+    pub(super) windows: Vec<Window>,
+    pub(super) spots: Vec<Spot>,
+}
+
+/// A function at a call site.
+#[derive(Serialize, Debug)]
+pub(super) struct Place {
+    pub(super) function: String,
+    pub(super) site: Option<u32>,
+    pub(super) place: String,
+}
+
+/// Times of which single calls are there.
+#[derive(Serialize, Debug)]
+pub(super) struct Window {
+    pub(super) from_ns: i64,
+    pub(super) to_ns: i64,
+    /// Whether it is all of the run and of its ranks.
+    pub(super) whole: bool,
+    pub(super) lanes: Vec<Lane>,
+    /// By number of a lane.
+    pub(super) from: Vec<usize>,
+    pub(super) to: Vec<usize>,
+    /// When a message is sent, after the one before, and how long it takes until its receive is complete, ns.
+    pub(super) sent: Vec<i64>,
+    pub(super) took: Vec<i64>,
+    /// −1 where that is not known.
+    pub(super) bytes: Vec<i64>,
+    /// Messages for which there was no room.
+    pub(super) more: usize,
+}
+
+/// A thread in a window.
+#[derive(Serialize, Debug)]
+pub(super) struct Lane {
+    pub(super) rank: u32,
+    /// Which of its rank's.
+    pub(super) thread: u32,
+    /// When it was in no call before the first, after the beginning of the run, ns.
+    pub(super) begin: i64,
+    /// By three: place, time after the end of the call before, how long it takes, ns.
+    pub(super) calls: Vec<i64>,
+    /// By four: when it begins after the beginning of the one before, how long it is, ns; kind; rank that is waited for.
+    pub(super) waits: Vec<i64>,
+}
+
+/// Where a finding shows.
+#[derive(Serialize, Debug)]
+pub(super) struct Spot {
+    /// Number of the row.
+    pub(super) finding: usize,
+    pub(super) from_ns: i64,
+    pub(super) to_ns: i64,
+    /// Who waits, and for whom.
+    pub(super) rank: u32,
+    pub(super) for_rank: u32,
+    pub(super) wait_ns: u64,
+}
+
+/// What ranks do as loops and calls.
+#[derive(Serialize, Debug)]
+pub(super) struct Structure {
+    /// As `0-3, 8`.
+    pub(super) ranks: String,
+    pub(super) thread: usize,
+    /// The rank whose numbers these are.
+    pub(super) rank: u32,
+    /// Nodes in preorder: how deep each is, how often it runs in all, and of calls what is called.
+    pub(super) depth: Vec<usize>,
+    pub(super) runs: Vec<u64>,
+    pub(super) call: Vec<Option<usize>>,
+    /// What is called.
+    pub(super) calls: Vec<Symbol>,
+    /// Nodes that there was no room for.
+    pub(super) more: usize,
+}
+
+/// A call of a loop.
+#[derive(Serialize, Debug)]
+pub(super) struct Symbol {
+    pub(super) function: String,
+    pub(super) site: Option<u32>,
+    pub(super) place: String,
+    /// Mean time in it and before it, of all ranks, ns, if known.
+    pub(super) mean_ns: Option<u64>,
+    pub(super) before_ns: Option<u64>,
+}

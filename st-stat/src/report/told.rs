@@ -1,0 +1,228 @@
+//! What other commands find, put together once.
+
+use anyhow::{Result, bail};
+use st_cli::options::Steps;
+use st_explain::{Analysis, Finding};
+use st_match::Unknown;
+use st_match::volume::Graphs;
+use st_model::num::{float, narrow, rounded, saturate};
+use st_model::section::Section;
+use st_model::sites::CallSites;
+use st_model::steps::Exceeded;
+
+use super::data::{Columns, Place, Report, Timeline};
+use super::room::Room;
+use super::{lanes, pairs, ranks, spots, structure};
+use crate::args::WaitsBy;
+use crate::explain::{Explained, HISTOGRAMS, efficiency_table, left_out, ranks_table, waits_table};
+use crate::matrix::{self, Matrix};
+use crate::profile::Profile;
+use crate::summary::Facts;
+use crate::table::{Table, grouped};
+use crate::topology::grid_width;
+use crate::{calls, hist, levels, spread, why};
+
+/// A trace and what is found in it.
+pub(super) struct Told {
+    program: String,
+    lacks: Vec<String>,
+    summary: Table,
+    findings: Option<(Table, Vec<Finding>)>,
+    waits: Option<Table>,
+    efficiency: Option<Table>,
+    ranks: Table,
+    /// Functions, and call sites.
+    calls: Option<[Table; 2]>,
+    /// How calls of each site are spread.
+    spread: Option<Table>,
+    matrix: Option<Matrix>,
+    sections: Vec<(Section, Profile)>,
+    analysis: Option<Analysis>,
+    places: Vec<(String, Option<u32>)>,
+    /// Where the run begins by the times that `st-stat at` takes, ns.
+    origin: i64,
+    /// From when to when single calls are asked for, ns from the beginning of the run.
+    windows: Vec<(i64, i64)>,
+}
+
+/// What a part comes to that takes more steps than are allowed, or cannot be told of such a trace: nothing, and why.
+fn unless_too_long<T>(result: Result<T>, what: &str, lacks: &mut Vec<String>) -> Result<Option<T>> {
+    match result {
+        Ok(found) => Ok(Some(found)),
+        Err(e) if e.is::<Exceeded>() || e.is::<Unknown>() => {
+            lacks.push(format!("{what}: {e}"));
+            Ok(None)
+        }
+        Err(e) => Err(e),
+    }
+}
+
+fn profiles(sections: &[Section], steps: &Steps) -> Result<Vec<Profile>> {
+    let budget = steps.budget();
+    sections.iter().try_for_each(|section| budget.spend(section, None, 1))?;
+    let graphs = Graphs::of(sections)?;
+    sections.iter().map(|section| Ok(Profile::of(section, &graphs)?)).collect()
+}
+
+impl Told {
+    /// All that is told of a trace.
+    ///
+    /// # Errors
+    ///
+    /// If calls cannot be read back, or a window is asked for that the run does not have.
+    pub(super) fn of(
+        mut explained: Explained,
+        (sites, windows): (&CallSites, &[(f64, f64)]),
+        steps: &Steps,
+    ) -> Result<Self> {
+        let mut lacks = lacking(&explained);
+        let (mut findings, mut waits, mut efficiency) = (None, None, None);
+        if let Some(told) = explained.told() {
+            let found = why::findings(&explained, told, false);
+            findings = Some((why::table(&explained, told, sites, &found), found));
+            waits = Some(waits_table(WaitsBy::Kind, &explained, told, sites));
+            efficiency = Some(efficiency_table(told));
+        }
+        let ranks = ranks_table(&explained);
+        let places = explained.told().map_or(0, |told| told.places().len());
+        let places = (0..places).map(|n| explained.place(narrow(n), sites)).collect();
+        let (origin, windows) = asked(&explained, windows)?;
+        let matrix = matrix::flows(&explained.sections, &steps.budget());
+        let matrix = unless_too_long(matrix, "who talks to whom is not shown", &mut lacks)?;
+        let matrix = matrix.map(|flows| Matrix::of_ranks(&explained.sections, &flows));
+        let profiles = profiles(&explained.sections, steps);
+        let profiles = unless_too_long(profiles, "calls and bytes per call site are not shown", &mut lacks)?;
+        let spread = hist::gathered(&explained.sections, sites, |_, _| true, &steps.budget());
+        let spread = spread.map_err(anyhow::Error::from).map(|(all, _)| spread::table(&all, sites));
+        let spread = unless_too_long(spread, "distributions of call sites are not shown", &mut lacks)?;
+        let (known, whole) = (profiles.is_some(), &explained.whole);
+        let profiles =
+            profiles.unwrap_or_default().into_iter().chain(std::iter::repeat_with(Profile::default));
+        let sections: Vec<_> = std::mem::take(&mut explained.sections).into_iter().zip(profiles).collect();
+        let facts = match known {
+            true => Facts::of(&whole.header, (whole.complete, whole.bytes), (&sections, sites)),
+            false => Facts::brief(&whole.header, whole.complete, &sections),
+        };
+        let calls = known.then(|| [calls::functions(&sections), calls::sites(&sections, false, sites)]);
+        Ok(Self {
+            program: whole.header.command(),
+            lacks,
+            summary: facts.table(),
+            findings,
+            waits,
+            efficiency,
+            ranks,
+            calls,
+            spread,
+            matrix,
+            sections,
+            origin,
+            analysis: explained.analysis,
+            places,
+            windows,
+        })
+    }
+
+    /// What fits into the room.
+    pub(super) fn report(&self, sites: &CallSites, room: Room) -> Result<Report> {
+        let mut report = Report::new(self.program.clone(), &self.summary, ranks::columns(&self.ranks, room));
+        report.lacks.clone_from(&self.lacks);
+        let all = |table: &Table| Columns::of(table, room.sites, room.texts);
+        report.findings = self.findings.as_ref().map(|(table, _)| all(table));
+        report.waits = self.waits.as_ref().map(all);
+        report.efficiency = self.efficiency.as_ref().map(all);
+        if let Some([functions, sites]) = &self.calls {
+            report.functions = Some(all(functions));
+            report.sites = Some(all(sites));
+        }
+        report.spread = self.spread.as_ref().map(all);
+        report.matrix = self.matrix.as_ref().map(|matrix| pairs::matrix(matrix, room));
+        report.grid_width = grid_width(self.sections.iter().map(|(s, _)| s), self.ranks.rows.len());
+        report.structure = structure::all(&self.sections, sites, room);
+        report.timeline = self.analysis.as_ref().map(|a| self.timeline(a, sites, room)).transpose()?;
+        Ok(report)
+    }
+
+    fn timeline(&self, analysis: &Analysis, sites: &CallSites, room: Room) -> Result<Timeline> {
+        let findings = self.findings.as_ref().map_or(&[][..], |(_, found)| found);
+        let spots = spots::of(analysis, findings);
+        let windows = lanes::windows(analysis, &self.windows, &spots, room)?;
+        let mut named = vec![false; self.places.len()];
+        let calls = windows.iter().flat_map(|w| &w.lanes).flat_map(|lane| lane.calls.chunks(3));
+        for number in calls.filter_map(|call| usize::try_from(*call.first()?).ok()) {
+            named.iter_mut().skip(number).take(1).for_each(|is| *is = true);
+        }
+        // Places of calls that are not there need no names.
+        let place = |((function, site), named): (&(String, Option<u32>), &bool)| match named {
+            false => Place { function: String::new(), site: None, place: String::new() },
+            true => Place {
+                function: function.clone(),
+                site: *site,
+                place: site.map_or_else(String::new, |site| sites.place(site).to_owned()),
+            },
+        };
+        Ok(Timeline {
+            run_ns: saturate(analysis.run()),
+            origin_ns: self.origin,
+            places: self.places.iter().zip(&named).map(place).collect(),
+            levels: levels::of(analysis, room.levels()),
+            windows,
+            spots,
+        })
+    }
+}
+
+/// Windows that are asked for, from the beginning of the run, and when that is by the times that people give.
+fn asked(explained: &Explained, windows: &[(f64, f64)]) -> Result<(i64, Vec<(i64, i64)>)> {
+    let Some(analysis) = &explained.analysis else {
+        if !windows.is_empty() {
+            bail!("--window: {}", crate::explain::NO_TIMES);
+        }
+        return Ok((0, Vec::new()));
+    };
+    let (from, run) = (levels::origin(analysis, &explained.sections)?, saturate(analysis.run()));
+    let ns = |seconds: f64| saturate::<i64>(rounded(seconds * 1e9)).saturating_sub(from);
+    let windows: Vec<_> = windows.iter().map(|(a, b)| (ns(*a).max(0), ns(*b).min(run))).collect();
+    if windows.iter().any(|(a, b)| a >= b) {
+        let [a, b] = [from, from.saturating_add(run)].map(|ns| float(saturate::<u64>(ns).into()) / 1e9);
+        bail!("--window: the run is from {a:.9} to {b:.9} s");
+    }
+    Ok((from, windows))
+}
+
+/// What is not there, in sentences.
+fn lacking(explained: &Explained) -> Vec<String> {
+    let (whole, mut lacks) = (&explained.whole, Vec::new());
+    if !whole.complete {
+        lacks.push("the trace is truncated: this is what is whole of it".to_owned());
+    }
+    if !whole.doubt.is_empty() {
+        lacks.push(whole.doubt.clone());
+    }
+    let missing = whole.missing();
+    if !missing.is_empty() {
+        let which: String = st_model::ranklist_notation::plain(&missing).chars().take(200).collect();
+        lacks.push(format!(
+            "{} of {} ranks are missing: {which}",
+            grouped(missing.len()),
+            grouped(whole.header.world.into())
+        ));
+    }
+    if explained.kept.is_some() {
+        lacks.push(
+            "exact times have been folded: there is no timeline, costs of findings are exact, parts of ranks right to 4.5 % \
+             (st-merge --keep-columns keeps times)"
+                .to_owned(),
+        );
+    } else if explained.sections.iter().any(|s| s.has_times() && s.histograms().next().is_some()) {
+        lacks.push(format!("there are no findings, no waits and no timeline: {HISTOGRAMS}"));
+    } else if explained.analysis.is_none() {
+        lacks.push(
+            "the trace holds no exact times: there are no findings, no waits and no timeline (record without --merge)".to_owned(),
+        );
+    }
+    if let Some(told) = explained.told() {
+        lacks.extend(left_out(told).map(|(n, what)| format!("{} {what}", grouped(n))));
+    }
+    lacks
+}

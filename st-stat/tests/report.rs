@@ -1,0 +1,220 @@
+//! The page: its numbers are those that other commands print, and its timeline adds up to them.
+#![expect(clippy::unwrap_used, reason = "a test fails by it")]
+
+mod common;
+
+use std::io::Read as _;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use clap::Parser as _;
+use common::{kernel, printed, rows, tried, untimed, with_slow};
+use serde_json::{Map, Value};
+use st_kernels::{Kernel, Slow};
+use st_model::section::Section;
+
+/// Bytes that a page may have.
+const MOST: usize = 5_000_000;
+
+/// What stands in a page.
+fn held(page: &str) -> Value {
+    assert!(
+        page.len() <= MOST && page.starts_with("<!DOCTYPE html>") && page.trim_end().ends_with("</html>")
+    );
+    let data = page.split_once("id=\"data\">").unwrap().1.split_once("</script>").unwrap().0;
+    let mut text = String::new();
+    flate2::read::GzDecoder::new(&STANDARD.decode(data).unwrap()[..]).read_to_string(&mut text).unwrap();
+    serde_json::from_str(&text).unwrap()
+}
+
+fn report(sections: Vec<Section>, options: &[&str]) -> Value {
+    held(&printed(sections, &[&["report"], options].concat()))
+}
+
+/// Rows of a table of the page.
+fn table(of: &Value) -> Vec<Map<String, Value>> {
+    let columns = of["columns"].as_array().unwrap();
+    let values = |c: &Value| c["values"].as_array().unwrap().clone();
+    let n = values(&columns[0]).len();
+    let row = |i: usize| {
+        columns.iter().map(|c| (c["key"].as_str().unwrap().into(), values(c)[i].clone())).collect()
+    };
+    (0..n).map(row).collect()
+}
+
+/// Rows of a command's JSON.
+fn json(sections: &[Section], command: &[&str]) -> Vec<Map<String, Value>> {
+    let text = printed(sections.to_vec(), &[command, &["--format", "json"]].concat());
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn numbers(of: &Value) -> Vec<u64> {
+    of.as_array().unwrap().iter().map(|n| n.as_u64().unwrap()).collect()
+}
+
+#[test]
+fn its_tables_are_what_commands_print() {
+    let sections = with_slow(Kernel::Wavefront, 9, 5, &[Slow { rank: 1, factor: 2.0 }]);
+    let page = report(sections.clone(), &[]);
+    let commands: [(&str, &[&str]); 8] = [
+        ("summary", &[]),
+        ("findings", &["why"]),
+        ("waits", &["waits"]),
+        ("efficiency", &["efficiency"]),
+        ("functions", &["calls"]),
+        ("sites", &["calls", "--sites"]),
+        ("spread", &["calls", "--spread"]),
+        ("ranks", &["ranks"]),
+    ];
+    for (name, command) in commands {
+        let rows = table(&page[name]);
+        assert!(!rows.is_empty(), "{name}");
+        assert_eq!(rows, json(&sections, command), "{name}");
+    }
+    let sorted = |mut rows: Vec<Map<String, Value>>| {
+        rows.sort_by_key(|row| (row["from_rank"].as_u64(), row["to_rank"].as_u64()));
+        rows
+    };
+    let pairs: Vec<_> =
+        json(&sections, &["matrix"]).into_iter().filter(|row| !row["to_rank"].is_null()).collect();
+    assert_eq!(sorted(table(&page["matrix"]["pairs"])), sorted(pairs.clone()));
+    let sent: u64 = pairs.iter().map(|row| row["sent_bytes"].as_u64().unwrap()).sum();
+    assert_eq!(numbers(&page["matrix"]["bytes"]).iter().sum::<u64>(), sent);
+    assert_eq!(page["lacks"], Value::Array(Vec::new()));
+}
+
+#[test]
+fn its_timeline_adds_up_to_the_ranks() {
+    let sections = with_slow(Kernel::Transpose, 16, 3, &[Slow { rank: 1, factor: 2.0 }]);
+    let page = report(sections.clone(), &[]);
+    let ranks = json(&sections, &["ranks"]);
+    let levels = &page["timeline"]["levels"];
+    let columns = levels["columns"].as_u64().unwrap().try_into().unwrap();
+    let sums = |of: &Value| -> Vec<u64> { numbers(of).chunks(columns).map(|row| row.iter().sum()).collect() };
+    let column = |key: &str| -> Vec<u64> { ranks.iter().map(|row| row[key].as_u64().unwrap()).collect() };
+    assert_eq!(sums(&levels["computation"]), column("computation_ns"));
+    assert_eq!(sums(&levels["mpi"]), column("mpi_ns"));
+    let mut waits = vec![0; ranks.len()];
+    for kind in levels["waits"].as_array().unwrap() {
+        waits.iter_mut().zip(sums(kind)).for_each(|(sum, ns)| *sum += ns);
+    }
+    assert_eq!(waits, column("wait_ns"));
+    assert!(waits.iter().any(|ns| *ns > 0));
+    // So few calls are all there, one by one.
+    let windows = page["timeline"]["windows"].as_array().unwrap();
+    assert!(windows.len() == 1 && windows[0]["whole"] == true);
+    let lanes = windows[0]["lanes"].as_array().unwrap();
+    let inside = |lane: &Value| numbers(&lane["calls"]).chunks(3).map(|call| call[2]).sum::<u64>();
+    assert_eq!(lanes.iter().map(inside).collect::<Vec<_>>(), column("mpi_ns"));
+    let waiting = |lane: &Value| numbers(&lane["waits"]).chunks(4).map(|wait| wait[1]).sum::<u64>();
+    assert_eq!(lanes.iter().map(waiting).collect::<Vec<_>>(), column("wait_ns"));
+}
+
+#[test]
+fn each_message_between_single_ranks_is_a_line() {
+    let sections = with_slow(Kernel::Stencil2d, 4, 10, &[Slow { rank: 1, factor: 2.0 }]);
+    let page = report(sections.clone(), &[]);
+    let window = &page["timeline"]["windows"][0];
+    let messages: u64 = rows(&printed(sections, &["matrix", "--format", "csv"]))
+        .iter()
+        .filter(|row| !row["to_rank"].is_empty())
+        .map(|row| row["messages"].parse::<u64>().unwrap())
+        .sum();
+    assert_eq!(u64::try_from(window["from"].as_array().unwrap().len()).unwrap(), messages);
+    assert!(messages > 0 && window["more"] == 0);
+    assert!(numbers(&window["took"]).iter().all(|ns| *ns > 0));
+}
+
+#[test]
+fn a_planted_fault_is_shown_where_it_is() {
+    let page = report(with_slow(Kernel::Stencil1d, 6, 10, &[Slow { rank: 2, factor: 4.0 }]), &[]);
+    let spots = page["timeline"]["spots"].as_array().unwrap();
+    assert!(spots.iter().any(|spot| spot["for_rank"] == 2), "{spots:?}");
+    let run = page["timeline"]["run_ns"].as_i64().unwrap();
+    for spot in spots {
+        let [from, to] = ["from_ns", "to_ns"].map(|key| spot[key].as_i64().unwrap());
+        assert!(0 <= from && from < to && to <= run && spot["wait_ns"] == to - from, "{spot}");
+    }
+}
+
+#[test]
+fn without_exact_times_it_says_so_and_shows_loops() {
+    let page = report(untimed(kernel(Kernel::Stencil2d, 4, 10)), &[]);
+    assert!(page["timeline"].is_null() && page["findings"].is_null());
+    assert!(page["lacks"][0].as_str().unwrap().contains("no exact times"), "{}", page["lacks"]);
+    let structure = page["structure"].as_array().unwrap();
+    assert!(!structure.is_empty());
+    for of in structure {
+        let runs = numbers(&of["runs"]);
+        let calls = of["call"].as_array().unwrap().iter().zip(&runs).filter(|(call, _)| !call.is_null());
+        assert!(calls.map(|(_, n)| n).sum::<u64>() > 0);
+    }
+    let error =
+        tried(untimed(kernel(Kernel::Stencil2d, 4, 10)), &["report", "--window", "0..1"]).unwrap_err();
+    assert!(error.to_string().starts_with("--window: the trace holds no exact times"), "{error}");
+}
+
+#[test]
+fn loops_run_as_often_as_their_calls_are_made() {
+    let sections = kernel(Kernel::Stencil2d, 4, 10);
+    let page = report(sections.clone(), &[]);
+    let rank: u64 =
+        page["structure"].as_array().unwrap().iter().filter(|of| of["rank"] == 0).fold(0, |sum, of| {
+            let calls = of["call"].as_array().unwrap();
+            sum + calls
+                .iter()
+                .zip(numbers(&of["runs"]))
+                .filter(|(call, _)| !call.is_null())
+                .map(|(_, n)| n)
+                .sum::<u64>()
+        });
+    let all = json(&sections, &[])[0]["calls"].as_u64().unwrap();
+    assert_eq!(rank * 4, all);
+}
+
+#[test]
+fn windows_that_the_run_does_not_have_are_refused() {
+    for (window, said) in [
+        ("5..6", "the run is from"),
+        ("2..1", "must be before"),
+        ("x..1", "a number of seconds"),
+        ("1", "two times"),
+    ] {
+        let error = tried(kernel(Kernel::Stencil1d, 2, 2), &["report", "--window", window]).unwrap_err();
+        assert!(error.to_string().contains(said), "{window}: {error}");
+    }
+}
+
+#[test]
+fn calls_that_take_too_many_steps_are_left_out_and_said_to_be() {
+    let page = report(untimed(kernel(Kernel::Stencil2d, 4, 200)), &["--max-steps", "6000"]);
+    assert!(page["sites"].is_null(), "{}", page["sites"]);
+    let lacks = page["lacks"].as_array().unwrap();
+    assert!(
+        lacks.iter().any(|l| l.as_str().unwrap().contains("calls and bytes per call site are not shown")),
+        "{lacks:?}"
+    );
+}
+
+/// Streams of all kinds that real programs left: none is too odd for a page.
+#[test]
+fn every_stored_stream_makes_a_page() {
+    let data = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data");
+    let folders = std::fs::read_dir(data).unwrap().map(|entry| entry.unwrap().path());
+    let files =
+        folders.flat_map(|folder| std::fs::read_dir(folder).unwrap()).map(|entry| entry.unwrap().path());
+    let (mut pages, dir) = (0, tempfile::tempdir().unwrap());
+    for file in files.filter(|file| file.extension().is_some_and(|e| e == "st")) {
+        let out = dir.path().join("page.html");
+        let [from, to] = [&file, &out].map(|path| path.to_str().unwrap());
+        let args = st_stat::args::Args::try_parse_from(["st-stat", "report", "-q", "-o", to, from]).unwrap();
+        let status = st_stat::run(&args);
+        assert!(status.is_ok(), "{from}: {status:?}");
+        let page = held(&std::fs::read_to_string(&out).unwrap());
+        assert!(!table(&page["summary"]).is_empty(), "{from}");
+        let told = page["timeline"].is_object() || !page["lacks"].as_array().unwrap().is_empty();
+        assert!(told, "{from}: what is missing is said");
+        pages += 1;
+    }
+    assert!(pages > 20, "{pages}");
+}
