@@ -34,8 +34,8 @@ help: ## list the targets
 
 build: ## build everything for every MPI found
 	$(CARGO) build --release --locked
-	$(CARGO) build --release --locked $(APART:%=-p %)
 	@tools/seed
+	$(CARGO) build --release --locked $(APART:%=-p %)
 	$(call with_mpi,openmpi mpich,$(CARGO) build --release --locked $(ONLY_MPI))
 
 build-demo:

@@ -3,6 +3,7 @@
 
 mod accidents;
 mod columns;
+mod converted;
 mod damaged;
 mod faults;
 mod handmade;
