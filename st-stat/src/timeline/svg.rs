@@ -77,7 +77,7 @@ pub(super) fn draw(of: &Levels, origin: i64, out: &mut dyn Write) -> io::Result<
     for ((name, colour), _) in PARTS.iter().zip(used).filter(|(_, used)| *used) {
         writeln!(out, "<rect x=\"{x:.2}\" y=\"2\" width=\"6\" height=\"6\" fill=\"{colour}\"/>")?;
         writeln!(out, "<text x=\"{:.2}\" y=\"7.5\" font-size=\"6\">{name}</text>", x + 7.5)?;
-        x += 11.0 + 3.1 * float(name.len().to_u64().into());
+        x += 14.0 + 3.0 * float(name.len().to_u64().into());
     }
     writeln!(out, "</svg>")
 }
@@ -100,4 +100,19 @@ fn labels(of: &Levels, origin: i64, (row, high): (f64, f64), out: &mut dyn Write
         writeln!(out, "<text x=\"{x:.2}\" y=\"{y:.2}\" text-anchor=\"{anchor}\">{time}</text>")?;
     }
     writeln!(out, "<text x=\"0\" y=\"{:.2}\">rank</text>", TOP + high + 9.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colours_are_those_of_the_page() {
+        let style = include_str!("../../report/src/style.css");
+        let light = style.split_once(":root[data-theme").map_or("", |(light, _)| light);
+        let names = ["computation", "mpi", "late-sender", "late-receiver", "collective", "one-sided"];
+        for ((_, colour), name) in PARTS.iter().zip(names) {
+            assert!(light.contains(&format!("--{name}: {colour};")), "{name}");
+        }
+    }
 }
