@@ -1,9 +1,11 @@
 //! What ranks do when, drawn with characters.
 
+mod svg;
+
 use std::io::{self, Write};
 
 use anyhow::Result;
-use st_cli::{Output, Screen, Status};
+use st_cli::{Finished, Output, Screen, Status};
 use st_explain::analyse_all;
 use st_model::num::{Exact as _, narrow, saturate};
 
@@ -34,13 +36,21 @@ pub(crate) fn timeline(args: &TimelineArgs) -> Result<Status> {
     let fits = if text { screen.width.saturating_sub(label + 1).max(1) } else { USUAL };
     let columns = args.columns.map_or(fits, usize::from);
     let most = Most { rows: args.rows.into(), columns, cells: usize::MAX };
+    let mut drawn = None;
+    if let Some(path) = &args.svg {
+        let mut picture = Output::text(path)?;
+        let levels = levels::of(analysis, Most { columns: svg::COLUMNS, ..most });
+        svg::draw(&levels, origin, &mut picture)?;
+        drawn = Some(picture.finish()?);
+    }
     let timeline = Timeline { levels: levels::of(analysis, most), origin, label };
     if text {
         timeline.write(screen, &mut out)?;
     } else {
         timeline.table().write(args.of.format, screen, &mut out)?;
     }
-    out.commit()?;
+    out.finish()?.commit()?;
+    drawn.map_or(Ok(()), Finished::commit)?;
     Ok(Status::Ok)
 }
 

@@ -55,3 +55,21 @@ fn it_fits_the_screen_and_needs_times() {
     let error = tried(untimed(program()), &["timeline"]).unwrap_err();
     assert!(error.to_string().contains("no exact times"), "{error}");
 }
+
+#[test]
+fn the_picture_has_the_width_of_a_column_and_what_is_there() {
+    let dir = tempfile::tempdir().unwrap();
+    let picture = |name: &str| {
+        let path = dir.path().join(name);
+        printed(program(), &["timeline", "--svg", path.to_str().unwrap()]);
+        std::fs::read_to_string(path).unwrap()
+    };
+    let svg = picture("a.svg");
+    assert!(svg.starts_with("<svg ") && svg.trim_end().ends_with("</svg>"), "{svg}");
+    assert!(svg.contains("width=\"241pt\"") && svg.contains(">collective</text>"), "{svg}");
+    assert!(!svg.contains(">late sender</text>") && !svg.contains("NaN"), "{svg}");
+    // Three ranks wait for two thirds of 240 columns; a shape each.
+    let waits = svg.lines().find(|line| line.contains("#e69f00")).unwrap().matches('M').count();
+    assert!((3 * 158..=3 * 164).contains(&waits), "{waits}");
+    assert_eq!(svg, picture("b.svg"));
+}

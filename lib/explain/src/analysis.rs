@@ -110,6 +110,8 @@ pub struct Waited {
     pub enter: i64,
     /// How long it is, ns.
     pub ns: u64,
+    /// Its thread, by its number among [`Analysis::threads`].
+    pub thread: u32,
     /// World rank that is waited for.
     pub for_rank: u32,
     /// Which, before it turns out that messages were taken in the wrong order.
@@ -123,6 +125,8 @@ pub struct Message {
     pub from: u32,
     /// World rank that receives.
     pub to: u32,
+    /// Their threads, by their numbers among [`Analysis::threads`]: the one that sends, and the one that posts the receive.
+    pub threads: [u32; 2],
     /// When the call that sends it was entered.
     pub sent: i64,
     /// When the call that completes its receive was left.

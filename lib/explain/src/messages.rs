@@ -327,9 +327,10 @@ impl Messages {
                 By::Itself { exit } => Some(exit),
                 By::Unknown => None,
             };
-            let (from, to, sent) = (ledger.rank(send.cause.thread), ledger.rank(thread), send.cause.at);
+            let (threads, sent) = ([send.cause.thread, thread], send.cause.at);
+            let [from, to] = threads.map(|thread| ledger.rank(thread));
             let bytes = u64::try_from(send.bytes).ok();
-            each.extend(received.map(|received| Message { from, to, sent, received, bytes }));
+            each.extend(received.map(|received| Message { from, to, threads, sent, received, bytes }));
         }
         ledger.steps.tell(Step::Receive { send: sent, receive: id });
         let (probe, watch) = (receive.probe.take(), send.watch.take());

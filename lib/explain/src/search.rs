@@ -66,7 +66,7 @@ pub fn analyse_each(sections: &[Section], tell: Tell<'_>) -> Result<Analysis, Er
     Ok(search(sections, Shared { each: Some(Vec::new()), ..Shared::default() }, tell)?.0)
 }
 
-/// The same, and keeps what causes are looked for in, too, and each wait and each message: 32 and 40 bytes.
+/// The same, and keeps what causes are looked for in, too, and each wait and each message: 32 and 48 bytes.
 ///
 /// # Errors
 ///
@@ -210,7 +210,7 @@ impl Shared {
             }
             waits.add(&wait);
             let (rank, for_rank, kind) = (victim.rank, culprit.rank, reason.kind);
-            let waited = Waited { rank, enter: visit.enter, ns, for_rank, kind };
+            let waited = Waited { rank, enter: visit.enter, ns, thread: visit.thread, for_rank, kind };
             self.each.iter_mut().for_each(|each| each.push(waited));
             self.ledger.tracks[visit.thread as usize].waited.add(Sum { count: 1, ns, longest: ns });
             if let Some(line) = self.timelines.get_mut(visit.thread as usize) {

@@ -21,6 +21,8 @@ export function findings(report: Report, go: (finding: number) => void): [HTMLEl
   const what = column(table, "what") ?? [];
   if (what.length === 0) root.append(el("p", {}, "All is well: nothing costs more than 1 % of the time."));
   const of = (key: string, row: number): string => String(column(table, key)?.[row] ?? "");
+  // Some are wherever ranks are.
+  const where = (row: number): string => (["", "(others)"].includes(of("where", row)) ? "wherever ranks are" : `at ${of("where", row)}`);
   const [list, others] = [el("ol"), el("ol")];
   what.forEach((text, row) => {
     const cost = number(table, "cost_ns", row) ?? 0;
@@ -43,7 +45,7 @@ export function findings(report: Report, go: (finding: number) => void): [HTMLEl
           {},
           cost > 0 && number_of(share, "share_percent", `${share.toFixed(1)} %`),
           cost > 0 && number_of(cost, "cost_ns", duration(cost)),
-          `at ${of("where", row) || "no one place"}${due ? `; ${due}` : ""} (${of("sure", row)}) `,
+          `${where(row)}${due ? `; ${due}` : ""} (${of("sure", row)}) `,
           spot && button("show in the timeline", () => go(row), { class: "small" }),
         ),
       ),

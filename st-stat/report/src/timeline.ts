@@ -2,25 +2,14 @@
 
 import { Timeline } from "./data";
 import { button, colour, el, fit } from "./dom";
-import { bytes, count, duration, moment, percent } from "./format";
+import { count, duration, moment } from "./format";
+import { Frame, LEFT, Seen, TOP, axes, details, marks } from "./frame";
 import { COLOURS, Painter } from "./paint";
-import { Scene, firstAfter, messagesIn, scene, waitsIn } from "./scene";
-import { KINDS, PARTS, Sums, ranks, times } from "./sums";
+import { Scene, firstAfter, scene, waitsIn } from "./scene";
+import { PARTS, Sums, ranks, times } from "./sums";
+import { call, cell } from "./tell";
 
-/** Room for numbers of ranks, and for times, in CSS pixels. */
-const LEFT = 58;
-const TOP = 22;
-/** Lines for messages at most. */
-const LINES = 3000;
-
-/** What is seen: which window (none: the whole run), times, and rows. */
-export interface Seen {
-  window: number | null;
-  from: number;
-  to: number;
-  first: number;
-  last: number;
-}
+export type { Seen };
 
 export interface Options {
   height: () => number;
@@ -28,16 +17,6 @@ export interface Options {
   small?: boolean;
   pressed?: (at: number) => void;
   changed?: (seen: Seen) => void;
-}
-
-/** Times at which lines are drawn: at most so many. */
-function ticks(from: number, to: number, most: number): { step: number; at: number[] } {
-  const rough = (to - from) / Math.max(1, most);
-  const power = 10 ** Math.floor(Math.log10(Math.max(rough, 1)));
-  const step = [1, 2, 5, 10].map((n) => n * power).find((n) => n >= rough) ?? power * 10;
-  const at: number[] = [];
-  for (let t = Math.ceil(from / step) * step; t <= to; t += step) at.push(t);
-  return { step, at };
 }
 
 export class TimelineView {
@@ -157,8 +136,10 @@ export class TimelineView {
     else this.paintSums(painter);
     context.putImageData(painter.image, Math.round(LEFT * scale), Math.round(TOP * scale));
     context.setTransform(scale, 0, 0, scale, 0, 0);
-    this.paintFrame(context, width, height);
-    const lines = exact ? this.paintDetails(context, exact, width, height) : 0;
+    const frame: Frame = { context, width, height, seen: this.seen, data: this.data, ranks: this.rowRanks };
+    axes(frame);
+    if (this.seen.window === null) marks(frame, !this.options.small);
+    const lines = exact ? details(frame, exact) : 0;
     this.say(exact, lines);
     this.took = performance.now() - began;
   }
@@ -231,119 +212,6 @@ export class TimelineView {
     }
   }
 
-  /** Times above, ranks on the left, windows and findings. */
-  private paintFrame(context: CanvasRenderingContext2D, width: number, height: number): void {
-    const { from, to, first, last, window } = this.seen;
-    const x = (t: number): number => LEFT + ((t - from) / (to - from)) * (width - LEFT);
-    context.font = "12px system-ui, sans-serif";
-    context.textBaseline = "middle";
-    const origin = this.data.origin_ns;
-    const { step, at } = ticks(from + origin, to + origin, (width - LEFT) / 110);
-    context.fillStyle = colour("ink");
-    context.strokeStyle = colour("rule");
-    for (const t of at) {
-      const where = Math.round(x(t - origin)) + 0.5;
-      context.beginPath();
-      context.moveTo(where, TOP - 5);
-      context.lineTo(where, height);
-      context.globalAlpha = 0.35;
-      context.stroke();
-      context.globalAlpha = 1;
-      const text = moment(t, step);
-      if (where + context.measureText(text).width + 4 < width) context.fillText(text, where + 3, TOP / 2);
-    }
-    const all = this.rowRanks;
-    const each = ((height - TOP) / (last - first)) * (window === null ? this.data.levels.group : 1);
-    const unit = window === null ? this.data.levels.group : 1;
-    const skip = 2 ** Math.max(0, Math.ceil(Math.log2(15 / each))) * unit;
-    context.textAlign = "right";
-    for (let row = Math.ceil(first / skip) * skip; row < last && row < all.length; row += skip) {
-      const y = TOP + ((row - first + Math.min(unit, all.length - row) / 2) / (last - first)) * (height - TOP);
-      if (y > TOP && y < height) context.fillText(count(all[Math.floor(row)]), LEFT - 6, y);
-    }
-    context.fillText("rank", LEFT - 6, TOP / 2);
-    context.textAlign = "left";
-    if (window === null) this.paintWindows(context, x, height);
-  }
-
-  private paintWindows(context: CanvasRenderingContext2D, x: (t: number) => number, height: number): void {
-    context.strokeStyle = colour("ink");
-    for (const window of this.data.windows) {
-      if (window.whole) continue;
-      const [a, b] = [x(window.from_ns), Math.max(x(window.from_ns) + 2, x(window.to_ns))];
-      if (b < LEFT) continue;
-      context.strokeRect(Math.max(LEFT, a) + 0.5, TOP - 3.5, b - Math.max(LEFT, a), 3);
-    }
-    context.fillStyle = colour("ink");
-    for (const spot of this.data.spots) {
-      const at = x((spot.from_ns + spot.to_ns) / 2);
-      if (at < LEFT) continue;
-      context.beginPath();
-      context.moveTo(at - 5, TOP - 9);
-      context.lineTo(at + 5, TOP - 9);
-      context.lineTo(at, TOP - 1);
-      context.fill();
-      if (this.options.small) continue;
-      const y = TOP + ((this.ranks.indexOf(spot.rank) + 0.5 - this.seen.first) / (this.seen.last - this.seen.first)) * (height - TOP);
-      context.beginPath();
-      context.arc(at, y, 6, 0, 7);
-      context.stroke();
-    }
-  }
-
-  /** Names of calls, where they end, and messages. Returns how many messages there are to be seen, below 0 if they are too many. */
-  private paintDetails(context: CanvasRenderingContext2D, of: Scene, width: number, height: number): number {
-    const { from, to, first, last } = this.seen;
-    const x = (t: number): number => LEFT + ((t - from) / (to - from)) * (width - LEFT);
-    const y = (row: number): number => TOP + ((row - first) / (last - first)) * (height - TOP);
-    context.save();
-    context.beginPath();
-    context.rect(LEFT, TOP, width - LEFT, height - TOP);
-    context.clip();
-    for (const track of of.tracks) {
-      const [top, bottom] = track.row.map(y);
-      if (bottom < TOP || top > height) continue;
-      for (let i = firstAfter(track, from); i < track.enter.length && track.enter[i] < to; i++) {
-        const [a, b] = [x(track.enter[i]), x(track.exit[i])];
-        if (b - a < 4) continue;
-        context.fillStyle = colour("ground");
-        context.fillRect(a, top, 1, bottom - top);
-        if (b - a > 60 && bottom - top > 13) this.label(context, track.place[i], [Math.max(a, LEFT), Math.min(b, width)], [top, bottom]);
-      }
-    }
-    const middles = of.tracks.map((track) => {
-      const [top, bottom] = track.row;
-      return y((top + bottom) / 2);
-    });
-    const visible = messagesIn(of, from, to).filter((m) => {
-      const [a, b] = [middles[m.from], middles[m.to]];
-      return Math.max(a, b) > TOP && Math.min(a, b) < height;
-    });
-    if (visible.length <= LINES) {
-      context.strokeStyle = colour("line");
-      context.globalAlpha = visible.length > 500 ? 0.35 : 0.8;
-      context.beginPath();
-      for (const m of visible) {
-        context.moveTo(x(m.sent), middles[m.from]);
-        context.lineTo(x(m.received), middles[m.to]);
-      }
-      context.stroke();
-    }
-    context.restore();
-    return visible.length <= LINES ? visible.length : -visible.length;
-  }
-
-  private label(context: CanvasRenderingContext2D, place: number, [a, b]: [number, number], [top, bottom]: [number, number]): void {
-    const text = this.data.places[place]?.function ?? "";
-    context.fillStyle = colour("on-call");
-    context.save();
-    context.beginPath();
-    context.rect(a + 2, top, b - a - 4, bottom - top);
-    context.clip();
-    context.fillText(text, a + 4, (top + bottom) / 2);
-    context.restore();
-  }
-
   private say(exact: Scene | null, lines: number): void {
     const { from, to } = this.seen;
     const { group, column_ns: column } = this.data.levels;
@@ -405,7 +273,7 @@ export class TimelineView {
       const at = inside(e);
       const before = this.pointers.get(e.pointerId);
       if (!before) {
-        this.tell(at.x, at.y);
+        this.tell(at);
         return;
       }
       this.drag(e.pointerId, before, at);
@@ -414,7 +282,7 @@ export class TimelineView {
     const up = (e: PointerEvent): void => {
       const at = inside(e);
       this.pointers.delete(e.pointerId);
-      if (!this.moved) this.tell(at.x, at.y);
+      if (!this.moved) this.tell(at);
     };
     canvas.addEventListener("pointerup", up);
     canvas.addEventListener("pointercancel", (e) => this.pointers.delete(e.pointerId));
@@ -433,6 +301,16 @@ export class TimelineView {
     this.pan(before.x - at.x, before.y - at.y);
   }
 
+  /** Says what is at a point, in parts of what is seen. */
+  private tell({ x, y }: { x: number; y: number }): void {
+    if (x < 0 || x > 1 || y < 0 || y > 1) return;
+    const { from, to, first, last } = this.seen;
+    const [time, row] = [from + x * (to - from), first + y * (last - first)];
+    const exact = this.exact(this.canvas.width);
+    const pixel = (to - from) / Math.max(1, this.canvas.width);
+    this.about.textContent = exact ? call(this.data, exact, time, row) : cell(this.data, this.sums, this.ranks, [time, row, pixel]);
+  }
+
   private key(e: KeyboardEvent): void {
     const does: Record<string, () => void> = {
       ArrowLeft: () => this.pan(-0.1),
@@ -449,62 +327,6 @@ export class TimelineView {
     if (e.ctrlKey || e.metaKey || e.altKey || !does[e.key]) return;
     e.preventDefault();
     does[e.key]();
-  }
-
-  /** Says what is at a point, in parts of what is seen. */
-  private tell(px: number, py: number): void {
-    if (px < 0 || px > 1 || py < 0 || py > 1) return;
-    const { from, to, first, last } = this.seen;
-    const [t, row] = [from + px * (to - from), first + py * (last - first)];
-    const exact = this.exact(this.canvas.width);
-    this.about.textContent = exact ? this.call(exact, t, row) : this.cell(t, row);
-  }
-
-  private call(of: Scene, t: number, row: number): string {
-    const track = of.tracks.find((one) => {
-      const [top, bottom] = one.row;
-      return row >= top && row < bottom;
-    });
-    if (!track) return "";
-    const at = (time: number): string => moment(time + this.data.origin_ns, 1);
-    const who = `rank ${track.rank}${of.tracks.some((one) => one.rank === track.rank && one !== track) ? `, thread ${track.thread}` : ""}`;
-    const i = firstAfter(track, t);
-    if (i >= track.enter.length || track.enter[i] > t) {
-      const [a, b] = [i > 0 ? track.exit[i - 1] : track.begin, i < track.enter.length ? track.enter[i] : t];
-      return t < track.begin ? "" : `${who}: computation, ${duration(b - a)} from ${at(a)}`;
-    }
-    const place = this.data.places[track.place[i]];
-    const where = place?.site === null || !place ? "" : ` (site ${place.site}, ${place.place})`;
-    const wait = waitsIn(track, track.enter[i], track.exit[i])[0];
-    const waits = wait ? `; waits ${duration(wait.until - wait.enter)} of it for rank ${wait.for} (${KINDS[wait.kind]})` : "";
-    const enter = track.enter[i];
-    const first = of.tracks.findIndex((one) => one.rank === track.rank);
-    const got = of.messages.filter((m) => of.tracks[m.to].rank === of.tracks[first].rank && m.received === track.exit[i]);
-    const from = got.slice(0, 4).map((m) => `${m.bytes >= 0 ? bytes(m.bytes) : "?"} from rank ${of.tracks[m.from].rank}`);
-    const messages = got.length > 0 ? `; receives ${from.join(", ")}${got.length > 4 ? ` and ${got.length - 4} more` : ""}` : "";
-    return `${who}: ${place?.function ?? "?"}${where}, ${duration(track.exit[i] - enter)} from ${at(enter)}${waits}${messages}`;
-  }
-
-  private cell(t: number, row: number): string {
-    const { group, rows, columns, column_ns: column } = this.data.levels;
-    const of = Math.floor(row / group);
-    if (of >= rows || of < 0) return "";
-    // As wide as a pixel, but whole columns.
-    const pixel = (this.seen.to - this.seen.from) / Math.max(1, this.canvas.width);
-    const wide = Math.max(1, Math.round(pixel / column));
-    const begin = Math.min(columns - 1, Math.floor(t / column / wide) * wide);
-    const end = Math.min(columns, begin + wide);
-    const sums = PARTS.map(() => new Float64Array(1));
-    this.sums.add(of, times(this.data.levels, begin * column, (end - begin) * column, 1), sums);
-    const all = sums.reduce((sum, [ns]) => sum + ns, 0);
-    const parts = PARTS.map((name, i) => (sums[i][0] > 0 ? `${i >= 2 ? "wait: " : ""}${name} ${duration(sums[i][0])} (${percent(sums[i][0], all)})` : ""));
-    const most = new Float64Array(1);
-    this.sums.longest(of, begin * column, column, most);
-    const one = most[0] > 0 ? `; of ${duration(column)} there one rank waits up to ${percent(most[0], 1)}` : "";
-    const [a, b] = [this.ranks[of * group], this.ranks[Math.min(this.ranks.length, (of + 1) * group) - 1]];
-    const who = a === b ? `rank ${a}` : `ranks ${a} to ${b} together`;
-    const from = moment(begin * column + this.data.origin_ns, column / 10);
-    return `${who}, ${duration((end - begin) * column)} from ${from}: ${parts.filter((p) => p).join(", ") || "nothing"}${one}`;
   }
 }
 

@@ -1,5 +1,7 @@
 //! The command line of the timeline in text.
 
+use std::path::PathBuf;
+
 use clap::Args as ClapArgs;
 
 use super::Explaining;
@@ -9,6 +11,7 @@ Examples:
   st-stat timeline app.st                  what ranks do when
   st-stat timeline --rows 64 app.st        more rows of fewer ranks
   st-stat timeline --format csv app.st > cells.csv
+  st-stat timeline --svg app.svg --rows 64 app.st   a picture for a paper
 
 Each character stands for a row's ranks in a column's time, and shows what takes most of it: computation, MPI, or a kind of waits, if all waits are an \
 eighth of it or more; in capital letters if they are half. st-stat report shows the same in a browser, down to single calls.
@@ -27,6 +30,9 @@ pub struct TimelineArgs {
     /// Columns of time [default: as many as fit the screen; 64 in CSV and JSON]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub columns: Option<u16>,
+    /// Draw it to FILE, too, as SVG in the width of a paper's column (85 mm): up to 240 columns of time and as many rows as --rows says
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub svg: Option<PathBuf>,
     /// What is read, and how the answer is written.
     #[command(flatten)]
     pub of: Explaining,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use anyhow::{Result, bail};
-use st_explain::{Analysis, Thread};
+use st_explain::{Analysis, Message, Thread};
 use st_model::num::{Exact as _, saturate};
 
 use super::data::{Lane, Spot, Window};
@@ -151,15 +151,18 @@ impl Cut<'_, '_> {
             bytes: Vec::new(),
             more: 0,
         };
-        let mut first: HashMap<u32, usize> = HashMap::new();
+        // By rank and by number of the thread.
+        let (mut first, mut lanes) = (HashMap::new(), HashMap::new());
         let mut thread_of = 0;
-        for thread in self.threads.iter().filter(|t| ranks.binary_search(&t.rank()).is_ok()) {
+        let chosen = (0..).zip(self.threads).filter(|(_, t)| ranks.binary_search(&t.rank()).is_ok());
+        for (number, thread) in chosen {
             let lane = *first.entry(thread.rank()).or_insert(window.lanes.len());
             thread_of = if lane == window.lanes.len() { 0 } else { thread_of + 1 };
+            lanes.insert(number, window.lanes.len());
             window.lanes.push(self.lane(*thread, thread_of, (from, to)));
         }
-        self.add_waits(&mut window, &first);
-        self.add_messages(&mut window, &first, room.messages);
+        self.add_waits(&mut window, &lanes);
+        self.add_messages(&mut window, &lanes, room.messages);
         window
     }
 
@@ -179,7 +182,6 @@ impl Cut<'_, '_> {
         lane
     }
 
-    /// Waits are those of a rank: they stand with its first thread.
     fn add_waits(&self, window: &mut Window, lanes: &HashMap<u32, usize>) {
         let (from, to) = (self.begin.saturating_add(window.from_ns), self.begin.saturating_add(window.to_ns));
         let mut waits: Vec<_> = self.analysis.each.iter().collect();
@@ -187,7 +189,7 @@ impl Cut<'_, '_> {
         waits.sort_by_key(|w| w.enter);
         let mut last = vec![0; window.lanes.len()];
         for wait in waits {
-            let Some(&lane) = lanes.get(&wait.rank) else { continue };
+            let Some(&lane) = lanes.get(&wait.thread) else { continue };
             let at = wait.enter.saturating_sub(self.begin);
             let kind = saturate(colour(wait.kind));
             if let Some(into) = window.lanes.get_mut(lane) {
@@ -199,7 +201,7 @@ impl Cut<'_, '_> {
 
     fn add_messages(&self, window: &mut Window, lanes: &HashMap<u32, usize>, most: usize) {
         let (from, to) = (self.begin.saturating_add(window.from_ns), self.begin.saturating_add(window.to_ns));
-        let ends = |m: &st_explain::Message| Some((*lanes.get(&m.from)?, *lanes.get(&m.to)?));
+        let ends = |m: &Message| Some((*lanes.get(&m.threads[0])?, *lanes.get(&m.threads[1])?));
         let inside = self.analysis.messages.iter().filter(|m| m.sent < to && m.received > from);
         let mut messages: Vec<_> = inside.filter_map(|m| Some((m, ends(m)?))).collect();
         messages.sort_by_key(|(m, _)| **m);

@@ -51,4 +51,20 @@ mod tests {
         let whole = of(&Report::new(String::new(), &none, Columns::of(&none, 1, 1))).unwrap_or_default();
         assert!(!whole.contains("http:") && !whole.contains("https:"), "a page asks nobody for anything");
     }
+
+    /// The sum that `build.mjs` writes into the page.
+    #[test]
+    fn the_page_is_made_of_its_sources() -> Result<()> {
+        let from = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("report/src");
+        let mut files: Vec<_> =
+            std::fs::read_dir(from)?.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
+        files.sort();
+        let mut sum = flate2::Crc::new();
+        for file in files {
+            sum.update(&std::fs::read(file)?);
+        }
+        let said = format!("<meta name=\"sources\" content=\"{:08x}\">", sum.sum());
+        assert!(PAGE.contains(&said), "page.html is older than its sources: tools/report-page");
+        Ok(())
+    }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::simulator::{Key, Machine, programs, run, site};
 use proptest::prelude::*;
-use st_explain::{Analysis, At, Finding, Kind, Matter, analyse};
+use st_explain::{Analysis, At, Finding, Kind, Matter, analyse, analyse_all};
 use st_model::calls::names;
 use st_model::section::Section;
 
@@ -60,6 +60,42 @@ proptest! {
     fn waits_are_those_of_a_slow_look(program in programs()) {
         let (sections, waits, _) = run(program).finish();
         check(&sections, &waits);
+        check_each(&sections);
+    }
+}
+
+/// Waits, calls and messages one by one are what has been added up.
+fn check_each(sections: &[Section]) {
+    let all = analyse_all(sections, &|_| ()).unwrap();
+    let (mut pairs, mut kinds) = (BTreeMap::new(), BTreeMap::new());
+    // What turns out to be of the wrong order was a late sender.
+    let plain = |kind| match kind {
+        Kind::WrongOrderSame | Kind::WrongOrderOther => Kind::LateSender,
+        kind => kind,
+    };
+    for wait in &all.each {
+        *pairs.entry((wait.rank, wait.for_rank)).or_insert(0) += wait.ns;
+        *kinds.entry(plain(wait.kind)).or_insert(0) += wait.ns;
+        assert_eq!(all.threads().nth(wait.thread as usize).unwrap().rank(), wait.rank);
+    }
+    assert_eq!(pairs, all.waits.pairs.iter().map(|(pair, sum)| (*pair, sum.ns)).collect::<BTreeMap<_, _>>());
+    let mut expected = BTreeMap::new();
+    for kind in Kind::ALL.into_iter().filter(|kind| all.waits.of(*kind).ns > 0) {
+        *expected.entry(plain(kind)).or_insert(0) += all.waits.of(kind).ns;
+    }
+    assert_eq!(kinds, expected);
+    let mut inside = BTreeMap::new();
+    for thread in all.threads() {
+        let calls: i64 = thread.calls().map(|call| call.exit - call.enter).sum();
+        *inside.entry(thread.rank()).or_insert(0) += u64::try_from(calls).unwrap();
+        let after = thread.calls().nth(3).map_or(0, |call| call.exit);
+        assert!(thread.calls_after(after).eq(thread.calls().filter(|call| call.exit > after)));
+    }
+    assert_eq!(inside, all.ranks.iter().map(|rank| (rank.rank, rank.mpi)).collect::<BTreeMap<_, _>>());
+    let ranks: Vec<u32> = all.threads().map(|thread| thread.rank()).collect();
+    for m in &all.messages {
+        assert!(m.sent <= m.received, "{m:?}");
+        assert_eq!(m.threads.map(|thread| ranks[thread as usize]), [m.from, m.to]);
     }
 }
 
@@ -152,4 +188,18 @@ fn nothing_is_found_where_nothing_is_wrong() {
     let analysis = analyse(&sections, &|_| ()).unwrap();
     let costly = |f: &Finding| f.cost > analysis.time() / 100;
     assert!(!analysis.findings().iter().any(costly), "{:?}", analysis.findings());
+}
+
+#[test]
+fn each_message_is_kept_with_both_ends() {
+    let mut machine = Machine::new(3);
+    for _ in 0..7 {
+        machine.compute(0, 1_000_000);
+        machine.message((0, 2), EAGER, false, [1, 2]);
+        machine.message((2, 1), EAGER, false, [3, 4]);
+    }
+    let (sections, ..) = machine.finish();
+    let all = analyse_all(&sections, &|_| ()).unwrap();
+    let between = |from, to| all.messages.iter().filter(|m| (m.from, m.to) == (from, to)).count();
+    assert_eq!((all.messages.len(), between(0, 2), between(2, 1)), (14, 7, 7));
 }

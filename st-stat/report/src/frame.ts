@@ -1,0 +1,159 @@
+// What stands around and over the rows of a timeline: times, ranks, windows and findings, names of calls, messages.
+
+import { Timeline } from "./data";
+import { colour } from "./dom";
+import { count, moment } from "./format";
+import { Scene, firstAfter, messagesIn } from "./scene";
+
+/** Room for numbers of ranks, and for times, in CSS pixels. */
+export const LEFT = 58;
+export const TOP = 22;
+/** Lines for messages at most. */
+const LINES = 3000;
+
+/** What is seen: which window (none: the whole run), times, and rows. */
+export interface Seen {
+  window: number | null;
+  from: number;
+  to: number;
+  first: number;
+  last: number;
+}
+
+/** What is drawn on, and what is seen there. */
+export interface Frame {
+  context: CanvasRenderingContext2D;
+  width: number;
+  height: number;
+  seen: Seen;
+  data: Timeline;
+  /** Ranks by row. */
+  ranks: number[];
+}
+
+const across = ({ width, seen: { from, to } }: Frame) => (t: number): number => LEFT + ((t - from) / (to - from)) * (width - LEFT);
+
+const down = ({ height, seen: { first, last } }: Frame) => (row: number): number => TOP + ((row - first) / (last - first)) * (height - TOP);
+
+/** Times at which lines are drawn: at most so many. */
+function ticks(from: number, to: number, most: number): { step: number; at: number[] } {
+  const rough = (to - from) / Math.max(1, most);
+  const power = 10 ** Math.floor(Math.log10(Math.max(rough, 1)));
+  const step = [1, 2, 5, 10].map((n) => n * power).find((n) => n >= rough) ?? power * 10;
+  const at: number[] = [];
+  for (let t = Math.ceil(from / step) * step; t <= to; t += step) at.push(t);
+  return { step, at };
+}
+
+/** Times above, ranks on the left, windows and findings. */
+export function axes(frame: Frame): void {
+  const { context, width, height, data, ranks: all } = frame;
+  const { from, to, first, last, window } = frame.seen;
+  const [x, y] = [across(frame), down(frame)];
+  context.font = "12px system-ui, sans-serif";
+  context.textBaseline = "middle";
+  const origin = data.origin_ns;
+  const { step, at } = ticks(from + origin, to + origin, (width - LEFT) / 110);
+  context.fillStyle = colour("ink");
+  context.strokeStyle = colour("rule");
+  for (const t of at) {
+    const where = Math.round(x(t - origin)) + 0.5;
+    context.beginPath();
+    context.moveTo(where, TOP - 5);
+    context.lineTo(where, height);
+    context.globalAlpha = 0.35;
+    context.stroke();
+    context.globalAlpha = 1;
+    const text = moment(t, step);
+    if (where + context.measureText(text).width + 4 < width) context.fillText(text, where + 3, TOP / 2);
+  }
+  const each = ((height - TOP) / (last - first)) * (window === null ? data.levels.group : 1);
+  const unit = window === null ? data.levels.group : 1;
+  const skip = 2 ** Math.max(0, Math.ceil(Math.log2(15 / each))) * unit;
+  context.textAlign = "right";
+  for (let row = Math.ceil(first / skip) * skip; row < last && row < all.length; row += skip) {
+    const at = y(row + Math.min(unit, all.length - row) / 2);
+    if (at > TOP && at < height) context.fillText(count(all[Math.floor(row)]), LEFT - 6, at);
+  }
+  context.fillText("rank", LEFT - 6, TOP / 2);
+  context.textAlign = "left";
+}
+
+/** Windows of single calls and findings above the rows of the whole run; if wished, circles on the ranks that wait. */
+export function marks(frame: Frame, circles: boolean): void {
+  const { context, data } = frame;
+  const [x, y] = [across(frame), down(frame)];
+  context.strokeStyle = colour("ink");
+  for (const window of data.windows) {
+    if (window.whole) continue;
+    const [a, b] = [x(window.from_ns), Math.max(x(window.from_ns) + 2, x(window.to_ns))];
+    if (b < LEFT) continue;
+    context.strokeRect(Math.max(LEFT, a) + 0.5, TOP - 3.5, b - Math.max(LEFT, a), 3);
+  }
+  context.fillStyle = colour("ink");
+  for (const spot of data.spots) {
+    const at = x((spot.from_ns + spot.to_ns) / 2);
+    if (at < LEFT) continue;
+    context.beginPath();
+    context.moveTo(at - 5, TOP - 9);
+    context.lineTo(at + 5, TOP - 9);
+    context.lineTo(at, TOP - 1);
+    context.fill();
+    if (!circles) continue;
+    context.beginPath();
+    context.arc(at, y(frame.ranks.indexOf(spot.rank) + 0.5), 6, 0, 7);
+    context.stroke();
+  }
+}
+
+/** Names of calls, where they end, and messages. Returns how many messages there are to be seen, below 0 if they are too many. */
+export function details(frame: Frame, of: Scene): number {
+  const { context, width, height, data } = frame;
+  const { from, to } = frame.seen;
+  const [x, y] = [across(frame), down(frame)];
+  context.save();
+  context.beginPath();
+  context.rect(LEFT, TOP, width - LEFT, height - TOP);
+  context.clip();
+  for (const track of of.tracks) {
+    const [top, bottom] = track.row.map(y);
+    if (bottom < TOP || top > height) continue;
+    for (let i = firstAfter(track, from); i < track.enter.length && track.enter[i] < to; i++) {
+      const [a, b] = [x(track.enter[i]), x(track.exit[i])];
+      if (b - a < 4) continue;
+      context.fillStyle = colour("ground");
+      context.fillRect(a, top, 1, bottom - top);
+      if (b - a > 60 && bottom - top > 13) label(context, data.places[track.place[i]]?.function ?? "", [Math.max(a, LEFT), Math.min(b, width)], [top, bottom]);
+    }
+  }
+  const middles = of.tracks.map((track) => {
+    const [top, bottom] = track.row;
+    return y((top + bottom) / 2);
+  });
+  const visible = messagesIn(of, from, to).filter((m) => {
+    const [a, b] = [middles[m.from], middles[m.to]];
+    return Math.max(a, b) > TOP && Math.min(a, b) < height;
+  });
+  if (visible.length <= LINES) {
+    context.strokeStyle = colour("line");
+    context.globalAlpha = visible.length > 500 ? 0.35 : 0.8;
+    context.beginPath();
+    for (const m of visible) {
+      context.moveTo(x(m.sent), middles[m.from]);
+      context.lineTo(x(m.received), middles[m.to]);
+    }
+    context.stroke();
+  }
+  context.restore();
+  return visible.length <= LINES ? visible.length : -visible.length;
+}
+
+function label(context: CanvasRenderingContext2D, text: string, [a, b]: [number, number], [top, bottom]: [number, number]): void {
+  context.fillStyle = colour("on-call");
+  context.save();
+  context.beginPath();
+  context.rect(a + 2, top, b - a - 4, bottom - top);
+  context.clip();
+  context.fillText(text, a + 4, (top + bottom) / 2);
+  context.restore();
+}

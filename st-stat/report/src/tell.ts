@@ -1,0 +1,53 @@
+// What is at a point of a timeline, in words.
+
+import { Timeline } from "./data";
+import { bytes, duration, moment, percent } from "./format";
+import { Scene, firstAfter, waitsIn } from "./scene";
+import { KINDS, PARTS, Sums, times } from "./sums";
+
+/** The call of a track at a time, or the computation. */
+export function call(data: Timeline, of: Scene, t: number, row: number): string {
+  const track = of.tracks.find((one) => {
+    const [top, bottom] = one.row;
+    return row >= top && row < bottom;
+  });
+  if (!track) return "";
+  const at = (time: number): string => moment(time + data.origin_ns, 1);
+  const who = `rank ${track.rank}${of.tracks.some((one) => one.rank === track.rank && one !== track) ? `, thread ${track.thread}` : ""}`;
+  const i = firstAfter(track, t);
+  if (i >= track.enter.length || track.enter[i] > t) {
+    const [a, b] = [i > 0 ? track.exit[i - 1] : track.begin, i < track.enter.length ? track.enter[i] : t];
+    return t < track.begin ? "" : `${who}: computation, ${duration(b - a)} from ${at(a)}`;
+  }
+  const place = data.places[track.place[i]];
+  const where = place?.site === null || !place ? "" : ` (site ${place.site}, ${place.place})`;
+  const wait = waitsIn(track, track.enter[i], track.exit[i])[0];
+  const waits = wait ? `; waits ${duration(wait.until - wait.enter)} of it for rank ${wait.for} (${KINDS[wait.kind]})` : "";
+  const enter = track.enter[i];
+  const got = of.messages.filter((m) => of.tracks[m.to] === track && m.received === track.exit[i]);
+  const from = got.slice(0, 4).map((m) => `${m.bytes >= 0 ? bytes(m.bytes) : "?"} from rank ${of.tracks[m.from].rank}`);
+  const messages = got.length > 0 ? `; receives ${from.join(", ")}${got.length > 4 ? ` and ${got.length - 4} more` : ""}` : "";
+  return `${who}: ${place?.function ?? "?"}${where}, ${duration(track.exit[i] - enter)} from ${at(enter)}${waits}${messages}`;
+}
+
+/** What a row consists of about a time, in a pixel or a column, whichever is wider. */
+export function cell(data: Timeline, all: Sums, ranks: number[], [t, row, pixel]: [number, number, number]): string {
+  const { group, rows, columns, column_ns: column } = data.levels;
+  const of = Math.floor(row / group);
+  if (of >= rows || of < 0) return "";
+  // As wide as a pixel, but whole columns.
+  const wide = Math.max(1, Math.round(pixel / column));
+  const begin = Math.min(columns - 1, Math.floor(t / column / wide) * wide);
+  const end = Math.min(columns, begin + wide);
+  const sums = PARTS.map(() => new Float64Array(1));
+  all.add(of, times(data.levels, begin * column, (end - begin) * column, 1), sums);
+  const whole = sums.reduce((sum, [ns]) => sum + ns, 0);
+  const parts = PARTS.map((name, i) => (sums[i][0] > 0 ? `${i >= 2 ? "wait: " : ""}${name} ${duration(Math.round(sums[i][0]))} (${percent(sums[i][0], whole)})` : ""));
+  const most = new Float64Array(1);
+  all.longest(of, begin * column, column, most);
+  const one = most[0] > 0 ? `; of ${duration(column)} there one rank waits up to ${percent(most[0], 1)}` : "";
+  const [a, b] = [ranks[of * group], ranks[Math.min(ranks.length, (of + 1) * group) - 1]];
+  const who = a === b ? `rank ${a}` : `ranks ${a} to ${b} together`;
+  const from = moment(begin * column + data.origin_ns, column / 10);
+  return `${who}, ${duration((end - begin) * column)} from ${from}: ${parts.filter((p) => p).join(", ") || "nothing"}${one}`;
+}
