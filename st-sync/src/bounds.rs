@@ -8,6 +8,8 @@
 //! Sources: bounds by messages, Duda, Harrus, Haddad, Bernard 1987 (convex hulls for pairs of clocks) and Jezequel 1989 (along
 //! a tree); here all clocks are bounded at once, as in a system of difference constraints, part of the run by part.
 
+use std::ops::Range;
+
 use crate::lags::Lags;
 use crate::taut_string::{Gate, Point, line};
 use st_model::num::{narrow, saturate};
@@ -19,8 +21,12 @@ const FAR: i64 = 1 << 60;
 pub(crate) const WILDEST: i64 = 5_000_000;
 /// By how much a clock's rate changes without messages showing it, ns per s: some times what a quartz wanders in minutes.
 pub(crate) const WANDER: i64 = 2_000;
-/// By how much more it may change where an error is stated, ns per s.
-pub(crate) const UNSEEN: i64 = 2_000;
+/// Blocks of parts in each of which some messages should be as quick as they can be.
+const BLOCKS: usize = 16;
+/// How often what messages show is looked at, with the rates that were found; and the rate that leaves bounds, in what they
+/// leave open by the run's length: one that turns in its middle goes twice as far as this asks for.
+const SHOWN: usize = 2;
+const TURNED: i64 = 8;
 /// Turns in which bounds are handed on between clocks, and through time; and, in each, between clocks in one part.
 const TURNS: usize = 3;
 const HOPS: usize = 64;
@@ -41,35 +47,114 @@ impl Bounds {
     ///
     /// *Cost:* O(entries of `lags` · turns).
     pub(crate) fn new(lags: &Lags, gates: &[Vec<Gate>], rates: &[i64]) -> Self {
-        let open = |bound: i64| vec![vec![bound; lags.parts()]; gates.len()];
-        let (low, high, torn) = (open(-FAR), open(FAR), vec![false; gates.len()]);
-        let mut bounds = Self { low, high, torn, known: known(lags, gates) };
-        for (clock, gates) in gates.iter().enumerate() {
-            for gate in gates {
+        let mut bounds = Self::of_messages(lags, rates);
+        bounds.known = known(lags, gates);
+        for (clock, gates) in gates.iter().enumerate().skip(1) {
+            let widened: Vec<Gate> = gates.iter().map(|g| widened(*g, lags, rates[clock])).collect();
+            bounds.tighten(clock, lags, &widened);
+            for gate in widened {
                 let part = lags.part(gate.at);
-                let apart = gate.at.saturating_sub(lags.middle(part)).saturating_abs();
-                let wider = within(rates[clock], apart);
-                bounds.raise(clock, part, gate.low.saturating_sub(wider));
-                bounds.lower(clock, part, gate.high.saturating_add(wider));
+                bounds.raise(clock, part, gate.low);
+                bounds.lower(clock, part, gate.high);
             }
         }
+        bounds.hand_on(lags, rates);
+        bounds
+    }
+
+    /// Nothing known yet, but that the first clock is right.
+    fn open(lags: &Lags, clocks: usize) -> Self {
+        let open = |bound: i64| vec![vec![bound; lags.parts()]; clocks];
+        let mut bounds =
+            Self { low: open(-FAR), high: open(FAR), torn: vec![false; clocks], known: Vec::new() };
         for clock in [&mut bounds.low, &mut bounds.high] {
             if let Some(first) = clock.first_mut() {
                 first.fill(0);
             }
         }
-        bounds.through_time(lags, rates);
-        for _ in 0..TURNS {
-            bounds.between_clocks(lags, rates);
-            bounds.through_time(lags, rates);
-        }
         bounds
+    }
+
+    /// What messages say without comparisons.
+    fn of_messages(lags: &Lags, rates: &[i64]) -> Self {
+        let mut bounds = Self::open(lags, rates.len());
+        bounds.hand_on(lags, rates);
+        bounds
+    }
+
+    /// By how much each clock's rate may change at least without messages showing it, ns per s: where these leave so much
+    /// open, a clock that turns in the middle of the run leaves it.
+    pub(crate) fn shown(lags: &Lags, gates: &[Vec<Gate>]) -> Vec<i64> {
+        let mut rates = vec![WANDER; gates.len()];
+        rates.iter_mut().take(1).for_each(|first| *first = 0);
+        for _ in 0..SHOWN {
+            let bounds = Self::of_messages(lags, &rates);
+            for (clock, rate) in rates.iter_mut().enumerate().skip(1) {
+                let span = gates[clock]
+                    .first()
+                    .zip(gates[clock].last())
+                    .map_or(0, |(a, b)| b.at.saturating_sub(a.at));
+                let open = bounds.open_in_half(clock).saturating_mul(TURNED);
+                let turns = i128::from(open) * 1_000_000_000 / i128::from(span.max(1));
+                *rate = saturate::<i64>(turns).clamp(*rate / 64 + 1, *rate);
+            }
+        }
+        rates
+    }
+
+    /// What is open of a clock on either side in half of the run at most.
+    fn open_in_half(&self, clock: usize) -> i64 {
+        let mut open: Vec<i64> =
+            self.high[clock].iter().zip(&self.low[clock]).map(|(h, l)| (h - l) / 2).collect();
+        let half = open.len() / 2;
+        *open.select_nth_unstable(half).1
+    }
+
+    /// Hands bounds on between clocks and through time.
+    fn hand_on(&mut self, lags: &Lags, rates: &[i64]) {
+        self.through_time(lags, rates);
+        for _ in 0..TURNS {
+            self.between_clocks(lags, rates);
+            self.through_time(lags, rates);
+        }
+    }
+
+    /// Takes off what messages take at least. What a clock's bounds are apart does not depend on the clock, but on what
+    /// messages take to it and back: where they are closest messages were as quick as they can be, and the comparisons tell
+    /// how much of that is the way there, and how much the way back.
+    fn tighten(&mut self, clock: usize, lags: &Lags, gates: &[Gate]) {
+        let (low, high) = (&self.low[clock], &self.high[clock]);
+        let known = |part: usize| low[part] > -FAR && high[part] < FAR;
+        let block = |block: usize| block * lags.parts() / BLOCKS..(block + 1) * lags.parts() / BLOCKS;
+        let of =
+            |block: Range<usize>| block.filter(|part| known(*part)).map(|part| high[part] - low[part]).min();
+        let mut apart: Vec<i64> = (0..BLOCKS).map(block).filter_map(of).collect();
+        apart.sort_unstable();
+        let Some(least) = apart.first() else { return };
+        // No further below what is there than half of the run is above.
+        let both = (2 * least - apart[apart.len() / 2]).max(0);
+        let at = |gate: &Gate| Some(lags.part(gate.at)).filter(|part| known(*part)).map(|part| (part, *gate));
+        let there = gates.iter().filter_map(at).map(|(part, g)| high[part].saturating_sub(g.low)).min();
+        let back = gates.iter().filter_map(at).map(|(part, g)| g.high.saturating_sub(low[part])).min();
+        let (Some(there), Some(back)) = (there, back) else { return };
+        let (there, back) =
+            (both.saturating_sub(back).clamp(0, both), both.saturating_sub(there).clamp(0, both));
+        let over = (there + back - both).max(0);
+        let (there, back) = (there - over / 2, back - over / 2);
+        let bounds = self.low[clock].iter_mut().zip(&mut self.high[clock]);
+        for (low, high) in bounds.filter(|(low, high)| **low > -FAR && **high < FAR) {
+            *low += back;
+            *high -= there;
+        }
     }
 
     /// The lowest rates, but for a factor of two, with which messages and comparisons contradict each other nowhere, and what bounds
     /// they make.
-    pub(crate) fn with_least_rates(lags: &Lags, gates: &[Vec<Gate>]) -> (Self, Vec<i64>) {
-        let mut rates = vec![WANDER; gates.len()];
+    pub(crate) fn with_least_rates(
+        lags: &Lags,
+        gates: &[Vec<Gate>],
+        mut rates: Vec<i64>,
+    ) -> (Self, Vec<i64>) {
         loop {
             let bounds = Self::new(lags, gates, &rates);
             let mut raised = false;
@@ -110,6 +195,8 @@ impl Bounds {
                 let took = took.saturating_add(within(rates[from] + rates[to], lags.length() / 2));
                 changed |= self.raise(to, part, self.low[from][part].saturating_sub(took));
                 changed |= self.lower(from, part, self.high[to][part].saturating_add(took));
+                // The first clock is right: it is the other one that contradicts it.
+                self.torn[from.max(to)] |= std::mem::take(&mut self.torn[0]);
             }
             if !changed {
                 return;
@@ -163,6 +250,13 @@ impl Bounds {
     pub(crate) fn error(&self, clock: usize, parts: impl Iterator<Item = usize>) -> Option<i64> {
         parts.map(|part| self.high[clock][part].max(-self.low[clock][part])).max().filter(|e| *e < FAR)
     }
+}
+
+/// What a gate says in the middle of its part.
+fn widened(gate: Gate, lags: &Lags, rate: i64) -> Gate {
+    let apart = gate.at.saturating_sub(lags.middle(lags.part(gate.at))).saturating_abs();
+    let wider = within(rate, apart);
+    Gate { low: gate.low.saturating_sub(wider), high: gate.high.saturating_add(wider), ..gate }
 }
 
 /// First and last part in which each clock was compared, or had a message with another one; all parts, if in none.

@@ -1,6 +1,6 @@
 //! The clocks of a trace: who reads the same one, how it is corrected, and by how much it may still be wrong.
 
-use st_model::num::narrow;
+use st_model::num::{narrow, saturate};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use st_match::graph::{Graph, Latency};
 use st_model::columns::{Comparison, Offset};
 
 use crate::args::Method;
-use crate::bounds::{Bounds, UNSEEN};
+use crate::bounds::{Bounds, WANDER, WILDEST};
 use crate::offsets::Map;
 use crate::pack::Words;
 use crate::surveyed::Surveyed;
@@ -20,6 +20,8 @@ use crate::trace::Traces;
 /// Corrections by messages that are tried one after the other, and how far each draws bounds in, in quarters: first a way of few
 /// bends, last the middle, where nothing contradicts anything.
 const DRAWN: [i64; 3] = [2, 1, 1];
+/// So many comparisons tell how a clock's rate changes.
+const ENOUGH: usize = 4;
 /// An error that many times larger than that of the comparisons calls for more of these.
 const MUCH: i64 = 4;
 /// Smaller errors do not, ns.
@@ -37,6 +39,8 @@ pub(crate) struct Clock {
     pub(crate) map: Arc<Map>,
     /// How fast it leaves its map, ns per s, as messages show.
     rate: i64,
+    /// How fast it may do so without anything showing it, ns per s.
+    least: i64,
     /// How far it may be off, ns; `None` if nothing is known.
     pub(crate) error: Option<i64>,
 }
@@ -99,6 +103,11 @@ impl Clocks {
         &self.all[self.of[stream] as usize]
     }
 
+    /// How far the worst clock may be off, ns.
+    pub(crate) fn worst(&self) -> i64 {
+        self.all.iter().filter_map(|c| c.error).max().unwrap_or(0)
+    }
+
     /// The clocks of two ranks.
     #[inline]
     pub(crate) fn pair(&self, [from, to]: [u32; 2]) -> Option<(u32, u32)> {
@@ -123,13 +132,26 @@ impl Clocks {
         let exact = self.all.iter().flat_map(|c| &c.compared.points).map(|p| p.error).max().unwrap_or(0);
         self.reversed |= lags.least() < exact.saturating_mul(-2);
         let gates: Vec<Vec<Gate>> = self.all.iter().map(Clock::gates).collect();
-        let (bounds, rates) = Bounds::with_least_rates(lags, &gates);
+        if turn == 0 {
+            let shown = Bounds::shown(lags, &gates);
+            self.all
+                .iter_mut()
+                .zip(shown)
+                .skip(1)
+                .for_each(|(clock, shown)| clock.least = clock.wanders(shown));
+        }
+        let least = self.all.iter().map(|c| c.least).collect();
+        let (bounds, rates) = Bounds::with_least_rates(lags, &gates, least);
         self.all.iter_mut().zip(&rates).for_each(|(clock, rate)| clock.rate = clock.rate.max(*rate));
         let Some(quarters) = DRAWN.get(turn).filter(|_| corrects && lags.least() < 0) else {
             // What has been followed once is not wholly known between the moments that bound it.
-            let unseen =
-                |(c, now): (&Clock, i64)| UNSEEN + if turn == 0 { 2 * now } else { now + c.rate / 4 * 3 };
-            let rates: Vec<i64> = self.all.iter().zip(rates).map(unseen).collect();
+            let unseen = |(c, now): (&Clock, i64)| {
+                c.least.min(WANDER) + if turn == 0 { 2 * now } else { now + c.rate / 2 }
+            };
+            let usual = median(rates.get(1..).unwrap_or(&[]));
+            let mut rates: Vec<i64> =
+                self.all.iter().zip(&rates).map(|(c, r)| unseen((c, *r.max(&usual)))).collect();
+            rates.iter_mut().take(1).for_each(|first| *first = 0);
             self.state(found, &gates, &Bounds::new(lags, &gates, &rates));
             return false;
         };
@@ -162,7 +184,9 @@ impl Clocks {
         }
         for (i, clock) in self.all.iter_mut().enumerate() {
             let error = if i == 0 { Some(0) } else { bounds.error(i, parts[i].iter().copied()) };
-            clock.error = error.map(|e| e.saturating_add(torn[i]));
+            // Messages add to what comparisons tell, but are measured by them.
+            let exact = clock.compared.points.iter().map(|p| p.error.saturating_abs()).min().unwrap_or(0);
+            clock.error = error.map(|e| e.max(exact).saturating_add(torn[i]));
         }
     }
 
@@ -194,7 +218,17 @@ impl Clock {
             Method::Linear | Method::Clc => Map::linear(&compared),
         };
         let error = compared.points.iter().map(|p| p.error).max();
-        Self { node, compared, map: Arc::new(interpolated.clone()), interpolated, rate: 0, error }
+        Self { node, compared, map: Arc::new(interpolated.clone()), interpolated, rate: 0, least: 0, error }
+    }
+
+    /// How fast it may leave a straight line between comparisons, ns per s: half of what its rate changes at them, or, where there are
+    /// too few, what messages do not show.
+    fn wanders(&self, unseen: i64) -> i64 {
+        let line = self.interpolated.points();
+        let slopes: Vec<i64> = line.windows(2).map(|w| slope(&w[0], &w[1])).collect();
+        let changes = slopes.windows(2).map(|w| w[1].abs_diff(w[0]) / 2);
+        let changes = saturate::<i64>(changes.max().unwrap_or(0));
+        if self.compared.points.len() < ENOUGH { changes.max(unseen) } else { changes.max(1) }.min(WILDEST)
     }
 
     /// What comparisons leave open: moments, and what may be to be added to the clock as it is corrected now.
@@ -207,4 +241,17 @@ impl Clock {
         };
         self.compared.points.iter().map(gate).collect()
     }
+}
+
+/// How fast a clock leaves rank 0's between two comparisons, ns per s.
+fn slope(a: &Offset, b: &Offset) -> i64 {
+    let run = i128::from(b.local) - i128::from(a.local);
+    let rise = i128::from(b.offset) - i128::from(a.offset);
+    saturate(rise * 1_000_000_000 / run.max(1))
+}
+
+fn median(rates: &[i64]) -> i64 {
+    let mut sorted = rates.to_vec();
+    sorted.sort_unstable();
+    sorted.get(sorted.len() / 2).copied().unwrap_or(0)
 }

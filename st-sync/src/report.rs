@@ -30,8 +30,9 @@ pub(crate) struct RankReport {
 }
 
 impl RankReport {
-    /// From the moves of all points by the logical clock.
-    pub(crate) fn new(stream: Stream, clock: &Clock, moves: impl Iterator<Item = i64>) -> Self {
+    /// From the moves of all points by the logical clock. They take over the errors of clocks that messages come from, at most
+    /// that of the worst.
+    pub(crate) fn new(stream: Stream, clock: &Clock, worst: i64, moves: impl Iterator<Item = i64>) -> Self {
         let map = &clock.interpolated;
         let mut r = Self {
             stream,
@@ -47,6 +48,7 @@ impl RankReport {
             r.moved += u128::from(by.unsigned_abs());
             r.farthest = r.farthest.max(by);
         }
+        r.error = r.error.map(|error| error.saturating_add(r.farthest).min(error.max(worst)));
         r
     }
 }

@@ -200,7 +200,7 @@ fn correct(
     let ranks = parallel(n, jobs, |s| {
         let points = if mine[s] { graph.streams[s].points as usize } else { 0 };
         let moves = moves.get(s).into_iter().flat_map(|m: &Moves| m.iter().take(points));
-        RankReport::new(graph.streams[s], clocks.of(s), moves)
+        RankReport::new(graph.streams[s], clocks.of(s), clocks.worst(), moves)
     });
     let mut report = Report {
         latency,

@@ -169,7 +169,7 @@ struct Errors {
 
 fn corrected(run: &Run, path: &Path, method: &str) -> Errors {
     let (out, report) = (path.with_extension("out"), path.with_extension("json"));
-    let words = ["st-sync", "-q", "--method", method, "-o"].map(Path::new);
+    let words = ["st-sync", "-q", "--level", "1", "--method", method, "-o"].map(Path::new);
     let args = words.into_iter().chain([&out, Path::new("--report"), &report, path]);
     let _ = run_in(&Args::parse_from(args), &mut Team::alone()).unwrap();
     let report: serde_json::Value = serde_json::from_slice(&std::fs::read(report).unwrap()).unwrap();

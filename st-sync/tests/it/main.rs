@@ -9,4 +9,6 @@ mod matching;
 #[path = "../../../lib/match/tests/program/mod.rs"]
 mod program;
 mod shared;
+mod simulated;
 mod sketches;
+mod stated;
