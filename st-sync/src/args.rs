@@ -21,8 +21,10 @@ Examples:
 /// times: first the offsets to rank 0 that were measured while recording are interpolated; where messages between nodes still
 /// arrive before they were sent, the clocks of all but rank 0 are corrected by what messages and comparisons together leave
 /// open; then receives that still come before their sends, and what depends on them, are moved (controlled logical clock),
-/// of rank 0 too if nothing else is left. The report states how far each clock may be off: no farther than messages and
-/// comparisons allow, if rates change no faster than these show, or by 2 µs a second. Sketches and sums are made anew
+/// of rank 0 too if nothing else is left. The report states how far each clock may be off: no farther than comparisons and
+/// messages to it and back leave open, whose least latencies the quickest of them show, if rates change as these show. Where
+/// there are no messages both ways, rates are taken to change by 6 µs a second at most, or, with four comparisons or more, as
+/// fast as these show. Sketches and sums are made anew
 /// from the corrected times of ranks that have them of every call; st-sync names the others. If the output is a directory
 /// (an existing one, or a name that ends in /), each input file has its counterpart there; else all goes into one
 /// stream.

@@ -47,7 +47,12 @@ impl Bounds {
     ///
     /// *Cost:* O(entries of `lags` · turns).
     pub(crate) fn new(lags: &Lags, gates: &[Vec<Gate>], rates: &[i64]) -> Self {
-        let mut bounds = Self::of_messages(lags, rates);
+        Self::of((lags, &between(lags)), gates, rates)
+    }
+
+    fn of(messages: Messages<'_>, gates: &[Vec<Gate>], rates: &[i64]) -> Self {
+        let lags = messages.0;
+        let mut bounds = Self::of_messages(messages, rates);
         bounds.known = known(lags, gates);
         for (clock, gates) in gates.iter().enumerate().skip(1) {
             let widened: Vec<Gate> = gates.iter().map(|g| widened(*g, lags, rates[clock])).collect();
@@ -58,7 +63,7 @@ impl Bounds {
                 bounds.lower(clock, part, gate.high);
             }
         }
-        bounds.hand_on(lags, rates);
+        bounds.hand_on(messages, rates);
         bounds
     }
 
@@ -76,9 +81,9 @@ impl Bounds {
     }
 
     /// What messages say without comparisons.
-    fn of_messages(lags: &Lags, rates: &[i64]) -> Self {
-        let mut bounds = Self::open(lags, rates.len());
-        bounds.hand_on(lags, rates);
+    fn of_messages(messages: Messages<'_>, rates: &[i64]) -> Self {
+        let mut bounds = Self::open(messages.0, rates.len());
+        bounds.hand_on(messages, rates);
         bounds
     }
 
@@ -86,9 +91,13 @@ impl Bounds {
     /// open, a clock that turns in the middle of the run leaves it.
     pub(crate) fn shown(lags: &Lags, gates: &[Vec<Gate>]) -> Vec<i64> {
         let mut rates = vec![WANDER; gates.len()];
+        if gates.iter().all(Vec::is_empty) {
+            return rates;
+        }
         rates.iter_mut().take(1).for_each(|first| *first = 0);
+        let entries = between(lags);
         for _ in 0..SHOWN {
-            let bounds = Self::of_messages(lags, &rates);
+            let bounds = Self::of_messages((lags, &entries), &rates);
             for (clock, rate) in rates.iter_mut().enumerate().skip(1) {
                 let span = gates[clock]
                     .first()
@@ -111,10 +120,13 @@ impl Bounds {
     }
 
     /// Hands bounds on between clocks and through time.
-    fn hand_on(&mut self, lags: &Lags, rates: &[i64]) {
+    fn hand_on(&mut self, messages: Messages<'_>, rates: &[i64]) {
+        let lags = messages.0;
         self.through_time(lags, rates);
         for _ in 0..TURNS {
-            self.between_clocks(lags, rates);
+            if !self.between_clocks(messages, rates) {
+                return;
+            }
             self.through_time(lags, rates);
         }
     }
@@ -148,20 +160,22 @@ impl Bounds {
         }
     }
 
-    /// The lowest rates, but for a factor of two, with which messages and comparisons contradict each other nowhere, and what bounds
+    /// The lowest rates, but for a factor of two, or four if they are low, with which messages and comparisons contradict each other nowhere, and what bounds
     /// they make.
     pub(crate) fn with_least_rates(
         lags: &Lags,
         gates: &[Vec<Gate>],
         mut rates: Vec<i64>,
     ) -> (Self, Vec<i64>) {
+        let entries = between(lags);
         loop {
-            let bounds = Self::new(lags, gates, &rates);
+            let bounds = Self::of((lags, &entries), gates, &rates);
             let mut raised = false;
             for (rate, _) in
                 rates.iter_mut().zip(&bounds.torn).filter(|(rate, torn)| **torn && **rate < WILDEST)
             {
-                *rate = (2 * *rate).min(WILDEST);
+                let more = if *rate < WANDER / 8 { 4 } else { 2 };
+                *rate = (more * *rate).min(WILDEST);
                 raised = true;
             }
             if !raised {
@@ -185,11 +199,11 @@ impl Bounds {
         std::mem::replace(high, lowered) != lowered
     }
 
-    fn between_clocks(&mut self, lags: &Lags, rates: &[i64]) {
-        let entries: Vec<_> = lags.each().filter(|((a, b), ..)| a != b).collect();
-        for _ in 0..HOPS {
+    /// Whether any bound has changed.
+    fn between_clocks(&mut self, (lags, entries): Messages<'_>, rates: &[i64]) -> bool {
+        for hop in 0..HOPS {
             let mut changed = false;
-            for &((from, to), part, took) in &entries {
+            for &((from, to), part, took) in entries {
                 let (from, to) = (from as usize, to as usize);
                 // It may have been sent and received at the ends of the part.
                 let took = took.saturating_add(within(rates[from] + rates[to], lags.length() / 2));
@@ -199,9 +213,10 @@ impl Bounds {
                 self.torn[from.max(to)] |= std::mem::take(&mut self.torn[0]);
             }
             if !changed {
-                return;
+                return hop > 0;
             }
         }
+        true
     }
 
     fn through_time(&mut self, lags: &Lags, rates: &[i64]) {
@@ -250,6 +265,15 @@ impl Bounds {
     pub(crate) fn error(&self, clock: usize, parts: impl Iterator<Item = usize>) -> Option<i64> {
         parts.map(|part| self.high[clock][part].max(-self.low[clock][part])).max().filter(|e| *e < FAR)
     }
+}
+
+/// What took how long between two clocks, the quickest of a part each.
+type Entry = ((u32, u32), usize, i64);
+/// The same and the parts that they are in.
+type Messages<'a> = (&'a Lags, &'a [Entry]);
+
+fn between(lags: &Lags) -> Vec<Entry> {
+    lags.each().filter(|((a, b), ..)| a != b).collect()
 }
 
 /// What a gate says in the middle of its part.

@@ -143,6 +143,9 @@ impl Clocks {
         let least = self.all.iter().map(|c| c.least).collect();
         let (bounds, rates) = Bounds::with_least_rates(lags, &gates, least);
         self.all.iter_mut().zip(&rates).for_each(|(clock, rate)| clock.rate = clock.rate.max(*rate));
+        // What no rate explains is not asked again.
+        let torn = self.all.iter_mut().enumerate().filter(|(i, _)| bounds.is_torn(*i));
+        torn.for_each(|(_, clock)| clock.least = WILDEST);
         let Some(quarters) = DRAWN.get(turn).filter(|_| corrects && lags.least() < 0) else {
             // What has been followed once is not wholly known between the moments that bound it.
             let unseen = |(c, now): (&Clock, i64)| {

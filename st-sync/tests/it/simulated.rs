@@ -110,14 +110,14 @@ impl Pattern {
     /// To whom a rank sends in a step.
     fn peers(self, me: usize, ranks: usize) -> Vec<usize> {
         let (left, right) = ((me + ranks - 1) % ranks, (me + 1) % ranks);
-        let wide = (1..=ranks).rfind(|w| w * w <= ranks && ranks % w == 0).unwrap();
+        let wide = (1..=ranks).rfind(|w| w * w <= ranks && ranks.is_multiple_of(*w)).unwrap();
         match self {
             Self::Ring => vec![right],
             Self::BothWays if ranks == 2 => vec![right],
             Self::BothWays => vec![left, right],
             Self::Stencil => {
                 let mut to = Vec::new();
-                to.extend((me % wide > 0).then(|| me - 1));
+                to.extend((!me.is_multiple_of(wide)).then(|| me - 1));
                 to.extend((me % wide + 1 < wide).then(|| me + 1));
                 to.extend(me.checked_sub(wide));
                 to.extend((me + wide < ranks).then(|| me + wide));

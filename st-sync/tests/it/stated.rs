@@ -63,14 +63,12 @@ fn hold(patterns: &[(Pattern, usize, i64)]) {
         }
         for (all, errors) in all.iter_mut().zip(of_pattern) {
             let (held, times) = summary(&errors);
-            println!("{pattern:?}, {ranks} ranks: {held} %, {times} %");
             assert!(held >= 90 && times <= 600, "{pattern:?}: {held} %, {times} %: {errors:?}");
             all.extend(errors);
         }
     }
     for (errors, method) in all.iter().zip(["linear", "clc"]) {
         let (held, times) = summary(errors);
-        println!("{method}: {held} %, {times} %");
         assert!(held >= 95 && times <= 500, "{method}: {held} %, {times} %");
     }
 }
