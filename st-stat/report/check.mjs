@@ -37,9 +37,9 @@ const shownTable = (page, view, index) =>
       if (!root) return [];
       const more = root.querySelector(".more");
       while (!more.hidden) more.click();
-      const keys = [...root.querySelectorAll("thead button")].map((b) => b.title.replace("sort by ", ""));
-      const rows = [...root.querySelectorAll("tbody tr")];
-      return rows.map((row) => Object.fromEntries([...row.children].map((cell, i) => [keys[i], cell.dataset.value === undefined ? null : Number(cell.dataset.value)])));
+      const value = (cell) => (cell.dataset.value === undefined ? null : Number(cell.dataset.value));
+      const of = (row) => Object.fromEntries([...row.querySelectorAll("[data-key]")].map((cell) => [cell.dataset.key, value(cell)]));
+      return [...root.querySelectorAll("tbody tr")].map(of);
     },
     [view, index],
   );

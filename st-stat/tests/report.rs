@@ -106,6 +106,8 @@ fn its_timeline_adds_up_to_the_ranks() {
     let lanes = windows[0]["lanes"].as_array().unwrap();
     let inside = |lane: &Value| numbers(&lane["calls"]).chunks(3).map(|call| call[2]).sum::<u64>();
     assert_eq!(lanes.iter().map(inside).collect::<Vec<_>>(), column("mpi_ns"));
+    let before = |lane: &Value| numbers(&lane["calls"]).chunks(3).map(|call| call[1]).sum::<u64>();
+    assert_eq!(lanes.iter().map(before).collect::<Vec<_>>(), column("computation_ns"));
     let waiting = |lane: &Value| numbers(&lane["waits"]).chunks(4).map(|wait| wait[1]).sum::<u64>();
     assert_eq!(lanes.iter().map(waiting).collect::<Vec<_>>(), column("wait_ns"));
 }

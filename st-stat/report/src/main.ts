@@ -154,7 +154,7 @@ function views(report: Report, to: (route: route.Route) => void): View[] {
     const functions = new TableView(report.functions, { name: "calls per function", elsewhere: "st-stat calls --functions" });
     const tables = [el("h2", {}, "Call sites"), sites.root, el("h2", {}, "Functions"), functions.root];
     if (report.spread && report.spread.rows > 0) {
-      const picture = { title: "10 to 90 % of shortest to longest", of: boxes(report.spread) };
+      const picture = { title: "shortest to longest", of: boxes(report.spread) };
       const spread = new TableView(report.spread, { name: "distributions per call site", elsewhere: "st-stat calls --spread", picture });
       tables.push(el("h2", {}, "Distributions"), spread.root);
     }

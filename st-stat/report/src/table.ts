@@ -4,6 +4,9 @@ import { Table, Value } from "./data";
 import { button, copy, el } from "./dom";
 import { exact, shown, unit } from "./format";
 
+/** Columns before the one with pictures. */
+const BEFORE = 2;
+
 /** Rows that are shown before more are asked for. */
 const SHOWN = 200;
 
@@ -66,7 +69,7 @@ export class TableView {
       this.heads.push(cell);
       head.append(cell);
     }
-    if (options.picture) head.append(el("th", { scope: "col", class: "plain" }, options.picture.title));
+    if (options.picture) head.insertBefore(el("th", { scope: "col", class: "plain" }, options.picture.title), head.children[BEFORE]);
     this.find.value = this.state.find ?? "";
     this.find.addEventListener("input", () => this.change({ find: this.find.value }));
     const copyButton = button("copy as CSV", () => void copy(csv(table, this.order), copyButton));
@@ -144,13 +147,14 @@ export class TableView {
       const texts = column.texts;
       const text = texts && texts.length > 0 ? texts[row] : shown(column.key, value);
       const cell = el("td", { class: this.numbers.has(column.key) ? "number" : "text" }, text);
+      cell.dataset.key = column.key;
       if (typeof value === "number") {
         cell.dataset.value = String(value);
         cell.title = exact(column.key, value) || unit(column.key);
       }
       made.append(cell);
     }
-    if (this.options.picture) made.append(el("td", {}, this.options.picture.of(row)));
+    if (this.options.picture) made.insertBefore(el("td", {}, this.options.picture.of(row)), made.children[BEFORE]);
     return made;
   }
 }

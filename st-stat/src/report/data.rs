@@ -225,3 +225,22 @@ pub(super) struct Symbol {
     pub(super) mean_ns: Option<u64>,
     pub(super) before_ns: Option<u64>,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table::{Cell, Column};
+
+    #[test]
+    fn rows_that_are_left_out_are_added_up() {
+        let columns = vec![Column::left("place", "place"), Column::right("time", "time_ns", 0)];
+        let row = |n: u64| vec![Cell::text("a place of a program"), Cell::ns(n.into())];
+        let table = Table { columns, rows: [7, 5, 2, 1].map(row).to_vec(), total: None };
+        let few = Columns::of(&table, 2, 7);
+        assert_eq!((few.rows, few.columns[1].values.len()), (4, 2));
+        assert_eq!(few.rest.get("time_ns"), Some(&Value::from(3)));
+        assert_eq!(few.columns[0].values[0], "a place…");
+        let all = Columns::of(&table, 4, 100);
+        assert!(all.rest.is_empty() && all.columns[0].values[3] == "a place of a program");
+    }
+}

@@ -109,7 +109,7 @@ impl Cut<'_, '_> {
         let (from, to) = (self.begin.saturating_add(from), self.begin.saturating_add(to));
         let mut calls = 0;
         for thread in self.threads.iter().filter(|t| ranks.binary_search(&t.rank()).is_ok()) {
-            let inside = thread.calls_after(from).take_while(|call| call.enter < to);
+            let inside = thread.calls_after(from).take_while(|call| call.enter <= to);
             calls += inside.take(room.saturating_sub(calls).saturating_add(1)).count();
             if calls > room {
                 return None;
@@ -175,7 +175,8 @@ impl Cut<'_, '_> {
         let mut lane =
             Lane { rank: thread.rank(), thread: number, begin, calls: Vec::new(), waits: Vec::new() };
         let mut last = begin.saturating_add(self.begin);
-        for call in calls.take_while(|call| call.enter < self.begin.saturating_add(to)) {
+        // The end of a run is the beginning of its last call.
+        for call in calls.take_while(|call| call.enter <= self.begin.saturating_add(to)) {
             lane.calls.extend([call.place.into(), call.enter - last, call.exit - call.enter]);
             last = call.exit;
         }
