@@ -49,8 +49,4 @@ impl Groups {
         let rank = self.get(group)?.sides.get(usize::from(side))?.get(position.into())?;
         u32::try_from(rank).ok()
     }
-
-    pub(crate) fn label(&self, group: u32) -> &str {
-        self.get(group).map_or("", |group| &group.label)
-    }
 }

@@ -14,6 +14,7 @@ mod formats;
 mod groups;
 mod losses;
 mod run;
+mod tables;
 mod thread;
 mod trace;
 mod walk;

@@ -16,6 +16,8 @@ macro_rules! formats {
 formats! {
     perfetto,
     chrome,
+    csv,
+    parquet,
 }
 
 /// Names of all formats.

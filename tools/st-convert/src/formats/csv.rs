@@ -1,0 +1,71 @@
+//! Tables as CSV (RFC 4180), a file each.
+
+use std::fs::File;
+use std::io::{BufWriter, Write as _};
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+
+use crate::directory::Directory;
+use crate::format::{Format, Kind};
+use crate::tables::{Cell, Sink, TABLES, Tables};
+use crate::trace::Trace;
+
+pub(crate) const KIND: Kind = Kind {
+    name: "csv",
+    endings: &[".csv"],
+    about: "tables in a directory: events, messages, sites, ranks, comms",
+    needs_times: false,
+    bytes: 130,
+    bears: 20_000_000_000,
+    open,
+};
+
+struct Files {
+    directory: Directory,
+    writers: Vec<csv::Writer<BufWriter<File>>>,
+    number: String,
+}
+
+fn open<'a>(target: &Path, trace: &'a Trace) -> Result<Box<dyn Format + 'a>> {
+    let directory = Directory::create(target)?;
+    let mut writers = Vec::new();
+    for table in &TABLES {
+        let mut writer = csv::Writer::from_writer(directory.file(&format!("{}.csv", table.name))?);
+        writer.write_record(table.columns.iter().map(|column| column.name))?;
+        writers.push(writer);
+    }
+    Ok(Box::new(Tables::new(Files { directory, writers, number: String::new() }, trace)))
+}
+
+impl Sink for Files {
+    fn row(&mut self, table: usize, cells: &[Cell<'_>]) -> Result<()> {
+        use std::fmt::Write as _;
+        let Some(writer) = self.writers.get_mut(table) else { return Ok(()) };
+        for cell in cells {
+            match cell {
+                Cell::None => writer.write_field("")?,
+                Cell::Text(text) => writer.write_field(text)?,
+                Cell::Int(n) => {
+                    self.number.clear();
+                    write!(self.number, "{n}")?;
+                    writer.write_field(&self.number)?;
+                }
+            }
+        }
+        writer.write_record(None::<&[u8]>)?;
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        for (writer, table) in std::mem::take(&mut self.writers).into_iter().zip(&TABLES) {
+            let mut file = writer.into_inner().map_err(csv::IntoInnerError::into_error)?;
+            file.flush().with_context(|| format!("{}.csv", table.name))?;
+        }
+        Ok(())
+    }
+
+    fn commit(self) -> Result<()> {
+        self.directory.commit()
+    }
+}

@@ -1,0 +1,238 @@
+//! Tables of calls, messages, call sites and ranks, for whoever writes tables: CSV and Parquet.
+
+mod schema;
+
+use std::collections::HashMap;
+
+use anyhow::Result;
+use foldhash::fast::FixedState;
+use st_model::calls::roles::Action;
+use st_model::num::{Exact as _, saturate};
+use st_model::rank_times::rank_times;
+use st_model::values::error_class;
+
+use crate::deeds::{Deed, Side};
+use crate::format::{Call, Format, Message, Moment, Summary};
+use crate::losses::Losses;
+use crate::trace::Trace;
+use crate::words::function;
+
+pub(crate) use schema::{Column, TABLES, Table, Type};
+
+/// Index in [`TABLES`].
+const EVENTS: usize = 0;
+const MESSAGES: usize = 1;
+const SITES: usize = 2;
+const RANKS: usize = 3;
+const COMMS: usize = 4;
+
+/// A value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Cell<'a> {
+    None,
+    Int(i64),
+    Text(&'a str),
+}
+
+/// Where rows go.
+pub(crate) trait Sink {
+    /// Takes a row of a table, a cell per column.
+    fn row(&mut self, table: usize, cells: &[Cell<'_>]) -> Result<()>;
+
+    /// Writes what is left.
+    fn finish(&mut self) -> Result<()>;
+
+    /// Gives the result its name.
+    fn commit(self) -> Result<()>;
+}
+
+/// What is added up for a rank.
+#[derive(Clone, Copy, Default, Debug)]
+struct Sums {
+    calls: u64,
+    sent: u64,
+    received: u64,
+}
+
+/// Rows from calls and messages.
+pub(crate) struct Tables<'a, S> {
+    sink: S,
+    trace: &'a Trace,
+    sums: HashMap<u32, Sums, FixedState>,
+    /// Names of functions that the call table does not list have to be made once per call.
+    names: HashMap<(usize, u32), String, FixedState>,
+}
+
+impl<'a, S: Sink> Tables<'a, S> {
+    pub(crate) fn new(sink: S, trace: &'a Trace) -> Self {
+        Self { sink, trace, sums: HashMap::default(), names: HashMap::default() }
+    }
+
+    fn sites(&mut self) -> Result<()> {
+        let sites = &self.trace.sites;
+        for number in 0..sites.len() {
+            let id = sites.table().get(number).map(|site| format!("{:032x}", site.id)).unwrap_or_default();
+            let stack = sites.stack(number).join("\n");
+            self.sink.row(
+                SITES,
+                &[Cell::Int(number.into()), Cell::Text(&id), known(sites.place(number)), known(&stack)],
+            )?;
+        }
+        Ok(())
+    }
+
+    fn comms(&mut self, summary: &Summary<'_>) -> Result<()> {
+        for (group, number) in summary.groups.iter().zip(0i64..) {
+            let [members, remote] = group
+                .sides
+                .each_ref()
+                .map(|side| side.iter().map(|rank| rank.to_string()).collect::<Vec<_>>().join(" "));
+            let row = [Cell::Int(number), Cell::Text(&group.label), Cell::Text(&members), known(&remote)];
+            self.sink.row(COMMS, &row)?;
+        }
+        Ok(())
+    }
+
+    fn ranks(&mut self) -> Result<()> {
+        let times: HashMap<u32, _> =
+            self.trace.sections.iter().flat_map(rank_times).map(|time| (time.rank, time)).collect();
+        for lanes in self.trace.lanes.chunk_by(|a, b| a.rank == b.rank) {
+            let Some(lane) = lanes.first() else { continue };
+            let sums = self.sums.get(&lane.rank).copied().unwrap_or_default();
+            let time = times.get(&lane.rank);
+            self.sink.row(
+                RANKS,
+                &[
+                    Cell::Int(lane.rank.into()),
+                    known(self.trace.host(lane)),
+                    count(lanes.len().to_u64()),
+                    count(sums.calls),
+                    time.map_or(Cell::None, |time| Cell::Int(saturate(time.whole))),
+                    time.map_or(Cell::None, |time| Cell::Int(saturate(time.mpi))),
+                    count(sums.sent),
+                    count(sums.received),
+                ],
+            )?;
+        }
+        Ok(())
+    }
+}
+
+fn count(n: u64) -> Cell<'static> {
+    Cell::Int(saturate(n))
+}
+
+fn maybe(n: Option<impl Into<i64>>) -> Cell<'static> {
+    n.map_or(Cell::None, |n| Cell::Int(n.into()))
+}
+
+fn known(text: &str) -> Cell<'_> {
+    if text.is_empty() { Cell::None } else { Cell::Text(text) }
+}
+
+/// What a call has to do with one other rank, and on which communicator.
+#[derive(Default)]
+struct Ends {
+    sends: Option<Side>,
+    receives: Option<Side>,
+    group: Option<u32>,
+}
+
+impl Ends {
+    fn of(call: &Call<'_>) -> Self {
+        let mut ends = Self::default();
+        let completes = call.event.role.action == Action::Complete;
+        for deed in call.deeds.iter().filter(|_| !completes) {
+            let group = match deed {
+                Deed::Send { side, .. } => {
+                    ends.sends = ends.sends.or(Some(*side));
+                    side.group
+                }
+                Deed::Post { side, .. } | Deed::Received { side } => {
+                    ends.receives = Some(*side);
+                    side.group
+                }
+                Deed::Join { part, .. } => part.group,
+                Deed::Sent { .. } | Deed::Cancelled { .. } | Deed::Left { .. } => continue,
+            };
+            ends.group = ends.group.or(Some(group));
+        }
+        ends
+    }
+}
+
+impl<S: Sink> Format for Tables<'_, S> {
+    fn call(&mut self, call: &Call<'_>) -> Result<()> {
+        let event = call.event;
+        let symbol = (call.lane.section, event.symbol.call.0.into());
+        let name = event
+            .name()
+            .map_or_else(|| self.names.entry(symbol).or_insert_with(|| function(call)).as_str(), |name| name);
+        let ends = Ends::of(call);
+        let tag = ends.sends.or(ends.receives).and_then(|side| side.tag);
+        let error = event.symbol.error;
+        let sums = self.sums.entry(call.lane.rank).or_default();
+        sums.calls += event.calls();
+        sums.sent = sums.sent.saturating_add(call.sent);
+        sums.received = sums.received.saturating_add(call.received);
+        self.sink.row(
+            EVENTS,
+            &[
+                Cell::Int(call.lane.rank.into()),
+                Cell::Int(call.lane.thread.into()),
+                count(event.index),
+                Cell::Text(name),
+                maybe((call.site != u32::MAX).then_some(call.site)),
+                maybe(call.times.map(|(enter, _)| enter)),
+                maybe(call.times.map(|(_, exit)| exit)),
+                count(event.calls()),
+                maybe(ends.group),
+                maybe(ends.sends.and_then(|side| side.peer)),
+                maybe(ends.receives.and_then(|side| side.peer)),
+                maybe(tag),
+                count(call.sent),
+                count(call.received),
+                if error == 0 { Cell::None } else { Cell::Text(error_class(error).unwrap_or("unknown")) },
+            ],
+        )?;
+        Ok(())
+    }
+
+    fn message(&mut self, message: &Message) -> Result<()> {
+        let place = |moment: &Moment| {
+            let lane = self.trace.lanes.get(moment.at.to_usize());
+            [lane.map(|lane| lane.rank), lane.map(|lane| lane.thread)].map(maybe)
+        };
+        let ([from, from_thread], [to, to_thread]) = (place(&message.sent), place(&message.received));
+        self.sink.row(
+            MESSAGES,
+            &[
+                from,
+                from_thread,
+                count(message.sent.call),
+                to,
+                to_thread,
+                count(message.posted.call),
+                count(message.received.call),
+                maybe(message.sent.times.map(|(enter, _)| enter)),
+                maybe(message.posted.times.map(|(enter, _)| enter)),
+                maybe(message.received.times.map(|(_, exit)| exit)),
+                Cell::Int(message.group.into()),
+                Cell::Int(message.tag),
+                count(message.bytes),
+            ],
+        )
+    }
+
+    fn finish(&mut self, summary: &Summary<'_>) -> Result<Losses> {
+        self.sites()?;
+        self.ranks()?;
+        self.comms(summary)?;
+        self.sink.finish()?;
+        Ok(Losses::default())
+    }
+
+    fn commit(self: Box<Self>) -> Result<()> {
+        self.sink.commit()
+    }
+}

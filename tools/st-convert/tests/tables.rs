@@ -1,0 +1,187 @@
+//! Tables, read back: CSV compared with the trace, and Parquet with CSV.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod common;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::path::Path;
+
+use common::{At, KERNELS, Made, kernel};
+use parquet::file::reader::{FileReader as _, SerializedFileReader};
+use parquet::record::Field;
+use st_kernels::Kernel;
+use st_model::rank_times::rank_times;
+use st_reduce::merge::merge;
+
+type Row = BTreeMap<String, String>;
+
+const TABLES: [&str; 5] = ["events", "messages", "sites", "ranks", "comms"];
+
+fn csv(directory: &Path, table: &str) -> Vec<Row> {
+    let mut reader = csv::Reader::from_path(directory.join(format!("{table}.csv"))).unwrap();
+    reader.deserialize().map(Result::unwrap).collect()
+}
+
+fn parquet(directory: &Path, table: &str) -> Vec<Row> {
+    let file = File::open(directory.join(format!("{table}.parquet"))).unwrap();
+    let reader = SerializedFileReader::new(file).unwrap();
+    let text = |field: &Field| match field {
+        Field::Null => String::new(),
+        Field::Long(n) => n.to_string(),
+        Field::Str(text) => text.clone(),
+        other => unreachable!("{other:?}"),
+    };
+    let rows = reader.get_row_iter(None).unwrap().map(Result::unwrap);
+    rows.map(|row| row.get_column_iter().map(|(name, field)| (name.clone(), text(field))).collect()).collect()
+}
+
+fn number<T: std::str::FromStr>(row: &Row, column: &str) -> T
+where
+    T::Err: std::fmt::Debug,
+{
+    row[column].parse().unwrap()
+}
+
+fn at(row: &Row, [rank, thread, call]: [&str; 3]) -> At {
+    (number(row, rank), number(row, thread), number(row, call))
+}
+
+#[test]
+fn csv_has_all_calls_messages_and_bytes() {
+    for which in KERNELS {
+        let made = kernel(which);
+        let (path, _) = made.convert(&["-o", "app.csv"]);
+        let (calls, volumes) = (made.calls(), made.volumes());
+        let events = csv(&path, "events");
+        assert_eq!(events.len(), calls.len(), "{which:?}");
+        let sites: BTreeSet<String> = csv(&path, "sites").iter().map(|row| row["site"].clone()).collect();
+        for row in &events {
+            let at = at(row, ["rank", "thread", "call"]);
+            let known = (row["function"].clone(), number(row, "enter_ns"), number(row, "exit_ns"));
+            assert_eq!(known, calls[&at], "{which:?} {at:?}");
+            assert_eq!((number(row, "sent_bytes"), number(row, "received_bytes")), volumes[&at]);
+            assert!(sites.contains(&row["site"]), "{row:?}");
+        }
+        let messages = csv(&path, "messages");
+        let ends = |row: &Row| {
+            let from = at(row, ["from_rank", "from_thread", "sent_call"]);
+            (from, at(row, ["to_rank", "to_thread", "received_call"]))
+        };
+        let found: BTreeSet<(At, At)> = messages.iter().map(ends).collect();
+        let wanted: BTreeSet<(At, At)> =
+            made.messages().into_iter().map(|(from, to, _)| (from, to)).collect();
+        assert_eq!((found.len(), found), (messages.len(), wanted), "{which:?}");
+        let bytes: u64 = messages.iter().map(|row| number::<u64>(row, "bytes")).sum();
+        assert_eq!(bytes, made.message_bytes(), "{which:?}");
+        for row in &messages {
+            let (from, to) = ends(row);
+            assert_eq!(number::<i64>(row, "sent_ns"), calls[&from].1);
+            assert_eq!(number::<i64>(row, "received_ns"), calls[&to].2);
+            let posted = (to.0, to.1, number(row, "posted_call"));
+            assert_eq!(number::<i64>(row, "posted_ns"), calls[&posted].1);
+        }
+        let times: BTreeMap<u32, _> =
+            made.sections.iter().flat_map(rank_times).map(|t| (t.rank, t)).collect();
+        for row in csv(&path, "ranks") {
+            let rank = number::<u32>(&row, "rank");
+            let of = |at: &&At| at.0 == rank;
+            let sums = volumes.iter().filter(|(at, _)| of(at)).map(|(_, bytes)| *bytes);
+            let sums = sums.fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
+            assert_eq!((number(&row, "sent_bytes"), number(&row, "received_bytes")), sums);
+            // A series of polls is one event.
+            let series = events.iter().filter(|row| number::<u32>(row, "rank") == rank);
+            assert_eq!(
+                number::<u64>(&row, "calls"),
+                series.map(|row| number::<u64>(row, "calls")).sum::<u64>()
+            );
+            assert_eq!(number::<u128>(&row, "time_ns"), times[&rank].whole);
+            assert_eq!(number::<u128>(&row, "mpi_ns"), times[&rank].mpi);
+        }
+    }
+}
+
+#[test]
+fn parquet_has_what_csv_has() {
+    for which in KERNELS {
+        let made = kernel(which);
+        let (rows, _) = made.convert(&["-o", "app.csv"]);
+        let (columns, _) = made.convert(&["-o", "app.parquet"]);
+        for table in TABLES {
+            assert_eq!(parquet(&columns, table), csv(&rows, table), "{which:?} {table}");
+        }
+        assert_eq!(parquet(&columns, "messages").is_empty(), made.messages().is_empty(), "{which:?}");
+    }
+}
+
+#[test]
+fn dest_source_and_comm_are_those_of_the_message() {
+    let made = kernel(Kernel::Workers);
+    let (path, _) = made.convert(&["-o", "app.csv"]);
+    let events: BTreeMap<At, Row> =
+        csv(&path, "events").into_iter().map(|row| (at(&row, ["rank", "thread", "call"]), row)).collect();
+    let comms = csv(&path, "comms");
+    for row in csv(&path, "messages") {
+        let sent = &events[&at(&row, ["from_rank", "from_thread", "sent_call"])];
+        assert_eq!(
+            (&sent["dest"], &sent["tag"], &sent["comm"]),
+            (&row["to_rank"], &row["tag"], &row["comm"])
+        );
+        let comm = comms.iter().find(|comm| comm["comm"] == row["comm"]).unwrap();
+        let members: Vec<&str> = comm["members"].split(' ').collect();
+        assert!(members.contains(&row["from_rank"].as_str()) && members.contains(&row["to_rank"].as_str()));
+    }
+}
+
+#[test]
+fn a_trace_without_times_has_tables_and_nothing_that_needs_times() {
+    let whole = kernel(Kernel::Workers);
+    let merged = Made::of(vec![merge(whole.sections.clone(), false).unwrap()]);
+    let (path, said) = merged.convert(&["-o", "app.csv"]);
+    assert!(said.contains("no exact times"), "{said}");
+    let events = csv(&path, "events");
+    assert_eq!(events.len(), whole.calls().len());
+    assert!(events.iter().all(|row| row["enter_ns"].is_empty()));
+    let ends = |rows: Vec<Row>| -> BTreeSet<(At, At)> {
+        let one = |row: &Row| {
+            let from = at(row, ["from_rank", "from_thread", "sent_call"]);
+            (from, at(row, ["to_rank", "to_thread", "received_call"]))
+        };
+        rows.iter().map(one).collect()
+    };
+    let wanted: BTreeSet<(At, At)> = whole.messages().into_iter().map(|(from, to, _)| (from, to)).collect();
+    assert_eq!(ends(csv(&path, "messages")), wanted);
+    let refused = merged.run(&["-o", "app.pftrace"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(String::from_utf8(refused.stderr).unwrap().contains("--keep-columns"));
+    assert!(!merged.path("app.pftrace").exists());
+    let refused = merged.run(&["-o", "b.csv", "--from", "1"]);
+    assert_eq!(refused.status.code(), Some(2));
+}
+
+#[test]
+fn what_cannot_be_is_refused_and_leaves_nothing() {
+    let made = kernel(Kernel::Stencil2d);
+    let status = |words: &[&str]| {
+        let output = made.run(words);
+        (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (code, said) = status(&["-o", "app.what"]);
+    assert!(code == 2 && said.contains("--to"), "{code} {said}");
+    let (code, said) = status(&["--ranks", "7", "-o", "a.csv"]);
+    assert!(code == 2 && said.contains("no rank 7"), "{code} {said}");
+    let (code, _) = status(&["--from", "2", "--until", "1", "-o", "a.csv"]);
+    assert_eq!(code, 2);
+    made.convert(&["--to", "csv", "-o", "tables"]);
+    let (code, said) = status(&["--to", "csv", "-o", "tables"]);
+    assert!(code == 1 && said.contains("exists"), "{code} {said}");
+    // Of half of the ranks some messages have one end only.
+    let (code, said) = status(&["--ranks", "0-1", "--strict", "-o", "half.csv"]);
+    assert!(code == 4 && said.contains("sends whose receive is not there"), "{code} {said}");
+    let (code, _) = status(&["--strict", "-o", "all.csv"]);
+    assert_eq!(code, 0);
+    let mut left: Vec<_> =
+        made.directory.path().read_dir().unwrap().map(|e| e.unwrap().file_name()).collect();
+    left.sort();
+    assert_eq!(left, ["all.csv", "app.st", "tables"]);
+}
