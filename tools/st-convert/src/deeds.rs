@@ -42,8 +42,8 @@ pub(crate) struct Part {
     pub(crate) id: u64,
     pub(crate) group: u32,
     pub(crate) rule: Rule,
-    /// The rank's position in its side of the communicator.
-    pub(crate) me: u32,
+    /// The root as the call names it, if it names one.
+    pub(crate) root: Option<i64>,
 }
 
 /// What a call does with others.
@@ -56,7 +56,11 @@ pub(crate) enum Deed {
     /// It posts a receive; `done`: it also completes that, as is said next.
     Post { side: Side, done: bool },
     /// It completes a receive, which is now all known.
-    Received { side: Side },
+    Received {
+        side: Side,
+        /// The call has also posted it.
+        at_once: bool,
+    },
     /// It finds that a send or receive was cancelled.
     Cancelled { id: u64, send: bool },
     /// It takes part in a collective operation; `done`: it also completes its part.
@@ -182,7 +186,7 @@ fn tag(tag: i64) -> Option<i64> {
 }
 
 impl Listener for Reading<'_, '_> {
-    type Part = (Standing, Rule);
+    type Part = (Standing, Rule, Option<i64>);
 
     fn standing(&mut self, event: &Event<'_>, scope: Scope) -> Option<Standing> {
         self.shared.groups.standing(self.section, event.rank, scope)
@@ -220,7 +224,7 @@ impl Listener for Reading<'_, '_> {
         }
         let receive = self.shared.messages.post(self.by.at, end.received_through(), posted);
         if done {
-            self.deeds.push(Deed::Received { side: posted.side });
+            self.deeds.push(Deed::Received { side: posted.side, at_once: true });
         }
         self.shared.meet();
         receive.to_usize()
@@ -246,21 +250,21 @@ impl Listener for Reading<'_, '_> {
         let matched = matches!(event.action(), Action::Matched { .. });
         posted.side.bytes = got.bytes.unwrap_or(if matched { bytes } else { posted.side.bytes });
         let side = posted.side;
-        self.deeds.push(Deed::Received { side });
+        self.deeds.push(Deed::Received { side, at_once: false });
         self.shared.messages.settle(receive, got);
         self.shared.meet();
         let met = self.shared.messages.met_by_receive(receive).map(|(_, _, send, _)| send);
         met.into_iter().for_each(|send| self.shared.complete(send, receive));
     }
 
-    fn part(&mut self, _: &Event<'_>, at: Standing, rule: Rule) -> Self::Part {
-        (at, rule)
+    fn part(&mut self, event: &Event<'_>, at: Standing, rule: Rule) -> Self::Part {
+        (at, rule, event.words().get(event.role.root))
     }
 
     fn join(
         &mut self,
         event: &Event<'_>,
-        (at, rule): Self::Part,
+        (at, rule, root): Self::Part,
         persistent: Option<(u32, u32)>,
         done: bool,
     ) -> usize {
@@ -277,7 +281,7 @@ impl Listener for Reading<'_, '_> {
         };
         let id = self.shared.parts;
         self.shared.parts += 1;
-        let part = Part { operation, id, group: at.group, rule, me: at.me };
+        let part = Part { operation, id, group: at.group, rule, root };
         self.deeds.push(Deed::Join { part, done });
         if done { 0 } else { self.parts.insert(part) }
     }

@@ -61,7 +61,6 @@ pub(crate) struct Message {
 /// What is known when all calls have been read.
 #[derive(Debug)]
 pub(crate) struct Summary<'a> {
-    pub(crate) trace: &'a Trace,
     pub(crate) groups: &'a Groups,
 }
 

@@ -11,6 +11,7 @@ mod deeds;
 mod directory;
 mod format;
 mod formats;
+mod frames;
 mod groups;
 mod losses;
 mod run;

@@ -42,7 +42,7 @@ pub fn run(args: &Args) -> Result<Status> {
     let progress = args.talk.progress(NAME, "converting", Amount::Things("calls", trace.events));
     let shared = walk(&trace, &progress, &mut *format)?;
     drop(progress);
-    let mut losses = format.finish(&Summary { trace: &trace, groups: &shared.groups })?;
+    let mut losses = format.finish(&Summary { groups: &shared.groups })?;
     losses.take_in(shared.unmatched());
     losses.take_in(shared.losses);
     if args.strict && !losses.is_empty() {

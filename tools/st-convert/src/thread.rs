@@ -26,7 +26,7 @@ pub(crate) struct Thread<'a> {
     zero: i64,
     times: Option<(i64, i64)>,
     key: i64,
-    communication: Communication<(Standing, Rule)>,
+    communication: Communication<(Standing, Rule, Option<i64>)>,
     volumes: Volumes<'a>,
     parts: Parts,
 }

@@ -18,6 +18,7 @@ formats! {
     chrome,
     csv,
     parquet,
+    otf2,
 }
 
 /// Names of all formats.

@@ -148,7 +148,7 @@ impl Ends {
                     ends.sends = ends.sends.or(Some(*side));
                     side.group
                 }
-                Deed::Post { side, .. } | Deed::Received { side } => {
+                Deed::Post { side, .. } | Deed::Received { side, .. } => {
                     ends.receives = Some(*side);
                     side.group
                 }

@@ -184,7 +184,7 @@ impl Perfetto<'_> {
                     flows.push(side.id << 1 | 1);
                     self.in_flight.change(enter, saturate(side.bytes));
                 }
-                Deed::Received { side } => {
+                Deed::Received { side, .. } => {
                     awaited += usize::from(side.peer.is_some_and(|peer| self.trace.has(peer)));
                 }
                 Deed::Join { part, .. } => flows.push(part.operation << 1),

@@ -1,0 +1,117 @@
+//! What an archive says beside its events.
+
+use std::collections::HashMap;
+
+use anyhow::Result;
+use foldhash::fast::FixedState;
+use st_model::num::{Exact as _, narrow};
+
+use super::library::{Definition, Definitions};
+use super::members::there;
+use super::regions::MPI;
+use super::{Otf2, location};
+use crate::format::Summary;
+
+/// `OTF2_LOCATION_GROUP_TYPE_PROCESS`.
+const PROCESS: u8 = 1;
+/// `OTF2_LOCATION_TYPE_CPU_THREAD`.
+const THREAD: u8 = 1;
+/// `OTF2_GROUP_TYPE_COMM_LOCATIONS`.
+const COMM_LOCATIONS: u8 = 4;
+/// `OTF2_GROUP_TYPE_COMM_GROUP`.
+const COMM_GROUP: u8 = 5;
+/// Times are in ns.
+const TICKS: u64 = 1_000_000_000;
+
+/// Strings that have been defined.
+struct Strings<'a> {
+    to: &'a Definitions<'a>,
+    numbers: HashMap<String, u32, FixedState>,
+}
+
+impl Strings<'_> {
+    fn number(&mut self, string: &str) -> Result<u32> {
+        if let Some(number) = self.numbers.get(string) {
+            return Ok(*number);
+        }
+        let number = narrow(self.numbers.len());
+        self.to.write(Definition::String(number, string))?;
+        self.numbers.insert(string.to_owned(), number);
+        Ok(number)
+    }
+}
+
+impl Otf2<'_> {
+    pub(super) fn define(&self, summary: &Summary<'_>) -> Result<()> {
+        let lanes = &self.trace.lanes;
+        let to = self.archive.definitions(lanes.iter().map(|lane| location(lane.rank, lane.thread)))?;
+        let length = self.locations.iter().map(|location| location.time).max().unwrap_or(0);
+        let date = self.trace.whole.header.started;
+        to.write(Definition::Clock(TICKS, 0, length.saturating_add(1), date))?;
+        let mut strings = Strings { to: &to, numbers: HashMap::default() };
+        self.define_places(&to, &mut strings)?;
+        for (region, number) in self.regions.iter().zip(0..) {
+            let name = strings.number(&region.name)?;
+            to.write(Definition::Region(number, name, region.role, region.paradigm))?;
+        }
+        self.define_communicators(summary, &to, &mut strings)
+    }
+
+    /// Nodes, ranks and threads.
+    fn define_places(&self, to: &Definitions<'_>, strings: &mut Strings<'_>) -> Result<()> {
+        let (machine, node) = (strings.number("machine")?, strings.number("node")?);
+        to.write(Definition::Node(0, machine, machine, super::library::UNDEFINED))?;
+        for (host, number) in self.trace.hosts.iter().zip(1..) {
+            let name = strings.number(if host.is_empty() { "unknown node" } else { host })?;
+            to.write(Definition::Node(number, name, node, 0))?;
+        }
+        let ranks = self.trace.lanes.chunk_by(|a, b| a.rank == b.rank);
+        let mut events = self.locations.iter().map(|location| location.events);
+        for (lanes, process) in ranks.zip(0..) {
+            let Some(first) = lanes.first() else { continue };
+            let name = strings.number(&format!("MPI Rank {}", first.rank))?;
+            to.write(Definition::Process(process, name, PROCESS, first.host + 1))?;
+            for (lane, events) in lanes.iter().zip(&mut events) {
+                let name = strings.number(&format!("thread {}", lane.thread))?;
+                let number = location(lane.rank, lane.thread);
+                to.write(Definition::Location(number, name, THREAD, events, process))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The first thread of each rank, and its communicators.
+    fn define_communicators(
+        &self,
+        summary: &Summary<'_>,
+        to: &Definitions<'_>,
+        strings: &mut Strings<'_>,
+    ) -> Result<()> {
+        let firsts: Vec<_> =
+            self.trace.lanes.chunk_by(|a, b| a.rank == b.rank).filter_map(<[_]>::first).collect();
+        let locations: Vec<u64> = firsts.iter().map(|lane| location(lane.rank, lane.thread)).collect();
+        let numbers: HashMap<u32, u64> =
+            firsts.iter().enumerate().map(|(i, lane)| (lane.rank, i.to_u64())).collect();
+        let none = strings.number("")?;
+        to.write(Definition::Group(0, none, COMM_LOCATIONS, MPI, &locations))?;
+        let mut next = 1;
+        for (group, number) in summary.groups.iter().zip(0..) {
+            let name = strings.number(&group.label)?;
+            let mut define = |side: usize| -> Result<u32> {
+                let members = there(group, side, self.trace).filter_map(|rank| numbers.get(&rank));
+                let members: Vec<u64> = members.copied().collect();
+                to.write(Definition::Group(next, none, COMM_GROUP, MPI, &members))?;
+                next += 1;
+                Ok(next - 1)
+            };
+            if group.sides[1].is_empty() {
+                let of = define(0)?;
+                to.write(Definition::Comm(number, name, of))?;
+            } else {
+                let of = [define(0)?, define(1)?];
+                to.write(Definition::InterComm(number, name, of))?;
+            }
+        }
+        Ok(())
+    }
+}

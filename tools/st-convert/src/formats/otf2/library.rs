@@ -1,0 +1,366 @@
+//! The OTF2 library, found when it is needed: declarations of what is called, and the only code that calls it.
+//!
+//! Source: the headers of OTF2 3.0 (`otf2/OTF2_Archive.h`, `OTF2_EvtWriter.h`, `OTF2_GlobalDefWriter.h`). Types of flags and kinds are
+//! bytes there, references 32-bit numbers.
+#![expect(unsafe_code, reason = "calls a C library")]
+
+use std::ffi::{CString, c_char, c_int, c_void};
+use std::path::Path;
+use std::ptr::{NonNull, null, null_mut};
+
+use anyhow::{Context as _, Result, anyhow, bail};
+use libloading::Library;
+
+/// Names of the library, newest first.
+const NAMES: [&str; 4] = [
+    "libopen-trace-format2.so.12",
+    "libopen-trace-format2.so.11",
+    "libopen-trace-format2.so.10",
+    "libopen-trace-format2.so",
+];
+
+/// `OTF2_SUCCESS`.
+const SUCCESS: c_int = 0;
+const FILEMODE_WRITE: u8 = 0;
+const SUBSTRATE_POSIX: u8 = 1;
+const COMPRESSION_NONE: u8 = 1;
+/// `OTF2_FLUSH`: what is buffered may be written.
+const FLUSH: u8 = 1;
+
+/// What the library hands out and takes back.
+type Handle = *mut c_void;
+
+#[repr(C)]
+struct FlushCallbacks {
+    pre_flush: unsafe extern "C" fn(*mut c_void, u8, u64, *mut c_void, bool) -> u8,
+    post_flush: Option<unsafe extern "C" fn(*mut c_void, u8, u64) -> u64>,
+}
+
+unsafe extern "C" fn pre_flush(_: *mut c_void, _: u8, _: u64, _: *mut c_void, _: bool) -> u8 {
+    FLUSH
+}
+
+static FLUSHES: FlushCallbacks = FlushCallbacks { pre_flush, post_flush: None };
+
+/// Declares the functions that are called, by their C names behind `OTF2_`.
+macro_rules! functions {
+    ($($field:ident = $name:literal ( $($argument:ty),* ) -> $result:ty;)*) => {
+        struct Functions {
+            $($field: unsafe extern "C" fn($($argument),*) -> $result,)*
+        }
+
+        impl Functions {
+            fn find(library: &Library) -> Result<Self> {
+                Ok(Self {$(
+                    $field: {
+                        let name = concat!("OTF2_", $name);
+                        // SAFETY: the type is that of the function's declaration in the library's headers, which do not change
+                        // it within a major version; the library stays loaded as long as `Functions` (see `Archive`).
+                        let found = unsafe {
+                            library.get::<unsafe extern "C" fn($($argument),*) -> $result>(name.as_bytes())
+                        };
+                        *found.map_err(|_| anyhow!("the OTF2 library has no {name}: it is too old"))?
+                    },
+                )*})
+            }
+        }
+    };
+}
+
+functions! {
+    open = "Archive_Open"(*const c_char, *const c_char, u8, u64, u64, u8, u8) -> Handle;
+    close = "Archive_Close"(Handle) -> c_int;
+    set_flush = "Archive_SetFlushCallbacks"(Handle, *const FlushCallbacks, *mut c_void) -> c_int;
+    set_serial = "Archive_SetSerialCollectiveCallbacks"(Handle) -> c_int;
+    set_creator = "Archive_SetCreator"(Handle, *const c_char) -> c_int;
+    set_description = "Archive_SetDescription"(Handle, *const c_char) -> c_int;
+    set_property = "Archive_SetProperty"(Handle, *const c_char, *const c_char, bool) -> c_int;
+    open_events = "Archive_OpenEvtFiles"(Handle) -> c_int;
+    close_events = "Archive_CloseEvtFiles"(Handle) -> c_int;
+    event_writer = "Archive_GetEvtWriter"(Handle, u64) -> Handle;
+    close_event_writer = "Archive_CloseEvtWriter"(Handle, Handle) -> c_int;
+    open_definitions = "Archive_OpenDefFiles"(Handle) -> c_int;
+    close_definitions = "Archive_CloseDefFiles"(Handle) -> c_int;
+    definition_writer = "Archive_GetDefWriter"(Handle, u64) -> Handle;
+    close_definition_writer = "Archive_CloseDefWriter"(Handle, Handle) -> c_int;
+    global_writer = "Archive_GetGlobalDefWriter"(Handle) -> Handle;
+    clock = "GlobalDefWriter_WriteClockProperties"(Handle, u64, u64, u64, u64) -> c_int;
+    string = "GlobalDefWriter_WriteString"(Handle, u32, *const c_char) -> c_int;
+    node = "GlobalDefWriter_WriteSystemTreeNode"(Handle, u32, u32, u32, u32) -> c_int;
+    process = "GlobalDefWriter_WriteLocationGroup"(Handle, u32, u32, u8, u32, u32) -> c_int;
+    location = "GlobalDefWriter_WriteLocation"(Handle, u64, u32, u8, u64, u32) -> c_int;
+    region = "GlobalDefWriter_WriteRegion"(Handle, u32, u32, u32, u32, u8, u8, u32, u32, u32, u32) -> c_int;
+    group = "GlobalDefWriter_WriteGroup"(Handle, u32, u32, u8, u8, u32, u32, *const u64) -> c_int;
+    comm = "GlobalDefWriter_WriteComm"(Handle, u32, u32, u32, u32, u32) -> c_int;
+    inter_comm = "GlobalDefWriter_WriteInterComm"(Handle, u32, u32, u32, u32, u32, u32) -> c_int;
+    enter = "EvtWriter_Enter"(Handle, Handle, u64, u32) -> c_int;
+    leave = "EvtWriter_Leave"(Handle, Handle, u64, u32) -> c_int;
+    send = "EvtWriter_MpiSend"(Handle, Handle, u64, u32, u32, u32, u64) -> c_int;
+    isend = "EvtWriter_MpiIsend"(Handle, Handle, u64, u32, u32, u32, u64, u64) -> c_int;
+    isend_complete = "EvtWriter_MpiIsendComplete"(Handle, Handle, u64, u64) -> c_int;
+    irecv_request = "EvtWriter_MpiIrecvRequest"(Handle, Handle, u64, u64) -> c_int;
+    recv = "EvtWriter_MpiRecv"(Handle, Handle, u64, u32, u32, u32, u64) -> c_int;
+    irecv = "EvtWriter_MpiIrecv"(Handle, Handle, u64, u32, u32, u32, u64, u64) -> c_int;
+    cancelled = "EvtWriter_MpiRequestCancelled"(Handle, Handle, u64, u64) -> c_int;
+    collective_begin = "EvtWriter_MpiCollectiveBegin"(Handle, Handle, u64) -> c_int;
+    collective_end = "EvtWriter_MpiCollectiveEnd"(Handle, Handle, u64, u8, u32, u32, u64, u64) -> c_int;
+    collective_request = "EvtWriter_NonBlockingCollectiveRequest"(Handle, Handle, u64, u64) -> c_int;
+    collective_complete =
+        "EvtWriter_NonBlockingCollectiveComplete"(Handle, Handle, u64, u8, u32, u32, u64, u64, u64) -> c_int;
+}
+
+/// One end of a message as a record has it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Peer {
+    pub(super) rank: u32,
+    pub(super) comm: u32,
+    pub(super) tag: u32,
+    pub(super) bytes: u64,
+}
+
+/// What a collective operation's record has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Operation {
+    pub(super) kind: u8,
+    pub(super) comm: u32,
+    pub(super) root: u32,
+    pub(super) sent: u64,
+    pub(super) received: u64,
+}
+
+/// An event of a location.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Record {
+    Enter(u32),
+    Leave(u32),
+    Send(Peer),
+    Isend(Peer, u64),
+    IsendComplete(u64),
+    IrecvRequest(u64),
+    Recv(Peer),
+    Irecv(Peer, u64),
+    Cancelled(u64),
+    CollectiveBegin,
+    CollectiveEnd(Operation),
+    CollectiveRequest(u64),
+    CollectiveComplete(Operation, u64),
+}
+
+/// A definition of the archive.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Definition<'a> {
+    /// Ticks per second, offset, length, and the date of the offset in ns since 1970.
+    Clock(u64, u64, u64, u64),
+    String(u32, &'a str),
+    /// Number, name, class, parent.
+    Node(u32, u32, u32, u32),
+    /// Number, name, kind, node.
+    Process(u32, u32, u8, u32),
+    /// Number, name, kind, events, process.
+    Location(u64, u32, u8, u64, u32),
+    /// Number, name, role, paradigm.
+    Region(u32, u32, u8, u8),
+    /// Number, name, kind, paradigm, members.
+    Group(u32, u32, u8, u8, &'a [u64]),
+    /// Number, name, group.
+    Comm(u32, u32, u32),
+    /// Number, name, both groups.
+    InterComm(u32, u32, [u32; 2]),
+}
+
+/// Neither string nor group nor communicator: all bits are set.
+pub(super) const UNDEFINED: u32 = u32::MAX;
+
+/// Writes one location's events.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Writer(NonNull<c_void>);
+
+/// An archive being written.
+pub(super) struct Archive {
+    functions: Functions,
+    handle: NonNull<c_void>,
+    // Dropped last: functions are in it.
+    _library: Library,
+}
+
+fn library() -> Result<Library> {
+    // SAFETY: the library runs no code of its own when it is loaded but that of its C runtime.
+    let found = NAMES.into_iter().find_map(|name| unsafe { Library::new(name) }.ok());
+    found.ok_or_else(|| {
+        anyhow!(
+            "the OTF2 library (libopen-trace-format2.so) is not installed; Debian and Ubuntu have it in \
+             libopen-trace-format2-dev; elsewhere, put its directory into LD_LIBRARY_PATH"
+        )
+    })
+}
+
+fn text(text: &str) -> CString {
+    // What is behind a NUL nobody would see.
+    CString::new(text.split('\0').next().unwrap_or_default()).unwrap_or_default()
+}
+
+impl Archive {
+    /// Begins an archive in a directory that is there and empty, whose events take `chunk` bytes of memory per location.
+    pub(super) fn create(directory: &Path, name: &str, chunk: u64) -> Result<Self> {
+        let library = library()?;
+        let functions = Functions::find(&library)?;
+        let path = text(&directory.to_string_lossy());
+        let name = text(name);
+        // SAFETY: both strings end with NUL and outlive the call; the numbers are those of the headers.
+        let handle = unsafe {
+            (functions.open)(
+                path.as_ptr(),
+                name.as_ptr(),
+                FILEMODE_WRITE,
+                chunk,
+                DEFINITIONS,
+                SUBSTRATE_POSIX,
+                COMPRESSION_NONE,
+            )
+        };
+        let handle = NonNull::new(handle).context("the OTF2 library cannot create the archive")?;
+        let archive = Self { functions, handle, _library: library };
+        let (to, f) = (archive.handle.as_ptr(), &archive.functions);
+        // SAFETY: the archive is open; the callbacks are static and ask for no data.
+        check(unsafe { (f.set_flush)(to, &raw const FLUSHES, null_mut()) })?;
+        // SAFETY: the archive is open, and used by this process alone.
+        check(unsafe { (f.set_serial)(to) })?;
+        // SAFETY: the archive is open.
+        check(unsafe { (f.open_events)(to) })?;
+        Ok(archive)
+    }
+
+    pub(super) fn describe(&self, creator: &str, description: &str) -> Result<()> {
+        let (creator, description) = (text(creator), text(description));
+        // SAFETY: the archive is open; the strings end with NUL and outlive the calls, which copy them.
+        check(unsafe { (self.functions.set_creator)(self.handle.as_ptr(), creator.as_ptr()) })?;
+        // SAFETY: as above.
+        check(unsafe { (self.functions.set_description)(self.handle.as_ptr(), description.as_ptr()) })
+    }
+
+    pub(super) fn property(&self, name: &str, value: &str) -> Result<()> {
+        let (name, value) = (text(name), text(value));
+        // SAFETY: as in `describe`.
+        check(unsafe {
+            (self.functions.set_property)(self.handle.as_ptr(), name.as_ptr(), value.as_ptr(), true)
+        })
+    }
+
+    /// Begins a location's events.
+    pub(super) fn writer(&self, location: u64) -> Result<Writer> {
+        // SAFETY: the archive is open, and so are its files of events.
+        let writer = unsafe { (self.functions.event_writer)(self.handle.as_ptr(), location) };
+        NonNull::new(writer).map(Writer).context("the OTF2 library cannot write events of a location")
+    }
+
+    /// Ends a location's events, which must not be written to again.
+    pub(super) fn end(&self, writer: Writer) -> Result<()> {
+        // SAFETY: the writer is of this archive and open.
+        check(unsafe { (self.functions.close_event_writer)(self.handle.as_ptr(), writer.0.as_ptr()) })
+    }
+
+    /// Writes an event at a time.
+    pub(super) fn record(&self, writer: Writer, time: u64, record: Record) -> Result<()> {
+        let (f, w, no) = (&self.functions, writer.0.as_ptr(), null_mut());
+        // SAFETY: the writer is of this archive and open (`end` takes it, and its caller lets go of it); no record has
+        // attributes, for which NULL stands.
+        check(unsafe {
+            match record {
+                Record::Enter(region) => (f.enter)(w, no, time, region),
+                Record::Leave(region) => (f.leave)(w, no, time, region),
+                Record::Send(p) => (f.send)(w, no, time, p.rank, p.comm, p.tag, p.bytes),
+                Record::Isend(p, id) => (f.isend)(w, no, time, p.rank, p.comm, p.tag, p.bytes, id),
+                Record::IsendComplete(id) => (f.isend_complete)(w, no, time, id),
+                Record::IrecvRequest(id) => (f.irecv_request)(w, no, time, id),
+                Record::Recv(p) => (f.recv)(w, no, time, p.rank, p.comm, p.tag, p.bytes),
+                Record::Irecv(p, id) => (f.irecv)(w, no, time, p.rank, p.comm, p.tag, p.bytes, id),
+                Record::Cancelled(id) => (f.cancelled)(w, no, time, id),
+                Record::CollectiveBegin => (f.collective_begin)(w, no, time),
+                Record::CollectiveEnd(o) => {
+                    (f.collective_end)(w, no, time, o.kind, o.comm, o.root, o.sent, o.received)
+                }
+                Record::CollectiveRequest(id) => (f.collective_request)(w, no, time, id),
+                Record::CollectiveComplete(o, id) => {
+                    (f.collective_complete)(w, no, time, o.kind, o.comm, o.root, o.sent, o.received, id)
+                }
+            }
+        })
+    }
+
+    /// Ends all events, and begins the definitions: first an empty file of them for each location, which readers look for.
+    pub(super) fn definitions(&self, locations: impl Iterator<Item = u64>) -> Result<Definitions<'_>> {
+        let (to, f) = (self.handle.as_ptr(), &self.functions);
+        // SAFETY: the archive is open, and all writers of events are closed.
+        check(unsafe { (f.close_events)(to) })?;
+        // SAFETY: the archive is open.
+        check(unsafe { (f.open_definitions)(to) })?;
+        for location in locations {
+            // SAFETY: the archive's files of definitions are open.
+            let writer = unsafe { (f.definition_writer)(to, location) };
+            if writer.is_null() {
+                bail!("the OTF2 library cannot write definitions of a location");
+            }
+            // SAFETY: the writer has just been opened.
+            check(unsafe { (f.close_definition_writer)(to, writer) })?;
+        }
+        // SAFETY: the archive is open, and all writers of local definitions are closed.
+        check(unsafe { (f.close_definitions)(to) })?;
+        // SAFETY: the archive is open.
+        let writer = unsafe { (f.global_writer)(to) };
+        let writer = NonNull::new(writer).context("the OTF2 library cannot write definitions")?;
+        Ok(Definitions { archive: self, writer })
+    }
+
+    /// Writes what is left.
+    pub(super) fn close(self) -> Result<()> {
+        // SAFETY: the archive is open, and `self` is gone afterwards: nobody uses the handle or what came from it again.
+        let closed = unsafe { (self.functions.close)(self.handle.as_ptr()) };
+        check(closed)
+    }
+}
+
+/// The global definitions being written.
+pub(super) struct Definitions<'a> {
+    archive: &'a Archive,
+    writer: NonNull<c_void>,
+}
+
+impl Definitions<'_> {
+    pub(super) fn write(&self, definition: Definition<'_>) -> Result<()> {
+        let (f, w) = (&self.archive.functions, self.writer.as_ptr());
+        // SAFETY: the writer is open as long as the archive, which this borrows; strings end with NUL and lists have the length
+        // that stands before them, and both outlive the call, which copies them.
+        check(unsafe {
+            match definition {
+                Definition::Clock(ticks, offset, length, date) => (f.clock)(w, ticks, offset, length, date),
+                Definition::String(number, string) => (f.string)(w, number, text(string).as_ptr()),
+                Definition::Node(number, name, class, parent) => (f.node)(w, number, name, class, parent),
+                Definition::Process(number, name, kind, node) => {
+                    (f.process)(w, number, name, kind, node, UNDEFINED)
+                }
+                Definition::Location(number, name, kind, events, process) => {
+                    (f.location)(w, number, name, kind, events, process)
+                }
+                Definition::Region(number, name, role, paradigm) => {
+                    (f.region)(w, number, name, name, UNDEFINED, role, paradigm, 0, UNDEFINED, 0, 0)
+                }
+                Definition::Group(number, name, kind, paradigm, members) => {
+                    let length = u32::try_from(members.len())?;
+                    let list = if members.is_empty() { null() } else { members.as_ptr() };
+                    (f.group)(w, number, name, kind, paradigm, 0, length, list)
+                }
+                Definition::Comm(number, name, group) => (f.comm)(w, number, name, group, UNDEFINED, 0),
+                Definition::InterComm(number, name, [a, b]) => {
+                    (f.inter_comm)(w, number, name, a, b, UNDEFINED, 0)
+                }
+            }
+        })
+    }
+}
+
+/// Bytes of memory for definitions, the library's own default.
+const DEFINITIONS: u64 = 4 << 20;
+
+fn check(code: c_int) -> Result<()> {
+    if code == SUCCESS { Ok(()) } else { Err(anyhow!("the OTF2 library says error {code}")) }
+}

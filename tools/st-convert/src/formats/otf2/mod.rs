@@ -1,0 +1,280 @@
+//! An archive of OTF2, which Vampir, Scalasca and Pipit read, written through its own library.
+//!
+//! A rank is a location group, a thread a location, a function a region: of MPI, and around its calls those of the program as far
+//! as the stacks of call sites name them. Computation before a call belongs to the functions that make it.
+
+mod definitions;
+mod library;
+mod members;
+mod regions;
+
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+
+use anyhow::Result;
+use foldhash::fast::FixedState;
+use st_model::calls::Kind as CallKind;
+use st_model::num::{Exact as _, saturate};
+
+use crate::deeds::{Deed, Part, Side};
+use crate::directory::Directory;
+use crate::format::{Call, Format, Kind, Summary};
+use crate::frames::functions;
+use crate::losses::Losses;
+use crate::trace::Trace;
+use crate::words::function;
+use library::{Archive, Operation, Peer, Record, Writer};
+use members::Members;
+use regions::{Regions, operation};
+
+pub(crate) const KIND: Kind = Kind {
+    name: "otf2",
+    endings: &[".otf2"],
+    about: "an OTF2 archive in a directory: Vampir, Scalasca, Pipit, otf2-print",
+    needs_times: true,
+    bytes: 45,
+    bears: 50_000_000_000,
+    open,
+};
+
+/// Name of the archive in its directory, as Score-P has it.
+const NAME: &str = "traces";
+/// Bytes of memory for the events of a location: the least that the library takes, if there are many.
+const CHUNK: u64 = 1 << 20;
+const SMALL_CHUNK: u64 = 1 << 18;
+const MANY: usize = 256;
+
+/// One location.
+struct Location {
+    writer: Writer,
+    /// Of its last event.
+    time: u64,
+    events: u64,
+    /// Regions of the program that it is in, outermost first.
+    frames: Vec<u32>,
+    /// Requests that have begun.
+    requests: HashSet<u64, FixedState>,
+}
+
+struct Otf2<'a> {
+    archive: Archive,
+    directory: Directory,
+    trace: &'a Trace,
+    first: i64,
+    locations: Vec<Location>,
+    regions: Regions,
+    /// Of each call site: the regions of the program around it.
+    frames: Vec<Vec<u32>>,
+    members: Members,
+    /// Collective operations that have begun, by part.
+    operations: HashMap<u64, Operation, FixedState>,
+    losses: Losses,
+}
+
+/// Number of a location: as Score-P has it.
+fn location(rank: u32, thread: u32) -> u64 {
+    thread.to_u64() << 32 | rank.to_u64()
+}
+
+fn open<'a>(target: &Path, trace: &'a Trace) -> Result<Box<dyn Format + 'a>> {
+    let directory = Directory::create(target)?;
+    let chunk = if trace.lanes.len() > MANY { SMALL_CHUNK } else { CHUNK };
+    let archive = Archive::create(&directory.path(""), NAME, chunk)?;
+    let header = &trace.whole.header;
+    archive.describe(concat!("st-convert ", env!("CARGO_PKG_VERSION")), &header.command())?;
+    archive.property("ST::MPI", &format!("{} {}", header.mpi.flavour, header.mpi.version))?;
+    let mut locations = Vec::new();
+    for lane in &trace.lanes {
+        let writer = archive.writer(location(lane.rank, lane.thread))?;
+        locations.push(Location {
+            writer,
+            time: 0,
+            events: 0,
+            frames: Vec::new(),
+            requests: HashSet::default(),
+        });
+    }
+    let mut regions = Regions::default();
+    let region = |site: u32| functions(&trace.sites, site).iter().map(|name| regions.of_program(name)).collect();
+    let frames = (0..trace.sites.len()).map(region).collect();
+    let (members, operations, losses) = (Members::default(), HashMap::default(), Losses::default());
+    let first = trace.first();
+    Ok(Box::new(Otf2 {
+        archive,
+        directory,
+        trace,
+        first,
+        locations,
+        regions,
+        frames,
+        members,
+        operations,
+        losses,
+    }))
+}
+
+/// Sends and receives have numbers of their own, requests of a location one for each.
+fn request(id: u64, send: bool) -> u64 {
+    id << 1 | u64::from(send)
+}
+
+impl Otf2<'_> {
+    fn record(&mut self, at: u32, time: i64, record: Record) -> Result<()> {
+        let Some(location) = self.locations.get_mut(at.to_usize()) else { return Ok(()) };
+        // Times of a location must not go back.
+        location.time = location.time.max(saturate(time.saturating_sub(self.first)));
+        location.events += 1;
+        self.archive.record(location.writer, location.time, record)
+    }
+
+    /// Leaves the program's regions and enters others, so that it is in those around a call site.
+    fn go_to(&mut self, at: u32, site: u32, enter: i64) -> Result<()> {
+        let Some(location) = self.locations.get_mut(at.to_usize()) else { return Ok(()) };
+        let wanted = self.frames.get(site.to_usize()).cloned().unwrap_or_default();
+        let before = std::mem::replace(&mut location.frames, wanted.clone());
+        // What comes before the first call is not known.
+        let time = if location.events == 0 { enter } else { self.first };
+        let common = before.iter().zip(&wanted).take_while(|(a, b)| a == b).count();
+        before[common..].iter().rev().try_for_each(|region| self.record(at, time, Record::Leave(*region)))?;
+        wanted[common..].iter().try_for_each(|region| self.record(at, time, Record::Enter(*region)))
+    }
+
+    /// The other end of a message; `None` if it is not in the archive.
+    fn peer(&mut self, call: &Call<'_>, side: &Side) -> Option<Peer> {
+        let position = side.peer.filter(|peer| self.trace.has(*peer)).and_then(|peer| {
+            self.members.position(self.trace, call.groups, side.group, peer)
+        });
+        let tag = saturate(side.tag.unwrap_or_default());
+        Some(Peer { rank: position?, comm: side.group, tag, bytes: side.bytes })
+    }
+
+    fn part(&mut self, call: &Call<'_>, part: &Part) -> Option<Operation> {
+        let Some(kind) = operation(part.rule, call.event) else {
+            self.losses.add("parts in neighbourhood operations (they are regions)", 1);
+            return None;
+        };
+        let of = (self.trace, call.groups);
+        let root = self.members.root(of, part.group, call.lane.rank, part.root);
+        let Some(root) = root else {
+            self.losses.add("parts in operations whose root is not converted", 1);
+            return None;
+        };
+        Some(Operation { kind, comm: part.group, root, sent: call.sent, received: call.received })
+    }
+
+    /// What begins with a call.
+    fn begin(&mut self, call: &Call<'_>, deed: &Deed, enter: i64) -> Result<()> {
+        let at = call.at;
+        match deed {
+            Deed::Send { side, done } => {
+                let Some(peer) = self.peer(call, side) else { return Ok(()) };
+                let id = request(side.id, true);
+                if *done {
+                    return self.record(at, enter, Record::Send(peer));
+                }
+                self.ask(at, id);
+                self.record(at, enter, Record::Isend(peer, id))
+            }
+            Deed::Post { side, done: false } => {
+                let id = request(side.id, false);
+                self.ask(at, id);
+                self.record(at, enter, Record::IrecvRequest(id))
+            }
+            Deed::Join { part, done } => {
+                let Some(operation) = self.part(call, part) else { return Ok(()) };
+                self.operations.insert(part.id, operation);
+                let begin = Record::CollectiveRequest(request(part.id, true) | COLLECTIVE);
+                self.record(at, enter, if *done { Record::CollectiveBegin } else { begin })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What ends with a call.
+    fn end(&mut self, call: &Call<'_>, deed: &Deed, exit: i64) -> Result<()> {
+        let at = call.at;
+        match deed {
+            Deed::Sent { id } if self.answer(at, request(*id, true)) => {
+                self.record(at, exit, Record::IsendComplete(request(*id, true)))
+            }
+            Deed::Received { side, .. } => {
+                let id = request(side.id, false);
+                let asked = self.answer(at, id);
+                let Some(peer) = self.peer(call, side) else { return Ok(()) };
+                self.record(at, exit, if asked { Record::Irecv(peer, id) } else { Record::Recv(peer) })
+            }
+            Deed::Cancelled { id, send } if self.answer(at, request(*id, *send)) => {
+                self.record(at, exit, Record::Cancelled(request(*id, *send)))
+            }
+            Deed::Join { part, done: true } => {
+                let operation = self.operations.remove(&part.id);
+                operation.map_or(Ok(()), |o| self.record(at, exit, Record::CollectiveEnd(o)))
+            }
+            Deed::Left { part } => {
+                let id = request(part.id, true) | COLLECTIVE;
+                let operation = self.operations.remove(&part.id);
+                operation.map_or(Ok(()), |o| self.record(at, exit, Record::CollectiveComplete(o, id)))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn ask(&mut self, at: u32, id: u64) {
+        if let Some(location) = self.locations.get_mut(at.to_usize()) {
+            location.requests.insert(id);
+        }
+    }
+
+    fn answer(&mut self, at: u32, id: u64) -> bool {
+        self.locations.get_mut(at.to_usize()).is_some_and(|location| location.requests.remove(&id))
+    }
+
+    /// What has a region, and no record of what it moves.
+    fn lose(&mut self, call: &Call<'_>) {
+        let what = match call.event.row.map(|row| row.kind) {
+            Some(CallKind::Put | CallKind::Get | CallKind::GetPut | CallKind::CompareSwap) => {
+                "accesses to windows (they are regions)"
+            }
+            Some(CallKind::Read | CallKind::Write) => "accesses to files (they are regions)",
+            _ => return,
+        };
+        self.losses.add(what, call.event.calls());
+    }
+}
+
+/// Numbers of requests of collective operations have this bit.
+const COLLECTIVE: u64 = 1 << 63;
+
+impl Format for Otf2<'_> {
+    fn call(&mut self, call: &Call<'_>) -> Result<()> {
+        let Some((enter, exit)) = call.times else {
+            self.losses.add("calls whose times are not known", call.event.calls());
+            return Ok(());
+        };
+        self.lose(call);
+        self.losses.add("polls that are one record with others", call.event.calls().saturating_sub(1));
+        let region = match call.event.name() {
+            Some(name) => self.regions.of_mpi(name, call.event),
+            None => self.regions.of_mpi(&function(call), call.event),
+        };
+        self.go_to(call.at, call.site, enter)?;
+        self.record(call.at, enter, Record::Enter(region))?;
+        call.deeds.iter().try_for_each(|deed| self.begin(call, deed, enter))?;
+        call.deeds.iter().try_for_each(|deed| self.end(call, deed, exit))?;
+        self.record(call.at, exit, Record::Leave(region))
+    }
+
+    fn finish(&mut self, summary: &Summary<'_>) -> Result<Losses> {
+        for at in (0..self.locations.len()).filter_map(|at| u32::try_from(at).ok()) {
+            self.go_to(at, u32::MAX, self.first)?;
+        }
+        self.locations.iter().try_for_each(|location| self.archive.end(location.writer))?;
+        self.define(summary)?;
+        Ok(std::mem::take(&mut self.losses))
+    }
+
+    fn commit(self: Box<Self>) -> Result<()> {
+        self.archive.close()?;
+        self.directory.commit()
+    }
+}
