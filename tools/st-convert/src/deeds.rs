@@ -101,6 +101,8 @@ pub(crate) struct Shared {
     pub(crate) losses: Losses,
     /// Messages one end of which is chosen.
     cut: u64,
+    /// Both ends of messages are looked for.
+    matching: bool,
 }
 
 /// What is kept for a thread's collective operations, by number.
@@ -128,6 +130,10 @@ pub(crate) type Sequences = HashMap<(u32, u32), u32, FixedState>;
 const GROUP: u32 = 40;
 
 impl Shared {
+    pub(crate) fn new(matching: bool) -> Self {
+        Self { matching, ..Self::default() }
+    }
+
     /// Tells of messages that have met.
     fn meet(&mut self) {
         while let Some((send, receive)) = self.messages.next_met() {
@@ -201,9 +207,11 @@ impl Listener for Reading<'_, '_> {
         self.shared.sends += 1;
         let side = self.side(end, id);
         self.deeds.push(Deed::Send { side, done });
-        let sent = Sent { id, bytes: end.bytes, by: self.by, chosen: self.chosen };
-        self.shared.messages.send(self.by.at, end.sent_through(), sent);
-        self.shared.meet();
+        if self.shared.matching {
+            let sent = Sent { id, bytes: end.bytes, by: self.by, chosen: self.chosen };
+            self.shared.messages.send(self.by.at, end.sent_through(), sent);
+            self.shared.meet();
+        }
         id.to_usize()
     }
 
@@ -222,7 +230,9 @@ impl Listener for Reading<'_, '_> {
         if done {
             (posted.received, posted.side.bytes) = (Some(self.by), self.bytes);
         }
-        let receive = self.shared.messages.post(self.by.at, end.received_through(), posted);
+        let wanted = self.shared.matching || !done;
+        let receive =
+            if wanted { self.shared.messages.post(self.by.at, end.received_through(), posted) } else { 0 };
         if done {
             self.deeds.push(Deed::Received { side: posted.side, at_once: true });
         }
@@ -251,6 +261,10 @@ impl Listener for Reading<'_, '_> {
         posted.side.bytes = got.bytes.unwrap_or(if matched { bytes } else { posted.side.bytes });
         let side = posted.side;
         self.deeds.push(Deed::Received { side, at_once: false });
+        if !self.shared.matching {
+            self.shared.messages.withdraw(receive);
+            return;
+        }
         self.shared.messages.settle(receive, got);
         self.shared.meet();
         let met = self.shared.messages.met_by_receive(receive).map(|(_, _, send, _)| send);

@@ -66,7 +66,8 @@ pub(crate) struct Summary<'a> {
 
 /// A result being written.
 pub(crate) trait Format {
-    /// The next call of a thread: those of all threads in the order in which they are entered.
+    /// The next call of a thread: those of all threads in the order in which they are entered or, if the format is written
+    /// rank by rank, one thread after the other.
     fn call(&mut self, call: &Call<'_>) -> Result<()>;
 
     /// A message, as soon as both ends are known.
@@ -91,6 +92,8 @@ pub(crate) struct Kind {
     pub(crate) about: &'static str,
     /// It cannot be written without exact times.
     pub(crate) needs_times: bool,
+    /// It is written rank by rank, and not told of messages.
+    pub(crate) by_rank: bool,
     /// Bytes per call, as it comes out with programs of the test set.
     pub(crate) bytes: u64,
     /// Bytes that its readers bear.

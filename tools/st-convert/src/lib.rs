@@ -15,6 +15,7 @@ mod frames;
 mod groups;
 mod losses;
 mod run;
+mod script;
 mod tables;
 mod thread;
 mod trace;

@@ -40,7 +40,7 @@ pub fn run(args: &Args) -> Result<Status> {
     tell_size(&trace, kind, args);
     let mut format = (kind.open)(output, &trace)?;
     let progress = args.talk.progress(NAME, "converting", Amount::Things("calls", trace.events));
-    let shared = walk(&trace, &progress, &mut *format)?;
+    let shared = walk(&trace, kind.by_rank, &progress, &mut *format)?;
     drop(progress);
     let mut losses = format.finish(&Summary { groups: &shared.groups })?;
     losses.take_in(shared.unmatched());

@@ -149,12 +149,6 @@ impl Trace {
         });
         columns.min().unwrap_or(0).min(0)
     }
-
-    /// Ranks of the job's world; at least as many as there are.
-    pub(crate) fn world(&self) -> u32 {
-        let highest = self.lanes.iter().map(|lane| lane.rank.saturating_add(1)).max().unwrap_or(0);
-        self.whole.header.world.max(highest)
-    }
 }
 
 /// Refuses ranks of which none is there, and says which are not.

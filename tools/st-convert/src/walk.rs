@@ -6,7 +6,7 @@ use std::collections::binary_heap::PeekMut;
 
 use anyhow::Result;
 use st_cli::Progress;
-use st_model::num::{Exact as _, narrow};
+use st_model::num::Exact as _;
 
 use crate::deeds::{Sequences, Shared};
 use crate::format::Format;
@@ -23,13 +23,20 @@ const TOLD: u64 = 1 << 14;
 /// # Errors
 ///
 /// If a rank cannot be read back, or if the format cannot be written.
-pub(crate) fn walk(trace: &Trace, progress: &Progress, format: &mut dyn Format) -> Result<Shared> {
+pub(crate) fn walk(
+    trace: &Trace,
+    by_rank: bool,
+    progress: &Progress,
+    format: &mut dyn Format,
+) -> Result<Shared> {
     let window = &trace.window;
     let mut threads: Vec<Thread<'_>> =
         (0..trace.lanes.len()).filter_map(|at| Thread::new(trace, at)).collect();
+    // Without an order of time threads come by their numbers.
+    let order = |thread: &Thread<'_>| if by_rank { 0 } else { thread.key() };
     let mut next: BinaryHeap<Reverse<(i64, u32)>> =
-        threads.iter().zip(0u32..).map(|(thread, i)| Reverse((thread.key(), i))).collect();
-    let (mut shared, mut sequences, mut deeds) = (Shared::default(), Sequences::default(), Vec::new());
+        threads.iter().zip(0u32..).map(|(thread, i)| Reverse((order(thread), i))).collect();
+    let (mut shared, mut sequences, mut deeds) = (Shared::new(!by_rank), Sequences::default(), Vec::new());
     let mut known = Vec::new();
     let mut untold = 0;
     while let Some(mut first) = next.peek_mut() {
@@ -38,12 +45,12 @@ pub(crate) fn walk(trace: &Trace, progress: &Progress, format: &mut dyn Format) 
             progress.advance(untold);
             untold = 0;
         }
-        let Reverse((key, i)) = *first;
+        let Reverse((_, i)) = *first;
         let thread = &mut threads[i.to_usize()];
-        let more =
-            key < window.until && thread.read(window, (&mut shared, &mut sequences, &mut deeds), format)?;
+        let more = thread.key() < window.until
+            && thread.read(window, (&mut shared, &mut sequences, &mut deeds), format)?;
         if more {
-            *first = Reverse((thread.key(), narrow(i)));
+            *first = Reverse((order(thread), i));
         } else {
             PeekMut::pop(first);
         }

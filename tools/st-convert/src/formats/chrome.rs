@@ -21,6 +21,7 @@ pub(crate) const KIND: Kind = Kind {
     endings: &[".json"],
     about: "trace events as JSON: chrome://tracing, Perfetto, Speedscope",
     needs_times: true,
+    by_rank: false,
     bytes: 330,
     bears: 100_000_000,
     open,

@@ -16,6 +16,7 @@ pub(crate) const KIND: Kind = Kind {
     endings: &[".csv"],
     about: "tables in a directory: events, messages, sites, ranks, comms",
     needs_times: false,
+    by_rank: false,
     bytes: 130,
     bears: 20_000_000_000,
     open,

@@ -19,6 +19,8 @@ formats! {
     csv,
     parquet,
     otf2,
+    simgrid,
+    goal,
 }
 
 /// Names of all formats.

@@ -28,6 +28,7 @@ pub(crate) const KIND: Kind = Kind {
     endings: &[".parquet"],
     about: "the same tables as Parquet: pandas, polars, DuckDB, Spark",
     needs_times: false,
+    by_rank: false,
     bytes: 15,
     bears: 100_000_000_000,
     open,

@@ -32,6 +32,7 @@ pub(crate) const KIND: Kind = Kind {
     endings: &[".otf2"],
     about: "an OTF2 archive in a directory: Vampir, Scalasca, Pipit, otf2-print",
     needs_times: true,
+    by_rank: false,
     bytes: 45,
     bears: 50_000_000_000,
     open,

@@ -37,6 +37,7 @@ pub(crate) const KIND: Kind = Kind {
     endings: &[".pftrace", ".perfetto-trace"],
     about: "Perfetto's trace: ui.perfetto.dev, trace_processor (SQL)",
     needs_times: true,
+    by_rank: false,
     bytes: 150,
     bears: 100_000_000,
     open,

@@ -1,0 +1,341 @@
+//! What ranks do as simulators are told it: computation, messages, and waits for these, rank by rank.
+//!
+//! A receive must name its source when it is posted. Of one with a wildcard that is only known when it completes: what comes
+//! after it on its rank waits until then. Collective operations are messages ([`lowering`]).
+
+mod lowering;
+
+use std::collections::{HashMap, VecDeque};
+
+use anyhow::{Result, bail};
+use foldhash::fast::FixedState;
+use st_cli::UsageError;
+use st_explain::{Fit, Transfers};
+use st_model::calls::Kind as CallKind;
+use st_model::calls::roles::{Action, Rule};
+use st_model::num::{Exact as _, saturate};
+
+use crate::deeds::{Deed, Part, Side};
+use crate::format::Call;
+use crate::losses::Losses;
+use crate::trace::Trace;
+use lowering::{Collective, Step};
+
+/// What the algorithms are called, for who reads a result.
+pub(crate) const ALGORITHMS: &str = lowering::ALGORITHMS;
+
+/// One end of a message: the other rank by its place among those that are converted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct End {
+    pub(crate) peer: usize,
+    /// Equal for messages of one communicator and tag, and for no others.
+    pub(crate) tag: u32,
+    pub(crate) bytes: u64,
+}
+
+/// What a rank does next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Op {
+    /// So many ns.
+    Compute(u64),
+    Send(End),
+    Receive(End),
+    /// Begins a send, by a number of the rank's own.
+    Isend(End, u64),
+    Ireceive(End, u64),
+    /// Waits for what has begun; the end of a send, or of a receive (`true`).
+    Wait(End, u64, bool),
+}
+
+/// A place in a rank's order that may not be known yet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Slot {
+    Known(Op),
+    /// A receive with a wildcard, by its number.
+    Open(u64),
+    Nothing,
+}
+
+/// One rank being written.
+#[derive(Debug, Default)]
+struct Rank {
+    last: Option<i64>,
+    slots: VecDeque<Slot>,
+    /// Slots that have been taken out.
+    taken: u64,
+    /// Where receives without a source stand.
+    open: HashMap<u64, u64, FixedState>,
+    /// What has begun and is not complete.
+    begun: HashMap<u64, (End, bool), FixedState>,
+    /// Of collective operations that have begun: their messages.
+    parts: HashMap<u64, Vec<(End, u64, bool)>, FixedState>,
+    /// Sends of the exchange that is being read.
+    exchanged: Vec<(End, u64)>,
+    next: u64,
+}
+
+/// Turns calls into what ranks do.
+#[derive(Debug)]
+pub(crate) struct Script {
+    /// World ranks in their order.
+    ranks: Vec<u32>,
+    tags: HashMap<(u32, i64), u32, FixedState>,
+    rank: Rank,
+    pub(crate) losses: Losses,
+}
+
+/// The tag of a communicator's collective operations, which no message has.
+const COLLECTIVE: i64 = -1;
+
+impl Script {
+    /// # Errors
+    ///
+    /// If ranks have several threads, of which these formats know nothing.
+    pub(crate) fn new(trace: &Trace, format: &str) -> Result<Self> {
+        let mut ranks: Vec<u32> = trace.lanes.iter().map(|lane| lane.rank).collect();
+        ranks.dedup();
+        if ranks.len() < trace.lanes.len() {
+            let why = format!(
+                "ranks call MPI in several threads, of which {format} knows nothing: choose others with --ranks"
+            );
+            bail!(UsageError(why));
+        }
+        Ok(Self { ranks, tags: HashMap::default(), rank: Rank::default(), losses: Losses::default() })
+    }
+
+    pub(crate) fn ranks(&self) -> &[u32] {
+        &self.ranks
+    }
+
+    fn place(&self, rank: u32) -> Option<usize> {
+        self.ranks.binary_search(&rank).ok()
+    }
+
+    fn tag(&mut self, group: u32, tag: i64) -> u32 {
+        let next = saturate(self.tags.len());
+        *self.tags.entry((group, tag)).or_insert(next)
+    }
+
+    /// The next call of the rank that is being written: calls of a rank come together, in their order.
+    pub(crate) fn call(&mut self, call: &Call<'_>, mut to: impl FnMut(Op) -> Result<()>) -> Result<()> {
+        self.compute(call);
+        call.deeds.iter().for_each(|deed| self.deed(call, deed));
+        // Of an exchange with nobody to receive from.
+        self.complete_exchange();
+        self.lose(call);
+        self.rank.take(&mut to)
+    }
+
+    /// The rank has no more calls.
+    pub(crate) fn end(&mut self, mut to: impl FnMut(Op) -> Result<()>) -> Result<()> {
+        self.losses
+            .add("receives with a wildcard that are not seen to complete", self.rank.open.len().to_u64());
+        let open = std::mem::take(&mut self.rank.open);
+        open.into_values().for_each(|at| self.rank.fill(at, Slot::Nothing));
+        self.rank.take(&mut to)?;
+        self.rank = Rank::default();
+        Ok(())
+    }
+
+    /// Time since the last call, and that of calls that concern nobody else.
+    fn compute(&mut self, call: &Call<'_>) {
+        let Some((enter, exit)) = call.times else { return };
+        let kind = call.event.row.map_or(CallKind::Other, |row| row.kind);
+        let own = call.event.action() == Action::Internal && kind != CallKind::Probe;
+        let since = self.rank.last.replace(exit);
+        let until = if own { exit } else { enter };
+        // What comes before MPI begins is not the run's.
+        let ns = since.filter(|_| kind != CallKind::Init).map_or(0, |since| until.saturating_sub(since));
+        if ns > 0 {
+            self.rank.push(Op::Compute(saturate(ns)));
+        }
+    }
+
+    fn end_of(&mut self, side: &Side) -> Option<End> {
+        let Some(peer) = side.peer.and_then(|peer| self.place(peer)) else {
+            self.losses.add("ends of messages whose other end is not converted", 1);
+            return None;
+        };
+        Some(End { peer, tag: self.tag(side.group, side.tag.unwrap_or_default()), bytes: side.bytes })
+    }
+
+    fn deed(&mut self, call: &Call<'_>, deed: &Deed) {
+        let exchanges = matches!(call.event.action(), Action::Both { .. });
+        match deed {
+            Deed::Send { side, done } => {
+                let Some(end) = self.end_of(side) else { return };
+                if *done && !exchanges {
+                    return self.rank.push(Op::Send(end));
+                }
+                let id = self.rank.begin(end, false, side.id << 1 | 1);
+                self.rank.push(Op::Isend(end, id));
+                if *done {
+                    self.rank.exchanged.push((end, id));
+                }
+            }
+            Deed::Post { side, done } if *done => {
+                if side.peer.is_none() {
+                    self.losses.add("receives whose source is not known", 1);
+                }
+            }
+            Deed::Post { side, .. } => {
+                // Its size is known when it is complete.
+                let at = self.rank.reserve(side.id);
+                self.rank.open.insert(side.id, at);
+            }
+            Deed::Received { side, at_once } => self.received(side, *at_once),
+            Deed::Sent { id } => self.rank.wait(*id << 1 | 1),
+            Deed::Cancelled { id, send: false } => {
+                if let Some(at) = self.rank.open.remove(id) {
+                    self.rank.fill(at, Slot::Nothing);
+                }
+            }
+            Deed::Cancelled { .. } => self.losses.add("cancelled sends", 1),
+            Deed::Join { part, done } => self.join(call, part, *done),
+            Deed::Left { part } => {
+                let messages = self.rank.parts.remove(&part.id).unwrap_or_default();
+                messages.into_iter().for_each(|(end, id, receives)| {
+                    self.rank.push(Op::Wait(end, id, receives));
+                });
+            }
+        }
+    }
+
+    fn received(&mut self, side: &Side, at_once: bool) {
+        let end = self.end_of(side);
+        if at_once {
+            // The send of an exchange was begun before, so that neither rank waits for the other.
+            self.rank.extend(end.map(Op::Receive));
+            return self.complete_exchange();
+        }
+        let Some(at) = self.rank.open.remove(&side.id) else { return };
+        let Some(end) = end else { return self.rank.fill(at, Slot::Nothing) };
+        let id = side.id << 1;
+        self.rank.fill(at, Slot::Known(Op::Ireceive(end, id)));
+        self.rank.push(Op::Wait(end, id, true));
+    }
+
+    fn complete_exchange(&mut self) {
+        for (end, id) in std::mem::take(&mut self.rank.exchanged) {
+            self.rank.push(Op::Wait(end, id, false));
+        }
+    }
+
+    fn join(&mut self, call: &Call<'_>, part: &Part, done: bool) {
+        let Some(collective) = Collective::of(call, part, |rank| self.place(rank)) else {
+            let what = match part.rule {
+                Rule::Neighbour | Rule::NeighbourV => "neighbourhood operations",
+                _ => "parts in operations of intercommunicators, or some of whose ranks are not converted",
+            };
+            return self.losses.add(what, 1);
+        };
+        let tag = self.tag(part.group, COLLECTIVE);
+        let steps = if done { collective.steps() } else { collective.at_once() };
+        let end = |(peer, bytes)| End { peer, tag, bytes };
+        let mut begun = Vec::new();
+        for step in steps {
+            match step {
+                Step::Send(to) if done => self.rank.push(Op::Send(end(to))),
+                Step::Receive(from) if done => self.rank.push(Op::Receive(end(from))),
+                Step::Send(to) => {
+                    let id = self.rank.number();
+                    self.rank.push(Op::Isend(end(to), id));
+                    begun.push((end(to), id, false));
+                }
+                Step::Receive(from) => {
+                    let id = self.rank.number();
+                    self.rank.push(Op::Ireceive(end(from), id));
+                    begun.push((end(from), id, true));
+                }
+                Step::Exchange(to, from) => {
+                    let id = self.rank.number();
+                    self.rank.push(Op::Ireceive(end(from), id));
+                    self.rank.push(Op::Send(end(to)));
+                    self.rank.push(Op::Wait(end(from), id, true));
+                }
+            }
+        }
+        if !done {
+            self.rank.parts.insert(part.id, begun);
+        }
+    }
+
+    /// What there is no operation for.
+    fn lose(&mut self, call: &Call<'_>) {
+        let what = match call.event.row.map(|row| row.kind) {
+            Some(CallKind::Put | CallKind::Get | CallKind::GetPut | CallKind::CompareSwap) => {
+                "accesses to windows"
+            }
+            _ => match call.event.action() {
+                Action::Epoch(_) => "synchronisations of windows",
+                Action::Creation | Action::Topology => "synchronisations where communicators are made",
+                _ => return,
+            },
+        };
+        self.losses.add(what, 1);
+    }
+}
+
+impl Rank {
+    fn push(&mut self, op: Op) {
+        self.slots.push_back(Slot::Known(op));
+    }
+
+    fn extend(&mut self, op: Option<Op>) {
+        op.into_iter().for_each(|op| self.push(op));
+    }
+
+    /// A number for a message of the rank's own making.
+    fn number(&mut self) -> u64 {
+        self.next += 1;
+        self.next | OWN
+    }
+
+    fn begin(&mut self, end: End, receives: bool, id: u64) -> u64 {
+        self.begun.insert(id, (end, receives));
+        id
+    }
+
+    fn wait(&mut self, id: u64) {
+        if let Some((end, receives)) = self.begun.remove(&id) {
+            self.push(Op::Wait(end, id, receives));
+        }
+    }
+
+    /// A place for a receive that is to be known later.
+    fn reserve(&mut self, id: u64) -> u64 {
+        self.slots.push_back(Slot::Open(id));
+        self.taken + self.slots.len().to_u64() - 1
+    }
+
+    fn fill(&mut self, at: u64, with: Slot) {
+        let slot = at.checked_sub(self.taken).and_then(|i| self.slots.get_mut(i.to_usize()));
+        slot.into_iter().for_each(|slot| *slot = with);
+    }
+
+    /// Hands over what is known.
+    fn take(&mut self, to: &mut impl FnMut(Op) -> Result<()>) -> Result<()> {
+        while let Some(slot) = self.slots.front() {
+            match *slot {
+                Slot::Open(_) => break,
+                Slot::Known(op) => to(op)?,
+                Slot::Nothing => {}
+            }
+            self.slots.pop_front();
+            self.taken += 1;
+        }
+        Ok(())
+    }
+}
+
+/// Numbers of messages of collective operations have this bit.
+const OWN: u64 = 1 << 63;
+
+/// What messages take, as far as the trace says: between nodes or, if there is but one, within.
+pub(crate) fn network(trace: &Trace) -> Result<Option<Fit>> {
+    if !trace.is_timed() {
+        return Ok(None);
+    }
+    let transfers = Transfers::of(&trace.sections, &|_| ())?;
+    Ok(transfers.fit(true).or_else(|| transfers.fit(false)))
+}
