@@ -10,6 +10,8 @@ MPI_CRATES := st-pmpi st-engine
 NO_MPI := --workspace $(MPI_CRATES:%=--exclude %)
 ONLY_MPI := $(MPI_CRATES:%=-p %)
 INSTALLED := libst_pmpi.so st-engine st-kernels-mpi
+# Not in the demo, and a file of its own: what reads and writes others' formats is large.
+APART := st-convert
 PROGRAMS := st-record st-sync st-cluster st-merge st-view st-stat st-replay st-kernels
 
 # $(call with_mpi,NAMES,COMMAND): the command once per MPI among NAMES that this machine has, in that MPI's target
@@ -32,6 +34,7 @@ help: ## list the targets
 
 build: ## build everything for every MPI found
 	$(CARGO) build --release --locked
+	$(CARGO) build --release --locked $(APART:%=-p %)
 	$(call with_mpi,openmpi mpich,$(CARGO) build --release --locked $(ONLY_MPI))
 
 build-demo:
@@ -148,20 +151,21 @@ install: build completions ## install below PREFIX (default /usr/local; DESTDIR 
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man{1,5,7}
 	install -s target/release/st-programs $(DESTDIR)$(PREFIX)/bin/st-record
 	for p in $(filter-out st-record,$(PROGRAMS)); do ln -f $(DESTDIR)$(PREFIX)/bin/{st-record,$$p}; done
+	install -s $(APART:%=target/release/%) $(DESTDIR)$(PREFIX)/bin
 	for s in 1 5 7; do install -m 644 man/*.$$s $(DESTDIR)$(PREFIX)/share/man/man$$s; done
 	tools/mpis | while read -r name wrapper; do \
 	    install -d $(DESTDIR)$(PREFIX)/lib/st/$$name; \
 	    install -s $(INSTALLED:%=target/$$name/release/%) $(DESTDIR)$(PREFIX)/lib/st/$$name; \
 	done
 	install -d $(DESTDIR)$(PREFIX)/share/{bash-completion/completions,zsh/site-functions,fish/vendor_completions.d}
-	for p in $(PROGRAMS); do \
+	for p in $(PROGRAMS) $(APART); do \
 	    install -m 644 target/completions/$$p.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/$$p; \
 	    install -m 644 target/completions/_$$p $(DESTDIR)$(PREFIX)/share/zsh/site-functions; \
 	    install -m 644 target/completions/$$p.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d; \
 	done
 
 install-debug: build ## install the debugging symbols of what install puts there, found by build-id, below PREFIX/lib/debug
-	for f in target/release/st-programs $$(tools/mpis | while read -r name wrapper; do \
+	for f in target/release/st-programs $(APART:%=target/release/%) $$(tools/mpis | while read -r name wrapper; do \
 	    printf '%s ' $(INSTALLED:%=target/$$name/release/%); done); do \
 	    id=$$(readelf -n $$f | sed -n 's/.*Build ID: //p'); \
 	    to=$(DESTDIR)$(PREFIX)/lib/debug/.build-id/$${id:0:2}; \

@@ -6,6 +6,7 @@ use clap::{Command, CommandFactory};
 pub(crate) fn programs() -> Vec<Command> {
     vec![
         st_cluster::args::Args::command(),
+        st_convert::args::Args::command(),
         st_kernels::Args::command(),
         st_merge::args::Args::command(),
         st_record::args::Args::command(),

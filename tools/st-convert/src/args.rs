@@ -62,9 +62,43 @@ fn seconds(text: &str) -> Result<f64, String> {
 
 const AFTER: &str = "\
 Examples:
-  st-convert app.st -o app.pftrace                 for ui.perfetto.dev
+  st-convert app.st -o app.pftrace                 for ui.perfetto.dev and trace_processor
   st-convert app.st --ranks 0-7 --from 1 --until 2 -o part.pftrace
+  st-convert app.st -o app.otf2                    for vampir app.otf2/traces.otf2
+  st-convert app.st -o app.parquet; python3 -c 'import pandas; print(pandas.read_parquet(\"app.parquet/events.parquet\"))'
+  st-convert app.st -o app.ti; cd app.ti; smpirun -replay trace.txt -np 4 -platform platform.xml -hostfile hosts.txt
   st-convert --list
+
+Times are ns since the first rank entered MPI_Init; in perfetto and otf2, which have none below 0, since the first call if that was before. Without exact \
+times (traces that were merged without --keep-columns) perfetto, chrome and otf2 cannot be written; tables have no times then, and schedules no computation.
+
+What is said: how many calls and about how many bytes it will be and, where that is more than who reads the format bears, which --until would be less; after \
+that, what the format had no place for, by name and count. With --strict nothing is written then.
+
+perfetto: a process per rank (number and process id are one more than the rank), a track per thread, a slice per call with its parameters and call site as \
+arguments. A message is a flow from the call that sends it to the end of the one that completes its receive, a collective operation a flow through the \
+calls of all ranks in the order in which they come. Counters: bytes in flight, and how many ranks wait (the wait states of st-stat waits).
+
+chrome: the same as JSON, without collective operations and counters.
+
+csv and parquet: a directory with five tables. events, a row per call, or per series of polls: rank; thread; call, its position on the thread; function; site; \
+enter_ns; exit_ns; calls, how many it stands for; comm, number of the communicator; dest and source, world ranks of a message's other end, and its tag, of calls that \
+send, post a receive or receive; sent_bytes and received_bytes, as st-stat counts them; error, the class of one that failed. messages, a row per message \
+of which both ends are there: from_rank, from_thread, sent_call, the call that sends it; to_rank, to_thread, posted_call and received_call, those that post and complete its \
+receive; sent_ns, enter of the first, posted_ns, enter of the second, received_ns, exit of the third; comm; tag; bytes. Accesses to windows are no messages. \
+sites: site; id; place; stack, functions innermost first, a line each. ranks: rank; host; threads; calls; time_ns between MPI_Init and MPI_Finalize and mpi_ns in MPI, of the \
+whole run; sent_bytes and received_bytes of the calls that are written. comms: comm; name; members and remote, world ranks in order. In parquet numbers are 64-bit integers, and what is \
+unknown is null.
+
+otf2: a directory with the archive traces.otf2, written by OTF2's own library (Debian: libopen-trace-format2-dev), which must be there. A location per thread, regions for \
+functions of MPI and, around them, those of the program that are on the stacks of call sites; computation before a call belongs to the functions that make it. Messages, requests and \
+collective operations are records; accesses to windows and files and neighbourhood operations are regions only. With --ranks communicators have no other members. It takes 1 MB of memory for each thread, \
+of more than 256 threads a quarter of that, and two files for each.
+
+simgrid and goal: what each rank computes, sends, receives and waits for. Computation is the time between calls, and that of calls that concern nobody else; one flop is 1 ns. Communicators \
+and tags have numbers of their own. Collective operations are messages: barriers by dissemination, broadcasts and reductions by binomial trees (for all: to the first rank and \
+back), gathers and scatters rank by rank at the root, allgathers in a ring, exchanges pair by pair, scans in a chain; operations that only begin send every message to its receiver at \
+once. The latency and bandwidth of platform.xml are those of the trace's own messages, where it tells them. Ranks that call MPI in several threads are refused.
 
 Exit status: 0 done, 1 failed, 2 usage, 3 invalid or truncated stream, 4 --strict, and the format cannot hold all.";
 

@@ -14,9 +14,9 @@ use st_model::event::{Completed, Event};
 use st_model::num::{Exact as _, narrow, saturate};
 use st_model::section::Section;
 
-use crate::format::{Message, Moment};
 use crate::groups::Groups;
 use crate::losses::Losses;
+use crate::message::{Message, Moment};
 
 /// One end of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

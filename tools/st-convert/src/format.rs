@@ -8,6 +8,7 @@ use st_model::event::Event;
 use crate::deeds::Deed;
 use crate::groups::Groups;
 use crate::losses::Losses;
+use crate::message::Message;
 use crate::trace::{Lane, Trace};
 
 /// One call.
@@ -28,34 +29,6 @@ pub(crate) struct Call<'a> {
     /// What it does with others, in order.
     pub(crate) deeds: &'a [Deed],
     pub(crate) groups: &'a Groups,
-}
-
-/// A call that has to do with a message.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Moment {
-    /// Its thread, by number in [`Trace::lanes`].
-    pub(crate) at: u32,
-    /// Position of the call on its thread.
-    pub(crate) call: u64,
-    /// Enter and exit of the call.
-    pub(crate) times: Option<(i64, i64)>,
-}
-
-/// A message both ends of which are known.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Message {
-    /// The number that the deeds call it by.
-    pub(crate) id: u64,
-    /// The call that sends it.
-    pub(crate) sent: Moment,
-    /// The call that posts its receive.
-    pub(crate) posted: Moment,
-    /// The call that completes its receive.
-    pub(crate) received: Moment,
-    /// Number of the communicator.
-    pub(crate) group: u32,
-    pub(crate) tag: i64,
-    pub(crate) bytes: u64,
 }
 
 /// What is known when all calls have been read.

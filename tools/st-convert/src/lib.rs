@@ -13,7 +13,9 @@ mod format;
 mod formats;
 mod frames;
 mod groups;
+mod input;
 mod losses;
+mod message;
 mod run;
 mod script;
 mod tables;
@@ -24,3 +26,6 @@ mod window;
 mod words;
 
 pub use run::{main, run};
+
+/// Name of the program in what it says.
+pub(crate) const NAME: &str = "st-convert";

@@ -9,14 +9,13 @@ use clap::Parser;
 use st_cli::{Amount, FailedCheck, Output, Status, UsageError};
 use st_model::num::float;
 
+use crate::NAME;
 use crate::args::Args;
 use crate::format::{Kind, Summary};
 use crate::formats;
+use crate::input::read;
 use crate::trace::Trace;
 use crate::walk::walk;
-
-/// Name of the program in what it says.
-pub(crate) const NAME: &str = "st-convert";
 
 /// The program, from its command line to its exit status.
 #[must_use]
@@ -35,7 +34,7 @@ pub fn run(args: &Args) -> Result<Status> {
     }
     let Some(output) = &args.output else { bail!(UsageError("no output: name one with -o".into())) };
     let kind = chosen(args, output)?;
-    let trace = Trace::read(args)?;
+    let trace = read(args)?;
     check_times(&trace, kind, args)?;
     tell_size(&trace, kind, args);
     let mut format = (kind.open)(output, &trace)?;
@@ -59,7 +58,7 @@ fn list() -> Result<()> {
     let mut out = Output::text(Path::new("-"))?;
     for kind in formats::ALL {
         let endings = kind.endings.join(" ");
-        writeln!(out, "{:<9} {endings:<18} {}", kind.name, kind.about)?;
+        writeln!(out, "{:<9} {endings:<25} {}", kind.name, kind.about)?;
     }
     out.commit()
 }
@@ -139,7 +138,7 @@ fn grouped(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::new();
     for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i) % 3 == 0 {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
             out.push(',');
         }
         out.push(digit);

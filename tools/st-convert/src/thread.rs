@@ -11,7 +11,8 @@ use st_model::num::{Exact as _, narrow, saturate};
 use st_model::section::Section;
 
 use crate::deeds::{Deed, Parts, Reading, Sequences, Shared};
-use crate::format::{Call, Format, Moment};
+use crate::format::{Call, Format};
+use crate::message::Moment;
 use crate::trace::{Lane, Trace};
 use crate::window::Window;
 

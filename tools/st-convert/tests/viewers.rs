@@ -19,7 +19,11 @@ fn ns(value: &Value) -> i64 {
     whole.parse::<i64>().unwrap() * 1000 + sign * format!("{part:0<3}").parse::<i64>().unwrap()
 }
 
-fn chrome(made: &Made) -> (BTreeMap<At, Known>, BTreeSet<(At, At, i64)>, u64) {
+/// Messages: the calls that send them and that complete their receives, and tags.
+type Messages = BTreeSet<(At, At, i64)>;
+
+/// Calls, messages, and bytes of all messages.
+fn chrome(made: &Made) -> (BTreeMap<At, Known>, Messages, u64) {
     let (path, _) = made.convert(&["-o", "app.json"]);
     let text = std::fs::read_to_string(path).unwrap();
     let json: Value = serde_json::from_str(&text).unwrap();
@@ -64,8 +68,7 @@ fn chrome_has_all_calls_and_messages() {
         let made = kernel(which);
         let (calls, messages, bytes) = chrome(&made);
         assert_eq!(calls, made.calls(), "{which:?}");
-        let plain =
-            |all: BTreeSet<(At, At, i64)>| all.into_iter().map(|(f, t, _)| (f, t)).collect::<BTreeSet<_>>();
+        let plain = |all: Messages| all.into_iter().map(|(f, t, _)| (f, t)).collect::<BTreeSet<_>>();
         assert_eq!(plain(messages), plain(made.messages()), "{which:?}");
         assert_eq!(bytes, made.message_bytes(), "{which:?}");
     }

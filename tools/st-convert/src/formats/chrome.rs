@@ -11,8 +11,9 @@ use serde_json::{Value, json};
 use st_cli::Output;
 use st_model::num::Exact as _;
 
-use crate::format::{Call, Format, Kind, Message, Moment, Summary};
+use crate::format::{Call, Format, Kind, Summary};
 use crate::losses::Losses;
+use crate::message::{Message, Moment};
 use crate::trace::Trace;
 use crate::words::{function, parameters};
 
@@ -22,7 +23,7 @@ pub(crate) const KIND: Kind = Kind {
     about: "trace events as JSON: chrome://tracing, Perfetto, Speedscope",
     needs_times: true,
     by_rank: false,
-    bytes: 330,
+    bytes: 370,
     bears: 100_000_000,
     open,
 };

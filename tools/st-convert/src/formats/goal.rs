@@ -22,7 +22,7 @@ pub(crate) const KIND: Kind = Kind {
     about: "a schedule in GOAL: LogGOPSim, ATLAHS",
     needs_times: false,
     by_rank: true,
-    bytes: 40,
+    bytes: 100,
     bears: 20_000_000_000,
     open,
 };

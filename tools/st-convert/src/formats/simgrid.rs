@@ -22,7 +22,7 @@ pub(crate) const KIND: Kind = Kind {
     about: "a time-independent trace in a directory: SimGrid's smpirun -replay",
     needs_times: false,
     by_rank: true,
-    bytes: 20,
+    bytes: 40,
     bears: 20_000_000_000,
     open,
 };

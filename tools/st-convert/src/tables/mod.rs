@@ -12,8 +12,9 @@ use st_model::rank_times::rank_times;
 use st_model::values::error_class;
 
 use crate::deeds::{Deed, Side};
-use crate::format::{Call, Format, Message, Moment, Summary};
+use crate::format::{Call, Format, Summary};
 use crate::losses::Losses;
+use crate::message::{Message, Moment};
 use crate::trace::Trace;
 use crate::words::function;
 
@@ -165,9 +166,10 @@ impl<S: Sink> Format for Tables<'_, S> {
     fn call(&mut self, call: &Call<'_>) -> Result<()> {
         let event = call.event;
         let symbol = (call.lane.section, event.symbol.call.0.into());
-        let name = event
-            .name()
-            .map_or_else(|| self.names.entry(symbol).or_insert_with(|| function(call)).as_str(), |name| name);
+        let name = match event.name() {
+            Some(name) => name,
+            None => self.names.entry(symbol).or_insert_with(|| function(call)),
+        };
         let ends = Ends::of(call);
         let tag = ends.sends.or(ends.receives).and_then(|side| side.tag);
         let error = event.symbol.error;

@@ -33,7 +33,7 @@ pub(crate) const KIND: Kind = Kind {
     about: "an OTF2 archive in a directory: Vampir, Scalasca, Pipit, otf2-print",
     needs_times: true,
     by_rank: false,
-    bytes: 45,
+    bytes: 40,
     bears: 50_000_000_000,
     open,
 };

@@ -20,8 +20,9 @@ use st_cli::Output;
 use st_model::num::{Exact as _, saturate};
 
 use crate::deeds::Deed;
-use crate::format::{Call, Format, Kind, Message, Summary};
+use crate::format::{Call, Format, Kind, Summary};
 use crate::losses::Losses;
+use crate::message::Message;
 use crate::trace::Trace;
 use crate::words::{function, parameters};
 use counters::{Counter, waiting};
@@ -38,7 +39,7 @@ pub(crate) const KIND: Kind = Kind {
     about: "Perfetto's trace: ui.perfetto.dev, trace_processor (SQL)",
     needs_times: true,
     by_rank: false,
-    bytes: 150,
+    bytes: 165,
     bears: 100_000_000,
     open,
 };
