@@ -1,7 +1,7 @@
 //! Writing traces in the formats of other tools.
 //!
-//! [`walk`](walk::walk) goes over the calls of all threads in the order of their times and hands each, with what it does with
-//! others, to a [`Format`](format::Format), and each message once both of its ends are known. A format is a module in
+//! `walk` goes over the calls of all threads in the order of their times and hands each, with what it does with
+//! others, to a `Format`, and each message once both of its ends are known. A format is a module in
 //! `formats/` and its name in the list there.
 //!
 //! Memory: the trace as it is stored, and what is under way; not by its number of calls.

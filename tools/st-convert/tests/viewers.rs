@@ -130,7 +130,7 @@ fn perfetto(bytes: &[u8]) -> Read {
                     out.operations.entry(flow).or_default().push(at);
                 }
             }
-            ends.extend(last.of(48).map(|f| (f.fixed(), at)));
+            ends.extend(last.of(47).map(|f| (f.fixed(), at)));
         }
     }
     out.messages = ends.into_iter().map(|(flow, to)| (flows[&flow], to)).collect();

@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
+use serde_json::{Map, Value};
 use st_model::num::Exact as _;
 
-use super::schema::{Interned, InternedData};
+use super::schema::{DebugAnnotation, Interned, InternedData};
 
 /// Texts of one kind.
 #[derive(Debug, Default)]
@@ -42,11 +43,31 @@ impl Interning {
     pub(super) fn name(&mut self, text: &str) -> u64 {
         self.names.number(text)
     }
-    pub(super) fn key(&mut self, text: &str) -> u64 {
-        self.keys.number(text)
+
+    /// The fields of an object; those that have no value are left out.
+    pub(super) fn annotations(&mut self, object: Map<String, Value>) -> Vec<DebugAnnotation> {
+        let there = object.into_iter().filter(|(_, value)| !value.is_null());
+        there
+            .map(|(name, value)| {
+                let name_iid = self.keys.number(&name);
+                DebugAnnotation { name_iid, ..self.annotation(value) }
+            })
+            .collect()
     }
-    pub(super) fn text(&mut self, text: &str) -> u64 {
-        self.texts.number(text)
+
+    fn annotation(&mut self, value: Value) -> DebugAnnotation {
+        let mut annotation = DebugAnnotation::default();
+        match value {
+            Value::Bool(value) => annotation.bool_value = Some(value),
+            Value::Number(n) if n.is_i64() => annotation.int_value = n.as_i64(),
+            Value::Array(values) => {
+                annotation.array_values = values.into_iter().map(|value| self.annotation(value)).collect();
+            }
+            Value::Object(object) => annotation.dict_entries = self.annotations(object),
+            Value::String(text) => annotation.string_value_iid = Some(self.texts.number(&text)),
+            other => annotation.string_value_iid = Some(self.texts.number(&other.to_string())),
+        }
+        annotation
     }
 
     /// What has been numbered since the last packet, for the next one.

@@ -2,7 +2,8 @@
 //!
 //! Source: `protos/perfetto/trace/perfetto_trace.proto`. A message is a flow from the begin of the slice that sends it to the
 //! end of the one that completes its receive; a collective operation is one through the begins of all its slices, so that the
-//! next rank that comes is the next slice of it. Packets stand in the order in which they become known, not of time.
+//! next rank that comes is the next slice of it. Flows do not say that they end: one that arrives before it was sent, by clocks that
+//! differ, would not be drawn. Packets stand in the order in which they become known, not of time.
 
 mod counters;
 mod interning;
@@ -15,7 +16,6 @@ use std::path::Path;
 use anyhow::Result;
 use foldhash::fast::FixedState;
 use prost::Message as _;
-use serde_json::Value;
 use st_cli::Output;
 use st_model::num::{Exact as _, saturate};
 
@@ -28,7 +28,7 @@ use crate::words::{function, parameters};
 use counters::{Counter, waiting};
 use interning::Interning;
 use schema::{
-    COUNT, COUNTER, CounterDescriptor, DebugAnnotation, INCREMENTAL_STATE_CLEARED, NEEDS_INCREMENTAL_STATE,
+    COUNT, COUNTER, CounterDescriptor, INCREMENTAL_STATE_CLEARED, NEEDS_INCREMENTAL_STATE,
     ProcessDescriptor, SIZE_BYTES, SLICE_BEGIN, SLICE_END, ThreadDescriptor, TracePacket, TrackDescriptor,
     TrackEvent,
 };
@@ -146,27 +146,12 @@ impl Perfetto<'_> {
         self.event(at, TrackEvent { r#type: COUNTER, track_uuid, counter_value, ..Default::default() })
     }
 
-    fn end(&mut self, at: u32, exit: i64, terminating_flow_ids: Vec<u64>) -> Result<()> {
+    fn end(&mut self, at: u32, exit: i64, flow_ids: Vec<u64>) -> Result<()> {
         let track_uuid = THREADS + at.to_u64();
         self.event(
             exit,
-            TrackEvent { r#type: SLICE_END, track_uuid, terminating_flow_ids, ..Default::default() },
+            TrackEvent { r#type: SLICE_END, track_uuid, flow_ids, ..Default::default() },
         )
-    }
-
-    fn annotations(&mut self, call: &Call<'_>) -> Vec<DebugAnnotation> {
-        let interning = &mut self.interning;
-        let mut one = |(name, value): (String, Value)| {
-            let mut annotation = DebugAnnotation { name_iid: interning.key(&name), ..Default::default() };
-            match &value {
-                Value::Bool(value) => annotation.bool_value = Some(*value),
-                Value::Number(n) if n.is_i64() => annotation.int_value = n.as_i64(),
-                Value::String(text) => annotation.string_value_iid = Some(interning.text(text)),
-                other => annotation.legacy_json_value = Some(other.to_string()),
-            }
-            annotation
-        };
-        parameters(call, &self.trace.sites).into_iter().map(&mut one).collect()
     }
 
     /// Tells of the bytes under way up to a time.
@@ -205,7 +190,8 @@ impl Format for Perfetto<'_> {
         };
         // What is sent now is told with what comes after it.
         self.count_until(enter.saturating_sub(1))?;
-        let debug_annotations = self.annotations(call);
+        let arguments = parameters(call, &self.trace.sites);
+        let debug_annotations = self.interning.annotations(arguments);
         let name_iid = self.interning.name(&function(call));
         let category_iids = vec![self.interning.category("mpi")];
         let (flow_ids, awaited) = self.flows(call, enter);

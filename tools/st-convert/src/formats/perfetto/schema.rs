@@ -46,8 +46,6 @@ pub(super) struct TrackEvent {
     pub(super) counter_value: Option<i64>,
     #[prost(fixed64, repeated, packed = "false", tag = "47")]
     pub(super) flow_ids: Vec<u64>,
-    #[prost(fixed64, repeated, packed = "false", tag = "48")]
-    pub(super) terminating_flow_ids: Vec<u64>,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -58,8 +56,10 @@ pub(super) struct DebugAnnotation {
     pub(super) bool_value: Option<bool>,
     #[prost(int64, optional, tag = "4")]
     pub(super) int_value: Option<i64>,
-    #[prost(string, optional, tag = "9")]
-    pub(super) legacy_json_value: Option<String>,
+    #[prost(message, repeated, tag = "11")]
+    pub(super) dict_entries: Vec<DebugAnnotation>,
+    #[prost(message, repeated, tag = "12")]
+    pub(super) array_values: Vec<DebugAnnotation>,
     #[prost(uint64, optional, tag = "17")]
     pub(super) string_value_iid: Option<u64>,
 }
