@@ -95,6 +95,10 @@ functions of MPI and, around them, those of the program that are on the stacks o
 collective operations are records; accesses to windows and files and neighbourhood operations are regions only. With --ranks communicators have no other members. It takes 1 MB of memory for each thread, \
 of more than 256 threads a quarter of that, and two files for each.
 
+paraver: the records FILE.prv and beside it the names of their numbers, FILE.pcf, and of threads, FILE.row. A call is a state and, at its enter and exit, \
+events with its function and call site under the numbers that Extrae gives their types; collective operations have bytes and communicator, a message is a communication, from the enter of the \
+call that sends it, and from that of the one that posts its receive, to the exit of the one that completes that. Records are sorted in temporary files (TMPDIR).
+
 simgrid and goal: what each rank computes, sends, receives and waits for. Computation is the time between calls, and that of calls that concern nobody else; one flop is 1 ns. Communicators \
 and tags have numbers of their own. Collective operations are messages: barriers by dissemination, broadcasts and reductions by binomial trees (for all: to the first rank and \
 back), gathers and scatters rank by rank at the root, allgathers in a ring, exchanges pair by pair, scans in a chain; operations that only begin send every message to its receiver at \

@@ -21,6 +21,7 @@ formats! {
     otf2,
     simgrid,
     goal,
+    paraver,
 }
 
 /// Names of all formats.

@@ -27,6 +27,9 @@ pub(crate) fn kernel(kernel: Kernel) -> Made {
     Made::of(paper::sections(kernel, &options, 4).map(Result::unwrap).collect())
 }
 
+/// When the first rank started: on 29 February 2024, 23:59:30 UTC.
+const STARTED: u64 = 1_709_251_170_000_000_000;
+
 /// A call of a rank's thread.
 pub(crate) type At = (u32, u32, u64);
 
@@ -36,7 +39,7 @@ pub(crate) type Known = (String, i64, i64);
 impl Made {
     pub(crate) fn of(sections: Vec<Section>) -> Self {
         let made = Self { directory: tempfile::tempdir().unwrap(), sections };
-        let header = Header { world: 4, program: "app".into(), ..Header::default() };
+        let header = Header { world: 4, program: "app".into(), started: STARTED, ..Header::default() };
         let trace = Trace { header, sections: made.sections.clone(), level: 0, ..Trace::default() };
         let file = std::fs::File::create(made.path("app.st")).unwrap();
         st_stream::write(&trace, file, WriteOptions { level: 0 }).unwrap();
