@@ -9,6 +9,9 @@ use st_model::objects::Name;
 use st_model::ranks::RankSeq;
 use st_model::section::Section;
 
+/// Members that a communicator may have: a few bytes can stand for any number, and formats list them.
+const MOST: u64 = 1 << 26;
+
 /// One that has been met.
 #[derive(Clone, Debug)]
 pub(crate) struct Group {
@@ -26,9 +29,12 @@ pub(crate) struct Groups {
 }
 
 impl Groups {
-    /// A rank's standing in what a call names.
+    /// A rank's standing in what a call names; `None` of one with more members than any machine has processors.
     pub(crate) fn standing(&mut self, section: &Section, rank: u32, scope: Scope) -> Option<Standing> {
         standing(section, rank, scope, |met| {
+            if met.sides.iter().any(|side| side.len() > MOST) {
+                return None;
+            }
             Some(*self.names.entry(met.name).or_insert_with(|| {
                 self.all.push(Group { label: met.label(), sides: met.sides.map(Clone::clone) });
                 narrow(self.all.len() - 1)

@@ -7,6 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use common::{At, KERNELS, Known, kernel};
 
+/// A time on a rank's thread.
+type Time = (u32, u32, i64);
+
 #[test]
 fn records_are_all_calls_and_messages_in_the_order_of_time() {
     for which in KERNELS {
@@ -80,7 +83,7 @@ fn records_are_all_calls_and_messages_in_the_order_of_time() {
         assert_eq!(end, calls.values().map(|call| call.2).max().unwrap());
         assert_eq!(in_mpi, calls.values().map(|call| call.2 - call.1).sum::<i64>(), "{which:?}");
         assert_eq!(bytes, made.message_bytes(), "{which:?}");
-        let times = |all: &mut dyn Iterator<Item = ((u32, u32, i64), (u32, u32, i64))>| {
+        let times = |all: &mut dyn Iterator<Item = (Time, Time)>| {
             let mut all: Vec<_> = all.collect();
             all.sort_unstable();
             all

@@ -3,12 +3,17 @@
 //! Blocking ones go in rounds. Those that only begin send all of their messages at once, each to whom it is for in the end:
 //! who waits for one is told by nobody in between.
 
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use foldhash::fast::FixedState;
 use st_model::calls::roles::Rule;
 use st_model::calls::words::ABSENT;
 use st_model::event::{Event, RECEIVED, SENT};
 
 use crate::deeds::Part;
 use crate::format::Call;
+use crate::groups::Group;
 
 /// By which algorithm each is lowered.
 pub(crate) const ALGORITHMS: &str = "barriers by dissemination, broadcasts and reductions by binomial trees (for all: to the first \
@@ -27,6 +32,26 @@ pub(super) enum Step {
     Exchange(Message, Message),
 }
 
+/// The members of a communicator, by their places among the ranks that are converted.
+#[derive(Debug)]
+pub(super) struct Members {
+    places: Rc<[usize]>,
+    positions: HashMap<usize, usize, FixedState>,
+}
+
+impl Members {
+    /// `None` of an intercommunicator, and if some are not converted. `place` finds a world rank's place.
+    pub(super) fn of(group: &Group, place: impl Fn(u32) -> Option<usize>) -> Option<Self> {
+        if !group.sides[1].is_empty() {
+            return None;
+        }
+        let places = group.sides[0].iter().map(|rank| place(u32::try_from(rank).ok()?));
+        let places: Rc<[usize]> = places.collect::<Option<Vec<usize>>>()?.into();
+        let positions = places.iter().copied().zip(0..).collect();
+        Some(Self { places, positions })
+    }
+}
+
 /// One rank's part in an operation.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Collective {
@@ -34,7 +59,7 @@ pub(super) struct Collective {
     me: usize,
     root: usize,
     /// Where the communicator's members stand among the ranks that are converted.
-    members: Vec<usize>,
+    members: Rc<[usize]>,
     /// Bytes to and from each member, or one number for all.
     sizes: [Vec<u64>; 2],
 }
@@ -54,17 +79,12 @@ fn sizes(event: &Event<'_>, side: usize) -> Vec<u64> {
 }
 
 impl Collective {
-    /// `None` of those that are not lowered. `place` finds a world rank's place among those that are converted.
-    pub(super) fn of(call: &Call<'_>, part: &Part, place: impl Fn(u32) -> Option<usize>) -> Option<Self> {
-        let group = call.groups.get(part.group).filter(|group| group.sides[1].is_empty())?;
+    /// What the rank at a place does; `None` of those that are not lowered.
+    pub(super) fn of(call: &Call<'_>, part: &Part, members: &Members, own: usize) -> Option<Self> {
         if matches!(part.rule, Rule::Neighbour | Rule::NeighbourV) {
             return None;
         }
-        let worlds = group.sides[0].iter().map(|rank| u32::try_from(rank).ok());
-        let members: Option<Vec<usize>> = worlds.map(|rank| place(rank?)).collect();
-        let members = members?;
-        let own = place(call.lane.rank)?;
-        let me = members.iter().position(|member| *member == own)?;
+        let me = *members.positions.get(&own)?;
         let root = part.root.map_or(Some(0), |root| usize::try_from(root).ok())?;
         let event = call.event;
         let mut sizes = [SENT, RECEIVED].map(|side| sizes(event, side));
@@ -74,7 +94,7 @@ impl Collective {
         {
             sizes[SENT] = sizes[RECEIVED].clone();
         }
-        Some(Self { rule: part.rule, me, root, members, sizes })
+        Some(Self { rule: part.rule, me, root, members: Rc::clone(&members.places), sizes })
     }
 
     fn n(&self) -> usize {
@@ -207,8 +227,6 @@ impl Collective {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashMap;
-
     use st_model::num::saturate;
 
     use super::*;

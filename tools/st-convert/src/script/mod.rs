@@ -19,7 +19,7 @@ use crate::deeds::{Deed, Part, Side};
 use crate::format::Call;
 use crate::losses::Losses;
 use crate::trace::Trace;
-use lowering::{Collective, Step};
+use lowering::{Collective, Members, Step};
 
 /// What the algorithms are called, for who reads a result.
 pub(crate) const ALGORITHMS: &str = lowering::ALGORITHMS;
@@ -80,6 +80,8 @@ pub(crate) struct Script {
     /// World ranks in their order.
     ranks: Vec<u32>,
     tags: HashMap<(u32, i64), u32, FixedState>,
+    /// Of each communicator that has been met; none where its operations are not lowered.
+    members: HashMap<u32, Option<Members>, FixedState>,
     rank: Rank,
     pub(crate) losses: Losses,
 }
@@ -100,7 +102,8 @@ impl Script {
             );
             bail!(UsageError(why));
         }
-        Ok(Self { ranks, tags: HashMap::default(), rank: Rank::default(), losses: Losses::default() })
+        let (tags, members) = (HashMap::default(), HashMap::default());
+        Ok(Self { ranks, tags, members, rank: Rank::default(), losses: Losses::default() })
     }
 
     pub(crate) fn ranks(&self) -> &[u32] {
@@ -221,8 +224,17 @@ impl Script {
         }
     }
 
+    fn collective(&mut self, call: &Call<'_>, part: &Part) -> Option<Collective> {
+        let own = self.place(call.lane.rank)?;
+        let ranks = &self.ranks;
+        let members = self.members.entry(part.group).or_insert_with(|| {
+            Members::of(call.groups.get(part.group)?, |rank| ranks.binary_search(&rank).ok())
+        });
+        Collective::of(call, part, members.as_ref()?, own)
+    }
+
     fn join(&mut self, call: &Call<'_>, part: &Part, done: bool) {
-        let Some(collective) = Collective::of(call, part, |rank| self.place(rank)) else {
+        let Some(collective) = self.collective(call, part) else {
             let what = match part.rule {
                 Rule::Neighbour | Rule::NeighbourV => "neighbourhood operations",
                 _ => "parts in operations of intercommunicators, or some of whose ranks are not converted",
