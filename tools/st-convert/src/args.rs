@@ -92,8 +92,7 @@ unknown is null.
 
 otf2: a directory with the archive traces.otf2, written by OTF2's own library (Debian: libopen-trace-format2-dev), which must be there. A location per thread, regions for \
 functions of MPI and, around them, those of the program that are on the stacks of call sites; computation before a call belongs to the functions that make it. Messages, requests and \
-collective operations are records; accesses to windows and files and neighbourhood operations are regions only. With --ranks communicators have no other members. It takes 1 MB of memory for each thread, \
-of more than 256 threads a quarter of that, and two files for each.
+collective operations are records; accesses to windows and files and neighbourhood operations are regions only. With --ranks communicators have no other members. There are two files for each thread.
 
 paraver: the records FILE.prv and beside it the names of their numbers, FILE.pcf, and of threads, FILE.row. A call is a state and, at its enter and exit, \
 events with its function and call site under the numbers that Extrae gives their types; collective operations have bytes and communicator, a message is a communication, from the enter of the \

@@ -45,7 +45,7 @@ impl Otf2<'_> {
     pub(super) fn define(&self, summary: &Summary<'_>) -> Result<()> {
         let lanes = &self.trace.lanes;
         let to = self.archive.definitions(lanes.iter().map(|lane| location(lane.rank, lane.thread)))?;
-        let length = self.locations.iter().map(|location| location.time).max().unwrap_or(0);
+        let length = self.written.iter().flatten().map(|written| written.time).max().unwrap_or(0);
         let date = self.trace.whole.header.started;
         to.write(Definition::Clock(TICKS, 0, length.saturating_add(1), date))?;
         let mut strings = Strings { to: &to, numbers: HashMap::default() };
@@ -66,7 +66,7 @@ impl Otf2<'_> {
             to.write(Definition::Node(number, name, node, 0))?;
         }
         let ranks = self.trace.lanes.chunk_by(|a, b| a.rank == b.rank);
-        let mut events = self.locations.iter().map(|location| location.events);
+        let mut events = self.written.iter().map(|written| written.map_or(0, |written| written.events));
         for (lanes, process) in ranks.zip(0..) {
             let Some(first) = lanes.first() else { continue };
             let name = strings.number(&format!("MPI Rank {}", first.rank))?;

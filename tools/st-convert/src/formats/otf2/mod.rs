@@ -32,7 +32,7 @@ pub(crate) const KIND: Kind = Kind {
     endings: &[".otf2"],
     about: "an OTF2 archive in a directory: Vampir, Scalasca, Pipit, otf2-print",
     needs_times: true,
-    by_rank: false,
+    by_rank: true,
     bytes: 40,
     bears: 50_000_000_000,
     open,
@@ -40,17 +40,22 @@ pub(crate) const KIND: Kind = Kind {
 
 /// Name of the archive in its directory, as Score-P has it.
 const NAME: &str = "traces";
-/// Bytes of memory for the events of a location: the least that the library takes, if there are many.
+/// Bytes of memory for the events of the location that is written.
 const CHUNK: u64 = 1 << 20;
-const SMALL_CHUNK: u64 = 1 << 18;
-const MANY: usize = 256;
 
-/// One location.
-struct Location {
-    writer: Writer,
+/// What is to be said of a location.
+#[derive(Clone, Copy, Default, Debug)]
+struct Written {
     /// Of its last event.
     time: u64,
     events: u64,
+}
+
+/// The location that is being written.
+struct Location {
+    at: u32,
+    writer: Writer,
+    written: Written,
     /// Regions of the program that it is in, outermost first.
     frames: Vec<u32>,
     /// Requests that have begun.
@@ -62,7 +67,8 @@ struct Otf2<'a> {
     directory: Directory,
     trace: &'a Trace,
     first: i64,
-    locations: Vec<Location>,
+    location: Option<Location>,
+    written: Vec<Option<Written>>,
     regions: Regions,
     /// Of each call site: the regions of the program around it.
     frames: Vec<Vec<u32>>,
@@ -79,22 +85,10 @@ fn location(rank: u32, thread: u32) -> u64 {
 
 fn open<'a>(target: &Path, trace: &'a Trace) -> Result<Box<dyn Format + 'a>> {
     let directory = Directory::create(target)?;
-    let chunk = if trace.lanes.len() > MANY { SMALL_CHUNK } else { CHUNK };
-    let archive = Archive::create(&directory.path(""), NAME, chunk)?;
+    let archive = Archive::create(&directory.path(""), NAME, CHUNK)?;
     let header = &trace.whole.header;
     archive.describe(concat!("st-convert ", env!("CARGO_PKG_VERSION")), &header.command())?;
     archive.property("ST::MPI", &format!("{} {}", header.mpi.flavour, header.mpi.version))?;
-    let mut locations = Vec::new();
-    for lane in &trace.lanes {
-        let writer = archive.writer(location(lane.rank, lane.thread))?;
-        locations.push(Location {
-            writer,
-            time: 0,
-            events: 0,
-            frames: Vec::new(),
-            requests: HashSet::default(),
-        });
-    }
     let mut regions = Regions::default();
     let region = |site: u32| functions(&trace.sites, site).iter().map(|name| regions.of_program(name)).collect();
     let frames = (0..trace.sites.len()).map(region).collect();
@@ -105,7 +99,8 @@ fn open<'a>(target: &Path, trace: &'a Trace) -> Result<Box<dyn Format + 'a>> {
         directory,
         trace,
         first,
-        locations,
+        location: None,
+        written: vec![None; trace.lanes.len()],
         regions,
         frames,
         members,
@@ -120,24 +115,46 @@ fn request(id: u64, send: bool) -> u64 {
 }
 
 impl Otf2<'_> {
-    fn record(&mut self, at: u32, time: i64, record: Record) -> Result<()> {
-        let Some(location) = self.locations.get_mut(at.to_usize()) else { return Ok(()) };
+    /// Begins a thread's events, and ends those of the one before.
+    fn begin_location(&mut self, at: u32) -> Result<()> {
+        if self.location.as_ref().is_some_and(|location| location.at == at) {
+            return Ok(());
+        }
+        self.end_location()?;
+        let Some(lane) = self.trace.lanes.get(at.to_usize()) else { return Ok(()) };
+        let writer = self.archive.writer(location(lane.rank, lane.thread))?;
+        let (written, frames, requests) = (Written::default(), Vec::new(), HashSet::default());
+        self.location = Some(Location { at, writer, written, frames, requests });
+        Ok(())
+    }
+
+    fn end_location(&mut self) -> Result<()> {
+        self.go_to(u32::MAX, self.first)?;
+        let Some(location) = self.location.take() else { return Ok(()) };
+        self.operations.clear();
+        let written = self.written.get_mut(location.at.to_usize());
+        written.into_iter().for_each(|written| *written = Some(location.written));
+        self.archive.end(location.writer)
+    }
+
+    fn record(&mut self, time: i64, record: Record) -> Result<()> {
+        let Some(Location { written, writer, .. }) = &mut self.location else { return Ok(()) };
         // Times of a location must not go back.
-        location.time = location.time.max(saturate(time.saturating_sub(self.first)));
-        location.events += 1;
-        self.archive.record(location.writer, location.time, record)
+        written.time = written.time.max(saturate(time.saturating_sub(self.first)));
+        written.events += 1;
+        self.archive.record(*writer, written.time, record)
     }
 
     /// Leaves the program's regions and enters others, so that it is in those around a call site.
-    fn go_to(&mut self, at: u32, site: u32, enter: i64) -> Result<()> {
-        let Some(location) = self.locations.get_mut(at.to_usize()) else { return Ok(()) };
+    fn go_to(&mut self, site: u32, enter: i64) -> Result<()> {
+        let Some(location) = &mut self.location else { return Ok(()) };
         let wanted = self.frames.get(site.to_usize()).cloned().unwrap_or_default();
         let before = std::mem::replace(&mut location.frames, wanted.clone());
         // What comes before the first call is not known.
-        let time = if location.events == 0 { enter } else { self.first };
+        let time = if location.written.events == 0 { enter } else { self.first };
         let common = before.iter().zip(&wanted).take_while(|(a, b)| a == b).count();
-        before[common..].iter().rev().try_for_each(|region| self.record(at, time, Record::Leave(*region)))?;
-        wanted[common..].iter().try_for_each(|region| self.record(at, time, Record::Enter(*region)))
+        before[common..].iter().rev().try_for_each(|region| self.record(time, Record::Leave(*region)))?;
+        wanted[common..].iter().try_for_each(|region| self.record(time, Record::Enter(*region)))
     }
 
     /// The other end of a message; `None` if it is not in the archive.
@@ -165,27 +182,26 @@ impl Otf2<'_> {
 
     /// What begins with a call.
     fn begin(&mut self, call: &Call<'_>, deed: &Deed, enter: i64) -> Result<()> {
-        let at = call.at;
         match deed {
             Deed::Send { side, done } => {
                 let Some(peer) = self.peer(call, side) else { return Ok(()) };
                 let id = request(side.id, true);
                 if *done {
-                    return self.record(at, enter, Record::Send(peer));
+                    return self.record(enter, Record::Send(peer));
                 }
-                self.ask(at, id);
-                self.record(at, enter, Record::Isend(peer, id))
+                self.ask(id);
+                self.record(enter, Record::Isend(peer, id))
             }
             Deed::Post { side, done: false } => {
                 let id = request(side.id, false);
-                self.ask(at, id);
-                self.record(at, enter, Record::IrecvRequest(id))
+                self.ask(id);
+                self.record(enter, Record::IrecvRequest(id))
             }
             Deed::Join { part, done } => {
                 let Some(operation) = self.part(call, part) else { return Ok(()) };
                 self.operations.insert(part.id, operation);
                 let begin = Record::CollectiveRequest(request(part.id, true) | COLLECTIVE);
-                self.record(at, enter, if *done { Record::CollectiveBegin } else { begin })
+                self.record(enter, if *done { Record::CollectiveBegin } else { begin })
             }
             _ => Ok(()),
         }
@@ -193,41 +209,40 @@ impl Otf2<'_> {
 
     /// What ends with a call.
     fn end(&mut self, call: &Call<'_>, deed: &Deed, exit: i64) -> Result<()> {
-        let at = call.at;
         match deed {
-            Deed::Sent { id } if self.answer(at, request(*id, true)) => {
-                self.record(at, exit, Record::IsendComplete(request(*id, true)))
+            Deed::Sent { id } if self.answer(request(*id, true)) => {
+                self.record(exit, Record::IsendComplete(request(*id, true)))
             }
             Deed::Received { side, .. } => {
                 let id = request(side.id, false);
-                let asked = self.answer(at, id);
+                let asked = self.answer(id);
                 let Some(peer) = self.peer(call, side) else { return Ok(()) };
-                self.record(at, exit, if asked { Record::Irecv(peer, id) } else { Record::Recv(peer) })
+                self.record(exit, if asked { Record::Irecv(peer, id) } else { Record::Recv(peer) })
             }
-            Deed::Cancelled { id, send } if self.answer(at, request(*id, *send)) => {
-                self.record(at, exit, Record::Cancelled(request(*id, *send)))
+            Deed::Cancelled { id, send } if self.answer(request(*id, *send)) => {
+                self.record(exit, Record::Cancelled(request(*id, *send)))
             }
             Deed::Join { part, done: true } => {
                 let operation = self.operations.remove(&part.id);
-                operation.map_or(Ok(()), |o| self.record(at, exit, Record::CollectiveEnd(o)))
+                operation.map_or(Ok(()), |o| self.record(exit, Record::CollectiveEnd(o)))
             }
             Deed::Left { part } => {
                 let id = request(part.id, true) | COLLECTIVE;
                 let operation = self.operations.remove(&part.id);
-                operation.map_or(Ok(()), |o| self.record(at, exit, Record::CollectiveComplete(o, id)))
+                operation.map_or(Ok(()), |o| self.record(exit, Record::CollectiveComplete(o, id)))
             }
             _ => Ok(()),
         }
     }
 
-    fn ask(&mut self, at: u32, id: u64) {
-        if let Some(location) = self.locations.get_mut(at.to_usize()) {
+    fn ask(&mut self, id: u64) {
+        if let Some(location) = &mut self.location {
             location.requests.insert(id);
         }
     }
 
-    fn answer(&mut self, at: u32, id: u64) -> bool {
-        self.locations.get_mut(at.to_usize()).is_some_and(|location| location.requests.remove(&id))
+    fn answer(&mut self, id: u64) -> bool {
+        self.location.as_mut().is_some_and(|location| location.requests.remove(&id))
     }
 
     /// What has a region, and no record of what it moves.
@@ -258,18 +273,23 @@ impl Format for Otf2<'_> {
             Some(name) => self.regions.of_mpi(name, call.event),
             None => self.regions.of_mpi(&function(call), call.event),
         };
-        self.go_to(call.at, call.site, enter)?;
-        self.record(call.at, enter, Record::Enter(region))?;
+        self.begin_location(call.at)?;
+        self.go_to(call.site, enter)?;
+        self.record(enter, Record::Enter(region))?;
         call.deeds.iter().try_for_each(|deed| self.begin(call, deed, enter))?;
         call.deeds.iter().try_for_each(|deed| self.end(call, deed, exit))?;
-        self.record(call.at, exit, Record::Leave(region))
+        self.record(exit, Record::Leave(region))
     }
 
     fn finish(&mut self, summary: &Summary<'_>) -> Result<Losses> {
-        for at in (0..self.locations.len()).filter_map(|at| u32::try_from(at).ok()) {
-            self.go_to(at, u32::MAX, self.first)?;
+        self.end_location()?;
+        // Readers look for the events of all locations.
+        for at in (0..).take(self.trace.lanes.len()) {
+            if self.written.get(at.to_usize()).is_some_and(Option::is_none) {
+                self.begin_location(at)?;
+                self.end_location()?;
+            }
         }
-        self.locations.iter().try_for_each(|location| self.archive.end(location.writer))?;
         self.define(summary)?;
         Ok(std::mem::take(&mut self.losses))
     }
