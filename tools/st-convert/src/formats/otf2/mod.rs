@@ -40,8 +40,9 @@ pub(crate) const KIND: Kind = Kind {
 
 /// Name of the archive in its directory, as Score-P has it.
 const NAME: &str = "traces";
-/// Bytes of memory for the events of the location that is written.
-const CHUNK: u64 = 1 << 20;
+/// Bytes of memory for the events of the location that is written. Readers take as much for each that they read, so that it is the
+/// least that the library allows.
+const CHUNK: u64 = 1 << 18;
 
 /// What is to be said of a location.
 #[derive(Clone, Copy, Default, Debug)]
