@@ -1,6 +1,6 @@
 //! One thread being read.
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use st_match::communication::Communication;
 use st_match::standing::Standing;
 use st_match::volume::Volumes;
@@ -84,7 +84,7 @@ impl<'a> Thread<'a> {
         format: &mut dyn Format,
     ) -> Result<bool> {
         let times = self.times;
-        let Some(mut event) = self.events.next_event().context("decoding")? else { return Ok(false) };
+        let Some(mut event) = self.events.next_event()? else { return Ok(false) };
         event.times = times;
         let chosen = times.is_none_or(|times| window.has(times));
         deeds.clear();
