@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 use st_model::event::Event;
 
-use crate::deeds::Deed;
+use crate::communications::Communication;
 use crate::groups::Groups;
 use crate::losses::Losses;
 use crate::message::Message;
@@ -27,7 +27,7 @@ pub(crate) struct Call<'a> {
     /// Bytes as st-stat counts them.
     pub(crate) received: u64,
     /// What it does with others, in order.
-    pub(crate) deeds: &'a [Deed],
+    pub(crate) communications: &'a [Communication],
     pub(crate) groups: &'a Groups,
 }
 

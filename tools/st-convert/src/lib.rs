@@ -7,7 +7,7 @@
 //! Memory: the trace as it is stored, and what is under way; not by its number of calls.
 
 pub mod args;
-mod deeds;
+mod communications;
 mod directory;
 mod format;
 mod formats;

@@ -8,6 +8,7 @@ use anyhow::{Result, bail};
 use clap::Parser;
 use st_cli::{Amount, FailedCheck, Output, Status, UsageError};
 use st_model::num::float;
+use st_model::project;
 
 use crate::NAME;
 use crate::args::Args;
@@ -39,7 +40,14 @@ pub fn run(args: &Args) -> Result<Status> {
     tell_size(&trace, kind, args);
     let mut format = (kind.open)(output, &trace)?;
     let progress = args.talk.progress(NAME, "converting", Amount::Things("calls", trace.events));
+<<<<<<< HEAD
     let shared = walk(&trace, kind.by_rank, &progress, &mut *format)?;
+=======
+    let shared = walk(&trace, kind.by_rank, &progress, &mut *format).map_err(|e| {
+        // Of an output that cannot be written the input is not to blame.
+        if e.is::<project::Error>() { e.context(named(args)) } else { e }
+    })?;
+>>>>>>> work-22
     drop(progress);
     let mut losses = format.finish(&Summary { groups: &shared.groups })?;
     losses.take_in(shared.unmatched());
@@ -75,23 +83,32 @@ fn chosen(args: &Args, output: &Path) -> Result<&'static Kind> {
     Ok(kind)
 }
 
+/// What is converted, for messages.
+fn named(args: &Args) -> String {
+    match &args.inputs[..] {
+        [one] if one.as_os_str() != "-" => one.display().to_string(),
+        [] | [_] => "standard input".to_owned(),
+        all => format!("{} streams", all.len()),
+    }
+}
+
 /// Refuses a trace without the times that are needed.
 fn check_times(trace: &Trace, kind: &Kind, args: &Args) -> Result<()> {
     if trace.is_timed() {
         return Ok(());
     }
+    let (name, format) = (named(args), kind.name);
+    let lack = format!("{name}: has no exact times of all ranks");
     let how = "convert the trace as it was recorded, or merge it with st-merge --keep-columns";
     if kind.needs_times {
-        bail!(UsageError(format!(
-            "the trace has no exact times of all ranks, which {} needs: {how}",
-            kind.name
-        )));
+        bail!(UsageError(format!("{lack}, which {format} needs: {how}")));
     }
     if args.from.is_some() || args.until.is_some() {
-        bail!(UsageError(format!("--from and --until need exact times, which the trace has not: {how}")));
+        bail!(UsageError(format!("{lack}, which --from and --until need: {how}")));
     }
-    args.talk
-        .warn(NAME, "the trace has no exact times: calls are in the order of their positions, without times");
+    let without =
+        if kind.by_rank { "without computation" } else { "in the order of their positions, without times" };
+    args.talk.warn(NAME, format_args!("{lack}: calls are written {without}"));
     Ok(())
 }
 

@@ -1,6 +1,6 @@
 //! One thread being read.
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use st_match::communication::Communication;
 use st_match::standing::Standing;
 use st_match::volume::Volumes;
@@ -10,7 +10,7 @@ use st_model::event::Events;
 use st_model::num::{Exact as _, narrow, saturate};
 use st_model::section::Section;
 
-use crate::deeds::{Deed, Parts, Reading, Sequences, Shared};
+use crate::communications::{Communication, Parts, Reading, Sequences, Shared};
 use crate::format::{Call, Format};
 use crate::message::Moment;
 use crate::trace::{Lane, Trace};
@@ -80,14 +80,14 @@ impl<'a> Thread<'a> {
     pub(crate) fn read(
         &mut self,
         window: &Window,
-        (shared, sequences, deeds): (&mut Shared, &mut Sequences, &mut Vec<Deed>),
+        (shared, sequences, communications): (&mut Shared, &mut Sequences, &mut Vec<Communication>),
         format: &mut dyn Format,
     ) -> Result<bool> {
         let times = self.times;
-        let Some(mut event) = self.events.next_event().context("decoding")? else { return Ok(false) };
+        let Some(mut event) = self.events.next_event()? else { return Ok(false) };
         event.times = times;
         let chosen = times.is_none_or(|times| window.has(times));
-        deeds.clear();
+        communications.clear();
         let volume = self.volumes.next_event(&event);
         let (sent, received) = (saturate(volume.sent.bytes), saturate(volume.received.bytes));
         let by = Moment { at: self.at, call: event.index, times };
@@ -97,7 +97,7 @@ impl<'a> Thread<'a> {
             volumes: &self.volumes,
             parts: &mut self.parts,
             sequences,
-            deeds,
+            communications,
             by,
             bytes: received,
             chosen,
@@ -113,7 +113,7 @@ impl<'a> Thread<'a> {
                 times,
                 sent,
                 received,
-                deeds,
+                communications,
                 groups: &shared.groups,
             })?;
         }

@@ -23,6 +23,8 @@ pub(crate) struct Lane {
     pub(crate) host: u32,
     /// Index of its section.
     pub(crate) section: usize,
+    /// Calls, a series of polls being one.
+    pub(crate) calls: u64,
     /// Calls of which the exact times are known.
     pub(crate) timed: u64,
 }
@@ -74,9 +76,9 @@ impl Trace {
                 for (i, thread) in there {
                     let column = thread.columns.iter().find(|(of, _)| *of == rank);
                     let timed = column.map_or(0, |(_, column)| column.events());
-                    let calls = section.calls_of(thread, rank).into_iter();
-                    *events = calls.fold(*events, u64::saturating_add);
-                    lanes.push(Lane { rank, thread: narrow(i), host, section: number, timed });
+                    let calls = section.calls_of(thread, rank).into_iter().fold(0, u64::saturating_add);
+                    *events = events.saturating_add(calls);
+                    lanes.push(Lane { rank, thread: narrow(i), host, section: number, calls, timed });
                 }
             }
         }
@@ -85,7 +87,7 @@ impl Trace {
 
     /// Whether exact times of all of these threads are there; some may lack those of their last calls.
     pub(crate) fn is_timed(&self) -> bool {
-        self.zero.is_some() && self.lanes.iter().all(|lane| lane.timed > 0)
+        self.zero.is_some() && self.lanes.iter().all(|lane| lane.timed > 0 || lane.calls == 0)
     }
 
     pub(crate) fn section(&self, lane: &Lane) -> &Section {

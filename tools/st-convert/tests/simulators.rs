@@ -123,10 +123,21 @@ fn simgrid_runs_to_its_end_with_all_messages() {
         if which == Kernel::Stencil2d {
             let calls = made.calls();
             let of = |name: &str| calls.values().filter(|call| call.0 == name).count() / 4;
+            assert!(of("MPI_Allreduce") > 0 && of("MPI_Reduce") > 0);
             let all = of("MPI_Allreduce") * 6 + of("MPI_Reduce") * 3;
             assert_eq!(found.values().sum::<usize>(), messages.len() + all);
             assert_eq!(bytes, made.message_bytes() + u64::try_from(8 * all).unwrap());
         }
+    }
+}
+
+#[test]
+fn receives_stand_where_they_are_posted() {
+    for ops in simgrid(&kernel(Kernel::Stencil2d)) {
+        let first = |which: fn(&Op) -> bool| ops.iter().position(which).unwrap();
+        let posted = first(|op| matches!(op, Op::Begin(..)));
+        let (sent, waited) = (first(|op| matches!(op, Op::Send(..))), first(|op| matches!(op, Op::Wait(_))));
+        assert!(posted < sent && sent < waited, "{posted} {sent} {waited}");
     }
 }
 

@@ -11,7 +11,7 @@ use st_model::num::{Exact as _, saturate};
 use st_model::rank_times::rank_times;
 use st_model::values::error_class;
 
-use crate::deeds::{Deed, Side};
+use crate::communications::{Communication, Side};
 use crate::format::{Call, Format, Summary};
 use crate::losses::Losses;
 use crate::message::{Message, Moment};
@@ -143,18 +143,18 @@ impl Ends {
     fn of(call: &Call<'_>) -> Self {
         let mut ends = Self::default();
         let completes = call.event.role.action == Action::Complete;
-        for deed in call.deeds.iter().filter(|_| !completes) {
-            let group = match deed {
-                Deed::Send { side, .. } => {
+        for communication in call.communications.iter().filter(|_| !completes) {
+            let group = match communication {
+                Communication::Send { side, .. } => {
                     ends.sends = ends.sends.or(Some(*side));
                     side.group
                 }
-                Deed::Post { side, .. } | Deed::Received { side, .. } => {
+                Communication::Post { side, .. } | Communication::Received { side, .. } => {
                     ends.receives = Some(*side);
                     side.group
                 }
-                Deed::Join { part, .. } => part.group,
-                Deed::Sent { .. } | Deed::Cancelled { .. } | Deed::Left { .. } => continue,
+                Communication::Join { part, .. } => part.group,
+                Communication::Sent { .. } | Communication::Cancelled { .. } | Communication::Left { .. } => continue,
             };
             ends.group = ends.group.or(Some(group));
         }

@@ -23,7 +23,7 @@ pub(crate) const KERNELS: [Kernel; 6] =
     [Kernel::Stencil2d, Kernel::Workers, Kernel::Fft, Kernel::Halo, Kernel::Rma, Kernel::Threads];
 
 pub(crate) fn kernel(kernel: Kernel) -> Made {
-    let options = st_kernels::Options { steps: Some(3), ..st_kernels::Options::default() };
+    let options = st_kernels::Options { steps: Some(5), ..st_kernels::Options::default() };
     Made::of(paper::sections(kernel, &options, 4).map(Result::unwrap).collect())
 }
 

@@ -16,7 +16,7 @@ use foldhash::fast::FixedState;
 use st_model::calls::Kind as CallKind;
 use st_model::num::{Exact as _, saturate};
 
-use crate::deeds::{Deed, Part, Side};
+use crate::communications::{Communication, Part, Side};
 use crate::directory::Directory;
 use crate::format::{Call, Format, Kind, Summary};
 use crate::frames::functions;
@@ -182,9 +182,9 @@ impl Otf2<'_> {
     }
 
     /// What begins with a call.
-    fn begin(&mut self, call: &Call<'_>, deed: &Deed, enter: i64) -> Result<()> {
-        match deed {
-            Deed::Send { side, done } => {
+    fn begin(&mut self, call: &Call<'_>, communication: &Communication, enter: i64) -> Result<()> {
+        match communication {
+            Communication::Send { side, done } => {
                 let Some(peer) = self.peer(call, side) else { return Ok(()) };
                 let id = request(side.id, true);
                 if *done {
@@ -193,12 +193,12 @@ impl Otf2<'_> {
                 self.ask(id);
                 self.record(enter, Record::Isend(peer, id))
             }
-            Deed::Post { side, done: false } => {
+            Communication::Post { side, done: false } => {
                 let id = request(side.id, false);
                 self.ask(id);
                 self.record(enter, Record::IrecvRequest(id))
             }
-            Deed::Join { part, done } => {
+            Communication::Join { part, done } => {
                 let Some(operation) = self.part(call, part) else { return Ok(()) };
                 self.operations.insert(part.id, operation);
                 let begin = Record::CollectiveRequest(request(part.id, true) | COLLECTIVE);
@@ -209,25 +209,25 @@ impl Otf2<'_> {
     }
 
     /// What ends with a call.
-    fn end(&mut self, call: &Call<'_>, deed: &Deed, exit: i64) -> Result<()> {
-        match deed {
-            Deed::Sent { id } if self.answer(request(*id, true)) => {
+    fn end(&mut self, call: &Call<'_>, communication: &Communication, exit: i64) -> Result<()> {
+        match communication {
+            Communication::Sent { id } if self.answer(request(*id, true)) => {
                 self.record(exit, Record::IsendComplete(request(*id, true)))
             }
-            Deed::Received { side, .. } => {
+            Communication::Received { side, .. } => {
                 let id = request(side.id, false);
                 let asked = self.answer(id);
                 let Some(peer) = self.peer(call, side) else { return Ok(()) };
                 self.record(exit, if asked { Record::Irecv(peer, id) } else { Record::Recv(peer) })
             }
-            Deed::Cancelled { id, send } if self.answer(request(*id, *send)) => {
+            Communication::Cancelled { id, send } if self.answer(request(*id, *send)) => {
                 self.record(exit, Record::Cancelled(request(*id, *send)))
             }
-            Deed::Join { part, done: true } => {
+            Communication::Join { part, done: true } => {
                 let operation = self.operations.remove(&part.id);
                 operation.map_or(Ok(()), |o| self.record(exit, Record::CollectiveEnd(o)))
             }
-            Deed::Left { part } => {
+            Communication::Left { part } => {
                 let id = request(part.id, true) | COLLECTIVE;
                 let operation = self.operations.remove(&part.id);
                 operation.map_or(Ok(()), |o| self.record(exit, Record::CollectiveComplete(o, id)))
@@ -277,8 +277,8 @@ impl Format for Otf2<'_> {
         self.begin_location(call.at)?;
         self.go_to(call.site, enter)?;
         self.record(enter, Record::Enter(region))?;
-        call.deeds.iter().try_for_each(|deed| self.begin(call, deed, enter))?;
-        call.deeds.iter().try_for_each(|deed| self.end(call, deed, exit))?;
+        call.communications.iter().try_for_each(|communication| self.begin(call, communication, enter))?;
+        call.communications.iter().try_for_each(|communication| self.end(call, communication, exit))?;
         self.record(exit, Record::Leave(region))
     }
 

@@ -15,7 +15,7 @@ use st_model::calls::Kind as CallKind;
 use st_model::calls::roles::Start;
 use st_model::num::Exact as _;
 
-use crate::deeds::Deed;
+use crate::communications::Communication;
 use crate::format::{Call, Format, Kind, Summary};
 use crate::losses::Losses;
 use crate::message::{Message, Moment};
@@ -133,8 +133,8 @@ impl Paraver<'_> {
     /// What a call does beside being there.
     fn details(&mut self, call: &Call<'_>) -> String {
         let mut text = String::new();
-        for deed in call.deeds {
-            if let Deed::Join { part, .. } = deed {
+        for communication in call.communications {
+            if let Communication::Join { part, .. } = communication {
                 let comm = part.group.to_u64() + 1;
                 self.values.name(labels::COMM, comm, || {
                     call.groups.get(part.group).map_or_else(String::new, |group| group.label.clone())

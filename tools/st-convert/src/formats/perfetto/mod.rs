@@ -19,7 +19,7 @@ use prost::Message as _;
 use st_cli::Output;
 use st_model::num::{Exact as _, saturate};
 
-use crate::deeds::Deed;
+use crate::communications::Communication;
 use crate::format::{Call, Format, Kind, Summary};
 use crate::losses::Losses;
 use crate::message::Message;
@@ -165,16 +165,16 @@ impl Perfetto<'_> {
     /// Flows that begin with a call, and messages that it receives and whose flows will end with it.
     fn flows(&mut self, call: &Call<'_>, enter: i64) -> (Vec<u64>, usize) {
         let (mut flows, mut awaited) = (Vec::new(), 0);
-        for deed in call.deeds {
-            match deed {
-                Deed::Send { side, .. } if side.peer.is_some_and(|peer| self.trace.has(peer)) => {
+        for communication in call.communications {
+            match communication {
+                Communication::Send { side, .. } if side.peer.is_some_and(|peer| self.trace.has(peer)) => {
                     flows.push(side.id << 1 | 1);
                     self.in_flight.change(enter, saturate(side.bytes));
                 }
-                Deed::Received { side, .. } => {
+                Communication::Received { side, .. } => {
                     awaited += usize::from(side.peer.is_some_and(|peer| self.trace.has(peer)));
                 }
-                Deed::Join { part, .. } => flows.push(part.operation << 1),
+                Communication::Join { part, .. } => flows.push(part.operation << 1),
                 _ => {}
             }
         }

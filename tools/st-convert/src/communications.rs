@@ -48,7 +48,7 @@ pub(crate) struct Part {
 
 /// What a call does with others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Deed {
+pub(crate) enum Communication {
     /// It sends a message; `done`: it also completes that.
     Send { side: Side, done: bool },
     /// It completes the send of a message.
@@ -115,7 +115,7 @@ pub(crate) struct Reading<'s, 'a> {
     pub(crate) volumes: &'s Volumes<'a>,
     pub(crate) parts: &'s mut Parts,
     pub(crate) sequences: &'s mut Sequences,
-    pub(crate) deeds: &'s mut Vec<Deed>,
+    pub(crate) communications: &'s mut Vec<Communication>,
     pub(crate) by: Moment,
     /// Bytes that it receives, as st-stat counts them.
     pub(crate) bytes: u64,
@@ -206,7 +206,7 @@ impl Listener for Reading<'_, '_> {
         let id = self.shared.sends;
         self.shared.sends += 1;
         let side = self.side(end, id);
-        self.deeds.push(Deed::Send { side, done });
+        self.communications.push(Communication::Send { side, done });
         if self.shared.matching {
             let sent = Sent { id, bytes: end.bytes, by: self.by, chosen: self.chosen };
             self.shared.messages.send(self.by.at, end.sent_through(), sent);
@@ -217,14 +217,14 @@ impl Listener for Reading<'_, '_> {
 
     fn sent(&mut self, _: &Event<'_>, number: usize, _: &End, cancelled: bool) {
         let id = number.to_u64();
-        self.deeds.push(if cancelled { Deed::Cancelled { id, send: true } } else { Deed::Sent { id } });
+        self.communications.push(if cancelled { Communication::Cancelled { id, send: true } } else { Communication::Sent { id } });
     }
 
     fn post(&mut self, _: &Event<'_>, end: &End, done: bool) -> usize {
         let id = self.shared.receives;
         self.shared.receives += 1;
         let side = self.side(end, id);
-        self.deeds.push(Deed::Post { side, done });
+        self.communications.push(Communication::Post { side, done });
         let group_side = end.at.other();
         let mut posted = Posted { side, by: self.by, received: None, group_side, chosen: self.chosen };
         if done {
@@ -234,7 +234,7 @@ impl Listener for Reading<'_, '_> {
         let receive =
             if wanted { self.shared.messages.post(self.by.at, end.received_through(), posted) } else { 0 };
         if done {
-            self.deeds.push(Deed::Received { side: posted.side, at_once: true });
+            self.communications.push(Communication::Received { side: posted.side, at_once: true });
         }
         self.shared.meet();
         receive.to_usize()
@@ -247,7 +247,7 @@ impl Listener for Reading<'_, '_> {
         let Some(posted) = self.shared.messages.posted(receive) else { return };
         if got.cancelled {
             let id = posted.side.id;
-            self.deeds.push(Deed::Cancelled { id, send: false });
+            self.communications.push(Communication::Cancelled { id, send: false });
             self.shared.messages.withdraw(receive);
             return;
         }
@@ -260,7 +260,7 @@ impl Listener for Reading<'_, '_> {
         let matched = matches!(event.action(), Action::Matched { .. });
         posted.side.bytes = got.bytes.unwrap_or(if matched { bytes } else { posted.side.bytes });
         let side = posted.side;
-        self.deeds.push(Deed::Received { side, at_once: false });
+        self.communications.push(Communication::Received { side, at_once: false });
         if !self.shared.matching {
             self.shared.messages.withdraw(receive);
             return;
@@ -296,13 +296,13 @@ impl Listener for Reading<'_, '_> {
         let id = self.shared.parts;
         self.shared.parts += 1;
         let part = Part { operation, id, group: at.group, rule, root };
-        self.deeds.push(Deed::Join { part, done });
+        self.communications.push(Communication::Join { part, done });
         if done { 0 } else { self.parts.insert(part) }
     }
 
     fn leave(&mut self, _: &Event<'_>, number: usize) {
         let left = self.parts.try_remove(number);
-        self.deeds.extend(left.map(|part| Deed::Left { part }));
+        self.communications.extend(left.map(|part| Communication::Left { part }));
     }
 
     fn unknown(&mut self, _: &Event<'_>) {
