@@ -91,7 +91,7 @@ impl Grid {
             (from.saturating_sub(self.begin).max(0), until.saturating_sub(self.begin).min(end));
         while from < until {
             let column = from / self.ns;
-            let next = until.min((column + 1) * self.ns);
+            let next = until.min((column + 1).saturating_mul(self.ns));
             if let Some(sum) = usize::try_from(column).ok().and_then(|column| to.get_mut(column)) {
                 *sum = sum.saturating_add(saturate(next - from));
             }

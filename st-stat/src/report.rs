@@ -15,6 +15,7 @@ use std::io::Write as _;
 use anyhow::Result;
 use st_cli::{Output, Status};
 use st_explain::analyse_all;
+use st_model::num::Exact as _;
 use st_model::section::Section;
 
 use self::room::Room;
@@ -36,11 +37,13 @@ pub(crate) fn report(args: &ReportArgs) -> Result<Status> {
     let told = Told::of(explained, (&sites, &args.window), &args.steps)?;
     let page = fitted(MOST, |room| page::of(&told.report(&sites, room)?))?;
     let mut out = Output::text(&args.output.output)?;
-    let name = out.name().to_owned();
+    let named = (!out.is_stdout()).then(|| out.name().to_owned());
     out.write_all(page.as_bytes())?;
     out.commit()?;
-    let size = bytes(st_model::num::Exact::to_u64(page.len()));
-    args.talk.note(input::NAME, format!("{name}: {size}; open it in a browser"));
+    if let Some(name) = named {
+        let size = bytes(page.len().to_u64());
+        args.talk.note(input::NAME, format!("{name}: {size}; open it in a browser"));
+    }
     Ok(Status::Ok)
 }
 

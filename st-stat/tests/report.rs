@@ -8,9 +8,10 @@ use std::io::Read as _;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use clap::Parser as _;
-use common::{kernel, printed, rows, tried, untimed, with_slow};
+use common::{Rank, kernel, printed, rows, tried, untimed, with_slow};
 use serde_json::{Map, Value};
 use st_kernels::{Kernel, Slow};
+use st_model::calls::names;
 use st_model::section::Section;
 
 /// Bytes that a page may have.
@@ -219,4 +220,27 @@ fn every_stored_stream_makes_a_page() {
         pages += 1;
     }
     assert!(pages > 20, "{pages}");
+}
+
+/// Times that no clock shows, as a damaged stream may hold them.
+#[test]
+fn times_beyond_all_measure_are_no_accident() {
+    let program = |times: &[(i64, i64)]| -> Vec<Section> {
+        let of = |rank: u32| {
+            let mut r = Rank::new(rank, 2);
+            let shift = if rank == 0 { 0 } else { 1 << 40 };
+            for &(enter, exit) in times {
+                let later = |t: i64| t.saturating_add(shift);
+                r.call(names::MPI_Barrier, "step", &[0], (later(enter), later(exit)));
+            }
+            r.finish("host")
+        };
+        vec![of(0), of(1)]
+    };
+    let far = i64::MAX / 2;
+    for times in [&[(-far, far), (far, far + 1)][..], &[(0, 1), (1 << 61, 1 << 62)], &[(5, 3), (-far, 0)]] {
+        let page = report(program(times), &[]);
+        assert_eq!(page["timeline"]["levels"]["count"], 2);
+        printed(program(times), &["timeline"]);
+    }
 }

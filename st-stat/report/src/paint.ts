@@ -12,8 +12,7 @@ const STACKED = 12;
 export class Painter {
   readonly image: ImageData;
   private readonly pixels: Uint32Array;
-  private readonly colours: number[];
-  private readonly ground: number;
+  private colours: number[] = [];
   /** Sums of the row at hand, by part and pixel. */
   readonly sums: Float64Array[];
   /** The largest share that one of several ranks waits, by pixel. */
@@ -25,13 +24,17 @@ export class Painter {
   ) {
     this.image = new ImageData(width, height);
     this.pixels = new Uint32Array(this.image.data.buffer);
-    this.colours = COLOURS.map((name) => pixel(colour(name)));
-    this.ground = pixel(colour("ground"));
-    this.pixels.fill(this.ground);
     this.sums = PARTS.map(() => new Float64Array(width));
     this.most = new Float64Array(width);
   }
 
+  /** An empty picture in the colours of the style as it is now. */
+  begin(): void {
+    this.colours = COLOURS.map((name) => pixel(colour(name)));
+    this.pixels.fill(pixel(colour("ground")));
+  }
+
+  /** Nothing in the row at hand. */
   clear(): void {
     for (const sum of this.sums) sum.fill(0);
     this.most.fill(0);

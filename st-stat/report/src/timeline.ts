@@ -30,6 +30,7 @@ export class TimelineView {
   private readonly said = el("p", { class: "note", role: "status" });
   private readonly about = el("div", { class: "about", "aria-live": "polite" }, "Point at a call or a rank.");
   private seen: Seen;
+  private painter: Painter | undefined;
   private waiting = false;
   private pointers = new Map<number, { x: number; y: number }>();
   private moved = false;
@@ -130,7 +131,10 @@ export class TimelineView {
     context.fillStyle = colour("ground");
     context.fillRect(0, 0, this.canvas.width, this.canvas.height);
     const [w, h] = [Math.max(1, Math.round((width - LEFT) * scale)), Math.max(1, Math.round((height - TOP) * scale))];
-    const painter = new Painter(w, h);
+    // Made anew only where the size is another: a picture is some MB.
+    if (this.painter?.width !== w || this.painter.height !== h) this.painter = new Painter(w, h);
+    const painter = this.painter;
+    painter.begin();
     const exact = this.exact(w);
     if (exact) this.paintCalls(painter, exact);
     else this.paintSums(painter);

@@ -67,7 +67,7 @@ pub(super) fn windows(
 
 /// Twice as long as the wait, and not less than a part of the run.
 fn wide(spot: &Spot, run: i64) -> (i64, i64) {
-    let beside = ((spot.to_ns - spot.from_ns) / 2).max(run / PART / 2).max(1000);
+    let beside = (spot.to_ns.saturating_sub(spot.from_ns) / 2).max(run / PART / 2).max(1000);
     (spot.from_ns.saturating_sub(beside).max(0), spot.to_ns.saturating_add(beside).min(run))
 }
 
@@ -177,7 +177,8 @@ impl Cut<'_, '_> {
         let mut last = begin.saturating_add(self.begin);
         // The end of a run is the beginning of its last call.
         for call in calls.take_while(|call| call.enter <= self.begin.saturating_add(to)) {
-            lane.calls.extend([call.place.into(), call.enter - last, call.exit - call.enter]);
+            let both = [call.enter.saturating_sub(last), call.exit.saturating_sub(call.enter)];
+            lane.calls.extend([call.place.into(), both[0], both[1]]);
             last = call.exit;
         }
         lane
@@ -194,7 +195,12 @@ impl Cut<'_, '_> {
             let at = wait.enter.saturating_sub(self.begin);
             let kind = saturate(colour(wait.kind));
             if let Some(into) = window.lanes.get_mut(lane) {
-                into.waits.extend([at - last[lane], saturate(wait.ns), kind, wait.for_rank.into()]);
+                into.waits.extend([
+                    at.saturating_sub(last[lane]),
+                    saturate(wait.ns),
+                    kind,
+                    wait.for_rank.into(),
+                ]);
                 last[lane] = at;
             }
         }
@@ -213,7 +219,7 @@ impl Cut<'_, '_> {
             let sent = message.sent.saturating_sub(self.begin);
             window.from.push(from);
             window.to.push(to);
-            window.sent.push(sent - last);
+            window.sent.push(sent.saturating_sub(last));
             window.took.push(message.received.saturating_sub(message.sent));
             window.bytes.push(message.bytes.map_or(-1, saturate));
             last = sent;
