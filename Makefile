@@ -34,10 +34,7 @@ help: ## list the targets
 
 build: ## build everything for every MPI found
 	$(CARGO) build --release --locked
-<<<<<<< HEAD
 	@tools/seed
-=======
->>>>>>> work-22
 	$(CARGO) build --release --locked $(APART:%=-p %)
 	$(call with_mpi,openmpi mpich,$(CARGO) build --release --locked $(ONLY_MPI))
 

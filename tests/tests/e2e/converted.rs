@@ -30,7 +30,9 @@ fn all_formats(job: Job, subject: &Subject) -> Result<(), Failure> {
     let trace = recordings::of(job, subject)?.trace.clone();
     let directory = place::directory()?;
     for format in ALWAYS {
-        converted(&trace, format, &directory.path().join(format))?.ok().map_err(|e| format!("{format}: {e}"))?;
+        converted(&trace, format, &directory.path().join(format))?
+            .ok()
+            .map_err(|e| format!("{format}: {e}"))?;
     }
     for format in SOMETIMES {
         let to = directory.path().join(format);
@@ -42,7 +44,9 @@ fn all_formats(job: Job, subject: &Subject) -> Result<(), Failure> {
     }
     let page = directory.path().join("page.html");
     let words = ["report", "-q", "-o"].map(Into::into).into_iter();
-    Run::st("st-stat", words.chain([page.as_os_str().to_owned(), trace.as_os_str().to_owned()]))?.go()?.ok()?;
+    Run::st("st-stat", words.chain([page.as_os_str().to_owned(), trace.as_os_str().to_owned()]))?
+        .go()?
+        .ok()?;
     let events = fs::read_to_string(directory.path().join("csv/events.csv")).map_err(|e| e.to_string())?;
     let (rows, calls) = (events.lines().count() - 1, calls(&trace)?);
     let length = fs::metadata(&page).map_err(|e| e.to_string())?.len();

@@ -217,7 +217,11 @@ impl Listener for Reading<'_, '_> {
 
     fn sent(&mut self, _: &Event<'_>, number: usize, _: &End, cancelled: bool) {
         let id = number.to_u64();
-        self.communications.push(if cancelled { Communication::Cancelled { id, send: true } } else { Communication::Sent { id } });
+        self.communications.push(if cancelled {
+            Communication::Cancelled { id, send: true }
+        } else {
+            Communication::Sent { id }
+        });
     }
 
     fn post(&mut self, _: &Event<'_>, end: &End, done: bool) -> usize {

@@ -5,8 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use clap::Parser;
-use st_cli::{Amount, FailedCheck, Output, Status, UsageError};
+use st_cli::{Amount, FailedCheck, Output, Status, UsageError, engine};
 use st_model::num::float;
 use st_model::project;
 
@@ -21,7 +20,7 @@ use crate::walk::walk;
 /// The program, from its command line to its exit status.
 #[must_use]
 pub fn main() -> ExitCode {
-    st_cli::report(NAME, run(&Args::parse()))
+    engine::start(NAME, run)
 }
 
 /// Does what the command line asks for.
@@ -40,14 +39,10 @@ pub fn run(args: &Args) -> Result<Status> {
     tell_size(&trace, kind, args);
     let mut format = (kind.open)(output, &trace)?;
     let progress = args.talk.progress(NAME, "converting", Amount::Things("calls", trace.events));
-<<<<<<< HEAD
-    let shared = walk(&trace, kind.by_rank, &progress, &mut *format)?;
-=======
     let shared = walk(&trace, kind.by_rank, &progress, &mut *format).map_err(|e| {
         // Of an output that cannot be written the input is not to blame.
         if e.is::<project::Error>() { e.context(named(args)) } else { e }
     })?;
->>>>>>> work-22
     drop(progress);
     let mut losses = format.finish(&Summary { groups: &shared.groups })?;
     losses.take_in(shared.unmatched());

@@ -36,7 +36,8 @@ pub(crate) fn walk(
     let order = |thread: &Thread<'_>| if by_rank { 0 } else { thread.key() };
     let mut next: BinaryHeap<Reverse<(i64, u32)>> =
         threads.iter().zip(0u32..).map(|(thread, i)| Reverse((order(thread), i))).collect();
-    let (mut shared, mut sequences, mut communications) = (Shared::new(!by_rank), Sequences::default(), Vec::new());
+    let (mut shared, mut sequences, mut communications) =
+        (Shared::new(!by_rank), Sequences::default(), Vec::new());
     let mut known = Vec::new();
     let mut untold = 0;
     while let Some(mut first) = next.peek_mut() {

@@ -154,7 +154,9 @@ impl Ends {
                     side.group
                 }
                 Communication::Join { part, .. } => part.group,
-                Communication::Sent { .. } | Communication::Cancelled { .. } | Communication::Left { .. } => continue,
+                Communication::Sent { .. } | Communication::Cancelled { .. } | Communication::Left { .. } => {
+                    continue;
+                }
             };
             ends.group = ends.group.or(Some(group));
         }
