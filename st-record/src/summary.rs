@@ -1,6 +1,7 @@
 //! The closing lines.
 
 use crate::pack::Notes;
+use st_cli::grouped;
 use std::fmt::Write as _;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
@@ -69,7 +70,7 @@ impl Summary<'_> {
             "{} {}, {} calls{} → {}{}",
             self.ranks,
             if self.ranks == 1 { "rank" } else { "ranks" },
-            thousands(self.notes.calls),
+            grouped(self.notes.calls),
             self.ended.map_or_else(String::new, |e| format!(" in {}", seconds(e.elapsed))),
             self.file,
             self.bytes.map_or_else(String::new, |bytes| format!(", {}", size(bytes)))
@@ -159,7 +160,7 @@ impl Summary<'_> {
             let named: Vec<_> =
                 by_count.iter().take(4).map(|(name, count)| format!("{name} {count}")).collect();
             let more = if by_count.len() > named.len() { ", …" } else { "" };
-            all.push(format!("{} calls by name only ({}{more})", thousands(calls), named.join(", ")));
+            all.push(format!("{} calls by name only ({}{more})", grouped(calls), named.join(", ")));
         }
         if all.is_empty() { "nothing dropped".into() } else { all.join("; ") }
     }
@@ -178,19 +179,6 @@ fn ending(status: ExitStatus) -> String {
 pub(crate) fn seconds(t: Duration) -> String {
     let ms = t.as_millis();
     if ms < 100 { format!("{ms} ms") } else { format!("{}.{} s", ms / 1000, ms % 1000 / 100) }
-}
-
-/// `33,701`.
-fn thousands(n: u64) -> String {
-    let digits = n.to_string();
-    let mut out = String::new();
-    for (i, d) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(d);
-    }
-    out
 }
 
 /// `980 bytes`, `20 kB`, `1.2 MB`.
@@ -270,6 +258,6 @@ mod tests {
             [size(7), size(1_250), size(20_400), size(1_250_000)],
             ["7 bytes", "1.2 kB", "20 kB", "1.2 MB"]
         );
-        assert_eq!([thousands(7), thousands(1_000), thousands(1_234_567)], ["7", "1,000", "1,234,567"]);
+        assert_eq!([grouped(7), grouped(1_000), grouped(1_234_567)], ["7", "1,000", "1,234,567"]);
     }
 }

@@ -20,6 +20,9 @@ const QUANTILES: [(u64, &str, &str); 5] = [
     (990, "99 %", "percent_99_ns"),
 ];
 
+/// What scaling adds to some of the totals that are kept as equal, ns.
+const ALIKE: u128 = 1;
+
 /// One row per call site and phase in which there is any time, those that take most in all first.
 pub(crate) fn table(all: &BTreeMap<Call, Found>, sites: &CallSites) -> Table {
     let right = |title, key, goes| Column::right(title, key, goes);
@@ -62,7 +65,10 @@ fn times(sketch: &Sketch, mean: bool) -> Vec<Cell> {
 fn extremes(found: &Found, phase: usize) -> Vec<Cell> {
     let each = || found.ranks.iter().map(|(rank, sums)| (sums[phase], *rank));
     let several = found.ranks.len().to_u64() > 1;
-    let ends = [each().max_by_key(|(ns, rank)| (*ns, u32::MAX - rank)), each().min()];
+    let ends = [each().max_by_key(|(ns, _)| *ns), each().min_by_key(|(ns, _)| *ns)];
+    // Of ranks that are kept as equal none takes most.
+    let alike = |ns: u128| each().filter(|(other, _)| other.abs_diff(ns) <= ALIKE).count();
+    let ends = ends.map(|end| end.filter(|(ns, _)| alike(*ns) == 1));
     let cells = |end: Option<(u128, u32)>| match end.filter(|_| several) {
         Some((ns, rank)) => [Cell::ns(ns), rank_cell(rank)],
         None => [Cell::none(), Cell::none()],

@@ -317,9 +317,9 @@ fn time_payload(header: &Header, sections: &[(Section, Profile)]) -> String {
         (Shape::Totals, "number, sum, squares and extremes"),
     ];
     let kept = names.into_iter().filter(|(shape, _)| paths().any(|s| s.shape() == *shape));
-    let sums = header.options.get(RANK_SUMS).and_then(|how| how.as_str());
-    let sums = sums.map(|how| format!("totals of ranks ({how})"));
-    let kept: Vec<String> = kept.map(|(_, name)| name.to_owned()).chain(sums).collect();
+    let how = header.options.get(RANK_SUMS).and_then(|how| how.as_str()).unwrap_or("1 %");
+    let sums = threads().any(|t| !t.sums.is_empty()).then(|| format!(", totals of ranks ({how})"));
+    let kept: Vec<&str> = kept.map(|(_, name)| name).collect();
     // Without exact times a column still holds comparisons of clocks.
     let columns = threads().flat_map(|t| &t.columns).filter(|(_, column)| column.events() > 0);
     // Every event has a duration, if it has a sketch; a series of polls is one.
@@ -333,10 +333,11 @@ fn time_payload(header: &Header, sections: &[(Section, Profile)]) -> String {
         1 => format!("exact times of {which}"),
         _ => format!("times of {which}, rounded to {unit} ns"),
     });
-    match (times, kept.is_empty()) {
+    let said = match (times, kept.is_empty()) {
         (Some(times), false) => format!("{times}, and {}", kept.join(", ")),
         (Some(times), true) => times,
         (None, false) => format!("{}, no exact times", kept.join(", ")),
         (None, true) => "none".into(),
-    }
+    };
+    said + &sums.unwrap_or_default()
 }

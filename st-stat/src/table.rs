@@ -5,6 +5,7 @@ use std::io::{self, Write};
 
 use clap::ValueEnum;
 use serde_json::{Map, Value};
+pub use st_cli::grouped;
 use st_cli::{Screen, wrapped};
 
 /// Form of a table.
@@ -279,20 +280,6 @@ fn shortened(text: &str, width: usize, tail: bool) -> String {
     }
     let beginning: String = text.chars().take(kept).collect();
     format!("{beginning}…")
-}
-
-/// 33701 → `33,701`.
-#[must_use]
-pub fn grouped(n: u64) -> String {
-    let digits = n.to_string();
-    let mut out = String::new();
-    for (i, c) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(c);
-    }
-    out
 }
 
 /// Three significant digits and a unit: `1.23 ms`.

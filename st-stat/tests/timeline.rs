@@ -53,7 +53,7 @@ fn it_fits_the_screen_and_needs_times() {
     let text = printed(program(), &["timeline"]);
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     let error = tried(untimed(program()), &["timeline"]).unwrap_err();
-    assert!(error.to_string().contains("no exact times"), "{error}");
+    assert!(format!("{error:#}").contains("no exact times"), "{error:#}");
 }
 
 #[test]

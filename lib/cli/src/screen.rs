@@ -96,6 +96,12 @@ pub fn wrapped<W: AsRef<str>>(
     lines
 }
 
+/// 33701 → `33,701`.
+#[must_use]
+pub fn grouped(n: u64) -> String {
+    indicatif::HumanCount(n).to_string()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -7,8 +7,10 @@
 
 use std::collections::HashMap;
 
+use st_model::calls::CallId;
 use st_model::ints::Sealed;
 use st_model::num::{Exact as _, float, saturate};
+use st_model::rank_times::counted;
 use st_model::section::{RankSums, Section, Sym, Thread};
 use st_model::sketch::{bucket, representative};
 
@@ -24,8 +26,8 @@ const EXTREMES: usize = 32;
 /// How many deviations of chance a rank is off that has not come there by chance.
 const FAR: f64 = 5.0;
 
-/// Part of a rank's computation, or of its time in MPI, that what is kept of it may be off; with the half percent by which buckets
-/// are, 1 %.
+/// Part of a rank's computation, or of its time in MPI, that what is kept of it may be off what was recorded, which is right to 1 %
+/// itself.
 const WITHIN: f64 = 0.005;
 
 /// Part of a rank's time that what is kept of its computation, or of its time in MPI, may always be off.
@@ -45,12 +47,14 @@ const STEPS: [u16; 4] = [10, 5, 2, 1];
 const SPREAD: f64 = 2.0;
 
 /// Keeps of the ranks' totals what tells ranks apart beyond noise. Up to [`EACH`] ranks, those of a rank's computation and of its
-/// time in MPI stay right to 1 % (of more than a hundredth of its time); beyond, means of runs of ranks stay, and extremes of what
-/// matters. Whether anything changed. *Cost:* O(events · (events + ranks)).
+/// time in MPI, without `MPI_Init` and `MPI_Finalize` as [`counted`] has it, stay as they were to 0.5 %, or 0.01 % of its time; beyond,
+/// means of runs of ranks stay, and extremes of what matters. Whether anything changed. *Cost:* O(events · (events + ranks)).
 pub fn keep_rank_sums(section: &mut Section) -> bool {
+    let part_of_run = |call: CallId| counted(call).map(|counts| f64::from(u8::from(counts)));
+    let weights: Vec<[f64; 2]> = section.symbols.iter().map(|s| part_of_run(s.call)).collect();
     let mut changed = false;
     for thread in &mut section.threads {
-        changed |= keep(thread);
+        changed |= keep(thread, &weights);
     }
     changed
 }
@@ -58,6 +62,8 @@ pub fn keep_rank_sums(section: &mut Section) -> bool {
 /// Times of an event on all ranks, as buckets, and how coarse they may become.
 struct Totals {
     was: Vec<u16>,
+    /// 1 if they are part of a rank's time, else 0.
+    weight: f64,
     /// From the coarsest to what is recorded.
     forms: Vec<Form>,
     /// The one that is taken.
@@ -88,7 +94,7 @@ fn ns(bucket: u16) -> f64 {
     float(representative(bucket).into())
 }
 
-fn keep(thread: &mut Thread) -> bool {
+fn keep(thread: &mut Thread, weights: &[[f64; 2]]) -> bool {
     let chance = chances(thread);
     let (ranks, n) = (thread.ranks.len(), saturate::<usize>(thread.ranks.len()));
     let read = |of: &Sealed| -> Vec<u16> {
@@ -97,9 +103,11 @@ fn keep(thread: &mut Thread) -> bool {
     };
     let halves: [fn(&mut RankSums) -> &mut Sealed; 2] = [|s| &mut s.compute, |s| &mut s.comm];
     let mut whole = [vec![0.0; n], vec![0.0; n]];
+    let weight = |sums: &RankSums| weights.get(sums.sym as usize).copied().unwrap_or([1.0; 2]);
     for sums in &mut thread.sums {
-        for (half, whole) in halves.iter().zip(&mut whole) {
-            read(half(sums)).iter().zip(whole).for_each(|(b, all)| *all += ns(*b));
+        let weight = weight(sums);
+        for ((half, weight), whole) in halves.iter().zip(weight).zip(&mut whole) {
+            read(half(sums)).iter().zip(whole).for_each(|(b, all)| *all += weight * ns(*b));
         }
     }
     let run: Vec<f64> = whole[0].iter().zip(&whole[1]).map(|(a, b)| a + b).collect();
@@ -116,8 +124,8 @@ fn keep(thread: &mut Thread) -> bool {
             continue;
         }
         let events = thread.sums.iter_mut().map(|sums| {
-            let chance = of_event(sums);
-            Totals::new(read(half(sums)), chance, &run)
+            let (chance, weight) = (of_event(sums), weight(sums)[i]);
+            Totals::new((read(half(sums)), weight), chance, &run)
         });
         let mut events: Vec<Totals> = events.collect();
         let allowed = whole[i].iter().zip(&run).map(|(part, run)| (WITHIN * part).max(LEAST * run)).collect();
@@ -205,7 +213,7 @@ impl Unlike {
 }
 
 impl Totals {
-    fn new(was: Vec<u16>, chance: f64, run: &[f64]) -> Self {
+    fn new((was, weight): (Vec<u16>, f64), chance: f64, run: &[f64]) -> Self {
         let unlike = Unlike::of(&was, chance);
         let mut forms = Vec::new();
         let mut there = was.iter().zip(run).filter(|(bucket, _)| **bucket > 0);
@@ -218,7 +226,7 @@ impl Totals {
         }
         let fine = STEPS.into_iter().filter(|step| *step == 1 || f64::from(*step) * SPREAD <= unlike.spread);
         forms.extend(fine.map(Form::Step));
-        Self { was, forms, form: 0 }
+        Self { was, weight, forms, form: 0 }
     }
 
     fn is_exact(&self) -> bool {
@@ -233,7 +241,7 @@ impl Totals {
     /// What a rank is off.
     fn error(&self, rank: usize) -> f64 {
         let (Some(was), Some(form)) = (self.was.get(rank), self.forms.get(self.form)) else { return 0.0 };
-        ns(form.of(rank, *was)) - ns(*was)
+        self.weight * (ns(form.of(rank, *was)) - ns(*was))
     }
 }
 
@@ -272,7 +280,11 @@ fn in_blocks(was: &[u16], chance: f64, matters: f64) -> Vec<u16> {
         kept.extend(ranks.iter().map(|was| if *was == 0 { 0 } else { mean }));
     }
     if was.iter().map(|b| ns(*b)).sum::<f64>() >= matters {
-        unlike.far.iter().for_each(|(rank, bucket)| kept[*rank] = *bucket);
+        let off = |rank: usize| (ns(was[rank]) - ns(kept[rank])).abs();
+        let mut furthest: Vec<(f64, usize)> = (0..was.len()).map(|rank| (off(rank), rank)).collect();
+        let at = furthest.len().saturating_sub(1).min(EXTREMES);
+        furthest.select_nth_unstable_by(at, |a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        furthest.iter().take(at).for_each(|(_, rank)| kept[*rank] = was[*rank]);
     }
     kept
 }

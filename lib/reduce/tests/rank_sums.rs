@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use st_kernels::{Kernel, Options, paper};
+use st_model::calls::{CallId, CallTable, names};
 use st_model::ints::Sealed;
 use st_model::num::{float, rounded};
 use st_model::section::{NO_SYM, PathSketch, RankSums, Section};
@@ -18,6 +19,10 @@ struct Event {
     mean: f64,
     noise: f64,
     longer: fn(u32) -> f64,
+}
+
+fn call(name: &str) -> CallId {
+    CallTable::builtin().by_name(name).unwrap().id
 }
 
 fn even(_: u32) -> f64 {
@@ -45,6 +50,8 @@ fn section(ranks: u32, events: &[Event], seed: u64) -> Section {
     }
     let mut section = paper::sections(Kernel::Halo, &Options::default(), 2).next().unwrap().unwrap();
     section.ranks = (0..ranks).collect();
+    // All of them count as a rank's time.
+    section.symbols.iter_mut().for_each(|s| s.call = call(names::MPI_Barrier));
     let thread = &mut section.threads[0];
     thread.ranks = section.ranks.clone();
     (thread.sketches, thread.sums) = times.finish(|s| s, &section.ranks);
@@ -137,6 +144,19 @@ fn ranks_that_differ_by_chance_are_alike_and_those_that_do_not_are_not() {
 }
 
 #[test]
+fn what_is_no_part_of_the_run_makes_room_for_nothing() {
+    let event = |mean, longer| Event { calls: 50, mean, noise: 0.4, longer };
+    let mut whole = section(16, &[event(1e9, even), event(1e5, even)], 4);
+    whole.symbols[0].call = call(names::MPI_Init);
+    let mut kept = whole.clone();
+    keep_rank_sums(&mut kept);
+    let (was, is) = (&whole.threads[0].sums[1], &kept.threads[0].sums[1]);
+    for (was, is) in values(&was.comm, 16).iter().zip(values(&is.comm, 16)) {
+        assert!(was.abs_diff(is) * 200 <= *was, "{was} {is}");
+    }
+}
+
+#[test]
 fn who_has_no_such_event_takes_no_time_for_it() {
     let some = |rank: u32| if rank.is_multiple_of(2) { 1.0 } else { 0.0 };
     let whole = section(32, &[Event { calls: 30, mean: 1e5, noise: 0.3, longer: some }], 2);
@@ -162,9 +182,16 @@ fn many_ranks_take_no_more_room_than_what_was_planted() {
     assert!(keep_rank_sums(&mut kept));
     let sums = &kept.threads[0].sums;
     let was = |event: usize| values(&whole.threads[0].sums[event].compute, ranks);
-    assert_eq!(different(&sums[0].compute, ranks), 1);
+    // The mean, and 32 extremes.
+    let unlike = |event: usize| {
+        let (was, is) = (was(event), values(&sums[event].compute, ranks));
+        let mean = is[0].min(is[100]).min(is[200]);
+        (is.iter().filter(|n| **n != mean).count(), was.iter().zip(is).filter(|(was, is)| *was != is).count())
+    };
+    assert!(unlike(0).0 <= 32 && unlike(0).1 > 3_000, "{:?}", unlike(0));
     let one = values(&sums[1].compute, ranks);
-    assert_eq!((one[4_321], different(&sums[1].compute, ranks)), (was(1)[4_321], 2));
+    assert_eq!(one[4_321], was(1)[4_321]);
+    assert!(unlike(1).0 <= 32, "{:?}", unlike(1));
     let two = values(&sums[2].compute, ranks);
     assert!(different(&sums[2].compute, ranks) <= 64 + 32);
     for (at, kept) in was(2).iter().zip(&two) {

@@ -29,8 +29,8 @@ pub struct ReportArgs {
     /// The trace's streams, or a directory of streams; - or nothing is standard input
     #[arg(value_name = "STREAM")]
     pub inputs: Vec<PathBuf>,
-    /// Show the single calls of all ranks from a time to another, in seconds from the end of the first rank's MPI_Init; may be given
-    /// several times
+    /// Show the single calls of all ranks from a time to another, in seconds from when the first rank entered MPI_Init; may be
+    /// given several times
     #[arg(long, value_name = "FROM..TO", value_parser = window)]
     pub window: Vec<(f64, f64)>,
     /// How inputs are read.

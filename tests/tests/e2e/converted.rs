@@ -21,9 +21,8 @@ fn calls(trace: &Path) -> Result<u64, Failure> {
     let words = ["calls", "--format", "json"].map(Into::into).into_iter();
     let said = Run::st("st-stat", words.chain([trace.as_os_str().to_owned()]))?.go()?;
     said.clone().ok()?;
-    let table: serde_json::Value = serde_json::from_slice(&said.stdout).map_err(|e| e.to_string())?;
-    let rows = table.as_array().ok_or_else(|| format!("no table: {said}"))?;
-    Ok(rows.iter().filter_map(|row| row["calls"].as_u64()).sum())
+    let rows = serde_json::Deserializer::from_slice(&said.stdout).into_iter::<serde_json::Value>();
+    rows.map(|row| Ok(row.map_err(|e| e.to_string())?["calls"].as_u64().unwrap_or(0))).sum()
 }
 
 fn all_formats(job: Job, subject: &Subject) -> Result<(), Failure> {

@@ -101,7 +101,7 @@ call that sends it, and from that of the one that posts its receive, to the exit
 simgrid and goal: what each rank computes, sends, receives and waits for. Computation is the time between calls, and that of calls that concern nobody else; one flop is 1 ns. Communicators \
 and tags have numbers of their own. Collective operations are messages: barriers by dissemination, broadcasts and reductions by binomial trees (for all: to the first rank and \
 back), gathers and scatters rank by rank at the root, allgathers in a ring, exchanges pair by pair, scans in a chain; operations that only begin send every message to its receiver at \
-once. The latency and bandwidth of platform.xml are those of the trace's own messages, where it tells them. Ranks that call MPI in several threads are refused.
+once. The latency and bandwidth of platform.xml are those of the trace's own messages, where it tells them. Ranks that call MPI in several threads are refused, and so are --from and --until: messages that cross a window's border would have one end.
 
 Exit status: 0 done, 1 failed, 2 usage, 3 invalid or truncated stream, 4 --strict, and the format cannot hold all.";
 

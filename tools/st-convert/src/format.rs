@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 use st_model::event::Event;
 
-use crate::communications::Communication;
+use crate::exchanges::Exchange;
 use crate::groups::Groups;
 use crate::losses::Losses;
 use crate::message::Message;
@@ -27,7 +27,7 @@ pub(crate) struct Call<'a> {
     /// Bytes as st-stat counts them.
     pub(crate) received: u64,
     /// What it does with others, in order.
-    pub(crate) communications: &'a [Communication],
+    pub(crate) exchanges: &'a [Exchange],
     pub(crate) groups: &'a Groups,
 }
 
@@ -67,6 +67,8 @@ pub(crate) struct Kind {
     pub(crate) needs_times: bool,
     /// It is written rank by rank, and not told of messages.
     pub(crate) by_rank: bool,
+    /// It is played, which a part of the run cannot be: messages that cross the part's borders have one end.
+    pub(crate) whole_only: bool,
     /// Bytes per call, as it comes out with programs of the test set.
     pub(crate) bytes: u64,
     /// Bytes that its readers bear.

@@ -7,8 +7,8 @@
 //! Memory: the trace as it is stored, and what is under way; not by its number of calls.
 
 pub mod args;
-mod communications;
 mod directory;
+mod exchanges;
 mod format;
 mod formats;
 mod frames;

@@ -14,7 +14,7 @@ pub(crate) struct Moment {
 /// A message both ends of which are known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Message {
-    /// The number that the communications call it by.
+    /// The number that the exchanges call it by.
     pub(crate) id: u64,
     /// The call that sends it.
     pub(crate) sent: Moment,

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use st_cli::{Amount, FailedCheck, Output, Status, UsageError, engine};
+use st_cli::{Amount, FailedCheck, Output, Status, UsageError, engine, grouped};
 use st_model::num::float;
 use st_model::project;
 
@@ -34,6 +34,12 @@ pub fn run(args: &Args) -> Result<Status> {
     }
     let Some(output) = &args.output else { bail!(UsageError("no output: name one with -o".into())) };
     let kind = chosen(args, output)?;
+    if kind.whole_only && (args.from.is_some() || args.until.is_some()) {
+        let name = kind.name;
+        bail!(UsageError(format!(
+            "{name} is played, which a part of the run cannot be, for messages cross its borders: leave out --from and --until"
+        )));
+    }
     let trace = read(args)?;
     check_times(&trace, kind, args)?;
     tell_size(&trace, kind, args);
@@ -144,18 +150,6 @@ fn run_time(trace: &Trace) -> Option<f64> {
     });
     let ns = u64::try_from(ends.max()?.saturating_sub(zero)).ok()?;
     Some(float(ns.into()) / 1e9)
-}
-
-fn grouped(n: u64) -> String {
-    let digits = n.to_string();
-    let mut out = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
 }
 
 fn megabytes(bytes: u64) -> String {

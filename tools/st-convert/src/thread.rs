@@ -10,7 +10,7 @@ use st_model::event::Events;
 use st_model::num::{Exact as _, narrow, saturate};
 use st_model::section::Section;
 
-use crate::communications::{Communication, Parts, Reading, Sequences, Shared};
+use crate::exchanges::{Exchange, Parts, Reading, Sequences, Shared};
 use crate::format::{Call, Format};
 use crate::message::Moment;
 use crate::trace::{Lane, Trace};
@@ -80,14 +80,14 @@ impl<'a> Thread<'a> {
     pub(crate) fn read(
         &mut self,
         window: &Window,
-        (shared, sequences, communications): (&mut Shared, &mut Sequences, &mut Vec<Communication>),
+        (shared, sequences, exchanges): (&mut Shared, &mut Sequences, &mut Vec<Exchange>),
         format: &mut dyn Format,
     ) -> Result<bool> {
         let times = self.times;
         let Some(mut event) = self.events.next_event()? else { return Ok(false) };
         event.times = times;
         let chosen = times.is_none_or(|times| window.has(times));
-        communications.clear();
+        exchanges.clear();
         let volume = self.volumes.next_event(&event);
         let (sent, received) = (saturate(volume.sent.bytes), saturate(volume.received.bytes));
         let by = Moment { at: self.at, call: event.index, times };
@@ -97,7 +97,7 @@ impl<'a> Thread<'a> {
             volumes: &self.volumes,
             parts: &mut self.parts,
             sequences,
-            communications,
+            exchanges,
             by,
             bytes: received,
             chosen,
@@ -113,7 +113,7 @@ impl<'a> Thread<'a> {
                 times,
                 sent,
                 received,
-                communications,
+                exchanges,
                 groups: &shared.groups,
             })?;
         }

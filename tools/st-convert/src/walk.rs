@@ -8,7 +8,7 @@ use anyhow::Result;
 use st_cli::Progress;
 use st_model::num::Exact as _;
 
-use crate::communications::{Sequences, Shared};
+use crate::exchanges::{Sequences, Shared};
 use crate::format::Format;
 use crate::thread::Thread;
 use crate::trace::Trace;
@@ -36,7 +36,7 @@ pub(crate) fn walk(
     let order = |thread: &Thread<'_>| if by_rank { 0 } else { thread.key() };
     let mut next: BinaryHeap<Reverse<(i64, u32)>> =
         threads.iter().zip(0u32..).map(|(thread, i)| Reverse((order(thread), i))).collect();
-    let (mut shared, mut sequences, mut communications) =
+    let (mut shared, mut sequences, mut exchanges) =
         (Shared::new(!by_rank), Sequences::default(), Vec::new());
     let mut known = Vec::new();
     let mut untold = 0;
@@ -49,7 +49,7 @@ pub(crate) fn walk(
         let Reverse((_, i)) = *first;
         let thread = &mut threads[i.to_usize()];
         let more = thread.key() < window.until
-            && thread.read(window, (&mut shared, &mut sequences, &mut communications), format)?;
+            && thread.read(window, (&mut shared, &mut sequences, &mut exchanges), format)?;
         if more {
             *first = Reverse((order(thread), i));
         } else {

@@ -23,6 +23,7 @@ pub(crate) const KIND: Kind = Kind {
     about: "trace events as JSON: chrome://tracing, Perfetto, Speedscope",
     needs_times: true,
     by_rank: false,
+    whole_only: false,
     bytes: 370,
     bears: 100_000_000,
     open,

@@ -17,6 +17,7 @@ pub(crate) const KIND: Kind = Kind {
     about: "tables in a directory: events, messages, sites, ranks, comms",
     needs_times: false,
     by_rank: false,
+    whole_only: false,
     bytes: 130,
     bears: 20_000_000_000,
     open,

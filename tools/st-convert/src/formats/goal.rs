@@ -22,6 +22,7 @@ pub(crate) const KIND: Kind = Kind {
     about: "a schedule in GOAL: LogGOPSim, ATLAHS",
     needs_times: false,
     by_rank: true,
+    whole_only: true,
     bytes: 100,
     bears: 20_000_000_000,
     open,

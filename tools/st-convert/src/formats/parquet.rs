@@ -29,6 +29,7 @@ pub(crate) const KIND: Kind = Kind {
     about: "the same tables as Parquet: pandas, polars, DuckDB, Spark",
     needs_times: false,
     by_rank: false,
+    whole_only: false,
     bytes: 15,
     bears: 100_000_000_000,
     open,

@@ -22,6 +22,7 @@ pub(crate) const KIND: Kind = Kind {
     about: "a time-independent trace in a directory: SimGrid's smpirun -replay",
     needs_times: false,
     by_rank: true,
+    whole_only: true,
     bytes: 40,
     bears: 20_000_000_000,
     open,

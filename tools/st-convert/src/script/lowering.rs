@@ -11,7 +11,7 @@ use st_model::calls::roles::Rule;
 use st_model::calls::words::ABSENT;
 use st_model::event::{Event, RECEIVED, SENT};
 
-use crate::communications::Part;
+use crate::exchanges::Part;
 use crate::format::Call;
 use crate::groups::Group;
 

@@ -15,7 +15,7 @@ use st_model::calls::Kind as CallKind;
 use st_model::calls::roles::{Action, Rule};
 use st_model::num::{Exact as _, saturate};
 
-use crate::communications::{Communication, Part, Side};
+use crate::exchanges::{Exchange, Part, Side};
 use crate::format::Call;
 use crate::losses::Losses;
 use crate::trace::Trace;
@@ -122,7 +122,7 @@ impl Script {
     /// The next call of the rank that is being written: calls of a rank come together, in their order.
     pub(crate) fn call(&mut self, call: &Call<'_>, mut to: impl FnMut(Op) -> Result<()>) -> Result<()> {
         self.compute(call);
-        call.communications.iter().for_each(|communication| self.communication(call, communication));
+        call.exchanges.iter().for_each(|exchange| self.exchange(call, exchange));
         // Of an exchange with nobody to receive from.
         self.complete_exchange();
         self.lose(call);
@@ -162,10 +162,10 @@ impl Script {
         Some(End { peer, tag: self.tag(side.group, side.tag.unwrap_or_default()), bytes: side.bytes })
     }
 
-    fn communication(&mut self, call: &Call<'_>, communication: &Communication) {
+    fn exchange(&mut self, call: &Call<'_>, exchange: &Exchange) {
         let exchanges = matches!(call.event.action(), Action::Both { .. });
-        match communication {
-            Communication::Send { side, done } => {
+        match exchange {
+            Exchange::Send { side, done } => {
                 let Some(end) = self.end_of(side) else { return };
                 if *done && !exchanges {
                     return self.rank.push(Op::Send(end));
@@ -176,26 +176,26 @@ impl Script {
                     self.rank.exchanged.push((end, id));
                 }
             }
-            Communication::Post { side, done } if *done => {
+            Exchange::Post { side, done } if *done => {
                 if side.peer.is_none() {
                     self.losses.add("receives whose source is not known", 1);
                 }
             }
-            Communication::Post { side, .. } => {
+            Exchange::Post { side, .. } => {
                 // Its size is known when it is complete.
                 let at = self.rank.reserve(side.id);
                 self.rank.open.insert(side.id, at);
             }
-            Communication::Received { side, at_once } => self.received(side, *at_once),
-            Communication::Sent { id } => self.rank.wait(*id << 1 | 1),
-            Communication::Cancelled { id, send: false } => {
+            Exchange::Received { side, at_once } => self.received(side, *at_once),
+            Exchange::Sent { id } => self.rank.wait(*id << 1 | 1),
+            Exchange::Cancelled { id, send: false } => {
                 if let Some(at) = self.rank.open.remove(id) {
                     self.rank.fill(at, Slot::Nothing);
                 }
             }
-            Communication::Cancelled { .. } => self.losses.add("cancelled sends", 1),
-            Communication::Join { part, done } => self.join(call, part, *done),
-            Communication::Left { part } => {
+            Exchange::Cancelled { .. } => self.losses.add("cancelled sends", 1),
+            Exchange::Join { part, done } => self.join(call, part, *done),
+            Exchange::Left { part } => {
                 let messages = self.rank.parts.remove(&part.id).unwrap_or_default();
                 messages.into_iter().for_each(|(end, id, receives)| {
                     self.rank.push(Op::Wait(end, id, receives));

@@ -11,7 +11,7 @@ use st_model::num::{Exact as _, saturate};
 use st_model::rank_times::rank_times;
 use st_model::values::error_class;
 
-use crate::communications::{Communication, Side};
+use crate::exchanges::{Exchange, Side};
 use crate::format::{Call, Format, Summary};
 use crate::losses::Losses;
 use crate::message::{Message, Moment};
@@ -143,20 +143,18 @@ impl Ends {
     fn of(call: &Call<'_>) -> Self {
         let mut ends = Self::default();
         let completes = call.event.role.action == Action::Complete;
-        for communication in call.communications.iter().filter(|_| !completes) {
-            let group = match communication {
-                Communication::Send { side, .. } => {
+        for exchange in call.exchanges.iter().filter(|_| !completes) {
+            let group = match exchange {
+                Exchange::Send { side, .. } => {
                     ends.sends = ends.sends.or(Some(*side));
                     side.group
                 }
-                Communication::Post { side, .. } | Communication::Received { side, .. } => {
+                Exchange::Post { side, .. } | Exchange::Received { side, .. } => {
                     ends.receives = Some(*side);
                     side.group
                 }
-                Communication::Join { part, .. } => part.group,
-                Communication::Sent { .. } | Communication::Cancelled { .. } | Communication::Left { .. } => {
-                    continue;
-                }
+                Exchange::Join { part, .. } => part.group,
+                Exchange::Sent { .. } | Exchange::Cancelled { .. } | Exchange::Left { .. } => continue,
             };
             ends.group = ends.group.or(Some(group));
         }

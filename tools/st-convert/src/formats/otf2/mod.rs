@@ -16,7 +16,7 @@ use foldhash::fast::FixedState;
 use st_model::calls::Kind as CallKind;
 use st_model::num::{Exact as _, saturate};
 
-use crate::communications::{Communication, Part, Side};
+use crate::exchanges::{Exchange, Part, Side};
 use crate::directory::Directory;
 use crate::format::{Call, Format, Kind, Summary};
 use crate::frames::functions;
@@ -33,6 +33,7 @@ pub(crate) const KIND: Kind = Kind {
     about: "an OTF2 archive in a directory: Vampir, Scalasca, Pipit, otf2-print",
     needs_times: true,
     by_rank: true,
+    whole_only: false,
     bytes: 40,
     bears: 50_000_000_000,
     open,
@@ -182,9 +183,9 @@ impl Otf2<'_> {
     }
 
     /// What begins with a call.
-    fn begin(&mut self, call: &Call<'_>, communication: &Communication, enter: i64) -> Result<()> {
-        match communication {
-            Communication::Send { side, done } => {
+    fn begin(&mut self, call: &Call<'_>, exchange: &Exchange, enter: i64) -> Result<()> {
+        match exchange {
+            Exchange::Send { side, done } => {
                 let Some(peer) = self.peer(call, side) else { return Ok(()) };
                 let id = request(side.id, true);
                 if *done {
@@ -193,12 +194,12 @@ impl Otf2<'_> {
                 self.ask(id);
                 self.record(enter, Record::Isend(peer, id))
             }
-            Communication::Post { side, done: false } => {
+            Exchange::Post { side, done: false } => {
                 let id = request(side.id, false);
                 self.ask(id);
                 self.record(enter, Record::IrecvRequest(id))
             }
-            Communication::Join { part, done } => {
+            Exchange::Join { part, done } => {
                 let Some(operation) = self.part(call, part) else { return Ok(()) };
                 self.operations.insert(part.id, operation);
                 let begin = Record::CollectiveRequest(request(part.id, true) | COLLECTIVE);
@@ -209,25 +210,25 @@ impl Otf2<'_> {
     }
 
     /// What ends with a call.
-    fn end(&mut self, call: &Call<'_>, communication: &Communication, exit: i64) -> Result<()> {
-        match communication {
-            Communication::Sent { id } if self.answer(request(*id, true)) => {
+    fn end(&mut self, call: &Call<'_>, exchange: &Exchange, exit: i64) -> Result<()> {
+        match exchange {
+            Exchange::Sent { id } if self.answer(request(*id, true)) => {
                 self.record(exit, Record::IsendComplete(request(*id, true)))
             }
-            Communication::Received { side, .. } => {
+            Exchange::Received { side, .. } => {
                 let id = request(side.id, false);
                 let asked = self.answer(id);
                 let Some(peer) = self.peer(call, side) else { return Ok(()) };
                 self.record(exit, if asked { Record::Irecv(peer, id) } else { Record::Recv(peer) })
             }
-            Communication::Cancelled { id, send } if self.answer(request(*id, *send)) => {
+            Exchange::Cancelled { id, send } if self.answer(request(*id, *send)) => {
                 self.record(exit, Record::Cancelled(request(*id, *send)))
             }
-            Communication::Join { part, done: true } => {
+            Exchange::Join { part, done: true } => {
                 let operation = self.operations.remove(&part.id);
                 operation.map_or(Ok(()), |o| self.record(exit, Record::CollectiveEnd(o)))
             }
-            Communication::Left { part } => {
+            Exchange::Left { part } => {
                 let id = request(part.id, true) | COLLECTIVE;
                 let operation = self.operations.remove(&part.id);
                 operation.map_or(Ok(()), |o| self.record(exit, Record::CollectiveComplete(o, id)))
@@ -277,8 +278,8 @@ impl Format for Otf2<'_> {
         self.begin_location(call.at)?;
         self.go_to(call.site, enter)?;
         self.record(enter, Record::Enter(region))?;
-        call.communications.iter().try_for_each(|communication| self.begin(call, communication, enter))?;
-        call.communications.iter().try_for_each(|communication| self.end(call, communication, exit))?;
+        call.exchanges.iter().try_for_each(|exchange| self.begin(call, exchange, enter))?;
+        call.exchanges.iter().try_for_each(|exchange| self.end(call, exchange, exit))?;
         self.record(exit, Record::Leave(region))
     }
 

@@ -15,7 +15,7 @@ use st_model::calls::Kind as CallKind;
 use st_model::calls::roles::Start;
 use st_model::num::Exact as _;
 
-use crate::communications::Communication;
+use crate::exchanges::Exchange;
 use crate::format::{Call, Format, Kind, Summary};
 use crate::losses::Losses;
 use crate::message::{Message, Moment};
@@ -30,6 +30,7 @@ pub(crate) const KIND: Kind = Kind {
     about: "a trace of Paraver, with .pcf and .row beside it",
     needs_times: true,
     by_rank: false,
+    whole_only: false,
     bytes: 160,
     bears: 2_000_000_000,
     open,
@@ -133,8 +134,8 @@ impl Paraver<'_> {
     /// What a call does beside being there.
     fn details(&mut self, call: &Call<'_>) -> String {
         let mut text = String::new();
-        for communication in call.communications {
-            if let Communication::Join { part, .. } = communication {
+        for exchange in call.exchanges {
+            if let Exchange::Join { part, .. } = exchange {
                 let comm = part.group.to_u64() + 1;
                 self.values.name(labels::COMM, comm, || {
                     call.groups.get(part.group).map_or_else(String::new, |group| group.label.clone())

@@ -19,7 +19,7 @@ use prost::Message as _;
 use st_cli::Output;
 use st_model::num::{Exact as _, saturate};
 
-use crate::communications::Communication;
+use crate::exchanges::Exchange;
 use crate::format::{Call, Format, Kind, Summary};
 use crate::losses::Losses;
 use crate::message::Message;
@@ -39,6 +39,7 @@ pub(crate) const KIND: Kind = Kind {
     about: "Perfetto's trace: ui.perfetto.dev, trace_processor (SQL)",
     needs_times: true,
     by_rank: false,
+    whole_only: false,
     bytes: 165,
     bears: 100_000_000,
     open,
@@ -165,16 +166,16 @@ impl Perfetto<'_> {
     /// Flows that begin with a call, and messages that it receives and whose flows will end with it.
     fn flows(&mut self, call: &Call<'_>, enter: i64) -> (Vec<u64>, usize) {
         let (mut flows, mut awaited) = (Vec::new(), 0);
-        for communication in call.communications {
-            match communication {
-                Communication::Send { side, .. } if side.peer.is_some_and(|peer| self.trace.has(peer)) => {
+        for exchange in call.exchanges {
+            match exchange {
+                Exchange::Send { side, .. } if side.peer.is_some_and(|peer| self.trace.has(peer)) => {
                     flows.push(side.id << 1 | 1);
                     self.in_flight.change(enter, saturate(side.bytes));
                 }
-                Communication::Received { side, .. } => {
+                Exchange::Received { side, .. } => {
                     awaited += usize::from(side.peer.is_some_and(|peer| self.trace.has(peer)));
                 }
-                Communication::Join { part, .. } => flows.push(part.operation << 1),
+                Exchange::Join { part, .. } => flows.push(part.operation << 1),
                 _ => {}
             }
         }

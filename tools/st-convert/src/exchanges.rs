@@ -48,7 +48,7 @@ pub(crate) struct Part {
 
 /// What a call does with others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Communication {
+pub(crate) enum Exchange {
     /// It sends a message; `done`: it also completes that.
     Send { side: Side, done: bool },
     /// It completes the send of a message.
@@ -115,7 +115,7 @@ pub(crate) struct Reading<'s, 'a> {
     pub(crate) volumes: &'s Volumes<'a>,
     pub(crate) parts: &'s mut Parts,
     pub(crate) sequences: &'s mut Sequences,
-    pub(crate) communications: &'s mut Vec<Communication>,
+    pub(crate) exchanges: &'s mut Vec<Exchange>,
     pub(crate) by: Moment,
     /// Bytes that it receives, as st-stat counts them.
     pub(crate) bytes: u64,
@@ -206,7 +206,7 @@ impl Listener for Reading<'_, '_> {
         let id = self.shared.sends;
         self.shared.sends += 1;
         let side = self.side(end, id);
-        self.communications.push(Communication::Send { side, done });
+        self.exchanges.push(Exchange::Send { side, done });
         if self.shared.matching {
             let sent = Sent { id, bytes: end.bytes, by: self.by, chosen: self.chosen };
             self.shared.messages.send(self.by.at, end.sent_through(), sent);
@@ -217,10 +217,10 @@ impl Listener for Reading<'_, '_> {
 
     fn sent(&mut self, _: &Event<'_>, number: usize, _: &End, cancelled: bool) {
         let id = number.to_u64();
-        self.communications.push(if cancelled {
-            Communication::Cancelled { id, send: true }
+        self.exchanges.push(if cancelled {
+            Exchange::Cancelled { id, send: true }
         } else {
-            Communication::Sent { id }
+            Exchange::Sent { id }
         });
     }
 
@@ -228,7 +228,7 @@ impl Listener for Reading<'_, '_> {
         let id = self.shared.receives;
         self.shared.receives += 1;
         let side = self.side(end, id);
-        self.communications.push(Communication::Post { side, done });
+        self.exchanges.push(Exchange::Post { side, done });
         let group_side = end.at.other();
         let mut posted = Posted { side, by: self.by, received: None, group_side, chosen: self.chosen };
         if done {
@@ -238,7 +238,7 @@ impl Listener for Reading<'_, '_> {
         let receive =
             if wanted { self.shared.messages.post(self.by.at, end.received_through(), posted) } else { 0 };
         if done {
-            self.communications.push(Communication::Received { side: posted.side, at_once: true });
+            self.exchanges.push(Exchange::Received { side: posted.side, at_once: true });
         }
         self.shared.meet();
         receive.to_usize()
@@ -251,7 +251,7 @@ impl Listener for Reading<'_, '_> {
         let Some(posted) = self.shared.messages.posted(receive) else { return };
         if got.cancelled {
             let id = posted.side.id;
-            self.communications.push(Communication::Cancelled { id, send: false });
+            self.exchanges.push(Exchange::Cancelled { id, send: false });
             self.shared.messages.withdraw(receive);
             return;
         }
@@ -264,7 +264,7 @@ impl Listener for Reading<'_, '_> {
         let matched = matches!(event.action(), Action::Matched { .. });
         posted.side.bytes = got.bytes.unwrap_or(if matched { bytes } else { posted.side.bytes });
         let side = posted.side;
-        self.communications.push(Communication::Received { side, at_once: false });
+        self.exchanges.push(Exchange::Received { side, at_once: false });
         if !self.shared.matching {
             self.shared.messages.withdraw(receive);
             return;
@@ -300,13 +300,13 @@ impl Listener for Reading<'_, '_> {
         let id = self.shared.parts;
         self.shared.parts += 1;
         let part = Part { operation, id, group: at.group, rule, root };
-        self.communications.push(Communication::Join { part, done });
+        self.exchanges.push(Exchange::Join { part, done });
         if done { 0 } else { self.parts.insert(part) }
     }
 
     fn leave(&mut self, _: &Event<'_>, number: usize) {
         let left = self.parts.try_remove(number);
-        self.communications.extend(left.map(|part| Communication::Left { part }));
+        self.exchanges.extend(left.map(|part| Exchange::Left { part }));
     }
 
     fn unknown(&mut self, _: &Event<'_>) {
