@@ -23,6 +23,9 @@ pub(crate) const LEAST_PERCENT: f64 = 5.0;
 /// Changes of less than this share of the run's time matter to nobody.
 const LEAST_OF_RUN: f64 = 0.001;
 
+/// Changes of more than this share that chance may have made are worth a word.
+const MUCH_OF_RUN: f64 = 0.02;
+
 /// What is found of a place.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Verdict {
@@ -34,8 +37,10 @@ pub enum Verdict {
     New,
     /// Only the first run has it.
     Gone,
-    /// No change beyond chance, or none that matters.
+    /// No change that matters.
     Alike,
+    /// A large change, but chance alone may make it.
+    Unsure,
     /// There are too few durations to tell.
     Unjudged,
 }
@@ -48,6 +53,7 @@ impl Verdict {
             Self::New => "new",
             Self::Gone => "gone",
             Self::Alike => "alike",
+            Self::Unsure => "unsure",
             Self::Unjudged => "too few",
         }
     }
@@ -243,13 +249,14 @@ impl Changes {
             let Some(judged) = &mut row.judged else { continue };
             judged.probability = all.next().unwrap_or(1.0);
             let matters = change.abs() >= least * row.expected && change.abs() >= LEAST_OF_RUN * run;
-            row.verdict = match matters && judged.probability <= 1.0 - SURE {
-                true if change > 0.0 => Verdict::Slower,
-                true => Verdict::Faster,
-                false => Verdict::Alike,
+            row.verdict = match (matters, judged.probability <= 1.0 - SURE) {
+                (true, true) if change > 0.0 => Verdict::Slower,
+                (true, true) => Verdict::Faster,
+                (true, false) if change.abs() >= MUCH_OF_RUN * run => Verdict::Unsure,
+                _ => Verdict::Alike,
             };
         }
-        // Found are all but the last two, whose order is one.
+        // Found are all but the last three, whose order is one.
         let rank = |r: &Change| r.verdict.min(Verdict::Alike).max(Verdict::Gone);
         self.rows.sort_by(|a, b| {
             let sizes = b.change().abs().total_cmp(&a.change().abs());
@@ -317,6 +324,10 @@ impl Changes {
             .filter(|(n, name)| *n > 0 || *name == "slower")
             .map(|(n, name)| format!("{} {name}", grouped(n.to_u64())))
             .collect();
+        let unsure = self.with(Verdict::Unsure);
+        if unsure > 0 {
+            parts.push(format!("{unsure} unsure (chance may make such changes: --all, --base)"));
+        }
         let few = self.with(Verdict::Unjudged);
         if few > 0 {
             parts.push(format!("{few} with too few calls to tell"));

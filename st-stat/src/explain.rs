@@ -96,7 +96,9 @@ impl Explained {
         if !whole.complete {
             talk.warn(input::NAME, "what the stream lacks is not explained");
         }
-        let (crowded, queued) = (crowded(&whole.header, &sections), whole.header.queued);
+        // Of all ranks of the job together it is known, not of those that are left.
+        let queued = whole.header.queued.filter(|_| whole.complete);
+        let crowded = crowded(&whole.header, &sections);
         let budget = steps.budget();
         let kept = whole
             .explanation

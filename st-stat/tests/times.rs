@@ -17,7 +17,7 @@ use st_model::section::Section;
 use st_model::sites::{CallSites, Frame, Module};
 use st_model::steps::Budget;
 use st_stat::args::Args;
-use st_stat::changes::{Changes, How, Verdict, changes};
+use st_stat::changes::{Change, Changes, How, Verdict, changes};
 use st_stat::times::Times;
 use st_stream::{Trace, WriteOptions};
 
@@ -230,6 +230,23 @@ fn ranks_that_are_now_slow_and_now_others_are_chance() {
         let changes = compared(a, Run { seed: seed + 1_000, ..a }, How::default());
         assert!(found(&changes, false).is_empty(), "seed {seed}: {}", told(&changes));
     }
+}
+
+#[test]
+fn what_chance_may_have_made_is_not_called_alike() {
+    let mut unsure = 0;
+    for seed in 0..10 {
+        let a = Run { ranks: 2, seed, apart: 0.8, ..Run::default() };
+        let changes = compared(a, Run { seed: seed + 1_000, ..a }, How::default());
+        let whole: f64 = changes.rows.iter().map(|r| r.expected).sum();
+        let large =
+            |r: &&Change| r.percent().abs() > 20.0 && r.percent().abs() / 100.0 * r.expected > whole / 20.0;
+        for row in changes.rows.iter().filter(large) {
+            assert_ne!(row.verdict, Verdict::Alike, "seed {seed}: {}", told(&changes));
+            unsure += usize::from(row.verdict == Verdict::Unsure);
+        }
+    }
+    assert!(unsure > 0);
 }
 
 #[test]

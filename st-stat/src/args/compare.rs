@@ -32,7 +32,7 @@ that in the second.
 Call sites are the same in both traces if they are of one build, or by function, file and line of their stacks; where lines have moved, by the functions, \
 if as many calls go through the same ones. Others are new or gone, and do not count for --threshold.
 
-Columns with --time: those of CSV and JSON are verdict (slower, faster, new, gone, alike, or too few calls to tell); phase, before (computation) or in call; \
+Columns with --time: those of CSV and JSON are verdict (slower, faster, new, gone, alike, unsure where it differs but perhaps by chance, or too few calls to tell); phase, before (computation) or in call; \
 function; first_calls and second_calls, of all ranks, a series of polls being one; first_ns and second_ns, per rank; change_percent of what is expected; \
 uncertainty_percent, to which that is known in 99 of 100 cases; run_percent, the change by the time of the second run; probability that \
 chance makes such a difference at any site; speedup; efficiency_percent; site and place in the first trace, of what is new in the second. They hold all call sites, \

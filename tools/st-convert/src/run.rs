@@ -42,6 +42,9 @@ pub fn run(args: &Args) -> Result<Status> {
     }
     let trace = read(args)?;
     check_times(&trace, kind, args)?;
+    if let Some((from, ends)) = args.from.zip(run_time(&trace)).filter(|(from, ends)| from >= ends) {
+        bail!(UsageError(format!("--from {from}: the run ends after {ends:.6} s")));
+    }
     tell_size(&trace, kind, args);
     let mut format = (kind.open)(output, &trace)?;
     let progress = args.talk.progress(NAME, "converting", Amount::Things("calls", trace.events));

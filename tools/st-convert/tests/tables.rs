@@ -170,6 +170,8 @@ fn what_cannot_be_is_refused_and_leaves_nothing() {
     assert!(code == 2 && said.contains("--to"), "{code} {said}");
     let (code, said) = status(&["--ranks", "7", "-o", "a.csv"]);
     assert!(code == 2 && said.contains("no rank 7"), "{code} {said}");
+    let (code, said) = status(&["--from", "1e6", "-o", "a.csv"]);
+    assert!(code == 2 && said.contains("the run ends after"), "{said}");
     let (code, _) = status(&["--from", "2", "--until", "1", "-o", "a.csv"]);
     assert_eq!(code, 2);
     made.convert(&["--to", "csv", "-o", "tables"]);
