@@ -85,7 +85,7 @@ impl Form {
             _ if was == 0 => 0,
             Self::Mean { of_all, far } => far.get(&rank).copied().unwrap_or(*of_all),
             Self::Step(1) => was,
-            Self::Step(step) => was.saturating_add(step / 2) / step * step.max(&1),
+            Self::Step(step) => (was.saturating_add(step / 2) / step * step).max(1),
         }
     }
 }
@@ -287,4 +287,18 @@ fn in_blocks(was: &[u16], chance: f64, matters: f64) -> Vec<u16> {
         furthest.iter().take(at).for_each(|(_, rank)| kept[*rank] = was[*rank]);
     }
     kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_least_time_is_not_none() {
+        for step in STEPS {
+            assert_eq!(Form::Step(step).of(0, 0), 0);
+            assert!((1..30).all(|was| Form::Step(step).of(0, was) > 0), "{step}");
+            assert!((1..3_000).all(|was| Form::Step(step).of(0, was).abs_diff(was) <= step / 2), "{step}");
+        }
+    }
 }
