@@ -3,6 +3,7 @@
 
 mod clc;
 mod cli;
+mod clocks;
 mod drift;
 mod malformed;
 mod matching;

@@ -2,28 +2,7 @@
 
 use std::path::Path;
 
-use clap::Parser;
-use st_model::columns::{Comparison, Offset};
-use st_sync::args::Args;
-use st_sync::run_in;
-use st_sync::team::Team;
-
-use crate::cli::{load, save};
-use crate::program::Program;
-
-/// Numbers that look random.
-pub(crate) struct Chance(pub(crate) u64);
-
-impl Chance {
-    /// From 0 up to, but not including, `end`.
-    pub(crate) fn below(&mut self, end: i64) -> i64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        i64::try_from((self.0 >> 33) % end.unsigned_abs()).unwrap()
-    }
-    pub(crate) fn within(&mut self, most: i64) -> i64 {
-        self.below(2 * most + 1) - most
-    }
-}
+use crate::clocks::{Call, Chance, Fake, points, record};
 
 /// How a clock's rate goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,51 +23,34 @@ pub(crate) enum Shape {
 pub(crate) const SHAPES: [Shape; 6] =
     [Shape::Constant, Shape::Kink, Shape::Wave, Shape::Steps, Shape::Slope, Shape::Walk];
 
-/// What a clock is ahead, ns, at equal distances in time.
-struct Fake {
-    ahead: Vec<i64>,
-    every: i64,
-}
-
 /// Parts of a run in which a clock's rate stays.
 const PIECES: i64 = 1_000;
 
-impl Fake {
-    /// A clock over so many ns, which goes a straight line but for some ns.
-    fn new(shape: Shape, bend: i64, length: i64, chance: &mut Chance) -> Self {
-        let kink = PIECES / 5 + chance.below(PIECES * 3 / 5);
-        let (phase, mut now) = (chance.below(500), chance.within(1_000));
-        let mut sums = vec![0];
-        for i in 0..PIECES {
-            now = match shape {
-                Shape::Constant => 0,
-                Shape::Kink => i64::from(i > kink),
-                Shape::Wave => ((i + phase) % 500 - 250).abs() - 125,
-                Shape::Steps if i % 100 > 0 => now,
-                Shape::Steps => chance.within(1_000),
-                Shape::Slope => i,
-                Shape::Walk => now + chance.within(1_000),
-            };
-            sums.push(sums[sums.len() - 1] + now);
-        }
-        let total = sums[sums.len() - 1];
-        let bent: Vec<i64> = (0..).zip(&sums).map(|(i, s)| s * PIECES - total * i).collect();
-        let most = bent.iter().map(|b| b.abs()).max().unwrap().max(1);
-        let sign = 2 * chance.below(2) - 1;
-        let part =
-            |b: i64| i64::try_from(i128::from(b) * i128::from(sign * bend) / i128::from(most)).unwrap();
-        let (first, drift, every) = (chance.within(5_000_000), chance.within(40_000), length / PIECES + 1);
-        let straight = |i: i64| first + drift * i * every / 1_000_000_000;
-        Self { ahead: (0..).zip(bent).map(|(i, b)| straight(i) + part(b)).collect(), every }
+/// A clock over so many ns, which goes a straight line but for some ns.
+fn fake(shape: Shape, bend: i64, length: i64, chance: &mut Chance) -> Fake {
+    let kink = PIECES / 5 + chance.below(PIECES * 3 / 5);
+    let (phase, mut now) = (chance.below(500), chance.within(1_000));
+    let mut sums = vec![0];
+    for i in 0..PIECES {
+        now = match shape {
+            Shape::Constant => 0,
+            Shape::Kink => i64::from(i > kink),
+            Shape::Wave => ((i + phase) % 500 - 250).abs() - 125,
+            Shape::Steps if i % 100 > 0 => now,
+            Shape::Steps => chance.within(1_000),
+            Shape::Slope => i,
+            Shape::Walk => now + chance.within(1_000),
+        };
+        sums.push(sums[sums.len() - 1] + now);
     }
-    fn none(length: i64) -> Self {
-        Self { ahead: vec![0; 2], every: length + 1 }
-    }
-    fn shows(&self, t: i64) -> i64 {
-        let i = usize::try_from(t / self.every).unwrap().min(self.ahead.len() - 2);
-        let (a, b) = (self.ahead[i], self.ahead[i + 1]);
-        t + a + (b - a) * (t - i64::try_from(i).unwrap() * self.every) / self.every
-    }
+    let total = sums[sums.len() - 1];
+    let bent: Vec<i64> = (0..).zip(&sums).map(|(i, s)| s * PIECES - total * i).collect();
+    let most = bent.iter().map(|b| b.abs()).max().unwrap().max(1);
+    let sign = 2 * chance.below(2) - 1;
+    let part = |b: i64| i64::try_from(i128::from(b) * i128::from(sign * bend) / i128::from(most)).unwrap();
+    let (first, drift, every) = (chance.within(5_000_000), chance.within(40_000), length / PIECES + 1);
+    let straight = |i: i64| first + drift * i * every / 1_000_000_000;
+    Fake { ahead: (0..).zip(bent).map(|(i, b)| straight(i) + part(b)).collect(), every }
 }
 
 /// Who sends to whom.
@@ -149,8 +111,6 @@ pub(crate) struct Case {
     /// How often clocks are compared.
     pub(crate) comparisons: i64,
 }
-
-type Call = (usize, &'static str, i64, (i64, i64));
 
 /// True times of all calls by rank; as recorded by fake clocks, a program.
 struct Run {
@@ -245,9 +205,6 @@ impl Run {
     }
 }
 
-/// Stated and true largest error of a rank, ns.
-pub(crate) type Errors = (i64, i64);
-
 impl Case {
     /// Writes what was recorded; returns the true times of each rank.
     pub(crate) fn record(&self, seed: u64, path: &Path) -> Vec<Vec<i64>> {
@@ -262,42 +219,12 @@ impl Case {
         let end = *run.now.iter().max().unwrap();
         let chance = &mut run.chance;
         let mut fakes = vec![Fake::none(end)];
-        fakes.extend((1..self.ranks).map(|_| Fake::new(self.shape, self.bend, end, chance)));
-        let nodes: Vec<usize> = (0..self.ranks).collect();
-        let mut p = Program::new(&nodes);
-        for (r, name, peer, times) in &run.calls {
-            let words = [("count", 1.into()), ("dest", (*peer).into()), ("source", (*peer).into())];
-            let shows = |t| fakes[*r].shows(t);
-            p.call(*r, name, &words, (shows(times.0), shows(times.1)));
-        }
-        let mut sections = p.sections();
-        for (r, section) in sections.iter_mut().enumerate() {
-            let mut point = |i: i64| {
-                let t = begin + (end - begin) * i / (self.comparisons - 1);
-                let error = if r == 0 { 0 } else { 2_000 + chance.below(6_000) };
-                let local = fakes[r].shows(t);
-                Offset { local, offset: t + chance.within(error * 6 / 10) - local, error }
-            };
-            let points = (0..self.comparisons).map(&mut point).collect();
-            section.threads[0].columns[0].1.clock = Comparison { points, near: 0, far: 2_000 };
-        }
-        save(path, sections);
+        fakes.extend((1..self.ranks).map(|_| fake(self.shape, self.bend, end, chance)));
+        let compared = |r: usize| {
+            let error = |chance: &mut Chance| if r == 0 { 0 } else { 2_000 + chance.below(6_000) };
+            points((begin, end), (self.comparisons, &fakes[r]), chance, error)
+        };
+        record(&run.calls, &fakes, compared, path);
         run.truth
     }
-}
-
-/// Corrects what was recorded: the errors of each rank but 0.
-pub(crate) fn corrected(truth: &[Vec<i64>], method: &str, path: &Path) -> Vec<Errors> {
-    let (out, report) = (path.with_extension("out"), path.with_extension("json"));
-    let words = ["st-sync", "-q", "--level", "1", "--method", method, "-o"].map(Path::new);
-    let args = words.into_iter().chain([&out, Path::new("--report"), &report, path]);
-    let _ = run_in(&Args::parse_from(args), &mut Team::alone()).unwrap();
-    let report: serde_json::Value = serde_json::from_slice(&std::fs::read(report).unwrap()).unwrap();
-    let found = load(&std::fs::read(out).unwrap());
-    let of = |r: usize| {
-        let times = found.sections[r].threads[0].columns[0].1.points();
-        let off = times.zip(&truth[r]).map(|(a, b)| (a - b).abs()).max().unwrap();
-        (report["ranks"][r]["error_ns"].as_i64().unwrap(), off)
-    };
-    (1..truth.len()).map(of).collect()
 }

@@ -1,6 +1,7 @@
 //! What st-sync says of its errors, beside the truth, whatever clocks and programs do.
 
-use crate::simulated::{Case, Errors, Pattern, SHAPES, Shape, corrected};
+use crate::clocks::{Errors, corrected};
+use crate::simulated::{Case, Pattern, SHAPES, Shape};
 
 /// Seconds, ms, and µs, in ns.
 const S: i64 = 1_000_000_000;
@@ -45,8 +46,8 @@ fn family(case: Case, seed: u64) -> [Vec<Errors>; 2] {
         let comparisons = if i % 4 < 2 { 2 } else { 6 };
         let case = Case { shape, bend, comparisons, ..case };
         let truth = case.record(i, &path);
-        linear.extend(corrected(&truth, "linear", &path));
-        clc.extend(corrected(&truth, "clc", &path));
+        linear.extend(corrected(&truth, "linear", &path).0);
+        clc.extend(corrected(&truth, "clc", &path).0);
     }
     [linear, clc]
 }
