@@ -36,6 +36,7 @@ struct Doing {
 /// Messages of about one size whose receives were posted while a call still sent them.
 #[derive(Clone, Copy, Default, Debug)]
 struct Late {
+    least: u64,
     largest: u64,
     /// Calls that had ended before.
     ended: u64,
@@ -103,7 +104,8 @@ impl Pace<1> for Measures {
         if message.what.sync || !message.what.blocks || !message.what.message || posted[0] <= message.at[0] {
             return;
         }
-        let late = self.late.entry(bucket(bytes)).or_default();
+        let late = self.late.entry(bucket(bytes)).or_insert(Late { least: bytes, ..Late::default() });
+        late.least = late.least.min(bytes);
         late.largest = late.largest.max(bytes);
         *(if message.exit < posted[0] { &mut late.ended } else { &mut late.waited }) += 1;
     }
@@ -181,7 +183,9 @@ impl Measures {
         let otherwise = |limit: u64| -> u64 {
             self.late.values().map(|late| if late.largest <= limit { late.waited } else { late.ended }).sum()
         };
-        let limits = [EAGER].into_iter().chain(self.late.values().map(|late| late.largest));
+        // Where calls wait with the shortest messages that tell, the limit is below these.
+        let around = |late: &Late| [late.least.saturating_sub(1), late.largest];
+        let limits = [EAGER].into_iter().chain(self.late.values().flat_map(around));
         limits.min_by_key(|limit| otherwise(*limit)).unwrap_or(EAGER)
     }
 

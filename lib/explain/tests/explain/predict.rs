@@ -312,3 +312,22 @@ fn operations_that_others_complete_wait_where_they_are_completed() {
     let ideal = analyse(&sections, &|_| ()).unwrap().ideal;
     assert!((9_000_000..9_001_000).contains(&ideal), "{ideal}");
 }
+
+#[test]
+fn messages_that_all_wait_for_late_receivers_do_so_in_what_is_predicted() {
+    // No message is shorter than those that wait: all that is known of the limit is that it is below these.
+    let mut cluster = Cluster::new(3, network(5_000.0, 500.0, 0.5, 4096));
+    for _ in 0..20 {
+        cluster.machine.compute(1, 4_000_000);
+        cluster.message((0, 1), 8192, [1, 2]);
+        // Who waits makes others wait.
+        cluster.message((0, 2), 8192, [1, 3]);
+    }
+    let (analysis, prediction) = Prediction::of(&cluster.machine.finish().0, &|_| ()).unwrap();
+    let base = Scenario::on(prediction.model().network);
+    assert!((4096..8192).contains(&base.network.eager), "{base:?}");
+    let quick = Scenario { faster: [(place_of(&analysis, 2), 4.0)].into(), ..base.clone() };
+    let times = prediction.times(&[base, quick]);
+    assert!(near(float(times[0]), float(analysis.run()), 1.0), "{times:?}");
+    assert!(near(float(times[1]), float(times[0]) / 4.0, 2.0), "{times:?}");
+}
