@@ -2,7 +2,9 @@
 
 use std::io::{self, Write};
 
+use st_cli::counted;
 use st_model::groups::Group;
+use st_model::num::Exact as _;
 use st_model::ranklist_notation::print;
 
 /// Writes a line per sub-cluster.
@@ -31,7 +33,6 @@ pub(crate) fn write(table: &[Group], mut to: impl Write) -> io::Result<()> {
 
 /// `3 main clusters, 5 sub-clusters`.
 pub(crate) fn count(table: &[Group]) -> String {
-    let number = |n: usize, what: &str| if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") };
-    let subs = table.iter().map(|g| g.subs.len()).sum();
-    format!("{}, {}", number(table.len(), "main cluster"), number(subs, "sub-cluster"))
+    let subs: usize = table.iter().map(|g| g.subs.len()).sum();
+    format!("{}, {}", counted(table.len().to_u64(), "main cluster"), counted(subs.to_u64(), "sub-cluster"))
 }

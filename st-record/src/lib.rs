@@ -28,7 +28,7 @@ use args::Args;
 use job::Failure;
 use pack::{Job, Notes};
 use save::{clear, each_job, recorded};
-use st_cli::{Launch, Output, engine};
+use st_cli::{Launch, Output, counted, engine, typed};
 use st_model::num::narrow;
 use std::env;
 use std::ffi::OsString;
@@ -159,17 +159,17 @@ fn inside(args: &Args, launch: Launch) -> Result<std::convert::Infallible, Failu
 
 fn outside(args: &Args) -> Result<u8, Failure> {
     // Beside the result, so that packing moves nothing between file systems.
-    let home = match args.output.as_deref().and_then(Path::parent) {
+    // What is not a file, as /dev/null or a fifo, has nothing beside it that would be ours to write into.
+    let beside = args.output.as_deref().filter(|o| fs::metadata(o).map_or(true, |found| found.is_file()));
+    let home = match beside.and_then(Path::parent) {
         Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
         _ => PathBuf::from("."),
     };
     let home = fs::canonicalize(&home).with_context(|| format!("{}: no such directory", home.display()))?;
     for left in recover::left_in(&home) {
+        let packs = typed([TOOL, "--recover", &left.to_string_lossy()]);
         let left = left.display();
-        args.talk.note(
-            TOOL,
-            format_args!("{left} is of a recording that was cut off: st-record --recover {left}"),
-        );
+        args.talk.note(TOOL, format_args!("{left} is of a recording that was cut off: {packs}"));
     }
     let directory = tempfile::Builder::new()
         .prefix(recover::PREFIX)
@@ -208,10 +208,8 @@ fn outside(args: &Args) -> Result<u8, Failure> {
         Err(e) => {
             complain(&format!("{e:#}"));
             let kept = directory.keep();
-            let kept = kept.display();
-            complain(&format!(
-                "what the ranks recorded stays in {kept}: st-record --recover {kept} packs it"
-            ));
+            let packs = typed([TOOL, "--recover", &kept.to_string_lossy()]);
+            complain(&format!("what the ranks recorded stays in {}: {packs} packs it", kept.display()));
             Ok(if code == 0 { 1 } else { code })
         }
     }
@@ -275,7 +273,7 @@ fn finish(args: &Args, directory: &Path, elapsed: Duration, status: ExitStatus) 
         args.talk.note(TOOL, format_args!("{jobs} jobs{}", ended.words()));
     }
     if let Some(first) = first {
-        args.talk.note(TOOL, format_args!("next: st-stat {}", first.display()));
+        args.talk.note(TOOL, format_args!("next: {}", typed(["st-stat", &first.to_string_lossy()])));
     }
     packed.map(|()| complete)
 }
@@ -283,7 +281,8 @@ fn finish(args: &Args, directory: &Path, elapsed: Duration, status: ExitStatus) 
 /// Why there is no trace.
 fn nothing(args: &Args, notes: &Notes) -> String {
     if let (ranks @ 1.., why) = &notes.failed {
-        return format!("there is no trace: {ranks} ranks could not record; the first says: {why}");
+        let ranks = counted(*ranks, "rank");
+        return format!("there is no trace: {ranks} could not record; the first says: {why}");
     }
     if let Some(world) = notes.world {
         if let Some(no) = missing(args.only.as_deref(), world) {

@@ -5,6 +5,7 @@ use crate::pack::{Job, jobs};
 use crate::save::each_job;
 use crate::tool::TOOL;
 use anyhow::{Context, Result, bail};
+use st_cli::counted;
 use st_stream::directory::{JOURNAL, NOTES, RankFile};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -57,7 +58,10 @@ pub(crate) fn recover(args: &Args) -> Result<u8> {
     each_job(&args, directory, home, |_, saved, notes| {
         if let Some((saved, _)) = saved {
             let target = saved.target.display();
-            args.talk.note(TOOL, format_args!("{} ranks, {} calls → {target}", saved.ranks, notes.calls));
+            args.talk.note(
+                TOOL,
+                format_args!("{}, {} → {target}", counted(saved.ranks, "rank"), counted(notes.calls, "call")),
+            );
             found = true;
         }
     })?;

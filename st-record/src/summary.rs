@@ -1,7 +1,7 @@
 //! The closing lines.
 
 use crate::pack::Notes;
-use st_cli::grouped;
+use st_cli::counted;
 use std::fmt::Write as _;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
@@ -67,10 +67,9 @@ impl Summary<'_> {
     #[must_use]
     pub fn what(&self) -> String {
         format!(
-            "{} {}, {} calls{} → {}{}",
-            self.ranks,
-            if self.ranks == 1 { "rank" } else { "ranks" },
-            grouped(self.notes.calls),
+            "{}, {}{} → {}{}",
+            counted(self.ranks, "rank"),
+            counted(self.notes.calls, "call"),
             self.ended.map_or_else(String::new, |e| format!(" in {}", seconds(e.elapsed))),
             self.file,
             self.bytes.map_or_else(String::new, |bytes| format!(", {}", size(bytes)))
@@ -160,7 +159,7 @@ impl Summary<'_> {
             let named: Vec<_> =
                 by_count.iter().take(4).map(|(name, count)| format!("{name} {count}")).collect();
             let more = if by_count.len() > named.len() { ", …" } else { "" };
-            all.push(format!("{} calls by name only ({}{more})", grouped(calls), named.join(", ")));
+            all.push(format!("{} by name only ({}{more})", counted(calls, "call"), named.join(", ")));
         }
         if all.is_empty() { "nothing dropped".into() } else { all.join("; ") }
     }
@@ -258,6 +257,5 @@ mod tests {
             [size(7), size(1_250), size(20_400), size(1_250_000)],
             ["7 bytes", "1.2 kB", "20 kB", "1.2 MB"]
         );
-        assert_eq!([grouped(7), grouped(1_000), grouped(1_234_567)], ["7", "1,000", "1,234,567"]);
     }
 }

@@ -12,8 +12,8 @@ use std::thread::available_parallelism;
 
 use anyhow::{Context, Result, bail};
 use st_cli::{
-    Amount, FailedCheck, Input, InvalidStream, Launch, Mpi, Output, Status, UsageError, Whole, each_section,
-    engine,
+    Amount, FailedCheck, Input, InvalidStream, Launch, Mpi, Output, Status, UsageError, Whole, counted,
+    each_section, engine,
 };
 use st_model::header::Header;
 use tempfile::NamedTempFile;
@@ -195,17 +195,18 @@ fn verdict(trace: &Path, preflight: &Preflight, header: &Header, args: &Args) ->
         writeln!(out, "{fault}")
     })?;
     let Verdict { calls, messages, channels, operations, .. } = verdict;
-    let seen = format_args!(
-        "{calls} calls, {messages} messages on {channels} channels, {operations} collective operations"
-    );
+    let seen =
+        [(calls, "call"), (messages, "message"), (channels, "channel"), (operations, "collective operation")];
+    let [calls, messages, channels, operations] = seen.map(|(n, what)| counted(*n, what));
+    let seen = format_args!("{calls}, {messages} on {channels}, {operations}");
     let trace = if args.trace.as_os_str() == "-" { &args.trace } else { trace };
     match n {
         0 => writeln!(out, "{}: ok: {seen}", trace.display())?,
         n => writeln!(
             out,
-            "{}: cannot be replayed to its end: {n} fault{} in {seen}",
+            "{}: cannot be replayed to its end: {} in {seen}",
             trace.display(),
-            if n == 1 { "" } else { "s" }
+            counted(n, "fault")
         )?,
     }
     if let Some(failed) = &verdict.failed {

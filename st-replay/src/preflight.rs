@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use st_cli::counted;
 use st_model::header::Header;
 use st_model::project::Error;
 use st_model::ranklist::RankList;
@@ -161,7 +162,7 @@ impl Preflight {
 pub fn summary(unsupported: &[Unsupported]) -> String {
     let calls: u64 = unsupported.iter().map(|u| u.calls).sum();
     let names: Vec<String> = unsupported.iter().map(|u| format!("{} ({})", u.name, u.calls)).collect();
-    format!("{calls} call{} cannot be replayed: {}", if calls == 1 { "" } else { "s" }, names.join(", "))
+    format!("{} cannot be replayed: {}", counted(calls, "call"), names.join(", "))
 }
 
 #[cfg(test)]

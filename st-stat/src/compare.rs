@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
-use st_cli::{Amount, InvalidStream, Output, Screen, Status, wrapped};
+use st_cli::{Amount, InvalidStream, Output, Screen, Status, counted, wrapped};
 use st_model::calls::CallTable;
 use st_model::calls::words::Words;
 use st_model::event::Event;
@@ -179,7 +179,13 @@ fn write_report(
         writeln!(out, "{label} is another object: {how}")?;
     }
     for (d, n) in r.first.iter().take(limit) {
-        writeln!(out, "{} at this call site, first on rank {}{}:", count(*n), d.rank, thread_of(d))?;
+        writeln!(
+            out,
+            "{} at this call site, first on rank {}{}:",
+            counted(*n, "difference"),
+            d.rank,
+            thread_of(d)
+        )?;
         let [a, b] = [(&d.a, traces[0]), (&d.b, traces[1])].map(|(call, trace)| {
             let line = call.as_ref().map(|c| shown(c, trace, d.rank, d.thread));
             line.unwrap_or_else(|| "(no call)".into())
@@ -196,7 +202,7 @@ fn write_report(
         writeln!(out, "… and {} more call sites (--limit)", r.first.len() - limit)?;
     }
     let verdict = if r.same() { "no difference" } else { "the traces differ" };
-    writeln!(out, "{verdict}: {} calls equal, {} different", grouped(r.equal), grouped(r.different))?;
+    writeln!(out, "{verdict}: {} equal, {} different", counted(r.equal, "call"), grouped(r.different))?;
     let left_out = [
         (r.polls, "unsuccessful tests and probes, whose number is chance"),
         (r.failed, "calls that returned an error"),
@@ -206,10 +212,6 @@ fn write_report(
     }
     let lines = times.iter().flat_map(|line| wrapped(line.split(' '), width, ["", "  "]));
     lines.into_iter().try_for_each(|line| writeln!(out, "{line}"))
-}
-
-fn count(n: u64) -> String {
-    if n == 1 { "1 difference".into() } else { format!("{} differences", grouped(n)) }
 }
 
 fn thread_of(d: &Difference) -> String {

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use anyhow::{Result, bail};
-use st_cli::{Output, Screen, Status, UsageError, wrapped};
+use st_cli::{Output, Screen, Status, UsageError, counted, wrapped};
 use st_model::num::Exact;
 use st_model::rank_times::totals;
 use st_model::section::{NO_SYM, Section, Sym, Thread};
@@ -18,7 +18,7 @@ use self::draw::{Range, draw};
 use crate::args::HistArgs;
 use crate::calls::{SITE, at, function, named, site_cells, site_of};
 use crate::input::{self, Lacking};
-use crate::table::{Cell, Column, Format, Table, duration, grouped};
+use crate::table::{Cell, Column, Format, Table, duration};
 use crate::times::STEPS_OF_A_RANK;
 
 /// A function and the number of the call site that it is called from.
@@ -153,11 +153,16 @@ fn write_text(
             writeln!(out)?;
         }
         let durations = found.durations();
-        let head = format!("{}: {}", at(name, *site, sites), calls(durations[1].count));
+        let head = format!("{}: {}", at(name, *site, sites), counted(durations[1].count, "call"));
         writeln!(out, "{}", screen.bold(&head))?;
         if paths {
             for (before, durations) in &found.paths {
-                writeln!(out, "\nafter {}: {}", after(before.as_ref(), sites), calls(durations[1].count))?;
+                writeln!(
+                    out,
+                    "\nafter {}: {}",
+                    after(before.as_ref(), sites),
+                    counted(durations[1].count, "call")
+                )?;
                 write_phases((durations, found.means), None, screen, out)?;
             }
             continue;
@@ -168,10 +173,6 @@ fn write_text(
         }
     }
     Ok(())
-}
-
-fn calls(n: u64) -> String {
-    if n == 1 { "1 call".into() } else { format!("{} calls", grouped(n)) }
 }
 
 fn after(before: Option<&Call>, sites: &CallSites) -> String {

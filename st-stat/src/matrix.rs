@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 use anyhow::Result;
-use st_cli::{Output, Screen, Status};
+use st_cli::{Output, Screen, Status, counted};
 use st_match::volume::{Flow, Flows, Graphs};
 use st_model::num::Exact as _;
 use st_model::section::Section;
@@ -216,9 +216,9 @@ impl Matrix {
             out,
             "{} in {}",
             shown(all.sent.saturating_add(all.fetched)),
-            many(all.messages, "message")
+            counted(all.messages, "message")
         )?;
-        writeln!(out, "{} of {}", many(n, "pair"), many(self.names.len().to_u64(), what))?;
+        writeln!(out, "{} of {}", counted(n, "pair"), counted(self.names.len().to_u64(), what))?;
         if shared.sent > 0 {
             writeln!(out, "{} more are sent in collective operations and to files", shown(shared.sent))?;
         }
@@ -315,10 +315,6 @@ fn carried(flow: &Flow) -> u128 {
 
 fn shown(n: u128) -> String {
     bytes(st_model::num::saturate(n))
-}
-
-fn many(n: u64, what: &str) -> String {
-    format!("{} {what}{}", grouped(n), if n == 1 { "" } else { "s" })
 }
 
 /// Numbers over every fourth column.

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use clap::CommandFactory;
-use st_cli::{Amount, Finished, Output, Screen, Status, UsageError, engine};
+use st_cli::{Amount, Finished, Output, Screen, Status, UsageError, engine, typed};
 use st_match::Unknown;
 use st_model::project;
 use st_model::steps::Exceeded;
@@ -89,12 +89,12 @@ fn meant(word: &str) -> Option<String> {
     best.filter(|name| alike(name) > 0.7)
 }
 
-/// A command line with its command before all else.
+/// A command line, as it is typed, with its command before all else.
 fn command_first(command: &str, words: impl Iterator<Item = String>) -> String {
     let words: Vec<String> = words.collect();
     let at = words.iter().position(|w| w == command);
     let others = words.iter().enumerate().filter(|(i, _)| Some(*i) != at).map(|(_, w)| w.as_str());
-    [NAME, command].into_iter().chain(others).collect::<Vec<_>>().join(" ")
+    typed([NAME, command].into_iter().chain(others))
 }
 
 /// Rows of the summary's table of functions.
@@ -102,8 +102,12 @@ const TOP: usize = 8;
 
 fn summarise(args: &SummaryArgs) -> Result<Status> {
     if let Some(word) = args.of.inputs.first().filter(|p| !p.exists()).and_then(|p| p.to_str())
-        && let Some(meant) = meant(word)
+        && (meant(word).is_some() || word.chars().all(char::is_alphabetic))
     {
+        let Some(meant) = meant(word) else {
+            let list = "st-stat --help lists them";
+            bail!(UsageError(format!("{word}: there is no such file, nor a command of this name ({list})")));
+        };
         let given = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
         let how = if word == meant {
             format!("options go after the command: {}", command_first(&meant, given))

@@ -1,6 +1,6 @@
 //! The summary: what the program did, at a glance.
 
-use st_cli::wrapped;
+use st_cli::{counted, wrapped};
 use st_model::calls::names;
 use st_model::num::{Exact, float};
 use std::collections::{BTreeMap, BTreeSet};
@@ -155,9 +155,9 @@ impl Facts {
             |s: &Section| s.symbols.iter().filter_map(|y| s.sites.get(y.site)).map(|site| site.id).collect();
         let sites: BTreeSet<u128> = sections.iter().flat_map(|(s, _)| -> Vec<u128> { of(s) }).collect();
         let text = format!(
-            "{} call sites, {} loops, nested {depth} deep",
-            grouped(sites.len().to_u64()),
-            grouped(loops.to_u64()),
+            "{}, {}, nested {depth} deep",
+            counted(sites.len().to_u64(), "call site"),
+            counted(loops.to_u64(), "loop"),
         );
         let values = vec![
             ("call_sites", count(sites.len())),

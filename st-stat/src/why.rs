@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use anyhow::{Result, bail};
-use st_cli::{Output, Screen, Status, wrapped};
+use st_cli::{Output, Screen, Status, counted, wrapped};
 use st_explain::{At, Explains, Finding, Kind, Matter, SHORT, analyse_causes};
 use st_match::leaks::{What, made_by};
 use st_model::num::{Exact as _, saturate};
@@ -62,9 +62,9 @@ fn write(
     let n = told.ranks();
     writeln!(
         out,
-        "{} in {} ranks; {} of their time is waiting for others",
+        "{} in {}; {} of their time is waiting for others",
         duration(told.efficiency().run),
-        grouped(n),
+        counted(n, "rank"),
         share(waited)
     )?;
     if explained.kept.is_some() {
@@ -242,7 +242,11 @@ impl Words<'_> {
                 format!("leak: {count} {made}s of {who} are never freed")
             }
             Matter::Crowded { ranks, processors } => {
-                format!("crowded: {} ranks of a node run on {processors} processors", grouped(ranks))
+                format!(
+                    "crowded: {} of a node run on {}",
+                    counted(ranks, "rank"),
+                    counted(processors.into(), "processor")
+                )
             }
             Matter::Queued => {
                 let most = f.culprits.first().map_or(0, |(_, ns)| *ns);

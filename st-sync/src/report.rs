@@ -4,6 +4,7 @@ use st_model::num::saturate;
 use std::fmt::Write as _;
 
 use serde_json::{Map as Object, Value, json};
+use st_cli::counted;
 use st_match::graph::{Issues, Latency, Stream, Survey, Tally};
 
 use crate::clc::{GAMMA_UNITS, Outcome};
@@ -117,8 +118,12 @@ impl Report {
     pub(crate) fn line(&self) -> String {
         let (a, b) = (self.before.all(), self.after.all());
         let mut line = format!(
-            "{} messages: {} reversed, {} violated; after correction {} and {}",
-            a.messages, a.reversed, a.violated, b.reversed, b.violated
+            "{}: {} reversed, {} violated; after correction {} and {}",
+            counted(a.messages, "message"),
+            a.reversed,
+            a.violated,
+            b.reversed,
+            b.violated
         );
         if self.outcome.is_some() {
             let _ = write!(line, "; {} of {} times moved", self.modified(), self.points());

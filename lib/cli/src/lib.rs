@@ -37,7 +37,7 @@ pub use mpi::{Launch, Mpi};
 pub use output::{Finished, Output, free_name};
 pub use progress::{Amount, Progress};
 pub use roll::Roll;
-pub use screen::{Screen, grouped, wrapped};
+pub use screen::{Screen, counted, grouped, typed, wrapped};
 pub use share::Share;
 pub use status::{Elsewhere, FailedCheck, InvalidStream, Status, UsageError, reader_left, report};
 pub use symbols::Symbols;

@@ -11,6 +11,7 @@ use st_model::ranks::Run as Ranks;
 use st_model::varint;
 
 use crate::InvalidStream;
+use crate::screen::counted;
 use crate::transport::{self, Gone, Transport};
 
 /// Ranks of a job come out of `MPI_Init` together; clocks of nodes may differ by so much, ns.
@@ -47,7 +48,7 @@ impl Run {
     fn unlike(&self, other: &Self) -> Option<String> {
         let of = |what: &dyn Fn(&Self) -> String| Some(format!("{}, not {}", what(self), what(other)));
         if self.world != other.world {
-            return of(&|run| format!("{} ranks", run.world));
+            return of(&|run| counted(run.world.into(), "rank"));
         }
         if self.mpi != other.mpi {
             return of(&|run| format!("under {}", run.mpi.trim()));

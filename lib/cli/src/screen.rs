@@ -102,6 +102,18 @@ pub fn grouped(n: u64) -> String {
     indicatif::HumanCount(n).to_string()
 }
 
+/// Words as they are typed into a shell.
+#[must_use]
+pub fn typed<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
+    shell_words::join(words)
+}
+
+/// `1 rank`, `4,096 ranks`: so many of what has an s in the plural.
+#[must_use]
+pub fn counted(n: u64, what: &str) -> String {
+    format!("{} {what}{}", grouped(n), if n == 1 { "" } else { "s" })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -113,6 +125,18 @@ mod tests {
             [width(Some(""), Some(60)), width(Some("3"), Some(0)), width(Some("200"), None)],
             [60, 80, 200]
         );
+    }
+
+    #[test]
+    fn words_are_typed_so_that_a_shell_takes_them_for_what_they_are() {
+        assert_eq!(typed(["st-stat", "runs of May/a.st"]), "st-stat 'runs of May/a.st'");
+        assert_eq!(typed(["st-stat", "a-64r.st"]), "st-stat a-64r.st");
+    }
+
+    #[test]
+    fn one_is_no_plural() {
+        let shown = [0, 1, 4096, 1_234_567].map(|n| counted(n, "call site"));
+        assert_eq!(shown, ["0 call sites", "1 call site", "4,096 call sites", "1,234,567 call sites"]);
     }
 
     #[test]

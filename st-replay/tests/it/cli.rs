@@ -43,7 +43,7 @@ fn bad_traces_end_with_status_4_and_the_channel_before_anything_starts() {
     );
     assert!(
         text.ends_with(
-            "cannot be replayed to its end: 2 faults in 7 calls, 0 messages on 1 channels, 3 collective operations\n"
+            "cannot be replayed to its end: 2 faults in 7 calls, 0 messages on 1 channel, 3 collective operations\n"
         ),
         "{text}"
     );
@@ -85,7 +85,7 @@ fn good_traces_are_good_and_impossible_wishes_are_usage_errors() {
     write(&good, 2, "0 MPI_Send dest=1 tag=5 count=2\n1 MPI_Recv source=0 tag=5 count=2");
     let checked = run(&["--check"], &good);
     assert_eq!(checked.status.code(), Some(0));
-    assert!(String::from_utf8(checked.stdout).unwrap().contains("ok: 6 calls, 1 messages on 1 channels"));
+    assert!(String::from_utf8(checked.stdout).unwrap().contains("ok: 6 calls, 1 message on 1 channel"));
     let once = "name each of the processes 0 to 1 once";
     for (option, value, status, said) in [
         ("--scale", "MPI_Put=2", 2, "no function or call site MPI_Put"),

@@ -71,7 +71,7 @@ fn methods_from_a_file_through_a_pipe() {
     for fact in ["lmin-inter=50", "delta=1", "gamma=0.999990000", "passes=2"] {
         assert!(step.args.iter().any(|a| a == fact), "{:?}", step.args);
     }
-    assert!(note.contains("1 messages: 1 reversed, 1 violated; after correction 0 and 0"), "{note}");
+    assert!(note.contains("1 message: 1 reversed, 1 violated; after correction 0 and 0"), "{note}");
     // Comparisons are applied once.
     assert!(trace.sections[1].threads[0].columns[0].1.clock.is_empty());
     // What the only message takes when clocks are interpolated is the default, whatever was measured: nothing is violated.

@@ -5,7 +5,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use st_cli::{Amount, FailedCheck, Output, Status, UsageError, engine, grouped};
+use st_cli::{Amount, FailedCheck, Output, Status, UsageError, counted, engine, grouped};
+use st_model::num::Exact as _;
 use st_model::num::float;
 use st_model::project;
 
@@ -120,11 +121,9 @@ fn check_times(trace: &Trace, kind: &Kind, args: &Args) -> Result<()> {
 fn tell_size(trace: &Trace, kind: &Kind, args: &Args) {
     let bytes = trace.events.saturating_mul(kind.bytes);
     let most = if args.from.is_some() || args.until.is_some() { "at most " } else { "" };
-    let (calls, size) = (grouped(trace.events), megabytes(bytes));
-    args.talk.note(
-        NAME,
-        format_args!("{most}{calls} calls of {} threads, some {size} of {}", trace.lanes.len(), kind.name),
-    );
+    let (calls, size) = (counted(trace.events, "call"), megabytes(bytes));
+    let threads = counted(trace.lanes.len().to_u64(), "thread");
+    args.talk.note(NAME, format_args!("{most}{calls} of {threads}, some {size} of {}", kind.name));
     if bytes <= kind.bears {
         return;
     }

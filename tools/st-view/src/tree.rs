@@ -4,12 +4,13 @@ use std::fmt::Write as _;
 use std::io::Write;
 
 use anyhow::Result;
-use st_cli::{Output, Screen, wrapped};
+use st_cli::{Output, Screen, counted, wrapped};
 use st_model::calls::{CallTable, Meaning, Object, Row, Slot};
 use st_model::form::{Grid, SPECIAL};
 use st_model::frequencies::Frequencies;
 use st_model::header::Header;
 use st_model::ints::Sealed;
+use st_model::num::Exact as _;
 use st_model::objects::{Content, Text};
 use st_model::ranklist::RankList;
 use st_model::ranklist_notation;
@@ -41,12 +42,11 @@ pub(crate) fn print(args: &Args, out: &mut Output) -> Result<()> {
             begun = true;
             lines(vec![title(header)], ("", width), out)?;
         }
-        let sites = section.sites.sites().len();
-        let places = if sites == 1 { "1 call site".into() } else { format!("{sites} call sites") };
+        let places = counted(section.sites.sites().len().to_u64(), "call site");
         lines(vec![format!("{}: {places}", ranks(&section.ranks))], ("", width), out)?;
         for (i, thread) in section.threads.iter().enumerate() {
-            let calls = thread.lanes.calls;
-            lines(vec![format!("thread {i} of {}: {calls} calls", ranks(&thread.ranks))], (" ", width), out)?;
+            let calls = counted(thread.lanes.calls, "call");
+            lines(vec![format!("thread {i} of {}: {calls}", ranks(&thread.ranks))], (" ", width), out)?;
             if args.flat {
                 text::flat::leaves(&section, thread).iter().try_for_each(|leaf| writeln!(out, "  {leaf}"))?;
             } else {
@@ -65,7 +65,7 @@ pub(crate) fn ranks(of: &RankList) -> String {
 /// `./app -n 5: 64 ranks, openmpi 4.1.4`.
 fn title(header: &Header) -> String {
     let mut line = if header.program.is_empty() { "trace".to_owned() } else { header.command() };
-    let _ = write!(line, ": {} ranks", header.world);
+    let _ = write!(line, ": {}", counted(header.world.into(), "rank"));
     if !header.mpi.flavour.is_empty() {
         let _ = write!(line, ", {} {}", header.mpi.flavour, header.mpi.version);
     }
