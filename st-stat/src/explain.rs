@@ -381,8 +381,11 @@ fn rank_rows(explained: &Explained) -> Vec<(RankTime, Option<u64>)> {
         let victims = kept.waits().victims.iter();
         added(victims.map(|((_, at), sum)| (at.rank, *sum)))
     });
-    let waited = |rank| kept.as_ref().map(|waits| waits.get(&rank).map_or(0, |sum| sum.ns));
-    explained.sections.iter().flat_map(rank_times).map(|r| (r, waited(r.rank))).collect()
+    // Both are kept apart, each approximately; no rank waits for longer than it is in MPI.
+    let waited = |r: &RankTime| {
+        kept.as_ref().map(|waits| waits.get(&r.rank).map_or(0, |sum| sum.ns).min(saturate(r.mpi)))
+    };
+    explained.sections.iter().flat_map(rank_times).map(|r| (r, waited(&r))).collect()
 }
 
 /// Computation of ranks without exact times.

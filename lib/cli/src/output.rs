@@ -2,6 +2,7 @@
 
 use crate::{Launch, stdout};
 use anyhow::{Context, Result, bail};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::{self, File, Permissions};
 use std::io::{self, BufWriter, IsTerminal, Write};
@@ -169,13 +170,13 @@ pub(crate) fn is_unwritten(error: &anyhow::Error) -> bool {
     error.chain().any(inner)
 }
 
-/// Files under temporary names, for [`remove_temporary`].
-static TEMPORARY: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+/// Files under temporary names, for [`remove_temporary`], by where they will be.
+static TEMPORARY: Mutex<BTreeMap<PathBuf, PathBuf>> = Mutex::new(BTreeMap::new());
 
 /// Removes what is not finished, where nothing is dropped any more. Asks for no memory.
 pub(crate) fn remove_temporary() {
     if let Ok(files) = TEMPORARY.try_lock() {
-        files.iter().for_each(|file| drop(fs::remove_file(file)));
+        files.values().for_each(|file| drop(fs::remove_file(file)));
     }
 }
 
@@ -193,6 +194,12 @@ fn open(target: &Path) -> io::Result<Sink> {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
+    let place = fs::canonicalize(directory)?.join(target.file_name().unwrap_or_default());
+    let mut all = TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner);
+    // What has its name, or was given up, is not under its temporary name any more.
+    if all.get(&place).is_some_and(|file| file.exists()) {
+        return Err(io::Error::other("two outputs would be this one file"));
+    }
     let mut prefix = OsString::from(".");
     prefix.push(target.file_name().unwrap_or_default());
     prefix.push(".");
@@ -200,7 +207,7 @@ fn open(target: &Path) -> io::Result<Sink> {
     let mode = Permissions::from_mode(0o666);
     let file =
         tempfile::Builder::new().prefix(&prefix).suffix(".tmp").permissions(mode).tempfile_in(directory)?;
-    TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner).push(file.path().to_owned());
+    all.insert(place, file.path().to_owned());
     Ok(Sink::Renamed { file: BufWriter::with_capacity(BUFFER, file), target })
 }
 
@@ -270,6 +277,23 @@ mod tests {
         fs::remove_file(&real).unwrap();
         Output::stream(&link).unwrap().commit().unwrap();
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink() && real.is_file());
+    }
+
+    #[test]
+    fn two_outputs_are_two_files() {
+        let directory = tempfile::tempdir().unwrap();
+        let (target, same) = (directory.path().join("a.svg"), directory.path().join(".").join("a.svg"));
+        let first = Output::text(&target).unwrap();
+        let error = Output::text(&same).unwrap_err();
+        assert!(
+            format!("{error:#}").ends_with("cannot create: two outputs would be this one file"),
+            "{error:#}"
+        );
+        // One after the other is no matter.
+        first.commit().unwrap();
+        Output::text(&same).unwrap().commit().unwrap();
+        drop(Output::text(&target).unwrap());
+        Output::text(&target).unwrap().commit().unwrap();
     }
 
     #[test]

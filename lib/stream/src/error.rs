@@ -37,6 +37,9 @@ pub enum ErrorKind {
     /// The stream ends without its end frame.
     #[error("truncated: the stream ends without its end frame; --partial uses what is whole")]
     Truncated,
+    /// The stream ends before all of its header is there.
+    #[error("truncated: the stream ends before its header does, and nothing can be told of it")]
+    NoHeader,
     /// Stored and computed checksum differ.
     #[error("checksum does not match: the stream is damaged")]
     Checksum,
@@ -198,7 +201,7 @@ impl Error {
     /// Whether the stream merely ends too early.
     #[must_use]
     pub fn is_truncated(&self) -> bool {
-        matches!(self.kind, ErrorKind::Truncated)
+        matches!(self.kind, ErrorKind::Truncated | ErrorKind::NoHeader)
     }
     /// Whether the input could not be read at all, which says nothing about the stream.
     #[must_use]

@@ -88,13 +88,14 @@ impl<R: Read> Reader<R> {
         check_first(&preamble).map_err(start)?;
         let Some(&[major, minor, level]) = preamble.get(MAGIC.len()..).and_then(|v| v.first_chunk::<3>())
         else {
-            return Err(start(ErrorKind::Truncated));
+            return Err(start(ErrorKind::NoHeader));
         };
         let version = Version { major, minor };
         version.check_readable().map_err(|e| start(e.into()))?;
 
         let mut frames = FrameReader::new(from, want, 0);
-        let head = frames.next()?;
+        let headless = |e: Error| if e.is_truncated() { start(ErrorKind::NoHeader) } else { e };
+        let head = frames.next().map_err(headless)?;
         if head.kind()? != Some(Kind::Head) {
             return Err(head.fault(ErrorKind::NotAStream));
         }
