@@ -7,6 +7,8 @@
 //! turns; the mixture of two of these that comes to what the trace says is taken. Where no such operation follows, or not all
 //! ranks of it are in the section, ranks are independent.
 //!
+//! All ranks try the same calls and draws, those of the first, or they would come to couplings of their own.
+//!
 //! *Cost:* `STEPS` draws of the calls at the beginning; memory for the distributions.
 //!
 //! Source: our own.
@@ -24,8 +26,12 @@ use st_model::sketch::{Shape, Sketch};
 use crate::drawn::Drawn;
 use crate::order::{Coupled, Order, WHOLE};
 
-/// Draws that are tried at most, twice.
+/// Draws that are tried at most, three times: to see what couplings do, with those that are near, and in other orders.
 const STEPS: u64 = 1 << 18;
+
+/// Orders by chance that are tried where none comes near to what is wanted, and how near is near enough: this part of it.
+const SHUFFLES: u64 = 16;
+const NEAR: u128 = 500;
 
 /// How finely shares are tried around the one that is reckoned, and how far, in parts of [`WHOLE`].
 const FINE: i64 = 64;
@@ -34,8 +40,17 @@ const AROUND: i64 = 8;
 /// An event and its predecessor.
 pub type PairOf = (Sym, Sym);
 
-/// In how many of [`WHOLE`] steps ranks' draws of a pair are coupled: in turns, or, if negative, together.
-pub type Couplings = HashMap<PairOf, i64>;
+/// How ranks' draws before an operation are coupled.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Coupling {
+    /// In how many of [`WHOLE`] steps: in turns, or, if negative, together.
+    share: i64,
+    /// Which of the orders by chance all ranks take.
+    shuffled: u64,
+}
+
+/// Couplings by operation.
+pub type Couplings = BTreeMap<Sym, Coupling>;
 
 /// What the slowest of all ranks takes to an operation, in all steps that were tried, ns: for each coupling that was tried.
 #[derive(Clone, Debug, Default)]
@@ -49,7 +64,7 @@ struct Tried {
 /// The gaps of a pair, and what each rank's are multiplied by.
 #[derive(Debug)]
 pub struct Gaps<'a> {
-    /// In ascending order.
+    /// In ascending order, as many as the rank has whose calls are tried.
     pub drawn: &'a Drawn,
     /// What tells them from those of other pairs.
     pub of: u64,
@@ -59,12 +74,12 @@ pub struct Gaps<'a> {
 
 /// The order of a rank, given by its place, coupled to those of others.
 #[must_use]
-pub fn coupled(order: Order, coupling: i64, (place, ranks): (u64, u64)) -> Order {
-    let how = if coupling > 0 { Coupled::InTurns(place, ranks) } else { Coupled::Together };
-    order.coupled(how, coupling.unsigned_abs())
+pub fn coupled(order: Order, coupling: Coupling, (place, ranks): (u64, u64)) -> Order {
+    let how = if coupling.share > 0 { Coupled::InTurns(place, ranks) } else { Coupled::Together };
+    order.shuffled(coupling.shuffled).coupled(how, coupling.share.unsigned_abs())
 }
 
-/// Finds the couplings of a section's thread, from the calls of a rank.
+/// Finds the couplings of a section's thread, by the calls of a rank.
 ///
 /// # Errors
 ///
@@ -79,23 +94,70 @@ pub fn find(
     };
     let whole = narrow::<i64>(WHOLE);
     let of = Trial { section, thread, rank, t, gaps };
-    let ends = vec![-whole, 0, whole];
-    let (first_in, tried) = of.run(|_| &ends)?;
+    let ends = [-whole, 0, whole].map(|share| Coupling { share, shuffled: 0 });
+    let before = operations_after(section, (thread, rank))?;
+    let tried = of.run(|_| &ends)?;
     let around = |(sym, tried): (&Sym, &Tried)| {
         let about = tried.reckoned(waited(t, *sym)?)?;
-        let window = (-AROUND..=AROUND).map(|k| (about + k * whole / FINE).clamp(-whole, whole));
-        Some((*sym, window.collect()))
+        let share = |k: i64| (about + k * whole / FINE).clamp(-whole, whole);
+        Some((*sym, (-AROUND..=AROUND).map(|k| Coupling { share: share(k), shuffled: 0 }).collect()))
     };
-    let windows: BTreeMap<Sym, Vec<i64>> = tried.iter().filter_map(around).collect();
-    let (_, tried) =
-        of.run(|pair| first_in.get(&pair).and_then(|sym| windows.get(sym)).map_or(&[], Vec::as_slice))?;
-    let nearest = |sym: &Sym| {
-        let (window, tried) = (windows.get(sym)?, tried.get(sym)?);
-        let wanted = tried.wanted(waited(t, *sym)?);
-        let found = window.iter().zip(&tried.slowest).min_by_key(|(_, slowest)| slowest.abs_diff(wanted));
-        found.map(|(coupling, _)| *coupling)
+    let mut windows: BTreeMap<Sym, Vec<Coupling>> = tried.iter().filter_map(around).collect();
+    let mut found: BTreeMap<Sym, (u128, Coupling)> = BTreeMap::new();
+    let mut draws = 0_u64;
+    for shuffled in 0..SHUFFLES {
+        windows.values_mut().flatten().for_each(|coupling| coupling.shuffled = shuffled);
+        let tried =
+            of.run(|pair| before.get(&pair).and_then(|sym| windows.get(sym)).map_or(&[], Vec::as_slice))?;
+        for (sym, tried) in &tried {
+            let (Some(window), Some(waited)) = (windows.get(sym), waited(t, *sym)) else { continue };
+            let wanted = tried.wanted(waited);
+            for (coupling, slowest) in window.iter().zip(&tried.slowest) {
+                let (off, best) = (slowest.abs_diff(wanted), found.entry(*sym));
+                let best = best.or_insert((u128::MAX, *coupling));
+                *best = if off < best.0 { (off, *coupling) } else { *best };
+            }
+            if found.get(sym).is_some_and(|(off, _)| *off <= wanted / NEAR) {
+                windows.remove(sym);
+            }
+        }
+        // Where there are many steps, all orders come to the same.
+        draws += tried.values().map(|of| of.steps * of.slowest.len().to_u64() * t.ranks.len()).sum::<u64>();
+        if windows.is_empty() || draws >= STEPS {
+            break;
+        }
+    }
+    Ok(found.into_iter().map(|(sym, (_, coupling))| (sym, coupling)).collect())
+}
+
+/// The operation in which all ranks wait for all that first follows each of a rank's pairs.
+///
+/// # Errors
+///
+/// If the section is malformed.
+pub fn operations_after(
+    section: &Section,
+    (thread, rank): (usize, u32),
+) -> Result<HashMap<PairOf, Sym>, Error> {
+    let mut found = HashMap::new();
+    let (Some(t), Some(mut events)) = (section.threads.get(thread), section.events(thread, rank)) else {
+        return Ok(found);
     };
-    Ok(first_in.iter().filter_map(|(pair, sym)| Some((*pair, nearest(sym)?))).collect())
+    let mut joins = Joins { ranks: t.ranks.len(), whole: HashMap::new() };
+    let (mut pred, mut open) = (NO_SYM, Vec::new());
+    for _ in 0..STEPS {
+        let Some(event) = events.next_event()? else { break };
+        let pair = (event.sym, std::mem::replace(&mut pred, event.sym));
+        if !found.contains_key(&pair) {
+            open.push(pair);
+        }
+        if joins.join(&event) {
+            for pair in open.drain(..) {
+                found.entry(pair).or_insert(event.sym);
+            }
+        }
+    }
+    Ok(found)
 }
 
 /// Whether ranks of a section may have been slow at the same time without the section knowing: how long they computed varies, by more than a
@@ -112,9 +174,6 @@ pub fn is_unknown(section: &Section) -> bool {
     section.threads.iter().any(varies) && !section.symbols.iter().any(joins)
 }
 
-/// The operation that follows each pair, and what was found for each operation.
-type Found = (HashMap<PairOf, Sym>, BTreeMap<Sym, Tried>);
-
 /// What is tried.
 struct Trial<'a> {
     section: &'a Section,
@@ -125,15 +184,13 @@ struct Trial<'a> {
 }
 
 impl Trial<'_> {
-    /// Goes through the calls with the couplings that are to be tried for each pair.
-    fn run<'c>(&self, couplings: impl Fn(PairOf) -> &'c [i64]) -> Result<Found, Error> {
-        let (mut tried, mut first_in) = (BTreeMap::<Sym, Tried>::new(), HashMap::new());
-        let Some(mut events) = self.section.events(self.thread, self.rank) else {
-            return Ok((first_in, tried));
-        };
+    /// Goes through the calls with the couplings that are to be tried for each pair: what was found for each operation.
+    fn run<'c>(&self, couplings: impl Fn(PairOf) -> &'c [Coupling]) -> Result<BTreeMap<Sym, Tried>, Error> {
+        let mut tried = BTreeMap::<Sym, Tried>::new();
+        let Some(mut events) = self.section.events(self.thread, self.rank) else { return Ok(tried) };
         let mut joins = Joins { ranks: self.t.ranks.len(), whole: HashMap::new() };
         let (mut pred, mut left) = (NO_SYM, STEPS);
-        let (mut counted, mut open) = (HashMap::<PairOf, u64>::new(), Vec::new());
+        let mut counted = HashMap::<PairOf, u64>::new();
         let mut taken: Vec<Vec<u128>> = self.t.ranks.iter().map(|_| Vec::new()).collect();
         while let Some(event) = events.next_event()? {
             let sym = event.sym;
@@ -145,27 +202,23 @@ impl Trial<'_> {
                     gaps.add(*j, rank, (place, self.t.ranks.len()), couplings, taken);
                 }
                 *j += 1;
-                open.push(pair);
                 let draws = couplings.len().to_u64();
                 left = left.saturating_sub(self.t.ranks.len().saturating_mul(draws.max(1)));
             }
             if joins.join(&event) {
-                for pair in open.drain(..) {
-                    first_in.entry(pair).or_insert(sym);
-                }
                 tried.entry(sym).or_default().step(&mut taken);
                 if left == 0 {
                     break;
                 }
             }
         }
-        Ok((first_in, tried))
+        Ok(tried)
     }
 }
 
 impl Gaps<'_> {
     /// Adds a rank's j-th gap, for each coupling.
-    fn add(&self, j: u64, rank: u32, at: (u64, u64), couplings: &[i64], taken: &mut Vec<u128>) {
+    fn add(&self, j: u64, rank: u32, at: (u64, u64), couplings: &[Coupling], taken: &mut Vec<u128>) {
         let order = Order::new(self.of, rank);
         let scale = usize::try_from(at.0).ok().and_then(|place| self.scales.get(place));
         let (own, of) = scale.copied().unwrap_or((1, 1));
@@ -174,7 +227,7 @@ impl Gaps<'_> {
         }
         for (taken, coupling) in taken.iter_mut().zip(couplings) {
             let position = coupled(order, *coupling, at).position(j, self.drawn.len());
-            *taken += u128::from(self.drawn.at(position)).saturating_mul(own) / of.max(1);
+            *taken += u128::from(self.drawn.at(position, rank)).saturating_mul(own) / of.max(1);
         }
     }
 }

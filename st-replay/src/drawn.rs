@@ -14,13 +14,17 @@ pub struct Drawn {
     /// Durations in ascending order, each with the number of draws up to its last.
     steps: Vec<(u64, u64)>,
     n: u64,
+    /// Sum of these.
+    sum: u128,
+    /// The longest of all ranks, and the rank that had it: where that is known, its last draw.
+    longest: Option<(u64, u32)>,
 }
 
 impl Drawn {
-    /// `n` durations of a rank from a sketch of one or several ranks. The longest and the shortest are drawn on the rank
-    /// that had them.
+    /// `n` durations of a rank from a sketch of one or several ranks: of any rank, but for the longest, which is drawn on the rank
+    /// that had it.
     #[must_use]
-    pub fn new(sketch: &Sketch, n: u64, rank: u32) -> Self {
+    pub fn new(sketch: &Sketch, n: u64) -> Self {
         let mut steps: Vec<(u64, u64)> = Vec::new();
         let mut seen = 0_u128;
         for (value, count) in values(sketch) {
@@ -36,37 +40,26 @@ impl Drawn {
         if let (Some(last), true) = (steps.last_mut(), n > 0) {
             last.1 = n;
         }
-        let mut drawn = Self { steps, n };
-        if sketch.max.1 == rank && sketch.shape() != Shape::Totals {
-            drawn.raise(sketch.max.0);
-        }
-        drawn
-    }
-
-    /// Makes the last of the draws the longest.
-    fn raise(&mut self, longest: u64) {
-        let before = self.steps.len().checked_sub(2).map_or(0, |i| self.steps[i].1);
-        match self.steps.last_mut() {
-            Some(last) if self.n - before == 1 => last.0 = longest,
-            Some(last) if self.n > 0 => {
-                last.1 = self.n - 1;
-                self.steps.push((longest, self.n));
-            }
-            _ => {}
-        }
-    }
-
-    /// Sum of all draws.
-    #[must_use]
-    pub fn total(&self) -> u128 {
+        let longest = (n > 0 && sketch.shape() != Shape::Totals).then_some(sketch.max);
         let mut before = 0;
-        self.steps
-            .iter()
-            .map(|&(value, up_to)| {
-                let n = up_to - std::mem::replace(&mut before, up_to);
-                u128::from(value) * u128::from(n)
-            })
-            .sum()
+        let of = |&(value, up_to): &(u64, u64)| {
+            let n = up_to - std::mem::replace(&mut before, up_to);
+            u128::from(value) * u128::from(n)
+        };
+        let sum = steps.iter().map(of).sum();
+        Self { steps, n, sum, longest }
+    }
+
+    /// The longest of all ranks, if a rank had it.
+    fn longest(&self, rank: u32) -> Option<u64> {
+        self.longest.filter(|longest| longest.1 == rank).map(|longest| longest.0)
+    }
+
+    /// Sum of all draws of a rank.
+    #[must_use]
+    pub fn total(&self, rank: u32) -> u128 {
+        let last = u128::from(self.steps.last().map_or(0, |step| step.0));
+        self.longest(rank).map_or(self.sum, |longest| self.sum - last + u128::from(longest))
     }
 
     /// Number of draws.
@@ -81,9 +74,12 @@ impl Drawn {
         self.n == 0
     }
 
-    /// The one at a position in ascending order; 0 if there are none. *Cost:* O(log steps).
+    /// The one of a rank at a position in ascending order; 0 if there are none. *Cost:* O(log steps).
     #[must_use]
-    pub fn at(&self, position: u64) -> u64 {
+    pub fn at(&self, position: u64, rank: u32) -> u64 {
+        if let Some(longest) = self.longest(rank).filter(|_| position + 1 == self.n) {
+            return longest;
+        }
         let step = self.steps.partition_point(|&(_, up_to)| up_to <= position);
         self.steps.get(step).map_or(0, |s| s.0)
     }
@@ -160,9 +156,9 @@ mod tests {
     }
 
     fn all(sketch: &Sketch, n: u64, rank: u32) -> Vec<u64> {
-        let drawn = Drawn::new(sketch, n, rank);
-        let values: Vec<u64> = (0..n).map(|i| drawn.at(i)).collect();
-        assert_eq!(values.iter().copied().map(u128::from).sum::<u128>(), drawn.total());
+        let drawn = Drawn::new(sketch, n);
+        let values: Vec<u64> = (0..n).map(|i| drawn.at(i, rank)).collect();
+        assert_eq!(values.iter().copied().map(u128::from).sum::<u128>(), drawn.total(rank));
         values
     }
 

@@ -42,6 +42,15 @@ impl Order {
         Self { common: hash(of, u64::MAX), own: hash(of, rank.into()), coupled: Coupled::Together, share: 0 }
     }
 
+    /// Another order by chance for each number; the same for 0. Ranks that are coupled take the same number.
+    #[must_use]
+    pub fn shuffled(self, by: u64) -> Self {
+        if by == 0 {
+            return self;
+        }
+        Self { common: hash(self.common, by), own: hash(self.own, by), ..self }
+    }
+
     /// The same order, coupled to that of other ranks in a share of the steps, at most [`WHOLE`].
     #[must_use]
     pub fn coupled(self, coupled: Coupled, share: u64) -> Self {

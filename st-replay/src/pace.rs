@@ -7,7 +7,7 @@
 //! ([`crate::coupling`]).
 
 use st_model::num::saturate;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
 use st_model::columns::Column;
@@ -17,7 +17,7 @@ use st_model::rank_times::totals;
 use st_model::section::{NO_SYM, PathSketch, RankSums, Section, Sym, Thread};
 use st_model::sketch::representative;
 
-use crate::coupling::{self, Couplings, Gaps};
+use crate::coupling::{self, Gaps};
 use crate::drawn::{Drawn, Scale};
 use crate::order::Order;
 
@@ -46,6 +46,7 @@ type Scales = (Scale, Scale);
 
 /// Recorded times of a rank's events in order.
 pub struct Pace<'a> {
+    rank: u32,
     exact: Box<dyn Iterator<Item = (i64, i64)> + Send + 'a>,
     last_exit: Option<i64>,
     pairs: HashMap<(Sym, Sym), Pair>,
@@ -68,6 +69,7 @@ impl<'a> Pace<'a> {
     /// If the section is malformed.
     pub fn new(section: &'a Section, thread: usize, rank: u32) -> Result<Self, Error> {
         let mut pace = Self {
+            rank,
             exact: Box::new(std::iter::empty()),
             last_exit: None,
             pairs: HashMap::new(),
@@ -78,7 +80,7 @@ impl<'a> Pace<'a> {
         let column = t.columns.iter().find(|(r, _)| *r == rank).map(|(_, c)| c);
         pace.draw(t, rank, &remaining(section, thread, rank, column)?);
         if column.is_none() {
-            pace.couple(section, thread, rank)?;
+            pace.couple(section, thread)?;
         }
         pace.exact = Box::new(column.into_iter().flat_map(Column::times));
         Ok(pace)
@@ -95,7 +97,7 @@ impl<'a> Pace<'a> {
         let mut sums: Vec<[u128; 4]> = Vec::new();
         for sketch in &t.sketches {
             let Some(&n) = rest.calls.get(&(sketch.sym, sketch.pred)) else { continue };
-            let (gaps, durations) = (Drawn::new(&sketch.compute, n, rank), Drawn::new(&sketch.comm, n, rank));
+            let (gaps, durations) = (Drawn::new(&sketch.compute, n), Drawn::new(&sketch.comm, n));
             let merged = own.get(&sketch.sym);
             let key = if merged.is_some() { (sketch.sym, NO_SYM) } else { (sketch.sym, sketch.pred) };
             let totals = *groups.entry(key).or_insert_with(|| {
@@ -108,9 +110,9 @@ impl<'a> Pace<'a> {
                 sums.len() - 1
             });
             // The gap before the first event is not replayed.
-            let before = if sketch.pred == NO_SYM { 0 } else { gaps.total() };
+            let before = if sketch.pred == NO_SYM { 0 } else { gaps.total(rank) };
             sums[totals][2] += before;
-            sums[totals][3] += durations.total();
+            sums[totals][3] += durations.total(rank);
             let order = Order::new(of(sketch.sym, sketch.pred), rank);
             self.pairs.insert((sketch.sym, sketch.pred), Pair { gaps, durations, order, next: 0, totals });
         }
@@ -122,31 +124,36 @@ impl<'a> Pace<'a> {
             .collect();
     }
 
-    /// Couples the order of draws to that of other ranks, as far as they are known to have been slow together or in turns.
-    fn couple(&mut self, section: &Section, thread: usize, rank: u32) -> Result<(), Error> {
+    /// Couples the order of draws to that of other ranks, as far as they are known to have been slow together or in turns. All
+    /// ranks try the calls of the section's first rank, so that all come to the same couplings.
+    fn couple(&mut self, section: &Section, thread: usize) -> Result<(), Error> {
         let Some(t) = section.threads.get(thread).filter(|t| !t.sums.is_empty()) else { return Ok(()) };
-        let expected = |sym: Sym| -> u128 {
-            let those = self.pairs.iter().filter(|((s, pred), _)| *s == sym && *pred != NO_SYM);
-            those.map(|(_, pair)| pair.gaps.total()).sum()
+        let Some(first) = t.ranks.iter().next() else { return Ok(()) };
+        let calls = remaining(section, thread, first, None)?.calls;
+        let sketches = t.sketches.iter().filter(|sketch| sketch.pred != NO_SYM);
+        let drawn = |s: &PathSketch| {
+            let n = *calls.get(&(s.sym, s.pred))?;
+            Some(((s.sym, s.pred), Drawn::new(&s.compute, n)))
         };
+        let drawn: BTreeMap<(Sym, Sym), Drawn> = sketches.filter_map(drawn).collect();
         let scale = |sums: &RankSums| {
-            let of = expected(sums.sym);
-            (sums.sym, kept(&sums.compute, t).map(|own| (own, of)).collect())
+            let those = || drawn.range((sums.sym, 0)..=(sums.sym, NO_SYM)).map(|(_, drawn)| drawn);
+            let of = t.ranks.iter().map(|rank| those().map(|drawn| drawn.total(rank)).sum());
+            (sums.sym, kept(&sums.compute, t).zip(of).collect())
         };
         let scales: HashMap<Sym, Vec<(u128, u128)>> = t.sums.iter().map(scale).collect();
-        let gaps = self.pairs.iter().map(|(&(sym, pred), pair)| {
-            let gaps = Gaps {
-                drawn: &pair.gaps,
-                of: of(sym, pred),
-                scales: scales.get(&sym).map_or(&[], Vec::as_slice),
-            };
-            ((sym, pred), gaps)
+        let gaps = drawn.iter().map(|(&(sym, pred), drawn)| {
+            let scales = scales.get(&sym).map_or(&[][..], Vec::as_slice);
+            ((sym, pred), Gaps { drawn, of: of(sym, pred), scales })
         });
-        let couplings: Couplings = coupling::find(section, (thread, rank), &gaps.collect())?;
-        let at = (t.ranks.position(rank).unwrap_or(0), t.ranks.len());
-        for (pair, coupling) in couplings {
-            if let Some(pair) = self.pairs.get_mut(&pair) {
-                pair.order = coupling::coupled(pair.order, coupling, at);
+        let couplings = coupling::find(section, (thread, first), &gaps.collect())?;
+        if couplings.is_empty() {
+            return Ok(());
+        }
+        let at = (t.ranks.position(self.rank).unwrap_or(0), t.ranks.len());
+        for (pair, operation) in coupling::operations_after(section, (thread, self.rank))? {
+            if let (Some(pair), Some(coupling)) = (self.pairs.get_mut(&pair), couplings.get(&operation)) {
+                pair.order = coupling::coupled(pair.order, *coupling, at);
             }
         }
         Ok(())
@@ -172,8 +179,8 @@ impl<'a> Pace<'a> {
         pair.next += 1;
         // Who comes late does not wait for others: the longest gap goes with the shortest duration.
         let mirrored = pair.durations.len().saturating_sub(at + 1);
-        let duration = durations.share(pair.durations.at(mirrored));
-        let gap = if pred == NO_SYM { 0 } else { gaps.share(pair.gaps.at(at)) };
+        let duration = durations.share(pair.durations.at(mirrored, self.rank));
+        let gap = if pred == NO_SYM { 0 } else { gaps.share(pair.gaps.at(at, self.rank)) };
         Step { gap, duration }
     }
 }

@@ -17,7 +17,7 @@ const STEPS: u64 = 120;
 const NETWORK: u64 = 20_000;
 
 /// The merged section of ranks that compute as long as `takes` says in each step, and wait for all; and how long all steps take.
-fn merged(shape: Shape, takes: impl Fn(u32, u64) -> u64) -> (Section, u64) {
+fn merged(shape: Shape, number: u64, takes: impl Fn(u32, u64) -> u64) -> (Section, u64) {
     let mut recorder = RankRecorder::new(0, Options::default());
     let members = RankSeq::first(RANKS);
     let kind = "MPI_COMM_WORLD".into();
@@ -27,7 +27,7 @@ fn merged(shape: Shape, takes: impl Fn(u32, u64) -> u64) -> (Section, u64) {
     let mut symbol = |name: &str| recorder.symbol(CallTable::builtin().by_name(name).unwrap().id, site, 0);
     let (init, all) = (symbol("MPI_Init"), symbol("MPI_Barrier"));
     recorder.record(thread, init, &[], 0, 0);
-    (0..STEPS).for_each(|_| drop(recorder.record(thread, all, &[0], 0, 0)));
+    (0..number).for_each(|_| drop(recorder.record(thread, all, &[0], 0, 0)));
     let mut section = recorder.finish("host");
     let ranks = RankList::first(RANKS);
     // What rank 0 does, all do.
@@ -36,7 +36,7 @@ fn merged(shape: Shape, takes: impl Fn(u32, u64) -> u64) -> (Section, u64) {
     section.tables.comms.iter_mut().flat_map(|c| &mut c.of).for_each(|of| of.0 = ranks.clone());
 
     let slowest = |step: u64| (0..RANKS).map(|rank| takes(rank, step)).max().unwrap();
-    let steps: Vec<u64> = (0..STEPS).collect();
+    let steps: Vec<u64> = (0..number).collect();
     let sketch = |steps: &[u64], of: &dyn Fn(u32, u64) -> u64| {
         let mut all = st_model::sketch::Sketch::default();
         for rank in 0..RANKS {
@@ -70,12 +70,12 @@ fn merged(shape: Shape, takes: impl Fn(u32, u64) -> u64) -> (Section, u64) {
 }
 
 /// How far a replay's total is off, thousandths: each step takes what the slowest rank does.
-fn error(shape: Shape, takes: impl Fn(u32, u64) -> u64) -> u64 {
-    let (section, total) = merged(shape, takes);
+fn error(shape: Shape, number: u64, takes: impl Fn(u32, u64) -> u64) -> u64 {
+    let (section, total) = merged(shape, number, takes);
     let mut paces: Vec<Pace<'_>> = (0..RANKS).map(|rank| Pace::new(&section, 0, rank).unwrap()).collect();
     let mut step = |sym: Sym| paces.iter_mut().map(|pace| pace.step(sym).gap).max().unwrap();
     step(0);
-    let replayed: u64 = (0..STEPS).map(|_| step(1)).sum();
+    let replayed: u64 = (0..number).map(|_| step(1)).sum();
     1000 * replayed.abs_diff(total) / total
 }
 
@@ -94,25 +94,39 @@ fn ranks_that_were_slow_by_chance_together_or_in_turns_are_so_again() {
     let jitter = |rank, step| chance(rank, step + 1000, MS / 10);
     let slow = |yes: bool| if yes { 200 * MS } else { 10 * MS };
     for shape in [Shape::Buckets, Shape::Bins, Shape::Totals] {
-        let alone = error(shape, |r, s| slow(chance(r, s, 8) == 0) + jitter(r, s));
-        let together = error(shape, |r, s| slow(chance(0, s, 8) == 0) + jitter(r, s));
-        let moving = error(shape, |r, s| slow(s % u64::from(RANKS) == u64::from(r)) + jitter(r, s));
-        let even = error(shape, |r, s| 10 * MS + jitter(r, s));
-        let one = error(shape, |r, s| slow(r == 2) + jitter(r, s));
+        let alone = error(shape, STEPS, |r, s| slow(chance(r, s, 8) == 0) + jitter(r, s));
+        let together = error(shape, STEPS, |r, s| slow(chance(0, s, 8) == 0) + jitter(r, s));
+        let moving = error(shape, STEPS, |r, s| slow(s % u64::from(RANKS) == u64::from(r)) + jitter(r, s));
+        let even = error(shape, STEPS, |r, s| 10 * MS + jitter(r, s));
+        let one = error(shape, STEPS, |r, s| slow(r == 2) + jitter(r, s));
         let found = [alone, together, moving, even, one];
         assert!(found.iter().all(|error| *error < 20), "{shape:?}: {found:?}");
     }
 }
 
 #[test]
+fn ranks_agree_on_how_they_were_slow_also_in_few_steps() {
+    let slow = |yes: bool| if yes { 60 * MS } else { 3 * MS };
+    let found = |number: u64, seed: u64| {
+        error(Shape::Buckets, number, |r, s| {
+            slow(chance(r, s + 1000 * seed, 8) == 0) + chance(r, s + 5000, MS / 10)
+        })
+    };
+    for number in [40, 60, 90] {
+        let errors: Vec<u64> = (0..12).map(|seed| found(number, seed)).collect();
+        assert!(errors.iter().all(|error| *error < 20), "{number} steps: {errors:?}");
+    }
+}
+
+#[test]
 fn where_no_rank_waits_for_all_it_is_not_known_how_they_were_slow() {
     let slow = |r: u32, s: u64| if chance(r, s, 8) == 0 { 200 * MS } else { 10 * MS };
-    let (mut section, _) = merged(Shape::Buckets, slow);
+    let (mut section, _) = merged(Shape::Buckets, STEPS, slow);
     assert!(!is_unknown(&section), "they wait in a barrier");
     let call = CallTable::builtin().by_name("MPI_Sendrecv").unwrap().id;
     section.symbols[1].call = call;
     assert!(is_unknown(&section));
-    let (mut even, _) = merged(Shape::Buckets, |_, _| 10 * MS);
+    let (mut even, _) = merged(Shape::Buckets, STEPS, |_, _| 10 * MS);
     even.symbols[1].call = call;
     assert!(!is_unknown(&even), "all steps are alike");
 }
