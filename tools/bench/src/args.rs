@@ -1,5 +1,7 @@
 //! The command line.
 
+use std::path::PathBuf;
+
 use clap::{Parser, Subcommand};
 use st_cli::options::Talk;
 
@@ -20,12 +22,28 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     /// Measure groups of cases; without --against the results are put into benchmarks/
     Run(Run),
+    /// Draw what an experiment has measured, and say whether it is what the paper found
+    Figure(Figure),
     /// Write BENCHMARKS.md from benchmarks/
     Report {
         /// Only compare: fail if it is not what the results give
         #[arg(long)]
         check: bool,
     },
+}
+
+/// What becomes a figure.
+#[derive(clap::Args)]
+pub(crate) struct Figure {
+    /// What it is about: tools/experiments/figures/NAME.json
+    #[arg(long, value_name = "FILE")]
+    pub(crate) about: PathBuf,
+    /// Write NAME.csv, NAME.txt and NAME.svg: their common beginning
+    #[arg(short, long, value_name = "NAME")]
+    pub(crate) output: PathBuf,
+    /// What was measured: program,series,x,run,value
+    #[arg(required = true, value_name = "CSV")]
+    pub(crate) rows: Vec<PathBuf>,
 }
 
 /// What is measured, and how.

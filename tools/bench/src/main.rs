@@ -4,6 +4,7 @@
 //! of a version. Results are in `benchmarks`, a file for each group; `benchmarks/BENCHMARKS.md.in` is the text around them.
 
 mod args;
+mod figure;
 mod group;
 mod report;
 mod results;
@@ -20,7 +21,11 @@ use crate::args::{Args, Command, TOOL};
 
 fn main() -> ExitCode {
     let args = Args::parse();
+    if let Command::Figure(of) = &args.command {
+        return st_cli::report(TOOL, figure::draw(of).map(|()| Status::Ok));
+    }
     let result = version::root().and_then(|root| match &args.command {
+        Command::Figure(_) => Ok(Status::Ok),
         Command::Run(run) => turns::run(&root, run, &args.talk),
         Command::Report { check } => report::write(&root, *check).map(|()| Status::Ok),
     });

@@ -1,0 +1,125 @@
+//! What papers claim, and whether it is so here.
+
+use serde::Deserialize;
+
+use super::measured::{Measured, short};
+
+/// Something that can be so or not.
+#[derive(Deserialize, Debug)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Claim {
+    /// In words.
+    says: String,
+    /// Of which series.
+    series: String,
+    /// Of which programs; of all if none is named.
+    #[serde(default)]
+    programs: Vec<String>,
+    is: Test,
+}
+
+/// How it is tested.
+#[derive(Deserialize, Debug)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+enum Test {
+    /// At the end of the axis it is so many times what it is at the beginning, at most.
+    Grows {
+        /// So many times.
+        most: f64,
+    },
+    /// Everywhere it is at most so many times what another series is.
+    Below {
+        /// The other series.
+        than: String,
+        /// So many times.
+        times: f64,
+    },
+    /// No value is farther from 0.
+    Within {
+        /// How far.
+        most: f64,
+    },
+}
+
+impl Claim {
+    /// The claim, and for which programs it holds and for which not, with what was found at worst.
+    pub(super) fn found(&self, measured: &Measured) -> String {
+        let (mut holds, mut differs) = (Vec::new(), Vec::new());
+        let concerns = |name: &String| self.programs.is_empty() || self.programs.contains(name);
+        for (program, name) in measured.programs.iter().enumerate().filter(|(_, name)| concerns(name)) {
+            let Some((worst, most)) = self.worst(measured, program) else { continue };
+            let what = format!("{name} ({})", short(worst));
+            if worst <= most { holds.push(what) } else { differs.push(what) }
+        }
+        let told = |how: &str, those: &[String]| {
+            if those.is_empty() { String::new() } else { format!("; {how} {}", those.join(", ")) }
+        };
+        let nothing = if holds.is_empty() && differs.is_empty() { "; not measured" } else { "" };
+        format!(
+            "{}, at most {} ({}){}{}{nothing}",
+            self.says,
+            self.limit(),
+            self.series,
+            told("holds for", &holds),
+            told("DIFFERS for", &differs)
+        )
+    }
+
+    fn limit(&self) -> String {
+        match &self.is {
+            Test::Grows { most } => format!("{} times", short(*most)),
+            Test::Below { than, times } => format!("{} times {than}", short(*times)),
+            Test::Within { most } => short(*most),
+        }
+    }
+
+    /// What is worst for it, and what it may be.
+    fn worst(&self, measured: &Measured, program: usize) -> Option<(f64, f64)> {
+        let points = measured.points(program, measured.series_named(&self.series)?);
+        let medians = || points.iter().map(|(_, found)| found.median);
+        match &self.is {
+            Test::Grows { most } => {
+                let (first, last) = (points.first()?, points.last()?);
+                (first.0 != last.0).then_some((last.1.median / first.1.median, *most))
+            }
+            Test::Within { most } => Some((medians().map(f64::abs).reduce(f64::max)?, *most)),
+            Test::Below { than, times } => {
+                let others = measured.points(program, measured.series_named(than)?);
+                let ratio = |(place, found): &(usize, crate::stats::Estimate)| {
+                    let other = others.iter().find(|(at, _)| at == place)?;
+                    Some(found.median / other.1.median)
+                };
+                Some((points.iter().filter_map(ratio).reduce(f64::max)?, *times))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_holds_and_what_does_not_is_said_of_each_program() {
+        let mut all = Measured::default();
+        let rows = "program,series,x,run,value\na,s,1,1,10\na,s,2,1,11\nb,s,1,1,10\nb,s,2,1,40\na,t,1,1,20\na,t,2,1,20\n";
+        all.read(rows.as_bytes()).unwrap();
+        let claim = |is: &str, programs: &str| -> Claim {
+            serde_json::from_str(&format!(r#"{{"says":"x","series":"s","programs":{programs},"is":{is}}}"#))
+                .unwrap()
+        };
+        let found = |is: &str| claim(is, "[]").found(&all);
+        let grows = r#"{"grows":{"most":1.2}}"#;
+        assert_eq!(found(grows), "x, at most 1.20 times (s); holds for a (1.10); DIFFERS for b (4)");
+        assert_eq!(claim(grows, r#"["a"]"#).found(&all), "x, at most 1.20 times (s); holds for a (1.10)");
+        assert_eq!(claim(grows, r#"["c"]"#).found(&all), "x, at most 1.20 times (s); not measured");
+        assert_eq!(
+            found(r#"{"below":{"than":"t","times":0.5}}"#),
+            "x, at most 0.500 times t (s); DIFFERS for a (0.550)"
+        );
+        assert_eq!(
+            found(r#"{"within":{"most":20}}"#),
+            "x, at most 20 (s); holds for a (11); DIFFERS for b (40)"
+        );
+    }
+}

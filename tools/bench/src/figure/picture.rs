@@ -1,0 +1,205 @@
+//! A picture: a panel for each program, a line for each series.
+
+use anyhow::{Result, anyhow};
+use plotters::coord::Shift;
+use plotters::coord::ranged1d::{KeyPointHint, Ranged, ValueFormatter};
+use plotters::prelude::*;
+
+use super::About;
+use super::measured::{Measured, short};
+use crate::stats::Estimate;
+
+/// Size of a panel, in pixels, and how many stand side by side.
+const PANEL: (u32, u32) = (560, 360);
+const ACROSS: usize = 2;
+/// Room for the title.
+const HEAD: u32 = 40;
+
+/// Colours that are told apart by who is colour-blind, too (Okabe and Ito 2008).
+const COLOURS: [RGBColor; 7] = [
+    RGBColor(0, 114, 178),
+    RGBColor(213, 94, 0),
+    RGBColor(0, 158, 115),
+    RGBColor(204, 121, 167),
+    RGBColor(230, 159, 0),
+    RGBColor(86, 180, 233),
+    RGBColor(0, 0, 0),
+];
+
+/// The picture as SVG. The same values give the same bytes.
+pub(super) fn svg(about: &About, measured: &Measured) -> Result<String> {
+    let mut text = String::new();
+    let across = measured.programs.len().clamp(1, ACROSS);
+    let down = measured.programs.len().div_ceil(across).max(1);
+    let many = |n: usize| u32::try_from(n).unwrap_or(1);
+    let size = (PANEL.0 * many(across), HEAD + PANEL.1 * many(down));
+    {
+        let root = SVGBackend::with_string(&mut text, size).into_drawing_area();
+        let failed = |e: &dyn std::fmt::Display| anyhow!("drawing: {e}");
+        root.fill(&WHITE).map_err(|e| failed(&e))?;
+        let body = root.titled(&about.title, ("sans-serif", 22)).map_err(|e| failed(&e))?;
+        for (program, area) in body.split_evenly((down, across)).iter().enumerate() {
+            if program < measured.programs.len() {
+                panel(about, measured, program, area)?;
+            }
+        }
+        root.present().map_err(|e| failed(&e))?;
+    }
+    Ok(text)
+}
+
+/// An axis from one value to another, by their logarithms if wanted.
+#[derive(Clone)]
+struct Scale {
+    from: f64,
+    to: f64,
+    log: bool,
+    /// Names of places that are no numbers.
+    names: Vec<String>,
+}
+
+impl Scale {
+    /// Around values.
+    fn around(values: impl Iterator<Item = f64> + Clone, log: bool, names: Vec<String>) -> Self {
+        let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), v| (a.min(v), b.max(v)));
+        let log = log && low > 0.0;
+        let (low, high) = if low <= high { (low, high) } else { (0.0, 1.0) };
+        let (from, to) = if log {
+            (low / 1.3, high * 1.3)
+        } else {
+            let room = ((high - low) * 0.05).max(0.5_f64.min(high.abs() * 0.1).max(1e-9));
+            (if low >= 0.0 { (low - room).max(0.0) } else { low - room }, high + room)
+        };
+        Self { from, to, log, names }
+    }
+
+    fn share(&self, value: f64) -> f64 {
+        if self.log {
+            (value.max(self.from).ln() - self.from.ln()) / (self.to.ln() - self.from.ln())
+        } else {
+            (value - self.from) / (self.to - self.from)
+        }
+    }
+}
+
+impl Ranged for Scale {
+    type FormatOption = plotters::coord::ranged1d::NoDefaultFormatting;
+    type ValueType = f64;
+
+    fn map(&self, value: &f64, limit: (i32, i32)) -> i32 {
+        let at = f64::from(limit.0) + self.share(*value) * f64::from(limit.1 - limit.0);
+        #[expect(clippy::cast_possible_truncation, reason = "pixels")]
+        let pixel = at.round() as i32;
+        pixel
+    }
+
+    fn key_points<Hint: KeyPointHint>(&self, hint: Hint) -> Vec<f64> {
+        if !self.names.is_empty() {
+            return (0..self.names.len()).map(|i| f64::from(u32::try_from(i).unwrap_or(0))).collect();
+        }
+        if !self.log {
+            let linear: plotters::coord::types::RangedCoordf64 = (self.from..self.to).into();
+            return linear.key_points(hint);
+        }
+        // Powers of two where there is room for them, else of larger numbers.
+        let powers = |base: f64| -> Vec<f64> {
+            let first = (self.from.ln() / base.ln()).ceil();
+            let all = std::iter::successors(Some(first), |n| Some(n + 1.0)).map(|n| base.powf(n));
+            all.take_while(|v| *v <= self.to).take(60).collect()
+        };
+        [2.0, 4.0, 10.0, 100.0]
+            .into_iter()
+            .map(powers)
+            .find(|v| v.len() <= hint.max_num_points().min(10))
+            .unwrap_or_default()
+    }
+
+    fn range(&self) -> std::ops::Range<f64> {
+        self.from..self.to
+    }
+}
+
+impl ValueFormatter<f64> for Scale {
+    fn format(value: &f64) -> String {
+        short(*value)
+    }
+
+    fn format_ext(&self, value: &f64) -> String {
+        let named = (0_u32..).zip(&self.names).find(|(i, _)| f64::from(*i).total_cmp(value).is_eq());
+        named.map_or_else(|| short(*value), |(_, name)| name.clone())
+    }
+}
+
+type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+
+fn panel(about: &About, measured: &Measured, program: usize, area: &Area<'_>) -> Result<()> {
+    let failed = |e: &dyn std::fmt::Display| anyhow!("drawing: {e}");
+    let axis = measured.axis();
+    let all: Vec<(usize, Vec<(usize, Estimate)>)> = (0..measured.series.len())
+        .map(|s| (s, measured.points(program, s)))
+        .filter(|(_, p)| !p.is_empty())
+        .collect();
+    let points = || all.iter().flat_map(|(_, points)| points);
+    let numbers = measured.places.iter().all(|p| p.parse::<f64>().is_ok());
+    let names = if numbers { Vec::new() } else { measured.places.clone() };
+    let across = Scale::around(points().map(|(place, _)| axis[*place]), about.x.log && numbers, names);
+    let upward = Scale::around(points().flat_map(|(_, e)| [e.low, e.high]), about.y.log, Vec::new());
+    let mut chart = ChartBuilder::on(area)
+        .caption(&measured.programs[program], ("sans-serif", 16))
+        .margin(8)
+        .x_label_area_size(36)
+        .y_label_area_size(64)
+        .build_cartesian_2d(across, upward)
+        .map_err(|e| failed(&e))?;
+    chart
+        .configure_mesh()
+        .x_desc(&about.x.name)
+        .y_desc(&about.y.name)
+        .light_line_style(TRANSPARENT)
+        .draw()
+        .map_err(|e| failed(&e))?;
+    for (series, points) in &all {
+        let colour = COLOURS[series % COLOURS.len()];
+        let line: Vec<(f64, f64)> = points.iter().map(|(place, e)| (axis[*place], e.median)).collect();
+        chart
+            .draw_series(LineSeries::new(line.clone(), colour.stroke_width(2)))
+            .map_err(|e| failed(&e))?
+            .label(&measured.series[*series])
+            .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], colour.stroke_width(2)));
+        chart
+            .draw_series(line.into_iter().map(|at| Circle::new(at, 3, colour.filled())))
+            .map_err(|e| failed(&e))?;
+        let spread = points.iter().filter(|(_, e)| e.low < e.high);
+        let bars = spread.map(|(place, e)| {
+            PathElement::new([(axis[*place], e.low), (axis[*place], e.high)], colour.stroke_width(1))
+        });
+        chart.draw_series(bars).map_err(|e| failed(&e))?;
+    }
+    chart
+        .configure_series_labels()
+        .position(SeriesLabelPosition::UpperLeft)
+        .background_style(WHITE.mix(0.8))
+        .border_style(BLACK.mix(0.3))
+        .draw()
+        .map_err(|e| failed(&e))?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_picture_names_what_it_shows_and_is_the_same_again() {
+        let mut all = Measured::default();
+        let rows = "program,series,x,run,value\na,first,16,1,10\na,first,64,1,11\na,second,64,1,4000\nb,first,16,1,3\n";
+        all.read(rows.as_bytes()).unwrap();
+        let about = r#"{"title":"Sizes","source":"","paper":"","x":{"name":"ranks","log":true},"y":{"name":"bytes","log":true},"claims":[]}"#;
+        let about: About = serde_json::from_str(about).unwrap();
+        let drawn = svg(&about, &all).unwrap();
+        for word in ["Sizes", "first", "second", "ranks", "bytes", "<svg"] {
+            assert!(drawn.contains(word), "{word}");
+        }
+        assert_eq!(drawn, svg(&about, &all).unwrap());
+    }
+}
