@@ -26,7 +26,7 @@ endef
 
 .NOTPARALLEL:
 .PHONY: help build build-demo check test fmt circles conversions names features lines report-page report-check clippy clippy-mpi doc tree licences deny man man-check unit unit-mpi e2e \
-    loom mutations valgrind test-programs conformance demo bench bench-report bench-check fuzz completions install install-debug \
+    loom mutations valgrind test-programs conformance demo experiments experiments-check bench bench-report bench-check fuzz completions install install-debug \
     install-check clean
 
 help: ## list the targets
@@ -51,6 +51,7 @@ test: ## everything that must hold, end to end under every MPI found
 	$(MAKE) fmt circles conversions names tree features licences deny clippy clippy-mpi doc unit loom bench-check man-check fuzz build unit-mpi e2e install-check
 	tools/conformance
 	tools/test-programs lammps
+	$(MAKE) experiments-check
 
 fmt:
 	$(CARGO) fmt --all --check
@@ -145,6 +146,12 @@ demo: ## record, look at, merge and replay two programs
 
 bench: build ## measure into benchmarks/; AGAINST=REV: beside that version, in turns; ONLY=GROUPS or quick, CASE=TEXT, RUNS=N
 	$(CARGO) run --locked -q -p st-bench -- run $(AGAINST:%=--against %) $(ONLY:%=--only %) $(CASE:%=--case %) $(RUNS:%=--runs %)
+
+experiments: build ## the papers' evaluations, in some minutes: target/experiments/quick (full: make -C tools/experiments full)
+	$(MAKE) -C tools/experiments quick
+
+experiments-check: build ## one small case of each of them
+	$(MAKE) -C tools/experiments tiny
 
 bench-report: ## write BENCHMARKS.md from benchmarks/
 	$(CARGO) run --locked -q -p st-bench -- report

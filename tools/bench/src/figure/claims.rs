@@ -56,10 +56,10 @@ impl Claim {
         };
         let nothing = if holds.is_empty() && differs.is_empty() { "; not measured" } else { "" };
         format!(
-            "{}, at most {} ({}){}{}{nothing}",
+            "{}: {} {}{}{}{nothing}",
             self.says,
-            self.limit(),
             self.series,
+            self.limit(),
             told("holds for", &holds),
             told("DIFFERS for", &differs)
         )
@@ -67,9 +67,9 @@ impl Claim {
 
     fn limit(&self) -> String {
         match &self.is {
-            Test::Grows { most } => format!("{} times", short(*most)),
-            Test::Below { than, times } => format!("{} times {than}", short(*times)),
-            Test::Within { most } => short(*most),
+            Test::Grows { most } => format!("grow at most {} times", short(*most)),
+            Test::Below { than, times } => format!("at most {} times {than}", short(*times)),
+            Test::Within { most } => format!("at most {}", short(*most)),
         }
     }
 
@@ -110,16 +110,16 @@ mod tests {
         };
         let found = |is: &str| claim(is, "[]").found(&all);
         let grows = r#"{"grows":{"most":1.2}}"#;
-        assert_eq!(found(grows), "x, at most 1.20 times (s); holds for a (1.10); DIFFERS for b (4)");
-        assert_eq!(claim(grows, r#"["a"]"#).found(&all), "x, at most 1.20 times (s); holds for a (1.10)");
-        assert_eq!(claim(grows, r#"["c"]"#).found(&all), "x, at most 1.20 times (s); not measured");
+        assert_eq!(found(grows), "x: s grow at most 1.20 times; holds for a (1.10); DIFFERS for b (4)");
+        assert_eq!(claim(grows, r#"["a"]"#).found(&all), "x: s grow at most 1.20 times; holds for a (1.10)");
+        assert_eq!(claim(grows, r#"["c"]"#).found(&all), "x: s grow at most 1.20 times; not measured");
         assert_eq!(
             found(r#"{"below":{"than":"t","times":0.5}}"#),
-            "x, at most 0.500 times t (s); DIFFERS for a (0.550)"
+            "x: s at most 0.500 times t; DIFFERS for a (0.550)"
         );
         assert_eq!(
             found(r#"{"within":{"most":20}}"#),
-            "x, at most 20 (s); holds for a (11); DIFFERS for b (40)"
+            "x: s at most 20; holds for a (11); DIFFERS for b (40)"
         );
     }
 }

@@ -1,0 +1,110 @@
+# What the experiments in tools/experiments/figures share. Each is a program:
+#   list     its cases in this MODE (tiny, quick or full), one a line
+#   run CASE rows program,series,x,run,value of a case, without a header line
+# Beside it NAME.json says what the figure shows, what the paper found, and what is claimed of it.
+# shellcheck shell=bash
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+root=$(cd "$here/../.." && pwd)
+mode=${MODE:-quick}
+export PATH=$root/target/release:$PATH
+export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_mpi_yield_when_idle=1
+if [ "$(id -u)" = 0 ]; then
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+fi
+mpirun=$(command -v mpirun.openmpi || command -v mpirun)
+mpicc=$(command -v mpicc.openmpi || command -v mpicc)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# `by TINY QUICK FULL`: the word for this mode.
+by() {
+    case $mode in
+        tiny) echo "$1" ;;
+        quick) echo "$2" ;;
+        full) echo "$3" ;;
+        *) echo "MODE=$mode: not tiny, quick or full" >&2; exit 2 ;;
+    esac
+}
+
+# Ranks of programs that are timed: where there are more than processors they wait for these.
+processors=$(nproc)
+
+# The programs of the user's file, NAME RANKS,RANKS… COMMAND… on each line; # begins a comment.
+users() { if [ -n "${PROGRAMS-}" ]; then sed 's/#.*//; /^[[:space:]]*$/d' "$PROGRAMS"; fi; }
+
+# `cases KERNELS RANKS`: KERNEL/RANKS for each, or those of the user's file.
+cases() {
+    local name ranks kernel
+    if [ -n "${PROGRAMS-}" ]; then
+        users | while read -r name ranks _; do
+            tr , '\n' <<<"$ranks" | sed "s|^|$name/|"
+        done
+        return
+    fi
+    for kernel in $1; do
+        for ranks in $2; do echo "$kernel/$ranks"; done
+    done
+}
+
+# The words that start a program: the user's command, or a kernel that computes for some seconds in so many steps.
+command_of() {
+    if [ -n "${PROGRAMS-}" ]; then
+        users | awk -v name="$1" '$1 == name { $1 = $2 = ""; print }'
+    else
+        echo "st-kernels $1 --seconds ${SECONDS_EACH:-$(by 0.2 1 10)} --seed ${SEED:-1} ${STEPS:+--steps $STEPS}"
+    fi
+}
+
+# `recorded OUT PROGRAM RANKS OPTION…`: records a run.
+recorded() {
+    local out=$1 program=$2 ranks=$3
+    shift 3
+    # shellcheck disable=SC2046
+    timeout 1800 st-record -q -o "$out" "$@" -- "$mpirun" -n "$ranks" $(command_of "$program") >/dev/null
+}
+
+# `traced OUT PROGRAM RANKS FOLD`: a kernel's trace on paper, or that of a run of the user's program.
+traced() {
+    if [ -n "${PROGRAMS-}" ]; then
+        recorded "$1" "$2" "$3" --fold "${4%%:*}" --time sketch
+    else
+        # shellcheck disable=SC2086
+        st-kernels "$2" --paper --ranks "$3" --fold "$4" --seed "${SEED:-1}" ${STEPS:+--steps $STEPS} -o "$1"
+    fi
+}
+
+# Bytes of a trace without its times, header and proofs: structure, parameters, objects and call sites.
+structure() {
+    st-stat sizes --by frame --format csv "$1" | awk -F, '
+        NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
+        $at["frame"] ~ /^(STRUCT|OBJECTS|SITES)$/ { bytes += $at["bytes"] }
+        END { print bytes + 0 }'
+}
+
+# Signed error of the total of a replay, percent.
+replay_error() {
+    timeout 1800 st-replay -q --csv "$@" | awk -F, '
+        NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
+        $at["recorded_s"] > recorded { recorded = $at["recorded_s"] }
+        $at["replayed_s"] > replayed { replayed = $at["replayed_s"] }
+        END { print 100 * (replayed - recorded) / recorded }'
+}
+
+# Seconds of processor time that a command takes; what it prints is dropped.
+cpu() {
+    local TIMEFORMAT='%U %S'
+    { time "$@" >/dev/null 2>&1; } 2>&1 | awk '{ print $1 + $2 }'
+}
+
+# Names may have commas.
+row() { printf '"%s","%s",%s,%s,%s\n' "$@"; }
+
+dispatch() {
+    case ${1-} in
+        list) list ;;
+        run) run "$2" ;;
+        *) echo "usage: $0 list | run CASE" >&2; exit 2 ;;
+    esac
+}
