@@ -67,7 +67,7 @@ impl Claim {
 
     fn limit(&self) -> String {
         match &self.is {
-            Test::Grows { most } => format!("grow at most {} times", short(*most)),
+            Test::Grows { most } => format!("grows at most {} times", short(*most)),
             Test::Below { than, times } => format!("at most {} times {than}", short(*times)),
             Test::Within { most } => format!("at most {}", short(*most)),
         }
@@ -110,9 +110,9 @@ mod tests {
         };
         let found = |is: &str| claim(is, "[]").found(&all);
         let grows = r#"{"grows":{"most":1.2}}"#;
-        assert_eq!(found(grows), "x: s grow at most 1.20 times; holds for a (1.10); DIFFERS for b (4)");
-        assert_eq!(claim(grows, r#"["a"]"#).found(&all), "x: s grow at most 1.20 times; holds for a (1.10)");
-        assert_eq!(claim(grows, r#"["c"]"#).found(&all), "x: s grow at most 1.20 times; not measured");
+        assert_eq!(found(grows), "x: s grows at most 1.20 times; holds for a (1.10); DIFFERS for b (4)");
+        assert_eq!(claim(grows, r#"["a"]"#).found(&all), "x: s grows at most 1.20 times; holds for a (1.10)");
+        assert_eq!(claim(grows, r#"["c"]"#).found(&all), "x: s grows at most 1.20 times; not measured");
         assert_eq!(
             found(r#"{"below":{"than":"t","times":0.5}}"#),
             "x: s at most 0.500 times t; DIFFERS for a (0.550)"
