@@ -3,13 +3,17 @@
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use st_cli::{Launch, Output, Status, UsageError, engine};
+use st_cli::options::Talk;
+use st_cli::{Amount, Launch, Output, Status, UsageError, engine};
 use st_model::header::{Clock, Header, Mpi, Step};
 use st_model::section::Section;
 use st_stream::{Encoded, Writer};
 
 use crate::paper::Plan;
 use crate::{Args, Options, Unfit, paper};
+
+/// The program's name.
+const NAME: &str = "st-kernels";
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
@@ -19,7 +23,7 @@ const PROGRAM: &str = "st-kernels-mpi";
 /// The program, from its command line to its exit status.
 #[must_use]
 pub fn main() -> ExitCode {
-    engine::start("st-kernels", run)
+    engine::start(NAME, run)
 }
 
 fn run(args: &Args) -> Result<Status> {
@@ -47,6 +51,8 @@ fn on_paper(args: &Args) -> Result<Status> {
     args.kernel.check(ranks, &args.options).map_err(unfit)?;
     let ranks = ranks.cast_unsigned();
     let jobs = args.paper.threads();
+    let talk = Talk::default();
+    let making = talk.progress(NAME, "making", Amount::Things("ranks", ranks.into()));
     let plan = Plan::new(&args.paper.slow, args.kernel, &args.options, (ranks, jobs)).map_err(unfit)?;
     let target = &args.paper.output;
     let output = Output::stream(&target.output)?;
@@ -55,7 +61,7 @@ fn on_paper(args: &Args) -> Result<Status> {
     let write = || format!("{name}: writing");
     let mut writer = Writer::new(output, &header(args, ranks), options).with_context(write)?;
     if !target.no_provenance {
-        let step = Step { tool: "st-kernels".into(), version: VERSION.into(), args: arguments(args) };
+        let step = Step { tool: NAME.into(), version: VERSION.into(), args: arguments(args) };
         writer.provenance(&step).with_context(write)?;
     }
     let encoded = |section: Result<Section, Unfit>| section.map(|s| Encoded::of(&s));
@@ -64,7 +70,10 @@ fn on_paper(args: &Args) -> Result<Status> {
         (args.kernel, &args.options, &plan),
         (ranks, jobs),
         encoded,
-        |section| -> Result<()> { writer.encoded(section.map_err(unfit)?).with_context(write) },
+        |section| -> Result<()> {
+            making.advance(1);
+            writer.encoded(section.map_err(unfit)?).with_context(write)
+        },
     )?;
     writer.finish().with_context(write)?.commit()?;
     Ok(Status::Ok)
@@ -74,7 +83,7 @@ fn header(args: &Args, ranks: u32) -> Header {
     Header {
         world: ranks,
         mpi: Mpi { flavour: "paper".into(), version: VERSION.into(), standard: String::new() },
-        program: "st-kernels".into(),
+        program: NAME.into(),
         args: arguments(args),
         clock: Clock { source: "simulated".into(), resolution: 1 },
         options: [("fold".to_owned(), args.paper.fold.to_string().into())].into(),
