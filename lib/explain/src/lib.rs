@@ -38,7 +38,7 @@ pub use folding::{Folding, Unkept};
 pub use kept::{Explains, Kept};
 pub use matter::Matter;
 pub use own::{LONG, SHORT};
-pub use path::{OnPath, Path};
+pub use path::{OnPath, Path, Stay};
 pub use phases::{Loop, Moment, PhasesBy, phases, sum};
 pub use places::{Place, Places};
 pub use predict::{Link, Model, Network, Scenario};

@@ -31,9 +31,22 @@ pub struct OnPath {
     pub headroom: u64,
 }
 
+/// For how long the path is on a rank.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Stay {
+    /// The rank.
+    pub rank: u32,
+    /// Its beginning, ns.
+    pub from: i64,
+    /// Its end, ns.
+    pub until: i64,
+}
+
 /// What the run time is made of.
 #[derive(Clone, Default, Debug)]
 pub struct Path {
+    /// Where it is when: one begins where that before ends, from the beginning of the run to its end.
+    pub stays: Vec<Stay>,
     /// Longest first.
     pub activities: Vec<OnPath>,
     /// Ranks on it, with how long each is, ns; ascending.
@@ -65,9 +78,20 @@ struct Walk<'a> {
     /// Per rank and activity, ns.
     times: HashMap<(u32, Code), u64, FixedState>,
     moves: u64,
+    /// Latest first.
+    stays: Vec<Stay>,
 }
 
 impl Walk<'_> {
+    /// The path is on a rank, before what was passed.
+    fn stay(&mut self, stay: Stay) {
+        match self.stays.last_mut() {
+            Some(later) if later.rank == stay.rank => later.from = stay.from,
+            _ if stay.from < stay.until => self.stays.push(stay),
+            _ => {}
+        }
+    }
+
     fn charge(&mut self, rank: u32, code: Code, ns: i64) {
         *self.times.entry((rank, code)).or_default() += saturate::<u64>(ns);
     }
@@ -94,8 +118,10 @@ impl Walk<'_> {
             for (code, ns) in sums.drain() {
                 *times.entry((line.rank, code)).or_default() += saturate::<u64>(ns);
             }
+            self.stay(Stay { rank: line.rank, from, until: time });
             time = from;
             let Some(wait) = wait else {
+                self.stay(Stay { rank: line.rank, from: begin.min(time), until: time });
                 return self.charge(line.rank, line.before(), time.saturating_sub(begin));
             };
             *left -= 1;
@@ -110,7 +136,8 @@ impl Analysis {
     #[must_use]
     pub fn path(&self) -> Path {
         let sums = Sums::new(self.places.len());
-        let mut walk = Walk { timelines: &self.timelines, sums, times: HashMap::default(), moves: 0 };
+        let (timelines, times) = (&self.timelines, HashMap::default());
+        let mut walk = Walk { timelines, sums, times, moves: 0, stays: Vec::new() };
         let begin = self.begin();
         let first = |i: &u32| {
             let i = i.to_usize();
@@ -121,6 +148,8 @@ impl Analysis {
             return Path::default();
         };
         walk.back(last, begin);
+        let mut stays = std::mem::take(&mut walk.stays);
+        stays.reverse();
         let mut ranks: HashMap<u32, u64, FixedState> = HashMap::default();
         let mut activities: HashMap<Code, (u64, BTreeSet<u32>), FixedState> = HashMap::default();
         for ((rank, code), ns) in walk.times.iter().filter(|(_, ns)| **ns > 0) {
@@ -141,7 +170,7 @@ impl Analysis {
         };
         let mut activities: Vec<OnPath> = activities.into_iter().map(of).collect();
         activities.sort_by_key(|a| (u64::MAX - a.time, a.place, a.what));
-        Path { activities, ranks, moves: walk.moves }
+        Path { stays, activities, ranks, moves: walk.moves }
     }
 
     /// What ranks do of activities, each no more than the path does, all ranks together, ns.
@@ -178,9 +207,10 @@ mod tests {
             line
         };
         let timelines = vec![line(0), line(1)];
-        let mut walk =
-            Walk { timelines: &timelines, sums: Sums::new(1), times: HashMap::default(), moves: 0 };
+        let (sums, times) = (Sums::new(1), HashMap::default());
+        let mut walk = Walk { timelines: &timelines, sums, times, moves: 0, stays: Vec::new() };
         walk.back(0, 0);
         assert_eq!((walk.moves, walk.times.values().sum::<u64>()), (2, 10));
+        assert_eq!(walk.stays.iter().map(|s| s.until - s.from).sum::<i64>(), 10);
     }
 }

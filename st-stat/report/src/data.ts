@@ -88,6 +88,9 @@ export interface Timeline {
   levels: Levels;
   windows: Window[];
   spots: Spot[];
+  /** By two: rank, for how long the critical path is there. */
+  path: number[];
+  path_more: number;
 }
 
 export interface Call {

@@ -106,6 +106,24 @@ export function marks(frame: Frame, circles: boolean): void {
   }
 }
 
+/** Draws a line over the rows, in a colour of its own on a ground that sets it off; returns what the drawing does. */
+export function over(frame: Frame, draw: (across: (t: number) => number, down: (row: number) => number) => number): number {
+  const { context, width, height } = frame;
+  context.save();
+  context.beginPath();
+  context.rect(LEFT, TOP, width - LEFT, height - TOP);
+  context.clip();
+  context.lineJoin = "round";
+  let of = 0;
+  for (const [name, wide] of [["ground", 4], ["path", 2]] as const) {
+    context.strokeStyle = colour(name);
+    context.lineWidth = wide;
+    of = draw(across(frame), down(frame));
+  }
+  context.restore();
+  return of;
+}
+
 /** Names of calls, where they end, and messages. Returns how many messages there are to be seen, below 0 if they are too many. */
 export function details(frame: Frame, of: Scene): number {
   const { context, width, height, data } = frame;

@@ -111,7 +111,7 @@ function timelineView(report: Report): (View & { go: (finding: number) => void }
     const next = button("next finding", () => go(spots[(last + 1) % spots.length].finding), { title: "next finding (n)", id: "next" });
     bar.append(next);
   }
-  const keys = "Arrows move, + and − zoom, < and > change the number of ranks, Home shows all; drag, wheel and two fingers work, too (wheel with Shift moves, with Ctrl changes the number of ranks).";
+  const keys = "Arrows move, + and − zoom, < and > change the number of ranks, Home shows all, p the critical path or not; drag, wheel and two fingers work, too (wheel with Shift moves, with Ctrl changes the number of ranks).";
   const root = el("section", {}, bar, view.root, el("p", { class: "note keys" }, keys));
   const open = (of: Record<string, string>): void => {
     const window = of.window !== undefined && data.windows[Number(of.window)] ? Number(of.window) : null;

@@ -3,8 +3,9 @@
 import { Timeline } from "./data";
 import { button, colour, el, fit } from "./dom";
 import { count, duration, moment } from "./format";
-import { Frame, LEFT, Seen, TOP, axes, details, marks } from "./frame";
+import { Frame, LEFT, Seen, TOP, axes, details, marks, over } from "./frame";
 import { COLOURS, Painter } from "./paint";
+import { Path, drawPath, path, stayAt } from "./path";
 import { Scene, firstAfter, scene, waitsIn } from "./scene";
 import { PARTS, Sums, ranks, times } from "./sums";
 import { call, cell } from "./tell";
@@ -26,9 +27,13 @@ export class TimelineView {
   took = 0;
   private readonly sums: Sums;
   private readonly ranks: number[];
+  private readonly path: Path;
+  /** Whether the critical path is drawn. */
+  pathShown = true;
   private readonly scenes: (Scene | undefined)[];
   private readonly said = el("p", { class: "note", role: "status" });
   private readonly about = el("div", { class: "about", "aria-live": "polite" }, "Point at a call or a rank.");
+  private readonly rowOf: Map<number, number>;
   private seen: Seen;
   private painter: Painter | undefined;
   private waiting = false;
@@ -41,6 +46,8 @@ export class TimelineView {
   ) {
     this.sums = new Sums(data.levels);
     this.ranks = ranks(data.levels);
+    this.path = path(data);
+    this.rowOf = new Map(this.ranks.map((rank, row) => [rank, row]));
     this.scenes = data.windows.map(() => undefined);
     this.seen = this.whole(null);
     const what = `timeline of ${this.ranks.length} ranks over ${duration(data.run_ns)}`;
@@ -144,8 +151,24 @@ export class TimelineView {
     axes(frame);
     if (this.seen.window === null) marks(frame, !this.options.small);
     const lines = exact ? details(frame, exact) : 0;
-    this.say(exact, lines);
+    const stays = this.pathShown && !this.options.small ? this.paintPath(frame) : 0;
+    this.say(exact, lines, stays);
     this.took = performance.now() - began;
+  }
+
+  private paintPath(frame: Frame): number {
+    const { window, from, to, first, last } = this.seen;
+    const rows = window === null ? this.rowOf : new Map(this.scene(window).ranks.map((rank, row) => [rank, row]));
+    const group = window === null ? this.data.levels.group : 1;
+    return over(frame, (across, down) => {
+      const row = (rank: number): number | undefined => {
+        const at = rows.get(rank);
+        if (at === undefined) return undefined;
+        const begin = Math.floor(at / group) * group;
+        return down(Math.min(Math.max((begin + Math.min(begin + group, rows.size)) / 2, first), last));
+      };
+      return drawPath(frame.context, this.path, [from, to], across, row);
+    });
   }
 
   private paintSums(painter: Painter): void {
@@ -216,7 +239,7 @@ export class TimelineView {
     }
   }
 
-  private say(exact: Scene | null, lines: number): void {
+  private say(exact: Scene | null, lines: number, stays: number): void {
     const { from, to } = this.seen;
     const { group, column_ns: column } = this.data.levels;
     const parts = [`${duration(to - from)} from ${moment(from + this.data.origin_ns, (to - from) / 1000)}`];
@@ -232,6 +255,8 @@ export class TimelineView {
       if (all) parts.push("zoom in for single calls");
       else if (this.data.windows.length > 0) parts.push("single calls are in the windows marked above");
     }
+    if (stays > 1) parts.push(`the critical path goes from rank to rank ${stays === 2 ? "once" : `${count(stays - 1)} times`}`);
+    if (this.data.path_more > 0) parts.push(`the critical path goes from rank to rank ${count(this.data.path_more)} times: too often for this page`);
     this.said.textContent = parts.join(" · ");
   }
 
@@ -239,7 +264,13 @@ export class TimelineView {
     const item = (name: string, i: number): HTMLElement =>
       el("li", {}, el("span", { class: "swatch", style: `background: var(--${COLOURS[i]})` }), i >= 2 ? `wait: ${name}` : name);
     const used = PARTS.map((_, i) => i < 2 || this.data.levels.waits[i - 2].length > 0);
-    return el("ul", { class: "legend" }, ...PARTS.map((name, i) => (used[i] ? item(name, i) : null)));
+    const line = this.path.rank.length > 0 && !this.options.small;
+    return el(
+      "ul",
+      { class: "legend" },
+      ...PARTS.map((name, i) => (used[i] ? item(name, i) : null)),
+      line && el("li", {}, el("span", { class: "swatch path" }), "critical path"),
+    );
   }
 
   private listen(): void {
@@ -312,7 +343,14 @@ export class TimelineView {
     const [time, row] = [from + x * (to - from), first + y * (last - first)];
     const exact = this.exact(this.canvas.width);
     const pixel = (to - from) / Math.max(1, this.canvas.width);
-    this.about.textContent = exact ? call(this.data, exact, time, row) : cell(this.data, this.sums, this.ranks, [time, row, pixel]);
+    const what = exact ? call(this.data, exact, time, row) : cell(this.data, this.sums, this.ranks, [time, row, pixel]);
+    const on = this.path.rank[stayAt(this.path, time)];
+    this.about.textContent = what && on !== undefined ? `${what} · then the critical path is on rank ${on}` : what;
+  }
+
+  togglePath(): void {
+    this.pathShown = !this.pathShown;
+    this.draw();
   }
 
   private key(e: KeyboardEvent): void {
@@ -327,6 +365,7 @@ export class TimelineView {
       ">": () => this.rows(0.5),
       "<": () => this.rows(2),
       Home: () => this.show(this.whole(this.seen.window)),
+      p: () => this.togglePath(),
     };
     if (e.ctrlKey || e.metaKey || e.altKey || !does[e.key]) return;
     e.preventDefault();
@@ -355,6 +394,7 @@ export function controls(view: TimelineView): HTMLElement {
     press("▶", "later (right arrow)", () => view.pan(0.5)),
     press("fewer ranks", "fewer ranks (>)", () => view.rows(0.5)),
     press("more ranks", "more ranks (<)", () => view.rows(2)),
+    view.data.path.length > 0 && press("critical path", "show the critical path or not (p)", () => view.togglePath()),
   );
   bar.addEventListener("shown", () => (windows.value = view.view.window === null ? "" : String(view.view.window)));
   return bar;

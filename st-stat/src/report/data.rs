@@ -140,6 +140,10 @@ pub(super) struct Timeline {
     pub(super) levels: Levels,
     pub(super) windows: Vec<Window>,
     pub(super) spots: Vec<Spot>,
+    /// The critical path from the beginning of the run to its end, by two: rank, for how long it is there, ns.
+    pub(super) path: Vec<i64>,
+    /// How often it goes from one rank to another, if that is more than there is room for.
+    pub(super) path_more: usize,
 }
 
 /// A function at a call site.

@@ -21,6 +21,8 @@ pub(super) struct Room {
     pub(super) calls: usize,
     /// Messages of a window.
     pub(super) messages: usize,
+    /// Ranks on the critical path, one after the other.
+    pub(super) stays: usize,
     /// Nodes of loops.
     pub(super) nodes: usize,
     /// Characters of a text.
@@ -40,6 +42,7 @@ impl Default for Room {
             cells: 1 << 17,
             calls: 1 << 18,
             messages: 1 << 16,
+            stays: 1 << 16,
             nodes: 4096,
             texts: 1 << 20,
             step: 0,
@@ -68,6 +71,7 @@ impl Room {
             cells: half(self.cells),
             calls: half(self.calls),
             messages: half(self.messages),
+            stays: half(self.stays),
             nodes: half(self.nodes),
             texts: (self.texts / 4).max(200),
             step: self.step + 1,

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 use st_cli::options::Steps;
-use st_explain::{Analysis, Finding};
+use st_explain::{Analysis, Finding, Stay};
 use st_match::Unknown;
 use st_match::volume::Graphs;
 use st_model::num::{float, narrow, rounded, saturate};
@@ -38,6 +38,8 @@ pub(super) struct Told {
     matrix: Option<Matrix>,
     sections: Vec<(Section, Profile)>,
     analysis: Option<Analysis>,
+    /// Where the critical path is when.
+    path: Vec<Stay>,
     places: Vec<(String, Option<u32>)>,
     /// Where the run begins by the times that `st-stat at` takes, ns.
     origin: i64,
@@ -117,6 +119,7 @@ impl Told {
             matrix,
             sections,
             origin,
+            path: explained.analysis.as_ref().map(|analysis| analysis.path().stays).unwrap_or_default(),
             analysis: explained.analysis,
             places,
             windows,
@@ -161,7 +164,11 @@ impl Told {
                 place: site.map_or_else(String::new, |site| sites.place(site).to_owned()),
             },
         };
+        let fits = self.path.len() <= room.stays;
+        let stays = self.path.iter().filter(|_| fits);
         Ok(Timeline {
+            path: stays.flat_map(|stay| [stay.rank.into(), stay.until.saturating_sub(stay.from)]).collect(),
+            path_more: if fits { 0 } else { self.path.len() },
             run_ns: saturate(analysis.run()),
             origin_ns: self.origin,
             places: self.places.iter().zip(&named).map(place).collect(),

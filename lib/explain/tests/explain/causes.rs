@@ -202,6 +202,14 @@ fn check_path(analysis: &Analysis, slow: &Slow) {
     let path = analysis.path();
     assert_eq!(path.time(), analysis.run());
     assert_eq!(path.ranks.iter().map(|(_, ns)| ns).sum::<u64>(), path.time());
+    // Where it is when says the same.
+    let mut stays: BTreeMap<u32, u64> = BTreeMap::new();
+    for stay in &path.stays {
+        *stays.entry(stay.rank).or_default() += stay.until.abs_diff(stay.from);
+    }
+    assert_eq!(stays.into_iter().collect::<Vec<_>>(), path.ranks);
+    assert!(path.stays.windows(2).all(|two| two[0].until == two[1].from && two[0].rank != two[1].rank));
+    assert_eq!(path.stays.first().map(|stay| stay.from), Some(analysis.begin()));
     let mut ranks: BTreeMap<u32, i64> = BTreeMap::new();
     let mut places: BTreeMap<What, (i64, usize)> = BTreeMap::new();
     for ((rank, what), ns) in slow.path().into_iter().filter(|(_, ns)| *ns > 0) {
