@@ -74,8 +74,11 @@ fn write(
         return writeln!(out, "all is well: nothing costs more than 1 % of the time (--all shows the rest)");
     }
     for (f, cause) in findings.iter().zip(&words.causes) {
-        let cost =
-            if f.cost == 0 { [String::new(), String::new()] } else { [share(f.cost), duration(f.cost)] };
+        let cost = if f.cost == 0 {
+            [String::new(), String::new()]
+        } else {
+            [words.share(f).text, duration(f.cost)]
+        };
         let cost = format!("{:>6}  {:>8}  ", cost[0], cost[1]);
         writeln!(out)?;
         for line in wrapped(words.what(f).split(' '), screen.width, [&cost, INDENT]) {
@@ -96,7 +99,14 @@ pub(crate) fn findings(explained: &Explained, told: &dyn Explains, all: bool) ->
     let time = told.time();
     let certain = |f: &Finding| f.is_leak() || matches!(f.matter, Matter::Crowded { .. });
     let matters = |f: &Finding| all || f.cost > time / 100 || certain(f);
-    machine(explained).into_iter().chain(told.findings()).filter(matters).collect()
+    let mut all: Vec<Finding> =
+        machine(explained).into_iter().chain(told.findings()).filter(matters).collect();
+    // What is certain and may be behind all others stands first if it is not known what it costs.
+    all.sort_by_key(|f| match f.matter {
+        Matter::Crowded { .. } if f.cost == 0 => 0,
+        _ => u64::MAX - f.cost,
+    });
+    all
 }
 
 /// Findings, one a row.
@@ -167,6 +177,12 @@ impl<'a> Words<'a> {
 }
 
 impl Words<'_> {
+    /// Of all ranks' time. What ranks have nothing to do in the end is no part of that.
+    fn share(&self, f: &Finding) -> Cell {
+        let beyond = if f.matter == Matter::LateEnd { f.cost } else { 0 };
+        Cell::percent(f.cost.into(), self.time.saturating_add(beyond).into())
+    }
+
     /// Function and place.
     fn place(&self, number: u32) -> String {
         let (function, site) = self.explained.place(number, self.sites);
@@ -257,6 +273,10 @@ impl Words<'_> {
                 )
             }
             Matter::SlowRank => format!("slow rank: {who} computes longer than the others, wherever it does"),
+            Matter::LateEnd => {
+                let end = if culprits.len() == 1 { "ends" } else { "end" };
+                format!("late end: {who} {end} last, and the others have nothing to do until then")
+            }
         }
     }
 
@@ -288,6 +308,15 @@ impl Words<'_> {
         if let Some((first, _)) = f.culprits.first().filter(|(at, _)| at.place != f.place) {
             text = format!("{text}, for {}", self.place(first.place));
         }
+        if let (Matter::LateEnd, Some(excess)) = (f.matter, f.excess) {
+            let place =
+                if excess.at.place == f.place { "it".to_owned() } else { self.place(excess.at.place) };
+            text = format!(
+                "{text}; rank {} computes {} longer before {place}",
+                excess.at.rank,
+                duration(excess.ns)
+            );
+        }
         let share = Cell::percent;
         if let (Matter::Wait(_), Some((at, ns))) = (f.matter, f.culprits.first())
             && *ns < f.cost
@@ -312,6 +341,10 @@ impl Words<'_> {
             Matter::Latency | Matter::Bandwidth | Matter::Files | Matter::OneSided | Matter::Inside => {
                 "the calls' own time, and waits that no message tells of"
             }
+            Matter::LateEnd if waits.violations * 100 > waits.total().count => {
+                "unsure: clocks disagree, st-sync"
+            }
+            Matter::LateEnd => "measured",
             Matter::SlowRank => "likely",
         }
     }
@@ -345,6 +378,7 @@ impl Words<'_> {
                 Matter::Crowded { .. } => "crowded",
                 Matter::Queued => "no processor",
                 Matter::SlowRank => "slow rank",
+                Matter::LateEnd => "late end",
             };
             let excess = f.excess.map(|e| e.at.place);
             let culprit = cause.map(|c| c.place).or(excess).or(f.culprits.first().map(|(at, _)| at.place));
@@ -365,7 +399,7 @@ impl Words<'_> {
             vec![
                 Cell::text(kind),
                 Cell::ns(f.cost.into()),
-                Cell::percent(f.cost.into(), self.time.into()),
+                self.share(f),
                 Cell::text(numbers(&Self::culprits(f))),
                 Cell::count(f.victims.len().to_u64()),
                 Cell::text(self.what(f)),

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use st_model::calls::CallId;
-use st_model::num::Exact as _;
+use st_model::calls::{CallId, CallTable, names};
+use st_model::num::{Exact as _, saturate};
 
-use crate::analysis::{Analysis, PlaceTotals};
+use crate::analysis::{Analysis, PlaceTotals, RankTotals};
 use crate::matter::Matter;
 use crate::own;
 use crate::waits::{At, Kind, Sum};
@@ -89,6 +89,7 @@ impl Analysis {
         let waited = |place| waited.get(&place).copied().unwrap_or_default();
         all.extend(before.iter().flat_map(|(place, ranks)| self.at_place(*place, ranks, waited(*place))));
         all.extend(self.slow_ranks(&before));
+        all.extend(self.late_end(&before));
         let mut all = latencies(all);
         sort(&mut all);
         all
@@ -200,6 +201,40 @@ impl Analysis {
             })
         };
         slow.into_iter().filter_map(of).collect()
+    }
+}
+
+impl Analysis {
+    /// How long ranks have nothing to do once they are at `MPI_Finalize`, until the last comes there.
+    fn late_end(&self, before: &Before<'_>) -> Option<Finding> {
+        let finalize = CallTable::builtin().by_name(names::MPI_Finalize)?.id;
+        let ends = |place: u32| self.places.get(place).is_some_and(|p| p.call == finalize);
+        let at: HashMap<u32, u32> =
+            self.totals.keys().filter(|at| ends(at.place)).map(|at| (at.rank, at.place)).collect();
+        // Who was killed has not come too early.
+        if self.ranks.len() < 2 || !self.ranks.iter().all(|r| at.contains_key(&r.rank)) {
+            return None;
+        }
+        let last = self.ranks.iter().map(|r| r.end).max()?;
+        let early = |r: &RankTotals| saturate::<u64>(last.saturating_sub(r.end));
+        let cost = self.ranks.iter().map(early).fold(0, u64::saturating_add);
+        let mean = cost / self.ranks.len().to_u64();
+        // Those that are not much before the last of them.
+        let late = self.ranks.iter().filter(|r| early(r) <= mean / 2);
+        let culprits: Vec<(At, u64)> =
+            late.filter_map(|r| Some((At { rank: r.rank, place: *at.get(&r.rank)? }, cost))).collect();
+        let place = culprits.first()?.0.place;
+        let excess = culprits.first().and_then(|(at, _)| self.excess(at.rank, before));
+        (cost > 0).then_some(Finding {
+            matter: Matter::LateEnd,
+            cost,
+            count: 1,
+            bytes: 0,
+            place,
+            victims: Vec::new(),
+            culprits,
+            excess,
+        })
     }
 }
 

@@ -299,7 +299,7 @@ impl Kind {
 }
 
 /// What is the matter, by number in streams.
-const MATTERS: [Matter; 9] = [
+const MATTERS: [Matter; 10] = [
     Matter::Polling,
     Matter::Latency,
     Matter::Bandwidth,
@@ -309,6 +309,7 @@ const MATTERS: [Matter; 9] = [
     Matter::LeakedRequests,
     Matter::SlowRank,
     Matter::LeakedObjects,
+    Matter::LateEnd,
 ];
 
 impl Matter {

@@ -157,8 +157,8 @@ impl Kept {
             return;
         };
         let ranks: Vec<u32> = spread.ranks().iter().collect();
-        // A slow rank is who is at fault; of other matters nobody is.
-        let slow = matter == Matter::SlowRank;
+        // A slow rank is who is at fault, or a late one; of other matters nobody is.
+        let slow = matches!(matter, Matter::SlowRank | Matter::LateEnd);
         let culprits = ranks.iter().map(|rank| (At { rank: *rank, place }, if slow { cost } else { 0 }));
         let culprits = culprits.collect();
         let victims = if slow { Vec::new() } else { ranks.iter().map(|rank| (*rank, 0)).collect() };

@@ -35,4 +35,6 @@ pub enum Matter {
     Queued,
     /// A rank that computes longer than the others wherever it computes.
     SlowRank,
+    /// Ranks that come to `MPI_Finalize` last: the others have nothing to do. Its end is in no trace, so this is no wait.
+    LateEnd,
 }

@@ -169,3 +169,23 @@ fn a_rank_that_is_slow_everywhere_is_named_and_one_that_is_slow_somewhere_is_not
     assert_eq!(of(&program(|_| false), Matter::SlowRank), []);
     assert_eq!(of(&program(|site| site == 11), Matter::SlowRank), []);
 }
+
+#[test]
+fn a_rank_that_ends_late_keeps_the_others_waiting() {
+    let program = |later: i64| {
+        let mut machine = Machine::new(4);
+        for _ in 0..STEPS {
+            (0..4).for_each(|me| machine.compute(me, 1_000_000));
+            machine.collective(names::MPI_Barrier, 0, 7);
+        }
+        machine.compute(1, later);
+        analyse(&machine.finish().0, &|_| ()).unwrap()
+    };
+    let found = of(&program(30_000_000), Matter::LateEnd);
+    let [f] = &found[..] else { panic!("{found:?}") };
+    assert_eq!(f.culprits.iter().map(|(at, _)| at.rank).collect::<Vec<_>>(), [1]);
+    assert!(f.cost.abs_diff(3 * 30_000_000) < 100_000, "{f:?}");
+    assert!(f.excess.is_some_and(|e| e.at.rank == 1 && e.ns.abs_diff(30_000_000) < 100_000), "{f:?}");
+    let even = program(0);
+    assert!(of(&even, Matter::LateEnd).iter().all(|f| f.cost < even.time() / 1000), "{even:?}");
+}

@@ -104,7 +104,8 @@ fn planted(fault: impl Fn(&mut Machine)) -> (Analysis, Finding) {
     let (sections, waits, _) = crate::simulator::planted(4, fault).finish();
     check(&sections, &waits);
     let analysis = analyse(&sections, &|_| ()).unwrap();
-    let first = analysis.findings().into_iter().next().unwrap();
+    // Ranks that take no part have nothing to do in the end, either.
+    let first = analysis.findings().into_iter().find(|f| f.matter != Matter::LateEnd).unwrap();
     (analysis, first)
 }
 
