@@ -44,7 +44,7 @@ pub(crate) trait Format {
     fn call(&mut self, call: &Call<'_>) -> Result<()>;
 
     /// A message, as soon as both ends are known.
-    fn message(&mut self, _message: &Message) -> Result<()> {
+    fn message(&mut self, _message: &Message, _groups: &Groups) -> Result<()> {
         Ok(())
     }
 

@@ -187,3 +187,59 @@ fn what_cannot_be_is_refused_and_leaves_nothing() {
     left.sort();
     assert_eq!(left, ["all.csv", "app.st", "tables"]);
 }
+
+#[test]
+fn sites_and_functions_choose_calls_and_messages_of_both_ends() {
+    let made = kernel(Kernel::Stencil2d);
+    let whole = made.convert(&["-o", "whole.csv"]).0;
+    let sends: Vec<Row> =
+        csv(&whole, "events").into_iter().filter(|row| row["function"] == "MPI_Isend").collect();
+    let (path, said) = made.convert(&["-o", "sends.csv", "--sites", "MPI_Isend"]);
+    assert!(said.contains("at most"), "{said}");
+    assert_eq!(csv(&path, "events"), sends);
+    assert!(csv(&path, "messages").is_empty());
+    assert!(said.contains(" messages with one end outside of what is chosen"), "{said}");
+    let site = &sends[0]["site"];
+    let by_number = made.convert(&["-o", "number.csv", "--sites", site]).0;
+    assert_eq!(csv(&by_number, "events"), sends);
+    let ends = ["--sites", "MPI_Isend", "--sites", "MPI_Waitall"];
+    let both = made.convert(&[&["-o", "both.csv"], &ends[..]].concat()).0;
+    assert_eq!(csv(&both, "messages"), csv(&whole, "messages"));
+    for (words, why) in [
+        (&["-o", "no.csv", "--sites", "nowhere"][..], "no such call site or function"),
+        (&["-o", "no.goal", "--sites", "MPI_Isend"], "leave out --from"),
+        (&["-o", "no.csv", "--phase", "1"], "does not call MPI_Pcontrol"),
+    ] {
+        let refused = made.run(words);
+        let said = String::from_utf8(refused.stderr).unwrap();
+        assert!(refused.status.code() == Some(2) && said.contains(why), "{words:?}: {said}");
+    }
+}
+
+#[test]
+fn numbers_of_communicators_do_not_depend_on_what_is_written() {
+    let made = kernel(Kernel::Fft);
+    let whole = made.convert(&["-o", "whole.csv"]).0;
+    let known: BTreeMap<String, Row> =
+        csv(&whole, "comms").into_iter().map(|row| (row["comm"].clone(), row)).collect();
+    assert!(known.len() > 3 && known["0"]["name"] == "MPI_COMM_WORLD", "{known:?}");
+    let some = made.convert(&["-o", "some.csv", "--ranks", "3"]).0;
+    let part = csv(&some, "comms");
+    assert!(!part.is_empty() && part.len() < known.len());
+    part.iter().for_each(|row| assert_eq!(row, &known[&row["comm"]]));
+}
+
+#[test]
+fn what_is_said_to_be_written_is_about_what_is() {
+    let made = kernel(Kernel::Stencil2d);
+    let (path, _) = made.convert(&["-o", "whole.csv"]);
+    let all = csv(&path, "events");
+    let middle: i64 = all.iter().map(|row| number::<i64>(row, "exit_ns")).max().unwrap() / 2;
+    let time = format!("{}.{:09}", middle / 1_000_000_000, middle % 1_000_000_000);
+    for (option, name) in [("--from", "late.csv"), ("--until", "early.csv")] {
+        let (path, said) = made.convert(&["-o", name, option, &time]);
+        let written = csv(&path, "events").len();
+        assert!(written > 0 && written < all.len());
+        assert!(said.starts_with(&format!("st-convert: {written} calls")), "{written}: {said}");
+    }
+}

@@ -12,6 +12,7 @@ use st_cli::Output;
 use st_model::num::Exact as _;
 
 use crate::format::{Call, Format, Kind, Summary};
+use crate::groups::Groups;
 use crate::losses::Losses;
 use crate::message::{Message, Moment};
 use crate::trace::Trace;
@@ -123,7 +124,7 @@ impl Format for Chrome<'_> {
         ))
     }
 
-    fn message(&mut self, message: &Message) -> Result<()> {
+    fn message(&mut self, message: &Message, _: &Groups) -> Result<()> {
         let (Some((sent, _)), Some((enter, exit))) = (message.sent.times, message.received.times) else {
             self.losses.add("messages whose times are not known", 1);
             return Ok(());

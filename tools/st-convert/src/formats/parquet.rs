@@ -82,7 +82,7 @@ fn schema(table: &Table) -> Result<Schema> {
         let repetition = if column.optional { Repetition::OPTIONAL } else { Repetition::REQUIRED };
         let (physical, logical) = match column.holds {
             Type::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
-            Type::Small | Type::Large => (Physical::INT64, None),
+            Type::Index | Type::Small | Type::Large => (Physical::INT64, None),
         };
         let builder = Schema::primitive_type_builder(column.name, physical);
         Ok(Arc::new(builder.with_repetition(repetition).with_logical_type(logical).build()?))
@@ -121,7 +121,7 @@ fn fresh(table: &Table) -> Group {
     let column = |column: &Column| Gathered {
         values: match column.holds {
             Type::Text => Values::Texts(Vec::new()),
-            Type::Small | Type::Large => Values::Ints(Vec::new()),
+            Type::Index | Type::Small | Type::Large => Values::Ints(Vec::new()),
         },
         there: column.optional.then(Vec::new),
     };

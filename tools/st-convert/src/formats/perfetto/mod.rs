@@ -21,6 +21,7 @@ use st_model::num::{Exact as _, saturate};
 
 use crate::exchanges::Exchange;
 use crate::format::{Call, Format, Kind, Summary};
+use crate::groups::Groups;
 use crate::losses::Losses;
 use crate::message::Message;
 use crate::trace::Trace;
@@ -213,7 +214,7 @@ impl Format for Perfetto<'_> {
         Ok(())
     }
 
-    fn message(&mut self, message: &Message) -> Result<()> {
+    fn message(&mut self, message: &Message, _: &Groups) -> Result<()> {
         let key = (message.received.at, message.received.call);
         let (Some((enter, _)), Some(held)) = (message.sent.times, self.held.get_mut(&key)) else {
             self.losses.add("messages whose times are not known", 1);
