@@ -15,7 +15,7 @@ use arrow_buffer::{NullBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
-use st_convert::tables::{COMMS, Cell, Column, EVENTS, MESSAGES, RANKS, SITES, Sink, TABLES, Table, Type};
+use st_convert::tables::{Cell, Column, Sink, TABLES, Table, Type};
 
 /// Rows of a batch.
 const ROWS: usize = 1 << 17;
@@ -150,10 +150,7 @@ pub(crate) struct Rows {
 
 /// A table and its index, by name.
 pub(crate) fn table(name: &str) -> Option<(usize, &'static Table)> {
-    [EVENTS, MESSAGES, SITES, RANKS, COMMS].into_iter().find_map(|at| {
-        let table = TABLES.get(at).filter(|table| table.name == name)?;
-        Some((at, table))
-    })
+    TABLES.iter().enumerate().find(|(_, table)| table.name == name)
 }
 
 impl Rows {

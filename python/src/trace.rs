@@ -153,6 +153,7 @@ impl Trace {
             let all = match which.1.name {
                 "events" => source.events(of, make, &tell)?,
                 "messages" => vec![source.messages(of, make(), &tell)?],
+                "waits" => vec![source.waits(of, make(), &tell)?],
                 "sites" => vec![source.call_sites(make())?],
                 _ => vec![source.sums(of, make, &tell)?],
             };

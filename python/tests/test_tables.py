@@ -124,6 +124,25 @@ def test_waits_are_those_of_st_stat(path, by):
     assert t.waits(by).to_pylist() == [json.loads(line) for line in lines]
 
 
+def test_wait_states_are_what_waits_add_up(path):
+    t = st.open(path, quiet=True)
+    states = t.wait_states().to_pandas()
+    for by, keys in [("kind", ["kind"]), ("rank", ["rank"]), ("pair", ["rank", "for_rank"]), ("site", ["kind", "function", "site"])]:
+        ours = states.groupby(keys, observed=True, dropna=False)["wait_ns"].agg(["sum", "count", "max"])
+        for row in t.waits(by).to_pylist():
+            found = ours.loc[tuple(row[key] for key in keys) if len(keys) > 1 else row[keys[0]]]
+            assert list(found) == [row["wait_ns"], row["waits"], row["longest_ns"]], row
+        assert len(ours) == t.waits(by).num_rows
+    if len(states):
+        calls = t.events().to_pandas().set_index(["rank", "thread", "call"])
+        of = calls.loc[list(zip(states["rank"], states["thread"], states["call"]))]
+        assert (of["enter_ns"].to_numpy() <= states["begin_ns"].to_numpy()).all()
+        assert (of["exit_ns"].to_numpy() >= (states["begin_ns"] + states["wait_ns"]).to_numpy()).all()
+        some = t.wait_states(ranks=0, functions=states["function"].iloc[0])
+        wanted = states[(states["rank"] == 0) & (states["function"] == states["function"].iloc[0])]
+        assert some["wait_ns"].to_pylist() == wanted["wait_ns"].to_list()
+
+
 def test_findings_and_clusters_are_those_of_st_stat(traces):
     path = traces["stencil2d"]
     t = st.open(path, quiet=True)

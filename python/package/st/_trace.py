@@ -174,6 +174,20 @@ class Trace:
         """Messages of which the calls of both ends are chosen: those that send, post the receive and complete it."""
         return self._table("messages", ranks, start, end, functions, sites, phase, columns)
 
+    def wait_states(
+        self,
+        *,
+        ranks: Optional[Ranks] = None,
+        start: Optional[float] = None,
+        end: Optional[float] = None,
+        functions: Optional[Names] = None,
+        sites: Optional[Names] = None,
+        phase: Optional[int] = None,
+        columns: Optional[Iterable[str]] = None,
+    ) -> pa.Table:
+        """Wait states one by one, of the calls that are chosen: who waits where, how long, and for whom. :meth:`waits` has their sums."""
+        return self._table("waits", ranks, start, end, functions, sites, phase, columns)
+
     def sites(self) -> pa.Table:
         """Call sites: number, identity, place, function, file and line, and the stack, innermost first."""
         return self._table("sites")

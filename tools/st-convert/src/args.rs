@@ -46,6 +46,9 @@ pub struct Args {
     /// Only calls from an MPI_Pcontrol of this level to the rank's next MPI_Pcontrol, or to the end
     #[arg(long, value_name = "LEVEL", allow_negative_numbers = true)]
     pub phase: Option<i64>,
+    /// Write also a table of all wait states (csv, parquet), which takes a second pass over all calls
+    #[arg(long)]
+    pub waits: bool,
     /// Write nothing if the format cannot hold all that is there: exit status 4
     #[arg(long, help_heading = "Output")]
     pub strict: bool,
@@ -112,15 +115,18 @@ perfetto: a process per rank (number and process id are one more than the rank),
 arguments. A message is a flow from the call that sends it to the end of the one that completes its receive, a collective operation a flow through the \
 calls of all ranks in the order in which they come. Counters: bytes in flight, and how many ranks wait (the wait states of st-stat waits).
 
-chrome: the same as JSON, without collective operations and counters.
+chrome: the same as JSON, without collective operations, which are counted as left out, and counters.
 
-csv and parquet: a directory with five tables. events, a row per call, or per series of polls: rank; thread; call, its position on the thread; function; site; \
+csv and parquet: a directory with five tables, or six. events, a row per call, or per series of polls: rank; thread; call, its position on the thread; function; site; \
 enter_ns; exit_ns; calls, how many it stands for; comm, number of the communicator, the same whatever part of the trace is written; dest and source, world ranks of a message's other end, and its tag, of calls that \
 send, post a receive or receive; sent_bytes and received_bytes, as st-stat counts them; error, the class of one that failed. messages, a row per message \
 of which both ends are there: from_rank, from_thread, sent_call, the call that sends it; to_rank, to_thread, posted_call and received_call, those that post and complete its \
 receive; sent_ns, enter of the first, posted_ns, enter of the second, received_ns, exit of the third; comm; tag; bytes. Accesses to windows are no messages. \
 sites: site; id; place; function, file and line of that; stack, functions innermost first, a line each. ranks: rank; host; threads; calls; time_ns between MPI_Init and MPI_Finalize and mpi_ns in MPI, of the \
-whole run; sent_bytes and received_bytes of the calls that are written. comms: comm; name; members and remote, world ranks in order. In parquet numbers are 64-bit integers, and what is \
+whole run; sent_bytes and received_bytes of the calls that are written. comms: comm; name; members and remote, world ranks in order. With --waits also waits, \
+a row per wait state of the calls that are written, by rank and in their order, whose sums are those of st-stat waits: \
+rank, thread and call, that wait; kind, function and site of it; begin_ns, when it begins, with the call or \
+within it; wait_ns, how long it is; for_rank, who is waited for, and for_function and for_site, what comes too late. In parquet numbers are 64-bit integers, and what is \
 unknown is null.
 
 otf2: a directory with the archive traces.otf2, written by OTF2's own library (Debian: libopen-trace-format2-dev), which must be there. A location per thread, regions for \

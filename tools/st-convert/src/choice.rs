@@ -58,20 +58,26 @@ impl Chosen {
         Ok(chosen)
     }
 
-    /// Whether a call of a section is written.
-    pub(crate) fn has(&self, section: usize, (sym, rank): (Sym, u32), times: Option<(i64, i64)>) -> bool {
-        let named = |symbols: &Arc<[Vec<bool>]>| {
-            symbols
-                .get(section)
-                .and_then(|all| all.get(usize::try_from(sym).ok()?))
-                .is_some_and(|wanted| *wanted)
-        };
+    /// Of a section's symbols, which are written; `None` of all.
+    pub(crate) fn symbols(&self, section: usize) -> Option<&[bool]> {
+        self.symbols.as_ref()?.get(section).map(Vec::as_slice)
+    }
+
+    /// Whether what a rank does is in a phase that is written.
+    pub(crate) fn is_in_phase(&self, rank: u32, times: Option<(i64, i64)>) -> bool {
         let timely = |phases: &Arc<Phases>| {
             let (Some(of), Some((enter, _))) = (phases.get(&rank), times) else { return false };
             let after = of.partition_point(|(begin, _)| *begin <= enter);
             after.checked_sub(1).and_then(|at| of.get(at)).is_some_and(|(_, end)| enter < *end)
         };
-        self.symbols.as_ref().is_none_or(named) && self.phases.as_ref().is_none_or(timely)
+        self.phases.as_ref().is_none_or(timely)
+    }
+
+    /// Whether a call of a section is written.
+    pub(crate) fn has(&self, section: usize, (sym, rank): (Sym, u32), times: Option<(i64, i64)>) -> bool {
+        let named =
+            self.symbols(section).is_none_or(|all| all.get(sym.to_usize()).is_some_and(|wanted| *wanted));
+        named && self.is_in_phase(rank, times)
     }
 }
 

@@ -75,6 +75,7 @@ impl Input {
             numbering: numbering.into(),
             window: Window::ALL,
             chosen: Chosen::default(),
+            waits: false,
             events: 0,
         };
         all.find_lanes(ranks);

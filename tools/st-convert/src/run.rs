@@ -41,11 +41,24 @@ pub fn run(args: &Args) -> Result<Status> {
             "{name} is played, which a part of the run cannot be, for messages cross its borders: leave out --from, --until, --phase and --sites"
         )));
     }
+    if args.waits && !kind.has_waits {
+        let with: Vec<&str> =
+            formats::ALL.iter().filter(|kind| kind.has_waits).map(|kind| kind.name).collect();
+        bail!(UsageError(format!(
+            "--waits: {} has no table of waits; these have: {}",
+            kind.name,
+            with.join(", ")
+        )));
+    }
     let input = args.reads();
     let mut trace = input.read(NAME, Some(&args.steps), args.ranks.as_ref())?;
     let named = input.named();
     check_times(&trace, kind, &named, args)?;
     selection.narrow(&named, &mut trace)?;
+    if args.waits && !trace.is_timed() {
+        bail!(UsageError(format!("{named}: {LACK}, which --waits needs: {HOW}")));
+    }
+    trace.waits = args.waits;
     tell_size(&trace, kind, args);
     let mut format = (kind.open)(output, &trace)?;
     let progress = args.talk.progress(NAME, "converting", Amount::Things("calls", trace.events));

@@ -12,7 +12,7 @@ use st_model::sites::CallSites;
 
 use crate::NAME;
 use crate::input::{Input, asked_and_there};
-use crate::selection::Selection;
+use crate::selection::{HOW, LACK, Selection};
 use crate::tables::{Sink, Tables};
 use crate::trace::{Lane, Trace};
 use crate::walk::{Tell, walk};
@@ -126,6 +126,27 @@ impl Source {
         let trace = self.select(selection, steps)?;
         let mut tables = Tables::new(sink, &trace);
         self.about(walk(&trace, false, tell, &mut tables))?;
+        tables.sink.finish()?;
+        Ok(tables.sink)
+    }
+
+    /// Wait states of the calls that are selected into a sink, by rank and in the order of their calls.
+    ///
+    /// # Errors
+    ///
+    /// If the trace has no exact times; as [`Source::events`].
+    pub fn waits<S: Sink>(
+        &self,
+        (selection, steps): (&Selection, &Steps),
+        sink: S,
+        tell: Tell<'_>,
+    ) -> Result<S> {
+        let trace = self.select(selection, steps)?;
+        if !trace.is_timed() {
+            bail!(UsageError(format!("{}: {LACK}, which waits need: {HOW}", self.named)));
+        }
+        let mut tables = Tables::new(sink, &trace);
+        self.about(tables.waits(tell))?;
         tables.sink.finish()?;
         Ok(tables.sink)
     }

@@ -53,6 +53,8 @@ pub(crate) struct Trace {
     pub(crate) window: Window,
     /// Which these are, if not all.
     pub(crate) chosen: Chosen,
+    /// Wait states are looked for, where a format has them only if they are asked for.
+    pub(crate) waits: bool,
     /// Calls of these threads.
     pub(crate) events: u64,
 }

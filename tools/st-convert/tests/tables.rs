@@ -243,3 +243,40 @@ fn what_is_said_to_be_written_is_about_what_is() {
         assert!(said.starts_with(&format!("st-convert: {written} calls")), "{written}: {said}");
     }
 }
+
+#[test]
+fn wait_states_come_to_the_sums_of_the_analysis() {
+    let mut any = 0;
+    for which in KERNELS {
+        let made = kernel(which);
+        let (path, _) = made.convert(&["-o", "app.csv", "--waits"]);
+        let (columns, _) = made.convert(&["-o", "app.parquet", "--waits"]);
+        let (rows, calls) = (csv(&path, "waits"), made.calls());
+        assert_eq!(parquet(&columns, "waits"), rows, "{which:?}");
+        let waits = st_explain::analyse(&made.sections, &|_| ()).unwrap().waits;
+        let (mut kinds, mut pairs) = (BTreeMap::new(), BTreeMap::new());
+        for row in &rows {
+            let wait: u64 = number(row, "wait_ns");
+            *kinds.entry(row["kind"].clone()).or_insert(0) += wait;
+            *pairs.entry((number(row, "rank"), number(row, "for_rank"))).or_insert(0) += wait;
+            let (function, enter, exit) = &calls[&at(row, ["rank", "thread", "call"])];
+            assert_eq!(&row["function"], function);
+            let begin: i64 = number(row, "begin_ns");
+            assert!(*enter <= begin && begin + i64::try_from(wait).unwrap() <= *exit);
+        }
+        let of = |kind: &st_explain::Kind| (kind.name().to_owned(), waits.of(*kind).ns);
+        let expected = st_explain::Kind::ALL.iter().map(of).filter(|(_, ns)| *ns > 0).collect();
+        assert_eq!(kinds, expected, "{which:?}");
+        assert_eq!(pairs, waits.pairs.iter().map(|(pair, sum)| (*pair, sum.ns)).collect(), "{which:?}");
+        any += rows.len();
+        let some = made.convert(&["-o", "some.csv", "--waits", "--ranks", "1"]).0;
+        let own: Vec<Row> = rows.into_iter().filter(|row| row["rank"] == "1").collect();
+        assert_eq!(csv(&some, "waits"), own, "{which:?}");
+        assert!(!made.convert(&["-o", "without.csv"]).0.join("waits.csv").exists());
+    }
+    assert!(any > 50, "{any}");
+    let refused = kernel(Kernel::Fft).run(&["-o", "a.pftrace", "--waits"]);
+    assert_eq!(refused.status.code(), Some(2));
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert!(said.contains("perfetto has no table of waits; these have: csv, parquet"), "{said}");
+}

@@ -20,7 +20,7 @@ use foldhash::fast::FixedState;
 
 use crate::directory::Directory;
 use crate::format::{Format, Kind};
-use crate::tables::{Cell, Column, Sink, TABLES, Table, Tables, Type};
+use crate::tables::{Cell, Column, Sink, Table, Tables, Type, files};
 use crate::trace::Trace;
 
 pub(crate) const KIND: Kind = Kind {
@@ -30,6 +30,7 @@ pub(crate) const KIND: Kind = Kind {
     needs_times: false,
     by_rank: false,
     whole_only: false,
+    has_waits: true,
     bytes: 15,
     bears: 100_000_000_000,
     open,
@@ -73,7 +74,7 @@ struct Files {
 
 fn open<'a>(target: &Path, trace: &'a Trace) -> Result<Box<dyn Format + 'a>> {
     let directory = Directory::create(target)?;
-    let files = TABLES.iter().map(|table| begin(table, &directory)).collect::<Result<_>>()?;
+    let files = files(trace).iter().map(|table| begin(table, &directory)).collect::<Result<_>>()?;
     Ok(Box::new(Tables::new(Files { directory, files }, trace)))
 }
 

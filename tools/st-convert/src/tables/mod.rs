@@ -1,6 +1,8 @@
-//! Tables of calls, messages, call sites and ranks, for whoever writes tables: CSV and Parquet.
+//! Tables of calls, messages, call sites, ranks and waits, for whoever writes tables: CSV and Parquet.
 
 mod schema;
+mod sink;
+mod waits;
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -18,48 +20,17 @@ use crate::losses::Losses;
 use crate::message::{Message, Moment};
 use crate::numbering::Numbering;
 use crate::trace::Trace;
+use crate::walk::Tell;
 use crate::words::function;
 
-pub use schema::{COMMS, Column, EVENTS, MESSAGES, RANKS, SITES, TABLES, Table, Type};
+pub use schema::{COMMS, Column, EVENTS, MESSAGES, RANKS, SITES, TABLES, Table, Type, WAITS};
+pub use sink::{Cell, Sink};
 
-/// A value.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Cell<'a> {
-    /// It is not known, or there is none.
-    None,
-    /// A number.
-    Int(i64),
-    /// A text.
-    Text(&'a str),
-}
+use sink::{count, known, maybe};
 
-/// Where rows go.
-pub trait Sink {
-    /// Whether rows of a table are taken at all.
-    fn wants(&self, _table: usize) -> bool {
-        true
-    }
-
-    /// Takes a row of a table, a cell per column.
-    ///
-    /// # Errors
-    ///
-    /// If it cannot be kept.
-    fn row(&mut self, table: usize, cells: &[Cell<'_>]) -> Result<()>;
-
-    /// Writes what is left.
-    ///
-    /// # Errors
-    ///
-    /// If it cannot be written.
-    fn finish(&mut self) -> Result<()>;
-
-    /// Gives the result its name.
-    ///
-    /// # Errors
-    ///
-    /// If it cannot have that.
-    fn commit(self) -> Result<()>;
+/// The tables that are files of a trace: that of waits is the last one, and there if it is asked for.
+pub(crate) fn files(trace: &Trace) -> &'static [Table] {
+    TABLES.get(..if trace.waits { TABLES.len() } else { WAITS }).unwrap_or(&TABLES)
 }
 
 /// What is added up for a rank.
@@ -98,6 +69,11 @@ impl<'a, S: Sink> Tables<'a, S> {
     pub(crate) fn sum_up(&mut self) -> Result<()> {
         self.ranks()?;
         self.comms()
+    }
+
+    /// Writes the table of wait states.
+    pub(crate) fn waits(&mut self, tell: Tell<'_>) -> Result<()> {
+        waits::waits(self.trace, &mut self.sink, tell)
     }
 
     /// Writes the table of call sites.
@@ -186,18 +162,6 @@ impl Named {
         }
         None
     }
-}
-
-fn count(n: u64) -> Cell<'static> {
-    Cell::Int(saturate(n))
-}
-
-fn maybe(n: Option<impl Into<i64>>) -> Cell<'static> {
-    n.map_or(Cell::None, |n| Cell::Int(n.into()))
-}
-
-fn known(text: &str) -> Cell<'_> {
-    if text.is_empty() { Cell::None } else { Cell::Text(text) }
 }
 
 /// What a call has to do with one other rank, and on which communicator.
@@ -307,6 +271,9 @@ impl<S: Sink> Format for Tables<'_, S> {
     fn finish(&mut self, _: &Summary<'_>) -> Result<Losses> {
         self.sites()?;
         self.sum_up()?;
+        if self.trace.waits {
+            self.waits(&|_| Ok(()))?;
+        }
         self.sink.finish()?;
         Ok(Losses::default())
     }

@@ -59,9 +59,11 @@ pub const SITES: usize = 2;
 pub const RANKS: usize = 3;
 /// Index of a table in [`TABLES`].
 pub const COMMS: usize = 4;
+/// Index of a table in [`TABLES`].
+pub const WAITS: usize = 5;
 
 /// All tables; st-convert(1) says what the columns mean.
-pub const TABLES: [Table; 5] = [
+pub const TABLES: [Table; 6] = [
     Table {
         name: "events",
         columns: &[
@@ -126,4 +128,20 @@ pub const TABLES: [Table; 5] = [
         ],
     },
     Table { name: "comms", columns: &[index("comm"), text("name"), text("members"), maybe(text("remote"))] },
+    Table {
+        name: "waits",
+        columns: &[
+            index("rank"),
+            index("thread"),
+            large("call"),
+            text("kind"),
+            text("function"),
+            maybe(index("site")),
+            large("begin_ns"),
+            large("wait_ns"),
+            index("for_rank"),
+            text("for_function"),
+            maybe(index("for_site")),
+        ],
+    },
 ];

@@ -32,6 +32,7 @@ pub(crate) const KIND: Kind = Kind {
     needs_times: true,
     by_rank: false,
     whole_only: false,
+    has_waits: false,
     bytes: 160,
     bears: 2_000_000_000,
     open,

@@ -41,6 +41,7 @@ pub(crate) const KIND: Kind = Kind {
     needs_times: true,
     by_rank: false,
     whole_only: false,
+    has_waits: false,
     bytes: 165,
     bears: 100_000_000,
     open,
