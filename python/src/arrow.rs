@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Result, anyhow};
 use arrow_array::builder::BooleanBufferBuilder;
@@ -137,9 +138,49 @@ impl Building {
     }
 }
 
+/// Bytes that a table may still take: what is free where it begins, so that a few bytes of a file cannot fill the machine.
+#[derive(Clone, Debug)]
+pub(crate) struct Room(Arc<AtomicU64>);
+
+/// A table is larger than what is free.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Full;
+
+impl std::fmt::Display for Full {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(
+            "the table is larger than the memory that is free: choose columns, ranks or a part of the run",
+        )
+    }
+}
+
+impl std::error::Error for Full {}
+
+impl Room {
+    /// What the system says is free.
+    pub(crate) fn free() -> Self {
+        let said = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+        let free = said.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+        let kib = free.and_then(|text| text.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
+        Self::of(kib.map_or(u64::MAX, |kib| kib.saturating_mul(1024)))
+    }
+
+    /// So many bytes.
+    pub(crate) fn of(bytes: u64) -> Self {
+        Self(Arc::new(AtomicU64::new(bytes)))
+    }
+
+    fn take(&self, bytes: usize) -> Result<()> {
+        let less = |room: u64| room.checked_sub(u64::try_from(bytes).ok()?);
+        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).map_err(|_| Full)?;
+        Ok(())
+    }
+}
+
 /// Rows of one table being gathered.
 #[derive(Debug)]
 pub(crate) struct Rows {
+    room: Room,
     table: usize,
     schema: SchemaRef,
     /// By column of the table; those that are not wanted are not built.
@@ -155,13 +196,20 @@ pub(crate) fn table(name: &str) -> Option<(usize, &'static Table)> {
 
 impl Rows {
     /// The columns of these names, in the table's order; all of them, if none are named.
-    pub(crate) fn new((at, table): (usize, &'static Table), wanted: Option<&[String]>) -> Self {
+    pub(crate) fn new((at, table): (usize, &'static Table), wanted: Option<&[String]>, room: &Room) -> Self {
         let is_wanted = |column: &Column| wanted.is_none_or(|all| all.iter().any(|name| name == column.name));
         let columns: Vec<Option<Building>> =
             table.columns.iter().map(|column| is_wanted(column).then(|| Building::new(column))).collect();
         let fields: Vec<Field> =
             columns.iter().flatten().map(|built| Building::field(built.column)).collect();
-        Self { table: at, schema: Arc::new(Schema::new(fields)), columns, rows: 0, batches: Vec::new() }
+        Self {
+            room: room.clone(),
+            table: at,
+            schema: Arc::new(Schema::new(fields)),
+            columns,
+            rows: 0,
+            batches: Vec::new(),
+        }
     }
 
     fn hand_over(&mut self) -> Result<()> {
@@ -171,7 +219,9 @@ impl Rows {
         let rows = std::mem::take(&mut self.rows);
         let arrays = self.columns.iter_mut().flatten().map(Building::take).collect::<Result<Vec<_>>>()?;
         let options = arrow_array::RecordBatchOptions::new().with_row_count(Some(rows));
-        self.batches.push(RecordBatch::try_new_with_options(self.schema.clone(), arrays, &options)?);
+        let batch = RecordBatch::try_new_with_options(self.schema.clone(), arrays, &options)?;
+        self.room.take(batch.get_array_memory_size())?;
+        self.batches.push(batch);
         Ok(())
     }
 }

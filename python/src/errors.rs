@@ -3,8 +3,12 @@
 use std::io;
 
 use pyo3::create_exception;
-use pyo3::exceptions::{PyException, PyFileNotFoundError, PyOSError, PyPermissionError, PyValueError};
+use pyo3::exceptions::{
+    PyException, PyFileNotFoundError, PyMemoryError, PyOSError, PyPermissionError, PyValueError,
+};
 use pyo3::prelude::*;
+
+use crate::arrow::Full;
 
 create_exception!(st, Error, PyException, "Something is wrong with a trace, or what is asked of it.");
 create_exception!(st, UsageError, Error, "The trace does not hold what is asked for.");
@@ -18,6 +22,9 @@ const INVALID: u8 = 3;
 pub(crate) fn raised(error: &anyhow::Error) -> PyErr {
     let (line, status) = st_cli::line_and_code(error);
     let text = line.unwrap_or_else(|| format!("{error:#}"));
+    if error.chain().any(|cause| cause.is::<Full>()) {
+        return PyMemoryError::new_err(text);
+    }
     let kind = error.chain().find_map(|cause| cause.downcast_ref::<io::Error>()).map(io::Error::kind);
     match (status, kind) {
         (USAGE, _) => UsageError::new_err(text),

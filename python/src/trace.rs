@@ -11,7 +11,7 @@ use st_convert::{Input, Selection, Source};
 use st_model::ranklist::RankList;
 use st_model::ranklist_notation::parse_any;
 
-use crate::arrow::{Batches, Rows, table};
+use crate::arrow::{Batches, Room, Rows, table};
 use crate::errors::{raised, refused};
 use crate::stat::{Options, answer};
 use crate::waiting::wait;
@@ -130,13 +130,15 @@ impl Trace {
         self.source.is_timed()
     }
 
-    /// Rows of a table, and of these the columns that are named.
+    /// Rows of a table, and of these the columns that are named; in so much memory, or in what is free.
+    #[pyo3(signature = (name, asked, columns, most_bytes=None))]
     fn table(
         &self,
         py: Python<'_>,
         name: &str,
         asked: Asked,
         columns: Option<Vec<String>>,
+        most_bytes: Option<u64>,
     ) -> PyResult<Batches> {
         let selection = asked.selection()?;
         let Some(which) = table(name) else { return Err(refused(format!("{name}: there is no such table"))) };
@@ -146,8 +148,9 @@ impl Trace {
             return Err(refused(format!("{unknown}: {name} has no such column; it has {}", all.join(", "))));
         }
         let (source, steps) = (self.source.clone(), self.steps.clone());
+        let room = most_bytes.map_or_else(Room::free, Room::of);
         wait(py, move |stop| {
-            let make = || Rows::new(which, columns.as_deref());
+            let make = || Rows::new(which, columns.as_deref(), &room);
             let tell = |_| stop.check();
             let of = (&selection, &steps);
             let all = match which.1.name {

@@ -60,6 +60,14 @@ def test_too_much_work_is_refused(traces):
         t.events()
 
 
+def test_a_table_without_room_is_an_exception(large):
+    asked = {"ranks": None, "start": None, "end": None, "functions": [], "sites": [], "phase": None}
+    for table in ["events", "messages"]:
+        with pytest.raises(MemoryError, match="choose columns, ranks"):
+            large._inner.table(table, asked, None, 50_000_000)
+    assert large._inner.table("sites", asked, None, 50_000_000)
+
+
 def test_damage_is_an_exception(traces, tmp_path):
     whole = traces["workers"].read_bytes()
     chance, refused, read = random.Random(22), 0, 0
@@ -71,12 +79,13 @@ def test_damage_is_an_exception(traces, tmp_path):
         path.write_bytes(bytes_[: chance.randint(1, len(bytes_))] if number % 3 == 0 else bytes_)
         try:
             t = st.open(path, partial=number % 2 == 0, max_steps=3_000_000, quiet=True)
-            t.events(), t.messages(), t.rank_table(), t.sites(), t.comms()
+            t.events(), t.messages(), t.rank_table(), t.sites(), t.comms(), t.wait_states()
+            t.summary(), t.matrix(), t.why(), t.clusters()
             read += 1
         except (st.Error, OSError):
             refused += 1
         path.unlink()
-    assert refused > 100 and read > 5, (refused, read)
+    assert refused > 100 and read > 2, (refused, read)
 
 
 @pytest.fixture(scope="module")

@@ -28,6 +28,10 @@ class Trace:
     @property
     def timed(self) -> bool: ...
     def table(
-        self, name: str, asked: Mapping[str, object], columns: Optional[Sequence[str]]
+        self,
+        name: str,
+        asked: Mapping[str, object],
+        columns: Optional[Sequence[str]],
+        most_bytes: Optional[int] = None,
     ) -> Batches: ...
     def stat(self, words: Sequence[str], csv: bool) -> str: ...

@@ -41,13 +41,14 @@ def open(  # noqa: A001
     *paths: Path,
     symbols: Sequence[Path] = (),
     partial: bool = False,
-    max_steps: int = 1_000_000_000,
+    max_steps: int = 100_000_000,
     quiet: bool = False,
 ) -> Trace:
     """Opens a trace: files, or directories of streams.
 
     ``symbols`` are directories in which programs and their debug information are looked for, to name call sites; ``partial`` takes what
-    is left of a truncated stream; a question that takes more than ``max_steps`` steps is refused (see st-stat(1)). What is missing or
+    is left of a truncated stream; a question that takes more than ``max_steps`` steps is refused (see st-stat(1)), for a few bytes can
+    stand for any number of calls; a table that does not fit into the memory that is free is a :class:`MemoryError`. What is missing or
     doubtful is said on standard error unless ``quiet``.
 
     Raises :class:`InvalidTrace` for what is no whole trace, :class:`OSError` for what cannot be read.
