@@ -19,7 +19,7 @@ pub(crate) const KIND: Kind = Kind {
     by_rank: false,
     whole_only: false,
     has_waits: true,
-    bytes: 130,
+    bytes: 80,
     bears: 20_000_000_000,
     open,
 };
