@@ -68,6 +68,21 @@ proptest! {
 fn check_each(sections: &[Section]) {
     let all = analyse_all(sections, &|_| ()).unwrap();
     let (mut pairs, mut victims, mut culprits) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+    let mut calls = BTreeMap::new();
+    for section in sections {
+        for (rank, thread) in
+            section.ranks.iter().flat_map(|rank| (0..section.threads.len()).map(move |i| (rank, i)))
+        {
+            let Some(mut events) = section.events(thread, rank).map(|events| events.timed()) else {
+                continue;
+            };
+            while let Some(event) = events.next_event().unwrap() {
+                calls.extend(
+                    event.times.map(|times| ((rank, u32::try_from(thread).unwrap(), event.index), times)),
+                );
+            }
+        }
+    }
     for wait in &all.each {
         *pairs.entry((wait.rank, wait.for_rank)).or_insert(0) += wait.ns;
         let (rank, place) = (wait.rank, wait.place);
@@ -77,13 +92,8 @@ fn check_each(sections: &[Section]) {
         let thread = all.threads().nth(wait.thread as usize).unwrap();
         assert_eq!((thread.rank(), all.lanes[wait.thread as usize].0), (wait.rank, wait.rank));
         let (rank, thread) = all.lanes[wait.thread as usize];
-        let section = sections.iter().find(|section| section.ranks.contains(rank)).unwrap();
-        let mut events = section.events(thread as usize, rank).unwrap().timed();
-        let call =
-            std::iter::from_fn(|| events.next_event().unwrap().map(|event| (event.index, event.times)))
-                .find(|(index, _)| *index == wait.call);
         // What a root waits for the last of all begins within its call.
-        let (enter, exit) = call.unwrap().1.unwrap();
+        let (enter, exit) = calls[&(rank, thread, wait.call)];
         assert!(wait.kind == Kind::LateContribution || wait.enter == enter, "{wait:?}");
         assert!(enter <= wait.enter && wait.enter + i64::try_from(wait.ns).unwrap() <= exit, "{wait:?}");
     }
