@@ -25,7 +25,7 @@ done
 endef
 
 .NOTPARALLEL:
-.PHONY: help build build-demo check test fmt circles conversions names features lines report-page report-check clippy clippy-mpi doc tree licences deny man man-check unit unit-mpi e2e \
+.PHONY: help build build-demo check test fmt circles conversions names features lines report-page report-check clippy clippy-mpi doc tree licences deny man man-check unit unit-mpi e2e python \
     loom mutations valgrind test-programs conformance demo experiments experiments-check bench bench-report bench-check fuzz completions install install-debug \
     install-check clean
 
@@ -48,7 +48,7 @@ check: fmt circles conversions names clippy unit bench-check lines ## format, ci
 test: ## everything that must hold, end to end under every MPI found
 	tools/bootstrap test
 	tools/mpi4py
-	$(MAKE) fmt circles conversions names tree features licences deny clippy clippy-mpi doc unit loom bench-check man-check fuzz build unit-mpi e2e install-check
+	$(MAKE) fmt circles conversions names tree features licences deny clippy clippy-mpi doc unit loom bench-check man-check fuzz build unit-mpi e2e python install-check
 	tools/conformance
 	tools/test-programs lammps
 	$(MAKE) experiments-check
@@ -120,6 +120,9 @@ unit-mpi:
 
 e2e:
 	$(CARGO) test --release --locked -p st-tests --test e2e
+
+python: ## build the Python package into target/python, and test it with packages of PyPI, beside the programs that are built
+	tools/python
 
 loom: ## the recorder's lock under the orders that its threads' steps can have
 	$(CARGO) test --locked --manifest-path tests/loom/Cargo.toml --target-dir target --lib

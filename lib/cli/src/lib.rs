@@ -39,6 +39,8 @@ pub use progress::{Amount, Progress};
 pub use roll::Roll;
 pub use screen::{Screen, counted, grouped, typed, wrapped};
 pub use share::Share;
-pub use status::{Elsewhere, FailedCheck, InvalidStream, Status, UsageError, reader_left, report};
+pub use status::{
+    Elsewhere, FailedCheck, InvalidStream, Status, UsageError, line_and_code, reader_left, report,
+};
 pub use symbols::Symbols;
 pub use traces::{Whole, each_section, each_section_of, each_stored_of, step};

@@ -94,7 +94,8 @@ fn verdict(tool: &str, result: &anyhow::Result<Status>) -> (Option<String>, u8) 
 }
 
 /// The line that says what is wrong, unless nothing is or another process says it, and the exit status.
-pub(crate) fn line_and_code(error: &anyhow::Error) -> (Option<String>, u8) {
+#[must_use]
+pub fn line_and_code(error: &anyhow::Error) -> (Option<String>, u8) {
     let code = error.chain().find_map(code_of).unwrap_or(1);
     let silent = code == 0 || error.chain().any(|cause| cause.is::<Elsewhere>());
     let line = || format!("{error:#}").lines().map(str::trim).collect::<Vec<_>>().join("; ");

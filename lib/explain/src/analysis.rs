@@ -95,6 +95,8 @@ pub struct Analysis {
     pub window: usize,
     /// What each thread does when, in the order of ranks, if causes are looked for.
     pub(crate) timelines: Vec<Timeline>,
+    /// Threads that have times: their ranks, and their indices in the sections.
+    pub lanes: Vec<(u32, u32)>,
     /// Each wait of [`crate::analyse_each`] and [`crate::analyse_all`], in no particular order.
     pub each: Vec<Waited>,
     /// Each message of [`crate::analyse_all`] that has been received, in no particular order.
@@ -106,16 +108,22 @@ pub struct Analysis {
 pub struct Waited {
     /// World rank.
     pub rank: u32,
-    /// When the call in which it is was entered.
+    /// When it begins: when its call is entered, or within that.
     pub enter: i64,
     /// How long it is, ns.
     pub ns: u64,
-    /// Its thread, by its number among [`Analysis::threads`].
+    /// Its thread, by its number in [`Analysis::lanes`] and [`Analysis::threads`].
     pub thread: u32,
     /// World rank that is waited for.
     pub for_rank: u32,
-    /// Which, before it turns out that messages were taken in the wrong order.
+    /// Which.
     pub kind: Kind,
+    /// Position of the call on its thread.
+    pub call: u64,
+    /// Number of the call's place ([`Analysis::places`]).
+    pub place: u32,
+    /// Number of the place of the call that comes too late.
+    pub for_place: u32,
 }
 
 /// A message between two ranks.

@@ -23,6 +23,8 @@ use crate::waits::{Kind, Sum, Wait};
 struct Suspects {
     since: u64,
     waits: HashMap<(Wait, bool), Sum, FixedState>,
+    /// The same one by one, by their numbers, if each wait is kept.
+    each: Vec<(u32, bool)>,
 }
 
 /// What depends on when a message is received.
@@ -99,6 +101,8 @@ pub(crate) struct Messages {
     pub(crate) cancelled: u64,
     /// Late senders that are in the wrong order, since they were taken before: the older message has been received.
     pub(crate) proven: Vec<(Wait, bool, Sum)>,
+    /// The same one by one, by their numbers, if each wait is kept.
+    pub(crate) proven_each: Vec<(u32, bool)>,
     /// Messages one by one, if they are asked for.
     each: Option<Vec<Message>>,
 }
@@ -197,20 +201,31 @@ impl Messages {
     }
 
     /// A call has waited for its sender while an older message was there: in the wrong order, if that is received before the
-    /// rank sends anything; `told`: the last call in which it did.
-    pub(crate) fn suspect(&mut self, older: &Older, cause: &Cause, (wait, call): (&Wait, u64), told: u64) {
+    /// rank sends anything; `told`: the last call in which it did; `number`: that of the wait, if each is kept.
+    pub(crate) fn suspect(
+        &mut self,
+        older: &Older,
+        cause: &Cause,
+        (wait, call, number): (&Wait, u64, Option<u32>),
+        told: u64,
+    ) {
         let same = older.cause.thread == cause.thread;
         let sum = Sum { count: 1, ns: wait.ns, longest: wait.ns };
         let wait = Wait { ns: 0, ..*wait };
         let Some(send) = self.send_of(older.id, older.serial).filter(|s| !s.received) else {
             let told = older.told.unwrap_or(told);
-            self.proven.extend((told <= call).then_some((wait, same, sum)));
+            if told <= call {
+                self.proven.push((wait, same, sum));
+                self.proven_each.extend(number.map(|number| (number, same)));
+            }
             return;
         };
         let watch = send.watch.get_or_insert_default();
-        let fresh = Suspects { since: call, waits: HashMap::default() };
+        let fresh = Suspects { since: call, waits: HashMap::default(), each: Vec::new() };
         let suspects = watch.suspects.take().filter(|s| told <= s.since).unwrap_or(fresh);
-        watch.suspects.insert(suspects).waits.entry((wait, same)).or_default().add(sum);
+        let suspects = watch.suspects.insert(suspects);
+        suspects.waits.entry((wait, same)).or_default().add(sum);
+        suspects.each.extend(number.map(|number| (number, same)));
     }
 
     /// Ends that have not met their other ends: sends and receives.
@@ -339,8 +354,10 @@ impl Messages {
             let told = ledger.tracks[thread.to_usize()].told;
             watch.by.into_iter().for_each(|call| ledger.older_received(call, told));
             let suspects = watch.suspects.filter(|s| told <= s.since);
-            let proven = suspects.into_iter().flat_map(|s| s.waits);
-            self.proven.extend(proven.map(|((wait, same), sum)| (wait, same, sum)));
+            if let Some(Suspects { waits, each, .. }) = suspects {
+                self.proven.extend(waits.into_iter().map(|((wait, same), sum)| (wait, same, sum)));
+                self.proven_each.extend(each);
+            }
         }
         if let Some(probe) = probe {
             // A call that need not wait for it may have ended before.

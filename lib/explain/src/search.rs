@@ -66,7 +66,7 @@ pub fn analyse_each(sections: &[Section], tell: Tell<'_>) -> Result<Analysis, Er
     Ok(search(sections, Shared { each: Some(Vec::new()), ..Shared::default() }, tell)?.0)
 }
 
-/// The same, and keeps what causes are looked for in, too, and each wait and each message: 32 and 48 bytes.
+/// The same, and keeps what causes are looked for in, too, and each wait and each message: 56 and 48 bytes.
 ///
 /// # Errors
 ///
@@ -125,6 +125,7 @@ fn search(sections: &[Section], mut shared: Shared, tell: Tell<'_>) -> Result<(A
             for (i, _) in section.threads.iter().enumerate().filter(|(_, t)| t.ranks.contains(rank)) {
                 cursors.extend(Cursor::new(section, (rank, i), (&places, &objects), &graphs));
                 if shared.ledger.tracks.len() < cursors.len() {
+                    found.lanes.push((rank, narrow(i)));
                     shared.ledger.tracks.push(Track::of(rank, number));
                     shared.ledger.steps.add_thread(nodes.get(&rank).copied().unwrap_or(u32::MAX));
                 }
@@ -209,8 +210,18 @@ impl Shared {
                 continue;
             }
             waits.add(&wait);
-            let (rank, for_rank, kind) = (victim.rank, culprit.rank, reason.kind);
-            let waited = Waited { rank, enter: visit.enter, ns, thread: visit.thread, for_rank, kind };
+            let number = self.each.as_ref().map(|each| narrow(each.len()));
+            let waited = Waited {
+                rank: victim.rank,
+                enter: visit.enter,
+                ns,
+                thread: visit.thread,
+                for_rank: culprit.rank,
+                kind: reason.kind,
+                call: visit.call,
+                place: victim.place,
+                for_place: culprit.place,
+            };
             self.each.iter_mut().for_each(|each| each.push(waited));
             self.ledger.tracks[visit.thread as usize].waited.add(Sum { count: 1, ns, longest: ns });
             if let Some(line) = self.timelines.get_mut(visit.thread as usize) {
@@ -223,13 +234,18 @@ impl Shared {
                 })
             {
                 let told = self.ledger.tracks[visit.thread as usize].told;
-                self.messages.suspect(&older, &reason.cause, (&wait, visit.call), told);
+                self.messages.suspect(&older, &reason.cause, (&wait, visit.call, number), told);
             }
         }
         // The lists keep their room: this is done after each call.
         self.ledger.finished = finished;
+        let wrong = |same: bool| if same { Kind::WrongOrderSame } else { Kind::WrongOrderOther };
         for (wait, same, sum) in self.messages.proven.drain(..) {
-            waits.rename(&wait, if same { Kind::WrongOrderSame } else { Kind::WrongOrderOther }, sum);
+            waits.rename(&wait, wrong(same), sum);
+        }
+        for (number, same) in self.messages.proven_each.drain(..) {
+            let waited = self.each.as_mut().and_then(|each| each.get_mut(number as usize));
+            waited.into_iter().for_each(|waited| waited.kind = wrong(same));
         }
     }
 }

@@ -9,6 +9,8 @@ use st_model::ranklist::RankList;
 use st_model::ranklist_notation;
 
 use crate::formats;
+use crate::input::Input;
+use crate::selection::Selection;
 
 /// Write a trace in the format of another tool
 ///
@@ -38,6 +40,15 @@ pub struct Args {
     /// Only calls that begin before this time
     #[arg(long, value_name = "T", value_parser = seconds)]
     pub until: Option<f64>,
+    /// Only calls of this function or call site (MPI_Send, main.c:12, a function of the program, a number); several times: of any of them
+    #[arg(long, value_name = "SITE")]
+    pub sites: Vec<String>,
+    /// Only calls from an MPI_Pcontrol of this level to the rank's next MPI_Pcontrol, or to the end
+    #[arg(long, value_name = "LEVEL", allow_negative_numbers = true)]
+    pub phase: Option<i64>,
+    /// Write also a table of all wait states (csv, parquet), which takes a second pass over all calls
+    #[arg(long)]
+    pub waits: bool,
     /// Write nothing if the format cannot hold all that is there: exit status 4
     #[arg(long, help_heading = "Output")]
     pub strict: bool,
@@ -55,6 +66,28 @@ pub struct Args {
     pub talk: Talk,
 }
 
+impl Args {
+    pub(crate) fn reads(&self) -> Input {
+        Input {
+            paths: self.inputs.clone(),
+            stream: self.input.clone(),
+            symbols: self.symbols.clone(),
+            talk: self.talk.clone(),
+        }
+    }
+
+    pub(crate) fn selection(&self) -> Selection {
+        Selection {
+            ranks: self.ranks.clone(),
+            from: self.from,
+            until: self.until,
+            functions: Vec::new(),
+            sites: self.sites.clone(),
+            phase: self.phase,
+        }
+    }
+}
+
 fn seconds(text: &str) -> Result<f64, String> {
     let seconds = text.parse().ok().filter(|s: &f64| s.is_finite() && *s >= 0.0);
     seconds.ok_or_else(|| "a number of seconds from 0 up".into())
@@ -67,10 +100,13 @@ Examples:
   st-convert app.st -o app.otf2                    for vampir app.otf2/traces.otf2
   st-convert app.st -o app.parquet; python3 -c 'import pandas; print(pandas.read_parquet(\"app.parquet/events.parquet\"))'
   st-convert app.st -o app.ti; cd app.ti; smpirun -replay trace.txt -np 4 -platform platform.xml -hostfile hosts.txt
+  st-convert app.st --sites solver.c --sites MPI_Allreduce -o part.csv
   st-convert --list
 
 Times are ns since the first rank entered MPI_Init; in perfetto and otf2, which have none below 0, since the first call if that was before. Without exact \
 times (traces that were merged without --keep-columns) perfetto, chrome and otf2 cannot be written; tables have no times then, and schedules no computation.
+
+A message is written if the calls of both its ends are: those that send it, and that complete its receive.
 
 What is said: how many calls and about how many bytes it will be and, where that is more than who reads the format bears, which --until would be less; after \
 that, what the format had no place for, by name and count. With --strict nothing is written then.
@@ -79,15 +115,18 @@ perfetto: a process per rank (number and process id are one more than the rank),
 arguments. A message is a flow from the call that sends it to the end of the one that completes its receive, a collective operation a flow through the \
 calls of all ranks in the order in which they come. Counters: bytes in flight, and how many ranks wait (the wait states of st-stat waits).
 
-chrome: the same as JSON, without collective operations and counters.
+chrome: the same as JSON, without collective operations, which are counted as left out, and counters.
 
-csv and parquet: a directory with five tables. events, a row per call, or per series of polls: rank; thread; call, its position on the thread; function; site; \
-enter_ns; exit_ns; calls, how many it stands for; comm, number of the communicator; dest and source, world ranks of a message's other end, and its tag, of calls that \
+csv and parquet: a directory with five tables, or six. events, a row per call, or per series of polls: rank; thread; call, its position on the thread; function; site; \
+enter_ns; exit_ns; calls, how many it stands for; comm, number of the communicator, the same whatever part of the trace is written; dest and source, world ranks of a message's other end, and its tag, of calls that \
 send, post a receive or receive; sent_bytes and received_bytes, as st-stat counts them; error, the class of one that failed. messages, a row per message \
 of which both ends are there: from_rank, from_thread, sent_call, the call that sends it; to_rank, to_thread, posted_call and received_call, those that post and complete its \
 receive; sent_ns, enter of the first, posted_ns, enter of the second, received_ns, exit of the third; comm; tag; bytes. Accesses to windows are no messages. \
-sites: site; id; place; stack, functions innermost first, a line each. ranks: rank; host; threads; calls; time_ns between MPI_Init and MPI_Finalize and mpi_ns in MPI, of the \
-whole run; sent_bytes and received_bytes of the calls that are written. comms: comm; name; members and remote, world ranks in order. In parquet numbers are 64-bit integers, and what is \
+sites: site; id; place; function, file and line of that; stack, functions innermost first, a line each. ranks: rank; host; threads; calls; time_ns between MPI_Init and MPI_Finalize and mpi_ns in MPI, of the \
+whole run; sent_bytes and received_bytes of the calls that are written. comms: comm; name; members and remote, world ranks in order. With --waits also waits, \
+a row per wait state of the calls that are written, by rank and in their order, whose sums are those of st-stat waits: \
+rank, thread and call, that wait; kind, function and site of it; begin_ns, when it begins, with the call or \
+within it; wait_ns, how long it is; for_rank, who is waited for, and for_function and for_site, what comes too late. In parquet numbers are 64-bit integers, and what is \
 unknown is null.
 
 otf2: a directory with the archive traces.otf2, written by OTF2's own library (Debian: libopen-trace-format2-dev), which must be there. A location per thread, regions for \
@@ -101,7 +140,7 @@ call that sends it, and from that of the one that posts its receive, to the exit
 simgrid and goal: what each rank computes, sends, receives and waits for. Computation is the time between calls, and that of calls that concern nobody else; one flop is 1 ns. Communicators \
 and tags have numbers of their own. Collective operations are messages: barriers by dissemination, broadcasts and reductions by binomial trees (for all: to the first rank and \
 back), gathers and scatters rank by rank at the root, allgathers in a ring, exchanges pair by pair, scans in a chain; operations that only begin send every message to its receiver at \
-once. The latency and bandwidth of platform.xml are those of the trace's own messages, where it tells them. Ranks that call MPI in several threads are refused, and so are --from and --until: messages that cross a window's border would have one end.
+once. The latency and bandwidth of platform.xml are those of the trace's own messages, where it tells them. Ranks that call MPI in several threads are refused, and so are --from, --until, --phase and --sites: messages that cross the border of what is written would have one end.
 
 Exit status: 0 done, 1 failed, 2 usage, 3 invalid or truncated stream, 4 --strict, and the format cannot hold all.";
 

@@ -44,7 +44,7 @@ pub(crate) trait Format {
     fn call(&mut self, call: &Call<'_>) -> Result<()>;
 
     /// A message, as soon as both ends are known.
-    fn message(&mut self, _message: &Message) -> Result<()> {
+    fn message(&mut self, _message: &Message, _groups: &Groups) -> Result<()> {
         Ok(())
     }
 
@@ -69,6 +69,8 @@ pub(crate) struct Kind {
     pub(crate) by_rank: bool,
     /// It is played, which a part of the run cannot be: messages that cross the part's borders have one end.
     pub(crate) whole_only: bool,
+    /// It has a table of wait states, if that is asked for.
+    pub(crate) has_waits: bool,
     /// Bytes per call, as it comes out with programs of the test set.
     pub(crate) bytes: u64,
     /// Bytes that its readers bear.

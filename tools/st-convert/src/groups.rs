@@ -15,6 +15,8 @@ const MOST: u64 = 1 << 26;
 /// One that has been met.
 #[derive(Clone, Debug)]
 pub(crate) struct Group {
+    /// Equal for all ranks.
+    pub(crate) name: Name,
     /// Name for people.
     pub(crate) label: String,
     /// World ranks of both sides; the second is empty but for intercommunicators.
@@ -36,7 +38,11 @@ impl Groups {
                 return None;
             }
             Some(*self.names.entry(met.name).or_insert_with(|| {
-                self.all.push(Group { label: met.label(), sides: met.sides.map(Clone::clone) });
+                self.all.push(Group {
+                    name: met.name,
+                    label: met.label(),
+                    sides: met.sides.map(Clone::clone),
+                });
                 narrow(self.all.len() - 1)
             }))
         })

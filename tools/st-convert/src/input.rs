@@ -1,60 +1,95 @@
-//! Reading the trace that is converted.
+//! Reading a trace, and what is asked for of it.
+
+use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, bail};
-use st_cli::{UsageError, each_section};
+use st_cli::options::{Steps, StreamIn, Talk};
+use st_cli::{Symbols, UsageError, each_section};
 use st_match::volume::Graphs;
 use st_model::rank_times::begin;
 use st_model::ranklist::RankList;
 use st_model::ranklist_notation::plain;
 
-use crate::NAME;
-use crate::args::Args;
+use crate::choice::Chosen;
+use crate::numbering::Numbering;
 use crate::trace::Trace;
 use crate::window::Window;
 
-/// Reads what the command line names, and says what is missing.
-pub(crate) fn read(args: &Args) -> Result<Trace> {
-    let window = Window::between(args.from, args.until)?;
-    let (mut sections, mut zero) = (Vec::new(), None::<i64>);
-    let budget = args.steps.budget();
-    let whole = each_section(&args.inputs, &args.input.shown(NAME, &args.talk), |_, section| {
-        budget.spend(&section, args.ranks.as_ref(), 1)?;
-        let begins = begin(&section).context("decoding")?;
-        zero = zero.into_iter().chain(begins).min();
-        sections.push(section);
-        Ok(())
-    })?;
-    whole.remark(NAME, &args.talk);
-    asked_and_there(args, &whole.ranks)?;
-    let sites = args.symbols.call_sites((NAME, &args.talk), sections.iter().map(|s| &s.sites));
-    let numbers = sections.iter().map(|s| sites.numbers(&s.sites)).collect();
-    let graphs = Graphs::of(&sections)?;
-    let mut all = Trace {
-        whole,
-        sections,
-        sites,
-        numbers,
-        hosts: Vec::new(),
-        lanes: Vec::new(),
-        zero,
-        graphs,
-        window,
-        events: 0,
-    };
-    all.find_lanes(args.ranks.as_ref());
-    Ok(all)
+/// What is read, and how.
+#[derive(Clone, Debug, Default)]
+pub struct Input {
+    /// Streams, or directories of streams; none is standard input.
+    pub paths: Vec<PathBuf>,
+    /// How they are read.
+    pub stream: StreamIn,
+    /// How call sites are named.
+    pub symbols: Symbols,
+    /// How much is said on standard error.
+    pub talk: Talk,
+}
+
+impl Input {
+    /// What is read, for messages.
+    pub(crate) fn named(&self) -> String {
+        match &self.paths[..] {
+            [one] if one.as_os_str() != "-" => one.display().to_string(),
+            [] | [_] => "standard input".to_owned(),
+            all => format!("{} streams", all.len()),
+        }
+    }
+
+    /// Reads all of it, and says for `tool` what is missing. Threads are those of `ranks`, if there are any; who goes through their
+    /// calls must ask `steps` before.
+    pub(crate) fn read(
+        &self,
+        tool: &'static str,
+        steps: Option<&Steps>,
+        ranks: Option<&RankList>,
+    ) -> Result<Trace> {
+        let (mut sections, mut zero) = (Vec::new(), None::<i64>);
+        let budget = steps.map(Steps::budget);
+        let whole = each_section(&self.paths, &self.stream.shown(tool, &self.talk), |_, section| {
+            budget.as_ref().map_or(Ok(()), |budget| budget.spend(&section, ranks, 1))?;
+            let begins = begin(&section).context("decoding")?;
+            zero = zero.into_iter().chain(begins).min();
+            sections.push(section);
+            Ok(())
+        })?;
+        whole.remark(tool, &self.talk);
+        if let Some(missing) = asked_and_there(ranks, &whole.ranks)? {
+            self.talk.warn(tool, missing);
+        }
+        let sites = self.symbols.call_sites((tool, &self.talk), sections.iter().map(|s| &s.sites));
+        let numbers: Vec<Vec<u32>> = sections.iter().map(|s| sites.numbers(&s.sites)).collect();
+        let graphs = Graphs::of(&sections)?;
+        let numbering = Numbering::of(&sections);
+        let mut all = Trace {
+            whole: whole.into(),
+            sections: sections.into(),
+            sites: sites.into(),
+            numbers: numbers.into(),
+            hosts: [].into(),
+            lanes: Vec::new(),
+            zero,
+            graphs: graphs.into(),
+            numbering: numbering.into(),
+            window: Window::ALL,
+            chosen: Chosen::default(),
+            waits: false,
+            events: 0,
+        };
+        all.find_lanes(ranks);
+        Ok(all)
+    }
 }
 
 /// Refuses ranks of which none is there, and says which are not.
-fn asked_and_there(args: &Args, held: &RankList) -> Result<()> {
-    let Some(asked) = &args.ranks else { return Ok(()) };
+pub(crate) fn asked_and_there(asked: Option<&RankList>, held: &RankList) -> Result<Option<String>> {
+    let Some(asked) = asked else { return Ok(None) };
     let missing = asked.difference(held);
     let (none, have) = (plain(&missing), plain(held));
     if missing.len() == asked.len() {
         bail!(UsageError(format!("--ranks: the trace has no rank {none}; it has {have}")));
     }
-    if !missing.is_empty() {
-        args.talk.warn(NAME, format_args!("--ranks: the trace has no rank {none}; it has {have}"));
-    }
-    Ok(())
+    Ok((!missing.is_empty()).then(|| format!("--ranks: the trace has no rank {none}; it has {have}")))
 }

@@ -4,9 +4,12 @@
 //! others, to a `Format`, and each message once both of its ends are known. A format is a module in
 //! `formats/` and its name in the list there.
 //!
+//! Other programs ask a [`Source`] for the tables that CSV and Parquet consist of.
+//!
 //! Memory: the trace as it is stored, and what is under way; not by its number of calls.
 
 pub mod args;
+mod choice;
 mod directory;
 mod exchanges;
 mod format;
@@ -16,16 +19,23 @@ mod groups;
 mod input;
 mod losses;
 mod message;
+mod numbering;
 mod run;
 mod script;
-mod tables;
+mod selection;
+mod source;
+pub mod tables;
 mod thread;
 mod trace;
 mod walk;
 mod window;
 mod words;
 
+pub use input::Input;
 pub use run::{main, run};
+pub use selection::Selection;
+pub use source::Source;
+pub use walk::Tell;
 
 /// Name of the program in what it says.
 pub(crate) const NAME: &str = "st-convert";

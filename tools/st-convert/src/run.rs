@@ -14,7 +14,7 @@ use crate::NAME;
 use crate::args::Args;
 use crate::format::{Kind, Summary};
 use crate::formats;
-use crate::input::read;
+use crate::selection::{HOW, LACK};
 use crate::trace::Trace;
 use crate::walk::walk;
 
@@ -35,23 +35,41 @@ pub fn run(args: &Args) -> Result<Status> {
     }
     let Some(output) = &args.output else { bail!(UsageError("no output: name one with -o".into())) };
     let kind = chosen(args, output)?;
-    if kind.whole_only && (args.from.is_some() || args.until.is_some()) {
+    let selection = args.selection();
+    if kind.whole_only && selection.is_part() {
         let name = kind.name;
         bail!(UsageError(format!(
-            "{name} is played, which a part of the run cannot be, for messages cross its borders: leave out --from and --until"
+            "{name} is played, which a part of the run cannot be, for messages cross its borders: leave out --from, --until, --phase and --sites"
         )));
     }
-    let trace = read(args)?;
-    check_times(&trace, kind, args)?;
-    if let Some((from, ends)) = args.from.zip(run_time(&trace)).filter(|(from, ends)| from >= ends) {
-        bail!(UsageError(format!("--from {from}: the run ends after {ends:.6} s")));
+    if args.waits && !kind.has_waits {
+        let with: Vec<&str> =
+            formats::ALL.iter().filter(|kind| kind.has_waits).map(|kind| kind.name).collect();
+        bail!(UsageError(format!(
+            "--waits: {} has no table of waits; these have: {}",
+            kind.name,
+            with.join(", ")
+        )));
     }
+    let input = args.reads();
+    let mut trace = input.read(NAME, Some(&args.steps), args.ranks.as_ref())?;
+    let named = input.named();
+    check_times(&trace, kind, &named, args)?;
+    selection.narrow(&named, &mut trace)?;
+    if args.waits && !trace.is_timed() {
+        bail!(UsageError(format!("{named}: {LACK}, which --waits needs: {HOW}")));
+    }
+    trace.waits = args.waits;
     tell_size(&trace, kind, args);
     let mut format = (kind.open)(output, &trace)?;
     let progress = args.talk.progress(NAME, "converting", Amount::Things("calls", trace.events));
-    let shared = walk(&trace, kind.by_rank, &progress, &mut *format).map_err(|e| {
+    let tell = |calls: u64| {
+        progress.advance(calls);
+        Ok(())
+    };
+    let shared = walk(&trace, kind.by_rank, &tell, &mut *format).map_err(|e| {
         // Of an output that cannot be written the input is not to blame.
-        if e.is::<project::Error>() { e.context(named(args)) } else { e }
+        if e.is::<project::Error>() { e.context(named) } else { e }
     })?;
     drop(progress);
     let mut losses = format.finish(&Summary { groups: &shared.groups })?;
@@ -88,28 +106,18 @@ fn chosen(args: &Args, output: &Path) -> Result<&'static Kind> {
     Ok(kind)
 }
 
-/// What is converted, for messages.
-fn named(args: &Args) -> String {
-    match &args.inputs[..] {
-        [one] if one.as_os_str() != "-" => one.display().to_string(),
-        [] | [_] => "standard input".to_owned(),
-        all => format!("{} streams", all.len()),
-    }
-}
-
 /// Refuses a trace without the times that are needed.
-fn check_times(trace: &Trace, kind: &Kind, args: &Args) -> Result<()> {
+fn check_times(trace: &Trace, kind: &Kind, named: &str, args: &Args) -> Result<()> {
     if trace.is_timed() {
         return Ok(());
     }
-    let (name, format) = (named(args), kind.name);
-    let lack = format!("{name}: has no exact times of all ranks");
-    let how = "convert the trace as it was recorded, or merge it with st-merge --keep-columns";
+    let lack = format!("{named}: {LACK}");
     if kind.needs_times {
-        bail!(UsageError(format!("{lack}, which {format} needs: {how}")));
+        bail!(UsageError(format!("{lack}, which {} needs: {HOW}", kind.name)));
     }
-    if args.from.is_some() || args.until.is_some() {
-        bail!(UsageError(format!("{lack}, which --from and --until need: {how}")));
+    // What is asked for by times is refused.
+    if args.selection().needs_times() {
+        return Ok(());
     }
     let without =
         if kind.by_rank { "without computation" } else { "in the order of their positions, without times" };
@@ -119,9 +127,11 @@ fn check_times(trace: &Trace, kind: &Kind, args: &Args) -> Result<()> {
 
 /// Says how much it will be, and what to do if that is more than who reads it bears.
 fn tell_size(trace: &Trace, kind: &Kind, args: &Args) {
-    let bytes = trace.events.saturating_mul(kind.bytes);
-    let most = if args.from.is_some() || args.until.is_some() { "at most " } else { "" };
-    let (calls, size) = (counted(trace.events, "call"), megabytes(bytes));
+    let written = trace.written();
+    let bytes = written.saturating_mul(kind.bytes);
+    // Of call sites and phases it is known when calls are read.
+    let most = if args.phase.is_some() || !args.sites.is_empty() { "at most " } else { "" };
+    let (calls, size) = (counted(written, "call"), megabytes(bytes));
     let threads = counted(trace.lanes.len().to_u64(), "thread");
     args.talk.note(NAME, format_args!("{most}{calls} of {threads}, some {size} of {}", kind.name));
     if bytes <= kind.bears {
@@ -129,9 +139,9 @@ fn tell_size(trace: &Trace, kind: &Kind, args: &Args) {
     }
     let first = trace.lanes.iter().filter_map(|lane| lane.timed.checked_sub(1)).count();
     let part = float(kind.bears.into()) / float(bytes.into());
-    let whole = run_time(trace);
-    if let Some(whole) = whole.filter(|_| first > 0 && args.until.is_none()) {
-        let until = whole * part;
+    let from = args.from.unwrap_or(0.0);
+    if let Some(whole) = trace.run_time().filter(|_| first > 0 && args.until.is_none()) {
+        let until = from + (whole - from) * part;
         args.talk.warn(
             NAME,
             format_args!(
@@ -140,18 +150,6 @@ fn tell_size(trace: &Trace, kind: &Kind, args: &Args) {
             ),
         );
     }
-}
-
-/// Seconds from the trace's zero to its last time.
-fn run_time(trace: &Trace) -> Option<f64> {
-    let zero = trace.zero?;
-    let columns = trace.sections.iter().flat_map(|s| &s.threads).flat_map(|t| &t.columns);
-    let ends = columns.filter_map(|(_, column)| {
-        let last = column.events().checked_sub(1)?;
-        column.times_from(last).next().map(|(_, exit)| exit)
-    });
-    let ns = u64::try_from(ends.max()?.saturating_sub(zero)).ok()?;
-    Some(float(ns.into()) / 1e9)
 }
 
 fn megabytes(bytes: u64) -> String {

@@ -10,6 +10,7 @@ use st_model::event::Events;
 use st_model::num::{Exact as _, narrow, saturate};
 use st_model::section::Section;
 
+use crate::choice::Chosen;
 use crate::exchanges::{Exchange, Parts, Reading, Sequences, Shared};
 use crate::format::{Call, Format};
 use crate::message::Moment;
@@ -21,6 +22,7 @@ pub(crate) struct Thread<'a> {
     lane: Lane,
     at: u32,
     section: &'a Section,
+    chosen: &'a Chosen,
     sites: &'a [u32],
     events: Events<'a>,
     points: Option<Points<'a>>,
@@ -42,6 +44,7 @@ impl<'a> Thread<'a> {
             lane,
             at: narrow(at),
             section,
+            chosen: &trace.chosen,
             sites: &trace.numbers[lane.section],
             events: section.events(lane.thread.to_usize(), lane.rank)?,
             points: trace.zero.and(column).map(|column| column.points()),
@@ -86,7 +89,9 @@ impl<'a> Thread<'a> {
         let times = self.times;
         let Some(mut event) = self.events.next_event()? else { return Ok(false) };
         event.times = times;
-        let chosen = times.is_none_or(|times| window.has(times));
+        let of = (event.sym, self.lane.rank);
+        let chosen =
+            times.is_none_or(|times| window.has(times)) && self.chosen.has(self.lane.section, of, times);
         exchanges.clear();
         let volume = self.volumes.next_event(&event);
         let (sent, received) = (saturate(volume.sent.bytes), saturate(volume.received.bytes));

@@ -1,15 +1,19 @@
 //! The trace that is converted, and its threads.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use foldhash::fast::FixedState;
 use st_cli::Whole;
 use st_match::volume::Graphs;
-use st_model::num::{Exact as _, narrow};
+use st_model::columns::Column;
+use st_model::num::{Exact as _, float, narrow};
 use st_model::ranklist::RankList;
 use st_model::section::Section;
 use st_model::sites::CallSites;
 
+use crate::choice::Chosen;
+use crate::numbering::Numbering;
 use crate::window::Window;
 
 /// One thread of one rank.
@@ -29,22 +33,28 @@ pub(crate) struct Lane {
     pub(crate) timed: u64,
 }
 
-/// A trace with its call sites named, and the threads that are asked for.
-#[derive(Debug)]
+/// A trace with its call sites named, and what is asked for of it. Cloning shares what was read.
+#[derive(Clone, Debug)]
 pub(crate) struct Trace {
-    pub(crate) whole: Whole,
-    pub(crate) sections: Vec<Section>,
-    pub(crate) sites: CallSites,
+    pub(crate) whole: Arc<Whole>,
+    pub(crate) sections: Arc<[Section]>,
+    pub(crate) sites: Arc<CallSites>,
     /// Of each section: the number of each of its sites.
-    pub(crate) numbers: Vec<Vec<u32>>,
-    pub(crate) hosts: Vec<String>,
+    pub(crate) numbers: Arc<[Vec<u32>]>,
+    pub(crate) hosts: Arc<[String]>,
     /// By rank and thread.
     pub(crate) lanes: Vec<Lane>,
     /// When the first rank entered `MPI_Init`, by the trace's clock.
     pub(crate) zero: Option<i64>,
-    pub(crate) graphs: Graphs,
-    /// What is written of it.
+    pub(crate) graphs: Arc<Graphs>,
+    /// Numbers of communicators, windows and files.
+    pub(crate) numbering: Arc<Numbering>,
+    /// When calls are that are written.
     pub(crate) window: Window,
+    /// Which these are, if not all.
+    pub(crate) chosen: Chosen,
+    /// Wait states are looked for, where a format has them only if they are asked for.
+    pub(crate) waits: bool,
     /// Calls of these threads.
     pub(crate) events: u64,
 }
@@ -52,7 +62,8 @@ pub(crate) struct Trace {
 impl Trace {
     /// Finds the threads of all ranks, or of those that are asked for.
     pub(crate) fn find_lanes(&mut self, asked: Option<&RankList>) {
-        let Self { sections, hosts, lanes, events, .. } = self;
+        let Self { sections, lanes, events, .. } = self;
+        let mut hosts: Vec<String> = Vec::new();
         let mut known: HashMap<&str, u32, FixedState> = HashMap::default();
         for (number, section) in sections.iter().enumerate() {
             let mut host_of: HashMap<u32, u32, FixedState> = HashMap::default();
@@ -70,7 +81,7 @@ impl Trace {
             for rank in section.ranks.iter().filter(|rank| asked.is_none_or(|asked| asked.contains(*rank))) {
                 let host = match host_of.get(&rank) {
                     Some(host) => *host,
-                    None => *known.entry("").or_insert_with(|| unnamed(hosts)),
+                    None => *known.entry("").or_insert_with(|| unnamed(&mut hosts)),
                 };
                 let there = section.threads.iter().enumerate().filter(|(_, t)| t.ranks.contains(rank));
                 for (i, thread) in there {
@@ -83,6 +94,13 @@ impl Trace {
             }
         }
         lanes.sort_by_key(|lane| (lane.rank, lane.thread));
+        self.hosts = hosts.into();
+    }
+
+    /// The same, of some of these threads.
+    pub(crate) fn of_lanes(&self, lanes: Vec<Lane>) -> Self {
+        let events = lanes.iter().map(|lane| lane.calls).fold(0, u64::saturating_add);
+        Self { lanes, events, ..self.clone() }
     }
 
     /// Whether exact times of all of these threads are there; some may lack those of their last calls.
@@ -108,10 +126,35 @@ impl Trace {
     pub(crate) fn first(&self) -> i64 {
         let zero = self.zero.unwrap_or(0);
         let columns = self.lanes.iter().filter_map(|lane| {
-            let thread = self.section(lane).threads.get(lane.thread.to_usize())?;
-            let column = thread.columns.iter().find(|(rank, _)| *rank == lane.rank)?;
-            column.1.times().next().map(|(enter, _)| enter.saturating_sub(zero))
+            self.column(lane)?.times().next().map(|(enter, _)| enter.saturating_sub(zero))
         });
         columns.min().unwrap_or(0).min(0)
+    }
+
+    /// Seconds from the zero to the last time.
+    pub(crate) fn run_time(&self) -> Option<f64> {
+        let zero = self.zero?;
+        let columns = self.sections.iter().flat_map(|s| &s.threads).flat_map(|t| &t.columns);
+        let ends = columns.filter_map(|(_, column)| {
+            let last = column.events().checked_sub(1)?;
+            column.times_from(last).next().map(|(_, exit)| exit)
+        });
+        let ns = u64::try_from(ends.max()?.saturating_sub(zero)).ok()?;
+        Some(float(ns.into()) / 1e9)
+    }
+
+    /// About how many calls are written: those of these threads in the window.
+    pub(crate) fn written(&self) -> u64 {
+        if self.window.is_all() {
+            return self.events;
+        }
+        let count =
+            |lane: &Lane| self.column(lane).map_or(0, |c| self.window.count(c, self.zero.unwrap_or(0)));
+        self.lanes.iter().map(count).fold(0, u64::saturating_add)
+    }
+
+    fn column(&self, lane: &Lane) -> Option<&Column> {
+        let thread = self.section(lane).threads.get(lane.thread.to_usize())?;
+        thread.columns.iter().find(|(rank, _)| *rank == lane.rank).map(|(_, column)| column)
     }
 }

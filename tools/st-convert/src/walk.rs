@@ -5,7 +5,6 @@ use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
 use anyhow::Result;
-use st_cli::Progress;
 use st_model::num::Exact as _;
 
 use crate::exchanges::{Sequences, Shared};
@@ -16,6 +15,9 @@ use crate::trace::Trace;
 /// Calls that are read before it is told.
 const TOLD: u64 = 1 << 14;
 
+/// Is told how many calls have been read; it fails if no more are wanted.
+pub type Tell<'a> = &'a (dyn Fn(u64) -> Result<()> + Sync);
+
 /// Hands the calls and messages in a window to a format.
 ///
 /// *Cost:* O(words + calls · log threads); memory for what is under way.
@@ -23,12 +25,7 @@ const TOLD: u64 = 1 << 14;
 /// # Errors
 ///
 /// If a rank cannot be read back, or if the format cannot be written.
-pub(crate) fn walk(
-    trace: &Trace,
-    by_rank: bool,
-    progress: &Progress,
-    format: &mut dyn Format,
-) -> Result<Shared> {
+pub(crate) fn walk(trace: &Trace, by_rank: bool, tell: Tell<'_>, format: &mut dyn Format) -> Result<Shared> {
     let window = &trace.window;
     let mut threads: Vec<Thread<'_>> =
         (0..trace.lanes.len()).filter_map(|at| Thread::new(trace, at)).collect();
@@ -43,7 +40,7 @@ pub(crate) fn walk(
     while let Some(mut first) = next.peek_mut() {
         untold += 1;
         if untold == TOLD {
-            progress.advance(untold);
+            tell(untold)?;
             untold = 0;
         }
         let Reverse((_, i)) = *first;
@@ -57,7 +54,7 @@ pub(crate) fn walk(
         }
         std::mem::swap(&mut known, &mut shared.known);
         for message in known.drain(..) {
-            format.message(&message)?;
+            format.message(&message, &shared.groups)?;
         }
     }
     Ok(shared)

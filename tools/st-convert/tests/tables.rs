@@ -187,3 +187,102 @@ fn what_cannot_be_is_refused_and_leaves_nothing() {
     left.sort();
     assert_eq!(left, ["all.csv", "app.st", "tables"]);
 }
+
+#[test]
+fn sites_and_functions_choose_calls_and_messages_of_both_ends() {
+    let made = kernel(Kernel::Stencil2d);
+    let whole = made.convert(&["-o", "whole.csv"]).0;
+    let sends: Vec<Row> =
+        csv(&whole, "events").into_iter().filter(|row| row["function"] == "MPI_Isend").collect();
+    let (path, said) = made.convert(&["-o", "sends.csv", "--sites", "MPI_Isend"]);
+    assert!(said.contains("at most"), "{said}");
+    assert_eq!(csv(&path, "events"), sends);
+    assert!(csv(&path, "messages").is_empty());
+    assert!(said.contains(" messages with one end outside of what is chosen"), "{said}");
+    let site = &sends[0]["site"];
+    let by_number = made.convert(&["-o", "number.csv", "--sites", site]).0;
+    assert_eq!(csv(&by_number, "events"), sends);
+    let ends = ["--sites", "MPI_Isend", "--sites", "MPI_Waitall"];
+    let both = made.convert(&[&["-o", "both.csv"], &ends[..]].concat()).0;
+    assert_eq!(csv(&both, "messages"), csv(&whole, "messages"));
+    for (words, why) in [
+        (&["-o", "no.csv", "--sites", "nowhere"][..], "no such call site or function"),
+        (&["-o", "no.goal", "--sites", "MPI_Isend"], "leave out --from"),
+        (&["-o", "no.csv", "--phase", "1"], "does not call MPI_Pcontrol"),
+    ] {
+        let refused = made.run(words);
+        let said = String::from_utf8(refused.stderr).unwrap();
+        assert!(refused.status.code() == Some(2) && said.contains(why), "{words:?}: {said}");
+    }
+}
+
+#[test]
+fn numbers_of_communicators_do_not_depend_on_what_is_written() {
+    let made = kernel(Kernel::Fft);
+    let whole = made.convert(&["-o", "whole.csv"]).0;
+    let known: BTreeMap<String, Row> =
+        csv(&whole, "comms").into_iter().map(|row| (row["comm"].clone(), row)).collect();
+    assert!(known.len() > 3 && known["0"]["name"] == "MPI_COMM_WORLD", "{known:?}");
+    let some = made.convert(&["-o", "some.csv", "--ranks", "3"]).0;
+    let part = csv(&some, "comms");
+    assert!(!part.is_empty() && part.len() < known.len());
+    part.iter().for_each(|row| assert_eq!(row, &known[&row["comm"]]));
+}
+
+#[test]
+fn what_is_said_to_be_written_is_about_what_is() {
+    let made = kernel(Kernel::Stencil2d);
+    let (path, _) = made.convert(&["-o", "whole.csv"]);
+    let all = csv(&path, "events");
+    // Within the call in the middle of the run.
+    let mut times: Vec<(i64, i64)> =
+        all.iter().map(|row| (number(row, "enter_ns"), number(row, "exit_ns"))).collect();
+    times.sort_unstable();
+    let (enter, exit) = times[times.len() / 2];
+    let middle = i64::midpoint(enter, exit);
+    assert!(enter < middle && middle < exit);
+    let time = format!("{}.{:09}", middle / 1_000_000_000, middle % 1_000_000_000);
+    for (option, name) in [("--from", "late.csv"), ("--until", "early.csv")] {
+        let (path, said) = made.convert(&["-o", name, option, &time]);
+        let written = csv(&path, "events").len();
+        assert!(written > 0 && written < all.len());
+        assert!(said.starts_with(&format!("st-convert: {written} calls")), "{written}: {said}");
+    }
+}
+
+#[test]
+fn wait_states_come_to_the_sums_of_the_analysis() {
+    let mut any = 0;
+    for which in KERNELS {
+        let made = kernel(which);
+        let (path, _) = made.convert(&["-o", "app.csv", "--waits"]);
+        let (columns, _) = made.convert(&["-o", "app.parquet", "--waits"]);
+        let (rows, calls) = (csv(&path, "waits"), made.calls());
+        assert_eq!(parquet(&columns, "waits"), rows, "{which:?}");
+        let waits = st_explain::analyse(&made.sections, &|_| ()).unwrap().waits;
+        let (mut kinds, mut pairs) = (BTreeMap::new(), BTreeMap::new());
+        for row in &rows {
+            let wait: u64 = number(row, "wait_ns");
+            *kinds.entry(row["kind"].clone()).or_insert(0) += wait;
+            *pairs.entry((number(row, "rank"), number(row, "for_rank"))).or_insert(0) += wait;
+            let (function, enter, exit) = &calls[&at(row, ["rank", "thread", "call"])];
+            assert_eq!(&row["function"], function);
+            let begin: i64 = number(row, "begin_ns");
+            assert!(*enter <= begin && begin + i64::try_from(wait).unwrap() <= *exit);
+        }
+        let of = |kind: &st_explain::Kind| (kind.name().to_owned(), waits.of(*kind).ns);
+        let expected = st_explain::Kind::ALL.iter().map(of).filter(|(_, ns)| *ns > 0).collect();
+        assert_eq!(kinds, expected, "{which:?}");
+        assert_eq!(pairs, waits.pairs.iter().map(|(pair, sum)| (*pair, sum.ns)).collect(), "{which:?}");
+        any += rows.len();
+        let some = made.convert(&["-o", "some.csv", "--waits", "--ranks", "1"]).0;
+        let own: Vec<Row> = rows.into_iter().filter(|row| row["rank"] == "1").collect();
+        assert_eq!(csv(&some, "waits"), own, "{which:?}");
+        assert!(!made.convert(&["-o", "without.csv"]).0.join("waits.csv").exists());
+    }
+    assert!(any > 50, "{any}");
+    let refused = kernel(Kernel::Fft).run(&["-o", "a.pftrace", "--waits"]);
+    assert_eq!(refused.status.code(), Some(2));
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert!(said.contains("perfetto has no table of waits; these have: csv, parquet"), "{said}");
+}

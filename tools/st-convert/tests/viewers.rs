@@ -48,10 +48,10 @@ fn chrome(made: &Made) -> (BTreeMap<At, Known>, Messages, u64) {
             _ => {}
         }
     }
-    // The call that is at a time on a thread: the one that ends there, of two that touch.
+    // The call that a message is sent with, and the one that it arrives at the end of.
     let around = |(rank, thread, at, _): (u32, u32, i64, i64), sends: bool| {
         let mut found = calls.range((rank, thread, 0)..=(rank, thread, u64::MAX));
-        let there = |call: &Known| if sends { call.1 == at } else { call.1 <= at && at <= call.2 };
+        let there = |call: &Known| if sends { call.1 == at } else { (call.2 - 1..=call.2).contains(&at) };
         *found.find(|(_, call)| there(call)).unwrap().0
     };
     let messages = ends.values().map(|[from, to]| {
@@ -72,6 +72,21 @@ fn chrome_has_all_calls_and_messages() {
         assert_eq!(plain(messages), plain(made.messages()), "{which:?}");
         assert_eq!(bytes, made.message_bytes(), "{which:?}");
     }
+}
+
+#[test]
+fn chrome_says_what_it_leaves_out() {
+    let made = kernel(Kernel::Fft);
+    let (_, said) = made.convert(&["-o", "app.json"]);
+    let collective = ["MPI_Alltoallv", "MPI_Reduce", "MPI_Bcast"];
+    let parts = made.calls().values().filter(|call| collective.contains(&call.0.as_str())).count();
+    assert!(
+        parts > 0 && said.contains(&format!("chrome has no place for: {parts} parts in collective")),
+        "{said}"
+    );
+    let refused = made.run(&["-o", "b.json", "--strict"]);
+    assert_eq!(refused.status.code(), Some(4));
+    assert!(!made.path("b.json").exists());
 }
 
 /// What stands in a trace of Perfetto.

@@ -67,23 +67,42 @@ proptest! {
 /// Waits, calls and messages one by one are what has been added up.
 fn check_each(sections: &[Section]) {
     let all = analyse_all(sections, &|_| ()).unwrap();
-    let (mut pairs, mut kinds) = (BTreeMap::new(), BTreeMap::new());
-    // What turns out to be of the wrong order was a late sender.
-    let plain = |kind| match kind {
-        Kind::WrongOrderSame | Kind::WrongOrderOther => Kind::LateSender,
-        kind => kind,
-    };
+    let (mut pairs, mut victims, mut culprits) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+    let mut calls = BTreeMap::new();
+    for section in sections {
+        for (rank, thread) in
+            section.ranks.iter().flat_map(|rank| (0..section.threads.len()).map(move |i| (rank, i)))
+        {
+            let Some(mut events) = section.events(thread, rank).map(|events| events.timed()) else {
+                continue;
+            };
+            while let Some(event) = events.next_event().unwrap() {
+                calls.extend(
+                    event.times.map(|times| ((rank, u32::try_from(thread).unwrap(), event.index), times)),
+                );
+            }
+        }
+    }
     for wait in &all.each {
         *pairs.entry((wait.rank, wait.for_rank)).or_insert(0) += wait.ns;
-        *kinds.entry(plain(wait.kind)).or_insert(0) += wait.ns;
-        assert_eq!(all.threads().nth(wait.thread as usize).unwrap().rank(), wait.rank);
+        let (rank, place) = (wait.rank, wait.place);
+        *victims.entry((wait.kind, At { rank, place })).or_insert(0) += wait.ns;
+        let (rank, place) = (wait.for_rank, wait.for_place);
+        *culprits.entry((wait.kind, wait.place, At { rank, place })).or_insert(0) += wait.ns;
+        let thread = all.threads().nth(wait.thread as usize).unwrap();
+        assert_eq!((thread.rank(), all.lanes[wait.thread as usize].0), (wait.rank, wait.rank));
+        let (rank, thread) = all.lanes[wait.thread as usize];
+        // What a root waits for the last of all begins within its call.
+        let (enter, exit) = calls[&(rank, thread, wait.call)];
+        assert!(wait.kind == Kind::LateContribution || wait.enter == enter, "{wait:?}");
+        assert!(enter <= wait.enter && wait.enter + i64::try_from(wait.ns).unwrap() <= exit, "{wait:?}");
     }
     assert_eq!(pairs, all.waits.pairs.iter().map(|(pair, sum)| (*pair, sum.ns)).collect::<BTreeMap<_, _>>());
-    let mut expected = BTreeMap::new();
-    for kind in Kind::ALL.into_iter().filter(|kind| all.waits.of(*kind).ns > 0) {
-        *expected.entry(plain(kind)).or_insert(0) += all.waits.of(kind).ns;
-    }
-    assert_eq!(kinds, expected);
+    assert_eq!(victims, all.waits.victims.iter().map(|(at, sum)| (*at, sum.ns)).collect::<BTreeMap<_, _>>());
+    assert_eq!(
+        culprits,
+        all.waits.culprits.iter().map(|(at, sum)| (*at, sum.ns)).collect::<BTreeMap<_, _>>()
+    );
     let mut inside = BTreeMap::new();
     for thread in all.threads() {
         let calls: i64 = thread.calls().map(|call| call.exit - call.enter).sum();

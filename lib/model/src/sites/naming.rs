@@ -24,6 +24,8 @@ pub struct CallSites {
     table: SiteTable,
     /// By site: where it is.
     places: Vec<String>,
+    /// By site: the same in parts, as far as they are known.
+    locations: Vec<Option<Location>>,
     /// By site: hashes of what its own functions are called, with and without lines, if that is known of all.
     identities: Vec<[Option<u128>; 2]>,
     /// By site: other texts that stand for it.
@@ -62,6 +64,7 @@ struct Texts {
     all: Vec<String>,
     /// Those that are files and lines.
     named: HashSet<u32, FixedState>,
+    locations: HashMap<u32, Location, FixedState>,
     index: HashMap<String, u32, FixedState>,
 }
 
@@ -130,6 +133,11 @@ impl CallSites {
     #[must_use]
     pub fn place(&self, number: u32) -> &str {
         self.places.get(number.to_usize()).map_or("", String::as_str)
+    }
+    /// Function, file and line of a site's place, as far as they are known: the function in full.
+    #[must_use]
+    pub fn location(&self, number: u32) -> Option<&Location> {
+        self.locations.get(number.to_usize())?.as_ref()
     }
     /// A place without what it calls there, if it has that: as much of it as tells where to look.
     #[must_use]
@@ -204,6 +212,8 @@ impl CallSites {
                 (_, chosen) => chosen.map(text).unwrap_or_default(),
             };
             self.places.push(place);
+            let location = trail.get(*at).filter(|_| site.label.is_empty());
+            self.locations.push(location.and_then(|text| texts.locations.get(text).cloned()));
             let nameless = !site.label.is_empty() || trail.is_empty();
             let lines = trail.iter().all(|t| texts.is_named(*t)).then(|| texts.hash(trail.iter().copied()));
             let functions =
@@ -271,6 +281,9 @@ fn steps(table: &SiteTable, frame: &Frame, texts: &mut Texts) -> Vec<Step> {
         let text = texts.number(l.text(&module, frame.offset));
         if l.line.is_some() {
             texts.named.insert(text);
+        }
+        if l.function.is_some() || l.file.is_some() {
+            texts.locations.insert(text, l.clone());
         }
         let function = l.function.as_deref();
         Step {

@@ -11,7 +11,9 @@ use serde_json::{Value, json};
 use st_cli::Output;
 use st_model::num::Exact as _;
 
+use crate::exchanges::Exchange;
 use crate::format::{Call, Format, Kind, Summary};
+use crate::groups::Groups;
 use crate::losses::Losses;
 use crate::message::{Message, Moment};
 use crate::trace::Trace;
@@ -24,6 +26,7 @@ pub(crate) const KIND: Kind = Kind {
     needs_times: true,
     by_rank: false,
     whole_only: false,
+    has_waits: false,
     bytes: 370,
     bears: 100_000_000,
     open,
@@ -113,6 +116,8 @@ impl Format for Chrome<'_> {
             self.losses.add("calls whose times are not known", call.event.calls());
             return Ok(());
         };
+        let joined = call.exchanges.iter().filter(|exchange| matches!(exchange, Exchange::Join { .. }));
+        self.losses.add("parts in collective operations", joined.count().to_u64());
         let args = Value::Object(parameters(call, &self.trace.sites));
         let name = Value::String(function(call));
         let (pid, tid, ts, dur) =
@@ -123,14 +128,14 @@ impl Format for Chrome<'_> {
         ))
     }
 
-    fn message(&mut self, message: &Message) -> Result<()> {
+    fn message(&mut self, message: &Message, _: &Groups) -> Result<()> {
         let (Some((sent, _)), Some((enter, exit))) = (message.sent.times, message.received.times) else {
             self.losses.add("messages whose times are not known", 1);
             return Ok(());
         };
         self.end("\"s\"", message, (message.sent, sent))?;
-        // An arrow ends in the call that encloses it, and points forward.
-        let arrives = sent.max(enter).min(exit);
+        // An arrow ends in the call that encloses it, which its last ns does and its end may not, and points forward.
+        let arrives = exit.saturating_sub(1).max(enter).max(sent).min(exit);
         self.end("\"f\",\"bp\":\"e\"", message, (message.received, arrives))
     }
 

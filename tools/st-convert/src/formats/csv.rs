@@ -8,17 +8,18 @@ use anyhow::{Context as _, Result};
 
 use crate::directory::Directory;
 use crate::format::{Format, Kind};
-use crate::tables::{Cell, Sink, TABLES, Tables};
+use crate::tables::{Cell, Sink, TABLES, Tables, files};
 use crate::trace::Trace;
 
 pub(crate) const KIND: Kind = Kind {
     name: "csv",
     endings: &[".csv"],
-    about: "tables in a directory: events, messages, sites, ranks, comms",
+    about: "tables in a directory: events, messages, sites, ranks, comms, waits",
     needs_times: false,
     by_rank: false,
     whole_only: false,
-    bytes: 130,
+    has_waits: true,
+    bytes: 80,
     bears: 20_000_000_000,
     open,
 };
@@ -32,7 +33,7 @@ struct Files {
 fn open<'a>(target: &Path, trace: &'a Trace) -> Result<Box<dyn Format + 'a>> {
     let directory = Directory::create(target)?;
     let mut writers = Vec::new();
-    for table in &TABLES {
+    for table in files(trace) {
         let mut writer = csv::Writer::from_writer(directory.file(&format!("{}.csv", table.name))?);
         writer.write_record(table.columns.iter().map(|column| column.name))?;
         writers.push(writer);

@@ -23,6 +23,7 @@ pub(crate) const KIND: Kind = Kind {
     needs_times: false,
     by_rank: true,
     whole_only: true,
+    has_waits: false,
     bytes: 100,
     bears: 20_000_000_000,
     open,

@@ -20,7 +20,7 @@ use foldhash::fast::FixedState;
 
 use crate::directory::Directory;
 use crate::format::{Format, Kind};
-use crate::tables::{Cell, Column, Sink, TABLES, Table, Tables, Type};
+use crate::tables::{Cell, Column, Sink, Table, Tables, Type, files};
 use crate::trace::Trace;
 
 pub(crate) const KIND: Kind = Kind {
@@ -30,6 +30,7 @@ pub(crate) const KIND: Kind = Kind {
     needs_times: false,
     by_rank: false,
     whole_only: false,
+    has_waits: true,
     bytes: 15,
     bears: 100_000_000_000,
     open,
@@ -73,7 +74,7 @@ struct Files {
 
 fn open<'a>(target: &Path, trace: &'a Trace) -> Result<Box<dyn Format + 'a>> {
     let directory = Directory::create(target)?;
-    let files = TABLES.iter().map(|table| begin(table, &directory)).collect::<Result<_>>()?;
+    let files = files(trace).iter().map(|table| begin(table, &directory)).collect::<Result<_>>()?;
     Ok(Box::new(Tables::new(Files { directory, files }, trace)))
 }
 
@@ -82,7 +83,7 @@ fn schema(table: &Table) -> Result<Schema> {
         let repetition = if column.optional { Repetition::OPTIONAL } else { Repetition::REQUIRED };
         let (physical, logical) = match column.holds {
             Type::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
-            Type::Small | Type::Large => (Physical::INT64, None),
+            Type::Index | Type::Small | Type::Large => (Physical::INT64, None),
         };
         let builder = Schema::primitive_type_builder(column.name, physical);
         Ok(Arc::new(builder.with_repetition(repetition).with_logical_type(logical).build()?))
@@ -121,7 +122,7 @@ fn fresh(table: &Table) -> Group {
     let column = |column: &Column| Gathered {
         values: match column.holds {
             Type::Text => Values::Texts(Vec::new()),
-            Type::Small | Type::Large => Values::Ints(Vec::new()),
+            Type::Index | Type::Small | Type::Large => Values::Ints(Vec::new()),
         },
         there: column.optional.then(Vec::new),
     };

@@ -1,8 +1,10 @@
-//! Tables of calls, messages, call sites and ranks, for whoever writes tables: CSV and Parquet.
+//! Tables of calls, messages, call sites, ranks and waits, for whoever writes tables: CSV and Parquet.
 
 mod schema;
+mod sink;
+mod waits;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use anyhow::Result;
 use foldhash::fast::FixedState;
@@ -13,38 +15,22 @@ use st_model::values::error_class;
 
 use crate::exchanges::{Exchange, Side};
 use crate::format::{Call, Format, Summary};
+use crate::groups::{Group, Groups};
 use crate::losses::Losses;
 use crate::message::{Message, Moment};
+use crate::numbering::Numbering;
 use crate::trace::Trace;
+use crate::walk::Tell;
 use crate::words::function;
 
-pub(crate) use schema::{Column, TABLES, Table, Type};
+pub use schema::{COMMS, Column, EVENTS, MESSAGES, RANKS, SITES, TABLES, Table, Type, WAITS};
+pub use sink::{Cell, Sink};
 
-/// Index in [`TABLES`].
-const EVENTS: usize = 0;
-const MESSAGES: usize = 1;
-const SITES: usize = 2;
-const RANKS: usize = 3;
-const COMMS: usize = 4;
+use sink::{count, known, maybe};
 
-/// A value.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Cell<'a> {
-    None,
-    Int(i64),
-    Text(&'a str),
-}
-
-/// Where rows go.
-pub(crate) trait Sink {
-    /// Takes a row of a table, a cell per column.
-    fn row(&mut self, table: usize, cells: &[Cell<'_>]) -> Result<()>;
-
-    /// Writes what is left.
-    fn finish(&mut self) -> Result<()>;
-
-    /// Gives the result its name.
-    fn commit(self) -> Result<()>;
+/// The tables that are files of a trace: that of waits is the last one, and there if it is asked for.
+pub(crate) fn files(trace: &Trace) -> &'static [Table] {
+    TABLES.get(..if trace.waits { TABLES.len() } else { WAITS }).unwrap_or(&TABLES)
 }
 
 /// What is added up for a rank.
@@ -57,38 +43,71 @@ struct Sums {
 
 /// Rows from calls and messages.
 pub(crate) struct Tables<'a, S> {
-    sink: S,
+    /// Where they go.
+    pub(crate) sink: S,
     trace: &'a Trace,
     sums: HashMap<u32, Sums, FixedState>,
+    groups: Named,
     /// Names of functions that the call table does not list have to be made once per call.
     names: HashMap<(usize, u32), String, FixedState>,
 }
 
 impl<'a, S: Sink> Tables<'a, S> {
     pub(crate) fn new(sink: S, trace: &'a Trace) -> Self {
-        Self { sink, trace, sums: HashMap::default(), names: HashMap::default() }
+        let (sums, groups, names) = (HashMap::default(), Named::default(), HashMap::default());
+        Self { sink, trace, sums, groups, names }
     }
 
-    fn sites(&mut self) -> Result<()> {
+    /// The same trace's tables where others have read other ranks.
+    pub(crate) fn join(&mut self, others: Self) -> S {
+        self.sums.extend(others.sums);
+        self.groups.met.extend(others.groups.met);
+        others.sink
+    }
+
+    /// Writes the tables that sum up: of what has been read.
+    pub(crate) fn sum_up(&mut self) -> Result<()> {
+        self.ranks()?;
+        self.comms()
+    }
+
+    /// Writes the table of wait states.
+    pub(crate) fn waits(&mut self, tell: Tell<'_>) -> Result<()> {
+        waits::waits(self.trace, &mut self.sink, tell)
+    }
+
+    /// Writes the table of call sites.
+    pub(crate) fn sites(&mut self) -> Result<()> {
         let sites = &self.trace.sites;
         for number in 0..sites.len() {
             let id = sites.table().get(number).map(|site| format!("{:032x}", site.id)).unwrap_or_default();
             let stack = sites.stack(number).join("\n");
+            let location = sites.location(number);
+            let part = |text: Option<&'a str>| text.map_or(Cell::None, Cell::Text);
             self.sink.row(
                 SITES,
-                &[Cell::Int(number.into()), Cell::Text(&id), known(sites.place(number)), known(&stack)],
+                &[
+                    Cell::Int(number.into()),
+                    Cell::Text(&id),
+                    known(sites.place(number)),
+                    part(location.and_then(|l| l.function.as_deref())),
+                    part(location.and_then(|l| l.file.as_deref())),
+                    maybe(location.and_then(|l| l.line)),
+                    known(&stack),
+                ],
             )?;
         }
         Ok(())
     }
 
-    fn comms(&mut self, summary: &Summary<'_>) -> Result<()> {
-        for (group, number) in summary.groups.iter().zip(0i64..) {
+    fn comms(&mut self) -> Result<()> {
+        for (number, group) in &self.groups.met {
             let [members, remote] = group
                 .sides
                 .each_ref()
                 .map(|side| side.iter().map(|rank| rank.to_string()).collect::<Vec<_>>().join(" "));
-            let row = [Cell::Int(number), Cell::Text(&group.label), Cell::Text(&members), known(&remote)];
+            let row =
+                [Cell::Int((*number).into()), Cell::Text(&group.label), Cell::Text(&members), known(&remote)];
             self.sink.row(COMMS, &row)?;
         }
         Ok(())
@@ -119,16 +138,30 @@ impl<'a, S: Sink> Tables<'a, S> {
     }
 }
 
-fn count(n: u64) -> Cell<'static> {
-    Cell::Int(saturate(n))
+/// Communicators, windows and files that have been met, under the numbers that all tables of a trace have for them.
+#[derive(Default)]
+struct Named {
+    /// By number in the walk.
+    known: Vec<Option<u32>>,
+    met: BTreeMap<u32, Group>,
 }
 
-fn maybe(n: Option<impl Into<i64>>) -> Cell<'static> {
-    n.map_or(Cell::None, |n| Cell::Int(n.into()))
-}
-
-fn known(text: &str) -> Cell<'_> {
-    if text.is_empty() { Cell::None } else { Cell::Text(text) }
+impl Named {
+    fn number(&mut self, numbering: &Numbering, groups: &Groups, group: u32) -> Option<u32> {
+        let at = group.to_usize();
+        if let Some(known) = self.known.get(at) {
+            return *known;
+        }
+        for (next, group) in groups.iter().enumerate().skip(self.known.len()) {
+            let number = numbering.number(group.name);
+            self.known.push(number);
+            self.met.extend(number.map(|number| (number, group.clone())));
+            if next == at {
+                return number;
+            }
+        }
+        None
+    }
 }
 
 /// What a call has to do with one other rank, and on which communicator.
@@ -165,18 +198,23 @@ impl Ends {
 impl<S: Sink> Format for Tables<'_, S> {
     fn call(&mut self, call: &Call<'_>) -> Result<()> {
         let event = call.event;
+        let sums = self.sums.entry(call.lane.rank).or_default();
+        sums.calls += event.calls();
+        sums.sent = sums.sent.saturating_add(call.sent);
+        sums.received = sums.received.saturating_add(call.received);
+        let ends = Ends::of(call);
+        let numbering = &self.trace.numbering;
+        let group = ends.group.and_then(|group| self.groups.number(numbering, call.groups, group));
+        if !self.sink.wants(EVENTS) {
+            return Ok(());
+        }
         let symbol = (call.lane.section, event.symbol.call.0.into());
         let name = match event.name() {
             Some(name) => name,
             None => self.names.entry(symbol).or_insert_with(|| function(call)),
         };
-        let ends = Ends::of(call);
         let tag = ends.sends.or(ends.receives).and_then(|side| side.tag);
         let error = event.symbol.error;
-        let sums = self.sums.entry(call.lane.rank).or_default();
-        sums.calls += event.calls();
-        sums.sent = sums.sent.saturating_add(call.sent);
-        sums.received = sums.received.saturating_add(call.received);
         self.sink.row(
             EVENTS,
             &[
@@ -188,7 +226,7 @@ impl<S: Sink> Format for Tables<'_, S> {
                 maybe(call.times.map(|(enter, _)| enter)),
                 maybe(call.times.map(|(_, exit)| exit)),
                 count(event.calls()),
-                maybe(ends.group),
+                maybe(group),
                 maybe(ends.sends.and_then(|side| side.peer)),
                 maybe(ends.receives.and_then(|side| side.peer)),
                 maybe(tag),
@@ -200,12 +238,16 @@ impl<S: Sink> Format for Tables<'_, S> {
         Ok(())
     }
 
-    fn message(&mut self, message: &Message) -> Result<()> {
+    fn message(&mut self, message: &Message, groups: &Groups) -> Result<()> {
+        if !self.sink.wants(MESSAGES) {
+            return Ok(());
+        }
         let place = |moment: &Moment| {
             let lane = self.trace.lanes.get(moment.at.to_usize());
             [lane.map(|lane| lane.rank), lane.map(|lane| lane.thread)].map(maybe)
         };
         let ([from, from_thread], [to, to_thread]) = (place(&message.sent), place(&message.received));
+        let comm = self.groups.number(&self.trace.numbering, groups, message.group);
         self.sink.row(
             MESSAGES,
             &[
@@ -219,17 +261,19 @@ impl<S: Sink> Format for Tables<'_, S> {
                 maybe(message.sent.times.map(|(enter, _)| enter)),
                 maybe(message.posted.times.map(|(enter, _)| enter)),
                 maybe(message.received.times.map(|(_, exit)| exit)),
-                Cell::Int(message.group.into()),
+                maybe(comm),
                 Cell::Int(message.tag),
                 count(message.bytes),
             ],
         )
     }
 
-    fn finish(&mut self, summary: &Summary<'_>) -> Result<Losses> {
+    fn finish(&mut self, _: &Summary<'_>) -> Result<Losses> {
         self.sites()?;
-        self.ranks()?;
-        self.comms(summary)?;
+        self.sum_up()?;
+        if self.trace.waits {
+            self.waits(&|_| Ok(()))?;
+        }
         self.sink.finish()?;
         Ok(Losses::default())
     }

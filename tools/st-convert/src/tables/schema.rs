@@ -2,8 +2,10 @@
 
 /// What a column holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Type {
-    /// Numbers that vary within a range: ranks, sites, tags.
+pub enum Type {
+    /// Numbers below 2^32: ranks, threads, sites, communicators.
+    Index,
+    /// Numbers that vary within a range: tags, bytes of a call.
     Small,
     /// Numbers that ascend or vary freely: times, positions, bytes.
     Large,
@@ -13,20 +15,27 @@ pub(crate) enum Type {
 
 /// A column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Column {
-    pub(crate) name: &'static str,
-    pub(crate) holds: Type,
+pub struct Column {
+    /// Its name, which ends with its unit.
+    pub name: &'static str,
+    /// What its values are.
+    pub holds: Type,
     /// It may be empty.
-    pub(crate) optional: bool,
+    pub optional: bool,
 }
 
 /// A table.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Table {
-    pub(crate) name: &'static str,
-    pub(crate) columns: &'static [Column],
+pub struct Table {
+    /// Its name.
+    pub name: &'static str,
+    /// Its columns, in order.
+    pub columns: &'static [Column],
 }
 
+const fn index(name: &'static str) -> Column {
+    Column { name, holds: Type::Index, optional: false }
+}
 const fn small(name: &'static str) -> Column {
     Column { name, holds: Type::Small, optional: false }
 }
@@ -40,22 +49,35 @@ const fn maybe(column: Column) -> Column {
     Column { optional: true, ..column }
 }
 
+/// Index of a table in [`TABLES`].
+pub const EVENTS: usize = 0;
+/// Index of a table in [`TABLES`].
+pub const MESSAGES: usize = 1;
+/// Index of a table in [`TABLES`].
+pub const SITES: usize = 2;
+/// Index of a table in [`TABLES`].
+pub const RANKS: usize = 3;
+/// Index of a table in [`TABLES`].
+pub const COMMS: usize = 4;
+/// Index of a table in [`TABLES`].
+pub const WAITS: usize = 5;
+
 /// All tables; st-convert(1) says what the columns mean.
-pub(crate) const TABLES: [Table; 5] = [
+pub const TABLES: [Table; 6] = [
     Table {
         name: "events",
         columns: &[
-            small("rank"),
-            small("thread"),
+            index("rank"),
+            index("thread"),
             large("call"),
             text("function"),
-            maybe(small("site")),
+            maybe(index("site")),
             maybe(large("enter_ns")),
             maybe(large("exit_ns")),
             small("calls"),
-            maybe(small("comm")),
-            maybe(small("dest")),
-            maybe(small("source")),
+            maybe(index("comm")),
+            maybe(index("dest")),
+            maybe(index("source")),
             maybe(small("tag")),
             small("sent_bytes"),
             small("received_bytes"),
@@ -65,31 +87,39 @@ pub(crate) const TABLES: [Table; 5] = [
     Table {
         name: "messages",
         columns: &[
-            maybe(small("from_rank")),
-            maybe(small("from_thread")),
+            maybe(index("from_rank")),
+            maybe(index("from_thread")),
             large("sent_call"),
-            maybe(small("to_rank")),
-            maybe(small("to_thread")),
+            maybe(index("to_rank")),
+            maybe(index("to_thread")),
             large("posted_call"),
             large("received_call"),
             maybe(large("sent_ns")),
             maybe(large("posted_ns")),
             maybe(large("received_ns")),
-            small("comm"),
+            maybe(index("comm")),
             small("tag"),
             small("bytes"),
         ],
     },
     Table {
         name: "sites",
-        columns: &[small("site"), text("id"), maybe(text("place")), maybe(text("stack"))],
+        columns: &[
+            index("site"),
+            text("id"),
+            maybe(text("place")),
+            maybe(text("function")),
+            maybe(text("file")),
+            maybe(index("line")),
+            maybe(text("stack")),
+        ],
     },
     Table {
         name: "ranks",
         columns: &[
-            small("rank"),
+            index("rank"),
             maybe(text("host")),
-            small("threads"),
+            index("threads"),
             large("calls"),
             maybe(large("time_ns")),
             maybe(large("mpi_ns")),
@@ -97,5 +127,21 @@ pub(crate) const TABLES: [Table; 5] = [
             large("received_bytes"),
         ],
     },
-    Table { name: "comms", columns: &[small("comm"), text("name"), text("members"), maybe(text("remote"))] },
+    Table { name: "comms", columns: &[index("comm"), text("name"), text("members"), maybe(text("remote"))] },
+    Table {
+        name: "waits",
+        columns: &[
+            index("rank"),
+            index("thread"),
+            large("call"),
+            text("kind"),
+            text("function"),
+            maybe(index("site")),
+            large("begin_ns"),
+            large("wait_ns"),
+            index("for_rank"),
+            text("for_function"),
+            maybe(index("for_site")),
+        ],
+    },
 ];

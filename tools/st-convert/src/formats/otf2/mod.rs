@@ -34,6 +34,7 @@ pub(crate) const KIND: Kind = Kind {
     needs_times: true,
     by_rank: true,
     whole_only: false,
+    has_waits: false,
     bytes: 40,
     bears: 50_000_000_000,
     open,

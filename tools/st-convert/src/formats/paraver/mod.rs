@@ -17,6 +17,7 @@ use st_model::num::Exact as _;
 
 use crate::exchanges::Exchange;
 use crate::format::{Call, Format, Kind, Summary};
+use crate::groups::Groups;
 use crate::losses::Losses;
 use crate::message::{Message, Moment};
 use crate::trace::Trace;
@@ -31,6 +32,7 @@ pub(crate) const KIND: Kind = Kind {
     needs_times: true,
     by_rank: false,
     whole_only: false,
+    has_waits: false,
     bytes: 160,
     bears: 2_000_000_000,
     open,
@@ -220,7 +222,7 @@ impl Format for Paraver<'_> {
         Ok(())
     }
 
-    fn message(&mut self, message: &Message) -> Result<()> {
+    fn message(&mut self, message: &Message, _: &Groups) -> Result<()> {
         let ends = (self.moment(&message.sent), self.moment(&message.posted), self.moment(&message.received));
         let (Some((from, sent, _)), Some((_, posted, _)), Some((to, _, received))) = ends else {
             self.losses.add("messages whose times are not known", 1);

@@ -21,6 +21,7 @@ use st_model::num::{Exact as _, saturate};
 
 use crate::exchanges::Exchange;
 use crate::format::{Call, Format, Kind, Summary};
+use crate::groups::Groups;
 use crate::losses::Losses;
 use crate::message::Message;
 use crate::trace::Trace;
@@ -40,7 +41,8 @@ pub(crate) const KIND: Kind = Kind {
     needs_times: true,
     by_rank: false,
     whole_only: false,
-    bytes: 165,
+    has_waits: false,
+    bytes: 140,
     bears: 100_000_000,
     open,
 };
@@ -213,7 +215,7 @@ impl Format for Perfetto<'_> {
         Ok(())
     }
 
-    fn message(&mut self, message: &Message) -> Result<()> {
+    fn message(&mut self, message: &Message, _: &Groups) -> Result<()> {
         let key = (message.received.at, message.received.call);
         let (Some((enter, _)), Some(held)) = (message.sent.times, self.held.get_mut(&key)) else {
             self.losses.add("messages whose times are not known", 1);
