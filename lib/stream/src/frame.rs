@@ -10,9 +10,11 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 
 use zstd::stream::raw::{Decoder, InBuffer, Operation as _, OutBuffer};
 
+use super::column::Owner;
 use super::error::{DecodeError, Error, ErrorKind};
 use super::kind::{Kind, REQUIRED};
-use super::{lzma, times};
+use super::{column, lzma, series, times};
+use st_model::columns::Chunk;
 use st_model::varint;
 
 /// Flag: the payload is one zstd frame.
@@ -80,6 +82,8 @@ const TIMES_BYTES: usize = 1 << 20;
 /// The level that frames of a kind have in a stream of a level.
 pub(crate) fn level_of(kind: Kind, level: u8) -> i32 {
     match i32::from(level) {
+        // These are compressed already.
+        _ if kind == Kind::Series => 0,
         level if kind != Kind::Column => level,
         level if level < SMALLEST => level.min(TIMES_LEVEL),
         level => level.min(SMALLEST + 1),
@@ -134,9 +138,19 @@ impl Packer {
         Ok(frame)
     }
 
+    /// Whether exact times at this level are compressed as numbers, many together: from [`SMALLEST`] on what is not coded.
+    pub(crate) fn joins_times(&self, level: i32) -> bool {
+        series::AVAILABLE && level >= SMALLEST && !self.codes_times(level)
+    }
+
+    /// Whether they are coded.
+    fn codes_times(&self, level: i32) -> bool {
+        level > SMALLEST || level == SMALLEST && self.times <= TIMES_BYTES
+    }
+
     /// The payload compressed with LZMA. That takes its time: of a long payload a part shows whether it is worth it.
     fn other(&mut self, payload: &[u8], level: i32) -> io::Result<Option<Vec<u8>>> {
-        if self.tried >= FRAMES {
+        if self.tried >= FRAMES || level == 0 {
             return Ok(None);
         }
         self.tried += 1;
@@ -152,7 +166,7 @@ impl Packer {
 
     /// The times of a COLUMN coded.
     fn times(&mut self, payload: &[u8], level: i32) -> Option<Vec<u8>> {
-        if level < SMALLEST || level == SMALLEST && self.times > TIMES_BYTES {
+        if !self.codes_times(level) {
             return None;
         }
         self.times += payload.len();
@@ -234,9 +248,18 @@ impl Frame {
         Ok(Cow::Owned(out))
     }
 
-    /// What comes before the times of a COLUMN that are coded.
-    pub(crate) fn coded_times(&self) -> Option<&[u8]> {
-        (self.flags & CODED == TIMES).then_some(&self.stored[..])
+    /// Whether the times of a COLUMN are coded, and what comes before them is as it is.
+    pub(crate) fn has_coded_times(&self) -> bool {
+        self.flags & CODED == TIMES
+    }
+
+    /// Exact times, whichever way they are stored, and whose they are.
+    pub(crate) fn chunks(&self, kind: Kind) -> Result<(Owner, Vec<Chunk>), Error> {
+        if kind == Kind::Series {
+            return self.decode(kind, series::decode);
+        }
+        let (owner, chunk) = self.decode(kind, column::decode)?;
+        Ok((owner, vec![chunk]))
     }
 
     /// The frame with its payload as it is before compression.

@@ -39,6 +39,7 @@ pub mod objects;
 mod parts;
 mod reader;
 mod section;
+mod series;
 pub mod sites;
 mod sizes;
 mod stored;

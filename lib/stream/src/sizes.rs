@@ -7,9 +7,9 @@ use super::error::{Error, ErrorKind, check_first};
 use super::frame::{FrameReader, Packer, level_of};
 use super::kind::Kind;
 use super::reader::ReadOptions;
-use super::structure;
 use super::version::MAGIC;
 use super::writer::WriteOptions;
+use super::{series, structure};
 use st_model::section::Section;
 
 /// Size of one frame.
@@ -54,6 +54,7 @@ pub fn frame_sizes(mut from: impl Read, options: ReadOptions) -> Result<Vec<Fram
         let kind = frame.kind()?;
         let stored = frame.stored.len().to_u64();
         let expanded = match kind {
+            Some(Kind::Series) => frame.decode(Kind::Series, series::expanded)?,
             Some(k) => frame.payload(k)?.len().to_u64(),
             None => stored,
         };

@@ -1,10 +1,11 @@
 //! Writing streams.
 
 use st_model::num::Exact;
+use std::borrow::Cow;
 use std::io::{self, Read, Write};
 
-use super::column;
-use super::encoded::Encoded;
+use super::column::{self, Owner};
+use super::encoded::{Encoded, Timed};
 use super::error::Error;
 use super::frame::{Frame, MAX_TEXT, Packer, level_of};
 use super::index::{self, Place};
@@ -12,6 +13,7 @@ use super::kind::Kind;
 use super::names;
 use super::reader::Reader;
 use super::section::Opening;
+use super::series::{self, Joined};
 use super::sites;
 use super::version::{CURRENT, MAGIC};
 use super::waits;
@@ -59,6 +61,8 @@ pub struct Writer<W> {
     /// The SITES and OBJECTS frames in force, with their offsets.
     sites: Option<(Frame, u64)>,
     objects: Option<(Frame, u64)>,
+    /// Exact times that wait for those that follow.
+    joined: Joined,
     /// Their payloads, where these were encoded here.
     payloads: [Vec<u8>; 2],
     /// The sites in force, where these were encoded here.
@@ -98,6 +102,7 @@ impl<W: Write> Writer<W> {
             times,
             sites,
             objects,
+            joined: Joined::default(),
             payloads,
             table,
             text: MAX_TEXT,
@@ -149,9 +154,28 @@ impl<W: Write> Writer<W> {
     ///
     /// If they cannot be written.
     pub fn column_chunk(&mut self, rank: u32, thread: u32, chunk: &Chunk) -> io::Result<()> {
+        self.timed((rank, thread), Cow::Borrowed(chunk))
+    }
+
+    fn timed(&mut self, owner: Owner, chunk: Cow<'_, Chunk>) -> io::Result<()> {
         self.start.get_or_insert(self.offset);
-        self.put(Kind::Column, column::encode((rank, thread), chunk))?;
-        Ok(())
+        if self.packer.joins_times(self.level(Kind::Column)) {
+            let complete = self.joined.push(owner, chunk.into_owned());
+            return complete.iter().try_for_each(|(owner, chunks)| self.series(*owner, chunks));
+        }
+        self.put(Kind::Column, column::encode(owner, &chunk)).map(drop)
+    }
+
+    /// Writes the exact times that wait.
+    fn settle(&mut self) -> io::Result<()> {
+        self.joined.take().iter().try_for_each(|(owner, chunks)| self.series(*owner, chunks))
+    }
+
+    fn series(&mut self, owner: Owner, chunks: &[Chunk]) -> io::Result<()> {
+        if let Some(payload) = series::encode(owner, chunks) {
+            return self.put(Kind::Series, payload).map(drop);
+        }
+        chunks.iter().try_for_each(|c| self.put(Kind::Column, column::encode(owner, c)).map(drop))
     }
 
     /// Writes how a rank's clock was compared: any time before the rank's section.
@@ -191,10 +215,16 @@ impl<W: Write> Writer<W> {
     pub fn encoded(&mut self, section: Encoded) -> io::Result<()> {
         let Encoded { ranks, times, sites, objects, opening, parts } = section;
         self.names(sites.names())?;
-        for (kind, payload) in times {
-            self.start.get_or_insert(self.offset);
-            self.put(kind, payload)?;
+        for timed in times {
+            match timed {
+                Timed::Chunk(owner, chunk) => self.timed(owner, Cow::Owned(chunk))?,
+                Timed::Clock(payload) => {
+                    self.start.get_or_insert(self.offset);
+                    self.put(Kind::Clock, payload)?;
+                }
+            }
         }
+        self.settle()?;
         let level = i32::from(self.level);
         // Most ranks have the tables of the rank before; these need not be compressed to be known.
         if !self.table.as_ref().is_some_and(|table| table.shares(&sites)) {
@@ -250,12 +280,19 @@ impl<W: Write> Writer<W> {
         while let Some(frame) = from.next_raw()? {
             match frame.kind()? {
                 Some(Kind::Sites | Kind::Objects) => {}
-                Some(kind @ (Kind::Column | Kind::Clock)) => {
+                Some(kind @ (Kind::Column | Kind::Series))
+                    if level_of(Kind::Column, level) != self.level(Kind::Column) =>
+                {
+                    let (owner, chunks) = frame.chunks(kind)?;
+                    chunks.into_iter().try_for_each(|c| self.timed(owner, Cow::Owned(c)))?;
+                }
+                Some(kind @ (Kind::Column | Kind::Series | Kind::Clock)) => {
                     self.start.get_or_insert(self.offset);
                     let frame = self.recoded(frame, kind, level)?;
                     self.put_frame(&frame)?;
                 }
                 Some(Kind::Section) => {
+                    self.settle()?;
                     let opening = frame.decode(Kind::Section, Opening::decode)?;
                     let (sites, objects) = from.tables().map_err(|kind| frame.fault(kind))?;
                     let (sites, objects) = (sites.clone(), objects.clone());
@@ -314,6 +351,7 @@ impl<W: Write> Writer<W> {
     ///
     /// If it cannot be written.
     pub fn flush(&mut self) -> io::Result<()> {
+        self.settle()?;
         self.to.flush()
     }
 
@@ -323,6 +361,7 @@ impl<W: Write> Writer<W> {
     ///
     /// If it cannot be written.
     pub fn finish(mut self) -> io::Result<W> {
+        self.settle()?;
         let mut at = None;
         if self.places.len() > 1 {
             let payload = index::encode(&self.places);
@@ -380,7 +419,7 @@ impl<W: Write> Writer<W> {
         let bytes = frame.write(&mut self.to)?;
         self.offset += bytes;
         self.frames += 1;
-        if frame.number == Kind::Column.number() {
+        if [Kind::Column, Kind::Series].map(Kind::number).contains(&frame.number) {
             self.times += bytes;
         }
         Ok(at)
