@@ -4,8 +4,9 @@ use st_model::num::Exact;
 use std::io::Read;
 
 use super::error::{Error, ErrorKind, check_first};
-use super::frame::{FrameReader, Packer, level_of};
+use super::frame::FrameReader;
 use super::kind::Kind;
+use super::packer::{Packer, Plans, level_of};
 use super::reader::ReadOptions;
 use super::version::MAGIC;
 use super::writer::WriteOptions;
@@ -29,7 +30,8 @@ pub fn structure_size(section: &Section) -> usize {
     let payload = structure::encode(section);
     let expanded = payload.len();
     let level = level_of(Kind::Struct, WriteOptions::FILE.level);
-    let packed = Packer::default().frame(Kind::Struct, payload, level);
+    let plan = Plans::default().next(Kind::Struct, expanded, level);
+    let packed = Packer::default().frame(Kind::Struct, payload, plan);
     packed.map_or(expanded, |frame| frame.stored.len())
 }
 

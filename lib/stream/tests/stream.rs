@@ -440,3 +440,74 @@ fn many_short_frames_of_long_series_are_refused() {
     let told = read(&st_damage::stream(&good, &frames)).unwrap_err();
     assert!(matches!(told.kind(), ErrorKind::TooLarge(_)), "{told}");
 }
+
+/// Sections in a stream that several threads write.
+fn by_threads(trace: &Trace, threads: usize) -> Vec<u8> {
+    let mut writer = Writer::new(Vec::new(), &trace.header, WriteOptions { level: trace.level }).unwrap();
+    writer.threads(threads).unwrap();
+    trace.provenance.iter().for_each(|step| writer.provenance(step).unwrap());
+    trace.sections.iter().for_each(|section| writer.section(section).unwrap());
+    writer.finish().unwrap()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+
+    #[test]
+    fn any_number_of_threads_writes_the_same(
+        ranks in prop::collection::vec(recorded(), 0..12), level in prop_oneof![0u8..4, Just(19u8), Just(20)], threads in 2usize..6,
+    ) {
+        let sections: Vec<Section> = (0..).zip(&ranks).map(|(r, calls)| calls.section(r)).collect();
+        let whole = trace(sections, level);
+        prop_assert_eq!(by_threads(&whole, threads), bytes(&whole));
+        let ranks = bytes(&Trace { level: 9, ..whole.clone() });
+        let copies = [1, threads].map(|threads| {
+            let mut writer = Writer::new(Vec::new(), &whole.header, WriteOptions { level }).unwrap();
+            writer.threads(threads).unwrap();
+            writer.copy(&mut Reader::new(&ranks[..], ReadOptions::default()).unwrap()).unwrap();
+            let times = writer.time_bytes().unwrap();
+            (times, writer.finish().unwrap())
+        });
+        prop_assert_eq!(&copies[0], &copies[1]);
+    }
+}
+
+#[test]
+fn threads_write_what_was_put_together_alike() {
+    let whole = trace(vec![long(0, 4 * CHUNK_EVENTS, 2 * CHUNK_EVENTS), long(1, 0, CHUNK_EVENTS + 9)], 19);
+    let alone = bytes(&whole);
+    for threads in [2, 3] {
+        assert_eq!(by_threads(&whole, threads), alone);
+    }
+}
+
+/// Takes so many bytes, and then no more.
+struct Full(usize);
+
+impl std::io::Write for Full {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0 = self.0.checked_sub(bytes.len()).ok_or(std::io::ErrorKind::StorageFull)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_full_disk_is_told_whoever_compresses() {
+    let sections: Vec<Section> = (0..8).map(sample).collect();
+    let whole = trace(sections, 19);
+    let length = bytes(&whole).len();
+    for (room, threads) in [(length, 3), (length - 1, 3), (length / 2, 3), (length / 2, 1), (200, 2)] {
+        let written = || {
+            let mut writer = Writer::new(Full(room), &whole.header, WriteOptions { level: 19 })?;
+            writer.threads(threads)?;
+            whole.provenance.iter().try_for_each(|step| writer.provenance(step))?;
+            whole.sections.iter().try_for_each(|section| writer.section(section))?;
+            writer.finish().map(drop)
+        };
+        assert_eq!(written().is_ok(), room == length, "{room} of {length}, {threads} threads");
+    }
+}
