@@ -391,22 +391,22 @@ fn beyond_the_first_mebibyte_times_are_series_of_many_chunks() {
         trace(vec![long(0, 4 * CHUNK_EVENTS, 3 * CHUNK_EVENTS), long(1, 0, 2 * CHUNK_EVENTS + 9)], 19);
     let written = bytes(&whole);
     assert_eq!(read(&written).unwrap(), whole);
+    assert_eq!(by_threads(&whole, 3), written);
     let frames = kinds(&written);
     let names: Vec<_> = frames.iter().map(|(kind, ..)| kind.as_str()).collect();
     assert_eq!(names, [&["COLUMN"; 4][..], &["SERIES"; 2]].concat());
     // What other levels have, byte for byte as they write it by themselves.
-    for level in [1, 9] {
-        let flat = bytes(&Trace { level, ..whole.clone() });
-        assert!(kinds(&flat).iter().all(|(kind, ..)| kind == "COLUMN"));
-        let all = |frames: &[(String, u64, u64)]| frames.iter().map(|f| f.2).sum::<u64>();
-        assert_eq!(all(&kinds(&flat)), all(&frames));
-        for (from, to, by_itself) in [(&flat, 19, &written), (&written, level, &flat)] {
-            let mut writer = Writer::new(Vec::new(), &whole.header, WriteOptions { level: to }).unwrap();
-            writer.provenance(&whole.provenance[0]).unwrap();
-            assert_eq!(writer.copy(&mut Reader::new(&from[..], ReadOptions::default()).unwrap()).unwrap(), 2);
-            let copy = writer.finish().unwrap();
-            assert_eq!(&copy, by_itself, "level {level} to {to}");
-        }
+    let level = 9;
+    let flat = bytes(&Trace { level, ..whole.clone() });
+    assert!(kinds(&flat).iter().all(|(kind, ..)| kind == "COLUMN"));
+    let all = |frames: &[(String, u64, u64)]| frames.iter().map(|f| f.2).sum::<u64>();
+    assert_eq!(all(&kinds(&flat)), all(&frames));
+    for (from, to, by_itself) in [(&flat, 19, &written), (&written, level, &flat)] {
+        let mut writer = Writer::new(Vec::new(), &whole.header, WriteOptions { level: to }).unwrap();
+        writer.provenance(&whole.provenance[0]).unwrap();
+        assert_eq!(writer.copy(&mut Reader::new(&from[..], ReadOptions::default()).unwrap()).unwrap(), 2);
+        let copy = writer.finish().unwrap();
+        assert_eq!(&copy, by_itself, "level {level} to {to}");
     }
     // As it is to a stream of the same level, and by the index.
     let mut writer = Writer::new(Vec::new(), &whole.header, WriteOptions { level: 19 }).unwrap();
@@ -469,15 +469,6 @@ proptest! {
             (times, writer.finish().unwrap())
         });
         prop_assert_eq!(&copies[0], &copies[1]);
-    }
-}
-
-#[test]
-fn threads_write_what_was_put_together_alike() {
-    let whole = trace(vec![long(0, 4 * CHUNK_EVENTS, 2 * CHUNK_EVENTS), long(1, 0, CHUNK_EVENTS + 9)], 19);
-    let alone = bytes(&whole);
-    for threads in [2, 3] {
-        assert_eq!(by_threads(&whole, threads), alone);
     }
 }
 
