@@ -62,7 +62,7 @@ pub use index::Place;
 pub use kind::Kind;
 pub use parts::{Piece, PieceSize, piece_sizes};
 pub use reader::{ReadOptions, Reader, call_sites};
-pub use sizes::{FrameSize, frame_sizes, structure_size};
+pub use sizes::{FrameSize, frame_sizes, structure_size, times_size};
 pub use stored::Stored;
 pub use structure::check_params;
 pub use version::{CURRENT, MAGIC, Version, VersionError};

@@ -8,9 +8,11 @@ use super::frame::FrameReader;
 use super::kind::Kind;
 use super::packer::{Packer, Plans, level_of};
 use super::reader::ReadOptions;
+use super::series::{self, Joined};
 use super::version::MAGIC;
 use super::writer::WriteOptions;
-use super::{series, structure};
+use super::{column, structure};
+use st_model::columns::Column;
 use st_model::section::Section;
 
 /// Size of one frame.
@@ -33,6 +35,20 @@ pub fn structure_size(section: &Section) -> usize {
     let plan = Plans::default().next(Kind::Struct, expanded, level);
     let packed = Packer::default().frame(Kind::Struct, payload, plan);
     packed.map_or(expanded, |frame| frame.stored.len())
+}
+
+/// Bytes that the exact times of a thread take in a file, beyond its first MiB of them, and what they take before compression. None where
+/// they cannot be compressed like that: there are none, or this was built without it.
+#[must_use]
+pub fn times_size(column: &Column) -> Option<(u64, u64)> {
+    let mut joined = Joined::default();
+    let mut parts: Vec<_> = column.chunks.iter().flat_map(|c| joined.push((0, 0), c.clone())).collect();
+    parts.extend(joined.take());
+    let payloads: Option<Vec<_>> =
+        parts.iter().map(|(owner, chunks)| series::encode(*owner, chunks)).collect();
+    let stored: usize = payloads?.iter().map(Vec::len).sum();
+    let raw: usize = column.chunks.iter().map(|c| column::encode((0, 0), c).len()).sum();
+    (stored > 0).then(|| (stored.to_u64(), raw.to_u64()))
 }
 
 /// The sizes of a stream's frames, in order.
