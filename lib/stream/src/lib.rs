@@ -37,6 +37,7 @@ mod names;
 mod numbers;
 pub mod objects;
 mod packer;
+mod pages;
 mod parts;
 mod queue;
 mod reader;

@@ -6,7 +6,7 @@ use std::io;
 use super::column::{self, Owner};
 use super::frame::{Frame, LZMA, TIMES, ZSTD, limit};
 use super::kind::Kind;
-use super::{lzma, series, times};
+use super::{lzma, pages, series, times};
 use st_model::columns::Chunk;
 
 /// In streams of this level, which are for pipes, payloads of up to so many bytes are not worth compressing.
@@ -78,7 +78,7 @@ impl Plans {
 
     /// Whether exact times at this level are compressed as numbers, many together: from [`SMALLEST`] on what is not coded.
     pub(crate) fn joins_times(&self, level: i32) -> bool {
-        series::AVAILABLE && level >= SMALLEST && !self.codes_times(level)
+        pages::AVAILABLE && level >= SMALLEST && !self.codes_times(level)
     }
 
     /// Whether they are coded.

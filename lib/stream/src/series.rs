@@ -2,8 +2,6 @@
 //! the crate pco, which codes where in its distribution a number lies.
 //!
 //! Its tables are worth it for many numbers, so that [`Joined`] puts chunks together. They come apart again when they are read.
-//!
-//! Builds without the feature `pco` neither write nor read it.
 
 use st_model::columns::{CHUNK_EVENTS, Chunk};
 use st_model::num::{Exact, narrow};
@@ -12,6 +10,7 @@ use st_model::varint;
 use super::bytes::{finish, get_bytes, put_bytes};
 use super::column::{self, Owner};
 use super::error::{DecodeError, Field as _};
+use super::pages;
 
 /// Events of a frame at most: a reader sets aside 16 bytes for each before it knows whether they are there.
 pub(super) const MOST: u32 = 1 << 18;
@@ -130,72 +129,8 @@ pub(super) fn expanded(src: &[u8]) -> Result<u64, DecodeError> {
     Ok(chunks.iter().map(|chunk| column::encode(owner, chunk).len().to_u64()).sum())
 }
 
+#[cfg(test)]
 #[cfg(feature = "pco")]
-mod pages {
-    use pco::wrapped::{FileCompressor, FileDecompressor};
-    use pco::{ChunkConfig, DeltaSpec, ModeSpec, PagingSpec};
-    use st_model::num::Exact;
-
-    use super::DecodeError;
-
-    /// Whether numbers can be compressed.
-    pub(crate) const AVAILABLE: bool = true;
-    /// More tries more tables, and finds hardly better ones.
-    const LEVEL: usize = 10;
-    /// What the first byte after the header says, in four bits each: numbers as they are, none less another. Times have shown
-    /// nothing that others gain from, and what is not read cannot be damaged.
-    const PLAIN: u8 = 0;
-    const BAD: DecodeError = DecodeError::Invalid("not numbers as pco writes them");
-
-    /// A header, what tells of the distribution, and one page.
-    pub(super) fn compress(numbers: &[i64]) -> Option<Vec<u8>> {
-        let config = ChunkConfig::default()
-            .with_compression_level(LEVEL)
-            .with_mode_spec(ModeSpec::Classic)
-            .with_delta_spec(DeltaSpec::NoOp)
-            .with_paging_spec(PagingSpec::Exact(vec![numbers.len()]));
-        let file = FileCompressor::default();
-        let mut chunk = file.chunk_compressor(numbers, &config).ok()?;
-        let out = file.write_header(Vec::new()).ok()?;
-        let from = out.len();
-        let out = chunk.write_meta(out).ok()?;
-        let plain = out.get(from) == Some(&PLAIN);
-        chunk.write_page(0, out).ok().filter(|_| plain)
-    }
-
-    pub(super) fn expand(src: &[u8], n: u32) -> Result<Vec<i64>, DecodeError> {
-        let (file, src) = FileDecompressor::new(src).map_err(|_| BAD)?;
-        if src.first() != Some(&PLAIN) {
-            return Err(BAD);
-        }
-        let (mut chunk, src) = file.chunk_decompressor::<i64, _>(src).map_err(|_| BAD)?;
-        let mut numbers = vec![0; n.to_usize()];
-        let mut page = chunk.page_decompressor(src, numbers.len()).map_err(|_| BAD)?;
-        let progress = page.read(&mut numbers).map_err(|_| BAD)?;
-        let rest = page.into_src();
-        let whole = progress.finished && progress.n_processed == numbers.len() && rest.is_empty();
-        if whole { Ok(numbers) } else { Err(BAD) }
-    }
-}
-
-#[cfg(not(feature = "pco"))]
-mod pages {
-    use super::DecodeError;
-
-    pub(crate) const AVAILABLE: bool = false;
-
-    pub(super) fn compress(_: &[i64]) -> Option<Vec<u8>> {
-        None
-    }
-
-    pub(super) fn expand(_: &[u8], _: u32) -> Result<Vec<i64>, DecodeError> {
-        Err(DecodeError::Invalid("compressed with pco, which was left out when these programs were built"))
-    }
-}
-
-pub(super) use pages::AVAILABLE;
-
-#[cfg(all(test, feature = "pco"))]
 mod tests {
     use super::*;
     use proptest::prelude::*;
