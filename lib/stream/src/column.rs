@@ -31,8 +31,7 @@ pub(super) fn encode_head(owner: Owner, chunk: &Chunk) -> Vec<u8> {
 
 /// The chunk without its gaps and durations.
 pub(super) fn without_times(chunk: &Chunk) -> Chunk {
-    let Chunk { first, base, events, unit, .. } = *chunk;
-    Chunk { first, base, events, unit, gaps: Vec::new(), durations: Vec::new() }
+    Chunk { gaps: Vec::new(), durations: Vec::new(), ..*chunk }
 }
 
 /// Rank and thread only.
