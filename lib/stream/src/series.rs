@@ -290,10 +290,11 @@ mod tests {
             out.into_iter().filter(|(owner, _)| owner.1 == 0).flat_map(|(_, c)| c).collect();
         assert_eq!(one, all);
         // Nothing follows a chunk that is not full, or is not the one before it.
-        for other in [&all[9], &all[7]] {
+        let after_short = Chunk { first: all[9].first + 3, ..all[6].clone() };
+        for (one, next) in [(&all[9], &after_short), (&all[7], &all[6])] {
             let mut joined = Joined::default();
-            assert_eq!(joined.push((0, 0), other.clone()), []);
-            assert_eq!(joined.push((0, 0), all[6].clone()).len(), 1);
+            assert_eq!(joined.push((0, 0), one.clone()), []);
+            assert_eq!(joined.push((0, 0), next.clone()).len(), 1);
         }
     }
 
