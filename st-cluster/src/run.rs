@@ -224,6 +224,7 @@ impl Gathered {
 fn begin(args: &Args, whole: &Whole, out: Output) -> Result<Writer<Output>> {
     let options = args.output.write_options(&out);
     let mut writer = Writer::new(out, &whole.header, options)?;
+    writer.threads(args.threads())?;
     for s in &whole.provenance {
         writer.provenance(s)?;
     }

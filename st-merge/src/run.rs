@@ -269,6 +269,7 @@ fn write(args: &Args, merger: Merger, whole: &mut Whole, out: &mut Output) -> Re
     let mut section = merger.finish_with(args.threads());
     args.kept().apply(&mut section, &mut whole.header);
     let mut writer = Writer::new(out, &whole.header, options)?;
+    writer.threads(args.threads())?;
     for s in &whole.provenance {
         writer.provenance(s)?;
     }

@@ -300,6 +300,8 @@ pub fn pack(
     let progress = talk.progress(TOOL, "packing", Amount::Things("ranks", ranks));
     let header = if change.anonymiser.is_some() { &Anonymiser::header(header) } else { header };
     let mut writer = Writer::new(to, header, WriteOptions::default())?;
+    // The program has ended: its processors are free.
+    writer.threads(st_cli::options::threads(0))?;
     for step in change.before.iter().chain([&st_cli::step("st-record")]) {
         match change.anonymiser {
             Some(_) => writer.provenance(&Anonymiser::step(step))?,
@@ -331,7 +333,7 @@ pub fn pack(
     }
     // That of one among several streams is of its own ranks.
     explained.iter().filter(|_| streams.len() == 1).try_for_each(|e| writer.explanation(e))?;
-    let times = writer.time_bytes();
+    let times = writer.time_bytes()?;
     writer.finish()?.flush()?;
     Ok(times)
 }

@@ -2,6 +2,7 @@
 
 mod compare;
 mod explain;
+mod forecast;
 mod hist;
 mod moments;
 mod predict;
@@ -21,6 +22,7 @@ use self::compare::percent;
 pub use self::explain::{
     DelaysArgs, DelaysBy, EfficiencyArgs, Explaining, PathArgs, RanksArgs, WaitsArgs, WaitsBy, WhyArgs,
 };
+pub use self::forecast::ForecastArgs;
 pub use self::hist::HistArgs;
 pub use self::moments::{AtArgs, BetweenArgs, BetweenBy, PhasesArgs, PhasesBy};
 pub use self::predict::{Faster, PredictArgs};
@@ -162,6 +164,8 @@ pub enum Command {
     Hist(HistArgs),
     /// Where the bytes of a file go
     Sizes(SizesArgs),
+    /// How large the trace of a longer run will be
+    Forecast(ForecastArgs),
     /// Count messages that arrive before they were sent, or sooner than possible
     Violations(ViolationsArgs),
     /// Which ranks behave alike, and what the others do differently

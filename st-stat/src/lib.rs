@@ -10,6 +10,7 @@ mod compare;
 pub mod diff;
 mod ended;
 mod explain;
+mod forecast;
 mod hist;
 mod input;
 pub mod judge;

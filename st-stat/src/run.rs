@@ -18,8 +18,8 @@ use crate::input::{Lacking, NAME};
 use crate::table::Format;
 use crate::topology::Grid;
 use crate::{
-    at, calls, causes, clusters, compare, explain, hist, input, leaks, mape, matrix, messages, phases,
-    picture, predict, report, sizes, spread, summary, timeline, violations, why,
+    at, calls, causes, clusters, compare, explain, forecast, hist, input, leaks, mape, matrix, messages,
+    phases, picture, predict, report, sizes, spread, summary, timeline, violations, why,
 };
 
 /// The program, from its command line to its exit status.
@@ -53,6 +53,7 @@ pub fn run(args: &Args) -> Result<Status> {
         Some(Command::Matrix(a)) => named(&a.of, matrix::matrix(a)),
         Some(Command::Messages(a)) => named(&a.of, messages::messages(a)),
         Some(Command::Sizes(a)) => list_sizes(a),
+        Some(Command::Forecast(a)) => forecast::forecast(a),
         Some(Command::Violations(a)) => named(&a.of, list_violations(a)),
         Some(Command::Clusters(a)) => named(&a.of, list_clusters(a)),
         Some(Command::Diff(a)) => compare::compare(a),

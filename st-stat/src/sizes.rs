@@ -6,8 +6,10 @@
 use st_model::num::{Exact, saturate};
 use std::collections::BTreeMap;
 use std::io::Read;
+use std::path::Path;
 
 use anyhow::{Context, Result, bail};
+use st_cli::options::{StreamIn, Talk};
 use st_cli::{Input, UsageError, Whole, expand};
 use st_model::calls::CallTable;
 use st_model::section::{Section, Sym};
@@ -22,9 +24,13 @@ use crate::table::{Cell, Column, Table};
 /// A stream's frames and sections.
 pub(crate) struct Sizes {
     /// Bytes of the whole file.
-    file: u64,
-    frames: Vec<FrameSize>,
-    sections: Vec<Section>,
+    pub(crate) file: u64,
+    pub(crate) frames: Vec<FrameSize>,
+    pub(crate) sections: Vec<Section>,
+    /// The level of compression.
+    pub(crate) level: u8,
+    /// Bytes of exact times that were allowed each rank.
+    pub(crate) budget: Option<u64>,
     sites: CallSites,
 }
 
@@ -78,28 +84,36 @@ fn frame_of(piece: Piece) -> usize {
 impl Sizes {
     /// Reads a stream, and says what is missing.
     pub(crate) fn read(args: &SizesArgs) -> Result<Self> {
-        if args.stream.is_dir() {
-            let directory = args.stream.display();
-            let first = expand(std::slice::from_ref(&args.stream))?.swap_remove(0);
+        let mut sizes = Self::of("sizes", &args.stream, &args.input, &args.talk)?;
+        // The table of frames names no call site.
+        let named = sizes.sections.iter().filter(|_| args.by != Some(SizesBy::Frame)).map(|s| &s.sites);
+        sizes.sites = args.symbols.call_sites((NAME, &args.talk), named);
+        Ok(sizes)
+    }
+
+    /// Reads a stream for a command, and says what is missing; no call sites.
+    pub(crate) fn of(command: &str, stream: &Path, input: &StreamIn, talk: &Talk) -> Result<Self> {
+        if stream.is_dir() {
+            let directory = stream.display();
+            let first = expand(&[stream.to_owned()])?.swap_remove(0);
             bail!(UsageError(format!(
-                "{directory}: is a directory: name one stream of it, as {}, or all as one: st-merge {directory} | st-stat sizes",
+                "{directory}: is a directory: name one stream of it, as {}, or all as one: st-merge {directory} | st-stat {command}",
                 first.display()
             )));
         }
-        let mut from = Input::open(&args.stream)?;
+        let mut from = Input::open(stream)?;
         let name = from.name().to_owned();
         let mut bytes = Vec::new();
         from.read_to_end(&mut bytes).with_context(|| name.clone())?;
-        let how = ReadOptions { partial: args.input.partial };
+        let how = ReadOptions { partial: input.partial };
         // What is no sound trace has no sizes.
         let trace = read(&bytes[..], how).with_context(|| name.clone())?;
-        Whole::of_trace(&name, &trace)?.remark(NAME, &args.talk);
+        Whole::of_trace(&name, &trace)?.remark(NAME, talk);
         let frames = frame_sizes(&bytes[..], how).with_context(|| name.clone())?;
-        // The table of frames names no call site.
-        let named = trace.sections.iter().filter(|_| args.by != Some(SizesBy::Frame)).map(|s| &s.sites);
-        let sites = args.symbols.call_sites((NAME, &args.talk), named);
         let file = bytes.len().to_u64();
-        Ok(Self { file, frames, sections: trace.sections, sites })
+        let budget = trace.header.options.get("time-budget").and_then(|v| v.as_u64());
+        let (level, sites) = (trace.level, CallSites::default());
+        Ok(Self { file, frames, sections: trace.sections, level, budget, sites })
     }
 
     /// One row per kind of frame, one of what lies outside of frames' contents, and the total.

@@ -10,16 +10,28 @@ use st_model::columns::{Chunk, Comparison, Offset};
 pub(crate) type Owner = (u32, u32);
 
 pub(crate) fn encode(owner: Owner, chunk: &Chunk) -> Vec<u8> {
-    let mut out = Vec::with_capacity(chunk.gaps.len() + chunk.durations.len() + 40);
+    let mut out = encode_head(owner, chunk);
+    out.reserve(chunk.gaps.len() + chunk.durations.len() + 5);
+    put_bytes(&mut out, &chunk.gaps);
+    out.extend_from_slice(&chunk.durations);
+    out
+}
+
+/// Everything before the times.
+pub(super) fn encode_head(owner: Owner, chunk: &Chunk) -> Vec<u8> {
+    let mut out = Vec::with_capacity(40);
     put_u64(&mut out, owner.0.into());
     put_u64(&mut out, owner.1.into());
     put_u64(&mut out, chunk.first);
     put_i64(&mut out, chunk.base);
     put_u64(&mut out, chunk.events.into());
     put_u64(&mut out, chunk.unit.into());
-    put_bytes(&mut out, &chunk.gaps);
-    out.extend_from_slice(&chunk.durations);
     out
+}
+
+/// The chunk without its gaps and durations.
+pub(super) fn without_times(chunk: &Chunk) -> Chunk {
+    Chunk { gaps: Vec::new(), durations: Vec::new(), ..*chunk }
 }
 
 /// Rank and thread only.

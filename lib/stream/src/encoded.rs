@@ -1,8 +1,10 @@
 //! Sections as bytes that have not been written yet: what takes time can be done in any thread.
 
+use super::column::Owner;
 use super::kind::Kind;
 use super::section::{Opening, encode_ended, encode_lanes, encode_sketches, encode_sums};
 use super::{column, objects, structure};
+use st_model::columns::Chunk;
 use st_model::ranklist::RankList;
 use st_model::section::Section;
 use st_model::sites::SiteTable;
@@ -12,13 +14,20 @@ use st_model::sites::SiteTable;
 pub struct Encoded {
     pub(super) ranks: RankList,
     /// Exact times and comparisons of clocks.
-    pub(super) times: Vec<(Kind, Vec<u8>)>,
+    pub(super) times: Vec<Timed>,
     pub(super) sites: SiteTable,
     pub(super) objects: Vec<u8>,
     /// That of SECTION.
     pub(super) opening: Vec<u8>,
     /// Those that belong to it.
     pub(super) parts: Vec<(Kind, Vec<u8>)>,
+}
+
+/// Exact times, which are encoded as they are written, or the payload of a rank's comparisons.
+#[derive(Clone, Debug)]
+pub(super) enum Timed {
+    Chunk(Owner, Chunk),
+    Clock(Vec<u8>),
 }
 
 impl Encoded {
@@ -28,10 +37,9 @@ impl Encoded {
         let mut times = Vec::new();
         for (thread, t) in (0u32..).zip(&section.threads) {
             for (rank, of) in &t.columns {
-                let chunk = |c| (Kind::Column, column::encode((*rank, thread), c));
-                times.extend(of.chunks.iter().map(chunk));
+                times.extend(of.chunks.iter().map(|c| Timed::Chunk((*rank, thread), c.clone())));
                 if !of.clock.is_empty() {
-                    times.push((Kind::Clock, column::encode_clock(*rank, &of.clock)));
+                    times.push(Timed::Clock(column::encode_clock(*rank, &of.clock)));
                 }
             }
         }

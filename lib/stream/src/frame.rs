@@ -10,9 +10,11 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 
 use zstd::stream::raw::{Decoder, InBuffer, Operation as _, OutBuffer};
 
+use super::column::Owner;
 use super::error::{DecodeError, Error, ErrorKind};
 use super::kind::{Kind, REQUIRED};
-use super::{lzma, times};
+use super::{column, lzma, series, times};
+use st_model::columns::Chunk;
 use st_model::varint;
 
 /// Flag: the payload is one zstd frame.
@@ -52,131 +54,12 @@ pub(crate) struct Frame {
     pub(crate) index: u64,
 }
 
-/// In streams of this level, which are for pipes, payloads of up to so many bytes are not worth compressing.
-const PIPE: i32 = 1;
-const SMALL: usize = 4096;
-
-/// Of payloads longer than this a part is compressed with LZMA first, and all of it if that saves one byte in so many
-/// against zstd.
-const LONG: usize = 1 << 20;
-const PART: usize = 1 << 17;
-const GAIN: usize = 32;
-/// So many frames of a stream are tried: setting a compressor up takes a millisecond or so, and what many ranks have in common
-/// is stored once by merging them.
-const FRAMES: u32 = 4096;
-
-/// Payloads longer than this, such as what is known of a million ranks' clocks, are compressed by zstd at this level, unless
-/// that of the stream is higher than [`SMALLEST`]: beyond it they shrink by a twentieth in five times the time.
-const HUGE: usize = 1 << 22;
-const HUGE_LEVEL: i32 = 9;
-
-/// Exact times are compressed by zstd at this level at most: they hardly shrink further by it.
-const TIMES_LEVEL: i32 = 3;
-/// From this level on [`super::times`] is tried on them, which takes a µs or so per event, to write and to read; of longer
-/// streams only on so many bytes, unless the level is higher.
-const SMALLEST: i32 = 19;
-const TIMES_BYTES: usize = 1 << 20;
-
-/// The level that frames of a kind have in a stream of a level.
-pub(crate) fn level_of(kind: Kind, level: u8) -> i32 {
-    match i32::from(level) {
-        level if kind != Kind::Column => level,
-        level if level < SMALLEST => level.min(TIMES_LEVEL),
-        level => level.min(SMALLEST + 1),
-    }
-}
-
-/// Makes frames. It keeps its compressor: setting one up takes longer than compressing a rank's payload.
-#[derive(Default)]
-pub(crate) struct Packer {
-    compressor: Option<(i32, zstd::bulk::Compressor<'static>)>,
-    /// Frames that LZMA was tried on.
-    tried: u32,
-    /// Bytes of exact times that were coded.
-    times: usize,
-}
-
-impl std::fmt::Debug for Packer {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Packer").field("level", &self.compressor.as_ref().map(|c| c.0)).finish()
-    }
-}
-
-impl Packer {
-    /// A frame with this payload, compressed if that makes it smaller (`level` 0: never).
-    pub(crate) fn frame(&mut self, kind: Kind, payload: Vec<u8>, level: i32) -> io::Result<Frame> {
-        let mut frame =
-            Frame { number: kind.number(), flags: kind.flags(), stored: payload, offset: 0, index: 0 };
-        let column = kind == Kind::Column;
-        let (flag, other) = match column {
-            true => (TIMES, self.times(&frame.stored, level)),
-            false => (LZMA, self.other(&frame.stored, level)?),
-        };
-        let level = match level {
-            level if column => level.min(TIMES_LEVEL),
-            SMALLEST if frame.stored.len() > HUGE => HUGE_LEVEL,
-            level => level,
-        };
-        // Of a long payload a part has shown that LZMA is better; if all of it is no smaller by that, zstd has its turn.
-        let smaller = other.as_ref().is_some_and(|packed| packed.len() < frame.stored.len());
-        let decided = !column && frame.stored.len() > LONG && smaller;
-        if !decided && (level > PIPE || (level > 0 && frame.stored.len() > SMALL)) {
-            let packed = self.at(level)?.compress(&frame.stored)?;
-            if packed.len() < frame.stored.len() && frame.stored.len() <= limit(packed.len()) {
-                frame.stored = packed;
-                frame.flags |= ZSTD;
-            }
-        }
-        if let Some(packed) = other.filter(|packed| packed.len() < frame.stored.len()) {
-            frame.stored = packed;
-            frame.flags = kind.flags() | flag;
-        }
-        Ok(frame)
-    }
-
-    /// The payload compressed with LZMA. That takes its time: of a long payload a part shows whether it is worth it.
-    fn other(&mut self, payload: &[u8], level: i32) -> io::Result<Option<Vec<u8>>> {
-        if self.tried >= FRAMES {
-            return Ok(None);
-        }
-        self.tried += 1;
-        if payload.len() > LONG {
-            let part = &payload[..PART];
-            let Some(packed) = lzma::compress(part, level) else { return Ok(None) };
-            if packed.len() + packed.len() / GAIN > self.at(level)?.compress(part)?.len() {
-                return Ok(None);
-            }
-        }
-        Ok(lzma::compress(payload, level))
-    }
-
-    /// The times of a COLUMN coded.
-    fn times(&mut self, payload: &[u8], level: i32) -> Option<Vec<u8>> {
-        if level < SMALLEST || level == SMALLEST && self.times > TIMES_BYTES {
-            return None;
-        }
-        self.times += payload.len();
-        times::compress(payload).filter(|packed| payload.len() <= limit(packed.len()))
-    }
-
-    fn at(&mut self, level: i32) -> io::Result<&mut zstd::bulk::Compressor<'static>> {
-        let compressor = match self.compressor.take() {
-            Some((l, compressor)) if l == level => compressor,
-            Some((_, mut compressor)) => {
-                compressor.set_compression_level(level)?;
-                compressor
-            }
-            None => {
-                let mut compressor = zstd::bulk::Compressor::new(level)?;
-                compressor.include_contentsize(false)?;
-                compressor
-            }
-        };
-        Ok(&mut self.compressor.insert((level, compressor)).1)
-    }
-}
-
 impl Frame {
+    /// One with this payload as it is.
+    pub(crate) fn stored(kind: Kind, payload: Vec<u8>) -> Self {
+        Self { number: kind.number(), flags: kind.flags(), stored: payload, offset: 0, index: 0 }
+    }
+
     /// Whether both frames hold the same, as stored.
     pub(crate) fn same(&self, other: &Self) -> bool {
         (self.number, self.flags, &self.stored) == (other.number, other.flags, &other.stored)
@@ -234,9 +117,18 @@ impl Frame {
         Ok(Cow::Owned(out))
     }
 
-    /// What comes before the times of a COLUMN that are coded.
-    pub(crate) fn coded_times(&self) -> Option<&[u8]> {
-        (self.flags & CODED == TIMES).then_some(&self.stored[..])
+    /// Whether the times of a COLUMN are coded, and what comes before them is as it is.
+    pub(crate) fn has_coded_times(&self) -> bool {
+        self.flags & CODED == TIMES
+    }
+
+    /// Exact times, whichever way they are stored, and whose they are.
+    pub(crate) fn chunks(&self, kind: Kind) -> Result<(Owner, Vec<Chunk>), Error> {
+        if kind == Kind::Series {
+            return self.decode(kind, series::decode);
+        }
+        let (owner, chunk) = self.decode(kind, column::decode)?;
+        Ok((owner, vec![chunk]))
     }
 
     /// The frame with its payload as it is before compression.
@@ -292,7 +184,7 @@ fn expand(packed: &[u8], limit: usize) -> io::Result<Vec<u8>> {
     })
 }
 
-fn limit(stored: usize) -> usize {
+pub(super) fn limit(stored: usize) -> usize {
     let much = stored.saturating_mul(MAX_RATIO).min(MAX_BY_RATIO);
     MAX_EXPANDED.max(much).max(stored.saturating_mul(USUAL_RATIO))
 }
@@ -384,42 +276,5 @@ impl<R: Read> FrameReader<R> {
             Ok(_) => Err(self.fault(ErrorKind::Trailing)),
             Err(e) => Err(self.fault(ErrorKind::Read(e))),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Bytes without structure, as many as LZMA is tried on first, and then words of which some are repeated.
-    fn payload(length: usize) -> Vec<u8> {
-        let mut state = 1_u64;
-        let mut next = || {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            state >> 33
-        };
-        let mut bytes = Vec::with_capacity(length + 8);
-        while bytes.len() < length {
-            let word = if bytes.len() < PART { next() << 31 ^ next() } else { next() % 50_000 };
-            bytes.extend_from_slice(&word.to_le_bytes());
-        }
-        bytes
-    }
-
-    fn stored(payload: &[u8], level: i32) -> Vec<u8> {
-        let frame = Packer::default().frame(Kind::Clock, payload.to_vec(), level).unwrap();
-        assert_eq!(&*frame.payload(Kind::Clock).unwrap(), payload);
-        frame.stored
-    }
-
-    fn zstd(payload: &[u8], level: i32) -> Vec<u8> {
-        Packer::default().at(level).unwrap().compress(payload).unwrap()
-    }
-
-    #[test]
-    fn long_payloads_are_compressed_at_a_lower_level_unless_a_higher_one_is_wanted() {
-        let (short, long) = (payload(LONG + 8), payload(HUGE + 8));
-        assert_eq!(stored(&short, SMALLEST), zstd(&short, SMALLEST));
-        assert_eq!(stored(&long, SMALLEST), zstd(&long, HUGE_LEVEL));
     }
 }

@@ -66,4 +66,6 @@ kinds! {
     Waits = 15, "WAITS", 0;
     /// As [`Kind::Sketch`], which it takes the place of: distributions by durations at fixed ranks.
     Quantiles = 16, "QUANTILES", 0;
+    /// As [`Kind::Column`], which it takes the place of: exact times compressed as numbers.
+    Series = 17, "SERIES", 0;
 }

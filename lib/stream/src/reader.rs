@@ -1,6 +1,7 @@
 //! Reading streams, one section at a time.
 
 use st_model::num::Exact;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use super::kind::Kind;
 use super::names;
 use super::section::Opening;
 use super::sites;
-use super::stored::{Stored, Times};
+use super::stored::{Stored, Times, follow};
 use super::version::{MAGIC, Version};
 use super::waits;
 use st_model::columns::Column;
@@ -182,7 +183,7 @@ impl<R: Read> Reader<R> {
         while let Some(frame) = self.next_raw()? {
             match frame.kind()? {
                 Some(Kind::Section) => return self.stored(frame),
-                Some(kind @ (Kind::Column | Kind::Clock)) => {
+                Some(kind @ (Kind::Column | Kind::Series | Kind::Clock)) => {
                     let (frame, owner) = self.owned(kind, frame)?;
                     self.times.entry(owner).or_default().push(kind, frame);
                 }
@@ -215,8 +216,11 @@ impl<R: Read> Reader<R> {
     fn owned(&mut self, kind: Kind, frame: Frame) -> Result<(Frame, Owner), Error> {
         let invalid = |source| frame.fault(ErrorKind::Payload { frame: kind, source });
         let stored = frame.stored.len().to_u64();
-        let (owner, expanded) = if let Some(mut head) = frame.coded_times().filter(|_| kind == Kind::Column) {
-            let (owner, chunk) = column::decode_head(&mut head).map_err(invalid)?;
+        let coded = kind == Kind::Series || frame.has_coded_times();
+        let (owner, expanded) = if coded {
+            let payload =
+                if kind == Kind::Series { frame.payload(kind)? } else { Cow::Borrowed(&frame.stored[..]) };
+            let (owner, chunk) = column::decode_head(&mut &payload[..]).map_err(invalid)?;
             (owner, u64::from(chunk.events).saturating_mul(EVENT))
         } else {
             let payload = frame.payload(kind)?;
@@ -232,7 +236,6 @@ impl<R: Read> Reader<R> {
         if self.memory.1 > MEMORY.max(self.memory.0.saturating_mul(RATIO)) {
             return Err(frame.fault(ErrorKind::TooLarge(kind)));
         }
-        let coded = frame.coded_times().is_some();
         let kept =
             if coded || expanded > stored.saturating_mul(HELD) { frame } else { frame.expanded(kind)? };
         Ok((kept, owner))
@@ -243,13 +246,13 @@ impl<R: Read> Reader<R> {
         let mut columns: BTreeMap<Owner, Column> = BTreeMap::new();
         while let Ok(Some(frame)) = self.next_raw() {
             match frame.kind() {
-                Ok(Some(Kind::Column)) => {
-                    let Ok((owner, chunk)) = frame.decode(Kind::Column, column::decode) else { break };
+                Ok(Some(kind @ (Kind::Column | Kind::Series))) => {
+                    let Ok((owner, chunks)) = frame.chunks(kind) else { break };
                     let column = columns.entry(owner).or_default();
-                    if chunk.first != column.events() {
+                    if !follow(column, &chunks) {
                         break;
                     }
-                    column.chunks.push(chunk);
+                    column.chunks.extend(chunks);
                 }
                 Ok(Some(Kind::Clock)) => {
                     let Ok((rank, clock)) = frame.decode(Kind::Clock, column::decode_clock) else { break };

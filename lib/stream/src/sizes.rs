@@ -4,12 +4,15 @@ use st_model::num::Exact;
 use std::io::Read;
 
 use super::error::{Error, ErrorKind, check_first};
-use super::frame::{FrameReader, Packer, level_of};
+use super::frame::FrameReader;
 use super::kind::Kind;
+use super::packer::{Packer, Plans, level_of};
 use super::reader::ReadOptions;
-use super::structure;
+use super::series::{self, Joined};
 use super::version::MAGIC;
 use super::writer::WriteOptions;
+use super::{column, structure};
+use st_model::columns::Column;
 use st_model::section::Section;
 
 /// Size of one frame.
@@ -29,8 +32,23 @@ pub fn structure_size(section: &Section) -> usize {
     let payload = structure::encode(section);
     let expanded = payload.len();
     let level = level_of(Kind::Struct, WriteOptions::FILE.level);
-    let packed = Packer::default().frame(Kind::Struct, payload, level);
+    let plan = Plans::default().next(Kind::Struct, expanded, level);
+    let packed = Packer::default().frame(Kind::Struct, payload, plan);
     packed.map_or(expanded, |frame| frame.stored.len())
+}
+
+/// Bytes that the exact times of a thread take in a file, beyond its first MiB of them, and what they take before compression. None where
+/// they cannot be compressed like that: there are none, or this was built without it.
+#[must_use]
+pub fn times_size(column: &Column) -> Option<(u64, u64)> {
+    let mut joined = Joined::default();
+    let mut parts: Vec<_> = column.chunks.iter().flat_map(|c| joined.push((0, 0), c.clone())).collect();
+    parts.extend(joined.take());
+    let payloads: Option<Vec<_>> =
+        parts.iter().map(|(owner, chunks)| series::encode(*owner, chunks)).collect();
+    let stored: usize = payloads?.iter().map(Vec::len).sum();
+    let raw: usize = column.chunks.iter().map(|c| column::encode((0, 0), c).len()).sum();
+    (stored > 0).then(|| (stored.to_u64(), raw.to_u64()))
 }
 
 /// The sizes of a stream's frames, in order.
@@ -54,6 +72,7 @@ pub fn frame_sizes(mut from: impl Read, options: ReadOptions) -> Result<Vec<Fram
         let kind = frame.kind()?;
         let stored = frame.stored.len().to_u64();
         let expanded = match kind {
+            Some(Kind::Series) => frame.decode(Kind::Series, series::expanded)?,
             Some(k) => frame.payload(k)?.len().to_u64(),
             None => stored,
         };

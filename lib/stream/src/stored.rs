@@ -10,7 +10,7 @@ use super::kind::Kind;
 use super::section::{Opening, decode_ended, decode_lanes, decode_sketches, decode_sums};
 use super::structure::{self, Known};
 use super::{matched, objects};
-use st_model::columns::Column;
+use st_model::columns::{Chunk, Column};
 use st_model::ranklist::RankList;
 use st_model::section::{Section, Thread};
 use st_model::sites::SiteTable;
@@ -54,15 +54,20 @@ impl Times {
                 column.clock = frame.decode(kind, column::decode_clock)?.1;
                 continue;
             }
-            let (_, chunk) = frame.decode(kind, column::decode)?;
-            if chunk.first != column.events() {
+            let (_, chunks) = frame.chunks(kind)?;
+            if !follow(&column, &chunks) {
                 let source = DecodeError::Invalid("does not follow the chunk before it");
                 return Err(frame.fault(ErrorKind::Payload { frame: kind, source }));
             }
-            column.chunks.push(chunk);
+            column.chunks.extend(chunks);
         }
         Ok(column)
     }
+}
+
+/// Whether these are the times that come next.
+pub(super) fn follow(column: &Column, chunks: &[Chunk]) -> bool {
+    chunks.first().is_none_or(|chunk| chunk.first == column.events())
 }
 
 impl Stored {

@@ -1,17 +1,21 @@
 //! Writing streams.
 
 use st_model::num::Exact;
+use std::borrow::Cow;
 use std::io::{self, Read, Write};
 
-use super::column;
-use super::encoded::Encoded;
+use super::column::{self, Owner};
+use super::encoded::{Encoded, Timed};
 use super::error::Error;
-use super::frame::{Frame, MAX_TEXT, Packer, level_of};
+use super::frame::{Frame, MAX_TEXT};
 use super::index::{self, Place};
 use super::kind::Kind;
 use super::names;
+use super::packer::{Plans, Work, level_of};
+use super::queue::Queue;
 use super::reader::Reader;
 use super::section::Opening;
+use super::series::Joined;
 use super::sites;
 use super::version::{CURRENT, MAGIC};
 use super::waits;
@@ -51,25 +55,88 @@ pub struct Writer<W> {
     level: u8,
     /// Exact times have the lowest level.
     hurried: bool,
-    packer: Packer,
-    offset: u64,
-    frames: u64,
-    /// Bytes of frames of exact times.
-    times: u64,
-    /// The SITES and OBJECTS frames in force, with their offsets.
-    sites: Option<(Frame, u64)>,
-    objects: Option<(Frame, u64)>,
-    /// Their payloads, where these were encoded here.
-    payloads: [Vec<u8>; 2],
+    plans: Plans,
+    /// Frames that are being made, in order.
+    queue: Queue<Role>,
+    /// Exact times that wait for those that follow.
+    joined: Joined,
+    /// SITES and OBJECTS in force.
+    tables: [Option<InForce>; 2],
     /// The sites in force, where these were encoded here.
     table: Option<SiteTable>,
+    /// The section that is being written has frames.
+    begun: bool,
+    written: Written,
     /// Bytes that provenance may still have.
     text: u64,
     /// The names that have been written, and those that were looked at last.
     names: [Names; 2],
-    /// Offset of the first frame of the section that is being written.
-    start: Option<u64>,
+}
+
+/// What is known of frames once they are written.
+#[derive(Debug, Default)]
+struct Written {
+    offset: u64,
+    frames: u64,
+    /// Bytes of frames of exact times.
+    times: u64,
+    /// Offsets of the SITES and OBJECTS frames in force, and of the first frame of the section that is being written.
+    tables: [u64; 2],
+    start: u64,
     places: Vec<Place>,
+}
+
+impl Written {
+    fn add(&mut self, role: Role, to: &mut impl Write, frames: &[Frame]) -> io::Result<()> {
+        match role.of {
+            Of::Table(table) => self.tables[table] = self.offset,
+            Of::Opening(_) | Of::Other => {}
+        }
+        if role.begins {
+            self.start = self.offset;
+        }
+        if let Of::Opening(ranks) = role.of {
+            let [sites, objects] = self.tables;
+            self.places.push(Place { ranks, sites, objects, start: self.start });
+        }
+        for frame in frames {
+            let bytes = frame.write(to)?;
+            self.offset += bytes;
+            self.frames += 1;
+            if [Kind::Column, Kind::Series].map(Kind::number).contains(&frame.number) {
+                self.times += bytes;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a frame is to its stream.
+#[derive(Debug)]
+struct Role {
+    /// It is the first of a section.
+    begins: bool,
+    of: Of,
+}
+
+#[derive(Debug)]
+enum Of {
+    /// [`SITES`] or [`OBJECTS`].
+    Table(usize),
+    /// A section with these ranks.
+    Opening(RankList),
+    Other,
+}
+
+const SITES: usize = 0;
+const OBJECTS: usize = 1;
+const TABLES: [Kind; 2] = [Kind::Sites, Kind::Objects];
+
+/// A table as it was encoded here, or as it was copied.
+#[derive(Debug)]
+enum InForce {
+    Payload(Vec<u8>),
+    Copied(Frame),
 }
 
 impl<W: Write> Writer<W> {
@@ -82,31 +149,33 @@ impl<W: Write> Writer<W> {
         let mut first = MAGIC.to_vec();
         first.extend_from_slice(&[CURRENT.major, CURRENT.minor, options.level]);
         to.write_all(&first)?;
-        let offset = first.len().to_u64();
-        let places = Vec::new();
-        let level = options.level;
-        let (packer, payloads) = (Packer::default(), [Vec::new(), Vec::new()]);
-        let (sites, objects, table, start) = (None, None, None, None);
-        let (hurried, frames, times) = (false, 0, 0);
         let mut writer = Self {
             to,
-            level,
-            hurried,
-            packer,
-            offset,
-            frames,
-            times,
-            sites,
-            objects,
-            payloads,
-            table,
+            level: options.level,
+            hurried: false,
+            plans: Plans::default(),
+            queue: Queue::new(),
+            joined: Joined::default(),
+            tables: [None, None],
+            table: None,
+            begun: false,
+            written: Written { offset: first.len().to_u64(), ..Written::default() },
             text: MAX_TEXT,
             names: Default::default(),
-            start,
-            places,
         };
         writer.put_text(Kind::Head, serde_json::to_vec(header)?)?;
         Ok(writer)
+    }
+
+    /// Has frames compressed by so many threads from now on, where that is more than one. The stream is the same, byte for byte.
+    ///
+    /// *Memory:* some frames per thread, as they are before compression.
+    ///
+    /// # Errors
+    ///
+    /// If threads cannot be started.
+    pub fn threads(&mut self, threads: usize) -> io::Result<()> {
+        if threads > 1 { self.queue.start(threads) } else { Ok(()) }
     }
 
     /// Compresses exact times at the lowest level from now on: for a program that waits while they are written. The stream is longer
@@ -149,9 +218,31 @@ impl<W: Write> Writer<W> {
     ///
     /// If they cannot be written.
     pub fn column_chunk(&mut self, rank: u32, thread: u32, chunk: &Chunk) -> io::Result<()> {
-        self.start.get_or_insert(self.offset);
-        self.put(Kind::Column, column::encode((rank, thread), chunk))?;
-        Ok(())
+        self.timed((rank, thread), Cow::Borrowed(chunk))
+    }
+
+    fn timed(&mut self, owner: Owner, chunk: Cow<'_, Chunk>) -> io::Result<()> {
+        if self.plans.joins_times(self.level(Kind::Column)) {
+            let complete = self.joined.push(owner, chunk.into_owned());
+            return complete.into_iter().try_for_each(|(owner, chunks)| self.series(owner, chunks));
+        }
+        self.own(Kind::Column, column::encode(owner, &chunk))
+    }
+
+    /// Writes the exact times that wait.
+    fn settle(&mut self) -> io::Result<()> {
+        self.joined.take().into_iter().try_for_each(|(owner, chunks)| self.series(owner, chunks))
+    }
+
+    fn series(&mut self, owner: Owner, chunks: Vec<Chunk>) -> io::Result<()> {
+        let plan = self.plans.next(Kind::Column, 0, self.level(Kind::Column));
+        self.add(true, Of::Other, Work::Series(owner, chunks, plan))
+    }
+
+    /// Writes a frame that belongs to the section that comes.
+    fn own(&mut self, kind: Kind, payload: Vec<u8>) -> io::Result<()> {
+        let work = self.planned(kind, payload);
+        self.add(true, Of::Other, work)
     }
 
     /// Writes how a rank's clock was compared: any time before the rank's section.
@@ -160,9 +251,7 @@ impl<W: Write> Writer<W> {
     ///
     /// If it cannot be written.
     pub fn clock(&mut self, rank: u32, clock: &Comparison) -> io::Result<()> {
-        self.start.get_or_insert(self.offset);
-        self.put(Kind::Clock, column::encode_clock(rank, clock))?;
-        Ok(())
+        self.own(Kind::Clock, column::encode_clock(rank, clock))
     }
 
     /// Writes a section, its exact times first.
@@ -191,33 +280,23 @@ impl<W: Write> Writer<W> {
     pub fn encoded(&mut self, section: Encoded) -> io::Result<()> {
         let Encoded { ranks, times, sites, objects, opening, parts } = section;
         self.names(sites.names())?;
-        for (kind, payload) in times {
-            self.start.get_or_insert(self.offset);
-            self.put(kind, payload)?;
+        for timed in times {
+            match timed {
+                Timed::Chunk(owner, chunk) => self.timed(owner, Cow::Owned(chunk))?,
+                Timed::Clock(payload) => self.own(Kind::Clock, payload)?,
+            }
         }
-        let level = i32::from(self.level);
+        self.settle()?;
         // Most ranks have the tables of the rank before; these need not be compressed to be known.
         if !self.table.as_ref().is_some_and(|table| table.shares(&sites)) {
             let payload = sites::encode(&sites);
             self.table = Some(sites);
-            if self.sites.is_none() || payload != self.payloads[0] {
-                self.payloads[0].clone_from(&payload);
-                let frame = self.packer.frame(Kind::Sites, payload, level)?;
-                self.sites_in_force(frame)?;
-            }
+            self.encoded_table(SITES, payload)?;
         }
-        if self.objects.is_none() || objects != self.payloads[1] {
-            self.payloads[1].clone_from(&objects);
-            let frame = self.packer.frame(Kind::Objects, objects, level)?;
-            self.objects_in_force(frame)?;
-        }
-        let level = self.level(Kind::Section);
-        let frame = self.packer.frame(Kind::Section, opening, level)?;
-        self.opening(&ranks, &frame)?;
-        for (kind, payload) in parts {
-            self.put(kind, payload)?;
-        }
-        Ok(())
+        self.encoded_table(OBJECTS, objects)?;
+        let opening = self.planned(Kind::Section, opening);
+        self.add(true, Of::Opening(ranks), opening)?;
+        parts.into_iter().try_for_each(|(kind, payload)| self.put(kind, payload))
     }
 
     /// Writes what is kept of the run's wait states: once, after the last section.
@@ -226,13 +305,13 @@ impl<W: Write> Writer<W> {
     ///
     /// If it cannot be written.
     pub fn explanation(&mut self, explanation: &Explanation) -> io::Result<()> {
-        let copied = match (&self.table, &self.sites) {
-            (None, Some((frame, _))) => frame.decode(Kind::Sites, sites::decode).ok(),
+        let copied = match (&self.table, &self.tables[SITES]) {
+            (None, Some(InForce::Copied(frame))) => frame.decode(Kind::Sites, sites::decode).ok(),
+            (None, Some(InForce::Payload(payload))) => sites::decode(payload).ok(),
             _ => None,
         };
         let payload = waits::encode(explanation, self.table.as_ref().or(copied.as_ref()));
-        self.put(Kind::Waits, payload)?;
-        Ok(())
+        self.put(Kind::Waits, payload)
     }
 
     /// Copies all remaining sections of a stream, frame by frame, without decoding them. Frames are compressed anew only if
@@ -243,40 +322,44 @@ impl<W: Write> Writer<W> {
     /// If the stream cannot be read, or the copy not written.
     pub fn copy<R: Read>(&mut self, from: &mut Reader<R>) -> Result<u64, CopyError> {
         let level = from.level();
-        (self.payloads, self.table) = ([Vec::new(), Vec::new()], None);
+        self.table = None;
         // Those at the stream's beginning, which are known before its first section.
         self.names(from.names())?;
         let (mut sections, mut parts) = (0, 0);
         while let Some(frame) = from.next_raw()? {
             match frame.kind()? {
                 Some(Kind::Sites | Kind::Objects) => {}
-                Some(kind @ (Kind::Column | Kind::Clock)) => {
-                    self.start.get_or_insert(self.offset);
-                    let frame = self.recoded(frame, kind, level)?;
-                    self.put_frame(&frame)?;
+                Some(kind @ (Kind::Column | Kind::Series))
+                    if level_of(Kind::Column, level) != self.level(Kind::Column) =>
+                {
+                    let (owner, chunks) = frame.chunks(kind)?;
+                    chunks.into_iter().try_for_each(|c| self.timed(owner, Cow::Owned(c)))?;
+                }
+                Some(kind @ (Kind::Column | Kind::Series | Kind::Clock)) => {
+                    let work = self.recoded(frame, kind, level)?;
+                    self.add(true, Of::Other, work)?;
                 }
                 Some(Kind::Section) => {
+                    self.settle()?;
                     let opening = frame.decode(Kind::Section, Opening::decode)?;
                     let (sites, objects) = from.tables().map_err(|kind| frame.fault(kind))?;
                     let (sites, objects) = (sites.clone(), objects.clone());
                     self.names(from.names())?;
-                    let sites = self.recoded(sites, Kind::Sites, level)?;
-                    self.sites_in_force(sites)?;
-                    let objects = self.recoded(objects, Kind::Objects, level)?;
-                    self.objects_in_force(objects)?;
-                    let frame = self.recoded(frame, Kind::Section, level)?;
-                    self.opening(&opening.ranks, &frame)?;
+                    self.copied_table(SITES, sites, level)?;
+                    self.copied_table(OBJECTS, objects, level)?;
+                    let work = self.recoded(frame, Kind::Section, level)?;
+                    self.add(true, Of::Opening(opening.ranks), work)?;
                     parts = opening.parts;
                     sections += 1;
                 }
                 Some(kind) if parts > 0 => {
-                    let frame = self.recoded(frame, kind, level)?;
-                    self.put_frame(&frame)?;
+                    let work = self.recoded(frame, kind, level)?;
+                    self.add(false, Of::Other, work)?;
                     parts -= 1;
                 }
                 // A part of a newer version.
                 None if parts > 0 => {
-                    self.put_frame(&frame)?;
+                    self.add(false, Of::Other, Work::Done(frame))?;
                     parts -= 1;
                 }
                 // An optional frame of a newer version that belongs to no section says nothing about the copy.
@@ -286,20 +369,23 @@ impl<W: Write> Writer<W> {
         Ok(sections)
     }
 
-    /// Bytes of exact times written so far: the stream would be shorter by these without them.
-    #[must_use]
-    pub fn time_bytes(&self) -> u64 {
-        self.times
+    /// Writes what is being made, and returns the bytes of exact times so far: the stream would be shorter by these without them.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be written.
+    pub fn time_bytes(&mut self) -> io::Result<u64> {
+        self.drain()?;
+        Ok(self.written.times)
     }
 
     /// The frame as this stream's level would have it, from one of another level.
-    fn recoded(&mut self, frame: Frame, kind: Kind, level: u8) -> Result<Frame, CopyError> {
-        let mine = self.level(kind);
-        if level_of(kind, level) == mine {
-            return Ok(frame);
+    fn recoded(&mut self, frame: Frame, kind: Kind, level: u8) -> Result<Work, Error> {
+        if level_of(kind, level) == self.level(kind) {
+            return Ok(Work::Done(frame));
         }
         let payload = frame.payload(kind)?.into_owned();
-        Ok(self.packer.frame(kind, payload, mine)?)
+        Ok(self.planned(kind, payload))
     }
 
     /// The level that frames of a kind have.
@@ -314,6 +400,7 @@ impl<W: Write> Writer<W> {
     ///
     /// If it cannot be written.
     pub fn flush(&mut self) -> io::Result<()> {
+        self.drain()?;
         self.to.flush()
     }
 
@@ -323,41 +410,53 @@ impl<W: Write> Writer<W> {
     ///
     /// If it cannot be written.
     pub fn finish(mut self) -> io::Result<W> {
+        self.drain()?;
         let mut at = None;
-        if self.places.len() > 1 {
-            let payload = index::encode(&self.places);
-            at = Some(self.put(Kind::Index, payload)?);
+        if self.written.places.len() > 1 {
+            at = Some(self.written.offset);
+            self.put(Kind::Index, index::encode(&self.written.places))?;
+            self.drain()?;
         }
-        let frames = u32::try_from(self.frames).map_err(io::Error::other)?;
-        let end = self.packer.frame(Kind::End, index::encode_end(frames, at), 0)?;
-        end.write(&mut self.to)?;
+        let frames = u32::try_from(self.written.frames).map_err(io::Error::other)?;
+        Frame::stored(Kind::End, index::encode_end(frames, at)).write(&mut self.to)?;
         Ok(self.to)
     }
 
-    fn sites_in_force(&mut self, frame: Frame) -> io::Result<()> {
-        if !self.sites.as_ref().is_some_and(|(f, _)| f.same(&frame)) {
-            let at = self.put_frame(&frame)?;
-            self.sites = Some((frame, at));
+    /// Puts a table in force that was encoded here.
+    fn encoded_table(&mut self, table: usize, payload: Vec<u8>) -> io::Result<()> {
+        let same = match &self.tables[table] {
+            Some(InForce::Payload(before)) => *before == payload,
+            Some(InForce::Copied(frame)) => {
+                frame.payload(TABLES[table]).is_ok_and(|before| *before == payload)
+            }
+            None => false,
+        };
+        if same {
+            return Ok(());
         }
-        Ok(())
+        self.tables[table] = Some(InForce::Payload(payload.clone()));
+        let work = self.planned(TABLES[table], payload);
+        self.add(false, Of::Table(table), work)
     }
 
-    fn objects_in_force(&mut self, frame: Frame) -> io::Result<()> {
-        if !self.objects.as_ref().is_some_and(|(f, _)| f.same(&frame)) {
-            let at = self.put_frame(&frame)?;
-            self.objects = Some((frame, at));
+    /// Puts a table in force from a stream of a level.
+    fn copied_table(&mut self, table: usize, frame: Frame, level: u8) -> Result<(), CopyError> {
+        if matches!(&self.tables[table], Some(InForce::Copied(before)) if before.same(&frame)) {
+            return Ok(());
         }
-        Ok(())
-    }
-
-    fn opening(&mut self, ranks: &RankList, frame: &Frame) -> io::Result<()> {
-        let at = |table: &Option<(Frame, u64)>| table.as_ref().map_or(0, |(_, at)| *at);
-        let (sites, objects) = (at(&self.sites), at(&self.objects));
-        // Tables written for this section alone are its own frames.
-        let start = self.start.take().unwrap_or(self.offset);
-        self.places.push(Place { ranks: ranks.clone(), sites, objects, start });
-        self.put_frame(frame)?;
-        Ok(())
+        let kind = TABLES[table];
+        let payload = frame.payload(kind)?;
+        let same = match &self.tables[table] {
+            Some(InForce::Payload(before)) => **before == *payload,
+            Some(InForce::Copied(before)) => before.payload(kind).is_ok_and(|before| before == payload),
+            None => false,
+        };
+        if same {
+            return Ok(());
+        }
+        self.tables[table] = Some(InForce::Copied(frame.clone()));
+        let work = self.recoded(frame, kind, level)?;
+        Ok(self.add(false, Of::Table(table), work)?)
     }
 
     /// Header or provenance: no reader takes more of it.
@@ -366,24 +465,39 @@ impl<W: Write> Writer<W> {
         self.text = left.ok_or_else(|| {
             io::Error::other(format!("header and provenance are longer than {} MiB", MAX_TEXT >> 20))
         })?;
-        self.put(kind, payload).map(drop)
+        self.put(kind, payload)
     }
 
-    /// Returns the frame's offset.
-    fn put(&mut self, kind: Kind, payload: Vec<u8>) -> io::Result<u64> {
-        let frame = self.packer.frame(kind, payload, self.level(kind))?;
-        self.put_frame(&frame)
+    fn put(&mut self, kind: Kind, payload: Vec<u8>) -> io::Result<()> {
+        let work = self.planned(kind, payload);
+        self.add(false, Of::Other, work)
     }
 
-    fn put_frame(&mut self, frame: &Frame) -> io::Result<u64> {
-        let at = self.offset;
-        let bytes = frame.write(&mut self.to)?;
-        self.offset += bytes;
-        self.frames += 1;
-        if frame.number == Kind::Column.number() {
-            self.times += bytes;
+    fn planned(&mut self, kind: Kind, payload: Vec<u8>) -> Work {
+        let plan = self.plans.next(kind, payload.len(), self.level(kind));
+        Work::Payload(kind, payload, plan)
+    }
+
+    /// Adds a frame, which may be the first of its section.
+    fn add(&mut self, own: bool, of: Of, work: Work) -> io::Result<()> {
+        let begins = own && !self.begun;
+        self.begun = match of {
+            Of::Opening(_) => false,
+            _ => self.begun || own,
+        };
+        if let Some((role, frames)) = self.queue.push(Role { begins, of }, work)? {
+            self.written.add(role, &mut self.to, &frames)?;
         }
-        Ok(at)
+        Ok(())
+    }
+
+    /// Writes all that was added.
+    fn drain(&mut self) -> io::Result<()> {
+        self.settle()?;
+        while let Some((role, frames)) = self.queue.next()? {
+            self.written.add(role, &mut self.to, &frames)?;
+        }
+        Ok(())
     }
 }
 

@@ -1,0 +1,233 @@
+//! Which compression a payload gets, and frames made by it. The first is decided in the order of the stream, the second can be done
+//! in any thread.
+
+use std::io;
+
+use super::column::{self, Owner};
+use super::frame::{Frame, LZMA, TIMES, ZSTD, limit};
+use super::kind::Kind;
+use super::{lzma, pages, series, times};
+use st_model::columns::Chunk;
+
+/// In streams of this level, which are for pipes, payloads of up to so many bytes are not worth compressing.
+const PIPE: i32 = 1;
+const SMALL: usize = 4096;
+
+/// Of payloads longer than this a part is compressed with LZMA first, and all of it if that saves one byte in so many
+/// against zstd.
+const LONG: usize = 1 << 20;
+const PART: usize = 1 << 17;
+const GAIN: usize = 32;
+/// So many frames of a stream are tried: setting a compressor up takes a millisecond or so, and what many ranks have in common
+/// is stored once by merging them.
+const FRAMES: u32 = 4096;
+
+/// Payloads longer than this, such as what is known of a million ranks' clocks, are compressed by zstd at this level, unless
+/// that of the stream is higher than [`SMALLEST`]: beyond it they shrink by a twentieth in five times the time.
+const HUGE: usize = 1 << 22;
+const HUGE_LEVEL: i32 = 9;
+
+/// Exact times are compressed by zstd at this level at most: they hardly shrink further by it.
+const TIMES_LEVEL: i32 = 3;
+/// From this level on [`super::times`] is tried on them, which takes a µs or so per event, to write and to read; of longer
+/// streams only on so many bytes, unless the level is higher.
+const SMALLEST: i32 = 19;
+const TIMES_BYTES: usize = 1 << 20;
+
+/// The level that frames of a kind have in a stream of a level.
+pub(crate) fn level_of(kind: Kind, level: u8) -> i32 {
+    match i32::from(level) {
+        // These are compressed already.
+        _ if kind == Kind::Series => 0,
+        level if kind != Kind::Column => level,
+        level if level < SMALLEST => level.min(TIMES_LEVEL),
+        level => level.min(SMALLEST + 1),
+    }
+}
+
+/// How a payload is compressed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Plan {
+    level: i32,
+    /// LZMA is tried.
+    lzma: bool,
+    /// Exact times are coded.
+    coded: bool,
+}
+
+/// What the plans of a stream's payloads depend on, beside themselves.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Plans {
+    /// Frames that LZMA was tried on.
+    tried: u32,
+    /// Bytes of exact times that were coded.
+    times: usize,
+}
+
+impl Plans {
+    /// That of the stream's next payload, of so many bytes; at level 0 it is stored as it is.
+    pub(crate) fn next(&mut self, kind: Kind, length: usize, level: i32) -> Plan {
+        let coded = kind == Kind::Column && self.codes_times(level);
+        if coded {
+            self.times += length;
+        }
+        let lzma = kind != Kind::Column && level > 0 && self.tried < FRAMES;
+        self.tried += u32::from(lzma);
+        Plan { level, lzma, coded }
+    }
+
+    /// Whether exact times at this level are compressed as numbers, many together: from [`SMALLEST`] on what is not coded.
+    pub(crate) fn joins_times(&self, level: i32) -> bool {
+        pages::AVAILABLE && level >= SMALLEST && !self.codes_times(level)
+    }
+
+    /// Whether they are coded.
+    fn codes_times(&self, level: i32) -> bool {
+        level > SMALLEST || level == SMALLEST && self.times <= TIMES_BYTES
+    }
+}
+
+/// What becomes frames.
+pub(crate) enum Work {
+    /// A payload.
+    Payload(Kind, Vec<u8>, Plan),
+    /// Exact times that are compressed as numbers; with the plan of a COLUMN each where they cannot be.
+    Series(Owner, Vec<Chunk>, Plan),
+    /// A frame that is there.
+    Done(Frame),
+}
+
+/// Makes frames. It keeps its compressor: setting one up takes longer than compressing a rank's payload.
+#[derive(Default)]
+pub(crate) struct Packer {
+    compressor: Option<(i32, zstd::bulk::Compressor<'static>)>,
+}
+
+impl std::fmt::Debug for Packer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Packer").field("level", &self.compressor.as_ref().map(|c| c.0)).finish()
+    }
+}
+
+impl Packer {
+    /// The frames.
+    pub(crate) fn make(&mut self, work: Work) -> io::Result<Vec<Frame>> {
+        match work {
+            Work::Payload(kind, payload, plan) => Ok(vec![self.frame(kind, payload, plan)?]),
+            Work::Done(frame) => Ok(vec![frame]),
+            Work::Series(owner, chunks, plan) => {
+                if let Some(payload) = series::encode(owner, &chunks) {
+                    let frame = Frame::stored(Kind::Series, payload);
+                    return Ok(vec![frame]);
+                }
+                chunks.iter().map(|c| self.frame(Kind::Column, column::encode(owner, c), plan)).collect()
+            }
+        }
+    }
+
+    /// A frame with this payload, compressed if that makes it smaller.
+    pub(crate) fn frame(&mut self, kind: Kind, payload: Vec<u8>, plan: Plan) -> io::Result<Frame> {
+        let mut frame = Frame::stored(kind, payload);
+        let column = kind == Kind::Column;
+        let (flag, other) = match column {
+            true => (TIMES, Self::times(&frame.stored, plan)),
+            false => (LZMA, self.other(&frame.stored, plan)?),
+        };
+        let level = match plan.level {
+            level if column => level.min(TIMES_LEVEL),
+            SMALLEST if frame.stored.len() > HUGE => HUGE_LEVEL,
+            level => level,
+        };
+        // Of a long payload a part has shown that LZMA is better; if all of it is no smaller by that, zstd has its turn.
+        let smaller = other.as_ref().is_some_and(|packed| packed.len() < frame.stored.len());
+        let decided = !column && frame.stored.len() > LONG && smaller;
+        if !decided && (level > PIPE || (level > 0 && frame.stored.len() > SMALL)) {
+            let packed = self.at(level)?.compress(&frame.stored)?;
+            if packed.len() < frame.stored.len() && frame.stored.len() <= limit(packed.len()) {
+                frame.stored = packed;
+                frame.flags |= ZSTD;
+            }
+        }
+        if let Some(packed) = other.filter(|packed| packed.len() < frame.stored.len()) {
+            frame.stored = packed;
+            frame.flags = kind.flags() | flag;
+        }
+        Ok(frame)
+    }
+
+    /// The payload compressed with LZMA. That takes its time: of a long payload a part shows whether it is worth it.
+    fn other(&mut self, payload: &[u8], plan: Plan) -> io::Result<Option<Vec<u8>>> {
+        let level = plan.level;
+        if !plan.lzma {
+            return Ok(None);
+        }
+        if payload.len() > LONG {
+            let part = &payload[..PART];
+            let Some(packed) = lzma::compress(part, level) else { return Ok(None) };
+            if packed.len() + packed.len() / GAIN > self.at(level)?.compress(part)?.len() {
+                return Ok(None);
+            }
+        }
+        Ok(lzma::compress(payload, level))
+    }
+
+    /// The times of a COLUMN coded.
+    fn times(payload: &[u8], plan: Plan) -> Option<Vec<u8>> {
+        let packed = plan.coded.then(|| times::compress(payload)).flatten();
+        packed.filter(|packed| payload.len() <= limit(packed.len()))
+    }
+
+    fn at(&mut self, level: i32) -> io::Result<&mut zstd::bulk::Compressor<'static>> {
+        let compressor = match self.compressor.take() {
+            Some((l, compressor)) if l == level => compressor,
+            Some((_, mut compressor)) => {
+                compressor.set_compression_level(level)?;
+                compressor
+            }
+            None => {
+                let mut compressor = zstd::bulk::Compressor::new(level)?;
+                compressor.include_contentsize(false)?;
+                compressor
+            }
+        };
+        Ok(&mut self.compressor.insert((level, compressor)).1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bytes without structure, as many as LZMA is tried on first, and then words of which some are repeated.
+    fn payload(length: usize) -> Vec<u8> {
+        let mut state = 1_u64;
+        let mut next = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state >> 33
+        };
+        let mut bytes = Vec::with_capacity(length + 8);
+        while bytes.len() < length {
+            let word = if bytes.len() < PART { next() << 31 ^ next() } else { next() % 50_000 };
+            bytes.extend_from_slice(&word.to_le_bytes());
+        }
+        bytes
+    }
+
+    fn stored(payload: &[u8], level: i32) -> Vec<u8> {
+        let plan = Plans::default().next(Kind::Clock, payload.len(), level);
+        let frame = Packer::default().frame(Kind::Clock, payload.to_vec(), plan).unwrap();
+        assert_eq!(&*frame.payload(Kind::Clock).unwrap(), payload);
+        frame.stored
+    }
+
+    fn zstd(payload: &[u8], level: i32) -> Vec<u8> {
+        Packer::default().at(level).unwrap().compress(payload).unwrap()
+    }
+
+    #[test]
+    fn long_payloads_are_compressed_at_a_lower_level_unless_a_higher_one_is_wanted() {
+        let (short, long) = (payload(LONG + 8), payload(HUGE + 8));
+        assert_eq!(stored(&short, SMALLEST), zstd(&short, SMALLEST));
+        assert_eq!(stored(&long, SMALLEST), zstd(&long, HUGE_LEVEL));
+    }
+}

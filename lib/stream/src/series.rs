@@ -1,0 +1,312 @@
+//! Payloads of SERIES: exact times of many consecutive events of one rank's thread, gaps and durations each as one page of
+//! the crate pco, which codes where in its distribution a number lies.
+//!
+//! Its tables are worth it for many numbers, so that [`Joined`] puts chunks together. They come apart again when they are read.
+
+use st_model::columns::{CHUNK_EVENTS, Chunk};
+use st_model::num::{Exact, narrow};
+use st_model::varint;
+
+use super::bytes::{finish, get_bytes, put_bytes};
+use super::column::{self, Owner};
+use super::error::{DecodeError, Field as _};
+use super::pages;
+
+/// Events of a frame at most: a reader sets aside 16 bytes for each before it knows whether they are there.
+pub(super) const MOST: u32 = 1 << 18;
+/// Events that are put together: more shrink no further, by what was measured (`cargo bench -p st-stream`).
+const JOINED: u32 = 1 << 17;
+/// Threads whose chunks are put together at the same time.
+const OWNERS: usize = 8;
+
+/// Chunks that wait for those that follow them.
+#[derive(Debug, Default)]
+pub(super) struct Joined {
+    /// By thread; that which got a chunk last is last.
+    waiting: Vec<(Owner, Vec<Chunk>)>,
+}
+
+impl Joined {
+    /// Adds a chunk; returns what has become complete by that.
+    pub(super) fn push(&mut self, owner: Owner, chunk: Chunk) -> Vec<(Owner, Vec<Chunk>)> {
+        let at = self.waiting.iter().position(|(of, _)| *of == owner);
+        let mut before = at.map_or_else(Vec::new, |at| self.waiting.remove(at).1);
+        let mut out = Vec::new();
+        let events: u32 = before.iter().map(|c| c.events).sum();
+        let follows = before.last().is_none_or(|last| follows(last, &chunk));
+        if !follows || chunk.events > JOINED - events.min(JOINED) {
+            out.push((owner, std::mem::take(&mut before)));
+        }
+        before.push(chunk);
+        self.waiting.push((owner, before));
+        if self.waiting.len() > OWNERS {
+            out.push(self.waiting.remove(0));
+        }
+        out.retain(|(_, chunks)| !chunks.is_empty());
+        out
+    }
+
+    /// All that waits.
+    pub(super) fn take(&mut self) -> Vec<(Owner, Vec<Chunk>)> {
+        std::mem::take(&mut self.waiting)
+    }
+}
+
+/// Whether chunks that are put together come apart at the same place.
+fn follows(last: &Chunk, next: &Chunk) -> bool {
+    last.events == CHUNK_EVENTS
+        && last.unit == next.unit
+        && last.first.checked_add(last.events.into()) == Some(next.first)
+}
+
+/// Consecutive chunks of a thread. Nothing if what was read from that would not be the same, byte for byte, or if they cannot be
+/// compressed in this way.
+pub(super) fn encode(owner: Owner, chunks: &[Chunk]) -> Option<Vec<u8>> {
+    let first = chunks.first()?;
+    let (mut gaps, mut durations) = (Vec::new(), Vec::new());
+    let mut exit = first.base;
+    for chunk in chunks {
+        if chunk.base != exit || !(1..=CHUNK_EVENTS).contains(&chunk.events) {
+            return None;
+        }
+        let from = gaps.len();
+        for (numbers, bytes) in [(&mut gaps, &chunk.gaps), (&mut durations, &chunk.durations)] {
+            shortest(bytes, chunk.events, numbers)?;
+        }
+        exit = after(exit, &gaps[from..], &durations[from..], chunk.unit);
+    }
+    let events = u32::try_from(gaps.len()).ok().filter(|n| *n <= MOST)?;
+    let mut out = column::encode_head(owner, &Chunk { events, ..column::without_times(first) });
+    put_bytes(&mut out, &pages::compress(&gaps)?);
+    out.extend_from_slice(&pages::compress(&durations)?);
+    Some(out)
+}
+
+/// The numbers of a chunk's bytes, if these are as long as needed.
+fn shortest(mut bytes: &[u8], events: u32, out: &mut Vec<i64>) -> Option<()> {
+    let long = bytes.len();
+    let from = out.len();
+    for _ in 0..events {
+        out.push(varint::get_i64(&mut bytes).ok()?);
+    }
+    let needed: usize = out[from..].iter().map(|n| varint::len_i64(*n)).sum();
+    (bytes.is_empty() && needed == long).then_some(())
+}
+
+/// When the last of some events ends.
+fn after(base: i64, gaps: &[i64], durations: &[i64], unit: u32) -> i64 {
+    let sum = gaps.iter().chain(durations).fold(0i64, |sum, n| sum.wrapping_add(*n));
+    base.wrapping_add(sum.wrapping_mul(unit.into()))
+}
+
+/// Whose times they are, and the chunks that were put together.
+pub(super) fn decode(mut src: &[u8]) -> Result<(Owner, Vec<Chunk>), DecodeError> {
+    let src = &mut src;
+    let (owner, head) = column::decode_head(src)?;
+    if head.events > MOST || head.events == 0 {
+        return Err(DecodeError::Integer).field("events");
+    }
+    let gaps = pages::expand(get_bytes(src).field("gaps")?, head.events).field("gaps")?;
+    let durations = pages::expand(std::mem::take(src), head.events).field("durations")?;
+    finish(src)?;
+    let (mut first, mut base) = (head.first, head.base);
+    let most = CHUNK_EVENTS.to_usize();
+    let chunks = gaps.chunks(most).zip(durations.chunks(most)).map(|(gaps, durations)| {
+        let events = narrow::<u32>(gaps.len());
+        let mut chunk = Chunk { first, base, events, ..column::without_times(&head) };
+        varint::put_all(&mut chunk.gaps, gaps.iter().copied());
+        varint::put_all(&mut chunk.durations, durations.iter().copied());
+        first = first.wrapping_add(events.into());
+        base = after(base, gaps, durations, head.unit);
+        chunk
+    });
+    Ok((owner, chunks.collect()))
+}
+
+/// Bytes that the times would take in COLUMN frames.
+pub(super) fn expanded(src: &[u8]) -> Result<u64, DecodeError> {
+    let (owner, chunks) = decode(src)?;
+    Ok(chunks.iter().map(|chunk| column::encode(owner, chunk).len().to_u64()).sum())
+}
+
+#[cfg(test)]
+#[cfg(feature = "pco")]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use st_model::columns::ColumnWriter;
+
+    /// A thread's chunks: so many full ones, and some events more.
+    fn chunks(full: u32, more: &[(i64, i64)], unit: u32) -> Vec<Chunk> {
+        let mut writer = ColumnWriter::resume(7, -40);
+        let mut at = -40i64;
+        let usual = (0..full * CHUNK_EVENTS).map(|i| (i64::from(i % 900), 40 + i64::from(i % 7)));
+        let mut out = Vec::new();
+        for (gap, duration) in usual.chain(more.iter().copied()) {
+            let enter = at.wrapping_add(gap);
+            at = enter.wrapping_add(duration);
+            out.extend(writer.push(enter, at));
+        }
+        out.extend(writer.flush());
+        // What they count is another unit: bases are other times by that.
+        let start = out.first().map_or(0, |c| c.base);
+        for chunk in &mut out {
+            chunk.base = start.wrapping_add(chunk.base.wrapping_sub(start).wrapping_mul(unit.into()));
+            chunk.unit = unit;
+        }
+        out
+    }
+
+    fn number() -> impl Strategy<Value = i64> {
+        prop_oneof![Just(0i64), -3i64..3, 900i64..1_100, 1_000_000i64..2_000_000, any::<i64>()]
+    }
+
+    fn more(most: usize) -> impl Strategy<Value = Vec<(i64, i64)>> {
+        prop::collection::vec((number(), number()), 1..most)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(12))]
+
+        #[test]
+        fn chunks_come_back(full in 0u32..3, more in more(300), unit in prop_oneof![Just(1u32), 1u32..]) {
+            let chunks = chunks(full, &more, unit);
+            let payload = encode((3, 1), &chunks).unwrap();
+            prop_assert_eq!(decode(&payload).unwrap(), ((3, 1), chunks.clone()));
+            let flat: usize = chunks.iter().map(|c| column::encode((3, 1), c).len()).sum();
+            prop_assert_eq!(expanded(&payload).unwrap(), flat.to_u64());
+            for cut in [payload.len() - 1, payload.len() / 2] {
+                prop_assert!(decode(&payload[..cut]).is_err());
+            }
+            prop_assert!(decode(&[&payload[..], &[0]].concat()).is_err());
+        }
+
+        #[test]
+        fn damage_is_refused_or_read_in_full(
+            more in more(300), at in any::<prop::sample::Index>(), xor in 1u8.., at_the_head: bool,
+        ) {
+            let mut payload = encode((0, 0), &chunks(0, &more, 1)).unwrap();
+            let within = if at_the_head { payload.len().min(40) } else { payload.len() };
+            let at = at.index(within);
+            payload[at] ^= xor;
+            if let Ok((_, chunks)) = decode(&payload) {
+                prop_assert!(chunks.iter().all(|c| c.times().count() == c.events.to_usize()));
+            }
+        }
+
+        #[test]
+        fn any_bytes_are_refused_or_read(events in 1u32..=MOST, bytes: Vec<u8>, plain: bool) {
+            let mut payload = column::encode_head((0, 0), &Chunk { events, ..column::without_times(&chunks(0, &[(1, 2)], 1)[0]) });
+            put_bytes(&mut payload, &bytes);
+            // pco's version, and the way that is read.
+            payload.extend(if plain { &[4, 1, 0][..] } else { &[] });
+            payload.extend(&bytes);
+            let _ = decode(&payload);
+        }
+    }
+
+    #[test]
+    fn more_events_than_a_frame_has_are_refused_before_they_are_read() {
+        // Equal numbers take no bytes, however many they are.
+        let chunk = chunks(0, &[(1, 2); 9], 1).remove(0);
+        let payload = encode((0, 0), std::slice::from_ref(&chunk)).unwrap();
+        let head = column::encode_head((0, 0), &chunk).len();
+        let with = |events: u32| {
+            let mut other = column::encode_head((0, 0), &Chunk { events, ..column::without_times(&chunk) });
+            other.extend(&payload[head..]);
+            decode(&other)
+        };
+        for events in [0, MOST + 1, u32::MAX] {
+            let told = with(events).unwrap_err().to_string();
+            assert!(told.starts_with("events"), "{events}: {told}");
+        }
+        let most = with(MOST).unwrap().1;
+        assert_eq!(most.iter().map(|c| c.events).sum::<u32>(), MOST);
+    }
+
+    #[test]
+    fn other_ways_of_pco_are_refused() {
+        use pco::{ChunkConfig, DeltaSpec, ModeSpec, wrapped::FileCompressor};
+        let numbers: Vec<i64> = (0..2_000).map(|i| i * i).collect();
+        let multiples: Vec<i64> = (0..2_000).map(|i| 1_000 * (i * i % 997)).collect();
+        let deltas = ChunkConfig::default()
+            .with_mode_spec(ModeSpec::Classic)
+            .with_delta_spec(DeltaSpec::TryConsecutive(2));
+        let lookback =
+            ChunkConfig::default().with_mode_spec(ModeSpec::Classic).with_delta_spec(DeltaSpec::TryLookback);
+        let mult = ChunkConfig::default()
+            .with_mode_spec(ModeSpec::TryIntMult(1_000))
+            .with_delta_spec(DeltaSpec::NoOp);
+        let dict = ChunkConfig::default().with_mode_spec(ModeSpec::TryDict).with_delta_spec(DeltaSpec::NoOp);
+        let mut refused = 0;
+        for (numbers, config) in
+            [(&numbers, deltas), (&numbers, lookback), (&multiples, mult), (&multiples, dict)]
+        {
+            let file = FileCompressor::default();
+            let mut chunk = file.chunk_compressor(numbers, &config).unwrap();
+            let out = chunk.write_meta(file.write_header(Vec::new()).unwrap()).unwrap();
+            let out = chunk.write_page(0, out).unwrap();
+            refused += usize::from(pages::expand(&out, 2_000).is_err());
+        }
+        assert_eq!(refused, 4);
+    }
+
+    #[test]
+    fn what_would_not_come_back_is_left_alone() {
+        let good = chunks(1, &[(5, 7); 3], 1);
+        assert!(encode((0, 0), &good).is_some());
+        let with = |change: &dyn Fn(&mut Vec<Chunk>)| {
+            let mut chunks = good.clone();
+            change(&mut chunks);
+            encode((0, 0), &chunks)
+        };
+        assert_eq!(with(&|c| c[1].base += 1), None);
+        assert_eq!(with(&|c| c[1].events -= 1), None);
+        assert_eq!(with(&|c| c.clear()), None);
+        // A longer integer than needed.
+        assert_eq!(
+            with(&|c| {
+                *c[1].gaps.last_mut().unwrap() |= 0x80;
+                c[1].gaps.push(0);
+            }),
+            None
+        );
+    }
+
+    #[test]
+    fn chunks_that_follow_each_other_are_put_together() {
+        let all = chunks(9, &[(5, 7); 3], 1);
+        let mut joined = Joined::default();
+        let mut out = Vec::new();
+        // Two threads in turn.
+        for chunk in &all {
+            out.extend(joined.push((0, 0), chunk.clone()));
+            out.extend(joined.push((0, 1), chunk.clone()));
+        }
+        out.extend(joined.take());
+        let lengths: Vec<_> = out.iter().map(|(owner, chunks)| (owner.1, chunks.len())).collect();
+        assert_eq!(lengths, [(0, 8), (1, 8), (0, 2), (1, 2)]);
+        let one: Vec<Chunk> =
+            out.into_iter().filter(|(owner, _)| owner.1 == 0).flat_map(|(_, c)| c).collect();
+        assert_eq!(one, all);
+        // Nothing follows a chunk that is not full, or is not the one before it.
+        let after_short = Chunk { first: all[9].first + 3, ..all[6].clone() };
+        for (one, next) in [(&all[9], &after_short), (&all[7], &all[6])] {
+            let mut joined = Joined::default();
+            assert_eq!(joined.push((0, 0), one.clone()), []);
+            assert_eq!(joined.push((0, 0), next.clone()).len(), 1);
+        }
+    }
+
+    #[test]
+    fn few_threads_wait_at_a_time() {
+        let chunk = chunks(1, &[], 1).remove(0);
+        let mut joined = Joined::default();
+        let early: Vec<_> = (0..20)
+            .flat_map(|rank| joined.push((rank, 0), chunk.clone()))
+            .map(|(owner, _)| owner.0)
+            .collect();
+        assert_eq!(early, (0..12).collect::<Vec<_>>());
+        assert_eq!(joined.take().len(), OWNERS);
+    }
+}

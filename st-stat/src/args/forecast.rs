@@ -1,0 +1,84 @@
+//! How large traces of longer runs will be.
+
+use std::path::PathBuf;
+
+use clap::Args as ClapArgs;
+use st_cli::options::{Steps, StreamIn, Talk, TextOut};
+
+use crate::table::Format;
+
+const FORECAST: &str = "\
+Examples:
+  st-stat forecast app.st                  from a short run: how large is the trace of an hour?
+  st-stat forecast --for 8h app.st
+  st-merge app.st | st-stat forecast       and merged?
+
+The trace is of the same program, options and number of ranks, and the run goes on as it has. Exact times grow with the number of \
+calls. How structure and distributions grow is seen from what some ranks' own traces take after a quarter of their calls, a half, and \
+all: a run of a few hundred rounds tells more than one of ten. What is outside of that (a phase that the run does not have, \
+output every hour) is not foreseen.
+
+Columns: those of CSV and JSON are part; now_bytes; then_bytes, what is expected; least_bytes and most_bytes; cause.";
+
+/// A short run.
+#[derive(ClapArgs, Clone, Debug)]
+#[command(after_long_help = FORECAST)]
+pub struct ForecastArgs {
+    /// A trace; - or nothing is standard input
+    #[arg(value_name = "TRACE", default_value = "-")]
+    pub stream: PathBuf,
+    /// How long the run takes: a number of seconds, or with s, m, h or d behind it
+    #[arg(long = "for", value_name = "TIME", default_value = "1h", value_parser = time)]
+    pub time: f64,
+    /// Form of the output
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+    /// How much work a trace may be.
+    #[command(flatten)]
+    pub steps: Steps,
+    /// How the input is read.
+    #[command(flatten)]
+    pub input: StreamIn,
+    /// Where the text goes.
+    #[command(flatten)]
+    pub output: TextOut,
+    /// How much is said.
+    #[command(flatten)]
+    pub talk: Talk,
+}
+
+/// Seconds.
+fn time(text: &str) -> Result<f64, String> {
+    let (number, unit) = match text.strip_suffix(['s', 'm', 'h', 'd']) {
+        Some(number) => (number, &text[number.len()..]),
+        None => (text, "s"),
+    };
+    let each = match unit {
+        "m" => 60.0,
+        "h" => 3_600.0,
+        "d" => 86_400.0,
+        _ => 1.0,
+    };
+    let time = number.parse().ok().map(|n: f64| n * each).filter(|s| *s > 0.0 && *s <= MOST);
+    time.ok_or_else(|| "a time above 0, of 10 years at most, such as 90s, 30m, 1h or 2d".into())
+}
+
+/// Ten years.
+const MOST: f64 = 3_650.0 * 86_400.0;
+
+#[cfg(test)]
+mod tests {
+    use super::time;
+
+    #[test]
+    fn times_have_units() {
+        for (text, seconds) in
+            [("90", 90.0), ("1.5s", 1.5), ("2m", 120.0), ("1h", 3_600.0), ("0.5d", 43_200.0)]
+        {
+            assert_eq!(time(text), Ok(seconds), "{text}");
+        }
+        for text in ["", "h", "0", "-1h", "nan", "inf", "1y", "1e9h"] {
+            assert!(time(text).is_err(), "{text}");
+        }
+    }
+}
