@@ -1,10 +1,12 @@
 //! What an executable file is: how it is linked, and which functions it calls.
 
+use anyhow::Result;
 use object::read::elf::{Dyn, ElfFile64, FileHeader, ProgramHeader};
 use object::{Endianness, Object, ObjectSymbol, elf};
 use st_cli::Mpi;
 use std::collections::BTreeSet;
 use std::ffi::CString;
+use std::fmt;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
@@ -83,13 +85,65 @@ fn parse(listed: &str) -> Vec<Library> {
     listed.lines().filter_map(line).collect()
 }
 
-/// The MPI that a library is, by its name.
+/// The binary interface of an MPI: what a recorder is built for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Interface {
+    /// One MPI's own, and that of its kin.
+    Of(Mpi),
+    /// The one that MPI 5 has standardised.
+    Standard,
+}
+
+impl Interface {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Of(Mpi::Openmpi), Self::Of(Mpi::Mpich), Self::Standard];
+
+    /// The file `name` that was built for it.
+    ///
+    /// # Errors
+    ///
+    /// If there is none; the message says where it was looked for.
+    pub fn find(self, name: &str) -> Result<PathBuf> {
+        match self {
+            Self::Of(mpi) => mpi.find(name),
+            Self::Standard => st_cli::find_standard(name),
+        }
+    }
+
+    /// The MPI whose own it is.
+    #[must_use]
+    pub fn mpi(self) -> Option<Mpi> {
+        match self {
+            Self::Of(mpi) => Some(mpi),
+            Self::Standard => None,
+        }
+    }
+}
+
+impl fmt::Display for Interface {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Of(mpi) => mpi.fmt(f),
+            Self::Standard => f.write_str("MPI with the standard's binary interface"),
+        }
+    }
+}
+
+/// The binary interface that a library has, by its name, if it is an MPI.
 #[must_use]
-pub fn mpi(library: &str) -> Option<Mpi> {
+pub fn interface(library: &str) -> Option<Interface> {
+    if library.starts_with("libmpi_abi.so") {
+        return Some(Interface::Standard);
+    }
+    mpi(library).map(Interface::Of)
+}
+
+/// The MPI that a library is, by its name.
+fn mpi(library: &str) -> Option<Mpi> {
     // Open MPI's libmpi.so is numbered from 20 up; MPICH's ABI name for it is 12.
     let version = || library.strip_prefix("libmpi.so.")?.split('.').next()?.parse::<u32>().ok();
     match library {
-        l if l.starts_with("libmpich.so") || l.starts_with("libmpi_abi.so") => Some(Mpi::Mpich),
+        l if l.starts_with("libmpich.so") => Some(Mpi::Mpich),
         l if l.starts_with("libmpi.so") => match version() {
             Some(12) => Some(Mpi::Mpich),
             _ => Some(Mpi::Openmpi),
@@ -146,6 +200,18 @@ fn binding(function: &str) -> Option<&'static str> {
     }
 }
 
+/// Whether a program holds MPI itself, linked from a static library: its symbols, unless they are stripped, say so.
+#[must_use]
+pub fn holds_mpi(file: &Path) -> bool {
+    let Ok(data) = fs::read(file) else { return false };
+    let Ok(elf) = ElfFile64::<Endianness>::parse(&*data) else { return false };
+    let mut all = elf.symbols().chain(elf.dynamic_symbols());
+    all.any(|s| s.is_definition() && s.name() == Ok(LANDMARK))
+}
+
+/// What every MPI defines, and no tool that stands in front of one.
+const LANDMARK: &str = "PMPI_Init";
+
 /// Whether a file holds the name of `MPI_Init`, as one that looks the function up itself.
 #[must_use]
 pub fn mentions_mpi(file: &Path) -> bool {
@@ -192,6 +258,8 @@ mod tests {
             [mpi("libmpich.so.12"), mpi("libmpi_cxx.so.40"), mpi("libc.so.6")],
             [Some(Mpi::Mpich), None, None]
         );
+        assert_eq!(interface("libmpi_abi.so.1"), Some(Interface::Standard));
+        assert_eq!(interface("libmpi.so.12.0.0"), Some(Interface::Of(Mpi::Mpich)));
     }
 
     #[test]
