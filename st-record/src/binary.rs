@@ -129,9 +129,17 @@ impl fmt::Display for Interface {
     }
 }
 
-/// The binary interface that a library has, by its name, if it is an MPI.
+/// The binary interface that a library has, by the name that it gives itself, if it is an MPI; by that of its file if it has none.
 #[must_use]
-pub fn interface(library: &str) -> Option<Interface> {
+pub fn interface(library: &Library) -> Option<Interface> {
+    // Only what may be one is opened.
+    let file = library.path.as_deref().filter(|_| library.name.starts_with("libmpi"));
+    let own = file.and_then(|file| entries(file, elf::DT_SONAME).pop());
+    named(own.as_deref().unwrap_or(&library.name))
+}
+
+/// The binary interface of an MPI of this name.
+fn named(library: &str) -> Option<Interface> {
     if library.starts_with("libmpi_abi.so") {
         return Some(Interface::Standard);
     }
@@ -155,6 +163,11 @@ fn mpi(library: &str) -> Option<Mpi> {
 /// Names of the libraries that a file needs itself.
 #[must_use]
 pub fn needed(file: &Path) -> Vec<String> {
+    entries(file, elf::DT_NEEDED)
+}
+
+/// Texts of a file's dynamic section with this tag.
+fn entries(file: &Path, tag: elf::DynamicTag) -> Vec<String> {
     let read = || -> Option<Vec<String>> {
         let data = fs::read(file).ok()?;
         let data = data.as_slice();
@@ -163,11 +176,21 @@ pub fn needed(file: &Path) -> Vec<String> {
         let sections = header.sections(endian, data).ok()?;
         let (entries, link) = sections.dynamic(endian, data).ok()??;
         let strings = sections.strings(endian, data, link).ok()?;
-        let names = entries.iter().filter(|e| e.tag(endian) == elf::DT_NEEDED);
+        let names = entries.iter().filter(|e| e.tag(endian) == tag);
         let names = names.filter_map(|e| e.string(endian, strings).ok());
         Some(names.map(|n| String::from_utf8_lossy(n).into_owned()).collect())
     };
     read().unwrap_or_default()
+}
+
+/// The functions of MPI that a file takes from elsewhere.
+#[must_use]
+pub fn called(file: &Path) -> BTreeSet<String> {
+    let Ok(data) = fs::read(file) else { return BTreeSet::new() };
+    let Ok(elf) = ElfFile64::<Endianness>::parse(&*data) else { return BTreeSet::new() };
+    let undefined = elf.dynamic_symbols().filter(|s| s.is_undefined());
+    let names = undefined.filter_map(|s| s.name().ok().map(|name| name.strip_prefix('P').unwrap_or(name)));
+    names.filter(|name| name.starts_with("MPI")).map(str::to_owned).collect()
 }
 
 /// The language bindings of MPI through which a file calls, by the names of the functions that it takes from elsewhere.
@@ -258,8 +281,8 @@ mod tests {
             [mpi("libmpich.so.12"), mpi("libmpi_cxx.so.40"), mpi("libc.so.6")],
             [Some(Mpi::Mpich), None, None]
         );
-        assert_eq!(interface("libmpi_abi.so.1"), Some(Interface::Standard));
-        assert_eq!(interface("libmpi.so.12.0.0"), Some(Interface::Of(Mpi::Mpich)));
+        assert_eq!(named("libmpi_abi.so.1"), Some(Interface::Standard));
+        assert_eq!(named("libmpi.so.12.0.0"), Some(Interface::Of(Mpi::Mpich)));
     }
 
     #[test]

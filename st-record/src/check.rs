@@ -192,7 +192,8 @@ fn loaded(report: &mut Report, told: &str, launcher: Option<Mpi>) {
     let (by, version) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
     let library = |path: &str| {
         let name = path.rsplit('/').next()?.to_owned();
-        binary::interface(&name).map(|interface| (interface, Library { name, path: Some(path.into()) }))
+        let library = Library { name, path: Some(path.into()) };
+        binary::interface(&library).map(|interface| (interface, library))
     };
     let found: Vec<_> = lines.filter_map(library).collect();
     if let [_, _, ..] = found.as_slice() {
@@ -205,7 +206,8 @@ fn loaded(report: &mut Report, told: &str, launcher: Option<Mpi>) {
     };
     report.line("MPI", format!("{}, by {by}", shown(library)));
     report.line("version", version);
-    agree(report, *interface, library.path.as_deref(), launcher);
+    let called = binary::called(Path::new(by));
+    agree(report, *interface, library.path.as_deref().map(|path| (path, &called)), launcher);
 }
 
 /// What an interpreter says of itself.
@@ -227,13 +229,12 @@ fn dynamic(report: &mut Report, file: &Path, loader: &Path, launcher: Option<Mpi
     for l in all.iter().filter(|l| l.path.is_none() && l.name.starts_with("lib")) {
         report.problem(format!("{} is not found: the program will not start", l.name));
     }
-    let linked: Vec<_> = all.iter().filter(|l| binary::interface(&l.name).is_some()).collect();
+    let linked: Vec<_> = all.iter().filter(|l| binary::interface(l).is_some()).collect();
     if let [_, _, ..] = linked.as_slice() {
         let names: Vec<_> = linked.iter().map(|l| l.name.as_str()).collect();
         report.problem(format!("{} links several MPIs ({})", file.display(), names.join(", ")));
     }
-    let Some((library, interface)) = linked.first().and_then(|l| Some((*l, binary::interface(&l.name)?)))
-    else {
+    let Some((library, interface)) = linked.first().and_then(|l| Some((*l, binary::interface(l)?))) else {
         return without(report, file, launcher);
     };
     let direct = binary::needed(file);
@@ -246,14 +247,15 @@ fn dynamic(report: &mut Report, file: &Path, loader: &Path, launcher: Option<Mpi
     }
     report.line("MPI", text);
     let theirs = all.iter().filter(|l| !of_mpi(&l.name)).filter_map(|l| l.path.clone());
-    let bindings: BTreeSet<_> =
-        std::iter::once(file.to_owned()).chain(theirs).flat_map(|f| binary::bindings(&f)).collect();
+    let ours: Vec<_> = std::iter::once(file.to_owned()).chain(theirs).collect();
+    let bindings: BTreeSet<_> = ours.iter().flat_map(|f| binary::bindings(f)).collect();
     let named = bindings.iter().copied().collect::<Vec<_>>().join(", ");
     if let Some(version) = library.path.as_deref().and_then(ask::version) {
         report.line("version", version);
     }
     report.line("bindings", if named.is_empty() { "no call is linked".into() } else { named });
-    agree(report, interface, library.path.as_deref(), launcher);
+    let called = ours.iter().flat_map(|f| binary::called(f)).collect();
+    agree(report, interface, library.path.as_deref().map(|path| (path, &called)), launcher);
 }
 
 /// A program that links no MPI.
@@ -278,13 +280,16 @@ fn of_mpi(name: &str) -> bool {
 }
 
 fn shown(library: &Library) -> String {
-    let of = binary::interface(&library.name).map_or_else(String::new, |i| i.to_string());
+    let of = binary::interface(library).map_or_else(String::new, |i| i.to_string());
     let place = library.path.as_ref().map_or_else(|| "not found".to_owned(), |p| p.display().to_string());
     format!("{of}: {} => {place}", library.name)
 }
 
+/// A library, and which functions the program takes from elsewhere.
+type Used<'a> = (&'a Path, &'a BTreeSet<String>);
+
 /// The recorder of the program's MPI, if the launcher's is the same.
-fn agree(report: &mut Report, program: Interface, library: Option<&Path>, launcher: Option<Mpi>) {
+fn agree(report: &mut Report, program: Interface, library: Option<Used<'_>>, launcher: Option<Mpi>) {
     if let (Some(p), Some(l)) = (program.mpi(), launcher)
         && p != l
     {
@@ -294,22 +299,41 @@ fn agree(report: &mut Report, program: Interface, library: Option<&Path>, launch
 }
 
 /// The recorder for an MPI, and what it would miss of its library, if that is known.
-fn recorder(report: &mut Report, interface: Interface, library: Option<&Path>) {
+fn recorder(report: &mut Report, interface: Interface, library: Option<Used<'_>>) {
     let path = match interface.find(LIBRARY) {
         Ok(path) => path,
         Err(e) => return report.problem(e.to_string()),
     };
     report.line("recorder", path.display().to_string());
-    let Some(library) = library else { return };
+    let Some((library, called)) = library else { return };
     let missed = exports::missed(&exports::functions(library), &exports::functions(&path));
-    if !missed.is_empty() {
-        let n = missed.len();
-        report.line("unrecorded", format!("{n} functions of this MPI: {}", missed.join(", ")));
+    if missed.is_empty() {
+        return;
+    }
+    let (called, other): (Vec<_>, Vec<_>) = missed.into_iter().partition(|name| called.contains(name));
+    if !other.is_empty() {
+        let n = other.len();
+        report.line(
+            "unrecorded",
+            format!("{n} functions of this MPI that the program does not name: {}", some(&other)),
+        );
+    }
+    if !called.is_empty() {
+        let n = called.len();
         report.problem(format!(
-            "{n} functions of this MPI are newer than the recorder: calls of them are missed; make build MPICC=… with its compiler \
-             wrapper builds one that has them"
+            "{n} functions that the program names are not known to the recorder, and calls of them are missed: {}; make build \
+             MPICC=… with the compiler wrapper of a newer MPI builds one that knows them",
+            some(&called)
         ));
     }
+}
+
+/// The first of many names.
+fn some(names: &[String]) -> String {
+    const NAMED: usize = 20;
+    let more = names.len().saturating_sub(NAMED);
+    let named = names.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
+    if more > 0 { format!("{named} and {more} more") } else { named }
 }
 
 #[cfg(test)]

@@ -51,8 +51,7 @@ pub fn inspect(file: &Path) -> Result<Target> {
         ),
         Kind::Dynamic(loader) => {
             let libraries = binary::libraries(&loader, file);
-            let mut found: Vec<_> =
-                libraries.iter().filter(|l| binary::interface(&l.name).is_some()).collect();
+            let mut found: Vec<_> = libraries.iter().filter(|l| binary::interface(l).is_some()).collect();
             found.dedup_by(|a, b| a.path == b.path);
             if let [_, _, ..] = found.as_slice() {
                 let names: Vec<_> = found.iter().map(|l| l.name.as_str()).collect();
@@ -65,7 +64,7 @@ pub fn inspect(file: &Path) -> Result<Target> {
             if found.is_empty() && binary::holds_mpi(file) {
                 bail!("{}: {MPI_INSIDE}", file.display());
             }
-            Ok(found.first().and_then(|l| binary::interface(&l.name)).map_or(Target::Other, Target::Links))
+            Ok(found.first().and_then(|l| binary::interface(l)).map_or(Target::Other, Target::Links))
         }
         Kind::Script(_) | Kind::Foreign | Kind::Unknown => Ok(Target::Other),
     }
