@@ -114,6 +114,25 @@ fn several_mpis_in_a_process_are_refused_by_name() {
     });
 }
 
+#[test]
+fn a_program_with_mpi_inside_is_refused_by_name() {
+    under_each(|p| {
+        // As if it were linked from libmpi.a: the functions are its own.
+        let text = "int PMPI_Init(void) { return 0; }\nint MPI_Init(void) { return PMPI_Init(); }\n\
+                    int main(void) { return MPI_Init(); }\n";
+        fs::write(p.path("inside.c"), text).map_err(|e| e.to_string())?;
+        Run::new("cc", ["-o".into(), p.path("inside"), p.path("inside.c")]).go()?.ok()?;
+        let o = p.outside("-o inside.st", "./inside")?;
+        check(
+            o.status == 125 && o.stderr.contains("./inside: MPI is statically linked into it"),
+            "refused",
+            &o,
+        )?;
+        let o = p.go(Run::st("st-record", ["--check", "--", "./inside"])?)?;
+        check(o.status == 4 && o.text().contains("MPI is statically linked into it"), "--check", &o)
+    });
+}
+
 /// A Python with mpi4py's wheel and this MPI's, if it has been installed.
 fn wheel(name: &str) -> Option<PathBuf> {
     let bin = place::target().ok()?.join("wheels").join(name).join("bin");
@@ -193,7 +212,7 @@ fn standard(here: &Workplace, bin: &Path) -> Result<(), Failure> {
             &o,
         );
     }
-    check(o.status == 0 && o.text() == "got 1 []\n", "unchanged", &o)?;
+    check(o.status == 0 && o.text() == "got 1\n", "unchanged", &o)?;
     let n = calls(&here.path("abi.st"), "MPI_Sendrecv")?;
     check(n == 40, &format!("{n} of 40 calls"), &o)
 }
