@@ -168,8 +168,11 @@ fn python(report: &mut Report, interpreter: &Path, launcher: Option<Mpi>) {
     }
     let told = Command::new(interpreter).args(["-c", MPI4PY]).env_remove("LD_PRELOAD").output();
     let Ok(told) = told else { return };
-    if !told.status.success() {
-        if told.status.code() == Some(WITHOUT) {
+    let text = String::from_utf8_lossy(&told.stdout).into_owned();
+    // What is no interpreter, but has its name, says something else.
+    let answered = text.lines().nth(2).is_some();
+    if !told.status.success() || !answered {
+        if told.status.success() || told.status.code() == Some(WITHOUT) {
             let text =
                 "Python without mpi4py: calls by extension modules that link MPI, or open it, are recorded";
             report.line("bindings", text);
@@ -183,7 +186,7 @@ fn python(report: &mut Report, interpreter: &Path, launcher: Option<Mpi>) {
         }
         return;
     }
-    loaded(report, &String::from_utf8_lossy(&told.stdout), launcher);
+    loaded(report, &text, launcher);
 }
 
 /// What Python has loaded, as [`MPI4PY`] tells it.
