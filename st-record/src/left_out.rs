@@ -2,7 +2,7 @@
 
 /// Whether a function is no communication, and no local query that a program's text would show, but is called by the
 /// language layers themselves: conversions between handles and statuses of C and Fortran, callbacks that the library
-/// provides, address arithmetic, questions for what the library is built with, and the tool interface.
+/// provides, address arithmetic, and the tool interface.
 #[must_use]
 pub fn is_left_out(name: &str) -> bool {
     let ends = [
@@ -11,7 +11,6 @@ pub fn is_left_out(name: &str) -> bool {
     ];
     ends.iter().any(|e| name.ends_with(e))
         || name.starts_with("MPI_T_")
-        || (name.starts_with("MPIX_") && name.ends_with("_support"))
         || name == "MPI_Aint_add"
         || name == "MPI_Aint_diff"
 }
