@@ -226,7 +226,9 @@ libst_pmpi.so of the program's MPI, and then:
   ST_MERGE_TIMEOUT seconds (--merge-timeout)
   ST_REDUCE_EVERY seconds (--reduce-every)
   ST_QUIET        1: say nothing but errors (--quiet)
-  ST_LIBRARY_PATH a directory to look for recorders in first, in subdirectories openmpi and mpich
+  ST_RECORDERS    recorders of all binary interfaces, separated by colons: where the program loads an MPI that the one in LD_PRELOAD
+                  is not for, the right one takes its place
+  ST_LIBRARY_PATH a directory to look for recorders in first, in subdirectories openmpi, mpich and abi
 
 Exit status: the program's own, or 128 and the number of the signal that ended it. Of st-record itself: 2 wrong usage; 125 if it fails \
 before the program starts, or --must-record is not fulfilled; 127 if the program is not found; 1 if packing fails after a program \

@@ -1,10 +1,12 @@
 //! What an executable file is: how it is linked, and which functions it calls.
 
+use anyhow::Result;
 use object::read::elf::{Dyn, ElfFile64, FileHeader, ProgramHeader};
 use object::{Endianness, Object, ObjectSymbol, elf};
 use st_cli::Mpi;
 use std::collections::BTreeSet;
 use std::ffi::CString;
+use std::fmt;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
@@ -83,13 +85,73 @@ fn parse(listed: &str) -> Vec<Library> {
     listed.lines().filter_map(line).collect()
 }
 
-/// The MPI that a library is, by its name.
+/// The binary interface of an MPI: what a recorder is built for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Interface {
+    /// One MPI's own, and that of its kin.
+    Of(Mpi),
+    /// The one that MPI 5 has standardised.
+    Standard,
+}
+
+impl Interface {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Of(Mpi::Openmpi), Self::Of(Mpi::Mpich), Self::Standard];
+
+    /// The file `name` that was built for it.
+    ///
+    /// # Errors
+    ///
+    /// If there is none; the message says where it was looked for.
+    pub fn find(self, name: &str) -> Result<PathBuf> {
+        match self {
+            Self::Of(mpi) => mpi.find(name),
+            Self::Standard => st_cli::find_standard(name),
+        }
+    }
+
+    /// The MPI whose own it is.
+    #[must_use]
+    pub fn mpi(self) -> Option<Mpi> {
+        match self {
+            Self::Of(mpi) => Some(mpi),
+            Self::Standard => None,
+        }
+    }
+}
+
+impl fmt::Display for Interface {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Of(mpi) => mpi.fmt(f),
+            Self::Standard => f.write_str("MPI with the standard's binary interface"),
+        }
+    }
+}
+
+/// The binary interface that a library has, by the name that it gives itself, if it is an MPI; by that of its file if it has none.
 #[must_use]
-pub fn mpi(library: &str) -> Option<Mpi> {
+pub fn interface(library: &Library) -> Option<Interface> {
+    // Only what may be one is opened.
+    let file = library.path.as_deref().filter(|_| library.name.starts_with("libmpi"));
+    let own = file.and_then(|file| entries(file, elf::DT_SONAME).pop());
+    named(own.as_deref().unwrap_or(&library.name))
+}
+
+/// The binary interface of an MPI of this name.
+fn named(library: &str) -> Option<Interface> {
+    if library.starts_with("libmpi_abi.so") {
+        return Some(Interface::Standard);
+    }
+    mpi(library).map(Interface::Of)
+}
+
+/// The MPI that a library is, by its name.
+fn mpi(library: &str) -> Option<Mpi> {
     // Open MPI's libmpi.so is numbered from 20 up; MPICH's ABI name for it is 12.
     let version = || library.strip_prefix("libmpi.so.")?.split('.').next()?.parse::<u32>().ok();
     match library {
-        l if l.starts_with("libmpich.so") || l.starts_with("libmpi_abi.so") => Some(Mpi::Mpich),
+        l if l.starts_with("libmpich.so") => Some(Mpi::Mpich),
         l if l.starts_with("libmpi.so") => match version() {
             Some(12) => Some(Mpi::Mpich),
             _ => Some(Mpi::Openmpi),
@@ -101,6 +163,11 @@ pub fn mpi(library: &str) -> Option<Mpi> {
 /// Names of the libraries that a file needs itself.
 #[must_use]
 pub fn needed(file: &Path) -> Vec<String> {
+    entries(file, elf::DT_NEEDED)
+}
+
+/// Texts of a file's dynamic section with this tag.
+fn entries(file: &Path, tag: elf::DynamicTag) -> Vec<String> {
     let read = || -> Option<Vec<String>> {
         let data = fs::read(file).ok()?;
         let data = data.as_slice();
@@ -109,11 +176,21 @@ pub fn needed(file: &Path) -> Vec<String> {
         let sections = header.sections(endian, data).ok()?;
         let (entries, link) = sections.dynamic(endian, data).ok()??;
         let strings = sections.strings(endian, data, link).ok()?;
-        let names = entries.iter().filter(|e| e.tag(endian) == elf::DT_NEEDED);
+        let names = entries.iter().filter(|e| e.tag(endian) == tag);
         let names = names.filter_map(|e| e.string(endian, strings).ok());
         Some(names.map(|n| String::from_utf8_lossy(n).into_owned()).collect())
     };
     read().unwrap_or_default()
+}
+
+/// The functions of MPI that a file takes from elsewhere.
+#[must_use]
+pub fn called(file: &Path) -> BTreeSet<String> {
+    let Ok(data) = fs::read(file) else { return BTreeSet::new() };
+    let Ok(elf) = ElfFile64::<Endianness>::parse(&*data) else { return BTreeSet::new() };
+    let undefined = elf.dynamic_symbols().filter(|s| s.is_undefined());
+    let names = undefined.filter_map(|s| s.name().ok().map(|name| name.strip_prefix('P').unwrap_or(name)));
+    names.filter(|name| name.starts_with("MPI")).map(str::to_owned).collect()
 }
 
 /// The language bindings of MPI through which a file calls, by the names of the functions that it takes from elsewhere.
@@ -145,6 +222,18 @@ fn binding(function: &str) -> Option<&'static str> {
         false => None,
     }
 }
+
+/// Whether a program holds MPI itself, linked from a static library: its symbols, unless they are stripped, say so.
+#[must_use]
+pub fn holds_mpi(file: &Path) -> bool {
+    let Ok(data) = fs::read(file) else { return false };
+    let Ok(elf) = ElfFile64::<Endianness>::parse(&*data) else { return false };
+    let mut all = elf.symbols().chain(elf.dynamic_symbols());
+    all.any(|s| s.is_definition() && s.name() == Ok(LANDMARK))
+}
+
+/// What every MPI defines, and no tool that stands in front of one.
+const LANDMARK: &str = "PMPI_Init";
 
 /// Whether a file holds the name of `MPI_Init`, as one that looks the function up itself.
 #[must_use]
@@ -192,6 +281,8 @@ mod tests {
             [mpi("libmpich.so.12"), mpi("libmpi_cxx.so.40"), mpi("libc.so.6")],
             [Some(Mpi::Mpich), None, None]
         );
+        assert_eq!(named("libmpi_abi.so.1"), Some(Interface::Standard));
+        assert_eq!(named("libmpi.so.12.0.0"), Some(Interface::Of(Mpi::Mpich)));
     }
 
     #[test]

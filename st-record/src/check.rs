@@ -1,10 +1,11 @@
 //! `--check`: what would be recorded, and what would be missed, said before anything runs.
 
-use crate::binary::{self, Kind};
+use crate::ask;
+use crate::binary::{self, Interface, Kind, Library};
+use crate::exports;
 use crate::launcher::{self, LIBRARY, is_launcher};
-use crate::target::{of_launcher, resolve};
+use crate::target::{MPI_INSIDE, of_launcher, resolve};
 use st_cli::Mpi;
-use st_model::calls::names;
 use st_unwind::UnknownPython;
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -13,8 +14,19 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// Prints where the package mpi4py is, without loading it.
-const MPI4PY: &str = "import importlib.util as u; print(*u.find_spec('mpi4py').submodule_search_locations)";
+/// Loads mpi4py, and with it the MPI that it finds, but does not begin to use it. Prints the module's file, what the library says of
+/// itself, and all files that are loaded.
+const MPI4PY: &str = "import importlib.util as u, sys
+if not u.find_spec('mpi4py'): sys.exit(3)
+import mpi4py
+mpi4py.rc.initialize = mpi4py.rc.finalize = False
+from mpi4py import MPI
+print(MPI.__file__)
+print(*MPI.Get_library_version().strip('\\0').splitlines()[0].split())
+print(*sorted({l.split()[-1] for l in open('/proc/self/maps') if ' /' in l}), sep='\\n')";
+
+/// How that ends if there is no mpi4py.
+const WITHOUT: i32 = 3;
 
 /// Prints the interpreter's version.
 const VERSION: &str = "import sys; print(sys.version)";
@@ -60,7 +72,7 @@ pub fn check(words: &[OsString], lines: bool) -> Report {
         return report;
     };
     if !is_launcher(&words[0]) {
-        program(&mut report, &file, &words[1..], None);
+        program(&mut report, &file, None);
         return report;
     }
     let launcher = of_launcher(&file);
@@ -71,16 +83,16 @@ pub fn check(words: &[OsString], lines: bool) -> Report {
         report.problem("no program that can be executed follows the launcher");
     }
     let mut seen = BTreeSet::new();
-    for (file, i) in programs.into_iter().filter_map(|i| Some((resolve(&words[i])?, i))) {
+    for file in programs.into_iter().filter_map(|i| resolve(&words[i])) {
         if seen.insert(file.clone()) {
-            program(&mut report, &file, &words[i + 1..], launcher);
+            program(&mut report, &file, launcher);
         }
     }
     report
 }
 
-/// One program, with the words after it.
-fn program(report: &mut Report, file: &Path, arguments: &[OsString], launcher: Option<Mpi>) {
+/// One program.
+fn program(report: &mut Report, file: &Path, launcher: Option<Mpi>) {
     let shown = file.display();
     if let Some(why) = binary::privileged(file) {
         report.problem(format!("{shown} {why}: the loader ignores what is preloaded"));
@@ -95,35 +107,30 @@ fn program(report: &mut Report, file: &Path, arguments: &[OsString], launcher: O
             report.problem(format!("{shown} is not for x86-64"));
         }
         Kind::Unknown => report.line("program", format!("{shown}: neither a program nor a script")),
-        Kind::Script(interpreter) => script(report, file, (&interpreter, arguments), launcher),
-        Kind::Dynamic(loader) => dynamic(report, file, (&loader, arguments), launcher),
+        Kind::Script(interpreter) => script(report, file, &interpreter, launcher),
+        Kind::Dynamic(loader) => dynamic(report, file, &loader, launcher),
     }
 }
 
-fn script(
-    report: &mut Report,
-    file: &Path,
-    (interpreter, arguments): (&str, &[OsString]),
-    launcher: Option<Mpi>,
-) {
+fn script(report: &mut Report, file: &Path, interpreter: &str, launcher: Option<Mpi>) {
     report.line("program", format!("{}: script for {interpreter}", file.display()));
     if is_python(file) {
         // A stand-in that finds the interpreter.
-        python(report, file, arguments, launcher);
+        python(report, file, launcher);
         return;
     }
     let words: Vec<_> = interpreter.split_whitespace().filter(|w| !w.ends_with("/env")).collect();
     if let Some(python) =
         words.first().filter(|w| is_python(Path::new(w))).and_then(|w| resolve(OsStr::new(w)))
     {
-        self::python(report, &python, &[file.into()], launcher);
+        self::python(report, &python, launcher);
         return;
     }
     for path in beyond(file) {
         report.problem(format!("the script starts {path} by its full path, where st-record cannot come in"));
     }
     match launcher {
-        Some(mpi) => recorder(report, mpi),
+        Some(mpi) => recorder(report, Interface::Of(mpi), None),
         None => report.line("recorder", "the one of each launcher that the script starts"),
     }
 }
@@ -153,66 +160,57 @@ fn full_paths(script: &str) -> BTreeSet<&str> {
     words.filter(|w| w.starts_with('/') && is_launcher(OsStr::new(w))).collect()
 }
 
-/// The code that an interpreter of Python is given, as far as its arguments say: a script, or the text after `-c`.
-fn code(arguments: &[OsString]) -> String {
-    let is = |word: &OsString, option: &str| word == option;
-    let end = arguments.iter().position(|w| is(w, "-m")).unwrap_or(arguments.len());
-    let mut words = arguments[..end].iter();
-    // Arguments of options are no files.
-    let Some(word) = words.find(|w| is(w, "-c") || Path::new(w).is_file()) else { return String::new() };
-    if is(word, "-c") {
-        return words.next().map(|text| text.to_string_lossy().into_owned()).unwrap_or_default();
-    }
-    String::from_utf8_lossy(&fs::read(word).unwrap_or_default()).into_owned()
-}
-
-/// Whether code in Python looks functions of MPI up in a library that it opens itself, past what is preloaded.
-fn opens_mpi(code: &str) -> bool {
-    let has = |text: &str| code.contains(text);
-    let (foreign, through_the_process) =
-        (has("ctypes") || has("cffi"), has("DLL(None") || has("dlopen(None"));
-    foreign && has(names::MPI_Init) && !through_the_process
-}
-
-fn python(report: &mut Report, interpreter: &Path, arguments: &[OsString], launcher: Option<Mpi>) {
-    if opens_mpi(&code(arguments)) {
-        report.problem(
-            "the script calls MPI in a library that it opens itself (ctypes, cffi): such calls are missed, unless it opens the \
-             process instead, CDLL(None), dlopen(None)",
-        );
-    }
+fn python(report: &mut Report, interpreter: &Path, launcher: Option<Mpi>) {
     if report.lines_of_python
         && let Some(unknown) = version(interpreter).and_then(|v| UnknownPython::of(&v))
     {
         report.problem(format!("--python: {unknown}"));
     }
-    let output = Command::new(interpreter).args(["-c", MPI4PY]).env_remove("LD_PRELOAD").output();
-    let directory = output.map(|o| String::from_utf8_lossy(&o.stdout).trim().to_owned()).unwrap_or_default();
-    let files = fs::read_dir(&directory).into_iter().flatten().flatten().map(|e| e.path());
-    let us = std::env::current_exe().unwrap_or_default();
-    let Kind::Dynamic(loader) = binary::kind(&us) else { return };
-    // The wheel has one library for each MPI, and takes the one whose MPI it finds.
-    let mut found: Vec<_> = files
-        .filter(|f| f.file_name().is_some_and(|n| n.as_encoded_bytes().starts_with(b"MPI.")))
-        .filter(|f| f.extension().is_some_and(|e| e == "so"))
-        .filter_map(|f| {
-            let library =
-                binary::libraries(&loader, &f).into_iter().find(|l| binary::mpi(&l.name).is_some())?;
-            Some((binary::mpi(&library.name)?, library, f))
-        })
-        .collect();
-    found.sort_by_key(|(mpi, library, _)| (Some(*mpi) != launcher, library.path.is_none()));
-    let Some((mpi, library, by)) = found.first() else {
-        report
-            .line("bindings", "Python without mpi4py: calls by extension modules that link MPI are recorded");
+    let told = Command::new(interpreter).args(["-c", MPI4PY]).env_remove("LD_PRELOAD").output();
+    let Ok(told) = told else { return };
+    let text = String::from_utf8_lossy(&told.stdout).into_owned();
+    // What is no interpreter, but has its name, says something else.
+    let answered = text.lines().nth(2).is_some();
+    if !told.status.success() || !answered {
+        if told.status.success() || told.status.code() == Some(WITHOUT) {
+            let text =
+                "Python without mpi4py: calls by extension modules that link MPI, or open it, are recorded";
+            report.line("bindings", text);
+        } else {
+            let errors = String::from_utf8_lossy(&told.stderr).into_owned();
+            let last = errors.lines().last().unwrap_or("it ended early").to_owned();
+            report.problem(format!("mpi4py cannot be loaded: {last}"));
+        }
         if let Some(mpi) = launcher {
-            recorder(report, mpi);
+            recorder(report, Interface::Of(mpi), None);
         }
         return;
+    }
+    loaded(report, &text, launcher);
+}
+
+/// What Python has loaded, as [`MPI4PY`] tells it.
+fn loaded(report: &mut Report, told: &str, launcher: Option<Mpi>) {
+    let mut lines = told.lines();
+    let (by, version) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
+    let library = |path: &str| {
+        let name = path.rsplit('/').next()?.to_owned();
+        let library = Library { name, path: Some(path.into()) };
+        binary::interface(&library).map(|interface| (interface, library))
     };
-    report.line("MPI", format!("{}, by {}", shown(library), by.display()));
+    let found: Vec<_> = lines.filter_map(library).collect();
+    if let [_, _, ..] = found.as_slice() {
+        let names: Vec<_> = found.iter().map(|(_, l)| l.name.as_str()).collect();
+        report.problem(format!("Python loads several MPIs ({}): none is recorded", names.join(", ")));
+    }
     report.line("bindings", "Python");
-    agree(report, Some(*mpi), launcher);
+    let Some((interface, library)) = found.first() else {
+        return report.problem(format!("{by} has loaded an MPI that is not known ({version})"));
+    };
+    report.line("MPI", format!("{}, by {by}", shown(library)));
+    report.line("version", version);
+    let called = binary::called(Path::new(by));
+    agree(report, *interface, library.path.as_deref().map(|path| (path, &called)), launcher);
 }
 
 /// What an interpreter says of itself.
@@ -221,40 +219,26 @@ fn version(interpreter: &Path) -> Option<String> {
     said.status.success().then(|| String::from_utf8_lossy(&said.stdout).trim().to_owned())
 }
 
-fn dynamic(
-    report: &mut Report,
-    file: &Path,
-    (loader, arguments): (&Path, &[OsString]),
-    launcher: Option<Mpi>,
-) {
+fn dynamic(report: &mut Report, file: &Path, loader: &Path, launcher: Option<Mpi>) {
     report.line("program", format!("{}: dynamically linked", file.display()));
     if loader.to_string_lossy().contains("musl") {
         report.problem("the program's C library is musl, the recorder's is glibc");
     }
     if is_python(file) {
-        python(report, file, arguments, launcher);
+        python(report, file, launcher);
         return;
     }
     let all = binary::libraries(loader, file);
     for l in all.iter().filter(|l| l.path.is_none() && l.name.starts_with("lib")) {
         report.problem(format!("{} is not found: the program will not start", l.name));
     }
-    let Some(library) = all.iter().find(|l| binary::mpi(&l.name).is_some()) else {
-        report.line("MPI", "none is linked");
-        let shell = ["sh", "bash", "dash", "zsh"].iter().any(|s| file.ends_with(s));
-        match launcher {
-            Some(mpi) => {
-                // What it starts in its turn has the recorder, too.
-                recorder(report, mpi);
-                if binary::mentions_mpi(file) {
-                    let text = "names MPI_Init and links no MPI: calls that it looks up itself (dlopen, dlsym) are missed";
-                    report.problem(format!("{} {text}", file.display()));
-                }
-            }
-            None if shell => report.line("recorder", "the one of each launcher that it starts"),
-            None => report.problem("the program links no MPI"),
-        }
-        return;
+    let linked: Vec<_> = all.iter().filter(|l| binary::interface(l).is_some()).collect();
+    if let [_, _, ..] = linked.as_slice() {
+        let names: Vec<_> = linked.iter().map(|l| l.name.as_str()).collect();
+        report.problem(format!("{} links several MPIs ({})", file.display(), names.join(", ")));
+    }
+    let Some((library, interface)) = linked.first().and_then(|l| Some((*l, binary::interface(l)?))) else {
+        return without(report, file, launcher);
     };
     let direct = binary::needed(file);
     let mut text = shown(library);
@@ -266,11 +250,31 @@ fn dynamic(
     }
     report.line("MPI", text);
     let theirs = all.iter().filter(|l| !of_mpi(&l.name)).filter_map(|l| l.path.clone());
-    let bindings: BTreeSet<_> =
-        std::iter::once(file.to_owned()).chain(theirs).flat_map(|f| binary::bindings(&f)).collect();
+    let ours: Vec<_> = std::iter::once(file.to_owned()).chain(theirs).collect();
+    let bindings: BTreeSet<_> = ours.iter().flat_map(|f| binary::bindings(f)).collect();
     let named = bindings.iter().copied().collect::<Vec<_>>().join(", ");
+    if let Some(version) = library.path.as_deref().and_then(ask::version) {
+        report.line("version", version);
+    }
     report.line("bindings", if named.is_empty() { "no call is linked".into() } else { named });
-    agree(report, binary::mpi(&library.name), launcher);
+    let called = ours.iter().flat_map(|f| binary::called(f)).collect();
+    agree(report, interface, library.path.as_deref().map(|path| (path, &called)), launcher);
+}
+
+/// A program that links no MPI.
+fn without(report: &mut Report, file: &Path, launcher: Option<Mpi>) {
+    if binary::holds_mpi(file) {
+        report.line("MPI", "statically linked");
+        return report.problem(format!("{}: {MPI_INSIDE}", file.display()));
+    }
+    report.line("MPI", "none is linked; if the program loads one, its calls are recorded");
+    let shell = ["sh", "bash", "dash", "zsh"].iter().any(|s| file.ends_with(s));
+    match launcher {
+        // What it starts in its turn has the recorder, too.
+        Some(mpi) => recorder(report, Interface::Of(mpi), None),
+        None if shell => report.line("recorder", "the one of each launcher that it starts"),
+        None => report.problem("the program links no MPI"),
+    }
 }
 
 /// Whether a library belongs to an MPI (which calls itself through all its bindings).
@@ -278,30 +282,61 @@ fn of_mpi(name: &str) -> bool {
     ["libmpi", "libmpich", "libopen-rte", "libopen-pal", "liboshmem"].iter().any(|p| name.starts_with(p))
 }
 
-fn shown(library: &binary::Library) -> String {
-    let mpi = binary::mpi(&library.name).map_or_else(String::new, |m| m.to_string());
+fn shown(library: &Library) -> String {
+    let of = binary::interface(library).map_or_else(String::new, |i| i.to_string());
     let place = library.path.as_ref().map_or_else(|| "not found".to_owned(), |p| p.display().to_string());
-    format!("{mpi}: {} => {place}", library.name)
+    format!("{of}: {} => {place}", library.name)
 }
 
+/// A library, and which functions the program takes from elsewhere.
+type Used<'a> = (&'a Path, &'a BTreeSet<String>);
+
 /// The recorder of the program's MPI, if the launcher's is the same.
-fn agree(report: &mut Report, program: Option<Mpi>, launcher: Option<Mpi>) {
-    if let (Some(p), Some(l)) = (program, launcher)
+fn agree(report: &mut Report, program: Interface, library: Option<Used<'_>>, launcher: Option<Mpi>) {
+    if let (Some(p), Some(l)) = (program.mpi(), launcher)
         && p != l
     {
         report.problem(format!("the program links {p}, and the launcher is {l}'s: each rank will be alone"));
     }
-    match program.or(launcher) {
-        Some(mpi) => recorder(report, mpi),
-        None => report.problem("nothing tells the MPI: start the program by its launcher"),
+    recorder(report, program, library);
+}
+
+/// The recorder for an MPI, and what it would miss of its library, if that is known.
+fn recorder(report: &mut Report, interface: Interface, library: Option<Used<'_>>) {
+    let path = match interface.find(LIBRARY) {
+        Ok(path) => path,
+        Err(e) => return report.problem(e.to_string()),
+    };
+    report.line("recorder", path.display().to_string());
+    let Some((library, called)) = library else { return };
+    let missed = exports::missed(&exports::functions(library), &exports::functions(&path));
+    if missed.is_empty() {
+        return;
+    }
+    let (called, other): (Vec<_>, Vec<_>) = missed.into_iter().partition(|name| called.contains(name));
+    if !other.is_empty() {
+        let n = other.len();
+        report.line(
+            "unrecorded",
+            format!("{n} functions of this MPI that the program does not name: {}", some(&other)),
+        );
+    }
+    if !called.is_empty() {
+        let n = called.len();
+        report.problem(format!(
+            "{n} functions that the program names are not known to the recorder, and calls of them are missed: {}; make build \
+             MPICC=… with the compiler wrapper of a newer MPI builds one that knows them",
+            some(&called)
+        ));
     }
 }
 
-fn recorder(report: &mut Report, mpi: Mpi) {
-    match mpi.find(LIBRARY) {
-        Ok(path) => report.line("recorder", path.display().to_string()),
-        Err(e) => report.problem(e.to_string()),
-    }
+/// The first of many names.
+fn some(names: &[String]) -> String {
+    const NAMED: usize = 20;
+    let more = names.len().saturating_sub(NAMED);
+    let named = names.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
+    if more > 0 { format!("{named} and {more} more") } else { named }
 }
 
 #[cfg(test)]
@@ -322,24 +357,17 @@ mod tests {
     }
 
     #[test]
-    fn mpi_that_a_script_opens_itself_is_a_problem() {
-        let home = tempfile::tempdir().unwrap();
-        let script = home.path().join("a script.py");
-        let of = |text: &str| {
-            fs::write(&script, text).unwrap();
-            let words = [OsString::from("-W"), "ignore".into(), script.clone().into(), "other.py".into()];
-            opens_mpi(&code(&words))
-        };
-        let own = "import ctypes\nlib = ctypes.CDLL('libmpi.so.40')\nlib.MPI_Init(None, None)\n";
-        assert!(of(own));
-        // What the process holds is found after what is preloaded.
-        assert!(!of(&own.replace("'libmpi.so.40'", "None")));
-        assert!(!of("from mpi4py import MPI\nimport ctypes\n"));
-        assert!(!of("# MPI_Init is called by an extension module\nimport solver\n"));
-        let words = |line: &str| line.split('|').map(OsString::from).collect::<Vec<_>>();
-        assert!(opens_mpi(&code(&words("-c|import cffi; ffi.dlopen('libmpi.so').MPI_Init(N, N)"))));
-        assert_eq!(code(&words("-m|module|-c|text")), "");
-        assert_eq!(code(&[]), "");
+    fn what_python_has_loaded_says_which_mpi_and_which_version() {
+        let mut report = Report::default();
+        let told = "/v/mpi4py/MPI.so\nMPICH Version: 5.0.2\n/lib/libc.so.6\n/v/lib/libmpi_abi.so.1\n";
+        loaded(&mut report, told, Some(Mpi::Mpich));
+        let text = report.to_string();
+        let mpi = "MPI with the standard's binary interface: libmpi_abi.so.1 => /v/lib/libmpi_abi.so.1, by /v/mpi4py/MPI.so";
+        assert!(text.contains(mpi) && text.contains("MPICH Version: 5.0.2"), "{text}");
+        let mut report = Report::default();
+        loaded(&mut report, "/v/MPI.so\nx\n/a/libmpi.so.40\n/b/libmpich.so.12\n", None);
+        let said = "Python loads several MPIs (libmpi.so.40, libmpich.so.12): none is recorded";
+        assert!(report.problems.iter().any(|p| p == said), "{report}");
     }
 
     #[test]

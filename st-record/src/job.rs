@@ -5,7 +5,10 @@
 //! call the real one with those options ([`stand_in`]).
 
 use crate::args::Args;
-use crate::launcher::{self, LAUNCHERS, is_launcher, mpi_of, preload, with_environment};
+use crate::binary::Interface;
+use crate::launcher::{
+    self, LAUNCHERS, RECORDERS, is_launcher, mpi_of, preload, recorders, with_environment,
+};
 use crate::target::{self, Target, of_launcher};
 use anyhow::{Context, Result};
 use st_cli::Mpi;
@@ -23,8 +26,9 @@ const STAND_INS: &str = "bin";
 const NUMBERS: &str = ".jobs";
 const JOBS: &str = "ST_JOBS";
 /// Names of the variables that reach the ranks.
-const VARIABLES: [&str; 16] = [
+const VARIABLES: [&str; 17] = [
     "ST_OUTPUT",
+    RECORDERS,
     JOBS,
     "ST_TIME",
     "ST_TIME_BUDGET",
@@ -60,6 +64,7 @@ impl From<anyhow::Error> for Failure {
 /// The variables of a recording into a directory, without the preloaded library.
 fn variables(args: &Args, directory: &Path) -> Vec<(String, OsString)> {
     let mut all = vec![("ST_OUTPUT".to_owned(), directory.as_os_str().to_owned())];
+    all.extend(recorders());
     all.extend(args.environment().into_iter().map(|(n, v)| (n.to_owned(), v)));
     all
 }
@@ -187,9 +192,9 @@ pub fn become_rank(args: &Args, directory: &Path, launcher: Option<Mpi>) -> Resu
     let Some(file) = target::resolve(&words[0]) else { return Err(Failure::NotFound(words[0].clone())) };
     let mpi = match target::inspect(&file)? {
         Target::Links(mpi) => mpi,
-        Target::Other => {
-            launcher.context("cannot tell the MPI: the program links none, and the launcher starts any")?
-        }
+        Target::Other => launcher
+            .map(Interface::Of)
+            .context("cannot tell the MPI: the program links none, and the launcher starts any")?,
     };
     let mut variables = variables(args, directory);
     // Each is a recording of its own, also within another.

@@ -1,5 +1,6 @@
 //! `mpirun` and its kin: how they pass an environment on to the ranks.
 
+use crate::binary::Interface;
 use crate::target::{self, Target};
 use anyhow::{Context, Result};
 use st_cli::Mpi;
@@ -38,14 +39,14 @@ pub fn by_environment(directory: &Path) -> Result<Vec<(&'static str, OsString)>>
     let mut all = Vec::new();
     let [openmpi, mpich] = ENVIRONMENT;
     if can_tell(Mpi::Openmpi)
-        && let Ok((name, value)) = preload(Mpi::Openmpi)
+        && let Ok((name, value)) = preload(Interface::Of(Mpi::Openmpi))
     {
         let mut list = OsString::from(format!("{name}="));
         list.push(value);
         all.push((openmpi, list));
     }
     if can_tell(Mpi::Mpich)
-        && let Ok((name, value)) = preload(Mpi::Mpich)
+        && let Ok((name, value)) = preload(Interface::Of(Mpi::Mpich))
     {
         let file = directory.join("hydra.conf");
         let mut option = OsString::from(format!("-genv {name}="));
@@ -120,7 +121,7 @@ fn program(words: &[OsString], start: usize) -> Option<usize> {
 /// # Errors
 ///
 /// If a program is statically linked, or neither tells.
-pub fn mpi_of(words: &[OsString]) -> Result<Mpi> {
+pub fn mpi_of(words: &[OsString]) -> Result<Interface> {
     for file in programs(words).into_iter().filter_map(|i| target::resolve(&words[i])) {
         if let Target::Links(mpi) = target::inspect(&file)? {
             return Ok(mpi);
@@ -129,6 +130,7 @@ pub fn mpi_of(words: &[OsString]) -> Result<Mpi> {
     let launcher = target::resolve(&words[0]);
     launcher
         .and_then(|l| target::of_launcher(&l))
+        .map(Interface::Of)
         .with_context(|| format!("{}: neither Open MPI's nor MPICH's launcher", words[0].display()))
 }
 
@@ -193,12 +195,23 @@ fn with_export(words: &[OsString], variables: &[(String, OsString)]) -> Vec<OsSt
     out
 }
 
+/// All recorders that there are, as the one that is preloaded is told: where the program has loaded an MPI of another binary
+/// interface than was foreseen, that one's recorder takes its place.
+#[must_use]
+pub fn recorders() -> Option<(String, OsString)> {
+    let all: Vec<_> = Interface::ALL.into_iter().filter_map(|i| i.find(LIBRARY).ok()).collect();
+    std::env::join_paths(all).ok().map(|value| (RECORDERS.to_owned(), value))
+}
+
+/// Names them.
+pub const RECORDERS: &str = "ST_RECORDERS";
+
 /// The variables of the recorder itself: preloaded before whatever else is.
 ///
 /// # Errors
 ///
 /// If it was not built for this MPI.
-pub fn preload(mpi: Mpi) -> Result<(String, OsString)> {
+pub fn preload(mpi: Interface) -> Result<(String, OsString)> {
     let mut value = mpi.find(LIBRARY)?.into_os_string();
     if let Some(theirs) = std::env::var_os("LD_PRELOAD").filter(|v| !v.is_empty()) {
         value.push(":");

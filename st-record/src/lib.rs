@@ -6,12 +6,15 @@
 //! through.
 
 pub mod args;
+mod ask;
 pub mod binary;
 pub mod check;
 pub mod clocks;
+pub mod exports;
 pub mod interim;
 pub mod job;
 pub mod launcher;
+pub mod left_out;
 pub mod names;
 pub mod pack;
 mod recover;
@@ -51,6 +54,10 @@ const NOT_FOUND: u8 = 127;
 /// The program, from its command line to its exit status, which is the job's.
 #[must_use]
 pub fn main() -> ExitCode {
+    if let Some(library) = env::var_os(ask::LIBRARY) {
+        let told = ask::answer(&library).is_some_and(|text| print(&text).is_ok());
+        return if told { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+    }
     match stand_in_words() {
         Some(words) => stand_in(&words),
         None => engine::parse(TOOL).map_or_else(|code| code, |args| run(&args)),
@@ -291,7 +298,7 @@ fn nothing(args: &Args, notes: &Notes) -> String {
         return format!("there is no trace: none of the job's {world} ranks has left one");
     }
     let mut text = "no MPI call was seen, and there is no trace: does the program use MPI, is it started by a launcher, did it reach \
-                    MPI_Init? Calls of an MPI library that it loads itself (dlopen) are not seen"
+                    MPI_Init?"
         .to_owned();
     for launcher in check::out_of_reach(&args.command) {
         text.push_str(&format!("; nor is what the script starts by {launcher}, with its full path"));

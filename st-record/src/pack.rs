@@ -1,6 +1,7 @@
 //! From the ranks' streams to one file. Of a rank that ended early its journal stands for its stream.
 
 use crate::args::Naming;
+use crate::exports::UNRECORDED;
 use crate::tool::TOOL;
 use anyhow::{Context, Error, Result};
 use st_cli::options::Talk;
@@ -46,6 +47,8 @@ pub struct Notes {
     pub ended: u64,
     /// Calls recorded by name only.
     pub opaque: BTreeMap<String, u64>,
+    /// Functions of the MPI that the recorder does not have.
+    pub unrecorded: BTreeSet<String>,
     /// Language bindings that calls came through.
     pub bindings: BTreeSet<String>,
     /// What merging in MPI_Finalize took: processor time of all ranks, the most that one took, and the longest time until one was
@@ -99,8 +102,11 @@ impl Notes {
             }
             let mut rank = None;
             for (name, value) in line.split_whitespace().filter_map(|w| w.split_once('=')) {
-                if name == "bindings" {
-                    notes.bindings.extend(value.split(',').filter(|b| !b.is_empty()).map(str::to_owned));
+                let named = value.split(',').filter(|b| !b.is_empty()).map(str::to_owned);
+                match name {
+                    "bindings" => notes.bindings.extend(named),
+                    UNRECORDED => notes.unrecorded.extend(named),
+                    _ => {}
                 }
                 let value: u64 = value.parse().unwrap_or(0);
                 match name {

@@ -161,6 +161,10 @@ impl Summary<'_> {
             let more = if by_count.len() > named.len() { ", …" } else { "" };
             all.push(format!("{} by name only ({}{more})", counted(calls, "call"), named.join(", ")));
         }
+        if let n @ 1.. = n.unrecorded.len() {
+            let functions = if n == 1 { "function" } else { "functions" };
+            all.push(format!("{n} {functions} of this MPI not recorded, if called"));
+        }
         if all.is_empty() { "nothing dropped".into() } else { all.join("; ") }
     }
 }
@@ -249,6 +253,9 @@ mod tests {
             line.contains("stopped at the budget on 1 of 4 ranks") && line.ends_with("killed by signal 9"),
             "{line}"
         );
+        let functions = ["MPI_A".to_owned(), "MPI_B".to_owned()].into();
+        let line = summary(&Notes { unrecorded: functions, ..Notes::default() }).line();
+        assert!(line.ends_with("; 2 functions of this MPI not recorded, if called"), "{line}");
     }
 
     #[test]

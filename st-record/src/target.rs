@@ -1,6 +1,6 @@
 //! What is started: which MPI a program links.
 
-use crate::binary::{self, Kind};
+use crate::binary::{self, Interface, Kind};
 use anyhow::{Result, bail};
 use st_cli::Mpi;
 use std::env;
@@ -10,11 +10,15 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+/// What is said of a program that was linked with a static library of MPI.
+pub const MPI_INSIDE: &str =
+    "MPI is statically linked into it: the recorder cannot come between; link it with the shared MPI library";
+
 /// An executable file, as far as recording goes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Target {
-    /// Links this MPI.
-    Links(Mpi),
+    /// Links an MPI with this binary interface.
+    Links(Interface),
     /// A script, or a program that links no MPI itself.
     Other,
 }
@@ -38,7 +42,7 @@ fn is_executable(path: &Path) -> bool {
 ///
 /// # Errors
 ///
-/// If it is statically linked: nothing can be preloaded into it.
+/// If it, or the MPI in it, is statically linked, and nothing preloaded can come between; if it links several MPIs.
 pub fn inspect(file: &Path) -> Result<Target> {
     match binary::kind(file) {
         Kind::Static => bail!(
@@ -46,8 +50,21 @@ pub fn inspect(file: &Path) -> Result<Target> {
             file.display()
         ),
         Kind::Dynamic(loader) => {
-            let found = binary::libraries(&loader, file).iter().find_map(|l| binary::mpi(&l.name));
-            Ok(found.map_or(Target::Other, Target::Links))
+            let libraries = binary::libraries(&loader, file);
+            let mut found: Vec<_> = libraries.iter().filter(|l| binary::interface(l).is_some()).collect();
+            found.dedup_by(|a, b| a.path == b.path);
+            if let [_, _, ..] = found.as_slice() {
+                let names: Vec<_> = found.iter().map(|l| l.name.as_str()).collect();
+                bail!(
+                    "{}: links several MPIs ({}): it can be recorded with one",
+                    file.display(),
+                    names.join(", ")
+                );
+            }
+            if found.is_empty() && binary::holds_mpi(file) {
+                bail!("{}: {MPI_INSIDE}", file.display());
+            }
+            Ok(found.first().and_then(|l| binary::interface(l)).map_or(Target::Other, Target::Links))
         }
         Kind::Script(_) | Kind::Foreign | Kind::Unknown => Ok(Target::Other),
     }

@@ -19,6 +19,9 @@ use crate::ended;
 use crate::profile::Profile;
 use crate::table::{Cell, Column, Table, bytes, grouped};
 
+/// In [`Header::options`], the functions of the MPI that the recorder does not have, if there are any (see `st-record/src/exports.rs`).
+const UNRECORDED: &str = "unrecorded";
+
 /// A fact of a trace: a line for people, and columns with plain values for programs.
 struct Fact {
     name: &'static str,
@@ -72,6 +75,13 @@ impl Facts {
         let (flavour, version) = (&header.mpi.flavour, &header.mpi.version);
         let values = vec![("mpi", Cell::text(flavour.clone())), ("mpi_version", Cell::text(version.clone()))];
         self.add("mpi", format!("{flavour} {version}").trim().to_owned(), values);
+        let missed = header.options.get(UNRECORDED).and_then(|names| names.as_array());
+        let said = missed.map(|names| {
+            let named = names.iter().filter_map(|n| n.as_str()).take(3).collect::<Vec<_>>().join(", ");
+            let more = if names.len() > 3 { ", …" } else { "" };
+            format!("{} functions of this MPI, if called ({named}{more})", names.len())
+        });
+        self.add("unrecorded", said, Vec::new());
         let held = if ranks == world { grouped(ranks) } else { format!("{ranks} of {world}") };
         self.add("ranks", held, vec![("ranks", Cell::count(ranks)), ("world", Cell::count(world))]);
         let mut names: Vec<&str> =

@@ -108,3 +108,21 @@ fn a_time_that_is_kept_to_a_percent_is_said_to_be_about_right() {
     assert!(exact.contains(" 900 ns (mean), 900 ns (longest: rank 0)\n"), "{exact}");
     assert!(about.contains(" 900 ns (mean), about 900 ns (longest: rank 1)\n"), "{about}");
 }
+
+#[test]
+fn functions_that_are_not_recorded_are_counted_and_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("trace.st");
+    let mut trace = Trace { sections: vec![rank()], ..Trace::default() };
+    trace.header.world = 1;
+    let text = |trace: &Trace| {
+        st_stream::write(trace, std::fs::File::create(&path).unwrap(), WriteOptions { level: 1 }).unwrap();
+        let output = Command::new(env!("CARGO_BIN_EXE_st-stat")).arg(&path).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert!(!text(&trace).contains("unrecorded"));
+    let names = ["MPI_A", "MPI_B", "MPI_C", "MPI_D"];
+    trace.header.options.insert("unrecorded".into(), names.to_vec().into());
+    let said = text(&trace);
+    assert!(said.contains("4 functions of this MPI, if called (MPI_A, MPI_B, MPI_C, …)"), "{said}");
+}

@@ -41,6 +41,17 @@ impl Workplace {
         Run::new(named.unwrap_or_else(|| wrapper.into()), words.into_iter().chain(options)).go()
     }
 
+    /// Compiles a fixture that links no MPI.
+    ///
+    /// # Errors
+    ///
+    /// If there is no compiler.
+    pub fn compile_plain(&self, name: &str, fixture: &str) -> Result<Outcome, Failure> {
+        let source = place::root().join("tests/fixtures").join(fixture);
+        let words: [OsString; 4] = ["-o".into(), self.path(name).into(), source.into(), "-ldl".into()];
+        Run::new("cc", words).go()
+    }
+
     /// Something in it.
     #[must_use]
     pub fn path(&self, name: &str) -> PathBuf {

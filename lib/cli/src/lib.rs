@@ -33,7 +33,7 @@ pub mod transport;
 pub use batches::{Batch, each_batch};
 pub use input::{Input, expand, streams_in};
 pub use memory::{ByName, Memory};
-pub use mpi::{Launch, Mpi};
+pub use mpi::{Launch, Mpi, find_standard, find_standard_for};
 pub use output::{Finished, Output, free_name};
 pub use progress::{Amount, Progress};
 pub use roll::Roll;

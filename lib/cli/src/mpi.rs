@@ -12,6 +12,38 @@ use std::path::{Path, PathBuf};
 /// Names a directory to look in first, with one subdirectory per MPI.
 const LIBRARY_PATH: &str = "ST_LIBRARY_PATH";
 
+/// Name of the directory of what is built for the binary interface that MPI 5 has standardised.
+const STANDARD: &str = "abi";
+
+/// The file `name` that was built for the standard's binary interface, as [`Mpi::find`] finds it for an MPI.
+///
+/// # Errors
+///
+/// As [`Mpi::find`].
+pub fn find_standard(name: &str) -> Result<PathBuf> {
+    find_standard_for(&env::current_exe().context("looking for our own program file")?, name)
+}
+
+/// The file that `program` would find by [`find_standard`].
+///
+/// # Errors
+///
+/// As [`Mpi::find`].
+pub fn find_standard_for(program: &Path, name: &str) -> Result<PathBuf> {
+    find_in(program, STANDARD, name, "the binary interface of the MPI standard")
+}
+
+/// The file `name` in a directory of its kind; `whose` says in the error what it was not built for.
+fn find_in(program: &Path, directory: &str, name: &str, whose: &str) -> Result<PathBuf> {
+    let named = env::var_os(LIBRARY_PATH).map(PathBuf::from);
+    let places = places(program, named.as_deref(), directory, name);
+    if let Some(found) = places.iter().find(|place| place.is_file()) {
+        return Ok(found.clone());
+    }
+    let looked: Vec<_> = places.iter().map(|place| place.display().to_string()).collect();
+    bail!("{name} was not built for {whose}: no {}", looked.join(", no "))
+}
+
 /// MPI libraries that recorder and engines are built for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, ValueEnum)]
 pub enum Mpi {
@@ -51,13 +83,7 @@ impl Mpi {
     ///
     /// As [`Mpi::find`].
     pub fn find_for(self, program: &Path, name: &str) -> Result<PathBuf> {
-        let named = env::var_os(LIBRARY_PATH).map(PathBuf::from);
-        let places = places(program, named.as_deref(), self, name);
-        if let Some(found) = places.iter().find(|place| place.is_file()) {
-            return Ok(found.clone());
-        }
-        let looked: Vec<_> = places.iter().map(|place| place.display().to_string()).collect();
-        bail!("{name} was not built for {self}: no {}", looked.join(", no "))
+        find_in(program, self.name(), name, &self.to_string())
     }
 }
 
@@ -72,17 +98,17 @@ impl fmt::Display for Mpi {
 
 /// Where a file may be, best first: where the environment says, `PREFIX/lib/st/<mpi>/`, then the build tree of
 /// `target/<profile>/program`, its own profile first.
-fn places(program: &Path, named: Option<&Path>, mpi: Mpi, name: &str) -> Vec<PathBuf> {
-    let mut places: Vec<PathBuf> = named.map(|dir| dir.join(mpi.name()).join(name)).into_iter().collect();
+fn places(program: &Path, named: Option<&Path>, directory: &str, name: &str) -> Vec<PathBuf> {
+    let mut places: Vec<PathBuf> = named.map(|dir| dir.join(directory).join(name)).into_iter().collect();
     let Some(dir) = program.parent() else { return places };
     if let Some(prefix) = dir.parent() {
-        places.push(prefix.join("lib/st").join(mpi.name()).join(name));
+        places.push(prefix.join("lib/st").join(directory).join(name));
     }
     // Test programs lie one level deeper, in `target/<profile>/deps/`.
     let debug = dir.ancestors().take(2).any(|d| d.ends_with("debug"));
     let profiles = if debug { ["debug", "release"] } else { ["release", "debug"] };
     for target in dir.ancestors().skip(1).take(2) {
-        places.extend(profiles.map(|profile| target.join(mpi.name()).join(profile).join(name)));
+        places.extend(profiles.map(|profile| target.join(directory).join(profile).join(name)));
     }
     places
 }
@@ -146,13 +172,13 @@ mod tests {
     #[test]
     fn installed_files_come_before_the_build_tree() {
         let installed =
-            places(Path::new("/usr/local/bin/st-replay"), Some(Path::new("/x")), Mpi::Mpich, "engine");
+            places(Path::new("/usr/local/bin/st-replay"), Some(Path::new("/x")), Mpi::Mpich.name(), "engine");
         assert_eq!(installed[0], Path::new("/x/mpich/engine"));
         assert_eq!(installed[1], Path::new("/usr/local/lib/st/mpich/engine"));
         for (program, own) in
             [("/src/target/release/st-replay", "release"), ("/src/target/debug/deps/cli-0", "debug")]
         {
-            let places = places(Path::new(program), None, Mpi::Openmpi, "engine");
+            let places = places(Path::new(program), None, Mpi::Openmpi.name(), "engine");
             let built: Vec<_> = places.iter().filter(|p| p.starts_with("/src/target/openmpi")).collect();
             assert_eq!(built.len(), 2, "{places:?}");
             assert_eq!(built[0], &Path::new("/src/target/openmpi").join(own).join("engine"));

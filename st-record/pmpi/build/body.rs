@@ -126,7 +126,7 @@ impl Hooks {
                 prepared: quote!(call.always();),
                 returned: quote! {
                     call.ends(crate::life::after_session(#class, || {
-                        let mut group = MPI_Group::from_raw(crate::ffi::constants::st_MPI_GROUP_NULL);
+                        let mut group = MPI_Group::from_raw(crate::ffi::constants::st_MPI_GROUP_NULL());
                         real::MPI_Group_from_session_pset(*a2, c"mpi://WORLD".as_ptr(), &mut group);
                         group.raw()
                     }));

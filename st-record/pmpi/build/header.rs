@@ -18,8 +18,8 @@ pub(crate) struct Header {
     pub(crate) functions: BTreeMap<String, Function>,
     /// The other items (types, numeric constants) as Rust text.
     pub(crate) types: String,
-    /// `Open MPI` or `MPICH`.
-    pub(crate) flavour: &'static str,
+    /// Its binary interface: `openmpi`, `mpich`, or `standard`, that of MPI 5.
+    pub(crate) family: &'static str,
 }
 
 impl Header {
@@ -30,11 +30,14 @@ impl Header {
         let bindings = bindgen::Builder::default()
             .header_contents("st-mpi.h", text)
             .clang_args(toolchain.includes.iter().map(|d| format!("-I{d}")))
+            .clang_args(toolchain.defines.iter().map(|d| format!("-D{d}")))
             // Open MPI hides, but still exports, what MPI 3.0 removed.
             .clang_arg("-DOMPI_OMIT_MPI1_COMPAT_DECLS=0")
             .allowlist_function("P?MPIX?_.*")
             .allowlist_type("MPIX?_.*")
-            .allowlist_var("OMPI_M.*_VERSION|OMPI_RELEASE_VERSION|MPICH_VERSION|MPICH_NUMVERSION")
+            .allowlist_var(
+                "OMPI_M.*_VERSION|OMPI_RELEASE_VERSION|MPICH_VERSION|MPICH_NUMVERSION|MPI_ABI_VERSION",
+            )
             .layout_tests(false)
             .generate_comments(false)
             .derive_debug(false)
@@ -42,12 +45,17 @@ impl Header {
             .map_err(|e| format!("mpi.h: {e}"))?
             .to_string();
         let file = syn::parse_file(&bindings).map_err(|e| format!("bindgen's output: {e}"))?;
-        let flavour = if bindings.contains("OMPI_MAJOR_VERSION") {
-            "Open MPI"
+        let family = if bindings.contains("OMPI_MAJOR_VERSION") {
+            "openmpi"
         } else if bindings.contains("MPICH_VERSION") {
-            "MPICH"
+            "mpich"
+        } else if bindings.contains("MPI_ABI_VERSION") {
+            "standard"
         } else {
-            return Err("mpi.h is neither Open MPI's nor MPICH's".into());
+            return Err(
+                "mpi.h is neither Open MPI's, nor MPICH's, nor that of the standard's binary interface"
+                    .into(),
+            );
         };
         let mut functions = BTreeMap::new();
         let mut types = String::new();
@@ -64,7 +72,7 @@ impl Header {
                 other => types.push_str(&format!("{}\n", quote::quote!(#other))),
             }
         }
-        Ok(Self { functions, types, flavour })
+        Ok(Self { functions, types, family })
     }
 }
 

@@ -39,11 +39,11 @@ const INTS: &[&str] = &[
     "MPI_KEYVAL_INVALID",
 ];
 
-/// Pointers and handles, recorded as machine words.
+/// Pointers that the library takes for something else.
+const MARKS: &[&str] = &["MPI_IN_PLACE", "MPI_STATUS_IGNORE", "MPI_STATUSES_IGNORE"];
+
+/// Handles, recorded as machine words. Open MPI's are addresses of what its library holds.
 const HANDLES: &[&str] = &[
-    "MPI_IN_PLACE",
-    "MPI_STATUS_IGNORE",
-    "MPI_STATUSES_IGNORE",
     "MPI_COMM_NULL",
     "MPI_COMM_WORLD",
     "MPI_COMM_SELF",
@@ -66,7 +66,7 @@ const HANDLES: &[&str] = &[
     "MPI_BAND",
 ];
 
-/// Pointers that are variables in some libraries.
+/// Pointers that are macros in some libraries, and variables in others.
 const VARIABLES: &[&str] = &["MPI_UNWEIGHTED", "MPI_WEIGHTS_EMPTY"];
 
 /// Reduction operations that need no creation.
@@ -84,40 +84,62 @@ const TYPES: &str = "CHAR SIGNED_CHAR UNSIGNED_CHAR BYTE WCHAR SHORT UNSIGNED_SH
     2DOUBLE_PRECISION 2INTEGER 2COMPLEX 2DOUBLE_COMPLEX INTEGER1 INTEGER2 INTEGER4 INTEGER8 INTEGER16 REAL2 REAL4 REAL8 \
     REAL16 COMPLEX4 COMPLEX8 COMPLEX16 COMPLEX32 LOGICAL1 LOGICAL2 LOGICAL4 LOGICAL8";
 
+/// What comes before the constants. Open MPI defines what MPI-3.0 removed as an error. The library is not linked: what its headers
+/// give the addresses of is looked up in the one that the program has loaded, by `find`.
+const BEGIN: &str = r#"#include <stdint.h>
+#include <stddef.h>
+#include <mpi.h>
+#ifdef MPICH_VERSION
+#define H(x) ((const void *)(uintptr_t)(unsigned)(x))
+#else
+#define H(x) ((const void *)(x))
+#undef MPI_LB
+#undef MPI_UB
+#endif
+#ifdef OMPI_PREDEFINED_GLOBAL
+#undef OMPI_PREDEFINED_GLOBAL
+#define OMPI_PREDEFINED_GLOBAL(type, global) ((type)find(#global))
+#endif
+#ifndef MPI_SESSION_NULL
+#define MPI_SESSION_NULL 0
+#endif
+#define W(x) ((uint64_t)(uintptr_t)(const void *)(x))
+struct named { const char *name; const void *handle; };
+typedef const void *find_function(const char *);
+"#;
+
 /// Writes, compiles and links the shim; returns the Rust declarations of what it holds.
 pub(crate) fn build(toolchain: &Toolchain, out: &Path) -> Result<String, String> {
-    // Open MPI defines what MPI-3.0 removed as an error.
-    let mut c = String::from(
-        "#include <stdint.h>\n#include <stddef.h>\n#include <mpi.h>\n\
-         #ifdef MPICH_VERSION\n#define H(x) ((const void *)(uintptr_t)(unsigned)(x))\n\
-         #else\n#define H(x) ((const void *)(x))\n#undef MPI_LB\n#undef MPI_UB\n#endif\n\
-         #ifndef MPI_SESSION_NULL\n#define MPI_SESSION_NULL 0\n#endif\n\
-         struct named { const char *name; const void *handle; };\n",
-    );
-    let mut rust = String::from("unsafe extern \"C\" {\n");
+    let (mut c, mut rust) = (String::from(BEGIN), String::from("unsafe extern \"C\" {\n"));
+    constants(&mut c, &mut rust);
+    let declared = words(&mut c, &mut rust);
+    rust.push_str("}\n");
+    rust.push_str(&declared);
+    let file = out.join("shim.c");
+    std::fs::write(&file, c).map_err(|e| format!("{}: {e}", file.display()))?;
+    let mut compiler = cc::Build::new();
+    for define in &toolchain.defines {
+        compiler.define(define, None);
+    }
+    compiler
+        .file(&file)
+        .includes(&toolchain.includes)
+        .warnings(false)
+        .pic(true)
+        .try_compile("st_shim")
+        .map_err(|e| e.to_string())?;
+    Ok(rust)
+}
+
+/// What is the same in every process.
+fn constants(c: &mut String, rust: &mut String) {
     for name in INTS.iter().chain(&ASSERT).chain(&AMODE) {
         let _ = writeln!(c, "const int st_{name} = {name};");
         let _ = writeln!(rust, "pub(crate) safe static st_{name}: ::std::os::raw::c_int;");
     }
-    for name in HANDLES {
-        let pointer = name.contains("IN_PLACE") || name.contains("IGNORE") || name.contains("WEIGHT");
-        // Files are pointers under every library.
-        let cast = if pointer || name.contains("FILE") { "(const void *)" } else { "H" };
-        let _ = writeln!(c, "const void *const st_{name} = {cast}({name});");
-        let word = if pointer { "usize" } else { "u64" };
-        let _ = writeln!(rust, "pub(crate) safe static st_{name}: {word};");
-    }
-    for name in VARIABLES {
-        let _ = writeln!(c, "const void *st_{name}(void) {{ return {name}; }}");
-        let _ = writeln!(rust, "pub(crate) safe fn st_{name}() -> usize;");
-    }
-    for (table, names) in [("types", TYPES), ("ops", OPS), ("errhandlers", ERRHANDLERS)] {
-        let _ = writeln!(c, "const struct named st_{table}[] = {{");
-        for n in names.split_whitespace() {
-            let _ = writeln!(c, "#ifdef MPI_{n}\n{{\"MPI_{n}\", H(MPI_{n})}},\n#endif");
-        }
-        let _ = writeln!(c, "{{NULL, NULL}}}};");
-        let _ = writeln!(rust, "pub(crate) static st_{table}: [PredefinedName; 0];");
+    for name in MARKS {
+        let _ = writeln!(c, "const void *const st_{name} = (const void *)({name});");
+        let _ = writeln!(rust, "pub(crate) safe static st_{name}: usize;");
     }
     for (table, names) in [("keyvals", &KEYVALS[..]), ("combiners", &COMBINERS[..])] {
         let _ = writeln!(c, "const int st_{table}[] = {{{}}};", names.join(", "));
@@ -131,15 +153,53 @@ pub(crate) fn build(toolchain: &Toolchain, out: &Path) -> Result<String, String>
     let _ = writeln!(c, "}};");
     let _ =
         writeln!(rust, "pub(crate) safe static st_errors: [::std::os::raw::c_int; {}];", ERROR_CLASSES.len());
-    rust.push_str("}\n");
-    let file = out.join("shim.c");
-    std::fs::write(&file, c).map_err(|e| format!("{}: {e}", file.display()))?;
-    cc::Build::new()
-        .file(&file)
-        .includes(&toolchain.includes)
-        .warnings(false)
-        .pic(true)
-        .try_compile("st_shim")
-        .map_err(|e| e.to_string())?;
-    Ok(rust)
+}
+
+/// What the library that was loaded says, filled in by `st_fill`; returns functions that read it.
+fn words(c: &mut String, rust: &mut String) -> String {
+    let tables = [("types", TYPES), ("ops", OPS), ("errhandlers", ERRHANDLERS)];
+    for (table, names) in tables {
+        let rows = names.split_whitespace().count() + 1;
+        let _ = writeln!(c, "struct named st_{table}[{rows}];");
+        let _ = writeln!(rust, "pub(crate) static st_{table}: [PredefinedName; 0];");
+    }
+    let n = HANDLES.len() + VARIABLES.len();
+    let _ = writeln!(c, "uint64_t st_words[{n}];");
+    let _ = writeln!(rust, "safe static st_words: [::std::sync::atomic::AtomicU64; {n}];");
+    let find = "find: extern \"C\" fn(*const ::std::os::raw::c_char) -> *const ::std::os::raw::c_void";
+    let _ = writeln!(rust, "pub(crate) fn st_fill({find});");
+    let _ = writeln!(c, "void st_fill(find_function *find) {{\nstruct named *row;");
+    let mut declared = String::new();
+    for (i, name) in HANDLES.iter().enumerate() {
+        // Files are pointers under every library.
+        let cast = if name.contains("FILE") { "" } else { "H" };
+        let _ = writeln!(c, "st_words[{i}] = W({cast}({name}));");
+        let _ = writeln!(
+            declared,
+            "pub(crate) fn st_{name}() -> u64 {{ st_words[{i}].load(::std::sync::atomic::Ordering::Relaxed) }}"
+        );
+    }
+    for (i, name) in (HANDLES.len()..).zip(VARIABLES) {
+        let _ = writeln!(
+            c,
+            "#ifdef {name}\nst_words[{i}] = W({name});\n#else\n{{ const void *const *at = find(\"{name}\"); \
+             st_words[{i}] = at ? W(*at) : 0; }}\n#endif"
+        );
+        let _ = writeln!(
+            declared,
+            "pub(crate) fn st_{name}() -> usize {{ st_words[{i}].load(::std::sync::atomic::Ordering::Relaxed) as usize }}"
+        );
+    }
+    for (table, names) in tables {
+        let _ = writeln!(c, "row = st_{table};");
+        for n in names.split_whitespace() {
+            // What this version of the library does not have is left out.
+            let _ = writeln!(
+                c,
+                "#ifdef MPI_{n}\nrow->handle = H(MPI_{n});\nif (row->handle) (row++)->name = \"MPI_{n}\";\n#endif"
+            );
+        }
+    }
+    let _ = writeln!(c, "}}");
+    declared
 }

@@ -1,4 +1,4 @@
-//! The MPI that the library is built for: what its compiler wrapper says.
+//! The MPI whose headers the library is built from: where they are, as its compiler wrapper says. Its library is not linked.
 
 use std::env;
 use std::process::Command;
@@ -8,10 +8,8 @@ use std::process::Command;
 pub(crate) struct Toolchain {
     /// `-I` directories.
     pub(crate) includes: Vec<String>,
-    /// `-L` directories.
-    pub(crate) directories: Vec<String>,
-    /// `-l` names.
-    pub(crate) libraries: Vec<String>,
+    /// `-D` names.
+    pub(crate) defines: Vec<String>,
 }
 
 impl Toolchain {
@@ -30,19 +28,6 @@ impl Toolchain {
         let all = |flag: &str| {
             line.split_whitespace().filter_map(|w| w.strip_prefix(flag).map(str::to_owned)).collect()
         };
-        Ok(Self { includes: all("-I"), directories: all("-L"), libraries: all("-l") })
-    }
-
-    /// Links libmpi although nothing refers to its symbols by name: the recorder finds them by `dlsym`, but the
-    /// loader must map the MPI it was built for (Python loads MPI late).
-    pub(crate) fn link(&self) {
-        println!("cargo::rustc-link-arg=-Wl,--no-as-needed");
-        for d in &self.directories {
-            println!("cargo::rustc-link-arg=-L{d}");
-        }
-        for l in &self.libraries {
-            println!("cargo::rustc-link-arg=-l{l}");
-        }
-        println!("cargo::rustc-link-arg=-Wl,--as-needed");
+        Ok(Self { includes: all("-I"), defines: all("-D") })
     }
 }

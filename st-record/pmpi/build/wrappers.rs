@@ -1,23 +1,13 @@
-//! The wrappers: for every function two exported symbols (`MPI_x`, `PMPI_x`) over one body.
+//! The wrappers: for every function two exported symbols (`MPI_x`, `PMPI_x`) over one body. The symbols themselves are jumps
+//! (`src/jumps.rs` says where to).
 
 use crate::body;
 use crate::header::{Function, Header};
+use crate::left_out::is_left_out;
 use crate::signature::{arguments, pointer, result};
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use st_model::calls::{CallTable, FIRST_UNKNOWN};
-
-/// Functions that are not communication, not local queries that a program's text would show, and called by the
-/// language layers themselves: conversions between handles and statuses of C and Fortran, address arithmetic,
-/// and the tool interface.
-fn is_noise(name: &str) -> bool {
-    ["_f2c", "_c2f", "_f2f08", "_f082f", "_c2f08", "_f082c", "_FN", "_fn", "_FN_NULL"]
-        .iter()
-        .any(|e| name.ends_with(e))
-        || name.starts_with("MPI_T_")
-        || name == "MPI_Aint_add"
-        || name == "MPI_Aint_diff"
-}
 
 /// What is generated, as Rust text.
 pub(crate) struct Text {
@@ -25,6 +15,8 @@ pub(crate) struct Text {
     pub(crate) real: String,
     /// The wrappers.
     pub(crate) wrappers: String,
+    /// The exported symbols.
+    pub(crate) exports: String,
 }
 
 /// All wrappers, and what they forward to.
@@ -32,6 +24,7 @@ pub(crate) fn generate(header: &Header) -> Result<Text, String> {
     let table = CallTable::builtin();
     let (mut names, mut items, mut real) = (Vec::new(), Vec::new(), Vec::new());
     let mut unknown: Vec<String> = Vec::new();
+    let (mut exported, mut symbols, mut jumps) = (Vec::new(), Vec::new(), Vec::new());
     for (name, f) in &header.functions {
         let Some(base) = name.strip_prefix('P').filter(|b| header.functions.contains_key(*b)) else {
             continue;
@@ -42,7 +35,7 @@ pub(crate) fn generate(header: &Header) -> Result<Text, String> {
         let slot = names.len();
         names.push(name.clone());
         real.push(forward(&format_ident!("{base}"), slot, f));
-        if is_noise(base) {
+        if is_left_out(base) {
             continue;
         }
         let public = names.len();
@@ -57,8 +50,13 @@ pub(crate) fn generate(header: &Header) -> Result<Text, String> {
             }
         };
         items.push(body);
-        items.push(export(name, base, slot, f));
-        items.push(export(base, base, public, f));
+        for (symbol, slot) in [(name.as_str(), slot), (base, public)] {
+            items.push(wrapper(symbol, base, slot, f));
+            let wrapper = format_ident!("wrap_{symbol}");
+            exported.push(quote!(Exported { slot: #slot, wrapper: erased!(#wrapper) }));
+            symbols.push(format_ident!("{symbol}"));
+            jumps.push(export(symbol, jumps.len()));
+        }
     }
     let n = names.len();
     let c_names = names.iter().map(|s| format!("{s}\0"));
@@ -71,8 +69,20 @@ pub(crate) fn generate(header: &Header) -> Result<Text, String> {
         pub(crate) static UNKNOWN: &[&str] = &[#(#unknown),*];
         #(#real)*
     };
-    let wrappers = quote!(#(#items)*);
-    Ok(Text { real: real.to_string(), wrappers: wrappers.to_string() })
+    let m = jumps.len();
+    let wrappers = quote! {
+        #(#items)*
+        /// Number of exported symbols.
+        pub(crate) const M: usize = #m;
+        /// What is behind them.
+        pub(crate) static EXPORTED: [Exported; M] = [#(#exported),*];
+    };
+    let exports = quote! {
+        #(#jumps)*
+        /// The symbols.
+        pub(super) static SYMBOLS: [unsafe extern "C-unwind" fn(); super::M] = [#(#symbols),*];
+    };
+    Ok(Text { real: real.to_string(), wrappers: wrappers.to_string(), exports: exports.to_string() })
 }
 
 fn forward(base: &syn::Ident, slot: usize, f: &Function) -> TokenStream {
@@ -85,15 +95,32 @@ fn forward(base: &syn::Ident, slot: usize, f: &Function) -> TokenStream {
     }
 }
 
-fn export(name: &str, base: &str, slot: usize, f: &Function) -> TokenStream {
+/// What records a symbol's calls.
+fn wrapper(name: &str, base: &str, slot: usize, f: &Function) -> TokenStream {
     let (decl, args) = arguments(f);
     let (pointer, result) = (pointer(f), result(f));
-    let (name, body) = (format_ident!("{name}"), format_ident!("body_{base}"));
+    let (name, body) = (format_ident!("wrap_{name}"), format_ident!("body_{base}"));
     let pass = if f.params.is_empty() { quote!() } else { quote!(, #args) };
     quote! {
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C-unwind" fn #name(#decl) -> #result {
+        unsafe extern "C-unwind" fn #name(#decl) -> #result {
             unsafe { #body(::std::mem::transmute::<usize, #pointer>(next(#slot)) #pass) }
+        }
+    }
+}
+
+/// The symbol: it leaves all arguments where they are.
+fn export(name: &str, i: usize) -> TokenStream {
+    let name = format_ident!("{name}");
+    quote! {
+        #[unsafe(no_mangle)]
+        #[unsafe(naked)]
+        pub unsafe extern "C-unwind" fn #name() {
+            ::std::arch::naked_asm!(
+                "mov r11d, {i}",
+                "jmp qword ptr [rip + {jumps} + 8 * {i}]",
+                i = const #i,
+                jumps = sym JUMPS,
+            )
         }
     }
 }

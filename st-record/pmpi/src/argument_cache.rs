@@ -208,7 +208,7 @@ impl ArgumentCache {
                 // SAFETY: the call has written it.
                 made.handle = unsafe { *place }.raw();
                 made.place = place.expose_provenance();
-                made.handle != k::st_MPI_REQUEST_NULL
+                made.handle != k::st_MPI_REQUEST_NULL()
             }
             (Outs::Status { status, at, wildcard }, _) => {
                 let mut words = [NONE; 3];
@@ -332,7 +332,7 @@ impl Step {
                 let at = first.wrapping_add(i);
                 // SAFETY: the caller's promise.
                 let handle = unsafe { *at }.raw();
-                all.get(*request).map_or(handle == k::st_MPI_REQUEST_NULL, |m| {
+                all.get(*request).map_or(handle == k::st_MPI_REQUEST_NULL(), |m| {
                     m.handle == handle && (!*in_place || m.place == made_at(i, at))
                 })
             })
@@ -366,7 +366,7 @@ impl Step {
             at += 1;
             // SAFETY: the caller's promise.
             let (theirs, status) = unsafe { (*first.wrapping_add(i), &*statuses.wrapping_add(i)) };
-            if theirs.raw() != k::st_MPI_REQUEST_NULL {
+            if theirs.raw() != k::st_MPI_REQUEST_NULL() {
                 return false;
             }
             if made.kind.receive {

@@ -165,7 +165,7 @@ impl<'a> CallEncoder<'a> {
     pub(crate) unsafe fn keep_promise(&mut self, place: *const MPI_Comm, comm: i64) {
         // SAFETY: the caller's promise.
         let handle = unsafe { *place }.raw();
-        if handle != k::st_MPI_COMM_NULL && !self.state.comms.knows(handle) {
+        if handle != k::st_MPI_COMM_NULL() && !self.state.comms.knows(handle) {
             self.state.comms.bind(handle, comm);
         } else if let Some(Some(key)) = self.own().listed.last().copied() {
             self.state.requests.get(key).promise = Some(Promise { place: place.expose_provenance(), comm });
@@ -214,7 +214,7 @@ impl<'a> CallEncoder<'a> {
     }
     /// Whether an operation is `MPI_NO_OP`.
     pub(crate) fn is_no_op(&self, handle: u64) -> bool {
-        handle == k::st_MPI_NO_OP
+        handle == k::st_MPI_NO_OP()
     }
     /// Registers a user's operation.
     pub(crate) fn new_op(&mut self, handle: u64, commutes: bool) -> i64 {
@@ -241,7 +241,7 @@ impl<'a> CallEncoder<'a> {
     pub(crate) unsafe fn new_request(&mut self, place: *const MPI_Request, kind: Kind) -> i64 {
         // SAFETY: the caller's promise.
         let handle = unsafe { *place }.raw();
-        if handle == k::st_MPI_REQUEST_NULL {
+        if handle == k::st_MPI_REQUEST_NULL() {
             return NULL;
         }
         let State { requests, threads, .. } = &mut *self.state;
@@ -256,7 +256,7 @@ impl<'a> CallEncoder<'a> {
     pub(crate) fn request(&mut self, handle: MPI_Request, place: *const MPI_Request) -> i64 {
         let handle = handle.raw();
         self.own().listed_at = place.expose_provenance();
-        if handle == k::st_MPI_REQUEST_NULL {
+        if handle == k::st_MPI_REQUEST_NULL() {
             self.own().listed.push(None);
             return NULL;
         }
@@ -278,7 +278,7 @@ impl<'a> CallEncoder<'a> {
         thread.open.clear();
         for (i, request) in named.iter().enumerate() {
             let handle = request.raw();
-            let null = handle == k::st_MPI_REQUEST_NULL;
+            let null = handle == k::st_MPI_REQUEST_NULL();
             let meant = if null { Meant::Nothing } else { requests.claim(handle, made_at(i, request)) };
             if meant == Meant::OneOfSeveral {
                 thread.open.push(i);
@@ -290,7 +290,7 @@ impl<'a> CallEncoder<'a> {
         }
         for (i, request) in named.iter().enumerate() {
             let handle = request.raw();
-            if thread.listed[i].is_none() && handle != k::st_MPI_REQUEST_NULL {
+            if thread.listed[i].is_none() && handle != k::st_MPI_REQUEST_NULL() {
                 let at = made_at(i, request);
                 let key = requests.add(&mut thread.numbers, self.thread, handle, at, Kind::default());
                 thread.listed[i] = Some(key);
@@ -320,7 +320,7 @@ impl<'a> CallEncoder<'a> {
 
     /// A matched message; its number, taken from the requests' numbers.
     pub(crate) fn new_message(&mut self, handle: u64) -> i64 {
-        if handle == k::st_MPI_MESSAGE_NULL || handle == k::st_MPI_MESSAGE_NO_PROC {
+        if handle == k::st_MPI_MESSAGE_NULL() || handle == k::st_MPI_MESSAGE_NO_PROC() {
             return NULL;
         }
         let State { messages, threads, .. } = &mut *self.state;

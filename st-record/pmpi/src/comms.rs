@@ -54,20 +54,20 @@ impl Comms {
     /// Registers `MPI_COMM_WORLD` and `MPI_COMM_SELF`.
     pub(crate) fn start(&mut self, size: u32, recorder: &mut RankRecorder) {
         self.size = size;
-        let world = MPI_Comm::from_raw(k::st_MPI_COMM_WORLD);
-        let mut group = MPI_Group::from_raw(k::st_MPI_GROUP_NULL);
+        let world = MPI_Comm::from_raw(k::st_MPI_COMM_WORLD());
+        let mut group = MPI_Group::from_raw(k::st_MPI_GROUP_NULL());
         unsafe { real::MPI_Comm_group(world, &raw mut group) };
         self.world = group.raw();
         for (handle, kind) in
-            [(k::st_MPI_COMM_WORLD, "MPI_COMM_WORLD"), (k::st_MPI_COMM_SELF, "MPI_COMM_SELF")]
+            [(k::st_MPI_COMM_WORLD(), "MPI_COMM_WORLD"), (k::st_MPI_COMM_SELF(), "MPI_COMM_SELF")]
         {
             let (content, info) = self.describe(handle, kind, 0);
             let index = recorder.objects.comms.predefined(content);
             self.set(handle, index, info);
         }
         let empty = recorder.objects.groups.predefined(Group { members: RankSeq::default() });
-        self.groups.insert(k::st_MPI_GROUP_EMPTY, vec![empty]);
-        self.last = (k::st_MPI_COMM_NULL, -1);
+        self.groups.insert(k::st_MPI_GROUP_EMPTY(), vec![empty]);
+        self.last = (k::st_MPI_COMM_NULL(), -1);
     }
 
     /// Registers the two communicators that every process has but a program of sessions does not, and the group of
@@ -84,8 +84,8 @@ impl Comms {
         self.size = size;
         let me: c_int = narrow(rank);
         for (handle, kind, rank, members) in [
-            (k::st_MPI_COMM_WORLD, "MPI_COMM_WORLD", me, 0..size),
-            (k::st_MPI_COMM_SELF, "MPI_COMM_SELF", 0, rank..rank + 1),
+            (k::st_MPI_COMM_WORLD(), "MPI_COMM_WORLD", me, 0..size),
+            (k::st_MPI_COMM_SELF(), "MPI_COMM_SELF", 0, rank..rank + 1),
         ] {
             let local = narrow(members.len());
             let mut seq = RankSeq::default();
@@ -95,8 +95,8 @@ impl Comms {
             self.set(handle, index, CommInfo { rank, local, peers: local, ..CommInfo::default() });
         }
         let empty = recorder.objects.groups.predefined(Group { members: RankSeq::default() });
-        self.groups.insert(k::st_MPI_GROUP_EMPTY, vec![empty]);
-        self.last = (k::st_MPI_COMM_NULL, -1);
+        self.groups.insert(k::st_MPI_GROUP_EMPTY(), vec![empty]);
+        self.last = (k::st_MPI_COMM_NULL(), -1);
     }
 
     /// Index of a communicator, learned now if some unknown function made it; -1 for the null handle.
@@ -111,7 +111,7 @@ impl Comms {
     }
 
     fn find(&mut self, handle: u64, recorder: &mut RankRecorder) -> i64 {
-        if handle == k::st_MPI_COMM_NULL {
+        if handle == k::st_MPI_COMM_NULL() {
             return -1;
         }
         match self.by_handle.get(&handle) {
@@ -133,7 +133,7 @@ impl Comms {
         maker: Maker<'_>,
         recorder: &mut RankRecorder,
     ) -> i64 {
-        if handle == k::st_MPI_COMM_NULL {
+        if handle == k::st_MPI_COMM_NULL() {
             return -1;
         }
         // The two sides of an intercommunicator have different local communicators; its name must not tell them apart.
@@ -157,7 +157,7 @@ impl Comms {
 
     /// Gives a communicator its handle.
     pub(crate) fn bind(&mut self, handle: u64, index: i64) {
-        if handle != k::st_MPI_COMM_NULL {
+        if handle != k::st_MPI_COMM_NULL() {
             self.by_handle.insert(handle, index);
             self.last = (handle, index);
         }
@@ -178,7 +178,7 @@ impl Comms {
         if let Some(index) = self.by_handle.remove(&handle) {
             recorder.objects.comms.free(index);
         }
-        self.last = (k::st_MPI_COMM_NULL, -1);
+        self.last = (k::st_MPI_COMM_NULL(), -1);
     }
 
     fn set(&mut self, handle: u64, index: i64, info: CommInfo) {
@@ -199,7 +199,7 @@ impl Comms {
     fn describe(&self, handle: u64, kind: &str, parent: Name) -> (Comm, CommInfo) {
         let comm = MPI_Comm::from_raw(handle);
         let (mut rank, mut inter) = (0, 0);
-        let mut group = MPI_Group::from_raw(k::st_MPI_GROUP_NULL);
+        let mut group = MPI_Group::from_raw(k::st_MPI_GROUP_NULL());
         unsafe {
             real::MPI_Comm_rank(comm, &raw mut rank);
             real::MPI_Comm_test_inter(comm, &raw mut inter);
@@ -249,7 +249,7 @@ impl Comms {
 
     /// Index of a group, learned now if some unknown function made it; -1 for the null handle.
     pub(crate) fn group(&mut self, handle: u64, recorder: &mut RankRecorder) -> i64 {
-        if handle == k::st_MPI_GROUP_NULL {
+        if handle == k::st_MPI_GROUP_NULL() {
             return -1;
         }
         match self.groups.get(&handle).and_then(|g| g.last()) {
@@ -260,7 +260,7 @@ impl Comms {
 
     /// Registers a new group. Empty groups are all `MPI_GROUP_EMPTY`.
     pub(crate) fn new_group(&mut self, handle: u64, maker: Maker<'_>, recorder: &mut RankRecorder) -> i64 {
-        if handle == k::st_MPI_GROUP_NULL {
+        if handle == k::st_MPI_GROUP_NULL() {
             return -1;
         }
         let members = self.members(handle);
@@ -269,7 +269,7 @@ impl Comms {
         } else {
             recorder.objects.groups.create(maker.call, maker.site, Group { members })
         };
-        if handle != k::st_MPI_GROUP_EMPTY {
+        if handle != k::st_MPI_GROUP_EMPTY() {
             self.groups.entry(handle).or_default().push(index);
         }
         index
@@ -277,7 +277,7 @@ impl Comms {
 
     /// Forgets a freed group.
     pub(crate) fn free_group(&mut self, handle: u64, recorder: &mut RankRecorder) {
-        if handle == k::st_MPI_GROUP_EMPTY {
+        if handle == k::st_MPI_GROUP_EMPTY() {
             return;
         }
         if let Some(of) = self.groups.get_mut(&handle) {
@@ -356,7 +356,7 @@ impl Comms {
 /// The communicator's kind of topology.
 fn topology(comm: u64) -> c_int {
     let mut kind: c_int = k::st_MPI_UNDEFINED;
-    if comm != k::st_MPI_COMM_NULL {
+    if comm != k::st_MPI_COMM_NULL() {
         unsafe { real::MPI_Topo_test(MPI_Comm::from_raw(comm), &raw mut kind) };
     }
     kind

@@ -33,8 +33,10 @@ pub(crate) struct PredefinedName {
 /// The shim's constants.
 #[allow(
     dead_code,
+    non_snake_case,
     non_upper_case_globals,
     clippy::allow_attributes,
+    clippy::cast_possible_truncation,
     reason = "generated, in the header's names"
 )]
 pub(crate) mod constants {

@@ -26,6 +26,21 @@ use crate::requests::Kind;
 use st_model::values::{NONE, NULL};
 use st_unwind::capture_registers;
 
+/// An exported symbol.
+pub(crate) struct Exported {
+    /// Number of the function, by its own name, among those that are forwarded to.
+    pub(crate) slot: usize,
+    /// What records its calls, whatever its type.
+    pub(crate) wrapper: unsafe extern "C-unwind" fn(),
+}
+
+/// A function without its type, which its callers know.
+macro_rules! erased {
+    ($wrapper:ident) => {
+        unsafe { ::std::mem::transmute::<*const (), unsafe extern "C-unwind" fn()>($wrapper as *const ()) }
+    };
+}
+
 include!(concat!(env!("OUT_DIR"), "/wrappers.rs"));
 
 #[cfg(test)]

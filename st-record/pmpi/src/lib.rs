@@ -1,4 +1,4 @@
-//! The recorder: a library preloaded into an MPI program, built once per MPI.
+//! The recorder: a library preloaded into an MPI program, built once per binary interface of MPI, from one MPI's headers. It links none.
 //!
 //! For every function of `mpi.h` the build script generates two exported wrappers, `MPI_x` and `PMPI_x`, each of which
 //! forwards to the next definition of its own name; language bindings and other tools may come in by either. The
@@ -7,8 +7,9 @@
 //!
 //! From the bottom up; none imports one of a later line, and there are no circles within a line:
 //!
-//! * `ffi`, `real`: MPI, as its headers declare it, and the next definitions of its functions. `normal`, `statuses`: its constants
-//!   and results. `message`: what we say. `limits`: of the process, that we must not run into. `local`,
+//! * `message`: what we say. `ffi`: MPI, as its headers declare it. `dl`, `objects`: the dynamic linker, and what it has loaded.
+//!   `family`, `others`, `library`: the MPI that the program has loaded. `left_out`, `exports`: its functions. `real`: their next
+//!   definitions. `normal`, `statuses`: its constants and results. `limits`: of the process, that we must not run into. `local`,
 //!   `lock`, `clock`: per thread and per process. `memory`: a heap of our own. `cost`: our own time.
 //! * `comms`, `types`, `shared_objects` (windows and files), `infos`, `numbered`, `requests`: from handles to what the trace calls
 //!   them; `maker`: what made an object. `polls`: series of failed polls. `bindings`: languages. `thread`: a thread, and its call. `python`: call sites in an interpreter.
@@ -17,7 +18,8 @@
 //!   the ranks' streams become one before the program ends, and while it runs, if that is asked for.
 //! * `argument_cache`: the loop in progress, whose calls are only compared.
 //! * `state`: all of it, behind one lock; `follow`: its side of `argument_cache`; `interpreted`: of `python`. `call_encoder`: writes a call's words down.
-//! * `life`: begin and end. `call`: one call on its way. `generated`: the wrappers.
+//! * `life`: begin and end. `call`: one call on its way. `generated`: the wrappers. `jumps`: the exported symbols,
+//!   which lead there. `lookup`: programs that look symbols up.
 //!
 //! What it deliberately does not do: it reads no user buffer, installs no signal handler, sends no message but in
 //! `MPI_Init` and `MPI_Finalize` (unless an interval for more is set), and never changes what a call returns. If
@@ -32,6 +34,11 @@ mod call_encoder;
 mod clock;
 mod comms;
 mod cost;
+mod dl;
+#[expect(unreachable_pub, reason = "public in the launcher, whose file it is")]
+#[path = "../../src/exports.rs"]
+mod exports;
+mod family;
 mod ffi;
 mod follow;
 mod generated;
@@ -39,10 +46,16 @@ mod infos;
 mod interpreted;
 mod jobs;
 mod journal;
+mod jumps;
+#[expect(unreachable_pub, reason = "public in the launcher, whose file it is")]
+#[path = "../../src/left_out.rs"]
+mod left_out;
+mod library;
 mod life;
 mod limits;
 mod local;
 mod lock;
+mod lookup;
 mod maker;
 mod mapping;
 mod memory;
@@ -51,6 +64,8 @@ mod message;
 mod normal;
 mod note;
 mod numbered;
+mod objects;
+mod others;
 mod output;
 mod polls;
 mod python;

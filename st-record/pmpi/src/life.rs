@@ -6,9 +6,9 @@ use crate::jobs::directory;
 use crate::local;
 use crate::memory;
 use crate::merge;
-use crate::message::{set_rank, warn};
+use crate::message::{note_down, set_rank, warn};
 use crate::note;
-use crate::output::{Output, Owner, Written, clear, note_down};
+use crate::output::{Output, Owner, Written, clear};
 use crate::real;
 use crate::run;
 use crate::settings::Settings;
@@ -170,9 +170,9 @@ fn begin(state: &mut State) -> Result<bool, String> {
     if state.output.is_some() {
         return Ok(true);
     }
-    let world = MPI_Comm::from_raw(k::st_MPI_COMM_WORLD);
+    let world = MPI_Comm::from_raw(k::st_MPI_COMM_WORLD());
     let (mut rank, mut size): (c_int, c_int) = (0, 0);
-    let mut parent = MPI_Comm::from_raw(k::st_MPI_COMM_NULL);
+    let mut parent = MPI_Comm::from_raw(k::st_MPI_COMM_NULL());
     // SAFETY: MPI is initialised; results go to variables.
     unsafe {
         real::MPI_Comm_rank(world, &raw mut rank);
@@ -181,7 +181,7 @@ fn begin(state: &mut State) -> Result<bool, String> {
     }
     let rank = u32::try_from(rank).map_err(|e| format!("rank: {e}"))?;
     let size = u32::try_from(size).map_err(|e| format!("number of ranks: {e}"))?;
-    let spawned = parent.raw() != k::st_MPI_COMM_NULL;
+    let spawned = parent.raw() != k::st_MPI_COMM_NULL();
     state.run = run::identity(crate::sync::run());
     settle(state, spawned)?;
     if rank == 0 && !spawned {
@@ -252,7 +252,7 @@ fn compare(clock: Option<crate::clock::Reader>, how: impl FnOnce(crate::clock::R
 pub(crate) fn passed(result: i64, comm: u64) {
     let counts = |world_only: bool| {
         if world_only {
-            return comm == k::st_MPI_COMM_WORLD;
+            return comm == k::st_MPI_COMM_WORLD();
         }
         STATE.lock(is_owner()).as_deref_mut().is_some_and(|state| state.comms.is_of_all(comm))
     };

@@ -12,7 +12,8 @@ mod post;
 
 use crate::clock::{Reader as Clock, processor_time};
 use crate::limits;
-use crate::output::{LEVEL, Written, close_line, note_down};
+use crate::message::note_down;
+use crate::output::{LEVEL, Written, close_line};
 use crate::settings::How;
 use crate::sync::Tree as Ranks;
 use climb::{Climb, Load};

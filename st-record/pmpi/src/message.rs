@@ -1,6 +1,9 @@
 //! The few lines that the recorder prints.
 
+use st_stream::directory::NOTES;
+use std::fs::File;
 use std::io::Write;
+use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// World rank; `u32::MAX` while unknown.
@@ -24,4 +27,26 @@ pub(crate) fn warn(what: &str) {
         r => format!("rank {r}: "),
     };
     say(&format!("{rank}{what}"));
+}
+
+/// Tells the launcher something of this rank, if there is one.
+pub(crate) fn note_down(directory: &Path, note: &str) {
+    if let Ok(mut notes) = File::options().append(true).open(directory.join(NOTES)) {
+        // Lines of this length are written as one piece. Nobody can be told if even this fails.
+        let _ = notes.write_all(format!("{note}\n").as_bytes());
+    }
+}
+
+/// Variables in which launchers tell a process its rank.
+const RANKS: [&str; 4] = ["OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"];
+
+/// Tells the launcher why this process is not recorded, and says it once for all ranks.
+pub(crate) fn refuse(why: &str) {
+    // Nothing is asked for.
+    let Some(directory) = std::env::var_os("ST_OUTPUT") else { return };
+    note_down(Path::new(&directory), &format!("failed {why}"));
+    let rank = RANKS.iter().find_map(|name| std::env::var(name).ok());
+    if rank.is_none_or(|rank| rank == "0") {
+        say(&format!("{why}: not recorded, the program goes on"));
+    }
 }

@@ -59,10 +59,10 @@ pub(crate) fn named(i: usize) -> i64 {
 impl Minor {
     /// Learns the predefined error handlers.
     pub(crate) fn start() -> Self {
-        let names = read((&raw const k::st_errhandlers).cast(), k::st_MPI_ERRHANDLER_NULL);
+        let names = read((&raw const k::st_errhandlers).cast(), k::st_MPI_ERRHANDLER_NULL());
         let word = |name: &str| ERRHANDLERS.iter().position(|n| *n == name).map_or(NULL, named);
         let mut predefined: HashMap<_, _, _> = names.into_iter().map(|(h, name)| (h, word(name))).collect();
-        predefined.insert(k::st_MPI_ERRHANDLER_NULL, NULL);
+        predefined.insert(k::st_MPI_ERRHANDLER_NULL(), NULL);
         Self { predefined, ..Self::default() }
     }
 }

@@ -5,9 +5,13 @@
 use crate::ancestry::ancestors;
 use crate::bindings;
 use crate::clock::{process_time, processor_time};
+use crate::exports::{self, UNRECORDED};
+use crate::family::OURS;
 use crate::journal::Journal;
+use crate::library::library;
 use crate::limits;
-use crate::message::{say, warn};
+use crate::message::{note_down, say, warn};
+use crate::others::reached;
 use crate::real;
 use crate::settings::Settings;
 use crate::trace_name::numbered;
@@ -127,7 +131,13 @@ impl Output {
         }
         let own = directory::process(rank, std::process::id());
         let temporary = directory.join(format!("{own}.{TIMES}"));
-        let header = header(settings, clock, recorder, owner);
+        let mut header = header(settings, clock, recorder, owner);
+        // What all ranks have in common one tells.
+        let first = settings.only.as_ref().map_or(Some(0), |(_, ranks)| ranks.lowest());
+        let missed = if Some(rank) == first { missed() } else { Vec::new() };
+        if !missed.is_empty() {
+            header.options.insert(UNRECORDED.to_owned(), missed.clone().into());
+        }
         let written = Arc::new(AtomicU64::new(0));
         let version = env!("CARGO_PKG_VERSION").to_owned();
         let step = Step { tool: "st-record".into(), version, args: Vec::new() };
@@ -136,9 +146,11 @@ impl Output {
         let writer = writer.map_err(|e| format!("{}: {e}", temporary.display()))?;
         // The rank's trace of an earlier run must not be taken for this one's. There is none, mostly.
         let _ = fs::remove_file(&target);
-        let first = settings.only.as_ref().map_or(Some(0), |(_, ranks)| ranks.lowest());
-        if Some(rank) == first && !settings.quiet {
-            open_line(directory, &header);
+        if Some(rank) == first {
+            if !settings.quiet {
+                open_line(directory, &header);
+            }
+            tell_missed(directory, settings.quiet, &missed);
         }
         let path = directory.join(format!("{own}.{JOURNAL}"));
         let journal = Journal::create(path.clone(), recorder, header.clone(), vec![step.clone()], host());
@@ -339,8 +351,36 @@ fn mpi() -> Mpi {
         .split_whitespace()
         .find(|w| w.trim_start_matches('v').starts_with(|c: char| c.is_ascii_digit()))
         .map_or_else(String::new, number);
-    let flavour = if cfg!(openmpi) { "openmpi" } else { "mpich" };
+    let flavour = if text.contains("Open MPI") { "openmpi" } else { "mpich" };
     Mpi { flavour: flavour.into(), version, standard: format!("{major}.{minor}") }
+}
+
+/// The functions that the program's MPI has and the recorder has not.
+fn missed() -> Vec<String> {
+    let Some(library) = library() else { return Vec::new() };
+    let ours = real::NAMES.iter().map(|name| name.trim_end_matches('\0'));
+    let ours = ours.filter(|name| reached(name)).map(str::to_owned).collect();
+    exports::missed(&exports::functions(&library.path), &ours)
+}
+
+/// Names them to the launcher, and to the user.
+fn tell_missed(directory: &Path, quiet: bool, missed: &[String]) {
+    let Some(said) = exports::said(missed) else { return };
+    note_down(directory, &format!("{UNRECORDED}={}", missed.join(",")));
+    if !quiet {
+        say(&said);
+    }
+}
+
+/// What the library is called.
+fn product() -> &'static str {
+    let text = library().map_or("", |l| &l.text);
+    let known = ["Open MPI", "Intel(R) MPI", "MVAPICH", "MPICH"];
+    match known.into_iter().find(|name| text.contains(name)) {
+        Some("Intel(R) MPI") => "Intel MPI",
+        Some(name) => name,
+        None => OURS.words(),
+    }
 }
 
 /// `Open MPI 4.1.4, C; recording to run/`. Where the user has named no trace, its name is known in the end: others may have the
@@ -353,20 +393,12 @@ fn open_line(directory: &Path, header: &Header) {
         Some("") => String::new(),
         Some(target) => format!(" to {target}"),
     };
-    let library = env!("ST_MPI_LIBRARY");
+    let library = product();
     say(&format!(
         "{library} {}, {}; recording{to} (-q: silent)",
         header.mpi.version,
         header.bindings.join(", ")
     ));
-}
-
-/// Tells the launcher something of this rank, if there is one.
-pub(crate) fn note_down(directory: &Path, note: &str) {
-    if let Ok(mut notes) = File::options().append(true).open(directory.join(NOTES)) {
-        // Lines of this length are written as one piece. Nobody can be told if even this fails.
-        let _ = notes.write_all(format!("{note}\n").as_bytes());
-    }
 }
 
 /// Tells the user what has been left in the directory, if there is no launcher to do it.

@@ -1,8 +1,9 @@
 //! The next definitions of the functions that we interpose: another tool's, or the MPI's. Those by `PMPI` names are functions here,
 //! for calls of our own.
 
-use crate::message::say;
+use crate::library;
 pub(crate) use generated::*;
+use std::ffi::CStr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 #[allow(
@@ -24,6 +25,12 @@ mod generated {
 
 static NEXT: [AtomicUsize; N] = [const { AtomicUsize::new(0) }; N];
 
+/// The `i`-th name.
+pub(crate) fn name(i: usize) -> &'static CStr {
+    // All are NUL-terminated (see build/wrappers.rs).
+    CStr::from_bytes_with_nul(NAMES[i].as_bytes()).unwrap_or_default()
+}
+
 /// Address of the next definition of `NAMES[i]`.
 #[inline]
 pub(crate) fn next(i: usize) -> usize {
@@ -33,16 +40,21 @@ pub(crate) fn next(i: usize) -> usize {
     }
 }
 
+/// Whether there is a next definition of `NAMES[i]`.
+pub(crate) fn has(i: usize) -> bool {
+    NEXT[i].load(Ordering::Relaxed) != 0 || find(i) != 0
+}
+
 #[cold]
 fn resolve(i: usize) -> usize {
-    let name = NAMES[i];
-    // SAFETY: `name` is NUL-terminated (see build/wrappers.rs).
-    let address = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr().cast()) }.addr();
-    if address == 0 {
-        // The program calls a function that its MPI does not have: without us it would not have been linked.
-        say(&format!("{} is not in the MPI library", name.trim_end_matches('\0')));
-        std::process::abort();
+    match find(i) {
+        0 => library::lacking(name(i), 0),
+        address => address,
     }
+}
+
+fn find(i: usize) -> usize {
+    let address = library::find(name(i)).expose_provenance();
     NEXT[i].store(address, Ordering::Relaxed);
     address
 }

@@ -1,7 +1,11 @@
 //! What a status says.
 
 use crate::ffi::MPI_Status;
+#[cfg(standard)]
+use crate::ffi::{Handle, MPI_Datatype, constants as k};
 use crate::normal;
+#[cfg(standard)]
+use crate::real;
 
 /// Writes the three words of a receive's or probe's status.
 ///
@@ -40,4 +44,21 @@ pub(crate) fn bytes(status: &MPI_Status) -> i64 {
 #[cfg(mpich)]
 pub(crate) fn is_cancelled(status: &MPI_Status) -> bool {
     status.count_hi_and_cancelled & 1 != 0
+}
+
+/// Bytes that a receive got. The layout is the library's own affair.
+#[cfg(standard)]
+pub(crate) fn bytes(status: &MPI_Status) -> i64 {
+    let mut n = 0;
+    // SAFETY: the status has been written by the library, and the result goes to a variable.
+    unsafe { real::MPI_Get_count_c(status, MPI_Datatype::from_raw(k::st_MPI_BYTE()), &raw mut n) };
+    n
+}
+/// Whether an operation was cancelled.
+#[cfg(standard)]
+pub(crate) fn is_cancelled(status: &MPI_Status) -> bool {
+    let mut flag = 0;
+    // SAFETY: as in `bytes`.
+    unsafe { real::MPI_Test_cancelled(status, &raw mut flag) };
+    flag != 0
 }

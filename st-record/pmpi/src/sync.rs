@@ -148,7 +148,7 @@ pub(crate) fn split() {
     if !wanted() || sync().is_some() {
         return;
     }
-    let world = MPI_Comm::from_raw(k::st_MPI_COMM_WORLD);
+    let world = MPI_Comm::from_raw(k::st_MPI_COMM_WORLD());
     let rank = unsafe {
         let mut rank = 0;
         real::MPI_Comm_rank(world, &raw mut rank);
@@ -159,8 +159,8 @@ pub(crate) fn split() {
         let mut provided = 0;
         let asked = real::MPI_Query_thread(&raw mut provided);
         MULTIPLE.store(asked != 0 || provided == k::st_MPI_THREAD_MULTIPLE, Ordering::Relaxed);
-        let mut comm = MPI_Comm::from_raw(k::st_MPI_COMM_NULL);
-        let mut group = MPI_Group::from_raw(k::st_MPI_GROUP_NULL);
+        let mut comm = MPI_Comm::from_raw(k::st_MPI_COMM_NULL());
+        let mut group = MPI_Group::from_raw(k::st_MPI_GROUP_NULL());
         real::MPI_Comm_group(world, &raw mut group);
         if real::MPI_Comm_create_group(world, group, FIRST, &raw mut comm) == 0 {
             made.world = Tree::of(comm);
@@ -169,7 +169,7 @@ pub(crate) fn split() {
         let Some(all) = made.world else { return };
         made.run = all.told(if rank == 0 { crate::run::drawn() } else { None });
         let all = MPI_Comm::from_raw(all.comm);
-        let info = MPI_Info::from_raw(k::st_MPI_INFO_NULL);
+        let info = MPI_Info::from_raw(k::st_MPI_INFO_NULL());
         if real::MPI_Comm_split_type(all, k::st_MPI_COMM_TYPE_SHARED, rank, info, &raw mut comm) == 0 {
             made.node = Tree::of(comm);
         }
@@ -331,7 +331,7 @@ impl Sync {
 impl Tree {
     /// Waits for all ranks to come here, but not for ever.
     fn all_here(self, clock: Reader) -> bool {
-        let mut request = MPI_Request::from_raw(k::st_MPI_REQUEST_NULL);
+        let mut request = MPI_Request::from_raw(k::st_MPI_REQUEST_NULL());
         let begun = unsafe { real::MPI_Ibarrier(MPI_Comm::from_raw(self.comm), &raw mut request) };
         begun == 0 && completes(&mut request, clock, clock.now() + PATIENCE, naps())
     }
@@ -349,7 +349,7 @@ impl Tree {
     fn all_able(self, able: Able) -> Able {
         let own = u8::from(able.compares) | u8::from(able.records) << 1;
         let (mut all, comm) = (0_u8, MPI_Comm::from_raw(self.comm));
-        let and = MPI_Op::from_raw(k::st_MPI_BAND);
+        let and = MPI_Op::from_raw(k::st_MPI_BAND());
         let (from, to) = ((&raw const own).cast_mut().cast(), (&raw mut all).cast());
         if unsafe { real::MPI_Allreduce(from, to, 1, byte(), and, comm) } != 0 {
             return Able::default();

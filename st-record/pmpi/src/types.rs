@@ -31,9 +31,9 @@ pub(crate) struct Types {
 impl Types {
     /// Learns the predefined handles.
     pub(crate) fn start(&mut self) {
-        self.predefined = read((&raw const k::st_types).cast(), k::st_MPI_DATATYPE_NULL);
-        self.predefined_ops = read((&raw const k::st_ops).cast(), k::st_MPI_OP_NULL);
-        self.last = (k::st_MPI_DATATYPE_NULL, -1);
+        self.predefined = read((&raw const k::st_types).cast(), k::st_MPI_DATATYPE_NULL());
+        self.predefined_ops = read((&raw const k::st_ops).cast(), k::st_MPI_OP_NULL());
+        self.last = (k::st_MPI_DATATYPE_NULL(), -1);
     }
 
     /// Index of a type, learned now if it is predefined or some unknown function made it; -1 for the null handle.
@@ -48,7 +48,7 @@ impl Types {
     }
 
     fn find(&mut self, handle: u64, recorder: &mut RankRecorder) -> i64 {
-        if handle == k::st_MPI_DATATYPE_NULL {
+        if handle == k::st_MPI_DATATYPE_NULL() {
             return -1;
         }
         if let Some(&i) = self.by_handle.get(&handle) {
@@ -85,7 +85,7 @@ impl Types {
                     maker.function,
                     names::MPI_Type_create_f90_real | names::MPI_Type_create_f90_complex
                 );
-        if self.predefined.contains_key(&handle) || handle == k::st_MPI_DATATYPE_NULL {
+        if self.predefined.contains_key(&handle) || handle == k::st_MPI_DATATYPE_NULL() {
             return self.index(handle, recorder);
         }
         if let Some(&i) = self.by_handle.get(&handle).filter(|_| lookup) {
@@ -127,7 +127,7 @@ impl Types {
         if let Some(index) = self.by_handle.remove(&handle) {
             recorder.objects.types.free(index);
         }
-        self.last = (k::st_MPI_DATATYPE_NULL, -1);
+        self.last = (k::st_MPI_DATATYPE_NULL(), -1);
     }
 
     /// Whether the handle is one of a registered type.
@@ -137,14 +137,14 @@ impl Types {
 
     /// Notes one more reference to a type that a program made.
     pub(crate) fn retain(&mut self, handle: u64) {
-        if handle != k::st_MPI_DATATYPE_NULL && !self.predefined.contains_key(&handle) {
+        if handle != k::st_MPI_DATATYPE_NULL() && !self.predefined.contains_key(&handle) {
             *self.references.entry(handle).or_default() += 1;
         }
     }
 
     /// Index of an operation; -1 for the null handle.
     pub(crate) fn op(&mut self, handle: u64, recorder: &mut RankRecorder) -> i64 {
-        if handle == k::st_MPI_OP_NULL {
+        if handle == k::st_MPI_OP_NULL() {
             return -1;
         }
         if let Some(&i) = self.ops.get(&handle) {

@@ -11,6 +11,7 @@ mod interim;
 mod jobs;
 mod kernels;
 mod launch;
+mod libraries;
 mod merged;
 mod mutation;
 mod names;

@@ -10,10 +10,11 @@ use st_tests::workplace::Workplace;
 use st_tests::{Failure, place};
 
 use crate::launch::{check, under_each};
+use crate::libraries::library;
 
 /// Calls MPI by the interpreter's own foreign functions, so that every interpreter can run it, without a package.
 const SCRIPT: &str = "import ctypes
-mpi = ctypes.CDLL(None)
+mpi = ctypes.CDLL('LIBRARY')
 WORLD
 
 class Solver:
@@ -87,8 +88,10 @@ fn script(p: &Workplace) -> Result<PathBuf, Failure> {
         }
         Mpi::Mpich => "world = ctypes.c_int(0x44000000)",
     };
+    let library = library(&p.path("leaves"))?.display().to_string();
     let script = p.path("solver.py");
-    fs::write(&script, SCRIPT.replace("WORLD", world)).map_err(|e| e.to_string())?;
+    fs::write(&script, SCRIPT.replace("WORLD", world).replace("LIBRARY", &library))
+        .map_err(|e| e.to_string())?;
     Ok(script)
 }
 

@@ -140,7 +140,7 @@ impl CallEncoder<'_> {
             self.state.comms.bind(handle, promise.comm);
         }
         let slot = self.state.requests.get(key);
-        if unsafe { *theirs }.raw() == k::st_MPI_REQUEST_NULL {
+        if unsafe { *theirs }.raw() == k::st_MPI_REQUEST_NULL() {
             self.release(key);
         } else {
             slot.active = false;
@@ -156,7 +156,7 @@ impl CallEncoder<'_> {
             if let Some(Some(key)) = self.own().listed.get(position).copied() {
                 let at = self.own().listed_at;
                 let theirs = std::ptr::with_exposed_provenance::<MPI_Request>(at).wrapping_add(position);
-                if unsafe { *theirs }.raw() == k::st_MPI_REQUEST_NULL {
+                if unsafe { *theirs }.raw() == k::st_MPI_REQUEST_NULL() {
                     self.release(key);
                 }
             }

@@ -50,7 +50,7 @@ impl CallEncoder<'_> {
     #[cfg(sessions)]
     pub(crate) fn session(&mut self, handle: impl Handle) -> i64 {
         match handle.raw() {
-            h if h == k::st_MPI_SESSION_NULL => NULL,
+            h if h == k::st_MPI_SESSION_NULL() => NULL,
             h => self.state.minor.sessions.number(h),
         }
     }

@@ -26,7 +26,7 @@ fn content(
             return SharedObject { kind: kind.into(), comm: of.name, members: of.content.members.clone() };
         }
     }
-    let mut own = MPI_Group::from_raw(k::st_MPI_GROUP_NULL);
+    let mut own = MPI_Group::from_raw(k::st_MPI_GROUP_NULL());
     group(&mut own);
     let members = state.comms.members(own.raw());
     unsafe { real::MPI_Group_free(&raw mut own) };
@@ -34,7 +34,7 @@ fn content(
 }
 
 fn new_win(state: &mut State, comm: Option<u64>, handle: u64, maker: Maker<'_>) -> i64 {
-    if handle == k::st_MPI_WIN_NULL {
+    if handle == k::st_MPI_WIN_NULL() {
         return -1;
     }
     let of = |group: &mut MPI_Group| unsafe {
@@ -49,7 +49,7 @@ fn new_win(state: &mut State, comm: Option<u64>, handle: u64, maker: Maker<'_>) 
 }
 
 fn new_file(state: &mut State, comm: Option<u64>, handle: u64, maker: Maker<'_>) -> i64 {
-    if handle == k::st_MPI_FILE_NULL {
+    if handle == k::st_MPI_FILE_NULL() {
         return -1;
     }
     let of = |group: &mut MPI_Group| unsafe {

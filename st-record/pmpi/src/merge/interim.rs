@@ -8,7 +8,7 @@
 use super::climb::Climb;
 use super::{Asked, climb};
 use crate::clock::processor_time;
-use crate::output::note_down;
+use crate::message::note_down;
 use crate::sync::{self, Tree as Ranks};
 use st_model::header::Header;
 use st_model::section::Section;

@@ -91,7 +91,7 @@ impl Pieces {
         let mut requests = Vec::with_capacity(length.div_ceil(PIECE));
         for from in (0..length).step_by(PIECE) {
             let n = narrow(PIECE.min(length - from));
-            let mut request = MPI_Request::from_raw(k::st_MPI_REQUEST_NULL);
+            let mut request = MPI_Request::from_raw(k::st_MPI_REQUEST_NULL());
             if start(unsafe { at.add(from) }, n, &raw mut request) != 0 {
                 break;
             }
@@ -105,7 +105,7 @@ impl Pieces {
         let begun = self.requests.len() == self.length.div_ceil(PIECE);
         let mut all = self.requests.iter_mut();
         if !begun || !all.all(|request| completes(request, post.clock, until, naps())) {
-            self.requests.retain(|request| request.raw() != k::st_MPI_REQUEST_NULL);
+            self.requests.retain(|request| request.raw() != k::st_MPI_REQUEST_NULL());
             return None;
         }
         self.requests.clear();

@@ -122,7 +122,7 @@ impl Exchange {
 
     fn send(&self, to: c_int, message: Message) -> bool {
         let buffer = Box::into_raw(Box::new(message));
-        let mut request = MPI_Request::from_raw(k::st_MPI_REQUEST_NULL);
+        let mut request = MPI_Request::from_raw(k::st_MPI_REQUEST_NULL());
         let comm = MPI_Comm::from_raw(self.tree.comm);
         let begun =
             unsafe { real::MPI_Isend(buffer.cast(), bytes(), byte(), to, self.tag, comm, &raw mut request) };
@@ -135,7 +135,7 @@ impl Exchange {
 
     fn receive(&self, from: c_int) -> Option<Message> {
         let buffer = Box::into_raw(Box::new(Message::default()));
-        let mut request = MPI_Request::from_raw(k::st_MPI_REQUEST_NULL);
+        let mut request = MPI_Request::from_raw(k::st_MPI_REQUEST_NULL());
         let comm = MPI_Comm::from_raw(self.tree.comm);
         let begun = unsafe {
             real::MPI_Irecv(buffer.cast(), bytes(), byte(), from, self.tag, comm, &raw mut request)
@@ -143,7 +143,7 @@ impl Exchange {
         if begun == 0 && completes(&mut request, self.clock, self.until, spins()) {
             return Some(*unsafe { Box::from_raw(buffer) });
         }
-        if begun == 0 && request.raw() != k::st_MPI_REQUEST_NULL {
+        if begun == 0 && request.raw() != k::st_MPI_REQUEST_NULL() {
             unsafe {
                 real::MPI_Cancel(&raw mut request);
                 real::MPI_Request_free(&raw mut request);
@@ -211,7 +211,7 @@ fn bytes() -> c_int {
 }
 
 pub(crate) fn byte() -> MPI_Datatype {
-    MPI_Datatype::from_raw(k::st_MPI_BYTE)
+    MPI_Datatype::from_raw(k::st_MPI_BYTE())
 }
 
 fn highest_bit(n: c_int) -> c_int {

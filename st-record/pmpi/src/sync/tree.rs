@@ -18,12 +18,12 @@ pub(crate) struct Tree {
 impl Tree {
     /// The tree over a communicator, whose errors return from here on.
     pub(super) fn of(comm: MPI_Comm) -> Option<Self> {
-        if comm.raw() == k::st_MPI_COMM_NULL {
+        if comm.raw() == k::st_MPI_COMM_NULL() {
             return None;
         }
         let (mut rank, mut size) = (0, 0);
         unsafe {
-            real::MPI_Comm_set_errhandler(comm, MPI_Errhandler::from_raw(k::st_MPI_ERRORS_RETURN));
+            real::MPI_Comm_set_errhandler(comm, MPI_Errhandler::from_raw(k::st_MPI_ERRORS_RETURN()));
             real::MPI_Comm_rank(comm, &raw mut rank);
             real::MPI_Comm_size(comm, &raw mut size);
         }

@@ -1,0 +1,83 @@
+//! `dlsym`, as the program calls it. Our symbols are before all others, also where the program looks for an MPI by asking for a
+//! function's name: it must not find one where there is none, and what it finds in a library that it has opened must be recorded.
+//!
+//! SAFETY, for the whole module: what is not about names of MPI goes on to the dynamic linker's own function, with the program's
+//! return address in its place, by which that knows its caller.
+#![expect(clippy::undocumented_unsafe_blocks, reason = "one reason for the module, above")]
+
+use crate::dl::{function, next, real};
+use crate::jumps;
+use crate::library::library;
+use crate::objects::containing;
+use std::ffi::{CStr, c_char, c_void};
+use std::ptr::null;
+
+/// What the program gets: an address; or it goes on to the dynamic linker's function, if that is not 0.
+#[repr(C)]
+struct Answer {
+    address: *const c_void,
+    then: usize,
+}
+
+/// The program's `dlsym`.
+#[cfg(not(test))]
+#[unsafe(no_mangle)]
+#[unsafe(naked)]
+unsafe extern "C" fn dlsym() {
+    std::arch::naked_asm!(
+        "push rdi",
+        "push rsi",
+        "mov rdx, [rsp + 16]",
+        "sub rsp, 8",
+        "call {answer}",
+        "add rsp, 8",
+        "pop rsi",
+        "pop rdi",
+        "test rdx, rdx",
+        "jz 2f",
+        "jmp rdx",
+        "2:",
+        "ret",
+        answer = sym answer,
+    )
+}
+
+/// The answer to the program's question, asked by code at `caller`.
+#[cfg_attr(test, expect(dead_code, reason = "a test's own process keeps its dlsym"))]
+extern "C" fn answer(handle: *mut c_void, name: *const c_char, caller: usize) -> Answer {
+    let on = Answer { address: null(), then: function() };
+    if handle == libc::RTLD_NEXT || name.is_null() {
+        return on;
+    }
+    let name = unsafe { CStr::from_ptr(name) };
+    if !is_of_mpi(name) {
+        return on;
+    }
+    let ours = jumps::symbol(name);
+    let theirs = if ours.is_null() { null() } else { unsafe { real(handle, name) } };
+    if theirs.is_null() {
+        return on;
+    }
+    let next = next(name);
+    if theirs == ours {
+        let local = || containing(std::ptr::without_provenance(caller)).map(|o| o.symbol_in_scope(name));
+        let there = !next.is_null()
+            || (handle == libc::RTLD_DEFAULT && local().is_some_and(|address| !address.is_null()));
+        if there {
+            return Answer { address: ours, then: 0 };
+        }
+        // Without us it would not be found. This is not found either, and `dlerror` says so.
+        unsafe { real(libc::RTLD_NEXT, name) };
+        return Answer { address: null(), then: 0 };
+    }
+    // What stands in front of an MPI must come by it.
+    let recorded = (next.is_null() || next == theirs) && library().is_some_and(|l| l.holds(theirs));
+    Answer { address: if recorded { ours } else { theirs }, then: 0 }
+}
+
+/// Whether a name may be one of ours.
+fn is_of_mpi(name: &CStr) -> bool {
+    let name = name.to_bytes();
+    let name = name.strip_prefix(b"P").unwrap_or(name);
+    name.starts_with(b"MPI_") || name.starts_with(b"MPIX_")
+}

