@@ -5,6 +5,7 @@ use std::io::Read;
 
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
+use st_model::num::float;
 
 use crate::stats::{Estimate, estimate};
 
@@ -58,9 +59,7 @@ impl Measured {
     /// Where places are on the axis: the numbers that they are, or else one after the other.
     pub(super) fn axis(&self) -> Vec<f64> {
         let numbers: Option<Vec<f64>> = self.places.iter().map(|p| p.parse().ok()).collect();
-        numbers.unwrap_or_else(|| {
-            (0..self.places.len()).map(|i| f64::from(u32::try_from(i).unwrap_or(0))).collect()
-        })
+        numbers.unwrap_or_else(|| (0_u128..).zip(&self.places).map(|(i, _)| float(i)).collect())
     }
 
     /// What was measured of a program in a series, in the order of the axis: where, and what.

@@ -1,5 +1,6 @@
 //! Figures of experiments: a table, a picture, and whether what was found is what the paper says.
 
+mod about;
 mod claims;
 mod measured;
 mod picture;
@@ -10,35 +11,11 @@ use std::io::Write as _;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use serde::Deserialize;
 use st_cli::Output;
 
 use crate::args::Figure;
-use claims::Claim;
+use about::About;
 use measured::Measured;
-
-/// What a figure is about.
-#[derive(Deserialize, Debug)]
-#[serde(deny_unknown_fields)]
-struct About {
-    title: String,
-    /// Paper and section.
-    source: String,
-    /// What the paper found.
-    paper: String,
-    x: Axis,
-    y: Axis,
-    claims: Vec<Claim>,
-}
-
-/// An axis.
-#[derive(Deserialize, Debug)]
-#[serde(deny_unknown_fields)]
-struct Axis {
-    name: String,
-    #[serde(default)]
-    log: bool,
-}
 
 /// `st-bench figure`.
 ///

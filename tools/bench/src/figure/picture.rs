@@ -4,8 +4,9 @@ use anyhow::{Result, anyhow};
 use plotters::coord::Shift;
 use plotters::coord::ranged1d::{KeyPointHint, Ranged, ValueFormatter};
 use plotters::prelude::*;
+use st_model::num::{float, saturate};
 
-use super::About;
+use super::about::About;
 use super::measured::{Measured, short};
 use crate::stats::Estimate;
 
@@ -31,8 +32,7 @@ pub(super) fn svg(about: &About, measured: &Measured) -> Result<String> {
     let mut text = String::new();
     let across = measured.programs.len().clamp(1, ACROSS);
     let down = measured.programs.len().div_ceil(across).max(1);
-    let many = |n: usize| u32::try_from(n).unwrap_or(1);
-    let size = (PANEL.0 * many(across), HEAD + PANEL.1 * many(down));
+    let size = (PANEL.0 * saturate::<u32>(across), HEAD + PANEL.1 * saturate::<u32>(down));
     {
         let root = SVGBackend::with_string(&mut text, size).into_drawing_area();
         let failed = |e: &dyn std::fmt::Display| anyhow!("drawing: {e}");
@@ -95,7 +95,7 @@ impl Ranged for Scale {
 
     fn key_points<Hint: KeyPointHint>(&self, hint: Hint) -> Vec<f64> {
         if !self.names.is_empty() {
-            return (0..self.names.len()).map(|i| f64::from(u32::try_from(i).unwrap_or(0))).collect();
+            return (0_u128..).zip(&self.names).map(|(i, _)| float(i)).collect();
         }
         if !self.log {
             let linear: plotters::coord::types::RangedCoordf64 = (self.from..self.to).into();

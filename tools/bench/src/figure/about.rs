@@ -1,0 +1,28 @@
+//! What is told of a figure beside its values, in a file of JSON.
+
+use serde::Deserialize;
+
+use super::claims::Claim;
+
+/// What a figure is about.
+#[derive(Deserialize, Debug)]
+#[serde(deny_unknown_fields)]
+pub(super) struct About {
+    pub(super) title: String,
+    /// Paper and section.
+    pub(super) source: String,
+    /// What the paper found.
+    pub(super) paper: String,
+    pub(super) x: Axis,
+    pub(super) y: Axis,
+    pub(super) claims: Vec<Claim>,
+}
+
+/// An axis.
+#[derive(Deserialize, Debug)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Axis {
+    pub(super) name: String,
+    #[serde(default)]
+    pub(super) log: bool,
+}
