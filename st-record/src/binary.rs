@@ -69,7 +69,14 @@ pub struct Library {
 /// The libraries of a program or library, through all levels, as the loader itself lists them. Nothing of it runs.
 #[must_use]
 pub fn libraries(loader: &Path, file: &Path) -> Vec<Library> {
-    let listed = Command::new(loader).arg("--list").arg(file).env_remove("LD_PRELOAD").output();
+    let mut ask = Command::new(loader);
+    if loader.to_string_lossy().contains("musl") {
+        ask.arg("--list");
+    } else {
+        // As ldd does: --list ends at the first library that is missing.
+        ask.env("LD_TRACE_LOADED_OBJECTS", "1");
+    }
+    let listed = ask.arg(file).env_remove("LD_PRELOAD").output();
     listed.map(|o| parse(&String::from_utf8_lossy(&o.stdout))).unwrap_or_default()
 }
 

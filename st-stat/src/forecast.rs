@@ -205,6 +205,8 @@ fn exact(sizes: &Sizes, kinds: &BTreeMap<&str, (u64, u64)>, times: f64) -> Part 
     let kept = raw.min(most);
     let coded = if sizes.level == LEVEL { kept.min(FIRST) } else { 0.0 };
     let likely = coded * first + (kept - coded) * rest;
+    // What is there stays, and is all where the budget is spent already.
+    let likely = if kept < coded_raw + series_raw { now } else { likely.max(now) };
     let why = if kept < raw {
         "each call, until --time-budget is spent".to_owned()
     } else {

@@ -177,8 +177,12 @@ impl<'a> Words<'a> {
 }
 
 impl Words<'_> {
-    /// Of all ranks' time. What ranks have nothing to do in the end is no part of that.
+    /// Of all ranks' time. What ranks have nothing to do in the end is no part of that; nor is, where exact times end before the run
+    /// does, all that the kernel counts.
     fn share(&self, f: &Finding) -> Cell {
+        if matches!(f.matter, Matter::Crowded { .. } | Matter::Queued) && f.cost > self.time {
+            return Cell::none();
+        }
         let beyond = if f.matter == Matter::LateEnd { f.cost } else { 0 };
         Cell::percent(f.cost.into(), self.time.saturating_add(beyond).into())
     }
@@ -401,7 +405,10 @@ impl Words<'_> {
                 Cell::ns(f.cost.into()),
                 self.share(f),
                 Cell::text(numbers(&Self::culprits(f))),
-                Cell::count(f.victims.len().to_u64()),
+                Cell::count(match f.matter {
+                    Matter::LateEnd => self.told.ranks().saturating_sub(f.culprits.len().to_u64()),
+                    _ => f.victims.len().to_u64(),
+                }),
                 Cell::text(self.what(f)),
                 what,
                 of,

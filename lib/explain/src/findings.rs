@@ -224,7 +224,18 @@ impl Analysis {
         let culprits: Vec<(At, u64)> =
             late.filter_map(|r| Some((At { rank: r.rank, place: *at.get(&r.rank)? }, cost))).collect();
         let place = culprits.first()?.0.place;
-        let excess = culprits.first().and_then(|(at, _)| self.excess(at.rank, before));
+        // What the last of them computes there longer than the others in the mean.
+        let there = |rank: u32| {
+            let ranks = before.get(at.get(&rank)?)?;
+            ranks.iter().find(|(r, _)| *r == rank).map(|(_, t)| t.before)
+        };
+        let excess = self.ranks.iter().max_by_key(|r| r.end).and_then(|slowest| {
+            let all: u64 = self.ranks.iter().filter_map(|r| there(r.rank)).sum();
+            let own = there(slowest.rank)?;
+            let ns = own.saturating_sub((all - own) / (self.ranks.len().to_u64() - 1));
+            let at = At { rank: slowest.rank, place: *at.get(&slowest.rank)? };
+            (ns > 0).then_some(Excess { at, ns })
+        });
         (cost > 0).then_some(Finding {
             matter: Matter::LateEnd,
             cost,

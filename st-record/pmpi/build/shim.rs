@@ -2,6 +2,7 @@
 
 use crate::toolchain::Toolchain;
 use st_model::values::{AMODE, ASSERT, COMBINERS, ERROR_CLASSES, KEYVALS};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -111,7 +112,7 @@ typedef const void *find_function(const char *);
 /// Writes, compiles and links the shim; returns the Rust declarations of what it holds.
 pub(crate) fn build(toolchain: &Toolchain, out: &Path) -> Result<String, String> {
     let (mut c, mut rust) = (String::from(BEGIN), String::from("unsafe extern \"C\" {\n"));
-    constants(&mut c, &mut rust);
+    constants(&mut c, &mut rust, &expanded(toolchain, out)?);
     let declared = words(&mut c, &mut rust);
     rust.push_str("}\n");
     rust.push_str(&declared);
@@ -131,8 +132,23 @@ pub(crate) fn build(toolchain: &Toolchain, out: &Path) -> Result<String, String>
     Ok(rust)
 }
 
+/// The words of the headers once macros are gone: constants that are enumerators, as those of the standard's binary interface, are
+/// among them.
+fn expanded(toolchain: &Toolchain, out: &Path) -> Result<BTreeSet<String>, String> {
+    let file = out.join("header.c");
+    std::fs::write(&file, "#include <mpi.h>\n").map_err(|e| format!("{}: {e}", file.display()))?;
+    let mut compiler = cc::Build::new();
+    for define in &toolchain.defines {
+        compiler.define(define, None);
+    }
+    let text = compiler.file(&file).includes(&toolchain.includes).warnings(false).try_expand();
+    let text = String::from_utf8_lossy(&text.map_err(|e| e.to_string())?).into_owned();
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    Ok(text.split(|c| !is_word(c)).filter(|word| word.starts_with("MPI_")).map(str::to_owned).collect())
+}
+
 /// What is the same in every process.
-fn constants(c: &mut String, rust: &mut String) {
+fn constants(c: &mut String, rust: &mut String, enumerators: &BTreeSet<String>) {
     for name in INTS.iter().chain(&ASSERT).chain(&AMODE) {
         let _ = writeln!(c, "const int st_{name} = {name};");
         let _ = writeln!(rust, "pub(crate) safe static st_{name}: ::std::os::raw::c_int;");
@@ -148,7 +164,8 @@ fn constants(c: &mut String, rust: &mut String) {
     }
     let _ = writeln!(c, "const int st_errors[] = {{");
     for name in ERROR_CLASSES {
-        let _ = writeln!(c, "#ifdef {name}\n{name},\n#else\n-1,\n#endif");
+        let known = u8::from(enumerators.contains(name));
+        let _ = writeln!(c, "#if defined({name}) || {known}\n{name},\n#else\n-1,\n#endif");
     }
     let _ = writeln!(c, "}};");
     let _ =

@@ -13,9 +13,9 @@ Examples:
   st-stat forecast --for 8h app.st
   st-merge app.st | st-stat forecast       and merged?
 
-The trace is of the same program, options and number of ranks, and the run goes on as it has. Exact times grow with the number of \
+What is foreseen is the trace of the same program, with the same options and number of ranks, whose run goes on as it has. Exact times grow with the number of \
 calls. How structure and distributions grow is seen from what some ranks' own traces take after a quarter of their calls, a half, and \
-all: a run of a few hundred rounds tells more than one of ten. What is outside of that (a phase that the run does not have, \
+all of them; a run of a few hundred rounds tells more than one of ten. What is outside of that (a phase that the run does not have, \
 output every hour) is not foreseen.
 
 Columns: those of CSV and JSON are part; now_bytes; then_bytes, what is expected; least_bytes and most_bytes; cause.";

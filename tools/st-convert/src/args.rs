@@ -106,7 +106,7 @@ Examples:
 Times are ns since the first rank entered MPI_Init; in perfetto and otf2, which have none below 0, since the first call if that was before. Without exact \
 times (traces that were merged without --keep-columns) perfetto, chrome and otf2 cannot be written; tables have no times then, and schedules no computation.
 
-A message is written if the calls of both its ends are: those that send it, and that complete its receive.
+A message is written if both calls that are its ends are written, the one that sends it and the one that completes its receive.
 
 What is said: how many calls and about how many bytes it will be and, where that is more than who reads the format bears, which --until would be less; after \
 that, what the format had no place for, by name and count. With --strict nothing is written then.
