@@ -1,20 +1,19 @@
 //! Writing streams.
 
+mod copying;
+
 use st_model::num::Exact;
 use std::borrow::Cow;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 
 use super::column::{self, Owner};
 use super::encoded::{Encoded, Timed};
-use super::error::Error;
 use super::frame::{Frame, MAX_TEXT};
 use super::index::{self, Place};
 use super::kind::Kind;
 use super::names;
 use super::packer::{Plans, Work, level_of};
 use super::queue::Queue;
-use super::reader::Reader;
-use super::section::Opening;
 use super::series::Joined;
 use super::sites;
 use super::version::{CURRENT, MAGIC};
@@ -26,6 +25,8 @@ use st_model::names::Names;
 use st_model::ranklist::RankList;
 use st_model::section::Section;
 use st_model::sites::SiteTable;
+
+pub use copying::CopyError;
 
 /// How a stream is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -314,61 +315,6 @@ impl<W: Write> Writer<W> {
         self.put(Kind::Waits, payload)
     }
 
-    /// Copies all remaining sections of a stream, frame by frame, without decoding them. Frames are compressed anew only if
-    /// the levels differ; tables equal to those in force are left out. Returns the number of sections.
-    ///
-    /// # Errors
-    ///
-    /// If the stream cannot be read, or the copy not written.
-    pub fn copy<R: Read>(&mut self, from: &mut Reader<R>) -> Result<u64, CopyError> {
-        let level = from.level();
-        self.table = None;
-        // Those at the stream's beginning, which are known before its first section.
-        self.names(from.names())?;
-        let (mut sections, mut parts) = (0, 0);
-        while let Some(frame) = from.next_raw()? {
-            match frame.kind()? {
-                Some(Kind::Sites | Kind::Objects) => {}
-                Some(kind @ (Kind::Column | Kind::Series))
-                    if level_of(Kind::Column, level) != self.level(Kind::Column) =>
-                {
-                    let (owner, chunks) = frame.chunks(kind)?;
-                    chunks.into_iter().try_for_each(|c| self.timed(owner, Cow::Owned(c)))?;
-                }
-                Some(kind @ (Kind::Column | Kind::Series | Kind::Clock)) => {
-                    let work = self.recoded(frame, kind, level)?;
-                    self.add(true, Of::Other, work)?;
-                }
-                Some(Kind::Section) => {
-                    self.settle()?;
-                    let opening = frame.decode(Kind::Section, Opening::decode)?;
-                    let (sites, objects) = from.tables().map_err(|kind| frame.fault(kind))?;
-                    let (sites, objects) = (sites.clone(), objects.clone());
-                    self.names(from.names())?;
-                    self.copied_table(SITES, sites, level)?;
-                    self.copied_table(OBJECTS, objects, level)?;
-                    let work = self.recoded(frame, Kind::Section, level)?;
-                    self.add(true, Of::Opening(opening.ranks), work)?;
-                    parts = opening.parts;
-                    sections += 1;
-                }
-                Some(kind) if parts > 0 => {
-                    let work = self.recoded(frame, kind, level)?;
-                    self.add(false, Of::Other, work)?;
-                    parts -= 1;
-                }
-                // A part of a newer version.
-                None if parts > 0 => {
-                    self.add(false, Of::Other, Work::Done(frame))?;
-                    parts -= 1;
-                }
-                // An optional frame of a newer version that belongs to no section says nothing about the copy.
-                _ => {}
-            }
-        }
-        Ok(sections)
-    }
-
     /// Writes what is being made, and returns the bytes of exact times so far: the stream would be shorter by these without them.
     ///
     /// # Errors
@@ -377,15 +323,6 @@ impl<W: Write> Writer<W> {
     pub fn time_bytes(&mut self) -> io::Result<u64> {
         self.drain()?;
         Ok(self.written.times)
-    }
-
-    /// The frame as this stream's level would have it, from one of another level.
-    fn recoded(&mut self, frame: Frame, kind: Kind, level: u8) -> Result<Work, Error> {
-        if level_of(kind, level) == self.level(kind) {
-            return Ok(Work::Done(frame));
-        }
-        let payload = frame.payload(kind)?.into_owned();
-        Ok(self.planned(kind, payload))
     }
 
     /// The level that frames of a kind have.
@@ -439,26 +376,6 @@ impl<W: Write> Writer<W> {
         self.add(false, Of::Table(table), work)
     }
 
-    /// Puts a table in force from a stream of a level.
-    fn copied_table(&mut self, table: usize, frame: Frame, level: u8) -> Result<(), CopyError> {
-        if matches!(&self.tables[table], Some(InForce::Copied(before)) if before.same(&frame)) {
-            return Ok(());
-        }
-        let kind = TABLES[table];
-        let payload = frame.payload(kind)?;
-        let same = match &self.tables[table] {
-            Some(InForce::Payload(before)) => **before == *payload,
-            Some(InForce::Copied(before)) => before.payload(kind).is_ok_and(|before| before == payload),
-            None => false,
-        };
-        if same {
-            return Ok(());
-        }
-        self.tables[table] = Some(InForce::Copied(frame.clone()));
-        let work = self.recoded(frame, kind, level)?;
-        Ok(self.add(false, Of::Table(table), work)?)
-    }
-
     /// Header or provenance: no reader takes more of it.
     fn put_text(&mut self, kind: Kind, payload: Vec<u8>) -> io::Result<()> {
         let left = self.text.checked_sub(payload.len().to_u64());
@@ -499,15 +416,4 @@ impl<W: Write> Writer<W> {
         }
         Ok(())
     }
-}
-
-/// Why sections could not be copied.
-#[derive(Debug, thiserror::Error)]
-pub enum CopyError {
-    /// The source cannot be read.
-    #[error(transparent)]
-    Read(#[from] Error),
-    /// The copy cannot be written.
-    #[error("writing")]
-    Write(#[from] io::Error),
 }
