@@ -10,6 +10,8 @@ export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_mpi_yield_when_idle=1
 if [ "$(id -u)" = 0 ]; then
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 fi
+# shellcheck source=tools/bench/frames.sh
+source "$here/frames.sh"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -51,14 +53,6 @@ instructions() {
     valgrind --tool=callgrind --callgrind-out-file=/dev/null "$@" >/dev/null 2>"$work/callgrind" ||
         { cat "$work/callgrind" >&2; return 1; }
     awk '/Collected :/ { print "instructions", $NF }' "$work/callgrind"
-}
-
-# Prints the bytes of frames of a stream, as stored: `frames FRAME|FRAME... FILE`.
-frames() {
-    st-stat sizes --by frame --format csv "$2" | awk -F, -v want="^($1)$" '
-        NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
-        $at["frame"] ~ want { bytes += $at["bytes"] }
-        END { print "bytes", bytes + 0 }'
 }
 
 # Calls `list`, or `run CASE`.

@@ -15,6 +15,8 @@ if [ "$(id -u)" = 0 ]; then
 fi
 mpirun=$(command -v mpirun.openmpi || command -v mpirun)
 mpicc=$(command -v mpicc.openmpi || command -v mpicc)
+# shellcheck source=tools/bench/frames.sh
+source "$root/tools/bench/frames.sh"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -77,10 +79,7 @@ traced() {
 
 # Bytes of a trace without its times, header and proofs: structure, parameters, objects and call sites.
 structure() {
-    st-stat sizes --by frame --format csv "$1" | awk -F, '
-        NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
-        $at["frame"] ~ /^(STRUCT|OBJECTS|SITES)$/ { bytes += $at["bytes"] }
-        END { print bytes + 0 }'
+    frames 'STRUCT|OBJECTS|SITES' "$1" | awk '{ print $2 }'
 }
 
 # Signed error of the total of a replay, percent.
