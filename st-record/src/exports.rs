@@ -9,9 +9,6 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::Path;
 
-/// What ranks' notes, and [`st_model::header::Header::options`], name them by.
-pub const UNRECORDED: &str = "unrecorded";
-
 /// Names of the functions of MPI that a library exports to C, without their `PMPI` twins.
 #[must_use]
 pub fn functions(library: &Path) -> BTreeSet<String> {

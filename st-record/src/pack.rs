@@ -1,12 +1,12 @@
 //! From the ranks' streams to one file. Of a rank that ended early its journal stands for its stream.
 
 use crate::args::Naming;
-use crate::exports::UNRECORDED;
 use crate::tool::TOOL;
 use anyhow::{Context, Error, Result};
 use st_cli::options::Talk;
 use st_cli::{Amount, Input, streams_in};
 use st_model::anonymise::Anonymiser;
+use st_model::header::UNRECORDED;
 use st_model::header::{Header, Queued, Step};
 use st_model::names::Names;
 use st_model::num::Exact;

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 use st_model::calls::Lane;
-use st_model::header::{Header, RANK_SUMS};
+use st_model::header::{Header, RANK_SUMS, UNRECORDED};
 use st_model::rank_times::{RankTime, rank_times};
 use st_model::section::{Elastic, Section, Sym};
 use st_model::sites::CallSites;
@@ -18,9 +18,6 @@ use crate::calls::{function, is_start_up};
 use crate::ended;
 use crate::profile::Profile;
 use crate::table::{Cell, Column, Table, bytes, grouped};
-
-/// In [`Header::options`], the functions of the MPI that the recorder does not have, if there are any (see `st-record/src/exports.rs`).
-const UNRECORDED: &str = "unrecorded";
 
 /// A fact of a trace: a line for people, and columns with plain values for programs.
 struct Fact {

@@ -76,6 +76,9 @@ impl Queued {
 /// In [`Header::options`], of which events each rank's total times are kept, where that is not of all.
 pub const RANK_SUMS: &str = "rank-sums";
 
+/// In [`Header::options`], the functions of the program's MPI that the recorder does not have.
+pub const UNRECORDED: &str = "unrecorded";
+
 /// The identity of a run of which nothing is known but what tells it apart.
 #[must_use]
 pub fn run_of(facts: &str) -> String {

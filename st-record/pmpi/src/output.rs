@@ -5,7 +5,7 @@
 use crate::ancestry::ancestors;
 use crate::bindings;
 use crate::clock::{process_time, processor_time};
-use crate::exports::{self, UNRECORDED};
+use crate::exports;
 use crate::family::OURS;
 use crate::journal::Journal;
 use crate::library::library;
@@ -17,6 +17,7 @@ use crate::settings::Settings;
 use crate::trace_name::numbered;
 use st_capture::record::RankRecorder;
 use st_model::columns::{Chunk, Comparison};
+use st_model::header::UNRECORDED;
 use st_model::header::{Clock, Header, Mpi, Step};
 use st_model::num::{Exact, saturate};
 use st_model::section::Section;
