@@ -48,7 +48,7 @@ pub(crate) enum Mode {
 
 /// What was found out.
 struct Decision {
-    library: Library,
+    mpi: Library,
     other: Option<Other>,
 }
 
@@ -61,14 +61,14 @@ fn decided() -> Option<&'static Decision> {
 
 /// The program's MPI; `None` as long as there is none, or more than one.
 pub(crate) fn library() -> Option<&'static Library> {
-    decided().or_else(decide).map(|d| &d.library)
+    decided().or_else(decide).map(|d| &d.mpi)
 }
 
 /// What is done with calls.
 pub(crate) fn mode() -> Mode {
     match decided().or_else(decide) {
         None => Mode::Unknown,
-        Some(Decision { library, .. }) if library.family == Some(OURS) => Mode::Record,
+        Some(Decision { mpi, .. }) if mpi.family == Some(OURS) => Mode::Record,
         Some(Decision { other: Some(other), .. }) => Mode::Other(other),
         Some(_) => Mode::Pass,
     }
@@ -77,9 +77,9 @@ pub(crate) fn mode() -> Mode {
 /// Finds the library, and who records its calls. Takes no lock: the dynamic linker, which is asked, has its own.
 #[cold]
 fn decide() -> Option<&'static Decision> {
-    let library = find_library()?;
-    let family = library.family;
-    let mut decision = Box::new(Decision { library, other: None });
+    let mpi = find_library()?;
+    let family = mpi.family;
+    let mut decision = Box::new(Decision { mpi, other: None });
     if let Some(family) = family.filter(|family| *family != OURS) {
         decision.other = other(family);
     }
@@ -94,8 +94,8 @@ fn decide() -> Option<&'static Decision> {
 
 /// What is done once, when the library is known.
 fn begin() {
-    let Some(Decision { library, other }) = decided() else { return };
-    match library.family {
+    let Some(Decision { mpi, other }) = decided() else { return };
+    match mpi.family {
         Some(family) if family == OURS => {
             fill();
         }
@@ -104,7 +104,7 @@ fn begin() {
                 return other.begin(symbol);
             }
             let what = family.map_or("an MPI that is not known", Family::words);
-            let (path, ours) = (library.path.display(), OURS.words());
+            let (path, ours) = (mpi.path.display(), OURS.words());
             refuse(&format!(
                 "{path} is {what}, for which there is no recorder here (this one is for {ours})"
             ));
