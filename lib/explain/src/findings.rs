@@ -89,7 +89,7 @@ impl Analysis {
         let waited = |place| waited.get(&place).copied().unwrap_or_default();
         all.extend(before.iter().flat_map(|(place, ranks)| self.at_place(*place, ranks, waited(*place))));
         all.extend(self.slow_ranks(&before));
-        all.extend(self.late_end(&before));
+        all.extend(self.late_end());
         let mut all = latencies(all);
         sort(&mut all);
         all
@@ -206,7 +206,7 @@ impl Analysis {
 
 impl Analysis {
     /// How long ranks have nothing to do once they are at `MPI_Finalize`, until the last comes there.
-    fn late_end(&self, before: &Before<'_>) -> Option<Finding> {
+    fn late_end(&self) -> Option<Finding> {
         let finalize = CallTable::builtin().by_name(names::MPI_Finalize)?.id;
         let ends = |place: u32| self.places.get(place).is_some_and(|p| p.call == finalize);
         let at: HashMap<u32, u32> =
@@ -225,16 +225,13 @@ impl Analysis {
             late.filter_map(|r| Some((At { rank: r.rank, place: *at.get(&r.rank)? }, cost))).collect();
         let place = culprits.first()?.0.place;
         // What the last of them computes there longer than the others in the mean.
-        let there = |rank: u32| {
-            let ranks = before.get(at.get(&rank)?)?;
-            ranks.iter().find(|(r, _)| *r == rank).map(|(_, t)| t.before)
-        };
         let excess = self.ranks.iter().max_by_key(|r| r.end).and_then(|slowest| {
-            let all: u64 = self.ranks.iter().filter_map(|r| there(r.rank)).sum();
-            let own = there(slowest.rank)?;
+            let there = |rank: u32| At { rank, place: at.get(&rank).copied().unwrap_or_default() };
+            let before = |rank: u32| self.totals.get(&there(rank)).map_or(0, |t| t.before);
+            let all: u64 = self.ranks.iter().map(|r| before(r.rank)).sum();
+            let own = before(slowest.rank);
             let ns = own.saturating_sub((all - own) / (self.ranks.len().to_u64() - 1));
-            let at = At { rank: slowest.rank, place: *at.get(&slowest.rank)? };
-            (ns > 0).then_some(Excess { at, ns })
+            (ns > 0).then_some(Excess { at: there(slowest.rank), ns })
         });
         (cost > 0).then_some(Finding {
             matter: Matter::LateEnd,
