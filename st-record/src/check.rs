@@ -371,6 +371,24 @@ mod tests {
     }
 
     #[test]
+    fn a_library_that_is_missing_is_a_problem() {
+        let home = tempfile::tempdir().unwrap();
+        let cc = |words: &[&str]| {
+            let done = Command::new("cc").current_dir(home.path()).args(words).status();
+            assert!(done.unwrap().success(), "{words:?}");
+        };
+        std::fs::write(home.path().join("a.c"), "int main(void) { return 0; }\n").unwrap();
+        cc(&["-shared", "-o", "libmpi_gone.so", "-x", "c", "/dev/null"]);
+        cc(&["-o", "a", "a.c", "-Wl,--no-as-needed", "-L.", "-lmpi_gone"]);
+        std::fs::remove_file(home.path().join("libmpi_gone.so")).unwrap();
+        let found = check(&[home.path().join("a").into_os_string()], false).problems;
+        assert!(
+            found.iter().any(|p| p == "libmpi_gone.so is not found: the program will not start"),
+            "{found:?}"
+        );
+    }
+
+    #[test]
     fn launchers_by_full_path_are_found_in_scripts() {
         let script = "#!/bin/sh\n# /usr/bin/mpirun is not used\nexec \"/opt/mpi/bin/mpiexec\" -n 2 ./a; mpirun -n 2 ./b\n";
         assert_eq!(full_paths(script).into_iter().collect::<Vec<_>>(), ["/opt/mpi/bin/mpiexec"]);

@@ -205,14 +205,17 @@ fn exact(sizes: &Sizes, kinds: &BTreeMap<&str, (u64, u64)>, times: f64) -> Part 
     let kept = raw.min(most);
     let coded = if sizes.level == LEVEL { kept.min(FIRST) } else { 0.0 };
     let likely = coded * first + (kept - coded) * rest;
-    // What is there stays, and is all where the budget is spent already.
-    let likely = if kept < coded_raw + series_raw { now } else { likely.max(now) };
     let why = if kept < raw {
         "each call, until --time-budget is spent".to_owned()
     } else {
         "each call takes as much".to_owned()
     };
-    let then = Bytes { least: 0.9 * likely, likely, most: 1.1 * likely };
+    // What is there stays, and is all where the budget is spent already.
+    let then = if kept < coded_raw + series_raw {
+        Bytes::of(now)
+    } else {
+        Bytes { least: (0.9 * likely).max(now), likely: likely.max(now), most: (1.1 * likely).max(now) }
+    };
     Part { name: "exact times", now: rounded(now), then, why }
 }
 

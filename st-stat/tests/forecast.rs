@@ -161,3 +161,23 @@ fn what_cannot_be_said_is_refused() {
     assert!(text.starts_with("1.") && text.contains(": in 3,600 s about "), "{text}");
     assert!(text.contains("structure and") && text.contains("\ntotal "), "{text}");
 }
+
+#[test]
+fn exact_times_whose_budget_is_spent_stay_as_they_are() {
+    let sections = kernel(Kernel::Stencil2d, 2, 200);
+    let forecast_of = |budget: Option<u64>| {
+        let header = Header { world: 2, program: "app".into(), ..Header::default() };
+        let options = budget.map(|bytes| ("time-budget".to_owned(), bytes.into()));
+        let header = Header { options: options.into_iter().collect(), ..header };
+        let trace = Trace { header, sections: sections.clone(), ..Trace::default() };
+        let mut bytes = Vec::new();
+        st_stream::write(&trace, &mut bytes, WriteOptions::FILE).unwrap();
+        let all = rows(&forecast(&bytes, &["--format", "csv"]).unwrap());
+        let row = all.iter().find(|row| row["part"] == "exact times").unwrap();
+        ["now_bytes", "least_bytes", "then_bytes", "most_bytes"].map(|key| row[key].parse::<u64>().unwrap())
+    };
+    let [now, rest @ ..] = forecast_of(Some(1));
+    assert_eq!(rest, [now; 3]);
+    let [now, least, ..] = forecast_of(None);
+    assert!(least > 10 * now, "{least} of {now}");
+}
