@@ -192,9 +192,10 @@ pub fn become_rank(args: &Args, directory: &Path, launcher: Option<Mpi>) -> Resu
     let Some(file) = target::resolve(&words[0]) else { return Err(Failure::NotFound(words[0].clone())) };
     let mpi = match target::inspect(&file)? {
         Target::Links(mpi) => mpi,
-        Target::Other => launcher
-            .map(Interface::Of)
-            .context("cannot tell the MPI: the program links none, and the launcher starts any")?,
+        Target::Other => {
+            let pmix = env::var_os("PMIX_RANK").is_some();
+            launcher.map_or_else(|| launcher::any(pmix), |mpi| Ok(Interface::Of(mpi)))?
+        }
     };
     let mut variables = variables(args, directory);
     // Each is a recording of its own, also within another.

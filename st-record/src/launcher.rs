@@ -83,6 +83,12 @@ const WITH_ARGUMENT: &str = "n np c N host hosts H hostfile machinefile f config
     iface display-map mca-base-env-list rf rankfile cpu-set personality tune am gtune";
 /// Those that take two.
 const WITH_TWO: &str = "mca gmca pmixmca prtemca env genv";
+/// Those of `srun` that take one, beside these.
+const OF_SRUN: &str = "A account B extra-node-info b begin bcast cluster-constraint C constraint cpus-per-task D chdir d dependency \
+    distribution m e error epilog exclude export F nodefile G gpus gpus-per-node gpus-per-task gres gres-flags hint I \
+    i input J job-name jobid L licenses mail-type mail-user mem mem-per-cpu mem-bind cpu-bind mpi N nodes w nodelist ntasks \
+    ntasks-per-core ntasks-per-node ntasks-per-socket o output p partition profile prolog q qos r relative reservation S core-spec \
+    t time T threads threads-per-core switches task-epilog task-prolog W wait M clusters";
 
 /// Indices of the programs in the words of a launcher's command line (the launcher itself is word 0). A job may have
 /// several, separated by colons.
@@ -109,7 +115,8 @@ fn program(words: &[OsString], start: usize) -> Option<usize> {
             Some(option) => {
                 let option = option.trim_start_matches('-');
                 let is_in = |list: &str| list.split_whitespace().any(|o| o == option);
-                i += 1 + usize::from(is_in(WITH_ARGUMENT)) + 2 * usize::from(is_in(WITH_TWO));
+                let one = is_in(WITH_ARGUMENT) || (is_srun(&words[0]) && is_in(OF_SRUN));
+                i += 1 + usize::from(one) + 2 * usize::from(is_in(WITH_TWO));
             }
         }
     }
@@ -120,18 +127,46 @@ fn program(words: &[OsString], start: usize) -> Option<usize> {
 ///
 /// # Errors
 ///
-/// If a program is statically linked, or neither tells.
+/// If a program is statically linked, or nothing tells; `srun`, which starts ranks of any MPI, needs to tell nothing.
 pub fn mpi_of(words: &[OsString]) -> Result<Interface> {
     for file in programs(words).into_iter().filter_map(|i| target::resolve(&words[i])) {
         if let Target::Links(mpi) = target::inspect(&file)? {
             return Ok(mpi);
         }
     }
+    if is_srun(&words[0]) {
+        return any(asks_for_pmix(words));
+    }
     let launcher = target::resolve(&words[0]);
     launcher
         .and_then(|l| target::of_launcher(&l))
         .map(Interface::Of)
         .with_context(|| format!("{}: neither Open MPI's nor MPICH's launcher", words[0].display()))
+}
+
+/// Some MPI whose recorder is there: in a program that loads another one, that one's takes its place ([`RECORDERS`]), with the functions
+/// that both have. `pmix`: how ranks find each other, as Open MPI's do; else MPICH is expected, whose headers have more functions.
+///
+/// # Errors
+///
+/// If there is none at all.
+pub fn any(pmix: bool) -> Result<Interface> {
+    let [openmpi, mpich, standard] = Interface::ALL;
+    let order = if pmix { [openmpi, mpich, standard] } else { [mpich, openmpi, standard] };
+    let is_there = |i: &Interface| i.find(LIBRARY).is_ok();
+    match order.into_iter().find(is_there) {
+        Some(interface) => Ok(interface),
+        None => order[0].find(LIBRARY).map(|_| order[0]),
+    }
+}
+
+/// Whether words of `srun` ask for PMIx.
+fn asks_for_pmix(words: &[OsString]) -> bool {
+    let said = words.iter().enumerate().find_map(|(i, word)| match word.to_str()? {
+        "--mpi" => words.get(i + 1)?.to_str(),
+        word => word.strip_prefix("--mpi="),
+    });
+    said.is_some_and(|way| way.starts_with("pmix"))
 }
 
 /// A launcher's command line that gives its ranks these variables. The launcher itself is not preloaded.
@@ -236,6 +271,11 @@ mod tests {
         assert_eq!(at("mpirun --oversubscribe --mca btl self,vader -np 2 -x PATH=/bin sh"), Some(9));
         assert_eq!(at("mpiexec.hydra -genv A sh -ppn 2 -hosts localhost sh"), Some(8));
         assert_eq!(at("mpirun -n 4 ./no-such-program"), None);
+        assert_eq!(at("srun -J test -p sh --mpi=pmix --time 10 -n 4 sh"), Some(10));
+        assert_eq!(at("mpirun -J sh"), Some(2));
+        let asks = |line: &str| asks_for_pmix(&words(line));
+        assert!(asks("srun --mpi=pmix_v4 sh") && asks("srun --mpi pmix sh"));
+        assert!(!asks("srun --mpi=pmi2 sh") && !asks("srun sh"));
     }
 
     #[test]

@@ -27,6 +27,7 @@ mod replay;
 mod several;
 mod signatures;
 mod situations;
+mod slurm;
 mod stages;
 mod sync;
 mod truncation;
