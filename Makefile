@@ -28,7 +28,7 @@ endef
 .NOTPARALLEL:
 .PHONY: help build build-demo check test fmt circles conversions names features lines report-page report-check clippy clippy-mpi doc tree licences deny man man-check unit unit-mpi e2e python \
     loom mutations valgrind test-programs conformance demo experiments experiments-check bench bench-report bench-check fuzz completions install install-debug \
-    install-check clean
+    install-check dist clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t16
@@ -198,6 +198,9 @@ install-debug: build ## install the debugging symbols of what install puts there
 	    install -d $$to; \
 	    objcopy --only-keep-debug $$f $$to/$${id:2}.debug; \
 	done
+
+dist: build completions ## archives for other machines in target/dist: a directory that works anywhere, and a Debian package
+	tools/dist
 
 install-check: build completions ## install into a temporary directory: its size, and whether what is there works
 	tools/install-check
