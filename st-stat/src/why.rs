@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use anyhow::{Result, bail};
 use st_cli::{Output, Screen, Status, counted, wrapped};
-use st_explain::{At, Explains, Finding, Kind, Matter, SHORT, analyse_causes};
+use st_explain::{At, Explains, Finding, Kind, Matter, SHORT, analyse_causes, gathered};
 use st_match::leaks::{What, made_by};
 use st_model::num::{Exact as _, saturate};
 use st_model::ranklist::RankList;
@@ -94,13 +94,15 @@ fn write(
     Ok(())
 }
 
-/// What costs most, most first. `all`: also what costs less than 1 % of the time.
+/// What costs most, most first, call sites of one function that cost less than 1 % of the time each as one. `all`: these, too, each by itself.
 pub(crate) fn findings(explained: &Explained, told: &dyn Explains, all: bool) -> Vec<Finding> {
     let time = told.time();
     let certain = |f: &Finding| f.is_leak() || matches!(f.matter, Matter::Crowded { .. });
     let matters = |f: &Finding| all || f.cost > time / 100 || certain(f);
-    let mut all: Vec<Finding> =
-        machine(explained).into_iter().chain(told.findings()).filter(matters).collect();
+    let found = machine(explained).into_iter().chain(told.findings());
+    let (mut all, little): (Vec<Finding>, Vec<Finding>) = found.partition(matters);
+    // A program of many call sites loses little at each.
+    all.extend(gathered(&little, told.places()).into_iter().filter(|f| f.cost > time / 100));
     // What is certain and may be behind all others stands first if it is not known what it costs.
     all.sort_by_key(|f| match f.matter {
         Matter::Crowded { .. } if f.cost == 0 => 0,
@@ -170,8 +172,11 @@ impl<'a> Words<'a> {
         sites: &'a CallSites,
         findings: &[Finding],
     ) -> Self {
-        let causes = told.delays(&findings[..findings.len().min(MOST)]).causes;
-        let causes = causes.iter().map(|all| Cause::of(all)).collect();
+        let shown = &findings[..findings.len().min(MOST)];
+        let single: Vec<Finding> = shown.iter().filter(|f| f.parts == 1).cloned().collect();
+        let mut causes = told.delays(&single).causes.into_iter();
+        let cause = |f: &Finding| if f.parts == 1 { Cause::of(&causes.next()?) } else { None };
+        let causes = shown.iter().map(cause).collect();
         Self { explained, told, sites, time: told.time(), causes }
     }
 }
@@ -308,8 +313,16 @@ impl Words<'_> {
                     come of that (measured)"
                 .into();
         }
-        let mut text = format!("at {}", self.place(f.place));
-        if let Some((first, _)) = f.culprits.first().filter(|(at, _)| at.place != f.place) {
+        let mut text = if f.places == 1 {
+            format!("at {}", self.place(f.place))
+        } else {
+            let (function, _) = self.explained.place(f.place, self.sites);
+            let n = grouped(f.places);
+            format!("at {function}, {n} call sites, less than 1 % at each, most at {}", self.place(f.place))
+        };
+        if f.parts == 1
+            && let Some((first, _)) = f.culprits.first().filter(|(at, _)| at.place != f.place)
+        {
             text = format!("{text}, for {}", self.place(first.place));
         }
         if let (Matter::LateEnd, Some(excess)) = (f.matter, f.excess) {
@@ -366,6 +379,7 @@ impl Words<'_> {
             Column::right("due to it", "cause_percent", 0),
             Column::tail("place", "place"),
             Column::tail("where", "where"),
+            Column::right("sites", "sites", 0),
             Column::left("sure", "sure"),
         ];
         let row = |(f, cause): (&Finding, Option<&Cause>)| {
@@ -415,6 +429,7 @@ impl Words<'_> {
                 part,
                 culprit.map_or_else(Cell::none, site),
                 site(f.place),
+                Cell::count(f.places),
                 Cell::text(self.sure(f)),
             ]
         };

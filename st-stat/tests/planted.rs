@@ -3,6 +3,8 @@
 
 mod common;
 
+use std::collections::BTreeMap;
+
 use common::{printed, rows, with_slow};
 use st_kernels::{Kernel, Slow};
 use st_model::section::Section;
@@ -43,4 +45,28 @@ fn nobody_waits_long_where_none_is_slow() {
     for row in found.iter().filter(|row| waits.contains(&row["kind"].as_str())) {
         assert!(row["share_percent"].parse::<f64>().unwrap() < 5.0, "{row:?}");
     }
+}
+
+#[test]
+fn what_many_call_sites_lose_is_told_of_together() {
+    let all = with_slow(Kernel::Transpose, 16, 20, &[Slow { rank: 3, factor: 1.5 }]);
+    let shares = |options: &[&str]| {
+        let mut sums = BTreeMap::<(String, String), (f64, u64)>::new();
+        for row in rows(&printed(all.clone(), options)) {
+            let function = row["where"].split(' ').next().unwrap_or_default().to_owned();
+            let (share, sites) = sums.entry((row["kind"].clone(), function)).or_default();
+            *share += row["share_percent"].parse::<f64>().unwrap_or_default();
+            *sites = (*sites).max(row["sites"].parse::<u64>().unwrap());
+        }
+        sums
+    };
+    let (shown, each) = (shares(&["why", "--format", "csv"]), shares(&["why", "--all", "--format", "csv"]));
+    for (of, (share, _)) in &each {
+        let told = shown.get(of).map_or(0.0, |(share, _)| *share);
+        // Nothing twice, and what is left out of a function is less than 1 % (of shares that are rounded).
+        assert!(told < share + 0.1 && told > share - 1.2, "{of:?}: {told} of {share} %");
+    }
+    let sites = |of: &BTreeMap<_, (f64, u64)>| of.values().map(|(_, sites)| *sites).max();
+    assert!(sites(&shown) > Some(1), "{shown:?}");
+    assert_eq!(sites(&each), Some(1));
 }

@@ -31,8 +31,12 @@ pub struct Finding {
     pub count: u64,
     /// Bytes that the calls sent and received, where the matter is their own time.
     pub bytes: u64,
-    /// Number of the place where the cost is.
+    /// Number of the place where the cost is; of several that are told of together the one that costs most.
     pub place: u32,
+    /// How many places these are.
+    pub places: u64,
+    /// How many findings are told of together: of a place there may be several, by the places of those who are waited for.
+    pub parts: u64,
     /// Ranks that it costs time, ascending, each with what it waits there for whomever, ns: 0 where the matter is no wait.
     pub victims: Vec<(u32, u64)>,
     /// Who is at fault, most first, each with its part of the cost, ns.
@@ -46,7 +50,8 @@ impl Finding {
     #[must_use]
     pub fn of(matter: Matter) -> Self {
         let (victims, culprits) = (Vec::new(), Vec::new());
-        Self { matter, cost: 0, count: 0, bytes: 0, place: u32::MAX, victims, culprits, excess: None }
+        let (place, excess) = (u32::MAX, None);
+        Self { matter, cost: 0, count: 0, bytes: 0, place, places: 1, parts: 1, victims, culprits, excess }
     }
 
     /// Whether it is a leak to be told of, whatever it costs: that of a request, or of so many objects that they come with the
@@ -112,7 +117,8 @@ impl Analysis {
                 .first()
                 .and_then(|(at, _)| *excesses.entry(at.rank).or_insert_with(|| self.excess(at.rank, before)));
             let (cost, count) = sums.iter().fold((0, 0), |(ns, n), (_, s)| (ns + s.ns, n + s.count));
-            Finding { matter: Matter::Wait(kind), cost, count, bytes: 0, place, victims, culprits, excess }
+            let matter = Matter::Wait(kind);
+            Finding { cost, count, place, victims, culprits, excess, ..Finding::of(matter) }
         };
         groups.into_iter().map(found).collect()
     }
@@ -148,8 +154,8 @@ impl Analysis {
             let mut victims: Vec<(u32, u64)> = who.map(|(rank, _)| (*rank, 0)).collect();
             victims.sort_unstable();
             let culprits = victims.iter().map(|(rank, _)| (At { rank: *rank, place }, 0)).collect();
-            let excess = None;
-            (count > 0).then_some(Finding { matter, cost, count, bytes, place, victims, culprits, excess })
+            let found = Finding { cost, count, bytes, place, victims, culprits, ..Finding::of(matter) };
+            (count > 0).then_some(found)
         };
         let call = self.places.get(place).map_or(CallId(0), |p| p.call);
         [
@@ -190,14 +196,11 @@ impl Analysis {
             let [own, others] = self.computation(rank, all_compute);
             let cost = more.min(own.saturating_sub(others));
             (n >= 3 && at_slow / 9 >= all / 10 && cost > others / 10).then(|| Finding {
-                matter: Matter::SlowRank,
                 cost,
                 count: n.to_u64(),
-                bytes: 0,
                 place,
-                victims: Vec::new(),
                 culprits: vec![(At { rank, place }, cost)],
-                excess: None,
+                ..Finding::of(Matter::SlowRank)
             })
         };
         slow.into_iter().filter_map(of).collect()
@@ -233,16 +236,8 @@ impl Analysis {
             let ns = own.saturating_sub((all - own) / (self.ranks.len().to_u64() - 1));
             (ns > 0).then_some(Excess { at: there(slowest.rank), ns })
         });
-        (cost > 0).then_some(Finding {
-            matter: Matter::LateEnd,
-            cost,
-            count: 1,
-            bytes: 0,
-            place,
-            victims: Vec::new(),
-            culprits,
-            excess,
-        })
+        let count = 1;
+        (cost > 0).then_some(Finding { cost, count, place, culprits, excess, ..Finding::of(Matter::LateEnd) })
     }
 }
 

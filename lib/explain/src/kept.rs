@@ -143,10 +143,11 @@ impl Kept {
                 parts.iter().map(|(rank, sum)| (At { rank: *rank, place: w.culprit }, sum.ns)).collect();
             culprits.sort_by_key(|(at, ns)| (u64::MAX - ns, *at));
             let excess = found.excess.map(|e| Excess { at: At { rank: e.rank, place: e.place }, ns: e.ns });
-            let (matter, cost, count) = (Matter::Wait(kind), w.ns, w.count);
+            let (cost, count) = (w.ns, w.count);
             self.causes.insert((w.place, w.culprit), causes(&found.causes));
             let place = w.place;
-            self.findings.push(Finding { matter, cost, count, bytes: 0, place, victims, culprits, excess });
+            let of = Finding::of(Matter::Wait(kind));
+            self.findings.push(Finding { cost, count, place, victims, culprits, excess, ..of });
         }
     }
 
@@ -162,7 +163,8 @@ impl Kept {
         let culprits = ranks.iter().map(|rank| (At { rank: *rank, place }, if slow { cost } else { 0 }));
         let culprits = culprits.collect();
         let victims = if slow { Vec::new() } else { ranks.iter().map(|rank| (*rank, 0)).collect() };
-        self.findings.push(Finding { matter, cost, count, bytes, place, victims, culprits, excess: None });
+        let of = Finding::of(matter);
+        self.findings.push(Finding { cost, count, bytes, place, victims, culprits, ..of });
     }
 
     fn read_costs(&mut self, costs: &Costs) {

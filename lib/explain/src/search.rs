@@ -335,7 +335,10 @@ impl Cursor<'_> {
             self.times.end = exit;
             self.times.mpi = self.times.mpi.saturating_add(inside);
         }
-        totals.time = totals.time.saturating_add(inside);
+        // The run ends where it begins.
+        if kind != Some(CallKind::Finalize) {
+            totals.time = totals.time.saturating_add(inside);
+        }
         if poll && finds_nothing(&event) {
             totals.failed_tests += event.calls();
             totals.polling += inside;

@@ -1,0 +1,111 @@
+//! What costs little by itself, as at each of many call sites, and much together.
+
+use std::collections::BTreeMap;
+
+use st_model::num::Exact as _;
+
+use crate::findings::{Finding, sort};
+use crate::matter::Matter;
+use crate::places::Places;
+use crate::waits::At;
+
+/// Findings of the same matter in the same function, as one: at the place that costs most, and without a cause, for each has its
+/// own. Findings that have no other to go with are not returned, nor leaks and slow ranks, which are at no
+/// function.
+#[must_use]
+pub fn gathered(findings: &[Finding], places: &Places) -> Vec<Finding> {
+    let mut groups: BTreeMap<_, Vec<&Finding>> = BTreeMap::new();
+    for f in findings.iter().filter(|f| f.cost > 0 && f.matter != Matter::SlowRank) {
+        if let Some(place) = places.get(f.place) {
+            groups.entry((f.matter, place.call)).or_default().push(f);
+        }
+    }
+    let mut all: Vec<Finding> = groups.into_values().filter_map(|group| together(&group)).collect();
+    sort(&mut all);
+    all
+}
+
+fn together(group: &[&Finding]) -> Option<Finding> {
+    // What is waited at a place stands in each of its findings, one for each place of those who are waited for.
+    let mut of_place: BTreeMap<u32, (u64, &Finding)> = BTreeMap::new();
+    for f in group {
+        of_place.entry(f.place).or_insert((0, f)).0 += f.cost;
+    }
+    if group.len() < 2 {
+        return None;
+    }
+    let (place, _) = of_place.iter().max_by_key(|(place, (cost, _))| (*cost, u32::MAX - **place))?;
+    let mut victims: BTreeMap<u32, u64> = BTreeMap::new();
+    for (_, f) in of_place.values() {
+        f.victims.iter().for_each(|(rank, ns)| *victims.entry(*rank).or_default() += ns);
+    }
+    let mut culprits: BTreeMap<u32, (At, u64)> = BTreeMap::new();
+    for (at, ns) in group.iter().flat_map(|f| &f.culprits) {
+        culprits.entry(at.rank).or_insert((*at, 0)).1 += ns;
+    }
+    let mut culprits: Vec<(At, u64)> = culprits.into_values().collect();
+    culprits.sort_by_key(|(at, ns)| (u64::MAX - ns, *at));
+    Some(Finding {
+        cost: group.iter().map(|f| f.cost).sum(),
+        count: group.iter().map(|f| f.count).sum(),
+        bytes: group.iter().map(|f| f.bytes).sum(),
+        place: *place,
+        places: of_place.len().to_u64(),
+        parts: group.len().to_u64(),
+        victims: victims.into_iter().collect(),
+        culprits,
+        ..Finding::of(group.first()?.matter)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use st_model::calls::{CallId, CallTable, names};
+
+    use super::*;
+    use crate::places::Place;
+    use crate::waits::Kind;
+
+    fn id(name: &str) -> CallId {
+        CallTable::builtin().by_name(name).map_or(CallId(0), |row| row.id)
+    }
+
+    fn wait(place: u32, [culprit, culprit_place]: [u32; 2], cost: u64) -> Finding {
+        let culprits = vec![(At { rank: culprit, place: culprit_place }, cost)];
+        // What they wait at the place in all.
+        let victims = vec![(0, 100), (9, 10)];
+        Finding { cost, count: 2, place, victims, culprits, ..Finding::of(Matter::Wait(Kind::Barrier)) }
+    }
+
+    #[test]
+    fn places_of_one_function_are_told_of_together() {
+        let at = |name, site| Place { call: id(name), site: Some(site) };
+        let barrier = names::MPI_Barrier;
+        let places = [at(barrier, 1), at(barrier, 2), at(names::MPI_Recv, 3), at(barrier, 4)];
+        let places = Places::of_list(places.to_vec());
+        let inside = Finding { cost: 5, place: 0, ..Finding::of(Matter::Inside) };
+        let leak = |place| Finding { count: 70, place, ..Finding::of(Matter::LeakedObjects) };
+        let all = [
+            wait(0, [3, 0], 30),
+            wait(1, [4, 1], 25),
+            wait(1, [3, 0], 20),
+            wait(2, [3, 2], 90),
+            wait(3, [4, 3], 2),
+            inside,
+            leak(0),
+            leak(1),
+        ];
+        let found = gathered(&all, &places);
+        let expected = Finding {
+            cost: 77,
+            count: 8,
+            place: 1,
+            places: 3,
+            parts: 4,
+            victims: vec![(0, 300), (9, 30)],
+            culprits: vec![(At { rank: 3, place: 0 }, 50), (At { rank: 4, place: 1 }, 27)],
+            ..Finding::of(Matter::Wait(Kind::Barrier))
+        };
+        assert_eq!(found, [expected]);
+    }
+}
