@@ -318,7 +318,7 @@ impl Words<'_> {
         } else {
             let (function, _) = self.explained.place(f.place, self.sites);
             let n = grouped(f.places);
-            format!("at {function}, {n} call sites, less than 1 % at each, most at {}", self.place(f.place))
+            format!("at {function}, {n} call sites, most at {}", self.place(f.place))
         };
         if f.parts == 1
             && let Some((first, _)) = f.culprits.first().filter(|(at, _)| at.place != f.place)
