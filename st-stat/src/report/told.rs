@@ -95,7 +95,7 @@ impl Told {
         let profiles = profiles(&explained.sections, steps);
         let profiles = unless_too_long(profiles, "calls and bytes per call site are not shown", &mut lacks)?;
         let spread = hist::gathered(&explained.sections, sites, |_, _| true, &steps.budget());
-        let spread = spread.map_err(anyhow::Error::from).map(|(all, _)| spread::table(&all, sites));
+        let spread = spread.map(|(all, _)| spread::table(&all, sites));
         let spread = unless_too_long(spread, "distributions of call sites are not shown", &mut lacks)?;
         let (known, whole) = (profiles.is_some(), &explained.whole);
         let profiles =
