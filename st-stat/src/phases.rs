@@ -26,10 +26,11 @@ const BARS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '
 /// `st-stat phases`.
 pub(crate) fn phases(args: &PhasesArgs) -> Result<Status> {
     let of = &args.of;
-    let (_, sections) = input::sections(&of.inputs, &of.input, &of.talk)?;
+    let (whole, sections) = input::sections(&of.inputs, &of.input, &of.talk)?;
     if !sections.iter().any(Section::has_times) {
         bail!(Lacking(format!(
-            "{NO_TIMES}; sketches add times up over the whole run, and do not say when they were"
+            "{}; sketches add times up over the whole run, and do not say when they were",
+            explain::without(NO_TIMES, &whole.header)
         )));
     }
     if sections.iter().any(|s| s.histograms().next().is_some()) {

@@ -11,7 +11,7 @@ use st_model::sites::CallSites;
 
 use crate::args::PredictArgs;
 use crate::calls::{SITE, site_cells};
-use crate::explain::{Explained, NO_TIMES};
+use crate::explain::{Explained, NO_TIMES, without};
 use crate::input::{self, Lacking};
 use crate::table::{Cell, Column, Format, Table, bytes, duration, grouped};
 
@@ -35,7 +35,7 @@ struct Change {
 pub(crate) fn predict(args: &PredictArgs) -> Result<Status> {
     let (explained, prediction) = Explained::read_with(&args.of, Prediction::of)?;
     let Some((analysis, prediction)) = explained.analysis.as_ref().zip(prediction) else {
-        bail!(Lacking(NO_TIMES.into()))
+        bail!(Lacking(without(NO_TIMES, &explained.whole.header)))
     };
     let tables = explained.sections.iter().map(|s| &s.sites);
     let sites = args.symbols.call_sites((input::NAME, &args.of.talk), tables);

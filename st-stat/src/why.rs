@@ -14,7 +14,7 @@ use st_model::sites::CallSites;
 use crate::args::WhyArgs;
 use crate::calls::site_cells;
 use crate::causes::{Cause, activity, most};
-use crate::explain::{Explained, NOTHING_KEPT, computation};
+use crate::explain::{Explained, NOTHING_KEPT, computation, spent, without};
 use crate::input::{self, Lacking};
 use crate::table::{Cell, Column, Format, Table, bytes, duration, grouped};
 
@@ -35,7 +35,7 @@ pub(crate) fn why(args: &WhyArgs) -> Result<Status> {
     let mut out = Output::text(&args.of.output.output)?;
     let screen = Screen::of(&out);
     if explained.told().is_none() && args.of.format != Format::Text {
-        bail!(Lacking(NOTHING_KEPT.into()));
+        bail!(Lacking(without(NOTHING_KEPT, &explained.whole.header)));
     }
     write(&explained, &sites, (args.all, args.of.format), screen, &mut out)?;
     out.commit()?;
@@ -135,10 +135,11 @@ fn machine(explained: &Explained) -> Option<Finding> {
 fn without_times(explained: &Explained, out: &mut dyn Write) -> io::Result<()> {
     let ranks = computation(explained);
     writeln!(out, "The trace holds no exact times: who waits for whom cannot be told.")?;
-    writeln!(
-        out,
-        "(st-record without --merge keeps them; st-merge then keeps what they tell, unless --waits never.)"
-    )?;
+    let usual = || {
+        "st-record without --merge keeps them; st-merge then keeps what they tell, unless --waits never."
+            .to_owned()
+    };
+    writeln!(out, "({})", spent(&explained.whole.header).unwrap_or_else(usual))?;
     let sum: u64 = ranks.iter().map(|(_, _, computed)| computed).sum();
     let mean = sum / ranks.len().to_u64().max(1);
     let Some((rank, whole, most)) = ranks.iter().copied().max_by_key(|r| r.2) else { return Ok(()) };

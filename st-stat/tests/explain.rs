@@ -229,6 +229,33 @@ fn what_is_kept_of_other_ranks_is_left_out() {
 }
 
 #[test]
+fn that_the_time_budget_was_spent_is_said_where_exact_times_were_folded() {
+    let dir = tempfile::tempdir().unwrap();
+    let [path, out]: [PathBuf; 2] = ["app.st", "out"].map(|n| dir.path().join(n));
+    trace(&path, &[10, 60, 10], Times::No);
+    let mut read =
+        st_stream::read(&std::fs::read(&path).unwrap()[..], st_stream::ReadOptions::default()).unwrap();
+    read.header.options.insert(st_model::header::SPENT.into(), 2.into());
+    read.header.options.insert("time-budget".into(), 20_000.into());
+    st_stream::write(&read, std::fs::File::create(&path).unwrap(), WriteOptions { level: 0 }).unwrap();
+    let said = |command: &str| {
+        let words = ["st-stat", command, "-q", "-o", out.to_str().unwrap(), path.to_str().unwrap()];
+        match st_stat::run(&Args::try_parse_from(words).unwrap()) {
+            Ok(_) => std::fs::read_to_string(&out).unwrap(),
+            Err(e) => format!("{e:#}"),
+        }
+    };
+    for command in ["why", "waits", "path", "predict", "phases"] {
+        let said = said(command);
+        assert!(
+            said.contains("those of 2 threads ended early, since st-record's --time-budget of 20.0 kB"),
+            "{command}: {said}"
+        );
+        assert!(!said.contains("--merge"), "{command}: {said}");
+    }
+}
+
+#[test]
 fn rows_about_too_many_ranks_are_refused() {
     for command in ["ranks", "why"] {
         assert!(printed(&[1, 2, 3], false, &[command]).is_ok());

@@ -76,6 +76,9 @@ impl Queued {
 /// In [`Header::options`], of which events each rank's total times are kept, where that is not of all.
 pub const RANK_SUMS: &str = "rank-sums";
 
+/// In [`Header::options`], of how many threads only the first calls had exact times when these were folded.
+pub const SPENT: &str = "time-budget-spent";
+
 /// In [`Header::options`], the functions of the program's MPI that the recorder does not have.
 pub const UNRECORDED: &str = "unrecorded";
 
