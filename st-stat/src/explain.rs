@@ -5,11 +5,11 @@ use std::io::Write;
 
 use anyhow::{Result, bail};
 use st_cli::options::Talk;
-use st_cli::{Amount, Output, Progress, Screen, Status, Whole, counted};
+use st_cli::{Amount, Output, Progress, Screen, Status, Whole, counted, grouped};
 use st_explain::{Analysis, At, Explains, Kept, Kind, Sum, Tell, Unmatched, analyse};
 use st_model::calls::{CallId, CallTable};
 use st_model::explanation::ELSEWHERE;
-use st_model::header::{Header, Queued, SPENT};
+use st_model::header::{Clock, Header, Queued, SIMULATED, SPENT};
 use st_model::num::{Exact, saturate};
 use st_model::rank_times::{RankTime, rank_times};
 use st_model::section::Section;
@@ -128,7 +128,7 @@ impl Explained {
             sections.iter().try_for_each(|s| budget.spend_rows(s))?;
             budget.take_short(kept.rows().saturating_mul(ROW))?;
             let kept = Kept::of(&kept);
-            remark(&kept, talk);
+            remark(&kept, &whole.header.clock, talk);
             if kept.unknown > 0 {
                 talk.warn(
                     input::NAME,
@@ -151,7 +151,7 @@ impl Explained {
         let progress = explaining(&sections, talk);
         let (analysis, more) = analyse(&sections, &|n| progress.advance(n))?;
         drop(progress);
-        remark(&analysis, talk);
+        remark(&analysis, &whole.header.clock, talk);
         Ok((Self { whole, sections, crowded, queued, analysis: Some(analysis), kept: None }, Some(more)))
     }
 
@@ -221,7 +221,7 @@ fn crowded(header: &Header, sections: &[Section]) -> Option<(u64, u32)> {
 }
 
 /// What is left out, and what is doubtful: how many, and of what.
-pub(crate) fn left_out(told: &dyn Explains) -> impl Iterator<Item = (u64, &'static str)> {
+pub(crate) fn left_out(told: &dyn Explains, clock: &Clock) -> impl Iterator<Item = (u64, &'static str)> {
     let u: Unmatched = told.unmatched();
     let all = [
         (u.sends, "sends without receive: left out"),
@@ -231,15 +231,25 @@ pub(crate) fn left_out(told: &dyn Explains) -> impl Iterator<Item = (u64, &'stat
         (u.untimed_threads, "threads whose exact times end early: the rest of them is left out"),
         (
             told.waits().violations,
-            "waits end after their calls, and are cut there: clocks disagree (st-sync)",
+            if clock.source == SIMULATED {
+                ON_PAPER
+            } else {
+                "waits end after their calls, and are cut there: clocks disagree (st-sync)"
+            },
         ),
     ];
     all.into_iter().filter(|(n, _)| *n > 0)
 }
 
-/// Says it.
-pub(crate) fn remark(told: &dyn Explains, talk: &Talk) {
-    left_out(told).for_each(|(n, what)| talk.warn(input::NAME, format!("{n} {what}")));
+/// Of times that were made without a run: each rank has its own, unless `st-kernels --slow` has made all.
+const ON_PAPER: &str = "waits end after their calls, and are cut there: on paper no rank waits for others (st-kernels --slow 0:1 lets them)";
+
+/// Says it. What is so by intention is no warning.
+pub(crate) fn remark(told: &dyn Explains, clock: &Clock, talk: &Talk) {
+    for (n, what) in left_out(told, clock) {
+        let text = format!("{} {what}", grouped(n));
+        if what == ON_PAPER { talk.note(input::NAME, text) } else { talk.warn(input::NAME, text) }
+    }
 }
 
 /// Columns of a sum, and its cells.

@@ -41,7 +41,7 @@ pub(crate) fn phases(args: &PhasesArgs) -> Result<Status> {
     let progress = explain::explaining(&sections, &of.talk);
     let mut analysis = analyse_each(&sections, &|n| progress.advance(n))?;
     drop(progress);
-    explain::remark(&analysis, &of.talk);
+    explain::remark(&analysis, &whole.header.clock, &of.talk);
     let by = if args.by == PhasesBy::Loop { By::Loop } else { By::Pcontrol };
     let loops = cut(&sections, by, &std::mem::take(&mut analysis.each))?;
     let sites = args.symbols.call_sites((input::NAME, &of.talk), sections.iter().map(|s| &s.sites));

@@ -6,6 +6,7 @@ use anyhow::{Result, bail};
 use st_cli::{Output, Screen, Status, counted, wrapped};
 use st_explain::{At, Explains, Finding, Kind, Matter, SHORT, analyse_causes};
 use st_match::leaks::{What, made_by};
+use st_model::header::SIMULATED;
 use st_model::num::{Exact as _, saturate};
 use st_model::ranklist::RankList;
 use st_model::ranklist_notation::plain;
@@ -337,18 +338,18 @@ impl Words<'_> {
 
     fn sure(&self, f: &Finding) -> &'static str {
         let waits = self.told.waits();
+        let unsure = match self.explained.whole.header.clock.source.as_str() {
+            SIMULATED => "unsure: on paper no rank waits for others",
+            _ => "unsure: clocks disagree, st-sync",
+        };
         match f.matter {
-            Matter::Wait(_) if waits.violations * 100 > waits.total().count => {
-                "unsure: clocks disagree, st-sync"
-            }
+            Matter::Wait(_) if waits.violations * 100 > waits.total().count => unsure,
             Matter::Wait(_) | Matter::Polling | Matter::Queued => "measured",
             Matter::LeakedRequests | Matter::LeakedObjects | Matter::Crowded { .. } => "certain",
             Matter::Latency | Matter::Bandwidth | Matter::Files | Matter::OneSided | Matter::Inside => {
                 "the calls' own time, and waits that no message tells of"
             }
-            Matter::LateEnd if waits.violations * 100 > waits.total().count => {
-                "unsure: clocks disagree, st-sync"
-            }
+            Matter::LateEnd if waits.violations * 100 > waits.total().count => unsure,
             Matter::LateEnd => "measured",
             Matter::SlowRank => "likely",
         }

@@ -230,7 +230,7 @@ fn lacking(explained: &Explained) -> Vec<String> {
         ));
     }
     if let Some(told) = explained.told() {
-        lacks.extend(left_out(told).map(|(n, what)| format!("{} {what}", grouped(n))));
+        lacks.extend(left_out(told, &whole.header.clock).map(|(n, what)| format!("{} {what}", grouped(n))));
     }
     lacks
 }
