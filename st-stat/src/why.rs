@@ -1,5 +1,6 @@
 //! Findings in words.
 
+use std::cmp::Reverse;
 use std::io::{self, Write};
 
 use anyhow::{Result, bail};
@@ -8,6 +9,7 @@ use st_explain::{At, Explains, Finding, Kind, Matter, SHORT, analyse_causes};
 use st_match::leaks::{What, made_by};
 use st_model::header::SIMULATED;
 use st_model::num::{Exact as _, saturate};
+use st_model::rank_times::rank_times;
 use st_model::ranklist::RankList;
 use st_model::ranklist_notation::plain;
 use st_model::sites::CallSites;
@@ -102,11 +104,8 @@ pub(crate) fn findings(explained: &Explained, told: &dyn Explains, all: bool) ->
     let matters = |f: &Finding| all || f.cost > time / 100 || certain(f);
     let mut all: Vec<Finding> =
         machine(explained).into_iter().chain(told.findings()).filter(matters).collect();
-    // What is certain and may be behind all others stands first if it is not known what it costs.
-    all.sort_by_key(|f| match f.matter {
-        Matter::Crowded { .. } if f.cost == 0 => 0,
-        _ => u64::MAX - f.cost,
-    });
+    // More ranks than processors cost nothing where ranks sleep: what is known of that is how long they lacked one.
+    all.sort_by_key(|f| Reverse(f.cost));
     all
 }
 
@@ -161,6 +160,8 @@ struct Words<'a> {
     told: &'a dyn Explains,
     sites: &'a CallSites,
     time: u64,
+    /// All ranks' time by their totals, where that is longer: exact times may end before the run does.
+    whole: u64,
     /// Of the first findings.
     causes: Vec<Option<Cause>>,
 }
@@ -174,16 +175,18 @@ impl<'a> Words<'a> {
     ) -> Self {
         let causes = told.delays(&findings[..findings.len().min(MOST)]).causes;
         let causes = causes.iter().map(|all| Cause::of(all)).collect();
-        Self { explained, told, sites, time: told.time(), causes }
+        let totals = explained.sections.iter().flat_map(rank_times).map(|t| t.whole);
+        let whole = saturate::<u64>(totals.fold(0, u128::saturating_add)).max(told.time());
+        Self { explained, told, sites, time: told.time(), whole, causes }
     }
 }
 
 impl Words<'_> {
-    /// Of all ranks' time. What ranks have nothing to do in the end is no part of that; nor is, where exact times end before the run
-    /// does, all that the kernel counts.
+    /// Of all ranks' time. What ranks have nothing to do in the end is no part of that; what the kernel counts is of the whole run, also
+    /// where exact times end before it does.
     fn share(&self, f: &Finding) -> Cell {
-        if matches!(f.matter, Matter::Crowded { .. } | Matter::Queued) && f.cost > self.time {
-            return Cell::none();
+        if matches!(f.matter, Matter::Crowded { .. } | Matter::Queued) {
+            return Cell::percent(f.cost.into(), self.whole.max(f.cost).into());
         }
         let beyond = if f.matter == Matter::LateEnd { f.cost } else { 0 };
         Cell::percent(f.cost.into(), self.time.saturating_add(beyond).into())
@@ -302,8 +305,16 @@ impl Words<'_> {
     /// Where, why, and how sure.
     fn at(&self, f: &Finding, cause: Option<&Cause>) -> String {
         if let Matter::Crowded { .. } = f.matter {
-            return "ranks wait for a processor wherever they are: what follows may come of that (certain)"
-                .into();
+            // A kernel that does not count says 0.
+            let counted = f.cost > 0;
+            return match (counted, f.cost > self.whole / 100) {
+                (true, true) => "ranks wait for a processor wherever they are: what follows may come of that (measured)",
+                (true, false) => "but they hardly ever were ready to run and had none, by what the kernel counts (measured)",
+                (false, _) => {
+                    "how long they were ready to run and had none is not known: if they were, all of the above may come of that (certain)"
+                }
+            }
+            .into();
         }
         if f.matter == Matter::Queued {
             return "wherever they are: other programs or more threads share their processors, and what follows may \
