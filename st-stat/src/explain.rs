@@ -1,6 +1,6 @@
 //! Where a program waits: tables of wait states, efficiencies and ranks.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
 
 use anyhow::{Result, bail};
@@ -11,8 +11,8 @@ use st_model::calls::{CallId, CallTable};
 use st_model::explanation::ELSEWHERE;
 use st_model::header::{Clock, Header, Queued, SIMULATED, SPENT};
 use st_model::num::{Exact, saturate};
-use st_model::rank_times::{RankTime, rank_times};
-use st_model::section::Section;
+use st_model::rank_times::{RankTime, rank_times, totals};
+use st_model::section::{Section, Symbol};
 use st_model::sites::CallSites;
 
 use crate::args::{EfficiencyArgs, Explaining, RanksArgs, WaitsArgs, WaitsBy};
@@ -416,6 +416,28 @@ fn rank_rows(explained: &Explained) -> Vec<(RankTime, Option<u64>)> {
         kept.as_ref().map(|waits| waits.get(&r.rank).map_or(0, |sum| sum.ns).min(saturate(r.mpi)))
     };
     explained.sections.iter().flat_map(rank_times).map(|r| (r, waited(&r))).collect()
+}
+
+/// What each rank computes before the calls of a function from a site, ns, by its totals.
+pub(crate) fn computed_before(
+    sections: &[Section],
+    (call, site): (CallId, Option<u128>),
+) -> BTreeMap<u32, u128> {
+    let mut all: BTreeMap<u32, u128> = BTreeMap::new();
+    for section in sections {
+        let is_meant = |s: &Symbol| s.call == call && section.sites.get(s.site).map(|site| site.id) == site;
+        for thread in &section.threads {
+            let meant =
+                totals(thread).filter(|t| section.symbols.get(t.sym.to_usize()).is_some_and(is_meant));
+            for t in meant {
+                for (rank, ns) in thread.ranks.iter().zip(&t.compute) {
+                    let into = all.entry(rank).or_default();
+                    *into = into.saturating_add(*ns);
+                }
+            }
+        }
+    }
+    all
 }
 
 /// Computation of ranks without exact times.

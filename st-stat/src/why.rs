@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use anyhow::{Result, bail};
 use st_cli::{Output, Screen, Status, counted, wrapped};
-use st_explain::{At, Explains, Finding, Kind, Matter, SHORT, analyse_causes};
+use st_explain::{At, Excess, Explains, Finding, Kind, Matter, SHORT, analyse_causes};
 use st_match::leaks::{What, made_by};
 use st_model::header::SIMULATED;
 use st_model::num::{Exact as _, saturate};
@@ -17,7 +17,7 @@ use st_model::sites::CallSites;
 use crate::args::WhyArgs;
 use crate::calls::site_cells;
 use crate::causes::{Cause, activity, most};
-use crate::explain::{Explained, NOTHING_KEPT, computation, spent, without};
+use crate::explain::{Explained, NOTHING_KEPT, computation, computed_before, spent, without};
 use crate::input::{self, Lacking};
 use crate::table::{Cell, Column, Format, Table, bytes, duration, grouped};
 
@@ -325,7 +325,7 @@ impl Words<'_> {
         if let Some((first, _)) = f.culprits.first().filter(|(at, _)| at.place != f.place) {
             text = format!("{text}, for {}", self.place(first.place));
         }
-        if let (Matter::LateEnd, Some(excess)) = (f.matter, f.excess) {
+        if let (Matter::LateEnd, Some(excess)) = (f.matter, self.excess(f)) {
             let place =
                 if excess.at.place == f.place { "it".to_owned() } else { self.place(excess.at.place) };
             text = format!(
@@ -345,6 +345,20 @@ impl Words<'_> {
             text = format!("{text}; {}", cause.words(&ranks(&cause.ranks), &place));
         }
         format!("{text}{} ({})", Self::pace(f), self.sure(f))
+    }
+
+    /// What a rank computes longer than the others, also where exact times are folded: then by ranks' totals.
+    fn excess(&self, f: &Finding) -> Option<Excess> {
+        f.excess.or_else(|| {
+            let place = self.told.places().get(f.place)?;
+            let computed = computed_before(&self.explained.sections, (place.call, place.site));
+            let whom = f.culprits.iter().filter_map(|(at, _)| Some((*computed.get(&at.rank)?, at.rank)));
+            let (own, rank) = whom.max()?;
+            let all = computed.values().fold(0, |sum: u128, ns| sum.saturating_add(*ns));
+            let others = u128::from(computed.len().to_u64()).checked_sub(1).filter(|n| *n > 0)?;
+            let ns = saturate(own.saturating_sub(all.saturating_sub(own) / others));
+            (ns > 0).then_some(Excess { at: At { rank, place: f.place }, ns })
+        })
     }
 
     fn sure(&self, f: &Finding) -> &'static str {
