@@ -7,7 +7,8 @@ use anyhow::{Result, anyhow};
 use st_cli::options::Waits;
 use st_cli::transport::{self, Transport};
 use st_cli::{Amount, Batch, Output, Share, Status, UsageError, Whole, each_batch, engine, step};
-use st_explain::Folding;
+use st_explain::{Folding, Unkept};
+use st_model::header::SPENT;
 use st_model::section::Section;
 use st_reduce::merge::alike::LEVELS;
 use st_reduce::merge::{Error, Merger, Merging};
@@ -232,6 +233,9 @@ fn finish(args: &Args, all: Gathered, (mut whole, events): (Whole, u64), mut out
         let explaining = args.talk.progress(NAME, "explaining", Amount::Things("calls", events));
         let (budget, tell) = (args.steps.budget(), |n| explaining.advance(n));
         let unkept = all.folding.keep(&mut whole.explanation, (&sections, events), (&budget, &tell));
+        if let Some(Unkept::Spent(threads)) = unkept {
+            whole.header.options.insert(SPENT.to_owned(), threads.into());
+        }
         match unkept {
             Some(why) if why.is_a_choice() => args.talk.note(NAME, why),
             why => why.iter().for_each(|why| args.talk.detail(NAME, why)),

@@ -190,6 +190,25 @@ fn entries(file: &Path, tag: elf::DynamicTag) -> Vec<String> {
     read().unwrap_or_default()
 }
 
+/// Functions of the C library that load a library or start a program.
+const FIND: [&str; 4] = ["dlopen", "dlmopen", "system", "popen"];
+const START: [&str; 2] = ["exec", "posix_spawn"];
+
+/// Whether a file can come to an MPI that it does not link: it loads libraries or starts programs.
+#[must_use]
+pub fn can_find_mpi(file: &Path) -> bool {
+    let Ok(data) = fs::read(file) else { return true };
+    let Ok(elf) = ElfFile64::<Endianness>::parse(&*data) else { return true };
+    let undefined = elf.dynamic_symbols().filter(|s| s.is_undefined());
+    let mut names = undefined.filter_map(|s| s.name().ok());
+    names.any(|name| {
+        let name = name.trim_start_matches('_');
+        FIND.contains(&name) || START.iter().any(|start| name.starts_with(start))
+            // System calls without the C library's functions for them.
+            || name == "syscall"
+    })
+}
+
 /// The functions of MPI that a file takes from elsewhere.
 #[must_use]
 pub fn called(file: &Path) -> BTreeSet<String> {

@@ -37,6 +37,8 @@ pub struct Report {
     lines: Vec<(&'static str, String)>,
     /// Whether call sites of Python programs are to be their own lines (`--python`).
     lines_of_python: bool,
+    /// Whether a program links no MPI, but may come to one.
+    without: bool,
     /// Reasons why something would be missed.
     pub problems: Vec<String>,
 }
@@ -58,7 +60,13 @@ impl fmt::Display for Report {
         for p in &self.problems {
             writeln!(f, "{:<10} {p}", "problem")?;
         }
-        let verdict = if self.problems.is_empty() { "nothing" } else { "see the problems" };
+        let verdict = match (self.problems.is_empty(), self.without) {
+            (false, _) => "see the problems",
+            (true, true) => {
+                "nothing of an MPI that the program loads, or that a program uses which it starts; without, there is no trace"
+            }
+            (true, false) => "nothing",
+        };
         writeln!(f, "{:<10} {verdict}", "missed")
     }
 }
@@ -238,7 +246,8 @@ fn dynamic(report: &mut Report, file: &Path, loader: &Path, launcher: Option<Mpi
         report.problem(format!("{} links several MPIs ({})", file.display(), names.join(", ")));
     }
     let Some((library, interface)) = linked.first().and_then(|l| Some((*l, binary::interface(l)?))) else {
-        return without(report, file, launcher);
+        let files: Vec<_> = all.iter().filter(|l| !of_c(&l.name)).filter_map(|l| l.path.as_deref()).collect();
+        return without(report, file, &files, launcher);
     };
     let direct = binary::needed(file);
     let mut text = shown(library);
@@ -261,20 +270,35 @@ fn dynamic(report: &mut Report, file: &Path, loader: &Path, launcher: Option<Mpi
     agree(report, interface, library.path.as_deref().map(|path| (path, &called)), launcher);
 }
 
-/// A program that links no MPI.
-fn without(report: &mut Report, file: &Path, launcher: Option<Mpi>) {
+/// A program that links no MPI, with the libraries that it links.
+fn without(report: &mut Report, file: &Path, libraries: &[&Path], launcher: Option<Mpi>) {
     if binary::holds_mpi(file) {
         report.line("MPI", "statically linked");
         return report.problem(format!("{}: {MPI_INSIDE}", file.display()));
+    }
+    if !std::iter::once(&file).chain(libraries).any(|f| binary::can_find_mpi(f)) {
+        report.line("MPI", "none is used");
+        let shown = file.display();
+        return report.problem(format!(
+            "{shown} uses no MPI: it links none, and neither loads libraries nor starts programs; there is no trace of it"
+        ));
     }
     report.line("MPI", "none is linked; if the program loads one, its calls are recorded");
     let shell = ["sh", "bash", "dash", "zsh"].iter().any(|s| file.ends_with(s));
     match launcher {
         // What it starts in its turn has the recorder, too.
-        Some(mpi) => recorder(report, Interface::Of(mpi), None),
+        Some(mpi) => {
+            report.without = true;
+            recorder(report, Interface::Of(mpi), None);
+        }
         None if shell => report.line("recorder", "the one of each launcher that it starts"),
         None => report.problem("the program links no MPI"),
     }
+}
+
+/// Whether a library is part of the C library, which can load and start anything for those who ask it to.
+fn of_c(name: &str) -> bool {
+    ["libc.so", "libdl.so", "libpthread.so", "ld-linux"].iter().any(|p| name.starts_with(p))
 }
 
 /// Whether a library belongs to an MPI (which calls itself through all its bindings).
@@ -398,6 +422,13 @@ mod tests {
     fn what_would_be_missed_is_a_problem() {
         let of = |words: &[&str]| check(&words.iter().map(OsString::from).collect::<Vec<_>>(), false);
         assert!(of(&["./no-such-program"]).to_string().contains("command not found"));
+        // Below a launcher, too, and only what could come to use one is given the benefit of the doubt.
+        let of_hostname = of(&["mpirun", "-n", "2", "hostname"]);
+        if resolve(OsStr::new("mpirun")).is_some() && resolve(OsStr::new("hostname")).is_some() {
+            assert!(of_hostname.problems.iter().any(|p| p.contains("hostname uses no MPI")), "{of_hostname}");
+            let text = of(&["mpirun", "-n", "2", "sh", "-c", "true"]).to_string();
+            assert!(!text.contains("uses no MPI") && !text.ends_with("missed     nothing\n"), "{text}");
+        }
         let us = std::env::current_exe().unwrap();
         let report = of(&[us.to_str().unwrap()]);
         assert_eq!(report.problems, ["the program links no MPI"]);

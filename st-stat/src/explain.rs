@@ -1,24 +1,24 @@
 //! Where a program waits: tables of wait states, efficiencies and ranks.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
 
 use anyhow::{Result, bail};
 use st_cli::options::Talk;
-use st_cli::{Amount, Output, Progress, Screen, Status, Whole};
+use st_cli::{Amount, Output, Progress, Screen, Status, Whole, counted, grouped};
 use st_explain::{Analysis, At, Explains, Kept, Kind, Sum, Tell, Unmatched, analyse};
 use st_model::calls::{CallId, CallTable};
 use st_model::explanation::ELSEWHERE;
-use st_model::header::{Header, Queued};
+use st_model::header::{Clock, Header, Queued, SIMULATED, SPENT};
 use st_model::num::{Exact, saturate};
-use st_model::rank_times::{RankTime, rank_times};
-use st_model::section::Section;
+use st_model::rank_times::{RankTime, rank_times, totals};
+use st_model::section::{Section, Symbol};
 use st_model::sites::CallSites;
 
 use crate::args::{EfficiencyArgs, Explaining, RanksArgs, WaitsArgs, WaitsBy};
 use crate::calls::{SITE, function, site_cells};
 use crate::input::{self, Lacking};
-use crate::table::{Cell, Column, Format, Table};
+use crate::table::{self, Cell, Column, Format, Table};
 
 /// A trace, and what is found in it: nothing without exact times, unless it has been kept.
 pub(crate) struct Explained {
@@ -39,6 +39,26 @@ pub(crate) const NO_TIMES: &str = "the trace holds no exact times: record withou
 
 /// The same, where what has been kept of them would do.
 pub(crate) const NOTHING_KEPT: &str = "the trace holds no exact times, and nothing that was kept of waits: record without --merge, with --time columns (st-merge keeps what they tell, without --waits never)";
+
+/// Why exact times that were recorded are not there, if the trace says so.
+pub(crate) fn spent(header: &Header) -> Option<String> {
+    let bytes = header.options.get("time-budget").and_then(|v| v.as_u64());
+    let threads = header.options.get(SPENT).and_then(|v| v.as_u64());
+    let Some(threads) = threads else {
+        return (bytes == Some(0)).then(|| "recorded with --time-budget 0".to_owned());
+    };
+    let budget = bytes.map_or_else(String::new, |n| format!(" of {} per rank", table::bytes(n)));
+    Some(format!(
+        "those of {} ended early, since st-record's --time-budget{budget} was spent, and merging has folded what there was: record with a \
+         larger --time-budget",
+        counted(threads, "thread")
+    ))
+}
+
+/// What is said where exact times are not there.
+pub(crate) fn without(otherwise: &str, header: &Header) -> String {
+    spent(header).map_or_else(|| otherwise.to_owned(), |why| format!("the trace holds no exact times: {why}"))
+}
 
 /// Steps for which a call stands: where all happens at one moment it takes some 200 bytes of memory, 300 where a prediction is
 /// made of it.
@@ -108,7 +128,7 @@ impl Explained {
             sections.iter().try_for_each(|s| budget.spend_rows(s))?;
             budget.take_short(kept.rows().saturating_mul(ROW))?;
             let kept = Kept::of(&kept);
-            remark(&kept, talk);
+            remark(&kept, &whole.header.clock, talk);
             if kept.unknown > 0 {
                 talk.warn(
                     input::NAME,
@@ -131,7 +151,7 @@ impl Explained {
         let progress = explaining(&sections, talk);
         let (analysis, more) = analyse(&sections, &|n| progress.advance(n))?;
         drop(progress);
-        remark(&analysis, talk);
+        remark(&analysis, &whole.header.clock, talk);
         Ok((Self { whole, sections, crowded, queued, analysis: Some(analysis), kept: None }, Some(more)))
     }
 
@@ -143,13 +163,13 @@ impl Explained {
 
     /// The same, where it must be there.
     pub(crate) fn explained(&self) -> Result<&dyn Explains> {
-        let Some(told) = self.told() else { bail!(Lacking(NOTHING_KEPT.into())) };
+        let Some(told) = self.told() else { bail!(Lacking(without(NOTHING_KEPT, &self.whole.header))) };
         Ok(told)
     }
 
     /// What is found by exact times.
     pub(crate) fn known(&self) -> Result<&Analysis> {
-        let Some(analysis) = &self.analysis else { bail!(Lacking(NO_TIMES.into())) };
+        let Some(analysis) = &self.analysis else { bail!(Lacking(without(NO_TIMES, &self.whole.header))) };
         Ok(analysis)
     }
 
@@ -201,7 +221,7 @@ fn crowded(header: &Header, sections: &[Section]) -> Option<(u64, u32)> {
 }
 
 /// What is left out, and what is doubtful: how many, and of what.
-pub(crate) fn left_out(told: &dyn Explains) -> impl Iterator<Item = (u64, &'static str)> {
+pub(crate) fn left_out(told: &dyn Explains, clock: &Clock) -> impl Iterator<Item = (u64, &'static str)> {
     let u: Unmatched = told.unmatched();
     let all = [
         (u.sends, "sends without receive: left out"),
@@ -211,15 +231,25 @@ pub(crate) fn left_out(told: &dyn Explains) -> impl Iterator<Item = (u64, &'stat
         (u.untimed_threads, "threads whose exact times end early: the rest of them is left out"),
         (
             told.waits().violations,
-            "waits end after their calls, and are cut there: clocks disagree (st-sync)",
+            if clock.source == SIMULATED {
+                ON_PAPER
+            } else {
+                "waits end after their calls, and are cut there: clocks disagree (st-sync)"
+            },
         ),
     ];
     all.into_iter().filter(|(n, _)| *n > 0)
 }
 
-/// Says it.
-pub(crate) fn remark(told: &dyn Explains, talk: &Talk) {
-    left_out(told).for_each(|(n, what)| talk.warn(input::NAME, format!("{n} {what}")));
+/// Of times that were made without a run: each rank has its own, unless `st-kernels --slow` has made all.
+const ON_PAPER: &str = "waits end after their calls, and are cut there: on paper no rank waits for others (st-kernels --slow 0:1 lets them)";
+
+/// Says it. What is so by intention is no warning.
+pub(crate) fn remark(told: &dyn Explains, clock: &Clock, talk: &Talk) {
+    for (n, what) in left_out(told, clock) {
+        let text = format!("{} {what}", grouped(n));
+        if what == ON_PAPER { talk.note(input::NAME, text) } else { talk.warn(input::NAME, text) }
+    }
 }
 
 /// Columns of a sum, and its cells.
@@ -386,6 +416,28 @@ fn rank_rows(explained: &Explained) -> Vec<(RankTime, Option<u64>)> {
         kept.as_ref().map(|waits| waits.get(&r.rank).map_or(0, |sum| sum.ns).min(saturate(r.mpi)))
     };
     explained.sections.iter().flat_map(rank_times).map(|r| (r, waited(&r))).collect()
+}
+
+/// What each rank computes before the calls of a function from a site, ns, by its totals.
+pub(crate) fn computed_before(
+    sections: &[Section],
+    (call, site): (CallId, Option<u128>),
+) -> BTreeMap<u32, u128> {
+    let mut all: BTreeMap<u32, u128> = BTreeMap::new();
+    for section in sections {
+        let is_meant = |s: &Symbol| s.call == call && section.sites.get(s.site).map(|site| site.id) == site;
+        for thread in &section.threads {
+            let meant =
+                totals(thread).filter(|t| section.symbols.get(t.sym.to_usize()).is_some_and(is_meant));
+            for t in meant {
+                for (rank, ns) in thread.ranks.iter().zip(&t.compute) {
+                    let into = all.entry(rank).or_default();
+                    *into = into.saturating_add(*ns);
+                }
+            }
+        }
+    }
+    all
 }
 
 /// Computation of ranks without exact times.

@@ -9,14 +9,15 @@ use anyhow::{Result, bail};
 use st_cli::{Output, Screen, Status, UsageError, counted, wrapped};
 use st_model::num::Exact;
 use st_model::rank_times::totals;
-use st_model::section::{NO_SYM, Section, Sym, Thread};
+use st_model::section::{NO_SYM, PathSketch, Section, Sym, Thread};
 use st_model::sites::CallSites;
 use st_model::sketch::{Shape, Sketch, edges};
-use st_model::steps::{Budget, Exceeded};
+use st_model::steps::Budget;
 
 use self::draw::{Range, draw};
 use crate::args::HistArgs;
 use crate::calls::{SITE, at, function, named, site_cells, site_of};
+use crate::exact;
 use crate::input::{self, Lacking};
 use crate::table::{Cell, Column, Format, Table, duration};
 use crate::times::STEPS_OF_A_RANK;
@@ -61,6 +62,7 @@ pub(crate) fn hist(args: &HistArgs) -> Result<Status> {
             "{what}: the trace has no such call site or function (st-stat calls lists them)"
         )));
     }
+    exact::source(&sections).into_iter().for_each(|how| args.of.talk.note(input::NAME, how));
     let mut out = Output::text(&args.of.output.output)?;
     let screen = Screen::of(&out);
     match args.of.format {
@@ -78,7 +80,7 @@ pub(crate) fn gathered<'a>(
     sites: &CallSites,
     wanted: impl Fn(&str, Option<u32>) -> bool,
     budget: &Budget,
-) -> Result<(BTreeMap<Call, Found>, bool), Exceeded> {
+) -> Result<(BTreeMap<Call, Found>, bool)> {
     let (mut all, mut any) = (BTreeMap::new(), false);
     for section in sections {
         budget.take(section.ranks.len().saturating_mul(STEPS_OF_A_RANK))?;
@@ -92,9 +94,13 @@ pub(crate) fn gathered<'a>(
             })
             .collect();
         any |= calls.iter().any(Option::is_some);
-        for thread in &section.threads {
+        for (i, thread) in section.threads.iter().enumerate() {
             budget.take_short(thread.ranks.len().saturating_mul(thread.sums.len().to_u64()))?;
-            add(section, thread, (&calls, sites), &mut all);
+            if exact::tells(thread) {
+                budget.spend_times(section)?;
+            }
+            let sketches = exact::sketches(section, i)?;
+            add(section, (thread, &sketches), (&calls, sites), &mut all);
         }
     }
     Ok((all, any))
@@ -103,7 +109,7 @@ pub(crate) fn gathered<'a>(
 /// Adds what a thread knows of the calls that are asked for, by symbol.
 fn add(
     section: &Section,
-    thread: &Thread,
+    (thread, sketches): (&Thread, &[PathSketch]),
     (calls, sites): (&[Option<Call>], &CallSites),
     all: &mut BTreeMap<Call, Found>,
 ) {
@@ -112,7 +118,7 @@ fn add(
         let symbol = section.symbols.get(sym.to_usize()).filter(|_| sym != NO_SYM)?;
         Some((named(&function(symbol.call, &section.tables), symbol.error), site_of(section, symbol, sites)))
     };
-    for s in &thread.sketches {
+    for s in sketches {
         let Some(call) = call(s.sym).filter(|_| s.comm.count > 0) else { continue };
         let found = all.entry(call.clone()).or_default();
         let [compute, comm] = found.paths.entry(before(s.pred)).or_default();

@@ -9,6 +9,7 @@ mod clusters;
 mod compare;
 pub mod diff;
 mod ended;
+mod exact;
 mod explain;
 mod forecast;
 mod hist;

@@ -26,10 +26,11 @@ const BARS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '
 /// `st-stat phases`.
 pub(crate) fn phases(args: &PhasesArgs) -> Result<Status> {
     let of = &args.of;
-    let (_, sections) = input::sections(&of.inputs, &of.input, &of.talk)?;
+    let (whole, sections) = input::sections(&of.inputs, &of.input, &of.talk)?;
     if !sections.iter().any(Section::has_times) {
         bail!(Lacking(format!(
-            "{NO_TIMES}; sketches add times up over the whole run, and do not say when they were"
+            "{}; sketches add times up over the whole run, and do not say when they were",
+            explain::without(NO_TIMES, &whole.header)
         )));
     }
     if sections.iter().any(|s| s.histograms().next().is_some()) {
@@ -40,7 +41,7 @@ pub(crate) fn phases(args: &PhasesArgs) -> Result<Status> {
     let progress = explain::explaining(&sections, &of.talk);
     let mut analysis = analyse_each(&sections, &|n| progress.advance(n))?;
     drop(progress);
-    explain::remark(&analysis, &of.talk);
+    explain::remark(&analysis, &whole.header.clock, &of.talk);
     let by = if args.by == PhasesBy::Loop { By::Loop } else { By::Pcontrol };
     let loops = cut(&sections, by, &std::mem::take(&mut analysis.each))?;
     let sites = args.symbols.call_sites((input::NAME, &of.talk), sections.iter().map(|s| &s.sites));

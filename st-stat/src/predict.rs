@@ -4,16 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 use anyhow::{Result, bail};
-use st_cli::{Output, Screen, Status, UsageError, wrapped};
+use st_cli::{Output, Screen, Status, UsageError, counted, wrapped};
 use st_explain::{Analysis, Fit, Link, Model, Network, Prediction, Scenario};
 use st_model::num::{float, rounded};
 use st_model::sites::CallSites;
 
 use crate::args::PredictArgs;
 use crate::calls::{SITE, site_cells};
-use crate::explain::{Explained, NO_TIMES};
+use crate::explain::{Explained, NO_TIMES, without};
 use crate::input::{self, Lacking};
-use crate::table::{Cell, Column, Format, Table, bytes, duration, grouped};
+use crate::table::{Cell, Column, Format, Table, bytes, duration};
 
 /// Sites of which is said what they could gain, those with most computation.
 const SITES: usize = 8;
@@ -35,7 +35,7 @@ struct Change {
 pub(crate) fn predict(args: &PredictArgs) -> Result<Status> {
     let (explained, prediction) = Explained::read_with(&args.of, Prediction::of)?;
     let Some((analysis, prediction)) = explained.analysis.as_ref().zip(prediction) else {
-        bail!(Lacking(NO_TIMES.into()))
+        bail!(Lacking(without(NO_TIMES, &explained.whole.header)))
     };
     let tables = explained.sections.iter().map(|s| &s.sites);
     let sites = args.symbols.call_sites((input::NAME, &args.of.talk), tables);
@@ -136,8 +136,11 @@ impl Told<'_> {
             add(what, None, with(&|n| n.links[link].latency = time));
         }
         if let Some(rate) = args.bandwidth {
-            let rated = if rate.is_finite() { bytes(rounded(rate)) } else { "infinite".into() };
-            add(format!("bandwidth {rated}/s"), None, with(&|n| n.links[link].per_byte = 1e9 / rate));
+            let what = match rate.is_finite() {
+                true => format!("bandwidth {}/s", bytes(rounded(rate))),
+                false => "infinite bandwidth".into(),
+            };
+            add(what, None, with(&|n| n.links[link].per_byte = 1e9 / rate));
         }
         if let Some(time) = args.overhead {
             add(format!("overhead {}", duration(rounded(time))), None, with(&|n| n.overhead = time));
@@ -306,16 +309,16 @@ impl Told<'_> {
         }
         let measured = |n: u64, what: &str| match n {
             0 => "assumed".to_owned(),
-            n => format!("{} {what} measured", grouped(n)),
+            n => format!("{} measured", counted(n, what)),
         };
         lines.push(format!(
             "overhead {} ({}); eager up to {} ({}); collective operations take {:.2} of ⌈log₂ ranks⌉ messages one after the other ({})",
             duration(rounded(network.overhead)),
-            measured(overheads, "calls"),
+            measured(overheads, "call"),
             bytes(network.eager),
-            measured(limits, "sends"),
+            measured(limits, "send"),
             network.collective,
-            measured(operations, "parts")
+            measured(operations, "part")
         ));
         lines
     }
@@ -404,14 +407,14 @@ impl Told<'_> {
 /// What messages take, in words.
 fn link(link: &Link, fit: &Fit, spread: Option<[f64; 2]>) -> String {
     let rate = match fit.per_byte {
-        Some(per_byte) => format!("{}/s", bytes(rounded(1e9 / per_byte))),
-        None => "no bandwidth that shows".into(),
+        Some(per_byte) if per_byte > 0.0 => format!("{}/s", bytes(rounded(1e9 / per_byte))),
+        _ => "no bandwidth that shows".into(),
     };
-    let [low, high] = spread.unwrap_or([1.0; 2]);
-    let (latency, n) = (duration(rounded(link.latency)), grouped(fit.messages));
-    format!(
-        "latency {latency}, {rate} ({n} messages measured, half of them take {low:.2} to {high:.2} times what this says)"
-    )
+    let (latency, n) = (duration(rounded(link.latency)), counted(fit.messages, "message"));
+    let spread = spread.filter(|_| fit.messages > 1).map_or_else(String::new, |[low, high]| {
+        format!(", half of them take {low:.2} to {high:.2} times what this says")
+    });
+    format!("latency {latency}, {rate} ({n} measured{spread})")
 }
 
 /// The place, if it is only one.

@@ -8,6 +8,8 @@ use st_model::frequencies::Frequencies;
 use st_model::project::Error;
 use st_model::section::{Form, NO_SYM, PathSketch, Section, SlotStreams, Thread};
 
+use crate::exact;
+
 /// Totals of one symbol over all ranks and threads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SymTotals {
@@ -73,7 +75,7 @@ pub struct Profile {
 type Drawn = [Side; 2];
 
 impl Profile {
-    /// Reads a section. *Cost:* O(calls), for bytes depend on every call's parameters; times come from the sketches.
+    /// Reads a section. *Cost:* O(calls), for bytes depend on every call's parameters; times come from the sketches, or from exact times where merging has kept less than these.
     ///
     /// # Errors
     ///
@@ -92,8 +94,8 @@ impl Profile {
         for (thread, drawn) in section.threads.iter().zip(&drawn) {
             p.total(section, thread, drawn);
         }
-        for sketch in section.threads.iter().flat_map(|t| &t.sketches) {
-            p.time(sketch);
+        for thread in 0..section.threads.len() {
+            exact::sketches(section, thread)?.iter().for_each(|sketch| p.time(sketch));
         }
         Ok(p)
     }

@@ -18,8 +18,8 @@ use crate::input::{Lacking, NAME};
 use crate::table::Format;
 use crate::topology::Grid;
 use crate::{
-    at, calls, causes, clusters, compare, explain, forecast, hist, input, leaks, mape, matrix, messages,
-    phases, picture, predict, report, sizes, spread, summary, timeline, violations, why,
+    at, calls, causes, clusters, compare, exact, explain, forecast, hist, input, leaks, mape, matrix,
+    messages, phases, picture, predict, report, sizes, spread, summary, timeline, violations, why,
 };
 
 /// The program, from its command line to its exit status.
@@ -151,6 +151,7 @@ fn list_spread(args: &CallsArgs) -> Result<Status> {
     if all.is_empty() {
         bail!("the trace holds no times: record without --time none");
     }
+    exact::source(&sections).into_iter().for_each(|how| args.of.talk.note(input::NAME, how));
     let mut out = Output::text(&args.of.output.output)?;
     let screen = Screen::of(&out);
     spread::table(&all, &sites).write(args.of.format, screen, &mut out)?;
@@ -163,6 +164,8 @@ fn list_calls(args: &CallsArgs) -> Result<Status> {
         return list_spread(args);
     }
     let (_, sections) = input::profiled(&args.of.inputs, &args.of.input, &args.of.steps, &args.of.talk)?;
+    let told = exact::source(sections.iter().map(|(section, _)| section));
+    told.into_iter().for_each(|how| args.of.talk.note(input::NAME, how));
     let mut out = Output::text(&args.of.output.output)?;
     let screen = Screen::of(&out);
     // Forms for programs hold one table: that of the functions unless the sites are asked for.

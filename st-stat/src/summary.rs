@@ -71,7 +71,7 @@ impl Facts {
         self.add("program", command.clone(), vec![("program", Cell::text(command))]);
         let (flavour, version) = (&header.mpi.flavour, &header.mpi.version);
         let values = vec![("mpi", Cell::text(flavour.clone())), ("mpi_version", Cell::text(version.clone()))];
-        self.add("mpi", format!("{flavour} {version}").trim().to_owned(), values);
+        self.add("mpi", header.mpi.called(), values);
         let missed = header.options.get(UNRECORDED).and_then(|names| names.as_array());
         let said = missed.map(|names| {
             let named = names.iter().filter_map(|n| n.as_str()).take(3).collect::<Vec<_>>().join(", ");

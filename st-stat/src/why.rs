@@ -1,12 +1,15 @@
 //! Findings in words.
 
+use std::cmp::Reverse;
 use std::io::{self, Write};
 
 use anyhow::{Result, bail};
 use st_cli::{Output, Screen, Status, counted, wrapped};
-use st_explain::{At, Explains, Finding, Kind, Matter, SHORT, analyse_causes, gathered};
+use st_explain::{At, Excess, Explains, Finding, Kind, Matter, SHORT, analyse_causes, gathered};
 use st_match::leaks::{What, made_by};
+use st_model::header::SIMULATED;
 use st_model::num::{Exact as _, saturate};
+use st_model::rank_times::rank_times;
 use st_model::ranklist::RankList;
 use st_model::ranklist_notation::plain;
 use st_model::sites::CallSites;
@@ -14,7 +17,7 @@ use st_model::sites::CallSites;
 use crate::args::WhyArgs;
 use crate::calls::site_cells;
 use crate::causes::{Cause, activity, most};
-use crate::explain::{Explained, NOTHING_KEPT, computation};
+use crate::explain::{Explained, NOTHING_KEPT, computation, computed_before, spent, without};
 use crate::input::{self, Lacking};
 use crate::table::{Cell, Column, Format, Table, bytes, duration, grouped};
 
@@ -35,7 +38,7 @@ pub(crate) fn why(args: &WhyArgs) -> Result<Status> {
     let mut out = Output::text(&args.of.output.output)?;
     let screen = Screen::of(&out);
     if explained.told().is_none() && args.of.format != Format::Text {
-        bail!(Lacking(NOTHING_KEPT.into()));
+        bail!(Lacking(without(NOTHING_KEPT, &explained.whole.header)));
     }
     write(&explained, &sites, (args.all, args.of.format), screen, &mut out)?;
     out.commit()?;
@@ -103,11 +106,8 @@ pub(crate) fn findings(explained: &Explained, told: &dyn Explains, all: bool) ->
     let (mut all, little): (Vec<Finding>, Vec<Finding>) = found.partition(matters);
     // A program of many call sites loses little at each.
     all.extend(gathered(&little, told.places()).into_iter().filter(|f| f.cost > time / 100));
-    // What is certain and may be behind all others stands first if it is not known what it costs.
-    all.sort_by_key(|f| match f.matter {
-        Matter::Crowded { .. } if f.cost == 0 => 0,
-        _ => u64::MAX - f.cost,
-    });
+    // More ranks than processors cost nothing where ranks sleep: what is known of that is how long they lacked one.
+    all.sort_by_key(|f| Reverse(f.cost));
     all
 }
 
@@ -137,10 +137,11 @@ fn machine(explained: &Explained) -> Option<Finding> {
 fn without_times(explained: &Explained, out: &mut dyn Write) -> io::Result<()> {
     let ranks = computation(explained);
     writeln!(out, "The trace holds no exact times: who waits for whom cannot be told.")?;
-    writeln!(
-        out,
-        "(st-record without --merge keeps them; st-merge then keeps what they tell, unless --waits never.)"
-    )?;
+    let usual = || {
+        "st-record without --merge keeps them; st-merge then keeps what they tell, unless --waits never."
+            .to_owned()
+    };
+    writeln!(out, "({})", spent(&explained.whole.header).unwrap_or_else(usual))?;
     let sum: u64 = ranks.iter().map(|(_, _, computed)| computed).sum();
     let mean = sum / ranks.len().to_u64().max(1);
     let Some((rank, whole, most)) = ranks.iter().copied().max_by_key(|r| r.2) else { return Ok(()) };
@@ -161,6 +162,8 @@ struct Words<'a> {
     told: &'a dyn Explains,
     sites: &'a CallSites,
     time: u64,
+    /// All ranks' time by their totals, where that is longer: exact times may end before the run does.
+    whole: u64,
     /// Of the first findings.
     causes: Vec<Option<Cause>>,
 }
@@ -177,16 +180,18 @@ impl<'a> Words<'a> {
         let mut causes = told.delays(&single).causes.into_iter();
         let cause = |f: &Finding| if f.parts == 1 { Cause::of(&causes.next()?) } else { None };
         let causes = shown.iter().map(cause).collect();
-        Self { explained, told, sites, time: told.time(), causes }
+        let totals = explained.sections.iter().flat_map(rank_times).map(|t| t.whole);
+        let whole = saturate::<u64>(totals.fold(0, u128::saturating_add)).max(told.time());
+        Self { explained, told, sites, time: told.time(), whole, causes }
     }
 }
 
 impl Words<'_> {
-    /// Of all ranks' time. What ranks have nothing to do in the end is no part of that; nor is, where exact times end before the run
-    /// does, all that the kernel counts.
+    /// Of all ranks' time. What ranks have nothing to do in the end is no part of that; what the kernel counts is of the whole run, also
+    /// where exact times end before it does.
     fn share(&self, f: &Finding) -> Cell {
-        if matches!(f.matter, Matter::Crowded { .. } | Matter::Queued) && f.cost > self.time {
-            return Cell::none();
+        if matches!(f.matter, Matter::Crowded { .. } | Matter::Queued) {
+            return Cell::percent(f.cost.into(), self.whole.max(f.cost).into());
         }
         let beyond = if f.matter == Matter::LateEnd { f.cost } else { 0 };
         Cell::percent(f.cost.into(), self.time.saturating_add(beyond).into())
@@ -305,8 +310,16 @@ impl Words<'_> {
     /// Where, why, and how sure.
     fn at(&self, f: &Finding, cause: Option<&Cause>) -> String {
         if let Matter::Crowded { .. } = f.matter {
-            return "ranks wait for a processor wherever they are: what follows may come of that (certain)"
-                .into();
+            // A kernel that does not count says 0.
+            let counted = f.cost > 0;
+            return match (counted, f.cost > self.whole / 100) {
+                (true, true) => "ranks wait for a processor wherever they are: what follows may come of that (measured)",
+                (true, false) => "but they hardly ever were ready to run and had none, by what the kernel counts (measured)",
+                (false, _) => {
+                    "how long they were ready to run and had none is not known: if they were, all of the above may come of that (certain)"
+                }
+            }
+            .into();
         }
         if f.matter == Matter::Queued {
             return "wherever they are: other programs or more threads share their processors, and what follows may \
@@ -325,7 +338,7 @@ impl Words<'_> {
         {
             text = format!("{text}, for {}", self.place(first.place));
         }
-        if let (Matter::LateEnd, Some(excess)) = (f.matter, f.excess) {
+        if let (Matter::LateEnd, Some(excess)) = (f.matter, self.excess(f)) {
             let place =
                 if excess.at.place == f.place { "it".to_owned() } else { self.place(excess.at.place) };
             text = format!(
@@ -347,20 +360,34 @@ impl Words<'_> {
         format!("{text}{} ({})", Self::pace(f), self.sure(f))
     }
 
+    /// What a rank computes longer than the others, also where exact times are folded: then by ranks' totals.
+    fn excess(&self, f: &Finding) -> Option<Excess> {
+        f.excess.or_else(|| {
+            let place = self.told.places().get(f.place)?;
+            let computed = computed_before(&self.explained.sections, (place.call, place.site));
+            let whom = f.culprits.iter().filter_map(|(at, _)| Some((*computed.get(&at.rank)?, at.rank)));
+            let (own, rank) = whom.max()?;
+            let all = computed.values().fold(0, |sum: u128, ns| sum.saturating_add(*ns));
+            let others = u128::from(computed.len().to_u64()).checked_sub(1).filter(|n| *n > 0)?;
+            let ns = saturate(own.saturating_sub(all.saturating_sub(own) / others));
+            (ns > 0).then_some(Excess { at: At { rank, place: f.place }, ns })
+        })
+    }
+
     fn sure(&self, f: &Finding) -> &'static str {
         let waits = self.told.waits();
+        let unsure = match self.explained.whole.header.clock.source.as_str() {
+            SIMULATED => "unsure: on paper no rank waits for others",
+            _ => "unsure: clocks disagree, st-sync",
+        };
         match f.matter {
-            Matter::Wait(_) if waits.violations * 100 > waits.total().count => {
-                "unsure: clocks disagree, st-sync"
-            }
+            Matter::Wait(_) if waits.violations * 100 > waits.total().count => unsure,
             Matter::Wait(_) | Matter::Polling | Matter::Queued => "measured",
             Matter::LeakedRequests | Matter::LeakedObjects | Matter::Crowded { .. } => "certain",
             Matter::Latency | Matter::Bandwidth | Matter::Files | Matter::OneSided | Matter::Inside => {
                 "the calls' own time, and waits that no message tells of"
             }
-            Matter::LateEnd if waits.violations * 100 > waits.total().count => {
-                "unsure: clocks disagree, st-sync"
-            }
+            Matter::LateEnd if waits.violations * 100 > waits.total().count => unsure,
             Matter::LateEnd => "measured",
             Matter::SlowRank => "likely",
         }

@@ -9,9 +9,10 @@ use st_cli::Status;
 use st_explain::Folding;
 use st_model::calls::{CallTable, names};
 use st_model::columns::Column;
-use st_model::header::Header;
+use st_model::header::{Header, Queued};
 use st_model::objects::Comm;
 use st_model::ranks::RankSeq;
+use st_model::section::Section;
 use st_model::steps::Budget;
 use st_stat::args::Args;
 use st_stream::{Trace, WriteOptions};
@@ -226,6 +227,85 @@ fn what_is_kept_of_other_ranks_is_left_out() {
     let words = ["st-stat", "why", "-q", "-o", out.to_str().unwrap(), part.to_str().unwrap()];
     assert_eq!(st_stat::run(&Args::try_parse_from(words).unwrap()).unwrap(), Status::Ok);
     assert!(std::fs::read_to_string(&out).unwrap().contains("holds no exact times"));
+}
+
+#[test]
+fn that_the_time_budget_was_spent_is_said_where_exact_times_were_folded() {
+    let dir = tempfile::tempdir().unwrap();
+    let [path, out]: [PathBuf; 2] = ["app.st", "out"].map(|n| dir.path().join(n));
+    trace(&path, &[10, 60, 10], Times::No);
+    let mut read =
+        st_stream::read(&std::fs::read(&path).unwrap()[..], st_stream::ReadOptions::default()).unwrap();
+    read.header.options.insert(st_model::header::SPENT.into(), 2.into());
+    read.header.options.insert("time-budget".into(), 20_000.into());
+    st_stream::write(&read, std::fs::File::create(&path).unwrap(), WriteOptions { level: 0 }).unwrap();
+    let said = |command: &str| {
+        let words = ["st-stat", command, "-q", "-o", out.to_str().unwrap(), path.to_str().unwrap()];
+        match st_stat::run(&Args::try_parse_from(words).unwrap()) {
+            Ok(_) => std::fs::read_to_string(&out).unwrap(),
+            Err(e) => format!("{e:#}"),
+        }
+    };
+    for command in ["why", "waits", "path", "predict", "phases"] {
+        let said = said(command);
+        assert!(
+            said.contains("those of 2 threads ended early, since st-record's --time-budget of 20.0 kB"),
+            "{command}: {said}"
+        );
+        assert!(!said.contains("--merge"), "{command}: {said}");
+    }
+}
+
+/// What `st-stat why` says of three ranks on one processor, of which the kernel says that they had none for so many ns.
+fn crowded(queued: Option<u64>, change: impl Fn(&mut Section)) -> String {
+    let dir = tempfile::tempdir().unwrap();
+    let [path, out]: [PathBuf; 2] = ["app.st", "out"].map(|n| dir.path().join(n));
+    trace(&path, &[10, 60, 10], Times::All);
+    let mut read =
+        st_stream::read(&std::fs::read(&path).unwrap()[..], st_stream::ReadOptions::default()).unwrap();
+    read.header.processors = [(1, 1)].into();
+    read.header.queued = queued.map(|ns| Queued { ns, ranks: 3, longest_ns: ns, longest_rank: 1 });
+    read.sections.iter_mut().for_each(change);
+    st_stream::write(&read, std::fs::File::create(&path).unwrap(), WriteOptions { level: 0 }).unwrap();
+    let words = ["st-stat", "why", "-q", "-o", out.to_str().unwrap(), path.to_str().unwrap()];
+    assert_eq!(st_stat::run(&Args::try_parse_from(words).unwrap()).unwrap(), Status::Ok);
+    let text = std::fs::read_to_string(&out).unwrap();
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn more_ranks_than_processors_weigh_what_they_cost() {
+    let before = |text: &str| {
+        let at = |what: &str| text.find(what).unwrap_or_else(|| panic!("{what}: {text}"));
+        at("crowded: 3 ranks of a node run on 1 processor") < at("imbalance:")
+    };
+    // All ranks' time is 1.8 s, and 1 s of it is waiting.
+    let most = crowded(Some(1_500_000_000), |_| ());
+    assert!(before(&most) && most.contains("83.3 % 1.50 s crowded"), "{most}");
+    for (queued, said) in [
+        (Some(2_000_000), "hardly ever were ready to run"),
+        (Some(0), "is not known"),
+        (None, "is not known"),
+    ] {
+        let text = crowded(queued, |_| ());
+        assert!(!before(&text) && text.contains(said), "{queued:?} {text}");
+    }
+}
+
+#[test]
+fn what_the_kernel_counts_is_a_share_of_the_whole_run() {
+    // Exact times of a tenth of it.
+    let early = |section: &mut Section| {
+        let chunk = &mut section.threads[0].columns[0].1.chunks[0];
+        chunk.events = 2;
+        for bytes in [&mut chunk.gaps, &mut chunk.durations] {
+            // Varints end with a byte below 128.
+            let end = bytes.iter().enumerate().filter(|(_, b)| **b < 128).nth(1).unwrap().0;
+            bytes.truncate(end + 1);
+        }
+    };
+    let text = crowded(Some(1_500_000_000), early);
+    assert!(text.contains("83.3 % 1.50 s crowded"), "{text}");
 }
 
 #[test]

@@ -7,9 +7,12 @@ use clap::Parser;
 use st_capture::record::{Options, RankRecorder};
 use st_cli::{Status, UsageError};
 use st_model::calls::{CallTable, names};
+use st_model::columns::Column;
 use st_model::header::Header;
 use st_model::section::Section;
 use st_model::sketch::{Shape, bucket};
+use st_reduce::kept::Kept;
+use st_reduce::merge::merge;
 use st_stat::args::Args;
 use st_stream::{Trace, WriteOptions};
 
@@ -195,4 +198,64 @@ fn all_sites_have_a_row_with_quantiles_and_extreme_ranks() {
     let rows: Vec<std::collections::BTreeMap<String, String>> =
         reader.deserialize().map(Result::unwrap).collect();
     assert!(rows.iter().all(|row| row["median_ns"].is_empty() && !row["longest_ns"].is_empty()), "{csv}");
+}
+
+/// A rank of barriers whose durations are all different, with exact times.
+fn timed(rank: u32) -> Section {
+    let mut r = RankRecorder::new(rank, Options::default());
+    r.open_thread(0);
+    let id = CallTable::builtin().by_name(names::MPI_Barrier).unwrap().id;
+    let site = r.sites.label("step app.c:7");
+    let barrier = r.symbol(id, site, 0);
+    let (mut now, mut chunks) = (0, Vec::new());
+    for i in 0..2_000 {
+        let enter = now + 10_007 + 3 * i;
+        now = enter + 20_011 + 7 * i + i64::from(rank);
+        chunks.extend(r.record(0, barrier, &[0], enter, now).map(|c| *c));
+    }
+    chunks.extend(r.flush_columns().into_iter().map(|(_, c)| c));
+    let mut section = r.finish("host");
+    section.threads[0].columns = vec![(rank, Column { chunks, ..Column::default() })];
+    section
+}
+
+#[test]
+fn merged_exact_times_tell_exact_extremes() {
+    let told = |sections: Vec<Section>, command: &[&str]| {
+        let dir = tempfile::tempdir().unwrap();
+        let [path, out]: [PathBuf; 2] = ["app.st", "out"].map(|n| dir.path().join(n));
+        let header = Header { world: 2, program: "app".into(), ..Header::default() };
+        let trace = Trace { header, sections, level: 0, ..Trace::default() };
+        st_stream::write(&trace, std::fs::File::create(&path).unwrap(), WriteOptions { level: 0 }).unwrap();
+        let paths = [path.to_str().unwrap(), "-q", "-o", out.to_str().unwrap()];
+        let words = ["st-stat"].iter().chain(command).chain(&paths);
+        assert_eq!(st_stat::run(&Args::try_parse_from(words).unwrap()).unwrap(), Status::Ok);
+        std::fs::read_to_string(&out).unwrap()
+    };
+    let merged = |columns: bool| {
+        let mut merged = merge([timed(0), timed(1)], columns).unwrap();
+        Kept::default().apply(&mut merged, &mut Header::default());
+        assert!(merged.threads[0].sketches.iter().any(|s| s.comm.shape() == Shape::Quantiles));
+        vec![merged]
+    };
+    for command in [
+        &["calls", "--format", "csv"][..],
+        &["calls", "--spread", "--format", "csv"],
+        &["hist", "MPI_Barrier"],
+    ] {
+        let recorded = told(vec![timed(0), timed(1)], command);
+        let with = told(merged(true), command);
+        let without = told(merged(false), command);
+        // Which ranks differ is kept where they do only, which is another matter.
+        let same = |text: &str| {
+            text.lines().filter(|l| !l.contains("of a rank")).map(str::to_owned).collect::<Vec<_>>()
+        };
+        if command.contains(&"--spread") {
+            let first = |text: &str| text.split(',').take(40).map(str::to_owned).collect::<Vec<_>>();
+            assert!(with.contains("34005") && !without.contains("34005"), "{:?} {with}", first(&without));
+        } else {
+            assert_eq!(same(&with), same(&recorded), "{command:?}");
+            assert_ne!(same(&without), same(&recorded), "{command:?}");
+        }
+    }
 }

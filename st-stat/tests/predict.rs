@@ -29,9 +29,13 @@ fn ranks(computed: &[i64]) -> Vec<Section> {
 
 /// Two ranks that send 40 messages to and fro, each 5 µs on its way, the call that sends it 1 µs.
 fn exchange() -> Vec<Section> {
+    exchange_of(40)
+}
+
+fn exchange_of(n: usize) -> Vec<Section> {
     let mut all = [0, 1].map(|me| Rank::new(me, 2));
     all.iter_mut().for_each(|rank| rank.call("MPI_Init", "main", &[], (0, 1000)));
-    for i in 0..40 {
+    for i in 0..n {
         let (from, to) = (i % 2, 1 - i % 2);
         let now = 1000 + 106_000 * i64::try_from(i).unwrap();
         let words = |peer: usize| [1, 0, i64::try_from(peer).unwrap(), 0, 0];
@@ -40,7 +44,7 @@ fn exchange() -> Vec<Section> {
         words.extend([st_model::values::NONE; 2]);
         all[to].call("MPI_Recv", "receive app.c:2", &words, (now, now + 106_000));
     }
-    let end = 1000 + 40 * 106_000;
+    let end = 1000 + i64::try_from(n).unwrap() * 106_000;
     all.iter_mut().for_each(|rank| rank.call("MPI_Finalize", "main", &[], (end, end + 1)));
     all.map(|rank| rank.finish("host")).into()
 }
@@ -114,6 +118,20 @@ fn another_network_changes_what_messages_take() {
     for (latency, expected) in [("0", recorded - 40.0 * 4000.0), ("14us", recorded + 40.0 * 10_000.0)] {
         assert!((time(latency) - expected).abs() < 0.001 * recorded, "{latency}: {}", time(latency));
     }
+}
+
+#[test]
+fn words_of_a_network_are_proper() {
+    let said = |n, words: &[&str]| {
+        let text = printed(exchange_of(n), &[&["predict"], words].concat());
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let infinite = said(40, &["--bandwidth", "inf"]);
+    assert!(infinite.contains("infinite bandwidth") && !infinite.contains("infinite/s"), "{infinite}");
+    let one = said(1, &[]);
+    assert!(one.contains("(1 message measured)") && one.contains("1 call measured"), "{one}");
+    let many = said(40, &[]);
+    assert!(many.contains("(40 messages measured, half of them take"), "{many}");
 }
 
 #[test]

@@ -27,6 +27,8 @@ pub enum Unkept {
     Many(u64),
     /// Not all calls have exact times.
     Times,
+    /// Of so many threads only the first calls have exact times: the time budget was spent.
+    Spent(u64),
     /// Calls are not those that ranks have made.
     Lossy,
     /// To go through the calls takes more steps than are allowed.
@@ -39,7 +41,7 @@ impl Unkept {
     /// Whether another option would keep it.
     #[must_use]
     pub fn is_a_choice(&self) -> bool {
-        matches!(self, Self::Many(_))
+        matches!(self, Self::Many(_) | Self::Spent(_))
     }
 }
 
@@ -52,6 +54,10 @@ impl fmt::Display for Unkept {
                 write!(f, "there are more than {most} calls with exact times (--waits always keeps them)")
             }
             Self::Times => f.write_str("not all calls of all ranks have exact times"),
+            Self::Spent(threads) => write!(
+                f,
+                "exact times of {threads} threads end early, since --time-budget was spent (st-record --time-budget allows more)"
+            ),
             Self::Lossy => f.write_str("parameters are not those that ranks have used"),
             Self::Steps(e) => e.fmt(f),
             Self::Rank(e) => f.write_str(e),
@@ -124,9 +130,9 @@ impl Folding {
         }
         sections.iter().try_for_each(|s| budget.spend(s, None, 1)).map_err(Unkept::Steps)?;
         let analysis = analyse_causes(sections, tell).map_err(|e| Unkept::Rank(e.to_string()))?;
-        if analysis.unmatched.untimed_threads > 0 {
-            return Err(Unkept::Times);
+        match analysis.unmatched.untimed_threads {
+            0 => Ok(analysis.kept()),
+            threads => Err(Unkept::Spent(threads)),
         }
-        Ok(analysis.kept())
     }
 }

@@ -21,6 +21,8 @@ pub(crate) struct Visit {
     pub(crate) exit: i64,
     /// It waits: it is no test.
     pub(crate) waits: bool,
+    /// It completes all that it names; else what comes first, in whatever order.
+    pub(crate) orders: bool,
     /// Its number on the thread.
     pub(crate) call: u64,
     /// Bytes that it moves, as far as its own words say so.
@@ -195,7 +197,7 @@ impl Ledger {
         if reason.until() > own.at {
             let Cause { thread, place, at: enter } = own;
             // What it moves nobody asks of a call that is over.
-            let visit = Visit { thread, place, enter, exit, waits: true, call, bytes: 0 };
+            let visit = Visit { thread, place, enter, exit, waits: true, orders: true, call, bytes: 0 };
             self.finished.push(Finished { visit, reason, older: None });
         }
     }

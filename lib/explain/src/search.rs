@@ -15,7 +15,7 @@ use st_match::unfreed::Slots;
 use st_match::volume::{Graphs, Volumes};
 use st_model::calls::Kind as CallKind;
 use st_model::columns::Points;
-use st_model::event::Events;
+use st_model::event::{Event, Events};
 use st_model::num::{narrow, saturate};
 use st_model::project::Error;
 use st_model::section::Section;
@@ -228,6 +228,7 @@ impl Shared {
                 line.wait(visit.enter, until, (reason.cause.thread, reason.cause.place));
             }
             if reason.kind == Kind::LateSender
+                && visit.orders
                 && let Some(older) = older.unwrap_or_else(|| {
                     let rank = self.ledger.tracks[visit.thread as usize].place;
                     self.messages.older(rank, reason.cause.at)
@@ -346,7 +347,16 @@ impl Cursor<'_> {
         let measured = says_its_bytes(event.action());
         let volume = measured.then(|| self.volumes.next_event(&event));
         let bytes = volume.map_or(0, |v| saturate(v.sent.bytes.saturating_add(v.received.bytes)));
-        let visit = Visit { thread: number, place, enter, exit, waits: !poll, call: event.index, bytes };
+        let visit = Visit {
+            thread: number,
+            place,
+            enter,
+            exit,
+            waits: !poll,
+            orders: orders(&event),
+            call: event.index,
+            bytes,
+        };
         let (section, topologies) = (self.section, &mut self.topologies);
         let volumes = &mut self.volumes;
         let mut reading =
@@ -360,6 +370,12 @@ impl Cursor<'_> {
         shared.unfreed.event(&event, &self.objects, place);
         Ok(true)
     }
+}
+
+/// Whether a call completes all the requests that it names: what comes first of several is not waited for before the others.
+fn orders(event: &Event<'_>) -> bool {
+    let requests = event.requests();
+    requests.len() < 2 || requests.iter().filter(|r| **r >= 0).count() <= event.completed().count()
 }
 
 impl Analysis {

@@ -76,6 +76,9 @@ impl Queued {
 /// In [`Header::options`], of which events each rank's total times are kept, where that is not of all.
 pub const RANK_SUMS: &str = "rank-sums";
 
+/// In [`Header::options`], of how many threads only the first calls had exact times when these were folded.
+pub const SPENT: &str = "time-budget-spent";
+
 /// In [`Header::options`], the functions of the program's MPI that the recorder does not have.
 pub const UNRECORDED: &str = "unrecorded";
 
@@ -160,6 +163,20 @@ pub struct Mpi {
     pub standard: String,
 }
 
+impl Mpi {
+    /// The library by its name and version, as people call it. Intel MPI counts as MPICH, whose interface it has: its versions are years.
+    #[must_use]
+    pub fn called(&self) -> String {
+        let year =
+            self.version.split('.').next().and_then(|n| n.parse::<u32>().ok()).is_some_and(|n| n >= 2_000);
+        let name = if self.flavour == "mpich" && year { "Intel MPI" } else { &self.flavour };
+        format!("{name} {}", self.version).trim().to_owned()
+    }
+}
+
+/// What [`Clock::source`] is of traces that were made without a run.
+pub const SIMULATED: &str = "simulated";
+
 /// A clock.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -185,6 +202,17 @@ pub struct Step {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn intel_mpi_is_called_so() {
+        let called = |flavour: &str, version: &str| {
+            Mpi { flavour: flavour.into(), version: version.into(), ..Mpi::default() }.called()
+        };
+        assert_eq!(called("mpich", "2021.18"), "Intel MPI 2021.18");
+        assert_eq!(called("mpich", "4.0.2"), "mpich 4.0.2");
+        assert_eq!(called("openmpi", "4.1.4"), "openmpi 4.1.4");
+        assert_eq!(called("paper", ""), "paper");
+    }
 
     #[test]
     fn processors_of_a_node_are_united() {

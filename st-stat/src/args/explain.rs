@@ -16,7 +16,7 @@ Examples:
 Each finding is two lines: what it costs, what it is and on which ranks; then where, what most of it is due to, through chains of ranks that \
 wait for each other, and how sure that is. A cost is time that ranks spend waiting or in calls, as a share of the time that all ranks have (see \"Time\" in \
 st-intro(7)). Besides waits there are polling; latency (calls that carry at most 1 KiB), bandwidth (32 KiB and more), files, one-sided access and MPI \
-itself, which are the calls' own time; leaks of requests, and of objects where they come with the steps of the run; ranks that are slow everywhere; more ranks on a node than processors (crowded), or ranks whose processors others have (no processor), by what the \
+itself, which are the calls' own time; leaks of requests, and of objects where they come with the steps of the run; ranks that are slow everywhere; more ranks on a node than processors (crowded: it costs what ranks lacked one, and comes last where that is not known), or ranks whose processors others have (no processor), by what the \
 kernel counts; ranks that come to MPI_Finalize last, while the others have nothing to do (late end: a share of the time with that added). Call sites of one function that each cost less than 1 % are told of together. Findings need exact times of all calls (st-record without --merge), or what st-merge and st-cluster have kept of them when they folded these \
 (--waits there): then costs are exact, which ranks have a part in them is right to 4.5 % or means of many, and what costs less than 0.1 % of the \
 run is left out, which is said. Without either only what per-rank sums tell is said.
@@ -65,7 +65,7 @@ Examples:
   st-stat waits --by site --format csv app.st > waits.csv
 
 The kinds are Scalasca's, and \"late contribution\": a root that takes from all waits for the first of them (early reduce), and from then on for the \
-last. A message counts as in the wrong order only if the rank sends nothing between its wait and the receive of the older message. A call \
+last. A message counts as in the wrong order only if the rank sends nothing between its wait and the receive of the older message, and not where the call takes whichever message comes first (MPI_Waitany and its like). A call \
 that completes several messages waits for the last. A wait that would end after its call is cut there; \
 how many are is said: clocks disagree (st-sync). Where exact times have been folded it is told by what was kept of them (st-merge --waits), but for pairs: \
 sums by kind and site are exact, those of ranks about right.

@@ -13,9 +13,11 @@ Examples:
   st-stat forecast --for 8h app.st
   st-merge app.st | st-stat forecast       and merged?
 
-What is foreseen is the trace of the same program, with the same options and number of ranks, whose run goes on as it has. Exact times grow with the number of \
-calls. How structure and distributions grow is seen from what some ranks' own traces take after a quarter of their calls, a half, and \
-all of them; a run of a few hundred rounds tells more than one of ten. What is outside of that (a phase that the run does not have, \
+What is foreseen is the trace of the same program, with the same options and number of ranks, whose run goes on as it has. Each kind of \
+frame has a part that does not grow and one that does: up to sixteen ranks are recorded again from the trace as far as an eighth of the run, a \
+quarter, a half and nine tenths of it, merged if the trace is, and how each kind has grown until then goes on. Bounds are wide where so short a run \
+does not tell; one of a few hundred rounds tells more than one of ten. Of 252 pairs of runs of kernels, the longer one four and sixteen \
+times as long, packed, merged, and merged with exact times, 98 % were within the bounds. What is outside of that (a phase that the run does not have, \
 output every hour) is not foreseen.
 
 Columns: those of CSV and JSON are part; now_bytes; then_bytes, what is expected; least_bytes and most_bytes; cause.";

@@ -14,7 +14,8 @@ Examples:
   st-stat hist 5 --format csv app.st > buckets.csv
 
 Durations are those in the call, and of the computation before it, from the end of the call before. They are kept to 1 %, in sketches, or in \
-fewer bins where st-record was told so. A line of the drawing has several buckets, whose bounds have equal ratios.
+fewer bins where st-record was told so; merging keeps durations at fixed ranks. Of what is merged with exact times (st-merge --keep-columns) they are \
+told by these: which it is is said. A line of the drawing has several buckets, whose bounds have equal ratios.
 
 Modes: durations that are common, with less common ones between them: half as many as around either, beyond chance, with a twentieth of all durations \
 on both sides. Two modes mostly mean that a call does two things: it finds its message, or waits for it.

@@ -14,7 +14,7 @@ use super::data::{Columns, Place, Report, Timeline};
 use super::room::Room;
 use super::{lanes, pairs, ranks, spots, structure};
 use crate::args::WaitsBy;
-use crate::explain::{Explained, HISTOGRAMS, efficiency_table, left_out, ranks_table, waits_table};
+use crate::explain::{Explained, HISTOGRAMS, efficiency_table, left_out, ranks_table, spent, waits_table};
 use crate::matrix::{self, Matrix};
 use crate::profile::Profile;
 use crate::summary::Facts;
@@ -95,7 +95,7 @@ impl Told {
         let profiles = profiles(&explained.sections, steps);
         let profiles = unless_too_long(profiles, "calls and bytes per call site are not shown", &mut lacks)?;
         let spread = hist::gathered(&explained.sections, sites, |_, _| true, &steps.budget());
-        let spread = spread.map_err(anyhow::Error::from).map(|(all, _)| spread::table(&all, sites));
+        let spread = spread.map(|(all, _)| spread::table(&all, sites));
         let spread = unless_too_long(spread, "distributions of call sites are not shown", &mut lacks)?;
         let (known, whole) = (profiles.is_some(), &explained.whole);
         let profiles =
@@ -224,12 +224,13 @@ fn lacking(explained: &Explained) -> Vec<String> {
     } else if explained.sections.iter().any(|s| s.has_times() && s.histograms().next().is_some()) {
         lacks.push(format!("there are no findings, no waits and no timeline: {HISTOGRAMS}"));
     } else if explained.analysis.is_none() {
-        lacks.push(
-            "the trace holds no exact times: there are no findings, no waits and no timeline (record without --merge)".to_owned(),
-        );
+        let why = spent(&whole.header).unwrap_or_else(|| "record without --merge".to_owned());
+        lacks.push(format!(
+            "the trace holds no exact times: there are no findings, no waits and no timeline ({why})"
+        ));
     }
     if let Some(told) = explained.told() {
-        lacks.extend(left_out(told).map(|(n, what)| format!("{} {what}", grouped(n))));
+        lacks.extend(left_out(told, &whole.header.clock).map(|(n, what)| format!("{} {what}", grouped(n))));
     }
     lacks
 }

@@ -54,11 +54,11 @@ pub fn run(args: &Args) -> Result<Status> {
     let input = args.reads();
     let mut trace = input.read(NAME, Some(&args.steps), args.ranks.as_ref())?;
     let named = input.named();
-    check_times(&trace, kind, &named, args)?;
-    selection.narrow(&named, &mut trace)?;
     if args.waits && !trace.is_timed() {
         bail!(UsageError(format!("{named}: {LACK}, which --waits needs: {HOW}")));
     }
+    check_times(&trace, kind, &named, args)?;
+    selection.narrow(&named, &mut trace)?;
     trace.waits = args.waits;
     tell_size(&trace, kind, args);
     let mut format = (kind.open)(output, &trace)?;

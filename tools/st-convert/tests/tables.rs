@@ -286,3 +286,17 @@ fn wait_states_come_to_the_sums_of_the_analysis() {
     let said = String::from_utf8(refused.stderr).unwrap();
     assert!(said.contains("perfetto has no table of waits; these have: csv, parquet"), "{said}");
 }
+
+#[test]
+fn what_is_refused_for_want_of_times_is_not_warned_of_before() {
+    let merged = Made::of(vec![merge(kernel(Kernel::Stencil2d).sections, false).unwrap()]);
+    let said = |words: &[&str]| {
+        let out = merged.run(&[&["-o", "app.csv"], words].concat());
+        (out.status.code(), String::from_utf8(out.stderr).unwrap())
+    };
+    let (status, text) = said(&["--waits"]);
+    assert_eq!((status, text.lines().count()), (Some(2), 1), "{text}");
+    assert!(text.contains("which --waits needs"), "{text}");
+    let (status, text) = said(&[]);
+    assert!(status == Some(0) && text.contains("warning"), "{text}");
+}

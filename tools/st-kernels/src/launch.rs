@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use st_cli::options::Talk;
 use st_cli::{Amount, Launch, Output, Status, UsageError, engine};
-use st_model::header::{Clock, Header, Mpi, Step};
+use st_model::header::{Clock, Header, Mpi, SIMULATED, Step};
 use st_model::section::Section;
 use st_stream::{Encoded, Writer};
 
@@ -85,7 +85,7 @@ fn header(args: &Args, ranks: u32) -> Header {
         mpi: Mpi { flavour: "paper".into(), version: VERSION.into(), standard: String::new() },
         program: NAME.into(),
         args: arguments(args),
-        clock: Clock { source: "simulated".into(), resolution: 1 },
+        clock: Clock { source: SIMULATED.into(), resolution: 1 },
         options: [("fold".to_owned(), args.paper.fold.to_string().into())].into(),
         ..Header::default()
     }

@@ -67,7 +67,7 @@ fn title(header: &Header) -> String {
     let mut line = if header.program.is_empty() { "trace".to_owned() } else { header.command() };
     let _ = write!(line, ": {}", counted(header.world.into(), "rank"));
     if !header.mpi.flavour.is_empty() {
-        let _ = write!(line, ", {} {}", header.mpi.flavour, header.mpi.version);
+        let _ = write!(line, ", {}", header.mpi.called());
     }
     line
 }

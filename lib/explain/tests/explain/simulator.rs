@@ -54,6 +54,8 @@ struct Completion {
     exit: i64,
     /// Message, and whether its send is completed.
     ends: Vec<(usize, bool)>,
+    /// It completes all that it names.
+    orders: bool,
 }
 
 /// A wait: kind, who, at which site, for whom, at which site.
@@ -202,7 +204,15 @@ impl Machine {
         for (message, _) in ends.iter().filter(|(_, sends)| !sends) {
             self.messages[*message].received = number;
         }
-        self.completions.push(Completion { rank: me, number, site, enter: times.0, exit: times.1, ends });
+        self.completions.push(Completion {
+            rank: me,
+            number,
+            site,
+            enter: times.0,
+            exit: times.1,
+            ends,
+            orders: true,
+        });
     }
 
     /// A message from one rank to another; either end may only be started, and the receive may have a wildcard.
@@ -249,6 +259,22 @@ impl Machine {
 
     /// A rank waits for those of its requests that are chosen.
     pub(crate) fn wait(&mut self, me: usize, site: u32, choose: impl Fn(usize) -> bool) {
+        self.wait_by(names::MPI_Waitall, (me, site), choose, |_| true);
+    }
+
+    /// A rank waits for one of its requests, whichever comes: it is the one that is chosen.
+    pub(crate) fn wait_any(&mut self, me: usize, site: u32, comes: usize) {
+        self.wait_by(names::MPI_Waitany, (me, site), |_| true, |request| request == comes);
+    }
+
+    /// A rank waits for those of its requests that are chosen, and completes those of them that come.
+    fn wait_by(
+        &mut self,
+        function: &'static str,
+        (me, site): (usize, u32),
+        choose: impl Fn(usize) -> bool,
+        comes: impl Fn(usize) -> bool,
+    ) {
         let all = &self.ranks[me].requests;
         let chosen: Vec<usize> =
             (0..all.len()).filter(|i| all[*i].is_some_and(|r| r.0 != LOST) && choose(*i)).collect();
@@ -257,7 +283,7 @@ impl Machine {
         }
         let enter = self.enter(me);
         let (mut ready, mut ends, mut words) = (enter, Vec::new(), [vec![], vec![], vec![], vec![]]);
-        for (position, request) in chosen.iter().enumerate() {
+        for (position, request) in chosen.iter().enumerate().filter(|(_, request)| comes(**request)) {
             let (message, sends) = self.ranks[me].requests[*request].take().unwrap();
             let m = &self.messages[message];
             if !sends || m.sync {
@@ -278,8 +304,10 @@ impl Machine {
             ("tag", tag),
             ("bytes", bytes),
         ];
+        let orders = ends.len() == chosen.len();
         self.complete(me, site, (enter, ready + OWN), ends);
-        self.record(me, names::MPI_Waitall, site, words, enter, ready + OWN);
+        self.completions.last_mut().unwrap().orders = orders;
+        self.record(me, function, site, words, enter, ready + OWN);
     }
 
     /// A rank tests its first request so many times without success, for so many ns.
@@ -363,7 +391,7 @@ impl Machine {
             let quiet = |m: &&Message| {
                 !self.ranks[c.rank].told.iter().any(|told| (c.number + 1..=m.received).contains(told))
             };
-            let kind = match oldest.filter(|_| kind == Kind::LateSender).filter(quiet) {
+            let kind = match oldest.filter(|_| kind == Kind::LateSender && c.orders).filter(quiet) {
                 Some(m) if m.from == who => Kind::WrongOrderSame,
                 Some(_) => Kind::WrongOrderOther,
                 None => kind,

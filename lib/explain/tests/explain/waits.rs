@@ -191,6 +191,17 @@ fn planted_faults_are_found_at_their_places() {
         m.collective(names::MPI_Barrier, 0, 6);
     });
     assert!(order.0.waits.of(Kind::WrongOrderOther).ns.abs_diff(1_000_000_000) < 50_000_000);
+    // What takes whichever message comes first asks for no order.
+    let any = planted(|m| {
+        m.message((1, 0), (false, [false, true]), false, [1, 2]);
+        late(m, 2);
+        m.message((2, 0), (false, [false, true]), false, [3, 4]);
+        m.wait_any(0, 5, 1);
+        m.wait(0, 6, |_| true);
+        m.collective(names::MPI_Barrier, 0, 7);
+    });
+    assert_eq!(any.0.waits.of(Kind::WrongOrderOther).ns, 0);
+    assert!(any.0.waits.of(Kind::LateSender).ns.abs_diff(1_000_000_000) < 50_000_000);
 }
 
 #[test]

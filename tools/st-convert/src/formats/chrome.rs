@@ -57,7 +57,7 @@ impl Chrome<'_> {
         let header = &self.trace.whole.header;
         let facts = json!({
             "program": header.command(),
-            "mpi": format!("{} {}", header.mpi.flavour, header.mpi.version),
+            "mpi": header.mpi.called(),
             "started_ns": header.started,
             "zero": "when the first rank entered MPI_Init",
         });

@@ -91,7 +91,7 @@ fn open<'a>(target: &Path, trace: &'a Trace) -> Result<Box<dyn Format + 'a>> {
     let archive = Archive::create(&directory.path(""), NAME, CHUNK)?;
     let header = &trace.whole.header;
     archive.describe(concat!("st-convert ", env!("CARGO_PKG_VERSION")), &header.command())?;
-    archive.property("ST::MPI", &format!("{} {}", header.mpi.flavour, header.mpi.version))?;
+    archive.property("ST::MPI", &header.mpi.called())?;
     let mut regions = Regions::default();
     let region = |site: u32| functions(&trace.sites, site).iter().map(|name| regions.of_program(name)).collect();
     let frames = (0..trace.sites.len()).map(region).collect();

@@ -1,0 +1,202 @@
+//! What a trace took after parts of its run: some of its ranks are recorded again from it, as far as that, and written as it is.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use st_capture::record::{Options, RankRecorder};
+use st_model::columns::{Chunk, Column as Times, Comparison};
+use st_model::num::{Exact, float};
+use st_model::ranklist::RankList;
+use st_model::section::{Section, Thread};
+use st_model::steps::Budget;
+use st_reduce::merge::merge;
+use st_stream::{FrameSize, ReadOptions, Trace, WriteOptions, frame_sizes, times_size};
+
+/// Frames of exact times.
+pub(super) const TIMES: [&str; 2] = ["COLUMN", "SERIES"];
+
+/// Parts of what is seen of the run: an eighth of its calls, a quarter, a half, and all.
+pub(super) const PARTS: usize = 4;
+
+/// How much of the run is seen: how it ends is not how it goes on.
+pub(super) const SEEN: f64 = 0.9;
+const LEFT: u64 = 10;
+
+/// Ranks that are recorded again, or all if there are no more: so many where they make few calls, and else so many.
+const MOST: usize = 16;
+const SAMPLE: usize = 4;
+const FEW: u64 = 200_000;
+
+/// Exact times that are written again, bytes before compression: the coder of the first MiB takes its time.
+const WRITTEN: u64 = 1 << 18;
+
+/// Bytes of something after parts of the run.
+pub(super) type Points = [f64; PARTS];
+
+/// What some ranks take after parts of the run, in a file of the same kind.
+#[derive(Debug)]
+pub(super) struct Grown {
+    pub(super) structure: Points,
+    /// None if the trace does not tell when each call was.
+    pub(super) sketches: Option<Points>,
+    /// Exact times. None if there are none, or so many that what they take only once does not matter.
+    pub(super) times: Option<Points>,
+    /// The same before compression.
+    pub(super) raw: Points,
+    /// What exact times beyond the first MiB take for a byte before compression.
+    pub(super) rest: Option<f64>,
+    /// Part of all ranks that these are.
+    pub(super) part: f64,
+}
+
+/// Records some ranks again. `raw`: bytes of all exact times before compression; `level` of compression.
+pub(super) fn again(sections: &[Section], raw: u64, level: u8, budget: &Budget) -> Result<Grown> {
+    let all: Vec<(usize, u32)> =
+        (0..).zip(sections).flat_map(|(i, s)| s.ranks.iter().map(move |r| (i, r))).collect();
+    let ranks = sample(sections, &all);
+    let timed = !ranks.is_empty() && ranks.iter().all(|(s, r)| has_times(&sections[*s], *r));
+    let (some, of) = (ranks.len().to_u64(), all.len().to_u64().max(1));
+    let columns = timed && raw > 0 && raw / of * some <= WRITTEN;
+    // Ranks of one section are merged.
+    let mut parts: [BTreeMap<usize, Vec<Section>>; PARTS] = Default::default();
+    for (section, rank) in &ranks {
+        let cuts = after_parts(&sections[*section], *rank, (timed, columns), budget)?;
+        for (part, cut) in parts.iter_mut().zip(cuts) {
+            part.entry(*section).or_default().push(cut);
+        }
+    }
+    let mut grown = Grown {
+        structure: [0.0; PARTS],
+        sketches: timed.then_some([0.0; PARTS]),
+        times: columns.then_some([0.0; PARTS]),
+        raw: [0.0; PARTS],
+        rest: rest(sections, &parts),
+        part: float(some.into()) / float(of.into()),
+    };
+    for (i, groups) in parts.into_iter().enumerate() {
+        let sections =
+            groups.into_values().map(|ranks| joined(ranks, columns)).collect::<Result<Vec<_>>>()?;
+        let frames = stored(sections, level)?;
+        let sum = |kinds: &[&str], of: fn(&FrameSize) -> u64| {
+            let frames = frames.iter().filter(|f| kinds.contains(&f.kind.as_str()));
+            float(frames.map(of).sum::<u64>().into())
+        };
+        grown.structure[i] = sum(&["STRUCT"], |f| f.stored);
+        grown.sketches.iter_mut().for_each(|p| p[i] = sum(&["SKETCH"], |f| f.stored));
+        grown.times.iter_mut().for_each(|p| p[i] = sum(&TIMES, |f| f.stored));
+        grown.raw[i] = sum(&TIMES, |f| f.expanded);
+    }
+    Ok(grown)
+}
+
+/// Some of the ranks, evenly spread.
+fn sample(sections: &[Section], all: &[(usize, u32)]) -> Vec<(usize, u32)> {
+    let of = |most: usize| {
+        let step = all.len().div_ceil(most).max(1);
+        all.iter().step_by(step).copied().collect::<Vec<_>>()
+    };
+    let many = of(MOST);
+    let steps = many.iter().map(|(s, r)| sections[*s].steps(Some(&RankList::single(*r))));
+    if steps.fold(0, u64::saturating_add) <= FEW { many } else { of(SAMPLE) }
+}
+
+/// Calls of a rank's thread.
+fn calls(section: &Section, thread: &Thread, rank: u32) -> u64 {
+    section.calls_of(thread, rank).iter().fold(0, |sum, n| sum.saturating_add(*n))
+}
+
+/// The times of a rank's thread, if each of its calls has some.
+fn times_of<'a>(section: &Section, thread: &'a Thread, rank: u32) -> Option<&'a Times> {
+    let (_, column) = thread.columns.iter().find(|(of, _)| *of == rank)?;
+    (column.events() == calls(section, thread, rank)).then_some(column)
+}
+
+fn has_times(section: &Section, rank: u32) -> bool {
+    let mut held = section.threads.iter().filter(|t| t.ranks.contains(rank));
+    held.all(|t| times_of(section, t, rank).is_some())
+}
+
+/// What exact times take beyond the first MiB: in the longest column, or what it takes more than its first half.
+fn rest(sections: &[Section], parts: &[BTreeMap<usize, Vec<Section>>; PARTS]) -> Option<f64> {
+    let longest = |sections: &mut dyn Iterator<Item = &Section>| {
+        let columns = sections.flat_map(|s| &s.threads).flat_map(|t| &t.columns);
+        let longest = columns.map(|(_, c)| c).max_by_key(|c| c.events())?;
+        let (stored, raw) = times_size(longest)?;
+        Some((float(stored.into()), float(raw.into())))
+    };
+    let [half, end] = [&parts[PARTS - 2], &parts[PARTS - 1]].map(|p| longest(&mut p.values().flatten()));
+    let (stored, raw) = match half.zip(end) {
+        Some(((stored, raw), (all, all_raw))) if all_raw > raw => (all - stored, all_raw - raw),
+        _ => longest(&mut sections.iter())?,
+    };
+    (stored > 0.0).then(|| stored / raw)
+}
+
+/// A rank as it was after parts of its calls, with exact times if `columns`.
+fn after_parts(
+    section: &Section,
+    rank: u32,
+    (timed, columns): (bool, bool),
+    budget: &Budget,
+) -> Result<[Section; PARTS]> {
+    let options = Options { columns, ..Options::default() };
+    let mut recorders = [(); PARTS].map(|()| RankRecorder::new(rank, options));
+    let mut chunks: [Vec<Vec<Chunk>>; PARTS] = Default::default();
+    let held = (0..).zip(&section.threads).filter(|(_, t)| t.ranks.contains(rank));
+    for (thread, t) in held {
+        let total = calls(section, t, rank);
+        budget.take(total.saturating_mul(2))?;
+        let column = times_of(section, t, rank).filter(|_| timed);
+        let base = column.and_then(|c| c.chunks.first()).map_or(0, |c| c.base);
+        let seen = total - total / LEFT;
+        for (part, (recorder, chunks)) in recorders.iter_mut().zip(&mut chunks).enumerate() {
+            let to = recorder.open_thread(base);
+            chunks.push(Vec::new());
+            let Some(mut calls) = section.project(thread, rank) else { continue };
+            let mut times = column.into_iter().flat_map(Times::times);
+            let mut words = Vec::new();
+            for _ in 0..seen.div_ceil(1 << (PARTS - 1 - part)) {
+                let Some(sym) = calls.next_call(&mut words)? else { break };
+                let symbol = section.symbols[sym as usize];
+                let sym = recorder.symbol(symbol.call, symbol.site, symbol.error);
+                let (enter, exit) = times.next().unwrap_or_default();
+                let full = recorder.record(to, sym, &words, enter, exit);
+                chunks[to].extend(full.map(|c| *c));
+            }
+        }
+    }
+    let mut chunks = chunks.into_iter();
+    Ok(recorders.map(|recorder| cut(section, rank, recorder, chunks.next().unwrap_or_default())))
+}
+
+/// What a recorder has of a rank, with exact times by thread that it has given away.
+fn cut(section: &Section, rank: u32, mut recorder: RankRecorder, mut chunks: Vec<Vec<Chunk>>) -> Section {
+    for (thread, chunk) in recorder.flush_columns() {
+        chunks.get_mut(thread.to_usize()).into_iter().for_each(|to| to.push(chunk.clone()));
+    }
+    let columns = section.threads.iter().flat_map(|t| &t.columns).filter(|(of, _)| *of == rank);
+    let unit = columns.map(|(_, c)| c.unit()).max().unwrap_or(1);
+    let mut cut = recorder.finish("");
+    (cut.sites, cut.tables) = (section.sites.clone(), section.tables.clone());
+    for (thread, chunks) in cut.threads.iter_mut().zip(chunks) {
+        let clock = Comparison::default();
+        thread.columns.extend((!chunks.is_empty()).then(|| (rank, Times { chunks, clock }.rounded(unit))));
+    }
+    cut
+}
+
+/// Ranks of one section, merged if they are several.
+fn joined(mut ranks: Vec<Section>, columns: bool) -> Result<Section> {
+    if ranks.len() == 1 {
+        return Ok(ranks.swap_remove(0));
+    }
+    Ok(merge(ranks, columns)?)
+}
+
+/// The frames of a file of these sections.
+fn stored(sections: Vec<Section>, level: u8) -> Result<Vec<FrameSize>> {
+    let trace = Trace { sections, ..Trace::default() };
+    let mut bytes = Vec::new();
+    st_stream::write(&trace, &mut bytes, WriteOptions { level })?;
+    Ok(frame_sizes(&bytes[..], ReadOptions::default())?)
+}
