@@ -222,7 +222,7 @@ impl Job<'_> {
             handles,
             requests: Requests::default(),
             memory: Memory::default(),
-            ahead: LookAhead::new(section, section.project(thread, rank).context("no calls")?),
+            ahead: LookAhead::new(section, thread, rank).context("no calls")?,
             statuses: Vec::new(),
             array: Vec::new(),
             places: Vec::new(),
