@@ -170,8 +170,8 @@ mod tests {
         let init: (&str, &[i64]) = ("MPI_Recv_init", &[1, 0, ANY_SOURCE, 5, 0, 0]);
         let wait: (&str, &[i64]) = ("MPI_Wait", &[1, 0, 1, 0, 1, 4, 1, 5, 1, 8]);
         let other: (&str, &[i64]) = ("MPI_Wait", &[1, 0, 1, 0, 1, 3, 1, 5, 1, 8]);
-        let (start, free): ((&str, &[i64]), (&str, &[i64])) =
-            (("MPI_Start", &[0]), ("MPI_Request_free", &[0]));
+        let start: (&str, &[i64]) = ("MPI_Start", &[0]);
+        let free: (&str, &[i64]) = ("MPI_Request_free", &[0]);
         let named = [Outcome::Message { source: 4, tag: 5 }];
         assert_eq!(outcomes(&[init, start, wait, start, wait, free, other], 1), named);
         assert_eq!(outcomes(&[init, start, wait, start, wait], 1), named);

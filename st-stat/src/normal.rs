@@ -10,6 +10,7 @@ use std::collections::{HashMap, VecDeque};
 
 use st_match::wildcards::{Wildcards, opened};
 use st_model::calls::roles::Start;
+use st_model::calls::words::{each, found_nothing};
 use st_model::calls::{CallTable, Lane, Meaning, Row, Slot};
 use st_model::event::{Completed, Events};
 use st_model::project::Error;
@@ -120,7 +121,7 @@ impl<'a> Normal<'a> {
         if row.properties.fold && grew(self.queue.back_mut(), self.section, row, words) {
             return Ok(());
         }
-        if row.properties.poll && !View::new(row, words).succeeded() {
+        if found_nothing(row, words) {
             self.polls += times(slots, words);
             return Ok(());
         }
@@ -276,33 +277,14 @@ impl<'a> View<'a> {
     fn new(row: &'a Row, words: &'a [i64]) -> Self {
         Self { slots: &row.slots, words }
     }
-    /// (slot, its words without the length), in order.
-    fn each(&self) -> impl Iterator<Item = (&'a Slot, &'a [i64])> + use<'a> {
-        let mut rest = self.words;
-        self.slots.iter().map_while(move |s| {
-            let (&first, tail) = rest.split_first()?;
-            let n = if s.list { usize::try_from(first).ok()? } else { 1 };
-            let from = if s.list { tail } else { rest };
-            let mine = from.get(..n)?;
-            rest = &from[n..];
-            Some((s, mine))
-        })
-    }
     fn one(&self, name: &str) -> Option<i64> {
-        self.each().find(|(s, _)| !s.list && s.name == name)?.1.first().copied()
+        each(self.slots, self.words).find(|(s, _)| !s.list && s.name == name)?.1.first().copied()
     }
     fn list(&self, name: &str) -> Option<&'a [i64]> {
-        self.each().find(|(s, _)| s.list && s.name == name).map(|(_, w)| w)
+        each(self.slots, self.words).find(|(s, _)| s.list && s.name == name).map(|(_, w)| w)
     }
     fn last_list(&self, name: &str) -> Option<&'a [i64]> {
-        self.each().filter(|(s, _)| s.list && s.name == name).last().map(|(_, w)| w)
-    }
-    /// Whether a poll found something.
-    fn succeeded(&self) -> bool {
-        match self.one("flag") {
-            Some(flag) => flag != 0,
-            None => self.list("completed").is_some_and(|c| !c.is_empty()),
-        }
+        each(self.slots, self.words).filter(|(s, _)| s.list && s.name == name).last().map(|(_, w)| w)
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, builder::PossibleValuesParser};
 use st_cli::Symbols;
-use st_cli::options::{Steps, StreamIn, Talk};
+use st_cli::options::{Steps, StreamIn, Talk, seconds};
 use st_model::ranklist::RankList;
 use st_model::ranklist_notation;
 
@@ -86,11 +86,6 @@ impl Args {
             phase: self.phase,
         }
     }
-}
-
-fn seconds(text: &str) -> Result<f64, String> {
-    let seconds = text.parse().ok().filter(|s: &f64| s.is_finite() && *s >= 0.0);
-    seconds.ok_or_else(|| "a number of seconds from 0 up".into())
 }
 
 const AFTER: &str = "\
