@@ -22,6 +22,7 @@ formats! {
     simgrid,
     goal,
     paraver,
+    extrap,
 }
 
 /// Names of all formats.
