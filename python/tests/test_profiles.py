@@ -60,3 +60,26 @@ def test_extra_p_fits_what_is_known(series, tmp_path):
     assert len(paths) == 1
     model = models.models[paths[0], Metric("time")]
     assert "p^(1/2)" in model.hypothesis.function.to_string(*experiment.parameters), model.hypothesis.function
+
+
+@pytest.mark.parametrize("kernel", ["stencil2d", "fft", "threads"])
+def test_cubes_are_read_by_their_reader(traces, tmp_path, kernel):
+    pycubexr = pytest.importorskip("pycubexr")
+    archive = tmp_path / "app.cubex"
+    run("st-convert", "-q", "--waits", traces[kernel], "-o", archive)
+    waits = [json.loads(line) for line in run("st-stat", "waits", "--format", "json", traces[kernel]).splitlines()]
+    waited = {row["kind"].replace(", ", "_").replace(" ", "_"): row["wait_ns"] / 1e9 for row in waits}
+    with pycubexr.CubexParser(archive) as cube:
+        values = {metric.name: cube.get_metric_values(metric) for metric in cube.all_metrics()}
+        assert len(cube.get_locations()) == 4
+
+        def sum_of(metric, function=None):
+            paths = [p for p in cube.all_cnodes() if function in (None, cube.get_region(p).name)]
+            return sum(float(values[metric].value(path)) for path in paths)
+
+        for function, (calls, seconds) in by_function(traces[kernel]).items():
+            assert sum_of("visits", function) == calls, function
+            assert math.isclose(sum_of("time", function), seconds, rel_tol=1e-6, abs_tol=1e-12), function
+        found = {kind.name: sum_of(kind.name) for kind in cube.get_metric_by_name("time").childs}
+        assert {kind for kind, seconds in found.items() if seconds > 0} == set(waited)
+        assert all(math.isclose(found[kind], seconds, rel_tol=1e-6) for kind, seconds in waited.items())

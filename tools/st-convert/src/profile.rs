@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use anyhow::Result;
 use foldhash::fast::FixedState;
+use st_explain::Kind;
 use st_model::calls::CallId;
 use st_model::num::{Exact as _, narrow, saturate};
 
@@ -48,10 +49,12 @@ pub(crate) struct Profile {
     pub(crate) ranks: Vec<u32>,
     paths: Vec<Path>,
     numbers: HashMap<(Option<u32>, String), u32, FixedState>,
-    /// By call site and function: the path.
-    known: HashMap<(u32, CallId), u32, FixedState>,
+    /// By call site and function: the path, and that of the function of the program that makes the call.
+    known: HashMap<(u32, CallId), (u32, u32), FixedState>,
     /// By path and rank.
     sums: HashMap<(u32, u32), Sums, FixedState>,
+    /// The same of waits, by kind.
+    waits: HashMap<(u32, u32, Kind), u64, FixedState>,
     /// When each thread's last call ended.
     last: Vec<Option<i64>>,
     losses: Losses,
@@ -69,6 +72,7 @@ impl Profile {
             paths: vec![root],
             known: HashMap::default(),
             sums: HashMap::default(),
+            waits: HashMap::default(),
             last: vec![None; trace.lanes.len()],
             losses: Losses::default(),
             trace: trace.clone(),
@@ -85,9 +89,14 @@ impl Profile {
         self.sums.get(&(path, rank)).copied().unwrap_or_default()
     }
 
+    /// How long a rank waits on a path in one way, ns.
+    pub(crate) fn waits(&self, path: u32, rank: u32, kind: Kind) -> u64 {
+        self.waits.get(&(path, rank, kind)).copied().unwrap_or_default()
+    }
+
     /// Adds a call, and the computation before it.
     pub(crate) fn add(&mut self, call: &Call<'_>) {
-        let path = self.path(call.site, call.event.symbol.call);
+        let (path, program) = self.path(call.site, call.event.symbol.call);
         let sums = self.sums.entry((path, call.lane.rank)).or_default();
         sums.visits = sums.visits.saturating_add(call.event.calls());
         sums.sent = sums.sent.saturating_add(call.sent);
@@ -102,9 +111,8 @@ impl Profile {
         sums.ns = sums.ns.saturating_add(saturate(exit.saturating_sub(enter)));
         // Between calls that are chosen others may lie.
         let before = last.and_then(|last| last.replace(exit)).filter(|_| self.trace.chosen.is_all());
-        let caller = self.paths.get(path.to_usize()).and_then(|path| path.caller);
-        if let Some((before, caller)) = before.zip(caller) {
-            let sums = self.sums.entry((caller, call.lane.rank)).or_default();
+        if let Some(before) = before {
+            let sums = self.sums.entry((program, call.lane.rank)).or_default();
             sums.ns = sums.ns.saturating_add(saturate(enter.saturating_sub(before)));
         }
     }
@@ -120,29 +128,37 @@ impl Profile {
             for wait in &found.each {
                 let Some(place) = found.places.get(wait.place) else { continue };
                 let site = place.site.and_then(|id| self.trace.sites.number(id)).unwrap_or(u32::MAX);
-                let path = self.path(site, place.call);
+                let (path, _) = self.path(site, place.call);
                 let sums = self.sums.entry((path, wait.rank)).or_default();
                 sums.waits = sums.waits.saturating_add(wait.ns);
+                let of_kind = self.waits.entry((path, wait.rank, wait.kind)).or_default();
+                *of_kind = of_kind.saturating_add(wait.ns);
             }
         }
         Ok(std::mem::take(&mut self.losses))
     }
 
     /// The path of a call: the functions on the stack of its site or, if they are not known, the site's place, and its own.
-    fn path(&mut self, site: u32, call: CallId) -> u32 {
-        if let Some(path) = self.known.get(&(site, call)) {
-            return *path;
+    /// Beside it that of the function that computes before: the innermost that is no wrapper of MPI.
+    fn path(&mut self, site: u32, call: CallId) -> (u32, u32) {
+        if let Some(known) = self.known.get(&(site, call)) {
+            return *known;
         }
         let sites = self.trace.sites.clone();
         let mut callers = functions(&sites, site);
         if callers.is_empty() {
             callers.extend(Some(sites.place(site)).filter(|place| !place.is_empty()));
         }
-        let caller =
-            callers.iter().fold(0, |caller, function| self.number(caller, (*function).to_owned(), false));
+        let own = sites.location(site).and_then(|location| location.function.as_deref());
+        let (mut caller, mut program) = (0, None);
+        for function in callers {
+            caller = self.number(caller, function.to_owned(), false);
+            program = if own == Some(function) { Some(caller) } else { program };
+        }
         let path = self.number(caller, name(&self.trace, call), true);
-        self.known.insert((site, call), path);
-        path
+        let known = (path, program.unwrap_or(caller));
+        self.known.insert((site, call), known);
+        known
     }
 
     fn number(&mut self, caller: u32, function: String, is_mpi: bool) -> u32 {

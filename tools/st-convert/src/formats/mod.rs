@@ -23,6 +23,7 @@ formats! {
     goal,
     paraver,
     extrap,
+    cube,
 }
 
 /// Names of all formats.
