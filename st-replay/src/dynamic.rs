@@ -3,11 +3,10 @@
 use st_model::num::narrow;
 use std::collections::HashMap;
 
+use st_model::calls::words::find;
 use st_model::calls::{CallTable, Kind, Meaning, Object};
 use st_model::project::Error;
 use st_model::section::Section;
-
-use crate::words::slot;
 
 /// What a rank does with one dynamic window.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -36,8 +35,8 @@ pub fn used(section: &Section, rank: u32) -> Result<HashMap<i64, Used>, Error> {
         let mut words = Vec::new();
         while let Some(sym) = calls.next_call(&mut words)? {
             let Some(row) = row(&sym) else { continue };
-            let value = |name| slot(row, &words, |s| s.name == name).first().copied();
-            let win = slot(row, &words, |s| s.meaning == Meaning::Ref(Object::Win)).first().copied();
+            let value = |name| find(row, &words, |s| s.name == name).first().copied();
+            let win = find(row, &words, |s| s.meaning == Meaning::Ref(Object::Win)).first().copied();
             let Some(win) = win else { continue };
             if row.kind == Kind::WinAttach {
                 let size = value("size").unwrap_or(0).max(0).saturating_add(15) & !15;

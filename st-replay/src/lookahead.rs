@@ -1,21 +1,20 @@
 //! Who sent what a wildcard receive got: known only when the receive completes, needed when it is posted.
 //!
-//! A second projection of the same rank runs ahead of the replay until the receive in question has completed.
+//! A second cursor over the same rank's events runs ahead of the replay until the receive in question has completed.
 //! *Cost:* one more pass over the rank's calls; memory for the wildcard receives between the two cursors.
 //!
 //! Source: Wu, Mueller 2011 ("resolved" wildcards), section on deterministic replay: a live wildcard can take
 //! another receive's message and hang the replay.
 
-use st_model::calls::names;
-use st_model::num::Exact;
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
-use st_model::calls::{CallTable, Meaning, Row};
-use st_model::project::{Error, Projection};
+use st_match::wildcards::{Wildcards, opened};
+use st_model::calls::roles::Start;
+use st_model::event::{Completed, Events};
+use st_model::project::Error;
 use st_model::section::Section;
-use st_model::values::{ANY_SOURCE, ANY_TAG, CANCELLED};
 
-use crate::words::slot;
+pub use st_match::wildcards::is_open;
 
 /// What a wildcard receive got.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,48 +33,28 @@ pub enum Outcome {
 /// The cursor that runs ahead.
 #[derive(Debug)]
 pub struct LookAhead<'a> {
-    section: &'a Section,
-    calls: Projection<'a>,
-    words: Vec<i64>,
-    /// Wildcard receives in the order of their creation; `None` while they are open.
+    events: Events<'a>,
+    wildcards: Wildcards,
+    /// Wildcard receives that have not been asked for, in the order of the calls that post or make them.
     receives: VecDeque<Receive>,
-    /// Number of receives taken out of the front.
-    taken: u64,
-    /// Request slot → number of the receive that holds it.
-    open: HashMap<i64, u64>,
     ended: bool,
 }
 
 #[derive(Debug)]
 struct Receive {
+    /// Position of the call that posts it, or makes it if it is persistent.
+    call: u64,
     persistent: bool,
     done: bool,
     outcome: Option<Outcome>,
 }
 
-/// Calls that post a receive and give its answer only on completion.
-const POSTS: [&str; 4] =
-    [names::MPI_Irecv, names::MPI_Recv_init, names::MPI_Isendrecv, names::MPI_Isendrecv_replace];
-
-/// Whether a call posts a receive that names a wildcard and gives its answer only on completion.
-#[must_use]
-pub fn is_open_wildcard(name: &str, source: i64, tag: i64) -> bool {
-    POSTS.contains(&name) && (source == ANY_SOURCE || tag == ANY_TAG)
-}
-
 impl<'a> LookAhead<'a> {
-    /// Runs ahead over a projection of the section from its beginning.
+    /// Runs ahead over a rank's thread from its beginning; `None` if the section does not hold it.
     #[must_use]
-    pub fn new(section: &'a Section, calls: Projection<'a>) -> Self {
-        Self {
-            section,
-            calls,
-            words: Vec::new(),
-            receives: VecDeque::new(),
-            taken: 0,
-            open: HashMap::new(),
-            ended: false,
-        }
+    pub fn new(section: &'a Section, thread: usize, rank: u32) -> Option<Self> {
+        let events = section.events(thread, rank)?;
+        Some(Self { events, wildcards: Wildcards::default(), receives: VecDeque::new(), ended: false })
     }
 
     /// What the next wildcard receive (in order of posting) got.
@@ -88,98 +67,41 @@ impl<'a> LookAhead<'a> {
             self.step()?;
         }
         let outcome = self.receives.pop_front().and_then(|r| r.outcome);
-        self.taken += 1;
         Ok(outcome.unwrap_or(Outcome::Open))
     }
 
     fn step(&mut self) -> Result<(), Error> {
-        let mut words = std::mem::take(&mut self.words);
-        let call = self.calls.next_call(&mut words)?;
-        match call {
-            None => self.ended = true,
-            Some(sym) => {
-                let symbol = self.section.symbols.get(sym as usize);
-                if let Some(row) =
-                    symbol.filter(|s| s.error == 0).and_then(|s| CallTable::builtin().get(s.call))
-                {
-                    self.see(row, &words);
-                }
-            }
+        let Some(event) = self.events.next_event()? else {
+            self.ended = true;
+            return Ok(());
+        };
+        if let Some(start) = opened(&event) {
+            let (call, persistent) = (event.index, start == Start::Persistent);
+            self.receives.push_back(Receive { call, persistent, done: false, outcome: None });
         }
-        self.words = words;
+        let receives = &mut self.receives;
+        self.wildcards.event(&event, |call, got| {
+            let at = receives.binary_search_by_key(&call, |r| r.call);
+            if let Some(receive) = at.ok().and_then(|at| receives.get_mut(at)) {
+                receive.settle(got);
+            }
+        });
         Ok(())
     }
-
-    fn see(&mut self, row: &Row, words: &[i64]) {
-        if row.slot("completed").is_some() {
-            self.complete(row, words);
-            return;
-        }
-        match row.base() {
-            name if POSTS.contains(&name) => {
-                let value = |name| scalar(row, words, name);
-                let tag = if row.slot("tag").is_some() { "tag" } else { "recvtag" };
-                if !is_open_wildcard(row.base(), value("source"), value(tag)) {
-                    return;
-                }
-                let persistent = row.base() == names::MPI_Recv_init;
-                let number = self.taken + self.receives.len().to_u64();
-                self.open.insert(value("request"), number);
-                self.receives.push_back(Receive { persistent, done: false, outcome: None });
-            }
-            names::MPI_Request_free => {
-                let number = self.open.remove(&scalar(row, words, "request"));
-                if let Some(r) = number.and_then(|n| self.receive(n)) {
-                    r.done = true;
-                }
-            }
-            _ => {}
-        }
-    }
-
-    fn complete(&mut self, row: &Row, words: &[i64]) {
-        if self.open.is_empty() {
-            return;
-        }
-        let list = |name| list(row, words, name);
-        let requests = list("requests");
-        let (sources, tags, bytes) = (list("source"), list("tag"), list("bytes"));
-        for (i, &position) in list("completed").iter().enumerate() {
-            let slot = usize::try_from(position).ok().and_then(|p| requests.get(p));
-            let Some((&slot, &number)) = slot.and_then(|s| self.open.get_key_value(s)) else { continue };
-            let at = |l: &[i64]| l.get(i).copied();
-            let outcome = match (at(sources), at(tags), at(bytes)) {
-                (Some(source), Some(tag), Some(b)) if source >= 0 && tag >= 0 && b != CANCELLED => {
-                    Outcome::Message { source, tag }
-                }
-                _ => Outcome::Open,
-            };
-            let Some(r) = self.receive(number) else { continue };
-            r.outcome = match r.outcome {
-                Some(before) if before != outcome => Some(Outcome::Open),
-                _ => Some(outcome),
-            };
-            if !r.persistent {
-                r.done = true;
-                self.open.remove(&slot);
-            }
-        }
-    }
-
-    fn receive(&mut self, number: u64) -> Option<&mut Receive> {
-        self.receives.get_mut(usize::try_from(number.checked_sub(self.taken)?).ok()?)
-    }
 }
 
-fn list<'w>(row: &Row, words: &'w [i64], name: &str) -> &'w [i64] {
-    slot(row, words, |s| s.name == name && s.list)
-}
-
-fn scalar(row: &Row, words: &[i64], name: &str) -> i64 {
-    slot(row, words, |s| s.name == name && !s.list && s.meaning != Meaning::Times)
-        .first()
-        .copied()
-        .unwrap_or(0)
+impl Receive {
+    /// It got a message; nothing: its request is freed.
+    fn settle(&mut self, got: Option<&Completed>) {
+        self.done |= !self.persistent || got.is_none();
+        let Some(got) = got else { return };
+        let outcome = match (got.source, got.tag) {
+            (Some(source), Some(tag)) if !got.cancelled => Outcome::Message { source: source.into(), tag },
+            _ => Outcome::Open,
+        };
+        let differs = self.outcome.is_some_and(|before| before != outcome);
+        self.outcome = Some(if differs { Outcome::Open } else { outcome });
+    }
 }
 
 #[cfg(test)]
@@ -187,6 +109,7 @@ mod tests {
     use super::*;
     use st_capture::record::{Options, RankRecorder};
     use st_model::calls::CallTable;
+    use st_model::values::{ANY_SOURCE, ANY_TAG, CANCELLED, PROC_NULL};
 
     /// A trace of rank 0 with these calls, each from one site.
     fn section(calls: &[(&str, &[i64])]) -> Section {
@@ -202,7 +125,7 @@ mod tests {
 
     fn outcomes(calls: &[(&str, &[i64])], n: usize) -> Vec<Outcome> {
         let section = section(calls);
-        let mut ahead = LookAhead::new(&section, section.project(0, 0).unwrap());
+        let mut ahead = LookAhead::new(&section, 0, 0).unwrap();
         (0..n).map(|_| ahead.next_outcome().unwrap()).collect()
     }
 
@@ -247,10 +170,24 @@ mod tests {
         let init: (&str, &[i64]) = ("MPI_Recv_init", &[1, 0, ANY_SOURCE, 5, 0, 0]);
         let wait: (&str, &[i64]) = ("MPI_Wait", &[1, 0, 1, 0, 1, 4, 1, 5, 1, 8]);
         let other: (&str, &[i64]) = ("MPI_Wait", &[1, 0, 1, 0, 1, 3, 1, 5, 1, 8]);
+        let start: (&str, &[i64]) = ("MPI_Start", &[0]);
         let free: (&str, &[i64]) = ("MPI_Request_free", &[0]);
         let named = [Outcome::Message { source: 4, tag: 5 }];
-        assert_eq!(outcomes(&[init, wait, wait, free, other], 1), named);
-        assert_eq!(outcomes(&[init, wait, wait], 1), named);
-        assert_eq!(outcomes(&[init, wait, other, free], 1), [Outcome::Open]);
+        assert_eq!(outcomes(&[init, start, wait, start, wait, free, other], 1), named);
+        assert_eq!(outcomes(&[init, start, wait, start, wait], 1), named);
+        assert_eq!(outcomes(&[init, start, wait, start, other, free], 1), [Outcome::Open]);
+        // Who waits for a request that is not active gets nothing.
+        let nothing: (&str, &[i64]) = ("MPI_Wait", &[1, 0, 1, 0, 1, ANY_SOURCE, 1, ANY_TAG, 1, 0]);
+        assert_eq!(outcomes(&[init, nothing, start, wait], 1), named);
+    }
+
+    #[test]
+    fn what_comes_from_nobody_is_named() {
+        let nobody: (&str, &[i64]) = ("MPI_Irecv", &[1, 0, PROC_NULL, ANY_TAG, 0, 0]);
+        let wait: (&str, &[i64]) = ("MPI_Wait", &[1, 0, 1, 0, 1, 2, 1, 9, 1, 8]);
+        assert_eq!(
+            outcomes(&[nobody, ("MPI_Wait", &[1, 0, 1, 0, 1, PROC_NULL, 1, ANY_TAG, 1, 0]), ANY_0, wait], 1),
+            [Outcome::Message { source: 2, tag: 9 }]
+        );
     }
 }

@@ -7,11 +7,10 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use st_model::calls::words::find;
 use st_model::calls::{CallTable, Kind, Meaning, Object, Row, Slot};
 use st_model::project::Error;
 use st_model::section::Section;
-
-use crate::words::slot;
 
 /// An object by its index.
 pub type Item = (Object, i64);
@@ -77,7 +76,7 @@ impl Threads {
 pub fn freed(row: &Row, words: &[i64]) -> Option<Item> {
     let frees = |s: &Slot| s.name.starts_with("free") && matches!(s.meaning, Meaning::Ref(_));
     let Meaning::Ref(object) = row.slots.iter().find(|s| frees(s))?.meaning else { return None };
-    Some((object, *slot(row, words, frees).first()?))
+    Some((object, *find(row, words, frees).first()?))
 }
 
 fn uses(section: &Section, thread: usize, rank: u32) -> Result<Uses, Error> {
@@ -100,7 +99,7 @@ impl Uses {
         for (i, s) in row.slots.iter().enumerate() {
             // The i-th slot: names may come twice.
             let mut n = 0;
-            let found = slot(row, words, |_| {
+            let found = find(row, words, |_| {
                 n += 1;
                 n == i + 1
             });

@@ -1,7 +1,5 @@
 //! Reading the words of one call in slot order.
 
-use st_model::calls::{Meaning, Row, Slot};
-
 /// The words of a call end before its slots do, or do not fit their C type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
@@ -37,12 +35,6 @@ impl<'a> Words<'a> {
         Ok(first)
     }
 
-    fn one(&mut self) -> Result<&'a [i64], Malformed> {
-        let (one, rest) = self.rest.split_at_checked(1).ok_or(Malformed::Short)?;
-        self.rest = rest;
-        Ok(one)
-    }
-
     /// The next scalar slot as a C `int`.
     ///
     /// # Errors
@@ -75,47 +67,9 @@ impl<'a> Words<'a> {
     }
 }
 
-/// The words of a call's first slot that is wanted: one, or a list's elements. Nothing if there is no such slot.
-#[must_use]
-pub fn slot<'w>(row: &Row, words: &'w [i64], mut wanted: impl FnMut(&Slot) -> bool) -> &'w [i64] {
-    let mut rest = Words::new(words);
-    for slot in &row.slots {
-        let found = if slot.list { rest.list() } else { rest.one() };
-        match found {
-            Ok(found) if wanted(slot) => return found,
-            Ok(_) => {}
-            Err(_) => break,
-        }
-    }
-    &[]
-}
-
-/// Whether the words are of a poll that found nothing: its flag is 0, or (`MPI_Testsome`, which has no flag) it
-/// completed nothing.
-#[must_use]
-pub fn failed_poll(row: &Row, words: &[i64]) -> bool {
-    if !row.properties.poll {
-        return false;
-    }
-    let has_flag = row.slot("flag").is_some();
-    let mut rest = Words::new(words);
-    for slot in &row.slots {
-        let decides =
-            if has_flag { slot.meaning == Meaning::Flag } else { slot.meaning == Meaning::Position };
-        let found = if slot.list { rest.list().map(|l| !l.is_empty()) } else { rest.word().map(|w| w != 0) };
-        match found {
-            Ok(found) if decides => return !found,
-            Ok(_) => {}
-            Err(_) => return false,
-        }
-    }
-    false
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use st_model::calls::CallTable;
 
     #[test]
     fn words_are_read_in_slot_order_and_never_past_the_end() {
@@ -126,17 +80,5 @@ mod tests {
         assert_eq!(w.word(), Err(Malformed::Short));
         assert_eq!(Words::new(&[2, 1]).list(), Err(Malformed::Short));
         assert_eq!(Words::new(&[-1]).list(), Err(Malformed::Short));
-    }
-
-    #[test]
-    fn a_failed_poll_is_told_by_its_flag_or_its_empty_completion() {
-        let row = |name| CallTable::builtin().by_name(name).unwrap();
-        // requests[1] flag completed source tag bytes times
-        assert!(failed_poll(row("MPI_Test"), &[1, 5, 0, 0, 0, 0, 0, 9]));
-        assert!(!failed_poll(row("MPI_Test"), &[1, 5, 1, 1, 0, 1, 3, 1, 4, 1, 8, 1]));
-        // n requests completed source tag bytes times
-        assert!(failed_poll(row("MPI_Testsome"), &[1, 1, 5, 0, 0, 0, 0, 9]));
-        assert!(!failed_poll(row("MPI_Testsome"), &[1, 1, 5, 1, 0, 1, -9, 1, -9, 1, -9, 1]));
-        assert!(!failed_poll(row("MPI_Wait"), &[1, 5, 0, 0, 0, 0]));
     }
 }

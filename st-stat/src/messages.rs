@@ -8,7 +8,7 @@ use st_cli::options::Talk;
 use st_cli::{Output, Screen, Status};
 use st_explain::{Fit, SHORT, Transfers};
 use st_match::volume::{Graphs, each_sent, flows};
-use st_model::num::saturate;
+use st_model::num::{float, saturate};
 use st_model::rank_times::rank_times;
 use st_model::section::Section;
 use st_model::sites::CallSites;
@@ -190,11 +190,11 @@ impl Messages {
             let Some(fit) = self.fits[usize::from(*far)] else {
                 return [Cell::none(), Cell::none(), Cell::none()];
             };
-            let n = float(*n);
+            let n = float((*n).into());
             (latency, whole) = (latency + n * fit.latency, whole + n * fit.time(*size));
             told &= fit.per_byte.is_some();
         }
-        let each = Cell::ns(rounded(whole / float(sent.messages())).into());
+        let each = Cell::ns(rounded(whole / float(sent.messages().into())).into());
         if !told || whole <= 0.0 {
             return [each, Cell::none(), Cell::none()];
         }
@@ -235,11 +235,6 @@ fn said(fit: &Fit) -> String {
     };
     let (half, per_second) = (bytes(rounded(half)), bytes(rounded(1e9 / per_byte)));
     format!("{latency} a message and {per_second}/s, alike at {half} ({n} measured)")
-}
-
-#[expect(clippy::cast_precision_loss, reason = "numbers of a model, not of calls")]
-fn float(n: u64) -> f64 {
-    n as f64
 }
 
 #[expect(

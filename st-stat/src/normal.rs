@@ -8,10 +8,14 @@
 use st_model::num::{self, saturate};
 use std::collections::{HashMap, VecDeque};
 
+use st_match::wildcards::{Wildcards, opened};
+use st_model::calls::roles::Start;
+use st_model::calls::words::{each, found_nothing};
 use st_model::calls::{CallTable, Lane, Meaning, Row, Slot};
-use st_model::project::{Error, Projection};
+use st_model::event::{Completed, Events};
+use st_model::project::Error;
 use st_model::section::{Section, Sym};
-use st_model::values::{ANY_SOURCE, ANY_TAG, NONE, NULL};
+use st_model::values::{NONE, NULL};
 use xxhash_rust::xxh3::Xxh3;
 
 /// A call in normal form.
@@ -38,13 +42,10 @@ pub struct Normal<'a> {
     section: &'a Section,
     rank: u32,
     sites: Option<&'a SiteKeys>,
-    calls: Projection<'a>,
+    events: Events<'a>,
+    wildcards: Wildcards,
     /// Calls read but not handed out: some receive among them is still open.
     queue: VecDeque<Pending>,
-    /// Position in the whole sequence of the queue's first call.
-    base: u64,
-    /// Request slot → the open wildcard receive that it names (position in the whole sequence).
-    open: HashMap<i64, u64>,
     /// Calls that failed and were left out.
     pub failed: u64,
     /// Unsuccessful tests and probes, which were left out.
@@ -74,10 +75,9 @@ impl<'a> Normal<'a> {
             section,
             rank,
             sites,
-            calls: section.project(thread, rank)?,
+            events: section.events(thread, rank)?,
+            wildcards: Wildcards::default(),
             queue: VecDeque::new(),
-            base: 0,
-            open: HashMap::new(),
             failed: 0,
             polls: 0,
             done: false,
@@ -94,7 +94,6 @@ impl<'a> Normal<'a> {
             // The newest call stays in hand while more may come: a clock read may still grow.
             let ready = self.queue.front().is_some_and(|p| !p.waits || self.queue.len() > HELD);
             if ready && (self.done || self.queue.len() > 1) || (self.done && !self.queue.is_empty()) {
-                self.base += 1;
                 return Ok(self.queue.pop_front().map(|p| self.normal(p)));
             }
             if self.done {
@@ -105,85 +104,39 @@ impl<'a> Normal<'a> {
     }
 
     fn read(&mut self) -> Result<(), Error> {
-        let mut words = Vec::new();
-        let index = self.calls.index();
-        let Some(sym) = self.calls.next_call(&mut words)? else {
+        let Some(event) = self.events.next_event()? else {
             self.done = true;
             return Ok(());
         };
-        let symbol = self.section.symbols[sym as usize];
-        let slots = CallTable::builtin().slots(symbol.call);
-        if symbol.error != 0 {
-            self.failed += times(slots, &words);
+        let (sym, index, words) = (event.sym, event.index, &event.words().words);
+        let slots = CallTable::builtin().slots(event.symbol.call);
+        if event.symbol.error != 0 {
+            self.failed += times(slots, words);
             return Ok(());
         }
-        let Some(row) = CallTable::builtin().get(symbol.call) else {
-            self.queue.push_back(Pending { sym, index, words, waits: false });
+        let Some(row) = event.row else {
+            self.queue.push_back(Pending { sym, index, words: words.clone(), waits: false });
             return Ok(());
         };
-        if row.properties.fold && self.grew(sym, row, &words) {
+        if row.properties.fold && grew(self.queue.back_mut(), self.section, row, words) {
             return Ok(());
         }
-        let view = View::new(row, &words);
-        if row.properties.poll && !view.succeeded() {
-            self.polls += times(slots, &words);
+        if found_nothing(row, words) {
+            self.polls += times(slots, words);
             return Ok(());
         }
-        self.complete(&view);
-        let waits = self.opens(row, &view);
-        let words = resolved(row, words);
+        let (section, queue) = (self.section, &mut self.queue);
+        self.wildcards.event(&event, |call, got| {
+            let at = queue.binary_search_by_key(&call, |p| p.index);
+            if let Some(pending) = at.ok().and_then(|at| queue.get_mut(at)) {
+                pending.settle(section, got);
+            }
+        });
+        // Of a persistent receive each start may get another message.
+        let waits = opened(&event) == Some(Start::Request);
+        let words = resolved(row, words.clone());
         self.queue.push_back(Pending { sym, index, words, waits });
         Ok(())
-    }
-
-    /// Adds a clock read to one just before it.
-    fn grew(&mut self, sym: Sym, row: &Row, words: &[i64]) -> bool {
-        let Some(last) = self.queue.back_mut() else { return false };
-        let of = |s: Sym| self.section.symbols[s as usize].call;
-        if of(last.sym) != row.id || of(last.sym) != of(sym) {
-            return false;
-        }
-        match (last.words.last_mut(), words.last()) {
-            (Some(a), Some(b)) => {
-                *a = a.saturating_add(*b);
-                true
-            }
-            _ => false,
-        }
-    }
-
-    /// Notes a non-blocking wildcard receive; its source and tag come with its completion.
-    fn opens(&mut self, row: &Row, view: &View<'_>) -> bool {
-        let wild = view.one("source") == Some(ANY_SOURCE) || view.one("tag") == Some(ANY_TAG);
-        let Some(request) = view.one("request") else { return false };
-        if !wild || !row.properties.start || row.slot("rsource").is_some() {
-            return false;
-        }
-        self.open.insert(request, self.base + self.queue.len() as u64);
-        true
-    }
-
-    /// Gives completed receives their source and tag.
-    fn complete(&mut self, view: &View<'_>) {
-        let (Some(requests), Some(completed)) = (view.list("requests"), view.list("completed")) else {
-            return;
-        };
-        let sources = view.last_list("source").unwrap_or(&[]);
-        let tags = view.last_list("tag").unwrap_or(&[]);
-        for (i, &position) in completed.iter().enumerate() {
-            let request = num::at(requests, position).copied().unwrap_or(NULL);
-            let Some(at) = self.open.remove(&request) else { continue };
-            let table = CallTable::builtin();
-            let Some(p) =
-                at.checked_sub(self.base).and_then(|k| self.queue.get_mut(usize::try_from(k).ok()?))
-            else {
-                continue;
-            };
-            p.waits = false;
-            let slots = table.slots(self.section.symbols[p.sym as usize].call);
-            set(slots, &mut p.words, "source", sources.get(i).copied().filter(|&v| v != NONE));
-            set(slots, &mut p.words, "tag", tags.get(i).copied().filter(|&v| v != NONE));
-        }
     }
 
     fn normal(&self, p: Pending) -> NormalCall {
@@ -233,6 +186,35 @@ impl<'a> Normal<'a> {
     }
 }
 
+impl Pending {
+    /// Gives a receive the source and tag of what it got; nothing: its request is freed.
+    fn settle(&mut self, section: &Section, got: Option<&Completed>) {
+        if !std::mem::take(&mut self.waits) {
+            return;
+        }
+        let Some(got) = got else { return };
+        let call = section.symbols.get(self.sym as usize).map(|s| s.call);
+        let Some(row) = call.and_then(|call| CallTable::builtin().get(call)) else { return };
+        set(&row.slots, &mut self.words, "source", got.source.map(i64::from));
+        set(&row.slots, &mut self.words, tag_name(row), got.tag);
+    }
+}
+
+/// Adds a clock read to one just before it.
+fn grew(last: Option<&mut Pending>, section: &Section, row: &Row, words: &[i64]) -> bool {
+    let Some(last) = last else { return false };
+    if section.symbols.get(last.sym as usize).is_none_or(|s| s.call != row.id) {
+        return false;
+    }
+    match (last.words.last_mut(), words.last()) {
+        (Some(a), Some(b)) => {
+            *a = a.saturating_add(*b);
+            true
+        }
+        _ => false,
+    }
+}
+
 /// Number of calls that an event stands for: the last word, of functions that have series.
 fn times(slots: &[Slot], words: &[i64]) -> u64 {
     let series = slots.last().is_some_and(|s| s.meaning == Meaning::Times);
@@ -272,12 +254,16 @@ fn resolved(row: &Row, mut words: Vec<i64>) -> Vec<i64> {
     }
     let view = View::new(row, &words);
     let (source, tag) = (view.one("rsource"), view.one("rtag"));
-    let tag_name = if row.slot("recvtag").is_some() { "recvtag" } else { "tag" };
     set(&row.slots, &mut words, "source", source.filter(|&v| v != NONE));
-    set(&row.slots, &mut words, tag_name, tag.filter(|&v| v != NONE));
+    set(&row.slots, &mut words, tag_name(row), tag.filter(|&v| v != NONE));
     set(&row.slots, &mut words, "rsource", Some(NONE));
     set(&row.slots, &mut words, "rtag", Some(NONE));
     words
+}
+
+/// What the tag of a receive is called.
+fn tag_name(row: &Row) -> &'static str {
+    if row.slot("recvtag").is_some() { "recvtag" } else { "tag" }
 }
 
 /// Words by slot name.
@@ -291,33 +277,14 @@ impl<'a> View<'a> {
     fn new(row: &'a Row, words: &'a [i64]) -> Self {
         Self { slots: &row.slots, words }
     }
-    /// (slot, its words without the length), in order.
-    fn each(&self) -> impl Iterator<Item = (&'a Slot, &'a [i64])> + use<'a> {
-        let mut rest = self.words;
-        self.slots.iter().map_while(move |s| {
-            let (&first, tail) = rest.split_first()?;
-            let n = if s.list { usize::try_from(first).ok()? } else { 1 };
-            let from = if s.list { tail } else { rest };
-            let mine = from.get(..n)?;
-            rest = &from[n..];
-            Some((s, mine))
-        })
-    }
     fn one(&self, name: &str) -> Option<i64> {
-        self.each().find(|(s, _)| !s.list && s.name == name)?.1.first().copied()
+        each(self.slots, self.words).find(|(s, _)| !s.list && s.name == name)?.1.first().copied()
     }
     fn list(&self, name: &str) -> Option<&'a [i64]> {
-        self.each().find(|(s, _)| s.list && s.name == name).map(|(_, w)| w)
+        each(self.slots, self.words).find(|(s, _)| s.list && s.name == name).map(|(_, w)| w)
     }
     fn last_list(&self, name: &str) -> Option<&'a [i64]> {
-        self.each().filter(|(s, _)| s.list && s.name == name).last().map(|(_, w)| w)
-    }
-    /// Whether a poll found something.
-    fn succeeded(&self) -> bool {
-        match self.one("flag") {
-            Some(flag) => flag != 0,
-            None => self.list("completed").is_some_and(|c| !c.is_empty()),
-        }
+        each(self.slots, self.words).filter(|(s, _)| s.list && s.name == name).last().map(|(_, w)| w)
     }
 }
 

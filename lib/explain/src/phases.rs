@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use st_model::calls::{Kind, names};
 use st_model::event::{Arg, Event};
-use st_model::num::{Exact as _, saturate};
+use st_model::num::{Exact as _, float, saturate};
 use st_model::project::Error;
 use st_model::section::Section;
 use st_model::tree::Turn;
@@ -95,16 +95,16 @@ impl Loop {
         let of = |n: usize| {
             median(self.turns.get(n * all / parts..(n + 1) * all / parts)?.iter().map(Moment::mean))
         };
-        let medians: Vec<f64> = (0..parts).filter_map(of).map(float).collect();
-        let middle = float(median(self.turns.iter().map(Moment::mean))?);
+        let medians: Vec<f64> = (0..parts).filter_map(of).map(|n| float(n.into())).collect();
+        let middle = float(median(self.turns.iter().map(Moment::mean))?.into());
         let mut slopes = Vec::new();
         for (i, a) in medians.iter().enumerate() {
             let after = medians.iter().enumerate().skip(i + 1);
-            slopes.extend(after.map(|(j, b)| (b - a) / float((j - i).to_u64())));
+            slopes.extend(after.map(|(j, b)| (b - a) / float((j - i).to_u64().into())));
         }
         slopes.sort_by(f64::total_cmp);
         let slope = slopes.get(slopes.len() / 2)?;
-        (middle > 0.0).then(|| slope * float(parts.to_u64().saturating_sub(1)) / middle)
+        (middle > 0.0).then(|| slope * float(parts.to_u64().saturating_sub(1).into()) / middle)
     }
 
     /// Iterations that take longer than the median by more than half of that and eight times what half of all differ from it at
@@ -135,11 +135,6 @@ fn median(values: impl Iterator<Item = u64>) -> Option<u64> {
     let mut all: Vec<u64> = values.collect();
     let at = all.len().checked_sub(1)? / 2;
     Some(*all.select_nth_unstable(at).1)
-}
-
-#[expect(clippy::cast_precision_loss, reason = "for a share")]
-fn float(n: u64) -> f64 {
-    n as f64
 }
 
 /// Which loop of a rank: how many iterations, and the how-manieth such; or the level of phases.

@@ -307,6 +307,7 @@ fn ends<'a>(
         bytes: 0,
         sym: event.sym,
         call: event.index,
+        made: event.index,
     };
     peers.iter().map(end)
 }

@@ -38,6 +38,8 @@ pub struct End {
     pub sym: Sym,
     /// Position on the thread of the call that sends it or posts its receive.
     pub call: u64,
+    /// Position of the call that made the persistent request of which it is started; else the same.
+    pub made: u64,
 }
 
 impl End {
@@ -87,6 +89,9 @@ pub trait Listener {
 
     /// The request of a receive is freed while it is under way.
     fn forget(&mut self, _number: usize) {}
+
+    /// A persistent request that receives, made by the call at this position, is freed.
+    fn release(&mut self, _made: u64) {}
 
     /// What this call's part in a collective operation is.
     fn part(&mut self, event: &Event<'_>, at: Standing, rule: Rule) -> Self::Part;
@@ -286,7 +291,7 @@ impl<P: Clone> Communication<P> {
         let peer = event.dest().filter(|p| *p < at.peers)?;
         let tag = event.sent_tag().unwrap_or(0);
         let bytes = Self::room(event, SENT, to);
-        Some(End { at, peer, tag, sync, bytes, sym: event.sym, call: event.index })
+        Some(End { at, peer, tag, sync, bytes, sym: event.sym, call: event.index, made: event.index })
     }
 
     /// The end of a receive, not known where it has wildcards.
@@ -299,7 +304,7 @@ impl<P: Clone> Communication<P> {
         let peer = u32::try_from(source).unwrap_or(UNKNOWN);
         let tag = event.received_tag().map_or(0, |tag| if tag == ANY_TAG { UNKNOWN_TAG } else { tag });
         let bytes = Self::room(event, RECEIVED, to);
-        Some(End { at, peer, tag, sync: false, bytes, sym: event.sym, call: event.index })
+        Some(End { at, peer, tag, sync: false, bytes, sym: event.sym, call: event.index, made: event.index })
     }
 
     /// The end of a message in parts: the n-th such send that was made for a peer and tag meets the n-th receive, and
@@ -413,7 +418,12 @@ impl<P: Clone> Communication<P> {
 
     fn free(&mut self, request: i64, to: &mut impl Listener<Part = P>) {
         let running = match self.slot(request).and_then(Option::take) {
-            Some(Request::Persistent(_, running, _)) => running.map(|r| *r),
+            Some(Request::Persistent(template, running, _)) => {
+                if let Template::Receive(end) = *template {
+                    to.release(end.made);
+                }
+                running.map(|r| *r)
+            }
             other => other,
         };
         if let Some(Request::Receive(number, _)) = running {

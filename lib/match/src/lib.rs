@@ -1,6 +1,7 @@
 //! Who meets whom: [`communication`] says what a rank does with others, [`fifo`] pairs the ends of messages. [`graph`] finds
 //! the messages and collective operations of a trace rank by rank, [`messages`] its messages in the order of time. [`volume`]
-//! is what its calls carry, [`leaks`] what is left at its end.
+//! is what its calls carry, [`leaks`] what is left at its end, [`wildcards`] what receives got
+//! that name no sender or tag.
 
 mod channel;
 pub mod communication;
@@ -12,6 +13,7 @@ pub mod standing;
 pub mod unfreed;
 mod unknown;
 pub mod volume;
+pub mod wildcards;
 
 pub use channel::{Channel, NO_MESSAGE, PARTITIONED, UNKNOWN};
 pub use unknown::Unknown;

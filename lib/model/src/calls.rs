@@ -75,6 +75,14 @@ pub enum Meaning {
     Times,
 }
 
+impl Meaning {
+    /// Whether its values may be stored in a symbolic form ([`crate::form`]).
+    #[must_use]
+    pub fn is_symbolic(self) -> bool {
+        matches!(self, Self::Rank | Self::Tag | Self::Count | Self::Int)
+    }
+}
+
 /// Which proof lane a slot's words are hashed into (see [`crate::lanes`]).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]

@@ -4,8 +4,9 @@
 //!
 //! * [`calls`]: the call table. What each MPI function's parameters mean.
 //! * [`ints`]: integer streams, compressed online; [`tree`]: the count-stream tree.
-//! * [`section`]: the model, [`form`]: its values as functions of the caller's rank. [`project`] reads one rank back,
-//!   [`folded`] its calls without their order, [`check`] proves it.
+//! * [`section`]: the model, [`form`]: its values as functions of the caller's rank. [`event`] reads one rank's calls with what
+//!   they mean, and is where a program that reads traces begins; [`project`] is below it and has words alone, [`folded`] the calls
+//!   without their order, [`check`] proves them.
 //! * [`sites`] and [`names`]: where calls are made from, and what that is called.
 //!
 //! What builds a rank's trace is `st_capture`, its form on disk `st_stream`, who meets whom `st_match`. The crate knows no

@@ -118,7 +118,10 @@ pub fn len_i64(value: i64) -> usize {
     bits.div_ceil(7).max(1).to_usize()
 }
 
-fn zigzag(value: i64) -> u64 {
+/// A number of either sign as one without: small ones stay small.
+#[must_use]
+#[inline]
+pub fn zigzag(value: i64) -> u64 {
     ((value << 1) ^ (value >> 63)).cast_unsigned()
 }
 

@@ -16,6 +16,9 @@
 //! assert!(st_stream::read(cut, st_stream::ReadOptions::default()).unwrap_err().is_truncated());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! A program that reads traces goes through the sections of a [`Reader`], and through the calls of each
+//! ([`Section::events`]); `lib/match/examples` has four to copy.
 
 mod blocks;
 pub mod bytes;

@@ -2,6 +2,7 @@
 
 use clap::{Args as ClapArgs, ValueEnum};
 use st_cli::Symbols;
+use st_cli::options::seconds;
 
 use super::explain::Explaining;
 
@@ -42,11 +43,6 @@ Times are those of st-stat at. A call counts with the part of it that is between
 
 Columns: those of CSV and JSON are function; calls; time_ns of all ranks between the times; share_percent of all that; longest_ns and longest_rank; \
 ranks, how many; site and place; of (computation) calls are 0. With --by rank rank and state (MPI or computation) take the place of function and site.";
-
-pub(super) fn seconds(text: &str) -> Result<f64, String> {
-    let seconds = text.parse().ok().filter(|s: &f64| s.is_finite() && *s >= 0.0);
-    seconds.ok_or_else(|| "a number of seconds from 0 up".into())
-}
 
 /// A time.
 #[derive(ClapArgs, Clone, Debug)]

@@ -4,10 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
 use st_cli::Symbols;
-use st_cli::options::{Steps, StreamIn, Talk, TextOut};
+use st_cli::options::{Steps, StreamIn, Talk, TextOut, seconds};
 
 use super::Explaining;
-use super::moments::seconds;
 use crate::table::Format;
 
 const REPORT: &str = "\

@@ -1,6 +1,7 @@
 //! The program, and the logical clock, from outside.
 #![expect(clippy::unwrap_used, clippy::needless_range_loop, reason = "tests; indices are ranks and points")]
 
+mod author;
 mod clc;
 mod cli;
 mod clocks;
@@ -9,6 +10,7 @@ mod malformed;
 mod matching;
 #[path = "../../../lib/match/tests/program/mod.rs"]
 mod program;
+mod script;
 mod shared;
 mod simulated;
 mod sketches;

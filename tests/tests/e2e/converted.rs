@@ -9,7 +9,7 @@ use std::fs;
 use std::path::Path;
 
 /// Formats that take all programs; and those that refuse some, with status 1 or 2 and words.
-const ALWAYS: [&str; 5] = ["csv", "parquet", "chrome", "perfetto", "paraver"];
+const ALWAYS: [&str; 7] = ["csv", "parquet", "chrome", "perfetto", "paraver", "extrap", "cube"];
 const SOMETIMES: [&str; 2] = ["simgrid", "goal"];
 
 fn converted(trace: &Path, format: &str, to: &Path) -> Result<Outcome, Failure> {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, builder::PossibleValuesParser};
 use st_cli::Symbols;
-use st_cli::options::{Steps, StreamIn, Talk};
+use st_cli::options::{Steps, StreamIn, Talk, seconds};
 use st_model::ranklist::RankList;
 use st_model::ranklist_notation;
 
@@ -19,7 +19,7 @@ use crate::selection::Selection;
 #[derive(Parser, Clone, Debug)]
 #[command(name = "st-convert", version, after_long_help = AFTER)]
 pub struct Args {
-    /// Streams, or directories of streams; - or nothing is standard input
+    /// Streams, or directories of streams; - or nothing is standard input. Together they are one trace; in extrap each is a run
     #[arg(value_name = "STREAM")]
     pub inputs: Vec<PathBuf>,
     /// The format [default: by the ending of the output's name]
@@ -46,7 +46,7 @@ pub struct Args {
     /// Only calls from an MPI_Pcontrol of this level to the rank's next MPI_Pcontrol, or to the end
     #[arg(long, value_name = "LEVEL", allow_negative_numbers = true)]
     pub phase: Option<i64>,
-    /// Write also a table of all wait states (csv, parquet), which takes a second pass over all calls
+    /// Write also all wait states (csv, parquet), or their sums (extrap, cube), which takes a second pass over all calls
     #[arg(long)]
     pub waits: bool,
     /// Write nothing if the format cannot hold all that is there: exit status 4
@@ -88,11 +88,6 @@ impl Args {
     }
 }
 
-fn seconds(text: &str) -> Result<f64, String> {
-    let seconds = text.parse().ok().filter(|s: &f64| s.is_finite() && *s >= 0.0);
-    seconds.ok_or_else(|| "a number of seconds from 0 up".into())
-}
-
 const AFTER: &str = "\
 Examples:
   st-convert app.st -o app.pftrace                 for ui.perfetto.dev and trace_processor
@@ -101,6 +96,8 @@ Examples:
   st-convert app.st -o app.parquet; python3 -c 'import pandas; print(pandas.read_parquet(\"app.parquet/events.parquet\"))'
   st-convert app.st -o app.ti; cd app.ti; smpirun -replay trace.txt -np 4 -platform platform.xml -hostfile hosts.txt
   st-convert app.st --sites solver.c --sites MPI_Allreduce -o part.csv
+  st-convert 4.st 8.st 16.st 32.st 64.st -o series.jsonl; extrap --json series.jsonl
+  st-convert app.st --waits -o app.cubex           for cube and pyCubexR
   st-convert --list
 
 Times are ns since the first rank entered MPI_Init; in perfetto and otf2, which have none below 0, since the first call if that was before. Without exact \
@@ -141,6 +138,15 @@ simgrid and goal: what each rank computes, sends, receives and waits for. Comput
 and tags have numbers of their own. Collective operations are messages: barriers by dissemination, broadcasts and reductions by binomial trees (for all: to the first rank and \
 back), gathers and scatters rank by rank at the root, allgathers in a ring, exchanges pair by pair, scans in a chain; operations that only begin send every message to its receiver at \
 once. The latency and bandwidth of platform.xml are those of the trace's own messages, where it tells them. Ranks that call MPI in several threads are refused, and so are --from, --until, --phase and --sites: messages that cross the border of what is written would have one end.
+
+extrap: lines of JSON, each the value of a metric for a call path of a run: {\"params\": {\"p\": ranks}, \"callpath\": \"app->solve->MPI_Send\", \"metric\": …, \
+\"value\": …}. Each input is a run by itself; Extra-P wants five numbers of ranks, and takes runs on equally many as repetitions. A call path is the program, the functions on the stack of \
+a call site (their place, where they are not known) and the function of MPI. Values are those of a rank, the mean of all: visits; time, in seconds, in calls of MPI or, of functions of the \
+program, between calls, before those that they make (wrappers of MPI aside); bytes_sent and bytes_received, as st-stat counts them; with --waits wait, how much of the time is waiting for others. time_longest is that of \
+the rank in which it is longest. With --sites or --phase there is no time between calls.
+
+cube: an archive of the same sums for each rank, which is a location, below its node: time, visits, bytes_sent and bytes_received. All are exclusive: of a call path without \
+those that it calls. With --waits each kind of wait state is a part of the time.
 
 Exit status: 0 done, 1 failed, 2 usage, 3 invalid or truncated stream, 4 --strict, and the format cannot hold all.";
 

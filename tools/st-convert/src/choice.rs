@@ -58,6 +58,11 @@ impl Chosen {
         Ok(chosen)
     }
 
+    /// Whether all calls are written.
+    pub(crate) fn is_all(&self) -> bool {
+        self.symbols.is_none() && self.phases.is_none()
+    }
+
     /// Of a section's symbols, which are written; `None` of all.
     pub(crate) fn symbols(&self, section: usize) -> Option<&[bool]> {
         self.symbols.as_ref()?.get(section).map(Vec::as_slice)

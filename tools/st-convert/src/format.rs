@@ -39,6 +39,9 @@ pub(crate) struct Summary<'a> {
 
 /// A result being written.
 pub(crate) trait Format {
+    /// What follows is another run, in the same result; of formats of series only.
+    fn next_run(&mut self, _trace: &Trace) {}
+
     /// The next call of a thread: those of all threads in the order in which they are entered or, if the format is written
     /// rank by rank, one thread after the other.
     fn call(&mut self, call: &Call<'_>) -> Result<()>;
@@ -48,7 +51,7 @@ pub(crate) trait Format {
         Ok(())
     }
 
-    /// Writes what is left. What has no place is returned.
+    /// Writes what is left of a run. What has no place is returned.
     fn finish(&mut self, summary: &Summary<'_>) -> Result<Losses>;
 
     /// Gives the result its name.
@@ -69,9 +72,11 @@ pub(crate) struct Kind {
     pub(crate) by_rank: bool,
     /// It is played, which a part of the run cannot be: messages that cross the part's borders have one end.
     pub(crate) whole_only: bool,
-    /// It has a table of wait states, if that is asked for.
+    /// It has wait states, if they are asked for.
     pub(crate) has_waits: bool,
-    /// Bytes per call, as it comes out with programs of the test set.
+    /// Each input is a run by itself.
+    pub(crate) is_series: bool,
+    /// Bytes per call, as it comes out with programs of the test set; 0 of sums.
     pub(crate) bytes: u64,
     /// Bytes that its readers bear.
     pub(crate) bears: u64,

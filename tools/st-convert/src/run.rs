@@ -12,8 +12,10 @@ use st_model::project;
 
 use crate::NAME;
 use crate::args::Args;
-use crate::format::{Kind, Summary};
+use crate::format::{Format, Kind, Summary};
 use crate::formats;
+use crate::input::Input;
+use crate::losses::Losses;
 use crate::selection::{HOW, LACK};
 use crate::trace::Trace;
 use crate::walk::walk;
@@ -35,8 +37,29 @@ pub fn run(args: &Args) -> Result<Status> {
     }
     let Some(output) = &args.output else { bail!(UsageError("no output: name one with -o".into())) };
     let kind = chosen(args, output)?;
-    let selection = args.selection();
-    if kind.whole_only && selection.is_part() {
+    check_options(kind, args)?;
+    let read = |input: Input| Ok((input.named(), opened(kind, &input, args)?));
+    let runs = inputs(kind, args).into_iter().map(read).collect::<Result<Vec<_>>>()?;
+    let Some((_, first)) = runs.first() else { return Ok(Status::Ok) };
+    let (mut format, mut losses) = ((kind.open)(output, first)?, Losses::default());
+    for (number, (named, trace)) in runs.iter().enumerate() {
+        if number > 0 {
+            format.next_run(trace);
+        }
+        losses.take_in(written(trace, kind, named, args, &mut *format)?);
+    }
+    if args.strict && !losses.is_empty() {
+        let lost = losses.listed();
+        bail!(FailedCheck(format!("--strict: {} has no place for {lost}; nothing is written", kind.name)));
+    }
+    format.commit()?;
+    losses.tell(NAME, kind.name, &args.talk);
+    Ok(Status::Ok)
+}
+
+/// Refuses what a format cannot do.
+fn check_options(kind: &Kind, args: &Args) -> Result<()> {
+    if kind.whole_only && args.selection().is_part() {
         let name = kind.name;
         bail!(UsageError(format!(
             "{name} is played, which a part of the run cannot be, for messages cross its borders: leave out --from, --until, --phase and --sites"
@@ -45,43 +68,50 @@ pub fn run(args: &Args) -> Result<Status> {
     if args.waits && !kind.has_waits {
         let with: Vec<&str> =
             formats::ALL.iter().filter(|kind| kind.has_waits).map(|kind| kind.name).collect();
-        bail!(UsageError(format!(
-            "--waits: {} has no table of waits; these have: {}",
-            kind.name,
-            with.join(", ")
-        )));
+        bail!(UsageError(format!("--waits: {} has no waits; these have: {}", kind.name, with.join(", "))));
     }
-    let input = args.reads();
+    Ok(())
+}
+
+/// What is read as one trace each: everything or, for a series, each input.
+fn inputs(kind: &Kind, args: &Args) -> Vec<Input> {
+    let all = args.reads();
+    if !kind.is_series || all.paths.is_empty() {
+        return vec![all];
+    }
+    all.paths.iter().map(|path| Input { paths: vec![path.clone()], ..all.clone() }).collect()
+}
+
+/// Reads a trace, and says how much of it is written.
+fn opened(kind: &Kind, input: &Input, args: &Args) -> Result<Trace> {
     let mut trace = input.read(NAME, Some(&args.steps), args.ranks.as_ref())?;
     let named = input.named();
     if args.waits && !trace.is_timed() {
         bail!(UsageError(format!("{named}: {LACK}, which --waits needs: {HOW}")));
     }
     check_times(&trace, kind, &named, args)?;
-    selection.narrow(&named, &mut trace)?;
+    args.selection().narrow(&named, &mut trace)?;
     trace.waits = args.waits;
     tell_size(&trace, kind, args);
-    let mut format = (kind.open)(output, &trace)?;
+    Ok(trace)
+}
+
+/// Writes a trace. What has no place is returned.
+fn written(trace: &Trace, kind: &Kind, named: &str, args: &Args, format: &mut dyn Format) -> Result<Losses> {
     let progress = args.talk.progress(NAME, "converting", Amount::Things("calls", trace.events));
     let tell = |calls: u64| {
         progress.advance(calls);
         Ok(())
     };
-    let shared = walk(&trace, kind.by_rank, &tell, &mut *format).map_err(|e| {
+    let shared = walk(trace, kind.by_rank, &tell, format).map_err(|e| {
         // Of an output that cannot be written the input is not to blame.
-        if e.is::<project::Error>() { e.context(named) } else { e }
+        if e.is::<project::Error>() { e.context(named.to_owned()) } else { e }
     })?;
     drop(progress);
     let mut losses = format.finish(&Summary { groups: &shared.groups })?;
     losses.take_in(shared.unmatched());
     losses.take_in(shared.losses);
-    if args.strict && !losses.is_empty() {
-        let lost = losses.listed();
-        bail!(FailedCheck(format!("--strict: {} has no place for {lost}; nothing is written", kind.name)));
-    }
-    format.commit()?;
-    losses.tell(NAME, kind.name, &args.talk);
-    Ok(Status::Ok)
+    Ok(losses)
 }
 
 /// The formats, a line each.
@@ -133,6 +163,9 @@ fn tell_size(trace: &Trace, kind: &Kind, args: &Args) {
     let most = if args.phase.is_some() || !args.sites.is_empty() { "at most " } else { "" };
     let (calls, size) = (counted(written, "call"), megabytes(bytes));
     let threads = counted(trace.lanes.len().to_u64(), "thread");
+    if kind.bytes == 0 {
+        return args.talk.note(NAME, format_args!("{most}{calls} of {threads}, summed up"));
+    }
     args.talk.note(NAME, format_args!("{most}{calls} of {threads}, some {size} of {}", kind.name));
     if bytes <= kind.bears {
         return;

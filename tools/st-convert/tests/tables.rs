@@ -284,7 +284,7 @@ fn wait_states_come_to_the_sums_of_the_analysis() {
     let refused = kernel(Kernel::Fft).run(&["-o", "a.pftrace", "--waits"]);
     assert_eq!(refused.status.code(), Some(2));
     let said = String::from_utf8(refused.stderr).unwrap();
-    assert!(said.contains("perfetto has no table of waits; these have: csv, parquet"), "{said}");
+    assert!(said.contains("perfetto has no waits; these have: csv, parquet, extrap, cube"), "{said}");
 }
 
 #[test]

@@ -7,6 +7,7 @@ use st_model::calls::{CallId, FIRST_UNKNOWN};
 use st_model::num::Exact;
 use st_model::objects::Registered;
 use st_model::section::Sym;
+use st_model::varint::zigzag;
 use st_stream::bytes::{put_i64, put_str, put_u64};
 use st_stream::objects::{Codec, put_object};
 use st_stream::sites::put_site;
@@ -406,11 +407,6 @@ fn put_round(recorder: &RankRecorder, thread: usize) -> Option<Vec<u8>> {
         }
     }
     Some(out)
-}
-
-#[inline]
-fn zigzag(value: i64) -> u64 {
-    ((value << 1) ^ (value >> 63)).cast_unsigned()
 }
 
 #[inline]

@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
 use st_cli::{Launch, Status};
+use st_model::calls::words::found_nothing;
 use st_model::calls::{CallTable, Kind};
 use st_model::section::Section;
 use st_replay::TOOL;
@@ -31,7 +32,6 @@ use st_replay::threads::{Threads, Uses};
 use st_replay::unstarted::Unstarted;
 use st_replay::watchdog::{Stalled, Watchdog};
 use st_replay::whatif::WhatIf;
-use st_replay::words::failed_poll;
 
 use crate::replay::buffers::Memory;
 use crate::replay::call::mpi;
@@ -222,7 +222,7 @@ impl Job<'_> {
             handles,
             requests: Requests::default(),
             memory: Memory::default(),
-            ahead: LookAhead::new(section, section.project(thread, rank).context("no calls")?),
+            ahead: LookAhead::new(section, thread, rank).context("no calls")?,
             statuses: Vec::new(),
             array: Vec::new(),
             places: Vec::new(),
@@ -268,7 +268,7 @@ impl Job<'_> {
             run.spared += i128::from(step.gap) - i128::from(what_if.wait(sym, step.gap));
             match self.actions.get(sym as usize) {
                 Some(Action::Make(handler, row))
-                    if !failed_poll(row, &words) && unstarted.keep(row, &mut words) =>
+                    if !found_nothing(row, &words) && unstarted.keep(row, &mut words) =>
                 {
                     let made = run.make(&mut replay, *handler, row, &words, step, (sym, index));
                     run.watchdog.leave();

@@ -30,11 +30,6 @@ pub(crate) struct Witness {
     pub(crate) pairs: Vec<(i64, i64)>,
 }
 
-/// Whether values of a meaning may be functions of the rank.
-pub(crate) fn symbolic(meaning: Meaning) -> bool {
-    matches!(meaning, Meaning::Rank | Meaning::Tag | Meaning::Count | Meaning::Int)
-}
-
 /// The forms to try after that as recorded, in order.
 pub(crate) fn candidates(meaning: Meaning, size: i64) -> Vec<Candidate> {
     let peers = meaning == Meaning::Rank;

@@ -18,7 +18,6 @@ use st_model::ranklist::RankList;
 use st_model::section::{Elastic, Section, SlotStreams};
 use st_model::unite::{Classes, Partitions, Renaming};
 
-use crate::cluster::forms::symbolic;
 use crate::cluster::signature::{Signature, total};
 use crate::codes::code;
 use crate::lossy::Counter;
@@ -106,7 +105,7 @@ enum State {
 impl SlotCluster {
     /// Of the first rank.
     pub(crate) fn new(slot: &Slot, how: How, first: Mine<'_>) -> Self {
-        let plain = !symbolic(slot.meaning) || first.own.is_none() || !sane(first.values);
+        let plain = !slot.meaning.is_symbolic() || first.own.is_none() || !sane(first.values);
         let one = One::new(first, how.user.filter(|_| !plain));
         let mut out = Self {
             meaning: slot.meaning,

@@ -26,11 +26,6 @@ pub(crate) struct Sampled {
     pub(crate) head: Vec<i64>,
 }
 
-/// Whether values of a meaning may have symbolic forms.
-pub(crate) fn symbolic(meaning: Meaning) -> bool {
-    matches!(meaning, Meaning::Rank | Meaning::Tag | Meaning::Count | Meaning::Int)
-}
-
 /// The best form for a sample, those given among the candidates. `at` gives the first values of the rank of that
 /// number in the communicator, if all ranks share one.
 pub(crate) fn best(

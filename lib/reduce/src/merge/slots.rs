@@ -17,7 +17,7 @@ use crate::lossy::{Counter, Rule, codes};
 use crate::merge::callers::{Callers, Lengths};
 use crate::merge::error::Error;
 use crate::merge::factor;
-use crate::merge::infer::{HEAD, SAMPLE, Sampled, best, symbolic};
+use crate::merge::infer::{HEAD, SAMPLE, Sampled, best};
 use crate::merge::products;
 use st_model::unite::{Classes, Partitions};
 
@@ -62,7 +62,7 @@ impl SlotClasses {
             lane: slot.lane,
             form: Form::Absolute,
             classes: Classes::default(),
-            plain: !symbolic(slot.meaning),
+            plain: !slot.meaning.is_symbolic(),
             review,
             lengths: Lengths::default(),
             user,

@@ -27,6 +27,7 @@ pub(crate) const KIND: Kind = Kind {
     by_rank: false,
     whole_only: false,
     has_waits: false,
+    is_series: false,
     bytes: 370,
     bears: 100_000_000,
     open,

@@ -19,6 +19,7 @@ pub(crate) const KIND: Kind = Kind {
     by_rank: false,
     whole_only: false,
     has_waits: true,
+    is_series: false,
     bytes: 80,
     bears: 20_000_000_000,
     open,

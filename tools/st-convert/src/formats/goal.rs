@@ -24,6 +24,7 @@ pub(crate) const KIND: Kind = Kind {
     by_rank: true,
     whole_only: true,
     has_waits: false,
+    is_series: false,
     bytes: 100,
     bears: 20_000_000_000,
     open,

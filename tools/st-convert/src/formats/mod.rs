@@ -22,6 +22,8 @@ formats! {
     simgrid,
     goal,
     paraver,
+    extrap,
+    cube,
 }
 
 /// Names of all formats.

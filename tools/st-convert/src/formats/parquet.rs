@@ -31,6 +31,7 @@ pub(crate) const KIND: Kind = Kind {
     by_rank: false,
     whole_only: false,
     has_waits: true,
+    is_series: false,
     bytes: 15,
     bears: 100_000_000_000,
     open,

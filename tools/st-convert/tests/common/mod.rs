@@ -23,8 +23,13 @@ pub(crate) const KERNELS: [Kernel; 6] =
     [Kernel::Stencil2d, Kernel::Workers, Kernel::Fft, Kernel::Halo, Kernel::Rma, Kernel::Threads];
 
 pub(crate) fn kernel(kernel: Kernel) -> Made {
+    kernel_of(kernel, 4)
+}
+
+/// A kernel on so many ranks.
+pub(crate) fn kernel_of(kernel: Kernel, ranks: u32) -> Made {
     let options = st_kernels::Options { steps: Some(5), ..st_kernels::Options::default() };
-    Made::of(paper::sections(kernel, &options, 4).map(Result::unwrap).collect())
+    Made::sized(paper::sections(kernel, &options, ranks).map(Result::unwrap).collect(), ranks)
 }
 
 /// When the first rank started: on 29 February 2024, 23:59:30 UTC.
@@ -38,8 +43,13 @@ pub(crate) type Known = (String, i64, i64);
 
 impl Made {
     pub(crate) fn of(sections: Vec<Section>) -> Self {
+        Self::sized(sections, 4)
+    }
+
+    /// The same, of a job of so many ranks.
+    fn sized(sections: Vec<Section>, world: u32) -> Self {
         let made = Self { directory: tempfile::tempdir().unwrap(), sections };
-        let header = Header { world: 4, program: "app".into(), started: STARTED, ..Header::default() };
+        let header = Header { world, program: "app".into(), started: STARTED, ..Header::default() };
         let trace = Trace { header, sections: made.sections.clone(), level: 0, ..Trace::default() };
         let file = std::fs::File::create(made.path("app.st")).unwrap();
         st_stream::write(&trace, file, WriteOptions { level: 0 }).unwrap();

@@ -35,6 +35,7 @@ pub(crate) const KIND: Kind = Kind {
     by_rank: true,
     whole_only: false,
     has_waits: false,
+    is_series: false,
     bytes: 40,
     bears: 50_000_000_000,
     open,

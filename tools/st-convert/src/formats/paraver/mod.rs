@@ -33,6 +33,7 @@ pub(crate) const KIND: Kind = Kind {
     by_rank: false,
     whole_only: false,
     has_waits: false,
+    is_series: false,
     bytes: 160,
     bears: 2_000_000_000,
     open,
