@@ -28,12 +28,13 @@ function json(command, trace) {
   }
 }
 
-/** Numbers of a table as they are shown, by the keys of its columns, with all rows. */
+/** Numbers of a table as they are shown, by the keys of its columns, with all rows; which table of a view, or what it is called. */
 const shownTable = (page, view, index) =>
   page.evaluate(
     ([view, index]) => {
       const section = [...document.querySelectorAll("main > section")][view];
-      const root = section.querySelectorAll(".table")[index];
+      const tables = [...section.querySelectorAll(".table")];
+      const root = typeof index === "number" ? tables[index] : tables.find((table) => table.querySelector("caption").textContent === index);
       if (!root) return [];
       const more = root.querySelector(".more");
       while (!more.hidden) more.click();
@@ -57,11 +58,12 @@ function same(what, shown, printed) {
 
 async function numbers(page, trace, views) {
   const at = (name) => views.indexOf(name);
-  const tables = [["sites", 0, ["calls", "--sites"]], ["sites", 1, ["calls"]], ["sites", 2, ["calls", "--spread"]], ["ranks", 0, ["ranks"]], ["efficiency", 0, ["waits"]]];
+  const tables = [["sites", 0, ["calls", "--sites"]], ["sites", 1, ["calls"]], ["sites", 2, ["calls", "--spread"]], ["ranks", 0, ["ranks"]], ["efficiency", 0, ["waits"]], ["loops", "iterations", ["phases"]], ["loops", "phases", ["phases", "--by", "pcontrol"]]];
   let compared = 0;
   for (const [view, index, command] of tables) {
     if (at(view) < 0) continue;
     const [shown, printed] = [await shownTable(page, at(view), index), json(command, trace)];
+    check(`${command.join(" ")} is shown`, shown.length > 0 || !printed?.length);
     if (printed && shown.length === printed.length) compared += printed.length;
     // What is grouped or cut short is compared by the tests of st-stat.
     if (printed && printed.length <= 4096) same(command.join(" "), shown, printed);
@@ -102,6 +104,14 @@ async function keyboard(page, views) {
   check("the address tells what is seen", (await page.evaluate(() => location.hash)).startsWith("#timeline&from="));
   await page.keyboard.press("Home");
   check("key Home", (await width()) === before);
+  if (!(await page.evaluate(() => timelineView.iterates))) return;
+  const seen = () => page.evaluate(() => [timelineView.view.from, timelineView.view.to]);
+  await page.keyboard.press("i");
+  const first = await seen();
+  check("key i", first[1] - first[0] < before);
+  await page.keyboard.press("i");
+  check("key i again", (await seen())[0] > first[0]);
+  await page.keyboard.press("Home");
 }
 
 /** Longest time of drawing a frame while zooming in and out, in 95 of 100 frames, ms. */

@@ -1,5 +1,6 @@
 //! One page that shows the whole run: [`told`] is what other commands find, [`data`] what the page holds of it, in the [`room`] there is.
 
+mod bands;
 mod data;
 mod lanes;
 mod page;

@@ -57,7 +57,7 @@ fn numbers(of: &Value) -> Vec<u64> {
 fn its_tables_are_what_commands_print() {
     let sections = with_slow(Kernel::Wavefront, 9, 5, &[Slow { rank: 1, factor: 2.0 }]);
     let page = report(sections.clone(), &[]);
-    let commands: [(&str, &[&str]); 8] = [
+    let commands: [(&str, &[&str]); 9] = [
         ("summary", &[]),
         ("findings", &["why"]),
         ("waits", &["waits"]),
@@ -66,6 +66,7 @@ fn its_tables_are_what_commands_print() {
         ("sites", &["calls", "--sites"]),
         ("spread", &["calls", "--spread"]),
         ("ranks", &["ranks"]),
+        ("iterations", &["phases"]),
     ];
     for (name, command) in commands {
         let rows = table(&page[name]);
@@ -138,6 +139,42 @@ fn a_planted_fault_is_shown_where_it_is() {
         let [from, to] = ["from_ns", "to_ns"].map(|key| spot[key].as_i64().unwrap());
         assert!(0 <= from && from < to && to <= run && spot["wait_ns"] == to - from, "{spot}");
     }
+}
+
+/// Two levels of phases, one of them slow once, and no loop that is known.
+#[test]
+fn iterations_and_phases_are_bands_above_the_timeline() {
+    let sections = with_slow(Kernel::Stencil1d, 6, 40, &[Slow { rank: 2, factor: 4.0 }]);
+    let page = report(sections.clone(), &[]);
+    let printed = json(&sections, &["phases"]);
+    let bands = page["bands"].as_array().unwrap();
+    assert_eq!(bands[0]["turns"], 8, "an allreduce after five steps");
+    for (key, of) in
+        [("time_ns", "time_ns"), ("begin_ns", "begin_ns"), ("end_ns", "end_ns"), ("number", "iteration")]
+    {
+        let loop_0 = printed.iter().filter(|row| row["loop"] == 0);
+        let values: Vec<u64> = loop_0.map(|row| row[of].as_u64().unwrap()).collect();
+        assert_eq!(numbers(&bands[0][key]), values, "{key}");
+    }
+    let program: Vec<Section> = (0..2)
+        .map(|rank| {
+            let mut r = Rank::new(rank, 2);
+            for turn in 0..12 {
+                let (begin, long) = (turn * 1000, if turn == 7 { 900 } else { 100 });
+                r.call(names::MPI_Pcontrol, "phase", &[turn % 3], (begin, begin + 1));
+                r.call(names::MPI_Barrier, "step", &[0], (begin + long, begin + long + 10));
+            }
+            r.finish("host")
+        })
+        .collect();
+    let page = report(program.clone(), &[]);
+    assert_eq!(table(&page["phases"]), json(&program, &["phases", "--by", "pcontrol"]));
+    let levels: Vec<&Value> =
+        page["bands"].as_array().unwrap().iter().filter(|b| !b["level"].is_null()).collect();
+    assert_eq!(levels.len(), 3, "{}", page["bands"]);
+    let slow = levels.iter().find(|b| b["level"] == 1).unwrap();
+    assert_eq!((numbers(&slow["number"]), numbers(&slow["slow"])), (vec![0, 1, 2, 3], vec![2]));
+    assert!(page["bands"].as_array().unwrap().iter().all(|b| b["turns"].as_u64().unwrap() > 0));
 }
 
 #[test]

@@ -112,6 +112,26 @@ export interface Structure {
   more: number;
 }
 
+/** Iterations of a loop, or phases of one level; of many neighbours are one. */
+export interface Band {
+  level: number | null;
+  function: string;
+  site: number | null;
+  place: string;
+  turns: number;
+  trend: number | null;
+  number: number[];
+  begin_ns: number[];
+  end_ns: number[];
+  time_ns: number[];
+  longest_ns: number[];
+  longest_rank: number[];
+  mpi_ns: number[];
+  wait_ns: number[];
+  slow: number[];
+  slow_more: number;
+}
+
 export interface Report {
   form: number;
   made_by: string;
@@ -129,6 +149,9 @@ export interface Report {
   matrix: Matrix | null;
   timeline: Timeline | null;
   structure: Structure[];
+  iterations: Table | null;
+  phases: Table | null;
+  bands: Band[];
 }
 
 /** Decodes what stands in the page: base64 of gzip of JSON. */

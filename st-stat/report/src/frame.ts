@@ -5,7 +5,7 @@ import { colour } from "./dom";
 import { count, moment } from "./format";
 import { Scene, firstAfter, messagesIn } from "./scene";
 
-/** Room for numbers of ranks, and for times, in CSS pixels. */
+/** Room for numbers of ranks, and for times above the rows, in CSS pixels. */
 export const LEFT = 58;
 export const TOP = 22;
 /** Lines for messages at most. */
@@ -25,15 +25,17 @@ export interface Frame {
   context: CanvasRenderingContext2D;
   width: number;
   height: number;
+  /** Where rows begin, below times and what stands above these. */
+  top: number;
   seen: Seen;
   data: Timeline;
   /** Ranks by row. */
   ranks: number[];
 }
 
-const across = ({ width, seen: { from, to } }: Frame) => (t: number): number => LEFT + ((t - from) / (to - from)) * (width - LEFT);
+export const across = ({ width, seen: { from, to } }: Frame) => (t: number): number => LEFT + ((t - from) / (to - from)) * (width - LEFT);
 
-const down = ({ height, seen: { first, last } }: Frame) => (row: number): number => TOP + ((row - first) / (last - first)) * (height - TOP);
+const down = ({ height, top, seen: { first, last } }: Frame) => (row: number): number => top + ((row - first) / (last - first)) * (height - top);
 
 /** Times at which lines are drawn: at most so many. */
 function ticks(from: number, to: number, most: number): { step: number; at: number[] } {
@@ -47,7 +49,7 @@ function ticks(from: number, to: number, most: number): { step: number; at: numb
 
 /** Times above, ranks on the left, windows and findings. */
 export function axes(frame: Frame): void {
-  const { context, width, height, data, ranks: all } = frame;
+  const { context, width, height, top, data, ranks: all } = frame;
   const { from, to, first, last, window } = frame.seen;
   const [x, y] = [across(frame), down(frame)];
   context.font = "12px system-ui, sans-serif";
@@ -59,45 +61,45 @@ export function axes(frame: Frame): void {
   for (const t of at) {
     const where = Math.round(x(t - origin)) + 0.5;
     context.beginPath();
-    context.moveTo(where, TOP - 5);
+    context.moveTo(where, top - 5);
     context.lineTo(where, height);
     context.globalAlpha = 0.35;
     context.stroke();
     context.globalAlpha = 1;
     const text = moment(t, step);
-    if (where + context.measureText(text).width + 4 < width) context.fillText(text, where + 3, TOP / 2);
+    if (where + context.measureText(text).width + 4 < width) context.fillText(text, where + 3, top - TOP / 2);
   }
-  const each = ((height - TOP) / (last - first)) * (window === null ? data.levels.group : 1);
+  const each = ((height - top) / (last - first)) * (window === null ? data.levels.group : 1);
   const unit = window === null ? data.levels.group : 1;
   const skip = 2 ** Math.max(0, Math.ceil(Math.log2(15 / each))) * unit;
   context.textAlign = "right";
   for (let row = Math.ceil(first / skip) * skip; row < last && row < all.length; row += skip) {
     const at = y(row + Math.min(unit, all.length - row) / 2);
-    if (at > TOP && at < height) context.fillText(count(all[Math.floor(row)]), LEFT - 6, at);
+    if (at > top && at < height) context.fillText(count(all[Math.floor(row)]), LEFT - 6, at);
   }
-  context.fillText("rank", LEFT - 6, TOP / 2);
+  context.fillText("rank", LEFT - 6, top - TOP / 2);
   context.textAlign = "left";
 }
 
 /** Windows of single calls and findings above the rows of the whole run; if wished, circles on the ranks that wait. */
 export function marks(frame: Frame, circles: boolean): void {
-  const { context, data } = frame;
+  const { context, data, top } = frame;
   const [x, y] = [across(frame), down(frame)];
   context.strokeStyle = colour("ink");
   for (const window of data.windows) {
     if (window.whole) continue;
     const [a, b] = [x(window.from_ns), Math.max(x(window.from_ns) + 2, x(window.to_ns))];
     if (b < LEFT) continue;
-    context.strokeRect(Math.max(LEFT, a) + 0.5, TOP - 3.5, b - Math.max(LEFT, a), 3);
+    context.strokeRect(Math.max(LEFT, a) + 0.5, top - 3.5, b - Math.max(LEFT, a), 3);
   }
   context.fillStyle = colour("ink");
   for (const spot of data.spots) {
     const at = x((spot.from_ns + spot.to_ns) / 2);
     if (at < LEFT) continue;
     context.beginPath();
-    context.moveTo(at - 5, TOP - 9);
-    context.lineTo(at + 5, TOP - 9);
-    context.lineTo(at, TOP - 1);
+    context.moveTo(at - 5, top - 9);
+    context.lineTo(at + 5, top - 9);
+    context.lineTo(at, top - 1);
     context.fill();
     if (!circles) continue;
     context.beginPath();
@@ -108,10 +110,10 @@ export function marks(frame: Frame, circles: boolean): void {
 
 /** Draws a line over the rows, in a colour of its own on a ground that sets it off; returns what the drawing does. */
 export function over(frame: Frame, draw: (across: (t: number) => number, down: (row: number) => number) => number): number {
-  const { context, width, height } = frame;
+  const { context, width, height, top } = frame;
   context.save();
   context.beginPath();
-  context.rect(LEFT, TOP, width - LEFT, height - TOP);
+  context.rect(LEFT, top, width - LEFT, height - top);
   context.clip();
   context.lineJoin = "round";
   let of = 0;
@@ -131,11 +133,11 @@ export function details(frame: Frame, of: Scene): number {
   const [x, y] = [across(frame), down(frame)];
   context.save();
   context.beginPath();
-  context.rect(LEFT, TOP, width - LEFT, height - TOP);
+  context.rect(LEFT, frame.top, width - LEFT, height - frame.top);
   context.clip();
   for (const track of of.tracks) {
     const [top, bottom] = track.row.map(y);
-    if (bottom < TOP || top > height) continue;
+    if (bottom < frame.top || top > height) continue;
     for (let i = firstAfter(track, from); i < track.enter.length && track.enter[i] < to; i++) {
       const [a, b] = [x(track.enter[i]), x(track.exit[i])];
       if (b - a < 4) continue;
@@ -150,7 +152,7 @@ export function details(frame: Frame, of: Scene): number {
   });
   const visible = messagesIn(of, from, to).filter((m) => {
     const [a, b] = [middles[m.from], middles[m.to]];
-    return Math.max(a, b) > TOP && Math.min(a, b) < height;
+    return Math.max(a, b) > frame.top && Math.min(a, b) < height;
   });
   if (visible.length <= LINES) {
     context.strokeStyle = colour("line");

@@ -1,18 +1,20 @@
 // The page: its views, and their addresses.
 
+import { controls } from "./controls";
 import { Report, Table, column, decode, number } from "./data";
 import { button, el } from "./dom";
 import { efficiency } from "./efficiency";
 import { findings } from "./findings";
 import { bytes, count, duration, shown } from "./format";
 import { GridView } from "./grid";
+import { iterations } from "./iterations";
 import { loops } from "./loops";
 import { MatrixView } from "./matrix";
-import { RankBars } from "./ranks";
+import { rankBars } from "./ranks";
 import * as route from "./route";
 import { boxes } from "./spread";
 import { State, TableView } from "./table";
-import { Seen, TimelineView, controls } from "./timeline";
+import { Seen, TimelineView } from "./timeline";
 
 interface View {
   name: string;
@@ -79,12 +81,13 @@ function seen(of: Record<string, string>, whole: Seen): Seen {
   return { window: whole.window, from: value("from", whole.from), to: value("to", whole.to), first: value("first", whole.first), last: value("last", whole.last) };
 }
 
-function timelineView(report: Report): (View & { go: (finding: number) => void }) | null {
+function timelineView(report: Report): (View & { go: (finding: number) => void; time: (from: number, to: number) => void }) | null {
   const data = report.timeline;
   if (!data) return null;
   const height = (): number => Math.max(260, Math.min(window.innerHeight - 330, 900));
   const view: TimelineView = new TimelineView(data, {
     height,
+    bands: report.bands,
     changed: (now) => {
       bar.dispatchEvent(new Event("shown"));
       const of: Record<string, string> = { from: now.from.toFixed(0), to: now.to.toFixed(0), first: now.first.toFixed(2), last: now.last.toFixed(2) };
@@ -111,7 +114,7 @@ function timelineView(report: Report): (View & { go: (finding: number) => void }
     const next = button("next finding", () => go(spots[(last + 1) % spots.length].finding), { title: "next finding (n)", id: "next" });
     bar.append(next);
   }
-  const keys = "Arrows move, + and − zoom, < and > change the number of ranks, Home shows all, p the critical path or not; drag, wheel and two fingers work, too (wheel with Shift moves, with Ctrl changes the number of ranks).";
+  const keys = "Arrows move, + and − zoom, < and > change the number of ranks, Home shows all, i the next iteration, p the critical path or not; drag, wheel and two fingers work, too (wheel with Shift moves, with Ctrl changes the number of ranks).";
   const root = el("section", {}, bar, view.root, el("p", { class: "note keys" }, keys));
   const open = (of: Record<string, string>): void => {
     const window = of.window !== undefined && data.windows[Number(of.window)] ? Number(of.window) : null;
@@ -119,7 +122,7 @@ function timelineView(report: Report): (View & { go: (finding: number) => void }
   };
   // For the script that looks at the page in a browser.
   Object.assign(globalThis, { timelineView: view });
-  return { name: "timeline", title: "Timeline", root, draw: () => view.draw(), open, go };
+  return { name: "timeline", title: "Timeline", root, draw: () => view.draw(), open, go, time: (from, to) => view.go(from, to) };
 }
 
 function overview(report: Report, timeline: ReturnType<typeof timelineView>, to: (route: route.Route) => void): View {
@@ -160,7 +163,7 @@ function views(report: Report, to: (route: route.Route) => void): View[] {
     }
     all.push({ name: "sites", title: "Call sites", root: el("section", {}, ...tables) });
   }
-  const bars = new RankBars(report.ranks);
+  const bars = rankBars(report.ranks);
   const ranks = tabular("ranks", report.ranks, "time per rank", "st-stat ranks --format csv", of("ranks"));
   const grid = GridView.fits(report) ? new GridView(report) : null;
   const below = grid ? el("div", { class: "beside" }, grid.root, ranks.root) : ranks.root;
@@ -180,8 +183,13 @@ function views(report: Report, to: (route: route.Route) => void): View[] {
     if (report.waits) root.append(el("h2", {}, "Wait states"), new TableView(report.waits, { name: "wait states" }).root);
     all.push({ name: "efficiency", title: "Efficiency", root });
   }
+  const over = iterations(report, (from, to_ns) => {
+    to({ view: "timeline", of: {} });
+    timeline?.time(from, to_ns);
+  });
   if (report.structure.length > 0) {
-    all.push({ name: "loops", title: "Loops", root: el("section", {}, el("h2", {}, "Loops and calls"), loops(report.structure)) });
+    const root = el("section", {}, over && el("h2", {}, "Iterations and phases"), over && over.root, el("h2", {}, "Loops and calls"), loops(report.structure));
+    all.push({ name: "loops", title: "Loops", root, draw: over?.draw });
   }
   return all.filter((view): view is View => view !== null);
 }

@@ -1,7 +1,8 @@
 // The timeline: ranks as rows, time from left to right.
 
-import { Timeline } from "./data";
-import { button, colour, el, fit } from "./dom";
+import { Bands } from "./bands";
+import { Band, Timeline } from "./data";
+import { colour, el, fit } from "./dom";
 import { count, duration, moment } from "./format";
 import { Frame, LEFT, Seen, TOP, axes, details, marks, over } from "./frame";
 import { COLOURS, Painter } from "./paint";
@@ -18,6 +19,8 @@ export interface Options {
   small?: boolean;
   pressed?: (at: number) => void;
   changed?: (seen: Seen) => void;
+  /** Iterations and phases, to be drawn above the rows. */
+  bands?: Band[];
 }
 
 export class TimelineView {
@@ -28,6 +31,9 @@ export class TimelineView {
   private readonly sums: Sums;
   private readonly ranks: number[];
   private readonly path: Path;
+  private readonly bands: Bands;
+  /** Where rows begin, in CSS pixels. */
+  private readonly top: number;
   /** Whether the critical path is drawn. */
   pathShown = true;
   private readonly scenes: (Scene | undefined)[];
@@ -47,6 +53,8 @@ export class TimelineView {
     this.sums = new Sums(data.levels);
     this.ranks = ranks(data.levels);
     this.path = path(data);
+    this.bands = new Bands(options.bands ?? [], data.origin_ns);
+    this.top = this.bands.height + TOP;
     this.rowOf = new Map(this.ranks.map((rank, row) => [rank, row]));
     this.scenes = data.windows.map(() => undefined);
     this.seen = this.whole(null);
@@ -137,7 +145,7 @@ export class TimelineView {
     context.setTransform(1, 0, 0, 1, 0, 0);
     context.fillStyle = colour("ground");
     context.fillRect(0, 0, this.canvas.width, this.canvas.height);
-    const [w, h] = [Math.max(1, Math.round((width - LEFT) * scale)), Math.max(1, Math.round((height - TOP) * scale))];
+    const [w, h] = [Math.max(1, Math.round((width - LEFT) * scale)), Math.max(1, Math.round((height - this.top) * scale))];
     // Made anew only where the size is another: a picture is some MB.
     if (this.painter?.width !== w || this.painter.height !== h) this.painter = new Painter(w, h);
     const painter = this.painter;
@@ -145,10 +153,11 @@ export class TimelineView {
     const exact = this.exact(w);
     if (exact) this.paintCalls(painter, exact);
     else this.paintSums(painter);
-    context.putImageData(painter.image, Math.round(LEFT * scale), Math.round(TOP * scale));
+    context.putImageData(painter.image, Math.round(LEFT * scale), Math.round(this.top * scale));
     context.setTransform(scale, 0, 0, scale, 0, 0);
-    const frame: Frame = { context, width, height, seen: this.seen, data: this.data, ranks: this.rowRanks };
+    const frame: Frame = { context, width, height, top: this.top, seen: this.seen, data: this.data, ranks: this.rowRanks };
     axes(frame);
+    this.bands.draw(frame);
     if (this.seen.window === null) marks(frame, !this.options.small);
     const lines = exact ? details(frame, exact) : 0;
     const stays = this.pathShown && !this.options.small ? this.paintPath(frame) : 0;
@@ -270,6 +279,8 @@ export class TimelineView {
       { class: "legend" },
       ...PARTS.map((name, i) => (used[i] ? item(name, i) : null)),
       line && el("li", {}, el("span", { class: "swatch path" }), "critical path"),
+      this.bands.any && el("li", {}, "iteration: 0.5 ", el("span", { class: "scale" }), " 1.5 of the median"),
+      this.bands.anySlow && el("li", {}, el("span", { class: "swatch", style: "background: var(--low)" }), "slow iteration"),
     );
   }
 
@@ -277,7 +288,7 @@ export class TimelineView {
     const { canvas } = this;
     const inside = (e: MouseEvent): { x: number; y: number } => {
       const box = canvas.getBoundingClientRect();
-      return { x: (e.clientX - box.left - LEFT) / (box.width - LEFT), y: (e.clientY - box.top - TOP) / (box.height - TOP) };
+      return { x: (e.clientX - box.left - LEFT) / (box.width - LEFT), y: (e.clientY - box.top - this.top) / (box.height - this.top) };
     };
     if (this.options.small) {
       canvas.addEventListener("click", (e) => this.options.pressed?.(inside(e).x * this.data.run_ns));
@@ -321,7 +332,12 @@ export class TimelineView {
     };
     canvas.addEventListener("pointerup", up);
     canvas.addEventListener("pointercancel", (e) => this.pointers.delete(e.pointerId));
-    canvas.addEventListener("dblclick", (e) => this.zoom(0.4, inside(e).x));
+    canvas.addEventListener("dblclick", (e) => {
+      const at = inside(e);
+      const found = this.band(at);
+      if (found) this.go(found.of.begin_ns[found.i], found.of.end_ns[found.i]);
+      else this.zoom(0.4, at.x);
+    });
     canvas.addEventListener("keydown", (e) => this.key(e));
   }
 
@@ -338,14 +354,46 @@ export class TimelineView {
 
   /** Says what is at a point, in parts of what is seen. */
   private tell({ x, y }: { x: number; y: number }): void {
-    if (x < 0 || x > 1 || y < 0 || y > 1) return;
+    if (x < 0 || x > 1 || y > 1) return;
     const { from, to, first, last } = this.seen;
+    if (y < 0) {
+      const told = this.bands.tell(this.above(y), from + x * (to - from));
+      if (told) this.about.textContent = told;
+      return;
+    }
     const [time, row] = [from + x * (to - from), first + y * (last - first)];
     const exact = this.exact(this.canvas.width);
     const pixel = (to - from) / Math.max(1, this.canvas.width);
     const what = exact ? call(this.data, exact, time, row) : cell(this.data, this.sums, this.ranks, [time, row, pixel]);
     const on = this.path.rank[stayAt(this.path, time)];
     this.about.textContent = what && on !== undefined ? `${what} · then the critical path is on rank ${on}` : what;
+  }
+
+  /** How far a part of the rows' height is from the top of the picture, in CSS pixels. */
+  private above(y: number): number {
+    return this.top + y * (this.canvas.clientHeight - this.top);
+  }
+
+  private band({ x, y }: { x: number; y: number }): { of: Band; i: number } | undefined {
+    const { from, to } = this.seen;
+    return x < 0 || y > 0 ? undefined : this.bands.at(this.above(y), from + x * (to - from));
+  }
+
+  /** Shows a time with a little before and after it. */
+  go(from: number, to: number): void {
+    const beside = (to - from) / 50;
+    this.show({ ...this.seen, from: from - beside, to: to + beside });
+  }
+
+  /** Whether there are iterations to go to. */
+  get iterates(): boolean {
+    return this.bands.any;
+  }
+
+  /** Shows the next or last iteration of the loop, or phase, that takes most. */
+  iteration(by: 1 | -1): void {
+    const next = this.bands.next(this.seen, by);
+    if (next) this.go(...next);
   }
 
   togglePath(): void {
@@ -366,36 +414,11 @@ export class TimelineView {
       "<": () => this.rows(2),
       Home: () => this.show(this.whole(this.seen.window)),
       p: () => this.togglePath(),
+      i: () => this.iteration(1),
+      I: () => this.iteration(-1),
     };
     if (e.ctrlKey || e.metaKey || e.altKey || !does[e.key]) return;
     e.preventDefault();
     does[e.key]();
   }
-}
-
-/** The buttons over a timeline. */
-export function controls(view: TimelineView): HTMLElement {
-  const windows = el("select", { "aria-label": "what is shown" }, el("option", { value: "" }, "whole run"));
-  view.data.windows.forEach((w, i) => {
-    if (w.whole) return;
-    const text = `window ${i + 1}: ${duration(w.to_ns - w.from_ns)} from ${moment(w.from_ns + view.data.origin_ns, (w.to_ns - w.from_ns) / 100)}`;
-    windows.append(el("option", { value: String(i) }, text));
-  });
-  windows.addEventListener("change", () => view.show(view.whole(windows.value === "" ? null : Number(windows.value))));
-  const press = (text: string, label: string, does: () => void): HTMLButtonElement => button(text, does, { title: label, "aria-label": label });
-  const bar = el(
-    "div",
-    { class: "tools" },
-    windows.options.length > 1 && windows,
-    press("all", "show all (Home)", () => view.show(view.whole(view.view.window))),
-    press("+", "less time (+)", () => view.zoom(0.5)),
-    press("−", "more time (-)", () => view.zoom(2)),
-    press("◀", "earlier (left arrow)", () => view.pan(-0.5)),
-    press("▶", "later (right arrow)", () => view.pan(0.5)),
-    press("fewer ranks", "fewer ranks (>)", () => view.rows(0.5)),
-    press("more ranks", "more ranks (<)", () => view.rows(2)),
-    view.data.path.length > 0 && press("critical path", "show the critical path or not (p)", () => view.togglePath()),
-  );
-  bar.addEventListener("shown", () => (windows.value = view.view.window === null ? "" : String(view.view.window)));
-  return bar;
 }

@@ -33,6 +33,10 @@ pub(super) struct Report {
     pub(super) matrix: Option<Matrix>,
     pub(super) timeline: Option<Timeline>,
     pub(super) structure: Vec<Structure>,
+    /// Iterations and phases, as `st-stat phases` prints them.
+    pub(super) iterations: Option<Columns>,
+    pub(super) phases: Option<Columns>,
+    pub(super) bands: Vec<Band>,
 }
 
 impl Report {
@@ -55,6 +59,9 @@ impl Report {
             matrix: None,
             timeline: None,
             structure: Vec::new(),
+            iterations: None,
+            phases: None,
+            bands: Vec::new(),
         }
     }
 }
@@ -199,6 +206,34 @@ pub(super) struct Spot {
     pub(super) rank: u32,
     pub(super) for_rank: u32,
     pub(super) wait_ns: u64,
+}
+
+/// Iterations of a loop, or phases of one level; of many neighbours are one.
+#[derive(Serialize, Debug)]
+pub(super) struct Band {
+    /// Of phases.
+    pub(super) level: Option<i64>,
+    /// The first call.
+    pub(super) function: String,
+    pub(super) site: Option<u32>,
+    pub(super) place: String,
+    /// How many there are.
+    pub(super) turns: usize,
+    /// How much longer the last takes than the first by the trend, as a share of the median.
+    pub(super) trend: Option<f64>,
+    /// By iteration or group of neighbours: the number of the (first) one; when the first rank begins and the last ends;
+    /// means of ranks, the longest of them, and which that is.
+    pub(super) number: Vec<u64>,
+    pub(super) begin_ns: Vec<u64>,
+    pub(super) end_ns: Vec<u64>,
+    pub(super) time_ns: Vec<u64>,
+    pub(super) longest_ns: Vec<u64>,
+    pub(super) longest_rank: Vec<u64>,
+    pub(super) mpi_ns: Vec<u64>,
+    pub(super) wait_ns: Vec<u64>,
+    /// Numbers of those that take much longer than others, the longest first, and how many there was no room for.
+    pub(super) slow: Vec<u64>,
+    pub(super) slow_more: u64,
 }
 
 /// What ranks do as loops and calls.

@@ -10,6 +10,7 @@ use st_model::section::Section;
 use st_model::sites::CallSites;
 use st_model::steps::Exceeded;
 
+use super::bands::Cuts;
 use super::data::{Columns, Place, Report, Timeline};
 use super::room::Room;
 use super::{lanes, pairs, ranks, spots, structure};
@@ -43,6 +44,8 @@ pub(super) struct Told {
     places: Vec<(String, Option<u32>)>,
     /// Where the run begins by the times that `st-stat at` takes, ns.
     origin: i64,
+    /// Iterations and phases.
+    cuts: Option<Cuts>,
     /// From when to when single calls are asked for, ns from the beginning of the run.
     windows: Vec<(i64, i64)>,
 }
@@ -89,6 +92,13 @@ impl Told {
         let places = explained.told().map_or(0, |told| told.places().len());
         let places = (0..places).map(|n| explained.place(narrow(n), sites)).collect();
         let (origin, windows) = asked(&explained, windows)?;
+        let cuts = match &explained.analysis {
+            Some(analysis) => {
+                let cuts = Cuts::of(&explained.sections, sites, analysis, steps);
+                unless_too_long(cuts, "iterations and phases are not shown", &mut lacks)?
+            }
+            None => None,
+        };
         let matrix = matrix::flows(&explained.sections, &steps.budget());
         let matrix = unless_too_long(matrix, "who talks to whom is not shown", &mut lacks)?;
         let matrix = matrix.map(|flows| Matrix::of_ranks(&explained.sections, &flows));
@@ -122,6 +132,7 @@ impl Told {
             path: explained.analysis.as_ref().map(|analysis| analysis.path().stays).unwrap_or_default(),
             analysis: explained.analysis,
             places,
+            cuts,
             windows,
         })
     }
@@ -142,6 +153,10 @@ impl Told {
         report.matrix = self.matrix.as_ref().map(|matrix| pairs::matrix(matrix, room));
         report.grid_width = grid_width(self.sections.iter().map(|(s, _)| s), self.ranks.rows.len());
         report.structure = structure::all(&self.sections, sites, room);
+        if let Some(cuts) = &self.cuts {
+            [report.iterations, report.phases] = cuts.tables(room);
+            report.bands = cuts.bands(sites, room);
+        }
         report.timeline = self.analysis.as_ref().map(|a| self.timeline(a, sites, room)).transpose()?;
         Ok(report)
     }
