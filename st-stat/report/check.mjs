@@ -1,4 +1,5 @@
-// Looks at pages in Chromium: `node check.mjs CHROMIUM ST_STAT PICTURES TRACE PAGE [TRACE PAGE]...`. Fails if a page asks the network
+// Looks at pages in Chromium: `node check.mjs CHROMIUM ST_STAT PICTURES TRACE PAGE AGAINST [...]`, AGAINST
+// being the trace that the page compares with, or -. Fails if a page asks the network
 // for anything, says anything on the console, or shows a number that st-stat does not print of the trace.
 
 import { execFileSync } from "node:child_process";
@@ -7,9 +8,9 @@ import { basename, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import puppeteer from "puppeteer-core";
 
-const [chromium, stat, pictures, ...pairs] = process.argv.slice(2);
+const [chromium, stat, pictures, ...three] = process.argv.slice(2);
 const SIZES = [["desktop", 1280, 800], ["projector", 1920, 1080], ["phone", 390, 844]];
-const VIEWS = ["findings", "timeline", "sites", "ranks", "messages", "efficiency", "loops"];
+const VIEWS = ["findings", "timeline", "sites", "ranks", "messages", "efficiency", "loops", "changes"];
 let failed = 0;
 
 function check(what, holds, detail = "") {
@@ -19,9 +20,9 @@ function check(what, holds, detail = "") {
 }
 
 /** Rows of a command's JSON, or none if it cannot tell of this trace. */
-function json(command, trace) {
+function json(command, ...traces) {
   try {
-    const out = execFileSync(stat, [...command, "--format", "json", "-q", trace], { encoding: "utf8", maxBuffer: 1 << 30, stdio: ["ignore", "pipe", "ignore"] });
+    const out = execFileSync(stat, [...command, "--format", "json", "-q", ...traces], { encoding: "utf8", maxBuffer: 1 << 30, stdio: ["ignore", "pipe", "ignore"] });
     return out.split("\n").filter((line) => line).map((line) => JSON.parse(line));
   } catch {
     return null;
@@ -56,13 +57,14 @@ function same(what, shown, printed) {
   }
 }
 
-async function numbers(page, trace, views) {
+async function numbers(page, trace, against, views) {
   const at = (name) => views.indexOf(name);
-  const tables = [["sites", 0, ["calls", "--sites"]], ["sites", 1, ["calls"]], ["sites", 2, ["calls", "--spread"]], ["ranks", 0, ["ranks"]], ["efficiency", 0, ["waits"]], ["loops", "iterations", ["phases"]], ["loops", "phases", ["phases", "--by", "pcontrol"]]];
+  const tables = [["sites", 0, ["calls", "--sites"]], ["sites", 1, ["calls"]], ["sites", 2, ["calls", "--spread"]], ["ranks", 0, ["ranks"]], ["efficiency", 0, ["waits"]], ["loops", "iterations", ["phases"]], ["loops", "phases", ["phases", "--by", "pcontrol"]], ["changes", 0, ["diff", "--time"]]];
   let compared = 0;
   for (const [view, index, command] of tables) {
     if (at(view) < 0) continue;
-    const [shown, printed] = [await shownTable(page, at(view), index), json(command, trace)];
+    const traces = view === "changes" ? [against, trace] : [trace];
+    const [shown, printed] = [await shownTable(page, at(view), index), json(command, ...traces)];
     check(`${command.join(" ")} is shown`, shown.length > 0 || !printed?.length);
     if (printed && shown.length === printed.length) compared += printed.length;
     // What is grouped or cut short is compared by the tests of st-stat.
@@ -131,8 +133,9 @@ async function frames(page) {
 
 const browser = await puppeteer.launch({ executablePath: chromium, args: ["--no-sandbox", "--disable-gpu", "--allow-file-access-from-files"] });
 mkdirSync(pictures, { recursive: true });
-for (let i = 0; i + 1 < pairs.length; i += 2) {
-  const [trace, file] = pairs.slice(i, i + 2).map((path) => resolve(path));
+for (let i = 0; i + 2 < three.length; i += 3) {
+  const [trace, file] = three.slice(i, i + 2).map((path) => resolve(path));
+  const against = three[i + 2] === "-" ? null : resolve(three[i + 2]);
   const name = basename(file, ".html");
   const page = await browser.newPage();
   page.on("request", (request) => check(`${name}: asks for ${request.url().slice(0, 80)}`, /^(file|data):/.test(request.url())));
@@ -145,7 +148,8 @@ for (let i = 0; i + 1 < pairs.length; i += 2) {
   const ready = Date.now() - began;
   const views = await page.$$eval("nav a", (all) => all.map((a) => a.hash.slice(1)));
   check(`${name}: views`, views.every((view) => VIEWS.includes(view)));
-  const compared = await numbers(page, trace, views);
+  check(`${name}: changes`, views.includes("changes") === (against !== null));
+  const compared = await numbers(page, trace, against, views);
   await keyboard(page, views);
   const slow = views.includes("timeline") ? await frames(page) : 0;
   for (const [size, width, height] of SIZES) {

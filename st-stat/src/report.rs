@@ -1,5 +1,6 @@
 //! One page that shows the whole run: [`told`] is what other commands find, [`data`] what the page holds of it, in the [`room`] there is.
 
+mod against;
 mod bands;
 mod data;
 mod lanes;
@@ -19,6 +20,7 @@ use st_explain::analyse_all;
 use st_model::num::Exact as _;
 use st_model::section::Section;
 
+use self::against::Compared;
 use self::room::Room;
 use self::told::Told;
 use crate::args::ReportArgs;
@@ -35,8 +37,13 @@ pub(crate) fn report(args: &ReportArgs) -> Result<Status> {
     let sites = args
         .symbols
         .call_sites((input::NAME, &args.talk), explained.sections.iter().map(|s: &Section| &s.sites));
+    let against = Compared::of(args, &explained, &sites)?;
     let told = Told::of(explained, (&sites, &args.window), &args.steps)?;
-    let page = fitted(MOST, |room| page::of(&told.report(&sites, room)?))?;
+    let page = fitted(MOST, |room| {
+        let mut report = told.report(&sites, room)?;
+        report.against = against.as_ref().map(|against| against.shown(room));
+        page::of(&report)
+    })?;
     let mut out = Output::text(&args.output.output)?;
     let named = (!out.is_stdout()).then(|| out.name().to_owned());
     out.write_all(page.as_bytes())?;

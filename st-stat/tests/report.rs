@@ -8,7 +8,7 @@ use std::io::Read as _;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use clap::Parser as _;
-use common::{Rank, kernel, printed, rows, tried, untimed, with_slow};
+use common::{Rank, kernel, printed, rows, run, tried, untimed, with_slow, write};
 use serde_json::{Map, Value};
 use st_kernels::{Kernel, Slow};
 use st_model::calls::names;
@@ -175,6 +175,32 @@ fn iterations_and_phases_are_bands_above_the_timeline() {
     let slow = levels.iter().find(|b| b["level"] == 1).unwrap();
     assert_eq!((numbers(&slow["number"]), numbers(&slow["slow"])), (vec![0, 1, 2, 3], vec![2]));
     assert!(page["bands"].as_array().unwrap().iter().all(|b| b["turns"].as_u64().unwrap() > 0));
+}
+
+#[test]
+fn against_another_run_it_shows_what_diff_finds() {
+    let dir = tempfile::tempdir().unwrap();
+    let [before, after, few] = ["before.st", "after.st", "few.st"].map(|name| dir.path().join(name));
+    write(&before, with_slow(Kernel::Stencil2d, 16, 50, &[]));
+    write(&after, with_slow(Kernel::Stencil2d, 16, 50, &[Slow { rank: 1, factor: 4.0 }]));
+    write(&few, with_slow(Kernel::Stencil2d, 4, 5, &[]));
+    let [before, after, few] = [&before, &after, &few].map(|path| path.to_str().unwrap());
+    let page = held(&run(&["report", after, "--against", before]).unwrap());
+    let diff = |more: &[&str]| run(&[&["diff", "--time", before, after], more].concat()).unwrap();
+    let printed: Vec<Map<String, Value>> =
+        diff(&["--format", "json"]).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(table(&page["against"]["changes"]), printed);
+    assert!(printed.iter().any(|row| row["verdict"] == "slower"), "{printed:?}");
+    let text = diff(&[]);
+    for key in ["runs", "counts"] {
+        assert!(text.contains(page["against"][key].as_str().unwrap()), "{key}: {text}");
+    }
+    assert!(report(with_slow(Kernel::Stencil2d, 4, 5, &[]), &[])["against"].is_null());
+    assert!(run(&["report", after, "--base", before]).is_err(), "it is another run of what?");
+    let error = run(&["report", after, "--against", before, "--base", few]).unwrap_err();
+    assert!(error.to_string().contains("has other ranks than"), "{error}");
+    let error = run(&["report", after, "--against", "/nowhere.st"]).unwrap_err();
+    assert!(error.to_string().contains("/nowhere.st"), "{error}");
 }
 
 #[test]

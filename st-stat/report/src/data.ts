@@ -132,6 +132,14 @@ export interface Band {
   slow_more: number;
 }
 
+/** What has changed since another run. */
+export interface Against {
+  command: string;
+  runs: string;
+  counts: string;
+  changes: Table;
+}
+
 export interface Report {
   form: number;
   made_by: string;
@@ -152,6 +160,7 @@ export interface Report {
   iterations: Table | null;
   phases: Table | null;
   bands: Band[];
+  against: Against | null;
 }
 
 /** Decodes what stands in the page: base64 of gzip of JSON. */

@@ -1,5 +1,6 @@
 // The page: its views, and their addresses.
 
+import { changes } from "./changes";
 import { controls } from "./controls";
 import { Report, Table, column, decode, number } from "./data";
 import { button, el } from "./dom";
@@ -190,6 +191,11 @@ function views(report: Report, to: (route: route.Route) => void): View[] {
   if (report.structure.length > 0) {
     const root = el("section", {}, over && el("h2", {}, "Iterations and phases"), over && over.root, el("h2", {}, "Loops and calls"), loops(report.structure));
     all.push({ name: "loops", title: "Loops", root, draw: over?.draw });
+  }
+  if (report.against) {
+    const table = tabular("changes", report.against.changes, "changes per call site", "st-stat diff --time --format csv", of("changes"));
+    const root = el("section", {}, el("h2", {}, "What has changed"), changes(report.against), table.root);
+    all.push({ name: "changes", title: "Changes", root });
   }
   return all.filter((view): view is View => view !== null);
 }

@@ -37,6 +37,7 @@ pub(super) struct Report {
     pub(super) iterations: Option<Columns>,
     pub(super) phases: Option<Columns>,
     pub(super) bands: Vec<Band>,
+    pub(super) against: Option<Against>,
 }
 
 impl Report {
@@ -62,6 +63,7 @@ impl Report {
             iterations: None,
             phases: None,
             bands: Vec::new(),
+            against: None,
         }
     }
 }
@@ -234,6 +236,17 @@ pub(super) struct Band {
     /// Numbers of those that take much longer than others, the longest first, and how many there was no room for.
     pub(super) slow: Vec<u64>,
     pub(super) slow_more: u64,
+}
+
+/// What has changed since another run.
+#[derive(Serialize, Debug)]
+pub(super) struct Against {
+    /// Its command.
+    pub(super) command: String,
+    /// How long ranks take, and how many call sites have changed, in the words of `st-stat diff --time`.
+    pub(super) runs: String,
+    pub(super) counts: String,
+    pub(super) changes: Columns,
 }
 
 /// What ranks do as loops and calls.
