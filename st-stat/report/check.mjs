@@ -10,7 +10,7 @@ import puppeteer from "puppeteer-core";
 
 const [chromium, stat, pictures, ...three] = process.argv.slice(2);
 const SIZES = [["desktop", 1280, 800], ["projector", 1920, 1080], ["phone", 390, 844]];
-const VIEWS = ["findings", "timeline", "sites", "ranks", "messages", "efficiency", "loops", "changes"];
+const VIEWS = ["findings", "timeline", "sites", "ranks", "messages", "efficiency", "loops", "changes", "trace"];
 let failed = 0;
 
 function check(what, holds, detail = "") {
@@ -59,7 +59,9 @@ function same(what, shown, printed) {
 
 async function numbers(page, trace, against, views) {
   const at = (name) => views.indexOf(name);
-  const tables = [["sites", 0, ["calls", "--sites"]], ["sites", 1, ["calls"]], ["sites", 2, ["calls", "--spread"]], ["ranks", 0, ["ranks"]], ["efficiency", 0, ["waits"]], ["loops", "iterations", ["phases"]], ["loops", "phases", ["phases", "--by", "pcontrol"]], ["changes", 0, ["diff", "--time"]]];
+  const tables = [["sites", 0, ["calls", "--sites"]], ["sites", 1, ["calls"]], ["sites", 2, ["calls", "--spread"]], ["ranks", 0, ["ranks"]], ["efficiency", 0, ["waits"]], ["loops", "iterations", ["phases"]], ["loops", "phases", ["phases", "--by", "pcontrol"]], ["changes", 0, ["diff", "--time"]],
+    ["trace", "bytes by frame", ["sizes"]], ["trace", "bytes by call site", ["sizes", "--by", "site"]], ["trace", "bytes by parameter", ["sizes", "--by", "parameter"]],
+    ["trace", "violations", ["violations"]], ["trace", "violated pairs", ["violations", "--pairs"]]];
   let compared = 0;
   for (const [view, index, command] of tables) {
     if (at(view) < 0) continue;

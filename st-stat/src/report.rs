@@ -3,6 +3,7 @@
 mod against;
 mod bands;
 mod data;
+mod kept;
 mod lanes;
 mod page;
 mod pairs;
@@ -21,6 +22,7 @@ use st_model::num::Exact as _;
 use st_model::section::Section;
 
 use self::against::Compared;
+use self::kept::Holding;
 use self::room::Room;
 use self::told::Told;
 use crate::args::ReportArgs;
@@ -38,10 +40,12 @@ pub(crate) fn report(args: &ReportArgs) -> Result<Status> {
         .symbols
         .call_sites((input::NAME, &args.talk), explained.sections.iter().map(|s: &Section| &s.sites));
     let against = Compared::of(args, &explained, &sites)?;
+    let kept = Holding::of(args, &explained, &sites)?;
     let told = Told::of(explained, (&sites, &args.window), &args.steps)?;
     let page = fitted(MOST, |room| {
         let mut report = told.report(&sites, room)?;
         report.against = against.as_ref().map(|against| against.shown(room));
+        report.kept = Some(kept.shown(room));
         page::of(&report)
     })?;
     let mut out = Output::text(&args.output.output)?;

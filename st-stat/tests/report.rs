@@ -203,6 +203,38 @@ fn against_another_run_it_shows_what_diff_finds() {
     assert!(error.to_string().contains("/nowhere.st"), "{error}");
 }
 
+/// A trace of clocks that disagree, and the same after st-sync.
+#[test]
+fn bytes_and_clocks_of_the_trace_are_shown() {
+    let data = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data/v1.4");
+    let [raw, synced] = ["openmpi-clocks.st", "synced.st"].map(|name| data.join(name));
+    let [raw, synced] = [&raw, &synced].map(|path| path.to_str().unwrap());
+    let page = held(&run(&["report", raw]).unwrap());
+    let printed = |words: &[&str]| -> Vec<Map<String, Value>> {
+        let text = run(&[words, &["--format", "json"]].concat()).unwrap();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    let kept = &page["kept"];
+    assert_eq!(table(&kept["frames"]), printed(&["sizes", raw]));
+    assert_eq!(table(&kept["sites"]), printed(&["sizes", "--by", "site", raw]));
+    assert_eq!(table(&kept["parameters"]), printed(&["sizes", "--by", "parameter", raw]));
+    let clocks = &kept["clocks"];
+    assert_eq!(table(&clocks["violations"]), printed(&["violations", raw]));
+    assert_eq!(table(&clocks["pairs"]), printed(&["violations", "--pairs", raw]));
+    assert_eq!(clocks["corrected"], false);
+    // Some ranks' clocks were compared, again and again.
+    let offsets = table(&clocks["offsets"]);
+    assert!(offsets.iter().filter(|row| row["rank"] == 3).count() > 1, "{offsets:?}");
+    assert!(offsets.iter().all(|row| row["error_ns"].as_i64().unwrap() >= 0), "{offsets:?}");
+    let page = held(&run(&["report", synced, "--against", raw]).unwrap());
+    let clocks = &page["kept"]["clocks"];
+    assert_eq!((&clocks["corrected"], &clocks["offsets"]), (&Value::Bool(true), &Value::Null));
+    assert!(table(&clocks["violations"]).iter().all(|row| row["violated"] == 0), "{clocks}");
+    assert_eq!(table(&page["against"]["violations"]), printed(&["violations", raw]), "both are of one run");
+    let none = report(untimed(kernel(Kernel::Stencil2d, 4, 10)), &[]);
+    assert!(none["kept"]["clocks"]["no_violations"].is_string(), "it says why");
+}
+
 #[test]
 fn without_exact_times_it_says_so_and_shows_loops() {
     let page = report(untimed(kernel(Kernel::Stencil2d, 4, 10)), &[]);

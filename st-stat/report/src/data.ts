@@ -138,6 +138,26 @@ export interface Against {
   runs: string;
   counts: string;
   changes: Table;
+  /** Of the other trace, if it is of the same run. */
+  violations: Table | null;
+}
+
+export interface Clocks {
+  corrected: boolean;
+  violations: Table | null;
+  pairs: Table | null;
+  no_violations: string | null;
+  offsets: Table | null;
+}
+
+/** What the trace itself is. */
+export interface Kept {
+  tools: string[];
+  frames: Table | null;
+  sites: Table | null;
+  parameters: Table | null;
+  no_sizes: string | null;
+  clocks: Clocks;
 }
 
 export interface Report {
@@ -161,6 +181,7 @@ export interface Report {
   phases: Table | null;
   bands: Band[];
   against: Against | null;
+  kept: Kept | null;
 }
 
 /** Decodes what stands in the page: base64 of gzip of JSON. */

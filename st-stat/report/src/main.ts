@@ -9,6 +9,7 @@ import { findings } from "./findings";
 import { bytes, count, duration, shown } from "./format";
 import { GridView } from "./grid";
 import { iterations } from "./iterations";
+import { kept } from "./kept";
 import { loops } from "./loops";
 import { MatrixView } from "./matrix";
 import { rankBars } from "./ranks";
@@ -197,6 +198,7 @@ function views(report: Report, to: (route: route.Route) => void): View[] {
     const root = el("section", {}, el("h2", {}, "What has changed"), changes(report.against), table.root);
     all.push({ name: "changes", title: "Changes", root });
   }
+  if (report.kept) all.push({ name: "trace", title: "Trace", ...kept(report.kept, report.against?.violations ?? null) });
   return all.filter((view): view is View => view !== null);
 }
 

@@ -23,7 +23,9 @@ in the page: all of a run of few calls, of a longer one those of windows around 
 sums per rank (per group of ranks, if there are many) and column of time, and says how wide these are. The critical path of st-stat path is drawn over it; \
 iterations of the outermost loops and phases of MPI_Pcontrol, as st-stat phases has them, are bands above it and bars in the view of loops. Without exact times it shows the loops \
 instead of time. With --against a view of the changes since \
-another run has what st-stat diff --time finds. What the trace lacks, and what there was no room for, stands on the page.";
+another run has what st-stat diff --time finds. The last view is about the trace itself: its bytes by st-stat sizes (of a trace in one file), \
+the tools that made it, messages that arrive before they were sent by st-stat violations (if --against names the trace of the same run before st-sync, \
+also before that), and how clocks moved against that of rank 0. What the trace lacks, and what there was no room for, stands on the page.";
 
 /// The page.
 #[derive(ClapArgs, Clone, Debug)]

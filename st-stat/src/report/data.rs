@@ -38,6 +38,7 @@ pub(super) struct Report {
     pub(super) phases: Option<Columns>,
     pub(super) bands: Vec<Band>,
     pub(super) against: Option<Against>,
+    pub(super) kept: Option<Kept>,
 }
 
 impl Report {
@@ -64,6 +65,7 @@ impl Report {
             phases: None,
             bands: Vec::new(),
             against: None,
+            kept: None,
         }
     }
 }
@@ -247,6 +249,34 @@ pub(super) struct Against {
     pub(super) runs: String,
     pub(super) counts: String,
     pub(super) changes: Columns,
+    /// If both are of one run: what `st-stat violations` says of the other.
+    pub(super) violations: Option<Columns>,
+}
+
+/// What the trace itself is.
+#[derive(Serialize, Debug)]
+pub(super) struct Kept {
+    /// Programs that made it, with their arguments.
+    pub(super) tools: Vec<String>,
+    /// Where its bytes go, as `st-stat sizes` says it; or why that is not known.
+    pub(super) frames: Option<Columns>,
+    pub(super) sites: Option<Columns>,
+    pub(super) parameters: Option<Columns>,
+    pub(super) no_sizes: Option<String>,
+    pub(super) clocks: Clocks,
+}
+
+/// How far clocks agree.
+#[derive(Serialize, Debug)]
+pub(super) struct Clocks {
+    /// Whether a program has corrected them.
+    pub(super) corrected: bool,
+    /// As `st-stat violations` says it; or why that is not known.
+    pub(super) violations: Option<Columns>,
+    pub(super) pairs: Option<Columns>,
+    pub(super) no_violations: Option<String>,
+    /// Comparisons with the clock of rank 0 while recording: what is to be added at a time of the rank's own clock.
+    pub(super) offsets: Option<Columns>,
 }
 
 /// What ranks do as loops and calls.

@@ -51,7 +51,11 @@ pub(super) struct Told {
 }
 
 /// What a part comes to that takes more steps than are allowed, or cannot be told of such a trace: nothing, and why.
-fn unless_too_long<T>(result: Result<T>, what: &str, lacks: &mut Vec<String>) -> Result<Option<T>> {
+pub(super) fn unless_too_long<T>(
+    result: Result<T>,
+    what: &str,
+    lacks: &mut Vec<String>,
+) -> Result<Option<T>> {
     match result {
         Ok(found) => Ok(Some(found)),
         Err(e) if e.is::<Exceeded>() || e.is::<Unknown>() => {
