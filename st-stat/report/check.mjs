@@ -91,6 +91,28 @@ async function numbers(page, trace, against, views) {
   return compared + costs.length;
 }
 
+/** Call paths: the topmost box has all times of all call sites, each box at least what those below it have, and an address. */
+async function paths(page, trace) {
+  await page.evaluate(() => (location.hash = "#sites"));
+  const boxes = () => page.$$eval(".icicle .boxes button", (all) => all.map((b) => ["computation", "mpi", "calls"].map((key) => Number(b.dataset[key]))));
+  const all = await boxes();
+  const rows = json(["calls", "--sites"], trace) ?? [];
+  const timed = rows.some((row) => row.time_ns !== null);
+  const sum = (of) => rows.reduce((all, row) => all + of(row), 0);
+  const mpi = sum((row) => (timed && row.share_percent === null ? 0 : row.time_ns ?? 0));
+  const whole = [sum((row) => row.before_ns ?? 0), mpi, sum((row) => row.calls)];
+  if (rows.length > 0 && rows.length <= 4096) check("call paths", JSON.stringify(all[0]) === JSON.stringify(whole), `${all[0]} on the page, ${whole} printed`);
+  if (all.length < 2) return;
+  await page.focus(".icicle .boxes button:nth-child(2)");
+  await page.keyboard.press("Enter");
+  await new Promise((done) => setTimeout(done, 300));
+  check("a call path has an address", (await page.evaluate(() => location.hash)).startsWith("#sites&path="));
+  check("a call path is shown alone", (await boxes())[1].every((n, i) => n === all[1][i]));
+  await page.keyboard.press("Enter");
+  await new Promise((done) => setTimeout(done, 300));
+  check("all call paths are shown again", (await boxes()).length === all.length);
+}
+
 async function keyboard(page, views) {
   for (let i = 0; i < views.length; i++) {
     await page.keyboard.press(String(i + 1));
@@ -152,6 +174,7 @@ for (let i = 0; i + 2 < three.length; i += 3) {
   check(`${name}: views`, views.every((view) => VIEWS.includes(view)));
   check(`${name}: changes`, views.includes("changes") === (against !== null));
   const compared = await numbers(page, trace, against, views);
+  if (views.includes("sites")) await paths(page, trace);
   await keyboard(page, views);
   const slow = views.includes("timeline") ? await frames(page) : 0;
   for (const [size, width, height] of SIZES) {

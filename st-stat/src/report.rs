@@ -10,6 +10,7 @@ mod pairs;
 mod ranks;
 mod room;
 mod spots;
+mod stacks;
 mod structure;
 mod told;
 

@@ -203,6 +203,22 @@ fn against_another_run_it_shows_what_diff_finds() {
     assert!(error.to_string().contains("/nowhere.st"), "{error}");
 }
 
+#[test]
+fn call_sites_have_the_paths_that_lead_to_them() {
+    let sections = with_slow(Kernel::Wavefront, 9, 5, &[Slow { rank: 1, factor: 2.0 }]);
+    let page = report(sections.clone(), &[]);
+    let frames: Vec<&str> =
+        page["stacks"]["frames"].as_array().unwrap().iter().map(|frame| frame.as_str().unwrap()).collect();
+    let printed = json(&sections, &["calls", "--sites", "--stacks"]);
+    let paths = page["stacks"]["of"].as_array().unwrap();
+    assert_eq!(paths.len(), printed.len());
+    for (path, row) in paths.iter().zip(&printed) {
+        let names = numbers(path).into_iter().rev().map(|n| frames[usize::try_from(n).unwrap()]);
+        assert_eq!(names.collect::<Vec<_>>().join(" < "), row["place"].as_str().unwrap());
+    }
+    assert!(paths.iter().any(|path| numbers(path).len() > 1), "{paths:?}");
+}
+
 /// A trace of clocks that disagree, and the same after st-sync.
 #[test]
 fn bytes_and_clocks_of_the_trace_are_shown() {

@@ -19,6 +19,13 @@ export interface Table {
   rest: Record<string, number>;
 }
 
+/** By which call paths call sites are reached. */
+export interface Stacks {
+  frames: string[];
+  /** By row of the table of call sites: numbers of frames, the outermost first. */
+  of: number[][];
+}
+
 export interface Matrix {
   ranks: number;
   group: number;
@@ -171,6 +178,7 @@ export interface Report {
   efficiency: Table | null;
   functions: Table | null;
   sites: Table | null;
+  stacks: Stacks | null;
   spread: Table | null;
   ranks: Table;
   grid_width: number;

@@ -8,6 +8,7 @@ import { efficiency } from "./efficiency";
 import { findings } from "./findings";
 import { bytes, count, duration, shown } from "./format";
 import { GridView } from "./grid";
+import { IcicleView } from "./icicle";
 import { iterations } from "./iterations";
 import { kept } from "./kept";
 import { loops } from "./loops";
@@ -65,17 +66,18 @@ function facts(report: Report): HTMLElement {
   );
 }
 
+/** Notes a part of what is seen in a view in its address. */
+function noting(view: string, state: Record<string, string>): (part: Record<string, string | undefined>) => void {
+  let of: Record<string, string> = { ...state };
+  return (part) => {
+    of = Object.fromEntries(Object.entries({ ...of, ...part }).filter(([, value]) => value)) as Record<string, string>;
+    route.note({ view, of });
+  };
+}
+
 /** A view of one table, whose order and search are part of its address. */
-function tabular(name: string, table: Table, caption: string, elsewhere: string, state: Record<string, string>): TableView {
-  return new TableView(table, {
-    name: caption,
-    elsewhere,
-    state: state as State,
-    changed: (now) => {
-      const of = Object.fromEntries(Object.entries(now).filter(([, value]) => value)) as Record<string, string>;
-      route.note({ view: name, of });
-    },
-  });
+function tabular(name: string, table: Table, caption: string, elsewhere: string, state: Record<string, string>, note = noting(name, state)): TableView {
+  return new TableView(table, { name: caption, elsewhere, state: state as State, changed: (now) => note({ ...now }) });
 }
 
 function seen(of: Record<string, string>, whole: Seen): Seen {
@@ -155,15 +157,18 @@ function views(report: Report, to: (route: route.Route) => void): View[] {
   const state = route.read();
   const of = (name: string): Record<string, string> => (state.view === name ? state.of : {});
   if (report.sites && report.functions) {
-    const sites = tabular("sites", report.sites, "calls per call site", "st-stat calls --sites --format csv", of("sites"));
+    const note = noting("sites", of("sites"));
+    const sites = tabular("sites", report.sites, "calls per call site", "st-stat calls --sites --format csv", of("sites"), note);
+    const paths = report.stacks ? new IcicleView(report.sites, report.stacks, (path) => note({ path })) : null;
     const functions = new TableView(report.functions, { name: "calls per function", elsewhere: "st-stat calls --functions" });
-    const tables = [el("h2", {}, "Call sites"), sites.root, el("h2", {}, "Functions"), functions.root];
+    const above = paths ? [el("h2", {}, "Call paths"), paths.root] : [];
+    const tables = [...above, el("h2", {}, "Call sites"), sites.root, el("h2", {}, "Functions"), functions.root];
     if (report.spread && report.spread.rows > 0) {
       const picture = { title: "shortest to longest", of: boxes(report.spread) };
       const spread = new TableView(report.spread, { name: "distributions per call site", elsewhere: "st-stat calls --spread", picture });
       tables.push(el("h2", {}, "Distributions"), spread.root);
     }
-    all.push({ name: "sites", title: "Call sites", root: el("section", {}, ...tables) });
+    all.push({ name: "sites", title: "Call sites", root: el("section", {}, ...tables), open: (at) => paths?.open(at.path ?? "") });
   }
   const bars = rankBars(report.ranks);
   const ranks = tabular("ranks", report.ranks, "time per rank", "st-stat ranks --format csv", of("ranks"));

@@ -26,6 +26,7 @@ pub(super) struct Report {
     pub(super) efficiency: Option<Columns>,
     pub(super) functions: Option<Columns>,
     pub(super) sites: Option<Columns>,
+    pub(super) stacks: Option<Stacks>,
     pub(super) spread: Option<Columns>,
     pub(super) ranks: Columns,
     /// Ranks in a row of the grid that partners are in, or nearly of a square.
@@ -55,6 +56,7 @@ impl Report {
             efficiency: None,
             functions: None,
             sites: None,
+            stacks: None,
             spread: None,
             ranks,
             grid_width: 1,
@@ -123,6 +125,15 @@ fn cut(value: &Value, most: usize) -> Value {
         }
         value => value.clone(),
     }
+}
+
+/// By which call paths call sites are reached.
+#[derive(Serialize, Debug)]
+pub(super) struct Stacks {
+    /// What frames are called.
+    pub(super) frames: Vec<String>,
+    /// By row of the table of call sites: numbers of these, the outermost first.
+    pub(super) of: Vec<Vec<usize>>,
 }
 
 /// Who sends how much to whom: a cell per pair of groups between which there is something.

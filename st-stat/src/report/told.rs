@@ -13,7 +13,7 @@ use st_model::steps::Exceeded;
 use super::bands::Cuts;
 use super::data::{Columns, Place, Report, Timeline};
 use super::room::Room;
-use super::{lanes, pairs, ranks, spots, structure};
+use super::{lanes, pairs, ranks, spots, stacks, structure};
 use crate::args::WaitsBy;
 use crate::explain::{Explained, HISTOGRAMS, efficiency_table, left_out, ranks_table, waits_table};
 use crate::matrix::{self, Matrix};
@@ -149,9 +149,10 @@ impl Told {
         report.findings = self.findings.as_ref().map(|(table, _)| all(table));
         report.waits = self.waits.as_ref().map(all);
         report.efficiency = self.efficiency.as_ref().map(all);
-        if let Some([functions, sites]) = &self.calls {
+        if let Some([functions, places]) = &self.calls {
             report.functions = Some(all(functions));
-            report.sites = Some(all(sites));
+            report.sites = Some(all(places));
+            report.stacks = Some(stacks::of(places, sites, room));
         }
         report.spread = self.spread.as_ref().map(all);
         report.matrix = self.matrix.as_ref().map(|matrix| pairs::matrix(matrix, room));
