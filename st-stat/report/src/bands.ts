@@ -69,8 +69,9 @@ export class Bands {
     return this.shown.length > 0 ? this.shown.length * HIGH + 4 : 0;
   }
 
-  get any(): boolean {
-    return this.shown.length > 0;
+  /** How many iterations of the first of them can be gone to. */
+  get count(): number {
+    return this.shown[0]?.number.length ?? 0;
   }
 
   /** Whether one of them has an iteration that takes much longer than others. */

@@ -3,12 +3,12 @@
 import { Timeline } from "./data";
 import { colour } from "./dom";
 import { count, moment } from "./format";
-import { Scene, firstAfter, messagesIn } from "./scene";
+import { Scene, firstAfter, meetingsIn, messagesIn } from "./scene";
 
 /** Room for numbers of ranks, and for times above the rows, in CSS pixels. */
 export const LEFT = 58;
 export const TOP = 22;
-/** Lines for messages at most. */
+/** Lines for messages, and for collective operations, at most. */
 const LINES = 3000;
 
 /** What is seen: which window (none: the whole run), times, and rows. */
@@ -126,8 +126,14 @@ export function over(frame: Frame, draw: (across: (t: number) => number, down: (
   return of;
 }
 
-/** Names of calls, where they end, and messages. Returns how many messages there are to be seen, below 0 if they are too many. */
-export function details(frame: Frame, of: Scene): number {
+/** How many lines there are to be seen of messages and of collective operations, below 0 if they are too many. */
+export interface Lines {
+  messages: number;
+  meetings: number;
+}
+
+/** Names of calls, where they end, messages and collective operations. */
+export function details(frame: Frame, of: Scene): Lines {
   const { context, width, height, data } = frame;
   const { from, to } = frame.seen;
   const [x, y] = [across(frame), down(frame)];
@@ -164,8 +170,42 @@ export function details(frame: Frame, of: Scene): number {
     }
     context.stroke();
   }
+  const met = meet(frame, of, middles);
   context.restore();
-  return visible.length <= LINES ? visible.length : -visible.length;
+  return { messages: visible.length <= LINES ? visible.length : -visible.length, meetings: met };
+}
+
+/** Draws a line through those that meet in a collective operation when the last of them comes, with a dot on that one. */
+function meet(frame: Frame, of: Scene, middles: number[]): number {
+  const { context, height, top } = frame;
+  const x = across(frame);
+  const seen = meetingsIn(of, frame.seen.from, frame.seen.to);
+  const visible = seen.map((one) => {
+    const rows = [...one.tracks, ...(one.last === null ? [] : [one.last])].map((track) => middles[track]);
+    const ends = rows.reduce(([low, high], y) => [Math.min(low, y), Math.max(high, y)], [Infinity, -Infinity]);
+    return { one, low: ends[0], high: ends[1] };
+  }).filter(({ low, high }) => high > top && low < height);
+  if (visible.length > LINES) return -visible.length;
+  context.globalAlpha = visible.length > 500 ? 0.35 : 0.9;
+  context.setLineDash([5, 3]);
+  context.strokeStyle = colour("line");
+  context.beginPath();
+  for (const { one, low, high } of visible) {
+    const at = Math.round(x(one.until)) + 0.5;
+    context.moveTo(at, low);
+    context.lineTo(at, high);
+  }
+  context.stroke();
+  context.setLineDash([]);
+  context.fillStyle = colour("line");
+  for (const { one } of visible) {
+    if (one.last === null || visible.length > 500) continue;
+    context.beginPath();
+    context.arc(Math.round(x(one.until)) + 0.5, middles[one.last], 3.5, 0, 7);
+    context.fill();
+  }
+  context.globalAlpha = 1;
+  return visible.length;
 }
 
 function label(context: CanvasRenderingContext2D, text: string, [a, b]: [number, number], [top, bottom]: [number, number]): void {

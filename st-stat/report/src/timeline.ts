@@ -4,7 +4,7 @@ import { Bands } from "./bands";
 import { Band, Timeline } from "./data";
 import { colour, el, fit } from "./dom";
 import { count, duration, moment } from "./format";
-import { Frame, LEFT, Seen, TOP, axes, details, marks, over } from "./frame";
+import { Frame, LEFT, Lines, Seen, TOP, axes, details, marks, over } from "./frame";
 import { COLOURS, Painter } from "./paint";
 import { Path, drawPath, path, stayAt } from "./path";
 import { Scene, firstAfter, scene, waitsIn } from "./scene";
@@ -159,7 +159,7 @@ export class TimelineView {
     axes(frame);
     this.bands.draw(frame);
     if (this.seen.window === null) marks(frame, !this.options.small);
-    const lines = exact ? details(frame, exact) : 0;
+    const lines = exact ? details(frame, exact) : { messages: 0, meetings: 0 };
     const stays = this.pathShown && !this.options.small ? this.paintPath(frame) : 0;
     this.say(exact, lines, stays);
     this.took = performance.now() - began;
@@ -248,14 +248,16 @@ export class TimelineView {
     }
   }
 
-  private say(exact: Scene | null, lines: number, stays: number): void {
+  private say(exact: Scene | null, { messages, meetings }: Lines, stays: number): void {
     const { from, to } = this.seen;
     const { group, column_ns: column } = this.data.levels;
     const parts = [`${duration(to - from)} from ${moment(from + this.data.origin_ns, (to - from) / 1000)}`];
     if (exact) {
       parts.push("single calls");
-      if (lines < 0) parts.push(`${count(-lines)} messages: zoom in to see them as lines`);
-      else if (lines > 0) parts.push(`${count(lines)} messages as lines`);
+      if (messages < 0) parts.push(`${count(-messages)} messages: zoom in to see them as lines`);
+      else if (messages > 0) parts.push(`${count(messages)} messages as lines`);
+      if (meetings < 0) parts.push(`${count(-meetings)} collective operations with waits: zoom in to see them as lines`);
+      else if (meetings > 0) parts.push(`${count(meetings)} collective operations with waits as dashed lines, with dots on who comes last`);
       if (exact.more > 0) parts.push(`${count(exact.more)} later messages are not on this page`);
     } else {
       const each = group > 1 ? `${count(group)} ranks` : "rank";
@@ -279,7 +281,7 @@ export class TimelineView {
       { class: "legend" },
       ...PARTS.map((name, i) => (used[i] ? item(name, i) : null)),
       line && el("li", {}, el("span", { class: "swatch path" }), "critical path"),
-      this.bands.any && el("li", {}, "iteration: 0.5 ", el("span", { class: "scale" }), " 1.5 of the median"),
+      this.bands.count > 0 && el("li", {}, "iteration: 0.5 ", el("span", { class: "scale" }), " 1.5 of the median"),
       this.bands.anySlow && el("li", {}, el("span", { class: "swatch", style: "background: var(--low)" }), "slow iteration"),
     );
   }
@@ -385,9 +387,9 @@ export class TimelineView {
     this.show({ ...this.seen, from: from - beside, to: to + beside });
   }
 
-  /** Whether there are iterations to go to. */
-  get iterates(): boolean {
-    return this.bands.any;
+  /** How many iterations there are to go to. */
+  get iterations(): number {
+    return this.bands.count;
   }
 
   /** Shows the next or last iteration of the loop, or phase, that takes most. */
