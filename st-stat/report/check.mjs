@@ -130,6 +130,15 @@ async function keyboard(page, views) {
   check("the address tells what is seen", (await page.evaluate(() => location.hash)).startsWith("#timeline&from="));
   await page.keyboard.press("Home");
   check("key Home", (await width()) === before);
+  if (await page.evaluate(() => timelineView.choices.includes("nodes"))) {
+    await page.select('select[aria-label="what rows are"]', "nodes");
+    await new Promise((done) => setTimeout(done, 300));
+    check("nodes as rows have an address", (await page.evaluate(() => location.hash)).endsWith("&rows=nodes"));
+    await page.evaluate(() => (location.hash = "#timeline"));
+    await new Promise((done) => setTimeout(done, 100));
+    check("ranks are rows again", (await page.evaluate(() => timelineView.by)) === "ranks");
+    await page.focus("section:not(.hidden) canvas");
+  }
   if ((await page.evaluate(() => timelineView.iterations)) < 5) return;
   const seen = () => page.evaluate(() => [timelineView.view.from, timelineView.view.to]);
   await page.keyboard.press("i");

@@ -5,6 +5,7 @@ mod bands;
 mod data;
 mod kept;
 mod lanes;
+mod nodes;
 mod page;
 mod pairs;
 mod ranks;

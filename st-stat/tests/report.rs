@@ -115,6 +115,31 @@ fn its_timeline_adds_up_to_the_ranks() {
 }
 
 #[test]
+fn nodes_have_the_sums_of_their_ranks() {
+    let sections = with_slow(Kernel::Transpose, 16, 3, &[Slow { rank: 1, factor: 2.0 }]);
+    let page = report(sections.clone(), &[]);
+    let (nodes, ranks) = (&page["timeline"]["nodes"], json(&sections, &["ranks"]));
+    let node = numbers(&nodes["node"]);
+    let hosts = nodes["names"].as_array().unwrap();
+    assert!(hosts.len() > 1 && node.len() == 16, "{hosts:?}");
+    for (rank, number) in (0u32..).zip(&node) {
+        let host = &hosts[usize::try_from(*number).unwrap()];
+        let section = sections.iter().find(|s| s.ranks.contains(rank)).unwrap();
+        assert!(section.hosts.iter().any(|(name, ranks)| host == name && ranks.contains(rank)), "{rank}");
+    }
+    let columns = nodes["levels"]["columns"].as_u64().unwrap().try_into().unwrap();
+    for (key, of) in [("computation", "computation_ns"), ("mpi", "mpi_ns")] {
+        let cells = numbers(&nodes["levels"][key]);
+        let shown: Vec<u64> = cells.chunks(columns).map(|row| row.iter().sum()).collect();
+        let mut sums = vec![0; hosts.len()];
+        for (row, number) in ranks.iter().zip(&node) {
+            sums[usize::try_from(*number).unwrap()] += row[of].as_u64().unwrap();
+        }
+        assert_eq!(shown, sums, "{key}");
+    }
+}
+
+#[test]
 fn each_message_between_single_ranks_is_a_line() {
     let sections = with_slow(Kernel::Stencil2d, 4, 10, &[Slow { rank: 1, factor: 2.0 }]);
     let page = report(sections.clone(), &[]);

@@ -2,6 +2,7 @@
 
 import { button, el } from "./dom";
 import { duration, moment } from "./format";
+import { By } from "./rows";
 import { TimelineView } from "./timeline";
 
 export function controls(view: TimelineView): HTMLElement {
@@ -12,11 +13,15 @@ export function controls(view: TimelineView): HTMLElement {
     windows.append(el("option", { value: String(i) }, text));
   });
   windows.addEventListener("change", () => view.show(view.whole(windows.value === "" ? null : Number(windows.value))));
+  const by = el("select", { "aria-label": "what rows are" });
+  for (const one of view.choices) by.append(el("option", { value: one }, `${one} as rows`));
+  by.addEventListener("change", () => view.rowsBy(by.value as By));
   const press = (text: string, label: string, does: () => void): HTMLButtonElement => button(text, does, { title: label, "aria-label": label });
   const bar = el(
     "div",
     { class: "tools" },
     windows.options.length > 1 && windows,
+    by.options.length > 1 && by,
     press("all", "show all (Home)", () => view.show(view.whole(view.view.window))),
     press("+", "less time (+)", () => view.zoom(0.5)),
     press("−", "more time (-)", () => view.zoom(2)),
@@ -27,6 +32,9 @@ export function controls(view: TimelineView): HTMLElement {
     view.iterations > 0 && press("iteration", "show the next iteration (i), the one before (Shift and i)", () => view.iteration(1)),
     view.data.path.length > 0 && press("critical path", "show the critical path or not (p)", () => view.togglePath()),
   );
-  bar.addEventListener("shown", () => (windows.value = view.view.window === null ? "" : String(view.view.window)));
+  bar.addEventListener("shown", () => {
+    windows.value = view.view.window === null ? "" : String(view.view.window);
+    by.value = view.by;
+  });
   return bar;
 }

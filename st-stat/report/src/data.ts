@@ -88,11 +88,20 @@ export interface Spot {
   wait_ns: number;
 }
 
+/** Nodes as rows. */
+export interface Nodes {
+  names: string[];
+  /** By rank of the timeline, in order: the number of its node. */
+  node: number[];
+  levels: Levels;
+}
+
 export interface Timeline {
   run_ns: number;
   origin_ns: number;
   places: Place[];
   levels: Levels;
+  nodes: Nodes | null;
   windows: Window[];
   spots: Spot[];
   /** By two: rank, for how long the critical path is there. */

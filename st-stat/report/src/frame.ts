@@ -2,7 +2,7 @@
 
 import { Timeline } from "./data";
 import { colour } from "./dom";
-import { count, moment } from "./format";
+import { moment } from "./format";
 import { Scene, firstAfter, meetingsIn, messagesIn } from "./scene";
 
 /** Room for numbers of ranks, and for times above the rows, in CSS pixels. */
@@ -29,8 +29,14 @@ export interface Frame {
   top: number;
   seen: Seen;
   data: Timeline;
-  /** Ranks by row. */
-  ranks: number[];
+  /** What rows are called, and of which ranks each is. */
+  label: (row: number) => string;
+  rowOf: Map<number, number>;
+  count: number;
+  /** Rows that share one. */
+  group: number;
+  /** What they are. */
+  of: string;
 }
 
 export const across = ({ width, seen: { from, to } }: Frame) => (t: number): number => LEFT + ((t - from) / (to - from)) * (width - LEFT);
@@ -47,10 +53,17 @@ function ticks(from: number, to: number, most: number): { step: number; at: numb
   return { step, at };
 }
 
+/** The end of a name that has no room on the left: of nodes the end differs. */
+function fitted(context: CanvasRenderingContext2D, name: string): string {
+  let text = name;
+  while (text.length > 2 && context.measureText(text).width > LEFT - 10) text = `…${text.slice(text.startsWith("…") ? 2 : 1)}`;
+  return text;
+}
+
 /** Times above, ranks on the left, windows and findings. */
 export function axes(frame: Frame): void {
-  const { context, width, height, top, data, ranks: all } = frame;
-  const { from, to, first, last, window } = frame.seen;
+  const { context, width, height, top, data, count, group: unit } = frame;
+  const { from, to, first, last } = frame.seen;
   const [x, y] = [across(frame), down(frame)];
   context.font = "12px system-ui, sans-serif";
   context.textBaseline = "middle";
@@ -69,15 +82,14 @@ export function axes(frame: Frame): void {
     const text = moment(t, step);
     if (where + context.measureText(text).width + 4 < width) context.fillText(text, where + 3, top - TOP / 2);
   }
-  const each = ((height - top) / (last - first)) * (window === null ? data.levels.group : 1);
-  const unit = window === null ? data.levels.group : 1;
+  const each = ((height - top) / (last - first)) * unit;
   const skip = 2 ** Math.max(0, Math.ceil(Math.log2(15 / each))) * unit;
   context.textAlign = "right";
-  for (let row = Math.ceil(first / skip) * skip; row < last && row < all.length; row += skip) {
-    const at = y(row + Math.min(unit, all.length - row) / 2);
-    if (at > top && at < height) context.fillText(count(all[Math.floor(row)]), LEFT - 6, at);
+  for (let row = Math.ceil(first / skip) * skip; row < last && row < count; row += skip) {
+    const at = y(row + Math.min(unit, count - row) / 2);
+    if (at > top && at < height) context.fillText(fitted(context, frame.label(row)), LEFT - 6, at);
   }
-  context.fillText("rank", LEFT - 6, top - TOP / 2);
+  context.fillText(frame.of, LEFT - 6, top - TOP / 2);
   context.textAlign = "left";
 }
 
@@ -103,7 +115,7 @@ export function marks(frame: Frame, circles: boolean): void {
     context.fill();
     if (!circles) continue;
     context.beginPath();
-    context.arc(at, y(frame.ranks.indexOf(spot.rank) + 0.5), 6, 0, 7);
+    context.arc(at, y((frame.rowOf.get(spot.rank) ?? 0) + 0.5), 6, 0, 7);
     context.stroke();
   }
 }

@@ -96,6 +96,7 @@ function timelineView(report: Report): (View & { go: (finding: number) => void; 
       bar.dispatchEvent(new Event("shown"));
       const of: Record<string, string> = { from: now.from.toFixed(0), to: now.to.toFixed(0), first: now.first.toFixed(2), last: now.last.toFixed(2) };
       if (now.window !== null) of.window = String(now.window);
+      if (view.by !== "ranks") of.rows = view.by;
       route.note({ view: "timeline", of });
     },
   });
@@ -106,6 +107,7 @@ function timelineView(report: Report): (View & { go: (finding: number) => void; 
     const spot = spots.find((s) => s.finding === finding);
     if (!spot) return;
     last = spots.indexOf(spot);
+    view.rowsBy("ranks");
     const beside = Math.max((spot.to_ns - spot.from_ns) / 2, 500);
     const inside = data.windows.findIndex((w) => !w.whole && w.from_ns <= spot.to_ns && w.to_ns >= spot.to_ns && w.lanes.some((l) => l.rank === spot.rank));
     const whole = view.whole(inside >= 0 ? inside : null);
@@ -122,6 +124,7 @@ function timelineView(report: Report): (View & { go: (finding: number) => void; 
   const root = el("section", {}, bar, view.root, el("p", { class: "note keys" }, keys));
   const open = (of: Record<string, string>): void => {
     const window = of.window !== undefined && data.windows[Number(of.window)] ? Number(of.window) : null;
+    view.rowsBy(of.rows === "nodes" ? "nodes" : "ranks");
     view.show(seen(of, view.whole(window)));
   };
   // For the script that looks at the page in a browser.

@@ -7,8 +7,9 @@ import { count, duration, moment } from "./format";
 import { Frame, LEFT, Lines, Seen, TOP, axes, details, marks, over } from "./frame";
 import { COLOURS, Painter } from "./paint";
 import { Path, drawPath, path, stayAt } from "./path";
+import { By, Rows, nodeRows, rankRows } from "./rows";
 import { Scene, firstAfter, scene, waitsIn } from "./scene";
-import { PARTS, Sums, ranks, times } from "./sums";
+import { PARTS, times } from "./sums";
 import { call, cell } from "./tell";
 
 export type { Seen };
@@ -28,8 +29,8 @@ export class TimelineView {
   readonly canvas = el("canvas", { tabindex: "0" });
   /** How long the last drawing took, ms. */
   took = 0;
-  private readonly sums: Sums;
-  private readonly ranks: number[];
+  private readonly all: Rows[];
+  private shownRows: Rows;
   private readonly path: Path;
   private readonly bands: Bands;
   /** Where rows begin, in CSS pixels. */
@@ -39,7 +40,6 @@ export class TimelineView {
   private readonly scenes: (Scene | undefined)[];
   private readonly said = el("p", { class: "note", role: "status" });
   private readonly about = el("div", { class: "about", "aria-live": "polite" }, "Point at a call or a rank.");
-  private readonly rowOf: Map<number, number>;
   private seen: Seen;
   private painter: Painter | undefined;
   private waiting = false;
@@ -50,15 +50,14 @@ export class TimelineView {
     readonly data: Timeline,
     private readonly options: Options,
   ) {
-    this.sums = new Sums(data.levels);
-    this.ranks = ranks(data.levels);
+    this.shownRows = rankRows(data);
+    this.all = [this.shownRows, nodeRows(data)].filter((rows): rows is Rows => rows !== null);
     this.path = path(data);
     this.bands = new Bands(options.bands ?? [], data.origin_ns);
     this.top = this.bands.height + TOP;
-    this.rowOf = new Map(this.ranks.map((rank, row) => [rank, row]));
     this.scenes = data.windows.map(() => undefined);
     this.seen = this.whole(null);
-    const what = `timeline of ${this.ranks.length} ranks over ${duration(data.run_ns)}`;
+    const what = `timeline of ${this.shownRows.count} ranks over ${duration(data.run_ns)}`;
     this.canvas.setAttribute("role", "img");
     this.canvas.setAttribute("aria-label", what);
     this.root.append(this.legend(), this.canvas, this.said);
@@ -69,7 +68,7 @@ export class TimelineView {
   /** All of the run, or of a window. */
   whole(window: number | null): Seen {
     const of = window === null ? null : this.data.windows[window];
-    const rows = window === null ? this.ranks.length : this.scene(window).ranks.length;
+    const rows = window === null ? this.shownRows.count : this.scene(window).ranks.length;
     return { window, from: of?.from_ns ?? 0, to: of?.to_ns ?? this.data.run_ns, first: 0, last: rows };
   }
 
@@ -129,12 +128,36 @@ export class TimelineView {
   private exact(width: number): Scene | null {
     const { window, from, to } = this.seen;
     if (window !== null) return this.scene(window);
-    const all = this.data.windows.findIndex((w) => w.whole);
-    return all >= 0 && (to - from) / width < this.data.levels.column_ns ? this.scene(all) : null;
+    const all = this.shownRows.by === "ranks" ? this.data.windows.findIndex((w) => w.whole) : -1;
+    return all >= 0 && (to - from) / width < this.shownRows.levels.column_ns ? this.scene(all) : null;
   }
 
-  private get rowRanks(): number[] {
-    return this.seen.window === null ? this.ranks : this.scene(this.seen.window).ranks;
+  /** What rows are called now, and whose they are. */
+  private get names(): Pick<Frame, "label" | "rowOf" | "count" | "group" | "of"> {
+    const { window } = this.seen;
+    const { label, rowOf, count, levels, by } = this.shownRows;
+    if (window === null) return { label, rowOf, count, group: levels.group, of: by === "ranks" ? "rank" : "node" };
+    const { ranks } = this.scene(window);
+    const rows = new Map(ranks.map((rank, row) => [rank, row]));
+    return { label: (row) => String(ranks[Math.floor(row)]), rowOf: rows, count: ranks.length, group: 1, of: "rank" };
+  }
+
+  /** What rows may be, and what they are. */
+  get choices(): By[] {
+    return this.all.map((rows) => rows.by);
+  }
+
+  get by(): By {
+    return this.shownRows.by;
+  }
+
+  /** Shows ranks, or nodes, as rows: all of them, at the time that is seen. */
+  rowsBy(by: By): void {
+    const rows = this.all.find((one) => one.by === by);
+    if (!rows || rows === this.shownRows) return;
+    this.shownRows = rows;
+    const { from, to } = this.seen;
+    this.show({ ...this.whole(null), from, to });
   }
 
   paint(): void {
@@ -155,7 +178,7 @@ export class TimelineView {
     else this.paintSums(painter);
     context.putImageData(painter.image, Math.round(LEFT * scale), Math.round(this.top * scale));
     context.setTransform(scale, 0, 0, scale, 0, 0);
-    const frame: Frame = { context, width, height, top: this.top, seen: this.seen, data: this.data, ranks: this.rowRanks };
+    const frame: Frame = { context, width, height, top: this.top, seen: this.seen, data: this.data, ...this.names };
     axes(frame);
     this.bands.draw(frame);
     if (this.seen.window === null) marks(frame, !this.options.small);
@@ -166,15 +189,14 @@ export class TimelineView {
   }
 
   private paintPath(frame: Frame): number {
-    const { window, from, to, first, last } = this.seen;
-    const rows = window === null ? this.rowOf : new Map(this.scene(window).ranks.map((rank, row) => [rank, row]));
-    const group = window === null ? this.data.levels.group : 1;
+    const { from, to, first, last } = this.seen;
+    const { rowOf: rows, group, count } = frame;
     return over(frame, (across, down) => {
       const row = (rank: number): number | undefined => {
         const at = rows.get(rank);
         if (at === undefined) return undefined;
         const begin = Math.floor(at / group) * group;
-        return down(Math.min(Math.max((begin + Math.min(begin + group, rows.size)) / 2, first), last));
+        return down(Math.min(Math.max((begin + Math.min(begin + group, count)) / 2, first), last));
       };
       return drawPath(frame.context, this.path, [from, to], across, row);
     });
@@ -182,9 +204,9 @@ export class TimelineView {
 
   private paintSums(painter: Painter): void {
     const { from, to, first, last } = this.seen;
-    const { group, rows } = this.data.levels;
+    const { group, rows } = this.shownRows.levels;
     const pixel = (to - from) / painter.width;
-    const at = times(this.data.levels, from, pixel, painter.width);
+    const at = times(this.shownRows.levels, from, pixel, painter.width);
     const line = (row: number): number => Math.round(((row * group - first) / (last - first)) * painter.height);
     const end = Math.min(rows, Math.ceil(last / group));
     for (let row = Math.max(0, Math.floor(first / group)); row < end; ) {
@@ -193,10 +215,10 @@ export class TimelineView {
       while (next < end && line(next) <= line(row)) next++;
       painter.clear();
       for (let of = row; of < next; of++) {
-        this.sums.add(of, at, painter.sums);
-        this.sums.longest(of, from, pixel, painter.most);
+        this.shownRows.sums.add(of, at, painter.sums);
+        this.shownRows.sums.longest(of, from, pixel, painter.most);
       }
-      const bottom = next >= rows ? ((this.ranks.length - first) / (last - first)) * painter.height : line(next);
+      const bottom = next >= rows ? ((this.shownRows.count - first) / (last - first)) * painter.height : line(next);
       painter.row(line(row), Math.max(Math.round(bottom), line(row) + 1), at.column);
       row = next;
     }
@@ -250,7 +272,7 @@ export class TimelineView {
 
   private say(exact: Scene | null, { messages, meetings }: Lines, stays: number): void {
     const { from, to } = this.seen;
-    const { group, column_ns: column } = this.data.levels;
+    const { group, column_ns: column } = this.shownRows.levels;
     const parts = [`${duration(to - from)} from ${moment(from + this.data.origin_ns, (to - from) / 1000)}`];
     if (exact) {
       parts.push("single calls");
@@ -260,10 +282,11 @@ export class TimelineView {
       else if (meetings > 0) parts.push(`${count(meetings)} collective operations with waits as dashed lines, with dots on who comes last`);
       if (exact.more > 0) parts.push(`${count(exact.more)} later messages are not on this page`);
     } else {
-      const each = group > 1 ? `${count(group)} ranks` : "rank";
-      const all = this.data.windows.some((w) => w.whole);
+      const each = this.by === "nodes" ? "node" : group > 1 ? `${count(group)} ranks` : "rank";
+      const all = this.by === "ranks" && this.data.windows.some((w) => w.whole);
       parts.push(`sums per ${each} and ${duration(column)}`);
       if (all) parts.push("zoom in for single calls");
+      else if (this.by === "nodes") parts.push("rows of ranks have single calls");
       else if (this.data.windows.length > 0) parts.push("single calls are in the windows marked above");
     }
     if (stays > 1) parts.push(`the critical path goes from rank to rank ${stays === 2 ? "once" : `${count(stays - 1)} times`}`);
@@ -366,7 +389,7 @@ export class TimelineView {
     const [time, row] = [from + x * (to - from), first + y * (last - first)];
     const exact = this.exact(this.canvas.width);
     const pixel = (to - from) / Math.max(1, this.canvas.width);
-    const what = exact ? call(this.data, exact, time, row) : cell(this.data, this.sums, this.ranks, [time, row, pixel]);
+    const what = exact ? call(this.data, exact, time, row) : cell(this.data, this.shownRows, [time, row, pixel]);
     const on = this.path.rank[stayAt(this.path, time)];
     this.about.textContent = what && on !== undefined ? `${what} · then the critical path is on rank ${on}` : what;
   }

@@ -160,12 +160,23 @@ pub(super) struct Timeline {
     /// Functions at call sites, by the numbers that calls have.
     pub(super) places: Vec<Place>,
     pub(super) levels: Levels,
+    pub(super) nodes: Option<Nodes>,
     pub(super) windows: Vec<Window>,
     pub(super) spots: Vec<Spot>,
     /// The critical path from the beginning of the run to its end, by two: rank, for how long it is there, ns.
     pub(super) path: Vec<i64>,
     /// How often it goes from one rank to another, if that is more than there is room for.
     pub(super) path_more: usize,
+}
+
+/// What nodes do when.
+#[derive(Serialize, Debug)]
+pub(super) struct Nodes {
+    pub(super) names: Vec<String>,
+    /// By rank of the timeline, in order: the number of its node.
+    pub(super) node: Vec<usize>,
+    /// A row for each node: sums of all its ranks.
+    pub(super) levels: Levels,
 }
 
 /// A function at a call site.

@@ -13,7 +13,7 @@ use st_model::steps::Exceeded;
 use super::bands::Cuts;
 use super::data::{Columns, Place, Report, Timeline};
 use super::room::Room;
-use super::{lanes, pairs, ranks, spots, stacks, structure};
+use super::{lanes, nodes, pairs, ranks, spots, stacks, structure};
 use crate::args::WaitsBy;
 use crate::explain::{Explained, HISTOGRAMS, efficiency_table, left_out, ranks_table, waits_table};
 use crate::matrix::{self, Matrix};
@@ -193,6 +193,7 @@ impl Told {
             origin_ns: self.origin,
             places: self.places.iter().zip(&named).map(place).collect(),
             levels: levels::of(analysis, room.levels()),
+            nodes: nodes::of(analysis, &self.sections, room),
             windows,
             spots,
         })
