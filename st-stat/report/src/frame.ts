@@ -120,8 +120,9 @@ export function marks(frame: Frame, circles: boolean): void {
   }
 }
 
-/** Draws a line over the rows, in a colour of its own on a ground that sets it off; returns what the drawing does. */
-export function over(frame: Frame, draw: (across: (t: number) => number, down: (row: number) => number) => number): number {
+/** Draws a line over the rows, in a colour of its own on a ground that sets it off, or thin where it would cover the rows; returns
+ * what the drawing does. */
+export function over(frame: Frame, thin: boolean, draw: (across: (t: number) => number, down: (row: number) => number) => number): number {
   const { context, width, height, top } = frame;
   context.save();
   context.beginPath();
@@ -129,7 +130,9 @@ export function over(frame: Frame, draw: (across: (t: number) => number, down: (
   context.clip();
   context.lineJoin = "round";
   let of = 0;
-  for (const [name, wide] of [["ground", 4], ["path", 2]] as const) {
+  if (thin) context.globalAlpha = 0.85;
+  const strokes: [string, number][] = thin ? [["path", 1.3]] : [["ground", 4], ["path", 2]];
+  for (const [name, wide] of strokes) {
     context.strokeStyle = colour(name);
     context.lineWidth = wide;
     of = draw(across(frame), down(frame));

@@ -14,6 +14,9 @@ import { call, cell } from "./tell";
 
 export type { Seen };
 
+/** Pixels that a stay of the critical path on a rank needs, so that the rows below are seen. */
+const DENSE = 8;
+
 export interface Options {
   height: () => number;
   /** A picture that is pressed, not moved. */
@@ -63,6 +66,19 @@ export class TimelineView {
     this.root.append(this.legend(), this.canvas, this.said);
     if (!options.small) this.root.append(this.about);
     this.listen();
+    if (!options.small) this.prepare(0);
+  }
+
+  /** Makes windows ready to be drawn while there is nothing else to do, so that none of them holds up a frame. */
+  private prepare(window: number): void {
+    if (window >= this.data.windows.length) return;
+    const make = (): void => {
+      this.scene(window);
+      this.prepare(window + 1);
+    };
+    // Safari has none.
+    if (typeof requestIdleCallback === "undefined") setTimeout(make, 100);
+    else requestIdleCallback(make);
   }
 
   /** All of the run, or of a window. */
@@ -191,7 +207,8 @@ export class TimelineView {
   private paintPath(frame: Frame): number {
     const { from, to, first, last } = this.seen;
     const { rowOf: rows, group, count } = frame;
-    return over(frame, (across, down) => {
+    const thin = stayAt(this.path, to) - stayAt(this.path, from) > frame.width / DENSE;
+    return over(frame, thin, (across, down) => {
       const row = (rank: number): number | undefined => {
         const at = rows.get(rank);
         if (at === undefined) return undefined;

@@ -75,7 +75,7 @@ impl Compared {
     /// What fits into the room.
     pub(super) fn shown(&self, room: Room) -> Against {
         Against {
-            command: self.command.clone(),
+            command: self.command.chars().take(room.texts).collect(),
             runs: self.runs.clone(),
             counts: self.counts.clone(),
             changes: Columns::of(&self.changes, room.sites, room.texts),

@@ -126,7 +126,12 @@ impl Holding {
         let table = |i: usize| self.sizes.as_ref().and_then(|all| all.get(i)).map(held);
         let violation = |i: usize| self.violations.as_ref().and_then(|all| all.get(i)).map(held);
         Kept {
-            tools: self.tools.clone(),
+            tools: self
+                .tools
+                .iter()
+                .take(room.sites)
+                .map(|line| line.chars().take(room.texts).collect())
+                .collect(),
             frames: table(0),
             sites: table(1),
             parameters: table(2),
