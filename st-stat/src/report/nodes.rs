@@ -6,7 +6,6 @@ use st_explain::Analysis;
 use st_model::section::Section;
 
 use super::data::Nodes;
-use super::room::Room;
 use crate::levels::{self, Most};
 use crate::profile::Profile;
 
@@ -14,7 +13,7 @@ use crate::profile::Profile;
 const PART: usize = 4;
 
 /// A row for each node, those of the lowest ranks first; nothing if there is one, or more than rows.
-pub(super) fn of(analysis: &Analysis, sections: &[(Section, Profile)], room: Room) -> Option<Nodes> {
+pub(super) fn of(analysis: &Analysis, sections: &[(Section, Profile)], most: Most) -> Option<Nodes> {
     let mut host: BTreeMap<u32, &str> = BTreeMap::new();
     for (name, ranks) in sections.iter().flat_map(|(section, _)| &section.hosts) {
         host.extend(ranks.iter().map(|rank| (rank, name.as_str())));
@@ -27,7 +26,6 @@ pub(super) fn of(analysis: &Analysis, sections: &[(Section, Profile)], room: Roo
             names.len() - 1
         }));
     }
-    let most = room.levels();
     if names.len() < 2 || names.len() > most.rows {
         return None;
     }

@@ -16,6 +16,7 @@ use super::room::Room;
 use super::{lanes, nodes, pairs, ranks, spots, stacks, structure};
 use crate::args::WaitsBy;
 use crate::explain::{Explained, HISTOGRAMS, efficiency_table, left_out, ranks_table, waits_table};
+use crate::levels::Most;
 use crate::matrix::{self, Matrix};
 use crate::profile::Profile;
 use crate::summary::Facts;
@@ -184,6 +185,7 @@ impl Told {
                 place: site.map_or_else(String::new, |site| sites.place(site).to_owned()),
             },
         };
+        let most = Most { columns: columns(analysis), ..room.levels() };
         let fits = self.path.len() <= room.stays;
         let stays = self.path.iter().filter(|_| fits);
         Ok(Timeline {
@@ -192,12 +194,22 @@ impl Told {
             run_ns: saturate(analysis.run()),
             origin_ns: self.origin,
             places: self.places.iter().zip(&named).map(place).collect(),
-            levels: levels::of(analysis, room.levels()),
-            nodes: nodes::of(analysis, &self.sections, room),
+            levels: levels::of(analysis, most),
+            nodes: nodes::of(analysis, &self.sections, most),
             windows,
             spots,
         })
     }
+}
+
+/// Columns of the timeline at least and at most, and for each call of the rank that makes most.
+const COLUMNS: (usize, usize) = (512, 4096);
+const EACH: usize = 8;
+
+/// As many columns as there is something to see in: calls that are few are there one by one.
+fn columns(analysis: &Analysis) -> usize {
+    let calls = analysis.threads().map(|thread| thread.calls().take(COLUMNS.1).count()).max();
+    calls.unwrap_or(0).saturating_mul(EACH).clamp(COLUMNS.0, COLUMNS.1)
 }
 
 /// Windows that are asked for, from the beginning of the run, and when that is by the times that people give.
