@@ -1,4 +1,5 @@
-// Looks at pages in Chromium: `node check.mjs CHROMIUM ST_STAT PICTURES TRACE PAGE [TRACE PAGE]...`. Fails if a page asks the network
+// Looks at pages in Chromium: `node check.mjs CHROMIUM ST_STAT PICTURES TRACE PAGE AGAINST [...]`, AGAINST
+// being the trace that the page compares with, or -. Fails if a page asks the network
 // for anything, says anything on the console, or shows a number that st-stat does not print of the trace.
 
 import { execFileSync } from "node:child_process";
@@ -7,9 +8,9 @@ import { basename, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import puppeteer from "puppeteer-core";
 
-const [chromium, stat, pictures, ...pairs] = process.argv.slice(2);
+const [chromium, stat, pictures, ...three] = process.argv.slice(2);
 const SIZES = [["desktop", 1280, 800], ["projector", 1920, 1080], ["phone", 390, 844]];
-const VIEWS = ["findings", "timeline", "sites", "ranks", "messages", "efficiency", "loops"];
+const VIEWS = ["findings", "timeline", "sites", "ranks", "messages", "efficiency", "loops", "changes", "trace"];
 let failed = 0;
 
 function check(what, holds, detail = "") {
@@ -19,21 +20,22 @@ function check(what, holds, detail = "") {
 }
 
 /** Rows of a command's JSON, or none if it cannot tell of this trace. */
-function json(command, trace) {
+function json(command, ...traces) {
   try {
-    const out = execFileSync(stat, [...command, "--format", "json", "-q", trace], { encoding: "utf8", maxBuffer: 1 << 30, stdio: ["ignore", "pipe", "ignore"] });
+    const out = execFileSync(stat, [...command, "--format", "json", "-q", ...traces], { encoding: "utf8", maxBuffer: 1 << 30, stdio: ["ignore", "pipe", "ignore"] });
     return out.split("\n").filter((line) => line).map((line) => JSON.parse(line));
   } catch {
     return null;
   }
 }
 
-/** Numbers of a table as they are shown, by the keys of its columns, with all rows. */
+/** Numbers of a table as they are shown, by the keys of its columns, with all rows; which table of a view, or what it is called. */
 const shownTable = (page, view, index) =>
   page.evaluate(
     ([view, index]) => {
       const section = [...document.querySelectorAll("main > section")][view];
-      const root = section.querySelectorAll(".table")[index];
+      const tables = [...section.querySelectorAll(".table")];
+      const root = typeof index === "number" ? tables[index] : tables.find((table) => table.querySelector("caption").textContent === index);
       if (!root) return [];
       const more = root.querySelector(".more");
       while (!more.hidden) more.click();
@@ -55,13 +57,17 @@ function same(what, shown, printed) {
   }
 }
 
-async function numbers(page, trace, views) {
+async function numbers(page, trace, against, views) {
   const at = (name) => views.indexOf(name);
-  const tables = [["sites", 0, ["calls", "--sites"]], ["sites", 1, ["calls"]], ["sites", 2, ["calls", "--spread"]], ["ranks", 0, ["ranks"]], ["efficiency", 0, ["waits"]]];
+  const tables = [["sites", 0, ["calls", "--sites"]], ["sites", 1, ["calls"]], ["sites", 2, ["calls", "--spread"]], ["ranks", 0, ["ranks"]], ["efficiency", 0, ["waits"]], ["loops", "iterations", ["phases"]], ["loops", "phases", ["phases", "--by", "pcontrol"]], ["changes", 0, ["diff", "--time"]],
+    ["trace", "bytes by frame", ["sizes"]], ["trace", "bytes by call site", ["sizes", "--by", "site"]], ["trace", "bytes by parameter", ["sizes", "--by", "parameter"]],
+    ["trace", "violations", ["violations"]], ["trace", "violated pairs", ["violations", "--pairs"]]];
   let compared = 0;
   for (const [view, index, command] of tables) {
     if (at(view) < 0) continue;
-    const [shown, printed] = [await shownTable(page, at(view), index), json(command, trace)];
+    const traces = view === "changes" ? [against, trace] : [trace];
+    const [shown, printed] = [await shownTable(page, at(view), index), json(command, ...traces)];
+    check(`${command.join(" ")} is shown`, shown.length > 0 || !printed?.length);
     if (printed && shown.length === printed.length) compared += printed.length;
     // What is grouped or cut short is compared by the tests of st-stat.
     if (printed && printed.length <= 4096) same(command.join(" "), shown, printed);
@@ -85,6 +91,28 @@ async function numbers(page, trace, views) {
   return compared + costs.length;
 }
 
+/** Call paths: the topmost box has all times of all call sites, each box at least what those below it have, and an address. */
+async function paths(page, trace) {
+  await page.evaluate(() => (location.hash = "#sites"));
+  const boxes = () => page.$$eval(".icicle .boxes button", (all) => all.map((b) => ["computation", "mpi", "calls"].map((key) => Number(b.dataset[key]))));
+  const all = await boxes();
+  const rows = json(["calls", "--sites"], trace) ?? [];
+  const timed = rows.some((row) => row.time_ns !== null);
+  const sum = (of) => rows.reduce((all, row) => all + of(row), 0);
+  const mpi = sum((row) => (timed && row.share_percent === null ? 0 : row.time_ns ?? 0));
+  const whole = [sum((row) => row.before_ns ?? 0), mpi, sum((row) => row.calls)];
+  if (rows.length > 0 && rows.length <= 4096) check("call paths", JSON.stringify(all[0]) === JSON.stringify(whole), `${all[0]} on the page, ${whole} printed`);
+  if (all.length < 2) return;
+  await page.focus(".icicle .boxes button:nth-child(2)");
+  await page.keyboard.press("Enter");
+  await new Promise((done) => setTimeout(done, 300));
+  check("a call path has an address", (await page.evaluate(() => location.hash)).startsWith("#sites&path="));
+  check("a call path is shown alone", (await boxes())[1].every((n, i) => n === all[1][i]));
+  await page.keyboard.press("Enter");
+  await new Promise((done) => setTimeout(done, 300));
+  check("all call paths are shown again", (await boxes()).length === all.length);
+}
+
 async function keyboard(page, views) {
   for (let i = 0; i < views.length; i++) {
     await page.keyboard.press(String(i + 1));
@@ -102,6 +130,23 @@ async function keyboard(page, views) {
   check("the address tells what is seen", (await page.evaluate(() => location.hash)).startsWith("#timeline&from="));
   await page.keyboard.press("Home");
   check("key Home", (await width()) === before);
+  if (await page.evaluate(() => timelineView.choices.includes("nodes"))) {
+    await page.select('select[aria-label="what rows are"]', "nodes");
+    await new Promise((done) => setTimeout(done, 300));
+    check("nodes as rows have an address", (await page.evaluate(() => location.hash)).endsWith("&rows=nodes"));
+    await page.evaluate(() => (location.hash = "#timeline"));
+    await new Promise((done) => setTimeout(done, 100));
+    check("ranks are rows again", (await page.evaluate(() => timelineView.by)) === "ranks");
+    await page.focus("section:not(.hidden) canvas");
+  }
+  if ((await page.evaluate(() => timelineView.iterations)) < 5) return;
+  const seen = () => page.evaluate(() => [timelineView.view.from, timelineView.view.to]);
+  await page.keyboard.press("i");
+  const first = await seen();
+  check("key i", first[1] - first[0] < before);
+  await page.keyboard.press("i");
+  check("key i again", (await seen())[0] > first[0]);
+  await page.keyboard.press("Home");
 }
 
 /** Longest time of drawing a frame while zooming in and out, in 95 of 100 frames, ms. */
@@ -121,8 +166,9 @@ async function frames(page) {
 
 const browser = await puppeteer.launch({ executablePath: chromium, args: ["--no-sandbox", "--disable-gpu", "--allow-file-access-from-files"] });
 mkdirSync(pictures, { recursive: true });
-for (let i = 0; i + 1 < pairs.length; i += 2) {
-  const [trace, file] = pairs.slice(i, i + 2).map((path) => resolve(path));
+for (let i = 0; i + 2 < three.length; i += 3) {
+  const [trace, file] = three.slice(i, i + 2).map((path) => resolve(path));
+  const against = three[i + 2] === "-" ? null : resolve(three[i + 2]);
   const name = basename(file, ".html");
   const page = await browser.newPage();
   page.on("request", (request) => check(`${name}: asks for ${request.url().slice(0, 80)}`, /^(file|data):/.test(request.url())));
@@ -135,7 +181,9 @@ for (let i = 0; i + 1 < pairs.length; i += 2) {
   const ready = Date.now() - began;
   const views = await page.$$eval("nav a", (all) => all.map((a) => a.hash.slice(1)));
   check(`${name}: views`, views.every((view) => VIEWS.includes(view)));
-  const compared = await numbers(page, trace, views);
+  check(`${name}: changes`, views.includes("changes") === (against !== null));
+  const compared = await numbers(page, trace, against, views);
+  if (views.includes("sites")) await paths(page, trace);
   await keyboard(page, views);
   const slow = views.includes("timeline") ? await frames(page) : 0;
   for (const [size, width, height] of SIZES) {

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use st_cli::{Amount, InvalidStream, Output, Screen, Status, counted, wrapped};
+use st_cli::options::{StreamIn, Talk};
+use st_cli::{Amount, InvalidStream, Output, Screen, Status, Symbols, counted, wrapped};
 use st_model::calls::CallTable;
 use st_model::calls::words::Words;
 use st_model::event::Event;
@@ -16,7 +17,7 @@ use st_model::steps::{Budget, Exceeded};
 use st_stream::json::{self, line};
 
 use crate::args::DiffArgs;
-use crate::changes::{Changes, How, changes};
+use crate::changes::{Changes, How, Run, changes};
 use crate::diff::{Difference, Report, diff};
 use crate::normal::NormalCall;
 use crate::table::{Format, grouped};
@@ -26,17 +27,24 @@ use crate::{calls, input};
 
 /// A trace that is compared.
 struct Compared<'a> {
-    path: &'a PathBuf,
+    path: &'a Path,
     header: Header,
     sections: Vec<Section>,
     sites: CallSites,
 }
 
+/// How traces are read.
+pub(crate) struct Reading<'a> {
+    pub(crate) symbols: &'a Symbols,
+    pub(crate) input: &'a StreamIn,
+    pub(crate) talk: &'a Talk,
+}
+
 impl<'a> Compared<'a> {
-    fn read(path: &'a PathBuf, args: &DiffArgs) -> Result<Self> {
-        let (whole, sections) = input::sections(std::slice::from_ref(path), &args.input, &args.talk)?;
+    fn read(path: &'a PathBuf, how: &Reading<'_>) -> Result<Self> {
+        let (whole, sections) = input::sections(std::slice::from_ref(path), how.input, how.talk)?;
         let tables = sections.iter().map(|s| &s.sites);
-        let sites = args.symbols.call_sites((input::NAME, &args.talk), tables);
+        let sites = how.symbols.call_sites((input::NAME, how.talk), tables);
         Ok(Self { path, header: whole.header, sections, sites })
     }
 
@@ -48,13 +56,79 @@ impl<'a> Compared<'a> {
     fn times(&self, budget: &Budget) -> Result<Option<Times>> {
         Times::of(&self.sections, budget).with_context(|| self.path.display().to_string())
     }
+
+    fn timed(&self, budget: &Budget) -> Result<Timed> {
+        let sections = (&self.sections[..], self.sites.clone());
+        Timed::of((self.path.display().to_string(), self.header.command()), sections, budget)
+    }
+}
+
+/// The times of a trace, and what people call it.
+pub(crate) struct Timed {
+    name: String,
+    pub(crate) command: String,
+    pub(crate) run: Run,
+}
+
+impl Timed {
+    /// Of a trace with a name that ran a command.
+    ///
+    /// # Errors
+    ///
+    /// If it holds no times, or they take more steps than are allowed.
+    pub(crate) fn of(
+        (name, command): (String, String),
+        (sections, sites): (&[Section], CallSites),
+        budget: &Budget,
+    ) -> Result<Self> {
+        let times = Times::of(sections, budget).with_context(|| name.clone())?;
+        let Some(times) = times else { bail!("{name}: no times") };
+        Ok(Self { name, command, run: (times, sites) })
+    }
+
+    /// The same of a trace that is yet to be read.
+    ///
+    /// # Errors
+    ///
+    /// The same, and if it cannot be read.
+    pub(crate) fn read(path: &PathBuf, how: &Reading<'_>, budget: &Budget) -> Result<Self> {
+        Compared::read(path, how)?.timed(budget)
+    }
+}
+
+/// How the times of two traces differ; with more runs of the first one's program, in order.
+///
+/// # Errors
+///
+/// If these have other ranks, or the traces have no call site in common.
+pub(crate) fn judged([a, b]: [&Timed; 2], bases: Vec<Timed>, how: How, talk: &Talk) -> Result<Changes> {
+    if let Some(other) = bases.iter().find(|base| base.run.0.ranks != a.run.0.ranks) {
+        let (base, first) = (&other.name, &a.name);
+        bail!(InvalidStream(format!(
+            "{base}: has other ranks than {first}, of whose program it is to be another run"
+        )));
+    }
+    let bases: Vec<Run> = bases.into_iter().map(|base| base.run).collect();
+    let found = changes([&a.run, &b.run], &bases, how);
+    if !found.any_in_common() {
+        bail!(InvalidStream(format!(
+            "{}: has no call site in common with {}: it is of {}, not {}, or their names are not known (--symbols DIR)",
+            b.name, a.name, b.command, a.command
+        )));
+    }
+    if found.mostly_apart() {
+        let why = "these are other programs, or the names of their call sites are not known (--symbols DIR)";
+        talk.warn(input::NAME, format_args!("most of the time is at call sites of one trace only: {why}"));
+    }
+    Ok(found)
 }
 
 /// `st-stat diff`.
 pub(crate) fn compare(args: &DiffArgs) -> Result<Status> {
-    let both = [Compared::read(&args.a, args)?, Compared::read(&args.b, args)?];
+    let how = Reading { symbols: &args.symbols, input: &args.input, talk: &args.talk };
+    let both = [Compared::read(&args.a, &how)?, Compared::read(&args.b, &how)?];
     let budget = args.steps.budget();
-    if args.time { compare_times(&both, &budget, args) } else { compare_calls(&both, &budget, args) }
+    if args.time { compare_times(&both, &how, &budget, args) } else { compare_calls(&both, &budget, args) }
 }
 
 fn compare_calls(both: &[Compared<'_>; 2], budget: &Budget, args: &DiffArgs) -> Result<Status> {
@@ -97,39 +171,18 @@ fn in_short(both: &[Compared<'_>; 2], budget: &Budget) -> Result<Vec<String>> {
     ])
 }
 
-fn compare_times(both: &[Compared<'_>; 2], budget: &Budget, args: &DiffArgs) -> Result<Status> {
-    let run = |trace: &Compared<'_>| {
-        let Some(times) = trace.times(budget)? else { bail!("{}: no times", trace.path.display()) };
-        Ok((times, trace.sites.clone()))
-    };
-    let [a, b] = [run(&both[0])?, run(&both[1])?];
-    let mut bases = Vec::new();
-    for path in &args.base {
-        let base = run(&Compared::read(path, args)?)?;
-        if base.0.ranks != a.0.ranks {
-            let (base, first) = (path.display(), args.a.display());
-            bail!(InvalidStream(format!(
-                "{base}: has other ranks than {first}, of whose program it is to be another run"
-            )));
-        }
-        bases.push(base);
-    }
-    let found = changes([&a, &b], &bases, How { weak: args.weak, threshold: args.threshold });
-    if !found.any_in_common() {
-        let [a, b] = both.each_ref().map(|trace| (trace.path.display(), trace.header.command()));
-        bail!(InvalidStream(format!(
-            "{}: has no call site in common with {}: it is of {}, not {}, or their names are not known (--symbols DIR)",
-            b.0, a.0, b.1, a.1
-        )));
-    }
-    if found.mostly_apart() {
-        let why = "these are other programs, or the names of their call sites are not known (--symbols DIR)";
-        args.talk
-            .warn(input::NAME, format_args!("most of the time is at call sites of one trace only: {why}"));
-    }
+fn compare_times(
+    both: &[Compared<'_>; 2],
+    how: &Reading<'_>,
+    budget: &Budget,
+    args: &DiffArgs,
+) -> Result<Status> {
+    let [a, b] = [both[0].timed(budget)?, both[1].timed(budget)?];
+    let bases = args.base.iter().map(|path| Timed::read(path, how, budget)).collect::<Result<Vec<_>>>()?;
+    let found = judged([&a, &b], bases, How { weak: args.weak, threshold: args.threshold }, &args.talk)?;
     let mut out = Output::text(&args.output.output)?;
     let screen = Screen::of(&out);
-    write_changes(&found, [&a.1, &b.1], args, screen, &mut out)?;
+    write_changes(&found, [&a.run.1, &b.run.1], args, screen, &mut out)?;
     out.commit()?;
     Ok(if found.beyond() { Status::Difference } else { Status::Ok })
 }

@@ -112,7 +112,20 @@ fn add(row: usize, to: &mut [u64], of: &mut [u64]) {
 pub(crate) fn of(analysis: &Analysis, most_of: Most) -> Levels {
     let ranks: Vec<u32> = analysis.ranks.iter().map(|r| r.rank).collect();
     let group = ranks.len().div_ceil(most_of.rows.max(1)).max(1);
-    let rows = ranks.len().div_ceil(group);
+    let mut all = sums(analysis, (ranks.len().div_ceil(group), &|rank| rank / group), most_of);
+    if group == 1 {
+        all.most.clear();
+    }
+    Levels { group, count: ranks.len(), ranks: listed(ranks), ..all }
+}
+
+/// The same with rows of any ranks: `row_of` has the row of each rank of the analysis, in its order. *Cost:* O(calls + cells).
+pub(crate) fn by(analysis: &Analysis, (rows, row_of): (usize, &[usize]), most_of: Most) -> Levels {
+    sums(analysis, (rows, &|rank| row_of.get(rank).copied().unwrap_or_default()), most_of)
+}
+
+/// Sums of rows, by the number of a rank's row.
+fn sums(analysis: &Analysis, (rows, row_of): (usize, &dyn Fn(usize) -> usize), most_of: Most) -> Levels {
     let columns = (most_of.cells / rows.max(1)).clamp(1, most_of.columns.max(1));
     let run: i64 = saturate(analysis.run());
     let ns = (run / narrow::<i64>(columns)).saturating_add(1);
@@ -126,7 +139,7 @@ pub(crate) fn of(analysis: &Analysis, most_of: Most) -> Levels {
     let mut threads = analysis.threads().peekable();
     let mut one = vec![0; columns];
     for (i, of) in analysis.ranks.iter().enumerate() {
-        let row = i / group;
+        let row = row_of(i);
         while threads.next_if(|t| t.rank() < of.rank).is_some() {}
         if let Some(thread) = threads.next_if(|t| t.rank() == of.rank) {
             let mut last = of.begin;
@@ -158,11 +171,8 @@ pub(crate) fn of(analysis: &Analysis, most_of: Most) -> Levels {
         }
     };
     waits.iter_mut().for_each(none);
-    if group == 1 {
-        most.clear();
-    }
-    let count = ranks.len();
-    Levels { group, count, ranks: listed(ranks), rows, columns, column_ns: ns, computation, mpi, waits, most }
+    let (group, ranks) = (1, Vec::new());
+    Levels { group, count: rows, ranks, rows, columns, column_ns: ns, computation, mpi, waits, most }
 }
 
 /// Numbers of ranks; none, if these are those from 0 on, all of them.

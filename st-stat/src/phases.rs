@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use anyhow::{Result, bail};
 use st_cli::{Output, Screen, Status};
-use st_explain::{Analysis, Loop, Moment, PhasesBy as By, analyse_each, phases as cut, sum};
+use st_explain::{Analysis, Loop, Moment, PhasesBy as By, Waited, analyse_each, phases as cut, sum};
 use st_model::num::{Exact as _, saturate};
 use st_model::section::Section;
 use st_model::sites::CallSites;
@@ -43,11 +43,11 @@ pub(crate) fn phases(args: &PhasesArgs) -> Result<Status> {
     drop(progress);
     explain::remark(&analysis, &whole.header.clock, &of.talk);
     let by = if args.by == PhasesBy::Loop { By::Loop } else { By::Pcontrol };
-    let loops = cut(&sections, by, &std::mem::take(&mut analysis.each))?;
     let sites = args.symbols.call_sites((input::NAME, &of.talk), sections.iter().map(|s| &s.sites));
+    let each = std::mem::take(&mut analysis.each);
+    let phases = Phases::of(by, (&sections, &sites), (&analysis, &each))?;
     let mut out = Output::text(&of.output.output)?;
     let screen = Screen::of(&out);
-    let phases = Phases { loops, analysis: &analysis, sections: &sections, sites: &sites };
     if of.format == Format::Text {
         phases.write(screen, &mut out)?;
     } else {
@@ -57,15 +57,37 @@ pub(crate) fn phases(args: &PhasesArgs) -> Result<Status> {
     Ok(Status::Ok)
 }
 
-struct Phases<'a> {
-    loops: Vec<Loop>,
+/// What a run is cut into.
+pub(crate) struct Phases<'a> {
+    /// Those that take most first.
+    pub(crate) loops: Vec<Loop>,
     analysis: &'a Analysis,
     sections: &'a [Section],
     sites: &'a CallSites,
 }
 
-impl Phases<'_> {
-    fn place(&self, of: &Loop) -> (String, Option<u32>) {
+impl<'a> Phases<'a> {
+    /// Of a trace with exact times, whose waits are `each`.
+    ///
+    /// # Errors
+    ///
+    /// If a rank cannot be read back.
+    pub(crate) fn of(
+        by: By,
+        (sections, sites): (&'a [Section], &'a CallSites),
+        (analysis, each): (&'a Analysis, &[Waited]),
+    ) -> Result<Self> {
+        Ok(Self { loops: cut(sections, by, each)?, analysis, sections, sites })
+    }
+
+    /// The loops that take more than 1 % of the time, and no more than are drawn.
+    pub(crate) fn shown(&self) -> impl Iterator<Item = &Loop> {
+        let least = self.analysis.time() / 100;
+        self.loops.iter().filter(move |l| l.whole().time > least).take(MOST)
+    }
+
+    /// The first call of a loop: its function, and the number of its call site.
+    pub(crate) fn place(&self, of: &Loop) -> (String, Option<u32>) {
         let call = of.place.call;
         let named = self.sections.iter().find(|s| s.tables.names.contains_key(&call));
         let named = named.or(self.sections.first());
@@ -74,7 +96,7 @@ impl Phases<'_> {
     }
 
     /// One row per iteration.
-    fn table(&self) -> Table {
+    pub(crate) fn table(&self) -> Table {
         let start = self.analysis.ranks.iter().map(|r| r.begin).min().unwrap_or(0);
         let columns = vec![
             Column::right("loop", "loop", 0),
@@ -83,12 +105,14 @@ impl Phases<'_> {
             Column::right("iteration", "iteration", 0),
             Column::right("ranks", "ranks", 0),
             Column::right("begin", "begin_ns", 0),
+            Column::right("end", "end_ns", 0),
             Column::right("time", "time_ns", 0),
             Column::right("longest", "longest_ns", 0),
             Column::right("on rank", "longest_rank", 0),
             Column::right("in MPI", "mpi_ns", 0),
             Column::right("waiting", "wait_ns", 0),
         ];
+        let since = |at: i64| Cell::ns(saturate::<u64>(at.saturating_sub(start)).into());
         let mut rows = Vec::new();
         for (i, of) in self.loops.iter().enumerate() {
             let (name, site) = self.place(of);
@@ -101,7 +125,8 @@ impl Phases<'_> {
                     Cell::text(name.clone()),
                     Cell::count(turn.number),
                     Cell::count(turn.ranks),
-                    Cell::ns(saturate::<u64>(turn.begin.saturating_sub(start)).into()),
+                    since(turn.begin),
+                    since(turn.end),
                     mean(turn.time),
                     Cell::ns(turn.longest.0.into()),
                     Cell::count(turn.longest.1.into()),
@@ -119,16 +144,15 @@ impl Phases<'_> {
         if self.loops.is_empty() {
             return writeln!(out, "no loop around calls is known, and no phase");
         }
-        let time = self.analysis.time();
-        let matters = |l: &&Loop| l.whole().time > time / 100;
-        let shown: Vec<&Loop> = self.loops.iter().filter(matters).take(MOST).collect();
-        for (i, of) in shown.iter().enumerate() {
+        let mut shown = 0;
+        for (i, of) in self.shown().enumerate() {
+            shown += 1;
             if i > 0 {
                 writeln!(out)?;
             }
             self.describe(of, screen, out)?;
         }
-        let rest = self.loops.len() - shown.len();
+        let rest = self.loops.len() - shown;
         if rest > 0 {
             writeln!(out, "… and {rest} more, which take less (--format csv)")?;
         }

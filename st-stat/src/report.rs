@@ -1,12 +1,17 @@
 //! One page that shows the whole run: [`told`] is what other commands find, [`data`] what the page holds of it, in the [`room`] there is.
 
+mod against;
+mod bands;
 mod data;
+mod kept;
 mod lanes;
+mod nodes;
 mod page;
 mod pairs;
 mod ranks;
 mod room;
 mod spots;
+mod stacks;
 mod structure;
 mod told;
 
@@ -18,6 +23,8 @@ use st_explain::analyse_all;
 use st_model::num::Exact as _;
 use st_model::section::Section;
 
+use self::against::Compared;
+use self::kept::Holding;
 use self::room::Room;
 use self::told::Told;
 use crate::args::ReportArgs;
@@ -34,8 +41,15 @@ pub(crate) fn report(args: &ReportArgs) -> Result<Status> {
     let sites = args
         .symbols
         .call_sites((input::NAME, &args.talk), explained.sections.iter().map(|s: &Section| &s.sites));
+    let against = Compared::of(args, &explained, &sites)?;
+    let kept = Holding::of(args, &explained, &sites)?;
     let told = Told::of(explained, (&sites, &args.window), &args.steps)?;
-    let page = fitted(MOST, |room| page::of(&told.report(&sites, room)?))?;
+    let page = fitted(MOST, |room| {
+        let mut report = told.report(&sites, room)?;
+        report.against = against.as_ref().map(|against| against.shown(room));
+        report.kept = Some(kept.shown(room));
+        page::of(&report)
+    })?;
     let mut out = Output::text(&args.output.output)?;
     let named = (!out.is_stdout()).then(|| out.name().to_owned());
     out.write_all(page.as_bytes())?;

@@ -187,7 +187,8 @@ fn list_calls(args: &CallsArgs) -> Result<Status> {
 }
 
 fn list_sizes(args: &SizesArgs) -> Result<Status> {
-    let sizes = sizes::Sizes::read(args)?;
+    let read = sizes::Sizes::read(args)?;
+    let sizes = read.parts();
     let mut out = Output::text(&args.output.output)?;
     let screen = Screen::of(&out);
     match args.by {

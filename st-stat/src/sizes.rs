@@ -116,6 +116,35 @@ impl Sizes {
         Ok(Self { file, frames, sections: trace.sections, level, budget, sites })
     }
 
+    /// What is told of it.
+    pub(crate) fn parts(&self) -> Parts<'_> {
+        Parts { file: self.file, frames: &self.frames, sections: &self.sections, sites: &self.sites }
+    }
+}
+
+/// What the bytes of a stream are told of.
+#[derive(Clone, Copy)]
+pub(crate) struct Parts<'a> {
+    /// Bytes of the whole file.
+    pub(crate) file: u64,
+    pub(crate) frames: &'a [FrameSize],
+    pub(crate) sections: &'a [Section],
+    pub(crate) sites: &'a CallSites,
+}
+
+/// Bytes of a file that has been read, and those of its frames.
+///
+/// # Errors
+///
+/// If it cannot be read once more.
+pub(crate) fn frames_of(stream: &Path, input: &StreamIn) -> Result<(u64, Vec<FrameSize>)> {
+    let name = || stream.display().to_string();
+    let bytes = std::fs::read(stream).with_context(name)?;
+    let frames = frame_sizes(&bytes[..], ReadOptions { partial: input.partial }).with_context(name)?;
+    Ok((bytes.len().to_u64(), frames))
+}
+
+impl Parts<'_> {
     /// One row per kind of frame, one of what lies outside of frames' contents, and the total.
     pub(crate) fn frames(&self) -> Table {
         let mut kinds: BTreeMap<&str, (u64, u64, u64)> = BTreeMap::new();
@@ -160,7 +189,7 @@ impl Sizes {
         })?;
         let columns = [Column::left("function", "function")].into_iter().chain(NUMBERS).chain(SITE).collect();
         let cells = |((function, site), cells): ((String, Option<u32>), Vec<Cell>)| {
-            [Cell::text(function)].into_iter().chain(cells).chain(site_cells(site, &self.sites)).collect()
+            [Cell::text(function)].into_iter().chain(cells).chain(site_cells(site, self.sites)).collect()
         };
         Ok(Table { columns, rows: rows.into_iter().map(cells).collect(), total: None })
     }
@@ -177,7 +206,7 @@ impl Sizes {
             .chain(SITE);
         let cells = |((function, parameter, site), cells): ((String, String, Option<u32>), Vec<Cell>)| {
             let names = [Cell::text(function), Cell::text(parameter)];
-            names.into_iter().chain(cells).chain(site_cells(site, &self.sites)).collect()
+            names.into_iter().chain(cells).chain(site_cells(site, self.sites)).collect()
         };
         Ok(Table { columns: columns.collect(), rows: rows.into_iter().map(cells).collect(), total: None })
     }
@@ -186,10 +215,10 @@ impl Sizes {
     fn rows<K: Ord>(&self, key: impl Fn(&Section, Piece, &CallSites) -> K) -> Result<Vec<(K, Vec<Cell>)>> {
         let mut groups: BTreeMap<K, (Sum, Option<Piece>)> = BTreeMap::new();
         let mut expanded = [0_u64; 2];
-        for section in &self.sections {
+        for section in self.sections {
             for p in piece_sizes(section) {
                 expanded[frame_of(p.piece)] += p.bytes;
-                let (sum, piece) = groups.entry(key(section, p.piece, &self.sites)).or_default();
+                let (sum, piece) = groups.entry(key(section, p.piece, self.sites)).or_default();
                 sum.add(&p);
                 let alone = sum.streams == 1 || piece.is_some_and(|old| same_kind(old, p.piece));
                 *piece = alone.then_some(p.piece);

@@ -1,6 +1,7 @@
 //! Messages that arrive before they can have been sent.
 
 use anyhow::{Result, bail};
+use st_cli::options::Steps;
 use st_cli::{Amount, each_section};
 use st_match::graph::{Barriers, Latency, Matcher, Survey, Tally, survey};
 use st_model::columns::Column;
@@ -19,7 +20,24 @@ struct Reading {
     unit: u32,
 }
 
+impl Default for Reading {
+    fn default() -> Self {
+        Self { matcher: Matcher::new(Barriers::default()), times: Vec::new(), unit: 1 }
+    }
+}
+
 impl Reading {
+    fn survey(self, latency: Latency) -> Result<(Survey, Vec<String>)> {
+        let Self { matcher, times, unit } = self;
+        if unit > 1 {
+            bail!(Lacking(format!("times are rounded to {unit} ns: that makes violations, and hides some")));
+        }
+        let graph = matcher.finish();
+        let issues = graph.issues.counts().map(|(what, n)| format!("{n} {what}: left out"));
+        let survey = survey(&graph, |s| times[s].iter().copied(), latency);
+        Ok((survey, issues.chain(graph.issues.examples.iter().map(ToString::to_string)).collect()))
+    }
+
     fn add(&mut self, section: &Section) -> Result<()> {
         self.matcher.add(section)?;
         for rank in section.ranks.iter() {
@@ -34,9 +52,12 @@ impl Reading {
     }
 }
 
+/// Why messages cannot be compared with the clocks.
+const NO_TIMES: &str = "the trace holds no exact times: record with --time columns";
+
 /// Surveys a trace: what was found, and what could not be matched, in words.
 pub(crate) fn find(args: &ViolationsArgs) -> Result<(Survey, Vec<String>)> {
-    let mut reading = Reading { matcher: Matcher::new(Barriers::default()), times: Vec::new(), unit: 1 };
+    let mut reading = Reading::default();
     // Until one has times, none is read: there may be any number of calls.
     let (mut timed, mut untimed, budget) = (false, Vec::new(), args.of.steps.budget());
     let whole = each_section(&args.of.inputs, &args.of.input.shown(NAME, &args.of.talk), |_, section| {
@@ -54,19 +75,27 @@ pub(crate) fn find(args: &ViolationsArgs) -> Result<(Survey, Vec<String>)> {
     })?;
     whole.remark(NAME, &args.of.talk);
     if !timed {
-        bail!(Lacking("the trace holds no exact times: record with --time columns".into()));
+        bail!(Lacking(NO_TIMES.into()));
     }
-    let Reading { matcher, times, unit } = reading;
-    if unit > 1 {
-        bail!(Lacking(format!("times are rounded to {unit} ns: that makes violations, and hides some")));
-    }
-    let matching = args.of.talk.progress(NAME, "matching", Amount::Unknown);
-    let graph = matcher.finish();
     let latency = Latency { near: args.lmin_intra.unwrap_or(0), far: args.lmin_inter.unwrap_or(0) };
-    let issues = graph.issues.counts().map(|(what, n)| format!("{n} {what}: left out"));
-    let survey = survey(&graph, |s| times[s].iter().copied(), latency);
+    let matching = args.of.talk.progress(NAME, "matching", Amount::Unknown);
+    let found = reading.survey(latency)?;
     drop(matching);
-    Ok((survey, issues.chain(graph.issues.examples.iter().map(ToString::to_string)).collect()))
+    Ok(found)
+}
+
+/// The same of sections with exact times.
+///
+/// # Errors
+///
+/// If it takes more steps than are allowed, or times are too coarse.
+pub(crate) fn survey_of(sections: &[Section], steps: &Steps) -> Result<Survey> {
+    let (mut reading, budget) = (Reading::default(), steps.budget());
+    for section in sections {
+        budget.spend(section, None, 2)?;
+        reading.add(section)?;
+    }
+    Ok(reading.survey(Latency { near: 0, far: 0 })?.0)
 }
 
 /// Totals per kind of message.

@@ -48,6 +48,7 @@ fn each_iteration_is_what_was_made() {
         // Rank 1 comes last by 200 µs; the two others wait for it.
         let wait = 2 * 200_000 / 3;
         assert_eq!((of("iteration"), of("ranks"), of("begin_ns")), (turn, 3, begin), "{csv}");
+        assert_eq!(of("end_ns"), begin + last + 1100);
         assert_eq!((of("time_ns"), of("longest_ns")), (last + 1100, last + 1100), "{turn}");
         assert_eq!((of("mpi_ns"), of("wait_ns")), (wait + 1100, wait), "{turn}");
         assert_eq!((&*row["function"], &*row["place"]), (names::MPI_Barrier, "first"));

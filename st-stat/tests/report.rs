@@ -8,7 +8,7 @@ use std::io::Read as _;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use clap::Parser as _;
-use common::{Rank, kernel, printed, rows, tried, untimed, with_slow};
+use common::{Rank, kernel, printed, rows, run, tried, untimed, with_slow, write};
 use serde_json::{Map, Value};
 use st_kernels::{Kernel, Slow};
 use st_model::calls::names;
@@ -57,7 +57,7 @@ fn numbers(of: &Value) -> Vec<u64> {
 fn its_tables_are_what_commands_print() {
     let sections = with_slow(Kernel::Wavefront, 9, 5, &[Slow { rank: 1, factor: 2.0 }]);
     let page = report(sections.clone(), &[]);
-    let commands: [(&str, &[&str]); 8] = [
+    let commands: [(&str, &[&str]); 9] = [
         ("summary", &[]),
         ("findings", &["why"]),
         ("waits", &["waits"]),
@@ -66,6 +66,7 @@ fn its_tables_are_what_commands_print() {
         ("sites", &["calls", "--sites"]),
         ("spread", &["calls", "--spread"]),
         ("ranks", &["ranks"]),
+        ("iterations", &["phases"]),
     ];
     for (name, command) in commands {
         let rows = table(&page[name]);
@@ -114,6 +115,31 @@ fn its_timeline_adds_up_to_the_ranks() {
 }
 
 #[test]
+fn nodes_have_the_sums_of_their_ranks() {
+    let sections = with_slow(Kernel::Transpose, 16, 3, &[Slow { rank: 1, factor: 2.0 }]);
+    let page = report(sections.clone(), &[]);
+    let (nodes, ranks) = (&page["timeline"]["nodes"], json(&sections, &["ranks"]));
+    let node = numbers(&nodes["node"]);
+    let hosts = nodes["names"].as_array().unwrap();
+    assert!(hosts.len() > 1 && node.len() == 16, "{hosts:?}");
+    for (rank, number) in (0u32..).zip(&node) {
+        let host = &hosts[usize::try_from(*number).unwrap()];
+        let section = sections.iter().find(|s| s.ranks.contains(rank)).unwrap();
+        assert!(section.hosts.iter().any(|(name, ranks)| host == name && ranks.contains(rank)), "{rank}");
+    }
+    let columns = nodes["levels"]["columns"].as_u64().unwrap().try_into().unwrap();
+    for (key, of) in [("computation", "computation_ns"), ("mpi", "mpi_ns")] {
+        let cells = numbers(&nodes["levels"][key]);
+        let shown: Vec<u64> = cells.chunks(columns).map(|row| row.iter().sum()).collect();
+        let mut sums = vec![0; hosts.len()];
+        for (row, number) in ranks.iter().zip(&node) {
+            sums[usize::try_from(*number).unwrap()] += row[of].as_u64().unwrap();
+        }
+        assert_eq!(shown, sums, "{key}");
+    }
+}
+
+#[test]
 fn each_message_between_single_ranks_is_a_line() {
     let sections = with_slow(Kernel::Stencil2d, 4, 10, &[Slow { rank: 1, factor: 2.0 }]);
     let page = report(sections.clone(), &[]);
@@ -138,6 +164,116 @@ fn a_planted_fault_is_shown_where_it_is() {
         let [from, to] = ["from_ns", "to_ns"].map(|key| spot[key].as_i64().unwrap());
         assert!(0 <= from && from < to && to <= run && spot["wait_ns"] == to - from, "{spot}");
     }
+}
+
+/// Two levels of phases, one of them slow once, and no loop that is known.
+#[test]
+fn iterations_and_phases_are_bands_above_the_timeline() {
+    let sections = with_slow(Kernel::Stencil1d, 6, 40, &[Slow { rank: 2, factor: 4.0 }]);
+    let page = report(sections.clone(), &[]);
+    let printed = json(&sections, &["phases"]);
+    let bands = page["bands"].as_array().unwrap();
+    assert_eq!(bands[0]["turns"], 8, "an allreduce after five steps");
+    for (key, of) in
+        [("time_ns", "time_ns"), ("begin_ns", "begin_ns"), ("end_ns", "end_ns"), ("number", "iteration")]
+    {
+        let loop_0 = printed.iter().filter(|row| row["loop"] == 0);
+        let values: Vec<u64> = loop_0.map(|row| row[of].as_u64().unwrap()).collect();
+        assert_eq!(numbers(&bands[0][key]), values, "{key}");
+    }
+    let program: Vec<Section> = (0..2)
+        .map(|rank| {
+            let mut r = Rank::new(rank, 2);
+            for turn in 0..12 {
+                let (begin, long) = (turn * 1000, if turn == 7 { 900 } else { 100 });
+                r.call(names::MPI_Pcontrol, "phase", &[turn % 3], (begin, begin + 1));
+                r.call(names::MPI_Barrier, "step", &[0], (begin + long, begin + long + 10));
+            }
+            r.finish("host")
+        })
+        .collect();
+    let page = report(program.clone(), &[]);
+    assert_eq!(table(&page["phases"]), json(&program, &["phases", "--by", "pcontrol"]));
+    let levels: Vec<&Value> =
+        page["bands"].as_array().unwrap().iter().filter(|b| !b["level"].is_null()).collect();
+    assert_eq!(levels.len(), 3, "{}", page["bands"]);
+    let slow = levels.iter().find(|b| b["level"] == 1).unwrap();
+    assert_eq!((numbers(&slow["number"]), numbers(&slow["slow"])), (vec![0, 1, 2, 3], vec![2]));
+    assert!(page["bands"].as_array().unwrap().iter().all(|b| b["turns"].as_u64().unwrap() > 0));
+}
+
+#[test]
+fn against_another_run_it_shows_what_diff_finds() {
+    let dir = tempfile::tempdir().unwrap();
+    let [before, after, few] = ["before.st", "after.st", "few.st"].map(|name| dir.path().join(name));
+    write(&before, with_slow(Kernel::Stencil2d, 16, 50, &[]));
+    write(&after, with_slow(Kernel::Stencil2d, 16, 50, &[Slow { rank: 1, factor: 4.0 }]));
+    write(&few, with_slow(Kernel::Stencil2d, 4, 5, &[]));
+    let [before, after, few] = [&before, &after, &few].map(|path| path.to_str().unwrap());
+    let page = held(&run(&["report", after, "--against", before]).unwrap());
+    let diff = |more: &[&str]| run(&[&["diff", "--time", before, after], more].concat()).unwrap();
+    let printed: Vec<Map<String, Value>> =
+        diff(&["--format", "json"]).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(table(&page["against"]["changes"]), printed);
+    assert!(printed.iter().any(|row| row["verdict"] == "slower"), "{printed:?}");
+    let text = diff(&[]);
+    for key in ["runs", "counts"] {
+        assert!(text.contains(page["against"][key].as_str().unwrap()), "{key}: {text}");
+    }
+    assert!(report(with_slow(Kernel::Stencil2d, 4, 5, &[]), &[])["against"].is_null());
+    assert!(run(&["report", after, "--base", before]).is_err(), "it is another run of what?");
+    let error = run(&["report", after, "--against", before, "--base", few]).unwrap_err();
+    assert!(error.to_string().contains("has other ranks than"), "{error}");
+    let error = run(&["report", after, "--against", "/nowhere.st"]).unwrap_err();
+    assert!(error.to_string().contains("/nowhere.st"), "{error}");
+}
+
+#[test]
+fn call_sites_have_the_paths_that_lead_to_them() {
+    let sections = with_slow(Kernel::Wavefront, 9, 5, &[Slow { rank: 1, factor: 2.0 }]);
+    let page = report(sections.clone(), &[]);
+    let frames: Vec<&str> =
+        page["stacks"]["frames"].as_array().unwrap().iter().map(|frame| frame.as_str().unwrap()).collect();
+    let printed = json(&sections, &["calls", "--sites", "--stacks"]);
+    let paths = page["stacks"]["of"].as_array().unwrap();
+    assert_eq!(paths.len(), printed.len());
+    for (path, row) in paths.iter().zip(&printed) {
+        let names = numbers(path).into_iter().rev().map(|n| frames[usize::try_from(n).unwrap()]);
+        assert_eq!(names.collect::<Vec<_>>().join(" < "), row["place"].as_str().unwrap());
+    }
+    assert!(paths.iter().any(|path| numbers(path).len() > 1), "{paths:?}");
+}
+
+/// A trace of clocks that disagree, and the same after st-sync.
+#[test]
+fn bytes_and_clocks_of_the_trace_are_shown() {
+    let data = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data/v1.4");
+    let [raw, synced] = ["openmpi-clocks.st", "synced.st"].map(|name| data.join(name));
+    let [raw, synced] = [&raw, &synced].map(|path| path.to_str().unwrap());
+    let page = held(&run(&["report", raw]).unwrap());
+    let printed = |words: &[&str]| -> Vec<Map<String, Value>> {
+        let text = run(&[words, &["--format", "json"]].concat()).unwrap();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    let kept = &page["kept"];
+    assert_eq!(table(&kept["frames"]), printed(&["sizes", raw]));
+    assert_eq!(table(&kept["sites"]), printed(&["sizes", "--by", "site", raw]));
+    assert_eq!(table(&kept["parameters"]), printed(&["sizes", "--by", "parameter", raw]));
+    let clocks = &kept["clocks"];
+    assert_eq!(table(&clocks["violations"]), printed(&["violations", raw]));
+    assert_eq!(table(&clocks["pairs"]), printed(&["violations", "--pairs", raw]));
+    assert_eq!(clocks["corrected"], false);
+    // Some ranks' clocks were compared, again and again.
+    let offsets = table(&clocks["offsets"]);
+    assert!(offsets.iter().filter(|row| row["rank"] == 3).count() > 1, "{offsets:?}");
+    assert!(offsets.iter().all(|row| row["error_ns"].as_i64().unwrap() >= 0), "{offsets:?}");
+    let page = held(&run(&["report", synced, "--against", raw]).unwrap());
+    let clocks = &page["kept"]["clocks"];
+    assert_eq!((&clocks["corrected"], &clocks["offsets"]), (&Value::Bool(true), &Value::Null));
+    assert!(table(&clocks["violations"]).iter().all(|row| row["violated"] == 0), "{clocks}");
+    assert_eq!(table(&page["against"]["violations"]), printed(&["violations", raw]), "both are of one run");
+    let none = report(untimed(kernel(Kernel::Stencil2d, 4, 10)), &[]);
+    assert!(none["kept"]["clocks"]["no_violations"].is_string(), "it says why");
 }
 
 #[test]

@@ -31,6 +31,8 @@ pub struct Moment {
     pub number: u64,
     /// When the first rank begins it, ns.
     pub begin: i64,
+    /// When the last rank ends it, ns.
+    pub end: i64,
     /// Ranks that make it.
     pub ranks: u64,
     /// How long all ranks take together, ns.
@@ -53,6 +55,7 @@ impl Moment {
     /// Adds what another one takes.
     pub fn add(&mut self, other: &Self) {
         self.begin = if self.ranks == 0 { other.begin } else { self.begin.min(other.begin) };
+        self.end = if self.ranks == 0 { other.end } else { self.end.max(other.end) };
         self.longest = self.longest.max(other.longest);
         self.ranks += other.ranks;
         self.time = self.time.saturating_add(other.time);
@@ -105,6 +108,14 @@ impl Loop {
         slopes.sort_by(f64::total_cmp);
         let slope = slopes.get(slopes.len() / 2)?;
         (middle > 0.0).then(|| slope * float(parts.to_u64().saturating_sub(1).into()) / middle)
+    }
+
+    /// Iterations in so many groups of neighbours at most, with the number of the first in each.
+    #[must_use]
+    pub fn groups(&self, most: usize) -> Vec<Moment> {
+        let each = self.turns.len().div_ceil(most.max(1)).max(1);
+        let of = |turns: &[Moment]| Moment { number: turns.first().map_or(0, |t| t.number), ..sum(turns) };
+        self.turns.chunks(each).map(of).collect()
     }
 
     /// Iterations that take longer than the median by more than half of that and eight times what half of all differ from it at
@@ -249,6 +260,7 @@ impl Cut<'_> {
     fn enter(&mut self, rank: u32) {
         let Some((key, turn, mut moment)) = self.now.take() else { return };
         moment.longest = (moment.time, rank);
+        moment.end = moment.begin.saturating_add(saturate(moment.time));
         let Some((_, turns)) = self.loops.get_mut(&key) else { return };
         turns.entry(turn).or_default().add(&moment);
     }

@@ -19,6 +19,13 @@ export interface Table {
   rest: Record<string, number>;
 }
 
+/** By which call paths call sites are reached. */
+export interface Stacks {
+  frames: string[];
+  /** By row of the table of call sites: numbers of frames, the outermost first. */
+  of: number[][];
+}
+
 export interface Matrix {
   ranks: number;
   group: number;
@@ -81,11 +88,20 @@ export interface Spot {
   wait_ns: number;
 }
 
+/** Nodes as rows. */
+export interface Nodes {
+  names: string[];
+  /** By rank of the timeline, in order: the number of its node. */
+  node: number[];
+  levels: Levels;
+}
+
 export interface Timeline {
   run_ns: number;
   origin_ns: number;
   places: Place[];
   levels: Levels;
+  nodes: Nodes | null;
   windows: Window[];
   spots: Spot[];
   /** By two: rank, for how long the critical path is there. */
@@ -112,6 +128,54 @@ export interface Structure {
   more: number;
 }
 
+/** Iterations of a loop, or phases of one level; of many neighbours are one. */
+export interface Band {
+  level: number | null;
+  function: string;
+  site: number | null;
+  place: string;
+  turns: number;
+  trend: number | null;
+  number: number[];
+  begin_ns: number[];
+  end_ns: number[];
+  time_ns: number[];
+  longest_ns: number[];
+  longest_rank: number[];
+  mpi_ns: number[];
+  wait_ns: number[];
+  slow: number[];
+  slow_more: number;
+}
+
+/** What has changed since another run. */
+export interface Against {
+  command: string;
+  runs: string;
+  counts: string;
+  changes: Table;
+  /** Of the other trace, if it is of the same run. */
+  violations: Table | null;
+}
+
+export interface Clocks {
+  corrected: boolean;
+  violations: Table | null;
+  pairs: Table | null;
+  no_violations: string | null;
+  offsets: Table | null;
+}
+
+/** What the trace itself is. */
+export interface Kept {
+  tools: string[];
+  frames: Table | null;
+  sites: Table | null;
+  parameters: Table | null;
+  no_sizes: string | null;
+  clocks: Clocks;
+}
+
 export interface Report {
   form: number;
   made_by: string;
@@ -123,12 +187,18 @@ export interface Report {
   efficiency: Table | null;
   functions: Table | null;
   sites: Table | null;
+  stacks: Stacks | null;
   spread: Table | null;
   ranks: Table;
   grid_width: number;
   matrix: Matrix | null;
   timeline: Timeline | null;
   structure: Structure[];
+  iterations: Table | null;
+  phases: Table | null;
+  bands: Band[];
+  against: Against | null;
+  kept: Kept | null;
 }
 
 /** Decodes what stands in the page: base64 of gzip of JSON. */

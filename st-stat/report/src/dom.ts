@@ -67,3 +67,6 @@ export function mix(a: number, b: number, part: number): number {
   };
   return (0xff000000 | of(0) | of(8) | of(16)) >>> 0;
 }
+
+/** A pixel as a colour of a canvas. */
+export const css = (of: number): string => `rgb(${of & 255}, ${(of >>> 8) & 255}, ${(of >>> 16) & 255})`;

@@ -38,6 +38,9 @@ export function unit(key: string): string {
   return "";
 }
 
+/** Columns of changes, whose numbers have a sign. */
+const SIGNED = new Set(["change_percent", "run_percent"]);
+
 /** A value of a column for people. */
 export function shown(key: string, value: unknown): string {
   if (value === null || value === undefined) return "-";
@@ -48,9 +51,9 @@ export function shown(key: string, value: unknown): string {
     case "B":
       return bytes(value);
     case "%":
-      return `${value.toFixed(1)} %`;
+      return `${SIGNED.has(key) && value > 0 ? "+" : ""}${value.toFixed(1).replace("-", "−")} %`;
     default:
-      return Number.isInteger(value) ? count(value) : value.toFixed(3);
+      return Number.isInteger(value) ? count(value) : value < 0.001 && value > 0 ? value.toExponential(0) : value.toFixed(3);
   }
 }
 

@@ -1,18 +1,23 @@
 // The page: its views, and their addresses.
 
+import { changes } from "./changes";
+import { controls } from "./controls";
 import { Report, Table, column, decode, number } from "./data";
 import { button, el } from "./dom";
 import { efficiency } from "./efficiency";
 import { findings } from "./findings";
 import { bytes, count, duration, shown } from "./format";
 import { GridView } from "./grid";
+import { IcicleView } from "./icicle";
+import { iterations } from "./iterations";
+import { kept } from "./kept";
 import { loops } from "./loops";
 import { MatrixView } from "./matrix";
-import { RankBars } from "./ranks";
+import { rankBars } from "./ranks";
 import * as route from "./route";
 import { boxes } from "./spread";
 import { State, TableView } from "./table";
-import { Seen, TimelineView, controls } from "./timeline";
+import { Seen, TimelineView } from "./timeline";
 
 interface View {
   name: string;
@@ -61,17 +66,18 @@ function facts(report: Report): HTMLElement {
   );
 }
 
+/** Notes a part of what is seen in a view in its address. */
+function noting(view: string, state: Record<string, string>): (part: Record<string, string | undefined>) => void {
+  let of: Record<string, string> = { ...state };
+  return (part) => {
+    of = Object.fromEntries(Object.entries({ ...of, ...part }).filter(([, value]) => value)) as Record<string, string>;
+    route.note({ view, of });
+  };
+}
+
 /** A view of one table, whose order and search are part of its address. */
-function tabular(name: string, table: Table, caption: string, elsewhere: string, state: Record<string, string>): TableView {
-  return new TableView(table, {
-    name: caption,
-    elsewhere,
-    state: state as State,
-    changed: (now) => {
-      const of = Object.fromEntries(Object.entries(now).filter(([, value]) => value)) as Record<string, string>;
-      route.note({ view: name, of });
-    },
-  });
+function tabular(name: string, table: Table, caption: string, elsewhere: string, state: Record<string, string>, note = noting(name, state)): TableView {
+  return new TableView(table, { name: caption, elsewhere, state: state as State, changed: (now) => note({ ...now }) });
 }
 
 function seen(of: Record<string, string>, whole: Seen): Seen {
@@ -79,16 +85,18 @@ function seen(of: Record<string, string>, whole: Seen): Seen {
   return { window: whole.window, from: value("from", whole.from), to: value("to", whole.to), first: value("first", whole.first), last: value("last", whole.last) };
 }
 
-function timelineView(report: Report): (View & { go: (finding: number) => void }) | null {
+function timelineView(report: Report): (View & { go: (finding: number) => void; time: (from: number, to: number) => void }) | null {
   const data = report.timeline;
   if (!data) return null;
   const height = (): number => Math.max(260, Math.min(window.innerHeight - 330, 900));
   const view: TimelineView = new TimelineView(data, {
     height,
+    bands: report.bands,
     changed: (now) => {
       bar.dispatchEvent(new Event("shown"));
       const of: Record<string, string> = { from: now.from.toFixed(0), to: now.to.toFixed(0), first: now.first.toFixed(2), last: now.last.toFixed(2) };
       if (now.window !== null) of.window = String(now.window);
+      if (view.by !== "ranks") of.rows = view.by;
       route.note({ view: "timeline", of });
     },
   });
@@ -99,6 +107,7 @@ function timelineView(report: Report): (View & { go: (finding: number) => void }
     const spot = spots.find((s) => s.finding === finding);
     if (!spot) return;
     last = spots.indexOf(spot);
+    view.rowsBy("ranks");
     const beside = Math.max((spot.to_ns - spot.from_ns) / 2, 500);
     const inside = data.windows.findIndex((w) => !w.whole && w.from_ns <= spot.to_ns && w.to_ns >= spot.to_ns && w.lanes.some((l) => l.rank === spot.rank));
     const whole = view.whole(inside >= 0 ? inside : null);
@@ -111,15 +120,16 @@ function timelineView(report: Report): (View & { go: (finding: number) => void }
     const next = button("next finding", () => go(spots[(last + 1) % spots.length].finding), { title: "next finding (n)", id: "next" });
     bar.append(next);
   }
-  const keys = "Arrows move, + and − zoom, < and > change the number of ranks, Home shows all, p the critical path or not; drag, wheel and two fingers work, too (wheel with Shift moves, with Ctrl changes the number of ranks).";
+  const keys = "Arrows move, + and − zoom, < and > change the number of ranks, Home shows all, i the next iteration, p the critical path or not; drag, wheel and two fingers work, too (wheel with Shift moves, with Ctrl changes the number of ranks).";
   const root = el("section", {}, bar, view.root, el("p", { class: "note keys" }, keys));
   const open = (of: Record<string, string>): void => {
     const window = of.window !== undefined && data.windows[Number(of.window)] ? Number(of.window) : null;
+    view.rowsBy(of.rows === "nodes" ? "nodes" : "ranks");
     view.show(seen(of, view.whole(window)));
   };
   // For the script that looks at the page in a browser.
   Object.assign(globalThis, { timelineView: view });
-  return { name: "timeline", title: "Timeline", root, draw: () => view.draw(), open, go };
+  return { name: "timeline", title: "Timeline", root, draw: () => view.draw(), open, go, time: (from, to) => view.go(from, to) };
 }
 
 function overview(report: Report, timeline: ReturnType<typeof timelineView>, to: (route: route.Route) => void): View {
@@ -150,17 +160,20 @@ function views(report: Report, to: (route: route.Route) => void): View[] {
   const state = route.read();
   const of = (name: string): Record<string, string> => (state.view === name ? state.of : {});
   if (report.sites && report.functions) {
-    const sites = tabular("sites", report.sites, "calls per call site", "st-stat calls --sites --format csv", of("sites"));
+    const note = noting("sites", of("sites"));
+    const sites = tabular("sites", report.sites, "calls per call site", "st-stat calls --sites --format csv", of("sites"), note);
+    const paths = report.stacks ? new IcicleView(report.sites, report.stacks, (path) => note({ path })) : null;
     const functions = new TableView(report.functions, { name: "calls per function", elsewhere: "st-stat calls --functions" });
-    const tables = [el("h2", {}, "Call sites"), sites.root, el("h2", {}, "Functions"), functions.root];
+    const above = paths ? [el("h2", {}, "Call paths"), paths.root] : [];
+    const tables = [...above, el("h2", {}, "Call sites"), sites.root, el("h2", {}, "Functions"), functions.root];
     if (report.spread && report.spread.rows > 0) {
       const picture = { title: "shortest to longest", of: boxes(report.spread) };
       const spread = new TableView(report.spread, { name: "distributions per call site", elsewhere: "st-stat calls --spread", picture });
       tables.push(el("h2", {}, "Distributions"), spread.root);
     }
-    all.push({ name: "sites", title: "Call sites", root: el("section", {}, ...tables) });
+    all.push({ name: "sites", title: "Call sites", root: el("section", {}, ...tables), open: (at) => paths?.open(at.path ?? "") });
   }
-  const bars = new RankBars(report.ranks);
+  const bars = rankBars(report.ranks);
   const ranks = tabular("ranks", report.ranks, "time per rank", "st-stat ranks --format csv", of("ranks"));
   const grid = GridView.fits(report) ? new GridView(report) : null;
   const below = grid ? el("div", { class: "beside" }, grid.root, ranks.root) : ranks.root;
@@ -180,9 +193,20 @@ function views(report: Report, to: (route: route.Route) => void): View[] {
     if (report.waits) root.append(el("h2", {}, "Wait states"), new TableView(report.waits, { name: "wait states" }).root);
     all.push({ name: "efficiency", title: "Efficiency", root });
   }
+  const over = iterations(report, (from, to_ns) => {
+    to({ view: "timeline", of: {} });
+    timeline?.time(from, to_ns);
+  });
   if (report.structure.length > 0) {
-    all.push({ name: "loops", title: "Loops", root: el("section", {}, el("h2", {}, "Loops and calls"), loops(report.structure)) });
+    const root = el("section", {}, over && el("h2", {}, "Iterations and phases"), over && over.root, el("h2", {}, "Loops and calls"), loops(report.structure));
+    all.push({ name: "loops", title: "Loops", root, draw: over?.draw });
   }
+  if (report.against) {
+    const table = tabular("changes", report.against.changes, "changes per call site", "st-stat diff --time --format csv", of("changes"));
+    const root = el("section", {}, el("h2", {}, "What has changed"), changes(report.against), table.root);
+    all.push({ name: "changes", title: "Changes", root });
+  }
+  if (report.kept) all.push({ name: "trace", title: "Trace", ...kept(report.kept, report.against?.violations ?? null) });
   return all.filter((view): view is View => view !== null);
 }
 

@@ -1,6 +1,7 @@
 // Single calls of a window, ready to be drawn.
 
 import { Lane, Window } from "./data";
+import { KINDS } from "./sums";
 
 export interface Track {
   rank: number;
@@ -30,6 +31,15 @@ export interface Message {
   bytes: number;
 }
 
+/** A collective operation in which some wait: until when, for whom, and from which row to which its ranks are. */
+export interface Meeting {
+  until: number;
+  for: number;
+  /** Numbers of tracks: of the one that comes last, if it is there, and of those that wait. */
+  last: number | null;
+  tracks: number[];
+}
+
 export interface Scene {
   from: number;
   to: number;
@@ -42,6 +52,8 @@ export interface Scene {
   /** How long the longest takes. */
   longest: number;
   more: number;
+  /** In the order of time. */
+  meetings: Meeting[];
 }
 
 function track(lane: Lane): Track {
@@ -60,6 +72,23 @@ function track(lane: Lane): Track {
     waits.push({ enter: at, until: at + lane.waits[i + 1], kind: lane.waits[i + 2], for: lane.waits[i + 3] });
   }
   return { rank: lane.rank, thread: lane.thread, begin: lane.begin, place, enter, exit, waits, row: [0, 1] };
+}
+
+/** Waits in one collective operation end at one time, for one rank. */
+function meetings(tracks: Track[]): Meeting[] {
+  const first = new Map<number, number>();
+  tracks.forEach((track, i) => first.set(track.rank, first.get(track.rank) ?? i));
+  const all = new Map<string, Meeting>();
+  tracks.forEach((track, i) => {
+    for (const wait of track.waits) {
+      if (KINDS[wait.kind] !== "collective") continue;
+      const key = `${wait.until} ${wait.for}`;
+      const known = all.get(key) ?? { until: wait.until, for: wait.for, last: first.get(wait.for) ?? null, tracks: [] };
+      known.tracks.push(i);
+      all.set(key, known);
+    }
+  });
+  return [...all.values()].sort((a, b) => a.until - b.until);
 }
 
 export function scene(window: Window): Scene {
@@ -86,6 +115,7 @@ export function scene(window: Window): Scene {
     messages,
     longest: window.took.reduce((a, b) => Math.max(a, b), 0),
     more: window.more,
+    meetings: meetings(tracks),
   };
 }
 
@@ -114,4 +144,10 @@ export function messagesIn(of: Scene, from: number, to: number): Message[] {
   const begin = first(of.messages.length, (i) => of.messages[i].sent > from - of.longest);
   const end = first(of.messages.length, (i) => of.messages[i].sent >= to);
   return of.messages.slice(begin, end).filter((m) => m.received > from);
+}
+
+/** Collective operations in which some wait until a time between two. */
+export function meetingsIn(of: Scene, from: number, to: number): Meeting[] {
+  const begin = first(of.meetings.length, (i) => of.meetings[i].until > from);
+  return of.meetings.slice(begin, first(of.meetings.length, (i) => of.meetings[i].until >= to));
 }

@@ -7,6 +7,9 @@ import { exact, shown, unit } from "./format";
 /** Columns before the one with pictures. */
 const BEFORE = 2;
 
+/** Rows that are seen at a glance: there is nothing to search. */
+const FEW = 10;
+
 /** Rows that are shown before more are asked for. */
 const SHOWN = 200;
 
@@ -76,7 +79,7 @@ export class TableView {
     const caption = el("caption", {}, options.name);
     const inside = el("table", {}, caption, el("thead", {}, head), this.body);
     this.root.append(
-      el("div", { class: "tools" }, this.find, copyButton),
+      el("div", { class: "tools" }, table.rows > FEW && this.find, copyButton),
       el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": options.name }, inside),
       this.said,
       this.more,

@@ -2,8 +2,9 @@
 
 import { Timeline } from "./data";
 import { bytes, duration, moment, percent } from "./format";
+import { Rows } from "./rows";
 import { Scene, firstAfter, waitsIn } from "./scene";
-import { KINDS, PARTS, Sums, times } from "./sums";
+import { KINDS, PARTS, times } from "./sums";
 
 /** The call of a track at a time, or the computation. */
 export function call(data: Timeline, of: Scene, t: number, row: number): string {
@@ -31,8 +32,9 @@ export function call(data: Timeline, of: Scene, t: number, row: number): string 
 }
 
 /** What a row consists of about a time, in a pixel or a column, whichever is wider. */
-export function cell(data: Timeline, all: Sums, ranks: number[], [t, row, pixel]: [number, number, number]): string {
-  const { group, rows, columns, column_ns: column } = data.levels;
+export function cell(data: Timeline, of_rows: Rows, [t, row, pixel]: [number, number, number]): string {
+  const { levels, sums: all } = of_rows;
+  const { group, rows, columns, column_ns: column } = levels;
   const of = Math.floor(row / group);
   if (of >= rows || of < 0) return "";
   // As wide as a pixel, but whole columns.
@@ -40,14 +42,12 @@ export function cell(data: Timeline, all: Sums, ranks: number[], [t, row, pixel]
   const begin = Math.min(columns - 1, Math.floor(t / column / wide) * wide);
   const end = Math.min(columns, begin + wide);
   const sums = PARTS.map(() => new Float64Array(1));
-  all.add(of, times(data.levels, begin * column, (end - begin) * column, 1), sums);
+  all.add(of, times(levels, begin * column, (end - begin) * column, 1), sums);
   const whole = sums.reduce((sum, [ns]) => sum + ns, 0);
   const parts = PARTS.map((name, i) => (sums[i][0] > 0 ? `${i >= 2 ? "wait: " : ""}${name} ${duration(Math.round(sums[i][0]))} (${percent(sums[i][0], whole)})` : ""));
   const most = new Float64Array(1);
   all.longest(of, begin * column, column, most);
   const one = most[0] > 0 ? `; of ${duration(column)} there one rank waits up to ${percent(most[0], 1)}` : "";
-  const [a, b] = [ranks[of * group], ranks[Math.min(ranks.length, (of + 1) * group) - 1]];
-  const who = a === b ? `rank ${a}` : `ranks ${a} to ${b} together`;
   const from = moment(begin * column + data.origin_ns, column / 10);
-  return `${who}, ${duration((end - begin) * column)} from ${from}: ${parts.filter((p) => p).join(", ") || "nothing"}${one}`;
+  return `${of_rows.who(of)}, ${duration((end - begin) * column)} from ${from}: ${parts.filter((p) => p).join(", ") || "nothing"}${one}`;
 }

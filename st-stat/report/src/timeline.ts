@@ -1,16 +1,21 @@
 // The timeline: ranks as rows, time from left to right.
 
-import { Timeline } from "./data";
-import { button, colour, el, fit } from "./dom";
+import { Bands } from "./bands";
+import { Band, Timeline } from "./data";
+import { colour, el, fit } from "./dom";
 import { count, duration, moment } from "./format";
-import { Frame, LEFT, Seen, TOP, axes, details, marks, over } from "./frame";
+import { Frame, LEFT, Lines, Seen, TOP, axes, details, marks, over } from "./frame";
 import { COLOURS, Painter } from "./paint";
 import { Path, drawPath, path, stayAt } from "./path";
+import { By, Rows, nodeRows, rankRows } from "./rows";
 import { Scene, firstAfter, scene, waitsIn } from "./scene";
-import { PARTS, Sums, ranks, times } from "./sums";
+import { PARTS, times } from "./sums";
 import { call, cell } from "./tell";
 
 export type { Seen };
+
+/** Pixels that a stay of the critical path on a rank needs, so that the rows below are seen. */
+const DENSE = 8;
 
 export interface Options {
   height: () => number;
@@ -18,6 +23,8 @@ export interface Options {
   small?: boolean;
   pressed?: (at: number) => void;
   changed?: (seen: Seen) => void;
+  /** Iterations and phases, to be drawn above the rows. */
+  bands?: Band[];
 }
 
 export class TimelineView {
@@ -25,15 +32,17 @@ export class TimelineView {
   readonly canvas = el("canvas", { tabindex: "0" });
   /** How long the last drawing took, ms. */
   took = 0;
-  private readonly sums: Sums;
-  private readonly ranks: number[];
+  private readonly all: Rows[];
+  private shownRows: Rows;
   private readonly path: Path;
+  private readonly bands: Bands;
+  /** Where rows begin, in CSS pixels. */
+  private readonly top: number;
   /** Whether the critical path is drawn. */
   pathShown = true;
   private readonly scenes: (Scene | undefined)[];
   private readonly said = el("p", { class: "note", role: "status" });
   private readonly about = el("div", { class: "about", "aria-live": "polite" }, "Point at a call or a rank.");
-  private readonly rowOf: Map<number, number>;
   private seen: Seen;
   private painter: Painter | undefined;
   private waiting = false;
@@ -44,24 +53,38 @@ export class TimelineView {
     readonly data: Timeline,
     private readonly options: Options,
   ) {
-    this.sums = new Sums(data.levels);
-    this.ranks = ranks(data.levels);
+    this.shownRows = rankRows(data);
+    this.all = [this.shownRows, nodeRows(data)].filter((rows): rows is Rows => rows !== null);
     this.path = path(data);
-    this.rowOf = new Map(this.ranks.map((rank, row) => [rank, row]));
+    this.bands = new Bands(options.bands ?? [], data.origin_ns);
+    this.top = this.bands.height + TOP;
     this.scenes = data.windows.map(() => undefined);
     this.seen = this.whole(null);
-    const what = `timeline of ${this.ranks.length} ranks over ${duration(data.run_ns)}`;
+    const what = `timeline of ${this.shownRows.count} ranks over ${duration(data.run_ns)}`;
     this.canvas.setAttribute("role", "img");
     this.canvas.setAttribute("aria-label", what);
     this.root.append(this.legend(), this.canvas, this.said);
     if (!options.small) this.root.append(this.about);
     this.listen();
+    if (!options.small) this.prepare(0);
+  }
+
+  /** Makes windows ready to be drawn while there is nothing else to do, so that none of them holds up a frame. */
+  private prepare(window: number): void {
+    if (window >= this.data.windows.length) return;
+    const make = (): void => {
+      this.scene(window);
+      this.prepare(window + 1);
+    };
+    // Safari has none.
+    if (typeof requestIdleCallback === "undefined") setTimeout(make, 100);
+    else requestIdleCallback(make);
   }
 
   /** All of the run, or of a window. */
   whole(window: number | null): Seen {
     const of = window === null ? null : this.data.windows[window];
-    const rows = window === null ? this.ranks.length : this.scene(window).ranks.length;
+    const rows = window === null ? this.shownRows.count : this.scene(window).ranks.length;
     return { window, from: of?.from_ns ?? 0, to: of?.to_ns ?? this.data.run_ns, first: 0, last: rows };
   }
 
@@ -121,12 +144,36 @@ export class TimelineView {
   private exact(width: number): Scene | null {
     const { window, from, to } = this.seen;
     if (window !== null) return this.scene(window);
-    const all = this.data.windows.findIndex((w) => w.whole);
-    return all >= 0 && (to - from) / width < this.data.levels.column_ns ? this.scene(all) : null;
+    const all = this.shownRows.by === "ranks" ? this.data.windows.findIndex((w) => w.whole) : -1;
+    return all >= 0 && (to - from) / width < this.shownRows.levels.column_ns ? this.scene(all) : null;
   }
 
-  private get rowRanks(): number[] {
-    return this.seen.window === null ? this.ranks : this.scene(this.seen.window).ranks;
+  /** What rows are called now, and whose they are. */
+  private get names(): Pick<Frame, "label" | "rowOf" | "count" | "group" | "of"> {
+    const { window } = this.seen;
+    const { label, rowOf, count, levels, by } = this.shownRows;
+    if (window === null) return { label, rowOf, count, group: levels.group, of: by === "ranks" ? "rank" : "node" };
+    const { ranks } = this.scene(window);
+    const rows = new Map(ranks.map((rank, row) => [rank, row]));
+    return { label: (row) => String(ranks[Math.floor(row)]), rowOf: rows, count: ranks.length, group: 1, of: "rank" };
+  }
+
+  /** What rows may be, and what they are. */
+  get choices(): By[] {
+    return this.all.map((rows) => rows.by);
+  }
+
+  get by(): By {
+    return this.shownRows.by;
+  }
+
+  /** Shows ranks, or nodes, as rows: all of them, at the time that is seen. */
+  rowsBy(by: By): void {
+    const rows = this.all.find((one) => one.by === by);
+    if (!rows || rows === this.shownRows) return;
+    this.shownRows = rows;
+    const { from, to } = this.seen;
+    this.show({ ...this.whole(null), from, to });
   }
 
   paint(): void {
@@ -137,7 +184,7 @@ export class TimelineView {
     context.setTransform(1, 0, 0, 1, 0, 0);
     context.fillStyle = colour("ground");
     context.fillRect(0, 0, this.canvas.width, this.canvas.height);
-    const [w, h] = [Math.max(1, Math.round((width - LEFT) * scale)), Math.max(1, Math.round((height - TOP) * scale))];
+    const [w, h] = [Math.max(1, Math.round((width - LEFT) * scale)), Math.max(1, Math.round((height - this.top) * scale))];
     // Made anew only where the size is another: a picture is some MB.
     if (this.painter?.width !== w || this.painter.height !== h) this.painter = new Painter(w, h);
     const painter = this.painter;
@@ -145,27 +192,28 @@ export class TimelineView {
     const exact = this.exact(w);
     if (exact) this.paintCalls(painter, exact);
     else this.paintSums(painter);
-    context.putImageData(painter.image, Math.round(LEFT * scale), Math.round(TOP * scale));
+    context.putImageData(painter.image, Math.round(LEFT * scale), Math.round(this.top * scale));
     context.setTransform(scale, 0, 0, scale, 0, 0);
-    const frame: Frame = { context, width, height, seen: this.seen, data: this.data, ranks: this.rowRanks };
+    const frame: Frame = { context, width, height, top: this.top, seen: this.seen, data: this.data, ...this.names };
     axes(frame);
+    this.bands.draw(frame);
     if (this.seen.window === null) marks(frame, !this.options.small);
-    const lines = exact ? details(frame, exact) : 0;
+    const lines = exact ? details(frame, exact) : { messages: 0, meetings: 0 };
     const stays = this.pathShown && !this.options.small ? this.paintPath(frame) : 0;
     this.say(exact, lines, stays);
     this.took = performance.now() - began;
   }
 
   private paintPath(frame: Frame): number {
-    const { window, from, to, first, last } = this.seen;
-    const rows = window === null ? this.rowOf : new Map(this.scene(window).ranks.map((rank, row) => [rank, row]));
-    const group = window === null ? this.data.levels.group : 1;
-    return over(frame, (across, down) => {
+    const { from, to, first, last } = this.seen;
+    const { rowOf: rows, group, count } = frame;
+    const thin = stayAt(this.path, to) - stayAt(this.path, from) > frame.width / DENSE;
+    return over(frame, thin, (across, down) => {
       const row = (rank: number): number | undefined => {
         const at = rows.get(rank);
         if (at === undefined) return undefined;
         const begin = Math.floor(at / group) * group;
-        return down(Math.min(Math.max((begin + Math.min(begin + group, rows.size)) / 2, first), last));
+        return down(Math.min(Math.max((begin + Math.min(begin + group, count)) / 2, first), last));
       };
       return drawPath(frame.context, this.path, [from, to], across, row);
     });
@@ -173,9 +221,9 @@ export class TimelineView {
 
   private paintSums(painter: Painter): void {
     const { from, to, first, last } = this.seen;
-    const { group, rows } = this.data.levels;
+    const { group, rows } = this.shownRows.levels;
     const pixel = (to - from) / painter.width;
-    const at = times(this.data.levels, from, pixel, painter.width);
+    const at = times(this.shownRows.levels, from, pixel, painter.width);
     const line = (row: number): number => Math.round(((row * group - first) / (last - first)) * painter.height);
     const end = Math.min(rows, Math.ceil(last / group));
     for (let row = Math.max(0, Math.floor(first / group)); row < end; ) {
@@ -184,10 +232,10 @@ export class TimelineView {
       while (next < end && line(next) <= line(row)) next++;
       painter.clear();
       for (let of = row; of < next; of++) {
-        this.sums.add(of, at, painter.sums);
-        this.sums.longest(of, from, pixel, painter.most);
+        this.shownRows.sums.add(of, at, painter.sums);
+        this.shownRows.sums.longest(of, from, pixel, painter.most);
       }
-      const bottom = next >= rows ? ((this.ranks.length - first) / (last - first)) * painter.height : line(next);
+      const bottom = next >= rows ? ((this.shownRows.count - first) / (last - first)) * painter.height : line(next);
       painter.row(line(row), Math.max(Math.round(bottom), line(row) + 1), at.column);
       row = next;
     }
@@ -239,20 +287,23 @@ export class TimelineView {
     }
   }
 
-  private say(exact: Scene | null, lines: number, stays: number): void {
+  private say(exact: Scene | null, { messages, meetings }: Lines, stays: number): void {
     const { from, to } = this.seen;
-    const { group, column_ns: column } = this.data.levels;
+    const { group, column_ns: column } = this.shownRows.levels;
     const parts = [`${duration(to - from)} from ${moment(from + this.data.origin_ns, (to - from) / 1000)}`];
     if (exact) {
       parts.push("single calls");
-      if (lines < 0) parts.push(`${count(-lines)} messages: zoom in to see them as lines`);
-      else if (lines > 0) parts.push(`${count(lines)} messages as lines`);
+      if (messages < 0) parts.push(`${count(-messages)} messages: zoom in to see them as lines`);
+      else if (messages > 0) parts.push(`${count(messages)} messages as lines`);
+      if (meetings < 0) parts.push(`${count(-meetings)} collective operations with waits: zoom in to see them as lines`);
+      else if (meetings > 0) parts.push(`${count(meetings)} collective operations with waits as dashed lines, with dots on who comes last`);
       if (exact.more > 0) parts.push(`${count(exact.more)} later messages are not on this page`);
     } else {
-      const each = group > 1 ? `${count(group)} ranks` : "rank";
-      const all = this.data.windows.some((w) => w.whole);
+      const each = this.by === "nodes" ? "node" : group > 1 ? `${count(group)} ranks` : "rank";
+      const all = this.by === "ranks" && this.data.windows.some((w) => w.whole);
       parts.push(`sums per ${each} and ${duration(column)}`);
       if (all) parts.push("zoom in for single calls");
+      else if (this.by === "nodes") parts.push("rows of ranks have single calls");
       else if (this.data.windows.length > 0) parts.push("single calls are in the windows marked above");
     }
     if (stays > 1) parts.push(`the critical path goes from rank to rank ${stays === 2 ? "once" : `${count(stays - 1)} times`}`);
@@ -270,6 +321,8 @@ export class TimelineView {
       { class: "legend" },
       ...PARTS.map((name, i) => (used[i] ? item(name, i) : null)),
       line && el("li", {}, el("span", { class: "swatch path" }), "critical path"),
+      this.bands.count > 0 && el("li", {}, "iteration: 0.5 ", el("span", { class: "scale" }), " 1.5 of the median"),
+      this.bands.anySlow && el("li", {}, el("span", { class: "swatch", style: "background: var(--low)" }), "slow iteration"),
     );
   }
 
@@ -277,7 +330,7 @@ export class TimelineView {
     const { canvas } = this;
     const inside = (e: MouseEvent): { x: number; y: number } => {
       const box = canvas.getBoundingClientRect();
-      return { x: (e.clientX - box.left - LEFT) / (box.width - LEFT), y: (e.clientY - box.top - TOP) / (box.height - TOP) };
+      return { x: (e.clientX - box.left - LEFT) / (box.width - LEFT), y: (e.clientY - box.top - this.top) / (box.height - this.top) };
     };
     if (this.options.small) {
       canvas.addEventListener("click", (e) => this.options.pressed?.(inside(e).x * this.data.run_ns));
@@ -321,7 +374,12 @@ export class TimelineView {
     };
     canvas.addEventListener("pointerup", up);
     canvas.addEventListener("pointercancel", (e) => this.pointers.delete(e.pointerId));
-    canvas.addEventListener("dblclick", (e) => this.zoom(0.4, inside(e).x));
+    canvas.addEventListener("dblclick", (e) => {
+      const at = inside(e);
+      const found = this.band(at);
+      if (found) this.go(found.of.begin_ns[found.i], found.of.end_ns[found.i]);
+      else this.zoom(0.4, at.x);
+    });
     canvas.addEventListener("keydown", (e) => this.key(e));
   }
 
@@ -338,14 +396,46 @@ export class TimelineView {
 
   /** Says what is at a point, in parts of what is seen. */
   private tell({ x, y }: { x: number; y: number }): void {
-    if (x < 0 || x > 1 || y < 0 || y > 1) return;
+    if (x < 0 || x > 1 || y > 1) return;
     const { from, to, first, last } = this.seen;
+    if (y < 0) {
+      const told = this.bands.tell(this.above(y), from + x * (to - from));
+      if (told) this.about.textContent = told;
+      return;
+    }
     const [time, row] = [from + x * (to - from), first + y * (last - first)];
     const exact = this.exact(this.canvas.width);
     const pixel = (to - from) / Math.max(1, this.canvas.width);
-    const what = exact ? call(this.data, exact, time, row) : cell(this.data, this.sums, this.ranks, [time, row, pixel]);
+    const what = exact ? call(this.data, exact, time, row) : cell(this.data, this.shownRows, [time, row, pixel]);
     const on = this.path.rank[stayAt(this.path, time)];
     this.about.textContent = what && on !== undefined ? `${what} · then the critical path is on rank ${on}` : what;
+  }
+
+  /** How far a part of the rows' height is from the top of the picture, in CSS pixels. */
+  private above(y: number): number {
+    return this.top + y * (this.canvas.clientHeight - this.top);
+  }
+
+  private band({ x, y }: { x: number; y: number }): { of: Band; i: number } | undefined {
+    const { from, to } = this.seen;
+    return x < 0 || y > 0 ? undefined : this.bands.at(this.above(y), from + x * (to - from));
+  }
+
+  /** Shows a time with a little before and after it. */
+  go(from: number, to: number): void {
+    const beside = (to - from) / 50;
+    this.show({ ...this.seen, from: from - beside, to: to + beside });
+  }
+
+  /** How many iterations there are to go to. */
+  get iterations(): number {
+    return this.bands.count;
+  }
+
+  /** Shows the next or last iteration of the loop, or phase, that takes most. */
+  iteration(by: 1 | -1): void {
+    const next = this.bands.next(this.seen, by);
+    if (next) this.go(...next);
   }
 
   togglePath(): void {
@@ -366,36 +456,11 @@ export class TimelineView {
       "<": () => this.rows(2),
       Home: () => this.show(this.whole(this.seen.window)),
       p: () => this.togglePath(),
+      i: () => this.iteration(1),
+      I: () => this.iteration(-1),
     };
     if (e.ctrlKey || e.metaKey || e.altKey || !does[e.key]) return;
     e.preventDefault();
     does[e.key]();
   }
-}
-
-/** The buttons over a timeline. */
-export function controls(view: TimelineView): HTMLElement {
-  const windows = el("select", { "aria-label": "what is shown" }, el("option", { value: "" }, "whole run"));
-  view.data.windows.forEach((w, i) => {
-    if (w.whole) return;
-    const text = `window ${i + 1}: ${duration(w.to_ns - w.from_ns)} from ${moment(w.from_ns + view.data.origin_ns, (w.to_ns - w.from_ns) / 100)}`;
-    windows.append(el("option", { value: String(i) }, text));
-  });
-  windows.addEventListener("change", () => view.show(view.whole(windows.value === "" ? null : Number(windows.value))));
-  const press = (text: string, label: string, does: () => void): HTMLButtonElement => button(text, does, { title: label, "aria-label": label });
-  const bar = el(
-    "div",
-    { class: "tools" },
-    windows.options.length > 1 && windows,
-    press("all", "show all (Home)", () => view.show(view.whole(view.view.window))),
-    press("+", "less time (+)", () => view.zoom(0.5)),
-    press("−", "more time (-)", () => view.zoom(2)),
-    press("◀", "earlier (left arrow)", () => view.pan(-0.5)),
-    press("▶", "later (right arrow)", () => view.pan(0.5)),
-    press("fewer ranks", "fewer ranks (>)", () => view.rows(0.5)),
-    press("more ranks", "more ranks (<)", () => view.rows(2)),
-    view.data.path.length > 0 && press("critical path", "show the critical path or not (p)", () => view.togglePath()),
-  );
-  bar.addEventListener("shown", () => (windows.value = view.view.window === null ? "" : String(view.view.window)));
-  return bar;
 }

@@ -19,7 +19,7 @@ iteration that takes longer than the median by more than half, and by more than 
 from one MPI_Pcontrol to the next. Exact times are needed (st-record without --merge).
 
 Columns: CSV and JSON have a row for each iteration: loop, by number, that which takes most first; level of a phase; function, site and place, the first call; \
-iteration; ranks that make it; begin_ns of the first rank, from the start of the run; time_ns, mean of the ranks; longest_ns and longest_rank; mpi_ns \
+iteration; ranks that make it; begin_ns of the first rank and end_ns of the last, from the start of the run; time_ns, mean of the ranks; longest_ns and longest_rank; mpi_ns \
 and wait_ns, means of the ranks.";
 
 const AT: &str = "\

@@ -13,13 +13,18 @@ const REPORT: &str = "\
 Examples:
   st-stat report app.st -o app.html        the whole run on one page
   st-stat report --window 1.5..2 app.st -o app.html   single calls from 1.5 s to 2 s, too
+  st-stat report after.st --against before.st -o after.html   what has become slower, too
 
 The page is one file that needs no network and no server, of at most 5 MB whatever the run: open it in a browser (Chrome 80, Firefox 113, Safari \
 16.4, or newer), mail it, print it. It holds the findings of st-stat why with links into a timeline; the tables of st-stat calls, ranks, efficiency, waits and \
-matrix, with the same numbers; and the loops of the program. The timeline goes from the whole run down to single calls, where these are \
-in the page: all of a run of few calls, of a longer one those of windows around the longest wait of each finding, and of --window. Elsewhere it has \
-sums per rank (per group of ranks, if there are many) and column of time, and says how wide these are. The critical path of st-stat path is drawn over it. Without exact times it shows the loops \
-instead of time. What the trace lacks, and what there was no room for, stands on the page.";
+matrix, with the same numbers; call paths, each as wide as what it calls takes; and the loops of the program. The timeline goes from the whole run down to single calls, where these are \
+in the page, messages as lines and collective operations in which ranks wait as dashed lines: all of a run of few calls, of a longer one those of windows around the longest wait of each finding, and of --window. Elsewhere it has \
+sums per rank (per group of ranks, if there are many; or per node, where there are several) and column of time, and says how wide these are. The critical path of st-stat path is drawn over it; \
+iterations of the outermost loops and phases of MPI_Pcontrol, as st-stat phases has them, are bands above it and bars in the view of loops. Without exact times it shows the loops \
+instead of time. With --against a view of the changes since \
+another run has what st-stat diff --time finds. The last view is about the trace itself: its bytes by st-stat sizes (of a trace in one file), \
+the tools that made it, messages that arrive before they were sent by st-stat violations (if --against names the trace of the same run before st-sync, \
+also before that), and how clocks moved against that of rank 0. What the trace lacks, and what there was no room for, stands on the page.";
 
 /// The page.
 #[derive(ClapArgs, Clone, Debug)]
@@ -32,6 +37,15 @@ pub struct ReportArgs {
     /// given several times
     #[arg(long, value_name = "FROM..TO", value_parser = window)]
     pub window: Vec<(f64, f64)>,
+    /// Compare the times at call sites with those of another run: which became slower since then
+    #[arg(long, value_name = "TRACE")]
+    pub against: Option<PathBuf>,
+    /// One more run of the program of --against on as many ranks, that tells how its runs differ; may be given several times
+    #[arg(long, value_name = "TRACE", requires = "against")]
+    pub base: Vec<PathBuf>,
+    /// With --against of other numbers of ranks, expect that the time of each rank stays, since the work grows with them (weak scaling)
+    #[arg(long, requires = "against")]
+    pub weak: bool,
     /// How inputs are read.
     #[command(flatten)]
     pub input: StreamIn,

@@ -26,6 +26,7 @@ pub(super) struct Report {
     pub(super) efficiency: Option<Columns>,
     pub(super) functions: Option<Columns>,
     pub(super) sites: Option<Columns>,
+    pub(super) stacks: Option<Stacks>,
     pub(super) spread: Option<Columns>,
     pub(super) ranks: Columns,
     /// Ranks in a row of the grid that partners are in, or nearly of a square.
@@ -33,6 +34,12 @@ pub(super) struct Report {
     pub(super) matrix: Option<Matrix>,
     pub(super) timeline: Option<Timeline>,
     pub(super) structure: Vec<Structure>,
+    /// Iterations and phases, as `st-stat phases` prints them.
+    pub(super) iterations: Option<Columns>,
+    pub(super) phases: Option<Columns>,
+    pub(super) bands: Vec<Band>,
+    pub(super) against: Option<Against>,
+    pub(super) kept: Option<Kept>,
 }
 
 impl Report {
@@ -49,12 +56,18 @@ impl Report {
             efficiency: None,
             functions: None,
             sites: None,
+            stacks: None,
             spread: None,
             ranks,
             grid_width: 1,
             matrix: None,
             timeline: None,
             structure: Vec::new(),
+            iterations: None,
+            phases: None,
+            bands: Vec::new(),
+            against: None,
+            kept: None,
         }
     }
 }
@@ -114,6 +127,15 @@ fn cut(value: &Value, most: usize) -> Value {
     }
 }
 
+/// By which call paths call sites are reached.
+#[derive(Serialize, Debug)]
+pub(super) struct Stacks {
+    /// What frames are called.
+    pub(super) frames: Vec<String>,
+    /// By row of the table of call sites: numbers of these, the outermost first.
+    pub(super) of: Vec<Vec<usize>>,
+}
+
 /// Who sends how much to whom: a cell per pair of groups between which there is something.
 #[derive(Serialize, Debug)]
 pub(super) struct Matrix {
@@ -138,12 +160,23 @@ pub(super) struct Timeline {
     /// Functions at call sites, by the numbers that calls have.
     pub(super) places: Vec<Place>,
     pub(super) levels: Levels,
+    pub(super) nodes: Option<Nodes>,
     pub(super) windows: Vec<Window>,
     pub(super) spots: Vec<Spot>,
     /// The critical path from the beginning of the run to its end, by two: rank, for how long it is there, ns.
     pub(super) path: Vec<i64>,
     /// How often it goes from one rank to another, if that is more than there is room for.
     pub(super) path_more: usize,
+}
+
+/// What nodes do when.
+#[derive(Serialize, Debug)]
+pub(super) struct Nodes {
+    pub(super) names: Vec<String>,
+    /// By rank of the timeline, in order: the number of its node.
+    pub(super) node: Vec<usize>,
+    /// A row for each node: sums of all its ranks.
+    pub(super) levels: Levels,
 }
 
 /// A function at a call site.
@@ -199,6 +232,73 @@ pub(super) struct Spot {
     pub(super) rank: u32,
     pub(super) for_rank: u32,
     pub(super) wait_ns: u64,
+}
+
+/// Iterations of a loop, or phases of one level; of many neighbours are one.
+#[derive(Serialize, Debug)]
+pub(super) struct Band {
+    /// Of phases.
+    pub(super) level: Option<i64>,
+    /// The first call.
+    pub(super) function: String,
+    pub(super) site: Option<u32>,
+    pub(super) place: String,
+    /// How many there are.
+    pub(super) turns: usize,
+    /// How much longer the last takes than the first by the trend, as a share of the median.
+    pub(super) trend: Option<f64>,
+    /// By iteration or group of neighbours: the number of the (first) one; when the first rank begins and the last ends;
+    /// means of ranks, the longest of them, and which that is.
+    pub(super) number: Vec<u64>,
+    pub(super) begin_ns: Vec<u64>,
+    pub(super) end_ns: Vec<u64>,
+    pub(super) time_ns: Vec<u64>,
+    pub(super) longest_ns: Vec<u64>,
+    pub(super) longest_rank: Vec<u64>,
+    pub(super) mpi_ns: Vec<u64>,
+    pub(super) wait_ns: Vec<u64>,
+    /// Numbers of those that take much longer than others, the longest first, and how many there was no room for.
+    pub(super) slow: Vec<u64>,
+    pub(super) slow_more: u64,
+}
+
+/// What has changed since another run.
+#[derive(Serialize, Debug)]
+pub(super) struct Against {
+    /// Its command.
+    pub(super) command: String,
+    /// How long ranks take, and how many call sites have changed, in the words of `st-stat diff --time`.
+    pub(super) runs: String,
+    pub(super) counts: String,
+    pub(super) changes: Columns,
+    /// If both are of one run: what `st-stat violations` says of the other.
+    pub(super) violations: Option<Columns>,
+}
+
+/// What the trace itself is.
+#[derive(Serialize, Debug)]
+pub(super) struct Kept {
+    /// Programs that made it, with their arguments.
+    pub(super) tools: Vec<String>,
+    /// Where its bytes go, as `st-stat sizes` says it; or why that is not known.
+    pub(super) frames: Option<Columns>,
+    pub(super) sites: Option<Columns>,
+    pub(super) parameters: Option<Columns>,
+    pub(super) no_sizes: Option<String>,
+    pub(super) clocks: Clocks,
+}
+
+/// How far clocks agree.
+#[derive(Serialize, Debug)]
+pub(super) struct Clocks {
+    /// Whether a program has corrected them.
+    pub(super) corrected: bool,
+    /// As `st-stat violations` says it; or why that is not known.
+    pub(super) violations: Option<Columns>,
+    pub(super) pairs: Option<Columns>,
+    pub(super) no_violations: Option<String>,
+    /// Comparisons with the clock of rank 0 while recording: what is to be added at a time of the rank's own clock.
+    pub(super) offsets: Option<Columns>,
 }
 
 /// What ranks do as loops and calls.

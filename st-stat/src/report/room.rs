@@ -25,6 +25,8 @@ pub(super) struct Room {
     pub(super) stays: usize,
     /// Nodes of loops.
     pub(super) nodes: usize,
+    /// Iterations and phases, in tables and in bands.
+    pub(super) turns: usize,
     /// Characters of a text.
     pub(super) texts: usize,
     /// How often it has been halved.
@@ -44,6 +46,7 @@ impl Default for Room {
             messages: 1 << 16,
             stays: 1 << 16,
             nodes: 4096,
+            turns: 4096,
             texts: 1 << 20,
             step: 0,
         }
@@ -73,6 +76,7 @@ impl Room {
             messages: half(self.messages),
             stays: half(self.stays),
             nodes: half(self.nodes),
+            turns: half(self.turns).max(64),
             texts: (self.texts / 4).max(200),
             step: self.step + 1,
         })

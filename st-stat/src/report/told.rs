@@ -10,11 +10,13 @@ use st_model::section::Section;
 use st_model::sites::CallSites;
 use st_model::steps::Exceeded;
 
+use super::bands::Cuts;
 use super::data::{Columns, Place, Report, Timeline};
 use super::room::Room;
-use super::{lanes, pairs, ranks, spots, structure};
+use super::{lanes, nodes, pairs, ranks, spots, stacks, structure};
 use crate::args::WaitsBy;
 use crate::explain::{Explained, HISTOGRAMS, efficiency_table, left_out, ranks_table, spent, waits_table};
+use crate::levels::Most;
 use crate::matrix::{self, Matrix};
 use crate::profile::Profile;
 use crate::summary::Facts;
@@ -43,12 +45,18 @@ pub(super) struct Told {
     places: Vec<(String, Option<u32>)>,
     /// Where the run begins by the times that `st-stat at` takes, ns.
     origin: i64,
+    /// Iterations and phases.
+    cuts: Option<Cuts>,
     /// From when to when single calls are asked for, ns from the beginning of the run.
     windows: Vec<(i64, i64)>,
 }
 
 /// What a part comes to that takes more steps than are allowed, or cannot be told of such a trace: nothing, and why.
-fn unless_too_long<T>(result: Result<T>, what: &str, lacks: &mut Vec<String>) -> Result<Option<T>> {
+pub(super) fn unless_too_long<T>(
+    result: Result<T>,
+    what: &str,
+    lacks: &mut Vec<String>,
+) -> Result<Option<T>> {
     match result {
         Ok(found) => Ok(Some(found)),
         Err(e) if e.is::<Exceeded>() || e.is::<Unknown>() => {
@@ -89,6 +97,13 @@ impl Told {
         let places = explained.told().map_or(0, |told| told.places().len());
         let places = (0..places).map(|n| explained.place(narrow(n), sites)).collect();
         let (origin, windows) = asked(&explained, windows)?;
+        let cuts = match &explained.analysis {
+            Some(analysis) => {
+                let cuts = Cuts::of(&explained.sections, sites, analysis, steps);
+                unless_too_long(cuts, "iterations and phases are not shown", &mut lacks)?
+            }
+            None => None,
+        };
         let matrix = matrix::flows(&explained.sections, &steps.budget());
         let matrix = unless_too_long(matrix, "who talks to whom is not shown", &mut lacks)?;
         let matrix = matrix.map(|flows| Matrix::of_ranks(&explained.sections, &flows));
@@ -122,6 +137,7 @@ impl Told {
             path: explained.analysis.as_ref().map(|analysis| analysis.path().stays).unwrap_or_default(),
             analysis: explained.analysis,
             places,
+            cuts,
             windows,
         })
     }
@@ -134,14 +150,19 @@ impl Told {
         report.findings = self.findings.as_ref().map(|(table, _)| all(table));
         report.waits = self.waits.as_ref().map(all);
         report.efficiency = self.efficiency.as_ref().map(all);
-        if let Some([functions, sites]) = &self.calls {
+        if let Some([functions, places]) = &self.calls {
             report.functions = Some(all(functions));
-            report.sites = Some(all(sites));
+            report.sites = Some(all(places));
+            report.stacks = Some(stacks::of(places, sites, room));
         }
         report.spread = self.spread.as_ref().map(all);
         report.matrix = self.matrix.as_ref().map(|matrix| pairs::matrix(matrix, room));
         report.grid_width = grid_width(self.sections.iter().map(|(s, _)| s), self.ranks.rows.len());
         report.structure = structure::all(&self.sections, sites, room);
+        if let Some(cuts) = &self.cuts {
+            [report.iterations, report.phases] = cuts.tables(room);
+            report.bands = cuts.bands(sites, room);
+        }
         report.timeline = self.analysis.as_ref().map(|a| self.timeline(a, sites, room)).transpose()?;
         Ok(report)
     }
@@ -164,6 +185,7 @@ impl Told {
                 place: site.map_or_else(String::new, |site| sites.place(site).to_owned()),
             },
         };
+        let most = Most { columns: columns(analysis), ..room.levels() };
         let fits = self.path.len() <= room.stays;
         let stays = self.path.iter().filter(|_| fits);
         Ok(Timeline {
@@ -172,11 +194,22 @@ impl Told {
             run_ns: saturate(analysis.run()),
             origin_ns: self.origin,
             places: self.places.iter().zip(&named).map(place).collect(),
-            levels: levels::of(analysis, room.levels()),
+            levels: levels::of(analysis, most),
+            nodes: nodes::of(analysis, &self.sections, most),
             windows,
             spots,
         })
     }
+}
+
+/// Columns of the timeline at least and at most, and for each call of the rank that makes most.
+const COLUMNS: (usize, usize) = (512, 4096);
+const EACH: usize = 8;
+
+/// As many columns as there is something to see in: calls that are few are there one by one.
+fn columns(analysis: &Analysis) -> usize {
+    let calls = analysis.threads().map(|thread| thread.calls().take(COLUMNS.1).count()).max();
+    calls.unwrap_or(0).saturating_mul(EACH).clamp(COLUMNS.0, COLUMNS.1)
 }
 
 /// Windows that are asked for, from the beginning of the run, and when that is by the times that people give.

@@ -36,17 +36,29 @@ pub(crate) fn with_slow(kernel: Kernel, ranks: u32, steps: i32, slow: &[Slow]) -
     all
 }
 
-/// What a command prints, or says.
-pub(crate) fn tried(sections: Vec<Section>, command: &[&str]) -> anyhow::Result<String> {
-    let dir = tempfile::tempdir().unwrap();
-    let [stream, out] = ["app.st", "out"].map(|n| dir.path().join(n));
+/// Writes a trace.
+pub(crate) fn write(stream: &Path, sections: Vec<Section>) {
     let world = sections.iter().filter_map(|s| s.ranks.highest()).max().map_or(1, |r| r + 1);
     let header = Header { world, program: "app".into(), ..Header::default() };
     let trace = Trace { header, sections, level: 0, ..Trace::default() };
-    st_stream::write(&trace, std::fs::File::create(&stream).unwrap(), WriteOptions { level: 0 }).unwrap();
-    let path = |p: &Path| p.to_str().unwrap().to_owned();
-    let paths = [path(&stream), "-q".into(), "-o".into(), path(&out)];
-    let words = ["st-stat"].iter().chain(command).map(|w| (*w).to_owned()).chain(paths);
+    st_stream::write(&trace, std::fs::File::create(stream).unwrap(), WriteOptions { level: 0 }).unwrap();
+}
+
+/// What a command prints, or says.
+pub(crate) fn tried(sections: Vec<Section>, command: &[&str]) -> anyhow::Result<String> {
+    let dir = tempfile::tempdir().unwrap();
+    let stream = dir.path().join("app.st");
+    write(&stream, sections);
+    let words: Vec<&str> = command.iter().copied().chain(stream.to_str()).collect();
+    run(&words)
+}
+
+/// The same of streams that it names.
+pub(crate) fn run(command: &[&str]) -> anyhow::Result<String> {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("out");
+    let to = ["-q", "-o", out.to_str().unwrap()];
+    let words = ["st-stat"].iter().chain(command).chain(&to);
     assert_eq!(st_stat::run(&Args::try_parse_from(words)?)?, Status::Ok);
     Ok(std::fs::read_to_string(&out)?)
 }
