@@ -297,6 +297,9 @@ fn nothing(args: &Args, notes: &Notes) -> String {
         }
         return format!("there is no trace: none of the job's {world} ranks has left one");
     }
+    if notes.began {
+        return "there is no trace: the program called MPI_Init, and ended before that had returned".into();
+    }
     let mut text = "no MPI call was seen, and there is no trace: does the program use MPI, is it started by a launcher, did it reach \
                     MPI_Init?"
         .to_owned();

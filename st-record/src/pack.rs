@@ -27,6 +27,8 @@ pub struct Notes {
     pub silent: u64,
     /// Ranks of the job, as its first one says.
     pub world: Option<u32>,
+    /// `MPI_Init` was called.
+    pub began: bool,
     /// Ranks that could not record, and what the first of them said.
     pub failed: (u64, String),
     /// Calls recorded.
@@ -119,6 +121,7 @@ impl Notes {
                         .into_iter()
                         .for_each(|rank| notes.queued.get_or_insert_default().add(rank, value)),
                     "world" => notes.world = u32::try_from(value).ok(),
+                    "init" => notes.began = true,
                     "own_ns" => notes.own_ns += value,
                     "cpu_ns" => notes.cpu_ns += value,
                     "time_bytes" => notes.time_bytes += value,

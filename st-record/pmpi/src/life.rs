@@ -6,7 +6,7 @@ use crate::jobs::directory;
 use crate::local;
 use crate::memory;
 use crate::merge;
-use crate::message::{note_down, set_rank, warn};
+use crate::message::{is_first, note_down, set_rank, warn};
 use crate::note;
 use crate::output::{Output, Owner, Written, clear};
 use crate::real;
@@ -43,6 +43,10 @@ pub(crate) fn before_init() {
             std::panic::set_hook(Box::new(|_| {}));
             let state = catch_unwind(|| Box::new(State::new(settings)));
             let Ok(mut state) = state else { return give_up_early("internal error") };
+            // It may not return.
+            if is_first() {
+                note_down(&state.settings.output, "init=1");
+            }
             state.cost.add(processor_time() - since);
             *STATE.lock(is_owner()) = Some(state);
             STATE.begin_bias();

@@ -40,13 +40,18 @@ pub(crate) fn note_down(directory: &Path, note: &str) {
 /// Variables in which launchers tell a process its rank.
 const RANKS: [&str; 4] = ["OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"];
 
+/// Whether a process speaks for all ranks, before it knows its own.
+pub(crate) fn is_first() -> bool {
+    let rank = RANKS.iter().find_map(|name| std::env::var(name).ok());
+    rank.is_none_or(|rank| rank == "0")
+}
+
 /// Tells the launcher why this process is not recorded, and says it once for all ranks.
 pub(crate) fn refuse(why: &str) {
     // Nothing is asked for.
     let Some(directory) = std::env::var_os("ST_OUTPUT") else { return };
     note_down(Path::new(&directory), &format!("failed {why}"));
-    let rank = RANKS.iter().find_map(|name| std::env::var(name).ok());
-    if rank.is_none_or(|rank| rank == "0") {
+    if is_first() {
         say(&format!("{why}: not recorded, the program goes on"));
     }
 }

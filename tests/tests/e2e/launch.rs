@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use st_stream::MAGIC;
@@ -179,6 +180,22 @@ fn a_program_without_mpi_is_warned_of() {
         let o = p.outside("-q --must-record", "true")?.expect(125)?;
         check(o.stderr.contains("no MPI call was seen"), "an error, which -q does not silence", &o)?;
         check(p.names(".") == ["leaves"], &format!("files {:?}", p.names(".")), &o)
+    });
+}
+
+#[test]
+fn a_program_that_ends_in_its_first_call_is_said_to() {
+    under_each(|p| {
+        // All wait in it for those that never come there.
+        let text = "#!/bin/sh\n[ \"${OMPI_COMM_WORLD_RANK:-$PMI_RANK}\" = 0 ] && exec timeout -s KILL 2 ./leaves\nexec sleep 4\n";
+        let path = p.path("half");
+        fs::write(&path, text)
+            .and_then(|()| fs::set_permissions(&path, fs::Permissions::from_mode(0o755)))
+            .map_err(|e| e.to_string())?;
+        let o = p.outside("-o none.st", "./half")?;
+        check(o.status != 0, "it has failed", &o)?;
+        check(o.stderr.contains("called MPI_Init, and ended before that had returned"), "why", &o)?;
+        check(!p.path("none.st").exists(), "no trace", &o)
     });
 }
 
