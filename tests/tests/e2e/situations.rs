@@ -57,7 +57,7 @@ fn what_would_be_recorded_is_said_beforehand() {
             &o,
         )?;
         let o = record(p, "--check -- true")?.expect(4)?;
-        check(o.text().contains("links no MPI"), "no MPI", &o)?;
+        check(o.text().contains("uses no MPI"), "no MPI", &o)?;
         script(p, "job", "#!/bin/sh\nexec /opt/bin/mpirun -n 2 ./leaves\n")?;
         let o = record(p, "--check ./job")?.expect(4)?;
         check(o.text().contains("/opt/bin/mpirun by its full path"), "the full path", &o)?;
