@@ -8,7 +8,7 @@ use crate::tool::{TOOL, complain};
 use crate::trace_name::numbered;
 use anyhow::{Context, Result, bail};
 use clap::Parser as _;
-use st_cli::{Output, free_name};
+use st_cli::{Output, Place, free_name};
 use st_model::header::Header;
 use st_model::num::Exact;
 use st_stream::MAGIC;
@@ -98,8 +98,8 @@ pub(crate) fn each_job(
         let saved = save(args, &job, &mut notes, |header| match &job {
             Job::Launched(number, _) => named(args, header, home, *number),
             Job::Spawned(name, _) => {
-                let first = first.clone().unwrap_or_else(|| named(args, header, home, 1));
-                first.with_extension(format!("{name}.st"))
+                let first = first.clone().unwrap_or_else(|| path(named(args, header, home, 1)));
+                Place::Replaced(first.with_extension(format!("{name}.st")))
             }
         });
         match saved {
@@ -116,7 +116,7 @@ pub(crate) fn each_job(
 
 /// A trace's name: the one asked for, of later jobs with the first number from theirs on that is free, or one in a directory that
 /// follows from the program's name.
-fn named(args: &Args, header: &Header, home: &Path, number: u32) -> PathBuf {
+fn named(args: &Args, header: &Header, home: &Path, number: u32) -> Place {
     // What is no file, standard output or a device, takes one trace.
     let takes = |o: &&PathBuf| {
         number == 1 || o.as_os_str() != "-" && fs::metadata(o).map_or(true, |found| found.is_file())
@@ -124,7 +124,7 @@ fn named(args: &Args, header: &Header, home: &Path, number: u32) -> PathBuf {
     let Some(asked) = args.output.as_ref().filter(takes) else {
         let program = if args.naming.anonymise { "trace" } else { &header.program };
         let app = Path::new(program).file_name().unwrap_or_default().to_string_lossy().into_owned();
-        return free_name(&home.join(format!("{app}-{}r.st", header.world)));
+        return Place::Free(free_name(&home.join(format!("{app}-{}r.st", header.world))));
     };
     // What was there is gone since this recording began: a trace is that of another one, which began later, or of this job, which a
     // recovery has before it once more.
@@ -132,10 +132,24 @@ fn named(args: &Args, header: &Header, home: &Path, number: u32) -> PathBuf {
         let same = || pack::open(path).is_ok_and(|r| !header.run.is_empty() && r.header().run == header.run);
         fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() > 0) && !same()
     };
-    let first = (number == 1 && (asked.as_os_str() == "-" || !taken(asked))).then(|| asked.clone());
+    if number == 1 && asked.as_os_str() == "-" {
+        return Place::Replaced(asked.clone());
+    }
+    // Asked in this order, what comes there in between is not replaced.
+    let place = |path: PathBuf| match fs::symlink_metadata(&path) {
+        Err(_) => Some(Place::Free(path)),
+        Ok(_) => (!taken(&path)).then_some(Place::Replaced(path)),
+    };
     let later = (number.max(2)..).map(|n| numbered(asked, n));
-    let mut later = later.filter(|path| fs::symlink_metadata(path).is_err() || !taken(path));
-    first.or_else(|| later.next()).unwrap_or_else(|| asked.clone())
+    let mut all = (number == 1).then(|| asked.clone()).into_iter().chain(later).filter_map(place);
+    all.next().unwrap_or_else(|| Place::Replaced(asked.clone()))
+}
+
+/// Its path.
+fn path(place: Place) -> PathBuf {
+    match place {
+        Place::Free(path) | Place::Replaced(path) => path,
+    }
 }
 
 /// A trace that has been written.
@@ -150,12 +164,7 @@ pub(crate) struct Saved {
 
 /// Writes what a job's ranks have left as one stream, whose name follows from its header. Where some have left nothing
 /// but what all had before, it is that, and what the others left is beside it. Nothing of ranks that have left nothing at all.
-fn save(
-    args: &Args,
-    job: &Job,
-    notes: &mut Notes,
-    name: impl FnOnce(&Header) -> PathBuf,
-) -> Result<Option<Saved>> {
+fn save(args: &Args, job: &Job, notes: &mut Notes, name: impl Fn(&Header) -> Place) -> Result<Option<Saved>> {
     let directory = job.directory();
     let left = pack::streams(directory, notes, |why| args.talk.warn(TOOL, why))?;
     let interim = if notes.merged { None } else { Interim::of(directory, &left)? };
@@ -163,7 +172,7 @@ fn save(
     if streams.is_empty() {
         return Ok(None);
     }
-    let write = |streams: &[PathBuf], header: &Header, target: &Path| {
+    let write = |streams: &[PathBuf], header: &Header, place: &dyn Fn() -> Place| {
         let mut change = Change::new(&args.naming);
         // A trace without names is better than none.
         if let Some(started) = args.naming.wanted().then(|| UNIX_EPOCH + Duration::from_nanos(header.started))
@@ -180,9 +189,9 @@ fn save(
                 Err(why) => args.talk.warn(TOOL, format_args!("call sites are not named: {why:#}")),
             }
         }
-        let mut output = Output::stream(target)?;
+        let mut output = Output::stream(&path(place()))?;
         let times = pack::pack(streams, header, change, &args.talk, &mut output)?;
-        output.commit().map(|()| times)
+        Ok::<_, anyhow::Error>((output.finish()?.commit_to(place)?, times))
     };
     let mut header = pack::header(streams)?;
     // The ranks' headers were written in MPI_Init; they said more at the end.
@@ -193,8 +202,7 @@ fn save(
     if let Job::Launched(number @ 2.., _) = job {
         header.options.insert(JOB.to_owned(), (*number).into());
     }
-    let target = name(&header);
-    let time_bytes = write(streams, &header, &target)?;
+    let (target, time_bytes) = write(streams, &header, &|| name(&header))?;
     let Some(interim) = interim else {
         let ranks = if notes.merged { recorded(&header) } else { left.len().to_u64() };
         return Ok(Some(Saved { target, header, ranks, time_bytes }));
@@ -202,7 +210,7 @@ fn save(
     args.talk.warn(TOOL, interim.line(&target.display().to_string()));
     if !left.is_empty() {
         let rest = target.with_extension("rest.st");
-        write(&left, &pack::header(&left)?, &rest)?;
+        write(&left, &pack::header(&left)?, &|| Place::Replaced(rest.clone()))?;
         args.talk.warn(TOOL, format_args!("{}: what the others left", rest.display()));
     }
     (notes.calls, notes.ended) = (interim.calls, interim.world.into());
@@ -229,7 +237,7 @@ mod tests {
         let path = |name: &str| home.path().join(name);
         let asked = path("app.st");
         let args = Args::parse_from([Path::new(TOOL), Path::new("-o"), &asked, Path::new("x")]);
-        let named = |number| named(&args, &Header::default(), home.path(), number);
+        let named = |number| super::path(named(&args, &Header::default(), home.path(), number));
         assert_eq!((named(1), named(2)), (asked.clone(), path("app-2.st")));
         fs::write(&asked, "").unwrap();
         assert_eq!(named(1), asked);
@@ -242,6 +250,6 @@ mod tests {
         fs::write(path("app-2.st"), bytes).unwrap();
         assert_eq!((named(1), named(2)), (path("app-3.st"), path("app-3.st")));
         // Once more.
-        assert_eq!(super::named(&args, &header, home.path(), 2), path("app-2.st"));
+        assert_eq!(super::named(&args, &header, home.path(), 2), Place::Replaced(path("app-2.st")));
     }
 }

@@ -132,6 +132,49 @@ impl Finished {
     }
 }
 
+/// Where a file goes that is written already.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// A name that nothing had.
+    Free(PathBuf),
+    /// That of a file which may be replaced.
+    Replaced(PathBuf),
+}
+
+impl Finished {
+    /// As [`Finished::commit`], in the directory of its target and to the name that `place` says, which is returned. If that was free
+    /// and is not any more, since another process was faster, `place` is asked again: what is there stays.
+    ///
+    /// # Errors
+    ///
+    /// If renaming fails, or each of a hundred names is taken meanwhile.
+    pub fn commit_to(self, mut place: impl FnMut() -> Place) -> Result<PathBuf> {
+        let (mut unnamed, name) = (self.unnamed, self.name);
+        for _ in 0..100 {
+            let (target, replaces) = match place() {
+                Place::Free(target) => (target, false),
+                Place::Replaced(target) => (target, true),
+            };
+            let Some((file, first)) = unnamed.take() else { return Ok(target) };
+            let error = if replaces {
+                // A link to nothing yet was followed when the output was made.
+                let to = fs::canonicalize(&target).unwrap_or_else(|_| first.clone());
+                file.persist(to).err()
+            } else {
+                file.persist_noclobber(&target).err()
+            };
+            match error {
+                None => return Ok(target),
+                Some(e) if !replaces && e.error.kind() == io::ErrorKind::AlreadyExists => {
+                    unnamed = Some((e.path, first));
+                }
+                Some(e) => return Err(e.error).with_context(|| format!("{}: renaming", target.display())),
+            }
+        }
+        Err(anyhow::anyhow!("{name}: others take each name that is free"))
+    }
+}
+
 impl Write for Output {
     fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
         let written = match &mut self.to {
@@ -237,6 +280,32 @@ pub(crate) fn is_dash(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_that_another_takes_meanwhile_is_left_to_it() {
+        let home = tempfile::tempdir().unwrap();
+        let app = home.path().join("app.st");
+        let write = |to: &Path, text: &[u8]| {
+            let mut output = Output::stream(to).unwrap();
+            output.write_all(text).unwrap();
+            output.finish().unwrap()
+        };
+        let mut others = 2;
+        let place = || {
+            let free = free_name(&app);
+            if others > 0 {
+                others -= 1;
+                fs::write(&free, "another's").unwrap();
+            }
+            Place::Free(free)
+        };
+        let its = write(&app, b"ours").commit_to(place).unwrap();
+        assert_eq!(its, home.path().join("app-3.st"));
+        assert_eq!((fs::read(&its).unwrap(), fs::read(&app).unwrap()), (b"ours".into(), b"another's".into()));
+        let again = write(&app, b"more").commit_to(|| Place::Replaced(its.clone())).unwrap();
+        assert_eq!((again, fs::read(&its).unwrap()), (its.clone(), b"more".into()));
+        assert_eq!(entries(home.path()), ["app-2.st", "app-3.st", "app.st"]);
+    }
 
     fn entries(directory: &Path) -> Vec<String> {
         let mut names: Vec<_> =
