@@ -176,7 +176,7 @@ fn parts(sizes: &Sizes, times: f64, budget: &Budget) -> Result<Vec<Part>> {
         likely: now + 2.0 * doublings + heads[0],
         most: now + 8.0 * (1.0 + doublings) + heads[1],
     };
-    let why = "the program's, not the run's".to_owned();
+    let why = "the program's, and heads that come with exact times".to_owned();
     parts.push(Part { name: "call sites, objects, heads", now: others, then, why });
     Ok(parts)
 }

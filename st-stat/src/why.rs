@@ -17,7 +17,7 @@ use st_model::sites::CallSites;
 use crate::args::WhyArgs;
 use crate::calls::site_cells;
 use crate::causes::{Cause, activity, most};
-use crate::explain::{Explained, NOTHING_KEPT, computation, computed_before, spent, without};
+use crate::explain::{Explained, NOTHING_KEPT, computation, computed_before, left_out, spent, without};
 use crate::input::{self, Lacking};
 use crate::table::{Cell, Column, Format, Table, bytes, duration, grouped};
 
@@ -72,9 +72,22 @@ fn write(
     )?;
     if explained.kept.is_some() {
         writeln!(out, "{}", screen.dim(KEPT))?;
+        let placed: u64 =
+            told.findings().iter().filter(|f| matches!(f.matter, Matter::Wait(_))).map(|f| f.cost).sum();
+        let rest = waited.saturating_sub(placed);
+        if rest > time / 100 {
+            writeln!(
+                out,
+                "{} of their time is waiting that was too little at each call site to be kept by itself: what follows is without it",
+                share(rest)
+            )?;
+        }
     }
     if findings.is_empty() {
-        return writeln!(out, "all is well: nothing costs more than 1 % of the time (--all shows the rest)");
+        let whole =
+            explained.whole.complete && left_out(told, &explained.whole.header.clock).next().is_none();
+        let well = if whole { "all is well: nothing costs" } else { "nothing of what is there costs" };
+        return writeln!(out, "{well} more than 1 % of the time (--all shows the rest)");
     }
     for (f, cause) in findings.iter().zip(&words.causes) {
         let cost = if f.cost == 0 {
@@ -321,10 +334,17 @@ impl Words<'_> {
             }
             .into();
         }
+        // Beyond what exact times tell of, where these end early.
+        let base = if self.whole / 100 > self.time / 99 {
+            "; its share is of the whole run, others are of what has exact times"
+        } else {
+            ""
+        };
         if f.matter == Matter::Queued {
-            return "wherever they are: other programs or more threads share their processors, and what follows may \
-                    come of that (measured)"
-                .into();
+            return format!(
+                "wherever they are: other programs or more threads share their processors, and what follows may \
+                    come of that{base} (measured)"
+            );
         }
         let mut text = if f.places == 1 {
             format!("at {}", self.place(f.place))
