@@ -249,12 +249,14 @@ pub(crate) fn sort(all: &mut [Finding]) {
 /// Waits that are no longer than messages take on their way, ns: who is at fault cannot be told of them.
 const SHORT_WAIT: u64 = 20_000;
 
+/// Whether waits for messages are that short.
+pub(crate) fn is_short(kind: Kind, ns: u64, count: u64) -> bool {
+    matches!(kind, Kind::LateSender | Kind::LateReceiver) && ns < SHORT_WAIT.saturating_mul(count)
+}
+
 /// Adds short waits for messages to the latency of their place.
 fn latencies(all: Vec<Finding>) -> Vec<Finding> {
-    let is_short = |f: &Finding| {
-        matches!(f.matter, Matter::Wait(Kind::LateSender | Kind::LateReceiver))
-            && f.cost < SHORT_WAIT * f.count
-    };
+    let is_short = |f: &Finding| matches!(f.matter, Matter::Wait(kind) if is_short(kind, f.cost, f.count));
     let (short, mut rest): (Vec<_>, Vec<_>) = all.into_iter().partition(is_short);
     for wait in short {
         match rest.iter_mut().find(|f| f.matter == Matter::Latency && f.place == wait.place) {

@@ -1,6 +1,6 @@
 //! What is told of a run's waits, by its exact times or by what has been kept of them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use foldhash::fast::FixedState;
 use st_model::explanation::{Cause, Costs, Explanation, Other, Victims};
@@ -10,7 +10,7 @@ use st_model::spread::Spread;
 use crate::analysis::{Analysis, Unmatched};
 use crate::delays::{Cost, Delays};
 use crate::efficiency::Efficiency;
-use crate::findings::{Excess, Finding};
+use crate::findings::{Excess, Finding, is_short};
 use crate::matter::Matter;
 use crate::places::{Place, Places};
 use crate::timeline::{Activity, Doing};
@@ -104,6 +104,7 @@ impl Kept {
         kept.read_waits(e);
         e.others.iter().for_each(|other| kept.read_other(other));
         e.costs.iter().for_each(|costs| kept.read_costs(costs));
+        kept.read_rest(e);
         crate::findings::sort(&mut kept.findings);
         kept
     }
@@ -148,6 +149,28 @@ impl Kept {
             let place = w.place;
             let of = Finding::of(Matter::Wait(kind));
             self.findings.push(Finding { cost, count, place, victims, culprits, excess, ..of });
+        }
+    }
+
+    /// Waits at a place for whomever that were too little to be kept by themselves, but for those that are in its latency.
+    fn read_rest(&mut self, e: &Explanation) {
+        let victims = self.waits.by_place();
+        let latency = |f: &&Finding| f.matter == Matter::Latency;
+        let latencies: HashSet<u32> = self.findings.iter().filter(latency).map(|f| f.place).collect();
+        for w in e.waits.iter().filter(|w| w.finding.is_none() && w.ns > 0) {
+            let (Some(kind), Some(_)) = (Kind::of_number(w.kind), self.places.get(w.place)) else { continue };
+            if latencies.contains(&w.place) && is_short(kind, w.ns, w.count) {
+                continue;
+            }
+            let all = Sum { count: w.count, ns: w.ns, longest: w.longest };
+            let culprit = |(rank, sum): (u32, Sum)| (At { rank, place: w.culprit }, sum.ns);
+            let mut culprits: Vec<(At, u64)> = shared(all, &w.spread).into_iter().map(culprit).collect();
+            culprits.sort_by_key(|(at, ns)| (u64::MAX - ns, *at));
+            let victims = victims.get(&(kind, w.place)).cloned().unwrap_or_default();
+            // It is not known how many they are: more than one.
+            let (cost, count, place, parts) = (w.ns, w.count, w.place, 2);
+            let of = Finding::of(Matter::Wait(kind));
+            self.findings.push(Finding { cost, count, place, parts, victims, culprits, ..of });
         }
     }
 
