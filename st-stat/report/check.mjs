@@ -100,8 +100,9 @@ async function sentences(page, trace, against, views) {
     const items = await texts(".findings li");
     for (const [i, row] of why.entries()) {
       const said = `, ${String(row.sites).replace(/\B(?=(\d{3})+(?!\d))/g, ",")} call sites, most at ${row.where}`;
-      if (row.sites > 1) check(`finding ${i} is of many call sites`, items[i].includes(said), items[i]);
-      else check(`finding ${i} is of one call site`, !items[i].includes("call sites, most at"), items[i]);
+      const item = items[i] ?? "it is not there";
+      if (row.sites > 1) check(`finding ${i} is of many call sites`, item.includes(said), item);
+      else check(`finding ${i} is of one call site`, !item.includes("call sites, most at"), item);
     }
     const well = (await texts(".findings > p")).join(" ");
     check("all is well", well.includes("All is well") === (why.length === 0 && lacks.length === 0), well);
