@@ -91,6 +91,39 @@ async function numbers(page, trace, against, views) {
   return compared + costs.length;
 }
 
+/** What sentences say: of how many call sites findings are, whether all is well, that there are no messages, and what is not sure. */
+async function sentences(page, trace, against, views) {
+  const texts = (selector) => page.$$eval(selector, (all) => all.map((e) => e.textContent));
+  const why = json(["why"], trace);
+  const lacks = await texts(".lacks li");
+  if (why) {
+    const items = await texts(".findings li");
+    for (const [i, row] of why.entries()) {
+      const said = `, ${String(row.sites).replace(/\B(?=(\d{3})+(?!\d))/g, ",")} call sites, most at ${row.where}`;
+      const item = items[i] ?? "it is not there";
+      if (row.sites > 1) check(`finding ${i} is of many call sites`, item.includes(said), item);
+      else check(`finding ${i} is of one call site`, !item.includes("call sites, most at"), item);
+    }
+    const well = (await texts(".findings > p")).join(" ");
+    check("all is well", well.includes("All is well") === (why.length === 0 && lacks.length === 0), well);
+    check("nothing of what is there", well.includes("Nothing of what is there") === (why.length === 0 && lacks.length > 0), well);
+  }
+  const ended = (json([], trace) ?? [])[0]?.ended_early_ranks ?? 0;
+  check("ranks that ended early", lacks.some((text) => text.startsWith("ended early: ")) === ended > 0, lacks.join("; "));
+  const section = async (view) => (views.includes(view) ? (await texts("main > section"))[views.indexOf(view)] : null);
+  const messages = await section("messages");
+  const pairs = (json(["matrix"], trace) ?? []).filter((row) => row.to_rank !== null).length;
+  if (messages !== null) check("no messages", messages.includes("There are no messages between pairs of ranks.") === (pairs === 0), messages.slice(0, 200));
+  const changes = await section("changes");
+  if (changes === null) return;
+  const verdicts = (json(["diff", "--time"], against, trace) ?? []).map((row) => row.verdict);
+  const count = (of) => verdicts.filter((verdict) => of.includes(verdict)).length;
+  const [found, unsure] = [count(["slower", "faster", "new", "gone"]), count(["unsure"])];
+  check("what is not sure", changes.includes(`Of ${unsure} call site`) === (found === 0 && unsure > 0), changes.slice(0, 300));
+  const bars = await page.$$eval("ol.changes li", (all) => all.length);
+  check("changes are drawn", bars === Math.min(24, found > 0 ? found : unsure), `${bars} of ${found} and ${unsure} unsure`);
+}
+
 /** Call paths: the topmost box has all times of all call sites, each box at least what those below it have, and an address. */
 async function paths(page, trace) {
   await page.evaluate(() => (location.hash = "#sites"));
@@ -183,6 +216,7 @@ for (let i = 0; i + 2 < three.length; i += 3) {
   check(`${name}: views`, views.every((view) => VIEWS.includes(view)));
   check(`${name}: changes`, views.includes("changes") === (against !== null));
   const compared = await numbers(page, trace, against, views);
+  await sentences(page, trace, against, views);
   if (views.includes("sites")) await paths(page, trace);
   await keyboard(page, views);
   const slow = views.includes("timeline") ? await frames(page) : 0;

@@ -12,7 +12,8 @@ use common::{Rank, kernel, printed, rows, run, tried, untimed, with_slow, write}
 use serde_json::{Map, Value};
 use st_kernels::{Kernel, Slow};
 use st_model::calls::names;
-use st_model::section::Section;
+use st_model::section::{Ended, NO_SYM, Section};
+use st_stream::{ReadOptions, WriteOptions};
 
 /// Bytes that a page may have.
 const MOST: usize = 5_000_000;
@@ -216,6 +217,13 @@ fn against_another_run_it_shows_what_diff_finds() {
         diff(&["--format", "json"]).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(table(&page["against"]["changes"]), printed);
     assert!(printed.iter().any(|row| row["verdict"] == "slower"), "{printed:?}");
+    let heads: Vec<&str> = page["against"]["changes"]["columns"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|column| column["title"].as_str().unwrap())
+        .collect();
+    assert!(heads.iter().all(|head| heads.iter().filter(|other| *other == head).count() == 1), "{heads:?}");
     let text = diff(&[]);
     for key in ["runs", "counts"] {
         assert!(text.contains(page["against"][key].as_str().unwrap()), "{key}: {text}");
@@ -291,6 +299,56 @@ fn without_exact_times_it_says_so_and_shows_loops() {
     let error =
         tried(untimed(kernel(Kernel::Stencil2d, 4, 10)), &["report", "--window", "0..1"]).unwrap_err();
     assert!(error.to_string().starts_with("--window: the trace holds no exact times"), "{error}");
+}
+
+/// What helps is said by what was recorded.
+#[test]
+fn without_exact_times_it_says_what_to_record() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("app.st");
+    let lacks = |time: &str| {
+        write(&path, untimed(kernel(Kernel::Stencil2d, 4, 10)));
+        let mut read = st_stream::read(&std::fs::read(&path).unwrap()[..], ReadOptions::default()).unwrap();
+        read.header.options.insert("time".into(), time.into());
+        let file = std::fs::File::create(&path).unwrap();
+        st_stream::write(&read, file, WriteOptions { level: 0 }).unwrap();
+        held(&run(&["report", path.to_str().unwrap()]).unwrap())["lacks"][0].as_str().unwrap().to_owned()
+    };
+    let none = lacks("none");
+    assert!(none.ends_with("(recorded with --time none: record with --time columns)"), "{none}");
+    let sketch = lacks("sketch");
+    assert!(sketch.ends_with("record with --time columns, without --reduce-every)"), "{sketch}");
+    let merged = lacks("columns");
+    assert!(merged.ends_with("(record without --merge)"), "{merged}");
+}
+
+#[test]
+fn ranks_that_ended_early_are_said_to_in_the_words_of_the_summary() {
+    let mut sections = kernel(Kernel::Stencil2d, 4, 10);
+    let rank = sections[0].ranks.lowest().unwrap();
+    sections[0].ended.push(Ended { rank, thread: 0, calls: 11, last: 0, inside: NO_SYM, entered: 0 });
+    let page = report(sections.clone(), &[]);
+    let lacks = page["lacks"].as_array().unwrap();
+    let said = lacks.iter().find_map(|lack| lack.as_str().unwrap().strip_prefix("ended early: ")).unwrap();
+    assert!(said.starts_with(&format!("rank {rank} ends at call 11, MPI_")), "{said}");
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let summary = words(&printed(sections, &[]));
+    assert!(summary.contains(&format!("ended early {}", words(said))), "{said}: {summary}");
+}
+
+/// The page says so, and how many bytes collective operations have: all that are sent.
+#[test]
+fn collective_operations_alone_are_no_messages() {
+    let program: Vec<Section> = (0..2)
+        .map(|rank| {
+            let mut r = Rank::new(rank, 2);
+            r.call(names::MPI_Bcast, "step", &[8, 0, 0, 0], (0, 10));
+            r.finish("host")
+        })
+        .collect();
+    let page = report(program, &[]);
+    assert_eq!(page["matrix"]["from"], Value::Array(Vec::new()));
+    assert_eq!(table(&page["summary"])[0]["sent_bytes"], 8);
 }
 
 #[test]

@@ -2,10 +2,13 @@
 
 import { Against, Table, column, number } from "./data";
 import { el } from "./dom";
-import { duration, exact, shown } from "./format";
+import { count, duration, exact, shown } from "./format";
 
 /** Bars at most: the table below has all. */
 const MOST = 24;
+
+/** What is shown where nothing is found. */
+const UNSURE = "unsure";
 
 /** What counts as found, with its colour. */
 const FOUND: Record<string, string> = { slower: "low", faster: "good", new: "soft", gone: "soft" };
@@ -45,9 +48,19 @@ function bar(of: Table, row: number, most: number): HTMLElement {
   );
 }
 
+/** What is said where nothing is found, and of so many call sites it is not known. */
+function nothing(unsure: number, cut: boolean): HTMLElement {
+  if (unsure === 0) return el("p", {}, "No call site takes longer or less long than chance makes it.");
+  const sites = `${cut ? "at least " : ""}${count(unsure)} call ${unsure === 1 ? "site" : "sites"}`;
+  return el("p", {}, `Of ${sites}, before or in their calls, it cannot be told whether they take longer: chance may make such changes.`);
+}
+
 export function changes(of: Against): HTMLElement {
   const verdicts = (column(of.changes, "verdict") ?? []).map(String);
-  const rows = verdicts.map((_, row) => row).filter((row) => verdicts[row] in FOUND);
+  const all = verdicts.map((_, row) => row);
+  const found = all.filter((row) => verdicts[row] in FOUND);
+  const unsure = all.filter((row) => verdicts[row] === UNSURE);
+  const rows = found.length > 0 ? found : unsure;
   const drawn = rows.slice(0, MOST);
   const most = drawn.reduce((most, row) => Math.max(most, Math.abs(change(of.changes, row).percent) + change(of.changes, row).sure), 0.001);
   const item = (text: string, name: string): HTMLElement => el("li", {}, el("span", { class: "swatch", style: `background: var(--${name})` }), text);
@@ -57,8 +70,8 @@ export function changes(of: Against): HTMLElement {
     {},
     el("p", {}, `Since ${of.command || "the other run"}: ${of.runs}.`),
     el("p", {}, `Call sites, before and in their calls: ${of.counts}.`),
-    drawn.length === 0
-      ? el("p", {}, "No call site takes longer or less long than chance makes it.")
+    found.length === 0
+      ? nothing(unsure.length, of.changes.rows > verdicts.length)
       : el("ul", { class: "legend" }, item("slower", "low"), item("faster", "good"), item("new or gone", "soft"), el("li", {}, el("span", { class: "swatch line" }), "to what that is known, in 99 of 100 cases")),
     drawn.length > 0 && el("p", { class: "note" }, `By the time of the run: to the left less, to the right more, ${most.toFixed(1)} % at the edges.`),
     el("ol", { class: "changes" }, ...drawn.map((row) => bar(of.changes, row, most))),

@@ -2,7 +2,7 @@
 
 import { Report, column, number } from "./data";
 import { button, el } from "./dom";
-import { duration, exact, percent, ranks } from "./format";
+import { count, duration, exact, percent, ranks } from "./format";
 
 /** Findings that stand above the timeline; the others are below it. */
 const FIRST = 4;
@@ -19,10 +19,16 @@ export function findings(report: Report, go: (finding: number) => void): [HTMLEl
   const time = (column(report.ranks, "time_ns") ?? []).reduce<number>((sum, ns) => sum + (typeof ns === "number" ? ns : 0), 0);
   root.append(el("p", {}, `${percent(wait, time)} of the time of all ranks is waiting for others.`));
   const what = column(table, "what") ?? [];
-  if (what.length === 0) root.append(el("p", {}, "All is well: nothing costs more than 1 % of the time."));
+  const well = report.lacks.length === 0 ? "All is well: nothing costs more than 1 % of the time." : "Nothing of what is there costs more than 1 % of the time.";
+  if (what.length === 0) root.append(el("p", {}, well));
   const of = (key: string, row: number): string => String(column(table, key)?.[row] ?? "");
-  // Some are wherever ranks are.
-  const where = (row: number): string => (["", "(others)"].includes(of("where", row)) ? "wherever ranks are" : `at ${of("where", row)}`);
+  // Some are wherever ranks are, some of many call sites of one function.
+  const where = (row: number): string => {
+    const at = of("where", row);
+    if (["", "(others)"].includes(at)) return "wherever ranks are";
+    const sites = number(table, "sites", row) ?? 1;
+    return sites > 1 ? `at ${at.split(" ", 1)[0]}, ${count(sites)} call sites, most at ${at}` : `at ${at}`;
+  };
   const [list, others] = [el("ol"), el("ol")];
   what.forEach((text, row) => {
     const cost = number(table, "cost_ns", row) ?? 0;

@@ -12,7 +12,7 @@ import { IcicleView } from "./icicle";
 import { iterations } from "./iterations";
 import { kept } from "./kept";
 import { loops } from "./loops";
-import { MatrixView } from "./matrix";
+import { MatrixView, noMessages } from "./matrix";
 import { rankBars } from "./ranks";
 import * as route from "./route";
 import { boxes } from "./spread";
@@ -182,7 +182,9 @@ function views(report: Report, to: (route: route.Route) => void): View[] {
     grid?.draw();
   };
   all.push({ name: "ranks", title: "Ranks", root: el("section", {}, el("h2", {}, "Ranks"), bars.root, below), draw });
-  if (report.matrix) {
+  if (report.matrix?.from.length === 0) {
+    all.push({ name: "messages", title: "Messages", root: el("section", {}, el("h2", {}, "Who talks to whom"), noMessages(number(report.summary, "sent_bytes"))) });
+  } else if (report.matrix) {
     const square = new MatrixView(report.matrix);
     const pairs = tabular("messages", report.matrix.pairs, "pairs of ranks", "st-stat matrix --format csv", of("messages"));
     const root = el("section", {}, el("h2", {}, "Who talks to whom"), el("div", { class: "beside" }, square.root, pairs.root));

@@ -7,6 +7,12 @@ import { bytes, count } from "./format";
 const LEFT = 58;
 const TOP = 24;
 
+/** What is said where the square would be empty, with the bytes of all calls if they are known. */
+export function noMessages(sent: number | undefined): HTMLElement {
+  const others = sent ? ` ${bytes(sent)} are sent in collective operations and to files.` : "";
+  return el("p", {}, `There are no messages between pairs of ranks.${others}`);
+}
+
 export class MatrixView {
   readonly root = el("div", { class: "matrix" });
   private readonly canvas = el("canvas", { role: "img", "aria-label": "bytes from rank (row) to rank (column)" });

@@ -5,6 +5,7 @@ use st_cli::options::Steps;
 use st_explain::{Analysis, Finding, Stay};
 use st_match::Unknown;
 use st_match::volume::Graphs;
+use st_model::header::Header;
 use st_model::num::{float, narrow, rounded, saturate};
 use st_model::section::Section;
 use st_model::sites::CallSites;
@@ -22,7 +23,7 @@ use crate::profile::Profile;
 use crate::summary::Facts;
 use crate::table::{Table, grouped};
 use crate::topology::grid_width;
-use crate::{calls, hist, levels, spread, why};
+use crate::{calls, ended, hist, levels, spread, why};
 
 /// A trace and what is found in it.
 pub(super) struct Told {
@@ -116,6 +117,7 @@ impl Told {
         let profiles =
             profiles.unwrap_or_default().into_iter().chain(std::iter::repeat_with(Profile::default));
         let sections: Vec<_> = std::mem::take(&mut explained.sections).into_iter().zip(profiles).collect();
+        lacks.extend(ended_early(&sections, sites));
         let facts = match known {
             true => Facts::of(&whole.header, (whole.complete, whole.bytes), (&sections, sites)),
             false => Facts::brief(&whole.header, whole.complete, &sections),
@@ -230,6 +232,23 @@ fn asked(explained: &Explained, windows: &[(f64, f64)]) -> Result<(i64, Vec<(i64
     Ok((from, windows))
 }
 
+/// Characters of names in a sentence, at most.
+const SENTENCE: usize = 200;
+
+/// Why no exact times were recorded, and what to do, if the trace says so.
+fn untimed(header: &Header) -> Option<String> {
+    let kept = header.options.get("time")?.as_str().filter(|kept| *kept != "columns")?;
+    // Interim reductions leave sketches, whatever is asked for.
+    let reduced = if kept == "sketch" { ", without --reduce-every" } else { "" };
+    Some(format!("recorded with --time {kept}: record with --time columns{reduced}"))
+}
+
+/// Where ranks ended that did not come to the end of their program, in sentences.
+fn ended_early(sections: &[(Section, Profile)], sites: &CallSites) -> impl Iterator<Item = String> {
+    let places = ended::places(sections, sites).into_iter();
+    places.map(|place| format!("ended early: {}", place.chars().take(SENTENCE).collect::<String>()))
+}
+
 /// What is not there, in sentences.
 fn lacking(explained: &Explained) -> Vec<String> {
     let (whole, mut lacks) = (&explained.whole, Vec::new());
@@ -241,7 +260,7 @@ fn lacking(explained: &Explained) -> Vec<String> {
     }
     let missing = whole.missing();
     if !missing.is_empty() {
-        let which: String = st_model::ranklist_notation::plain(&missing).chars().take(200).collect();
+        let which: String = st_model::ranklist_notation::plain(&missing).chars().take(SENTENCE).collect();
         lacks.push(format!(
             "{} of {} ranks are missing: {which}",
             grouped(missing.len()),
@@ -257,7 +276,8 @@ fn lacking(explained: &Explained) -> Vec<String> {
     } else if explained.sections.iter().any(|s| s.has_times() && s.histograms().next().is_some()) {
         lacks.push(format!("there are no findings, no waits and no timeline: {HISTOGRAMS}"));
     } else if explained.analysis.is_none() {
-        let why = spent(&whole.header).unwrap_or_else(|| "record without --merge".to_owned());
+        let why = untimed(&whole.header).or_else(|| spent(&whole.header));
+        let why = why.unwrap_or_else(|| "record without --merge".to_owned());
         lacks.push(format!(
             "the trace holds no exact times: there are no findings, no waits and no timeline ({why})"
         ));
