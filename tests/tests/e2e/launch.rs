@@ -208,7 +208,7 @@ fn what_an_older_run_left_is_not_taken_for_this_ones() {
         for name in ["keep.st", "keep.rest.st", "keep.spawn-1.st"] {
             fs::write(p.path(name), MAGIC).map_err(|e| e.to_string())?;
         }
-        let o = p.outside("-o keep.st", "true")?.ok()?;
+        let o = p.outside("-o keep.st", SHORT)?.ok()?;
         check(p.names(".") == ["leaves"], &format!("files {:?}", p.names(".")), &o)?;
         // No process has such a number.
         fs::create_dir(p.path("run")).map_err(|e| e.to_string())?;
@@ -228,7 +228,7 @@ fn what_an_older_run_left_is_not_taken_for_this_ones() {
         let o = p.inside("-q -o run --only 1", "./leaves")?.ok()?;
         check(p.names("run") == ["rank-000001.st"], &format!("files {:?}", p.names("run")), &o)?;
         fs::write(p.path("run").join("rank-000000.99999999.journal"), "old").map_err(|e| e.to_string())?;
-        let o = p.inside("-q -o run", "true")?.ok()?;
+        let o = p.inside("-q -o run", SHORT)?.ok()?;
         check(p.names("run").is_empty(), &format!("without MPI {:?}", p.names("run")), &o)
     });
 }
