@@ -8,7 +8,7 @@ use crate::tool::{TOOL, complain};
 use crate::trace_name::numbered;
 use anyhow::{Context, Result, bail};
 use clap::Parser as _;
-use st_cli::{Output, Place, free_name};
+use st_cli::{Destination, Output, free_name};
 use st_model::header::Header;
 use st_model::num::Exact;
 use st_stream::MAGIC;
@@ -99,7 +99,7 @@ pub(crate) fn each_job(
             Job::Launched(number, _) => named(args, header, home, *number),
             Job::Spawned(name, _) => {
                 let first = first.clone().unwrap_or_else(|| path(named(args, header, home, 1)));
-                Place::Replaced(first.with_extension(format!("{name}.st")))
+                Destination::Replaced(first.with_extension(format!("{name}.st")))
             }
         });
         match saved {
@@ -116,7 +116,7 @@ pub(crate) fn each_job(
 
 /// A trace's name: the one asked for, of later jobs with the first number from theirs on that is free, or one in a directory that
 /// follows from the program's name.
-fn named(args: &Args, header: &Header, home: &Path, number: u32) -> Place {
+fn named(args: &Args, header: &Header, home: &Path, number: u32) -> Destination {
     // What is no file, standard output or a device, takes one trace.
     let takes = |o: &&PathBuf| {
         number == 1 || o.as_os_str() != "-" && fs::metadata(o).map_or(true, |found| found.is_file())
@@ -124,7 +124,7 @@ fn named(args: &Args, header: &Header, home: &Path, number: u32) -> Place {
     let Some(asked) = args.output.as_ref().filter(takes) else {
         let program = if args.naming.anonymise { "trace" } else { &header.program };
         let app = Path::new(program).file_name().unwrap_or_default().to_string_lossy().into_owned();
-        return Place::Free(free_name(&home.join(format!("{app}-{}r.st", header.world))));
+        return Destination::Free(free_name(&home.join(format!("{app}-{}r.st", header.world))));
     };
     // What was there is gone since this recording began: a trace is that of another one, which began later, or of this job, which a
     // recovery has before it once more.
@@ -133,22 +133,22 @@ fn named(args: &Args, header: &Header, home: &Path, number: u32) -> Place {
         fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() > 0) && !same()
     };
     if number == 1 && asked.as_os_str() == "-" {
-        return Place::Replaced(asked.clone());
+        return Destination::Replaced(asked.clone());
     }
     // Asked in this order, what comes there in between is not replaced.
     let place = |path: PathBuf| match fs::symlink_metadata(&path) {
-        Err(_) => Some(Place::Free(path)),
-        Ok(_) => (!taken(&path)).then_some(Place::Replaced(path)),
+        Err(_) => Some(Destination::Free(path)),
+        Ok(_) => (!taken(&path)).then_some(Destination::Replaced(path)),
     };
     let later = (number.max(2)..).map(|n| numbered(asked, n));
     let mut all = (number == 1).then(|| asked.clone()).into_iter().chain(later).filter_map(place);
-    all.next().unwrap_or_else(|| Place::Replaced(asked.clone()))
+    all.next().unwrap_or_else(|| Destination::Replaced(asked.clone()))
 }
 
 /// Its path.
-fn path(place: Place) -> PathBuf {
+fn path(place: Destination) -> PathBuf {
     match place {
-        Place::Free(path) | Place::Replaced(path) => path,
+        Destination::Free(path) | Destination::Replaced(path) => path,
     }
 }
 
@@ -164,7 +164,12 @@ pub(crate) struct Saved {
 
 /// Writes what a job's ranks have left as one stream, whose name follows from its header. Where some have left nothing
 /// but what all had before, it is that, and what the others left is beside it. Nothing of ranks that have left nothing at all.
-fn save(args: &Args, job: &Job, notes: &mut Notes, name: impl Fn(&Header) -> Place) -> Result<Option<Saved>> {
+fn save(
+    args: &Args,
+    job: &Job,
+    notes: &mut Notes,
+    name: impl Fn(&Header) -> Destination,
+) -> Result<Option<Saved>> {
     let directory = job.directory();
     let left = pack::streams(directory, notes, |why| args.talk.warn(TOOL, why))?;
     let interim = if notes.merged { None } else { Interim::of(directory, &left)? };
@@ -172,7 +177,7 @@ fn save(args: &Args, job: &Job, notes: &mut Notes, name: impl Fn(&Header) -> Pla
     if streams.is_empty() {
         return Ok(None);
     }
-    let write = |streams: &[PathBuf], header: &Header, place: &dyn Fn() -> Place| {
+    let write = |streams: &[PathBuf], header: &Header, place: &dyn Fn() -> Destination| {
         let mut change = Change::new(&args.naming);
         // A trace without names is better than none.
         if let Some(started) = args.naming.wanted().then(|| UNIX_EPOCH + Duration::from_nanos(header.started))
@@ -210,7 +215,7 @@ fn save(args: &Args, job: &Job, notes: &mut Notes, name: impl Fn(&Header) -> Pla
     args.talk.warn(TOOL, interim.line(&target.display().to_string()));
     if !left.is_empty() {
         let rest = target.with_extension("rest.st");
-        write(&left, &pack::header(&left)?, &|| Place::Replaced(rest.clone()))?;
+        write(&left, &pack::header(&left)?, &|| Destination::Replaced(rest.clone()))?;
         args.talk.warn(TOOL, format_args!("{}: what the others left", rest.display()));
     }
     (notes.calls, notes.ended) = (interim.calls, interim.world.into());
@@ -250,6 +255,6 @@ mod tests {
         fs::write(path("app-2.st"), bytes).unwrap();
         assert_eq!((named(1), named(2)), (path("app-3.st"), path("app-3.st")));
         // Once more.
-        assert_eq!(super::named(&args, &header, home.path(), 2), Place::Replaced(path("app-2.st")));
+        assert_eq!(super::named(&args, &header, home.path(), 2), Destination::Replaced(path("app-2.st")));
     }
 }

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use crate::jobs::Job;
@@ -56,6 +57,17 @@ impl Workplace {
     #[must_use]
     pub fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
+    }
+
+    /// Writes a file that can be executed.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be written.
+    pub fn script(&self, name: &str, text: &str) -> Result<(), Failure> {
+        let path = self.path(name);
+        fs::write(&path, text).map_err(|e| e.to_string())?;
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).map_err(|e| e.to_string())
     }
 
     /// Runs a command in it that may start ranks.

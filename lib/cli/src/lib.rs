@@ -34,7 +34,7 @@ pub use batches::{Batch, each_batch};
 pub use input::{Input, expand, streams_in};
 pub use memory::{ByName, Memory};
 pub use mpi::{Launch, Mpi, find_standard, find_standard_for};
-pub use output::{Finished, Output, Place, free_name};
+pub use output::{Destination, Finished, Output, free_name};
 pub use progress::{Amount, Progress};
 pub use roll::Roll;
 pub use screen::{Screen, counted, grouped, typed, wrapped};

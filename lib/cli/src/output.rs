@@ -134,7 +134,7 @@ impl Finished {
 
 /// Where a file goes that is written already.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Place {
+pub enum Destination {
     /// A name that nothing had.
     Free(PathBuf),
     /// That of a file which may be replaced.
@@ -148,12 +148,12 @@ impl Finished {
     /// # Errors
     ///
     /// If renaming fails, or each of a hundred names is taken meanwhile.
-    pub fn commit_to(self, mut place: impl FnMut() -> Place) -> Result<PathBuf> {
+    pub fn commit_to(self, mut place: impl FnMut() -> Destination) -> Result<PathBuf> {
         let (mut unnamed, name) = (self.unnamed, self.name);
         for _ in 0..100 {
             let (target, replaces) = match place() {
-                Place::Free(target) => (target, false),
-                Place::Replaced(target) => (target, true),
+                Destination::Free(target) => (target, false),
+                Destination::Replaced(target) => (target, true),
             };
             let Some((file, first)) = unnamed.take() else { return Ok(target) };
             let error = if replaces {
@@ -297,12 +297,12 @@ mod tests {
                 others -= 1;
                 fs::write(&free, "another's").unwrap();
             }
-            Place::Free(free)
+            Destination::Free(free)
         };
         let its = write(&app, b"ours").commit_to(place).unwrap();
         assert_eq!(its, home.path().join("app-3.st"));
         assert_eq!((fs::read(&its).unwrap(), fs::read(&app).unwrap()), (b"ours".into(), b"another's".into()));
-        let again = write(&app, b"more").commit_to(|| Place::Replaced(its.clone())).unwrap();
+        let again = write(&app, b"more").commit_to(|| Destination::Replaced(its.clone())).unwrap();
         assert_eq!((again, fs::read(&its).unwrap()), (its.clone(), b"more".into()));
         assert_eq!(entries(home.path()), ["app-2.st", "app-3.st", "app.st"]);
     }

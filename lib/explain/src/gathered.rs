@@ -26,13 +26,13 @@ pub fn gathered(findings: &[Finding], places: &Places) -> Vec<Finding> {
 }
 
 fn together(group: &[&Finding]) -> Option<Finding> {
+    if group.len() < 2 {
+        return None;
+    }
     // What is waited at a place stands in each of its findings, one for each place of those who are waited for.
     let mut of_place: BTreeMap<u32, (u64, &Finding)> = BTreeMap::new();
     for f in group {
         of_place.entry(f.place).or_insert((0, f)).0 += f.cost;
-    }
-    if group.len() < 2 {
-        return None;
     }
     let (place, _) = of_place.iter().max_by_key(|(place, (cost, _))| (*cost, u32::MAX - **place))?;
     let mut victims: BTreeMap<u32, u64> = BTreeMap::new();

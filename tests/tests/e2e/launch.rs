@@ -2,7 +2,6 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use st_stream::MAGIC;
@@ -191,10 +190,7 @@ fn a_program_that_ends_in_its_first_call_is_said_to() {
     under_each(|p| {
         // All wait in it for those that never come there.
         let text = "#!/bin/sh\n[ \"${OMPI_COMM_WORLD_RANK:-$PMI_RANK}\" = 0 ] && exec timeout -s KILL 2 ./leaves\nexec sleep 4\n";
-        let path = p.path("half");
-        fs::write(&path, text)
-            .and_then(|()| fs::set_permissions(&path, fs::Permissions::from_mode(0o755)))
-            .map_err(|e| e.to_string())?;
+        p.script("half", text)?;
         let o = p.outside("-o none.st", "./half")?;
         check(o.status != 0, "it has failed", &o)?;
         check(o.stderr.contains("called MPI_Init, and ended before that had returned"), "why", &o)?;

@@ -24,12 +24,6 @@ fn mpirun(p: &Workplace) -> Result<String, Failure> {
     Ok(Path::new(&words[0]).file_name().unwrap_or_default().to_string_lossy().into_owned())
 }
 
-fn script(p: &Workplace, name: &str, text: &str) -> Result<(), Failure> {
-    let path = p.path(name);
-    fs::write(&path, text).map_err(|e| e.to_string())?;
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).map_err(|e| e.to_string())
-}
-
 /// The header, as JSON text.
 fn header(trace: &Path) -> Result<String, Failure> {
     let text = Run::st("st-view", ["--text".as_ref(), trace.as_os_str()])?.go()?.ok()?.text();
@@ -58,7 +52,7 @@ fn what_would_be_recorded_is_said_beforehand() {
         )?;
         let o = record(p, "--check -- true")?.expect(4)?;
         check(o.text().contains("uses no MPI"), "no MPI", &o)?;
-        script(p, "job", "#!/bin/sh\nexec /opt/bin/mpirun -n 2 ./leaves\n")?;
+        p.script("job", "#!/bin/sh\nexec /opt/bin/mpirun -n 2 ./leaves\n")?;
         let o = record(p, "--check ./job")?.expect(4)?;
         check(o.text().contains("/opt/bin/mpirun by its full path"), "the full path", &o)?;
         record(p, "--check ./no-such-program")?.expect(4)?;
@@ -249,7 +243,7 @@ fn srun(p: &Workplace) -> Result<String, Failure> {
 #[test]
 fn launchers_of_batch_systems_are_known_outside_and_inside() {
     under_each(|p| {
-        script(p, "srun", &srun(p)?)?;
+        p.script("srun", &srun(p)?)?;
         let n = p.job.ranks;
         record(p, &format!("-q -o out.st -- ./srun -n {n} ./leaves"))?.ok()?;
         complete(p, &p.path("out.st"))?;
@@ -267,8 +261,8 @@ fn launchers_by_full_path_and_in_scripts_are_known() {
         let line = words.join(" ".as_ref()).to_string_lossy().into_owned();
         record(p, &format!("-q -o full.st -- {line}"))?.ok()?;
         complete(p, &p.path("full.st"))?;
-        script(p, "wrapped", &format!("#!/bin/sh\nexec {} -n {} \"$@\"\n", mpirun(p)?, p.job.ranks))?;
-        script(p, "rank", "#!/bin/sh\nexec \"$@\"\n")?;
+        p.script("wrapped", &format!("#!/bin/sh\nexec {} -n {} \"$@\"\n", mpirun(p)?, p.job.ranks))?;
+        p.script("rank", "#!/bin/sh\nexec \"$@\"\n")?;
         record(p, "-q -o script.st -- ./wrapped ./rank ./leaves")?.ok()?;
         complete(p, &p.path("script.st"))
     });

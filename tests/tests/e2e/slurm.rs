@@ -1,7 +1,5 @@
 //! Jobs of a real Slurm, in a cluster of this machine alone (`tools/slurm`).
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 use st_cli::Mpi;
@@ -20,12 +18,6 @@ fn cluster(p: &Workplace, lines: &[String]) -> Result<Outcome, Failure> {
     p.go(Run::new(place::root().join("tools/slurm"), ["sh", "-c", &lines]).limit(Duration::from_secs(150)))
 }
 
-fn write(p: &Workplace, name: &str, text: &str) -> Result<(), Failure> {
-    let path = p.path(name);
-    fs::write(&path, text).map_err(|e| e.to_string())?;
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).map_err(|e| e.to_string())
-}
-
 #[test]
 fn ranks_that_srun_starts_are_recorded() {
     under_each(|p| {
@@ -37,9 +29,9 @@ fn ranks_that_srun_starts_are_recorded() {
         let st_record = place::program("st-record")?;
         let record = format!("{} -q", st_record.display());
         // Programs from which nothing tells the MPI before they run.
-        write(p, "wrapped", "#!/bin/sh\nexec ./leaves\n")?;
-        write(p, "several", &format!("0-{} ./leaves\n", n - 1))?;
-        write(p, "job", &format!("#!/bin/sh\n#SBATCH -n {n} -o said\n{start} -n {n} ./leaves\n"))?;
+        p.script("wrapped", "#!/bin/sh\nexec ./leaves\n")?;
+        p.script("several", &format!("0-{} ./leaves\n", n - 1))?;
+        p.script("job", &format!("#!/bin/sh\n#SBATCH -n {n} -o said\n{start} -n {n} ./leaves\n"))?;
         let lines = [
             format!("{record} -o outside.st -- {start} -n {n} ./leaves"),
             format!("{start} -n {n} {record} -o inside -- ./leaves"),
