@@ -72,9 +72,9 @@ fn write(
     )?;
     if explained.kept.is_some() {
         writeln!(out, "{}", screen.dim(KEPT))?;
-        let placed: u64 =
-            told.findings().iter().filter(|f| matches!(f.matter, Matter::Wait(_))).map(|f| f.cost).sum();
-        let rest = waited.saturating_sub(placed);
+        let lost =
+            told.waits().culprits.iter().filter(|((_, place, _), _)| told.places().get(*place).is_none());
+        let rest = lost.map(|(_, sum)| sum.ns).sum();
         if rest > time / 100 {
             writeln!(
                 out,

@@ -1,6 +1,6 @@
 // Bars side by side, each of computation, MPI and waiting.
 
-import { colour, el, fit } from "./dom";
+import { cleared, colour, el } from "./dom";
 import { count, duration } from "./format";
 
 const HEIGHT = 220;
@@ -62,12 +62,9 @@ export class Bars {
   }
 
   draw(): void {
-    const { width, height, scale } = fit(this.canvas, HEIGHT);
-    const context = this.canvas.getContext("2d");
-    if (!context) return;
-    context.setTransform(scale, 0, 0, scale, 0, 0);
-    context.fillStyle = colour("ground");
-    context.fillRect(0, 0, width, height);
+    const on = cleared(this.canvas, HEIGHT);
+    if (!on) return;
+    const { context, width, height } = on;
     const high = this.bars.reduce((most, b) => Math.max(most, b.most, b.parts[0] + b.parts[1] + b.parts[2]), 1);
     const room = height - BOTTOM;
     const each = (width - LEFT) / Math.max(1, this.bars.length);

@@ -50,6 +50,17 @@ export function fit(canvas: HTMLCanvasElement, height: number): { width: number;
   return { width, height, scale };
 }
 
+/** The same, cleared, with units of CSS pixels. */
+export function cleared(canvas: HTMLCanvasElement, height: number): { context: CanvasRenderingContext2D; width: number; height: number } | null {
+  const { width, height: tall, scale } = fit(canvas, height);
+  const context = canvas.getContext("2d");
+  if (!context) return null;
+  context.setTransform(scale, 0, 0, scale, 0, 0);
+  context.fillStyle = colour("ground");
+  context.fillRect(0, 0, width, tall);
+  return { context, width, height: tall };
+}
+
 /** A colour of the style, as it is now. */
 export const colour = (name: string): string => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 

@@ -1,7 +1,7 @@
 // What the trace itself is: where its bytes go, who made it, and how far its clocks agree.
 
 import { Clocks, Kept, Table, column } from "./data";
-import { colour, el, fit } from "./dom";
+import { cleared, colour, el } from "./dom";
 import { count, duration } from "./format";
 import { TableView } from "./table";
 
@@ -53,12 +53,9 @@ class DriftView {
 
   draw(): void {
     if (this.shown.length === 0) return;
-    const { width, height, scale } = fit(this.canvas, HEIGHT);
-    const context = this.canvas.getContext("2d");
-    if (!context) return;
-    context.setTransform(scale, 0, 0, scale, 0, 0);
-    context.fillStyle = colour("ground");
-    context.fillRect(0, 0, width, height);
+    const on = cleared(this.canvas, HEIGHT);
+    if (!on) return;
+    const { context, width, height } = on;
     const until = this.shown.reduce((most, one) => Math.max(most, ...one.at), 1);
     const ends = this.shown.flatMap((one) => one.by.flatMap((by, i) => [by - one.error[i], by + one.error[i]]));
     const [low, high] = [Math.min(0, ...ends), Math.max(1, ...ends)];

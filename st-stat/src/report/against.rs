@@ -74,20 +74,11 @@ impl Compared {
 
     /// What fits into the room.
     pub(super) fn shown(&self, room: Room) -> Against {
-        let mut changes = Columns::of(&self.changes, room.sites, room.texts);
-        for column in &mut changes.columns {
-            // Beside each other they need heads of their own.
-            column.title = match column.key {
-                "first_calls" => "first calls",
-                "second_calls" => "second calls",
-                _ => column.title,
-            };
-        }
         Against {
             command: self.command.chars().take(room.texts).collect(),
             runs: self.runs.clone(),
             counts: self.counts.clone(),
-            changes,
+            changes: Columns::of(&self.changes, room.sites, room.texts),
             violations: self.violations.as_ref().map(|all| Columns::of(all, room.sites, room.texts)),
         }
     }
