@@ -81,7 +81,7 @@ report-check: ## look at the page of st-stat report in Chromium (needs npm)
 	tools/report-check
 
 clippy:
-	$(CARGO) clippy --locked $(NO_MPI) --all-targets -- -D warnings
+	$(CARGO) clippy --locked $(NO_MPI) --all-targets --test e2e -- -D warnings
 
 # What needs no MPI is checked once for all. mpi-sys does not look at MPICC again by itself.
 clippy-mpi:
@@ -119,8 +119,7 @@ man-check:
 	else echo "mandoc is not installed: the pages' markup is not checked"; fi
 
 unit:
-	$(CARGO) test --locked $(NO_MPI) --exclude st-tests
-	$(CARGO) test --locked -p st-tests --test data
+	$(CARGO) test --locked $(NO_MPI)
 
 unit-mpi:
 	$(call with_mpi,openmpi mpich,$(CARGO) test --release --locked $(ONLY_MPI))
