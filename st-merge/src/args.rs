@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Parser, ValueEnum};
 use st_cli::options::{Keeping, Steps, StreamIn, StreamOut, Talk};
 use st_reduce::cluster::Tolerance;
-use st_reduce::distributions::LEAST;
+use st_reduce::distributions::{ERROR, LEAST};
 use st_reduce::kept::Kept;
 use st_reduce::lossy::{Kind, Lossy};
 use st_reduce::merge::master;
@@ -105,6 +105,12 @@ pub struct Args {
     /// these take less room. Numbers and sums are exact in any case.
     #[arg(long)]
     pub sketch_buckets: bool,
+    /// How far the distributions that are kept may be from those recorded: area between them, of their sum
+    ///
+    /// Less than the usual keeps more of the durations between the fixed ranks; a distribution stays in buckets of 1 % where these
+    /// take less room, as with 0%. The trace says so.
+    #[arg(long, value_name = "PERCENT%", default_value_t = ERROR, conflicts_with = "sketch_buckets")]
+    pub sketch_error: Tolerance,
     /// Keep of times that take less of each rank's run than this number, sum and deviation only; 0% keeps all distributions
     #[arg(long, value_name = "PERCENT%", default_value_t = LEAST, conflicts_with = "sketch_buckets")]
     pub sketch_least: Tolerance,
@@ -154,6 +160,7 @@ impl Args {
         Kept {
             buckets: self.sketch_buckets,
             least: self.sketch_least,
+            error: self.sketch_error,
             rank_sums: self.rank_sums == Sums::All,
         }
     }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 use st_model::calls::Lane;
-use st_model::header::{Header, RANK_SUMS, UNRECORDED};
+use st_model::header::{Header, RANK_SUMS, SKETCH_ERROR, UNRECORDED};
 use st_model::rank_times::{RankTime, rank_times};
 use st_model::section::{Elastic, Section, Sym};
 use st_model::sites::CallSites;
@@ -317,16 +317,18 @@ fn time_payload(header: &Header, sections: &[(Section, Profile)]) -> String {
     // A phase that never was has no shape of its own.
     let paths =
         || threads().flat_map(|t| &t.sketches).flat_map(|s| [&s.compute, &s.comm]).filter(|s| s.count > 0);
+    let near = header.options.get(SKETCH_ERROR).and_then(|error| error.as_str());
+    let near = near.map(|error| format!(", {error} of the sum apart at most")).unwrap_or_default();
     let names = [
-        (Shape::Buckets, "sketches (1 %)"),
-        (Shape::Quantiles, "distributions at fixed ranks (1 %)"),
-        (Shape::Bins, "histograms of few bins"),
-        (Shape::Totals, "number, sum, squares and extremes"),
+        (Shape::Buckets, "sketches (1 %)".to_owned()),
+        (Shape::Quantiles, format!("distributions at fixed ranks (1 %{near})")),
+        (Shape::Bins, "histograms of few bins".to_owned()),
+        (Shape::Totals, "number, sum, squares and extremes".to_owned()),
     ];
     let kept = names.into_iter().filter(|(shape, _)| paths().any(|s| s.shape() == *shape));
     let how = header.options.get(RANK_SUMS).and_then(|how| how.as_str()).unwrap_or("1 %");
     let sums = threads().any(|t| !t.sums.is_empty()).then(|| format!(", totals of ranks ({how})"));
-    let kept: Vec<&str> = kept.map(|(_, name)| name).collect();
+    let kept: Vec<String> = kept.map(|(_, name)| name).collect();
     // Without exact times a column still holds comparisons of clocks.
     let columns = threads().flat_map(|t| &t.columns).filter(|(_, column)| column.events() > 0);
     // Every event has a duration, if it has a sketch; a series of polls is one.

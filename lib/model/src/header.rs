@@ -76,6 +76,10 @@ impl Queued {
 /// In [`Header::options`], of which events each rank's total times are kept, where that is not of all.
 pub const RANK_SUMS: &str = "rank-sums";
 
+/// In [`Header::options`], how far durations at fixed ranks may be from the distributions that they stand for, in percent of the
+/// sum, where that is not the usual.
+pub const SKETCH_ERROR: &str = "sketch-error";
+
 /// In [`Header::options`], of how many threads only the first calls had exact times when these were folded.
 pub const SPENT: &str = "time-budget-spent";
 

@@ -157,11 +157,12 @@ impl Sketch {
         self.count > 1 && self.quantiles().is_some_and(|kept| kept.buckets().len() == 1)
     }
     /// Keeps of buckets durations at fixed ranks, where these take less room; number and sum stay, shortest, longest and deviation
-    /// are right to 1 %.
-    pub fn keep_quantiles(&mut self) {
+    /// are right to 1 %. The area between what is kept and these buckets is at most `error` millionths of the sum
+    /// ([`quantiles::ERROR`] unless asked otherwise), where [`quantiles::most`] further durations suffice.
+    pub fn keep_quantiles(&mut self, error: u32) {
         if let (Detail::Buckets(buckets), 1..) = (&self.detail, self.count) {
             let deviation = saturate(self.variance().isqrt());
-            let kept = Quantiles::of(buckets, self.count, deviation);
+            let kept = Quantiles::of(buckets, self.count, deviation, error);
             if kept.is_smaller_than(buckets.len()) {
                 *self = Self::from_quantiles(self.clone(), kept);
             }

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use st_model::num::{float, narrow};
-use st_model::sketch::quantiles::{MOST, Quantiles, positions};
+use st_model::sketch::quantiles::{ERROR, Quantiles, most, positions};
 use st_model::sketch::{LiveSketch, Shape, Sketch, representative};
 
 fn sketch(values: &[u64]) -> Sketch {
@@ -12,8 +12,13 @@ fn sketch(values: &[u64]) -> Sketch {
 }
 
 fn kept(values: &[u64]) -> Sketch {
+    within(values, ERROR)
+}
+
+/// What is kept may be so many millionths of the sum away.
+fn within(values: &[u64], error: u32) -> Sketch {
     let mut sketch = sketch(values);
-    sketch.keep_quantiles();
+    sketch.keep_quantiles(error);
     sketch
 }
 
@@ -71,6 +76,27 @@ fn quantiles_are_near_for_common_distributions() {
     }
 }
 
+/// Less error takes more room, and is less.
+#[test]
+fn an_error_that_is_asked_for_is_kept() {
+    for kind in 0..6 {
+        let values: Vec<u64> = (0..50_000).map(|i| drawn(kind, i)).collect();
+        let measured = stood_for(&sketch(&values));
+        let sum: u128 = measured.iter().map(|ns| u128::from(*ns)).sum();
+        let mut places = 0;
+        for error in [100_000, 20_000, 5_000, 1_000, 0] {
+            let sketch = within(&values, error);
+            let made = stood_for(&sketch);
+            let apart: u128 = made.iter().zip(&measured).map(|(a, b)| u128::from(a.abs_diff(*b))).sum();
+            assert!(apart * 1_000_000 <= sum * u128::from(error), "kind {kind}, {error}: {apart}");
+            let now = sketch.quantiles().map_or(usize::MAX, |kept| kept.buckets().len());
+            assert!(now >= places, "kind {kind}, {error}: {now} and {places}");
+            places = now;
+        }
+        assert_eq!(stood_for(&within(&values, 0)), measured);
+    }
+}
+
 proptest! {
     #[test]
     fn numbers_and_sums_are_exact_and_all_else_stays(
@@ -87,7 +113,7 @@ proptest! {
             prop_assert_eq!(&sketch, &exact);
             return Ok(());
         };
-        prop_assert!(parts.more().len() <= MOST);
+        prop_assert!(parts.more().len() <= most(ERROR));
         let mean = u128::from(sketch.mean());
         prop_assert!(u128::from(sketch.min.0) <= mean && u128::from(sketch.max.0) >= mean);
         prop_assert!(sketch.quantile(0) >= sketch.min.0 && sketch.quantile(1000) <= sketch.max.0);

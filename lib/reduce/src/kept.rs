@@ -1,10 +1,10 @@
 //! What a merged trace keeps of times, once all ranks are in it.
 
-use st_model::header::{Header, RANK_SUMS};
+use st_model::header::{Header, RANK_SUMS, SKETCH_ERROR};
 use st_model::section::Section;
 
 use crate::cluster::Tolerance;
-use crate::distributions::{LEAST, keep_quantiles};
+use crate::distributions::{ERROR, LEAST, keep_quantiles};
 use crate::rank_sums::{EACH, keep_rank_sums};
 
 /// What stays as ranks have recorded it.
@@ -15,13 +15,15 @@ pub struct Kept {
     /// What an event takes less of every rank's time than where number, sum and deviation are kept only, with durations at fixed
     /// ranks.
     pub least: Tolerance,
+    /// How far durations at fixed ranks may be from what was recorded.
+    pub error: Tolerance,
     /// The total times of every event on every rank.
     pub rank_sums: bool,
 }
 
 impl Default for Kept {
     fn default() -> Self {
-        Self { buckets: false, least: LEAST, rank_sums: false }
+        Self { buckets: false, least: LEAST, error: ERROR, rank_sums: false }
     }
 }
 
@@ -30,7 +32,10 @@ impl Kept {
     pub fn apply(&self, section: &mut Section, header: &mut Header) {
         // What matters to a rank is told by its totals, as they are recorded.
         if !self.buckets {
-            keep_quantiles(section, self.least);
+            keep_quantiles(section, self.least, self.error);
+            if self.error != ERROR {
+                header.options.insert(SKETCH_ERROR.to_owned(), self.error.to_string().into());
+            }
         }
         if !self.rank_sums && keep_rank_sums(section) {
             let how =

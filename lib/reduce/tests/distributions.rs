@@ -2,11 +2,13 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use st_kernels::{Kernel, Options, paper};
+use st_model::header::{Header, SKETCH_ERROR};
 use st_model::rank_times::totals;
 use st_model::section::Section;
 use st_model::sketch::Shape;
 use st_reduce::cluster::Tolerance;
-use st_reduce::distributions::keep_quantiles;
+use st_reduce::distributions::{ERROR, keep_quantiles};
+use st_reduce::kept::Kept;
 use st_reduce::merge::Merger;
 
 fn merged() -> Section {
@@ -21,7 +23,7 @@ fn what_matters_to_a_rank_keeps_its_distribution() {
     let whole = merged();
     for least in [0, 100, 20_000] {
         let mut section = whole.clone();
-        keep_quantiles(&mut section, Tolerance::from_millionths(least));
+        keep_quantiles(&mut section, Tolerance::from_millionths(least), ERROR);
         let (thread, before) = (&section.threads[0], &whole.threads[0]);
         let events: Vec<_> = totals(before).collect();
         let n = before.ranks.len();
@@ -53,4 +55,15 @@ fn what_matters_to_a_rank_keeps_its_distribution() {
         // What takes no time at all matters in no way.
         assert!(small > 0 || least == 0, "{least}");
     }
+}
+
+#[test]
+fn the_trace_says_another_error_than_the_usual() {
+    let said = |error| {
+        let (mut section, mut header) = (merged(), Header::default());
+        Kept { error, ..Kept::default() }.apply(&mut section, &mut header);
+        header.options.get(SKETCH_ERROR).map(|said| said.as_str().unwrap().to_owned())
+    };
+    assert_eq!(said(ERROR), None);
+    assert_eq!(said(Tolerance::from_millionths(5_000)).as_deref(), Some("0.5%"));
 }

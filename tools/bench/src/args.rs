@@ -22,6 +22,13 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     /// Measure groups of cases; without --against the results are put into benchmarks/
     Run(Run),
+    /// Compare the distributions of times of two merged traces of the same streams, a measure a line
+    Apart {
+        /// With all that ranks have recorded: st-merge --sketch-buckets
+        truth: PathBuf,
+        /// With what is compared
+        kept: PathBuf,
+    },
     /// Draw what an experiment has measured, and say whether it is what the paper found
     Figure(Figure),
     /// Write BENCHMARKS.md from benchmarks/

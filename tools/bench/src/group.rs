@@ -2,7 +2,7 @@
 //!
 //! `GROUP list` prints a case a line: its name, how often it is run, and `quick` if it belongs to the quick group, too.
 //! `GROUP run CASE` measures it with the programs of the version in `ST_BENCH_ROOT` and prints a measure a line: its name and its
-//! value. Inputs that all versions get are in `ST_BENCH_INPUT`, made by the programs in `ST_BENCH_BASE`. Exit status 77:
+//! value. `ST_BENCH` is this program. Inputs that all versions get are in `ST_BENCH_INPUT`, made by the programs in `ST_BENCH_BASE`. Exit status 77:
 //! skipped, and why on standard error.
 
 use std::path::{Path, PathBuf};
@@ -14,8 +14,10 @@ use tempfile::TempDir;
 use crate::version::said;
 
 /// All groups, in the order in which they are measured.
-pub(crate) const ALL: [&str; 10] =
-    ["sizes", "stages", "micro", "recorder", "kernels", "times", "scale", "finalize", "mape", "programs"];
+pub(crate) const ALL: [&str; 11] = [
+    "sizes", "stages", "micro", "recorder", "kernels", "times", "sketches", "scale", "finalize", "mape",
+    "programs",
+];
 
 /// Those that have quick cases. The benches of crates would have to be built first.
 pub(crate) const QUICK: [&str; 3] = ["sizes", "stages", "recorder"];
@@ -54,6 +56,10 @@ impl Place {
             .env("ST_BENCH_ROOT", version)
             .env("ST_BENCH_BASE", &self.base)
             .env("ST_BENCH_INPUT", self.input.path());
+        // Without it only the cases that need it fail.
+        if let Ok(bench) = std::env::current_exe() {
+            command.env("ST_BENCH", bench);
+        }
         command
     }
 

@@ -3,6 +3,7 @@
 //! What is measured is in `tools/bench/groups`: each is a program that lists its cases and runs one of them with the programs
 //! of a version. Results are in `benchmarks`, a file for each group; `benchmarks/BENCHMARKS.md.in` is the text around them.
 
+mod apart;
 mod args;
 mod figure;
 mod group;
@@ -21,13 +22,13 @@ use crate::args::{Args, Command, TOOL};
 
 fn main() -> ExitCode {
     let args = Args::parse();
-    if let Command::Figure(of) = &args.command {
-        return st_cli::report(TOOL, figure::draw(of).map(|()| Status::Ok));
-    }
-    let result = version::root().and_then(|root| match &args.command {
-        Command::Figure(_) => Ok(Status::Ok),
-        Command::Run(run) => turns::run(&root, run, &args.talk),
-        Command::Report { check } => report::write(&root, *check).map(|()| Status::Ok),
-    });
+    let result = match &args.command {
+        Command::Apart { truth, kept } => apart::print(truth, kept).map(|()| Status::Ok),
+        Command::Figure(of) => figure::draw(of).map(|()| Status::Ok),
+        Command::Run(run) => version::root().and_then(|root| turns::run(&root, run, &args.talk)),
+        Command::Report { check } => {
+            version::root().and_then(|root| report::write(&root, *check).map(|()| Status::Ok))
+        }
+    };
     st_cli::report(TOOL, result)
 }

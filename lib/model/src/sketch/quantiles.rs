@@ -3,24 +3,30 @@
 //! Of `n` durations in ascending order those at positions 1 and ⌈n·s⌉ are kept, for the shares s of [`SHARES`], each as its
 //! bucket of 1 %; those between two of them count as evenly spread from one to the other. Where that is not so (durations of
 //! two kinds, say) further positions are kept, where what is made is furthest from what was measured, until the area between
-//! the two is at most 2 % of the sum and few durations are off by more than 4 %, or [`MOST`] have been added.
+//! the two is at most a part of the sum ([`ERROR`], 2 %) and few durations are off by more than 4 %, or [`most`] have been added.
 //!
 //! Source: the papers' balanced bins hold equal shares of the durations, too (Ratn, Mueller, de Supinski, Schulz 2008); here
 //! shares are finer at the ends, where what is slow stands.
 
 use super::buckets::{bucket, edges, representative};
-use crate::num::{narrow, saturate};
+use crate::num::{Exact as _, narrow, saturate};
 
 /// Shares, in thousandths, at whose ends a duration is kept, beside the shortest.
 pub const SHARES: [u16; 11] = [10, 50, 100, 250, 500, 750, 900, 950, 990, 999, 1000];
 
-/// Further positions of a distribution.
-pub const MOST: usize = 8;
+/// Measured and made durations are near if the area between them is at most this many millionths of the sum, unless asked
+/// otherwise, and if those that are more than two buckets apart are so by one bucket for one duration in [`FAR`] at most; in
+/// less, the smaller the area.
+pub const ERROR: u32 = 20_000;
+const FAR: u32 = 12;
+const MILLION: u128 = 1_000_000;
 
-/// Measured and made durations are near if the area between them is at most this part of the sum, and if those that are more than
-/// two buckets apart are so by one bucket for this many durations at most.
-const AREA: u128 = 50;
-const FAR: u128 = 12;
+/// Further positions of a distribution that may be this many millionths of its sum away from what was measured: 8, and the more
+/// the less that is.
+#[must_use]
+pub fn most(error: u32) -> usize {
+    (8 * ERROR / error.clamp(1, ERROR)).to_usize()
+}
 
 /// Bytes that sum of squares, shortest and longest take where they are exact; a bucket, or a duration that is kept, takes about
 /// one, a further position two.
@@ -51,14 +57,17 @@ pub fn positions(n: u64, more: &[u64]) -> Vec<u64> {
 }
 
 impl Quantiles {
-    /// Of durations in buckets, ascending, each with how many are in it; `deviation` is their standard deviation, ns.
-    pub(super) fn of(measured: &[(u16, u64)], n: u64, deviation: u64) -> Self {
+    /// Of durations in buckets, ascending, each with how many are in it; `deviation` is their standard deviation, ns; `error`, in
+    /// millionths of the sum, how far from these they may be. *Cost:* O(buckets · [`most`]).
+    pub(super) fn of(measured: &[(u16, u64)], n: u64, deviation: u64, error: u32) -> Self {
         let deviation = bucket(deviation);
         let mut more = Vec::new();
         loop {
             let places = positions(n, &more);
             let made = Self { buckets: at(measured, &places), more, deviation };
-            let next = if made.more.len() < MOST { made.furthest(measured, &places) } else { None };
+            // Once buckets take less room these are not kept.
+            let on = made.more.len() < most(error) && made.is_smaller_than(measured.len());
+            let next = if on { made.furthest(measured, &places, error) } else { None };
             more = made.more.clone();
             match next.map(|place| (place, more.binary_search(&place))) {
                 Some((place, Err(i))) => more.insert(i, place),
@@ -70,14 +79,15 @@ impl Quantiles {
     /// The position at which what is made is furthest from what was measured, between the two kept ones between which they are
     /// most apart in all; nothing if they are near. Apart are durations by their difference, if that is large, else by their
     /// ratio.
-    fn furthest(&self, measured: &[(u16, u64)], places: &[u64]) -> Option<u64> {
+    fn furthest(&self, measured: &[(u16, u64)], places: &[u64], error: u32) -> Option<u64> {
         let n = places.last().copied()?;
         let sum: u128 = measured.iter().map(|(b, n)| u128::from(representative(*b)) * u128::from(*n)).sum();
-        let place = self.apart(measured, places, sum / AREA, |made, was| {
-            representative(made).abs_diff(representative(was))
-        });
+        let area = sum.saturating_mul(error.into()) / MILLION;
+        let place = self
+            .apart(measured, places, area, |made, was| representative(made).abs_diff(representative(was)));
         let place = place.or_else(|| {
-            self.apart(measured, places, u128::from(n) / FAR, |made, was| match made.abs_diff(was) {
+            let far = u128::from(n) * u128::from(error) / u128::from(ERROR * FAR);
+            self.apart(measured, places, far, |made, was| match made.abs_diff(was) {
                 0..=2 => 0,
                 far => far.into(),
             })

@@ -16,6 +16,7 @@ use st_model::ranks::RankSeq;
 use st_model::section::{Codes, Elastic, Entry, Form, NO_SYM, Section, Tables};
 use st_model::sites::{Frame, Site};
 use st_model::sketch::Sketch;
+use st_model::sketch::quantiles::ERROR;
 
 /// Ranks of a section of two: either, or both.
 fn some() -> impl Strategy<Value = RankList> {
@@ -97,7 +98,7 @@ fn sketch() -> impl Strategy<Value = Sketch> {
         let mut sketch = Sketch::from_parts(totals, buckets);
         match kept {
             0 => {}
-            1 => sketch.keep_quantiles(),
+            1 => sketch.keep_quantiles(ERROR),
             _ => sketch.keep_mean(ranks[0]),
         }
         sketch

@@ -1,0 +1,94 @@
+//! How far the distributions of times of a merged trace are from those that ranks have recorded.
+
+use std::fs::File;
+use std::io::{BufReader, Write as _};
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use st_model::num::float;
+use st_model::section::Section;
+use st_model::sketch::{Sketch, representative};
+use st_stream::{ReadOptions, read};
+
+/// Of each distribution this many quantiles are compared.
+const QUANTILES: u64 = 50;
+
+/// A quantile is off where it differs by more than this.
+const OFF_PERCENT: u64 = 5;
+
+/// What is added up over all distributions.
+#[derive(Default)]
+struct Apart {
+    distributions: u64,
+    /// Area between them and all durations, ns.
+    area: u128,
+    sum: u128,
+    off: u64,
+}
+
+impl Apart {
+    fn add(&mut self, truth: &Sketch, kept: &Sketch) {
+        let mut made = kept.buckets().flat_map(|(bucket, n)| [(representative(bucket), n)]);
+        let (mut ns, mut left) = (0, 0);
+        for (bucket, mut n) in truth.buckets() {
+            let was = representative(bucket);
+            self.sum += u128::from(was) * u128::from(n);
+            while n > 0 {
+                if left == 0 {
+                    // Both have as many durations.
+                    (ns, left) = made.next().unwrap_or((was, n));
+                }
+                let both = n.min(left);
+                self.area += u128::from(was.abs_diff(ns)) * u128::from(both);
+                (n, left) = (n - both, left - both);
+            }
+        }
+        let off = |at: u64| {
+            let share = (2 * at + 1) * (1000 / QUANTILES / 2);
+            let (was, made) = (truth.quantile(share), kept.quantile(share));
+            u64::from(was.abs_diff(made).saturating_mul(100) > was.saturating_mul(OFF_PERCENT))
+        };
+        self.off += (0..QUANTILES).map(off).sum::<u64>();
+        self.distributions += 1;
+    }
+}
+
+/// Prints number of distributions of several durations, the area between those of both traces in percent of their sum, and which
+/// part of their quantiles is off.
+///
+/// # Errors
+///
+/// If one cannot be read, or they are not of the same streams, merged the same way.
+pub(crate) fn print(truth: &Path, kept: &Path) -> Result<()> {
+    let (was, made) = (sections(truth)?, sections(kept)?);
+    let other = || format!("{}: not what {} has, merged otherwise", kept.display(), truth.display());
+    let threads = |sections: &[Section]| sections.iter().map(|s| s.threads.len()).collect::<Vec<_>>();
+    ensure!(threads(&was) == threads(&made), other());
+    let mut apart = Apart::default();
+    for (was, made) in was.iter().zip(&made).flat_map(|(a, b)| a.threads.iter().zip(&b.threads)) {
+        ensure!(was.sketches.len() == made.sketches.len(), other());
+        for (was, made) in was.sketches.iter().zip(&made.sketches) {
+            ensure!((was.sym, was.pred) == (made.sym, made.pred), other());
+            for (was, made) in [(&was.compute, &made.compute), (&was.comm, &made.comm)] {
+                ensure!(was.count == made.count, other());
+                if was.count > 1 && !made.is_mean() {
+                    apart.add(was, made);
+                }
+            }
+        }
+    }
+    let percent = |part: u128, all: u128| 100.0 * float(part) / float(all.max(1));
+    let quantiles = u128::from(apart.distributions * QUANTILES);
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "distributions_count {}", apart.distributions)?;
+    writeln!(out, "area_percent {:.3}", percent(apart.area, apart.sum))?;
+    writeln!(out, "off_percent {:.3}", percent(apart.off.into(), quantiles))?;
+    Ok(())
+}
+
+fn sections(path: &Path) -> Result<Vec<Section>> {
+    let file = File::open(path).with_context(|| format!("{}: cannot open", path.display()))?;
+    let trace = read(BufReader::new(file), ReadOptions::default())
+        .with_context(|| format!("{}: cannot read", path.display()))?;
+    Ok(trace.sections)
+}
