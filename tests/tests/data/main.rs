@@ -10,9 +10,11 @@ mod readers;
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 use st_cli::each_section;
-use st_cli::options::StreamIn;
+use st_cli::options::{StreamIn, threads};
 use st_stream::{CURRENT, MAGIC, Trace};
 use st_tests::{Failure, conclude};
 use tempfile::TempDir;
@@ -78,16 +80,21 @@ fn read(path: &Path) -> Result<Trace, Failure> {
     Ok(Trace { header, provenance, sections, explanation, complete, level })
 }
 
-/// Runs a test on each trace of each set, and fails with all that failed.
-fn each(test: impl Fn(&Kept, &Trace) -> Result<(), Failure>) {
-    let all = kept();
-    let failed: Vec<Failure> = all
-        .iter()
-        .filter_map(|k| {
+/// Runs a test on each trace of each set, on all processors, and fails with all that failed.
+fn each(test: impl Fn(&Kept, &Trace) -> Result<(), Failure> + Sync) {
+    let (all, next) = (kept(), AtomicUsize::new(0));
+    let faults = || {
+        let left = std::iter::from_fn(|| all.get(next.fetch_add(1, Ordering::Relaxed)));
+        left.filter_map(|k| {
             let fault = read(&k.path).and_then(|trace| test(k, &trace)).err()?;
             Some(format!("{}: {fault}", k.stem.display()))
         })
-        .collect();
+        .collect::<Vec<Failure>>()
+    };
+    let failed: Vec<Failure> = thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads(0)).map(|_| scope.spawn(faults)).collect();
+        workers.into_iter().flat_map(|worker| worker.join().unwrap()).collect()
+    });
     conclude(all.len(), &failed);
 }
 
