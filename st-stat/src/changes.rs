@@ -11,10 +11,10 @@ use st_model::sites::CallSites;
 
 use crate::calls::{SITE, named, site_cells};
 use crate::diff::joined;
-use crate::judge::{Judged, Side, adjusted, judge};
+use crate::judge::{Apart, Judged, Side, adjusted, judge};
 use crate::normal::SiteKeys;
 use crate::table::{Cell, Column, Table, grouped};
-use crate::times::{Phases, Place, Times};
+use crate::times::{Phases, Place, Sample, Times};
 
 /// Of all places of a comparison without a difference, none is taken for one in so many of a hundred comparisons.
 const SURE: f64 = 0.99;
@@ -25,6 +25,9 @@ const LEAST_OF_RUN: f64 = 0.001;
 
 /// Changes of more than this share that chance may have made are worth a word.
 const MUCH_OF_RUN: f64 = 0.02;
+
+/// Calls of each rank at a place that tell how its computation there differs.
+const ENOUGH: u64 = 8;
 
 /// What is found of a place.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -198,44 +201,82 @@ pub fn changes([a, b]: [&Run; 2], bases: &[Run], how: How) -> Changes {
     let first = bases.iter().map(|(times, _)| times).chain([&a.0]).map(|t| float(t.run.0)).sum::<f64>();
     let run = [first / float(bases.len().to_u64().saturating_add(1).into()), float(b.0.run.0)];
     let mut changes = Changes { rows: Vec::new(), ranks, run, how };
-    let factor = changes.factor();
-    let others = others(a, bases);
-    for (function, found) in pairs(times, [&a.1, &b.1]) {
+    let (others, all) = (others(a, bases), pairs(times, [&a.1, &b.1]));
+    let compared = Compared { times, factor: changes.factor() };
+    let apart = [0, 1].map(|phase| compared.apart(&all, phase, LEAST_OF_RUN * run[1]));
+    for (function, found) in &all {
         let known = found[0].as_ref().and_then(|(site, _)| others.get(&(function.clone(), *site)));
-        for phase in [0, 1] {
-            let samples = [0, 1].map(|i| found[i].as_ref().map(|(_, phases)| &phases[phase]));
-            if samples.iter().flatten().all(|s| s.sum == 0) {
-                continue;
-            }
-            let side = |i: usize, sample| Side {
-                sample,
-                groups: &times[i].groups,
-                factor: if i == 0 { factor } else { 1.0 },
-            };
-            let [x, y] = [0, 1].map(|i| samples[i].map(|sample| side(i, sample)));
-            let more: Vec<f64> =
-                known.into_iter().flatten().map(|phases| side(0, &phases[phase]).mean()).collect();
-            let judged = x.zip(y).and_then(|(x, y)| judge(x, y, &more, times[0].ranks == times[1].ranks));
-            let verdict = match (x, y) {
-                (Some(_), Some(_)) => Verdict::Unjudged,
-                (Some(_), None) => Verdict::Gone,
+        let more = known.map_or(&[][..], Vec::as_slice);
+        changes.rows.extend([0, 1].into_iter().filter_map(|phase| {
+            let (times, expected, judged) = compared.judged((found, more), phase, apart[phase])?;
+            let verdict = match times {
+                [Some(_), Some(_)] => Verdict::Unjudged,
+                [Some(_), None] => Verdict::Gone,
                 _ => Verdict::New,
             };
-            let expected = judged.map_or_else(|| x.map_or(0.0, |s| s.mean()), |j| j.expected);
-            changes.rows.push(Change {
+            Some(Change {
                 verdict,
                 function: function.clone(),
                 sites: [0, 1].map(|i| found[i].as_ref().and_then(|(site, _)| *site)),
                 in_call: phase == 1,
-                events: samples.map(|s| s.map(|s| s.events)),
-                times: [x.map(|_| expected / factor), y.map(|s| s.mean())],
+                events: [0, 1].map(|i| found[i].as_ref().map(|(_, phases)| phases[phase].events)),
+                times,
                 expected,
                 judged,
-            });
-        }
+            })
+        }));
     }
-    changes.decide(factor * run[0]);
+    changes.decide(compared.factor * run[0]);
     changes
+}
+
+/// Times per rank of either run, what the second is expected to take, and how sure it is.
+type OfPhase = ([Option<f64>; 2], f64, Option<Judged>);
+
+/// Two runs whose places are compared.
+#[derive(Clone, Copy)]
+struct Compared<'a> {
+    times: [&'a Times; 2],
+    /// What times of the first are multiplied by.
+    factor: f64,
+}
+
+impl<'a> Compared<'a> {
+    fn side(self, i: usize, sample: &'a Sample) -> Side<'a> {
+        let factor = if i == 0 { self.factor } else { 1.0 };
+        Side { sample, groups: &self.times[i].groups, factor }
+    }
+
+    /// How much ranks differ in a phase, by places with enough calls that take more than so much time of a rank.
+    fn apart(self, all: &'a [Pair], phase: usize, least: f64) -> Option<Apart> {
+        let ranks = self.times[1].ranks.len().to_u64();
+        let both = |(_, found): &'a Pair| {
+            let [Some((_, x)), Some((_, y))] = found else { return None };
+            let enough = [x, y].iter().all(|phases| phases[phase].events >= ranks.saturating_mul(ENOUGH));
+            let sides = (self.side(0, &x[phase]), self.side(1, &y[phase]));
+            (enough && sides.0.mean().max(sides.1.mean()) > least).then_some(sides)
+        };
+        let same = self.times[0].ranks == self.times[1].ranks;
+        same.then(|| Apart::of(all.iter().filter_map(both), phase == 1))
+    }
+
+    /// A phase of a place, with durations of more runs of the first program there; `None` if it takes no time.
+    fn judged(
+        self,
+        (found, more): (&'a [Option<Found>; 2], &[Phases]),
+        phase: usize,
+        apart: Option<Apart>,
+    ) -> Option<OfPhase> {
+        let samples = [0, 1].map(|i| found[i].as_ref().map(|(_, phases)| &phases[phase]));
+        if samples.iter().flatten().all(|s| s.sum == 0) {
+            return None;
+        }
+        let [x, y] = [0, 1].map(|i| samples[i].map(|sample| self.side(i, sample)));
+        let more: Vec<f64> = more.iter().map(|phases| self.side(0, &phases[phase]).mean()).collect();
+        let judged = x.zip(y).and_then(|(x, y)| judge(x, y, &more, apart));
+        let expected = judged.map_or_else(|| x.map_or(0.0, |s| s.mean()), |j| j.expected);
+        Some(([x.map(|_| expected / self.factor), y.map(|s| s.mean())], expected, judged))
+    }
 }
 
 impl Changes {

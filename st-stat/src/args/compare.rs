@@ -21,7 +21,8 @@ Times: what is compared is the time that a rank spends at a call site, in the ca
 counts if chance makes one of its size at any call site in less than one comparison of a hundred, if it is 5 % or more of the time there (less with a \
 smaller --threshold), and 0.1 % of the run. How sure it is follows from how ranks differ and how the time varies from one sixteenth of \
 the calls to the next, not from the number of calls, which depend on each other; without exact times (st-merge without --keep-columns) the \
-latter is estimated, and small changes are not found. Of few ranks large changes only are found: 20 % takes two of them. What differs between \
+latter is estimated, and small changes are not found, nor what one of several ranks takes longer. Of few ranks large changes only are found, and none where ranks differ by as much \
+from run to run by themselves: they are taken to do so by up to a quarter, or by what they do at most places. What differs between \
 any two runs (another node, other jobs beside it) is told from a change of the program only by more runs of the first one: --base, twice or more where \
 the machine is not quiet. Then the first run is the mean of all these.
 

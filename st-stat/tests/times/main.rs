@@ -114,10 +114,12 @@ fn phases_of_the_program_are_no_chance() {
 
 #[test]
 fn what_became_slower_or_faster_is_found_where_it_is() {
-    for (ranks, steps, exact) in [(8, 200, true), (2, 200, true), (8, 400, false), (24, 30, true)] {
+    for (ranks, steps, exact, longer) in
+        [(8, 200, true, 1.2), (2, 200, true, 2.0), (8, 400, false, 1.2), (24, 30, true, 1.2)]
+    {
         for seed in 0..10 {
             let a = Run { ranks, steps, exact, seed, ..Run::default() };
-            let b = Run { seed: seed + 1_000, factors: [1.2, 1.0, 1.0, 1.0], ..a };
+            let b = Run { seed: seed + 1_000, factors: [longer, 1.0, 1.0, 1.0], ..a };
             let there = compared(a, b, How::default());
             assert_eq!(
                 found(&there, false),
@@ -128,6 +130,36 @@ fn what_became_slower_or_faster_is_found_where_it_is() {
             let back = compared(b, a, How::default());
             assert_eq!(found(&back, false), [(0, Verdict::Faster)], "{ranks} {steps} {exact} {seed}");
         }
+    }
+}
+
+/// How ranks differ from run to run: all at once, each for the whole run, and each at each place.
+const CHANCE: [(f64, f64, f64); 2] = [(0.05, 0.05, 0.1), (0.05, 0.0, 0.25)];
+
+#[test]
+fn ranks_that_differ_at_places_are_chance_however_few_they_are() {
+    for (ranks, steps) in [(2, 40), (4, 40), (16, 12)] {
+        let mut wrong = Vec::new();
+        for (seed, (wave, apart, placed)) in (0..25).flat_map(|seed| CHANCE.map(|how| (seed, how))) {
+            let a = Run { ranks, steps, seed, wave, apart, placed, ..Run::default() };
+            let changes = compared(a, Run { seed: seed + 1_000_000, ..a }, How::default());
+            wrong.extend((changes.rows.iter().any(|r| r.verdict < Verdict::Alike)).then(|| told(&changes)));
+        }
+        assert!(wrong.len() <= 2, "{ranks} ranks: {} of 50: {wrong:?}", wrong.len());
+    }
+}
+
+#[test]
+fn ten_times_as_long_is_found_of_four_ranks_and_of_one_of_them() {
+    let slow = |run| Run { factors: [10.0, 1.0, 1.0, 1.0], ..run };
+    let one = |run| Run { alone: (1, 0, 10.0), ..run };
+    let a = Run { ranks: 4, apart: 0.01, placed: 0.02, ..Run::default() };
+    let more = Run { apart: 0.05, placed: 0.1, ..a };
+    let folded = Run { exact: false, ..more };
+    let cases = [(a, slow(a)), (a, one(a)), (more, slow(more)), (folded, slow(folded))];
+    for (seed, (a, b)) in (0..8).flat_map(|seed| cases.map(|case| (seed, case))) {
+        let changes = compared(Run { seed, ..a }, Run { seed: seed + 1_000_000, ..b }, How::default());
+        assert_eq!(found(&changes, false), [(0, Verdict::Slower)], "{seed}: {}", told(&changes));
     }
 }
 
