@@ -31,7 +31,9 @@ are the sites that do not scale. The speedup is the time of a rank in the first 
 that in the second.
 
 Call sites are the same in both traces if they are of one build, or by function, file and line of their stacks; where lines have moved, by the functions, \
-if as many calls go through the same ones. Others are new or gone, and do not count for --threshold.
+if as many calls go through the same ones. Others are new or gone, and do not count for --threshold. Traces without a call site in common are refused; that one may be of \
+another program is said where most of its time is at others' call sites, or where only names of functions are the same and those of their files are not; as --base that is refused. \
+Where the commands differ it is said what ran.
 
 Columns with --time: those of CSV and JSON are verdict (slower, faster, new, gone, alike, unsure where it differs but perhaps by chance, or too few calls to tell); phase, before (computation) or in call; \
 function; first_calls and second_calls, of all ranks, a series of polls being one; first_ns and second_ns, per rank; change_percent of what is expected; \

@@ -16,7 +16,7 @@ use st_model::section::Section;
 use st_model::sites::{CallSites, Frame, Module};
 use st_model::steps::Budget;
 use st_stat::args::Args;
-use st_stat::changes::{Change, Changes, How, Verdict, changes};
+use st_stat::changes::{Change, Changes, Common, How, Verdict, changes};
 use st_stat::times::Times;
 use st_stream::{Trace, WriteOptions};
 
@@ -45,7 +45,7 @@ fn found(changes: &Changes, in_call: bool) -> Vec<(usize, Verdict)> {
 
 /// All of it, for whom a test fails.
 fn told(changes: &Changes) -> String {
-    let row = |r: &st_stat::changes::Change| {
+    let row = |r: &Change| {
         let (site, judged) = (r.sites[0].unwrap_or(99), r.judged.map(|j| (j.probability, j.uncertainty)));
         format!(
             "\n{:?} site {site} in call {}: {:?} {:.1} % {judged:?}",
@@ -188,6 +188,11 @@ fn a_threshold_is_one_for_what_is_slower() {
 
 /// A rank that makes calls of these functions, ten times each, from these lines of a build of a program.
 fn built(build_id: &str, lines: &[(&str, u32)]) -> Vec<Section> {
+    built_of("/src/app.c", build_id, lines)
+}
+
+/// The same of another source.
+fn built_of(source: &str, build_id: &str, lines: &[(&str, u32)]) -> Vec<Section> {
     let mut r = RankRecorder::new(0, Options::default());
     let program = Module { path: "/bin/app".into(), build_id: build_id.into() };
     let (key, module) = (program.key(), r.sites.module(program));
@@ -199,7 +204,7 @@ fn built(build_id: &str, lines: &[(&str, u32)]) -> Vec<Section> {
         let offset = u64::from(*line) * 16;
         let site = r.sites.stack(vec![Frame { module, offset }]);
         let sym = r.symbol(barrier, site, 0);
-        let (function, file) = (Some((*function).into()), Some("/src/app.c".into()));
+        let (function, file) = (Some((*function).into()), Some(source.into()));
         named.insert((key, offset), vec![Location { function, file, line: Some(*line), displacement: None }]);
         for _ in 0..10 {
             r.record(0, sym, &[0], now + 1_000, now + 2_000);
@@ -345,11 +350,37 @@ fn more_runs_of_the_first_program_are_read_and_have_its_ranks() {
     );
 }
 
+fn common(sections: &[Vec<Section>; 2]) -> Common {
+    let [a, b] = sections.each_ref().map(|s| timed(s));
+    Common::of([&a, &b])
+}
+
+#[test]
+fn another_program_is_told_from_another_build() {
+    let lines = [("main", 3), ("main", 5)];
+    let one = || built("01", &lines);
+    let moved = built("02", &[("main", 4), ("main", 9)]);
+    let elsewhere = built_of("/home/me/app.c", "02", &[("main", 4), ("main", 9)]);
+    let grown = built("02", &[("main", 3), ("f", 4), ("g", 5)]);
+    let other = built_of("/src/other.c", "02", &lines);
+    assert_eq!(common(&[one(), moved.clone()]), Common::Most);
+    assert_eq!(common(&[one(), elsewhere]), Common::Most);
+    assert_eq!(common(&[one(), grown]), Common::Little);
+    assert_eq!(common(&[one(), other.clone()]), Common::Names);
+    assert!(said_of(vec![one(), one(), moved], &["--time"]).is_ok());
+    assert!(said_of(vec![one(), other.clone()], &["--time"]).is_ok());
+    let refused = said_of(vec![one(), one(), other], &["--time"]).unwrap_err();
+    let told = refused.to_string();
+    assert!(
+        refused.is::<st_cli::InvalidStream>() && told.contains("c.st: is no other run of the program of"),
+        "{told}"
+    );
+}
+
 #[test]
 fn traces_without_a_call_site_in_common_are_refused() {
     let other = [recorded(Run::default()), built("01", &[("f", 3)])];
-    assert!(compared_sections(other.clone(), How::default()).mostly_apart());
-    assert!(!compared(Run::default(), Run::default(), How::default()).mostly_apart());
+    assert_eq!(common(&other), Common::Nothing);
     let refused = said(other, &["--time"]).unwrap_err();
     assert!(
         refused.is::<st_cli::InvalidStream>() && refused.to_string().contains("no call site in common"),
