@@ -17,7 +17,7 @@
 
 use st_model::num::{Exact as _, float};
 
-use super::{Side, Variance, distances, products};
+use super::side::{Side, Variance, distances, products};
 
 /// Standard deviation of the change of one rank's time at a place from run to run, as a share of the mean of both times.
 const USUAL: f64 = 0.25;
