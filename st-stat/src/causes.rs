@@ -190,7 +190,10 @@ fn path_row(
 
 /// What most of a finding is due to.
 pub(crate) struct Cause {
+    /// Of several places the one where that is most.
     pub(crate) place: u32,
+    /// How many there are.
+    pub(crate) places: usize,
     pub(crate) what: Activity,
     /// Ranks that do it, ascending.
     pub(crate) ranks: Vec<u32>,
@@ -212,7 +215,34 @@ impl Cause {
         let ((place, what), ranks) = apart.max_by_key(|(_, ranks)| sum(ranks))?;
         let named = most(&ranks);
         let part = ranks.iter().filter(|(rank, _)| named.binary_search(rank).is_ok()).map(|(_, ns)| ns).sum();
-        Some(Self { place, what, ranks: named, part: [part, whole] })
+        Some(Self { place, places: 1, what, ranks: named, part: [part, whole] })
+    }
+
+    /// The same of findings at many places, which may be due to as many: what ranks do at one place or, if no place has half of the
+    /// cost, what they do at all of them; nothing if that has not half of it either.
+    pub(crate) fn of_many(all: &[(Doing, f64)]) -> Option<Self> {
+        let accounts = |cause: &Self| cause.part[0] > cause.part[1] / 2;
+        let one = Self::of(all)?;
+        if accounts(&one) {
+            return Some(one);
+        }
+        let mut activities: BTreeMap<Activity, Vec<(u32, u32, u64)>> = BTreeMap::new();
+        for (Doing { at, what }, ns) in all.iter().filter(|(doing, _)| doing.at.place != ELSEWHERE) {
+            activities.entry(*what).or_default().push((at.rank, at.place, whole_ns(*ns)));
+        }
+        let cause = |(what, parts): (Activity, Vec<(u32, u32, u64)>)| {
+            let mut of_ranks: BTreeMap<u32, u64> = BTreeMap::new();
+            parts.iter().for_each(|(rank, _, ns)| *of_ranks.entry(*rank).or_default() += ns);
+            let ranks = most(&of_ranks.into_iter().collect::<Vec<_>>());
+            let mut of_places: BTreeMap<u32, u64> = BTreeMap::new();
+            let named = parts.iter().filter(|(rank, ..)| ranks.binary_search(rank).is_ok());
+            named.for_each(|(_, place, ns)| *of_places.entry(*place).or_default() += ns);
+            let part = of_places.values().sum();
+            let (place, _) = of_places.iter().max_by_key(|(place, ns)| (**ns, u32::MAX - **place))?;
+            let (place, places) = (*place, of_places.len());
+            Some(Self { place, places, what, ranks, part: [part, one.part[1]] })
+        };
+        activities.into_iter().filter_map(cause).max_by_key(|cause| cause.part[0]).filter(accounts)
     }
 
     /// In words, with its ranks and its place in theirs.
@@ -224,6 +254,10 @@ impl Cause {
             Activity::Call => ("take", "in"),
         };
         let s = if self.ranks.len() == 1 { "s" } else { "" };
+        let place = match self.places {
+            1 => place.to_owned(),
+            n => format!("the calls of {} call sites, most {how} {place}", grouped(n.to_u64())),
+        };
         format!("{share} since {ranks} {verb}{s} longer {how} {place}")
     }
 }
@@ -249,7 +283,25 @@ pub(crate) fn most(parts: &[(u32, u64)]) -> Vec<u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::most;
+    use st_explain::{Activity, At, Doing};
+
+    use super::{Cause, most};
+
+    #[test]
+    fn what_most_of_many_places_is_due_to_is_a_place_or_ranks_at_many_of_them() {
+        let before = |rank, place| Doing { at: At { rank, place }, what: Activity::Computation };
+        let one = [(before(1, 5), 60.0), (before(2, 6), 40.0)];
+        let found = Cause::of_many(&one).map(|c| (c.place, c.places, c.ranks, c.part));
+        assert_eq!(found, Some((5, 1, vec![1], [60, 100])));
+        let many: Vec<_> = (0..10).map(|n| (before(2, n), if n == 3 { 9.0 } else { 8.0 })).collect();
+        let rest = [(before(0, 1), 10.0), (before(3, 1), 9.0)];
+        let found =
+            Cause::of_many(&[&many[..], &rest].concat()).map(|c| (c.place, c.places, c.ranks, c.part));
+        assert_eq!(found, Some((3, 10, vec![2], [81, 100])));
+        let call = |rank| Doing { what: Activity::Call, ..before(rank, 2) };
+        assert!(Cause::of_many(&[(before(0, 1), 40.0), (call(0), 30.0), (call(1), 30.0)]).is_some());
+        assert!(Cause::of_many(&[(before(0, 1), 40.0), (before(0, u32::MAX), 60.0)]).is_none());
+    }
 
     #[test]
     fn ranks_that_have_about_as_much_as_others_are_named_with_them() {

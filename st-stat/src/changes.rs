@@ -1,20 +1,19 @@
 //! Which call sites became slower or faster from one run to another.
 //!
-//! Places of two runs are the same if their call sites are of one identity, or are called the same from the MPI call to the
-//! outermost function ([`crate::diff`]); of those that are left, as where lines have moved, if as many calls of a function
-//! in either run come through the same functions: then the first is the first, and so on.
+//! How places of two runs are told to be the same is in `changes/pairs.rs`.
+
+mod pairs;
 
 use std::collections::BTreeMap;
 
 use st_model::num::{Exact, float, rounded};
 use st_model::sites::CallSites;
 
-use crate::calls::{SITE, named, site_cells};
-use crate::diff::joined;
-use crate::judge::{Judged, Side, adjusted, judge};
-use crate::normal::SiteKeys;
+use self::pairs::{Found, Pair, Sure, pairs};
+use crate::calls::{SITE, site_cells};
+use crate::judge::{Apart, Judged, Side, adjusted, judge};
 use crate::table::{Cell, Column, Table, grouped};
-use crate::times::{Phases, Place, Times};
+use crate::times::{Phases, Sample, Times};
 
 /// Of all places of a comparison without a difference, none is taken for one in so many of a hundred comparisons.
 const SURE: f64 = 0.99;
@@ -25,6 +24,9 @@ const LEAST_OF_RUN: f64 = 0.001;
 
 /// Changes of more than this share that chance may have made are worth a word.
 const MUCH_OF_RUN: f64 = 0.02;
+
+/// Calls of each rank at a place that tell how its computation there differs.
+const ENOUGH: u64 = 8;
 
 /// What is found of a place.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -114,64 +116,6 @@ pub struct Changes {
     how: How,
 }
 
-/// A place as both traces call it, and where that is in one of them.
-type Key = (String, u32, Option<u128>);
-type Found = (Option<u32>, Phases);
-
-/// Places that are one.
-type Pair = (String, [Option<Found>; 2]);
-
-fn keyed(times: &Times, sites: &CallSites, keys: &SiteKeys) -> BTreeMap<Key, Found> {
-    let mut out: BTreeMap<Key, Found> = BTreeMap::new();
-    for (Place { function, error, site }, phases) in &times.places {
-        let key = site.map(|id| keys.get(&id).copied().unwrap_or(id));
-        let number = site.and_then(|id| sites.number(id));
-        let (first, sums) = out.entry((function.clone(), *error, key)).or_default();
-        *first = first.or(number);
-        sums.iter_mut().zip(phases).for_each(|(sum, sample)| sum.add(sample));
-    }
-    out
-}
-
-/// Moves what is left over of both runs together where functions tell that it is one.
-fn by_functions(left: [Vec<(Key, Found)>; 2], sites: [&CallSites; 2]) -> Vec<Pair> {
-    type Group = [Vec<(Key, Found)>; 2];
-    let (mut groups, mut out): (BTreeMap<Key, Group>, Vec<Pair>) = (BTreeMap::new(), Vec::new());
-    for (side, left) in left.into_iter().enumerate() {
-        for (key, found) in left {
-            let functions = found.0.and_then(|site| sites[side].by_functions(site));
-            let group = functions.map_or_else(|| key.clone(), |f| (key.0.clone(), key.1, Some(f)));
-            groups.entry(group).or_default()[side].push((key, found));
-        }
-    }
-    for [mut a, mut b] in groups.into_values() {
-        a.sort_by_key(|(_, (site, _))| *site);
-        b.sort_by_key(|(_, (site, _))| *site);
-        let same = a.len() == b.len();
-        let (mut a, mut b) = (a.into_iter(), b.into_iter());
-        while same && let (Some((key, x)), Some((_, y))) = (a.next(), b.next()) {
-            out.push((named(&key.0, key.1), [Some(x), Some(y)]));
-        }
-        out.extend(a.map(|(key, x)| (named(&key.0, key.1), [Some(x), None])));
-        out.extend(b.map(|(key, y)| (named(&key.0, key.1), [None, Some(y)])));
-    }
-    out
-}
-
-fn pairs(times: [&Times; 2], sites: [&CallSites; 2]) -> Vec<Pair> {
-    let keys = joined(sites);
-    let [a, mut b] = [0, 1].map(|side| keyed(times[side], sites[side], &keys[side]));
-    let (mut both, mut left) = (Vec::new(), Vec::new());
-    for (key, x) in a {
-        match b.remove(&key) {
-            Some(y) => both.push((named(&key.0, key.1), [Some(x), Some(y)])),
-            None => left.push((key, x)),
-        }
-    }
-    both.extend(by_functions([left, b.into_iter().collect()], sites));
-    both
-}
-
 /// A run: its times and call sites.
 pub type Run = (Times, CallSites);
 
@@ -181,7 +125,7 @@ type Others = BTreeMap<(String, Option<u32>), Vec<Phases>>;
 fn others(a: &Run, bases: &[Run]) -> Others {
     let mut out = Others::new();
     for base in bases {
-        for (function, found) in pairs([&a.0, &base.0], [&a.1, &base.1]) {
+        for Pair { function, found, .. } in pairs([&a.0, &base.0], [&a.1, &base.1]) {
             if let [Some((site, _)), Some((_, phases))] = found {
                 out.entry((function, site)).or_default().push(phases);
             }
@@ -198,44 +142,120 @@ pub fn changes([a, b]: [&Run; 2], bases: &[Run], how: How) -> Changes {
     let first = bases.iter().map(|(times, _)| times).chain([&a.0]).map(|t| float(t.run.0)).sum::<f64>();
     let run = [first / float(bases.len().to_u64().saturating_add(1).into()), float(b.0.run.0)];
     let mut changes = Changes { rows: Vec::new(), ranks, run, how };
-    let factor = changes.factor();
-    let others = others(a, bases);
-    for (function, found) in pairs(times, [&a.1, &b.1]) {
+    let (others, all) = (others(a, bases), pairs(times, [&a.1, &b.1]));
+    let compared = Compared { times, factor: changes.factor() };
+    let apart = [0, 1].map(|phase| compared.apart(&all, phase, LEAST_OF_RUN * run[1]));
+    for Pair { function, found, .. } in &all {
         let known = found[0].as_ref().and_then(|(site, _)| others.get(&(function.clone(), *site)));
-        for phase in [0, 1] {
-            let samples = [0, 1].map(|i| found[i].as_ref().map(|(_, phases)| &phases[phase]));
-            if samples.iter().flatten().all(|s| s.sum == 0) {
-                continue;
-            }
-            let side = |i: usize, sample| Side {
-                sample,
-                groups: &times[i].groups,
-                factor: if i == 0 { factor } else { 1.0 },
-            };
-            let [x, y] = [0, 1].map(|i| samples[i].map(|sample| side(i, sample)));
-            let more: Vec<f64> =
-                known.into_iter().flatten().map(|phases| side(0, &phases[phase]).mean()).collect();
-            let judged = x.zip(y).and_then(|(x, y)| judge(x, y, &more, times[0].ranks == times[1].ranks));
-            let verdict = match (x, y) {
-                (Some(_), Some(_)) => Verdict::Unjudged,
-                (Some(_), None) => Verdict::Gone,
+        let more = known.map_or(&[][..], Vec::as_slice);
+        changes.rows.extend([0, 1].into_iter().filter_map(|phase| {
+            let (times, expected, judged) = compared.judged(found, more, (phase, apart[phase]))?;
+            let verdict = match times {
+                [Some(_), Some(_)] => Verdict::Unjudged,
+                [Some(_), None] => Verdict::Gone,
                 _ => Verdict::New,
             };
-            let expected = judged.map_or_else(|| x.map_or(0.0, |s| s.mean()), |j| j.expected);
-            changes.rows.push(Change {
+            Some(Change {
                 verdict,
                 function: function.clone(),
                 sites: [0, 1].map(|i| found[i].as_ref().and_then(|(site, _)| *site)),
                 in_call: phase == 1,
-                events: samples.map(|s| s.map(|s| s.events)),
-                times: [x.map(|_| expected / factor), y.map(|s| s.mean())],
+                events: [0, 1].map(|i| found[i].as_ref().map(|(_, phases)| phases[phase].events)),
+                times,
                 expected,
                 judged,
-            });
+            })
+        }));
+    }
+    changes.decide(compared.factor * run[0]);
+    changes
+}
+
+/// How much of two runs is at the same places.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Common {
+    /// None of it.
+    Nothing,
+    /// Places that functions of the same names have in other files, or that nothing is known of but MPI's function: such as two
+    /// programs may have that have nothing to do with each other.
+    Names,
+    /// Less than half of the time of a run.
+    Little,
+    /// Most of it.
+    Most,
+}
+
+impl Common {
+    /// Of two runs.
+    #[must_use]
+    pub fn of([a, b]: [&Run; 2]) -> Self {
+        let (mut all, mut both, mut any, mut sure) = ([0u128; 2], [0u128; 2], false, false);
+        for Pair { found, how, .. } in pairs([&a.0, &b.0], [&a.1, &b.1]) {
+            let times = found.each_ref().map(|f| f.as_ref().map(|(_, phases)| phases[0].sum + phases[1].sum));
+            let is_common = times.iter().all(Option::is_some);
+            for (side, time) in times.into_iter().enumerate() {
+                all[side] += time.unwrap_or(0);
+                both[side] += time.filter(|_| is_common).unwrap_or(0);
+            }
+            any |= is_common;
+            sure |= is_common && how == Sure::Yes;
+        }
+        match (any, sure) {
+            (false, _) => Self::Nothing,
+            (true, false) => Self::Names,
+            (true, true) if (0..2).any(|side| both[side] < all[side] / 2) => Self::Little,
+            (true, true) => Self::Most,
         }
     }
-    changes.decide(factor * run[0]);
-    changes
+}
+
+/// Times per rank of either run, what the second is expected to take, and how sure it is.
+type OfPhase = ([Option<f64>; 2], f64, Option<Judged>);
+
+/// Two runs whose places are compared.
+#[derive(Clone, Copy)]
+struct Compared<'a> {
+    times: [&'a Times; 2],
+    /// What times of the first are multiplied by.
+    factor: f64,
+}
+
+impl<'a> Compared<'a> {
+    fn side(self, i: usize, sample: &'a Sample) -> Side<'a> {
+        let factor = if i == 0 { self.factor } else { 1.0 };
+        Side { sample, groups: &self.times[i].groups, factor }
+    }
+
+    /// How much ranks differ in a phase, by places with enough calls that take more than so much time of a rank.
+    fn apart(self, all: &'a [Pair], phase: usize, least: f64) -> Option<Apart> {
+        let ranks = self.times[1].ranks.len().to_u64();
+        let both = |pair: &'a Pair| {
+            let [Some((_, x)), Some((_, y))] = &pair.found else { return None };
+            let enough = [x, y].iter().all(|phases| phases[phase].events >= ranks.saturating_mul(ENOUGH));
+            let sides = (self.side(0, &x[phase]), self.side(1, &y[phase]));
+            (enough && sides.0.mean().max(sides.1.mean()) > least).then_some(sides)
+        };
+        let same = self.times[0].ranks == self.times[1].ranks;
+        same.then(|| Apart::of(all.iter().filter_map(both), phase == 1))
+    }
+
+    /// A phase of a place, with durations of more runs of the first program there; `None` if it takes no time.
+    fn judged(
+        self,
+        found: &'a [Option<Found>; 2],
+        more: &[Phases],
+        (phase, apart): (usize, Option<Apart>),
+    ) -> Option<OfPhase> {
+        let samples = [0, 1].map(|i| found[i].as_ref().map(|(_, phases)| &phases[phase]));
+        if samples.iter().flatten().all(|s| s.sum == 0) {
+            return None;
+        }
+        let [x, y] = [0, 1].map(|i| samples[i].map(|sample| self.side(i, sample)));
+        let more: Vec<f64> = more.iter().map(|phases| self.side(0, &phases[phase]).mean()).collect();
+        let judged = x.zip(y).and_then(|(x, y)| judge(x, y, &more, apart));
+        let expected = judged.map_or_else(|| x.map_or(0.0, |s| s.mean()), |j| j.expected);
+        Some(([x.map(|_| expected / self.factor), y.map(|s| s.mean())], expected, judged))
+    }
 }
 
 impl Changes {
@@ -262,22 +282,6 @@ impl Changes {
             let sizes = b.change().abs().total_cmp(&a.change().abs());
             rank(a).cmp(&rank(b)).then(sizes)
         });
-    }
-
-    /// Whether the runs have a place in common.
-    #[must_use]
-    pub fn any_in_common(&self) -> bool {
-        self.rows.iter().any(|r| !matches!(r.verdict, Verdict::New | Verdict::Gone))
-    }
-
-    /// Whether most of a run's time is at places that the other does not have.
-    #[must_use]
-    pub fn mostly_apart(&self) -> bool {
-        [(0, Verdict::Gone), (1, Verdict::New)].iter().any(|(side, alone)| {
-            let of = |r: &Change| r.times[*side].unwrap_or(0.0);
-            let apart: f64 = self.rows.iter().filter(|r| r.verdict == *alone).map(of).sum();
-            2.0 * apart > self.rows.iter().map(of).sum()
-        })
     }
 
     /// Whether a place is slower beyond the threshold, if there is one.

@@ -17,7 +17,7 @@ use st_model::steps::{Budget, Exceeded};
 use st_stream::json::{self, line};
 
 use crate::args::DiffArgs;
-use crate::changes::{Changes, How, Run, changes};
+use crate::changes::{Changes, Common, How, Run, changes};
 use crate::diff::{Difference, Report, diff};
 use crate::normal::NormalCall;
 use crate::table::{Format, grouped};
@@ -100,27 +100,60 @@ impl Timed {
 ///
 /// # Errors
 ///
-/// If these have other ranks, or the traces have no call site in common.
+/// If these have other ranks or are of another program, or the traces have no call site in common.
 pub(crate) fn judged([a, b]: [&Timed; 2], bases: Vec<Timed>, how: How, talk: &Talk) -> Result<Changes> {
-    if let Some(other) = bases.iter().find(|base| base.run.0.ranks != a.run.0.ranks) {
-        let (base, first) = (&other.name, &a.name);
-        bail!(InvalidStream(format!(
-            "{base}: has other ranks than {first}, of whose program it is to be another run"
-        )));
+    for base in &bases {
+        if base.run.0.ranks != a.run.0.ranks {
+            let (base, first) = (&base.name, &a.name);
+            bail!(InvalidStream(format!(
+                "{base}: has other ranks than {first}, of whose program it is to be another run"
+            )));
+        }
+        alike([a, base], true, talk)?;
     }
+    alike([a, b], false, talk)?;
     let bases: Vec<Run> = bases.into_iter().map(|base| base.run).collect();
-    let found = changes([&a.run, &b.run], &bases, how);
-    if !found.any_in_common() {
-        bail!(InvalidStream(format!(
-            "{}: has no call site in common with {}: it is of {}, not {}, or their names are not known (--symbols DIR)",
-            b.name, a.name, b.command, a.command
-        )));
+    Ok(changes([&a.run, &b.run], &bases, how))
+}
+
+/// Says what is compared where commands differ, and refuses what has nothing in common; `again`: the second is to be another run
+/// of the first one's program.
+fn alike([a, b]: [&Timed; 2], again: bool, talk: &Talk) -> Result<()> {
+    let unknown = "or the names of their call sites are not known (--symbols DIR)";
+    let (name, first) = (&b.name, &a.name);
+    let of = format!("it is of {}, not {}", b.command, a.command);
+    match Common::of([&a.run, &b.run]) {
+        Common::Nothing => bail!(InvalidStream(format!(
+            "{name}: has no call site in common with {first}: {of}, {unknown}"
+        ))),
+        Common::Names if again => bail!(InvalidStream(format!(
+            "{name}: is no other run of the program of {first}: {of}, and no call site of both is in a file of one name"
+        ))),
+        Common::Names => talk.warn(
+            input::NAME,
+            format_args!(
+                "{name} may be of another program than {first}: {of}, and no call site of both is in a file of one name; \
+                 what has functions of one name is compared"
+            ),
+        ),
+        Common::Little => talk.warn(
+            input::NAME,
+            format_args!(
+                "{name}: most of its time or of that of {first} is at call sites of one trace only: these are other programs ({of}), {unknown}"
+            ),
+        ),
+        Common::Most => said_of_commands([(first, &a.command), (name, &b.command)], again, talk),
     }
-    if found.mostly_apart() {
-        let why = "these are other programs, or the names of their call sites are not known (--symbols DIR)";
-        talk.warn(input::NAME, format_args!("most of the time is at call sites of one trace only: {why}"));
+    Ok(())
+}
+
+/// Says what ran, where that is not the same.
+fn said_of_commands([a, b]: [(&str, &str); 2], again: bool, talk: &Talk) {
+    if a.1 == b.1 {
+        return;
     }
-    Ok(found)
+    let text = format!("{} is of {}, {} of {}", a.0, a.1, b.0, b.1);
+    if again { talk.warn(input::NAME, text) } else { talk.note(input::NAME, text) }
 }
 
 /// `st-stat diff`.
@@ -134,6 +167,8 @@ pub(crate) fn compare(args: &DiffArgs) -> Result<Status> {
 fn compare_calls(both: &[Compared<'_>; 2], budget: &Budget, args: &DiffArgs) -> Result<Status> {
     both.iter().try_for_each(|trace| trace.spend(budget))?;
     let [a, b] = both;
+    let [first, second] = both.each_ref().map(|t| (t.path.display().to_string(), t.header.command()));
+    said_of_commands([(&first.0, &first.1), (&second.0, &second.1)], false, &args.talk);
     if a.sections.iter().chain(&b.sections).any(|s| s.histograms().next().is_some()) {
         args.talk.warn(input::NAME, "parameters are histograms: what calls have of these is drawn");
     }

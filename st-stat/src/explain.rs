@@ -5,11 +5,11 @@ use std::io::Write;
 
 use anyhow::{Result, bail};
 use st_cli::options::Talk;
-use st_cli::{Amount, Output, Progress, Screen, Status, Whole, counted, grouped};
+use st_cli::{Amount, Output, Progress, Screen, Status, Whole, grouped};
 use st_explain::{Analysis, At, Explains, Kept, Kind, Sum, Tell, Unmatched, analyse};
 use st_model::calls::{CallId, CallTable};
 use st_model::explanation::ELSEWHERE;
-use st_model::header::{Clock, Header, Queued, SIMULATED, SPENT};
+use st_model::header::{Clock, Header, Queued, SIMULATED};
 use st_model::num::{Exact, saturate};
 use st_model::rank_times::{RankTime, rank_times, totals};
 use st_model::section::{Section, Symbol};
@@ -18,7 +18,8 @@ use st_model::sites::CallSites;
 use crate::args::{EfficiencyArgs, Explaining, RanksArgs, WaitsArgs, WaitsBy};
 use crate::calls::{SITE, function, site_cells};
 use crate::input::{self, Lacking};
-use crate::table::{self, Cell, Column, Format, Table};
+use crate::table::{Cell, Column, Format, Table};
+use crate::untimed::{NO_TIMES, NOTHING_KEPT, without};
 
 /// A trace, and what is found in it: nothing without exact times, unless it has been kept.
 pub(crate) struct Explained {
@@ -32,32 +33,6 @@ pub(crate) struct Explained {
     pub(crate) analysis: Option<Analysis>,
     /// What has been kept of exact times that are not there any more.
     pub(crate) kept: Option<Kept>,
-}
-
-/// What to do where who waits for whom cannot be told.
-pub(crate) const NO_TIMES: &str = "the trace holds no exact times: record without --merge (or st-merge --keep-columns), with --time columns";
-
-/// The same, where what has been kept of them would do.
-pub(crate) const NOTHING_KEPT: &str = "the trace holds no exact times, and nothing that was kept of waits: record without --merge, with --time columns (st-merge keeps what they tell, without --waits never)";
-
-/// Why exact times that were recorded are not there, if the trace says so.
-pub(crate) fn spent(header: &Header) -> Option<String> {
-    let bytes = header.options.get("time-budget").and_then(|v| v.as_u64());
-    let threads = header.options.get(SPENT).and_then(|v| v.as_u64());
-    let Some(threads) = threads else {
-        return (bytes == Some(0)).then(|| "recorded with --time-budget 0".to_owned());
-    };
-    let budget = bytes.map_or_else(String::new, |n| format!(" of {} per rank", table::bytes(n)));
-    Some(format!(
-        "those of {} ended early, since st-record's --time-budget{budget} was spent, and merging has folded what there was: record with a \
-         larger --time-budget",
-        counted(threads, "thread")
-    ))
-}
-
-/// What is said where exact times are not there.
-pub(crate) fn without(otherwise: &str, header: &Header) -> String {
-    spent(header).map_or_else(|| otherwise.to_owned(), |why| format!("the trace holds no exact times: {why}"))
 }
 
 /// Steps for which a call stands: where all happens at one moment it takes some 200 bytes of memory, 300 where a prediction is

@@ -10,7 +10,10 @@
 //!   of the program do not count as chance; larger by the dependence of neighbouring blocks (`dependence`). Without exact
 //!   times the variance of the mean of n durations of a rank is taken to fall with n^⅔ instead of n, as that of series with
 //!   long-range dependence does (Hurst exponent ⅔), and all ranks to vary together.
-//! * Over ranks: rank beside rank, if the same ranks are in both runs, else of the ranks of each.
+//! * Over ranks: rank beside rank, if the same ranks are in both runs, else of the ranks of each. A change that differs much
+//!   between few ranks is lost in that, however large it is: so where the ranks are the same it is also tried with what is
+//!   known of ranks ([`Apart`]) in the place of how they differ there. Of both probabilities the smaller counts, doubled
+//!   (Bonferroni).
 //! * From run to run: 2.5 % of the time (`BETWEEN_RUNS`). Two traces cannot tell it, being one run each. Where there are more runs of
 //!   the first program, their variance, moderated towards that (Smyth 2004), since few runs tell little.
 //!
@@ -20,10 +23,15 @@
 //! Sources: clusters in two ways, Cameron, Gelbach, Miller 2011, of which we leave out the negative term; blocks,
 //! Schmeiser 1982; the constants are our own.
 
+mod apart;
+mod side;
+
 use st_model::num::{Exact, float};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-use crate::times::Sample;
+pub use self::apart::Apart;
+pub use self::side::Side;
+use self::side::{Variance, distances, products};
 
 /// Standard deviation of the difference of the times of two runs of one program at a place on a quiet machine, as a share of these.
 const BETWEEN_RUNS: f64 = 0.025;
@@ -36,17 +44,6 @@ const FEWEST: f64 = 4.0;
 /// Probability that is beyond the interval on either side.
 const OUTSIDE: f64 = 0.005;
 
-/// A sample of one run, and what it is to be compared as.
-#[derive(Clone, Copy, Debug)]
-pub struct Side<'a> {
-    /// The sample.
-    pub sample: &'a Sample,
-    /// Ranks of the run in each group.
-    pub groups: &'a [u64],
-    /// Times are multiplied by this, if runs have other numbers of ranks.
-    pub factor: f64,
-}
-
 /// A difference and how sure it is.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Judged {
@@ -58,75 +55,34 @@ pub struct Judged {
     pub uncertainty: f64,
 }
 
-/// Estimated variance of a mean, with its degrees of freedom.
-#[derive(Clone, Copy, Debug)]
-struct Variance {
-    of_mean: f64,
-    freedom: f64,
-}
-
-impl Side<'_> {
-    fn ranks(&self) -> f64 {
-        float(self.groups.iter().map(|n| u128::from(*n)).sum())
-    }
-
-    /// Time per rank, ns, as it is compared.
-    #[must_use]
-    pub fn mean(&self) -> f64 {
-        self.factor * float(self.sample.sum) / self.ranks().max(1.0)
-    }
-
-    /// Time per rank of each group.
-    fn by_group(&self) -> Vec<f64> {
-        let each = self.sample.groups.iter().zip(self.groups);
-        each.map(|(sum, n)| self.factor * float(*sum) / float((*n).max(1).into())).collect()
-    }
-
-    /// Time per rank if all of the run were as each block is.
-    fn by_block(&self) -> Vec<Option<f64>> {
-        let per_rank = self.factor * float(self.sample.events.into()) / self.ranks().max(1.0);
-        let each = self.sample.blocks.iter();
-        each.map(|(sum, n)| (*n > 0).then(|| per_rank * float(*sum) / float((*n).into()))).collect()
-    }
-
-    /// Variance over time of this run alone.
-    fn over_time(&self) -> Option<Variance> {
-        let blocks: Vec<f64> = self.by_block().into_iter().flatten().collect();
-        if float(blocks.len().to_u64().into()) >= FEWEST {
-            return Some(dependence(&blocks));
-        }
-        let calling = self.sample.groups.iter().zip(self.groups).filter(|(sum, _)| **sum > 0);
-        let calling = float(calling.map(|(_, n)| u128::from(*n)).sum()).max(1.0);
-        let events = float(self.sample.events.into());
-        let witnesses = (events / calling).powf(2.0 / 3.0);
-        if witnesses < FEWEST {
-            return None;
-        }
-        let mean = float(self.sample.sum) / events;
-        let variance = (float(self.sample.squares) / events - mean * mean).max(0.0);
-        let per_rank = self.factor * events / self.ranks().max(1.0);
-        Some(Variance { of_mean: per_rank * per_rank * variance / witnesses, freedom: witnesses - 1.0 })
-    }
-}
-
 /// Whether `b` differs from `a` and from `others`, the times per rank of more runs of that program; `None` if there are too
-/// few durations to tell. `paired`: both are of the same ranks.
+/// few durations to tell. `paired`: both are of the same ranks, of which so much is known.
 #[must_use]
-pub fn judge(a: Side<'_>, b: Side<'_>, others: &[f64], paired: bool) -> Option<Judged> {
+pub fn judge(a: Side<'_>, b: Side<'_>, others: &[f64], paired: Option<Apart>) -> Option<Judged> {
     let runs: Vec<f64> = others.iter().copied().chain([a.mean()]).collect();
     let expected = runs.iter().sum::<f64>() / float(runs.len().to_u64().into());
+    let change = (b.mean() - expected).abs();
     let mut all = over_time(a, b)?;
     all.push(between_runs(&runs, f64::midpoint(expected, b.mean())));
-    all.extend(match paired {
-        true => vec![of_mean(&residuals(a.by_group().into_iter().zip(b.by_group())))],
-        false => vec![of_mean(&a.by_group()), of_mean(&b.by_group())],
-    });
-    let sum: f64 = all.iter().map(|v| v.of_mean).sum();
-    let freedom = sum * sum / all.iter().map(|v| v.of_mean * v.of_mean / v.freedom).sum::<f64>();
+    let Some(apart) = paired else {
+        let (probability, uncertainty) =
+            tested(change, &[all, vec![of_mean(&a.by_group()), of_mean(&b.by_group())]].concat())?;
+        return Some(Judged { expected, probability, uncertainty });
+    };
+    let differing = of_mean(&residuals(a.by_group().into_iter().zip(b.by_group())));
+    let tests = [apart.moderated(differing, a, b), apart.known(a, b)]
+        .map(|ranks| tested(change, &[&all[..], &[ranks]].concat()));
+    let (least, uncertainty) = tests.into_iter().flatten().min_by(|(p, _), (q, _)| p.total_cmp(q))?;
+    Some(Judged { expected, probability: (2.0 * least).min(1.0), uncertainty })
+}
+
+/// The probability that chance makes a change as large, by its variances, and to how much it is known in 99 of 100 cases.
+fn tested(change: f64, variances: &[Variance]) -> Option<(f64, f64)> {
+    let sum: f64 = variances.iter().map(|v| v.of_mean).sum();
+    let freedom = sum * sum / variances.iter().map(|v| v.of_mean * v.of_mean / v.freedom).sum::<f64>();
     let student = StudentsT::new(0.0, 1.0, freedom.min(NORMAL)).ok().filter(|_| sum > 0.0)?;
-    let t = (b.mean() - expected).abs() / sum.sqrt();
-    let probability = (2.0 * student.sf(t)).min(1.0);
-    Some(Judged { expected, probability, uncertainty: quantile(&student) * sum.sqrt() })
+    let probability = (2.0 * student.sf(change / sum.sqrt())).min(1.0);
+    Some((probability, quantile(&student) * sum.sqrt()))
 }
 
 /// So many degrees of freedom are as good as any more.
@@ -160,7 +116,26 @@ fn over_time(a: Side<'_>, b: Side<'_>) -> Option<Vec<Variance>> {
     if float(blocks.len().to_u64().into()) >= FEWEST {
         return Some(vec![dependence(&blocks)]);
     }
-    Some(vec![a.over_time()?, b.over_time()?])
+    Some(vec![of_run(a)?, of_run(b)?])
+}
+
+/// Variance over time of one run alone.
+fn of_run(side: Side<'_>) -> Option<Variance> {
+    let blocks: Vec<f64> = side.by_block().into_iter().flatten().collect();
+    if float(blocks.len().to_u64().into()) >= FEWEST {
+        return Some(dependence(&blocks));
+    }
+    let calling = side.sample.groups.iter().zip(side.groups).filter(|(sum, _)| **sum > 0);
+    let calling = float(calling.map(|(_, n)| u128::from(*n)).sum()).max(1.0);
+    let events = float(side.sample.events.into());
+    let witnesses = (events / calling).powf(2.0 / 3.0);
+    if witnesses < FEWEST {
+        return None;
+    }
+    let mean = float(side.sample.sum) / events;
+    let variance = (float(side.sample.squares) / events - mean * mean).max(0.0);
+    let per_rank = side.factor * events / side.ranks().max(1.0);
+    Some(Variance { of_mean: per_rank * per_rank * variance / witnesses, freedom: witnesses - 1.0 })
 }
 
 /// Differences of the values of two runs when the one that takes less long is brought to the level of the other: their
@@ -171,17 +146,6 @@ fn residuals(both: impl Iterator<Item = (f64, f64)> + Clone) -> Vec<f64> {
     let (a, b) = both.clone().fold((0.0, 0.0), |(a, b), (x, y)| (a + x, b + y));
     let ratio = if a > 0.0 && b > 0.0 { b / a } else { 1.0 };
     both.map(|(x, y)| y / ratio.min(1.0) - ratio.max(1.0) * x).collect()
-}
-
-/// Distances from the mean, and how many there are.
-fn distances(values: &[f64]) -> (Vec<f64>, f64) {
-    let n = float(values.len().to_u64().into());
-    let mean = values.iter().sum::<f64>() / n.max(1.0);
-    (values.iter().map(|x| x - mean).collect(), n)
-}
-
-fn products(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(x, y)| x * y).sum()
 }
 
 /// Variance of the mean of values that do not depend on each other; one tells nothing.

@@ -36,6 +36,7 @@ mod timeline;
 pub mod times;
 mod topology;
 mod unlike;
+mod untimed;
 mod violations;
 mod why;
 

@@ -11,9 +11,10 @@ use st_model::sites::CallSites;
 
 use crate::args::{PhasesArgs, PhasesBy};
 use crate::calls::{SITE, function, site_cells};
-use crate::explain::{self, HISTOGRAMS, NO_TIMES};
+use crate::explain::{self, HISTOGRAMS};
 use crate::input::{self, Lacking};
 use crate::table::{Cell, Column, Format, Table, duration, grouped};
+use crate::untimed::{NO_TIMES, without};
 
 /// Loops that are drawn at most, and slow iterations of each that are named.
 const MOST: usize = 5;
@@ -30,7 +31,7 @@ pub(crate) fn phases(args: &PhasesArgs) -> Result<Status> {
     if !sections.iter().any(Section::has_times) {
         bail!(Lacking(format!(
             "{}; sketches add times up over the whole run, and do not say when they were",
-            explain::without(NO_TIMES, &whole.header)
+            without(NO_TIMES, &whole.header)
         )));
     }
     if sections.iter().any(|s| s.histograms().next().is_some()) {

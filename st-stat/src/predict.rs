@@ -11,9 +11,10 @@ use st_model::sites::CallSites;
 
 use crate::args::PredictArgs;
 use crate::calls::{SITE, site_cells};
-use crate::explain::{Explained, NO_TIMES, without};
+use crate::explain::Explained;
 use crate::input::{self, Lacking};
 use crate::table::{Cell, Column, Format, Table, bytes, duration};
+use crate::untimed::{NO_TIMES, without};
 
 /// Sites of which is said what they could gain, those with most computation.
 const SITES: usize = 8;

@@ -10,6 +10,7 @@ use st_model::section::Section;
 use crate::args::ViolationsArgs;
 use crate::input::{Lacking, NAME};
 use crate::table::{self, Cell, Table};
+use crate::untimed::{NO_TIMES, without};
 
 /// Matches the messages of a trace, section by section, and keeps its exact times.
 #[derive(Debug)]
@@ -52,9 +53,6 @@ impl Reading {
     }
 }
 
-/// Why messages cannot be compared with the clocks.
-const NO_TIMES: &str = "the trace holds no exact times: record with --time columns";
-
 /// Surveys a trace: what was found, and what could not be matched, in words.
 pub(crate) fn find(args: &ViolationsArgs) -> Result<(Survey, Vec<String>)> {
     let mut reading = Reading::default();
@@ -75,7 +73,7 @@ pub(crate) fn find(args: &ViolationsArgs) -> Result<(Survey, Vec<String>)> {
     })?;
     whole.remark(NAME, &args.of.talk);
     if !timed {
-        bail!(Lacking(NO_TIMES.into()));
+        bail!(Lacking(without(NO_TIMES, &whole.header)));
     }
     let latency = Latency { near: args.lmin_intra.unwrap_or(0), far: args.lmin_inter.unwrap_or(0) };
     let matching = args.of.talk.progress(NAME, "matching", Amount::Unknown);

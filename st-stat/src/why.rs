@@ -17,9 +17,10 @@ use st_model::sites::CallSites;
 use crate::args::WhyArgs;
 use crate::calls::site_cells;
 use crate::causes::{Cause, activity, most};
-use crate::explain::{Explained, NOTHING_KEPT, computation, computed_before, left_out, spent, without};
+use crate::explain::{Explained, computation, computed_before, left_out};
 use crate::input::{self, Lacking};
 use crate::table::{Cell, Column, Format, Table, bytes, duration, grouped};
+use crate::untimed::{NOTHING_KEPT, without, without_times};
 
 /// Findings that people are shown at most, and whose causes are looked for.
 const MOST: usize = 20;
@@ -53,7 +54,9 @@ fn write(
     screen: Screen,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let Some(told) = explained.told() else { return without_times(explained, out) };
+    let Some(told) = explained.told() else {
+        return without_times(&explained.whole.header, &computation(explained), out);
+    };
     let time = told.time();
     let findings = findings(explained, told, all);
     let words = Words::of(explained, told, sites, &findings);
@@ -146,30 +149,6 @@ fn machine(explained: &Explained) -> Option<Finding> {
     (cost > 0).then_some(Finding { cost, culprits, ..Finding::of(Matter::Queued) })
 }
 
-/// What per-rank sums tell.
-fn without_times(explained: &Explained, out: &mut dyn Write) -> io::Result<()> {
-    let ranks = computation(explained);
-    writeln!(out, "The trace holds no exact times: who waits for whom cannot be told.")?;
-    let usual = || {
-        "st-record without --merge keeps them; st-merge then keeps what they tell, unless --waits never."
-            .to_owned()
-    };
-    writeln!(out, "({})", spent(&explained.whole.header).unwrap_or_else(usual))?;
-    let sum: u64 = ranks.iter().map(|(_, _, computed)| computed).sum();
-    let mean = sum / ranks.len().to_u64().max(1);
-    let Some((rank, whole, most)) = ranks.iter().copied().max_by_key(|r| r.2) else { return Ok(()) };
-    if whole == 0 {
-        return writeln!(out, "It holds no times at all.");
-    }
-    let share = Cell::percent((most - mean.min(most)).into(), whole.into()).text;
-    let more = duration(most.saturating_sub(mean));
-    if most.saturating_sub(mean) > whole / 100 {
-        writeln!(out, "\nimbalance: rank {rank} computes {more} longer than the mean, {share} of its time")
-    } else {
-        writeln!(out, "\nranks compute equally long (rank {rank} longest, {more} above the mean)")
-    }
-}
-
 struct Words<'a> {
     explained: &'a Explained,
     told: &'a dyn Explains,
@@ -189,10 +168,12 @@ impl<'a> Words<'a> {
         findings: &[Finding],
     ) -> Self {
         let shown = &findings[..findings.len().min(MOST)];
-        let single: Vec<Finding> = shown.iter().filter(|f| f.parts == 1).cloned().collect();
-        let mut causes = told.delays(&single).causes.into_iter();
-        let cause = |f: &Finding| if f.parts == 1 { Cause::of(&causes.next()?) } else { None };
-        let causes = shown.iter().map(cause).collect();
+        let due = told.delays(shown).causes;
+        let cause = |(f, due): (&Finding, &Vec<_>)| match f.parts {
+            1 => Cause::of(due),
+            _ => Cause::of_many(due),
+        };
+        let causes = shown.iter().zip(&due).map(cause).collect();
         let totals = explained.sections.iter().flat_map(rank_times).map(|t| t.whole);
         let whole = saturate::<u64>(totals.fold(0, u128::saturating_add)).max(told.time());
         Self { explained, told, sites, time: told.time(), whole, causes }
@@ -225,6 +206,18 @@ impl Words<'_> {
         most(&parts)
     }
 
+    /// Who waits and is not waited for.
+    fn apart(f: &Finding) -> Vec<u32> {
+        let culprits = Self::culprits(f);
+        most(&f.victims).into_iter().filter(|v| culprits.binary_search(v).is_err()).collect()
+    }
+
+    /// Who waits: without those that are waited for, too, unless that is most of them.
+    fn victims(f: &Finding) -> Vec<u32> {
+        let (apart, all) = (Self::apart(f), most(&f.victims));
+        if apart.len() * 2 < all.len() || apart.is_empty() { all } else { apart }
+    }
+
     /// One rank after the other comes last: that is no rank's fault.
     fn moves(&self, f: &Finding) -> bool {
         let most = f.culprits.first().map_or(0, |(_, ns)| *ns);
@@ -235,15 +228,11 @@ impl Words<'_> {
     }
 
     fn what(&self, f: &Finding) -> String {
-        let culprits = Self::culprits(f);
+        let (culprits, waiters) = (Self::culprits(f), most(&f.victims));
         let who = ranks(&culprits);
-        let waiters = most(&f.victims);
-        let victims: Vec<u32> =
-            waiters.iter().copied().filter(|v| culprits.binary_search(v).is_err()).collect();
-        // Most of those who wait are waited for, too.
-        let (all, mutual) = (ranks(&waiters), victims.len() * 2 < waiters.len());
-        let victims = if victims.is_empty() { &waiters } else { &victims };
-        let waiting = format!("{} {}", ranks(victims), if victims.len() == 1 { "waits" } else { "wait" });
+        let (all, mutual) = (ranks(&waiters), Self::apart(f).len() * 2 < waiters.len());
+        let victims = Self::victims(f);
+        let waiting = format!("{} {}", ranks(&victims), if victims.len() == 1 { "waits" } else { "wait" });
         let receive = if culprits.len() == 1 { "receives" } else { "receive" };
         let count = grouped(f.count);
         match f.matter {
@@ -346,7 +335,9 @@ impl Words<'_> {
                     come of that{base} (measured)"
             );
         }
-        let mut text = if f.places == 1 {
+        let mut text = if f.matter == Matter::SlowRank {
+            format!("most before {}", self.place(f.place))
+        } else if f.places == 1 {
             format!("at {}", self.place(f.place))
         } else {
             let (function, _) = self.explained.place(f.place, self.sites);
@@ -468,6 +459,7 @@ impl Words<'_> {
                 Cell::text(numbers(&Self::culprits(f))),
                 Cell::count(match f.matter {
                     Matter::LateEnd => self.told.ranks().saturating_sub(f.culprits.len().to_u64()),
+                    Matter::Wait(_) => Self::victims(f).len().to_u64(),
                     _ => f.victims.len().to_u64(),
                 }),
                 Cell::text(self.what(f)),

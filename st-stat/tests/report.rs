@@ -306,13 +306,16 @@ fn without_exact_times_it_says_so_and_shows_loops() {
 fn without_exact_times_it_says_what_to_record() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("app.st");
-    let lacks = |time: &str| {
+    let recorded = |time: &str| {
         write(&path, untimed(kernel(Kernel::Stencil2d, 4, 10)));
         let mut read = st_stream::read(&std::fs::read(&path).unwrap()[..], ReadOptions::default()).unwrap();
         read.header.options.insert("time".into(), time.into());
         let file = std::fs::File::create(&path).unwrap();
         st_stream::write(&read, file, WriteOptions { level: 0 }).unwrap();
-        held(&run(&["report", path.to_str().unwrap()]).unwrap())["lacks"][0].as_str().unwrap().to_owned()
+        path.to_str().unwrap().to_owned()
+    };
+    let lacks = |time: &str| {
+        held(&run(&["report", &recorded(time)]).unwrap())["lacks"][0].as_str().unwrap().to_owned()
     };
     let none = lacks("none");
     assert!(none.ends_with("(recorded with --time none: record with --time columns)"), "{none}");
@@ -320,6 +323,14 @@ fn without_exact_times_it_says_what_to_record() {
     assert!(sketch.ends_with("record with --time columns, without --reduce-every)"), "{sketch}");
     let merged = lacks("columns");
     assert!(merged.ends_with("(record without --merge)"), "{merged}");
+    let advice = "recorded with --time none: record with --time columns";
+    let why = run(&["why", &recorded("none")]).unwrap();
+    assert!(why.contains(advice) && !why.contains("--merge"), "{why}");
+    for command in ["waits", "predict", "violations"] {
+        let refused = format!("{:#}", run(&[command, &recorded("none")]).unwrap_err());
+        assert!(refused.ends_with(advice), "{command}: {refused}");
+    }
+    assert!(run(&["why", &recorded("columns")]).unwrap().contains("st-record without --merge keeps them"));
 }
 
 #[test]

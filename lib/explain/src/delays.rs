@@ -19,7 +19,6 @@ use st_model::num::{Exact as _, narrow};
 
 use crate::analysis::Analysis;
 use crate::findings::Finding;
-use crate::matter::Matter;
 use crate::timeline::{Activity, Code, Doing, Held, Near, Sums, Timeline, code, doing};
 
 /// What an activity costs others, and what it waits itself, ns.
@@ -175,6 +174,8 @@ struct Sweep<'a> {
     timelines: &'a [Timeline],
     /// Findings by places of those who wait and those they wait for, from 1; 0 is none of them.
     findings: HashMap<(u32, u32), usize, FixedState>,
+    /// How many numbers these are, with 0.
+    numbers: usize,
     /// By thread.
     inflow: Vec<Inflow>,
     near: Vec<Near>,
@@ -195,7 +196,7 @@ impl Sweep<'_> {
         };
         let mut queue: BinaryHeap<_> =
             (0u32..).zip(timelines).filter_map(|(thread, line)| next(thread, line.waits.len())).collect();
-        let mut weights = vec![0.0; self.findings.len() + 1];
+        let mut weights = vec![0.0; self.numbers];
         while let Some(mut last) = queue.peek_mut() {
             let (_, thread, i) = *last;
             self.blame(thread, &timelines[thread as usize].waits[i], &mut weights);
@@ -209,10 +210,9 @@ impl Sweep<'_> {
     /// What waits of a number are due to, most first.
     fn causes_of(&self, number: usize) -> Vec<(Doing, f64)> {
         let mut sums: HashMap<Doing, f64, FixedState> = HashMap::default();
-        let findings = self.findings.len() + 1;
         for (line, costs) in self.timelines.iter().zip(&self.costs) {
             for (code, n) in &costs.numbers {
-                let ns = costs.causes[n.to_usize() * findings + number];
+                let ns = costs.causes[n.to_usize() * self.numbers + number];
                 if ns > 0.0 {
                     *sums.entry(doing(line.rank, *code)).or_default() += ns;
                 }
@@ -264,14 +264,11 @@ impl Analysis {
     /// Who is at fault for the waits, and what some findings are due to: nothing but after [`crate::analyse_causes`].
     #[must_use]
     pub fn delays(&self, findings: &[Finding]) -> Delays {
-        let places = |f: &Finding| match (f.matter, f.culprits.first()) {
-            (Matter::Wait(_), Some((culprit, _))) => Some((f.place, culprit.place)),
-            _ => None,
-        };
         let mut numbers = HashMap::default();
-        for places in findings.iter().filter_map(places) {
-            let next = numbers.len() + 1;
-            numbers.entry(places).or_insert(next);
+        for (finding, number) in findings.iter().zip(1..) {
+            for places in finding.between() {
+                numbers.entry(places).or_insert(number);
+            }
         }
         let mut sweep = Sweep {
             timelines: &self.timelines,
@@ -280,11 +277,12 @@ impl Analysis {
             costs: self.timelines.iter().map(|_| Costs::default()).collect(),
             sums: Sums::new(self.places.len()),
             longer: Vec::new(),
+            numbers: findings.len() + 1,
             findings: numbers,
             waits: 0.0,
         };
         sweep.run();
-        let number = |f: &Finding| sweep.findings.get(&places(f)?).copied();
+        let number = |f: &Finding| sweep.findings.get(f.between().first()?).copied();
         let causes = |f| number(f).map_or_else(Vec::new, |n| sweep.causes_of(n));
         let mut found = Delays {
             waits: sweep.waits,

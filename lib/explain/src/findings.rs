@@ -37,6 +37,8 @@ pub struct Finding {
     pub places: u64,
     /// How many findings are told of together: of a place there may be several, by the places of those who are waited for.
     pub parts: u64,
+    /// Of several waits that are told of together: the place of those who wait and of those who are waited for, of each.
+    pub together: Vec<(u32, u32)>,
     /// Ranks that it costs time, ascending, each with what it waits there for whomever, ns: 0 where the matter is no wait.
     pub victims: Vec<(u32, u64)>,
     /// Who is at fault, most first, each with its part of the cost, ns.
@@ -50,8 +52,19 @@ impl Finding {
     #[must_use]
     pub fn of(matter: Matter) -> Self {
         let (victims, culprits) = (Vec::new(), Vec::new());
-        let (place, excess) = (u32::MAX, None);
-        Self { matter, cost: 0, count: 0, bytes: 0, place, places: 1, parts: 1, victims, culprits, excess }
+        let (place, together, excess) = (u32::MAX, Vec::new(), None);
+        let (cost, count, bytes) = (0, 0, 0);
+        Self { matter, cost, count, bytes, place, places: 1, parts: 1, together, victims, culprits, excess }
+    }
+
+    /// Of waits: the place of those who wait, and of those who are waited for; of several that are told of together all of them.
+    pub(crate) fn between(&self) -> Vec<(u32, u32)> {
+        match (self.matter, self.culprits.first()) {
+            (Matter::Wait(_), Some((culprit, _))) if self.together.is_empty() => {
+                vec![(self.place, culprit.place)]
+            }
+            _ => self.together.clone(),
+        }
     }
 
     /// Whether it is a leak to be told of, whatever it costs: that of a request, or of so many objects that they come with the
@@ -70,7 +83,7 @@ impl Finding {
 const OFTEN: u64 = 10;
 
 /// Rank and place of computation, with how long each rank computes there.
-type Before<'a> = BTreeMap<u32, Vec<(u32, &'a PlaceTotals)>>;
+pub(crate) type Before<'a> = BTreeMap<u32, Vec<(u32, &'a PlaceTotals)>>;
 
 impl Analysis {
     /// Time of all ranks together, ns.
@@ -124,7 +137,7 @@ impl Analysis {
     }
 
     /// How long a rank computes, and the others' mean, ns; `all`: how long all do.
-    fn computation(&self, rank: u32, all: u64) -> [u64; 2] {
+    pub(crate) fn computation(&self, rank: u32, all: u64) -> [u64; 2] {
         let others = self.ranks.len().to_u64().saturating_sub(1).max(1);
         let own =
             self.ranks.binary_search_by_key(&rank, |r| r.rank).map_or(0, |i| self.ranks[i].computation());
@@ -167,43 +180,6 @@ impl Analysis {
         .into_iter()
         .flatten()
         .collect()
-    }
-
-    /// Ranks that compute a tenth longer than the others, and so at three places or more, where they do nine tenths of it.
-    fn slow_ranks(&self, before: &Before<'_>) -> Vec<Finding> {
-        let mut slow: BTreeMap<u32, (usize, u64, (u64, u32))> = BTreeMap::new();
-        let mut computed: BTreeMap<u32, [u64; 2]> = BTreeMap::new();
-        for (place, ranks) in before.iter().filter(|(_, r)| r.len() > 1) {
-            let sum: u64 = ranks.iter().map(|(_, t)| t.before).sum();
-            for (rank, t) in ranks {
-                let [at_slow, all] = computed.entry(*rank).or_default();
-                *all += t.before;
-                let others = (sum - t.before) / (ranks.len().to_u64() - 1);
-                if t.before > others + others / 10 {
-                    *at_slow += t.before;
-                    let (places, more, most) = slow.entry(*rank).or_default();
-                    // What is nothing beside the run says nothing.
-                    *places += usize::from(sum > self.time() / 1000);
-                    *more += t.before - others;
-                    *most = (*most).max((t.before - others, *place));
-                }
-            }
-        }
-        let all_compute = self.computed();
-        let of = |(rank, (n, more, (_, place))): (u32, (usize, u64, (u64, u32)))| {
-            let [at_slow, all] = computed.get(&rank).copied().unwrap_or_default();
-            // Others may do the same work before other calls.
-            let [own, others] = self.computation(rank, all_compute);
-            let cost = more.min(own.saturating_sub(others));
-            (n >= 3 && at_slow / 9 >= all / 10 && cost > others / 10).then(|| Finding {
-                cost,
-                count: n.to_u64(),
-                place,
-                culprits: vec![(At { rank, place }, cost)],
-                ..Finding::of(Matter::SlowRank)
-            })
-        };
-        slow.into_iter().filter_map(of).collect()
     }
 }
 

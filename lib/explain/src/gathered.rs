@@ -9,8 +9,7 @@ use crate::matter::Matter;
 use crate::places::Places;
 use crate::waits::At;
 
-/// Findings of the same matter in the same function, as one: at the place that costs most, and without a cause, for each has its
-/// own. Findings that have no other to go with are not returned, nor leaks and slow ranks, which are at no
+/// Findings of the same matter in the same function, as one: at the place that costs most. Findings that have no other to go with are not returned, nor leaks and slow ranks, which are at no
 /// function.
 #[must_use]
 pub fn gathered(findings: &[Finding], places: &Places) -> Vec<Finding> {
@@ -52,6 +51,7 @@ fn together(group: &[&Finding]) -> Option<Finding> {
         place: *place,
         places: of_place.len().to_u64(),
         parts: group.len().to_u64(),
+        together: group.iter().flat_map(|f| f.between()).collect(),
         victims: victims.into_iter().collect(),
         culprits,
         ..Finding::of(group.first()?.matter)
@@ -102,6 +102,7 @@ mod tests {
             place: 1,
             places: 3,
             parts: 4,
+            together: vec![(0, 0), (1, 1), (1, 0), (3, 3)],
             victims: vec![(0, 300), (9, 30)],
             culprits: vec![(At { rank: 3, place: 0 }, 50), (At { rank: 4, place: 1 }, 27)],
             ..Finding::of(Matter::Wait(Kind::Barrier))

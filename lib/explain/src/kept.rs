@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use foldhash::fast::FixedState;
-use st_model::explanation::{Cause, Costs, Explanation, Other, Victims};
+use st_model::explanation::{Cause, Costs, ELSEWHERE, Explanation, Other, Victims};
 use st_model::num::{Exact as _, float};
 use st_model::spread::Spread;
 
@@ -257,11 +257,16 @@ impl Explains for Kept {
         self.findings.clone()
     }
     fn delays(&self, findings: &[Finding]) -> Delays {
-        let places = |f: &Finding| match (f.matter, f.culprits.first()) {
-            (Matter::Wait(_), Some((culprit, _))) => Some((f.place, culprit.place)),
-            _ => None,
+        let causes = |f: &Finding| {
+            let known = f.between().into_iter().filter_map(|places| self.causes.get(&places)).flatten();
+            let mut all: Vec<(Doing, f64)> = known.copied().collect();
+            // Of what is told of together not all is known.
+            let rest = float(f.cost.into()) - all.iter().map(|(_, ns)| ns).sum::<f64>();
+            if !all.is_empty() && f.parts > 1 && rest > 0.0 {
+                all.push((Doing { at: At { rank: 0, place: ELSEWHERE }, what: Activity::Computation }, rest));
+            }
+            all
         };
-        let causes = |f| places(f).and_then(|p| self.causes.get(&p)).cloned().unwrap_or_default();
         Delays { causes: findings.iter().map(causes).collect(), ..self.delays.clone() }
     }
     fn unmatched(&self) -> Unmatched {

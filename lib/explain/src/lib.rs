@@ -27,6 +27,7 @@ mod predict;
 mod prediction;
 mod reading;
 mod search;
+mod slow;
 mod timeline;
 mod transfers;
 mod waits;

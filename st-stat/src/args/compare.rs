@@ -21,7 +21,8 @@ Times: what is compared is the time that a rank spends at a call site, in the ca
 counts if chance makes one of its size at any call site in less than one comparison of a hundred, if it is 5 % or more of the time there (less with a \
 smaller --threshold), and 0.1 % of the run. How sure it is follows from how ranks differ and how the time varies from one sixteenth of \
 the calls to the next, not from the number of calls, which depend on each other; without exact times (st-merge without --keep-columns) the \
-latter is estimated, and small changes are not found. Of few ranks large changes only are found: 20 % takes two of them. What differs between \
+latter is estimated, and small changes are not found, nor what one of several ranks takes longer. Of few ranks large changes only are found, and none where ranks differ by as much \
+from run to run by themselves: they are taken to do so by up to a quarter, or by what they do at most places. What differs between \
 any two runs (another node, other jobs beside it) is told from a change of the program only by more runs of the first one: --base, twice or more where \
 the machine is not quiet. Then the first run is the mean of all these.
 
@@ -30,7 +31,9 @@ are the sites that do not scale. The speedup is the time of a rank in the first 
 that in the second.
 
 Call sites are the same in both traces if they are of one build, or by function, file and line of their stacks; where lines have moved, by the functions, \
-if as many calls go through the same ones. Others are new or gone, and do not count for --threshold.
+if as many calls go through the same ones. Others are new or gone, and do not count for --threshold. Traces without a call site in common are refused; that one may be of \
+another program is said where most of its time is at others' call sites, or where only names of functions are the same and those of their files are not; as --base that is refused. \
+Where the commands differ it is said what ran.
 
 Columns with --time: those of CSV and JSON are verdict (slower, faster, new, gone, alike, unsure where it differs but perhaps by chance, or too few calls to tell); phase, before (computation) or in call; \
 function; first_calls and second_calls, of all ranks, a series of polls being one; first_ns and second_ns, per rank; change_percent of what is expected; \

@@ -5,7 +5,6 @@ use st_cli::options::Steps;
 use st_explain::{Analysis, Finding, Stay};
 use st_match::Unknown;
 use st_match::volume::Graphs;
-use st_model::header::Header;
 use st_model::num::{float, narrow, rounded, saturate};
 use st_model::section::Section;
 use st_model::sites::CallSites;
@@ -16,13 +15,14 @@ use super::data::{Columns, Place, Report, Timeline};
 use super::room::Room;
 use super::{lanes, nodes, pairs, ranks, spots, stacks, structure};
 use crate::args::WaitsBy;
-use crate::explain::{Explained, HISTOGRAMS, efficiency_table, left_out, ranks_table, spent, waits_table};
+use crate::explain::{Explained, HISTOGRAMS, efficiency_table, left_out, ranks_table, waits_table};
 use crate::levels::Most;
 use crate::matrix::{self, Matrix};
 use crate::profile::Profile;
 use crate::summary::Facts;
 use crate::table::{Table, grouped};
 use crate::topology::grid_width;
+use crate::untimed::{self, NO_TIMES, without};
 use crate::{calls, ended, hist, levels, spread, why};
 
 /// A trace and what is found in it.
@@ -218,7 +218,7 @@ fn columns(analysis: &Analysis) -> usize {
 fn asked(explained: &Explained, windows: &[(f64, f64)]) -> Result<(i64, Vec<(i64, i64)>)> {
     let Some(analysis) = &explained.analysis else {
         if !windows.is_empty() {
-            bail!("--window: {}", crate::explain::NO_TIMES);
+            bail!("--window: {}", without(NO_TIMES, &explained.whole.header));
         }
         return Ok((0, Vec::new()));
     };
@@ -234,14 +234,6 @@ fn asked(explained: &Explained, windows: &[(f64, f64)]) -> Result<(i64, Vec<(i64
 
 /// Characters of names in a sentence, at most.
 const SENTENCE: usize = 200;
-
-/// Why no exact times were recorded, and what to do, if the trace says so.
-fn untimed(header: &Header) -> Option<String> {
-    let kept = header.options.get("time")?.as_str().filter(|kept| *kept != "columns")?;
-    // Interim reductions leave sketches, whatever is asked for.
-    let reduced = if kept == "sketch" { ", without --reduce-every" } else { "" };
-    Some(format!("recorded with --time {kept}: record with --time columns{reduced}"))
-}
 
 /// Where ranks ended that did not come to the end of their program, in sentences.
 fn ended_early(sections: &[(Section, Profile)], sites: &CallSites) -> impl Iterator<Item = String> {
@@ -276,8 +268,7 @@ fn lacking(explained: &Explained) -> Vec<String> {
     } else if explained.sections.iter().any(|s| s.has_times() && s.histograms().next().is_some()) {
         lacks.push(format!("there are no findings, no waits and no timeline: {HISTOGRAMS}"));
     } else if explained.analysis.is_none() {
-        let why = untimed(&whole.header).or_else(|| spent(&whole.header));
-        let why = why.unwrap_or_else(|| "record without --merge".to_owned());
+        let why = untimed::why(&whole.header).unwrap_or_else(|| "record without --merge".to_owned());
         lacks.push(format!(
             "the trace holds no exact times: there are no findings, no waits and no timeline ({why})"
         ));

@@ -16,7 +16,7 @@ use st_model::section::Section;
 use st_model::sites::{CallSites, Frame, Module};
 use st_model::steps::Budget;
 use st_stat::args::Args;
-use st_stat::changes::{Change, Changes, How, Verdict, changes};
+use st_stat::changes::{Change, Changes, Common, How, Verdict, changes};
 use st_stat::times::Times;
 use st_stream::{Trace, WriteOptions};
 
@@ -45,7 +45,7 @@ fn found(changes: &Changes, in_call: bool) -> Vec<(usize, Verdict)> {
 
 /// All of it, for whom a test fails.
 fn told(changes: &Changes) -> String {
-    let row = |r: &st_stat::changes::Change| {
+    let row = |r: &Change| {
         let (site, judged) = (r.sites[0].unwrap_or(99), r.judged.map(|j| (j.probability, j.uncertainty)));
         format!(
             "\n{:?} site {site} in call {}: {:?} {:.1} % {judged:?}",
@@ -114,10 +114,12 @@ fn phases_of_the_program_are_no_chance() {
 
 #[test]
 fn what_became_slower_or_faster_is_found_where_it_is() {
-    for (ranks, steps, exact) in [(8, 200, true), (2, 200, true), (8, 400, false), (24, 30, true)] {
+    for (ranks, steps, exact, longer) in
+        [(8, 200, true, 1.2), (2, 200, true, 2.0), (8, 400, false, 1.2), (24, 30, true, 1.2)]
+    {
         for seed in 0..10 {
             let a = Run { ranks, steps, exact, seed, ..Run::default() };
-            let b = Run { seed: seed + 1_000, factors: [1.2, 1.0, 1.0, 1.0], ..a };
+            let b = Run { seed: seed + 1_000, factors: [longer, 1.0, 1.0, 1.0], ..a };
             let there = compared(a, b, How::default());
             assert_eq!(
                 found(&there, false),
@@ -128,6 +130,36 @@ fn what_became_slower_or_faster_is_found_where_it_is() {
             let back = compared(b, a, How::default());
             assert_eq!(found(&back, false), [(0, Verdict::Faster)], "{ranks} {steps} {exact} {seed}");
         }
+    }
+}
+
+/// How ranks differ from run to run: all at once, each for the whole run, and each at each place.
+const CHANCE: [(f64, f64, f64); 2] = [(0.05, 0.05, 0.1), (0.05, 0.0, 0.25)];
+
+#[test]
+fn ranks_that_differ_at_places_are_chance_however_few_they_are() {
+    for (ranks, steps) in [(2, 40), (4, 40), (16, 12)] {
+        let mut wrong = Vec::new();
+        for (seed, (wave, apart, placed)) in (0..25).flat_map(|seed| CHANCE.map(|how| (seed, how))) {
+            let a = Run { ranks, steps, seed, wave, apart, placed, ..Run::default() };
+            let changes = compared(a, Run { seed: seed + 1_000_000, ..a }, How::default());
+            wrong.extend((changes.rows.iter().any(|r| r.verdict < Verdict::Alike)).then(|| told(&changes)));
+        }
+        assert!(wrong.len() <= 2, "{ranks} ranks: {} of 50: {wrong:?}", wrong.len());
+    }
+}
+
+#[test]
+fn ten_times_as_long_is_found_of_four_ranks_and_of_one_of_them() {
+    let slow = |run| Run { factors: [10.0, 1.0, 1.0, 1.0], ..run };
+    let one = |run| Run { alone: (1, 0, 10.0), ..run };
+    let a = Run { ranks: 4, apart: 0.01, placed: 0.02, ..Run::default() };
+    let more = Run { apart: 0.05, placed: 0.1, ..a };
+    let folded = Run { exact: false, ..more };
+    let cases = [(a, slow(a)), (a, one(a)), (more, slow(more)), (folded, slow(folded))];
+    for (seed, (a, b)) in (0..8).flat_map(|seed| cases.map(|case| (seed, case))) {
+        let changes = compared(Run { seed, ..a }, Run { seed: seed + 1_000_000, ..b }, How::default());
+        assert_eq!(found(&changes, false), [(0, Verdict::Slower)], "{seed}: {}", told(&changes));
     }
 }
 
@@ -156,6 +188,11 @@ fn a_threshold_is_one_for_what_is_slower() {
 
 /// A rank that makes calls of these functions, ten times each, from these lines of a build of a program.
 fn built(build_id: &str, lines: &[(&str, u32)]) -> Vec<Section> {
+    built_of("/src/app.c", build_id, lines)
+}
+
+/// The same of another source.
+fn built_of(source: &str, build_id: &str, lines: &[(&str, u32)]) -> Vec<Section> {
     let mut r = RankRecorder::new(0, Options::default());
     let program = Module { path: "/bin/app".into(), build_id: build_id.into() };
     let (key, module) = (program.key(), r.sites.module(program));
@@ -167,7 +204,7 @@ fn built(build_id: &str, lines: &[(&str, u32)]) -> Vec<Section> {
         let offset = u64::from(*line) * 16;
         let site = r.sites.stack(vec![Frame { module, offset }]);
         let sym = r.symbol(barrier, site, 0);
-        let (function, file) = (Some((*function).into()), Some("/src/app.c".into()));
+        let (function, file) = (Some((*function).into()), Some(source.into()));
         named.insert((key, offset), vec![Location { function, file, line: Some(*line), displacement: None }]);
         for _ in 0..10 {
             r.record(0, sym, &[0], now + 1_000, now + 2_000);
@@ -313,11 +350,37 @@ fn more_runs_of_the_first_program_are_read_and_have_its_ranks() {
     );
 }
 
+fn common(sections: &[Vec<Section>; 2]) -> Common {
+    let [a, b] = sections.each_ref().map(|s| timed(s));
+    Common::of([&a, &b])
+}
+
+#[test]
+fn another_program_is_told_from_another_build() {
+    let lines = [("main", 3), ("main", 5)];
+    let one = || built("01", &lines);
+    let moved = built("02", &[("main", 4), ("main", 9)]);
+    let elsewhere = built_of("/home/me/app.c", "02", &[("main", 4), ("main", 9)]);
+    let grown = built("02", &[("main", 3), ("f", 4), ("g", 5)]);
+    let other = built_of("/src/other.c", "02", &lines);
+    assert_eq!(common(&[one(), moved.clone()]), Common::Most);
+    assert_eq!(common(&[one(), elsewhere]), Common::Most);
+    assert_eq!(common(&[one(), grown]), Common::Little);
+    assert_eq!(common(&[one(), other.clone()]), Common::Names);
+    assert!(said_of(vec![one(), one(), moved], &["--time"]).is_ok());
+    assert!(said_of(vec![one(), other.clone()], &["--time"]).is_ok());
+    let refused = said_of(vec![one(), one(), other], &["--time"]).unwrap_err();
+    let told = refused.to_string();
+    assert!(
+        refused.is::<st_cli::InvalidStream>() && told.contains("c.st: is no other run of the program of"),
+        "{told}"
+    );
+}
+
 #[test]
 fn traces_without_a_call_site_in_common_are_refused() {
     let other = [recorded(Run::default()), built("01", &[("f", 3)])];
-    assert!(compared_sections(other.clone(), How::default()).mostly_apart());
-    assert!(!compared(Run::default(), Run::default(), How::default()).mostly_apart());
+    assert_eq!(common(&other), Common::Nothing);
     let refused = said(other, &["--time"]).unwrap_err();
     assert!(
         refused.is::<st_cli::InvalidStream>() && refused.to_string().contains("no call site in common"),

@@ -28,6 +28,10 @@ pub(crate) struct Run {
     pub(crate) wave: f64,
     /// How much each rank differs for the whole run.
     pub(crate) apart: f64,
+    /// How much each rank differs before the calls of each place, apart from the others, for the whole run.
+    pub(crate) placed: f64,
+    /// How many times as long this rank computes before the calls of this place.
+    pub(crate) alone: (u32, usize, f64),
     /// How many times as long computation takes at the end as at the beginning, less one.
     pub(crate) rise: f64,
     /// How long interruptions are, ns.
@@ -45,6 +49,8 @@ impl Default for Run {
             factors: [1.0; 4],
             wave: 0.02,
             apart: 0.01,
+            placed: 0.0,
+            alone: (0, 0, 1.0),
             rise: 0.0,
             late: 1e5,
             exact: true,
@@ -74,7 +80,7 @@ impl Chance {
 }
 
 /// Computation of all ranks before all calls, ns: by rank, then step and place. Each duration varies by 10 %, all ranks together by a
-/// slow wave, each rank for the whole run, and one in 300 is interrupted.
+/// slow wave, each rank for the whole run, also place by place, and one in 300 is interrupted.
 pub(crate) fn computation(run: Run) -> Vec<Vec<f64>> {
     let (mut wave, mut common) = (0.0, Chance::new(run.seed, 1 << 20));
     let whole = 0.3 * run.wave * common.normal();
@@ -85,14 +91,22 @@ pub(crate) fn computation(run: Run) -> Vec<Vec<f64>> {
             (place, whole + wave)
         })
         .collect();
-    let of_rank = |rank| {
-        let mut own = Chance::new(run.seed, rank);
+    let of_rank = |number| {
+        let mut own = Chance::new(run.seed, number);
         let rank = run.apart * own.normal();
+        let mut of_places = Chance::new(run.seed, number + (1 << 22));
+        let (slow, at, times) = run.alone;
+        let here = |place| if (number, place) == (slow, at) { times } else { 1.0 };
+        let placed = [0, 1, 2, 3].map(|place| here(place) * (run.placed * of_places.normal()).exp());
         let each = calls.iter().enumerate().map(|(i, (place, wave))| {
             let (noise, late) =
                 (0.1 * own.normal(), if own.uniform() < 1.0 / 300.0 { run.late } else { 0.0 });
             let now = float(u128::try_from(i).unwrap()) / float(u128::try_from(calls.len()).unwrap());
-            PLACES[*place].2 * run.factors[*place] * (1.0 + run.rise * now) * (rank + wave + noise).exp()
+            PLACES[*place].2
+                * run.factors[*place]
+                * placed[*place]
+                * (1.0 + run.rise * now)
+                * (rank + wave + noise).exp()
                 + late
         });
         each.collect()

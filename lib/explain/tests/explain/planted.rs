@@ -170,6 +170,30 @@ fn a_rank_that_is_slow_everywhere_is_named_and_one_that_is_slow_somewhere_is_not
     assert_eq!(of(&program(|site| site == 11), Matter::SlowRank), []);
 }
 
+/// A program of hundreds of call sites with two calls each, that compute by chance up to half longer or less long.
+#[test]
+fn a_rank_that_is_slow_before_hundreds_of_call_sites_is_named_with_what_it_loses() {
+    let program = |slow: fn(u32) -> bool| {
+        let (mut machine, mut chance) = (Machine::new(4), 1u64);
+        for site in (10..510).chain(10..510) {
+            for me in 0..4 {
+                chance = chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                let ns = 500_000 + i64::try_from(chance >> 33).unwrap() * 1_000_000 / (1 << 31);
+                machine.compute(me, if me == 2 && slow(site) { ns * 13 / 10 } else { ns });
+            }
+            machine.collective(names::MPI_Barrier, 0, site);
+        }
+        analyse(&machine.finish().0, &|_| ()).unwrap()
+    };
+    let found = of(&program(|_| true), Matter::SlowRank);
+    let [f] = &found[..] else { panic!("{found:?}") };
+    assert_eq!(f.culprits.iter().map(|(at, _)| at.rank).collect::<Vec<_>>(), [2]);
+    let lost = 1000 * 300_000u64;
+    assert!(f.cost.abs_diff(lost) < lost / 10, "{f:?}");
+    assert_eq!(of(&program(|_| false), Matter::SlowRank), []);
+    assert_eq!(of(&program(|site| site < 260), Matter::SlowRank), []);
+}
+
 #[test]
 fn a_rank_that_ends_late_keeps_the_others_waiting() {
     let program = |later: i64| {

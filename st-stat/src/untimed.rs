@@ -1,0 +1,75 @@
+//! What is said of traces without exact times.
+
+use std::io::{self, Write};
+
+use st_cli::counted;
+use st_model::header::{Header, SPENT};
+use st_model::num::Exact as _;
+
+use crate::table::{self, Cell, duration};
+
+/// What to do where who waits for whom cannot be told.
+pub(crate) const NO_TIMES: &str = "the trace holds no exact times: record without --merge (or st-merge --keep-columns), with --time columns";
+
+/// The same, where what has been kept of them would do.
+pub(crate) const NOTHING_KEPT: &str = "the trace holds no exact times, and nothing that was kept of waits: record without --merge, with --time columns (st-merge keeps what they tell, without --waits never)";
+
+/// Why exact times that were recorded are not there, if the trace says so.
+fn spent(header: &Header) -> Option<String> {
+    let bytes = header.options.get("time-budget").and_then(|v| v.as_u64());
+    let threads = header.options.get(SPENT).and_then(|v| v.as_u64());
+    let Some(threads) = threads else {
+        return (bytes == Some(0)).then(|| "recorded with --time-budget 0".to_owned());
+    };
+    let budget = bytes.map_or_else(String::new, |n| format!(" of {} per rank", table::bytes(n)));
+    Some(format!(
+        "those of {} ended early, since st-record's --time-budget{budget} was spent, and merging has folded what there was: record with a \
+         larger --time-budget",
+        counted(threads, "thread")
+    ))
+}
+
+/// Why exact times are not there, and what to do, if the trace says so.
+pub(crate) fn why(header: &Header) -> Option<String> {
+    unrecorded(header).or_else(|| spent(header))
+}
+
+/// What is said where exact times are not there.
+pub(crate) fn without(otherwise: &str, header: &Header) -> String {
+    why(header).map_or_else(|| otherwise.to_owned(), |why| format!("the trace holds no exact times: {why}"))
+}
+
+/// Why no exact times were recorded, and what to do, if the trace says so.
+fn unrecorded(header: &Header) -> Option<String> {
+    let kept = header.options.get("time")?.as_str().filter(|kept| *kept != "columns")?;
+    // Interim reductions leave sketches, whatever is asked for.
+    let reduced = if kept == "sketch" { ", without --reduce-every" } else { "" };
+    Some(format!("recorded with --time {kept}: record with --time columns{reduced}"))
+}
+
+/// What per-rank sums tell: of each rank its time and how long it computes, ns.
+pub(crate) fn without_times(
+    header: &Header,
+    ranks: &[(u32, u64, u64)],
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    writeln!(out, "The trace holds no exact times: who waits for whom cannot be told.")?;
+    let usual = || {
+        "st-record without --merge keeps them; st-merge then keeps what they tell, unless --waits never."
+            .to_owned()
+    };
+    writeln!(out, "({})", why(header).unwrap_or_else(usual))?;
+    let sum: u64 = ranks.iter().map(|(_, _, computed)| computed).sum();
+    let mean = sum / ranks.len().to_u64().max(1);
+    let Some((rank, whole, most)) = ranks.iter().copied().max_by_key(|r| r.2) else { return Ok(()) };
+    if whole == 0 {
+        return writeln!(out, "It holds no times at all.");
+    }
+    let share = Cell::percent((most - mean.min(most)).into(), whole.into()).text;
+    let more = duration(most.saturating_sub(mean));
+    if most.saturating_sub(mean) > whole / 100 {
+        writeln!(out, "\nimbalance: rank {rank} computes {more} longer than the mean, {share} of its time")
+    } else {
+        writeln!(out, "\nranks compute equally long (rank {rank} longest, {more} above the mean)")
+    }
+}
