@@ -193,7 +193,7 @@ fn outside(args: &Args) -> Result<u8, Failure> {
             )
             .into());
         }
-        clear(output)?;
+        clear(output, &args.command)?;
         if output.as_os_str() == "-" {
             // What the program prints must not come between the bytes of the trace.
             let stderr = io::stderr().as_fd().try_clone_to_owned();

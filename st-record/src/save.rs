@@ -8,11 +8,12 @@ use crate::tool::{TOOL, complain};
 use crate::trace_name::numbered;
 use anyhow::{Context, Result, bail};
 use clap::Parser as _;
-use st_cli::{Destination, Output, free_name};
+use st_cli::{Destination, Output, free_name, is_same_file};
 use st_model::header::Header;
 use st_model::num::Exact;
 use st_stream::MAGIC;
 use st_stream::directory::RankFile;
+use std::ffi::OsString;
 use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -29,8 +30,8 @@ const JOB: &str = "job";
 ///
 /// # Errors
 ///
-/// If a file has the name that is no trace, or cannot be removed.
-pub(crate) fn clear(output: &Path) -> Result<()> {
+/// If a file has the name that is no trace, or that the command to be recorded names, or cannot be removed.
+pub(crate) fn clear(output: &Path, command: &[OsString]) -> Result<()> {
     if output.as_os_str() == "-" {
         return Ok(());
     }
@@ -46,6 +47,10 @@ pub(crate) fn clear(output: &Path) -> Result<()> {
         if !is_replaceable(path)? {
             let path = path.display();
             bail!("{path}: this file is no trace, and would be replaced: remove it, or give -o another name");
+        }
+        if command.iter().any(|word| is_same_file(Path::new(word), path)) {
+            let path = path.display();
+            bail!("{path}: the command reads this trace, and it would be replaced: give -o another name");
         }
     }
     for path in files {
@@ -194,7 +199,7 @@ fn save(
                 Err(why) => args.talk.warn(TOOL, format_args!("call sites are not named: {why:#}")),
             }
         }
-        let mut output = Output::stream(&path(place()))?;
+        let mut output = Output::rewritten(&path(place()))?;
         let times = pack::pack(streams, header, change, &args.talk, &mut output)?;
         Ok::<_, anyhow::Error>((output.finish()?.commit_to(place)?, times))
     };

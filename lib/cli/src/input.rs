@@ -2,7 +2,7 @@
 //! its stream.
 
 use crate::output::is_dash;
-use crate::{InvalidStream, UsageError};
+use crate::{InvalidStream, UsageError, identity};
 use anyhow::{Context, Result, bail};
 use st_capture::journal::{self, recover};
 use st_stream::WriteOptions;
@@ -36,7 +36,7 @@ impl Input {
     ///
     /// # Errors
     ///
-    /// If the file cannot be opened or is a directory, or if standard input is a terminal.
+    /// If the file cannot be opened or is a directory, if an output would take its place, or if standard input is a terminal.
     pub fn open(path: &Path) -> Result<Self> {
         if is_dash(path) {
             let stdin = io::stdin();
@@ -48,6 +48,7 @@ impl Input {
                 from: Source::Stdin(BufReader::with_capacity(BUFFER, stdin.lock())),
             });
         }
+        identity::reads(path)?;
         let name = path.display().to_string();
         let file = File::open(path).with_context(|| format!("{name}: cannot open"))?;
         if file.metadata().is_ok_and(|found| found.is_dir()) {

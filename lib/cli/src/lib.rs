@@ -15,6 +15,7 @@
 
 mod batches;
 pub mod engine;
+mod identity;
 mod input;
 mod memory;
 mod mpi;
@@ -31,6 +32,7 @@ mod traces;
 pub mod transport;
 
 pub use batches::{Batch, each_batch};
+pub use identity::{is_same_file, reads};
 pub use input::{Input, expand, streams_in};
 pub use memory::{ByName, Memory};
 pub use mpi::{Launch, Mpi, find_standard, find_standard_for};
