@@ -7,9 +7,9 @@
 use crate::args::Args;
 use crate::binary::Interface;
 use crate::launcher::{
-    self, LAUNCHERS, PRELOAD, RECORDERS, is_launcher, mpi_of, preload, recorders, with_environment,
+    self, LAUNCHERS, PRELOAD, RECORDERS, is_launcher, preload, recorders, with_environment,
 };
-use crate::started;
+use crate::started::{self, mpi_of};
 use crate::target::{self, Target, of_launcher};
 use anyhow::{Context, Result, anyhow, bail};
 use st_cli::Mpi;

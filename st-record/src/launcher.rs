@@ -1,8 +1,7 @@
 //! `mpirun` and its kin: how they pass an environment on to the ranks.
 
 use crate::binary::Interface;
-use crate::started;
-use crate::target::{self, Target};
+use crate::target;
 use anyhow::{Context, Result};
 use st_cli::Mpi;
 use std::ffi::{OsStr, OsString};
@@ -134,27 +133,6 @@ fn operand(words: &[OsString], start: usize, is_it: impl Fn(&OsStr) -> bool) -> 
     None
 }
 
-/// The MPI whose recorder a job needs: that of its programs, or for a script that of the launcher.
-///
-/// # Errors
-///
-/// If a program is statically linked, or nothing tells; `srun`, which starts ranks of any MPI, needs to tell nothing.
-pub fn mpi_of(words: &[OsString]) -> Result<Interface> {
-    for file in started::of_launcher(words) {
-        if let Target::Links(mpi) = target::inspect(&file)? {
-            return Ok(mpi);
-        }
-    }
-    if is_srun(&words[0]) {
-        return any(asks_for_pmix(words));
-    }
-    let launcher = target::resolve(&words[0]);
-    launcher
-        .and_then(|l| target::of_launcher(&l))
-        .map(Interface::Of)
-        .with_context(|| format!("{}: neither Open MPI's nor MPICH's launcher", words[0].display()))
-}
-
 /// Some MPI whose recorder is there: in a program that loads another one, that one's takes its place ([`RECORDERS`]), with the functions
 /// that both have. `pmix`: how ranks find each other, as Open MPI's do; else MPICH is expected, whose headers have more functions.
 ///
@@ -172,7 +150,8 @@ pub fn any(pmix: bool) -> Result<Interface> {
 }
 
 /// Whether words of `srun` ask for PMIx.
-fn asks_for_pmix(words: &[OsString]) -> bool {
+#[must_use]
+pub fn asks_for_pmix(words: &[OsString]) -> bool {
     let said = words.iter().enumerate().find_map(|(i, word)| match word.to_str()? {
         "--mpi" => words.get(i + 1)?.to_str(),
         word => word.strip_prefix("--mpi="),
@@ -212,7 +191,9 @@ pub fn with_environment(
     out
 }
 
-fn is_srun(command: &OsStr) -> bool {
+/// Whether a command starts ranks of any MPI.
+#[must_use]
+pub fn is_srun(command: &OsStr) -> bool {
     Path::new(command).file_name().is_some_and(|n| n == "srun")
 }
 

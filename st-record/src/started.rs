@@ -1,8 +1,9 @@
 //! What a command starts, where that is not the command itself: `nice mpirun …`, `env A=B ./program`, `srun --multi-prog FILE`.
 
-use crate::binary::{self, Kind};
+use crate::binary::{self, Interface, Kind};
 use crate::launcher::{self, is_launcher};
 use crate::target::{self, Target};
+use anyhow::{Context, Result};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, Read as _};
@@ -69,6 +70,27 @@ pub fn of_launcher(words: &[OsString]) -> Vec<PathBuf> {
     let commands = launcher::programs(words).into_iter();
     files.extend(commands.filter_map(|command| target::resolve(&recorded(&words[command])[0])));
     files
+}
+
+/// The MPI whose recorder a job needs: that of its programs, or for a script that of the launcher.
+///
+/// # Errors
+///
+/// If a program is statically linked, or nothing tells; `srun`, which starts ranks of any MPI, needs to tell nothing.
+pub fn mpi_of(words: &[OsString]) -> Result<Interface> {
+    for file in of_launcher(words) {
+        if let Target::Links(mpi) = target::inspect(&file)? {
+            return Ok(mpi);
+        }
+    }
+    if launcher::is_srun(&words[0]) {
+        return launcher::any(launcher::asks_for_pmix(words));
+    }
+    let launcher = target::resolve(&words[0]);
+    launcher
+        .and_then(|l| target::of_launcher(&l))
+        .map(Interface::Of)
+        .with_context(|| format!("{}: neither Open MPI's nor MPICH's launcher", words[0].display()))
 }
 
 /// The programs that a file names which srun is given with `--multi-prog`, each once: behind a line's first word, the ranks.

@@ -1,7 +1,6 @@
 //! Which files a command reads and which it writes: a result that took the place of an input would end it silently.
 
 use crate::UsageError;
-use crate::output::{self, is_dash};
 use std::collections::HashMap;
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
@@ -35,14 +34,9 @@ pub fn is_same_file(one: &Path, other: &Path) -> bool {
 /// What standard output is, once something is written to it.
 static PRINTS: Mutex<Option<Identity>> = Mutex::new(None);
 
-/// From now on no output may be this file.
-///
-/// # Errors
-///
-/// If an output is that already.
-pub fn reads(input: &Path) -> Result<(), UsageError> {
-    let Some(file) = (!is_dash(input)).then(|| of(input)).flatten() else { return Ok(()) };
-    output::refuse_input(input)?;
+/// From now on no output may be this input.
+pub(crate) fn note_input(input: &Path) -> Result<(), UsageError> {
+    let Some(file) = of(input) else { return Ok(()) };
     if *PRINTS.lock().unwrap_or_else(PoisonError::into_inner) == Some(file) {
         return Err(refused(STDOUT, input));
     }

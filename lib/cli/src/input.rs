@@ -1,7 +1,7 @@
 //! Reading inputs: files, directories of rank streams, standard input. The journal of a rank that ended early reads as
 //! its stream.
 
-use crate::output::is_dash;
+use crate::output::{self, is_dash};
 use crate::{InvalidStream, UsageError, identity};
 use anyhow::{Context, Result, bail};
 use st_capture::journal::{self, recover};
@@ -48,7 +48,7 @@ impl Input {
                 from: Source::Stdin(BufReader::with_capacity(BUFFER, stdin.lock())),
             });
         }
-        identity::reads(path)?;
+        reads(path)?;
         let name = path.display().to_string();
         let file = File::open(path).with_context(|| format!("{name}: cannot open"))?;
         if file.metadata().is_ok_and(|found| found.is_dir()) {
@@ -119,6 +119,19 @@ impl BufRead for Input {
             Source::Memory(reader) => reader.consume(amount),
         }
     }
+}
+
+/// Says of a file that it is read: from now on no output may be it.
+///
+/// # Errors
+///
+/// If an output is that already.
+pub fn reads(input: &Path) -> Result<(), UsageError> {
+    if is_dash(input) {
+        return Ok(());
+    }
+    output::refuse_input(input)?;
+    identity::note_input(input)
 }
 
 fn spooled(reader: &mut dyn Read, name: &str, spool: Option<&Path>) -> Result<File> {
