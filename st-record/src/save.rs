@@ -8,6 +8,7 @@ use crate::tool::{TOOL, complain};
 use crate::trace_name::numbered;
 use anyhow::{Context, Result, bail};
 use clap::Parser as _;
+use st_capture::fold::Fold;
 use st_cli::{Destination, Output, free_name, is_same_file};
 use st_model::header::Header;
 use st_model::num::Exact;
@@ -21,6 +22,9 @@ use std::time::{Duration, Instant, UNIX_EPOCH};
 
 /// What helps where names are not found.
 const NAME_LATER: &str = "st-record --name --symbols DIR TRACE names them later";
+
+/// In a header's options, how loops were looked for.
+const FOLD: &str = "fold";
 
 /// In a header's options, the number of a job that was not the only one of its recording, if it was not the first.
 const JOB: &str = "job";
@@ -209,12 +213,15 @@ fn save(
         .bindings
         .extend(notes.bindings.iter().filter(|b| !header.bindings.contains(b)).cloned().collect::<Vec<_>>());
     header.queued = notes.queued;
+    let ranks = if notes.merged { recorded(&header) } else { left.len().to_u64() };
+    if let Some(exact) = kept_exactly(&header, notes, ranks).filter(|_| interim.is_none()) {
+        header.options.insert(FOLD.to_owned(), exact.into());
+    }
     if let Job::Launched(number @ 2.., _) = job {
         header.options.insert(JOB.to_owned(), (*number).into());
     }
     let (target, time_bytes) = write(streams, &header, &|| name(&header))?;
     let Some(interim) = interim else {
-        let ranks = if notes.merged { recorded(&header) } else { left.len().to_u64() };
         return Ok(Some(Saved { target, header, ranks, time_bytes }));
     };
     args.talk.warn(TOOL, interim.line(&target.display().to_string()));
@@ -225,6 +232,13 @@ fn save(
     }
     (notes.calls, notes.ended) = (interim.calls, interim.world.into());
     Ok(Some(Saved { target, header, ranks: interim.world.into(), time_bytes }))
+}
+
+/// What a trace's header says of its loops if approximate ones were looked for, too, and all of its ranks say that they kept none: then
+/// it is the trace that it were without.
+fn kept_exactly(header: &Header, notes: &Notes, ranks: u64) -> Option<String> {
+    let asked: Fold = header.options.get(FOLD)?.as_str()?.parse().ok()?;
+    (matches!(asked, Fold::Approx(_)) && notes.chosen == [ranks, 0]).then(|| Fold::Exact.to_string())
 }
 
 /// Number of ranks that were to be recorded.
@@ -240,6 +254,20 @@ pub(crate) fn recorded(header: &Header) -> u64 {
 mod tests {
     use super::*;
     use st_stream::Trace;
+
+    #[test]
+    fn a_trace_without_approximate_loops_does_not_name_them() {
+        let of = |fold: &str, chosen, ranks| {
+            let options = [(FOLD.to_owned(), fold.into())].into();
+            let notes = Notes { chosen, ..Notes::default() };
+            kept_exactly(&Header { options, ..Header::default() }, &notes, ranks)
+        };
+        assert_eq!(of("approx:5000:60:20", [2, 0], 2).as_deref(), Some("exact"));
+        // One kept such loops, one has not said so, and who was not asked for them.
+        let others =
+            [of("approx:5000:60:20", [1, 1], 2), of("approx:5000:60:20", [1, 0], 2), of("none", [2, 0], 2)];
+        assert_eq!(others, [None, None, None]);
+    }
 
     #[test]
     fn a_trace_that_came_meanwhile_is_not_replaced() {

@@ -128,6 +128,21 @@ fn histograms_and_statistics_in_the_place_of_sketches() {
     });
 }
 
+#[test]
+fn a_trace_without_approximate_loops_does_not_name_them() {
+    under_each(|p| {
+        let line = p.job.words(["./leaves"])?.join(" ".as_ref()).to_string_lossy().into_owned();
+        for merge in ["", "--merge "] {
+            record(p, &format!("-q --fold approx {merge}-o approx.st -- {line}"))?.ok()?;
+            let header = header(&p.path("approx.st"))?;
+            if !header.contains(r#""fold":"exact""#) {
+                return Err(format!("{merge}: {header}"));
+            }
+        }
+        Ok(())
+    });
+}
+
 /// How many events of `MPI_Sendrecv` have times.
 fn timed_exchanges(trace: &Path) -> Result<u64, Failure> {
     let open = fs::File::open(trace).map_err(|e| e.to_string())?;
