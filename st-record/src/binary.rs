@@ -36,7 +36,7 @@ pub fn kind(file: &Path) -> Kind {
     let data = data.as_slice();
     if let Some(rest) = data.strip_prefix(b"#!") {
         let line = rest.split(|b| *b == b'\n').next().unwrap_or_default();
-        return Kind::Script(String::from_utf8_lossy(line).trim().to_owned());
+        return Kind::Script(String::from_utf8_lossy(line).trim_matches([' ', '\t']).to_owned());
     }
     if !data.starts_with(&elf::ELFMAG) {
         return Kind::Unknown;

@@ -4,13 +4,14 @@ use crate::ask;
 use crate::binary::{self, Interface, Kind, Library};
 use crate::exports;
 use crate::launcher::{self, LIBRARY, is_launcher};
-use crate::target::{MPI_INSIDE, of_launcher, resolve};
+use crate::script;
+use crate::started;
+use crate::target::{MPI_INSIDE, of_launcher, resolve, unstartable};
 use st_cli::Mpi;
 use st_unwind::UnknownPython;
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fmt::{self, Write as _};
-use std::fs;
 use std::path::Path;
 use std::process::Command;
 
@@ -31,14 +32,21 @@ const WITHOUT: i32 = 3;
 /// Prints the interpreter's version.
 const VERSION: &str = "import sys; print(sys.version)";
 
+/// What is missed of a program that links no MPI, but may come to one.
+const MAY_LOAD: &str = "nothing of an MPI that the program loads, or that a program uses which it starts; without, there is no trace";
+
+/// What is missed where no launcher is named, but something that can start one.
+const BY_LAUNCHERS: &str =
+    "nothing of what launchers start; a program of MPI that is started without one is not recorded";
+
 /// What was found, line by line.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Report {
     lines: Vec<(&'static str, String)>,
     /// Whether call sites of Python programs are to be their own lines (`--python`).
     lines_of_python: bool,
-    /// Whether a program links no MPI, but may come to one.
-    without: bool,
+    /// What is recorded only if it comes to it, where that is not known.
+    unless: Option<&'static str>,
     /// Reasons why something would be missed.
     pub problems: Vec<String>,
 }
@@ -60,12 +68,10 @@ impl fmt::Display for Report {
         for p in &self.problems {
             writeln!(f, "{:<10} {p}", "problem")?;
         }
-        let verdict = match (self.problems.is_empty(), self.without) {
+        let verdict = match (self.problems.is_empty(), self.unless) {
             (false, _) => "see the problems",
-            (true, true) => {
-                "nothing of an MPI that the program loads, or that a program uses which it starts; without, there is no trace"
-            }
-            (true, false) => "nothing",
+            (true, Some(unless)) => unless,
+            (true, None) => "nothing",
         };
         writeln!(f, "{:<10} {verdict}", "missed")
     }
@@ -75,33 +81,61 @@ impl fmt::Display for Report {
 #[must_use]
 pub fn check(words: &[OsString], lines: bool) -> Report {
     let mut report = Report { lines_of_python: lines, ..Report::default() };
+    command(&mut report, words, None);
+    report
+}
+
+/// A command, below a launcher or not.
+fn command(report: &mut Report, words: &[OsString], launcher: Option<Mpi>) {
     let Some(file) = resolve(&words[0]) else {
-        report.problem(format!("{}: command not found", words[0].display()));
-        return report;
+        return report.problem(format!("{}: command not found", words[0].display()));
     };
+    if let Some(at) = started::behind(words).filter(|_| !is_python(&file)) {
+        let (shown, starts) = (file.display(), words[at].display());
+        report.line(
+            "through",
+            format!("{shown}: what it starts ({starts}) has our environment, if it leaves it that"),
+        );
+        if let Some(why) = binary::privileged(&file) {
+            report.problem(format!("{shown} {why}: what it starts may have an environment of its own"));
+        }
+        return match resolve(&words[at]) {
+            Some(_) => command(report, &words[at..], launcher),
+            // A shell's script, which need not be executable.
+            None => program(report, Path::new(&words[at]), launcher),
+        };
+    }
     if !is_launcher(&words[0]) {
-        program(&mut report, &file, None);
-        return report;
+        return program(report, &file, launcher);
     }
     let launcher = of_launcher(&file);
     let told = launcher.map_or_else(|| "of an MPI that is not known".to_owned(), |m| m.to_string());
     report.line("launcher", format!("{} ({told})", file.display()));
-    let programs = launcher::programs(words);
+    let mut programs: Vec<Vec<OsString>> = Vec::new();
+    if let Some(list) = launcher::multi_prog(words) {
+        match started::programs_in(&list) {
+            Ok(named) => programs.extend(named.into_iter().map(|word| vec![word])),
+            Err(e) => report.problem(format!("{}: cannot be read: {e}", list.display())),
+        }
+    }
+    programs.extend(launcher::programs(words).into_iter().map(|program| words[program].to_vec()));
     if programs.is_empty() {
         report.problem("no program that can be executed follows the launcher");
     }
     let mut seen = BTreeSet::new();
-    for file in programs.into_iter().filter_map(|i| resolve(&words[i])) {
-        if seen.insert(file.clone()) {
-            program(&mut report, &file, launcher);
+    for program in programs {
+        if seen.insert(started::recorded(&program).first().cloned()) {
+            command(report, &program, launcher);
         }
     }
-    report
 }
 
 /// One program.
 fn program(report: &mut Report, file: &Path, launcher: Option<Mpi>) {
     let shown = file.display();
+    if let Some(why) = unstartable(file) {
+        report.problem(why);
+    }
     if let Some(why) = binary::privileged(file) {
         report.problem(format!("{shown} {why}: the loader ignores what is preloaded"));
     }
@@ -115,12 +149,12 @@ fn program(report: &mut Report, file: &Path, launcher: Option<Mpi>) {
             report.problem(format!("{shown} is not for x86-64"));
         }
         Kind::Unknown => report.line("program", format!("{shown}: neither a program nor a script")),
-        Kind::Script(interpreter) => script(report, file, &interpreter, launcher),
+        Kind::Script(interpreter) => of_script(report, file, &interpreter, launcher),
         Kind::Dynamic(loader) => dynamic(report, file, &loader, launcher),
     }
 }
 
-fn script(report: &mut Report, file: &Path, interpreter: &str, launcher: Option<Mpi>) {
+fn of_script(report: &mut Report, file: &Path, interpreter: &str, launcher: Option<Mpi>) {
     report.line("program", format!("{}: script for {interpreter}", file.display()));
     if is_python(file) {
         // A stand-in that finds the interpreter.
@@ -134,41 +168,25 @@ fn script(report: &mut Report, file: &Path, interpreter: &str, launcher: Option<
         self::python(report, &python, launcher);
         return;
     }
-    for path in beyond(file) {
+    for path in script::beyond(file) {
         report.problem(format!("the script starts {path} by its full path, where st-record cannot come in"));
     }
-    match launcher {
-        Some(mpi) => recorder(report, Interface::Of(mpi), None),
-        None => report.line("recorder", "the one of each launcher that the script starts"),
-    }
+    let Some(mpi) = launcher else {
+        for program in script::alone(file) {
+            report.problem(format!("the script starts {program} without a launcher, and it is not recorded"));
+        }
+        report.unless = Some(BY_LAUNCHERS);
+        return report.line("recorder", "the one of each launcher that the script starts");
+    };
+    recorder(report, Interface::Of(mpi), None);
 }
 
 fn is_python(file: &Path) -> bool {
     file.file_name().is_some_and(|n| n.to_string_lossy().starts_with("python"))
 }
 
-/// The launchers that a command, if it is a script, starts by their full paths, and that cannot be told to record.
-#[must_use]
-pub fn out_of_reach(words: &[OsString]) -> Vec<String> {
-    let file = words.first().and_then(|word| resolve(word));
-    file.filter(|f| matches!(binary::kind(f), Kind::Script(_))).map_or_else(Vec::new, |f| beyond(&f))
-}
-
-/// The same of a script.
-fn beyond(script: &Path) -> Vec<String> {
-    let text = fs::read_to_string(script).unwrap_or_default();
-    let reached = |path: &&str| of_launcher(Path::new(path)).is_some_and(launcher::can_tell);
-    full_paths(&text).into_iter().filter(|path| !reached(path)).map(str::to_owned).collect()
-}
-
-/// The launchers that a script names by their full paths.
-fn full_paths(script: &str) -> BTreeSet<&str> {
-    let code = script.lines().filter(|l| !l.trim_start().starts_with('#'));
-    let words = code.flat_map(|l| l.split(|c: char| c.is_whitespace() || "\"'`();&|".contains(c)));
-    words.filter(|w| w.starts_with('/') && is_launcher(OsStr::new(w))).collect()
-}
-
 fn python(report: &mut Report, interpreter: &Path, launcher: Option<Mpi>) {
+    report.unless = launcher.is_none().then_some(BY_LAUNCHERS);
     if report.lines_of_python
         && let Some(unknown) = version(interpreter).and_then(|v| UnknownPython::of(&v))
     {
@@ -288,10 +306,13 @@ fn without(report: &mut Report, file: &Path, libraries: &[&Path], launcher: Opti
     match launcher {
         // What it starts in its turn has the recorder, too.
         Some(mpi) => {
-            report.without = true;
+            report.unless = Some(MAY_LOAD);
             recorder(report, Interface::Of(mpi), None);
         }
-        None if shell => report.line("recorder", "the one of each launcher that it starts"),
+        None if shell => {
+            report.unless = Some(BY_LAUNCHERS);
+            report.line("recorder", "the one of each launcher that it starts");
+        }
         None => report.problem("the program links no MPI"),
     }
 }
@@ -413,9 +434,42 @@ mod tests {
     }
 
     #[test]
-    fn launchers_by_full_path_are_found_in_scripts() {
-        let script = "#!/bin/sh\n# /usr/bin/mpirun is not used\nexec \"/opt/mpi/bin/mpiexec\" -n 2 ./a; mpirun -n 2 ./b\n";
-        assert_eq!(full_paths(script).into_iter().collect::<Vec<_>>(), ["/opt/mpi/bin/mpiexec"]);
+    fn a_script_that_cannot_start_is_a_problem_and_one_that_can_promises_launchers_only() {
+        let home = tempfile::tempdir().unwrap();
+        let of = |first: &str| {
+            let script = home.path().join("run");
+            // Written by another process, as above.
+            let writes = r#"printf '%b\ntrue\n' "$1" >"$0"; chmod +x "$0""#;
+            let done = Command::new("sh").args(["-c", writes]).arg(&script).arg(first).status();
+            assert!(done.unwrap().success());
+            check(&[script.into_os_string()], false)
+        };
+        let said = "its interpreter \"/no/such/interp\" is not there";
+        assert!(of("#!/no/such/interp -e").problems.iter().any(|p| p.contains(said)));
+        assert!(of("#!/bin/sh\\r").problems.iter().any(|p| p.contains(r#""/bin/sh\r" is not there"#)));
+        let report = of("#! /bin/sh -e");
+        assert_eq!(report.problems, Vec::<String>::new());
+        assert!(report.to_string().ends_with(&format!("missed     {BY_LAUNCHERS}\n")), "{report}");
+    }
+
+    #[test]
+    fn what_starts_a_launcher_is_looked_through() {
+        let of =
+            |line: &str| check(&line.split(' ').map(OsString::from).collect::<Vec<_>>(), false).to_string();
+        if resolve(OsStr::new("mpirun")).is_some() {
+            let (plain, through) =
+                (of("mpirun -n 2 hostname"), of("nice -n 1 timeout 9 mpirun -n 2 hostname"));
+            let first = through.lines().next().unwrap();
+            assert!(
+                first.starts_with("through ") && first.contains("/nice: what it starts (mpirun)"),
+                "{through}"
+            );
+            assert_eq!(through.lines().skip(1).collect::<Vec<_>>(), plain.lines().collect::<Vec<_>>());
+            assert!(
+                of("mpirun -n 2 env A=B hostname").contains("env"),
+                "what is no program of MPI is named itself"
+            );
+        }
     }
 
     #[test]

@@ -7,10 +7,11 @@
 use crate::args::Args;
 use crate::binary::Interface;
 use crate::launcher::{
-    self, LAUNCHERS, RECORDERS, is_launcher, mpi_of, preload, recorders, with_environment,
+    self, LAUNCHERS, PRELOAD, RECORDERS, is_launcher, preload, recorders, with_environment,
 };
+use crate::started::{self, mpi_of};
 use crate::target::{self, Target, of_launcher};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow, bail};
 use st_cli::Mpi;
 use std::convert::Infallible;
 use std::env;
@@ -83,7 +84,7 @@ fn variables_of_jobs(args: &Args, directory: &Path) -> Vec<(String, OsString)> {
 /// If the command does not exist, is statically linked, or its MPI has no recorder.
 pub fn command(args: &Args, directory: &Path) -> Result<Command, Failure> {
     let words = &args.command;
-    let Some(file) = target::resolve(&words[0]) else { return Err(Failure::NotFound(words[0].clone())) };
+    let file = startable(&words[0])?;
     let mut variables = variables_of_jobs(args, directory);
     let mut command;
     if is_launcher(&words[0]) {
@@ -95,20 +96,38 @@ pub fn command(args: &Args, directory: &Path) -> Result<Command, Failure> {
     }
     command = Command::new(&file);
     command.arg0(&words[0]).args(&words[1..]);
-    match target::inspect(&file)? {
-        Target::Links(mpi) => {
-            variables.push(preload(mpi)?);
-        }
-        Target::Other => {
-            let ours = stand_ins(directory)?;
-            let theirs = env::var_os("PATH").unwrap_or_default();
-            let path = env::join_paths(std::iter::once(ours).chain(env::split_paths(&theirs)));
-            command.env("PATH", path.context("PATH")?);
-            command.envs(launcher::by_environment(directory)?);
-        }
+    let recorded = started::recorded(words);
+    let target = inspect(recorded)?;
+    if let Target::Links(mpi) = target {
+        variables.push(preload(mpi)?);
+    }
+    // Another one may start a launcher instead of what it is told to.
+    if target == Target::Other || recorded.len() < words.len() {
+        let ours = stand_ins(directory)?;
+        let theirs = env::var_os("PATH").unwrap_or_default();
+        let path = env::join_paths(std::iter::once(ours).chain(env::split_paths(&theirs)));
+        command.env("PATH", path.context("PATH")?);
+        command.envs(launcher::by_environment(directory)?);
     }
     command.envs(variables);
     Ok(command)
+}
+
+/// The file that a command's first word stands for.
+fn startable(word: &OsStr) -> Result<PathBuf, Failure> {
+    let file = target::resolve(word).ok_or_else(|| Failure::NotFound(word.to_owned()))?;
+    match target::unstartable(&file) {
+        Some(why) => Err(Failure::Own(anyhow!(why))),
+        None => Ok(file),
+    }
+}
+
+/// Looks at what a command starts.
+fn inspect(words: &[OsString]) -> Result<Target> {
+    match words.first().filter(|first| !is_launcher(first)).and_then(|first| target::resolve(first)) {
+        Some(file) => target::inspect(&file),
+        None => Ok(Target::Other),
+    }
 }
 
 /// Shell commands that set what a job's ranks need to record into a directory. Of no command, the MPI is that of the
@@ -119,13 +138,14 @@ pub fn command(args: &Args, directory: &Path) -> Result<Command, Failure> {
 /// If the MPI is not known, its recorder is missing, or the program is statically linked.
 pub fn environment(args: &Args, directory: &Path) -> Result<String> {
     let usual = [OsString::from("mpirun")];
-    let words = if args.command.is_empty() { &usual[..] } else { &args.command };
-    let file =
-        target::resolve(&words[0]).with_context(|| format!("{}: command not found", words[0].display()))?;
-    let mpi = match target::inspect(&file)? {
-        Target::Links(mpi) if !is_launcher(&words[0]) => mpi,
-        _ if is_launcher(&words[0]) => mpi_of(words)?,
-        _ => mpi_of(&usual)?,
+    let words = if args.command.is_empty() { &usual[..] } else { started::recorded(&args.command) };
+    if target::resolve(&words[0]).is_none() {
+        bail!("{}: command not found", words[0].display());
+    }
+    let mpi = match inspect(words)? {
+        Target::Links(mpi) => mpi,
+        Target::Other if is_launcher(&words[0]) => mpi_of(words)?,
+        Target::Other => mpi_of(&usual)?,
     };
     // From here on, the next job is the first again, and replaces what is there.
     let numbers = directory.join(NUMBERS);
@@ -178,6 +198,11 @@ pub fn stand_in(words: &[OsString]) -> Result<Infallible> {
     for name in launcher::ENVIRONMENT {
         command.env_remove(name);
     }
+    // The launcher itself is none of its ranks.
+    match launcher::preloaded_by_others() {
+        Some(theirs) => command.env(PRELOAD, theirs),
+        None => command.env_remove(PRELOAD),
+    };
     let error = command.args(&words[1..]).env("PATH", path).exec();
     Err(anyhow::Error::new(error).context(format!("{}: cannot start", real.display())))
 }
@@ -189,8 +214,8 @@ pub fn stand_in(words: &[OsString]) -> Result<Infallible> {
 /// If the program does not exist, is statically linked, or its MPI has no recorder. There is no other way to return.
 pub fn become_rank(args: &Args, directory: &Path, launcher: Option<Mpi>) -> Result<Infallible, Failure> {
     let words = &args.command;
-    let Some(file) = target::resolve(&words[0]) else { return Err(Failure::NotFound(words[0].clone())) };
-    let mpi = match target::inspect(&file)? {
+    let file = startable(&words[0])?;
+    let mpi = match inspect(started::recorded(words))? {
         Target::Links(mpi) => mpi,
         Target::Other => {
             let pmix = env::var_os("PMIX_RANK").is_some();

@@ -1,11 +1,13 @@
 //! `mpirun` and its kin: how they pass an environment on to the ranks.
 
 use crate::binary::Interface;
-use crate::target::{self, Target};
+use crate::target;
 use anyhow::{Context, Result};
 use st_cli::Mpi;
 use std::ffi::{OsStr, OsString};
-use std::path::Path;
+use std::ops::Range;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
 
 /// File name of the recorder.
 pub const LIBRARY: &str = "libst_pmpi.so";
@@ -90,27 +92,35 @@ const OF_SRUN: &str = "A account B extra-node-info b begin bcast cluster-constra
     ntasks-per-core ntasks-per-node ntasks-per-socket o output p partition profile prolog q qos r relative reservation S core-spec \
     t time T threads threads-per-core switches task-epilog task-prolog W wait M clusters";
 
-/// Indices of the programs in the words of a launcher's command line (the launcher itself is word 0). A job may have
-/// several, separated by colons.
+/// Where the programs, with their own words, are in the words of a launcher's command line (the launcher itself is word 0). A job
+/// may have several, separated by colons.
 #[must_use]
-pub fn programs(words: &[OsString]) -> Vec<usize> {
+pub fn programs(words: &[OsString]) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut start = 1;
     while start < words.len() {
         let end = (start..words.len()).find(|i| words[*i] == ":").unwrap_or(words.len());
-        found.extend(program(&words[..end], start));
+        let program = operand(&words[..end], start, |word| target::resolve(word).is_some());
+        found.extend(program.map(|at| at..end));
         start = end + 1;
     }
     found
 }
 
-/// Index of the first program from word `start` on.
-fn program(words: &[OsString], start: usize) -> Option<usize> {
+/// The file with which `srun` is told what each rank runs.
+#[must_use]
+pub fn multi_prog(words: &[OsString]) -> Option<PathBuf> {
+    let file = operand(words, 1, |word| Path::new(word).is_file()).filter(|_| is_srun(&words[0]))?;
+    words[..file].iter().any(|word| word == "--multi-prog").then(|| PathBuf::from(&words[file]))
+}
+
+/// Index of the first word from `start` on that is no option's, and that is asked for.
+fn operand(words: &[OsString], start: usize, is_it: impl Fn(&OsStr) -> bool) -> Option<usize> {
     let mut i = start;
     while i < words.len() {
         let word = words[i].to_string_lossy();
         match word.strip_prefix('-') {
-            None if target::resolve(&words[i]).is_some() => return Some(i),
+            None if is_it(&words[i]) => return Some(i),
             None => i += 1,
             Some(option) => {
                 let option = option.trim_start_matches('-');
@@ -121,27 +131,6 @@ fn program(words: &[OsString], start: usize) -> Option<usize> {
         }
     }
     None
-}
-
-/// The MPI whose recorder a job needs: that of its programs, or for a script that of the launcher.
-///
-/// # Errors
-///
-/// If a program is statically linked, or nothing tells; `srun`, which starts ranks of any MPI, needs to tell nothing.
-pub fn mpi_of(words: &[OsString]) -> Result<Interface> {
-    for file in programs(words).into_iter().filter_map(|i| target::resolve(&words[i])) {
-        if let Target::Links(mpi) = target::inspect(&file)? {
-            return Ok(mpi);
-        }
-    }
-    if is_srun(&words[0]) {
-        return any(asks_for_pmix(words));
-    }
-    let launcher = target::resolve(&words[0]);
-    launcher
-        .and_then(|l| target::of_launcher(&l))
-        .map(Interface::Of)
-        .with_context(|| format!("{}: neither Open MPI's nor MPICH's launcher", words[0].display()))
 }
 
 /// Some MPI whose recorder is there: in a program that loads another one, that one's takes its place ([`RECORDERS`]), with the functions
@@ -161,7 +150,8 @@ pub fn any(pmix: bool) -> Result<Interface> {
 }
 
 /// Whether words of `srun` ask for PMIx.
-fn asks_for_pmix(words: &[OsString]) -> bool {
+#[must_use]
+pub fn asks_for_pmix(words: &[OsString]) -> bool {
     let said = words.iter().enumerate().find_map(|(i, word)| match word.to_str()? {
         "--mpi" => words.get(i + 1)?.to_str(),
         word => word.strip_prefix("--mpi="),
@@ -201,7 +191,9 @@ pub fn with_environment(
     out
 }
 
-fn is_srun(command: &OsStr) -> bool {
+/// Whether a command starts ranks of any MPI.
+#[must_use]
+pub fn is_srun(command: &OsStr) -> bool {
     Path::new(command).file_name().is_some_and(|n| n == "srun")
 }
 
@@ -212,7 +204,7 @@ fn with_export(words: &[OsString], variables: &[(String, OsString)]) -> Vec<OsSt
         ours.push(format!(",{name}="));
         ours.push(value);
     }
-    let options = programs(words).first().copied().unwrap_or(words.len());
+    let options = programs(words).first().map_or(words.len(), |program| program.start);
     let said = (1..options).find_map(|i| {
         let word = words[i].to_str()?;
         let value = word.strip_prefix("--export=").map(str::to_owned);
@@ -248,11 +240,25 @@ pub const RECORDERS: &str = "ST_RECORDERS";
 /// If it was not built for this MPI.
 pub fn preload(mpi: Interface) -> Result<(String, OsString)> {
     let mut value = mpi.find(LIBRARY)?.into_os_string();
-    if let Some(theirs) = std::env::var_os("LD_PRELOAD").filter(|v| !v.is_empty()) {
+    if let Some(theirs) = preloaded_by_others() {
         value.push(":");
         value.push(theirs);
     }
-    Ok(("LD_PRELOAD".into(), value))
+    Ok((PRELOAD.into(), value))
+}
+
+/// What the loader is told to load first.
+pub const PRELOAD: &str = "LD_PRELOAD";
+
+/// What is preloaded beside the recorder.
+#[must_use]
+pub fn preloaded_by_others() -> Option<OsString> {
+    let all = std::env::var_os(PRELOAD)?;
+    let is_ours =
+        |word: &[u8]| Path::new(OsStr::from_bytes(word)).file_name().is_some_and(|name| name == LIBRARY);
+    let words = all.as_bytes().split(|b| b": ".contains(b));
+    let theirs: Vec<_> = words.filter(|word| !word.is_empty() && !is_ours(word)).collect();
+    (!theirs.is_empty()).then(|| OsString::from_vec(theirs.join(&b':')))
 }
 
 #[cfg(test)]
@@ -265,8 +271,8 @@ mod tests {
 
     #[test]
     fn the_program_is_found_among_options() {
-        let at = |line: &str| programs(&words(line)).first().copied();
-        assert_eq!(programs(&words("mpirun -n 1 sh -c true : -n 2 env A=1 : -n 1 ./none")), [3, 9]);
+        let at = |line: &str| programs(&words(line)).first().map(|program| program.start);
+        assert_eq!(programs(&words("mpirun -n 1 sh -c true : -n 2 env A=1 : -n 1 ./none")), [3..6, 9..11]);
         assert_eq!(at("mpirun -n 4 sh -c true"), Some(3));
         assert_eq!(at("mpirun --oversubscribe --mca btl self,vader -np 2 -x PATH=/bin sh"), Some(9));
         assert_eq!(at("mpiexec.hydra -genv A sh -ppn 2 -hosts localhost sh"), Some(8));

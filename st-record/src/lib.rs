@@ -20,7 +20,9 @@ pub mod pack;
 mod recover;
 pub mod rename;
 mod save;
+pub mod script;
 pub mod size;
+pub mod started;
 pub mod summary;
 pub mod target;
 mod tool;
@@ -193,7 +195,7 @@ fn outside(args: &Args) -> Result<u8, Failure> {
             )
             .into());
         }
-        clear(output)?;
+        clear(output, &args.command)?;
         if output.as_os_str() == "-" {
             // What the program prints must not come between the bytes of the trace.
             let stderr = io::stderr().as_fd().try_clone_to_owned();
@@ -303,8 +305,15 @@ fn nothing(args: &Args, notes: &Notes) -> String {
     let mut text = "no MPI call was seen, and there is no trace: does the program use MPI, is it started by a launcher, did it reach \
                     MPI_Init?"
         .to_owned();
-    for launcher in check::out_of_reach(&args.command) {
+    for launcher in script::out_of_reach(&args.command) {
         text.push_str(&format!("; nor is what the script starts by {launcher}, with its full path"));
+    }
+    for program in script::without_launcher(&args.command) {
+        text.push_str(&format!("; {program}, which the script starts without a launcher, is not recorded"));
+    }
+    if let Some(at) = started::behind(&args.command) {
+        let [by, it] = [0, at].map(|word| args.command[word].display());
+        text.push_str(&format!("; does {by} leave {it} the environment that st-record gives it?"));
     }
     text
 }

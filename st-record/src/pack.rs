@@ -45,6 +45,8 @@ pub struct Notes {
     pub stopped: u64,
     /// Ranks whose exact times could not be written.
     pub lost: u64,
+    /// Ranks whose loops are those that exact folding finds, and those with approximate ones, as they say.
+    pub chosen: [u64; 2],
     /// Ranks that ended early: killed, aborted, or without MPI_Finalize.
     pub ended: u64,
     /// Calls recorded by name only.
@@ -120,6 +122,7 @@ impl Notes {
                     "queued_ns" => rank
                         .into_iter()
                         .for_each(|rank| notes.queued.get_or_insert_default().add(rank, value)),
+                    "approximate" => notes.chosen[usize::from(value > 0)] += 1,
                     "world" => notes.world = u32::try_from(value).ok(),
                     "init" => notes.began = true,
                     "own_ns" => notes.own_ns += value,
@@ -170,9 +173,9 @@ pub fn streams(directory: &Path, notes: &mut Notes, mut told: impl FnMut(&str)) 
         }
         if path.extension().is_some_and(|e| e == "st") {
             if rank_of(&path).is_some_and(|rank| !notes.told.contains(&rank)) {
-                // It could not say so: no descriptor was left for it, or no room.
+                // It could not say so: no descriptor was left for it, or no room, or it was killed when its stream was whole.
                 notes.silent += 1;
-                count(&path, notes)?;
+                notes.ended += u64::from(count(&path, notes)?);
             }
             found.push(path);
             continue;
@@ -196,13 +199,15 @@ fn recovered(path: &Path, notes: &mut Notes) -> Result<PathBuf> {
     Ok(stream)
 }
 
-/// Adds the calls of a stream to the notes.
-fn count(stream: &Path, notes: &mut Notes) -> Result<()> {
+/// Adds the calls of a stream to the notes. Returns whether its rank ended early.
+fn count(stream: &Path, notes: &mut Notes) -> Result<bool> {
     let mut reader = open(stream)?;
+    let mut early = false;
     while let Some(section) = reader.next_section().with_context(|| stream.display().to_string())? {
         notes.calls += section.threads.iter().map(|t| t.lanes.calls).sum::<u64>();
+        early |= !section.ended.is_empty();
     }
-    Ok(())
+    Ok(early)
 }
 
 /// The rank of `rank-000003.st`.
@@ -354,12 +359,12 @@ pub(crate) fn open(path: &Path) -> Result<Reader<Input>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use st_capture::record::{Options, RankRecorder};
+    use st_model::calls::CallTable;
+    use st_stream::{Trace, write};
 
     #[test]
     fn what_is_left_without_exact_times_is_what_a_trace_without_has() {
-        use st_capture::record::{Options, RankRecorder};
-        use st_model::calls::CallTable;
-        use st_stream::{Trace, write};
         let directory = tempfile::tempdir().unwrap();
         let header = Header { world: 1, ..Header::default() };
         let pack = |columns: bool| {
@@ -394,15 +399,41 @@ mod tests {
     }
 
     #[test]
+    fn a_rank_that_was_killed_before_it_could_say_so_has_ended_early() {
+        for early in [true, false] {
+            let directory = tempfile::tempdir().unwrap();
+            let mut recorder = RankRecorder::new(1, Options::default());
+            let thread = recorder.open_thread(0);
+            let site = recorder.sites.label("end");
+            let sym = recorder.symbol(CallTable::builtin().by_name("MPI_Abort").unwrap().id, site, 0);
+            let _ = recorder.record(thread, sym, &[0, 3], 1_000, 2_000);
+            let ended = recorder.ended();
+            let mut section = recorder.finish("host");
+            section.ended = if early { ended } else { Vec::new() };
+            let trace = Trace {
+                header: Header { world: 2, ..Header::default() },
+                sections: vec![section],
+                ..Trace::default()
+            };
+            let file = File::create(directory.path().join("rank-000001.st")).unwrap();
+            write(&trace, file, WriteOptions { level: 1 }).unwrap();
+            let mut notes = Notes { told: [0].into(), ended: 1, ..Notes::default() };
+            streams(directory.path(), &mut notes, |why| panic!("{why}")).unwrap();
+            assert_eq!((notes.silent, notes.calls, notes.ended), (1, 1, 1 + u64::from(early)));
+        }
+    }
+
+    #[test]
     fn notes_are_summed() {
         let n = Notes::parse(
-            "out.st\nrank=0 calls=5 own_ns=7 queued_ns=30 time_bytes=3 stopped=0 MPI_File_open=1\n\
-             rank=1 calls=6 queued_ns=40 own_ns=1 cpu_ns=50 time_bytes=4 stopped=1 MPI_File_open=2 MPI_Put=9 bindings=C,C++\n\
+            "out.st\nrank=0 calls=5 own_ns=7 queued_ns=30 time_bytes=3 stopped=0 MPI_File_open=1 approximate=0\n\
+             rank=1 calls=6 queued_ns=40 own_ns=1 cpu_ns=50 time_bytes=4 approximate=1 stopped=1 MPI_File_open=2 MPI_Put=9 bindings=C,C++\n\
              world=3\nfailed a=1 file: no room\nfailed another\n\
              interim=3 interim_failed=1 interim_ns=9\ninterim_ns=8\nmerging=1 merge_ns=20 merge_wall_ns=40\nmerging=0 merge_ns=30 merge_wall_ns=35\n",
         );
         assert_eq!((n.calls, n.own_ns, n.cpu_ns, n.time_bytes, n.stopped), (11, 8, 50, 7, 1));
         assert_eq!((n.told, n.world, n.failed), ([0, 1].into(), Some(3), (2, "a=1 file: no room".into())));
+        assert_eq!(n.chosen, [1, 1]);
         assert_eq!((n.merging, n.interims), (Some([50, 30, 40]), [3, 1, 17]));
         assert_eq!(n.queued, Some(Queued { ns: 70, ranks: 2, longest_ns: 40, longest_rank: 1 }));
         assert_eq!(n.bindings, BTreeSet::from(["C".into(), "C++".into()]));

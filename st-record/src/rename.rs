@@ -62,7 +62,7 @@ fn one(args: &Args, stream: &Path) -> Result<()> {
         args.talk.detail(TOOL, format_args!("{}: {} addresses have names", named(), found.names.len()));
         change.names = found.names;
     }
-    let mut output = Output::stream(args.output.as_deref().unwrap_or(stream))?;
+    let mut output = Output::rewritten(args.output.as_deref().unwrap_or(stream))?;
     pack::pack(&streams, reader.header(), change, &args.talk, &mut output)?;
     output.commit()
 }

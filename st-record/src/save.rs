@@ -8,11 +8,13 @@ use crate::tool::{TOOL, complain};
 use crate::trace_name::numbered;
 use anyhow::{Context, Result, bail};
 use clap::Parser as _;
-use st_cli::{Destination, Output, free_name};
+use st_capture::fold::Fold;
+use st_cli::{Destination, Output, free_name, is_same_file};
 use st_model::header::Header;
 use st_model::num::Exact;
 use st_stream::MAGIC;
 use st_stream::directory::RankFile;
+use std::ffi::OsString;
 use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -20,6 +22,9 @@ use std::time::{Duration, Instant, UNIX_EPOCH};
 
 /// What helps where names are not found.
 const NAME_LATER: &str = "st-record --name --symbols DIR TRACE names them later";
+
+/// In a header's options, how loops were looked for.
+const FOLD: &str = "fold";
 
 /// In a header's options, the number of a job that was not the only one of its recording, if it was not the first.
 const JOB: &str = "job";
@@ -29,8 +34,8 @@ const JOB: &str = "job";
 ///
 /// # Errors
 ///
-/// If a file has the name that is no trace, or cannot be removed.
-pub(crate) fn clear(output: &Path) -> Result<()> {
+/// If a file has the name that is no trace, or that the command to be recorded names, or cannot be removed.
+pub(crate) fn clear(output: &Path, command: &[OsString]) -> Result<()> {
     if output.as_os_str() == "-" {
         return Ok(());
     }
@@ -46,6 +51,10 @@ pub(crate) fn clear(output: &Path) -> Result<()> {
         if !is_replaceable(path)? {
             let path = path.display();
             bail!("{path}: this file is no trace, and would be replaced: remove it, or give -o another name");
+        }
+        if command.iter().any(|word| is_same_file(Path::new(word), path)) {
+            let path = path.display();
+            bail!("{path}: the command reads this trace, and it would be replaced: give -o another name");
         }
     }
     for path in files {
@@ -194,7 +203,7 @@ fn save(
                 Err(why) => args.talk.warn(TOOL, format_args!("call sites are not named: {why:#}")),
             }
         }
-        let mut output = Output::stream(&path(place()))?;
+        let mut output = Output::rewritten(&path(place()))?;
         let times = pack::pack(streams, header, change, &args.talk, &mut output)?;
         Ok::<_, anyhow::Error>((output.finish()?.commit_to(place)?, times))
     };
@@ -204,12 +213,15 @@ fn save(
         .bindings
         .extend(notes.bindings.iter().filter(|b| !header.bindings.contains(b)).cloned().collect::<Vec<_>>());
     header.queued = notes.queued;
+    let ranks = if notes.merged { recorded(&header) } else { left.len().to_u64() };
+    if let Some(exact) = kept_exactly(&header, notes, ranks).filter(|_| interim.is_none()) {
+        header.options.insert(FOLD.to_owned(), exact.into());
+    }
     if let Job::Launched(number @ 2.., _) = job {
         header.options.insert(JOB.to_owned(), (*number).into());
     }
     let (target, time_bytes) = write(streams, &header, &|| name(&header))?;
     let Some(interim) = interim else {
-        let ranks = if notes.merged { recorded(&header) } else { left.len().to_u64() };
         return Ok(Some(Saved { target, header, ranks, time_bytes }));
     };
     args.talk.warn(TOOL, interim.line(&target.display().to_string()));
@@ -220,6 +232,13 @@ fn save(
     }
     (notes.calls, notes.ended) = (interim.calls, interim.world.into());
     Ok(Some(Saved { target, header, ranks: interim.world.into(), time_bytes }))
+}
+
+/// What a trace's header says of its loops if approximate ones were looked for, too, and all of its ranks say that they kept none: then
+/// it is the trace that it were without.
+fn kept_exactly(header: &Header, notes: &Notes, ranks: u64) -> Option<String> {
+    let asked: Fold = header.options.get(FOLD)?.as_str()?.parse().ok()?;
+    (matches!(asked, Fold::Approx(_)) && notes.chosen == [ranks, 0]).then(|| Fold::Exact.to_string())
 }
 
 /// Number of ranks that were to be recorded.
@@ -235,6 +254,20 @@ pub(crate) fn recorded(header: &Header) -> u64 {
 mod tests {
     use super::*;
     use st_stream::Trace;
+
+    #[test]
+    fn a_trace_without_approximate_loops_does_not_name_them() {
+        let of = |fold: &str, chosen, ranks| {
+            let options = [(FOLD.to_owned(), fold.into())].into();
+            let notes = Notes { chosen, ..Notes::default() };
+            kept_exactly(&Header { options, ..Header::default() }, &notes, ranks)
+        };
+        assert_eq!(of("approx:5000:60:20", [2, 0], 2).as_deref(), Some("exact"));
+        // One kept such loops, one has not said so, and who was not asked for them.
+        let others =
+            [of("approx:5000:60:20", [1, 1], 2), of("approx:5000:60:20", [1, 0], 2), of("none", [2, 0], 2)];
+        assert_eq!(others, [None, None, None]);
+    }
 
     #[test]
     fn a_trace_that_came_meanwhile_is_not_replaced() {

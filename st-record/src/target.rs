@@ -38,6 +38,19 @@ fn is_executable(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
 }
 
+/// Why the system cannot start an executable whose file is there: what it takes to run it is not.
+#[must_use]
+pub fn unstartable(file: &Path) -> Option<String> {
+    let (what, needed) = match binary::kind(file) {
+        // The system takes all up to a blank, also what an editor of another system left at the line's end.
+        Kind::Script(line) => ("interpreter", PathBuf::from(line.split([' ', '\t']).next()?)),
+        Kind::Dynamic(loader) => ("dynamic loader", loader),
+        Kind::Static | Kind::Foreign | Kind::Unknown => return None,
+    };
+    let is_missing = !needed.as_os_str().is_empty() && !needed.exists();
+    is_missing.then(|| format!("{}: its {what} {needed:?} is not there, and it cannot start", file.display()))
+}
+
 /// Looks at an executable.
 ///
 /// # Errors

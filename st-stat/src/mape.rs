@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use st_cli::options::{Steps, StreamIn, Talk};
-use st_cli::{InvalidStream, UsageError, each_section};
+use st_cli::{InvalidStream, UsageError, each_section, reads};
 use st_model::anonymise::PROGRAM;
 use st_model::calls::{CallId, CallTable, Kind};
 use st_model::header::Header;
@@ -165,6 +165,7 @@ pub fn table(path: &Path) -> Result<Vec<Run>> {
     let text = if path.as_os_str() == "-" {
         std::io::read_to_string(std::io::stdin()).with_context(name)?
     } else {
+        reads(path)?;
         fs::read_to_string(path).with_context(name)?
     };
     let rows = if text.trim_start().starts_with(['{', '[']) { json(&text) } else { csv(&text) };

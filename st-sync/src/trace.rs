@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use anyhow::{Context, Result};
 use st_capture::record::anew::{self, Cuts};
 use st_cli::options::StreamIn;
-use st_cli::{InvalidStream, UsageError, Whole, expand, transport};
+use st_cli::{InvalidStream, UsageError, Whole, expand, reads, transport};
 use st_match::graph::{Barriers, Graph, Matcher, ShareError, Stream, roll};
 use st_model::columns::{Column, ColumnWriter, Comparison, Points as ColumnPoints};
 use st_model::ranklist::RankList;
@@ -63,6 +63,8 @@ impl Traces {
             let told = transport::tell(*job, mine.join(&0))?;
             paths = told.split(|b| *b == 0).map(|p| OsStr::from_bytes(p).into()).collect();
         }
+        let read = paths.iter().try_for_each(|path| reads(path));
+        team.agree(read.map_err(anyhow::Error::from))?;
         let share = Share::read(&paths, how, team.me(), team.size());
         let share = team.agree(share)?;
         let whole = share.whole(team)?;

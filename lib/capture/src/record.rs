@@ -375,11 +375,25 @@ impl RankRecorder {
     /// The rank's trace. Exact times are not in it: they left in chunks.
     #[must_use]
     pub fn finish(self, host: &str) -> Section {
-        let tree = if self.options.fold == Fold::None { Folded::flatten } else { Folded::smallest };
-        self.finish_by(host, tree)
+        self.finish_chosen(host).0
     }
 
-    fn finish_by(mut self, host: &str, tree: fn(Folded) -> (FlatTree, Vec<Sealed>)) -> Section {
+    /// As [`RankRecorder::finish`]; and whether the tree of any thread is one that only [`Fold::Approx`] finds.
+    #[must_use]
+    pub fn finish_chosen(self, host: &str) -> (Section, bool) {
+        let (none, mut approximate) = (self.options.fold == Fold::None, false);
+        let section = self.finish_by(host, |folded| {
+            if none {
+                return folded.flatten();
+            }
+            let chosen = folded.smallest();
+            approximate |= chosen.approximate;
+            chosen.tree
+        });
+        (section, approximate)
+    }
+
+    fn finish_by(mut self, host: &str, mut tree: impl FnMut(Folded) -> (FlatTree, Vec<Sealed>)) -> Section {
         let threads = mem::take(&mut self.threads);
         let finish = |(i, t)| self.finish_thread(i, t, |folder| tree(folder.finish()));
         let threads = threads.into_iter().enumerate().map(finish).collect();

@@ -129,7 +129,7 @@ proptest! {
         assert_eq!(unfold(&fold_by(Folder::approximate(like, window), &symbols)), symbols);
         let mut both = Folder::by(Fold::Approx(like), window);
         symbols.iter().for_each(|&sym| both.push(sym));
-        assert_eq!(unfold(&both.finish().smallest()), symbols);
+        assert_eq!(unfold(&both.finish().smallest().tree), symbols);
         let flat = fold_by(Folder::by(Fold::None, window), &symbols);
         assert_eq!(unfold(&flat), symbols);
         assert_eq!(flat.0.items().len(), symbols.chunk_by(|a, b| a == b).count());
@@ -141,7 +141,7 @@ proptest! {
         // Long enough for other trees to be tried.
         let symbols: Vec<Sym> = symbols.iter().zip(0..).flat_map(|(&sym, i)| [sym, i]).chain(symbols.clone()).collect();
         symbols.iter().for_each(|&sym| folder.push(sym));
-        assert_eq!(unfold(&folder.finish().smallest()), symbols);
+        assert_eq!(unfold(&folder.finish().smallest().tree), symbols);
     }
 
     #[test]
@@ -299,7 +299,7 @@ fn random_ifs_make_one_body_if_iterations_may_differ() {
     assert!(exact.0.items().len() > 500, "{}", exact.0.items().len());
     let mut folder = Folder::new(DEFAULT_WINDOW);
     symbols.iter().for_each(|&sym| folder.push(sym));
-    let smallest = folder.finish().smallest();
+    let smallest = folder.finish().smallest().tree;
     assert_eq!(unfold(&smallest), symbols);
     assert!(smallest.0.items().len() < 100, "{}", smallest.0.items().len());
 }
@@ -312,9 +312,14 @@ fn switch(n: usize) -> Vec<Sym> {
 fn smallest_by(fold: Fold, symbols: &[Sym]) -> Tree {
     let mut folder = Folder::by(fold, DEFAULT_WINDOW);
     symbols.iter().for_each(|&sym| folder.push(sym));
-    let tree = folder.finish().smallest();
-    assert_eq!(unfold(&tree), symbols);
-    tree
+    let chosen = folder.finish().smallest();
+    assert_eq!(unfold(&chosen.tree), symbols);
+    // Only what exact folding does not find is called approximate.
+    if !chosen.approximate && fold != Fold::Exact {
+        assert_eq!(chosen.tree, smallest_by(Fold::Exact, symbols));
+    }
+    assert!(!(chosen.approximate && fold == Fold::Exact));
+    chosen.tree
 }
 
 /// What a tree takes as it is stored, or nearly so.

@@ -1,8 +1,8 @@
 //! Reading inputs: files, directories of rank streams, standard input. The journal of a rank that ended early reads as
 //! its stream.
 
-use crate::output::is_dash;
-use crate::{InvalidStream, UsageError};
+use crate::output::{self, is_dash};
+use crate::{InvalidStream, UsageError, identity};
 use anyhow::{Context, Result, bail};
 use st_capture::journal::{self, recover};
 use st_stream::WriteOptions;
@@ -36,7 +36,7 @@ impl Input {
     ///
     /// # Errors
     ///
-    /// If the file cannot be opened or is a directory, or if standard input is a terminal.
+    /// If the file cannot be opened or is a directory, if an output would take its place, or if standard input is a terminal.
     pub fn open(path: &Path) -> Result<Self> {
         if is_dash(path) {
             let stdin = io::stdin();
@@ -48,6 +48,7 @@ impl Input {
                 from: Source::Stdin(BufReader::with_capacity(BUFFER, stdin.lock())),
             });
         }
+        reads(path)?;
         let name = path.display().to_string();
         let file = File::open(path).with_context(|| format!("{name}: cannot open"))?;
         if file.metadata().is_ok_and(|found| found.is_dir()) {
@@ -120,6 +121,19 @@ impl BufRead for Input {
     }
 }
 
+/// Says of a file that it is read: from now on no output may be it.
+///
+/// # Errors
+///
+/// If an output is that already.
+pub fn reads(input: &Path) -> Result<(), UsageError> {
+    if is_dash(input) {
+        return Ok(());
+    }
+    output::refuse_input(input)?;
+    identity::note_input(input)
+}
+
 fn spooled(reader: &mut dyn Read, name: &str, spool: Option<&Path>) -> Result<File> {
     let directory = spool.map_or_else(std::env::temp_dir, Path::to_owned);
     let place = || format!("{}: temporary copy of {name}", directory.display());
@@ -190,19 +204,21 @@ fn listed(directory: &Path) -> io::Result<Vec<PathBuf>> {
             continue;
         }
         let written = fs::metadata(&path).and_then(|m| m.modified())?;
+        // Of a rank that was killed when its stream was whole both are left, and as old.
+        let age = (written, path.extension().is_none_or(|e| e != JOURNAL));
         if let Some(file) = rank_file(&path) {
-            let latest = newest.entry(file.rank).or_insert(written);
-            *latest = written.max(*latest);
+            let latest = newest.entry(file.rank).or_insert(age);
+            *latest = age.max(*latest);
             if file.ends == JOURNAL {
                 early.insert(file.rank);
             }
         }
-        streams.push((path, written));
+        streams.push((path, age));
     }
     // Of a rank's journals and its stream the newest is that of its last run; streams of other names all count.
-    streams.retain(|(path, written)| {
+    streams.retain(|(path, age)| {
         let rank = rank_file(path).map(|file| file.rank).filter(|rank| early.contains(rank));
-        rank.is_none_or(|rank| newest.get(&rank) == Some(written))
+        rank.is_none_or(|rank| newest.get(&rank) == Some(age))
     });
     let mut streams: Vec<_> = streams.into_iter().map(|(p, _)| p).collect();
     if streams.len() > 1 {
@@ -269,6 +285,27 @@ mod tests {
         let journal = directory.path().join("rank-000001.77.journal");
         fs::write(&journal, "").unwrap();
         assert_eq!(streams_in(directory.path()).unwrap(), [journal]);
+    }
+
+    #[test]
+    fn a_rank_is_its_newest_file_and_a_stream_that_is_as_old_as_a_journal() {
+        let directory = tempfile::tempdir().unwrap();
+        let [stream, journal] =
+            ["rank-000001.st", "rank-000001.77.journal"].map(|n| directory.path().join(n));
+        let then = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000);
+        let made = |path: &Path, seconds| {
+            let file = File::create(path).unwrap();
+            file.set_modified(then + std::time::Duration::from_secs(seconds)).unwrap();
+        };
+        for (of_journal, expected) in [(0, &stream), (1, &stream), (2, &journal)] {
+            made(&stream, 1);
+            made(&journal, of_journal);
+            assert_eq!(
+                &streams_in(directory.path()).unwrap(),
+                std::slice::from_ref(expected),
+                "{of_journal}"
+            );
+        }
     }
 
     #[test]

@@ -15,6 +15,7 @@
 
 mod batches;
 pub mod engine;
+mod identity;
 mod input;
 mod memory;
 mod mpi;
@@ -31,7 +32,8 @@ mod traces;
 pub mod transport;
 
 pub use batches::{Batch, each_batch};
-pub use input::{Input, expand, streams_in};
+pub use identity::is_same_file;
+pub use input::{Input, expand, reads, streams_in};
 pub use memory::{ByName, Memory};
 pub use mpi::{Launch, Mpi, find_standard, find_standard_for};
 pub use output::{Destination, Finished, Output, free_name};

@@ -1,6 +1,6 @@
 //! Writing a result so that an unfinished one is never seen under its name.
 
-use crate::{Launch, stdout};
+use crate::{Launch, UsageError, identity, stdout};
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -26,6 +26,14 @@ pub struct Output {
 /// Bytes that are written at once: what a pipe takes.
 const BUFFER: usize = 1 << 16;
 
+/// What an output may take the place of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Replaces {
+    /// Of a file that the command does not read.
+    NoInput,
+    Any,
+}
+
 #[derive(Debug)]
 enum Sink {
     Stdout(BufWriter<File>),
@@ -38,34 +46,53 @@ impl Output {
     ///
     /// # Errors
     ///
-    /// If standard output is meant and is a terminal, or the file cannot be created.
+    /// If standard output is meant and is a terminal, if the file is one of the command's inputs, or cannot be created.
     pub fn stream(target: &Path) -> Result<Self> {
-        // A launcher may give its processes a terminal of its own, and pass on what comes out of it.
-        if is_dash(target) && io::stdout().is_terminal() && Launch::current().is_none() {
-            bail!("refusing to write a trace to a terminal; name a file with -o, or pipe it on");
-        }
-        Self::text(target)
+        refuse_terminal(target)?;
+        Self::open(target, Replaces::NoInput)
+    }
+
+    /// Opens `target` for a stream that may take the place of what it is made of.
+    ///
+    /// # Errors
+    ///
+    /// If standard output is meant and is a terminal, or the file cannot be created.
+    pub fn rewritten(target: &Path) -> Result<Self> {
+        refuse_terminal(target)?;
+        Self::open(target, Replaces::Any)
     }
 
     /// Opens `target` for text.
     ///
     /// # Errors
     ///
-    /// If the file cannot be created.
+    /// If the file is one of the command's inputs, or cannot be created.
     pub fn text(target: &Path) -> Result<Self> {
+        Self::open(target, Replaces::NoInput)
+    }
+
+    fn open(target: &Path, replaces: Replaces) -> Result<Self> {
         if is_dash(target) {
-            let name = "standard output";
+            let name = identity::STDOUT;
             if stdout::is_closed() {
                 bail!("{name}: is closed");
             }
             // Rust's own looks for lines in what is written.
             let own = io::stdout().as_fd().try_clone_to_owned();
             let file = File::from(own.with_context(|| format!("{name}: cannot open"))?);
+            if let Ok(found) = file.metadata() {
+                identity::prints_to(&found)?;
+            }
             let to = Sink::Stdout(BufWriter::with_capacity(BUFFER, file));
             return Ok(Self { name: name.into(), to });
         }
         let name = target.display().to_string();
-        let to = open(target).with_context(|| format!("{name}: cannot create"))?;
+        if replaces == Replaces::NoInput
+            && let Ok(found) = fs::metadata(target)
+        {
+            identity::refuse_output(&name, &found)?;
+        }
+        let to = open(target, replaces).with_context(|| format!("{name}: cannot create"))?;
         Ok(Self { name, to })
     }
 
@@ -214,16 +241,46 @@ pub(crate) fn is_unwritten(error: &anyhow::Error) -> bool {
 }
 
 /// Files under temporary names, for [`remove_temporary`], by where they will be.
-static TEMPORARY: Mutex<BTreeMap<PathBuf, PathBuf>> = Mutex::new(BTreeMap::new());
+static TEMPORARY: Mutex<BTreeMap<PathBuf, Temporary>> = Mutex::new(BTreeMap::new());
+
+struct Temporary {
+    file: PathBuf,
+    replaces: Replaces,
+}
+
+impl Temporary {
+    /// Whether it may still get its name: what has that, or was given up, is not under its temporary name any more.
+    fn is_open(&self) -> bool {
+        self.file.exists()
+    }
+}
 
 /// Removes what is not finished, where nothing is dropped any more. Asks for no memory.
 pub(crate) fn remove_temporary() {
     if let Ok(files) = TEMPORARY.try_lock() {
-        files.values().for_each(|file| drop(fs::remove_file(file)));
+        files.values().for_each(|temporary| drop(fs::remove_file(&temporary.file)));
     }
 }
 
-fn open(target: &Path) -> io::Result<Sink> {
+/// Refuses an input whose place an output that is open would take.
+pub(crate) fn refuse_input(input: &Path) -> Result<(), UsageError> {
+    let all = TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut outputs = all.iter().filter(|(_, to)| to.replaces == Replaces::NoInput && to.is_open());
+    match outputs.find(|(place, _)| identity::is_same_file(place, input)) {
+        Some((place, _)) => Err(identity::refused(&place.display().to_string(), input)),
+        None => Ok(()),
+    }
+}
+
+fn refuse_terminal(target: &Path) -> Result<()> {
+    // A launcher may give its processes a terminal of its own, and pass on what comes out of it.
+    if is_dash(target) && io::stdout().is_terminal() && Launch::current().is_none() {
+        bail!("refusing to write a trace to a terminal; name a file with -o, or pipe it on");
+    }
+    Ok(())
+}
+
+fn open(target: &Path, replaces: Replaces) -> io::Result<Sink> {
     let target = match fs::metadata(target) {
         Ok(found) if found.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
         Ok(found) if !found.is_file() => {
@@ -239,8 +296,7 @@ fn open(target: &Path) -> io::Result<Sink> {
     };
     let place = fs::canonicalize(directory)?.join(target.file_name().unwrap_or_default());
     let mut all = TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner);
-    // What has its name, or was given up, is not under its temporary name any more.
-    if all.get(&place).is_some_and(|file| file.exists()) {
+    if all.get(&place).is_some_and(Temporary::is_open) {
         return Err(io::Error::other("two outputs would be this one file"));
     }
     let mut prefix = OsString::from(".");
@@ -250,7 +306,7 @@ fn open(target: &Path) -> io::Result<Sink> {
     let mode = Permissions::from_mode(0o666);
     let file =
         tempfile::Builder::new().prefix(&prefix).suffix(".tmp").permissions(mode).tempfile_in(directory)?;
-    all.insert(place, file.path().to_owned());
+    all.insert(place, Temporary { file: file.path().to_owned(), replaces });
     Ok(Sink::Renamed { file: BufWriter::with_capacity(BUFFER, file), target })
 }
 

@@ -21,7 +21,7 @@ use crate::options::StreamIn;
 use crate::roll::Roll;
 use crate::traces::Whole;
 use crate::transport::{self, Gone, Transport};
-use crate::{Input, InvalidStream, UsageError, expand};
+use crate::{Input, InvalidStream, UsageError, expand, reads};
 
 /// What a process has of the inputs.
 #[derive(Debug)]
@@ -221,7 +221,11 @@ fn named(job: &mut dyn Transport, paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let listed = transport::agree(job, listed)?;
     let mine: Vec<&[u8]> = listed.iter().map(|p| p.as_os_str().as_bytes()).collect();
     let told = transport::tell(job, mine.join(&0))?;
-    Ok(told.split(|b| *b == 0).map(|p| OsStr::from_bytes(p).into()).collect())
+    let all: Vec<PathBuf> = told.split(|b| *b == 0).map(|p| OsStr::from_bytes(p).into()).collect();
+    // The process that writes may read others of them.
+    let read = all.iter().try_for_each(|path| reads(path));
+    transport::agree(job, read.map_err(anyhow::Error::from))?;
+    Ok(all)
 }
 
 /// The `me`-th of `n` parts of so many things, in whole units if there are enough.

@@ -4,7 +4,7 @@ use crate::options::{StreamIn, Talk};
 use crate::output::is_unwritten;
 use crate::progress::{Amount, Progress};
 use crate::roll::Roll;
-use crate::{Input, expand};
+use crate::{Input, expand, reads};
 use anyhow::{Context, Result};
 use st_model::explanation::Explanation;
 use st_model::header::{Header, Step};
@@ -142,6 +142,7 @@ pub fn each_stored_of(
     let mut whole = Whole { complete: true, bytes: Some(0), ..Whole::default() };
     let mut roll = Roll::default();
     let paths = expand(paths)?;
+    paths.iter().try_for_each(|path| reads(path))?;
     let bytes = paths.iter().map(|path| size(path)).sum();
     let progress = Progress::begin(
         input.reader.is_some(),

@@ -295,12 +295,13 @@ impl Journal {
 
     /// Removes the file.
     pub(crate) fn remove(mut self) {
-        // The head stays mapped, and would keep all blocks on the disk, which may be full.
         (self.region, self.other) = (None, None);
-        let keep = PAGE.to_u64();
-        let _ = File::options().write(true).open(&self.path).and_then(|f| f.set_len(keep));
+        let file = File::options().write(true).open(&self.path);
+        // Its name first: whoever kills the process in between would leave a journal without what it held beside the stream.
         // Nothing more can be done if even this fails.
         let _ = fs::remove_file(&self.path);
+        // The head stays mapped, and would keep all blocks on the disk, which may be full.
+        let _ = file.and_then(|file| file.set_len(PAGE.to_u64()));
     }
 }
 

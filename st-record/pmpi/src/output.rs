@@ -218,7 +218,7 @@ impl Output {
     pub(crate) fn finish(mut self, rest: Rest) -> Result<Written, String> {
         let Rest { recorder, journal, directory, early, quiet, note, own } = rest;
         let ended = if early { recorder.ended() } else { Vec::new() };
-        let mut section = recorder.finish(&host());
+        let (mut section, approximate) = recorder.finish_chosen(&host());
         section.ended = ended;
         let mut written = self.writer.take().map(|w| finish(w, &section));
         if let Some(Err(e)) = &written {
@@ -246,7 +246,13 @@ impl Output {
         written.map_err(|e| format!("{}: {e}", self.target.display()))?;
         let (bytes, lost) = (if self.lost { 0 } else { self.bytes }, u8::from(self.lost));
         let (own, all) = (own + processor_time(), process_time());
-        note_down(&directory, &format!("{note} time_bytes={bytes} lost={lost} own_ns={own} cpu_ns={all}"));
+        let approximate = u8::from(approximate);
+        note_down(
+            &directory,
+            &format!(
+                "{note} time_bytes={bytes} lost={lost} own_ns={own} cpu_ns={all} approximate={approximate}"
+            ),
+        );
         if self.rank == 0 && !quiet {
             close_line(&directory, false);
         }

@@ -160,6 +160,21 @@ fn a_killed_job_leaves_its_trace_to_the_last_call() {
 }
 
 #[test]
+fn ranks_that_abort_together_have_all_ended_early() {
+    workplace::under_each("aborts", "aborts.c", &[], |p| {
+        let said = format!("{n} of {n} ranks ended early", n = p.job.ranks);
+        // Some are killed at each step of what they leave.
+        for _ in 0..6 {
+            let o = p.outside("-o trace.st", "./aborts")?;
+            if !o.stderr.contains(&said) || o.stderr.contains("warning") {
+                return Err(format!("expected {said:?}, and no warning: {o}"));
+            }
+        }
+        Ok(())
+    });
+}
+
+#[test]
 fn a_directory_of_a_killed_job_reads_as_its_trace() {
     under_each(|p| {
         p.inside("-q -o run", "./accident kill")?;

@@ -33,6 +33,24 @@ const COMMANDS: [(&str, bool); 18] = [
 /// The one that takes a single file, never a directory.
 const SIZES: (&str, bool) = ("st-stat sizes", false);
 
+/// Commands that write to the file that is named next, and read the one after that.
+const WRITING: [&str; 14] = [
+    "st-view -o",
+    "st-view --text -o",
+    "st-stat -o",
+    "st-stat calls -o",
+    "st-stat sizes -o",
+    "st-stat report -o",
+    "st-stat clusters -o /dev/null --draw",
+    "st-convert --to chrome -o",
+    "st-convert --to paraver -o",
+    "st-cluster -o",
+    "st-cluster -o /dev/null --table",
+    "st-merge -o",
+    "st-sync -o",
+    "st-sync -o /dev/null --report",
+];
+
 /// Four ranks of a program, and of another that was started a minute later.
 fn traces(here: &Path) -> Result<[Trace; 2], Failure> {
     let of = |kernel: &str, started: u64| {
@@ -145,5 +163,39 @@ fn truncated_streams_are_refused_and_used_on_request() {
         _ => (0, "warning: an input is truncated; what is whole is used\n"),
     };
     n += each(&mut failures, &whole[1], &["--partial"], partial);
+    conclude(n, &failures);
+}
+
+#[test]
+fn what_is_read_is_not_replaced() {
+    let here = place::directory().unwrap();
+    let path = |name: &str| here.path().join(name);
+    let trace = path("run.st");
+    let kernel = ["stencil2d", "--steps", "5", "--paper", "--ranks", "4", "-o"];
+    let args = kernel.map(AsRef::as_ref).into_iter().chain([trace.as_os_str()]);
+    Run::st("st-kernels", args).unwrap().go().unwrap().ok().unwrap();
+    std::os::unix::fs::symlink(&trace, path("link.st")).unwrap();
+    fs::hard_link(&trace, path("hard.st")).unwrap();
+    let bytes = fs::read(&trace).unwrap();
+    let (mut n, mut failures) = (0, Vec::new());
+    for name in ["run.st", "link.st", "hard.st"].map(path) {
+        for command in WRITING {
+            let mut words = command.split(' ');
+            let program = words.next().unwrap();
+            let args = words.map(AsRef::as_ref).chain([name.as_os_str(), trace.as_os_str()]);
+            let o = Run::st(program, args).unwrap().go().unwrap();
+            if o.status != 2 || !o.stderr.contains("this file is read") {
+                failures.push(format!("{command} {}: {o}", name.display()));
+            }
+            if fs::read(&trace).unwrap() != bytes || fs::read(&name).unwrap() != bytes {
+                failures.push(format!("{command} {}: it is another file now", name.display()));
+                fs::write(&trace, &bytes).unwrap();
+            }
+            n += 1;
+        }
+    }
+    // The only one that does: names are put into the trace itself.
+    let args = ["--no-symbols", "--name"].map(AsRef::as_ref).into_iter().chain([trace.as_os_str()]);
+    Run::st("st-record", args).unwrap().go().unwrap().ok().unwrap();
     conclude(n, &failures);
 }

@@ -55,6 +55,12 @@ fn what_would_be_recorded_is_said_beforehand() {
         p.script("job", "#!/bin/sh\nexec /opt/bin/mpirun -n 2 ./leaves\n")?;
         let o = record(p, "--check ./job")?.expect(4)?;
         check(o.text().contains("/opt/bin/mpirun by its full path"), "the full path", &o)?;
+        p.script("job", "#!/bin/sh\nexec ./leaves\n")?;
+        let o = record(p, "--check ./job")?.expect(4)?;
+        check(o.text().contains("starts ./leaves without a launcher, and it is not recorded"), "alone", &o)?;
+        p.script("job", "#!/no/such/interpreter\n")?;
+        let o = record(p, "--check ./job")?.expect(4)?;
+        check(o.text().contains(r#"its interpreter "/no/such/interpreter" is not there"#), "the script", &o)?;
         record(p, "--check ./no-such-program")?.expect(4)?;
         fs::set_permissions(p.path("leaves"), fs::Permissions::from_mode(0o4755))
             .map_err(|e| e.to_string())?;
@@ -117,6 +123,21 @@ fn histograms_and_statistics_in_the_place_of_sketches() {
                 exchanges.push(timed_exchanges(&p.path(file))?);
             }
             check(exchanges == [u64::from(p.job.ranks) * 20; 2], "every call is counted", &o)?;
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn a_trace_without_approximate_loops_does_not_name_them() {
+    under_each(|p| {
+        let line = p.job.words(["./leaves"])?.join(" ".as_ref()).to_string_lossy().into_owned();
+        for merge in ["", "--merge "] {
+            record(p, &format!("-q --fold approx {merge}-o approx.st -- {line}"))?.ok()?;
+            let header = header(&p.path("approx.st"))?;
+            if !header.contains(r#""fold":"exact""#) {
+                return Err(format!("{merge}: {header}"));
+            }
         }
         Ok(())
     });
@@ -265,6 +286,28 @@ fn launchers_by_full_path_and_in_scripts_are_known() {
         p.script("rank", "#!/bin/sh\nexec \"$@\"\n")?;
         record(p, "-q -o script.st -- ./wrapped ./rank ./leaves")?.ok()?;
         complete(p, &p.path("script.st"))
+    });
+}
+
+#[test]
+fn what_other_programs_start_is_recorded() {
+    under_each(|p| {
+        let line = p.job.words(["./leaves"])?.join(" ".as_ref()).to_string_lossy().into_owned();
+        for through in
+            ["nice -n 1", "timeout 100", "env A=B", "stdbuf -oL", "nohup", "setsid", "timeout 99 nice"]
+        {
+            record(p, &format!("-q -o job.st -- {through} {line}"))?.ok()?;
+            complete(p, &p.path("job.st")).map_err(|e| format!("{through}: {e}"))?;
+            let o = record(p, &format!("--check -- {through} {line}"))?.ok()?;
+            check(o.text().contains("launcher ") && o.text().ends_with("missed     nothing\n"), through, &o)?;
+            record(p, &format!("-q --must-record -o alone.st -- {through} ./leaves"))?.ok()?;
+        }
+        let o = record(p, "-o none.st -- env -i ./leaves")?;
+        check(
+            o.stderr.contains("does env leave ./leaves the environment that st-record gives it?"),
+            "why",
+            &o,
+        )
     });
 }
 

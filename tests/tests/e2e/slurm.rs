@@ -38,6 +38,9 @@ fn ranks_that_srun_starts_are_recorded() {
             format!("{record} -o script.st -- {start} -J test -n {n} ./wrapped"),
             format!("{start} -n {n} {record} -o within -- ./wrapped"),
             format!("{record} -o several.st -- {start} -n {n} --multi-prog several"),
+            format!(
+                "{record} --check -- {start} -n {n} --multi-prog several | grep -q './leaves: dynamically linked'"
+            ),
             format!("{record} -o none.st -- {start} --export=NONE -n {n} ./leaves"),
             format!("{record} -o batch.st -- sbatch --wait job"),
         ];

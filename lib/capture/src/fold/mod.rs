@@ -44,6 +44,7 @@ pub use node::{DEEPEST, Sym};
 use open::{Expected, Open};
 pub use packed::Packed;
 use predict::{Outcome, Prediction, commit, commit_many};
+pub use smallest::Chosen;
 use st_model::ints::Sealed;
 use st_model::num::Exact;
 use st_model::tree::FlatTree;

@@ -15,6 +15,15 @@ use st_model::varint;
 /// A tree and the counts of its nodes.
 type Tree = (FlatTree, Vec<Sealed>);
 
+/// A sequence's tree, chosen among several.
+#[derive(Debug)]
+pub struct Chosen {
+    /// The tree, and the counts of its nodes.
+    pub tree: (FlatTree, Vec<Sealed>),
+    /// Whether it is the one that [`Fold::Approx`](super::Fold::Approx) found.
+    pub approximate: bool,
+}
+
 /// Smaller trees are taken as they are, and so are larger ones than can be tried in a moment.
 const NODES: std::ops::RangeInclusive<usize> = 128..=1 << 18;
 /// The bare sequence is tried up to so many events per node: beyond, it cannot be smaller.
@@ -29,12 +38,12 @@ impl Folded {
     /// sequence. *Cost:* a small multiple of the nodes' number, and nothing beyond [`Folded::flatten`] for a tree of few nodes
     /// that has none beside it.
     #[must_use]
-    pub fn smallest(mut self) -> Tree {
+    pub fn smallest(mut self) -> Chosen {
         let beside = self.beside.take();
         let nodes = self.frozen.nodes() + self.open.nodes();
         let try_others = NODES.contains(&nodes);
         if beside.is_none() && !try_others {
-            return self.flatten();
+            return Chosen { tree: self.flatten(), approximate: false };
         }
         let copy = try_others.then(|| self.clone());
         let mut best = self.flatten();
@@ -42,13 +51,16 @@ impl Folded {
         let bare = copy.as_ref().and_then(|_| bare(&best));
         let elastic = copy.map(|copy| bare.as_ref().map_or_else(|| among(copy), elastic));
         let beside = beside.map(|beside| beside.flatten());
-        for other in [elastic, bare, beside].into_iter().flatten() {
+        let others = [(elastic, false), (bare, false), (beside, true)];
+        let mut approximate = false;
+        for (other, is_beside) in others.into_iter().filter_map(|(tree, is_beside)| Some((tree?, is_beside)))
+        {
             let its = stored(&other);
             if its + its / GAIN < size {
-                (best, size) = (other, its);
+                (best, size, approximate) = (other, its, is_beside);
             }
         }
-        best
+        Chosen { tree: best, approximate }
     }
 }
 
