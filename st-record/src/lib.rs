@@ -181,7 +181,7 @@ fn outside(args: &Args) -> Result<u8, Failure> {
         args.talk.note(TOOL, format_args!("{left} is of a recording that was cut off: {packs}"));
     }
     let directory = tempfile::Builder::new()
-        .prefix(recover::PREFIX)
+        .prefix(st_stream::directory::RECORDING)
         .tempdir_in(&home)
         .with_context(|| format!("{}: cannot create a directory", home.display()))?;
     let name = args.output.as_ref().map_or_else(String::new, |o| o.display().to_string());

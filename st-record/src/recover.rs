@@ -5,33 +5,25 @@ use crate::pack::{Job, jobs};
 use crate::save::each_job;
 use crate::tool::TOOL;
 use anyhow::{Context, Result, bail};
-use st_cli::counted;
-use st_stream::directory::{JOURNAL, NOTES, RankFile};
+use st_cli::{counted, recording};
+use st_stream::directory::{NOTES, RECORDING};
 use std::fs;
 use std::path::{Path, PathBuf};
-
-/// What the names of directories begin with in which ranks record.
-pub(crate) const PREFIX: &str = ".st-record-";
 
 /// The directories in `home` whose st-record, and whose ranks, run no longer on this machine.
 pub(crate) fn left_in(home: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(home).into_iter().flatten().flatten();
-    let ours = |name: &std::ffi::OsStr| name.to_str().is_some_and(|n| n.starts_with(PREFIX));
+    let ours = |name: &std::ffi::OsStr| name.to_str().is_some_and(|n| n.starts_with(RECORDING));
     let found = entries.filter(|e| ours(&e.file_name())).map(|e| e.path());
     let mut left: Vec<_> = found.filter(|d| d.join(NOTES).is_file() && running(d).is_none()).collect();
     left.sort();
     left
 }
 
-/// A process that works in the directory: its st-record, or a rank.
+/// A process that works in the directory: its st-record, or a rank of any of its jobs.
 fn running(directory: &Path) -> Option<u32> {
-    let notes = fs::read_to_string(directory.join(NOTES)).unwrap_or_default();
-    let ours =
-        notes.lines().nth(1).and_then(|l| l.strip_prefix("launcher=")).and_then(|pid| pid.parse().ok());
     let jobs = jobs(directory).unwrap_or_default();
-    let entries = jobs.iter().map(Job::directory).flat_map(fs::read_dir).flatten().flatten();
-    let ranks = entries.filter_map(|e| RankFile::of(&e.file_name()).filter(|f| f.ends == JOURNAL)?.process);
-    ours.into_iter().chain(ranks).find(|pid: &u32| Path::new("/proc").join(pid.to_string()).exists())
+    jobs.iter().map(Job::directory).find_map(|job| recording::running(job).first().copied())
 }
 
 /// `--recover`: packs what is in the directory under the name that it was to have, and removes it.
@@ -43,16 +35,13 @@ pub(crate) fn recover(args: &Args) -> Result<u8> {
     let Some(directory) = &args.recover else { return Ok(0) };
     let shown = directory.display();
     let text = fs::read_to_string(directory.join(NOTES))
-        .with_context(|| format!("{shown}: not a directory that st-record recorded into: those are named {PREFIX}…, and have a file {NOTES}. A directory of streams needs no recovery: the programs read it as it is"))?;
+        .with_context(|| format!("{shown}: not a directory that st-record recorded into: those are named {RECORDING}…, and have a file {NOTES}. A directory of streams needs no recovery: the programs read it as it is"))?;
     if let Some(pid) = running(directory) {
         bail!("{shown}: process {pid} still works in it");
     }
     let home = directory.canonicalize().with_context(|| shown.to_string())?;
     let home = home.parent().unwrap_or(Path::new("."));
-    let asked = text.lines().next().filter(|name| !name.is_empty()).and_then(|name| {
-        // The name was relative to where st-record ran; the directory is beside it.
-        Some(home.join(Path::new(name).file_name()?))
-    });
+    let asked = recording::trace_of(&text).map(|name| home.join(name));
     let args = Args { output: args.output.clone().or(asked), ..args.clone() };
     let mut found = false;
     each_job(&args, directory, home, |_, saved, notes| {

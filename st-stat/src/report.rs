@@ -3,6 +3,7 @@
 mod against;
 mod bands;
 mod data;
+mod follow;
 mod kept;
 mod lanes;
 mod nodes;
@@ -22,8 +23,10 @@ use st_cli::{Output, Status};
 use st_explain::analyse_all;
 use st_model::num::Exact as _;
 use st_model::section::Section;
+use st_model::sites::CallSites;
 
 use self::against::Compared;
+use self::follow::Going;
 use self::kept::Holding;
 use self::room::Room;
 use self::told::Told;
@@ -37,28 +40,71 @@ const MOST: usize = 5_000_000;
 
 /// `st-stat report`.
 pub(crate) fn report(args: &ReportArgs) -> Result<Status> {
-    let explained = Explained::read_any(&args.explaining(), analyse_all)?;
+    if let Some(path) = &args.follow {
+        return follow::follow(args, path);
+    }
+    let page = told(args, None)?.page(None)?;
+    write(args, &page)?;
+    if args.output.output.as_os_str() != "-" {
+        args.talk.note(input::NAME, format!("{}; open it in a browser", named(args, &page)));
+    }
+    Ok(Status::Ok)
+}
+
+/// All that a page tells.
+struct All {
+    told: Told,
+    sites: CallSites,
+    against: Option<Compared>,
+    kept: Holding,
+    /// Which run it is.
+    run: String,
+    /// Ranks that are there, and those of the job.
+    ranks: (u64, u32),
+}
+
+/// What is told of a trace; `going`: of a run that has not ended.
+fn told(args: &ReportArgs, going: Option<Going<'_>>) -> Result<All> {
+    let mut explained = Explained::read_any(&args.explaining(), analyse_all)?;
     let sites = args
         .symbols
         .call_sites((input::NAME, &args.talk), explained.sections.iter().map(|s: &Section| &s.sites));
     let against = Compared::of(args, &explained, &sites)?;
     let kept = Holding::of(args, &explained, &sites)?;
-    let told = Told::of(explained, (&sites, &args.window), &args.steps)?;
-    let page = fitted(MOST, |room| {
-        let mut report = told.report(&sites, room)?;
-        report.against = against.as_ref().map(|against| against.shown(room));
-        report.kept = Some(kept.shown(room));
-        page::of(&report)
-    })?;
-    let mut out = Output::text(&args.output.output)?;
-    let named = (!out.is_stdout()).then(|| out.name().to_owned());
-    out.write_all(page.as_bytes())?;
-    out.commit()?;
-    if let Some(name) = named {
-        let size = bytes(page.len().to_u64());
-        args.talk.note(input::NAME, format!("{name}: {size}; open it in a browser"));
+    let (run, whole) = (explained.whole.header.run.clone(), &explained.whole);
+    let ranks = (whole.ranks.len(), whole.header.world);
+    if let Some(going) = going {
+        // Where their journals end they go on.
+        let ended = explained.sections.iter_mut().map(|section| &mut section.ended);
+        ended.for_each(|ended| ended.retain(|end| !going.ranks.contains(end.rank)));
     }
-    Ok(Status::Ok)
+    let told = Told::of(explained, (&sites, &args.window), &args.steps)?;
+    Ok(All { told, sites, against, kept, run, ranks })
+}
+
+impl All {
+    /// The page; `going`: of a run that has not ended.
+    fn page(&self, going: Option<Going<'_>>) -> Result<String> {
+        fitted(MOST, |room| {
+            let mut report = self.told.report(&self.sites, room)?;
+            report.against = self.against.as_ref().map(|against| against.shown(room));
+            report.kept = Some(self.kept.shown(room));
+            report.live = going.map(|going| going.live(self.told.reaches(), self.ranks));
+            page::of(&report)
+        })
+    }
+}
+
+/// Gives a page its name.
+fn write(args: &ReportArgs, page: &str) -> Result<()> {
+    let mut out = Output::text(&args.output.output)?;
+    out.write_all(page.as_bytes())?;
+    out.commit()
+}
+
+/// A page's name and size.
+fn named(args: &ReportArgs, page: &str) -> String {
+    format!("{}: {}", args.output.output.display(), bytes(page.len().to_u64()))
 }
 
 /// The first page that is no longer than that, of those that are made with less and less room. All that grows with a run has its

@@ -231,3 +231,17 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn who_reads_twice_sees_that_a_region_has_taken_the_place_of_another() {
+    let mut r = RankRecorder::new(0, st_capture::record::Options::default());
+    r.open_thread(0);
+    let mut j = Journal::new(&mut r, 1 << 10);
+    let first = journal::generations(&j.bytes).unwrap();
+    assert_eq!(journal::generations(&j.bytes[..journal::PAGE]), Some(first));
+    j.snapshot(&mut r);
+    let second = journal::generations(&j.bytes).unwrap();
+    assert_ne!(first, second);
+    assert_eq!(first.into_iter().max().unwrap() + 1, second.into_iter().max().unwrap());
+    assert_eq!(journal::generations(&j.bytes[..journal::REGIONS[1]]), None);
+}

@@ -4,7 +4,8 @@
 use crate::output::{self, is_dash};
 use crate::{InvalidStream, UsageError, identity};
 use anyhow::{Context, Result, bail};
-use st_capture::journal::{self, recover};
+use st_capture::journal::{self, PAGE, recover};
+use st_model::num::Exact as _;
 use st_stream::WriteOptions;
 use st_stream::directory::{INTERIM, JOURNAL, RankFile, TIMES};
 use std::cmp::Ordering;
@@ -143,10 +144,32 @@ fn spooled(reader: &mut dyn Read, name: &str, spool: Option<&Path>) -> Result<Fi
     Ok(copy)
 }
 
-/// The stream of a rank that ended early, from its journal and, if it is there, the file of exact times beside it.
-fn recovered(path: &Path, mut from: impl Read) -> Result<Vec<u8>> {
+/// How often a journal is read again that is being written.
+const TRIES: u32 = 100;
+
+/// All of a journal. If its rank runs, what was read while a region took the place of another may be of both: it is read again.
+fn unchanged(from: &mut (impl Read + Seek)) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    from.read_to_end(&mut bytes).context("reading")?;
+    for _ in 0..TRIES {
+        bytes.clear();
+        from.read_to_end(&mut bytes)?;
+        // Nobody writes to what is no file.
+        if from.rewind().is_err() {
+            return Ok(bytes);
+        }
+        let mut head = Vec::new();
+        from.by_ref().take(PAGE.to_u64()).read_to_end(&mut head)?;
+        if journal::generations(&head) == journal::generations(&bytes) {
+            return Ok(bytes);
+        }
+        from.rewind()?;
+    }
+    Err(io::Error::other("its rank writes it faster than it can be read"))
+}
+
+/// The stream of a rank that ended early, from its journal and, if it is there, the file of exact times beside it.
+fn recovered(path: &Path, mut from: BufReader<File>) -> Result<Vec<u8>> {
+    let bytes = unchanged(&mut from).context("reading")?;
     let times = File::open(path.with_extension(TIMES)).ok();
     let times: Box<dyn Read> =
         times.map_or_else(|| Box::new(io::empty()) as _, |f| Box::new(BufReader::new(f)) as _);
@@ -351,5 +374,46 @@ mod tests {
         copy.read_to_string(&mut text).unwrap();
         assert_eq!(text, "abcbc");
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+    }
+
+    /// A file whose content is another one each time that it is read anew, the last of them for ever.
+    struct Turning(Vec<Vec<u8>>, Cursor<Vec<u8>>);
+
+    impl Read for Turning {
+        fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+            self.1.read(buf)
+        }
+    }
+
+    impl Seek for Turning {
+        fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+            if self.0.len() > 1 {
+                self.0.remove(0);
+            }
+            self.1 = Cursor::new(self.0[0].clone());
+            self.1.seek(to)
+        }
+    }
+
+    #[test]
+    fn a_journal_is_read_until_no_region_has_taken_the_place_of_another_meanwhile() {
+        // The head with the generation, and what is behind it.
+        let of = |generation: u8| {
+            let mut bytes = vec![generation; PAGE + 100];
+            bytes[..PAGE].fill(0);
+            bytes[journal::REGIONS[usize::from(generation % 2)]] = generation;
+            bytes
+        };
+        let read = |all: &[u8]| {
+            let all: Vec<_> = all.iter().map(|generation| of(*generation)).collect();
+            unchanged(&mut Turning(all.clone(), Cursor::new(all[0].clone())))
+        };
+        assert_eq!(read(&[4]).unwrap(), of(4));
+        // Read, and its head; read again, and its head.
+        assert_eq!(read(&[4, 5, 6, 6]).unwrap(), of(6));
+        assert_eq!(read(&[4, 4, 6]).unwrap(), of(4));
+        let always: Vec<u8> = (0..=250).collect();
+        let error = read(&always).unwrap_err();
+        assert!(error.to_string().contains("faster than it can be read"), "{error}");
     }
 }

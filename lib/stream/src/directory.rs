@@ -12,6 +12,9 @@ pub const MERGED: &str = "merged.st";
 /// Lines in which a launcher is told about each rank, where it has put this file there. Its first line is the trace's name.
 pub const NOTES: &str = "notes";
 
+/// What the names of directories begin with in which the ranks of a job record, beside where its trace will be.
+pub const RECORDING: &str = ".st-record-";
+
 /// What a rank's files begin with: `rank-000002`, for its stream `rank-000002.st`.
 #[must_use]
 pub fn rank(rank: u32) -> String {

@@ -176,6 +176,13 @@ export interface Kept {
   clocks: Clocks;
 }
 
+/** A page that is made anew while its program runs. */
+export interface Live {
+  told: string;
+  written_ms: number;
+  every_ms: number;
+}
+
 export interface Report {
   form: number;
   made_by: string;
@@ -199,6 +206,7 @@ export interface Report {
   bands: Band[];
   against: Against | null;
   kept: Kept | null;
+  live: Live | null;
 }
 
 /** Decodes what stands in the page: base64 of gzip of JSON. */

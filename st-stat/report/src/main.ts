@@ -11,6 +11,7 @@ import { GridView } from "./grid";
 import { IcicleView } from "./icicle";
 import { iterations } from "./iterations";
 import { kept } from "./kept";
+import { live } from "./live";
 import { loops } from "./loops";
 import { MatrixView, noMessages } from "./matrix";
 import { rankBars } from "./ranks";
@@ -236,7 +237,7 @@ function start(report: Report): void {
   const lacks = report.lacks.length > 0 ? el("ul", { class: "lacks", "aria-label": "what is not known" }, ...report.lacks.map((text) => el("li", {}, text))) : null;
   const size = number(report.summary, "file_bytes");
   root.replaceChildren(
-    el("header", {}, el("h1", {}, report.program || "a run"), theme(), facts(report), lacks, tabs),
+    el("header", {}, el("h1", {}, report.program || "a run"), theme(), report.live && live(report.live), facts(report), lacks, tabs),
     el("main", {}, ...all.map((view) => view.root)),
     el("footer", {}, `${report.made_by}${size === undefined ? "" : ` · trace of ${bytes(size)}`}${report.timeline ? ` · run of ${duration(report.timeline.run_ns)}` : ""}`),
   );

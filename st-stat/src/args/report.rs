@@ -14,6 +14,7 @@ Examples:
   st-stat report app.st -o app.html        the whole run on one page
   st-stat report --window 1.5..2 app.st -o app.html   single calls from 1.5 s to 2 s, too
   st-stat report after.st --against before.st -o after.html   what has become slower, too
+  st-stat report --follow . -o now.html    a program that st-record records here now, every few seconds
 
 The page is one file that needs no network and no server, of at most 5 MB whatever the run: open it in a browser (Chrome 80, Firefox 113, Safari \
 16.4, or newer), mail it, print it. It holds the findings of st-stat why with links into a timeline; the tables of st-stat calls, ranks, efficiency, waits and \
@@ -24,7 +25,13 @@ iterations of the outermost loops and phases of MPI_Pcontrol, as st-stat phases 
 instead of time. With --against a view of the changes since \
 another run has what st-stat diff --time finds. The last view is about the trace itself: its bytes by st-stat sizes (of a trace in one file), \
 the tools that made it, messages that arrive before they were sent by st-stat violations (if --against names the trace of the same run before st-sync, \
-also before that), and how clocks moved against that of rank 0. What the trace lacks, and what there was no room for, stands on the page.";
+also before that), and how clocks moved against that of rank 0. What the trace lacks, and what there was no room for, stands on the page.
+
+With --follow the page is that of a program that runs, made anew every few seconds of the journals that st-record's ranks write anyway: of all calls that have \
+returned. It says up to which time and of how many ranks it is; a browser that shows it loads it again by itself, at the same view, unless \
+something is being typed or selected there, or \"hold\" is pressed. Nothing is asked of the ranks, and no more than a quarter of a processor is used: each page is \
+followed by a pause of at least three times what it took. When the run ends the page becomes that of its trace. Which run has ended is seen by processes of this machine: \
+follow where st-record or a rank runs.";
 
 /// The page.
 #[derive(ClapArgs, Clone, Debug)]
@@ -46,6 +53,13 @@ pub struct ReportArgs {
     /// With --against of other numbers of ranks, expect that the time of each rank stays, since the work grows with them (weak scaling)
     #[arg(long, requires = "against")]
     pub weak: bool,
+    /// Make the page anew while a program runs, of what its ranks have recorded so far, until the run ends: DIRECTORY is where its trace will
+    /// be, or what its ranks record into (.st-record-…, or that of mpirun … st-record -o). Needs -o
+    #[arg(long, value_name = "DIRECTORY", conflicts_with_all = ["inputs", "window", "against"])]
+    pub follow: Option<PathBuf>,
+    /// With --follow: seconds from one page to the next, at least; more where a page takes long to be made
+    #[arg(long, value_name = "SECONDS", default_value_t = 5.0, value_parser = every, requires = "follow")]
+    pub every: f64,
     /// How inputs are read.
     #[command(flatten)]
     pub input: StreamIn,
@@ -70,6 +84,12 @@ impl ReportArgs {
         let Self { inputs, input, steps, output, talk, .. } = self.clone();
         Explaining { inputs, format: Format::Json, input, steps, output, talk }
     }
+}
+
+fn every(text: &str) -> Result<f64, String> {
+    // A page that is read takes longer than a second.
+    let seconds = seconds(text)?;
+    if (1.0..=86_400.0).contains(&seconds) { Ok(seconds) } else { Err("from 1 second to a day".into()) }
 }
 
 fn window(text: &str) -> Result<(f64, f64), String> {

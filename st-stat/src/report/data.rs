@@ -40,6 +40,8 @@ pub(super) struct Report {
     pub(super) bands: Vec<Band>,
     pub(super) against: Option<Against>,
     pub(super) kept: Option<Kept>,
+    /// Of a run that goes on.
+    pub(super) live: Option<Live>,
 }
 
 impl Report {
@@ -68,6 +70,7 @@ impl Report {
             bands: Vec::new(),
             against: None,
             kept: None,
+            live: None,
         }
     }
 }
@@ -260,6 +263,16 @@ pub(super) struct Band {
     /// Numbers of those that take much longer than others, the longest first, and how many there was no room for.
     pub(super) slow: Vec<u64>,
     pub(super) slow_more: u64,
+}
+
+/// A page that is made anew while its program runs.
+#[derive(Serialize, Debug)]
+pub(super) struct Live {
+    /// Until when and of which ranks it is, in words.
+    pub(super) told: String,
+    /// When it was made, ms since 1970, and how long it was then at most until the next would be begun, ms.
+    pub(super) written_ms: u64,
+    pub(super) every_ms: u64,
 }
 
 /// What has changed since another run.

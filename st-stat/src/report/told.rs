@@ -144,6 +144,11 @@ impl Told {
         })
     }
 
+    /// How long the run is as far as it is there, ns; if that is known.
+    pub(super) fn reaches(&self) -> Option<u64> {
+        self.analysis.as_ref().map(|analysis| saturate(analysis.run()))
+    }
+
     /// What fits into the room.
     pub(super) fn report(&self, sites: &CallSites, room: Room) -> Result<Report> {
         let mut report = Report::new(self.program.clone(), &self.summary, ranks::columns(&self.ranks, room));

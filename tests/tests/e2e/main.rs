@@ -6,6 +6,7 @@ mod columns;
 mod converted;
 mod damaged;
 mod faults;
+mod follow;
 mod handmade;
 mod interim;
 mod jobs;

@@ -67,6 +67,14 @@ pub fn is_journal(bytes: &[u8]) -> bool {
     bytes.starts_with(&MAGIC)
 }
 
+/// The generations of the two regions, as a head states them: as long as these stay, the region of the larger one is not written but
+/// for its log, which only grows. Who reads a journal that is being written compares them before and after. `None` if it is shorter.
+#[must_use]
+pub fn generations(head: &[u8]) -> Option<[u64; 2]> {
+    let number = |at: usize| Some(u64::from_le_bytes(*head.get(at..)?.first_chunk()?));
+    Some([number(REGIONS[0])?, number(REGIONS[1])?])
+}
+
 /// The beginning of a head: magic and version.
 #[must_use]
 pub fn opening() -> [u8; 16] {

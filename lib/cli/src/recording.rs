@@ -1,0 +1,56 @@
+//! The directory of a job that is being recorded.
+
+use st_stream::directory::{JOURNAL, NOTES, RankFile};
+use std::ffi::OsStr;
+use std::fs;
+use std::path::Path;
+
+/// Processes of this machine that work in a job's directory: its st-record first, then ranks that have not ended.
+#[must_use]
+pub fn running(directory: &Path) -> Vec<u32> {
+    let notes = fs::read_to_string(directory.join(NOTES)).unwrap_or_default();
+    let launcher = notes.lines().nth(1).and_then(|line| line.strip_prefix("launcher=")?.parse().ok());
+    let runs = |pid: &u32| Path::new("/proc").join(pid.to_string()).exists();
+    launcher.into_iter().filter(runs).chain(ranks(directory).into_iter().map(|(_, pid)| pid)).collect()
+}
+
+/// Ranks that this machine's processes record now, and these.
+#[must_use]
+pub fn ranks(directory: &Path) -> Vec<(u32, u32)> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let journal = |name: &OsStr| {
+        let file = RankFile::of(name).filter(|file| file.ends == JOURNAL && file.is_in_use())?;
+        Some((file.rank, file.process?))
+    };
+    let mut all: Vec<_> = entries.filter_map(|entry| journal(&entry.file_name())).collect();
+    all.sort_unstable();
+    all
+}
+
+/// The file that a recording becomes, by the text of its notes: beside its directory, unless another has the name by then.
+#[must_use]
+pub fn trace_of(notes: &str) -> Option<&OsStr> {
+    Path::new(notes.lines().next()?).file_name()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use st_stream::directory::process;
+
+    #[test]
+    fn who_works_in_a_directory() {
+        let home = tempfile::tempdir().unwrap();
+        let me = std::process::id();
+        assert!(running(home.path()).is_empty());
+        for (rank, pid) in [(3, me), (1, me), (2, u32::MAX)] {
+            fs::write(home.path().join(format!("{}.{JOURNAL}", process(rank, pid))), "").unwrap();
+        }
+        assert_eq!(ranks(home.path()), [(1, me), (3, me)]);
+        let notes = format!("a/x.st\nlauncher={me}\n");
+        fs::write(home.path().join(NOTES), &notes).unwrap();
+        assert_eq!(running(home.path()), [me; 3]);
+        assert_eq!(trace_of(&notes), Some(OsStr::new("x.st")));
+        assert_eq!(trace_of("\nlauncher=7\n"), None);
+    }
+}

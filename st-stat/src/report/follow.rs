@@ -1,0 +1,203 @@
+//! The page of a program that runs: made anew of what its ranks have recorded so far, until they have ended. Ranks' journals are
+//! read like streams; nothing is written where they are.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context as _, Result, bail};
+use st_cli::{Input, Status, UsageError, recording, streams_in};
+use st_model::num::saturate;
+use st_model::ranklist::RankList;
+use st_stream::directory::RECORDING;
+use st_stream::{ReadOptions, Reader};
+
+use super::data::Live;
+use super::{named, told, write};
+use crate::args::ReportArgs;
+use crate::input::NAME;
+use crate::table::{duration, grouped};
+
+/// How many times as long as a page takes to be made is waited for the next, at least: of one processor it is a quarter.
+const IDLE: u32 = 3;
+
+/// How often it is asked whether the run goes on.
+const STEP: Duration = Duration::from_millis(500);
+
+/// How often in a row no page can be made, since what is read is just being written, until that is an error.
+const FAILURES: u32 = 5;
+
+/// A page that will be made anew.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Going<'a> {
+    /// Ranks that record now.
+    pub(super) ranks: &'a RankList,
+    /// From one page to the next, at least.
+    every: Duration,
+    /// Since when this one is made.
+    begun: Instant,
+}
+
+impl Going<'_> {
+    /// What the page says of it. `reaches`: until when after its beginning the run is there, ns, if that is known; ranks that are
+    /// there, and those of the job.
+    pub(super) fn live(&self, reaches: Option<u64>, (there, world): (u64, u32)) -> Live {
+        let mut told = reaches
+            .map_or_else(|| "running: ".to_owned(), |ns| format!("running: state at {}, ", duration(ns)));
+        told += &format!("{} of {} ranks", grouped(there), grouped(world.into()));
+        let ended = there.saturating_sub(self.ranks.len());
+        if ended > 0 {
+            told += &format!(", {} of these ended", grouped(ended));
+        }
+        // The next is there after a pause by how long this one takes, and as long again.
+        let next = self.every.max(self.begun.elapsed().saturating_mul(IDLE + 1));
+        let written = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Live { told, written_ms: saturate(written.as_millis()), every_ms: saturate(next.as_millis()) }
+    }
+}
+
+/// `st-stat report --follow`.
+pub(super) fn follow(args: &ReportArgs, path: &Path) -> Result<Status> {
+    let output = &args.output.output;
+    if output.as_os_str() == "-" {
+        bail!(UsageError("--follow writes its page again and again: name its file with -o".to_owned()));
+    }
+    let directory = recorded_in(path)?;
+    let every = Duration::from_secs_f64(args.every);
+    let mut follower = Follower { args, directory, run: None, failures: 0, every, begun: SystemTime::now() };
+    while follower.runs() {
+        let begun = Instant::now();
+        follower.page(begun)?;
+        follower.pause(every.max(begun.elapsed().saturating_mul(IDLE)));
+    }
+    follower.last()?;
+    Ok(Status::Ok)
+}
+
+/// The directory that a job's ranks record into: this one, or the only one below it.
+fn recorded_in(path: &Path) -> Result<PathBuf> {
+    let shown = path.display();
+    let runs = |directory: &Path| !recording::running(directory).is_empty();
+    let entries = fs::read_dir(path).with_context(|| format!("{shown}: cannot list"))?;
+    if runs(path) {
+        return Ok(path.to_owned());
+    }
+    let ours = |path: &PathBuf| {
+        path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(RECORDING.as_bytes()))
+    };
+    let mut found: Vec<_> = entries.flatten().map(|e| e.path()).filter(ours).filter(|d| runs(d)).collect();
+    found.sort();
+    match &found[..] {
+        [one] => Ok(one.clone()),
+        [] => bail!(
+            "{shown}: no process of this machine records into it, nor into a directory {RECORDING}… in it: name the directory where \
+             the trace of a job will be that st-record records now, or that of mpirun … st-record -o DIRECTORY (a recording that \
+             has ended needs no --follow)"
+        ),
+        [first, ..] => bail!(
+            "{shown}: {} jobs are recorded here: name the directory of one, as {}",
+            found.len(),
+            first.display()
+        ),
+    }
+}
+
+struct Follower<'a> {
+    args: &'a ReportArgs,
+    directory: PathBuf,
+    /// Which run it is, once a page has been made of it.
+    run: Option<String>,
+    /// How often in a row no page could be made.
+    failures: u32,
+    /// From one page to the next, at least.
+    every: Duration,
+    /// Since when it follows.
+    begun: SystemTime,
+}
+
+impl Follower<'_> {
+    fn runs(&self) -> bool {
+        !recording::running(&self.directory).is_empty()
+    }
+
+    /// Waits for the next page, or the end of the run.
+    fn pause(&self, long: Duration) {
+        let begun = Instant::now();
+        while let Some(left) = long.checked_sub(begun.elapsed()).filter(|left| !left.is_zero()) {
+            sleep(left.min(STEP));
+            if !self.runs() {
+                return;
+            }
+        }
+    }
+
+    /// Makes a page of what is there, unless that is nothing yet, or is just being replaced.
+    fn page(&mut self, begun: Instant) -> Result<()> {
+        // Before MPI_Init nobody records; where the run ends, all goes.
+        if !streams_in(&self.directory).is_ok_and(|found| !found.is_empty()) {
+            return Ok(());
+        }
+        let ranks: RankList = recording::ranks(&self.directory).into_iter().map(|(rank, _)| rank).collect();
+        let going = Going { ranks: &ranks, every: self.every, begun };
+        let all = told(&self.of(self.directory.clone()), Some(going));
+        match all.and_then(|all| Ok((all.page(Some(going))?, all.run))) {
+            Ok((page, run)) => {
+                write(self.args, &page)?;
+                if self.run.is_none() {
+                    let (name, from) = (self.args.output.output.display(), self.directory.display());
+                    let each = duration(saturate(self.every.as_nanos()));
+                    let text = format!(
+                        "{name}: made anew every {each} from {from} until the run ends; open it in a browser"
+                    );
+                    self.args.talk.note(NAME, text);
+                }
+                (self.run, self.failures) = (Some(run), 0);
+                Ok(())
+            }
+            // A rank that ends replaces its journal by its stream.
+            Err(_) if self.failures < FAILURES || !self.runs() => {
+                self.failures += 1;
+                Ok(())
+            }
+            Err(e) => Err(e),
+        }
+    }
+
+    /// The command line of a page of this, which says nothing.
+    fn of(&self, input: PathBuf) -> ReportArgs {
+        let mut args = ReportArgs { inputs: vec![input], ..self.args.clone() };
+        (args.talk.quiet, args.talk.verbose) = (true, false);
+        args
+    }
+
+    /// The page of the run that has ended.
+    fn last(&self) -> Result<()> {
+        let left = streams_in(&self.directory).is_ok_and(|found| !found.is_empty());
+        let Some(input) = Some(self.directory.clone()).filter(|_| left).or_else(|| self.trace()) else {
+            let (shown, output) = (self.directory.display(), self.args.output.output.display());
+            bail!(
+                "{shown}: the recording has ended, and beside it is no trace of its run: {output} is as it was before"
+            );
+        };
+        let page = told(&self.of(input.clone()), None)?.page(None)?;
+        write(self.args, &page)?;
+        let said = format!("the run has ended; {}", named(self.args, &page));
+        self.args.talk.note(NAME, format!("{said} (of {})", input.display()));
+        Ok(())
+    }
+
+    /// What has become of the recording: the newest trace beside its directory that is of the same run.
+    fn trace(&self) -> Option<PathBuf> {
+        let home = self.directory.parent().filter(|home| !home.as_os_str().is_empty());
+        let beside = streams_in(home.unwrap_or(Path::new("."))).ok()?;
+        let of_run = |path: &PathBuf| {
+            let reader = Reader::new(Input::open(path).ok()?, ReadOptions::default()).ok()?;
+            (Some(&reader.header().run) == self.run.as_ref()).then_some(())
+        };
+        // Not all launchers give a run an identity.
+        let written = |path: &PathBuf| fs::metadata(path).and_then(|m| m.modified()).ok();
+        let new = |path: &PathBuf| written(path).is_some_and(|at| at >= self.begun);
+        beside.into_iter().filter(|path| new(path) && of_run(path).is_some()).max_by_key(written)
+    }
+}
