@@ -30,4 +30,6 @@ pub struct Call<'a> {
     pub times: Option<(i64, i64)>,
     /// Parameters by the names of the call table, as [`crate::json`] has them.
     pub parameters: &'a Map<String, Value>,
+    /// The source may lack parameters that a call must have: ranks, communicators and requests are null then.
+    pub partial: bool,
 }

@@ -232,5 +232,5 @@ fn call(line: &Line, name: &Value, to: &mut Importer) -> Result<(), String> {
         },
     };
     let error = line.get("error").map_or(Some(0), error_class).ok_or("error: no class of errors")?;
-    to.call(&Call { rank: rank(line)?, thread, name, site, error, times, parameters: line })
+    to.call(&Call { rank: rank(line)?, thread, name, site, error, times, parameters: line, partial: false })
 }

@@ -12,6 +12,9 @@ const MOST: usize = 40;
 impl Left {
     /// Counts something.
     pub fn add(&mut self, what: &str, times: u64) {
+        if times == 0 {
+            return;
+        }
         if let Some(n) = self.0.get_mut(what) {
             *n = n.saturating_add(times);
         } else if self.0.len() < MOST {

@@ -129,7 +129,8 @@ impl Rank {
                 maker: (id, place),
                 persistent: Start::of(row) == Start::Persistent,
             };
-            words((row, shape), call.parameters, (&mut numbers, left), &mut of)?;
+            let given = (call.parameters, call.partial);
+            words((row, shape), given, (&mut numbers, left), &mut of)?;
             settle(row, shape, &of, &mut own.requests);
         }
         let symbol = self.recorder.symbol(id, site, call.error);

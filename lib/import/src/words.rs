@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::{Map, Value};
 use st_model::calls::{Meaning, Object, Row, Slot};
 use st_model::num::narrow;
-use st_model::values::{NONE, NULL};
+use st_model::values::{NONE, NULL, PROC_NULL};
 use st_stream::json::read::{Read, value};
 
 use crate::left::Left;
@@ -32,12 +32,13 @@ pub(crate) trait Numbers {
 /// With what is wrong.
 pub(crate) fn words(
     (row, shape): (&'static Row, &Shape),
-    given: &Map<String, Value>,
+    (given, partial): (&Map<String, Value>, bool),
     (numbers, left): (&mut impl Numbers, &mut Left),
     out: &mut Vec<i64>,
 ) -> Result<(), String> {
     out.clear();
-    let mut making = Making { row, given, numbers, left, requests: Vec::new(), done: true };
+    let (requests, done, lacks) = (Vec::new(), true, false);
+    let mut making = Making { row, given, partial, numbers, left, requests, done, lacks };
     let mut slots = row.slots.iter().zip(&shape.fields);
     while let Some((slot, field)) = slots.next() {
         let put = if slot.meaning == Meaning::Position {
@@ -50,6 +51,10 @@ pub(crate) fn words(
             making.one(slot, field).map(|word| out.push(word))
         };
         put.map_err(|what| format!("{}: {what}", field.key))?;
+    }
+    if making.lacks {
+        let what = format!("partners, communicators or requests of {} (null ones stand for them)", row.name);
+        left.add(&what, 1);
     }
     for key in given.keys().filter(|key| !shape.knows(key)) {
         left.add(&format!("field {key} of {}, which has none", row.name), 1);
@@ -66,6 +71,10 @@ struct Making<'a, N> {
     requests: Vec<i64>,
     /// A test has succeeded.
     done: bool,
+    /// What is not told may be null.
+    partial: bool,
+    /// Something is.
+    lacks: bool,
 }
 
 impl<N: Numbers> Making<'_, N> {
@@ -82,6 +91,10 @@ impl<N: Numbers> Making<'_, N> {
                 single = one(self.given);
                 match &single {
                     Some(single) => single,
+                    None if waits && self.partial => {
+                        self.lacks = true;
+                        &[]
+                    }
                     None if waits => return Err("is missing".into()),
                     None => &[],
                 }
@@ -132,6 +145,16 @@ impl<N: Numbers> Making<'_, N> {
 
     /// What stands for a value that is not told.
     fn missing(&mut self, slot: &Slot, field: &Field) -> Result<i64, String> {
+        let null = match slot.meaning {
+            Meaning::Ref(Object::Comm) if field.role == "comm" => Some(NULL),
+            Meaning::Rank if slot.name != "rsource" && field.role != "outpeer" => Some(PROC_NULL),
+            Meaning::Request => Some(NULL),
+            _ => None,
+        };
+        if let Some(null) = null.filter(|_| self.partial) {
+            self.lacks = true;
+            return Ok(null);
+        }
         let word = match slot.meaning {
             Meaning::Ref(Object::Comm) if field.role == "comm" => 0,
             Meaning::Ref(Object::Type) if !slot.is_made() => self.numbers.object(Object::Type, slot, BYTE)?,

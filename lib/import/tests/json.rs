@@ -20,8 +20,10 @@ fn read(text: &str) -> Result<(Vec<Section>, Left), String> {
     Ok((sections, left))
 }
 
-/// Names, words and times of a rank's calls.
-fn calls(section: &Section) -> Vec<(String, Vec<i64>, Option<(i64, i64)>)> {
+/// Name, words and times of a call.
+type Known = (String, Vec<i64>, Option<(i64, i64)>);
+
+fn calls(section: &Section) -> Vec<Known> {
     let rank = section.ranks.lowest().unwrap();
     let mut events = section.events(0, rank).unwrap().timed();
     let mut all = Vec::new();
@@ -43,7 +45,7 @@ const LEAST: &str = r#"
 #[test]
 fn a_rank_a_function_parameters_and_times_suffice() {
     let (sections, left) = read(LEAST).unwrap();
-    let words = |call: &(String, Vec<i64>, Option<(i64, i64)>)| (call.0.clone(), call.1.clone());
+    let words = |call: &Known| (call.0.clone(), call.1.clone());
     let first: Vec<_> = calls(&sections[0]).iter().map(words).collect();
     let want: [(&str, &[i64]); 5] = [
         ("MPI_Init", &[]),

@@ -105,6 +105,7 @@ Examples:
   st-convert 4.st 8.st 16.st 32.st 64.st -o series.jsonl; extrap --json series.jsonl
   st-convert app.st --waits -o app.cubex           for cube and pyCubexR
   st-view --json app.st | sed s/nodeA/nodeB/ | st-convert --to st -o changed.st
+  st-convert app_trace -o app.st                   what eztrace has written
   st-convert rank*.jsonl -o app.st                 what a tracer of your own has written
   st-convert --list
 
@@ -169,6 +170,10 @@ only returns. What names a partner or request may not. A request is a number, th
 operations are known by their names; other objects are described in a line before: {\"comm\":\"row\",\"members\":[0,2]} by world ranks in order (remote: those of the other group), {\"group\":…,\"members\":…}, {\"type\":\"cell\",\"size\":24}, {\"op\":…}, {\"win\":…,\"members\":…}, \
 {\"file\":…,\"members\":…}; with ranks, where only these have it. st-replay makes only objects that calls of the trace have made. Number of ranks: \"world\" in a first line {\"header\":{\"world\":4,\"program\":\"app\"}}, which says that ranks are \
 there from MPI_Init on, else one more than the highest rank that calls. Other lines are those of st-view --json. Functions that st does not know are kept by name, if that begins with MPI; other fields are left out and counted.
+
+otf2 (read): an archive, by its directory or its file NAME.otf2, read through OTF2's own library (as above). The group of the locations that communicate tells the ranks; other locations of their processes are threads. Regions that are \
+called as functions of MPI are calls, other regions around them the call site. Bytes of records are elements of MPI_BYTE; where a record has only the sum over all partners, each gets as much. A call of which no record tells the \
+partner, communicator or request has null ones; starts of persistent requests become MPI_Isend and MPI_Irecv; requests whose end no record tells end with the next call that waits, as in all archives of EZTrace, which do not tell either what non-blocking receives got.
 
 Exit status: 0 done, 1 failed, 2 usage, 3 invalid or truncated stream, 4 --strict, and the format cannot hold all.";
 

@@ -21,6 +21,7 @@ mod input;
 mod losses;
 mod message;
 mod numbering;
+mod otf2;
 mod profile;
 mod run;
 mod script;

@@ -10,8 +10,8 @@ use st_model::ranklist::RankList;
 use st_model::section::{Entry, Section};
 use st_stream::json::tables::{self, Described};
 
-/// Objects of one kind by name, with the ranks that have them.
-type Known<T> = BTreeMap<Name, (Named<T>, RankList)>;
+/// Objects of one kind by name, with the ranks that have them: of an intercommunicator each group has its own.
+type Known<T> = BTreeMap<Name, Vec<(Named<T>, RankList)>>;
 
 /// The objects of a trace, each once, and nodes and clocks of its ranks.
 #[derive(Debug, Default)]
@@ -56,14 +56,17 @@ impl Objects {
     }
 }
 
-fn add<T: Clone>(to: &mut Known<T>, from: &[Entry<T>]) {
+fn add<T: Clone + PartialEq>(to: &mut Known<T>, from: &[Entry<T>]) {
     for (ranks, object) in from.iter().flat_map(|entry| &entry.of) {
-        let found = to.entry(object.name).or_insert_with(|| (object.clone(), RankList::default()));
-        found.1.extend(ranks);
+        let known = to.entry(object.name).or_default();
+        match known.iter_mut().find(|(other, _)| other == object) {
+            Some((_, of)) => of.extend(ranks),
+            None => known.push((object.clone(), ranks.clone())),
+        }
     }
 }
 
 fn lines<T: Described>(object: Object, of: &Known<T>) -> impl Iterator<Item = Map<String, Value>> {
     let key = tables::key(object).unwrap_or_default();
-    of.values().map(move |(named, ranks)| tables::object(key, named, ranks))
+    of.values().flatten().map(move |(named, ranks)| tables::object(key, named, ranks))
 }

@@ -2,6 +2,7 @@
 
 mod formats;
 mod json;
+mod otf2;
 mod run;
 mod source;
 
