@@ -4,15 +4,18 @@
 //! names, null handles and what is not known as `null`, flags as `true` and `false`, objects by their labels. The four
 //! lists of a completion become one list of objects.
 
+pub mod read;
+mod sites;
+pub mod tables;
+
+pub use sites::{read_site, site};
+
 use serde_json::{Map, Value, json};
 
 use st_model::calls::{CallTable, Meaning, Row, Slot};
 use st_model::event::{Event, SENT};
 use st_model::form::SPECIAL;
 use st_model::frequencies::Frequencies;
-use st_model::names::Location;
-use st_model::objects::Named;
-use st_model::ranks::RankSeq;
 use st_model::section::{Codes, Form, Section, SlotStreams, Sym};
 use st_model::sites::CallSites;
 use st_model::values;
@@ -140,49 +143,62 @@ fn value(slot: &Slot, role: &str, word: i64, event: &Event<'_>) -> Value {
     }
 }
 
-/// A predefined object that has a name, or none.
-fn counted_down(names: &[&str], word: i64) -> Option<Value> {
-    if word == values::NULL {
-        return Some(Value::Null);
+/// What values of a role are called.
+enum Names {
+    /// The n-th is n.
+    List(&'static [&'static str]),
+    /// The n-th is the n-th bit.
+    Bits(&'static [&'static str]),
+    /// The n-th is n below [`values::FIRST_NAMED`].
+    CountedDown(&'static [&'static str]),
+    /// Error classes.
+    Errors,
+    /// One value alone.
+    One(i64, &'static str),
+    None,
+}
+
+/// The names of a role's values.
+fn names_of(role: &str) -> Names {
+    match role {
+        "outcompare" => Names::List(&values::COMPARE),
+        "arrayorder" => Names::List(&values::ORDER),
+        "distribs" => Names::List(&values::DISTRIBUTE),
+        "splittype" => Names::List(&values::SPLIT_TYPE),
+        "outtopo" => Names::List(&values::TOPOLOGY),
+        "typeclass" => Names::List(&values::TYPE_CLASS),
+        "locktype" => Names::List(&values::LOCK_TYPE),
+        "whence" => Names::List(&values::WHENCE),
+        "outcombiner" => Names::List(&values::COMBINERS),
+        "assert" => Names::Bits(&values::ASSERT),
+        "amode" | "outamode" => Names::Bits(&values::AMODE),
+        "keyval" | "newkeyval" | "freekeyval" => Names::CountedDown(&values::KEYVALS),
+        "errhandler" | "newerrhandler" | "freeerrhandler" => Names::CountedDown(&values::ERRHANDLERS),
+        "session" | "newsession" | "freesession" => Names::CountedDown(&[]),
+        "error" | "outerror" | "errorclass" | "outerrorclass" => Names::Errors,
+        "dargs" => Names::One(values::DFLT_DARG, "MPI_DISTRIBUTE_DFLT_DARG"),
+        "weights" => Names::One(values::UNWEIGHTED, "MPI_UNWEIGHTED"),
+        "color" | "int" | "outint" | "outints" | "outcount64" => {
+            Names::One(values::UNDEFINED, "MPI_UNDEFINED")
+        }
+        _ => Names::None,
     }
-    let i = usize::try_from(values::FIRST_NAMED.checked_sub(word)?).ok()?;
-    names.get(i).map(|n| Value::from(*n))
 }
 
 /// A word that its role gives a name to.
 fn named(role: &str, word: i64) -> Option<Value> {
-    let names: &[&str] = match role {
-        "outcompare" => &values::COMPARE,
-        "arrayorder" => &values::ORDER,
-        "distribs" => &values::DISTRIBUTE,
-        "splittype" => &values::SPLIT_TYPE,
-        "outtopo" => &values::TOPOLOGY,
-        "typeclass" => &values::TYPE_CLASS,
-        "locktype" => &values::LOCK_TYPE,
-        "whence" => &values::WHENCE,
-        "assert" => return bits(&values::ASSERT, word),
-        "amode" | "outamode" => return bits(&values::AMODE, word),
-        "outcombiner" => &values::COMBINERS,
-        "keyval" | "newkeyval" | "freekeyval" => return counted_down(&values::KEYVALS, word),
-        "errhandler" | "newerrhandler" | "freeerrhandler" => return counted_down(&values::ERRHANDLERS, word),
-        "session" | "newsession" | "freesession" => return counted_down(&[], word),
-        "error" | "outerror" | "errorclass" | "outerrorclass" if word == 0 => {
-            return Some("MPI_SUCCESS".into());
-        }
-        "error" | "outerror" | "errorclass" | "outerrorclass" => {
-            return u32::try_from(word).ok().and_then(values::error_class).map(Value::from);
-        }
-        "dargs" if word == values::DFLT_DARG => return Some("MPI_DISTRIBUTE_DFLT_DARG".into()),
-        "weights" if word == values::UNWEIGHTED => return Some("MPI_UNWEIGHTED".into()),
-        "color" | "int" | "outint" | "outints" | "outcount64" if word == values::UNDEFINED => {
-            return Some("MPI_UNDEFINED".into());
-        }
-        _ => return None,
-    };
-    match word {
-        values::NONE => Some(Value::Null),
-        values::UNDEFINED => Some("MPI_UNDEFINED".into()),
-        _ => names.get(usize::try_from(word).ok()?).map(|n| Value::from(*n)),
+    let at = |names: &[&str], i: i64| names.get(usize::try_from(i).ok()?).map(|n| Value::from(*n));
+    match (names_of(role), word) {
+        (Names::List(_), values::NONE) => Some(Value::Null),
+        (Names::List(_), values::UNDEFINED) => Some("MPI_UNDEFINED".into()),
+        (Names::List(names), _) => at(names, word),
+        (Names::Bits(names), _) => bits(names, word),
+        (Names::CountedDown(_), values::NULL) => Some(Value::Null),
+        (Names::CountedDown(names), _) => at(names, values::FIRST_NAMED.checked_sub(word)?),
+        (Names::Errors, 0) => Some("MPI_SUCCESS".into()),
+        (Names::Errors, _) => u32::try_from(word).ok().and_then(values::error_class).map(Value::from),
+        (Names::One(one, name), _) => (one == word).then(|| name.into()),
+        (Names::None, _) => None,
     }
 }
 
@@ -199,67 +215,6 @@ fn bits(names: &[&str], word: i64) -> Option<Value> {
         _ => {}
     }
     Some(parts.join("|").into())
-}
-
-/// A call site as an object: `site` (number), `id`, `place`, and `frames` (innermost first, each with its functions, if these
-/// are known, inlined ones first) or `label`.
-#[must_use]
-pub fn site(sites: &CallSites, number: u32) -> Map<String, Value> {
-    let mut out = Map::new();
-    out.insert("site".into(), number.into());
-    let table = sites.table();
-    let Some(s) = table.get(number) else { return out };
-    out.insert("id".into(), format!("{:032x}", s.id).into());
-    out.insert("place".into(), sites.place(number).into());
-    if !s.label.is_empty() {
-        out.insert("label".into(), s.label.clone().into());
-    }
-    if !s.frames.is_empty() {
-        let frame = |f: &st_model::sites::Frame| {
-            let module = table.module_of(f);
-            let mut frame = json!({
-                "module": module.map(|m| &m.path),
-                "build_id": module.map(|m| &m.build_id).filter(|b| !b.is_empty()),
-                "offset": format!("{:#x}", f.offset),
-            });
-            let names = module.and_then(|m| table.names().get((m.key(), f.offset)));
-            if let (Some(names), Some(frame)) = (names, frame.as_object_mut()) {
-                frame.insert("functions".into(), names.iter().map(location).collect());
-            }
-            frame
-        };
-        out.insert("frames".into(), s.frames.iter().map(frame).collect());
-    }
-    out
-}
-
-/// What is known of a location: `function`, `file`, `line`, and `displacement` from the start of the function's symbol.
-fn location(l: &Location) -> Value {
-    let mut out = Map::new();
-    let mut add = |name: &str, value: Option<Value>| value.map(|v| out.insert(name.to_owned(), v));
-    add("function", l.function.as_deref().map(Value::from));
-    add("file", l.file.as_deref().map(Value::from));
-    add("line", l.line.map(Value::from));
-    add("displacement", l.displacement.map(|d| format!("{d:#x}").into()));
-    out.into()
-}
-
-/// A communicator as an object: `comm` (label), `ranks` (that have it, as world ranks), `members` and, for an
-/// intercommunicator, `remote` (world ranks in the order of their ranks).
-#[must_use]
-pub fn communicator(
-    comm: &Named<st_model::objects::Comm>,
-    ranks: &st_model::ranklist::RankList,
-) -> Map<String, Value> {
-    let list = |s: &RankSeq| s.iter().map(Value::from).collect::<Value>();
-    let mut out = Map::new();
-    out.insert("comm".into(), comm.label().into());
-    out.insert("ranks".into(), ranks.iter().map(Value::from).collect());
-    out.insert("members".into(), list(&comm.content.members));
-    if !comm.content.remote.is_empty() {
-        out.insert("remote".into(), list(&comm.content.remote));
-    }
-    out
 }
 
 /// A parameter that is a histogram as an object: `histogram` (its name), `call`, `site` (as printed), `codes` (absolute, or

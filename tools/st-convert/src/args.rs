@@ -9,22 +9,28 @@ use st_model::ranklist::RankList;
 use st_model::ranklist_notation;
 
 use crate::formats;
+use crate::import;
 use crate::input::Input;
 use crate::selection::Selection;
 
-/// Write a trace in the format of another tool
+/// Write a trace in the format of another tool, or read one
 ///
 /// Reads streams (files, directories of streams, or standard input) and writes what Perfetto, Vampir, Scalasca, pandas, a
-/// network simulator and others read (--list). It says first how much that will be, and then what the format has no place for.
+/// network simulator and others read (--list). It says first how much that will be, and then what the format has no place for. Where the
+/// output is to be a stream (a name that ends in .st), it reads what others have written, and says what that did not tell.
 #[derive(Parser, Clone, Debug)]
 #[command(name = "st-convert", version, after_long_help = AFTER)]
 pub struct Args {
-    /// Streams, or directories of streams; - or nothing is standard input. Together they are one trace; in extrap each is a run
+    /// Streams, or directories of streams; - or nothing is standard input. Together they are one trace; in extrap each is a run. With --to
+    /// st: what another tool has written
     #[arg(value_name = "STREAM")]
     pub inputs: Vec<PathBuf>,
     /// The format [default: by the ending of the output's name]
-    #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(formats::names()))]
+    #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(formats::names().into_iter().chain([import::ST])))]
     pub to: Option<String>,
+    /// With --to st: the format of the input [default: by what is in it]
+    #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(import::names()), help_heading = "Input")]
+    pub read_as: Option<String>,
     /// List the formats: their names, endings and readers
     #[arg(long, exclusive = true)]
     pub list: bool,
@@ -98,6 +104,9 @@ Examples:
   st-convert app.st --sites solver.c --sites MPI_Allreduce -o part.csv
   st-convert 4.st 8.st 16.st 32.st 64.st -o series.jsonl; extrap --json series.jsonl
   st-convert app.st --waits -o app.cubex           for cube and pyCubexR
+  st-view --json app.st | sed s/nodeA/nodeB/ | st-convert --to st -o changed.st
+  st-convert app_trace -o app.st                   what eztrace has written
+  st-convert rank*.jsonl -o app.st                 what a tracer of your own has written
   st-convert --list
 
 Times are ns since the first rank entered MPI_Init; in perfetto and otf2, which have none below 0, since the first call if that was before. Without exact \
@@ -147,6 +156,24 @@ the rank in which it is longest. With --sites or --phase there is no time betwee
 
 cube: an archive of the same sums for each rank, which is a location, below its node: time, visits, bytes_sent and bytes_received. All are exclusive: of a call path without \
 those that it calls. With --waits each kind of wait state is a part of the time.
+
+st: a stream like any other, made of what others have written, whose format its content tells, or --read-as. Times may begin anywhere. What the source does not tell is counted at the end; \
+MPI_Init and MPI_Finalize, where they are missing, stand at a rank's first and last times. --ranks, --from, --until, --sites, --phase, --waits, --symbols and --partial are refused: convert first.
+
+json (read): lines of JSON, of one or more files in turn, the calls of each thread in their order. A call has rank, call (the function), enter and exit (ns, whole numbers; none has them, or all of a rank up to some \
+call), thread (any number; 0), site (the number of a line before, or a text as \"solve.c:12\", callers behind \" < \"), error (class of one that failed) and the function's parameters under the names that st-view --json prints: \
+\
+{\"rank\":0,\"call\":\"MPI_Isend\",\"dest\":1,\"tag\":7,\"bytes\":800,\"request\":\"r1\",\"enter\":1000,\"exit\":1500}\
+\
+ Ranks are those in comm. What may be left out: comm (MPI_COMM_WORLD), tag (0), count and type (the bytes of bytes as MPI_BYTE), op (MPI_BOR of bytes, else MPI_SUM; counted), flag (true), completed (all requests that the call names), what a call \
+only returns. What names a partner or request may not. A request is a number, the lowest one that is free, or a text, which gets that number; a call that waits for one may have request in the place of requests. Predefined types and \
+operations are known by their names; other objects are described in a line before: {\"comm\":\"row\",\"members\":[0,2]} by world ranks in order (remote: those of the other group), {\"group\":…,\"members\":…}, {\"type\":\"cell\",\"size\":24}, {\"op\":…}, {\"win\":…,\"members\":…}, \
+{\"file\":…,\"members\":…}; with ranks, where only these have it. st-replay makes only objects that calls of the trace have made. Number of ranks: \"world\" in a first line {\"header\":{\"world\":4,\"program\":\"app\"}}, which says that ranks are \
+there from MPI_Init on, else one more than the highest rank that calls. Other lines are those of st-view --json. Functions that st does not know are kept by name, if that begins with MPI; other fields are left out and counted.
+
+otf2 (read): an archive, by its directory or its file NAME.otf2, read through OTF2's own library (as above). The group of the locations that communicate tells the ranks; other locations of their processes are threads. Regions that are \
+called as functions of MPI are calls, other regions around them the call site. Bytes of records are elements of MPI_BYTE; where a record has only the sum over all partners, each gets as much. A call of which no record tells the \
+partner, communicator or request has null ones; starts of persistent requests become MPI_Isend and MPI_Irecv; requests whose end no record tells end with the next call that waits, as in all archives of EZTrace, which do not tell either what non-blocking receives got.
 
 Exit status: 0 done, 1 failed, 2 usage, 3 invalid or truncated stream, 4 --strict, and the format cannot hold all.";
 

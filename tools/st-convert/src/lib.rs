@@ -1,4 +1,4 @@
-//! Writing traces in the formats of other tools.
+//! Writing traces in the formats of other tools, and reading what these have written (`import`).
 //!
 //! `walk` goes over the calls of all threads in the order of their times and hands each, with what it does with
 //! others, to a `Format`, and each message once both of its ends are known. A format is a module in
@@ -16,10 +16,12 @@ mod format;
 mod formats;
 mod frames;
 mod groups;
+mod import;
 mod input;
 mod losses;
 mod message;
 mod numbering;
+mod otf2;
 mod profile;
 mod run;
 mod script;

@@ -14,6 +14,7 @@ use crate::NAME;
 use crate::args::Args;
 use crate::format::{Format, Kind, Summary};
 use crate::formats;
+use crate::import;
 use crate::input::Input;
 use crate::losses::Losses;
 use crate::selection::{HOW, LACK};
@@ -36,6 +37,12 @@ pub fn run(args: &Args) -> Result<Status> {
         return list().map(|()| Status::Ok);
     }
     let Some(output) = &args.output else { bail!(UsageError("no output: name one with -o".into())) };
+    if import::is_wanted(args.to.as_deref(), output) {
+        return import(args, output).map(|()| Status::Ok);
+    }
+    if args.read_as.is_some() {
+        bail!(UsageError("--read-as: is for what others have written: --to st".into()));
+    }
     let kind = chosen(args, output)?;
     check_options(kind, args)?;
     let read = |input: Input| Ok((input.named(), opened(kind, &input, args)?));
@@ -55,6 +62,28 @@ pub fn run(args: &Args) -> Result<Status> {
     format.commit()?;
     losses.tell(NAME, kind.name, &args.talk);
     Ok(Status::Ok)
+}
+
+/// Makes a stream of what others have written.
+fn import(args: &Args, output: &Path) -> Result<()> {
+    let chooses = [
+        ("--ranks", args.ranks.is_some()),
+        ("--from", args.from.is_some()),
+        ("--until", args.until.is_some()),
+        ("--sites", !args.sites.is_empty()),
+        ("--phase", args.phase.is_some()),
+        ("--waits", args.waits),
+        ("--symbols", !args.symbols.directories.is_empty()),
+        ("--partial", args.input.partial),
+    ];
+    if let Some((option, _)) = chooses.iter().find(|(_, given)| *given) {
+        bail!(UsageError(format!(
+            "{option}: is for traces of st; what others have written is read as a whole"
+        )));
+    }
+    let (inputs, read_as) = (&args.inputs[..], args.read_as.as_deref());
+    let task = import::Task { inputs, read_as, strict: args.strict, steps: &args.steps, talk: &args.talk };
+    import::run(task, output)
 }
 
 /// Refuses what a format cannot do.
@@ -121,6 +150,8 @@ fn list() -> Result<()> {
         let endings = kind.endings.join(" ");
         writeln!(out, "{:<9} {endings:<25} {}", kind.name, kind.about)?;
     }
+    let read = import::names().join(", ");
+    writeln!(out, "{:<9} {:<25} a stream, of what others have written: {read}", import::ST, import::ENDING)?;
     out.commit()
 }
 

@@ -77,7 +77,9 @@ calls before, as the requests of a wait.
 
 Times: --calls and --json count them from when the first rank entered MPI_Init. What was before is negative.
 
-JSON lines: objects with \"site\", \"place\" and \"frames\" or \"label\" (call sites by number), then objects with \"comm\" and \
+JSON lines: an object with \"header\" (what is known of the run), one with \"step\" for each program that has made the trace, objects with \"site\", \"place\" and \
+\"frames\" or \"label\" (call sites by number), objects with \"host\" and \"ranks\" (nodes), objects with \"clock\" (a rank) and how its clock was compared, then what calls name: objects \
+with \"comm\", \"group\", \"type\", \"op\", \"win\" or \"file\", the ranks that have them, and what they are made of, communicators and groups with \
 \"members\" (world ranks in order), then, if a lossy option made histograms of parameters, objects with \
 \"histogram\" (name), call, site, codes and values (each with its frequency; what calls have of these is drawn), then \
 one object per call: rank, thread, i (position on the thread, from 0), call, \
@@ -86,7 +88,8 @@ one whose name is taken by then has a 2 after it, as in --calls (rank2 is what M
 are ranks in comm. Special values are strings (\"MPI_PROC_NULL\", \"MPI_ANY_SOURCE\", \"MPI_ANY_TAG\", \"MPI_UNDEFINED\"), \
 null handles and unknown values null, flags true or false, objects their names. completed is a list of {request, source, \
 tag, bytes}; bytes is what a call has received or, if it receives nothing itself, what it sends, \
-if the size of its type is known; error is the error class of a call that failed; times is the number of calls of a series of polls.
+if the size of its type is known; error is the error class of a call that failed; times is the number of calls of a series of polls. \
+st-convert makes a trace of such lines again, and says what others must write.
 
 Exit status: 0 done, 1 failed, 2 usage, 3 invalid or truncated stream, 4 --check found a difference.";
 

@@ -1,13 +1,11 @@
 //! Calls, one a line: for people, or as JSON.
 
-use std::collections::BTreeMap;
 use std::io::Write;
 
 use anyhow::{Context, Result, bail};
 use serde_json::{Map, Value};
 use st_cli::{Output, UsageError};
 use st_model::event::Events;
-use st_model::objects::{Comm, Name, Named};
 use st_model::rank_times::begin;
 use st_model::ranklist::RankList;
 use st_model::ranklist_notation::plain;
@@ -16,17 +14,18 @@ use st_model::sites::CallSites;
 use st_stream::json;
 
 use crate::args::Args;
-use crate::input::Named as NamedTrace;
+use crate::input::Named;
+use crate::objects::Objects;
 
 /// Prints the calls of the selected ranks: by section, rank and thread, each in order.
 pub(crate) fn print(args: &Args, out: &mut Output) -> Result<()> {
-    let named = NamedTrace::read(args)?;
-    let (mut comms, mut zero, mut held) = (Comms::new(), None, RankList::default());
+    let named = Named::read(args)?;
+    let (mut objects, mut zero, mut held) = (Objects::default(), None, RankList::default());
     let budget = args.steps.budget();
     named.each(args, |_, section| {
         budget.spend(&section, args.ranks.as_ref(), 1)?;
         if args.json {
-            add(&mut comms, &section);
+            objects.add(&section);
         }
         held.extend(&section.ranks);
         let begins = begin(&section).context("decoding")?;
@@ -43,25 +42,23 @@ pub(crate) fn print(args: &Args, out: &mut Output) -> Result<()> {
             args.talk.warn("st-view", format_args!("--ranks: the trace has no rank {none}; it has {have}"));
         }
     }
+    let zero = zero.unwrap_or(0);
     if args.json {
-        // The tables come first.
+        // What the run is, and the tables, come first.
+        let of = |key: &str, value: serde_json::Result<Value>| {
+            Ok([(key.to_owned(), value?)].into_iter().collect())
+        };
+        let run: Result<Vec<Map<String, Value>>> =
+            std::iter::once(of("header", serde_json::to_value(&named.header)))
+                .chain(named.provenance.iter().map(|step| of("step", serde_json::to_value(step))))
+                .collect();
+        run?.iter().try_for_each(|object| line(object, out))?;
         for i in 0..named.sites.len() {
             line(&json::site(&named.sites, i), out)?;
         }
-        comms.values().try_for_each(|(comm, ranks)| line(&json::communicator(comm, ranks), out))?;
+        objects.lines(zero).try_for_each(|object| line(&object, out))?;
     }
-    let zero = zero.unwrap_or(0);
     named.each(args, |_, section| print_section(args, &section, (&named.sites, zero), out))
-}
-
-/// Communicators by name, with the ranks that have them.
-type Comms = BTreeMap<Name, (Named<Comm>, RankList)>;
-
-fn add(comms: &mut Comms, section: &Section) {
-    for (ranks, comm) in section.tables.comms.iter().flat_map(|e| &e.of) {
-        let found = comms.entry(comm.name).or_insert_with(|| (comm.clone(), RankList::default()));
-        found.1.extend(ranks);
-    }
 }
 
 fn print_section(

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use st_cli::{Whole, each_section, each_stored_of};
-use st_model::header::Header;
+use st_model::header::{Header, Step};
 use st_model::section::Section;
 use st_model::sites::{CallSites, SiteTable};
 use st_stream::{Stored, Trace};
@@ -12,8 +12,12 @@ use crate::args::Args;
 /// A trace whose call sites are named.
 pub(crate) struct Named {
     pub(crate) sites: CallSites,
-    /// The run, and its sections, if they can be read only once.
-    held: Option<(Header, Vec<Stored>)>,
+    /// The run.
+    pub(crate) header: Header,
+    /// The programs that made the trace.
+    pub(crate) provenance: Vec<Step>,
+    /// Its sections, if they can be read only once.
+    held: Option<Vec<Stored>>,
 }
 
 impl Named {
@@ -34,7 +38,8 @@ impl Named {
             })?;
         whole.remark("st-view", &args.talk);
         let sites = args.symbols.call_sites(("st-view", &args.talk), &tables);
-        Ok(Self { sites, held: once.then_some((whole.header, held)) })
+        let Whole { header, provenance, .. } = whole;
+        Ok(Self { sites, header, provenance, held: once.then_some(held) })
     }
 
     /// Hands each section to `take`.
@@ -44,7 +49,7 @@ impl Named {
         mut take: impl FnMut(&Header, Section) -> Result<()>,
     ) -> Result<()> {
         match &self.held {
-            Some((header, held)) => held.iter().try_for_each(|stored| take(header, stored.section()?)),
+            Some(held) => held.iter().try_for_each(|stored| take(&self.header, stored.section()?)),
             None => each_section(&args.inputs, &args.input.shown("st-view", &args.talk), take).map(drop),
         }
     }

@@ -8,6 +8,7 @@ mod calls;
 mod check;
 mod form;
 mod input;
+mod objects;
 mod tree;
 
 use std::process::ExitCode;

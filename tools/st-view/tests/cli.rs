@@ -169,11 +169,16 @@ fn json_has_its_tables_first() {
     }
     let out = stdout(&view(&["--json"], dir.0.path()));
     let lines: Vec<serde_json::Value> = out.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
-    assert_eq!((&lines[0]["site"], &lines[0]["label"]), (&0.into(), &"exchange".into()));
-    assert_eq!(lines[1]["comm"], "MPI_COMM_WORLD");
-    assert_eq!(lines[1]["members"], serde_json::json!([0, 1, 2, 3]));
-    assert_eq!(lines[1]["ranks"], serde_json::json!([0, 1, 2, 3]));
-    assert_eq!(lines.len(), 2 + 4 * 20);
+    assert_eq!(lines[0]["header"]["world"], 4);
+    let (steps, lines): (Vec<_>, Vec<_>) = lines.into_iter().partition(|line| line.get("step").is_some());
+    assert_eq!(steps.len(), 1);
+    assert_eq!((&lines[1]["site"], &lines[1]["label"]), (&0.into(), &"exchange".into()));
+    assert_eq!((&lines[2]["host"], &lines[2]["ranks"]), (&"node".into(), &serde_json::json!([0, 1, 2, 3])));
+    assert_eq!((&lines[3]["comm"], &lines[3]["kind"]), (&"MPI_COMM_WORLD".into(), &"MPI_COMM_WORLD".into()));
+    assert_eq!(lines[3]["members"], serde_json::json!([0, 1, 2, 3]));
+    assert_eq!(lines[3]["ranks"], serde_json::json!([0, 1, 2, 3]));
+    assert_eq!((&lines[4]["type"], &lines[4]["size"]), (&"MPI_INT".into(), &4.into()));
+    assert_eq!(lines.len(), 5 + 4 * 20);
     let last = &lines[lines.len() - 1];
     assert_eq!(
         (&last["rank"], &last["i"], &last["enter"], &last["exit"]),

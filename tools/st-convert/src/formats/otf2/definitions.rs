@@ -11,6 +11,7 @@ use super::members::there;
 use super::regions::MPI;
 use super::{Otf2, location};
 use crate::format::Summary;
+use crate::otf2::UNDEFINED;
 
 /// `OTF2_LOCATION_GROUP_TYPE_PROCESS`.
 const PROCESS: u8 = 1;
@@ -60,7 +61,7 @@ impl Otf2<'_> {
     /// Nodes, ranks and threads.
     fn define_places(&self, to: &Definitions<'_>, strings: &mut Strings<'_>) -> Result<()> {
         let (machine, node) = (strings.number("machine")?, strings.number("node")?);
-        to.write(Definition::Node(0, machine, machine, super::library::UNDEFINED))?;
+        to.write(Definition::Node(0, machine, machine, UNDEFINED))?;
         for (host, number) in self.trace.hosts.iter().zip(1..) {
             let name = strings.number(if host.is_empty() { "unknown node" } else { host })?;
             to.write(Definition::Node(number, name, node, 0))?;

@@ -1,34 +1,23 @@
-//! The OTF2 library, found when it is needed: declarations of what is called, and the only code that calls it.
+//! Writing through the OTF2 library: declarations of what is called, and the only code that calls it.
 //!
 //! Source: the headers of OTF2 3.0 (`otf2/OTF2_Archive.h`, `OTF2_EvtWriter.h`, `OTF2_GlobalDefWriter.h`). Types of flags and kinds are
 //! bytes there, references 32-bit numbers.
 #![expect(unsafe_code, reason = "calls a C library")]
 
-use std::ffi::{CString, c_char, c_int, c_void};
+use std::ffi::{c_char, c_int, c_void};
 use std::path::Path;
 use std::ptr::{NonNull, null, null_mut};
 
-use anyhow::{Context as _, Result, anyhow, bail};
+use anyhow::{Context as _, Result, bail};
 use libloading::Library;
 
-/// Names of the library, newest first.
-const NAMES: [&str; 4] = [
-    "libopen-trace-format2.so.12",
-    "libopen-trace-format2.so.11",
-    "libopen-trace-format2.so.10",
-    "libopen-trace-format2.so",
-];
+use crate::otf2::{Handle, Record, UNDEFINED, check, functions, library, text};
 
-/// `OTF2_SUCCESS`.
-const SUCCESS: c_int = 0;
 const FILEMODE_WRITE: u8 = 0;
 const SUBSTRATE_POSIX: u8 = 1;
 const COMPRESSION_NONE: u8 = 1;
 /// `OTF2_FLUSH`: what is buffered may be written.
 const FLUSH: u8 = 1;
-
-/// What the library hands out and takes back.
-type Handle = *mut c_void;
 
 #[repr(C)]
 struct FlushCallbacks {
@@ -41,31 +30,6 @@ unsafe extern "C" fn pre_flush(_: *mut c_void, _: u8, _: u64, _: *mut c_void, _:
 }
 
 static FLUSHES: FlushCallbacks = FlushCallbacks { pre_flush, post_flush: None };
-
-/// Declares the functions that are called, by their C names behind `OTF2_`.
-macro_rules! functions {
-    ($($field:ident = $name:literal ( $($argument:ty),* ) -> $result:ty;)*) => {
-        struct Functions {
-            $($field: unsafe extern "C" fn($($argument),*) -> $result,)*
-        }
-
-        impl Functions {
-            fn find(library: &Library) -> Result<Self> {
-                Ok(Self {$(
-                    $field: {
-                        let name = concat!("OTF2_", $name);
-                        // SAFETY: the type is that of the function's declaration in the library's headers, which do not change
-                        // it within a major version; the library stays loaded as long as `Functions` (see `Archive`).
-                        let found = unsafe {
-                            library.get::<unsafe extern "C" fn($($argument),*) -> $result>(name.as_bytes())
-                        };
-                        *found.map_err(|_| anyhow!("the OTF2 library has no {name}: it is too old"))?
-                    },
-                )*})
-            }
-        }
-    };
-}
 
 functions! {
     open = "Archive_Open"(*const c_char, *const c_char, u8, u64, u64, u8, u8) -> Handle;
@@ -109,43 +73,6 @@ functions! {
         "EvtWriter_NonBlockingCollectiveComplete"(Handle, Handle, u64, u8, u32, u32, u64, u64, u64) -> c_int;
 }
 
-/// One end of a message as a record has it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Peer {
-    pub(super) rank: u32,
-    pub(super) comm: u32,
-    pub(super) tag: u32,
-    pub(super) bytes: u64,
-}
-
-/// What a collective operation's record has.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Operation {
-    pub(super) kind: u8,
-    pub(super) comm: u32,
-    pub(super) root: u32,
-    pub(super) sent: u64,
-    pub(super) received: u64,
-}
-
-/// An event of a location.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Record {
-    Enter(u32),
-    Leave(u32),
-    Send(Peer),
-    Isend(Peer, u64),
-    IsendComplete(u64),
-    IrecvRequest(u64),
-    Recv(Peer),
-    Irecv(Peer, u64),
-    Cancelled(u64),
-    CollectiveBegin,
-    CollectiveEnd(Operation),
-    CollectiveRequest(u64),
-    CollectiveComplete(Operation, u64),
-}
-
 /// A definition of the archive.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Definition<'a> {
@@ -168,9 +95,6 @@ pub(super) enum Definition<'a> {
     InterComm(u32, u32, [u32; 2]),
 }
 
-/// Neither string nor group nor communicator: all bits are set.
-pub(super) const UNDEFINED: u32 = u32::MAX;
-
 /// Writes one location's events.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Writer(NonNull<c_void>);
@@ -181,22 +105,6 @@ pub(super) struct Archive {
     handle: NonNull<c_void>,
     // Dropped last: functions are in it.
     _library: Library,
-}
-
-fn library() -> Result<Library> {
-    // SAFETY: the library runs no code of its own when it is loaded but that of its C runtime.
-    let found = NAMES.into_iter().find_map(|name| unsafe { Library::new(name) }.ok());
-    found.ok_or_else(|| {
-        anyhow!(
-            "the OTF2 library (libopen-trace-format2.so) is not installed; Debian and Ubuntu have it in \
-             libopen-trace-format2-dev; elsewhere, put its directory into LD_LIBRARY_PATH"
-        )
-    })
-}
-
-fn text(text: &str) -> CString {
-    // What is behind a NUL nobody would see.
-    CString::new(text.split('\0').next().unwrap_or_default()).unwrap_or_default()
 }
 
 impl Archive {
@@ -360,7 +268,3 @@ impl Definitions<'_> {
 
 /// Bytes of memory for definitions, the library's own default.
 const DEFINITIONS: u64 = 4 << 20;
-
-fn check(code: c_int) -> Result<()> {
-    if code == SUCCESS { Ok(()) } else { Err(anyhow!("the OTF2 library says error {code}")) }
-}

@@ -23,7 +23,8 @@ use crate::frames::functions;
 use crate::losses::Losses;
 use crate::trace::Trace;
 use crate::words::function;
-use library::{Archive, Operation, Peer, Record, Writer};
+use crate::otf2::{Operation, Peer, Record};
+use library::{Archive, Writer};
 use members::Members;
 use regions::{Regions, operation};
 

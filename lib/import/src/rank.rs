@@ -1,0 +1,319 @@
+//! One rank that is being imported.
+
+use std::collections::HashMap;
+
+use foldhash::fast::FixedState;
+use st_capture::record::{Options, RankRecorder};
+use st_model::calls::roles::Start;
+use st_model::calls::words::{each, found_nothing};
+use st_model::calls::{CallId, CallTable, Kind, Meaning, Object, Row, Slot, names};
+use st_model::columns::{Column, Comparison};
+use st_model::names::Names;
+use st_model::num::Exact as _;
+use st_model::objects::Comm;
+use st_model::ranks::RankSeq;
+use st_model::section::{Section, Sym};
+use st_model::sites::SiteTable;
+
+use crate::call::{Call, Site};
+use crate::left::Left;
+use crate::objects::{Definition, Definitions, Known};
+use crate::predefined::predefined;
+use crate::requests::Requests;
+use crate::shape::Shape;
+use crate::words::{Numbers, words};
+
+/// What all ranks have in common.
+#[derive(Debug, Default)]
+pub(crate) struct Common {
+    pub(crate) definitions: Definitions,
+    /// Call sites, and by the number that the source has for one its number there.
+    pub(crate) sites: SiteTable,
+    pub(crate) numbers: HashMap<u32, u32, FixedState>,
+}
+
+/// A thread.
+#[derive(Debug, Default)]
+struct Thread {
+    column: Column,
+    requests: Requests,
+    /// When its last call was entered, and when that was left.
+    last: Option<(i64, i64)>,
+}
+
+/// A rank.
+#[derive(Debug)]
+pub(crate) struct Rank {
+    recorder: RankRecorder,
+    threads: Vec<Thread>,
+    /// By the number that the source has for a thread.
+    numbers: HashMap<u64, usize, FixedState>,
+    objects: Known,
+    /// By number in the table of all ranks.
+    sites: HashMap<u32, u32, FixedState>,
+    texts: HashMap<String, u32, FixedState>,
+    /// Calls have no times any more.
+    untimed: bool,
+    words: Vec<i64>,
+    /// `MPI_Init` is there, or need not be.
+    begun: bool,
+    /// Stood in for `MPI_Init`, so that `MPI_Finalize` is wanted, too.
+    stands_in: bool,
+}
+
+const WORLD: &str = "MPI_COMM_WORLD";
+const SELF: &str = "MPI_COMM_SELF";
+/// Place of calls whose place is not told.
+const UNKNOWN: &str = "unknown";
+
+/// Times are at most so far from 0, ns: 73 years.
+const FARTHEST: i64 = 1 << 61;
+
+impl Rank {
+    /// A rank of a world; `complete`: its source has all that it did.
+    pub(crate) fn new(rank: u32, world: u32, (timed, complete): (bool, bool), common: &Common) -> Self {
+        let options = Options { columns: timed, sketches: timed, ..Options::default() };
+        let mut new = Self {
+            recorder: RankRecorder::new(rank, options),
+            threads: Vec::new(),
+            numbers: HashMap::default(),
+            objects: Known::default(),
+            sites: HashMap::default(),
+            texts: HashMap::default(),
+            untimed: !timed,
+            words: Vec::new(),
+            begun: complete,
+            stands_in: false,
+        };
+        // The first two communicators of every rank.
+        for (kind, members) in [(WORLD, RankSeq::first(world)), (SELF, std::iter::once(rank).collect())] {
+            let comm = Comm { kind: kind.into(), parent: 0, members, remote: RankSeq::default() };
+            let told =
+                common.definitions.find(Object::Comm, kind, rank).map(|(copy, what)| (copy, what.clone()));
+            let (copy, what) = told.unwrap_or((0, Definition::Comm(comm)));
+            new.objects.enter(kind, (copy, &what), None, &mut new.recorder.objects);
+        }
+        new
+    }
+
+    /// Enters a call, of a function that the call table has, or one that it lacks.
+    ///
+    /// # Errors
+    ///
+    /// With what is wrong.
+    pub(crate) fn call(
+        &mut self,
+        call: &Call<'_>,
+        function: Option<(&'static Row, &Shape)>,
+        common: &Common,
+        left: &mut Left,
+    ) -> Result<(), String> {
+        let times = self.check(call, left)?;
+        let thread = self.thread(call.thread, times);
+        self.stand_in(function.map(|(row, _)| row), thread, times, left);
+        let site = self.site(call.site, common)?;
+        let id = match function {
+            Some((row, _)) => row.id,
+            None => self.recorder.unknown_call(call.name),
+        };
+        let mut of = std::mem::take(&mut self.words);
+        of.clear();
+        if let Some((row, shape)) = function {
+            let place = self.recorder.sites.get(site).map_or(0, |site| site.id);
+            let Some(own) = self.threads.get_mut(thread) else { return Ok(()) };
+            let mut numbers = Own {
+                recorder: &mut self.recorder,
+                objects: &mut self.objects,
+                requests: &mut own.requests,
+                definitions: &common.definitions,
+                maker: (id, place),
+                persistent: Start::of(row) == Start::Persistent,
+            };
+            let given = (call.parameters, call.partial);
+            words((row, shape), given, (&mut numbers, left), &mut of)?;
+            settle(row, shape, &of, &mut own.requests);
+        }
+        let symbol = self.recorder.symbol(id, site, call.error);
+        self.record(thread, symbol, &of, times);
+        self.words = of;
+        Ok(())
+    }
+
+    fn record(&mut self, thread: usize, symbol: Sym, words: &[i64], (enter, exit): (i64, i64)) {
+        let full = self.recorder.record(thread, symbol, words, enter, exit);
+        if let Some(own) = self.threads.get_mut(thread) {
+            own.column.chunks.extend(full.map(|chunk| *chunk));
+            own.last = Some((enter, exit));
+        }
+    }
+
+    /// The times of a call, which may be none any more: then it takes no time.
+    fn check(&mut self, call: &Call<'_>, left: &mut Left) -> Result<(i64, i64), String> {
+        let last = self.numbers.get(&call.thread).and_then(|at| self.threads.get(*at)?.last);
+        let (Some((enter, exit)), false) = (call.times, self.untimed) else {
+            if self.recorded() && !self.untimed {
+                for (number, chunk) in self.recorder.stop_columns() {
+                    let own = self.threads.get_mut(number.to_usize());
+                    own.into_iter().for_each(|own| own.column.chunks.push(chunk.clone()));
+                }
+            }
+            self.untimed = true;
+            left.add("calls without times, or behind some of their rank that have none", 1);
+            let at = last.map_or(0, |(_, exit)| exit);
+            return Ok((at, at));
+        };
+        if enter.checked_abs().is_none_or(|t| t > FARTHEST) || exit.checked_abs().is_none_or(|t| t > FARTHEST)
+        {
+            return Err("enter and exit: more than 73 years from 0".into());
+        }
+        if exit < enter {
+            return Err(format!("exit: {exit} is before enter, {enter}"));
+        }
+        if let Some((before, _)) = last.filter(|(before, _)| enter < *before) {
+            return Err(format!(
+                "enter: {enter} is before {before}, when the call before on this thread is entered: calls of a thread stand in their order"
+            ));
+        }
+        Ok((enter, exit))
+    }
+
+    fn recorded(&self) -> bool {
+        self.threads.iter().any(|thread| thread.last.is_some())
+    }
+
+    /// Number of a thread, which begins with its first call.
+    fn thread(&mut self, number: u64, (enter, _): (i64, i64)) -> usize {
+        let Self { numbers, threads, recorder, .. } = self;
+        *numbers.entry(number).or_insert_with(|| {
+            threads.push(Thread::default());
+            recorder.open_thread(enter)
+        })
+    }
+
+    /// Enters what MPI begins with, if the source does not have it, before the first call that needs it.
+    fn stand_in(&mut self, row: Option<&Row>, thread: usize, (enter, _): (i64, i64), left: &mut Left) {
+        let session = |row: &Row| row.slots.iter().any(|slot| slot.name.ends_with("session"));
+        let Some(row) = row.filter(|_| !self.begun) else { return };
+        if row.kind == Kind::Init || session(row) {
+            self.begun = true;
+        } else if !row.properties.local || row.comm_slot().is_some() {
+            (self.begun, self.stands_in) = (true, true);
+            self.environment(names::MPI_Init, thread, enter);
+            left.add("MPI_Init and MPI_Finalize of ranks (they stand at the first and last times)", 1);
+        }
+    }
+
+    /// A call without parameters that takes no time.
+    fn environment(&mut self, name: &str, thread: usize, at: i64) {
+        let Some(row) = CallTable::builtin().by_name(name) else { return };
+        let site = self.recorder.sites.label(UNKNOWN);
+        let symbol = self.recorder.symbol(row.id, site, 0);
+        self.record(thread, symbol, &[], (at, at));
+    }
+
+    fn site(&mut self, site: Site<'_>, common: &Common) -> Result<u32, String> {
+        let text = match site {
+            Site::Number(printed) => {
+                let Some(&number) = common.numbers.get(&printed) else {
+                    return Err(format!("site: {printed} is not described"));
+                };
+                let recorder = &mut self.recorder;
+                let adopt = || {
+                    let site = common.sites.get(number);
+                    site.map_or(0, |site| recorder.sites.adopt(&common.sites, site))
+                };
+                return Ok(*self.sites.entry(number).or_insert_with(adopt));
+            }
+            Site::Text(text) => text,
+            Site::Unknown => UNKNOWN,
+        };
+        if let Some(site) = self.texts.get(text) {
+            return Ok(*site);
+        }
+        let site = self.recorder.sites.label(text);
+        self.texts.insert(text.to_owned(), site);
+        Ok(site)
+    }
+
+    /// The rank's trace.
+    pub(crate) fn finish(mut self, host: &str, clock: Option<Comparison>, names: &Names) -> Section {
+        if self.stands_in {
+            let last = self.threads.iter().filter_map(|thread| thread.last).map(|(_, exit)| exit).max();
+            self.environment(names::MPI_Finalize, 0, last.unwrap_or(0));
+        }
+        for (number, chunk) in self.recorder.flush_columns() {
+            if let Some(own) = self.threads.get_mut(number.to_usize()) {
+                own.column.chunks.push(chunk);
+            }
+        }
+        let rank = self.recorder.rank();
+        let mut section = self.recorder.finish(host);
+        section.sites.set_names(names.clone());
+        for (thread, own) in section.threads.iter_mut().zip(self.threads) {
+            if own.column.events() > 0 {
+                thread.columns.push((rank, own.column));
+            }
+        }
+        let first = section.threads.first_mut().and_then(|thread| thread.columns.first_mut());
+        if let (Some((_, column)), Some(clock)) = (first, clock) {
+            column.clock = clock;
+        }
+        section
+    }
+}
+
+/// Numbers of requests that are no more after a call are free again.
+fn settle(row: &Row, shape: &Shape, words: &[i64], requests: &mut Requests) {
+    if found_nothing(row, words) {
+        return;
+    }
+    let mut waited: &[i64] = &[];
+    for ((slot, own), field) in each(&row.slots, words).zip(&shape.fields) {
+        match slot.meaning {
+            Meaning::Request if slot.list => waited = own,
+            Meaning::Request if field.frees_request() => own.iter().for_each(|number| requests.free(*number)),
+            Meaning::Position => {
+                let of = own.iter().filter_map(|place| waited.get(usize::try_from(*place).ok()?));
+                of.for_each(|number| requests.complete(*number));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The numbers of a thread.
+struct Own<'a> {
+    recorder: &'a mut RankRecorder,
+    objects: &'a mut Known,
+    requests: &'a mut Requests,
+    definitions: &'a Definitions,
+    /// The function that is called, and the place of the call.
+    maker: (CallId, u128),
+    persistent: bool,
+}
+
+impl Numbers for Own<'_> {
+    fn object(&mut self, object: Object, slot: &Slot, name: &str) -> Result<i64, String> {
+        let (call, site) = self.maker;
+        if object == Object::Text {
+            return Ok(self.recorder.text(call, site, name.to_owned()));
+        }
+        if let Some(number) = self.objects.find(object, name) {
+            return Ok(number);
+        }
+        let maker = slot.is_made().then_some(self.maker);
+        let told = self.definitions.find(object, name, self.recorder.rank());
+        let to = &mut self.recorder.objects;
+        if let Some(what) = told {
+            return Ok(self.objects.enter(name, what, maker, to));
+        }
+        match predefined(object, name) {
+            Some(what) => Ok(self.objects.enter(name, (0, &what), None, to)),
+            None => Err(format!("{name} is not described by a line before")),
+        }
+    }
+
+    fn request(&mut self, name: &str, makes: bool) -> i64 {
+        if makes { self.requests.begin(name, self.persistent) } else { self.requests.find(name) }
+    }
+}

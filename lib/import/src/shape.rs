@@ -1,0 +1,82 @@
+//! What is known of a function's fields beforehand.
+
+use std::collections::HashMap;
+
+use foldhash::fast::FixedState;
+use st_model::calls::{CallId, Length, Param, Row};
+use st_stream::json::read::keys;
+
+/// A slot as a field of a line.
+#[derive(Debug)]
+pub(crate) struct Field {
+    /// What it is called.
+    pub(crate) key: String,
+    /// Role of its parameter; none of what a status or a completion has.
+    pub(crate) role: &'static str,
+    /// The field of the list whose length it is.
+    pub(crate) length_of: Option<String>,
+}
+
+impl Field {
+    /// Whether it is a request that the call makes.
+    pub(crate) fn makes_request(&self) -> bool {
+        matches!(self.role, "newrequest" | "newmessage")
+    }
+
+    /// Whether it is a request that is no more when the call is done.
+    pub(crate) fn frees_request(&self) -> bool {
+        matches!(self.role, "freerequest" | "message")
+    }
+}
+
+/// The fields of a function, in the order of its slots.
+#[derive(Debug)]
+pub(crate) struct Shape {
+    pub(crate) fields: Vec<Field>,
+}
+
+/// Fields that calls of all functions may have.
+const ALL: [&str; 10] =
+    ["rank", "thread", "i", "call", "site", "enter", "exit", "error", "bytes", "completed"];
+
+/// Roles of parameters that are one request.
+const REQUEST: [&str; 7] =
+    ["newrequest", "startrequest", "freerequest", "cancelrequest", "queryrequest", "newmessage", "message"];
+
+impl Shape {
+    fn of(row: &'static Row) -> Self {
+        // The n-th request of the slots is the n-th of the parameters.
+        let mut requests = row.params.iter().filter(|p| REQUEST.contains(&p.role.as_str()));
+        let mut fields = Vec::new();
+        for (slot, key) in row.slots.iter().zip(keys(row)) {
+            let of = match slot.name.as_str() {
+                "request" if !slot.list => requests.next(),
+                name => row.params.iter().find(|p| p.name == name),
+            };
+            let at = of.and_then(|of| row.params.iter().position(|p| std::ptr::eq(p, of)));
+            let counts = |p: &&Param| matches!(p.length, Length::Param(n) if Some(n) == at);
+            let list = row.params.iter().find(counts).map(|p| match p.role.as_str() {
+                "requests" | "startrequests" => "requests".to_owned(),
+                _ => p.name.clone(),
+            });
+            fields.push(Field { key, role: of.map_or("", |p| &p.role), length_of: list });
+        }
+        Self { fields }
+    }
+
+    /// Whether a field means something in calls of the function.
+    pub(crate) fn knows(&self, key: &str) -> bool {
+        let single = key == "request" && self.fields.iter().any(|f| f.key == "requests");
+        ALL.contains(&key) || single || self.fields.iter().any(|f| f.key == key)
+    }
+}
+
+/// Those of the functions that have been met.
+#[derive(Debug, Default)]
+pub(crate) struct Shapes(HashMap<CallId, Shape, FixedState>);
+
+impl Shapes {
+    pub(crate) fn of(&mut self, row: &'static Row) -> &Shape {
+        self.0.entry(row.id).or_insert_with(|| Shape::of(row))
+    }
+}

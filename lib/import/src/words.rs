@@ -1,0 +1,244 @@
+//! A call's parameters as words, by its row in the call table.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value};
+use st_model::calls::{Meaning, Object, Row, Slot};
+use st_model::num::narrow;
+use st_model::values::{NONE, NULL, PROC_NULL};
+use st_stream::json::read::{Read, value};
+
+use crate::left::Left;
+use crate::predefined::{BITWISE, BYTE, SUM};
+use crate::shape::{Field, Shape};
+
+/// The objects and requests of the rank that makes a call.
+pub(crate) trait Numbers {
+    /// Number of an object, by its name, in a slot of the call.
+    ///
+    /// # Errors
+    ///
+    /// If nothing is known of it.
+    fn object(&mut self, object: Object, slot: &Slot, name: &str) -> Result<i64, String>;
+
+    /// Number of a request, by its name, which the call makes or uses.
+    fn request(&mut self, name: &str, makes: bool) -> i64;
+}
+
+/// Puts a call's words together. What the source does not tell is counted, or refused where nothing can stand for it.
+///
+/// # Errors
+///
+/// With what is wrong.
+pub(crate) fn words(
+    (row, shape): (&'static Row, &Shape),
+    (given, partial): (&Map<String, Value>, bool),
+    (numbers, left): (&mut impl Numbers, &mut Left),
+    out: &mut Vec<i64>,
+) -> Result<(), String> {
+    out.clear();
+    let (requests, done, lacks) = (Vec::new(), true, false);
+    let mut making = Making { row, given, partial, numbers, left, requests, done, lacks };
+    let mut slots = row.slots.iter().zip(&shape.fields);
+    while let Some((slot, field)) = slots.next() {
+        let put = if slot.meaning == Meaning::Position {
+            // Source, tag and bytes of the completed requests are in it.
+            let of: Vec<&Slot> = slots.by_ref().take(3).map(|(slot, _)| slot).collect();
+            making.completed(&of, out)
+        } else if slot.list {
+            making.list(slot, field, out)
+        } else {
+            making.one(slot, field).map(|word| out.push(word))
+        };
+        put.map_err(|what| format!("{}: {what}", field.key))?;
+    }
+    if making.lacks {
+        let what = format!("partners, communicators or requests of {} (null ones stand for them)", row.name);
+        left.add(&what, 1);
+    }
+    for key in given.keys().filter(|key| !shape.knows(key)) {
+        left.add(&format!("field {key} of {}, which has none", row.name), 1);
+    }
+    Ok(())
+}
+
+struct Making<'a, N> {
+    row: &'static Row,
+    given: &'a Map<String, Value>,
+    numbers: &'a mut N,
+    left: &'a mut Left,
+    /// Those that the call waits for.
+    requests: Vec<i64>,
+    /// A test has succeeded.
+    done: bool,
+    /// What is not told may be null.
+    partial: bool,
+    /// Something is.
+    lacks: bool,
+}
+
+impl<N: Numbers> Making<'_, N> {
+    fn list(&mut self, slot: &Slot, field: &Field, out: &mut Vec<i64>) -> Result<(), String> {
+        let waits = slot.meaning == Meaning::Request;
+        // What waits for one request may say so.
+        let one =
+            |given: &Map<String, Value>| given.get("request").filter(|_| waits).cloned().map(|v| vec![v]);
+        let single;
+        let all: &[Value] = match self.given.get(&field.key) {
+            Some(Value::Array(all)) => all,
+            Some(_) => return Err("no list".into()),
+            None => {
+                single = one(self.given);
+                match &single {
+                    Some(single) => single,
+                    None if waits && self.partial => {
+                        self.lacks = true;
+                        &[]
+                    }
+                    None if waits => return Err("is missing".into()),
+                    None => &[],
+                }
+            }
+        };
+        out.push(narrow(all.len()));
+        let first = out.len();
+        for v in all {
+            let word = self.word(slot, field, v)?;
+            out.push(word);
+        }
+        if waits {
+            self.requests = out.get(first..).unwrap_or(&[]).to_vec();
+        }
+        Ok(())
+    }
+
+    fn one(&mut self, slot: &Slot, field: &Field) -> Result<i64, String> {
+        let given = self.given;
+        let word = match given.get(&field.key) {
+            Some(v) => self.word(slot, field, v)?,
+            None => self.missing(slot, field)?,
+        };
+        if slot.meaning == Meaning::Flag && slot.name == "flag" {
+            self.done = word != 0;
+        }
+        Ok(word)
+    }
+
+    fn word(&mut self, slot: &Slot, field: &Field, v: &Value) -> Result<i64, String> {
+        if v.is_number() && matches!(slot.meaning, Meaning::Ref(_)) {
+            // A number of the trace that it comes from, which says no more of it.
+            self.left.add("objects of which no more than a number is known (null handles stand for them)", 1);
+        }
+        match value(self.row, slot, v) {
+            Some(Read::Word(word)) => Ok(word),
+            Some(Read::Label(object, name)) => self.numbers.object(object, slot, name),
+            Some(Read::Request(name)) => {
+                let number = self.numbers.request(name, field.makes_request());
+                if number == NULL {
+                    self.left.add("requests that no call has made (null requests stand for them)", 1);
+                }
+                Ok(number)
+            }
+            None => Err(format!("{v} cannot be one")),
+        }
+    }
+
+    /// What stands for a value that is not told.
+    fn missing(&mut self, slot: &Slot, field: &Field) -> Result<i64, String> {
+        let null = match slot.meaning {
+            Meaning::Ref(Object::Comm) if field.role == "comm" => Some(NULL),
+            Meaning::Rank if slot.name != "rsource" && field.role != "outpeer" => Some(PROC_NULL),
+            Meaning::Request => Some(NULL),
+            _ => None,
+        };
+        if let Some(null) = null.filter(|_| self.partial) {
+            self.lacks = true;
+            return Ok(null);
+        }
+        let word = match slot.meaning {
+            Meaning::Ref(Object::Comm) if field.role == "comm" => 0,
+            Meaning::Ref(Object::Type) if !slot.is_made() => self.numbers.object(Object::Type, slot, BYTE)?,
+            Meaning::Ref(Object::Op) if field.role == "op" => {
+                // Bytes can be combined bit by bit alone.
+                let of_bytes = self.given.get("type").is_none_or(|kind| kind == BYTE);
+                let stands = if of_bytes { BITWISE } else { SUM };
+                self.left.add(&format!("operations of reductions ({stands} stands for them)"), 1);
+                self.numbers.object(Object::Op, slot, stands)?
+            }
+            Meaning::Ref(_) | Meaning::Info => NULL,
+            Meaning::Count if slot.name == "bytes" => self.bytes().unwrap_or(NONE),
+            Meaning::Count => self.bytes().unwrap_or(0),
+            Meaning::Tag if slot.name == "rtag" => NONE,
+            Meaning::Tag => 0,
+            Meaning::Rank if slot.name == "rsource" || field.role == "outpeer" => NONE,
+            Meaning::Rank | Meaning::Request => return Err("is missing".into()),
+            Meaning::Flag => (slot.name == "flag").into(),
+            Meaning::Times => 1,
+            Meaning::Int => match field.length_of.as_ref().map(|list| self.given.get(list)) {
+                Some(Some(Value::Array(all))) => narrow(all.len()),
+                Some(None) if self.given.contains_key("request") => 1,
+                _ => 0,
+            },
+            Meaning::Position => return Err("is missing".into()),
+        };
+        Ok(word)
+    }
+
+    /// The bytes that a call is said to move, if a number is.
+    fn bytes(&self) -> Option<i64> {
+        self.given.get("bytes").and_then(Value::as_i64)
+    }
+
+    /// What a call completes: positions, sources, tags and bytes.
+    fn completed(&mut self, of: &[&Slot], out: &mut Vec<i64>) -> Result<(), String> {
+        let given = self.given;
+        let all = match given.get("completed") {
+            Some(Value::Array(all)) => all,
+            Some(_) => return Err("no list".into()),
+            None => return self.all_completed(out),
+        };
+        // A request may be named more than once only if it is null.
+        let mut places: HashMap<i64, Vec<usize>> = HashMap::new();
+        for (place, request) in self.requests.iter().enumerate().rev() {
+            places.entry(*request).or_default().push(place);
+        }
+        let mut lists: [Vec<i64>; 4] = Default::default();
+        for one in all {
+            let one = one.as_object().ok_or("no list of objects")?;
+            let request = match one.get("request") {
+                None | Some(Value::Null) => NULL,
+                Some(Value::String(name)) => self.numbers.request(name, false),
+                Some(v) => v.as_i64().ok_or("request: neither number nor text")?,
+            };
+            let place = places.get_mut(&request).and_then(Vec::pop);
+            lists[0].push(narrow(place.ok_or("a request that the call does not wait for")?));
+            for (slot, list) in of.iter().zip(&mut lists[1..]) {
+                let word = match one.get(&slot.name).map(|v| value(self.row, slot, v)) {
+                    None => NONE,
+                    Some(Some(Read::Word(word))) => word,
+                    Some(_) => return Err(format!("{}: cannot be one", slot.name)),
+                };
+                list.push(word);
+            }
+        }
+        put(&lists, out);
+        Ok(())
+    }
+
+    /// Where it is not told, all requests are complete, unless a test failed.
+    fn all_completed(&self, out: &mut Vec<i64>) -> Result<(), String> {
+        let active = self.requests.iter().enumerate().filter(|(_, request)| self.done && **request != NULL);
+        let places: Vec<i64> = active.map(|(place, _)| narrow(place)).collect();
+        let none = vec![NONE; places.len()];
+        put(&[places, none.clone(), none.clone(), none], out);
+        Ok(())
+    }
+}
+
+/// Lists, each behind its length.
+fn put(lists: &[Vec<i64>; 4], out: &mut Vec<i64>) {
+    for list in lists {
+        out.push(narrow(list.len()));
+        out.extend(list);
+    }
+}

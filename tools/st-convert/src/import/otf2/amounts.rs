@@ -1,0 +1,71 @@
+//! What a collective operation's record says of bytes, as a call's parameters: elements are bytes.
+
+use serde_json::{Map, Value};
+use st_model::calls::{Kind, Row};
+
+use crate::otf2::Operation;
+
+/// `OTF2_COLLECTIVE_ROOT_NONE`, `_SELF` and `_THIS_GROUP`.
+const NO_ROOT: u32 = u32::MAX;
+const SELF: u32 = u32::MAX - 1;
+const THIS_GROUP: u32 = u32::MAX - 2;
+
+/// The root of an operation; `None` if it has none.
+pub(super) fn root(operation: &Operation) -> Option<Value> {
+    match operation.root {
+        NO_ROOT => None,
+        SELF => Some("MPI_ROOT".into()),
+        THIS_GROUP => Some("MPI_PROC_NULL".into()),
+        rank => Some(rank.into()),
+    }
+}
+
+/// Adds the counts of an operation of so many ranks, of which the caller is one. Bytes for each of several partners are spread
+/// evenly where the record has their sum. Whether a sum was spread is returned.
+pub(super) fn add(row: &Row, o: &Operation, (peers, me): (u64, u64), to: &mut Map<String, Value>) -> bool {
+    let n = peers.max(1);
+    let either = |a: u64, b: u64| if a > 0 { a } else { b };
+    let scattered = matches!(row.kind, Kind::Scatter | Kind::Alltoall);
+    let collected = matches!(row.kind, Kind::Gather | Kind::Allgather | Kind::Alltoall);
+    let mut spread = false;
+    for slot in &row.slots {
+        let value: Value = match (slot.name.as_str(), slot.list) {
+            ("count", false) if matches!(row.kind, Kind::Bcast | Kind::ReduceScatter) => {
+                either(o.received, o.sent).into()
+            }
+            ("count", false) => either(o.sent, o.received).into(),
+            ("sendcount", false) if scattered => (o.sent / n).into(),
+            // Some tools count what each partner is sent, others what all are.
+            ("sendcount", false) if row.kind == Kind::Allgather => (o.received / n).into(),
+            ("sendcount", false) => o.sent.into(),
+            ("recvcount", false) if collected => (o.received / n).into(),
+            ("recvcount", false) => o.received.into(),
+            ("sendcounts", true) if o.sent > 0 => even(o.sent, n),
+            ("recvcounts", true) if o.received > 0 => even(o.received, n),
+            ("counts", true) => with_own(o, (n, me)),
+            _ => continue,
+        };
+        spread |= slot.list;
+        to.insert(slot.name.clone(), value);
+    }
+    spread
+}
+
+/// A sum spread evenly.
+fn even(sum: u64, n: u64) -> Value {
+    (0..n).map(|at| Value::from(sum / n + u64::from(at < sum % n))).collect()
+}
+
+/// What is sent spread over all but the caller, who gets what it receives.
+fn with_own(o: &Operation, (n, me): (u64, u64)) -> Value {
+    let (others, rest) = (n.saturating_sub(1).max(1), o.sent.saturating_sub(o.received));
+    let mut seen = 0;
+    let each = |at: u64| {
+        if at == me {
+            return Value::from(o.received);
+        }
+        seen += 1;
+        Value::from(rest / others + u64::from(seen <= rest % others))
+    };
+    (0..n).map(each).collect()
+}

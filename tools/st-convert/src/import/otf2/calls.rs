@@ -1,0 +1,369 @@
+//! Events of a location as calls.
+//!
+//! What a receive or collective operation that only begins is about its record says when it is complete: a location is read twice,
+//! the first time for that.
+
+use std::collections::{BTreeMap, HashMap};
+
+use anyhow::{Result, anyhow};
+use foldhash::fast::FixedState;
+use serde_json::{Map, Value, json};
+use st_import::{Call, Importer, Site};
+use st_model::calls::{CallTable, Kind, Row, names};
+use st_model::num::Exact as _;
+
+use super::amounts;
+use super::definitions::{Communicator, Definitions};
+use crate::otf2::{Operation, Peer, Record};
+
+/// The communicators of an archive, by number.
+pub(super) type Communicators = HashMap<u32, Communicator, FixedState>;
+
+/// By request, in the order in which they begin: the record of its completion.
+pub(super) type Completions = Vec<Option<Record>>;
+
+/// The request of a record that begins one.
+fn begun(record: &Record) -> Option<u64> {
+    match record {
+        Record::Isend(_, id) | Record::IrecvRequest(id) | Record::CollectiveRequest(id) => Some(*id),
+        _ => None,
+    }
+}
+
+/// The request of a record that completes one.
+fn ended(record: &Record) -> Option<u64> {
+    match record {
+        Record::IsendComplete(id)
+        | Record::Irecv(_, id)
+        | Record::Cancelled(id)
+        | Record::CollectiveComplete(_, id) => Some(*id),
+        _ => None,
+    }
+}
+
+/// Finds how requests end.
+#[derive(Debug, Default)]
+pub(super) struct Survey {
+    open: HashMap<u64, usize, FixedState>,
+    pub(super) completions: Completions,
+}
+
+impl Survey {
+    pub(super) fn record(&mut self, record: &Record) {
+        if let Some(id) = begun(record) {
+            self.open.insert(id, self.completions.len());
+            self.completions.push(None);
+        } else if let Some(at) = ended(record).and_then(|id| self.open.remove(&id)) {
+            self.completions[at] = Some(*record);
+        }
+    }
+}
+
+/// What a region is.
+#[derive(Clone, Copy, Debug)]
+enum What<'a> {
+    /// A function of MPI; of one that the call table has, its row.
+    Mpi(&'a str, Option<&'static Row>),
+    /// A function of the program.
+    Program(&'a str),
+}
+
+/// A call that is under way.
+#[derive(Debug)]
+struct Inside<'a> {
+    name: &'a str,
+    row: Option<&'static Row>,
+    enter: i64,
+    records: Vec<Record>,
+    /// Regions that it is in itself.
+    nested: usize,
+}
+
+/// Reads the events of a location.
+pub(super) struct Reading<'a> {
+    pub(super) definitions: &'a Definitions,
+    pub(super) communicators: &'a Communicators,
+    pub(super) to: &'a mut Importer,
+    /// Rank and location.
+    of: (u32, u64),
+    completions: Completions,
+    /// Requests that have begun so far.
+    begun: usize,
+    /// By number in the archive: which request it is by its order, and how the trace calls it.
+    open: HashMap<u64, (usize, String), FixedState>,
+    /// Those of which the archive does not say when they are complete, in their order.
+    untold: BTreeMap<usize, (u64, String)>,
+    regions: HashMap<u32, What<'a>, FixedState>,
+    /// Functions of the program that it is in, outermost first.
+    frames: Vec<&'a str>,
+    inside: Option<Inside<'a>>,
+}
+
+/// Parameters of a call.
+type Parameters = Map<String, Value>;
+
+impl<'a> Reading<'a> {
+    pub(super) fn new(
+        (definitions, communicators): (&'a Definitions, &'a Communicators),
+        to: &'a mut Importer,
+        of: (u32, u64),
+        completions: Completions,
+    ) -> Self {
+        Self {
+            definitions,
+            communicators,
+            to,
+            of,
+            completions,
+            begun: 0,
+            open: HashMap::default(),
+            untold: BTreeMap::new(),
+            regions: HashMap::default(),
+            frames: Vec::new(),
+            inside: None,
+        }
+    }
+
+    /// The next event.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be.
+    pub(super) fn record(&mut self, time: u64, record: Record) -> Result<()> {
+        let now = self.definitions.ns(time);
+        match record {
+            Record::Enter(region) => self.enter(now, region),
+            Record::Leave(region) => self.leave(now, region),
+            _ => match &mut self.inside {
+                Some(inside) => {
+                    inside.records.push(record);
+                    Ok(())
+                }
+                None => {
+                    self.to.leave("messages and operations outside of functions of MPI", 1);
+                    Ok(())
+                }
+            },
+        }
+    }
+
+    fn what(&mut self, region: u32) -> What<'a> {
+        let definitions = self.definitions;
+        *self.regions.entry(region).or_insert_with(|| {
+            let name = definitions.region_name(region).unwrap_or("unknown function");
+            let row = CallTable::builtin().by_name(name);
+            if row.is_some() || name.starts_with("MPI_") { What::Mpi(name, row) } else { What::Program(name) }
+        })
+    }
+
+    fn enter(&mut self, now: i64, region: u32) -> Result<()> {
+        if let Some(inside) = &mut self.inside {
+            inside.nested = inside.nested.saturating_add(1);
+            return Ok(());
+        }
+        match self.what(region) {
+            What::Mpi(name, row) => {
+                self.inside = Some(Inside { name, row, enter: now, records: Vec::new(), nested: 0 });
+            }
+            What::Program(name) => self.frames.push(name),
+        }
+        Ok(())
+    }
+
+    fn leave(&mut self, now: i64, region: u32) -> Result<()> {
+        match &mut self.inside {
+            Some(inside) if inside.nested > 0 => inside.nested -= 1,
+            Some(_) => {
+                if let Some(inside) = self.inside.take() {
+                    return self.call(&inside, now);
+                }
+            }
+            None => {
+                let What::Program(name) = self.what(region) else { return Ok(()) };
+                if self.frames.last() == Some(&name) {
+                    self.frames.pop();
+                } else {
+                    self.to.leave("functions of the program that are left without being entered", 1);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A call is over: what its records say of it.
+    fn call(&mut self, inside: &Inside<'a>, exit: i64) -> Result<()> {
+        let times = (inside.enter, exit);
+        let kind = inside.row.map(|row| row.kind);
+        if kind == Some(Kind::Restart) && inside.records.iter().any(|record| begun(record).is_some()) {
+            return self.restart(inside, times);
+        }
+        let mut parameters = Map::new();
+        if let Some(row) = inside.row {
+            let request = format!("r{}", self.begun);
+            for record in &inside.records {
+                self.add(row, record, &request, &mut parameters);
+            }
+            if kind == Some(Kind::Complete) {
+                self.complete(row, &inside.records, &mut parameters);
+            } else if row.properties.poll {
+                parameters.entry("flag").or_insert(false.into());
+            }
+        }
+        self.hand_over(inside.name, times, &parameters)
+    }
+
+    fn hand_over(&mut self, name: &str, times: (i64, i64), parameters: &Parameters) -> Result<()> {
+        let place = self.frames.iter().rev().copied().collect::<Vec<_>>().join(" < ");
+        let site = if place.is_empty() { Site::Unknown } else { Site::Text(&place) };
+        let (rank, thread) = self.of;
+        let call = Call { rank, thread, name, site, error: 0, times: Some(times), parameters, partial: true };
+        self.to.call(&call).map_err(|what| anyhow!("location {thread}: {what}"))
+    }
+
+    /// A start of persistent requests, whose making no record tells: as calls that begin such operations.
+    fn restart(&mut self, inside: &Inside<'_>, (enter, exit): (i64, i64)) -> Result<()> {
+        let mut from = enter;
+        for record in inside.records.iter().filter(|record| begun(record).is_some()) {
+            let name = match record {
+                Record::Isend(..) => names::MPI_Isend,
+                Record::IrecvRequest(_) => names::MPI_Irecv,
+                _ => continue,
+            };
+            let Some(row) = CallTable::builtin().by_name(name) else { continue };
+            self.to.leave("starts of persistent requests (MPI_Isend and MPI_Irecv stand for them)", 1);
+            let (request, mut parameters) = (format!("r{}", self.begun), Map::new());
+            self.add(row, record, &request, &mut parameters);
+            self.hand_over(name, (from, exit), &parameters)?;
+            from = exit;
+        }
+        Ok(())
+    }
+
+    /// Adds what a record says of a call.
+    fn add(&mut self, row: &Row, record: &Record, request: &str, to: &mut Parameters) {
+        let completion = begun(record).map(|id| self.begin(id, request));
+        if completion.is_some() {
+            to.insert("request".into(), request.into());
+        }
+        match (*record, completion.flatten()) {
+            (Record::Send(peer) | Record::Isend(peer, _), _) => self.message(row, true, &peer, to),
+            (Record::Recv(peer), _) | (Record::IrecvRequest(_), Some(Record::Irecv(peer, _))) => {
+                self.message(row, false, &peer, to);
+            }
+            (Record::IrecvRequest(_), _) => {
+                self.to.leave("receives of which it is not told what came (from anybody)", 1);
+                let any = if row.slot("recvtag").is_some() { "recvtag" } else { "tag" };
+                to.insert("source".into(), "MPI_ANY_SOURCE".into());
+                to.insert(any.into(), "MPI_ANY_TAG".into());
+                to.insert("comm".into(), "MPI_COMM_WORLD".into());
+            }
+            (Record::CollectiveEnd(o), _)
+            | (Record::CollectiveRequest(_), Some(Record::CollectiveComplete(o, _))) => {
+                self.operation(row, &o, to);
+            }
+            _ => {}
+        }
+    }
+
+    /// A request begins; how it ends is returned.
+    fn begin(&mut self, id: u64, name: &str) -> Option<Record> {
+        let at = self.begun;
+        self.begun += 1;
+        self.open.insert(id, (at, name.to_owned()));
+        let completion = self.completions.get(at).copied().flatten();
+        if completion.is_none() {
+            self.untold.insert(at, (id, name.to_owned()));
+        }
+        completion
+    }
+
+    fn message(&mut self, row: &Row, sends: bool, peer: &Peer, to: &mut Parameters) {
+        let [end, tag, count] =
+            if sends { ["dest", "sendtag", "sendcount"] } else { ["source", "recvtag", "recvcount"] };
+        let key = |own: &str, common: &str| {
+            if row.slot(own).is_some() { own.to_owned() } else { common.to_owned() }
+        };
+        to.insert(end.into(), peer.rank.into());
+        to.insert(key(tag, "tag"), peer.tag.into());
+        to.insert(key(count, "count"), peer.bytes.into());
+        if !sends && row.slot("rsource").is_some() {
+            to.insert("bytes".into(), peer.bytes.into());
+        }
+        self.communicator(peer.comm, to);
+        self.to.leave("datatypes of messages and operations (MPI_BYTE stands for them)", 1);
+    }
+
+    fn operation(&mut self, row: &Row, o: &Operation, to: &mut Parameters) {
+        self.communicator(o.comm, to);
+        to.extend(amounts::root(o).map(|root| ("root".to_owned(), root)));
+        let peers = self.communicators.get(&o.comm).map_or((1, 0), |comm| comm.peers(self.of.0));
+        if amounts::add(row, o, peers, to) {
+            self.to.leave("counts of each partner in operations (all the same)", 1);
+        }
+        if o.sent > 0 || o.received > 0 {
+            self.to.leave("datatypes of messages and operations (MPI_BYTE stands for them)", 1);
+        }
+    }
+
+    fn communicator(&mut self, number: u32, to: &mut Parameters) {
+        if let Some(comm) = self.communicators.get(&number) {
+            to.insert("comm".into(), comm.name.clone().into());
+        }
+    }
+
+    /// What a call completes.
+    fn complete(&mut self, row: &Row, records: &[Record], to: &mut Parameters) {
+        let mut completed: Vec<(String, Value)> = Vec::new();
+        for record in records {
+            let Some((at, name)) = ended(record).and_then(|id| self.open.remove(&id)) else { continue };
+            self.untold.remove(&at);
+            let what = match record {
+                Record::Irecv(peer, _) => {
+                    json!({"request": name, "source": peer.rank, "tag": peer.tag, "bytes": peer.bytes})
+                }
+                Record::Cancelled(_) => json!({"request": name, "bytes": "cancelled"}),
+                _ => json!({"request": name}),
+            };
+            match completed.iter_mut().find(|(other, _)| *other == name) {
+                // One request of two messages: what is received says more.
+                Some(known) if matches!(record, Record::Irecv(..)) => known.1 = what,
+                Some(_) => {}
+                None => completed.push((name, what)),
+            }
+        }
+        if completed.is_empty() && !row.properties.poll {
+            self.presumed(row, &mut completed);
+        }
+        let requests = completed.iter().map(|(name, _)| Value::from(name.as_str()));
+        to.insert("requests".into(), requests.collect());
+        if row.properties.poll {
+            to.insert("flag".into(), (!completed.is_empty()).into());
+        }
+        to.insert("completed".into(), completed.into_iter().map(|(_, what)| what).collect());
+    }
+
+    /// A call that waits, and of which nothing is told: it completes what must be complete after it.
+    fn presumed(&mut self, row: &Row, completed: &mut Vec<(String, Value)>) {
+        // Only a call that waits for all says how many that are.
+        let all = row.slot("n").is_some();
+        let most = if all { usize::MAX } else { 1 };
+        while completed.len() < most {
+            let Some((at, (id, name))) = self.untold.pop_first() else { break };
+            // The number may be another's by now.
+            if self.open.get(&id).is_some_and(|(other, _)| *other == at) {
+                self.open.remove(&id);
+            }
+            self.to.leave("ends of requests (the next call that waits has them)", 1);
+            let what = json!({"request": name});
+            completed.push((name, what));
+        }
+    }
+
+    /// What is left when all events are read.
+    pub(super) fn finish(self) {
+        if let Some(inside) = &self.inside {
+            self.to.leave(&format!("calls of {} that do not end", inside.name), 1);
+        }
+        self.to.leave("requests that are not complete at the end", self.open.len().to_u64());
+    }
+}

@@ -1,0 +1,198 @@
+//! What an archive defines.
+
+use std::collections::{HashMap, HashSet};
+
+use foldhash::fast::FixedState;
+use st_import::{Definition, Importer};
+use st_model::num::{Exact as _, narrow, saturate};
+use st_model::objects::Comm;
+use st_model::ranks::RankSeq;
+
+/// `OTF2_GROUP_TYPE_COMM_LOCATIONS`.
+const COMM_LOCATIONS: u8 = 4;
+/// `OTF2_GROUP_TYPE_COMM_GROUP`.
+const COMM_GROUP: u8 = 5;
+/// `OTF2_GROUP_TYPE_COMM_SELF`.
+const COMM_SELF: u8 = 6;
+
+const WORLD: &str = "MPI_COMM_WORLD";
+const SELF: &str = "MPI_COMM_SELF";
+
+/// Ticks per second where nothing is said.
+const TICKS: u64 = 1_000_000_000;
+
+/// Definitions by number.
+#[derive(Debug, Default)]
+pub(super) struct Definitions {
+    ticks: u64,
+    offset: u64,
+    /// ns since 1970, or all bits.
+    date: u64,
+    strings: HashMap<u32, String, FixedState>,
+    nodes: HashMap<u32, u32, FixedState>,
+    /// Node of each process.
+    processes: HashMap<u32, u32, FixedState>,
+    /// In the archive's order: number and process.
+    locations: Vec<(u64, u32)>,
+    regions: HashMap<u32, u32, FixedState>,
+    /// Locations by rank.
+    ranks: Vec<u64>,
+    /// Members, as ranks; `None` of the caller alone.
+    groups: HashMap<u32, Option<Vec<u64>>, FixedState>,
+    /// In the archive's order: number, name, and both groups, which are one but between groups.
+    comms: Vec<(u32, u32, [u32; 2])>,
+}
+
+/// A communicator.
+#[derive(Clone, Debug)]
+pub(super) struct Communicator {
+    /// What it is called in the trace.
+    pub(super) name: String,
+    /// Both groups, as ranks in the world.
+    sides: [Vec<u32>; 2],
+    inter: bool,
+}
+
+impl Communicator {
+    /// Number of ranks that a rank's operations reach, and its own position among them.
+    pub(super) fn peers(&self, rank: u32) -> (u64, u64) {
+        let [a, b] = &self.sides;
+        let first = a.iter().position(|r| *r == rank);
+        let peers = if self.inter && first.is_some() { b } else { a };
+        let me = first.or_else(|| b.iter().position(|r| *r == rank));
+        (peers.len().to_u64(), me.unwrap_or(0).to_u64())
+    }
+}
+
+impl Definitions {
+    pub(super) fn clock(&mut self, ticks: u64, offset: u64, date: u64) {
+        (self.ticks, self.offset, self.date) = (ticks, offset, date);
+    }
+    pub(super) fn string(&mut self, number: u32, text: String) {
+        self.strings.insert(number, text);
+    }
+    pub(super) fn node(&mut self, number: u32, name: u32) {
+        self.nodes.insert(number, name);
+    }
+    pub(super) fn process(&mut self, number: u32, node: u32) {
+        self.processes.insert(number, node);
+    }
+    pub(super) fn location(&mut self, number: u64, process: u32) {
+        self.locations.push((number, process));
+    }
+    pub(super) fn region(&mut self, number: u32, name: u32) {
+        self.regions.insert(number, name);
+    }
+    pub(super) fn group(&mut self, number: u32, kind: u8, members: &[u64]) {
+        match kind {
+            COMM_LOCATIONS => self.ranks = members.to_vec(),
+            COMM_GROUP => drop(self.groups.insert(number, Some(members.to_vec()))),
+            COMM_SELF => drop(self.groups.insert(number, None)),
+            _ => {}
+        }
+    }
+    pub(super) fn comm(&mut self, number: u32, name: u32, groups: [u32; 2]) {
+        self.comms.push((number, name, groups));
+    }
+
+    /// Number of ranks.
+    pub(super) fn world(&self) -> Option<u32> {
+        u32::try_from(self.ranks.len()).ok().filter(|world| *world > 0)
+    }
+
+    /// When the run began, ns since 1970; 0 if that is not known.
+    pub(super) fn started(&self) -> u64 {
+        if self.date == u64::MAX { 0 } else { self.date }
+    }
+
+    /// A time in ns.
+    pub(super) fn ns(&self, time: u64) -> i64 {
+        let ticks = if self.ticks == 0 { TICKS } else { self.ticks };
+        let since = u128::from(time.saturating_sub(self.offset));
+        let ns = since * u128::from(TICKS) / u128::from(ticks);
+        saturate(ns)
+    }
+
+    /// What a region is called.
+    pub(super) fn region_name(&self, region: u32) -> Option<&str> {
+        self.strings.get(self.regions.get(&region)?).map(String::as_str)
+    }
+
+    /// Locations whose process is a rank, with that, by rank.
+    pub(super) fn located(&self) -> Vec<(u32, u64)> {
+        let process: HashMap<u64, u32, FixedState> = self.locations.iter().copied().collect();
+        let of = self.ranks.iter().zip(0u32..);
+        let rank: HashMap<u32, u32, FixedState> =
+            of.filter_map(|(location, rank)| Some((*process.get(location)?, rank))).collect();
+        let mut all: Vec<_> =
+            self.locations.iter().filter_map(|(number, of)| Some((*rank.get(of)?, *number))).collect();
+        all.sort_unstable();
+        all.dedup();
+        // The first thread of a rank is the one that stands for it.
+        all.sort_by_key(|(rank, number)| (*rank, self.ranks.get(rank.to_usize()) != Some(number)));
+        all
+    }
+
+    /// Says on which nodes ranks are.
+    pub(super) fn hosts(&self, to: &mut Importer) {
+        let process: HashMap<u64, u32, FixedState> = self.locations.iter().copied().collect();
+        for (location, rank) in self.ranks.iter().zip(0u32..) {
+            let node = process.get(location).and_then(|of| self.nodes.get(self.processes.get(of)?));
+            if let Some(name) = node.and_then(|name| self.strings.get(name)) {
+                to.host(name, [rank]);
+            }
+        }
+    }
+
+    /// The communicators, by number, each of which the trace is told of.
+    pub(super) fn communicators(&self, to: &mut Importer) -> HashMap<u32, Communicator, FixedState> {
+        let (mut all, mut names) = (HashMap::default(), HashSet::new());
+        for (number, name, groups) in &self.comms {
+            let inter = groups[0] != groups[1];
+            let members = groups.map(|group| self.groups.get(&group));
+            let called = self.strings.get(name).filter(|name| !name.is_empty()).cloned();
+            let mut called = called.unwrap_or_else(|| format!("communicator {number}"));
+            let sides = members.map(|m| m.and_then(Option::as_ref).map_or(Vec::new(), |m| self.in_range(m)));
+            if members[0].is_some_and(Option::is_none) {
+                called = SELF.into();
+            } else if called.contains("WORLD") && !inter && self.is_all(&sides[0]) && !names.contains(WORLD) {
+                called = WORLD.into();
+            } else if called == SELF || called == WORLD || !names.insert(called.clone()) {
+                // Another one has its name.
+                called = format!("{called} ({number})");
+            }
+            names.insert(called.clone());
+            let communicator = Communicator { name: called, sides, inter };
+            define(&communicator, to);
+            all.insert(*number, communicator);
+        }
+        all
+    }
+
+    /// Whether these are all ranks in their order.
+    fn is_all(&self, side: &[u32]) -> bool {
+        side.len() == self.ranks.len() && side.iter().zip(0u32..).all(|(rank, at)| *rank == at)
+    }
+
+    fn in_range(&self, members: &[u64]) -> Vec<u32> {
+        let world = self.ranks.len().to_u64();
+        members.iter().filter(|member| **member < world).map(|member| narrow(*member)).collect()
+    }
+}
+
+fn define(of: &Communicator, to: &mut Importer) {
+    if of.name == SELF || of.name == WORLD {
+        return;
+    }
+    let seq = |side: &[u32]| side.iter().copied().collect::<RankSeq>();
+    let comm = |members: &[u32], remote: RankSeq| {
+        Definition::Comm(Comm { kind: of.name.clone(), parent: 0, members: seq(members), remote })
+    };
+    let [a, b] = &of.sides;
+    if of.inter {
+        to.define(&of.name, Some(a.iter().copied().collect()), 0, comm(a, seq(b)));
+        to.define(&of.name, Some(b.iter().copied().collect()), 0, comm(b, seq(a)));
+    } else {
+        to.define(&of.name, None, 0, comm(a, RankSeq::default()));
+    }
+}

@@ -1,0 +1,94 @@
+//! Archives of OTF2, as EZTrace and Score-P write them, read through the format's own library.
+//!
+//! A location is a thread, its process a rank. Regions of functions of MPI are calls, with what their records say; those of other
+//! functions around them are call sites.
+
+mod amounts;
+mod calls;
+mod definitions;
+mod library;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+use st_cli::{InvalidStream, UsageError};
+use st_import::Importer;
+use st_model::header::{Clock, Header};
+
+use self::calls::{Reading, Survey};
+use self::library::Archive;
+use super::source::{Imported, Opened, Source};
+
+pub(super) const SOURCE: Source = Source { name: "otf2", is: |path, begin| is_archive(path, begin), read };
+
+/// How the names of anchor files end.
+const ENDING: &str = "otf2";
+
+fn is_archive(path: &Path, begin: &[u8]) -> bool {
+    if path.is_dir() {
+        anchor(path).is_ok()
+    } else {
+        path.extension().is_some_and(|e| e == ENDING) && !begin.is_empty()
+    }
+}
+
+/// The anchor file of an archive: the path itself, or the only such file in a directory.
+fn anchor(path: &Path) -> Result<PathBuf> {
+    if !path.is_dir() {
+        return Ok(path.to_owned());
+    }
+    let name = path.display();
+    let files = path.read_dir().with_context(|| format!("{name}: cannot list"))?;
+    let all: Vec<PathBuf> = files.filter_map(|file| Some(file.ok()?.path())).collect();
+    let mut anchors =
+        all.into_iter().filter(|file| file.is_file() && file.extension().is_some_and(|e| e == ENDING));
+    match (anchors.next(), anchors.next()) {
+        (Some(one), None) => Ok(one),
+        (Some(_), Some(_)) => {
+            bail!(UsageError(format!("{name}: has several files NAME.otf2: name one of them")))
+        }
+        (None, _) => bail!(InvalidStream(format!("{name}: has no file NAME.otf2"))),
+    }
+}
+
+fn read(inputs: &mut [Opened]) -> Result<Imported> {
+    let [input] = inputs else { bail!(UsageError("one archive of OTF2 at a time".into())) };
+    let anchor = anchor(&input.path)?;
+    let name = anchor.display().to_string();
+    let archive = Archive::open(&anchor).with_context(|| name.clone())?;
+    let wrong = |e: anyhow::Error| InvalidStream(format!("{name}: {e:#}"));
+    let definitions = archive.definitions().map_err(wrong)?;
+    let Some(world) = definitions.world() else {
+        bail!(InvalidStream(format!(
+            "{name}: has no ranks of MPI: no group of the locations that communicate"
+        )));
+    };
+    let mut importer = Importer::new(world, false);
+    definitions.hosts(&mut importer);
+    let communicators = definitions.communicators(&mut importer);
+    let located = definitions.located();
+    let all: Vec<u64> = located.iter().map(|(_, location)| *location).collect();
+    archive.select(&all).map_err(wrong)?;
+    for (rank, location) in located {
+        let mut survey = Survey::default();
+        let first = archive.events(location, |_, record| {
+            survey.record(&record);
+            Ok(())
+        });
+        first.map_err(wrong)?;
+        let of = (&definitions, &communicators);
+        let mut reading = Reading::new(of, &mut importer, (rank, location), survey.completions);
+        archive.events(location, |time, record| reading.record(time, record)).map_err(wrong)?;
+        reading.finish();
+    }
+    if importer.is_empty() {
+        bail!(InvalidStream(format!("{name}: there is no call of MPI in it")));
+    }
+    let header = Header {
+        world,
+        started: definitions.started(),
+        clock: Clock { source: "otf2".into(), resolution: 1 },
+        ..Header::default()
+    };
+    Ok(Imported { header, steps: Vec::new(), importer })
+}

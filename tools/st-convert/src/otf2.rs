@@ -1,0 +1,119 @@
+//! The OTF2 library, found when it is needed, and what reading and writing have in common.
+//!
+//! Source: the headers of OTF2 3.0. Types of flags and kinds are bytes there, references 32-bit numbers.
+#![expect(unsafe_code, reason = "loads a C library")]
+
+use std::ffi::{CString, c_int, c_void};
+
+use anyhow::{Result, anyhow};
+use libloading::Library;
+
+/// Names of the library, newest first.
+const NAMES: [&str; 4] = [
+    "libopen-trace-format2.so.12",
+    "libopen-trace-format2.so.11",
+    "libopen-trace-format2.so.10",
+    "libopen-trace-format2.so",
+];
+
+/// `OTF2_SUCCESS`.
+const SUCCESS: c_int = 0;
+
+/// What the library hands out and takes back.
+pub(crate) type Handle = *mut c_void;
+
+/// Declares the functions that are called, by their C names behind `OTF2_`.
+macro_rules! functions {
+    ($($field:ident = $name:literal ( $($argument:ty),* ) -> $result:ty;)*) => {
+        struct Functions {
+            $($field: unsafe extern "C" fn($($argument),*) -> $result,)*
+        }
+
+        impl Functions {
+            fn find(library: &Library) -> Result<Self> {
+                Ok(Self {$(
+                    $field: {
+                        let name = concat!("OTF2_", $name);
+                        // SAFETY: the type is that of the function's declaration in the library's headers, which do not change
+                        // it within a major version; the library stays loaded as long as `Functions` (see `Archive`).
+                        let found = unsafe {
+                            library.get::<unsafe extern "C" fn($($argument),*) -> $result>(name.as_bytes())
+                        };
+                        *found.map_err(|_| anyhow::anyhow!("the OTF2 library has no {name}: it is too old"))?
+                    },
+                )*})
+            }
+        }
+    };
+}
+
+pub(crate) use functions;
+
+/// One end of a message as a record has it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Peer {
+    pub(crate) rank: u32,
+    pub(crate) comm: u32,
+    pub(crate) tag: u32,
+    pub(crate) bytes: u64,
+}
+
+/// What a collective operation's record has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Operation {
+    pub(crate) kind: u8,
+    pub(crate) comm: u32,
+    pub(crate) root: u32,
+    pub(crate) sent: u64,
+    pub(crate) received: u64,
+}
+
+/// An event of a location.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Record {
+    Enter(u32),
+    Leave(u32),
+    Send(Peer),
+    Isend(Peer, u64),
+    IsendComplete(u64),
+    IrecvRequest(u64),
+    Recv(Peer),
+    Irecv(Peer, u64),
+    Cancelled(u64),
+    CollectiveBegin,
+    CollectiveEnd(Operation),
+    CollectiveRequest(u64),
+    CollectiveComplete(Operation, u64),
+}
+
+/// Neither string nor group nor communicator: all bits are set.
+pub(crate) const UNDEFINED: u32 = u32::MAX;
+
+/// Loads the library.
+///
+/// # Errors
+///
+/// If it is not there.
+pub(crate) fn library() -> Result<Library> {
+    // SAFETY: the library runs no code of its own when it is loaded but that of its C runtime.
+    let found = NAMES.into_iter().find_map(|name| unsafe { Library::new(name) }.ok());
+    found.ok_or_else(|| {
+        anyhow!(
+            "the OTF2 library (libopen-trace-format2.so) is not installed; Debian and Ubuntu have it in \
+             libopen-trace-format2-dev; elsewhere, put its directory into LD_LIBRARY_PATH"
+        )
+    })
+}
+
+/// A text as C has it.
+pub(crate) fn text(text: &str) -> CString {
+    // What is behind a NUL nobody would see.
+    CString::new(text.split('\0').next().unwrap_or_default()).unwrap_or_default()
+}
+
+/// # Errors
+///
+/// With the code, unless that is success.
+pub(crate) fn check(code: c_int) -> Result<()> {
+    if code == SUCCESS { Ok(()) } else { Err(anyhow!("the OTF2 library says error {code}")) }
+}
