@@ -1,7 +1,7 @@
 //! Distributions by exact times, where merging has kept only part of what was recorded of them.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use st_model::num::saturate;
 use st_model::project::Error;
@@ -26,6 +26,14 @@ pub(crate) fn tells(thread: &Thread) -> bool {
     is_reduced(thread) && is_exact(thread)
 }
 
+/// Whether a thread has exact times that tell what each of its ranks takes in all, which is kept to 1 % of several.
+pub(crate) fn tells_ranks(thread: &Thread) -> bool {
+    thread.ranks.len() > 1 && is_exact(thread)
+}
+
+/// What each rank takes before an event and in it, in all, ns.
+pub(crate) type OfRanks = Vec<(Sym, u32, [u128; 2])>;
+
 /// The distributions of a thread: as they are kept, or in buckets and with their extremes, by its exact times, where less is kept.
 /// *Cost:* none, or O(events) where that is so.
 ///
@@ -37,7 +45,32 @@ pub(crate) fn sketches(section: &Section, thread: usize) -> Result<Cow<'_, [Path
     if !tells(t) {
         return Ok(Cow::Borrowed(&t.sketches));
     }
+    Ok(by_times(section, thread, t)?.0)
+}
+
+/// The same, and what each rank takes in all, if exact times tell it ([`tells_ranks`]). *Cost:* O(events) then, too.
+///
+/// # Errors
+///
+/// The same.
+pub(crate) fn of_ranks(
+    section: &Section,
+    thread: usize,
+) -> Result<(Cow<'_, [PathSketch]>, Option<OfRanks>), Error> {
+    match section.threads.get(thread).filter(|t| tells_ranks(t)) {
+        Some(t) => by_times(section, thread, t).map(|(sketches, ranks)| (sketches, Some(ranks))),
+        None => Ok((sketches(section, thread)?, None)),
+    }
+}
+
+/// By exact times: distributions where less is kept of them, and what each rank takes.
+fn by_times<'a>(
+    section: &Section,
+    thread: usize,
+    t: &'a Thread,
+) -> Result<(Cow<'a, [PathSketch]>, OfRanks), Error> {
     let mut all: HashMap<(Sym, Sym), [Sketch; 2]> = HashMap::new();
+    let mut ranks: BTreeMap<(Sym, u32), [u128; 2]> = BTreeMap::new();
     for (rank, column) in &t.columns {
         let mut own: HashMap<(Sym, Sym), [LiveSketch; 2]> = HashMap::new();
         let Some(mut walk) = section.symbols_of(thread, *rank) else { continue };
@@ -54,15 +87,22 @@ pub(crate) fn sketches(section: &Section, thread: usize) -> Result<Cow<'_, [Path
             (last, before) = (exit, sym);
         }
         for (path, phases) in own {
+            let phases = phases.map(|phase| phase.finish(*rank));
+            let sums = ranks.entry((path.0, *rank)).or_default();
+            sums.iter_mut().zip(&phases).for_each(|(sum, phase)| *sum = sum.saturating_add(phase.sum));
             let into = all.entry(path).or_default();
-            into.iter_mut().zip(phases).for_each(|(into, phase)| into.merge(&phase.finish(*rank)));
+            into.iter_mut().zip(&phases).for_each(|(into, phase)| into.merge(phase));
         }
+    }
+    let ranks = ranks.into_iter().map(|((sym, rank), sums)| (sym, rank, sums)).collect();
+    if !is_reduced(t) {
+        return Ok((Cow::Borrowed(&t.sketches), ranks));
     }
     let told = t.sketches.iter().map(|s| match all.remove(&(s.sym, s.pred)) {
         Some([compute, comm]) => PathSketch { sym: s.sym, pred: s.pred, compute, comm },
         None => s.clone(),
     });
-    Ok(Cow::Owned(told.collect()))
+    Ok((Cow::Owned(told.collect()), ranks))
 }
 
 /// By what distributions of these sections are told, where it is not by all that was recorded of them.

@@ -96,11 +96,15 @@ pub(crate) fn gathered<'a>(
         any |= calls.iter().any(Option::is_some);
         for (i, thread) in section.threads.iter().enumerate() {
             budget.take_short(thread.ranks.len().saturating_mul(thread.sums.len().to_u64()))?;
-            if exact::tells(thread) {
+            if exact::tells(thread) || exact::tells_ranks(thread) {
                 budget.spend_times(section)?;
             }
-            let sketches = exact::sketches(section, i)?;
-            add(section, (thread, &sketches), (&calls, sites), &mut all);
+            let (sketches, ranks) = exact::of_ranks(section, i)?;
+            add(section, &sketches, (&calls, sites), &mut all);
+            match ranks {
+                Some(ranks) => add_ranks(ranks, &calls, &mut all),
+                None => add_ranks(kept_of_ranks(thread), &calls, &mut all),
+            }
         }
     }
     Ok((all, any))
@@ -109,7 +113,7 @@ pub(crate) fn gathered<'a>(
 /// Adds what a thread knows of the calls that are asked for, by symbol.
 fn add(
     section: &Section,
-    (thread, sketches): (&Thread, &[PathSketch]),
+    sketches: &[PathSketch],
     (calls, sites): (&[Option<Call>], &CallSites),
     all: &mut BTreeMap<Call, Found>,
 ) {
@@ -127,12 +131,27 @@ fn add(
         found.means[0] |= s.compute.is_mean();
         found.means[1] |= s.comm.is_mean();
     }
-    for t in totals(thread) {
-        let Some(found) = call(t.sym).and_then(|call| all.get_mut(call)) else { continue };
-        for ((rank, compute), comm) in thread.ranks.iter().zip(&t.compute).zip(&t.comm) {
-            let sums = found.ranks.entry(rank).or_default();
-            *sums = [sums[0].saturating_add(*compute), sums[1].saturating_add(*comm)];
-        }
+}
+
+/// What is kept of what each rank takes before an event and in it, in all, ns.
+fn kept_of_ranks(thread: &Thread) -> impl Iterator<Item = (Sym, u32, [u128; 2])> {
+    totals(thread).flat_map(|t| {
+        let each = thread.ranks.iter().zip(t.compute).zip(t.comm);
+        each.map(move |((rank, compute), comm)| (t.sym, rank, [compute, comm]))
+    })
+}
+
+/// Adds what ranks take to the calls that are asked for.
+fn add_ranks(
+    ranks: impl IntoIterator<Item = (Sym, u32, [u128; 2])>,
+    calls: &[Option<Call>],
+    all: &mut BTreeMap<Call, Found>,
+) {
+    for (sym, rank, sums) in ranks {
+        let call = calls.get(sym.to_usize()).and_then(Option::as_ref);
+        let Some(found) = call.and_then(|call| all.get_mut(call)) else { continue };
+        let into = found.ranks.entry(rank).or_default();
+        into.iter_mut().zip(sums).for_each(|(sum, more)| *sum = sum.saturating_add(more));
     }
 }
 

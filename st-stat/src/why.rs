@@ -68,10 +68,11 @@ fn write(
     let n = told.ranks();
     writeln!(
         out,
-        "{} in {}; {} of their time is waiting for others",
+        "{} in {}; {} of their time{} is waiting for others",
         duration(told.efficiency().run),
         counted(n, "rank"),
-        share(waited)
+        share(waited),
+        if words.timed() == TIMED { " that has exact times" } else { "" }
     )?;
     if explained.kept.is_some() {
         writeln!(out, "{}", screen.dim(KEPT))?;
@@ -149,6 +150,10 @@ fn machine(explained: &Explained) -> Option<Finding> {
     (cost > 0).then_some(Finding { cost, culprits, ..Finding::of(Matter::Queued) })
 }
 
+/// What shares are of: all ranks' time, or the part of it that exact times tell of where these end early.
+const WHOLE: &str = "the whole run";
+const TIMED: &str = "what has exact times";
+
 struct Words<'a> {
     explained: &'a Explained,
     told: &'a dyn Explains,
@@ -189,6 +194,20 @@ impl Words<'_> {
         }
         let beyond = if f.matter == Matter::LateEnd { f.cost } else { 0 };
         Cell::percent(f.cost.into(), self.time.saturating_add(beyond).into())
+    }
+
+    /// What most shares are of.
+    fn timed(&self) -> &'static str {
+        if self.whole / 100 > self.time / 99 { TIMED } else { WHOLE }
+    }
+
+    /// What a finding's share is of.
+    fn base(&self, f: &Finding) -> &'static str {
+        match f.matter {
+            Matter::Crowded { .. } | Matter::Queued => WHOLE,
+            Matter::LateEnd => "the run until the last rank's end",
+            _ => self.timed(),
+        }
     }
 
     /// Function and place.
@@ -311,24 +330,19 @@ impl Words<'_> {
 
     /// Where, why, and how sure.
     fn at(&self, f: &Finding, cause: Option<&Cause>) -> String {
+        // What others are a share of the first line says.
+        let base = match self.base(f) {
+            base if base == self.timed() => String::new(),
+            base => format!("; its share is of {base}"),
+        };
         if let Matter::Crowded { .. } = f.matter {
             // A kernel that does not count says 0.
-            let counted = f.cost > 0;
-            return match (counted, f.cost > self.whole / 100) {
-                (true, true) => "ranks wait for a processor wherever they are: what follows may come of that (measured)",
-                (true, false) => "but they hardly ever were ready to run and had none, by what the kernel counts (measured)",
-                (false, _) => {
-                    "how long they were ready to run and had none is not known: if they were, all of the above may come of that (certain)"
-                }
-            }
-            .into();
+            return match (f.cost > 0, f.cost > self.whole / 100) {
+                (true, true) => format!("ranks wait for a processor wherever they are: what follows may come of that{base} (measured)"),
+                (true, false) => format!("but they hardly ever were ready to run and had none, by what the kernel counts{base} (measured)"),
+                (false, _) => "how long they were ready to run and had none is not known: if they were, all of the above may come of that (certain)".into(),
+            };
         }
-        // Beyond what exact times tell of, where these end early.
-        let base = if self.whole / 100 > self.time / 99 {
-            "; its share is of the whole run, others are of what has exact times"
-        } else {
-            ""
-        };
         if f.matter == Matter::Queued {
             return format!(
                 "wherever they are: other programs or more threads share their processors, and what follows may \
@@ -368,7 +382,7 @@ impl Words<'_> {
             let place = if cause.place == f.place { "it".to_owned() } else { self.place(cause.place) };
             text = format!("{text}; {}", cause.words(&ranks(&cause.ranks), &place));
         }
-        format!("{text}{} ({})", Self::pace(f), self.sure(f))
+        format!("{text}{}{base} ({})", Self::pace(f), self.sure(f))
     }
 
     /// What a rank computes longer than the others, also where exact times are folded: then by ranks' totals.
@@ -419,6 +433,7 @@ impl Words<'_> {
             Column::tail("where", "where"),
             Column::right("sites", "sites", 0),
             Column::left("sure", "sure"),
+            Column::left("share of", "share_of"),
         ];
         let row = |(f, cause): (&Finding, Option<&Cause>)| {
             let kind = match f.matter {
@@ -470,6 +485,7 @@ impl Words<'_> {
                 site(f.place),
                 Cell::count(f.places),
                 Cell::text(self.sure(f)),
+                Cell::text(self.base(f)),
             ]
         };
         let causes = self.causes.iter().map(Option::as_ref).chain(std::iter::repeat(None));

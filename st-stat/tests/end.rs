@@ -49,6 +49,13 @@ fn who_computes_longer_before_the_end_is_told_of_merged_traces_too() {
     let longer = "rank 1 computes 49.9 ms longer before it";
     let live = said(printed(ranks(), &["why"]));
     assert!(live.contains("late end: rank 1") && live.contains(longer), "{live}");
+    assert!(live.contains("its share is of the run until the last rank's end"), "{live}");
+    let csv = printed(ranks(), &["why", "--format", "csv"]);
+    assert!(csv.lines().next().unwrap().ends_with(",sure,share_of"), "{csv}");
+    assert!(
+        csv.lines().any(|l| l.starts_with("late end,") && l.ends_with(",the run until the last rank's end")),
+        "{csv}"
+    );
     let kept = said(std::fs::read_to_string(&out).unwrap());
     assert!(kept.contains("late end: rank 1") && kept.contains("rank 1 computes"), "{kept}");
     let ms = kept.split("rank 1 computes ").nth(1).and_then(|t| t.split(' ').next()).unwrap();

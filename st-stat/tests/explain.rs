@@ -306,6 +306,11 @@ fn what_the_kernel_counts_is_a_share_of_the_whole_run() {
     };
     let text = crowded(Some(1_500_000_000), early);
     assert!(text.contains("83.3 % 1.50 s crowded"), "{text}");
+    // Of what is said beside each number that is of something else.
+    assert!(text.contains("of their time that has exact times is waiting"), "{text}");
+    assert!(text.contains("; its share is of the whole run (measured)"), "{text}");
+    let whole = crowded(Some(1_500_000_000), |_| ());
+    assert!(!whole.contains("share is of") && !whole.contains("exact times"), "{whole}");
 }
 
 #[test]

@@ -149,7 +149,7 @@ back), gathers and scatters rank by rank at the root, allgathers in a ring, exch
 once. The latency and bandwidth of platform.xml are those of the trace's own messages, where it tells them. Ranks that call MPI in several threads are refused, and so are --from, --until, --phase and --sites: messages that cross the border of what is written would have one end.
 
 extrap: lines of JSON, each the value of a metric for a call path of a run: {\"params\": {\"p\": ranks}, \"callpath\": \"app->solve->MPI_Send\", \"metric\": …, \
-\"value\": …}. Each input is a run by itself; Extra-P wants five numbers of ranks, and takes runs on equally many as repetitions. A call path is the program, the functions on the stack of \
+\"value\": …}. Each input is a run by itself; Extra-P wants five numbers of ranks, and takes runs on equally many as repetitions. Streams of one run that are given one by one are refused; programs of different names and runs that are all on equally many ranks are said. A call path is the program, the functions on the stack of \
 a call site (their place, where they are not known) and the function of MPI. Values are those of a rank, the mean of all: visits; time, in seconds, in calls of MPI or, of functions of the \
 program, between calls, before those that they make (wrappers of MPI aside); bytes_sent and bytes_received, as st-stat counts them; with --waits wait, how much of the time is waiting for others. time_longest is that of \
 the rank in which it is longest. With --sites or --phase there is no time between calls.

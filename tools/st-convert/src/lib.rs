@@ -26,6 +26,7 @@ mod profile;
 mod run;
 mod script;
 mod selection;
+mod series;
 mod source;
 pub mod tables;
 mod thread;

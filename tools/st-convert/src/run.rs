@@ -18,6 +18,7 @@ use crate::import;
 use crate::input::Input;
 use crate::losses::Losses;
 use crate::selection::{HOW, LACK};
+use crate::series;
 use crate::trace::Trace;
 use crate::walk::walk;
 
@@ -47,6 +48,9 @@ pub fn run(args: &Args) -> Result<Status> {
     check_options(kind, args)?;
     let read = |input: Input| Ok((input.named(), opened(kind, &input, args)?));
     let runs = inputs(kind, args).into_iter().map(read).collect::<Result<Vec<_>>>()?;
+    if kind.is_series {
+        series::check(&runs, kind.name, &args.talk)?;
+    }
     let Some((_, first)) = runs.first() else { return Ok(Status::Ok) };
     let (mut format, mut losses) = ((kind.open)(output, first)?, Losses::default());
     for (number, (named, trace)) in runs.iter().enumerate() {

@@ -103,6 +103,40 @@ fn inputs_are_runs_and_runs_of_one_size_are_repetitions() {
 }
 
 #[test]
+fn what_is_no_series_is_said_or_refused() {
+    let (four, eight) = (kernel(Kernel::Stencil2d), kernel_of(Kernel::Stencil2d, 8));
+    let renamed = |made: &Made, name: &str, program: &str, run: &str| {
+        let mut trace =
+            st_stream::read(&std::fs::read(made.path("app.st")).unwrap()[..], Default::default()).unwrap();
+        (trace.header.program, trace.header.run) = (program.into(), run.into());
+        let path = four.path(name);
+        let file = std::fs::File::create(&path).unwrap();
+        st_stream::write(&trace, file, st_stream::WriteOptions { level: 0 }).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let (a, b) = (
+        renamed(&four, "a.st", "/bin/app", &"a".repeat(32)),
+        renamed(&eight, "b.st", "/opt/app", &"b".repeat(32)),
+    );
+    let other = renamed(&eight, "c.st", "/bin/other", &"c".repeat(32));
+    let said = |inputs: &[&String]| {
+        let words: Vec<&str> = inputs.iter().map(|i| i.as_str()).chain(["-o", "series.jsonl"]).collect();
+        let output = four.run(&words);
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (status, good) = said(&[&a, &b]);
+    assert!(status == Some(0) && !good.contains("warning"), "{good}");
+    let (status, doubtful) = said(&[&a, &other]);
+    assert!(status == Some(0) && doubtful.contains("c.st is of other, "), "{doubtful}");
+    let (status, level) = said(&[&a]);
+    assert!(status == Some(0) && level.contains("all runs are on 4 ranks"), "{level}");
+    std::fs::remove_file(four.path("series.jsonl")).unwrap();
+    let (status, refused) = said(&[&a, &b, &a]);
+    assert!(status == Some(2) && refused.contains("a.st: is of the same run as "), "{refused}");
+    assert!(!four.path("series.jsonl").exists());
+}
+
+#[test]
 fn waits_are_those_of_the_table_of_waits() {
     let made = kernel(Kernel::Stencil2d);
     let (tables, _) = made.convert(&["--waits", "-o", "app.csv"]);
