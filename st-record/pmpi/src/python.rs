@@ -76,8 +76,28 @@ impl PythonSites {
     }
 }
 
+/// Numbers of modules in a rank's table, by those that they have where frames are interned: a path is looked up once.
+#[derive(Default)]
+pub(crate) struct ModuleNumbers(Vec<Option<u32>>);
+
+impl ModuleNumbers {
+    /// A native frame as the trace has it.
+    pub(crate) fn stored(&mut self, frame: &SiteFrame, table: &SiteInterner, sites: &mut SiteTable) -> Frame {
+        let at = frame.module as usize;
+        if let Some(Some(module)) = self.0.get(at) {
+            return Frame { module: *module, offset: frame.offset };
+        }
+        let frame = stored(frame, table, sites);
+        if at < table.modules().len() {
+            self.0.resize(table.modules().len(), None);
+            self.0[at] = Some(frame.module);
+        }
+        frame
+    }
+}
+
 /// A native frame as the trace has it.
-pub(crate) fn stored(frame: &SiteFrame, table: &SiteInterner, sites: &mut SiteTable) -> Frame {
+fn stored(frame: &SiteFrame, table: &SiteInterner, sites: &mut SiteTable) -> Frame {
     let module = |m: &ModuleRecord| Module { path: m.path.clone(), build_id: m.build_id.clone() };
     let module = table.modules().get(frame.module as usize).map(module).unwrap_or_default();
     Frame { module: sites.module(module), offset: frame.offset }

@@ -14,7 +14,7 @@ use crate::message::warn;
 use crate::numbered::Minor;
 use crate::output::{Output, Rest};
 use crate::polls::Repeat;
-use crate::python::{PythonSites, stored};
+use crate::python::{ModuleNumbers, PythonSites};
 use crate::queued::Queued;
 use crate::requests::Requests;
 use crate::settings::Settings;
@@ -75,6 +75,7 @@ pub(crate) struct State {
     pub(crate) pid: u32,
     pub(crate) sites: Arc<Mutex<SiteInterner>>,
     pub(crate) python: PythonSites,
+    modules: ModuleNumbers,
     /// An interpreter whose frames cannot be read, until that is said.
     pub(crate) unknown_python: Option<UnknownPython>,
     /// Index in the recorder's table, by the unwinder's number; nothing if that is one for each function.
@@ -115,6 +116,7 @@ impl State {
             pid: std::process::id(),
             sites: Arc::default(),
             python: PythonSites::default(),
+            modules: ModuleNumbers::default(),
             unknown_python: None,
             site_indices: Vec::new(),
             similar_sites: HashMap::default(),
@@ -191,7 +193,8 @@ impl State {
         }
         let table = self.sites.lock().unwrap_or_else(PoisonError::into_inner);
         let frames = table.sites().get(id as usize).map(|s| Arc::clone(&s.frames)).unwrap_or_default();
-        let frames = frames.iter().map(|f| stored(f, &table, &mut self.recorder.sites)).collect();
+        let frames =
+            frames.iter().map(|f| self.modules.stored(f, &table, &mut self.recorder.sites)).collect();
         let index = self.recorder.site(call, frames);
         if !self.recorder.keeps_sites() {
             self.similar_sites.insert((id, call), index);

@@ -20,30 +20,13 @@
 
 use st_model::num::Exact;
 use std::collections::HashMap;
+use std::ops::RangeInclusive;
 
 use foldhash::fast::FixedState;
 
 use super::node::{DEEPEST, Node, Sym};
 use super::open::Open;
-
-/// When iterations that differ are taken for iterations of one loop.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Likeness {
-    /// Events, each place of the program counted once, that a comparison looks back over.
-    pub window: usize,
-    /// The shorter of two iterations has at least so many events per hundred of the longer one. The original has 80.
-    pub length: u32,
-    /// Of a hundred events that either iteration has, both have at least so many. With 0, and 0 for the length, it is enough
-    /// that they begin and end with the same event, as in the paper.
-    pub common: u32,
-}
-
-impl Default for Likeness {
-    /// A window of 5,000 events, iterations of at least half the length, and half of the events common.
-    fn default() -> Self {
-        Self { window: 5_000, length: 50, common: 50 }
-    }
-}
+use super::way::Likeness;
 
 /// Earlier nodes with the same last event that are tried.
 const POSITIONS: usize = 16;
@@ -152,14 +135,21 @@ impl Matcher {
     /// The other rules, nearest first.
     fn search(&mut self, open: &mut Open) -> bool {
         let Some(mut at) = open.end().checked_sub(1) else { return false };
+        // Of the nodes after `at`.
+        let mut leaves = 0;
         for _ in 0..POSITIONS {
             let back = at.checked_sub(self.base).and_then(|i| self.tails.get(i)).map_or(0, |tail| tail.1);
             if back == 0 || back > at - self.base {
                 return false;
             }
             at -= back;
-            let leaves: usize = (at + 1..open.end()).filter_map(|i| open.at(i)).map(Node::leaves).sum();
-            if leaves > self.like.window || self.credit == 0 {
+            for node in open.from(at + 1).iter().take(back) {
+                leaves += node.leaves();
+                if leaves > self.like.window {
+                    return false;
+                }
+            }
+            if self.credit == 0 {
                 return false;
             }
             self.pay(open.end() - at);
@@ -174,6 +164,13 @@ impl Matcher {
         let enough = comparisons <= self.credit;
         self.credit = self.credit.saturating_sub(comparisons);
         enough
+    }
+
+    /// What is near to a number of events.
+    fn near_to(&self, leaves: usize) -> RangeInclusive<usize> {
+        let percent = hundredths(self.like.length);
+        let most = (leaves * 100).checked_div(percent).unwrap_or(usize::MAX);
+        (leaves * percent).div_ceil(100)..=most
     }
 
     fn near(&self, a: usize, b: usize) -> bool {
@@ -203,15 +200,16 @@ impl Matcher {
     fn lengthen(&mut self, open: &mut Open, at: usize, leaves: usize) -> bool {
         let Some(node) = open.at(at) else { return false };
         let Some(head) = open.at(at + 1).map(Node::head) else { return false };
-        if node.depth() + depth(open.from(at + 1)) >= DEEPEST {
-            return false;
-        }
         let mut best: Option<(usize, Plan)> = None;
         let mut level = 0;
         while node.runs_to(level) {
             let Some(body) = node.spine(level).and_then(Node::as_body) else { break };
             let fits = body.children.first().is_some_and(|child| child.head() == head)
                 && self.near(body.leaves, leaves);
+            // Not before: most nodes have no body that fits.
+            if fits && node.depth() + depth(open.from(at + 1)) >= DEEPEST {
+                return false;
+            }
             if fits && let Some(plan) = self.fitting(&body.children, open.from(at + 1)) {
                 let better = |old: &Plan| plan.common * old.union > old.common * plan.union;
                 if best.as_ref().is_none_or(|(_, old)| better(old)) {
@@ -243,16 +241,23 @@ impl Matcher {
     /// The nodes after `at` are another iteration of those that end at it.
     fn fold(&mut self, open: &mut Open, at: usize, leaves: usize) -> bool {
         let Some(head) = open.at(at + 1).map(Node::head) else { return false };
-        let mut before = 0;
-        for from in (self.base..=at).rev() {
-            let Some(node) = open.at(from) else { return false };
-            before += node.leaves();
-            if before > leaves && !self.near(before, leaves) || !self.pay(1) {
+        let near = self.near_to(leaves);
+        let (mut before, mut from) = (0, at + 1);
+        loop {
+            // Backwards to the next node that may be the first of an iteration.
+            let earlier = open.from(self.base).get(..from - self.base).unwrap_or_default();
+            let mut passed = 0;
+            let begins = earlier.iter().rev().take(self.credit).position(|node| {
+                passed += 1;
+                before += node.leaves();
+                before > *near.end() || node.head() == head && near.contains(&before)
+            });
+            let too_many = before > *near.end();
+            self.pay(passed - usize::from(too_many));
+            if begins.is_none() || too_many {
                 return false;
             }
-            if node.head() != head || !self.near(before, leaves) {
-                continue;
-            }
+            from -= passed;
             let nodes = open.from(from);
             let (first, second) = nodes.split_at(at + 1 - from);
             if depth(first) + depth(second) + 1 >= DEEPEST {
@@ -276,7 +281,6 @@ impl Matcher {
             open.push(node);
             return true;
         }
-        false
     }
 
     /// How two lists become one that have enough events in common.

@@ -37,7 +37,6 @@ mod recent;
 mod smallest;
 mod way;
 
-pub use approx::Likeness;
 use approx::Matcher;
 use node::Node;
 pub use node::{DEEPEST, Sym};
@@ -48,7 +47,7 @@ pub use smallest::Chosen;
 use st_model::ints::Sealed;
 use st_model::num::Exact;
 use st_model::tree::FlatTree;
-pub use way::{Fold, NoFold};
+pub use way::{Fold, Likeness, NoFold};
 
 /// Nodes that stay open by default, those inside loops included. A period of more than half of them no longer folds.
 pub const DEFAULT_WINDOW: usize = 131_072;

@@ -1,6 +1,23 @@
 //! Which way a sequence is folded, as options and environment variables name it.
 
-use super::approx::Likeness;
+/// When iterations that differ are taken for iterations of one loop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Likeness {
+    /// Events, each place of the program counted once, that a comparison looks back over.
+    pub window: usize,
+    /// The shorter of two iterations has at least so many events per hundred of the longer one. The original has 80.
+    pub length: u32,
+    /// Of a hundred events that either iteration has, both have at least so many. With 0, and 0 for the length, it is enough
+    /// that they begin and end with the same event, as in the paper.
+    pub common: u32,
+}
+
+impl Default for Likeness {
+    /// A window of 5,000 events, iterations of at least half the length, and half of the events common.
+    fn default() -> Self {
+        Self { window: 5_000, length: 50, common: 50 }
+    }
+}
 
 /// How loops are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
