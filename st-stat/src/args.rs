@@ -5,6 +5,7 @@ mod explain;
 mod forecast;
 mod hist;
 mod moments;
+mod picture;
 mod predict;
 mod quantity;
 mod report;
@@ -25,6 +26,8 @@ pub use self::explain::{
 pub use self::forecast::ForecastArgs;
 pub use self::hist::HistArgs;
 pub use self::moments::{AtArgs, BetweenArgs, BetweenBy, PhasesArgs, PhasesBy};
+pub(crate) use self::picture::PAPER;
+pub use self::picture::{PictureArgs, PictureOf};
 pub use self::predict::{Faster, PredictArgs};
 pub use self::report::ReportArgs;
 pub use self::timeline::TimelineArgs;

@@ -153,7 +153,7 @@ pub(crate) fn path(args: &PathArgs) -> Result<Status> {
 }
 
 /// How long it is, on which ranks, and how often it moves.
-fn headline(path: &Path, ranks: usize) -> String {
+pub(crate) fn headline(path: &Path, ranks: usize) -> String {
     let on = path.ranks.len();
     let moves = match path.moves {
         1 => "moves once".to_owned(),

@@ -14,7 +14,8 @@ use st_model::sites::CallSites;
 use st_model::sketch::{Shape, Sketch, edges};
 use st_model::steps::Budget;
 
-use self::draw::{Range, draw};
+use self::draw::draw;
+pub(crate) use self::draw::{Range, lines};
 use crate::args::HistArgs;
 use crate::calls::{SITE, at, function, named, site_cells, site_of};
 use crate::exact;
@@ -257,7 +258,7 @@ fn write_phases(
     Ok(())
 }
 
-fn quantiles(sketch: &Sketch) -> String {
+pub(crate) fn quantiles(sketch: &Sketch) -> String {
     if sketch.shape() == Shape::Totals {
         return "(the trace keeps number, sum and extremes only)".into();
     }
@@ -265,13 +266,13 @@ fn quantiles(sketch: &Sketch) -> String {
     of.map(|(q, name)| format!("{name} {}", duration(sketch.quantile(q)))).join(", ")
 }
 
-fn extremes(sketch: &Sketch) -> String {
+pub(crate) fn extremes(sketch: &Sketch) -> String {
     let [(short, first), (long, last)] = [sketch.min, sketch.max];
     format!("shortest {} (rank {first}), longest {} (rank {last})", duration(short), duration(long))
 }
 
 /// The ranks that take least and most, if there are several.
-fn sums(ranks: &BTreeMap<u32, [u128; 2]>, phase: usize) -> Option<String> {
+pub(crate) fn sums(ranks: &BTreeMap<u32, [u128; 2]>, phase: usize) -> Option<String> {
     let each = || ranks.iter().map(|(rank, sums)| (sums[phase], *rank));
     let ((least, first), (most, last)) = each().min().zip(each().max())?;
     let [least, most] = [least, most].map(|ns| Cell::ns(ns).text);
@@ -290,7 +291,7 @@ fn modes(sketch: &Sketch) -> Option<String> {
 }
 
 /// The buckets, or whatever else is kept.
-fn ranges(sketch: &Sketch) -> Vec<Range> {
+pub(crate) fn ranges(sketch: &Sketch) -> Vec<Range> {
     match sketch.shape() {
         Shape::Buckets | Shape::Quantiles => {
             let range = |(b, n)| {

@@ -11,6 +11,7 @@ pub mod diff;
 mod ended;
 mod exact;
 mod explain;
+mod figure;
 mod forecast;
 mod hist;
 mod input;

@@ -1,14 +1,17 @@
 //! One page that shows the whole run: [`told`] is what other commands find, [`data`] what the page holds of it, in the [`room`] there is.
 
 mod against;
+mod all;
 mod bands;
 mod data;
 mod follow;
+mod going;
 mod kept;
 mod lanes;
 mod nodes;
 mod page;
 mod pairs;
+mod pictures;
 mod ranks;
 mod room;
 mod spots;
@@ -16,120 +19,32 @@ mod stacks;
 mod structure;
 mod told;
 
-use std::io::Write as _;
-
 use anyhow::Result;
-use st_cli::{Output, Status};
-use st_explain::analyse_all;
-use st_model::num::Exact as _;
-use st_model::section::Section;
-use st_model::sites::CallSites;
+use st_cli::{Finished, Status};
 
-use self::against::Compared;
-use self::follow::Going;
-use self::kept::Holding;
-use self::room::Room;
-use self::told::Told;
+use self::all::{named, told, write};
 use crate::args::ReportArgs;
-use crate::explain::Explained;
 use crate::input;
-use crate::table::bytes;
-
-/// Bytes that a page has at most.
-const MOST: usize = 5_000_000;
 
 /// `st-stat report`.
 pub(crate) fn report(args: &ReportArgs) -> Result<Status> {
     if let Some(path) = &args.follow {
         return follow::follow(args, path);
     }
-    let page = told(args, None)?.page(None)?;
-    write(args, &page)?;
-    if args.output.output.as_os_str() != "-" {
+    // Beside a picture the page is written only to a file.
+    let asked = args.picture.view.is_none() || args.output.output.as_os_str() != "-";
+    let told = told(args, None)?;
+    let pictures = match args.picture.view {
+        Some(view) => pictures::draw(&args.picture, view, &told.told, &told.sites)?,
+        None => Vec::new(),
+    };
+    let page = if asked { Some(told.page(None)?) } else { None };
+    if let Some(page) = &page {
+        write(args, page)?;
+    }
+    pictures.into_iter().try_for_each(Finished::commit)?;
+    if let Some(page) = page.filter(|_| args.output.output.as_os_str() != "-") {
         args.talk.note(input::NAME, format!("{}; open it in a browser", named(args, &page)));
     }
     Ok(Status::Ok)
-}
-
-/// All that a page tells.
-struct All {
-    told: Told,
-    sites: CallSites,
-    against: Option<Compared>,
-    kept: Holding,
-    /// Which run it is.
-    run: String,
-    /// Ranks that are there, and those of the job.
-    ranks: (u64, u32),
-}
-
-/// What is told of a trace; `going`: of a run that has not ended.
-fn told(args: &ReportArgs, going: Option<Going<'_>>) -> Result<All> {
-    let mut explained = Explained::read_any(&args.explaining(), analyse_all)?;
-    let sites = args
-        .symbols
-        .call_sites((input::NAME, &args.talk), explained.sections.iter().map(|s: &Section| &s.sites));
-    let against = Compared::of(args, &explained, &sites)?;
-    let kept = Holding::of(args, &explained, &sites)?;
-    let (run, whole) = (explained.whole.header.run.clone(), &explained.whole);
-    let ranks = (whole.ranks.len(), whole.header.world);
-    if let Some(going) = going {
-        // Where their journals end they go on.
-        let ended = explained.sections.iter_mut().map(|section| &mut section.ended);
-        ended.for_each(|ended| ended.retain(|end| !going.ranks.contains(end.rank)));
-    }
-    let told = Told::of(explained, (&sites, &args.window), &args.steps)?;
-    Ok(All { told, sites, against, kept, run, ranks })
-}
-
-impl All {
-    /// The page; `going`: of a run that has not ended.
-    fn page(&self, going: Option<Going<'_>>) -> Result<String> {
-        fitted(MOST, |room| {
-            let mut report = self.told.report(&self.sites, room)?;
-            report.against = self.against.as_ref().map(|against| against.shown(room));
-            report.kept = Some(self.kept.shown(room));
-            report.live = going.map(|going| going.live(self.told.reaches(), self.ranks));
-            page::of(&report)
-        })
-    }
-}
-
-/// Gives a page its name.
-fn write(args: &ReportArgs, page: &str) -> Result<()> {
-    let mut out = Output::text(&args.output.output)?;
-    out.write_all(page.as_bytes())?;
-    out.commit()
-}
-
-/// A page's name and size.
-fn named(args: &ReportArgs, page: &str) -> String {
-    format!("{}: {}", args.output.output.display(), bytes(page.len().to_u64()))
-}
-
-/// The first page that is no longer than that, of those that are made with less and less room. All that grows with a run has its
-/// part of the room: the last of them holds next to nothing.
-fn fitted(most: usize, make: impl Fn(Room) -> Result<String>) -> Result<String> {
-    let mut room = Room::default();
-    loop {
-        let page = make(room)?;
-        match room.smaller().filter(|_| page.len() > most) {
-            Some(smaller) => room = smaller,
-            None => return Ok(page),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pages_hold_as_much_as_there_is_room_for() {
-        let most = Room::default();
-        let made = |most| fitted(most, |room| Ok("x".repeat(room.calls))).map_or(0, |page| page.len());
-        assert_eq!(made(usize::MAX), most.calls);
-        assert_eq!(made(most.calls - 1), most.calls / 2);
-        assert_eq!(made(0), most.calls >> 8, "it is made in the end");
-    }
 }

@@ -1,6 +1,6 @@
 //! What ranks do when, drawn with characters.
 
-mod svg;
+pub(crate) mod drawn;
 
 use std::io::{self, Write};
 
@@ -9,8 +9,9 @@ use st_cli::{Finished, Output, Screen, Status};
 use st_explain::analyse_all;
 use st_model::num::{Exact as _, narrow, saturate};
 
-use crate::args::TimelineArgs;
+use crate::args::{PAPER, TimelineArgs};
 use crate::explain::{Explained, rank_cell};
+use crate::figure::{self, Figure};
 use crate::levels::{self, Levels, Most};
 use crate::table::{Cell, Column, Format, Table, duration, grouped};
 
@@ -39,8 +40,10 @@ pub(crate) fn timeline(args: &TimelineArgs) -> Result<Status> {
     let mut drawn = None;
     if let Some(path) = &args.svg {
         let mut picture = Output::text(path)?;
-        let levels = levels::of(analysis, Most { columns: svg::COLUMNS, ..most });
-        svg::draw(&levels, origin, &mut picture)?;
+        let levels = levels::of(analysis, Most { columns: drawn::columns(PAPER), ..most });
+        let mut figure = Figure::new(PAPER, format!("{}: timeline", explained.whole.header.command()))?;
+        drawn::draw(&mut figure, &levels, origin);
+        figure::svg(&figure, &mut picture)?;
         drawn = Some(picture.finish()?);
     }
     let timeline = Timeline { levels: levels::of(analysis, most), origin, label };

@@ -6,7 +6,7 @@ use clap::Args as ClapArgs;
 use st_cli::Symbols;
 use st_cli::options::{Steps, StreamIn, Talk, TextOut, seconds};
 
-use super::Explaining;
+use super::{Explaining, PictureArgs};
 use crate::table::Format;
 
 const REPORT: &str = "\
@@ -14,6 +14,7 @@ Examples:
   st-stat report app.st -o app.html        the whole run on one page
   st-stat report --window 1.5..2 app.st -o app.html   single calls from 1.5 s to 2 s, too
   st-stat report after.st --against before.st -o after.html   what has become slower, too
+  st-stat report app.st --view matrix --svg matrix.svg --png matrix.png   a picture for a paper
   st-stat report --follow . -o now.html    a program that st-record records here now, every few seconds
 
 The page is one file that needs no network and no server, of at most 5 MB whatever the run: open it in a browser (Chrome 80, Firefox 113, Safari \
@@ -55,11 +56,14 @@ pub struct ReportArgs {
     pub weak: bool,
     /// Make the page anew while a program runs, of what its ranks have recorded so far, until the run ends: DIRECTORY is where its trace will
     /// be, or what its ranks record into (.st-record-…, or that of mpirun … st-record -o). Needs -o
-    #[arg(long, value_name = "DIRECTORY", conflicts_with_all = ["inputs", "window", "against"])]
+    #[arg(long, value_name = "DIRECTORY", conflicts_with_all = ["inputs", "window", "against", "view"])]
     pub follow: Option<PathBuf>,
     /// With --follow: seconds from one page to the next, at least; more where a page takes long to be made
     #[arg(long, value_name = "SECONDS", default_value_t = 5.0, value_parser = every, requires = "follow")]
     pub every: f64,
+    /// Pictures for a paper.
+    #[command(flatten)]
+    pub picture: PictureArgs,
     /// How inputs are read.
     #[command(flatten)]
     pub input: StreamIn,

@@ -8,7 +8,7 @@ use st_model::sketch::{bucket, edges};
 use crate::table::{duration, grouped};
 
 /// Durations from and to so many ns, and how many there are.
-pub(super) type Range = (u64, u64, u64);
+pub(crate) type Range = (u64, u64, u64);
 
 /// Lines of a drawing at most.
 const LINES: usize = 20;
@@ -21,7 +21,7 @@ const EIGHTHS: [char; 8] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉', '�
 
 /// Draws durations within so many columns: a line for each range, or for neighbours of equal number if there are too many.
 pub(super) fn draw(ranges: &[Range], width: usize, out: &mut dyn Write) -> io::Result<()> {
-    let lines = lines(ranges);
+    let lines = lines(ranges, LINES);
     let most = lines.iter().map(|l| l.2).max().unwrap_or(0);
     let texts = lines.iter().map(|(from, to, n)| (duration(*from), duration(*to), grouped(*n)));
     let texts: Vec<_> = texts.collect();
@@ -37,16 +37,16 @@ pub(super) fn draw(ranges: &[Range], width: usize, out: &mut dyn Write) -> io::R
     Ok(())
 }
 
-/// Ranges that are drawn; one for all neighbours that have none.
-fn lines(ranges: &[Range]) -> Vec<Range> {
+/// At most so many ranges that are drawn; one for all neighbours that have none.
+pub(crate) fn lines(ranges: &[Range], most: usize) -> Vec<Range> {
     let (Some(first), Some(last)) = (ranges.first(), ranges.last()) else { return Vec::new() };
     // Bins are few, and as wide as they are.
-    if ranges.len() <= LINES && ranges.windows(2).all(|w| w[1].0 <= w[0].1.saturating_add(1)) {
+    if ranges.len() <= most && ranges.windows(2).all(|w| w[1].0 <= w[0].1.saturating_add(1)) {
         return ranges.to_vec();
     }
     let from = usize::from(bucket(first.0));
     let positions = usize::from(bucket(last.1)) + 1 - from;
-    let each = positions.div_ceil(LINES);
+    let each = positions.div_ceil(most);
     let mut lines = vec![(u64::MAX, 0, 0); positions.div_ceil(each)];
     for (line, number) in lines.iter_mut().zip(0..) {
         let edge = |b: usize| edges(saturate(b));

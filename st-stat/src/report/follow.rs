@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context as _, Result, bail};
 use st_cli::{Input, Status, UsageError, recording, streams_in};
@@ -13,49 +13,17 @@ use st_model::ranklist::RankList;
 use st_stream::directory::RECORDING;
 use st_stream::{ReadOptions, Reader};
 
-use super::data::Live;
-use super::{named, told, write};
+use super::all::{named, told, write};
+use super::going::{Going, IDLE};
 use crate::args::ReportArgs;
 use crate::input::NAME;
-use crate::table::{duration, grouped};
-
-/// How many times as long as a page takes to be made is waited for the next, at least: of one processor it is a quarter.
-const IDLE: u32 = 3;
+use crate::table::duration;
 
 /// How often it is asked whether the run goes on.
 const STEP: Duration = Duration::from_millis(500);
 
 /// How often in a row no page can be made, since what is read is just being written, until that is an error.
 const FAILURES: u32 = 5;
-
-/// A page that will be made anew.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Going<'a> {
-    /// Ranks that record now.
-    pub(super) ranks: &'a RankList,
-    /// From one page to the next, at least.
-    every: Duration,
-    /// Since when this one is made.
-    begun: Instant,
-}
-
-impl Going<'_> {
-    /// What the page says of it. `reaches`: until when after its beginning the run is there, ns, if that is known; ranks that are
-    /// there, and those of the job.
-    pub(super) fn live(&self, reaches: Option<u64>, (there, world): (u64, u32)) -> Live {
-        let mut told = reaches
-            .map_or_else(|| "running: ".to_owned(), |ns| format!("running: state at {}, ", duration(ns)));
-        told += &format!("{} of {} ranks", grouped(there), grouped(world.into()));
-        let ended = there.saturating_sub(self.ranks.len());
-        if ended > 0 {
-            told += &format!(", {} of these ended", grouped(ended));
-        }
-        // The next is there after a pause by how long this one takes, and as long again.
-        let next = self.every.max(self.begun.elapsed().saturating_mul(IDLE + 1));
-        let written = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Live { told, written_ms: saturate(written.as_millis()), every_ms: saturate(next.as_millis()) }
-    }
-}
 
 /// `st-stat report --follow`.
 pub(super) fn follow(args: &ReportArgs, path: &Path) -> Result<Status> {

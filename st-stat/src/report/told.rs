@@ -27,29 +27,31 @@ use crate::{calls, ended, hist, levels, spread, why};
 
 /// A trace and what is found in it.
 pub(super) struct Told {
-    program: String,
-    lacks: Vec<String>,
+    pub(super) program: String,
+    pub(super) lacks: Vec<String>,
     summary: Table,
     findings: Option<(Table, Vec<Finding>)>,
-    waits: Option<Table>,
-    efficiency: Option<Table>,
-    ranks: Table,
+    pub(super) waits: Option<Table>,
+    pub(super) efficiency: Option<Table>,
+    pub(super) ranks: Table,
     /// Functions, and call sites.
-    calls: Option<[Table; 2]>,
+    pub(super) calls: Option<[Table; 2]>,
     /// How calls of each site are spread.
     spread: Option<Table>,
-    matrix: Option<Matrix>,
-    sections: Vec<(Section, Profile)>,
-    analysis: Option<Analysis>,
+    pub(super) matrix: Option<Matrix>,
+    pub(super) sections: Vec<(Section, Profile)>,
+    pub(super) analysis: Option<Analysis>,
     /// Where the critical path is when.
     path: Vec<Stay>,
     places: Vec<(String, Option<u32>)>,
     /// Where the run begins by the times that `st-stat at` takes, ns.
-    origin: i64,
+    pub(super) origin: i64,
     /// Iterations and phases.
     cuts: Option<Cuts>,
     /// From when to when single calls are asked for, ns from the beginning of the run.
     windows: Vec<(i64, i64)>,
+    /// How much work is done.
+    pub(super) steps: Steps,
 }
 
 /// What a part comes to that takes more steps than are allowed, or cannot be told of such a trace: nothing, and why.
@@ -141,6 +143,7 @@ impl Told {
             places,
             cuts,
             windows,
+            steps: steps.clone(),
         })
     }
 

@@ -1,0 +1,51 @@
+//! Where the critical path is when.
+
+use st_explain::Analysis;
+use st_model::num::{Exact as _, float, saturate};
+
+use crate::causes::headline;
+use crate::figure::{Colour, EMPTY, Figure, PATH, SMALL, Shaded, Times};
+use crate::levels::Levels;
+
+/// From next to nothing of a column's time to all of it.
+const SHADES: [Colour; 2] = [Colour([0xf2, 0xcc, 0xcc]), PATH];
+
+pub(super) fn draw(figure: &mut Figure, of: &Levels, (analysis, origin): (&Analysis, i64)) {
+    let path = analysis.path();
+    let mut sums = vec![0u64; of.rows * of.columns];
+    for stay in &path.stays {
+        let Ok(rank) = analysis.ranks.binary_search_by_key(&stay.rank, |ranks| ranks.rank) else { continue };
+        let row = rank / of.group.max(1);
+        let since = |at: i64| at.saturating_sub(analysis.begin()).max(0);
+        let (mut from, until) = (since(stay.from), since(stay.until));
+        while from < until {
+            let column = from / of.column_ns.max(1);
+            let next = until.min((column + 1).saturating_mul(of.column_ns.max(1)));
+            let at = usize::try_from(column).ok().filter(|column| *column < of.columns);
+            if let Some(sum) = at.and_then(|column| sums.get_mut(row * of.columns + column)) {
+                *sum = sum.saturating_add(saturate(next - from));
+            }
+            from = next;
+        }
+    }
+    let times = Times::new(figure, of);
+    let whole = float(saturate::<u64>(of.column_ns.max(1)).into());
+    let (mut empty, mut shaded) = (Vec::new(), Shaded::default());
+    for (cell, ns) in sums.into_iter().enumerate() {
+        let (x, bottom, wide) = times.cell(cell / of.columns, cell % of.columns);
+        let place = [x, bottom - times.inner(), wide, times.inner()];
+        if cell % of.columns == 0 {
+            empty.push([x, place[1], wide * float(of.columns.to_u64().into()), place[3]]);
+        }
+        if ns > 0 {
+            shaded.push(float(ns.into()) / whole, place);
+        }
+    }
+    figure.boxes(EMPTY, empty);
+    shaded.draw(figure, SHADES);
+    let (x, y) = times.above();
+    figure.scale((x, y), 120.0, ("none of a time", "all of it"), SHADES);
+    times.label(figure, of, origin);
+    let said = headline(&path, analysis.ranks.len());
+    figure.below(SMALL, &said);
+}
