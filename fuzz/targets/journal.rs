@@ -3,9 +3,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use st_model::header::Header;
 use st_capture::journal::{self, recover_within};
 use st_capture::record::{Options, RankRecorder};
-use st_model::header::Header;
 use st_stream::{ReadOptions, WriteOptions, read, write};
 
 /// A few bytes can stand for many calls; nobody waits for the end.
