@@ -8,6 +8,7 @@
 //! take some bytes each; never more than a small multiple of what has been read.
 
 mod call;
+pub mod dumpi;
 mod error;
 mod importer;
 pub mod json;

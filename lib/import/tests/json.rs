@@ -80,6 +80,23 @@ fn a_rank_a_function_parameters_and_times_suffice() {
 }
 
 #[test]
+fn a_name_may_stand_for_another_thing_on_other_ranks() {
+    let text = r#"
+{"comm":"between","ranks":[0],"members":[0],"remote":[1]}
+{"comm":"between","ranks":[1],"members":[1],"remote":[0]}
+{"rank":0,"call":"MPI_Barrier","comm":"between"}
+{"rank":1,"call":"MPI_Barrier","comm":"between"}
+"#;
+    let (sections, _) = read(text).unwrap();
+    let groups = |s: &Section| {
+        let comm = s.tables.comms[2].of[0].1.clone();
+        (comm.name, comm.content.members.get(0), comm.content.remote.get(0))
+    };
+    let (first, second) = (groups(&sections[0]), groups(&sections[1]));
+    assert_eq!((first.0, first.1, first.2), (second.0, second.2, second.1));
+}
+
+#[test]
 fn names_of_requests_become_the_lowest_free_numbers() {
     let mut text = String::new();
     for i in 0..50 {

@@ -106,6 +106,7 @@ Examples:
   st-convert app.st --waits -o app.cubex           for cube and pyCubexR
   st-view --json app.st | sed s/nodeA/nodeB/ | st-convert --to st -o changed.st
   st-convert app_trace -o app.st                   what eztrace has written
+  for f in dumpi-*.bin; do dumpi2ascii -S -X $f > ${f%.bin}.txt; done; st-convert dumpi-*.txt -o app.st
   st-convert rank*.jsonl -o app.st                 what a tracer of your own has written
   st-convert --list
 
@@ -174,6 +175,9 @@ there from MPI_Init on, else one more than the highest rank that calls. Other li
 otf2 (read): an archive, by its directory or its file NAME.otf2, read through OTF2's own library (as above). The group of the locations that communicate tells the ranks; other locations of their processes are threads. Regions that are \
 called as functions of MPI are calls, other regions around them the call site. Bytes of records are elements of MPI_BYTE; where a record has only the sum over all partners, each gets as much. A call of which no record tells the \
 partner, communicator or request has null ones; starts of persistent requests become MPI_Isend and MPI_Irecv; requests whose end no record tells end with the next call that waits, as in all archives of EZTrace, which do not tell either what non-blocking receives got.
+
+dumpi (read): what dumpi2ascii prints, a file for each rank, which is the last number in the file's name. Datatypes that MPI does not define have the sizes that dumpi2ascii -X adds at the end, else they are MPI_BYTE. \
+Communicators are the world, the caller alone and duplicates of these: members of others are not in it, and calls on them have a null one.
 
 Exit status: 0 done, 1 failed, 2 usage, 3 invalid or truncated stream, 4 --strict, and the format cannot hold all.";
 

@@ -138,3 +138,30 @@ fn what_is_wrong_is_said_and_nothing_is_left() {
     let output = convert(place, &["x.st", "-q", "-o", "x.csv"]);
     assert!(output.status.success(), "{}", said(&output));
 }
+
+#[test]
+fn files_of_dumpi_are_ranks_by_their_names() {
+    let place = tempfile::tempdir().unwrap();
+    let call = |name: &str, at: u32| {
+        format!(
+            "{name} entering at walltime {at}.000000001, cputime 0.1 seconds in thread 0.\n\
+             MPI_Comm comm=2 (MPI_COMM_WORLD)\n\
+             {name} returning at walltime {at}.5, cputime 0.1 seconds in thread 0.\n"
+        )
+    };
+    let text = [call("MPI_Init", 1), call("MPI_Barrier", 2), call("MPI_Finalize", 3)].concat();
+    for name in ["d-0000.txt", "d-0001.txt", "e-1.txt", "none.txt"] {
+        fs::write(place.path().join(name), &text).unwrap();
+    }
+    let output = convert(place.path(), &["d-0001.txt", "d-0000.txt", "-o", "d.st"]);
+    assert!(output.status.success(), "{}", said(&output));
+    assert_eq!(said(&output), "st-convert: 6 calls of 2 ranks, read from dumpi\n");
+    let trace = read(&place.path().join("d.st"));
+    assert_eq!((trace.header.world, trace.sections.len()), (2, 2));
+    let of_first = times(&trace.sections[0], 1_000_000_001);
+    assert_eq!(of_first[..2], [(0, 499_999_999), (1_000_000_000, 1_499_999_999)]);
+    let twice = convert(place.path(), &["d-0001.txt", "e-1.txt", "-o", "x.st"]);
+    assert_eq!((twice.status.code(), said(&twice).contains("rank 1 is there twice")), (Some(2), true));
+    let none = convert(place.path(), &["none.txt", "-o", "x.st"]);
+    assert_eq!((none.status.code(), said(&none).contains("does not end with the rank")), (Some(2), true));
+}

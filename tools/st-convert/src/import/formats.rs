@@ -1,5 +1,6 @@
 //! The formats that can be read, each a module with its `SOURCE`.
 
+use super::dumpi;
 use super::json;
 use super::otf2;
 use super::source::Source;
@@ -10,7 +11,7 @@ pub(crate) const ST: &str = "st";
 pub(crate) const ENDING: &str = ".st";
 
 /// All formats that can be read.
-pub(super) const SOURCES: &[&Source] = &[&json::SOURCE, &otf2::SOURCE];
+pub(super) const SOURCES: &[&Source] = &[&json::SOURCE, &otf2::SOURCE, &dumpi::SOURCE];
 
 /// Their names.
 pub(crate) fn names() -> Vec<&'static str> {

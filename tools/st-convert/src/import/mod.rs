@@ -1,5 +1,6 @@
 //! What others have written, as a trace: each format is a module with its `SOURCE`, which hands calls to `st_import`.
 
+mod dumpi;
 mod formats;
 mod json;
 mod otf2;
