@@ -10,13 +10,11 @@ use st_match::leaks::{What, made_by};
 use st_model::header::SIMULATED;
 use st_model::num::{Exact as _, saturate};
 use st_model::rank_times::rank_times;
-use st_model::ranklist::RankList;
-use st_model::ranklist_notation::plain;
 use st_model::sites::CallSites;
 
 use crate::args::WhyArgs;
 use crate::calls::site_cells;
-use crate::causes::{Cause, activity, most};
+use crate::causes::{Cause, activity, most, ranks};
 use crate::explain::{Explained, computation, computed_before, left_out};
 use crate::input::{self, Lacking};
 use crate::table::{Cell, Column, Format, Table, bytes, duration, grouped};
@@ -462,11 +460,16 @@ impl Words<'_> {
                     Cell::percent(c.part[0].into(), c.part[1].into()),
                 ],
             };
-            let site = |number: u32| {
+            let site = |number: u32, others: usize| {
                 let (function, site) = self.explained.place(number, self.sites);
                 let [_, place] = site_cells(site, self.sites);
-                Cell::text(format!("{function} {}", if site.is_some() { &place.text } else { "" }).trim_end())
+                let at = format!("{function} {}", if site.is_some() { &place.text } else { "" });
+                Cell::text(match others {
+                    0 => at.trim_end().to_owned(),
+                    n => format!("{} and {} others", at.trim_end(), grouped(n.to_u64())),
+                })
             };
+            let others = cause.map_or(0, |c| c.places.saturating_sub(1));
             vec![
                 Cell::text(kind),
                 Cell::ns(f.cost.into()),
@@ -481,8 +484,8 @@ impl Words<'_> {
                 what,
                 of,
                 part,
-                culprit.map_or_else(Cell::none, site),
-                site(f.place),
+                culprit.map_or_else(Cell::none, |place| site(place, others)),
+                site(f.place, 0),
                 Cell::count(f.places),
                 Cell::text(self.sure(f)),
                 Cell::text(self.base(f)),
@@ -491,10 +494,4 @@ impl Words<'_> {
         let causes = self.causes.iter().map(Option::as_ref).chain(std::iter::repeat(None));
         Table { columns, rows: findings.iter().zip(causes).map(row).collect(), total: None }
     }
-}
-
-/// `rank 3`, `ranks 0, 2`, `ranks 0-3, 8`.
-pub(crate) fn ranks(all: &[u32]) -> String {
-    let set: RankList = all.iter().copied().collect();
-    format!("{} {}", if all.len() == 1 { "rank" } else { "ranks" }, plain(&set))
 }

@@ -23,7 +23,7 @@ kernel counts; ranks that come to MPI_Finalize last, while the others have nothi
 
 Columns: those of CSV and JSON are kind; cost_ns, of all ranks; share_percent of the time of all ranks (see share_of); ranks, that are waited for; \
 victims, how many ranks wait, without those that are waited for, too, unless that is most of them; what; cause, \"computation\" or \"call\", that takes longer on cause_ranks than on those that wait, and that \
-cause_percent of the waits are due to (of the 20 most costly findings that are waits); place, of the cause, of several that where most is: computation is that before the call there; where, \
+cause_percent of the waits are due to (of the 20 most costly findings that are waits); place, of the cause, of several that where most is, and how many others: computation is that before the call there; where, \
 the place of those that wait; sites, how many call sites are told of together; sure; share_of, what share_percent is of.";
 
 const DELAYS: &str = "\
