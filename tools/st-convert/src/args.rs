@@ -164,9 +164,8 @@ MPI_Init and MPI_Finalize, where they are missing, stand at a rank's first and l
 json (read): lines of JSON, of one or more files in turn, the calls of each thread in their order. A call has rank, call (the function), enter and exit (ns, whole numbers; none has them, or all of a rank up to some \
 call), thread (any number; 0), site (the number of a line before, or a text as \"solve.c:12\", callers behind \" < \"), error (class of one that failed) and the function's parameters under the names that st-view --json prints: \
 \
-{\"rank\":0,\"call\":\"MPI_Isend\",\"dest\":1,\"tag\":7,\"bytes\":800,\"request\":\"r1\",\"enter\":1000,\"exit\":1500}\
-\
- Ranks are those in comm. What may be left out: comm (MPI_COMM_WORLD), tag (0), count and type (the bytes of bytes as MPI_BYTE), op (MPI_BOR of bytes, else MPI_SUM; counted), flag (true), completed (all requests that the call names), what a call \
+{\"rank\":0,\"call\":\"MPI_Isend\",\"dest\":1,\"tag\":7,\"bytes\":800,\"request\":\"r1\",\"enter\":1000,\"exit\":1500}, \
+where ranks are those in comm. What may be left out: comm (MPI_COMM_WORLD), tag (0), count and type (the bytes of bytes as MPI_BYTE), op (MPI_BOR of bytes, else MPI_SUM; counted), flag (true), completed (all requests that the call names), what a call \
 only returns. What names a partner or request may not. A request is a number, the lowest one that is free, or a text, which gets that number; a call that waits for one may have request in the place of requests. Predefined types and \
 operations are known by their names; other objects are described in a line before: {\"comm\":\"row\",\"members\":[0,2]} by world ranks in order (remote: those of the other group), {\"group\":…,\"members\":…}, {\"type\":\"cell\",\"size\":24}, {\"op\":…}, {\"win\":…,\"members\":…}, \
 {\"file\":…,\"members\":…}; with ranks, where only these have it. st-replay makes only objects that calls of the trace have made. Number of ranks: \"world\" in a first line {\"header\":{\"world\":4,\"program\":\"app\"}}, which says that ranks are \
@@ -179,7 +178,7 @@ partner, communicator or request has null ones; starts of persistent requests be
 dumpi (read): what dumpi2ascii prints, a file for each rank, which is the last number in the file's name. Datatypes that MPI does not define have the sizes that dumpi2ascii -X adds at the end, else they are MPI_BYTE. \
 Communicators are the world, the caller alone and duplicates of these: members of others are not in it, and calls on them have a null one.
 
-Exit status: 0 done, 1 failed, 2 usage, 3 invalid or truncated stream, 4 --strict, and the format cannot hold all.";
+Exit status: 0 done, 1 failed, 2 usage, 3 invalid or truncated stream, 4 --strict, and the format cannot hold all, or the source does not tell all.";
 
 #[cfg(test)]
 mod tests {

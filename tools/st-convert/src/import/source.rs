@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufReader, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use st_cli::{Input, InvalidStream};
 use st_import::Importer;
 use st_model::header::{Header, Step};
@@ -29,31 +29,36 @@ pub(super) struct Opened {
     /// For messages.
     pub(super) name: String,
     pub(super) path: PathBuf,
-    /// `None` of a directory.
-    file: Option<File>,
+    /// What is no file, copied to one.
+    spooled: Option<File>,
 }
 
 impl Opened {
     pub(super) fn open(path: &Path) -> Result<Self> {
         let name = path.display().to_string();
-        if path.is_dir() {
-            return Ok(Self { name, path: path.to_owned(), file: None });
+        // A file is opened when it is read: a job may have more of them than a process may hold.
+        if path.is_dir() || path.is_file() {
+            return Ok(Self { name, path: path.to_owned(), spooled: None });
         }
         let input = Input::open(path)?;
         let name = input.name().to_owned();
-        Ok(Self { name, path: path.to_owned(), file: Some(input.seekable(None)?) })
+        Ok(Self { name, path: path.to_owned(), spooled: Some(input.seekable(None)?) })
     }
 
     /// The input from its beginning.
-    pub(super) fn lines(&mut self) -> Result<BufReader<&File>> {
-        let Some(file) = &mut self.file else { bail!("{}: is a directory", self.name) };
+    pub(super) fn lines(&mut self) -> Result<BufReader<File>> {
+        let Some(file) = &mut self.spooled else {
+            let file = Input::open(&self.path)?.seekable(None)?;
+            return Ok(BufReader::with_capacity(BUFFER, file));
+        };
         file.seek(SeekFrom::Start(0)).with_context(|| format!("{}: seeking", self.name))?;
-        Ok(BufReader::with_capacity(BUFFER, file))
+        let again = file.try_clone().with_context(|| format!("{}: reading", self.name))?;
+        Ok(BufReader::with_capacity(BUFFER, again))
     }
 
     /// The first bytes; none of a directory.
     pub(super) fn begin(&mut self) -> Result<Vec<u8>> {
-        if self.file.is_none() {
+        if self.path.is_dir() {
             return Ok(Vec::new());
         }
         let (mut begin, name) = (Vec::new(), self.name.clone());
