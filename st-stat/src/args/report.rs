@@ -28,7 +28,7 @@ another run has what st-stat diff --time finds. The last view is about the trace
 the tools that made it, messages that arrive before they were sent by st-stat violations (if --against names the trace of the same run before st-sync, \
 also before that), and how clocks moved against that of rank 0. What the trace lacks, and what there was no room for, stands on the page.
 
-With --follow the page is that of a program that runs, made anew every few seconds of the journals that st-record's ranks write anyway: of all calls that have \
+Following: With --follow the page is that of a program that runs, made anew every few seconds of the journals that st-record's ranks write anyway: of all calls that have \
 returned. It says up to which time and of how many ranks it is; a browser that shows it loads it again by itself, at the same view, unless \
 something is being typed or selected there, or \"hold\" is pressed. Nothing is asked of the ranks, and no more than a quarter of a processor is used: each page is \
 followed by a pause of at least three times what it took. When the run ends the page becomes that of its trace. Which run has ended is seen by processes of this machine: \

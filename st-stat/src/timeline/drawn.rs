@@ -1,6 +1,6 @@
 //! What ranks do when, as a picture.
 
-use st_model::num::float;
+use st_model::num::{Exact as _, float, rounded};
 
 use crate::figure::{self, Colour, Figure, Times};
 use crate::levels::{KINDS, Levels};
@@ -11,7 +11,7 @@ const WIDTH: f64 = 85.0;
 
 /// As many columns of time as there is room for in a picture so many millimetres wide.
 pub(crate) fn columns(millimetres: f64) -> usize {
-    usize::try_from(st_model::num::rounded(COLUMNS * millimetres / WIDTH)).map_or(1, |n| n.max(1))
+    rounded(COLUMNS * millimetres / WIDTH).to_usize().max(1)
 }
 
 /// What is drawn, from below, and its colour.
