@@ -15,7 +15,6 @@ use st_model::sites::CallSites;
 use self::cells::{nothing, number, text};
 use super::told::Told;
 use crate::args::{PictureArgs, PictureOf};
-use crate::explain::NO_TIMES;
 use crate::figure::{self, Anchor, Bar, Figure, SMALL, bars};
 use crate::input::Lacking;
 use crate::levels::{self, Levels, Most};
@@ -53,8 +52,8 @@ pub(super) fn draw(
         PictureOf::Profile => profile::draw(&mut figure, told)?,
         PictureOf::Ranks => ranks::draw(&mut figure, told),
         PictureOf::Spread => spread::draw(&mut figure, told, (sites, args.site.as_deref()))?,
-        PictureOf::Efficiency => efficiency(&mut figure, known(told.efficiency.as_ref())?),
-        PictureOf::Waits => waits(&mut figure, known(told.waits.as_ref())?),
+        PictureOf::Efficiency => efficiency(&mut figure, known(told, told.efficiency.as_ref())?),
+        PictureOf::Waits => waits(&mut figure, known(told, told.waits.as_ref())?),
     }
     let mut written = Vec::new();
     if let Some(path) = &args.svg {
@@ -71,13 +70,13 @@ pub(super) fn draw(
 }
 
 /// What a trace without times, or without what is kept of them, lacks.
-fn known<T>(of: Option<T>) -> Result<T> {
-    of.ok_or_else(|| Lacking(NO_TIMES.to_owned()).into())
+fn known<T>(told: &Told, of: Option<T>) -> Result<T> {
+    of.ok_or_else(|| Lacking(told.without.clone()).into())
 }
 
 /// Rows of ranks and columns of time.
 fn levels<'a>(told: &'a Told, args: &PictureArgs) -> Result<(Levels, &'a Analysis)> {
-    let analysis = known(told.analysis.as_ref())?;
+    let analysis = known(told, told.analysis.as_ref())?;
     let most = Most { rows: ROWS, columns: drawn::columns(args.width), cells: usize::MAX };
     Ok((levels::of(analysis, most), analysis))
 }

@@ -29,6 +29,8 @@ use crate::{calls, ended, hist, levels, spread, why};
 pub(super) struct Told {
     pub(super) program: String,
     pub(super) lacks: Vec<String>,
+    /// What is said where exact times are needed and are not there.
+    pub(super) without: String,
     summary: Table,
     findings: Option<(Table, Vec<Finding>)>,
     pub(super) waits: Option<Table>,
@@ -127,6 +129,7 @@ impl Told {
         let calls = known.then(|| [calls::functions(&sections), calls::sites(&sections, false, sites)]);
         Ok(Self {
             program: whole.header.command(),
+            without: without(NO_TIMES, &whole.header),
             lacks,
             summary: facts.table(),
             findings,
