@@ -53,10 +53,11 @@ fn is_recorded(word: &OsStr) -> bool {
 }
 
 fn is_script(file: &Path) -> bool {
+    // To open a pipe would wait for who writes to it.
     let mut first = [0; 2];
-    let read = File::open(file)
-        .and_then(|mut f| if f.metadata()?.is_file() { f.read_exact(&mut first) } else { Ok(()) });
-    read.is_ok() && first == *b"#!"
+    fs::metadata(file).is_ok_and(|m| m.is_file())
+        && File::open(file).and_then(|mut f| f.read_exact(&mut first)).is_ok()
+        && first == *b"#!"
 }
 
 /// The executable files of which a launcher's ranks consist, as far as its command line says.
@@ -114,6 +115,8 @@ pub fn programs_in(list: &Path) -> io::Result<Vec<OsString>> {
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
     use super::*;
 
     fn words(line: &str) -> Vec<OsString> {
@@ -134,6 +137,10 @@ mod tests {
         assert_eq!(behind(format!("{script} mpirun -n 2 sh")), None);
         assert_eq!(behind(format!("cat {script}")), None);
         assert_eq!(behind("sh -c true".into()), None);
+        // A pipe is not opened: nobody may write to it.
+        let pipe = home.path().join("pipe");
+        assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        assert_eq!(behind(format!("nice cat {}", pipe.display())), None);
         if target::resolve(OsStr::new("mpirun")).is_some() {
             assert_eq!(behind("mpirun -n 2 sh".into()), None);
             for wrapper in ["nice -n 5", "timeout 60", "env A=B", "nohup", "stdbuf -oL"] {
