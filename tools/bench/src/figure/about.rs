@@ -15,6 +15,12 @@ pub(super) struct About {
     pub(super) paper: String,
     pub(super) x: Axis,
     pub(super) y: Axis,
+    /// A matrix is drawn: from each series to each place on the axis.
+    #[serde(default)]
+    pub(super) matrix: bool,
+    /// Series that are in the table and in claims, but not in the picture.
+    #[serde(default)]
+    pub(super) told: Vec<String>,
     pub(super) claims: Vec<Claim>,
 }
 

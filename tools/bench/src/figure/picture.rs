@@ -7,6 +7,7 @@ use plotters::prelude::*;
 use st_model::num::{float, saturate};
 
 use super::about::About;
+use super::matrix;
 use super::measured::{Measured, short};
 use crate::stats::Estimate;
 
@@ -30,32 +31,39 @@ const COLOURS: [RGBColor; 7] = [
 /// The picture as SVG. The same values give the same bytes.
 pub(super) fn svg(about: &About, measured: &Measured) -> Result<String> {
     let mut text = String::new();
-    let across = measured.programs.len().clamp(1, ACROSS);
-    let down = measured.programs.len().div_ceil(across).max(1);
+    // Of a program of which things are only told there is no picture.
+    let has = |program: &usize| drawn(about, measured).any(|s| !measured.points(*program, s).is_empty());
+    let shown: Vec<usize> = (0..measured.programs.len()).filter(has).collect();
+    let across = shown.len().clamp(1, ACROSS);
+    let down = shown.len().div_ceil(across).max(1);
     let size = (PANEL.0 * saturate::<u32>(across), HEAD + PANEL.1 * saturate::<u32>(down));
     {
         let root = SVGBackend::with_string(&mut text, size).into_drawing_area();
         let failed = |e: &dyn std::fmt::Display| anyhow!("drawing: {e}");
         root.fill(&WHITE).map_err(|e| failed(&e))?;
         let body = root.titled(&about.title, ("sans-serif", 22)).map_err(|e| failed(&e))?;
-        for (program, area) in body.split_evenly((down, across)).iter().enumerate() {
-            if program < measured.programs.len() {
-                panel(about, measured, program, area)?;
-            }
+        let draw = if about.matrix { matrix::panel } else { panel };
+        for (program, area) in shown.iter().zip(&body.split_evenly((down, across))) {
+            draw(about, measured, *program, area)?;
         }
         root.present().map_err(|e| failed(&e))?;
     }
     Ok(text)
 }
 
+/// The series that are drawn.
+pub(super) fn drawn(about: &About, measured: &Measured) -> impl Iterator<Item = usize> {
+    (0..measured.series.len()).filter(|s| !about.told.contains(&measured.series[*s]))
+}
+
 /// An axis from one value to another, by their logarithms if wanted.
 #[derive(Clone)]
-struct Scale {
-    from: f64,
-    to: f64,
-    log: bool,
+pub(super) struct Scale {
+    pub(super) from: f64,
+    pub(super) to: f64,
+    pub(super) log: bool,
     /// Names of places that are no numbers.
-    names: Vec<String>,
+    pub(super) names: Vec<String>,
 }
 
 impl Scale {
@@ -130,12 +138,13 @@ impl ValueFormatter<f64> for Scale {
     }
 }
 
-type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+/// Where something is drawn.
+pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 fn panel(about: &About, measured: &Measured, program: usize, area: &Area<'_>) -> Result<()> {
     let failed = |e: &dyn std::fmt::Display| anyhow!("drawing: {e}");
     let axis = measured.axis();
-    let all: Vec<(usize, Vec<(usize, Estimate)>)> = (0..measured.series.len())
+    let all: Vec<(usize, Vec<(usize, Estimate)>)> = drawn(about, measured)
         .map(|s| (s, measured.points(program, s)))
         .filter(|(_, p)| !p.is_empty())
         .collect();
