@@ -67,6 +67,25 @@ recorded() {
     timeout 1800 st-record -q -o "$out" "$@" -- "$mpirun" -n "$ranks" $(command_of "$program") >/dev/null
 }
 
+# Preloaded: clocks that drift by known amounts.
+drifting_clocks() {
+    cc -shared -fPIC -o "$work/clocks.so" "$root/tests/fixtures/clocks.c"
+}
+
+# `drifting OUT RANKS DRIFT RUN KINK COMMAND…`: records a run whose ranks' clocks are apart and drift by so many µs a second;
+# from KINK ms after the start on half as fast; 0 for never. Needs drifting_clocks.
+drifting() {
+    local out=$1 ranks=$2 drift=$3 run=$4 kink=$5 fakes rank ns
+    shift 5
+    # Offsets and signs by the run's number: the same in each measurement.
+    fakes=$(for rank in $(seq 0 $((ranks - 1))); do
+        ns=$((rank % 2 ? drift * 1000 : -drift * 1000))
+        echo "$(((rank * 333331 + run * 104729) % 1000000)):$ns:$((kink ? kink : 1 << 40)):$((ns / 2))"
+    done | paste -sd ' ')
+    LD_PRELOAD=$work/clocks.so ST_FAKE_CLOCKS=$fakes ST_FAKE_BASE=$(awk '{ printf "%.0f", $1 * 1e9 }' /proc/uptime) \
+        timeout 1800 st-record -q -o "$out" --clock monotonic -- "$mpirun" -n "$ranks" "$@" >/dev/null
+}
+
 # `traced OUT PROGRAM RANKS FOLD`: a kernel's trace on paper, or that of a run of the user's program.
 traced() {
     if [ -n "${PROGRAMS-}" ]; then
