@@ -96,6 +96,21 @@ traced() {
     fi
 }
 
+# Whether EZTrace is there for this MPI; said if not.
+has_eztrace() {
+    [ "${mpirun##*.}" = openmpi ] && command -v eztrace >/dev/null && return
+    echo "${0##*/}: without EZTrace, which is not installed for Open MPI (Debian: eztrace)" >&2
+    return 1
+}
+
+# `eztraced OUT RANKS COMMAND…`: an archive of OTF2 by EZTrace, in place of one that is there.
+eztraced() {
+    local out=$1 ranks=$2
+    shift 2
+    rm -rf "$out"
+    timeout 1800 "$mpirun" -n "$ranks" eztrace -t openmpi -o "$out" "$@"
+}
+
 # Bytes of a trace without its times, header and proofs: structure, parameters, objects and call sites.
 structure() {
     frames 'STRUCT|OBJECTS|SITES' "$1" | awk '{ print $2 }'
