@@ -93,7 +93,8 @@ impl Claim {
                 let others = measured.points(program, measured.series_named(than)?);
                 let ratio = |(place, found): &(usize, crate::stats::Estimate)| {
                     let other = others.iter().find(|(at, _)| at == place)?;
-                    Some(found.median / other.1.median)
+                    // Nothing is not more than nothing.
+                    Some(if found.median == 0.0 { 0.0 } else { found.median / other.1.median })
                 };
                 Some((points.iter().filter_map(ratio).reduce(f64::max)?, *times))
             }
@@ -129,6 +130,16 @@ mod tests {
             "x: s at most 20; holds for a (11); DIFFERS for b (40)"
         );
     }
+    #[test]
+    fn nothing_is_not_more_than_nothing() {
+        let mut all = Measured::default();
+        let rows = "program,series,x,run,value\na,s,1,1,0\na,t,1,1,0\nb,s,1,1,1\nb,t,1,1,0\n";
+        all.read(rows.as_bytes()).unwrap();
+        let claim = r#"{"says":"x","series":"s","is":{"below":{"than":"t","times":1}}}"#;
+        let claim: Claim = serde_json::from_str(claim).unwrap();
+        assert_eq!(claim.found(&all).0, "x: s at most 1 times t; holds for a (0); DIFFERS for b (inf)");
+    }
+
     #[test]
     fn what_must_hold_and_does_not_is_broken() {
         let mut all = Measured::default();
