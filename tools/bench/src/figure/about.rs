@@ -3,6 +3,7 @@
 use serde::Deserialize;
 
 use super::claims::Claim;
+use super::measured::Measured;
 
 /// What a figure is about.
 #[derive(Deserialize, Debug)]
@@ -22,6 +23,13 @@ pub(super) struct About {
     #[serde(default)]
     pub(super) told: Vec<String>,
     pub(super) claims: Vec<Claim>,
+}
+
+impl About {
+    /// The series that are drawn.
+    pub(super) fn drawn(&self, measured: &Measured) -> impl Iterator<Item = usize> {
+        (0..measured.series.len()).filter(|s| !self.told.contains(&measured.series[*s]))
+    }
 }
 
 /// An axis.

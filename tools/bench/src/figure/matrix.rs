@@ -6,7 +6,7 @@ use st_model::num::saturate;
 
 use super::about::About;
 use super::measured::{Measured, short};
-use super::picture::{Area, Scale, drawn};
+use super::scale::{Area, Scale};
 
 /// Least and most that is drawn.
 const LIGHT: RGBColor = RGBColor(222, 235, 247);
@@ -24,7 +24,8 @@ struct Cells<'a> {
 
 impl<'a> Cells<'a> {
     fn of(about: &About, measured: &'a Measured, program: usize) -> Self {
-        let found: Vec<(&str, &str, f64)> = drawn(about, measured)
+        let found: Vec<(&str, &str, f64)> = about
+            .drawn(measured)
             .flat_map(|s| {
                 let to = measured.points(program, s).into_iter();
                 to.map(move |(place, e)| (&measured.series[s][..], &measured.places[place][..], e.median))

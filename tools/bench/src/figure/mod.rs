@@ -5,6 +5,7 @@ mod claims;
 mod matrix;
 mod measured;
 mod picture;
+mod scale;
 
 use std::fmt::Write as _;
 use std::fs;
