@@ -125,14 +125,18 @@ replay_error() {
         END { print 100 * (replayed - recorded) / recorded }'
 }
 
-# Seconds of processor time that a command takes; what it prints is dropped.
+# Seconds of processor time that a command takes; what it prints is dropped. None if it fails.
 cpu() {
-    local TIMEFORMAT='%U %S'
-    { time "$@" >/dev/null 2>&1; } 2>&1 | awk '{ print $1 + $2 }'
+    local TIMEFORMAT='%U %S' took
+    took=$({ time "$@" >/dev/null 2>&1; } 2>&1) || { echo "$* failed" >&2; return 1; }
+    awk '{ print $1 + $2 }' <<<"$took"
 }
 
-# Names may have commas.
-row() { printf '"%s","%s",%s,%s,%s\n' "$@"; }
+# Names may have commas. A value that could not be measured ends the case.
+row() {
+    [ -n "$5" ] || { echo "${0##*/}: no value of $1, $2, $3" >&2; exit 1; }
+    printf '"%s","%s",%s,%s,%s\n' "$@"
+}
 
 dispatch() {
     case ${1-} in
