@@ -2,7 +2,8 @@
  * do not take processors from each other, and then all wait for all. MODE says who takes long:
  *   independent: each rank with a probability of 1/8;
  *   together: all at once, with a probability of 1/8;
- *   moving: one after the other, step by step. */
+ *   moving: one after the other, step by step;
+ *   a number: this rank, always. */
 #define _POSIX_C_SOURCE 199309L
 #include <errno.h>
 #include <mpi.h>
@@ -30,7 +31,7 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     if (argc != 5) {
-        fprintf(stderr, "usage: imbalance independent|together|moving STEPS LONG SHORT\n");
+        fprintf(stderr, "usage: imbalance independent|together|moving|RANK STEPS LONG SHORT\n");
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     own = rank;
@@ -40,8 +41,10 @@ int main(int argc, char **argv)
             slow = splitmix(step << 32 | (uint32_t)rank) % 8 == 0;
         else if (!strcmp(argv[1], "together"))
             slow = splitmix(step) % 8 == 0;
-        else
+        else if (!strcmp(argv[1], "moving"))
             slow = step % (uint64_t)ranks == (uint64_t)rank;
+        else
+            slow = strtol(argv[1], NULL, 10) == rank;
         long us = strtol(argv[slow ? 3 : 4], NULL, 10);
         struct timespec left = {us / 1000000, us % 1000000 * 1000};
         while (nanosleep(&left, &left) && errno == EINTR)

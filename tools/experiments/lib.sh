@@ -67,6 +67,25 @@ recorded() {
     timeout 1800 st-record -q -o "$out" "$@" -- "$mpirun" -n "$ranks" $(command_of "$program") >/dev/null
 }
 
+# Preloaded: clocks that drift by known amounts.
+drifting_clocks() {
+    cc -shared -fPIC -o "$work/clocks.so" "$root/tests/fixtures/clocks.c"
+}
+
+# `drifting OUT RANKS DRIFT RUN KINK COMMAND…`: records a run whose ranks' clocks are apart and drift by so many µs a second;
+# from KINK ms after the start on half as fast; 0 for never. Needs drifting_clocks.
+drifting() {
+    local out=$1 ranks=$2 drift=$3 run=$4 kink=$5 fakes rank ns
+    shift 5
+    # Offsets and signs by the run's number: the same in each measurement.
+    fakes=$(for rank in $(seq 0 $((ranks - 1))); do
+        ns=$((rank % 2 ? drift * 1000 : -drift * 1000))
+        echo "$(((rank * 333331 + run * 104729) % 1000000)):$ns:$((kink ? kink : 1 << 40)):$((ns / 2))"
+    done | paste -sd ' ')
+    LD_PRELOAD=$work/clocks.so ST_FAKE_CLOCKS=$fakes ST_FAKE_BASE=$(awk '{ printf "%.0f", $1 * 1e9 }' /proc/uptime) \
+        timeout 1800 st-record -q -o "$out" --clock monotonic -- "$mpirun" -n "$ranks" "$@" >/dev/null
+}
+
 # `traced OUT PROGRAM RANKS FOLD`: a kernel's trace on paper, or that of a run of the user's program.
 traced() {
     if [ -n "${PROGRAMS-}" ]; then
@@ -75,6 +94,21 @@ traced() {
         # shellcheck disable=SC2086
         st-kernels "$2" --paper --ranks "$3" --fold "$4" --seed "${SEED:-1}" ${STEPS:+--steps $STEPS} -o "$1"
     fi
+}
+
+# Whether EZTrace is there for this MPI; said if not.
+has_eztrace() {
+    [ "${mpirun##*.}" = openmpi ] && command -v eztrace >/dev/null && return
+    echo "${0##*/}: without EZTrace, which is not installed for Open MPI (Debian: eztrace)" >&2
+    return 1
+}
+
+# `eztraced OUT RANKS COMMAND…`: an archive of OTF2 by EZTrace, in place of one that is there.
+eztraced() {
+    local out=$1 ranks=$2
+    shift 2
+    rm -rf "$out"
+    timeout 1800 "$mpirun" -n "$ranks" eztrace -t openmpi -o "$out" "$@"
 }
 
 # Bytes of a trace without its times, header and proofs: structure, parameters, objects and call sites.
@@ -91,14 +125,18 @@ replay_error() {
         END { print 100 * (replayed - recorded) / recorded }'
 }
 
-# Seconds of processor time that a command takes; what it prints is dropped.
+# Seconds of processor time that a command takes; what it prints is dropped. None if it fails.
 cpu() {
-    local TIMEFORMAT='%U %S'
-    { time "$@" >/dev/null 2>&1; } 2>&1 | awk '{ print $1 + $2 }'
+    local TIMEFORMAT='%U %S' took
+    took=$({ time "$@" >/dev/null 2>&1; } 2>&1) || { echo "$* failed" >&2; return 1; }
+    awk '{ print $1 + $2 }' <<<"$took"
 }
 
-# Names may have commas.
-row() { printf '"%s","%s",%s,%s,%s\n' "$@"; }
+# Names may have commas. A value that could not be measured ends the case.
+row() {
+    [ -n "$5" ] || { echo "${0##*/}: no value of $1, $2, $3" >&2; exit 1; }
+    printf '"%s","%s",%s,%s,%s\n' "$@"
+}
 
 dispatch() {
     case ${1-} in

@@ -3,6 +3,7 @@
 use serde::Deserialize;
 
 use super::claims::Claim;
+use super::measured::Measured;
 
 /// What a figure is about.
 #[derive(Deserialize, Debug)]
@@ -15,7 +16,20 @@ pub(super) struct About {
     pub(super) paper: String,
     pub(super) x: Axis,
     pub(super) y: Axis,
+    /// A matrix is drawn: from each series to each place on the axis.
+    #[serde(default)]
+    pub(super) matrix: bool,
+    /// Series that are in the table and in claims, but not in the picture.
+    #[serde(default)]
+    pub(super) told: Vec<String>,
     pub(super) claims: Vec<Claim>,
+}
+
+impl About {
+    /// The series that are drawn.
+    pub(super) fn drawn(&self, measured: &Measured) -> impl Iterator<Item = usize> {
+        (0..measured.series.len()).filter(|s| !self.told.contains(&measured.series[*s]))
+    }
 }
 
 /// An axis.

@@ -15,6 +15,9 @@ pub(super) struct Claim {
     /// Of which programs; of all if none is named.
     #[serde(default)]
     programs: Vec<String>,
+    /// Where it is not so, something is broken.
+    #[serde(default)]
+    must: bool,
     is: Test,
 }
 
@@ -42,8 +45,8 @@ enum Test {
 }
 
 impl Claim {
-    /// The claim, and for which programs it holds and for which not, with what was found at worst.
-    pub(super) fn found(&self, measured: &Measured) -> String {
+    /// The claim, for which programs it holds and for which not, with what was found at worst, and whether something is broken.
+    pub(super) fn found(&self, measured: &Measured) -> (String, bool) {
         let (mut holds, mut differs) = (Vec::new(), Vec::new());
         let concerns = |name: &String| self.programs.is_empty() || self.programs.contains(name);
         for (program, name) in measured.programs.iter().enumerate().filter(|(_, name)| concerns(name)) {
@@ -54,15 +57,18 @@ impl Claim {
         let told = |how: &str, those: &[String]| {
             if those.is_empty() { String::new() } else { format!("; {how} {}", those.join(", ")) }
         };
-        let nothing = if holds.is_empty() && differs.is_empty() { "; not measured" } else { "" };
-        format!(
+        let unknown = holds.is_empty() && differs.is_empty();
+        let nothing = if unknown { "; not measured" } else { "" };
+        let text = format!(
             "{}: {} {}{}{}{nothing}",
             self.says,
             self.series,
             self.limit(),
             told("holds for", &holds),
             told("DIFFERS for", &differs)
-        )
+        );
+        // Programs that are named are not there where the user has programs of their own.
+        (text, self.must && (!differs.is_empty() || unknown && self.programs.is_empty()))
     }
 
     fn limit(&self) -> String {
@@ -87,7 +93,8 @@ impl Claim {
                 let others = measured.points(program, measured.series_named(than)?);
                 let ratio = |(place, found): &(usize, crate::stats::Estimate)| {
                     let other = others.iter().find(|(at, _)| at == place)?;
-                    Some(found.median / other.1.median)
+                    // Nothing is not more than nothing.
+                    Some(if found.median == 0.0 { 0.0 } else { found.median / other.1.median })
                 };
                 Some((points.iter().filter_map(ratio).reduce(f64::max)?, *times))
             }
@@ -108,11 +115,12 @@ mod tests {
             serde_json::from_str(&format!(r#"{{"says":"x","series":"s","programs":{programs},"is":{is}}}"#))
                 .unwrap()
         };
-        let found = |is: &str| claim(is, "[]").found(&all);
+        let text = |is: &str, programs: &str| claim(is, programs).found(&all).0;
+        let found = |is: &str| text(is, "[]");
         let grows = r#"{"grows":{"most":1.2}}"#;
         assert_eq!(found(grows), "x: s grows at most 1.20 times; holds for a (1.10); DIFFERS for b (4)");
-        assert_eq!(claim(grows, r#"["a"]"#).found(&all), "x: s grows at most 1.20 times; holds for a (1.10)");
-        assert_eq!(claim(grows, r#"["c"]"#).found(&all), "x: s grows at most 1.20 times; not measured");
+        assert_eq!(text(grows, r#"["a"]"#), "x: s grows at most 1.20 times; holds for a (1.10)");
+        assert_eq!(text(grows, r#"["c"]"#), "x: s grows at most 1.20 times; not measured");
         assert_eq!(
             found(r#"{"below":{"than":"t","times":0.5}}"#),
             "x: s at most 0.500 times t; DIFFERS for a (0.550)"
@@ -121,5 +129,32 @@ mod tests {
             found(r#"{"within":{"most":20}}"#),
             "x: s at most 20; holds for a (11); DIFFERS for b (40)"
         );
+    }
+    #[test]
+    fn nothing_is_not_more_than_nothing() {
+        let mut all = Measured::default();
+        let rows = "program,series,x,run,value\na,s,1,1,0\na,t,1,1,0\nb,s,1,1,1\nb,t,1,1,0\n";
+        all.read(rows.as_bytes()).unwrap();
+        let claim = r#"{"says":"x","series":"s","is":{"below":{"than":"t","times":1}}}"#;
+        let claim: Claim = serde_json::from_str(claim).unwrap();
+        assert_eq!(claim.found(&all).0, "x: s at most 1 times t; holds for a (0); DIFFERS for b (inf)");
+    }
+
+    #[test]
+    fn what_must_hold_and_does_not_is_broken() {
+        let mut all = Measured::default();
+        all.read("program,series,x,run,value\na,s,1,1,0\nb,s,1,1,2\n".as_bytes()).unwrap();
+        let of = |all: &Measured, must: bool, programs: &str| {
+            let claim = format!(
+                r#"{{"says":"x","series":"s","programs":{programs},"must":{must},"is":{{"within":{{"most":0}}}}}}"#
+            );
+            serde_json::from_str::<Claim>(&claim).unwrap().found(all).1
+        };
+        let broken = |must, programs| of(&all, must, programs);
+        assert!(broken(true, "[]"));
+        assert!(!broken(false, "[]"));
+        assert!(!broken(true, r#"["a"]"#));
+        assert!(!broken(true, r#"["c"]"#), "not measured");
+        assert!(of(&Measured::default(), true, "[]"), "nothing measured");
     }
 }

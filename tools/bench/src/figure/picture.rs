@@ -1,13 +1,13 @@
 //! A picture: a panel for each program, a line for each series.
 
 use anyhow::{Result, anyhow};
-use plotters::coord::Shift;
-use plotters::coord::ranged1d::{KeyPointHint, Ranged, ValueFormatter};
 use plotters::prelude::*;
-use st_model::num::{float, saturate};
+use st_model::num::saturate;
 
 use super::about::About;
-use super::measured::{Measured, short};
+use super::matrix;
+use super::measured::Measured;
+use super::scale::{Area, Scale};
 use crate::stats::Estimate;
 
 /// Size of a panel, in pixels, and how many stand side by side.
@@ -30,112 +30,31 @@ const COLOURS: [RGBColor; 7] = [
 /// The picture as SVG. The same values give the same bytes.
 pub(super) fn svg(about: &About, measured: &Measured) -> Result<String> {
     let mut text = String::new();
-    let across = measured.programs.len().clamp(1, ACROSS);
-    let down = measured.programs.len().div_ceil(across).max(1);
+    // Of a program of which things are only told there is no picture.
+    let has = |program: &usize| about.drawn(measured).any(|s| !measured.points(*program, s).is_empty());
+    let shown: Vec<usize> = (0..measured.programs.len()).filter(has).collect();
+    let across = shown.len().clamp(1, ACROSS);
+    let down = shown.len().div_ceil(across).max(1);
     let size = (PANEL.0 * saturate::<u32>(across), HEAD + PANEL.1 * saturate::<u32>(down));
     {
         let root = SVGBackend::with_string(&mut text, size).into_drawing_area();
         let failed = |e: &dyn std::fmt::Display| anyhow!("drawing: {e}");
         root.fill(&WHITE).map_err(|e| failed(&e))?;
         let body = root.titled(&about.title, ("sans-serif", 22)).map_err(|e| failed(&e))?;
-        for (program, area) in body.split_evenly((down, across)).iter().enumerate() {
-            if program < measured.programs.len() {
-                panel(about, measured, program, area)?;
-            }
+        let draw = if about.matrix { matrix::panel } else { panel };
+        for (program, area) in shown.iter().zip(&body.split_evenly((down, across))) {
+            draw(about, measured, *program, area)?;
         }
         root.present().map_err(|e| failed(&e))?;
     }
     Ok(text)
 }
 
-/// An axis from one value to another, by their logarithms if wanted.
-#[derive(Clone)]
-struct Scale {
-    from: f64,
-    to: f64,
-    log: bool,
-    /// Names of places that are no numbers.
-    names: Vec<String>,
-}
-
-impl Scale {
-    /// Around values.
-    fn around(values: impl Iterator<Item = f64> + Clone, log: bool, names: Vec<String>) -> Self {
-        let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), v| (a.min(v), b.max(v)));
-        let log = log && low > 0.0;
-        let (low, high) = if low <= high { (low, high) } else { (0.0, 1.0) };
-        let (from, to) = if log {
-            (low / 1.3, high * 1.3)
-        } else {
-            let room = ((high - low) * 0.05).max(0.5_f64.min(high.abs() * 0.1).max(1e-9));
-            (if low >= 0.0 { (low - room).max(0.0) } else { low - room }, high + room)
-        };
-        Self { from, to, log, names }
-    }
-
-    fn share(&self, value: f64) -> f64 {
-        if self.log {
-            (value.max(self.from).ln() - self.from.ln()) / (self.to.ln() - self.from.ln())
-        } else {
-            (value - self.from) / (self.to - self.from)
-        }
-    }
-}
-
-impl Ranged for Scale {
-    type FormatOption = plotters::coord::ranged1d::NoDefaultFormatting;
-    type ValueType = f64;
-
-    fn map(&self, value: &f64, limit: (i32, i32)) -> i32 {
-        let at = f64::from(limit.0) + self.share(*value) * f64::from(limit.1 - limit.0);
-        #[expect(clippy::cast_possible_truncation, reason = "pixels")]
-        let pixel = at.round() as i32;
-        pixel
-    }
-
-    fn key_points<Hint: KeyPointHint>(&self, hint: Hint) -> Vec<f64> {
-        if !self.names.is_empty() {
-            return (0_u128..).zip(&self.names).map(|(i, _)| float(i)).collect();
-        }
-        if !self.log {
-            let linear: plotters::coord::types::RangedCoordf64 = (self.from..self.to).into();
-            return linear.key_points(hint);
-        }
-        // Powers of two where there is room for them, else of larger numbers.
-        let powers = |base: f64| -> Vec<f64> {
-            let first = (self.from.ln() / base.ln()).ceil();
-            let all = std::iter::successors(Some(first), |n| Some(n + 1.0)).map(|n| base.powf(n));
-            all.take_while(|v| *v <= self.to).take(60).collect()
-        };
-        [2.0, 4.0, 10.0, 100.0]
-            .into_iter()
-            .map(powers)
-            .find(|v| v.len() <= hint.max_num_points().min(10))
-            .unwrap_or_default()
-    }
-
-    fn range(&self) -> std::ops::Range<f64> {
-        self.from..self.to
-    }
-}
-
-impl ValueFormatter<f64> for Scale {
-    fn format(value: &f64) -> String {
-        short(*value)
-    }
-
-    fn format_ext(&self, value: &f64) -> String {
-        let named = (0_u32..).zip(&self.names).find(|(i, _)| f64::from(*i).total_cmp(value).is_eq());
-        named.map_or_else(|| short(*value), |(_, name)| name.clone())
-    }
-}
-
-type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
-
 fn panel(about: &About, measured: &Measured, program: usize, area: &Area<'_>) -> Result<()> {
     let failed = |e: &dyn std::fmt::Display| anyhow!("drawing: {e}");
     let axis = measured.axis();
-    let all: Vec<(usize, Vec<(usize, Estimate)>)> = (0..measured.series.len())
+    let all: Vec<(usize, Vec<(usize, Estimate)>)> = about
+        .drawn(measured)
         .map(|s| (s, measured.points(program, s)))
         .filter(|(_, p)| !p.is_empty())
         .collect();
