@@ -65,12 +65,16 @@ pub(crate) fn all(path: &Path, trace: &Trace) -> Result<(), Failure> {
             printed(&out)?;
         }
     }
-    let out = place.path().join("out.st");
-    for mode in ["st-merge -q", "st-merge -q --keep-columns"] {
+    // What is read is no output of this process any more.
+    let stream = |name: &str| place.path().join(name);
+    for (mode, out) in
+        [("st-merge -q", stream("merged.st")), ("st-merge -q --keep-columns", stream("kept.st"))]
+    {
         run(st_merge::run, mode, path, &out)?;
         kept(&out, trace)?;
     }
     let single = trace.sections.iter().all(|s| s.ranks.len() == 1);
+    let out = stream("clustered.st");
     let clustered = run(st_cluster::run, "st-cluster -q", path, &out);
     if single {
         clustered?;
@@ -81,6 +85,7 @@ pub(crate) fn all(path: &Path, trace: &Trace) -> Result<(), Failure> {
     let columns = || trace.sections.iter().flat_map(|s| &s.threads).flat_map(|t| &t.columns);
     let exact = columns().any(|(_, c)| c.events() > 0) && columns().all(|(_, c)| c.unit() == 1);
     if exact && trace.sections.iter().all(Section::is_plain) {
+        let out = stream("corrected.st");
         run(st_sync::run, "st-sync -q", path, &out)?;
         kept(&out, trace)?;
     }

@@ -15,7 +15,7 @@ use crate::num::{Exact as _, narrow, saturate};
 pub const SHARES: [u16; 11] = [10, 50, 100, 250, 500, 750, 900, 950, 990, 999, 1000];
 
 /// Measured and made durations are near if the area between them is at most this many millionths of the sum, unless asked
-/// otherwise, and if those that are more than two buckets apart are so by one bucket for one duration in [`FAR`] at most; in
+/// otherwise, and if those that are more than two buckets apart are so by one bucket for one duration in twelve at most; in
 /// less, the smaller the area.
 pub const ERROR: u32 = 20_000;
 const FAR: u32 = 12;
