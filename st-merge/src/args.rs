@@ -108,7 +108,7 @@ pub struct Args {
     /// How far the distributions that are kept may be from those recorded: area between them, of their sum
     ///
     /// Less than the usual keeps more of the durations between the fixed ranks; a distribution stays in buckets of 1 % where these
-    /// take less room, as with 0%. The trace says so. BENCHMARKS.md has bytes beside errors.
+    /// take less room. 0% keeps them all as they were recorded. The trace says so; of what is merged again, the larger error. BENCHMARKS.md has bytes beside errors.
     #[arg(long, value_name = "PERCENT%", default_value_t = ERROR, conflicts_with = "sketch_buckets")]
     pub sketch_error: Tolerance,
     /// Keep of times that take less of each rank's run than this number, sum and deviation only; 0% keeps all distributions

@@ -28,7 +28,6 @@ print(*sorted({l.split()[-1] for l in open('/proc/self/maps') if ' /' in l}), se
 
 /// How that ends if there is no mpi4py.
 const WITHOUT: i32 = 3;
-
 /// Prints the interpreter's version.
 const VERSION: &str = "import sys; print(sys.version)";
 
@@ -38,6 +37,9 @@ const MAY_LOAD: &str = "nothing of an MPI that the program loads, or that a prog
 /// What is missed where no launcher is named, but something that can start one.
 const BY_LAUNCHERS: &str =
     "nothing of what launchers start; a program of MPI that is started without one is not recorded";
+
+/// What is missed of what another program starts.
+const THROUGH: &str = "nothing, if what stands before it leaves it our environment";
 
 /// What was found, line by line.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -96,6 +98,7 @@ fn command(report: &mut Report, words: &[OsString], launcher: Option<Mpi>) {
             "through",
             format!("{shown}: what it starts ({starts}) has our environment, if it leaves it that"),
         );
+        report.unless.get_or_insert(THROUGH);
         if let Some(why) = binary::privileged(&file) {
             report.problem(format!("{shown} {why}: what it starts may have an environment of its own"));
         }
@@ -148,7 +151,12 @@ fn program(report: &mut Report, file: &Path, launcher: Option<Mpi>) {
             report.line("program", format!("{shown}: for another machine than x86-64"));
             report.problem(format!("{shown} is not for x86-64"));
         }
-        Kind::Unknown => report.line("program", format!("{shown}: neither a program nor a script")),
+        Kind::Unknown => {
+            report.line("program", format!("{shown}: neither a program nor a script with #!"));
+            if launcher.is_none() {
+                report.problem(format!("{shown} cannot be started"));
+            }
+        }
         Kind::Script(interpreter) => of_script(report, file, &interpreter, launcher),
         Kind::Dynamic(loader) => dynamic(report, file, &loader, launcher),
     }
@@ -186,7 +194,7 @@ fn is_python(file: &Path) -> bool {
 }
 
 fn python(report: &mut Report, interpreter: &Path, launcher: Option<Mpi>) {
-    report.unless = launcher.is_none().then_some(BY_LAUNCHERS);
+    report.unless = launcher.is_none().then_some(BY_LAUNCHERS).or(report.unless);
     if report.lines_of_python
         && let Some(unknown) = version(interpreter).and_then(|v| UnknownPython::of(&v))
     {

@@ -436,14 +436,17 @@ pub(crate) fn ranks_table(explained: &Explained) -> Table {
     let rows = rank_rows(explained);
     let computed = |r: &RankTime| r.whole.saturating_sub(r.mpi);
     let mean = rows.iter().map(|(r, _)| computed(r)).sum::<u128>() / u128::from(rows.len().to_u64().max(1));
+    // Where no rank has any time, none was recorded.
+    let timed = rows.iter().any(|(r, _)| r.whole > 0);
+    let time = |ns: u128| if timed { Cell::ns(ns) } else { Cell::none() };
     let row = |(r, wait): &(RankTime, Option<u64>)| {
         vec![
             rank_cell(r.rank),
-            Cell::ns(r.whole),
-            Cell::ns(computed(r)),
-            Cell::ns(r.mpi),
-            wait.map_or_else(Cell::none, |ns| Cell::ns(ns.into())),
-            Cell::percent(computed(r), mean),
+            time(r.whole),
+            time(computed(r)),
+            time(r.mpi),
+            wait.map_or_else(Cell::none, |ns| time(ns.into())),
+            if timed { Cell::percent(computed(r), mean) } else { Cell::none() },
         ]
     };
     let columns = vec![

@@ -2,6 +2,7 @@
 
 use st_model::header::{Header, RANK_SUMS, SKETCH_ERROR};
 use st_model::section::Section;
+use st_model::sketch::Shape;
 
 use crate::cluster::Tolerance;
 use crate::distributions::{ERROR, LEAST, keep_quantiles};
@@ -32,9 +33,13 @@ impl Kept {
     pub fn apply(&self, section: &mut Section, header: &mut Header) {
         // What matters to a rank is told by its totals, as they are recorded.
         if !self.buckets {
+            // What was kept before is no better for being merged again.
+            let before = header.options.get(SKETCH_ERROR).and_then(|said| said.as_str()?.parse().ok());
+            let before: Option<Tolerance> = before.or_else(|| is_kept(section).then_some(ERROR));
+            let error = before.map_or(self.error, |before| before.max(self.error));
             keep_quantiles(section, self.least, self.error);
-            if self.error != ERROR {
-                header.options.insert(SKETCH_ERROR.to_owned(), self.error.to_string().into());
+            if error != ERROR {
+                header.options.insert(SKETCH_ERROR.to_owned(), error.to_string().into());
             }
         }
         if !self.rank_sums && keep_rank_sums(section) {
@@ -43,4 +48,10 @@ impl Kept {
             header.options.insert(RANK_SUMS.to_owned(), how.into());
         }
     }
+}
+
+/// Whether some distributions are durations at fixed ranks.
+fn is_kept(section: &Section) -> bool {
+    let paths = section.threads.iter().flat_map(|thread| &thread.sketches);
+    paths.flat_map(|path| [&path.compute, &path.comm]).any(|sketch| sketch.shape() == Shape::Quantiles)
 }

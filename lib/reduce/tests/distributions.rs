@@ -66,4 +66,17 @@ fn the_trace_says_another_error_than_the_usual() {
     };
     assert_eq!(said(ERROR), None);
     assert_eq!(said(Tolerance::from_millionths(5_000)).as_deref(), Some("0.5%"));
+    // What is lost does not come back.
+    let (mut section, mut header) = (merged(), Header::default());
+    for (percent, says) in [(10, Some("10%")), (1, Some("10%")), (20, Some("20%"))] {
+        Kept { error: Tolerance::from_millionths(percent * 10_000), ..Kept::default() }
+            .apply(&mut section, &mut header);
+        assert_eq!(header.options.get(SKETCH_ERROR).and_then(|said| said.as_str()), says);
+    }
+    let (mut section, mut header) = (merged(), Header::default());
+    for percent in [2, 1] {
+        Kept { error: Tolerance::from_millionths(percent * 10_000), ..Kept::default() }
+            .apply(&mut section, &mut header);
+        assert_eq!(header.options.get(SKETCH_ERROR), None);
+    }
 }

@@ -61,6 +61,6 @@ pub struct PictureArgs {
 }
 
 fn millimetres(text: &str) -> Result<f64, String> {
-    let width = text.parse().ok().filter(|width: &f64| (40.0..=1000.0).contains(width));
-    width.ok_or_else(|| "from 40 to 1000 mm".into())
+    let width = text.parse().ok().filter(|width: &f64| (80.0..=1000.0).contains(width));
+    width.ok_or_else(|| "from 80 to 1000 mm".into())
 }

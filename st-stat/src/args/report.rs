@@ -43,7 +43,7 @@ pub struct ReportArgs {
     pub inputs: Vec<PathBuf>,
     /// Show the single calls of all ranks from a time to another, in seconds from when the first rank entered MPI_Init; may be
     /// given several times
-    #[arg(long, value_name = "FROM..TO", value_parser = window)]
+    #[arg(long, value_name = "FROM..TO", value_parser = window, conflicts_with = "view")]
     pub window: Vec<(f64, f64)>,
     /// Compare the times at call sites with those of another run: which became slower since then
     #[arg(long, value_name = "TRACE")]
@@ -59,7 +59,7 @@ pub struct ReportArgs {
     #[arg(long, value_name = "DIRECTORY", conflicts_with_all = ["inputs", "window", "against", "view"])]
     pub follow: Option<PathBuf>,
     /// With --follow: seconds from one page to the next, at least; more where a page takes long to be made
-    #[arg(long, value_name = "SECONDS", default_value_t = 5.0, value_parser = every, requires = "follow")]
+    #[arg(long, value_name = "SECONDS", default_value_t = 5.0, value_parser = every, requires = "follow", conflicts_with = "inputs")]
     pub every: f64,
     /// Pictures for a paper.
     #[command(flatten)]

@@ -38,6 +38,11 @@ pub(super) fn draw(
     if args.site.is_some() && view != PictureOf::Spread {
         bail!(UsageError("--site: only --view spread draws one call site".to_owned()));
     }
+    let to_standard_output =
+        [&args.svg, &args.png].into_iter().flatten().filter(|path| path.as_os_str() == "-");
+    if to_standard_output.count() > 1 {
+        bail!(UsageError("--svg - and --png -: standard output holds one picture".to_owned()));
+    }
     let mut figure = Figure::new(args.width, format!("{}: {}", told.program, view.name()))?;
     match view {
         PictureOf::Timeline => {

@@ -22,7 +22,7 @@ use crate::cluster::signature::total;
 use crate::cluster::view::View;
 
 /// How much counts may differ: in millionths of the larger one.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Tolerance(u32);
 
 impl Tolerance {

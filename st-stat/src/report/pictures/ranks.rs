@@ -39,7 +39,8 @@ pub(super) fn draw(figure: &mut Figure, told: &Told) {
         let cells: Vec<&Cell> = table.rows.iter().filter_map(|row| cell(table, row, key)).collect();
         let by = |a: &&&Cell, b: &&&Cell| value(a).total_cmp(&value(b));
         let (Some(least), Some(most)) = (cells.iter().min_by(by), cells.iter().max_by(by)) else { continue };
-        let span = (value(most) - value(least)).max(f64::MIN_POSITIVE);
+        // What is printed alike looks alike.
+        let span = if least.text == most.text { f64::INFINITY } else { value(most) - value(least) };
         let all: Vec<f64> =
             table.rows.iter().map(|row| (number(table, row, key) - value(least)) / span).collect();
         grid.draw(figure, x, &all);
