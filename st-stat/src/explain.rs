@@ -264,6 +264,9 @@ pub(crate) fn waits(args: &WaitsArgs) -> Result<Status> {
         table.write(args.of.format, screen, &mut out)?;
     }
     out.commit()?;
+    if matches!(args.by, WaitsBy::Rank | WaitsBy::Culprit) {
+        tell_of_ranks(&explained, &args.of.talk);
+    }
     Ok(Status::Ok)
 }
 
@@ -421,6 +424,17 @@ pub(crate) fn computation(explained: &Explained) -> Vec<(u32, u64, u64)> {
     rows.iter().map(|(r, _)| (r.rank, saturate(r.whole), saturate(r.whole.saturating_sub(r.mpi)))).collect()
 }
 
+/// Says so where single ranks' waits are not known as well as those of all.
+fn tell_of_ranks(explained: &Explained, talk: &Talk) {
+    if explained.kept.is_some() {
+        talk.note(
+            input::NAME,
+            "waits of each rank are what was kept when exact times were folded: right to 4.5 % where few ranks differ, else means of \
+             many, from which one rank's may be far (st-merge --keep-columns keeps exact times)",
+        );
+    }
+}
+
 /// `st-stat ranks`.
 pub(crate) fn ranks(args: &RanksArgs) -> Result<Status> {
     let explained = Explained::read(&args.of, analyse)?;
@@ -428,6 +442,7 @@ pub(crate) fn ranks(args: &RanksArgs) -> Result<Status> {
     let screen = Screen::of(&out);
     ranks_table(&explained).write(args.of.format, screen, &mut out)?;
     out.commit()?;
+    tell_of_ranks(&explained, &args.of.talk);
     Ok(Status::Ok)
 }
 

@@ -27,7 +27,7 @@ const MOST: usize = 20;
 const INDENT: &str = "        ";
 
 /// What is said of findings that were kept when exact times were folded.
-const KEPT: &str = "(kept when exact times were folded: costs are exact, parts of ranks to 4.5 %; calls' own time of less than 0.1 % at a call site is not there)";
+const KEPT: &str = "(kept when exact times were folded: costs are exact, parts of ranks to 4.5 % where few differ, else means of many; calls' own time of less than 0.1 % at a call site is not there)";
 
 /// `st-stat why`.
 pub(crate) fn why(args: &WhyArgs) -> Result<Status> {

@@ -273,7 +273,7 @@ fn lacking(explained: &Explained) -> Vec<String> {
     if explained.kept.is_some() {
         lacks.push(
             "exact times have been folded: there is no timeline, costs of findings are exact, parts of ranks right to 4.5 % \
-             (st-merge --keep-columns keeps times)"
+             where few differ, else means of many ranks (st-merge --keep-columns keeps times)"
                 .to_owned(),
         );
     } else if explained.sections.iter().any(|s| s.has_times() && s.histograms().next().is_some()) {
