@@ -158,7 +158,7 @@ impl Lines {
         } else if has("site") {
             to.site(line)?;
         } else if let Some(object) = OBJECTS.into_iter().find(|o| tables::key(*o).is_some_and(has)) {
-            define(object, line, to)?;
+            define(object, line, world, to)?;
         } else if has("host") {
             to.host(label("host")?, ranks(line)?);
         } else if has("clock") {
@@ -174,7 +174,11 @@ impl Lines {
 const OBJECTS: [Object; 6] =
     [Object::Comm, Object::Group, Object::Type, Object::Op, Object::Win, Object::File];
 
-fn define(object: Object, line: &Line, to: &mut Importer) -> Result<(), String> {
+fn define(object: Object, line: &Line, world: u32, to: &mut Importer) -> Result<(), String> {
+    for key in ["members", "remote"].into_iter().filter(|key| line.contains_key(*key)) {
+        are_members(&tables::ranks(line, key)?, world, line.contains_key("kind"))
+            .map_err(|e| format!("{key}: {e}"))?;
+    }
     let key = tables::key(object).unwrap_or_default();
     let name = line.get(key).and_then(Value::as_str).ok_or_else(|| format!("{key}: no text"))?;
     let (what, copy, ranks) = match object {
@@ -188,6 +192,23 @@ fn define(object: Object, line: &Line, to: &mut Importer) -> Result<(), String> 
     };
     to.define(name, ranks, copy, what);
     Ok(())
+}
+
+/// Checks that members are ranks of the world, each once. A recorder numbers processes of other jobs on from its last rank.
+fn are_members(all: &[u32], world: u32, recorded: bool) -> Result<(), String> {
+    let mut next = world;
+    for rank in all.iter().filter(|rank| **rank >= world) {
+        if !recorded || *rank != next {
+            return Err(format!("{rank} is none of {world} ranks"));
+        }
+        next = next.saturating_add(1);
+    }
+    let mut sorted = all.to_vec();
+    sorted.sort_unstable();
+    match sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+        Some(twice) => Err(format!("{} is there twice", twice[0])),
+        None => Ok(()),
+    }
 }
 
 fn of<T, R>(make: impl FnOnce(T) -> Definition, (what, copy, ranks): (T, u32, R)) -> (Definition, u32, R) {

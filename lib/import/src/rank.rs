@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use foldhash::fast::FixedState;
 use st_capture::record::{Options, RankRecorder};
 use st_model::calls::roles::Start;
-use st_model::calls::words::{each, found_nothing};
+use st_model::calls::words::{each, find, found_nothing};
 use st_model::calls::{CallId, CallTable, Kind, Meaning, Object, Row, Slot, names};
 use st_model::columns::{Column, Comparison};
 use st_model::names::Names;
@@ -14,14 +14,15 @@ use st_model::objects::Comm;
 use st_model::ranks::RankSeq;
 use st_model::section::{Section, Sym};
 use st_model::sites::SiteTable;
+use st_model::values::ANY_SOURCE;
 
 use crate::call::{Call, Site};
 use crate::left::Left;
 use crate::objects::{Definition, Definitions, Known};
 use crate::predefined::predefined;
 use crate::requests::Requests;
-use crate::shape::Shape;
-use crate::words::{Numbers, words};
+use crate::shape::{Shape, is_common};
+use crate::words::{Given, Numbers, words};
 
 /// What all ranks have in common.
 #[derive(Debug, Default)]
@@ -65,6 +66,9 @@ const WORLD: &str = "MPI_COMM_WORLD";
 const SELF: &str = "MPI_COMM_SELF";
 /// Place of calls whose place is not told.
 const UNKNOWN: &str = "unknown";
+
+/// What is counted of requests whose names do not tell them apart.
+const AGAIN: &str = "ends of requests whose names are those of later ones";
 
 /// Times are at most so far from 0, ns: 73 years.
 const FARTHEST: i64 = 1 << 61;
@@ -128,10 +132,17 @@ impl Rank {
                 definitions: &common.definitions,
                 maker: (id, place),
                 persistent: Start::of(row) == Start::Persistent,
+                again: call.partial.then_some(0),
             };
-            let given = (call.parameters, call.partial);
+            let Call { parameters, partial, error, .. } = *call;
+            let given = Given { parameters, partial, failed: error != 0 };
             words((row, shape), given, (&mut numbers, left), &mut of)?;
+            left.add(AGAIN, numbers.again.unwrap_or(0));
             settle(row, shape, &of, &mut own.requests);
+        } else {
+            for key in call.parameters.keys().filter(|key| !is_common(key)) {
+                left.add(&format!("field {key} of {}, which st does not know", call.name), 1);
+            }
         }
         let symbol = self.recorder.symbol(id, site, call.error);
         self.record(thread, symbol, &of, times);
@@ -271,6 +282,10 @@ fn settle(row: &Row, shape: &Shape, words: &[i64], requests: &mut Requests) {
     for ((slot, own), field) in each(&row.slots, words).zip(&shape.fields) {
         match slot.meaning {
             Meaning::Request if slot.list => waited = own,
+            Meaning::Request if field.makes_request() => {
+                let source = find(row, words, |slot| !slot.list && slot.name == "source");
+                own.iter().for_each(|number| requests.receives(*number, source == [ANY_SOURCE]));
+            }
             Meaning::Request if field.frees_request() => own.iter().for_each(|number| requests.free(*number)),
             Meaning::Position => {
                 let of = own.iter().filter_map(|place| waited.get(usize::try_from(*place).ok()?));
@@ -290,6 +305,8 @@ struct Own<'a> {
     /// The function that is called, and the place of the call.
     maker: (CallId, u128),
     persistent: bool,
+    /// Requests that are begun while one of their name is under way, if that is not refused.
+    again: Option<u64>,
 }
 
 impl Numbers for Own<'_> {
@@ -302,9 +319,15 @@ impl Numbers for Own<'_> {
             return Ok(number);
         }
         let maker = slot.is_made().then_some(self.maker);
-        let told = self.definitions.find(object, name, self.recorder.rank());
+        let rank = self.recorder.rank();
+        let told = self.definitions.find(object, name, rank);
         let to = &mut self.recorder.objects;
         if let Some(what) = told {
+            if let Definition::Comm(comm) = what.1
+                && comm.members.position(rank.into()).is_none()
+            {
+                return Err(format!("{name} has not rank {rank} among its members"));
+            }
             return Ok(self.objects.enter(name, what, maker, to));
         }
         match predefined(object, name) {
@@ -313,7 +336,43 @@ impl Numbers for Own<'_> {
         }
     }
 
-    fn request(&mut self, name: &str, makes: bool) -> i64 {
-        if makes { self.requests.begin(name, self.persistent) } else { self.requests.find(name) }
+    fn request(&mut self, name: &str, makes: bool) -> Result<i64, String> {
+        if !makes {
+            return Ok(self.requests.find(name));
+        }
+        if self.requests.has(name) {
+            match &mut self.again {
+                Some(times) => *times = times.saturating_add(1),
+                None => return Err(format!("{name} is under way: no call has completed or freed it")),
+            }
+        }
+        Ok(self.requests.begin(name, self.persistent))
+    }
+
+    fn size(&self, datatype: i64) -> Option<i64> {
+        self.recorder.objects.types.get(datatype).map(|of| of.content.size)
+    }
+
+    fn reach(&self, object: Object, number: i64, known: bool) -> Option<u64> {
+        let objects = &self.recorder.objects;
+        match object {
+            Object::Comm => {
+                let Comm { members, remote, .. } = &objects.comms.get(number)?.content;
+                let (own, other) = (members.len(), remote.len());
+                Some(if known {
+                    own.max(other)
+                } else if other > 0 {
+                    other
+                } else {
+                    own
+                })
+            }
+            Object::Win => Some(objects.wins.get(number)?.content.members.len()),
+            _ => None,
+        }
+    }
+
+    fn is_from_any(&self, request: i64) -> bool {
+        self.requests.is_from_any(request)
     }
 }
