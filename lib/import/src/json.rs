@@ -21,6 +21,9 @@ use crate::objects::Definition;
 /// Bytes of a line at most: the members of the world of two million ranks.
 const LINE: usize = 1 << 26;
 
+/// What some editors put before a text in UTF-8.
+pub const MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// Ranks of a job at most, where only its calls say how many there are.
 const RANKS: u32 = 1 << 24;
 
@@ -50,10 +53,11 @@ fn each(mut from: impl BufRead, mut take: impl FnMut(&Line) -> Result<bool, Stri
         if bytes.len() == LINE && bytes.last() != Some(&b'\n') {
             return Err(Error::Line(number, format!("longer than {} MB", LINE >> 20)));
         }
-        if bytes.trim_ascii().is_empty() {
+        let own = bytes.strip_prefix(MARK).filter(|_| number == 1).unwrap_or(&bytes);
+        if own.trim_ascii().is_empty() {
             continue;
         }
-        let line = serde_json::from_slice(&bytes).map_err(|e| {
+        let line = serde_json::from_slice(own).map_err(|e| {
             // Each line is a text of its own.
             let text = e.to_string();
             let what = text.rsplit_once(" at line").map_or(text.as_str(), |(what, _)| what);

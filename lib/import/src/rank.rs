@@ -58,6 +58,8 @@ pub(crate) struct Rank {
     words: Vec<i64>,
     /// `MPI_Init` is there, or need not be.
     begun: bool,
+    /// Its source has all that it did, but no end of MPI so far.
+    endless: bool,
     /// Stood in for `MPI_Init`, so that `MPI_Finalize` is wanted, too.
     stands_in: bool,
 }
@@ -87,6 +89,7 @@ impl Rank {
             untimed: !timed,
             words: Vec::new(),
             begun: complete,
+            endless: complete,
             stands_in: false,
         };
         // The first two communicators of every rank.
@@ -123,6 +126,7 @@ impl Rank {
         let mut of = std::mem::take(&mut self.words);
         of.clear();
         if let Some((row, shape)) = function {
+            self.endless &= row.kind != Kind::Finalize && !has_session(row);
             let place = self.recorder.sites.get(site).map_or(0, |site| site.id);
             let Some(own) = self.threads.get_mut(thread) else { return Ok(()) };
             let mut numbers = Own {
@@ -203,9 +207,8 @@ impl Rank {
 
     /// Enters what MPI begins with, if the source does not have it, before the first call that needs it.
     fn stand_in(&mut self, row: Option<&Row>, thread: usize, (enter, _): (i64, i64), left: &mut Left) {
-        let session = |row: &Row| row.slots.iter().any(|slot| slot.name.ends_with("session"));
         let Some(row) = row.filter(|_| !self.begun) else { return };
-        if row.kind == Kind::Init || session(row) {
+        if row.kind == Kind::Init || has_session(row) {
             self.begun = true;
         } else if !row.properties.local || row.comm_slot().is_some() {
             (self.begun, self.stands_in) = (true, true);
@@ -235,6 +238,9 @@ impl Rank {
                 };
                 return Ok(*self.sites.entry(number).or_insert_with(adopt));
             }
+            Site::Text(text) if text.contains(char::is_control) => {
+                return Err(format!("site: {text:?} has a control character"));
+            }
             Site::Text(text) => text,
             Site::Unknown => UNKNOWN,
         };
@@ -244,6 +250,11 @@ impl Rank {
         let site = self.recorder.sites.label(text);
         self.texts.insert(text.to_owned(), site);
         Ok(site)
+    }
+
+    /// Whether the source has all that the rank did, and no end of MPI.
+    pub(crate) fn is_endless(&self) -> bool {
+        self.endless
     }
 
     /// The rank's trace.
@@ -271,6 +282,11 @@ impl Rank {
         }
         section
     }
+}
+
+/// Whether a function is of sessions, which begin and end MPI, too.
+fn has_session(row: &Row) -> bool {
+    row.slots.iter().any(|slot| slot.name.ends_with("session"))
 }
 
 /// Numbers of requests that are no more after a call are free again.

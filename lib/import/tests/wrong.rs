@@ -159,3 +159,28 @@ fn requests_are_under_way_once_and_one_is_completed_where_one_can_be() {
     let wait = receive("a", "0") + &call("MPI_Wait", "\"request\":\"a\",\"source\":0");
     assert_eq!(counted(&wait), [("field source of MPI_Wait, which has none".to_owned(), 1)]);
 }
+
+#[test]
+fn control_characters_are_refused_and_a_mark_before_the_text_is_skipped() {
+    for (text, part) in [
+        (
+            call("MPI_Barrier", r#""site":"a\u001b[31m""#),
+            "line 1: MPI_Barrier: site: \"a\\u{1b}[31m\" has a control",
+        ),
+        (call("MPI_Barrier", r#""site":"a\u0000""#), "has a control character"),
+        (call(r"MPIX_a\nb", "\"thread\":0"), "call: MPIX_a\\nb is no function"),
+    ] {
+        let error = read(&text).unwrap_err();
+        assert!(error.contains(part), "{text}\n{error}\n{part}");
+    }
+    assert!(read(&("\u{feff}".to_owned() + &call("MPI_Barrier", "\"thread\":0"))).is_ok());
+}
+
+#[test]
+fn ranks_that_ended_early_are_counted() {
+    let header = "{\"header\":{\"world\":1}}\n";
+    let all = header.to_owned() + &call("MPI_Init", "\"thread\":0") + "\n";
+    let early = ("ends of ranks that did not come to MPI_Finalize (as if they had)".to_owned(), 1);
+    assert_eq!(counted(&all), [early]);
+    assert!(counted(&(all + &call("MPI_Finalize", "\"thread\":0"))).is_empty());
+}
