@@ -5,8 +5,8 @@ use st_model::calls::{Meaning, Object, Row, Slot};
 use st_model::num::narrow;
 
 use crate::left::Left;
+use crate::numbers::Numbers;
 use crate::shape::{Field, Shape};
-use crate::words::Numbers;
 
 /// The field that says how many bytes a call moves.
 pub(crate) const BYTES: &str = "bytes";
@@ -77,7 +77,7 @@ impl Amounts<'_> {
         for (i, (slot, field)) in self.row.slots.iter().zip(&self.shape.fields).enumerate() {
             let Some(&word) = words.get(at) else { break };
             let own = at;
-            at += if slot.list { usize::try_from(word).unwrap_or(0) + 1 } else { 1 };
+            at += if slot.list { usize::try_from(word).map_err(|e| e.to_string())? + 1 } else { 1 };
             if !counts(slot, field) {
                 continue;
             }

@@ -14,6 +14,7 @@ mod error;
 mod importer;
 pub mod json;
 mod left;
+mod numbers;
 mod objects;
 mod partners;
 mod predefined;

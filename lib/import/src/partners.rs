@@ -5,8 +5,8 @@ use st_model::calls::{Meaning, Object, Row};
 use st_model::values::{ANY_SOURCE, NONE, PROC_NULL, ROOT};
 use st_stream::json::plain;
 
+use crate::numbers::Numbers;
 use crate::shape::Shape;
-use crate::words::Numbers;
 
 /// Checks the ranks in a call's words.
 ///

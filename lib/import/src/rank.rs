@@ -18,11 +18,12 @@ use st_model::values::ANY_SOURCE;
 
 use crate::call::{Call, Site};
 use crate::left::Left;
+use crate::numbers::Numbers;
 use crate::objects::{Definition, Definitions, Known};
 use crate::predefined::predefined;
 use crate::requests::Requests;
 use crate::shape::{Shape, is_common};
-use crate::words::{Given, Numbers, words};
+use crate::words::{Given, words};
 
 /// What all ranks have in common.
 #[derive(Debug, Default)]

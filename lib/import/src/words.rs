@@ -11,35 +11,10 @@ use st_stream::json::read::{Read, value};
 
 use crate::amounts::{self, Amounts, BYTES};
 use crate::left::Left;
+use crate::numbers::Numbers;
 use crate::partners;
 use crate::predefined::{BITWISE, BYTE, SUM};
 use crate::shape::{Field, Shape};
-
-/// The objects and requests of the rank that makes a call.
-pub(crate) trait Numbers {
-    /// Number of an object, by its name, in a slot of the call.
-    ///
-    /// # Errors
-    ///
-    /// If nothing is known of it.
-    fn object(&mut self, object: Object, slot: &Slot, name: &str) -> Result<i64, String>;
-
-    /// Number of a request, by its name, which the call makes or uses.
-    ///
-    /// # Errors
-    ///
-    /// If one of that name is under way.
-    fn request(&mut self, name: &str, makes: bool) -> Result<i64, String>;
-
-    /// Bytes of an element of a datatype, by its number.
-    fn size(&self, datatype: i64) -> Option<i64>;
-
-    /// Number of ranks that can be named in a communicator or window, by its number; `known`: as what the call has found.
-    fn reach(&self, object: Object, number: i64, known: bool) -> Option<u64>;
-
-    /// Whether a request is a receive from any rank.
-    fn is_from_any(&self, request: i64) -> bool;
-}
 
 /// What a source says of a call.
 #[derive(Clone, Copy, Debug)]
