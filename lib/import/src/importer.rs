@@ -68,6 +68,9 @@ impl Importer {
     ///
     /// With what is wrong.
     pub fn site(&mut self, line: &Map<String, Value>) -> Result<(), String> {
+        if let Some(text) = control(line.values()) {
+            return Err(format!("site: {text:?} has a control character"));
+        }
         let (printed, number) = read_site(line, (&mut self.common.sites, &mut self.names))?;
         self.common.numbers.insert(printed, number);
         Ok(())
@@ -100,8 +103,8 @@ impl Importer {
         }
         let row = CallTable::builtin().by_name(name);
         if row.is_none() && !self.unknown.contains(name) {
-            if !name.starts_with("MPI") {
-                return Err(format!("call: {name} is no function of MPI"));
+            if !name.starts_with("MPI") || name.contains(char::is_control) {
+                return Err(format!("call: {} is no function of MPI", name.escape_debug()));
             }
             if self.unknown.len() >= UNKNOWN {
                 return Err(format!("call: {name}: more than {UNKNOWN} functions that st does not know"));
@@ -127,11 +130,25 @@ impl Importer {
     ///
     /// What `take` says.
     pub fn finish<E>(self, mut take: impl FnMut(Section) -> Result<(), E>) -> Result<Left, E> {
-        let Self { ranks, hosts, mut clocks, names, left, .. } = self;
+        let Self { ranks, hosts, mut clocks, names, mut left, .. } = self;
         for (number, rank) in ranks {
             let host = hosts.get(&number).map_or("", String::as_str);
+            left.add(
+                "ends of ranks that did not come to MPI_Finalize (as if they had)",
+                rank.is_endless().into(),
+            );
             take(rank.finish(host, clocks.remove(&number), &names))?;
         }
         Ok(left)
     }
+}
+
+/// The first text with a control character in values, which a terminal would obey.
+fn control<'v>(values: impl IntoIterator<Item = &'v Value>) -> Option<&'v str> {
+    values.into_iter().find_map(|value| match value {
+        Value::String(text) => Some(text.as_str()).filter(|text| text.contains(char::is_control)),
+        Value::Array(all) => control(all),
+        Value::Object(of) => control(of.values()),
+        _ => None,
+    })
 }

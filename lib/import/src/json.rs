@@ -21,6 +21,9 @@ use crate::objects::Definition;
 /// Bytes of a line at most: the members of the world of two million ranks.
 const LINE: usize = 1 << 26;
 
+/// What some editors put before a text in UTF-8.
+pub const MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// Ranks of a job at most, where only its calls say how many there are.
 const RANKS: u32 = 1 << 24;
 
@@ -50,10 +53,11 @@ fn each(mut from: impl BufRead, mut take: impl FnMut(&Line) -> Result<bool, Stri
         if bytes.len() == LINE && bytes.last() != Some(&b'\n') {
             return Err(Error::Line(number, format!("longer than {} MB", LINE >> 20)));
         }
-        if bytes.trim_ascii().is_empty() {
+        let own = bytes.strip_prefix(MARK).filter(|_| number == 1).unwrap_or(&bytes);
+        if own.trim_ascii().is_empty() {
             continue;
         }
-        let line = serde_json::from_slice(&bytes).map_err(|e| {
+        let line = serde_json::from_slice(own).map_err(|e| {
             // Each line is a text of its own.
             let text = e.to_string();
             let what = text.rsplit_once(" at line").map_or(text.as_str(), |(what, _)| what);
@@ -158,7 +162,7 @@ impl Lines {
         } else if has("site") {
             to.site(line)?;
         } else if let Some(object) = OBJECTS.into_iter().find(|o| tables::key(*o).is_some_and(has)) {
-            define(object, line, to)?;
+            define(object, line, world, to)?;
         } else if has("host") {
             to.host(label("host")?, ranks(line)?);
         } else if has("clock") {
@@ -174,7 +178,11 @@ impl Lines {
 const OBJECTS: [Object; 6] =
     [Object::Comm, Object::Group, Object::Type, Object::Op, Object::Win, Object::File];
 
-fn define(object: Object, line: &Line, to: &mut Importer) -> Result<(), String> {
+fn define(object: Object, line: &Line, world: u32, to: &mut Importer) -> Result<(), String> {
+    for key in ["members", "remote"].into_iter().filter(|key| line.contains_key(*key)) {
+        are_members(&tables::ranks(line, key)?, world, line.contains_key("kind"))
+            .map_err(|e| format!("{key}: {e}"))?;
+    }
     let key = tables::key(object).unwrap_or_default();
     let name = line.get(key).and_then(Value::as_str).ok_or_else(|| format!("{key}: no text"))?;
     let (what, copy, ranks) = match object {
@@ -188,6 +196,23 @@ fn define(object: Object, line: &Line, to: &mut Importer) -> Result<(), String> 
     };
     to.define(name, ranks, copy, what);
     Ok(())
+}
+
+/// Checks that members are ranks of the world, each once. A recorder numbers processes of other jobs on from its last rank.
+fn are_members(all: &[u32], world: u32, recorded: bool) -> Result<(), String> {
+    let mut next = world;
+    for rank in all.iter().filter(|rank| **rank >= world) {
+        if !recorded || *rank != next {
+            return Err(format!("{rank} is none of {world} ranks"));
+        }
+        next = next.saturating_add(1);
+    }
+    let mut sorted = all.to_vec();
+    sorted.sort_unstable();
+    match sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+        Some(twice) => Err(format!("{} is there twice", twice[0])),
+        None => Ok(()),
+    }
 }
 
 fn of<T, R>(make: impl FnOnce(T) -> Definition, (what, copy, ranks): (T, u32, R)) -> (Definition, u32, R) {

@@ -7,13 +7,16 @@
 //! The crate opens no path. Memory: that of the ranks' recorders, by what ranks do and by the exact times of their calls, which
 //! take some bytes each; never more than a small multiple of what has been read.
 
+mod amounts;
 mod call;
 pub mod dumpi;
 mod error;
 mod importer;
 pub mod json;
 mod left;
+mod numbers;
 mod objects;
+mod partners;
 mod predefined;
 mod rank;
 mod requests;

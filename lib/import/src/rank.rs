@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use foldhash::fast::FixedState;
 use st_capture::record::{Options, RankRecorder};
 use st_model::calls::roles::Start;
-use st_model::calls::words::{each, found_nothing};
+use st_model::calls::words::{each, find, found_nothing};
 use st_model::calls::{CallId, CallTable, Kind, Meaning, Object, Row, Slot, names};
 use st_model::columns::{Column, Comparison};
 use st_model::names::Names;
@@ -14,14 +14,16 @@ use st_model::objects::Comm;
 use st_model::ranks::RankSeq;
 use st_model::section::{Section, Sym};
 use st_model::sites::SiteTable;
+use st_model::values::ANY_SOURCE;
 
 use crate::call::{Call, Site};
 use crate::left::Left;
+use crate::numbers::Numbers;
 use crate::objects::{Definition, Definitions, Known};
 use crate::predefined::predefined;
 use crate::requests::Requests;
-use crate::shape::Shape;
-use crate::words::{Numbers, words};
+use crate::shape::{Shape, is_common};
+use crate::words::{Given, words};
 
 /// What all ranks have in common.
 #[derive(Debug, Default)]
@@ -57,6 +59,8 @@ pub(crate) struct Rank {
     words: Vec<i64>,
     /// `MPI_Init` is there, or need not be.
     begun: bool,
+    /// Its source has all that it did, but no end of MPI so far.
+    endless: bool,
     /// Stood in for `MPI_Init`, so that `MPI_Finalize` is wanted, too.
     stands_in: bool,
 }
@@ -65,6 +69,9 @@ const WORLD: &str = "MPI_COMM_WORLD";
 const SELF: &str = "MPI_COMM_SELF";
 /// Place of calls whose place is not told.
 const UNKNOWN: &str = "unknown";
+
+/// What is counted of requests whose names do not tell them apart.
+const AGAIN: &str = "ends of requests whose names are those of later ones";
 
 /// Times are at most so far from 0, ns: 73 years.
 const FARTHEST: i64 = 1 << 61;
@@ -83,6 +90,7 @@ impl Rank {
             untimed: !timed,
             words: Vec::new(),
             begun: complete,
+            endless: complete,
             stands_in: false,
         };
         // The first two communicators of every rank.
@@ -119,6 +127,7 @@ impl Rank {
         let mut of = std::mem::take(&mut self.words);
         of.clear();
         if let Some((row, shape)) = function {
+            self.endless &= row.kind != Kind::Finalize && !has_session(row);
             let place = self.recorder.sites.get(site).map_or(0, |site| site.id);
             let Some(own) = self.threads.get_mut(thread) else { return Ok(()) };
             let mut numbers = Own {
@@ -128,10 +137,17 @@ impl Rank {
                 definitions: &common.definitions,
                 maker: (id, place),
                 persistent: Start::of(row) == Start::Persistent,
+                again: call.partial.then_some(0),
             };
-            let given = (call.parameters, call.partial);
+            let Call { parameters, partial, error, .. } = *call;
+            let given = Given { parameters, partial, failed: error != 0 };
             words((row, shape), given, (&mut numbers, left), &mut of)?;
+            left.add(AGAIN, numbers.again.unwrap_or(0));
             settle(row, shape, &of, &mut own.requests);
+        } else {
+            for key in call.parameters.keys().filter(|key| !is_common(key)) {
+                left.add(&format!("field {key} of {}, which st does not know", call.name), 1);
+            }
         }
         let symbol = self.recorder.symbol(id, site, call.error);
         self.record(thread, symbol, &of, times);
@@ -192,9 +208,8 @@ impl Rank {
 
     /// Enters what MPI begins with, if the source does not have it, before the first call that needs it.
     fn stand_in(&mut self, row: Option<&Row>, thread: usize, (enter, _): (i64, i64), left: &mut Left) {
-        let session = |row: &Row| row.slots.iter().any(|slot| slot.name.ends_with("session"));
         let Some(row) = row.filter(|_| !self.begun) else { return };
-        if row.kind == Kind::Init || session(row) {
+        if row.kind == Kind::Init || has_session(row) {
             self.begun = true;
         } else if !row.properties.local || row.comm_slot().is_some() {
             (self.begun, self.stands_in) = (true, true);
@@ -224,6 +239,9 @@ impl Rank {
                 };
                 return Ok(*self.sites.entry(number).or_insert_with(adopt));
             }
+            Site::Text(text) if text.contains(char::is_control) => {
+                return Err(format!("site: {text:?} has a control character"));
+            }
             Site::Text(text) => text,
             Site::Unknown => UNKNOWN,
         };
@@ -233,6 +251,11 @@ impl Rank {
         let site = self.recorder.sites.label(text);
         self.texts.insert(text.to_owned(), site);
         Ok(site)
+    }
+
+    /// Whether the source has all that the rank did, and no end of MPI.
+    pub(crate) fn is_endless(&self) -> bool {
+        self.endless
     }
 
     /// The rank's trace.
@@ -262,6 +285,11 @@ impl Rank {
     }
 }
 
+/// Whether a function is of sessions, which begin and end MPI, too.
+fn has_session(row: &Row) -> bool {
+    row.slots.iter().any(|slot| slot.name.ends_with("session"))
+}
+
 /// Numbers of requests that are no more after a call are free again.
 fn settle(row: &Row, shape: &Shape, words: &[i64], requests: &mut Requests) {
     if found_nothing(row, words) {
@@ -271,6 +299,10 @@ fn settle(row: &Row, shape: &Shape, words: &[i64], requests: &mut Requests) {
     for ((slot, own), field) in each(&row.slots, words).zip(&shape.fields) {
         match slot.meaning {
             Meaning::Request if slot.list => waited = own,
+            Meaning::Request if field.makes_request() => {
+                let source = find(row, words, |slot| !slot.list && slot.name == "source");
+                own.iter().for_each(|number| requests.receives(*number, source == [ANY_SOURCE]));
+            }
             Meaning::Request if field.frees_request() => own.iter().for_each(|number| requests.free(*number)),
             Meaning::Position => {
                 let of = own.iter().filter_map(|place| waited.get(usize::try_from(*place).ok()?));
@@ -290,6 +322,8 @@ struct Own<'a> {
     /// The function that is called, and the place of the call.
     maker: (CallId, u128),
     persistent: bool,
+    /// Requests that are begun while one of their name is under way, if that is not refused.
+    again: Option<u64>,
 }
 
 impl Numbers for Own<'_> {
@@ -302,9 +336,15 @@ impl Numbers for Own<'_> {
             return Ok(number);
         }
         let maker = slot.is_made().then_some(self.maker);
-        let told = self.definitions.find(object, name, self.recorder.rank());
+        let rank = self.recorder.rank();
+        let told = self.definitions.find(object, name, rank);
         let to = &mut self.recorder.objects;
         if let Some(what) = told {
+            if let Definition::Comm(comm) = what.1
+                && comm.members.position(rank.into()).is_none()
+            {
+                return Err(format!("{name} has not rank {rank} among its members"));
+            }
             return Ok(self.objects.enter(name, what, maker, to));
         }
         match predefined(object, name) {
@@ -313,7 +353,43 @@ impl Numbers for Own<'_> {
         }
     }
 
-    fn request(&mut self, name: &str, makes: bool) -> i64 {
-        if makes { self.requests.begin(name, self.persistent) } else { self.requests.find(name) }
+    fn request(&mut self, name: &str, makes: bool) -> Result<i64, String> {
+        if !makes {
+            return Ok(self.requests.find(name));
+        }
+        if self.requests.has(name) {
+            match &mut self.again {
+                Some(times) => *times = times.saturating_add(1),
+                None => return Err(format!("{name} is under way: no call has completed or freed it")),
+            }
+        }
+        Ok(self.requests.begin(name, self.persistent))
+    }
+
+    fn size(&self, datatype: i64) -> Option<i64> {
+        self.recorder.objects.types.get(datatype).map(|of| of.content.size)
+    }
+
+    fn reach(&self, object: Object, number: i64, known: bool) -> Option<u64> {
+        let objects = &self.recorder.objects;
+        match object {
+            Object::Comm => {
+                let Comm { members, remote, .. } = &objects.comms.get(number)?.content;
+                let (own, other) = (members.len(), remote.len());
+                Some(if known {
+                    own.max(other)
+                } else if other > 0 {
+                    other
+                } else {
+                    own
+                })
+            }
+            Object::Win => Some(objects.wins.get(number)?.content.members.len()),
+            _ => None,
+        }
+    }
+
+    fn is_from_any(&self, request: i64) -> bool {
+        self.requests.is_from_any(request)
     }
 }

@@ -1,6 +1,6 @@
 //! Requests of a thread that a source names otherwise than by small numbers.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use foldhash::fast::FixedState;
 use st_model::lowest::Lowest;
@@ -12,6 +12,8 @@ pub(crate) struct Requests {
     named: HashMap<String, Active, FixedState>,
     names: HashMap<i64, String, FixedState>,
     free: Lowest,
+    /// Receives from any rank.
+    from_any: HashSet<i64, FixedState>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +36,25 @@ impl Requests {
     /// Number of a request; null if nothing has begun it.
     pub(crate) fn find(&self, name: &str) -> i64 {
         self.named.get(name).map_or(NULL, |active| active.number.into())
+    }
+
+    /// Whether a request of this name is under way, or waits to be started again.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.named.contains_key(name)
+    }
+
+    /// Says whether the request of this number receives from any rank.
+    pub(crate) fn receives(&mut self, number: i64, from_any: bool) {
+        if from_any {
+            self.from_any.insert(number);
+        } else {
+            self.from_any.remove(&number);
+        }
+    }
+
+    /// Whether it does.
+    pub(crate) fn is_from_any(&self, number: i64) -> bool {
+        self.from_any.contains(&number)
     }
 
     /// A request is complete: the number of one that is not persistent is free again.

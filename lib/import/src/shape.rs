@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
-use st_model::calls::{CallId, Length, Param, Row};
+use st_model::calls::{CallId, Length, Meaning, Param, Row};
 use st_stream::json::read::keys;
 
 /// A slot as a field of a line.
@@ -33,11 +33,17 @@ impl Field {
 #[derive(Debug)]
 pub(crate) struct Shape {
     pub(crate) fields: Vec<Field>,
+    /// Whether a field is of each completed request.
+    lists: Vec<bool>,
 }
 
 /// Fields that calls of all functions may have.
-const ALL: [&str; 10] =
-    ["rank", "thread", "i", "call", "site", "enter", "exit", "error", "bytes", "completed"];
+const ALL: [&str; 8] = ["rank", "thread", "i", "call", "site", "enter", "exit", "error"];
+
+/// Whether a field is one that calls of all functions may have.
+pub(crate) fn is_common(key: &str) -> bool {
+    ALL.contains(&key)
+}
 
 /// Roles of parameters that are one request.
 const REQUEST: [&str; 7] =
@@ -61,13 +67,18 @@ impl Shape {
             });
             fields.push(Field { key, role: of.map_or("", |p| &p.role), length_of: list });
         }
-        Self { fields }
+        let first = row.slots.iter().position(|slot| slot.meaning == Meaning::Position);
+        let lists =
+            (0..fields.len()).map(|i| first.is_some_and(|first| i > first && i <= first + 3)).collect();
+        Self { fields, lists }
     }
 
     /// Whether a field means something in calls of the function.
     pub(crate) fn knows(&self, key: &str) -> bool {
         let single = key == "request" && self.fields.iter().any(|f| f.key == "requests");
-        ALL.contains(&key) || single || self.fields.iter().any(|f| f.key == key)
+        // What each completed request got stands in the list of these.
+        let fields = self.fields.iter().zip(&self.lists).filter(|(_, inner)| !**inner);
+        is_common(key) || single || fields.into_iter().any(|(f, _)| f.key == key)
     }
 }
 

@@ -3,26 +3,27 @@
 use std::collections::HashMap;
 
 use serde_json::{Map, Value};
-use st_model::calls::{Meaning, Object, Row, Slot};
+use st_model::calls::words::{find, found_nothing};
+use st_model::calls::{Meaning, Object, Row, Slot, names};
 use st_model::num::narrow;
-use st_model::values::{NONE, NULL, PROC_NULL};
+use st_model::values::{ANY_SOURCE, CANCELLED, NONE, NULL, PROC_NULL};
 use st_stream::json::read::{Read, value};
 
+use crate::amounts::{self, Amounts, BYTES};
 use crate::left::Left;
+use crate::numbers::Numbers;
+use crate::partners;
 use crate::predefined::{BITWISE, BYTE, SUM};
 use crate::shape::{Field, Shape};
 
-/// The objects and requests of the rank that makes a call.
-pub(crate) trait Numbers {
-    /// Number of an object, by its name, in a slot of the call.
-    ///
-    /// # Errors
-    ///
-    /// If nothing is known of it.
-    fn object(&mut self, object: Object, slot: &Slot, name: &str) -> Result<i64, String>;
-
-    /// Number of a request, by its name, which the call makes or uses.
-    fn request(&mut self, name: &str, makes: bool) -> i64;
+/// What a source says of a call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Given<'a> {
+    pub(crate) parameters: &'a Map<String, Value>,
+    /// It may lack what a call must have.
+    pub(crate) partial: bool,
+    /// The call has failed: its parameters may be wrong.
+    pub(crate) failed: bool,
 }
 
 /// Puts a call's words together. What the source does not tell is counted, or refused where nothing can stand for it.
@@ -32,13 +33,16 @@ pub(crate) trait Numbers {
 /// With what is wrong.
 pub(crate) fn words(
     (row, shape): (&'static Row, &Shape),
-    (given, partial): (&Map<String, Value>, bool),
+    Given { parameters: given, partial, failed }: Given<'_>,
     (numbers, left): (&mut impl Numbers, &mut Left),
     out: &mut Vec<i64>,
 ) -> Result<(), String> {
     out.clear();
+    let bytes = amounts::told(row, given, failed)?;
+    let amounts = Amounts { row, shape, given, bytes, lenient: partial || failed };
+    amounts.lists()?;
     let (requests, done, lacks) = (Vec::new(), true, false);
-    let mut making = Making { row, given, partial, numbers, left, requests, done, lacks };
+    let mut making = Making { row, given, partial, failed, bytes, numbers, left, requests, done, lacks };
     let mut slots = row.slots.iter().zip(&shape.fields);
     while let Some((slot, field)) = slots.next() {
         let put = if slot.meaning == Meaning::Position {
@@ -54,12 +58,28 @@ pub(crate) fn words(
     }
     if making.lacks {
         let what = format!("partners, communicators or requests of {} (null ones stand for them)", row.name);
-        left.add(&what, 1);
+        making.left.add(&what, 1);
     }
-    for key in given.keys().filter(|key| !shape.knows(key)) {
+    let Making { numbers, left, .. } = making;
+    amounts.settle(numbers, left, out)?;
+    if !failed {
+        partners::check(row, shape, out, numbers)?;
+    }
+    from_any(row, out, left);
+    let known = |key: &str| if key == BYTES { amounts::has_bytes(row, shape) } else { shape.knows(key) };
+    for key in given.keys().filter(|key| !known(key)) {
         left.add(&format!("field {key} of {}, which has none", row.name), 1);
     }
     Ok(())
+}
+
+/// Counts a receive from any rank that does not say from which it was.
+fn from_any(row: &Row, words: &[i64], left: &mut Left) {
+    let one = |name: &str| find(row, words, |slot| !slot.list && slot.name == name).first().copied();
+    let is_any = one("source") == Some(ANY_SOURCE) && one("rsource") == Some(NONE);
+    if is_any && one(BYTES) != Some(CANCELLED) && !found_nothing(row, words) {
+        left.add(FROM_ANY, 1);
+    }
 }
 
 struct Making<'a, N> {
@@ -73,6 +93,9 @@ struct Making<'a, N> {
     done: bool,
     /// What is not told may be null.
     partial: bool,
+    failed: bool,
+    /// What the call is said to move.
+    bytes: Option<i64>,
     /// Something is.
     lacks: bool,
 }
@@ -129,11 +152,13 @@ impl<N: Numbers> Making<'_, N> {
             // A number of the trace that it comes from, which says no more of it.
             self.left.add("objects of which no more than a number is known (null handles stand for them)", 1);
         }
+        let negative = |word: i64| word < 0 && v.is_number() && amounts::counts(slot, field) && !self.failed;
         match value(self.row, slot, v) {
+            Some(Read::Word(word)) if negative(word) => Err(format!("{word} is below 0")),
             Some(Read::Word(word)) => Ok(word),
             Some(Read::Label(object, name)) => self.numbers.object(object, slot, name),
             Some(Read::Request(name)) => {
-                let number = self.numbers.request(name, field.makes_request());
+                let number = self.numbers.request(name, field.makes_request())?;
                 if number == NULL {
                     self.left.add("requests that no call has made (null requests stand for them)", 1);
                 }
@@ -166,8 +191,8 @@ impl<N: Numbers> Making<'_, N> {
                 self.numbers.object(Object::Op, slot, stands)?
             }
             Meaning::Ref(_) | Meaning::Info => NULL,
-            Meaning::Count if slot.name == "bytes" => self.bytes().unwrap_or(NONE),
-            Meaning::Count => self.bytes().unwrap_or(0),
+            Meaning::Count if slot.name == "bytes" => self.bytes.unwrap_or(NONE),
+            Meaning::Count => self.bytes.unwrap_or(0),
             Meaning::Tag if slot.name == "rtag" => NONE,
             Meaning::Tag => 0,
             Meaning::Rank if slot.name == "rsource" || field.role == "outpeer" => NONE,
@@ -184,18 +209,16 @@ impl<N: Numbers> Making<'_, N> {
         Ok(word)
     }
 
-    /// The bytes that a call is said to move, if a number is.
-    fn bytes(&self) -> Option<i64> {
-        self.given.get("bytes").and_then(Value::as_i64)
-    }
-
     /// What a call completes: positions, sources, tags and bytes.
     fn completed(&mut self, of: &[&Slot], out: &mut Vec<i64>) -> Result<(), String> {
         let given = self.given;
         let all = match given.get("completed") {
             Some(Value::Array(all)) => all,
             Some(_) => return Err("no list".into()),
-            None => return self.all_completed(out),
+            None => {
+                self.all_completed(out);
+                return Ok(());
+            }
         };
         // A request may be named more than once only if it is null.
         let mut places: HashMap<i64, Vec<usize>> = HashMap::new();
@@ -207,7 +230,7 @@ impl<N: Numbers> Making<'_, N> {
             let one = one.as_object().ok_or("no list of objects")?;
             let request = match one.get("request") {
                 None | Some(Value::Null) => NULL,
-                Some(Value::String(name)) => self.numbers.request(name, false),
+                Some(Value::String(name)) => self.numbers.request(name, false)?,
                 Some(v) => v.as_i64().ok_or("request: neither number nor text")?,
             };
             let place = places.get_mut(&request).and_then(Vec::pop);
@@ -215,25 +238,59 @@ impl<N: Numbers> Making<'_, N> {
             for (slot, list) in of.iter().zip(&mut lists[1..]) {
                 let word = match one.get(&slot.name).map(|v| value(self.row, slot, v)) {
                     None => NONE,
-                    Some(Some(Read::Word(word))) => word,
+                    Some(Some(Read::Word(word)))
+                        if word >= 0
+                            || !one.get(&slot.name).is_some_and(Value::is_number)
+                            || slot.name != BYTES =>
+                    {
+                        word
+                    }
                     Some(_) => return Err(format!("{}: cannot be one", slot.name)),
                 };
                 list.push(word);
             }
+            let last = |list: &Vec<i64>| list.last().copied();
+            self.told_from(request, last(&lists[1]), last(&lists[3]));
         }
         put(&lists, out);
         Ok(())
     }
 
-    /// Where it is not told, all requests are complete, unless a test failed.
-    fn all_completed(&self, out: &mut Vec<i64>) -> Result<(), String> {
+    /// Counts a receive from any rank that does not say from which it was.
+    fn told_from(&mut self, request: i64, source: Option<i64>, bytes: Option<i64>) {
+        if self.numbers.is_from_any(request) && source == Some(NONE) && bytes != Some(CANCELLED) {
+            self.left.add(FROM_ANY, 1);
+        }
+    }
+
+    /// Where it is not told, all requests are complete, unless a test failed; of calls that complete one, the first.
+    fn all_completed(&mut self, out: &mut Vec<i64>) {
         let active = self.requests.iter().enumerate().filter(|(_, request)| self.done && **request != NULL);
-        let places: Vec<i64> = active.map(|(place, _)| narrow(place)).collect();
-        let none = vec![NONE; places.len()];
+        let mut active: Vec<(i64, i64)> = active.map(|(place, request)| (narrow(place), *request)).collect();
+        let (any, some) = (ANY.contains(&self.row.base()), SOME.contains(&self.row.base()));
+        if any && active.len() > 1 {
+            active.truncate(1);
+            self.left
+                .add(&format!("which request {} completed (the first that is pending)", self.row.name), 1);
+        } else if some && active.len() > 1 {
+            self.left.add(&format!("which requests {} completed (all that are pending)", self.row.name), 1);
+        }
+        for (_, request) in &active {
+            self.told_from(*request, Some(NONE), None);
+        }
+        let none = vec![NONE; active.len()];
+        let places = active.into_iter().map(|(place, _)| place).collect();
         put(&[places, none.clone(), none.clone(), none], out);
-        Ok(())
     }
 }
+
+/// Calls that complete one of their requests.
+const ANY: [&str; 2] = [names::MPI_Waitany, names::MPI_Testany];
+/// Calls that complete some of them.
+const SOME: [&str; 2] = [names::MPI_Waitsome, names::MPI_Testsome];
+
+/// What is counted of receives from any rank.
+const FROM_ANY: &str = "sources of what was received from any rank";
 
 /// Lists, each behind its length.
 fn put(lists: &[Vec<i64>; 4], out: &mut Vec<i64>) {

@@ -142,6 +142,11 @@ fn what_cannot_be_is_said_with_its_line() {
         (entering.replace("thread 0", "thread x"), "line 1: walltime or thread"),
         (format!("{entering}{}", returning.replace("2.0", "0.5")), "exit: 500000000 is before enter"),
         (format!("{entering}{returning}").replace("MPI_Barrier", "main"), "call: main is no function of MPI"),
+        (
+            format!("{entering}int dest=77\nMPI_Comm comm=2 (MPI_COMM_WORLD)\n{returning}")
+                .replace("MPI_Barrier", "MPI_Send"),
+            "line 4: MPI_Send: dest: 77 is none of 1 ranks of the communicator",
+        ),
     ];
     for (text, part) in cases {
         let error = imported(std::slice::from_ref(&text)).unwrap_err();

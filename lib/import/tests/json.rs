@@ -1,37 +1,12 @@
 //! JSON lines as others may write them: the least that suffices, and what is refused.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use st_import::Left;
-use st_import::json::{Census, Lines};
+mod lines;
+
+use lines::{Known, calls, read};
 use st_model::calls::CallTable;
 use st_model::check::check;
 use st_model::section::Section;
-
-fn read(text: &str) -> Result<(Vec<Section>, Left), String> {
-    let mut census = Census::default();
-    census.add(text.as_bytes()).map_err(|e| e.to_string())?;
-    let mut lines = Lines::of(census.world().map_err(|e| e.to_string())?);
-    lines.read(text.as_bytes()).map_err(|e| e.to_string())?;
-    let mut sections = Vec::new();
-    let left = lines.importer.finish(|section| {
-        sections.push(section);
-        Ok::<_, String>(())
-    })?;
-    Ok((sections, left))
-}
-
-/// Name, words and times of a call.
-type Known = (String, Vec<i64>, Option<(i64, i64)>);
-
-fn calls(section: &Section) -> Vec<Known> {
-    let rank = section.ranks.lowest().unwrap();
-    let mut events = section.events(0, rank).unwrap().timed();
-    let mut all = Vec::new();
-    while let Some(event) = events.next_event().unwrap() {
-        all.push((event.name().unwrap().to_owned(), event.words().words.clone(), event.times));
-    }
-    all
-}
 
 const LEAST: &str = r#"
 {"rank":0,"call":"MPI_Isend","dest":1,"tag":7,"bytes":800,"request":"0x55d0","enter":1000,"exit":1500,"site":"solver.c:12"}

@@ -16,6 +16,11 @@ const NAMES: [&str; 4] = [
     "libopen-trace-format2.so",
 ];
 
+/// Name of the archive in its directory, as Score-P has it.
+pub(crate) const NAME: &str = "traces";
+/// The property that has the name of the program.
+pub(crate) const PROGRAM: &str = "ST::PROGRAM";
+
 /// `OTF2_SUCCESS`.
 const SUCCESS: c_int = 0;
 

@@ -116,7 +116,12 @@ fn what_is_wrong_is_said_and_nothing_is_left() {
     fs::write(made.path("bad.jsonl"), "{\"rank\":0,\"call\":\"MPI_Send\"}\n").unwrap();
     fs::write(made.path("bare.jsonl"), "{\"rank\":0,\"call\":\"MPI_Barrier\"}\n").unwrap();
     fs::write(made.path("text"), "no trace\n").unwrap();
-    let cases: [(&[&str], i32, &str); 7] = [
+    fs::write(made.path("empty"), "").unwrap();
+    fs::create_dir(made.path("directory")).unwrap();
+    let cases: [(&[&str], i32, &str); 10] = [
+        (&["empty", "-o", "x.st"], 3, "empty: is empty"),
+        (&["none", "-o", "x.st"], 1, "none: cannot open: No such file"),
+        (&["directory", "-o", "x.st"], 3, "directory: is a directory that has no file NAME.otf2"),
         (&["bad.jsonl", "-o", "x.st"], 3, "bad.jsonl: line 1: MPI_Send: dest: is missing"),
         (&["text", "-o", "x.st"], 3, "text: in none of the formats"),
         (&["text", "--read-as", "json", "-o", "x.st"], 3, "text: line 1: column 2: expected ident"),
@@ -131,7 +136,7 @@ fn what_is_wrong_is_said_and_nothing_is_left() {
         assert_eq!(output.status.code(), Some(code), "{words:?}: {}", said(&output));
     }
     assert!(!made.path("x.st").exists());
-    assert_eq!(place.read_dir().unwrap().count(), 4, "something is left");
+    assert_eq!(place.read_dir().unwrap().count(), 6, "something is left");
     let output = convert(place, &["bare.jsonl", "-o", "x.st"]);
     assert!(said(&output).contains("1 calls without times"), "{}", said(&output));
     // What is read of others is written for others.

@@ -75,6 +75,42 @@ fn an_archive_has_the_trace_s_messages_bytes_and_times() {
     }
 }
 
+/// Words of the communicators that calls have, by function.
+fn communicators(made: &Made) -> BTreeMap<String, BTreeSet<i64>> {
+    let mut all = BTreeMap::<String, BTreeSet<i64>>::new();
+    for section in &made.sections {
+        for rank in section.ranks.iter() {
+            let mut events = section.events(0, rank).unwrap();
+            while let Some(event) = events.next_event().unwrap() {
+                let slot = event.row.and_then(|row| row.slot("comm"));
+                let word = slot.and_then(|slot| event.words().get(u8::try_from(slot).unwrap()));
+                let name = event.name().unwrap().to_owned();
+                all.entry(name).or_default().extend(word);
+            }
+        }
+    }
+    all
+}
+
+#[test]
+fn calls_whose_communicator_no_record_tells_have_one() {
+    let made = kernel(Kernel::Stencil2d);
+    if !is_there(&made.run(&["-o", "app.otf2"])) {
+        return;
+    }
+    let Some((back, told)) = imported(made.directory.path(), "app.otf2") else { return };
+    let (first, second) = (communicators(&made), communicators(&back));
+    assert!(second.values().flatten().all(|comm| *comm >= 0), "{second:?}");
+    assert_eq!(first.keys().collect::<Vec<_>>(), second.keys().collect::<Vec<_>>());
+    for (name, comms) in &second {
+        let is_guess = told.contains(&format!("communicators of {name} (MPI_COMM_WORLD stands for them)"));
+        assert!(first[name].len() == comms.len() || is_guess, "{name}: {comms:?}, {told}");
+    }
+    let back = fs::File::open(made.path("back.st")).unwrap();
+    let header = st_stream::read(back, ReadOptions::default()).unwrap().header;
+    assert_eq!(header.program, "app");
+}
+
 fn fixture() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/eztrace")
 }

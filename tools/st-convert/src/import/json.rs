@@ -1,14 +1,14 @@
 //! JSON lines, those of `st-view --json` or like them. Several files are read as one.
 
 use anyhow::Result;
-use st_import::json::{Census, Lines};
+use st_import::json::{Census, Lines, MARK};
 
 use super::source::{Imported, Opened, Source};
 
 pub(super) const SOURCE: Source = Source { name: "json", is: |_, begin| is_object(begin), read };
 
 fn is_object(begin: &[u8]) -> bool {
-    begin.trim_ascii_start().first() == Some(&b'{')
+    begin.strip_prefix(MARK).unwrap_or(begin).trim_ascii_start().first() == Some(&b'{')
 }
 
 fn read(inputs: &mut [Opened]) -> Result<Imported> {

@@ -88,6 +88,15 @@ fn chosen(asked: Option<&str>, first: &mut Opened) -> Result<&'static Source> {
         bail!(UsageError(format!("{}: is a stream of st already", first.name)));
     }
     let Some(source) = SOURCES.iter().find(|source| (source.is)(&first.path, &begin)) else {
+        if first.path.is_dir() {
+            bail!(InvalidStream(format!(
+                "{}: is a directory that has no file NAME.otf2, or several",
+                first.name
+            )));
+        }
+        if begin.is_empty() {
+            bail!(InvalidStream(format!("{}: is empty", first.name)));
+        }
         let names = names().join(", ");
         bail!(InvalidStream(format!(
             "{}: in none of the formats that can be read, or damaged; --read-as FORMAT says which it is ({names})",

@@ -147,6 +147,10 @@ impl Archive {
     }
 
     pub(super) fn property(&self, name: &str, value: &str) -> Result<()> {
+        if value.is_empty() {
+            // The library takes it as the wish to remove the property.
+            return Ok(());
+        }
         let (name, value) = (text(name), text(value));
         // SAFETY: as in `describe`.
         check(unsafe {

@@ -23,7 +23,7 @@ use crate::frames::functions;
 use crate::losses::Losses;
 use crate::trace::Trace;
 use crate::words::function;
-use crate::otf2::{Operation, Peer, Record};
+use crate::otf2::{NAME, Operation, PROGRAM, Peer, Record};
 use library::{Archive, Writer};
 use members::Members;
 use regions::{Regions, operation};
@@ -42,8 +42,6 @@ pub(crate) const KIND: Kind = Kind {
     open,
 };
 
-/// Name of the archive in its directory, as Score-P has it.
-const NAME: &str = "traces";
 /// Bytes of memory for the events of the location that is written. Readers take as much for each that they read, so that it is the
 /// least that the library allows.
 const CHUNK: u64 = 1 << 18;
@@ -93,6 +91,7 @@ fn open<'a>(target: &Path, trace: &'a Trace) -> Result<Box<dyn Format + 'a>> {
     let archive = Archive::create(&directory.path(""), NAME, CHUNK)?;
     let header = &trace.whole.header;
     archive.describe(concat!("st-convert ", env!("CARGO_PKG_VERSION")), &header.command())?;
+    archive.property(PROGRAM, &header.program)?;
     archive.property("ST::MPI", &header.mpi.called())?;
     let mut regions = Regions::default();
     let region = |site: u32| functions(&trace.sites, site).iter().map(|name| regions.of_program(name)).collect();

@@ -9,11 +9,11 @@ use anyhow::{Result, anyhow};
 use foldhash::fast::FixedState;
 use serde_json::{Map, Value, json};
 use st_import::{Call, Importer, Site};
-use st_model::calls::{CallTable, Kind, Row, names};
+use st_model::calls::{CallTable, Kind, Meaning, Object, Row, names};
 use st_model::num::Exact as _;
 
 use super::amounts;
-use super::definitions::{Communicator, Definitions};
+use super::definitions::{Communicator, Definitions, WORLD, parent};
 use crate::otf2::{Operation, Peer, Record};
 
 /// The communicators of an archive, by number.
@@ -86,6 +86,8 @@ pub(super) struct Reading<'a> {
     pub(super) to: &'a mut Importer,
     /// Rank and location.
     of: (u32, u64),
+    /// What its communicators are made of, as far as that is told.
+    parent: Option<&'a str>,
     completions: Completions,
     /// Requests that have begun so far.
     begun: usize,
@@ -114,6 +116,7 @@ impl<'a> Reading<'a> {
             communicators,
             to,
             of,
+            parent: parent(communicators, of.0).map(|comm| comm.name.as_str()),
             completions,
             begun: 0,
             open: HashMap::default(),
@@ -208,8 +211,24 @@ impl<'a> Reading<'a> {
             } else if row.properties.poll {
                 parameters.entry("flag").or_insert(false.into());
             }
+            self.untold_communicators(row, &mut parameters);
         }
         self.hand_over(inside.name, times, &parameters)
+    }
+
+    /// What stands for communicators that no record tells: none at all would be refused by MPI.
+    fn untold_communicators(&mut self, row: &Row, to: &mut Parameters) {
+        let makes = row.slots.iter().any(|slot| slot.is_made() && slot.meaning == Meaning::Ref(Object::Comm));
+        for of in row.params.iter().filter(|of| of.role == "comm") {
+            if to.contains_key(&of.name) {
+                continue;
+            }
+            let told = self.parent.filter(|_| makes);
+            if told.is_none() {
+                self.to.leave(&format!("communicators of {} ({} stands for them)", row.name, WORLD), 1);
+            }
+            to.insert(of.name.clone(), told.unwrap_or(WORLD).into());
+        }
     }
 
     fn hand_over(&mut self, name: &str, times: (i64, i64), parameters: &Parameters) -> Result<()> {
@@ -255,7 +274,7 @@ impl<'a> Reading<'a> {
                 let any = if row.slot("recvtag").is_some() { "recvtag" } else { "tag" };
                 to.insert("source".into(), "MPI_ANY_SOURCE".into());
                 to.insert(any.into(), "MPI_ANY_TAG".into());
-                to.insert("comm".into(), "MPI_COMM_WORLD".into());
+                to.insert("comm".into(), WORLD.into());
             }
             (Record::CollectiveEnd(o), _)
             | (Record::CollectiveRequest(_), Some(Record::CollectiveComplete(o, _))) => {
@@ -333,6 +352,9 @@ impl<'a> Reading<'a> {
         }
         if completed.is_empty() && !row.properties.poll {
             self.presumed(row, &mut completed);
+        }
+        if ![names::MPI_Wait, names::MPI_Waitall].contains(&row.base()) {
+            self.to.leave(&format!("requests of {} other than those that it completes", row.name), 1);
         }
         let requests = completed.iter().map(|(name, _)| Value::from(name.as_str()));
         to.insert("requests".into(), requests.collect());

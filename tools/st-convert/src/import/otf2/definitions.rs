@@ -15,7 +15,8 @@ const COMM_GROUP: u8 = 5;
 /// `OTF2_GROUP_TYPE_COMM_SELF`.
 const COMM_SELF: u8 = 6;
 
-const WORLD: &str = "MPI_COMM_WORLD";
+/// The communicator of all ranks.
+pub(super) const WORLD: &str = "MPI_COMM_WORLD";
 const SELF: &str = "MPI_COMM_SELF";
 
 /// Ticks per second where nothing is said.
@@ -39,8 +40,8 @@ pub(super) struct Definitions {
     ranks: Vec<u64>,
     /// Members, as ranks; `None` of the caller alone.
     groups: HashMap<u32, Option<Vec<u64>>, FixedState>,
-    /// In the archive's order: number, name, and both groups, which are one but between groups.
-    comms: Vec<(u32, u32, [u32; 2])>,
+    /// In the archive's order: number, name, both groups, which are one but between groups, and what it is made of.
+    comms: Vec<(u32, u32, [u32; 2], u32)>,
 }
 
 /// A communicator.
@@ -51,6 +52,8 @@ pub(super) struct Communicator {
     /// Both groups, as ranks in the world.
     sides: [Vec<u32>; 2],
     inter: bool,
+    /// Number of what it is made of; another number if that is not told.
+    parent: u32,
 }
 
 impl Communicator {
@@ -62,6 +65,14 @@ impl Communicator {
         let me = first.or_else(|| b.iter().position(|r| *r == rank));
         (peers.len().to_u64(), me.unwrap_or(0).to_u64())
     }
+}
+
+/// What all communicators of a rank are made of that are made of any; `None` if that is not one.
+pub(super) fn parent(of: &HashMap<u32, Communicator, FixedState>, rank: u32) -> Option<&Communicator> {
+    let own = of.values().filter(|comm| comm.sides.iter().any(|side| side.contains(&rank)));
+    let mut parents = own.filter_map(|comm| of.get(&comm.parent));
+    let first = parents.next()?;
+    parents.all(|other| other.name == first.name).then_some(first)
 }
 
 impl Definitions {
@@ -91,8 +102,8 @@ impl Definitions {
             _ => {}
         }
     }
-    pub(super) fn comm(&mut self, number: u32, name: u32, groups: [u32; 2]) {
-        self.comms.push((number, name, groups));
+    pub(super) fn comm(&mut self, number: u32, name: u32, groups: [u32; 2], parent: u32) {
+        self.comms.push((number, name, groups, parent));
     }
 
     /// Number of ranks.
@@ -147,7 +158,7 @@ impl Definitions {
     /// The communicators, by number, each of which the trace is told of.
     pub(super) fn communicators(&self, to: &mut Importer) -> HashMap<u32, Communicator, FixedState> {
         let (mut all, mut names) = (HashMap::default(), HashSet::new());
-        for (number, name, groups) in &self.comms {
+        for (number, name, groups, parent) in &self.comms {
             let inter = groups[0] != groups[1];
             let members = groups.map(|group| self.groups.get(&group));
             let called = self.strings.get(name).filter(|name| !name.is_empty()).cloned();
@@ -162,7 +173,7 @@ impl Definitions {
                 called = format!("{called} ({number})");
             }
             names.insert(called.clone());
-            let communicator = Communicator { name: called, sides, inter };
+            let communicator = Communicator { name: called, sides, inter, parent: *parent };
             define(&communicator, to);
             all.insert(*number, communicator);
         }

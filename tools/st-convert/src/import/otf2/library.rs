@@ -30,6 +30,7 @@ functions! {
     describe = "Error_GetDescription"(c_int) -> *const c_char;
     open = "Reader_Open"(*const c_char) -> Handle;
     close = "Reader_Close"(Handle) -> c_int;
+    property = "Reader_GetProperty"(Handle, *const c_char, *mut *mut c_char) -> c_int;
     serial = "Reader_SetSerialCollectiveCallbacks"(Handle) -> c_int;
     global = "Reader_GetGlobalDefReader"(Handle) -> Handle;
     register_global = "Reader_RegisterGlobalDefCallbacks"(Handle, Handle, Handle, Handle) -> c_int;
@@ -91,6 +92,11 @@ type OnRequest = unsafe extern "C" fn(u64, u64, u64, *mut Take<'_>, List, u64) -
 type OnCollective = unsafe extern "C" fn(u64, u64, u64, *mut Take<'_>, List, u8, u32, u32, u64, u64) -> Code;
 type OnCompleted =
     unsafe extern "C" fn(u64, u64, u64, *mut Take<'_>, List, u8, u32, u32, u64, u64, u64) -> Code;
+
+unsafe extern "C" {
+    /// Of the C library: gives back what the library allocates for its callers.
+    fn free(of: *mut c_void);
+}
 
 /// What events of a location are handed to, and what was wrong with one.
 struct Take<'a> {
@@ -197,8 +203,15 @@ unsafe extern "C" fn group(
     define(to, |to| to.group(number, kind, members))
 }
 
-unsafe extern "C" fn comm(to: *mut Definitions, number: u32, name: u32, group: u32, _: u32, _: u32) -> Code {
-    define(to, |to| to.comm(number, name, [group, group]))
+unsafe extern "C" fn comm(
+    to: *mut Definitions,
+    number: u32,
+    name: u32,
+    group: u32,
+    parent: u32,
+    _: u32,
+) -> Code {
+    define(to, |to| to.comm(number, name, [group, group], parent))
 }
 
 unsafe extern "C" fn inter_comm(
@@ -207,10 +220,10 @@ unsafe extern "C" fn inter_comm(
     name: u32,
     a: u32,
     b: u32,
-    _: u32,
+    common: u32,
     _: u32,
 ) -> Code {
-    define(to, |to| to.comm(number, name, [a, b]))
+    define(to, |to| to.comm(number, name, [a, b], common))
 }
 
 unsafe extern "C" fn enter(_: u64, time: u64, _: u64, to: *mut Take<'_>, _: List, region: u32) -> Code {
@@ -327,6 +340,19 @@ impl Archive {
         // SAFETY: texts of the library end with NUL and live as long as it.
         let what = what.map(|what| unsafe { CStr::from_ptr(what.as_ptr()) }.to_string_lossy().into_owned());
         Err(anyhow!("the OTF2 library says: {}", what.unwrap_or_else(|| format!("error {code}"))))
+    }
+
+    /// A property of the archive; `None` if it has none of this name.
+    pub(super) fn property(&self, name: &str) -> Option<String> {
+        let (name, mut value) = (text(name), std::ptr::null_mut());
+        // SAFETY: the reader is open, the name ends with NUL and outlives the call, and `value` is where the answer goes.
+        let code = unsafe { (self.functions.property)(self.reader.as_ptr(), name.as_ptr(), &raw mut value) };
+        let value = NonNull::new(value).filter(|_| code == 0)?;
+        // SAFETY: the library has allocated a text that ends with NUL, and leaves it to the caller.
+        let told = unsafe { CStr::from_ptr(value.as_ptr()) }.to_string_lossy().into_owned();
+        // SAFETY: it comes from `malloc`, and nobody uses it again.
+        unsafe { free(value.as_ptr().cast()) };
+        Some(told)
     }
 
     /// The archive's global definitions.

@@ -18,6 +18,7 @@ use st_model::header::{Clock, Header};
 use self::calls::{Reading, Survey};
 use self::library::Archive;
 use super::source::{Imported, Opened, Source};
+use crate::otf2::{NAME, PROGRAM};
 
 pub(super) const SOURCE: Source = Source { name: "otf2", is: |path, begin| is_archive(path, begin), read };
 
@@ -49,6 +50,13 @@ fn anchor(path: &Path) -> Result<PathBuf> {
         }
         (None, _) => bail!(InvalidStream(format!("{name}: has no file NAME.otf2"))),
     }
+}
+
+/// What stands for a program that is not told: the archive's name, or its directory's.
+fn program(anchor: &Path) -> String {
+    let stem = |path: &Path| Some(path.file_stem()?.to_string_lossy().into_owned());
+    let own = stem(anchor).filter(|name| name != NAME);
+    own.or_else(|| stem(anchor.parent()?)).unwrap_or_else(|| NAME.into())
 }
 
 fn read(inputs: &mut [Opened]) -> Result<Imported> {
@@ -86,6 +94,7 @@ fn read(inputs: &mut [Opened]) -> Result<Imported> {
     }
     let header = Header {
         world,
+        program: archive.property(PROGRAM).unwrap_or_else(|| program(&anchor)),
         started: definitions.started(),
         clock: Clock { source: "otf2".into(), resolution: 1 },
         ..Header::default()
