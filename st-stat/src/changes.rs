@@ -3,6 +3,7 @@
 //! How places of two runs are told to be the same is in `changes/pairs.rs`.
 
 mod pairs;
+mod whole;
 
 use std::collections::BTreeMap;
 
@@ -10,6 +11,7 @@ use st_model::num::{Exact, float, rounded};
 use st_model::sites::CallSites;
 
 use self::pairs::{Found, Pair, Sure, pairs};
+use self::whole::{LISTED, Whole};
 use crate::calls::{SITE, site_cells};
 use crate::judge::{Apart, Judged, Side, adjusted, judge};
 use crate::table::{Cell, Column, Table, grouped};
@@ -113,6 +115,8 @@ pub struct Changes {
     ranks: [usize; 2],
     /// Mean time of a rank of either run, ns.
     run: [f64; 2],
+    /// Whether the run as a whole takes longer; `None` if it takes no time.
+    whole: Option<Whole>,
     how: How,
 }
 
@@ -139,9 +143,12 @@ fn others(a: &Run, bases: &[Run]) -> Others {
 pub fn changes([a, b]: [&Run; 2], bases: &[Run], how: How) -> Changes {
     let times = [&a.0, &b.0];
     let ranks = times.map(|t| t.ranks.len());
-    let first = bases.iter().map(|(times, _)| times).chain([&a.0]).map(|t| float(t.run.0)).sum::<f64>();
-    let run = [first / float(bases.len().to_u64().saturating_add(1).into()), float(b.0.run.0)];
-    let mut changes = Changes { rows: Vec::new(), ranks, run, how };
+    let mut runs: Vec<f64> =
+        bases.iter().map(|(times, _)| times).chain([&a.0]).map(|t| float(t.run.0)).collect();
+    let run = [runs.iter().sum::<f64>() / float(runs.len().to_u64().into()), float(b.0.run.0)];
+    let mut changes = Changes { rows: Vec::new(), ranks, run, whole: None, how };
+    runs.iter_mut().for_each(|time| *time *= changes.factor());
+    changes.whole = Whole::of(&runs, run[1]);
     let (others, all) = (others(a, bases), pairs(times, [&a.1, &b.1]));
     let compared = Compared { times, factor: changes.factor() };
     let apart = [0, 1].map(|phase| compared.apart(&all, phase, LEAST_OF_RUN * run[1]));
@@ -284,12 +291,22 @@ impl Changes {
         });
     }
 
-    /// Whether a place is slower beyond the threshold, if there is one.
+    /// Whether a place is slower beyond the threshold, if there is one, or the run as a whole.
     #[must_use]
     pub fn beyond(&self) -> bool {
         let slower =
             |least: f64| self.rows.iter().any(|r| r.verdict == Verdict::Slower && r.percent() > least);
-        self.how.threshold.is_some_and(slower)
+        self.how.threshold.is_some_and(|least| slower(least) || self.longer(least).is_some())
+    }
+
+    fn longer(&self, least: f64) -> Option<Whole> {
+        self.whole.filter(|whole| whole.is_longer(least))
+    }
+
+    /// That the run as a whole takes longer, if it does by more than equal runs differ, in a line.
+    pub(crate) fn whole(&self) -> Option<String> {
+        let [slower, unsure] = [Verdict::Slower, Verdict::Unsure].map(|v| self.with(v));
+        self.longer(LEAST_PERCENT).map(|whole| whole.told(slower, unsure))
     }
 
     /// How many rows have something to say.
@@ -347,7 +364,10 @@ impl Changes {
             !text || shown == Shown::Always || (shown == Shown::Scaling) == scaled && shown != Shown::Never
         };
         let kept: Vec<bool> = columns.iter().map(|(_, shown)| wanted(*shown)).collect();
-        let rows = self.rows.iter().take(if text && !all { self.found() } else { self.rows.len() });
+        let found = if text && !all { self.found() } else { self.rows.len() };
+        let listed = if self.longer(LEAST_PERCENT).is_some() { LISTED } else { 0 };
+        let left = self.rows.iter().skip(found).filter(|r| r.verdict == Verdict::Unsure);
+        let rows = self.rows.iter().take(found).chain(left.take(listed));
         let row = |r: &Change| {
             let cells = self.cells(r, sites).into_iter().zip(&kept);
             cells.filter(|(_, kept)| **kept).map(|(cell, _)| cell).collect()

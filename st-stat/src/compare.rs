@@ -215,6 +215,9 @@ fn compare_times(
     let [a, b] = [both[0].timed(budget)?, both[1].timed(budget)?];
     let bases = args.base.iter().map(|path| Timed::read(path, how, budget)).collect::<Result<Vec<_>>>()?;
     let found = judged([&a, &b], bases, How { weak: args.weak, threshold: args.threshold }, &args.talk)?;
+    if let Some(whole) = found.whole().filter(|_| args.format != Format::Text) {
+        args.talk.note(input::NAME, whole);
+    }
     let mut out = Output::text(&args.output.output)?;
     let screen = Screen::of(&out);
     write_changes(&found, [&a.run.1, &b.run.1], args, screen, &mut out)?;
@@ -235,6 +238,9 @@ fn write_changes(
         return table.write(args.format, screen, out);
     }
     writeln!(out, "{}", found.runs())?;
+    if let Some(whole) = found.whole() {
+        writeln!(out, "{whole}")?;
+    }
     writeln!(out, "call sites, before and in their calls: {}", found.counts())?;
     let rest = table.rows.len().saturating_sub(args.limit);
     table.rows.truncate(args.limit);

@@ -22,16 +22,20 @@ counts if chance makes one of its size at any call site in less than one compari
 smaller --threshold), and 0.1 % of the run. How sure it is follows from how ranks differ and how the time varies from one sixteenth of \
 the calls to the next, not from the number of calls, which depend on each other; without exact times (st-merge without --keep-columns) the \
 latter is estimated, and small changes are not found, nor what one of several ranks takes longer. Of few ranks large changes only are found, and none where ranks differ by as much \
-from run to run by themselves: they are taken to do so by up to a quarter, or by what they do at most places. What differs between \
+from run to run by themselves: they are taken to do so by up to a quarter, or by what they do at most places, but by no more than two fifths. What differs between \
 any two runs (another node, other jobs beside it) is told from a change of the program only by more runs of the first one: --base, twice or more where \
 the machine is not quiet. Then the first run is the mean of all these.
+
+The run as a whole is judged by itself, by the time of a rank from MPI_Init to MPI_Finalize: where it takes longer by more than equal runs differ, a line says so, \
+with the largest call sites that are unsure, and --threshold counts it, too. Equal runs are taken to differ by up to 95 %, and with --base by three \
+to seven standard deviations of these runs (fewer, the more there are), beside which a tenth weighs as much as two runs.
 
 Scaling: with other numbers of ranks the time that all ranks together spend at a call site is expected to stay, with --weak that of each rank. slower \
 are the sites that do not scale. The speedup is the time of a rank in the first run by that in the second; the efficiency, the expected time by \
 that in the second.
 
 Call sites are the same in both traces if they are of one build, or by function, file and line of their stacks; where lines have moved, by the functions, \
-if as many calls go through the same ones. Others are new or gone, and do not count for --threshold. Traces without a call site in common are refused; that one may be of \
+if as many calls go through the same ones. Others are new or gone, and do not count for --threshold but by the time of the run. Traces without a call site in common are refused; that one may be of \
 another program is said where most of its time is at others' call sites, or where only names of functions are the same and those of their files are not; as --base that is refused. \
 Where the commands differ it is said what ran.
 
@@ -62,7 +66,7 @@ pub struct DiffArgs {
     /// Another run of the first program on as many ranks, that tells how its runs differ; may be given several times
     #[arg(long, value_name = "TRACE", requires = "time")]
     pub base: Vec<PathBuf>,
-    /// Exit status 4 if a call site is slower by more than this
+    /// Exit status 4 if a call site is slower by more than this, or the run as a whole is and equal runs do not differ as much
     #[arg(long, value_name = "PERCENT", requires = "time", value_parser = percent)]
     pub threshold: Option<f64>,
     /// With other numbers of ranks, expect that the time of each rank stays, since the work grows with them (weak scaling)

@@ -163,6 +163,63 @@ fn ten_times_as_long_is_found_of_four_ranks_and_of_one_of_them() {
     }
 }
 
+/// One of two ranks computes ten times as long before all calls: on paper, and where ranks vary.
+#[test]
+fn a_rank_that_takes_ten_times_as_long_everywhere_is_slower_and_beyond_any_threshold() {
+    let gate = How { threshold: Some(100.0), ..How::default() };
+    for (seed, ranks) in (0..8).flat_map(|seed| [2, 4].map(|ranks| (seed, ranks))) {
+        let a = Run { ranks, seed, apart: 0.02, placed: 0.05, ..Run::default() };
+        let b = Run { seed: seed + 1_000_000, everywhere: (1, 10.0), ..a };
+        let changes = compared(a, b, gate);
+        assert!(changes.beyond(), "{ranks} ranks, seed {seed}: {}", told(&changes));
+        let before = found(&changes, false);
+        assert!(
+            before.iter().any(|(_, v)| *v == Verdict::Slower),
+            "{ranks} ranks, seed {seed}: {}",
+            told(&changes)
+        );
+    }
+}
+
+/// Eight calls of each rank are too few for most of what call sites tell, but the run takes two and a half times as long.
+#[test]
+fn a_run_that_takes_longer_is_beyond_the_threshold_also_where_no_call_site_is() {
+    let a = Run { ranks: 4, steps: 2, late: 0.0, ..Run::default() };
+    let b = Run { seed: 7, factors: [2.8; 4], ..a };
+    let (text, status) = said([a, b].map(recorded), &["--time", "--threshold", "10"]).unwrap();
+    assert_eq!(status, Status::Difference, "{text}");
+    assert!(
+        text.contains("\nthe run takes +") && text.contains("no call site can be named for sure"),
+        "{text}"
+    );
+    assert_eq!(said([a, b].map(recorded), &["--time", "--threshold", "500"]).unwrap().1, Status::Ok);
+    assert_eq!(said([b, a].map(recorded), &["--time", "--threshold", "10"]).unwrap().1, Status::Ok);
+    // More runs of the first program that differ as much tell that it is chance.
+    let others = [2.6, 1.6].map(|by| recorded(Run { seed: 9, factors: [by; 4], ..a }));
+    let all = [recorded(a), recorded(b)].into_iter().chain(others).collect();
+    assert_eq!(said_of(all, &["--time", "--threshold", "10"]).unwrap().1, Status::Ok);
+}
+
+/// By the whole run and by call sites, without and with more runs of the first program.
+#[test]
+fn equal_runs_pass_a_gate() {
+    let gate = How { threshold: Some(10.0), ..How::default() };
+    for ranks in [2, 4] {
+        let mut wrong = [[0; 2]; 2];
+        for (seed, (wave, apart, placed)) in (0..50).flat_map(|seed| CHANCE.map(|how| (seed, how))) {
+            let a = Run { ranks, steps: 40, seed, wave, apart, placed, ..Run::default() };
+            let [x, y, base, third] =
+                [0, 1, 2, 3].map(|n| timed(&recorded(Run { seed: seed + n * 1_000_000, ..a })));
+            for (wrong, bases) in wrong.iter_mut().zip([&[][..], &[base, third]]) {
+                let found = changes([&x, &y], bases, gate);
+                let of_site = found.rows.iter().any(|r| r.verdict == Verdict::Slower && r.percent() > 10.0);
+                wrong[usize::from(of_site)] += u32::from(found.beyond());
+            }
+        }
+        assert!(wrong.iter().flatten().all(|n| *n <= 2), "{ranks} ranks: {wrong:?} of 100");
+    }
+}
+
 /// Eight times as many ranks do the same work: each an eighth of it, but all of it before the barrier.
 #[test]
 fn what_does_not_scale_is_slower_than_its_share() {
