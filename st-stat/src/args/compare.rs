@@ -34,15 +34,16 @@ Scaling: with other numbers of ranks the time that all ranks together spend at a
 are the sites that do not scale. The speedup is the time of a rank in the first run by that in the second; the efficiency, the expected time by \
 that in the second.
 
-Call sites are the same in both traces if they are of one build, or by function, file and line of their stacks; where lines have moved, by the functions, \
+Call sites are the same in both traces if they are of one build, or by function, file and line of their stacks: several that only one run has and that are called \
+the same are then taken for one, and sites says how many; where lines have moved, by the functions, \
 if as many calls go through the same ones. Others are new or gone, and do not count for --threshold but by the time of the run. Traces without a call site in common are refused; that one may be of \
-another program is said where most of its time is at others' call sites, or where only names of functions are the same and those of their files are not; as --base that is refused. \
+another program is said where most of its time is at others' call sites, or where only names of functions are the same and those of their files are not; as --base that is refused, as is one run twice (status 2). \
 Where the commands differ it is said what ran.
 
 Columns with --time: those of CSV and JSON are verdict (slower, faster, new, gone, alike, unsure where it differs but perhaps by chance, or too few calls to tell); phase, before (computation) or in call; \
 function; first_calls and second_calls, of all ranks, a series of polls being one; first_ns and second_ns, per rank; change_percent of what is expected; \
 uncertainty_percent, to which that is known in 99 of 100 cases; run_percent, the change by the time of the second run; probability that \
-chance makes such a difference at any site; speedup; efficiency_percent; site and place in the first trace, of what is new in the second. They hold all call sites, \
+chance makes such a difference at any site; speedup; efficiency_percent; sites that are taken for one; site and place in the first trace, of what is new in the second. They hold all call sites, \
 text those with a difference unless --all.
 
 Exit status: 0 no difference, 1 failed, 2 wrong usage, 3 invalid or truncated stream, or nothing in common, 4 the traces differ; with --time 4 only beyond --threshold.";
