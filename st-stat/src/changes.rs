@@ -7,6 +7,7 @@ mod whole;
 
 use std::collections::BTreeMap;
 
+use st_cli::counted;
 use st_model::num::{Exact, float, rounded};
 use st_model::sites::CallSites;
 
@@ -334,7 +335,8 @@ impl Changes {
         let [p, q] = self.ranks;
         let speedup = self.run[0] / self.run[1];
         let efficiency = 100.0 * speedup * self.factor();
-        format!("{a} on {p} ranks → {b} on {q}: speedup {speedup:.2}, efficiency {efficiency:.1} %")
+        let p = counted(p.to_u64(), "rank");
+        format!("{a} on {p} → {b} on {q}: speedup {speedup:.2}, efficiency {efficiency:.1} %")
     }
 
     /// What the time of a rank is multiplied by where all scales.
