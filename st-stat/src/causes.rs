@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use anyhow::Result;
-use st_cli::{Output, Screen, Status};
+use st_cli::{Output, Screen, Status, counted};
 use st_explain::{Activity, Cost, Delays, Doing, OnPath, Path, analyse_causes, whole_ns};
 use st_model::explanation::ELSEWHERE;
 use st_model::num::Exact as _;
@@ -166,8 +166,8 @@ pub(crate) fn headline(path: &Path, ranks: usize) -> String {
         let share = Cell::percent((*ns).into(), path.time().into()).text;
         format!("; {share} of it on rank {rank}")
     });
-    let (on, ranks) = (grouped(on.to_u64()), grouped(ranks.to_u64()));
-    format!("critical path: {} on {on} of {ranks} ranks, {moves}{most}", duration(path.time()))
+    let (on, ranks) = (grouped(on.to_u64()), counted(ranks.to_u64(), "rank"));
+    format!("critical path: {} on {on} of {ranks}, {moves}{most}", duration(path.time()))
 }
 
 fn path_row(

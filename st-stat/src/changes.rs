@@ -3,13 +3,16 @@
 //! How places of two runs are told to be the same is in `changes/pairs.rs`.
 
 mod pairs;
+mod whole;
 
 use std::collections::BTreeMap;
 
+use st_cli::counted;
 use st_model::num::{Exact, float, rounded};
 use st_model::sites::CallSites;
 
 use self::pairs::{Found, Pair, Sure, pairs};
+use self::whole::{LISTED, Whole};
 use crate::calls::{SITE, site_cells};
 use crate::judge::{Apart, Judged, Side, adjusted, judge};
 use crate::table::{Cell, Column, Table, grouped};
@@ -79,6 +82,8 @@ pub struct Change {
     pub function: String,
     /// Number of the call site in either trace.
     pub sites: [Option<u32>; 2],
+    /// Call sites that are taken for one here, as their stacks are called the same and the builds are not one: of the run with more.
+    pub together: usize,
     /// Whether it is the time in the call; else the computation before it.
     pub in_call: bool,
     /// Events of either run.
@@ -113,6 +118,10 @@ pub struct Changes {
     ranks: [usize; 2],
     /// Mean time of a rank of either run, ns.
     run: [f64; 2],
+    /// Whether the run as a whole takes longer; `None` if it takes no time.
+    whole: Option<Whole>,
+    /// More runs of the first program.
+    bases: usize,
     how: How,
 }
 
@@ -126,8 +135,8 @@ fn others(a: &Run, bases: &[Run]) -> Others {
     let mut out = Others::new();
     for base in bases {
         for Pair { function, found, .. } in pairs([&a.0, &base.0], [&a.1, &base.1]) {
-            if let [Some((site, _)), Some((_, phases))] = found {
-                out.entry((function, site)).or_default().push(phases);
+            if let [Some(first), Some(second)] = found {
+                out.entry((function, first.site)).or_default().push(second.phases);
             }
         }
     }
@@ -139,14 +148,17 @@ fn others(a: &Run, bases: &[Run]) -> Others {
 pub fn changes([a, b]: [&Run; 2], bases: &[Run], how: How) -> Changes {
     let times = [&a.0, &b.0];
     let ranks = times.map(|t| t.ranks.len());
-    let first = bases.iter().map(|(times, _)| times).chain([&a.0]).map(|t| float(t.run.0)).sum::<f64>();
-    let run = [first / float(bases.len().to_u64().saturating_add(1).into()), float(b.0.run.0)];
-    let mut changes = Changes { rows: Vec::new(), ranks, run, how };
+    let mut runs: Vec<f64> =
+        bases.iter().map(|(times, _)| times).chain([&a.0]).map(|t| float(t.run.0)).collect();
+    let run = [runs.iter().sum::<f64>() / float(runs.len().to_u64().into()), float(b.0.run.0)];
+    let mut changes = Changes { rows: Vec::new(), ranks, run, whole: None, bases: bases.len(), how };
+    runs.iter_mut().for_each(|time| *time *= changes.factor());
+    changes.whole = Whole::of(&runs, run[1]);
     let (others, all) = (others(a, bases), pairs(times, [&a.1, &b.1]));
     let compared = Compared { times, factor: changes.factor() };
     let apart = [0, 1].map(|phase| compared.apart(&all, phase, LEAST_OF_RUN * run[1]));
     for Pair { function, found, .. } in &all {
-        let known = found[0].as_ref().and_then(|(site, _)| others.get(&(function.clone(), *site)));
+        let known = found[0].as_ref().and_then(|f| others.get(&(function.clone(), f.site)));
         let more = known.map_or(&[][..], Vec::as_slice);
         changes.rows.extend([0, 1].into_iter().filter_map(|phase| {
             let (times, expected, judged) = compared.judged(found, more, (phase, apart[phase]))?;
@@ -158,9 +170,10 @@ pub fn changes([a, b]: [&Run; 2], bases: &[Run], how: How) -> Changes {
             Some(Change {
                 verdict,
                 function: function.clone(),
-                sites: [0, 1].map(|i| found[i].as_ref().and_then(|(site, _)| *site)),
+                sites: [0, 1].map(|i| found[i].as_ref().and_then(|f| f.site)),
+                together: found.iter().flatten().map(|f| f.sites).max().unwrap_or(1),
                 in_call: phase == 1,
-                events: [0, 1].map(|i| found[i].as_ref().map(|(_, phases)| phases[phase].events)),
+                events: [0, 1].map(|i| found[i].as_ref().map(|f| f.phases[phase].events)),
                 times,
                 expected,
                 judged,
@@ -191,7 +204,7 @@ impl Common {
     pub fn of([a, b]: [&Run; 2]) -> Self {
         let (mut all, mut both, mut any, mut sure) = ([0u128; 2], [0u128; 2], false, false);
         for Pair { found, how, .. } in pairs([&a.0, &b.0], [&a.1, &b.1]) {
-            let times = found.each_ref().map(|f| f.as_ref().map(|(_, phases)| phases[0].sum + phases[1].sum));
+            let times = found.each_ref().map(|f| f.as_ref().map(|f| f.phases[0].sum + f.phases[1].sum));
             let is_common = times.iter().all(Option::is_some);
             for (side, time) in times.into_iter().enumerate() {
                 all[side] += time.unwrap_or(0);
@@ -230,7 +243,9 @@ impl<'a> Compared<'a> {
     fn apart(self, all: &'a [Pair], phase: usize, least: f64) -> Option<Apart> {
         let ranks = self.times[1].ranks.len().to_u64();
         let both = |pair: &'a Pair| {
-            let [Some((_, x)), Some((_, y))] = &pair.found else { return None };
+            let [Some(Found { phases: x, .. }), Some(Found { phases: y, .. })] = &pair.found else {
+                return None;
+            };
             let enough = [x, y].iter().all(|phases| phases[phase].events >= ranks.saturating_mul(ENOUGH));
             let sides = (self.side(0, &x[phase]), self.side(1, &y[phase]));
             (enough && sides.0.mean().max(sides.1.mean()) > least).then_some(sides)
@@ -246,7 +261,7 @@ impl<'a> Compared<'a> {
         more: &[Phases],
         (phase, apart): (usize, Option<Apart>),
     ) -> Option<OfPhase> {
-        let samples = [0, 1].map(|i| found[i].as_ref().map(|(_, phases)| &phases[phase]));
+        let samples = [0, 1].map(|i| found[i].as_ref().map(|f| &f.phases[phase]));
         if samples.iter().flatten().all(|s| s.sum == 0) {
             return None;
         }
@@ -284,12 +299,22 @@ impl Changes {
         });
     }
 
-    /// Whether a place is slower beyond the threshold, if there is one.
+    /// Whether a place is slower beyond the threshold, if there is one, or the run as a whole.
     #[must_use]
     pub fn beyond(&self) -> bool {
         let slower =
             |least: f64| self.rows.iter().any(|r| r.verdict == Verdict::Slower && r.percent() > least);
-        self.how.threshold.is_some_and(slower)
+        self.how.threshold.is_some_and(|least| slower(least) || self.longer(least).is_some())
+    }
+
+    fn longer(&self, least: f64) -> Option<Whole> {
+        self.whole.filter(|whole| whole.is_longer(least))
+    }
+
+    /// That the run as a whole takes longer, if it does by more than equal runs differ, in a line.
+    pub(crate) fn whole(&self) -> Option<String> {
+        let [slower, unsure] = [Verdict::Slower, Verdict::Unsure].map(|v| self.with(v));
+        self.longer(LEAST_PERCENT).map(|whole| whole.told(slower, unsure))
     }
 
     /// How many rows have something to say.
@@ -310,7 +335,8 @@ impl Changes {
         let [p, q] = self.ranks;
         let speedup = self.run[0] / self.run[1];
         let efficiency = 100.0 * speedup * self.factor();
-        format!("{a} on {p} ranks → {b} on {q}: speedup {speedup:.2}, efficiency {efficiency:.1} %")
+        let p = counted(p.to_u64(), "rank");
+        format!("{a} on {p} → {b} on {q}: speedup {speedup:.2}, efficiency {efficiency:.1} %")
     }
 
     /// What the time of a rank is multiplied by where all scales.
@@ -330,11 +356,15 @@ impl Changes {
             .collect();
         let unsure = self.with(Verdict::Unsure);
         if unsure > 0 {
-            parts.push(format!("{unsure} unsure (chance may make such changes: --all, --base)"));
+            let more = if self.bases == 0 { ", --base" } else { "" };
+            parts.push(format!(
+                "{} unsure (chance may make such changes: --all{more})",
+                grouped(unsure.to_u64())
+            ));
         }
         let few = self.with(Verdict::Unjudged);
         if few > 0 {
-            parts.push(format!("{few} with too few calls to tell"));
+            parts.push(format!("{} with too few calls to tell", grouped(few.to_u64())));
         }
         parts.join(", ")
     }
@@ -343,11 +373,19 @@ impl Changes {
     pub(crate) fn table(&self, sites: [&CallSites; 2], text: bool, all: bool) -> Table {
         let scaled = self.ranks[0] != self.ranks[1];
         let columns = columns();
-        let wanted = |shown: Shown| {
-            !text || shown == Shown::Always || (shown == Shown::Scaling) == scaled && shown != Shown::Never
+        let together = self.rows.iter().any(|r| r.together > 1);
+        let wanted = |shown: Shown| match shown {
+            Shown::Always => true,
+            Shown::Alike => !text || !scaled,
+            Shown::Scaling => !text || scaled,
+            Shown::Together => !text || together,
+            Shown::Never => !text,
         };
         let kept: Vec<bool> = columns.iter().map(|(_, shown)| wanted(*shown)).collect();
-        let rows = self.rows.iter().take(if text && !all { self.found() } else { self.rows.len() });
+        let found = if text && !all { self.found() } else { self.rows.len() };
+        let listed = if self.longer(LEAST_PERCENT).is_some() { LISTED } else { 0 };
+        let left = self.rows.iter().skip(found).filter(|r| r.verdict == Verdict::Unsure);
+        let rows = self.rows.iter().take(found).chain(left.take(listed));
         let row = |r: &Change| {
             let cells = self.cells(r, sites).into_iter().zip(&kept);
             cells.filter(|(_, kept)| **kept).map(|(cell, _)| cell).collect()
@@ -381,6 +419,7 @@ impl Changes {
             Cell::number(judged.map(|j| j.probability), 6, ""),
             Cell::number(speedup, 2, ""),
             Cell::number(efficiency, 1, " %"),
+            Cell::count(r.together.to_u64()),
         ];
         cells.extend(place);
         cells
@@ -395,11 +434,13 @@ enum Shown {
     Alike,
     /// Where they do not.
     Scaling,
+    /// Where several call sites are taken for one.
+    Together,
     Never,
 }
 
 fn columns() -> Vec<(Column, Shown)> {
-    use Shown::{Alike, Always, Never, Scaling};
+    use Shown::{Alike, Always, Never, Scaling, Together};
     let mut all = vec![
         (Column::left("verdict", "verdict"), Always),
         (Column::left("time", "phase"), Always),
@@ -414,6 +455,7 @@ fn columns() -> Vec<(Column, Shown)> {
         (Column::right("chance", "probability", 0), Never),
         (Column::right("speedup", "speedup", 0), Scaling),
         (Column::right("efficiency", "efficiency_percent", 0), Scaling),
+        (Column::right("sites", "sites", 0), Together),
     ];
     all.extend(SITE.map(|c| (c, Always)));
     all

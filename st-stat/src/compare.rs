@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use st_cli::options::{StreamIn, Talk};
-use st_cli::{Amount, InvalidStream, Output, Screen, Status, Symbols, counted, wrapped};
+use st_cli::{
+    Amount, InvalidStream, Output, Screen, Status, Symbols, UsageError, counted, is_same_file, wrapped,
+};
 use st_model::calls::CallTable;
 use st_model::calls::words::Words;
 use st_model::event::Event;
@@ -59,31 +61,33 @@ impl<'a> Compared<'a> {
 
     fn timed(&self, budget: &Budget) -> Result<Timed> {
         let sections = (&self.sections[..], self.sites.clone());
-        Timed::of((self.path.display().to_string(), self.header.command()), sections, budget)
+        Timed::of((self.path.display().to_string(), &self.header), sections, budget)
     }
 }
 
 /// The times of a trace, and what people call it.
 pub(crate) struct Timed {
     name: String,
+    /// The run's identity; empty if it is not known.
+    job: String,
     pub(crate) command: String,
     pub(crate) run: Run,
 }
 
 impl Timed {
-    /// Of a trace with a name that ran a command.
+    /// Of a trace with a name.
     ///
     /// # Errors
     ///
     /// If it holds no times, or they take more steps than are allowed.
     pub(crate) fn of(
-        (name, command): (String, String),
+        (name, header): (String, &Header),
         (sections, sites): (&[Section], CallSites),
         budget: &Budget,
     ) -> Result<Self> {
         let times = Times::of(sections, budget).with_context(|| name.clone())?;
         let Some(times) = times else { bail!("{name}: no times") };
-        Ok(Self { name, command, run: (times, sites) })
+        Ok(Self { name, job: header.run.clone(), command: header.command(), run: (times, sites) })
     }
 
     /// The same of a trace that is yet to be read.
@@ -100,9 +104,10 @@ impl Timed {
 ///
 /// # Errors
 ///
-/// If these have other ranks or are of another program, or the traces have no call site in common.
+/// If these have other ranks, are of another program or one run twice, or the traces have no call site in common.
 pub(crate) fn judged([a, b]: [&Timed; 2], bases: Vec<Timed>, how: How, talk: &Talk) -> Result<Changes> {
-    for base in &bases {
+    for (i, base) in bases.iter().enumerate() {
+        once(base, [a, b].into_iter().chain(bases.iter().take(i)))?;
         if base.run.0.ranks != a.run.0.ranks {
             let (base, first) = (&base.name, &a.name);
             bail!(InvalidStream(format!(
@@ -114,6 +119,21 @@ pub(crate) fn judged([a, b]: [&Timed; 2], bases: Vec<Timed>, how: How, talk: &Ta
     alike([a, b], false, talk)?;
     let bases: Vec<Run> = bases.into_iter().map(|base| base.run).collect();
     Ok(changes([&a.run, &b.run], &bases, how))
+}
+
+/// Refuses a run that is among the others: it is no further one, whatever its trace is called.
+fn once<'a>(base: &Timed, mut others: impl Iterator<Item = &'a Timed>) -> Result<()> {
+    let is_same = |other: &&Timed| match (&*base.job, &*other.job) {
+        ("", _) | (_, "") => is_same_file(Path::new(&base.name), Path::new(&other.name)),
+        (one, other) => one == other,
+    };
+    match others.find(is_same) {
+        None => Ok(()),
+        Some(Timed { name, .. }) => bail!(UsageError(format!(
+            "--base {}: is of the same run as {name}; it is to be another run of the first program",
+            base.name
+        ))),
+    }
 }
 
 /// Says what is compared where commands differ, and refuses what has nothing in common; `again`: the second is to be another run
@@ -215,6 +235,9 @@ fn compare_times(
     let [a, b] = [both[0].timed(budget)?, both[1].timed(budget)?];
     let bases = args.base.iter().map(|path| Timed::read(path, how, budget)).collect::<Result<Vec<_>>>()?;
     let found = judged([&a, &b], bases, How { weak: args.weak, threshold: args.threshold }, &args.talk)?;
+    if let Some(whole) = found.whole().filter(|_| args.format != Format::Text) {
+        args.talk.note(input::NAME, whole);
+    }
     let mut out = Output::text(&args.output.output)?;
     let screen = Screen::of(&out);
     write_changes(&found, [&a.run.1, &b.run.1], args, screen, &mut out)?;
@@ -235,6 +258,9 @@ fn write_changes(
         return table.write(args.format, screen, out);
     }
     writeln!(out, "{}", found.runs())?;
+    if let Some(whole) = found.whole() {
+        writeln!(out, "{whole}")?;
+    }
     writeln!(out, "call sites, before and in their calls: {}", found.counts())?;
     let rest = table.rows.len().saturating_sub(args.limit);
     table.rows.truncate(args.limit);

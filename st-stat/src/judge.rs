@@ -30,11 +30,14 @@ use st_model::num::{Exact, float};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 pub use self::apart::Apart;
+use self::apart::USUAL;
 pub use self::side::Side;
 use self::side::{Variance, distances, products};
 
 /// Standard deviation of the difference of the times of two runs of one program at a place on a quiet machine, as a share of these.
 const BETWEEN_RUNS: f64 = 0.025;
+/// The same of two runs as a whole, which also differ by where their ranks are put: chosen on drawn pairs of equal programs.
+const WHOLE_RUNS: f64 = 0.1;
 /// So many runs more this weighs as much as, once there are several.
 const RUNS: f64 = 2.0;
 
@@ -63,7 +66,7 @@ pub fn judge(a: Side<'_>, b: Side<'_>, others: &[f64], paired: Option<Apart>) ->
     let expected = runs.iter().sum::<f64>() / float(runs.len().to_u64().into());
     let change = (b.mean() - expected).abs();
     let mut all = over_time(a, b)?;
-    all.push(between_runs(&runs, f64::midpoint(expected, b.mean())));
+    all.push(between_runs(&runs, BETWEEN_RUNS * f64::midpoint(expected, b.mean())));
     let Some(apart) = paired else {
         let (probability, uncertainty) =
             tested(change, &[all, vec![of_mean(&a.by_group()), of_mean(&b.by_group())]].concat())?;
@@ -74,6 +77,25 @@ pub fn judge(a: Side<'_>, b: Side<'_>, others: &[f64], paired: Option<Apart>) ->
         .map(|ranks| tested(change, &[&all[..], &[ranks]].concat()));
     let (least, uncertainty) = tests.into_iter().flatten().min_by(|(p, _), (q, _)| p.total_cmp(q))?;
     Some(Judged { expected, probability: (2.0 * least).min(1.0), uncertainty })
+}
+
+/// How much longer than the mean of these runs, times of a rank in ns, an equal run takes but in one of 200 cases, as a share of
+/// that mean: by how these differ, or, of a single one, by what the time of a rank is taken to differ by, since ranks wait for the
+/// slowest; `None` if they take no time.
+#[must_use]
+pub fn usual_growth(runs: &[f64]) -> Option<f64> {
+    let expected = runs.iter().sum::<f64>() / float(runs.len().to_u64().into());
+    let variance = match runs {
+        [_] => Variance { of_mean: USUAL * USUAL, freedom: f64::INFINITY },
+        runs => {
+            let shares: Vec<f64> = runs.iter().map(|run| run / expected).collect();
+            between_runs(&shares, WHOLE_RUNS)
+        }
+    };
+    let student = StudentsT::new(0.0, 1.0, variance.freedom.min(NORMAL)).ok().filter(|_| expected > 0.0)?;
+    let most = quantile(&student) * variance.of_mean.sqrt();
+    // What ranks are taken to differ by is a share of the mean of both times.
+    Some(if runs.len() == 1 { most / (1.0 - most / 2.0) } else { most })
 }
 
 /// The probability that chance makes a change as large, by its variances, and to how much it is known in 99 of 100 cases.
@@ -98,9 +120,9 @@ fn quantile(student: &StudentsT) -> f64 {
     (0..50).fold((0.0, 64.0), halve).1
 }
 
-/// Variance of the difference of a run and the mean of others, from run to run, around a level.
-fn between_runs(runs: &[f64], level: f64) -> Variance {
-    let prior = (BETWEEN_RUNS * level).powi(2);
+/// Variance of the difference of a run and the mean of others, from run to run; that of two is taken to have this deviation.
+fn between_runs(runs: &[f64], deviation: f64) -> Variance {
+    let prior = deviation.powi(2);
     let (distances, n) = distances(runs);
     if n < 2.0 {
         return Variance { of_mean: prior, freedom: f64::INFINITY };

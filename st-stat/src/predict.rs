@@ -287,7 +287,9 @@ impl Told<'_> {
         }
         if let Some((ranks, processors)) = self.explained.crowded {
             let text = format!(
-                "{ranks} ranks on {processors} processors: what one computes less the others have more, which is not predicted"
+                "{} on {}: what one computes less the others have more, which is not predicted",
+                counted(ranks, "rank"),
+                counted(processors.into(), "processor")
             );
             talk.warn(input::NAME, text);
         }

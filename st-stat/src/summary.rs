@@ -76,7 +76,7 @@ impl Facts {
         let said = missed.map(|names| {
             let named = names.iter().filter_map(|n| n.as_str()).take(3).collect::<Vec<_>>().join(", ");
             let more = if names.len() > 3 { ", …" } else { "" };
-            format!("{} functions of this MPI, if called ({named}{more})", names.len())
+            format!("{} of this MPI, if called ({named}{more})", counted(names.len().to_u64(), "function"))
         });
         self.add("unrecorded", said, Vec::new());
         let held = if ranks == world { grouped(ranks) } else { format!("{ranks} of {world}") };
@@ -335,7 +335,7 @@ fn time_payload(header: &Header, sections: &[(Section, Profile)]) -> String {
     let events: u64 = threads().flat_map(|t| &t.sketches).map(|s| s.comm.count).sum();
     let timed: u64 = columns.clone().map(|(_, column)| column.events()).sum();
     let which = match events {
-        e if e > timed => format!("{} of {} calls (a series of polls is one)", grouped(timed), grouped(e)),
+        e if e > timed => format!("{} of {} (a series of polls is one)", grouped(timed), counted(e, "call")),
         _ => "every call".into(),
     };
     let times = columns.map(|(_, column)| column.unit()).max().map(|unit| match unit {

@@ -1,5 +1,6 @@
 //! Objects that are called the same in two traces, and are not.
 
+use st_cli::counted;
 use st_model::calls::{CallTable, Meaning, Object};
 use st_model::objects::SharedObject;
 use st_model::proof::by_slot;
@@ -43,7 +44,9 @@ pub(crate) fn unlike([a, b]: [(&Section, &NormalCall); 2], rank: u32) -> Vec<Unl
 
 fn how(sizes: [Option<u64>; 2]) -> String {
     match sizes {
-        [Some(a), Some(b)] if a != b => format!("of {a} ranks in the first trace and of {b} in the second"),
+        [Some(a), Some(b)] if a != b => {
+            format!("of {} in the first trace and of {b} in the second", counted(a, "rank"))
+        }
         [Some(_), Some(_)] => "of other ranks, or made otherwise, in the second trace".into(),
         _ => "made otherwise in the second trace".into(),
     }

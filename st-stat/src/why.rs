@@ -5,7 +5,9 @@ use std::io::{self, Write};
 
 use anyhow::{Result, bail};
 use st_cli::{Output, Screen, Status, counted, wrapped};
-use st_explain::{At, Excess, Explains, Finding, Kind, Matter, SHORT, analyse_causes, gathered};
+use st_explain::{
+    At, Excess, Explains, Finding, Kind, Matter, SHORT, analyse_causes, gathered, has_short_waits,
+};
 use st_match::leaks::{What, made_by};
 use st_model::header::SIMULATED;
 use st_model::num::{Exact as _, saturate};
@@ -251,7 +253,8 @@ impl Words<'_> {
         let victims = Self::victims(f);
         let waiting = format!("{} {}", ranks(&victims), if victims.len() == 1 { "waits" } else { "wait" });
         let receive = if culprits.len() == 1 { "receives" } else { "receive" };
-        let count = grouped(f.count);
+        let verb = |several, one| if f.count == 1 { one } else { several };
+        let (count, calls) = (grouped(f.count), counted(f.count, "call"));
         match f.matter {
             Matter::Wait(kind) => match kind {
                 Kind::LateSender if mutual => format!("late sender: {all} wait for each other's messages"),
@@ -275,21 +278,22 @@ impl Words<'_> {
             },
             Matter::Polling => format!("polling: {count} tests of {who} find nothing"),
             Matter::Latency => {
-                format!("latency: {count} calls of {who} carry at most {} each", bytes(SHORT))
+                format!(
+                    "latency: {calls} of {who} {} at most {} each",
+                    verb("carry", "carries"),
+                    bytes(SHORT)
+                )
             }
-            Matter::Bandwidth => format!("bandwidth: {count} calls of {who} move {}", bytes(f.bytes)),
+            Matter::Bandwidth => {
+                format!("bandwidth: {calls} of {who} {} {}", verb("move", "moves"), bytes(f.bytes))
+            }
             Matter::Files if f.bytes > 0 => {
-                format!("files: {count} calls of {who} move {}", bytes(f.bytes))
+                format!("files: {calls} of {who} {} {}", verb("move", "moves"), bytes(f.bytes))
             }
-            Matter::Files => format!("files: {count} calls of {who}"),
-            Matter::OneSided => format!("one-sided: {count} calls of {who} on others' windows"),
-            Matter::Inside => format!("MPI itself: {count} calls of {who}"),
-            Matter::LeakedRequests => format!("leak: {count} requests of {who} are never completed"),
-            Matter::LeakedObjects => {
-                let call = self.told.places().get(f.place).map(|place| place.call);
-                let made = call.and_then(made_by).map_or("object", What::name);
-                format!("leak: {count} {made}s of {who} are never freed")
-            }
+            Matter::Files => format!("files: {calls} of {who}"),
+            Matter::OneSided => format!("one-sided: {calls} of {who} on others' windows"),
+            Matter::Inside => format!("MPI itself: {calls} of {who}"),
+            Matter::LeakedRequests | Matter::LeakedObjects => self.leaked(f, &who),
             Matter::Crowded { ranks, processors } => {
                 format!(
                     "crowded: {} of a node run on {}",
@@ -311,6 +315,16 @@ impl Words<'_> {
                 format!("late end: {who} {end} last, and the others have nothing to do until then")
             }
         }
+    }
+
+    fn leaked(&self, f: &Finding, who: &str) -> String {
+        let are = if f.count == 1 { "is" } else { "are" };
+        if f.matter == Matter::LeakedRequests {
+            return format!("leak: {} of {who} {are} never completed", counted(f.count, "request"));
+        }
+        let call = self.told.places().get(f.place).map(|place| place.call);
+        let made = call.and_then(made_by).map_or("object", What::name);
+        format!("leak: {} of {who} {are} never freed", counted(f.count, made))
     }
 
     /// How long calls take, and how fast they move what they move.
@@ -407,6 +421,9 @@ impl Words<'_> {
             Matter::Wait(_) if waits.violations * 100 > waits.total().count => unsure,
             Matter::Wait(_) | Matter::Polling | Matter::Queued => "measured",
             Matter::LeakedRequests | Matter::LeakedObjects | Matter::Crowded { .. } => "certain",
+            Matter::Latency if has_short_waits(waits, f.place) => {
+                "the calls' own time, short waits for messages included: st-stat waits"
+            }
             Matter::Latency | Matter::Bandwidth | Matter::Files | Matter::OneSided | Matter::Inside => {
                 "the calls' own time, and waits that no message tells of"
             }

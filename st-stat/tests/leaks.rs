@@ -225,13 +225,13 @@ fn planted_leaks_are_named_with_their_places() {
     assert_eq!(printed(untimed(planted()), &["leaks", "--format", "csv"]), csv);
     let why = printed(planted(), &["why", "--all"]);
     for function in ["MPI_Isend", "MPI_Irecv"] {
-        let said = format!("leak: 1 requests of rank 0 are never completed\n        at {function} (");
+        let said = format!("leak: 1 request of rank 0 is never completed\n        at {function} (");
         assert!(why.contains(&said), "{why}");
     }
     for (what, function) in
         [("communicator", "MPI_Comm_dup"), ("group", "MPI_Comm_group"), ("datatype", "MPI_Type_contiguous")]
     {
-        let said = format!("leak: 1 {what}s of rank 0 are never freed\n        at {function} (");
+        let said = format!("leak: 1 {what} of rank 0 is never freed\n        at {function} (");
         assert!(why.contains(&said), "{why}");
     }
     assert_eq!(why.matches("leak: ").count(), 6, "{why}");

@@ -8,7 +8,7 @@ use st_model::num::{Exact as _, saturate};
 use crate::analysis::{Analysis, PlaceTotals, RankTotals};
 use crate::matter::Matter;
 use crate::own;
-use crate::waits::{At, Kind, Sum};
+use crate::waits::{At, Kind, Sum, Waits};
 
 /// Computation that makes a rank come too late.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -230,6 +230,17 @@ pub(crate) fn is_short(kind: Kind, ns: u64, count: u64) -> bool {
     matches!(kind, Kind::LateSender | Kind::LateReceiver) && ns < SHORT_WAIT.saturating_mul(count)
 }
 
+/// Whether the latency of a place has waits for messages in it, as they are short.
+#[must_use]
+pub fn has_short_waits(waits: &Waits, place: u32) -> bool {
+    let mut all: BTreeMap<(Kind, u32), (u64, u64)> = BTreeMap::new();
+    for ((kind, _, culprit), sum) in waits.culprits.iter().filter(|((_, at, _), _)| *at == place) {
+        let (ns, count) = all.entry((*kind, culprit.place)).or_default();
+        (*ns, *count) = (ns.saturating_add(sum.ns), count.saturating_add(sum.count));
+    }
+    all.iter().any(|((kind, _), (ns, count))| *ns > 0 && is_short(*kind, *ns, *count))
+}
+
 /// Adds short waits for messages to the latency of their place.
 fn latencies(all: Vec<Finding>) -> Vec<Finding> {
     let is_short = |f: &Finding| matches!(f.matter, Matter::Wait(kind) if is_short(kind, f.cost, f.count));
@@ -241,4 +252,23 @@ fn latencies(all: Vec<Finding>) -> Vec<Finding> {
         }
     }
     rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_for_messages_of_less_than_20_us_in_the_mean_are_in_the_latency_of_their_place() {
+        let mut waits = Waits::default();
+        let mut wait = |kind, place, culprit, (count, ns)| {
+            let culprit = At { rank: 3, place: culprit };
+            waits.culprits.insert((kind, place, culprit), Sum { count, ns, longest: ns });
+        };
+        wait(Kind::LateSender, 1, 7, (10, 190_000));
+        wait(Kind::LateSender, 2, 7, (10, 210_000));
+        wait(Kind::Barrier, 3, 7, (10, 190_000));
+        let short: Vec<u32> = (0..4).filter(|place| has_short_waits(&waits, *place)).collect();
+        assert_eq!(short, [1]);
+    }
 }

@@ -35,7 +35,7 @@ mod waits;
 pub use analysis::{Analysis, Called, Message, PlaceTotals, RankTotals, Thread, Unmatched, Waited};
 pub use delays::{Cost, Delays, whole_ns};
 pub use efficiency::Efficiency;
-pub use findings::{Excess, Finding};
+pub use findings::{Excess, Finding, has_short_waits};
 pub use folding::{Folding, Unkept};
 pub use gathered::gathered;
 pub use kept::{Explains, Kept};

@@ -22,23 +22,28 @@ counts if chance makes one of its size at any call site in less than one compari
 smaller --threshold), and 0.1 % of the run. How sure it is follows from how ranks differ and how the time varies from one sixteenth of \
 the calls to the next, not from the number of calls, which depend on each other; without exact times (st-merge without --keep-columns) the \
 latter is estimated, and small changes are not found, nor what one of several ranks takes longer. Of few ranks large changes only are found, and none where ranks differ by as much \
-from run to run by themselves: they are taken to do so by up to a quarter, or by what they do at most places. What differs between \
+from run to run by themselves: they are taken to do so by up to a quarter, or by what they do at most places, but by no more than two fifths. What differs between \
 any two runs (another node, other jobs beside it) is told from a change of the program only by more runs of the first one: --base, twice or more where \
 the machine is not quiet. Then the first run is the mean of all these.
+
+The run as a whole is judged by itself, by the time of a rank from MPI_Init to MPI_Finalize: where it takes longer by more than equal runs differ, a line says so, \
+with the largest call sites that are unsure, and --threshold counts it, too. Equal runs are taken to differ by up to 95 %, and with --base by three \
+to seven standard deviations of these runs (fewer, the more there are), beside which a tenth weighs as much as two runs.
 
 Scaling: with other numbers of ranks the time that all ranks together spend at a call site is expected to stay, with --weak that of each rank. slower \
 are the sites that do not scale. The speedup is the time of a rank in the first run by that in the second; the efficiency, the expected time by \
 that in the second.
 
-Call sites are the same in both traces if they are of one build, or by function, file and line of their stacks; where lines have moved, by the functions, \
-if as many calls go through the same ones. Others are new or gone, and do not count for --threshold. Traces without a call site in common are refused; that one may be of \
-another program is said where most of its time is at others' call sites, or where only names of functions are the same and those of their files are not; as --base that is refused. \
+Call sites are the same in both traces if they are of one build, or by function, file and line of their stacks: several that only one run has and that are called \
+the same are then taken for one, and sites says how many; where lines have moved, by the functions, \
+if as many calls go through the same ones. Others are new or gone, and do not count for --threshold but by the time of the run. Traces without a call site in common are refused; that one may be of \
+another program is said where most of its time is at others' call sites, or where only names of functions are the same and those of their files are not; as --base that is refused, as is one run twice (status 2). \
 Where the commands differ it is said what ran.
 
 Columns with --time: those of CSV and JSON are verdict (slower, faster, new, gone, alike, unsure where it differs but perhaps by chance, or too few calls to tell); phase, before (computation) or in call; \
 function; first_calls and second_calls, of all ranks, a series of polls being one; first_ns and second_ns, per rank; change_percent of what is expected; \
 uncertainty_percent, to which that is known in 99 of 100 cases; run_percent, the change by the time of the second run; probability that \
-chance makes such a difference at any site; speedup; efficiency_percent; site and place in the first trace, of what is new in the second. They hold all call sites, \
+chance makes such a difference at any site; speedup; efficiency_percent; sites that are taken for one; site and place in the first trace, of what is new in the second. They hold all call sites, \
 text those with a difference unless --all.
 
 Exit status: 0 no difference, 1 failed, 2 wrong usage, 3 invalid or truncated stream, or nothing in common, 4 the traces differ; with --time 4 only beyond --threshold.";
@@ -62,7 +67,7 @@ pub struct DiffArgs {
     /// Another run of the first program on as many ranks, that tells how its runs differ; may be given several times
     #[arg(long, value_name = "TRACE", requires = "time")]
     pub base: Vec<PathBuf>,
-    /// Exit status 4 if a call site is slower by more than this
+    /// Exit status 4 if a call site is slower by more than this, or the run as a whole is and equal runs do not differ as much
     #[arg(long, value_name = "PERCENT", requires = "time", value_parser = percent)]
     pub threshold: Option<f64>,
     /// With other numbers of ranks, expect that the time of each rank stays, since the work grows with them (weak scaling)

@@ -15,7 +15,7 @@ Examples:
 
 Each finding is two lines: what it costs, what it is and on which ranks; then where, what most of it is due to, through chains of ranks that \
 wait for each other, and how sure that is. A cost is time that ranks spend waiting or in calls, as a share of the time that all ranks have (see \"Time\" in \
-st-intro(7)). Besides waits there are polling; latency (calls that carry at most 1 KiB), bandwidth (32 KiB and more), files, one-sided access and MPI \
+st-intro(7)). Besides waits there are polling; latency (calls that carry at most 1 KiB, with waits for messages of less than 20 µs in the mean), bandwidth (32 KiB and more), files, one-sided access and MPI \
 itself, which are the calls' own time; leaks of requests, and of objects where they come with the steps of the run; ranks that are slow everywhere; more ranks on a node than processors (crowded: it costs what ranks lacked one, and comes last where that is not known), or ranks whose processors others have (no processor), by what the \
 kernel counts; ranks that come to MPI_Finalize last, while the others have nothing to do (late end: a share of the time with that added). Call sites of one function that each cost less than 1 % are told of together, and what half of that is due to: a call site, or ranks before many of them (not where exact times have been folded). Findings need exact times of all calls (st-record without --merge), or what st-merge and st-cluster have kept of them when they folded these \
 (--waits there): then costs are exact, which ranks have a part in them is right to 4.5 % or means of many, and calls' own time of less than \

@@ -1,7 +1,8 @@
 //! Which places of two runs are one.
 //!
-//! They are if their call sites are of one identity, or are called the same from the MPI call to the
-//! outermost function ([`crate::diff`]); of those that are left, as where lines have moved, if as many calls of a function
+//! They are if their call sites are of one identity, as those of one build are; of those that only one run has, if they are called
+//! the same from the MPI call to the outermost function: several of one run that are count as one place, as which is which cannot be
+//! told; of those that are left, as where lines have moved, if as many calls of a function
 //! in either run come through the same functions: then the first is the first, and so on.
 
 use std::collections::BTreeMap;
@@ -10,15 +11,20 @@ use std::path::Path;
 use st_model::sites::CallSites;
 
 use crate::calls::named;
-use crate::diff::joined;
-use crate::normal::SiteKeys;
 use crate::times::{Phases, Place, Times};
 
 /// A place as both traces call it.
 type Key = (String, u32, Option<u128>);
 
-/// Number of its call site in one of them, and its times there.
-pub(super) type Found = (Option<u32>, Phases);
+/// A place in one of them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Found {
+    /// Number of its call site, or of the first of several.
+    pub(super) site: Option<u32>,
+    /// Call sites that are taken for it.
+    pub(super) sites: usize,
+    pub(super) phases: Phases,
+}
 
 /// Whether both are of one program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,14 +43,18 @@ pub(super) struct Pair {
     pub(super) how: Sure,
 }
 
-fn keyed(times: &Times, sites: &CallSites, keys: &SiteKeys) -> BTreeMap<Key, Found> {
+/// Places of a run, where call sites that the other has, too, stand for themselves, and others for what they are called.
+fn keyed(times: &Times, sites: [&CallSites; 2]) -> BTreeMap<Key, Found> {
+    let [own, other] = sites;
     let mut out: BTreeMap<Key, Found> = BTreeMap::new();
     for (Place { function, error, site }, phases) in &times.places {
-        let key = site.map(|id| keys.get(&id).copied().unwrap_or(id));
-        let number = site.and_then(|id| sites.number(id));
-        let (first, sums) = out.entry((function.clone(), *error, key)).or_default();
-        *first = first.or(number);
-        sums.iter_mut().zip(phases).for_each(|(sum, sample)| sum.add(sample));
+        let number = site.and_then(|id| own.number(id));
+        let name = number.and_then(|number| own.by_name(number));
+        let key = site.map(|id| if other.number(id).is_some() { id } else { name.unwrap_or(id) });
+        let found = out.entry((function.clone(), *error, key)).or_default();
+        found.site = found.site.or(number);
+        found.sites += 1;
+        found.phases.iter_mut().zip(phases).for_each(|(sum, sample)| sum.add(sample));
     }
     out
 }
@@ -64,19 +74,19 @@ fn by_functions(left: [Vec<(Key, Found)>; 2], sites: [&CallSites; 2]) -> Vec<Pai
     let (mut groups, mut out): (BTreeMap<Key, Group>, Vec<Pair>) = (BTreeMap::new(), Vec::new());
     for (side, left) in left.into_iter().enumerate() {
         for (key, found) in left {
-            let functions = found.0.and_then(|site| sites[side].by_functions(site));
+            let functions = found.site.and_then(|site| sites[side].by_functions(site));
             let group = functions.map_or_else(|| key.clone(), |f| (key.0.clone(), key.1, Some(f)));
             groups.entry(group).or_default()[side].push((key, found));
         }
     }
     let pair = |key: Key, found: [Option<Found>; 2], how| Pair { function: named(&key.0, key.1), found, how };
     for [mut a, mut b] in groups.into_values() {
-        a.sort_by_key(|(_, (site, _))| *site);
-        b.sort_by_key(|(_, (site, _))| *site);
+        a.sort_by_key(|(_, found)| found.site);
+        b.sort_by_key(|(_, found)| found.site);
         let same = a.len() == b.len();
         let (mut a, mut b) = (a.into_iter(), b.into_iter());
         while same && let (Some((key, x)), Some((_, y))) = (a.next(), b.next()) {
-            let how = if in_one_file([x.0, y.0], sites) { Sure::Yes } else { Sure::No };
+            let how = if in_one_file([x.site, y.site], sites) { Sure::Yes } else { Sure::No };
             out.push(pair(key, [Some(x), Some(y)], how));
         }
         out.extend(a.map(|(key, x)| pair(key, [Some(x), None], Sure::Yes)));
@@ -87,8 +97,7 @@ fn by_functions(left: [Vec<(Key, Found)>; 2], sites: [&CallSites; 2]) -> Vec<Pai
 
 /// All places of two runs.
 pub(super) fn pairs(times: [&Times; 2], sites: [&CallSites; 2]) -> Vec<Pair> {
-    let keys = joined(sites);
-    let [a, mut b] = [0, 1].map(|side| keyed(times[side], sites[side], &keys[side]));
+    let [a, mut b] = [keyed(times[0], sites), keyed(times[1], [sites[1], sites[0]])];
     let (mut both, mut left) = (Vec::new(), Vec::new());
     for (key, x) in a {
         match b.remove(&key) {

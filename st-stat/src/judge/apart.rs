@@ -8,7 +8,7 @@
 //! * Where ranks differ at a place by less than is usual, its variance is moderated towards that.
 //! * Where they differ by more, what is known stands in the place of that, and a difference that is large beside it is told, too.
 //!   A rank's time may change by a quarter from one run to the next, for it may be put on another processor or beside
-//!   another job (`USUAL`), or by more if that is usual. Time in calls is also waiting for others, which moves from
+//!   another job (`USUAL`), or by more if that is usual, but not beyond `MOST`. Time in calls is also waiting for others, which moves from
 //!   rank to rank by small causes, and at one place more than at another: there half of it (`IN_CALLS`), and how ranks differ
 //!   at the place counts, too.
 //!
@@ -20,7 +20,11 @@ use st_model::num::{Exact as _, float};
 use super::side::{Side, Variance, distances, products};
 
 /// Standard deviation of the change of one rank's time at a place from run to run, as a share of the mean of both times.
-const USUAL: f64 = 0.25;
+pub(super) const USUAL: f64 = 0.25;
+
+/// What ranks differ by at most places counts as chance up to so much: where a rank takes ten times as long at most of them,
+/// that is no chance.
+const MOST: f64 = 0.4;
 
 /// The same of time in calls.
 const IN_CALLS: f64 = 0.5;
@@ -99,6 +103,8 @@ impl Apart {
             let (distances, n) = distances(&changes);
             let freedom = WEIGHT + (n - 1.0).max(0.0);
             ((WEIGHT * least.max(self.variance) + products(&distances, &distances)) / freedom, freedom)
+        } else if self.variance > MOST * MOST {
+            (MOST * MOST, f64::INFINITY)
         } else if self.variance > least {
             (self.variance, self.freedom.max(1.0))
         } else {

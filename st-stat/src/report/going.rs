@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use st_cli::counted;
 use st_model::num::saturate;
 use st_model::ranklist::RankList;
 
@@ -28,7 +29,7 @@ impl Going<'_> {
     pub(super) fn live(&self, reaches: Option<u64>, (there, world): (u64, u32)) -> Live {
         let mut told = reaches
             .map_or_else(|| "running: ".to_owned(), |ns| format!("running: state at {}, ", duration(ns)));
-        told += &format!("{} of {} ranks", grouped(there), grouped(world.into()));
+        told += &format!("{} of {}", grouped(there), counted(world.into(), "rank"));
         let ended = there.saturating_sub(self.ranks.len());
         if ended > 0 {
             told += &format!(", {} of these ended", grouped(ended));

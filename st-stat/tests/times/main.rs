@@ -163,6 +163,63 @@ fn ten_times_as_long_is_found_of_four_ranks_and_of_one_of_them() {
     }
 }
 
+/// One of two ranks computes ten times as long before all calls: on paper, and where ranks vary.
+#[test]
+fn a_rank_that_takes_ten_times_as_long_everywhere_is_slower_and_beyond_any_threshold() {
+    let gate = How { threshold: Some(100.0), ..How::default() };
+    for (seed, ranks) in (0..8).flat_map(|seed| [2, 4].map(|ranks| (seed, ranks))) {
+        let a = Run { ranks, seed, apart: 0.02, placed: 0.05, ..Run::default() };
+        let b = Run { seed: seed + 1_000_000, everywhere: (1, 10.0), ..a };
+        let changes = compared(a, b, gate);
+        assert!(changes.beyond(), "{ranks} ranks, seed {seed}: {}", told(&changes));
+        let before = found(&changes, false);
+        assert!(
+            before.iter().any(|(_, v)| *v == Verdict::Slower),
+            "{ranks} ranks, seed {seed}: {}",
+            told(&changes)
+        );
+    }
+}
+
+/// Eight calls of each rank are too few for most of what call sites tell, but the run takes two and a half times as long.
+#[test]
+fn a_run_that_takes_longer_is_beyond_the_threshold_also_where_no_call_site_is() {
+    let a = Run { ranks: 4, steps: 2, late: 0.0, ..Run::default() };
+    let b = Run { seed: 7, factors: [2.8; 4], ..a };
+    let (text, status) = said([a, b].map(recorded), &["--time", "--threshold", "10"]).unwrap();
+    assert_eq!(status, Status::Difference, "{text}");
+    assert!(
+        text.contains("\nthe run takes +") && text.contains("no call site can be named for sure"),
+        "{text}"
+    );
+    assert_eq!(said([a, b].map(recorded), &["--time", "--threshold", "500"]).unwrap().1, Status::Ok);
+    assert_eq!(said([b, a].map(recorded), &["--time", "--threshold", "10"]).unwrap().1, Status::Ok);
+    // More runs of the first program that differ as much tell that it is chance.
+    let others = [2.6, 1.6].map(|by| recorded(Run { seed: 9, factors: [by; 4], ..a }));
+    let all = [recorded(a), recorded(b)].into_iter().chain(others).collect();
+    assert_eq!(said_of(all, &["--time", "--threshold", "10"]).unwrap().1, Status::Ok);
+}
+
+/// By the whole run and by call sites, without and with more runs of the first program.
+#[test]
+fn equal_runs_pass_a_gate() {
+    let gate = How { threshold: Some(10.0), ..How::default() };
+    for ranks in [2, 4] {
+        let mut wrong = [[0; 2]; 2];
+        for (seed, (wave, apart, placed)) in (0..50).flat_map(|seed| CHANCE.map(|how| (seed, how))) {
+            let a = Run { ranks, steps: 40, seed, wave, apart, placed, ..Run::default() };
+            let [x, y, base, third] =
+                [0, 1, 2, 3].map(|n| timed(&recorded(Run { seed: seed + n * 1_000_000, ..a })));
+            for (wrong, bases) in wrong.iter_mut().zip([&[][..], &[base, third]]) {
+                let found = changes([&x, &y], bases, gate);
+                let of_site = found.rows.iter().any(|r| r.verdict == Verdict::Slower && r.percent() > 10.0);
+                wrong[usize::from(of_site)] += u32::from(found.beyond());
+            }
+        }
+        assert!(wrong.iter().flatten().all(|n| *n <= 2), "{ranks} ranks: {wrong:?} of 100");
+    }
+}
+
 /// Eight times as many ranks do the same work: each an eighth of it, but all of it before the barrier.
 #[test]
 fn what_does_not_scale_is_slower_than_its_share() {
@@ -193,6 +250,12 @@ fn built(build_id: &str, lines: &[(&str, u32)]) -> Vec<Section> {
 
 /// The same of another source.
 fn built_of(source: &str, build_id: &str, lines: &[(&str, u32)]) -> Vec<Section> {
+    let places: Vec<_> = lines.iter().map(|(f, line)| (*f, *line, u64::from(*line) * 16)).collect();
+    built_at(source, build_id, &places)
+}
+
+/// The same at these offsets of the program.
+fn built_at(source: &str, build_id: &str, places: &[(&str, u32, u64)]) -> Vec<Section> {
     let mut r = RankRecorder::new(0, Options::default());
     let program = Module { path: "/bin/app".into(), build_id: build_id.into() };
     let (key, module) = (program.key(), r.sites.module(program));
@@ -200,8 +263,8 @@ fn built_of(source: &str, build_id: &str, lines: &[(&str, u32)]) -> Vec<Section>
     r.open_thread(0);
     let barrier = CallTable::builtin().by_name(names::MPI_Barrier).unwrap().id;
     let mut now = 0;
-    for (function, line) in lines {
-        let offset = u64::from(*line) * 16;
+    for (function, line, offset) in places {
+        let offset = *offset;
         let site = r.sites.stack(vec![Frame { module, offset }]);
         let sym = r.symbol(barrier, site, 0);
         let (function, file) = (Some((*function).into()), Some(source.into()));
@@ -242,6 +305,31 @@ fn sites_of_another_version_are_joined_by_their_functions() {
         [&[Some(2), Some(3)]]
     );
     assert_eq!(apart.len(), 6);
+}
+
+/// A rank that makes calls from these offsets of one line.
+fn copied(build_id: &str, offsets: &[u64]) -> Vec<Section> {
+    let places: Vec<_> = offsets.iter().map(|at| ("f", 3, *at)).collect();
+    built_at("/src/app.c", build_id, &places)
+}
+
+#[test]
+fn call_sites_of_one_line_are_apart_in_one_build_and_counted_in_others() {
+    let together = |a, b| {
+        let changes = compared_sections([a, b], How::default());
+        let rows = changes.rows.iter().filter(|r| r.in_call);
+        let mut all: Vec<_> = rows.map(|r| (r.sites, r.events, r.together)).collect();
+        all.sort_unstable();
+        all
+    };
+    let one = |site| ([Some(site); 2], [Some(10); 2], 1);
+    assert_eq!(together(copied("01", &[16, 32]), copied("01", &[16, 32])), [one(0), one(1)]);
+    assert_eq!(
+        together(copied("01", &[16, 32]), copied("02", &[48, 64])),
+        [([Some(0); 2], [Some(20); 2], 2)]
+    );
+    let (text, _) = said([copied("01", &[16, 32]), copied("02", &[48, 64])], &["--time", "--all"]).unwrap();
+    assert!(text.contains("  sites  site  place"), "{text}");
 }
 
 fn write(path: &Path, sections: Vec<Section>) {
@@ -301,7 +389,7 @@ slower   before  MPI_Sendrecv  8.22 ms  10.0 ms  +21.6 %  +4.5 %     1  west
 fn csv_and_json_hold_all_call_sites() {
     let (csv, _) = said(slower(), &["--time", "--format", "csv"]).unwrap();
     let head = "verdict,phase,function,first_calls,second_calls,first_ns,second_ns,change_percent,uncertainty_percent,\
-                run_percent,probability,speedup,efficiency_percent,site,place";
+                run_percent,probability,speedup,efficiency_percent,sites,site,place";
     assert_eq!(csv.lines().next(), Some(head));
     assert_eq!(csv.lines().count(), 1 + 8, "{csv}");
     assert!(csv.contains("\nslower,before,MPI_Sendrecv,1600,1600,"), "{csv}");
@@ -348,6 +436,36 @@ fn more_runs_of_the_first_program_are_read_and_have_its_ranks() {
         refused.is::<st_cli::InvalidStream>() && refused.to_string().contains("has other ranks than"),
         "{refused:#}"
     );
+}
+
+#[test]
+fn a_base_is_another_run() {
+    let [a, b] = slower();
+    let dir = tempfile::tempdir().unwrap();
+    let paths = [("a.st", &a, "1"), ("b.st", &b, "2"), ("again.st", &a, "1"), ("other.st", &a, "3")].map(
+        |(name, sections, run)| {
+            let path = dir.path().join(name);
+            let header = Header { world: 8, program: "app".into(), run: run.repeat(32), ..Header::default() };
+            let trace = Trace { header, sections: sections.clone(), level: 0, ..Trace::default() };
+            let mut file = std::fs::File::create(&path).unwrap();
+            st_stream::write(&trace, &mut file, WriteOptions { level: 0 }).unwrap();
+            path.display().to_string()
+        },
+    );
+    let [first, second, again, other] = paths.each_ref().map(String::as_str);
+    let out = dir.path().join("out").display().to_string();
+    let with = |bases: &[&str]| {
+        let mut words = vec!["st-stat", "diff", "-q", "-o", &out, "--time", "--all", first, second];
+        words.extend(bases.iter().flat_map(|base| ["--base", base]));
+        st_stat::run(&Args::try_parse_from(words).unwrap())
+    };
+    for bases in [&[first][..], &[second], &[again], &[other, other]] {
+        let refused = with(bases).unwrap_err();
+        assert!(refused.is::<st_cli::UsageError>(), "{refused:#}");
+        assert!(refused.to_string().contains("is of the same run as"), "{refused:#}");
+    }
+    assert_eq!(with(&[other]).unwrap(), Status::Ok);
+    assert!(!std::fs::read_to_string(&out).unwrap().contains("--base"));
 }
 
 fn common(sections: &[Vec<Section>; 2]) -> Common {

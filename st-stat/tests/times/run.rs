@@ -32,6 +32,8 @@ pub(crate) struct Run {
     pub(crate) placed: f64,
     /// How many times as long this rank computes before the calls of this place.
     pub(crate) alone: (u32, usize, f64),
+    /// How many times as long this rank computes before all calls.
+    pub(crate) everywhere: (u32, f64),
     /// How many times as long computation takes at the end as at the beginning, less one.
     pub(crate) rise: f64,
     /// How long interruptions are, ns.
@@ -51,6 +53,7 @@ impl Default for Run {
             apart: 0.01,
             placed: 0.0,
             alone: (0, 0, 1.0),
+            everywhere: (0, 1.0),
             rise: 0.0,
             late: 1e5,
             exact: true,
@@ -96,7 +99,8 @@ pub(crate) fn computation(run: Run) -> Vec<Vec<f64>> {
         let rank = run.apart * own.normal();
         let mut of_places = Chance::new(run.seed, number + (1 << 22));
         let (slow, at, times) = run.alone;
-        let here = |place| if (number, place) == (slow, at) { times } else { 1.0 };
+        let everywhere = if number == run.everywhere.0 { run.everywhere.1 } else { 1.0 };
+        let here = |place| everywhere * if (number, place) == (slow, at) { times } else { 1.0 };
         let placed = [0, 1, 2, 3].map(|place| here(place) * (run.placed * of_places.normal()).exp());
         let each = calls.iter().enumerate().map(|(i, (place, wave))| {
             let (noise, late) =
