@@ -1,0 +1,383 @@
+//! Findings in words.
+
+use st_cli::counted;
+use st_explain::{At, Excess, Explains, Finding, Kind, Matter, SHORT, has_short_waits};
+use st_match::leaks::{What, made_by};
+use st_model::header::SIMULATED;
+use st_model::num::{Exact as _, saturate};
+use st_model::rank_times::rank_times;
+use st_model::sites::CallSites;
+
+use crate::calls::site_cells;
+use crate::causes::{Cause, activity, most, ranks};
+use crate::explain::{Explained, computed_before};
+use crate::table::{Cell, Column, Table, bytes, duration, grouped};
+
+/// Findings that people are shown at most, and whose causes are looked for.
+pub(super) const MOST: usize = 20;
+
+/// What shares are of: all ranks' time, or the part of it that exact times tell of where these end early.
+const WHOLE: &str = "the whole run";
+pub(super) const TIMED: &str = "what has exact times";
+
+/// Findings of a trace, and what is said of them.
+pub(super) struct Words<'a> {
+    explained: &'a Explained,
+    told: &'a dyn Explains,
+    sites: &'a CallSites,
+    time: u64,
+    /// All ranks' time by their totals, where that is longer: exact times may end before the run does.
+    whole: u64,
+    /// Of the first findings.
+    pub(super) causes: Vec<Option<Cause>>,
+}
+
+impl<'a> Words<'a> {
+    pub(super) fn of(
+        explained: &'a Explained,
+        told: &'a dyn Explains,
+        sites: &'a CallSites,
+        findings: &[Finding],
+    ) -> Self {
+        let shown = &findings[..findings.len().min(MOST)];
+        let due = told.delays(shown).causes;
+        let cause = |(f, due): (&Finding, &Vec<_>)| match f.parts {
+            1 => Cause::of(due),
+            _ => Cause::of_many(due),
+        };
+        let causes = shown.iter().zip(&due).map(cause).collect();
+        let totals = explained.sections.iter().flat_map(rank_times).map(|t| t.whole);
+        let whole = saturate::<u64>(totals.fold(0, u128::saturating_add)).max(told.time());
+        Self { explained, told, sites, time: told.time(), whole, causes }
+    }
+}
+
+impl Words<'_> {
+    /// Of all ranks' time. What ranks have nothing to do in the end is no part of that; what the kernel counts is of the whole run, also
+    /// where exact times end before it does.
+    pub(super) fn share(&self, f: &Finding) -> Cell {
+        if matches!(f.matter, Matter::Crowded { .. } | Matter::Queued) {
+            return Cell::percent(f.cost.into(), self.whole.max(f.cost).into());
+        }
+        let beyond = if f.matter == Matter::LateEnd { f.cost } else { 0 };
+        Cell::percent(f.cost.into(), self.time.saturating_add(beyond).into())
+    }
+
+    /// What most shares are of.
+    pub(super) fn timed(&self) -> &'static str {
+        if self.whole / 100 > self.time / 99 { TIMED } else { WHOLE }
+    }
+
+    /// What a finding's share is of.
+    fn base(&self, f: &Finding) -> &'static str {
+        match f.matter {
+            Matter::Crowded { .. } | Matter::Queued => WHOLE,
+            Matter::LateEnd => "the run until the last rank's end",
+            _ => self.timed(),
+        }
+    }
+
+    /// Function and place.
+    fn place(&self, number: u32) -> String {
+        let (function, site) = self.explained.place(number, self.sites);
+        match site {
+            Some(site) => format!("{function} ({})", self.sites.describe(site)),
+            None => function,
+        }
+    }
+
+    /// Whom a finding blames.
+    fn culprits(f: &Finding) -> Vec<u32> {
+        let parts: Vec<(u32, u64)> = f.culprits.iter().map(|(at, ns)| (at.rank, *ns)).collect();
+        most(&parts)
+    }
+
+    /// Who waits and is not waited for.
+    fn apart(f: &Finding) -> Vec<u32> {
+        let culprits = Self::culprits(f);
+        most(&f.victims).into_iter().filter(|v| culprits.binary_search(v).is_err()).collect()
+    }
+
+    /// Who waits: without those that are waited for, too, unless that is most of them.
+    fn victims(f: &Finding) -> Vec<u32> {
+        let (apart, all) = (Self::apart(f), most(&f.victims));
+        if apart.len() * 2 < all.len() || apart.is_empty() { all } else { apart }
+    }
+
+    /// One rank after the other comes last: that is no rank's fault.
+    fn moves(&self, f: &Finding) -> bool {
+        let most = f.culprits.first().map_or(0, |(_, ns)| *ns);
+        let steady = f.excess.map_or(0, |e| e.ns) * 4 * f.victims.len().to_u64() > most * 3;
+        f.culprits.len() > 2.min(self.told.ranks().to_usize().saturating_sub(1))
+            && most * 10 < f.cost * 6
+            && !steady
+    }
+
+    /// Who does what.
+    pub(super) fn what(&self, f: &Finding) -> String {
+        let (culprits, waiters) = (Self::culprits(f), most(&f.victims));
+        let who = ranks(&culprits);
+        let (all, mutual) = (ranks(&waiters), Self::apart(f).len() * 2 < waiters.len());
+        let victims = Self::victims(f);
+        let waiting = format!("{} {}", ranks(&victims), if victims.len() == 1 { "waits" } else { "wait" });
+        let receive = if culprits.len() == 1 { "receives" } else { "receive" };
+        let verb = |several, one| if f.count == 1 { one } else { several };
+        let (count, calls) = (grouped(f.count), counted(f.count, "call"));
+        match f.matter {
+            Matter::Wait(kind) => match kind {
+                Kind::LateSender if mutual => format!("late sender: {all} wait for each other's messages"),
+                Kind::LateSender => format!("late sender: {waiting} for messages of {who}"),
+                Kind::WrongOrderSame | Kind::WrongOrderOther => {
+                    format!("wrong order: {waiting} for {who} while older messages are there")
+                }
+                Kind::LateReceiver => format!("late receiver: {waiting} until {who} {receive}"),
+                Kind::LateBroadcast => format!("late root: {waiting} for the data of {who}"),
+                Kind::EarlyReduce => format!("early root: {waiting} for {who}"),
+                Kind::LateContribution => format!("late contribution: {waiting} for the data of {who}"),
+                Kind::EarlyScan => format!("serialised: {waiting} for {who} before"),
+                Kind::LatePost => format!("late post: {waiting} for {who} to post a window"),
+                Kind::EarlyWait => format!("early wait: {waiting} for the accesses of {who}"),
+                Kind::Barrier | Kind::AllToAll if self.moves(f) => {
+                    let n = grouped(f.culprits.len().to_u64());
+                    format!("imbalance that moves: {n} ranks come last, now one, now another")
+                }
+                Kind::Barrier | Kind::AllToAll if mutual => format!("imbalance: {all} wait for each other"),
+                Kind::Barrier | Kind::AllToAll => format!("imbalance: {waiting} for {who}"),
+            },
+            Matter::Polling => format!("polling: {count} tests of {who} find nothing"),
+            Matter::Latency => {
+                format!(
+                    "latency: {calls} of {who} {} at most {} each",
+                    verb("carry", "carries"),
+                    bytes(SHORT)
+                )
+            }
+            Matter::Bandwidth => {
+                format!("bandwidth: {calls} of {who} {} {}", verb("move", "moves"), bytes(f.bytes))
+            }
+            Matter::Files if f.bytes > 0 => {
+                format!("files: {calls} of {who} {} {}", verb("move", "moves"), bytes(f.bytes))
+            }
+            Matter::Files => format!("files: {calls} of {who}"),
+            Matter::OneSided => format!("one-sided: {calls} of {who} on others' windows"),
+            Matter::Inside => format!("MPI itself: {calls} of {who}"),
+            Matter::LeakedRequests | Matter::LeakedObjects => self.leaked(f, &who),
+            Matter::Crowded { ranks, processors } => {
+                format!(
+                    "crowded: {} of a node run on {}",
+                    counted(ranks, "rank"),
+                    counted(processors.into(), "processor")
+                )
+            }
+            Matter::Queued => {
+                let most = f.culprits.first().map_or(0, |(_, ns)| *ns);
+                let longest = f.culprits.first().map_or(0, |(at, _)| at.rank);
+                format!(
+                    "no processor: ranks are ready to run and others run, rank {longest} {}",
+                    duration(most)
+                )
+            }
+            Matter::SlowRank => format!("slow rank: {who} computes longer than the others, wherever it does"),
+            Matter::LateEnd => {
+                let end = if culprits.len() == 1 { "ends" } else { "end" };
+                format!("late end: {who} {end} last, and the others have nothing to do until then")
+            }
+        }
+    }
+
+    fn leaked(&self, f: &Finding, who: &str) -> String {
+        let are = if f.count == 1 { "is" } else { "are" };
+        if f.matter == Matter::LeakedRequests {
+            return format!("leak: {} of {who} {are} never completed", counted(f.count, "request"));
+        }
+        let call = self.told.places().get(f.place).map(|place| place.call);
+        let made = call.and_then(made_by).map_or("object", What::name);
+        format!("leak: {} of {who} {are} never freed", counted(f.count, made))
+    }
+
+    /// How long calls take, and how fast they move what they move.
+    fn pace(f: &Finding) -> String {
+        let each = format!("{} a call", duration(f.cost / f.count.max(1)));
+        let rate = u128::from(f.bytes) * 1_000_000_000 / u128::from(f.cost.max(1));
+        match f.matter {
+            Matter::Bandwidth | Matter::Files if f.bytes > 0 => {
+                format!("; {each}, {}/s and rank", bytes(saturate(rate)))
+            }
+            Matter::Latency | Matter::OneSided | Matter::Inside | Matter::Files => format!("; {each}"),
+            _ => String::new(),
+        }
+    }
+
+    /// Where, why, and how sure.
+    pub(super) fn at(&self, f: &Finding, cause: Option<&Cause>) -> String {
+        // What others are a share of the first line says.
+        let base = match self.base(f) {
+            base if base == self.timed() => String::new(),
+            base => format!("; its share is of {base}"),
+        };
+        if let Matter::Crowded { .. } = f.matter {
+            // A kernel that does not count says 0.
+            return match (f.cost > 0, f.cost > self.whole / 100) {
+                (true, true) => format!("ranks wait for a processor wherever they are: what follows may come of that{base} (measured)"),
+                (true, false) => format!("but they hardly ever were ready to run and had none, by what the kernel counts{base} (measured)"),
+                (false, _) => "how long they were ready to run and had none is not known: if they were, all of the above may come of that (certain)".into(),
+            };
+        }
+        if f.matter == Matter::Queued {
+            return format!(
+                "wherever they are: other programs or more threads share their processors, and what follows may \
+                    come of that{base} (measured)"
+            );
+        }
+        let mut text = if f.matter == Matter::SlowRank {
+            format!("most before {}", self.place(f.place))
+        } else if f.places == 1 {
+            format!("at {}", self.place(f.place))
+        } else {
+            let (function, _) = self.explained.place(f.place, self.sites);
+            let n = grouped(f.places);
+            format!("at {function}, {n} call sites, most at {}", self.place(f.place))
+        };
+        if f.parts == 1
+            && let Some((first, _)) = f.culprits.first().filter(|(at, _)| at.place != f.place)
+        {
+            text = format!("{text}, for {}", self.place(first.place));
+        }
+        if let (Matter::LateEnd, Some(excess)) = (f.matter, self.excess(f)) {
+            let place =
+                if excess.at.place == f.place { "it".to_owned() } else { self.place(excess.at.place) };
+            text = format!(
+                "{text}; rank {} computes {} longer before {place}",
+                excess.at.rank,
+                duration(excess.ns)
+            );
+        }
+        let share = Cell::percent;
+        if let (Matter::Wait(_), Some((at, ns))) = (f.matter, f.culprits.first())
+            && *ns < f.cost
+        {
+            text = format!("{text}; {} for rank {}", share((*ns).into(), f.cost.into()).text, at.rank);
+        }
+        if let Some(cause) = cause {
+            let place = if cause.place == f.place { "it".to_owned() } else { self.place(cause.place) };
+            text = format!("{text}; {}", cause.words(&ranks(&cause.ranks), &place));
+        }
+        format!("{text}{}{base} ({})", Self::pace(f), self.sure(f))
+    }
+
+    /// What a rank computes longer than the others, also where exact times are folded: then by ranks' totals.
+    fn excess(&self, f: &Finding) -> Option<Excess> {
+        f.excess.or_else(|| {
+            let place = self.told.places().get(f.place)?;
+            let computed = computed_before(&self.explained.sections, (place.call, place.site));
+            let whom = f.culprits.iter().filter_map(|(at, _)| Some((*computed.get(&at.rank)?, at.rank)));
+            let (own, rank) = whom.max()?;
+            let all = computed.values().fold(0, |sum: u128, ns| sum.saturating_add(*ns));
+            let others = u128::from(computed.len().to_u64()).checked_sub(1).filter(|n| *n > 0)?;
+            let ns = saturate(own.saturating_sub(all.saturating_sub(own) / others));
+            (ns > 0).then_some(Excess { at: At { rank, place: f.place }, ns })
+        })
+    }
+
+    fn sure(&self, f: &Finding) -> &'static str {
+        let waits = self.told.waits();
+        let unsure = match self.explained.whole.header.clock.source.as_str() {
+            SIMULATED => "unsure: on paper no rank waits for others",
+            _ => "unsure: clocks disagree, st-sync",
+        };
+        match f.matter {
+            Matter::Wait(_) if waits.violations * 100 > waits.total().count => unsure,
+            Matter::Wait(_) | Matter::Polling | Matter::Queued => "measured",
+            Matter::LeakedRequests | Matter::LeakedObjects | Matter::Crowded { .. } => "certain",
+            Matter::Latency if has_short_waits(waits, f.place) => {
+                "the calls' own time, short waits for messages included: st-stat waits"
+            }
+            Matter::Latency | Matter::Bandwidth | Matter::Files | Matter::OneSided | Matter::Inside => {
+                "the calls' own time, and waits that no message tells of"
+            }
+            Matter::LateEnd if waits.violations * 100 > waits.total().count => unsure,
+            Matter::LateEnd => "measured",
+            Matter::SlowRank => "likely",
+        }
+    }
+
+    /// Findings, one a row.
+    pub(super) fn table(&self, findings: &[Finding]) -> Table {
+        let columns = vec![
+            Column::left("kind", "kind"),
+            Column::right("cost", "cost_ns", 0),
+            Column::right("share", "share_percent", 0),
+            Column::left("ranks", "ranks"),
+            Column::right("victims", "victims", 0),
+            Column::left("what", "what"),
+            Column::left("cause", "cause"),
+            Column::left("of ranks", "cause_ranks"),
+            Column::right("due to it", "cause_percent", 0),
+            Column::tail("place", "place"),
+            Column::tail("where", "where"),
+            Column::right("sites", "sites", 0),
+            Column::left("sure", "sure"),
+            Column::left("share of", "share_of"),
+        ];
+        let row = |(f, cause): (&Finding, Option<&Cause>)| {
+            let kind = match f.matter {
+                Matter::Wait(kind) => kind.name(),
+                Matter::Polling => "polling",
+                Matter::Latency => "latency",
+                Matter::Bandwidth => "bandwidth",
+                Matter::Files => "files",
+                Matter::OneSided => "one-sided",
+                Matter::Inside => "MPI itself",
+                Matter::LeakedRequests => "leaked requests",
+                Matter::LeakedObjects => "leaked objects",
+                Matter::Crowded { .. } => "crowded",
+                Matter::Queued => "no processor",
+                Matter::SlowRank => "slow rank",
+                Matter::LateEnd => "late end",
+            };
+            let excess = f.excess.map(|e| e.at.place);
+            let culprit = cause.map(|c| c.place).or(excess).or(f.culprits.first().map(|(at, _)| at.place));
+            let numbers = |ranks: &[u32]| ranks.iter().map(u32::to_string).collect::<Vec<_>>().join(" ");
+            let [what, of, part] = match cause {
+                None => [Cell::none(), Cell::none(), Cell::none()],
+                Some(c) => [
+                    Cell::text(activity(c.what)),
+                    Cell::text(numbers(&c.ranks)),
+                    Cell::percent(c.part[0].into(), c.part[1].into()),
+                ],
+            };
+            let site = |number: u32, others: usize| {
+                let (function, site) = self.explained.place(number, self.sites);
+                let [_, place] = site_cells(site, self.sites);
+                let at = format!("{function} {}", if site.is_some() { &place.text } else { "" });
+                Cell::text(match others {
+                    0 => at.trim_end().to_owned(),
+                    n => format!("{} and {} others", at.trim_end(), grouped(n.to_u64())),
+                })
+            };
+            let others = cause.map_or(0, |c| c.places.saturating_sub(1));
+            vec![
+                Cell::text(kind),
+                Cell::ns(f.cost.into()),
+                self.share(f),
+                Cell::text(numbers(&Self::culprits(f))),
+                Cell::count(match f.matter {
+                    Matter::LateEnd => self.told.ranks().saturating_sub(f.culprits.len().to_u64()),
+                    Matter::Wait(_) => Self::victims(f).len().to_u64(),
+                    _ => f.victims.len().to_u64(),
+                }),
+                Cell::text(self.what(f)),
+                what,
+                of,
+                part,
+                culprit.map_or_else(Cell::none, |place| site(place, others)),
+                site(f.place, 0),
+                Cell::count(f.places),
+                Cell::text(self.sure(f)),
+                Cell::text(self.base(f)),
+            ]
+        };
+        let causes = self.causes.iter().map(Option::as_ref).chain(std::iter::repeat(None));
+        Table { columns, rows: findings.iter().zip(causes).map(row).collect(), total: None }
+    }
+}
