@@ -150,6 +150,13 @@ fn an_answer_that_cannot_be_written_is_a_failure() {
                 check(o.stderr.contains(&format!("st-record: standard output: {said}")), option, &o)?;
             }
         }
+        for option in ["--help", "--version"] {
+            let script = "exec \"$@\" >&-";
+            let words =
+                ["-c".as_ref(), script.as_ref(), "sh".as_ref(), st_record.as_os_str(), option.as_ref()];
+            let o = p.go(Run::new("sh", words))?.expect(1)?;
+            check(o.stderr.contains("st-record: standard output: is closed"), option, &o)?;
+        }
         let o = p.go(Run::st("st-record", ["--check", "--", "./leaves"])?)?.ok()?;
         check(o.text().ends_with("missed     nothing\n"), "the verdict", &o)
     });
