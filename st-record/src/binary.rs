@@ -2,12 +2,13 @@
 
 use anyhow::Result;
 use object::read::elf::{Dyn, ElfFile64, FileHeader, ProgramHeader};
-use object::{Endianness, Object, ObjectSymbol, elf};
+use object::{Endianness, Object, ObjectSymbol, ReadCache, elf};
 use st_cli::Mpi;
 use std::collections::BTreeSet;
 use std::ffi::CString;
 use std::fmt;
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -32,15 +33,15 @@ pub enum Kind {
 #[must_use]
 pub fn kind(file: &Path) -> Kind {
     // Whatever cannot be read or understood is left to the kernel to refuse.
-    let Ok(data) = fs::read(file) else { return Kind::Unknown };
-    let data = data.as_slice();
-    if let Some(rest) = data.strip_prefix(b"#!") {
+    let Some((cache, begin)) = File::open(file).ok().and_then(beginning) else { return Kind::Unknown };
+    if let Some(rest) = begin.strip_prefix(b"#!") {
         let line = rest.split(|b| *b == b'\n').next().unwrap_or_default();
         return Kind::Script(String::from_utf8_lossy(line).trim_matches([' ', '\t']).to_owned());
     }
-    if !data.starts_with(&elf::ELFMAG) {
+    if !begin.starts_with(&elf::ELFMAG) {
         return Kind::Unknown;
     }
+    let data = &cache;
     let loader = || {
         let header = elf::FileHeader64::<Endianness>::parse(data).ok()?;
         let endian = header.endian().ok()?;
@@ -56,6 +57,17 @@ pub fn kind(file: &Path) -> Kind {
         Some(Some(path)) => Kind::Dynamic(PathBuf::from(String::from_utf8_lossy(&path).into_owned())),
     }
 }
+
+/// The parts of a file that are asked for, and its first bytes: a program may have hundreds of megabytes, and st-record is
+/// started once a rank.
+fn beginning(file: File) -> Option<(ReadCache<File>, Vec<u8>)> {
+    let mut begin = Vec::new();
+    (&file).take(FIRST_LINE).read_to_end(&mut begin).ok()?;
+    Some((ReadCache::new(file), begin))
+}
+
+/// As much of a script's first line as Linux looks at (`BINPRM_BUF_SIZE`), bytes.
+const FIRST_LINE: u64 = 256;
 
 /// A library that the loader would map: its name, and where it is.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -176,8 +188,8 @@ pub fn needed(file: &Path) -> Vec<String> {
 /// Texts of a file's dynamic section with this tag.
 fn entries(file: &Path, tag: elf::DynamicTag) -> Vec<String> {
     let read = || -> Option<Vec<String>> {
-        let data = fs::read(file).ok()?;
-        let data = data.as_slice();
+        let cache = ReadCache::new(File::open(file).ok()?);
+        let data = &cache;
         let header = elf::FileHeader64::<Endianness>::parse(data).ok()?;
         let endian = header.endian().ok()?;
         let sections = header.sections(endian, data).ok()?;
@@ -318,6 +330,21 @@ mod tests {
         assert_eq!(binding("mpi_send_"), Some("Fortran:mpif.h/mpi"));
         assert_eq!([binding("mpi_send_f08_"), binding("mpi_send_f08ts_")], [Some("Fortran:mpi_f08"); 2]);
         assert_eq!([binding("malloc"), binding("mpi_comm"), binding("ompi_mpi_comm_world")], [None; 3]);
+    }
+
+    #[test]
+    fn only_what_is_needed_of_a_program_is_read() {
+        let us = std::env::current_exe().unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let large = dir.path().join("large");
+        fs::copy(&us, &large).unwrap();
+        // A hole: no memory would hold what is in the file.
+        File::options().append(true).open(&large).unwrap().set_len(1 << 40).unwrap();
+        assert_eq!(kind(&large), kind(&us));
+        assert_eq!(needed(&large), needed(&us));
+        let script = dir.path().join("script");
+        fs::write(&script, "#! /bin/sh -e \necho\n").unwrap();
+        assert_eq!(kind(&script), Kind::Script("/bin/sh -e".into()));
     }
 
     #[test]

@@ -174,18 +174,33 @@ fn stand_ins(directory: &Path) -> Result<PathBuf> {
     Ok(bin)
 }
 
-/// Called under a launcher's name: becomes the real launcher, passing the recorder on.
+/// The launcher of a name in the directories of `PATH`, and those of them that have none of our stand-ins of it: whose they are does
+/// not matter, a recording within another has those of both before it.
+fn behind_us(name: &OsStr, path: &OsStr, us: &Path) -> Option<(PathBuf, Vec<PathBuf>)> {
+    let is_us =
+        |directory: &PathBuf| std::fs::canonicalize(directory.join(name)).is_ok_and(|file| file == us);
+    let rest: Vec<PathBuf> = env::split_paths(path).filter(|directory| !is_us(directory)).collect();
+    let real = rest.iter().map(|d| d.join(name)).find(|f| f.is_file())?;
+    Some((real, rest))
+}
+
+/// Called under a launcher's name: becomes the real launcher, passing the recorder on. If only `PATH` has come here of what was set for
+/// the recording, as behind `env -i PATH=…`, the job is not recorded.
 ///
 /// # Errors
 ///
 /// If there is no real launcher, or no recorder for its job. There is no other way to return.
 pub fn stand_in(words: &[OsString]) -> Result<Infallible> {
-    let own = env::var_os("ST_OUTPUT").map(|d| Path::new(&d).join(STAND_INS));
     let path = env::var_os("PATH").unwrap_or_default();
-    let rest: Vec<_> = env::split_paths(&path).filter(|d| Some(d) != own.as_ref()).collect();
     let name = Path::new(&words[0]).file_name().unwrap_or_default().to_owned();
-    let real = rest.iter().map(|d| d.join(&name)).find(|f| f.is_file());
-    let real = real.with_context(|| format!("{}: no such launcher in PATH", name.display()))?;
+    let us = env::current_exe().and_then(std::fs::canonicalize).context("this program's own file")?;
+    let found = behind_us(&name, &path, &us);
+    let (real, rest) = found.with_context(|| format!("{}: no such launcher in PATH", name.display()))?;
+    if env::var_os("ST_OUTPUT").is_none() {
+        let path = env::join_paths(rest).context("PATH")?;
+        let error = Command::new(&real).args(&words[1..]).env("PATH", path).exec();
+        return Err(anyhow::Error::new(error).context(format!("{}: cannot start", real.display())));
+    }
     let mut words = words.to_vec();
     words[0] = real.clone().into_os_string();
     let mut variables: Vec<_> =
@@ -305,5 +320,30 @@ mod signals {
     /// The job has ended: there is nobody to pass signals to. They still do not end us while its trace is packed.
     pub(super) fn forget() {
         JOB.store(0, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    #[test]
+    fn the_launcher_is_behind_all_stand_ins() {
+        let home = tempfile::tempdir().unwrap();
+        let [outer, inner, none, real] =
+            ["outer", "inner", "none", "real"].map(|name| home.path().join(name));
+        let us = std::fs::canonicalize(env::current_exe().unwrap()).unwrap();
+        for directory in [&outer, &inner, &none, &real] {
+            std::fs::create_dir(directory).unwrap();
+        }
+        symlink(&us, outer.join("mpirun")).unwrap();
+        symlink(&us, inner.join("mpirun")).unwrap();
+        let launcher = real.join("mpirun");
+        std::fs::write(&launcher, "").unwrap();
+        std::fs::set_permissions(&launcher, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let path = env::join_paths([&inner, &none, &outer, &real]).unwrap();
+        assert_eq!(behind_us("mpirun".as_ref(), &path, &us), Some((launcher, vec![none, real])));
+        assert_eq!(behind_us("mpirun".as_ref(), outer.as_os_str(), &us), None);
     }
 }

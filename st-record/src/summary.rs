@@ -131,26 +131,27 @@ impl Summary<'_> {
 
     fn losses(&self) -> String {
         let n = self.notes;
+        let [world, ranks] = [self.world, self.ranks].map(|n| counted(n, "rank"));
         let mut all = Vec::new();
         if self.ranks < self.world {
             let missing = self.world - self.ranks;
-            all.push(format!("{missing} of {} ranks left no trace (killed in MPI_Init?)", self.world));
+            all.push(format!("{missing} of {world} left no trace (killed in MPI_Init?)"));
         }
         let (failed, why) = &n.failed;
         if *failed > 0 {
             all.push(format!("recording failed on {failed} ({why})"));
         }
         if n.ended > 0 {
-            all.push(format!("{} of {} ranks ended early (st-stat says where)", n.ended, self.ranks));
+            all.push(format!("{} of {ranks} ended early (st-stat says where)", n.ended));
         }
         if n.folded {
             all.push("exact times folded into sketches".into());
         }
         if n.lost > 0 {
-            all.push(format!("no room for the exact times of {} of {} ranks", n.lost, self.ranks));
+            all.push(format!("no room for the exact times of {} of {ranks}", n.lost));
         }
         if n.stopped > 0 {
-            all.push(format!("exact times stopped at the budget on {} of {} ranks", n.stopped, self.ranks));
+            all.push(format!("exact times stopped at the budget on {} of {ranks}", n.stopped));
         }
         if !n.opaque.is_empty() {
             let calls: u64 = n.opaque.values().sum();
@@ -178,10 +179,10 @@ fn ending(status: ExitStatus) -> String {
     }
 }
 
-/// `1.4 s`, `12 ms`.
+/// `1.4 s`, `120 ms`.
 pub(crate) fn seconds(t: Duration) -> String {
     let ms = t.as_millis();
-    if ms < 100 { format!("{ms} ms") } else { format!("{}.{} s", ms / 1000, ms % 1000 / 100) }
+    if ms < 1000 { format!("{ms} ms") } else { format!("{}.{} s", ms / 1000, ms % 1000 / 100) }
 }
 
 /// `980 bytes`, `20 kB`, `1.2 MB`.
@@ -216,12 +217,12 @@ mod tests {
         };
         assert_eq!(
             Summary { ended: Some(&ended(0)), ..summary(&notes) }.line(),
-            "4 ranks, 33,701 calls in 1.4 s → lmp-4r.st, 150 kB (exact times; 20 kB without); own cost 0.1 s \
+            "4 ranks, 33,701 calls in 1.4 s → lmp-4r.st, 150 kB (exact times; 20 kB without); own cost 133 ms \
              of processor time (2.4 %), packing 7 ms; nothing dropped; exit 0"
         );
         assert_eq!(
             summary(&notes).line(),
-            "4 ranks, 33,701 calls → lmp-4r.st, 150 kB (exact times; 20 kB without); own cost 0.1 s of processor \
+            "4 ranks, 33,701 calls → lmp-4r.st, 150 kB (exact times; 20 kB without); own cost 133 ms of processor \
              time (2.4 %), packing 7 ms; nothing dropped"
         );
         assert_eq!(ended(9).words(), " in 1.4 s; killed by signal 9");

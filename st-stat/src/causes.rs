@@ -134,7 +134,8 @@ pub(crate) fn path(args: &PathArgs) -> Result<Status> {
     let tables = explained.sections.iter().map(|s| &s.sites);
     let sites = args.symbols.call_sites((input::NAME, &args.of.talk), tables);
     if args.of.format == Format::Text {
-        writeln!(out, "{}\n", headline(&path, analysis.ranks.len()))?;
+        screen.sentence(&headline(&path, analysis.ranks.len()), &mut out)?;
+        writeln!(out)?;
     }
     let row = |on: &OnPath| path_row(on, (&path, analysis.ranks.len()), &explained, &sites);
     let columns = [

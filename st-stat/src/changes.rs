@@ -454,7 +454,7 @@ fn columns() -> Vec<(Column, Shown)> {
         (Column::right("of run", "run_percent", 1), Always),
         (Column::right("chance", "probability", 0), Never),
         (Column::right("speedup", "speedup", 0), Scaling),
-        (Column::right("efficiency", "efficiency_percent", 0), Scaling),
+        (Column::right("efficiency", "efficiency_percent", 2), Scaling),
         (Column::right("sites", "sites", 0), Together),
     ];
     all.extend(SITE.map(|c| (c, Always)));

@@ -200,8 +200,8 @@ fn compare_calls(both: &[Compared<'_>; 2], budget: &Budget, args: &DiffArgs) -> 
     let times = in_short(both, budget)?;
     let mut out = Output::text(&args.output.output)?;
     let traces = [(&a.sections[..], &sites[0]), (&b.sections[..], &sites[1])];
-    let width = Screen::of(&out).width;
-    write_report(&report, traces, (args.limit, width, &times), &mut out)?;
+    let screen = Screen::of(&out);
+    write_report(&report, traces, (args.limit, screen, &times), &mut out)?;
     out.commit()?;
     Ok(if report.same() { Status::Ok } else { Status::Difference })
 }
@@ -257,11 +257,11 @@ fn write_changes(
     if !text {
         return table.write(args.format, screen, out);
     }
-    writeln!(out, "{}", found.runs())?;
+    screen.sentence(&found.runs(), out)?;
     if let Some(whole) = found.whole() {
-        writeln!(out, "{whole}")?;
+        screen.sentence(&whole, out)?;
     }
-    writeln!(out, "call sites, before and in their calls: {}", found.counts())?;
+    screen.sentence(&format!("call sites, before and in their calls: {}", found.counts()), out)?;
     let rest = table.rows.len().saturating_sub(args.limit);
     table.rows.truncate(args.limit);
     if table.rows.is_empty() {
@@ -278,11 +278,11 @@ fn write_changes(
 fn write_report(
     r: &Report,
     traces: [(&[Section], &CallSites); 2],
-    (limit, width, times): (usize, usize, &[String]),
+    (limit, screen, times): (usize, Screen, &[String]),
     out: &mut dyn Write,
 ) -> io::Result<()> {
     for u in &r.unmatched {
-        writeln!(out, "{u}")?;
+        screen.sentence(&u.to_string(), out)?;
     }
     // An object stands once for all calls that are unlike by it.
     let mut objects = BTreeMap::new();
@@ -290,7 +290,7 @@ fn write_report(
         objects.extend(renamed(d, traces).into_iter().map(|o| (o.label, o.how)));
     }
     for (label, how) in &objects {
-        writeln!(out, "{label} is another object: {how}")?;
+        screen.sentence(&format!("{label} is another object: {how}"), out)?;
     }
     for (d, n) in r.first.iter().take(limit) {
         writeln!(
@@ -307,7 +307,7 @@ fn write_report(
         let same = renamed(d, traces).into_iter().next().filter(|_| a == b);
         let b = same.map_or(b, |o| format!("(the same of the other {})", o.label));
         for (sign, call) in [("  - ", a), ("  + ", b)] {
-            for line in wrapped(call.split(' '), width, [sign, "      "]) {
+            for line in wrapped(call.split(' '), screen.width, [sign, "      "]) {
                 writeln!(out, "{line}")?;
             }
         }
@@ -324,7 +324,7 @@ fn write_report(
     for ((a, b), what) in left_out.into_iter().filter(|((a, b), _)| a + b > 0) {
         writeln!(out, "not compared: {what}: {} and {}", grouped(a), grouped(b))?;
     }
-    let lines = times.iter().flat_map(|line| wrapped(line.split(' '), width, ["", "  "]));
+    let lines = times.iter().flat_map(|line| wrapped(line.split(' '), screen.width, ["", "  "]));
     lines.into_iter().try_for_each(|line| writeln!(out, "{line}"))
 }
 

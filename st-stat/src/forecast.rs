@@ -10,7 +10,7 @@ mod growth;
 use std::collections::BTreeMap;
 use std::io::Write as _;
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use st_cli::options::Waits;
 use st_cli::{Output, Screen, Status, UsageError, wrapped};
 use st_model::num::{Exact, float, rounded};
@@ -45,14 +45,15 @@ pub(crate) fn forecast(args: &ForecastArgs) -> Result<Status> {
     let sizes = Sizes::of("forecast", &args.stream, &args.input, &args.talk)?;
     let ns = sizes.sections.iter().flat_map(rank_times).map(|t| t.whole).max().unwrap_or(0);
     if ns == 0 {
-        bail!(Lacking("the trace holds no times: how long the run took is not known".into()));
+        let name = &sizes.name;
+        bail!(Lacking(format!("{name}: the trace holds no times: how long the run took is not known")));
     }
     let run = seconds(ns);
     if args.time < run {
         let (asked, run) = (shown(args.time), shown(run));
         bail!(UsageError(format!("--for {asked}: the trace is of a longer run, {run}")));
     }
-    let parts = parts(&sizes, args.time / run, &args.steps.budget())?;
+    let parts = parts(&sizes, args.time / run, &args.steps.budget()).with_context(|| sizes.name.clone())?;
     let mut out = Output::text(&args.output.output)?;
     let screen = Screen::of(&out);
     if args.format == Format::Text {

@@ -119,14 +119,15 @@ impl Messages {
         if tiny > 0 {
             let share = Cell::percent(tiny.into(), all.into()).text;
             let tiny = grouped(tiny);
-            writeln!(out, "{tiny} messages ({share}) have at most {} bytes: tiny", grouped(SHORT))?;
+            let told = format!("{tiny} messages ({share}) have at most {} bytes: tiny", grouped(SHORT));
+            screen.sentence(&told, out)?;
         }
         if !self.timed {
             return writeln!(out, "without exact times latency and bandwidth cannot be told apart");
         }
         let known = ["within nodes", "between nodes"].into_iter().zip(&self.fits);
         for (way, fit) in known.filter_map(|(way, fit)| Some((way, (*fit)?))) {
-            writeln!(out, "{way}: {}", said(&fit))?;
+            screen.sentence(&format!("{way}: {}", said(&fit)), out)?;
         }
         if self.fits.iter().all(Option::is_none) {
             writeln!(out, "no receiver waited for a message: how long these take is not known")?;

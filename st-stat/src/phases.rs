@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use anyhow::{Result, bail};
-use st_cli::{Output, Screen, Status};
+use st_cli::{Output, Screen, Status, counted};
 use st_explain::{Analysis, Loop, Moment, PhasesBy as By, Waited, analyse_each, phases as cut, sum};
 use st_model::num::{Exact as _, saturate};
 use st_model::section::Section;
@@ -161,10 +161,10 @@ impl<'a> Phases<'a> {
     }
 
     fn describe(&self, of: &Loop, screen: Screen, out: &mut dyn Write) -> io::Result<()> {
-        let (whole, n) = (of.whole(), grouped(of.turns.len().to_u64()));
+        let (whole, n) = (of.whole(), of.turns.len().to_u64());
         let what = match of.level {
-            Some(level) => format!("{n} phases of level {level}"),
-            None => format!("loop of {n} iterations"),
+            Some(level) => format!("{} of level {level}", counted(n, "phase")),
+            None => format!("loop of {}", counted(n, "iteration")),
         };
         let share = Cell::percent(whole.time.into(), self.analysis.time().into()).text;
         writeln!(out, "{}", screen.bold(&format!("{what}, {share} of the time")))?;

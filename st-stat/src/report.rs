@@ -19,8 +19,8 @@ mod stacks;
 mod structure;
 mod told;
 
-use anyhow::Result;
-use st_cli::{Finished, Status};
+use anyhow::{Result, bail};
+use st_cli::{Finished, Status, UsageError};
 
 use self::all::{named, told, write};
 use crate::args::ReportArgs;
@@ -28,6 +28,14 @@ use crate::input;
 
 /// `st-stat report`.
 pub(crate) fn report(args: &ReportArgs) -> Result<Status> {
+    let output = &args.output.output;
+    if output.extension().is_some_and(|e| e == "st") {
+        // Beside a run that is followed it may be what st-record is about to write.
+        let name = output.display();
+        bail!(UsageError(format!(
+            "-o {name}: .st is the ending of traces, and a page is HTML: name it .html"
+        )));
+    }
     if let Some(path) = &args.follow {
         return follow::follow(args, path);
     }

@@ -23,6 +23,8 @@ use crate::table::{Cell, Column, Table};
 
 /// A stream's frames and sections.
 pub(crate) struct Sizes {
+    /// What the stream is called.
+    pub(crate) name: String,
     /// Bytes of the whole file.
     pub(crate) file: u64,
     pub(crate) frames: Vec<FrameSize>,
@@ -113,7 +115,7 @@ impl Sizes {
         let file = bytes.len().to_u64();
         let budget = trace.header.options.get("time-budget").and_then(|v| v.as_u64());
         let (level, sites) = (trace.level, CallSites::default());
-        Ok(Self { file, frames, sections: trace.sections, level, budget, sites })
+        Ok(Self { name, file, frames, sections: trace.sections, level, budget, sites })
     }
 
     /// What is told of it.

@@ -142,6 +142,9 @@ pub struct Table {
 /// Fewest characters that a column is cut short to: four of them and two numbers fit into 80.
 const LEAST: usize = 15;
 
+/// Fewest of one whose end says most, where nothing else makes a table fit: a line's number is still there.
+const END: usize = 10;
+
 impl Table {
     /// Writes the table; as text, to fit the screen.
     ///
@@ -227,6 +230,7 @@ impl Table {
         // What is free again belongs to what was cut short before.
         cut(&mut widths, Fit::Left, LEAST);
         cut(&mut widths, Fit::Tail, LEAST);
+        cut(&mut widths, Fit::Tail, END);
         self.grow(&mut widths, room);
         widths
     }

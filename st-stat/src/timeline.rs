@@ -116,11 +116,11 @@ impl Timeline {
             .filter(there)
             .map(|kind| format!("{} {}", screen.coloured(&WAITS[kind].0.to_string(), kind), WAITS[kind].1))
             .collect();
-        write!(out, "{COMPUTATION} computation, {MPI} MPI")?;
-        if waits.is_empty() {
-            return writeln!(out, "; no waits");
-        }
-        writeln!(out, ", waits: {} (capital: half of the time or more)", waits.join(", "))
+        let waits = match waits.is_empty() {
+            true => "; no waits".to_owned(),
+            false => format!(", waits: {} (capital: half of the time or more)", waits.join(", ")),
+        };
+        screen.sentence(&format!("{COMPUTATION} computation, {MPI} MPI{waits}"), out)
     }
 
     /// A row per cell in which there is something.

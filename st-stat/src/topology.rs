@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use st_cli::counted;
 use st_model::form::Form;
+use st_model::num::Exact as _;
 use st_model::section::Section;
 
 use crate::clusters::{Main, letter};
@@ -54,14 +56,15 @@ impl Grid {
         if across.len() > DRAWN.0 || lines.len() > DRAWN.1 {
             return writeln!(
                 out,
-                "{} by {} ranks, too varied to be drawn here (--draw)",
+                "{} by {}, too varied to be drawn here (--draw)",
                 self.width,
-                rows.len()
+                counted(rows.len().to_u64(), "rank")
             );
         }
         if !small {
             let widths: Vec<String> = across.iter().map(|(_, n)| n.to_string()).collect();
-            writeln!(out, "{} by {} ranks; columns: {}", self.width, rows.len(), widths.join(" "))?;
+            let high = counted(rows.len().to_u64(), "rank");
+            writeln!(out, "{} by {high}; columns: {}", self.width, widths.join(" "))?;
         }
         for (y, n) in lines {
             let text = |x: &(usize, usize)| match rows[y].get(x.0) {

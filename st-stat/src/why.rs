@@ -58,25 +58,25 @@ fn write(
     let waited = told.waits().total().ns;
     let share = |ns: u64| Cell::percent(ns.into(), time.into()).text;
     let n = told.ranks();
-    writeln!(
-        out,
+    let head = format!(
         "{} in {}; {} of their time{} is waiting for others",
         duration(told.efficiency().run),
         counted(n, "rank"),
         share(waited),
         if words.timed() == TIMED { " that has exact times" } else { "" }
-    )?;
+    );
+    screen.sentence(&head, out)?;
     if explained.kept.is_some() {
-        writeln!(out, "{}", screen.dim(KEPT))?;
+        screen.sentence(&screen.dim(KEPT), out)?;
         let lost =
             told.waits().culprits.iter().filter(|((_, place, _), _)| told.places().get(*place).is_none());
         let rest = lost.map(|(_, sum)| sum.ns).sum();
         if rest > time / 100 {
-            writeln!(
-                out,
+            let lost = format!(
                 "{} of their time is waiting that was too little at each call site to be kept by itself: what follows is without it",
                 share(rest)
-            )?;
+            );
+            screen.sentence(&lost, out)?;
         }
     }
     if findings.is_empty() {

@@ -158,7 +158,8 @@ fn of_calls_that_look_alike_it_is_said_which_object_is_another() {
     });
     let out = Command::new(env!("CARGO_BIN_EXE_st-stat")).arg("diff").args(&paths).output().unwrap();
     let said = String::from_utf8(out.stdout).unwrap();
-    let reason = "MPI_COMM_WORLD is another object: of 4 ranks in the first trace and of 2 in the second\n";
+    let reason =
+        "MPI_COMM_WORLD is another object: of 4 ranks in the first trace and of 2 in the\n  second\n";
     assert!(said.starts_with(reason) && said.matches("is another").count() == 1, "{said}");
     assert_eq!(said.matches("  + (the same of the other MPI_COMM_WORLD)\n").count(), 2, "{said}");
     assert_eq!(out.status.code(), Some(4), "{said}");

@@ -56,7 +56,9 @@ fn who_computes_longer_before_the_end_is_told_of_merged_traces_too() {
         csv.lines().any(|l| l.starts_with("late end,") && l.ends_with(",the run until the last rank's end")),
         "{csv}"
     );
-    let kept = said(std::fs::read_to_string(&out).unwrap());
+    let kept = std::fs::read_to_string(&out).unwrap();
+    assert!(kept.lines().all(|line| line.chars().count() <= 80), "{kept}");
+    let kept = said(kept);
     assert!(kept.contains("late end: rank 1") && kept.contains("rank 1 computes"), "{kept}");
     let ms = kept.split("rank 1 computes ").nth(1).and_then(|t| t.split(' ').next()).unwrap();
     // Totals of ranks are right to 1 %.

@@ -203,7 +203,8 @@ fn what_cannot_be_said_is_refused() {
         (thread.sketches, thread.sums) = (Vec::new(), Vec::new());
         thread.columns.clear();
     }
-    assert!(told(&file(sections), &[]).contains("holds no times"));
+    assert!(told(&file(sections), &[]).contains("app.st: the trace holds no times"));
+    assert!(told(&short, &["--max-steps", "1"]).contains("app.st: to go through it takes "));
     let text = forecast(&short, &[]).unwrap();
     assert!(text.starts_with("1.") && text.contains(": in 3,600 s about "), "{text}");
     assert!(text.contains("structure and") && text.contains("\ntotal "), "{text}");

@@ -196,3 +196,17 @@ fn the_page_is_written_beside_a_picture_if_it_has_a_name() {
     let page = printed(program(), &["report", "--view", "waits", "--svg", svg.to_str().unwrap()]);
     assert!(page.starts_with("<!DOCTYPE html>") && svg.exists());
 }
+
+#[test]
+fn why_a_picture_cannot_be_written_is_said() {
+    let dir = tempfile::tempdir().unwrap();
+    let stream = dir.path().join("app.st");
+    write(&stream, program());
+    for kind in ["--svg", "--png"] {
+        let words =
+            ["st-stat", "report", "-q", "--view", "ranks", kind, "/dev/full", stream.to_str().unwrap()];
+        let error = st_stat::run(&Args::try_parse_from(words).unwrap()).unwrap_err();
+        let said = format!("{error:#}");
+        assert!(said.starts_with("/dev/full: cannot write: No space left"), "{kind}: {said}");
+    }
+}

@@ -224,7 +224,7 @@ fn against_another_run_it_shows_what_diff_finds() {
         .map(|column| column["title"].as_str().unwrap())
         .collect();
     assert!(heads.iter().all(|head| heads.iter().filter(|other| *other == head).count() == 1), "{heads:?}");
-    let text = diff(&[]);
+    let text = diff(&[]).replace("\n  ", " ");
     for key in ["runs", "counts"] {
         assert!(text.contains(page["against"][key].as_str().unwrap()), "{key}: {text}");
     }
@@ -232,6 +232,9 @@ fn against_another_run_it_shows_what_diff_finds() {
     assert!(run(&["report", after, "--base", before]).is_err(), "it is another run of what?");
     let error = run(&["report", after, "--against", before, "--base", few]).unwrap_err();
     assert!(error.to_string().contains("has other ranks than"), "{error}");
+    let words = ["st-stat", "report", after, "-o", "page.st"];
+    let error = st_stat::run(&st_stat::args::Args::try_parse_from(words).unwrap()).unwrap_err();
+    assert!(error.to_string().contains("-o page.st: .st is the ending of traces"), "{error}");
     let error = run(&["report", after, "--against", "/nowhere.st"]).unwrap_err();
     assert!(error.to_string().contains("/nowhere.st"), "{error}");
 }

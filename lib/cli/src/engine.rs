@@ -3,6 +3,7 @@
 use st_model::num::saturate;
 use std::convert::Infallible;
 use std::env;
+use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -12,7 +13,7 @@ use std::time::Duration;
 use anyhow::{Context, Error, Result, anyhow};
 use clap::Parser;
 
-use crate::{Elsewhere, Launch, Mpi, Status, report};
+use crate::{Elsewhere, Launch, Mpi, Status, report, stdout};
 
 /// File name of the engine.
 pub const ENGINE: &str = "st-engine";
@@ -33,8 +34,12 @@ pub fn start<A: Parser>(tool: &str, run: impl FnOnce(&A) -> Result<Status>) -> E
 pub fn parse<A: Parser>(tool: &str) -> Result<A, ExitCode> {
     A::try_parse().map_err(|error| {
         let first = Launch::current().is_none_or(|launch| launch.rank == 0);
+        let print = || match error.use_stderr() {
+            false if stdout::is_closed() => Err(io::Error::other("is closed")),
+            _ => error.print(),
+        };
         // clap's own `exit` does not say that the help could not be printed.
-        match if first { error.print() } else { Ok(()) } {
+        match if first { print() } else { Ok(()) } {
             Ok(()) => ExitCode::from(saturate::<u8>(error.exit_code())),
             Err(failed) => report(tool, Err(Error::new(failed).context("standard output"))),
         }

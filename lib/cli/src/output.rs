@@ -38,7 +38,7 @@ enum Replaces {
 enum Sink {
     Stdout(BufWriter<File>),
     InPlace(BufWriter<File>),
-    Renamed { file: BufWriter<NamedTempFile>, target: PathBuf },
+    Renamed { file: BufWriter<Unnamed>, target: PathBuf },
 }
 
 impl Output {
@@ -123,7 +123,7 @@ impl Output {
             }
             Sink::Renamed { file, target } => {
                 let file = file.into_inner().map_err(|e| unwritten(&name, e.into_error()))?;
-                Some((file.into_temp_path(), target))
+                Some((file.0.into_temp_path(), target))
             }
         };
         Ok(Finished { name, unnamed })
@@ -136,6 +136,20 @@ impl Output {
     /// If writing or renaming fails; the target is then as it was.
     pub fn commit(self) -> Result<()> {
         self.finish()?.commit()
+    }
+}
+
+/// A file under a temporary name. Its own errors would tell that name, which is not the one that the user has given.
+#[derive(Debug)]
+struct Unnamed(NamedTempFile);
+
+impl Write for Unnamed {
+    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+        self.0.as_file_mut().write(buf)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.as_file_mut().flush()
     }
 }
 
@@ -307,7 +321,7 @@ fn open(target: &Path, replaces: Replaces) -> io::Result<Sink> {
     let file =
         tempfile::Builder::new().prefix(&prefix).suffix(".tmp").permissions(mode).tempfile_in(directory)?;
     all.insert(place, Temporary { file: file.path().to_owned(), replaces });
-    Ok(Sink::Renamed { file: BufWriter::with_capacity(BUFFER, file), target })
+    Ok(Sink::Renamed { file: BufWriter::with_capacity(BUFFER, Unnamed(file)), target })
 }
 
 /// A name of the user's choice may be replaced, a default one may not: `app-4r.st`, and if that exists

@@ -10,7 +10,9 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::style::TemplateError;
+use indicatif::{HumanCount, MultiProgress, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use st_model::num::rounded;
 
 /// Work that takes no longer is not shown.
 const SHORT: Duration = Duration::from_secs(1);
@@ -47,12 +49,25 @@ impl Amount {
             }
             Self::Bytes(None) => "{bytes}, {bytes_per_sec}, {elapsed}".to_owned(),
             Self::Things(what, _) => {
-                format!("{{wide_bar}} {{human_pos}} of {{human_len}} {what}, {{per_sec}}, {{eta}} left")
+                format!("{{wide_bar}} {{human_pos}} of {{human_len}} {what}, {{rate}}, {{eta}} left")
             }
             Self::Unknown => "{elapsed}".to_owned(),
         };
         format!("{{prefix}}: {{msg}} {counted}")
     }
+
+    fn style(self) -> Result<ProgressStyle, TemplateError> {
+        let show = |state: &ProgressState, out: &mut dyn fmt::Write| {
+            // What cannot be written here is not seen.
+            let _ = out.write_str(&rate(state.per_sec()));
+        };
+        Ok(ProgressStyle::with_template(&self.template())?.with_key("rate", show))
+    }
+}
+
+/// `202,437/s`: the library's own has four decimals.
+fn rate(per_second: f64) -> String {
+    format!("{}/s", HumanCount(rounded(per_second)))
 }
 
 /// Work in progress: its line stands until this is dropped.
@@ -70,7 +85,7 @@ impl Progress {
         if !shown || !stderr().is_terminal() {
             return Self { bar, due: None };
         }
-        if let Ok(style) = ProgressStyle::with_template(&amount.template()) {
+        if let Ok(style) = amount.style() {
             bar.set_style(style);
         }
         bar.set_prefix(tool.to_owned());
@@ -147,11 +162,17 @@ mod tests {
     }
 
     #[test]
+    fn a_rate_is_a_whole_number() {
+        assert_eq!([0.2, 7.0, 202_436.657_5].map(rate), ["0/s", "7/s", "202,437/s"]);
+        assert!(Amount::Things("calls", 7).template().contains(" {rate}, "));
+    }
+
+    #[test]
     fn all_amounts_can_be_shown() {
         for amount in
             [Amount::Bytes(Some(7)), Amount::Bytes(None), Amount::Things("ranks", 7), Amount::Unknown]
         {
-            let style = ProgressStyle::with_template(&amount.template());
+            let style = amount.style();
             assert!(style.is_ok(), "{amount:?}: {:?}", style.err());
         }
     }

@@ -1,6 +1,6 @@
 //! What text is shown on: how wide it is, and whether it has colours.
 
-use std::io;
+use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Effects, Style};
 
@@ -64,6 +64,15 @@ impl Screen {
         }
     }
 
+    /// Writes a sentence in lines of this width, of which all but the first are indented.
+    ///
+    /// # Errors
+    ///
+    /// Of `out`.
+    pub fn sentence(self, text: &str, out: &mut dyn Write) -> io::Result<()> {
+        wrapped(text.split(' '), self.width, ["", "  "]).iter().try_for_each(|line| writeln!(out, "{line}"))
+    }
+
     fn styled(self, text: &str, style: Style) -> String {
         if self.colour { format!("{style}{text}{style:#}") } else { text.to_owned() }
     }
@@ -73,6 +82,11 @@ impl Screen {
 fn width(asked: Option<&str>, terminal: Option<usize>) -> usize {
     let asked = asked.and_then(|n| n.parse().ok());
     [asked, terminal].into_iter().flatten().find(|n| *n >= LEAST).unwrap_or(USUAL)
+}
+
+/// Characters that a text takes on a terminal: what colours it takes none.
+fn shown(text: &str) -> usize {
+    anstream::adapter::strip_str(text).map(|part| part.chars().count()).sum()
 }
 
 /// Words in lines of at most `width` characters, as far as words are not longer: what the first line and all others begin with.
@@ -85,7 +99,7 @@ pub fn wrapped<W: AsRef<str>>(
     for word in words {
         let word = word.as_ref();
         match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+            Some(line) if shown(line) + 1 + shown(word) <= width => {
                 line.push(' ');
                 line.push_str(word);
             }
@@ -145,6 +159,8 @@ mod tests {
         assert_eq!(lines(80), ["one two a_long_word four"]);
         assert_eq!(lines(8), ["one two", "  a_long_word", "  four"]);
         assert_eq!(wrapped([""; 0], 8, ["", ""]), [""; 0]);
+        let red = Screen { width: 8, colour: true }.bad("one");
+        assert_eq!(wrapped([&*red, "two", "four"], 8, ["", "  "]), [format!("{red} two"), "  four".into()]);
     }
 
     #[test]

@@ -18,7 +18,7 @@ Examples:
   st-stat report --follow . -o now.html    a program that st-record records here now, every few seconds
 
 The page is one file that needs no network and no server, of at most 5 MB whatever the run: open it in a browser (Chrome 80, Firefox 113, Safari \
-16.4, or newer), mail it, print it. It holds the findings of st-stat why with links into a timeline; the tables of st-stat calls, ranks, efficiency, waits and \
+16.4, or newer), mail it, print it. Its name cannot end in .st, as those of traces do. It holds the findings of st-stat why with links into a timeline; the tables of st-stat calls, ranks, efficiency, waits and \
 matrix, with the same numbers; call paths, each as wide as what it calls takes; and the loops of the program. The timeline goes from the whole run down to single calls, where these are \
 in the page, messages as lines and collective operations in which ranks wait as dashed lines: all of a run of few calls, of a longer one those of windows around the longest wait of each finding, and of --window. Elsewhere it has \
 sums per rank (per group of ranks, if there are many; or per node, where there are several) and column of time, and says how wide these are. The critical path of st-stat path is drawn over it; \

@@ -81,7 +81,9 @@ fn small(length: f64) -> f32 {
 }
 
 fn encode(pixels: &Pixmap, dpi: u16, out: &mut dyn Write) -> Result<()> {
-    let mut encoder = png::Encoder::new(out, pixels.width(), pixels.height());
+    // What the encoder says of an output that fails leaves out why.
+    let mut encoded = Vec::new();
+    let mut encoder = png::Encoder::new(&mut encoded, pixels.width(), pixels.height());
     encoder.set_color(png::ColorType::Rgb);
     // So that a program which sets a paper knows how wide it is.
     let per_metre = u32::try_from(rounded(f64::from(dpi) / 0.0254))?;
@@ -90,5 +92,6 @@ fn encode(pixels: &Pixmap, dpi: u16, out: &mut dyn Write) -> Result<()> {
     let rgb: Vec<u8> = pixels.pixels().iter().flat_map(|p| [p.red(), p.green(), p.blue()]).collect();
     let mut writer = encoder.write_header()?;
     writer.write_image_data(&rgb)?;
-    Ok(writer.finish()?)
+    writer.finish()?;
+    Ok(out.write_all(&encoded)?)
 }

@@ -1,6 +1,7 @@
 //! What other commands find, put together once.
 
 use anyhow::{Result, bail};
+use st_cli::counted;
 use st_cli::options::Steps;
 use st_explain::{Analysis, Finding, Stay};
 use st_match::Unknown;
@@ -265,9 +266,9 @@ fn lacking(explained: &Explained) -> Vec<String> {
     if !missing.is_empty() {
         let which: String = st_model::ranklist_notation::plain(&missing).chars().take(SENTENCE).collect();
         lacks.push(format!(
-            "{} of {} ranks are missing: {which}",
+            "{} of {} are missing: {which}",
             grouped(missing.len()),
-            grouped(whole.header.world.into())
+            counted(whole.header.world.into(), "rank")
         ));
     }
     if explained.kept.is_some() {

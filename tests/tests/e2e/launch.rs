@@ -150,8 +150,35 @@ fn an_answer_that_cannot_be_written_is_a_failure() {
                 check(o.stderr.contains(&format!("st-record: standard output: {said}")), option, &o)?;
             }
         }
+        for option in ["--help", "--version"] {
+            let script = "exec \"$@\" >&-";
+            let words =
+                ["-c".as_ref(), script.as_ref(), "sh".as_ref(), st_record.as_os_str(), option.as_ref()];
+            let o = p.go(Run::new("sh", words))?.expect(1)?;
+            check(o.stderr.contains("st-record: standard output: is closed"), option, &o)?;
+        }
         let o = p.go(Run::st("st-record", ["--check", "--", "./leaves"])?)?.ok()?;
         check(o.text().ends_with("missed     nothing\n"), "the verdict", &o)
+    });
+}
+
+#[test]
+fn a_launcher_is_found_behind_stand_ins_whatever_is_left_of_the_environment() {
+    under_each(|p| {
+        let words = p.job.words(["./leaves"])?;
+        let file = Path::new(&words[0]).file_name().map(|n| n.to_string_lossy().into_owned());
+        let name = file.ok_or("a launcher without a name")?;
+        let job = format!("{name} -n {} ./leaves", p.job.ranks);
+        // Of all that is set for the recording only PATH is left: the job runs, and is not recorded.
+        let unset = "for v in $(env | sed -n 's/^\\(ST_[A-Z_]*\\|LD_PRELOAD\\)=.*/\\1/p'); do unset $v; done";
+        p.script("clear.sh", &format!("#!/bin/sh\n{unset}\nexec timeout 60 {job}\n"))?;
+        p.go(Run::st("st-record", ["-o", "clear.st", "--", "./clear.sh"])?)?.expect(0)?;
+        // A recording within another.
+        p.script("inner.sh", &format!("#!/bin/sh\nexec timeout 60 {job}\n"))?;
+        let st_record = place::program("st-record")?.display().to_string();
+        p.script("outer.sh", &format!("#!/bin/sh\nexec {st_record} -o inner.st -- ./inner.sh\n"))?;
+        let o = p.go(Run::st("st-record", ["-o", "outer.st", "--", "./outer.sh"])?)?.expect(0)?;
+        check(p.names(".").contains(&"inner.st".to_owned()), "the inner one has a trace", &o)
     });
 }
 

@@ -1,7 +1,7 @@
 //! A result of several files, which is not seen under its name until all of them are whole.
 
 use std::fs::{self, File, Permissions};
-use std::io::BufWriter;
+use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -11,6 +11,29 @@ use tempfile::TempDir;
 
 /// Bytes that are written at once.
 const BUFFER: usize = 1 << 16;
+
+/// A file of a directory being written, whose errors name it as it would be.
+#[derive(Debug)]
+pub(crate) struct Named {
+    file: File,
+    name: String,
+}
+
+impl Named {
+    fn unwritten(&self, error: &io::Error) -> io::Error {
+        io::Error::new(error.kind(), format!("{}: cannot write: {error}", self.name))
+    }
+}
+
+impl Write for Named {
+    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+        self.file.write(buf).map_err(|e| self.unwritten(&e))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush().map_err(|e| self.unwritten(&e))
+    }
+}
 
 /// A directory being written, under a temporary name beside its target. Dropped, it leaves nothing behind.
 #[derive(Debug)]
@@ -40,7 +63,10 @@ impl Directory {
         prefix.push(".");
         let mut builder = tempfile::Builder::new();
         builder.prefix(&prefix).suffix(".tmp").permissions(Permissions::from_mode(0o777));
-        let directory = builder.tempdir_in(beside).with_context(|| format!("{name}: cannot create"))?;
+        // What is wrong with it is said before a name comes into that which nobody has chosen.
+        let cannot = || format!("{name}: cannot create");
+        let beside = fs::canonicalize(beside).with_context(cannot)?;
+        let directory = builder.tempdir_in(beside).with_context(cannot)?;
         Ok(Self { directory, target: target.to_owned() })
     }
 
@@ -50,10 +76,15 @@ impl Directory {
     }
 
     /// A file of it.
-    pub(crate) fn file(&self, name: &str) -> Result<BufWriter<File>> {
-        let path = self.path(name);
-        let file = File::create(&path).with_context(|| format!("{}: cannot create", path.display()))?;
-        Ok(BufWriter::with_capacity(BUFFER, file))
+    pub(crate) fn file(&self, name: &str) -> Result<BufWriter<Named>> {
+        let shown = self.target.join(name).display().to_string();
+        let file = File::create(self.path(name)).with_context(|| format!("{shown}: cannot create"))?;
+        Ok(BufWriter::with_capacity(BUFFER, Named { file, name: shown }))
+    }
+
+    /// What is said of a part of it that another library cannot write.
+    pub(crate) fn unwritten(&self) -> String {
+        format!("{}: cannot write", self.target.display())
     }
 
     /// Gives it its name. All files must be closed.
@@ -63,5 +94,29 @@ impl Directory {
         fs::rename(directory.path(), &target).with_context(|| format!("{}: renaming", target.display()))?;
         let _ = directory.keep();
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_cannot_be_written_is_named() {
+        let file = File::options().write(true).open("/dev/full").unwrap();
+        let mut out = BufWriter::new(Named { file, name: "app.csv/events.csv".into() });
+        out.write_all(b"rank").unwrap();
+        let said = out.flush().unwrap_err().to_string();
+        assert!(said.starts_with("app.csv/events.csv: cannot write: No space left"), "{said}");
+    }
+
+    #[test]
+    fn a_place_that_is_not_there_is_told_by_the_name_that_was_given() {
+        let error = Directory::create(Path::new("/no/such/place/app.csv")).unwrap_err();
+        let said = format!("{error:#}");
+        assert!(
+            said.starts_with("/no/such/place/app.csv: cannot create: ") && !said.contains(".tmp"),
+            "{said}"
+        );
     }
 }

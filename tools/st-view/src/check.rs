@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use anyhow::{Context, Result};
-use st_cli::{Amount, Output, Status};
+use st_cli::{Amount, Output, Status, counted, grouped};
 use st_model::calls::LANES;
 use st_model::check::{ThreadCheck, Verdict, check_telling};
 use st_model::section::Section;
@@ -42,9 +42,9 @@ pub(crate) fn print(args: &Args, out: &mut Output) -> Result<Status> {
 fn line(section: &Section, c: &ThreadCheck) -> String {
     let of = section.threads.get(c.thread).map_or_else(String::new, |t| ranks(&t.ranks));
     let (recorded, decoded) = c.calls;
-    let mut text = format!("{of} thread {}: {recorded} calls", c.thread);
+    let mut text = format!("{of} thread {}: {}", c.thread, counted(recorded, "call"));
     if recorded != decoded {
-        text.push_str(&format!(" recorded, {decoded} decoded: DIFFERS"));
+        text.push_str(&format!(" recorded, {} decoded: DIFFERS", grouped(decoded)));
     }
     for (name, verdict) in NAMES.iter().zip(c.lanes) {
         let verdict = match verdict {

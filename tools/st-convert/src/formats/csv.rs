@@ -1,14 +1,13 @@
 //! Tables as CSV (RFC 4180), a file each.
 
-use std::fs::File;
 use std::io::{BufWriter, Write as _};
 use std::path::Path;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 
-use crate::directory::Directory;
+use crate::directory::{Directory, Named};
 use crate::format::{Format, Kind};
-use crate::tables::{Cell, Sink, TABLES, Tables, files};
+use crate::tables::{Cell, Sink, Tables, files};
 use crate::trace::Trace;
 
 pub(crate) const KIND: Kind = Kind {
@@ -27,7 +26,7 @@ pub(crate) const KIND: Kind = Kind {
 
 struct Files {
     directory: Directory,
-    writers: Vec<csv::Writer<BufWriter<File>>>,
+    writers: Vec<csv::Writer<BufWriter<Named>>>,
     number: String,
 }
 
@@ -62,9 +61,9 @@ impl Sink for Files {
     }
 
     fn finish(&mut self) -> Result<()> {
-        for (writer, table) in std::mem::take(&mut self.writers).into_iter().zip(&TABLES) {
+        for writer in std::mem::take(&mut self.writers) {
             let mut file = writer.into_inner().map_err(csv::IntoInnerError::into_error)?;
-            file.flush().with_context(|| format!("{}.csv", table.name))?;
+            file.flush()?;
         }
         Ok(())
     }

@@ -3,7 +3,6 @@
 //! Rows are gathered into row groups, which threads of their own encode, compress and write, one per table.
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path;
 use std::sync::Arc;
@@ -18,7 +17,7 @@ use ::parquet::schema::types::{ColumnPath, Type as Schema};
 use anyhow::{Context as _, Result, anyhow};
 use foldhash::fast::FixedState;
 
-use crate::directory::Directory;
+use crate::directory::{Directory, Named};
 use crate::format::{Format, Kind};
 use crate::tables::{Cell, Column, Sink, Table, Tables, Type, files};
 use crate::trace::Trace;
@@ -130,7 +129,7 @@ fn fresh(table: &Table) -> Group {
     table.columns.iter().map(column).collect()
 }
 
-fn write_group(writer: &mut SerializedFileWriter<BufWriter<File>>, group: &Group) -> Result<()> {
+fn write_group(writer: &mut SerializedFileWriter<BufWriter<Named>>, group: &Group) -> Result<()> {
     let mut rows = writer.next_row_group()?;
     for gathered in group {
         let Some(mut column) = rows.next_column()? else { break };

@@ -3,14 +3,13 @@
 //! Source: SimGrid's documentation, "Replaying a Time-Independent Trace", and its `smpi_replay.cpp` (3.32 and 4.1): sizes are in
 //! bytes since `init` stands alone, one flop of computation is 1 ns, a wait names the ends and tag of its request.
 
-use std::fs::File;
 use std::io::{BufWriter, Write as _};
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use st_model::num::Exact as _;
 
-use crate::directory::Directory;
+use crate::directory::{Directory, Named};
 use crate::format::{Call, Format, Kind, Summary};
 use crate::losses::Losses;
 use crate::script::{ALGORITHMS, End, Op, Script, network};
@@ -35,7 +34,7 @@ struct SimGrid<'a> {
     script: Script,
     trace: &'a Trace,
     /// The rank that is being written, by its place.
-    out: Option<(usize, BufWriter<File>)>,
+    out: Option<(usize, BufWriter<Named>)>,
 }
 
 fn open<'a>(target: &Path, trace: &'a Trace) -> Result<Box<dyn Format + 'a>> {

@@ -11,7 +11,7 @@ mod regions;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use foldhash::fast::FixedState;
 use st_model::calls::Kind as CallKind;
 use st_model::num::{Exact as _, saturate};
@@ -265,8 +265,8 @@ impl Otf2<'_> {
 /// Numbers of requests of collective operations have this bit.
 const COLLECTIVE: u64 = 1 << 63;
 
-impl Format for Otf2<'_> {
-    fn call(&mut self, call: &Call<'_>) -> Result<()> {
+impl Otf2<'_> {
+    fn write(&mut self, call: &Call<'_>) -> Result<()> {
         let Some((enter, exit)) = call.times else {
             self.losses.add("calls whose times are not known", call.event.calls());
             return Ok(());
@@ -285,7 +285,8 @@ impl Format for Otf2<'_> {
         self.record(exit, Record::Leave(region))
     }
 
-    fn finish(&mut self, summary: &Summary<'_>) -> Result<Losses> {
+    /// What all calls have in common, and threads without calls.
+    fn write_rest(&mut self, summary: &Summary<'_>) -> Result<()> {
         self.end_location()?;
         // Readers look for the events of all locations.
         for at in (0..).take(self.trace.lanes.len()) {
@@ -294,12 +295,22 @@ impl Format for Otf2<'_> {
                 self.end_location()?;
             }
         }
-        self.define(summary)?;
+        self.define(summary)
+    }
+}
+
+impl Format for Otf2<'_> {
+    fn call(&mut self, call: &Call<'_>) -> Result<()> {
+        self.write(call).with_context(|| self.directory.unwritten())
+    }
+
+    fn finish(&mut self, summary: &Summary<'_>) -> Result<Losses> {
+        self.write_rest(summary).with_context(|| self.directory.unwritten())?;
         Ok(std::mem::take(&mut self.losses))
     }
 
     fn commit(self: Box<Self>) -> Result<()> {
-        self.archive.close()?;
+        self.archive.close().with_context(|| self.directory.unwritten())?;
         self.directory.commit()
     }
 }
