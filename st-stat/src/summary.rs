@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use st_model::calls::Lane;
 use st_model::header::{Header, RANK_SUMS, SKETCH_ERROR, UNRECORDED};
 use st_model::rank_times::{RankTime, rank_times};
-use st_model::section::{Elastic, Section, Sym};
+use st_model::section::{Elastic, Paths, Section, Sym};
 use st_model::sites::CallSites;
 use st_model::sketch::Shape;
 use st_model::tree::{FlatTree, Item};
@@ -329,6 +329,8 @@ fn time_payload(header: &Header, sections: &[(Section, Profile)]) -> String {
     let how = header.options.get(RANK_SUMS).and_then(|how| how.as_str()).unwrap_or("1 %");
     let sums = threads().any(|t| !t.sums.is_empty()).then(|| format!(", totals of ranks ({how})"));
     let kept: Vec<String> = kept.map(|(_, name)| name).collect();
+    let one = threads().any(|t| Paths::of(&t.sketches) == Paths::One);
+    let paths = if one { ", whatever call came before" } else { "" };
     // Without exact times a column still holds comparisons of clocks.
     let columns = threads().flat_map(|t| &t.columns).filter(|(_, column)| column.events() > 0);
     // Every event has a duration, if it has a sketch; a series of polls is one.
@@ -348,5 +350,5 @@ fn time_payload(header: &Header, sections: &[(Section, Profile)]) -> String {
         (None, false) => format!("{}, no exact times", kept.join(", ")),
         (None, true) => "none".into(),
     };
-    said + &sums.unwrap_or_default()
+    said + paths + &sums.unwrap_or_default()
 }
