@@ -328,9 +328,9 @@ fn time_payload(header: &Header, sections: &[(Section, Profile)]) -> String {
     let kept = names.into_iter().filter(|(shape, _)| paths().any(|s| s.shape() == *shape));
     let how = header.options.get(RANK_SUMS).and_then(|how| how.as_str()).unwrap_or("1 %");
     let sums = threads().any(|t| !t.sums.is_empty()).then(|| format!(", totals of ranks ({how})"));
-    let kept: Vec<String> = kept.map(|(_, name)| name).collect();
     let one = threads().any(|t| Paths::of(&t.sketches) == Paths::One);
-    let paths = if one { ", whatever call came before" } else { "" };
+    let paths = one.then(|| "whatever call came before".to_owned());
+    let kept: Vec<String> = kept.map(|(_, name)| name).chain(paths).collect();
     // Without exact times a column still holds comparisons of clocks.
     let columns = threads().flat_map(|t| &t.columns).filter(|(_, column)| column.events() > 0);
     // Every event has a duration, if it has a sketch; a series of polls is one.
@@ -350,5 +350,5 @@ fn time_payload(header: &Header, sections: &[(Section, Profile)]) -> String {
         (None, false) => format!("{}, no exact times", kept.join(", ")),
         (None, true) => "none".into(),
     };
-    said + paths + &sums.unwrap_or_default()
+    said + &sums.unwrap_or_default()
 }
