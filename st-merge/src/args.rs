@@ -54,6 +54,16 @@ pub enum Sums {
     All,
 }
 
+/// Whether distributions of times tell apart which call came before.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
+pub enum Paths {
+    /// A distribution of each call site and call before it: entering a loop and going round it are two
+    #[default]
+    Each,
+    /// One of each call site, but for each thread's first call. Takes less room; a replay then draws the times of all paths in any order
+    One,
+}
+
 /// Merge the traces of many ranks into one
 ///
 /// Reads streams (files, directories of streams, or standard input), merges all ranks' structure, parameters, sketches
@@ -114,6 +124,9 @@ pub struct Args {
     /// Keep of times that take less of each rank's run than this number, sum and deviation only; 0% keeps all distributions
     #[arg(long, value_name = "PERCENT%", default_value_t = LEAST, conflicts_with = "sketch_buckets")]
     pub sketch_least: Tolerance,
+    /// Whether distributions of times tell apart which call came before
+    #[arg(long, value_name = "WHICH", value_enum, default_value_t)]
+    pub sketch_paths: Paths,
     /// Of which events each rank's total times are kept
     #[arg(long, value_name = "WHICH", value_enum, default_value_t)]
     pub rank_sums: Sums,
@@ -161,6 +174,7 @@ impl Args {
             buckets: self.sketch_buckets,
             least: self.sketch_least,
             error: self.sketch_error,
+            one_path: self.sketch_paths == Paths::One,
             rank_sums: self.rank_sums == Sums::All,
         }
     }

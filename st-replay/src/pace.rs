@@ -14,7 +14,7 @@ use st_model::columns::Column;
 use st_model::ints::Sealed;
 use st_model::project::Error;
 use st_model::rank_times::totals;
-use st_model::section::{NO_SYM, PathSketch, RankSums, Section, Sym, Thread};
+use st_model::section::{NO_SYM, PathSketch, Paths, RankSums, Section, Sym, Thread};
 use st_model::sketch::representative;
 
 use crate::coupling::{self, Gaps};
@@ -51,6 +51,7 @@ pub struct Pace<'a> {
     last_exit: Option<i64>,
     pairs: HashMap<(Sym, Sym), Pair>,
     totals: Vec<Scales>,
+    paths: Paths,
     pred: Sym,
 }
 
@@ -74,9 +75,11 @@ impl<'a> Pace<'a> {
             last_exit: None,
             pairs: HashMap::new(),
             totals: Vec::new(),
+            paths: Paths::Each,
             pred: NO_SYM,
         };
         let Some(t) = section.threads.get(thread) else { return Ok(pace) };
+        pace.paths = Paths::of(&t.sketches);
         let column = t.columns.iter().find(|(r, _)| *r == rank).map(|(_, c)| c);
         pace.draw(t, rank, &remaining(section, thread, rank, column)?);
         if column.is_none() {
@@ -167,7 +170,7 @@ impl<'a> Pace<'a> {
 
     /// The times of the next event, which is `sym`. The gap before the first event is not known.
     pub fn step(&mut self, sym: Sym) -> Step {
-        let pred = std::mem::replace(&mut self.pred, sym);
+        let pred = self.paths.pred(std::mem::replace(&mut self.pred, sym));
         if let Some((enter, exit)) = self.exact.next() {
             let gap = self.last_exit.map_or(0, |last| nanos(last, enter));
             self.last_exit = Some(exit);
@@ -188,7 +191,7 @@ impl<'a> Pace<'a> {
 /// What exact times leave open.
 #[derive(Debug, Default)]
 struct Remaining {
-    /// Number of events without exact times, by event and predecessor.
+    /// Number of events without exact times, by event and predecessor, as far as sketches tell that apart.
     calls: HashMap<(Sym, Sym), u64>,
     /// Gaps and durations of those that have them, ns.
     spent: HashMap<(Sym, Sym), (u128, u128)>,
@@ -209,6 +212,7 @@ fn remaining(
 ) -> Result<Remaining, Error> {
     let mut rest = Remaining::default();
     let Some(mut calls) = section.project(thread, rank) else { return Ok(rest) };
+    let paths = section.threads.get(thread).map_or(Paths::Each, |t| Paths::of(&t.sketches));
     let mut times = exact.into_iter().flat_map(Column::times);
     let (mut pred, mut last, mut words) = (NO_SYM, None, Vec::new());
     while let Some(sym) = calls.next_call(&mut words)? {
@@ -221,7 +225,7 @@ fn remaining(
             }
             None => *rest.calls.entry((sym, pred)).or_default() += 1,
         }
-        pred = sym;
+        pred = paths.pred(sym);
     }
     Ok(rest)
 }
@@ -293,6 +297,21 @@ mod tests {
         let without = section(false);
         assert_eq!(steps(&without, &[0, 1, 1]), [(0, 10), (30, 10), (5, 15)]);
         assert!(Pace::is_known(&without.threads[0]));
+    }
+
+    #[test]
+    fn where_no_paths_are_told_apart_an_event_takes_what_all_of_its_paths_took() {
+        let mut one = section(false);
+        let sketches = &mut one.threads[0].sketches;
+        *sketches = st_model::unite::one_path(std::mem::take(sketches));
+        assert_eq!(sketches.len(), 2);
+        let got = steps(&one, &[0, 1, 1]);
+        assert_eq!((got[0], got[1].0 + got[2].0, got[1].1 + got[2].1), ((0, 10), 35, 25));
+        assert!(got[1] != got[2], "the distribution's, not its mean: {got:?}");
+        // What exact times leave over is that of all paths, too.
+        let timed = section(true).threads[0].columns.clone();
+        one.threads[0].columns = timed;
+        assert_eq!(steps(&one, &[0, 1, 1]), [(0, 10), (30, 10), (5, 15)]);
     }
 
     #[test]

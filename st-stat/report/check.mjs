@@ -163,10 +163,11 @@ async function keyboard(page, views) {
   check("the address tells what is seen", (await page.evaluate(() => location.hash)).startsWith("#timeline&from="));
   await page.keyboard.press("Home");
   check("key Home", (await width()) === before);
-  if (await page.evaluate(() => timelineView.choices.includes("nodes"))) {
-    await page.select('select[aria-label="what rows are"]', "nodes");
+  for (const by of ["nodes", "clusters"]) {
+    if (!(await page.evaluate((by) => timelineView.choices.includes(by), by))) continue;
+    await page.select('select[aria-label="what rows are"]', by);
     await new Promise((done) => setTimeout(done, 300));
-    check("nodes as rows have an address", (await page.evaluate(() => location.hash)).endsWith("&rows=nodes"));
+    check(`${by} as rows have an address`, (await page.evaluate(() => location.hash)).endsWith(`&rows=${by}`));
     await page.evaluate(() => (location.hash = "#timeline"));
     await new Promise((done) => setTimeout(done, 100));
     check("ranks are rows again", (await page.evaluate(() => timelineView.by)) === "ranks");

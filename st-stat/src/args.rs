@@ -26,12 +26,12 @@ pub use self::explain::{
 pub use self::forecast::ForecastArgs;
 pub use self::hist::HistArgs;
 pub use self::moments::{AtArgs, BetweenArgs, BetweenBy, PhasesArgs, PhasesBy};
-pub(crate) use self::picture::PAPER;
+pub(crate) use self::picture::{DPI, PAPER};
 pub use self::picture::{PictureArgs, PictureOf};
 pub use self::predict::{Faster, PredictArgs};
 pub use self::report::ReportArgs;
 pub use self::timeline::TimelineArgs;
-pub use self::traffic::{LeaksArgs, MatrixArgs, MatrixBy, MessagesArgs};
+pub use self::traffic::{LeaksArgs, MatrixArgs, MessagesArgs, RanksBy};
 use crate::table::Format;
 
 const EXAMPLES: &str = "\
@@ -280,7 +280,7 @@ pub struct ClustersArgs {
     /// Ranks in a row of the drawing; as wide as the grid that partners are in, or nearly a square, if not given
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub width: Option<u32>,
-    /// Draw the clusters on the grid of ranks to FILE: as PNG if it is named .png, else as SVG
+    /// Draw the clusters on the grid of ranks to FILE, in the width of a paper's column: as PNG if it is named .png, else as SVG
     #[arg(long, alias = "svg", value_name = "FILE", help_heading = "Output")]
     pub draw: Option<PathBuf>,
     /// Print instead what clustering takes per rank inside a running program, as if it were done there: a representative's

@@ -13,7 +13,7 @@ pub(crate) use self::axis::Times;
 pub(crate) use self::bars::{Bar, bars};
 pub(crate) use self::marks::{
     Anchor, COLLECTIVE, COMPUTATION, Colour, EMPTY, HEAT, INK, LATE_RECEIVER, LATE_SENDER, MPI, ONE_SIDED,
-    PATH, SOFT,
+    PATH, Rect, SOFT,
 };
 pub(crate) use self::model::{Figure, SMALL, Shaded, TEXT};
 pub(crate) use self::png::write as png;

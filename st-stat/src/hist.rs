@@ -9,7 +9,7 @@ use anyhow::{Result, bail};
 use st_cli::{Output, Screen, Status, UsageError, counted, wrapped};
 use st_model::num::Exact;
 use st_model::rank_times::totals;
-use st_model::section::{NO_SYM, PathSketch, Section, Sym, Thread};
+use st_model::section::{ANY_SYM, NO_SYM, PathSketch, Section, Sym, Thread};
 use st_model::sites::CallSites;
 use st_model::sketch::{Shape, Sketch, edges};
 use st_model::steps::Budget;
@@ -35,11 +35,21 @@ pub(crate) const PHASES: [&str; 2] = ["before", "in call"];
 /// Paths that people are shown at most.
 const PATHS: usize = 8;
 
+/// What comes before a call.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Before {
+    /// Nothing: the start of a thread.
+    Start,
+    /// A call; the trace does not tell which.
+    Any,
+    After(Call),
+}
+
 /// What is known of the calls of one function from one site.
 #[derive(Default)]
 pub(crate) struct Found {
-    /// By the call before; `None` at the start of a thread.
-    paths: BTreeMap<Option<Call>, Durations>,
+    /// By what comes before.
+    paths: BTreeMap<Before, Durations>,
     /// Sums of each rank, ns.
     pub(crate) ranks: BTreeMap<u32, [u128; 2]>,
     /// Whether of some number and sum alone are known.
@@ -119,9 +129,13 @@ fn add(
     all: &mut BTreeMap<Call, Found>,
 ) {
     let call = |sym: Sym| calls.get(sym.to_usize())?.as_ref();
-    let before = |sym: Sym| {
-        let symbol = section.symbols.get(sym.to_usize()).filter(|_| sym != NO_SYM)?;
-        Some((named(&function(symbol.call, &section.tables), symbol.error), site_of(section, symbol, sites)))
+    let before = |sym: Sym| match (sym, section.symbols.get(sym.to_usize())) {
+        (NO_SYM, _) => Before::Start,
+        (ANY_SYM, _) | (_, None) => Before::Any,
+        (_, Some(symbol)) => {
+            let name = named(&function(symbol.call, &section.tables), symbol.error);
+            Before::After((name, site_of(section, symbol, sites)))
+        }
     };
     for s in sketches {
         let Some(call) = call(s.sym).filter(|_| s.comm.count > 0) else { continue };
@@ -183,12 +197,7 @@ fn write_text(
         writeln!(out, "{}", screen.bold(&head))?;
         if paths {
             for (before, durations) in &found.paths {
-                writeln!(
-                    out,
-                    "\nafter {}: {}",
-                    after(before.as_ref(), sites),
-                    counted(durations[1].count, "call")
-                )?;
+                writeln!(out, "\nafter {}: {}", after(before, sites), counted(durations[1].count, "call"))?;
                 write_phases((durations, found.means), None, screen, out)?;
             }
             continue;
@@ -201,8 +210,12 @@ fn write_text(
     Ok(())
 }
 
-fn after(before: Option<&Call>, sites: &CallSites) -> String {
-    before.map_or_else(|| "the start of the thread".into(), |(name, site)| at(name, *site, sites))
+fn after(before: &Before, sites: &CallSites) -> String {
+    match before {
+        Before::Start => "the start of the thread".into(),
+        Before::Any => "any call (st-merge --sketch-paths)".into(),
+        Before::After((name, site)) => at(name, *site, sites),
+    }
 }
 
 /// The calls before, most frequent first.
@@ -217,7 +230,7 @@ fn write_paths(found: &Found, sites: &CallSites, screen: Screen, out: &mut dyn W
     ];
     let rows = all.iter().take(PATHS).map(|(before, [compute, comm])| {
         let mean = |s: &Sketch| Cell::ns(s.mean().into());
-        vec![Cell::count(comm.count), mean(compute), mean(comm), Cell::text(after(before.as_ref(), sites))]
+        vec![Cell::count(comm.count), mean(compute), mean(comm), Cell::text(after(before, sites))]
     });
     writeln!(out)?;
     Table { columns, rows: rows.collect(), total: None }.write(Format::Text, screen, out)?;
@@ -324,19 +337,24 @@ fn table(all: &BTreeMap<Call, Found>, sites: &CallSites, paths: bool) -> Table {
     let mut rows = Vec::new();
     for ((name, site), found) in all {
         let whole = [(None, found.durations())];
-        let apart = found.paths.iter().map(|(before, d)| (before.as_ref(), d.clone())).collect::<Vec<_>>();
+        let apart = found.paths.iter().map(|(before, d)| (Some(before), d.clone())).collect::<Vec<_>>();
         for (before, durations) in if paths { &apart[..] } else { &whole[..] } {
-            let [after, before_site] = match before {
-                Some((name, site)) => {
+            let [after, before_number] = match before {
+                Some(Before::After((name, site))) => {
                     [Cell::text(name.clone()), site.map_or_else(Cell::none, |n| Cell::count(n.into()))]
                 }
-                None => [Cell::none(), Cell::none()],
+                Some(Before::Any) => [Cell::text("any"), Cell::none()],
+                Some(Before::Start) | None => [Cell::none(), Cell::none()],
             };
-            let before_place = site_cells(before.and_then(|(_, site)| *site), sites)[1].clone();
+            let before_site = match before {
+                Some(Before::After((_, site))) => *site,
+                _ => None,
+            };
+            let before_place = site_cells(before_site, sites)[1].clone();
             for (phase, sketch) in PHASES.iter().zip(durations) {
                 let [number, place] = site_cells(*site, sites);
                 let head = [Cell::text(name.clone()), number, place, Cell::text(*phase)];
-                let path = [after.clone(), before_site.clone(), before_place.clone()];
+                let path = [after.clone(), before_number.clone(), before_place.clone()];
                 rows.extend(
                     buckets(sketch)
                         .into_iter()

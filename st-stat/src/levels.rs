@@ -8,6 +8,10 @@ use st_model::num::{Exact as _, narrow, saturate};
 use st_model::rank_times::begin;
 use st_model::section::Section;
 
+use crate::args::RanksBy;
+use crate::parties::Parties;
+use crate::table::grouped;
+
 /// Kinds of waits that have a colour of their own.
 pub(crate) const KINDS: usize = 4;
 
@@ -60,6 +64,49 @@ pub(crate) struct Most {
     pub(crate) rows: usize,
     pub(crate) columns: usize,
     pub(crate) cells: usize,
+    /// From when to when, ns from the beginning of the run, if not all of it.
+    pub(crate) window: Option<(i64, i64)>,
+}
+
+/// Sums of ranks, nodes or clusters, with what each row is called.
+pub(crate) struct Rows {
+    pub(crate) levels: Levels,
+    pub(crate) by: RanksBy,
+    /// None of ranks, which are called by their numbers.
+    names: Vec<String>,
+}
+
+impl Rows {
+    /// Ranks as rows. *Cost:* O(calls + cells).
+    pub(crate) fn ranks(analysis: &Analysis, most: Most) -> Self {
+        Self { levels: of(analysis, most), by: RanksBy::Rank, names: Vec::new() }
+    }
+
+    /// Nodes or clusters as rows; of more than there are rows, neighbours share one. *Cost:* O(calls + cells).
+    pub(crate) fn parties(analysis: &Analysis, (by, parties): (RanksBy, &Parties), most: Most) -> Self {
+        let mut parties = parties.clone();
+        let mut row_of: Vec<usize> = analysis.ranks.iter().map(|of| parties.number(of.rank)).collect();
+        let names = parties.names;
+        let group = names.len().div_ceil(most.rows.max(1)).max(1);
+        row_of.iter_mut().for_each(|row| *row /= group);
+        let levels = self::by(analysis, (names.len().div_ceil(group), &row_of), most);
+        Self { levels: Levels { group, count: names.len(), ..levels }, by, names }
+    }
+
+    /// What the first and the last of a row are called.
+    pub(crate) fn ends(&self, row: usize) -> [String; 2] {
+        let (first, last) = self.levels.ends(row);
+        [first, last].map(|n| match self.names.get(n.to_usize()) {
+            Some(name) => name.clone(),
+            None => grouped(n.into()),
+        })
+    }
+
+    /// What a row is: a rank, or several of them.
+    pub(crate) fn each(&self) -> String {
+        let (one, group) = (self.by.one(), self.levels.group);
+        if group == 1 { format!("a {one}") } else { format!("{} {one}s", grouped(group.to_u64())) }
+    }
 }
 
 /// When a run begins by the times that `st-stat at` takes, ns.
@@ -127,9 +174,9 @@ pub(crate) fn by(analysis: &Analysis, (rows, row_of): (usize, &[usize]), most_of
 /// Sums of rows, by the number of a rank's row.
 fn sums(analysis: &Analysis, (rows, row_of): (usize, &dyn Fn(usize) -> usize), most_of: Most) -> Levels {
     let columns = (most_of.cells / rows.max(1)).clamp(1, most_of.columns.max(1));
-    let run: i64 = saturate(analysis.run());
-    let ns = (run / narrow::<i64>(columns)).saturating_add(1);
-    let grid = Grid { begin: analysis.begin(), columns, ns };
+    let (from, until) = most_of.window.unwrap_or_else(|| (0, saturate(analysis.run())));
+    let ns = (until.saturating_sub(from) / narrow::<i64>(columns)).saturating_add(1);
+    let grid = Grid { begin: analysis.begin().saturating_add(from), columns, ns };
     let cells = || vec![0u64; rows * columns];
     let (mut computation, mut mpi, mut most) = (cells(), cells(), cells());
     let mut waits = vec![cells(); KINDS];

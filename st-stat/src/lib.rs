@@ -23,6 +23,7 @@ mod matrix;
 mod messages;
 mod moment;
 pub mod normal;
+mod parties;
 mod phases;
 mod picture;
 mod predict;
@@ -40,5 +41,6 @@ mod unlike;
 mod untimed;
 mod violations;
 mod why;
+mod window;
 
 pub use run::{main, run};

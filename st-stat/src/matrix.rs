@@ -1,6 +1,6 @@
 //! Who talks to whom: bytes and messages per pair of ranks, nodes or clusters.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use anyhow::Result;
@@ -10,9 +10,10 @@ use st_model::num::Exact as _;
 use st_model::section::Section;
 use st_model::steps::Budget;
 
-use crate::args::{MatrixArgs, MatrixBy};
+use crate::args::{MatrixArgs, RanksBy};
 use crate::clusters;
 use crate::input;
+use crate::parties::Parties;
 use crate::table::{Cell, Column, Format, Table, bytes, grouped};
 
 /// Rows and columns that are drawn at most: of more, neighbours are drawn together.
@@ -34,9 +35,9 @@ pub(crate) fn matrix(args: &MatrixArgs) -> Result<Status> {
     let flows = flows(&sections, &budget)?;
     let asked = clusters::by_asked(&whole.provenance);
     let parties = match args.by {
-        MatrixBy::Rank => Parties::ranks(&sections, &flows),
-        MatrixBy::Node => Parties::nodes(&sections),
-        MatrixBy::Cluster => {
+        RanksBy::Rank => Parties::ranks(&sections, whom(&flows)),
+        RanksBy::Node => Parties::nodes(&sections),
+        RanksBy::Cluster => {
             sections.iter().try_for_each(|section| budget.spend_ranks(section))?;
             Parties::clusters(&clusters::found(sections, asked)?, asked)
         }
@@ -65,60 +66,14 @@ pub(crate) fn flows(sections: &[Section], budget: &Budget) -> Result<Flows> {
     Ok(flows)
 }
 
-/// What ranks are taken together by: each with its name, and of each rank its number.
-struct Parties {
-    names: Vec<String>,
-    of: BTreeMap<u32, usize>,
-}
-
-impl Parties {
-    /// Those of the trace, and whom they send to.
-    fn ranks(sections: &[Section], flows: &Flows) -> Self {
-        let named = flows.pairs.keys().map(|(_, to)| *to);
-        let ranks: BTreeSet<u32> = sections.iter().flat_map(|s| s.ranks.iter()).chain(named).collect();
-        let names = ranks.iter().map(u32::to_string).collect();
-        Self { names, of: ranks.into_iter().zip(0..).collect() }
-    }
-
-    /// Hosts, by their lowest ranks.
-    fn nodes(sections: &[Section]) -> Self {
-        let hosts = sections.iter().flat_map(|s| &s.hosts);
-        let mut of: BTreeMap<u32, &str> = BTreeMap::new();
-        hosts.for_each(|(host, ranks)| of.extend(ranks.iter().map(|rank| (rank, host.as_str()))));
-        let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();
-        let mut names = Vec::new();
-        let mut number = |host| {
-            *numbers.entry(host).or_insert_with(|| {
-                names.push(host.to_owned());
-                names.len() - 1
-            })
-        };
-        let of = of.into_iter().map(|(rank, host)| (rank, number(host))).collect();
-        Self { names, of }
-    }
-
-    fn clusters(sections: &[Section], asked: bool) -> Self {
-        let mains = clusters::mains(sections, asked);
-        let ranks = mains.iter().enumerate().flat_map(|(i, main)| {
-            let ranks = main.subs.iter().flat_map(|sub| sub.ranks.iter());
-            ranks.map(move |rank| (rank, i)).collect::<Vec<_>>()
-        });
-        Self { of: ranks.collect(), names: (0..mains.len()).map(|i| i.to_string()).collect() }
-    }
-
-    /// The number of a rank; ranks that the trace does not hold get one after all others when they are first met.
-    fn number(&mut self, rank: u32) -> usize {
-        let Self { names, of } = self;
-        *of.entry(rank).or_insert_with(|| {
-            names.push(format!("(rank {rank})"));
-            names.len() - 1
-        })
-    }
+/// Whom ranks send to.
+fn whom(flows: &Flows) -> impl Iterator<Item = u32> {
+    flows.pairs.keys().map(|(_, to)| *to)
 }
 
 /// Flows between parties.
 pub(crate) struct Matrix {
-    by: MatrixBy,
+    by: RanksBy,
     names: Vec<String>,
     pairs: BTreeMap<(usize, usize), Flow>,
     shared: BTreeMap<usize, Flow>,
@@ -127,7 +82,7 @@ pub(crate) struct Matrix {
 impl Matrix {
     /// Between ranks.
     pub(crate) fn of_ranks(sections: &[Section], flows: &Flows) -> Self {
-        Self::new(MatrixBy::Rank, Parties::ranks(sections, flows), flows)
+        Self::new(RanksBy::Rank, Parties::ranks(sections, whom(flows)), flows)
     }
 
     /// How many there are.
@@ -140,7 +95,7 @@ impl Matrix {
         self.pairs.iter().map(|(pair, flow)| (*pair, flow))
     }
 
-    fn new(by: MatrixBy, mut parties: Parties, flows: &Flows) -> Self {
+    fn new(by: RanksBy, mut parties: Parties, flows: &Flows) -> Self {
         let (mut pairs, mut shared) = (BTreeMap::new(), BTreeMap::new());
         let mut sorted: Vec<_> = flows.pairs.iter().collect();
         sorted.sort_by_key(|(ranks, _)| **ranks);
@@ -175,18 +130,18 @@ impl Matrix {
     /// A number where parties have numbers.
     fn name(&self, party: usize) -> Cell {
         let name = self.names.get(party).map_or("", String::as_str);
-        let number = name.parse::<u64>().ok().filter(|_| self.by != MatrixBy::Node);
+        let number = name.parse::<u64>().ok().filter(|_| self.by != RanksBy::Node);
         number.map_or_else(|| Cell::text(name), |n| Cell::shown(n.into(), name))
     }
 
     fn columns(&self) -> Vec<Column> {
         let [from, to] = match self.by {
-            MatrixBy::Rank => ["from_rank", "to_rank"],
-            MatrixBy::Node => ["from_node", "to_node"],
-            MatrixBy::Cluster => ["from_cluster", "to_cluster"],
+            RanksBy::Rank => ["from_rank", "to_rank"],
+            RanksBy::Node => ["from_node", "to_node"],
+            RanksBy::Cluster => ["from_cluster", "to_cluster"],
         };
         let party = |title, key| match self.by {
-            MatrixBy::Node => Column::left(title, key),
+            RanksBy::Node => Column::left(title, key),
             _ => Column::right(title, key, 0),
         };
         vec![
@@ -206,11 +161,7 @@ impl Matrix {
             })
         };
         let (all, shared) = (sum(&mut self.pairs.values()), sum(&mut self.shared.values()));
-        let what = match self.by {
-            MatrixBy::Rank => "rank",
-            MatrixBy::Node => "node",
-            MatrixBy::Cluster => "cluster",
-        };
+        let what = self.by.one();
         let n = self.pairs.len().to_u64();
         writeln!(
             out,

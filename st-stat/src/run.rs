@@ -11,14 +11,14 @@ use st_model::project;
 use st_model::steps::Exceeded;
 
 use crate::args::{
-    Args, CallsArgs, ClustersArgs, Command, Explaining, MapeArgs, SizesArgs, SizesBy, SummaryArgs,
+    Args, CallsArgs, ClustersArgs, Command, DPI, Explaining, MapeArgs, SizesArgs, SizesBy, SummaryArgs,
     ViolationsArgs,
 };
 use crate::input::{Lacking, NAME};
 use crate::table::Format;
 use crate::topology::Grid;
 use crate::{
-    at, calls, causes, clusters, compare, exact, explain, forecast, hist, input, leaks, mape, matrix,
+    at, calls, causes, clusters, compare, exact, explain, figure, forecast, hist, input, leaks, mape, matrix,
     messages, phases, picture, predict, report, sizes, spread, summary, timeline, violations, why,
 };
 
@@ -249,9 +249,10 @@ fn list_clusters(args: &ClustersArgs) -> Result<Status> {
     let mut drawn = None;
     if let Some(path) = &args.draw {
         let mut picture = Output::text(path)?;
+        let drawing = picture::figure(&grid(), format!("{}: clusters", whole.header.command()))?;
         match path.extension().is_some_and(|e| e.eq_ignore_ascii_case("png")) {
-            true => picture::png(&grid(), &mut picture)?,
-            false => picture::svg(&grid(), &mut picture)?,
+            true => figure::png(&drawing, DPI, &mut picture)?,
+            false => figure::svg(&drawing, &mut picture)?,
         }
         drawn = Some(picture.finish()?);
     }

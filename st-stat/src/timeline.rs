@@ -7,13 +7,19 @@ use std::io::{self, Write};
 use anyhow::Result;
 use st_cli::{Finished, Output, Screen, Status};
 use st_explain::analyse_all;
-use st_model::num::{Exact as _, narrow, saturate};
+use st_model::num::{narrow, saturate};
 
-use crate::args::{PAPER, TimelineArgs};
+use crate::args::{PAPER, RanksBy, TimelineArgs};
+use crate::clusters;
 use crate::explain::{Explained, rank_cell};
 use crate::figure::{self, Figure};
-use crate::levels::{self, Levels, Most};
+use crate::levels::{self, Levels, Most, Rows};
+use crate::parties::Parties;
 use crate::table::{Cell, Column, Format, Table, duration, grouped};
+use crate::window;
+
+/// Characters that what a row is called has at most.
+const NAME: usize = 20;
 
 /// Columns where there is no screen.
 const USUAL: usize = 64;
@@ -28,25 +34,35 @@ const WAITS: [(char, &str); levels::KINDS] =
 pub(crate) fn timeline(args: &TimelineArgs) -> Result<Status> {
     let explained = Explained::measured(&args.of, analyse_all)?;
     let analysis = explained.known()?;
-    let origin = levels::origin(analysis, &explained.sections)?;
+    let (origin, windows) = window::asked(&explained, args.window.as_slice())?;
+    let window = windows.first().copied();
+    let origin = origin.saturating_add(window.map_or(0, |(from, _)| from));
+    let parties = parties(args, &explained)?;
+    let rows = |most: Most| match &parties {
+        Some(parties) => Rows::parties(analysis, (args.by, parties), most),
+        None => Rows::ranks(analysis, most),
+    };
     let mut out = Output::text(&args.of.output.output)?;
     let screen = Screen::of(&out);
-    let ranks = analysis.ranks.last().map_or(0, |r| r.rank);
-    let label = grouped(ranks.into()).len().max(4);
+    let longest = match &parties {
+        Some(parties) => parties.names.iter().map(|name| name.chars().count()).max().unwrap_or(0),
+        None => grouped(analysis.ranks.last().map_or(0, |r| r.rank).into()).len(),
+    };
+    let label = longest.max(args.by.one().len()).min(NAME);
     let text = args.of.format == Format::Text;
     let fits = if text { screen.width.saturating_sub(label + 1).max(1) } else { USUAL };
     let columns = args.columns.map_or(fits, usize::from);
-    let most = Most { rows: args.rows.into(), columns, cells: usize::MAX };
+    let most = Most { rows: args.rows.into(), columns, cells: usize::MAX, window };
     let mut drawn = None;
     if let Some(path) = &args.svg {
         let mut picture = Output::text(path)?;
-        let levels = levels::of(analysis, Most { columns: drawn::columns(PAPER), ..most });
+        let rows = rows(Most { columns: drawn::columns(PAPER), ..most });
         let mut figure = Figure::new(PAPER, format!("{}: timeline", explained.whole.header.command()))?;
-        drawn::draw(&mut figure, &levels, origin);
+        drawn::draw(&mut figure, &rows, origin);
         figure::svg(&figure, &mut picture)?;
         drawn = Some(picture.finish()?);
     }
-    let timeline = Timeline { levels: levels::of(analysis, most), origin, label };
+    let timeline = Timeline { rows: rows(most), origin, label };
     if text {
         timeline.write(screen, &mut out)?;
     } else {
@@ -57,29 +73,44 @@ pub(crate) fn timeline(args: &TimelineArgs) -> Result<Status> {
     Ok(Status::Ok)
 }
 
+/// What rows are, if not ranks. Clusters are looked for where nobody has put ranks into any.
+fn parties(args: &TimelineArgs, explained: &Explained) -> Result<Option<Parties>> {
+    let sections = &explained.sections;
+    Ok(match args.by {
+        RanksBy::Rank => None,
+        RanksBy::Node => Some(Parties::nodes(sections)),
+        RanksBy::Cluster => {
+            let budget = args.of.steps.budget();
+            sections.iter().try_for_each(|section| budget.spend_ranks(section))?;
+            let asked = clusters::by_asked(&explained.whole.provenance);
+            Some(Parties::clusters(&clusters::found(sections.clone(), asked)?, asked))
+        }
+    })
+}
+
 /// A run in rows and columns.
 struct Timeline {
-    levels: Levels,
+    rows: Rows,
     /// When it begins, ns.
     origin: i64,
-    /// Characters of a rank's number.
+    /// Characters of what a row is called.
     label: usize,
 }
 
 impl Timeline {
     /// When a column begins, ns.
     fn begin(&self, column: usize) -> i64 {
-        self.origin.saturating_add(self.levels.column_ns.saturating_mul(narrow(column)))
+        self.origin.saturating_add(self.rows.levels.column_ns.saturating_mul(narrow(column)))
     }
 
     fn wait(&self, kind: usize, cell: usize) -> u64 {
-        self.levels.waits.get(kind).and_then(|sums| sums.get(cell)).copied().unwrap_or(0)
+        self.rows.levels.waits.get(kind).and_then(|sums| sums.get(cell)).copied().unwrap_or(0)
     }
 
     /// What stands for a cell, and the kind of wait that it is.
     fn mark(&self, cell: usize) -> (char, Option<usize>) {
         let at = |sums: &[u64]| sums.get(cell).copied().unwrap_or(0);
-        let (computation, mpi) = (at(&self.levels.computation), at(&self.levels.mpi));
+        let (computation, mpi) = (at(&self.rows.levels.computation), at(&self.rows.levels.mpi));
         let all = computation.saturating_add(mpi);
         let waits: u64 = (0..WAITS.len()).map(|kind| self.wait(kind, cell)).fold(0, u64::saturating_add);
         let longest = (0..WAITS.len()).max_by_key(|kind| (self.wait(*kind, cell), WAITS.len() - kind));
@@ -93,15 +124,14 @@ impl Timeline {
     }
 
     fn write(&self, screen: Screen, out: &mut dyn Write) -> io::Result<()> {
-        let Levels { group, rows, columns, column_ns, .. } = self.levels;
+        let Levels { rows, columns, column_ns, .. } = self.rows.levels;
         let (width, ns) = (self.label, saturate(column_ns));
-        let each = if group == 1 { "a rank".into() } else { format!("{} ranks", grouped(group.to_u64())) };
-        writeln!(out, "a row is {each}, a column {}", duration(ns))?;
+        writeln!(out, "a row is {}, a column {}", self.rows.each(), duration(ns))?;
         // A time over every sixteenth column.
         let time = |column: usize| format!("{:<16}", duration(saturate(self.begin(column))));
         let times: String = (0..columns).step_by(16).map(time).collect();
         let times: String = times.chars().take(columns).collect();
-        writeln!(out, "{:>width$} {}", "rank", times.trim_end())?;
+        writeln!(out, "{:>width$} {}", self.rows.by.one(), times.trim_end())?;
         for row in 0..rows {
             let mut line = String::new();
             for column in 0..columns {
@@ -109,9 +139,12 @@ impl Timeline {
                 let text = mark.to_string();
                 line += &kind.map_or(text.clone(), |kind| screen.coloured(&text, kind));
             }
-            writeln!(out, "{:>width$} {}", grouped(self.levels.ends(row).0.into()), line.trim_end())?;
+            let [name, _] = self.rows.ends(row);
+            // Of names the end tells most.
+            let name: String = name.chars().skip(name.chars().count().saturating_sub(width)).collect();
+            writeln!(out, "{name:>width$} {}", line.trim_end())?;
         }
-        let there = |kind: &usize| self.levels.waits.get(*kind).is_some_and(|sums| !sums.is_empty());
+        let there = |kind: &usize| self.rows.levels.waits.get(*kind).is_some_and(|sums| !sums.is_empty());
         let waits: Vec<String> = (0..WAITS.len())
             .filter(there)
             .map(|kind| format!("{} {}", screen.coloured(&WAITS[kind].0.to_string(), kind), WAITS[kind].1))
@@ -126,9 +159,15 @@ impl Timeline {
     /// A row per cell in which there is something.
     fn table(&self) -> Table {
         let right = |title, key| Column::right(title, key, 0);
+        let Rows { levels, by, .. } = &self.rows;
+        let [first, last] = match by {
+            RanksBy::Rank => [right("from rank", "first_rank"), right("to rank", "last_rank")],
+            RanksBy::Node => [Column::left("from node", "first_node"), Column::left("to node", "last_node")],
+            RanksBy::Cluster => [right("from cluster", "first_cluster"), right("to cluster", "last_cluster")],
+        };
         let columns = vec![
-            right("from rank", "first_rank"),
-            right("to rank", "last_rank"),
+            first,
+            last,
             right("begin", "begin_ns"),
             right("end", "end_ns"),
             right("computation", "computation_ns"),
@@ -138,7 +177,6 @@ impl Timeline {
             right("collective", "collective_ns"),
             right("window", "one_sided_ns"),
         ];
-        let levels = &self.levels;
         let mut rows = Vec::new();
         for cell in 0..levels.rows * levels.columns {
             let sum = |sums: &[u64]| sums.get(cell).copied().unwrap_or(0);
@@ -147,11 +185,15 @@ impl Timeline {
                 continue;
             }
             let (first, last) = levels.ends(cell / levels.columns);
+            let ends = match by {
+                // A row of those that the trace does not tell has no number.
+                RanksBy::Node => self.rows.ends(cell / levels.columns).map(Cell::text),
+                RanksBy::Rank | RanksBy::Cluster => [rank_cell(first), rank_cell(last)],
+            };
             let column = cell % levels.columns;
             let times = [column, column + 1].map(|c| Cell::ns(saturate::<u64>(self.begin(c)).into()));
             let sums =
                 [computation, mpi].into_iter().chain((0..WAITS.len()).map(|kind| self.wait(kind, cell)));
-            let ends = [rank_cell(first), rank_cell(last)];
             rows.push(ends.into_iter().chain(times).chain(sums.map(|ns| Cell::ns(ns.into()))).collect());
         }
         Table { columns, rows, total: None }

@@ -48,10 +48,13 @@ fn said(site: &str, shape: Shape, options: &[&str]) -> anyhow::Result<String> {
 
 /// What a command says of them: options behind its own arguments.
 fn run(command: &[&str], shape: Shape) -> anyhow::Result<String> {
+    run_of((0..4).map(|r| rank(r, shape)).collect(), command)
+}
+
+fn run_of(sections: Vec<Section>, command: &[&str]) -> anyhow::Result<String> {
     let dir = tempfile::tempdir()?;
     let [path, out]: [PathBuf; 2] = ["app.st", "out"].map(|n| dir.path().join(n));
     let header = Header { world: 4, program: "app".into(), ..Header::default() };
-    let sections = (0..4).map(|r| rank(r, shape)).collect();
     let trace = Trace { header, sections, level: 0, ..Trace::default() };
     st_stream::write(&trace, std::fs::File::create(&path)?, WriteOptions { level: 0 })?;
     let paths = [path.to_str().unwrap(), "-q", "-o", out.to_str().unwrap()];
@@ -147,6 +150,36 @@ fn buckets_are_there_for_programs() {
             && bucket(r["from_ns"].as_u64().unwrap()) == bucket(r["to_ns"].as_u64().unwrap())),
         "{json}"
     );
+}
+
+#[test]
+fn what_tells_no_paths_apart_says_so() {
+    let one_path = |sections: Vec<Section>, columns: bool, buckets: bool| {
+        let mut merged = merge(sections, columns).unwrap();
+        let kept = Kept { one_path: true, buckets, ..Kept::default() };
+        kept.apply(&mut merged, &mut Header::default());
+        vec![merged]
+    };
+    let ranks = || (0..4).map(|r| rank(r, Shape::Buckets)).collect();
+    let told = |words: &[&str]| {
+        run_of(one_path(ranks(), false, true), &[&["hist", "MPI_Barrier"], words].concat()).unwrap()
+    };
+    // What all paths have together is the same.
+    let all = said("MPI_Barrier", Shape::Buckets, &[]).unwrap();
+    let drawn = |text: &str| text.lines().filter(|l| l.contains('█')).map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!((drawn(&told(&[])), drawn(&all).is_empty()), (drawn(&all), false));
+    let apart = told(&["--paths"]);
+    assert!(apart.contains("\nafter any call (st-merge --sketch-paths): 480 calls\n"), "{apart}");
+    let csv = told(&["--paths", "--format", "csv"]);
+    assert!(csv.contains(",step app.c:7,in call,any,,,") && !csv.contains("MPI_Send"), "{csv}");
+    // Exact times tell what is kept in part only, of the same calls.
+    let hist = ["hist", "MPI_Barrier", "--paths"];
+    let exact = run_of(one_path(vec![timed(0), timed(1)], true, false), &hist).unwrap();
+    assert_eq!(exact, run_of(one_path(vec![timed(0), timed(1)], false, true), &hist).unwrap());
+    let summary = run_of(one_path(ranks(), false, true), &[]).unwrap();
+    assert!(summary.contains("whatever call came before"), "{summary}");
+    let summary = run(&[], Shape::Buckets).unwrap();
+    assert!(!summary.contains("whatever call came before"), "{summary}");
 }
 
 #[test]

@@ -154,6 +154,33 @@ fn numbers_are_those_that_commands_print() {
 }
 
 #[test]
+fn a_part_of_the_time_is_drawn_by_itself() {
+    let ends = |svg: &str| {
+        let shown = texts(svg);
+        // Times stand below, before what rows are called.
+        let at = shown.iter().position(|text| text == "rank").unwrap();
+        [shown[at - 3].clone(), shown[at - 1].clone()]
+    };
+    for view in ["timeline", "path"] {
+        let whole = drawn(program(), &["--view", view]).unwrap();
+        let [_, last] = ends(&whole);
+        let part = drawn(program(), &["--view", view, "--window", "0.05..0.1"]).unwrap();
+        assert_eq!(ends(&part), ["50.0 ms", "100 ms"].map(str::to_owned), "{view}: {last}");
+        // All of it is the same with and without.
+        let all = drawn(program(), &["--view", view, "--window", "0..1000"]).unwrap();
+        assert_eq!((ends(&all), &all), (ends(&whole), &whole), "{view}");
+    }
+    for (words, says) in [
+        (&["--view", "waits", "--window", "0.05..0.07"][..], "only --view timeline and path show times"),
+        (&["--view", "path", "--window", "0.05..0.07", "--window", "0.07..0.1"], "a picture shows one"),
+        (&["--view", "path", "--window", "100..101"], "--window: the run is from"),
+    ] {
+        let error = drawn(program(), words).unwrap_err();
+        assert!(format!("{error:#}").contains(says), "{error:#}");
+    }
+}
+
+#[test]
 fn a_call_site_is_drawn_with_the_ranks_at_its_ends() {
     let hist = printed(program(), &["hist", "MPI_Allreduce"]);
     let svg = drawn(program(), &["--view", "spread", "--site", "MPI_Allreduce", "--width", "180"]).unwrap();

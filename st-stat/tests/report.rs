@@ -13,6 +13,7 @@ use serde_json::{Map, Value};
 use st_kernels::{Kernel, Slow};
 use st_model::calls::names;
 use st_model::section::{Ended, NO_SYM, Section};
+use st_reduce::merge::merge;
 use st_stream::{ReadOptions, WriteOptions};
 
 /// Bytes that a page may have.
@@ -119,8 +120,8 @@ fn its_timeline_adds_up_to_the_ranks() {
 fn nodes_have_the_sums_of_their_ranks() {
     let sections = with_slow(Kernel::Transpose, 16, 3, &[Slow { rank: 1, factor: 2.0 }]);
     let page = report(sections.clone(), &[]);
-    let (nodes, ranks) = (&page["timeline"]["nodes"], json(&sections, &["ranks"]));
-    let node = numbers(&nodes["node"]);
+    let nodes = &page["timeline"]["nodes"];
+    let node = numbers(&nodes["of"]);
     let hosts = nodes["names"].as_array().unwrap();
     assert!(hosts.len() > 1 && node.len() == 16, "{hosts:?}");
     for (rank, number) in (0u32..).zip(&node) {
@@ -128,16 +129,42 @@ fn nodes_have_the_sums_of_their_ranks() {
         let section = sections.iter().find(|s| s.ranks.contains(rank)).unwrap();
         assert!(section.hosts.iter().any(|(name, ranks)| host == name && ranks.contains(rank)), "{rank}");
     }
-    let columns = nodes["levels"]["columns"].as_u64().unwrap().try_into().unwrap();
-    for (key, of) in [("computation", "computation_ns"), ("mpi", "mpi_ns")] {
-        let cells = numbers(&nodes["levels"][key]);
+    assert!(page["timeline"]["clusters"].is_null(), "nobody has put these ranks into clusters");
+    have_the_sums_of_their_ranks(nodes, &json(&sections, &["ranks"]));
+}
+
+/// Whether rows of nodes or clusters have the sums of their ranks.
+fn have_the_sums_of_their_ranks(groups: &Value, ranks: &[Map<String, Value>]) {
+    let of = numbers(&groups["of"]);
+    assert_eq!(of.len(), ranks.len());
+    let columns = groups["levels"]["columns"].as_u64().unwrap().try_into().unwrap();
+    for (key, column) in [("computation", "computation_ns"), ("mpi", "mpi_ns")] {
+        let cells = numbers(&groups["levels"][key]);
         let shown: Vec<u64> = cells.chunks(columns).map(|row| row.iter().sum()).collect();
-        let mut sums = vec![0; hosts.len()];
-        for (row, number) in ranks.iter().zip(&node) {
-            sums[usize::try_from(*number).unwrap()] += row[of].as_u64().unwrap();
+        let mut sums = vec![0; groups["names"].as_array().unwrap().len()];
+        for (row, number) in ranks.iter().zip(&of) {
+            sums[usize::try_from(*number).unwrap()] += row[column].as_u64().unwrap();
         }
         assert_eq!(shown, sums, "{key}");
     }
+}
+
+#[test]
+fn clusters_that_the_trace_has_have_the_sums_of_their_ranks() {
+    let ranks = with_slow(Kernel::Wavefront, 9, 3, &[Slow { rank: 1, factor: 2.0 }]);
+    let sections = vec![merge(ranks, true).unwrap()];
+    let clusters = &report(sections.clone(), &[])["timeline"]["clusters"];
+    let of = numbers(&clusters["of"]);
+    let mut sizes = vec![0; clusters["names"].as_array().unwrap().len()];
+    of.iter().for_each(|n| sizes[usize::try_from(*n).unwrap()] += 1);
+    // Corners, sides and the middle of the grid make other calls.
+    let mut printed = vec![0; sizes.len()];
+    for row in json(&sections, &["clusters"]) {
+        printed[usize::try_from(row["main"].as_u64().unwrap()).unwrap()] += row["ranks"].as_u64().unwrap();
+    }
+    assert_eq!(sizes, printed);
+    assert!(sizes.len() > 2 && of.first() != of.get(4), "{of:?}");
+    have_the_sums_of_their_ranks(clusters, &json(&sections, &["ranks"]));
 }
 
 #[test]

@@ -3,9 +3,13 @@
 
 mod common;
 
-use common::{Rank, printed, rows, tried, untimed};
+use std::collections::{BTreeMap, BTreeSet};
+
+use common::{Rank, printed, rows, tried, untimed, with_slow};
+use st_kernels::{Kernel, Slow};
 use st_model::calls::names;
 use st_model::section::Section;
+use st_reduce::merge::merge;
 
 /// Four ranks compute for 1 ms before a barrier, rank 2 for 3 ms; and once more. MPI_Init takes 1 ms, the barrier itself nothing.
 fn program() -> Vec<Section> {
@@ -46,6 +50,73 @@ fn neighbours_share_rows_and_nothing_is_lost() {
     assert_eq!((&*csv[3]["first_rank"], &*csv[3]["last_rank"]), ("2", "3"));
     // Times begin with MPI_Init.
     assert_eq!(csv[0]["begin_ns"], "1000000");
+}
+
+#[test]
+fn ranks_of_a_node_or_a_cluster_share_a_row() {
+    let ranks = || with_slow(Kernel::Wavefront, 9, 3, &[Slow { rank: 1, factor: 2.0 }]);
+    let all = rows(&printed(ranks(), &["ranks", "--format", "csv"]));
+    let told = |words: &[&str]| {
+        rows(&printed(ranks(), &[&["timeline", "--columns", "2", "--format", "csv"], words].concat()))
+    };
+    let sum = |rows: &[BTreeMap<String, String>]| {
+        rows.iter().map(|row| row["computation_ns"].parse::<u64>().unwrap()).sum::<u64>()
+    };
+    let clusters: BTreeSet<String> = rows(&printed(ranks(), &["clusters", "--format", "csv"]))
+        .into_iter()
+        .map(|row| row["main"].clone())
+        .collect();
+    let by_cluster = told(&["--by", "cluster"]);
+    assert_eq!(by_cluster.iter().map(|row| row["first_cluster"].clone()).collect::<BTreeSet<_>>(), clusters);
+    let by_node = told(&["--by", "node"]);
+    let section = &ranks()[8];
+    assert!(by_node.iter().any(|row| row["first_node"] == section.hosts[0].0), "{by_node:?}");
+    assert_eq!([sum(&by_cluster), sum(&by_node)], [sum(&all); 2]);
+    // Of more than there are rows, neighbours share one.
+    let few = told(&["--by", "cluster", "--rows", "2"]);
+    let last = clusters.len() - 1;
+    assert_eq!((&*few.last().unwrap()["last_cluster"], sum(&few)), (&*last.to_string(), sum(&all)));
+    let text = printed(program(), &["timeline", "--by", "node", "--columns", "6"]);
+    assert!(text.starts_with("a row is a node, a column 1.00 ms\n"), "{text}");
+    // Three of four ranks wait in all but the first columns of both turns.
+    assert_eq!(text.lines().nth(2), Some("host ·CC·CC"), "{text}");
+    let dir = tempfile::tempdir().unwrap();
+    let svg = dir.path().join("a.svg");
+    printed(program(), &["timeline", "--by", "node", "--svg", svg.to_str().unwrap()]);
+    let svg = std::fs::read_to_string(svg).unwrap();
+    assert!(svg.contains("aria-label=\"host\"") && svg.contains("aria-label=\"node\""), "{svg}");
+}
+
+#[test]
+fn ranks_that_have_been_put_together_are_all_there() {
+    let ranks = || with_slow(Kernel::Wavefront, 9, 3, &[Slow { rank: 1, factor: 2.0 }]);
+    let told = |sections| printed(sections, &["timeline", "--format", "csv"]);
+    let [mut even, mut odd] = [Vec::new(), Vec::new()];
+    for section in ranks() {
+        if section.ranks.lowest().unwrap().is_multiple_of(2) { even.push(section) } else { odd.push(section) }
+    }
+    let clusters = [even, odd].map(|of| merge(of, true).unwrap());
+    assert_eq!(told(clusters.to_vec()), told(ranks()));
+}
+
+#[test]
+fn a_part_of_the_time_is_shown_by_itself() {
+    let window = |of: &str, words: &[&str]| {
+        tried(program(), &[&["timeline", "--columns", "3", "--window", of], words].concat())
+    };
+    let text = window("0.001..0.004", &[]).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(
+        (lines[0], lines[2], lines[4]),
+        ("a row is a rank, a column 1.00 ms", "   0 ·CC", "   2 ···"),
+        "{text}"
+    );
+    let csv = rows(&window("0.002..0.004", &["--format", "csv"]).unwrap());
+    assert_eq!(csv[0]["begin_ns"], "2000000");
+    let waits: u64 = csv.iter().map(|row| row["collective_ns"].parse::<u64>().unwrap()).sum();
+    assert_eq!(waits, 6_000_000);
+    let error = window("1..2", &[]).unwrap_err();
+    assert!(format!("{error:#}").starts_with("--window: the run is from 0.001"), "{error:#}");
 }
 
 #[test]

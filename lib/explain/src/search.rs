@@ -116,22 +116,29 @@ fn search(sections: &[Section], mut shared: Shared, tell: Tell<'_>) -> Result<(A
     shared.ranks.sort_unstable();
     shared.ranks.dedup();
     shared.messages.with_ranks(shared.ranks.len());
-    for section in sections {
-        let places: Rc<[u32]> = found.places.of(section).into();
-        let objects = Slots::of(section);
-        let nodes = nodes(section, &mut hosts);
-        for rank in section.ranks.iter() {
-            let number = shared.number(rank.into()).unwrap_or_default();
-            for (i, _) in section.threads.iter().enumerate().filter(|(_, t)| t.ranks.contains(rank)) {
-                cursors.extend(Cursor::new(section, (rank, i), (&places, &objects), &graphs));
-                if shared.ledger.tracks.len() < cursors.len() {
-                    found.lanes.push((rank, narrow(i)));
-                    shared.ledger.tracks.push(Track::of(rank, number));
-                    shared.ledger.steps.add_thread(nodes.get(&rank).copied().unwrap_or(u32::MAX));
-                }
-                if shared.ledger.meetings.is_some() {
-                    shared.timelines.resize_with(cursors.len(), || Timeline::new(rank));
-                }
+    let mut known = |section| -> (Rc<[u32]>, Slots, _) {
+        (found.places.of(section).into(), Slots::of(section), nodes(section, &mut hosts))
+    };
+    let known: Vec<_> = sections.iter().map(|section| (section, known(section))).collect();
+    // Ranks of clusters lie between each other.
+    let mut ranks: Vec<(u32, usize)> = sections
+        .iter()
+        .enumerate()
+        .flat_map(|(s, section)| section.ranks.iter().map(move |r| (r, s)))
+        .collect();
+    ranks.sort_unstable();
+    for (rank, s) in ranks {
+        let (section, (places, objects, nodes)) = &known[s];
+        let number = shared.number(rank.into()).unwrap_or_default();
+        for (i, _) in section.threads.iter().enumerate().filter(|(_, t)| t.ranks.contains(rank)) {
+            cursors.extend(Cursor::new(section, (rank, i), (places, objects), &graphs));
+            if shared.ledger.tracks.len() < cursors.len() {
+                found.lanes.push((rank, narrow(i)));
+                shared.ledger.tracks.push(Track::of(rank, number));
+                shared.ledger.steps.add_thread(nodes.get(&rank).copied().unwrap_or(u32::MAX));
+            }
+            if shared.ledger.meetings.is_some() {
+                shared.timelines.resize_with(cursors.len(), || Timeline::new(rank));
             }
         }
     }

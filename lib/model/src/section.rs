@@ -26,6 +26,15 @@ pub type Sym = u32;
 /// No predecessor: the first call of a thread.
 pub const NO_SYM: Sym = Sym::MAX;
 
+/// Any predecessor: of distributions that are kept whatever call came before, but none.
+pub const ANY_SYM: Sym = Sym::MAX - 1;
+
+/// The number of a symbol, or of none, or of any, when symbols are numbered anew.
+#[must_use]
+pub fn number_anew(sym: Sym, number: impl FnOnce(Sym) -> Sym) -> Sym {
+    if matches!(sym, NO_SYM | ANY_SYM) { sym } else { number(sym) }
+}
+
 /// What the tree's leaves stand for: an MPI function called from a place, with an outcome.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Symbol {
@@ -182,12 +191,37 @@ impl Tables {
 pub struct PathSketch {
     /// The event.
     pub sym: Sym,
-    /// The event before it on the same thread, [`NO_SYM`] for the first.
+    /// The event before it on the same thread, [`NO_SYM`] for the first, [`ANY_SYM`] if it is not told apart ([`Paths`]).
     pub pred: Sym,
     /// From the end of the predecessor to the start of the event, ns.
     pub compute: Sketch,
     /// From the start to the end of the event, ns.
     pub comm: Sketch,
+}
+
+/// Whether a thread's distributions tell apart which call came before.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Paths {
+    /// One per event and the event before it.
+    Each,
+    /// One per event, but for the thread's first.
+    One,
+}
+
+impl Paths {
+    /// How a thread's distributions are kept.
+    #[must_use]
+    pub fn of(sketches: &[PathSketch]) -> Self {
+        if sketches.iter().any(|s| s.pred == ANY_SYM) { Self::One } else { Self::Each }
+    }
+    /// The predecessor under which an event's distribution is found that comes after another one.
+    #[must_use]
+    pub fn pred(self, before: Sym) -> Sym {
+        match self {
+            Self::One if before != NO_SYM => ANY_SYM,
+            _ => before,
+        }
+    }
 }
 
 /// Per-rank sums of a symbol's times, quantised to 1 % ([`crate::sketch::bucket`]), in the order of the thread's ranks.

@@ -7,4 +7,4 @@ mod times;
 
 pub use classes::{Classes, Partitions};
 pub use tables::{Renaming, United};
-pub use times::{Summed, Times};
+pub use times::{Summed, Times, one_path};

@@ -3,6 +3,7 @@
 use st_model::header::{Header, RANK_SUMS, SKETCH_ERROR};
 use st_model::section::Section;
 use st_model::sketch::Shape;
+use st_model::unite::one_path;
 
 use crate::cluster::Tolerance;
 use crate::distributions::{ERROR, LEAST, keep_quantiles};
@@ -18,19 +19,26 @@ pub struct Kept {
     pub least: Tolerance,
     /// How far durations at fixed ranks may be from what was recorded.
     pub error: Tolerance,
+    /// One distribution of an event, whatever call came before.
+    pub one_path: bool,
     /// The total times of every event on every rank.
     pub rank_sums: bool,
 }
 
 impl Default for Kept {
     fn default() -> Self {
-        Self { buckets: false, least: LEAST, error: ERROR, rank_sums: false }
+        Self { buckets: false, least: LEAST, error: ERROR, one_path: false, rank_sums: false }
     }
 }
 
 impl Kept {
     /// Leaves out what is not kept; the header says so of what the section does not show.
     pub fn apply(&self, section: &mut Section, header: &mut Header) {
+        if self.one_path {
+            for thread in &mut section.threads {
+                thread.sketches = one_path(std::mem::take(&mut thread.sketches));
+            }
+        }
         // What matters to a rank is told by its totals, as they are recorded.
         if !self.buckets {
             // What was kept before is no better for being merged again.

@@ -1,20 +1,28 @@
 //! What a merged trace keeps of distributions: durations at fixed ranks, and of what matters to no rank the mean.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+use std::collections::BTreeMap;
+use std::ops::Range;
+
 use st_kernels::{Kernel, Options, paper};
 use st_model::header::{Header, SKETCH_ERROR};
 use st_model::rank_times::totals;
-use st_model::section::Section;
+use st_model::section::{ANY_SYM, NO_SYM, Paths, Section, Sym};
 use st_model::sketch::Shape;
 use st_reduce::cluster::Tolerance;
 use st_reduce::distributions::{ERROR, keep_quantiles};
 use st_reduce::kept::Kept;
-use st_reduce::merge::Merger;
+use st_reduce::merge::{Merger, merge};
 
 fn merged() -> Section {
+    merged_of(0..16)
+}
+
+fn merged_of(ranks: Range<usize>) -> Section {
     let mut merger = Merger::default();
     let options = Options { steps: Some(20), ..Options::default() };
-    paper::sections(Kernel::Multigrid, &options, 16).for_each(|s| merger.add(s.unwrap()).unwrap());
+    let sections = paper::sections(Kernel::Multigrid, &options, 16).skip(ranks.start).take(ranks.len());
+    sections.for_each(|s| merger.add(s.unwrap()).unwrap());
     merger.finish()
 }
 
@@ -55,6 +63,36 @@ fn what_matters_to_a_rank_keeps_its_distribution() {
         // What takes no time at all matters in no way.
         assert!(small > 0 || least == 0, "{least}");
     }
+}
+
+#[test]
+fn one_path_is_one_distribution_of_each_event() {
+    let whole = merged();
+    let kept = |section: &Section, one_path: bool, buckets: bool| {
+        let mut section = section.clone();
+        Kept { one_path, buckets, rank_sums: true, ..Kept::default() }
+            .apply(&mut section, &mut Header::default());
+        section
+    };
+    let sums = |section: &Section| -> Vec<(Sym, bool, u64, u128, u128)> {
+        let mut all = BTreeMap::new();
+        for s in section.threads.iter().flat_map(|t| &t.sketches) {
+            let into: &mut (u64, u128, u128) = all.entry((s.sym, s.pred == NO_SYM)).or_default();
+            *into = (into.0 + s.comm.count, into.1 + s.compute.sum, into.2 + s.comm.sum);
+        }
+        all.into_iter().map(|((sym, first), (n, a, b))| (sym, first, n, a, b)).collect()
+    };
+    let one = kept(&whole, true, true);
+    let paths = |section: &Section| section.threads.iter().map(|t| t.sketches.len()).sum::<usize>();
+    assert_eq!((sums(&one), paths(&one)), (sums(&whole), sums(&whole).len()));
+    assert!(paths(&one) < paths(&whole), "{} {}", paths(&one), paths(&whole));
+    assert!(one.threads[0].sketches.iter().all(|s| matches!(s.pred, NO_SYM | ANY_SYM)));
+    assert_eq!(one.threads[0].sums, whole.threads[0].sums);
+    // What is told apart no more does not come back, nor of what is merged with it.
+    assert_eq!(kept(&one, false, true), one);
+    let again = merge([kept(&merged_of(0..8), true, true), merged_of(8..16)], false).unwrap();
+    assert_eq!(again.threads[0].sketches, one.threads[0].sketches);
+    assert_eq!(Paths::of(&kept(&whole, true, false).threads[0].sketches), Paths::One);
 }
 
 #[test]

@@ -192,6 +192,7 @@ impl<R: Read> Reader<R> {
                     | Kind::Lanes
                     | Kind::Sketch
                     | Kind::Quantiles
+                    | Kind::Durations
                     | Kind::Sums
                     | Kind::Ended),
                 ) => {

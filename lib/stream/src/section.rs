@@ -11,7 +11,7 @@ use super::kind::Kind;
 use st_model::ints::Sealed;
 use st_model::lanes::LaneSum;
 use st_model::ranklist::RankList;
-use st_model::section::{Ended, NO_SYM, PathSketch, RankSums, Section, Sym};
+use st_model::section::{ANY_SYM, Ended, NO_SYM, PathSketch, Paths, RankSums, Section, Sym};
 use st_model::sketch::histogram::Bin;
 use st_model::sketch::quantiles::Quantiles;
 use st_model::sketch::{Shape, Sketch, bucket};
@@ -108,15 +108,17 @@ const FIRST_COLUMNS: usize = 6;
 /// or 0), totals (sum, sum of squares), extremes (shortest; longest less shortest), their ranks, buckets (number of
 /// them, distances between them), numbers in the buckets; where durations at fixed ranks are kept their buckets (distances
 /// between them, the first from that of the mean), that of the deviation (its distance from that of the mean), and further
-/// positions (their number, distances between them).
+/// positions (their number, distances between them). Of threads that tell no paths apart, the path is 0 for the first event and 1
+/// for any other.
 pub(crate) fn encode_sketches(section: &Section) -> (Kind, Vec<u8>) {
     let mut b = Blocks::<SKETCH_COLUMNS>::new();
+    let any = section.threads.iter().any(|t| Paths::of(&t.sketches) == Paths::One);
     for t in &section.threads {
         put_usize(&mut b.0[PATH], t.sketches.len());
         let mut before = 0;
         for p in &t.sketches {
             put_u64(&mut b.0[PATH], u64::from(p.sym.wrapping_sub(before)));
-            put_u64(&mut b.0[PATH], u64::from(p.pred.wrapping_add(1)));
+            put_u64(&mut b.0[PATH], pred_code(p.pred, any));
             before = p.sym;
             put_sketch(&mut b, &p.compute, &t.ranks);
             put_sketch(&mut b, &p.comm, &t.ranks);
@@ -124,12 +126,38 @@ pub(crate) fn encode_sketches(section: &Section) -> (Kind, Vec<u8>) {
     }
     let mut sketches = section.threads.iter().flat_map(|t| &t.sketches).flat_map(|p| [&p.compute, &p.comm]);
     let mut out = Vec::new();
-    if sketches.any(|s| s.quantiles().is_some()) {
+    if any || sketches.any(|s| s.quantiles().is_some()) {
         b.put(&mut out);
-        return (Kind::Quantiles, out);
+        return (if any { Kind::Durations } else { Kind::Quantiles }, out);
     }
     b.put_first(FIRST_COLUMNS, &mut out);
     (Kind::Sketch, out)
+}
+
+/// A predecessor by its number + 1, 0 for none; where some path has any, 1 stands for that, and other numbers are one higher.
+fn pred_code(pred: Sym, any: bool) -> u64 {
+    match pred {
+        NO_SYM => 0,
+        ANY_SYM => 1,
+        pred => u64::from(pred) + 1 + u64::from(any),
+    }
+}
+
+/// What such a number stands for; there must be so many symbols.
+fn pred_of(code: u32, any: bool, symbols: usize) -> Result<Sym, DecodeError> {
+    match (code, any) {
+        (0, _) => Ok(NO_SYM),
+        (1, true) => Ok(ANY_SYM),
+        _ => known(code - 1 - u32::from(any), symbols),
+    }
+}
+
+fn known(sym: Sym, symbols: usize) -> Result<Sym, DecodeError> {
+    if (sym as usize) < symbols {
+        Ok(sym)
+    } else {
+        Err(DecodeError::Index { index: sym.into(), len: symbols as u64 })
+    }
 }
 
 /// Sketches per thread, whose ranks are given.
@@ -139,7 +167,7 @@ pub(crate) fn decode_sketches(
     symbols: usize,
 ) -> Result<Vec<Vec<PathSketch>>, DecodeError> {
     let mut b = [&[][..]; SKETCH_COLUMNS];
-    if kind == Kind::Quantiles {
+    if matches!(kind, Kind::Quantiles | Kind::Durations) {
         b = blocks::get(&mut src)?;
     } else {
         b[..FIRST_COLUMNS].copy_from_slice(&blocks::get::<FIRST_COLUMNS>(&mut src)?);
@@ -151,7 +179,9 @@ pub(crate) fn decode_sketches(
         let mut sketches = Vec::with_capacity(n);
         let mut before = 0;
         for k in 0..n {
-            let sketch = get_path(&mut b, before, ranks, symbols).nth("path", k).nth("thread", i)?;
+            let sketch = get_path(&mut b, before, ranks, (symbols, kind == Kind::Durations))
+                .nth("path", k)
+                .nth("thread", i)?;
             before = sketch.sym;
             sketches.push(sketch);
         }
@@ -165,15 +195,10 @@ fn get_path(
     b: &mut [&[u8]; SKETCH_COLUMNS],
     before: Sym,
     ranks: &RankList,
-    symbols: usize,
+    (symbols, any): (usize, bool),
 ) -> Result<PathSketch, DecodeError> {
-    let sym = before.wrapping_add(get_u32(&mut b[PATH])?);
-    let pred = get_u32(&mut b[PATH])?.wrapping_sub(1);
-    for s in [Some(sym), (pred != NO_SYM).then_some(pred)].into_iter().flatten() {
-        if s as usize >= symbols {
-            return Err(DecodeError::Index { index: s.into(), len: symbols as u64 });
-        }
-    }
+    let sym = known(before.wrapping_add(get_u32(&mut b[PATH])?), symbols)?;
+    let pred = pred_of(get_u32(&mut b[PATH])?, any, symbols)?;
     let compute = get_sketch(b, ranks).field("compute")?;
     let comm = get_sketch(b, ranks).field("communicate")?;
     Ok(PathSketch { sym, pred, compute, comm })

@@ -140,7 +140,7 @@ impl Stored {
             let place = match part.kind()? {
                 Some(Kind::Struct) => &mut structure,
                 Some(Kind::Lanes) => &mut lanes,
-                Some(Kind::Sketch | Kind::Quantiles) => &mut sketches,
+                Some(Kind::Sketch | Kind::Quantiles | Kind::Durations) => &mut sketches,
                 Some(Kind::Sums) => &mut sums,
                 Some(Kind::Ended) => &mut ended,
                 Some(kind) => return Err(part.fault(ErrorKind::OutOfPlace(kind))),

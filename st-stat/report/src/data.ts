@@ -88,11 +88,11 @@ export interface Spot {
   wait_ns: number;
 }
 
-/** Nodes as rows. */
-export interface Nodes {
+/** Nodes, or clusters, as rows. */
+export interface Groups {
   names: string[];
-  /** By rank of the timeline, in order: the number of its node. */
-  node: number[];
+  /** By rank of the timeline, in order: the number of its node or cluster. */
+  of: number[];
   levels: Levels;
 }
 
@@ -101,7 +101,8 @@ export interface Timeline {
   origin_ns: number;
   places: Place[];
   levels: Levels;
-  nodes: Nodes | null;
+  nodes: Groups | null;
+  clusters: Groups | null;
   windows: Window[];
   spots: Spot[];
   /** By two: rank, for how long the critical path is there. */

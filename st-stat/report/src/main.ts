@@ -125,7 +125,7 @@ function timelineView(report: Report): (View & { go: (finding: number) => void; 
   const root = el("section", {}, bar, view.root, el("p", { class: "note keys" }, keys));
   const open = (of: Record<string, string>): void => {
     const window = of.window !== undefined && data.windows[Number(of.window)] ? Number(of.window) : null;
-    view.rowsBy(of.rows === "nodes" ? "nodes" : "ranks");
+    view.rowsBy(view.choices.find((by) => by === of.rows) ?? "ranks");
     view.show(seen(of, view.whole(window)));
   };
   // For the script that looks at the page in a browser.

@@ -1,16 +1,19 @@
-// What the rows of the whole run are: ranks, groups of them, or nodes.
+// What the rows of the whole run are: ranks, groups of them, nodes, or clusters.
 
-import { Levels, Timeline } from "./data";
+import { Groups, Levels, Timeline } from "./data";
 import { count } from "./format";
 import { Sums, ranks } from "./sums";
 
-export type By = "ranks" | "nodes";
+/** What rows may be, and one of them. */
+export const ONE = { ranks: "rank", nodes: "node", clusters: "cluster" } as const;
+
+export type By = keyof typeof ONE;
 
 export interface Rows {
   by: By;
   levels: Levels;
   sums: Sums;
-  /** Rows of single ranks or nodes. */
+  /** Rows of single ranks, nodes or clusters. */
   count: number;
   /** In which of them a rank is. */
   rowOf: Map<number, number>;
@@ -21,7 +24,7 @@ export interface Rows {
 }
 
 /** Ranks as rows. */
-export function rankRows(data: Timeline): Rows {
+function rankRows(data: Timeline): Rows {
   const all = ranks(data.levels);
   const { group } = data.levels;
   return {
@@ -49,21 +52,29 @@ function brief(names: string[]): string[] {
   return names.map((name) => name.slice(same));
 }
 
-/** Nodes as rows, if there are several. */
-export function nodeRows(data: Timeline): Rows | null {
-  const { nodes } = data;
-  if (!nodes) return null;
+/** All that rows may be. */
+export function allRows(data: Timeline): Rows[] {
+  const all = [rankRows(data)];
+  for (const by of ["nodes", "clusters"] as const) {
+    const of = data[by];
+    if (of) all.push(groupRows(data, by, of));
+  }
+  return all;
+}
+
+/** Nodes or clusters as rows. */
+function groupRows(data: Timeline, by: By, groups: Groups): Rows {
   const all = ranks(data.levels);
-  const sizes = nodes.names.map(() => 0);
-  const short = brief(nodes.names);
-  for (const node of nodes.node) sizes[node]++;
+  const sizes = groups.names.map(() => 0);
+  const short = brief(groups.names);
+  for (const group of groups.of) sizes[group]++;
   return {
-    by: "nodes",
-    levels: nodes.levels,
-    sums: new Sums(nodes.levels),
-    count: nodes.names.length,
-    rowOf: new Map(all.map((rank, i) => [rank, nodes.node[i]])),
+    by,
+    levels: groups.levels,
+    sums: new Sums(groups.levels),
+    count: groups.names.length,
+    rowOf: new Map(all.map((rank, i) => [rank, groups.of[i]])),
     label: (row) => short[Math.floor(row)],
-    who: (of) => `node ${nodes.names[of]}, ${sizes[of] === 1 ? "one rank" : `${count(sizes[of])} ranks together`}`,
+    who: (of) => `${ONE[by]} ${groups.names[of]}, ${sizes[of] === 1 ? "one rank" : `${count(sizes[of])} ranks together`}`,
   };
 }

@@ -7,7 +7,7 @@ import { count, duration, moment } from "./format";
 import { Frame, LEFT, Lines, Seen, TOP, axes, details, marks, over } from "./frame";
 import { COLOURS, Painter } from "./paint";
 import { Path, drawPath, path, stayAt } from "./path";
-import { By, Rows, nodeRows, rankRows } from "./rows";
+import { By, ONE, Rows, allRows } from "./rows";
 import { Scene, firstAfter, scene, waitsIn } from "./scene";
 import { PARTS, times } from "./sums";
 import { call, cell } from "./tell";
@@ -53,8 +53,8 @@ export class TimelineView {
     readonly data: Timeline,
     private readonly options: Options,
   ) {
-    this.shownRows = rankRows(data);
-    this.all = [this.shownRows, nodeRows(data)].filter((rows): rows is Rows => rows !== null);
+    this.all = allRows(data);
+    this.shownRows = this.all[0];
     this.path = path(data);
     this.bands = new Bands(options.bands ?? [], data.origin_ns);
     this.top = this.bands.height + TOP;
@@ -152,7 +152,7 @@ export class TimelineView {
   private get names(): Pick<Frame, "label" | "rowOf" | "count" | "group" | "of"> {
     const { window } = this.seen;
     const { label, rowOf, count, levels, by } = this.shownRows;
-    if (window === null) return { label, rowOf, count, group: levels.group, of: by === "ranks" ? "rank" : "node" };
+    if (window === null) return { label, rowOf, count, group: levels.group, of: ONE[by] };
     const { ranks } = this.scene(window);
     const rows = new Map(ranks.map((rank, row) => [rank, row]));
     return { label: (row) => String(ranks[Math.floor(row)]), rowOf: rows, count: ranks.length, group: 1, of: "rank" };
@@ -167,7 +167,7 @@ export class TimelineView {
     return this.shownRows.by;
   }
 
-  /** Shows ranks, or nodes, as rows: all of them, at the time that is seen. */
+  /** Shows ranks, nodes or clusters as rows: all of them, at the time that is seen. */
   rowsBy(by: By): void {
     const rows = this.all.find((one) => one.by === by);
     if (!rows || rows === this.shownRows) return;
@@ -299,11 +299,11 @@ export class TimelineView {
       else if (meetings > 0) parts.push(`${count(meetings)} collective operations with waits as dashed lines, with dots on who comes last`);
       if (exact.more > 0) parts.push(`${count(exact.more)} later messages are not on this page`);
     } else {
-      const each = this.by === "nodes" ? "node" : group > 1 ? `${count(group)} ranks` : "rank";
+      const each = this.by === "ranks" && group > 1 ? `${count(group)} ranks` : ONE[this.by];
       const all = this.by === "ranks" && this.data.windows.some((w) => w.whole);
       parts.push(`sums per ${each} and ${duration(column)}`);
       if (all) parts.push("zoom in for single calls");
-      else if (this.by === "nodes") parts.push("rows of ranks have single calls");
+      else if (this.by !== "ranks") parts.push("rows of ranks have single calls");
       else if (this.data.windows.length > 0) parts.push("single calls are in the windows marked above");
     }
     if (stays > 1) parts.push(`the critical path goes from rank to rank ${stays === 2 ? "once" : `${count(stays - 1)} times`}`);

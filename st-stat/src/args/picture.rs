@@ -7,6 +7,9 @@ use clap::{ArgGroup, Args as ClapArgs, ValueEnum};
 /// How wide a paper's column is, mm.
 pub(crate) const PAPER: f64 = 85.0;
 
+/// Dots of a PNG to the inch, unless said otherwise.
+pub(crate) const DPI: u16 = 300;
+
 /// What is drawn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum PictureOf {
@@ -53,7 +56,7 @@ pub struct PictureArgs {
     #[arg(long, value_name = "MM", default_value_t = PAPER, value_parser = millimetres, requires = "view", help_heading = "Pictures")]
     pub width: f64,
     /// Dots of a PNG to the inch
-    #[arg(long, value_name = "N", default_value_t = 300, value_parser = clap::value_parser!(u16).range(50..=2400), requires = "png", help_heading = "Pictures")]
+    #[arg(long, value_name = "N", default_value_t = DPI, value_parser = clap::value_parser!(u16).range(50..=2400), requires = "png", help_heading = "Pictures")]
     pub dpi: u16,
     /// With --view spread: the call site, by its number or as its place is printed, or an MPI function (default: that whose calls take most)
     #[arg(long, value_name = "SITE", requires = "view", help_heading = "Pictures")]

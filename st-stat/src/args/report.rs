@@ -15,13 +15,14 @@ Examples:
   st-stat report --window 1.5..2 app.st -o app.html   single calls from 1.5 s to 2 s, too
   st-stat report after.st --against before.st -o after.html   what has become slower, too
   st-stat report app.st --view matrix --svg matrix.svg --png matrix.png   a picture for a paper
+  st-stat report app.st --view timeline --window 1.5..2 --svg part.svg   of half a second
   st-stat report --follow . -o now.html    a program that st-record records here now, every few seconds
 
 The page is one file that needs no network and no server, of at most 5 MB whatever the run: open it in a browser (Chrome 80, Firefox 113, Safari \
 16.4, or newer), mail it, print it. Its name cannot end in .st, as those of traces do. It holds the findings of st-stat why with links into a timeline; the tables of st-stat calls, ranks, efficiency, waits and \
 matrix, with the same numbers; call paths, each as wide as what it calls takes; and the loops of the program. The timeline goes from the whole run down to single calls, where these are \
 in the page, messages as lines and collective operations in which ranks wait as dashed lines: all of a run of few calls, of a longer one those of windows around the longest wait of each finding, and of --window. Elsewhere it has \
-sums per rank (per group of ranks, if there are many; or per node, where there are several) and column of time, and says how wide these are. The critical path of st-stat path is drawn over it; \
+sums per rank (per group of ranks, if there are many; or per node, where there are several, or per cluster, where the trace has clusters) and column of time, and says how wide these are. The critical path of st-stat path is drawn over it; \
 iterations of the outermost loops and phases of MPI_Pcontrol, as st-stat phases has them, are bands above it and bars in the view of loops. Without exact times it shows the loops \
 instead of time. With --against a view of the changes since \
 another run has what st-stat diff --time finds. The last view is about the trace itself: its bytes by st-stat sizes (of a trace in one file), \
@@ -42,8 +43,8 @@ pub struct ReportArgs {
     #[arg(value_name = "STREAM")]
     pub inputs: Vec<PathBuf>,
     /// Show the single calls of all ranks from a time to another, in seconds from when the first rank entered MPI_Init; may be
-    /// given several times
-    #[arg(long, value_name = "FROM..TO", value_parser = window, conflicts_with = "view")]
+    /// given several times. With --view timeline or path: draw the time from one to the other
+    #[arg(long, value_name = "FROM..TO", value_parser = window)]
     pub window: Vec<(f64, f64)>,
     /// Compare the times at call sites with those of another run: which became slower since then
     #[arg(long, value_name = "TRACE")]
@@ -96,7 +97,8 @@ fn every(text: &str) -> Result<f64, String> {
     if (1.0..=86_400.0).contains(&seconds) { Ok(seconds) } else { Err("from 1 second to a day".into()) }
 }
 
-fn window(text: &str) -> Result<(f64, f64), String> {
+/// Two times, s.
+pub(super) fn window(text: &str) -> Result<(f64, f64), String> {
     let (from, to) = text.split_once("..").ok_or("two times with .. between them, as 1.5..2")?;
     let (from, to) = (seconds(from)?, seconds(to)?);
     if from < to { Ok((from, to)) } else { Err("the first time must be before the second".into()) }

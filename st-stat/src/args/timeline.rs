@@ -4,19 +4,25 @@ use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
 
-use super::Explaining;
+use super::report::window;
+use super::{Explaining, RanksBy};
 
 const TIMELINE: &str = "\
 Examples:
   st-stat timeline app.st                  what ranks do when
   st-stat timeline --rows 64 app.st        more rows of fewer ranks
+  st-stat timeline --by node app.st        the ranks of each node together
+  st-stat timeline --window 1.5..2 app.st  half a second
   st-stat timeline --format csv app.st > cells.csv
   st-stat timeline --svg app.svg --rows 64 app.st   a picture for a paper
 
 Each character stands for a row's ranks in a column's time, and shows what takes most of it: computation, MPI, or a kind of waits, if all waits are an \
 eighth of it or more; in capital letters if they are half. st-stat report shows the same in a browser, down to single calls.
 
-Columns: those of CSV and JSON are first_rank and last_rank of a row; begin_ns and end_ns of a column, from the zero of st-stat at; computation_ns and mpi_ns, \
+Clusters are main clusters as of st-stat clusters; of ranks that nobody has put into any they are looked for, as by st-cluster.
+
+\
+Columns: those of CSV and JSON are first_rank and last_rank of a row (first_node and last_node, first_cluster and last_cluster); begin_ns and end_ns of a column, from the zero of st-stat at; computation_ns and mpi_ns, \
 with all waits, of each rank's first thread; late_sender_ns, late_receiver_ns, collective_ns and one_sided_ns, waits by kind. All times are those of all \
 ranks of the row together.";
 
@@ -24,7 +30,13 @@ ranks of the row together.";
 #[derive(ClapArgs, Clone, Debug)]
 #[command(after_long_help = TIMELINE)]
 pub struct TimelineArgs {
-    /// Rows at most: of more ranks, neighbours share one
+    /// What ranks are taken together by: a row is one of them
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t)]
+    pub by: RanksBy,
+    /// Show the time from one to another only, in seconds from when the first rank entered MPI_Init
+    #[arg(long, value_name = "FROM..TO", value_parser = window)]
+    pub window: Option<(f64, f64)>,
+    /// Rows at most: of more ranks (nodes, clusters), neighbours share one
     #[arg(long, value_name = "N", default_value_t = 24, value_parser = clap::value_parser!(u16).range(1..))]
     pub rows: u16,
     /// Columns of time [default: as many as fit the screen; 64 in CSV and JSON]

@@ -64,7 +64,7 @@ pub struct LeaksArgs {
 pub struct MatrixArgs {
     /// What ranks are taken together by
     #[arg(long, value_enum, value_name = "WHAT", default_value_t)]
-    pub by: MatrixBy,
+    pub by: RanksBy,
     /// What is read, and how the answer is written.
     #[command(flatten)]
     pub of: Explaining,
@@ -84,7 +84,7 @@ pub struct MessagesArgs {
 
 /// What ranks are taken together by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
-pub enum MatrixBy {
+pub enum RanksBy {
     /// Each rank by itself
     #[default]
     Rank,
@@ -92,4 +92,16 @@ pub enum MatrixBy {
     Node,
     /// Ranks that make the same calls
     Cluster,
+}
+
+impl RanksBy {
+    /// One of them, in a word.
+    #[must_use]
+    pub fn one(self) -> &'static str {
+        match self {
+            Self::Rank => "rank",
+            Self::Node => "node",
+            Self::Cluster => "cluster",
+        }
+    }
 }

@@ -4,8 +4,8 @@ use st_model::num::{Exact as _, float, saturate};
 
 use super::marks::Anchor;
 use super::model::{Figure, SMALL, TEXT};
-use crate::levels::Levels;
-use crate::table::{duration, grouped};
+use crate::levels::{Levels, Rows};
+use crate::table::duration;
 
 /// What stands on the left of rows, and above and below them.
 const LEFT: f64 = 30.0;
@@ -47,14 +47,17 @@ impl Times {
         (LEFT, TOP - 4.0)
     }
 
-    /// Writes ranks on the left, times below. `origin`: when the run begins, ns.
-    pub(crate) fn label(&self, figure: &mut Figure, levels: &Levels, origin: i64) {
+    /// Writes ranks, or whatever rows are, on the left, times below. `origin`: when what is drawn begins, ns.
+    pub(crate) fn label(&self, figure: &mut Figure, rows: &Rows, origin: i64) {
+        let levels = &rows.levels;
         let times = |n: usize| self.row * float(n.to_u64().into());
         // As many as do not touch.
         let every = (0..usize::BITS).map(|n| 1 << n).find(|n| times(*n) > 8.0).unwrap_or(1);
         for row in (0..levels.rows).step_by(every) {
             let y = TOP + times(row) + self.row / 2.0 + 2.5;
-            figure.text((LEFT - 3.0, y), TEXT, Anchor::End, &grouped(levels.ends(row).0.into()));
+            let [name, _] = rows.ends(row);
+            let name = figure.fitting(&name, TEXT, LEFT - 3.0);
+            figure.text((LEFT - 3.0, y), TEXT, Anchor::End, &name);
         }
         let run = levels.column_ns.saturating_mul(saturate(levels.columns));
         let bottom = TOP + self.row * self.rows + 9.0;
@@ -63,11 +66,10 @@ impl Times {
             let time = origin.saturating_add(run / 2 * i64::from(part));
             figure.text((x, bottom), TEXT, anchor, &duration(saturate(time)));
         }
-        figure.text((0.0, bottom), TEXT, Anchor::Start, "rank");
-        if levels.group > 1 {
-            let each = format!("{} ranks a row", grouped(levels.group.to_u64()));
-            figure.text((figure.width, TOP - 4.0), SMALL, Anchor::End, &each);
-        }
+        figure.text((0.0, bottom), TEXT, Anchor::Start, rows.by.one());
         figure.reach(TOP + self.row * self.rows + BOTTOM);
+        if levels.group > 1 {
+            figure.below(SMALL, &format!("{} a row", rows.each()));
+        }
     }
 }

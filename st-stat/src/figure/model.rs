@@ -40,6 +40,11 @@ impl Figure {
         self.height = self.height.max(y);
     }
 
+    /// How high it is as yet.
+    pub(crate) fn height(&self) -> f64 {
+        self.height
+    }
+
     /// Draws rectangles.
     pub(crate) fn boxes(&mut self, colour: Colour, boxes: Vec<Rect>) {
         if !boxes.is_empty() {

@@ -163,7 +163,9 @@ pub(super) struct Timeline {
     /// Functions at call sites, by the numbers that calls have.
     pub(super) places: Vec<Place>,
     pub(super) levels: Levels,
-    pub(super) nodes: Option<Nodes>,
+    pub(super) nodes: Option<Groups>,
+    /// Those that the trace has.
+    pub(super) clusters: Option<Groups>,
     pub(super) windows: Vec<Window>,
     pub(super) spots: Vec<Spot>,
     /// The critical path from the beginning of the run to its end, by two: rank, for how long it is there, ns.
@@ -172,13 +174,13 @@ pub(super) struct Timeline {
     pub(super) path_more: usize,
 }
 
-/// What nodes do when.
+/// What nodes, or clusters, do when.
 #[derive(Serialize, Debug)]
-pub(super) struct Nodes {
+pub(super) struct Groups {
     pub(super) names: Vec<String>,
-    /// By rank of the timeline, in order: the number of its node.
-    pub(super) node: Vec<usize>,
-    /// A row for each node: sums of all its ranks.
+    /// By rank of the timeline, in order: the number of its node or cluster.
+    pub(super) of: Vec<usize>,
+    /// A row for each: sums of all its ranks.
     pub(super) levels: Levels,
 }
 

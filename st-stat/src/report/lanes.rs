@@ -277,7 +277,9 @@ mod tests {
     #[test]
     fn groups_of_ranks_have_the_sums_of_their_ranks() {
         let Some(analysis) = analysis() else { unreachable!("the kernel runs") };
-        let of = |rows| levels::of(&analysis, levels::Most { rows, columns: 128, cells: usize::MAX });
+        let of = |rows| {
+            levels::of(&analysis, levels::Most { rows, columns: 128, cells: usize::MAX, window: None })
+        };
         let (single, grouped) = (of(16), of(4));
         assert_eq!((single.rows, single.group, grouped.rows, grouped.group), (16, 1, 4, 4));
         assert_eq!((single.columns, grouped.columns), (128, 128));

@@ -17,7 +17,7 @@ use super::told::Told;
 use crate::args::{PictureArgs, PictureOf};
 use crate::figure::{self, Anchor, Bar, Figure, SMALL, bars};
 use crate::input::Lacking;
-use crate::levels::{self, Levels, Most};
+use crate::levels::{self, Most, Rows};
 use crate::table::{Cell, Table};
 use crate::timeline::drawn;
 
@@ -38,6 +38,13 @@ pub(super) fn draw(
     if args.site.is_some() && view != PictureOf::Spread {
         bail!(UsageError("--site: only --view spread draws one call site".to_owned()));
     }
+    let window = match (&told.windows[..], view) {
+        ([], _) => None,
+        ([window], PictureOf::Timeline | PictureOf::Path) => Some(*window),
+        ([_], _) => bail!(UsageError("--window: only --view timeline and path show times".to_owned())),
+        _ => bail!(UsageError("--window: a picture shows one".to_owned())),
+    };
+    let from = window.map_or(0, |(from, _)| from);
     let to_standard_output =
         [&args.svg, &args.png].into_iter().flatten().filter(|path| path.as_os_str() == "-");
     if to_standard_output.count() > 1 {
@@ -46,12 +53,12 @@ pub(super) fn draw(
     let mut figure = Figure::new(args.width, format!("{}: {}", told.program, view.name()))?;
     match view {
         PictureOf::Timeline => {
-            let (levels, _) = levels(told, args)?;
-            drawn::draw(&mut figure, &levels, told.origin);
+            let (rows, _) = rows(told, args, window)?;
+            drawn::draw(&mut figure, &rows, told.origin.saturating_add(from));
         }
         PictureOf::Path => {
-            let (levels, analysis) = levels(told, args)?;
-            path::draw(&mut figure, &levels, (analysis, told.origin));
+            let (rows, analysis) = rows(told, args, window)?;
+            path::draw(&mut figure, &rows, analysis, (told.origin, from));
         }
         PictureOf::Matrix => matrix::draw(&mut figure, told)?,
         PictureOf::Profile => profile::draw(&mut figure, told)?,
@@ -79,11 +86,11 @@ fn known<T>(told: &Told, of: Option<T>) -> Result<T> {
     of.ok_or_else(|| Lacking(told.without.clone()).into())
 }
 
-/// Rows of ranks and columns of time.
-fn levels<'a>(told: &'a Told, args: &PictureArgs) -> Result<(Levels, &'a Analysis)> {
+/// Rows of ranks and columns of time, of all of it or a window.
+fn rows<'a>(told: &'a Told, args: &PictureArgs, window: Option<(i64, i64)>) -> Result<(Rows, &'a Analysis)> {
     let analysis = known(told, told.analysis.as_ref())?;
-    let most = Most { rows: ROWS, columns: drawn::columns(args.width), cells: usize::MAX };
-    Ok((levels::of(analysis, most), analysis))
+    let most = Most { rows: ROWS, columns: drawn::columns(args.width), cells: usize::MAX, window };
+    Ok((Rows::ranks(analysis, most), analysis))
 }
 
 /// Over this it counts as good (the POP centre).

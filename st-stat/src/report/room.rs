@@ -59,7 +59,7 @@ const STEPS: u32 = 8;
 impl Room {
     /// Of the timeline.
     pub(super) fn levels(self) -> Most {
-        Most { rows: self.rows, columns: 4096, cells: self.cells }
+        Most { rows: self.rows, columns: 4096, cells: self.cells, window: None }
     }
 
     /// Half of it, unless that would be nothing.

@@ -6,25 +6,26 @@ use st_cli::options::Steps;
 use st_explain::{Analysis, Finding, Stay};
 use st_match::Unknown;
 use st_match::volume::Graphs;
-use st_model::num::{float, narrow, rounded, saturate};
+use st_model::num::{narrow, saturate};
 use st_model::section::Section;
 use st_model::sites::CallSites;
-use st_model::steps::Exceeded;
+use st_model::steps::{Budget, Exceeded};
 
 use super::bands::Cuts;
 use super::data::{Columns, Place, Report, Timeline};
 use super::room::Room;
-use super::{lanes, nodes, pairs, ranks, spots, stacks, structure};
+use super::{groups, lanes, pairs, ranks, spots, stacks, structure};
 use crate::args::WaitsBy;
 use crate::explain::{Explained, HISTOGRAMS, efficiency_table, left_out, ranks_table, waits_table};
 use crate::levels::Most;
 use crate::matrix::{self, Matrix};
+use crate::parties::Parties;
 use crate::profile::Profile;
 use crate::summary::Facts;
 use crate::table::{Table, grouped};
 use crate::topology::grid_width;
 use crate::untimed::{self, NO_TIMES, without};
-use crate::{calls, ended, hist, levels, spread, why};
+use crate::{calls, clusters, ended, hist, levels, spread, why, window};
 
 /// A trace and what is found in it.
 pub(super) struct Told {
@@ -44,6 +45,9 @@ pub(super) struct Told {
     pub(super) matrix: Option<Matrix>,
     pub(super) sections: Vec<(Section, Profile)>,
     pub(super) analysis: Option<Analysis>,
+    /// Whom the rows of a timeline may be, beside ranks.
+    nodes: Parties,
+    clusters: Option<Parties>,
     /// Where the critical path is when.
     path: Vec<Stay>,
     places: Vec<(String, Option<u32>)>,
@@ -52,7 +56,7 @@ pub(super) struct Told {
     /// Iterations and phases.
     cuts: Option<Cuts>,
     /// From when to when single calls are asked for, ns from the beginning of the run.
-    windows: Vec<(i64, i64)>,
+    pub(super) windows: Vec<(i64, i64)>,
     /// How much work is done.
     pub(super) steps: Steps,
 }
@@ -102,7 +106,7 @@ impl Told {
         let ranks = ranks_table(&explained);
         let places = explained.told().map_or(0, |told| told.places().len());
         let places = (0..places).map(|n| explained.place(narrow(n), sites)).collect();
-        let (origin, windows) = asked(&explained, windows)?;
+        let (origin, windows) = window::asked(&explained, windows)?;
         let cuts = match &explained.analysis {
             Some(analysis) => {
                 let cuts = Cuts::of(&explained.sections, sites, analysis, steps);
@@ -118,6 +122,9 @@ impl Told {
         let spread = hist::gathered(&explained.sections, sites, |_, _| true, &steps.budget());
         let spread = spread.map(|(all, _)| spread::table(&all, sites));
         let spread = unless_too_long(spread, "distributions of call sites are not shown", &mut lacks)?;
+        let nodes = Parties::nodes(&explained.sections);
+        let stored = stored_clusters(&explained, &steps.budget());
+        let clusters = unless_too_long(stored, "clusters are no rows", &mut lacks)?.flatten();
         let (known, whole) = (profiles.is_some(), &explained.whole);
         let profiles =
             profiles.unwrap_or_default().into_iter().chain(std::iter::repeat_with(Profile::default));
@@ -141,6 +148,8 @@ impl Told {
             spread,
             matrix,
             sections,
+            nodes,
+            clusters,
             origin,
             path: explained.analysis.as_ref().map(|analysis| analysis.path().stays).unwrap_or_default(),
             analysis: explained.analysis,
@@ -209,7 +218,8 @@ impl Told {
             origin_ns: self.origin,
             places: self.places.iter().zip(&named).map(place).collect(),
             levels: levels::of(analysis, most),
-            nodes: nodes::of(analysis, &self.sections, most),
+            nodes: groups::of(analysis, self.nodes.clone(), most),
+            clusters: self.clusters.clone().and_then(|clusters| groups::of(analysis, clusters, most)),
             windows,
             spots,
         })
@@ -226,22 +236,14 @@ fn columns(analysis: &Analysis) -> usize {
     calls.unwrap_or(0).saturating_mul(EACH).clamp(COLUMNS.0, COLUMNS.1)
 }
 
-/// Windows that are asked for, from the beginning of the run, and when that is by the times that people give.
-fn asked(explained: &Explained, windows: &[(f64, f64)]) -> Result<(i64, Vec<(i64, i64)>)> {
-    let Some(analysis) = &explained.analysis else {
-        if !windows.is_empty() {
-            bail!("--window: {}", without(NO_TIMES, &explained.whole.header));
-        }
-        return Ok((0, Vec::new()));
-    };
-    let (from, run) = (levels::origin(analysis, &explained.sections)?, saturate(analysis.run()));
-    let ns = |seconds: f64| saturate::<i64>(rounded(seconds * 1e9)).saturating_sub(from);
-    let windows: Vec<_> = windows.iter().map(|(a, b)| (ns(*a).max(0), ns(*b).min(run))).collect();
-    if windows.iter().any(|(a, b)| a >= b) {
-        let [a, b] = [from, from.saturating_add(run)].map(|ns| float(saturate::<u64>(ns).into()) / 1e9);
-        bail!("--window: the run is from {a:.9} to {b:.9} s");
+/// The clusters that the trace has, if ranks have been put together: those of single ranks are not looked for.
+fn stored_clusters(explained: &Explained, budget: &Budget) -> Result<Option<Parties>> {
+    let Explained { sections, whole, .. } = explained;
+    if sections.iter().all(|section| section.ranks.len() == 1) {
+        return Ok(None);
     }
-    Ok((from, windows))
+    sections.iter().try_for_each(|section| budget.spend_ranks(section))?;
+    Ok(Some(Parties::clusters(sections, clusters::by_asked(&whole.provenance))))
 }
 
 /// Characters of names in a sentence, at most.

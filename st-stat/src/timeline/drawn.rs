@@ -3,7 +3,7 @@
 use st_model::num::{Exact as _, float, rounded};
 
 use crate::figure::{self, Colour, Figure, Times};
-use crate::levels::{KINDS, Levels};
+use crate::levels::{KINDS, Levels, Rows};
 
 /// Columns of time at most: about the dots that are told apart in print, in the width of a paper's column.
 const COLUMNS: f64 = 240.0;
@@ -43,7 +43,8 @@ fn parts(of: &Levels, cell: usize) -> [u64; 2 + KINDS] {
 }
 
 /// Draws it. `origin`: when it begins, ns.
-pub(crate) fn draw(figure: &mut Figure, of: &Levels, origin: i64) {
+pub(crate) fn draw(figure: &mut Figure, rows: &Rows, origin: i64) {
+    let of = &rows.levels;
     let times = Times::new(figure, of);
     let mut used = vec![PARTS[0], PARTS[1]];
     for (number, part) in PARTS.into_iter().enumerate() {
@@ -66,5 +67,5 @@ pub(crate) fn draw(figure: &mut Figure, of: &Levels, origin: i64) {
         figure.boxes(part.1, boxes);
     }
     figure.legend(times.above(), &used);
-    times.label(figure, of, origin);
+    times.label(figure, rows, origin);
 }

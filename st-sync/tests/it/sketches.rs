@@ -6,6 +6,7 @@ use st_capture::record::{Options, RankRecorder};
 use st_model::columns::{Column, Comparison, Offset};
 use st_model::section::{PathSketch, Section, Thread};
 use st_model::sketch::Shape;
+use st_model::unite::one_path;
 use st_stream::Trace;
 
 /// Two ranks on two nodes that exchange messages; the second one's clock gains a tenth, as its comparisons say.
@@ -56,6 +57,21 @@ fn corrected(sections: &[Section], args: &[&str]) -> (Trace, String) {
     let o = sync(args, Some(&path));
     assert!(o.status.success(), "{}", said(&o));
     (load(&o.stdout), said(&o))
+}
+
+#[test]
+fn what_tells_no_paths_apart_stays_so() {
+    let each = sections(Shape::Buckets);
+    let mut one = each.clone();
+    for thread in one.iter_mut().flat_map(|s| &mut s.threads) {
+        thread.sketches = one_path(std::mem::take(&mut thread.sketches));
+    }
+    let [each, one] = [each, one].map(|sections| corrected(&sections, &["--method", "clc"]).0.sections);
+    for (each, one) in each.iter().zip(one) {
+        let paths = &each.threads[0].sketches;
+        assert_eq!(one.threads[0].sketches, one_path(paths.clone()));
+        assert_eq!(one.threads[0].sketches.len(), 2);
+    }
 }
 
 #[test]

@@ -1,12 +1,13 @@
 //! How far the distributions of times of a merged trace are from those that ranks have recorded.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufReader, Write as _};
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use st_model::num::float;
-use st_model::section::Section;
+use st_model::section::{PathSketch, Paths, Section};
 use st_model::sketch::{Sketch, representative};
 use st_stream::{ReadOptions, read};
 
@@ -27,22 +28,27 @@ struct Apart {
 }
 
 impl Apart {
+    /// What is kept may be of more durations, those of other paths, too: then each stands for a part of one.
     fn add(&mut self, truth: &Sketch, kept: &Sketch) {
-        let mut made = kept.buckets().flat_map(|(bucket, n)| [(representative(bucket), n)]);
+        let (of_truth, of_kept) = (u128::from(truth.count), u128::from(kept.count));
+        let mut made = kept.buckets().map(|(bucket, n)| (representative(bucket), u128::from(n) * of_truth));
         let (mut ns, mut left) = (0, 0);
-        for (bucket, mut n) in truth.buckets() {
+        let mut parts = 0;
+        for (bucket, n) in truth.buckets() {
             let was = representative(bucket);
             self.sum += u128::from(was) * u128::from(n);
+            let mut n = u128::from(n) * of_kept;
             while n > 0 {
                 if left == 0 {
-                    // Both have as many durations.
+                    // Both have as many parts.
                     (ns, left) = made.next().unwrap_or((was, n));
                 }
                 let both = n.min(left);
-                self.area += u128::from(was.abs_diff(ns)) * u128::from(both);
+                parts += u128::from(was.abs_diff(ns)) * both;
                 (n, left) = (n - both, left - both);
             }
         }
+        self.area += parts / of_kept.max(1);
         let off = |at: u64| {
             let share = (2 * at + 1) * (1000 / QUANTILES / 2);
             let (was, made) = (truth.quantile(share), kept.quantile(share));
@@ -66,11 +72,14 @@ pub(crate) fn print(truth: &Path, kept: &Path) -> Result<()> {
     ensure!(threads(&was) == threads(&made), other());
     let mut apart = Apart::default();
     for (was, made) in was.iter().zip(&made).flat_map(|(a, b)| a.threads.iter().zip(&b.threads)) {
-        ensure!(was.sketches.len() == made.sketches.len(), other());
-        for (was, made) in was.sketches.iter().zip(&made.sketches) {
-            ensure!((was.sym, was.pred) == (made.sym, made.pred), other());
+        let calls = |sketches: &[PathSketch]| sketches.iter().map(|s| s.comm.count).sum::<u64>();
+        ensure!(calls(&was.sketches) == calls(&made.sketches), other());
+        let paths = Paths::of(&made.sketches);
+        let made: BTreeMap<_, _> = made.sketches.iter().map(|s| ((s.sym, s.pred), s)).collect();
+        for was in &was.sketches {
+            let made = made.get(&(was.sym, paths.pred(was.pred))).with_context(other)?;
             for (was, made) in [(&was.compute, &made.compute), (&was.comm, &made.comm)] {
-                ensure!(was.count == made.count, other());
+                ensure!(was.count <= made.count, other());
                 if was.count > 1 && !made.is_mean() {
                     apart.add(was, made);
                 }

@@ -22,12 +22,24 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     /// Measure groups of cases; without --against the results are put into benchmarks/
     Run(Run),
-    /// Compare the distributions of times of two merged traces of the same streams, a measure a line
+    /// Compare the distributions of times of two merged traces of the same streams, a measure a line; of one that tells no paths
+    /// apart (st-merge --sketch-paths one) with those of each path
     Apart {
         /// With all that ranks have recorded: st-merge --sketch-buckets
         truth: PathBuf,
         /// With what is compared
         kept: PathBuf,
+    },
+    /// Write what a coarse clock would have told of a recording: exact times rounded down to its ticks, and distributions of these
+    Coarse {
+        /// How long a tick is, ns
+        #[arg(long, value_name = "NS", value_parser = clap::value_parser!(u32).range(1..))]
+        tick: u32,
+        /// The recording, with exact times of all calls
+        trace: PathBuf,
+        /// Where the result goes
+        #[arg(short, long, value_name = "FILE")]
+        output: PathBuf,
     },
     /// Draw what an experiment has measured, and say whether it is what the paper found
     Figure(Figure),

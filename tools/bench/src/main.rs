@@ -5,6 +5,7 @@
 
 mod apart;
 mod args;
+mod coarse;
 mod figure;
 mod group;
 mod report;
@@ -24,6 +25,7 @@ fn main() -> ExitCode {
     let args = Args::parse();
     let result = match &args.command {
         Command::Apart { truth, kept } => apart::print(truth, kept).map(|()| Status::Ok),
+        Command::Coarse { tick, trace, output } => coarse::write(*tick, trace, output).map(|()| Status::Ok),
         Command::Figure(of) => figure::draw(of).map(|()| Status::Ok),
         Command::Run(run) => version::root().and_then(|root| turns::run(&root, run, &args.talk)),
         Command::Report { check } => {

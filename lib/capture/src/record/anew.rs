@@ -12,7 +12,7 @@ use foldhash::fast::FixedState;
 use super::paths::{Paths, duration};
 use st_model::columns::Column;
 use st_model::project::Error;
-use st_model::section::{NO_SYM, PathSketch, Section, Sym, Thread};
+use st_model::section::{NO_SYM, PathSketch, Paths as PathsKept, Section, Sym, Thread};
 use st_model::sketch::Shape;
 use st_model::unite::{Summed, Times};
 
@@ -106,7 +106,8 @@ fn sketches_of(
     Ok(all.then(|| paths.finish(rank)))
 }
 
-/// Calls `take` for each call of a rank's thread that has a time, with its symbol and the one before. Whether all have.
+/// Calls `take` for each call of a rank's thread that has a time, with its symbol and the one before, as far as the thread's
+/// sketches tell that apart. Whether all have.
 fn each_timed(
     section: &Section,
     thread: usize,
@@ -115,11 +116,12 @@ fn each_timed(
     mut take: impl FnMut((Sym, Sym), (i64, i64)),
 ) -> Result<bool, Error> {
     let Some(mut symbols) = section.symbols_of(thread, rank) else { return Ok(false) };
+    let kept = PathsKept::of(&section.threads[thread].sketches);
     let (mut times, mut pred) = (column.times(), NO_SYM);
     loop {
         let sym = symbols.next_symbol().map_err(|source| Error::Tree { rank, source })?;
         match (sym, times.next()) {
-            (Some(sym), Some(time)) => take((sym, std::mem::replace(&mut pred, sym)), time),
+            (Some(sym), Some(time)) => take((sym, kept.pred(std::mem::replace(&mut pred, sym))), time),
             (sym, time) => return Ok(sym.is_none() && time.is_none()),
         }
     }

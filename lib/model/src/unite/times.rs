@@ -2,10 +2,11 @@
 
 use crate::num::saturate;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use crate::ints::Sealed;
 use crate::ranklist::RankList;
-use crate::section::{NO_SYM, PathSketch, RankSums, Sym, Thread};
+use crate::section::{PathSketch, Paths, RankSums, Sym, Thread, number_anew};
 use crate::sketch::{Sketch, bucket};
 
 use super::tables::Renaming;
@@ -24,8 +25,7 @@ pub struct Times {
 impl Times {
     /// Adds a section's thread.
     pub fn add(&mut self, thread: &Thread, renaming: &Renaming) {
-        let to =
-            |s: Sym| if s == NO_SYM { s } else { renaming.symbols.get(s as usize).copied().unwrap_or(s) };
+        let to = |sym: Sym| number_anew(sym, |s| renaming.symbols.get(s as usize).copied().unwrap_or(s));
         match (thread.ranks.len(), thread.ranks.lowest()) {
             (1, Some(rank)) => self.add_rank(rank, &thread.sketches, to),
             _ => self.add_sketches(&thread.sketches, to),
@@ -93,12 +93,16 @@ impl Times {
             .into_iter()
             .map(|((sym, pred), (compute, comm))| PathSketch {
                 sym: number(sym),
-                pred: number(pred),
+                pred: number_anew(pred, &number),
                 compute,
                 comm,
             })
             .collect();
         sketches.sort_by_key(|s| (s.sym, s.pred));
+        // Where some tell no paths apart, no others do.
+        if Paths::of(&sketches) == Paths::One {
+            sketches = one_path(sketches);
+        }
         if ranks.len() < 2 {
             return (sketches, Vec::new());
         }
@@ -123,6 +127,24 @@ impl Times {
         sums.sort_by_key(|s| s.sym);
         (sketches, sums)
     }
+}
+
+/// Distributions of events whatever comes before them, but for the thread's first, of those of their paths, in order.
+#[must_use]
+pub fn one_path(sketches: Vec<PathSketch>) -> Vec<PathSketch> {
+    let mut all: BTreeMap<(Sym, Sym), PathSketch> = BTreeMap::new();
+    for s in sketches {
+        let pred = Paths::One.pred(s.pred);
+        match all.entry((s.sym, pred)) {
+            Entry::Vacant(place) => drop(place.insert(PathSketch { pred, ..s })),
+            Entry::Occupied(mut place) => {
+                let into = place.get_mut();
+                into.compute.merge(&s.compute);
+                into.comm.merge(&s.comm);
+            }
+        }
+    }
+    all.into_values().collect()
 }
 
 fn quantised(ns: u128) -> u16 {

@@ -13,7 +13,9 @@ use st_model::form::Form;
 use st_model::ints::Sealed;
 use st_model::lanes::LaneSum;
 use st_model::ranklist::RankList;
-use st_model::section::{Elastic, Ended, Entry, NO_SYM, Section, SlotStreams, Symbol, Tables, Thread};
+use st_model::section::{
+    Elastic, Ended, Entry, Section, SlotStreams, Sym, Symbol, Tables, Thread, number_anew,
+};
 use st_model::sites::SiteTable;
 use st_model::sketch::Shape;
 use st_model::steps::Budget;
@@ -176,7 +178,7 @@ impl Alike {
         let Self { ranks, united, mut ended, .. } = self;
         let trees = self.threads.iter().map(|t| &t.tree);
         let (order, numbers) = first_appearance(trees, united.symbols().len());
-        let number = |s| if s == NO_SYM { s } else { numbers.get(&s).copied().unwrap_or(s) };
+        let number = |sym: Sym| number_anew(sym, |s| numbers.get(&s).copied().unwrap_or(s));
         let mut partitions = Partitions::new(ranks.clone()).exact();
         let mut elastic = |stream: Stream| partitions.elastic(stream.finish(&ranks), Form::Absolute);
         // Partitions are numbered as a merger does it: counts of all threads come first.

@@ -7,7 +7,7 @@ use st_model::calls::Lane;
 use st_model::columns::Column;
 use st_model::lanes::LaneSum;
 use st_model::ranklist::RankList;
-use st_model::section::{Ended, NO_SYM, Section, Sym, Thread};
+use st_model::section::{Ended, Section, Sym, Thread, number_anew};
 use st_model::steps::Budget;
 
 use crate::lossy::Lossy;
@@ -233,7 +233,7 @@ impl Merger {
             (trees, partitions) = laid_out(self.layout, (trees, partitions), &self.ranks, &threads);
         }
         let (order, numbers) = first_appearance(trees.iter().map(|(t, _)| t), self.united.symbols().len());
-        let number = |s: Sym| if s == NO_SYM { s } else { numbers.get(&s).copied().unwrap_or(s) };
+        let number = |sym: Sym| number_anew(sym, |s| numbers.get(&s).copied().unwrap_or(s));
         let mut threads = Vec::new();
         for (t, (tree, counts)) in self.threads.into_iter().zip(trees) {
             let (sketches, sums) =

@@ -14,7 +14,8 @@ use st_model::ranklist::RankList;
 use st_model::ranklist_notation::parse as ranks;
 use st_model::ranks::{RankSeq, Run};
 use st_model::section::{
-    Elastic, Ended, Entry, Form, NO_SYM, Partition, PathSketch, RankSums, Section, Streams, Sym, Symbol,
+    ANY_SYM, Elastic, Ended, Entry, Form, NO_SYM, Partition, PathSketch, RankSums, Section, Streams, Sym,
+    Symbol,
 };
 use st_model::sites::{Frame, Module, Site};
 use st_model::sketch::Sketch;
@@ -307,11 +308,21 @@ pub(super) fn elastic(s: &Section, w: &mut Words<'_>) -> Parsed<Elastic> {
 fn path(w: &mut Words<'_>) -> Parsed<PathSketch> {
     let sym = symbol_number(w)?;
     key(w, "after", "\"after\"")?;
-    let pred = symbol_or_none(w)?;
+    let pred = symbol_none_or_any(w)?;
     key(w, "compute", "\"compute\"")?;
     let compute = sketch(w)?;
     key(w, "communicate", "\"communicate\"")?;
     Ok(PathSketch { sym, pred, compute, comm: sketch(w)? })
+}
+
+/// A symbol, `-` for none, or `*` for any.
+fn symbol_none_or_any(w: &mut Words<'_>) -> Parsed<Sym> {
+    let mut ahead = w.clone();
+    if ahead.next() == Some("*") {
+        *w = ahead;
+        return Ok(ANY_SYM);
+    }
+    symbol_or_none(w)
 }
 
 /// A symbol, or `-` for none.

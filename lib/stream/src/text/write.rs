@@ -13,7 +13,7 @@ use st_model::objects::{Comm, Group, Named, Op, SharedObject, Text, Type};
 use st_model::ranklist::RankList;
 use st_model::ranklist_notation::print as ranks;
 use st_model::ranks::RankSeq;
-use st_model::section::{Elastic, Ended, Entry, Form, NO_SYM, PathSketch, Section, Sym, Thread};
+use st_model::section::{ANY_SYM, Elastic, Ended, Entry, Form, NO_SYM, PathSketch, Section, Sym, Thread};
 use st_model::sketch::histogram::Bin;
 use st_model::sketch::{Shape, Sketch};
 use st_model::tree::Item;
@@ -238,7 +238,11 @@ fn elastic(s: &Section, e: &Elastic) -> String {
 }
 
 fn path(p: &PathSketch) -> String {
-    let pred = if p.pred == NO_SYM { "-".into() } else { format!("s{}", p.pred) };
+    let pred = match p.pred {
+        NO_SYM => "-".to_owned(),
+        ANY_SYM => "*".to_owned(),
+        pred => format!("s{pred}"),
+    };
     format!("time s{} after {pred} compute {} communicate {}", p.sym, sketch(&p.compute), sketch(&p.comm))
 }
 

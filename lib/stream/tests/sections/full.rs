@@ -13,7 +13,7 @@ use st_model::objects::{
 };
 use st_model::ranklist::RankList;
 use st_model::ranks::RankSeq;
-use st_model::section::{Codes, Elastic, Entry, Form, NO_SYM, Section, Tables};
+use st_model::section::{ANY_SYM, Codes, Elastic, Entry, Form, NO_SYM, Section, Tables};
 use st_model::sites::{Frame, Site};
 use st_model::sketch::Sketch;
 use st_model::sketch::quantiles::ERROR;
@@ -147,6 +147,7 @@ prop_compose! {
         site in (any::<u128>(), "[a-c]{0,2}", any::<bool>()),
         ended in (any::<u64>(), prop::array::uniform2(prop::option::of(0u32..3)), any::<i64>()),
         turned in any::<bool>(),
+        one_path in any::<bool>(),
     ) -> Section {
         let mut s = pair();
         s.tables = tables;
@@ -169,7 +170,7 @@ prop_compose! {
         (thread.lanes.calls, thread.lanes.voided, thread.lanes.hash) = lanes;
         thread.sketches.clear();
         for (sym, pred, compute, comm) in sketches {
-            let pred = pred.unwrap_or(NO_SYM);
+            let pred = pred.map_or(NO_SYM, |pred| if one_path { ANY_SYM } else { pred });
             thread.sketches.push(st_model::section::PathSketch { sym, pred, compute, comm });
         }
         let of = |sym: Option<u32>| sym.unwrap_or(NO_SYM);

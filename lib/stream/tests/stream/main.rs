@@ -15,7 +15,7 @@ use sections::recorded;
 use st_model::header::{Clock, Header, Mpi, Queued, Step};
 use st_model::ints::Sealed;
 use st_model::objects::Registered;
-use st_model::section::{Elastic, Entry, Section};
+use st_model::section::{ANY_SYM, Elastic, Entry, NO_SYM, Section, Sym};
 use st_stream::objects::{Codec, get_object, put_object};
 use st_stream::{CURRENT, ErrorKind, MAGIC, ReadOptions, Reader, Trace, WriteOptions, Writer};
 use whole::{pair, sample};
@@ -63,6 +63,29 @@ fn use_up(trace: &Trace) {
             }
             t.columns.iter().for_each(|(_, c)| assert!(c.times().count() as u64 == c.events()));
         }
+    }
+}
+
+#[test]
+fn a_predecessor_must_be_a_symbol() {
+    let of = |preds: [Sym; 2]| {
+        let mut section = sample(0);
+        let sketches = &mut section.threads[0].sketches;
+        sketches.truncate(2);
+        sketches.iter_mut().zip(preds).for_each(|(path, pred)| path.pred = pred);
+        read(&bytes(&trace(vec![section], 0)))
+    };
+    // Whether or not some path has any predecessor: numbers are others then.
+    for pred in [NO_SYM, ANY_SYM, 0] {
+        let read = of([pred, 1]).unwrap();
+        assert_eq!(
+            read.sections[0].threads[0].sketches.iter().map(|s| s.pred).collect::<Vec<_>>(),
+            [pred, 1]
+        );
+        let refused = of([pred, 1_000]).unwrap_err();
+        let said =
+            std::error::Error::source(&refused).map(|e| format!("{refused}: {e:?}")).unwrap_or_default();
+        assert!(said.contains("1000"), "{refused:?}");
     }
 }
 

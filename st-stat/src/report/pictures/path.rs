@@ -5,18 +5,20 @@ use st_model::num::{Exact as _, float, saturate};
 
 use crate::causes::headline;
 use crate::figure::{Colour, EMPTY, Figure, PATH, SMALL, Shaded, Times};
-use crate::levels::Levels;
+use crate::levels::Rows;
 
 /// From next to nothing of a column's time to all of it.
 const SHADES: [Colour; 2] = [Colour([0xf2, 0xcc, 0xcc]), PATH];
 
-pub(super) fn draw(figure: &mut Figure, of: &Levels, (analysis, origin): (&Analysis, i64)) {
+/// Draws it. `from`: when what is drawn begins, ns from the beginning of the run, which is `origin`.
+pub(super) fn draw(figure: &mut Figure, rows: &Rows, analysis: &Analysis, (origin, from): (i64, i64)) {
+    let of = &rows.levels;
     let path = analysis.path();
     let mut sums = vec![0u64; of.rows * of.columns];
     for stay in &path.stays {
         let Ok(rank) = analysis.ranks.binary_search_by_key(&stay.rank, |ranks| ranks.rank) else { continue };
         let row = rank / of.group.max(1);
-        let since = |at: i64| at.saturating_sub(analysis.begin()).max(0);
+        let since = |at: i64| at.saturating_sub(analysis.begin()).saturating_sub(from).max(0);
         let (mut from, until) = (since(stay.from), since(stay.until));
         while from < until {
             let column = from / of.column_ns.max(1);
@@ -45,7 +47,7 @@ pub(super) fn draw(figure: &mut Figure, of: &Levels, (analysis, origin): (&Analy
     shaded.draw(figure, SHADES);
     let (x, y) = times.above();
     figure.scale((x, y), 120.0, ("none of a time", "all of it"), SHADES);
-    times.label(figure, of, origin);
+    times.label(figure, rows, origin.saturating_add(from));
     let said = headline(&path, analysis.ranks.len());
     figure.below(SMALL, &said);
 }

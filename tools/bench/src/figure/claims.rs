@@ -37,6 +37,13 @@ enum Test {
         /// So many times.
         times: f64,
     },
+    /// Everywhere it is at most so many times as far from 0 as another series is.
+    Nearer {
+        /// The other series.
+        than: String,
+        /// So many times.
+        times: f64,
+    },
     /// No value is farther from 0.
     Within {
         /// How far.
@@ -75,6 +82,9 @@ impl Claim {
         match &self.is {
             Test::Grows { most } => format!("grows at most {} times", short(*most)),
             Test::Below { than, times } => format!("at most {} times {than}", short(*times)),
+            Test::Nearer { than, times } => {
+                format!("at most {} times as far from 0 as {than}", short(*times))
+            }
             Test::Within { most } => format!("at most {}", short(*most)),
         }
     }
@@ -89,14 +99,19 @@ impl Claim {
                 (first.0 != last.0).then_some((last.1.median / first.1.median, *most))
             }
             Test::Within { most } => Some((medians().map(f64::abs).reduce(f64::max)?, *most)),
-            Test::Below { than, times } => {
+            Test::Below { than, times } | Test::Nearer { than, times } => {
                 let others = measured.points(program, measured.series_named(than)?);
                 let ratio = |(place, found): &(usize, crate::stats::Estimate)| {
                     let other = others.iter().find(|(at, _)| at == place)?;
                     // Nothing is not more than nothing.
                     Some(if found.median == 0.0 { 0.0 } else { found.median / other.1.median })
                 };
-                Some((points.iter().filter_map(ratio).reduce(f64::max)?, *times))
+                let ratios = points.iter().filter_map(ratio);
+                let worst = match &self.is {
+                    Test::Nearer { .. } => ratios.map(f64::abs).reduce(f64::max),
+                    _ => ratios.reduce(f64::max),
+                };
+                Some((worst?, *times))
             }
         }
     }
@@ -129,6 +144,16 @@ mod tests {
             found(r#"{"within":{"most":20}}"#),
             "x: s at most 20; holds for a (11); DIFFERS for b (40)"
         );
+    }
+    #[test]
+    fn what_is_nearer_to_0_may_be_on_its_other_side() {
+        let mut all = Measured::default();
+        all.read("program,series,x,run,value\na,s,1,1,-3\na,t,1,1,2\nb,s,1,1,-1\nb,t,1,1,-2\n".as_bytes())
+            .unwrap();
+        let claim = r#"{"says":"x","series":"s","is":{"nearer":{"than":"t","times":1}}}"#;
+        let claim: Claim = serde_json::from_str(claim).unwrap();
+        let found = "x: s at most 1 times as far from 0 as t; holds for b (0.500); DIFFERS for a (1.50)";
+        assert_eq!(claim.found(&all).0, found);
     }
     #[test]
     fn nothing_is_not_more_than_nothing() {

@@ -1,0 +1,21 @@
+//! What nodes and clusters do when: the ranks of each together.
+
+use st_explain::Analysis;
+
+use super::data::Groups;
+use crate::levels::{self, Most};
+use crate::parties::Parties;
+
+/// Cells that they have, of those that ranks have.
+const PART: usize = 4;
+
+/// A row for each, those of the lowest ranks first; nothing if there is one, or more than rows.
+pub(super) fn of(analysis: &Analysis, mut parties: Parties, most: Most) -> Option<Groups> {
+    let of: Vec<usize> = analysis.ranks.iter().map(|of| parties.number(of.rank)).collect();
+    let names = parties.names;
+    if names.len() < 2 || names.len() > most.rows {
+        return None;
+    }
+    let levels = levels::by(analysis, (names.len(), &of), Most { cells: most.cells / PART, ..most });
+    Some(Groups { names, of, levels })
+}
