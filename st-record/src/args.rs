@@ -108,6 +108,11 @@ pub struct Args {
     /// CLOCK_MONOTONIC)
     #[arg(long, value_enum, value_name = "CLOCK", help_heading = "Recording")]
     pub clock: Option<Clock>,
+    /// With -v: when to say, of what the ranks have recorded so far, how large the trace of an hour will be, as st-stat forecast does
+    ///
+    /// It takes a few seconds of one processor where st-record runs. Not with --merge or --reduce-every.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60.0, value_parser = seconds, help_heading = "Talk")]
+    pub forecast_after: f64,
     /// Start nothing: say which MPI and which bindings COMMAND uses, and what of it would be missed
     #[arg(long, conflicts_with = "env", help_heading = "Instead of recording")]
     pub check: bool,

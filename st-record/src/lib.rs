@@ -11,6 +11,7 @@ pub mod binary;
 pub mod check;
 pub mod clocks;
 pub mod exports;
+mod forecast;
 pub mod interim;
 pub mod job;
 pub mod launcher;
@@ -30,6 +31,7 @@ pub mod trace_name;
 
 use anyhow::{Context, Result};
 use args::Args;
+use forecast::Teller;
 use job::Failure;
 use pack::{Job, Notes};
 use save::{clear, each_job, recorded};
@@ -208,7 +210,9 @@ fn outside(args: &Args) -> Result<u8, Failure> {
     );
     args.talk.detail(TOOL, format_args!("{command:?}"));
     let start = Instant::now();
+    let teller = Teller::of(args, directory.path());
     let status = job::run(command)?;
+    drop(teller);
     let code = exit_code(status);
     match finish(args, directory.path(), start.elapsed(), status) {
         Ok(true) => Ok(code),

@@ -186,7 +186,7 @@ pub(crate) fn seconds(t: Duration) -> String {
 }
 
 /// `980 bytes`, `20 kB`, `1.2 MB`.
-fn size(bytes: u64) -> String {
+pub(crate) fn size(bytes: u64) -> String {
     match bytes {
         0..1_000 => format!("{bytes} bytes"),
         1_000..10_000 => format!("{}.{} kB", bytes / 1_000, bytes % 1_000 / 100),

@@ -1,6 +1,6 @@
 //! What other commands find, put together once.
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use st_cli::counted;
 use st_cli::options::Steps;
 use st_explain::{Analysis, Finding, Stay};

@@ -1,4 +1,4 @@
-//! The page of a program that runs.
+//! A program that runs: its page, and how large its trace will be.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -86,5 +86,22 @@ fn the_page_of_a_job_grows_until_it_is_that_of_its_trace() {
         follow(here, (None, "trace.st"), || here.outside("-q -o trace.st", app))?;
         fs::remove_file(here.path("live.html")).map_err(|e| e.to_string())?;
         follow(here, (Some("run"), "run"), || here.inside("-q -o run", app))
+    });
+}
+
+#[test]
+fn while_a_job_runs_it_is_said_how_large_its_trace_will_be() {
+    workplace::under_each("idle", "idle.c", &["-O1"], |here| {
+        let app = "./idle 500 6000";
+        let spoken = here.outside("-v --forecast-after 1.5 -o spoken.st", app)?.ok()?;
+        let quiet = here.outside("--forecast-after 1.5 -o quiet.st", app)?.ok()?;
+        let said = |o: &Outcome| o.stderr.matches("after an hour about").count();
+        if said(&spoken) != 1 || said(&quiet) != 0 {
+            return Err(format!("{spoken}\n{quiet}"));
+        }
+        // Nothing of it is in what the job leaves.
+        let left: Vec<_> =
+            here.names(".").into_iter().filter(|name| name.starts_with(".st-record-")).collect();
+        if left.is_empty() { Ok(()) } else { Err(format!("left: {left:?}")) }
     });
 }

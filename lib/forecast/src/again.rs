@@ -2,15 +2,35 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::Result;
 use st_capture::record::{Options, RankRecorder};
 use st_model::columns::{Chunk, Column as Times, Comparison};
 use st_model::num::{Exact, float};
+use st_model::project;
 use st_model::ranklist::RankList;
 use st_model::section::{Section, Thread};
-use st_model::steps::Budget;
-use st_reduce::merge::merge;
+use st_model::steps::{Budget, Exceeded};
+use st_reduce::merge::{self, merge};
 use st_stream::{FrameSize, ReadOptions, Trace, WriteOptions, frame_sizes, times_size};
+
+/// Why there is no forecast.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The trace is too much work.
+    #[error(transparent)]
+    Steps(#[from] Exceeded),
+    /// It is damaged.
+    #[error(transparent)]
+    Calls(#[from] project::Error),
+    /// Its ranks cannot be merged.
+    #[error(transparent)]
+    Merge(#[from] merge::Error),
+    /// What was recorded again cannot be written.
+    #[error(transparent)]
+    Write(#[from] std::io::Error),
+    /// Nor read.
+    #[error(transparent)]
+    Frames(#[from] st_stream::Error),
+}
 
 /// Frames of exact times.
 pub(super) const TIMES: [&str; 2] = ["COLUMN", "SERIES"];
@@ -50,7 +70,7 @@ pub(super) struct Grown {
 }
 
 /// Records some ranks again. `raw`: bytes of all exact times before compression; `level` of compression.
-pub(super) fn again(sections: &[Section], raw: u64, level: u8, budget: &Budget) -> Result<Grown> {
+pub(super) fn again(sections: &[Section], raw: u64, level: u8, budget: &Budget) -> Result<Grown, Error> {
     let all: Vec<(usize, u32)> =
         (0..).zip(sections).flat_map(|(i, s)| s.ranks.iter().map(move |r| (i, r))).collect();
     let ranks = sample(sections, &all);
@@ -75,7 +95,7 @@ pub(super) fn again(sections: &[Section], raw: u64, level: u8, budget: &Budget) 
     };
     for (i, groups) in parts.into_iter().enumerate() {
         let sections =
-            groups.into_values().map(|ranks| joined(ranks, columns)).collect::<Result<Vec<_>>>()?;
+            groups.into_values().map(|ranks| joined(ranks, columns)).collect::<Result<Vec<_>, _>>()?;
         let frames = stored(sections, level)?;
         let sum = |kinds: &[&str], of: fn(&FrameSize) -> u64| {
             let frames = frames.iter().filter(|f| kinds.contains(&f.kind.as_str()));
@@ -138,7 +158,7 @@ fn after_parts(
     rank: u32,
     (timed, columns): (bool, bool),
     budget: &Budget,
-) -> Result<[Section; PARTS]> {
+) -> Result<[Section; PARTS], Error> {
     let options = Options { columns, ..Options::default() };
     let mut recorders = [(); PARTS].map(|()| RankRecorder::new(rank, options));
     let mut chunks: [Vec<Vec<Chunk>>; PARTS] = Default::default();
@@ -186,7 +206,7 @@ fn cut(section: &Section, rank: u32, mut recorder: RankRecorder, mut chunks: Vec
 }
 
 /// Ranks of one section, merged if they are several.
-fn joined(mut ranks: Vec<Section>, columns: bool) -> Result<Section> {
+fn joined(mut ranks: Vec<Section>, columns: bool) -> Result<Section, Error> {
     if ranks.len() == 1 {
         return Ok(ranks.swap_remove(0));
     }
@@ -194,7 +214,7 @@ fn joined(mut ranks: Vec<Section>, columns: bool) -> Result<Section> {
 }
 
 /// The frames of a file of these sections.
-fn stored(sections: Vec<Section>, level: u8) -> Result<Vec<FrameSize>> {
+fn stored(sections: Vec<Section>, level: u8) -> Result<Vec<FrameSize>, Error> {
     let trace = Trace { sections, ..Trace::default() };
     let mut bytes = Vec::new();
     st_stream::write(&trace, &mut bytes, WriteOptions { level })?;

@@ -1,16 +1,19 @@
 //! How bytes go on to grow that were so many after an eighth of the run, a quarter, a half, and nearly all of it.
 //!
 //! The numbers in here are what traces of the kernels showed, of runs that were four and sixteen times as long: see the table in
-//! `tests/forecast.rs`.
+//! `tests/forecast.rs` of st-stat.
 
 use super::again::{Points, SEEN};
 
 /// Bytes: what is expected, and between what.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Bytes {
-    pub(super) least: f64,
-    pub(super) likely: f64,
-    pub(super) most: f64,
+pub struct Bytes {
+    /// At least.
+    pub least: f64,
+    /// As expected.
+    pub likely: f64,
+    /// At most.
+    pub most: f64,
 }
 
 impl Bytes {
