@@ -8,7 +8,8 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 
 MPI_CRATES := st-pmpi st-engine
-NO_MPI := --workspace $(MPI_CRATES:%=--exclude %)
+# `make python` checks and builds the Python package.
+NO_MPI := --workspace $(MPI_CRATES:%=--exclude %) --exclude st-python
 ONLY_MPI := $(MPI_CRATES:%=-p %)
 INSTALLED := libst_pmpi.so st-engine st-kernels-mpi
 # Not in the demo, and a file of its own: what reads and writes others' formats is large.

@@ -17,6 +17,7 @@ const OPS: &str = include_str!("ops.txt");
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-env-changed=MPICC");
+    st_linking::fold_identical_code("bin=st-engine");
     for file in ["build/types.txt", "build/ops.txt", "shim/constants.c"] {
         println!("cargo::rerun-if-changed={file}");
     }

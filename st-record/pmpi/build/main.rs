@@ -29,6 +29,7 @@ fn main() {
 
 fn run() -> Result<(), String> {
     println!("cargo::rerun-if-changed=build");
+    st_linking::fold_identical_code("cdylib");
     println!("cargo::rerun-if-changed=../src/left_out.rs");
     println!("cargo::rustc-check-cfg=cfg(openmpi, mpich, standard, sessions)");
     let out = PathBuf::from(env::var_os("OUT_DIR").ok_or("OUT_DIR is not set")?);
