@@ -275,7 +275,9 @@ impl Matcher {
     fn runs(&self, list: &[Node], other: &[Node]) -> Vec<(usize, usize)> {
         let mut runs: Vec<(usize, usize)> = Vec::new();
         for key in other.iter().map(Key::of).filter(|key| key.body) {
-            if list.iter().any(|node| Key::of(node).like(key)) {
+            // Most nodes are no bodies, and how they begin and end is not looked at.
+            let bodies = || list.iter().filter(|node| node.as_body().is_some());
+            if bodies().any(|node| Key::of(node).like(key)) {
                 continue;
             }
             let from = runs.last().map_or(0, |run| run.1);
