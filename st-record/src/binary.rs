@@ -2,12 +2,13 @@
 
 use anyhow::Result;
 use object::read::elf::{Dyn, ElfFile64, FileHeader, ProgramHeader};
-use object::{Endianness, Object, ObjectSymbol, elf};
+use object::{Endianness, Object, ObjectSymbol, ReadCache, elf};
 use st_cli::Mpi;
 use std::collections::BTreeSet;
 use std::ffi::CString;
 use std::fmt;
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -32,13 +33,13 @@ pub enum Kind {
 #[must_use]
 pub fn kind(file: &Path) -> Kind {
     // Whatever cannot be read or understood is left to the kernel to refuse.
-    let Ok(data) = fs::read(file) else { return Kind::Unknown };
-    let data = data.as_slice();
-    if let Some(rest) = data.strip_prefix(b"#!") {
+    let Ok((begin, data)) = opened(file) else { return Kind::Unknown };
+    let data = &data;
+    if let Some(rest) = begin.strip_prefix(b"#!") {
         let line = rest.split(|b| *b == b'\n').next().unwrap_or_default();
         return Kind::Script(String::from_utf8_lossy(line).trim_matches([' ', '\t']).to_owned());
     }
-    if !data.starts_with(&elf::ELFMAG) {
+    if !begin.starts_with(&elf::ELFMAG) {
         return Kind::Unknown;
     }
     let loader = || {
@@ -55,6 +56,18 @@ pub fn kind(file: &Path) -> Kind {
         Some(None) => Kind::Static,
         Some(Some(path)) => Kind::Dynamic(PathBuf::from(String::from_utf8_lossy(&path).into_owned())),
     }
+}
+
+/// Bytes that the first line of a script has at most: the kernel looks at fewer.
+const FIRST_LINE: u64 = 4096;
+
+/// A file: its first bytes, and what is read of it piece by piece. A program may have hundreds of megabytes, and what is looked for
+/// lies in a few places; each rank looks for it.
+fn opened(file: &Path) -> io::Result<(Vec<u8>, ReadCache<File>)> {
+    let mut file = File::open(file)?;
+    let mut begin = Vec::new();
+    (&mut file).take(FIRST_LINE).read_to_end(&mut begin)?;
+    Ok((begin, ReadCache::new(file)))
 }
 
 /// A library that the loader would map: its name, and where it is.
@@ -176,8 +189,7 @@ pub fn needed(file: &Path) -> Vec<String> {
 /// Texts of a file's dynamic section with this tag.
 fn entries(file: &Path, tag: elf::DynamicTag) -> Vec<String> {
     let read = || -> Option<Vec<String>> {
-        let data = fs::read(file).ok()?;
-        let data = data.as_slice();
+        let data = &opened(file).ok()?.1;
         let header = elf::FileHeader64::<Endianness>::parse(data).ok()?;
         let endian = header.endian().ok()?;
         let sections = header.sections(endian, data).ok()?;
@@ -327,5 +339,26 @@ mod tests {
         assert!(libraries(&loader, &us).iter().any(|l| l.name.starts_with("libc.so")));
         assert!(needed(&us).iter().any(|l| l.starts_with("libc.so")));
         assert_eq!((privileged(&us), kind(Path::new("/dev/null"))), (None, Kind::Unknown));
+    }
+
+    #[test]
+    fn programs_are_not_read_whole() {
+        let us = fs::read(std::env::current_exe().unwrap()).unwrap();
+        let file = std::env::temp_dir().join(format!("st-binary-{}", std::process::id()));
+        let of = |bytes: &[u8], length: u64| {
+            fs::write(&file, bytes).unwrap();
+            // What follows is a hole: reading it all would take more memory than there is.
+            File::options().write(true).open(&file).unwrap().set_len(length).unwrap();
+            kind(&file)
+        };
+        assert!(matches!(of(&us, 1 << 38), Kind::Dynamic(_)));
+        assert!(needed(&file).iter().any(|l| l.starts_with("libc.so")));
+        assert_eq!(of(b"#! /bin/sh -e\nexit", 1 << 38), Kind::Script("/bin/sh -e".to_owned()));
+        assert_eq!(of(b"#!/bin/sh", 9), Kind::Script("/bin/sh".to_owned()));
+        assert_eq!((of(b"", 0), of(b"no program", 10)), (Kind::Unknown, Kind::Unknown));
+        // One that is cut off.
+        assert_eq!(of(&us[..40], 40), Kind::Foreign);
+        fs::remove_file(&file).unwrap();
+        assert_eq!(kind(&file), Kind::Unknown);
     }
 }
