@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::ffi::CString;
 use std::fmt;
 use std::fs::{self, File};
-use std::io::Read as _;
+use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -33,7 +33,8 @@ pub enum Kind {
 #[must_use]
 pub fn kind(file: &Path) -> Kind {
     // Whatever cannot be read or understood is left to the kernel to refuse.
-    let Some((cache, begin)) = File::open(file).ok().and_then(beginning) else { return Kind::Unknown };
+    let Ok((begin, data)) = opened(file) else { return Kind::Unknown };
+    let data = &data;
     if let Some(rest) = begin.strip_prefix(b"#!") {
         let line = rest.split(|b| *b == b'\n').next().unwrap_or_default();
         return Kind::Script(String::from_utf8_lossy(line).trim_matches([' ', '\t']).to_owned());
@@ -41,7 +42,6 @@ pub fn kind(file: &Path) -> Kind {
     if !begin.starts_with(&elf::ELFMAG) {
         return Kind::Unknown;
     }
-    let data = &cache;
     let loader = || {
         let header = elf::FileHeader64::<Endianness>::parse(data).ok()?;
         let endian = header.endian().ok()?;
@@ -58,16 +58,17 @@ pub fn kind(file: &Path) -> Kind {
     }
 }
 
-/// The parts of a file that are asked for, and its first bytes: a program may have hundreds of megabytes, and st-record is
-/// started once a rank.
-fn beginning(file: File) -> Option<(ReadCache<File>, Vec<u8>)> {
-    let mut begin = Vec::new();
-    (&file).take(FIRST_LINE).read_to_end(&mut begin).ok()?;
-    Some((ReadCache::new(file), begin))
-}
+/// Bytes that the first line of a script has at most: the kernel looks at fewer.
+const FIRST_LINE: u64 = 4096;
 
-/// As much of a script's first line as Linux looks at (`BINPRM_BUF_SIZE`), bytes.
-const FIRST_LINE: u64 = 256;
+/// A file: its first bytes, and what is read of it piece by piece. A program may have hundreds of megabytes, and what is looked for
+/// lies in a few places; each rank looks for it.
+fn opened(file: &Path) -> io::Result<(Vec<u8>, ReadCache<File>)> {
+    let mut file = File::open(file)?;
+    let mut begin = Vec::new();
+    (&mut file).take(FIRST_LINE).read_to_end(&mut begin)?;
+    Ok((begin, ReadCache::new(file)))
+}
 
 /// A library that the loader would map: its name, and where it is.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -188,8 +189,7 @@ pub fn needed(file: &Path) -> Vec<String> {
 /// Texts of a file's dynamic section with this tag.
 fn entries(file: &Path, tag: elf::DynamicTag) -> Vec<String> {
     let read = || -> Option<Vec<String>> {
-        let cache = ReadCache::new(File::open(file).ok()?);
-        let data = &cache;
+        let data = &opened(file).ok()?.1;
         let header = elf::FileHeader64::<Endianness>::parse(data).ok()?;
         let endian = header.endian().ok()?;
         let sections = header.sections(endian, data).ok()?;
@@ -354,5 +354,26 @@ mod tests {
         assert!(libraries(&loader, &us).iter().any(|l| l.name.starts_with("libc.so")));
         assert!(needed(&us).iter().any(|l| l.starts_with("libc.so")));
         assert_eq!((privileged(&us), kind(Path::new("/dev/null"))), (None, Kind::Unknown));
+    }
+
+    #[test]
+    fn programs_are_not_read_whole() {
+        let us = fs::read(std::env::current_exe().unwrap()).unwrap();
+        let file = std::env::temp_dir().join(format!("st-binary-{}", std::process::id()));
+        let of = |bytes: &[u8], length: u64| {
+            fs::write(&file, bytes).unwrap();
+            // What follows is a hole: reading it all would take more memory than there is.
+            File::options().write(true).open(&file).unwrap().set_len(length).unwrap();
+            kind(&file)
+        };
+        assert!(matches!(of(&us, 1 << 38), Kind::Dynamic(_)));
+        assert!(needed(&file).iter().any(|l| l.starts_with("libc.so")));
+        assert_eq!(of(b"#! /bin/sh -e\nexit", 1 << 38), Kind::Script("/bin/sh -e".to_owned()));
+        assert_eq!(of(b"#!/bin/sh", 9), Kind::Script("/bin/sh".to_owned()));
+        assert_eq!((of(b"", 0), of(b"no program", 10)), (Kind::Unknown, Kind::Unknown));
+        // One that is cut off.
+        assert_eq!(of(&us[..40], 40), Kind::Foreign);
+        fs::remove_file(&file).unwrap();
+        assert_eq!(kind(&file), Kind::Unknown);
     }
 }

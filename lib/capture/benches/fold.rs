@@ -111,3 +111,19 @@ fn long_random(bencher: Bencher<'_, '_>, calls: usize) {
 fn random(bencher: Bencher<'_, '_>, symbols: u64) {
     run(bencher, Folder::new, &noise(CALLS, symbols));
 }
+
+/// The smallest of the trees that are tried at the end, where many call sites come in passages of no order: some come again, each
+/// time without a call in eight.
+#[divan::bench(args = [100_000], sample_count = 3)]
+fn smallest(bencher: Bencher<'_, '_>, calls: usize) {
+    let (passages, left_out, which) = (noise(60 * 40, 15_000), noise(calls, 8), noise(calls, 60));
+    let symbols =
+        (0..calls).filter(|i| left_out[*i] > 0).map(|i| passages[which[i / 40] as usize * 40 + i % 40]);
+    let mut folder = Folder::new(DEFAULT_WINDOW);
+    symbols.for_each(|sym| folder.push(sym));
+    let folded = folder.finish();
+    bencher
+        .counter(ItemsCount::new(calls))
+        .with_inputs(|| folded.clone())
+        .bench_local_values(|folded| folded.smallest().tree.0.items().len());
+}

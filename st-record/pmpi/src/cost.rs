@@ -3,9 +3,10 @@
 //!
 //! Calls are many and cheap: of each [`Kind`] one in some sixty, at distances drawn at random, is timed by the clock that
 //! its own times come from, without the program's part of it, and stands for the others. One that takes longer than such calls
-//! do has lost its processor, and is thrown away. What is rare and dear (a call site that is new, a chunk of exact times, a
-//! snapshot, begin and end) is measured each time, by the thread's processor time, which a call's own work is too short for:
-//! reading it takes longer. What the program loses to caches that it finds changed cannot be told apart from its own work.
+//! do has lost its processor, and is thrown away. What is rare is measured each time: a stack that is walked by the clock, and what
+//! is dear (a chunk of exact times, a snapshot, begin and end) by the thread's processor time, which calls and stacks are too
+//! short for: reading it takes as long. What the program loses to caches that it finds changed cannot be told apart from its own
+//! work.
 
 use crate::clock::processor_time;
 use st_model::num::{narrow, saturate};
@@ -118,6 +119,13 @@ impl Cost {
         self.dear += now - before.clock;
     }
 
+    /// Something that is rare, but not dear, has taken so long on the clock within a call, ns. If that is longer than it can take,
+    /// the thread has lost its processor.
+    pub(crate) fn brief(&mut self, ns: i64) {
+        self.measured += ns.clamp(0, LONGEST);
+        self.dear += ns;
+    }
+
     /// Adds what was measured outside of calls, ns of processor time.
     pub(crate) fn add(&mut self, ns: i64) {
         self.measured += ns;
@@ -176,5 +184,18 @@ mod tests {
         let measured = cost.measured;
         assert!((0..10_000_000).contains(&measured), "{measured}");
         assert_eq!(cost.total() - measured, 200);
+    }
+
+    #[test]
+    fn what_is_brief_counts_once_and_no_longer_than_it_can_take() {
+        let mut cost = Cost::default();
+        let sample = cost.arrives(Kind::Read, || 0).unwrap();
+        cost.brief(4_000);
+        cost.leaves(sample, 5_000, 300);
+        assert_eq!((cost.measured, cost.total()), (4_000, 4_700));
+        cost.brief(3_000_000);
+        assert_eq!(cost.measured, 4_000 + LONGEST);
+        cost.brief(-5);
+        assert_eq!(cost.measured, 4_000 + LONGEST);
     }
 }

@@ -154,8 +154,13 @@ impl State {
         // SAFETY: the caller's promise.
         match unsafe { self.threads[thread].unwinder.known_site(registers) } {
             Some(SiteId(id)) => self.site_of(id, call),
-            // SAFETY: the caller's promise.
-            None => self.dear(|state| unsafe { state.find_site(thread, call, registers) }),
+            None => {
+                let before = self.clock.now();
+                // SAFETY: the caller's promise.
+                let site = unsafe { self.find_site(thread, call, registers) };
+                self.cost.brief(self.clock.now() - before);
+                site
+            }
         }
     }
 

@@ -8,7 +8,7 @@ use crate::stack::read_word;
 /// Stacks remembered per (return address, stack pointer).
 const WAYS: usize = 64;
 /// Checks kept per thread (16 bytes each); the memo starts anew when they are used up.
-const MAX_CHECKS: usize = 1 << 18;
+const MAX_CHECKS: usize = 1 << 20;
 /// Entries kept per thread (56 bytes each).
 const MAX_ENTRIES: usize = 1 << 16;
 /// Checks compared at a time; lists are filled up with their last one.

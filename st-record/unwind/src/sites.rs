@@ -42,7 +42,7 @@ pub struct SiteInterner {
     /// The module that was asked for last: that of the next frame, mostly.
     latest: u32,
     sites: Vec<SiteRecord>,
-    by_frames: HashMap<Arc<[SiteFrame]>, SiteId>,
+    by_frames: HashMap<Arc<[SiteFrame]>, SiteId, foldhash::fast::FixedState>,
 }
 
 impl SiteInterner {

@@ -19,13 +19,11 @@
 //! needs no delayed merges and no padding of nested loops: a body that runs 0 times consumes nothing.
 
 use st_model::num::Exact;
-use std::collections::HashMap;
 use std::ops::RangeInclusive;
-
-use foldhash::fast::FixedState;
 
 use super::node::{DEEPEST, Node, Sym};
 use super::open::Open;
+use super::outline::{Found, Outline};
 use super::way::Likeness;
 
 /// Earlier nodes with the same last event that are tried.
@@ -72,20 +70,17 @@ struct Plan {
     union: usize,
 }
 
-/// Last events of the nodes of the list, and the earlier nodes that end alike.
+/// Finds them, with what credit there is.
 #[derive(Debug, Clone)]
 pub(super) struct Matcher {
     like: Likeness,
     credit: usize,
-    latest: HashMap<Sym, usize, FixedState>,
-    /// Per open node: its last event, and the distance to the node before it with the same; 0: none.
-    tails: Vec<(Sym, usize)>,
-    base: usize,
+    outline: Outline,
 }
 
 impl Matcher {
     pub(super) fn new(like: Likeness) -> Self {
-        Self { like, credit: 0, latest: HashMap::default(), tails: Vec::new(), base: 0 }
+        Self { like, credit: 0, outline: Outline::default() }
     }
 
     /// One that finds the like of it in another list, which is empty yet.
@@ -93,38 +88,10 @@ impl Matcher {
         Self::new(self.like)
     }
 
-    /// Brings the table up to date with the list, of which the nodes below `kept` are those it had.
-    fn follow(&mut self, open: &Open, kept: usize) {
-        let first = open.end() - open.len();
-        while self.base + self.tails.len() > kept.max(self.base) {
-            let Some((sym, back)) = self.tails.pop() else { break };
-            let at = self.base + self.tails.len();
-            match back {
-                0 => self.latest.remove(&sym),
-                back => self.latest.insert(sym, at - back),
-            };
-        }
-        if self.base < first {
-            let gone = (first - self.base).min(self.tails.len());
-            for (sym, _) in self.tails.drain(..gone) {
-                if self.latest.get(&sym).is_some_and(|&at| at < first) {
-                    self.latest.remove(&sym);
-                }
-            }
-            self.base = first;
-        }
-        for at in self.base + self.tails.len()..open.end() {
-            let Some(node) = open.at(at) else { break };
-            let sym = node.tail();
-            let before = self.latest.insert(sym, at).filter(|&before| before >= self.base);
-            self.tails.push((sym, before.map_or(0, |before| at - before)));
-        }
-    }
-
     /// Applies one rule to the end of the list; false if none fits.
     pub(super) fn reduce(&mut self, open: &mut Open) -> bool {
         let kept = open.take_lowest();
-        self.follow(open, kept);
+        self.outline.follow(open, kept);
         self.credit = (self.credit + CREDIT).min(SAVED);
         if self.unite(open) {
             return true;
@@ -134,20 +101,14 @@ impl Matcher {
 
     /// The other rules, nearest first.
     fn search(&mut self, open: &mut Open) -> bool {
-        let Some(mut at) = open.end().checked_sub(1) else { return false };
-        // Of the nodes after `at`.
-        let mut leaves = 0;
+        let end = open.end();
+        let Some(mut at) = end.checked_sub(1) else { return false };
         for _ in 0..POSITIONS {
-            let back = at.checked_sub(self.base).and_then(|i| self.tails.get(i)).map_or(0, |tail| tail.1);
-            if back == 0 || back > at - self.base {
+            let Some(before) = self.outline.ends_alike(at) else { return false };
+            at = before;
+            let leaves = self.outline.leaves(at + 1, end);
+            if leaves > self.like.window {
                 return false;
-            }
-            at -= back;
-            for node in open.from(at + 1).iter().take(back) {
-                leaves += node.leaves();
-                if leaves > self.like.window {
-                    return false;
-                }
             }
             if self.credit == 0 {
                 return false;
@@ -199,7 +160,7 @@ impl Matcher {
     /// The nodes after `at` are one more iteration of a body on the right spine of that node.
     fn lengthen(&mut self, open: &mut Open, at: usize, leaves: usize) -> bool {
         let Some(node) = open.at(at) else { return false };
-        let Some(head) = open.at(at + 1).map(Node::head) else { return false };
+        let Some(head) = self.outline.head(at + 1) else { return false };
         let mut best: Option<(usize, Plan)> = None;
         let mut level = 0;
         while node.runs_to(level) {
@@ -240,24 +201,24 @@ impl Matcher {
 
     /// The nodes after `at` are another iteration of those that end at it.
     fn fold(&mut self, open: &mut Open, at: usize, leaves: usize) -> bool {
-        let Some(head) = open.at(at + 1).map(Node::head) else { return false };
         let near = self.near_to(leaves);
-        let (mut before, mut from) = (0, at + 1);
+        let mut from = at + 1;
         loop {
             // Backwards to the next node that may be the first of an iteration.
-            let earlier = open.from(self.base).get(..from - self.base).unwrap_or_default();
-            let mut passed = 0;
-            let begins = earlier.iter().rev().take(self.credit).position(|node| {
-                passed += 1;
-                before += node.leaves();
-                before > *near.end() || node.head() == head && near.contains(&before)
-            });
-            let too_many = before > *near.end();
-            self.pay(passed - usize::from(too_many));
-            if begins.is_none() || too_many {
-                return false;
+            match self.outline.first_before(from, at + 1, &near, self.credit) {
+                Found::First(first) => {
+                    self.pay(from - first);
+                    from = first;
+                }
+                Found::TooMany(there) => {
+                    self.pay(from - there - 1);
+                    return false;
+                }
+                Found::Nothing(there) => {
+                    self.pay(from - there);
+                    return false;
+                }
             }
-            from -= passed;
             let nodes = open.from(from);
             let (first, second) = nodes.split_at(at + 1 - from);
             if depth(first) + depth(second) + 1 >= DEEPEST {
@@ -314,7 +275,9 @@ impl Matcher {
     fn runs(&self, list: &[Node], other: &[Node]) -> Vec<(usize, usize)> {
         let mut runs: Vec<(usize, usize)> = Vec::new();
         for key in other.iter().map(Key::of).filter(|key| key.body) {
-            if list.iter().any(|node| Key::of(node).like(key)) {
+            // Most nodes are no bodies, and how they begin and end is not looked at.
+            let bodies = || list.iter().filter(|node| node.as_body().is_some());
+            if bodies().any(|node| Key::of(node).like(key)) {
                 continue;
             }
             let from = runs.last().map_or(0, |run| run.1);

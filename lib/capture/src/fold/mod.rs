@@ -31,6 +31,7 @@
 mod approx;
 mod node;
 mod open;
+mod outline;
 mod packed;
 mod predict;
 mod recent;

@@ -111,9 +111,8 @@ impl Paths {
 
     #[inline(never)]
     fn settle(&mut self, path: usize) {
-        let number = usize::from(mem::take(&mut self.waiting[path]));
-        let times = &self.times[path];
-        let (gaps, durations) = (times.map(|t| t.0.into()), times.map(|t| t.1.into()));
+        let (gaps, durations, number) = self.waiting(path);
+        self.waiting[path] = 0;
         let (_, _, compute, comm) = &mut self.sketches[path];
         compute.add_all(&gaps[..number]);
         comm.add_all(&durations[..number]);
@@ -147,16 +146,41 @@ impl Paths {
 
     /// The sketches of a rank, by path.
     pub(super) fn finish(mut self, rank: u32) -> Vec<PathSketch> {
-        (0..self.sketches.len()).for_each(|path| self.settle(path));
-        let sketch = |(sym, pred, compute, comm): (Sym, Sym, LiveSketch, LiveSketch)| PathSketch {
-            sym,
-            pred,
-            compute: compute.finish(rank),
-            comm: comm.finish(rank),
+        let order = self.order();
+        let sketch = |path: usize| {
+            self.settle(path);
+            let (sym, pred, compute, comm) = mem::take(&mut self.sketches[path]);
+            PathSketch { sym, pred, compute: compute.finish(rank), comm: comm.finish(rank) }
         };
-        let mut sketches: Vec<PathSketch> = self.sketches.into_iter().map(sketch).collect();
-        sketches.sort_by_key(|s| (s.sym, s.pred));
-        sketches
+        order.into_iter().map(sketch).collect()
+    }
+
+    /// As [`Paths::finish`], of a rank that goes on.
+    pub(super) fn so_far(&self, rank: u32) -> Vec<PathSketch> {
+        let sketch = |path: usize| {
+            let (sym, pred, mut compute, mut comm) = self.sketches[path].clone();
+            let (gaps, durations, number) = self.waiting(path);
+            compute.add_all(&gaps[..number]);
+            comm.add_all(&durations[..number]);
+            PathSketch { sym, pred, compute: compute.finish(rank), comm: comm.finish(rank) }
+        };
+        self.order().into_iter().map(sketch).collect()
+    }
+
+    /// The paths in the order of their symbols. Sketches are large: they are not moved more than once.
+    fn order(&self) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.sketches.len()).collect();
+        order.sort_unstable_by_key(|path| {
+            let (sym, pred, ..) = &self.sketches[*path];
+            (*sym, *pred)
+        });
+        order
+    }
+
+    /// Times of a path that wait, before calls and in them, and how many there are.
+    fn waiting(&self, path: usize) -> ([u64; WAITING], [u64; WAITING], usize) {
+        let times = &self.times[path];
+        (times.map(|t| t.0.into()), times.map(|t| t.1.into()), usize::from(self.waiting[path]))
     }
 }
 
@@ -180,6 +204,23 @@ mod tests {
                 let (before, sym) = (w[0], w[1].min(300));
                 let new = known.len();
                 prop_assert_eq!(paths.find(sym, before, Shape::Totals), *known.entry((sym, before)).or_insert(new));
+            }
+        }
+
+        /// Some calls wait, some take seconds.
+        #[test]
+        fn sketches_so_far_are_those_at_the_end(
+            calls in proptest::collection::vec((0..5_u32, 0..5_u32, prop_oneof![0..5_000_u64, Just(1 << 40)]), 0..300),
+        ) {
+            for shape in [Shape::Buckets, Shape::Bins, Shape::Totals] {
+                let mut paths = Paths::default();
+                for (sym, before, ns) in &calls {
+                    let path = paths.find(*sym, *before, shape);
+                    paths.add(path, *ns, ns / 2);
+                }
+                let so_far = paths.so_far(2);
+                prop_assert!(so_far.is_sorted_by_key(|s| (s.sym, s.pred)));
+                prop_assert_eq!(so_far, paths.finish(2));
             }
         }
     }

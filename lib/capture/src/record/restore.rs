@@ -83,10 +83,14 @@ impl RankRecorder {
     pub fn draft(&self, host: &str) -> Draft {
         let mut trees = Vec::new();
         let finish = |(i, t): (usize, &SequenceRecorder)| {
-            self.finish_thread(i, t.without_tree(), |rest| {
+            let mut thread = self.finish_thread(i, t.without_tree(), |rest| {
                 trees.push(t.folder.packed(rest));
                 Default::default()
-            })
+            });
+            if let Some(sketches) = t.sketches(self.rank) {
+                thread.sketches = sketches;
+            }
+            thread
         };
         let threads = self.threads.iter().enumerate().map(finish).collect();
         Draft { section: self.section(host, threads), trees }

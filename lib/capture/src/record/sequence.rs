@@ -14,7 +14,7 @@ use st_model::ints::Sealed;
 use st_model::lanes::Lanes;
 use st_model::objects::Objects;
 use st_model::ranklist::RankList;
-use st_model::section::{Elastic, NO_SYM, Sym, Thread};
+use st_model::section::{Elastic, NO_SYM, PathSketch, Sym, Thread};
 use st_model::sketch::Shape;
 use st_model::tree::FlatTree;
 
@@ -146,8 +146,8 @@ impl SequenceRecorder {
         self.rounds.end(&mut self.known, &mut self.lanes, &mut self.folder, infos);
     }
 
-    /// A copy that holds all but the tree, which is by far the largest, and exact times: for the [trace](SequenceRecorder::finish)
-    /// of a thread that goes on.
+    /// A copy that holds all but the tree, which is by far the largest, exact times, and, if no call waits to be entered into them,
+    /// the [sketches](SequenceRecorder::sketches): for the [trace](SequenceRecorder::finish) of a thread that goes on.
     pub(super) fn without_tree(&self) -> Self {
         Self {
             folder: self.folder.successor(),
@@ -155,10 +155,15 @@ impl SequenceRecorder {
             lanes: self.lanes,
             rounds: self.rounds.clone(),
             columns: None,
-            paths: self.paths.clone(),
+            paths: if self.rounds.waiting() == 0 { Paths::default() } else { self.paths.clone() },
             pred: self.pred,
             last_exit: self.last_exit,
         }
+    }
+
+    /// The sketches of the thread, which goes on, if no call waits to be entered into them.
+    pub(super) fn sketches(&self, rank: u32) -> Option<Vec<PathSketch>> {
+        (self.rounds.waiting() == 0).then(|| self.paths.so_far(rank))
     }
 
     /// The thread's trace. No round is in progress. `tree` is made of the folder.

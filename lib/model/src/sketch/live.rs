@@ -67,7 +67,11 @@ impl LiveSketch {
             }
             counted += 1;
         }
-        for &ns in &durations[counted..] {
+        let rest = &durations[counted..];
+        if rest.len() > 1 && matches!(self.shape, Shape::Buckets | Shape::Quantiles) {
+            self.make_room(rest);
+        }
+        for &ns in rest {
             let b = usize::from(bucket(ns));
             match self.window.get_mut(b.wrapping_sub(self.low)) {
                 Some(n) => *n += 1,
@@ -88,16 +92,29 @@ impl LiveSketch {
     }
     #[cold]
     fn widen(&mut self, b: usize) {
-        if self.window.is_empty() {
-            self.low = b;
-        } else if b < self.low {
-            self.window.splice(0..0, std::iter::repeat_n(0, self.low - b));
-            self.low = b;
-        }
-        if self.window.len() <= b - self.low {
-            self.window.resize(b - self.low + 1, 0);
-        }
+        self.reach(b, b);
         self.window[b - self.low] += 1;
+    }
+    /// Widens the window once, for many durations.
+    #[cold]
+    fn make_room(&mut self, durations: &[u64]) {
+        let buckets = || durations.iter().map(|ns| usize::from(bucket(*ns)));
+        if let (Some(first), Some(last)) = (buckets().min(), buckets().max()) {
+            self.reach(first, last);
+        }
+    }
+    /// Lets the window reach from a bucket to another at least.
+    fn reach(&mut self, first: usize, last: usize) {
+        if self.window.is_empty() {
+            self.low = first;
+            self.window.reserve(last - first + 1);
+        } else if first < self.low {
+            self.window.splice(0..0, std::iter::repeat_n(0, self.low - first));
+            self.low = first;
+        }
+        if self.window.len() <= last - self.low {
+            self.window.resize(last - self.low + 1, 0);
+        }
     }
     /// Goes on with the sketch of a rank, in its shape; in `shape` if there is nothing in it.
     #[must_use]
@@ -135,5 +152,30 @@ impl LiveSketch {
         }
         let buckets = window.into_iter().enumerate().filter(|(_, n)| *n > 0);
         Sketch::from_parts(totals, buckets.map(|(i, n)| (narrow(low + i), n)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn durations_added_together_are_those_added_one_by_one(
+            lots in proptest::collection::vec(
+                proptest::collection::vec(prop_oneof![0..100_u64, 0..1_u64 << 20, any::<u64>()], 0..40),
+                1..6,
+            ),
+        ) {
+            for shape in [Shape::Buckets, Shape::Bins, Shape::Totals] {
+                let (mut together, mut apart) = (LiveSketch::new(shape), LiveSketch::new(shape));
+                for lot in &lots {
+                    together.add_all(lot);
+                    lot.iter().for_each(|ns| apart.add(*ns));
+                }
+                prop_assert_eq!(together.finish(3), apart.finish(3));
+            }
+        }
     }
 }
