@@ -15,7 +15,7 @@ use std::process::Command;
 
 /// How a file is executed.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum FileKind {
     /// By this dynamic loader.
     Dynamic(PathBuf),
     /// An ELF executable without a loader: nothing can be preloaded.
@@ -30,16 +30,16 @@ pub enum Kind {
 
 /// What kind of executable a file is.
 #[must_use]
-pub fn kind(file: &Path) -> Kind {
+pub fn kind(file: &Path) -> FileKind {
     // Whatever cannot be read or understood is left to the kernel to refuse.
-    let Ok(data) = fs::read(file) else { return Kind::Unknown };
+    let Ok(data) = fs::read(file) else { return FileKind::Unknown };
     let data = data.as_slice();
     if let Some(rest) = data.strip_prefix(b"#!") {
         let line = rest.split(|b| *b == b'\n').next().unwrap_or_default();
-        return Kind::Script(String::from_utf8_lossy(line).trim_matches([' ', '\t']).to_owned());
+        return FileKind::Script(String::from_utf8_lossy(line).trim_matches([' ', '\t']).to_owned());
     }
     if !data.starts_with(&elf::ELFMAG) {
-        return Kind::Unknown;
+        return FileKind::Unknown;
     }
     let loader = || {
         let header = elf::FileHeader64::<Endianness>::parse(data).ok()?;
@@ -51,9 +51,9 @@ pub fn kind(file: &Path) -> Kind {
         Some(segments.iter().find_map(|s| s.interpreter(endian, data).ok().flatten()).map(<[u8]>::to_vec))
     };
     match loader() {
-        None => Kind::Foreign,
-        Some(None) => Kind::Static,
-        Some(Some(path)) => Kind::Dynamic(PathBuf::from(String::from_utf8_lossy(&path).into_owned())),
+        None => FileKind::Foreign,
+        Some(None) => FileKind::Static,
+        Some(Some(path)) => FileKind::Dynamic(PathBuf::from(String::from_utf8_lossy(&path).into_owned())),
     }
 }
 
@@ -323,9 +323,9 @@ mod tests {
     #[test]
     fn this_test_is_dynamic_and_shares_no_rights() {
         let us = std::env::current_exe().unwrap();
-        let Kind::Dynamic(loader) = kind(&us) else { panic!("{:?}", kind(&us)) };
+        let FileKind::Dynamic(loader) = kind(&us) else { panic!("{:?}", kind(&us)) };
         assert!(libraries(&loader, &us).iter().any(|l| l.name.starts_with("libc.so")));
         assert!(needed(&us).iter().any(|l| l.starts_with("libc.so")));
-        assert_eq!((privileged(&us), kind(Path::new("/dev/null"))), (None, Kind::Unknown));
+        assert_eq!((privileged(&us), kind(Path::new("/dev/null"))), (None, FileKind::Unknown));
     }
 }

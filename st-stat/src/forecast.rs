@@ -33,7 +33,7 @@ const LEVEL: u8 = WriteOptions::FILE.level;
 
 /// A part of the trace.
 #[derive(Clone, Debug)]
-struct Part {
+struct StreamPart {
     name: &'static str,
     now: u64,
     then: Bytes,
@@ -89,12 +89,12 @@ fn real(n: u64) -> f64 {
     float(n.into())
 }
 
-fn sum(parts: &[Part]) -> Bytes {
+fn sum(parts: &[StreamPart]) -> Bytes {
     let all = |of: fn(&Bytes) -> f64| parts.iter().map(|p| of(&p.then)).sum();
     Bytes { least: all(|b| b.least), likely: all(|b| b.likely), most: all(|b| b.most) }
 }
 
-fn table(parts: &[Part]) -> Table {
+fn table(parts: &[StreamPart]) -> Table {
     let row = |name: &str, now: u64, then: Bytes, why: &str| {
         vec![
             Cell::text(name),
@@ -145,7 +145,7 @@ impl<'a> Kinds<'a> {
 }
 
 /// The parts of the trace of a run so many times as long.
-fn parts(sizes: &Sizes, times: f64, budget: &Budget) -> Result<Vec<Part>> {
+fn parts(sizes: &Sizes, times: f64, budget: &Budget) -> Result<Vec<StreamPart>> {
     let kinds = Kinds::of(sizes);
     let grown = again(&sizes.sections, kinds.raw(&TIMES), sizes.level, budget)?;
     let structure = kinds.stored(&["STRUCT"]);
@@ -159,7 +159,7 @@ fn parts(sizes: &Sizes, times: f64, budget: &Budget) -> Result<Vec<Part>> {
     let to = Longer { times, scale };
     let (then, why) = growth::structure(real(structure), grown.structure, to);
     let mut parts =
-        vec![Part { name: "structure and parameters", now: structure, then, why: why.to_owned() }];
+        vec![StreamPart { name: "structure and parameters", now: structure, then, why: why.to_owned() }];
     parts.extend(distributions(&kinds, &grown, to));
     parts.push(sums(sizes, &kinds, to));
     let mut heads = [0.0; 2];
@@ -177,7 +177,7 @@ fn parts(sizes: &Sizes, times: f64, budget: &Budget) -> Result<Vec<Part>> {
         most: now + 8.0 * (1.0 + doublings) + heads[1],
     };
     let why = "the program's, and heads that come with exact times".to_owned();
-    parts.push(Part { name: "call sites, objects, heads", now: others, then, why });
+    parts.push(StreamPart { name: "call sites, objects, heads", now: others, then, why });
     Ok(parts)
 }
 
@@ -186,7 +186,7 @@ const HEADS: [f64; 2] = [0.001, 0.008];
 
 /// Distributions of times, in either form. Durations at fixed ranks are as many however long the run is, unless it meets calls that it
 /// has not met; what is kept in buckets grows as it has, or as it usually does.
-fn distributions(kinds: &Kinds<'_>, grown: &Grown, to: Longer) -> Vec<Part> {
+fn distributions(kinds: &Kinds<'_>, grown: &Grown, to: Longer) -> Vec<StreamPart> {
     let (buckets, quantiles) = (kinds.stored(&["SKETCH"]), kinds.stored(&["QUANTILES"]));
     let (now, name) = (real(buckets), "distributions of times");
     let mut parts = Vec::new();
@@ -195,18 +195,18 @@ fn distributions(kinds: &Kinds<'_>, grown: &Grown, to: Longer) -> Vec<Part> {
         let unknown =
             (Bytes::by(now, usual), "new durations become rare; the trace does not tell how they have");
         let (then, why) = grown.sketches.map_or(unknown, |points| growth::sketches(now, points, to));
-        parts.push(Part { name, now: buckets, then, why: why.to_owned() });
+        parts.push(StreamPart { name, now: buckets, then, why: why.to_owned() });
     }
     if quantiles > 0 {
         let usual = [0.95, 1.0 + 0.015 * to.doublings(), 1.1 + 0.05 * to.doublings()];
         let why = "durations at fixed ranks".to_owned();
-        parts.push(Part { name, now: quantiles, then: Bytes::by(real(quantiles), usual), why });
+        parts.push(StreamPart { name, now: quantiles, then: Bytes::by(real(quantiles), usual), why });
     }
     parts
 }
 
 /// Sums, and what is kept of waits where times are folded, unless there become too many calls.
-fn sums(sizes: &Sizes, kinds: &Kinds<'_>, to: Longer) -> Part {
+fn sums(sizes: &Sizes, kinds: &Kinds<'_>, to: Longer) -> StreamPart {
     let (sums, waits) = (kinds.stored(&["SUMS"]), kinds.stored(&["WAITS"]));
     let calls: u64 = sizes.sections.iter().flat_map(|s| &s.threads).map(|t| t.lanes.calls).sum();
     let most = real(Waits::Auto.most());
@@ -219,11 +219,11 @@ fn sums(sizes: &Sizes, kinds: &Kinds<'_>, to: Longer) -> Part {
         (then.least, then.likely) = (then.least + with.least, then.likely + with.likely);
     }
     let why = if dropped { "sums; of so many calls --waits auto keeps no waits" } else { "sums" };
-    Part { name: "times per rank, wait states", now: sums + waits, then, why: why.to_owned() }
+    StreamPart { name: "times per rank, wait states", now: sums + waits, then, why: why.to_owned() }
 }
 
 /// Exact times: as they have grown, up to what is kept of them.
-fn exact(sizes: &Sizes, kinds: &Kinds<'_>, grown: &Grown, to: Longer) -> Part {
+fn exact(sizes: &Sizes, kinds: &Kinds<'_>, grown: &Grown, to: Longer) -> StreamPart {
     let now = real(kinds.stored(&TIMES));
     let there = real(kinds.raw(&TIMES));
     let columns = || sizes.sections.iter().flat_map(|s| &s.threads).flat_map(|t| &t.columns);
@@ -234,7 +234,7 @@ fn exact(sizes: &Sizes, kinds: &Kinds<'_>, grown: &Grown, to: Longer) -> Part {
     // What is there stays, and is all where the budget is spent already.
     if raw < there {
         let why = "--time-budget is spent".to_owned();
-        return Part { name, now: rounded(now), then: Bytes::of(now), why };
+        return StreamPart { name, now: rounded(now), then: Bytes::of(now), why };
     }
     // What lies beyond the first MiB is stored in another way.
     let first = if sizes.level == LEVEL { raw.min(FIRST.max(there)) } else { raw };
@@ -265,7 +265,7 @@ fn exact(sizes: &Sizes, kinds: &Kinds<'_>, grown: &Grown, to: Longer) -> Part {
     if raw < there * to.times {
         why = "each call, until --time-budget is spent";
     }
-    Part { name, now: rounded(now), then, why: why.to_owned() }
+    StreamPart { name, now: rounded(now), then, why: why.to_owned() }
 }
 
 /// Bytes before compression for one that counts as written while a program runs, where little time is taken for it.

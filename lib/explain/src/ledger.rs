@@ -7,7 +7,7 @@ use st_model::num::{Exact as _, narrow};
 
 use crate::meetings::Meetings;
 use crate::predict::Steps;
-use crate::waits::{Kind, Sum};
+use crate::waits::{Sum, WaitKind};
 
 /// A call under way, by number: none that is over has the number of another.
 pub(crate) type CallNumber = NonZeroU64;
@@ -47,7 +47,7 @@ impl Cause {
 /// Why a call may have waited.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Reason {
-    pub(crate) kind: Kind,
+    pub(crate) kind: WaitKind,
     /// The call that it waits for: until that is entered.
     pub(crate) cause: Cause,
     /// Libraries hardly wait for this: it is the receive of a short message, which they keep.
@@ -55,7 +55,7 @@ pub(crate) struct Reason {
 }
 
 impl Reason {
-    pub(crate) fn of(kind: Kind, cause: Cause) -> Self {
+    pub(crate) fn of(kind: WaitKind, cause: Cause) -> Self {
         Self { kind, cause, unlikely: false }
     }
 
@@ -66,7 +66,7 @@ impl Reason {
     /// The greatest of several reasons is why a call that was entered then has waited: the last that it surely waited for, and
     /// of messages of one call one that it receives.
     fn precedence(&self, enter: i64) -> (bool, i64, bool) {
-        (!self.unlikely && self.until() > enter, self.until(), self.kind != Kind::LateReceiver)
+        (!self.unlikely && self.until() > enter, self.until(), self.kind != WaitKind::LateReceiver)
     }
 }
 
@@ -206,7 +206,7 @@ impl Ledger {
     pub(crate) fn sender(&mut self, number: CallNumber) -> Option<(u32, i64)> {
         let call = self.call(number)?;
         let (thread, reason) = (call.visit.thread, call.best?);
-        (reason.kind == Kind::LateSender).then(|| (self.tracks[thread.to_usize()].place, reason.cause.at))
+        (reason.kind == WaitKind::LateSender).then(|| (self.tracks[thread.to_usize()].place, reason.cause.at))
     }
 
     /// The older message that was there when a call had received all of its own.

@@ -11,7 +11,7 @@ mod similar;
 
 pub use naming::CallSites;
 pub use similar::Representatives;
-pub use similar::{Place, Similar};
+pub use similar::{AddressRange, Similar};
 
 use crate::num::narrow;
 use std::collections::HashMap;

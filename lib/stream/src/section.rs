@@ -7,7 +7,7 @@ use super::bytes::{
 };
 use super::error::{DecodeError, Field as _};
 use super::hosts;
-use super::kind::Kind;
+use super::kind::FrameKind;
 use st_model::ints::Sealed;
 use st_model::lanes::LaneSum;
 use st_model::ranklist::RankList;
@@ -109,7 +109,7 @@ const FIRST_COLUMNS: usize = 6;
 /// them, distances between them), numbers in the buckets; where durations at fixed ranks are kept their buckets (distances
 /// between them, the first from that of the mean), that of the deviation (its distance from that of the mean), and further
 /// positions (their number, distances between them).
-pub(crate) fn encode_sketches(section: &Section) -> (Kind, Vec<u8>) {
+pub(crate) fn encode_sketches(section: &Section) -> (FrameKind, Vec<u8>) {
     let mut b = Blocks::<SKETCH_COLUMNS>::new();
     for t in &section.threads {
         put_usize(&mut b.0[PATH], t.sketches.len());
@@ -126,20 +126,20 @@ pub(crate) fn encode_sketches(section: &Section) -> (Kind, Vec<u8>) {
     let mut out = Vec::new();
     if sketches.any(|s| s.quantiles().is_some()) {
         b.put(&mut out);
-        return (Kind::Quantiles, out);
+        return (FrameKind::Quantiles, out);
     }
     b.put_first(FIRST_COLUMNS, &mut out);
-    (Kind::Sketch, out)
+    (FrameKind::Sketch, out)
 }
 
 /// Sketches per thread, whose ranks are given.
 pub(crate) fn decode_sketches(
-    (kind, mut src): (Kind, &[u8]),
+    (kind, mut src): (FrameKind, &[u8]),
     threads: &[RankList],
     symbols: usize,
 ) -> Result<Vec<Vec<PathSketch>>, DecodeError> {
     let mut b = [&[][..]; SKETCH_COLUMNS];
-    if kind == Kind::Quantiles {
+    if kind == FrameKind::Quantiles {
         b = blocks::get(&mut src)?;
     } else {
         b[..FIRST_COLUMNS].copy_from_slice(&blocks::get::<FIRST_COLUMNS>(&mut src)?);

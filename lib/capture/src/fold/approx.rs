@@ -24,9 +24,9 @@ use std::ops::RangeInclusive;
 
 use foldhash::fast::FixedState;
 
+use super::method::Likeness;
 use super::node::{DEEPEST, Node, Sym};
 use super::open::Open;
-use super::way::Likeness;
 
 /// Earlier nodes with the same last event that are tried.
 const POSITIONS: usize = 16;
@@ -55,7 +55,7 @@ impl Key {
 
 /// A place of the united list: which of the two lists have it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Step {
+enum Aligned {
     Both,
     First,
     Second,
@@ -66,7 +66,7 @@ enum Step {
 struct Plan {
     first_runs: Vec<(usize, usize)>,
     second_runs: Vec<(usize, usize)>,
-    steps: Vec<Step>,
+    steps: Vec<Aligned>,
     /// Events that both lists have, and that any of them has.
     common: usize,
     union: usize,
@@ -303,9 +303,9 @@ impl Matcher {
         if !self.pay(middle_x.len() * middle_y.len()) {
             return None;
         }
-        let mut steps = vec![Step::Both; prefix];
+        let mut steps = vec![Aligned::Both; prefix];
         align(middle_x, middle_y, &mut steps);
-        steps.extend(std::iter::repeat_n(Step::Both, suffix));
+        steps.extend(std::iter::repeat_n(Aligned::Both, suffix));
         let (common, union) = weigh(&x, &y, &steps);
         Some(Plan { first_runs, second_runs, steps, common, union })
     }
@@ -347,7 +347,7 @@ fn keys(list: &[Node], runs: &[(usize, usize)]) -> Vec<Key> {
 }
 
 /// The leftmost longest alignment: in gaps the first list's nodes go before the second's.
-fn align(x: &[Key], y: &[Key], steps: &mut Vec<Step>) {
+fn align(x: &[Key], y: &[Key], steps: &mut Vec<Aligned>) {
     let width = y.len() + 1;
     let mut best = vec![0_usize; (x.len() + 1) * width];
     for i in (0..x.len()).rev() {
@@ -366,29 +366,29 @@ fn align(x: &[Key], y: &[Key], steps: &mut Vec<Step>) {
         let here = best[i * width + j];
         let both = x[i].like(y[j]) && here == best[(i + 1) * width + j + 1] + x[i].leaves.min(y[j].leaves);
         if both {
-            steps.push(Step::Both);
+            steps.push(Aligned::Both);
             (i, j) = (i + 1, j + 1);
         } else if best[(i + 1) * width + j] == here {
-            steps.push(Step::First);
+            steps.push(Aligned::First);
             i += 1;
         } else {
-            steps.push(Step::Second);
+            steps.push(Aligned::Second);
             j += 1;
         }
     }
-    steps.extend(std::iter::repeat_n(Step::First, x.len() - i));
-    steps.extend(std::iter::repeat_n(Step::Second, y.len() - j));
+    steps.extend(std::iter::repeat_n(Aligned::First, x.len() - i));
+    steps.extend(std::iter::repeat_n(Aligned::Second, y.len() - j));
 }
 
 /// Events that both lists have, and that any of them has.
-fn weigh(x: &[Key], y: &[Key], steps: &[Step]) -> (usize, usize) {
+fn weigh(x: &[Key], y: &[Key], steps: &[Aligned]) -> (usize, usize) {
     let (mut x, mut y) = (x.iter().map(|key| key.leaves), y.iter().map(|key| key.leaves));
     let (mut common, mut union) = (0, 0);
     for step in steps {
         let (a, b) = match step {
-            Step::Both => (x.next(), y.next()),
-            Step::First => (x.next(), None),
-            Step::Second => (None, y.next()),
+            Aligned::Both => (x.next(), y.next()),
+            Aligned::First => (x.next(), None),
+            Aligned::Second => (None, y.next()),
         };
         let (a, b) = (a.unwrap_or(0), b.unwrap_or(0));
         common += a.min(b);
@@ -414,17 +414,17 @@ fn combine(first: Vec<Node>, before: u64, second: Vec<Node>, after: u64, plan: &
     let mut out = Vec::with_capacity(plan.steps.len());
     for step in &plan.steps {
         out.extend(match step {
-            Step::Both => x.next().zip(y.next()).map(|(mut x, y)| {
+            Aligned::Both => x.next().zip(y.next()).map(|(mut x, y)| {
                 unite_nodes(&mut x, y);
                 x
             }),
-            Step::First => x.next().map(|mut x| {
+            Aligned::First => x.next().map(|mut x| {
                 if after > 0 {
                     x.next(0, |past| past.push_run(0, after - 1));
                 }
                 x
             }),
-            Step::Second => y.next().map(|mut y| {
+            Aligned::Second => y.next().map(|mut y| {
                 let mut past = st_model::ints::Ints::new();
                 past.push_run(0, before);
                 past.extend_from(&y.past);
@@ -467,7 +467,7 @@ fn whole_plan(first: &[Node], second: &[Node]) -> Plan {
     longest.unwrap_or_else(|| Plan {
         first_runs: Vec::new(),
         second_runs: Vec::new(),
-        steps: [vec![Step::First; first.len()], vec![Step::Second; second.len()]].concat(),
+        steps: [vec![Aligned::First; first.len()], vec![Aligned::Second; second.len()]].concat(),
         common: 0,
         union: 0,
     })

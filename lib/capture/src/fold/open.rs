@@ -9,8 +9,8 @@ use std::collections::hash_map::Entry;
 
 use foldhash::fast::FixedState;
 
-use super::node::{BASE, Kind, Node, Sym, append};
-use super::recent::{PLACES, Place, Recent};
+use super::node::{BASE, Node, NodeKind, Sym, append};
+use super::recent::{Occurrence, PLACES, Recent};
 
 /// Suffixes of a body that may become a body of their own reach back so far.
 const WRAP: usize = 64;
@@ -148,7 +148,7 @@ impl Open {
         let prefix = append(self.prefix_before(self.marks.len()), shape);
         let before = match kept(&node) {
             Some(sym) => {
-                self.recent.push(sym, Place { at: position, before: self.hash_before(self.marks.len()) })
+                self.recent.push(sym, Occurrence { at: position, before: self.hash_before(self.marks.len()) })
             }
             None => self.latest.insert(shape, position),
         };
@@ -263,7 +263,7 @@ impl Open {
     }
 
     /// The first of these distances, ascending, at which the list repeats, or nothing if it is too short for one; `Ok` if
-    /// there are no more. Beside each stands in which bits the hash in its [`Place`] differs from that of the last node.
+    /// there are no more. Beside each stands in which bits the hash in its [`Occurrence`] differs from that of the last node.
     #[inline]
     fn first_repeat(&self, distances: impl Iterator<Item = (usize, u32)>) -> Result<(), Option<usize>> {
         for (n, differs) in distances {
@@ -304,9 +304,9 @@ impl Open {
     }
 
     /// The place before the one at a position, as long as neither is frozen.
-    fn earlier(&self, at: usize) -> Option<Place> {
+    fn earlier(&self, at: usize) -> Option<Occurrence> {
         let before = self.before(at)?;
-        Some(Place { at: before, before: self.hash_before(before - self.base) })
+        Some(Occurrence { at: before, before: self.hash_before(before - self.base) })
     }
 
     fn repeats(&self, n: usize) -> bool {
@@ -452,7 +452,7 @@ impl Open {
 /// The symbol of an event whose places are kept together.
 fn kept(node: &Node) -> Option<Sym> {
     match node.kind {
-        Kind::Leaf(sym) if Recent::keeps(sym) => Some(sym),
+        NodeKind::Leaf(sym) if Recent::keeps(sym) => Some(sym),
         _ => None,
     }
 }

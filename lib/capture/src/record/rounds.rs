@@ -24,7 +24,7 @@ const EDITS: usize = 4 * TAPE;
 
 /// A place of the round.
 #[derive(Debug, Clone)]
-pub(super) struct Place {
+pub(super) struct RoundCall {
     sym: Sym,
     /// Its last execution, as far as it is entered.
     last: Last,
@@ -57,7 +57,7 @@ pub(super) struct Rounds {
     /// Its symbols; none if there is no round in progress.
     round: Vec<Sym>,
     /// Its places, or the first `filled` of a round that is to be; and others from before, for their memory.
-    pub(super) places: Vec<Place>,
+    pub(super) places: Vec<RoundCall>,
     filled: usize,
     coming: Vec<Sym>,
     /// Which round of the thread it is.
@@ -163,7 +163,7 @@ impl Rounds {
     ) {
         self.know();
         let (at, whole) = (self.next, self.whole);
-        let Place { sym, turn, turns, before, .. } = self.places[at];
+        let RoundCall { sym, turn, turns, before, .. } = self.places[at];
         let of = &mut known[sym as usize];
         let event = of.events + whole * turns + turn;
         let mut last = None;
@@ -346,7 +346,7 @@ impl Rounds {
     fn fill(&mut self, sym: Sym, known: &Known) {
         if self.places.len() == self.filled {
             let (last, now, edits) = (known.last.clone(), Vec::new(), Vec::new());
-            self.places.push(Place { sym, last, now, edits, turn: 0, turns: 0, before: 0, path: None });
+            self.places.push(RoundCall { sym, last, now, edits, turn: 0, turns: 0, before: 0, path: None });
         }
         let place = &mut self.places[self.filled];
         place.sym = sym;
@@ -388,7 +388,13 @@ impl Rounds {
 
 /// Enters a slot's words at the places of a symbol, of which the one at `latest` is the last that has been executed, for all
 /// executions before `event`.
-fn settle(column: &mut super::known::SlotColumn, places: &[Place], latest: usize, slot: usize, event: u64) {
+fn settle(
+    column: &mut super::known::SlotColumn,
+    places: &[RoundCall],
+    latest: usize,
+    slot: usize,
+    event: u64,
+) {
     let place = &places[latest];
     if place.turns == 1 {
         return column.settle(place.last.words_of(slot), event);

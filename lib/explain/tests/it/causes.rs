@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::simulator::{History, Interval, Machine, programs, run, site};
 use proptest::prelude::*;
-use st_explain::{Activity, Analysis, Cost, Doing, Finding, Kind, Matter, analyse_causes};
+use st_explain::{Activity, Analysis, Cost, Doing, Finding, Matter, WaitKind, analyse_causes};
 use st_model::calls::{CallTable, names};
 use st_model::section::Section;
 use st_model::varint::put_i64;
@@ -361,7 +361,7 @@ fn what_both_wait_makes_none_of_them_late() {
     };
     let (sections, _, history) = crate::simulator::planted(3, late).finish();
     let analysis = check(&sections, history);
-    let barrier = |f: &Finding| f.matter == Matter::Wait(Kind::Barrier);
+    let barrier = |f: &Finding| f.matter == Matter::Wait(WaitKind::Barrier);
     let findings: Vec<Finding> = analysis.findings().into_iter().filter(barrier).collect();
     let (doing, ns) = analysis.delays(&findings[..1]).causes[0][0];
     let late = (names::MPI_Barrier, 4, Activity::Computation);

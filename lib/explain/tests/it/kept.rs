@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use crate::simulator::{Machine, planted, programs, run};
 use proptest::prelude::*;
-use st_explain::{Activity, Analysis, Delays, Doing, Explains, Finding, Kept, Kind, Matter, analyse_causes};
+use st_explain::{
+    Activity, Analysis, Delays, Doing, Explains, Finding, Kept, Matter, WaitKind, analyse_causes,
+};
 use st_model::explanation::ELSEWHERE;
 use st_model::section::Section;
 use st_stream::{Trace, WriteOptions};
@@ -156,7 +158,7 @@ fn a_late_rank_and_what_it_does_are_still_known() {
     let (sections, ..) = planted(8, fault).finish();
     let (live, kept) = both(&sections);
     let (first, exact) = (&kept.findings()[0], &live.findings()[0]);
-    assert_eq!(first.matter, Matter::Wait(Kind::Barrier));
+    assert_eq!(first.matter, Matter::Wait(WaitKind::Barrier));
     assert_eq!((first.cost, first.culprits[0].0.rank), (exact.cost, 2));
     assert_eq!(first.victims.iter().map(|(rank, _)| *rank).collect::<Vec<_>>(), [0, 1, 3, 4, 5, 6, 7]);
     let of = |x: &dyn Explains, f: &Finding| cause(x, &x.delays(std::slice::from_ref(f)).causes[0]).unwrap();

@@ -1,7 +1,7 @@
 //! Planted faults that are no waits: they are found at their places, with what they cost, and not where there are none.
 
 use crate::simulator::{Machine, OWN, site};
-use st_explain::{Analysis, Finding, Kind, Matter, analyse};
+use st_explain::{Analysis, Finding, Matter, WaitKind, analyse};
 use st_model::calls::names;
 
 const STEPS: u64 = 20;
@@ -128,10 +128,10 @@ fn late_data_of_an_operation_that_another_call_completes_is_found() {
             m.compute(me, until + 1000 - exit);
         }
     });
-    let (count, cost, who) = only(&gather, Matter::Wait(Kind::LateContribution), 2);
+    let (count, cost, who) = only(&gather, Matter::Wait(WaitKind::LateContribution), 2);
     assert_eq!((count, who), (STEPS, vec![3]));
     assert!(cost.abs_diff(5_000_000 * STEPS) < 100 * STEPS, "{cost}");
-    assert_eq!(of(&gather, Matter::Wait(Kind::EarlyReduce)), []);
+    assert_eq!(of(&gather, Matter::Wait(WaitKind::EarlyReduce)), []);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use st_capture::record::{Options, RankRecorder};
-use st_explain::{Analysis, Kind, SHORT};
+use st_explain::{Analysis, SHORT, WaitKind};
 use st_model::calls::{CallTable, names};
 use st_model::columns::Column;
 use st_model::objects::{Comm, Op, Type};
@@ -58,7 +58,7 @@ struct Completion {
 }
 
 /// A wait: kind, who, at which site, for whom, at which site.
-pub(crate) type Key = (Kind, u32, u32, u32, u32);
+pub(crate) type Key = (WaitKind, u32, u32, u32, u32);
 
 /// A call that has been made.
 #[derive(Clone, Copy, Debug)]
@@ -332,11 +332,11 @@ impl Machine {
         for (me, enter) in enters.clone().into_iter().enumerate() {
             let others = || (0..enters.len()).filter(|i| *i != root).min_by_key(|i| enters[*i]);
             let waits_for = match name {
-                names::MPI_Barrier => Some((Kind::Barrier, last_of_all)),
-                names::MPI_Allreduce | names::MPI_Alltoall => Some((Kind::AllToAll, last_of_all)),
-                names::MPI_Bcast if me != root => Some((Kind::LateBroadcast, root)),
-                names::MPI_Reduce if me == root => others().map(|first| (Kind::EarlyReduce, first)),
-                names::MPI_Scan => Some((Kind::EarlyScan, last(&enters[..=me]))),
+                names::MPI_Barrier => Some((WaitKind::Barrier, last_of_all)),
+                names::MPI_Allreduce | names::MPI_Alltoall => Some((WaitKind::AllToAll, last_of_all)),
+                names::MPI_Bcast if me != root => Some((WaitKind::LateBroadcast, root)),
+                names::MPI_Reduce if me == root => others().map(|first| (WaitKind::EarlyReduce, first)),
+                names::MPI_Scan => Some((WaitKind::EarlyScan, last(&enters[..=me]))),
                 _ => None,
             };
             let mut exit = enter + OWN;
@@ -348,7 +348,7 @@ impl Machine {
                 let latest = (0..enters.len()).filter(|i| *i != root).max_by_key(|i| enters[*i]).unwrap();
                 let (from, until) = (enter.max(enters[first]), enters[latest]);
                 if until > from {
-                    let key = (Kind::LateContribution, number(me), site, number(latest), site);
+                    let key = (WaitKind::LateContribution, number(me), site, number(latest), site);
                     self.add(key, (from, until));
                     exit = until + OWN;
                 }
@@ -374,8 +374,8 @@ impl Machine {
             let candidate = |(id, sends): &(usize, bool)| {
                 let m = &self.messages[*id];
                 let (kind, end, who) = match sends {
-                    true => (Kind::LateReceiver, m.posted, m.to),
-                    false => (Kind::LateSender, m.sent, m.from),
+                    true => (WaitKind::LateReceiver, m.posted, m.to),
+                    false => (WaitKind::LateSender, m.sent, m.from),
                 };
                 let sure = end.0 > c.enter && !(*sends && m.kept);
                 (!sends || end.0 < c.exit).then_some(((sure, end.0, !sends), kind, who, end.2))
@@ -390,9 +390,9 @@ impl Machine {
             let quiet = |m: &&Message| {
                 !self.ranks[c.rank].told.iter().any(|told| (c.number + 1..=m.received).contains(told))
             };
-            let kind = match oldest.filter(|_| kind == Kind::LateSender && c.orders).filter(quiet) {
-                Some(m) if m.from == who => Kind::WrongOrderSame,
-                Some(_) => Kind::WrongOrderOther,
+            let kind = match oldest.filter(|_| kind == WaitKind::LateSender && c.orders).filter(quiet) {
+                Some(m) if m.from == who => WaitKind::WrongOrderSame,
+                Some(_) => WaitKind::WrongOrderOther,
                 None => kind,
             };
             if until > c.enter {

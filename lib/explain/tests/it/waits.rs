@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use crate::simulator::{Key, Machine, programs, run, site};
 use proptest::prelude::*;
-use st_explain::{Analysis, At, Finding, Kind, Matter, analyse, analyse_all};
+use st_explain::{Analysis, At, Finding, Matter, WaitKind, analyse, analyse_all};
 use st_model::calls::names;
 use st_model::section::Section;
 
 /// All waits, as the machine has them.
-fn found(analysis: &Analysis) -> BTreeMap<(Kind, u32, u32, u32), i64> {
+fn found(analysis: &Analysis) -> BTreeMap<(WaitKind, u32, u32, u32), i64> {
     let mut all = BTreeMap::new();
     for ((kind, place, culprit), sum) in &analysis.waits.culprits {
         let key = (*kind, site(analysis, *place), culprit.rank, site(analysis, culprit.place));
@@ -19,7 +19,7 @@ fn found(analysis: &Analysis) -> BTreeMap<(Kind, u32, u32, u32), i64> {
 }
 
 /// By who waits.
-fn victims(analysis: &Analysis) -> BTreeMap<(Kind, u32, u32), i64> {
+fn victims(analysis: &Analysis) -> BTreeMap<(WaitKind, u32, u32), i64> {
     let mut all = BTreeMap::new();
     for ((kind, at), sum) in &analysis.waits.victims {
         let key = (*kind, at.rank, site(analysis, at.place));
@@ -94,7 +94,7 @@ fn check_each(sections: &[Section]) {
         let (rank, thread) = all.lanes[wait.thread as usize];
         // What a root waits for the last of all begins within its call.
         let (enter, exit) = calls[&(rank, thread, wait.call)];
-        assert!(wait.kind == Kind::LateContribution || wait.enter == enter, "{wait:?}");
+        assert!(wait.kind == WaitKind::LateContribution || wait.enter == enter, "{wait:?}");
         assert!(enter <= wait.enter && wait.enter + i64::try_from(wait.ns).unwrap() <= exit, "{wait:?}");
     }
     assert_eq!(pairs, all.waits.pairs.iter().map(|(pair, sum)| (*pair, sum.ns)).collect::<BTreeMap<_, _>>());
@@ -129,7 +129,7 @@ fn planted(fault: impl Fn(&mut Machine)) -> (Analysis, Finding) {
 }
 
 /// The first finding is of a kind, costs so many ms, and blames a rank at a site for what is at another.
-fn is(of: &(Analysis, Finding), kind: Kind, ms: u64, (rank, culprit, at): (u32, u32, u32)) {
+fn is(of: &(Analysis, Finding), kind: WaitKind, ms: u64, (rank, culprit, at): (u32, u32, u32)) {
     let (analysis, f) = of;
     assert_eq!(f.matter, Matter::Wait(kind), "{f:?}");
     assert!(f.cost.abs_diff(ms * 1_000_000) * 20 < ms * 1_000_000, "{} is not {ms} ms", f.cost);
@@ -147,15 +147,15 @@ fn planted_faults_are_found_at_their_places() {
         m.message((2, 1), EAGER, false, [1, 2]);
         m.message((1, 2), EAGER, false, [4, 5]);
     });
-    is(&sender, Kind::LateSender, 1000, (2, 1, 2));
+    is(&sender, WaitKind::LateSender, 1000, (2, 1, 2));
     assert_eq!(sender.1.victims, [(1, sender.1.cost)]);
     let receiver = planted(|m| {
         late(m, 3);
         m.message((0, 3), (true, [false; 2]), false, [1, 2]);
     });
-    is(&receiver, Kind::LateReceiver, 1000, (3, 2, 1));
+    is(&receiver, WaitKind::LateReceiver, 1000, (3, 2, 1));
     for (name, kind, victims) in
-        [(names::MPI_Barrier, Kind::Barrier, 3), (names::MPI_Allreduce, Kind::AllToAll, 3)]
+        [(names::MPI_Barrier, WaitKind::Barrier, 3), (names::MPI_Allreduce, WaitKind::AllToAll, 3)]
     {
         let imbalance = planted(|m| {
             late(m, 1);
@@ -171,18 +171,18 @@ fn planted_faults_are_found_at_their_places() {
         m.collective(names::MPI_Bcast, 2, 3);
         m.collective(names::MPI_Barrier, 0, 4);
     });
-    is(&broadcast, Kind::LateBroadcast, 3000, (2, 3, 3));
+    is(&broadcast, WaitKind::LateBroadcast, 3000, (2, 3, 3));
     let reduce = planted(|m| {
         [0, 1, 3].into_iter().for_each(|me| late(m, me));
         m.collective(names::MPI_Reduce, 2, 3);
     });
-    is(&reduce, Kind::EarlyReduce, 1000, (0, 3, 3));
+    is(&reduce, WaitKind::EarlyReduce, 1000, (0, 3, 3));
     let scan = planted(|m| {
         late(m, 0);
         m.collective(names::MPI_Scan, 0, 3);
         m.collective(names::MPI_Barrier, 0, 4);
     });
-    is(&scan, Kind::EarlyScan, 3000, (0, 3, 3));
+    is(&scan, WaitKind::EarlyScan, 3000, (0, 3, 3));
     let order = planted(|m| {
         m.message((1, 0), (false, [false, true]), false, [1, 2]);
         late(m, 2);
@@ -190,7 +190,7 @@ fn planted_faults_are_found_at_their_places() {
         m.wait(0, 5, |_| true);
         m.collective(names::MPI_Barrier, 0, 6);
     });
-    assert!(order.0.waits.of(Kind::WrongOrderOther).ns.abs_diff(1_000_000_000) < 50_000_000);
+    assert!(order.0.waits.of(WaitKind::WrongOrderOther).ns.abs_diff(1_000_000_000) < 50_000_000);
     // What takes whichever message comes first asks for no order.
     let any = planted(|m| {
         m.message((1, 0), (false, [false, true]), false, [1, 2]);
@@ -200,8 +200,8 @@ fn planted_faults_are_found_at_their_places() {
         m.wait(0, 6, |_| true);
         m.collective(names::MPI_Barrier, 0, 7);
     });
-    assert_eq!(any.0.waits.of(Kind::WrongOrderOther).ns, 0);
-    assert!(any.0.waits.of(Kind::LateSender).ns.abs_diff(1_000_000_000) < 50_000_000);
+    assert_eq!(any.0.waits.of(WaitKind::WrongOrderOther).ns, 0);
+    assert!(any.0.waits.of(WaitKind::LateSender).ns.abs_diff(1_000_000_000) < 50_000_000);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Little parallel programs, written down call by call, with the edges that their messages must give.
 
 use st_capture::record::{Options, RankRecorder};
-use st_match::graph::{Graph, Shape, Step};
+use st_match::graph::{Graph, GraphStep, Shape};
 use st_model::calls::{CallId, CallTable};
 use st_model::columns::Column;
 use st_model::objects::{Comm, Group, Op, SharedObject, Type};
@@ -237,11 +237,11 @@ pub(crate) fn edges(graph: &Graph) -> Vec<(Point, Point, bool)> {
     for (s, ops) in graph.ops.iter().enumerate() {
         for op in ops {
             match op.step() {
-                Step::Send { message, far } => sent[message] = Some(((s, op.at), far)),
-                Step::Receive(message) => got[message] = Some((s, op.at)),
-                Step::Enter(i) => enters[i].push((s, op.at)),
-                Step::Leave(i) => leaves[i].push((s, op.at)),
-                Step::Tell(_) => unreachable!("there is one process"),
+                GraphStep::Send { message, far } => sent[message] = Some(((s, op.at), far)),
+                GraphStep::Receive(message) => got[message] = Some((s, op.at)),
+                GraphStep::Enter(i) => enters[i].push((s, op.at)),
+                GraphStep::Leave(i) => leaves[i].push((s, op.at)),
+                GraphStep::Tell(_) => unreachable!("there is one process"),
             }
         }
     }

@@ -1,6 +1,6 @@
 //! The online encoder.
 
-use super::cursor::{Copied, Parts, Place, Run};
+use super::cursor::{Copied, ElementCursor, Parts, Run};
 use crate::num::Exact;
 
 /// Values that must agree after a hash hit before a copy begins. A copy costs as much as three plain values in
@@ -34,7 +34,7 @@ enum Mode {
 /// A walk through earlier elements whose values are compared with the arriving ones.
 #[derive(Debug, Clone, Copy, Default)]
 struct Track {
-    place: Place,
+    place: ElementCursor,
     /// The value after `place`'s; `place` has already moved onto it.
     expected: i64,
     /// Whether `expected` is the first value of its element.
@@ -59,7 +59,7 @@ pub(super) struct Coder {
     plain: u32,
     /// Candidate (mode `Plain`, `Run`) or running copy (mode `Copy`).
     track: Option<Track>,
-    wrap: Place,
+    wrap: ElementCursor,
     /// Direct-mapped by tag: hash of a context, and one more than the element at its end (0: empty).
     slots: Vec<(u32, u32)>,
 }
@@ -272,7 +272,7 @@ impl Coder {
         }
         self.copies.push(Copied { at: end, start, n: 1 });
         self.tip = value;
-        self.wrap = Place::at_start(&self.lits, &self.runs, start);
+        self.wrap = ElementCursor::at_start(&self.lits, &self.runs, start);
         // The candidate may have seen a run while it still grew: start again from the named place.
         track.place = self.wrap;
         track.step_cyclic(&self.lits, &self.runs, end, self.wrap);
@@ -327,7 +327,8 @@ impl Coder {
 impl Track {
     /// A candidate that starts after the first value of element `start − 1`, if something follows there.
     fn new(lits: &[i64], runs: &[Run], start: usize) -> Option<Self> {
-        let mut track = Self { place: Place::at_start(lits, runs, start), first: true, ..Self::default() };
+        let mut track =
+            Self { place: ElementCursor::at_start(lits, runs, start), first: true, ..Self::default() };
         track.step(lits, runs, lits.len()).then_some(track)
     }
 
@@ -348,7 +349,7 @@ impl Track {
 
     /// Moves onto the next value of the cycle from `wrap` to element `end`.
     #[inline]
-    fn step_cyclic(&mut self, lits: &[i64], runs: &[Run], end: usize, wrap: Place) {
+    fn step_cyclic(&mut self, lits: &[i64], runs: &[Run], end: usize, wrap: ElementCursor) {
         if self.place.rest == 0 && self.place.pos == end {
             self.place = wrap;
         }

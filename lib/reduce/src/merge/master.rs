@@ -47,14 +47,14 @@ pub struct Master {
 
 #[derive(Debug)]
 struct Node {
-    kind: Kind,
+    kind: NodeContent,
     counts: Classes,
     /// Count of ranks that do not have the node: 1 for a pseudo-loop put around nodes they have, else 0.
     absent: i64,
 }
 
 #[derive(Debug, Clone)]
-enum Kind {
+enum NodeContent {
     Leaf(Sym),
     Body(Vec<Id>),
 }
@@ -144,7 +144,7 @@ impl Master {
         let leaves: Vec<HashSet<Sym>> = list.iter().map(|&id| self.leaf_set(id)).collect();
         let piece_shapes: Vec<u64> = pieces.iter().map(|p| tree.piece_shape(p)).collect();
         let piece_leaves: Vec<HashSet<Sym>> = pieces.iter().map(|p| tree.leaf_set(p)).collect();
-        let body = |i: usize| matches!(self.nodes[list[i]].kind, Kind::Body(_));
+        let body = |i: usize| matches!(self.nodes[list[i]].kind, NodeContent::Body(_));
         let weight = |i: usize, j: usize| {
             if shapes[i] == piece_shapes[j] {
                 return weight_of(leaves[i].len());
@@ -199,20 +199,20 @@ impl Master {
                 run.clone()
             }
         };
-        if let Kind::Body(list) = &mut self.nodes[id].kind {
+        if let NodeContent::Body(list) = &mut self.nodes[id].kind {
             let list = std::mem::take(list);
             let list = self.merge_lists(list, &inner, tree, map);
-            self.nodes[id].kind = Kind::Body(list);
+            self.nodes[id].kind = NodeContent::Body(list);
         }
     }
 
     /// Adds an incoming node with all below it as new master nodes.
     fn adopt(&mut self, at: usize, tree: &Incoming<'_>, map: &mut Mapping) -> Id {
         let kind = match tree.items[at] {
-            Item::Leaf { sym } => Kind::Leaf(sym),
+            Item::Leaf { sym } => NodeContent::Leaf(sym),
             Item::Body { .. } => {
                 let inner = tree.children(at);
-                Kind::Body(inner.into_iter().map(|c| self.adopt(c, tree, map)).collect())
+                NodeContent::Body(inner.into_iter().map(|c| self.adopt(c, tree, map)).collect())
             }
         };
         let id = self.push(kind, 0);
@@ -220,7 +220,7 @@ impl Master {
         id
     }
 
-    fn push(&mut self, kind: Kind, absent: i64) -> Id {
+    fn push(&mut self, kind: NodeContent, absent: i64) -> Id {
         self.nodes.push(Node { kind, counts: Classes::default(), absent });
         self.nodes.len() - 1
     }
@@ -239,7 +239,7 @@ impl Master {
             let wanted: Vec<u64> = body.iter().map(|&c| tree.shapes[c]).collect();
             if let Some(p) = shapes.windows(wanted.len()).position(|w| w == wanted) {
                 let run: Vec<Id> = list[p..p + wanted.len()].to_vec();
-                let id = self.push(Kind::Body(run), 1);
+                let id = self.push(NodeContent::Body(run), 1);
                 list.splice(p..p + wanted.len(), [id]);
             }
         }
@@ -256,7 +256,7 @@ impl Master {
             let here: Vec<HashSet<Sym>> = list.iter().map(|&id| self.leaf_set(id)).collect();
             if let Some(run) = covering(&here, &all, j) {
                 let inner: Vec<Id> = list[run.clone()].to_vec();
-                let id = self.push(Kind::Body(inner), 1);
+                let id = self.push(NodeContent::Body(inner), 1);
                 list.splice(run, [id]);
             }
         }
@@ -273,7 +273,7 @@ impl Master {
         let mut bodies: HashMap<u64, Vec<Vec<u64>>> = HashMap::new();
         let mut runs: HashMap<usize, usize> = HashMap::new();
         for (k, &id) in list.iter().enumerate() {
-            if let Kind::Body(inner) = &self.nodes[id].kind
+            if let NodeContent::Body(inner) = &self.nodes[id].kind
                 && !present.contains(&self.shape(id))
             {
                 let s: Vec<u64> = inner.iter().map(|&c| self.shape(c)).collect();
@@ -306,8 +306,8 @@ impl Master {
 
     fn shape(&self, id: Id) -> u64 {
         match &self.nodes[id].kind {
-            Kind::Leaf(sym) => leaf_shape(*sym),
-            Kind::Body(inner) => body_shape(inner.iter().map(|&c| self.shape(c))),
+            NodeContent::Leaf(sym) => leaf_shape(*sym),
+            NodeContent::Body(inner) => body_shape(inner.iter().map(|&c| self.shape(c))),
         }
     }
 
@@ -316,10 +316,10 @@ impl Master {
         let mut todo = vec![id];
         while let Some(id) = todo.pop() {
             match &self.nodes[id].kind {
-                Kind::Leaf(sym) => {
+                NodeContent::Leaf(sym) => {
                     out.insert(*sym);
                 }
-                Kind::Body(inner) => todo.extend(inner),
+                NodeContent::Body(inner) => todo.extend(inner),
             }
         }
         out
@@ -463,8 +463,8 @@ fn emit(
     out.1.push(partitions.elastic(node.counts, Form::Absolute));
     let at = out.0.len();
     match node.kind {
-        Kind::Leaf(sym) => out.0.push(Item::Leaf { sym }),
-        Kind::Body(inner) => {
+        NodeContent::Leaf(sym) => out.0.push(Item::Leaf { sym }),
+        NodeContent::Body(inner) => {
             out.0.push(Item::Body { below: 0 });
             for c in inner {
                 emit(nodes, c, &here, partitions, out);

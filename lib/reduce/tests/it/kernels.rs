@@ -6,7 +6,7 @@ use st_model::check::{Verdict, check};
 use st_model::frequencies::Frequencies;
 use st_model::section::Section;
 use st_reduce::cluster::{Clusterer, Clusters, Options, Signatures};
-use st_reduce::lossy::Kind;
+use st_reduce::lossy::ParamKind;
 use st_reduce::merge::Merger;
 use st_reduce::user::{Param, constants};
 
@@ -92,7 +92,7 @@ fn numbers_with_formulas_are_the_papers() {
 #[test]
 fn partners_that_are_united_by_force_divide_no_ranks() {
     let endpoints = 1u8 << Lane::Endpoint as u8;
-    let force_merge = vec![Kind::Dest, Kind::Source];
+    let force_merge = vec![ParamKind::Dest, ParamKind::Source];
     for signatures in [Signatures::Reference, Signatures::Paper] {
         let options = Options { signatures, ..published() };
         let forced = Options { force_merge: force_merge.clone(), ..options.clone() };
@@ -105,7 +105,10 @@ fn partners_that_are_united_by_force_divide_no_ranks() {
 
 #[test]
 fn histograms_of_clusters_can_be_merged() {
-    let forced = Options { force_merge: vec![Kind::Dest, Kind::Source, Kind::Count], ..Options::default() };
+    let forced = Options {
+        force_merge: vec![ParamKind::Dest, ParamKind::Source, ParamKind::Count],
+        ..Options::default()
+    };
     let mut drawn = 0;
     for kernel in [Kernel::Amr, Kernel::Ocean, Kernel::Workers, Kernel::Multigrid] {
         let found = clusters(kernel, 24, None, &forced);

@@ -12,7 +12,7 @@ use st_model::project::Call;
 use st_model::proof::by_slot;
 use st_model::ranks::RankSeq;
 use st_model::section::{Form, Own, Section, Sym, Symbol};
-use st_reduce::lossy::{Kind, Lossy};
+use st_reduce::lossy::{Lossy, ParamKind};
 use st_reduce::merge::master::Loops;
 use st_reduce::merge::{Layout, Merger, merge};
 use st_stream::structure_size;
@@ -307,7 +307,7 @@ proptest! {
             m.recorder.finish("host")
         }).collect();
         let kinds = |which: [bool; 3]| {
-            let all = [Kind::Dest, Kind::Source, Kind::Count].into_iter().zip(which);
+            let all = [ParamKind::Dest, ParamKind::Source, ParamKind::Count].into_iter().zip(which);
             all.filter(|(_, on)| *on).map(|(kind, _)| kind).collect()
         };
         let lossy = Lossy { histogram: kinds(histogram), threshold, force_merge: kinds(force) };
@@ -324,7 +324,7 @@ proptest! {
         for (sym, slot, streams) in merged.histograms() {
             let symbol = merged.symbols[sym as usize];
             let row = CallTable::builtin().get(symbol.call).unwrap();
-            let kind = Kind::of(row, &row.slots[slot]).unwrap();
+            let kind = ParamKind::of(row, &row.slots[slot]).unwrap();
             prop_assert!(lossy.histogram.contains(&kind) || lossy.force_merge.contains(&kind));
             voided |= 1 << row.slots[slot].lane as u8;
             let key = (symbol.call.0, merged.sites.get(symbol.site).unwrap().id, slot);
@@ -411,7 +411,7 @@ fn ranks_that_differ_are_united_by_force_and_others_left_alone() {
         }
         m.recorder.finish("host")
     };
-    let merged = |histogram: &[Kind], force: &[Kind]| {
+    let merged = |histogram: &[ParamKind], force: &[ParamKind]| {
         let lossy = Lossy { histogram: histogram.to_vec(), threshold: 7, force_merge: force.to_vec() };
         let mut m = Merger::new(false).with_loss(lossy);
         (0..RANKS).for_each(|r| m.add(section(r)).unwrap());
@@ -419,9 +419,9 @@ fn ranks_that_differ_are_united_by_force_and_others_left_alone() {
         let names = |slot: usize| ["count", "type", "dest", "tag", "comm"][slot];
         s.histograms().map(|(_, slot, _)| names(slot)).collect::<Vec<_>>()
     };
-    let all = [Kind::Dest, Kind::Source, Kind::Count];
+    let all = [ParamKind::Dest, ParamKind::Source, ParamKind::Count];
     assert_eq!(merged(&[], &all), ["dest"]);
     assert_eq!(merged(&all, &[]), ["count"]);
-    assert_eq!(merged(&[Kind::Dest], &[Kind::Count]), Vec::<&str>::new());
+    assert_eq!(merged(&[ParamKind::Dest], &[ParamKind::Count]), Vec::<&str>::new());
     assert_eq!(merged(&all, &all), ["count", "dest"]);
 }

@@ -267,8 +267,8 @@ fn wait_states_come_to_the_sums_of_the_analysis() {
             let begin: i64 = number(row, "begin_ns");
             assert!(*enter <= begin && begin + i64::try_from(wait).unwrap() <= *exit);
         }
-        let of = |kind: &st_explain::Kind| (kind.name().to_owned(), waits.of(*kind).ns);
-        let expected = st_explain::Kind::ALL.iter().map(of).filter(|(_, ns)| *ns > 0).collect();
+        let of = |kind: &st_explain::WaitKind| (kind.name().to_owned(), waits.of(*kind).ns);
+        let expected = st_explain::WaitKind::ALL.iter().map(of).filter(|(_, ns)| *ns > 0).collect();
         assert_eq!(kinds, expected, "{which:?}");
         assert_eq!(pairs, waits.pairs.iter().map(|(pair, sum)| (*pair, sum.ns)).collect(), "{which:?}");
         any += rows.len();

@@ -19,7 +19,7 @@ use st_model::values::NONE;
 
 use super::Plan;
 use super::clock::{Clock, Cost, NODE, NodeClock};
-use crate::{ANY_SOURCE, ANY_TAG, Arrival, Kind, Op, Receive};
+use crate::{ANY_SOURCE, ANY_TAG, Arrival, ElementType, Op, Receive};
 
 /// Index of the world in the table of communicators.
 pub(super) const WORLD: i64 = 0;
@@ -41,7 +41,7 @@ pub(super) struct Message {
 }
 
 impl Message {
-    pub(super) fn new(arrival: Arrival, kind: Kind, from: i64) -> Self {
+    pub(super) fn new(arrival: Arrival, kind: ElementType, from: i64) -> Self {
         let bytes = i64::from(arrival.count) * i64::from(kind.bytes());
         Self { source: arrival.source.into(), tag: arrival.tag.into(), bytes, from }
     }
@@ -71,7 +71,7 @@ pub(super) struct Log {
     running: usize,
     places: Rc<RefCell<Places>>,
     calls: HashMap<&'static str, CallId, FixedState>,
-    sites: HashMap<Place, u32, FixedState>,
+    sites: HashMap<Caller, u32, FixedState>,
     /// Symbols of the first calls, found by comparing addresses.
     known: Vec<Known>,
     kinds: [Option<i64>; 4],
@@ -95,7 +95,7 @@ struct ThreadLog {
 #[derive(Debug)]
 struct Known {
     name: &'static str,
-    place: Place,
+    place: Caller,
     symbol: Sym,
 }
 
@@ -103,21 +103,21 @@ struct Known {
 const KNOWN: usize = 24;
 
 /// A place of a call: the nesting that it lies in, and its place in the text.
-type Place = (u32, &'static Location<'static>);
+type Caller = (u32, &'static Location<'static>);
 
 /// Places in the program's text and their names: the same for all ranks.
 #[derive(Debug, Default)]
 pub(super) struct Places {
     /// Nestings: (nesting outside, caller) → number; 0 is none.
-    nestings: HashMap<Place, u32, FixedState>,
+    nestings: HashMap<Caller, u32, FixedState>,
     /// By number.
     callers: Vec<String>,
-    labels: HashMap<Place, String, FixedState>,
+    labels: HashMap<Caller, String, FixedState>,
 }
 
 impl Places {
     /// Number of a nesting.
-    fn nesting(&mut self, place: Place) -> u32 {
+    fn nesting(&mut self, place: Caller) -> u32 {
         if let Some(&n) = self.nestings.get(&place) {
             return n;
         }
@@ -129,7 +129,7 @@ impl Places {
     }
 
     /// Innermost place first, as a stack is printed.
-    fn label(&mut self, place: Place) -> &str {
+    fn label(&mut self, place: Caller) -> &str {
         let (outside, at) = place;
         let callers = usize::try_from(outside).ok().and_then(|n| self.callers.get(n.checked_sub(1)?));
         self.labels.entry(place).or_insert_with(|| {
@@ -276,7 +276,7 @@ impl Log {
     }
 
     /// Word of a datatype.
-    pub(super) fn kind(&mut self, kind: Kind) -> i64 {
+    pub(super) fn kind(&mut self, kind: ElementType) -> i64 {
         let size = i64::from(kind.bytes());
         let types = &mut self.recorder.objects.types;
         *self.kinds[kind as usize].get_or_insert_with(|| {

@@ -90,7 +90,7 @@ fn many_short_frames_of_long_series_are_refused() {
     assert_eq!(series[events], 1);
     let long = [&series[..events], &[0x80, 0x80, 0x10], &series[events + 1..]].concat();
     for _ in 0..200 {
-        let more = st_damage::Frame { payload: long.clone(), ..frames[at].clone() };
+        let more = st_damage::RawFrame { payload: long.clone(), ..frames[at].clone() };
         frames.insert(at, more);
     }
     let told = read(&st_damage::stream(&good, &frames)).unwrap_err();

@@ -1,4 +1,4 @@
-//! Messages that are drawn: sent and received by the rules of [`st_replay::probable`], hidden from a recorder, while the
+//! Messages that are drawn: sent and received by the rules of [`st_replay::sampled_messages`], hidden from a recorder, while the
 //! recorded calls have no partners.
 #![expect(unsafe_code, reason = "calls MPI")]
 
@@ -12,8 +12,8 @@ use st_model::section::{Section, Sym};
 use st_replay::args::Args;
 use st_replay::factor::Factor;
 use st_replay::load;
-use st_replay::pace::Step;
-use st_replay::probable::{Arrivals, Message, Sender, Silence, destinations};
+use st_replay::pace::EventTimes;
+use st_replay::sampled_messages::{Arrivals, Message, Sender, Silence, destinations};
 
 use crate::replay::buffers::{Block, Span};
 use crate::replay::call::mpi;
@@ -97,7 +97,7 @@ impl<'a> Exchange<'a> {
         r: &mut Replay<'_>,
         sym: Sym,
         words: &mut [i64],
-        step: Step,
+        step: EventTimes,
     ) -> Result<()> {
         self.sender.see(sym, words, &mut self.sent);
         self.silence.apply(sym, words);

@@ -4,7 +4,7 @@ use crate::script::sections;
 use crate::simulator::{Chance, Unkindness, blur, program, replay};
 use st_replay::check::Checker;
 use st_replay::factor::Factor;
-use st_replay::probable::{Message, Silence, destinations};
+use st_replay::sampled_messages::{Message, Silence, destinations};
 
 /// Random traces that are replayed: 10,000 take minutes in a debug build, so by default there are fewer.
 fn traces() -> u64 {
@@ -42,7 +42,8 @@ fn sender_and_receiver_draw_the_same() {
     let to = destinations(&all[0], 0).unwrap();
     let mut received = Vec::new();
     for rank in 1..3 {
-        let mut arrivals = st_replay::probable::Arrivals::new(rank, [(0, &all[0])], Factor::ONE).unwrap();
+        let mut arrivals =
+            st_replay::sampled_messages::Arrivals::new(rank, [(0, &all[0])], Factor::ONE).unwrap();
         while let Some(m) = arrivals.next(u64::MAX).unwrap() {
             received.push(m);
         }
@@ -57,7 +58,7 @@ fn receives_are_due_when_the_sender_s_clock_has_not_passed() {
     let text =
         "* MPI_Init\n0 MPI_Send dest=1 count=1\n0 MPI_Barrier\n0 MPI_Send dest=1 count=1\n* MPI_Finalize";
     let all = sections(2, text);
-    let mut arrivals = st_replay::probable::Arrivals::new(1, [(0, &all[0])], Factor::ONE).unwrap();
+    let mut arrivals = st_replay::sampled_messages::Arrivals::new(1, [(0, &all[0])], Factor::ONE).unwrap();
     let mut by = |until| std::iter::from_fn(|| arrivals.next(until).unwrap()).count();
     assert_eq!([by(9), by(10), by(39), by(40), by(u64::MAX)], [0, 1, 0, 1, 0]);
 }

@@ -10,7 +10,7 @@ use crate::replay::call::mpi;
 use crate::replay::constants::{Constants, predefined_op, predefined_type};
 
 /// Whether all ranks are ready.
-pub(super) fn agree(ready: bool) -> Result<bool> {
+pub(super) fn all_ready(ready: bool) -> Result<bool> {
     let world = Constants::load().comm_world;
     let int = predefined("MPI_INT")?;
     let mine = c_int::from(ready);

@@ -233,7 +233,7 @@ mod tests {
     use st_kernels::{Kernel, Options, Slow, Unfit, paper};
     use st_model::section::Section;
 
-    use super::super::spots;
+    use super::super::longest_waits;
     use super::*;
     use crate::levels;
 
@@ -258,7 +258,7 @@ mod tests {
     fn where_there_is_no_room_for_all_calls_there_are_windows_around_findings() {
         let Some(analysis) = analysis() else { unreachable!("the kernel runs") };
         let findings = analysis.findings();
-        let spots = spots::of(&analysis, &findings);
+        let spots = longest_waits::of(&analysis, &findings);
         assert!(!spots.is_empty());
         let room = Room { calls: 300, ..Room::default() };
         let run: i64 = saturate(analysis.run());

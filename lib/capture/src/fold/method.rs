@@ -1,4 +1,4 @@
-//! Which way a sequence is folded, as options and environment variables name it.
+//! The method by which a sequence is folded, as options and environment variables name it.
 
 /// When iterations that differ are taken for iterations of one loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! The threads of the forward pass: what each runs, and how they wait for each other.
+//! The worker threads of the forward pass: what each runs, and how they wait for each other.
 
 use st_model::num::narrow;
 use std::collections::VecDeque;
@@ -9,7 +9,7 @@ use st_cli::transport::Gone;
 use st_match::graph::Graph;
 
 use super::outside::{Event, Outside};
-use super::streams::{Effects, Lane, Ran, Sleep, Work, lock};
+use super::streams::{Effects, Mailbox, Ran, Sleep, Work, lock};
 use super::waiting::in_circle;
 
 /// Times for other processes that are sent before there is nothing else to do.
@@ -21,7 +21,7 @@ const LOOKS: usize = 500;
 /// something to hand over.
 const PATIENCE: usize = LOOKS + 100;
 
-/// Shares streams out to lanes: neighbours, who often talk to each other, to the same one, and as many points to each.
+/// Deals streams out in shares: neighbours, who often talk to each other, to the same one, and as many points to each.
 pub(super) fn bounds(graph: &Graph, jobs: usize, mine: impl Fn(usize) -> bool) -> Vec<u32> {
     let weights = graph
         .streams
@@ -29,10 +29,10 @@ pub(super) fn bounds(graph: &Graph, jobs: usize, mine: impl Fn(usize) -> bool) -
         .enumerate()
         .map(|(s, stream)| if mine(s) { u64::from(stream.points) + 1 } else { 0 });
     let all: u64 = weights.clone().sum();
-    let lanes = (jobs as u64).clamp(1, graph.streams.len().max(1) as u64);
+    let shares = (jobs as u64).clamp(1, graph.streams.len().max(1) as u64);
     let (mut bounds, mut before) = (vec![0u32], 0u64);
     for (s, weight) in (0u32..).zip(weights) {
-        if bounds.len() as u64 <= before * lanes / all.max(1) {
+        if bounds.len() as u64 <= before * shares / all.max(1) {
             bounds.push(s);
         }
         before += weight;
@@ -41,27 +41,27 @@ pub(super) fn bounds(graph: &Graph, jobs: usize, mine: impl Fn(usize) -> bool) -
     bounds
 }
 
-/// A thread of the forward pass, which runs the streams of a lane.
-pub(super) struct Thread<'w, 'a> {
+/// A thread of the forward pass, which runs the streams of its share.
+pub(super) struct Worker<'w, 'a> {
     work: &'w Work<'a>,
-    lane: usize,
-    /// Streams of the lane that can go on.
+    share: usize,
+    /// Streams of the share that can go on.
     ready: VecDeque<u32>,
-    /// Streams of the lane that are not at their ends.
+    /// Streams of the share that are not at their ends.
     left: usize,
     effects: Effects,
 }
 
-impl<'w, 'a> Thread<'w, 'a> {
-    /// Of a lane: all its streams that this process has can go on.
-    pub(super) fn new(work: &'w Work<'a>, lane: usize) -> Self {
-        let ready: VecDeque<u32> = (work.bounds[lane]..work.bounds[lane + 1])
+impl<'w, 'a> Worker<'w, 'a> {
+    /// Of a share: all its streams that this process has can go on.
+    pub(super) fn new(work: &'w Work<'a>, share: usize) -> Self {
+        let ready: VecDeque<u32> = (work.bounds[share]..work.bounds[share + 1])
             .filter(|s| !lock(&work.streams[*s as usize]).done)
             .collect();
-        Self { work, lane, left: ready.len(), ready, effects: Effects::default() }
+        Self { work, share, left: ready.len(), ready, effects: Effects::default() }
     }
 
-    /// Runs the streams as far as they go; the first lane's no farther than times for other processes should wait.
+    /// Runs the streams as far as they go; the first share's no farther than times for other processes should wait.
     fn go(&mut self) {
         loop {
             while let Some(stream) = self.ready.pop_front() {
@@ -75,7 +75,7 @@ impl<'w, 'a> Thread<'w, 'a> {
                         self.work.unfinished.fetch_sub(1, Ordering::AcqRel);
                     }
                 }
-                if self.lane == 0 && self.effects.out.len() >= ENOUGH {
+                if self.share == 0 && self.effects.out.len() >= ENOUGH {
                     return;
                 }
             }
@@ -101,8 +101,8 @@ impl<'w, 'a> Thread<'w, 'a> {
             if self.is_filled() {
                 return true;
             }
-            // Those who sleep have nothing for this lane.
-            if self.work.asleep.load(Ordering::SeqCst) + 1 == self.work.lanes.len() {
+            // Those who sleep have nothing for this share.
+            if self.work.asleep.load(Ordering::SeqCst) + 1 == self.work.mailboxes.len() {
                 return self.is_filled();
             }
             if look < LOOKS { std::hint::spin_loop() } else { std::thread::yield_now() }
@@ -111,13 +111,13 @@ impl<'w, 'a> Thread<'w, 'a> {
     }
 
     fn is_filled(&self) -> bool {
-        self.work.lanes[self.lane].filled.load(Ordering::SeqCst)
+        self.work.mailboxes[self.share].filled.load(Ordering::SeqCst)
     }
 
     /// Takes what is in the inbox.
     fn empty(&mut self) {
-        let mut inbox = lock(&self.work.lanes[self.lane].inbox);
-        self.work.lanes[self.lane].filled.store(false, Ordering::Release);
+        let mut inbox = lock(&self.work.mailboxes[self.share].inbox);
+        self.work.mailboxes[self.share].filled.store(false, Ordering::Release);
         self.ready.extend(inbox.drain(..));
     }
 
@@ -125,13 +125,13 @@ impl<'w, 'a> Thread<'w, 'a> {
     fn settle(&mut self) {
         let (work, mut others) = (self.work, false);
         for stream in self.effects.woken.drain(..) {
-            let to = work.lane_of(stream);
-            if to == self.lane {
+            let to = work.share_of(stream);
+            if to == self.share {
                 self.ready.push_back(stream);
                 continue;
             }
-            lock(&work.lanes[to].inbox).push(stream);
-            work.lanes[to].filled.store(true, Ordering::SeqCst);
+            lock(&work.mailboxes[to].inbox).push(stream);
+            work.mailboxes[to].filled.store(true, Ordering::SeqCst);
             others = true;
         }
         // Whoever goes to sleep says so before it looks into its inbox for the last time.
@@ -141,11 +141,11 @@ impl<'w, 'a> Thread<'w, 'a> {
         }
     }
 
-    /// Runs the lane until all is over.
+    /// Runs the share until all is over.
     pub(super) fn follow(mut self) {
         loop {
             self.go();
-            lock(&self.work.lanes[self.lane].out).append(&mut self.effects.out);
+            lock(&self.work.mailboxes[self.share].out).append(&mut self.effects.out);
             if self.idle(Self::sleep) {
                 return;
             }
@@ -160,11 +160,11 @@ impl<'w, 'a> Thread<'w, 'a> {
 
     /// Sleeps until there is something in the inbox (false), or no thread runs (true).
     fn quiet(&self) -> bool {
-        let lanes = &self.work.lanes;
-        let filled = |lane: &Lane| lane.filled.load(Ordering::SeqCst);
+        let mailboxes = &self.work.mailboxes;
+        let filled = |mailbox: &Mailbox| mailbox.filled.load(Ordering::SeqCst);
         self.sleep_until(|sleep| match self.is_filled() {
             true => Some(false),
-            false => (sleep.asleep == lanes.len() && !lanes.iter().any(filled)).then_some(true),
+            false => (sleep.asleep == mailboxes.len() && !mailboxes.iter().any(filled)).then_some(true),
         })
     }
 
@@ -186,27 +186,27 @@ impl<'w, 'a> Thread<'w, 'a> {
         answer
     }
 
-    /// The first thread: runs its lane, and when all threads wait, frees streams of circles or talks to the other
+    /// The first thread: runs its share, and when all threads wait, frees streams of circles or talks to the other
     /// processes. Returns how many streams had to be freed.
     pub(super) fn lead(mut self, mut outside: Option<&mut Outside<'_>>) -> Result<u64, Gone> {
         let (work, mut circular) = (self.work, 0);
         loop {
             self.go();
             if let Some(outside) = &mut outside {
-                for lane in &work.lanes[1..] {
-                    self.effects.out.append(&mut lock(&lane.out));
+                for mailbox in &work.mailboxes[1..] {
+                    self.effects.out.append(&mut lock(&mailbox.out));
                 }
                 outside.send(&std::mem::take(&mut self.effects.out))?;
             }
             if !self.ready.is_empty() {
                 continue;
             }
-            if work.lanes.len() > 1 && !self.idle(Self::quiet) {
+            if work.mailboxes.len() > 1 && !self.idle(Self::quiet) {
                 self.empty();
                 continue;
             }
             // The others may have left something before they went to sleep.
-            if outside.is_some() && work.lanes[1..].iter().any(|lane| !lock(&lane.out).is_empty()) {
+            if outside.is_some() && work.mailboxes[1..].iter().any(|mailbox| !lock(&mailbox.out).is_empty()) {
                 continue;
             }
             let unfinished = work.unfinished.load(Ordering::Acquire);
@@ -234,8 +234,8 @@ impl<'w, 'a> Thread<'w, 'a> {
 }
 
 impl Work<'_> {
-    fn lane_of(&self, stream: u32) -> usize {
-        match self.lanes.len() {
+    fn share_of(&self, stream: u32) -> usize {
+        match self.mailboxes.len() {
             1 => 0,
             n => self.bounds.partition_point(|b| *b <= stream).clamp(1, n) - 1,
         }

@@ -1,6 +1,6 @@
 //! What a command starts, where that is not the command itself: `nice mpirun …`, `env A=B ./program`, `srun --multi-prog FILE`.
 
-use crate::binary::{self, Interface, Kind};
+use crate::binary::{self, FileKind, Interface};
 use crate::launcher::{self, is_launcher};
 use crate::target::{self, Target};
 use anyhow::{Context, Result};
@@ -28,11 +28,11 @@ pub fn behind(words: &[OsString]) -> Option<usize> {
 /// Whether a program is none of MPI, and can start one.
 fn can_start(file: &Path) -> bool {
     match binary::kind(file) {
-        Kind::Static => !binary::holds_mpi(file),
-        Kind::Dynamic(_) => {
+        FileKind::Static => !binary::holds_mpi(file),
+        FileKind::Dynamic(_) => {
             target::inspect(file).is_ok_and(|t| t == Target::Other) && binary::can_find_mpi(file)
         }
-        Kind::Script(_) | Kind::Foreign | Kind::Unknown => false,
+        FileKind::Script(_) | FileKind::Foreign | FileKind::Unknown => false,
     }
 }
 

@@ -1,8 +1,8 @@
-//! Where findings show: the longest of the waits that each is about.
+//! For findings, the longest of the waits that each is about: where a page shows it.
 
 use std::collections::HashMap;
 
-use st_explain::{Analysis, Finding, Kind, Matter, Waited};
+use st_explain::{Analysis, Finding, Matter, WaitKind, Waited};
 use st_model::num::saturate;
 
 use super::data::Spot;
@@ -41,7 +41,7 @@ pub(super) fn of(analysis: &Analysis, findings: &[Finding]) -> Vec<Spot> {
 /// The longest wait of a kind of any victim for any of those that are at fault.
 fn shown<'a>(
     longest: &HashMap<(usize, u32, u32), &'a Waited>,
-    kind: Kind,
+    kind: WaitKind,
     finding: &Finding,
 ) -> Option<&'a Waited> {
     let is_victim = |rank: u32| finding.victims.binary_search_by_key(&rank, |(rank, _)| *rank).is_ok();
