@@ -18,12 +18,15 @@
 //! Source: Wu, Mueller 2013, section 3.2 (rules 1 to 5 and algorithm 1 for flat lists of events with loop stacks). A tree
 //! needs no delayed merges and no padding of nested loops: a body that runs 0 times consumes nothing.
 
+mod alignment;
+
 use st_model::num::Exact;
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
 
 use foldhash::fast::FixedState;
 
+use self::alignment::{Aligned, Key, Plan, align, keys, weigh};
 use super::method::Likeness;
 use super::node::{DEEPEST, Node, Sym};
 use super::open::Open;
@@ -33,44 +36,6 @@ const POSITIONS: usize = 16;
 /// Comparisons that an event pays for, and the most that are saved up.
 const CREDIT: usize = 512;
 const SAVED: usize = 1 << 22;
-
-/// What an alignment compares of a node.
-#[derive(Debug, Clone, Copy)]
-struct Key {
-    body: bool,
-    head: Sym,
-    tail: Sym,
-    leaves: usize,
-}
-
-impl Key {
-    fn of(node: &Node) -> Self {
-        Self { body: node.as_body().is_some(), head: node.head(), tail: node.tail(), leaves: node.leaves() }
-    }
-
-    fn like(self, other: Self) -> bool {
-        self.body == other.body && self.head == other.head && self.tail == other.tail
-    }
-}
-
-/// A place of the united list: which of the two lists have it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Aligned {
-    Both,
-    First,
-    Second,
-}
-
-/// How two lists become one: runs of nodes in each that are bodies in the other, and the alignment after that.
-#[derive(Debug)]
-struct Plan {
-    first_runs: Vec<(usize, usize)>,
-    second_runs: Vec<(usize, usize)>,
-    steps: Vec<Aligned>,
-    /// Events that both lists have, and that any of them has.
-    common: usize,
-    union: usize,
-}
 
 /// Last events of the nodes of the list, and the earlier nodes that end alike.
 #[derive(Debug, Clone)]
@@ -96,6 +61,7 @@ impl Matcher {
     /// Brings the table up to date with the list, of which the nodes below `kept` are those it had.
     fn follow(&mut self, open: &Open, kept: usize) {
         let first = open.end() - open.len();
+        // Backwards through what is gone, as the list itself does: the table is a function of the list's nodes again.
         while self.base + self.tails.len() > kept.max(self.base) {
             let Some((sym, back)) = self.tails.pop() else { break };
             let at = self.base + self.tails.len();
@@ -125,6 +91,7 @@ impl Matcher {
     pub(super) fn reduce(&mut self, open: &mut Open) -> bool {
         let kept = open.take_lowest();
         self.follow(open, kept);
+        // Saved up, because most events need none and few need much; bounded, lest a long quiet time pay for a long halt.
         self.credit = (self.credit + CREDIT).min(SAVED);
         if self.unite(open) {
             return true;
@@ -153,6 +120,7 @@ impl Matcher {
                 return false;
             }
             self.pay(open.end() - at);
+            // One event alone that comes again is a count, not a loop.
             if leaves > 1 && (self.lengthen(open, at, leaves) || self.fold(open, at, leaves)) {
                 return true;
             }
@@ -206,6 +174,7 @@ impl Matcher {
             let Some(body) = node.spine(level).and_then(Node::as_body) else { break };
             let fits = body.children.first().is_some_and(|child| child.head() == head)
                 && self.near(body.leaves, leaves);
+            // The best of all levels, not the first: iterations of an inner and an outer loop can begin with the same event.
             // Not before: most nodes have no body that fits.
             if fits && node.depth() + depth(open.from(at + 1)) >= DEEPEST {
                 return false;
@@ -229,6 +198,7 @@ impl Matcher {
                 body.children = combine(children, visits, tail, 1, &plan);
             }
         }
+        // From the inside out: a body's hash follows from its children's.
         for level in (0..=level).rev() {
             if let Some(node) = node.spine_mut(level) {
                 node.rehash();
@@ -253,6 +223,7 @@ impl Matcher {
                 before > *near.end() || node.head() == head && near.contains(&before)
             });
             let too_many = before > *near.end();
+            // The node that was one too many has not been compared.
             self.pay(passed - usize::from(too_many));
             if begins.is_none() || too_many {
                 return false;
@@ -296,6 +267,7 @@ impl Matcher {
         }
         let (first_runs, second_runs) = (self.runs(first, second), self.runs(second, first));
         let (x, y) = (keys(first, &first_runs), keys(second, &second_runs));
+        // What is alike at both ends needs no table: mostly that is nearly all.
         let prefix = x.iter().zip(&y).take_while(|(a, b)| a.like(**b)).count();
         let (rest_x, rest_y) = (&x[prefix..], &y[prefix..]);
         let suffix = rest_x.iter().rev().zip(rest_y.iter().rev()).take_while(|(a, b)| a.like(**b)).count();
@@ -317,6 +289,7 @@ impl Matcher {
             if list.iter().any(|node| Key::of(node).like(key)) {
                 continue;
             }
+            // Runs keep the order of the bodies that they stand for, and do not overlap.
             let from = runs.last().map_or(0, |run| run.1);
             let Some(start) = (from..list.len()).find(|&i| list[i].head() == key.head) else { continue };
             let Some(end) = (start..list.len()).find(|&i| list[i].tail() == key.tail) else { continue };
@@ -331,70 +304,6 @@ impl Matcher {
 
 fn hundredths(percent: u32) -> usize {
     percent.to_usize()
-}
-
-/// Keys of a list in which runs have become bodies.
-fn keys(list: &[Node], runs: &[(usize, usize)]) -> Vec<Key> {
-    let (mut keys, mut at) = (Vec::with_capacity(list.len()), 0);
-    for &(start, end) in runs {
-        keys.extend(list[at..start].iter().map(Key::of));
-        let leaves = list[start..end].iter().map(Node::leaves).sum();
-        keys.push(Key { body: true, head: list[start].head(), tail: list[end - 1].tail(), leaves });
-        at = end;
-    }
-    keys.extend(list[at..].iter().map(Key::of));
-    keys
-}
-
-/// The leftmost longest alignment: in gaps the first list's nodes go before the second's.
-fn align(x: &[Key], y: &[Key], steps: &mut Vec<Aligned>) {
-    let width = y.len() + 1;
-    let mut best = vec![0_usize; (x.len() + 1) * width];
-    for i in (0..x.len()).rev() {
-        for j in (0..y.len()).rev() {
-            let skip = best[(i + 1) * width + j].max(best[i * width + j + 1]);
-            let both = if x[i].like(y[j]) {
-                best[(i + 1) * width + j + 1] + x[i].leaves.min(y[j].leaves)
-            } else {
-                0
-            };
-            best[i * width + j] = skip.max(both);
-        }
-    }
-    let (mut i, mut j) = (0, 0);
-    while i < x.len() && j < y.len() {
-        let here = best[i * width + j];
-        let both = x[i].like(y[j]) && here == best[(i + 1) * width + j + 1] + x[i].leaves.min(y[j].leaves);
-        if both {
-            steps.push(Aligned::Both);
-            (i, j) = (i + 1, j + 1);
-        } else if best[(i + 1) * width + j] == here {
-            steps.push(Aligned::First);
-            i += 1;
-        } else {
-            steps.push(Aligned::Second);
-            j += 1;
-        }
-    }
-    steps.extend(std::iter::repeat_n(Aligned::First, x.len() - i));
-    steps.extend(std::iter::repeat_n(Aligned::Second, y.len() - j));
-}
-
-/// Events that both lists have, and that any of them has.
-fn weigh(x: &[Key], y: &[Key], steps: &[Aligned]) -> (usize, usize) {
-    let (mut x, mut y) = (x.iter().map(|key| key.leaves), y.iter().map(|key| key.leaves));
-    let (mut common, mut union) = (0, 0);
-    for step in steps {
-        let (a, b) = match step {
-            Aligned::Both => (x.next(), y.next()),
-            Aligned::First => (x.next(), None),
-            Aligned::Second => (None, y.next()),
-        };
-        let (a, b) = (a.unwrap_or(0), b.unwrap_or(0));
-        common += a.min(b);
-        union += a.max(b);
-    }
-    (common, union)
 }
 
 /// Levels of bodies in a list. What is united of two lists has at most the sum of theirs.
@@ -418,6 +327,7 @@ fn combine(first: Vec<Node>, before: u64, second: Vec<Node>, after: u64, plan: &
                 unite_nodes(&mut x, y);
                 x
             }),
+            // Whoever lacks a node visits it 0 times: the second list after the first has, the first before the second does.
             Aligned::First => x.next().map(|mut x| {
                 if after > 0 {
                     x.next(0, |past| past.push_run(0, after - 1));
@@ -483,6 +393,7 @@ fn wrapped(list: Vec<Node>, runs: &[(usize, usize)]) -> Vec<Node> {
     for &(start, end) in runs {
         out.extend(nodes.by_ref().take(start - at));
         let children: Vec<Node> = nodes.by_ref().take(end - start).collect();
+        // As often as what is in it: once in each visit so far.
         let visits = visits(&children);
         let mut body = Node::body(children, 1);
         body.past.push_run(1, visits.saturating_sub(1));

@@ -91,6 +91,8 @@ impl Master {
     pub fn add(&mut self, tree: &FlatTree, counts: &[Elastic], partitions: &[Partition], ranks: &RankList) {
         let items = tree.items();
         let key = shape_of_all(items);
+        // Where nodes are depends on shapes alone, and stays: the master only grows. A loop that is put around nodes later counts
+        // 1 for the ranks that have come before (`absent`).
         let mapping = match self.known.get(&key) {
             Some(m) => Arc::clone(m),
             None => {
@@ -135,6 +137,7 @@ impl Master {
         map: &mut Mapping,
     ) -> Vec<Id> {
         let agnostic = self.loops == Loops::Agnostic;
+        // Both change the master's list, so they go before its shapes are taken. The exact one goes first: what it wraps needs no guess.
         if agnostic {
             self.wrap_bare_runs(&mut list, incoming, tree);
             self.wrap_covering_runs(&mut list, incoming, tree);
@@ -149,6 +152,7 @@ impl Master {
             if shapes[i] == piece_shapes[j] {
                 return weight_of(leaves[i].len());
             }
+            // Two loops that differ become one if they share half of the smaller one's calls. A leaf has no place to take anything in.
             if !agnostic || !body(i) || tree.is_leaf(&pieces[j]) {
                 return 0;
             }
@@ -171,6 +175,7 @@ impl Master {
     ) -> Vec<Id> {
         let mut out = Vec::with_capacity(list.len());
         let (mut i, mut j) = (0, 0);
+        // The pair behind the last one is both ends: what is left of the lists is one more gap.
         for &(a, b) in pairs.iter().chain([&(list.len(), pieces.len())]) {
             out.extend_from_slice(&list[i..a]);
             for piece in &pieces[j..b] {
@@ -195,11 +200,13 @@ impl Master {
                 tree.children(*at)
             }
             Piece::Bare(run) => {
+                // The rank has no such loop: its tree has no position for it, but it goes through it once.
                 map.once.push(id);
                 run.clone()
             }
         };
         if let NodeContent::Body(list) = &mut self.nodes[id].kind {
+            // Taken out, since the whole master takes part in merging what is inside.
             let list = std::mem::take(list);
             let list = self.merge_lists(list, &inner, tree, map);
             self.nodes[id].kind = NodeContent::Body(list);
@@ -229,10 +236,12 @@ impl Master {
     fn wrap_bare_runs(&mut self, list: &mut Vec<Id>, incoming: &[usize], tree: &Incoming<'_>) {
         for &at in incoming {
             let body = tree.children(at);
+            // A leaf, or a loop of one node, which folding does not make: that is the node with a larger count.
             if body.len() < 2 {
                 continue;
             }
             let shapes: Vec<u64> = list.iter().map(|&id| self.shape(id)).collect();
+            // The master has that loop, and will be aligned with it.
             if shapes.contains(&tree.shapes[at]) {
                 continue;
             }
@@ -250,6 +259,7 @@ impl Master {
         let all: Vec<HashSet<Sym>> = incoming.iter().map(|&at| tree.leaf_set(&Piece::Node(at))).collect();
         for (j, &at) in incoming.iter().enumerate() {
             let leaf = matches!(tree.items[at], Item::Leaf { .. });
+            // As for bare runs: what the master has needs nothing around it.
             if leaf || list.iter().any(|&id| self.shape(id) == tree.shapes[at]) {
                 continue;
             }
@@ -274,6 +284,7 @@ impl Master {
         let mut runs: HashMap<usize, usize> = HashMap::new();
         for (k, &id) in list.iter().enumerate() {
             if let NodeContent::Body(inner) = &self.nodes[id].kind
+                // A loop that the incoming list has itself is aligned with that one.
                 && !present.contains(&self.shape(id))
             {
                 let s: Vec<u64> = inner.iter().map(|&c| self.shape(c)).collect();
@@ -292,6 +303,7 @@ impl Master {
                 i + s.len() <= incoming.len()
                     && s.iter().zip(&incoming[i..]).all(|(s, &at)| *s == tree.shapes[at])
             });
+            // Equal bodies go before those that only have the same calls in them.
             let end = exact.map(|s| i + s.len()).or(runs.get(&i).copied());
             if let Some(end) = end {
                 out.push(Piece::Bare(incoming[i..end].to_vec()));
@@ -450,10 +462,12 @@ fn emit(
     out: &mut (Vec<Item>, Vec<Elastic>),
 ) {
     let Some(mut node) = nodes[id].take() else { return };
+    // Ranks that come by and do not have the node: 0 of it, or 1 where it is a loop around nodes that they have.
     let missing = present.difference(&node.counts.ranks());
     if !missing.is_empty() {
         node.counts.add_all(Sealed::from_constant(node.absent), &missing);
     }
+    // Ranks that never enter are left out below: nothing has to be said of them there.
     let mut here = RankList::default();
     for (stream, ranks) in node.counts.list() {
         if stream.constant() != Some(0) {
