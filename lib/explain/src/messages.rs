@@ -12,8 +12,8 @@ use st_model::event::Completed;
 use st_model::num::Exact as _;
 
 use crate::analysis::Message;
-use crate::ledger::{CallNumber, Cause, Ledger, Older, Reason, Visit};
 use crate::own::SHORT;
+use crate::pending_calls::{CallNumber, Cause, Ledger, Older, Reason, Visit};
 use crate::predict::{RunStep, Sending};
 use crate::waits::{Sum, Wait, WaitKind};
 

@@ -8,7 +8,7 @@ use st_match::graph::Part;
 use st_model::calls::roles::Rule;
 use st_model::num::{Exact as _, narrow};
 
-use crate::ledger::{CallNumber, Cause, Finished, Ledger, Reason, Visit};
+use crate::pending_calls::{CallNumber, Cause, Finished, Ledger, Reason, Visit};
 use crate::predict::{RunStep, Steps};
 use crate::waits::WaitKind;
 

@@ -19,9 +19,9 @@ use st_model::ranks::RankSeq;
 use st_model::section::Section;
 
 use crate::analysis::Waited;
-use crate::ledger::{CallNumber, Ledger, Visit};
 use crate::messages::{By, Messages};
 use crate::operations::Operations;
+use crate::pending_calls::{CallNumber, Ledger, Visit};
 use crate::timeline::Timeline;
 
 /// All that threads share.

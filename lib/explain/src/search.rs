@@ -21,8 +21,8 @@ use st_model::project::Error;
 use st_model::section::Section;
 
 use crate::analysis::{Analysis, PlaceTotals, RankTotals, Waited};
-use crate::ledger::{Finished, Track, Visit};
 use crate::meetings::Meetings;
+use crate::pending_calls::{Finished, Track, Visit};
 use crate::predict::{Call, Does, RunStep, Steps};
 use crate::reading::{Reading, Shared, finds_nothing, says_its_bytes, synchronise};
 use crate::timeline::{Activity, Sums, Timeline};
@@ -123,7 +123,7 @@ fn search(sections: &[Section], mut shared: Shared, tell: Tell<'_>) -> Result<(A
         for rank in section.ranks.iter() {
             let number = shared.number(rank.into()).unwrap_or_default();
             for (i, _) in section.threads.iter().enumerate().filter(|(_, t)| t.ranks.contains(rank)) {
-                cursors.extend(Cursor::new(section, (rank, i), (&places, &objects), &graphs));
+                cursors.extend(Cursor::new(section, (rank, i), &places, &objects, &graphs));
                 if shared.ledger.tracks.len() < cursors.len() {
                     found.lanes.push((rank, narrow(i)));
                     shared.ledger.tracks.push(Track::of(rank, number));
@@ -255,7 +255,8 @@ impl<'a> Cursor<'a> {
     fn new(
         section: &'a Section,
         (rank, thread): (u32, usize),
-        (places, objects): (&Rc<[u32]>, &Slots),
+        places: &Rc<[u32]>,
+        objects: &Slots,
         graphs: &'a Graphs,
     ) -> Option<Self> {
         let (_, column) = section.threads.get(thread)?.columns.iter().find(|(r, _)| *r == rank)?;

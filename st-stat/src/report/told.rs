@@ -123,7 +123,7 @@ impl Told {
         let sections: Vec<_> = std::mem::take(&mut explained.sections).into_iter().zip(profiles).collect();
         lacks.extend(ended_early(&sections, sites));
         let facts = match known {
-            true => Facts::of(&whole.header, (whole.complete, whole.bytes), (&sections, sites)),
+            true => Facts::of(&whole.header, whole.complete, whole.bytes, &sections, sites),
             false => Facts::brief(&whole.header, whole.complete, &sections),
         };
         let calls = known.then(|| [calls::functions(&sections), calls::sites(&sections, false, sites)]);

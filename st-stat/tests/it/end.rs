@@ -31,7 +31,7 @@ fn who_computes_longer_before_the_end_is_told_of_merged_traces_too() {
     };
     let mut explanation = None;
     let sections = ranks();
-    let kept = Folding::new(1000).keep(&mut explanation, (&sections, 36), (&Budget::default(), &|_| ()));
+    let kept = Folding::new(1000).keep(&mut explanation, &sections, 36, &Budget::default(), &|_| ());
     assert_eq!(kept, None);
     let mut header = Header { world: 3, program: "app".into(), ..Header::default() };
     let mut merged = merge(sections, false).unwrap();

@@ -57,7 +57,7 @@ fn trace(path: &Path, computed: &[i64], times: Times) {
     let mut explanation = None;
     if times == Times::Kept {
         assert_eq!(
-            Folding::new(1000).keep(&mut explanation, (&sections, 36), (&Budget::default(), &|_| ())),
+            Folding::new(1000).keep(&mut explanation, &sections, 36, &Budget::default(), &|_| ()),
             None
         );
         sections.iter_mut().flat_map(|s| &mut s.threads).for_each(|t| t.columns.clear());

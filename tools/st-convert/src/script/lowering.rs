@@ -117,7 +117,7 @@ impl Collective {
         (self.members.get(member).copied().unwrap_or_default(), bytes)
     }
 
-    fn exchange(&self, (to, sent): (usize, u64), (from, received): (usize, u64)) -> Transfer {
+    fn exchange(&self, to: usize, sent: u64, from: usize, received: u64) -> Transfer {
         Transfer::Exchange(self.message(to, sent), self.message(from, received))
     }
 
@@ -129,7 +129,7 @@ impl Collective {
             Rule::Barrier => {
                 let distances =
                     std::iter::successors(Some(1usize), |d| d.checked_mul(2)).take_while(|d| *d < n);
-                distances.map(|d| self.exchange((self.after(d), 0), (self.after(n - d), 0))).collect()
+                distances.map(|d| self.exchange(self.after(d), 0, self.after(n - d), 0)).collect()
             }
             Rule::Bcast => self.tree(self.root, self.size(SENT, 0), false),
             Rule::Reduce => self.tree(self.root, self.size(SENT, 0), true),
@@ -141,19 +141,19 @@ impl Collective {
             Rule::Allgather | Rule::Allgatherv => {
                 let block = |behind: usize| self.size(RECEIVED, self.after(n - behind % n));
                 let round =
-                    |k: usize| self.exchange((self.after(1), block(k - 1)), (self.after(n - 1), block(k)));
+                    |k: usize| self.exchange(self.after(1), block(k - 1), self.after(n - 1), block(k));
                 rounds.map(round).collect()
             }
             Rule::Alltoall | Rule::Alltoallv => rounds
                 .map(|k| {
                     let (to, from) = (self.after(k), self.after(n - k));
-                    self.exchange((to, self.size(SENT, to)), (from, self.size(RECEIVED, from)))
+                    self.exchange(to, self.size(SENT, to), from, self.size(RECEIVED, from))
                 })
                 .collect(),
             Rule::ReduceScatter => rounds
                 .map(|k| {
                     let (to, from) = (self.after(k), self.after(n - k));
-                    self.exchange((to, self.size(SENT, to)), (from, self.size(SENT, me)))
+                    self.exchange(to, self.size(SENT, to), from, self.size(SENT, me))
                 })
                 .collect(),
             Rule::Scan => {
