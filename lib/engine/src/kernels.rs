@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use st_cli::{Status, UsageError, engine};
-use st_kernels::{Args, Kernel, KernelResult, Options};
+use st_kernels::{Args, Kernel, Options, Outcome};
 
 use crate::MPI;
 
@@ -30,7 +30,7 @@ fn run(kernel: Kernel, options: &Options) -> Result<Status> {
         Ok(())
     };
     let world = communicator::Real::world();
-    let KernelResult { rank, ranks, checksum } = st_kernels::execute(&world, kernel, options, accept)?;
+    let Outcome { rank, ranks, checksum } = st_kernels::execute(&world, kernel, options, accept)?;
     if rank == 0 {
         let name = kernel.name();
         writeln!(std::io::stdout(), "{name}: {ranks} ranks, checksum {checksum:016x}")

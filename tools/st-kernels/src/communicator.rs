@@ -11,7 +11,7 @@ pub const ANY_TAG: i32 = -1;
 
 /// Element type of a buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum ElementType {
+pub enum Kind {
     /// `MPI_UINT8_T`.
     Byte,
     /// `MPI_INT32_T`.
@@ -22,7 +22,7 @@ pub enum ElementType {
     Double,
 }
 
-impl ElementType {
+impl Kind {
     /// Bytes of one element.
     #[must_use]
     pub fn bytes(self) -> i32 {
@@ -69,18 +69,18 @@ impl Op {
 
 /// Some consecutive elements of a buffer, from [`Communicator::buffer`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct BufferRange {
+pub struct Part {
     /// The buffer's number.
     pub buffer: usize,
     /// Element type.
-    pub kind: ElementType,
+    pub kind: Kind,
     /// First element.
     pub start: i32,
     /// Number of elements.
     pub count: i32,
 }
 
-impl BufferRange {
+impl Part {
     /// `count` elements from the part's `start`-th on; cut at the part's end.
     #[must_use]
     pub fn slice(self, start: i32, count: i32) -> Self {
@@ -109,7 +109,7 @@ pub struct Arrival {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Receive {
     /// Where the message goes.
-    pub into: BufferRange,
+    pub into: Part,
     /// Rank, or [`ANY_SOURCE`].
     pub source: i32,
     /// Tag, or [`ANY_TAG`].
@@ -121,7 +121,7 @@ pub struct Receive {
 impl Receive {
     /// A receive that its message fills.
     #[must_use]
-    pub fn exact(into: BufferRange, source: i32, tag: i32) -> Self {
+    pub fn exact(into: Part, source: i32, tag: i32) -> Self {
         Self { into, source, tag, forecast: Arrival { source, tag, count: into.count } }
     }
     /// The same receive, of a message with fewer elements.
@@ -132,7 +132,7 @@ impl Receive {
     }
     /// A receive with wildcards in place of source, tag, or both.
     #[must_use]
-    pub fn wild(into: BufferRange, source: i32, tag: i32, forecast: Arrival) -> Self {
+    pub fn wild(into: Part, source: i32, tag: i32, forecast: Arrival) -> Self {
         Self { into, source, tag, forecast }
     }
 }
@@ -158,11 +158,11 @@ pub trait Communicator: Sized {
     type Window;
 
     /// Makes a buffer of `count` elements.
-    fn buffer(&self, kind: ElementType, count: i32) -> BufferRange;
+    fn buffer(&self, kind: Kind, count: i32) -> Part;
     /// Fills a part with small non-negative integers that follow from `seed`.
-    fn fill(&self, part: BufferRange, seed: u64);
+    fn fill(&self, part: Part, seed: u64);
     /// Digest of a part's content.
-    fn digest(&self, part: BufferRange) -> u64;
+    fn digest(&self, part: Part) -> u64;
     /// Keeps the processor busy for about so many seconds.
     fn compute(&self, seconds: f64);
     /// Says that the next call that waits for others will wait so many seconds for them.
@@ -207,10 +207,10 @@ pub trait Communicator: Sized {
 
     /// `MPI_Send`.
     #[track_caller]
-    fn send(&self, from: BufferRange, dest: i32, tag: i32);
+    fn send(&self, from: Part, dest: i32, tag: i32);
     /// `MPI_Isend`.
     #[track_caller]
-    fn isend(&self, from: BufferRange, dest: i32, tag: i32) -> Self::Request;
+    fn isend(&self, from: Part, dest: i32, tag: i32) -> Self::Request;
     /// `MPI_Recv`.
     #[track_caller]
     fn recv(&self, receive: Receive) -> Envelope;
@@ -219,7 +219,7 @@ pub trait Communicator: Sized {
     fn irecv(&self, receive: Receive) -> Self::Request;
     /// `MPI_Sendrecv`.
     #[track_caller]
-    fn sendrecv(&self, from: BufferRange, dest: i32, tag: i32, receive: Receive) -> Envelope;
+    fn sendrecv(&self, from: Part, dest: i32, tag: i32, receive: Receive) -> Envelope;
     /// `MPI_Probe`.
     #[track_caller]
     fn probe(&self, source: i32, tag: i32, forecast: Arrival) -> Envelope;
@@ -242,19 +242,19 @@ pub trait Communicator: Sized {
 
     /// `MPI_Win_create` over a part, in units of its elements.
     #[track_caller]
-    fn win_create(&self, part: BufferRange) -> Self::Window;
+    fn win_create(&self, part: Part) -> Self::Window;
     /// `MPI_Win_fence`.
     #[track_caller]
     fn win_fence(&self, window: &Self::Window);
     /// `MPI_Put` into a rank's window, from its `at`-th element on.
     #[track_caller]
-    fn put(&self, window: &Self::Window, from: BufferRange, target: i32, at: i32);
+    fn put(&self, window: &Self::Window, from: Part, target: i32, at: i32);
     /// `MPI_Get` from a rank's window, from its `at`-th element on.
     #[track_caller]
-    fn get(&self, window: &Self::Window, into: BufferRange, target: i32, at: i32);
+    fn get(&self, window: &Self::Window, into: Part, target: i32, at: i32);
     /// `MPI_Accumulate` into a rank's window, from its `at`-th element on.
     #[track_caller]
-    fn accumulate(&self, window: &Self::Window, from: BufferRange, target: i32, at: i32, op: Op);
+    fn accumulate(&self, window: &Self::Window, from: Part, target: i32, at: i32, op: Op);
     /// `MPI_Win_free`.
     #[track_caller]
     fn win_free(&self, window: Self::Window);
@@ -264,25 +264,25 @@ pub trait Communicator: Sized {
     fn barrier(&self);
     /// `MPI_Bcast`.
     #[track_caller]
-    fn bcast(&self, data: BufferRange, root: i32);
+    fn bcast(&self, data: Part, root: i32);
     /// `MPI_Reduce`.
     #[track_caller]
-    fn reduce(&self, from: BufferRange, into: BufferRange, op: Op, root: i32);
+    fn reduce(&self, from: Part, into: Part, op: Op, root: i32);
     /// `MPI_Allreduce`.
     #[track_caller]
-    fn allreduce(&self, from: BufferRange, into: BufferRange, op: Op);
+    fn allreduce(&self, from: Part, into: Part, op: Op);
     /// `MPI_Gather`: each rank's `from`, one after the other, in the root's `into`.
     #[track_caller]
-    fn gather(&self, from: BufferRange, into: BufferRange, root: i32);
+    fn gather(&self, from: Part, into: Part, root: i32);
     /// `MPI_Gatherv` of `counts` elements per rank without gaps. Only the root's counts matter.
     #[track_caller]
-    fn gatherv(&self, from: BufferRange, into: BufferRange, counts: &[i32], root: i32);
+    fn gatherv(&self, from: Part, into: Part, counts: &[i32], root: i32);
     /// `MPI_Allgather`.
     #[track_caller]
-    fn allgather(&self, from: BufferRange, into: BufferRange);
+    fn allgather(&self, from: Part, into: Part);
     /// `MPI_Alltoallv` without gaps.
     #[track_caller]
-    fn alltoallv(&self, from: BufferRange, sends: &[i32], into: BufferRange, receives: &[i32]);
+    fn alltoallv(&self, from: Part, sends: &[i32], into: Part, receives: &[i32]);
 }
 
 /// Runs the body of a function that is called from several places: makes its calls distinct sites on paper, as they are

@@ -23,9 +23,9 @@ mod program;
 pub use args::{Args, Options, PaperArgs, Slow};
 pub use chance::{Digest, content, draw};
 pub use communicator::{
-    ANY_SOURCE, ANY_TAG, Arrival, BufferRange, Communicator, ElementType, Envelope, Op, Receive, nested,
+    ANY_SOURCE, ANY_TAG, Arrival, Communicator, Envelope, Kind, Op, Part, Receive, nested,
 };
 pub use job::{Job, Unfit};
 pub use kernel::Kernel;
 pub use launch::main;
-pub use program::{KernelResult, execute};
+pub use program::{Outcome, execute};

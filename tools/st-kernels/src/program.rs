@@ -1,10 +1,10 @@
 //! The frame around every kernel.
 
-use crate::{Communicator, Digest, ElementType, Job, Kernel, Op, Options};
+use crate::{Communicator, Digest, Job, Kernel, Kind, Op, Options};
 
 /// What a run came to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct KernelResult {
+pub struct Outcome {
     /// This rank.
     pub rank: i32,
     /// Number of ranks.
@@ -23,7 +23,7 @@ pub fn execute<C: Communicator, E>(
     kernel: Kernel,
     options: &Options,
     accept: impl FnOnce(i32) -> Result<(), E>,
-) -> Result<KernelResult, E> {
+) -> Result<Outcome, E> {
     if kernel == Kernel::Threads {
         world.init_thread();
     } else {
@@ -37,11 +37,11 @@ pub fn execute<C: Communicator, E>(
     }
     let job = Job::new(kernel, options, rank, ranks);
     let seen = kernel.run(world, &job, Digest::new(options.seed, rank));
-    let mine = world.buffer(ElementType::Long, 1);
-    let total = world.buffer(ElementType::Long, 1);
+    let mine = world.buffer(Kind::Long, 1);
+    let total = world.buffer(Kind::Long, 1);
     world.fill(mine, seen.value());
     world.reduce(mine, total, Op::Sum, 0);
     let checksum = world.digest(total);
     world.finalize();
-    Ok(KernelResult { rank, ranks, checksum })
+    Ok(Outcome { rank, ranks, checksum })
 }

@@ -5,7 +5,7 @@ use st_model::num::narrow;
 use std::cell::{Cell, RefCell};
 use std::ffi::c_void;
 
-use st_kernels::{BufferRange, Digest, ElementType, content};
+use st_kernels::{Digest, Kind, Part, content};
 
 /// All buffers of a rank. They live as long as this and never move, so that MPI may use them in the background.
 #[derive(Default)]
@@ -16,16 +16,16 @@ pub(crate) struct Buffers {
 
 impl Buffers {
     /// A new buffer of `count` zeros.
-    pub(crate) fn make(&self, kind: ElementType, count: i32) -> BufferRange {
+    pub(crate) fn make(&self, kind: Kind, count: i32) -> Part {
         let count = count.max(0);
         let bytes = narrow::<usize>(i64::from(count) * i64::from(kind.bytes()));
         let mut all = self.all.borrow_mut();
         all.push((0..bytes.div_ceil(8)).map(|_| Cell::new(0)).collect());
-        BufferRange { buffer: all.len() - 1, kind, start: 0, count }
+        Part { buffer: all.len() - 1, kind, start: 0, count }
     }
 
     /// Address of a part.
-    pub(crate) fn address(&self, part: BufferRange) -> *mut c_void {
+    pub(crate) fn address(&self, part: Part) -> *mut c_void {
         let all = self.all.borrow();
         let words: &[Cell<u64>] = &all[part.buffer];
         let bytes = narrow::<usize>(i64::from(part.start) * i64::from(part.kind.bytes()));
@@ -35,7 +35,7 @@ impl Buffers {
     }
 
     /// Fills a part with what follows from `seed`.
-    pub(crate) fn fill(&self, part: BufferRange, seed: u64) {
+    pub(crate) fn fill(&self, part: Part, seed: u64) {
         let to = self.address(part);
         for k in 0..narrow(part.count) {
             let x = content(seed, k);
@@ -43,27 +43,27 @@ impl Buffers {
             // and outlives this; the kernels leave parts alone that MPI is using.
             unsafe {
                 match part.kind {
-                    ElementType::Byte => to.cast::<u8>().add(k).write(x.to_le_bytes()[0]),
-                    ElementType::Int => to.cast::<i32>().add(k).write(small(x)),
-                    ElementType::Long => to.cast::<u64>().add(k).write(x),
-                    ElementType::Double => to.cast::<f64>().add(k).write(f64::from(small(x))),
+                    Kind::Byte => to.cast::<u8>().add(k).write(x.to_le_bytes()[0]),
+                    Kind::Int => to.cast::<i32>().add(k).write(small(x)),
+                    Kind::Long => to.cast::<u64>().add(k).write(x),
+                    Kind::Double => to.cast::<f64>().add(k).write(f64::from(small(x))),
                 }
             }
         }
     }
 
     /// Digest of a part's content.
-    pub(crate) fn digest(&self, part: BufferRange) -> u64 {
+    pub(crate) fn digest(&self, part: Part) -> u64 {
         let from = self.address(part);
         let mut digest = Digest::new(0, part.count);
         for k in 0..narrow(part.count) {
             // SAFETY: as in `fill`; all bit patterns are values of these types.
             digest.absorb(unsafe {
                 match part.kind {
-                    ElementType::Byte => from.cast::<u8>().add(k).read().into(),
-                    ElementType::Int => from.cast::<i32>().add(k).read().cast_unsigned().into(),
-                    ElementType::Long => from.cast::<u64>().add(k).read(),
-                    ElementType::Double => from.cast::<f64>().add(k).read().to_bits(),
+                    Kind::Byte => from.cast::<u8>().add(k).read().into(),
+                    Kind::Int => from.cast::<i32>().add(k).read().cast_unsigned().into(),
+                    Kind::Long => from.cast::<u64>().add(k).read(),
+                    Kind::Double => from.cast::<f64>().add(k).read().to_bits(),
                 }
             });
         }

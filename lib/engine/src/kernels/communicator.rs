@@ -10,9 +10,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use mpi::ffi::{self, MPI_Comm, MPI_Datatype, MPI_Op, MPI_Request, MPI_Status, MPI_Win};
-use st_kernels::{
-    ANY_SOURCE, ANY_TAG, Arrival, BufferRange, Communicator, ElementType, Envelope, Op, Receive,
-};
+use st_kernels::{ANY_SOURCE, ANY_TAG, Arrival, Communicator, Envelope, Kind, Op, Part, Receive};
 use st_model::ranks::RankSeq;
 
 use crate::kernels::buffers::Buffers;
@@ -31,14 +29,14 @@ impl Real {
     }
 }
 
-fn datatype(kind: ElementType) -> MPI_Datatype {
+fn datatype(kind: Kind) -> MPI_Datatype {
     // SAFETY: constants of the C shim.
     unsafe {
         match kind {
-            ElementType::Byte => ffi::RSMPI_UINT8_T,
-            ElementType::Int => ffi::RSMPI_INT32_T,
-            ElementType::Long => ffi::RSMPI_UINT64_T,
-            ElementType::Double => ffi::RSMPI_DOUBLE,
+            Kind::Byte => ffi::RSMPI_UINT8_T,
+            Kind::Int => ffi::RSMPI_INT32_T,
+            Kind::Long => ffi::RSMPI_UINT64_T,
+            Kind::Double => ffi::RSMPI_DOUBLE,
         }
     }
 }
@@ -115,13 +113,13 @@ impl Communicator for Real {
     type Request = MPI_Request;
     type Window = MPI_Win;
 
-    fn buffer(&self, kind: ElementType, count: i32) -> BufferRange {
+    fn buffer(&self, kind: Kind, count: i32) -> Part {
         self.buffers.make(kind, count)
     }
-    fn fill(&self, part: BufferRange, seed: u64) {
+    fn fill(&self, part: Part, seed: u64) {
         self.buffers.fill(part, seed);
     }
-    fn digest(&self, part: BufferRange) -> u64 {
+    fn digest(&self, part: Part) -> u64 {
         self.buffers.digest(part)
     }
     fn compute(&self, seconds: f64) {
@@ -191,11 +189,11 @@ impl Communicator for Real {
         unsafe { ffi::MPI_Comm_free(&raw mut comm) };
     }
 
-    fn send(&self, from: BufferRange, dest: i32, tag: i32) {
+    fn send(&self, from: Part, dest: i32, tag: i32) {
         let address = self.buffers.address(from);
         unsafe { ffi::MPI_Send(address, from.count, datatype(from.kind), dest, tag, self.comm) };
     }
-    fn isend(&self, from: BufferRange, dest: i32, tag: i32) -> MPI_Request {
+    fn isend(&self, from: Part, dest: i32, tag: i32) -> MPI_Request {
         let address = self.buffers.address(from);
         unsafe {
             let mut request = ffi::RSMPI_REQUEST_NULL;
@@ -223,7 +221,7 @@ impl Communicator for Real {
             request
         }
     }
-    fn sendrecv(&self, from: BufferRange, dest: i32, tag: i32, receive: Receive) -> Envelope {
+    fn sendrecv(&self, from: Part, dest: i32, tag: i32, receive: Receive) -> Envelope {
         let into = receive.into;
         let (source, back) = wild(receive.source, receive.tag);
         let (out, room) = (self.buffers.address(from), self.buffers.address(into));
@@ -276,7 +274,7 @@ impl Communicator for Real {
         done != 0
     }
 
-    fn win_create(&self, part: BufferRange) -> MPI_Win {
+    fn win_create(&self, part: Part) -> MPI_Win {
         let address = self.buffers.address(part);
         let unit = part.kind.bytes();
         let bytes = i64::from(part.count) * i64::from(unit);
@@ -290,17 +288,17 @@ impl Communicator for Real {
     fn win_fence(&self, window: &MPI_Win) {
         unsafe { ffi::MPI_Win_fence(0, *window) };
     }
-    fn put(&self, window: &MPI_Win, from: BufferRange, target: i32, at: i32) {
+    fn put(&self, window: &MPI_Win, from: Part, target: i32, at: i32) {
         let (address, kind) = (self.buffers.address(from), datatype(from.kind));
         let (n, at) = (from.count, displacement(at));
         unsafe { ffi::MPI_Put(address, n, kind, target, at, n, kind, *window) };
     }
-    fn get(&self, window: &MPI_Win, into: BufferRange, target: i32, at: i32) {
+    fn get(&self, window: &MPI_Win, into: Part, target: i32, at: i32) {
         let (address, kind) = (self.buffers.address(into), datatype(into.kind));
         let (n, at) = (into.count, displacement(at));
         unsafe { ffi::MPI_Get(address, n, kind, target, at, n, kind, *window) };
     }
-    fn accumulate(&self, window: &MPI_Win, from: BufferRange, target: i32, at: i32, op: Op) {
+    fn accumulate(&self, window: &MPI_Win, from: Part, target: i32, at: i32, op: Op) {
         let (address, kind) = (self.buffers.address(from), datatype(from.kind));
         let (n, at, op) = (from.count, displacement(at), operation(op));
         unsafe { ffi::MPI_Accumulate(address, n, kind, target, at, n, kind, op, *window) };
@@ -312,26 +310,26 @@ impl Communicator for Real {
     fn barrier(&self) {
         unsafe { ffi::MPI_Barrier(self.comm) };
     }
-    fn bcast(&self, data: BufferRange, root: i32) {
+    fn bcast(&self, data: Part, root: i32) {
         let address = self.buffers.address(data);
         unsafe { ffi::MPI_Bcast(address, data.count, datatype(data.kind), root, self.comm) };
     }
-    fn reduce(&self, from: BufferRange, into: BufferRange, op: Op, root: i32) {
+    fn reduce(&self, from: Part, into: Part, op: Op, root: i32) {
         let (out, room) = (self.buffers.address(from), self.buffers.address(into));
         let (kind, op) = (datatype(from.kind), operation(op));
         unsafe { ffi::MPI_Reduce(out, room, from.count, kind, op, root, self.comm) };
     }
-    fn allreduce(&self, from: BufferRange, into: BufferRange, op: Op) {
+    fn allreduce(&self, from: Part, into: Part, op: Op) {
         let (out, room) = (self.buffers.address(from), self.buffers.address(into));
         let (kind, op) = (datatype(from.kind), operation(op));
         unsafe { ffi::MPI_Allreduce(out, room, from.count, kind, op, self.comm) };
     }
-    fn gather(&self, from: BufferRange, into: BufferRange, root: i32) {
+    fn gather(&self, from: Part, into: Part, root: i32) {
         let (out, room) = (self.buffers.address(from), self.buffers.address(into));
         let (sent, received) = (datatype(from.kind), datatype(into.kind));
         unsafe { ffi::MPI_Gather(out, from.count, sent, room, from.count, received, root, self.comm) };
     }
-    fn gatherv(&self, from: BufferRange, into: BufferRange, counts: &[i32], root: i32) {
+    fn gatherv(&self, from: Part, into: Part, counts: &[i32], root: i32) {
         let (out, room) = (self.buffers.address(from), self.buffers.address(into));
         let (sent, received) = (datatype(from.kind), datatype(into.kind));
         let displs = displacements(counts);
@@ -349,12 +347,12 @@ impl Communicator for Real {
             );
         }
     }
-    fn allgather(&self, from: BufferRange, into: BufferRange) {
+    fn allgather(&self, from: Part, into: Part) {
         let (out, room) = (self.buffers.address(from), self.buffers.address(into));
         let (sent, received) = (datatype(from.kind), datatype(into.kind));
         unsafe { ffi::MPI_Allgather(out, from.count, sent, room, from.count, received, self.comm) };
     }
-    fn alltoallv(&self, from: BufferRange, sends: &[i32], into: BufferRange, receives: &[i32]) {
+    fn alltoallv(&self, from: Part, sends: &[i32], into: Part, receives: &[i32]) {
         let (out, room) = (self.buffers.address(from), self.buffers.address(into));
         let (sent, received) = (datatype(from.kind), datatype(into.kind));
         let (out_at, room_at) = (displacements(sends), displacements(receives));

@@ -1,9 +1,7 @@
 //! Ranks of one file that are put together with others, rank by rank, are refused before that is done.
 
-use st_capture::record::{Options, RankRecorder};
+use crate::common::recorder;
 use st_model::calls::{CallTable, names};
-use st_model::objects::{Comm, Type};
-use st_model::ranks::RankSeq;
 use st_model::section::Section;
 use st_model::steps::Budget;
 use st_reduce::merge::{Error, Merging};
@@ -12,12 +10,7 @@ const RANKS: u32 = 64;
 
 /// A rank that sends one message: in the lower half to the next rank, in the upper half to one that no form explains.
 fn section(rank: u32) -> Section {
-    let mut r = RankRecorder::new(rank, Options::default());
-    let (members, remote) = (RankSeq::first(RANKS), RankSeq::default());
-    r.objects.comms.predefined(Comm { kind: "MPI_COMM_WORLD".into(), parent: 0, members, remote });
-    let (words, parts) = (vec![], vec![]);
-    r.objects.types.predefined(Type { kind: "MPI_INT".into(), words, parts, size: 4, lb: 0, extent: 4 });
-    r.open_thread(0);
+    let (mut r, ..) = recorder(rank, RANKS);
     let site = r.sites.label("send");
     let send = r.symbol(CallTable::builtin().by_name(names::MPI_Send).unwrap().id, site, 0);
     let any = i64::from(rank * rank * 7 % 61);

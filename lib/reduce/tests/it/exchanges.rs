@@ -1,12 +1,9 @@
 //! Receive counts of all-to-all exchanges are made again from the send counts of the others.
 
+use crate::common::{bytes, comm, recorder};
 use crate::damage;
 use proptest::prelude::*;
-use st_capture::record::{Options, RankRecorder};
 use st_model::calls::CallTable;
-use st_model::check::{ThreadCheck, check};
-use st_model::objects::{Comm, Type};
-use st_model::ranks::RankSeq;
 use st_model::section::Section;
 use st_reduce::merge::merge;
 use st_stream::{ReadOptions, Trace, WriteOptions};
@@ -20,20 +17,12 @@ fn keys(step: i64, from: i64, to: i64) -> i64 {
 
 /// Exchanges of all ranks and of each row of two ranks, whose counts `wrong` changes.
 fn section(rank: u32, steps: i64, wrong: impl Fn(i64, i64, i64) -> i64) -> Section {
-    let mut r = RankRecorder::new(rank, Options::default());
-    let comm =
-        |kind: &str, parent, members| Comm { kind: kind.into(), parent, members, remote: RankSeq::default() };
-    let world = r.objects.comms.predefined(comm("MPI_COMM_WORLD", 0, RankSeq::first(RANKS)));
-    r.objects.comms.predefined(comm("MPI_COMM_SELF", 0, [rank].into_iter().collect()));
+    let (mut r, world, int) = recorder(rank, RANKS);
     let table = CallTable::builtin();
     let split = table.by_name("MPI_Comm_split").unwrap().id;
     let row: Vec<u32> = (0..RANKS).filter(|other| other / 2 == rank / 2).collect();
     let rows = r.objects.comms.create(split, 9, comm("MPI_Comm_split", 1, row.iter().copied().collect()));
-    let (words, parts) = (vec![], vec![]);
-    let int =
-        r.objects.types.predefined(Type { kind: "MPI_INT".into(), words, parts, size: 4, lb: 0, extent: 4 });
     let exchange = table.by_name("MPI_Alltoallv").unwrap().id;
-    r.open_thread(0);
     for step in 0..steps {
         for (site, comm, members) in [("all", world, (0..RANKS).collect()), ("row", rows, row.clone())] {
             let site = r.sites.label(site);
@@ -58,14 +47,7 @@ fn section(rank: u32, steps: i64, wrong: impl Fn(i64, i64, i64) -> i64) -> Secti
 
 /// Bytes of the merged trace, which is read back and proved on the way.
 fn size(steps: i64, wrong: impl Fn(i64, i64, i64) -> i64 + Copy) -> usize {
-    let merged = merge((0..RANKS).map(|r| section(r, steps, wrong)), false).unwrap();
-    let trace = Trace { sections: vec![merged], ..Trace::default() };
-    let mut bytes = Vec::new();
-    st_stream::write(&trace, &mut bytes, WriteOptions { level: 19 }).unwrap();
-    let back = st_stream::read(&bytes[..], ReadOptions::default()).unwrap();
-    assert_eq!(back.sections, trace.sections);
-    assert!(check(&back.sections[0]).unwrap().iter().all(ThreadCheck::passed));
-    bytes.len()
+    bytes(merge((0..RANKS).map(|r| section(r, steps, wrong)), false).unwrap(), 19)
 }
 
 #[test]

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod budget;
+mod common;
 mod coordinates;
 mod damage;
 mod distributions;

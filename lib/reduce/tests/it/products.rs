@@ -1,11 +1,9 @@
 //! Counts that are products of block sizes: merged without loss whatever disturbs them, and without growth.
 
+use crate::common::recorder;
 use proptest::prelude::*;
-use st_capture::record::{Options, RankRecorder};
 use st_model::calls::CallTable;
 use st_model::check::{ThreadCheck, check};
-use st_model::objects::{Comm, Type};
-use st_model::ranks::RankSeq;
 use st_model::section::{Form, Section};
 use st_reduce::merge::merge;
 use st_stream::{ReadOptions, Trace, WriteOptions};
@@ -56,15 +54,7 @@ impl Sizes {
 /// A rank that sends messages of these sizes from a place each, the last disturbed by so much at one moment.
 fn rank(side: i64, rank: u32, sizes: &[Sizes], odd: Option<(u32, i64, i64)>) -> Section {
     let ranks = u32::try_from(side * side).unwrap();
-    let mut r = RankRecorder::new(rank, Options::default());
-    let comm =
-        |kind: &str, members| Comm { kind: kind.into(), parent: 0, members, remote: RankSeq::default() };
-    let world = r.objects.comms.predefined(comm("MPI_COMM_WORLD", RankSeq::first(ranks)));
-    r.objects.comms.predefined(comm("MPI_COMM_SELF", [rank].into_iter().collect()));
-    let (words, parts) = (vec![], vec![]);
-    let int =
-        r.objects.types.predefined(Type { kind: "MPI_INT".into(), words, parts, size: 4, lb: 0, extent: 4 });
-    r.open_thread(0);
+    let (mut r, world, int) = recorder(rank, ranks);
     let send = CallTable::builtin().by_name("MPI_Send").unwrap().id;
     let mut now = 0;
     for (place, sizes) in sizes.iter().enumerate() {

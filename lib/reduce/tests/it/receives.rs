@@ -1,15 +1,11 @@
 //! Counts of receives are made again from those of the sends that they match.
 
+use crate::common::{bytes, comm, recorder};
 use crate::damage;
 use proptest::prelude::*;
-use st_capture::record::{Options, RankRecorder};
 use st_model::calls::CallTable;
-use st_model::check::{ThreadCheck, check};
-use st_model::objects::{Comm, Type};
-use st_model::ranks::RankSeq;
 use st_model::section::Section;
 use st_reduce::merge::merge;
-use st_stream::{ReadOptions, Trace, WriteOptions};
 
 const RANKS: u32 = 6;
 const ANY: i64 = -2;
@@ -22,19 +18,11 @@ fn elements(step: i64, from: i64) -> i64 {
 /// Exchanges along a ring among the ranks of the same parity, every other one by `MPI_Sendrecv`. Of each message `change`
 /// gives what its receive's count is greater by, and its source as the receive has it, if it is another.
 fn section(rank: u32, steps: i64, change: impl Fn(i64, i64) -> (i64, Option<i64>)) -> Section {
-    let mut r = RankRecorder::new(rank, Options::default());
-    let comm =
-        |kind: &str, parent, members| Comm { kind: kind.into(), parent, members, remote: RankSeq::default() };
-    r.objects.comms.predefined(comm("MPI_COMM_WORLD", 0, RankSeq::first(RANKS)));
-    r.objects.comms.predefined(comm("MPI_COMM_SELF", 0, [rank].into_iter().collect()));
+    let (mut r, _, int) = recorder(rank, RANKS);
     let table = CallTable::builtin();
     let same: Vec<u32> = (0..RANKS).filter(|other| other % 2 == rank % 2).collect();
     let split = table.by_name("MPI_Comm_split").unwrap().id;
     let mine = r.objects.comms.create(split, 9, comm("MPI_Comm_split", 1, same.iter().copied().collect()));
-    let (words, parts) = (vec![], vec![]);
-    let int =
-        r.objects.types.predefined(Type { kind: "MPI_INT".into(), words, parts, size: 4, lb: 0, extent: 4 });
-    r.open_thread(0);
     let n = i64::try_from(same.len()).unwrap();
     let me = i64::from(rank / 2);
     let (next, before) = ((me + 1) % n, (me + n - 1) % n);
@@ -63,14 +51,7 @@ fn section(rank: u32, steps: i64, change: impl Fn(i64, i64) -> (i64, Option<i64>
 
 /// Bytes of the merged trace, which is read back and proved on the way.
 fn size(ranks: u32, steps: i64, change: impl Fn(i64, i64) -> (i64, Option<i64>) + Copy) -> usize {
-    let merged = merge((0..ranks).map(|r| section(r, steps, change)), false).unwrap();
-    let trace = Trace { sections: vec![merged], ..Trace::default() };
-    let mut bytes = Vec::new();
-    st_stream::write(&trace, &mut bytes, WriteOptions { level: 0 }).unwrap();
-    let back = st_stream::read(&bytes[..], ReadOptions::default()).unwrap();
-    assert_eq!(back.sections, trace.sections);
-    assert!(check(&back.sections[0]).unwrap().iter().all(ThreadCheck::passed));
-    bytes.len()
+    bytes(merge((0..ranks).map(|r| section(r, steps, change)), false).unwrap(), 0)
 }
 
 #[test]

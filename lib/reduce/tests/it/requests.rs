@@ -1,11 +1,9 @@
 //! Streams that follow from the life of requests are stored as differences, and read back.
 
+use crate::common::recorder;
 use proptest::prelude::*;
-use st_capture::record::{Options, RankRecorder};
 use st_model::calls::CallTable;
 use st_model::check::check;
-use st_model::objects::{Comm, Type};
-use st_model::ranks::RankSeq;
 use st_model::section::{Form, Section};
 use st_reduce::merge::merge;
 
@@ -17,14 +15,7 @@ const NONE: i64 = -9;
 type Calls = Vec<(&'static str, Vec<i64>)>;
 
 fn record(rank: u32, calls: &Calls) -> Section {
-    let mut r = RankRecorder::new(rank, Options::default());
-    let comm =
-        |kind: &str, members| Comm { kind: kind.into(), parent: 0, members, remote: RankSeq::default() };
-    r.objects.comms.predefined(comm("MPI_COMM_WORLD", RankSeq::first(RANKS)));
-    r.objects.comms.predefined(comm("MPI_COMM_SELF", [rank].into_iter().collect()));
-    let (words, parts) = (vec![], vec![]);
-    r.objects.types.predefined(Type { kind: "MPI_INT".into(), words, parts, size: 4, lb: 0, extent: 4 });
-    r.open_thread(0);
+    let (mut r, ..) = recorder(rank, RANKS);
     for (name, words) in calls {
         let site = r.sites.label(name);
         let sym = r.symbol(CallTable::builtin().by_name(name).unwrap().id, site, 0);

@@ -1,10 +1,8 @@
 //! Tags are left out where they tell no messages apart, and nowhere else.
 
-use st_capture::record::{Options, RankRecorder};
+use crate::common::recorder;
 use st_model::calls::CallTable;
 use st_model::check::{Verdict, check};
-use st_model::objects::{Comm, Type};
-use st_model::ranks::RankSeq;
 use st_model::section::Section;
 use st_reduce::merge::{Error, Merger};
 
@@ -18,15 +16,8 @@ type Step<'a> = &'a dyn Fn(i64, i64) -> Vec<(&'static str, Vec<i64>)>;
 /// Ranks that do ten steps each; `step` is given the rank and the number of the step.
 fn ranks(step: Step<'_>) -> Vec<Section> {
     let of = |rank: u32| {
-        let mut r = RankRecorder::new(rank, Options::default());
-        let comm =
-            |kind: &str, members| Comm { kind: kind.into(), parent: 0, members, remote: RankSeq::default() };
-        r.objects.comms.predefined(comm("MPI_COMM_WORLD", RankSeq::first(RANKS)));
-        r.objects.comms.predefined(comm("MPI_COMM_SELF", [rank].into_iter().collect()));
-        let (words, parts) = (vec![], vec![]);
-        r.objects.types.predefined(Type { kind: "MPI_INT".into(), words, parts, size: 4, lb: 0, extent: 4 });
+        let (mut r, ..) = recorder(rank, RANKS);
         r.sites.label("here");
-        r.open_thread(0);
         for n in 0..10 {
             for (name, words) in step(rank.into(), n) {
                 let sym = r.symbol(CallTable::builtin().by_name(name).unwrap().id, 0, 0);

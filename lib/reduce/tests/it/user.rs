@@ -2,12 +2,11 @@
 
 use std::collections::HashMap;
 
-use st_capture::record::{Options, RankRecorder};
+use crate::common::recorder;
+use st_capture::record::RankRecorder;
 use st_model::calls::CallTable;
 use st_model::check::check;
 use st_model::names::{Location, Names};
-use st_model::objects::{Comm, Type};
-use st_model::ranks::RankSeq;
 use st_model::section::{Elastic, Form, Section};
 use st_model::sites::{Frame, Module, SiteTable};
 use st_reduce::cluster::{Clusterer, Options as ClusterOptions};
@@ -20,15 +19,7 @@ const ROUNDS: i64 = 6;
 /// A rank of a program in which one place sends in turn to the transposed rank and to a neighbour, as CG does where its
 /// exchanges share a function, and two places split the world, as FT does.
 fn rank(rank: u32, ranks: u32, transposed: impl Fn(i64) -> i64, np2: i64) -> Section {
-    let mut r = RankRecorder::new(rank, Options::default());
-    let comm =
-        |kind: &str, parent, members| Comm { kind: kind.into(), parent, members, remote: RankSeq::default() };
-    let world = r.objects.comms.predefined(comm("MPI_COMM_WORLD", 0, RankSeq::first(ranks)));
-    r.objects.comms.predefined(comm("MPI_COMM_SELF", 0, [rank].into_iter().collect()));
-    let (words, parts) = (vec![], vec![]);
-    let int =
-        r.objects.types.predefined(Type { kind: "MPI_INT".into(), words, parts, size: 4, lb: 0, extent: 4 });
-    r.open_thread(0);
+    let (mut r, world, int) = recorder(rank, ranks);
     let mut now = 0;
     let mut call = |r: &mut RankRecorder, name: &str, site: &str, words: &[i64]| {
         let id = CallTable::builtin().by_name(name).unwrap().id;

@@ -35,13 +35,13 @@ fn trace(sections: Vec<Section>, level: u8) -> Trace {
     Trace { header, provenance: vec![step], sections, level, ..Trace::default() }
 }
 
-fn bytes(trace: &Trace) -> Vec<u8> {
+pub(crate) fn bytes(trace: &Trace) -> Vec<u8> {
     let mut out = Vec::new();
     st_stream::write(trace, &mut out, WriteOptions { level: trace.level }).unwrap();
     out
 }
 
-fn read(bytes: &[u8]) -> Result<Trace, st_stream::Error> {
+pub(crate) fn read(bytes: &[u8]) -> Result<Trace, st_stream::Error> {
     st_stream::read(bytes, ReadOptions::default())
 }
 

@@ -2,6 +2,7 @@
 
 use crate::full::full;
 use crate::sections::recorded;
+use crate::stream::{bytes, read};
 use crate::whole::{pair, sample};
 use proptest::prelude::*;
 use st_model::calls::CallId;
@@ -11,7 +12,7 @@ use st_model::explanation::{
 use st_model::ranklist::RankList;
 use st_model::section::Section;
 use st_model::spread::{Class, LOWEST, Spread};
-use st_stream::{ReadOptions, Trace, WriteOptions, text};
+use st_stream::{Trace, text};
 
 const RANKS: u32 = 40;
 const PLACES: usize = 4;
@@ -86,16 +87,6 @@ fn explanation() -> impl Strategy<Value = Explanation> {
 
 fn trace(sections: Vec<Section>, explanation: Explanation, level: u8) -> Trace {
     Trace { sections, explanation: Some(explanation), level, ..Trace::default() }
-}
-
-fn bytes(trace: &Trace) -> Vec<u8> {
-    let mut out = Vec::new();
-    st_stream::write(trace, &mut out, WriteOptions { level: trace.level }).unwrap();
-    out
-}
-
-fn read(bytes: &[u8]) -> Result<Trace, st_stream::Error> {
-    st_stream::read(bytes, ReadOptions::default())
 }
 
 proptest! {

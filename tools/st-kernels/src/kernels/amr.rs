@@ -4,7 +4,7 @@
 //! What is handed over follows from the step and the border alone, so that each rank knows its neighbours' blocks.
 
 use crate::chance::draw_below;
-use crate::{Communicator, Digest, ElementType, Job, Op, Receive};
+use crate::{Communicator, Digest, Job, Kind, Op, Receive};
 use st_model::num::narrow;
 
 /// Blocks that a rank has at first, and that it always keeps.
@@ -57,8 +57,8 @@ impl Blocks {
 pub(super) fn run<C: Communicator>(world: &C, job: &Job, mut seen: Digest) -> Digest {
     let rounds = job.steps / REBALANCE_EVERY;
     let room = (BLOCKS + MOST * rounds).saturating_mul(job.size);
-    let (out, back) = (world.buffer(ElementType::Double, room), world.buffer(ElementType::Double, 2 * room));
-    let (load, most) = (world.buffer(ElementType::Int, 1), world.buffer(ElementType::Int, 1));
+    let (out, back) = (world.buffer(Kind::Double, room), world.buffer(Kind::Double, 2 * room));
+    let (load, most) = (world.buffer(Kind::Int, 1), world.buffer(Kind::Int, 1));
     let mut blocks = Blocks::new(job, rounds);
     let neighbours = [job.me - 1, job.me + 1].map(|r| (0..job.ranks).contains(&r).then_some(r));
     for step in 1..=job.steps {

@@ -7,7 +7,7 @@
 use st_model::ranks::{RankSeq, Run};
 
 use crate::grid::{Grid, share};
-use crate::{BufferRange, Communicator, Digest, ElementType, Job, Op, nested};
+use crate::{Communicator, Digest, Job, Kind, Op, Part, nested};
 
 /// Values per point: a complex number.
 const VALUES: i32 = 2;
@@ -18,8 +18,8 @@ struct Exchange<C: Communicator> {
     /// Elements to and from each of its ranks.
     sends: Vec<i32>,
     receives: Vec<i32>,
-    out: BufferRange,
-    back: BufferRange,
+    out: Part,
+    back: Part,
 }
 
 pub(super) fn run<C: Communicator>(world: &C, job: &Job, mut seen: Digest) -> Digest {
@@ -34,7 +34,7 @@ pub(super) fn run<C: Communicator>(world: &C, job: &Job, mut seen: Digest) -> Di
     // Points of the third side stay where they are; the two others are cut.
     let row = exchange(world, job, row, (grid.width, x));
     let column = exchange(world, job, column, (grid.height, y));
-    let (local, global) = (world.buffer(ElementType::Double, 2), world.buffer(ElementType::Double, 2));
+    let (local, global) = (world.buffer(Kind::Double, 2), world.buffer(Kind::Double, 2));
     world.bcast(local, 0);
     for _ in 0..job.steps {
         world.compute(job.seconds / 3.0);
@@ -58,8 +58,8 @@ fn exchange<C: Communicator>(world: &C, job: &Job, among: C, (n, at): (i32, i32)
     let mine = share(job.size, n, at);
     let sends: Vec<i32> = (0..n).map(|i| mine * part(i)).collect();
     let receives: Vec<i32> = (0..n).map(|i| part(at) * share(job.size, n, i)).collect();
-    let out = world.buffer(ElementType::Double, sends.iter().sum());
-    let back = world.buffer(ElementType::Double, receives.iter().sum());
+    let out = world.buffer(Kind::Double, sends.iter().sum());
+    let back = world.buffer(Kind::Double, receives.iter().sum());
     Exchange { among, sends, receives, out, back }
 }
 

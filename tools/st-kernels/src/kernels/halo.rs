@@ -3,7 +3,7 @@
 
 use crate::chance::draw_below;
 use crate::grid::Grid;
-use crate::{BufferRange, Communicator, Digest, ElementType, Job, Op, Receive};
+use crate::{Communicator, Digest, Job, Kind, Op, Part, Receive};
 use st_model::num::narrow;
 
 /// Steps from one reduction to the next.
@@ -17,9 +17,9 @@ pub(super) fn run<C: Communicator>(world: &C, job: &Job, mut seen: Digest) -> Di
     let (x, y) = grid.coordinates(job.me);
     let sides =
         [grid.wrapped(x - 1, y), grid.wrapped(x + 1, y), grid.wrapped(x, y - 1), grid.wrapped(x, y + 1)];
-    let parts = || [(); 4].map(|()| world.buffer(ElementType::Double, job.size));
-    let (out, back): ([BufferRange; 4], [BufferRange; 4]) = (parts(), parts());
-    let (local, global) = (world.buffer(ElementType::Double, 1), world.buffer(ElementType::Double, 1));
+    let parts = || [(); 4].map(|()| world.buffer(Kind::Double, job.size));
+    let (out, back): ([Part; 4], [Part; 4]) = (parts(), parts());
+    let (local, global) = (world.buffer(Kind::Double, 1), world.buffer(Kind::Double, 1));
     for step in 1..=job.steps {
         let mut receives = Vec::with_capacity(4);
         for ((rank, part), side) in sides.into_iter().zip(back).zip(0..) {

@@ -3,7 +3,7 @@
 //!
 //! Source: communication structure of MG, NAS Parallel Benchmarks 3.3, `comm3` and `comm3_ex`.
 
-use crate::{BufferRange, Communicator, Digest, ElementType, Job, Op, Receive, nested};
+use crate::{Communicator, Digest, Job, Kind, Op, Part, Receive, nested};
 
 /// Tags of an exchange, and of the ways down and up.
 const EXCHANGE: i32 = 1;
@@ -11,14 +11,14 @@ const DOWN: i32 = 2;
 const UP: i32 = 3;
 
 struct Buffers {
-    out: BufferRange,
-    back: BufferRange,
+    out: Part,
+    back: Part,
 }
 
 pub(super) fn run<C: Communicator>(world: &C, job: &Job, mut seen: Digest) -> Digest {
-    let part = || world.buffer(ElementType::Double, job.size);
+    let part = || world.buffer(Kind::Double, job.size);
     let buffers = Buffers { out: part(), back: part() };
-    let (local, norm) = (world.buffer(ElementType::Double, 1), world.buffer(ElementType::Double, 1));
+    let (local, norm) = (world.buffer(Kind::Double, 1), world.buffer(Kind::Double, 1));
     // Ranks that work on a level are multiples of its stride.
     let levels: Vec<(i32, i32)> =
         (0..30).map(|level| (level, 1 << level)).take_while(|l| l.1 < job.ranks).collect();

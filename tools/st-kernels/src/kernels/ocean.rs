@@ -7,7 +7,7 @@ use st_model::ranks::{RankSeq, Run};
 
 use crate::chance::draw_below;
 use crate::grid::Grid;
-use crate::{BufferRange, Communicator, Digest, ElementType, Job, Op, Receive, nested};
+use crate::{Communicator, Digest, Job, Kind, Op, Part, Receive, nested};
 
 /// Ranks that share a node's writer.
 const NODE: i32 = 8;
@@ -42,12 +42,12 @@ struct Model<'a, C: Communicator> {
     writers: Option<C>,
     node_size: i32,
     /// Halo of four sides, out and in.
-    send: [BufferRange; 4],
-    receive: [BufferRange; 4],
-    scalars: BufferRange,
-    sums: BufferRange,
+    send: [Part; 4],
+    receive: [Part; 4],
+    scalars: Part,
+    sums: Part,
     /// Room for a message to or from each rank of the node.
-    gathered: [BufferRange; 2],
+    gathered: [Part; 2],
 }
 
 pub(super) fn run<C: Communicator>(world: &C, job: &Job, mut seen: Digest) -> Digest {
@@ -84,7 +84,7 @@ impl<'a, C: Communicator> Model<'a, C> {
         let node = world.split(Some(job.me / NODE), job.me, &run(first, 1, node_size))?;
         let leads = (job.me == first).then_some(0);
         let writers = world.split(leads, job.me, &run(0, NODE, (job.ranks - 1) / NODE + 1));
-        let halo = || world.buffer(ElementType::Double, FIELDS * job.size);
+        let halo = || world.buffer(Kind::Double, FIELDS * job.size);
         Some(Self {
             world,
             job,
@@ -97,11 +97,11 @@ impl<'a, C: Communicator> Model<'a, C> {
             node_size,
             send: [halo(), halo(), halo(), halo()],
             receive: [halo(), halo(), halo(), halo()],
-            scalars: world.buffer(ElementType::Double, 8),
-            sums: world.buffer(ElementType::Double, 8),
+            scalars: world.buffer(Kind::Double, 8),
+            sums: world.buffer(Kind::Double, 8),
             gathered: [
-                world.buffer(ElementType::Double, NODE * job.size),
-                world.buffer(ElementType::Double, NODE * job.size),
+                world.buffer(Kind::Double, NODE * job.size),
+                world.buffer(Kind::Double, NODE * job.size),
             ],
         })
     }

@@ -1,16 +1,15 @@
 //! Halo exchange on a ring by one-sided communication: each step puts to the right, gets from the left, and adds to a
 //! counter of rank 0.
 
-use crate::{Communicator, Digest, ElementType, Job, Op};
+use crate::{Communicator, Digest, Job, Kind, Op};
 
 pub(super) fn run<C: Communicator>(world: &C, job: &Job, mut seen: Digest) -> Digest {
     let (right, left) = ((job.me + 1) % job.ranks, (job.me + job.ranks - 1) % job.ranks);
     // A halo that others put into, then values that others get.
-    let shared = world.buffer(ElementType::Double, 2 * job.size);
+    let shared = world.buffer(Kind::Double, 2 * job.size);
     let (halo, inner) = (shared.first(job.size), shared.slice(job.size, job.size));
-    let (out, back) =
-        (world.buffer(ElementType::Double, job.size), world.buffer(ElementType::Double, job.size));
-    let (total, one) = (world.buffer(ElementType::Long, 1), world.buffer(ElementType::Long, 1));
+    let (out, back) = (world.buffer(Kind::Double, job.size), world.buffer(Kind::Double, job.size));
+    let (total, one) = (world.buffer(Kind::Long, 1), world.buffer(Kind::Long, 1));
     world.fill(one, job.seed);
     let window = world.win_create(shared);
     let counter = world.win_create(total);

@@ -4,7 +4,7 @@
 //! Source: communication structure of IS, NAS Parallel Benchmarks 3.3, `rank` and `full_verify`.
 
 use crate::chance::draw_below;
-use crate::{BufferRange, Communicator, Digest, ElementType, Job, Op, Receive};
+use crate::{Communicator, Digest, Job, Kind, Op, Part, Receive};
 use st_model::num::narrow;
 
 /// Samples per rank.
@@ -21,13 +21,11 @@ fn keys(job: &Job, step: i32, from: i32, to: i32) -> i32 {
 
 pub(super) fn run<C: Communicator>(world: &C, job: &Job, mut seen: Digest) -> Digest {
     let most = (2 * job.size / job.ranks + 2) * job.ranks;
-    let (out, back) = (world.buffer(ElementType::Int, most), world.buffer(ElementType::Int, most));
-    let (sample, samples) =
-        (world.buffer(ElementType::Int, SAMPLES), world.buffer(ElementType::Int, SAMPLES * job.ranks));
+    let (out, back) = (world.buffer(Kind::Int, most), world.buffer(Kind::Int, most));
+    let (sample, samples) = (world.buffer(Kind::Int, SAMPLES), world.buffer(Kind::Int, SAMPLES * job.ranks));
     let ones: Vec<i32> = vec![1; narrow(job.ranks)];
-    let counts: [BufferRange; 2] =
-        [world.buffer(ElementType::Int, job.ranks), world.buffer(ElementType::Int, job.ranks)];
-    let (local, total) = (world.buffer(ElementType::Long, 1), world.buffer(ElementType::Long, 1));
+    let counts: [Part; 2] = [world.buffer(Kind::Int, job.ranks), world.buffer(Kind::Int, job.ranks)];
+    let (local, total) = (world.buffer(Kind::Long, 1), world.buffer(Kind::Long, 1));
     for step in 1..=job.steps {
         world.compute(job.seconds / 2.0);
         world.fill(sample, seen.value());
@@ -48,7 +46,7 @@ pub(super) fn run<C: Communicator>(world: &C, job: &Job, mut seen: Digest) -> Di
         world.allreduce(local, total, Op::Sum);
         seen.absorb(world.digest(total));
     }
-    let (mine, before) = (world.buffer(ElementType::Int, 1), world.buffer(ElementType::Int, 1));
+    let (mine, before) = (world.buffer(Kind::Int, 1), world.buffer(Kind::Int, 1));
     let mut pending = (job.me > 0).then(|| world.irecv(Receive::exact(before, job.me - 1, LARGEST)));
     if job.me < job.ranks - 1 {
         world.fill(mine, seen.value());

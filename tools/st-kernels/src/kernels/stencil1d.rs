@@ -1,6 +1,6 @@
 //! Halo exchange on a ring, blocking: the smallest solver there is.
 
-use crate::{Communicator, Digest, ElementType, Job, Op, Receive};
+use crate::{Communicator, Digest, Job, Kind, Op, Receive};
 
 /// Steps from one reduction to the next.
 const REDUCE_EVERY: i32 = 5;
@@ -9,9 +9,9 @@ const RIGHT: i32 = 1;
 const LEFT: i32 = 2;
 
 pub(super) fn run<C: Communicator>(world: &C, job: &Job, mut seen: Digest) -> Digest {
-    let part = || world.buffer(ElementType::Double, job.size);
+    let part = || world.buffer(Kind::Double, job.size);
     let (out, back) = (part(), part());
-    let (local, global) = (world.buffer(ElementType::Double, 1), world.buffer(ElementType::Double, 1));
+    let (local, global) = (world.buffer(Kind::Double, 1), world.buffer(Kind::Double, 1));
     let neighbour = |way: i32| {
         let at = job.me + way;
         let inside = (0..job.ranks).contains(&at);

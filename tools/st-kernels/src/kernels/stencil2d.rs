@@ -1,7 +1,7 @@
 //! Halo exchange on a two-dimensional grid: the skeleton of an explicit solver.
 
 use crate::grid::Grid;
-use crate::{BufferRange, Communicator, Digest, ElementType, Job, Op, Receive};
+use crate::{Communicator, Digest, Job, Kind, Op, Part, Receive};
 
 /// Steps from one reduction to the next.
 const REDUCE_EVERY: i32 = 5;
@@ -16,13 +16,13 @@ struct Border {
     there: i32,
     /// Direction of messages from it.
     back: i32,
-    send: BufferRange,
-    receive: BufferRange,
+    send: Part,
+    receive: Part,
 }
 
 pub(super) fn run<C: Communicator>(world: &C, job: &Job, mut seen: Digest) -> Digest {
     let borders = borders(world, job);
-    let (local, global) = (world.buffer(ElementType::Double, 1), world.buffer(ElementType::Double, 1));
+    let (local, global) = (world.buffer(Kind::Double, 1), world.buffer(Kind::Double, 1));
     for step in 1..=job.steps {
         let mut requests = Vec::with_capacity(2 * borders.len());
         for b in &borders {
@@ -53,8 +53,8 @@ fn borders<C: Communicator>(world: &C, job: &Job) -> Vec<Border> {
     for ((dx, dy), there) in DIRECTIONS.into_iter().zip(0..) {
         let rank = if job.open { grid.bounded(x + dx, y + dy) } else { Some(grid.wrapped(x + dx, y + dy)) };
         if let Some(rank) = rank {
-            let send = world.buffer(ElementType::Double, job.size);
-            let receive = world.buffer(ElementType::Double, job.size);
+            let send = world.buffer(Kind::Double, job.size);
+            let receive = world.buffer(Kind::Double, job.size);
             borders.push(Border { rank, there, back: there ^ 1, send, receive });
         }
     }

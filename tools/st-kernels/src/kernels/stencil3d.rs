@@ -3,7 +3,7 @@
 //! Source: communication structure of shock hydrodynamics codes with a 27-point stencil (LULESH, `CommSend`).
 
 use crate::grid::Cube;
-use crate::{BufferRange, Communicator, Digest, ElementType, Job, Op, Receive};
+use crate::{Communicator, Digest, Job, Kind, Op, Part, Receive};
 
 /// A neighbour, and what is exchanged with it.
 struct Border {
@@ -11,13 +11,13 @@ struct Border {
     /// Tag of messages to the neighbour, and of those from it.
     there: i32,
     back: i32,
-    send: BufferRange,
-    receive: BufferRange,
+    send: Part,
+    receive: Part,
 }
 
 pub(super) fn run<C: Communicator>(world: &C, job: &Job, mut seen: Digest) -> Digest {
     let borders = borders(world, job);
-    let (local, global) = (world.buffer(ElementType::Double, 1), world.buffer(ElementType::Double, 1));
+    let (local, global) = (world.buffer(Kind::Double, 1), world.buffer(Kind::Double, 1));
     for _ in 0..job.steps {
         let mut requests = Vec::with_capacity(2 * borders.len());
         for b in &borders {
@@ -54,8 +54,7 @@ fn borders<C: Communicator>(world: &C, job: &Job) -> Vec<Border> {
             2 => (job.size / 10).max(1),
             _ => 1,
         };
-        let (send, receive) =
-            (world.buffer(ElementType::Double, count), world.buffer(ElementType::Double, count));
+        let (send, receive) = (world.buffer(Kind::Double, count), world.buffer(Kind::Double, count));
         borders.push(Border { rank, there, back: 26 - there, send, receive });
     }
     borders

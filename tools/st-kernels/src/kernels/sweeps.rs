@@ -7,7 +7,7 @@
 //! Source: communication structure of BT and SP, NAS Parallel Benchmarks 3.3, `make_set`, `copy_faces`, `x_solve`.
 
 use crate::grid::share;
-use crate::{BufferRange, Communicator, Digest, ElementType, Job, Op, Receive, nested};
+use crate::{Communicator, Digest, Job, Kind, Op, Part, Receive, nested};
 
 /// Values per point in a sweep's messages, there and back, and in the exchange of faces.
 const THERE: i32 = 5;
@@ -94,9 +94,9 @@ impl Division {
 struct Work {
     division: Division,
     /// To the next, to the one before.
-    send: [BufferRange; 2],
+    send: [Part; 2],
     /// From the one before, from the next.
-    receive: [BufferRange; 2],
+    receive: [Part; 2],
     seconds: f64,
 }
 
@@ -107,7 +107,7 @@ pub(super) fn run<C: Communicator>(world: &C, job: &Job, mut seen: Digest) -> Di
         (THERE * face).max(FACES * division.faces_after(a).max(division.faces_before(a)))
     });
     let largest = largest.into_iter().max().unwrap_or(0);
-    let part = || world.buffer(ElementType::Double, largest);
+    let part = || world.buffer(Kind::Double, largest);
     let stages = f64::from(2 * (2 * division.q + division.qy));
     let work = Work {
         division,
@@ -115,7 +115,7 @@ pub(super) fn run<C: Communicator>(world: &C, job: &Job, mut seen: Digest) -> Di
         receive: [part(), part()],
         seconds: job.seconds / (stages + 1.0),
     };
-    let (local, norm) = (world.buffer(ElementType::Double, 5), world.buffer(ElementType::Double, 5));
+    let (local, norm) = (world.buffer(Kind::Double, 5), world.buffer(Kind::Double, 5));
     for step in 1..=job.steps {
         copy_faces(world, &work, &mut seen);
         world.compute(work.seconds);

@@ -1,6 +1,6 @@
 //! Halo exchange on a ring by several threads of each rank at once, each with the thread of its number on the neighbours.
 
-use crate::{Communicator, Digest, ElementType, Job, Receive};
+use crate::{Communicator, Digest, Job, Kind, Receive};
 
 /// Threads of a rank.
 const THREADS: i32 = 3;
@@ -14,7 +14,7 @@ pub(super) fn run<C: Communicator>(world: &C, job: &Job, mut seen: Digest) -> Di
         let mut seen = Digest::new(start, thread);
         // The more, the higher the thread's number.
         let size = job.size * (thread + 1);
-        let (out, back) = (world.buffer(ElementType::Double, size), world.buffer(ElementType::Double, size));
+        let (out, back) = (world.buffer(Kind::Double, size), world.buffer(Kind::Double, size));
         for step in 0..job.steps {
             world.fill(out, seen.value());
             if (step + thread) % 2 == 0 {

@@ -3,7 +3,7 @@
 //!
 //! Source: communication structure of CG, NAS Parallel Benchmarks 3.3, `setup_proc_info` and `conj_grad`.
 
-use crate::{BufferRange, Communicator, Digest, ElementType, Job, Receive, nested};
+use crate::{Communicator, Digest, Job, Kind, Part, Receive, nested};
 
 /// Iterations of the inner solver.
 const ITERATIONS: i32 = 8;
@@ -20,8 +20,7 @@ struct Partners {
 
 pub(super) fn run<C: Communicator>(world: &C, job: &Job, mut seen: Digest) -> Digest {
     let partners = partners(job.me, job.ranks);
-    let (out, back) =
-        (world.buffer(ElementType::Double, job.size), world.buffer(ElementType::Double, job.size));
+    let (out, back) = (world.buffer(Kind::Double, job.size), world.buffer(Kind::Double, job.size));
     let compute = job.seconds / f64::from(ITERATIONS + 1);
     for _ in 0..job.steps {
         dot(world, &partners, out, back, &mut seen);
@@ -41,8 +40,8 @@ pub(super) fn run<C: Communicator>(world: &C, job: &Job, mut seen: Digest) -> Di
 fn multiply<C: Communicator>(
     world: &C,
     partners: &Partners,
-    out: BufferRange,
-    back: BufferRange,
+    out: Part,
+    back: Part,
     seconds: f64,
     seen: &mut Digest,
 ) {
@@ -59,13 +58,7 @@ fn multiply<C: Communicator>(
 
 /// A dot product: one number summed over the row.
 #[track_caller]
-fn dot<C: Communicator>(
-    world: &C,
-    partners: &Partners,
-    out: BufferRange,
-    back: BufferRange,
-    seen: &mut Digest,
-) {
+fn dot<C: Communicator>(world: &C, partners: &Partners, out: Part, back: Part, seen: &mut Digest) {
     nested(world, || {
         for &partner in &partners.row {
             exchange(world, partner, out.first(1), back.first(1), seen);
@@ -74,13 +67,7 @@ fn dot<C: Communicator>(
 }
 
 #[track_caller]
-fn exchange<C: Communicator>(
-    world: &C,
-    partner: i32,
-    out: BufferRange,
-    back: BufferRange,
-    seen: &mut Digest,
-) {
+fn exchange<C: Communicator>(world: &C, partner: i32, out: Part, back: Part, seen: &mut Digest) {
     nested(world, || {
         world.fill(out, seen.value());
         let mut request = world.irecv(Receive::exact(back, partner, TAG));

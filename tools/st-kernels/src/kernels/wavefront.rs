@@ -2,26 +2,26 @@
 //! each rank takes each block from two neighbours and passes it on to the two others.
 
 use crate::grid::Grid;
-use crate::{BufferRange, Communicator, Digest, ElementType, Job, Op, Receive, nested};
+use crate::{Communicator, Digest, Job, Kind, Op, Part, Receive, nested};
 
 /// Blocks of a sweep: depth of the pipeline.
 const BLOCKS: i32 = 10;
 
 /// Buffers and place of a rank.
-struct RankGrid {
+struct Place {
     grid: Grid,
     x: i32,
     y: i32,
-    send: [BufferRange; 2],
-    receive: [BufferRange; 2],
+    send: [Part; 2],
+    receive: [Part; 2],
 }
 
 pub(super) fn run<C: Communicator>(world: &C, job: &Job, mut seen: Digest) -> Digest {
     let grid = Grid::nearly_square(job.ranks);
     let (x, y) = grid.coordinates(job.me);
-    let part = || world.buffer(ElementType::Double, job.size);
-    let place = RankGrid { grid, x, y, send: [part(), part()], receive: [part(), part()] };
-    let (local, norm) = (world.buffer(ElementType::Double, 5), world.buffer(ElementType::Double, 5));
+    let part = || world.buffer(Kind::Double, job.size);
+    let place = Place { grid, x, y, send: [part(), part()], receive: [part(), part()] };
+    let (local, norm) = (world.buffer(Kind::Double, 5), world.buffer(Kind::Double, 5));
 
     let block = job.seconds / f64::from(2 * BLOCKS);
     let distance = f64::from(x + y) * block;
@@ -42,9 +42,9 @@ pub(super) fn run<C: Communicator>(world: &C, job: &Job, mut seen: Digest) -> Di
 
 /// One sweep: `way` 1 from the first corner, -1 from the last.
 #[track_caller]
-fn sweep<C: Communicator>(world: &C, place: &RankGrid, way: i32, block: f64, seen: &mut Digest) {
+fn sweep<C: Communicator>(world: &C, place: &Place, way: i32, block: f64, seen: &mut Digest) {
     nested(world, || {
-        let RankGrid { grid, x, y, send, receive } = *place;
+        let Place { grid, x, y, send, receive } = *place;
         let from = [grid.bounded(x - way, y), grid.bounded(x, y - way)];
         let to = [grid.bounded(x + way, y), grid.bounded(x, y + way)];
         for tag in 0..BLOCKS {

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use st_model::ranks::{RankSeq, Run};
 
 use crate::chance::draw_below;
-use crate::{ANY_SOURCE, ANY_TAG, Arrival, BufferRange, Communicator, Digest, ElementType, Job, Receive};
+use crate::{ANY_SOURCE, ANY_TAG, Arrival, Communicator, Digest, Job, Kind, Part, Receive};
 
 /// Ranks in a team, the master included.
 const TEAM: i32 = 16;
@@ -41,9 +41,9 @@ pub(super) fn run<C: Communicator>(world: &C, job: &Job, mut seen: Digest) -> Di
     let Some(team) = world.split(Some(job.me / TEAM), job.me, &RankSeq::from_runs([run])) else {
         return seen;
     };
-    let data = world.buffer(ElementType::Byte, job.size);
-    let task = world.buffer(ElementType::Int, DESCRIPTION);
-    let sample = world.buffer(ElementType::Double, members);
+    let data = world.buffer(Kind::Byte, job.size);
+    let task = world.buffer(Kind::Int, DESCRIPTION);
+    let sample = world.buffer(Kind::Double, members);
     if job.me == first {
         let master = Master { job, workers: members - 1, task, data, sample };
         master.hand_out(&team, &mut seen);
@@ -57,7 +57,7 @@ pub(super) fn run<C: Communicator>(world: &C, job: &Job, mut seen: Digest) -> Di
 }
 
 /// A worker: tasks until it is told to stop, then as many samples.
-fn work<C: Communicator>(team: &C, job: &Job, task: BufferRange, data: BufferRange, seen: &mut Digest) {
+fn work<C: Communicator>(team: &C, job: &Job, task: Part, data: Part, seen: &mut Digest) {
     let tasks = tasks(job, job.me);
     for n in 0..=tasks {
         let tag = if n < tasks { TASK } else { STOP };
@@ -71,7 +71,7 @@ fn work<C: Communicator>(team: &C, job: &Job, task: BufferRange, data: BufferRan
         team.fill(result, job.seed ^ u64::from(n.cast_unsigned()));
         team.send(result, 0, RESULT);
     }
-    let sample = team.buffer(ElementType::Double, 1);
+    let sample = team.buffer(Kind::Double, 1);
     for n in 0..tasks {
         team.compute(job.seconds / 2.0);
         team.fill(sample, job.seed.wrapping_add(u64::from(n.cast_unsigned())));
@@ -83,9 +83,9 @@ fn work<C: Communicator>(team: &C, job: &Job, task: BufferRange, data: BufferRan
 struct Master<'a> {
     job: &'a Job,
     workers: i32,
-    task: BufferRange,
-    data: BufferRange,
-    sample: BufferRange,
+    task: Part,
+    data: Part,
+    sample: Part,
 }
 
 impl Master<'_> {

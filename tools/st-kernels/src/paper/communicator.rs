@@ -10,7 +10,7 @@ use st_model::values::{NULL, UNDEFINED};
 
 use super::clock::Cost;
 use super::log::{Log, Message, WORLD, arriving, world_rank};
-use crate::{Arrival, BufferRange, Communicator, ElementType, Envelope, Op, Receive};
+use crate::{Arrival, Communicator, Envelope, Kind, Op, Part, Receive};
 
 /// `MPI_THREAD_MULTIPLE`.
 const MULTIPLE: i64 = 3;
@@ -42,7 +42,7 @@ impl Paper {
     }
 
     /// Count, type, peer, tag, communicator: the words that all transfers of a part have in common.
-    fn transfer(&self, log: &mut Log, part: BufferRange, peer: i32, tag: i32) -> [i64; 5] {
+    fn transfer(&self, log: &mut Log, part: Part, peer: i32, tag: i32) -> [i64; 5] {
         [part.count.into(), log.kind(part.kind), peer.into(), tag.into(), self.index]
     }
 
@@ -53,7 +53,7 @@ impl Paper {
         name: &'static str,
         at: &'static Location<'static>,
         words: &[i64],
-        part: BufferRange,
+        part: Part,
     ) {
         let cost = Cost::Collective { ranks: self.len(), bytes: bytes(part) };
         log.call(name, at, words, cost);
@@ -74,7 +74,7 @@ fn counts(words: &mut Vec<i64>, counts: &[i32]) {
     list(words, counts.iter().map(|&c| c.into()));
 }
 
-fn bytes(part: BufferRange) -> i64 {
+fn bytes(part: Part) -> i64 {
     i64::from(part.count) * i64::from(part.kind.bytes())
 }
 
@@ -86,13 +86,13 @@ impl Communicator for Paper {
     type Request = i64;
     type Window = i64;
 
-    fn buffer(&self, kind: ElementType, count: i32) -> BufferRange {
+    fn buffer(&self, kind: Kind, count: i32) -> Part {
         let mut log = self.log();
         log.buffers += 1;
-        BufferRange { buffer: log.buffers - 1, kind, start: 0, count }
+        Part { buffer: log.buffers - 1, kind, start: 0, count }
     }
-    fn fill(&self, _part: BufferRange, _seed: u64) {}
-    fn digest(&self, _part: BufferRange) -> u64 {
+    fn fill(&self, _part: Part, _seed: u64) {}
+    fn digest(&self, _part: Part) -> u64 {
         0
     }
     fn compute(&self, seconds: f64) {
@@ -166,13 +166,13 @@ impl Communicator for Paper {
         log.free_comm(self.index);
     }
 
-    fn send(&self, from: BufferRange, dest: i32, tag: i32) {
+    fn send(&self, from: Part, dest: i32, tag: i32) {
         let mut log = self.log();
         let words = self.transfer(&mut log, from, dest, tag);
         let cost = Cost::Message { peer: world_rank(&self.members, dest), bytes: bytes(from) };
         log.call("MPI_Send", Location::caller(), &words, cost);
     }
-    fn isend(&self, from: BufferRange, dest: i32, tag: i32) -> i64 {
+    fn isend(&self, from: Part, dest: i32, tag: i32) -> i64 {
         let mut log = self.log();
         let [count, kind, dest, tag, comm] = self.transfer(&mut log, from, dest, tag);
         let request = log.start(None);
@@ -196,7 +196,7 @@ impl Communicator for Paper {
         log.call("MPI_Irecv", Location::caller(), &[count, kind, source, tag, comm, request], Cost::Local);
         request
     }
-    fn sendrecv(&self, from: BufferRange, dest: i32, tag: i32, receive: Receive) -> Envelope {
+    fn sendrecv(&self, from: Part, dest: i32, tag: i32, receive: Receive) -> Envelope {
         let mut log = self.log();
         let message = arriving(receive, &self.members);
         let mut words = self.transfer(&mut log, from, dest, tag)[..4].to_vec();
@@ -208,7 +208,7 @@ impl Communicator for Paper {
     fn probe(&self, source: i32, tag: i32, forecast: Arrival) -> Envelope {
         let from = world_rank(&self.members, forecast.source);
         // A probe sees bytes, not elements.
-        let message = Message::new(forecast, ElementType::Byte, from);
+        let message = Message::new(forecast, Kind::Byte, from);
         let mut words = vec![source.into(), tag.into(), self.index];
         words.extend(message.status(source, tag));
         self.log().call("MPI_Probe", Location::caller(), &words, message.cost());
@@ -247,7 +247,7 @@ impl Communicator for Paper {
         forecast == 0
     }
 
-    fn win_create(&self, part: BufferRange) -> i64 {
+    fn win_create(&self, part: Part) -> i64 {
         let mut log = self.log();
         let window = log.window(Location::caller(), self.index, &self.members);
         let cost = Cost::Collective { ranks: self.len(), bytes: 8 };
@@ -259,19 +259,19 @@ impl Communicator for Paper {
         let cost = Cost::Collective { ranks: self.len(), bytes: 0 };
         self.log().call("MPI_Win_fence", Location::caller(), &[0, *window], cost);
     }
-    fn put(&self, window: &i64, from: BufferRange, target: i32, at: i32) {
+    fn put(&self, window: &i64, from: Part, target: i32, at: i32) {
         let mut log = self.log();
         let words = one_sided(&mut log, from, target, at);
         let cost = Cost::Message { peer: world_rank(&self.members, target), bytes: bytes(from) };
         log.call("MPI_Put", Location::caller(), &[&words[..], &[*window]].concat(), cost);
     }
-    fn get(&self, window: &i64, into: BufferRange, target: i32, at: i32) {
+    fn get(&self, window: &i64, into: Part, target: i32, at: i32) {
         let mut log = self.log();
         let words = one_sided(&mut log, into, target, at);
         let cost = Cost::Message { peer: world_rank(&self.members, target), bytes: bytes(into) };
         log.call("MPI_Get", Location::caller(), &[&words[..], &[*window]].concat(), cost);
     }
-    fn accumulate(&self, window: &i64, from: BufferRange, target: i32, at: i32, op: Op) {
+    fn accumulate(&self, window: &i64, from: Part, target: i32, at: i32, op: Op) {
         let mut log = self.log();
         let words = one_sided(&mut log, from, target, at);
         let op = log.op(op);
@@ -289,22 +289,22 @@ impl Communicator for Paper {
         let cost = Cost::Collective { ranks: self.len(), bytes: 0 };
         self.log().call("MPI_Barrier", Location::caller(), &[self.index], cost);
     }
-    fn bcast(&self, data: BufferRange, root: i32) {
+    fn bcast(&self, data: Part, root: i32) {
         let mut log = self.log();
         let words = [data.count.into(), log.kind(data.kind), root.into(), self.index];
         self.collective(&mut log, "MPI_Bcast", Location::caller(), &words, data);
     }
-    fn reduce(&self, from: BufferRange, _into: BufferRange, op: Op, root: i32) {
+    fn reduce(&self, from: Part, _into: Part, op: Op, root: i32) {
         let mut log = self.log();
         let words = [0, from.count.into(), log.kind(from.kind), log.op(op), root.into(), self.index];
         self.collective(&mut log, "MPI_Reduce", Location::caller(), &words, from);
     }
-    fn allreduce(&self, from: BufferRange, _into: BufferRange, op: Op) {
+    fn allreduce(&self, from: Part, _into: Part, op: Op) {
         let mut log = self.log();
         let words = [0, from.count.into(), log.kind(from.kind), log.op(op), self.index];
         self.collective(&mut log, "MPI_Allreduce", Location::caller(), &words, from);
     }
-    fn gather(&self, from: BufferRange, into: BufferRange, root: i32) {
+    fn gather(&self, from: Part, into: Part, root: i32) {
         let mut log = self.log();
         let kind = log.kind(from.kind);
         let (count, root_kind) =
@@ -312,7 +312,7 @@ impl Communicator for Paper {
         let words = [0, from.count.into(), kind, count, root_kind, root.into(), self.index];
         self.collective(&mut log, "MPI_Gather", Location::caller(), &words, from);
     }
-    fn gatherv(&self, from: BufferRange, into: BufferRange, each: &[i32], root: i32) {
+    fn gatherv(&self, from: Part, into: Part, each: &[i32], root: i32) {
         let mut log = self.log();
         let mut words = vec![0, from.count.into(), log.kind(from.kind)];
         counts(&mut words, if self.is(root) { each } else { &[] });
@@ -322,13 +322,13 @@ impl Communicator for Paper {
         words.extend([root.into(), self.index]);
         self.collective(&mut log, "MPI_Gatherv", Location::caller(), &words, from);
     }
-    fn allgather(&self, from: BufferRange, into: BufferRange) {
+    fn allgather(&self, from: Part, into: Part) {
         let mut log = self.log();
         let (kind, into) = (log.kind(from.kind), log.kind(into.kind));
         let words = [0, from.count.into(), kind, from.count.into(), into, self.index];
         self.collective(&mut log, "MPI_Allgather", Location::caller(), &words, from);
     }
-    fn alltoallv(&self, from: BufferRange, sends: &[i32], into: BufferRange, receives: &[i32]) {
+    fn alltoallv(&self, from: Part, sends: &[i32], into: Part, receives: &[i32]) {
         let mut log = self.log();
         let mut words = vec![0];
         for (part, each) in [(from, sends), (into, receives)] {
@@ -342,7 +342,7 @@ impl Communicator for Paper {
 }
 
 /// Count and type here, rank, displacement, count and type there.
-fn one_sided(log: &mut Log, part: BufferRange, target: i32, at: i32) -> [i64; 6] {
+fn one_sided(log: &mut Log, part: Part, target: i32, at: i32) -> [i64; 6] {
     let (count, kind) = (part.count.into(), log.kind(part.kind));
     [count, kind, target.into(), at.into(), count, kind]
 }

@@ -19,7 +19,7 @@ use st_model::values::NONE;
 
 use super::Plan;
 use super::clock::{Clock, Cost, NODE, NodeClock};
-use crate::{ANY_SOURCE, ANY_TAG, Arrival, ElementType, Op, Receive};
+use crate::{ANY_SOURCE, ANY_TAG, Arrival, Kind, Op, Receive};
 
 /// Index of the world in the table of communicators.
 pub(super) const WORLD: i64 = 0;
@@ -41,7 +41,7 @@ pub(super) struct Message {
 }
 
 impl Message {
-    pub(super) fn new(arrival: Arrival, kind: ElementType, from: i64) -> Self {
+    pub(super) fn new(arrival: Arrival, kind: Kind, from: i64) -> Self {
         let bytes = i64::from(arrival.count) * i64::from(kind.bytes());
         Self { source: arrival.source.into(), tag: arrival.tag.into(), bytes, from }
     }
@@ -276,7 +276,7 @@ impl Log {
     }
 
     /// Word of a datatype.
-    pub(super) fn kind(&mut self, kind: ElementType) -> i64 {
+    pub(super) fn kind(&mut self, kind: Kind) -> i64 {
         let size = i64::from(kind.bytes());
         let types = &mut self.recorder.objects.types;
         *self.kinds[kind as usize].get_or_insert_with(|| {
